@@ -1,0 +1,154 @@
+/* ad_error.c: statuses by name, the errors of tapes and threads, and the place in their messages.
+ *
+ * May include: ad_internal.h. Reporting never allocates; only the symbol module, asked once per error,
+ * may, and without it a message still has what the caller's line macro or the dynamic linker knows.
+ */
+#include "ad_internal.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define X(name, text) _Static_assert((int)AD_##name == (int)TAPE_##name, "one vocabulary");
+AD_STATUS_MAP(X)
+#undef X
+
+static _Thread_local struct tape_error thread_error;
+
+#define STATUSES (sizeof status_names / sizeof status_names[0])
+static const char *const status_names[] = {
+#define X(name, text) "AD_" #name,
+    AD_STATUS_MAP(X)
+#undef X
+};
+static const char *const status_texts[] = {
+#define X(name, text) text,
+    AD_STATUS_MAP(X)
+#undef X
+};
+
+const char *ad_status_name(ad_status status)
+{
+    return (size_t)status < STATUSES ? status_names[status] : "not a status";
+}
+
+const char *ad_status_text(ad_status status)
+{
+    return (size_t)status < STATUSES ? status_texts[status] : "not a status";
+}
+
+ad_status ad_fail(ad_status code, struct tape_site site, const char *format, ...)
+{
+    char *text = thread_error.message;
+    va_list list;
+    va_start(list, format);
+    int n = vsnprintf(text, TAPE_MESSAGE_BYTES, format, list);
+    va_end(list);
+    thread_error.code = (enum tape_status)code;
+    if (n < 0 || n > TAPE_MESSAGE_BYTES - 64)
+        n = n < 0 ? 0 : TAPE_MESSAGE_BYTES - 64;
+    if (site.pc) {
+        memcpy(text + n, " at ", 5);
+        ad_describe(site, text + n + 4, (size_t)(TAPE_MESSAGE_BYTES - n - 4));
+    }
+    return code;
+}
+
+ad_status ad_status_of(ad_tape tape)
+{
+    if (tape.slot == 0)
+        return (ad_status)thread_error.code;
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, "status_of", (struct tape_site){0, 0});
+    return (ad_status)(t ? t->error.code : thread_error.code);
+}
+
+const char *ad_message_of(ad_tape tape)
+{
+    if (tape.slot == 0)
+        return thread_error.code ? thread_error.message : "";
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, "message_of", (struct tape_site){0, 0});
+    if (!t)
+        return thread_error.message;
+    return t->error.code ? t->error.message : "";
+}
+
+void ad_clear_error(ad_tape tape)
+{
+    struct tape_error *error = &thread_error;
+    if (tape.slot) {
+        struct tape *t = ad_tape_find(tape.slot, tape.generation, "clear_error", (struct tape_site){0, 0});
+        if (!t)
+            return;
+        error = &t->error;
+    }
+    error->code = TAPE_OK;
+    error->message[0] = 0;
+}
+
+static bool readable(const char *path)
+{
+    FILE *f = fopen(path, "re");
+    if (f)
+        fclose(f);
+    return f != NULL;
+}
+
+void *ad_module_open(const char *name, char *error, size_t n)
+{
+    char path[PATH_MAX] = "";
+    const char *dir = secure_getenv("TAPESCOPE_MODULE_DIR");
+    Dl_info info;
+    if (dir) {
+        snprintf(path, sizeof path, "%s/%s.so", dir, name);
+    } else if (dladdr((void *)(uintptr_t)&ad_module_open, &info) && info.dli_fname) {
+        /* Beside the library; beside the program's lib folder if the library is linked statically. */
+        const char *slash = strrchr(info.dli_fname, '/');
+        int length = slash ? (int)(slash - info.dli_fname) : 1;
+        const char *from = slash ? info.dli_fname : ".";
+        snprintf(path, sizeof path, "%.*s/tapescope/%s.so", length, from, name);
+        if (!readable(path))
+            snprintf(path, sizeof path, "%.*s/../lib/tapescope/%s.so", length, from, name);
+    }
+#ifdef TAPESCOPE_MODULE_DIR
+    if (!dir && !readable(path))
+        snprintf(path, sizeof path, "%s/%s.so", TAPESCOPE_MODULE_DIR, name);
+#endif
+    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!module && error) {
+        const char *why = dlerror();
+        snprintf(error, n, "%s", why ? why : path);
+    }
+    return module;
+}
+
+static tape_symbol_describe_fn *symbol_describe;
+
+static void open_symbols(void)
+{
+    void *module = ad_module_open("tapescope-symbols", NULL, 0);
+    if (module)
+        *(void **)&symbol_describe = dlsym(module, TAPE_SYMBOL_DESCRIBE);
+}
+
+void ad_describe(struct tape_site site, char *buf, size_t n)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, open_symbols);
+    if (symbol_describe && symbol_describe(site.pc, site.line, buf, (unsigned)n) == 0)
+        return;
+    Dl_info info = {0};
+    const char *name = "?";
+    uintptr_t base = 0;
+    if (dladdr((void *)site.pc, &info)) {
+        name = info.dli_sname ? info.dli_sname : info.dli_fname;
+        base = (uintptr_t)(info.dli_sname ? info.dli_saddr : info.dli_fbase);
+    }
+    if (site.line)
+        snprintf(buf, n, "line %u in %s+0x%zx", site.line, name, (size_t)(site.pc - base));
+    else
+        snprintf(buf, n, "%s+0x%zx", name, (size_t)(site.pc - base));
+}

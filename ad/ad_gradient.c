@@ -1,0 +1,155 @@
+/* ad_gradient.c: sweeps, gradients read back, derivatives recorded.
+ *
+ * May include: ad_internal.h.
+ */
+#include "ad_internal.h"
+
+#include <string.h>
+
+/* y and its seed are fit to be swept from: indices into *y_value and *seed_value (0: ones). */
+static ad_status check(ad_tensor y, const ad_tensor *seed, const char *what, struct tape_site site,
+                       struct tape **tape, uint32_t *y_value, uint32_t *seed_value)
+{
+    ad_status status;
+    char a[96], b[96];
+    *seed_value = 0;
+    *y_value = ad_value_find(y, what, 0, site, tape, &status);
+    struct tape *t = *tape;
+    if (t && t->error.code != TAPE_OK)
+        return (ad_status)t->error.code;
+    if (!*y_value)
+        return status;
+    const struct tape_value *v = &t->entries[*y_value];
+    kernel_describe(&v->array, a, sizeof a);
+    if (v->array.dtype == KERNEL_I64)
+        return (ad_status)tape_fail(t, TAPE_ERROR_DTYPE, site, "%s: y is %s, integers have no gradient",
+                                    what, a);
+    if (!(v->flags & TAPE_NEEDS_GRADIENT))
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                    "%s: y does not depend on a leaf, or was computed under no_grad",
+                                    what);
+    if (!seed) {
+        if (v->array.size != 1)
+            return (ad_status)tape_fail(t, TAPE_ERROR_SHAPE, site,
+                                        "%s: y is %s, only a tensor of size 1 needs no seed", what, a);
+        return AD_OK;
+    }
+    struct tape *other;
+    *seed_value = ad_value_find(*seed, what, 0, site, &other, &status);
+    if (!*seed_value || other != t)
+        return (ad_status)tape_fail(t, *seed_value ? TAPE_ERROR_TAPE : TAPE_ERROR_HANDLE, site,
+                                    "%s: the seed is no live tensor of y's tape", what);
+    const struct kernel_array *s = &t->entries[*seed_value].array;
+    kernel_describe(s, b, sizeof b);
+    if (s->dtype != v->array.dtype || s->rank != v->array.rank ||
+        memcmp(s->shape, v->array.shape, s->rank * sizeof(int64_t)) != 0)
+        return (ad_status)tape_fail(t, s->dtype != v->array.dtype ? TAPE_ERROR_DTYPE : TAPE_ERROR_SHAPE,
+                                    site, "%s: the seed is %s, y is %s", what, b, a);
+    return AD_OK;
+}
+
+ad_status ad_backward_site(ad_tensor y, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    uint32_t value, none;
+    ad_status status = check(y, NULL, "backward", site, &t, &value, &none);
+    return status == AD_OK ? (ad_status)tape_sweep(t, value, 0, site) : status;
+}
+
+ad_status ad_backward_seed_site(ad_tensor y, ad_tensor seed, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    uint32_t value, seed_value;
+    ad_status status = check(y, &seed, "backward_seed", site, &t, &value, &seed_value);
+    return status == AD_OK ? (ad_status)tape_sweep(t, value, seed_value, site) : status;
+}
+
+ad_status ad_gradient_site(ad_tensor x, void *buffer, int64_t count, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    ad_status status;
+    uint32_t v = ad_value_find(x, "gradient", 0, site, &t, &status);
+    if (t && t->error.code != TAPE_OK)
+        return (ad_status)t->error.code;
+    if (!v)
+        return status;
+    struct tape_value *value = &t->entries[v];
+    if (!(value->flags & (TAPE_LEAF | TAPE_RETAIN)))
+        return (ad_status)tape_fail(
+            t, TAPE_ERROR_STATE, site,
+            value->flags & TAPE_NEEDS_GRADIENT
+                ? "gradient: an intermediate's gradient is kept only after ad_retain_gradient"
+                : "gradient: a constant has none");
+    status = ad_buffer_check(t, v, "gradient", buffer, count, site);
+    if (status != AD_OK || value->array.size == 0)
+        return status;
+    const void *gradient = tape_gradient(t, v);
+    if (gradient)
+        memmove(buffer, gradient, tape_value_bytes(value));
+    else
+        memset(buffer, 0, tape_value_bytes(value));
+    return AD_OK;
+}
+
+ad_status ad_gradient_buffer_site(ad_tensor x, void *buffer, int64_t count, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    ad_status status;
+    uint32_t v = ad_value_find(x, "gradient_buffer", 0, site, &t, &status);
+    if (!v)
+        return status;
+    if (!(t->entries[v].flags & TAPE_LEAF))
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "gradient_buffer: not a leaf");
+    if (buffer)
+        status = ad_buffer_check(t, v, "gradient_buffer", buffer, count, site);
+    if (status == AD_OK)
+        tape_gradient_buffer(t, v, buffer);
+    return status;
+}
+
+ad_status ad_retain_gradient_site(ad_tensor x, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    ad_status status;
+    uint32_t v = ad_value_find(x, "retain_gradient", 0, site, &t, &status);
+    return v ? (ad_status)tape_retain(t, v, site) : status;
+}
+
+ad_status ad_create_graph_site(ad_tensor y, ad_tensor seed, int n, const ad_tensor *x,
+                               ad_tensor *gradient, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    uint32_t y_value, seed_value, inputs[TAPE_MAX_IN], results[TAPE_MAX_IN];
+    ad_status status = check(y, seed.tape ? &seed : NULL, "create_graph", site, &t, &y_value, &seed_value);
+    for (int i = 0; i < n && gradient; i++)
+        gradient[i] = t ? (ad_tensor){y.tape, y.tape_generation, 0, 0} : (ad_tensor){0, 0, 0, 0};
+    if (status != AD_OK)
+        return status;
+    if (n < 0 || n > TAPE_MAX_IN || (n > 0 && (!x || !gradient)))
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
+                                    n < 0 || n > TAPE_MAX_IN ? "create_graph: n must be from 0 to %d"
+                                                             : "create_graph: a null pointer",
+                                    (int)TAPE_MAX_IN);
+    if (t->no_grad)
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "create_graph: not under no_grad");
+    for (int i = 0; i < n; i++) {
+        struct tape *other;
+        inputs[i] = ad_value_find(x[i], "create_graph", i + 1, site, &other, &status);
+        if (!inputs[i] || other != t)
+            return (ad_status)tape_fail(t, inputs[i] ? TAPE_ERROR_TAPE : TAPE_ERROR_HANDLE, site,
+                                        "create_graph: x[%d] is no live tensor of y's tape", i);
+        if (t->entries[inputs[i]].array.dtype == KERNEL_I64)
+            return (ad_status)tape_fail(t, TAPE_ERROR_DTYPE, site,
+                                        "create_graph: x[%d] is of integers", i);
+    }
+    status = (ad_status)tape_graph(t, y_value, seed_value, n, inputs, site, results);
+    for (int i = 0; i < n && status == AD_OK; i++)
+        gradient[i] = ad_handle_of(t, y.tape, y.tape_generation, results[i]);
+    return status;
+}

@@ -1,0 +1,229 @@
+/* ad_handle.c: the table of slots behind the handles, and the checks of every op's operands.
+ *
+ * May include: ad_internal.h. Slots are never unmapped and generations only grow, so that a stale handle
+ * is recognised without following it.
+ */
+#include "ad_internal.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+struct ad_slot ad_slots[AD_SLOTS];
+_Thread_local uint64_t ad_thread __attribute__((tls_model("initial-exec")));
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t free_slot, unused_slot = 1;
+
+uint64_t ad_thread_number(void)
+{
+    static uint64_t last;
+    if (!ad_thread)
+        ad_thread = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+    return ad_thread;
+}
+
+/* Puts a tape into a free slot; 0: none is free. */
+static uint32_t slot_take(struct tape *t)
+{
+    pthread_mutex_lock(&lock);
+    uint32_t i = free_slot;
+    if (i)
+        free_slot = ad_slots[i].next_free;
+    else if (unused_slot < AD_SLOTS)
+        i = unused_slot++;
+    pthread_mutex_unlock(&lock);
+    if (!i)
+        return 0;
+    struct ad_slot *s = &ad_slots[i];
+    __atomic_store_n(&s->thread, ad_thread_number(), __ATOMIC_RELAXED);
+    __atomic_store_n(&s->tape, t, __ATOMIC_RELAXED);
+    /* Generation 0 is never live, so that a handle of zeros is none. */
+    __atomic_add_fetch(&s->generation, s->generation + 1 == 0 ? 2 : 1, __ATOMIC_RELEASE);
+    return i;
+}
+
+static void slot_give(uint32_t i)
+{
+    __atomic_store_n(&ad_slots[i].tape, NULL, __ATOMIC_RELAXED);
+    __atomic_store_n(&ad_slots[i].thread, 0, __ATOMIC_RELEASE);
+    pthread_mutex_lock(&lock);
+    ad_slots[i].next_free = free_slot;
+    free_slot = i;
+    pthread_mutex_unlock(&lock);
+}
+
+static inline struct tape *find(uint32_t slot, uint32_t generation)
+{
+    if (slot - 1 >= AD_SLOTS - 1)
+        return NULL;
+    struct ad_slot *s = &ad_slots[slot];
+    if (__atomic_load_n(&s->generation, __ATOMIC_ACQUIRE) != generation ||
+        __atomic_load_n(&s->thread, __ATOMIC_RELAXED) != ad_thread || !ad_thread)
+        return NULL;
+    return __atomic_load_n(&s->tape, __ATOMIC_RELAXED);
+}
+
+struct tape *ad_tape_find(uint32_t slot, uint32_t generation, const char *what, struct tape_site site)
+{
+    struct tape *t = find(slot, generation);
+    if (t)
+        return t;
+    if (slot == 0)
+        ad_fail(AD_ERROR_HANDLE, site, "%s: the handle is zero: no tape", what);
+    else if (slot >= AD_SLOTS)
+        ad_fail(AD_ERROR_HANDLE, site, "%s: not a handle of a tape", what);
+    else if (__atomic_load_n(&ad_slots[slot].generation, __ATOMIC_ACQUIRE) != generation ||
+             !__atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED))
+        ad_fail(AD_ERROR_HANDLE, site, "%s: the tape was destroyed", what);
+    else
+        ad_fail(AD_ERROR_THREAD, site, "%s: the tape belongs to another thread", what);
+    return NULL;
+}
+
+ad_status ad_tape_create_site(ad_tape *tape, const ad_tape_options *options, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    if (!tape)
+        return ad_fail(AD_ERROR_ARGUMENT, site, "tape_create: tape is a null pointer");
+    *tape = (ad_tape){0, 0};
+    struct tape_options o = {.describe = ad_describe};
+    if (options) {
+        o.budget_bytes = options->budget_bytes;
+        o.reserve_bytes = options->reserve_bytes;
+        o.no_huge_pages = options->no_huge_pages;
+    }
+    if (ad_profile_linked)
+        ad_prime();
+    struct tape *t = tape_create(&o);
+    if (!t)
+        return ad_fail(AD_ERROR_MEMORY, site, "tape_create: no memory for a tape");
+    uint32_t i = slot_take(t);
+    if (!i) {
+        tape_destroy(t);
+        return ad_fail(AD_ERROR_LIMIT, site, "tape_create: %d tapes exist already", AD_SLOTS - 1);
+    }
+    *tape = (ad_tape){i, ad_slots[i].generation};
+    return AD_OK;
+}
+
+ad_status ad_tape_destroy_site(ad_tape tape, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, "tape_destroy", site);
+    if (!t)
+        return ad_status_of((ad_tape){0, 0});
+    slot_give(tape.slot);
+    tape_destroy(t);
+    return AD_OK;
+}
+
+/* "operand 2" of an op, or nothing for a function of one tensor. */
+static const char *operand_name(int operand, char *buf, size_t n)
+{
+    if (operand > 0)
+        snprintf(buf, n, "operand %d", operand);
+    else
+        snprintf(buf, n, "the tensor");
+    return buf;
+}
+
+uint32_t ad_value_find(ad_tensor x, const char *what, int operand, struct tape_site site,
+                       struct tape **tape, ad_status *status)
+{
+    char buf[64], which[32];
+    operand_name(operand, which, sizeof which);
+    snprintf(buf, sizeof buf, "%s: %s", what, which);
+    if (x.tape == 0) {
+        *tape = NULL;
+        *status = ad_fail(AD_ERROR_HANDLE, site, "%s is a handle of zeros: no tensor", buf);
+        return 0;
+    }
+    struct tape *t = *tape = ad_tape_find(x.tape, x.tape_generation, buf, site);
+    if (!t) {
+        *status = ad_status_of((ad_tape){0, 0});
+        return 0;
+    }
+    if (x.value - 1 < t->n_values - 1 && t->entries[x.value].generation == x.value_generation) {
+        *status = AD_OK;
+        return x.value;
+    }
+    if (t->error.code == TAPE_OK)
+        tape_fail(t, TAPE_ERROR_HANDLE, site,
+                  x.value == 0 ? "%s is the result of an op that failed"
+                               : "%s was dropped by a reset or a rewind",
+                  buf);
+    *status = (ad_status)t->error.code;
+    return 0;
+}
+
+/* The failure of an op's operands, found again and named. */
+static ad_tensor refuse(const struct kernel_op *op, int n_in, const ad_tensor *in, struct tape_site site)
+{
+    struct tape *home = NULL; /* the first operand's, or the first that has one */
+    ad_tensor result = {0, 0, 0, 0};
+    for (int i = 0; i < n_in && !home; i++) {
+        home = find(in[i].tape, in[i].tape_generation);
+        if (home)
+            result = (ad_tensor){in[i].tape, in[i].tape_generation, 0, 0};
+    }
+    if (home && home->error.code != TAPE_OK)
+        return result;
+    for (int i = 0; i < n_in; i++) {
+        struct tape *t;
+        ad_status status;
+        if (home && in[i].tape != 0 && find(in[i].tape, in[i].tape_generation) &&
+            (in[i].tape != result.tape)) {
+            tape_fail(home, TAPE_ERROR_TAPE, site, "%s: operand %d is of another tape than operand %d",
+                      op->name, i + 1, 1);
+            return result;
+        }
+        if (ad_value_find(in[i], op->name, i + 1, site, &t, &status))
+            continue;
+        if (home && home->error.code == TAPE_OK) {
+            /* The thread's error has it; the tape that lives must not go on as if nothing were. */
+            tape_fail(home, (enum tape_status)status, site, "%s: operand %d (%s) is no live tensor",
+                      op->name, i + 1, op->in_names[i]);
+        }
+        return result;
+    }
+    return result;
+}
+
+ad_tensor ad_apply(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr,
+                   const int64_t *attr, struct tape_site site)
+{
+    struct tape *t = find(in[0].tape, in[0].tape_generation);
+    uint32_t operand[TAPE_MAX_IN], out[KERNEL_MAX_OUT];
+    if (__builtin_expect(!t || t->error.code != TAPE_OK, 0))
+        return refuse(op, n_in, in, site);
+    for (int i = 0; i < n_in; i++) {
+        uint32_t v = in[i].value;
+        if (__builtin_expect(in[i].tape != in[0].tape || in[i].tape_generation != in[0].tape_generation ||
+                                 v - 1 >= t->n_values - 1 ||
+                                 t->entries[v].generation != in[i].value_generation,
+                             0))
+            return refuse(op, n_in, in, site);
+        operand[i] = v;
+    }
+    if (__builtin_expect(tape_apply(t, op, n_in, operand, n_attr, attr, site, out) != TAPE_OK, 0))
+        return (ad_tensor){in[0].tape, in[0].tape_generation, 0, 0};
+    return ad_handle_of(t, in[0].tape, in[0].tape_generation, out[0]);
+}
+
+bool ad_list_ok(const struct kernel_op *op, ad_tensor x, const char *name, const int64_t *list, int n,
+                int max, struct tape_site site)
+{
+    if (n >= 0 && n <= max && (list || n == 0))
+        return true;
+    struct tape *t;
+    ad_status status;
+    if (!ad_value_find(x, op->name, 1, site, &t, &status) || t->error.code != TAPE_OK)
+        return false;
+    if (n < 0 || n > max)
+        tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: %d entries of %s, from 0 to %d are possible",
+                  op->name, n, name, max);
+    else
+        tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: %s is a null pointer", op->name, name);
+    return false;
+}

@@ -1,0 +1,85 @@
+/* ad_internal.h: how the public functions find a tape and a value behind a handle, and fail.
+ *
+ * May include: ad.h, tape.h. A handle is checked before anything behind it is touched: slot, generation of
+ * the tape, thread, then generation of the value.
+ */
+#ifndef AD_INTERNAL_H
+#define AD_INTERNAL_H
+
+#include <tapescope/ad.h>
+
+#include "tape.h"
+
+#if AD_LINE_MACROS
+/* The library defines the functions behind the macros. */
+#undef ad_rank
+#undef ad_size
+#undef ad_shape
+#undef ad_value
+#undef ad_item
+#undef ad_backward
+#undef ad_gradient
+#endif
+
+/* The site of the call of a *_site function; in that function alone. */
+#define AD_HERE                                                                                    \
+    ((struct tape_site){(uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)), ad_line_})
+
+enum { AD_SLOTS = 65536 };
+
+struct ad_slot {
+    struct tape *tape; /* of the owner's thread; atomic like the two below */
+    uint64_t thread;
+    uint32_t generation; /* grows when the tape is destroyed */
+    uint32_t next_free;
+};
+extern struct ad_slot ad_slots[AD_SLOTS];
+
+/* A number for the calling thread, never reused, never 0. */
+extern _Thread_local uint64_t ad_thread __attribute__((tls_model("initial-exec")));
+uint64_t ad_thread_number(void);
+
+/* Sets the calling thread's error and returns the code. */
+ad_status ad_fail(ad_status code, struct tape_site site, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Named by ad_handle.c, so that a static link takes the constructor in ad_profile.c along. */
+extern const char ad_profile_linked;
+
+/* Runs OpenBLAS once: its first call allocates, and hangs where memory is exhausted by then. */
+void ad_prime(void);
+
+/* Writes "mlp.c:41 in dense" by the symbol module, or as much as is known without it. */
+void ad_describe(struct tape_site site, char *buf, size_t n);
+
+/* dlopens a module that lies beside the library; NULL with the reason in error. */
+void *ad_module_open(const char *name, char *error, size_t n);
+
+/* The live tape of a slot if the calling thread owns it; else NULL, and the thread's error is set,
+ * naming `what`. */
+struct tape *ad_tape_find(uint32_t slot, uint32_t generation, const char *what, struct tape_site site);
+
+/* The index of a live value and its tape. 0 if there is none: *status says why; the failure is kept in
+ * the tape where there is one. */
+uint32_t ad_value_find(ad_tensor x, const char *what, int operand, struct tape_site site,
+                       struct tape **tape, ad_status *status);
+
+static inline ad_tensor ad_handle_of(const struct tape *t, uint32_t slot, uint32_t generation,
+                                     uint32_t value)
+{
+    return (ad_tensor){slot, generation, value, value ? t->entries[value].generation : 0};
+}
+
+/* buffer has room for x's elements; else the tape's error is set, naming `what`. */
+ad_status ad_buffer_check(struct tape *t, uint32_t x, const char *what, const void *buffer, int64_t count,
+                          struct tape_site site);
+
+/* Runs an op on handles: what every generated function does. */
+ad_tensor ad_apply(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr,
+                   const int64_t *attr, struct tape_site site);
+
+/* Fails on a list attribute that is no list: returns false with the tape's error set. */
+bool ad_list_ok(const struct kernel_op *op, ad_tensor x, const char *name, const int64_t *list, int n,
+                int max, struct tape_site site);
+
+#endif

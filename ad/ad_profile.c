@@ -1,0 +1,131 @@
+/* ad_profile.c: where tape and profiler meet: opens the collector, by call or by TAPESCOPE_PROFILE.
+ *
+ * May include: ad_internal.h. The collector is a module opened at the first profile; the library itself
+ * links nothing that only a profile needs. A failure of the profiler never changes a result.
+ */
+#include "ad_internal.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REASON_BYTES = 400 };
+
+const char ad_profile_linked = 1;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct tape_collector *collector;
+
+static ad_status fail(ad_status code, const char *what, const char *reason)
+{
+    return ad_fail(code, (struct tape_site){0, 0}, "%s: %s", what, reason);
+}
+
+/* In the child of a fork the profile is the parent's. */
+static void forget(void)
+{
+    tape_observe_forget();
+    pthread_mutex_init(&lock, NULL);
+    collector = NULL;
+}
+
+static tape_collect_open_fn *open_function(char *reason)
+{
+    static tape_collect_open_fn *function;
+    if (!function) {
+        void *module = ad_module_open("tapescope-collect", reason, REASON_BYTES);
+        if (module) {
+            *(void **)&function = dlsym(module, TAPE_COLLECT_OPEN);
+            pthread_atfork(NULL, NULL, forget);
+        }
+        if (module && !function)
+            snprintf(reason, REASON_BYTES, "the collector module lacks %s", TAPE_COLLECT_OPEN);
+    }
+    return function;
+}
+
+static ad_status start(const char *path, char *reason)
+{
+    tape_collect_open_fn *open = open_function(reason);
+    if (!open)
+        return AD_ERROR_PROFILE;
+    collector = open(path, ad_version(), reason, REASON_BYTES);
+    if (!collector)
+        return AD_ERROR_PROFILE;
+    if (collector->hook.abi != TAPE_HOOK_ABI) {
+        snprintf(reason, REASON_BYTES, "the collector is of another version");
+        collector->close(collector, NULL, 0);
+        collector = NULL;
+        return AD_ERROR_PROFILE;
+    }
+    tape_observe_begin(&collector->hook);
+    return AD_OK;
+}
+
+ad_status ad_profile_start(const char *path)
+{
+    char reason[REASON_BYTES] = "";
+    pthread_mutex_lock(&lock);
+    ad_status status = collector ? AD_ERROR_STATE : start(path ? path : "tapescope.prof", reason);
+    pthread_mutex_unlock(&lock);
+    if (status == AD_ERROR_STATE)
+        return fail(status, "profile_start", "a profile is being taken already");
+    return status == AD_OK ? status : fail(status, "profile_start", reason);
+}
+
+ad_status ad_profile_stop(void)
+{
+    char reason[REASON_BYTES] = "";
+    ad_status status = AD_OK;
+    pthread_mutex_lock(&lock);
+    if (!collector) {
+        status = AD_ERROR_STATE;
+        snprintf(reason, sizeof reason, "no profile is being taken");
+    } else {
+        tape_observe_end();
+        if (collector->close(collector, reason, sizeof reason) != 0)
+            status = AD_ERROR_PROFILE;
+        collector = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    return status == AD_OK ? status : fail(status, "profile_stop", reason);
+}
+
+ad_status ad_profile_write(const char *path)
+{
+    char reason[REASON_BYTES] = "";
+    ad_status status = AD_OK;
+    if (!path)
+        return fail(AD_ERROR_ARGUMENT, "profile_write", "path is a null pointer");
+    pthread_mutex_lock(&lock);
+    if (!collector) {
+        status = AD_ERROR_STATE;
+        snprintf(reason, sizeof reason, "no profile is being taken");
+    } else {
+        tape_observe_flush();
+        if (collector->snapshot(collector, path, reason, sizeof reason) != 0)
+            status = AD_ERROR_PROFILE;
+    }
+    pthread_mutex_unlock(&lock);
+    return status == AD_OK ? status : fail(status, "profile_write", reason);
+}
+
+__attribute__((constructor)) static void start_from_environment(void)
+{
+    const char *path = secure_getenv("TAPESCOPE_PROFILE");
+    char reason[REASON_BYTES] = "";
+    if (!path || !*path)
+        return;
+    if (start(path, reason) != AD_OK)
+        fprintf(stderr, "tapescope: no profile: %s\n", reason);
+    /* The programs that this one starts would overwrite the file. */
+    unsetenv("TAPESCOPE_PROFILE");
+}
+
+__attribute__((destructor)) static void stop_at_exit(void)
+{
+    if (collector)
+        (void)ad_profile_stop();
+}

@@ -1,0 +1,125 @@
+/* ad_tape.c: what is done to a tape as a whole: reset, mark, rewind, no_grad, statistics.
+ *
+ * May include: ad_internal.h.
+ */
+#include "ad_internal.h"
+
+#include <cblas.h>
+#include <pthread.h>
+
+static void prime(void)
+{
+    double a = 1, b = 1, c = 0;
+    float af = 1, bf = 1, cf = 0;
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 1, 1, 1, 1.0, &a, 1, &b, 1, 0.0, &c, 1);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 1, 1, 1, 1.0f, &af, 1, &bf, 1, 0.0f, &cf, 1);
+}
+
+void ad_prime(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, prime);
+}
+
+/* The tape, or the thread's error in *status. */
+static struct tape *enter(ad_tape tape, const char *what, struct tape_site site, ad_status *status)
+{
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, what, site);
+    *status = t ? AD_OK : ad_status_of((ad_tape){0, 0});
+    return t;
+}
+
+ad_status ad_tape_reset_site(ad_tape tape, unsigned ad_line_)
+{
+    ad_status status;
+    struct tape *t = enter(tape, "tape_reset", AD_HERE, &status);
+    if (t)
+        tape_reset(t);
+    return status;
+}
+
+ad_mark ad_tape_mark_site(ad_tape tape, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    ad_status status;
+    struct tape *t = enter(tape, "tape_mark", site, &status);
+    uint32_t level = t ? tape_mark(t) : UINT32_MAX;
+    if (level == UINT32_MAX) {
+        if (t)
+            tape_fail(t, TAPE_ERROR_MEMORY, site, "tape_mark: out of memory");
+        return (ad_mark){0, 0, 0, 0};
+    }
+    return (ad_mark){tape.slot, tape.generation, level, t->marks[level].generation};
+}
+
+ad_status ad_tape_rewind_site(ad_tape tape, ad_mark mark, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    ad_status status;
+    struct tape *t = enter(tape, "tape_rewind", site, &status);
+    if (!t)
+        return status;
+    if (mark.tape == 0)
+        return (ad_status)tape_fail(t, TAPE_ERROR_HANDLE, site, "tape_rewind: the mark is zero");
+    if (mark.tape != tape.slot || mark.tape_generation != tape.generation)
+        return (ad_status)tape_fail(t, TAPE_ERROR_TAPE, site, "tape_rewind: the mark is of another tape");
+    if (mark.level >= t->n_marks || t->marks[mark.level].generation != mark.generation)
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                    "tape_rewind: a reset or an outer rewind has dropped the mark");
+    tape_rewind(t, mark.level);
+    return AD_OK;
+}
+
+ad_status ad_no_grad_begin_site(ad_tape tape, unsigned ad_line_)
+{
+    ad_status status;
+    struct tape *t = enter(tape, "no_grad_begin", AD_HERE, &status);
+    if (t)
+        t->no_grad++;
+    return status;
+}
+
+ad_status ad_no_grad_end_site(ad_tape tape, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    ad_status status;
+    struct tape *t = enter(tape, "no_grad_end", site, &status);
+    if (!t)
+        return status;
+    if (t->no_grad == 0)
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "no_grad_end: there was no begin");
+    t->no_grad--;
+    return AD_OK;
+}
+
+ad_status ad_zero_gradients_site(ad_tape tape, unsigned ad_line_)
+{
+    ad_status status;
+    struct tape *t = enter(tape, "zero_gradients", AD_HERE, &status);
+    if (t)
+        t->gradient_epoch++;
+    return status;
+}
+
+ad_status ad_tape_stats(ad_tape tape, ad_stats *stats)
+{
+    struct tape_site nowhere = {0, 0};
+    ad_status status;
+    struct tape *t = enter(tape, "tape_stats", nowhere, &status);
+    if (!t)
+        return status;
+    if (!stats)
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, nowhere, "tape_stats: null pointer");
+    *stats = (ad_stats){.values = t->n_values - 1,
+                        .records = t->n_records,
+                        .live_bytes = t->arena.live,
+                        .peak_bytes = t->arena.peak,
+                        .reserved_bytes = t->arena.reserved,
+                        .budget_bytes = t->arena.budget};
+    return AD_OK;
+}
+
+const char *ad_version(void)
+{
+    return "0.1.0";
+}

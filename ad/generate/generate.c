@@ -1,0 +1,224 @@
+/* generate.c: prints the public header of the ops, the functions behind it, or the table for the docs.
+ *
+ * May include: kernel.h. Runs on the machine that builds. Everything printed comes from the op table, so
+ * that a new op is declared, defined and documented by its row or file alone.
+ */
+#include "kernel.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { COLUMNS = 98 };
+
+/* A name's form: NAME, with every attribute; or the short form without them (all axes, no flags). */
+struct form {
+    const struct kernel_op *op;
+    bool attrs;
+    char name[64];
+};
+
+static bool has_axes(const struct kernel_op *op)
+{
+    for (int i = 0; i < op->n_attrs; i++)
+        if (op->attrs[i].kind == KERNEL_ATTR_AXES)
+            return true;
+    return false;
+}
+
+static bool is_list(const struct kernel_attr_info *a)
+{
+    return a->kind == KERNEL_ATTR_AXES || a->kind == KERNEL_ATTR_SHAPE;
+}
+
+static const char *count_name(const struct kernel_attr_info *a)
+{
+    return a->kind == KERNEL_ATTR_SHAPE ? "rank" : "n_axes";
+}
+
+/* "ad_tensor x, const int64_t *axes, int n_axes, bool keepdim", or the names alone. */
+static void print_parameters(const struct form *f, bool types, const char *tensor)
+{
+    const struct kernel_op *op = f->op;
+    for (int i = 0; i < op->n_in; i++)
+        printf("%s%s%s", i ? ", " : "", types ? tensor : "", op->in_names[i]);
+    for (int lists = 1; lists >= 0 && f->attrs; lists--) {
+        for (int i = 0; i < op->n_attrs; i++) {
+            const struct kernel_attr_info *a = &op->attrs[i];
+            if (is_list(a) != (lists != 0))
+                continue;
+            if (is_list(a))
+                printf(types ? ", const int64_t *%s, int %s" : ", %s, %s", a->name, count_name(a));
+            else if (a->kind == KERNEL_ATTR_REAL)
+                printf(types ? ", double %s" : ", %s", a->name);
+            else if (a->kind == KERNEL_ATTR_FLAG)
+                printf(types ? ", bool %s" : ", %s", a->name);
+            else
+                printf(types ? ", int64_t %s" : ", %s", a->name);
+        }
+    }
+}
+
+/* A paragraph of a comment, filled; returns the column that it ended in. */
+static void print_filled(const char *label, const char *text)
+{
+    if (!text || !*text)
+        return;
+    int column = printf(" *  %s", label);
+    while (*text) {
+        size_t n = strcspn(text, " ");
+        if (column + 1 + (int)n > COLUMNS)
+            column = printf("\n *     ") - 1;
+        column += printf(" %.*s", (int)n, text);
+        text += n;
+        text += strspn(text, " ");
+    }
+    printf("\n");
+}
+
+static void print_declaration(const struct form *f)
+{
+    const struct kernel_op *op = f->op;
+    printf("/* %s\n", op->brief);
+    print_filled("Shapes:", op->shapes);
+    print_filled("Value:", op->formula);
+    print_filled("Derivative:", op->derivative);
+    print_filled("Edges:", op->edges);
+    print_filled("Source:", op->source);
+    if (has_axes(op))
+        printf(f->attrs ? " *  axes [n_axes]: the axes reduced, negative ones from the end; none: all.\n"
+                        : " *  Over all axes; ad_%s_axes takes some.\n",
+               op->name);
+    printf(" */\nAD_SITED(ad_tensor, %s, (", f->name);
+    print_parameters(f, true, "ad_tensor ");
+    printf("), (");
+    print_parameters(f, false, "");
+    printf("))\n");
+    printf("#if AD_LINE_MACROS\n#define %s(...) %s_at(__VA_ARGS__, __LINE__)\n#endif\n\n", f->name,
+           f->name);
+}
+
+static void print_definition(const struct form *f)
+{
+    const struct kernel_op *op = f->op;
+    printf("ad_tensor %s_site(", f->name);
+    print_parameters(f, true, "ad_tensor ");
+    printf(", unsigned ad_line_)\n{\n    const ad_tensor ad_in_[] = {");
+    for (int i = 0; i < op->n_in; i++)
+        printf("%s%s", i ? ", " : "", op->in_names[i]);
+    printf("};\n");
+    int words = 0;
+    const struct kernel_attr_info *list = NULL;
+    for (int i = 0; i < op->n_attrs; i++) {
+        if (is_list(&op->attrs[i]))
+            list = &op->attrs[i];
+        else
+            words++;
+    }
+    if (op->n_attrs == 0) {
+        printf("    return ad_apply(&kernel_op_%s, %d, ad_in_, 0, NULL, AD_HERE);\n}\n\n", op->name,
+               op->n_in);
+        return;
+    }
+    printf("    int64_t ad_attr_[%d + KERNEL_MAX_RANK] = {0};\n", words);
+    int at = 0;
+    for (int i = 0; i < op->n_attrs && f->attrs; i++) {
+        const struct kernel_attr_info *a = &op->attrs[i];
+        if (is_list(a))
+            continue;
+        printf(a->kind == KERNEL_ATTR_REAL ? "    ad_attr_[%d] = kernel_attr_word(%s);\n"
+                                           : "    ad_attr_[%d] = (int64_t)%s;\n",
+               at++, a->name);
+    }
+    if (list && f->attrs) {
+        printf("    if (!ad_list_ok(&kernel_op_%s, %s, \"%s\", %s, %s, KERNEL_MAX_RANK, AD_HERE))\n"
+               "        return (ad_tensor){%s.tape, %s.tape_generation, 0, 0};\n",
+               op->name, op->in_names[0], list->name, list->name, count_name(list), op->in_names[0],
+               op->in_names[0]);
+        printf("    if (%s)\n        memcpy(ad_attr_ + %d, %s, (size_t)%s * sizeof(int64_t));\n",
+               count_name(list), words, list->name, count_name(list));
+        printf("    return ad_apply(&kernel_op_%s, %d, ad_in_, %d + %s, ad_attr_, AD_HERE);\n}\n\n",
+               op->name, op->n_in, words, count_name(list));
+        return;
+    }
+    printf("    return ad_apply(&kernel_op_%s, %d, ad_in_, %d, ad_attr_, AD_HERE);\n}\n\n", op->name,
+           op->n_in, words);
+}
+
+static void each(void (*print)(const struct form *))
+{
+    int n;
+    const struct kernel_op *const *ops = kernel_ops(&n);
+    for (int i = 0; i < n; i++) {
+        if (ops[i]->hidden)
+            continue;
+        struct form f = {ops[i], !has_axes(ops[i]), ""};
+        snprintf(f.name, sizeof f.name, "ad_%s", ops[i]->name);
+        print(&f);
+        if (has_axes(ops[i])) {
+            f.attrs = true;
+            snprintf(f.name, sizeof f.name, "ad_%s_axes", ops[i]->name);
+            print(&f);
+        }
+    }
+}
+
+static void print_cell(const char *text)
+{
+    printf("| ");
+    for (; text && *text; text++)
+        printf(*text == '|' ? "\\|" : "%c", *text);
+    printf(" ");
+}
+
+static void print_docs(void)
+{
+    int n;
+    const struct kernel_op *const *ops = kernel_ops(&n);
+    printf("# The ops\n\nMade from the op table by `tapescope_generate docs`. y is the output, g its "
+           "adjoint, x' the adjoint of x.\n\n"
+           "| op | shapes | value | derivative | saved | edges | source |\n"
+           "|---|---|---|---|---|---|---|\n");
+    for (int i = 0; i < n; i++) {
+        const struct kernel_op *op = ops[i];
+        if (op->hidden)
+            continue;
+        char saved[128] = "";
+        for (int k = 0; k < op->n_in; k++)
+            if (op->saves_in >> k & 1)
+                snprintf(saved + strlen(saved), sizeof saved - strlen(saved), "%s ", op->in_names[k]);
+        if (op->saves_out)
+            snprintf(saved + strlen(saved), sizeof saved - strlen(saved), "output");
+        printf("| `%s` ", op->name);
+        print_cell(op->shapes);
+        print_cell(op->formula);
+        print_cell(op->derivative);
+        print_cell(saved[0] ? saved : "nothing");
+        print_cell(op->edges);
+        print_cell(op->source);
+        printf("|\n");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc == 2 ? argv[1] : "";
+    if (strcmp(what, "header") == 0) {
+        printf("/* ad_ops.h: the ops, printed from the op table by tapescope_generate; included by ad.h.\n"
+               " *\n * Every op takes tensors of one tape and of one float dtype, unless its shapes say i64, and\n"
+               " * returns a tensor of that tape. Errors (see ad.h) are kept in the tape: AD_ERROR_SHAPE,\n"
+               " * AD_ERROR_DTYPE, AD_ERROR_VALUE, AD_ERROR_HANDLE, AD_ERROR_TAPE, AD_ERROR_THREAD, AD_ERROR_MEMORY.\n"
+               " */\n#ifndef TAPESCOPE_AD_OPS_H\n#define TAPESCOPE_AD_OPS_H\n\n");
+        each(print_declaration);
+        printf("#endif\n");
+    } else if (strcmp(what, "source") == 0) {
+        printf("/* Printed from the op table by tapescope_generate. */\n#include \"ad_internal.h\"\n\n"
+               "#include \"kernel_ops.h\"\n\n#include <string.h>\n\n");
+        each(print_definition);
+    } else if (strcmp(what, "docs") == 0) {
+        print_docs();
+    } else {
+        fprintf(stderr, "usage: tapescope_generate header|source|docs\n");
+        return 2;
+    }
+    return ferror(stdout) || fflush(stdout) != 0;
+}

@@ -1,0 +1,240 @@
+/* ad.h: Tapescope's public interface: reverse-mode automatic differentiation with a profiler built in.
+ *
+ *     ad_tape tape;
+ *     ad_tape_create(&tape, NULL);
+ *     ad_tensor x = ad_leaf(tape, AD_F64, 1, (int64_t[]){3}, data);   // borrows data
+ *     ad_tensor y = ad_sum(ad_square(x));                             // records
+ *     ad_backward(y);                                                 // sweeps
+ *     ad_gradient(x, gradient, 3);                                    // reads dy/dx
+ *     ad_tape_destroy(tape);
+ *
+ * Errors: an op that fails returns a handle all the same, so that ops compose. The first failure stays in
+ * the tape with its code, its message and the line of the caller; later ops on that tape do nothing,
+ * and ad_backward returns it. Errors that belong to no tape, or that a foreign thread caused, go to
+ * the calling thread's own error: ad_status_of((ad_tape){0}). Nothing aborts.
+ *
+ * Threads: a tape belongs to the thread that created it; other threads get AD_ERROR_THREAD. Different
+ * tapes may be used in different threads at once.
+ */
+#ifndef TAPESCOPE_AD_H
+#define TAPESCOPE_AD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tapescope/ad_site.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- status ---- */
+
+#define AD_STATUS_MAP(X)                                                                           \
+    X(OK, "no error")                                                                              \
+    X(ERROR_ARGUMENT, "an argument is not acceptable")                                             \
+    X(ERROR_SHAPE, "shapes do not fit")                                                            \
+    X(ERROR_DTYPE, "element types do not fit")                                                     \
+    X(ERROR_HANDLE, "not a live tensor or tape")                                                   \
+    X(ERROR_TAPE, "tensors of different tapes")                                                    \
+    X(ERROR_THREAD, "the tape belongs to another thread")                                          \
+    X(ERROR_VALUE, "an operand's value is refused")                                                \
+    X(ERROR_MEMORY, "out of memory or over the tape's budget")                                     \
+    X(ERROR_LIMIT, "a fixed limit is reached")                                                     \
+    X(ERROR_STATE, "not possible now")                                                             \
+    X(ERROR_PROFILE, "the profiler could not do it")
+
+typedef enum ad_status {
+#define X(name, text) AD_##name,
+    AD_STATUS_MAP(X)
+#undef X
+} ad_status;
+
+/* "AD_ERROR_SHAPE"; never NULL. */
+AD_API const char *ad_status_name(ad_status status);
+/* "shapes do not fit"; never NULL. */
+AD_API const char *ad_status_text(ad_status status);
+
+/* ---- handles ---- */
+
+/* A tape, by value. Zero is no tape. A handle of a destroyed tape is refused, never followed. */
+typedef struct ad_tape {
+    uint32_t slot, generation;
+} ad_tape;
+
+/* A tensor on a tape, by value. Zero is no tensor. Handles of values that a reset or a rewind dropped
+ * are refused, never followed. */
+typedef struct ad_tensor {
+    uint32_t tape, tape_generation, value, value_generation;
+} ad_tensor;
+
+/* A point on a tape to rewind to. */
+typedef struct ad_mark {
+    uint32_t tape, tape_generation, level, generation;
+} ad_mark;
+
+typedef enum ad_dtype { AD_F32, AD_F64, AD_I64 } ad_dtype;
+
+enum { AD_MAX_RANK = 8 };
+
+/* ---- tapes ---- */
+
+typedef struct ad_tape_options {
+    uint64_t budget_bytes;  /* bytes the tape may hand out; 0: 0.9 of the memory available now */
+    uint64_t reserve_bytes; /* address space to reserve; 0: 64 GiB, halved until it succeeds */
+    bool no_huge_pages;
+} ad_tape_options;
+
+/* Creates a tape of the calling thread into *tape. options: NULL for the defaults. Errors:
+ * AD_ERROR_MEMORY, AD_ERROR_LIMIT (65 535 tapes at once); *tape is zero then. */
+AD_SITED(ad_status, ad_tape_create, (ad_tape * tape, const ad_tape_options *options), (tape, options))
+
+/* Destroys the tape with all its values. Destroying no tape or a destroyed one is an error and harmless. */
+AD_SITED(ad_status, ad_tape_destroy, (ad_tape tape), (tape))
+
+/* Drops everything on the tape, its sticky error included, and keeps its memory for the next
+ * recording: O(1) unless a profile is being taken. */
+AD_SITED(ad_status, ad_tape_reset, (ad_tape tape), (tape))
+
+/* Marks the present end of the tape. Marks nest. */
+AD_SITED(ad_mark, ad_tape_mark, (ad_tape tape), (tape))
+
+/* Drops all that was recorded after the mark; handles from before it stay valid, the mark too.
+ * Gradients that the tape holds are cleared; gradient buffers of the user's keep what they have. A
+ * sticky error stays. Errors: AD_ERROR_STATE for a mark that a reset or an outer rewind has dropped. */
+AD_SITED(ad_status, ad_tape_rewind, (ad_tape tape, ad_mark mark), (tape, mark))
+
+/* The sticky error of a tape, or of the calling thread for the zero handle. */
+AD_API ad_status ad_status_of(ad_tape tape);
+/* Its message: "matmul: f64 [3,4] x f64 [5,6]: … at mlp.c:41 in dense"; "" if there is none. Valid
+ * until the error is cleared or the tape destroyed. */
+AD_API const char *ad_message_of(ad_tape tape);
+AD_API void ad_clear_error(ad_tape tape);
+
+/* The tape that a tensor is on (zero if the handle is no live tensor). */
+AD_API ad_tape ad_tape_of(ad_tensor x);
+
+typedef struct ad_stats {
+    uint64_t values, records;
+    uint64_t live_bytes;     /* handed out now: records, values, gradients, padding */
+    uint64_t peak_bytes;     /* the most there has been since creation */
+    uint64_t reserved_bytes; /* address space */
+    uint64_t budget_bytes;
+} ad_stats;
+
+AD_API ad_status ad_tape_stats(ad_tape tape, ad_stats *stats);
+
+/* ---- values ---- */
+
+/* A variable whose gradient is wanted: `data` [shape], row-major, borrowed until the value is dropped; it
+ * must not change between recording and sweep. dtype AD_F32 or AD_F64. */
+AD_SITED(ad_tensor, ad_leaf,
+         (ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape, const void *data),
+         (tape, dtype, rank, shape, data))
+
+/* The same without a gradient; any dtype. */
+AD_SITED(ad_tensor, ad_constant,
+         (ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape, const void *data),
+         (tape, dtype, rank, shape, data))
+
+/* A constant of rank 0, its value copied to the tape. */
+AD_SITED(ad_tensor, ad_scalar, (ad_tape tape, ad_dtype dtype, double value), (tape, dtype, value))
+
+/* The same value, cut off from what it was computed from: no gradient flows through it. No copy. */
+AD_SITED(ad_tensor, ad_detach, (ad_tensor x), (x))
+
+/* Between begin and end ops are computed but not recorded. Nests. */
+AD_SITED(ad_status, ad_no_grad_begin, (ad_tape tape), (tape))
+AD_SITED(ad_status, ad_no_grad_end, (ad_tape tape), (tape))
+
+/* Rank, size, extents and dtype. -1 for a handle that is no live tensor. shape: room for rank entries. */
+AD_SITED(int, ad_rank, (ad_tensor x), (x))
+AD_SITED(int64_t, ad_size, (ad_tensor x), (x))
+AD_SITED(ad_status, ad_shape, (ad_tensor x, int64_t *shape), (x, shape))
+AD_SITED(int, ad_dtype_of, (ad_tensor x), (x))
+
+/* Copies the value into buffer: `count` elements of x's dtype, row-major. count must be x's size. */
+AD_SITED(ad_status, ad_value, (ad_tensor x, void *buffer, int64_t count), (x, buffer, count))
+
+/* The value of a float tensor of size 1 as double; NaN on error. */
+AD_SITED(double, ad_item, (ad_tensor x), (x))
+
+/* ---- gradients ---- */
+
+/* Sweeps backwards from y (a float tensor of size 1, seed 1) and adds dy/dx to the gradient of every
+ * leaf x. May be called several times on one recording. Returns the tape's sticky error if there is one. */
+AD_SITED(ad_status, ad_backward, (ad_tensor y), (y))
+
+/* The same for any y with a seed of y's shape and dtype: adds seed^T dy/dx. */
+AD_SITED(ad_status, ad_backward_seed, (ad_tensor y, ad_tensor seed), (y, seed))
+
+/* Overwrites buffer [shape of x] with the gradient of x, zeros if none has arrived. x: a leaf, or a
+ * value for which ad_retain_gradient was called. */
+AD_SITED(ad_status, ad_gradient, (ad_tensor x, void *buffer, int64_t count), (x, buffer, count))
+
+/* From now on sweeps add the gradient of leaf x straight into buffer [shape of x], which stays the
+ * user's (zeroed, read, kept by him); NULL: back to the tape's own. */
+AD_SITED(ad_status, ad_gradient_buffer, (ad_tensor x, void *buffer, int64_t count), (x, buffer, count))
+
+/* Keeps the gradient of an intermediate value too. Call it after the mark that x lies behind. */
+AD_SITED(ad_status, ad_retain_gradient, (ad_tensor x), (x))
+
+/* Clears all gradients that the tape holds. */
+AD_SITED(ad_status, ad_zero_gradients, (ad_tape tape), (tape))
+
+/* Records the derivative instead of computing it in place: gradient[i] becomes a tensor on the tape,
+ * seed^T dy/dx[i] [shape of x[i]], which can be differentiated again. seed: zero handle for ones (y of
+ * size 1). x[i] may be any values of the tape; a zero tensor where y does not depend on x[i]. */
+AD_SITED(ad_status, ad_create_graph,
+         (ad_tensor y, ad_tensor seed, int n, const ad_tensor *x, ad_tensor *gradient),
+         (y, seed, n, x, gradient))
+
+/* ---- profile ---- */
+
+/* Begins to measure all tapes of the process into a new file (NULL: tapescope.prof). A program started
+ * by `tapescope record`, or with TAPESCOPE_PROFILE set, does so by itself. Errors: AD_ERROR_PROFILE
+ * with the reason in the thread's error, AD_ERROR_STATE if a profile is being taken. */
+AD_API ad_status ad_profile_start(const char *path);
+/* Ends the measurement and completes the file. */
+AD_API ad_status ad_profile_stop(void);
+/* Writes what was measured so far as a complete profile to another file; the measurement goes on. */
+AD_API ad_status ad_profile_write(const char *path);
+
+/* Version of the library, "0.1.0". */
+AD_API const char *ad_version(void);
+
+#if AD_LINE_MACROS
+#define ad_tape_create(...) ad_tape_create_at(__VA_ARGS__, __LINE__)
+#define ad_tape_destroy(...) ad_tape_destroy_at(__VA_ARGS__, __LINE__)
+#define ad_tape_reset(...) ad_tape_reset_at(__VA_ARGS__, __LINE__)
+#define ad_tape_mark(...) ad_tape_mark_at(__VA_ARGS__, __LINE__)
+#define ad_tape_rewind(...) ad_tape_rewind_at(__VA_ARGS__, __LINE__)
+#define ad_leaf(...) ad_leaf_at(__VA_ARGS__, __LINE__)
+#define ad_constant(...) ad_constant_at(__VA_ARGS__, __LINE__)
+#define ad_scalar(...) ad_scalar_at(__VA_ARGS__, __LINE__)
+#define ad_detach(...) ad_detach_at(__VA_ARGS__, __LINE__)
+#define ad_no_grad_begin(...) ad_no_grad_begin_at(__VA_ARGS__, __LINE__)
+#define ad_no_grad_end(...) ad_no_grad_end_at(__VA_ARGS__, __LINE__)
+#define ad_rank(...) ad_rank_at(__VA_ARGS__, __LINE__)
+#define ad_size(...) ad_size_at(__VA_ARGS__, __LINE__)
+#define ad_shape(...) ad_shape_at(__VA_ARGS__, __LINE__)
+#define ad_dtype_of(...) ad_dtype_of_at(__VA_ARGS__, __LINE__)
+#define ad_value(...) ad_value_at(__VA_ARGS__, __LINE__)
+#define ad_item(...) ad_item_at(__VA_ARGS__, __LINE__)
+#define ad_backward(...) ad_backward_at(__VA_ARGS__, __LINE__)
+#define ad_backward_seed(...) ad_backward_seed_at(__VA_ARGS__, __LINE__)
+#define ad_gradient(...) ad_gradient_at(__VA_ARGS__, __LINE__)
+#define ad_gradient_buffer(...) ad_gradient_buffer_at(__VA_ARGS__, __LINE__)
+#define ad_retain_gradient(...) ad_retain_gradient_at(__VA_ARGS__, __LINE__)
+#define ad_zero_gradients(...) ad_zero_gradients_at(__VA_ARGS__, __LINE__)
+#define ad_create_graph(...) ad_create_graph_at(__VA_ARGS__, __LINE__)
+#endif
+
+#include <tapescope/ad_ops.h>
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,49 @@
+/* ad_site.h: how a call of the library learns the source line it stands on.
+ *
+ * Included by ad.h; nothing here is for direct use. A site is a program counter: every function that can
+ * fail or be charged is a small always-inlined wrapper in the caller's code around an exported callee,
+ * which reads its return address. The empty asm keeps the call from becoming a tail call, which
+ * would charge the caller's caller.
+ *
+ * gcc gives calls nested over several lines the line of the outermost, and merges equal calls in
+ * different branches; so with gcc a macro of the same name adds __LINE__. clang's debug information
+ * is better than __LINE__ (which would name the outermost macro's line); `nomerge` keeps its calls apart.
+ */
+#ifndef TAPESCOPE_AD_SITE_H
+#define TAPESCOPE_AD_SITE_H
+
+#if defined(__GNUC__)
+#define AD_API __attribute__((visibility("default"), noinline))
+#define AD_INLINE static inline __attribute__((always_inline, unused))
+#define AD_NO_TAIL_CALL __asm__ volatile("")
+#else
+#error "tapescope needs gcc or clang"
+#endif
+
+#if defined(__clang__)
+#define AD_NO_MERGE __attribute__((nomerge))
+#define AD_LINE_MACROS 0
+#else
+#define AD_NO_MERGE
+#define AD_LINE_MACROS 1
+#endif
+
+#define AD_UNPAREN(...) __VA_ARGS__
+
+/* Declares the callee name_site, and the wrappers name and name_at (with a line). */
+#define AD_SITED(type, name, params, args)                                                         \
+    AD_API AD_NO_MERGE type name##_site(AD_UNPAREN params, unsigned ad_line_);                     \
+    AD_INLINE type name##_at(AD_UNPAREN params, unsigned ad_line_)                                 \
+    {                                                                                              \
+        type ad_result_ = name##_site(AD_UNPAREN args, ad_line_);                                  \
+        AD_NO_TAIL_CALL;                                                                           \
+        return ad_result_;                                                                         \
+    }                                                                                              \
+    AD_INLINE type name params                                                                     \
+    {                                                                                              \
+        type ad_result_ = name##_site(AD_UNPAREN args, 0u);                                        \
+        AD_NO_TAIL_CALL;                                                                           \
+        return ad_result_;                                                                         \
+    }
+
+#endif

@@ -1,0 +1,34 @@
+/* common_peer.h: a program of peers/ as a server: it stands beside the running program, reads a
+ * line and answers with a line.
+ *
+ * May include: nothing of the project. Invariant: a peer that is not there, or has ended, answers
+ * NULL with a reason; it never ends the caller.
+ */
+#ifndef COMMON_PEER_H
+#define COMMON_PEER_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+enum { PEER_LINE_BYTES = 1024 };
+
+struct peer {
+    pid_t pid; /* 0: not running */
+    FILE *to, *from;
+    char line[PEER_LINE_BYTES]; /* the last answer, or the reason why there is none */
+};
+
+/* Starts the program of that name from the folder of the running program and reads its first line.
+ * setting: "NAME=value" to add to its environment, or NULL. Returns its line, or NULL with the
+ * reason in peer->line. */
+const char *peer_start(struct peer *peer, const char *program, const char *setting);
+
+/* Asks and waits. Returns the answer, valid until the next call, or NULL with the reason in
+ * peer->line. */
+const char *peer_ask(struct peer *peer, const char *question);
+
+/* Lets the peer end and waits for it. Harmless if it is not running. */
+void peer_stop(struct peer *peer);
+
+#endif

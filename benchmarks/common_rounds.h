@@ -1,0 +1,42 @@
+/* common_rounds.h: two programs measured in turn, and the row that says how they compare.
+ *
+ * May include: nothing of the project. Invariant: a ratio is made of two rounds that ran one after
+ * the other, so that what changes slowly on the machine falls on both.
+ */
+#ifndef COMMON_ROUNDS_H
+#define COMMON_ROUNDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { ROUNDS_MAX_METRICS = 8, ROUNDS_MAX = 1000 };
+
+/* One of the two. round() works for so many seconds and puts a figure for each metric into result.
+ * It returns false if it could not, and has said why. */
+struct rounds_side {
+    const char *name;
+    bool (*round)(void *context, double seconds, double *result);
+    void *context;
+};
+
+struct rounds_plan {
+    const char *suite, *case_name, *unit;
+    const char *metric[ROUNDS_MAX_METRICS]; /* NULL: measured, but not printed */
+    int n_metrics;
+    int rounds;     /* 1 to ROUNDS_MAX */
+    double seconds; /* a round, on each side */
+};
+
+/* A warm-up of both, then the rounds: ours, peer, ours, peer, ... Prints one JSON object a line and
+ * metric on standard output: medians of the rounds, and the median of their ratios ours / peer.
+ * Returns false, having printed nothing, if a round fails. */
+bool rounds_compare(const struct rounds_plan *plan, const struct rounds_side *ours,
+                    const struct rounds_side *peer);
+
+/* The middle value (the upper one of two); reorders the values. NaN if there are none. */
+double rounds_median(double *values, size_t n);
+
+/* Seconds of a clock that never goes back. */
+double rounds_seconds(void);
+
+#endif

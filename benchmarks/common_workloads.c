@@ -1,0 +1,198 @@
+/* common_workloads.c: inputs, forward passes and checksum of the measured computations.
+ *
+ * May include: the public header. Invariant: inputs are computed in double in the order in which
+ * the header's formulae are written, so that programs in other libraries get the same ones.
+ */
+#include "common_workloads.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHAIN_ROUNDS = 333, MLP_BATCH = 64, MLP_LAYERS = 3 };
+
+/* ---- inputs ---- */
+
+static double input(int64_t i, int p)
+{
+    return sin(0.37 * (double)i + p + (double)(i * i % 1009));
+}
+
+static int64_t extent(int rank, const int64_t *shape)
+{
+    int64_t n = 1;
+    for (int k = 0; k < rank; ++k)
+        n *= shape[k];
+    return n;
+}
+
+/* An array that lives as long as the workload; NULL without memory. */
+static void *array_new(struct workload *w, size_t bytes)
+{
+    void *array = malloc(bytes);
+    if (array)
+        w->array[w->n_arrays++] = array;
+    return array;
+}
+
+/* The array offset + scale F(i, p) of the workload's element type; NULL without memory. */
+static void *input_array(struct workload *w, int rank, const int64_t *shape, double offset,
+                         double scale, int p)
+{
+    int64_t n = extent(rank, shape);
+    size_t element = w->dtype == AD_F32 ? sizeof(float) : sizeof(double);
+    void *array = array_new(w, (size_t)n * element);
+    if (!array)
+        return NULL;
+    for (int64_t i = 0; i < n; ++i) {
+        double scaled = scale * input(i, p);
+        double value = offset + scaled;
+        if (w->dtype == AD_F32)
+            ((float *)array)[i] = (float)value;
+        else
+            ((double *)array)[i] = value;
+    }
+    return array;
+}
+
+static ad_tensor input_tensor(struct workload *w, bool parameter, int rank, const int64_t *shape,
+                              double offset, double scale, int p)
+{
+    /* Without memory the array is NULL, which the tape refuses: its error says so. */
+    void *array = input_array(w, rank, shape, offset, scale, p);
+    if (!parameter)
+        return ad_constant(w->tape, w->dtype, rank, shape, array);
+    ad_tensor leaf = ad_leaf(w->tape, w->dtype, rank, shape, array);
+    w->parameter[w->n_parameters++] = leaf;
+    return leaf;
+}
+
+/* ---- chains ---- */
+
+static ad_status chain_inputs(struct workload *w, bool parameters)
+{
+    const int64_t *shape = &w->spec->width;
+    w->constant[0] = input_tensor(w, true, 1, shape, 0.0, 0.5, 0);
+    w->constant[1] = input_tensor(w, parameters, 1, shape, 0.0, 0.01, 1);
+    w->constant[2] = input_tensor(w, parameters, 1, shape, 1.0, 0.01, 2);
+    return ad_status_of(w->tape);
+}
+
+static ad_status chain_create(struct workload *w)
+{
+    return chain_inputs(w, false);
+}
+
+static ad_status chainp_create(struct workload *w)
+{
+    return chain_inputs(w, true);
+}
+
+static ad_tensor chain_forward(const struct workload *w)
+{
+    ad_tensor x = w->constant[0], c = w->constant[1], d = w->constant[2];
+    for (int k = 0; k < CHAIN_ROUNDS; ++k) {
+        x = ad_add(x, c);
+        x = ad_mul(x, d);
+        x = ad_tanh(x);
+    }
+    x = ad_add(x, c);
+    return ad_sum(x);
+}
+
+/* ---- perceptrons ---- */
+
+static ad_status mlp_create(struct workload *w)
+{
+    int64_t width = w->spec->width, batch = MLP_BATCH;
+    double scale = 1.0 / sqrt((double)width);
+    w->constant[0] = input_tensor(w, false, 2, (int64_t[]){batch, width}, 0.0, 1.0, 0);
+    for (int k = 1; k <= MLP_LAYERS; ++k) {
+        input_tensor(w, true, 2, (int64_t[]){width, width}, 0.0, scale, k);
+        input_tensor(w, true, 1, &width, 0.0, 0.1, k + MLP_LAYERS);
+    }
+    int64_t *labels = array_new(w, MLP_BATCH * sizeof *labels);
+    for (int64_t r = 0; labels && r < batch; ++r)
+        labels[r] = (7 * r + 3) % width;
+    w->constant[1] = ad_constant(w->tape, AD_I64, 1, &batch, labels);
+    return ad_status_of(w->tape);
+}
+
+static ad_tensor mlp_forward(const struct workload *w)
+{
+    const ad_tensor *p = w->parameter;
+    ad_tensor h = ad_tanh(ad_linear(w->constant[0], p[0], p[1]));
+    h = ad_tanh(ad_linear(h, p[2], p[3]));
+    ad_tensor z = ad_linear(h, p[4], p[5]);
+    return ad_softmax_cross_entropy(z, w->constant[1]);
+}
+
+/* ---- all ---- */
+
+const struct workload_case workload_cases[] = {
+    {"chain1", 1, 1.7671712168787519e-13, false, chain_forward, chain_create},
+    {"chain64", 64, -0.0034701157240799049, false, chain_forward, chain_create},
+    {"chainp1", 1, 4.5116997426621384, true, chain_forward, chainp_create},
+    {"chainp64", 64, -36.480207279757592, false, chain_forward, chainp_create},
+    {"mlp32", 32, 0.45982911883590974, false, mlp_forward, mlp_create},
+    {"mlp128", 128, 0.030311921051277844, false, mlp_forward, mlp_create},
+    {"mlp512", 512, 0.23925787679427682, true, mlp_forward, mlp_create},
+    {"mlp1024", 1024, -0.70756859864884612, true, mlp_forward, mlp_create},
+    {0},
+};
+
+const struct workload_case *workload_find(const char *name)
+{
+    for (const struct workload_case *c = workload_cases; c->name; ++c)
+        if (strcmp(c->name, name) == 0)
+            return c;
+    return NULL;
+}
+
+ad_status workload_create(struct workload *workload, const struct workload_case *spec,
+                          ad_dtype dtype)
+{
+    *workload = (struct workload){.spec = spec, .dtype = dtype};
+    ad_status status = ad_tape_create(&workload->tape, NULL);
+    if (status == AD_OK)
+        status = spec->create(workload);
+    if (status == AD_OK) {
+        workload->mark = ad_tape_mark(workload->tape);
+        status = ad_status_of(workload->tape);
+    }
+    return status;
+}
+
+ad_tensor workload_forward(const struct workload *workload)
+{
+    return workload->spec->forward(workload);
+}
+
+double workload_gradient_sum(const struct workload *workload)
+{
+    double sum = 0.0;
+    for (int k = 0; k < workload->n_parameters; ++k) {
+        int64_t n = ad_size(workload->parameter[k]);
+        void *gradient = n > 0 ? malloc((size_t)n * sizeof(double)) : NULL;
+        if (!gradient || ad_gradient(workload->parameter[k], gradient, n) != AD_OK) {
+            free(gradient);
+            return NAN;
+        }
+        for (int64_t i = 0; i < n; ++i) {
+            double g = workload->dtype == AD_F32 ? (double)((float *)gradient)[i]
+                                                 : ((double *)gradient)[i];
+            sum += g * cos(0.73 * (double)i + k);
+        }
+        free(gradient);
+    }
+    return sum;
+}
+
+void workload_destroy(struct workload *workload)
+{
+    if (workload->tape.generation != 0)
+        ad_tape_destroy(workload->tape);
+    for (int k = 0; k < workload->n_arrays; ++k)
+        free(workload->array[k]);
+    *workload = (struct workload){0};
+}

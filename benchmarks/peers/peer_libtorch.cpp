@@ -1,0 +1,221 @@
+// peer_libtorch.cpp: the workloads of common_workloads.h in libtorch, as a server that another
+// program asks for one round at a time.
+//
+// May include: libtorch. Prints one line when it is ready: "ready VERSION CORE BLAS", with the
+// processor that OpenBLAS chose its kernels for ("-" where the BLAS is not OpenBLAS) and the file
+// that the name libblas.so.3 stands for. Then each input line "CASE f32|f64 SECONDS" is answered by
+// "ok FORWARD BACKWARD TOTAL GRADIENT_SUM STEPS" (medians in ns) or by "error TEXT".
+//
+// Backward is loss.backward() with no gradients before it, as after zero_grad(set_to_none=True).
+// What libtorch does when the loss is dropped is not counted.
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <dlfcn.h>
+#include <link.h>
+
+namespace
+{
+
+using Tensor = torch::Tensor;
+
+struct Workload {
+    std::function<Tensor()> forward;
+    std::vector<Tensor> parameters;
+};
+
+Tensor input(std::vector<int64_t> shape, double p)
+{
+    Tensor t = torch::empty(shape, torch::kFloat64);
+    double *data = t.data_ptr<double>();
+    for (int64_t i = 0; i < t.numel(); ++i)
+        data[i] = std::sin(0.37 * (double)i + p + (double)(i * i % 1009));
+    return t;
+}
+
+Tensor constant(const Tensor &t, torch::Dtype dtype)
+{
+    return t.to(dtype).clone().detach();
+}
+
+Tensor leaf(const Tensor &t, torch::Dtype dtype)
+{
+    return constant(t, dtype).requires_grad_(true);
+}
+
+Workload chain(torch::Dtype dtype, int64_t width, bool parameters)
+{
+    auto other = parameters ? leaf : constant;
+    Tensor x = leaf(0.5 * input({width}, 0), dtype);
+    Tensor c = other(0.01 * input({width}, 1), dtype);
+    Tensor d = other(1 + 0.01 * input({width}, 2), dtype);
+    Workload w;
+    w.parameters = parameters ? std::vector<Tensor>{x, c, d} : std::vector<Tensor>{x};
+    w.forward = [=] {
+        Tensor y = x;
+        for (int k = 0; k < 333; ++k) {
+            y = y + c;
+            y = y * d;
+            y = torch::tanh(y);
+        }
+        y = y + c;
+        return y.sum();
+    };
+    return w;
+}
+
+Workload mlp(torch::Dtype dtype, int64_t width)
+{
+    const int64_t batch = 64;
+    const double scale = 1 / std::sqrt((double)width);
+    Tensor x = constant(input({batch, width}, 0), dtype);
+    std::vector<Tensor> weight, bias;
+    for (int k = 1; k <= 3; ++k) {
+        weight.push_back(leaf(input({width, width}, k) * scale, dtype));
+        bias.push_back(leaf(input({width}, k + 3) * 0.1, dtype));
+    }
+    Tensor labels = (torch::arange(batch, torch::kInt64) * 7 + 3) % width;
+    Workload w;
+    w.parameters = {weight[0], bias[0], weight[1], bias[1], weight[2], bias[2]};
+    w.forward = [=] {
+        Tensor h = torch::tanh(torch::addmm(bias[0], x, weight[0]));
+        h = torch::tanh(torch::addmm(bias[1], h, weight[1]));
+        Tensor z = torch::addmm(bias[2], h, weight[2]);
+        return torch::nn::functional::cross_entropy(z, labels);
+    };
+    return w;
+}
+
+// "chain64", "chainp64", "mlp128": a family and a width. Null for a name that is none of these.
+std::unique_ptr<Workload> create(const std::string &name, torch::Dtype dtype)
+{
+    const size_t digits = name.find_first_of("0123456789");
+    if (digits == std::string::npos)
+        return nullptr;
+    const std::string family = name.substr(0, digits);
+    const int64_t width = std::atoll(name.c_str() + digits);
+    if (width < 1 || width > 4096)
+        return nullptr;
+    if (family == "chain" || family == "chainp")
+        return std::make_unique<Workload>(chain(dtype, width, family == "chainp"));
+    if (family == "mlp")
+        return std::make_unique<Workload>(mlp(dtype, width));
+    return nullptr;
+}
+
+double now_ns()
+{
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration<double, std::nano>(now).count();
+}
+
+double median(std::vector<double> &values)
+{
+    const size_t middle = values.size() / 2;
+    std::nth_element(values.begin(), values.begin() + (std::ptrdiff_t)middle, values.end());
+    return values[middle];
+}
+
+double gradient_sum(const Workload &w)
+{
+    double sum = 0;
+    for (size_t k = 0; k < w.parameters.size(); ++k) {
+        const Tensor g = w.parameters[k].grad().to(torch::kFloat64).contiguous();
+        const double *data = g.data_ptr<double>();
+        for (int64_t i = 0; i < g.numel(); ++i)
+            sum += data[i] * std::cos(0.73 * (double)i + (double)k);
+    }
+    return sum;
+}
+
+void round(const Workload &w, double seconds)
+{
+    std::vector<double> forward, backward, total;
+    const int warm_up = 3;
+    double end = 0;
+    for (int step = -warm_up; step < 5 || now_ns() < end; ++step) {
+        if (step == 0)
+            end = now_ns() + seconds * 1e9;
+        for (const Tensor &p : w.parameters)
+            p.mutable_grad() = Tensor();
+        const double start = now_ns();
+        const Tensor loss = w.forward();
+        const double middle = now_ns();
+        loss.backward();
+        const double stop = now_ns();
+        if (step < 0)
+            continue;
+        forward.push_back(middle - start);
+        backward.push_back(stop - middle);
+        total.push_back(stop - start);
+    }
+    std::printf("ok %.1f %.1f %.1f %.17g %zu\n", median(forward), median(backward), median(total),
+                gradient_sum(w), total.size());
+}
+
+int find_blas(struct dl_phdr_info *info, size_t, void *path)
+{
+    const std::string name = info->dlpi_name;
+    if (name.find("libblas.so") != std::string::npos)
+        *static_cast<std::string *>(path) = name;
+    return 0;
+}
+
+// The BLAS that the loader resolved for libtorch. Debian's is an alternative: a chain of links.
+void greet()
+{
+    std::string path = "-";
+    dl_iterate_phdr(find_blas, &path);
+    if (char *real = realpath(path.c_str(), nullptr)) {
+        path = real;
+        std::free(real);
+    }
+    const char *core = "-";
+    if (void *symbol = dlsym(RTLD_DEFAULT, "openblas_get_corename"))
+        core = reinterpret_cast<char *(*)()>(symbol)();
+    std::printf("ready %s %s %s\n", TORCH_VERSION, core, path.c_str());
+}
+
+} // namespace
+
+int main()
+{
+    at::set_num_threads(1);
+    greet();
+    std::fflush(stdout);
+    std::string line, made;
+    std::unique_ptr<Workload> workload;
+    while (std::getline(std::cin, line)) {
+        std::istringstream words(line);
+        std::string name, type;
+        double seconds = 0;
+        try {
+            if (!(words >> name >> type >> seconds) || (type != "f32" && type != "f64"))
+                throw std::runtime_error("expected CASE f32|f64 SECONDS");
+            if (made != name + type) {
+                made.clear();
+                workload = create(name, type == "f32" ? torch::kFloat32 : torch::kFloat64);
+                if (!workload)
+                    throw std::runtime_error("there is no case " + name);
+                made = name + type;
+            }
+            round(*workload, seconds);
+        } catch (const std::exception &error) {
+            std::string text = error.what();
+            std::printf("error %s\n", text.substr(0, text.find('\n')).c_str());
+        }
+        std::fflush(stdout);
+    }
+    return 0;
+}

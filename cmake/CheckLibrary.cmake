@@ -1,0 +1,47 @@
+# Looks into the shared library: it needs only what the design allows, has its soname, and shows
+# nothing but the public names. Variables: LIBRARY, READELF.
+cmake_minimum_required(VERSION 3.25)
+
+execute_process(COMMAND "${READELF}" --wide --dynamic "${LIBRARY}"
+  OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND "${READELF}" --wide --dyn-syms "${LIBRARY}"
+  OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+
+set(wrong 0)
+macro(complain)
+  message(NOTICE ${ARGN})
+  math(EXPR wrong "${wrong} + 1")
+endmacro()
+
+if(NOT dynamic MATCHES "SONAME[^\n]*\\[libtapescope\\.so\\.0\\]")
+  complain("the soname is not libtapescope.so.0")
+endif()
+
+string(REGEX MATCHALL "\\(NEEDED\\)[^\n]*\\[[^]\n]*" needed "${dynamic}")
+foreach(line IN LISTS needed)
+  string(REGEX REPLACE ".*\\[" "" name "${line}")
+  if(NOT name MATCHES "^(libopenblas|libmvec|libm|libdl|libpthread|libc|ld-linux.*)\\.so")
+    complain("the library needs ${name}")
+  endif()
+endforeach()
+
+string(REPLACE ";" "," symbols "${symbols}")
+string(REPLACE "\n" ";" symbols "${symbols}")
+set(count 0)
+foreach(line IN LISTS symbols)
+  # Num: Value Size Type Bind Vis Ndx Name; UND is what the library takes from others.
+  if(line MATCHES "^ *[0-9]+: +[0-9a-f]+ +[^ ]+ +[A-Z]+ +(GLOBAL|WEAK|UNIQUE) +[A-Z]+ +([^ ]+) +([^ @]+)"
+      AND NOT CMAKE_MATCH_2 STREQUAL "UND")
+    math(EXPR count "${count} + 1")
+    if(NOT CMAKE_MATCH_3 MATCHES "^ad_")
+      complain("the library exports ${CMAKE_MATCH_3}")
+    endif()
+  endif()
+endforeach()
+if(count EQUAL 0)
+  complain("the library exports nothing")
+endif()
+if(wrong GREATER 0)
+  message(FATAL_ERROR "${wrong} faults in ${LIBRARY}")
+endif()
+message(STATUS "${count} public symbols")

@@ -1,0 +1,45 @@
+# Language, flags and output folders that hold for every target.
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS ON)
+# One system interface for all: glibc's.
+add_compile_definitions(_GNU_SOURCE)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Kind of build" FORCE)
+endif()
+# Line tables are what the profiler reports by, so every kind of build has them.
+set(CMAKE_C_FLAGS_RELEASE "-O3 -g -DNDEBUG")
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O3 -g -DNDEBUG")
+set(CMAKE_C_FLAGS_DEBUG "-Og -g")
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g -DNDEBUG")
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O3 -g -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-Og -g")
+
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+set(TAPESCOPE_MODULE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/tapescope")
+
+# Headers that the build makes: the public ones, and those that only the library sees.
+set(TAPESCOPE_GENERATED_INCLUDE_DIR "${PROJECT_BINARY_DIR}/generated/include")
+set(TAPESCOPE_GENERATED_DIR "${PROJECT_BINARY_DIR}/generated/private")
+file(MAKE_DIRECTORY "${TAPESCOPE_GENERATED_INCLUDE_DIR}/tapescope" "${TAPESCOPE_GENERATED_DIR}")
+
+add_library(tapescope_warnings INTERFACE)
+target_compile_options(tapescope_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wpedantic -Wconversion -Wshadow
+  -Wstrict-prototypes -Wmissing-prototypes>)
+
+if(TAPESCOPE_SANITIZE)
+  add_compile_options(-fsanitize=${TAPESCOPE_SANITIZE} -fno-sanitize-recover=all
+    -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${TAPESCOPE_SANITIZE})
+else()
+  # The sanitizers' own symbols stay open until the program is linked, so only here.
+  add_link_options($<$<IN_LIST:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY$<SEMICOLON>MODULE_LIBRARY>:LINKER:--no-undefined>)
+endif()

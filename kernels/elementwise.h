@@ -1,0 +1,78 @@
+/* elementwise.h: how elementwise ops are run: loops for each instruction set, and the driver that
+ * feeds them operands of any strides.
+ *
+ * May include: kernel.h, elementwise.def. Internal to kernels/.
+ *
+ * Invariant: a loop sees unit strides only, and its result for one element depends on that element
+ * alone, never on its position in the array.
+ */
+#ifndef ELEMENTWISE_H
+#define ELEMENTWISE_H
+
+#include "kernel.h"
+
+/* out[i] = f(in[0][i], in[1][i], ...) or out[i] += f(...) for i < n. `out` may be one of `in`. */
+typedef void kernel_loop(int64_t n, void *out, const void *const *in, double parameter);
+
+/* Loops by name: a row's forward value and its derivatives. */
+enum kernel_loop_id {
+#define ROW1(id, ...) LOOP_##id, LOOP_##id##_dx,
+#define ROW2(id, ...) LOOP_##id, LOOP_##id##_da, LOOP_##id##_db,
+#include "elementwise.def"
+#undef ROW1
+#undef ROW2
+    LOOPS
+};
+
+/* What one instruction set offers. The second index is the dtype, KERNEL_F32 or KERNEL_F64. */
+struct kernel_isa {
+    const char *name;
+    kernel_loop *loop[LOOPS][2][2]; /* last index: assign, accumulate */
+    double (*sum[2])(int64_t n, const void *x);
+    double (*max[2])(int64_t n, const void *x); /* -inf for n = 0; NaN if any element is NaN */
+    kernel_loop *max_into[2];                   /* out[i] = max(out[i], in[0][i]), NaN wins */
+    void (*exp_shift[2])(int64_t rows, int64_t columns, void *x, const double *shift);
+};
+
+extern const struct kernel_isa kernel_isa_portable;
+#if defined(__x86_64__) && defined(__linux__)
+extern const struct kernel_isa kernel_isa_avx2, kernel_isa_avx512;
+#endif
+
+/* The best instruction set of this machine, or the lesser one that TAPESCOPE_ISA names. */
+const struct kernel_isa *kernel_isa_get(void);
+
+/* For tests: uses the named instruction set from now on; false if this machine lacks it. NULL goes
+ * back to the choice of kernel_isa_get. Not while other threads run kernels. */
+bool kernel_isa_use(const char *name);
+
+/* An elementwise op's place in the table of loops, and the domain of its samples. */
+struct kernel_row {
+    enum kernel_loop_id loop;
+    unsigned flops; /* for one element */
+    double low[2], high[2];
+};
+
+/* What becomes of elements that fall on the same output element. */
+enum kernel_reduce { KERNEL_REDUCE_SUM, KERNEL_REDUCE_MAX };
+
+/* out (+)= loop(in...), with operands broadcast against each other. With accumulate, `out` may have
+ * shorter or fewer axes: the results are then summed (or, for LOOP_copy and KERNEL_REDUCE_MAX,
+ * their maximum is taken) over the others, on top of what out holds. All arrays have out's dtype. */
+void kernel_elementwise(enum kernel_loop_id loop, struct kernel_array *out, int n_in,
+                        const kernel_ref *in, double parameter, bool accumulate);
+void kernel_reduce(enum kernel_reduce how, struct kernel_array *out, kernel_ref in);
+
+/* The same on equal contiguous arrays of n elements. */
+static inline void kernel_loop_run(enum kernel_loop_id loop, int dtype, int64_t n, void *out,
+                                   const void *in0, const void *in1, double parameter,
+                                   bool accumulate)
+{
+    const void *in[2] = {in0, in1};
+    kernel_isa_get()->loop[loop][dtype][accumulate](n, out, in, parameter);
+}
+
+/* Sets every element of a float array, of any strides, to one value. */
+void kernel_fill(struct kernel_array *array, double value);
+
+#endif

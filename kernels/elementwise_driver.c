@@ -1,0 +1,360 @@
+/* elementwise_driver.c: feeds the unit-stride loops with operands of any strides.
+ *
+ * May include: elementwise.h. Axes that the strides of all operands let appear as one are joined;
+ * what is left is walked row by row, the innermost axis being a row. Operands that are not dense
+ * along a row are gathered into blocks on the stack, results that are not are written from there.
+ *
+ * Invariant: with accumulate, every output element receives a sum whose error does not grow with
+ * the number of its terms (but with that of blocks).
+ */
+#include "elementwise.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    OPERANDS = 1 + KERNEL_MAX_IN, /* number 0 is the output */
+    BLOCK_BYTES = 2048,
+    ROWS_TOGETHER = 64 /* rows summed in a block before they are added to the output */
+};
+
+struct plan {
+    int rank, operands;
+    int64_t extent[KERNEL_MAX_RANK];
+    int64_t stride[KERNEL_MAX_RANK][OPERANDS]; /* elements */
+    char *data[OPERANDS];
+};
+
+struct job {
+    const struct kernel_isa *isa;
+    kernel_loop *loop;   /* writes or accumulates, as the call asks */
+    kernel_loop *assign; /* what is summed up along a row */
+    double parameter;
+    size_t elem;
+    int dtype, operands;
+    enum kernel_reduce how;
+    bool accumulate, is_copy;
+    const int64_t *stride; /* along a row */
+    const void *filled[OPERANDS]; /* the one value that a block is full of */
+    char *target;                 /* the element that `sum` is for */
+    double sum, lost;
+    _Alignas(64) char block[OPERANDS][BLOCK_BYTES];
+};
+
+/* Extent and stride of an array along an axis counted from the last one. */
+static int64_t axis_of(kernel_ref array, int from_last, int64_t *stride)
+{
+    *stride = 0;
+    if (from_last >= array->rank)
+        return 1;
+    const int axis = array->rank - 1 - from_last;
+    if (array->shape[axis] != 1)
+        *stride = array->strides[axis];
+    return array->shape[axis];
+}
+
+/* True if the last two axes of the plan can be walked as one. */
+static bool axes_join(const struct plan *plan, const int64_t *stride, int64_t extent)
+{
+    for (int k = 0; k < plan->operands; k++)
+        if (plan->stride[plan->rank - 1][k] != stride[k] * extent)
+            return false;
+    return true;
+}
+
+/* Returns false if there is nothing to do. */
+static bool plan_make(struct plan *plan, const struct kernel_array *out, int n_in,
+                      const kernel_ref *in)
+{
+    int rank = out->rank;
+    plan->operands = 1 + n_in;
+    plan->rank = 0;
+    plan->data[0] = out->data;
+    for (int k = 0; k < n_in; k++) {
+        plan->data[1 + k] = in[k]->data;
+        if (in[k]->rank > rank)
+            rank = in[k]->rank;
+    }
+    for (int from_last = rank - 1; from_last >= 0; from_last--) {
+        int64_t stride[OPERANDS];
+        int64_t extent = axis_of(out, from_last, &stride[0]);
+        for (int k = 0; k < n_in; k++) {
+            const int64_t e = axis_of(in[k], from_last, &stride[1 + k]);
+            if (e != 1)
+                extent = e;
+        }
+        if (extent == 0)
+            return false;
+        if (extent == 1)
+            continue;
+        if (plan->rank > 0 && axes_join(plan, stride, extent))
+            plan->extent[plan->rank - 1] *= extent;
+        else
+            plan->extent[plan->rank++] = extent;
+        memcpy(plan->stride[plan->rank - 1], stride, sizeof stride[0] * (size_t)plan->operands);
+    }
+    if (plan->rank == 0) {
+        plan->rank = 1;
+        plan->extent[0] = 1;
+        for (int k = 0; k < plan->operands; k++)
+            plan->stride[0][k] = 1;
+    }
+    return true;
+}
+
+static void gather(int64_t n, size_t elem, void *block, const void *from, int64_t stride)
+{
+    if (elem == sizeof(float)) {
+        const float *x = from;
+        float *b = block;
+        for (int64_t i = 0; i < n; i++)
+            b[i] = x[i * stride];
+    } else {
+        const double *x = from;
+        double *b = block;
+        for (int64_t i = 0; i < n; i++)
+            b[i] = x[i * stride];
+    }
+}
+
+static void scatter(int64_t n, size_t elem, void *to, int64_t stride, const void *block)
+{
+    if (elem == sizeof(float)) {
+        const float *b = block;
+        float *x = to;
+        for (int64_t i = 0; i < n; i++)
+            x[i * stride] = b[i];
+    } else {
+        const double *b = block;
+        double *x = to;
+        for (int64_t i = 0; i < n; i++)
+            x[i * stride] = b[i];
+    }
+}
+
+/* Elements from..from+n of operand k's row, dense. */
+static const void *row_operand(struct job *job, int k, const char *row, int64_t from, int64_t n)
+{
+    const int64_t stride = job->stride[k];
+    if (stride == 1)
+        return row + (size_t)from * job->elem;
+    if (stride != 0) {
+        gather(n, job->elem, job->block[k], row + (size_t)(from * stride) * job->elem, stride);
+    } else if (job->filled[k] != row) {
+        /* The whole block, so that later rows find it full. */
+        gather(BLOCK_BYTES / (int64_t)job->elem, job->elem, job->block[k], row, 0);
+        job->filled[k] = row;
+    }
+    return job->block[k];
+}
+
+/* Adds what was summed for the target to it. */
+static void sum_flush(struct job *job)
+{
+    if (job->target == NULL)
+        return;
+    const double sum = isfinite(job->sum) ? job->sum + job->lost : job->sum;
+    if (job->dtype == KERNEL_F32) {
+        float *x = (void *)job->target;
+        const double old = (double)*x;
+        if (job->how == KERNEL_REDUCE_SUM)
+            *x = (float)(old + sum);
+        else if (!(old >= job->sum || isnan(old)))
+            *x = (float)job->sum;
+    } else {
+        double *x = (void *)job->target;
+        if (job->how == KERNEL_REDUCE_SUM)
+            *x += sum;
+        else if (!(*x >= job->sum || isnan(*x)))
+            *x = job->sum;
+    }
+    job->target = NULL;
+}
+
+/* Combines n dense results with the target's running value. */
+static void sum_add(struct job *job, char *target, int64_t n, const void *x)
+{
+    const int f = job->dtype;
+    if (job->target != target) {
+        sum_flush(job);
+        job->target = target;
+        job->sum = job->how == KERNEL_REDUCE_SUM ? 0 : -INFINITY;
+        job->lost = 0;
+    }
+    if (job->how == KERNEL_REDUCE_MAX) {
+        const double most = job->isa->max[f](n, x);
+        if (!(job->sum >= most || isnan(job->sum)))
+            job->sum = most;
+        return;
+    }
+    const double part = job->isa->sum[f](n, x), next = job->sum + part;
+    job->lost += fabs(job->sum) >= fabs(part) ? (job->sum - next) + part : (part - next) + job->sum;
+    job->sum = next;
+}
+
+/* One row, or a part of it: n elements of every operand, from row[k] on. */
+static void row_run(struct job *job, char *const *row, int64_t n)
+{
+    const int64_t out_stride = job->stride[0];
+    const bool direct = out_stride == 1, reduced = out_stride == 0;
+    bool dense = direct || (reduced && job->is_copy);
+    for (int k = 1; k < job->operands; k++)
+        dense = dense && job->stride[k] == 1;
+    const int64_t step = dense ? n : BLOCK_BYTES / (int64_t)job->elem;
+    for (int64_t from = 0; from < n; from += step) {
+        const int64_t count = n - from < step ? n - from : step;
+        const void *in[KERNEL_MAX_IN];
+        for (int k = 1; k < job->operands; k++)
+            in[k - 1] = row_operand(job, k, row[k], from, count);
+        char *out = row[0] + (size_t)(from * out_stride) * job->elem;
+        if (direct) {
+            job->loop(count, out, in, job->parameter);
+        } else if (reduced) {
+            const void *result = in[0];
+            if (!job->is_copy) {
+                job->assign(count, job->block[0], in, job->parameter);
+                result = job->block[0];
+            }
+            sum_add(job, row[0], count, result);
+        } else {
+            if (job->accumulate)
+                gather(count, job->elem, job->block[0], out, out_stride);
+            job->loop(count, job->block[0], in, job->parameter);
+            scatter(count, job->elem, out, out_stride, job->block[0]);
+        }
+    }
+}
+
+/* Many rows that fall on one dense row of the output: summed in blocks of columns and rows. */
+static void rows_fold(struct job *job, char *const *first, int64_t rows, const int64_t *row_stride,
+                      int64_t columns)
+{
+    const int64_t step = BLOCK_BYTES / (int64_t)job->elem;
+    for (int64_t from = 0; from < columns; from += step) {
+        const int64_t n = columns - from < step ? columns - from : step;
+        for (int64_t r = 0; r < rows; r += ROWS_TOGETHER) {
+            memset(job->block[0], 0, (size_t)n * job->elem);
+            for (int64_t i = r; i < rows && i < r + ROWS_TOGETHER; i++) {
+                char *row[OPERANDS] = {job->block[0]};
+                for (int k = 1; k < job->operands; k++)
+                    row[k] = first[k] +
+                             (size_t)(i * row_stride[k] + from * job->stride[k]) * job->elem;
+                row_run(job, row, n);
+            }
+            const void *block = job->block[0];
+            job->isa->loop[LOOP_copy][job->dtype][true](
+                n, first[0] + (size_t)from * job->elem, &block, 0);
+        }
+    }
+}
+
+/* Walks all axes but the last `inner` ones, and runs what those span at each step. */
+static void plan_walk(const struct plan *plan, struct job *job)
+{
+    const int last = plan->rank - 1;
+    const bool fold = last > 0 && job->accumulate && job->how == KERNEL_REDUCE_SUM &&
+                      job->stride[0] == 1 && plan->stride[last - 1][0] == 0 &&
+                      plan->extent[last - 1] > ROWS_TOGETHER / 8;
+    const int outer = fold ? last - 1 : last;
+    int64_t index[KERNEL_MAX_RANK] = {0};
+    char *row[OPERANDS];
+    memcpy(row, plan->data, sizeof row[0] * (size_t)plan->operands);
+    for (;;) {
+        if (fold)
+            rows_fold(job, row, plan->extent[last - 1], plan->stride[last - 1],
+                      plan->extent[last]);
+        else
+            row_run(job, row, plan->extent[last]);
+        int axis = outer - 1;
+        for (; axis >= 0; axis--) {
+            const int64_t *stride = plan->stride[axis];
+            const int64_t back = ++index[axis] < plan->extent[axis] ? 0 : plan->extent[axis];
+            for (int k = 0; k < plan->operands; k++)
+                row[k] += (stride[k] - back * stride[k]) * (int64_t)job->elem;
+            if (back == 0)
+                break;
+            index[axis] = 0;
+        }
+        if (axis < 0)
+            return;
+    }
+}
+
+static void run(struct job *job, struct kernel_array *out, int n_in, const kernel_ref *in)
+{
+    struct plan plan;
+    if (!plan_make(&plan, out, n_in, in))
+        return;
+    job->operands = plan.operands;
+    job->stride = plan.stride[plan.rank - 1];
+    job->target = NULL;
+    memset(job->filled, 0, sizeof job->filled);
+    plan_walk(&plan, job);
+    sum_flush(job);
+}
+
+static bool same_shape(kernel_ref a, kernel_ref b)
+{
+    return a->rank == b->rank &&
+           (a->shape == b->shape || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
+}
+
+void kernel_elementwise(enum kernel_loop_id loop, struct kernel_array *out, int n_in,
+                        const kernel_ref *in, double parameter, bool accumulate)
+{
+    const struct kernel_isa *isa = kernel_isa_get();
+    kernel_loop *f = isa->loop[loop][out->dtype][accumulate];
+    /* Without accumulate the output has the broadcast shape, so equal sizes are equal shapes. */
+    const void *data[KERNEL_MAX_IN];
+    bool plain = out->contiguous;
+    for (int k = 0; k < n_in; k++) {
+        data[k] = in[k]->data;
+        plain = plain && in[k]->contiguous && in[k]->size == out->size;
+        if (accumulate && k > 0)
+            plain = plain && same_shape(in[k], in[0]);
+    }
+    if (plain) {
+        f(out->size, out->data, data, parameter);
+        return;
+    }
+    struct job job;
+    job.isa = isa;
+    job.loop = f;
+    job.assign = isa->loop[loop][out->dtype][false];
+    job.parameter = parameter;
+    job.elem = kernel_dtype_bytes(out->dtype);
+    job.dtype = out->dtype;
+    job.how = KERNEL_REDUCE_SUM;
+    job.accumulate = accumulate;
+    job.is_copy = loop == LOOP_copy;
+    run(&job, out, n_in, in);
+}
+
+void kernel_reduce(enum kernel_reduce how, struct kernel_array *out, kernel_ref in)
+{
+    const struct kernel_isa *isa = kernel_isa_get();
+    struct job job;
+    job.isa = isa;
+    job.loop = how == KERNEL_REDUCE_SUM ? isa->loop[LOOP_copy][out->dtype][true]
+                                        : isa->max_into[out->dtype];
+    job.assign = isa->loop[LOOP_copy][out->dtype][false];
+    job.parameter = 0;
+    job.elem = kernel_dtype_bytes(out->dtype);
+    job.dtype = out->dtype;
+    job.how = how;
+    job.accumulate = true;
+    job.is_copy = true;
+    run(&job, out, 1, &in);
+}
+
+void kernel_fill(struct kernel_array *array, double value)
+{
+    const float narrow = (float)value;
+    struct kernel_array one = {.size = 1, .dtype = array->dtype, .contiguous = true};
+    if (array->dtype == KERNEL_F32)
+        one.data = (void *)&narrow;
+    else
+        one.data = (void *)&value;
+    const kernel_ref in = &one;
+    kernel_elementwise(LOOP_copy, array, 1, &in, 0, false);
+}

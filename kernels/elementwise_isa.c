@@ -1,0 +1,39 @@
+/* elementwise_isa.c: the loops of all rows for one instruction set.
+ *
+ * May include: elementwise.h and the templates lanes.h, elementwise_loops.h, row_loops.h. Compiled once
+ * for each instruction set with -DKERNEL_ISA=portable, avx2 or avx512 and the flags that it needs.
+ *
+ * Invariant: nothing but the table leaves this file, so no function compiled for a wider machine
+ * can be picked by the linker for a narrower one.
+ */
+#include "elementwise.h"
+
+#include <math.h>
+
+#define LANES_DTYPE 32
+#include "lanes.h"
+#include "elementwise_loops.h"
+#include "row_loops.h"
+#undef LANES_DTYPE
+
+#define LANES_DTYPE 64
+#include "lanes.h"
+#include "elementwise_loops.h"
+#include "row_loops.h"
+#undef LANES_DTYPE
+
+#define LOOP_ENTRY(id)                                                                             \
+    [LOOP_##id] = {{id##_assign_32, id##_accumulate_32}, {id##_assign_64, id##_accumulate_64}},
+#define ROW1(id, ...) LOOP_ENTRY(id) LOOP_ENTRY(id##_dx)
+#define ROW2(id, ...) LOOP_ENTRY(id) LOOP_ENTRY(id##_da) LOOP_ENTRY(id##_db)
+
+const struct kernel_isa LANES_JOIN(kernel_isa_, KERNEL_ISA) = {
+    .name = LANES_TEXT(KERNEL_ISA),
+    .loop = {
+#include "elementwise.def"
+    },
+    .sum = {row_sum_32, row_sum_64},
+    .max = {row_max_32, row_max_64},
+    .max_into = {row_max_into_32, row_max_into_64},
+    .exp_shift = {row_exp_shift_32, row_exp_shift_64},
+};

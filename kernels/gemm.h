@@ -1,0 +1,34 @@
+/* gemm.h: matrix products of float matrices of any strides, by BLAS.
+ *
+ * May include: kernel.h. Internal to kernels/. A matrix that BLAS can read in place, plain or
+ * transposed, is not copied; others are copied into workspace.
+ */
+#ifndef GEMM_H
+#define GEMM_H
+
+#include "kernel.h"
+
+struct gemm_matrix {
+    void *data;
+    int64_t rows, columns;
+    int64_t row_stride, column_stride; /* elements */
+};
+
+/* The last two axes of a rank-2 array. */
+struct gemm_matrix gemm_matrix_of(kernel_ref array);
+
+/* An array of rank >= 1 as a matrix whose columns are the last axis. False if its strides do not
+ * let the leading axes be folded; the matrix then has no strides. */
+bool gemm_matrix_fold(kernel_ref array, struct gemm_matrix *matrix);
+
+/* False if an extent is beyond what BLAS can count. */
+bool gemm_fits(int64_t m, int64_t k, int64_t n);
+
+size_t gemm_workspace(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
+                      const struct gemm_matrix *c);
+
+/* c = a b, or c += a b. Sizes of 0 are allowed everywhere. */
+void gemm_run(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
+              const struct gemm_matrix *c, bool accumulate, void *workspace);
+
+#endif

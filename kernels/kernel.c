@@ -1,0 +1,118 @@
+/* kernel.c: the table of ops, and the calls that check, run and price one.
+ *
+ * May include: kernel.h, kernel_ops.h, op_rules.h. Rows of elementwise.def come first, then the files
+ * of ops/ in alphabetical order.
+ */
+#include "kernel.h"
+#include "kernel_ops.h"
+#include "op_rules.h"
+
+#include <stdio.h>
+
+const struct kernel_op *const *kernel_ops(int *n)
+{
+    static const struct kernel_op *const ops[] = {
+#define ROW1(id, ...) &kernel_op_##id,
+#define ROW2(id, ...) &kernel_op_##id,
+#include "elementwise.def"
+#undef ROW1
+#undef ROW2
+#define X(id) &kernel_op_##id,
+#include "kernel_ops_list.h"
+#undef X
+    };
+    *n = (int)(sizeof ops / sizeof *ops);
+    return ops;
+}
+
+/* Floats among the operands have one dtype. */
+static int check_dtypes(const struct kernel_call *call)
+{
+    int dtype = KERNEL_I64;
+    for (int i = 0; i < call->n_in; i++) {
+        if (call->in[i]->dtype == KERNEL_I64)
+            continue;
+        if (dtype != KERNEL_I64 && dtype != call->in[i]->dtype)
+            return kernel_refuse_operands(call, " and ", "operands of one call have one dtype");
+        dtype = call->in[i]->dtype;
+    }
+    return 0;
+}
+
+int kernel_infer(const struct kernel_call *call, struct kernel_shape *out)
+{
+    if (check_dtypes(call) != 0 || call->op->shape(call, out) != 0)
+        return -1;
+    for (int o = 0; o < call->op->n_out; o++) {
+        int64_t strides[KERNEL_MAX_RANK];
+        if (out[o].same_as >= 0 || out[o].view_of >= 0)
+            continue;
+        if (kernel_strides(out[o].rank, out[o].extent, kernel_dtype_bytes(out[o].dtype), strides) <
+            0)
+            return kernel_refuse_operands(call, ", ", "the result's size overflows");
+    }
+    return 0;
+}
+
+size_t kernel_workspace(const struct kernel_call *call)
+{
+    return call->op->workspace != NULL ? call->op->workspace(call) : 0;
+}
+
+int kernel_run(const struct kernel_call *call)
+{
+    return call->op->forward(call);
+}
+
+struct kernel_cost kernel_cost_of(const struct kernel_call *call)
+{
+    return call->op->cost(call);
+}
+
+size_t kernel_dtype_bytes(int dtype)
+{
+    return dtype == KERNEL_F32 ? 4 : 8;
+}
+
+const char *kernel_dtype_name(int dtype)
+{
+    static const char *const names[KERNEL_DTYPES] = {"f32", "f64", "i64"};
+    return dtype >= 0 && dtype < KERNEL_DTYPES ? names[dtype] : "no dtype";
+}
+
+const char *kernel_describe(kernel_ref array, char *buf, size_t n)
+{
+    if (n == 0)
+        return "";
+    size_t used = 0;
+    for (int axis = -1; axis <= array->rank && used < n; axis++) {
+        int wrote;
+        if (axis < 0)
+            wrote = snprintf(buf, n, "%s [", kernel_dtype_name(array->dtype));
+        else if (axis < array->rank)
+            wrote = snprintf(buf + used, n - used, axis > 0 ? ",%lld" : "%lld",
+                             (long long)array->shape[axis]);
+        else
+            wrote = snprintf(buf + used, n - used, "]");
+        used += wrote > 0 ? (size_t)wrote : 0;
+    }
+    return buf;
+}
+
+int64_t kernel_strides(int rank, const int64_t *shape, size_t elem_bytes, int64_t *strides)
+{
+    /* Extents of 0 do not hide an overflow of the others: strides must fit as well. */
+    int64_t stride = 1, size = 1;
+    for (int axis = rank - 1; axis >= 0; axis--) {
+        strides[axis] = stride;
+        if (shape[axis] < 0)
+            return -1;
+        size *= shape[axis] > 0 ? 1 : 0;
+        if (__builtin_mul_overflow(stride, shape[axis] > 0 ? shape[axis] : 1, &stride))
+            return -1;
+    }
+    int64_t bytes;
+    if (__builtin_mul_overflow(stride, (int64_t)elem_bytes, &bytes) || bytes > PTRDIFF_MAX)
+        return -1;
+    return size * stride;
+}

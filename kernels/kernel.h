@@ -1,0 +1,228 @@
+/* kernel.h: what an op is, and how it is run. The public face of kernels/.
+ *
+ * May include: nothing of the project. Kernels are mathematics on buffers: no allocation, no I/O, no
+ * mutable state; workspace is declared by the op and supplied by the caller. The tape knows ops only
+ * through `const struct kernel_op *`.
+ *
+ * Invariant: everything that is to be known about an op stands in its row (kernels/elementwise.def)
+ * or in its file (kernels/ops/NAME.c); nothing outside kernels/ switches on which op it is.
+ */
+#ifndef KERNEL_H
+#define KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    KERNEL_MAX_RANK = 8,
+    KERNEL_MAX_IN = 4,
+    KERNEL_MAX_OUT = 4,
+    KERNEL_MAX_ATTR = 12,     /* 64-bit words, see kernel_attr_kind */
+    KERNEL_ERROR_BYTES = 200, /* a shape error's text, with its terminating zero */
+};
+
+enum kernel_dtype { KERNEL_F32, KERNEL_F64, KERNEL_I64, KERNEL_DTYPES };
+
+/* An n-dimensional array. Strides are in elements, may be 0 (broadcast) and are never negative.
+ * `contiguous` says that the elements lie in row-major order without gaps. Shape and strides belong
+ * to whoever made the array. A rank-0 array has size 1. */
+struct kernel_array {
+    void *data;
+    const int64_t *shape;
+    const int64_t *strides;
+    int64_t size; /* number of elements */
+    uint8_t dtype;
+    uint8_t rank;
+    bool contiguous;
+};
+
+typedef const struct kernel_array *kernel_ref;
+
+/* What a shape rule says of one output. */
+struct kernel_shape {
+    int64_t extent[KERNEL_MAX_RANK];
+    int64_t stride[KERNEL_MAX_RANK]; /* only with view_of >= 0 */
+    int64_t offset;                  /* elements from the viewed data; only with view_of >= 0 */
+    uint8_t dtype;
+    uint8_t rank;
+    int8_t same_as; /* input whose rank and extents (not dtype) these are, extent[] unset; or -1 */
+    int8_t view_of; /* input whose buffer the output aliases, no forward is run; or -1 */
+};
+
+/* One run of an op. Attributes are 64-bit words: integers, flags, or doubles bit for bit; a list
+ * (axes, a shape) stands last and takes the rest of the words. */
+struct kernel_call {
+    const struct kernel_op *op;
+    const kernel_ref *in;
+    struct kernel_array *const *out;
+    const int64_t *attr;
+    int n_in, n_out, n_attr;
+    bool accumulate; /* out += result instead of out = result; only where op->accumulates */
+    void *workspace; /* 64-byte aligned, of kernel_workspace() bytes */
+    char *error;     /* KERNEL_ERROR_BYTES; a rule that refuses writes its reason here */
+};
+
+struct kernel_cost {
+    uint64_t flops; /* an elementary function counts as the op's row says */
+    uint64_t bytes; /* read and written, each operand once */
+};
+
+enum kernel_attr_kind {
+    KERNEL_ATTR_FLAG, /* one word, 0 or 1 */
+    KERNEL_ATTR_INT,  /* one word */
+    KERNEL_ATTR_REAL, /* one word, a double's bits: kernel_attr_real() */
+    KERNEL_ATTR_AXES, /* the rest: axes, negative ones count from the end; none means all */
+    KERNEL_ATTR_SHAPE /* the rest: extents */
+};
+
+struct kernel_attr_info {
+    const char *name;
+    enum kernel_attr_kind kind;
+};
+
+/* Input and attributes that exercise an op: drives gradcheck, edge tests and benchmarks. */
+struct kernel_sample {
+    int n_in, n_attr;
+    uint8_t dtype[KERNEL_MAX_IN]; /* KERNEL_I64 where it must be, else KERNEL_F64: any float */
+    uint8_t rank[KERNEL_MAX_IN];
+    int64_t shape[KERNEL_MAX_IN][KERNEL_MAX_RANK];
+    double low[KERNEL_MAX_IN], high[KERNEL_MAX_IN]; /* domain; integers are drawn in [low, high) */
+    int64_t attr[KERNEL_MAX_ATTR];
+};
+
+/* The rule context. A pullback is written once against it. One context runs kernels in place
+ * (adjoints accumulate with beta = 1), the other records what the pullback does on the tape, so that
+ * it can be differentiated again.
+ *
+ * adjoint[o] is the adjoint of output o, NULL where none has arrived. in[i]->data may be read by ops
+ * given to the context only where the op says that it saves input i (out[o] likewise); shape and dtype
+ * are always there. kernel_emit() returns NULL when memory ran out, and both calls then do nothing
+ * with a NULL operand, so that a rule needs no error handling. */
+struct kernel_rule {
+    const struct kernel_rule_class *class_;
+    const struct kernel_op *op;
+    const kernel_ref *in;
+    const kernel_ref *out;
+    const kernel_ref *adjoint;
+    const int64_t *attr;
+    int n_in, n_out, n_attr;
+    uint64_t needs; /* bit i: input i wants an adjoint */
+};
+
+struct kernel_rule_class {
+    bool records;
+    kernel_ref (*emit)(struct kernel_rule *rule, const struct kernel_op *op, int n_in,
+                       const kernel_ref *in, int n_attr, const int64_t *attr);
+    void (*accumulate)(struct kernel_rule *rule, int input, const struct kernel_op *op, int n_in,
+                       const kernel_ref *in, int n_attr, const int64_t *attr);
+};
+
+/* True if input i wants an adjoint: work for others can be left out. */
+static inline bool kernel_needs(const struct kernel_rule *rule, int i)
+{
+    return (rule->needs >> i & 1) != 0;
+}
+
+/* Output 0 of `op` applied to values of the rule; its buffer lives until the pullback returns. */
+static inline kernel_ref kernel_emit(struct kernel_rule *rule, const struct kernel_op *op, int n_in,
+                                     const kernel_ref *in, int n_attr, const int64_t *attr)
+{
+    return rule->class_->emit(rule, op, n_in, in, n_attr, attr);
+}
+
+/* Adds output 0 of `op` to the adjoint of input `input`, summed over the axes along which that input
+ * was broadcast. Does nothing if the input wants no adjoint. */
+static inline void kernel_accumulate(struct kernel_rule *rule, int input, const struct kernel_op *op,
+                                     int n_in, const kernel_ref *in, int n_attr, const int64_t *attr)
+{
+    if (kernel_needs(rule, input))
+        rule->class_->accumulate(rule, input, op, n_in, in, n_attr, attr);
+}
+
+struct kernel_row; /* loops of an elementwise op, see elementwise.h */
+
+struct kernel_op {
+    const char *name;
+    const char *const *in_names; /* n_in names, for the header, messages and docs */
+    const struct kernel_attr_info *attrs;
+    int n_in, n_out, n_attrs;
+    bool hidden;      /* a building block of pullbacks, not in the public header */
+    bool elementwise; /* broadcasts; out[i] depends on the operands' element i alone */
+    bool accumulates; /* forward honours call->accumulate on output 0 */
+    bool constant;    /* piecewise constant: no gradient flows, said in `derivative` */
+    uint8_t saves_in; /* bit i: the pullback reads input i */
+    uint8_t saves_out;
+    const struct kernel_row *row; /* elementwise ops only */
+
+    /* Ranks, extents and dtypes of the outputs from those of the operands and attributes. Returns 0,
+     * or -1 with call->error. call->out is not set. */
+    int (*shape)(const struct kernel_call *call, struct kernel_shape *out);
+    /* Returns 0, or -1 with call->error (operand values that are refused). */
+    int (*forward)(const struct kernel_call *call);
+    void (*pullback)(struct kernel_rule *rule);
+    struct kernel_cost (*cost)(const struct kernel_call *call);
+    size_t (*workspace)(const struct kernel_call *call); /* NULL: none */
+    /* Fills the k-th sample, false when there is none; every op has a 0th. */
+    bool (*sample)(int k, struct kernel_sample *sample);
+
+    /* For people: the generated header and the table of ops. */
+    const char *brief;      /* "Matrix product." */
+    const char *shapes;     /* "a [m,k], b [k,n] -> [m,n]" */
+    const char *formula;    /* "c_ij = sum_k a_ik b_kj" */
+    const char *derivative; /* "a' += c' b^T, b' += a^T c'" */
+    const char *edges;      /* values at 0, inf, NaN, ties; NULL: as IEEE 754 arithmetic has it */
+    const char *source;     /* publication of a formula that is not textbook, or NULL */
+};
+
+/* All ops: rows first, then the files in alphabetical order. *n receives their number. */
+const struct kernel_op *const *kernel_ops(int *n);
+
+/* Shapes of the outputs into out[op->n_out]. Returns 0, or -1 with the reason in call->error. Also
+ * refuses mixed float dtypes, more than KERNEL_MAX_RANK axes and sizes that overflow. */
+int kernel_infer(const struct kernel_call *call, struct kernel_shape *out);
+
+/* Bytes of workspace of a call whose outputs are set. */
+size_t kernel_workspace(const struct kernel_call *call);
+
+/* Runs the op. For an elementwise op with call->accumulate, out[0] may have fewer or shorter axes
+ * than the operands broadcast to: the result is summed over them. Returns 0, or -1 with call->error.
+ * Thread-safe: works on its arguments alone. */
+int kernel_run(const struct kernel_call *call);
+
+/* Sum of flops and bytes moved of a call whose outputs are set. */
+struct kernel_cost kernel_cost_of(const struct kernel_call *call);
+
+/* Size in bytes of one element, and the dtype's name ("f32", "f64", "i64"). */
+size_t kernel_dtype_bytes(int dtype);
+const char *kernel_dtype_name(int dtype);
+
+/* Writes "f64 [3,4]" into buf, cut to n bytes; returns buf. */
+const char *kernel_describe(kernel_ref array, char *buf, size_t n);
+
+/* Row-major strides of a shape; returns the number of elements, or -1 if it or any extent is
+ * negative, or if its bytes overflow ptrdiff_t. */
+int64_t kernel_strides(int rank, const int64_t *shape, size_t elem_bytes, int64_t *strides);
+
+static inline double kernel_attr_real(int64_t word)
+{
+    union {
+        int64_t i;
+        double d;
+    } u = {.i = word};
+    return u.d;
+}
+
+static inline int64_t kernel_attr_word(double value)
+{
+    union {
+        double d;
+        int64_t i;
+    } u = {.d = value};
+    return u.i;
+}
+
+/* Name of the instruction set that the loops use here: "portable", "avx2", "avx512". */
+const char *kernel_isa_name(void);
+
+#endif

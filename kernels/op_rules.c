@@ -1,0 +1,260 @@
+/* op_rules.c: what shape rules, pullbacks and costs have in common.
+ *
+ * May include: op_rules.h, kernel_ops.h. Nothing here knows one op from another, except that
+ * pullbacks are made of copy and reshape.
+ */
+#include "op_rules.h"
+#include "kernel_ops.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int kernel_refuse(const struct kernel_call *call, const char *format, ...)
+{
+    va_list args;
+    int n = snprintf(call->error, KERNEL_ERROR_BYTES, "%s: ", call->op->name);
+    if (n < 0 || n >= KERNEL_ERROR_BYTES)
+        return -1;
+    va_start(args, format);
+    (void)vsnprintf(call->error + n, (size_t)(KERNEL_ERROR_BYTES - n), format, args);
+    va_end(args);
+    return -1;
+}
+
+int kernel_refuse_operands(const struct kernel_call *call, const char *between, const char *format,
+                           ...)
+{
+    char operands[KERNEL_ERROR_BYTES] = "", reason[KERNEL_ERROR_BYTES], one[KERNEL_ERROR_BYTES];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    size_t used = 0;
+    for (int i = 0; i < call->n_in && used < sizeof operands; i++) {
+        const int n = snprintf(operands + used, sizeof operands - used, "%s%s", i > 0 ? between : "",
+                               kernel_describe(call->in[i], one, sizeof one));
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return kernel_refuse(call, "%s: %s", operands, reason);
+}
+
+int kernel_require_float(const struct kernel_call *call, int i)
+{
+    if (call->in[i]->dtype == KERNEL_F64 || call->in[i]->dtype == KERNEL_F32)
+        return 0;
+    (void)snprintf(call->error, KERNEL_ERROR_BYTES, "%s takes f32 or f64, not %s", call->op->name,
+                   kernel_dtype_name(call->in[i]->dtype));
+    return -1;
+}
+
+void kernel_shape_begin(struct kernel_shape *out, int dtype, int rank)
+{
+    out->dtype = (uint8_t)dtype;
+    out->rank = (uint8_t)rank;
+    out->same_as = -1;
+    out->view_of = -1;
+    out->offset = 0;
+}
+
+static bool same_extents(kernel_ref a, int rank, const int64_t *shape)
+{
+    if (a->rank != rank)
+        return false;
+    for (int axis = 0; axis < rank; axis++)
+        if (a->shape[axis] != shape[axis])
+            return false;
+    return true;
+}
+
+bool kernel_broadcast(int n_in, const kernel_ref *in, struct kernel_shape *out, int64_t differ[2])
+{
+    int rank = in[0]->rank;
+    bool same = true;
+    for (int i = 1; i < n_in; i++) {
+        same = same && same_extents(in[i], in[0]->rank, in[0]->shape);
+        if (in[i]->rank > rank)
+            rank = in[i]->rank;
+    }
+    kernel_shape_begin(out, in[0]->dtype, rank);
+    if (same) {
+        out->same_as = 0;
+        return true;
+    }
+    for (int from_last = 0; from_last < rank; from_last++) {
+        int64_t extent = 1;
+        for (int i = 0; i < n_in; i++) {
+            if (from_last >= in[i]->rank)
+                continue;
+            const int64_t e = in[i]->shape[in[i]->rank - 1 - from_last];
+            if (e == 1 || e == extent)
+                continue;
+            if (extent != 1) {
+                differ[0] = extent;
+                differ[1] = e;
+                return false;
+            }
+            extent = e;
+        }
+        out->extent[rank - 1 - from_last] = extent;
+    }
+    for (int i = 0; i < n_in && out->same_as < 0; i++)
+        if (same_extents(in[i], rank, out->extent))
+            out->same_as = (int8_t)i;
+    return true;
+}
+
+int kernel_axes(const struct kernel_call *call, int first, unsigned *mask)
+{
+    const int rank = call->in[0]->rank;
+    *mask = 0;
+    if (call->n_attr <= first)
+        *mask = (1U << rank) - 1;
+    for (int i = first; i < call->n_attr; i++) {
+        const int64_t axis = call->attr[i] < 0 ? call->attr[i] + rank : call->attr[i];
+        if (axis < 0 || axis >= rank)
+            return kernel_refuse_operands(call, "", "there is no axis %lld",
+                                          (long long)call->attr[i]);
+        if (*mask >> axis & 1)
+            return kernel_refuse_operands(call, "", "axis %lld is named twice",
+                                          (long long)call->attr[i]);
+        *mask |= 1U << axis;
+    }
+    return 0;
+}
+
+int kernel_reduction_shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    unsigned axes;
+    const kernel_ref x = call->in[0];
+    if (kernel_require_float(call, 0) != 0 || kernel_axes(call, 1, &axes) != 0)
+        return -1;
+    int rank = 0;
+    for (int axis = 0; axis < x->rank; axis++) {
+        if (!(axes >> axis & 1))
+            out->extent[rank++] = x->shape[axis];
+        else if (call->attr[0])
+            out->extent[rank++] = 1;
+    }
+    kernel_shape_begin(out, x->dtype, rank);
+    return 0;
+}
+
+void kernel_keep_axes(struct kernel_view *view, const struct kernel_array *out, kernel_ref in,
+                      unsigned axes)
+{
+    const bool kept = out->rank == in->rank;
+    view->array = *out;
+    view->array.rank = in->rank;
+    kernel_view_bind(view);
+    for (int axis = 0, o = 0; axis < in->rank; axis++) {
+        const bool reduced = (axes >> axis & 1) != 0;
+        view->shape[axis] = reduced ? 1 : in->shape[axis];
+        view->strides[axis] = reduced ? 0 : out->strides[o];
+        o += !reduced || kept ? 1 : 0;
+    }
+}
+
+void kernel_view_bind(struct kernel_view *view)
+{
+    view->array.shape = view->shape;
+    view->array.strides = view->strides;
+}
+
+void kernel_view_dense(struct kernel_view *view, void *data, int dtype, int rank,
+                       const int64_t *shape)
+{
+    view->array = (struct kernel_array){
+        .data = data,
+        .size = kernel_strides(rank, shape, 1, view->strides),
+        .dtype = (uint8_t)dtype,
+        .rank = (uint8_t)rank,
+        .contiguous = true,
+    };
+    memcpy(view->shape, shape, sizeof *shape * (size_t)rank);
+    kernel_view_bind(view);
+}
+
+kernel_ref kernel_emit_kept(struct kernel_rule *rule, kernel_ref reduced)
+{
+    if (reduced == NULL || reduced->rank == rule->in[0]->rank)
+        return reduced;
+    const int rank = rule->in[0]->rank;
+    int64_t shape[KERNEL_MAX_RANK];
+    for (int axis = 0; axis < rank; axis++)
+        shape[axis] = rule->n_attr <= 1 ? 1 : rule->in[0]->shape[axis];
+    for (int i = 1; i < rule->n_attr; i++)
+        shape[rule->attr[i] < 0 ? rule->attr[i] + rank : rule->attr[i]] = 1;
+    return kernel_emit_shape(rule, &kernel_op_reshape, reduced, rank, shape);
+}
+
+kernel_ref kernel_emit1(struct kernel_rule *rule, const struct kernel_op *op, kernel_ref x)
+{
+    return kernel_emit(rule, op, 1, &x, 0, NULL);
+}
+
+kernel_ref kernel_emit2(struct kernel_rule *rule, const struct kernel_op *op, kernel_ref a,
+                        kernel_ref b)
+{
+    const kernel_ref in[] = {a, b};
+    return kernel_emit(rule, op, 2, in, 0, NULL);
+}
+
+kernel_ref kernel_emit_real(struct kernel_rule *rule, const struct kernel_op *op, double c,
+                            kernel_ref x)
+{
+    const int64_t word = kernel_attr_word(c);
+    return kernel_emit(rule, op, 1, &x, 1, &word);
+}
+
+kernel_ref kernel_emit_shape(struct kernel_rule *rule, const struct kernel_op *op, kernel_ref x,
+                             int rank, const int64_t *shape)
+{
+    return kernel_emit(rule, op, 1, &x, rank, shape);
+}
+
+void kernel_accumulate_value(struct kernel_rule *rule, int input, kernel_ref value)
+{
+    kernel_accumulate(rule, input, &kernel_op_copy, 1, &value, 0, NULL);
+}
+
+uint64_t kernel_touched_bytes(kernel_ref array)
+{
+    if (array->contiguous || array->size == 0)
+        return (uint64_t)array->size * kernel_dtype_bytes(array->dtype);
+    uint64_t n = kernel_dtype_bytes(array->dtype);
+    for (int axis = 0; axis < array->rank; axis++)
+        if (array->strides[axis] != 0)
+            n *= (uint64_t)array->shape[axis];
+    return n;
+}
+
+uint64_t kernel_moved_bytes(const struct kernel_call *call)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < call->n_in; i++)
+        bytes += kernel_touched_bytes(call->in[i]);
+    for (int o = 0; o < call->n_out; o++)
+        bytes += kernel_touched_bytes(call->out[o]) * (call->accumulate && o == 0 ? 2 : 1);
+    return bytes;
+}
+
+struct kernel_cost kernel_cost_view(const struct kernel_call *call)
+{
+    (void)call;
+    return (struct kernel_cost){0};
+}
+
+void kernel_pullback_none(struct kernel_rule *rule)
+{
+    (void)rule;
+}
+
+bool kernel_sample_from(const struct kernel_sample *samples, int n, int k,
+                        struct kernel_sample *sample)
+{
+    if (k < 0 || k >= n)
+        return false;
+    *sample = samples[k];
+    return true;
+}

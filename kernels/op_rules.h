@@ -1,0 +1,90 @@
+/* op_rules.h: what the shape rules, pullbacks, costs and samples of several ops have in common.
+ *
+ * May include: kernel.h. Internal to kernels/.
+ */
+#ifndef OP_RULES_H
+#define OP_RULES_H
+
+#include "kernel.h"
+
+/* Writes the reason into call->error, "NAME: reason", and returns -1. */
+int kernel_refuse(const struct kernel_call *call, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The same, "NAME: f64 [3,4] x f64 [5]: reason" with the call's operands joined by `between`. */
+int kernel_refuse_operands(const struct kernel_call *call, const char *between, const char *format,
+                           ...) __attribute__((format(printf, 3, 4)));
+
+/* Refuses input i unless it is f32 or f64: "NAME takes f32 or f64, not i64". */
+int kernel_require_float(const struct kernel_call *call, int i);
+
+/* Begins a shape: dtype, and no input that it equals or views. */
+void kernel_shape_begin(struct kernel_shape *out, int dtype, int rank);
+
+/* Broadcasts the operands' extents into out. False, with the two extents that differ, if they do
+ * not broadcast. Sets same_as where an operand has the result's shape. */
+bool kernel_broadcast(int n_in, const kernel_ref *in, struct kernel_shape *out, int64_t differ[2]);
+
+/* A set of axes as a bit mask: attributes from `first` on, counted from the end where negative; all
+ * axes where there are none. Returns 0, or -1 with call->error. */
+int kernel_axes(const struct kernel_call *call, int first, unsigned *mask);
+
+/* Shape of a reduction with attributes {keepdim, axes...}. */
+int kernel_reduction_shape(const struct kernel_call *call, struct kernel_shape *out);
+
+/* A view of a reduction's output with the reduced axes as extents of 1 and strides of 0. */
+struct kernel_view {
+    struct kernel_array array;
+    int64_t shape[KERNEL_MAX_RANK], strides[KERNEL_MAX_RANK];
+};
+void kernel_keep_axes(struct kernel_view *view, const struct kernel_array *out, kernel_ref in,
+                      unsigned axes);
+
+/* Points array.shape and array.strides at the view's own words after a copy. */
+void kernel_view_bind(struct kernel_view *view);
+
+/* Dense row-major view of `data`. */
+void kernel_view_dense(struct kernel_view *view, void *data, int dtype, int rank,
+                       const int64_t *shape);
+
+/* The value `reduced`, which an op with attributes {keepdim, axes...} made of input 0, with the
+ * reduced axes kept as extents of 1. */
+kernel_ref kernel_emit_kept(struct kernel_rule *rule, kernel_ref reduced);
+
+/* One operand, two operands, one real attribute and one operand. */
+kernel_ref kernel_emit1(struct kernel_rule *rule, const struct kernel_op *op, kernel_ref x);
+kernel_ref kernel_emit2(struct kernel_rule *rule, const struct kernel_op *op, kernel_ref a,
+                        kernel_ref b);
+kernel_ref kernel_emit_real(struct kernel_rule *rule, const struct kernel_op *op, double c,
+                            kernel_ref x);
+/* An op whose attributes are a shape. */
+kernel_ref kernel_emit_shape(struct kernel_rule *rule, const struct kernel_op *op, kernel_ref x,
+                             int rank, const int64_t *shape);
+/* Adds a value to an input's adjoint. */
+void kernel_accumulate_value(struct kernel_rule *rule, int input, kernel_ref value);
+
+/* Number of elements that the array's strides really reach, in bytes. */
+uint64_t kernel_touched_bytes(kernel_ref array);
+
+/* Every operand read once and every output written once, an accumulating one read as well. */
+uint64_t kernel_moved_bytes(const struct kernel_call *call);
+
+/* Cost of an op that only makes a view. */
+struct kernel_cost kernel_cost_view(const struct kernel_call *call);
+
+/* A pullback that hands nothing on. */
+void kernel_pullback_none(struct kernel_rule *rule);
+
+/* Copies the k-th of n samples; the op's file gives them as an array. */
+bool kernel_sample_from(const struct kernel_sample *samples, int n, int k,
+                        struct kernel_sample *sample);
+
+/* The sample function of an op's file, from its array `samples`, which may not be empty. */
+#define KERNEL_SAMPLES(samples)                                                                    \
+    static bool sample(int k, struct kernel_sample *s)                                             \
+    {                                                                                              \
+        _Static_assert(sizeof(samples) >= sizeof *s, "an op needs a sample");                      \
+        return kernel_sample_from(samples, (int)(sizeof(samples) / sizeof *s), k, s);              \
+    }
+
+#endif

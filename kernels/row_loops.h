@@ -1,0 +1,108 @@
+/* row_loops.h: sums, maxima and shifted exponentials of contiguous rows for one instruction set.
+ *
+ * May include: nothing of the project. A template: included by elementwise_isa.c after lanes.h.
+ *
+ * Invariant: a sum is taken over the same 64-byte pattern of partial sums whatever the instruction
+ * set, so all of them give the same bits; partial sums stay short (a block), so that the error does
+ * not grow with the length of the row.
+ */
+#undef ROW_GROUP
+#undef ROW_VECTORS
+#undef ROW_BLOCK
+#define ROW_GROUP (256 / (int)sizeof(REAL)) /* partial sums */
+#define ROW_VECTORS (ROW_GROUP / LANES)
+#define ROW_BLOCK (32 * ROW_GROUP)
+
+LANES_INLINE double ON(row_block_sum)(int64_t n, const REAL *x)
+{
+    ON(vec) part[ROW_VECTORS];
+    REAL lane[ROW_GROUP];
+    for (int k = 0; k < ROW_VECTORS; k++)
+        part[k] = ON(splat)(0);
+    int64_t i = 0;
+    for (; i + ROW_GROUP <= n; i += ROW_GROUP)
+#pragma GCC unroll 8
+        for (int k = 0; k < ROW_VECTORS; k++)
+            part[k] += ON(load)(x + i + k * LANES);
+    for (int k = 0; k < ROW_VECTORS; k++)
+        ON(store)(lane + k * LANES, part[k]);
+    for (int k = 0; i + k < n; k++)
+        lane[k] += x[i + k];
+    double sum[ROW_GROUP / 8];
+    for (int k = 0; k < ROW_GROUP / 8; k++) {
+        const REAL *p = lane + 8 * k;
+        sum[k] = (((double)p[0] + (double)p[1]) + ((double)p[2] + (double)p[3])) +
+                 (((double)p[4] + (double)p[5]) + ((double)p[6] + (double)p[7]));
+    }
+    for (int width = ROW_GROUP / 16; width > 0; width /= 2)
+        for (int k = 0; k < width; k++)
+            sum[k] += sum[k + width];
+    return sum[0];
+}
+
+/* Blocks are added with compensation (Neumaier, ZAMM 54 (1974), 39-51). */
+static double ON(row_sum)(int64_t n, const void *data)
+{
+    const REAL *x = data;
+    if (n < ROW_GROUP) {
+        double sum = 0;
+        for (int64_t i = 0; i < n; i++)
+            sum += (double)x[i];
+        return sum;
+    }
+    double sum = 0, lost = 0;
+    for (int64_t i = 0; i < n; i += ROW_BLOCK) {
+        const double block = ON(row_block_sum)(n - i < ROW_BLOCK ? n - i : ROW_BLOCK, x + i);
+        const double next = sum + block;
+        lost += fabs(sum) >= fabs(block) ? (sum - next) + block : (block - next) + sum;
+        sum = next;
+    }
+    return isfinite(sum) ? sum + lost : sum;
+}
+
+static double ON(row_max)(int64_t n, const void *data)
+{
+    const REAL *x = data;
+    ON(vec) most = ON(splat)(-(REAL)INFINITY);
+    REAL lane[LANES];
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        most = ON(lane_max)(ON(load)(x + i), most);
+    ON(store)(lane, most);
+    REAL result = lane[0];
+    for (int k = 1; k < LANES; k++)
+        result = result >= lane[k] || isnan(result) ? result : lane[k];
+    for (; i < n; i++)
+        result = result >= x[i] || isnan(result) ? result : x[i];
+    return (double)result;
+}
+
+static void ON(row_max_into)(int64_t n, void *out, const void *const *in, double parameter)
+{
+    REAL *o = out;
+    const REAL *x = in[0];
+    int64_t i = 0;
+    (void)parameter;
+    for (; i + LANES <= n; i += LANES)
+        ON(store)(o + i, ON(lane_max)(ON(load)(x + i), ON(load)(o + i)));
+    if (i < n)
+        ON(store_part)
+        (o + i, ON(lane_max)(ON(load_part)(x + i, n - i), ON(load_part)(o + i, n - i)), n - i);
+}
+
+/* x[r][c] = exp(x[r][c] - shift[r]), over all rows at once so that short rows fill the vectors. */
+static void ON(row_exp_shift)(int64_t rows, int64_t columns, void *data, const double *shift)
+{
+    REAL *x = data;
+    for (int64_t r = 0; r < rows; r++) {
+        const REAL s = (REAL)shift[r];
+        for (int64_t c = 0; c < columns; c++)
+            x[r * columns + c] -= s;
+    }
+    const int64_t n = rows * columns;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        ON(store)(x + i, ON(lane_exp)(ON(load)(x + i)));
+    if (i < n)
+        ON(store_part)(x + i, ON(lane_exp)(ON(load_part)(x + i, n - i)), n - i);
+}

@@ -1,0 +1,197 @@
+/* analyze.c: rows to lines, and the totals.
+ *
+ * May include: profiler/format, profiler/symbols. See analyze.h for the invariant.
+ */
+#include "analyze.h"
+
+#include "analyze_merge.h"
+#include "symbols.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct prof_symbols *open_symbols(const struct prof_profile *profile, prof_warn_fn *warn,
+                                         void *payload)
+{
+    struct prof_module *module = calloc(profile->n_mappings + 1, sizeof *module);
+    if (!module)
+        return NULL;
+    for (size_t i = 0; i < profile->n_mappings; i++) {
+        const struct prof_mapping *mapping = &profile->mapping[i];
+        module[i] = (struct prof_module){
+            .path = mapping->path,
+            .build_id = mapping->build_id_bytes ? mapping->build_id : NULL,
+            .build_id_bytes = mapping->build_id_bytes,
+            .start = mapping->start,
+            .end = mapping->end,
+            .bias = mapping->bias,
+        };
+    }
+    struct prof_symbols *symbols = prof_symbols_open(module, profile->n_mappings, warn, payload);
+    free(module);
+    return symbols;
+}
+
+static void add_name(struct prof_names *names, const char *name)
+{
+    if (!name || !*name)
+        return;
+    for (unsigned i = 0; i < names->n; i++)
+        if (strcmp(names->name[i], name) == 0)
+            return;
+    if (names->n < PROF_NAMES)
+        names->name[names->n++] = name;
+    else
+        names->more = true;
+}
+
+static void fill_line(struct prof_line *line, const struct prof_row *row, bool at_peak,
+                      struct prof_symbols *symbols)
+{
+    struct prof_place place = {0};
+    if (row->pc != 0)
+        prof_symbols_resolve(symbols, row->pc, row->line, &place);
+    *line = (struct prof_line){
+        .own = row->pc == 0,
+        .file = place.file,
+        .function = place.function,
+        .module = place.module,
+        .line = place.line,
+        .function_line = place.function_line,
+        .offset = place.file ? 0 : place.offset,
+        .kept_by.more = row->kept_others,
+        .cost =
+            {
+#define X(name) .name = row->name,
+                PROF_ROW_COUNTERS(X)
+#undef X
+            },
+    };
+    if (!at_peak)
+        line->cost.peak_bytes = 0;
+    add_name(&line->ops, row->op);
+    add_name(&line->kept_by, row->kept_by);
+}
+
+/* The tape whose peak is the greatest. */
+static size_t peak_tape(const struct prof_profile *profile)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < profile->n_tapes; i++)
+        if (profile->tape[i].peak_bytes > profile->tape[best].peak_bytes)
+            best = i;
+    return best;
+}
+
+static uint64_t greater(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void sum_tapes(struct prof_totals *total, const struct prof_profile *profile)
+{
+    for (size_t i = 0; i < profile->n_tapes; i++) {
+        const struct prof_tape *tape = &profile->tape[i];
+        total->forward_ticks += tape->forward_ticks;
+        total->backward_ticks += tape->backward_ticks;
+        total->handed_out_bytes += tape->handed_out_bytes;
+        total->live_bytes += tape->live_bytes;
+        total->sweeps += tape->sweeps;
+        total->records += tape->records;
+        total->tapes += tape->tapes;
+        total->peak_bytes = greater(total->peak_bytes, tape->peak_bytes);
+        total->reserved_bytes = greater(total->reserved_bytes, tape->reserved_bytes);
+        total->touched_bytes = greater(total->touched_bytes, tape->touched_bytes);
+    }
+    total->forward_ns = prof_profile_ns(profile, total->forward_ticks);
+    total->backward_ns = prof_profile_ns(profile, total->backward_ticks);
+}
+
+/* Rounds running sums rather than terms, so that nothing is lost between the lines. */
+static void set_times(struct prof_analysis *analysis)
+{
+    uint64_t forward = 0, backward = 0, forward_ns = 0, backward_ns = 0;
+    for (size_t i = 0; i < analysis->n_lines; i++) {
+        struct prof_cost *cost = &analysis->line[i].cost;
+        forward += cost->forward_ticks;
+        backward += cost->backward_ticks;
+        uint64_t now = prof_profile_ns(analysis->profile, forward);
+        cost->forward_ns = now - forward_ns;
+        forward_ns = now;
+        now = prof_profile_ns(analysis->profile, backward);
+        cost->backward_ns = now - backward_ns;
+        backward_ns = now;
+        prof_cost_add(&analysis->sum, cost);
+        analysis->n_unlined += !analysis->line[i].own && !analysis->line[i].file;
+    }
+}
+
+struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn_fn *warn,
+                                   void *payload)
+{
+    size_t n_rows = 0;
+    for (size_t i = 0; i < profile->n_tapes; i++)
+        n_rows += profile->tape[i].n_rows;
+    struct prof_analysis *analysis = calloc(1, sizeof *analysis);
+    if (!analysis)
+        return NULL;
+    analysis->profile = profile;
+    analysis->symbols = open_symbols(profile, warn, payload);
+    analysis->line = calloc(n_rows + 1, sizeof *analysis->line);
+    if (!analysis->symbols || !analysis->line) {
+        prof_analysis_free(analysis);
+        return NULL;
+    }
+    size_t peak = peak_tape(profile);
+    for (size_t i = 0; i < profile->n_tapes; i++)
+        for (size_t j = 0; j < profile->tape[i].n_rows; j++)
+            fill_line(&analysis->line[analysis->n_lines++], &profile->tape[i].row[j], i == peak,
+                      analysis->symbols);
+    analysis->n_lines = analyze_merge(analysis->line, analysis->n_lines, ANALYZE_BY_LINE_AND_OP);
+    set_times(analysis);
+    sum_tapes(&analysis->total, profile);
+    return analysis;
+}
+
+void prof_analysis_free(struct prof_analysis *analysis)
+{
+    if (!analysis)
+        return;
+    prof_symbols_close(analysis->symbols);
+    free(analysis->line);
+    free(analysis);
+}
+
+/* Whether path ends in `end` at the start of a component. */
+static bool has_suffix(const char *path, const char *end)
+{
+    size_t n = strlen(path), m = strlen(end);
+    return m > 0 && n > m && strcmp(path + n - m, end) == 0 &&
+           (end[0] == '/' || path[n - m - 1] == '/');
+}
+
+static size_t find_files(const struct prof_analysis *analysis, const char *path, bool whole,
+                         const char **file, size_t room)
+{
+    size_t n = 0;
+    const char *last = NULL;
+    for (size_t i = 0; i < analysis->n_lines; i++) { /* sorted by file */
+        const char *candidate = analysis->line[i].file;
+        if (!candidate || candidate == last)
+            continue;
+        last = candidate;
+        if (path && !(whole ? strcmp(candidate, path) == 0 : has_suffix(candidate, path)))
+            continue;
+        if (n < room)
+            file[n] = candidate;
+        n++;
+    }
+    return n;
+}
+
+size_t prof_analysis_files(const struct prof_analysis *analysis, const char *path,
+                           const char **file, size_t room)
+{
+    size_t n = path ? find_files(analysis, path, true, file, room) : 0;
+    return n > 0 ? n : find_files(analysis, path, false, file, room);
+}

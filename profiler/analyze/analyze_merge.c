@@ -1,0 +1,149 @@
+/* analyze_merge.c: see analyze_merge.h. */
+#include "analyze_merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Unknown names come last. */
+static int compare_text(const char *a, const char *b)
+{
+    if (a == b)
+        return 0;
+    if (!a || !b)
+        return a ? -1 : 1;
+    return strcmp(a, b);
+}
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static const char *first_op(const struct prof_line *line)
+{
+    return line->ops.n > 0 ? line->ops.name[0] : NULL;
+}
+
+static int compare_files(const struct prof_line *a, const struct prof_line *b)
+{
+    int order = a->own - b->own;
+    if (order == 0)
+        order = compare_text(a->file, b->file);
+    if (order == 0 && !a->file)
+        order = compare_text(a->module, b->module);
+    return order;
+}
+
+static int compare_by_op(const void *x, const void *y)
+{
+    const struct prof_line *a = x, *b = y;
+    return compare_text(first_op(a), first_op(b));
+}
+
+/* The tape's own rows stay apart by op: they have no function. */
+static int compare_by_function(const void *x, const void *y)
+{
+    const struct prof_line *a = x, *b = y;
+    int order = compare_files(a, b);
+    if (order == 0)
+        order = a->own ? compare_by_op(a, b) : compare_text(a->function, b->function);
+    if (order == 0 && !a->function && !a->own)
+        order = compare_u64(a->offset, b->offset);
+    return order;
+}
+
+static int compare_by_line(const void *x, const void *y)
+{
+    const struct prof_line *a = x, *b = y;
+    int order = compare_files(a, b);
+    if (order == 0 && a->own)
+        return compare_by_op(a, b);
+    if (order == 0)
+        order = compare_u64(a->line, b->line);
+    if (order == 0)
+        order = compare_text(a->function, b->function);
+    /* Without a file the line alone tells sites apart, and without that the address. */
+    if (order == 0 && !a->file && a->line == 0)
+        order = compare_u64(a->offset, b->offset);
+    return order;
+}
+
+static int compare_by_line_and_op(const void *x, const void *y)
+{
+    int order = compare_by_line(x, y);
+    return order ? order : compare_by_op(x, y);
+}
+
+static void join_names(struct prof_names *to, const struct prof_names *from)
+{
+    to->more |= from->more;
+    for (unsigned i = 0; i < from->n; i++) {
+        unsigned j = 0;
+        while (j < to->n && strcmp(to->name[j], from->name[i]) != 0)
+            j++;
+        if (j < to->n)
+            continue;
+        if (to->n < PROF_NAMES)
+            to->name[to->n++] = from->name[i];
+        else
+            to->more = true;
+    }
+}
+
+size_t analyze_merge(struct prof_line *line, size_t n, enum analyze_by by)
+{
+    static int (*const compare[])(const void *, const void *) = {
+        [ANALYZE_BY_LINE_AND_OP] = compare_by_line_and_op,
+        [ANALYZE_BY_LINE] = compare_by_line,
+        [ANALYZE_BY_FUNCTION] = compare_by_function,
+        [ANALYZE_BY_OP] = compare_by_op,
+    };
+    if (n == 0)
+        return 0;
+    qsort(line, n, sizeof *line, compare[by]);
+    size_t kept = 0;
+    for (size_t i = 1; i < n; i++) {
+        struct prof_line *last = &line[kept];
+        if (compare[by](last, &line[i]) != 0) {
+            line[++kept] = line[i];
+            continue;
+        }
+        prof_cost_add(&last->cost, &line[i].cost);
+        join_names(&last->ops, &line[i].ops);
+        join_names(&last->kept_by, &line[i].kept_by);
+        if (last->function_line == 0)
+            last->function_line = line[i].function_line;
+    }
+    return kept + 1;
+}
+
+void prof_cost_add(struct prof_cost *a, const struct prof_cost *b)
+{
+#define X(name) a->name += b->name;
+    PROF_ROW_COUNTERS(X)
+#undef X
+    a->forward_ns += b->forward_ns;
+    a->backward_ns += b->backward_ns;
+}
+
+uint64_t prof_cost_tape_bytes(const struct prof_cost *cost)
+{
+    return cost->record_bytes + cost->value_bytes + cost->adjoint_bytes;
+}
+
+struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum prof_by by,
+                                      size_t *n)
+{
+    static const enum analyze_by how[] = {
+        [PROF_BY_LINE] = ANALYZE_BY_LINE,
+        [PROF_BY_FUNCTION] = ANALYZE_BY_FUNCTION,
+        [PROF_BY_OP] = ANALYZE_BY_OP,
+    };
+    struct prof_line *line = calloc(analysis->n_lines + 1, sizeof *line);
+    if (!line)
+        return NULL;
+    if (analysis->n_lines > 0)
+        memcpy(line, analysis->line, analysis->n_lines * sizeof *line);
+    *n = analyze_merge(line, analysis->n_lines, how[by]);
+    return line;
+}

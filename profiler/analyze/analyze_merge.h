@@ -1,0 +1,21 @@
+/* analyze_merge.h: sorting lines and merging those that are one under some view.
+ *
+ * May include: analyze.h. Private to profiler/analyze.
+ * Invariant: merging neither loses nor invents cost.
+ */
+#ifndef PROFILER_ANALYZE_MERGE_H
+#define PROFILER_ANALYZE_MERGE_H
+
+#include "analyze.h"
+
+enum analyze_by {
+    ANALYZE_BY_LINE_AND_OP,
+    ANALYZE_BY_LINE,
+    ANALYZE_BY_FUNCTION,
+    ANALYZE_BY_OP,
+};
+
+/* Sorts the lines in the order of the source and merges equal ones in place. Returns how many remain. */
+size_t analyze_merge(struct prof_line *line, size_t n, enum analyze_by by);
+
+#endif

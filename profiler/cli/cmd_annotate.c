@@ -1,0 +1,134 @@
+/* cmd_annotate.c: `tapescope annotate`: a source file with the cost of each line beside it.
+ *
+ * May include: cli.h and what it stands on.
+ */
+#include "cli_args.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char help[] =
+    "Usage: tapescope annotate [OPTIONS] FILE.c[:FUNCTION] [PROFILE]\n"
+    "The source with what each line cost; below it the totals, and what was spent elsewhere.\n"
+    "\n"
+    "  --exact               plain integers: ns and bytes\n"
+    "  --color, --no-color   mark costly lines (default: on a terminal)\n"
+    "\n"
+    "kept by: the op whose pullback needs the values that the line produced; + for more.\n"
+    "FILE may be the end of a path. PROFILE defaults to " CLI_DEFAULT_PROFILE ".\n";
+
+enum { MAX_NAMED = 16 };
+
+/* What the user named: a file of the profile and perhaps a function. */
+struct target {
+    const char *file;
+    char *function; /* within `text`, or NULL */
+    char *text;
+};
+
+/* The files of the profile that the user's spelling may mean. */
+static size_t match(const struct prof_analysis *analysis, const char *name, const char **file)
+{
+    char *real = realpath(name, NULL);
+    size_t n = real ? prof_analysis_files(analysis, real, file, MAX_NAMED) : 0;
+    free(real);
+    while (strncmp(name, "./", 2) == 0 || strncmp(name, "../", 3) == 0)
+        name = strchr(name, '/') + 1;
+    return n > 0 || !*name ? n : prof_analysis_files(analysis, name, file, MAX_NAMED);
+}
+
+static void list_files(const char **file, size_t n)
+{
+    for (size_t i = 0; i < n && i < MAX_NAMED; i++)
+        cli_message("  %s", file[i]);
+    if (n > MAX_NAMED)
+        cli_message("  and %zu more", n - MAX_NAMED);
+}
+
+/* Finds what the user named; says so if it is nothing or several things. */
+static int find_target(struct target *target, const struct prof_analysis *analysis,
+                       const char *name)
+{
+    const char *file[MAX_NAMED];
+    *target = (struct target){.text = strdup(name)};
+    if (!target->text)
+        return CLI_FAILED;
+    size_t n = match(analysis, target->text, file);
+    char *colon = strrchr(target->text, ':');
+    if (n == 0 && colon) {
+        *colon = '\0';
+        target->function = colon + 1;
+        n = match(analysis, target->text, file);
+    }
+    if (n == 1) {
+        target->file = file[0];
+        return CLI_OK;
+    }
+    if (n > 1) {
+        cli_message("annotate: '%s' may be any of these; name more of the path:", target->text);
+    } else {
+        n = prof_analysis_files(analysis, NULL, file, MAX_NAMED);
+        cli_message("annotate: the profile has no file '%s'%s", target->text,
+                    n > 0 ? "; it has:" : ", nor any other");
+    }
+    list_files(file, n);
+    return CLI_USAGE;
+}
+
+static bool has_function(const struct prof_analysis *analysis, const struct target *target)
+{
+    for (size_t i = 0; i < analysis->n_lines; i++) {
+        const struct prof_line *line = &analysis->line[i];
+        if (line->file == target->file && line->function &&
+            strcmp(line->function, target->function) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Line numbers are those of the source that was compiled. */
+static void check_age(const struct prof_profile *profile, const char *file)
+{
+    struct stat source, program;
+    if (stat(file, &source) != 0) {
+        cli_message("%s: %s: showing line numbers without text", file, "cannot be read");
+        return;
+    }
+    if (stat(profile->program, &program) != 0)
+        return;
+    const struct timespec *a = &source.st_mtim, *b = &program.st_mtim;
+    if (a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec))
+        cli_message("%s is newer than the program: its lines may have moved", file);
+}
+
+int cmd_annotate(int argc, char **argv)
+{
+    struct cli_args args;
+    int status = cli_parse(&args, argc, argv, "ecC", help);
+    if (status >= 0)
+        return status;
+    if (argc - optind < 1 || argc - optind > 2) {
+        cli_message("annotate: name one source file, and perhaps a profile");
+        return CLI_USAGE;
+    }
+    struct cli_profile opened;
+    status = cli_open(&opened, argv[optind + 1]);
+    if (status != CLI_OK)
+        return status;
+    struct target target;
+    status = find_target(&target, opened.analysis, argv[optind]);
+    if (status == CLI_OK && target.function && !has_function(opened.analysis, &target)) {
+        cli_message("annotate: the profile has no function '%s' in %s", target.function,
+                    target.file);
+        status = CLI_USAGE;
+    }
+    if (status == CLI_OK) {
+        check_age(opened.profile, target.file);
+        status = cli_finish(report_annotate(opened.analysis, target.file, target.function,
+                                            &args.style));
+    }
+    free(target.text);
+    cli_close(&opened);
+    return status;
+}

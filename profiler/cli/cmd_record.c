@@ -1,0 +1,222 @@
+/* cmd_record.c: `tapescope record`: runs a program that writes its profile, and says what came of it.
+ *
+ * May include: cli.h and what it stands on.
+ * Invariant: the exit status is the program's (128 + n after signal n) unless it never started; a profile
+ * that was there before is never taken for the program's.
+ */
+#include "cli_args.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char help[] =
+    "Usage: tapescope record [-o PROFILE] [--] PROGRAM [ARGUMENTS]...\n"
+    "Runs a program that uses libtapescope and writes what its tapes cost to PROFILE\n"
+    "(default " CLI_DEFAULT_PROFILE "). The program need not know. The exit status is the\n"
+    "program's, or 128 + n if signal n ended it; 126 or 127: it could not be run.\n";
+
+/* Signals for us that are meant for the program. */
+static const int passed_on[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+enum { PASSED_ON = sizeof passed_on / sizeof *passed_on };
+
+static volatile pid_t child;
+
+/* The terminal signals the program as well as us: only what a process sent is passed on. */
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    int saved = errno;
+    if (child > 0 && info->si_code <= 0)
+        kill(child, number);
+    errno = saved;
+}
+
+static char *absolute_path(const char *path)
+{
+    if (path[0] == '/')
+        return strdup(path);
+    char *directory = getcwd(NULL, 0), *joined = NULL;
+    if (directory && asprintf(&joined, "%s/%s", directory, path) < 0)
+        joined = NULL;
+    free(directory);
+    return joined;
+}
+
+/* Checks that the profile can be written and removes an old one. Returns 0 or an errno. */
+static int prepare_output(const char *path)
+{
+    struct stat status;
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (fd < 0)
+        return errno;
+    int error = fstat(fd, &status) == 0 ? 0 : errno;
+    close(fd);
+    if (error == 0 && S_ISREG(status.st_mode) && unlink(path) != 0)
+        error = errno;
+    return error;
+}
+
+/* In the new process: never returns; a failure's errno goes to the pipe. */
+static void run_child(char **argv, const char *profile, const sigset_t *mask, int pipe_end)
+{
+    for (int i = 0; i < PASSED_ON; i++)
+        signal(passed_on[i], SIG_DFL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    if (setenv("TAPESCOPE_PROFILE", profile, 1) == 0)
+        execvp(argv[0], argv);
+    int error = errno;
+    ssize_t wrote = write(pipe_end, &error, sizeof error);
+    _exit(wrote > 0 ? CLI_NOT_FOUND : CLI_CANNOT_EXECUTE);
+}
+
+/* Starts the program. Returns 0 with `child` set, or the errno of what failed. */
+static int start_child(char **argv, const char *profile)
+{
+    int ends[2], error = 0;
+    sigset_t set, mask;
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return errno;
+    sigemptyset(&set);
+    for (int i = 0; i < PASSED_ON; i++)
+        sigaddset(&set, passed_on[i]);
+    sigprocmask(SIG_BLOCK, &set, &mask);
+    struct sigaction action = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART};
+    for (int i = 0; i < PASSED_ON; i++)
+        sigaction(passed_on[i], &action, NULL);
+    child = fork();
+    if (child == 0)
+        run_child(argv, profile, &mask, ends[1]);
+    if (child < 0)
+        error = errno;
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    close(ends[1]);
+    ssize_t got;
+    int reported;
+    do
+        got = read(ends[0], &reported, sizeof reported);
+    while (got < 0 && errno == EINTR);
+    close(ends[0]);
+    if (error == 0 && got == (ssize_t)sizeof reported) {
+        error = reported;
+        while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    return error;
+}
+
+static int wait_child(void)
+{
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status;
+}
+
+/* What became of the program, for the message: "" after an ordinary end. */
+static void describe_end(char *buf, size_t n, const char *program, int status)
+{
+    buf[0] = '\0';
+    if (WIFSIGNALED(status)) {
+        const char *name = sigabbrev_np(WTERMSIG(status));
+        if (name)
+            snprintf(buf, n, "%s was killed by SIG%s; ", program, name);
+        else
+            snprintf(buf, n, "%s was killed by signal %d; ", program, WTERMSIG(status));
+    } else if (WEXITSTATUS(status) != 0) {
+        snprintf(buf, n, "%s exited with status %d; ", program, WEXITSTATUS(status));
+    }
+}
+
+/* Text that report_summary writes. */
+static char *summarize(const struct prof_analysis *analysis)
+{
+    char *text = NULL;
+    size_t n = 0;
+    struct report_style style = {.out = open_memstream(&text, &n)};
+    if (!style.out)
+        return NULL;
+    report_summary(analysis, &style);
+    fclose(style.out);
+    return text;
+}
+
+/* One line on what the program left. */
+static void report_end(const char *program, const char *profile, const char *path, int status)
+{
+    char end[PATH_MAX], error[PATH_MAX];
+    struct stat file;
+    describe_end(end, sizeof end, program, status);
+    if (stat(path, &file) != 0) {
+        if (*end)
+            cli_message("%sit wrote no profile", end);
+        else
+            cli_message("%s wrote no profile: is it linked with libtapescope?", program);
+        return;
+    }
+    if (!S_ISREG(file.st_mode)) { /* a device or a pipe: not to be read */
+        cli_message("%swrote to %s", end, profile);
+        return;
+    }
+    struct prof_profile *read = prof_profile_read(path, error, sizeof error);
+    if (!read) {
+        cli_message("%s%s", end, error);
+        return;
+    }
+    struct prof_analysis *analysis = prof_analyze(read, NULL, NULL);
+    char *summary = analysis ? summarize(analysis) : NULL;
+    if (!summary)
+        cli_message("%swrote %s", end, profile);
+    else if (read->complete)
+        cli_message("%swrote %s: %s", end, profile, summary);
+    else
+        cli_message("%s%s holds what was measured until then: %s", end, profile, summary);
+    free(summary);
+    prof_analysis_free(analysis);
+    prof_profile_free(read);
+}
+
+static int record(char **argv, const char *profile, const char *path)
+{
+    int error = prepare_output(path);
+    if (error != 0) {
+        cli_message("cannot write %s: %s", profile, strerror(error));
+        return CLI_USAGE;
+    }
+    error = start_child(argv, path);
+    if (error != 0) {
+        cli_message("cannot run %s: %s", argv[0], strerror(error));
+        return error == ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_EXECUTE;
+    }
+    int status = wait_child();
+    child = 0;
+    report_end(argv[0], profile, path, status);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int cmd_record(int argc, char **argv)
+{
+    struct cli_args args;
+    int status = cli_parse(&args, argc, argv, "o", help);
+    if (status >= 0)
+        return status;
+    if (optind == argc) {
+        cli_message("record: name the program to run, as in: tapescope record -- ./program");
+        return CLI_USAGE;
+    }
+    const char *profile = args.output ? args.output : CLI_DEFAULT_PROFILE;
+    char *path = absolute_path(profile);
+    if (!path) {
+        cli_message("cannot write %s: %s", profile, strerror(errno));
+        return CLI_FAILED;
+    }
+    status = record(argv + optind, profile, path);
+    free(path);
+    return status;
+}

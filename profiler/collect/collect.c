@@ -1,0 +1,405 @@
+/* collect.c: the collector: keeps the last state of every tape and writes what changed to the
+ * profile.
+ *
+ * May include: collect.h, tape_hook.h. Exports tapescope_collect_open and nothing else.
+ *
+ * Writing goes in rounds: when hook.due has passed, every tape whose thread calls within a window
+ * of 1/256 of the interval is written once, so that one busy thread does not keep the others from
+ * the file. The interval starts at 10 ms and doubles up to 1 s. A call outside of a round (the
+ * observation ends) is written at once. What a call says is kept in memory in any case, and written
+ * by close() at the latest. A child process made by fork() has no part in the profile: there the
+ * collector does nothing.
+ */
+#include "collect.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    FIRST_INTERVAL_NS = 10000000,
+    LAST_INTERVAL_NS = 1000000000,
+    WINDOW_SHARE = 256,
+    NEW_TAPES =
+        16, /* that a round may bring into the file, where short-lived ones would swell it */
+};
+
+struct collector {
+    struct tape_collector base; /* first: hook and collector have one address */
+    struct collector *next;     /* in the list of those that are open */
+    pid_t pid;                  /* 0 in a child process */
+    char *path;
+    pthread_mutex_t mutex; /* guards all that follows */
+    struct prof_file file;
+    const char *failed; /* why the file ends early */
+    struct prof_clock clock;
+    struct prof_modules modules;
+    struct prof_tapes tapes;
+    struct prof_retired retired;
+    struct prof_ledger dying; /* state of a tape that never had a packet */
+    struct prof_buffer head;  /* magic and header, for snapshots */
+    struct prof_buffer out;   /* frames of the call under way: they go out by one write */
+    uint64_t round;           /* number of the round, from 1 */
+    bool round_open;
+    uint64_t window_end;
+    unsigned new_tapes; /* of this round */
+    uint64_t interval_ns;
+};
+
+static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct collector *open_list;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&open_mutex);
+}
+
+static void after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&open_mutex);
+}
+
+/* Closes the child's copy of the descriptor, and with it its hold on the file's lock. */
+static void after_fork_in_child(void)
+{
+    for (struct collector *c = open_list; c != NULL; c = c->next) {
+        c->pid = 0;
+        __atomic_store_n(&c->base.hook.due, UINT64_MAX, __ATOMIC_RELAXED);
+        (void)prof_file_close(&c->file);
+    }
+    pthread_mutex_unlock(&open_mutex);
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+static bool is_ours(const struct collector *c)
+{
+    return c->pid == getpid(); /* asked, because a raw clone() runs no handlers */
+}
+
+static void list_remove(struct collector *c)
+{
+    pthread_mutex_lock(&open_mutex);
+    for (struct collector **at = &open_list; *at != NULL; at = &(*at)->next) {
+        if (*at == c) {
+            *at = c->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&open_mutex);
+}
+
+/* What a call from the tape has to restore. */
+struct entry {
+    int error;
+    int cancel;
+};
+
+/* The host's errno stays, and its threads are not cancelled while they hold our mutex. */
+static struct entry enter(struct collector *c)
+{
+    struct entry entry = {.error = errno};
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &entry.cancel);
+    pthread_mutex_lock(&c->mutex);
+    return entry;
+}
+
+static void leave(struct collector *c, struct entry entry)
+{
+    pthread_mutex_unlock(&c->mutex);
+    pthread_setcancelstate(entry.cancel, NULL);
+    errno = entry.error;
+}
+
+static void fail(struct collector *c, const char *reason)
+{
+    c->out.n = 0;
+    if (c->failed != NULL)
+        return;
+    c->failed = reason;
+    prof_warn(c->path, reason);
+}
+
+/* Writes the call's frames. */
+static void send_frames(struct collector *c)
+{
+    if (c->failed == NULL && c->out.n > 0) {
+        const char *reason = prof_file_write(&c->file, c->out.data, c->out.n);
+        if (reason != NULL)
+            fail(c, reason);
+    }
+    c->out.n = 0;
+}
+
+static void put_modules(struct collector *c)
+{
+    if (!c->modules.changed || c->failed != NULL)
+        return;
+    if (prof_put_modules(&c->out, &c->modules))
+        c->modules.changed = false;
+    else
+        fail(c, PROF_NO_MEMORY);
+}
+
+/* What changed in a tape's state since it was last written, its modules first. */
+static void put_ledger(struct collector *c, struct prof_ledger *ledger)
+{
+    ledger->round = c->round;
+    if (!ledger->changed || c->failed != NULL)
+        return;
+    put_modules(c);
+    if (!prof_put_ledger(&c->out, ledger, false)) {
+        fail(c, PROF_NO_MEMORY);
+        return;
+    }
+    ledger->changed = false;
+    ledger->written = true;
+    for (uint32_t i = 0; i < ledger->n_rows; i++)
+        ledger->row[i].changed = 0;
+}
+
+static void put_clock(struct collector *c)
+{
+    struct prof_stamp now = prof_clock_stamp(&c->clock);
+    prof_clock_refine(&c->clock, &now);
+    if (c->failed == NULL && !prof_put_clock(&c->out, &now))
+        fail(c, PROF_NO_MEMORY);
+}
+
+/* A packet of a tape 0 that has never merged a tape would say nothing. */
+static void put_retired(struct collector *c)
+{
+    if (c->retired.ledger.tapes > 0)
+        put_ledger(c, &c->retired.ledger);
+}
+
+static void begin_round(struct collector *c, uint64_t now)
+{
+    c->round_open = true;
+    c->round++;
+    c->new_tapes = 0;
+    c->window_end = now + prof_clock_ticks(&c->clock, c->interval_ns / WINDOW_SHARE);
+    put_modules(c);
+    put_clock(c);
+    put_retired(c);
+}
+
+static void end_round(struct collector *c, uint64_t now)
+{
+    c->round_open = false;
+    c->interval_ns = 2 * c->interval_ns < LAST_INTERVAL_NS ? 2 * c->interval_ns : LAST_INTERVAL_NS;
+    __atomic_store_n(&c->base.hook.due, now + prof_clock_ticks(&c->clock, c->interval_ns),
+                     __ATOMIC_RELAXED);
+}
+
+static void keep(struct collector *c, const struct tape_ledger *from, uint64_t now, bool in_round)
+{
+    struct prof_ledger *ledger = prof_tapes_find(&c->tapes, from->tape);
+    if (ledger == NULL)
+        ledger = prof_tapes_add(&c->tapes, from->tape);
+    if (ledger == NULL || !prof_ledger_read(ledger, from, now)) {
+        fail(c, PROF_NO_MEMORY);
+        return;
+    }
+    if (!in_round) {
+        put_ledger(c, ledger);
+    } else if (ledger->round != c->round && (ledger->written || c->new_tapes < NEW_TAPES)) {
+        c->new_tapes += !ledger->written;
+        put_ledger(c, ledger);
+    }
+}
+
+/* A tape that never had a packet waits in tape 0 for the next round: there may be millions of
+ * them. */
+static void retire(struct collector *c, const struct tape_ledger *from, uint64_t now)
+{
+    struct prof_ledger *known = prof_tapes_find(&c->tapes, from->tape);
+    struct prof_ledger *ledger = known != NULL ? known : &c->dying;
+    if (known == NULL)
+        c->dying.n_rows = 0;
+    if (!prof_ledger_read(ledger, from, now) || !prof_retired_merge(&c->retired, ledger)) {
+        fail(c, PROF_NO_MEMORY);
+        return;
+    }
+    if (known == NULL)
+        return;
+    if (known->written && c->failed == NULL) {
+        put_modules(c);
+        if (!prof_put_final(&c->out, known))
+            fail(c, PROF_NO_MEMORY);
+        put_retired(c);
+    }
+    prof_tapes_remove(&c->tapes, known);
+}
+
+static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool final)
+{
+    struct collector *c = (struct collector *)(void *)hook;
+    if (!is_ours(c))
+        return;
+    struct entry entry = enter(c);
+    uint64_t now = c->clock.peek();
+    bool in_round = now >= __atomic_load_n(&hook->due, __ATOMIC_RELAXED);
+    if (!prof_modules_refresh(&c->modules))
+        fail(c, PROF_NO_MEMORY);
+    if (final)
+        retire(c, from, now);
+    if (in_round && !c->round_open)
+        begin_round(c, now);
+    if (!final)
+        keep(c, from, now, in_round);
+    send_frames(c);
+    if (in_round && now >= c->window_end)
+        end_round(c, now);
+    leave(c, entry);
+}
+
+static bool build_snapshot(struct collector *c, struct prof_buffer *out)
+{
+    struct prof_stamp now = prof_clock_stamp(&c->clock);
+    bool ok = prof_put_bytes(out, c->head.data, c->head.n) && prof_put_modules(out, &c->modules) &&
+              prof_put_clock(out, &c->clock.start);
+    for (size_t i = 0; ok && i < c->tapes.n; i++)
+        ok = prof_put_ledger(out, c->tapes.tape[i], true);
+    if (ok && c->retired.ledger.tapes > 0)
+        ok = prof_put_ledger(out, &c->retired.ledger, true);
+    return ok && prof_put_clock(out, &now) && prof_put_end(out, now.ticks, "snapshot");
+}
+
+static int explain(const char *path, const char *reason, char *error, unsigned n)
+{
+    if (reason == NULL)
+        return 0;
+    snprintf(error, n, "cannot write %s: %s", path, reason);
+    return -1;
+}
+
+static int snapshot(struct tape_collector *base, const char *path, char *error, unsigned n)
+{
+    struct collector *c = (struct collector *)(void *)base;
+    if (!is_ours(c))
+        return explain(path, "the profile belongs to the parent process", error, n);
+    struct entry entry = enter(c);
+    struct prof_buffer out = {0};
+    struct prof_file file;
+    const char *reason = NULL;
+    if (!prof_modules_refresh(&c->modules) || !build_snapshot(c, &out))
+        reason = PROF_NO_MEMORY;
+    if (reason == NULL)
+        reason = prof_file_open(&file, path);
+    if (reason == NULL) {
+        reason = prof_file_write(&file, out.data, out.n);
+        const char *end = prof_file_close(&file);
+        reason = reason != NULL ? reason : end;
+    }
+    free(out.data);
+    leave(c, entry);
+    return explain(path, reason, error, n);
+}
+
+static void destroy(struct collector *c)
+{
+    prof_modules_free(&c->modules);
+    prof_tapes_free(&c->tapes);
+    prof_retired_free(&c->retired);
+    prof_ledger_free(&c->dying);
+    free(c->head.data);
+    free(c->out.data);
+    free(c->path);
+    pthread_mutex_destroy(&c->mutex);
+    free(c);
+}
+
+/* As its parent's memory may have been copied while in use, a child leaves everything where it
+ * is. */
+static int close_collector(struct tape_collector *base, char *error, unsigned n)
+{
+    struct collector *c = (struct collector *)(void *)base;
+    if (!is_ours(c))
+        return 0;
+    struct entry entry = enter(c);
+    for (size_t i = 0; i < c->tapes.n; i++)
+        put_ledger(c, c->tapes.tape[i]);
+    put_retired(c);
+    put_clock(c);
+    if (c->failed == NULL && !prof_put_end(&c->out, c->clock.peek(), "stop"))
+        fail(c, PROF_NO_MEMORY);
+    send_frames(c);
+    leave(c, entry);
+    list_remove(c);
+    const char *reason = prof_file_close(&c->file);
+    if (reason != NULL)
+        fail(c, reason);
+    int status = explain(c->path, c->failed, error, n);
+    destroy(c);
+    errno = entry.error;
+    return status;
+}
+
+static const char *prepare(struct collector *c, const char *library_version)
+{
+    const char *reason = prof_clock_open(&c->clock);
+    if (reason != NULL)
+        return reason;
+    if (!prof_modules_refresh(&c->modules) || c->modules.n == 0)
+        return PROF_NO_MEMORY;
+    if (!prof_put_head(&c->head, library_version, c->modules.module[0].path, c->clock.name) ||
+        !prof_put_bytes(&c->out, c->head.data, c->head.n) ||
+        !prof_put_modules(&c->out, &c->modules) || !prof_put_clock(&c->out, &c->clock.start))
+        return PROF_NO_MEMORY;
+    c->modules.changed = false;
+    reason = prof_file_open(&c->file, c->path);
+    if (reason != NULL)
+        return reason;
+    reason = prof_file_write(&c->file, c->out.data, c->out.n);
+    if (reason != NULL)
+        (void)prof_file_close(&c->file);
+    c->out.n = 0;
+    return reason;
+}
+
+__attribute__((visibility("default"))) struct tape_collector *
+tapescope_collect_open(const char *path, const char *library_version, char *error, unsigned n);
+
+/* See tape_collect_open_fn. Any thread may open a collector; one at a time is meant to be open. */
+struct tape_collector *tapescope_collect_open(const char *path, const char *library_version,
+                                              char *error, unsigned n)
+{
+    struct collector *c = calloc(1, sizeof *c);
+    if (c == NULL || (c->path = strdup(path)) == NULL) {
+        free(c);
+        explain(path, PROF_NO_MEMORY, error, n);
+        return NULL;
+    }
+    pthread_mutex_init(&c->mutex, NULL);
+    c->file.fd = -1;
+    const char *reason = prepare(c, library_version != NULL ? library_version : "");
+    if (reason != NULL) {
+        explain(path, reason, error, n);
+        destroy(c);
+        return NULL;
+    }
+    c->pid = getpid();
+    c->interval_ns = FIRST_INTERVAL_NS;
+    c->base = (struct tape_collector){
+        .hook = {.abi = TAPE_HOOK_ABI,
+                 .clock = c->clock.read,
+                 .due = c->clock.start.ticks + prof_clock_ticks(&c->clock, FIRST_INTERVAL_NS),
+                 .flush = flush},
+        .snapshot = snapshot,
+        .close = close_collector,
+    };
+    pthread_once(&fork_once, watch_forks);
+    pthread_mutex_lock(&open_mutex);
+    c->next = open_list;
+    open_list = c;
+    pthread_mutex_unlock(&open_mutex);
+    return &c->base;
+}

@@ -1,0 +1,177 @@
+/* collect.h: what the collector's files share; the collector persists a tape's account in a
+ * profile.
+ *
+ * May include: tape_hook.h, profile_frame.h. It runs inside the user's process, as a module of its
+ * own.
+ *
+ * Invariants: nothing here ends or signals the process, and a failure never reaches the tape; all
+ * state but the clock is guarded by the collector's mutex; whatever was written stays a readable
+ * prefix. Functions that return `const char *` return NULL, or the reason of the failure in static
+ * storage.
+ */
+#ifndef COLLECT_H
+#define COLLECT_H
+
+#include "profile_frame.h"
+#include "tape_hook.h"
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#define PROF_NO_MEMORY "Cannot allocate memory"
+
+/* collect_clock.c */
+
+/* One moment on both clocks. */
+struct prof_stamp {
+    uint64_t ticks;
+    uint64_t monotonic_ns;
+};
+
+struct prof_clock {
+    uint64_t (*read)(void); /* what the tape calls */
+    uint64_t (*peek)(void); /* the same time, for our own use: does not advance a step clock */
+    char name[32];          /* as in the profile's header: "tsc", "monotonic" or "step:N" */
+    double ticks_per_ns;
+    struct prof_stamp start;
+};
+
+/* Chooses the clock (environment TAPESCOPE_CLOCK, see collect_clock.c) and calibrates it (0.2
+ * ms). */
+const char *prof_clock_open(struct prof_clock *clock);
+struct prof_stamp prof_clock_stamp(const struct prof_clock *clock);
+uint64_t prof_clock_ticks(const struct prof_clock *clock, uint64_t ns);
+/* Refines ticks_per_ns by what has passed since the start. */
+void prof_clock_refine(struct prof_clock *clock, const struct prof_stamp *now);
+
+/* collect_modules.c */
+
+struct prof_module {
+    char *path;
+    uint8_t build_id[64];
+    uint32_t n_build_id;
+    uint64_t start, end, bias;
+};
+
+/* Executable mappings, those that are gone included unless another took their place. The first
+ * one is the program's. */
+struct prof_modules {
+    struct prof_module *module;
+    size_t n, capacity;
+    unsigned long long adds, subs; /* the loader's counters when this was read */
+    bool changed;                  /* since it was last written */
+};
+
+/* Reads the mappings anew if libraries came or went. False: no memory; the old list stays. */
+bool prof_modules_refresh(struct prof_modules *modules);
+void prof_modules_free(struct prof_modules *modules);
+
+/* collect_ledger.c */
+
+/* The state of a row as last read. held_bytes: here what the row held at the tape's peak. */
+struct prof_row {
+    uintptr_t pc;
+    const char *op;
+    uint32_t line;
+    uint32_t kept_by;
+    uint32_t kept_others;
+    uint32_t changed; /* since it was last written */
+#define X(name) uint64_t name;
+    TAPE_ROW_COUNTERS(X)
+#undef X
+};
+
+/* The state of a tape as last read; tape 0: of all destroyed tapes. */
+struct prof_ledger {
+    uint64_t tape;
+    uint64_t thread;
+    uint64_t tapes; /* tape 0: how many were merged */
+    uint64_t ticks; /* when this state was taken */
+    uint64_t round; /* of flushes, in which it was last written */
+    bool changed;   /* any of it, since it was last written */
+    bool written;   /* ever */
+    uint32_t n_rows, capacity;
+    struct prof_row *row;
+#define X(name) uint64_t name;
+    TAPE_LEDGER_COUNTERS(X)
+#undef X
+};
+
+/* Reads the state of a tape that its owner may be changing. False: no memory; `to` is as it was. */
+bool prof_ledger_read(struct prof_ledger *to, const struct tape_ledger *from, uint64_t ticks);
+bool prof_ledger_reserve(struct prof_ledger *ledger, uint32_t n_rows);
+void prof_ledger_free(struct prof_ledger *ledger);
+
+/* The states of the tapes that live, ordered by number. */
+struct prof_tapes {
+    struct prof_ledger **tape;
+    size_t n, capacity;
+};
+
+/* The tape's state or NULL. */
+struct prof_ledger *prof_tapes_find(const struct prof_tapes *tapes, uint64_t tape);
+/* A new empty state for a tape that has none. NULL: no memory. */
+struct prof_ledger *prof_tapes_add(struct prof_tapes *tapes, uint64_t tape);
+void prof_tapes_remove(struct prof_tapes *tapes, struct prof_ledger *ledger);
+void prof_tapes_free(struct prof_tapes *tapes);
+
+/* collect_retired.c */
+
+/* All destroyed tapes, merged as profile.proto says of tape 0. */
+struct prof_retired {
+    struct prof_ledger ledger;
+    uint32_t *slot; /* hash table: index of a row, plus 1 */
+    uint32_t n_slots;
+    uint32_t *place; /* while merging: from the tape's rows to ours */
+    uint32_t n_places;
+};
+
+/* Merges a destroyed tape. False: no memory; nothing is merged. */
+bool prof_retired_merge(struct prof_retired *retired, const struct prof_ledger *tape);
+void prof_retired_free(struct prof_retired *retired);
+
+/* collect_write.c: appends frames to a buffer. False: no memory, or a frame beyond the format's
+ * limit; the buffer is then as it was. */
+
+struct prof_buffer {
+    uint8_t *data;
+    size_t n, capacity;
+};
+
+bool prof_put_bytes(struct prof_buffer *out, const void *data, size_t n);
+/* The magic and the header. */
+bool prof_put_head(struct prof_buffer *out, const char *library_version, const char *program,
+                   const char *clock);
+bool prof_put_modules(struct prof_buffer *out, const struct prof_modules *modules);
+bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp);
+/* Rows that changed since the last packet, or `all`; the marks of change stay. */
+bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger, bool all);
+/* "This tape is destroyed; tape 0 has what it held." */
+bool prof_put_final(struct prof_buffer *out, const struct prof_ledger *ledger);
+bool prof_put_end(struct prof_buffer *out, uint64_t ticks, const char *reason);
+
+/* Nanoseconds of CLOCK_MONOTONIC and CLOCK_REALTIME. */
+uint64_t prof_time_monotonic(void);
+uint64_t prof_time_unix(void);
+
+/* collect_file.c */
+
+struct prof_file {
+    int fd; /* -1: closed */
+    bool regular;
+    dev_t device;
+    ino_t inode;
+    off_t size; /* whole frames only */
+};
+
+/* Creates or empties the file. The writer holds a lock on it: two programs that were given the
+ * same path do not mix their packets. */
+const char *prof_file_open(struct prof_file *file, const char *path);
+/* Appends all of it by one write if the system takes it, or nothing: what a failure left is cut
+ * off. */
+const char *prof_file_write(struct prof_file *file, const void *data, size_t n);
+const char *prof_file_close(struct prof_file *file);
+/* One line on standard error. */
+void prof_warn(const char *path, const char *reason);
+
+#endif

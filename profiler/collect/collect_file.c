@@ -1,0 +1,157 @@
+/* collect_file.c: the profile's file descriptor, in a process that is not ours.
+ *
+ * May include: collect.h.
+ *
+ * The host may close or reuse any descriptor, limit file sizes, or fill the disk. Before each write
+ * the descriptor is compared with the file that was opened, so that nothing lands in a file of the
+ * host's; signals that a write can raise (SIGXFSZ, SIGPIPE) never reach the host.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "collect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FIRST_FREE_FD = 3, WARN_BYTES = 4608 };
+
+static const char *reason_of(int error)
+{
+    const char *text = strerrordesc_np(error);
+    return text != NULL ? text : "unknown error";
+}
+
+/* Takes the signal that our own write left pending for this thread. */
+static void consume(int signal_number)
+{
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, signal_number);
+    const struct timespec now = {0};
+    while (sigtimedwait(&one, NULL, &now) < 0 && errno == EINTR) {
+    }
+}
+
+/* Writes all; returns 0 or the error number. */
+static int write_all(int fd, const uint8_t *data, size_t n)
+{
+    sigset_t quiet, before, old;
+    sigemptyset(&quiet);
+    sigaddset(&quiet, SIGXFSZ);
+    sigaddset(&quiet, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &quiet, &old);
+    sigpending(&before);
+    int error = 0;
+    while (n > 0 && error == 0) {
+        ssize_t done = write(fd, data, n);
+        if (done > 0) {
+            data += done;
+            n -= (size_t)done;
+        } else if (done == 0) {
+            error = EIO;
+        } else if (errno != EINTR) {
+            error = errno;
+        }
+    }
+    int raised = error == EFBIG ? SIGXFSZ : error == EPIPE ? SIGPIPE : 0;
+    if (raised != 0 && !sigismember(&before, raised))
+        consume(raised);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return error;
+}
+
+static bool is_ours(const struct prof_file *file)
+{
+    struct stat st;
+    return file->fd >= 0 && fstat(file->fd, &st) == 0 && st.st_dev == file->device &&
+           st.st_ino == file->inode;
+}
+
+/* Standard input, output and error, where the host has closed them, are the host's to open
+ * again. */
+static int open_above_standard(const char *path)
+{
+    int fd;
+    do
+        fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0 || fd >= FIRST_FREE_FD)
+        return fd;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
+    int error = errno;
+    close(fd);
+    errno = error;
+    return high;
+}
+
+/* Locks the file, then empties it. File systems without locks are taken as they are. */
+static const char *take_over(int fd)
+{
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return "a running program writes its profile there";
+    return ftruncate(fd, 0) == 0 ? NULL : reason_of(errno);
+}
+
+const char *prof_file_open(struct prof_file *file, const char *path)
+{
+    struct stat st;
+    *file = (struct prof_file){.fd = open_above_standard(path)};
+    if (file->fd < 0)
+        return reason_of(errno);
+    const char *reason = NULL;
+    if (fstat(file->fd, &st) != 0)
+        reason = reason_of(errno);
+    else if (S_ISREG(st.st_mode))
+        reason = take_over(file->fd);
+    if (reason != NULL) {
+        close(file->fd);
+        file->fd = -1;
+        return reason;
+    }
+    file->regular = S_ISREG(st.st_mode);
+    file->device = st.st_dev;
+    file->inode = st.st_ino;
+    return NULL;
+}
+
+const char *prof_file_write(struct prof_file *file, const void *data, size_t n)
+{
+    if (!is_ours(file))
+        return "the program closed or reused the profile's file descriptor";
+    int error = write_all(file->fd, data, n);
+    if (error == 0) {
+        file->size += (off_t)n;
+        return NULL;
+    }
+    /* Best effort: a cut that fails leaves a torn frame, which a reader recognises. */
+    while (file->regular && ftruncate(file->fd, file->size) != 0 && errno == EINTR) {
+    }
+    return reason_of(error);
+}
+
+const char *prof_file_close(struct prof_file *file)
+{
+    int error = 0;
+    if (is_ours(file) && close(file->fd) != 0 && errno != EINTR)
+        error = errno;
+    file->fd = -1;
+    return error == 0 ? NULL : reason_of(error);
+}
+
+void prof_warn(const char *path, const char *reason)
+{
+    char line[WARN_BYTES];
+    int n = snprintf(line, sizeof line, "tapescope: cannot write %s: %s; the profile ends here\n",
+                     path, reason);
+    if (n > 0 && (size_t)n < sizeof line)
+        (void)write_all(STDERR_FILENO, (const uint8_t *)line, (size_t)n);
+}

@@ -1,0 +1,164 @@
+/* collect_retired.c: destroyed tapes, merged into one ledger (tape 0 of the profile).
+ *
+ * May include: collect.h.
+ *
+ * Rows are merged by {pc, line, op}, so that the memory and the file grow with the program's source
+ * and not with the number of its tapes. profile.proto says what each merged field means.
+ */
+#include "collect.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST_SLOTS = 64 };
+
+static uint32_t hash_site(uintptr_t pc, uint32_t line)
+{
+    uint64_t h = ((uint64_t)pc ^ ((uint64_t)line << 40)) * UINT64_C(0x9E3779B97F4A7C15);
+    return (uint32_t)(h >> 32);
+}
+
+static bool same_site(const struct prof_row *a, const struct prof_row *b)
+{
+    return a->pc == b->pc && a->line == b->line && (a->op == b->op || strcmp(a->op, b->op) == 0);
+}
+
+/* The slot of the row with this site, or the empty one where it belongs. */
+static uint32_t *find_slot(const struct prof_retired *retired, const struct prof_row *row)
+{
+    uint32_t mask = retired->n_slots - 1;
+    uint32_t i = hash_site(row->pc, row->line) & mask;
+    while (retired->slot[i] != 0 && !same_site(&retired->ledger.row[retired->slot[i] - 1], row))
+        i = (i + 1) & mask;
+    return &retired->slot[i];
+}
+
+static bool reserve_slots(struct prof_retired *retired, uint32_t n_rows)
+{
+    if (2 * (uint64_t)n_rows <= retired->n_slots)
+        return true;
+    uint32_t n_slots = retired->n_slots < LEAST_SLOTS ? LEAST_SLOTS : retired->n_slots;
+    while (n_slots < 2 * (uint64_t)n_rows) {
+        if (n_slots > UINT32_MAX / 2)
+            return false;
+        n_slots *= 2;
+    }
+    uint32_t *slot = calloc(n_slots, sizeof *slot);
+    if (slot == NULL)
+        return false;
+    free(retired->slot);
+    retired->slot = slot;
+    retired->n_slots = n_slots;
+    for (uint32_t i = 0; i < retired->ledger.n_rows; i++)
+        *find_slot(retired, &retired->ledger.row[i]) = i + 1;
+    return true;
+}
+
+static bool reserve(struct prof_retired *retired, uint32_t n_more)
+{
+    if (n_more > UINT32_MAX - retired->ledger.n_rows)
+        return false;
+    if (n_more > retired->n_places) {
+        uint32_t *place = realloc(retired->place, n_more * sizeof *place);
+        if (place == NULL)
+            return false;
+        retired->place = place;
+        retired->n_places = n_more;
+    }
+    return prof_ledger_reserve(&retired->ledger, retired->ledger.n_rows + n_more) &&
+           reserve_slots(retired, retired->ledger.n_rows + n_more);
+}
+
+static uint32_t place_of(struct prof_retired *retired, const struct prof_row *row)
+{
+    uint32_t *slot = find_slot(retired, row);
+    if (*slot == 0) {
+        struct prof_ledger *ledger = &retired->ledger;
+        ledger->row[ledger->n_rows] =
+            (struct prof_row){.pc = row->pc, .op = row->op, .line = row->line, .changed = 1};
+        *slot = ++ledger->n_rows;
+    }
+    return *slot - 1;
+}
+
+/* What the row says of its keepers, in terms of the merged rows: the first known stays the
+ * first. */
+static void merge_keepers(struct prof_row *to, const struct prof_row *from, uint32_t kept_by)
+{
+    if (to->kept_by == 0)
+        to->kept_by = kept_by;
+    else if (kept_by != 0 && kept_by != to->kept_by)
+        to->kept_others = 1;
+    if (from->kept_others)
+        to->kept_others = 1;
+}
+
+static void merge_row(struct prof_row *to, const struct prof_row *from, bool has_peak)
+{
+    uint64_t held = has_peak ? to->held_bytes + from->held_bytes : to->held_bytes;
+#define X(name) to->name += from->name;
+    TAPE_ROW_COUNTERS(X)
+#undef X
+    to->held_bytes = held;
+    to->live_bytes = 0;
+    to->changed = 1;
+}
+
+static void take_peak(struct prof_ledger *to, const struct prof_ledger *from)
+{
+    to->peak_bytes = from->peak_bytes;
+    to->peak_count = from->peak_count;
+    for (uint32_t i = 0; i < to->n_rows; i++) {
+        if (to->row[i].held_bytes != 0)
+            to->row[i].changed = 1;
+        to->row[i].held_bytes = 0;
+    }
+}
+
+static uint64_t greater(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void merge_totals(struct prof_ledger *to, const struct prof_ledger *from)
+{
+    to->forward_ticks += from->forward_ticks;
+    to->backward_ticks += from->backward_ticks;
+    to->handed_out_bytes += from->handed_out_bytes;
+    to->sweeps += from->sweeps;
+    to->records += from->records;
+    to->reserved_bytes = greater(to->reserved_bytes, from->reserved_bytes);
+    to->touched_bytes = greater(to->touched_bytes, from->touched_bytes);
+    to->ticks = greater(to->ticks, from->ticks);
+    to->tapes++;
+    to->changed = true;
+}
+
+bool prof_retired_merge(struct prof_retired *retired, const struct prof_ledger *tape)
+{
+    if (!reserve(retired, tape->n_rows))
+        return false;
+    struct prof_ledger *to = &retired->ledger;
+    for (uint32_t i = 0; i < tape->n_rows; i++)
+        retired->place[i] = place_of(retired, &tape->row[i]);
+    bool has_peak = to->tapes == 0 || tape->peak_bytes > to->peak_bytes;
+    if (has_peak)
+        take_peak(to, tape);
+    for (uint32_t i = 0; i < tape->n_rows; i++) {
+        const struct prof_row *from = &tape->row[i];
+        struct prof_row *row = &to->row[retired->place[i]];
+        bool kept = from->kept_by != 0 && from->kept_by <= tape->n_rows;
+        merge_keepers(row, from, kept ? retired->place[from->kept_by - 1] + 1 : 0);
+        merge_row(row, from, has_peak);
+    }
+    merge_totals(to, tape);
+    return true;
+}
+
+void prof_retired_free(struct prof_retired *retired)
+{
+    prof_ledger_free(&retired->ledger);
+    free(retired->slot);
+    free(retired->place);
+    *retired = (struct prof_retired){0};
+}

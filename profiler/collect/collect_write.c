@@ -1,0 +1,274 @@
+/* collect_write.c: packets of profile.proto as frames in a buffer.
+ *
+ * May include: collect.h, profile_frame.h, the generated profile.pb-c.h, protobuf-c.
+ *
+ * A buffer holds whole frames at any time: a packet that cannot be added leaves it as it was.
+ */
+#include "collect.h"
+
+#include "profile.pb-c.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    FORMAT_VERSION = 1,
+    ROWS_PER_PACKET = 1 << 16, /* some 16 MiB at most, well below PROFILE_MAX_PAYLOAD */
+    READ_STEP = 4096,
+    ARGUMENT_BYTES = 1 << 20, /* of the command line, what is more is left out */
+};
+
+static bool reserve(struct prof_buffer *out, size_t more)
+{
+    if (more <= out->capacity - out->n)
+        return true;
+    size_t capacity = 2 * out->capacity > out->n + more ? 2 * out->capacity : out->n + more;
+    uint8_t *data = realloc(out->data, capacity);
+    if (data == NULL)
+        return false;
+    out->data = data;
+    out->capacity = capacity;
+    return true;
+}
+
+bool prof_put_bytes(struct prof_buffer *out, const void *data, size_t n)
+{
+    if (!reserve(out, n))
+        return false;
+    if (n > 0)
+        memcpy(out->data + out->n, data, n);
+    out->n += n;
+    return true;
+}
+
+static bool put_packet(struct prof_buffer *out, const Tapescope__Packet *packet)
+{
+    size_t n = tapescope__packet__get_packed_size(packet);
+    if (n > PROFILE_MAX_PAYLOAD || !reserve(out, PROFILE_FRAME_BYTES + n))
+        return false;
+    uint8_t *head = out->data + out->n;
+    tapescope__packet__pack(packet, head + PROFILE_FRAME_BYTES);
+    profile_frame_put(head, head + PROFILE_FRAME_BYTES, (uint32_t)n);
+    out->n += PROFILE_FRAME_BYTES + n;
+    return true;
+}
+
+/* The process's arguments, each ended by a zero byte, read from the system: a module has no main().
+ * What cannot be read is left out. */
+static void read_arguments(struct prof_buffer *out)
+{
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    while (out->n < ARGUMENT_BYTES && reserve(out, READ_STEP)) {
+        ssize_t n = read(fd, out->data + out->n, READ_STEP);
+        if (n <= 0)
+            break;
+        out->n += (size_t)n;
+    }
+    close(fd);
+    if (out->n > 0)
+        out->data[out->n - 1] = '\0';
+}
+
+static size_t split_arguments(const struct prof_buffer *text, char **argument)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < text->n; i += strlen((char *)text->data + i) + 1) {
+        if (argument != NULL)
+            argument[n] = (char *)text->data + i;
+        n++;
+    }
+    return n;
+}
+
+bool prof_put_head(struct prof_buffer *out, const char *library_version, const char *program,
+                   const char *clock)
+{
+    char directory[PATH_MAX];
+    struct prof_buffer text = {0};
+    read_arguments(&text);
+    size_t n = split_arguments(&text, NULL);
+    char **argument = n > 0 ? calloc(n, sizeof *argument) : NULL;
+    if (argument == NULL)
+        n = 0;
+    else
+        split_arguments(&text, argument);
+    if (getcwd(directory, sizeof directory) == NULL)
+        directory[0] = '\0';
+
+    Tapescope__Header header = TAPESCOPE__HEADER__INIT;
+    header.version = FORMAT_VERSION;
+    header.library_version = (char *)library_version;
+    header.program = (char *)program;
+    header.n_argument = n;
+    header.argument = argument;
+    header.working_directory = directory;
+    header.pid = (uint64_t)getpid();
+    header.start_unix_ns = prof_time_unix();
+    header.clock = (char *)clock;
+    header.collector = (char *)"tapescope-collect";
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_HEADER;
+    packet.header = &header;
+    size_t before = out->n;
+    bool ok = prof_put_bytes(out, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) && put_packet(out, &packet);
+    if (!ok)
+        out->n = before;
+    free(argument);
+    free(text.data);
+    return ok;
+}
+
+bool prof_put_modules(struct prof_buffer *out, const struct prof_modules *modules)
+{
+    Tapescope__Module *module = calloc(modules->n + 1, sizeof *module);
+    Tapescope__Module **list = calloc(modules->n + 1, sizeof *list);
+    bool ok = module != NULL && list != NULL;
+    for (size_t i = 0; ok && i < modules->n; i++) {
+        const struct prof_module *from = &modules->module[i];
+        tapescope__module__init(&module[i]);
+        module[i].path = from->path;
+        module[i].build_id.len = from->n_build_id;
+        module[i].build_id.data = (uint8_t *)from->build_id;
+        module[i].start = from->start;
+        module[i].end = from->end;
+        module[i].bias = from->bias;
+        list[i] = &module[i];
+    }
+    if (ok) {
+        Tapescope__Modules message = TAPESCOPE__MODULES__INIT;
+        message.n_module = modules->n;
+        message.module = list;
+        Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+        packet.kind_case = TAPESCOPE__PACKET__KIND_MODULES;
+        packet.modules = &message;
+        ok = put_packet(out, &packet);
+    }
+    free(module);
+    free(list);
+    return ok;
+}
+
+bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp)
+{
+    Tapescope__Clock clock = TAPESCOPE__CLOCK__INIT;
+    clock.ticks = stamp->ticks;
+    clock.monotonic_ns = stamp->monotonic_ns;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_CLOCK;
+    packet.clock = &clock;
+    return put_packet(out, &packet);
+}
+
+/* The file has all of TAPE_ROW_COUNTERS, but for held_bytes, which it calls peak_bytes. */
+#define FILE_COUNTERS(X)                                                                           \
+    X(calls)                                                                                       \
+    X(forward_ticks)                                                                               \
+    X(backward_calls)                                                                              \
+    X(backward_ticks)                                                                              \
+    X(forward_flops)                                                                               \
+    X(backward_flops)                                                                              \
+    X(forward_moved)                                                                               \
+    X(backward_moved)                                                                              \
+    X(record_bytes)                                                                                \
+    X(value_bytes)                                                                                 \
+    X(adjoint_bytes)                                                                               \
+    X(kept_bytes)                                                                                  \
+    X(live_bytes)
+#define X(name) +1
+_Static_assert(FILE_COUNTERS(X) + 1 == 0 TAPE_ROW_COUNTERS(X), "a counter is not in the file");
+#undef X
+
+static void fill_row(Tapescope__Row *to, const struct prof_row *from, uint32_t index)
+{
+    tapescope__row__init(to);
+    to->index = index;
+    to->pc = from->pc;
+    to->line = from->line;
+    to->op = (char *)from->op;
+    to->kept_by = from->kept_by;
+    to->kept_others = from->kept_others != 0;
+#define X(name) to->name = from->name;
+    FILE_COUNTERS(X)
+#undef X
+    to->peak_bytes = from->held_bytes;
+}
+
+static void fill_totals(Tapescope__Ledger *to, const struct prof_ledger *from)
+{
+    to->tape = from->tape;
+    to->thread = from->thread;
+    to->tapes = from->tapes;
+    to->ticks = from->ticks;
+#define X(name) to->name = from->name;
+    TAPE_LEDGER_COUNTERS(X)
+#undef X
+}
+
+static bool put_rows(struct prof_buffer *out, const struct prof_ledger *ledger,
+                     Tapescope__Row **list, size_t n)
+{
+    Tapescope__Ledger message = TAPESCOPE__LEDGER__INIT;
+    fill_totals(&message, ledger);
+    message.n_row = n;
+    message.row = list;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
+    packet.ledger = &message;
+    return put_packet(out, &packet);
+}
+
+bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger, bool all)
+{
+    uint32_t most = ledger->n_rows < ROWS_PER_PACKET ? ledger->n_rows : ROWS_PER_PACKET;
+    Tapescope__Row *row = calloc(most + (size_t)1, sizeof *row);
+    Tapescope__Row **list = calloc(most + (size_t)1, sizeof *list);
+    bool ok = row != NULL && list != NULL;
+    size_t before = out->n, n = 0;
+    for (uint32_t i = 0; ok && i < ledger->n_rows; i++) {
+        if (!all && !ledger->row[i].changed)
+            continue;
+        if (n == most) {
+            ok = put_rows(out, ledger, list, n);
+            n = 0;
+        }
+        fill_row(&row[n], &ledger->row[i], i);
+        list[n] = &row[n];
+        n++;
+    }
+    ok = ok && put_rows(out, ledger, list, n);
+    if (!ok)
+        out->n = before;
+    free(row);
+    free(list);
+    return ok;
+}
+
+bool prof_put_final(struct prof_buffer *out, const struct prof_ledger *ledger)
+{
+    Tapescope__Ledger message = TAPESCOPE__LEDGER__INIT;
+    message.tape = ledger->tape;
+    message.thread = ledger->thread;
+    message.ticks = ledger->ticks;
+    message.final = true;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
+    packet.ledger = &message;
+    return put_packet(out, &packet);
+}
+
+bool prof_put_end(struct prof_buffer *out, uint64_t ticks, const char *reason)
+{
+    Tapescope__End end = TAPESCOPE__END__INIT;
+    end.ticks = ticks;
+    end.unix_ns = prof_time_unix();
+    end.reason = (char *)reason;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_END;
+    packet.end = &end;
+    return put_packet(out, &packet);
+}

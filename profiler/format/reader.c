@@ -1,0 +1,286 @@
+/* reader.c: the stream of frames: lengths, checksums, what to say when it breaks off.
+ *
+ * May include: profiler/file, protobuf-c. See reader.h for the invariant.
+ */
+#include "reader.h"
+
+#include "profile_frame.h"
+#include "reader_state.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Unpacked messages are larger than packed ones; those that a collector writes stay far below this factor,
+ * and a forged packet of empty rows does not. */
+enum { UNPACK_FACTOR = 40, UNPACK_BASE = 1 << 16, READ_STEP = 1 << 16 };
+
+/* The frame under way; the buffer grows with what was really read, never with what a length claims. */
+struct frame {
+    uint8_t *data;
+    size_t n, room;
+    uint64_t offset; /* of the frame in the file */
+};
+
+static char *format_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static char *format_line(const char *format, ...)
+{
+    char *line = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&line, format, arguments) < 0)
+        line = NULL;
+    va_end(arguments);
+    return line;
+}
+
+/* An allocator with a budget, for protobuf-c. */
+static void *budget_alloc(void *payload, size_t n)
+{
+    size_t *left = payload;
+    if (n > *left)
+        return NULL;
+    *left -= n;
+    return malloc(n ? n : 1);
+}
+
+static void budget_free(void *payload, void *memory)
+{
+    (void)payload;
+    free(memory);
+}
+
+static enum reader_status apply_frame(struct reader_state *state, const struct frame *frame)
+{
+    size_t left = UNPACK_BASE + UNPACK_FACTOR * frame->n;
+    ProtobufCAllocator allocator = {budget_alloc, budget_free, &left};
+    Tapescope__Packet *packet = tapescope__packet__unpack(&allocator, frame->n, frame->data);
+    if (!packet)
+        return READER_BAD;
+    enum reader_status status = reader_apply(state, packet);
+    tapescope__packet__free_unpacked(packet, &allocator);
+    return status;
+}
+
+/* Reads up to n bytes into the frame's buffer. Returns how many, or SIZE_MAX when memory is exhausted. */
+static size_t read_payload(FILE *stream, struct frame *frame, size_t n)
+{
+    frame->n = 0;
+    while (frame->n < n) {
+        size_t step = n - frame->n < READ_STEP ? n - frame->n : READ_STEP;
+        while (frame->n + step > frame->room) {
+            size_t room = frame->room ? 2 * frame->room : READ_STEP;
+            uint8_t *data = realloc(frame->data, room);
+            if (!data)
+                return SIZE_MAX;
+            frame->data = data;
+            frame->room = room;
+        }
+        size_t got = fread(frame->data + frame->n, 1, step, stream);
+        frame->n += got;
+        if (got < step)
+            break;
+    }
+    return frame->n;
+}
+
+/* Sets the profile's warning once; false if it cannot even be said. */
+static bool warn(struct prof_profile *profile, char *line)
+{
+    free(profile->warning);
+    profile->warning = line;
+    return line != NULL;
+}
+
+static bool warn_truncated(struct prof_profile *profile, uint64_t have, uint64_t want)
+{
+    static const char why[] =
+        "the program was killed or is still running; showing what was written before";
+    unsigned long long n = profile->n_packets;
+    if (have == want)
+        return warn(profile, format_line("%s: no end after %llu packets (%llu bytes): %s",
+                                         profile->path, n, (unsigned long long)have, why));
+    return warn(profile, format_line("%s: truncated after %llu packets (%llu of %llu bytes): %s",
+                                     profile->path, n, (unsigned long long)have,
+                                     (unsigned long long)want, why));
+}
+
+static bool warn_damaged(struct prof_profile *profile, const char *what)
+{
+    return warn(profile, format_line("%s: packet %llu is damaged (%s); showing what was written "
+                                     "before",
+                                     profile->path, (unsigned long long)profile->n_packets + 1,
+                                     what));
+}
+
+/* Reads frames up to the end packet or up to the first that is not whole. False: no memory. */
+static bool read_frames(struct reader_state *state, FILE *stream)
+{
+    struct prof_profile *profile = state->profile;
+    struct frame frame = {.offset = PROFILE_MAGIC_BYTES};
+    bool ok = true;
+    while (ok && !profile->complete) {
+        uint8_t head[PROFILE_FRAME_BYTES];
+        uint32_t n, crc;
+        size_t got = fread(head, 1, sizeof head, stream);
+        if (got < sizeof head) {
+            ok = warn_truncated(profile, frame.offset + got,
+                                frame.offset + (got > 0 ? sizeof head : 0));
+            break;
+        }
+        if (!profile_frame_get(head, &n, &crc)) {
+            ok = warn_damaged(profile, "length");
+            break;
+        }
+        got = read_payload(stream, &frame, n);
+        if (got == SIZE_MAX) {
+            ok = false;
+            break;
+        }
+        if (got < n) {
+            ok = warn_truncated(profile, frame.offset + sizeof head + got,
+                                frame.offset + sizeof head + n);
+            break;
+        }
+        if (profile_crc(frame.data, n) != crc) {
+            ok = warn_damaged(profile, "checksum");
+            break;
+        }
+        enum reader_status status = apply_frame(state, &frame);
+        ok = status != READER_NO_MEMORY;
+        if (status == READER_BAD) {
+            ok = warn_damaged(profile, "content");
+            break;
+        }
+        profile->n_packets++;
+        frame.offset += sizeof head + n;
+    }
+    if (ok && profile->complete && getc(stream) != EOF)
+        ok = warn(profile, format_line("%s: bytes after its end are ignored", profile->path));
+    free(frame.data);
+    return ok;
+}
+
+static void free_state(struct reader_state *state)
+{
+    for (size_t i = 0; i < state->n_tapes; i++)
+        reader_tape_free(&state->tape[i]);
+    free(state->tape);
+    reader_map_free(&state->tapes);
+    reader_map_free(&state->ops);
+}
+
+/* Reads everything after the magic. On failure `error` is set. */
+static bool read_packets(struct reader_state *state, FILE *stream, char *error, size_t n)
+{
+    const char *name = state->profile->path;
+    if (!read_frames(state, stream)) {
+        snprintf(error, n, "%s: out of memory", name);
+        return false;
+    }
+    if (ferror(stream)) {
+        snprintf(error, n, "%s: %s", name, strerror(errno));
+        return false;
+    }
+    if (!state->has_header) {
+        snprintf(error, n,
+                 "%s: not usable: it has no readable header (damaged, truncated, or written by "
+                 "another version)",
+                 name);
+        return false;
+    }
+    if (!state->profile->end_reason)
+        state->profile->end_reason = strdup("");
+    if (!state->profile->end_reason || reader_finish(state) != READER_OK) {
+        snprintf(error, n, "%s: out of memory", name);
+        return false;
+    }
+    return true;
+}
+
+struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error,
+                                              size_t n)
+{
+    uint8_t magic[PROFILE_MAGIC_BYTES];
+    errno = 0;
+    size_t got = fread(magic, 1, sizeof magic, stream);
+    if (ferror(stream)) {
+        snprintf(error, n, "%s: %s", name, strerror(errno));
+        return NULL;
+    }
+    if (got < sizeof magic || memcmp(magic, PROFILE_MAGIC, sizeof magic) != 0) {
+        snprintf(error, n, "%s: not a tapescope profile%s", name, got == 0 ? " (empty)" : "");
+        return NULL;
+    }
+    struct reader_state state = {.profile = calloc(1, sizeof *state.profile)};
+    if (state.profile)
+        state.profile->path = strdup(name);
+    if (!state.profile || !state.profile->path) {
+        snprintf(error, n, "%s: out of memory", name);
+        prof_profile_free(state.profile);
+        return NULL;
+    }
+    bool ok = read_packets(&state, stream, error, n);
+    free_state(&state);
+    if (ok)
+        return state.profile;
+    prof_profile_free(state.profile);
+    return NULL;
+}
+
+struct prof_profile *prof_profile_read(const char *path, char *error, size_t n)
+{
+    struct stat status;
+    FILE *stream = fopen(path, "re");
+    if (!stream) {
+        snprintf(error, n, "%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    struct prof_profile *profile = NULL;
+    if (fstat(fileno(stream), &status) == 0 && S_ISDIR(status.st_mode))
+        snprintf(error, n, "%s: %s", path, strerror(EISDIR));
+    else
+        profile = prof_profile_read_stream(stream, path, error, n);
+    fclose(stream);
+    return profile;
+}
+
+uint64_t prof_profile_ns(const struct prof_profile *profile, uint64_t ticks)
+{
+    if (profile->ticks_per_ns == 1)
+        return ticks;
+    double ns = (double)ticks / profile->ticks_per_ns + 0.5;
+    return ns < 0x1p63 ? (uint64_t)ns : UINT64_C(1) << 63;
+}
+
+void prof_profile_free(struct prof_profile *profile)
+{
+    if (!profile)
+        return;
+    for (size_t i = 0; i < profile->n_arguments; i++)
+        free(profile->argument[i]);
+    for (size_t i = 0; i < profile->n_tapes; i++)
+        free(profile->tape[i].row);
+    for (size_t i = 0; i < profile->n_mappings; i++) {
+        free(profile->mapping[i].path);
+        free(profile->mapping[i].build_id);
+    }
+    for (size_t i = 0; i < profile->n_ops; i++)
+        free(profile->op[i]);
+    free(profile->argument);
+    free(profile->tape);
+    free(profile->mapping);
+    free(profile->op);
+    free(profile->path);
+    free(profile->library_version);
+    free(profile->program);
+    free(profile->working_directory);
+    free(profile->clock);
+    free(profile->collector);
+    free(profile->end_reason);
+    free(profile->warning);
+    free(profile);
+}

@@ -1,0 +1,112 @@
+/* reader.h: a native profile, read from a file into its final state.
+ *
+ * May include: nothing in this header; the implementation uses profiler/file and protobuf-c.
+ * Invariant: any bytes are safe to read; memory is bounded by a multiple of the file's size. What was
+ * written before a truncation or a damaged packet is used, and `warning` says so.
+ */
+#ifndef PROFILER_FORMAT_READER_H
+#define PROFILER_FORMAT_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* The counters of a row and of a tape; what each means is said in profile.proto, message by message. */
+#define PROF_ROW_COUNTERS(X)                                                                       \
+    X(calls)                                                                                       \
+    X(forward_ticks)                                                                               \
+    X(backward_calls)                                                                              \
+    X(backward_ticks)                                                                              \
+    X(forward_flops)                                                                               \
+    X(backward_flops)                                                                              \
+    X(forward_moved)                                                                               \
+    X(backward_moved)                                                                              \
+    X(record_bytes)                                                                                \
+    X(value_bytes)                                                                                 \
+    X(adjoint_bytes)                                                                               \
+    X(kept_bytes)                                                                                  \
+    X(live_bytes)                                                                                  \
+    X(peak_bytes)
+
+#define PROF_TAPE_COUNTERS(X)                                                                      \
+    X(forward_ticks)                                                                               \
+    X(backward_ticks)                                                                              \
+    X(handed_out_bytes)                                                                            \
+    X(live_bytes)                                                                                  \
+    X(peak_bytes)                                                                                  \
+    X(peak_count)                                                                                  \
+    X(reserved_bytes)                                                                              \
+    X(touched_bytes)                                                                               \
+    X(sweeps)                                                                                      \
+    X(records)
+
+/* One site and op of one tape. Strings belong to the profile. */
+struct prof_row {
+    uint64_t pc;         /* return address; 0: a row of the tape's own */
+    const char *op;      /* never NULL */
+    const char *kept_by; /* op of the row whose pullback needs the values; NULL: none, or unknown */
+    bool kept_others;
+    uint32_t line; /* of the call; 0: unknown */
+    uint32_t index, kept_by_index; /* as in the file; kept_by_index is the row plus 1, 0: none */
+#define X(name) uint64_t name;
+    PROF_ROW_COUNTERS(X)
+#undef X
+};
+
+/* A tape in its last known state; tape 0 stands for all that were destroyed. */
+struct prof_tape {
+    uint64_t tape, thread;
+    uint64_t tapes; /* how many this stands for */
+    bool final;     /* destroyed, and tape 0 does not hold it yet */
+    struct prof_row *row;
+    size_t n_rows;
+#define X(name) uint64_t name;
+    PROF_TAPE_COUNTERS(X)
+#undef X
+};
+
+/* An executable mapping of the program. */
+struct prof_mapping {
+    char *path;
+    uint8_t *build_id;
+    size_t build_id_bytes;
+    uint64_t start, end, bias;
+};
+
+struct prof_profile {
+    char *path; /* of the profile itself */
+    char *library_version, *program, *working_directory, *clock, *collector;
+    char **argument;
+    size_t n_arguments;
+    uint64_t pid;
+    uint64_t start_unix_ns, end_unix_ns; /* the end is 0 where the profile is not complete */
+    uint64_t duration_ns;                /* from the first to the last time in the file */
+    double ticks_per_ns;
+    bool clock_is_estimated; /* two readings of the clock were not there to compare */
+    struct prof_tape *tape;
+    size_t n_tapes;
+    struct prof_mapping *mapping; /* in the order of the file */
+    size_t n_mappings;
+    char **op; /* names that rows point to */
+    size_t n_ops;
+    uint64_t n_packets;
+    bool complete;
+    char *end_reason; /* "" where it is not complete */
+    char *warning;    /* one line, or NULL */
+};
+
+/* Reads the profile at path. Returns it, or NULL with one clear line in `error` (n bytes). The caller frees
+ * it with prof_profile_free. Any thread. */
+struct prof_profile *prof_profile_read(const char *path, char *error, size_t n);
+
+/* The same from an open stream, read up to its end; name is what messages call it. */
+struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error,
+                                              size_t n);
+
+/* Ticks as nanoseconds, rounded to the nearest. */
+uint64_t prof_profile_ns(const struct prof_profile *profile, uint64_t ticks);
+
+void prof_profile_free(struct prof_profile *profile);
+
+#endif

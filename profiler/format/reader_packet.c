@@ -1,0 +1,175 @@
+/* reader_packet.c: applies packets other than a tape's state, and what follows the last packet.
+ *
+ * May include: profiler/file, protobuf-c. See reader_state.h for the invariant.
+ */
+#include "reader_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROFILE_VERSION = 1 };
+
+static enum reader_status apply_header(struct reader_state *state, const Tapescope__Header *header)
+{
+    struct prof_profile *profile = state->profile;
+    if (state->has_header || header->version != PROFILE_VERSION)
+        return READER_BAD;
+    profile->library_version = strdup(header->library_version);
+    profile->program = strdup(header->program);
+    profile->working_directory = strdup(header->working_directory);
+    profile->clock = strdup(header->clock);
+    profile->collector = strdup(header->collector);
+    profile->argument = calloc(header->n_argument + 1, sizeof *profile->argument);
+    if (!profile->library_version || !profile->program || !profile->working_directory ||
+        !profile->clock || !profile->collector || !profile->argument)
+        return READER_NO_MEMORY;
+    for (; profile->n_arguments < header->n_argument; profile->n_arguments++) {
+        char *copy = strdup(header->argument[profile->n_arguments]);
+        if (!copy)
+            return READER_NO_MEMORY;
+        profile->argument[profile->n_arguments] = copy;
+    }
+    profile->pid = header->pid;
+    profile->start_unix_ns = header->start_unix_ns;
+    state->has_header = true;
+    return READER_OK;
+}
+
+static bool is_known(const struct prof_profile *profile, const Tapescope__Module *module)
+{
+    for (size_t i = 0; i < profile->n_mappings; i++) {
+        const struct prof_mapping *known = &profile->mapping[i];
+        if (known->start == module->start && known->end == module->end &&
+            known->bias == module->bias && strcmp(known->path, module->path) == 0 &&
+            known->build_id_bytes == module->build_id.len &&
+            (known->build_id_bytes == 0 ||
+             memcmp(known->build_id, module->build_id.data, known->build_id_bytes) == 0))
+            return true;
+    }
+    return false;
+}
+
+static enum reader_status apply_modules(struct reader_state *state,
+                                        const Tapescope__Modules *modules)
+{
+    struct prof_profile *profile = state->profile;
+    for (size_t i = 0; i < modules->n_module; i++) {
+        const Tapescope__Module *module = modules->module[i];
+        if (is_known(profile, module))
+            continue;
+        struct prof_mapping *mapping = reader_grow(profile->mapping, profile->n_mappings,
+                                                   &state->room_mappings, sizeof *mapping);
+        if (!mapping)
+            return READER_NO_MEMORY;
+        profile->mapping = mapping;
+        mapping += profile->n_mappings;
+        *mapping = (struct prof_mapping){
+            .path = strdup(module->path),
+            .build_id = malloc(module->build_id.len + 1),
+            .build_id_bytes = module->build_id.len,
+            .start = module->start,
+            .end = module->end,
+            .bias = module->bias,
+        };
+        profile->n_mappings++;
+        if (!mapping->path || !mapping->build_id)
+            return READER_NO_MEMORY;
+        if (module->build_id.len > 0)
+            memcpy(mapping->build_id, module->build_id.data, module->build_id.len);
+    }
+    return READER_OK;
+}
+
+static enum reader_status apply_clock(struct reader_state *state, const Tapescope__Clock *clock)
+{
+    if (state->n_clocks++ == 0) {
+        state->first_ticks = clock->ticks;
+        state->first_ns = clock->monotonic_ns;
+    }
+    state->last_ticks = clock->ticks;
+    state->last_ns = clock->monotonic_ns;
+    return READER_OK;
+}
+
+static enum reader_status apply_end(struct reader_state *state, const Tapescope__End *end)
+{
+    free(state->profile->end_reason);
+    state->profile->end_reason = strdup(end->reason);
+    state->profile->end_unix_ns = end->unix_ns;
+    state->profile->complete = true;
+    return state->profile->end_reason ? READER_OK : READER_NO_MEMORY;
+}
+
+enum reader_status reader_apply(struct reader_state *state, const Tapescope__Packet *packet)
+{
+    if (!state->has_header && packet->kind_case != TAPESCOPE__PACKET__KIND_HEADER)
+        return READER_BAD;
+    switch (packet->kind_case) {
+    case TAPESCOPE__PACKET__KIND_HEADER:
+        return apply_header(state, packet->header);
+    case TAPESCOPE__PACKET__KIND_MODULES:
+        return apply_modules(state, packet->modules);
+    case TAPESCOPE__PACKET__KIND_LEDGER:
+        return reader_apply_ledger(state, packet->ledger);
+    case TAPESCOPE__PACKET__KIND_CLOCK:
+        return apply_clock(state, packet->clock);
+    case TAPESCOPE__PACKET__KIND_END:
+        return apply_end(state, packet->end);
+    default: /* a kind that a later writer may add */
+        return READER_OK;
+    }
+}
+
+/* Sets ticks_per_ns and the duration. */
+static void calibrate(struct reader_state *state)
+{
+    struct prof_profile *profile = state->profile;
+    uint64_t ticks = state->last_ticks - state->first_ticks;
+    uint64_t ns = state->last_ns - state->first_ns;
+    bool forward = state->last_ticks > state->first_ticks && state->last_ns > state->first_ns;
+    profile->ticks_per_ns = 1;
+    if (strcmp(profile->clock, "tsc") == 0) {
+        if (forward)
+            profile->ticks_per_ns = (double)ticks / (double)ns;
+        else
+            profile->clock_is_estimated = true;
+    }
+    if (state->last_ns > state->first_ns)
+        profile->duration_ns = ns;
+    if (state->last_ledger_ticks > state->last_ticks && state->n_clocks > 0 &&
+        !profile->clock_is_estimated && strncmp(profile->clock, "step:", 5) != 0)
+        profile->duration_ns =
+            prof_profile_ns(profile, state->last_ledger_ticks - state->first_ticks);
+}
+
+/* Names the op of each row's keeper; an index that no row has names none. */
+static void name_keepers(struct reader_tape *tape)
+{
+    for (size_t i = 0; i < tape->tape.n_rows; i++) {
+        struct prof_row *row = &tape->tape.row[i];
+        if (row->kept_by_index == 0)
+            continue;
+        int64_t keeper = reader_map_find(&tape->rows, row->kept_by_index - 1);
+        if (keeper >= 0)
+            row->kept_by = tape->tape.row[keeper].op;
+    }
+}
+
+enum reader_status reader_finish(struct reader_state *state)
+{
+    struct prof_profile *profile = state->profile;
+    calibrate(state);
+    profile->tape = calloc(state->n_tapes + 1, sizeof *profile->tape);
+    if (!profile->tape)
+        return READER_NO_MEMORY;
+    for (size_t i = 0; i < state->n_tapes; i++) {
+        struct reader_tape *tape = &state->tape[i];
+        /* A complete profile has its destroyed tapes in tape 0, in whatever order they came. */
+        if (!(profile->complete && tape->tape.final)) {
+            name_keepers(tape);
+            profile->tape[profile->n_tapes++] = tape->tape;
+            tape->tape.row = NULL;
+        }
+    }
+    return READER_OK;
+}

@@ -1,0 +1,62 @@
+/* reader_state.h: what the reader knows while packets come in.
+ *
+ * May include: profiler/file, protobuf-c. Private to profiler/format.
+ * Invariant: after every packet the profile is a valid one; a packet that cannot be applied changes nothing
+ * that would make it invalid.
+ */
+#ifndef PROFILER_FORMAT_READER_STATE_H
+#define PROFILER_FORMAT_READER_STATE_H
+
+#include "profile.pb-c.h"
+#include "reader.h"
+
+/* From a number to a place in an array; open addressing. */
+struct reader_map {
+    struct reader_map_slot {
+        uint64_t key;
+        uint32_t place; /* plus 1; 0: free */
+    } *slot;
+    size_t n, room;
+};
+
+/* A tape while it is read; the profile's array is made of these at the end. */
+struct reader_tape {
+    struct prof_tape tape;
+    struct reader_map rows; /* by index in the file */
+    size_t room;
+};
+
+struct reader_state {
+    struct prof_profile *profile;
+    struct reader_tape *tape;
+    size_t n_tapes, room_tapes, room_mappings;
+    struct reader_map tapes;
+    struct reader_map ops; /* by hash of the name */
+    size_t room_ops;
+    size_t n_final; /* tapes that the next packet of tape 0 replaces */
+    bool has_header;
+    uint64_t n_clocks;
+    uint64_t first_ticks, first_ns, last_ticks, last_ns; /* clock packets */
+    uint64_t last_ledger_ticks;
+};
+
+enum reader_status { READER_OK, READER_BAD, READER_NO_MEMORY };
+
+/* Returns the place of key, or -1. */
+int64_t reader_map_find(const struct reader_map *map, uint64_t key);
+/* Adds a key that is not there. */
+enum reader_status reader_map_add(struct reader_map *map, uint64_t key, uint32_t place);
+void reader_map_free(struct reader_map *map);
+
+/* Room for one more element in an array that doubles; returns NULL when memory is exhausted. */
+void *reader_grow(void *array, size_t n, size_t *room, size_t size);
+
+/* Applies one packet. */
+enum reader_status reader_apply(struct reader_state *state, const Tapescope__Packet *packet);
+/* Applies the rows and counters of one tape. */
+enum reader_status reader_apply_ledger(struct reader_state *state, const Tapescope__Ledger *ledger);
+/* Calibrates the clock, drops tapes that tape 0 stands for, names the keepers. */
+enum reader_status reader_finish(struct reader_state *state);
+void reader_tape_free(struct reader_tape *tape);
+
+#endif

@@ -1,0 +1,47 @@
+/* report.h: what an analysis looks like as text.
+ *
+ * May include: profiler/analyze.
+ * Invariant: reports read the analysis and write to `out`, nothing else; the same analysis and options
+ * give the same bytes. Functions return 0, or -1 when memory is exhausted.
+ */
+#ifndef PROFILER_REPORT_REPORT_H
+#define PROFILER_REPORT_REPORT_H
+
+#include "analyze.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct report_style {
+    FILE *out;
+    unsigned width; /* columns to which tables are cut; 0: not at all */
+    bool exact;     /* plain integers: ns and bytes */
+    bool color;
+    bool utf8;
+};
+
+enum report_sort {
+    REPORT_SORT_TOTAL,
+    REPORT_SORT_FORWARD,
+    REPORT_SORT_BACKWARD,
+    REPORT_SORT_TAPE,
+    REPORT_SORT_PEAK,
+    REPORT_SORT_CALLS,
+};
+
+/* The costliest lines, functions or ops, at most `limit` (0: all), and the totals. */
+int report_top(const struct prof_analysis *analysis, enum prof_by by, enum report_sort sort,
+               size_t limit, const struct report_style *style);
+
+/* The source of `file` (one of the analysis' files) with what each line cost; function: only its lines, or
+ * NULL. The columns, with the rows below the file, add up to the totals of report_info exactly. */
+int report_annotate(const struct prof_analysis *analysis, const char *file, const char *function,
+                    const struct report_style *style);
+
+/* What was measured and when, and the totals. */
+int report_info(const struct prof_analysis *analysis, const struct report_style *style);
+
+/* One line for people after `tapescope record`: "12 lines, 3 tapes, forward 1.23s, backward 2.34s". */
+void report_summary(const struct prof_analysis *analysis, const struct report_style *style);
+
+#endif

@@ -1,0 +1,247 @@
+/* report_annotate.c: a source file with the cost of each line in its gutter.
+ *
+ * May include: report.h and what it stands on.
+ * Invariant: the rows below the source partition all cost: the file (or function), the other files, sites
+ * without a file, the tape's own, and what no row accounts for. Their sums are the totals.
+ */
+#include "report_text.h"
+#include "source_text.h"
+#include "units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMES_ROOM = 256 };
+
+/* What to show: the lines of one file, in order, and the parts of the whole. */
+struct view {
+    struct prof_line *line; /* merged by source line; n of them */
+    size_t n;
+    uint32_t first, last; /* lines of the source to print */
+    struct prof_cost shown, rest_of_file, other_files, unlined, own;
+};
+
+static bool in_function(const struct prof_line *line, const char *function)
+{
+    return !function || (line->function && strcmp(line->function, function) == 0);
+}
+
+/* Adds a line's cost to its source line: the lines come in the order of the source. */
+static void add_to_view(struct view *view, const struct prof_line *line)
+{
+    struct prof_line *last = view->n > 0 ? &view->line[view->n - 1] : NULL;
+    prof_cost_add(&view->shown, &line->cost);
+    if (!last || last->line != line->line) {
+        view->line[view->n++] = *line;
+        return;
+    }
+    prof_cost_add(&last->cost, &line->cost);
+    for (unsigned i = 0; i < line->kept_by.n; i++) {
+        unsigned j = 0;
+        while (j < last->kept_by.n && strcmp(last->kept_by.name[j], line->kept_by.name[i]) != 0)
+            j++;
+        if (j == last->kept_by.n && j < PROF_NAMES)
+            last->kept_by.name[last->kept_by.n++] = line->kept_by.name[i];
+        else if (j == last->kept_by.n)
+            last->kept_by.more = true;
+    }
+    last->kept_by.more |= line->kept_by.more;
+}
+
+static int make_view(struct view *view, const struct prof_analysis *analysis, const char *file,
+                     const char *function)
+{
+    *view = (struct view){.line = calloc(analysis->n_lines + 1, sizeof *view->line)};
+    if (!view->line)
+        return -1;
+    for (size_t i = 0; i < analysis->n_lines; i++) {
+        const struct prof_line *line = &analysis->line[i];
+        if (line->own)
+            prof_cost_add(&view->own, &line->cost);
+        else if (!line->file)
+            prof_cost_add(&view->unlined, &line->cost);
+        else if (strcmp(line->file, file) != 0)
+            prof_cost_add(&view->other_files, &line->cost);
+        else if (!in_function(line, function))
+            prof_cost_add(&view->rest_of_file, &line->cost);
+        else
+            add_to_view(view, line);
+    }
+    return 0;
+}
+
+/* All of the file; of a function, from its declaration to the brace that ends it at the margin. */
+static void set_range(struct view *view, const struct source_text *source, const char *function)
+{
+    uint32_t n = source->n_lines < UINT32_MAX ? (uint32_t)source->n_lines : UINT32_MAX;
+    uint32_t costliest = view->n > 0 ? view->line[view->n - 1].line : 0;
+    view->first = 1;
+    view->last = n;
+    if (!function || view->n == 0)
+        return;
+    uint32_t declared = view->line[0].function_line;
+    view->first = declared && declared <= view->line[0].line ? declared : view->line[0].line;
+    view->last = costliest;
+    for (uint32_t i = costliest; i <= n; i++) {
+        if (source_text_line(source, i)[0] == '}') {
+            view->last = i;
+            return;
+        }
+    }
+}
+
+static void cell_kept_by(struct table *table, const struct prof_names *names)
+{
+    char buf[NAMES_ROOM];
+    text_names(buf, sizeof buf, names, ",");
+    table_cell(table, buf);
+}
+
+static void add_cost(struct table *table, const struct prof_cost *cost,
+                     const struct report_style *style)
+{
+    table_row(table);
+    cell_count(table, cost->calls, style);
+    cell_time(table, cost->forward_ns, style);
+    cell_time(table, cost->backward_ns, style);
+    cell_bytes(table, prof_cost_tape_bytes(cost), style);
+}
+
+/* Lines that hold a tenth of the time, or a hundredth, stand out. */
+static const char *color_of(const struct prof_cost *cost, const struct prof_analysis *analysis)
+{
+    uint64_t time = cost->forward_ns + cost->backward_ns;
+    uint64_t all = analysis->total.forward_ns + analysis->total.backward_ns;
+    return time == 0 ? NULL : time >= all / 10 ? "1;31" : time >= all / 100 ? "33" : NULL;
+}
+
+static void add_source_line(struct table *table, const struct prof_analysis *analysis,
+                            const struct prof_line *line, uint32_t number, const char *text,
+                            const struct report_style *style)
+{
+    if (line) {
+        add_cost(table, &line->cost, style);
+        cell_kept_by(table, &line->kept_by);
+        if (style->color)
+            table_color(table, color_of(&line->cost, analysis));
+    } else {
+        table_row(table);
+        for (int i = 0; i < 5; i++)
+            table_cell(table, "");
+    }
+    table_cellf(table, "%u", (unsigned)number);
+    table_cell(table, text ? text : "");
+}
+
+static void add_part(struct table *table, const struct prof_cost *cost, const char *name,
+                     const struct report_style *style)
+{
+    static const struct prof_cost nothing;
+    if (memcmp(cost, &nothing, sizeof nothing) == 0)
+        return;
+    add_cost(table, cost, style);
+    table_cell(table, "");
+    table_cell(table, "");
+    table_cell(table, name);
+}
+
+/* A difference that may be negative, where a living tape was read while an op was under way. */
+static void cell_difference(struct table *table, uint64_t all, uint64_t part,
+                            void (*cell)(struct table *, uint64_t, const struct report_style *),
+                            const struct report_style *style)
+{
+    char buf[UNITS_ROOM];
+    if (all >= part)
+        cell(table, all - part, style);
+    else
+        table_cell(table, units_exact(buf, (int64_t)(all - part)));
+}
+
+static void add_unattributed(struct table *table, const struct prof_analysis *analysis,
+                             const struct report_style *style)
+{
+    const struct prof_totals *total = &analysis->total;
+    const struct prof_cost *sum = &analysis->sum;
+    uint64_t bytes = prof_cost_tape_bytes(sum);
+    if (total->forward_ns == sum->forward_ns && total->backward_ns == sum->backward_ns &&
+        total->handed_out_bytes == bytes)
+        return;
+    table_row(table);
+    cell_count(table, 0, style);
+    cell_difference(table, total->forward_ns, sum->forward_ns, cell_time, style);
+    cell_difference(table, total->backward_ns, sum->backward_ns, cell_time, style);
+    cell_difference(table, total->handed_out_bytes, bytes, cell_bytes, style);
+    table_cell(table, "");
+    table_cell(table, "");
+    table_cell(table, "elsewhere: unattributed");
+}
+
+static void add_parts(struct table *table, const struct prof_analysis *analysis,
+                      const struct view *view, const char *file, const char *function,
+                      const struct report_style *style)
+{
+    const struct prof_totals *total = &analysis->total;
+    add_cost(table, &view->shown, style);
+    table_cell(table, "");
+    table_cell(table, "");
+    table_cellf(table, "%s%s%s", text_short_path(analysis, file), function ? ":" : "",
+                function ? function : "");
+    add_part(table, &view->rest_of_file, "elsewhere: the rest of the file", style);
+    add_part(table, &view->other_files, "elsewhere: other files", style);
+    add_part(table, &view->unlined, "elsewhere: sites without line information", style);
+    add_part(table, &view->own, "elsewhere: the tape's own (padding, seeds)", style);
+    add_unattributed(table, analysis, style);
+    struct prof_cost all = {
+        .calls = analysis->sum.calls,
+        .forward_ns = total->forward_ns,
+        .backward_ns = total->backward_ns,
+        .record_bytes = total->handed_out_bytes,
+    };
+    add_cost(table, &all, style);
+    table_cell(table, "");
+    table_cell(table, "");
+    table_cell(table, "total");
+}
+
+static void add_source(struct table *table, const struct prof_analysis *analysis,
+                       const struct view *view, const struct source_text *source,
+                       const struct report_style *style)
+{
+    size_t at = 0;
+    for (uint32_t i = view->first; i <= view->last && i > 0; i++) {
+        for (; at < view->n && view->line[at].line < i; at++) /* line 0, or before the range */
+            add_source_line(table, analysis, &view->line[at], view->line[at].line, NULL, style);
+        const struct prof_line *line =
+            at < view->n && view->line[at].line == i ? &view->line[at++] : NULL;
+        if (line || source->n_lines > 0)
+            add_source_line(table, analysis, line, i, source_text_line(source, i), style);
+    }
+    for (; at < view->n; at++) /* beyond the end of the file as it is now */
+        add_source_line(table, analysis, &view->line[at], view->line[at].line, NULL, style);
+}
+
+int report_annotate(const struct prof_analysis *analysis, const char *file, const char *function,
+                    const struct report_style *style)
+{
+    static const char *const title[] = {"calls", "forward", "backward", "tape"};
+    struct view view;
+    struct source_text source;
+    struct table *table = table_new();
+    int status = -1;
+    source_text_read(&source, file);
+    if (make_view(&view, analysis, file, function) == 0 && table) {
+        for (size_t i = 0; i < sizeof title / sizeof *title; i++)
+            table_column(table, TABLE_RIGHT, title[i]);
+        table_column(table, TABLE_LEFT, "kept by");
+        table_column(table, TABLE_RIGHT, "line");
+        table_column(table, TABLE_LEFT, file);
+        set_range(&view, &source, function);
+        add_source(table, analysis, &view, &source, style);
+        add_parts(table, analysis, &view, file, function, style);
+        status = table_print(table, style->out, 0, style->utf8);
+    }
+    free(view.line);
+    source_text_free(&source);
+    table_free(table);
+    return status;
+}

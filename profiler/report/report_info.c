@@ -1,0 +1,175 @@
+/* report_info.c: what was measured and when, and the totals.
+ *
+ * May include: report.h and what it stands on.
+ */
+#include "report_text.h"
+#include "units.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static void entry(struct table *table, const char *name)
+{
+    table_row(table);
+    table_cell(table, name);
+}
+
+static void entry_text(struct table *table, const char *name, const char *text)
+{
+    entry(table, name);
+    table_cell(table, text);
+}
+
+static void entry_count(struct table *table, const char *name, uint64_t n)
+{
+    entry(table, name);
+    table_cellf(table, "%" PRIu64, n);
+}
+
+static void entry_time(struct table *table, const char *name, uint64_t ns,
+                       const struct report_style *style)
+{
+    entry(table, name);
+    cell_time(table, ns, style);
+}
+
+static void entry_bytes(struct table *table, const char *name, uint64_t bytes,
+                        const struct report_style *style)
+{
+    entry(table, name);
+    cell_bytes(table, bytes, style);
+}
+
+static void entry_arguments(struct table *table, const struct prof_profile *profile)
+{
+    size_t n = 1;
+    for (size_t i = 0; i < profile->n_arguments; i++)
+        n += strlen(profile->argument[i]) + 1;
+    char *line = malloc(n), *at = line;
+    entry(table, "arguments");
+    for (size_t i = 0; line && i < profile->n_arguments; i++) {
+        size_t length = strlen(profile->argument[i]);
+        if (i > 0)
+            *at++ = ' ';
+        memcpy(at, profile->argument[i], length);
+        at += length;
+    }
+    if (line)
+        *at = '\0';
+    table_cell(table, line ? line : "?");
+    free(line);
+}
+
+static void entry_when(struct table *table, uint64_t unix_ns)
+{
+    char buf[64] = "?";
+    struct tm parts;
+    time_t seconds = (time_t)(unix_ns / 1000000000u);
+    if (localtime_r(&seconds, &parts))
+        strftime(buf, sizeof buf, "%Y-%m-%d %H:%M:%S %z", &parts);
+    entry_text(table, "started", buf);
+}
+
+static void entry_clock(struct table *table, const struct prof_profile *profile)
+{
+    entry(table, "clock");
+    if (profile->clock_is_estimated)
+        table_cellf(table, "%s, not calibrated: times are in ticks", profile->clock);
+    else if (profile->ticks_per_ns == 1)
+        table_cell(table, profile->clock);
+    else
+        table_cellf(table, "%s, %.6g ticks per ns", profile->clock, profile->ticks_per_ns);
+}
+
+static void add_program(struct table *table, const struct prof_analysis *analysis,
+                        const struct report_style *style)
+{
+    const struct prof_profile *profile = analysis->profile;
+    entry_text(table, "profile", profile->path);
+    entry_text(table, "program", profile->program);
+    entry_arguments(table, profile);
+    entry_text(table, "directory", profile->working_directory);
+    entry_count(table, "process", profile->pid);
+    entry_when(table, profile->start_unix_ns);
+    entry_time(table, "duration", profile->duration_ns, style);
+    entry_clock(table, profile);
+    entry(table, "written by");
+    table_cellf(table, "%s, library %s", profile->collector, profile->library_version);
+    entry(table, "state");
+    if (profile->complete)
+        table_cellf(table, "complete (%s)", profile->end_reason);
+    else
+        table_cell(table, "truncated");
+}
+
+/* What the tape lost to the sizes of its blocks: a row of its own. */
+static struct prof_cost padding_cost(const struct prof_analysis *analysis)
+{
+    struct prof_cost padding = {0};
+    for (size_t i = 0; i < analysis->n_lines; i++) {
+        const struct prof_line *line = &analysis->line[i];
+        if (line->own && line->ops.n > 0 && strcmp(line->ops.name[0], "padding") == 0)
+            prof_cost_add(&padding, &line->cost);
+    }
+    return padding;
+}
+
+static void add_costs(struct table *table, const struct prof_analysis *analysis,
+                      const struct report_style *style)
+{
+    const struct prof_totals *total = &analysis->total;
+    const struct prof_cost *sum = &analysis->sum;
+    struct prof_cost padding = padding_cost(analysis);
+    entry_count(table, "tapes", total->tapes);
+    entry_count(table, "sweeps", total->sweeps);
+    entry_count(table, "records", total->records);
+    entry_count(table, "calls", sum->calls);
+    entry_time(table, "forward", total->forward_ns, style);
+    entry_time(table, "backward", total->backward_ns, style);
+    entry_bytes(table, "bytes handed out", total->handed_out_bytes, style);
+    entry_bytes(table, "  records", sum->record_bytes - padding.record_bytes, style);
+    entry_bytes(table, "  values", sum->value_bytes - padding.value_bytes, style);
+    entry_bytes(table, "  adjoints", sum->adjoint_bytes - padding.adjoint_bytes, style);
+    entry_bytes(table, "  padding", prof_cost_tape_bytes(&padding), style);
+    entry_bytes(table, "live at the end", total->live_bytes, style);
+    entry_bytes(table, "peak of one tape", total->peak_bytes, style);
+    entry_bytes(table, "touched by one tape", total->touched_bytes, style);
+    entry_bytes(table, "reserved by one tape", total->reserved_bytes, style);
+}
+
+int report_info(const struct prof_analysis *analysis, const struct report_style *style)
+{
+    struct table *table = table_new();
+    if (!table)
+        return -1;
+    table_column(table, TABLE_LEFT, NULL);
+    table_column(table, TABLE_LEFT, NULL);
+    add_program(table, analysis, style);
+    add_costs(table, analysis, style);
+    int status = table_print(table, style->out, 0, style->utf8);
+    table_free(table);
+    text_unlined_note(analysis, style->out);
+    return status;
+}
+
+void report_summary(const struct prof_analysis *analysis, const struct report_style *style)
+{
+    char forward[UNITS_ROOM], backward[UNITS_ROOM], bytes[UNITS_ROOM];
+    size_t lines = 0;
+    const struct prof_line *last = NULL;
+    for (size_t i = 0; i < analysis->n_lines; i++) {
+        const struct prof_line *line = &analysis->line[i];
+        if (line->own)
+            continue;
+        lines += !last || last->file != line->file || last->line != line->line || !line->file;
+        last = line;
+    }
+    const struct prof_totals *total = &analysis->total;
+    fprintf(style->out, "%zu line%s, %llu tape%s, forward %s, backward %s, %s on tape", lines,
+            lines == 1 ? "" : "s", (unsigned long long)total->tapes,
+            total->tapes == 1 ? "" : "s", units_time(forward, total->forward_ns, style->utf8),
+            units_time(backward, total->backward_ns, style->utf8),
+            units_bytes(bytes, total->handed_out_bytes));
+}

@@ -1,0 +1,62 @@
+/* report_text.c: see report_text.h. */
+#include "report_text.h"
+
+#include "units.h"
+
+#include <string.h>
+
+void cell_time(struct table *table, uint64_t ns, const struct report_style *style)
+{
+    char buf[UNITS_ROOM];
+    table_cell(table, style->exact ? units_exact(buf, (int64_t)ns)
+                                   : units_time(buf, ns, style->utf8));
+}
+
+void cell_bytes(struct table *table, uint64_t bytes, const struct report_style *style)
+{
+    char buf[UNITS_ROOM];
+    table_cell(table, style->exact ? units_exact(buf, (int64_t)bytes) : units_bytes(buf, bytes));
+}
+
+void cell_count(struct table *table, uint64_t n, const struct report_style *style)
+{
+    char buf[UNITS_ROOM];
+    table_cell(table, style->exact ? units_exact(buf, (int64_t)n) : units_count(buf, n));
+}
+
+void text_names(char *buf, size_t n, const struct prof_names *names, const char *separator)
+{
+    size_t used = 0;
+    buf[0] = '\0';
+    for (unsigned i = 0; i < names->n && used < n; i++) {
+        int wrote = snprintf(buf + used, n - used, "%s%s", i > 0 ? separator : "", names->name[i]);
+        used += wrote > 0 ? (size_t)wrote : 0;
+    }
+    if (names->more && used + 1 < n)
+        snprintf(buf + used, n - used, "+");
+}
+
+const char *text_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+const char *text_short_path(const struct prof_analysis *analysis, const char *file)
+{
+    const char *start = text_base_name(file);
+    while (start > file && prof_analysis_files(analysis, start, NULL, 0) > 1) {
+        start--; /* the slash; then back to the one before */
+        while (start > file && start[-1] != '/')
+            start--;
+    }
+    return start;
+}
+
+void text_unlined_note(const struct prof_analysis *analysis, FILE *out)
+{
+    if (analysis->n_unlined > 0)
+        fprintf(out,
+                "%zu site%s without line information: compile with -g to see source lines.\n",
+                analysis->n_unlined, analysis->n_unlined == 1 ? " is" : "s are");
+}

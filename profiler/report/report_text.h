@@ -1,0 +1,28 @@
+/* report_text.h: cells that several reports share.
+ *
+ * May include: report.h, table.h, units.h. Private to profiler/report.
+ */
+#ifndef PROFILER_REPORT_TEXT_H
+#define PROFILER_REPORT_TEXT_H
+
+#include "report.h"
+#include "table.h"
+
+/* Cells in the style: short with a unit, or exact. */
+void cell_time(struct table *table, uint64_t ns, const struct report_style *style);
+void cell_bytes(struct table *table, uint64_t bytes, const struct report_style *style);
+void cell_count(struct table *table, uint64_t n, const struct report_style *style);
+
+/* The names, separated by `separator`, with a "+" where there were more. Truncates. */
+void text_names(char *buf, size_t n, const struct prof_names *names, const char *separator);
+
+/* The last component of a path. */
+const char *text_base_name(const char *path);
+
+/* The shortest end of `file` that no other file of the analysis has. */
+const char *text_short_path(const struct prof_analysis *analysis, const char *file);
+
+/* Says how to get source lines, if some are missing. */
+void text_unlined_note(const struct prof_analysis *analysis, FILE *out);
+
+#endif

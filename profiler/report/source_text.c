@@ -1,0 +1,74 @@
+/* source_text.c: see source_text.h. */
+#include "source_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MAX_BYTES = 64 << 20 }; /* no source is larger */
+
+static char *read_bytes(FILE *stream, size_t size, size_t *n)
+{
+    char *bytes = malloc(size + 1);
+    if (!bytes)
+        return NULL;
+    *n = fread(bytes, 1, size, stream);
+    bytes[*n] = '\0';
+    return bytes;
+}
+
+static int split(struct source_text *source, size_t n)
+{
+    size_t lines = 1;
+    for (size_t i = 0; i < n; i++) {
+        if (source->bytes[i] == '\0')
+            source->bytes[i] = ' ';
+        lines += source->bytes[i] == '\n';
+    }
+    source->line = calloc(lines, sizeof *source->line);
+    if (!source->line)
+        return -1;
+    char *end = source->bytes + n;
+    for (char *at = source->bytes; at < end;) {
+        char *stop = memchr(at, '\n', (size_t)(end - at));
+        source->line[source->n_lines++] = at;
+        if (!stop)
+            break;
+        *stop = '\0';
+        if (stop > at && stop[-1] == '\r')
+            stop[-1] = '\0';
+        at = stop + 1;
+    }
+    return 0;
+}
+
+int source_text_read(struct source_text *source, const char *path)
+{
+    *source = (struct source_text){0};
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size > MAX_BYTES)
+        return -1;
+    FILE *stream = fopen(path, "re");
+    if (!stream)
+        return -1;
+    size_t n = 0;
+    source->bytes = read_bytes(stream, (size_t)status.st_size, &n);
+    fclose(stream);
+    if (source->bytes && split(source, n) == 0)
+        return 0;
+    source_text_free(source);
+    return -1;
+}
+
+const char *source_text_line(const struct source_text *source, size_t line)
+{
+    return line > 0 && line <= source->n_lines ? source->line[line - 1] : NULL;
+}
+
+void source_text_free(struct source_text *source)
+{
+    free(source->bytes);
+    free(source->line);
+    *source = (struct source_text){0};
+}

@@ -1,0 +1,232 @@
+/* table.c: see table.h. */
+#include "table.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct row {
+    char *cell[TABLE_MAX_COLUMNS];
+    unsigned n;
+    const char *color;
+};
+
+struct table {
+    struct {
+        enum table_align align;
+        const char *title;
+    } column[TABLE_MAX_COLUMNS];
+    unsigned n_columns;
+    struct row *row;
+    size_t n_rows, room;
+    bool failed;
+};
+
+struct table *table_new(void)
+{
+    return calloc(1, sizeof(struct table));
+}
+
+void table_column(struct table *table, enum table_align align, const char *title)
+{
+    if (table->n_columns == TABLE_MAX_COLUMNS)
+        return;
+    table->column[table->n_columns].align = align;
+    table->column[table->n_columns++].title = title;
+}
+
+void table_row(struct table *table)
+{
+    if (table->n_rows == table->room) {
+        size_t room = table->room ? 2 * table->room : 32;
+        struct row *row = realloc(table->row, room * sizeof *row);
+        if (!row) {
+            table->failed = true;
+            return;
+        }
+        table->row = row;
+        table->room = room;
+    }
+    table->row[table->n_rows++] = (struct row){0};
+}
+
+/* Takes ownership of the text, or of NULL as a failure. */
+static void add_cell(struct table *table, char *text)
+{
+    struct row *row = table->n_rows > 0 ? &table->row[table->n_rows - 1] : NULL;
+    if (!text || table->failed || !row || row->n == table->n_columns) {
+        table->failed |= !text;
+        free(text);
+        return;
+    }
+    row->cell[row->n++] = text;
+}
+
+void table_cell(struct table *table, const char *text)
+{
+    add_cell(table, strdup(text));
+}
+
+void table_cellf(struct table *table, const char *format, ...)
+{
+    char *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) < 0)
+        text = NULL;
+    va_end(arguments);
+    add_cell(table, text);
+}
+
+void table_color(struct table *table, const char *code)
+{
+    if (table->n_rows > 0)
+        table->row[table->n_rows - 1].color = code;
+}
+
+/* The bytes of the character at text, well formed or not. */
+static size_t character(const unsigned char *text)
+{
+    size_t n = text[0] < 0xc0 ? 1 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
+    for (size_t i = 1; i < n; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return i;
+    return n;
+}
+
+static bool is_control(const unsigned char *text, size_t n)
+{
+    return text[0] < 0x20 || text[0] == 0x7f || (n == 1 && text[0] >= 0x80) ||
+           (n == 2 && text[0] == 0xc2 && text[1] < 0xa0);
+}
+
+enum { TAB = 8 };
+
+static unsigned text_width(const char *text)
+{
+    unsigned width = 0;
+    for (const unsigned char *at = (const unsigned char *)text; *at; at += character(at))
+        width += *at == '\t' ? TAB - width % TAB : 1;
+    return width;
+}
+
+unsigned table_put_text(FILE *out, const char *text, unsigned limit, bool utf8)
+{
+    bool cut = limit > 0 && text_width(text) > limit;
+    unsigned end = limit == 0 ? UINT_MAX : cut ? limit - 1 : limit;
+    unsigned width = 0;
+    for (const unsigned char *at = (const unsigned char *)text; *at && width < end;) {
+        size_t n = character(at);
+        if (*at == '\t') {
+            do
+                putc(' ', out);
+            while (++width % TAB != 0 && width < end);
+        } else {
+            if (is_control(at, n))
+                putc('?', out);
+            else
+                fwrite(at, 1, n, out);
+            width++;
+        }
+        at += n;
+    }
+    if (cut) {
+        fputs(utf8 ? "\u2026" : "~", out);
+        width++;
+    }
+    return width;
+}
+
+static void put_spaces(FILE *out, unsigned n)
+{
+    while (n-- > 0)
+        putc(' ', out);
+}
+
+struct layout {
+    unsigned width[TABLE_MAX_COLUMNS];
+    unsigned last_limit; /* 0: none */
+    bool utf8;
+};
+
+static unsigned greater(unsigned a, unsigned b)
+{
+    return a > b ? a : b;
+}
+
+static struct layout lay_out(const struct table *table, unsigned width, bool utf8)
+{
+    struct layout layout = {.utf8 = utf8};
+    unsigned before = 0;
+    for (unsigned i = 0; i < table->n_columns; i++) {
+        const char *title = table->column[i].title;
+        layout.width[i] = title ? text_width(title) : 0;
+        for (size_t j = 0; j < table->n_rows; j++)
+            if (i < table->row[j].n)
+                layout.width[i] = greater(layout.width[i], text_width(table->row[j].cell[i]));
+        if (i + 1 < table->n_columns)
+            before += layout.width[i] + 1;
+    }
+    enum { LEAST = 8 };
+    if (width > 0)
+        layout.last_limit = width > before + LEAST ? width - before : LEAST;
+    return layout;
+}
+
+static void put_cells(const struct table *table, const struct layout *layout, FILE *out,
+                      const char *const *cell, unsigned n)
+{
+    unsigned last = n;
+    while (last > 0 && (!cell[last - 1] || !*cell[last - 1]))
+        last--; /* no spaces at the end of a line */
+    for (unsigned i = 0; i < last; i++) {
+        const char *text = cell[i] ? cell[i] : "";
+        bool is_last = i + 1 == table->n_columns;
+        unsigned limit = is_last ? layout->last_limit : 0;
+        unsigned width = text_width(text);
+        unsigned pad = layout->width[i] > width ? layout->width[i] - width : 0;
+        if (table->column[i].align == TABLE_RIGHT)
+            put_spaces(out, pad);
+        table_put_text(out, text, limit, layout->utf8);
+        if (i + 1 == last)
+            break;
+        put_spaces(out, (table->column[i].align == TABLE_LEFT ? pad : 0) + 1);
+    }
+}
+
+int table_print(const struct table *table, FILE *out, unsigned width, bool utf8)
+{
+    if (table->failed)
+        return -1;
+    struct layout layout = lay_out(table, width, utf8);
+    const char *title[TABLE_MAX_COLUMNS];
+    bool titled = false;
+    for (unsigned i = 0; i < table->n_columns; i++) {
+        title[i] = table->column[i].title;
+        titled |= title[i] != NULL;
+    }
+    if (titled) {
+        put_cells(table, &layout, out, title, table->n_columns);
+        putc('\n', out);
+    }
+    for (size_t i = 0; i < table->n_rows; i++) {
+        const struct row *row = &table->row[i];
+        if (row->color)
+            fprintf(out, "\033[%sm", row->color);
+        put_cells(table, &layout, out, (const char *const *)row->cell, row->n);
+        fputs(row->color ? "\033[0m\n" : "\n", out);
+    }
+    return 0;
+}
+
+void table_free(struct table *table)
+{
+    if (!table)
+        return;
+    for (size_t i = 0; i < table->n_rows; i++)
+        for (unsigned j = 0; j < table->row[i].n; j++)
+            free(table->row[i].cell[j]);
+    free(table->row);
+    free(table);
+}

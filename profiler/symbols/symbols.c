@@ -1,0 +1,165 @@
+/* symbols.c: the set of modules of a process and the way from an address to its place.
+ *
+ * May include: nothing of the project beyond this folder. See symbols.h for the invariant.
+ */
+#include "symbols.h"
+
+#include "symbols_object.h"
+#include "symbols_path.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A mapping; mappings of one file share an object. */
+struct mapping {
+    const char *path;
+    uint64_t start, end, bias;
+    size_t object;
+};
+
+struct lazy_object {
+    const char *path;
+    uint8_t *build_id;
+    size_t build_id_bytes;
+    bool opened;
+    struct symbols_object elf;
+};
+
+struct prof_symbols {
+    struct mapping *mapping;
+    struct lazy_object *object;
+    size_t n_mappings, n_objects;
+    struct symbols_pool pool;
+    prof_symbols_warn_fn *warn;
+    void *payload;
+};
+
+static bool same_object(const struct lazy_object *object, const char *path,
+                        const struct prof_module *module)
+{
+    return object->path == path && object->build_id_bytes == module->build_id_bytes &&
+           (module->build_id_bytes == 0 ||
+            memcmp(object->build_id, module->build_id, module->build_id_bytes) == 0);
+}
+
+/* The index of the module's file, added if it is new; SIZE_MAX when memory is exhausted. */
+static size_t object_of(struct prof_symbols *symbols, const char *path,
+                        const struct prof_module *module)
+{
+    for (size_t i = symbols->n_objects; i-- > 0;)
+        if (same_object(&symbols->object[i], path, module))
+            return i;
+    struct lazy_object *object = &symbols->object[symbols->n_objects];
+    *object = (struct lazy_object){.path = path, .build_id_bytes = module->build_id_bytes};
+    if (module->build_id_bytes > 0) {
+        object->build_id = malloc(module->build_id_bytes);
+        if (!object->build_id)
+            return SIZE_MAX;
+        memcpy(object->build_id, module->build_id, module->build_id_bytes);
+    }
+    return symbols->n_objects++;
+}
+
+struct prof_symbols *prof_symbols_open(const struct prof_module *modules, size_t n,
+                                       prof_symbols_warn_fn *warn, void *payload)
+{
+    struct prof_symbols *symbols = calloc(1, sizeof *symbols);
+    if (!symbols)
+        return NULL;
+    symbols->warn = warn;
+    symbols->payload = payload;
+    symbols->mapping = calloc(n ? n : 1, sizeof *symbols->mapping);
+    symbols->object = calloc(n ? n : 1, sizeof *symbols->object);
+    if (!symbols->mapping || !symbols->object) {
+        prof_symbols_close(symbols);
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const char *path = symbols_pool_add(&symbols->pool, modules[i].path);
+        size_t object = path ? object_of(symbols, path, &modules[i]) : SIZE_MAX;
+        if (object == SIZE_MAX) {
+            prof_symbols_close(symbols);
+            return NULL;
+        }
+        symbols->mapping[symbols->n_mappings++] = (struct mapping){
+            path, modules[i].start, modules[i].end, modules[i].bias, object};
+    }
+    return symbols;
+}
+
+static struct symbols_object *open_object(struct prof_symbols *symbols, size_t index)
+{
+    struct lazy_object *object = &symbols->object[index];
+    if (!object->opened) {
+        object->opened = true;
+        symbols_object_open(&object->elf, object->path, object->build_id, object->build_id_bytes);
+        if (object->elf.problem && symbols->warn) {
+            char message[1024];
+            snprintf(message, sizeof message, "%s: no symbols: %s", object->path,
+                     object->elf.problem);
+            symbols->warn(symbols->payload, message);
+        }
+    }
+    return &object->elf;
+}
+
+static const struct mapping *mapping_of(const struct prof_symbols *symbols, uint64_t address)
+{
+    for (size_t i = symbols->n_mappings; i-- > 0;)
+        if (symbols->mapping[i].start <= address && address < symbols->mapping[i].end)
+            return &symbols->mapping[i];
+    return NULL;
+}
+
+int prof_symbols_resolve(struct prof_symbols *symbols, uint64_t pc, uint32_t line,
+                         struct prof_place *place)
+{
+    *place = (struct prof_place){.line = line, .offset = pc};
+    /* A return address may be the first byte after its function, or after its module. */
+    const struct mapping *mapping = pc > 0 ? mapping_of(symbols, pc - 1) : NULL;
+    if (!mapping)
+        return 1;
+    uint64_t address = pc - 1 - mapping->bias;
+    place->module = mapping->path;
+    place->offset = address + 1;
+    struct symbols_object *object = open_object(symbols, mapping->object);
+    struct symbols_found found;
+    if (symbols_object_find(object, address, &found)) {
+        place->function = found.function;
+        place->function_line = found.function_line;
+        if (found.file)
+            place->file = symbols_pool_add_path(&symbols->pool, found.file);
+        if (place->file && line == 0)
+            place->line = found.line;
+    }
+    if (!place->function) {
+        uint64_t distance;
+        place->function = symbols_object_symbol(object, address, &distance);
+        if (place->function)
+            place->offset = distance + 1;
+    }
+    return place->file && place->line ? 0 : 1;
+}
+
+uint64_t prof_symbols_units_walked(const struct prof_symbols *symbols)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < symbols->n_objects; i++)
+        n += symbols_object_walked(&symbols->object[i].elf);
+    return n;
+}
+
+void prof_symbols_close(struct prof_symbols *symbols)
+{
+    if (!symbols)
+        return;
+    for (size_t i = 0; i < symbols->n_objects; i++) {
+        symbols_object_close(&symbols->object[i].elf);
+        free(symbols->object[i].build_id);
+    }
+    free(symbols->object);
+    free(symbols->mapping);
+    symbols_pool_free(&symbols->pool);
+    free(symbols);
+}

@@ -1,0 +1,56 @@
+/* symbols.h: from addresses in a process to functions and source lines, through debug information.
+ *
+ * May include: nothing of the project; the implementation uses libdw and libelf.
+ * Invariant: every compilation unit is walked at most once, however many addresses it answers for.
+ *
+ * A site is the return address of a call that an always_inline wrapper of <tapescope/...> makes in the
+ * user's function. Such wrappers are skipped: the place of a site is where the user wrote the call.
+ */
+#ifndef PROFILER_SYMBOLS_H
+#define PROFILER_SYMBOLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* An executable mapping of the process. */
+struct prof_module {
+    const char *path;
+    const uint8_t *build_id; /* may be NULL: not checked */
+    size_t build_id_bytes;
+    uint64_t start, end; /* run-time addresses, end exclusive */
+    uint64_t bias;       /* run-time address minus address in the file */
+};
+
+/* Where an address lies. Strings belong to the prof_symbols and live until it is closed. */
+struct prof_place {
+    const char *function;   /* NULL: unknown */
+    const char *file;       /* absolute and normalised; NULL: no line information */
+    uint32_t line;          /* 0: unknown */
+    uint32_t function_line; /* where the function is declared; 0: unknown */
+    const char *module;     /* path; NULL: the address lies in no module */
+    uint64_t offset;        /* without `file`: from the start of `function`, or in the module */
+};
+
+struct prof_symbols;
+
+/* Called once for each file that cannot be used, with one line of text. */
+typedef void prof_symbols_warn_fn(void *payload, const char *message);
+
+/* Opens a set of modules (copied); files are opened when an address first needs them. Where two modules
+ * overlap, the later one counts. `warn` may be NULL. Returns NULL only when memory is exhausted.
+ * One thread at a time may use a prof_symbols. */
+struct prof_symbols *prof_symbols_open(const struct prof_module *modules, size_t n,
+                                       prof_symbols_warn_fn *warn, void *payload);
+
+/* Resolves the return address pc; the call is looked up at pc - 1. line: __LINE__ of the call if it is
+ * known, else 0; it replaces the line of the debug information. Fills *place in every case; returns 0 if
+ * it has a file and a line, 1 if it has less. */
+int prof_symbols_resolve(struct prof_symbols *symbols, uint64_t pc, uint32_t line,
+                         struct prof_place *place);
+
+/* How many compilation units were walked so far. */
+uint64_t prof_symbols_units_walked(const struct prof_symbols *symbols);
+
+void prof_symbols_close(struct prof_symbols *symbols);
+
+#endif

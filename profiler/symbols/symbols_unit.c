@@ -1,0 +1,263 @@
+/* symbols_unit.c: the walk over one compilation unit and the look-up in its intervals.
+ *
+ * May include: libdw. See symbols_unit.h for the invariant.
+ * libdw's own scope search walks the tree for every address (seconds for 10 000); here the tree is walked
+ * once, its ranges are sorted by nesting and flattened, and a look-up is a binary search.
+ */
+#include "symbols_unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <dwarf.h>
+
+enum { MAX_DEPTH = 256 };
+
+/* A range of a scope as it stands in the tree, before flattening. */
+struct span {
+    uint64_t start, end;
+    uint32_t scope, depth;
+};
+
+struct walk {
+    struct symbols_scope *scope;
+    struct span *span;
+    size_t n_scopes, n_spans, room_scopes, room_spans;
+};
+
+/* Room for one more element; doubles. */
+static void *grow(void *array, size_t n, size_t *room, size_t size)
+{
+    if (n < *room)
+        return array;
+    size_t want = *room ? 2 * *room : 64;
+    void *bigger = realloc(array, want * size);
+    if (bigger)
+        *room = want;
+    return bigger;
+}
+
+static bool path_ends_with(const char *path, const char *end)
+{
+    size_t n = strlen(path), m = strlen(end);
+    return n >= m && memcmp(path + n - m, end, m) == 0 && (n == m || path[n - m - 1] == '/');
+}
+
+/* A wrapper is named ad_* and declared in one of tapescope's public headers. */
+static bool is_wrapper(Dwarf_Die *die, const char *name)
+{
+    if (!name || strncmp(name, "ad_", 3) != 0)
+        return false;
+    const char *file = dwarf_decl_file(die);
+    return file && (path_ends_with(file, "tapescope/ad.h") ||
+                    path_ends_with(file, "tapescope/ad_ops.h") ||
+                    path_ends_with(file, "tapescope/ad_site.h"));
+}
+
+static uint32_t attribute_u32(Dwarf_Die *die, unsigned name)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word value;
+    if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &value) != 0)
+        return 0;
+    return value <= UINT32_MAX ? (uint32_t)value : 0;
+}
+
+static int add_span(struct walk *walk, uint64_t start, uint64_t end, uint32_t scope, uint32_t depth)
+{
+    /* Sections that the linker dropped leave ranges at address 0. */
+    if (start == 0 || start >= end)
+        return 0;
+    struct span *span = grow(walk->span, walk->n_spans, &walk->room_spans, sizeof *span);
+    if (!span)
+        return -1;
+    walk->span = span;
+    span[walk->n_spans++] = (struct span){start, end, scope, depth};
+    return 0;
+}
+
+/* Adds a function with its ranges; *index is its scope, or the parent's if it has no code. */
+static int add_scope(struct walk *walk, Dwarf_Die *die, bool inlined, uint32_t parent,
+                     uint32_t depth, uint32_t *index)
+{
+    Dwarf_Addr base, start, end;
+    ptrdiff_t offset = dwarf_ranges(die, 0, &base, &start, &end);
+    *index = parent;
+    if (offset <= 0 || walk->n_scopes >= SYMBOLS_NO_SCOPE)
+        return 0;
+    struct symbols_scope *scope =
+        grow(walk->scope, walk->n_scopes, &walk->room_scopes, sizeof *scope);
+    if (!scope)
+        return -1;
+    walk->scope = scope;
+    *index = (uint32_t)walk->n_scopes++;
+    int decl_line = 0;
+    if (dwarf_decl_line(die, &decl_line) != 0 || decl_line < 0)
+        decl_line = 0;
+    const char *name = dwarf_diename(die);
+    scope[*index] = (struct symbols_scope){
+        .name = name,
+        .parent = parent,
+        .call_file = inlined ? attribute_u32(die, DW_AT_call_file) : 0,
+        .call_line = inlined ? attribute_u32(die, DW_AT_call_line) : 0,
+        .decl_line = (uint32_t)decl_line,
+        .inlined = inlined,
+        .wrapper = is_wrapper(die, name),
+    };
+    for (; offset > 0; offset = dwarf_ranges(die, offset, &base, &start, &end))
+        if (add_span(walk, start, end, *index, depth) != 0)
+            return -1;
+    return 0;
+}
+
+static int walk_children(struct walk *walk, Dwarf_Die *die, uint32_t parent, uint32_t depth)
+{
+    Dwarf_Die child;
+    if (depth >= MAX_DEPTH || dwarf_child(die, &child) != 0)
+        return 0;
+    do {
+        int tag = dwarf_tag(&child);
+        uint32_t scope = parent;
+        if ((tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine) &&
+            add_scope(walk, &child, tag == DW_TAG_inlined_subroutine, parent, depth, &scope) != 0)
+            return -1;
+        if (dwarf_haschildren(&child) == 1 && walk_children(walk, &child, scope, depth + 1) != 0)
+            return -1;
+    } while (dwarf_siblingof(&child, &child) == 0);
+    return 0;
+}
+
+/* Outer spans before the inner ones that start at the same address. */
+static int compare_spans(const void *a, const void *b)
+{
+    const struct span *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    if (x->depth != y->depth)
+        return x->depth < y->depth ? -1 : 1;
+    if (x->end != y->end)
+        return x->end > y->end ? -1 : 1;
+    return x->scope < y->scope ? -1 : x->scope > y->scope;
+}
+
+static void emit(struct symbols_unit *unit, uint64_t start, uint64_t end, uint32_t scope)
+{
+    if (start < end)
+        unit->segment[unit->n_segments++] = (struct symbols_segment){start, end, scope};
+}
+
+/* Turns nested spans into disjoint segments: each span gives at most one segment before it and one after
+ * it, hence the room. Spans that are not properly nested are cut at the end of the outer one. */
+static int flatten(struct symbols_unit *unit, struct walk *walk)
+{
+    if (walk->n_spans == 0)
+        return 0;
+    uint32_t *stack = malloc(walk->n_spans * sizeof *stack);
+    unit->segment = malloc(2 * walk->n_spans * sizeof *unit->segment);
+    if (!stack || !unit->segment) {
+        free(stack);
+        return -1;
+    }
+    qsort(walk->span, walk->n_spans, sizeof *walk->span, compare_spans);
+    uint64_t at = 0;
+    size_t top = 0;
+    for (size_t i = 0; i <= walk->n_spans; i++) {
+        uint64_t start = i < walk->n_spans ? walk->span[i].start : UINT64_MAX;
+        while (top > 0 && walk->span[stack[top - 1]].end <= start) {
+            struct span *ended = &walk->span[stack[--top]];
+            emit(unit, at, ended->end, ended->scope);
+            at = ended->end > at ? ended->end : at;
+        }
+        if (i == walk->n_spans)
+            break;
+        if (top > 0) {
+            struct span *outer = &walk->span[stack[top - 1]];
+            emit(unit, at, start, outer->scope);
+            if (walk->span[i].end > outer->end)
+                walk->span[i].end = outer->end;
+        }
+        at = start;
+        stack[top++] = (uint32_t)i;
+    }
+    free(stack);
+    return 0;
+}
+
+int symbols_unit_walk(struct symbols_unit *unit)
+{
+    struct walk walk = {0};
+    unit->walked = true;
+    int status = walk_children(&walk, &unit->tree, SYMBOLS_NO_SCOPE, 0);
+    if (status == 0 && walk.n_spans >= UINT32_MAX)
+        status = -1;
+    if (status == 0)
+        status = flatten(unit, &walk);
+    free(walk.span);
+    if (status != 0) {
+        free(walk.scope);
+        return -1;
+    }
+    unit->scope = walk.scope;
+    unit->n_scopes = walk.n_scopes;
+    return 0;
+}
+
+static uint32_t scope_at(const struct symbols_unit *unit, uint64_t address)
+{
+    size_t low = 0, high = unit->n_segments;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (unit->segment[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < unit->n_segments && unit->segment[low].start <= address)
+        return unit->segment[low].scope;
+    return SYMBOLS_NO_SCOPE;
+}
+
+/* The file of a call, out of the unit's file table. */
+static const char *file_of_call(struct symbols_unit *unit, uint32_t index)
+{
+    Dwarf_Files *files;
+    size_t n;
+    if (dwarf_getsrcfiles(&unit->tree, &files, &n) != 0 || index >= n)
+        return NULL;
+    return dwarf_filesrc(files, index, NULL, NULL);
+}
+
+bool symbols_unit_find(struct symbols_unit *unit, uint64_t address, struct symbols_found *found)
+{
+    if (!unit->walked && symbols_unit_walk(unit) != 0)
+        return false;
+    *found = (struct symbols_found){0};
+    Dwarf_Line *entry = dwarf_getsrc_die(&unit->die, address);
+    int line = 0;
+    if (entry && dwarf_lineno(entry, &line) == 0 && line >= 0) {
+        found->file = dwarf_linesrc(entry, NULL, NULL);
+        found->line = (uint32_t)line;
+    }
+    uint32_t at = scope_at(unit, address);
+    while (at != SYMBOLS_NO_SCOPE && unit->scope[at].wrapper && unit->scope[at].inlined) {
+        found->file = file_of_call(unit, unit->scope[at].call_file);
+        found->line = unit->scope[at].call_line;
+        at = unit->scope[at].parent;
+    }
+    if (at != SYMBOLS_NO_SCOPE) {
+        found->function = unit->scope[at].name;
+        found->function_line = unit->scope[at].decl_line;
+        if (found->line == 0) /* code that the compiler gives to no line */
+            found->line = found->function_line;
+    }
+    return found->file || found->function;
+}
+
+void symbols_unit_free(struct symbols_unit *unit)
+{
+    free(unit->scope);
+    free(unit->segment);
+    unit->scope = NULL;
+    unit->segment = NULL;
+    unit->n_scopes = unit->n_segments = 0;
+}

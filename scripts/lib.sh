@@ -1,0 +1,22 @@
+# shellcheck shell=bash
+# Shared by the scripts of this folder, which read it first. Leaves the shell in the project's
+# folder, so that every path below is relative to it, whatever its name.
+
+set -euo pipefail
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
+
+jobs=$(nproc 2>/dev/null || echo 2)
+
+# Put before cmake and ctest; a step that needs its programs started in another way sets it.
+launch=(env)
+
+# say WORDS: what the script is doing, apart from what its programs print.
+say() { printf '== %s\n' "$*" >&2; }
+
+# build PRESET [CMAKE-OPTION…]: configures and builds a preset of CMakePresets.json.
+build() {
+    local preset=$1
+    shift
+    cmake --preset "$preset" "$@" --log-level=NOTICE &&
+        "${launch[@]}" cmake --build --preset "$preset" --parallel "$jobs"
+}

@@ -1,0 +1,152 @@
+/* tape.c: a tape's life: create, mark, rewind, reset, destroy; its sticky error.
+ *
+ * May include: tape_observe.h, tape_value.h.
+ */
+#include "tape.h"
+
+#include "tape_observe.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void no_description(struct tape_site site, char *buf, size_t n)
+{
+    if (site.line)
+        snprintf(buf, n, "line %u", site.line);
+    else
+        snprintf(buf, n, "%p", (void *)site.pc);
+}
+
+/* Entry 0 stands for the result of an op that failed. */
+static bool begin(struct tape *t)
+{
+    t->n_values = 1;
+    t->n_records = 0;
+    t->last_record = UINT32_MAX;
+    return tape_arena_entry(&t->arena, sizeof(struct tape_value)) != NULL;
+}
+
+struct tape *tape_create(const struct tape_options *options)
+{
+    const struct tape_memory *memory = options->memory ? options->memory : &tape_memory_system;
+    struct tape *t = memory->resize(NULL, sizeof *t, memory->payload);
+    if (!t)
+        return NULL;
+    memset(t, 0, sizeof *t);
+    t->memory = memory;
+    t->describe = options->describe ? options->describe : no_description;
+    t->generation = 1;
+    t->gradient_epoch = 1;
+    uint64_t budget = options->budget_bytes ? options->budget_bytes : tape_memory_default_budget();
+    if (tape_arena_open(&t->arena, memory, options->reserve_bytes, budget, !options->no_huge_pages) != 0)
+        goto failed;
+    t->entries = (struct tape_value *)(void *)t->arena.entry_base;
+    if (!begin(t) || tape_account_open(t) != 0)
+        goto failed;
+    tape_observe_add(t);
+    return t;
+failed:
+    tape_account_close(t);
+    tape_arena_close(&t->arena);
+    memory->release(t, memory->payload);
+    return NULL;
+}
+
+void tape_destroy(struct tape *t)
+{
+    const struct tape_memory *memory = t->memory;
+    tape_observed(t);
+    tape_account_drop_all(t);
+    tape_observe_remove(t);
+    tape_account_close(t);
+    tape_arena_close(&t->arena);
+    if (t->marks)
+        memory->release(t->marks, memory->payload);
+    memory->release(t, memory->payload);
+}
+
+void tape_reset(struct tape *t)
+{
+    tape_observed(t);
+    tape_account_drop_all(t);
+    tape_arena_reset(&t->arena);
+    begin(t);
+    t->generation++;
+    t->gradient_epoch++;
+    t->n_marks = 0;
+    t->no_grad = 0;
+    t->error.code = TAPE_OK;
+    t->error.message[0] = 0;
+}
+
+uint32_t tape_mark(struct tape *t)
+{
+    if (t->n_marks == t->marks_size) {
+        uint32_t size = t->marks_size ? t->marks_size * 2 : 8;
+        void *p = t->memory->resize(t->marks, size * sizeof *t->marks, t->memory->payload);
+        if (!p)
+            return UINT32_MAX;
+        t->marks = p;
+        t->marks_size = size;
+    }
+    t->marks[t->n_marks] = (struct tape_mark){.arena = tape_arena_take_mark(&t->arena),
+                                              .generation = t->generation,
+                                              .n_values = t->n_values,
+                                              .last_record = t->last_record,
+                                              .n_records = t->n_records};
+    return t->n_marks++;
+}
+
+/* Buffers that a dropped value took from a block before the mark go back to the free lists. */
+static void give_back(struct tape *t, const struct tape_value *v, const char *end)
+{
+    uint64_t n = tape_value_bytes(v);
+    if ((v->flags & TAPE_OWNS_DATA) && (char *)v->array.data < end)
+        tape_arena_free(&t->arena, v->array.data, n);
+    void *gradient = NULL;
+    if (v->flags & TAPE_LEAF)
+        gradient = tape_leaf_buffer(t, v);
+    else if (v->flags & TAPE_RETAIN)
+        gradient = tape_retained_of(t, v)->buffer;
+    if (gradient && (char *)gradient < end)
+        tape_arena_free(&t->arena, gradient, n);
+}
+
+void tape_rewind(struct tape *t, uint32_t level)
+{
+    const struct tape_mark *mark = &t->marks[level];
+    tape_observed(t);
+    for (uint32_t i = mark->n_values; i < t->n_values; i++) {
+        tape_account_drop_value(t, &t->entries[i]);
+        give_back(t, &t->entries[i], mark->arena.buffer_top);
+    }
+    if (t->hook)
+        for (uint32_t at = t->last_record; at != mark->last_record; at = tape_record_at(t, at)->previous)
+            tape_account_drop_record(t, tape_record_at(t, at));
+    tape_arena_rewind(&t->arena, &mark->arena);
+    t->n_values = mark->n_values;
+    t->last_record = mark->last_record;
+    t->n_records = mark->n_records;
+    t->n_marks = level + 1;
+    t->generation++;
+    t->gradient_epoch++;
+}
+
+enum tape_status tape_fail(struct tape *t, enum tape_status code, struct tape_site site,
+                           const char *format, ...)
+{
+    if (t->error.code != TAPE_OK)
+        return code;
+    char *text = t->error.message;
+    va_list list;
+    va_start(list, format);
+    int n = vsnprintf(text, TAPE_MESSAGE_BYTES, format, list);
+    va_end(list);
+    t->error.code = code;
+    if (n < 0 || n > TAPE_MESSAGE_BYTES - 64)
+        n = n < 0 ? 0 : TAPE_MESSAGE_BYTES - 64;
+    memcpy(text + n, " at ", 5);
+    t->describe(site, text + n + 4, (size_t)(TAPE_MESSAGE_BYTES - n - 4));
+    return code;
+}

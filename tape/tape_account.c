@@ -1,0 +1,282 @@
+/* tape_account.c: rows found by {site, op}, their byte counters, and what is live at the peak.
+ *
+ * May include: tape_account.h. See tape_hook.h for what the counters mean.
+ */
+#include "tape_account.h"
+
+#include <string.h>
+
+enum { TABLE_LEAST = 64 };
+
+static uint64_t hash_of(uintptr_t pc, uint32_t line, const char *op)
+{
+    uint64_t h = (pc ^ ((uint64_t)line << 40)) * 0x9e3779b97f4a7c15u;
+    h ^= (uintptr_t)op * 0xc2b2ae3d27d4eb4fu;
+    return h ^ (h >> 29);
+}
+
+/* Appends a row, or returns TAPE_ROW_OTHER. */
+static uint32_t append(struct tape *t, uintptr_t pc, uint32_t line, const char *op)
+{
+    uint32_t i = t->ledger.n_rows, c = i / TAPE_ROW_CHUNK;
+    if (c >= TAPE_ROW_CHUNKS)
+        return TAPE_ROW_OTHER;
+    if (!t->ledger.chunk[c]) {
+        size_t n = TAPE_ROW_CHUNK * sizeof(struct tape_row);
+        void *p = t->memory->resize(NULL, n, t->memory->payload);
+        if (!p)
+            return TAPE_ROW_OTHER;
+        memset(p, 0, n);
+        t->ledger.chunk[c] = p;
+    }
+    struct tape_row *row = tape_row(t, i);
+    row->pc = pc;
+    row->line = line;
+    row->op = op;
+    row->peak_stamp = t->ledger.peak_count;
+    /* Another thread that reads n_rows must find the row filled. */
+    __atomic_store_n(&t->ledger.n_rows, i + 1, __ATOMIC_RELEASE);
+    return i;
+}
+
+static int grow(struct tape *t)
+{
+    struct tape_table *old = &t->sites;
+    uint32_t size = old->size ? old->size * 2 : TABLE_LEAST;
+    uint32_t *slot = t->memory->resize(NULL, size * sizeof *slot, t->memory->payload);
+    if (!slot)
+        return -1;
+    memset(slot, 0, size * sizeof *slot);
+    for (uint32_t k = 0; k < old->size; k++) {
+        if (!old->slot[k])
+            continue;
+        const struct tape_row *row = tape_row(t, old->slot[k] - 1);
+        uint64_t h = hash_of(row->pc, row->line, row->op);
+        while (slot[h & (size - 1)])
+            h++;
+        slot[h & (size - 1)] = old->slot[k];
+    }
+    t->memory->release(old->slot, t->memory->payload);
+    old->slot = slot;
+    old->size = size;
+    return 0;
+}
+
+int tape_account_open(struct tape *t)
+{
+    append(t, 0, 0, "padding");
+    append(t, 0, 0, "other");
+    return t->ledger.n_rows == 2 && grow(t) == 0 ? 0 : -1;
+}
+
+void tape_account_close(struct tape *t)
+{
+    for (uint32_t c = 0; c < TAPE_ROW_CHUNKS && t->ledger.chunk[c]; c++)
+        t->memory->release(t->ledger.chunk[c], t->memory->payload);
+    if (t->sites.slot)
+        t->memory->release(t->sites.slot, t->memory->payload);
+}
+
+static uint32_t insert(struct tape *t, uint64_t h, struct tape_site site, const char *op)
+{
+    /* A table that cannot grow still finds what it holds; it only takes nothing new when full. */
+    if (t->sites.used * 2 >= t->sites.size && grow(t) != 0 && t->sites.used + 1 >= t->sites.size)
+        return TAPE_ROW_OTHER;
+    uint32_t i = append(t, site.pc, site.line, op);
+    if (i == TAPE_ROW_OTHER)
+        return i;
+    while (t->sites.slot[h & (t->sites.size - 1)])
+        h++;
+    t->sites.slot[h & (t->sites.size - 1)] = i + 1;
+    t->sites.used++;
+    return i;
+}
+
+uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op)
+{
+    uint64_t h = hash_of(site.pc, site.line, op);
+    for (uint64_t k = h;; k++) {
+        uint32_t slot = t->sites.slot[k & (t->sites.size - 1)];
+        if (!slot)
+            return insert(t, h, site, op);
+        const struct tape_row *row = tape_row(t, slot - 1);
+        if (row->pc == site.pc && row->op == op && row->line == site.line)
+            return slot - 1;
+    }
+}
+
+/* What a row holds changes: what it held at the peak is remembered first. */
+static void live(struct tape *t, struct tape_row *row, uint64_t delta)
+{
+    struct tape_ledger *l = &t->ledger;
+    if (row->peak_stamp != l->peak_count) {
+        __atomic_store_n(&row->held_bytes, row->live_bytes, __ATOMIC_RELAXED);
+        __atomic_store_n(&row->peak_stamp, l->peak_count, __ATOMIC_RELAXED);
+    }
+    TAPE_ADD(row->live_bytes, delta);
+    TAPE_ADD(l->live_bytes, delta);
+    if (l->live_bytes > l->peak_bytes && (int64_t)delta > 0) {
+        __atomic_store_n(&l->peak_bytes, l->live_bytes, __ATOMIC_RELAXED);
+        TAPE_ADD(l->peak_count, 1);
+    }
+}
+
+static void take(struct tape *t, uint32_t row, uint64_t *counter, uint64_t n)
+{
+    if (n == 0)
+        return;
+    TAPE_ADD(*counter, n);
+    TAPE_ADD(t->ledger.handed_out_bytes, n);
+    live(t, tape_row(t, row), n);
+}
+
+/* A buffer of n bytes takes its size class: the rest is padding. */
+static void take_buffer(struct tape *t, uint32_t row, uint64_t *counter, uint64_t *padding, uint64_t n)
+{
+    take(t, row, counter, n);
+    take(t, TAPE_ROW_PADDING, padding, tape_arena_class_bytes(n) - n);
+}
+
+static void give_buffer(struct tape *t, uint32_t row, uint64_t n)
+{
+    live(t, tape_row(t, row), 0 - n);
+    live(t, tape_row(t, TAPE_ROW_PADDING), 0 - (tape_arena_class_bytes(n) - n));
+}
+
+static uint64_t entry_bytes(const struct tape_value *v)
+{
+    uint64_t lists = (v->flags & TAPE_OWNS_SHAPE ? 1u : 0u) + (v->flags & TAPE_OWNS_STRIDES ? 1u : 0u);
+    return sizeof *v + lists * v->array.rank * sizeof(int64_t) +
+           ((v->flags & TAPE_RETAIN) ? sizeof(struct tape_retained) : 0);
+}
+
+void tape_account_value(struct tape *t, const struct tape_value *v)
+{
+    if (!t->hook)
+        return;
+    struct tape_row *row = tape_row(t, v->row), *padding = tape_row(t, TAPE_ROW_PADDING);
+    uint64_t n = tape_value_bytes(v);
+    take(t, v->row, &row->record_bytes, entry_bytes(v));
+    if (v->flags & TAPE_OWNS_DATA)
+        take_buffer(t, v->row, &row->value_bytes, &padding->value_bytes, n);
+    if (v->flags & (TAPE_LEAF | TAPE_RETAIN))
+        take_buffer(t, v->row, &row->adjoint_bytes, &padding->adjoint_bytes, n);
+}
+
+void tape_account_drop_value(struct tape *t, const struct tape_value *v)
+{
+    if (!t->hook)
+        return;
+    uint64_t n = tape_value_bytes(v);
+    live(t, tape_row(t, v->row), 0 - entry_bytes(v));
+    if (v->flags & TAPE_OWNS_DATA)
+        give_buffer(t, v->row, n);
+    if (v->flags & (TAPE_LEAF | TAPE_RETAIN))
+        give_buffer(t, v->row, n);
+}
+
+void tape_account_record(struct tape *t, const struct tape_record *r)
+{
+    if (t->hook)
+        take(t, r->row, &tape_row(t, r->row)->record_bytes, r->bytes);
+}
+
+void tape_account_drop_record(struct tape *t, const struct tape_record *r)
+{
+    if (t->hook)
+        live(t, tape_row(t, r->row), 0 - (uint64_t)r->bytes);
+}
+
+void tape_account_bytes(struct tape *t, uint32_t row, uint64_t n)
+{
+    if (t->hook)
+        take(t, row, &tape_row(t, row)->record_bytes, n);
+}
+
+void tape_account_buffer(struct tape *t, uint32_t row, uint64_t n)
+{
+    if (t->hook)
+        take_buffer(t, row, &tape_row(t, row)->adjoint_bytes,
+                    &tape_row(t, TAPE_ROW_PADDING)->adjoint_bytes, n);
+}
+
+void tape_account_free(struct tape *t, uint32_t row, uint64_t n)
+{
+    if (t->hook)
+        give_buffer(t, row, n);
+}
+
+static void keep(struct tape *t, struct tape_value *v, uint32_t keeper)
+{
+    struct tape_value *root = &t->entries[v->root];
+    if (!(root->flags & TAPE_OWNS_DATA))
+        return;
+    struct tape_row *row = tape_row(t, root->row);
+    if (!(root->flags & TAPE_KEPT)) {
+        root->flags |= TAPE_KEPT;
+        TAPE_ADD(row->kept_bytes, tape_value_bytes(root));
+    }
+    if (!row->kept_by)
+        __atomic_store_n(&row->kept_by, keeper + 1, __ATOMIC_RELAXED);
+    else if (row->kept_by != keeper + 1)
+        __atomic_store_n(&row->kept_others, 1, __ATOMIC_RELAXED);
+}
+
+void tape_account_kept(struct tape *t, struct tape_record *r)
+{
+    if (!t->hook)
+        return;
+    for (int i = 0; i < r->n_in; i++)
+        if (r->op->saves_in >> i & 1)
+            keep(t, &t->entries[tape_record_in(r)[i]], r->row);
+    for (int o = 0; o < r->n_out; o++)
+        if (r->op->saves_out >> o & 1)
+            keep(t, &t->entries[tape_record_out(r)[o]], r->row);
+}
+
+void tape_account_drop_all(struct tape *t)
+{
+    if (!t->hook)
+        return;
+    for (uint32_t i = 0; i < t->ledger.n_rows; i++)
+        live(t, tape_row(t, i), 0 - tape_row(t, i)->live_bytes);
+}
+
+struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
+{
+    uint32_t session = __atomic_load_n(&tape_session_now, __ATOMIC_ACQUIRE);
+    if (t->session == session)
+        return hook;
+    /* A new profile: count from zero, then charge what is on the tape already. */
+    for (uint32_t i = 0; i < t->ledger.n_rows; i++) {
+        struct tape_row *row = tape_row(t, i);
+#define X(name) __atomic_store_n(&row->name, 0, __ATOMIC_RELAXED);
+        TAPE_ROW_COUNTERS(X)
+#undef X
+        row->kept_by = row->kept_others = 0;
+        row->peak_stamp = 0;
+    }
+#define X(name) __atomic_store_n(&t->ledger.name, 0, __ATOMIC_RELAXED);
+    TAPE_LEDGER_COUNTERS(X)
+#undef X
+    t->ledger.reserved_bytes = t->arena.reserved;
+    __atomic_store_n(&t->session, session, __ATOMIC_RELEASE);
+    t->hook = hook;
+    for (uint32_t v = 1; v < t->n_values; v++) {
+        t->entries[v].flags &= ~(uint32_t)TAPE_KEPT;
+        tape_account_value(t, &t->entries[v]);
+    }
+    for (uint32_t r = t->last_record; r != UINT32_MAX; r = tape_record_at(t, r)->previous) {
+        tape_account_record(t, tape_record_at(t, r));
+        tape_account_kept(t, tape_record_at(t, r));
+    }
+    return hook;
+}
+
+void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now)
+{
+    if (__builtin_expect(now < __atomic_load_n(&hook->due, __ATOMIC_RELAXED), 1))
+        return;
+    __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);
+    hook->flush(hook, &t->ledger, false);
+}

@@ -1,0 +1,65 @@
+/* tape_account.h: the account: a row per {site, op}, byte for byte what the arena hands out.
+ *
+ * May include: tape.h. Counters are written only while t->hook is set; by relaxed stores, because
+ * the thread that ends an observation reads them.
+ *
+ * Invariant: the sum over all rows of record_bytes + value_bytes + adjoint_bytes is
+ * ledger.handed_out_bytes, and the sum of live_bytes is ledger.live_bytes.
+ */
+#ifndef TAPE_ACCOUNT_H
+#define TAPE_ACCOUNT_H
+
+#include "tape.h"
+
+#define TAPE_ADD(counter, n) __atomic_store_n(&(counter), (counter) + (uint64_t)(n), __ATOMIC_RELAXED)
+
+/* Creates the rows of the tape's own. 0, or -1: out of memory. */
+int tape_account_open(struct tape *t);
+void tape_account_close(struct tape *t);
+
+/* The row of {site, op}; op is static storage, compared by address. Never fails: TAPE_ROW_OTHER. */
+uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op);
+
+/* The hook if a profile is being taken, after the account has been opened for it, else NULL. */
+struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook);
+extern struct tape_hook *tape_hook_now; /* atomic; see tape_observe.c */
+extern uint32_t tape_session_now;
+
+static inline struct tape_hook *tape_observed(struct tape *t)
+{
+    struct tape_hook *hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE);
+    if (__builtin_expect(hook != NULL, 0))
+        hook = tape_account_attach(t, hook);
+    t->hook = hook;
+    return hook;
+}
+
+static inline struct tape_row *tape_row(const struct tape *t, uint32_t i)
+{
+    return tape_ledger_row(&t->ledger, i);
+}
+
+static inline struct tape_site tape_row_site(const struct tape *t, uint32_t i)
+{
+    return (struct tape_site){tape_row(t, i)->pc, tape_row(t, i)->line};
+}
+
+/* All below do nothing unless t->hook is set. */
+
+/* A new value: its entry, shape, and buffers; dropped: the same taken back from what is live. */
+void tape_account_value(struct tape *t, const struct tape_value *v);
+void tape_account_drop_value(struct tape *t, const struct tape_value *v);
+void tape_account_record(struct tape *t, const struct tape_record *r);
+void tape_account_drop_record(struct tape *t, const struct tape_record *r);
+/* n bytes among the records. */
+void tape_account_bytes(struct tape *t, uint32_t row, uint64_t n);
+/* A buffer of n bytes for adjoints or intermediates, charged to `row`; freed again. */
+void tape_account_buffer(struct tape *t, uint32_t row, uint64_t n);
+void tape_account_free(struct tape *t, uint32_t row, uint64_t n);
+/* A record's saved values are kept by its row. */
+void tape_account_kept(struct tape *t, struct tape_record *r);
+void tape_account_drop_all(struct tape *t);
+/* Writes the rows if it is time to. */
+void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now);
+
+#endif

@@ -1,0 +1,135 @@
+/* tape_apply.c: one op forward: shapes, outputs, kernel, record.
+ *
+ * May include: tape_value.h. All or nothing: an op that fails leaves no value and no record.
+ */
+#include "tape_value.h"
+
+#include <string.h>
+
+/* Runs the kernel with its workspace. */
+static enum tape_status run(struct tape *t, struct kernel_call *call, struct tape_site site)
+{
+    size_t n = call->op->workspace ? kernel_workspace(call) : 0;
+    if (n > 0 && !(call->workspace = tape_arena_buffer(&t->arena, n)))
+        return tape_fail_memory(t, site, call->op->name);
+    int refused = kernel_run(call);
+    if (n > 0)
+        tape_arena_free(&t->arena, call->workspace, n);
+    return refused ? tape_fail(t, TAPE_ERROR_VALUE, site, "%s", call->error) : TAPE_OK;
+}
+
+static struct tape_record *record_make(struct tape *t, const struct kernel_call *call,
+                                       const uint32_t *in, uint32_t first_out, uint32_t row)
+{
+    size_t n = sizeof(struct tape_record) + (size_t)call->n_attr * sizeof(int64_t) +
+               (size_t)(call->n_in + call->n_out) * sizeof(uint32_t);
+    n = (n + 7) / 8 * 8;
+    size_t offset = (size_t)(t->arena.record_top - t->arena.record_base) / 8;
+    if (offset >= UINT32_MAX)
+        return NULL;
+    struct tape_record *r = tape_arena_record(&t->arena, n);
+    if (!r)
+        return NULL;
+    *r = (struct tape_record){.op = call->op,
+                              .previous = t->last_record,
+                              .row = row,
+                              .n_in = (uint16_t)call->n_in,
+                              .n_out = (uint8_t)call->n_out,
+                              .n_attr = (uint8_t)call->n_attr,
+                              .bytes = (uint32_t)n};
+    if (call->n_attr)
+        memcpy(tape_record_attr(r), call->attr, (size_t)call->n_attr * sizeof(int64_t));
+    memcpy(tape_record_in(r), in, (size_t)call->n_in * sizeof *in);
+    for (int o = 0; o < call->n_out; o++)
+        tape_record_out(r)[o] = first_out + (uint32_t)o;
+    t->last_record = (uint32_t)offset;
+    t->n_records++;
+    return r;
+}
+
+static void account(struct tape *t, const struct kernel_call *call, uint32_t row, uint64_t start)
+{
+    struct tape_hook *hook = t->hook;
+    struct tape_row *r = tape_row(t, row);
+    struct kernel_cost cost = kernel_cost_of(call);
+    TAPE_ADD(r->calls, 1);
+    TAPE_ADD(r->forward_flops, cost.flops);
+    TAPE_ADD(r->forward_moved, cost.bytes);
+    uint64_t now = hook->clock();
+    TAPE_ADD(r->forward_ticks, now - start);
+    TAPE_ADD(t->ledger.forward_ticks, now - start);
+    tape_account_flush(t, hook, now);
+}
+
+static bool needs_gradient(const struct tape *t, const struct kernel_op *op, int n_in,
+                           const uint32_t *in)
+{
+    if (t->no_grad || op->constant)
+        return false;
+    for (int i = 0; i < n_in; i++)
+        if (t->entries[in[i]].flags & TAPE_NEEDS_GRADIENT)
+            return true;
+    return false;
+}
+
+enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in, const uint32_t *in,
+                            int n_attr, const int64_t *attr, struct tape_site site, uint32_t *out)
+{
+    struct tape_hook *hook = tape_observed(t);
+    uint64_t start = 0;
+    if (__builtin_expect(hook != NULL, 0))
+        start = hook->clock();
+
+    char error[KERNEL_ERROR_BYTES];
+    kernel_ref operand[TAPE_MAX_IN];
+    struct kernel_array *output[KERNEL_MAX_OUT];
+    struct kernel_shape shape[KERNEL_MAX_OUT];
+    struct kernel_call call = {.op = op, .in = operand, .out = output, .attr = attr, .n_in = n_in,
+                               .n_out = op->n_out, .n_attr = n_attr, .error = error};
+    for (int i = 0; i < n_in; i++)
+        operand[i] = &t->entries[in[i]].array;
+    int refused = kernel_infer(&call, shape);
+    if (__builtin_expect(refused != 0, 0))
+        return tape_fail(t, refused == -2 ? TAPE_ERROR_DTYPE : TAPE_ERROR_SHAPE, site, "%s", error);
+
+    struct tape_point point = tape_point_take(t);
+    uint32_t row = tape_account_row(t, site, op->name);
+    uint32_t first_out = t->n_values;
+    enum tape_status status = TAPE_OK;
+    bool view = shape[0].view_of >= 0;
+    for (int o = 0; o < op->n_out && status == TAPE_OK; o++) {
+        struct tape_value *v = tape_value_make(t, &shape[o], operand, row);
+        if (!v)
+            status = tape_fail_memory(t, site, op->name);
+        else
+            output[o] = &v->array;
+    }
+    if (status == TAPE_OK && !view)
+        status = run(t, &call, site);
+    struct tape_record *record = NULL;
+    if (status == TAPE_OK && needs_gradient(t, op, n_in, in)) {
+        record = record_make(t, &call, in, first_out, row);
+        if (!record)
+            status = tape_fail_memory(t, site, op->name);
+    }
+    if (__builtin_expect(status != TAPE_OK, 0)) {
+        tape_point_undo(t, point);
+        return status;
+    }
+    for (int o = 0; o < op->n_out; o++) {
+        out[o] = first_out + (uint32_t)o;
+        struct tape_value *v = &t->entries[out[o]];
+        if (record && v->array.dtype != KERNEL_I64)
+            v->flags |= TAPE_NEEDS_GRADIENT;
+        tape_account_value(t, v);
+    }
+    if (__builtin_expect(hook != NULL, 0)) {
+        if (record) {
+            tape_account_record(t, record);
+            tape_account_kept(t, record);
+            TAPE_ADD(t->ledger.records, 1);
+        }
+        account(t, &call, row, start);
+    }
+    return TAPE_OK;
+}

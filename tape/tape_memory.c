@@ -1,0 +1,109 @@
+/* tape_memory.c: address space by mmap, small tables by malloc, the budget from /proc and cgroup.
+ *
+ * May include: tape_memory.h. A reservation costs no memory until it is touched.
+ */
+#include "tape_memory.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { HUGE_PAGE = 2 << 20 };
+
+static void *system_reserve(size_t n, bool huge_pages, void *payload)
+{
+    (void)payload;
+    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+#ifdef MADV_HUGEPAGE
+    /* Advice only: without it a first touch costs some seven times as much per byte. */
+    if (huge_pages)
+        (void)madvise(p, n, MADV_HUGEPAGE);
+#endif
+    return p;
+}
+
+static void system_unreserve(void *p, size_t n, void *payload)
+{
+    (void)payload;
+    munmap(p, n);
+}
+
+static void *system_resize(void *p, size_t n, void *payload)
+{
+    (void)payload;
+    return realloc(p, n);
+}
+
+static void system_release(void *p, void *payload)
+{
+    (void)payload;
+    free(p);
+}
+
+const struct tape_memory tape_memory_system = {system_reserve, system_unreserve, system_resize,
+                                               system_release, NULL};
+
+/* The number in a one-line file, or UINT64_MAX if there is none ("max", no such file). */
+static uint64_t number_in(const char *path)
+{
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return UINT64_MAX;
+    char line[64];
+    uint64_t n = UINT64_MAX;
+    if (fgets(line, sizeof line, f) && line[0] >= '0' && line[0] <= '9')
+        n = strtoull(line, NULL, 10);
+    fclose(f);
+    return n;
+}
+
+static uint64_t available(void)
+{
+    FILE *f = fopen("/proc/meminfo", "re");
+    uint64_t kib = UINT64_MAX;
+    if (!f)
+        return UINT64_MAX;
+    char line[128];
+    while (fgets(line, sizeof line, f))
+        if (strncmp(line, "MemAvailable:", 13) == 0)
+            kib = strtoull(line + 13, NULL, 10);
+    fclose(f);
+    return kib == UINT64_MAX ? UINT64_MAX : kib * 1024;
+}
+
+/* What this process's version-2 control group still allows. */
+static uint64_t cgroup_left(void)
+{
+    FILE *f = fopen("/proc/self/cgroup", "re");
+    char line[PATH_MAX], path[PATH_MAX + 64];
+    uint64_t left = UINT64_MAX;
+    if (!f)
+        return left;
+    while (fgets(line, sizeof line, f)) {
+        if (strncmp(line, "0::", 3) != 0)
+            continue;
+        line[strcspn(line, "\n")] = 0;
+        snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", line + 3);
+        uint64_t max = number_in(path);
+        snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.current", line + 3);
+        uint64_t now = number_in(path);
+        if (max != UINT64_MAX && now != UINT64_MAX)
+            left = max > now ? max - now : 0;
+    }
+    fclose(f);
+    return left;
+}
+
+uint64_t tape_memory_default_budget(void)
+{
+    uint64_t a = available(), c = cgroup_left();
+    uint64_t least = a < c ? a : c;
+    if (least == UINT64_MAX)
+        return (uint64_t)64 << 30;
+    least = least / 10 * 9;
+    return least < HUGE_PAGE ? HUGE_PAGE : least;
+}

@@ -1,0 +1,95 @@
+/* tape_observe.c: which hook observes the tapes of this process, and the list of tapes.
+ *
+ * May include: tape_account.h. The lock guards the list and the begin and end of an observation; the
+ * hot path reads tape_hook_now alone.
+ */
+#include "tape_observe.h"
+
+#include <pthread.h>
+
+struct tape_hook *tape_hook_now;
+uint32_t tape_session_now;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct tape *tapes;
+static uint64_t last_tape, last_thread;
+
+static uint64_t thread_number(void)
+{
+    static _Thread_local uint64_t mine;
+    if (!mine)
+        mine = __atomic_add_fetch(&last_thread, 1, __ATOMIC_RELAXED);
+    return mine;
+}
+
+void tape_observe_add(struct tape *t)
+{
+    t->ledger.thread = thread_number();
+    t->ledger.tape = __atomic_add_fetch(&last_tape, 1, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&lock);
+    t->next_tape = tapes;
+    tapes = t;
+    pthread_mutex_unlock(&lock);
+}
+
+static void flush(struct tape *t, struct tape_hook *hook, bool final)
+{
+    if (__atomic_load_n(&t->session, __ATOMIC_ACQUIRE) !=
+        __atomic_load_n(&tape_session_now, __ATOMIC_RELAXED))
+        return;
+    hook->flush(hook, &t->ledger, final);
+}
+
+void tape_observe_remove(struct tape *t)
+{
+    pthread_mutex_lock(&lock);
+    struct tape **link = &tapes;
+    while (*link && *link != t)
+        link = &(*link)->next_tape;
+    if (*link)
+        *link = t->next_tape;
+    struct tape_hook *hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE);
+    if (hook) {
+        __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);
+        flush(t, hook, true);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+bool tape_observe_begin(struct tape_hook *hook)
+{
+    pthread_mutex_lock(&lock);
+    bool free = tape_hook_now == NULL;
+    if (free) {
+        __atomic_add_fetch(&tape_session_now, 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&tape_hook_now, hook, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&lock);
+    return free;
+}
+
+void tape_observe_flush(void)
+{
+    pthread_mutex_lock(&lock);
+    struct tape_hook *hook = tape_hook_now;
+    for (struct tape *t = tapes; t && hook; t = t->next_tape)
+        flush(t, hook, false);
+    pthread_mutex_unlock(&lock);
+}
+
+void tape_observe_end(void)
+{
+    pthread_mutex_lock(&lock);
+    struct tape_hook *hook = tape_hook_now;
+    __atomic_store_n(&tape_hook_now, NULL, __ATOMIC_RELEASE);
+    for (struct tape *t = tapes; t && hook; t = t->next_tape)
+        flush(t, hook, false);
+    pthread_mutex_unlock(&lock);
+}
+
+void tape_observe_forget(void)
+{
+    /* In the child of a fork: the lock may be held by a thread that does not exist here. */
+    __atomic_store_n(&tape_hook_now, NULL, __ATOMIC_RELEASE);
+    pthread_mutex_init(&lock, NULL);
+}

@@ -1,0 +1,188 @@
+/* tape_sweep.c: the reverse sweep, and the gradients it leaves.
+ *
+ * May include: tape_inplace.h.
+ *
+ * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do not
+ * see each other; gradients of leaves and retained values grow with each.
+ */
+#include "tape_inplace.h"
+#include "tape_value.h"
+
+#include <string.h>
+
+/* buffer [shape of v] += the values of `from`, row-major. */
+static void add_into(const struct tape_value *v, void *buffer, const void *from, bool fresh)
+{
+    if (fresh) {
+        memcpy(buffer, from, tape_value_bytes(v));
+        return;
+    }
+    for (int64_t i = 0; i < v->array.size; i++) {
+        if (v->array.dtype == KERNEL_F32)
+            ((float *)buffer)[i] += ((const float *)from)[i];
+        else
+            ((double *)buffer)[i] += ((const double *)from)[i];
+    }
+}
+
+/* Fills `buffer` with the seed, or with ones. */
+static void fill_seed(const struct tape *t, const struct tape_value *y, uint32_t seed, void *buffer)
+{
+    struct kernel_array a = y->array;
+    a.data = buffer;
+    if (seed)
+        tape_read(t, seed, buffer);
+    else
+        tape_fill_ones(&a);
+}
+
+/* The adjoint of y receives the seed. */
+static bool plant(struct tape *t, struct tape_value *y, uint32_t seed)
+{
+    bool fresh;
+    if (!tape_adjoint_buffer(t, y, &fresh))
+        return false;
+    if (fresh) {
+        fill_seed(t, y, seed, y->adjoint);
+    } else { /* y is a leaf that has a gradient already: dy/dy is added */
+        uint64_t n = tape_value_bytes(y);
+        void *copy = tape_arena_buffer(&t->arena, n);
+        if (!copy)
+            return false;
+        fill_seed(t, y, seed, copy);
+        add_into(y, y->adjoint, copy, false);
+        tape_arena_free(&t->arena, copy, n);
+    }
+    tape_adjoint_set(t, y);
+    return true;
+}
+
+/* The sweep has passed the op that made v: its adjoint is complete. */
+static void harvest(struct tape *t, struct tape_value *v)
+{
+    if ((v->flags & TAPE_RETAIN) && v->adjoint) {
+        struct tape_retained *kept = tape_retained_of(t, v);
+        add_into(v, kept->buffer, v->adjoint, kept->epoch != t->gradient_epoch);
+        kept->epoch = t->gradient_epoch;
+    }
+}
+
+static bool has_adjoint(const struct tape *t, struct tape_record *r)
+{
+    const uint32_t *out = tape_record_out(r);
+    for (int o = 0; o < r->n_out; o++)
+        if (t->entries[out[o]].adjoint)
+            return true;
+    return false;
+}
+
+static void drop_adjoints(struct tape *t, struct tape_record *r)
+{
+    const uint32_t *out = tape_record_out(r);
+    for (int o = 0; o < r->n_out; o++)
+        tape_adjoint_free(t, &t->entries[out[o]]);
+}
+
+/* Charges the time since *stamp to a row; stamps are chained, so that nothing is left out. */
+static void account(struct tape *t, uint32_t row, uint64_t *stamp)
+{
+    uint64_t now = t->hook->clock();
+    TAPE_ADD(tape_row(t, row)->backward_ticks, now - *stamp);
+    TAPE_ADD(t->ledger.backward_ticks, now - *stamp);
+    *stamp = now;
+}
+
+/* Runs the pullbacks from the last record on. Returns the record that failed, or UINT32_MAX. */
+static uint32_t sweep(struct tape *t, uint64_t *stamp)
+{
+    for (uint32_t at = t->last_record; at != UINT32_MAX;) {
+        struct tape_record *r = tape_record_at(t, at);
+        if (has_adjoint(t, r)) {
+            for (int o = 0; o < r->n_out; o++)
+                harvest(t, &t->entries[tape_record_out(r)[o]]);
+            if (!tape_inplace_pullback(t, r))
+                return at;
+            drop_adjoints(t, r);
+            if (__builtin_expect(t->hook != NULL, 0)) {
+                account(t, r->row, stamp);
+                TAPE_ADD(tape_row(t, r->row)->backward_calls, 1);
+                tape_account_flush(t, t->hook, *stamp);
+            }
+        }
+        at = r->previous;
+    }
+    return UINT32_MAX;
+}
+
+enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct tape_site site)
+{
+    struct tape_hook *hook = tape_observed(t);
+    uint64_t stamp = hook ? hook->clock() : 0;
+    /* What is no pullback's is the sweep's own: the call, the seed, the end. */
+    uint32_t own = tape_account_row(t, site, "backward"), failed = UINT32_MAX;
+    t->sweeping = true;
+    bool planted = plant(t, &t->entries[y], seed);
+    if (hook)
+        account(t, own, &stamp);
+    if (planted)
+        failed = sweep(t, &stamp);
+    for (uint32_t at = failed; at != UINT32_MAX; at = tape_record_at(t, at)->previous)
+        drop_adjoints(t, tape_record_at(t, at));
+    if (hook) {
+        account(t, own, &stamp);
+        TAPE_ADD(tape_row(t, own)->calls, 1);
+        TAPE_ADD(tape_row(t, own)->backward_calls, 1);
+        TAPE_ADD(t->ledger.sweeps, 1);
+    }
+    t->sweeping = false;
+    if (planted && failed == UINT32_MAX)
+        return TAPE_OK;
+    /* Half a sweep is in the gradients: none is better than a wrong one. */
+    t->gradient_epoch++;
+    return t->error.code ? t->error.code : tape_fail_memory(t, site, "backward");
+}
+
+const void *tape_gradient(const struct tape *t, uint32_t x)
+{
+    const struct tape_value *v = &t->entries[x];
+    if (v->flags & TAPE_LEAF)
+        return tape_has_adjoint(t, v) ? v->adjoint : NULL;
+    const struct tape_retained *kept = tape_retained_of(t, v);
+    return kept->epoch == t->gradient_epoch ? kept->buffer : NULL;
+}
+
+enum tape_status tape_retain(struct tape *t, uint32_t x, struct tape_site site)
+{
+    struct tape_value *v = &t->entries[x];
+    tape_observed(t);
+    if (v->flags & (TAPE_LEAF | TAPE_RETAIN))
+        return TAPE_OK;
+    if (!(v->flags & TAPE_NEEDS_GRADIENT))
+        return tape_fail(t, TAPE_ERROR_STATE, site, "retain_gradient: a constant has no gradient");
+    /* The buffer lies behind the mark and would be dropped before its value. */
+    if (t->n_marks && x < t->marks[t->n_marks - 1].n_values)
+        return tape_fail(t, TAPE_ERROR_STATE, site,
+                         "retain_gradient: the value is older than the last mark");
+    struct tape_point point = tape_point_take(t);
+    size_t offset = (size_t)(t->arena.record_top - t->arena.record_base) / 8;
+    struct tape_retained *kept = tape_arena_record(&t->arena, sizeof *kept);
+    void *buffer = kept ? tape_arena_buffer(&t->arena, tape_value_bytes(v)) : NULL;
+    if (!buffer || offset >= UINT32_MAX) {
+        tape_point_undo(t, point);
+        return tape_fail_memory(t, site, "retain_gradient");
+    }
+    *kept = (struct tape_retained){.buffer = buffer, .epoch = t->gradient_epoch - 1};
+    v->retained = (uint32_t)offset;
+    v->flags |= TAPE_RETAIN;
+    tape_account_bytes(t, v->row, sizeof *kept);
+    tape_account_buffer(t, v->row, tape_value_bytes(v));
+    return TAPE_OK;
+}
+
+void tape_gradient_buffer(struct tape *t, uint32_t x, void *buffer)
+{
+    struct tape_value *v = &t->entries[x];
+    v->adjoint = buffer ? buffer : tape_leaf_buffer(t, v);
+    v->flags = buffer ? v->flags | TAPE_USER_GRADIENT : v->flags & ~(uint32_t)TAPE_USER_GRADIENT;
+    v->gradient_epoch = t->gradient_epoch - 1;
+}

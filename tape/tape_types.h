@@ -1,0 +1,180 @@
+/* tape_types.h: the tape's own data: values, records, marks, errors, the tape.
+ *
+ * May include: kernel.h, tape_hook.h, tape_arena.h.
+ *
+ * Invariant: entries[0] is no value (the result of an op that failed); entries [1, n_values) are. A
+ * record names its operands and outputs by index; every output's index is greater than every operand's.
+ */
+#ifndef TAPE_TYPES_H
+#define TAPE_TYPES_H
+
+#include "kernel.h"
+#include "tape_arena.h"
+#include "tape_hook.h"
+
+enum {
+    TAPE_MAX_IN = 64,       /* operands of one op */
+    TAPE_MESSAGE_BYTES = 512,
+    TAPE_ROW_PADDING = 0,   /* rows of the tape's own */
+    TAPE_ROW_OTHER = 1      /* what could not be given a row of its own: the table was full */
+};
+
+enum tape_flag {
+    TAPE_NEEDS_GRADIENT = 1 << 0,
+    TAPE_LEAF = 1 << 1,            /* its adjoint is the gradient and outlives the sweep */
+    TAPE_OWNS_DATA = 1 << 2,
+    TAPE_OWNS_SHAPE = 1 << 3,      /* shape [rank] was allocated for this value */
+    TAPE_OWNS_STRIDES = 1 << 4,
+    TAPE_USER_GRADIENT = 1 << 5,   /* leaf: adjoint is a buffer of the user's */
+    TAPE_RETAIN = 1 << 6,          /* retained holds the gradient after the sweep */
+    TAPE_KEPT = 1 << 7,            /* counted in kept_bytes */
+    TAPE_STARTS = 1 << 8,          /* scratch of tape_graph: depends on what is differentiated */
+};
+
+/* One entry of the value table. The array comes first: a kernel_ref of the tape is a value. */
+struct tape_value {
+    struct kernel_array array;
+    void *adjoint;           /* row-major, of the value's shape */
+    uint32_t generation;     /* of the tape when the value was made */
+    uint32_t row;            /* line that made it, in the account */
+    uint32_t gradient_epoch; /* tape-owned gradient is set if this is the tape's */
+    uint32_t root;           /* value that owns the data: itself, or what it is a view of */
+    uint32_t flags;
+    uint32_t retained;       /* TAPE_RETAIN: offset of the tape_retained among the records, in 8
+                              * bytes; TAPE_LEAF: that of its gradient buffer, in 64 bytes */
+};
+
+/* Gradient of an intermediate value, kept on request; lies among the records. */
+struct tape_retained {
+    void *buffer;
+    uint32_t epoch;
+    uint32_t unused;
+};
+
+/* An op that ran, followed by its attributes, then the indices of its operands and outputs. */
+struct tape_record {
+    const struct kernel_op *op;
+    uint32_t previous; /* offset of the record before, in 8 bytes; UINT32_MAX: none */
+    uint32_t row;
+    uint16_t n_in;
+    uint8_t n_out, n_attr;
+    uint32_t bytes; /* of the record whole */
+};
+
+/* The public header's ad_status, in its order (asserted in ad/). */
+enum tape_status {
+    TAPE_OK,
+    TAPE_ERROR_ARGUMENT,
+    TAPE_ERROR_SHAPE,
+    TAPE_ERROR_DTYPE,
+    TAPE_ERROR_HANDLE,
+    TAPE_ERROR_TAPE,
+    TAPE_ERROR_THREAD,
+    TAPE_ERROR_VALUE,
+    TAPE_ERROR_MEMORY,
+    TAPE_ERROR_LIMIT,
+    TAPE_ERROR_STATE,
+    TAPE_ERROR_PROFILE
+};
+
+struct tape_error {
+    enum tape_status code;
+    char message[TAPE_MESSAGE_BYTES];
+};
+
+/* Where a call stands in the user's program. */
+struct tape_site {
+    uintptr_t pc;
+    uint32_t line;
+};
+
+struct tape_mark {
+    struct tape_arena_mark arena;
+    uint32_t generation;
+    uint32_t n_values;
+    uint32_t last_record;
+    uint32_t n_records;
+};
+
+struct tape_table { /* open addressing: row index plus 1 by {pc, line, op} */
+    uint32_t *slot;
+    uint32_t size, used;
+};
+
+struct tape {
+    const struct tape_memory *memory;
+    struct tape_arena arena;
+    struct tape_value *entries;
+    uint32_t n_values;
+    uint32_t last_record; /* offset in 8 bytes; UINT32_MAX: none */
+    uint32_t n_records;
+    uint32_t generation;     /* grows with every reset and rewind */
+    uint32_t gradient_epoch; /* grows when the gradients are cleared */
+    int no_grad;             /* depth of ad_no_grad_begin */
+    bool sweeping;
+    struct tape_error error;
+
+    struct tape_mark *marks;
+    uint32_t n_marks, marks_size;
+
+    struct tape_ledger ledger;
+    struct tape_table sites;
+    uint32_t session;         /* of the observation that the ledger's counters belong to */
+    struct tape_hook *hook;   /* while an op or a sweep is being observed, else NULL */
+
+    struct tape *next_tape; /* list of live tapes, under the lock of tape_observe.c */
+
+    /* Writes "mlp.c:41 in dense" for a site; set by the owner of the tape. */
+    void (*describe)(struct tape_site site, char *buf, size_t n);
+};
+
+static inline struct tape_record *tape_record_at(const struct tape *t, uint32_t offset)
+{
+    return (struct tape_record *)(void *)(t->arena.record_base + (size_t)offset * 8);
+}
+
+static inline int64_t *tape_record_attr(struct tape_record *r)
+{
+    return (int64_t *)(void *)(r + 1);
+}
+
+static inline uint32_t *tape_record_in(struct tape_record *r)
+{
+    return (uint32_t *)(void *)(tape_record_attr(r) + r->n_attr);
+}
+
+static inline uint32_t *tape_record_out(struct tape_record *r)
+{
+    return tape_record_in(r) + r->n_in;
+}
+
+static inline uint64_t tape_value_bytes(const struct tape_value *v)
+{
+    return (uint64_t)v->array.size * kernel_dtype_bytes(v->array.dtype);
+}
+
+static inline uint32_t tape_value_index(const struct tape *t, const struct tape_value *v)
+{
+    return (uint32_t)(v - t->entries);
+}
+
+/* A leaf's gradient, or a transient adjoint, has content. */
+static inline bool tape_has_adjoint(const struct tape *t, const struct tape_value *v)
+{
+    if (!(v->flags & TAPE_LEAF))
+        return v->adjoint != NULL;
+    return (v->flags & TAPE_USER_GRADIENT) || v->gradient_epoch == t->gradient_epoch;
+}
+
+/* The gradient buffer that the tape holds for a leaf, whether in use or not. */
+static inline void *tape_leaf_buffer(const struct tape *t, const struct tape_value *v)
+{
+    return t->arena.buffer_base + (size_t)v->retained * 64;
+}
+
+static inline struct tape_retained *tape_retained_of(const struct tape *t, const struct tape_value *v)
+{
+    return (struct tape_retained *)(void *)(t->arena.record_base + (size_t)v->retained * 8);
+}
+
+#endif
