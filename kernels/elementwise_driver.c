@@ -34,7 +34,9 @@ struct job {
     int dtype, operands;
     enum kernel_reduce how;
     bool accumulate, is_copy;
-    const int64_t *stride; /* along a row */
+    bool dense;                   /* all operands have stride 1 along a row */
+    const int64_t *stride;        /* along a row */
+    int64_t fill;                 /* elements of a block that a row can want */
     const void *filled[OPERANDS]; /* the one value that a block is full of */
     char *target;                 /* the element that `sum` is for */
     double sum, lost;
@@ -76,7 +78,7 @@ static bool plan_make(struct plan *plan, const struct kernel_array *out, int n_i
             rank = in[k]->rank;
     }
     for (int from_last = rank - 1; from_last >= 0; from_last--) {
-        int64_t stride[OPERANDS];
+        int64_t stride[OPERANDS] = {0};
         int64_t extent = axis_of(out, from_last, &stride[0]);
         for (int k = 0; k < n_in; k++) {
             const int64_t e = axis_of(in[k], from_last, &stride[1 + k]);
@@ -100,6 +102,21 @@ static bool plan_make(struct plan *plan, const struct kernel_array *out, int n_i
             plan->stride[0][k] = 1;
     }
     return true;
+}
+
+static void spread(int64_t n, size_t elem, void *block, const void *from)
+{
+    if (elem == sizeof(float)) {
+        const float x = *(const float *)from;
+        float *b = block;
+        for (int64_t i = 0; i < n; i++)
+            b[i] = x;
+    } else {
+        const double x = *(const double *)from;
+        double *b = block;
+        for (int64_t i = 0; i < n; i++)
+            b[i] = x;
+    }
 }
 
 static void gather(int64_t n, size_t elem, void *block, const void *from, int64_t stride)
@@ -141,8 +158,8 @@ static const void *row_operand(struct job *job, int k, const char *row, int64_t 
     if (stride != 0) {
         gather(n, job->elem, job->block[k], row + (size_t)(from * stride) * job->elem, stride);
     } else if (job->filled[k] != row) {
-        /* The whole block, so that later rows find it full. */
-        gather(BLOCK_BYTES / (int64_t)job->elem, job->elem, job->block[k], row, 0);
+        /* All that a row can want, so that the rest of it and later rows find it there. */
+        spread(job->fill, job->elem, job->block[k], row);
         job->filled[k] = row;
     }
     return job->block[k];
@@ -197,10 +214,8 @@ static void row_run(struct job *job, char *const *row, int64_t n)
 {
     const int64_t out_stride = job->stride[0];
     const bool direct = out_stride == 1, reduced = out_stride == 0;
-    bool dense = direct || (reduced && job->is_copy);
-    for (int k = 1; k < job->operands; k++)
-        dense = dense && job->stride[k] == 1;
-    const int64_t step = dense ? n : BLOCK_BYTES / (int64_t)job->elem;
+    const bool whole = job->dense && (direct || (reduced && job->is_copy));
+    const int64_t step = whole ? n : BLOCK_BYTES / (int64_t)job->elem;
     for (int64_t from = 0; from < n; from += step) {
         const int64_t count = n - from < step ? n - from : step;
         const void *in[KERNEL_MAX_IN];
@@ -288,6 +303,11 @@ static void run(struct job *job, struct kernel_array *out, int n_in, const kerne
     job->operands = plan.operands;
     job->stride = plan.stride[plan.rank - 1];
     job->target = NULL;
+    job->dense = true;
+    for (int k = 1; k < plan.operands; k++)
+        job->dense = job->dense && job->stride[k] == 1;
+    const int64_t columns = plan.extent[plan.rank - 1], block = BLOCK_BYTES / (int64_t)job->elem;
+    job->fill = columns < block ? columns : block;
     memset(job->filled, 0, sizeof job->filled);
     plan_walk(&plan, job);
     sum_flush(job);

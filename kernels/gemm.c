@@ -1,11 +1,10 @@
 /* gemm.c: matrix products by cblas_sgemm and cblas_dgemm.
  *
- * May include: gemm.h, elementwise.h, op_rules.h, cblas. BLAS is never called with an extent of 0 or with
- * a leading dimension that it would refuse.
+ * May include: gemm.h, elementwise.h, cblas. BLAS is never called with an extent of 0 or with a
+ * leading dimension that it would refuse.
  */
 #include "gemm.h"
 #include "elementwise.h"
-#include "op_rules.h"
 
 #include <cblas.h>
 #include <limits.h>
@@ -52,6 +51,7 @@ bool gemm_fits(int64_t m, int64_t k, int64_t n)
 static bool in_place(const struct gemm_matrix *a, bool *transposed, int64_t *leading)
 {
     *transposed = false;
+    *leading = 1;
     if ((a->column_stride == 1 || a->columns == 1) &&
         (a->rows == 1 || (a->row_stride >= a->columns && a->row_stride <= INT_MAX))) {
         *leading = a->rows == 1 ? a->columns : a->row_stride;

@@ -33,6 +33,7 @@ struct collector {
     pid_t pid;                  /* 0 in a child process */
     char *path;
     pthread_mutex_t mutex; /* guards all that follows */
+    bool closed;
     struct prof_file file;
     const char *failed; /* why the file ends early */
     struct prof_clock clock;
@@ -51,6 +52,7 @@ struct collector {
 
 static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct collector *open_list;
+static struct collector *closed_list; /* reachable for ever: see close_collector */
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 static void before_fork(void)
@@ -93,6 +95,14 @@ static void list_remove(struct collector *c)
             break;
         }
     }
+    pthread_mutex_unlock(&open_mutex);
+}
+
+static void list_keep(struct collector *c)
+{
+    pthread_mutex_lock(&open_mutex);
+    c->next = closed_list;
+    closed_list = c;
     pthread_mutex_unlock(&open_mutex);
 }
 
@@ -245,6 +255,10 @@ static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool f
     if (!is_ours(c))
         return;
     struct entry entry = enter(c);
+    if (c->closed) {
+        leave(c, entry);
+        return;
+    }
     uint64_t now = c->clock.peek();
     bool in_round = now >= __atomic_load_n(&hook->due, __ATOMIC_RELAXED);
     if (!prof_modules_refresh(&c->modules))
@@ -304,7 +318,7 @@ static int snapshot(struct tape_collector *base, const char *path, char *error, 
     return explain(path, reason, error, n);
 }
 
-static void destroy(struct collector *c)
+static void release(struct collector *c)
 {
     prof_modules_free(&c->modules);
     prof_tapes_free(&c->tapes);
@@ -313,8 +327,6 @@ static void destroy(struct collector *c)
     free(c->head.data);
     free(c->out.data);
     free(c->path);
-    pthread_mutex_destroy(&c->mutex);
-    free(c);
 }
 
 /* As its parent's memory may have been copied while in use, a child leaves everything where it
@@ -338,7 +350,13 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     if (reason != NULL)
         fail(c, reason);
     int status = explain(c->path, c->failed, error, n);
-    destroy(c);
+    /* Another thread may have taken up the hook just before the observation ended: the collector
+     * itself stays where it is, and a late call finds it closed. */
+    pthread_mutex_lock(&c->mutex);
+    c->closed = true;
+    release(c);
+    pthread_mutex_unlock(&c->mutex);
+    list_keep(c);
     errno = entry.error;
     return status;
 }
@@ -383,7 +401,9 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     const char *reason = prepare(c, library_version != NULL ? library_version : "");
     if (reason != NULL) {
         explain(path, reason, error, n);
-        destroy(c);
+        release(c);
+        pthread_mutex_destroy(&c->mutex);
+        free(c);
         return NULL;
     }
     c->pid = getpid();
