@@ -77,22 +77,22 @@ static bool steps(struct workload *w, double seconds, double *result)
 {
     static double sample[METRICS][MAX_STEPS];
     size_t n = 0;
-    double end = rounds_seconds() + seconds;
+    double end = rounds_now() + 1e9 * seconds;
     double start;
     do {
-        start = rounds_seconds();
+        start = rounds_now();
         ad_tensor loss = workload_forward(w);
-        double middle = rounds_seconds();
+        double middle = rounds_now();
         ad_status status = ad_backward(loss);
         if (status == AD_OK)
             status = ad_tape_rewind(w->tape, w->mark);
-        double stop = rounds_seconds();
+        double stop = rounds_now();
         if (status != AD_OK)
             return complain(w, ad_message_of(w->tape));
         size_t slot = n++ % MAX_STEPS;
-        sample[FORWARD][slot] = 1e9 * (middle - start);
-        sample[BACKWARD][slot] = 1e9 * (stop - middle);
-        sample[TOTAL][slot] = 1e9 * (stop - start);
+        sample[FORWARD][slot] = middle - start;
+        sample[BACKWARD][slot] = stop - middle;
+        sample[TOTAL][slot] = stop - start;
     } while (start < end);
     for (int m = 0; m < METRICS; ++m)
         result[m] = rounds_median(sample[m], n < MAX_STEPS ? n : MAX_STEPS);

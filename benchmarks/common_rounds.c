@@ -9,11 +9,14 @@
 #include <stdlib.h>
 #include <time.h>
 
-double rounds_seconds(void)
+/* Rounds whose quartiles are further apart than this, as a ratio, are called uneven. */
+static const double uneven = 1.1;
+
+double rounds_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
 }
 
 static int compare(const void *left, const void *right)
@@ -30,14 +33,16 @@ double rounds_median(double *values, size_t n)
     return values[n / 2];
 }
 
-static void print_row(const struct rounds_plan *plan, int metric, double ours,
-                      const char *peer_name, double peer, double ratio)
+/* The median of a side's rounds. */
+static double settle(const struct rounds_plan *plan, int metric, const char *side, double *figure)
 {
-    printf("{\"suite\":\"%s\",\"case\":\"%s\",\"metric\":\"%s\",\"ours\":%.9g,"
-           "\"peer_name\":\"%s\",\"peer\":%.9g,\"ratio\":%.4g,\"unit\":\"%s\"}\n",
-           plan->suite, plan->case_name, plan->metric[metric], ours, peer_name, peer, ratio,
-           plan->unit);
-    fflush(stdout);
+    size_t n = (size_t)plan->rounds;
+    double median = rounds_median(figure, n);
+    double low = figure[n / 4], high = figure[n - 1 - n / 4];
+    if (high > uneven * low)
+        fprintf(stderr, "%s %s %s: the rounds of %s are uneven, %.4g to %.4g %s\n", plan->suite,
+                plan->case_name, plan->metric[metric], side, low, high, plan->unit);
+    return median;
 }
 
 bool rounds_compare(const struct rounds_plan *plan, const struct rounds_side *ours,
@@ -59,10 +64,16 @@ bool rounds_compare(const struct rounds_plan *plan, const struct rounds_side *ou
             ratio[m][r] = a[m] / b[m];
         }
     }
-    size_t n = (size_t)plan->rounds;
-    for (int m = 0; m < plan->n_metrics; ++m)
-        if (plan->metric[m])
-            print_row(plan, m, rounds_median(our_figure[m], n), peer->name,
-                      rounds_median(peer_figure[m], n), rounds_median(ratio[m], n));
+    for (int m = 0; m < plan->n_metrics; ++m) {
+        if (!plan->metric[m])
+            continue;
+        double our_median = settle(plan, m, ours->name, our_figure[m]);
+        double peer_median = settle(plan, m, peer->name, peer_figure[m]);
+        printf("{\"suite\":\"%s\",\"case\":\"%s\",\"metric\":\"%s\",\"ours\":%.9g,"
+               "\"peer_name\":\"%s\",\"peer\":%.9g,\"ratio\":%.4g,\"unit\":\"%s\"}\n",
+               plan->suite, plan->case_name, plan->metric[m], our_median, peer->name, peer_median,
+               rounds_median(ratio[m], (size_t)plan->rounds), plan->unit);
+        fflush(stdout);
+    }
     return true;
 }

@@ -29,14 +29,15 @@ struct rounds_plan {
 
 /* A warm-up of both, then the rounds: ours, peer, ours, peer, ... Prints one JSON object a line and
  * metric on standard output: medians of the rounds, and the median of their ratios ours / peer.
- * Returns false, having printed nothing, if a round fails. */
+ * Rounds of one side that differ a lot are told of on standard error: the machine was busy. Returns
+ * false, having printed no row, if a round fails. */
 bool rounds_compare(const struct rounds_plan *plan, const struct rounds_side *ours,
                     const struct rounds_side *peer);
 
 /* The middle value (the upper one of two); reorders the values. NaN if there are none. */
 double rounds_median(double *values, size_t n);
 
-/* Seconds of a clock that never goes back. */
-double rounds_seconds(void);
+/* Nanoseconds, a whole number, of a clock that never goes back. */
+double rounds_now(void);
 
 #endif

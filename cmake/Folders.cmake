@@ -61,11 +61,7 @@ endfunction()
 
 # folder_library(<target> <type> <folder> <source>...): a library that obeys the table.
 function(folder_library target type path)
-  set(sources ${ARGN})
-  if(NOT sources)
-    set(sources "${PROJECT_SOURCE_DIR}/cmake/empty.c")
-  endif()
-  add_library(${target} ${type} ${sources})
+  add_library(${target} ${type} ${ARGN})
   folder_include(${target} ${path})
   target_link_libraries(${target} PRIVATE tapescope_warnings)
   foreach(name IN LISTS FOLDER_LIBRARIES_${path})

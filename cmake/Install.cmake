@@ -6,14 +6,9 @@ include(CMakePackageConfigHelpers)
 install(TARGETS tapescope EXPORT tapescope
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" NAMELINK_COMPONENT development)
 install(TARGETS tapescope_static ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-foreach(module tapescope_collect tapescope_symbols_module)
-  if(TARGET ${module})
-    install(TARGETS ${module} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/tapescope")
-  endif()
-endforeach()
-if(TARGET tapescope_cli)
-  install(TARGETS tapescope_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-endif()
+install(TARGETS tapescope_collect tapescope_symbols_module
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/tapescope")
+install(TARGETS tapescope_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/ad/include/tapescope"
   "${TAPESCOPE_GENERATED_INCLUDE_DIR}/tapescope"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
@@ -25,6 +20,13 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/tapescope-config-version
   COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/tapescope-config-version.cmake" DESTINATION "${package}")
 
+# pkg-config's file finds the prefix from its own place, so that a moved installation works.
+file(RELATIVE_PATH prefix_from_pc
+  "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+set(vector_library "")
+if(MVEC_LIBRARY)
+  set(vector_library "-lmvec")
+endif()
 configure_file("${PROJECT_SOURCE_DIR}/cmake/tapescope.pc.in"
   "${PROJECT_BINARY_DIR}/tapescope.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/tapescope.pc"

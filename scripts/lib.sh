@@ -13,10 +13,11 @@ launch=(env)
 # say WORDS: what the script is doing, apart from what its programs print.
 say() { printf '== %s\n' "$*" >&2; }
 
-# build PRESET [CMAKE-OPTION…]: configures and builds a preset of CMakePresets.json.
+# build PRESET [CMAKE-OPTION…]: configures and builds a preset of CMakePresets.json, and goes on
+# after an error, so that one run shows them all.
 build() {
     local preset=$1
     shift
     cmake --preset "$preset" "$@" --log-level=NOTICE &&
-        "${launch[@]}" cmake --build --preset "$preset" --parallel "$jobs"
+        "${launch[@]}" cmake --build --preset "$preset" --parallel "$jobs" -- -k 0
 }

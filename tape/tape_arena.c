@@ -6,7 +6,24 @@
 
 #include <string.h>
 
-enum { LEAST = 64, HUGE_PAGE = 2 << 20 };
+enum {
+    LEAST = 64,
+    SMALL = 256 << 10 /* of each part lies in small pages: a tiny tape need not clear 6 MiB */
+};
+
+/* Lays a part of the reservation from *at on: its first SMALL bytes before a huge page begins, the
+ * rest in huge pages; a part too short for that lies as it comes. */
+static void lay(struct tape_arena *a, uintptr_t *at, uint64_t bytes, bool huge, char **base, char **end)
+{
+    uintptr_t aligned = (*at + SMALL + TAPE_HUGE_PAGE - 1) / TAPE_HUGE_PAGE * TAPE_HUGE_PAGE;
+    uintptr_t last = (*at + bytes) / TAPE_HUGE_PAGE * TAPE_HUGE_PAGE;
+    bool parted = huge && a->memory->advise_huge && last > aligned;
+    *base = (char *)(parted ? aligned - SMALL : *at);
+    *end = (char *)(*at + bytes);
+    *at += bytes;
+    if (parted)
+        a->memory->advise_huge((void *)aligned, last - aligned, a->memory->payload);
+}
 
 int tape_arena_open(struct tape_arena *a, const struct tape_memory *memory, uint64_t reserve,
                     uint64_t budget, bool huge_pages)
@@ -15,18 +32,21 @@ int tape_arena_open(struct tape_arena *a, const struct tape_memory *memory, uint
     a->memory = memory;
     a->budget = budget;
     uint64_t n = reserve ? reserve : (uint64_t)64 << 30;
-    n = (n + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    n = (n + TAPE_HUGE_PAGE - 1) / TAPE_HUGE_PAGE * TAPE_HUGE_PAGE;
     /* Under RLIMIT_AS or strict overcommit a large reservation is refused: ask for less. */
-    while (!(a->base = memory->reserve((size_t)n, huge_pages, memory->payload))) {
-        n = n / 2 / HUGE_PAGE * HUGE_PAGE;
+    while (!(a->base = memory->reserve((size_t)n, false, memory->payload))) {
+        n = n / 2 / TAPE_HUGE_PAGE * TAPE_HUGE_PAGE;
         if (n == 0)
             return -1;
     }
     a->reserved = (size_t)n;
-    a->entry_base = a->entry_top = a->base;
-    a->entry_end = a->record_base = a->record_top = a->base + n / TAPE_ENTRY_SHARE;
-    a->record_end = a->buffer_base = a->buffer_top = a->record_base + n / TAPE_RECORD_SHARE;
-    a->buffer_end = a->base + n;
+    uintptr_t at = (uintptr_t)a->base;
+    lay(a, &at, n / TAPE_ENTRY_SHARE, huge_pages, &a->entry_base, &a->entry_end);
+    lay(a, &at, n / TAPE_RECORD_SHARE, huge_pages, &a->record_base, &a->record_end);
+    lay(a, &at, (uintptr_t)a->base + n - at, huge_pages, &a->buffer_base, &a->buffer_end);
+    a->entry_top = a->entry_base;
+    a->record_top = a->record_base;
+    a->buffer_top = a->buffer_base;
     return 0;
 }
 

@@ -10,19 +10,22 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { HUGE_PAGE = 2 << 20 };
+static void system_advise_huge(void *p, size_t n, void *payload)
+{
+    (void)payload;
+#ifdef MADV_HUGEPAGE
+    /* Advice only: without it a first touch costs some seven times as much per byte. */
+    (void)madvise(p, n, MADV_HUGEPAGE);
+#endif
+}
 
 static void *system_reserve(size_t n, bool huge_pages, void *payload)
 {
-    (void)payload;
     void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
-#ifdef MADV_HUGEPAGE
-    /* Advice only: without it a first touch costs some seven times as much per byte. */
     if (huge_pages)
-        (void)madvise(p, n, MADV_HUGEPAGE);
-#endif
+        system_advise_huge(p, n, payload);
     return p;
 }
 
@@ -45,7 +48,7 @@ static void system_release(void *p, void *payload)
 }
 
 const struct tape_memory tape_memory_system = {system_reserve, system_unreserve, system_resize,
-                                               system_release, NULL};
+                                               system_release, NULL, system_advise_huge};
 
 /* The number in a one-line file, or UINT64_MAX if there is none ("max", no such file). */
 static uint64_t number_in(const char *path)
@@ -105,5 +108,5 @@ uint64_t tape_memory_default_budget(void)
     if (least == UINT64_MAX)
         return (uint64_t)64 << 30;
     least = least / 10 * 9;
-    return least < HUGE_PAGE ? HUGE_PAGE : least;
+    return least < TAPE_HUGE_PAGE ? TAPE_HUGE_PAGE : least;
 }

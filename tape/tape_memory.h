@@ -10,14 +10,19 @@
 #include <stdint.h>
 
 struct tape_memory {
-    /* Reserves address space of n bytes (a multiple of 2 MiB), zero-filled when touched, or NULL. */
+    /* Reserves address space of n bytes (a multiple of TAPE_HUGE_PAGE), zero-filled when touched, or
+     * NULL. huge_pages: all of it in huge pages. */
     void *(*reserve)(size_t n, bool huge_pages, void *payload);
     void (*unreserve)(void *p, size_t n, void *payload);
     /* As realloc(p, n) and free(p), for the small tables. */
     void *(*resize)(void *p, size_t n, void *payload);
     void (*release)(void *p, void *payload);
     void *payload;
+    /* Advises huge pages for a part of a reservation; NULL: none. */
+    void (*advise_huge)(void *p, size_t n, void *payload);
 };
+
+enum { TAPE_HUGE_PAGE = 2 << 20 };
 
 /* mmap and malloc. */
 extern const struct tape_memory tape_memory_system;

@@ -126,6 +126,22 @@ static void set_times(struct prof_analysis *analysis)
     }
 }
 
+/* The tape has rows for what may be: those that never were say nothing. */
+static void drop_empty(struct prof_analysis *analysis)
+{
+    static const struct prof_cost nothing;
+    size_t kept = 0;
+    for (size_t i = 0; i < analysis->n_lines; i++) {
+        const struct prof_line *line = &analysis->line[i];
+        if (line->own && memcmp(&line->cost, &nothing, sizeof nothing) == 0)
+            continue;
+        if (kept != i)
+            analysis->line[kept] = *line;
+        kept++;
+    }
+    analysis->n_lines = kept;
+}
+
 struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn_fn *warn,
                                    void *payload)
 {
@@ -148,6 +164,7 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
             fill_line(&analysis->line[analysis->n_lines++], &profile->tape[i].row[j], i == peak,
                       analysis->symbols);
     analysis->n_lines = analyze_merge(analysis->line, analysis->n_lines, ANALYZE_BY_LINE_AND_OP);
+    drop_empty(analysis);
     set_times(analysis);
     sum_tapes(&analysis->total, profile);
     return analysis;

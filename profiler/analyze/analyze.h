@@ -1,9 +1,9 @@
 /* analyze.h: the rows of all tapes joined with symbols: what each source line cost.
  *
  * May include: profiler/format, profiler/symbols.
- * Invariant: `sum` is the exact sum of the lines, `total` comes from the tapes' own counters; the two are
- * equal but for ops that were under way when a living tape was read. Times in ns are rounded so that the
- * lines' times add up to the rounded time of their ticks.
+ * Invariant: `sum` is the exact sum of the lines, `total` comes from the tapes' own counters;
+ * the two are equal but for ops that were under way when a living tape was read. Times in ns are
+ * rounded so that the lines' times add up to the rounded time of their ticks.
  */
 #ifndef PROFILER_ANALYZE_H
 #define PROFILER_ANALYZE_H
@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Cost of a line, a function, an op, or everything. peak_bytes counts the tape with the greatest peak
- * alone, so that the lines add up to a peak that really was. */
+/* Cost of a line, a function, an op, or everything. peak_bytes counts the tape with the greatest
+ * peak alone, so that the lines add up to a peak that really was. */
 struct prof_cost {
 #define X(name) uint64_t name;
     PROF_ROW_COUNTERS(X)
@@ -65,16 +65,16 @@ struct prof_analysis {
 /* Called with one line of text for each file whose symbols cannot be used. */
 typedef void prof_warn_fn(void *payload, const char *message);
 
-/* Joins the profile (borrowed; it must outlive the analysis). warn may be NULL. Returns NULL when memory
- * is exhausted. The caller frees it with prof_analysis_free. */
+/* Joins the profile (borrowed; it must outlive the analysis). warn may be NULL. Returns NULL
+ * when memory is exhausted. The caller frees it with prof_analysis_free. */
 struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn_fn *warn,
                                    void *payload);
 void prof_analysis_free(struct prof_analysis *analysis);
 
 enum prof_by { PROF_BY_LINE, PROF_BY_FUNCTION, PROF_BY_OP };
 
-/* The analysis' lines merged; the result holds *n lines, in the order of the source, and is the caller's to
- * free(); its strings belong to the analysis. NULL when memory is exhausted. */
+/* The analysis' lines merged; the result holds *n lines, in the order of the source, and is the
+ * caller's to free(); its strings belong to the analysis. NULL when memory is exhausted. */
 struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum prof_by by,
                                       size_t *n);
 
@@ -84,8 +84,9 @@ void prof_cost_add(struct prof_cost *a, const struct prof_cost *b);
 /* Records, values and adjoints. */
 uint64_t prof_cost_tape_bytes(const struct prof_cost *cost);
 
-/* Files of the analysis whose path is `path`, or else ends in it at a "/"; NULL: all. Writes up to `room` of them, each
- * once, and returns how many there are. Pointers are equal for equal files. */
+/* Files of the analysis whose path is `path`, or else ends in it at a "/"; NULL: all. Writes up
+ * to `room` of them, each once, and returns how many there are. Pointers are equal for equal
+ * files. */
 size_t prof_analysis_files(const struct prof_analysis *analysis, const char *path,
                            const char **file, size_t room);
 

@@ -15,7 +15,8 @@ enum analyze_by {
     ANALYZE_BY_OP,
 };
 
-/* Sorts the lines in the order of the source and merges equal ones in place. Returns how many remain. */
+/* Sorts the lines in the order of the source and merges equal ones in place. Returns how many
+ * remain. */
 size_t analyze_merge(struct prof_line *line, size_t n, enum analyze_by by);
 
 #endif

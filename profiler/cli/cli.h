@@ -1,8 +1,8 @@
 /* cli.h: what the commands of the program `tapescope` share.
  *
  * May include: profiler/report, profiler/analyze, profiler/format.
- * Invariant: a command returns its exit status and never exits; messages go to standard error, one line
- * each, beginning with "tapescope: ".
+ * Invariant: a command returns its exit status and never exits; messages go to standard error,
+ * one line each, beginning with "tapescope: ".
  */
 #ifndef PROFILER_CLI_CLI_H
 #define PROFILER_CLI_CLI_H
@@ -11,7 +11,7 @@
 
 enum cli_status {
     CLI_OK = 0,
-    CLI_FAILED = 1,      /* the report could not be written */
+    CLI_FAILED = 1, /* the report could not be written */
     CLI_USAGE = 2,
     CLI_BAD_PROFILE = 3,
     CLI_CANNOT_EXECUTE = 126,

@@ -39,8 +39,7 @@ static unsigned output_width(void)
     if (n > 0 && *end == '\0')
         return n < LEAST_WIDTH ? LEAST_WIDTH : n > MOST_WIDTH ? MOST_WIDTH : (unsigned)n;
     struct winsize size;
-    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
-        size.ws_col > 0)
+    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         return size.ws_col < LEAST_WIDTH ? LEAST_WIDTH : size.ws_col;
     return DEFAULT_WIDTH;
 }
@@ -64,14 +63,7 @@ static bool parse_limit(size_t *limit, const char *text)
     return true;
 }
 
-static int usage(const char *command)
-{
-    fprintf(stderr, "tapescope: try 'tapescope %s --help'\n", command);
-    return CLI_USAGE;
-}
-
-int cli_parse(struct cli_args *args, int argc, char **argv, const char *accepted,
-              const char *help)
+int cli_parse(struct cli_args *args, int argc, char **argv, const char *accepted, const char *help)
 {
     static const struct option all[] = {
         {"output", required_argument, NULL, 'o'}, {"sort", required_argument, NULL, 's'},
@@ -112,8 +104,8 @@ int cli_parse(struct cli_args *args, int argc, char **argv, const char *accepted
             break;
         case 'n':
             if (!parse_limit(&args->limit, optarg)) {
-                cli_message("-n: '%s' is not a number", optarg);
-                return usage(argv[0]);
+                cli_message("%s: -n: '%s' is not a number", argv[0], optarg);
+                return CLI_USAGE;
             }
             break;
         case 'e':
@@ -127,14 +119,14 @@ int cli_parse(struct cli_args *args, int argc, char **argv, const char *accepted
             fputs(help, stdout);
             return cli_finish(0);
         default:
-            cli_message("%s: option '%s' is unknown or lacks its value", argv[0],
-                        argv[optind - 1]);
-            return usage(argv[0]);
+            cli_message("%s: option '%s' is unknown or lacks its value; try 'tapescope %s --help'",
+                        argv[0], argv[optind - 1], argv[0]);
+            return CLI_USAGE;
         }
     }
     const char *no_color = getenv("NO_COLOR");
-    args->style.color = args->color >= 0 ? args->color == 1
-                                         : isatty(STDOUT_FILENO) && !(no_color && *no_color);
+    args->style.color =
+        args->color >= 0 ? args->color == 1 : isatty(STDOUT_FILENO) && !(no_color && *no_color);
     return -1;
 }
 

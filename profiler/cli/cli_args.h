@@ -23,8 +23,7 @@ struct cli_args {
 
 /* Reads the options that `accepted` names (letters of getopt: o s b n e c C) and --help.
  * Returns -1 if the command should go on, with optind at the first operand; else an exit status. */
-int cli_parse(struct cli_args *args, int argc, char **argv, const char *accepted,
-              const char *help);
+int cli_parse(struct cli_args *args, int argc, char **argv, const char *accepted, const char *help);
 
 /* The place of name among n names, or -1. A unique beginning is enough. */
 int cli_choice(const char *name, const char *const *names, int n);

@@ -125,8 +125,8 @@ int cmd_annotate(int argc, char **argv)
     }
     if (status == CLI_OK) {
         check_age(opened.profile, target.file);
-        status = cli_finish(report_annotate(opened.analysis, target.file, target.function,
-                                            &args.style));
+        status =
+            cli_finish(report_annotate(opened.analysis, target.file, target.function, &args.style));
     }
     free(target.text);
     cli_close(&opened);

@@ -1,8 +1,9 @@
-/* cmd_record.c: `tapescope record`: runs a program that writes its profile, and says what came of it.
+/* cmd_record.c: `tapescope record`: runs a program that writes its profile, and says what came
+ * of it.
  *
  * May include: cli.h and what it stands on.
- * Invariant: the exit status is the program's (128 + n after signal n) unless it never started; a profile
- * that was there before is never taken for the program's.
+ * Invariant: the exit status is the program's (128 + n after signal n) unless it never started;
+ * a profile that was there before is never taken for the program's.
  */
 #include "cli_args.h"
 

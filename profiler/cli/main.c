@@ -1,7 +1,7 @@
 /* main.c: the program `tapescope`: finds the command and runs it.
  *
- * May include: cli.h and what it stands on. Exit status: 0 ok, 1 the report could not be written, 2 usage,
- * 3 a bad profile; `record` passes on the program's own.
+ * May include: cli.h and what it stands on. Exit status: 0 ok, 1 the report could not be
+ * written, 2 usage, 3 a bad profile; `record` passes on the program's own.
  */
 #include "cli_args.h"
 

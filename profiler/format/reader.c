@@ -13,11 +13,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Unpacked messages are larger than packed ones; those that a collector writes stay far below this factor,
- * and a forged packet of empty rows does not. */
+/* Unpacked messages are larger than packed ones; those that a collector writes stay far below
+ * this factor, and a forged packet of empty rows does not. */
 enum { UNPACK_FACTOR = 40, UNPACK_BASE = 1 << 16, READ_STEP = 1 << 16 };
 
-/* The frame under way; the buffer grows with what was really read, never with what a length claims. */
+/* The frame under way; the buffer grows with what was really read, never with what a length
+ * claims. */
 struct frame {
     uint8_t *data;
     size_t n, room;
@@ -65,7 +66,8 @@ static enum reader_status apply_frame(struct reader_state *state, const struct f
     return status;
 }
 
-/* Reads up to n bytes into the frame's buffer. Returns how many, or SIZE_MAX when memory is exhausted. */
+/* Reads up to n bytes into the frame's buffer. Returns how many, or SIZE_MAX when memory is
+ * exhausted. */
 static size_t read_payload(FILE *stream, struct frame *frame, size_t n)
 {
     frame->n = 0;
@@ -110,10 +112,10 @@ static bool warn_truncated(struct prof_profile *profile, uint64_t have, uint64_t
 
 static bool warn_damaged(struct prof_profile *profile, const char *what)
 {
-    return warn(profile, format_line("%s: packet %llu is damaged (%s); showing what was written "
-                                     "before",
-                                     profile->path, (unsigned long long)profile->n_packets + 1,
-                                     what));
+    return warn(profile,
+                format_line("%s: packet %llu is damaged (%s); showing what was written "
+                            "before",
+                            profile->path, (unsigned long long)profile->n_packets + 1, what));
 }
 
 /* Reads frames up to the end packet or up to the first that is not whole. False: no memory. */
@@ -201,8 +203,7 @@ static bool read_packets(struct reader_state *state, FILE *stream, char *error, 
     return true;
 }
 
-struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error,
-                                              size_t n)
+struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error, size_t n)
 {
     uint8_t magic[PROFILE_MAGIC_BYTES];
     errno = 0;

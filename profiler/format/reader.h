@@ -1,8 +1,8 @@
 /* reader.h: a native profile, read from a file into its final state.
  *
  * May include: nothing in this header; the implementation uses profiler/file and protobuf-c.
- * Invariant: any bytes are safe to read; memory is bounded by a multiple of the file's size. What was
- * written before a truncation or a damaged packet is used, and `warning` says so.
+ * Invariant: any bytes are safe to read; memory is bounded by a multiple of the file's size.
+ * What was written before a truncation or a damaged packet is used, and `warning` says so.
  */
 #ifndef PROFILER_FORMAT_READER_H
 #define PROFILER_FORMAT_READER_H
@@ -12,7 +12,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The counters of a row and of a tape; what each means is said in profile.proto, message by message. */
+/* The counters of a row and of a tape; what each means is said in profile.proto, message by
+ * message. */
 #define PROF_ROW_COUNTERS(X)                                                                       \
     X(calls)                                                                                       \
     X(forward_ticks)                                                                               \
@@ -47,7 +48,7 @@ struct prof_row {
     const char *op;      /* never NULL */
     const char *kept_by; /* op of the row whose pullback needs the values; NULL: none, or unknown */
     bool kept_others;
-    uint32_t line; /* of the call; 0: unknown */
+    uint32_t line;                 /* of the call; 0: unknown */
     uint32_t index, kept_by_index; /* as in the file; kept_by_index is the row plus 1, 0: none */
 #define X(name) uint64_t name;
     PROF_ROW_COUNTERS(X)
@@ -96,8 +97,8 @@ struct prof_profile {
     char *warning;    /* one line, or NULL */
 };
 
-/* Reads the profile at path. Returns it, or NULL with one clear line in `error` (n bytes). The caller frees
- * it with prof_profile_free. Any thread. */
+/* Reads the profile at path. Returns it, or NULL with one clear line in `error` (n bytes). The
+ * caller frees it with prof_profile_free. Any thread. */
 struct prof_profile *prof_profile_read(const char *path, char *error, size_t n);
 
 /* The same from an open stream, read up to its end; name is what messages call it. */

@@ -1,9 +1,9 @@
 /* reader_ledger.c: joins the packets of each tape into its last state.
  *
  * May include: profiler/file, protobuf-c. See reader_state.h for the invariant.
- * Counters are running totals, so a row's last packet replaces what came before. A destroyed tape says so
- * in a last packet (`final`); the next packet of tape 0 holds its rows, so the tape is dropped then and not
- * before: a profile that ends between the two loses nothing.
+ * Counters are running totals, so a row's last packet replaces what came before. A destroyed
+ * tape says so in a last packet (`final`); the next packet of tape 0 holds its rows, so the tape
+ * is dropped then and not before: a profile that ends between the two loses nothing.
  */
 #include "reader_state.h"
 
@@ -18,8 +18,8 @@ static uint64_t hash_text(const char *text)
     return h;
 }
 
-/* The profile's one copy of an op's name, or NULL when memory is exhausted. Names whose hashes collide get
- * the next free number. */
+/* The profile's one copy of an op's name, or NULL when memory is exhausted. Names whose hashes
+ * collide get the next free number. */
 static const char *intern_op(struct reader_state *state, const char *name)
 {
     struct prof_profile *profile = state->profile;
@@ -56,17 +56,16 @@ static enum reader_status apply_row(struct reader_state *state, struct reader_ta
         tape->tape.n_rows++;
     }
     struct prof_row *row = &tape->tape.row[at];
-    const char *op = row->op && strcmp(row->op, from->op) == 0 ? row->op
-                                                               : intern_op(state, from->op);
-    *row = (struct prof_row){
-        .pc = from->pc,
-        .op = op ? op : "",
-        .line = from->line,
-        .index = from->index,
-        .kept_by_index = from->kept_by,
-        .kept_others = from->kept_others,
+    const char *op =
+        row->op && strcmp(row->op, from->op) == 0 ? row->op : intern_op(state, from->op);
+    *row = (struct prof_row){.pc = from->pc,
+                             .op = op ? op : "",
+                             .line = from->line,
+                             .index = from->index,
+                             .kept_by_index = from->kept_by,
+                             .kept_others = from->kept_others,
 #define X(name) .name = from->name,
-        PROF_ROW_COUNTERS(X)
+                             PROF_ROW_COUNTERS(X)
 #undef X
     };
     return op ? READER_OK : READER_NO_MEMORY;

@@ -1,8 +1,8 @@
 /* reader_state.h: what the reader knows while packets come in.
  *
  * May include: profiler/file, protobuf-c. Private to profiler/format.
- * Invariant: after every packet the profile is a valid one; a packet that cannot be applied changes nothing
- * that would make it invalid.
+ * Invariant: after every packet the profile is a valid one; a packet that cannot be applied
+ * changes nothing that would make it invalid.
  */
 #ifndef PROFILER_FORMAT_READER_STATE_H
 #define PROFILER_FORMAT_READER_STATE_H
@@ -15,7 +15,7 @@ struct reader_map {
     struct reader_map_slot {
         uint64_t key;
         uint32_t place; /* plus 1; 0: free */
-    } *slot;
+    } * slot;
     size_t n, room;
 };
 

@@ -1,8 +1,8 @@
 /* report.h: what an analysis looks like as text.
  *
  * May include: profiler/analyze.
- * Invariant: reports read the analysis and write to `out`, nothing else; the same analysis and options
- * give the same bytes. Functions return 0, or -1 when memory is exhausted.
+ * Invariant: reports read the analysis and write to `out`, nothing else; the same analysis and
+ * options give the same bytes. Functions return 0, or -1 when memory is exhausted.
  */
 #ifndef PROFILER_REPORT_REPORT_H
 #define PROFILER_REPORT_REPORT_H
@@ -33,15 +33,17 @@ enum report_sort {
 int report_top(const struct prof_analysis *analysis, enum prof_by by, enum report_sort sort,
                size_t limit, const struct report_style *style);
 
-/* The source of `file` (one of the analysis' files) with what each line cost; function: only its lines, or
- * NULL. The columns, with the rows below the file, add up to the totals of report_info exactly. */
+/* The source of `file` (one of the analysis' files) with what each line cost; function: only its
+ * lines, or NULL. The columns, with the rows below the file, add up to the totals of report_info
+ * exactly. */
 int report_annotate(const struct prof_analysis *analysis, const char *file, const char *function,
                     const struct report_style *style);
 
 /* What was measured and when, and the totals. */
 int report_info(const struct prof_analysis *analysis, const struct report_style *style);
 
-/* One line for people after `tapescope record`: "12 lines, 3 tapes, forward 1.23s, backward 2.34s". */
+/* One line for people after `tapescope record`: "12 lines, 3 tapes, forward 1.23s, backward
+ * 2.34s". */
 void report_summary(const struct prof_analysis *analysis, const struct report_style *style);
 
 #endif

@@ -1,8 +1,9 @@
 /* report_annotate.c: a source file with the cost of each line in its gutter.
  *
  * May include: report.h and what it stands on.
- * Invariant: the rows below the source partition all cost: the file (or function), the other files, sites
- * without a file, the tape's own, and what no row accounts for. Their sums are the totals.
+ * Invariant: the rows below the source partition all cost: the file (or function), the other
+ * files, sites without a file, the tape's own, and what no row accounts for. Their sums are the
+ * totals.
  */
 #include "report_text.h"
 #include "source_text.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMES_ROOM = 256 };
+enum { NAMES_ROOM = 256, MAX_KEPT_BY = 12 };
 
 /* What to show: the lines of one file, in order, and the parts of the whole. */
 struct view {
@@ -90,10 +91,13 @@ static void set_range(struct view *view, const struct source_text *source, const
     }
 }
 
+/* Long lists would push the source to the right: they are cut, and a "+" stands for the rest. */
 static void cell_kept_by(struct table *table, const struct prof_names *names)
 {
     char buf[NAMES_ROOM];
     text_names(buf, sizeof buf, names, ",");
+    if (strlen(buf) > MAX_KEPT_BY)
+        memcpy(buf + MAX_KEPT_BY - 1, "+", sizeof "+");
     table_cell(table, buf);
 }
 

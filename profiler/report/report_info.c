@@ -168,8 +168,8 @@ void report_summary(const struct prof_analysis *analysis, const struct report_st
     }
     const struct prof_totals *total = &analysis->total;
     fprintf(style->out, "%zu line%s, %llu tape%s, forward %s, backward %s, %s on tape", lines,
-            lines == 1 ? "" : "s", (unsigned long long)total->tapes,
-            total->tapes == 1 ? "" : "s", units_time(forward, total->forward_ns, style->utf8),
+            lines == 1 ? "" : "s", (unsigned long long)total->tapes, total->tapes == 1 ? "" : "s",
+            units_time(forward, total->forward_ns, style->utf8),
             units_time(backward, total->backward_ns, style->utf8),
             units_bytes(bytes, total->handed_out_bytes));
 }

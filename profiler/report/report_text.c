@@ -8,8 +8,8 @@
 void cell_time(struct table *table, uint64_t ns, const struct report_style *style)
 {
     char buf[UNITS_ROOM];
-    table_cell(table, style->exact ? units_exact(buf, (int64_t)ns)
-                                   : units_time(buf, ns, style->utf8));
+    table_cell(table,
+               style->exact ? units_exact(buf, (int64_t)ns) : units_time(buf, ns, style->utf8));
 }
 
 void cell_bytes(struct table *table, uint64_t bytes, const struct report_style *style)
@@ -56,7 +56,6 @@ const char *text_short_path(const struct prof_analysis *analysis, const char *fi
 void text_unlined_note(const struct prof_analysis *analysis, FILE *out)
 {
     if (analysis->n_unlined > 0)
-        fprintf(out,
-                "%zu site%s without line information: compile with -g to see source lines.\n",
+        fprintf(out, "%zu site%s without line information: compile with -g to see source lines.\n",
                 analysis->n_unlined, analysis->n_unlined == 1 ? " is" : "s are");
 }

@@ -121,8 +121,8 @@ static void add_cells(struct table *table, const struct prof_cost *cost,
 
 static void add_columns(struct table *table, enum prof_by by)
 {
-    static const char *const title[] = {"share", "total",   "forward", "backward",
-                                        "b/f",   "tape",    "at peak", "calls"};
+    static const char *const title[] = {"share", "total", "forward", "backward",
+                                        "b/f",   "tape",  "at peak", "calls"};
     static const char *const where[] = {
         [PROF_BY_LINE] = "line, function, op",
         [PROF_BY_FUNCTION] = "function, file, op",

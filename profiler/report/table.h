@@ -1,7 +1,7 @@
 /* table.h: text in columns.
  *
- * May include: nothing. Invariant: what is printed holds no control characters but line ends and, if
- * asked for, colours; a table that ran out of memory prints nothing and says so.
+ * May include: nothing. Invariant: what is printed holds no control characters but line ends
+ * and, if asked for, colours; a table that ran out of memory prints nothing and says so.
  */
 #ifndef PROFILER_REPORT_TABLE_H
 #define PROFILER_REPORT_TABLE_H
@@ -27,13 +27,14 @@ void table_cellf(struct table *table, const char *format, ...)
 /* The row is printed in this colour (an SGR code such as "1;31"; static storage). */
 void table_color(struct table *table, const char *code);
 
-/* Prints heading and rows. width: to which the last column is cut, 0: not at all. utf8: the cut may be
- * shown by an ellipsis. Returns 0, or -1 when memory was exhausted while the table was filled. */
+/* Prints heading and rows. width: to which the last column is cut, 0: not at all. utf8: the cut
+ * may be shown by an ellipsis. Returns 0, or -1 when memory was exhausted while the table was
+ * filled. */
 int table_print(const struct table *table, FILE *out, unsigned width, bool utf8);
 void table_free(struct table *table);
 
-/* Writes text with control characters replaced by "?" and tabs by spaces, cut to `limit` columns (0: not).
- * Returns how many columns it took. */
+/* Writes text with control characters replaced by "?" and tabs by spaces, cut to `limit` columns
+ * (0: not). Returns how many columns it took. */
 unsigned table_put_text(FILE *out, const char *text, unsigned limit, bool utf8);
 
 #endif

@@ -82,8 +82,8 @@ struct prof_symbols *prof_symbols_open(const struct prof_module *modules, size_t
             prof_symbols_close(symbols);
             return NULL;
         }
-        symbols->mapping[symbols->n_mappings++] = (struct mapping){
-            path, modules[i].start, modules[i].end, modules[i].bias, object};
+        symbols->mapping[symbols->n_mappings++] =
+            (struct mapping){path, modules[i].start, modules[i].end, modules[i].bias, object};
     }
     return symbols;
 }

@@ -3,8 +3,9 @@
  * May include: nothing of the project; the implementation uses libdw and libelf.
  * Invariant: every compilation unit is walked at most once, however many addresses it answers for.
  *
- * A site is the return address of a call that an always_inline wrapper of <tapescope/...> makes in the
- * user's function. Such wrappers are skipped: the place of a site is where the user wrote the call.
+ * A site is the return address of a call that an always_inline wrapper of <tapescope/...> makes
+ * in the user's function. Such wrappers are skipped: the place of a site is where the user wrote
+ * the call.
  */
 #ifndef PROFILER_SYMBOLS_H
 #define PROFILER_SYMBOLS_H
@@ -36,15 +37,15 @@ struct prof_symbols;
 /* Called once for each file that cannot be used, with one line of text. */
 typedef void prof_symbols_warn_fn(void *payload, const char *message);
 
-/* Opens a set of modules (copied); files are opened when an address first needs them. Where two modules
- * overlap, the later one counts. `warn` may be NULL. Returns NULL only when memory is exhausted.
- * One thread at a time may use a prof_symbols. */
+/* Opens a set of modules (copied); files are opened when an address first needs them. Where two
+ * modules overlap, the later one counts. `warn` may be NULL. Returns NULL only when memory is
+ * exhausted. One thread at a time may use a prof_symbols. */
 struct prof_symbols *prof_symbols_open(const struct prof_module *modules, size_t n,
                                        prof_symbols_warn_fn *warn, void *payload);
 
-/* Resolves the return address pc; the call is looked up at pc - 1. line: __LINE__ of the call if it is
- * known, else 0; it replaces the line of the debug information. Fills *place in every case; returns 0 if
- * it has a file and a line, 1 if it has less. */
+/* Resolves the return address pc; the call is looked up at pc - 1. line: __LINE__ of the call if
+ * it is known, else 0; it replaces the line of the debug information. Fills *place in every
+ * case; returns 0 if it has a file and a line, 1 if it has less. */
 int prof_symbols_resolve(struct prof_symbols *symbols, uint64_t pc, uint32_t line,
                          struct prof_place *place);
 

@@ -1,5 +1,5 @@
-/* symbols_module.c: the module that libtapescope loads when it has an error message to complete: the
- * source line of a call in this very process.
+/* symbols_module.c: the module that libtapescope loads when it has an error message to complete:
+ * the source line of a call in this very process.
  *
  * May include: this folder alone. Built as tapescope-symbols.so; all but the entry is hidden.
  * Invariant: one caller at a time (a mutex); a failure is reported as -1 and nothing else happens.
@@ -14,9 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The function and source line of a return address in this process, as "mlp.c:41 in dense"; line: __LINE__
- * of the call if known, else 0. buf holds n bytes. Returns 0, or -1. Any thread; keeps errno. Its type is
- * that of tape_symbol_describe_fn in the tape's hook, which this folder may not include. */
+/* The function and source line of a return address in this process, as "mlp.c:41 in dense";
+ * line: __LINE__ of the call if known, else 0. buf holds n bytes. Returns 0, or -1. Any thread;
+ * keeps errno. Its type is that of tape_symbol_describe_fn in the tape's hook, which this folder
+ * may not include. */
 __attribute__((visibility("default"))) int tapescope_symbol_describe(uintptr_t pc, uint32_t line,
                                                                      char *buf, unsigned n);
 

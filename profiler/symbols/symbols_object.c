@@ -1,8 +1,9 @@
-/* symbols_object.c: opening an ELF file through libdwfl, and the addresses of its compilation units.
+/* symbols_object.c: opening an ELF file through libdwfl, and the addresses of its compilation
+ * units.
  *
  * May include: libdw, libelf. See symbols_object.h for the invariant.
- * libdw 0.188 finds units by .debug_aranges alone, which clang does not write; the ranges of the units
- * themselves are always there, so they are collected and sorted here.
+ * libdw 0.188 finds units by .debug_aranges alone, which clang does not write; the ranges of the
+ * units themselves are always there, so they are collected and sorted here.
  */
 #include "symbols_object.h"
 
@@ -67,8 +68,7 @@ static int collect_units(struct symbols_object *object, Dwarf *dwarf)
         }
         bool has_split = type == DW_UT_skeleton && split.addr != NULL;
         uint32_t index = (uint32_t)object->n_units++;
-        object->unit[index] =
-            (struct symbols_unit){.die = die, .tree = has_split ? split : die};
+        object->unit[index] = (struct symbols_unit){.die = die, .tree = has_split ? split : die};
         if (add_ranges(object, &room_ranges, &die, index) != 0)
             return -1;
     }
@@ -131,15 +131,14 @@ bool symbols_object_find(struct symbols_object *object, uint64_t address,
     return symbols_unit_find(&object->unit[object->range[low - 1].scope], address, found);
 }
 
-const char *symbols_object_symbol(struct symbols_object *object, uint64_t address,
-                                  uint64_t *offset)
+const char *symbols_object_symbol(struct symbols_object *object, uint64_t address, uint64_t *offset)
 {
     if (object->problem)
         return NULL;
     GElf_Sym symbol;
     GElf_Off distance;
-    const char *name = dwfl_module_addrinfo(object->module, address, &distance, &symbol, NULL,
-                                            NULL, NULL);
+    const char *name =
+        dwfl_module_addrinfo(object->module, address, &distance, &symbol, NULL, NULL, NULL);
     *offset = distance;
     return name && *name ? name : NULL;
 }

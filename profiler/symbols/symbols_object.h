@@ -1,8 +1,8 @@
 /* symbols_object.h: one ELF file on disk with its debug information.
  *
  * May include: libdw, libelf. Private to profiler/symbols.
- * Invariant: a file that cannot be opened, or whose build id is not the expected one, answers nothing;
- * the reason is kept in `problem`.
+ * Invariant: a file that cannot be opened, or whose build id is not the expected one, answers
+ * nothing; the reason is kept in `problem`.
  */
 #ifndef PROFILER_SYMBOLS_OBJECT_H
 #define PROFILER_SYMBOLS_OBJECT_H
@@ -21,7 +21,8 @@ struct symbols_object {
     const char *problem; /* NULL: usable */
 };
 
-/* Opens path. build_id may be NULL; otherwise it must be the file's. Sets object->problem on failure. */
+/* Opens path. build_id may be NULL; otherwise it must be the file's. Sets object->problem on
+ * failure. */
 void symbols_object_open(struct symbols_object *object, const char *path, const uint8_t *build_id,
                          size_t build_id_bytes);
 

@@ -52,7 +52,8 @@ const char *symbols_pool_add(struct symbols_pool *pool, const char *text)
     return pool->slot[at];
 }
 
-/* Drops the last component of out[0..n), a path without a trailing slash; returns its new length. */
+/* Drops the last component of out[0..n), a path without a trailing slash; returns its new
+ * length. */
 static size_t drop_last(const char *out, size_t n)
 {
     while (n > 0 && out[n - 1] != '/')

@@ -16,7 +16,8 @@ struct symbols_pool {
 /* The pool's copy of text, or NULL when memory is exhausted. */
 const char *symbols_pool_add(struct symbols_pool *pool, const char *text);
 
-/* As symbols_pool_add, of the path without "//", "/./" and "x/../" (by its text: links are not followed). */
+/* As symbols_pool_add, of the path without "//", "/./" and "x/../" (by its text: links are not
+ * followed). */
 const char *symbols_pool_add_path(struct symbols_pool *pool, const char *path);
 
 void symbols_pool_free(struct symbols_pool *pool);

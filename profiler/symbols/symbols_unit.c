@@ -1,8 +1,8 @@
 /* symbols_unit.c: the walk over one compilation unit and the look-up in its intervals.
  *
  * May include: libdw. See symbols_unit.h for the invariant.
- * libdw's own scope search walks the tree for every address (seconds for 10 000); here the tree is walked
- * once, its ranges are sorted by nesting and flattened, and a look-up is a binary search.
+ * libdw's own scope search walks the tree for every address (seconds for 10 000); here the tree
+ * is walked once, its ranges are sorted by nesting and flattened, and a look-up is a binary search.
  */
 #include "symbols_unit.h"
 
@@ -43,15 +43,39 @@ static bool path_ends_with(const char *path, const char *end)
     return n >= m && memcmp(path + n - m, end, m) == 0 && (n == m || path[n - m - 1] == '/');
 }
 
+/* The entry of a unit's file table, or NULL. */
+static const char *file_in_table(Dwarf_Die *unit, Dwarf_Word index)
+{
+    Dwarf_Files *files;
+    size_t n;
+    if (dwarf_getsrcfiles(unit, &files, &n) != 0 || index >= n)
+        return NULL;
+    return dwarf_filesrc(files, (size_t)index, NULL, NULL);
+}
+
+/* The file of a declaration. libdw's dwarf_decl_file ends the process by an assertion where the
+ * unit is a split one (0.188), so its table is read here. */
+static const char *file_of_declaration(Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word index;
+    Dwarf_Die unit;
+    if (!dwarf_attr_integrate(die, DW_AT_decl_file, &attribute) ||
+        dwarf_formudata(&attribute, &index) != 0 ||
+        !dwarf_cu_die(attribute.cu, &unit, NULL, NULL, NULL, NULL, NULL, NULL))
+        return NULL;
+    return file_in_table(&unit, index);
+}
+
 /* A wrapper is named ad_* and declared in one of tapescope's public headers. */
 static bool is_wrapper(Dwarf_Die *die, const char *name)
 {
     if (!name || strncmp(name, "ad_", 3) != 0)
         return false;
-    const char *file = dwarf_decl_file(die);
-    return file && (path_ends_with(file, "tapescope/ad.h") ||
-                    path_ends_with(file, "tapescope/ad_ops.h") ||
-                    path_ends_with(file, "tapescope/ad_site.h"));
+    const char *file = file_of_declaration(die);
+    return file &&
+           (path_ends_with(file, "tapescope/ad.h") || path_ends_with(file, "tapescope/ad_ops.h") ||
+            path_ends_with(file, "tapescope/ad_site.h"));
 }
 
 static uint32_t attribute_u32(Dwarf_Die *die, unsigned name)
@@ -146,8 +170,9 @@ static void emit(struct symbols_unit *unit, uint64_t start, uint64_t end, uint32
         unit->segment[unit->n_segments++] = (struct symbols_segment){start, end, scope};
 }
 
-/* Turns nested spans into disjoint segments: each span gives at most one segment before it and one after
- * it, hence the room. Spans that are not properly nested are cut at the end of the outer one. */
+/* Turns nested spans into disjoint segments: each span gives at most one segment before it and
+ * one after it, hence the room. Spans that are not properly nested are cut at the end of the
+ * outer one. */
 static int flatten(struct symbols_unit *unit, struct walk *walk)
 {
     if (walk->n_spans == 0)
@@ -217,16 +242,6 @@ static uint32_t scope_at(const struct symbols_unit *unit, uint64_t address)
     return SYMBOLS_NO_SCOPE;
 }
 
-/* The file of a call, out of the unit's file table. */
-static const char *file_of_call(struct symbols_unit *unit, uint32_t index)
-{
-    Dwarf_Files *files;
-    size_t n;
-    if (dwarf_getsrcfiles(&unit->tree, &files, &n) != 0 || index >= n)
-        return NULL;
-    return dwarf_filesrc(files, index, NULL, NULL);
-}
-
 bool symbols_unit_find(struct symbols_unit *unit, uint64_t address, struct symbols_found *found)
 {
     if (!unit->walked && symbols_unit_walk(unit) != 0)
@@ -240,7 +255,7 @@ bool symbols_unit_find(struct symbols_unit *unit, uint64_t address, struct symbo
     }
     uint32_t at = scope_at(unit, address);
     while (at != SYMBOLS_NO_SCOPE && unit->scope[at].wrapper && unit->scope[at].inlined) {
-        found->file = file_of_call(unit, unit->scope[at].call_file);
+        found->file = file_in_table(&unit->tree, unit->scope[at].call_file);
         found->line = unit->scope[at].call_line;
         at = unit->scope[at].parent;
     }

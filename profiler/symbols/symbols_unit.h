@@ -1,8 +1,9 @@
 /* symbols_unit.h: one compilation unit as an index of disjoint address intervals.
  *
  * May include: libdw. Private to profiler/symbols.
- * Invariant: after the walk, segments are sorted by address and do not overlap; each names the innermost
- * function, inlined or not, that covers it. The debug information is not trusted: it may be any bytes.
+ * Invariant: after the walk, segments are sorted by address and do not overlap; each names the
+ * innermost function, inlined or not, that covers it. The debug information is not trusted: it
+ * may be any bytes.
  */
 #ifndef PROFILER_SYMBOLS_UNIT_H
 #define PROFILER_SYMBOLS_UNIT_H
@@ -17,13 +18,13 @@
 
 /* A function or an inlined instance of one. */
 struct symbols_scope {
-    const char *name;    /* of the debug information; may be NULL */
-    uint32_t parent;     /* enclosing scope or SYMBOLS_NO_SCOPE */
-    uint32_t call_file;  /* of an inlined instance: index in the unit's file table */
+    const char *name;   /* of the debug information; may be NULL */
+    uint32_t parent;    /* enclosing scope or SYMBOLS_NO_SCOPE */
+    uint32_t call_file; /* of an inlined instance: index in the unit's file table */
     uint32_t call_line;
     uint32_t decl_line;
     bool inlined;
-    bool wrapper;        /* one of tapescope's own, in its headers */
+    bool wrapper; /* one of tapescope's own, in its headers */
 };
 
 struct symbols_segment {
@@ -32,8 +33,8 @@ struct symbols_segment {
 };
 
 struct symbols_unit {
-    Dwarf_Die die;   /* has the line table */
-    Dwarf_Die tree;  /* has the functions: the split unit, or the same as die */
+    Dwarf_Die die;  /* has the line table */
+    Dwarf_Die tree; /* has the functions: the split unit, or the same as die */
     bool walked;
     struct symbols_scope *scope;
     struct symbols_segment *segment;
@@ -51,8 +52,8 @@ struct symbols_found {
 /* Walks the unit's tree. Returns 0, or -1 when memory is exhausted (the index is then empty). */
 int symbols_unit_walk(struct symbols_unit *unit);
 
-/* Looks an address of the call up; the unit is walked first if it was not. Returns false where the unit
- * has neither a line nor a function for it. */
+/* Looks an address of the call up; the unit is walked first if it was not. Returns false where
+ * the unit has neither a line nor a function for it. */
 bool symbols_unit_find(struct symbols_unit *unit, uint64_t address, struct symbols_found *found);
 
 void symbols_unit_free(struct symbols_unit *unit);

@@ -1,0 +1,48 @@
+/* check_gradient.h: for tests of gradients: pullbacks against differences, and against themselves.
+ *
+ * May include: check_tape.h. Each check returns true, or false with check_message, which names op,
+ * dtype, sample, operand, element and both numbers. NaN never passes.
+ */
+#ifndef CHECK_GRADIENT_H
+#define CHECK_GRADIENT_H
+
+#include "check_tape.h"
+
+extern char check_message[1024];
+
+/* A function of x [check_x_size] with n_y results, for differences. */
+typedef void check_function(const struct check_case *c, const double *x, const double *payload,
+                            double *y);
+
+/* dy [n_y] = derivative of f at x along `along`, by central differences of the fourth order; x is
+ * moved by at most CHECK_REACH times `along`. */
+void check_difference(check_function *f, const struct check_case *c, const double *x,
+                      const double *payload, const double *along, int64_t n_y, double *dy);
+
+/* Compares n gradients in x; at y_at of y, or -1. |got - want| <= tolerance (1 + |want|). */
+bool check_close(const struct check_case *c, const char *what, int64_t y_at, const double *got,
+                 const double *want, double tolerance);
+
+/* The whole Jacobian, f64; inactive leaves have no gradient. */
+bool check_jacobian(const struct check_case *c);
+
+/* <u, J v> = <J^T u, v> for a random u and v, f64. */
+bool check_direction(const struct check_case *c);
+
+/* The pullback in f32 equals that in f64 at the same x: c has f32 leaves. */
+bool check_narrow(const struct check_case *c);
+
+/* Gradients are added to what operands' adjoints hold already: the operands are used a second time,
+ * before and behind the op, and leaves have buffers of the user's with something in them. */
+bool check_held(const struct check_case *c);
+
+/* Operand i repeated along axis 0 by a view: its gradient is that of the repeated array, summed. */
+bool check_stretched(const struct check_case *c, int i);
+
+/* While the tape is observed the same gradients come out, bit for bit. */
+bool check_observed(const struct check_case *c);
+
+/* An op that says that it is constant records nothing. */
+bool check_constant(const struct check_case *c);
+
+#endif

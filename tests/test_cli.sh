@@ -1,0 +1,245 @@
+#!/bin/sh
+# test_cli.sh: the program `tapescope` from outside: statuses, messages, tables, and programs that are
+# recorded while they end well, crash or are killed.
+#
+# Environment: TAPESCOPE_PROGRAM, TAPESCOPE_LIB_DIR, TAPESCOPE_INCLUDE_DIRS, TEST_C_COMPILER,
+# TEST_BINARY_DIR, TEST_SANITIZE_FLAGS.
+set -u
+LC_ALL=C
+COLUMNS=80
+export LC_ALL COLUMNS
+unset TAPESCOPE_PROFILE TAPESCOPE_CLOCK
+
+folder=$(mktemp -d "$TEST_BINARY_DIR/cli XXXXXX") || exit 1
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+failures=0
+
+fail()
+{
+    echo "FAILED: $*"
+    sed 's/^/    out: /' out
+    sed 's/^/    err: /' err
+    failures=$((failures + 1))
+}
+
+# expect STATUS COMMAND...: runs it with its output in the files out and err.
+expect()
+{
+    wanted=$1
+    shift
+    "$@" >out 2>err
+    got=$?
+    [ $got -eq "$wanted" ] || fail "status $got, not $wanted: $*"
+}
+
+# said TEXT: standard error is one line that holds TEXT.
+said()
+{
+    [ "$(wc -l <err)" -eq 1 ] || fail "not one line"
+    grep -qF -- "$1" err || fail "no '$1' on standard error"
+}
+
+# shown TEXT: standard output holds TEXT.
+shown()
+{
+    grep -qF -- "$1" out || fail "no '$1' on standard output"
+}
+
+tapescope=$TAPESCOPE_PROGRAM
+
+# Usage.
+expect 2 "$tapescope"
+expect 0 "$tapescope" --help
+shown "annotate"
+expect 0 "$tapescope" --version
+shown "tapescope "
+for command in record top annotate info; do
+    expect 0 "$tapescope" $command --help
+    shown "Usage: tapescope $command"
+    expect 2 "$tapescope" $command --nonsense
+    said "--nonsense"
+done
+expect 2 "$tapescope" anotate
+said "did you mean 'annotate'?"
+expect 2 "$tapescope" xyzzy
+said "no command 'xyzzy'"
+expect 2 "$tapescope" top --sort size
+said "cannot sort by 'size'"
+expect 2 "$tapescope" top --by mood
+said "cannot show by 'mood'"
+expect 2 "$tapescope" top -n many
+said "'many' is not a number"
+expect 2 "$tapescope" top a b
+said "'b'"
+expect 2 "$tapescope" info a b
+said "'b'"
+expect 2 "$tapescope" annotate
+said "name one source file"
+expect 2 "$tapescope" record
+said "name the program"
+expect 2 "$tapescope" record -o
+said "'-o'"
+
+# Profiles that are none.
+expect 3 "$tapescope" top
+said "tapescope.prof: No such file or directory (make one by"
+echo "hello, world" >text
+expect 3 "$tapescope" info text
+said "text: not a tapescope profile"
+printf 'TAPESCP1' >head
+expect 3 "$tapescope" top head
+said "no readable header"
+mkdir directory
+expect 3 "$tapescope" annotate x.c directory
+said "directory: Is a directory"
+
+# Programs that cannot be recorded, or leave nothing.
+expect 127 "$tapescope" record -- ./missing
+said "cannot run ./missing: No such file"
+expect 126 "$tapescope" record ./text
+said "cannot run ./text: Permission denied"
+expect 2 "$tapescope" record -o nowhere/x.prof true
+said "cannot write nowhere/x.prof: No such file or directory"
+expect 2 "$tapescope" record -o directory true
+said "cannot write directory: Is a directory"
+expect 0 "$tapescope" record true
+said "true wrote no profile: is it linked with libtapescope?"
+[ ! -e tapescope.prof ] || fail "an empty profile was left"
+cp text tapescope.prof
+expect 0 "$tapescope" record true
+said "wrote no profile"
+expect 3 "$tapescope" record sh -c 'exit 3'
+said "exited with status 3"
+expect 139 "$tapescope" record sh -c 'kill -SEGV $$'
+said "sh was killed by SIGSEGV"
+expect 143 "$tapescope" record sh -c 'kill $PPID; sleep 20 & wait'
+said "sh was killed by SIGTERM"
+expect 0 "$tapescope" record sh -c 'test "$TAPESCOPE_PROFILE" = "$PWD/tapescope.prof"'
+
+# A program with tapes.
+cat >program.c <<'END'
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <tapescope/ad.h>
+static ad_tensor layer(ad_tensor x)
+{
+    return ad_tanh(x);
+}
+int main(int argc, char **argv)
+{
+    double data[8] = {0.5};
+    const char *end = argc > 1 ? argv[1] : "";
+    for (int i = 0; i < 20; i++) {
+        ad_tape tape;
+        ad_tape_create(&tape, NULL);
+        ad_tensor x = ad_leaf(tape, AD_F64, 1, (int64_t[]){8}, data);
+        ad_tensor y = ad_sum(
+            ad_mul(layer(x),
+                   ad_exp(x)));
+        ad_backward(y);
+        if (i == 15 && strcmp(end, "crash") == 0)
+            raise(SIGSEGV);
+        if (i == 15 && strcmp(end, "kill") == 0)
+            raise(SIGKILL);
+        ad_tape_destroy(tape);
+    }
+    return strcmp(end, "fail") == 0 ? 7 : 0;
+}
+END
+include=
+rest=$TAPESCOPE_INCLUDE_DIRS:
+while [ -n "$rest" ]; do
+    CPATH=${rest%%:*}
+    rest=${rest#*:}
+    include="${include:+$include:}$CPATH"
+done
+CPATH=$include
+export CPATH
+# shellcheck disable=SC2086 # the flags are several words or none
+"$TEST_C_COMPILER" -g -O2 ${TEST_SANITIZE_FLAGS:-} -o program program.c \
+    -L"$TAPESCOPE_LIB_DIR" -ltapescope -Wl,-rpath,"$TAPESCOPE_LIB_DIR" || exit 1
+
+# The step clock makes every reading a millisecond, so that flushes come during the run.
+TAPESCOPE_CLOCK=step:1000000
+export TAPESCOPE_CLOCK
+expect 0 "$tapescope" record ./program
+said "wrote tapescope.prof:"
+grep -qF "20 tapes" err || fail "not 20 tapes"
+expect 7 "$tapescope" record -o failed.prof -- ./program fail
+said "./program exited with status 7; wrote failed.prof"
+expect 139 "$tapescope" record -o crashed.prof ./program crash
+grep -qF "was killed by SIGSEGV; crashed.prof holds what was measured until then" err ||
+    fail "nothing of the crash"
+expect 137 "$tapescope" record -o killed.prof ./program kill
+said "was killed by SIGKILL; killed.prof holds what was measured until then"
+expect 0 "$tapescope" top killed.prof
+said "was killed or is still running; showing what was written before"
+shown "program.c:18 main"
+
+# Tables.
+for options in "" "--by op" "--by function" "--sort tape" "--sort peak -n 1"; do
+    # shellcheck disable=SC2086 # the options are words
+    expect 0 "$tapescope" top $options
+    [ ! -s err ] || fail "a message"
+    awk 'length($0) > 80 { exit 1 }' out || fail "wider than 80 columns: top $options"
+    shown "(all)"
+done
+shown "more lines with"
+expect 0 env COLUMNS=200 "$tapescope" top -n 0
+shown "program.c:7 layer tanh"
+expect 0 "$tapescope" info
+shown "complete"
+expect 0 "$tapescope" annotate program.c
+[ ! -s err ] || fail "a message"
+shown "return ad_tanh(x);"
+shown "elsewhere: the tape's own"
+expect 0 "$tapescope" annotate ./program.c:layer
+shown "elsewhere: the rest of the file"
+expect 0 "$tapescope" annotate --color program.c
+grep -q "$(printf '\033')" out || fail "no colour"
+expect 2 "$tapescope" annotate other.c
+grep -qF "has no file 'other.c'; it has:" err || fail "no hint at other files"
+grep -qF "/program.c" err || fail "no list of files"
+expect 2 "$tapescope" annotate program.c:nothing
+said "no function 'nothing'"
+
+# The columns add up to the totals: above the totals are the lines of the source and of elsewhere.
+expect 0 "$tapescope" info --exact
+total=$(awk '$1 == "calls" { c = $2 } $1 == "forward" { f = $2 } $1 == "backward" { b = $2 }
+    /^bytes handed out/ { h = $4 } END { print c, f, b, h }' out)
+for file in program.c program.c:layer; do
+    expect 0 "$tapescope" annotate --exact $file
+    sum=$(awk -v name="${file%%:*}" '
+        function number(s) { return s ~ /^-?[0-9]+$/ }
+        !number($1) || !number($2) || !number($3) || !number($4) { next }
+        $5 == "total" || index($5, name) == 1 {
+            if ($1 != c || $2 != f || $3 != b || $4 != h) exit 1
+            if ($5 == "total") print $1, $2, $3, $4
+            next
+        }
+        { c += $1; f += $2; b += $3; h += $4 }' out) || fail "the columns of $file do not add up"
+    [ "$sum" = "$total" ] || fail "$file has $sum, info has $total"
+done
+
+# The source as it is now.
+touch -d '+1 hour' program.c
+expect 0 "$tapescope" annotate program.c
+said "program.c is newer than the program"
+mv program.c moved.c
+expect 0 "$tapescope" annotate program.c
+said "showing line numbers without text"
+shown " 18"
+
+# A report that cannot be written.
+"$tapescope" info >/dev/full 2>err
+[ $? -eq 1 ] || fail "a full disk went unnoticed"
+: >out
+said "cannot write the report: No space left on device"
+
+if [ $failures -gt 0 ]; then
+    echo "test_cli: $failures failures"
+    exit 1
+fi
+echo "test_cli: ok"

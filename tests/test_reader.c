@@ -1,0 +1,533 @@
+/* test_reader.c: profiles made here byte by byte, read back, joined, damaged and reported.
+ *
+ * May include: profiler/file, format, analyze, report, Check.
+ */
+#include "analyze.h"
+#include "profile.pb-c.h"
+#include "profile_frame.h"
+#include "reader.h"
+#include "report.h"
+
+#include <check.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A profile under construction. */
+struct bytes {
+    uint8_t *data;
+    size_t n;
+    size_t frame[64]; /* where frames begin */
+    size_t n_frames;
+};
+
+static void put(struct bytes *bytes, const void *data, size_t n)
+{
+    bytes->data = realloc(bytes->data, bytes->n + n);
+    ck_assert_ptr_nonnull(bytes->data);
+    memcpy(bytes->data + bytes->n, data, n);
+    bytes->n += n;
+}
+
+static void put_packet(struct bytes *bytes, const Tapescope__Packet *packet)
+{
+    uint8_t payload[4096], head[PROFILE_FRAME_BYTES];
+    size_t n = tapescope__packet__get_packed_size(packet);
+    ck_assert_uint_le(n, sizeof payload);
+    tapescope__packet__pack(packet, payload);
+    profile_frame_put(head, payload, (uint32_t)n);
+    ck_assert_uint_lt(bytes->n_frames, sizeof bytes->frame / sizeof *bytes->frame);
+    bytes->frame[bytes->n_frames++] = bytes->n;
+    put(bytes, head, sizeof head);
+    put(bytes, payload, n);
+}
+
+static void put_header(struct bytes *bytes, const char *clock, uint32_t version)
+{
+    Tapescope__Header header = TAPESCOPE__HEADER__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    char *argument[] = {(char *)"./program", (char *)"a\033[31m b"};
+    header.version = version;
+    header.library_version = (char *)"0.1";
+    header.program = (char *)"/nowhere/program";
+    header.argument = argument;
+    header.n_argument = 2;
+    header.clock = (char *)(uintptr_t)clock;
+    header.start_unix_ns = 1700000000000000000u;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_HEADER;
+    packet.header = &header;
+    put(bytes, PROFILE_MAGIC, PROFILE_MAGIC_BYTES);
+    put_packet(bytes, &packet);
+}
+
+static void put_clock(struct bytes *bytes, uint64_t ticks, uint64_t ns)
+{
+    Tapescope__Clock clock = TAPESCOPE__CLOCK__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    clock.ticks = ticks;
+    clock.monotonic_ns = ns;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_CLOCK;
+    packet.clock = &clock;
+    put_packet(bytes, &packet);
+}
+
+static void put_modules(struct bytes *bytes)
+{
+    uint8_t id[] = {1, 2, 3, 4};
+    Tapescope__Module module = TAPESCOPE__MODULE__INIT;
+    Tapescope__Module *list[] = {&module};
+    Tapescope__Modules modules = TAPESCOPE__MODULES__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    module.path = (char *)"/nowhere/program";
+    module.build_id = (ProtobufCBinaryData){sizeof id, id};
+    module.start = 0x1000;
+    module.end = 0x9000;
+    modules.module = list;
+    modules.n_module = 1;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_MODULES;
+    packet.modules = &modules;
+    put_packet(bytes, &packet);
+}
+
+static void put_end(struct bytes *bytes)
+{
+    Tapescope__End end = TAPESCOPE__END__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    end.reason = (char *)"stop";
+    packet.kind_case = TAPESCOPE__PACKET__KIND_END;
+    packet.end = &end;
+    put_packet(bytes, &packet);
+}
+
+enum { MAX_ROWS = 8 };
+
+struct ledger {
+    Tapescope__Ledger ledger;
+    Tapescope__Row row[MAX_ROWS], *list[MAX_ROWS];
+};
+
+static struct ledger *new_ledger(uint64_t tape)
+{
+    struct ledger *made = calloc(1, sizeof *made);
+    ck_assert_ptr_nonnull(made);
+    tapescope__ledger__init(&made->ledger);
+    made->ledger.row = made->list;
+    made->ledger.tape = tape;
+    return made;
+}
+
+static Tapescope__Row *add_row(struct ledger *made, uint32_t index, uint64_t pc, const char *op)
+{
+    Tapescope__Row *row = &made->row[made->ledger.n_row];
+    tapescope__row__init(row);
+    row->index = index;
+    row->pc = pc;
+    row->op = (char *)(uintptr_t)op;
+    made->list[made->ledger.n_row++] = row;
+    return row;
+}
+
+static void put_ledger(struct bytes *bytes, struct ledger *made)
+{
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
+    packet.ledger = &made->ledger;
+    put_packet(bytes, &packet);
+    free(made);
+}
+
+static struct prof_profile *read_bytes(const struct bytes *bytes, char *error, size_t n)
+{
+    FILE *stream = bytes->n > 0 ? fmemopen(bytes->data, bytes->n, "r") : fopen("/dev/null", "r");
+    ck_assert_ptr_nonnull(stream);
+    struct prof_profile *profile = prof_profile_read_stream(stream, "x.prof", error, n);
+    fclose(stream);
+    return profile;
+}
+
+static struct prof_profile *read_good(const struct bytes *bytes)
+{
+    char error[1024] = "";
+    struct prof_profile *profile = read_bytes(bytes, error, sizeof error);
+    ck_assert_msg(profile != NULL, "%s", error);
+    return profile;
+}
+
+static void check_unusable(const struct bytes *bytes, const char *expected)
+{
+    char error[1024] = "";
+    ck_assert_ptr_null(read_bytes(bytes, error, sizeof error));
+    ck_assert_msg(strstr(error, expected) != NULL, "'%s' lacks '%s'", error, expected);
+    ck_assert_ptr_null(strchr(error, '\n'));
+}
+
+/* A profile that has some of everything: two living tapes and destroyed ones. */
+static void put_rich(struct bytes *bytes)
+{
+    put_header(bytes, "tsc", 1);
+    put_modules(bytes);
+    put_clock(bytes, 1000, 500);
+    struct ledger *made = new_ledger(1);
+    Tapescope__Row *row = add_row(made, 0, 0, "padding");
+    row->value_bytes = 8;
+    row = add_row(made, 2, 0x2001, "matmul");
+    row->line = 41;
+    row->kept_by = 4;
+    row->calls = 3;
+    row->forward_ticks = 31;
+    row->backward_ticks = 7;
+    row->value_bytes = 64;
+    row->peak_bytes = 50;
+    row = add_row(made, 3, 0x3001, "tanh");
+    row->calls = 5;
+    row->forward_ticks = 9;
+    row->record_bytes = 16;
+    row->kept_by = 77;
+    made->ledger.forward_ticks = 40;
+    made->ledger.backward_ticks = 7;
+    made->ledger.handed_out_bytes = 88;
+    made->ledger.peak_bytes = 50;
+    made->ledger.records = 8;
+    put_ledger(bytes, made);
+    made = new_ledger(2);
+    row = add_row(made, 2, 0x2001, "matmul");
+    row->line = 41;
+    row->calls = 1;
+    row->forward_ticks = 4;
+    row->peak_bytes = 40;
+    made->ledger.forward_ticks = 4;
+    made->ledger.peak_bytes = 40;
+    put_ledger(bytes, made);
+    put_clock(bytes, 1300, 600);
+    put_end(bytes);
+}
+
+START_TEST(a_profile_is_read_with_all_that_it_holds)
+{
+    struct bytes bytes = {0};
+    put_rich(&bytes);
+    struct prof_profile *profile = read_good(&bytes);
+    ck_assert(profile->complete);
+    ck_assert_ptr_null(profile->warning);
+    ck_assert_str_eq(profile->end_reason, "stop");
+    ck_assert_str_eq(profile->program, "/nowhere/program");
+    ck_assert_uint_eq(profile->n_arguments, 2);
+    ck_assert_uint_eq(profile->n_mappings, 1);
+    ck_assert_uint_eq(profile->mapping[0].build_id_bytes, 4);
+    ck_assert_uint_eq(profile->n_tapes, 2);
+    ck_assert_uint_eq(profile->duration_ns, 100);
+    ck_assert_double_eq(profile->ticks_per_ns, 3);
+    ck_assert_uint_eq(prof_profile_ns(profile, 40), 13);
+    const struct prof_row *row = &profile->tape[0].row[1];
+    ck_assert_str_eq(row->op, "matmul");
+    ck_assert_str_eq(row->kept_by, "tanh");
+    ck_assert_uint_eq(row->calls, 3);
+    ck_assert_ptr_null(profile->tape[0].row[2].kept_by); /* a row that is not there */
+    prof_profile_free(profile);
+    free(bytes.data);
+}
+END_TEST
+
+START_TEST(the_last_packet_of_a_row_wins_and_other_rows_stay)
+{
+    struct bytes bytes = {0};
+    put_header(&bytes, "step:10", 1);
+    struct ledger *made = new_ledger(1);
+    add_row(made, 0, 0x2001, "exp")->calls = 1;
+    add_row(made, 1, 0x3001, "log")->calls = 2;
+    made->ledger.forward_ticks = 5;
+    put_ledger(&bytes, made);
+    made = new_ledger(1);
+    add_row(made, 1, 0x3001, "log")->calls = 9;
+    made->ledger.forward_ticks = 50;
+    put_ledger(&bytes, made);
+    put_end(&bytes);
+    struct prof_profile *profile = read_good(&bytes);
+    ck_assert_uint_eq(profile->n_tapes, 1);
+    ck_assert_uint_eq(profile->tape[0].n_rows, 2);
+    ck_assert_uint_eq(profile->tape[0].row[0].calls, 1);
+    ck_assert_uint_eq(profile->tape[0].row[1].calls, 9);
+    ck_assert_uint_eq(profile->tape[0].forward_ticks, 50);
+    ck_assert_uint_eq(prof_profile_ns(profile, 50), 50);
+    ck_assert(!profile->clock_is_estimated);
+    prof_profile_free(profile);
+    free(bytes.data);
+}
+END_TEST
+
+/* Tape 1 is destroyed; tape 0 follows with what it held, or does not come. */
+static uint64_t calls_of_destroyed(bool merged, bool end)
+{
+    struct bytes bytes = {0};
+    put_header(&bytes, "monotonic", 1);
+    struct ledger *made = new_ledger(1);
+    add_row(made, 0, 0x2001, "exp")->calls = 3;
+    put_ledger(&bytes, made);
+    made = new_ledger(1);
+    made->ledger.final = true;
+    put_ledger(&bytes, made);
+    if (merged) {
+        made = new_ledger(0);
+        made->ledger.tapes = 2;
+        add_row(made, 0, 0x2001, "exp")->calls = 4;
+        put_ledger(&bytes, made);
+    }
+    if (end)
+        put_end(&bytes);
+    struct prof_profile *profile = read_good(&bytes);
+    uint64_t calls = 0;
+    for (size_t i = 0; i < profile->n_tapes; i++)
+        for (size_t j = 0; j < profile->tape[i].n_rows; j++)
+            calls += profile->tape[i].row[j].calls;
+    prof_profile_free(profile);
+    free(bytes.data);
+    return calls;
+}
+
+START_TEST(a_destroyed_tape_counts_once_wherever_the_profile_ends)
+{
+    ck_assert_uint_eq(calls_of_destroyed(true, true), 4);
+    ck_assert_uint_eq(calls_of_destroyed(true, false), 4);
+    ck_assert_uint_eq(calls_of_destroyed(false, false), 3);
+}
+END_TEST
+
+START_TEST(every_truncation_is_readable_and_says_so)
+{
+    struct bytes bytes = {0};
+    put_rich(&bytes);
+    size_t first = bytes.frame[1]; /* the header is whole from here on */
+    for (size_t n = 0; n < bytes.n; n++) {
+        char error[1024] = "";
+        struct bytes cut = {.data = bytes.data, .n = n};
+        if (n < first) {
+            check_unusable(&cut, n < PROFILE_MAGIC_BYTES ? "not a tapescope profile" : "header");
+            continue;
+        }
+        struct prof_profile *profile = read_bytes(&cut, error, sizeof error);
+        ck_assert_msg(profile != NULL, "%zu: %s", n, error);
+        ck_assert(!profile->complete);
+        ck_assert_ptr_nonnull(profile->warning);
+        ck_assert_ptr_nonnull(strstr(profile->warning, "was killed or is still running"));
+        ck_assert_ptr_null(strchr(profile->warning, '\n'));
+        prof_profile_free(profile);
+    }
+    struct bytes cut = {.data = bytes.data, .n = bytes.frame[3] + 9};
+    struct prof_profile *profile = read_good(&cut);
+    char expected[128];
+    snprintf(expected, sizeof expected, "x.prof: truncated after 3 packets (%zu of %zu bytes)",
+             cut.n, bytes.frame[4]);
+    ck_assert_ptr_nonnull(strstr(profile->warning, expected));
+    prof_profile_free(profile);
+    free(bytes.data);
+}
+END_TEST
+
+/* Reads, analyses and reports whatever it is. */
+static void use(const struct bytes *bytes)
+{
+    char error[1024], *text = NULL;
+    size_t n;
+    struct prof_profile *profile = read_bytes(bytes, error, sizeof error);
+    if (!profile)
+        return;
+    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    ck_assert_ptr_nonnull(analysis);
+    struct report_style style = {.out = open_memstream(&text, &n), .width = 80};
+    ck_assert_ptr_nonnull(style.out);
+    ck_assert_int_eq(report_top(analysis, PROF_BY_LINE, REPORT_SORT_TAPE, 20, &style), 0);
+    ck_assert_int_eq(report_info(analysis, &style), 0);
+    fclose(style.out);
+    free(text);
+    prof_analysis_free(analysis);
+    prof_profile_free(profile);
+}
+
+START_TEST(any_flipped_bit_is_noticed)
+{
+    struct bytes bytes = {0};
+    put_rich(&bytes);
+    for (size_t bit = 0; bit < 8 * bytes.n; bit++) {
+        char error[1024];
+        bytes.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        struct prof_profile *profile = read_bytes(&bytes, error, sizeof error);
+        ck_assert(!profile || (!profile->complete && profile->warning));
+        prof_profile_free(profile);
+        bytes.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    bytes.data[bytes.frame[4] + PROFILE_FRAME_BYTES] ^= 1;
+    struct prof_profile *profile = read_good(&bytes);
+    ck_assert_ptr_nonnull(strstr(profile->warning, "x.prof: packet 5 is damaged (checksum)"));
+    prof_profile_free(profile);
+    free(bytes.data);
+}
+END_TEST
+
+START_TEST(any_flipped_bit_with_a_valid_checksum_is_survived)
+{
+    struct bytes bytes = {0};
+    put_rich(&bytes);
+    bytes.frame[bytes.n_frames] = bytes.n;
+    for (size_t i = 0; i < bytes.n_frames; i++) {
+        size_t start = bytes.frame[i] + PROFILE_FRAME_BYTES;
+        uint32_t n = (uint32_t)(bytes.frame[i + 1] - start);
+        for (size_t bit = 0; bit < 8 * (size_t)n; bit++) {
+            bytes.data[start + bit / 8] ^= (uint8_t)(1u << bit % 8);
+            profile_frame_put(bytes.data + bytes.frame[i], bytes.data + start, n);
+            use(&bytes);
+            bytes.data[start + bit / 8] ^= (uint8_t)(1u << bit % 8);
+        }
+        profile_frame_put(bytes.data + bytes.frame[i], bytes.data + start, n);
+    }
+    use(&bytes);
+    free(bytes.data);
+}
+END_TEST
+
+START_TEST(what_is_not_a_profile_is_refused_in_one_line)
+{
+    char error[1024];
+    struct bytes empty = {0}, text = {0}, later = {0}, headless = {0}, twice = {0};
+    struct bytes once = {0};
+    check_unusable(&empty, "x.prof: not a tapescope profile");
+    put(&text, "#!/bin/sh\necho hello\n", 21);
+    check_unusable(&text, "x.prof: not a tapescope profile");
+    put_header(&later, "tsc", 2);
+    check_unusable(&later, "version");
+    put(&headless, PROFILE_MAGIC, PROFILE_MAGIC_BYTES);
+    put_end(&headless);
+    check_unusable(&headless, "header");
+    put_header(&twice, "tsc", 1);
+    put_header(&once, "tsc", 1);
+    put(&twice, once.data + once.frame[0], once.n - once.frame[0]);
+    struct prof_profile *profile = read_good(&twice);
+    ck_assert_ptr_nonnull(strstr(profile->warning, "packet 2 is damaged (content)"));
+    prof_profile_free(profile);
+    ck_assert_ptr_null(prof_profile_read("/nowhere/x.prof", error, sizeof error));
+    ck_assert_str_eq(error, "/nowhere/x.prof: No such file or directory");
+    ck_assert_ptr_null(prof_profile_read("/", error, sizeof error));
+    ck_assert_str_eq(error, "/: Is a directory");
+    free(text.data);
+    free(later.data);
+    free(headless.data);
+    free(twice.data);
+    free(once.data);
+}
+END_TEST
+
+START_TEST(a_packet_of_a_million_empty_rows_does_not_take_its_weight_in_memory)
+{
+    enum { ROWS = 1000000 };
+    struct bytes bytes = {0};
+    uint8_t head[PROFILE_FRAME_BYTES], *payload = calloc(ROWS, 2);
+    ck_assert_ptr_nonnull(payload);
+    size_t at = 0;
+    payload[at++] = 3 << 3 | 2; /* Packet.ledger, 2 * ROWS - 8 bytes of it */
+    size_t inside = 2 * (size_t)ROWS - 8;
+    for (size_t left = inside; left > 0 || at < 2; left >>= 7)
+        payload[at++] = (uint8_t)((left & 127) | (left >> 7 ? 128 : 0));
+    for (size_t i = 0; i < inside / 2; i++, at += 2)
+        payload[at] = 4 << 3 | 2; /* Ledger.row of no bytes */
+    put_header(&bytes, "tsc", 1);
+    profile_frame_put(head, payload, (uint32_t)at);
+    put(&bytes, head, sizeof head);
+    put(&bytes, payload, at);
+    struct prof_profile *profile = read_good(&bytes);
+    ck_assert_ptr_nonnull(strstr(profile->warning, "packet 2 is damaged (content)"));
+    prof_profile_free(profile);
+    free(payload);
+    free(bytes.data);
+}
+END_TEST
+
+START_TEST(lines_are_joined_over_tapes_and_their_sums_are_the_totals)
+{
+    struct bytes bytes = {0};
+    put_rich(&bytes);
+    struct prof_profile *profile = read_good(&bytes);
+    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    ck_assert_ptr_nonnull(analysis);
+    ck_assert_uint_eq(analysis->n_lines, 3);
+    const struct prof_totals *total = &analysis->total;
+    uint64_t forward = 0, backward = 0, bytes_on_tape = 0, peak = 0;
+    for (size_t i = 0; i < analysis->n_lines; i++) {
+        const struct prof_line *line = &analysis->line[i];
+        forward += line->cost.forward_ns;
+        backward += line->cost.backward_ns;
+        bytes_on_tape += prof_cost_tape_bytes(&line->cost);
+        peak += line->cost.peak_bytes;
+        if (strcmp(line->ops.name[0], "matmul") == 0) {
+            ck_assert_uint_eq(line->cost.calls, 4);
+            ck_assert_uint_eq(line->cost.forward_ticks, 35);
+            ck_assert_uint_eq(line->cost.peak_bytes, 50); /* of the tape with the greatest peak */
+            ck_assert_uint_eq(line->line, 41);
+            ck_assert_uint_eq(line->kept_by.n, 1);
+        }
+    }
+    ck_assert_uint_eq(total->forward_ns, 15); /* 44 ticks at 3 a nanosecond */
+    ck_assert_uint_eq(forward, total->forward_ns);
+    ck_assert_uint_eq(backward, total->backward_ns);
+    ck_assert_uint_eq(bytes_on_tape, total->handed_out_bytes);
+    ck_assert_uint_eq(peak, total->peak_bytes);
+    ck_assert_uint_eq(total->tapes, 2);
+    size_t n;
+    struct prof_line *op = prof_analysis_group(analysis, PROF_BY_OP, &n);
+    ck_assert_uint_eq(n, 3);
+    free(op);
+    prof_analysis_free(analysis);
+    prof_profile_free(profile);
+    free(bytes.data);
+}
+END_TEST
+
+START_TEST(reports_fit_eighty_columns_and_hold_no_control_characters)
+{
+    struct bytes bytes = {0};
+    char *text = NULL;
+    size_t n;
+    put_rich(&bytes);
+    struct prof_profile *profile = read_good(&bytes);
+    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct report_style style = {.out = open_memstream(&text, &n), .width = 80};
+    ck_assert_int_eq(report_top(analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 1, &style), 0);
+    ck_assert_int_eq(report_info(analysis, &style), 0);
+    fclose(style.out);
+    size_t width = 0;
+    for (size_t i = 0; i < n; i++) {
+        width = text[i] == '\n' ? 0 : width + 1;
+        ck_assert_uint_le(width, 80);
+        ck_assert(text[i] == '\n' || (unsigned char)text[i] >= ' ');
+    }
+    ck_assert_ptr_nonnull(strstr(text, "... 2 more lines"));
+    ck_assert_ptr_nonnull(strstr(text, "compile with -g"));
+    free(text);
+    prof_analysis_free(analysis);
+    prof_profile_free(profile);
+    free(bytes.data);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("reader");
+    TCase *tests = tcase_create("reader");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, a_profile_is_read_with_all_that_it_holds);
+    tcase_add_test(tests, the_last_packet_of_a_row_wins_and_other_rows_stay);
+    tcase_add_test(tests, a_destroyed_tape_counts_once_wherever_the_profile_ends);
+    tcase_add_test(tests, every_truncation_is_readable_and_says_so);
+    tcase_add_test(tests, any_flipped_bit_is_noticed);
+    tcase_add_test(tests, any_flipped_bit_with_a_valid_checksum_is_survived);
+    tcase_add_test(tests, what_is_not_a_profile_is_refused_in_one_line);
+    tcase_add_test(tests, a_packet_of_a_million_empty_rows_does_not_take_its_weight_in_memory);
+    tcase_add_test(tests, lines_are_joined_over_tapes_and_their_sums_are_the_totals);
+    tcase_add_test(tests, reports_fit_eighty_columns_and_hold_no_control_characters);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

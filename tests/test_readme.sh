@@ -1,0 +1,33 @@
+#!/bin/sh
+# The README's program is built, run and profiled by the README's own commands, and prints what the
+# README says it prints. Runs in a folder with a space in its name.
+set -eu
+readme=$TAPESCOPE_SOURCE_DIR/README.md
+work="$TEST_BINARY_DIR/read me"
+rm -rf "$work"
+mkdir -p "$work/build" "$work/bin"
+cd "$work"
+ln -s "$TAPESCOPE_SOURCE_DIR/ad" ad
+ln -s "$TAPESCOPE_BINARY_DIR" build/release
+
+# The README says cc: here that is the compiler under test, with the sanitizer's flags if any.
+printf '#!/bin/sh\nexec "%s" %s "$@"\n' "$TEST_C_COMPILER" "$TEST_SANITIZE_FLAGS" >bin/cc
+chmod +x bin/cc
+PATH="$work/bin:$PATH"
+
+block() { awk -v lang="$1" '$0 == "```" { on = 0 } on { print } $0 == "```" lang { on = 1 }' "$readme"; }
+block c >quickstart.c
+block sh >commands.sh
+[ -s quickstart.c ] && [ -s commands.sh ]
+COLUMNS=80 sh -eux commands.sh >out.txt 2>err.txt || { cat out.txt err.txt; exit 1; }
+cat out.txt
+
+promised=$(sed -n 's/^and prints `\(.*\)`\. Lines need.*/\1/p' "$readme")
+[ -n "$promised" ] || { echo "the README promises no output"; exit 1; }
+grep -qxF "$promised" out.txt || { echo "the program does not print: $promised"; exit 1; }
+# Both tables charge the line of ad_sum(ad_mul(v, ad_exp(v))), the tenth of the program.
+line=$(grep -n 'ad_sum(ad_mul' quickstart.c | cut -d: -f1)
+grep -q "quickstart.c:$line main" out.txt || { echo "top does not name line $line"; exit 1; }
+grep -q " $line .*ad_sum(ad_mul" out.txt || { echo "annotate does not show line $line"; exit 1; }
+awk 'length($0) > 80 && /^ *[0-9.]+%/ { print "wider than 80 columns: " $0; bad = 1 } END { exit bad }' out.txt
+echo "1 passed, 0 failed"
