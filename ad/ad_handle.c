@@ -139,8 +139,11 @@ uint32_t ad_value_find(ad_tensor x, const char *what, int operand, struct tape_s
         *status = ad_fail(AD_ERROR_HANDLE, site, "%s is a handle of zeros: no tensor", buf);
         return 0;
     }
-    struct tape *t = *tape = ad_tape_find(x.tape, x.tape_generation, buf, site);
+    struct tape *t = *tape = find(x.tape, x.tape_generation);
     if (!t) {
+        /* The result of an op that failed for want of its tape: the first cause is known already. */
+        if (x.value != 0 || ad_status_of((ad_tape){0, 0}) == AD_OK)
+            ad_tape_find(x.tape, x.tape_generation, buf, site);
         *status = ad_status_of((ad_tape){0, 0});
         return 0;
     }
@@ -169,6 +172,8 @@ static ad_tensor refuse(const struct kernel_op *op, int n_in, const ad_tensor *i
     }
     if (home && home->error.code != TAPE_OK)
         return result;
+    for (int i = 0; i < n_in && !home && !result.tape; i++)
+        result = (ad_tensor){in[i].tape, in[i].tape_generation, 0, 0};
     for (int i = 0; i < n_in; i++) {
         struct tape *t;
         ad_status status;

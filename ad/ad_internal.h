@@ -46,7 +46,7 @@ ad_status ad_fail(ad_status code, struct tape_site site, const char *format, ...
 /* Named by ad_handle.c, so that a static link takes the constructor in ad_profile.c along. */
 extern const char ad_profile_linked;
 
-/* Runs OpenBLAS once: its first call allocates, and hangs where memory is exhausted by then. */
+/* kernel_prime, once in the process. */
 void ad_prime(void);
 
 /* Writes "mlp.c:41 in dense" by the symbol module, or as much as is known without it. */

@@ -4,21 +4,12 @@
  */
 #include "ad_internal.h"
 
-#include <cblas.h>
 #include <pthread.h>
-
-static void prime(void)
-{
-    double a = 1, b = 1, c = 0;
-    float af = 1, bf = 1, cf = 0;
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 1, 1, 1, 1.0, &a, 1, &b, 1, 0.0, &c, 1);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 1, 1, 1, 1.0f, &af, 1, &bf, 1, 0.0f, &cf, 1);
-}
 
 void ad_prime(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, prime);
+    pthread_once(&once, kernel_prime);
 }
 
 /* The tape, or the thread's error in *status. */

@@ -12,11 +12,19 @@
 /* Rounds whose quartiles are further apart than this, as a ratio, are called uneven. */
 static const double uneven = 1.1;
 
-double rounds_now(void)
+/* Our rounds should have a processor for this share of their time. */
+static const double undisturbed = 0.95;
+
+static double read_clock(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
+double rounds_now(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
 }
 
 static int compare(const void *left, const void *right)
@@ -53,10 +61,17 @@ bool rounds_compare(const struct rounds_plan *plan, const struct rounds_side *ou
     static double ratio[ROUNDS_MAX_METRICS][ROUNDS_MAX];
     double a[ROUNDS_MAX_METRICS], b[ROUNDS_MAX_METRICS];
 
+    double elapsed = 0.0, computed = 0.0;
+
     /* Round -1 is the warm-up. */
     for (int r = -1; r < plan->rounds; ++r) {
-        if (!ours->round(ours->context, plan->seconds, a) ||
-            !peer->round(peer->context, plan->seconds, b))
+        elapsed -= rounds_now();
+        computed -= read_clock(CLOCK_PROCESS_CPUTIME_ID);
+        if (!ours->round(ours->context, plan->seconds, a))
+            return false;
+        elapsed += rounds_now();
+        computed += read_clock(CLOCK_PROCESS_CPUTIME_ID);
+        if (!peer->round(peer->context, plan->seconds, b))
             return false;
         for (int m = 0; m < plan->n_metrics && r >= 0; ++m) {
             our_figure[m][r] = a[m];
@@ -64,6 +79,11 @@ bool rounds_compare(const struct rounds_plan *plan, const struct rounds_side *ou
             ratio[m][r] = a[m] / b[m];
         }
     }
+    if (computed < undisturbed * elapsed)
+        fprintf(stderr,
+                "%s %s: only %.0f %% of a processor was ours: the machine is busy, and long steps "
+                "suffer more than short ones\n",
+                plan->suite, plan->case_name, 100.0 * computed / elapsed);
     for (int m = 0; m < plan->n_metrics; ++m) {
         if (!plan->metric[m])
             continue;

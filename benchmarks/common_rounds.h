@@ -29,7 +29,7 @@ struct rounds_plan {
 
 /* A warm-up of both, then the rounds: ours, peer, ours, peer, ... Prints one JSON object a line and
  * metric on standard output: medians of the rounds, and the median of their ratios ours / peer.
- * Rounds of one side that differ a lot are told of on standard error: the machine was busy. Returns
+ * Standard error tells of rounds of one side that differ a lot, and of a busy machine. Returns
  * false, having printed no row, if a round fails. */
 bool rounds_compare(const struct rounds_plan *plan, const struct rounds_side *ours,
                     const struct rounds_side *peer);

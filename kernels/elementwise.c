@@ -196,11 +196,11 @@ static void accumulate_fused(struct kernel_rule *rule, int input, const struct k
 
 enum { PUBLIC = false, HIDDEN = true };
 
-#define ROW1(id, visibility, parameters, forward, text_dx, saves, flops, low_x, high_x, brief, formula, \
-             derivative, edges)                                                                    \
+#define ROW1(id, visibility, parameters, forward, text_dx, saves, flops, low_x, high_x, brief,     \
+             formula, derivative, edges)                                                           \
     _Static_assert((saves) == (READS_OF_##id##_dx & ~READS_G), "saves is what dx reads");          \
     enum { CONSTANT_##id = FORM_OF_##id##_dx == FORM_NONE };                                       \
-    TERM(id, dx, 0, text_dx)                                                                            \
+    TERM(id, dx, 0, text_dx)                                                                       \
     static void id##_pullback(struct kernel_rule *rule)                                            \
     {                                                                                              \
         if (rule->adjoint[0] != NULL)                                                              \
@@ -208,15 +208,13 @@ enum { PUBLIC = false, HIDDEN = true };
     }                                                                                              \
     OP(id, visibility, 1, parameters, saves, flops, brief, "x [...] -> [...]", formula,            \
        derivative, edges, .low = {low_x}, .high = {high_x})
-#define ROW2(id, visibility, forward, text_da, text_db, saves, flops, low_a, high_a, low_b, high_b, brief,   \
-             formula, derivative, edges)                                                           \
+#define ROW2(id, visibility, forward, text_da, text_db, saves, flops, low_a, high_a, low_b,        \
+             high_b, brief, formula, derivative, edges)                                            \
     _Static_assert((saves) == ((READS_OF_##id##_da | READS_OF_##id##_db) & ~READS_G),              \
                    "saves is what da and db read");                                                \
-    enum {                                                                                         \
-        CONSTANT_##id = FORM_OF_##id##_da == FORM_NONE && FORM_OF_##id##_db == FORM_NONE           \
-    };                                                                                             \
-    TERM(id, da, 0, text_da)                                                                            \
-    TERM(id, db, 1, text_db)                                                                            \
+    enum { CONSTANT_##id = FORM_OF_##id##_da == FORM_NONE && FORM_OF_##id##_db == FORM_NONE };     \
+    TERM(id, da, 0, text_da)                                                                       \
+    TERM(id, db, 1, text_db)                                                                       \
     static void id##_pullback(struct kernel_rule *rule)                                            \
     {                                                                                              \
         if (rule->adjoint[0] != NULL) {                                                            \

@@ -41,6 +41,7 @@ struct job {
     char *target;                 /* the element that `sum` is for */
     double sum, lost;
     _Alignas(64) char block[OPERANDS][BLOCK_BYTES];
+    _Alignas(64) char upper[BLOCK_BYTES]; /* sum of blocks of rows */
 };
 
 /* Extent and stride of an array along an axis counted from the last one. */
@@ -213,8 +214,15 @@ static void sum_add(struct job *job, char *target, int64_t n, const void *x)
 static void row_run(struct job *job, char *const *row, int64_t n)
 {
     const int64_t out_stride = job->stride[0];
+    if (job->dense && out_stride == 1) {
+        const void *in[KERNEL_MAX_IN];
+        for (int k = 1; k < job->operands; k++)
+            in[k - 1] = row[k];
+        job->loop(n, row[0], in, job->parameter);
+        return;
+    }
     const bool direct = out_stride == 1, reduced = out_stride == 0;
-    const bool whole = job->dense && (direct || (reduced && job->is_copy));
+    const bool whole = job->dense && reduced && job->is_copy;
     const int64_t step = whole ? n : BLOCK_BYTES / (int64_t)job->elem;
     for (int64_t from = 0; from < n; from += step) {
         const int64_t count = n - from < step ? n - from : step;
@@ -240,25 +248,39 @@ static void row_run(struct job *job, char *const *row, int64_t n)
     }
 }
 
-/* Many rows that fall on one dense row of the output: summed in blocks of columns and rows. */
+/* to += from, dense. */
+static void dense_add(const struct job *job, int64_t n, void *to, const void *from)
+{
+    job->isa->loop[LOOP_copy][job->dtype][true](n, to, &from, 0);
+}
+
+/* Many rows that fall on one dense row of the output: summed in blocks, and those in blocks. */
 static void rows_fold(struct job *job, char *const *first, int64_t rows, const int64_t *row_stride,
                       int64_t columns)
 {
     const int64_t step = BLOCK_BYTES / (int64_t)job->elem;
+    const int64_t blocks_together = (int64_t)ROWS_TOGETHER * ROWS_TOGETHER;
     for (int64_t from = 0; from < columns; from += step) {
         const int64_t n = columns - from < step ? columns - from : step;
+        char *out = first[0] + (size_t)from * job->elem;
         for (int64_t r = 0; r < rows; r += ROWS_TOGETHER) {
             memset(job->block[0], 0, (size_t)n * job->elem);
             for (int64_t i = r; i < rows && i < r + ROWS_TOGETHER; i++) {
                 char *row[OPERANDS] = {job->block[0]};
                 for (int k = 1; k < job->operands; k++)
-                    row[k] = first[k] +
-                             (size_t)(i * row_stride[k] + from * job->stride[k]) * job->elem;
+                    row[k] =
+                        first[k] + (i * row_stride[k] + from * job->stride[k]) * (int64_t)job->elem;
                 row_run(job, row, n);
             }
-            const void *block = job->block[0];
-            job->isa->loop[LOOP_copy][job->dtype][true](
-                n, first[0] + (size_t)from * job->elem, &block, 0);
+            if (rows <= blocks_together) {
+                dense_add(job, n, out, job->block[0]);
+                continue;
+            }
+            if (r % blocks_together == 0)
+                memset(job->upper, 0, (size_t)n * job->elem);
+            dense_add(job, n, job->upper, job->block[0]);
+            if ((r + ROWS_TOGETHER) % blocks_together == 0 || r + ROWS_TOGETHER >= rows)
+                dense_add(job, n, out, job->upper);
         }
     }
 }
@@ -276,8 +298,7 @@ static void plan_walk(const struct plan *plan, struct job *job)
     memcpy(row, plan->data, sizeof row[0] * (size_t)plan->operands);
     for (;;) {
         if (fold)
-            rows_fold(job, row, plan->extent[last - 1], plan->stride[last - 1],
-                      plan->extent[last]);
+            rows_fold(job, row, plan->extent[last - 1], plan->stride[last - 1], plan->extent[last]);
         else
             row_run(job, row, plan->extent[last]);
         int axis = outer - 1;

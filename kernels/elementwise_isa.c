@@ -10,15 +10,20 @@
 
 #include <math.h>
 
+/* Each template stands on the one before it. */
 #define LANES_DTYPE 32
 #include "lanes.h"
+
 #include "elementwise_loops.h"
+
 #include "row_loops.h"
 #undef LANES_DTYPE
 
 #define LANES_DTYPE 64
 #include "lanes.h"
+
 #include "elementwise_loops.h"
+
 #include "row_loops.h"
 #undef LANES_DTYPE
 
@@ -29,9 +34,10 @@
 
 const struct kernel_isa LANES_JOIN(kernel_isa_, KERNEL_ISA) = {
     .name = LANES_TEXT(KERNEL_ISA),
-    .loop = {
+    .loop =
+        {
 #include "elementwise.def"
-    },
+        },
     .sum = {row_sum_32, row_sum_64},
     .max = {row_max_32, row_max_64},
     .max_into = {row_max_into_32, row_max_into_64},

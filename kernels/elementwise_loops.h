@@ -33,8 +33,8 @@ struct ON(operands) {
 
 typedef ON(vec) ON(expression)(struct ON(operands) e);
 
-LANES_INLINE void ON(loop)(ON(expression) *f, unsigned reads, bool accumulate, int64_t n, void *out,
-                           const void *const *in, double parameter)
+LANES_INLINE void ON(loop)(ON(expression) * f, unsigned reads, bool accumulate, int64_t n,
+                           void *out, const void *const *in, double parameter)
 {
     struct ON(operands) e = {.p = (REAL)parameter};
     const REAL *g = reads & READS_G ? *in++ : NULL;
@@ -89,7 +89,7 @@ LANES_INLINE void ON(loop)(ON(expression) *f, unsigned reads, bool accumulate, i
     LOOP_PAIR(id##_dx, READS_OF_##id##_dx, dx)
 #define ROW2(id, visibility, forward, da, db, ...)                                                 \
     LOOP_PAIR(id, READS_A | READS_B, forward)                                                      \
-    LOOP_PAIR(id##_da, READS_OF_##id##_da, da)                                                   \
+    LOOP_PAIR(id##_da, READS_OF_##id##_da, da)                                                     \
     LOOP_PAIR(id##_db, READS_OF_##id##_db, db)
 #include "elementwise.def"
 #undef ROW1

@@ -23,8 +23,7 @@ struct gemm_matrix gemm_matrix_of(kernel_ref array)
 bool gemm_matrix_fold(kernel_ref array, struct gemm_matrix *matrix)
 {
     const int last = array->rank - 1;
-    *matrix = (struct gemm_matrix){
-        .data = array->data, .rows = 1, .columns = array->shape[last]};
+    *matrix = (struct gemm_matrix){.data = array->data, .rows = 1, .columns = array->shape[last]};
     matrix->column_stride = array->strides[last];
     matrix->row_stride = matrix->columns;
     bool folds = true, first = true;
@@ -180,4 +179,12 @@ void gemm_run(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *
     } else {
         call_blas(dtype, &x, &y, c, leading, accumulate);
     }
+}
+
+void kernel_prime(void)
+{
+    double a = 1, b = 1, c = 0;
+    float af = 1, bf = 1, cf = 0;
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 1, 1, 1, 1, &a, 1, &b, 1, 0, &c, 1);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 1, 1, 1, 1, &af, 1, &bf, 1, 0, &cf, 1);
 }

@@ -39,10 +39,24 @@ static int check_dtypes(const struct kernel_call *call)
     return 0;
 }
 
+/* Every operand is of the kind, float or integer, that the op's sample shows. */
+static bool kinds_fit(const struct kernel_call *call)
+{
+    struct kernel_sample sample;
+    if (!call->op->sample || !call->op->sample(0, &sample))
+        return true;
+    for (int i = 0; i < call->n_in && i < sample.n_in; i++)
+        if ((call->in[i]->dtype == KERNEL_I64) != (sample.dtype[i] == KERNEL_I64))
+            return false;
+    return true;
+}
+
 int kernel_infer(const struct kernel_call *call, struct kernel_shape *out)
 {
-    if (check_dtypes(call) != 0 || call->op->shape(call, out) != 0)
-        return -1;
+    if (check_dtypes(call) != 0)
+        return KERNEL_REFUSED_DTYPE;
+    if (call->op->shape(call, out) != 0)
+        return kinds_fit(call) ? KERNEL_REFUSED : KERNEL_REFUSED_DTYPE;
     for (int o = 0; o < call->op->n_out; o++) {
         int64_t strides[KERNEL_MAX_RANK];
         if (out[o].same_as >= 0 || out[o].view_of >= 0)

@@ -133,8 +133,9 @@ static inline kernel_ref kernel_emit(struct kernel_rule *rule, const struct kern
 
 /* Adds output 0 of `op` to the adjoint of input `input`, summed over the axes along which that input
  * was broadcast. Does nothing if the input wants no adjoint. */
-static inline void kernel_accumulate(struct kernel_rule *rule, int input, const struct kernel_op *op,
-                                     int n_in, const kernel_ref *in, int n_attr, const int64_t *attr)
+static inline void kernel_accumulate(struct kernel_rule *rule, int input,
+                                     const struct kernel_op *op, int n_in, const kernel_ref *in,
+                                     int n_attr, const int64_t *attr)
 {
     if (kernel_needs(rule, input))
         rule->class_->accumulate(rule, input, op, n_in, in, n_attr, attr);
@@ -178,7 +179,10 @@ struct kernel_op {
 /* All ops: rows first, then the files in alphabetical order. *n receives their number. */
 const struct kernel_op *const *kernel_ops(int *n);
 
-/* Shapes of the outputs into out[op->n_out]. Returns 0, or -1 with the reason in call->error. Also
+/* What kernel_infer returns besides 0. */
+enum { KERNEL_REFUSED = -1, KERNEL_REFUSED_DTYPE = -2 };
+
+/* Shapes of the outputs into out[op->n_out]. Returns 0, or why not, with the text in call->error. Also
  * refuses mixed float dtypes, more than KERNEL_MAX_RANK axes and sizes that overflow. */
 int kernel_infer(const struct kernel_call *call, struct kernel_shape *out);
 
@@ -221,6 +225,9 @@ static inline int64_t kernel_attr_word(double value)
     } u = {.d = value};
     return u.i;
 }
+
+/* Runs OpenBLAS once: its first call allocates, and hangs where memory is exhausted by then. */
+void kernel_prime(void);
 
 /* Name of the instruction set that the loops use here: "portable", "avx2", "avx512". */
 const char *kernel_isa_name(void);

@@ -32,8 +32,8 @@ int kernel_refuse_operands(const struct kernel_call *call, const char *between, 
     va_end(args);
     size_t used = 0;
     for (int i = 0; i < call->n_in && used < sizeof operands; i++) {
-        const int n = snprintf(operands + used, sizeof operands - used, "%s%s", i > 0 ? between : "",
-                               kernel_describe(call->in[i], one, sizeof one));
+        const int n = snprintf(operands + used, sizeof operands - used, "%s%s",
+                               i > 0 ? between : "", kernel_describe(call->in[i], one, sizeof one));
         used += n > 0 ? (size_t)n : 0;
     }
     return kernel_refuse(call, "%s: %s", operands, reason);

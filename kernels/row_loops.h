@@ -63,11 +63,18 @@ static double ON(row_sum)(int64_t n, const void *data)
 static double ON(row_max)(int64_t n, const void *data)
 {
     const REAL *x = data;
-    ON(vec) most = ON(splat)(-(REAL)INFINITY);
+    ON(vec) most = ON(splat)(-(REAL)INFINITY), more = most, third = most, fourth = most;
     REAL lane[LANES];
     int64_t i = 0;
+    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+        most = ON(lane_max)(ON(load)(x + i), most);
+        more = ON(lane_max)(ON(load)(x + i + LANES), more);
+        third = ON(lane_max)(ON(load)(x + i + 2 * LANES), third);
+        fourth = ON(lane_max)(ON(load)(x + i + 3 * LANES), fourth);
+    }
     for (; i + LANES <= n; i += LANES)
         most = ON(lane_max)(ON(load)(x + i), most);
+    most = ON(lane_max)(ON(lane_max)(most, more), ON(lane_max)(third, fourth));
     ON(store)(lane, most);
     REAL result = lane[0];
     for (int k = 1; k < LANES; k++)
@@ -87,7 +94,7 @@ static void ON(row_max_into)(int64_t n, void *out, const void *const *in, double
         ON(store)(o + i, ON(lane_max)(ON(load)(x + i), ON(load)(o + i)));
     if (i < n)
         ON(store_part)
-        (o + i, ON(lane_max)(ON(load_part)(x + i, n - i), ON(load_part)(o + i, n - i)), n - i);
+    (o + i, ON(lane_max)(ON(load_part)(x + i, n - i), ON(load_part)(o + i, n - i)), n - i);
 }
 
 /* x[r][c] = exp(x[r][c] - shift[r]), over all rows at once so that short rows fill the vectors. */

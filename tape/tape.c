@@ -94,7 +94,8 @@ uint32_t tape_mark(struct tape *t)
                                               .generation = t->generation,
                                               .n_values = t->n_values,
                                               .last_record = t->last_record,
-                                              .n_records = t->n_records};
+                                              .n_records = t->n_records,
+                                              .no_grad = t->no_grad};
     return t->n_marks++;
 }
 
@@ -129,6 +130,7 @@ void tape_rewind(struct tape *t, uint32_t level)
     t->last_record = mark->last_record;
     t->n_records = mark->n_records;
     t->n_marks = level + 1;
+    t->no_grad = mark->no_grad;
     t->generation++;
     t->gradient_epoch++;
 }

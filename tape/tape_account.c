@@ -206,7 +206,8 @@ void tape_account_free(struct tape *t, uint32_t row, uint64_t n)
         give_buffer(t, row, n);
 }
 
-static void keep(struct tape *t, struct tape_value *v, uint32_t keeper)
+/* newest_first: records come in reverse, so that each is older than the keeper known so far. */
+static void keep(struct tape *t, struct tape_value *v, uint32_t keeper, bool newest_first)
 {
     struct tape_value *root = &t->entries[v->root];
     if (!(root->flags & TAPE_OWNS_DATA))
@@ -216,22 +217,26 @@ static void keep(struct tape *t, struct tape_value *v, uint32_t keeper)
         root->flags |= TAPE_KEPT;
         TAPE_ADD(row->kept_bytes, tape_value_bytes(root));
     }
-    if (!row->kept_by)
-        __atomic_store_n(&row->kept_by, keeper + 1, __ATOMIC_RELAXED);
-    else if (row->kept_by != keeper + 1)
+    if (row->kept_by && row->kept_by != keeper + 1)
         __atomic_store_n(&row->kept_others, 1, __ATOMIC_RELAXED);
+    if (!row->kept_by || newest_first)
+        __atomic_store_n(&row->kept_by, keeper + 1, __ATOMIC_RELAXED);
+}
+
+static void keep_saved(struct tape *t, struct tape_record *r, bool newest_first)
+{
+    for (int i = 0; i < r->n_in; i++)
+        if (r->op->saves_in >> i & 1)
+            keep(t, &t->entries[tape_record_in(r)[i]], r->row, newest_first);
+    for (int o = 0; o < r->n_out; o++)
+        if (r->op->saves_out >> o & 1)
+            keep(t, &t->entries[tape_record_out(r)[o]], r->row, newest_first);
 }
 
 void tape_account_kept(struct tape *t, struct tape_record *r)
 {
-    if (!t->hook)
-        return;
-    for (int i = 0; i < r->n_in; i++)
-        if (r->op->saves_in >> i & 1)
-            keep(t, &t->entries[tape_record_in(r)[i]], r->row);
-    for (int o = 0; o < r->n_out; o++)
-        if (r->op->saves_out >> o & 1)
-            keep(t, &t->entries[tape_record_out(r)[o]], r->row);
+    if (t->hook)
+        keep_saved(t, r, false);
 }
 
 void tape_account_drop_all(struct tape *t)
@@ -268,7 +273,7 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
     }
     for (uint32_t r = t->last_record; r != UINT32_MAX; r = tape_record_at(t, r)->previous) {
         tape_account_record(t, tape_record_at(t, r));
-        tape_account_kept(t, tape_record_at(t, r));
+        keep_saved(t, tape_record_at(t, r), true);
     }
     return hook;
 }

@@ -90,7 +90,8 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
         operand[i] = &t->entries[in[i]].array;
     int refused = kernel_infer(&call, shape);
     if (__builtin_expect(refused != 0, 0))
-        return tape_fail(t, refused == -2 ? TAPE_ERROR_DTYPE : TAPE_ERROR_SHAPE, site, "%s", error);
+        return tape_fail(t, refused == KERNEL_REFUSED_DTYPE ? TAPE_ERROR_DTYPE : TAPE_ERROR_SHAPE, site,
+                         "%s", error);
 
     struct tape_point point = tape_point_take(t);
     uint32_t row = tape_account_row(t, site, op->name);

@@ -120,7 +120,6 @@ enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct ta
     uint64_t stamp = hook ? hook->clock() : 0;
     /* What is no pullback's is the sweep's own: the call, the seed, the end. */
     uint32_t own = tape_account_row(t, site, "backward"), failed = UINT32_MAX;
-    t->sweeping = true;
     bool planted = plant(t, &t->entries[y], seed);
     if (hook)
         account(t, own, &stamp);
@@ -134,7 +133,6 @@ enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct ta
         TAPE_ADD(tape_row(t, own)->backward_calls, 1);
         TAPE_ADD(t->ledger.sweeps, 1);
     }
-    t->sweeping = false;
     if (planted && failed == UINT32_MAX)
         return TAPE_OK;
     /* Half a sweep is in the gradients: none is better than a wrong one. */

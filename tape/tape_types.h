@@ -94,6 +94,7 @@ struct tape_mark {
     uint32_t n_values;
     uint32_t last_record;
     uint32_t n_records;
+    int no_grad;
 };
 
 struct tape_table { /* open addressing: row index plus 1 by {pc, line, op} */
@@ -111,7 +112,6 @@ struct tape {
     uint32_t generation;     /* grows with every reset and rewind */
     uint32_t gradient_epoch; /* grows when the gradients are cleared */
     int no_grad;             /* depth of ad_no_grad_begin */
-    bool sweeping;
     struct tape_error error;
 
     struct tape_mark *marks;

@@ -23,6 +23,42 @@ static double *numbers(int64_t n)
     return p;
 }
 
+/* ---- cases ---- */
+
+void check_demand(bool passed)
+{
+    ck_assert_msg(passed, "%s", check_message);
+}
+
+void check_samples(int dtype, enum check_form form, const char *aim, check_fn *check)
+{
+    int n_ops;
+    const struct kernel_op *const *ops = kernel_ops(&n_ops);
+    for (int k = 0; k < n_ops; k++) {
+        struct kernel_sample sample;
+        for (int s = 0; !ops[k]->constant && ops[k]->sample(s, &sample); s++) {
+            struct check_case c = check_case_of(ops[k], &sample, dtype, s);
+            c.aim = aim;
+            for (int i = 0; i < c.n_in; i++)
+                if (c.leaf[i].active)
+                    c.in[i].form = form;
+            check_demand(check(&c));
+        }
+    }
+}
+
+bool check_alias(const struct check_case *c, struct check_case *same)
+{
+    const struct check_leaf *a = &c->leaf[0], *b = &c->leaf[1];
+    *same = *c;
+    same->in[1] = c->in[0];
+    same->leaf[1].active = false;
+    same->leaf[0].low = fmax(a->low, b->low);
+    same->leaf[0].high = fmin(a->high, b->high);
+    return c->n_in > 1 && a->active && b->active && a->rank == b->rank &&
+           memcmp(a->shape, b->shape, sizeof a->shape) == 0;
+}
+
 /* ---- messages ---- */
 
 /* "mul f64 sample 3, a [3,4] middle, b [4]: subset of operands" */
@@ -360,8 +396,7 @@ bool check_stretched(const struct check_case *c, int i)
     memcpy(dense, x, (size_t)before * sizeof *x);
     for (int64_t r = 0; r < rows; r++)
         memcpy(dense + before + r * row, x + before, (size_t)row * sizeof *x);
-    memcpy(dense + before + rows * row, x + before + row,
-           (size_t)(n_x - before - row) * sizeof *x);
+    memcpy(dense + before + rows * row, x + before + row, (size_t)(n_x - before - row) * sizeof *x);
     check_pullback(c, dense, u, full);
     memcpy(want, full, (size_t)before * sizeof *x);
     for (int64_t k = 0; k < rows * row; k++)

@@ -10,6 +10,17 @@
 
 extern char check_message[1024];
 
+typedef bool check_fn(const struct check_case *c);
+
+/* Fails the test with check_message. */
+void check_demand(bool passed);
+
+/* Demands a check of every sample of every op that has a gradient, the active operands in `form`. */
+void check_samples(int dtype, enum check_form form, const char *aim, check_fn *check);
+
+/* The case with operand 1 the same value as operand 0. False if they have not the same shape. */
+bool check_alias(const struct check_case *c, struct check_case *same);
+
 /* A function of x [check_x_size] with n_y results, for differences. */
 typedef void check_function(const struct check_case *c, const double *x, const double *payload,
                             double *y);

@@ -17,7 +17,7 @@ const struct tape_site check_site = {0, 1};
 static struct block {
     struct block *next;
     max_align_t data[];
-} *blocks;
+} * blocks;
 
 void *check_memory(size_t bytes)
 {
@@ -214,19 +214,24 @@ void check_run_operands(const struct check_case *c, const double *x, struct chec
     for (int i = 0; i < c->n_leaves; i++) {
         const struct check_leaf *leaf = &c->leaf[i];
         int64_t n = check_leaf_size(leaf);
-        succeed(c->op, tape_borrow(t, leaf->dtype, leaf->rank, leaf->shape,
-                                   converted(leaf->dtype, n, x), leaf->active, check_site,
-                                   &run->leaf[i]));
+        succeed(c->op,
+                tape_borrow(t, leaf->dtype, leaf->rank, leaf->shape, converted(leaf->dtype, n, x),
+                            leaf->active, check_site, &run->leaf[i]));
         x += n;
     }
-    for (int i = 0; i < c->n_in; i++)
-        run->in[i] = operand(&c->in[i], run->leaf[c->in[i].leaf]);
+    for (int i = 0; i < c->n_in; i++) {
+        /* Operands that are made alike are one value. */
+        int same = 0;
+        while (same < i && (c->in[same].leaf != c->in[i].leaf || c->in[same].form != c->in[i].form))
+            same++;
+        run->in[i] = same < i ? run->in[same] : operand(&c->in[i], run->leaf[c->in[i].leaf]);
+    }
 }
 
 void check_run_op(const struct check_case *c, struct check_run *run)
 {
-    succeed(c->op, tape_apply(check_tape(), c->op, c->n_in, run->in, c->n_attr, c->attr,
-                              check_site, run->out));
+    succeed(c->op, tape_apply(check_tape(), c->op, c->n_in, run->in, c->n_attr, c->attr, check_site,
+                              run->out));
 }
 
 void check_run(const struct check_case *c, const double *x, struct check_run *run)
@@ -259,9 +264,9 @@ uint32_t check_like(uint32_t value, const double *elements, bool leaf)
 {
     const struct kernel_array a = check_tape()->entries[value].array;
     uint32_t out;
-    enum tape_status status = tape_borrow(check_tape(), a.dtype, a.rank, a.shape,
-                                          converted(a.dtype, a.size, elements), leaf, check_site,
-                                          &out);
+    enum tape_status status =
+        tape_borrow(check_tape(), a.dtype, a.rank, a.shape, converted(a.dtype, a.size, elements),
+                    leaf, check_site, &out);
     ck_assert_msg(status == TAPE_OK, "%s", check_tape()->error.message);
     return out;
 }
@@ -310,7 +315,8 @@ void check_sweep(const struct check_case *c, const struct check_run *run, const 
         if (a->dtype == KERNEL_I64)
             continue;
         if (t->entries[run->out[o]].flags & TAPE_NEEDS_GRADIENT)
-            succeed(c->op, tape_sweep(t, run->out[o], check_like(run->out[o], u, false), check_site));
+            succeed(c->op,
+                    tape_sweep(t, run->out[o], check_like(run->out[o], u, false), check_site));
         u += t->entries[run->out[o]].array.size;
     }
     check_gradients(c, run, g);
@@ -335,7 +341,7 @@ static uint64_t count_ticks(void)
 static void drop(struct tape_hook *hook, const struct tape_ledger *ledger, bool final)
 {
     (void)ledger;
-    (void)final;
+    (void) final;
     hook->due = UINT64_MAX;
 }
 

@@ -19,7 +19,8 @@ double uniform(double low, double high)
 void box_make(struct box *box, int dtype, int rank, const int64_t *shape, enum layout layout)
 {
     *box = (struct box){.array = {.dtype = (uint8_t)dtype, .rank = (uint8_t)rank}};
-    memcpy(box->shape, shape, sizeof *shape * (size_t)rank);
+    for (int axis = 0; axis < rank; axis++)
+        box->shape[axis] = shape[axis];
     box->array.shape = box->shape;
     box->array.strides = box->strides;
     box->array.size = kernel_strides(rank, shape, 8, box->strides);
@@ -97,9 +98,15 @@ int box_run(const struct kernel_op *op, const kernel_ref *in, struct kernel_arra
             char *error)
 {
     struct kernel_array *out[] = {out0, out1};
-    struct kernel_call call = {.op = op, .in = in, .out = out, .n_in = op->n_in,
-                               .n_out = op->n_out, .attr = attr, .n_attr = n_attr,
-                               .accumulate = accumulate, .error = error};
+    struct kernel_call call = {.op = op,
+                               .in = in,
+                               .out = out,
+                               .n_in = op->n_in,
+                               .n_out = op->n_out,
+                               .attr = attr,
+                               .n_attr = n_attr,
+                               .accumulate = accumulate,
+                               .error = error};
     call.workspace = aligned_alloc(64, (kernel_workspace(&call) + 127) & ~(size_t)63);
     const int status = kernel_run(&call);
     free(call.workspace);

@@ -1,13 +1,15 @@
 /* test_arena.c: bump allocation, size classes, marks, budget, and memory that is refused.
  *
- * May include: tape.h, Check. Random operations are compared with a shadow model that fills every
+ * May include: ad_internal.h, Check. Random operations are compared with a shadow model that fills every
  * block with a pattern of its own, so that a block handed out twice is seen.
  */
-#include "tape.h"
+#include "ad_internal.h"
 
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define SHAPE(...) ((int64_t[]){__VA_ARGS__})
 
 enum { MIB = 1 << 20, MOST_BLOCKS = 400, MOST_MARKS = 12 };
 
@@ -56,7 +58,11 @@ static void fake_release(void *p, void *payload)
 
 static struct tape_memory memory_of(struct fake *f)
 {
-    return (struct tape_memory){fake_reserve, fake_unreserve, fake_resize, fake_release, f};
+    return (struct tape_memory){.reserve = fake_reserve,
+                                .unreserve = fake_unreserve,
+                                .resize = fake_resize,
+                                .release = fake_release,
+                                .payload = f};
 }
 
 static uint64_t seed = 20240229;
@@ -231,11 +237,12 @@ static void model_check(const struct model *m)
 
 START_TEST(random_operations_never_hand_out_a_block_twice)
 {
-    static void (*const step[])(struct model *) = {
-        model_allocate, model_allocate, model_allocate, model_free, model_free,
-        model_mark,     model_rewind,   model_bump,     model_reset};
+    static void (*const step[])(struct model *) = {model_allocate, model_allocate, model_allocate,
+                                                   model_free,     model_free,     model_mark,
+                                                   model_rewind,   model_bump,     model_reset};
     static struct model m;
-    ck_assert_int_eq(tape_arena_open(&m.arena, &tape_memory_system, 256 * MIB, 256 * MIB, false), 0);
+    ck_assert_int_eq(tape_arena_open(&m.arena, &tape_memory_system, 256 * MIB, 256 * MIB, false),
+                     0);
     for (int i = 0; i < 20000; i++) {
         step[draw(sizeof step / sizeof step[0])](&m);
         model_check(&m);
@@ -341,7 +348,8 @@ START_TEST(a_mark_whose_table_cannot_grow_is_refused_and_the_tape_lives)
 {
     struct fake f = {0};
     struct tape_memory memory = memory_of(&f);
-    struct tape *t = tape_create(&(struct tape_options){.memory = &memory, .reserve_bytes = 2 * MIB});
+    struct tape *t =
+        tape_create(&(struct tape_options){.memory = &memory, .reserve_bytes = 2 * MIB});
     uint32_t level = 0, out;
     ck_assert_ptr_nonnull(t);
     f.fail_at = f.calls + 3;
@@ -363,6 +371,103 @@ START_TEST(the_default_budget_is_below_the_memory_of_the_machine)
 }
 END_TEST
 
+/* ---- the memory of whole tapes ---- */
+
+/* A training step, a second derivative in it. */
+static ad_status step(ad_tape tape)
+{
+    static double matrix[24 * 24];
+    ad_tensor g, x = ad_leaf(tape, AD_F64, 2, SHAPE(24, 24), matrix);
+    ad_tensor h = ad_tanh(ad_matmul(x, ad_transpose(x)));
+    ad_tensor y = ad_mean(ad_square(ad_add(h, x)));
+    ad_status status = ad_create_graph(y, (ad_tensor){0}, 1, &x, &g);
+    return status == AD_OK ? ad_backward(ad_add(ad_sum(ad_square(g)), y)) : status;
+}
+
+static ad_status step_within(uint64_t budget)
+{
+    ad_tape tape;
+    ad_stats before, after;
+    ad_tape_options options = {.reserve_bytes = 2 * MIB, .budget_bytes = budget};
+    ck_assert_int_eq(ad_tape_create(&tape, &options), AD_OK);
+    ck_assert_int_eq(ad_tape_stats(tape, &before), AD_OK);
+    ad_mark mark = ad_tape_mark(tape);
+    ad_status status = step(tape);
+    if (status != AD_OK) {
+        ck_assert_msg(status == AD_ERROR_MEMORY, "%s", ad_message_of(tape));
+        ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "out of memory: "));
+        ad_clear_error(tape);
+    }
+    ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    ck_assert_int_eq(ad_tape_stats(tape, &after), AD_OK);
+    ck_assert_uint_eq(after.live_bytes, before.live_bytes);
+    ck_assert_uint_le(after.peak_bytes, budget);
+    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
+    return status;
+}
+
+START_TEST(each_budget_below_what_a_step_needs_is_an_error_and_no_more)
+{
+    int failures = 0;
+    for (uint64_t budget = 256; step_within(budget) != AD_OK; budget += 512)
+        failures++;
+    ck_assert_int_gt(failures, 50);
+}
+END_TEST
+
+static void cycle(ad_tape tape, int i, ad_tensor x, ad_mark mark)
+{
+    static double data[500];
+    int64_t n = 1 + i % 97, m = 1 + i % 5;
+    ad_mark inner = {0, 0, 0, 0};
+    ad_tensor late = ad_leaf(tape, AD_F64, 2, SHAPE(m, n), data);
+    ad_tensor h = ad_tanh(ad_add(late, ad_broadcast_to(ad_sum(x), SHAPE(m, n), 2)));
+    if (i % 3 == 0)
+        ad_retain_gradient(h);
+    if (i % 2 == 0)
+        inner = ad_tape_mark(tape);
+    ad_backward(ad_sum(ad_matmul(h, ad_transpose(h))));
+    if (i % 2 == 0)
+        ad_tape_rewind(tape, inner);
+    ad_backward(ad_mean(ad_exp(h)));
+    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    if (i % 7 == 0) {
+        ad_matmul(h, x);
+        ck_assert_int_eq(ad_status_of(tape), AD_ERROR_SHAPE);
+        ad_clear_error(tape);
+    }
+    ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+}
+
+START_TEST(memory_does_not_grow_over_cycles_of_mark_record_sweep_rewind)
+{
+    enum { PERIOD = 97 * 5 * 6 * 7 };
+    static const double three[3] = {1, 2, 3};
+    ad_tape tape;
+    ad_stats first, now;
+    ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
+    const struct tape_arena *arena = &ad_slots[tape.slot].tape->arena;
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, SHAPE(3), three);
+    ad_mark mark = ad_tape_mark(tape);
+    ad_tape_stats(tape, &first);
+    uint64_t peak = 0, touched = 0;
+    for (int i = 0; i < 2 * PERIOD; i++) {
+        if (i == PERIOD) {
+            peak = now.peak_bytes;
+            touched = arena->touched;
+        }
+        cycle(tape, i, x, mark);
+        ad_tape_stats(tape, &now);
+        ck_assert(now.live_bytes == first.live_bytes && now.values == first.values);
+        ck_assert(now.records == first.records && now.reserved_bytes == first.reserved_bytes);
+    }
+    ck_assert_uint_eq(now.peak_bytes, peak);
+    ck_assert_uint_eq(arena->touched, touched);
+    ck_assert_uint_lt(touched, MIB);
+    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("arena");
@@ -378,6 +483,8 @@ int main(void)
     tcase_add_test(arena, a_tape_whose_nth_allocation_fails_leaks_nothing);
     tcase_add_test(arena, a_mark_whose_table_cannot_grow_is_refused_and_the_tape_lives);
     tcase_add_test(arena, the_default_budget_is_below_the_memory_of_the_machine);
+    tcase_add_test(arena, each_budget_below_what_a_step_needs_is_an_error_and_no_more);
+    tcase_add_test(arena, memory_does_not_grow_over_cycles_of_mark_record_sweep_rewind);
     suite_add_tcase(suite, arena);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

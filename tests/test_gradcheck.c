@@ -1,14 +1,16 @@
 /* test_gradcheck.c: every op's pullback against differences, through the tape.
  *
- * May include: check_gradient.h, kernel_ops.h, Check. Driven by the op table and each op's samples, so
+ * May include: check_gradient.h, kernel_ops.h, elementwise.h (for its choice of an instruction set), Check. Driven by the op table and each op's samples, so
  * an op that is added is checked without a change here. Numbers come from fixed seeds.
  */
 #include "check_gradient.h"
 
+#include "elementwise.h"
 #include "kernel_ops.h"
 
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -223,7 +225,7 @@ static void broadcast_pairs(int dtype, check_fn *check)
     static const struct {
         int rank;
         int64_t shape[3];
-    } shapes[] = {{0, {0}},       {1, {1}},       {1, {5}},       {2, {3, 1}},   {2, {1, 5}},
+    } shapes[] = {{0, {0}},       {1, {1}},       {1, {5}},       {2, {3, 1}},    {2, {1, 5}},
                   {2, {3, 5}},    {2, {1, 1}},    {3, {2, 3, 5}}, {3, {2, 1, 5}}, {3, {2, 3, 1}},
                   {3, {2, 1, 1}}, {3, {1, 3, 1}}, {3, {1, 1, 5}}};
     const int n = (int)(sizeof shapes / sizeof *shapes);
@@ -256,8 +258,8 @@ END_TEST
 
 START_TEST(sizes_at_the_edges_of_vectors_and_large_ones_agree)
 {
-    static const int64_t lengths[] = {0,  1,  2,  3,  4,  5,  7,  8,  9,   15,  16,  17, 31,
-                                      32, 33, 63, 64, 65, 127, 128, 129, 1023, 1025, 10007};
+    static const int64_t lengths[] = {0,  1,  2,  3,  4,  5,  7,   8,   9,   15,   16,   17,
+                                      31, 32, 33, 63, 64, 65, 127, 128, 129, 1023, 1025, 10007};
     int n_ops;
     const struct kernel_op *const *ops = kernel_ops(&n_ops);
     for (int k = 0; k < n_ops; k++)
@@ -301,6 +303,63 @@ START_TEST(large_broadcasts_agree)
 }
 END_TEST
 
+/* Structural ops beyond one vector and one block, in f64 against differences and in f32. */
+START_TEST(large_structural_ops_agree)
+{
+    static const struct {
+        const struct kernel_op *op;
+        int rank[3], n_attr;
+        int64_t shape[3][3], attr[3];
+    } cases[] = {
+        {&kernel_op_matmul, {2, 2}, 0, {{65, 130}, {130, 33}}, {0}},
+        {&kernel_op_matmul, {2, 2}, 0, {{1, 500}, {500, 1}}, {0}},
+        {&kernel_op_linear, {2, 2, 1}, 0, {{64, 129}, {129, 65}, {65}}, {0}},
+        {&kernel_op_linear, {3, 2, 1}, 0, {{7, 9, 33}, {33, 17}, {17}}, {0}},
+        {&kernel_op_sum, {2}, 1, {{257, 129}}, {0}},
+        {&kernel_op_sum, {2}, 2, {{257, 129}}, {0, 0}},
+        {&kernel_op_sum, {3}, 3, {{9, 33, 17}}, {1, 0, 2}},
+        {&kernel_op_mean, {2}, 2, {{257, 129}}, {0, 1}},
+        {&kernel_op_max, {2}, 2, {{9, 65}}, {0, -1}},
+        {&kernel_op_softmax_cross_entropy, {2, 1}, 0, {{100, 129}, {100}}, {0}},
+        {&kernel_op_transpose, {2}, 0, {{257, 65}}, {0}},
+        {&kernel_op_reshape, {2}, 2, {{257, 65}}, {65, 257}},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct kernel_sample sample;
+        ck_assert(cases[k].op->sample(0, &sample));
+        sample.n_attr = cases[k].n_attr;
+        memcpy(sample.attr, cases[k].attr, sizeof cases[k].attr);
+        for (int i = 0; i < sample.n_in; i++) {
+            sample.rank[i] = (uint8_t)cases[k].rank[i];
+            memcpy(sample.shape[i], cases[k].shape[i], sizeof cases[k].shape[i]);
+        }
+        struct check_case c = check_case_of(cases[k].op, &sample, KERNEL_F64, -1);
+        c.aim = "large";
+        demand(check_direction(&c));
+        demand(check_held(&c));
+        c = check_case_of(cases[k].op, &sample, KERNEL_F32, -1);
+        c.aim = "large";
+        demand(check_narrow(&c));
+    }
+}
+END_TEST
+
+START_TEST(every_instruction_set_gives_right_gradients)
+{
+    static const char *const names[] = {"portable", "avx2", "avx512"};
+    for (int k = 0; k < 3; k++) {
+        if (!kernel_isa_use(names[k])) {
+            printf("%s: skipped, this machine has not got it\n", names[k]);
+            continue;
+        }
+        for_each_sample(KERNEL_F64, CHECK_PLAIN, names[k], check_jacobian);
+        for_each_sample(KERNEL_F32, CHECK_PLAIN, names[k], check_narrow);
+        for_each_sample(KERNEL_F32, CHECK_MIDDLE, names[k], check_held);
+    }
+    kernel_isa_use(NULL);
+}
+END_TEST
+
 START_TEST(constant_ops_carry_no_gradient)
 {
     int n_ops, constant = 0;
@@ -320,8 +379,8 @@ END_TEST
 START_TEST(ties_of_max_share_the_gradient_equally)
 {
     const double x[12] = {3, 1, 3, 3, -1, -1, -1, -1, 2, 5, 5, 0};
-    const double u_rows[3] = {1.5, -1, 4}, rows[12] = {0.5, 0, 0.5, 0.5, -0.25, -0.25,
-                                                       -0.25, -0.25, 0, 2, 2, 0};
+    const double u_rows[3] = {1.5, -1, 4},
+                 rows[12] = {0.5, 0, 0.5, 0.5, -0.25, -0.25, -0.25, -0.25, 0, 2, 2, 0};
     const double u_all[1] = {3}, all[12] = {[9] = 1.5, [10] = 1.5};
     const double u_columns[4] = {1, 2, 4, 8}, columns[12] = {[0] = 1, [9] = 2, [10] = 4, [3] = 8};
     struct check_case c = {.op = &kernel_op_max, .n_leaves = 1, .n_in = 1, .sample = -1};
@@ -399,8 +458,8 @@ START_TEST(a_wrong_pullback_is_caught_and_named)
     }
     struct kernel_op op = kernel_op_sub;
     op.pullback = pullback_of_add;
-    struct check_case c = elementwise_case(&op, KERNEL_F64, 2, (const int64_t[]){3, 5}, 1,
-                                           (const int64_t[]){5});
+    struct check_case c =
+        elementwise_case(&op, KERNEL_F64, 2, (const int64_t[]){3, 5}, 1, (const int64_t[]){5});
     ck_assert(!check_jacobian(&c));
     ck_assert_ptr_nonnull(strstr(check_message, "operand b, element 0: 1, but"));
     ck_assert(!check_direction(&c));
@@ -428,6 +487,8 @@ int main(void)
     tcase_add_test(tests, broadcast_gradients_are_added_and_equal_in_f32);
     tcase_add_test(tests, sizes_at_the_edges_of_vectors_and_large_ones_agree);
     tcase_add_test(tests, large_broadcasts_agree);
+    tcase_add_test(tests, large_structural_ops_agree);
+    tcase_add_test(tests, every_instruction_set_gives_right_gradients);
     tcase_add_test(tests, constant_ops_carry_no_gradient);
     tcase_add_test(tests, ties_of_max_share_the_gradient_equally);
     tcase_add_test(tests, kinks_have_the_derivative_that_is_documented);

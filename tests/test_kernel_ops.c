@@ -35,8 +35,13 @@ static void check_reduction(const struct box *x, unsigned axes, bool keepdim, en
             attr[n_attr++] = axis % 2 ? axis - in->rank : axis;
     }
     for (int k = 0; k < 3; k++) {
-        struct kernel_call call = {.op = ops[k], .in = &in, .n_in = 1, .n_out = 1, .attr = attr,
-                                   .n_attr = n_attr, .error = error};
+        struct kernel_call call = {.op = ops[k],
+                                   .in = &in,
+                                   .n_in = 1,
+                                   .n_out = 1,
+                                   .attr = attr,
+                                   .n_attr = n_attr,
+                                   .error = error};
         struct kernel_shape shape;
         struct box y;
         ck_assert_msg(kernel_infer(&call, &shape) == 0, "%s", error);
@@ -108,12 +113,11 @@ static void long_sums(void)
             box_make(&y, KERNEL_F32, 1, &rest, DENSE);
             box_random(&x, 0.1, 0.1);
             const kernel_ref in = &x.array;
-            ck_assert_int_eq(box_run(&kernel_op_sum, &in, &y.array, NULL, 2, attr, false, error), 0);
+            ck_assert_int_eq(box_run(&kernel_op_sum, &in, &y.array, NULL, 2, attr, false, error),
+                             0);
             const double right = (double)0.1F * (double)n;
             for (int64_t i = 0; i < rest; i++)
-                ck_assert_double_le(fabs(get_at(&y.array, i) / right - 1), 4e-5);
-            if (rest <= 3)
-                ck_assert_double_le(fabs(get_at(&y.array, 0) / right - 1), along ? 1e-6 : 4e-5);
+                ck_assert_double_le(fabs(get_at(&y.array, i) / right - 1), 2e-6);
             box_free(&x);
             box_free(&y);
         }
@@ -198,8 +202,8 @@ END_TEST
 
 START_TEST(products_agree_with_plain_loops_for_all_strides)
 {
-    static const int64_t sizes[][3] = {{3, 4, 5}, {1, 1, 1}, {1, 7, 2}, {6, 1, 1}, {2, 0, 3},
-                                       {0, 2, 2}, {17, 9, 33}};
+    static const int64_t sizes[][3] = {{3, 4, 5}, {1, 1, 1}, {1, 7, 2},  {6, 1, 1},
+                                       {2, 0, 3}, {0, 2, 2}, {17, 9, 33}};
     for (int s = 0; s < 7; s++)
         for (int way = 0; way < LAYOUTS * LAYOUTS * LAYOUTS * 8; way++) {
             const int64_t m = sizes[s][0], k = sizes[s][1], n = sizes[s][2];
@@ -290,9 +294,9 @@ static void losses(void)
                 for (int64_t j = 0; j < columns; j++)
                     sum += exp(element(&x.array, (int64_t[]){i, j}) - shift);
                 for (int64_t j = 0; j < columns; j++)
-                    ck_assert_double_eq_tol(
-                        element(&p.array, (int64_t[]){i, j}),
-                        exp(element(&x.array, (int64_t[]){i, j}) - shift) / sum, tolerance(dtype));
+                    ck_assert_double_eq_tol(element(&p.array, (int64_t[]){i, j}),
+                                            exp(element(&x.array, (int64_t[]){i, j}) - shift) / sum,
+                                            tolerance(dtype));
                 const int64_t label = (int64_t)element(&labels.array, &i);
                 right += log(sum) - (element(&x.array, (int64_t[]){i, label}) - shift);
             }
@@ -330,9 +334,9 @@ START_TEST(cross_entropy_of_special_rows)
             ck_assert_double_eq_tol(get_at(&loss.array, 0), (log(2) + log(3)) / 2, 1e-15);
     }
     set_at(&labels.array, 1, 3);
-    ck_assert_int_eq(box_run(&kernel_op_softmax_cross_entropy, in, &loss.array, &p.array, 0, NULL,
-                             false, error),
-                     -1);
+    ck_assert_int_eq(
+        box_run(&kernel_op_softmax_cross_entropy, in, &loss.array, &p.array, 0, NULL, false, error),
+        -1);
     ck_assert_str_eq(error, "softmax_cross_entropy: label 3 of row 1 is not in 0..2");
     box_free(&x);
     box_free(&labels);
@@ -351,31 +355,92 @@ struct refusal {
 };
 
 static const struct refusal refusals[] = {
-    {&kernel_op_add, {1, 1}, {2, 2}, {{3, 4}, {5, 4}}, 0, {0},
+    {&kernel_op_add,
+     {1, 1},
+     {2, 2},
+     {{3, 4}, {5, 4}},
+     0,
+     {0},
      "add: f64 [3,4] and f64 [5,4]: extents 3 and 5 do not broadcast"},
     {&kernel_op_add, {2, 2}, {1, 1}, {{3}, {3}}, 0, {0}, "add takes f32 or f64, not i64"},
-    {&kernel_op_mul, {0, 1}, {1, 1}, {{3}, {3}}, 0, {0},
+    {&kernel_op_mul,
+     {0, 1},
+     {1, 1},
+     {{3}, {3}},
+     0,
+     {0},
      "mul: f32 [3] and f64 [3]: operands of one call have one dtype"},
-    {&kernel_op_matmul, {1, 1}, {2, 2}, {{3, 4}, {5, 6}}, 0, {0},
+    {&kernel_op_matmul,
+     {1, 1},
+     {2, 2},
+     {{3, 4}, {5, 6}},
+     0,
+     {0},
      "matmul: f64 [3,4] x f64 [5,6]: inner extents 4 and 5 differ"},
-    {&kernel_op_matmul, {1, 1}, {1, 2}, {{4}, {4, 6}}, 0, {0},
+    {&kernel_op_matmul,
+     {1, 1},
+     {1, 2},
+     {{4}, {4, 6}},
+     0,
+     {0},
      "matmul: f64 [4] x f64 [4,6]: both operands have two axes"},
-    {&kernel_op_matmul, {1, 1}, {2, 2}, {{INT64_C(1) << 31, 1}, {1, 1}}, 0, {0},
+    {&kernel_op_matmul,
+     {1, 1},
+     {2, 2},
+     {{INT64_C(1) << 31, 1}, {1, 1}},
+     0,
+     {0},
      "matmul: f64 [2147483648,1] x f64 [1,1]: an extent is beyond the range of BLAS"},
-    {&kernel_op_add, {1, 1}, {2, 2}, {{INT64_C(1) << 31, 1}, {1, INT64_C(1) << 31}}, 0, {0},
+    {&kernel_op_add,
+     {1, 1},
+     {2, 2},
+     {{INT64_C(1) << 31, 1}, {1, INT64_C(1) << 31}},
+     0,
+     {0},
      "add: f64 [2147483648,1], f64 [1,2147483648]: the result's size overflows"},
     {&kernel_op_sum, {1}, {2}, {{3, 4}}, 2, {0, 2}, "sum: f64 [3,4]: there is no axis 2"},
     {&kernel_op_sum, {1}, {2}, {{3, 4}}, 3, {0, 1, -1}, "sum: f64 [3,4]: axis -1 is named twice"},
-    {&kernel_op_max, {1}, {2}, {{3, 0}}, 2, {0, 1},
+    {&kernel_op_max,
+     {1},
+     {2},
+     {{3, 0}},
+     2,
+     {0, 1},
      "max: f64 [3,0]: axis 1 is empty and has no maximum"},
-    {&kernel_op_transpose, {1}, {1}, {{3}}, 0, {0}, "transpose: f64 [3]: at least two axes are wanted"},
-    {&kernel_op_reshape, {1}, {2}, {{3, 4}}, 2, {5, -1},
+    {&kernel_op_transpose,
+     {1},
+     {1},
+     {{3}},
+     0,
+     {0},
+     "transpose: f64 [3]: at least two axes are wanted"},
+    {&kernel_op_reshape,
+     {1},
+     {2},
+     {{3, 4}},
+     2,
+     {5, -1},
      "reshape: f64 [3,4]: 12 elements do not fill the new shape"},
-    {&kernel_op_reshape, {1}, {1}, {{6}}, 2, {-2, 3},
+    {&kernel_op_reshape,
+     {1},
+     {1},
+     {{6}},
+     2,
+     {-2, 3},
      "reshape: f64 [6]: extent -2 of axis 0 is negative"},
-    {&kernel_op_linear, {1, 1, 1}, {2, 2, 1}, {{3, 4}, {4, 5}, {6}}, 0, {0},
+    {&kernel_op_linear,
+     {1, 1, 1},
+     {2, 2, 1},
+     {{3, 4}, {4, 5}, {6}},
+     0,
+     {0},
      "linear: f64 [3,4], f64 [4,5], f64 [6]: w gives 5 columns, b has 6"},
-    {&kernel_op_softmax_cross_entropy, {1, 1}, {2, 1}, {{3, 4}, {3}}, 0, {0},
+    {&kernel_op_softmax_cross_entropy,
+     {1, 1},
+     {2, 1},
+     {{3, 4}, {3}},
+     0,
+     {0},
      "softmax_cross_entropy: labels are i64, not f64"},
 };
 
@@ -388,14 +453,20 @@ START_TEST(refusals_name_the_op_and_the_shapes)
         int64_t strides[3][KERNEL_MAX_RANK];
         struct kernel_shape out[KERNEL_MAX_OUT];
         for (int k = 0; k < r->op->n_in; k++) {
-            in[k] = (struct kernel_array){.shape = r->shape[k], .strides = strides[k],
+            in[k] = (struct kernel_array){.shape = r->shape[k],
+                                          .strides = strides[k],
                                           .dtype = (uint8_t)r->dtype[k],
-                                          .rank = (uint8_t)r->rank[k], .contiguous = true};
+                                          .rank = (uint8_t)r->rank[k],
+                                          .contiguous = true};
             in[k].size = kernel_strides(r->rank[k], r->shape[k], 8, strides[k]);
             refs[k] = &in[k];
         }
-        struct kernel_call call = {.op = r->op, .in = refs, .n_in = r->op->n_in,
-                                   .n_out = r->op->n_out, .attr = r->attr, .n_attr = r->n_attr,
+        struct kernel_call call = {.op = r->op,
+                                   .in = refs,
+                                   .n_in = r->op->n_in,
+                                   .n_out = r->op->n_out,
+                                   .attr = r->attr,
+                                   .n_attr = r->n_attr,
                                    .error = error};
         ck_assert_int_eq(kernel_infer(&call, out), -1);
         ck_assert_str_eq(error, r->text);

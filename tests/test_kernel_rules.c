@@ -85,8 +85,14 @@ static struct value *apply(const struct kernel_op *op, int n_in, const kernel_re
     char error[KERNEL_ERROR_BYTES] = "";
     struct kernel_shape shapes[KERNEL_MAX_OUT];
     struct kernel_array *out[KERNEL_MAX_OUT];
-    struct kernel_call call = {.op = op, .in = in, .attr = attr, .n_in = n_in, .n_out = op->n_out,
-                               .n_attr = n_attr, .out = out, .error = error};
+    struct kernel_call call = {.op = op,
+                               .in = in,
+                               .attr = attr,
+                               .n_in = n_in,
+                               .n_out = op->n_out,
+                               .n_attr = n_attr,
+                               .out = out,
+                               .error = error};
     ck_assert_int_lt(n_nodes, MAX_NODES);
     struct node *node = &nodes[n_nodes++];
     *node = (struct node){.op = op, .n_in = n_in, .n_attr = n_attr};
@@ -98,8 +104,7 @@ static struct value *apply(const struct kernel_op *op, int n_in, const kernel_re
     for (int o = 0; o < op->n_out; o++) {
         const struct kernel_shape *s = &shapes[o];
         if (s->same_as >= 0)
-            node->out[o] =
-                value_new(s->dtype, in[s->same_as]->rank, in[s->same_as]->shape);
+            node->out[o] = value_new(s->dtype, in[s->same_as]->rank, in[s->same_as]->shape);
         else
             node->out[o] = value_new(s->dtype, s->rank, s->extent);
         out[o] = &node->out[o]->array;
@@ -144,8 +149,14 @@ static void place_add(struct value *to, const struct kernel_op *op, int n_in, co
     if (to->adjoint.data == NULL)
         to->adjoint.data = calloc((size_t)to->adjoint.size + 1, 8);
     struct kernel_array *out[] = {&to->adjoint};
-    struct kernel_call call = {.op = op, .in = in, .out = out, .attr = attr, .n_in = n_in,
-                               .n_out = 1, .n_attr = n_attr, .accumulate = true};
+    struct kernel_call call = {.op = op,
+                               .in = in,
+                               .out = out,
+                               .attr = attr,
+                               .n_in = n_in,
+                               .n_out = 1,
+                               .n_attr = n_attr,
+                               .accumulate = true};
     char error[KERNEL_ERROR_BYTES];
     call.error = error;
     run_call(&call);
@@ -189,9 +200,15 @@ static void pull(const struct node *node, const struct kernel_rule_class *class_
 {
     kernel_ref in[KERNEL_MAX_IN], out[KERNEL_MAX_OUT];
     struct kernel_array bare[KERNEL_MAX_IN + KERNEL_MAX_OUT];
-    struct kernel_rule rule = {.class_ = class_, .op = node->op, .in = in, .out = out,
-                               .adjoint = adjoint, .attr = node->attr, .n_in = node->n_in,
-                               .n_out = node->op->n_out, .n_attr = node->n_attr};
+    struct kernel_rule rule = {.class_ = class_,
+                               .op = node->op,
+                               .in = in,
+                               .out = out,
+                               .adjoint = adjoint,
+                               .attr = node->attr,
+                               .n_in = node->n_in,
+                               .n_out = node->op->n_out,
+                               .n_attr = node->n_attr};
     for (int i = 0; i < node->n_in; i++) {
         in[i] = &node->in[i]->array;
         if (in[i]->dtype != KERNEL_I64)
@@ -441,8 +458,8 @@ END_TEST
 START_TEST(tied_maxima_share_the_gradient)
 {
     static struct start s = {.op = &kernel_op_max, .x = {{3, 1, 3, -INFINITY}}, .seed = {{6}}};
-    s.sample = (struct kernel_sample){.n_in = 1, .n_attr = 1, .dtype = {KERNEL_F64}, .rank = {1},
-                                      .shape = {{4}}};
+    s.sample = (struct kernel_sample){
+        .n_in = 1, .n_attr = 1, .dtype = {KERNEL_F64}, .rank = {1}, .shape = {{4}}};
     const struct node node = *build(&s);
     const kernel_ref adjoint[] = {&value_of(&node.out[0]->array, s.seed[0])->array};
     pull(&node, &in_place, adjoint);

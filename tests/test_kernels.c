@@ -19,23 +19,40 @@ static const char *const isa_names[] = {"portable", "avx2", "avx512"};
 /* The reference of a row, in double. */
 static double reference(const char *name, double x, double b, double c)
 {
-    if (strcmp(name, "neg") == 0) return -x;
-    if (strcmp(name, "exp") == 0) return exp(x);
-    if (strcmp(name, "log") == 0) return log(x);
-    if (strcmp(name, "tanh") == 0) return tanh(x);
-    if (strcmp(name, "sigmoid") == 0) return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));
-    if (strcmp(name, "relu") == 0) return x > 0 || isnan(x) ? x : 0;
-    if (strcmp(name, "square") == 0) return x * x;
-    if (strcmp(name, "sqrt") == 0) return sqrt(x);
-    if (strcmp(name, "scale") == 0) return c * x;
-    if (strcmp(name, "offset") == 0) return x + c;
-    if (strcmp(name, "copy") == 0) return x;
-    if (strcmp(name, "add") == 0) return x + b;
-    if (strcmp(name, "sub") == 0) return x - b;
-    if (strcmp(name, "mul") == 0) return x * b;
-    if (strcmp(name, "div") == 0) return x / b;
-    if (strcmp(name, "gate") == 0) return x > 0 ? b : 0;
-    if (strcmp(name, "tie") == 0) return x == b || (isnan(x) && isnan(b)) ? 1 : 0;
+    if (strcmp(name, "neg") == 0)
+        return -x;
+    if (strcmp(name, "exp") == 0)
+        return exp(x);
+    if (strcmp(name, "log") == 0)
+        return log(x);
+    if (strcmp(name, "tanh") == 0)
+        return tanh(x);
+    if (strcmp(name, "sigmoid") == 0)
+        return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));
+    if (strcmp(name, "relu") == 0)
+        return x > 0 || isnan(x) ? x : 0;
+    if (strcmp(name, "square") == 0)
+        return x * x;
+    if (strcmp(name, "sqrt") == 0)
+        return sqrt(x);
+    if (strcmp(name, "scale") == 0)
+        return c * x;
+    if (strcmp(name, "offset") == 0)
+        return x + c;
+    if (strcmp(name, "copy") == 0)
+        return x;
+    if (strcmp(name, "add") == 0)
+        return x + b;
+    if (strcmp(name, "sub") == 0)
+        return x - b;
+    if (strcmp(name, "mul") == 0)
+        return x * b;
+    if (strcmp(name, "div") == 0)
+        return x / b;
+    if (strcmp(name, "gate") == 0)
+        return x > 0 ? b : 0;
+    if (strcmp(name, "tie") == 0)
+        return x == b || (isnan(x) && isnan(b)) ? 1 : 0;
     ck_abort_msg("row %s has no reference in this test", name);
     return 0;
 }
@@ -94,8 +111,13 @@ static void check_row(const struct kernel_op *op, const struct kernel_sample *s,
         box_random(&in[i], s->low[i], s->high[i]);
         refs[i] = &in[i].array;
     }
-    struct kernel_call call = {.op = op, .in = refs, .n_in = op->n_in, .n_out = 1,
-                               .attr = s->attr, .n_attr = s->n_attr, .error = error};
+    struct kernel_call call = {.op = op,
+                               .in = refs,
+                               .n_in = op->n_in,
+                               .n_out = 1,
+                               .attr = s->attr,
+                               .n_attr = s->n_attr,
+                               .error = error};
     ck_assert_int_eq(kernel_infer(&call, &shape), 0);
     if (shape.same_as >= 0)
         memcpy(shape.extent, refs[shape.same_as]->shape,
@@ -145,9 +167,10 @@ END_TEST
 
 static void edge_values(void)
 {
-    static const double edges[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, DBL_MIN / 8, -DBL_MIN / 8,
-                                   1, -1, 1e300, -1e300, 709.5, 710, -744, -746, 1e-20, 88.5, -100,
-                                   0x1p-140, 3.5, -30, 40};
+    static const double edges[] = {0.0,          -0.0, INFINITY, -INFINITY, NAN,    DBL_MIN / 8,
+                                   -DBL_MIN / 8, 1,    -1,       1e300,     -1e300, 709.5,
+                                   710,          -744, -746,     1e-20,     88.5,   -100,
+                                   0x1p-140,     3.5,  -30,      40};
     enum { N = sizeof edges / sizeof *edges };
     const struct kernel_op *const *ops;
     const int n = rows(&ops);
@@ -237,7 +260,7 @@ START_TEST(instruction_sets_agree_bit_for_bit_but_in_transcendentals)
                 box_make(&y[k], dtype, i < n ? 1 : 0, shape, DENSE);
                 if (kernel_isa_use(isa_names[k]))
                     (void)box_run(op, in, &y[k].array, NULL, i < n ? op->n_attrs : 1,
-                              i < n ? attr : (int64_t[]){0}, false, NULL);
+                                  i < n ? attr : (int64_t[]){0}, false, NULL);
                 else
                     memcpy(y[k].array.data, y[0].array.data, 8 * (size_t)y[0].array.size);
                 for (int64_t e = 0; e < y[k].array.size && !is_transcendental(op->name); e++) {

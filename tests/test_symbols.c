@@ -9,7 +9,6 @@
 
 #include <check.h>
 #include <dlfcn.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -146,36 +145,46 @@ static void build(const char *compiler, const char *flags)
           compiler, flags);
 }
 
-static void add_module(struct run *run, const char *line)
+/* "module BIAS START END PATH", numbers in hexadecimal. */
+static void add_module(struct run *run, const char *text)
 {
+    char *at;
     struct prof_module *module = &run->module[run->n_modules];
-    char *path = run->path[run->n_modules];
-    if (run->n_modules < MAX_MODULES &&
-        sscanf(line, "module %" SCNx64 " %" SCNx64 " %" SCNx64 " %1023[^\n]", &module->bias,
-               &module->start, &module->end, path) == 4) {
-        module->path = path;
-        run->n_modules++;
+    ck_assert_uint_lt(run->n_modules, MAX_MODULES);
+    module->bias = strtoull(text, &at, 16);
+    module->start = strtoull(at, &at, 16);
+    module->end = strtoull(at, &at, 16);
+    ck_assert_int_eq(*at, ' ');
+    snprintf(run->path[run->n_modules], sizeof run->path[0], "%s", at + 1);
+    module->path = run->path[run->n_modules++];
+}
+
+/* "site NAME PC LINE". */
+static void add_site(struct run *run, const char *text)
+{
+    char *at;
+    size_t n = strcspn(text, " ");
+    for (int i = 0; i < SITES; i++) {
+        if (strlen(sites[i].name) != n || strncmp(sites[i].name, text, n) != 0)
+            continue;
+        run->pc[i] = strtoull(text + n, &at, 16);
+        run->line[i] = (unsigned)strtoul(at, NULL, 10);
     }
 }
 
 static void run_program(struct run *run)
 {
-    char command[1024], line[2048], name[64];
+    char command[1024], line[2048];
     *run = (struct run){0};
     snprintf(command, sizeof command, "'%s/program'", folder);
     FILE *output = popen(command, "r"); /* NOLINT(cert-env33-c) */
     ck_assert_ptr_nonnull(output);
     while (fgets(line, sizeof line, output)) {
-        uint64_t pc;
-        unsigned number;
-        add_module(run, line);
-        if (sscanf(line, "site %63s 0x%" SCNx64 " %u", name, &pc, &number) != 3)
-            continue;
-        for (int i = 0; i < SITES; i++)
-            if (strcmp(sites[i].name, name) == 0) {
-                run->pc[i] = pc;
-                run->line[i] = number;
-            }
+        line[strcspn(line, "\n")] = '\0';
+        if (strncmp(line, "module ", 7) == 0)
+            add_module(run, line + 7);
+        else if (strncmp(line, "site ", 5) == 0)
+            add_site(run, line + 5);
     }
     ck_assert_int_eq(pclose(output), 0);
     ck_assert_uint_ge(run->n_modules, 2);

@@ -168,12 +168,21 @@ static void *trespass(void *payload)
     double buffer[SIZE];
     int64_t shape[AD_MAX_RANK];
     ad_stats stats;
-    ad_status got[] = {ad_backward(w->x), ad_backward_seed(w->x, w->x), ad_value(w->x, buffer, SIZE),
-                       ad_gradient(w->x, buffer, SIZE), ad_gradient_buffer(w->x, buffer, SIZE),
-                       ad_retain_gradient(w->x), ad_shape(w->x, shape), ad_zero_gradients(w->tape),
-                       ad_no_grad_begin(w->tape), ad_no_grad_end(w->tape), ad_tape_reset(w->tape),
-                       ad_tape_stats(w->tape, &stats), ad_tape_rewind(w->tape, (ad_mark){1, 1, 0, 1}),
-                       ad_tape_destroy(w->tape), ad_status_of(w->tape),
+    ad_status got[] = {ad_backward(w->x),
+                       ad_backward_seed(w->x, w->x),
+                       ad_value(w->x, buffer, SIZE),
+                       ad_gradient(w->x, buffer, SIZE),
+                       ad_gradient_buffer(w->x, buffer, SIZE),
+                       ad_retain_gradient(w->x),
+                       ad_shape(w->x, shape),
+                       ad_zero_gradients(w->tape),
+                       ad_no_grad_begin(w->tape),
+                       ad_no_grad_end(w->tape),
+                       ad_tape_reset(w->tape),
+                       ad_tape_stats(w->tape, &stats),
+                       ad_tape_rewind(w->tape, (ad_mark){1, 1, 0, 1}),
+                       ad_tape_destroy(w->tape),
+                       ad_status_of(w->tape),
                        ad_create_graph(w->x, (ad_tensor){0}, 1, &w->x, &(ad_tensor){0})};
     ad_clear_error(w->tape);
     for (size_t i = 0; i < sizeof got / sizeof got[0]; i++)

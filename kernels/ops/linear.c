@@ -10,9 +10,11 @@
 
 static const char *const names[] = {"x", "w", "b"};
 
+/* clang-format off */
 #define LINEAR_SAMPLE(rank_x, k, n, ...)                                                           \
     {.n_in = 3, .dtype = {KERNEL_F64, KERNEL_F64, KERNEL_F64}, .rank = {rank_x, 2, 1},             \
      .shape = {__VA_ARGS__, {k, n}, {n}}, .low = {-1, -1, -1}, .high = {1, 1, 1}}
+/* clang-format on */
 static const struct kernel_sample samples[] = {
     LINEAR_SAMPLE(2, 4, 5, {3, 4}),    LINEAR_SAMPLE(2, 1, 1, {1, 1}),
     LINEAR_SAMPLE(1, 4, 3, {4}),       LINEAR_SAMPLE(3, 4, 5, {2, 3, 4}),
@@ -78,8 +80,7 @@ static struct matrices matrices_of(const struct kernel_call *call)
 static size_t workspace(const struct kernel_call *call)
 {
     const struct matrices all = matrices_of(call);
-    return all.x_bytes + all.y_bytes +
-           gemm_workspace(call->in[0]->dtype, &all.x, &all.w, &all.y);
+    return all.x_bytes + all.y_bytes + gemm_workspace(call->in[0]->dtype, &all.x, &all.w, &all.y);
 }
 
 static int forward(const struct kernel_call *call)

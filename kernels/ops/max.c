@@ -14,22 +14,69 @@ static const struct kernel_attr_info attrs[] = {{"keepdim", KERNEL_ATTR_FLAG},
                                                 {"axes", KERNEL_ATTR_AXES}};
 
 static const struct kernel_sample samples[] = {
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {2}, .shape = {{3, 5}}, .low = {-1}, .high = {1},
-     .n_attr = 1, .attr = {0}},
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {0}, .low = {-1}, .high = {1},
-     .n_attr = 1, .attr = {0}},
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {2}, .shape = {{3, 5}}, .low = {-1}, .high = {1},
-     .n_attr = 2, .attr = {0, 0}},
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {2}, .shape = {{3, 5}}, .low = {-1}, .high = {1},
-     .n_attr = 2, .attr = {1, -1}},
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {3}, .shape = {{2, 3, 4}}, .low = {-1}, .high = {1},
-     .n_attr = 3, .attr = {0, 0, 2}},
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {3}, .shape = {{2, 3, 4}}, .low = {-1}, .high = {1},
-     .n_attr = 2, .attr = {0, 1}},
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {1}, .shape = {{65}}, .low = {-1}, .high = {1},
-     .n_attr = 1, .attr = {0}},
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {2}, .shape = {{0, 3}}, .low = {-1}, .high = {1},
-     .n_attr = 2, .attr = {0, 1}},
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {2},
+     .shape = {{3, 5}},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 1,
+     .attr = {0}},
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {0},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 1,
+     .attr = {0}},
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {2},
+     .shape = {{3, 5}},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 2,
+     .attr = {0, 0}},
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {2},
+     .shape = {{3, 5}},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 2,
+     .attr = {1, -1}},
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {3},
+     .shape = {{2, 3, 4}},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 3,
+     .attr = {0, 0, 2}},
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {3},
+     .shape = {{2, 3, 4}},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 2,
+     .attr = {0, 1}},
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {1},
+     .shape = {{65}},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 1,
+     .attr = {0}},
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {2},
+     .shape = {{0, 3}},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 2,
+     .attr = {0, 1}},
 };
 KERNEL_SAMPLES(samples)
 
@@ -64,11 +111,11 @@ static void pullback(struct kernel_rule *rule)
     int64_t attr[KERNEL_MAX_ATTR] = {1};
     for (int i = 1; i < rule->n_attr; i++)
         attr[i] = rule->attr[i];
-    const kernel_ref ties = kernel_emit2(rule, &kernel_op_tie, rule->in[0],
-                                         kernel_emit_kept(rule, rule->out[0]));
+    const kernel_ref ties =
+        kernel_emit2(rule, &kernel_op_tie, rule->in[0], kernel_emit_kept(rule, rule->out[0]));
     const kernel_ref count = kernel_emit(rule, &kernel_op_sum, 1, &ties, rule->n_attr, attr);
-    const kernel_ref share = kernel_emit2(rule, &kernel_op_div,
-                                          kernel_emit_kept(rule, rule->adjoint[0]), count);
+    const kernel_ref share =
+        kernel_emit2(rule, &kernel_op_div, kernel_emit_kept(rule, rule->adjoint[0]), count);
     const kernel_ref in[] = {ties, share};
     kernel_accumulate(rule, 0, &kernel_op_mul, 2, in, 0, NULL);
 }
@@ -97,5 +144,6 @@ KERNEL_OP(max) = {
     .shapes = "x [...] -> x without the axes, or with extents of 1 there",
     .formula = "y = max over the axes of x",
     .derivative = "x' += y' / number of maxima, where x = y",
-    .edges = "NaN if any element is NaN, which then gets the gradient; the maximum of nothing is refused",
+    .edges = "NaN if any element is NaN, which then gets the gradient; the maximum of nothing is "
+             "refused",
 };

@@ -11,15 +11,38 @@ static const char *const names[] = {"x"};
 static const struct kernel_attr_info attrs[] = {{"shape", KERNEL_ATTR_SHAPE}};
 
 static const struct kernel_sample samples[] = {
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {2}, .shape = {{3, 4}}, .low = {-1}, .high = {1},
-     .n_attr = 3, .attr = {2, 2, 3}},
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {2}, .shape = {{3, 4}}, .low = {-1}, .high = {1},
-     .n_attr = 2, .attr = {6, -1}},
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {0}, .low = {-1}, .high = {1},
-     .n_attr = 2, .attr = {1, 1}},
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {2},
+     .shape = {{3, 4}},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 3,
+     .attr = {2, 2, 3}},
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {2},
+     .shape = {{3, 4}},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 2,
+     .attr = {6, -1}},
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {0},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 2,
+     .attr = {1, 1}},
     {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {1}, .shape = {{1}}, .low = {-1}, .high = {1}},
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {2}, .shape = {{0, 4}}, .low = {-1}, .high = {1},
-     .n_attr = 2, .attr = {3, 0}},
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {2},
+     .shape = {{0, 4}},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 2,
+     .attr = {3, 0}},
 };
 KERNEL_SAMPLES(samples)
 
@@ -85,15 +108,14 @@ static void pullback(struct kernel_rule *rule)
 {
     const kernel_ref x = rule->in[0];
     if (rule->adjoint[0] != NULL && kernel_needs(rule, 0))
-        kernel_accumulate_value(rule, 0,
-                                kernel_emit_shape(rule, &kernel_op_reshape, rule->adjoint[0],
-                                                  x->rank, x->shape));
+        kernel_accumulate_value(
+            rule, 0,
+            kernel_emit_shape(rule, &kernel_op_reshape, rule->adjoint[0], x->rank, x->shape));
 }
 
 static struct kernel_cost cost(const struct kernel_call *call)
 {
-    return (struct kernel_cost){.bytes =
-                                    call->in[0]->contiguous ? 0 : kernel_moved_bytes(call)};
+    return (struct kernel_cost){.bytes = call->in[0]->contiguous ? 0 : kernel_moved_bytes(call)};
 }
 
 KERNEL_OP(reshape) = {

@@ -11,9 +11,11 @@
 
 static const char *const names[] = {"logits", "labels"};
 
+/* clang-format off */
 #define LOSS_SAMPLE(b, c)                                                                          \
     {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {2, 1}, .shape = {{b, c}, {b}},         \
      .low = {-2, 0}, .high = {2, c}}
+/* clang-format on */
 static const struct kernel_sample samples[] = {
     LOSS_SAMPLE(3, 5), LOSS_SAMPLE(1, 1), LOSS_SAMPLE(4, 10), LOSS_SAMPLE(7, 17), LOSS_SAMPLE(1, 9),
 };
@@ -76,8 +78,8 @@ static int forward(const struct kernel_call *call)
     for (int64_t r = 0; r < rows; r++) {
         const int64_t label = label_at(labels, r);
         if (label < 0 || label >= columns)
-            return kernel_refuse(call, "label %lld of row %lld is not in 0..%lld",
-                                 (long long)label, (long long)r, (long long)columns - 1);
+            return kernel_refuse(call, "label %lld of row %lld is not in 0..%lld", (long long)label,
+                                 (long long)r, (long long)columns - 1);
     }
     kernel_elementwise(LOOP_copy, call->out[1], 1, &logits, 0, false);
     const int64_t fitting = columns > 0 ? BLOCK_ELEMENTS / columns : BLOCK_ROWS;

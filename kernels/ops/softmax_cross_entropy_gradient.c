@@ -9,12 +9,14 @@
 
 static const char *const names[] = {"g", "p", "labels"};
 
+/* clang-format off */
 #define GRADIENT_SAMPLE(b, c)                                                                      \
     {.n_in = 3, .dtype = {KERNEL_F64, KERNEL_F64, KERNEL_I64}, .rank = {0, 2, 1},                  \
      .shape = {{0}, {b, c}, {b}}, .low = {-1, 0.1, 0}, .high = {1, 0.9, c}}
+/* clang-format on */
 static const struct kernel_sample samples[] = {
-    GRADIENT_SAMPLE(3, 5), GRADIENT_SAMPLE(1, 1), GRADIENT_SAMPLE(4, 10), GRADIENT_SAMPLE(2, 17),
-    GRADIENT_SAMPLE(0, 3),
+    GRADIENT_SAMPLE(3, 5),  GRADIENT_SAMPLE(1, 1), GRADIENT_SAMPLE(4, 10),
+    GRADIENT_SAMPLE(2, 17), GRADIENT_SAMPLE(0, 3),
 };
 KERNEL_SAMPLES(samples)
 
@@ -38,8 +40,7 @@ static int forward(const struct kernel_call *call)
     struct kernel_array *out = call->out[0];
     const int64_t rows = p->shape[0];
     const bool narrow = p->dtype == KERNEL_F32;
-    const double one =
-        narrow ? (double)*(const float *)g->data : *(const double *)g->data;
+    const double one = narrow ? (double)*(const float *)g->data : *(const double *)g->data;
     const double scale = one / (double)rows;
     const int64_t *to = out->strides, *from = p->strides;
     if (call->accumulate) {
@@ -60,8 +61,7 @@ static int forward(const struct kernel_call *call)
         const int64_t label = ((const int64_t *)labels->data)[r * labels->strides[0]];
         const int64_t o = r * to[0] + label * to[1], i = r * from[0] + label * from[1];
         if (narrow)
-            ((float *)out->data)[o] =
-                (((const float *)p->data)[i] - 1) * (float)scale;
+            ((float *)out->data)[o] = (((const float *)p->data)[i] - 1) * (float)scale;
         else
             ((double *)out->data)[o] = (((const double *)p->data)[i] - 1) * scale;
     }

@@ -10,13 +10,31 @@ static const char *const names[] = {"x"};
 static const struct kernel_attr_info attrs[] = {{"shape", KERNEL_ATTR_SHAPE}};
 
 static const struct kernel_sample samples[] = {
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {2}, .shape = {{3, 4}}, .low = {-1}, .high = {1},
-     .n_attr = 1, .attr = {4}},
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {2},
+     .shape = {{3, 4}},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 1,
+     .attr = {4}},
     {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {2}, .shape = {{3, 4}}, .low = {-1}, .high = {1}},
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {3}, .shape = {{2, 3, 5}}, .low = {-1}, .high = {1},
-     .n_attr = 2, .attr = {3, 1}},
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {2}, .shape = {{0, 4}}, .low = {-1}, .high = {1},
-     .n_attr = 1, .attr = {4}},
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {3},
+     .shape = {{2, 3, 5}},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 2,
+     .attr = {3, 1}},
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {2},
+     .shape = {{0, 4}},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 1,
+     .attr = {4}},
 };
 KERNEL_SAMPLES(samples)
 
@@ -51,9 +69,9 @@ static void pullback(struct kernel_rule *rule)
 {
     const kernel_ref x = rule->in[0];
     if (rule->adjoint[0] != NULL && kernel_needs(rule, 0))
-        kernel_accumulate_value(rule, 0,
-                                kernel_emit_shape(rule, &kernel_op_broadcast_to, rule->adjoint[0],
-                                                  x->rank, x->shape));
+        kernel_accumulate_value(
+            rule, 0,
+            kernel_emit_shape(rule, &kernel_op_broadcast_to, rule->adjoint[0], x->rank, x->shape));
 }
 
 static struct kernel_cost cost(const struct kernel_call *call)

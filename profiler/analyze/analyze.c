@@ -10,9 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct prof_symbols *open_symbols(const struct prof_profile *profile, prof_warn_fn *warn,
-                                         void *payload)
+static void count_and_warn(void *payload, const char *message)
 {
+    struct prof_analysis *analysis = payload;
+    analysis->n_unusable++;
+    if (analysis->warn)
+        analysis->warn(analysis->warn_payload, message);
+}
+
+static struct prof_symbols *open_symbols(struct prof_analysis *analysis)
+{
+    const struct prof_profile *profile = analysis->profile;
     struct prof_module *module = calloc(profile->n_mappings + 1, sizeof *module);
     if (!module)
         return NULL;
@@ -27,7 +35,8 @@ static struct prof_symbols *open_symbols(const struct prof_profile *profile, pro
             .bias = mapping->bias,
         };
     }
-    struct prof_symbols *symbols = prof_symbols_open(module, profile->n_mappings, warn, payload);
+    struct prof_symbols *symbols =
+        prof_symbols_open(module, profile->n_mappings, count_and_warn, analysis);
     free(module);
     return symbols;
 }
@@ -152,7 +161,9 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
     if (!analysis)
         return NULL;
     analysis->profile = profile;
-    analysis->symbols = open_symbols(profile, warn, payload);
+    analysis->warn = warn;
+    analysis->warn_payload = payload;
+    analysis->symbols = open_symbols(analysis);
     analysis->line = calloc(n_rows + 1, sizeof *analysis->line);
     if (!analysis->symbols || !analysis->line) {
         prof_analysis_free(analysis);

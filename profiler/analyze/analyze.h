@@ -52,18 +52,21 @@ struct prof_totals {
 
 struct prof_symbols;
 
+/* Called with one line of text for each file whose symbols cannot be used. */
+typedef void prof_warn_fn(void *payload, const char *message);
+
 struct prof_analysis {
     const struct prof_profile *profile;
     struct prof_symbols *symbols; /* owns the lines' strings */
     struct prof_line *line;       /* one for each {file, line, function, op}, in this order */
     size_t n_lines;
-    size_t n_unlined; /* of them: sites without line information */
+    size_t n_unlined;  /* of them: sites without line information */
+    size_t n_unusable; /* files whose symbols could not be used */
     struct prof_cost sum;
     struct prof_totals total;
+    prof_warn_fn *warn;
+    void *warn_payload;
 };
-
-/* Called with one line of text for each file whose symbols cannot be used. */
-typedef void prof_warn_fn(void *payload, const char *message);
 
 /* Joins the profile (borrowed; it must outlive the analysis). warn may be NULL. Returns NULL
  * when memory is exhausted. The caller frees it with prof_analysis_free. */

@@ -24,6 +24,7 @@ void cli_message(const char *format, ...)
     char line[4096];
     va_list arguments;
     va_start(arguments, format);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it was, just above */
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     fputs("tapescope: ", stderr);
@@ -204,14 +205,16 @@ int cli_open(struct cli_profile *opened, const char *path)
     }
     if (opened->profile->warning)
         cli_message("%s", opened->profile->warning);
-    if (opened->profile->clock_is_estimated)
-        cli_message("%s: the clock was not calibrated: times are in ticks, not in ns", path);
     opened->analysis = prof_analyze(opened->profile, warn, NULL);
-    if (opened->analysis)
-        return CLI_OK;
-    cli_message("%s: out of memory", path);
-    cli_close(opened);
-    return CLI_FAILED;
+    if (!opened->analysis) {
+        cli_message("%s: out of memory", path);
+        cli_close(opened);
+        return CLI_FAILED;
+    }
+    const struct prof_totals *total = &opened->analysis->total;
+    if (opened->profile->clock_is_uncalibrated && (total->forward_ticks || total->backward_ticks))
+        cli_message("%s: the clock was not calibrated: times are in ticks, not in ns", path);
+    return CLI_OK;
 }
 
 void cli_close(struct cli_profile *opened)

@@ -55,11 +55,14 @@ static int find_target(struct target *target, const struct prof_analysis *analys
     if (!target->text)
         return CLI_FAILED;
     size_t n = match(analysis, target->text, file);
-    char *colon = strrchr(target->text, ':');
-    if (n == 0 && colon) {
+    /* Names of functions may hold colons, and so may paths: the first split that fits counts. */
+    char *colon = strchr(target->text, ':');
+    for (; n == 0 && colon; colon = strchr(colon + 1, ':')) {
         *colon = '\0';
         target->function = colon + 1;
         n = match(analysis, target->text, file);
+        if (n == 0)
+            *colon = ':';
     }
     if (n == 1) {
         target->file = file[0];
@@ -68,9 +71,10 @@ static int find_target(struct target *target, const struct prof_analysis *analys
     if (n > 1) {
         cli_message("annotate: '%s' may be any of these; name more of the path:", target->text);
     } else {
+        target->text[strcspn(target->text, ":")] = '\0';
         n = prof_analysis_files(analysis, NULL, file, MAX_NAMED);
         cli_message("annotate: the profile has no file '%s'%s", target->text,
-                    n > 0 ? "; it has:" : ", nor any other");
+                    n > 0 ? "; it has:" : ", nor any other: compile with -g to see source lines");
     }
     list_files(file, n);
     return CLI_USAGE;

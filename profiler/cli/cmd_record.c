@@ -136,11 +136,11 @@ static void describe_end(char *buf, size_t n, const char *program, int status)
 }
 
 /* Text that report_summary writes. */
-static char *summarize(const struct prof_analysis *analysis)
+static char *summarize(const struct prof_analysis *analysis, bool utf8)
 {
     char *text = NULL;
     size_t n = 0;
-    struct report_style style = {.out = open_memstream(&text, &n)};
+    struct report_style style = {.out = open_memstream(&text, &n), .utf8 = utf8};
     if (!style.out)
         return NULL;
     report_summary(analysis, &style);
@@ -149,7 +149,8 @@ static char *summarize(const struct prof_analysis *analysis)
 }
 
 /* One line on what the program left. */
-static void report_end(const char *program, const char *profile, const char *path, int status)
+static void report_end(const char *program, const char *profile, const char *path, int status,
+                       bool utf8)
 {
     char end[PATH_MAX], error[PATH_MAX];
     struct stat file;
@@ -171,7 +172,7 @@ static void report_end(const char *program, const char *profile, const char *pat
         return;
     }
     struct prof_analysis *analysis = prof_analyze(read, NULL, NULL);
-    char *summary = analysis ? summarize(analysis) : NULL;
+    char *summary = analysis ? summarize(analysis, utf8) : NULL;
     if (!summary)
         cli_message("%swrote %s", end, profile);
     else if (read->complete)
@@ -183,7 +184,7 @@ static void report_end(const char *program, const char *profile, const char *pat
     prof_profile_free(read);
 }
 
-static int record(char **argv, const char *profile, const char *path)
+static int record(char **argv, const char *profile, const char *path, bool utf8)
 {
     int error = prepare_output(path);
     if (error != 0) {
@@ -197,7 +198,7 @@ static int record(char **argv, const char *profile, const char *path)
     }
     int status = wait_child();
     child = 0;
-    report_end(argv[0], profile, path, status);
+    report_end(argv[0], profile, path, status, utf8);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -217,7 +218,7 @@ int cmd_record(int argc, char **argv)
         cli_message("cannot write %s: %s", profile, strerror(errno));
         return CLI_FAILED;
     }
-    status = record(argv + optind, profile, path);
+    status = record(argv + optind, profile, path, args.style.utf8);
     free(path);
     return status;
 }

@@ -132,12 +132,12 @@ static void calibrate(struct reader_state *state)
         if (forward)
             profile->ticks_per_ns = (double)ticks / (double)ns;
         else
-            profile->clock_is_estimated = true;
+            profile->clock_is_uncalibrated = true;
     }
     if (state->last_ns > state->first_ns)
         profile->duration_ns = ns;
     if (state->last_ledger_ticks > state->last_ticks && state->n_clocks > 0 &&
-        !profile->clock_is_estimated && strncmp(profile->clock, "step:", 5) != 0)
+        !profile->clock_is_uncalibrated && strncmp(profile->clock, "step:", 5) != 0)
         profile->duration_ns =
             prof_profile_ns(profile, state->last_ledger_ticks - state->first_ticks);
 }

@@ -75,7 +75,7 @@ static void entry_when(struct table *table, uint64_t unix_ns)
 static void entry_clock(struct table *table, const struct prof_profile *profile)
 {
     entry(table, "clock");
-    if (profile->clock_is_estimated)
+    if (profile->clock_is_uncalibrated)
         table_cellf(table, "%s, not calibrated: times are in ticks", profile->clock);
     else if (profile->ticks_per_ns == 1)
         table_cell(table, profile->clock);

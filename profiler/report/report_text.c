@@ -56,6 +56,7 @@ const char *text_short_path(const struct prof_analysis *analysis, const char *fi
 void text_unlined_note(const struct prof_analysis *analysis, FILE *out)
 {
     if (analysis->n_unlined > 0)
-        fprintf(out, "%zu site%s without line information: compile with -g to see source lines.\n",
-                analysis->n_unlined, analysis->n_unlined == 1 ? " is" : "s are");
+        fprintf(out, "%zu site%s without line information%s.\n", analysis->n_unlined,
+                analysis->n_unlined == 1 ? " is" : "s are",
+                analysis->n_unusable > 0 ? "" : ": compile with -g to see source lines");
 }

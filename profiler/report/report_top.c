@@ -58,13 +58,14 @@ static struct prof_cost total_cost(const struct prof_analysis *analysis)
 static void put_place(char *buf, size_t n, const struct prof_analysis *analysis,
                       const struct prof_line *line)
 {
-    const char *function = line->function ? line->function : "?";
     const char *module = line->module ? text_base_name(line->module) : "?";
+    const char *function = line->function ? line->function : "";
+    const char *space = line->function ? " " : "";
     if (line->file)
-        snprintf(buf, n, "%s:%u %s", text_short_path(analysis, line->file), (unsigned)line->line,
-                 function);
+        snprintf(buf, n, "%s:%u%s%s", text_short_path(analysis, line->file), (unsigned)line->line,
+                 space, function);
     else if (line->line)
-        snprintf(buf, n, "%s line %u of %s", module, (unsigned)line->line, function);
+        snprintf(buf, n, "%s line %u%s%s", module, (unsigned)line->line, space, function);
     else if (line->function)
         snprintf(buf, n, "%s %s+0x%llx", module, function, (unsigned long long)line->offset);
     else
@@ -166,6 +167,8 @@ static int print(const struct prof_analysis *analysis, const struct ranked *rank
     table_cell(table, "(all)");
     int status = table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     table_free(table);
+    if (n == 0)
+        fputs("Nothing was measured.\n", style->out);
     if (shown < n)
         put_hidden(ranked + shown, n - shown, by, &total, sort, style);
     text_unlined_note(analysis, style->out);

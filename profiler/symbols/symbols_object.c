@@ -81,7 +81,7 @@ static bool same_build_id(Dwfl_Module *module, const uint8_t *expected, size_t n
 {
     GElf_Addr bias;
     Elf *elf = dwfl_module_getelf(module, &bias);
-    const void *actual;
+    const void *actual = NULL;
     ssize_t length = elf ? dwelf_elf_gnu_build_id(elf, &actual) : -1;
     return length == (ssize_t)n && memcmp(actual, expected, n) == 0;
 }

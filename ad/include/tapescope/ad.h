@@ -101,11 +101,13 @@ AD_SITED(ad_status, ad_tape_reset, (ad_tape tape), (tape))
 AD_SITED(ad_mark, ad_tape_mark, (ad_tape tape), (tape))
 
 /* Drops all that was recorded after the mark; handles from before it stay valid, the mark too.
- * Gradients that the tape holds are cleared; gradient buffers of the user's keep what they have. A
- * sticky error stays. Errors: AD_ERROR_STATE for a mark that a reset or an outer rewind has dropped. */
+ * Gradients that the tape holds are cleared; gradient buffers of the user's keep what they have; the
+ * depth of no_grad is again that of the mark. A sticky error stays. Errors: AD_ERROR_STATE for a mark that a reset or an outer rewind has dropped. */
 AD_SITED(ad_status, ad_tape_rewind, (ad_tape tape, ad_mark mark), (tape, mark))
 
-/* The sticky error of a tape, or of the calling thread for the zero handle. */
+/* The sticky error of a tape, or of the calling thread for the zero handle: one look after any number
+ * of calls tells whether all went well. A failed ad_tape_create leaves a zero handle, so that the same
+ * `ad_message_of(tape)` tells why. */
 AD_API ad_status ad_status_of(ad_tape tape);
 /* Its message: "matmul: f64 [3,4] x f64 [5,6]: … at mlp.c:41 in dense"; "" if there is none. Valid
  * until the error is cleared or the tape destroyed. */
@@ -128,7 +130,7 @@ AD_API ad_status ad_tape_stats(ad_tape tape, ad_stats *stats);
 /* ---- values ---- */
 
 /* A variable whose gradient is wanted: `data` [shape], row-major, borrowed until the value is dropped; it
- * must not change between recording and sweep. dtype AD_F32 or AD_F64. */
+ * must not change between recording and the last sweep, and may between that and the next recording. dtype AD_F32 or AD_F64. */
 AD_SITED(ad_tensor, ad_leaf,
          (ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape, const void *data),
          (tape, dtype, rank, shape, data))

@@ -1,0 +1,145 @@
+/* test_workloads.c: gradients of the benchmarks' computations against another library's.
+ *
+ * May include: common_workloads.h of benchmarks/, the public header, Check. The reference sums are
+ * PyTorch's in f64; the workloads' own, from quadruple precision, are compared as well.
+ */
+#include "common_workloads.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct {
+    const char *name;
+    double sum;
+} references[] = {
+    {"chain1", 1.7671712168787738e-13}, {"chain64", -0.0034701157240798865},
+    {"chainp1", 4.5116997426621488},    {"chainp64", -36.480207279757558},
+    {"mlp32", 0.45982911883590971},     {"mlp128", 0.030311921051277571},
+    {"mlp512", 0.23925787679427654},    {"mlp1024", -0.707568598648845},
+};
+
+enum { REFERENCES = sizeof references / sizeof *references };
+
+static void open_workload(struct workload *w, const char *name, ad_dtype dtype)
+{
+    const struct workload_case *spec = workload_find(name);
+    ck_assert_msg(spec != NULL, "there is no workload %s", name);
+    ck_assert_msg(workload_create(w, spec, dtype) == AD_OK, "%s: %s", name, ad_message_of(w->tape));
+}
+
+/* One step; the gradients stay on the tape. */
+static double step(const struct workload *w)
+{
+    ad_status status = ad_backward(workload_forward(w));
+    ck_assert_msg(status == AD_OK, "%s: %s", w->spec->name, ad_message_of(w->tape));
+    return workload_gradient_sum(w);
+}
+
+START_TEST(gradient_sums_equal_the_reference)
+{
+    struct workload w;
+    open_workload(&w, references[_i].name, AD_F64);
+    const double sum = step(&w), want = references[_i].sum, exact = w.spec->gradient_sum;
+    printf("%-9s %.17g, reference %.17g: relative difference %.1e\n", references[_i].name, sum,
+           want, fabs(sum / want - 1));
+    ck_assert_msg(fabs(sum - want) <= 1e-12 * fabs(want), "%s: %.17g, but the reference is %.17g",
+                  references[_i].name, sum, want);
+    ck_assert_msg(fabs(sum - exact) <= 1e-12 * fabs(exact), "%s: %.17g, but exactly it is %.17g",
+                  references[_i].name, sum, exact);
+    workload_destroy(&w);
+}
+END_TEST
+
+START_TEST(repeated_steps_give_the_same_sum)
+{
+    struct workload w;
+    open_workload(&w, references[_i].name, AD_F64);
+    const double first = step(&w);
+    for (int k = 0; k < 2; k++) {
+        ck_assert_int_eq(ad_tape_rewind(w.tape, w.mark), AD_OK);
+        const double again = step(&w);
+        ck_assert_msg(memcmp(&first, &again, sizeof first) == 0, "%s: %.17g, then %.17g",
+                      references[_i].name, first, again);
+    }
+    workload_destroy(&w);
+}
+END_TEST
+
+START_TEST(f32_sums_are_near)
+{
+    struct workload w;
+    open_workload(&w, references[_i].name, AD_F32);
+    const double sum = step(&w), want = references[_i].sum;
+    ck_assert_msg(fabs(sum - want) <= 1e-3 * (fabs(want) + 1e-2), "%s f32: %.9g, but f64 %.9g",
+                  references[_i].name, sum, want);
+    workload_destroy(&w);
+}
+END_TEST
+
+/* Copies every gradient of the workload, one after the other; the caller frees. */
+static void *gradients(const struct workload *w, size_t *bytes)
+{
+    const size_t element = w->dtype == AD_F32 ? sizeof(float) : sizeof(double);
+    size_t n = 0;
+    for (int k = 0; k < w->n_parameters; k++)
+        n += (size_t)ad_size(w->parameter[k]);
+    char *all = malloc(n * element), *next = all;
+    ck_assert_ptr_nonnull(all);
+    for (int k = 0; k < w->n_parameters; k++) {
+        const int64_t size = ad_size(w->parameter[k]);
+        ck_assert_int_eq(ad_gradient(w->parameter[k], next, size), AD_OK);
+        next += (size_t)size * element;
+    }
+    *bytes = n * element;
+    return all;
+}
+
+START_TEST(a_profile_changes_no_bit)
+{
+    char path[] = TEST_BINARY_DIR "/test_workloads.XXXXXX";
+    int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    close(file);
+    for (int dtype = AD_F32; dtype <= AD_F64; dtype++) {
+        struct workload w;
+        size_t bytes, again_bytes;
+        open_workload(&w, references[_i].name, (ad_dtype)dtype);
+        step(&w);
+        void *plain = gradients(&w, &bytes);
+        ck_assert_int_eq(ad_tape_rewind(w.tape, w.mark), AD_OK);
+        ck_assert_msg(ad_profile_start(path) == AD_OK, "%s", ad_message_of((ad_tape){0}));
+        step(&w);
+        void *profiled = gradients(&w, &again_bytes);
+        ck_assert_msg(ad_profile_stop() == AD_OK, "%s", ad_message_of((ad_tape){0}));
+        ck_assert_uint_eq(bytes, again_bytes);
+        ck_assert_msg(memcmp(plain, profiled, bytes) == 0, "%s: the profile changed a gradient",
+                      references[_i].name);
+        free(plain);
+        free(profiled);
+        workload_destroy(&w);
+    }
+    unlink(path);
+}
+END_TEST
+
+int main(void)
+{
+    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
+    Suite *suite = suite_create("workloads");
+    TCase *tests = tcase_create("gradients");
+    tcase_set_timeout(tests, 300);
+    tcase_add_loop_test(tests, gradient_sums_equal_the_reference, 0, REFERENCES);
+    tcase_add_loop_test(tests, repeated_steps_give_the_same_sum, 0, REFERENCES);
+    tcase_add_loop_test(tests, f32_sums_are_near, 0, REFERENCES);
+    tcase_add_loop_test(tests, a_profile_changes_no_bit, 0, REFERENCES);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
