@@ -1,7 +1,8 @@
 /* ad_error.c: statuses by name, the errors of tapes and threads, and the place in their messages.
  *
- * May include: ad_internal.h. Reporting never allocates; only the symbol module, asked once per error,
- * may, and without it a message still has what the caller's line macro or the dynamic linker knows.
+ * May include: ad_internal.h. Reporting never allocates; only the symbol module, asked once per
+ * error, may, and without it a message still has what the caller's line macro or the dynamic linker
+ * knows.
  */
 #include "ad_internal.h"
 
@@ -62,7 +63,8 @@ ad_status ad_status_of(ad_tape tape)
 {
     if (tape.slot == 0)
         return (ad_status)thread_error.code;
-    struct tape *t = ad_tape_find(tape.slot, tape.generation, "status_of", (struct tape_site){0, 0});
+    struct tape *t =
+        ad_tape_find(tape.slot, tape.generation, "status_of", (struct tape_site){0, 0});
     return (ad_status)(t ? t->error.code : thread_error.code);
 }
 
@@ -70,7 +72,8 @@ const char *ad_message_of(ad_tape tape)
 {
     if (tape.slot == 0)
         return thread_error.code ? thread_error.message : "";
-    struct tape *t = ad_tape_find(tape.slot, tape.generation, "message_of", (struct tape_site){0, 0});
+    struct tape *t =
+        ad_tape_find(tape.slot, tape.generation, "message_of", (struct tape_site){0, 0});
     if (!t)
         return thread_error.message;
     return t->error.code ? t->error.message : "";
@@ -80,7 +83,8 @@ void ad_clear_error(ad_tape tape)
 {
     struct tape_error *error = &thread_error;
     if (tape.slot) {
-        struct tape *t = ad_tape_find(tape.slot, tape.generation, "clear_error", (struct tape_site){0, 0});
+        struct tape *t =
+            ad_tape_find(tape.slot, tape.generation, "clear_error", (struct tape_site){0, 0});
         if (!t)
             return;
         error = &t->error;
@@ -105,7 +109,8 @@ void *ad_module_open(const char *name, char *error, size_t n)
     if (dir) {
         snprintf(path, sizeof path, "%s/%s.so", dir, name);
     } else if (dladdr((void *)(uintptr_t)&ad_module_open, &info) && info.dli_fname) {
-        /* Beside the library; beside the program's lib folder if the library is linked statically. */
+        /* Beside the library; beside the program's lib folder if the library is linked
+         * statically. */
         const char *slash = strrchr(info.dli_fname, '/');
         int length = slash ? (int)(slash - info.dli_fname) : 1;
         const char *from = slash ? info.dli_fname : ".";

@@ -15,23 +15,24 @@ static ad_status check(ad_tensor y, const ad_tensor *seed, const char *what, str
     *seed_value = 0;
     *y_value = ad_value_find(y, what, 0, site, tape, &status);
     struct tape *t = *tape;
-    if (t && t->error.code != TAPE_OK)
-        return (ad_status)t->error.code;
-    if (!*y_value)
+    if (!t)
         return status;
+    if (t->error.code != TAPE_OK)
+        return (ad_status)t->error.code;
     const struct tape_value *v = &t->entries[*y_value];
     kernel_describe(&v->array, a, sizeof a);
     if (v->array.dtype == KERNEL_I64)
-        return (ad_status)tape_fail(t, TAPE_ERROR_DTYPE, site, "%s: y is %s, integers have no gradient",
-                                    what, a);
+        return (ad_status)tape_fail(t, TAPE_ERROR_DTYPE, site,
+                                    "%s: y is %s, integers have no gradient", what, a);
     if (!(v->flags & TAPE_NEEDS_GRADIENT))
-        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
-                                    "%s: y does not depend on a leaf, or was computed under no_grad",
-                                    what);
+        return (ad_status)tape_fail(
+            t, TAPE_ERROR_STATE, site,
+            "%s: y does not depend on a leaf, or was computed under no_grad", what);
     if (!seed) {
         if (v->array.size != 1)
             return (ad_status)tape_fail(t, TAPE_ERROR_SHAPE, site,
-                                        "%s: y is %s, only a tensor of size 1 needs no seed", what, a);
+                                        "%s: y is %s, only a tensor of size 1 needs no seed", what,
+                                        a);
         return AD_OK;
     }
     struct tape *other;
@@ -43,8 +44,9 @@ static ad_status check(ad_tensor y, const ad_tensor *seed, const char *what, str
     kernel_describe(s, b, sizeof b);
     if (s->dtype != v->array.dtype || s->rank != v->array.rank ||
         memcmp(s->shape, v->array.shape, s->rank * sizeof(int64_t)) != 0)
-        return (ad_status)tape_fail(t, s->dtype != v->array.dtype ? TAPE_ERROR_DTYPE : TAPE_ERROR_SHAPE,
-                                    site, "%s: the seed is %s, y is %s", what, b, a);
+        return (ad_status)tape_fail(
+            t, s->dtype != v->array.dtype ? TAPE_ERROR_DTYPE : TAPE_ERROR_SHAPE, site,
+            "%s: the seed is %s, y is %s", what, b, a);
     return AD_OK;
 }
 
@@ -72,10 +74,10 @@ ad_status ad_gradient_site(ad_tensor x, void *buffer, int64_t count, unsigned ad
     struct tape *t;
     ad_status status;
     uint32_t v = ad_value_find(x, "gradient", 0, site, &t, &status);
-    if (t && t->error.code != TAPE_OK)
-        return (ad_status)t->error.code;
-    if (!v)
+    if (!t)
         return status;
+    if (t->error.code != TAPE_OK)
+        return (ad_status)t->error.code;
     struct tape_value *value = &t->entries[v];
     if (!(value->flags & (TAPE_LEAF | TAPE_RETAIN)))
         return (ad_status)tape_fail(
@@ -126,15 +128,17 @@ ad_status ad_create_graph_site(ad_tensor y, ad_tensor seed, int n, const ad_tens
     struct tape_site site = AD_HERE;
     struct tape *t;
     uint32_t y_value, seed_value, inputs[TAPE_MAX_IN], results[TAPE_MAX_IN];
-    ad_status status = check(y, seed.tape ? &seed : NULL, "create_graph", site, &t, &y_value, &seed_value);
+    ad_status status =
+        check(y, seed.tape ? &seed : NULL, "create_graph", site, &t, &y_value, &seed_value);
     for (int i = 0; i < n && gradient; i++)
         gradient[i] = t ? (ad_tensor){y.tape, y.tape_generation, 0, 0} : (ad_tensor){0, 0, 0, 0};
     if (status != AD_OK)
         return status;
     if (n < 0 || n > TAPE_MAX_IN || (n > 0 && (!x || !gradient)))
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
-                                    n < 0 || n > TAPE_MAX_IN ? "create_graph: n must be from 0 to %d"
-                                                             : "create_graph: a null pointer",
+                                    n < 0 || n > TAPE_MAX_IN
+                                        ? "create_graph: n must be from 0 to %d"
+                                        : "create_graph: a null pointer",
                                     (int)TAPE_MAX_IN);
     if (t->no_grad)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "create_graph: not under no_grad");

@@ -1,7 +1,7 @@
 /* ad_handle.c: the table of slots behind the handles, and the checks of every op's operands.
  *
- * May include: ad_internal.h. Slots are never unmapped and generations only grow, so that a stale handle
- * is recognised without following it.
+ * May include: ad_internal.h. Slots are never unmapped and generations only grow, so that a stale
+ * handle is recognised without following it.
  */
 #include "ad_internal.h"
 
@@ -64,7 +64,8 @@ static inline struct tape *find(uint32_t slot, uint32_t generation)
     return __atomic_load_n(&s->tape, __ATOMIC_RELAXED);
 }
 
-struct tape *ad_tape_find(uint32_t slot, uint32_t generation, const char *what, struct tape_site site)
+struct tape *ad_tape_find(uint32_t slot, uint32_t generation, const char *what,
+                          struct tape_site site)
 {
     struct tape *t = find(slot, generation);
     if (t)
@@ -141,7 +142,8 @@ uint32_t ad_value_find(ad_tensor x, const char *what, int operand, struct tape_s
     }
     struct tape *t = *tape = find(x.tape, x.tape_generation);
     if (!t) {
-        /* The result of an op that failed for want of its tape: the first cause is known already. */
+        /* The result of an op that failed for want of its tape: the first cause is known
+         * already. */
         if (x.value != 0 || ad_status_of((ad_tape){0, 0}) == AD_OK)
             ad_tape_find(x.tape, x.tape_generation, buf, site);
         *status = ad_status_of((ad_tape){0, 0});
@@ -161,7 +163,8 @@ uint32_t ad_value_find(ad_tensor x, const char *what, int operand, struct tape_s
 }
 
 /* The failure of an op's operands, found again and named. */
-static ad_tensor refuse(const struct kernel_op *op, int n_in, const ad_tensor *in, struct tape_site site)
+static ad_tensor refuse(const struct kernel_op *op, int n_in, const ad_tensor *in,
+                        struct tape_site site)
 {
     struct tape *home = NULL; /* the first operand's, or the first that has one */
     ad_tensor result = {0, 0, 0, 0};
@@ -179,8 +182,8 @@ static ad_tensor refuse(const struct kernel_op *op, int n_in, const ad_tensor *i
         ad_status status;
         if (home && in[i].tape != 0 && find(in[i].tape, in[i].tape_generation) &&
             (in[i].tape != result.tape)) {
-            tape_fail(home, TAPE_ERROR_TAPE, site, "%s: operand %d is of another tape than operand %d",
-                      op->name, i + 1, 1);
+            tape_fail(home, TAPE_ERROR_TAPE, site,
+                      "%s: operand %d is of another tape than operand %d", op->name, i + 1, 1);
             return result;
         }
         if (ad_value_find(in[i], op->name, i + 1, site, &t, &status))
@@ -204,10 +207,10 @@ ad_tensor ad_apply(const struct kernel_op *op, int n_in, const ad_tensor *in, in
         return refuse(op, n_in, in, site);
     for (int i = 0; i < n_in; i++) {
         uint32_t v = in[i].value;
-        if (__builtin_expect(in[i].tape != in[0].tape || in[i].tape_generation != in[0].tape_generation ||
-                                 v - 1 >= t->n_values - 1 ||
-                                 t->entries[v].generation != in[i].value_generation,
-                             0))
+        if (__builtin_expect(
+                in[i].tape != in[0].tape || in[i].tape_generation != in[0].tape_generation ||
+                    v - 1 >= t->n_values - 1 || t->entries[v].generation != in[i].value_generation,
+                0))
             return refuse(op, n_in, in, site);
         operand[i] = v;
     }
@@ -216,8 +219,8 @@ ad_tensor ad_apply(const struct kernel_op *op, int n_in, const ad_tensor *in, in
     return ad_handle_of(t, in[0].tape, in[0].tape_generation, out[0]);
 }
 
-bool ad_list_ok(const struct kernel_op *op, ad_tensor x, const char *name, const int64_t *list, int n,
-                int max, struct tape_site site)
+bool ad_list_ok(const struct kernel_op *op, ad_tensor x, const char *name, const int64_t *list,
+                int n, int max, struct tape_site site)
 {
     if (n >= 0 && n <= max && (list || n == 0))
         return true;

@@ -1,7 +1,7 @@
 /* ad_internal.h: how the public functions find a tape and a value behind a handle, and fail.
  *
- * May include: ad.h, tape.h. A handle is checked before anything behind it is touched: slot, generation of
- * the tape, thread, then generation of the value.
+ * May include: ad.h, tape.h. A handle is checked before anything behind it is touched: slot,
+ * generation of the tape, thread, then generation of the value.
  */
 #ifndef AD_INTERNAL_H
 #define AD_INTERNAL_H
@@ -23,7 +23,8 @@
 
 /* The site of the call of a *_site function; in that function alone. */
 #define AD_HERE                                                                                    \
-    ((struct tape_site){(uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)), ad_line_})
+    ((struct tape_site){(uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)),     \
+                        ad_line_})
 
 enum { AD_SLOTS = 65536 };
 
@@ -57,10 +58,11 @@ void *ad_module_open(const char *name, char *error, size_t n);
 
 /* The live tape of a slot if the calling thread owns it; else NULL, and the thread's error is set,
  * naming `what`. */
-struct tape *ad_tape_find(uint32_t slot, uint32_t generation, const char *what, struct tape_site site);
+struct tape *ad_tape_find(uint32_t slot, uint32_t generation, const char *what,
+                          struct tape_site site);
 
-/* The index of a live value and its tape. 0 if there is none: *status says why; the failure is kept in
- * the tape where there is one. */
+/* The index of a live value and its tape. 0 if there is none: *status says why; the failure is
+ * kept in the tape where there is one. */
 uint32_t ad_value_find(ad_tensor x, const char *what, int operand, struct tape_site site,
                        struct tape **tape, ad_status *status);
 
@@ -71,15 +73,15 @@ static inline ad_tensor ad_handle_of(const struct tape *t, uint32_t slot, uint32
 }
 
 /* buffer has room for x's elements; else the tape's error is set, naming `what`. */
-ad_status ad_buffer_check(struct tape *t, uint32_t x, const char *what, const void *buffer, int64_t count,
-                          struct tape_site site);
+ad_status ad_buffer_check(struct tape *t, uint32_t x, const char *what, const void *buffer,
+                          int64_t count, struct tape_site site);
 
 /* Runs an op on handles: what every generated function does. */
 ad_tensor ad_apply(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr,
                    const int64_t *attr, struct tape_site site);
 
 /* Fails on a list attribute that is no list: returns false with the tape's error set. */
-bool ad_list_ok(const struct kernel_op *op, ad_tensor x, const char *name, const int64_t *list, int n,
-                int max, struct tape_site site);
+bool ad_list_ok(const struct kernel_op *op, ad_tensor x, const char *name, const int64_t *list,
+                int n, int max, struct tape_site site);
 
 #endif

@@ -53,7 +53,8 @@ ad_status ad_tape_rewind_site(ad_tape tape, ad_mark mark, unsigned ad_line_)
     if (mark.tape == 0)
         return (ad_status)tape_fail(t, TAPE_ERROR_HANDLE, site, "tape_rewind: the mark is zero");
     if (mark.tape != tape.slot || mark.tape_generation != tape.generation)
-        return (ad_status)tape_fail(t, TAPE_ERROR_TAPE, site, "tape_rewind: the mark is of another tape");
+        return (ad_status)tape_fail(t, TAPE_ERROR_TAPE, site,
+                                    "tape_rewind: the mark is of another tape");
     if (mark.level >= t->n_marks || t->marks[mark.level].generation != mark.generation)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "tape_rewind: a reset or an outer rewind has dropped the mark");

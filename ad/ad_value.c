@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-static ad_tensor borrow(ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape, const void *data,
-                        bool leaf, struct tape_site site)
+static ad_tensor borrow(ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape,
+                        const void *data, bool leaf, struct tape_site site)
 {
     struct tape *t = ad_tape_find(tape.slot, tape.generation, leaf ? "leaf" : "constant", site);
     uint32_t value = 0;
@@ -19,8 +19,8 @@ static ad_tensor borrow(ad_tape tape, ad_dtype dtype, int rank, const int64_t *s
     return ad_handle_of(t, tape.slot, tape.generation, value);
 }
 
-ad_tensor ad_leaf_site(ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape, const void *data,
-                       unsigned ad_line_)
+ad_tensor ad_leaf_site(ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape,
+                       const void *data, unsigned ad_line_)
 {
     return borrow(tape, dtype, rank, shape, data, true, AD_HERE);
 }
@@ -104,19 +104,19 @@ ad_status ad_shape_site(ad_tensor x, int64_t *shape, unsigned ad_line_)
     return AD_OK;
 }
 
-ad_status ad_buffer_check(struct tape *t, uint32_t x, const char *what, const void *buffer, int64_t count,
-                          struct tape_site site)
+ad_status ad_buffer_check(struct tape *t, uint32_t x, const char *what, const void *buffer,
+                          int64_t count, struct tape_site site)
 {
     int64_t size = t->entries[x].array.size;
     char text[96];
     if (count != size)
-        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
-                                    "%s: the buffer has %lld elements, %s has %lld", what,
-                                    (long long)count,
-                                    kernel_describe(&t->entries[x].array, text, sizeof text),
-                                    (long long)size);
+        return (ad_status)tape_fail(
+            t, TAPE_ERROR_ARGUMENT, site, "%s: the buffer has %lld elements, %s has %lld", what,
+            (long long)count, kernel_describe(&t->entries[x].array, text, sizeof text),
+            (long long)size);
     if (!buffer && size)
-        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: buffer is a null pointer", what);
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: buffer is a null pointer",
+                                    what);
     return AD_OK;
 }
 
@@ -146,7 +146,8 @@ double ad_item_site(ad_tensor x, unsigned ad_line_)
     char text[96];
     if (a->size != 1 || a->dtype == KERNEL_I64) {
         tape_fail(t, a->size != 1 ? TAPE_ERROR_SHAPE : TAPE_ERROR_DTYPE, site,
-                  "item: takes a float tensor of size 1, not %s", kernel_describe(a, text, sizeof text));
+                  "item: takes a float tensor of size 1, not %s",
+                  kernel_describe(a, text, sizeof text));
         return NAN;
     }
     return a->dtype == KERNEL_F32 ? (double)*(const float *)a->data : *(const double *)a->data;

@@ -1,8 +1,8 @@
 /* kernel.h: what an op is, and how it is run. The public face of kernels/.
  *
- * May include: nothing of the project. Kernels are mathematics on buffers: no allocation, no I/O, no
- * mutable state; workspace is declared by the op and supplied by the caller. The tape knows ops only
- * through `const struct kernel_op *`.
+ * May include: nothing of the project. Kernels are mathematics on buffers: no allocation, no I/O,
+ * no mutable state; workspace is declared by the op and supplied by the caller. The tape knows ops
+ * only through `const struct kernel_op *`.
  *
  * Invariant: everything that is to be known about an op stands in its row (kernels/elementwise.def)
  * or in its file (kernels/ops/NAME.c); nothing outside kernels/ switches on which op it is.
@@ -92,13 +92,13 @@ struct kernel_sample {
 };
 
 /* The rule context. A pullback is written once against it. One context runs kernels in place
- * (adjoints accumulate with beta = 1), the other records what the pullback does on the tape, so that
- * it can be differentiated again.
+ * (adjoints accumulate with beta = 1), the other records what the pullback does on the tape, so
+ * that it can be differentiated again.
  *
- * adjoint[o] is the adjoint of output o, NULL where none has arrived. in[i]->data may be read by ops
- * given to the context only where the op says that it saves input i (out[o] likewise); shape and dtype
- * are always there. kernel_emit() returns NULL when memory ran out, and both calls then do nothing
- * with a NULL operand, so that a rule needs no error handling. */
+ * adjoint[o] is the adjoint of output o, NULL where none has arrived. in[i]->data may be read by
+ * ops given to the context only where the op says that it saves input i (out[o] likewise); shape
+ * and dtype are always there. kernel_emit() returns NULL when memory ran out, and both calls
+ * then do nothing with a NULL operand, so that a rule needs no error handling. */
 struct kernel_rule {
     const struct kernel_rule_class *class_;
     const struct kernel_op *op;
@@ -131,8 +131,8 @@ static inline kernel_ref kernel_emit(struct kernel_rule *rule, const struct kern
     return rule->class_->emit(rule, op, n_in, in, n_attr, attr);
 }
 
-/* Adds output 0 of `op` to the adjoint of input `input`, summed over the axes along which that input
- * was broadcast. Does nothing if the input wants no adjoint. */
+/* Adds output 0 of `op` to the adjoint of input `input`, summed over the axes along which that
+ * input was broadcast. Does nothing if the input wants no adjoint. */
 static inline void kernel_accumulate(struct kernel_rule *rule, int input,
                                      const struct kernel_op *op, int n_in, const kernel_ref *in,
                                      int n_attr, const int64_t *attr)
@@ -156,8 +156,8 @@ struct kernel_op {
     uint8_t saves_out;
     const struct kernel_row *row; /* elementwise ops only */
 
-    /* Ranks, extents and dtypes of the outputs from those of the operands and attributes. Returns 0,
-     * or -1 with call->error. call->out is not set. */
+    /* Ranks, extents and dtypes of the outputs from those of the operands and attributes.
+     * Returns 0, or -1 with call->error. call->out is not set. */
     int (*shape)(const struct kernel_call *call, struct kernel_shape *out);
     /* Returns 0, or -1 with call->error (operand values that are refused). */
     int (*forward)(const struct kernel_call *call);
@@ -182,16 +182,17 @@ const struct kernel_op *const *kernel_ops(int *n);
 /* What kernel_infer returns besides 0. */
 enum { KERNEL_REFUSED = -1, KERNEL_REFUSED_DTYPE = -2 };
 
-/* Shapes of the outputs into out[op->n_out]. Returns 0, or why not, with the text in call->error. Also
- * refuses mixed float dtypes, more than KERNEL_MAX_RANK axes and sizes that overflow. */
+/* Shapes of the outputs into out[op->n_out]. Returns 0, or why not, with the text in
+ * call->error. Also refuses mixed float dtypes, more than KERNEL_MAX_RANK axes and sizes that
+ * overflow. */
 int kernel_infer(const struct kernel_call *call, struct kernel_shape *out);
 
 /* Bytes of workspace of a call whose outputs are set. */
 size_t kernel_workspace(const struct kernel_call *call);
 
-/* Runs the op. For an elementwise op with call->accumulate, out[0] may have fewer or shorter axes
- * than the operands broadcast to: the result is summed over them. Returns 0, or -1 with call->error.
- * Thread-safe: works on its arguments alone. */
+/* Runs the op. For an elementwise op with call->accumulate, out[0] may have fewer or shorter
+ * axes than the operands broadcast to: the result is summed over them. Returns 0, or -1 with
+ * call->error. Thread-safe: works on its arguments alone. */
 int kernel_run(const struct kernel_call *call);
 
 /* Sum of flops and bytes moved of a call whose outputs are set. */

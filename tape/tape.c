@@ -39,7 +39,8 @@ struct tape *tape_create(const struct tape_options *options)
     t->generation = 1;
     t->gradient_epoch = 1;
     uint64_t budget = options->budget_bytes ? options->budget_bytes : tape_memory_default_budget();
-    if (tape_arena_open(&t->arena, memory, options->reserve_bytes, budget, !options->no_huge_pages) != 0)
+    if (tape_arena_open(&t->arena, memory, options->reserve_bytes, budget,
+                        !options->no_huge_pages) != 0)
         goto failed;
     t->entries = (struct tape_value *)(void *)t->arena.entry_base;
     if (!begin(t) || tape_account_open(t) != 0)
@@ -123,7 +124,8 @@ void tape_rewind(struct tape *t, uint32_t level)
         give_back(t, &t->entries[i], mark->arena.buffer_top);
     }
     if (t->hook)
-        for (uint32_t at = t->last_record; at != mark->last_record; at = tape_record_at(t, at)->previous)
+        for (uint32_t at = t->last_record; at != mark->last_record;
+             at = tape_record_at(t, at)->previous)
             tape_account_drop_record(t, tape_record_at(t, at));
     tape_arena_rewind(&t->arena, &mark->arena);
     t->n_values = mark->n_values;

@@ -1,8 +1,8 @@
 /* tape.h: the tape's interface to ad/: create, apply, sweep, mark, errors.
  *
  * May include: tape_types.h. Every function is for the tape's own thread, but for tape_observe_*.
- * Functions that can fail return a tape_status and leave the same in the tape's sticky error, unless
- * they say otherwise; a failed call leaves the tape as it was before.
+ * Functions that can fail return a tape_status and leave the same in the tape's sticky error,
+ * unless they say otherwise; a failed call leaves the tape as it was before.
  */
 #ifndef TAPE_H
 #define TAPE_H
@@ -30,18 +30,21 @@ enum tape_status tape_fail(struct tape *t, enum tape_status code, struct tape_si
                            const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* A leaf or constant over the user's array (borrowed). shape is checked. *out: its index. */
-enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t *shape, const void *data,
-                             bool leaf, struct tape_site site, uint32_t *out);
-/* A constant of rank 0 holding `value`; of a float value's shape holding zeros or ones; an alias. */
+enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t *shape,
+                             const void *data, bool leaf, struct tape_site site, uint32_t *out);
+/* A constant of rank 0 holding `value`; of a float value's shape holding zeros or ones; an
+ * alias. */
 enum tape_status tape_scalar(struct tape *t, int dtype, double value, struct tape_site site,
                              uint32_t *out);
 enum tape_status tape_zeros(struct tape *t, uint32_t like, struct tape_site site, uint32_t *out);
 enum tape_status tape_ones(struct tape *t, uint32_t like, struct tape_site site, uint32_t *out);
 enum tape_status tape_detach(struct tape *t, uint32_t x, struct tape_site site, uint32_t *out);
 
-/* Runs an op on values of the tape and records it if an operand needs a gradient. out[op->n_out]. */
-enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in, const uint32_t *in,
-                            int n_attr, const int64_t *attr, struct tape_site site, uint32_t *out);
+/* Runs an op on values of the tape and records it if an operand needs a gradient.
+ * out[op->n_out]. */
+enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in,
+                            const uint32_t *in, int n_attr, const int64_t *attr,
+                            struct tape_site site, uint32_t *out);
 
 /* Copies a value, or a row-major buffer of its shape, into `buffer`, row-major. */
 void tape_read(const struct tape *t, uint32_t x, void *buffer);
@@ -58,8 +61,8 @@ enum tape_status tape_retain(struct tape *t, uint32_t x, struct tape_site site);
 /* Sweeps add x's gradient into the user's buffer from now on; NULL: into the tape's. */
 void tape_gradient_buffer(struct tape *t, uint32_t x, void *buffer);
 
-/* Begins and ends the observation of all tapes of the process; any thread. end calls hook->flush for
- * every live tape. Returns false if another observation is under way. */
+/* Begins and ends the observation of all tapes of the process; any thread. end calls hook->flush
+ * for every live tape. Returns false if another observation is under way. */
 bool tape_observe_begin(struct tape_hook *hook);
 void tape_observe_end(void);
 /* Flushes the tapes without ending the observation. */

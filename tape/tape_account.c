@@ -131,7 +131,8 @@ static void take(struct tape *t, uint32_t row, uint64_t *counter, uint64_t n)
 }
 
 /* A buffer of n bytes takes its size class: the rest is padding. */
-static void take_buffer(struct tape *t, uint32_t row, uint64_t *counter, uint64_t *padding, uint64_t n)
+static void take_buffer(struct tape *t, uint32_t row, uint64_t *counter, uint64_t *padding,
+                        uint64_t n)
 {
     take(t, row, counter, n);
     take(t, TAPE_ROW_PADDING, padding, tape_arena_class_bytes(n) - n);
@@ -145,7 +146,8 @@ static void give_buffer(struct tape *t, uint32_t row, uint64_t n)
 
 static uint64_t entry_bytes(const struct tape_value *v)
 {
-    uint64_t lists = (v->flags & TAPE_OWNS_SHAPE ? 1u : 0u) + (v->flags & TAPE_OWNS_STRIDES ? 1u : 0u);
+    uint64_t lists =
+        (v->flags & TAPE_OWNS_SHAPE ? 1u : 0u) + (v->flags & TAPE_OWNS_STRIDES ? 1u : 0u);
     return sizeof *v + lists * v->array.rank * sizeof(int64_t) +
            ((v->flags & TAPE_RETAIN) ? sizeof(struct tape_retained) : 0);
 }

@@ -11,7 +11,8 @@
 
 #include "tape.h"
 
-#define TAPE_ADD(counter, n) __atomic_store_n(&(counter), (counter) + (uint64_t)(n), __ATOMIC_RELAXED)
+#define TAPE_ADD(counter, n)                                                                       \
+    __atomic_store_n(&(counter), (counter) + (uint64_t)(n), __ATOMIC_RELAXED)
 
 /* Creates the rows of the tape's own. 0, or -1: out of memory. */
 int tape_account_open(struct tape *t);

@@ -72,8 +72,9 @@ static bool needs_gradient(const struct tape *t, const struct kernel_op *op, int
     return false;
 }
 
-enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in, const uint32_t *in,
-                            int n_attr, const int64_t *attr, struct tape_site site, uint32_t *out)
+enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in,
+                            const uint32_t *in, int n_attr, const int64_t *attr,
+                            struct tape_site site, uint32_t *out)
 {
     struct tape_hook *hook = tape_observed(t);
     uint64_t start = 0;
@@ -84,14 +85,20 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
     kernel_ref operand[TAPE_MAX_IN];
     struct kernel_array *output[KERNEL_MAX_OUT];
     struct kernel_shape shape[KERNEL_MAX_OUT];
-    struct kernel_call call = {.op = op, .in = operand, .out = output, .attr = attr, .n_in = n_in,
-                               .n_out = op->n_out, .n_attr = n_attr, .error = error};
+    struct kernel_call call = {.op = op,
+                               .in = operand,
+                               .out = output,
+                               .attr = attr,
+                               .n_in = n_in,
+                               .n_out = op->n_out,
+                               .n_attr = n_attr,
+                               .error = error};
     for (int i = 0; i < n_in; i++)
         operand[i] = &t->entries[in[i]].array;
     int refused = kernel_infer(&call, shape);
     if (__builtin_expect(refused != 0, 0))
-        return tape_fail(t, refused == KERNEL_REFUSED_DTYPE ? TAPE_ERROR_DTYPE : TAPE_ERROR_SHAPE, site,
-                         "%s", error);
+        return tape_fail(t, refused == KERNEL_REFUSED_DTYPE ? TAPE_ERROR_DTYPE : TAPE_ERROR_SHAPE,
+                         site, "%s", error);
 
     struct tape_point point = tape_point_take(t);
     uint32_t row = tape_account_row(t, site, op->name);

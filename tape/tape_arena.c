@@ -13,7 +13,8 @@ enum {
 
 /* Lays a part of the reservation from *at on: its first SMALL bytes before a huge page begins, the
  * rest in huge pages; a part too short for that lies as it comes. */
-static void lay(struct tape_arena *a, uintptr_t *at, uint64_t bytes, bool huge, char **base, char **end)
+static void lay(struct tape_arena *a, uintptr_t *at, uint64_t bytes, bool huge, char **base,
+                char **end)
 {
     uintptr_t aligned = (*at + SMALL + TAPE_HUGE_PAGE - 1) / TAPE_HUGE_PAGE * TAPE_HUGE_PAGE;
     uintptr_t last = (*at + bytes) / TAPE_HUGE_PAGE * TAPE_HUGE_PAGE;

@@ -44,7 +44,8 @@ int tape_arena_open(struct tape_arena *a, const struct tape_memory *memory, uint
                     uint64_t budget, bool huge_pages);
 void tape_arena_close(struct tape_arena *a);
 
-/* n bytes of entries or records, 8-byte aligned (n a multiple of 8), or NULL: out of room or budget. */
+/* n bytes of entries or records, 8-byte aligned (n a multiple of 8), or NULL: out of room or
+ * budget. */
 void *tape_arena_entry(struct tape_arena *a, size_t n);
 void *tape_arena_record(struct tape_arena *a, size_t n);
 
@@ -55,8 +56,9 @@ void *tape_arena_buffer(struct tape_arena *a, uint64_t n);
 void tape_arena_free(struct tape_arena *a, void *buffer, uint64_t n);
 
 struct tape_arena_mark tape_arena_take_mark(const struct tape_arena *a);
-/* Drops all that lies behind the mark. The caller has freed the buffers that were allocated since the
- * mark and lie before its end (in a block that was free then), but need not have freed others. */
+/* Drops all that lies behind the mark. The caller has freed the buffers that were allocated
+ * since the mark and lie before its end (in a block that was free then), but need not have freed
+ * others. */
 void tape_arena_rewind(struct tape_arena *a, const struct tape_arena_mark *mark);
 void tape_arena_reset(struct tape_arena *a);
 

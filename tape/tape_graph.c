@@ -2,8 +2,9 @@
  *
  * May include: tape_value.h, kernel_ops.h (add, copy, sum_to).
  *
- * The records present at the start are swept; what the pullbacks emit is appended behind them, charged
- * to the line of the op whose pullback it is. Only records that lead from x to y are visited.
+ * The records present at the start are swept; what the pullbacks emit is appended behind them,
+ * charged to the line of the op whose pullback it is. Only records that lead from x to y are
+ * visited.
  */
 #include "tape_value.h"
 
@@ -15,7 +16,7 @@ struct graph {
     struct kernel_rule rule; /* first: the rule is the context */
     struct tape *t;
     struct tape_record *record;
-    uint32_t *adjoint;  /* by value index: the value that is its adjoint so far, 0: none */
+    uint32_t *adjoint; /* by value index: the value that is its adjoint so far, 0: none */
     bool failed;
 };
 
@@ -96,14 +97,22 @@ static void pullback(struct graph *g, struct tape_record *r)
     if (!any || !needs)
         return;
     g->record = r;
-    g->rule = (struct kernel_rule){.class_ = &recorded, .op = r->op, .in = in, .out = out,
-                                   .adjoint = adjoint, .attr = tape_record_attr(r), .n_in = r->n_in,
-                                   .n_out = r->n_out, .n_attr = r->n_attr, .needs = needs};
+    g->rule = (struct kernel_rule){.class_ = &recorded,
+                                   .op = r->op,
+                                   .in = in,
+                                   .out = out,
+                                   .adjoint = adjoint,
+                                   .attr = tape_record_attr(r),
+                                   .n_in = r->n_in,
+                                   .n_out = r->n_out,
+                                   .n_attr = r->n_attr,
+                                   .needs = needs};
     r->op->pullback(&g->rule);
 }
 
 /* Flags every value that depends on x. Records are linked backwards only: list[n] has them all. */
-static void flag_dependents(struct tape *t, int n_x, const uint32_t *x, const uint32_t *list, uint32_t n)
+static void flag_dependents(struct tape *t, int n_x, const uint32_t *x, const uint32_t *list,
+                            uint32_t n)
 {
     for (uint32_t i = 1; i < t->n_values; i++)
         t->entries[i].flags &= ~(uint32_t)TAPE_STARTS;

@@ -2,10 +2,10 @@
  *
  * May include: tape_inplace.h, kernel_ops.h (for `copy`, the identity).
  *
- * A first contribution overwrites a fresh buffer (beta = 0), later ones add (beta = 1); contributions
- * to a broadcast operand are summed by the kernel. Where the first contribution is the output's own
- * adjoint, that buffer is handed over instead of copied; only at the end of the pullback, since
- * the rule may still read it.
+ * A first contribution overwrites a fresh buffer (beta = 0), later ones add (beta = 1);
+ * contributions to a broadcast operand are summed by the kernel. Where the first contribution is
+ * the output's own adjoint, that buffer is handed over instead of copied; only at the end of the
+ * pullback, since the rule may still read it.
  */
 #include "tape_inplace.h"
 
@@ -127,8 +127,11 @@ static struct temporary *temporary_make(struct context *c, const struct kernel_c
     }
     size_t elem = kernel_dtype_bytes(shape->dtype);
     int64_t stride[KERNEL_MAX_RANK];
-    p->array = (struct kernel_array){.shape = p->shape.extent, .strides = p->shape.stride,
-                                     .dtype = shape->dtype, .rank = p->shape.rank, .contiguous = true};
+    p->array = (struct kernel_array){.shape = p->shape.extent,
+                                     .strides = p->shape.stride,
+                                     .dtype = shape->dtype,
+                                     .rank = p->shape.rank,
+                                     .contiguous = true};
     p->array.size = kernel_strides(p->shape.rank, p->shape.extent, elem, stride);
     if (shape->view_of >= 0) {
         p->array.data = (char *)call->in[shape->view_of]->data + (size_t)shape->offset * elem;
@@ -178,8 +181,14 @@ static kernel_ref emit(struct kernel_rule *rule, const struct kernel_op *op, int
     char error[KERNEL_ERROR_BYTES];
     struct kernel_shape shape[KERNEL_MAX_OUT];
     struct kernel_array *out[1];
-    struct kernel_call call = {.op = op, .in = in, .out = out, .attr = attr, .n_in = n_in, .n_out = 1,
-                               .n_attr = n_attr, .error = error};
+    struct kernel_call call = {.op = op,
+                               .in = in,
+                               .out = out,
+                               .attr = attr,
+                               .n_in = n_in,
+                               .n_out = 1,
+                               .n_attr = n_attr,
+                               .error = error};
     struct temporary *p = NULL;
     if (kernel_infer(&call, shape) != 0) {
         rule_failed(c, &call);
@@ -222,8 +231,15 @@ static void accumulate(struct kernel_rule *rule, int input, const struct kernel_
     struct kernel_array target = adjoint_array(v, stride);
     struct kernel_array *out[1] = {&target};
     char error[KERNEL_ERROR_BYTES];
-    struct kernel_call call = {.op = op, .in = in, .out = out, .attr = attr, .n_in = n_in, .n_out = 1,
-                               .n_attr = n_attr, .error = error, .accumulate = !fresh};
+    struct kernel_call call = {.op = op,
+                               .in = in,
+                               .out = out,
+                               .attr = attr,
+                               .n_in = n_in,
+                               .n_out = 1,
+                               .n_attr = n_attr,
+                               .error = error,
+                               .accumulate = !fresh};
     bool direct = op->elementwise;
     for (int i = 0; i < n_in && direct; i++)
         direct = same_extents(in[i], &target);
@@ -248,8 +264,13 @@ static void accumulate(struct kernel_rule *rule, int input, const struct kernel_
             kernel_ref result = emit(rule, op, n_in, in, n_attr, attr);
             if (result) {
                 kernel_ref copied[1] = {result};
-                struct kernel_call add = {.op = &kernel_op_copy, .in = copied, .out = out, .n_in = 1,
-                                          .n_out = 1, .error = error, .accumulate = call.accumulate};
+                struct kernel_call add = {.op = &kernel_op_copy,
+                                          .in = copied,
+                                          .out = out,
+                                          .n_in = 1,
+                                          .n_out = 1,
+                                          .error = error,
+                                          .accumulate = call.accumulate};
                 run(c, &add);
             }
             temporaries_free(c, from);
@@ -307,9 +328,16 @@ bool tape_inplace_pullback(struct tape *t, struct tape_record *r)
             adjoint[o] = &c.adjoint[o];
         }
     }
-    c.rule = (struct kernel_rule){.class_ = &in_place, .op = r->op, .in = in, .out = out,
-                                  .adjoint = adjoint, .attr = tape_record_attr(r), .n_in = r->n_in,
-                                  .n_out = r->n_out, .n_attr = r->n_attr, .needs = needs};
+    c.rule = (struct kernel_rule){.class_ = &in_place,
+                                  .op = r->op,
+                                  .in = in,
+                                  .out = out,
+                                  .adjoint = adjoint,
+                                  .attr = tape_record_attr(r),
+                                  .n_in = r->n_in,
+                                  .n_out = r->n_out,
+                                  .n_attr = r->n_attr,
+                                  .needs = needs};
     c.t = t;
     c.record = r;
     c.heir = NULL;

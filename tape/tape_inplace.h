@@ -7,11 +7,12 @@
 
 #include "tape_account.h"
 
-/* Runs the pullback of one record, whose outputs' adjoints are set: its operands' adjoints grow. The
- * outputs' adjoints are used up or left as they were. Returns false when memory ran out. */
+/* Runs the pullback of one record, whose outputs' adjoints are set: its operands' adjoints grow.
+ * The outputs' adjoints are used up or left as they were. Returns false when memory ran out. */
 bool tape_inplace_pullback(struct tape *t, struct tape_record *r);
 
-/* The adjoint buffer of a value, allocated if it has none yet; *fresh: it holds nothing. NULL: no memory. */
+/* The adjoint buffer of a value, allocated if it has none yet; *fresh: it holds nothing. NULL:
+ * no memory. */
 void *tape_adjoint_buffer(struct tape *t, struct tape_value *v, bool *fresh);
 
 /* Frees a transient adjoint. */

@@ -21,7 +21,8 @@ static void system_advise_huge(void *p, size_t n, void *payload)
 
 static void *system_reserve(size_t n, bool huge_pages, void *payload)
 {
-    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p =
+        mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
     if (huge_pages)
@@ -47,8 +48,8 @@ static void system_release(void *p, void *payload)
     free(p);
 }
 
-const struct tape_memory tape_memory_system = {system_reserve, system_unreserve, system_resize,
-                                               system_release, NULL, system_advise_huge};
+const struct tape_memory tape_memory_system = {
+    system_reserve, system_unreserve, system_resize, system_release, NULL, system_advise_huge};
 
 /* The number in a one-line file, or UINT64_MAX if there is none ("max", no such file). */
 static uint64_t number_in(const char *path)

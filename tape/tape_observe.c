@@ -1,7 +1,7 @@
 /* tape_observe.c: which hook observes the tapes of this process, and the list of tapes.
  *
- * May include: tape_account.h. The lock guards the list and the begin and end of an observation; the
- * hot path reads tape_hook_now alone.
+ * May include: tape_account.h. The lock guards the list and the begin and end of an observation;
+ * the hot path reads tape_hook_now alone.
  */
 #include "tape_observe.h"
 

@@ -2,8 +2,8 @@
  *
  * May include: tape_inplace.h.
  *
- * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do not
- * see each other; gradients of leaves and retained values grow with each.
+ * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do
+ * not see each other; gradients of leaves and retained values grow with each.
  */
 #include "tape_inplace.h"
 #include "tape_value.h"

@@ -3,7 +3,8 @@
  * May include: kernel.h, tape_hook.h, tape_arena.h.
  *
  * Invariant: entries[0] is no value (the result of an op that failed); entries [1, n_values) are. A
- * record names its operands and outputs by index; every output's index is greater than every operand's.
+ * record names its operands and outputs by index; every output's index is greater than every
+ * operand's.
  */
 #ifndef TAPE_TYPES_H
 #define TAPE_TYPES_H
@@ -13,22 +14,22 @@
 #include "tape_hook.h"
 
 enum {
-    TAPE_MAX_IN = 64,       /* operands of one op */
+    TAPE_MAX_IN = 64, /* operands of one op */
     TAPE_MESSAGE_BYTES = 512,
-    TAPE_ROW_PADDING = 0,   /* rows of the tape's own */
-    TAPE_ROW_OTHER = 1      /* what could not be given a row of its own: the table was full */
+    TAPE_ROW_PADDING = 0, /* rows of the tape's own */
+    TAPE_ROW_OTHER = 1    /* what could not be given a row of its own: the table was full */
 };
 
 enum tape_flag {
     TAPE_NEEDS_GRADIENT = 1 << 0,
-    TAPE_LEAF = 1 << 1,            /* its adjoint is the gradient and outlives the sweep */
+    TAPE_LEAF = 1 << 1, /* its adjoint is the gradient and outlives the sweep */
     TAPE_OWNS_DATA = 1 << 2,
-    TAPE_OWNS_SHAPE = 1 << 3,      /* shape [rank] was allocated for this value */
+    TAPE_OWNS_SHAPE = 1 << 3, /* shape [rank] was allocated for this value */
     TAPE_OWNS_STRIDES = 1 << 4,
-    TAPE_USER_GRADIENT = 1 << 5,   /* leaf: adjoint is a buffer of the user's */
-    TAPE_RETAIN = 1 << 6,          /* retained holds the gradient after the sweep */
-    TAPE_KEPT = 1 << 7,            /* counted in kept_bytes */
-    TAPE_STARTS = 1 << 8,          /* scratch of tape_graph: depends on what is differentiated */
+    TAPE_USER_GRADIENT = 1 << 5, /* leaf: adjoint is a buffer of the user's */
+    TAPE_RETAIN = 1 << 6,        /* retained holds the gradient after the sweep */
+    TAPE_KEPT = 1 << 7,          /* counted in kept_bytes */
+    TAPE_STARTS = 1 << 8,        /* scratch of tape_graph: depends on what is differentiated */
 };
 
 /* One entry of the value table. The array comes first: a kernel_ref of the tape is a value. */
@@ -40,7 +41,7 @@ struct tape_value {
     uint32_t gradient_epoch; /* tape-owned gradient is set if this is the tape's */
     uint32_t root;           /* value that owns the data: itself, or what it is a view of */
     uint32_t flags;
-    uint32_t retained;       /* TAPE_RETAIN: offset of the tape_retained among the records, in 8
+    uint32_t retained; /* TAPE_RETAIN: offset of the tape_retained among the records, in 8
                               * bytes; TAPE_LEAF: that of its gradient buffer, in 64 bytes */
 };
 
@@ -119,8 +120,8 @@ struct tape {
 
     struct tape_ledger ledger;
     struct tape_table sites;
-    uint32_t session;         /* of the observation that the ledger's counters belong to */
-    struct tape_hook *hook;   /* while an op or a sweep is being observed, else NULL */
+    uint32_t session;       /* of the observation that the ledger's counters belong to */
+    struct tape_hook *hook; /* while an op or a sweep is being observed, else NULL */
 
     struct tape *next_tape; /* list of live tapes, under the lock of tape_observe.c */
 
@@ -172,7 +173,8 @@ static inline void *tape_leaf_buffer(const struct tape *t, const struct tape_val
     return t->arena.buffer_base + (size_t)v->retained * 64;
 }
 
-static inline struct tape_retained *tape_retained_of(const struct tape *t, const struct tape_value *v)
+static inline struct tape_retained *tape_retained_of(const struct tape *t,
+                                                     const struct tape_value *v)
 {
     return (struct tape_retained *)(void *)(t->arena.record_base + (size_t)v->retained * 8);
 }

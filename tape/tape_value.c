@@ -27,10 +27,11 @@ void tape_point_undo(struct tape *t, struct tape_point point)
 
 enum tape_status tape_fail_memory(struct tape *t, struct tape_site site, const char *what)
 {
-    return tape_fail(t, TAPE_ERROR_MEMORY, site,
-                     "%s: out of memory: %llu bytes are on the tape, its budget is %llu of %llu reserved",
-                     what, (unsigned long long)t->arena.live, (unsigned long long)t->arena.budget,
-                     (unsigned long long)t->arena.reserved);
+    return tape_fail(
+        t, TAPE_ERROR_MEMORY, site,
+        "%s: out of memory: %llu bytes are on the tape, its budget is %llu of %llu reserved", what,
+        (unsigned long long)t->arena.live, (unsigned long long)t->arena.budget,
+        (unsigned long long)t->arena.reserved);
 }
 
 static bool is_row_major(int rank, const int64_t *extent, const int64_t *stride)
@@ -53,8 +54,8 @@ static int64_t *words(struct tape *t, int n, const int64_t *from)
     return w;
 }
 
-struct tape_value *tape_value_make(struct tape *t, const struct kernel_shape *shape, const kernel_ref *in,
-                                   uint32_t row)
+struct tape_value *tape_value_make(struct tape *t, const struct kernel_shape *shape,
+                                   const kernel_ref *in, uint32_t row)
 {
     struct tape_value *v = tape_arena_entry(&t->arena, sizeof *v);
     if (!v || t->n_values == UINT32_MAX)
@@ -87,7 +88,8 @@ struct tape_value *tape_value_make(struct tape *t, const struct kernel_shape *sh
     }
     if (shape->view_of >= 0) {
         const struct tape_value *of = (const struct tape_value *)(const void *)in[shape->view_of];
-        v->array.data = (char *)of->array.data + (size_t)shape->offset * kernel_dtype_bytes(shape->dtype);
+        v->array.data =
+            (char *)of->array.data + (size_t)shape->offset * kernel_dtype_bytes(shape->dtype);
         v->root = of->root;
         return v;
     }
@@ -98,8 +100,8 @@ struct tape_value *tape_value_make(struct tape *t, const struct kernel_shape *sh
     return v;
 }
 
-enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t *shape, const void *data,
-                             bool leaf, struct tape_site site, uint32_t *out)
+enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t *shape,
+                             const void *data, bool leaf, struct tape_site site, uint32_t *out)
 {
     const char *what = leaf ? "leaf" : "constant";
     tape_observed(t);
@@ -124,7 +126,8 @@ enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t 
     *v = (struct tape_value){.generation = t->generation, .row = row, .root = t->n_values};
     t->n_values++;
     int64_t stride[KERNEL_MAX_RANK];
-    v->array = (struct kernel_array){.rank = (uint8_t)rank, .dtype = (uint8_t)dtype, .contiguous = true};
+    v->array =
+        (struct kernel_array){.rank = (uint8_t)rank, .dtype = (uint8_t)dtype, .contiguous = true};
     v->array.size = kernel_strides(rank, shape, kernel_dtype_bytes(dtype), stride);
     if (v->array.size < 0) {
         tape_point_undo(t, point);
@@ -158,8 +161,9 @@ no_memory:
     return tape_fail_memory(t, site, what);
 }
 
-static enum tape_status filled(struct tape *t, const struct kernel_shape *shape, const kernel_ref *in,
-                               struct tape_site site, const char *what, uint32_t *out)
+static enum tape_status filled(struct tape *t, const struct kernel_shape *shape,
+                               const kernel_ref *in, struct tape_site site, const char *what,
+                               uint32_t *out)
 {
     tape_observed(t);
     struct tape_point point = tape_point_take(t);

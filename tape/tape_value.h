@@ -17,10 +17,11 @@ struct tape_point tape_point_take(const struct tape *t);
 /* Drops the values made since, which are not accounted for yet. */
 void tape_point_undo(struct tape *t, struct tape_point point);
 
-/* Appends a value as `shape` says; in: the op's operands (for same_as and view_of). Its buffer is
- * allocated unless it is a view. NULL: out of memory; the caller undoes to his point. Not accounted. */
-struct tape_value *tape_value_make(struct tape *t, const struct kernel_shape *shape, const kernel_ref *in,
-                                   uint32_t row);
+/* Appends a value as `shape` says; in: the op's operands (for same_as and view_of). Its buffer
+ * is allocated unless it is a view. NULL: out of memory; the caller undoes to his point. Not
+ * accounted. */
+struct tape_value *tape_value_make(struct tape *t, const struct kernel_shape *shape,
+                                   const kernel_ref *in, uint32_t row);
 
 /* Fills a row-major float array. */
 void tape_fill_ones(const struct kernel_array *a);

@@ -15,7 +15,7 @@ typedef bool check_fn(const struct check_case *c);
 /* Fails the test with check_message. */
 void check_demand(bool passed);
 
-/* Demands a check of every sample of every op that has a gradient, the active operands in `form`. */
+/* Demands a check of every sample of every op that has a gradient, active operands in `form`. */
 void check_samples(int dtype, enum check_form form, const char *aim, check_fn *check);
 
 /* The case with operand 1 the same value as operand 0. False if they have not the same shape. */

@@ -67,8 +67,8 @@ void check_draw(const struct check_case *c, double *x);
 /* n numbers in [-1, 1] that f32 can hold. */
 void check_random(uint64_t seed, int64_t n, double *out);
 
-/* Records the op at x on the emptied tape: first leaves and operands, then the op. Operands of one leaf
- * and form are one value. Fails the test if the tape refuses. */
+/* Records the op at x on the emptied tape: first leaves and operands, then the op. Operands of one
+ * leaf and form are one value. Fails the test if the tape refuses. */
 void check_run(const struct check_case *c, const double *x, struct check_run *run);
 void check_run_operands(const struct check_case *c, const double *x, struct check_run *run);
 void check_run_op(const struct check_case *c, struct check_run *run);

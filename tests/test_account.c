@@ -81,7 +81,8 @@ static struct program_profile record(const char *name)
     return opened;
 }
 
-static void check_table(const struct prof_analysis *analysis, const struct expected *table, size_t n)
+static void check_table(const struct prof_analysis *analysis, const struct expected *table,
+                        size_t n)
 {
     char *text = program_text(program_source("account.c"));
     size_t lines = 0;
@@ -120,8 +121,8 @@ static const struct expected layer[] = {
      VALUE + SUM + 8 + 8, NULL},
     {"backward", "backward", "layer", 2, 0, 2, 2 * 2, 0, 0, 0, 0, 0, 0, NULL},
     /* values: sum's 8 of 64. adjoints: weight's 96 of 128, bias' 32 of 64, sum's twice */
-    {NULL, "padding", NULL, 0, 0, 0, 0, 0, 56, 32 + 32 + 2 * 56, 0, 56 + 32 + 32,
-     56 + 32 + 32 + 56, NULL},
+    {NULL, "padding", NULL, 0, 0, 0, 0, 0, 56, 32 + 32 + 2 * 56, 0, 56 + 32 + 32, 56 + 32 + 32 + 56,
+     NULL},
 };
 
 START_TEST(a_layer_costs_what_it_must)

@@ -1,7 +1,7 @@
 /* test_arena.c: bump allocation, size classes, marks, budget, and memory that is refused.
  *
- * May include: ad_internal.h, Check. Random operations are compared with a shadow model that fills every
- * block with a pattern of its own, so that a block handed out twice is seen.
+ * May include: ad_internal.h, Check. Random operations are compared with a shadow model that fills
+ * every block with a pattern of its own, so that a block handed out twice is seen.
  */
 #include "ad_internal.h"
 
@@ -444,7 +444,7 @@ START_TEST(memory_does_not_grow_over_cycles_of_mark_record_sweep_rewind)
     enum { PERIOD = 97 * 5 * 6 * 7 };
     static const double three[3] = {1, 2, 3};
     ad_tape tape;
-    ad_stats first, now;
+    ad_stats first, now = {0};
     ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
     const struct tape_arena *arena = &ad_slots[tape.slot].tape->arena;
     ad_tensor x = ad_leaf(tape, AD_F64, 1, SHAPE(3), three);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_cli.sh: the program `tapescope` from outside: statuses, messages, tables, and programs that are
-# recorded while they end well, crash or are killed.
+# test_cli.sh: the program `tapescope` from outside: statuses, messages, tables, and programs that
+# are recorded while they end well, crash or are killed.
 #
 # Environment: TAPESCOPE_PROGRAM, TAPESCOPE_LIB_DIR, TAPESCOPE_INCLUDE_DIRS, TEST_C_COMPILER,
 # TEST_BINARY_DIR, TEST_SANITIZE_FLAGS.

@@ -1,7 +1,8 @@
 /* test_errors.c: every mistake gets a status, and a message with the op, the shapes and the line.
  *
  * May include: ad.h, tape_memory.h, Check. A case is one row: its mistake is made on a fresh scene,
- * whose tape must then be idle, clean again after ad_clear_error, and right in what it computes next.
+ * whose tape must then be idle, clean again after ad_clear_error, and right in what it computes
+ * next.
  */
 #include <tapescope/ad.h>
 

@@ -1,7 +1,7 @@
 /* test_gradgradcheck.c: recorded pullbacks: equal to the sweep's, and differentiable again.
  *
  * May include: check_gradient.h, kernel_ops.h, the public header, Check. With f = <u, op(x)>, g its
- * recorded gradient and h = <v, g>: h' in x is the Hessian times v, h' in u is the Jacobian times v.
+ * recorded gradient and h = <v, g>: h' in x is the Hessian times v, in u the Jacobian times v.
  */
 #include "check_gradient.h"
 

@@ -1,6 +1,7 @@
 /* test_tape.c: what the public functions promise of values, gradients, marks and views.
  *
- * May include: ad.h, Check. Each test has a tape of its own, which must be without an error at the end.
+ * May include: ad.h, Check. Each test has a tape of its own, which must be without an error at the
+ * end.
  */
 #include <tapescope/ad.h>
 

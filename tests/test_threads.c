@@ -1,4 +1,4 @@
-/* test_threads.c: tapes in several threads, with and without an observer, and handles in the wrong one.
+/* test_threads.c: tapes in several threads, observed or not, and handles in the wrong thread.
  *
  * May include: ad.h, tape.h, Check. Threads count their failures; the test's own thread asserts.
  */
@@ -238,7 +238,7 @@ START_TEST(a_foreign_thread_is_refused_and_the_tape_does_not_notice)
 }
 END_TEST
 
-/* The last word of a foreign thread's composed ops is the thread, not the handle of zeros between. */
+/* What is told of ops composed in a foreign thread is the thread, not the zeros between. */
 static void *trespass_nested(void *payload)
 {
     struct worker *w = payload;

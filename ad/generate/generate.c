@@ -1,7 +1,8 @@
-/* generate.c: prints the public header of the ops, the functions behind it, or the table for the docs.
+/* generate.c: prints the public header of the ops, the functions behind it, or the table for the
+ * docs.
  *
- * May include: kernel.h. Runs on the machine that builds. Everything printed comes from the op table, so
- * that a new op is declared, defined and documented by its row or file alone.
+ * May include: kernel.h. Runs on the machine that builds. Everything printed comes from the op
+ * table, so that a new op is declared, defined and documented by its row or file alone.
  */
 #include "kernel.h"
 
@@ -10,7 +11,8 @@
 
 enum { COLUMNS = 98 };
 
-/* A name's form: NAME, with every attribute; or the short form without them (all axes, no flags). */
+/* A name's form: NAME, with every attribute; or the short form without them (all axes, no
+ * flags). */
 struct form {
     const struct kernel_op *op;
     bool attrs;
@@ -85,8 +87,9 @@ static void print_declaration(const struct form *f)
     print_filled("Edges:", op->edges);
     print_filled("Source:", op->source);
     if (has_axes(op))
-        printf(f->attrs ? " *  axes [n_axes]: the axes reduced, negative ones from the end; none: all.\n"
-                        : " *  Over all axes; ad_%s_axes takes some.\n",
+        printf(f->attrs
+                   ? " *  axes [n_axes]: the axes reduced, negative ones from the end; none: all.\n"
+                   : " *  Over all axes; ad_%s_axes takes some.\n",
                op->name);
     printf(" */\nAD_SITED(ad_tensor, %s, (", f->name);
     print_parameters(f, true, "ad_tensor ");
@@ -140,8 +143,8 @@ static void print_definition(const struct form *f)
                op->name, op->n_in, words, count_name(list));
         return;
     }
-    printf("    return ad_apply(&kernel_op_%s, %d, ad_in_, %d, ad_attr_, AD_HERE);\n}\n\n", op->name,
-           op->n_in, words);
+    printf("    return ad_apply(&kernel_op_%s, %d, ad_in_, %d, ad_attr_, AD_HERE);\n}\n\n",
+           op->name, op->n_in, words);
 }
 
 static void each(void (*print)(const struct form *))
@@ -174,10 +177,11 @@ static void print_docs(void)
 {
     int n;
     const struct kernel_op *const *ops = kernel_ops(&n);
-    printf("# The ops\n\nMade from the op table by `tapescope_generate docs`. y is the output, g its "
-           "adjoint, x' the adjoint of x.\n\n"
-           "| op | shapes | value | derivative | saved | edges | source |\n"
-           "|---|---|---|---|---|---|---|\n");
+    printf(
+        "# The ops\n\nMade from the op table by `tapescope_generate docs`. y is the output, g its "
+        "adjoint, x' the adjoint of x.\n\n"
+        "| op | shapes | value | derivative | saved | edges | source |\n"
+        "|---|---|---|---|---|---|---|\n");
     for (int i = 0; i < n; i++) {
         const struct kernel_op *op = ops[i];
         if (op->hidden)
@@ -185,7 +189,8 @@ static void print_docs(void)
         char saved[128] = "";
         for (int k = 0; k < op->n_in; k++)
             if (op->saves_in >> k & 1)
-                snprintf(saved + strlen(saved), sizeof saved - strlen(saved), "%s ", op->in_names[k]);
+                snprintf(saved + strlen(saved), sizeof saved - strlen(saved), "%s ",
+                         op->in_names[k]);
         if (op->saves_out)
             snprintf(saved + strlen(saved), sizeof saved - strlen(saved), "output");
         printf("| `%s` ", op->name);
@@ -203,16 +208,21 @@ int main(int argc, char **argv)
 {
     const char *what = argc == 2 ? argv[1] : "";
     if (strcmp(what, "header") == 0) {
-        printf("/* ad_ops.h: the ops, printed from the op table by tapescope_generate; included by ad.h.\n"
-               " *\n * Every op takes tensors of one tape and of one float dtype, unless its shapes say i64, and\n"
-               " * returns a tensor of that tape. Errors (see ad.h) are kept in the tape: AD_ERROR_SHAPE,\n"
-               " * AD_ERROR_DTYPE, AD_ERROR_VALUE, AD_ERROR_HANDLE, AD_ERROR_TAPE, AD_ERROR_THREAD, AD_ERROR_MEMORY.\n"
+        printf("/* ad_ops.h: the ops, printed from the op table by tapescope_generate; included by "
+               "ad.h.\n"
+               " *\n * Every op takes tensors of one tape and of one float dtype, unless its "
+               "shapes say i64, and\n"
+               " * returns a tensor of that tape. Errors (see ad.h) are kept in the tape: "
+               "AD_ERROR_SHAPE,\n"
+               " * AD_ERROR_DTYPE, AD_ERROR_VALUE, AD_ERROR_HANDLE, AD_ERROR_TAPE, "
+               "AD_ERROR_THREAD, AD_ERROR_MEMORY.\n"
                " */\n#ifndef TAPESCOPE_AD_OPS_H\n#define TAPESCOPE_AD_OPS_H\n\n");
         each(print_declaration);
         printf("#endif\n");
     } else if (strcmp(what, "source") == 0) {
-        printf("/* Printed from the op table by tapescope_generate. */\n#include \"ad_internal.h\"\n\n"
-               "#include \"kernel_ops.h\"\n\n#include <string.h>\n\n");
+        printf(
+            "/* Printed from the op table by tapescope_generate. */\n#include \"ad_internal.h\"\n\n"
+            "#include \"kernel_ops.h\"\n\n#include <string.h>\n\n");
         each(print_definition);
     } else if (strcmp(what, "docs") == 0) {
         print_docs();

@@ -81,9 +81,9 @@ static bool same_build_id(Dwfl_Module *module, const uint8_t *expected, size_t n
 {
     GElf_Addr bias;
     Elf *elf = dwfl_module_getelf(module, &bias);
-    const void *actual = NULL;
-    ssize_t length = elf ? dwelf_elf_gnu_build_id(elf, &actual) : -1;
-    return length == (ssize_t)n && memcmp(actual, expected, n) == 0;
+    const void *actual;
+    return elf && dwelf_elf_gnu_build_id(elf, &actual) == (ssize_t)n &&
+           memcmp(actual, expected, n) == 0;
 }
 
 void symbols_object_open(struct symbols_object *object, const char *path, const uint8_t *build_id,
@@ -135,12 +135,9 @@ const char *symbols_object_symbol(struct symbols_object *object, uint64_t addres
 {
     if (object->problem)
         return NULL;
-    GElf_Sym symbol;
-    GElf_Off distance;
-    const char *name =
-        dwfl_module_addrinfo(object->module, address, &distance, &symbol, NULL, NULL, NULL);
-    *offset = distance;
-    return name && *name ? name : NULL;
+    if (!object->table.read)
+        symbols_table_read(&object->table, object->module);
+    return symbols_table_find(&object->table, address, offset);
 }
 
 uint64_t symbols_object_walked(const struct symbols_object *object)
@@ -157,6 +154,7 @@ void symbols_object_close(struct symbols_object *object)
         symbols_unit_free(&object->unit[i]);
     free(object->unit);
     free(object->range);
+    symbols_table_free(&object->table);
     if (object->dwfl)
         dwfl_end(object->dwfl);
     *object = (struct symbols_object){0};

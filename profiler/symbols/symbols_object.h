@@ -7,6 +7,7 @@
 #ifndef PROFILER_SYMBOLS_OBJECT_H
 #define PROFILER_SYMBOLS_OBJECT_H
 
+#include "symbols_table.h"
 #include "symbols_unit.h"
 
 #include <elfutils/libdwfl.h>
@@ -18,7 +19,8 @@ struct symbols_object {
     struct symbols_unit *unit;
     struct symbols_segment *range; /* addresses of the units, sorted; scope is the unit's index */
     size_t n_units, n_ranges;
-    const char *problem; /* NULL: usable */
+    struct symbols_table table; /* read when it is first needed */
+    const char *problem;        /* NULL: usable */
 };
 
 /* Opens path. build_id may be NULL; otherwise it must be the file's. Sets object->problem on

@@ -2,16 +2,17 @@
  *
  * May include: nothing of the project; both sides include this file and nothing else of each other.
  *
- * The tape keeps the account itself: one row per {site, op} and tape, owned by the tape's thread, written
- * only while a hook is set. The observer supplies the clock and is called to persist the rows.
+ * The tape keeps the account itself: one row per {site, op} and tape, owned by the tape's thread,
+ * written only while a hook is set. The observer supplies the clock and is called to persist the
+ * rows.
  *
  * Contract:
- * - hook->clock() may be called from any thread at any time between tape_observe(hook) and the return of
- *   tape_observe(NULL); it never goes backwards within a thread.
+ * - hook->clock() may be called from any thread at any time between tape_observe(hook) and the
+ *   return of tape_observe(NULL); it never goes backwards within a thread.
  * - hook->flush() is called by the thread that owns the ledger's tape when hook->due has passed, or
- *   when that tape is destroyed (`final`); and by the thread that ends the observation for every tape
- *   that lives, its owner perhaps running: counters are then read with relaxed loads and each is
- *   valid, but they may differ by the op that is under way.
+ *   when that tape is destroyed (`final`); and by the thread that ends the observation for every
+ *   tape that lives, its owner perhaps running: counters are then read with relaxed loads and each
+ *   is valid, but they may differ by the op that is under way.
  * - Counters only grow, but for live_bytes, held_bytes and what is held at the peak.
  * - A row, once made, keeps its place, pc, line and op until its tape is destroyed.
  * - A failure of the observer never reaches the tape: flush returns nothing.
@@ -24,24 +25,24 @@
 
 enum { TAPE_HOOK_ABI = 1, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
 
-/* The counters of a row, declared once: struct, schema and merge follow this list.
- * Times are in ticks of hook->clock. Bytes of records, values and adjoints are those handed out: their
- * sum over all rows (padding has a row of its own) is exactly tape_ledger.handed_out_bytes. */
-#define TAPE_ROW_COUNTERS(X)                                                                        \
-    X(calls)           /* times the op ran forward */                                               \
-    X(forward_ticks)   /* from entry to exit of the op's function */                                \
-    X(backward_calls)  /* times its pullback ran */                                                 \
-    X(backward_ticks)  /* chained stamps: the pullback with its share of the sweep's loop */        \
-    X(forward_flops)                                                                                \
-    X(backward_flops)                                                                               \
-    X(forward_moved)   /* bytes read and written by kernels */                                      \
-    X(backward_moved)                                                                               \
-    X(record_bytes)    /* records, value entries and shapes */                                      \
-    X(value_bytes)     /* buffers of values that the line produced */                               \
-    X(adjoint_bytes)   /* buffers of their adjoints, and of pullbacks' intermediates */             \
-    X(kept_bytes)      /* of value_bytes: saved for some pullback */                                \
-    X(live_bytes)      /* on the tape now: records, values and adjoints together */                 \
-    X(held_bytes)      /* live_bytes as of the tape's peak, while live_bytes has changed since */
+/* The counters of a row, declared once: struct, schema and merge follow this list. Times are in
+ * ticks of hook->clock. Bytes of records, values and adjoints are those handed out: their sum
+ * over all rows (padding has a row of its own) is exactly tape_ledger.handed_out_bytes. */
+#define TAPE_ROW_COUNTERS(X)                                                                       \
+    X(calls)          /* times the op ran forward */                                               \
+    X(forward_ticks)  /* from entry to exit of the op's function */                                \
+    X(backward_calls) /* times its pullback ran */                                                 \
+    X(backward_ticks) /* chained stamps: the pullback with its share of the sweep's loop */        \
+    X(forward_flops)                                                                               \
+    X(backward_flops)                                                                              \
+    X(forward_moved) /* bytes read and written by kernels */                                       \
+    X(backward_moved)                                                                              \
+    X(record_bytes)  /* records, value entries and shapes */                                       \
+    X(value_bytes)   /* buffers of values that the line produced */                                \
+    X(adjoint_bytes) /* buffers of their adjoints, and of pullbacks' intermediates */              \
+    X(kept_bytes)    /* of value_bytes: saved for some pullback */                                 \
+    X(live_bytes)    /* on the tape now: records, values and adjoints together */                  \
+    X(held_bytes)    /* live_bytes as of the tape's peak, while live_bytes has changed since */
 
 struct tape_row {
     uintptr_t pc;         /* return address in the user's code; 0 for rows of the tape's own */
@@ -58,16 +59,16 @@ struct tape_row {
 
 /* Counters of the tape as a whole, kept apart from the rows so that their sums can be checked. */
 #define TAPE_LEDGER_COUNTERS(X)                                                                    \
-    X(forward_ticks)                                                                                \
-    X(backward_ticks)                                                                               \
-    X(handed_out_bytes) /* records + values + adjoints + padding since the profile began */         \
-    X(live_bytes)                                                                                   \
-    X(peak_bytes)       /* greatest live_bytes while profiled */                                    \
-    X(peak_count)       /* how often peak_bytes rose */                                             \
-    X(reserved_bytes)   /* address space */                                                         \
-    X(touched_bytes)    /* of it, ever handed out at once: the high-water mark of the arena */      \
-    X(sweeps)           /* backward calls */                                                        \
-    X(records)          /* op records made */
+    X(forward_ticks)                                                                               \
+    X(backward_ticks)                                                                              \
+    X(handed_out_bytes) /* records + values + adjoints + padding since the profile began */        \
+    X(live_bytes)                                                                                  \
+    X(peak_bytes)     /* greatest live_bytes while profiled */                                     \
+    X(peak_count)     /* how often peak_bytes rose */                                              \
+    X(reserved_bytes) /* address space */                                                          \
+    X(touched_bytes)  /* of it, ever handed out at once: the high-water mark of the arena */       \
+    X(sweeps)         /* backward calls */                                                         \
+    X(records)        /* op records made */
 
 struct tape_ledger {
     uint64_t tape;   /* number of the tape in this process, from 1, never reused */
@@ -85,7 +86,8 @@ static inline struct tape_row *tape_ledger_row(const struct tape_ledger *ledger,
 }
 
 /* Bytes that a row holds at the tape's peak: see peak_stamp. */
-static inline uint64_t tape_row_at_peak(const struct tape_ledger *ledger, const struct tape_row *row)
+static inline uint64_t tape_row_at_peak(const struct tape_ledger *ledger,
+                                        const struct tape_row *row)
 {
     return row->peak_stamp == ledger->peak_count ? row->held_bytes : row->live_bytes;
 }
@@ -93,13 +95,14 @@ static inline uint64_t tape_row_at_peak(const struct tape_ledger *ledger, const 
 struct tape_hook {
     uint32_t abi;            /* TAPE_HOOK_ABI */
     uint64_t (*clock)(void); /* ticks */
-    uint64_t due;            /* clock value from which a flush is wanted; written by flush, relaxed */
+    uint64_t due; /* clock value from which a flush is wanted; written by flush, relaxed */
     void (*flush)(struct tape_hook *hook, const struct tape_ledger *ledger, bool final);
 };
 
-/* What the collector's module exports: tapescope_collect_open(). Opens `path` and writes its head. On
- * failure returns NULL with the reason in `error` (n bytes). close() writes the end and returns 0, or -1
- * with the reason. snapshot() writes all that is known so far as a complete profile to another path. */
+/* What the collector's module exports: tapescope_collect_open(). Opens `path` and writes its
+ * head. On failure returns NULL with the reason in `error` (n bytes). close() writes the end and
+ * returns 0, or -1 with the reason. snapshot() writes all that is known so far as a complete
+ * profile to another path. */
 struct tape_collector {
     struct tape_hook hook;
     int (*snapshot)(struct tape_collector *collector, const char *path, char *error, unsigned n);
@@ -109,8 +112,9 @@ typedef struct tape_collector *tape_collect_open_fn(const char *path, const char
                                                     char *error, unsigned n);
 #define TAPE_COLLECT_OPEN "tapescope_collect_open"
 
-/* What the symbol module exports, for messages only: the function and source line of a return address
- * in this process, as "mlp.c:41 in dense". line: __LINE__ if known, else 0. Returns 0, or -1. */
+/* What the symbol module exports, for messages only: the function and source line of a return
+ * address in this process, as "mlp.c:41 in dense". line: __LINE__ if known, else 0. Returns 0,
+ * or -1. */
 typedef int tape_symbol_describe_fn(uintptr_t pc, uint32_t line, char *buf, unsigned n);
 #define TAPE_SYMBOL_DESCRIBE "tapescope_symbol_describe"
 

@@ -36,7 +36,7 @@ NOINLINE static ad_tensor branches(int which, ad_tensor x, ad_tensor y)
 {
     if (which)
         return ad_mul(x, y); // @mul:branches:1
-    return ad_mul(x, y); // @mul:branches:2
+    return ad_mul(x, y);     // @mul:branches:2
 }
 
 NOINLINE static ad_tensor joined_branches(int which, ad_tensor x, ad_tensor y)
@@ -46,7 +46,7 @@ NOINLINE static ad_tensor joined_branches(int which, ad_tensor x, ad_tensor y)
         z = ad_sub(x, y); // @sub:joined_branches:2
     else
         z = ad_sub(x, y); // @sub:joined_branches:1
-    return ad_neg(z); // @neg:joined_branches:3
+    return ad_neg(z);     // @neg:joined_branches:3
 }
 
 NOINLINE static ad_tensor cases(int which, ad_tensor x)
@@ -116,7 +116,7 @@ NOINLINE static ad_tensor map(map_fn *f, ad_tensor x, int n)
 
 static ad_tensor by_macro(ad_tensor x)
 {
-    ad_tensor y = TWICE(x); // @add:by_macro:1
+    ad_tensor y = TWICE(x);   // @add:by_macro:1
     return TWICE(ad_tanh(y)); // @add:by_macro:1 @tanh:by_macro:2
 }
 
@@ -150,12 +150,12 @@ int sites_run(void)
     z = joined_branches(yes, joined_branches(no, joined_branches(yes, z, x), y), y);
     for (int i = 0; i < 6; i++)
         z = cases(i < 1 ? no : i < 3 ? yes : 2, z);
-    z = ad_add(z, nested(x, y)); // @add:sites_run:1
+    z = ad_add(z, nested(x, y));       // @add:sites_run:1
     z = ad_add(nested_equal(x, y), z); // @add:sites_run:1
     z = inlined_twice(inlined_twice(z));
     z = map(f, loop(z), 3);
     z = by_macro(z);
-    ad_tensor s = ad_sum(ad_mean(z)); // @sum:sites_run:1 @mean:sites_run:1
+    ad_tensor s = ad_sum(ad_mean(z));  // @sum:sites_run:1 @mean:sites_run:1
     ad_status status = ad_backward(s); // @backward:sites_run:1
     if (status != AD_OK)
         fprintf(stderr, "%s\n", ad_message_of(tape));

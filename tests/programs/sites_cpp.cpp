@@ -7,7 +7,8 @@
 extern "C" int sites_run(void);
 extern "C" int sites_error(void);
 
-namespace model {
+namespace model
+{
 
 struct layer {
     ad_tensor weight;

@@ -1,4 +1,5 @@
-/* ad.h: Tapescope's public interface: reverse-mode automatic differentiation with a profiler built in.
+/* ad.h: Tapescope's public interface: reverse-mode automatic differentiation with a profiler built
+ * in.
  *
  *     ad_tape tape;
  *     ad_tape_create(&tape, NULL);
@@ -8,13 +9,13 @@
  *     ad_gradient(x, gradient, 3);                                    // reads dy/dx
  *     ad_tape_destroy(tape);
  *
- * Errors: an op that fails returns a handle all the same, so that ops compose. The first failure stays in
- * the tape with its code, its message and the line of the caller; later ops on that tape do nothing,
- * and ad_backward returns it. Errors that belong to no tape, or that a foreign thread caused, go to
- * the calling thread's own error: ad_status_of((ad_tape){0}). Nothing aborts.
+ * Errors: an op that fails returns a handle all the same, so that ops compose. The first failure
+ * stays in the tape with its code, its message and the line of the caller; later ops on that tape
+ * do nothing, and ad_backward returns it. Errors that belong to no tape, or that a foreign thread
+ * caused, go to the calling thread's own error: ad_status_of((ad_tape){0}). Nothing aborts.
  *
- * Threads: a tape belongs to the thread that created it; other threads get AD_ERROR_THREAD. Different
- * tapes may be used in different threads at once.
+ * Threads: a tape belongs to the thread that created it; other threads get AD_ERROR_THREAD.
+ * Different tapes may be used in different threads at once.
  */
 #ifndef TAPESCOPE_AD_H
 #define TAPESCOPE_AD_H
@@ -63,8 +64,8 @@ typedef struct ad_tape {
     uint32_t slot, generation;
 } ad_tape;
 
-/* A tensor on a tape, by value. Zero is no tensor. Handles of values that a reset or a rewind dropped
- * are refused, never followed. */
+/* A tensor on a tape, by value. Zero is no tensor. Handles of values that a reset or a rewind
+ * dropped are refused, never followed. */
 typedef struct ad_tensor {
     uint32_t tape, tape_generation, value, value_generation;
 } ad_tensor;
@@ -88,9 +89,11 @@ typedef struct ad_tape_options {
 
 /* Creates a tape of the calling thread into *tape. options: NULL for the defaults. Errors:
  * AD_ERROR_MEMORY, AD_ERROR_LIMIT (65 535 tapes at once); *tape is zero then. */
-AD_SITED(ad_status, ad_tape_create, (ad_tape * tape, const ad_tape_options *options), (tape, options))
+AD_SITED(ad_status, ad_tape_create, (ad_tape * tape, const ad_tape_options *options),
+         (tape, options))
 
-/* Destroys the tape with all its values. Destroying no tape or a destroyed one is an error and harmless. */
+/* Destroys the tape with all its values. Destroying no tape or a destroyed one is an error and
+ * harmless. */
 AD_SITED(ad_status, ad_tape_destroy, (ad_tape tape), (tape))
 
 /* Drops everything on the tape, its sticky error included, and keeps its memory for the next
@@ -101,13 +104,14 @@ AD_SITED(ad_status, ad_tape_reset, (ad_tape tape), (tape))
 AD_SITED(ad_mark, ad_tape_mark, (ad_tape tape), (tape))
 
 /* Drops all that was recorded after the mark; handles from before it stay valid, the mark too.
- * Gradients that the tape holds are cleared; gradient buffers of the user's keep what they have; the
- * depth of no_grad is again that of the mark. A sticky error stays. Errors: AD_ERROR_STATE for a mark that a reset or an outer rewind has dropped. */
+ * Gradients that the tape holds are cleared; gradient buffers of the user's keep what they have;
+ * the depth of no_grad is again that of the mark. A sticky error stays. Errors: AD_ERROR_STATE
+ * for a mark that a reset or an outer rewind has dropped. */
 AD_SITED(ad_status, ad_tape_rewind, (ad_tape tape, ad_mark mark), (tape, mark))
 
-/* The sticky error of a tape, or of the calling thread for the zero handle: one look after any number
- * of calls tells whether all went well. A failed ad_tape_create leaves a zero handle, so that the same
- * `ad_message_of(tape)` tells why. */
+/* The sticky error of a tape, or of the calling thread for the zero handle: one look after any
+ * number of calls tells whether all went well. A failed ad_tape_create leaves a zero handle, so
+ * that the same `ad_message_of(tape)` tells why. */
 AD_API ad_status ad_status_of(ad_tape tape);
 /* Its message: "matmul: f64 [3,4] x f64 [5,6]: … at mlp.c:41 in dense"; "" if there is none. Valid
  * until the error is cleared or the tape destroyed. */
@@ -129,8 +133,9 @@ AD_API ad_status ad_tape_stats(ad_tape tape, ad_stats *stats);
 
 /* ---- values ---- */
 
-/* A variable whose gradient is wanted: `data` [shape], row-major, borrowed until the value is dropped; it
- * must not change between recording and the last sweep, and may between that and the next recording. dtype AD_F32 or AD_F64. */
+/* A variable whose gradient is wanted: `data` [shape], row-major, borrowed until the value is
+ * dropped; it must not change between recording and the last sweep, and may between that and the
+ * next recording. dtype AD_F32 or AD_F64. */
 AD_SITED(ad_tensor, ad_leaf,
          (ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape, const void *data),
          (tape, dtype, rank, shape, data))
@@ -150,13 +155,15 @@ AD_SITED(ad_tensor, ad_detach, (ad_tensor x), (x))
 AD_SITED(ad_status, ad_no_grad_begin, (ad_tape tape), (tape))
 AD_SITED(ad_status, ad_no_grad_end, (ad_tape tape), (tape))
 
-/* Rank, size, extents and dtype. -1 for a handle that is no live tensor. shape: room for rank entries. */
+/* Rank, size, extents and dtype. -1 for a handle that is no live tensor. shape: room for rank
+ * entries. */
 AD_SITED(int, ad_rank, (ad_tensor x), (x))
 AD_SITED(int64_t, ad_size, (ad_tensor x), (x))
 AD_SITED(ad_status, ad_shape, (ad_tensor x, int64_t *shape), (x, shape))
 AD_SITED(int, ad_dtype_of, (ad_tensor x), (x))
 
-/* Copies the value into buffer: `count` elements of x's dtype, row-major. count must be x's size. */
+/* Copies the value into buffer: `count` elements of x's dtype, row-major. count must be x's
+ * size. */
 AD_SITED(ad_status, ad_value, (ad_tensor x, void *buffer, int64_t count), (x, buffer, count))
 
 /* The value of a float tensor of size 1 as double; NaN on error. */
@@ -164,8 +171,9 @@ AD_SITED(double, ad_item, (ad_tensor x), (x))
 
 /* ---- gradients ---- */
 
-/* Sweeps backwards from y (a float tensor of size 1, seed 1) and adds dy/dx to the gradient of every
- * leaf x. May be called several times on one recording. Returns the tape's sticky error if there is one. */
+/* Sweeps backwards from y (a float tensor of size 1, seed 1) and adds dy/dx to the gradient of
+ * every leaf x. May be called several times on one recording. Returns the tape's sticky error if
+ * there is one. */
 AD_SITED(ad_status, ad_backward, (ad_tensor y), (y))
 
 /* The same for any y with a seed of y's shape and dtype: adds seed^T dy/dx. */
@@ -177,7 +185,8 @@ AD_SITED(ad_status, ad_gradient, (ad_tensor x, void *buffer, int64_t count), (x,
 
 /* From now on sweeps add the gradient of leaf x straight into buffer [shape of x], which stays the
  * user's (zeroed, read, kept by him); NULL: back to the tape's own. */
-AD_SITED(ad_status, ad_gradient_buffer, (ad_tensor x, void *buffer, int64_t count), (x, buffer, count))
+AD_SITED(ad_status, ad_gradient_buffer, (ad_tensor x, void *buffer, int64_t count),
+         (x, buffer, count))
 
 /* Keeps the gradient of an intermediate value too. Call it after the mark that x lies behind. */
 AD_SITED(ad_status, ad_retain_gradient, (ad_tensor x), (x))
@@ -185,22 +194,25 @@ AD_SITED(ad_status, ad_retain_gradient, (ad_tensor x), (x))
 /* Clears all gradients that the tape holds. */
 AD_SITED(ad_status, ad_zero_gradients, (ad_tape tape), (tape))
 
-/* Records the derivative instead of computing it in place: gradient[i] becomes a tensor on the tape,
- * seed^T dy/dx[i] [shape of x[i]], which can be differentiated again. seed: zero handle for ones (y of
- * size 1). x[i] may be any values of the tape; a zero tensor where y does not depend on x[i]. */
+/* Records the derivative instead of computing it in place: gradient[i] becomes a tensor on the
+ * tape, seed^T dy/dx[i] [shape of x[i]], which can be differentiated again. seed: zero handle
+ * for ones (y of size 1). x[i] may be any values of the tape; a zero tensor where y does not
+ * depend on x[i]. */
 AD_SITED(ad_status, ad_create_graph,
          (ad_tensor y, ad_tensor seed, int n, const ad_tensor *x, ad_tensor *gradient),
          (y, seed, n, x, gradient))
 
 /* ---- profile ---- */
 
-/* Begins to measure all tapes of the process into a new file (NULL: tapescope.prof). A program started
- * by `tapescope record`, or with TAPESCOPE_PROFILE set, does so by itself. Errors: AD_ERROR_PROFILE
- * with the reason in the thread's error, AD_ERROR_STATE if a profile is being taken. */
+/* Begins to measure all tapes of the process into a new file (NULL: tapescope.prof). A program
+ * started by `tapescope record`, or with TAPESCOPE_PROFILE set, does so by itself. Errors:
+ * AD_ERROR_PROFILE with the reason in the thread's error, AD_ERROR_STATE if a profile is being
+ * taken. */
 AD_API ad_status ad_profile_start(const char *path);
 /* Ends the measurement and completes the file. */
 AD_API ad_status ad_profile_stop(void);
-/* Writes what was measured so far as a complete profile to another file; the measurement goes on. */
+/* Writes what was measured so far as a complete profile to another file; the measurement goes
+ * on. */
 AD_API ad_status ad_profile_write(const char *path);
 
 /* Version of the library, "0.1.0". */

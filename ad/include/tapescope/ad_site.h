@@ -1,13 +1,14 @@
 /* ad_site.h: how a call of the library learns the source line it stands on.
  *
- * Included by ad.h; nothing here is for direct use. A site is a program counter: every function that can
- * fail or be charged is a small always-inlined wrapper in the caller's code around an exported callee,
- * which reads its return address. The empty asm keeps the call from becoming a tail call, which
- * would charge the caller's caller.
+ * Included by ad.h; nothing here is for direct use. A site is a program counter: every function
+ * that can fail or be charged is a small always-inlined wrapper in the caller's code around an
+ * exported callee, which reads its return address. The empty asm keeps the call from becoming a
+ * tail call, which would charge the caller's caller.
  *
  * gcc gives calls nested over several lines the line of the outermost, and merges equal calls in
  * different branches; so with gcc a macro of the same name adds __LINE__. clang's debug information
- * is better than __LINE__ (which would name the outermost macro's line); `nomerge` keeps its calls apart.
+ * is better than __LINE__ (which would name the outermost macro's line); `nomerge` keeps its calls
+ * apart.
  */
 #ifndef TAPESCOPE_AD_SITE_H
 #define TAPESCOPE_AD_SITE_H

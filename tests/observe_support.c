@@ -1,0 +1,85 @@
+/* observe_support.c: see observe_support.h.
+ *
+ * May include: observe_support.h, Check.
+ */
+#include "observe_support.h"
+
+#include <check.h>
+#include <string.h>
+
+uint64_t observe_ticks;
+struct observe_flush observe_flushed[OBSERVE_LOG];
+int observe_n_flushed;
+
+static uint64_t read_clock(void)
+{
+    return ++observe_ticks;
+}
+
+static void flush(struct tape_hook *hook, const struct tape_ledger *ledger, bool final)
+{
+    (void)hook;
+    observe_flushed[observe_n_flushed % OBSERVE_LOG].ledger = ledger;
+    observe_flushed[observe_n_flushed % OBSERVE_LOG].live_bytes = ledger->live_bytes;
+    observe_flushed[observe_n_flushed++ % OBSERVE_LOG].final = final;
+}
+
+struct tape_hook observe_hook = {.abi = TAPE_HOOK_ABI, .clock = read_clock, .flush = flush};
+
+void observe_begin(uint64_t due)
+{
+    observe_hook.due = due;
+    observe_n_flushed = 0;
+    ck_assert(tape_observe_begin(&observe_hook));
+}
+
+ad_tape observe_tape(void)
+{
+    static const ad_tape_options small = {.budget_bytes = 64 << 20, .reserve_bytes = 64 << 20};
+    ad_tape tape;
+    ck_assert_int_eq(ad_tape_create(&tape, &small), AD_OK);
+    return tape;
+}
+
+const struct tape_ledger *observe_ledger(void)
+{
+    observe_n_flushed = 0;
+    tape_observe_flush();
+    ck_assert_int_eq(observe_n_flushed, 1);
+    return observe_flushed[0].ledger;
+}
+
+const struct tape_row *observe_row(const struct tape_ledger *ledger, const char *op)
+{
+    for (uint32_t i = 0; i < ledger->n_rows; i++)
+        if (strcmp(tape_ledger_row(ledger, i)->op, op) == 0)
+            return tape_ledger_row(ledger, i);
+    ck_abort_msg("no row of %s", op);
+    return NULL;
+}
+
+void observe_check_sums(const struct tape_ledger *ledger)
+{
+    uint64_t bytes = 0, live = 0, peak = 0, forward = 0, backward = 0;
+    for (uint32_t i = 0; i < ledger->n_rows; i++) {
+        const struct tape_row *row = tape_ledger_row(ledger, i);
+        bytes += row->record_bytes + row->value_bytes + row->adjoint_bytes;
+        live += row->live_bytes;
+        peak += tape_row_at_peak(ledger, row);
+        forward += row->forward_ticks;
+        backward += row->backward_ticks;
+    }
+    ck_assert_uint_eq(bytes, ledger->handed_out_bytes);
+    ck_assert_uint_eq(live, ledger->live_bytes);
+    ck_assert_uint_eq(peak, ledger->peak_bytes);
+    ck_assert_uint_eq(forward, ledger->forward_ticks);
+    ck_assert_uint_eq(backward, ledger->backward_ticks);
+}
+
+/* Beside the rows' bytes there is only the entry that stands for failed values. */
+void observe_check_live(const struct tape_ledger *ledger, ad_tape tape)
+{
+    ad_stats stats;
+    ck_assert_int_eq(ad_tape_stats(tape, &stats), AD_OK);
+    ck_assert_uint_eq(ledger->live_bytes + sizeof(struct tape_value), stats.live_bytes);
+}
