@@ -254,6 +254,43 @@ START_TEST(operands_may_be_one_value)
 }
 END_TEST
 
+START_TEST(recorded_gradients_are_right_under_observation)
+{
+    check_observe(true);
+    check_samples(KERNEL_F64, CHECK_MIDDLE, "observed", check_outputs);
+    check_samples(KERNEL_F64, CHECK_PLAIN, "observed", check_scalar);
+    check_observe(false);
+}
+END_TEST
+
+/* Right in place; recorded, as if tanh' were constant. */
+static void pullback_wrong_when_recorded(struct kernel_rule *rule)
+{
+    if (!rule->class_->records) {
+        kernel_op_tanh.pullback(rule);
+        return;
+    }
+    const kernel_ref constant =
+        kernel_emit(rule, &kernel_op_tie, 2, (kernel_ref[]){rule->in[0], rule->in[0]}, 0, NULL);
+    const kernel_ref in[] = {rule->adjoint[0], constant};
+    kernel_accumulate(rule, 0, &kernel_op_mul, 2, in, 0, NULL);
+}
+
+START_TEST(a_wrong_recorded_pullback_is_caught_and_named)
+{
+    struct kernel_op op = kernel_op_tanh;
+    struct kernel_sample sample;
+    op.pullback = pullback_wrong_when_recorded;
+    ck_assert(kernel_op_tanh.sample(9, &sample));
+    struct check_case c = check_case_of(&op, &sample, KERNEL_F64, 9);
+    ck_assert(check_jacobian(&c));
+    ck_assert(!check_outputs(&c));
+    ck_assert_ptr_nonnull(strstr(check_message, "tanh f64 sample 9"));
+    ck_assert_ptr_nonnull(strstr(check_message, "but the sweep gives"));
+    ck_assert(!check_scalar(&c));
+}
+END_TEST
+
 /* ---- third derivatives ---- */
 
 static const double points[5] = {-1.5, -0.25, 0.0, 0.5, 1.25};
@@ -361,6 +398,8 @@ int main(void)
     tcase_add_test(tests, second_derivatives_in_f32_equal_those_in_f64);
     tcase_add_test(tests, operands_may_be_constants);
     tcase_add_test(tests, operands_may_be_one_value);
+    tcase_add_test(tests, recorded_gradients_are_right_under_observation);
+    tcase_add_test(tests, a_wrong_recorded_pullback_is_caught_and_named);
     tcase_add_test(tests, third_derivatives_equal_the_closed_form);
     tcase_add_test(tests, a_seed_weights_a_recorded_gradient);
     tcase_add_test(tests, a_gradient_penalty_is_differentiated);

@@ -335,6 +335,10 @@ START_TEST(nothing_is_recorded_under_no_grad)
     GRADIENT(x, 1, 16, 81);
     REFUSED(AD_ERROR_STATE, ad_backward(ad_sum(y)));
     REFUSED(AD_ERROR_STATE, ad_no_grad_end(tape));
+    ad_mark mark = ad_tape_mark(tape);
+    OK(ad_no_grad_begin(tape));
+    OK(ad_tape_rewind(tape, mark)); /* the depth is again that of the mark */
+    REFUSED(AD_ERROR_STATE, ad_no_grad_end(tape));
     OK(ad_no_grad_begin(tape));
     OK(ad_tape_reset(tape));
     x = leaf(a, 3);
