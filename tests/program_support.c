@@ -20,7 +20,7 @@ char program_output[1 << 16];
 
 void program_setup(void)
 {
-    snprintf(program_folder, sizeof program_folder, "/tmp/tapescope test.XXXXXX");
+    snprintf(program_folder, sizeof program_folder, "%s/a program.XXXXXX", TEST_BINARY_DIR);
     ck_assert_ptr_nonnull(mkdtemp(program_folder));
     /* Modules are beside the library; a program linked statically is told where. */
     setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);

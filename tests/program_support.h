@@ -1,7 +1,7 @@
 /* program_support.h: for tests that compile small programs against the library, run them, and read
  * what their profile says.
  *
- * May include: analyze.h. Every test has a folder of its own, removed at its end. Commands are run
+ * May include: analyze.h. Every test has a folder of its own, removed when it passes. Commands are run
  * without a shell, so that paths may hold any character.
  */
 #ifndef PROGRAM_SUPPORT_H
