@@ -56,9 +56,10 @@ struct kernel_row {
 /* What becomes of elements that fall on the same output element. */
 enum kernel_reduce { KERNEL_REDUCE_SUM, KERNEL_REDUCE_MAX };
 
-/* out (+)= loop(in...), with operands broadcast against each other. With accumulate, `out` may have
- * shorter or fewer axes: the results are then summed (or, for LOOP_copy and KERNEL_REDUCE_MAX,
- * their maximum is taken) over the others, on top of what out holds. All arrays have out's dtype. */
+/* out (+)= loop(in...), with operands broadcast against each other. With accumulate, `out` may
+ * have shorter or fewer axes: the results are then summed (or, for LOOP_copy and
+ * KERNEL_REDUCE_MAX, their maximum is taken) over the others, on top of what out holds. All
+ * arrays have out's dtype. */
 void kernel_elementwise(enum kernel_loop_id loop, struct kernel_array *out, int n_in,
                         const kernel_ref *in, double parameter, bool accumulate);
 void kernel_reduce(enum kernel_reduce how, struct kernel_array *out, kernel_ref in);

@@ -226,7 +226,7 @@ static void row_run(struct job *job, char *const *row, int64_t n)
     const int64_t step = whole ? n : BLOCK_BYTES / (int64_t)job->elem;
     for (int64_t from = 0; from < n; from += step) {
         const int64_t count = n - from < step ? n - from : step;
-        const void *in[KERNEL_MAX_IN];
+        const void *in[KERNEL_MAX_IN] = {NULL};
         for (int k = 1; k < job->operands; k++)
             in[k - 1] = row_operand(job, k, row[k], from, count);
         char *out = row[0] + (size_t)(from * out_stride) * job->elem;
@@ -332,6 +332,7 @@ static void run(struct job *job, struct kernel_array *out, int n_in, const kerne
     memset(job->filled, 0, sizeof job->filled);
     plan_walk(&plan, job);
     sum_flush(job);
+    job->stride = NULL;
 }
 
 static bool same_shape(kernel_ref a, kernel_ref b)

@@ -1,7 +1,8 @@
 /* elementwise_isa.c: the loops of all rows for one instruction set.
  *
- * May include: elementwise.h and the templates lanes.h, elementwise_loops.h, row_loops.h. Compiled once
- * for each instruction set with -DKERNEL_ISA=portable, avx2 or avx512 and the flags that it needs.
+ * May include: elementwise.h and the templates lanes.h, elementwise_loops.h, row_loops.h. Compiled
+ * once for each instruction set with -DKERNEL_ISA=portable, avx2 or avx512 and the flags that it
+ * needs.
  *
  * Invariant: nothing but the table leaves this file, so no function compiled for a wider machine
  * can be picked by the linker for a narrower one.

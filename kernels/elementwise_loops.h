@@ -1,7 +1,8 @@
 /* elementwise_loops.h: the loops of all rows for one instruction set and one dtype.
  *
- * May include: elementwise_reads.h, elementwise.def. A template: included by elementwise_isa.c after lanes.h, for each
- * dtype. Row ID gives ID_assign_64 and ID_accumulate_64, and the same for its derivatives.
+ * May include: elementwise_reads.h, elementwise.def. A template: included by elementwise_isa.c
+ * after lanes.h, for each dtype. Row ID gives ID_assign_64 and ID_accumulate_64, and the same for
+ * its derivatives.
  *
  * Invariant: the last elements run through the same vector code as the others.
  */

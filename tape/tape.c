@@ -18,13 +18,13 @@ static void no_description(struct tape_site site, char *buf, size_t n)
         snprintf(buf, n, "%p", (void *)site.pc);
 }
 
-/* Entry 0 stands for the result of an op that failed. */
-static bool begin(struct tape *t)
+/* Entry 0 stands for the result of an op that failed; it is part of the tape, not handed out. */
+static void begin(struct tape *t)
 {
     t->n_values = 1;
     t->n_records = 0;
     t->last_record = UINT32_MAX;
-    return tape_arena_entry(&t->arena, sizeof(struct tape_value)) != NULL;
+    t->arena.entry_top += sizeof(struct tape_value);
 }
 
 struct tape *tape_create(const struct tape_options *options)
@@ -43,7 +43,8 @@ struct tape *tape_create(const struct tape_options *options)
                         !options->no_huge_pages) != 0)
         goto failed;
     t->entries = (struct tape_value *)(void *)t->arena.entry_base;
-    if (!begin(t) || tape_account_open(t) != 0)
+    begin(t);
+    if (tape_account_open(t) != 0)
         goto failed;
     tape_observe_add(t);
     return t;
@@ -81,6 +82,16 @@ void tape_reset(struct tape *t)
     t->error.message[0] = 0;
 }
 
+struct tape_mark tape_mark_here(const struct tape *t)
+{
+    return (struct tape_mark){.arena = tape_arena_take_mark(&t->arena),
+                              .generation = t->generation,
+                              .n_values = t->n_values,
+                              .last_record = t->last_record,
+                              .n_records = t->n_records,
+                              .no_grad = t->no_grad};
+}
+
 uint32_t tape_mark(struct tape *t)
 {
     if (t->n_marks == t->marks_size) {
@@ -91,12 +102,7 @@ uint32_t tape_mark(struct tape *t)
         t->marks = p;
         t->marks_size = size;
     }
-    t->marks[t->n_marks] = (struct tape_mark){.arena = tape_arena_take_mark(&t->arena),
-                                              .generation = t->generation,
-                                              .n_values = t->n_values,
-                                              .last_record = t->last_record,
-                                              .n_records = t->n_records,
-                                              .no_grad = t->no_grad};
+    t->marks[t->n_marks] = tape_mark_here(t);
     return t->n_marks++;
 }
 
@@ -115,24 +121,27 @@ static void give_back(struct tape *t, const struct tape_value *v, const char *en
         tape_arena_free(&t->arena, gradient, n);
 }
 
-void tape_rewind(struct tape *t, uint32_t level)
+void tape_drop_behind(struct tape *t, const struct tape_mark *mark)
 {
-    const struct tape_mark *mark = &t->marks[level];
-    tape_observed(t);
     for (uint32_t i = mark->n_values; i < t->n_values; i++) {
         tape_account_drop_value(t, &t->entries[i]);
         give_back(t, &t->entries[i], mark->arena.buffer_top);
     }
-    if (t->hook)
-        for (uint32_t at = t->last_record; at != mark->last_record;
-             at = tape_record_at(t, at)->previous)
-            tape_account_drop_record(t, tape_record_at(t, at));
+    uint32_t at = t->last_record;
+    for (; t->hook && at != mark->last_record; at = tape_record_at(t, at)->previous)
+        tape_account_drop_record(t, tape_record_at(t, at));
     tape_arena_rewind(&t->arena, &mark->arena);
     t->n_values = mark->n_values;
     t->last_record = mark->last_record;
     t->n_records = mark->n_records;
-    t->n_marks = level + 1;
     t->no_grad = mark->no_grad;
+}
+
+void tape_rewind(struct tape *t, uint32_t level)
+{
+    tape_observed(t);
+    tape_drop_behind(t, &t->marks[level]);
+    t->n_marks = level + 1;
     t->generation++;
     t->gradient_epoch++;
 }

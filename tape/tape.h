@@ -24,6 +24,9 @@ void tape_reset(struct tape *t);
 /* Level of the new mark, or UINT32_MAX (out of memory; not sticky). */
 uint32_t tape_mark(struct tape *t);
 void tape_rewind(struct tape *t, uint32_t level);
+/* The present end without a level; dropping what lies behind it, which no handle may name yet. */
+struct tape_mark tape_mark_here(const struct tape *t);
+void tape_drop_behind(struct tape *t, const struct tape_mark *mark);
 
 /* Keeps the first failure: "text at mlp.c:41 in dense". Returns code. */
 enum tape_status tape_fail(struct tape *t, enum tape_status code, struct tape_site site,

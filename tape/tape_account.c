@@ -134,6 +134,7 @@ static void take(struct tape *t, uint32_t row, uint64_t *counter, uint64_t n)
 static void take_buffer(struct tape *t, uint32_t row, uint64_t *counter, uint64_t *padding,
                         uint64_t n)
 {
+    __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);
     take(t, row, counter, n);
     take(t, TAPE_ROW_PADDING, padding, tape_arena_class_bytes(n) - n);
 }
@@ -266,7 +267,8 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
 #define X(name) __atomic_store_n(&t->ledger.name, 0, __ATOMIC_RELAXED);
     TAPE_LEDGER_COUNTERS(X)
 #undef X
-    t->ledger.reserved_bytes = t->arena.reserved;
+    __atomic_store_n(&t->ledger.reserved_bytes, t->arena.reserved, __ATOMIC_RELAXED);
+    __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);
     __atomic_store_n(&t->session, session, __ATOMIC_RELEASE);
     t->hook = hook;
     for (uint32_t v = 1; v < t->n_values; v++) {
@@ -284,6 +286,5 @@ void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now)
 {
     if (__builtin_expect(now < __atomic_load_n(&hook->due, __ATOMIC_RELAXED), 1))
         return;
-    __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);
     hook->flush(hook, &t->ledger, false);
 }

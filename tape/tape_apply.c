@@ -7,14 +7,19 @@
 #include <string.h>
 
 /* Runs the kernel with its workspace. */
-static enum tape_status run(struct tape *t, struct kernel_call *call, struct tape_site site)
+static enum tape_status run(struct tape *t, struct kernel_call *call, uint32_t row,
+                            struct tape_site site)
 {
     size_t n = call->op->workspace ? kernel_workspace(call) : 0;
     if (n > 0 && !(call->workspace = tape_arena_buffer(&t->arena, n)))
         return tape_fail_memory(t, site, call->op->name);
-    int refused = kernel_run(call);
     if (n > 0)
+        tape_account_buffer(t, row, n);
+    int refused = kernel_run(call);
+    if (n > 0) {
         tape_arena_free(&t->arena, call->workspace, n);
+        tape_account_free(t, row, n);
+    }
     return refused ? tape_fail(t, TAPE_ERROR_VALUE, site, "%s", call->error) : TAPE_OK;
 }
 
@@ -113,7 +118,7 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
             output[o] = &v->array;
     }
     if (status == TAPE_OK && !view)
-        status = run(t, &call, site);
+        status = run(t, &call, row, site);
     struct tape_record *record = NULL;
     if (status == TAPE_OK && needs_gradient(t, op, n_in, in)) {
         record = record_make(t, &call, in, first_out, row);

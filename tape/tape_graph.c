@@ -143,6 +143,7 @@ enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, co
     for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous)
         list[n_records++] = at;
     flag_dependents(t, n, x, list, n_records);
+    const struct tape_mark before = tape_mark_here(t);
 
     enum tape_status status = TAPE_OK;
     if (!seed)
@@ -158,5 +159,7 @@ enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, co
     t->memory->release(g.adjoint, t->memory->payload);
     if (g.failed)
         status = t->error.code ? t->error.code : tape_fail_memory(t, site, "create_graph");
+    if (status != TAPE_OK)
+        tape_drop_behind(t, &before);
     return status;
 }

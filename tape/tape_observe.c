@@ -28,6 +28,9 @@ void tape_observe_add(struct tape *t)
     t->ledger.tape = __atomic_add_fetch(&last_tape, 1, __ATOMIC_RELAXED);
     pthread_mutex_lock(&lock);
     t->next_tape = tapes;
+    t->link = &tapes;
+    if (tapes)
+        tapes->link = &t->next_tape;
     tapes = t;
     pthread_mutex_unlock(&lock);
 }
@@ -43,16 +46,12 @@ static void flush(struct tape *t, struct tape_hook *hook, bool final)
 void tape_observe_remove(struct tape *t)
 {
     pthread_mutex_lock(&lock);
-    struct tape **link = &tapes;
-    while (*link && *link != t)
-        link = &(*link)->next_tape;
-    if (*link)
-        *link = t->next_tape;
+    *t->link = t->next_tape;
+    if (t->next_tape)
+        t->next_tape->link = t->link;
     struct tape_hook *hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE);
-    if (hook) {
-        __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);
+    if (hook)
         flush(t, hook, true);
-    }
     pthread_mutex_unlock(&lock);
 }
 

@@ -49,9 +49,11 @@ static bool plant(struct tape *t, struct tape_value *y, uint32_t seed)
         void *copy = tape_arena_buffer(&t->arena, n);
         if (!copy)
             return false;
+        tape_account_buffer(t, y->row, n);
         fill_seed(t, y, seed, copy);
         add_into(y, y->adjoint, copy, false);
         tape_arena_free(&t->arena, copy, n);
+        tape_account_free(t, y->row, n);
     }
     tape_adjoint_set(t, y);
     return true;

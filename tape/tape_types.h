@@ -123,7 +123,7 @@ struct tape {
     uint32_t session;       /* of the observation that the ledger's counters belong to */
     struct tape_hook *hook; /* while an op or a sweep is being observed, else NULL */
 
-    struct tape *next_tape; /* list of live tapes, under the lock of tape_observe.c */
+    struct tape *next_tape, **link; /* list of live tapes, under the lock of tape_observe.c */
 
     /* Writes "mlp.c:41 in dense" for a site; set by the owner of the tape. */
     void (*describe)(struct tape_site site, char *buf, size_t n);

@@ -4,7 +4,7 @@
  */
 #include "tape_value.h"
 
-#include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 struct tape_point tape_point_take(const struct tape *t)
@@ -186,6 +186,9 @@ enum tape_status tape_scalar(struct tape *t, int dtype, double value, struct tap
 {
     if (dtype < 0 || dtype >= KERNEL_DTYPES)
         return tape_fail(t, TAPE_ERROR_DTYPE, site, "scalar: %d is no dtype", dtype);
+    /* 2^63 is a double, the greatest i64 is not. */
+    if (dtype == KERNEL_I64 && !(value >= -0x1p63 && value < 0x1p63 && value == trunc(value)))
+        return tape_fail(t, TAPE_ERROR_VALUE, site, "scalar: %g is no i64", value);
     struct kernel_shape shape = {.dtype = (uint8_t)dtype, .same_as = -1, .view_of = -1};
     enum tape_status status = filled(t, &shape, NULL, site, "scalar", out);
     if (status != TAPE_OK)

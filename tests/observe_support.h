@@ -1,5 +1,5 @@
-/* observe_support.h: for tests of the account: an observer that counts the clock's readings and notes
- * every flush, and what must add up in a ledger.
+/* observe_support.h: for tests of the account: an observer that counts the clock's readings and
+ * notes every flush, and what must add up in a ledger.
  *
  * May include: ad.h, tape.h. One thread and one observer at a time.
  */

@@ -1,8 +1,8 @@
 /* program_support.h: for tests that compile small programs against the library, run them, and read
  * what their profile says.
  *
- * May include: analyze.h. Every test has a folder of its own, removed when it passes. Commands are run
- * without a shell, so that paths may hold any character.
+ * May include: analyze.h. Every test has a folder of its own, removed when it passes. Commands are
+ * run without a shell, so that paths may hold any character.
  */
 #ifndef PROGRAM_SUPPORT_H
 #define PROGRAM_SUPPORT_H
@@ -62,10 +62,12 @@ struct program_profile {
 };
 struct program_profile program_open(const char *path);
 void program_close(struct program_profile *opened);
-/* The analysis' entry of this file (its last part), line and op, or NULL; line 0: the tape's own. */
+/* The analysis' entry of this file (its last part), line and op, or NULL; line 0: the tape's
+ * own. */
 const struct prof_line *program_find(const struct prof_analysis *analysis, const char *file,
                                      unsigned line, const char *op);
-/* Rows add up to the tapes' own totals: bytes, ticks, what is live and what was live at the peak. */
+/* Rows add up to the tapes' own totals: bytes, ticks, what is live and what was live at the
+ * peak. */
 void program_check_sums(const struct prof_analysis *analysis);
 
 #endif

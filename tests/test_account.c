@@ -2,9 +2,9 @@
  *
  * May include: program_support.h, tape_types.h (for the sizes of its structs), Check.
  *
- * The clock moves STEP ns at each reading. An op reads it at entry and at exit: one step forward.
- * A sweep reads it at its start, after the seed, after each pullback and at its end: one step for each
- * pullback, and two for the sweep itself. Making a leaf reads no clock.
+ * The clock moves STEP ns at each reading. An op reads it at entry and at exit: one step forward. A
+ * sweep reads it at its start, after the seed, after each pullback and at its end: one step for
+ * each pullback, and two for the sweep itself. Making a leaf reads no clock.
  *
  * Bytes of a line, all numbers being f64:
  *   records: VALUE for each value, with extents and strides (8 bytes each per axis) unless it
@@ -135,8 +135,8 @@ START_TEST(a_layer_costs_what_it_must)
     ck_assert_uint_eq(total->sweeps, 2);
     ck_assert_uint_eq(total->records, 4);
     ck_assert_uint_eq(total->tapes, 1);
-    /* Buffers in use at once: weight's gradient 128; 64 each for bias' gradient, four values, and at
-     * the peak the adjoints of sum and tanh. */
+    /* Buffers in use at once: weight's gradient 128; 64 each for bias' gradient, four values,
+     * and at the peak the adjoints of sum and tanh. */
     ck_assert_uint_eq(total->touched_bytes, 128 + (1 + 4 + 2) * 64);
     program_close(&opened);
 }

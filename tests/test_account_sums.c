@@ -87,7 +87,8 @@ static void step(ad_tape tape, ad_tensor *pool, ad_mark *mark, int *n_marks)
         *out = ad_div(a, ad_offset(ad_square(b), 1));
         break;
     }
-    /* Dropped handles and constants are errors here: they are cleared, and leaves take their place. */
+    /* Dropped handles and constants are errors here: they are cleared, and leaves take their
+     * place. */
     ad_clear_error(tape);
     for (int i = 0; i < POOL; i++) {
         int rank = ad_rank(pool[i]);

@@ -1,4 +1,5 @@
-/* test_crash.c: programs that crash, are killed, fork or replace themselves while they are recorded.
+/* test_crash.c: programs that crash, are killed, fork or replace themselves while they are
+ * recorded.
  *
  * May include: program_support.h, Check. The clock moves 1 ms at each reading, so that the
  * collector writes several times within a hundred ops, at most as far apart as the time until then.

@@ -1,7 +1,7 @@
 /* test_kernel_rules.c: pullbacks of all ops against central differences, first and second order.
  *
- * May include: kernel.h, kernel_ops.h. A pullback is run in both rule contexts: in place, and recorded
- * on a list of nodes that is then swept, which gives second derivatives. Seeds are fixed.
+ * May include: kernel.h, kernel_ops.h. A pullback is run in both rule contexts: in place, and
+ * recorded on a list of nodes that is then swept, which gives second derivatives. Seeds are fixed.
  */
 #include "kernel.h"
 #include "kernel_ops.h"

@@ -1,8 +1,8 @@
-/* test_sites.c: every op is charged to the line and function that called it, however the program was
- * compiled and linked.
+/* test_sites.c: every op is charged to the line and function that called it, however the program
+ * was compiled and linked.
  *
- * May include: program_support.h, Check. The expected lines are marked in the programs' sources. What
- * a machine lacks (a compiler, a linker for link-time optimisation) is printed as skipped.
+ * May include: program_support.h, Check. The expected lines are marked in the programs' sources.
+ * What a machine lacks (a compiler, a linker for link-time optimisation) is printed as skipped.
  */
 #include "program_support.h"
 

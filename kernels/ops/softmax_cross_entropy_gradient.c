@@ -1,7 +1,7 @@
 /* ops/softmax_cross_entropy_gradient.c: gradient of the mean cross entropy in the logits.
  *
- * May include: elementwise.h, op_rules.h, kernel_ops.h. An op of its own so that the pullback is one
- * pass over the probabilities, and yet can be differentiated again.
+ * May include: elementwise.h, op_rules.h, kernel_ops.h. An op of its own so that the pullback is
+ * one pass over the probabilities, and yet can be differentiated again.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
@@ -33,7 +33,8 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     return 0;
 }
 
-/* The row's element at the label is made as (p - 1) s, which keeps its accuracy where p is near 1. */
+/* The row's element at the label is made as (p - 1) s, which keeps its accuracy where p is near
+ * 1. */
 static int forward(const struct kernel_call *call)
 {
     const kernel_ref g = call->in[0], p = call->in[1], labels = call->in[2];

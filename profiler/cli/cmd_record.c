@@ -88,7 +88,7 @@ static int start_child(char **argv, const char *profile)
     for (int i = 0; i < PASSED_ON; i++)
         sigaddset(&set, passed_on[i]);
     sigprocmask(SIG_BLOCK, &set, &mask);
-    struct sigaction action = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART};
+    struct sigaction action = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO};
     for (int i = 0; i < PASSED_ON; i++)
         sigaction(passed_on[i], &action, NULL);
     child = fork();
@@ -117,6 +117,8 @@ static int wait_child(void)
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
+    for (int i = 0; i < PASSED_ON; i++)
+        signal(passed_on[i], SIG_DFL);
     return status;
 }
 

@@ -81,9 +81,9 @@ static bool same_build_id(Dwfl_Module *module, const uint8_t *expected, size_t n
 {
     GElf_Addr bias;
     Elf *elf = dwfl_module_getelf(module, &bias);
-    const void *actual;
-    return elf && dwelf_elf_gnu_build_id(elf, &actual) == (ssize_t)n &&
-           memcmp(actual, expected, n) == 0;
+    const void *actual = NULL;
+    ssize_t length = elf ? dwelf_elf_gnu_build_id(elf, &actual) : -1;
+    return length > 0 && (size_t)length == n && memcmp(actual, expected, n) == 0;
 }
 
 void symbols_object_open(struct symbols_object *object, const char *path, const uint8_t *build_id,

@@ -7,8 +7,9 @@
  * rows.
  *
  * Contract:
- * - hook->clock() may be called from any thread at any time between tape_observe(hook) and the
- *   return of tape_observe(NULL); it never goes backwards within a thread.
+ * - hook->clock() may be called from any thread from tape_observe_begin(hook) on; it never goes
+ *   backwards within a thread. A thread may have taken up the hook just before tape_observe_end():
+ *   the hook outlives it for good, and its functions then do nothing that matters.
  * - hook->flush() is called by the thread that owns the ledger's tape when hook->due has passed, or
  *   when that tape is destroyed (`final`); and by the thread that ends the observation for every
  *   tape that lives, its owner perhaps running: counters are then read with relaxed loads and each
@@ -39,7 +40,7 @@ enum { TAPE_HOOK_ABI = 1, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
     X(backward_moved)                                                                              \
     X(record_bytes)  /* records, value entries and shapes */                                       \
     X(value_bytes)   /* buffers of values that the line produced */                                \
-    X(adjoint_bytes) /* buffers of their adjoints, and of pullbacks' intermediates */              \
+    X(adjoint_bytes) /* buffers of adjoints, pullbacks' intermediates, workspace */                \
     X(kept_bytes)    /* of value_bytes: saved for some pullback */                                 \
     X(live_bytes)    /* on the tape now: records, values and adjoints together */                  \
     X(held_bytes)    /* live_bytes as of the tape's peak, while live_bytes has changed since */

@@ -1,4 +1,5 @@
-/* sites.c: calls whose lines are easily mistaken. Compiled as C and as C++ in many ways by test_sites.
+/* sites.c: calls whose lines are easily mistaken. Compiled as C and as C++ in many ways by
+ * test_sites.
  *
  * Each line that is charged says so at its end: op, function, calls. The lines marked `error` are
  * those that a message must name.

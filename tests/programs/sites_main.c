@@ -1,4 +1,5 @@
-/* sites_main.c: runs what sites.c holds, linked in or loaded from the shared object SITES_OBJECT. */
+/* sites_main.c: runs what sites.c holds, linked in or loaded from the shared object
+ * SITES_OBJECT. */
 #include <stdio.h>
 #include <string.h>
 
