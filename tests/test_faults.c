@@ -70,6 +70,13 @@ static ad_status create(ad_tape *tape, struct allocator *a, uint64_t budget)
     return status;
 }
 
+static ad_status run(const struct fault_workload *w, ad_tape tape, struct fault_results *out)
+{
+    ad_status status = fault_run(w, tape, out);
+    ck_assert_msg(!fault_wrong[0], "%s", fault_wrong);
+    return status;
+}
+
 /* What the workload gives where nothing fails, the calls it makes of an allocator, its peak. */
 static struct fault_results expected;
 static int expected_calls;
@@ -81,7 +88,7 @@ static void learn(const struct fault_workload *w)
     ad_tape tape;
     ad_stats stats;
     ck_assert_int_eq(create(&tape, &a, 0), AD_OK);
-    ck_assert_msg(fault_run(w, tape, &expected) == AD_OK, "%s: %s", w->name, ad_message_of(tape));
+    ck_assert_msg(run(w, tape, &expected) == AD_OK, "%s: %s", w->name, ad_message_of(tape));
     ck_assert_int_gt(expected.n, 0);
     ck_assert_int_eq(ad_tape_stats(tape, &stats), AD_OK);
     peak = stats.peak_bytes;
@@ -125,7 +132,7 @@ static void check_nth(const struct fault_workload *w, int n, bool sticky)
         ck_assert_int_eq(a.live, 0);
         a.fail_at = 0;
         ck_assert_int_eq(create(&tape, &a, 0), AD_OK);
-    } else if (fault_run(w, tape, &got) == AD_OK) {
+    } else if (run(w, tape, &got) == AD_OK) {
         unharmed_runs++; /* only the account went without a row or a larger table */
         ck_assert_int_ge(a.calls, n);
         check_expected(w, &got);
@@ -135,10 +142,10 @@ static void check_nth(const struct fault_workload *w, int n, bool sticky)
         ad_clear_error(tape);
     }
     a.fail_at = 0;
-    ck_assert_msg(fault_run(w, tape, &got) == AD_OK, "%s: %s", w->name, ad_message_of(tape));
+    ck_assert_msg(run(w, tape, &got) == AD_OK, "%s: %s", w->name, ad_message_of(tape));
     check_expected(w, &got);
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
-    ck_assert_int_eq(fault_run(w, tape, &got), AD_OK);
+    ck_assert_int_eq(run(w, tape, &got), AD_OK);
     check_expected(w, &got);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
     ck_assert_int_eq(a.live, 0);
@@ -185,7 +192,7 @@ static void check_budget(const struct fault_workload *w, uint64_t budget)
     ad_tape tape;
     ad_stats stats;
     ck_assert_int_eq(create(&tape, &a, budget), AD_OK);
-    ad_status status = fault_run(w, tape, &got);
+    ad_status status = run(w, tape, &got);
     if (budget >= peak) {
         ck_assert_int_eq(status, AD_OK);
         check_expected(w, &got);
@@ -199,7 +206,7 @@ static void check_budget(const struct fault_workload *w, uint64_t budget)
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
     ck_assert_int_eq(ad_tape_stats(tape, &stats), AD_OK);
     ck_assert_uint_eq(stats.live_bytes, 0);
-    ck_assert_int_eq(fault_run(w, tape, &got), status);
+    ck_assert_int_eq(run(w, tape, &got), status);
     if (status == AD_OK)
         check_expected(w, &got);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
