@@ -29,14 +29,19 @@ static long size_of_process_kib(void)
     return kib;
 }
 
-/* From now on the process may grow by so many MiB. */
-static void allow(long mib)
+/* From now on the process may grow by so much; by any size if it is negative. */
+static void allow_kib(long kib)
 {
     struct rlimit limit;
     getrlimit(RLIMIT_AS, &limit);
-    limit.rlim_cur = mib < 0 ? limit.rlim_max : (rlim_t)(size_of_process_kib() + mib * 1024) * 1024;
+    limit.rlim_cur = kib < 0 ? limit.rlim_max : (rlim_t)(size_of_process_kib() + kib) * 1024;
     if (setrlimit(RLIMIT_AS, &limit) != 0)
         _exit(90);
+}
+
+static void allow(long mib)
+{
+    allow_kib(mib * 1024);
 }
 
 /* A product that OpenBLAS shares among its threads, and its gradient. 0, or where it went wrong. */
@@ -116,11 +121,38 @@ static int child_reservation(long mib)
     return wrong ? wrong : (int)ad_tape_destroy(second);
 }
 
+/* An error when all memory is taken but for so many KiB: its message is made with them, if need be
+ * without the source line, although libdw would end the process where it lacks memory. */
+static int child_message(long kib)
+{
+    ad_tape tape;
+    if (ad_tape_create(&tape, &(ad_tape_options){.reserve_bytes = 2 << 20}) != AD_OK)
+        return 50;
+    ad_tape_of((ad_tensor){tape.slot, tape.generation, 9, 9}); /* loads the module, asks no line */
+    ad_clear_error(tape);
+    const long full = size_of_process_kib() + 1024;
+    allow(1);
+    for (size_t n = 4096; n >= 16; n /= 2)
+        while (malloc(n)) {
+        }
+    struct rlimit limit = {(rlim_t)(full + kib) * 1024, RLIM_INFINITY};
+    if (setrlimit(RLIMIT_AS, &limit) != 0)
+        return 90;
+    ad_leaf(tape, AD_F64, 99, NULL, NULL);
+    if (ad_status_of(tape) != AD_ERROR_SHAPE || !strstr(ad_message_of(tape), "rank 99 is not in"))
+        return 51;
+    if (!strstr(ad_message_of(tape), " at "))
+        return 52;
+    return (int)ad_tape_destroy(tape);
+}
+
 static const struct {
     const char *name;
     int (*run)(long mib);
-} children[] = {
-    {"refused", child_refused}, {"tight", child_tight}, {"reservation", child_reservation}};
+} children[] = {{"refused", child_refused},
+                {"tight", child_tight},
+                {"reservation", child_reservation},
+                {"message", child_message}};
 
 static int child(const char *name, long mib)
 {
@@ -176,6 +208,13 @@ START_TEST(without_room_for_a_reservation_the_tapes_that_exist_go_on)
 }
 END_TEST
 
+START_TEST(an_error_is_reported_when_there_is_no_memory_left_to_report_it)
+{
+    for (long kib = 0; kib < 100000; kib += kib < 2048 ? 64 : 4096)
+        check_child("message", 1, kib);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     if (argc == 3)
@@ -190,6 +229,7 @@ int main(int argc, char **argv)
     tcase_add_test(limits, without_room_for_openblas_no_tape_is_made_and_nothing_hangs);
     tcase_add_test(limits, with_room_for_openblas_a_tape_works_though_no_more_can_be_had);
     tcase_add_test(limits, without_room_for_a_reservation_the_tapes_that_exist_go_on);
+    tcase_add_test(limits, an_error_is_reported_when_there_is_no_memory_left_to_report_it);
     suite_add_tcase(suite, limits);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
