@@ -1,11 +1,11 @@
-/* gemm_memory.c: OpenBLAS takes its buffers while there is memory for them, and does without threads
- * where there is none for those.
+/* gemm_memory.c: OpenBLAS takes its buffers while there is memory for them, and does without
+ * threads where there is none for those.
  *
- * May include: gemm.h, cblas. OpenBLAS maps a buffer for the calling thread with its first
- * product and one for each worker when that starts or has a first part in a product, keeps them for
- * ever, and tries again without end where it is refused. So the need is tried first, and then a
- * product is run that all threads share. Which workers have theirs already cannot be asked: the need
- * of all is tried, which is too much at worst.
+ * May include: gemm.h, cblas. OpenBLAS maps a buffer for the calling thread with its first product
+ * and one for each worker when that starts or has a first part in a product, keeps them for ever,
+ * and tries again without end where it is refused. So the need is tried first, and then a product
+ * is run that all threads share. Which workers have theirs already cannot be asked: the need of all
+ * is tried, which is too much at worst.
  */
 #include "gemm.h"
 

@@ -28,8 +28,8 @@ extern const int fault_workload_count;
 /* Runs a workload and returns the tape's status in the end. */
 ad_status fault_run(const struct fault_workload *w, ad_tape tape, struct fault_results *out);
 
-/* What was first seen to be wrong in the last run, or "": a call that failed and left a trace. It is
- * no assertion, so that processes may use it that Check does not run. */
+/* What was first seen to be wrong in the last run, or "": a call that failed and left a trace. No
+ * assertion, so that processes may use it that Check does not run. */
 extern char fault_wrong[512];
 
 #endif
