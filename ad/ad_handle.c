@@ -89,13 +89,26 @@ ad_status ad_tape_create_site(ad_tape *tape, const ad_tape_options *options, uns
         return ad_fail(AD_ERROR_ARGUMENT, site, "tape_create: tape is a null pointer");
     *tape = (ad_tape){0, 0};
     struct tape_options o = {.describe = ad_describe};
+    struct tape_memory memory;
+    if (options && options->allocator) {
+        const ad_allocator *a = options->allocator;
+        if (!a->reserve || !a->unreserve || !a->resize || !a->release)
+            return ad_fail(AD_ERROR_ARGUMENT, site, "tape_create: the allocator lacks a function");
+        memory = (struct tape_memory){.reserve = a->reserve,
+                                      .unreserve = a->unreserve,
+                                      .resize = a->resize,
+                                      .release = a->release,
+                                      .payload = a->payload};
+        o.memory = &memory;
+    }
     if (options) {
         o.budget_bytes = options->budget_bytes;
         o.reserve_bytes = options->reserve_bytes;
         o.no_huge_pages = options->no_huge_pages;
     }
-    if (ad_profile_linked)
-        ad_prime();
+    char why[256];
+    if (ad_profile_linked && !ad_prime(why, sizeof why))
+        return ad_fail(AD_ERROR_MEMORY, site, "tape_create: %s", why);
     struct tape *t = tape_create(&o);
     if (!t)
         return ad_fail(AD_ERROR_MEMORY, site, "tape_create: no memory for a tape");

@@ -47,8 +47,8 @@ ad_status ad_fail(ad_status code, struct tape_site site, const char *format, ...
 /* Named by ad_handle.c, so that a static link takes the constructor in ad_profile.c along. */
 extern const char ad_profile_linked;
 
-/* kernel_prime, once in the process. */
-void ad_prime(void);
+/* kernel_prime, until it has succeeded once in the process. False: why not. */
+bool ad_prime(char *error, size_t n);
 
 /* Writes "mlp.c:41 in dense" by the symbol module, or as much as is known without it. */
 void ad_describe(struct tape_site site, char *buf, size_t n);

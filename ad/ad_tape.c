@@ -6,10 +6,17 @@
 
 #include <pthread.h>
 
-void ad_prime(void)
+bool ad_prime(char *error, size_t n)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, kernel_prime);
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static bool primed;
+    if (__atomic_load_n(&primed, __ATOMIC_ACQUIRE))
+        return true;
+    pthread_mutex_lock(&lock);
+    bool ok = primed || kernel_prime(error, n) == 0;
+    __atomic_store_n(&primed, ok, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&lock);
+    return ok;
 }
 
 /* The tape, or the thread's error in *status. */

@@ -137,12 +137,14 @@ static void call_blas(int dtype, const struct gemm_matrix *a, const struct gemm_
     const CBLAS_TRANSPOSE op_a = flip_a ? CblasTrans : CblasNoTrans;
     const CBLAS_TRANSPOSE op_b = flip_b ? CblasTrans : CblasNoTrans;
     const int m = (int)c->rows, n = (int)c->columns, k = (int)a->columns;
+    const int threads = gemm_threads_limit(m, k, n);
     if (dtype == KERNEL_F32)
         cblas_sgemm(CblasRowMajor, op_a, op_b, m, n, k, 1, a->data, (int)leading_a, b->data,
                     (int)leading_b, accumulate ? 1 : 0, c->data, (int)leading_c);
     else
         cblas_dgemm(CblasRowMajor, op_a, op_b, m, n, k, 1, a->data, (int)leading_a, b->data,
                     (int)leading_b, accumulate ? 1 : 0, c->data, (int)leading_c);
+    gemm_threads_restore(threads);
 }
 
 void gemm_run(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
@@ -179,12 +181,4 @@ void gemm_run(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *
     } else {
         call_blas(dtype, &x, &y, c, leading, accumulate);
     }
-}
-
-void kernel_prime(void)
-{
-    double a = 1, b = 1, c = 0;
-    float af = 1, bf = 1, cf = 0;
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 1, 1, 1, 1, &a, 1, &b, 1, 0, &c, 1);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 1, 1, 1, 1, &af, 1, &bf, 1, 0, &cf, 1);
 }

@@ -31,4 +31,9 @@ size_t gemm_workspace(int dtype, const struct gemm_matrix *a, const struct gemm_
 void gemm_run(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
               const struct gemm_matrix *c, bool accumulate, void *workspace);
 
+/* Around a call of BLAS: where memory is too short for threads, OpenBLAS is held to one. What is
+ * returned is for gemm_threads_restore. */
+int gemm_threads_limit(int64_t m, int64_t k, int64_t n);
+void gemm_threads_restore(int threads);
+
 #endif

@@ -227,8 +227,10 @@ static inline int64_t kernel_attr_word(double value)
     return u.i;
 }
 
-/* Runs OpenBLAS once: its first call allocates, and hangs where memory is exhausted by then. */
-void kernel_prime(void);
+/* Lets OpenBLAS take the buffers that its threads keep for the life of the process: its first
+ * product would hang if it could not have them then. 0, or -1 with the reason in error[n]: there is
+ * no memory for them, and OpenBLAS has not been called. */
+int kernel_prime(char *error, size_t n);
 
 /* Name of the instruction set that the loops use here: "portable", "avx2", "avx512". */
 const char *kernel_isa_name(void);

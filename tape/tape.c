@@ -27,6 +27,13 @@ static void begin(struct tape *t)
     t->arena.entry_top += sizeof(struct tape_value);
 }
 
+/* The tape itself, which holds the functions that release it. */
+static void release(struct tape *t)
+{
+    const struct tape_memory memory = t->own_memory;
+    memory.release(t, memory.payload);
+}
+
 struct tape *tape_create(const struct tape_options *options)
 {
     const struct tape_memory *memory = options->memory ? options->memory : &tape_memory_system;
@@ -34,7 +41,8 @@ struct tape *tape_create(const struct tape_options *options)
     if (!t)
         return NULL;
     memset(t, 0, sizeof *t);
-    t->memory = memory;
+    t->own_memory = *memory;
+    memory = t->memory = &t->own_memory;
     t->describe = options->describe ? options->describe : no_description;
     t->generation = 1;
     t->gradient_epoch = 1;
@@ -51,21 +59,20 @@ struct tape *tape_create(const struct tape_options *options)
 failed:
     tape_account_close(t);
     tape_arena_close(&t->arena);
-    memory->release(t, memory->payload);
+    release(t);
     return NULL;
 }
 
 void tape_destroy(struct tape *t)
 {
-    const struct tape_memory *memory = t->memory;
     tape_observed(t);
     tape_account_drop_all(t);
     tape_observe_remove(t);
     tape_account_close(t);
     tape_arena_close(&t->arena);
     if (t->marks)
-        memory->release(t->marks, memory->payload);
-    memory->release(t, memory->payload);
+        t->memory->release(t->marks, t->memory->payload);
+    release(t);
 }
 
 void tape_reset(struct tape *t)

@@ -10,7 +10,7 @@
 #include "tape_types.h"
 
 struct tape_options {
-    const struct tape_memory *memory; /* NULL: tape_memory_system */
+    const struct tape_memory *memory; /* copied; NULL: tape_memory_system */
     uint64_t budget_bytes, reserve_bytes;
     bool no_huge_pages;
     void (*describe)(struct tape_site site, char *buf, size_t n);

@@ -33,14 +33,20 @@ int tape_arena_open(struct tape_arena *a, const struct tape_memory *memory, uint
     a->memory = memory;
     a->budget = budget;
     uint64_t n = reserve ? reserve : (uint64_t)64 << 30;
-    n = (n + TAPE_HUGE_PAGE - 1) / TAPE_HUGE_PAGE * TAPE_HUGE_PAGE;
+    if (n <= UINT64_MAX - TAPE_HUGE_PAGE)
+        n += TAPE_HUGE_PAGE - 1;
+    n = n / TAPE_HUGE_PAGE * TAPE_HUGE_PAGE;
     /* Under RLIMIT_AS or strict overcommit a large reservation is refused: ask for less. */
-    while (!(a->base = memory->reserve((size_t)n, false, memory->payload))) {
+    while (!(a->base = memory->reserve((size_t)n, memory->payload))) {
         n = n / 2 / TAPE_HUGE_PAGE * TAPE_HUGE_PAGE;
         if (n == 0)
             return -1;
     }
     a->reserved = (size_t)n;
+    if ((uintptr_t)a->base % LEAST != 0) {
+        tape_arena_close(a);
+        return -1;
+    }
     uintptr_t at = (uintptr_t)a->base;
     lay(a, &at, n / TAPE_ENTRY_SHARE, huge_pages, &a->entry_base, &a->entry_end);
     lay(a, &at, n / TAPE_RECORD_SHARE, huge_pages, &a->record_base, &a->record_end);

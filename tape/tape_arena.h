@@ -39,7 +39,8 @@ struct tape_arena_mark {
     uint64_t live;
 };
 
-/* Reserves about `reserve` bytes (0: 64 GiB), halved until it succeeds. 0, or -1. */
+/* Reserves about `reserve` bytes (0: 64 GiB), halved until it succeeds. 0, or -1: refused, or the
+ * memory is not aligned to a cache line, as every buffer must be. */
 int tape_arena_open(struct tape_arena *a, const struct tape_memory *memory, uint64_t reserve,
                     uint64_t budget, bool huge_pages);
 void tape_arena_close(struct tape_arena *a);

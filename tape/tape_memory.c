@@ -19,15 +19,12 @@ static void system_advise_huge(void *p, size_t n, void *payload)
 #endif
 }
 
-static void *system_reserve(size_t n, bool huge_pages, void *payload)
+static void *system_reserve(size_t n, void *payload)
 {
+    (void)payload;
     void *p =
         mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED)
-        return NULL;
-    if (huge_pages)
-        system_advise_huge(p, n, payload);
-    return p;
+    return p == MAP_FAILED ? NULL : p;
 }
 
 static void system_unreserve(void *p, size_t n, void *payload)

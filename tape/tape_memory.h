@@ -11,8 +11,8 @@
 
 struct tape_memory {
     /* Reserves address space of n bytes (a multiple of TAPE_HUGE_PAGE), zero-filled when
-     * touched, or NULL. huge_pages: all of it in huge pages. */
-    void *(*reserve)(size_t n, bool huge_pages, void *payload);
+     * touched and aligned to 64 bytes, or NULL. */
+    void *(*reserve)(size_t n, void *payload);
     void (*unreserve)(void *p, size_t n, void *payload);
     /* As realloc(p, n) and free(p), for the small tables. */
     void *(*resize)(void *p, size_t n, void *payload);

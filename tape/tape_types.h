@@ -104,7 +104,8 @@ struct tape_table { /* open addressing: row index plus 1 by {pc, line, op} */
 };
 
 struct tape {
-    const struct tape_memory *memory;
+    const struct tape_memory *memory; /* own_memory */
+    struct tape_memory own_memory;    /* a copy: the caller's need not outlive the call */
     struct tape_arena arena;
     struct tape_value *entries;
     uint32_t n_values;

@@ -24,13 +24,13 @@ static bool refused(struct fake *f)
     return ++f->calls == f->fail_at;
 }
 
-static void *fake_reserve(size_t n, bool huge_pages, void *payload)
+static void *fake_reserve(size_t n, void *payload)
 {
     struct fake *f = payload;
     f->reservations++;
     if (refused(f) || (f->largest && n > f->largest))
         return NULL;
-    void *p = tape_memory_system.reserve(n, huge_pages, NULL);
+    void *p = tape_memory_system.reserve(n, NULL);
     f->live += p != NULL;
     return p;
 }

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The function and source line of a return address in this process, as "mlp.c:41 in dense";
@@ -20,6 +22,8 @@
  * may not include. */
 __attribute__((visibility("default"))) int tapescope_symbol_describe(uintptr_t pc, uint32_t line,
                                                                      char *buf, unsigned n);
+
+enum { LEAST_MIB = 64 }; /* of address space free, beside twice the file, before libdw is asked */
 
 struct found_module {
     uintptr_t pc;
@@ -59,12 +63,27 @@ static int match_module(struct dl_phdr_info *info, size_t size, void *payload)
     return 0;
 }
 
+/* libdw ends the process, or follows a null pointer, where it lacks memory; it is not asked unless
+ * there is plenty. What other threads take meanwhile cannot be known. */
+static int has_room(const char *path)
+{
+    struct stat st;
+    size_t n = (size_t)LEAST_MIB << 20;
+    if (path[0] && stat(path, &st) == 0 && st.st_size > 0)
+        n += 2 * (size_t)st.st_size;
+    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return 0;
+    munmap(p, n);
+    return 1;
+}
+
 /* Sets symbols to those of pc's module. */
 static int select_module(uintptr_t pc)
 {
     struct found_module module = {.pc = pc};
     dl_iterate_phdr(match_module, &module);
-    if (!module.found)
+    if (!module.found || !has_room(module.path))
         return -1;
     if (symbols && current.bias == module.bias && current.start == module.start &&
         strcmp(current.path, module.path) == 0)

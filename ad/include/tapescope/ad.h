@@ -81,14 +81,35 @@ enum { AD_MAX_RANK = 8 };
 
 /* ---- tapes ---- */
 
+/* Where a tape's memory comes from, if not from the system. All four functions are needed; they are
+ * called by the tape's thread alone, inside functions of this header, and must not call any of
+ * these. NULL means that there is none: the call then fails with AD_ERROR_MEMORY and leaves the
+ * tape as it was (a refused table of the account fails nothing: its lines are counted together). A
+ * tape gives back everything by the time that it is destroyed. */
+typedef struct ad_allocator {
+    /* A tape's values and records: `bytes` (a multiple of 2 MiB) that are zero and aligned to 64
+     * bytes; where it refuses, half is asked for, down to 2 MiB. Once a tape. Only what the tape
+     * uses is touched, so address space without memory behind it is enough. */
+    void *(*reserve)(size_t bytes, void *payload);
+    /* Takes it back, with the same `bytes`. */
+    void (*unreserve)(void *p, size_t bytes, void *payload);
+    /* As realloc and free, for small tables; p may be NULL for both. */
+    void *(*resize)(void *p, size_t bytes, void *payload);
+    void (*release)(void *p, void *payload);
+    void *payload; /* handed to each */
+} ad_allocator;
+
 typedef struct ad_tape_options {
     uint64_t budget_bytes;  /* bytes the tape may hand out; 0: 0.9 of the memory available now */
     uint64_t reserve_bytes; /* address space to reserve; 0: 64 GiB, halved until it succeeds */
     bool no_huge_pages;
+    const ad_allocator *allocator; /* copied; NULL: the system's, which alone gives huge pages */
 } ad_tape_options;
 
-/* Creates a tape of the calling thread into *tape. options: NULL for the defaults. Errors:
- * AD_ERROR_MEMORY, AD_ERROR_LIMIT (65 535 tapes at once); *tape is zero then. */
+/* Creates a tape of the calling thread into *tape. options: NULL for the defaults. The first one in
+ * the process lets OpenBLAS take its buffers (128 MiB of address space for each of its threads).
+ * Errors: AD_ERROR_MEMORY, AD_ERROR_LIMIT (65 535 tapes at once), AD_ERROR_ARGUMENT (an allocator
+ * that lacks a function); *tape is zero then. */
 AD_SITED(ad_status, ad_tape_create, (ad_tape * tape, const ad_tape_options *options),
          (tape, options))
 
@@ -186,7 +207,8 @@ AD_SITED(ad_status, ad_backward_seed, (ad_tensor y, ad_tensor seed), (y, seed))
 AD_SITED(ad_status, ad_gradient, (ad_tensor x, void *buffer, int64_t count), (x, buffer, count))
 
 /* From now on sweeps add the gradient of leaf x straight into buffer [shape of x], which stays the
- * user's (zeroed, read, kept by him); NULL: back to the tape's own. */
+ * user's (zeroed, read, kept by him); NULL: back to the tape's own. A sweep that fails may have
+ * added a part: zero the buffer then. */
 AD_SITED(ad_status, ad_gradient_buffer, (ad_tensor x, void *buffer, int64_t count),
          (x, buffer, count))
 
