@@ -131,7 +131,7 @@ static void put_tape(struct profile_seed *seed, uint64_t tape, uint32_t first, s
         row[i].line = i == 0 ? 0 : (uint32_t)(40 + i);
         row[i].op = (char *)(uintptr_t)op[(first + i) % 8];
         row[i].kept_by = i == 3 ? 1000 : (uint32_t)i; /* the fourth's keeper is in no packet */
-        row[i].kept_others = i % 2;
+        row[i].kept_others = i % 2 == 1;
         row[i].calls = k;
         row[i].forward_ticks = 3 * k;
         row[i].backward_calls = i == 2 ? 0 : k;
