@@ -2,8 +2,9 @@
  *
  * May include: program_support.h, the public interface, Check. TAPESCOPE_CYCLES is the number of
  * cycles (default 100 000; a part of it for tapes that come and go). The bound is 1 MiB of
- * resident memory and of address space, whatever the number of cycles. The sanitizers keep freed memory back and
- * watch for leaks themselves: there the cycles are fewer and the size is not looked at.
+ * resident memory and of address space, whatever the number of cycles. The sanitizers keep freed
+ * memory back and watch for leaks themselves: there the cycles are fewer and the size is not
+ * looked at.
  */
 #include "program_support.h"
 
