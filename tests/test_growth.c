@@ -48,7 +48,7 @@ static struct size size_now(void)
     struct size size = {0};
     FILE *file = fopen("/proc/self/statm", "re");
     ck_assert_ptr_nonnull(file);
-    int n = fscanf(file, "%ld %ld", &size.space, &size.resident); // NOLINT(cert-err34-c)
+    int n = fscanf(file, "%ld %ld", &size.space, &size.resident);
     fclose(file);
     ck_assert_int_eq(n, 2);
     size.space *= sysconf(_SC_PAGESIZE);
