@@ -1,0 +1,77 @@
+/* fuzz_reader.c: the fuzzer's target: any bytes are read, analysed and reported.
+ *
+ * May include: profile_seeds.h, profiler/format, analyze, report. Each input is read as it is, and
+ * once more with its checksums mended, so that the parser behind them is reached. The profile's
+ * modules are hidden from the analysis: their paths would have it open whatever files they name.
+ */
+#include "analyze.h"
+#include "profile_seeds.h"
+#include "reader.h"
+#include "report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static void demand(bool condition, const char *what)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "fuzz_reader: not so: %s\n", what);
+    abort();
+}
+
+static void report(struct prof_profile *profile)
+{
+    size_t n_mappings = profile->n_mappings, n;
+    profile->n_mappings = 0;
+    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    demand(analysis != NULL, "a profile of this size can be analysed");
+    char *text = NULL;
+    struct report_style style = {.out = open_memstream(&text, &n), .width = 80};
+    demand(style.out != NULL, "there is memory for the report");
+    demand(report_top(analysis, PROF_BY_LINE, REPORT_SORT_TAPE, 20, &style) == 0, "top by line");
+    demand(report_top(analysis, PROF_BY_OP, REPORT_SORT_TOTAL, 0, &style) == 0, "top by op");
+    demand(report_info(analysis, &style) == 0, "info");
+    report_summary(analysis, &style);
+    fclose(style.out);
+    for (size_t i = 0; i < n; i++)
+        demand(text[i] == '\n' || ((unsigned char)text[i] >= ' ' && text[i] != 0x7f),
+               "a report has no control characters");
+    free(text);
+    prof_analysis_free(analysis);
+    profile->n_mappings = n_mappings;
+}
+
+static void use(uint8_t *data, size_t n)
+{
+    char error[1024] = "";
+    FILE *stream = fmemopen(data, n, "r");
+    demand(stream != NULL, "the input can be opened");
+    struct prof_profile *profile = prof_profile_read_stream(stream, "x.prof", error, sizeof error);
+    fclose(stream);
+    demand((profile == NULL) == (error[0] != '\0'), "either a profile or an error");
+    demand(!strchr(error, '\n'), "an error is one line");
+    if (!profile)
+        return;
+    demand(profile->complete || profile->warning, "what is missing is said");
+    demand(!profile->warning || !strchr(profile->warning, '\n'), "a warning is one line");
+    report(profile);
+    prof_profile_free(profile);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    if (n == 0)
+        return 0;
+    uint8_t *copy = malloc(n);
+    demand(copy != NULL, "there is memory for the input");
+    memcpy(copy, data, n);
+    use(copy, n);
+    profile_seed_repair(copy, n);
+    use(copy, n);
+    free(copy);
+    return 0;
+}

@@ -1,0 +1,281 @@
+/* profile_seeds.c: see profile_seeds.h.
+ *
+ * May include: profiler/file. Between them the seeds have every kind of packet, a kind and a field
+ * that no reader knows, tapes that live, died, or were merged, and numbers of every length.
+ */
+#include "profile_seeds.h"
+
+#include "profile.pb-c.h"
+#include "profile_frame.h"
+
+#include <string.h>
+
+enum { MOST_ROWS = 8, UNKNOWN_FIELD = 15 };
+
+static void put(struct profile_seed *seed, const void *data, size_t n)
+{
+    if (n > sizeof seed->data - seed->n) {
+        seed->overflow = true;
+        return;
+    }
+    memcpy(seed->data + seed->n, data, n);
+    seed->n += n;
+}
+
+static void put_frame(struct profile_seed *seed, const uint8_t *payload, size_t n)
+{
+    uint8_t head[PROFILE_FRAME_BYTES];
+    if (seed->n_frames == PROFILE_SEED_FRAMES) {
+        seed->overflow = true;
+        return;
+    }
+    profile_frame_put(head, payload, (uint32_t)n);
+    put(seed, head, sizeof head);
+    put(seed, payload, n);
+    seed->frame[++seed->n_frames] = seed->n;
+}
+
+static void put_packet(struct profile_seed *seed, const Tapescope__Packet *packet)
+{
+    uint8_t payload[PROFILE_SEED_BYTES];
+    size_t n = tapescope__packet__get_packed_size(packet);
+    if (n > sizeof payload) {
+        seed->overflow = true;
+        return;
+    }
+    tapescope__packet__pack(packet, payload);
+    put_frame(seed, payload, n);
+}
+
+static void put_header(struct profile_seed *seed, const char *clock, size_t n_arguments)
+{
+    Tapescope__Header header = TAPESCOPE__HEADER__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    char *argument[] = {(char *)"./fit", (char *)"--rate=0.1", (char *)"a\033[31m \xc3\xa9"};
+    header.version = 1;
+    header.library_version = (char *)"0.1";
+    header.program = (char *)"/nowhere/fit";
+    header.argument = argument;
+    header.n_argument = n_arguments;
+    header.working_directory = (char *)"/nowhere";
+    header.pid = 4711;
+    header.start_unix_ns = 1700000000000000000u;
+    header.clock = (char *)(uintptr_t)clock;
+    header.collector = (char *)"seed";
+    packet.kind_case = TAPESCOPE__PACKET__KIND_HEADER;
+    packet.header = &header;
+    put(seed, PROFILE_MAGIC, PROFILE_MAGIC_BYTES);
+    seed->frame[0] = seed->n;
+    put_packet(seed, &packet);
+}
+
+static void put_clock(struct profile_seed *seed, uint64_t ticks, uint64_t ns)
+{
+    Tapescope__Clock clock = TAPESCOPE__CLOCK__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    clock.ticks = ticks;
+    clock.monotonic_ns = ns;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_CLOCK;
+    packet.clock = &clock;
+    put_packet(seed, &packet);
+}
+
+static void put_modules(struct profile_seed *seed, size_t n)
+{
+    static const char *const path[] = {"/nowhere/fit", "/nowhere/libm.so.6", ""};
+    uint8_t id[] = {0xde, 0xad, 0, 0xff};
+    Tapescope__Module module[3], *list[3];
+    Tapescope__Modules modules = TAPESCOPE__MODULES__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    for (size_t i = 0; i < n; i++) {
+        tapescope__module__init(&module[i]);
+        module[i].path = (char *)(uintptr_t)path[i];
+        module[i].build_id = (ProtobufCBinaryData){i == 1 ? 0 : sizeof id, i == 1 ? NULL : id};
+        module[i].start = 0x1000 * (1 + 8 * i);
+        module[i].end = module[i].start + 0x8000;
+        module[i].bias = i == 0 ? 0 : 0x7f0000000000;
+        list[i] = &module[i];
+    }
+    modules.module = list;
+    modules.n_module = n;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_MODULES;
+    packet.modules = &modules;
+    put_packet(seed, &packet);
+}
+
+static void put_end(struct profile_seed *seed)
+{
+    Tapescope__End end = TAPESCOPE__END__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    end.ticks = 2000;
+    end.unix_ns = 1700000000000001000u;
+    end.reason = (char *)"stop";
+    packet.kind_case = TAPESCOPE__PACKET__KIND_END;
+    packet.end = &end;
+    put_packet(seed, &packet);
+}
+
+/* A tape with n rows from index `first` on, whose counters are multiples of unit. */
+static void put_tape(struct profile_seed *seed, uint64_t tape, uint32_t first, size_t n,
+                     uint64_t unit)
+{
+    static const char *const op[] = {"padding", "matmul", "tanh", "add", "sum", "", "exp", "log"};
+    Tapescope__Row row[MOST_ROWS], *list[MOST_ROWS];
+    Tapescope__Ledger ledger = TAPESCOPE__LEDGER__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t k = (i + 1) * unit;
+        tapescope__row__init(&row[i]);
+        row[i].index = first + (uint32_t)i;
+        row[i].pc = i == 0 && first == 0 ? 0 : 0x2001 + 0x100 * i;
+        row[i].line = i == 0 ? 0 : (uint32_t)(40 + i);
+        row[i].op = (char *)(uintptr_t)op[(first + i) % 8];
+        row[i].kept_by = i == 3 ? 1000 : (uint32_t)i; /* the fourth's keeper is in no packet */
+        row[i].kept_others = i % 2 == 1;
+        row[i].calls = k;
+        row[i].forward_ticks = 3 * k;
+        row[i].backward_calls = i == 2 ? 0 : k;
+        row[i].backward_ticks = 5 * k;
+        row[i].forward_flops = 7 * k;
+        row[i].backward_flops = 14 * k;
+        row[i].forward_moved = 24 * k;
+        row[i].record_bytes = 48 * k;
+        row[i].value_bytes = 64 * k;
+        row[i].adjoint_bytes = 64 * k;
+        row[i].kept_bytes = 32 * k;
+        row[i].live_bytes = i == 1 ? 64 * k : 0;
+        row[i].peak_bytes = 64 * k;
+        ledger.forward_ticks += row[i].forward_ticks;
+        ledger.backward_ticks += row[i].backward_ticks;
+        ledger.handed_out_bytes += 176 * k;
+        ledger.live_bytes += row[i].live_bytes;
+        ledger.peak_bytes += row[i].peak_bytes;
+        list[i] = &row[i];
+    }
+    ledger.tape = tape;
+    ledger.thread = tape == 0 ? 0 : 4711;
+    ledger.row = list;
+    ledger.n_row = n;
+    ledger.peak_count = 1;
+    ledger.reserved_bytes = 1u << 30;
+    ledger.touched_bytes = 1u << 16;
+    ledger.sweeps = unit;
+    ledger.records = n * unit;
+    ledger.ticks = 1500;
+    ledger.tapes = tape == 0 ? unit : 0;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
+    packet.ledger = &ledger;
+    put_packet(seed, &packet);
+}
+
+static void put_final(struct profile_seed *seed, uint64_t tape)
+{
+    Tapescope__Ledger ledger = TAPESCOPE__LEDGER__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    ledger.tape = tape;
+    ledger.final = true;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
+    packet.ledger = &ledger;
+    put_packet(seed, &packet);
+}
+
+/* A packet of a kind that a later writer may add: field 15, four bytes. */
+static void put_unknown(struct profile_seed *seed)
+{
+    static const uint8_t payload[] = {UNKNOWN_FIELD << 3 | 2, 4, 'n', 'e', 'w', '!'};
+    put_frame(seed, payload, sizeof payload);
+}
+
+static void put_body(unsigned number, struct profile_seed *seed)
+{
+    switch (number) {
+    case 0: /* a program that used no tape */
+        put_header(seed, "tsc", 0);
+        break;
+    case 1: /* one tape, calibrated */
+        put_header(seed, "tsc", 1);
+        put_modules(seed, 1);
+        put_clock(seed, 1000, 500);
+        put_tape(seed, 1, 0, 3, 2);
+        put_clock(seed, 2000, 900);
+        break;
+    case 2: /* two tapes over three modules */
+        put_header(seed, "monotonic", 3);
+        put_modules(seed, 3);
+        put_clock(seed, 5, 5);
+        put_tape(seed, 1, 0, 5, 1);
+        put_tape(seed, 2, 1, 4, 1000);
+        break;
+    case 3: /* later packets of a row replace earlier ones */
+        put_header(seed, "step:1000", 2);
+        put_tape(seed, 1, 0, 2, 1);
+        put_tape(seed, 1, 1, 2, 2);
+        put_tape(seed, 1, 0, 3, 3);
+        break;
+    case 4: /* a tape that died and was merged, one that lives */
+        put_header(seed, "tsc", 1);
+        put_clock(seed, 1, 1);
+        put_tape(seed, 1, 0, 2, 4);
+        put_tape(seed, 2, 0, 2, 1);
+        put_final(seed, 1);
+        put_tape(seed, 0, 0, 2, 6);
+        break;
+    case 5: /* the greatest numbers that fit without the sums running over */
+        put_header(seed, "tsc", 1);
+        put_clock(seed, 1, 1);
+        put_tape(seed, UINT64_MAX, UINT32_MAX - 2, 2, UINT64_MAX / 4096);
+        put_clock(seed, UINT64_MAX, UINT64_MAX);
+        break;
+    case 6: /* packets that a later version may write, modules again */
+        put_header(seed, "tsc", 0);
+        put_unknown(seed);
+        put_modules(seed, 1);
+        put_modules(seed, 2);
+        put_tape(seed, 7, 0, 8, 3);
+        put_unknown(seed);
+        break;
+    case 7: /* many short-lived tapes */
+        put_header(seed, "monotonic", 1);
+        for (uint64_t tape = 1; tape <= 5; tape++) {
+            put_tape(seed, tape, 0, 1, tape);
+            put_final(seed, tape);
+        }
+        put_tape(seed, 0, 0, 1, 9);
+        break;
+    case 8: /* no end: killed between a tape's last packet and its merge */
+        put_header(seed, "tsc", 1);
+        put_modules(seed, 1);
+        put_tape(seed, 1, 0, 3, 2);
+        put_final(seed, 1);
+        break;
+    default: /* no end: killed at work, the clock read once */
+        put_header(seed, "tsc", 1);
+        put_clock(seed, 1000, 500);
+        put_tape(seed, 0, 0, 2, 2);
+        put_tape(seed, 3, 0, 4, 1);
+        break;
+    }
+    if (number < PROFILE_SEEDS_COMPLETE)
+        put_end(seed);
+}
+
+void profile_seed_make(unsigned number, struct profile_seed *seed)
+{
+    memset(seed, 0, sizeof *seed);
+    put_body(number, seed);
+}
+
+void profile_seed_repair(uint8_t *data, size_t n)
+{
+    if (n < PROFILE_MAGIC_BYTES)
+        return;
+    memcpy(data, PROFILE_MAGIC, PROFILE_MAGIC_BYTES);
+    for (size_t at = PROFILE_MAGIC_BYTES; n - at > PROFILE_FRAME_BYTES;) {
+        uint32_t length, crc;
+        size_t left = n - at - PROFILE_FRAME_BYTES;
+        if (!profile_frame_get(data + at, &length, &crc) || length > left)
+            length = left < PROFILE_MAX_PAYLOAD ? (uint32_t)left : PROFILE_MAX_PAYLOAD;
+        profile_frame_put(data + at, data + at + PROFILE_FRAME_BYTES, length);
+        at += PROFILE_FRAME_BYTES + length;
+    }
+}
