@@ -146,10 +146,10 @@ void *ad_module_open(const char *name, char *error, size_t n)
         if (!readable(path))
             snprintf(path, sizeof path, "%.*s/../lib/tapescope/%s.so", length, from, name);
     }
-#ifdef TAPESCOPE_MODULE_DIR
-    if (!dir && !readable(path))
-        snprintf(path, sizeof path, "%s/%s.so", TAPESCOPE_MODULE_DIR, name);
-#endif
+    /* `tapescope record` knows where its own installation has them. */
+    const char *hint = secure_getenv("TAPESCOPE_MODULE_HINT");
+    if (!dir && hint && !readable(path))
+        snprintf(path, sizeof path, "%s/%s.so", hint, name);
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!module && error) {
         const char *why = dlerror();
