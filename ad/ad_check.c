@@ -214,7 +214,7 @@ static ad_status call(struct job *j, uint32_t *value)
 static ad_status sweep(struct job *j)
 {
     struct tape *t = j->t;
-    uint32_t y, seed;
+    uint32_t y = 0, seed = 0;
     ad_status status = call(j, &y);
     if (status != AD_OK)
         return status;
@@ -246,7 +246,7 @@ static ad_status sweep(struct job *j)
 /* The function's value with one element of a leaf set to `at`. */
 static ad_status value_at(struct job *j, double *element, double at, double *result)
 {
-    uint32_t y;
+    uint32_t y = 0;
     double kept;
     memcpy(&kept, element, sizeof kept);
     *element = at;
@@ -294,7 +294,7 @@ static ad_status compare(struct job *j, int leaf)
 static ad_status find_op(struct job *j, struct ad_check_fault *fault)
 {
     struct tape *t = j->t;
-    uint32_t y;
+    uint32_t y = 0;
     ad_status status = call(j, &y);
     if (status != AD_OK)
         return status;
