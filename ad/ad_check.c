@@ -1,8 +1,8 @@
 /* ad_check.c: ad_check_gradient: a user's function against central differences of it.
  *
- * May include: ad_check.h, tape_account.h. Meanwhile the leaves' gradients go to buffers of the check's own, and
- * whatever else was on the tape before is constant, so that no gradient of the user's is touched
- * and a sweep sees what the differences see: the leaves alone.
+ * May include: ad_check.h, tape_account.h. Meanwhile the leaves' gradients go to buffers of the
+ * check's own, and whatever else was on the tape before is constant, so that no gradient of the
+ * user's is touched and a sweep sees what the differences see: the leaves alone.
  */
 #include "ad_check.h"
 

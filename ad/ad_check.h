@@ -37,8 +37,8 @@ struct ad_check_fault {
 
 /* Compares the pullback of a record, run as it stands on the tape, with differences of its op.
  * Returns 1 with *fault if it disagrees, 0 if it does not or holds an array other than f64 and
- * i64, -1 if the tape's error is set or memory ran out. No sweep may be under way; adjoints of leaves
- * that need a gradient are overwritten. */
+ * i64, -1 if the tape's error is set or memory ran out. No sweep may be under way; adjoints of
+ * leaves that need a gradient are overwritten. */
 int ad_check_record(struct tape *t, struct tape_record *r, double tolerance,
                     struct ad_check_fault *fault);
 
