@@ -32,7 +32,7 @@ struct job {
     struct tape_site site;
     struct tape *t;
     uint32_t level, mark_generation; /* everything of the check's lies behind this mark */
-    uint32_t n_values, epoch;
+    uint32_t n_values, epoch, sweeps, swept_epoch;
     struct kept *kept;
     struct kept_leaf leaf[TAPE_MAX_IN];
     struct ad_scratch scratch;
@@ -103,6 +103,8 @@ static ad_status enter(struct job *j)
         return status;
     j->n_values = t->n_values;
     j->epoch = t->gradient_epoch;
+    j->sweeps = t->sweeps;
+    j->swept_epoch = t->swept_epoch;
     j->kept = ad_scratch_get(&j->scratch, t->n_values, sizeof *j->kept);
     for (int i = 0; i < j->n; i++)
         j->leaf[i].gradient =
@@ -156,6 +158,9 @@ static void leave(struct job *j)
             drop(j);
             t->n_marks = j->level;
             t->gradient_epoch = j->epoch;
+            /* The check's sweeps are none of the user's: his gradients still need one. */
+            t->sweeps = j->sweeps;
+            t->swept_epoch = j->swept_epoch;
         }
         /* Values that the function has dropped in spite of the rules are no longer there. */
         for (uint32_t i = 0; i < j->n_values && i < t->n_values; i++) {

@@ -88,6 +88,11 @@ ad_status ad_gradient_site(ad_tensor x, void *buffer, int64_t count, unsigned ad
     status = ad_buffer_check(t, v, "gradient", buffer, count, site);
     if (status != AD_OK || value->array.size == 0)
         return status;
+    if (!tape_was_swept(t, value))
+        return (ad_status)tape_fail(
+            t, TAPE_ERROR_STATE, site, "gradient: no sweep since %s: ad_backward comes first",
+            value->flags & TAPE_RETAIN ? "ad_retain_gradient"
+                                       : "the tape was made, reset or rewound");
     const void *gradient = tape_gradient(t, v);
     if (gradient)
         memmove(buffer, gradient, tape_value_bytes(value));
@@ -122,28 +127,13 @@ ad_status ad_retain_gradient_site(ad_tensor x, unsigned ad_line_)
     return v ? (ad_status)tape_retain(t, v, site) : status;
 }
 
-ad_status ad_create_graph_site(ad_tensor y, ad_tensor seed, int n, const ad_tensor *x,
-                               ad_tensor *gradient, unsigned ad_line_)
+/* The indices of what create_graph is to differentiate by. */
+static ad_status find_inputs(struct tape *t, int n, const ad_tensor *x, uint32_t *inputs,
+                             struct tape_site site)
 {
-    struct tape_site site = AD_HERE;
-    struct tape *t;
-    uint32_t y_value, seed_value, inputs[TAPE_MAX_IN], results[TAPE_MAX_IN];
-    ad_status status =
-        check(y, seed.tape ? &seed : NULL, "create_graph", site, &t, &y_value, &seed_value);
-    for (int i = 0; i < n && gradient; i++)
-        gradient[i] = t ? (ad_tensor){y.tape, y.tape_generation, 0, 0} : (ad_tensor){0, 0, 0, 0};
-    if (status != AD_OK)
-        return status;
-    if (n < 0 || n > TAPE_MAX_IN || (n > 0 && (!x || !gradient)))
-        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
-                                    n < 0 || n > TAPE_MAX_IN
-                                        ? "create_graph: n must be from 0 to %d"
-                                        : "create_graph: a null pointer",
-                                    (int)TAPE_MAX_IN);
-    if (t->no_grad)
-        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "create_graph: not under no_grad");
     for (int i = 0; i < n; i++) {
         struct tape *other;
+        ad_status status;
         inputs[i] = ad_value_find(x[i], "create_graph", i + 1, site, &other, &status);
         if (!inputs[i] || other != t)
             return (ad_status)tape_fail(t, inputs[i] ? TAPE_ERROR_TAPE : TAPE_ERROR_HANDLE, site,
@@ -152,8 +142,37 @@ ad_status ad_create_graph_site(ad_tensor y, ad_tensor seed, int n, const ad_tens
             return (ad_status)tape_fail(t, TAPE_ERROR_DTYPE, site,
                                         "create_graph: x[%d] is of integers", i);
     }
-    status = (ad_status)tape_graph(t, y_value, seed_value, n, inputs, site, results);
+    return AD_OK;
+}
+
+ad_status ad_create_graph_site(ad_tensor y, ad_tensor seed, int n, const ad_tensor *x,
+                               ad_tensor *gradient, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    uint32_t y_value, seed_value;
+    ad_status status =
+        check(y, seed.tape ? &seed : NULL, "create_graph", site, &t, &y_value, &seed_value);
+    for (int i = 0; i < n && gradient; i++)
+        gradient[i] = t ? (ad_tensor){y.tape, y.tape_generation, 0, 0} : (ad_tensor){0, 0, 0, 0};
+    if (status != AD_OK)
+        return status;
+    if (n < 0 || (n > 0 && (!x || !gradient)))
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
+                                    n < 0 ? "create_graph: n is negative"
+                                          : "create_graph: x or gradient is a null pointer");
+    if (t->no_grad)
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "create_graph: not under no_grad");
+    /* Their indices, and behind them those of the gradients. */
+    uint32_t *inputs =
+        t->memory->resize(NULL, (2 * (size_t)n + 1) * sizeof *inputs, t->memory->payload);
+    if (!inputs)
+        return (ad_status)tape_fail(t, TAPE_ERROR_MEMORY, site, "create_graph: out of memory");
+    status = find_inputs(t, n, x, inputs, site);
+    if (status == AD_OK)
+        status = (ad_status)tape_graph(t, y_value, seed_value, n, inputs, site, inputs + n);
     for (int i = 0; i < n && status == AD_OK; i++)
-        gradient[i] = ad_handle_of(t, y.tape, y.tape_generation, results[i]);
+        gradient[i] = ad_handle_of(t, y.tape, y.tape_generation, inputs[n + i]);
+    t->memory->release(inputs, t->memory->payload);
     return status;
 }

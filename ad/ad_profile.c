@@ -6,10 +6,13 @@
 #include "ad_internal.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { REASON_BYTES = 400 };
 
@@ -115,9 +118,18 @@ ad_status ad_profile_write(const char *path)
 __attribute__((constructor)) static void start_from_environment(void)
 {
     const char *path = secure_getenv("TAPESCOPE_PROFILE");
-    char reason[REASON_BYTES] = "";
+    char reason[REASON_BYTES] = "", own[PATH_MAX];
     if (!path || !*path)
         return;
+    /* `tapescope record` removed the file: if it is there, another process of the program that is
+     * recorded has written it, and a second one must not take its place. */
+    struct stat file;
+    if (secure_getenv("TAPESCOPE_RECORD") && stat(path, &file) == 0 && S_ISREG(file.st_mode)) {
+        snprintf(own, sizeof own, "%s.%ld", path, (long)getpid());
+        fprintf(stderr, "tapescope: %s holds another process, process %ld writes %s\n", path,
+                (long)getpid(), own);
+        path = own;
+    }
     if (start(path, reason) != AD_OK)
         fprintf(stderr, "tapescope: no profile: %s\n", reason);
     /* The programs that this one starts would overwrite the file. */

@@ -89,7 +89,7 @@ ad_status ad_zero_gradients_site(ad_tape tape, unsigned ad_line_)
     ad_status status;
     struct tape *t = enter(tape, "zero_gradients", AD_HERE, &status);
     if (t)
-        t->gradient_epoch++;
+        tape_zero_gradients(t);
     return status;
 }
 

@@ -58,6 +58,10 @@ enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct ta
 enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, const uint32_t *x,
                             struct tape_site site, uint32_t *gradient);
 
+/* x's gradient means something: a sweep has been since it was cleared by a reset or a rewind (or by
+ * tape_zero_gradients, which makes zeros of it), for a retained value since tape_retain. */
+bool tape_was_swept(const struct tape *t, const struct tape_value *v);
+void tape_zero_gradients(struct tape *t);
 /* The gradient's buffer, or NULL if none has arrived. x: a leaf or retained value. */
 const void *tape_gradient(const struct tape *t, uint32_t x);
 enum tape_status tape_retain(struct tape *t, uint32_t x, struct tape_site site);

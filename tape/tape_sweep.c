@@ -135,11 +135,27 @@ enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct ta
         TAPE_ADD(tape_row(t, own)->backward_calls, 1);
         TAPE_ADD(t->ledger.sweeps, 1);
     }
-    if (planted && failed == UINT32_MAX)
+    if (planted && failed == UINT32_MAX) {
+        t->sweeps++;
+        t->swept_epoch = t->gradient_epoch;
         return TAPE_OK;
+    }
     /* Half a sweep is in the gradients: none is better than a wrong one. */
     t->gradient_epoch++;
     return t->error.code ? t->error.code : tape_fail_memory(t, site, "backward");
+}
+
+bool tape_was_swept(const struct tape *t, const struct tape_value *v)
+{
+    if (v->flags & TAPE_RETAIN)
+        return tape_retained_of(t, v)->sweeps != t->sweeps;
+    return (v->flags & TAPE_USER_GRADIENT) || t->swept_epoch == t->gradient_epoch;
+}
+
+void tape_zero_gradients(struct tape *t)
+{
+    t->gradient_epoch++;
+    t->swept_epoch = t->gradient_epoch;
 }
 
 const void *tape_gradient(const struct tape *t, uint32_t x)
@@ -171,7 +187,8 @@ enum tape_status tape_retain(struct tape *t, uint32_t x, struct tape_site site)
         tape_point_undo(t, point);
         return tape_fail_memory(t, site, "retain_gradient");
     }
-    *kept = (struct tape_retained){.buffer = buffer, .epoch = t->gradient_epoch - 1};
+    *kept = (struct tape_retained){
+        .buffer = buffer, .epoch = t->gradient_epoch - 1, .sweeps = t->sweeps};
     v->retained = (uint32_t)offset;
     v->flags |= TAPE_RETAIN;
     tape_account_bytes(t, v->row, sizeof *kept);

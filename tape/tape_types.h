@@ -49,7 +49,7 @@ struct tape_value {
 struct tape_retained {
     void *buffer;
     uint32_t epoch;
-    uint32_t unused;
+    uint32_t sweeps; /* of the tape when it was retained */
 };
 
 /* An op that ran, followed by its attributes, then the indices of its operands and outputs. */
@@ -124,6 +124,8 @@ struct tape {
     uint32_t n_records;
     uint32_t generation;     /* grows with every reset and rewind */
     uint32_t gradient_epoch; /* grows when the gradients are cleared */
+    uint32_t sweeps;         /* that ended well, ever */
+    uint32_t swept_epoch;    /* gradient_epoch that the last of them belongs to */
     int no_grad;             /* depth of ad_no_grad_begin */
     struct tape_error error;
     struct tape_error_watch watch;

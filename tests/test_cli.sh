@@ -104,7 +104,7 @@ said "cannot write nowhere/x.prof: No such file or directory"
 expect 2 "$tapescope" record -o directory true
 said "cannot write directory: Is a directory"
 expect 0 "$tapescope" record true
-said "true wrote no profile: is it linked with libtapescope?"
+said "true wrote no profile: it is not linked with libtapescope, or has said why"
 [ ! -e tapescope.prof ] || fail "an empty profile was left"
 cp text tapescope.prof
 expect 0 "$tapescope" record true
@@ -176,7 +176,7 @@ expect 137 "$tapescope" record -o killed.prof ./program kill
 said "was killed by SIGKILL; killed.prof holds what was measured until then"
 expect 0 "$tapescope" top killed.prof
 said "was killed or is still running; showing what was written before"
-shown "program.c:18 main"
+shown "program.c:18 "
 
 # Tables.
 for options in "" "--by op" "--by function" "--sort tape" "--sort peak -n 1"; do
@@ -188,7 +188,7 @@ for options in "" "--by op" "--by function" "--sort tape" "--sort peak -n 1"; do
 done
 shown "more lines with"
 expect 0 env COLUMNS=200 "$tapescope" top -n 0
-shown "program.c:7 layer tanh"
+shown "program.c:7 tanh layer"
 expect 0 "$tapescope" info
 shown "complete"
 expect 0 "$tapescope" annotate program.c
@@ -221,6 +221,64 @@ for file in program.c program.c:layer; do
         }
         { c += $1; f += $2; b += $3; h += $4 }' out) || fail "the columns of $file do not add up"
     [ "$sum" = "$total" ] || fail "$file has $sum, info has $total"
+done
+
+# Only what costs, with a line around it.
+expect 0 "$tapescope" annotate --context 1 program.c
+shown "return ad_tanh(x);"
+grep -q 'strcmp(end, "fail")' out && fail "a line without cost, and far from any"
+expect 2 "$tapescope" annotate --context many program.c
+said "'many' is not a number"
+
+# Two processes under one record: neither takes the other's place.
+expect 0 "$tapescope" record -o first.prof -- sh -c './program & wait; ./program'
+grep -qF "first.prof holds another process" err || fail "nothing of the second process"
+expect 0 "$tapescope" top first.prof
+expect 0 "$tapescope" top first.prof.*
+
+# Files of one name in two folders, compiled by their relative paths; line tables alone.
+for folder in one two; do
+    mkdir -p "$folder/src"
+    cat >"$folder/src/f.c" <<END
+#include <tapescope/ad.h>
+ad_tensor $folder(ad_tensor x);
+ad_tensor $folder(ad_tensor x)
+{
+    return ad_exp(x);
+}
+END
+done
+cat >both.c <<'END'
+#include <tapescope/ad.h>
+ad_tensor one(ad_tensor x), two(ad_tensor x);
+int main(void)
+{
+    double data[2] = {1, 2};
+    ad_tape tape;
+    ad_tape_create(&tape, NULL);
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, (int64_t[]){2}, data);
+    two(two(one(x)));
+    ad_tape_destroy(tape);
+    return 0;
+}
+END
+for compiler in "$TEST_C_COMPILER -g" "${TEST_CLANG:+$TEST_CLANG -g1 -O2}"; do
+    [ -n "$compiler" ] || continue
+    case $compiler in *-g1*) [ -z "${TEST_SANITIZE_FLAGS:-}" ] || continue ;; esac
+    # shellcheck disable=SC2086 # the compiler and its flags are several words
+    (cd one && $compiler ${TEST_SANITIZE_FLAGS:-} -c src/f.c -o f.o) &&
+        (cd two && $compiler ${TEST_SANITIZE_FLAGS:-} -c src/f.c -o f.o) &&
+        $compiler ${TEST_SANITIZE_FLAGS:-} -o both both.c one/f.o two/f.o -L"$TAPESCOPE_LIB_DIR" \
+            -ltapescope -Wl,-rpath,"$TAPESCOPE_LIB_DIR" || fail "$compiler"
+    expect 0 "$tapescope" record -o both.prof ./both
+    expect 0 "$tapescope" annotate --exact one/src/f.c both.prof
+    awk '/ return ad_exp/ && $1 == 1 { found = 1 } END { exit !found }' out ||
+        fail "$compiler: one call in one/src/f.c"
+    expect 0 "$tapescope" annotate --exact two/src/f.c both.prof
+    awk '/ return ad_exp/ && $1 == 2 { found = 1 } END { exit !found }' out ||
+        fail "$compiler: two calls in two/src/f.c"
+    expect 2 "$tapescope" annotate f.c both.prof
+    grep -qF "may be any of these" err || fail "two files of one name are not told apart"
 done
 
 # The source as it is now.

@@ -275,7 +275,7 @@ CASE(retain_constant, TAPE, STATE, "retain_gradient: ", AT(ad_retain_gradient(s-
 CASE(retain_before_mark, TAPE, STATE, "retain_gradient: ", AT(ad_retain_gradient(s->y)));
 CASE(graph_many, TAPE, SHAPE, "create_graph: y is f64 [3]",
      AT(ad_create_graph(s->v, zero, 1, &s->v, &(ad_tensor){0})));
-CASE(graph_null, TAPE, ARGUMENT, "create_graph: a null",
+CASE(graph_null, TAPE, ARGUMENT, "create_graph: x or gradient is a null",
      AT(ad_create_graph(s->y, zero, 1, NULL, NULL)));
 CASE(graph_count, TAPE, ARGUMENT, "create_graph: n",
      AT(ad_create_graph(s->y, zero, -1, NULL, NULL)));
@@ -395,9 +395,8 @@ START_TEST(a_sweep_that_runs_out_of_memory_clears_the_gradients_it_would_leave_h
     ad_clear_error(scene.tape);
     OK(ad_tape_stats(scene.tape, &after));
     ck_assert_uint_eq(after.live_bytes, before.live_bytes);
-    OK(ad_gradient(x, gradient, 4096));
-    for (int i = 0; i < 4096; i += 64)
-        ck_assert_double_eq(gradient[i], 0);
+    ck_assert_int_eq(ad_gradient(x, gradient, 4096), AD_ERROR_STATE);
+    ad_clear_error(scene.tape);
     OK(ad_tape_rewind(scene.tape, mark));
     check_works();
     OK(ad_tape_destroy(scene.tape));

@@ -3,8 +3,8 @@
  * May include: profiler/file, format, analyze, report, Check.
  */
 #include "analyze.h"
-#include "profile.pb-c.h"
 #include "profile_frame.h"
+#include "profile_maker.h"
 #include "reader.h"
 #include "report.h"
 
@@ -15,130 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A profile under construction. */
-struct bytes {
-    uint8_t *data;
-    size_t n;
-    size_t frame[64]; /* where frames begin */
-    size_t n_frames;
-};
-
-static void put(struct bytes *bytes, const void *data, size_t n)
-{
-    bytes->data = realloc(bytes->data, bytes->n + n);
-    ck_assert_ptr_nonnull(bytes->data);
-    memcpy(bytes->data + bytes->n, data, n);
-    bytes->n += n;
-}
-
-static void put_packet(struct bytes *bytes, const Tapescope__Packet *packet)
-{
-    uint8_t payload[4096], head[PROFILE_FRAME_BYTES];
-    size_t n = tapescope__packet__get_packed_size(packet);
-    ck_assert_uint_le(n, sizeof payload);
-    tapescope__packet__pack(packet, payload);
-    profile_frame_put(head, payload, (uint32_t)n);
-    ck_assert_uint_lt(bytes->n_frames, sizeof bytes->frame / sizeof *bytes->frame);
-    bytes->frame[bytes->n_frames++] = bytes->n;
-    put(bytes, head, sizeof head);
-    put(bytes, payload, n);
-}
-
-static void put_header(struct bytes *bytes, const char *clock, uint32_t version)
-{
-    Tapescope__Header header = TAPESCOPE__HEADER__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
-    char *argument[] = {(char *)"./program", (char *)"a\033[31m b"};
-    header.version = version;
-    header.library_version = (char *)"0.1";
-    header.program = (char *)"/nowhere/program";
-    header.argument = argument;
-    header.n_argument = 2;
-    header.clock = (char *)(uintptr_t)clock;
-    header.start_unix_ns = 1700000000000000000u;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_HEADER;
-    packet.header = &header;
-    put(bytes, PROFILE_MAGIC, PROFILE_MAGIC_BYTES);
-    put_packet(bytes, &packet);
-}
-
-static void put_clock(struct bytes *bytes, uint64_t ticks, uint64_t ns)
-{
-    Tapescope__Clock clock = TAPESCOPE__CLOCK__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
-    clock.ticks = ticks;
-    clock.monotonic_ns = ns;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_CLOCK;
-    packet.clock = &clock;
-    put_packet(bytes, &packet);
-}
-
-static void put_modules(struct bytes *bytes)
-{
-    uint8_t id[] = {1, 2, 3, 4};
-    Tapescope__Module module = TAPESCOPE__MODULE__INIT;
-    Tapescope__Module *list[] = {&module};
-    Tapescope__Modules modules = TAPESCOPE__MODULES__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
-    module.path = (char *)"/nowhere/program";
-    module.build_id = (ProtobufCBinaryData){sizeof id, id};
-    module.start = 0x1000;
-    module.end = 0x9000;
-    modules.module = list;
-    modules.n_module = 1;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_MODULES;
-    packet.modules = &modules;
-    put_packet(bytes, &packet);
-}
-
-static void put_end(struct bytes *bytes)
-{
-    Tapescope__End end = TAPESCOPE__END__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
-    end.reason = (char *)"stop";
-    packet.kind_case = TAPESCOPE__PACKET__KIND_END;
-    packet.end = &end;
-    put_packet(bytes, &packet);
-}
-
-enum { MAX_ROWS = 8 };
-
-struct ledger {
-    Tapescope__Ledger ledger;
-    Tapescope__Row row[MAX_ROWS], *list[MAX_ROWS];
-};
-
-static struct ledger *new_ledger(uint64_t tape)
-{
-    struct ledger *made = calloc(1, sizeof *made);
-    ck_assert_ptr_nonnull(made);
-    tapescope__ledger__init(&made->ledger);
-    made->ledger.row = made->list;
-    made->ledger.tape = tape;
-    return made;
-}
-
-static Tapescope__Row *add_row(struct ledger *made, uint32_t index, uint64_t pc, const char *op)
-{
-    Tapescope__Row *row = &made->row[made->ledger.n_row];
-    tapescope__row__init(row);
-    row->index = index;
-    row->pc = pc;
-    row->op = (char *)(uintptr_t)op;
-    made->list[made->ledger.n_row++] = row;
-    return row;
-}
-
-static void put_ledger(struct bytes *bytes, struct ledger *made)
-{
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
-    packet.ledger = &made->ledger;
-    put_packet(bytes, &packet);
-    free(made);
-}
-
-static struct prof_profile *read_bytes(const struct bytes *bytes, char *error, size_t n)
+static struct prof_profile *read_bytes(const struct maker_bytes *bytes, char *error, size_t n)
 {
     FILE *stream = bytes->n > 0 ? fmemopen(bytes->data, bytes->n, "r") : fopen("/dev/null", "r");
     ck_assert_ptr_nonnull(stream);
@@ -147,7 +24,7 @@ static struct prof_profile *read_bytes(const struct bytes *bytes, char *error, s
     return profile;
 }
 
-static struct prof_profile *read_good(const struct bytes *bytes)
+static struct prof_profile *read_good(const struct maker_bytes *bytes)
 {
     char error[1024] = "";
     struct prof_profile *profile = read_bytes(bytes, error, sizeof error);
@@ -155,7 +32,7 @@ static struct prof_profile *read_good(const struct bytes *bytes)
     return profile;
 }
 
-static void check_unusable(const struct bytes *bytes, const char *expected)
+static void check_unusable(const struct maker_bytes *bytes, const char *expected)
 {
     char error[1024] = "";
     ck_assert_ptr_null(read_bytes(bytes, error, sizeof error));
@@ -164,15 +41,15 @@ static void check_unusable(const struct bytes *bytes, const char *expected)
 }
 
 /* A profile that has some of everything: two living tapes and destroyed ones. */
-static void put_rich(struct bytes *bytes)
+static void put_rich(struct maker_bytes *bytes)
 {
-    put_header(bytes, "tsc", 1);
-    put_modules(bytes);
-    put_clock(bytes, 1000, 500);
-    struct ledger *made = new_ledger(1);
-    Tapescope__Row *row = add_row(made, 0, 0, "padding");
+    maker_put_header(bytes, "tsc", 1);
+    maker_put_modules(bytes);
+    maker_put_clock(bytes, 1000, 500);
+    struct maker_ledger *made = maker_new_ledger(1);
+    Tapescope__Row *row = maker_add_row(made, 0, 0, "padding");
     row->value_bytes = 8;
-    row = add_row(made, 2, 0x2001, "matmul");
+    row = maker_add_row(made, 2, 0x2001, "matmul");
     row->line = 41;
     row->kept_by = 4;
     row->calls = 3;
@@ -180,7 +57,7 @@ static void put_rich(struct bytes *bytes)
     row->backward_ticks = 7;
     row->value_bytes = 64;
     row->peak_bytes = 50;
-    row = add_row(made, 3, 0x3001, "tanh");
+    row = maker_add_row(made, 3, 0x3001, "tanh");
     row->calls = 5;
     row->forward_ticks = 9;
     row->record_bytes = 16;
@@ -190,23 +67,23 @@ static void put_rich(struct bytes *bytes)
     made->ledger.handed_out_bytes = 88;
     made->ledger.peak_bytes = 50;
     made->ledger.records = 8;
-    put_ledger(bytes, made);
-    made = new_ledger(2);
-    row = add_row(made, 2, 0x2001, "matmul");
+    maker_put_ledger(bytes, made);
+    made = maker_new_ledger(2);
+    row = maker_add_row(made, 2, 0x2001, "matmul");
     row->line = 41;
     row->calls = 1;
     row->forward_ticks = 4;
     row->peak_bytes = 40;
     made->ledger.forward_ticks = 4;
     made->ledger.peak_bytes = 40;
-    put_ledger(bytes, made);
-    put_clock(bytes, 1300, 600);
-    put_end(bytes);
+    maker_put_ledger(bytes, made);
+    maker_put_clock(bytes, 1300, 600);
+    maker_put_end(bytes);
 }
 
 START_TEST(a_profile_is_read_with_all_that_it_holds)
 {
-    struct bytes bytes = {0};
+    struct maker_bytes bytes = {0};
     put_rich(&bytes);
     struct prof_profile *profile = read_good(&bytes);
     ck_assert(profile->complete);
@@ -232,18 +109,18 @@ END_TEST
 
 START_TEST(the_last_packet_of_a_row_wins_and_other_rows_stay)
 {
-    struct bytes bytes = {0};
-    put_header(&bytes, "step:10", 1);
-    struct ledger *made = new_ledger(1);
-    add_row(made, 0, 0x2001, "exp")->calls = 1;
-    add_row(made, 1, 0x3001, "log")->calls = 2;
+    struct maker_bytes bytes = {0};
+    maker_put_header(&bytes, "step:10", 1);
+    struct maker_ledger *made = maker_new_ledger(1);
+    maker_add_row(made, 0, 0x2001, "exp")->calls = 1;
+    maker_add_row(made, 1, 0x3001, "log")->calls = 2;
     made->ledger.forward_ticks = 5;
-    put_ledger(&bytes, made);
-    made = new_ledger(1);
-    add_row(made, 1, 0x3001, "log")->calls = 9;
+    maker_put_ledger(&bytes, made);
+    made = maker_new_ledger(1);
+    maker_add_row(made, 1, 0x3001, "log")->calls = 9;
     made->ledger.forward_ticks = 50;
-    put_ledger(&bytes, made);
-    put_end(&bytes);
+    maker_put_ledger(&bytes, made);
+    maker_put_end(&bytes);
     struct prof_profile *profile = read_good(&bytes);
     ck_assert_uint_eq(profile->n_tapes, 1);
     ck_assert_uint_eq(profile->tape[0].n_rows, 2);
@@ -260,22 +137,22 @@ END_TEST
 /* Tape 1 is destroyed; tape 0 follows with what it held, or does not come. */
 static uint64_t calls_of_destroyed(bool merged, bool end)
 {
-    struct bytes bytes = {0};
-    put_header(&bytes, "monotonic", 1);
-    struct ledger *made = new_ledger(1);
-    add_row(made, 0, 0x2001, "exp")->calls = 3;
-    put_ledger(&bytes, made);
-    made = new_ledger(1);
+    struct maker_bytes bytes = {0};
+    maker_put_header(&bytes, "monotonic", 1);
+    struct maker_ledger *made = maker_new_ledger(1);
+    maker_add_row(made, 0, 0x2001, "exp")->calls = 3;
+    maker_put_ledger(&bytes, made);
+    made = maker_new_ledger(1);
     made->ledger.final = true;
-    put_ledger(&bytes, made);
+    maker_put_ledger(&bytes, made);
     if (merged) {
-        made = new_ledger(0);
+        made = maker_new_ledger(0);
         made->ledger.tapes = 2;
-        add_row(made, 0, 0x2001, "exp")->calls = 4;
-        put_ledger(&bytes, made);
+        maker_add_row(made, 0, 0x2001, "exp")->calls = 4;
+        maker_put_ledger(&bytes, made);
     }
     if (end)
-        put_end(&bytes);
+        maker_put_end(&bytes);
     struct prof_profile *profile = read_good(&bytes);
     uint64_t calls = 0;
     for (size_t i = 0; i < profile->n_tapes; i++)
@@ -296,12 +173,12 @@ END_TEST
 
 START_TEST(every_truncation_is_readable_and_says_so)
 {
-    struct bytes bytes = {0};
+    struct maker_bytes bytes = {0};
     put_rich(&bytes);
     size_t first = bytes.frame[1]; /* the header is whole from here on */
     for (size_t n = 0; n < bytes.n; n++) {
         char error[1024] = "";
-        struct bytes cut = {.data = bytes.data, .n = n};
+        struct maker_bytes cut = {.data = bytes.data, .n = n};
         if (n < first) {
             check_unusable(&cut, n < PROFILE_MAGIC_BYTES ? "not a tapescope profile" : "header");
             continue;
@@ -314,7 +191,7 @@ START_TEST(every_truncation_is_readable_and_says_so)
         ck_assert_ptr_null(strchr(profile->warning, '\n'));
         prof_profile_free(profile);
     }
-    struct bytes cut = {.data = bytes.data, .n = bytes.frame[3] + 9};
+    struct maker_bytes cut = {.data = bytes.data, .n = bytes.frame[3] + 9};
     struct prof_profile *profile = read_good(&cut);
     char expected[128];
     snprintf(expected, sizeof expected, "x.prof: truncated after 3 packets (%zu of %zu bytes)",
@@ -326,7 +203,7 @@ START_TEST(every_truncation_is_readable_and_says_so)
 END_TEST
 
 /* Reads, analyses and reports whatever it is. */
-static void use(const struct bytes *bytes)
+static void use(const struct maker_bytes *bytes)
 {
     char error[1024], *text = NULL;
     size_t n;
@@ -347,7 +224,7 @@ static void use(const struct bytes *bytes)
 
 START_TEST(any_flipped_bit_is_noticed)
 {
-    struct bytes bytes = {0};
+    struct maker_bytes bytes = {0};
     put_rich(&bytes);
     for (size_t bit = 0; bit < 8 * bytes.n; bit++) {
         char error[1024];
@@ -367,7 +244,7 @@ END_TEST
 
 START_TEST(any_flipped_bit_with_a_valid_checksum_is_survived)
 {
-    struct bytes bytes = {0};
+    struct maker_bytes bytes = {0};
     put_rich(&bytes);
     bytes.frame[bytes.n_frames] = bytes.n;
     for (size_t i = 0; i < bytes.n_frames; i++) {
@@ -389,19 +266,19 @@ END_TEST
 START_TEST(what_is_not_a_profile_is_refused_in_one_line)
 {
     char error[1024];
-    struct bytes empty = {0}, text = {0}, later = {0}, headless = {0}, twice = {0};
-    struct bytes once = {0};
+    struct maker_bytes empty = {0}, text = {0}, later = {0}, headless = {0}, twice = {0};
+    struct maker_bytes once = {0};
     check_unusable(&empty, "x.prof: not a tapescope profile");
-    put(&text, "#!/bin/sh\necho hello\n", 21);
+    maker_put(&text, "#!/bin/sh\necho hello\n", 21);
     check_unusable(&text, "x.prof: not a tapescope profile");
-    put_header(&later, "tsc", 2);
+    maker_put_header(&later, "tsc", 2);
     check_unusable(&later, "version");
-    put(&headless, PROFILE_MAGIC, PROFILE_MAGIC_BYTES);
-    put_end(&headless);
+    maker_put(&headless, PROFILE_MAGIC, PROFILE_MAGIC_BYTES);
+    maker_put_end(&headless);
     check_unusable(&headless, "header");
-    put_header(&twice, "tsc", 1);
-    put_header(&once, "tsc", 1);
-    put(&twice, once.data + once.frame[0], once.n - once.frame[0]);
+    maker_put_header(&twice, "tsc", 1);
+    maker_put_header(&once, "tsc", 1);
+    maker_put(&twice, once.data + once.frame[0], once.n - once.frame[0]);
     struct prof_profile *profile = read_good(&twice);
     ck_assert_ptr_nonnull(strstr(profile->warning, "packet 2 is damaged (content)"));
     prof_profile_free(profile);
@@ -420,7 +297,7 @@ END_TEST
 START_TEST(a_packet_of_a_million_empty_rows_does_not_take_its_weight_in_memory)
 {
     enum { ROWS = 1000000 };
-    struct bytes bytes = {0};
+    struct maker_bytes bytes = {0};
     uint8_t head[PROFILE_FRAME_BYTES], *payload = calloc(ROWS, 2);
     ck_assert_ptr_nonnull(payload);
     size_t at = 0;
@@ -430,10 +307,10 @@ START_TEST(a_packet_of_a_million_empty_rows_does_not_take_its_weight_in_memory)
         payload[at++] = (uint8_t)((left & 127) | (left >> 7 ? 128 : 0));
     for (size_t i = 0; i < inside / 2; i++, at += 2)
         payload[at] = 4 << 3 | 2; /* Ledger.row of no bytes */
-    put_header(&bytes, "tsc", 1);
+    maker_put_header(&bytes, "tsc", 1);
     profile_frame_put(head, payload, (uint32_t)at);
-    put(&bytes, head, sizeof head);
-    put(&bytes, payload, at);
+    maker_put(&bytes, head, sizeof head);
+    maker_put(&bytes, payload, at);
     struct prof_profile *profile = read_good(&bytes);
     ck_assert_ptr_nonnull(strstr(profile->warning, "packet 2 is damaged (content)"));
     prof_profile_free(profile);
@@ -444,7 +321,7 @@ END_TEST
 
 START_TEST(lines_are_joined_over_tapes_and_their_sums_are_the_totals)
 {
-    struct bytes bytes = {0};
+    struct maker_bytes bytes = {0};
     put_rich(&bytes);
     struct prof_profile *profile = read_good(&bytes);
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
@@ -484,7 +361,7 @@ END_TEST
 
 START_TEST(reports_fit_eighty_columns_and_hold_no_control_characters)
 {
-    struct bytes bytes = {0};
+    struct maker_bytes bytes = {0};
     char *text = NULL;
     size_t n;
     put_rich(&bytes);

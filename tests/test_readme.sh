@@ -27,7 +27,7 @@ promised=$(sed -n 's/^and prints `\(.*\)`\. Lines need.*/\1/p' "$readme")
 grep -qxF "$promised" out.txt || { echo "the program does not print: $promised"; exit 1; }
 # Both tables charge the line of ad_sum(ad_mul(v, ad_exp(v))), the tenth of the program.
 line=$(grep -n 'ad_sum(ad_mul' quickstart.c | cut -d: -f1)
-grep -q "quickstart.c:$line main" out.txt || { echo "top does not name line $line"; exit 1; }
+grep -q "quickstart.c:$line exp,mul" out.txt || { echo "top does not name the ops of line $line"; exit 1; }
 grep -q " $line .*ad_sum(ad_mul" out.txt || { echo "annotate does not show line $line"; exit 1; }
 widest=$(grep -E '^ *[0-9.]+%' out.txt | LC_ALL=C.UTF-8 wc -L)
 [ "$widest" -le 80 ] || { echo "a row of top is $widest columns wide"; exit 1; }

@@ -257,6 +257,9 @@ START_TEST(values_from_before_are_constants)
     ck_assert_int_eq(ad_check_gradient(tape, marking, 1, x, 1e-8, NULL, NULL), AD_OK);
     ck_assert_int_eq(ad_check_gradient(tape, second, 1, x, 1e-8, NULL, NULL), AD_OK);
     double g[3];
+    /* The check's own sweeps are not the user's. */
+    ck_assert_int_eq(ad_gradient(x[0], g, 3), AD_ERROR_STATE);
+    ad_clear_error(tape);
     ck_assert_int_eq(ad_backward(ad_sum(older)), AD_OK);
     ad_gradient(x[0], g, 3);
     ck_assert_double_eq(g[0], 1);

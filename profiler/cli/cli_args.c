@@ -47,7 +47,7 @@ static unsigned output_width(void)
 
 static void set_defaults(struct cli_args *args)
 {
-    *args = (struct cli_args){.limit = DEFAULT_LIMIT, .color = -1};
+    *args = (struct cli_args){.limit = DEFAULT_LIMIT, .around = SIZE_MAX, .color = -1};
     args->style.out = stdout;
     args->style.width = output_width();
     args->style.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
@@ -67,10 +67,11 @@ static bool parse_limit(size_t *limit, const char *text)
 int cli_parse(struct cli_args *args, int argc, char **argv, const char *accepted, const char *help)
 {
     static const struct option all[] = {
-        {"output", required_argument, NULL, 'o'}, {"sort", required_argument, NULL, 's'},
-        {"by", required_argument, NULL, 'b'},     {"limit", required_argument, NULL, 'n'},
-        {"exact", no_argument, NULL, 'e'},        {"color", no_argument, NULL, 'c'},
-        {"no-color", no_argument, NULL, 'C'},     {"help", no_argument, NULL, 'h'},
+        {"output", required_argument, NULL, 'o'},  {"sort", required_argument, NULL, 's'},
+        {"by", required_argument, NULL, 'b'},      {"limit", required_argument, NULL, 'n'},
+        {"context", required_argument, NULL, 'a'}, {"exact", no_argument, NULL, 'e'},
+        {"color", no_argument, NULL, 'c'},         {"no-color", no_argument, NULL, 'C'},
+        {"help", no_argument, NULL, 'h'},
     };
     enum { ALL = sizeof all / sizeof *all };
     struct option option[ALL + 1];
@@ -106,6 +107,12 @@ int cli_parse(struct cli_args *args, int argc, char **argv, const char *accepted
         case 'n':
             if (!parse_limit(&args->limit, optarg)) {
                 cli_message("%s: -n: '%s' is not a number", argv[0], optarg);
+                return CLI_USAGE;
+            }
+            break;
+        case 'a':
+            if (!parse_limit(&args->around, optarg)) {
+                cli_message("%s: --context: '%s' is not a number", argv[0], optarg);
                 return CLI_USAGE;
             }
             break;

@@ -18,10 +18,11 @@ struct cli_args {
     const char *output;
     const char *sort, *by;
     size_t limit;
-    int color; /* 1, 0, or -1: by the terminal */
+    size_t around; /* context of annotate; SIZE_MAX: all */
+    int color;     /* 1, 0, or -1: by the terminal */
 };
 
-/* Reads the options that `accepted` names (letters of getopt: o s b n e c C) and --help.
+/* Reads the options that `accepted` names (letters of getopt: o s b n a e c C) and --help.
  * Returns -1 if the command should go on, with optind at the first operand; else an exit status. */
 int cli_parse(struct cli_args *args, int argc, char **argv, const char *accepted, const char *help);
 

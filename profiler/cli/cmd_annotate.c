@@ -12,6 +12,7 @@ static const char help[] =
     "Usage: tapescope annotate [OPTIONS] FILE.c[:FUNCTION] [PROFILE]\n"
     "The source with what each line cost; below it the totals, and what was spent elsewhere.\n"
     "\n"
+    "  --context N           only lines with cost, and N lines around each\n"
     "  --exact               plain integers: ns and bytes\n"
     "  --color, --no-color   mark costly lines (default: on a terminal)\n"
     "\n"
@@ -109,9 +110,11 @@ static void check_age(const struct prof_profile *profile, const char *file)
 int cmd_annotate(int argc, char **argv)
 {
     struct cli_args args;
-    int status = cli_parse(&args, argc, argv, "ecC", help);
+    int status = cli_parse(&args, argc, argv, "aecC", help);
     if (status >= 0)
         return status;
+    if (args.around < 1u << 30)
+        args.style.around = (unsigned)args.around + 1;
     if (argc - optind < 1 || argc - optind > 2) {
         cli_message("annotate: name one source file, and perhaps a profile");
         return CLI_USAGE;

@@ -85,7 +85,8 @@ static void run_child(char **argv, const char *profile, const sigset_t *mask, in
         signal(passed_on[i], SIG_DFL);
     sigprocmask(SIG_SETMASK, mask, NULL);
     hint_modules();
-    if (setenv("TAPESCOPE_PROFILE", profile, 1) == 0)
+    /* The second tells the library that the file was removed before. */
+    if (setenv("TAPESCOPE_PROFILE", profile, 1) == 0 && setenv("TAPESCOPE_RECORD", "1", 1) == 0)
         execvp(argv[0], argv);
     int error = errno;
     ssize_t wrote = write(pipe_end, &error, sizeof error);
@@ -176,7 +177,8 @@ static void report_end(const char *program, const char *profile, const char *pat
         if (*end)
             cli_message("%sit wrote no profile", end);
         else
-            cli_message("%s wrote no profile: is it linked with libtapescope?", program);
+            cli_message("%s wrote no profile: it is not linked with libtapescope, or has said why",
+                        program);
         return;
     }
     if (!S_ISREG(file.st_mode)) { /* a device or a pipe: not to be read */

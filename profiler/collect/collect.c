@@ -5,7 +5,7 @@
  *
  * Writing goes in rounds: when hook.due has passed, every tape whose thread calls within a window
  * of 1/256 of the interval is written once, so that one busy thread does not keep the others from
- * the file. The interval starts at 10 ms and doubles up to 1 s. A call outside of a round (the
+ * the file. The interval starts at 1 ms and doubles up to 1 s. A call outside of a round (the
  * observation ends) is written at once. What a call says is kept in memory in any case, and written
  * by close() at the latest. A child process made by fork() has no part in the profile: there the
  * collector does nothing.
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 enum {
-    FIRST_INTERVAL_NS = 10000000,
+    FIRST_INTERVAL_NS = 1000000,
     LAST_INTERVAL_NS = 1000000000,
     WINDOW_SHARE = 256,
     NEW_TAPES =

@@ -14,8 +14,9 @@
 
 struct report_style {
     FILE *out;
-    unsigned width; /* columns to which tables are cut; 0: not at all */
-    bool exact;     /* plain integers: ns and bytes */
+    unsigned width;  /* columns to which tables are cut; 0: not at all */
+    unsigned around; /* annotate: 1 + the lines shown on each side of a cost; 0: all */
+    bool exact;      /* plain integers: ns and bytes */
     bool color;
     bool utf8;
 };

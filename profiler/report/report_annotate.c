@@ -207,14 +207,42 @@ static void add_parts(struct table *table, const struct prof_analysis *analysis,
     table_cell(table, "total");
 }
 
+/* Source line i is near enough to a line with cost; at: the first such line not before i. */
+static bool is_near(const struct view *view, size_t at, uint32_t i,
+                    const struct report_style *style)
+{
+    if (style->around == 0)
+        return true;
+    return (at < view->n && view->line[at].line - i < style->around) ||
+           (at > 0 && i - view->line[at - 1].line < style->around);
+}
+
+/* One row for the lines left out. */
+static void add_gap(struct table *table, const struct report_style *style)
+{
+    table_row(table);
+    for (int i = 0; i < 5; i++)
+        table_cell(table, "");
+    table_cell(table, style->utf8 ? "\u22ee" : ":");
+    table_cell(table, "");
+}
+
 static void add_source(struct table *table, const struct prof_analysis *analysis,
                        const struct view *view, const struct source_text *source,
                        const struct report_style *style)
 {
     size_t at = 0;
+    bool gap = false;
     for (uint32_t i = view->first; i <= view->last && i > 0; i++) {
         for (; at < view->n && view->line[at].line < i; at++) /* line 0, or before the range */
             add_source_line(table, analysis, &view->line[at], view->line[at].line, NULL, style);
+        if (!is_near(view, at, i, style)) {
+            if (!gap)
+                add_gap(table, style);
+            gap = true;
+            continue;
+        }
+        gap = false;
         const struct prof_line *line =
             at < view->n && view->line[at].line == i ? &view->line[at++] : NULL;
         if (line || source->n_lines > 0)

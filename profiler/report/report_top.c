@@ -59,15 +59,12 @@ static void put_place(char *buf, size_t n, const struct prof_analysis *analysis,
                       const struct prof_line *line)
 {
     const char *module = line->module ? text_base_name(line->module) : "?";
-    const char *function = line->function ? line->function : "";
-    const char *space = line->function ? " " : "";
     if (line->file)
-        snprintf(buf, n, "%s:%u%s%s", text_short_path(analysis, line->file), (unsigned)line->line,
-                 space, function);
+        snprintf(buf, n, "%s:%u", text_short_path(analysis, line->file), (unsigned)line->line);
     else if (line->line)
-        snprintf(buf, n, "%s line %u%s%s", module, (unsigned)line->line, space, function);
+        snprintf(buf, n, "%s line %u", module, (unsigned)line->line);
     else if (line->function)
-        snprintf(buf, n, "%s %s+0x%llx", module, function, (unsigned long long)line->offset);
+        snprintf(buf, n, "%s +0x%llx", module, (unsigned long long)line->offset);
     else
         snprintf(buf, n, "%s+0x%llx", module, (unsigned long long)line->offset);
 }
@@ -97,11 +94,14 @@ static void cell_where(struct table *table, const struct prof_analysis *analysis
         table_cellf(table, "(tape) %s", names);
         return;
     }
-    if (by == PROF_BY_LINE)
-        put_place(where, sizeof where, analysis, line);
-    else
+    if (by == PROF_BY_FUNCTION) {
         put_function(where, sizeof where, analysis, line);
-    table_cellf(table, "%s %s", where, names);
+        table_cellf(table, "%s %s", where, names);
+        return;
+    }
+    /* What is cut at the end of a narrow terminal is what the line tells anyway. */
+    put_place(where, sizeof where, analysis, line);
+    table_cellf(table, "%s %s %s", where, names, line->function ? line->function : "");
 }
 
 static void add_cells(struct table *table, const struct prof_cost *cost,
@@ -125,7 +125,7 @@ static void add_columns(struct table *table, enum prof_by by)
     static const char *const title[] = {"share", "total", "forward", "backward",
                                         "b/f",   "tape",  "at peak", "calls"};
     static const char *const where[] = {
-        [PROF_BY_LINE] = "line, function, op",
+        [PROF_BY_LINE] = "line, op, function",
         [PROF_BY_FUNCTION] = "function, file, op",
         [PROF_BY_OP] = "op",
     };

@@ -129,7 +129,7 @@ int prof_symbols_resolve(struct prof_symbols *symbols, uint64_t pc, uint32_t lin
         place->function = found.function;
         place->function_line = found.function_line;
         if (found.file)
-            place->file = symbols_pool_add_path(&symbols->pool, found.file);
+            place->file = symbols_pool_add_path(&symbols->pool, found.directory, found.file);
         if (place->file && line == 0)
             place->line = found.line;
     }

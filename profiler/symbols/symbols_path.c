@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,14 +62,18 @@ static size_t drop_last(const char *out, size_t n)
     return n > 0 ? n - 1 : 0;
 }
 
-const char *symbols_pool_add_path(struct symbols_pool *pool, const char *path)
+const char *symbols_pool_add_path(struct symbols_pool *pool, const char *directory,
+                                  const char *path)
 {
-    size_t length = strlen(path), n = 0;
-    char *out = malloc(length + 2);
-    if (!out)
+    size_t before = directory ? strlen(directory) + 1 : 0, length = before + strlen(path), n = 0;
+    /* The joined path, then its canonical spelling. */
+    char *joined = malloc(2 * (length + 2));
+    if (!joined)
         return NULL;
-    bool absolute = path[0] == '/';
-    for (const char *at = path; *at;) {
+    char *out = joined + length + 2;
+    snprintf(joined, length + 2, "%s%s%s", directory ? directory : "", directory ? "/" : "", path);
+    bool absolute = joined[0] == '/';
+    for (const char *at = joined; *at;) {
         size_t m = strcspn(at, "/");
         bool up = m == 2 && at[0] == '.' && at[1] == '.';
         bool can_go_up = n > 0 && !(n >= 2 && out[n - 1] == '.' && out[n - 2] == '.' &&
@@ -88,7 +93,7 @@ const char *symbols_pool_add_path(struct symbols_pool *pool, const char *path)
         out[n++] = absolute ? '/' : '.';
     out[n] = '\0';
     const char *kept = symbols_pool_add(pool, out);
-    free(out);
+    free(joined);
     return kept;
 }
 

@@ -16,9 +16,10 @@ struct symbols_pool {
 /* The pool's copy of text, or NULL when memory is exhausted. */
 const char *symbols_pool_add(struct symbols_pool *pool, const char *text);
 
-/* As symbols_pool_add, of the path without "//", "/./" and "x/../" (by its text: links are not
- * followed). */
-const char *symbols_pool_add_path(struct symbols_pool *pool, const char *path);
+/* As symbols_pool_add, of directory/path (directory: or NULL) without "//", "/./" and "x/../"
+ * (by its text: links are not followed). */
+const char *symbols_pool_add_path(struct symbols_pool *pool, const char *directory,
+                                  const char *path);
 
 void symbols_pool_free(struct symbols_pool *pool);
 

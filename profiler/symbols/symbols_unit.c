@@ -20,6 +20,7 @@ struct span {
 };
 
 struct walk {
+    Dwarf_Die *unit; /* has the line table */
     struct symbols_scope *scope;
     struct span *span;
     size_t n_scopes, n_spans, room_scopes, room_spans;
@@ -67,12 +68,16 @@ static const char *file_of_declaration(Dwarf_Die *die)
     return file_in_table(&unit, index);
 }
 
-/* A wrapper is named ad_* and declared in one of tapescope's public headers. */
-static bool is_wrapper(Dwarf_Die *die, const char *name)
+/* A wrapper is named ad_* and declared in one of tapescope's public headers. With line tables
+ * alone (clang -g1) nothing is declared anywhere: then its code must lie in such a header. */
+static bool is_wrapper(Dwarf_Die *unit, Dwarf_Die *die, const char *name, Dwarf_Addr start)
 {
     if (!name || strncmp(name, "ad_", 3) != 0)
         return false;
     const char *file = file_of_declaration(die);
+    Dwarf_Line *line = file ? NULL : dwarf_getsrc_die(unit, start);
+    if (line)
+        file = dwarf_linesrc(line, NULL, NULL);
     return file &&
            (path_ends_with(file, "tapescope/ad.h") || path_ends_with(file, "tapescope/ad_ops.h") ||
             path_ends_with(file, "tapescope/ad_site.h"));
@@ -126,7 +131,7 @@ static int add_scope(struct walk *walk, Dwarf_Die *die, bool inlined, uint32_t p
         .call_line = inlined ? attribute_u32(die, DW_AT_call_line) : 0,
         .decl_line = (uint32_t)decl_line,
         .inlined = inlined,
-        .wrapper = is_wrapper(die, name),
+        .wrapper = is_wrapper(walk->unit, die, name, start),
     };
     for (; offset > 0; offset = dwarf_ranges(die, offset, &base, &start, &end))
         if (add_span(walk, start, end, *index, depth) != 0)
@@ -210,7 +215,7 @@ static int flatten(struct symbols_unit *unit, struct walk *walk)
 
 int symbols_unit_walk(struct symbols_unit *unit)
 {
-    struct walk walk = {0};
+    struct walk walk = {.unit = &unit->die};
     unit->walked = true;
     int status = walk_children(&walk, &unit->tree, SYMBOLS_NO_SCOPE, 0);
     if (status == 0 && walk.n_spans >= UINT32_MAX)
@@ -265,6 +270,10 @@ bool symbols_unit_find(struct symbols_unit *unit, uint64_t address, struct symbo
         if (found->line == 0) /* code that the compiler gives to no line */
             found->line = found->function_line;
     }
+    /* gcc's file table keeps "src/f.c" as it was given; libdw joins no directory to it. */
+    Dwarf_Attribute attribute;
+    if (found->file && found->file[0] != '/' && dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute))
+        found->directory = dwarf_formstring(&attribute);
     return found->file || found->function;
 }
 

@@ -41,10 +41,12 @@ struct symbols_unit {
     size_t n_scopes, n_segments;
 };
 
-/* What a unit knows of an address; file is not normalised. */
+/* What a unit knows of an address; file is not normalised, and relative to directory unless it
+ * begins with a slash. */
 struct symbols_found {
     const char *function;
     const char *file;
+    const char *directory; /* where the compiler ran, or NULL */
     uint32_t line;
     uint32_t function_line;
 };

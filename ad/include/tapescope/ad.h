@@ -193,7 +193,9 @@ AD_SITED(ad_status, ad_backward, (ad_tensor y), (y))
 /* The same for any y with a seed of y's shape and dtype: adds seed^T dy/dx. */
 AD_SITED(ad_status, ad_backward_seed, (ad_tensor y, ad_tensor seed), (y, seed))
 
-/* Overwrites buffer [shape of x] with the gradient of x, zeros if none has arrived. x: a leaf, or a
+/* Overwrites buffer [shape of x] with the gradient of x, zeros if y
+ * did not depend on x. AD_ERROR_STATE where there was no sweep since the tape was made, reset or
+ * rewound (a rewind clears gradients: read them before). x: a leaf, or a
  * value for which ad_retain_gradient was called. */
 AD_SITED(ad_status, ad_gradient, (ad_tensor x, void *buffer, int64_t count), (x, buffer, count))
 

@@ -1,0 +1,119 @@
+/* profile_maker.c: profiles made packet by packet.
+ *
+ * May include: profile_maker.h, profile_frame.h, Check.
+ */
+#include "profile_maker.h"
+#include "profile_frame.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+void maker_put(struct maker_bytes *bytes, const void *data, size_t n)
+{
+    bytes->data = realloc(bytes->data, bytes->n + n);
+    ck_assert_ptr_nonnull(bytes->data);
+    memcpy(bytes->data + bytes->n, data, n);
+    bytes->n += n;
+}
+
+void maker_put_packet(struct maker_bytes *bytes, const Tapescope__Packet *packet)
+{
+    uint8_t payload[4096], head[PROFILE_FRAME_BYTES];
+    size_t n = tapescope__packet__get_packed_size(packet);
+    ck_assert_uint_le(n, sizeof payload);
+    tapescope__packet__pack(packet, payload);
+    profile_frame_put(head, payload, (uint32_t)n);
+    ck_assert_uint_lt(bytes->n_frames, sizeof bytes->frame / sizeof *bytes->frame);
+    bytes->frame[bytes->n_frames++] = bytes->n;
+    maker_put(bytes, head, sizeof head);
+    maker_put(bytes, payload, n);
+}
+
+void maker_put_header(struct maker_bytes *bytes, const char *clock, uint32_t version)
+{
+    Tapescope__Header header = TAPESCOPE__HEADER__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    char *argument[] = {(char *)"./program", (char *)"a\033[31m b"};
+    header.version = version;
+    header.library_version = (char *)"0.1";
+    header.program = (char *)"/nowhere/program";
+    header.argument = argument;
+    header.n_argument = 2;
+    header.clock = (char *)(uintptr_t)clock;
+    header.start_unix_ns = 1700000000000000000u;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_HEADER;
+    packet.header = &header;
+    maker_put(bytes, PROFILE_MAGIC, PROFILE_MAGIC_BYTES);
+    maker_put_packet(bytes, &packet);
+}
+
+void maker_put_clock(struct maker_bytes *bytes, uint64_t ticks, uint64_t ns)
+{
+    Tapescope__Clock clock = TAPESCOPE__CLOCK__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    clock.ticks = ticks;
+    clock.monotonic_ns = ns;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_CLOCK;
+    packet.clock = &clock;
+    maker_put_packet(bytes, &packet);
+}
+
+void maker_put_modules(struct maker_bytes *bytes)
+{
+    uint8_t id[] = {1, 2, 3, 4};
+    Tapescope__Module module = TAPESCOPE__MODULE__INIT;
+    Tapescope__Module *list[] = {&module};
+    Tapescope__Modules modules = TAPESCOPE__MODULES__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    module.path = (char *)"/nowhere/program";
+    module.build_id = (ProtobufCBinaryData){sizeof id, id};
+    module.start = 0x1000;
+    module.end = 0x9000;
+    modules.module = list;
+    modules.n_module = 1;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_MODULES;
+    packet.modules = &modules;
+    maker_put_packet(bytes, &packet);
+}
+
+void maker_put_end(struct maker_bytes *bytes)
+{
+    Tapescope__End end = TAPESCOPE__END__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    end.reason = (char *)"stop";
+    packet.kind_case = TAPESCOPE__PACKET__KIND_END;
+    packet.end = &end;
+    maker_put_packet(bytes, &packet);
+}
+
+struct maker_ledger *maker_new_ledger(uint64_t tape)
+{
+    struct maker_ledger *made = calloc(1, sizeof *made);
+    ck_assert_ptr_nonnull(made);
+    tapescope__ledger__init(&made->ledger);
+    made->ledger.row = made->list;
+    made->ledger.tape = tape;
+    return made;
+}
+
+Tapescope__Row *maker_add_row(struct maker_ledger *made, uint32_t index, uint64_t pc,
+                              const char *op)
+{
+    Tapescope__Row *row = &made->row[made->ledger.n_row];
+    tapescope__row__init(row);
+    row->index = index;
+    row->pc = pc;
+    row->op = (char *)(uintptr_t)op;
+    made->list[made->ledger.n_row++] = row;
+    return row;
+}
+
+void maker_put_ledger(struct maker_bytes *bytes, struct maker_ledger *made)
+{
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
+    packet.ledger = &made->ledger;
+    maker_put_packet(bytes, &packet);
+    free(made);
+}
