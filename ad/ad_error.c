@@ -93,6 +93,34 @@ void ad_clear_error(ad_tape tape)
     error->message[0] = 0;
 }
 
+/* Hands the tape's failure to the user's callback. The tape may be half way through an op, so its
+ * slot is nobody's meanwhile and every handle is refused. */
+static void tell(const struct tape *t)
+{
+    const struct tape_error_watch *watch = &t->watch;
+    struct ad_slot *slot = &ad_slots[watch->slot];
+    uint64_t owner = __atomic_load_n(&slot->thread, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->thread, AD_THREAD_TOLD, __ATOMIC_RELAXED);
+    ((ad_error_callback *)watch->callback)((ad_tape){watch->slot, watch->generation},
+                                           (ad_status)t->error.code, t->error.message,
+                                           watch->payload);
+    __atomic_store_n(&slot->thread, owner, __ATOMIC_RELAXED);
+}
+
+ad_status ad_on_error_site(ad_tape tape, ad_error_callback *callback, void *payload,
+                           unsigned ad_line_)
+{
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, "on_error", AD_HERE);
+    if (!t)
+        return (ad_status)thread_error.code;
+    t->watch = (struct tape_error_watch){.tell = callback ? tell : NULL,
+                                         .callback = (void (*)(void))callback,
+                                         .payload = payload,
+                                         .slot = tape.slot,
+                                         .generation = tape.generation};
+    return AD_OK;
+}
+
 static bool readable(const char *path)
 {
     FILE *f = fopen(path, "re");
@@ -118,10 +146,10 @@ void *ad_module_open(const char *name, char *error, size_t n)
         if (!readable(path))
             snprintf(path, sizeof path, "%.*s/../lib/tapescope/%s.so", length, from, name);
     }
-#ifdef TAPESCOPE_MODULE_DIR
-    if (!dir && !readable(path))
-        snprintf(path, sizeof path, "%s/%s.so", TAPESCOPE_MODULE_DIR, name);
-#endif
+    /* `tapescope record` knows where its own installation has them. */
+    const char *hint = secure_getenv("TAPESCOPE_MODULE_HINT");
+    if (!dir && hint && !readable(path))
+        snprintf(path, sizeof path, "%s/%s.so", hint, name);
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!module && error) {
         const char *why = dlerror();

@@ -77,6 +77,8 @@ struct tape *ad_tape_find(uint32_t slot, uint32_t generation, const char *what,
     else if (__atomic_load_n(&ad_slots[slot].generation, __ATOMIC_ACQUIRE) != generation ||
              !__atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED))
         ad_fail(AD_ERROR_HANDLE, site, "%s: the tape was destroyed", what);
+    else if (__atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED) == AD_THREAD_TOLD)
+        ad_fail(AD_ERROR_STATE, site, "%s: not while the tape's error callback runs", what);
     else
         ad_fail(AD_ERROR_THREAD, site, "%s: the tape belongs to another thread", what);
     return NULL;

@@ -36,6 +36,9 @@ struct ad_slot {
 };
 extern struct ad_slot ad_slots[AD_SLOTS];
 
+/* In ad_slot.thread while the tape's error callback runs: the tape is nobody's. */
+#define AD_THREAD_TOLD UINT64_MAX
+
 /* A number for the calling thread, never reused, never 0. */
 extern _Thread_local uint64_t ad_thread __attribute__((tls_model("initial-exec")));
 uint64_t ad_thread_number(void);

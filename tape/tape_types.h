@@ -75,7 +75,8 @@ enum tape_status {
     TAPE_ERROR_MEMORY,
     TAPE_ERROR_LIMIT,
     TAPE_ERROR_STATE,
-    TAPE_ERROR_PROFILE
+    TAPE_ERROR_PROFILE,
+    TAPE_ERROR_GRADIENT
 };
 
 struct tape_error {
@@ -87,6 +88,17 @@ struct tape_error {
 struct tape_site {
     uintptr_t pc;
     uint32_t line;
+};
+
+struct tape;
+
+/* Who is told when the sticky error is set; tell is NULL if nobody is. It may not touch the tape.
+ * The rest is the owner's. */
+struct tape_error_watch {
+    void (*tell)(const struct tape *t);
+    void (*callback)(void);
+    void *payload;
+    uint32_t slot, generation;
 };
 
 struct tape_mark {
@@ -117,6 +129,7 @@ struct tape {
     uint32_t swept_epoch;    /* gradient_epoch that the last of them belongs to */
     int no_grad;             /* depth of ad_no_grad_begin */
     struct tape_error error;
+    struct tape_error_watch watch;
 
     struct tape_mark *marks;
     uint32_t n_marks, marks_size;

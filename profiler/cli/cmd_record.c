@@ -39,6 +39,20 @@ static void pass_on(int number, siginfo_t *info, void *context)
     errno = saved;
 }
 
+/* Tells a program that holds the library statically, and so has no modules beside it, where those
+ * of this installation lie: the last place where it looks. */
+static void hint_modules(void)
+{
+    char path[PATH_MAX + sizeof CLI_MODULES_FROM_BIN + 1];
+    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
+    while (n > 0 && path[n - 1] != '/')
+        n--;
+    if (n <= 0)
+        return;
+    memcpy(path + n, CLI_MODULES_FROM_BIN, sizeof CLI_MODULES_FROM_BIN);
+    setenv("TAPESCOPE_MODULE_HINT", path, 0);
+}
+
 static char *absolute_path(const char *path)
 {
     if (path[0] == '/')
@@ -70,6 +84,7 @@ static void run_child(char **argv, const char *profile, const sigset_t *mask, in
     for (int i = 0; i < PASSED_ON; i++)
         signal(passed_on[i], SIG_DFL);
     sigprocmask(SIG_SETMASK, mask, NULL);
+    hint_modules();
     /* The second tells the library that the file was removed before. */
     if (setenv("TAPESCOPE_PROFILE", profile, 1) == 0 && setenv("TAPESCOPE_RECORD", "1", 1) == 0)
         execvp(argv[0], argv);

@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <tapescope/ad_site.h>
 
@@ -44,7 +45,8 @@ extern "C" {
     X(ERROR_MEMORY, "out of memory or over the tape's budget")                                     \
     X(ERROR_LIMIT, "a fixed limit is reached")                                                     \
     X(ERROR_STATE, "not possible now")                                                             \
-    X(ERROR_PROFILE, "the profiler could not do it")
+    X(ERROR_PROFILE, "the profiler could not do it")                                               \
+    X(ERROR_GRADIENT, "a gradient disagrees with finite differences")
 
 typedef enum ad_status {
 #define X(name, text) AD_##name,
@@ -139,6 +141,18 @@ AD_API ad_status ad_status_of(ad_tape tape);
 AD_API const char *ad_message_of(ad_tape tape);
 AD_API void ad_clear_error(ad_tape tape);
 
+/* Is told of a tape's failure: the code and the message, which is valid during the call alone. It
+ * must return (no longjmp). The tape is in the middle of a call of its own, so that every use of
+ * it from in here is refused with AD_ERROR_STATE; other tapes may be used. */
+typedef void ad_error_callback(ad_tape tape, ad_status status, const char *message, void *payload);
+
+/* From now on `callback` is called, in the tape's thread, once whenever the tape's sticky error is
+ * set, and so not for later failures until that error is cleared. NULL: none. It stays over a
+ * reset; errors of threads are not reported. payload is passed on, never followed. Errors:
+ * AD_ERROR_HANDLE, AD_ERROR_THREAD. */
+AD_SITED(ad_status, ad_on_error, (ad_tape tape, ad_error_callback *callback, void *payload),
+         (tape, callback, payload))
+
 /* The tape that a tensor is on (zero if the handle is no live tensor). */
 AD_API ad_tape ad_tape_of(ad_tensor x);
 
@@ -226,6 +240,54 @@ AD_SITED(ad_status, ad_create_graph,
          (ad_tensor y, ad_tensor seed, int n, const ad_tensor *x, ad_tensor *gradient),
          (y, seed, n, x, gradient))
 
+/* ---- looking and checking ---- */
+
+/* Writes x to file as NumPy does, after a line with its dtype and shape: "f64 [2,2]",
+ * "[[1. 2.]", " [3. 4.]]". At most 8 digits a number (6 for f32); of more than 1000 elements only
+ * the first and the last three of each axis. Allocates nothing and flushes nothing. Errors: of the
+ * handle; AD_ERROR_ARGUMENT for no file; a file that refuses leaves AD_ERROR_STATE with its reason
+ * in the calling thread's error, not in the tape's, since nothing is wrong with the tape. */
+AD_SITED(ad_status, ad_tensor_print, (FILE * file, ad_tensor x), (file, x))
+
+/* A function to be checked: computes an f64 tensor of any shape from x[0] … x[n-1], the same each
+ * time. It may use other tensors of the tape, which count as constants. */
+typedef ad_tensor ad_function(ad_tape tape, const ad_tensor *x, int n, void *payload);
+
+/* What ad_check_gradient found. The derivative is that of the result, or of its scalar product with
+ * a fixed vector where it has more than one element. */
+typedef struct ad_gradient_report {
+    int64_t compared, wrong; /* elements of all leaves; those that disagree */
+    int leaf;                /* the worst element: of x[leaf], row-major; -1: none was compared */
+    int64_t element;
+    double swept, measured; /* its derivative by the sweep, and by differences */
+    double difference;      /* |swept - measured| / (1 + |measured|), inf for NaN; 0: none */
+    const char *op;         /* first op whose own pullback disagrees, static; NULL: none does */
+    char where[160];        /* the op's line: "mlp.c:41 in dense"; "" without an op */
+    char message[512];      /* all of it as one sentence; "" if nothing disagrees */
+} ad_gradient_report;
+
+/* Compares the sweep of `function` with central differences over every element of the leaves
+ * x[n] (f64, any shapes, 1 <= n <= 64, which share no memory), at the values that the leaves have
+ * now. An element agrees if |swept - measured| <= tolerance (1 + |measured|); 1e-6 suits functions
+ * whose values are about 1. Otherwise every op that the function recorded is compared with
+ * differences of itself, and the first that disagrees is named with its line.
+ *
+ * The step is 6e-6 max(1, |x|): a kink within it (relu near 0, a tie of max) is a disagreement. The
+ * function is called twice for each element and twice more, with the leaves' arrays changed: they
+ * must be writable. Afterwards the arrays, gradients, values, records, and marks are what they
+ * were; tensors that the function made are gone. The function must leave what is on the tape as it
+ * is: no reset, no rewind but to marks of its own.
+ *
+ * Returns AD_OK, or AD_ERROR_GRADIENT with the report's message also in the calling thread's error;
+ * that leaves the tape free of errors. Errors kept in the tape: those of the function itself;
+ * AD_ERROR_ARGUMENT, AD_ERROR_DTYPE, AD_ERROR_HANDLE, AD_ERROR_MEMORY, AD_ERROR_STATE (under
+ * no_grad; the result's shape changes; the tape was reset). report: NULL if it is not wanted;
+ * written in every case. */
+AD_SITED(ad_status, ad_check_gradient,
+         (ad_tape tape, ad_function *function, int n, const ad_tensor *x, double tolerance,
+          void *payload, ad_gradient_report *report),
+         (tape, function, n, x, tolerance, payload, report))
+
 /* ---- profile ---- */
 
 /* Begins to measure all tapes of the process into a new file (NULL: tapescope.prof). A program
@@ -267,6 +329,9 @@ AD_API const char *ad_version(void);
 #define ad_retain_gradient(...) ad_retain_gradient_at(__VA_ARGS__, __LINE__)
 #define ad_zero_gradients(...) ad_zero_gradients_at(__VA_ARGS__, __LINE__)
 #define ad_create_graph(...) ad_create_graph_at(__VA_ARGS__, __LINE__)
+#define ad_on_error(...) ad_on_error_at(__VA_ARGS__, __LINE__)
+#define ad_tensor_print(...) ad_tensor_print_at(__VA_ARGS__, __LINE__)
+#define ad_check_gradient(...) ad_check_gradient_at(__VA_ARGS__, __LINE__)
 #endif
 
 #include <tapescope/ad_ops.h>

@@ -1,0 +1,390 @@
+/* ad_check.c: ad_check_gradient: a user's function against central differences of it.
+ *
+ * May include: ad_check.h, tape_account.h. Meanwhile the leaves' gradients go to buffers of the
+ * check's own, and whatever else was on the tape before is constant, so that no gradient of the
+ * user's is touched and a sweep sees what the differences see: the leaves alone.
+ */
+#include "ad_check.h"
+
+#include "tape_account.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What a value was before. */
+struct kept {
+    uint32_t generation, flags;
+};
+
+struct kept_leaf {
+    uint32_t value, epoch;
+    void *adjoint;
+    double *gradient; /* receives the sweep's */
+};
+
+struct job {
+    ad_tape tape;
+    ad_function *function;
+    void *payload;
+    int n;
+    const ad_tensor *x;
+    double tolerance;
+    struct tape_site site;
+    struct tape *t;
+    uint32_t level, mark_generation; /* everything of the check's lies behind this mark */
+    uint32_t n_values, epoch, sweeps, swept_epoch;
+    struct kept *kept;
+    struct kept_leaf leaf[TAPE_MAX_IN];
+    struct ad_scratch scratch;
+    ad_tensor y;
+    int64_t y_size;
+    double *u, *above, *below; /* [y_size] */
+    ad_gradient_report *report;
+};
+
+enum { CHANGED = TAPE_NEEDS_GRADIENT | TAPE_RETAIN | TAPE_USER_GRADIENT };
+
+static ad_status no_memory(struct job *j)
+{
+    return (ad_status)tape_fail(j->t, TAPE_ERROR_MEMORY, j->site, "check_gradient: out of memory");
+}
+
+/* The arguments that say which leaves. */
+static ad_status find_leaves(struct job *j)
+{
+    struct tape *t = j->t;
+    for (int i = 0; i < j->n; i++) {
+        ad_status status;
+        struct tape *other;
+        uint32_t v = ad_value_find(j->x[i], "check_gradient", i + 1, j->site, &other, &status);
+        if (!v || other != t)
+            return (ad_status)tape_fail(t, v ? TAPE_ERROR_TAPE : TAPE_ERROR_HANDLE, j->site,
+                                        "check_gradient: x[%d] is no live tensor of the tape", i);
+        const struct tape_value *leaf = &t->entries[v];
+        if (leaf->array.dtype != KERNEL_F64)
+            return (ad_status)tape_fail(t, TAPE_ERROR_DTYPE, j->site,
+                                        "check_gradient: x[%d] is %s, not f64", i,
+                                        kernel_dtype_name(leaf->array.dtype));
+        if (!(leaf->flags & TAPE_LEAF))
+            return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, j->site,
+                                        "check_gradient: x[%d] is not a leaf", i);
+        uintptr_t from = (uintptr_t)leaf->array.data, to = from + tape_value_bytes(leaf);
+        for (int k = 0; k < i; k++) {
+            const struct tape_value *before = &t->entries[j->leaf[k].value];
+            uintptr_t at = (uintptr_t)before->array.data;
+            if (from < at + tape_value_bytes(before) && at < to)
+                return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, j->site,
+                                            "check_gradient: x[%d] and x[%d] share memory", k, i);
+        }
+        j->leaf[i].value = v;
+    }
+    return AD_OK;
+}
+
+static ad_status enter(struct job *j)
+{
+    struct tape *t = j->t;
+    if (t->error.code != TAPE_OK)
+        return (ad_status)t->error.code;
+    if (!j->function || !j->x || j->n < 1 || j->n > TAPE_MAX_IN)
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, j->site,
+                                    j->function && j->x ? "check_gradient: n must be from 1 to %d"
+                                                        : "check_gradient: a null pointer",
+                                    (int)TAPE_MAX_IN);
+    if (!(j->tolerance > 0) || isinf(j->tolerance))
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, j->site,
+                                    "check_gradient: the tolerance %g is not positive",
+                                    j->tolerance);
+    if (t->no_grad)
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, j->site,
+                                    "check_gradient: not under no_grad");
+    ad_status status = find_leaves(j);
+    if (status != AD_OK)
+        return status;
+    j->n_values = t->n_values;
+    j->epoch = t->gradient_epoch;
+    j->sweeps = t->sweeps;
+    j->swept_epoch = t->swept_epoch;
+    j->kept = ad_scratch_get(&j->scratch, t->n_values, sizeof *j->kept);
+    for (int i = 0; i < j->n; i++)
+        j->leaf[i].gradient =
+            ad_scratch_get(&j->scratch, t->entries[j->leaf[i].value].array.size, sizeof(double));
+    bool have = j->kept != NULL;
+    for (int i = 0; i < j->n; i++)
+        have = have && j->leaf[i].gradient;
+    if (have)
+        j->level = tape_mark(t);
+    if (!have || j->level == UINT32_MAX)
+        return no_memory(j);
+    j->mark_generation = t->marks[j->level].generation;
+    for (uint32_t i = 0; i < t->n_values; i++) {
+        struct tape_value *v = &t->entries[i];
+        j->kept[i] = (struct kept){v->generation, v->flags};
+        v->flags &= ~(uint32_t)(TAPE_NEEDS_GRADIENT | TAPE_RETAIN);
+    }
+    for (int i = 0; i < j->n; i++) {
+        struct tape_value *v = &t->entries[j->leaf[i].value];
+        j->leaf[i].epoch = v->gradient_epoch;
+        j->leaf[i].adjoint = v->adjoint;
+        v->adjoint = j->leaf[i].gradient;
+        v->flags |= TAPE_NEEDS_GRADIENT | TAPE_USER_GRADIENT;
+    }
+    return AD_OK;
+}
+
+/* The tape is still there, and so is the mark. */
+static bool intact(const struct job *j)
+{
+    struct tape *t = ad_tape_find(j->tape.slot, j->tape.generation, "check_gradient", j->site);
+    return t == j->t && t->n_marks > j->level &&
+           t->marks[j->level].generation == j->mark_generation;
+}
+
+/* Drops what one call of the function made; handles that it kept to it become stale. */
+static void drop(struct job *j)
+{
+    struct tape *t = j->t;
+    tape_observed(t);
+    tape_drop_behind(t, &t->marks[j->level]);
+    t->n_marks = j->level + 1;
+    t->generation++;
+}
+
+static void leave(struct job *j)
+{
+    struct tape *t = ad_tape_find(j->tape.slot, j->tape.generation, "check_gradient", j->site);
+    if (t == j->t) {
+        if (intact(j)) {
+            drop(j);
+            t->n_marks = j->level;
+            t->gradient_epoch = j->epoch;
+            /* The check's sweeps are none of the user's: his gradients still need one. */
+            t->sweeps = j->sweeps;
+            t->swept_epoch = j->swept_epoch;
+        }
+        /* Values that the function has dropped in spite of the rules are no longer there. */
+        for (uint32_t i = 0; i < j->n_values && i < t->n_values; i++) {
+            struct tape_value *v = &t->entries[i];
+            if (v->generation == j->kept[i].generation)
+                v->flags = (v->flags & ~(uint32_t)CHANGED) | (j->kept[i].flags & CHANGED);
+        }
+        for (int i = 0; i < j->n; i++) {
+            uint32_t at = j->leaf[i].value;
+            if (at < t->n_values && t->entries[at].generation == j->kept[at].generation) {
+                t->entries[at].adjoint = j->leaf[i].adjoint;
+                t->entries[at].gradient_epoch = j->leaf[i].epoch;
+            }
+        }
+    }
+    ad_scratch_free(&j->scratch);
+}
+
+/* Calls the function. *value: its result; leaves that it made are constants to the check. */
+static ad_status call(struct job *j, uint32_t *value)
+{
+    struct tape *t = j->t, *other;
+    ad_status status;
+    j->y = j->function(j->tape, j->x, j->n, j->payload);
+    if (!intact(j)) {
+        t = ad_tape_find(j->tape.slot, j->tape.generation, "check_gradient", j->site);
+        if (t != j->t)
+            return ad_status_of((ad_tape){0, 0});
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, j->site,
+                                    "check_gradient: the function reset or rewound the tape");
+    }
+    if (t->error.code != TAPE_OK)
+        return (ad_status)t->error.code;
+    *value = ad_value_find(j->y, "check_gradient", 0, j->site, &other, &status);
+    if (!*value || other != t)
+        return (ad_status)tape_fail(t, *value ? TAPE_ERROR_TAPE : TAPE_ERROR_HANDLE, j->site,
+                                    "check_gradient: the result is no live tensor of the tape");
+    const struct kernel_array *y = &t->entries[*value].array;
+    if (y->dtype != KERNEL_F64)
+        return (ad_status)tape_fail(t, TAPE_ERROR_DTYPE, j->site,
+                                    "check_gradient: the result is %s, not f64",
+                                    kernel_dtype_name(y->dtype));
+    if (j->u && y->size != j->y_size)
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, j->site,
+                                    "check_gradient: the result has %lld elements, before it had "
+                                    "%lld",
+                                    (long long)y->size, (long long)j->y_size);
+    j->y_size = y->size;
+    for (uint32_t i = t->marks[j->level].n_values; i < t->n_values; i++)
+        if (t->entries[i].flags & TAPE_LEAF)
+            t->entries[i].flags &= ~(uint32_t)TAPE_NEEDS_GRADIENT;
+    return AD_OK;
+}
+
+/* The function once, swept: the leaves' gradients. */
+static ad_status sweep(struct job *j)
+{
+    struct tape *t = j->t;
+    uint32_t y = 0, seed = 0;
+    ad_status status = call(j, &y);
+    if (status != AD_OK)
+        return status;
+    j->u = ad_scratch_get(&j->scratch, j->y_size, sizeof(double));
+    j->above = ad_scratch_get(&j->scratch, j->y_size, sizeof(double));
+    j->below = ad_scratch_get(&j->scratch, j->y_size, sizeof(double));
+    if (!j->u || !j->above || !j->below)
+        return no_memory(j);
+    ad_check_vector(j->u, j->y_size);
+    /* A function that sweeps by itself has added to them. */
+    for (int i = 0; i < j->n; i++) {
+        struct tape_value *v = &t->entries[j->leaf[i].value];
+        v->adjoint = j->leaf[i].gradient;
+        v->flags |= TAPE_USER_GRADIENT;
+        memset(j->leaf[i].gradient, 0, tape_value_bytes(v));
+    }
+    if (t->entries[y].flags & TAPE_NEEDS_GRADIENT) {
+        const struct kernel_array *a = &t->entries[y].array;
+        status =
+            (ad_status)tape_borrow(t, a->dtype, a->rank, a->shape, j->u, false, j->site, &seed);
+        if (status == AD_OK)
+            status = (ad_status)tape_sweep(t, y, seed, j->site);
+    }
+    if (status == AD_OK)
+        drop(j);
+    return status;
+}
+
+/* The function's value with one element of a leaf set to `at`. */
+static ad_status value_at(struct job *j, double *element, double at, double *result)
+{
+    uint32_t y = 0;
+    double kept;
+    memcpy(&kept, element, sizeof kept);
+    *element = at;
+    ad_status status = call(j, &y);
+    memcpy(element, &kept, sizeof kept);
+    if (status == AD_OK) {
+        tape_read(j->t, y, result);
+        drop(j);
+    }
+    return status;
+}
+
+static ad_status compare(struct job *j, int leaf)
+{
+    ad_gradient_report *report = j->report;
+    double *x = j->t->entries[j->leaf[leaf].value].array.data;
+    int64_t size = j->t->entries[j->leaf[leaf].value].array.size;
+    for (int64_t e = 0; e < size; e++) {
+        struct ad_check_step step = ad_check_step(x[e]);
+        ad_status status = value_at(j, &x[e], step.above, j->above);
+        if (status == AD_OK)
+            status = value_at(j, &x[e], step.below, j->below);
+        if (status != AD_OK)
+            return status;
+        long double sum = 0;
+        for (int64_t i = 0; i < j->y_size; i++)
+            sum += (long double)j->u[i] * ((long double)j->above[i] - (long double)j->below[i]);
+        double measured = (double)(sum / ((long double)step.above - (long double)step.below));
+        double swept = j->leaf[leaf].gradient[e];
+        double difference = ad_check_difference(swept, measured);
+        report->compared++;
+        report->wrong += !(difference <= j->tolerance);
+        if (report->leaf >= 0 && !(difference > report->difference))
+            continue;
+        report->leaf = leaf;
+        report->element = e;
+        report->swept = swept;
+        report->measured = measured;
+        report->difference = difference;
+    }
+    return AD_OK;
+}
+
+/* Records the function once more and looks for the first op that is wrong by itself. */
+static ad_status find_op(struct job *j, struct ad_check_fault *fault)
+{
+    struct tape *t = j->t;
+    uint32_t y = 0;
+    ad_status status = call(j, &y);
+    if (status != AD_OK)
+        return status;
+    uint32_t first = t->marks[j->level].n_records, n = t->n_records - first, at = t->last_record;
+    uint32_t *order = ad_scratch_get(&j->scratch, n, sizeof *order);
+    if (!order)
+        return no_memory(j);
+    for (uint32_t i = n; i-- > 0; at = tape_record_at(t, at)->previous)
+        order[i] = at;
+    for (uint32_t i = 0; i < n; i++) {
+        struct tape_record *r = tape_record_at(t, order[i]);
+        int found = ad_check_record(t, r, j->tolerance, fault);
+        if (found < 0)
+            return t->error.code ? (ad_status)t->error.code : no_memory(j);
+        if (found == 0)
+            continue;
+        j->report->op = r->op->name;
+        ad_describe(tape_row_site(t, r->row), j->report->where, sizeof j->report->where);
+        return AD_OK;
+    }
+    return AD_OK;
+}
+
+static void explain(ad_gradient_report *r, const struct ad_check_fault *fault)
+{
+    int n =
+        snprintf(r->message, sizeof r->message,
+                 "check_gradient: %lld of %lld derivatives disagree, the worst of x[%d] element "
+                 "%lld: the sweep gives %.10g, differences give %.10g",
+                 (long long)r->wrong, (long long)r->compared, r->leaf, (long long)r->element,
+                 r->swept, r->measured);
+    char *text = r->message + n;
+    size_t left = sizeof r->message - (size_t)n;
+    if (!r->op)
+        snprintf(
+            text, left,
+            "; no op alone is wrong: a part is detached or without a gradient, or the function "
+            "is not the same at every call");
+    else if (fault->changed)
+        snprintf(text, left,
+                 "; %s at %s: an operand was changed after the op (its element %lld was %.10g, is "
+                 "now %.10g)",
+                 r->op, r->where, (long long)fault->element, fault->swept, fault->measured);
+    else
+        snprintf(text, left,
+                 "; %s at %s: its pullback to operand %d, element %lld, gives %.10g, differences "
+                 "give %.10g",
+                 r->op, r->where, fault->operand, (long long)fault->element, fault->swept,
+                 fault->measured);
+}
+
+ad_status ad_check_gradient_site(ad_tape tape, ad_function *function, int n, const ad_tensor *x,
+                                 double tolerance, void *payload, ad_gradient_report *report,
+                                 unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    ad_gradient_report unwanted;
+    report = report ? report : &unwanted;
+    *report = (ad_gradient_report){.leaf = -1};
+    struct job j = {.tape = tape,
+                    .function = function,
+                    .payload = payload,
+                    .n = n,
+                    .x = x,
+                    .tolerance = tolerance,
+                    .site = site,
+                    .report = report};
+    j.t = ad_tape_find(tape.slot, tape.generation, "check_gradient", site);
+    if (!j.t)
+        return ad_status_of((ad_tape){0, 0});
+    j.scratch.memory = j.t->memory;
+    ad_status status = enter(&j);
+    if (status != AD_OK) {
+        ad_scratch_free(&j.scratch);
+        return status;
+    }
+    struct ad_check_fault fault = {0};
+    status = sweep(&j);
+    for (int i = 0; i < n && status == AD_OK; i++)
+        status = compare(&j, i);
+    if (status == AD_OK && report->wrong > 0)
+        status = find_op(&j, &fault);
+    leave(&j);
+    if (status != AD_OK || report->wrong == 0)
+        return status;
+    explain(report, &fault);
+    return ad_fail(AD_ERROR_GRADIENT, (struct tape_site){0, 0}, "%s", report->message);
+}

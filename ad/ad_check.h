@@ -1,0 +1,45 @@
+/* ad_check.h: the parts of ad_check_gradient: its memory, its vector, the check of one record.
+ *
+ * May include: ad_internal.h.
+ */
+#ifndef AD_CHECK_H
+#define AD_CHECK_H
+
+#include "ad_internal.h"
+
+/* Memory that lasts until ad_scratch_free; zero-filled. get returns NULL when there is none. */
+struct ad_scratch {
+    const struct tape_memory *memory;
+    struct ad_scratch_block *blocks;
+};
+void *ad_scratch_get(struct ad_scratch *s, int64_t count, size_t bytes);
+void ad_scratch_free(struct ad_scratch *s);
+
+/* The vector by which results of more than one element are multiplied; 1 for a single one. */
+void ad_check_vector(double *u, int64_t n);
+
+/* The points x - h and x + h of a central difference. */
+struct ad_check_step {
+    double below, above;
+};
+struct ad_check_step ad_check_step(double x);
+
+/* |swept - measured| / (1 + |measured|); inf for NaN. */
+double ad_check_difference(double swept, double measured);
+
+/* How a record disagrees. */
+struct ad_check_fault {
+    bool changed; /* its operands no longer give its result; else its pullback is wrong */
+    int operand;  /* from 1 */
+    int64_t element;
+    double swept, measured;
+};
+
+/* Compares the pullback of a record, run as it stands on the tape, with differences of its op.
+ * Returns 1 with *fault if it disagrees, 0 if it does not or holds an array other than f64 and
+ * i64, -1 if the tape's error is set or memory ran out. No sweep may be under way; adjoints of
+ * leaves that need a gradient are overwritten. */
+int ad_check_record(struct tape *t, struct tape_record *r, double tolerance,
+                    struct ad_check_fault *fault);
+
+#endif

@@ -1,0 +1,169 @@
+#!/bin/sh
+# test_install.sh: an installation in a folder with a space, used as others would use it: from C and
+# C++, by find_package and by pkg-config, shared and static; recorded and reported by the installed
+# program. Then the same for the Debian package, unpacked, and where possible installed and removed.
+set -eu
+LC_ALL=C
+export LC_ALL
+unset TAPESCOPE_PROFILE TAPESCOPE_MODULE_DIR TAPESCOPE_MODULE_HINT
+unset PKG_CONFIG_PATH PKG_CONFIG_LIBDIR
+work="$TEST_BINARY_DIR/in stall"
+consumer="$TAPESCOPE_SOURCE_DIR/tests/consumer"
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work"
+
+fail()
+{
+    echo "FAILED: $*"
+    exit 1
+}
+
+quietly()
+{
+    "$@" >log 2>&1 || {
+        cat log
+        fail "$*"
+    }
+}
+
+quietly cmake --install "$TAPESCOPE_BINARY_DIR" --prefix "$work/first"
+# Whatever was installed must not know where: all that follows uses the moved folder.
+mv first prefix
+libdir=$(dirname "$(find "$work/prefix" -name libtapescope.a)")
+tapescope="$work/prefix/bin/tapescope"
+[ -f "$libdir/libtapescope.so.0" ] || fail "no libtapescope.so.0"
+if grep -rlF "$TAPESCOPE_BINARY_DIR" "$libdir/cmake" "$libdir/pkgconfig" "$work/prefix/include"; then
+    fail "an installed file names the build folder"
+fi
+
+# The archive shows the public names alone, and needs none of its own.
+if [ -z "$TEST_SANITIZE_FLAGS" ]; then
+    nm -g --defined-only "$libdir/libtapescope.a" | awk 'NF == 3 { print $3 }' >names
+    grep -q '^ad_backward_site$' names || fail "the static library lacks ad_backward_site"
+    grep -v '^ad_' names && fail "the static library shows more than ad_*"
+    nm -u "$libdir/libtapescope.a" | grep -E ' (ad|tape|kernel)_' && fail "an open name of its own"
+fi
+
+# check PROGRAM SOURCE: it runs, and a profile of it names the line that costs.
+check()
+{
+    line=$(grep -n 'the line that costs' "$consumer/$2" | cut -d: -f1)
+    "$1" >out || fail "$1"
+    grep -q "^tapescope $version" out || fail "$1 ran with $(cat out)"
+    rm -f consumer.prof
+    quietly "$tapescope" record -o consumer.prof -- "$1"
+    quietly "$tapescope" top consumer.prof
+    grep -q "$2:$line " log || {
+        cat log
+        fail "top does not name $2:$line of $1"
+    }
+}
+
+PKG_CONFIG_PATH="$libdir/pkgconfig"
+export PKG_CONFIG_PATH
+version=$(pkg-config --modversion tapescope)
+
+# By find_package.
+quietly cmake -S "$consumer" -B cmake -G Ninja "-DCMAKE_PREFIX_PATH=$work/prefix" \
+    "-DCMAKE_C_COMPILER=$TEST_C_COMPILER" "-DCMAKE_CXX_COMPILER=$TEST_CXX_COMPILER" \
+    "-DCMAKE_C_FLAGS=-g $TEST_SANITIZE_FLAGS" "-DCMAKE_CXX_FLAGS=-g $TEST_SANITIZE_FLAGS"
+quietly cmake --build cmake
+for kind in shared static; do
+    check "$work/cmake/${kind}_c" consumer.c
+    check "$work/cmake/${kind}_cxx" consumer.cpp
+done
+readelf -d cmake/shared_c | grep -q 'NEEDED.*\[libtapescope\.so\.0\]' || fail "not linked shared"
+readelf -d cmake/static_c | grep -q 'NEEDED.*libtapescope' && fail "not linked static"
+
+# By pkg-config. Its words are escaped for a shell, hence eval.
+# compile OUTPUT OPTION...: both languages with what pkg-config says.
+compile()
+{
+    output=$1
+    shift
+    flags=$(pkg-config --cflags --libs "$@" tapescope)
+    case $flags in *unwind*) fail "a link line with -lunwind: $flags" ;; esac
+    eval "quietly \"\$TEST_C_COMPILER\" -g $TEST_SANITIZE_FLAGS -o ${output}_c \
+        \"\$consumer/consumer.c\" $flags -lm -Wl,-rpath,\"\$libdir\""
+    eval "quietly \"\$TEST_CXX_COMPILER\" -g $TEST_SANITIZE_FLAGS -o ${output}_cxx \
+        \"\$consumer/consumer.cpp\" $flags -Wl,-rpath,\"\$libdir\""
+}
+compile pkg_shared
+case $flags in *openblas*) fail "a shared link line with what is private: $flags" ;; esac
+check ./pkg_shared_c consumer.c
+check ./pkg_shared_cxx consumer.cpp
+readelf -d pkg_shared_c | grep -q 'NEEDED.*\[libtapescope\.so\.0\]' || fail "not linked shared"
+
+# Where there is no shared library, -ltapescope means the archive.
+mkdir aside
+mv "$libdir"/libtapescope.so* aside
+compile pkg_static --static
+check ./pkg_static_c consumer.c
+check ./pkg_static_cxx consumer.cpp
+readelf -d pkg_static_c | grep -q 'NEEDED.*libtapescope' && fail "not linked static"
+mv aside/* "$libdir"
+
+# The Debian package.
+if ! command -v dpkg-deb >/dev/null; then
+    echo "without the Debian package: no dpkg-deb"
+    exit 0
+fi
+quietly cpack --config "$TAPESCOPE_BINARY_DIR/CPackConfig.cmake" -B "$work/deb"
+deb=$(ls deb/*.deb)
+dpkg-deb -c "$deb" >list
+for file in bin/tapescope libtapescope.so.0 libtapescope.a tapescope/tapescope-collect.so \
+    tapescope/tapescope-symbols.so tapescope/ad.h tapescope/ad_ops.h tapescope.pc \
+    tapescope-config.cmake; do
+    grep -q "/$file\( \|\$\)" list || fail "the package lacks $file"
+done
+awk '$6 !~ /^\.\/(usr\/.*)?$/' list | grep . && fail "the package goes beyond /usr"
+dpkg-deb -f "$deb" Depends | grep -q libopenblas || fail "the package does not depend on OpenBLAS"
+dpkg -x "$deb" root
+libdir=$(dirname "$(find "$work/root" -name libtapescope.a)")
+tapescope="$work/root/usr/bin/tapescope"
+PKG_CONFIG_PATH="$libdir/pkgconfig"
+compile deb
+check ./deb_c consumer.c
+check ./deb_cxx consumer.cpp
+
+# Really installed, where that harms nobody; everything is gone afterwards. One test at a time, and
+# dpkg may be at work for others.
+# dpkg_patient OPTION...: waits for its lock.
+dpkg_patient()
+{
+    for attempt in 1 2 3 4 5 6 7 8 9 10 11 12; do
+        dpkg "$@" >log 2>&1 && return
+        grep -q 'lock' log || break
+        echo "attempt $attempt: dpkg is busy"
+        sleep 5
+    done
+    cat log
+    fail "dpkg $*"
+}
+
+if [ "$(id -u)" -eq 0 ]; then
+    exec 9>/run/lock/tapescope-test-install
+    flock 9
+fi
+if [ "$(id -u)" -eq 0 ] && ! dpkg-query -W tapescope >/dev/null 2>&1 &&
+    ! command -v tapescope >/dev/null; then
+    trap 'dpkg --purge tapescope >/dev/null 2>&1' EXIT
+    dpkg_patient -i "$deb"
+    unset PKG_CONFIG_PATH
+    tapescope=tapescope
+    libdir=/usr/lib
+    [ "$(pkg-config --modversion tapescope)" = "$version" ] || fail "pkg-config finds another"
+    eval "quietly \"\$TEST_C_COMPILER\" -g $TEST_SANITIZE_FLAGS -o installed_c \
+        \"\$consumer/consumer.c\" $(pkg-config --cflags --libs tapescope) -lm"
+    check ./installed_c consumer.c
+    dpkg_patient --purge tapescope
+    sed -n 's|^[^d].* \./\(usr/[^ ]*\).*|/\1|p' list | while read -r file; do
+        [ ! -e "$file" ] || fail "$file is left"
+    done
+    ldconfig -p | grep -q libtapescope && fail "the loader still knows the library"
+    trap - EXIT
+else
+    echo "not installed: needs root and a system without tapescope"
+fi
+echo "all installations work"
