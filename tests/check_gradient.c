@@ -304,6 +304,8 @@ static void sweep_held(const struct check_case *c, const double *x, const double
     }
     if (!held_first)
         held = hold_operands(c, &run, two);
+    if (own && held && check_tape()->entries[own].array.dtype != c->leaf[0].dtype)
+        own = check_cast(own, c->leaf[0].dtype); /* of an op that changes it */
     uint32_t all = own && held ? plus(own, held) : own + held;
     if (all) {
         enum tape_status status = tape_sweep(check_tape(), all, 0, check_site);
