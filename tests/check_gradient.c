@@ -72,7 +72,7 @@ static void describe(const struct check_case *c, char *to, size_t size)
     for (int i = 0; i < c->n_in; i++) {
         const struct check_leaf *leaf = &c->leaf[c->in[i].leaf];
         n += snprintf(to + n, size - (size_t)n, ", %s%s [", leaf->active ? "" : "constant ",
-                      c->op->in_names[i]);
+                      kernel_in_name(c->op, i));
         for (int axis = 0; axis < leaf->rank; axis++)
             n += snprintf(to + n, size - (size_t)n, axis ? ",%lld" : "%lld",
                           (long long)leaf->shape[axis]);
@@ -89,7 +89,7 @@ static const char *place(const struct check_case *c, int64_t *at)
         *at -= check_leaf_size(&c->leaf[leaf++]);
     for (int i = 0; i < c->n_in; i++)
         if (c->in[i].leaf == leaf)
-            return c->op->in_names[i];
+            return kernel_in_name(c->op, i);
     return "no operand";
 }
 
