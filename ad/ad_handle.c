@@ -206,7 +206,7 @@ static ad_tensor refuse(const struct kernel_op *op, int n_in, const ad_tensor *i
         if (home && home->error.code == TAPE_OK) {
             /* The thread's error has it; the tape that lives must not go on as if nothing were. */
             tape_fail(home, (enum tape_status)status, site, "%s: operand %d (%s) is no live tensor",
-                      op->name, i + 1, op->in_names[i]);
+                      op->name, i + 1, kernel_in_name(op, i));
         }
         return result;
     }
@@ -232,6 +232,28 @@ ad_tensor ad_apply(const struct kernel_op *op, int n_in, const ad_tensor *in, in
     if (__builtin_expect(tape_apply(t, op, n_in, operand, n_attr, attr, site, out) != TAPE_OK, 0))
         return (ad_tensor){in[0].tape, in[0].tape_generation, 0, 0};
     return ad_handle_of(t, in[0].tape, in[0].tape_generation, out[0]);
+}
+
+ad_tensor ad_apply_list(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr,
+                        const int64_t *attr, struct tape_site site)
+{
+    if (in && n_in >= op->n_in && n_in <= TAPE_MAX_IN)
+        return ad_apply(op, n_in, in, n_attr, attr, site);
+    if (!in || n_in <= 0) {
+        /* No operand, no tape: the thread keeps the error. */
+        if (!in)
+            ad_fail(AD_ERROR_ARGUMENT, site, "%s: %s is a null pointer", op->name, op->in_names[0]);
+        else
+            ad_fail(AD_ERROR_ARGUMENT, site, "%s: %d operands, from %d to %d are possible",
+                    op->name, n_in, op->n_in, (int)TAPE_MAX_IN);
+        return (ad_tensor){0, 0, 0, 0};
+    }
+    struct tape *t;
+    ad_status status;
+    if (ad_value_find(in[0], op->name, 1, site, &t, &status) && t->error.code == TAPE_OK)
+        tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: %d operands, from %d to %d are possible",
+                  op->name, n_in, op->n_in, (int)TAPE_MAX_IN);
+    return (ad_tensor){in[0].tape, in[0].tape_generation, 0, 0};
 }
 
 bool ad_list_ok(const struct kernel_op *op, ad_tensor x, const char *name, const int64_t *list,

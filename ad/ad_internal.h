@@ -83,6 +83,11 @@ ad_status ad_buffer_check(struct tape *t, uint32_t x, const char *what, const vo
 ad_tensor ad_apply(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr,
                    const int64_t *attr, struct tape_site site);
 
+/* The same for a variadic op: fails on a null pointer and on a number of operands that it cannot
+ * take. Without an operand there is no tape, and the error is the thread's. */
+ad_tensor ad_apply_list(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr,
+                        const int64_t *attr, struct tape_site site);
+
 /* Fails on a list attribute that is no list: returns false with the tape's error set. */
 bool ad_list_ok(const struct kernel_op *op, ad_tensor x, const char *name, const int64_t *list,
                 int n, int max, struct tape_site site);

@@ -39,11 +39,11 @@ static int check_dtypes(const struct kernel_call *call)
     return 0;
 }
 
-/* Every operand is of the kind, float or integer, that the op's sample shows. */
+/* Every operand is of the kind, float or integer, that the op's sample shows, or any will do. */
 static bool kinds_fit(const struct kernel_call *call)
 {
     struct kernel_sample sample;
-    if (!call->op->sample || !call->op->sample(0, &sample))
+    if (call->op->any_dtype || !call->op->sample || !call->op->sample(0, &sample))
         return true;
     for (int i = 0; i < call->n_in && i < sample.n_in; i++)
         if ((call->in[i]->dtype == KERNEL_I64) != (sample.dtype[i] == KERNEL_I64))
@@ -55,8 +55,9 @@ int kernel_infer(const struct kernel_call *call, struct kernel_shape *out)
 {
     if (check_dtypes(call) != 0)
         return KERNEL_REFUSED_DTYPE;
-    if (call->op->shape(call, out) != 0)
-        return kinds_fit(call) ? KERNEL_REFUSED : KERNEL_REFUSED_DTYPE;
+    const int refused = call->op->shape(call, out);
+    if (refused != 0)
+        return refused == KERNEL_REFUSED && kinds_fit(call) ? KERNEL_REFUSED : KERNEL_REFUSED_DTYPE;
     for (int o = 0; o < call->op->n_out; o++) {
         int64_t strides[KERNEL_MAX_RANK];
         if (out[o].same_as >= 0 || out[o].view_of >= 0)

@@ -73,7 +73,7 @@ enum kernel_attr_kind {
     KERNEL_ATTR_INT,  /* one word */
     KERNEL_ATTR_REAL, /* one word, a double's bits: kernel_attr_real() */
     KERNEL_ATTR_AXES, /* the rest: axes, negative ones count from the end; none means all */
-    KERNEL_ATTR_SHAPE /* the rest: extents */
+    KERNEL_ATTR_SHAPE /* the rest: extents, or other numbers, one for each axis of the result */
 };
 
 struct kernel_attr_info {
@@ -145,19 +145,21 @@ struct kernel_row; /* loops of an elementwise op, see elementwise.h */
 
 struct kernel_op {
     const char *name;
-    const char *const *in_names; /* n_in names, for the header, messages and docs */
+    const char *const *in_names; /* n_in names, for the header, messages and docs; see variadic */
     const struct kernel_attr_info *attrs;
     int n_in, n_out, n_attrs;
     bool hidden;      /* a building block of pullbacks, not in the public header */
     bool elementwise; /* broadcasts; out[i] depends on the operands' element i alone */
     bool accumulates; /* forward honours call->accumulate on output 0 */
+    bool variadic;    /* takes n_in or more operands, all called in_names[0]; no list attribute */
+    bool any_dtype;   /* moves elements: float operands may as well be i64 */
     bool constant;    /* piecewise constant: no gradient flows, said in `derivative` */
     uint8_t saves_in; /* bit i: the pullback reads input i */
     uint8_t saves_out;
     const struct kernel_row *row; /* elementwise ops only */
 
     /* Ranks, extents and dtypes of the outputs from those of the operands and attributes.
-     * Returns 0, or -1 with call->error. call->out is not set. */
+     * Returns 0, or what kernel_infer returns, with call->error. call->out is not set. */
     int (*shape)(const struct kernel_call *call, struct kernel_shape *out);
     /* Returns 0, or -1 with call->error (operand values that are refused). */
     int (*forward)(const struct kernel_call *call);
@@ -175,6 +177,12 @@ struct kernel_op {
     const char *edges;      /* values at 0, inf, NaN, ties; NULL: as IEEE 754 arithmetic has it */
     const char *source;     /* publication of a formula that is not textbook, or NULL */
 };
+
+/* What operand i is called. */
+static inline const char *kernel_in_name(const struct kernel_op *op, int i)
+{
+    return op->in_names[op->variadic ? 0 : i];
+}
 
 /* All ops: rows first, then the files in alphabetical order. *n receives their number. */
 const struct kernel_op *const *kernel_ops(int *n);

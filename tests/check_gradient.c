@@ -72,7 +72,7 @@ static void describe(const struct check_case *c, char *to, size_t size)
     for (int i = 0; i < c->n_in; i++) {
         const struct check_leaf *leaf = &c->leaf[c->in[i].leaf];
         n += snprintf(to + n, size - (size_t)n, ", %s%s [", leaf->active ? "" : "constant ",
-                      c->op->in_names[i]);
+                      kernel_in_name(c->op, i));
         for (int axis = 0; axis < leaf->rank; axis++)
             n += snprintf(to + n, size - (size_t)n, axis ? ",%lld" : "%lld",
                           (long long)leaf->shape[axis]);
@@ -89,7 +89,7 @@ static const char *place(const struct check_case *c, int64_t *at)
         *at -= check_leaf_size(&c->leaf[leaf++]);
     for (int i = 0; i < c->n_in; i++)
         if (c->in[i].leaf == leaf)
-            return c->op->in_names[i];
+            return kernel_in_name(c->op, i);
     return "no operand";
 }
 
@@ -304,6 +304,8 @@ static void sweep_held(const struct check_case *c, const double *x, const double
     }
     if (!held_first)
         held = hold_operands(c, &run, two);
+    if (own && held && check_tape()->entries[own].array.dtype != c->leaf[0].dtype)
+        own = check_cast(own, c->leaf[0].dtype); /* of an op that changes it */
     uint32_t all = own && held ? plus(own, held) : own + held;
     if (all) {
         enum tape_status status = tape_sweep(check_tape(), all, 0, check_site);

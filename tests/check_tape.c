@@ -182,6 +182,15 @@ uint32_t check_apply(const struct kernel_op *op, int n_in, const uint32_t *in)
     return out[0];
 }
 
+uint32_t check_cast(uint32_t value, int dtype)
+{
+    uint32_t out;
+    const int64_t attr[] = {dtype};
+    succeed(&kernel_op_cast,
+            tape_apply(check_tape(), &kernel_op_cast, 1, &value, 1, attr, check_site, &out));
+    return out;
+}
+
 static uint32_t operand(const struct check_operand *in, uint32_t leaf)
 {
     const struct kernel_op *op = NULL;

@@ -87,6 +87,9 @@ void *check_memory(size_t bytes);
 /* One value from an op without attributes. Fails the test if the tape refuses. */
 uint32_t check_apply(const struct kernel_op *op, int n_in, const uint32_t *in);
 
+/* The value in another float dtype. */
+uint32_t check_cast(uint32_t value, int dtype);
+
 /* Sweeps from each output with its part of u as seed; then the leaves' gradients, zero where none
  * arrived, in g. */
 void check_sweep(const struct check_case *c, const struct check_run *run, const double *u,

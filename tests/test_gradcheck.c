@@ -25,7 +25,7 @@ START_TEST(every_op_has_a_sample)
     for (int k = 0; k < n_ops; k++) {
         struct kernel_sample sample;
         ck_assert_msg(ops[k]->sample(0, &sample), "%s has no sample", ops[k]->name);
-        ck_assert_int_eq(sample.n_in, ops[k]->n_in);
+        ck_assert(sample.n_in == ops[k]->n_in || (ops[k]->variadic && sample.n_in > ops[k]->n_in));
     }
 }
 END_TEST

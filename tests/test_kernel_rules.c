@@ -168,11 +168,14 @@ static void place_accumulate(struct kernel_rule *rule, int input, const struct k
                              int n_in, const kernel_ref *in, int n_attr, const int64_t *attr)
 {
     struct value *to = pulled->in[input];
-    (void)rule;
     for (int i = 0; i < n_in; i++)
         if (in[i] == NULL)
             return;
-    ck_assert(op->accumulates);
+    if (!op->accumulates) { /* it is run apart, and its result is added */
+        const kernel_ref result = place_emit(rule, op, n_in, in, n_attr, attr);
+        place_add(to, &kernel_op_copy, 1, &result, 0, NULL);
+        return;
+    }
     place_add(to, op, n_in, in, n_attr, attr);
 }
 

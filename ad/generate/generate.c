@@ -41,7 +41,9 @@ static const char *count_name(const struct kernel_attr_info *a)
 static void print_parameters(const struct form *f, bool types, const char *tensor)
 {
     const struct kernel_op *op = f->op;
-    for (int i = 0; i < op->n_in; i++)
+    if (op->variadic)
+        printf(types ? "const %s*%s, int n" : "%.0s%s, n", tensor, op->in_names[0]);
+    for (int i = 0; i < op->n_in && !op->variadic; i++)
         printf("%s%s%s", i ? ", " : "", types ? tensor : "", op->in_names[i]);
     for (int lists = 1; lists >= 0 && f->attrs; lists--) {
         for (int i = 0; i < op->n_attrs; i++) {
@@ -105,10 +107,15 @@ static void print_definition(const struct form *f)
     const struct kernel_op *op = f->op;
     printf("ad_tensor %s_site(", f->name);
     print_parameters(f, true, "ad_tensor ");
-    printf(", unsigned ad_line_)\n{\n    const ad_tensor ad_in_[] = {");
-    for (int i = 0; i < op->n_in; i++)
-        printf("%s%s", i ? ", " : "", op->in_names[i]);
-    printf("};\n");
+    printf(", unsigned ad_line_)\n{\n");
+    char apply[128]; /* the call up to the attributes */
+    snprintf(apply, sizeof apply, "ad_apply(&kernel_op_%s, %d, ad_in_", op->name, op->n_in);
+    if (op->variadic)
+        snprintf(apply, sizeof apply, "ad_apply_list(&kernel_op_%s, n, %s", op->name,
+                 op->in_names[0]);
+    for (int i = 0; i < op->n_in && !op->variadic; i++)
+        printf("%s%s", i ? ", " : "    const ad_tensor ad_in_[] = {", op->in_names[i]);
+    printf(op->variadic ? "" : "};\n");
     int words = 0;
     const struct kernel_attr_info *list = NULL;
     for (int i = 0; i < op->n_attrs; i++) {
@@ -118,8 +125,7 @@ static void print_definition(const struct form *f)
             words++;
     }
     if (op->n_attrs == 0) {
-        printf("    return ad_apply(&kernel_op_%s, %d, ad_in_, 0, NULL, AD_HERE);\n}\n\n", op->name,
-               op->n_in);
+        printf("    return %s, 0, NULL, AD_HERE);\n}\n\n", apply);
         return;
     }
     printf("    int64_t ad_attr_[%d + KERNEL_MAX_RANK] = {0};\n", words);
@@ -139,12 +145,11 @@ static void print_definition(const struct form *f)
                op->in_names[0]);
         printf("    if (%s)\n        memcpy(ad_attr_ + %d, %s, (size_t)%s * sizeof(int64_t));\n",
                count_name(list), words, list->name, count_name(list));
-        printf("    return ad_apply(&kernel_op_%s, %d, ad_in_, %d + %s, ad_attr_, AD_HERE);\n}\n\n",
-               op->name, op->n_in, words, count_name(list));
+        printf("    return %s, %d + %s, ad_attr_, AD_HERE);\n}\n\n", apply, words,
+               count_name(list));
         return;
     }
-    printf("    return ad_apply(&kernel_op_%s, %d, ad_in_, %d, ad_attr_, AD_HERE);\n}\n\n",
-           op->name, op->n_in, words);
+    printf("    return %s, %d, ad_attr_, AD_HERE);\n}\n\n", apply, words);
 }
 
 static void each(void (*print)(const struct form *))

@@ -85,6 +85,7 @@ KERNEL_OP(broadcast_to) = {
     .n_in = 1,
     .n_out = 1,
     .n_attrs = 1,
+    .any_dtype = true,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -125,6 +125,7 @@ KERNEL_OP(reshape) = {
     .n_in = 1,
     .n_out = 1,
     .n_attrs = 1,
+    .any_dtype = true,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -48,6 +48,7 @@ KERNEL_OP(transpose) = {
     .in_names = names,
     .n_in = 1,
     .n_out = 1,
+    .any_dtype = true,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

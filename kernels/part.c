@@ -1,0 +1,99 @@
+/* part.c: parts of arrays along one axis, and rows by their indices.
+ *
+ * May include: part.h, elementwise.h.
+ */
+#include "part.h"
+#include "elementwise.h"
+
+int kernel_part_axis(const struct kernel_call *call, int64_t axis, int rank)
+{
+    if (axis < -rank || axis >= rank)
+        return kernel_refuse(call, "there is no axis %lld of %d", (long long)axis, rank);
+    return (int)(axis < 0 ? axis + rank : axis);
+}
+
+static bool row_major(kernel_ref a)
+{
+    int64_t next = 1;
+    for (int axis = a->rank - 1; axis >= 0; axis--) {
+        if (a->shape[axis] != 1 && a->strides[axis] != next)
+            return false;
+        next *= a->shape[axis];
+    }
+    return true;
+}
+
+void kernel_part_view(struct kernel_view *view, const struct kernel_array *of, int axis,
+                      int64_t start, int64_t step, int64_t n)
+{
+    view->array = *of;
+    kernel_view_bind(view);
+    view->array.size = 1;
+    for (int i = 0; i < of->rank; i++) {
+        view->shape[i] = i == axis ? n : of->shape[i];
+        view->strides[i] = of->strides[i] * (i == axis && n > 1 ? step : 1);
+        view->array.size *= view->shape[i];
+    }
+    if (view->array.size > 0)
+        view->array.data =
+            (char *)of->data + (size_t)(start * of->strides[axis]) * kernel_dtype_bytes(of->dtype);
+    view->array.contiguous = row_major(&view->array);
+}
+
+/* Integers one by one, in row-major order. */
+static void copy_integers(const struct kernel_array *to, kernel_ref from)
+{
+    int64_t index[KERNEL_MAX_RANK] = {0}, at_to = 0, at_from = 0;
+    for (int64_t i = 0; i < to->size; i++) {
+        ((int64_t *)to->data)[at_to] = ((const int64_t *)from->data)[at_from];
+        for (int axis = to->rank - 1; axis >= 0; axis--) {
+            at_to += to->strides[axis];
+            at_from += from->strides[axis];
+            if (++index[axis] < to->shape[axis])
+                break;
+            at_to -= index[axis] * to->strides[axis];
+            at_from -= index[axis] * from->strides[axis];
+            index[axis] = 0;
+        }
+    }
+}
+
+void kernel_part_copy(struct kernel_array *to, kernel_ref from, bool accumulate)
+{
+    if (to->size == 0)
+        return;
+    if (to->dtype == KERNEL_I64)
+        copy_integers(to, from);
+    else
+        kernel_elementwise(LOOP_copy, to, 1, &from, 0, accumulate);
+}
+
+int kernel_part_indices(const struct kernel_call *call, int64_t rows)
+{
+    const kernel_ref indices = call->in[1];
+    for (int64_t i = 0; i < indices->size; i++) {
+        const int64_t row = ((const int64_t *)indices->data)[i * indices->strides[0]];
+        if (row < 0 || row >= rows)
+            return kernel_refuse(call, "index %lld at position %lld is not in 0..%lld",
+                                 (long long)row, (long long)i, (long long)rows - 1);
+    }
+    return 0;
+}
+
+void kernel_part_row(struct kernel_view *row, const struct kernel_array *array, int64_t i)
+{
+    const int64_t *const shape = array->shape, *const strides = array->strides;
+    row->array = *array;
+    row->array.rank = (uint8_t)(array->rank - 1);
+    kernel_view_bind(row);
+    row->array.size = 1;
+    for (int axis = 1; axis < array->rank; axis++) {
+        row->shape[axis - 1] = shape[axis];
+        row->strides[axis - 1] = strides[axis];
+        row->array.size *= shape[axis];
+    }
+    if (row->array.size > 0)
+        row->array.data =
+            (char *)array->data + (size_t)(i * strides[0]) * kernel_dtype_bytes(array->dtype);
+    row->array.contiguous = row_major(&row->array);
+}
