@@ -64,16 +64,16 @@ static struct batch batch_of(kernel_ref array, bool column, bool row)
     return b;
 }
 
-struct product {
+struct operands {
     struct batch a, b, c;
 };
 
 /* Operands alone where the output is not yet known. */
-static struct product product_of(const struct kernel_call *call, bool output)
+static struct operands operands_of(const struct kernel_call *call, bool output)
 {
     const bool row = call->in[0]->rank == 1, column = call->in[1]->rank == 1;
-    struct product p = {.a = batch_of(call->in[0], false, row),
-                        .b = batch_of(call->in[1], column, false)};
+    struct operands p = {.a = batch_of(call->in[0], false, row),
+                         .b = batch_of(call->in[1], column, false)};
     if (output)
         p.c = batch_of(call->out[0], column, row);
     return p;
@@ -86,7 +86,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
         return -1;
     if (a->rank < 1 || b->rank < 1)
         return kernel_refuse_operands(call, " x ", "both operands have an axis at least");
-    const struct product p = product_of(call, false);
+    const struct operands p = operands_of(call, false);
     if (p.a.matrix.columns != p.b.matrix.rows)
         return kernel_refuse_operands(call, " x ", "inner extents %lld and %lld differ",
                                       (long long)p.a.matrix.columns, (long long)p.b.matrix.rows);
@@ -111,7 +111,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
 }
 
 /* Several matrices times one are one product where they lie row behind row. */
-static bool fold(const struct kernel_call *call, struct product *p)
+static bool fold(const struct kernel_call *call, struct operands *p)
 {
     struct gemm_matrix a, c;
     if (call->in[0]->rank < 3 || call->in[1]->rank != 2 || !gemm_matrix_fold(call->in[0], &a) ||
@@ -125,7 +125,7 @@ static bool fold(const struct kernel_call *call, struct product *p)
 
 static size_t workspace(const struct kernel_call *call)
 {
-    struct product p = product_of(call, true);
+    struct operands p = operands_of(call, true);
     (void)fold(call, &p);
     return gemm_workspace(call->in[0]->dtype, &p.a.matrix, &p.b.matrix, &p.c.matrix);
 }
@@ -146,7 +146,7 @@ static int forward(const struct kernel_call *call)
 {
     const int dtype = call->in[0]->dtype;
     const size_t elem = kernel_dtype_bytes(dtype);
-    struct product p = product_of(call, true);
+    struct operands p = operands_of(call, true);
     (void)fold(call, &p);
     const int rank = p.c.rank;
     int64_t index[KERNEL_MAX_RANK] = {0};
