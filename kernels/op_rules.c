@@ -123,11 +123,11 @@ int kernel_axes(const struct kernel_call *call, int first, unsigned *mask)
     return 0;
 }
 
-int kernel_reduction_shape(const struct kernel_call *call, struct kernel_shape *out)
+int kernel_reduction_shape_at(const struct kernel_call *call, int first, struct kernel_shape *out)
 {
     unsigned axes;
     const kernel_ref x = call->in[0];
-    if (kernel_require_float(call, 0) != 0 || kernel_axes(call, 1, &axes) != 0)
+    if (kernel_require_float(call, 0) != 0 || kernel_axes(call, first, &axes) != 0)
         return -1;
     int rank = 0;
     for (int axis = 0; axis < x->rank; axis++) {
@@ -138,6 +138,31 @@ int kernel_reduction_shape(const struct kernel_call *call, struct kernel_shape *
     }
     kernel_shape_begin(out, x->dtype, rank);
     return 0;
+}
+
+int kernel_reduction_shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    return kernel_reduction_shape_at(call, 1, out);
+}
+
+int kernel_require_filled(const struct kernel_call *call, int first, const char *what)
+{
+    unsigned axes;
+    if (kernel_axes(call, first, &axes) != 0)
+        return -1;
+    for (int axis = 0; axis < call->in[0]->rank; axis++)
+        if ((axes >> axis & 1) && call->in[0]->shape[axis] == 0)
+            return kernel_refuse_operands(call, "", "axis %d is empty and has no %s", axis, what);
+    return 0;
+}
+
+int64_t kernel_axes_count(kernel_ref x, unsigned axes)
+{
+    int64_t count = 1;
+    for (int axis = 0; axis < x->rank; axis++)
+        if (axes >> axis & 1)
+            count *= x->shape[axis];
+    return count;
 }
 
 void kernel_keep_axes(struct kernel_view *view, const struct kernel_array *out, kernel_ref in,
@@ -177,15 +202,38 @@ void kernel_view_dense(struct kernel_view *view, void *data, int dtype, int rank
 
 kernel_ref kernel_emit_kept(struct kernel_rule *rule, kernel_ref reduced)
 {
+    return kernel_emit_kept_at(rule, reduced, 1);
+}
+
+kernel_ref kernel_emit_kept_at(struct kernel_rule *rule, kernel_ref reduced, int first)
+{
     if (reduced == NULL || reduced->rank == rule->in[0]->rank)
         return reduced;
     const int rank = rule->in[0]->rank;
     int64_t shape[KERNEL_MAX_RANK];
     for (int axis = 0; axis < rank; axis++)
-        shape[axis] = rule->n_attr <= 1 ? 1 : rule->in[0]->shape[axis];
-    for (int i = 1; i < rule->n_attr; i++)
+        shape[axis] = rule->n_attr <= first ? 1 : rule->in[0]->shape[axis];
+    for (int i = first; i < rule->n_attr; i++)
         shape[rule->attr[i] < 0 ? rule->attr[i] + rank : rule->attr[i]] = 1;
     return kernel_emit_shape(rule, &kernel_op_reshape, reduced, rank, shape);
+}
+
+kernel_ref kernel_emit_reduction(struct kernel_rule *rule, const struct kernel_op *op, kernel_ref x,
+                                 int first)
+{
+    int64_t attr[KERNEL_MAX_ATTR] = {1};
+    for (int i = first; i < rule->n_attr; i++)
+        attr[1 + i - first] = rule->attr[i];
+    return kernel_emit(rule, op, 1, &x, 1 + rule->n_attr - first, attr);
+}
+
+kernel_ref kernel_emit_tied(struct kernel_rule *rule, kernel_ref x, kernel_ref most,
+                            kernel_ref share, int first)
+{
+    const kernel_ref ties = kernel_emit2(rule, &kernel_op_tie, x, most);
+    const kernel_ref count = kernel_emit_reduction(rule, &kernel_op_sum, ties, first);
+    return kernel_emit2(rule, &kernel_op_mul, ties,
+                        kernel_emit2(rule, &kernel_op_div, share, count));
 }
 
 kernel_ref kernel_emit1(struct kernel_rule *rule, const struct kernel_op *op, kernel_ref x)

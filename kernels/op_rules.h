@@ -32,6 +32,15 @@ int kernel_axes(const struct kernel_call *call, int first, unsigned *mask);
 /* Shape of a reduction with attributes {keepdim, axes...}. */
 int kernel_reduction_shape(const struct kernel_call *call, struct kernel_shape *out);
 
+/* The same where the axes are the attributes from `first` on. */
+int kernel_reduction_shape_at(const struct kernel_call *call, int first, struct kernel_shape *out);
+
+/* Refuses a reduction over an axis of extent 0: "... is empty and has no `what`". */
+int kernel_require_filled(const struct kernel_call *call, int first, const char *what);
+
+/* Number of elements that fall on one element of a reduction's output. */
+int64_t kernel_axes_count(kernel_ref x, unsigned axes);
+
 /* A view of a reduction's output with the reduced axes as extents of 1 and strides of 0. */
 struct kernel_view {
     struct kernel_array array;
@@ -50,6 +59,17 @@ void kernel_view_dense(struct kernel_view *view, void *data, int dtype, int rank
 /* The value `reduced`, which an op with attributes {keepdim, axes...} made of input 0, with the
  * reduced axes kept as extents of 1. */
 kernel_ref kernel_emit_kept(struct kernel_rule *rule, kernel_ref reduced);
+kernel_ref kernel_emit_kept_at(struct kernel_rule *rule, kernel_ref reduced, int first);
+
+/* A reduction `op` with attributes {keepdim, axes...} of x, which has the shape of input 0, over
+ * the rule's axes, which are its attributes from `first` on; the axes are kept. */
+kernel_ref kernel_emit_reduction(struct kernel_rule *rule, const struct kernel_op *op, kernel_ref x,
+                                 int first);
+
+/* ties * share, where `x` has the shape of input 0, `most` is its maximum or minimum, kept, and
+ * `share` is to be divided among the elements of x that equal it. The ties are constant. */
+kernel_ref kernel_emit_tied(struct kernel_rule *rule, kernel_ref x, kernel_ref most,
+                            kernel_ref share, int first);
 
 /* One operand, two operands, one real attribute and one operand. */
 kernel_ref kernel_emit1(struct kernel_rule *rule, const struct kernel_op *op, kernel_ref x);

@@ -279,7 +279,7 @@ START_TEST(the_message_of_a_nested_call_names_its_line_and_function)
             struct program_command command = {0};
             program_add_all(&command, program_path("sites"), "sites_error", NULL);
             program_must(&command);
-            ck_assert_msg(strncmp(program_output, "matmul: ", 8) == 0 &&
+            ck_assert_msg(strncmp(program_output, "linear: ", 8) == 0 &&
                               strstr(program_output, expected) != NULL,
                           "%s %s: %s instead of %s", v.compiler, v.level, program_output, expected);
         }

@@ -11,7 +11,7 @@
 
 enum { COLUMNS = 98 };
 
-/* A name's form: NAME, with every attribute; or the short form without them (all axes, no
+/* A name's form: NAME, with every attribute; or the short form without axes and flags (all axes, no
  * flags). */
 struct form {
     const struct kernel_op *op;
@@ -32,6 +32,12 @@ static bool is_list(const struct kernel_attr_info *a)
     return a->kind == KERNEL_ATTR_AXES || a->kind == KERNEL_ATTR_SHAPE;
 }
 
+/* A short form has what no default can stand for. */
+static bool is_shown(const struct form *f, const struct kernel_attr_info *a)
+{
+    return f->attrs || a->kind == KERNEL_ATTR_REAL || a->kind == KERNEL_ATTR_INT;
+}
+
 static const char *count_name(const struct kernel_attr_info *a)
 {
     return a->kind == KERNEL_ATTR_SHAPE ? "rank" : "n_axes";
@@ -45,10 +51,10 @@ static void print_parameters(const struct form *f, bool types, const char *tenso
         printf(types ? "const %s*%s, int n" : "%.0s%s, n", tensor, op->in_names[0]);
     for (int i = 0; i < op->n_in && !op->variadic; i++)
         printf("%s%s%s", i ? ", " : "", types ? tensor : "", op->in_names[i]);
-    for (int lists = 1; lists >= 0 && f->attrs; lists--) {
+    for (int lists = 1; lists >= 0; lists--) {
         for (int i = 0; i < op->n_attrs; i++) {
             const struct kernel_attr_info *a = &op->attrs[i];
-            if (is_list(a) != (lists != 0))
+            if (is_list(a) != (lists != 0) || !is_shown(f, a))
                 continue;
             if (is_list(a))
                 printf(types ? ", const int64_t *%s, int %s" : ", %s, %s", a->name, count_name(a));
@@ -130,10 +136,14 @@ static void print_definition(const struct form *f)
     }
     printf("    int64_t ad_attr_[%d + KERNEL_MAX_RANK] = {0};\n", words);
     int at = 0;
-    for (int i = 0; i < op->n_attrs && f->attrs; i++) {
+    for (int i = 0; i < op->n_attrs; i++) {
         const struct kernel_attr_info *a = &op->attrs[i];
         if (is_list(a))
             continue;
+        if (!is_shown(f, a)) {
+            at++;
+            continue;
+        }
         printf(a->kind == KERNEL_ATTR_REAL ? "    ad_attr_[%d] = kernel_attr_word(%s);\n"
                                            : "    ad_attr_[%d] = (int64_t)%s;\n",
                at++, a->name);

@@ -82,13 +82,9 @@ KERNEL_SAMPLES(samples)
 
 static int shape(const struct kernel_call *call, struct kernel_shape *out)
 {
-    unsigned axes;
-    if (kernel_reduction_shape(call, out) != 0 || kernel_axes(call, 1, &axes) != 0)
+    if (kernel_reduction_shape(call, out) != 0)
         return -1;
-    for (int axis = 0; axis < call->in[0]->rank; axis++)
-        if ((axes >> axis & 1) && call->in[0]->shape[axis] == 0)
-            return kernel_refuse_operands(call, "", "axis %d is empty and has no maximum", axis);
-    return 0;
+    return kernel_require_filled(call, 1, "maximum");
 }
 
 static int forward(const struct kernel_call *call)
@@ -108,16 +104,9 @@ static void pullback(struct kernel_rule *rule)
 {
     if (rule->adjoint[0] == NULL || !kernel_needs(rule, 0))
         return;
-    int64_t attr[KERNEL_MAX_ATTR] = {1};
-    for (int i = 1; i < rule->n_attr; i++)
-        attr[i] = rule->attr[i];
-    const kernel_ref ties =
-        kernel_emit2(rule, &kernel_op_tie, rule->in[0], kernel_emit_kept(rule, rule->out[0]));
-    const kernel_ref count = kernel_emit(rule, &kernel_op_sum, 1, &ties, rule->n_attr, attr);
-    const kernel_ref share =
-        kernel_emit2(rule, &kernel_op_div, kernel_emit_kept(rule, rule->adjoint[0]), count);
-    const kernel_ref in[] = {ties, share};
-    kernel_accumulate(rule, 0, &kernel_op_mul, 2, in, 0, NULL);
+    const kernel_ref most = kernel_emit_kept(rule, rule->out[0]);
+    const kernel_ref share = kernel_emit_kept(rule, rule->adjoint[0]);
+    kernel_accumulate_value(rule, 0, kernel_emit_tied(rule, rule->in[0], most, share, 1));
 }
 
 static struct kernel_cost cost(const struct kernel_call *call)

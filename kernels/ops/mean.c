@@ -78,16 +78,6 @@ static const struct kernel_sample samples[] = {
 };
 KERNEL_SAMPLES(samples)
 
-/* Number of elements that one output element is the mean of. */
-static int64_t count_of(kernel_ref x, unsigned axes)
-{
-    int64_t count = 1;
-    for (int axis = 0; axis < x->rank; axis++)
-        if (axes >> axis & 1)
-            count *= x->shape[axis];
-    return count;
-}
-
 static int forward(const struct kernel_call *call)
 {
     unsigned axes;
@@ -98,7 +88,7 @@ static int forward(const struct kernel_call *call)
     kernel_fill(out, 0);
     kernel_keep_axes(&kept, out, call->in[0], axes);
     kernel_reduce(KERNEL_REDUCE_SUM, &kept.array, call->in[0]);
-    const double count = (double)count_of(call->in[0], axes);
+    const double count = (double)kernel_axes_count(call->in[0], axes);
     const float narrow = (float)count;
     struct kernel_array divisor = {.size = 1, .dtype = out->dtype, .contiguous = true};
     if (out->dtype == KERNEL_F32)

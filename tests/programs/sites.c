@@ -123,10 +123,10 @@ static ad_tensor by_macro(ad_tensor x)
 
 NOINLINE static ad_tensor failing(ad_tensor x, ad_tensor y)
 {
-    return ad_add(           // add fails after the others
-        ad_mul(x, x),        //
-        ad_add(              //
-            ad_matmul(x, y), // @error
+    return ad_add(              // add fails after the others
+        ad_mul(x, x),           //
+        ad_add(                 //
+            ad_linear(x, y, y), // @error
             x));
 }
 

@@ -1,0 +1,50 @@
+/* product_axes.h: products over chosen axes that neither overflow nor vanish on the way, and the
+ * walk over the elements that such a product is of.
+ *
+ * May include: kernel.h. Internal to kernels/.
+ */
+#ifndef PRODUCT_AXES_H
+#define PRODUCT_AXES_H
+
+#include "kernel.h"
+
+/* The number mantissa * 2^exponent; the mantissa is 0, not finite, or in [0.5, 1) by size. */
+struct product {
+    double mantissa;
+    int64_t exponent;
+};
+
+static const struct product product_one = {0.5, 1};
+
+struct product product_of(double x);
+struct product product_times(struct product a, struct product b);
+double product_value(struct product a);
+
+/* Walks the axes of an array that are in the mask, in row-major order. */
+struct product_walk {
+    int rank;
+    int64_t extent[KERNEL_MAX_RANK], stride[KERNEL_MAX_RANK], index[KERNEL_MAX_RANK];
+    int64_t offset; /* elements */
+    int64_t count;
+};
+
+void product_walk_begin(struct product_walk *walk, int rank, const int64_t *shape,
+                        const int64_t *strides, unsigned axes);
+
+/* Moves on; false after the last one, and the walk is then at its beginning again. */
+bool product_walk_next(struct product_walk *walk);
+
+static inline double product_load(int dtype, const void *data, int64_t at)
+{
+    return dtype == KERNEL_F32 ? (double)((const float *)data)[at] : ((const double *)data)[at];
+}
+
+static inline void product_store(int dtype, void *data, int64_t at, double x)
+{
+    if (dtype == KERNEL_F32)
+        ((float *)data)[at] = (float)x;
+    else
+        ((double *)data)[at] = x;
+}
+
+#endif

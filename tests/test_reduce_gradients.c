@@ -1,0 +1,137 @@
+/* test_reduce_gradients.c: gradients of reductions where they are exceptional: zeros among factors,
+ * ties, norms of 0, infinities.
+ *
+ * May include: tapescope/ad.h. Expected values are worked out by hand.
+ */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <tapescope/ad.h>
+
+/* Gradient of a vector's reduction, and that of the sum of `weights` times it; `second` may be
+ * NULL, as it must be where the gradient is constant. */
+static void gradients(ad_tensor (*f)(ad_tensor x), int n, const double *x, const double *weights,
+                      double *first, double *second)
+{
+    ad_tape tape;
+    ad_tensor g;
+    ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
+    const ad_tensor leaf = ad_leaf(tape, AD_F64, 1, (const int64_t[]){n}, x);
+    const ad_tensor w = ad_constant(tape, AD_F64, 1, (const int64_t[]){n}, weights);
+    ck_assert_int_eq(ad_create_graph(f(leaf), (ad_tensor){0}, 1, &leaf, &g), AD_OK);
+    ck_assert_int_eq(ad_value(g, first, n), AD_OK);
+    if (second) {
+        ck_assert_int_eq(ad_backward(ad_dot(g, w)), AD_OK);
+        ck_assert_int_eq(ad_gradient(leaf, second, n), AD_OK);
+    }
+    ck_assert_int_eq(ad_backward(f(leaf)), AD_OK);
+    double swept[4];
+    ck_assert_int_eq(ad_gradient(leaf, swept, n), AD_OK);
+    for (int i = 0; i < n; i++) /* gradients of two sweeps add up */
+        if (!isnan(first[i]) || !isnan(swept[i]))
+            ck_assert_double_eq(swept[i], first[i] + (second ? second[i] : 0));
+    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
+}
+
+static ad_tensor whole_prod(ad_tensor x)
+{
+    return ad_prod(x);
+}
+
+static ad_tensor whole_min(ad_tensor x)
+{
+    return ad_min(x);
+}
+
+static ad_tensor whole_norm2(ad_tensor x)
+{
+    return ad_norm(x, 2);
+}
+
+static ad_tensor whole_norm1(ad_tensor x)
+{
+    return ad_norm(x, 1);
+}
+
+static ad_tensor whole_norm3(ad_tensor x)
+{
+    return ad_norm(x, 3);
+}
+
+static ad_tensor whole_norm_inf(ad_tensor x)
+{
+    return ad_norm(x, (double)INFINITY);
+}
+
+static void check_gradient_of(ad_tensor (*f)(ad_tensor x), const double *x, const double *right,
+                              const double *right_second)
+{
+    const double weights[4] = {1, 1, 1, 1};
+    double first[4], second[4];
+    gradients(f, 4, x, weights, first, right_second ? second : NULL);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_msg(first[i] == right[i], "%d: %g, right is %g", i, first[i], right[i]);
+        if (right_second)
+            ck_assert_msg(second[i] == right_second[i], "second %d: %g, right is %g", i, second[i],
+                          right_second[i]);
+    }
+}
+
+START_TEST(gradients_of_products_with_zeros_ties_and_norms_of_zero)
+{
+    const double none[4] = {0}, x1[4] = {2, 0, 3, 5}, x2[4] = {2, 0, 0, 5}, x3[4] = {0, 0, 0, 5};
+    /* H 1: the sums of the rows of second derivatives, x_k x_l for the pair left over. */
+    check_gradient_of(whole_prod, x1, (double[]){0, 30, 0, 0}, (double[]){15, 31, 10, 6});
+    check_gradient_of(whole_prod, x2, none, (double[]){0, 10, 10, 0});
+    check_gradient_of(whole_prod, x3, none, none);
+    const double ties[4] = {-1, 4, -1, 7}, magnitudes[4] = {-3, 1, 3, 0};
+    check_gradient_of(whole_min, ties, (double[]){0.5, 0, 0.5, 0}, NULL);
+    check_gradient_of(whole_norm_inf, magnitudes, (double[]){-0.5, 0, 0.5, 0}, none);
+    check_gradient_of(whole_norm1, magnitudes, (double[]){-1, 1, 1, 0}, none);
+    check_gradient_of(whole_norm1, none, none, none);
+    check_gradient_of(whole_norm2, none, none, NULL);
+    check_gradient_of(whole_norm3, none, none, NULL);
+    check_gradient_of(whole_norm_inf, none, none, NULL);
+}
+END_TEST
+
+static ad_tensor whole_logsumexp(ad_tensor x)
+{
+    return ad_logsumexp(x);
+}
+
+static ad_tensor whole_var(ad_tensor x)
+{
+    return ad_var(x, 4);
+}
+
+START_TEST(gradients_are_nan_where_there_is_none_to_give)
+{
+    const double inf = (double)INFINITY, weights[4] = {0};
+    const double one[4] = {inf, 0, 1, -inf}, all[4] = {-inf, -inf, -inf, -inf};
+    const double norm[4] = {3, inf, 4, 0}, x[4] = {1, 2, 3, 4};
+    double g[4];
+    gradients(whole_logsumexp, 4, one, weights, g, NULL);
+    ck_assert(isnan(g[0]) && g[1] == 0 && g[2] == 0 && g[3] == 0);
+    gradients(whole_logsumexp, 4, all, weights, g, NULL);
+    ck_assert(isnan(g[0]) && isnan(g[1]) && isnan(g[2]) && isnan(g[3]));
+    gradients(whole_norm2, 4, norm, weights, g, NULL);
+    ck_assert(g[0] == 0 && isnan(g[1]) && g[2] == 0 && g[3] == 0);
+    gradients(whole_var, 4, x, weights, g, NULL);
+    ck_assert(isnan(g[0]) && isnan(g[1]) && isnan(g[2]) && isnan(g[3]));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("reduce gradients");
+    TCase *tests = tcase_create("exceptional places");
+    tcase_add_test(tests, gradients_of_products_with_zeros_ties_and_norms_of_zero);
+    tcase_add_test(tests, gradients_are_nan_where_there_is_none_to_give);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
