@@ -1,7 +1,7 @@
 /* test_kernels.c: values, edges and errors of the kernels on every instruction set of the machine.
  *
- * May include: elementwise.h, kernel_box.h, kernel_ops.h, row_reference.h. What is computed in loops is compared
- * with the C library and plain indexing. Seeds are fixed.
+ * May include: elementwise.h, kernel_box.h, kernel_ops.h, row_reference.h. What is computed in loops
+ * is compared with the C library and plain indexing. Seeds are fixed.
  */
 #include "elementwise.h"
 #include "kernel_box.h"
@@ -277,7 +277,7 @@ int main(void)
 {
     Suite *suite = suite_create("kernels");
     TCase *values = tcase_create("values");
-    tcase_set_timeout(values, 120);
+    tcase_set_timeout(values, 300);
     tcase_add_test(values, rows_agree_with_the_c_library_for_all_strides_and_shapes);
     tcase_add_test(values, edges_are_as_ieee_754_and_the_rows_say);
     tcase_add_test(values, results_do_not_depend_on_the_position);
