@@ -26,7 +26,7 @@ static const struct parameters parameters_slope = {{{"slope", KERNEL_ATTR_REAL}}
 static const struct parameters parameters_alpha = {{{"alpha", KERNEL_ATTR_REAL}}, {1.75}};
 static const struct parameters parameters_order = {{{"order", KERNEL_ATTR_REAL}}, {1}};
 static const struct parameters parameters_low_high = {
-    {{"low", KERNEL_ATTR_REAL}, {"high", KERNEL_ATTR_REAL}}, {-1.0625, 0.6875}};
+    {{"low", KERNEL_ATTR_REAL}, {"high", KERNEL_ATTR_REAL}}, {0, 3}};
 
 static int row_shape(const struct kernel_call *call, struct kernel_shape *out)
 {
