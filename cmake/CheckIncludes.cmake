@@ -15,6 +15,7 @@ set(LIBRARIES cblas unwind dw elf protobuf_c zlib)
 
 # Headers that the build makes, and the folder that they belong to.
 set(OWNER_kernel_ops_list.h kernels)
+set(OWNER_elementwise_words.h kernels)
 set(OWNER_ad_ops.h ad)
 set(OWNER_profile.pb-c.h profiler/file)
 

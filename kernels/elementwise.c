@@ -12,7 +12,21 @@
 
 static const char *const names1[] = {"x"};
 static const char *const names2[] = {"a", "b"};
-static const struct kernel_attr_info constant_attr[] = {{"c", KERNEL_ATTR_REAL}};
+static const char *const names3[] = {"condition", "a", "b"};
+
+/* A row's parameters and the values that they have in samples. */
+struct parameters {
+    struct kernel_attr_info info[2];
+    double sample[2];
+};
+
+static const struct parameters parameters_0;
+static const struct parameters parameters_c = {{{"c", KERNEL_ATTR_REAL}}, {-1.75}};
+static const struct parameters parameters_slope = {{{"slope", KERNEL_ATTR_REAL}}, {0.125}};
+static const struct parameters parameters_alpha = {{{"alpha", KERNEL_ATTR_REAL}}, {1.75}};
+static const struct parameters parameters_order = {{{"order", KERNEL_ATTR_REAL}}, {1}};
+static const struct parameters parameters_low_high = {
+    {{"low", KERNEL_ATTR_REAL}, {"high", KERNEL_ATTR_REAL}}, {0, 3}};
 
 static int row_shape(const struct kernel_call *call, struct kernel_shape *out)
 {
@@ -28,8 +42,10 @@ static int row_shape(const struct kernel_call *call, struct kernel_shape *out)
 
 static int row_forward(const struct kernel_call *call)
 {
-    const double parameter = call->n_attr > 0 ? kernel_attr_real(call->attr[0]) : 0;
-    kernel_elementwise(call->op->row->loop, call->out[0], call->n_in, call->in, parameter,
+    double parameters[2] = {0};
+    for (int i = 0; i < call->n_attr; i++)
+        parameters[i] = kernel_attr_real(call->attr[i]);
+    kernel_elementwise(call->op->row->loop, call->out[0], call->n_in, call->in, parameters,
                        call->accumulate);
     return 0;
 }
@@ -46,8 +62,8 @@ static struct kernel_cost row_cost(const struct kernel_call *call)
 
 /* The operands' extents in a sample; rank -1 ends the list. */
 struct pattern {
-    int rank[2];
-    int64_t shape[2][3];
+    int rank[3];
+    int64_t shape[3][3];
 };
 
 static const struct pattern patterns1[] = {
@@ -79,15 +95,29 @@ static const struct pattern patterns2[] = {
     {{2, 2}, {{3, 0}, {3, 1}}},
 };
 
-static bool row_sample(const struct kernel_op *op, int k, struct kernel_sample *sample)
+static const struct pattern patterns3[] = {
+    {{0, 0, 0}, {{0}, {0}, {0}}},       {{1, 1, 1}, {{0}, {0}, {0}}},
+    {{1, 1, 1}, {{1}, {1}, {1}}},       {{1, 1, 1}, {{7}, {7}, {7}}},
+    {{1, 1, 1}, {{8}, {8}, {8}}},       {{1, 1, 1}, {{9}, {9}, {9}}},
+    {{1, 1, 1}, {{17}, {17}, {17}}},    {{2, 2, 2}, {{3, 5}, {3, 5}, {3, 5}}},
+    {{1, 2, 0}, {{3}, {4, 3}, {0}}},    {{2, 1, 2}, {{4, 3}, {3}, {4, 1}}},
+    {{2, 0, 0}, {{3, 5}, {0}, {0}}},    {{0, 1, 1}, {{0}, {6}, {6}}},
+    {{2, 1, 2}, {{0, 3}, {3}, {1, 1}}}, {{2, 1, 1}, {{33, 9}, {9}, {1}}},
+};
+
+static bool row_sample(const struct kernel_op *op, const double *parameters, int k,
+                       struct kernel_sample *sample)
 {
     const int n1 = (int)(sizeof patterns1 / sizeof *patterns1);
     const int n2 = (int)(sizeof patterns2 / sizeof *patterns2);
-    if (k < 0 || k >= (op->n_in == 1 ? n1 : n2))
+    const int n3 = (int)(sizeof patterns3 / sizeof *patterns3);
+    if (k < 0 || k >= (op->n_in == 1 ? n1 : op->n_in == 2 ? n2 : n3))
         return false;
-    const struct pattern *pattern = op->n_in == 1 ? &patterns1[k] : &patterns2[k];
+    const struct pattern *const patterns[] = {patterns1, patterns2, patterns3};
+    const struct pattern *pattern = &patterns[op->n_in - 1][k];
     *sample = (struct kernel_sample){.n_in = op->n_in, .n_attr = op->n_attrs};
-    sample->attr[0] = kernel_attr_word(-1.75);
+    for (int i = 0; i < op->n_attrs; i++)
+        sample->attr[i] = kernel_attr_word(parameters[i]);
     for (int i = 0; i < op->n_in; i++) {
         sample->dtype[i] = KERNEL_F64;
         sample->rank[i] = (uint8_t)pattern->rank[i];
@@ -111,19 +141,32 @@ static void accumulate_fused(struct kernel_rule *rule, int input, const struct k
         in[n++] = rule->in[0];
     if (reads & READS_B)
         in[n++] = rule->in[1];
+    if (reads & READS_C)
+        in[n++] = rule->in[2];
     if (reads & READS_Y)
         in[n++] = rule->out[0];
     kernel_accumulate(rule, input, op, n, in, rule->n_attr, rule->attr);
 }
 
+static kernel_ref emit_reals(struct kernel_rule *rule, const struct kernel_op *op, double c,
+                             double d, kernel_ref x)
+{
+    const int64_t words[] = {kernel_attr_word(c), kernel_attr_word(d)};
+    return kernel_emit(rule, op, 1, &x, 2, words);
+}
+
 #define WORD1(op, x) kernel_emit1(rule, &kernel_op_##op, x)
 #define WORD2(op, a, b) kernel_emit2(rule, &kernel_op_##op, a, b)
+#define WORD3(op, a, b, c) kernel_emit(rule, &kernel_op_##op, 3, (kernel_ref[]){a, b, c}, 0, NULL)
 #define WORDP(op, c, x) kernel_emit_real(rule, &kernel_op_##op, c, x)
+#define WORDQ(op, c, d, x) emit_reals(rule, &kernel_op_##op, c, d, x)
 #define LETTER_X rule->in[0]
 #define LETTER_B rule->in[1]
+#define LETTER_C rule->in[2]
 #define LETTER_Y rule->out[0]
 #define LETTER_G rule->adjoint[0]
 #define LETTER_P kernel_attr_real(rule->attr[0])
+#define LETTER_Q kernel_attr_real(rule->attr[1])
 #define LETTER_NONE NULL
 
 /* The three ways in which a derivative reaches an adjoint: as the output's adjoint itself, by a
@@ -158,7 +201,7 @@ static void accumulate_fused(struct kernel_rule *rule, int input, const struct k
     }
 
 #define OP(id, visibility, inputs, parameters, saved, cost_flops, text_brief, text_shapes,         \
-           text_formula, text_derivative, text_edges, ...)                                         \
+           text_formula, text_derivative, text_edges, text_source, ...)                            \
     static const struct kernel_row id##_row = {                                                    \
         .loop = LOOP_##id,                                                                         \
         .flops = cost_flops,                                                                       \
@@ -166,21 +209,21 @@ static void accumulate_fused(struct kernel_rule *rule, int input, const struct k
     };                                                                                             \
     static bool id##_sample(int k, struct kernel_sample *sample)                                   \
     {                                                                                              \
-        return row_sample(&kernel_op_##id, k, sample);                                             \
+        return row_sample(&kernel_op_##id, parameters_##parameters.sample, k, sample);             \
     }                                                                                              \
     const struct kernel_op kernel_op_##id = {                                                      \
         .name = #id,                                                                               \
         .in_names = names##inputs,                                                                 \
-        .attrs = constant_attr,                                                                    \
+        .attrs = parameters_##parameters.info,                                                     \
         .n_in = inputs,                                                                            \
         .n_out = 1,                                                                                \
-        .n_attrs = parameters,                                                                     \
+        .n_attrs = PARAMETERS_##parameters,                                                        \
         .hidden = visibility,                                                                      \
         .elementwise = true,                                                                       \
         .accumulates = true,                                                                       \
         .constant = CONSTANT_##id,                                                                 \
-        .saves_in = (saved) >> 1 & 3,                                                              \
-        .saves_out = (saved) >> 3,                                                                 \
+        .saves_in = ((saved) >> 1 & 3) | ((saved) >> 4 & 1) << 2,                                  \
+        .saves_out = (saved) >> 3 & 1,                                                             \
         .row = &id##_row,                                                                          \
         .shape = row_shape,                                                                        \
         .forward = row_forward,                                                                    \
@@ -192,12 +235,13 @@ static void accumulate_fused(struct kernel_rule *rule, int input, const struct k
         .formula = text_formula,                                                                   \
         .derivative = text_derivative,                                                             \
         .edges = text_edges,                                                                       \
+        .source = text_source,                                                                     \
     };
 
 enum { PUBLIC = false, HIDDEN = true };
 
 #define ROW1(id, visibility, parameters, forward, text_dx, saves, flops, low_x, high_x, brief,     \
-             formula, derivative, edges)                                                           \
+             formula, derivative, edges, source)                                                   \
     _Static_assert((saves) == (READS_OF_##id##_dx & ~READS_G), "saves is what dx reads");          \
     enum { CONSTANT_##id = FORM_OF_##id##_dx == FORM_NONE };                                       \
     TERM(id, dx, 0, text_dx)                                                                       \
@@ -207,9 +251,9 @@ enum { PUBLIC = false, HIDDEN = true };
             id##_pullback_dx(rule);                                                                \
     }                                                                                              \
     OP(id, visibility, 1, parameters, saves, flops, brief, "x [...] -> [...]", formula,            \
-       derivative, edges, .low = {low_x}, .high = {high_x})
+       derivative, edges, source, .low = {low_x}, .high = {high_x})
 #define ROW2(id, visibility, forward, text_da, text_db, saves, flops, low_a, high_a, low_b,        \
-             high_b, brief, formula, derivative, edges)                                            \
+             high_b, brief, formula, derivative, edges, source)                                    \
     _Static_assert((saves) == ((READS_OF_##id##_da | READS_OF_##id##_db) & ~READS_G),              \
                    "saves is what da and db read");                                                \
     enum { CONSTANT_##id = FORM_OF_##id##_da == FORM_NONE && FORM_OF_##id##_db == FORM_NONE };     \
@@ -223,5 +267,28 @@ enum { PUBLIC = false, HIDDEN = true };
         }                                                                                          \
     }                                                                                              \
     OP(id, visibility, 2, 0, saves, flops, brief, "a [...], b [...] -> broadcast [...]", formula,  \
-       derivative, edges, .low = {low_a, low_b}, .high = {high_a, high_b})
+       derivative, edges, source, .low = {low_a, low_b}, .high = {high_a, high_b})
+#define ROW3(id, visibility, forward, text_da, text_db, text_dc, saves, flops, low_a, high_a,      \
+             low_b, high_b, low_c, high_c, brief, formula, derivative, edges, source)              \
+    _Static_assert(                                                                                \
+        (saves) == ((READS_OF_##id##_da | READS_OF_##id##_db | READS_OF_##id##_dc) & ~READS_G),    \
+        "saves is what da, db and dc read");                                                       \
+    enum {                                                                                         \
+        CONSTANT_##id = FORM_OF_##id##_da == FORM_NONE && FORM_OF_##id##_db == FORM_NONE &&        \
+                        FORM_OF_##id##_dc == FORM_NONE                                             \
+    };                                                                                             \
+    TERM(id, da, 0, text_da)                                                                       \
+    TERM(id, db, 1, text_db)                                                                       \
+    TERM(id, dc, 2, text_dc)                                                                       \
+    static void id##_pullback(struct kernel_rule *rule)                                            \
+    {                                                                                              \
+        if (rule->adjoint[0] != NULL) {                                                            \
+            id##_pullback_da(rule);                                                                \
+            id##_pullback_db(rule);                                                                \
+            id##_pullback_dc(rule);                                                                \
+        }                                                                                          \
+    }                                                                                              \
+    OP(id, visibility, 3, 0, saves, flops, brief,                                                  \
+       "condition [...], a [...], b [...] -> broadcast [...]", formula, derivative, edges, source, \
+       .low = {low_a, low_b, low_c}, .high = {high_a, high_b, high_c})
 #include "elementwise.def"

@@ -11,16 +11,19 @@
 
 #include "kernel.h"
 
-/* out[i] = f(in[0][i], in[1][i], ...) or out[i] += f(...) for i < n. `out` may be one of `in`. */
-typedef void kernel_loop(int64_t n, void *out, const void *const *in, double parameter);
+/* `parameters`: those of the row, NULL where it has none.
+ * out[i] = f(in[0][i], in[1][i], ...) or out[i] += f(...) for i < n. `out` may be one of `in`. */
+typedef void kernel_loop(int64_t n, void *out, const void *const *in, const double *parameters);
 
 /* Loops by name: a row's forward value and its derivatives. */
 enum kernel_loop_id {
 #define ROW1(id, ...) LOOP_##id, LOOP_##id##_dx,
 #define ROW2(id, ...) LOOP_##id, LOOP_##id##_da, LOOP_##id##_db,
+#define ROW3(id, ...) LOOP_##id, LOOP_##id##_da, LOOP_##id##_db, LOOP_##id##_dc,
 #include "elementwise.def"
 #undef ROW1
 #undef ROW2
+#undef ROW3
     LOOPS
 };
 
@@ -50,7 +53,7 @@ bool kernel_isa_use(const char *name);
 struct kernel_row {
     enum kernel_loop_id loop;
     unsigned flops; /* for one element */
-    double low[2], high[2];
+    double low[3], high[3];
 };
 
 /* What becomes of elements that fall on the same output element. */
@@ -61,16 +64,16 @@ enum kernel_reduce { KERNEL_REDUCE_SUM, KERNEL_REDUCE_MAX };
  * KERNEL_REDUCE_MAX, their maximum is taken) over the others, on top of what out holds. All
  * arrays have out's dtype. */
 void kernel_elementwise(enum kernel_loop_id loop, struct kernel_array *out, int n_in,
-                        const kernel_ref *in, double parameter, bool accumulate);
+                        const kernel_ref *in, const double *parameters, bool accumulate);
 void kernel_reduce(enum kernel_reduce how, struct kernel_array *out, kernel_ref in);
 
 /* The same on equal contiguous arrays of n elements. */
 static inline void kernel_loop_run(enum kernel_loop_id loop, int dtype, int64_t n, void *out,
-                                   const void *in0, const void *in1, double parameter,
+                                   const void *in0, const void *in1, const double *parameters,
                                    bool accumulate)
 {
     const void *in[2] = {in0, in1};
-    kernel_isa_get()->loop[loop][dtype][accumulate](n, out, in, parameter);
+    kernel_isa_get()->loop[loop][dtype][accumulate](n, out, in, parameters);
 }
 
 /* Sets every element of a float array, of any strides, to one value. */

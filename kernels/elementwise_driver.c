@@ -29,7 +29,7 @@ struct job {
     const struct kernel_isa *isa;
     kernel_loop *loop;   /* writes or accumulates, as the call asks */
     kernel_loop *assign; /* what is summed up along a row */
-    double parameter;
+    const double *parameters;
     size_t elem;
     int dtype, operands;
     enum kernel_reduce how;
@@ -218,7 +218,7 @@ static void row_run(struct job *job, char *const *row, int64_t n)
         const void *in[KERNEL_MAX_IN];
         for (int k = 1; k < job->operands; k++)
             in[k - 1] = row[k];
-        job->loop(n, row[0], in, job->parameter);
+        job->loop(n, row[0], in, job->parameters);
         return;
     }
     const bool direct = out_stride == 1, reduced = out_stride == 0;
@@ -231,18 +231,18 @@ static void row_run(struct job *job, char *const *row, int64_t n)
             in[k - 1] = row_operand(job, k, row[k], from, count);
         char *out = row[0] + (size_t)(from * out_stride) * job->elem;
         if (direct) {
-            job->loop(count, out, in, job->parameter);
+            job->loop(count, out, in, job->parameters);
         } else if (reduced) {
             const void *result = in[0];
             if (!job->is_copy) {
-                job->assign(count, job->block[0], in, job->parameter);
+                job->assign(count, job->block[0], in, job->parameters);
                 result = job->block[0];
             }
             sum_add(job, row[0], count, result);
         } else {
             if (job->accumulate)
                 gather(count, job->elem, job->block[0], out, out_stride);
-            job->loop(count, job->block[0], in, job->parameter);
+            job->loop(count, job->block[0], in, job->parameters);
             scatter(count, job->elem, out, out_stride, job->block[0]);
         }
     }
@@ -251,7 +251,7 @@ static void row_run(struct job *job, char *const *row, int64_t n)
 /* to += from, dense. */
 static void dense_add(const struct job *job, int64_t n, void *to, const void *from)
 {
-    job->isa->loop[LOOP_copy][job->dtype][true](n, to, &from, 0);
+    job->isa->loop[LOOP_copy][job->dtype][true](n, to, &from, NULL);
 }
 
 /* Many rows that fall on one dense row of the output: summed in blocks, and those in blocks. */
@@ -342,7 +342,7 @@ static bool same_shape(kernel_ref a, kernel_ref b)
 }
 
 void kernel_elementwise(enum kernel_loop_id loop, struct kernel_array *out, int n_in,
-                        const kernel_ref *in, double parameter, bool accumulate)
+                        const kernel_ref *in, const double *parameters, bool accumulate)
 {
     const struct kernel_isa *isa = kernel_isa_get();
     kernel_loop *f = isa->loop[loop][out->dtype][accumulate];
@@ -356,14 +356,14 @@ void kernel_elementwise(enum kernel_loop_id loop, struct kernel_array *out, int 
             plain = plain && same_shape(in[k], in[0]);
     }
     if (plain) {
-        f(out->size, out->data, data, parameter);
+        f(out->size, out->data, data, parameters);
         return;
     }
     struct job job;
     job.isa = isa;
     job.loop = f;
     job.assign = isa->loop[loop][out->dtype][false];
-    job.parameter = parameter;
+    job.parameters = parameters;
     job.elem = kernel_dtype_bytes(out->dtype);
     job.dtype = out->dtype;
     job.how = KERNEL_REDUCE_SUM;
@@ -380,7 +380,7 @@ void kernel_reduce(enum kernel_reduce how, struct kernel_array *out, kernel_ref 
     job.loop = how == KERNEL_REDUCE_SUM ? isa->loop[LOOP_copy][out->dtype][true]
                                         : isa->max_into[out->dtype];
     job.assign = isa->loop[LOOP_copy][out->dtype][false];
-    job.parameter = 0;
+    job.parameters = NULL;
     job.elem = kernel_dtype_bytes(out->dtype);
     job.dtype = out->dtype;
     job.how = how;
@@ -398,5 +398,5 @@ void kernel_fill(struct kernel_array *array, double value)
     else
         one.data = (void *)&value;
     const kernel_ref in = &one;
-    kernel_elementwise(LOOP_copy, array, 1, &in, 0, false);
+    kernel_elementwise(LOOP_copy, array, 1, &in, NULL, false);
 }

@@ -107,7 +107,7 @@ static void matrix_copy(int dtype, const struct gemm_matrix *from, const struct 
     const struct kernel_array in = matrix_array(from, dtype, shape[0], strides[0]);
     struct kernel_array out = matrix_array(to, dtype, shape[1], strides[1]);
     const kernel_ref operand = &in;
-    kernel_elementwise(LOOP_copy, &out, 1, &operand, 0, accumulate);
+    kernel_elementwise(LOOP_copy, &out, 1, &operand, NULL, accumulate);
 }
 
 /* A dense matrix of the shape of `a` in the workspace, which is moved on. */

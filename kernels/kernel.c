@@ -14,9 +14,11 @@ const struct kernel_op *const *kernel_ops(int *n)
     static const struct kernel_op *const ops[] = {
 #define ROW1(id, ...) &kernel_op_##id,
 #define ROW2(id, ...) &kernel_op_##id,
+#define ROW3(id, ...) &kernel_op_##id,
 #include "elementwise.def"
 #undef ROW1
 #undef ROW2
+#undef ROW3
 #define X(id) &kernel_op_##id,
 #include "kernel_ops_list.h"
 #undef X

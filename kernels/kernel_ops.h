@@ -18,8 +18,10 @@
 
 #define ROW1(id, ...) extern const struct kernel_op kernel_op_##id;
 #define ROW2(id, ...) extern const struct kernel_op kernel_op_##id;
+#define ROW3(id, ...) extern const struct kernel_op kernel_op_##id;
 #include "elementwise.def"
 #undef ROW1
 #undef ROW2
+#undef ROW3
 
 #endif

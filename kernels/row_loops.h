@@ -84,12 +84,12 @@ static double ON(row_max)(int64_t n, const void *data)
     return (double)result;
 }
 
-static void ON(row_max_into)(int64_t n, void *out, const void *const *in, double parameter)
+static void ON(row_max_into)(int64_t n, void *out, const void *const *in, const double *parameters)
 {
     REAL *o = out;
     const REAL *x = in[0];
     int64_t i = 0;
-    (void)parameter;
+    (void)parameters;
     for (; i + LANES <= n; i += LANES)
         ON(store)(o + i, ON(lane_max)(ON(load)(x + i), ON(load)(o + i)));
     if (i < n)

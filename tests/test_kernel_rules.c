@@ -370,7 +370,9 @@ static void start_make(struct start *s, const struct kernel_op *op)
     s->op = op;
     for (int i = 0; i < s->sample.n_in; i++)
         for (int k = 0; k < 512; k++) {
-            const double x = uniform(s->sample.low[i], s->sample.high[i]);
+            double x = uniform(s->sample.low[i], s->sample.high[i]);
+            if (fabs(x) < 1e-4) /* differences do not reach a kink at zero */
+                x = copysign(1e-4, x);
             s->x[i][k] = s->sample.dtype[i] == KERNEL_I64 ? floor(x) : x;
             s->second[i][k] = uniform(-1, 1);
         }

@@ -91,10 +91,10 @@ static int forward(const struct kernel_call *call)
     char *space = call->workspace;
     const int dtype = y->dtype;
     const kernel_ref x = call->in[0];
-    kernel_elementwise(LOOP_copy, y, 1, &call->in[2], 0, call->accumulate);
+    kernel_elementwise(LOOP_copy, y, 1, &call->in[2], NULL, call->accumulate);
     if (!all.x_folds) {
         kernel_view_dense(&view, space, dtype, x->rank, x->shape);
-        kernel_elementwise(LOOP_copy, &view.array, 1, &x, 0, false);
+        kernel_elementwise(LOOP_copy, &view.array, 1, &x, NULL, false);
         all.x.data = space;
         space += all.x_bytes;
     }
@@ -106,7 +106,7 @@ static int forward(const struct kernel_call *call)
     gemm_run(dtype, &all.x, &all.w, &all.y, false, space + all.y_bytes);
     kernel_view_dense(&view, all.y.data, dtype, y->rank, y->shape);
     const kernel_ref product = &view.array;
-    kernel_elementwise(LOOP_copy, y, 1, &product, 0, true);
+    kernel_elementwise(LOOP_copy, y, 1, &product, NULL, true);
     return 0;
 }
 

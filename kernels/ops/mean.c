@@ -96,7 +96,7 @@ static int forward(const struct kernel_call *call)
     else
         divisor.data = (void *)&count;
     const kernel_ref in[] = {out, &divisor};
-    kernel_elementwise(LOOP_div, out, 2, in, 0, false);
+    kernel_elementwise(LOOP_div, out, 2, in, NULL, false);
     return 0;
 }
 

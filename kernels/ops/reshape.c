@@ -100,7 +100,7 @@ static int forward(const struct kernel_call *call)
         return 0;
     }
     kernel_view_dense(&view, call->out[0]->data, x->dtype, x->rank, x->shape);
-    kernel_elementwise(LOOP_copy, &view.array, 1, &x, 0, false);
+    kernel_elementwise(LOOP_copy, &view.array, 1, &x, NULL, false);
     return 0;
 }
 

@@ -65,7 +65,8 @@ static double rows_run(int dtype, char *p, int64_t rows, int64_t columns, kernel
         char *row = p + (size_t)r * row_bytes;
         const double sum = isa->sum[dtype](columns, row);
         loss += log(sum) - at_label[r];
-        kernel_loop_run(LOOP_scale, dtype, columns, row, row, NULL, 1 / sum, false);
+        const double share = 1 / sum;
+        kernel_loop_run(LOOP_scale, dtype, columns, row, row, NULL, &share, false);
     }
     return loss;
 }
@@ -81,7 +82,7 @@ static int forward(const struct kernel_call *call)
             return kernel_refuse(call, "label %lld of row %lld is not in 0..%lld", (long long)label,
                                  (long long)r, (long long)columns - 1);
     }
-    kernel_elementwise(LOOP_copy, call->out[1], 1, &logits, 0, false);
+    kernel_elementwise(LOOP_copy, call->out[1], 1, &logits, NULL, false);
     const int64_t fitting = columns > 0 ? BLOCK_ELEMENTS / columns : BLOCK_ROWS;
     const int64_t step = fitting < 1 ? 1 : fitting > BLOCK_ROWS ? BLOCK_ROWS : fitting;
     double loss = 0;

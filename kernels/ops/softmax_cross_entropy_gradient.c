@@ -54,10 +54,10 @@ static int forward(const struct kernel_call *call)
             else
                 ((double *)out->data)[o] -= scale;
         }
-        kernel_elementwise(LOOP_scale, out, 1, &p, scale, true);
+        kernel_elementwise(LOOP_scale, out, 1, &p, &scale, true);
         return 0;
     }
-    kernel_elementwise(LOOP_scale, out, 1, &p, scale, false);
+    kernel_elementwise(LOOP_scale, out, 1, &p, &scale, false);
     for (int64_t r = 0; r < rows; r++) {
         const int64_t label = ((const int64_t *)labels->data)[r * labels->strides[0]];
         const int64_t o = r * to[0] + label * to[1], i = r * from[0] + label * from[1];
