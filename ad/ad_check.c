@@ -370,7 +370,7 @@ ad_status ad_check_gradient_site(ad_tape tape, ad_function *function, int n, con
     j.t = ad_tape_find(tape.slot, tape.generation, "check_gradient", site);
     if (!j.t)
         return ad_status_of((ad_tape){0, 0});
-    j.scratch.memory = j.t->memory;
+    j.scratch.memory = *j.t->memory;
     ad_status status = enter(&j);
     if (status != AD_OK) {
         ad_scratch_free(&j.scratch);

@@ -9,7 +9,7 @@
 
 /* Memory that lasts until ad_scratch_free; zero-filled. get returns NULL when there is none. */
 struct ad_scratch {
-    const struct tape_memory *memory;
+    struct tape_memory memory; /* a copy: the user's function may destroy the tape */
     struct ad_scratch_block *blocks;
 };
 void *ad_scratch_get(struct ad_scratch *s, int64_t count, size_t bytes);

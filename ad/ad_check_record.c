@@ -208,7 +208,7 @@ int ad_check_record(struct tape *t, struct tape_record *r, double tolerance,
     for (int o = 0; o < r->n_out; o++)
         if (t->entries[tape_record_out(r)[o]].array.dtype == KERNEL_F32)
             return 0;
-    struct check c = {.t = t, .r = r, .tolerance = tolerance, .scratch.memory = t->memory};
+    struct check c = {.t = t, .r = r, .tolerance = tolerance, .scratch.memory = *t->memory};
     struct tape_mark mark = tape_mark_here(t);
     int found = check(&c, fault);
     tape_drop_behind(t, &mark);
