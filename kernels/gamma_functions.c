@@ -28,12 +28,16 @@ double kernel_digamma(double x)
         x = 1 - x;
     }
     double below = 0;
-    for (; x < 10; x++)
+    while (x < 10) {
         below -= 1 / x;
+        x += 1;
+    }
     const double square = 1 / (x * x);
     double series = 0, power = square;
-    for (int k = 0; k < TERMS; k++, power *= square)
+    for (int k = 0; k < TERMS; k++) {
         series += bernoulli[k] / (2 * (k + 1)) * power;
+        power *= square;
+    }
     return sum + (below + (log(x) - 0.5 / x - series));
 }
 
@@ -41,8 +45,10 @@ double kernel_digamma(double x)
 static double hurwitz_zeta(double s, double x)
 {
     double sum = 0;
-    for (; x < s + 10; x++)
+    while (x < s + 10) {
         sum += pow(x, -s);
+        x += 1;
+    }
     const double power = pow(x, -s);
     double term = s * power / x, series = 0, factorial = 2;
     for (int k = 1; k <= TERMS; k++) {

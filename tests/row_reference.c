@@ -27,8 +27,10 @@ static double density(double x)
 static double psi(double x)
 {
     long double at = (long double)x, sum = 0;
-    for (; at < 300; at++)
+    while (at < 300) {
         sum -= 1 / at;
+        at += 1;
+    }
     const long double square = at * at;
     return (double)(sum + logl(at) - 0.5L / at - 1 / (12 * square) + 1 / (120 * square * square));
 }
@@ -36,8 +38,10 @@ static double psi(double x)
 static double trigamma(double x)
 {
     long double at = (long double)x, sum = 0;
-    for (; at < 300; at++)
+    while (at < 300) {
         sum += 1 / (at * at);
+        at += 1;
+    }
     const long double cube = at * at * at;
     return (double)(sum + 1 / at + 0.5L / (at * at) + 1 / (6 * cube) - 1 / (30 * cube * at * at));
 }

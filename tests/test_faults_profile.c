@@ -124,6 +124,9 @@ static int child(const char *how, const char *path, const char *number)
 
 static char folder[64], path[128];
 
+/* This program; asked before a test enters a name space of its own, where a changed root shows. */
+static char program[PATH_MAX];
+
 static void setup(void)
 {
     strcpy(folder, "/tmp/tapescope-faults-XXXXXX");
@@ -142,9 +145,7 @@ static void teardown(void)
 /* Runs a case; returns its exit status. */
 static int run(const char *how, const char *file, const char *number)
 {
-    char program[PATH_MAX] = "";
     int status;
-    ck_assert_int_gt(readlink("/proc/self/exe", program, sizeof program - 1), 0);
     fflush(NULL);
     pid_t pid = fork();
     ck_assert_int_ge(pid, 0);
@@ -262,6 +263,8 @@ int main(int argc, char **argv)
 {
     if (argc == 4)
         return child(argv[1], argv[2], argv[3]);
+    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
+        return EXIT_FAILURE;
     Suite *suite = suite_create("faults_profile");
     TCase *faults = tcase_create("faults_profile");
     tcase_set_timeout(faults, 300);

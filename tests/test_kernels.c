@@ -1,7 +1,7 @@
 /* test_kernels.c: values, edges and errors of the kernels on every instruction set of the machine.
  *
- * May include: elementwise.h, kernel_box.h, kernel_ops.h, row_reference.h. What is computed in loops
- * is compared with the C library and plain indexing. Seeds are fixed.
+ * May include: elementwise.h, kernel_box.h, kernel_ops.h, row_reference.h. What is computed in
+ * loops is compared with the C library and plain indexing. Seeds are fixed.
  */
 #include "elementwise.h"
 #include "kernel_box.h"

@@ -1,80 +1,21 @@
 /* ops/mean.c: mean over axes.
  *
- * May include: elementwise.h, op_rules.h, kernel_ops.h. The sum is taken as in
+ * May include: elementwise.h, op_rules.h, reduction_samples.h, kernel_ops.h. The sum is taken as in
  * sum.c and divided once.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
+#include "reduction_samples.h"
 
 static const char *const names[] = {"x"};
 static const struct kernel_attr_info attrs[] = {{"keepdim", KERNEL_ATTR_FLAG},
                                                 {"axes", KERNEL_ATTR_AXES}};
 
 static const struct kernel_sample samples[] = {
-    {.n_in = 1,
-     .dtype = {KERNEL_F64},
-     .rank = {2},
-     .shape = {{3, 5}},
-     .low = {-1},
-     .high = {1},
-     .n_attr = 1,
-     .attr = {0}},
-    {.n_in = 1,
-     .dtype = {KERNEL_F64},
-     .rank = {0},
-     .low = {-1},
-     .high = {1},
-     .n_attr = 1,
-     .attr = {0}},
-    {.n_in = 1,
-     .dtype = {KERNEL_F64},
-     .rank = {2},
-     .shape = {{3, 5}},
-     .low = {-1},
-     .high = {1},
-     .n_attr = 2,
-     .attr = {0, 0}},
-    {.n_in = 1,
-     .dtype = {KERNEL_F64},
-     .rank = {2},
-     .shape = {{3, 5}},
-     .low = {-1},
-     .high = {1},
-     .n_attr = 2,
-     .attr = {1, -1}},
-    {.n_in = 1,
-     .dtype = {KERNEL_F64},
-     .rank = {3},
-     .shape = {{2, 3, 4}},
-     .low = {-1},
-     .high = {1},
-     .n_attr = 3,
-     .attr = {0, 0, 2}},
-    {.n_in = 1,
-     .dtype = {KERNEL_F64},
-     .rank = {3},
-     .shape = {{2, 3, 4}},
-     .low = {-1},
-     .high = {1},
-     .n_attr = 2,
-     .attr = {0, 1}},
-    {.n_in = 1,
-     .dtype = {KERNEL_F64},
-     .rank = {1},
-     .shape = {{0}},
-     .low = {-1},
-     .high = {1},
-     .n_attr = 1,
-     .attr = {0}},
-    {.n_in = 1,
-     .dtype = {KERNEL_F64},
-     .rank = {1},
-     .shape = {{65}},
-     .low = {-1},
-     .high = {1},
-     .n_attr = 1,
-     .attr = {0}},
+    REDUCTION_SAMPLES(-1, 1),
+    AXES_SAMPLE(1, (0), -1, 1, 1, 0),
+    AXES_SAMPLE(1, (65), -1, 1, 1, 0),
 };
 KERNEL_SAMPLES(samples)
 
