@@ -37,7 +37,6 @@ if(MVEC_LIBRARY)
 endif()
 target_link_libraries(dep_math INTERFACE m)
 
-dep_from_pkgconfig(unwind libunwind)
 dep_from_pkgconfig(dw libdw)
 dep_from_pkgconfig(elf libelf)
 dep_from_pkgconfig(protobuf_c libprotobuf-c)

@@ -14,7 +14,7 @@ static void system_advise_huge(void *p, size_t n, void *payload)
 {
     (void)payload;
 #ifdef MADV_HUGEPAGE
-    /* Advice only: without it a first touch costs some seven times as much per byte. */
+    /* Advice only: without it a first touch costs about five times as much per byte. */
     (void)madvise(p, n, MADV_HUGEPAGE);
 #endif
 }
