@@ -119,9 +119,9 @@ for file in bin/tapescope libtapescope.so.0 libtapescope.a tapescope/tapescope-c
 done
 awk '$6 !~ /^\.\/(usr\/.*)?$/' list | grep . && fail "the package goes beyond /usr"
 dpkg-deb -f "$deb" Depends | grep -q libopenblas || fail "the package does not depend on OpenBLAS"
-dpkg -x "$deb" root
-libdir=$(dirname "$(find "$work/root" -name libtapescope.a)")
-tapescope="$work/root/usr/bin/tapescope"
+dpkg -x "$deb" unpacked
+libdir=$(dirname "$(find "$work/unpacked" -name libtapescope.a)")
+tapescope="$work/unpacked/usr/bin/tapescope"
 PKG_CONFIG_PATH="$libdir/pkgconfig"
 compile deb
 check ./deb_c consumer.c
