@@ -200,6 +200,9 @@ static kernel_ref emit_reals(struct kernel_rule *rule, const struct kernel_op *o
             kernel_accumulate_value(rule, input, text);                                            \
     }
 
+/* Of what a derivative reads, the operands: bit i is operand i. */
+#define OPERANDS(reads) (((reads) >> 1 & 3) | ((reads) >> 4 & 1) << 2)
+
 #define OP(id, visibility, inputs, parameters, saved, cost_flops, text_brief, text_shapes,         \
            text_formula, text_derivative, text_edges, text_source, ...)                            \
     static const struct kernel_row id##_row = {                                                    \
@@ -222,7 +225,8 @@ static kernel_ref emit_reals(struct kernel_rule *rule, const struct kernel_op *o
         .elementwise = true,                                                                       \
         .accumulates = true,                                                                       \
         .constant = CONSTANT_##id,                                                                 \
-        .saves_in = ((saved) >> 1 & 3) | ((saved) >> 4 & 1) << 2,                                  \
+        .saves_in = OPERANDS(saved),                                                               \
+        .reads_for = {id##_reads_0, id##_reads_1, id##_reads_2},                                   \
         .saves_out = (saved) >> 3 & 1,                                                             \
         .row = &id##_row,                                                                          \
         .shape = row_shape,                                                                        \
@@ -243,7 +247,12 @@ enum { PUBLIC = false, HIDDEN = true };
 #define ROW1(id, visibility, parameters, forward, text_dx, saves, flops, low_x, high_x, brief,     \
              formula, derivative, edges, source)                                                   \
     _Static_assert((saves) == (READS_OF_##id##_dx & ~READS_G), "saves is what dx reads");          \
-    enum { CONSTANT_##id = FORM_OF_##id##_dx == FORM_NONE };                                       \
+    enum {                                                                                         \
+        CONSTANT_##id = FORM_OF_##id##_dx == FORM_NONE,                                            \
+        id##_reads_0 = OPERANDS(READS_OF_##id##_dx),                                               \
+        id##_reads_1 = 0,                                                                          \
+        id##_reads_2 = 0,                                                                          \
+    };                                                                                             \
     TERM(id, dx, 0, text_dx)                                                                       \
     static void id##_pullback(struct kernel_rule *rule)                                            \
     {                                                                                              \
@@ -256,7 +265,12 @@ enum { PUBLIC = false, HIDDEN = true };
              high_b, brief, formula, derivative, edges, source)                                    \
     _Static_assert((saves) == ((READS_OF_##id##_da | READS_OF_##id##_db) & ~READS_G),              \
                    "saves is what da and db read");                                                \
-    enum { CONSTANT_##id = FORM_OF_##id##_da == FORM_NONE && FORM_OF_##id##_db == FORM_NONE };     \
+    enum {                                                                                         \
+        CONSTANT_##id = FORM_OF_##id##_da == FORM_NONE && FORM_OF_##id##_db == FORM_NONE,          \
+        id##_reads_0 = OPERANDS(READS_OF_##id##_da),                                               \
+        id##_reads_1 = OPERANDS(READS_OF_##id##_db),                                               \
+        id##_reads_2 = 0,                                                                          \
+    };                                                                                             \
     TERM(id, da, 0, text_da)                                                                       \
     TERM(id, db, 1, text_db)                                                                       \
     static void id##_pullback(struct kernel_rule *rule)                                            \
@@ -275,7 +289,10 @@ enum { PUBLIC = false, HIDDEN = true };
         "saves is what da, db and dc read");                                                       \
     enum {                                                                                         \
         CONSTANT_##id = FORM_OF_##id##_da == FORM_NONE && FORM_OF_##id##_db == FORM_NONE &&        \
-                        FORM_OF_##id##_dc == FORM_NONE                                             \
+                        FORM_OF_##id##_dc == FORM_NONE,                                            \
+        id##_reads_0 = OPERANDS(READS_OF_##id##_da),                                               \
+        id##_reads_1 = OPERANDS(READS_OF_##id##_db),                                               \
+        id##_reads_2 = OPERANDS(READS_OF_##id##_dc),                                               \
     };                                                                                             \
     TERM(id, da, 0, text_da)                                                                       \
     TERM(id, db, 1, text_db)                                                                       \

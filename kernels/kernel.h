@@ -156,6 +156,8 @@ struct kernel_op {
     bool constant;    /* piecewise constant: no gradient flows, said in `derivative` */
     uint8_t saves_in; /* bit i: the pullback reads input i */
     uint8_t saves_out;
+    /* What of saves_in the adjoint of input i depends on; all 0: each may on all of it. */
+    uint8_t reads_for[KERNEL_MAX_IN];
     const struct kernel_row *row; /* elementwise ops only */
 
     /* Ranks, extents and dtypes of the outputs from those of the operands and attributes.
@@ -182,6 +184,18 @@ struct kernel_op {
 static inline const char *kernel_in_name(const struct kernel_op *op, int i)
 {
     return op->in_names[op->variadic ? 0 : i];
+}
+
+/* Bit i: the pullback reads input i where the inputs of `needs` want an adjoint. */
+static inline unsigned kernel_reads(const struct kernel_op *op, uint64_t needs)
+{
+    unsigned reads = 0, any = 0;
+    for (int i = 0; i < KERNEL_MAX_IN; i++) {
+        any |= op->reads_for[i];
+        if (needs >> i & 1)
+            reads |= op->reads_for[i];
+    }
+    return any || !needs ? reads : op->saves_in;
 }
 
 /* All ops: rows first, then the files in alphabetical order. *n receives their number. */

@@ -254,6 +254,7 @@ KERNEL_OP(matmul) = {
     .n_out = 1,
     .accumulates = true,
     .saves_in = 3,
+    .reads_for = {2, 1},
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

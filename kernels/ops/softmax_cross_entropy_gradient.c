@@ -105,6 +105,7 @@ KERNEL_OP(softmax_cross_entropy_gradient) = {
     .hidden = true,
     .accumulates = true,
     .saves_in = 7,
+    .reads_for = {6, 1},
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
