@@ -1,12 +1,12 @@
 /* ad_check.c: ad_check_gradient: a user's function against central differences of it.
  *
- * May include: ad_check.h, tape_account.h. Meanwhile the leaves' gradients go to buffers of the
+ * May include: ad_check.h, tape_inplace.h. Meanwhile the leaves' adjoints are buffers of the
  * check's own, and whatever else was on the tape before is constant, so that no gradient of the
  * user's is touched and a sweep sees what the differences see: the leaves alone.
  */
 #include "ad_check.h"
 
-#include "tape_account.h"
+#include "tape_inplace.h"
 
 #include <math.h>
 #include <string.h>
@@ -127,7 +127,7 @@ static ad_status enter(struct job *j)
         j->leaf[i].epoch = v->gradient_epoch;
         j->leaf[i].adjoint = v->adjoint;
         v->adjoint = j->leaf[i].gradient;
-        v->flags |= TAPE_NEEDS_GRADIENT | TAPE_USER_GRADIENT;
+        v->flags = (v->flags & ~(uint32_t)TAPE_USER_GRADIENT) | TAPE_NEEDS_GRADIENT;
     }
     return AD_OK;
 }
@@ -233,15 +233,21 @@ static ad_status sweep(struct job *j)
     for (int i = 0; i < j->n; i++) {
         struct tape_value *v = &t->entries[j->leaf[i].value];
         v->adjoint = j->leaf[i].gradient;
-        v->flags |= TAPE_USER_GRADIENT;
+        v->flags &= ~(uint32_t)TAPE_USER_GRADIENT;
         memset(j->leaf[i].gradient, 0, tape_value_bytes(v));
+        tape_adjoint_set(t, v);
     }
     if (t->entries[y].flags & TAPE_NEEDS_GRADIENT) {
         const struct kernel_array *a = &t->entries[y].array;
         status =
             (ad_status)tape_borrow(t, a->dtype, a->rank, a->shape, j->u, false, j->site, &seed);
+        /* An array that the function changed is a disagreement like others, to be compared and
+         * named, and no reason to refuse. */
+        uint32_t guards = t->last_guard;
+        t->last_guard = TAPE_NO_GUARD;
         if (status == AD_OK)
             status = (ad_status)tape_sweep(t, y, seed, j->site);
+        t->last_guard = guards;
     }
     if (status == AD_OK)
         drop(j);

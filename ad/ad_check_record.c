@@ -72,12 +72,13 @@ static bool prepare(struct check *c)
     return true;
 }
 
-/* A leaf's adjoint is a buffer that stays; it counts as holding nothing. */
+/* A leaf's adjoint is a buffer that stays; it holds zeros. */
 static void clear(struct tape *t, struct tape_value *v)
 {
     tape_adjoint_free(t, v);
     if ((v->flags & TAPE_LEAF) && v->array.size > 0)
         memset(v->adjoint, 0, tape_value_bytes(v));
+    tape_adjoint_set(t, v);
 }
 
 /* Runs the record's pullback with u as the adjoints of its outputs. */

@@ -1,8 +1,10 @@
 /* ad_gradient.c: sweeps, gradients read back, derivatives recorded.
  *
- * May include: ad_internal.h.
+ * May include: ad_internal.h, tape_guard.h.
  */
 #include "ad_internal.h"
+
+#include "tape_guard.h"
 
 #include <string.h>
 
@@ -113,9 +115,13 @@ ad_status ad_gradient_buffer_site(ad_tensor x, void *buffer, int64_t count, unsi
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "gradient_buffer: not a leaf");
     if (buffer)
         status = ad_buffer_check(t, v, "gradient_buffer", buffer, count, site);
-    if (status == AD_OK)
-        tape_gradient_buffer(t, v, buffer);
-    return status;
+    const struct tape_value *leaf = &t->entries[v];
+    uintptr_t data = (uintptr_t)leaf->array.data, at = (uintptr_t)buffer;
+    uint64_t bytes = tape_value_bytes(leaf);
+    if (status == AD_OK && buffer && at < data + bytes && data < at + bytes)
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
+                                    "gradient_buffer: the buffer overlaps the leaf's own data");
+    return status == AD_OK ? (ad_status)tape_gradient_buffer(t, v, buffer, site) : status;
 }
 
 ad_status ad_retain_gradient_site(ad_tensor x, unsigned ad_line_)
@@ -143,6 +149,14 @@ static ad_status find_inputs(struct tape *t, int n, const ad_tensor *x, uint32_t
                                         "create_graph: x[%d] is of integers", i);
     }
     return AD_OK;
+}
+
+bool ad_leaf_changed_site(ad_tensor x, unsigned ad_line_)
+{
+    struct tape *t;
+    ad_status status;
+    uint32_t v = ad_value_find(x, "leaf_changed", 0, AD_HERE, &t, &status);
+    return v && tape_guard_changed(t, v);
 }
 
 ad_status ad_create_graph_site(ad_tensor y, ad_tensor seed, int n, const ad_tensor *x,

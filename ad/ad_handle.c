@@ -53,6 +53,13 @@ static void slot_give(uint32_t i)
     pthread_mutex_unlock(&lock);
 }
 
+/* How much of a changed leaf a tape notices by default. */
+#ifdef NDEBUG
+enum { CHECKED = false };
+#else
+enum { CHECKED = true };
+#endif
+
 static inline struct tape *find(uint32_t slot, uint32_t generation)
 {
     if (slot - 1 >= AD_SLOTS - 1)
@@ -90,7 +97,7 @@ ad_status ad_tape_create_site(ad_tape *tape, const ad_tape_options *options, uns
     if (!tape)
         return ad_fail(AD_ERROR_ARGUMENT, site, "tape_create: tape is a null pointer");
     *tape = (ad_tape){0, 0};
-    struct tape_options o = {.describe = ad_describe};
+    struct tape_options o = {.describe = ad_describe, .checked = CHECKED};
     struct tape_memory memory;
     if (options && options->allocator) {
         const ad_allocator *a = options->allocator;
@@ -107,6 +114,11 @@ ad_status ad_tape_create_site(ad_tape *tape, const ad_tape_options *options, uns
         o.budget_bytes = options->budget_bytes;
         o.reserve_bytes = options->reserve_bytes;
         o.no_huge_pages = options->no_huge_pages;
+        if (options->check == AD_CHECK_ALL || options->check == AD_CHECK_SAMPLES)
+            o.checked = options->check == AD_CHECK_ALL;
+        else if (options->check != AD_CHECK_DEFAULT)
+            return ad_fail(AD_ERROR_ARGUMENT, site, "tape_create: %d is no ad_check",
+                           (int)options->check);
     }
     char why[256];
     if (ad_profile_linked && !ad_prime(why, sizeof why))

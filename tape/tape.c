@@ -1,9 +1,11 @@
 /* tape.c: a tape's life: create, mark, rewind, reset, destroy; its sticky error.
  *
- * May include: tape_observe.h, tape_value.h.
+ * May include: tape_guard.h, tape_lent.h, tape_observe.h.
  */
 #include "tape.h"
 
+#include "tape_guard.h"
+#include "tape_lent.h"
 #include "tape_observe.h"
 
 #include <stdarg.h>
@@ -24,6 +26,8 @@ static void begin(struct tape *t)
     t->n_values = 1;
     t->n_records = 0;
     t->last_record = UINT32_MAX;
+    t->last_guard = TAPE_NO_GUARD;
+    t->n_lent = 0;
     t->arena.entry_top += sizeof(struct tape_value);
 }
 
@@ -44,6 +48,7 @@ struct tape *tape_create(const struct tape_options *options)
     t->own_memory = *memory;
     memory = t->memory = &t->own_memory;
     t->describe = options->describe ? options->describe : no_description;
+    t->checked = options->checked;
     t->generation = 1;
     t->gradient_epoch = 1;
     uint64_t budget = options->budget_bytes ? options->budget_bytes : tape_memory_default_budget();
@@ -70,6 +75,8 @@ void tape_destroy(struct tape *t)
     tape_observe_remove(t);
     tape_account_close(t);
     tape_arena_close(&t->arena);
+    if (t->lent)
+        t->memory->release(t->lent, t->memory->payload);
     if (t->marks)
         t->memory->release(t->marks, t->memory->payload);
     release(t);
@@ -95,6 +102,7 @@ struct tape_mark tape_mark_here(const struct tape *t)
                               .generation = t->generation,
                               .n_values = t->n_values,
                               .last_record = t->last_record,
+                              .last_guard = t->last_guard,
                               .n_records = t->n_records,
                               .no_grad = t->no_grad};
 }
@@ -121,7 +129,7 @@ static void give_back(struct tape *t, const struct tape_value *v, const char *en
         tape_arena_free(&t->arena, v->array.data, n);
     void *gradient = NULL;
     if (v->flags & TAPE_LEAF)
-        gradient = tape_leaf_buffer(t, v);
+        gradient = v->adjoint;
     else if (v->flags & TAPE_RETAIN)
         gradient = tape_retained_of(t, v)->buffer;
     if (gradient && (char *)gradient < end)
@@ -137,6 +145,9 @@ void tape_drop_behind(struct tape *t, const struct tape_mark *mark)
     uint32_t at = t->last_record;
     for (; t->hook && at != mark->last_record; at = tape_record_at(t, at)->previous)
         tape_account_drop_record(t, tape_record_at(t, at));
+    tape_account_drop_guards(t, mark->last_guard);
+    tape_guard_drop(t, mark->last_guard);
+    tape_lent_drop(t, mark->n_values);
     tape_arena_rewind(&t->arena, &mark->arena);
     t->n_values = mark->n_values;
     t->last_record = mark->last_record;

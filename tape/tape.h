@@ -13,6 +13,7 @@ struct tape_options {
     const struct tape_memory *memory; /* copied; NULL: tape_memory_system */
     uint64_t budget_bytes, reserve_bytes;
     bool no_huge_pages;
+    bool checked;
     void (*describe)(struct tape_site site, char *buf, size_t n);
 };
 
@@ -65,8 +66,10 @@ void tape_zero_gradients(struct tape *t);
 /* The gradient's buffer, or NULL if none has arrived. x: a leaf or retained value. */
 const void *tape_gradient(const struct tape *t, uint32_t x);
 enum tape_status tape_retain(struct tape *t, uint32_t x, struct tape_site site);
-/* Sweeps add x's gradient into the user's buffer from now on; NULL: into the tape's. */
-void tape_gradient_buffer(struct tape *t, uint32_t x, void *buffer);
+/* Sweeps that end well add x's gradient into the user's buffer from now on; NULL: into the
+ * tape's. */
+enum tape_status tape_gradient_buffer(struct tape *t, uint32_t x, void *buffer,
+                                      struct tape_site site);
 
 /* Begins and ends the observation of all tapes of the process; any thread. end calls hook->flush
  * for every live tape. Returns false if another observation is under way. */

@@ -190,6 +190,24 @@ void tape_account_drop_record(struct tape *t, const struct tape_record *r)
         live(t, tape_row(t, r->row), 0 - (uint64_t)r->bytes);
 }
 
+void tape_account_guards(struct tape *t, uint32_t last)
+{
+    if (!t->hook)
+        return;
+    for (uint32_t at = t->last_guard; at != last; at = tape_guard_at(t, at)->previous) {
+        uint32_t row = tape_guard_at(t, at)->row;
+        take(t, row, &tape_row(t, row)->record_bytes, sizeof(struct tape_guard));
+    }
+}
+
+void tape_account_drop_guards(struct tape *t, uint32_t last)
+{
+    if (!t->hook)
+        return;
+    for (uint32_t at = t->last_guard; at != last; at = tape_guard_at(t, at)->previous)
+        live(t, tape_row(t, tape_guard_at(t, at)->row), 0 - (uint64_t)sizeof(struct tape_guard));
+}
+
 void tape_account_bytes(struct tape *t, uint32_t row, uint64_t n)
 {
     if (t->hook)
@@ -228,7 +246,8 @@ static void keep(struct tape *t, struct tape_value *v, uint32_t keeper, bool new
 
 static void keep_saved(struct tape *t, struct tape_record *r, bool newest_first)
 {
-    for (int i = 0; i < r->n_in; i++)
+    /* A variadic op may have more operands than saves_in has bits; it saves none. */
+    for (int i = 0; i < r->n_in && r->op->saves_in; i++)
         if (r->op->saves_in >> i & 1)
             keep(t, &t->entries[tape_record_in(r)[i]], r->row, newest_first);
     for (int o = 0; o < r->n_out; o++)
@@ -279,6 +298,7 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
         tape_account_record(t, tape_record_at(t, r));
         keep_saved(t, tape_record_at(t, r), true);
     }
+    tape_account_guards(t, TAPE_NO_GUARD);
     return hook;
 }
 

@@ -1,8 +1,8 @@
 /* tape_apply.c: one op forward: shapes, outputs, kernel, record.
  *
- * May include: tape_value.h. All or nothing: an op that fails leaves no value and no record.
+ * May include: tape_guard.h. All or nothing: an op that fails leaves no value and no record.
  */
-#include "tape_value.h"
+#include "tape_guard.h"
 
 #include <string.h>
 
@@ -121,7 +121,8 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
         status = run(t, &call, row, site);
     struct tape_record *record = NULL;
     if (status == TAPE_OK && needs_gradient(t, op, n_in, in)) {
-        record = record_make(t, &call, in, first_out, row);
+        if (!op->saves_in || tape_guard_saved(t, op, n_in, in, row))
+            record = record_make(t, &call, in, first_out, row);
         if (!record)
             status = tape_fail_memory(t, site, op->name);
     }
@@ -138,6 +139,7 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
     }
     if (__builtin_expect(hook != NULL, 0)) {
         if (record) {
+            tape_account_guards(t, point.last_guard);
             tape_account_record(t, record);
             tape_account_kept(t, record);
             TAPE_ADD(t->ledger.records, 1);

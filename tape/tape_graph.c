@@ -1,12 +1,12 @@
 /* tape_graph.c: the rule context that records: derivatives as ops on the tape.
  *
- * May include: tape_value.h, kernel_ops.h (add, copy, sum_to).
+ * May include: tape_guard.h, kernel_ops.h (add, copy, sum_to).
  *
  * The records present at the start are swept; what the pullbacks emit is appended behind them,
  * charged to the line of the op whose pullback it is. Only records that lead from x to y are
  * visited.
  */
-#include "tape_value.h"
+#include "tape_guard.h"
 
 #include "kernel_ops.h"
 
@@ -145,8 +145,8 @@ enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, co
     flag_dependents(t, n, x, list, n_records);
     const struct tape_mark before = tape_mark_here(t);
 
-    enum tape_status status = TAPE_OK;
-    if (!seed)
+    enum tape_status status = tape_guard_verify(t, y, TAPE_STARTS, "create_graph", site);
+    if (status == TAPE_OK && !seed)
         status = tape_ones(t, y, site, &seed);
     g.adjoint[y] = seed;
     for (uint32_t k = 0; k < n_records && status == TAPE_OK && !g.failed; k++)

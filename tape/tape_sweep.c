@@ -1,29 +1,15 @@
 /* tape_sweep.c: the reverse sweep, and the gradients it leaves.
  *
- * May include: tape_inplace.h.
+ * May include: tape_inplace.h, tape_guard.h, tape_lent.h.
  *
  * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do
  * not see each other; gradients of leaves and retained values grow with each.
  */
+#include "tape_guard.h"
 #include "tape_inplace.h"
-#include "tape_value.h"
+#include "tape_lent.h"
 
 #include <string.h>
-
-/* buffer [shape of v] += the values of `from`, row-major. */
-static void add_into(const struct tape_value *v, void *buffer, const void *from, bool fresh)
-{
-    if (fresh) {
-        memcpy(buffer, from, tape_value_bytes(v));
-        return;
-    }
-    for (int64_t i = 0; i < v->array.size; i++) {
-        if (v->array.dtype == KERNEL_F32)
-            ((float *)buffer)[i] += ((const float *)from)[i];
-        else
-            ((double *)buffer)[i] += ((const double *)from)[i];
-    }
-}
 
 /* Fills `buffer` with the seed, or with ones. */
 static void fill_seed(const struct tape *t, const struct tape_value *y, uint32_t seed, void *buffer)
@@ -51,7 +37,7 @@ static bool plant(struct tape *t, struct tape_value *y, uint32_t seed)
             return false;
         tape_account_buffer(t, y->row, n);
         fill_seed(t, y, seed, copy);
-        add_into(y, y->adjoint, copy, false);
+        tape_add_into(y, y->adjoint, copy, false);
         tape_arena_free(&t->arena, copy, n);
         tape_account_free(t, y->row, n);
     }
@@ -64,7 +50,7 @@ static void harvest(struct tape *t, struct tape_value *v)
 {
     if ((v->flags & TAPE_RETAIN) && v->adjoint) {
         struct tape_retained *kept = tape_retained_of(t, v);
-        add_into(v, kept->buffer, v->adjoint, kept->epoch != t->gradient_epoch);
+        tape_add_into(v, kept->buffer, v->adjoint, kept->epoch != t->gradient_epoch);
         kept->epoch = t->gradient_epoch;
     }
 }
@@ -122,6 +108,10 @@ enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct ta
     uint64_t stamp = hook ? hook->clock() : 0;
     /* What is no pullback's is the sweep's own: the call, the seed, the end. */
     uint32_t own = tape_account_row(t, site, "backward"), failed = UINT32_MAX;
+    enum tape_status status = tape_guard_verify(t, y, TAPE_NEEDS_GRADIENT, "backward", site);
+    if (status != TAPE_OK)
+        return status;
+    tape_lent_begin(t);
     bool planted = plant(t, &t->entries[y], seed);
     if (hook)
         account(t, own, &stamp);
@@ -129,6 +119,8 @@ enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct ta
         failed = sweep(t, &stamp);
     for (uint32_t at = failed; at != UINT32_MAX; at = tape_record_at(t, at)->previous)
         drop_adjoints(t, tape_record_at(t, at));
+    if (planted && failed == UINT32_MAX)
+        tape_lent_add(t);
     if (hook) {
         account(t, own, &stamp);
         TAPE_ADD(tape_row(t, own)->calls, 1);
@@ -162,7 +154,9 @@ const void *tape_gradient(const struct tape *t, uint32_t x)
 {
     const struct tape_value *v = &t->entries[x];
     if (v->flags & TAPE_LEAF)
-        return tape_has_adjoint(t, v) ? v->adjoint : NULL;
+        return v->flags & TAPE_USER_GRADIENT ? tape_lent_buffer(t, x)
+               : tape_has_adjoint(t, v)      ? v->adjoint
+                                             : NULL;
     const struct tape_retained *kept = tape_retained_of(t, v);
     return kept->epoch == t->gradient_epoch ? kept->buffer : NULL;
 }
@@ -194,12 +188,4 @@ enum tape_status tape_retain(struct tape *t, uint32_t x, struct tape_site site)
     tape_account_bytes(t, v->row, sizeof *kept);
     tape_account_buffer(t, v->row, tape_value_bytes(v));
     return TAPE_OK;
-}
-
-void tape_gradient_buffer(struct tape *t, uint32_t x, void *buffer)
-{
-    struct tape_value *v = &t->entries[x];
-    v->adjoint = buffer ? buffer : tape_leaf_buffer(t, v);
-    v->flags = buffer ? v->flags | TAPE_USER_GRADIENT : v->flags & ~(uint32_t)TAPE_USER_GRADIENT;
-    v->gradient_epoch = t->gradient_epoch - 1;
 }

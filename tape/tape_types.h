@@ -26,10 +26,11 @@ enum tape_flag {
     TAPE_OWNS_DATA = 1 << 2,
     TAPE_OWNS_SHAPE = 1 << 3, /* shape [rank] was allocated for this value */
     TAPE_OWNS_STRIDES = 1 << 4,
-    TAPE_USER_GRADIENT = 1 << 5, /* leaf: adjoint is a buffer of the user's */
+    TAPE_USER_GRADIENT = 1 << 5, /* leaf: one of tape.lent, its adjoint holds one sweep's part */
     TAPE_RETAIN = 1 << 6,        /* retained holds the gradient after the sweep */
     TAPE_KEPT = 1 << 7,          /* counted in kept_bytes */
     TAPE_STARTS = 1 << 8,        /* scratch of tape_graph: depends on what is differentiated */
+    TAPE_REACHED = 1 << 9,       /* scratch of tape_guard_verify: the sweep comes to it */
 };
 
 /* One entry of the value table. The array comes first: a kernel_ref of the tape is a value. */
@@ -41,8 +42,25 @@ struct tape_value {
     uint32_t gradient_epoch; /* tape-owned gradient is set if this is the tape's */
     uint32_t root;           /* value that owns the data: itself, or what it is a view of */
     uint32_t flags;
-    uint32_t retained; /* TAPE_RETAIN: offset of the tape_retained among the records, in 8
-                              * bytes; TAPE_LEAF: that of its gradient buffer, in 64 bytes */
+    uint32_t retained; /* offset among the records, in 8 bytes: TAPE_RETAIN: of the tape_retained;
+                        * borrowed arrays: of the newest tape_guard, or TAPE_NO_GUARD */
+};
+
+#define TAPE_NO_GUARD UINT32_MAX
+
+/* What a borrowed array held when a record saved it; lies among the records. See tape_guard.h. */
+struct tape_guard {
+    uint64_t hash;
+    uint32_t value, row;      /* whose array; the op that saved it */
+    uint32_t previous, older; /* of all guards; of the same value */
+    uint32_t phase;           /* when it was made, or last found to hold still */
+    uint32_t changed;         /* scratch of tape_guard_verify */
+};
+
+/* The user's buffer that sweeps add a leaf's gradient into. */
+struct tape_lent {
+    void *buffer;
+    uint32_t value;
 };
 
 /* Gradient of an intermediate value, kept on request; lies among the records. */
@@ -106,6 +124,7 @@ struct tape_mark {
     uint32_t generation;
     uint32_t n_values;
     uint32_t last_record;
+    uint32_t last_guard;
     uint32_t n_records;
     int no_grad;
 };
@@ -122,17 +141,22 @@ struct tape {
     struct tape_value *entries;
     uint32_t n_values;
     uint32_t last_record; /* offset in 8 bytes; UINT32_MAX: none */
+    uint32_t last_guard;  /* likewise */
     uint32_t n_records;
     uint32_t generation;     /* grows with every reset and rewind */
     uint32_t gradient_epoch; /* grows when the gradients are cleared */
     uint32_t sweeps;         /* that ended well, ever */
     uint32_t swept_epoch;    /* gradient_epoch that the last of them belongs to */
     int no_grad;             /* depth of ad_no_grad_begin */
+    bool checked;            /* guards look at whole arrays */
     struct tape_error error;
     struct tape_error_watch watch;
 
     struct tape_mark *marks;
     uint32_t n_marks, marks_size;
+
+    struct tape_lent *lent; /* ordered by value */
+    uint32_t n_lent, lent_size;
 
     struct tape_ledger ledger;
     struct tape_table sites;
@@ -148,6 +172,11 @@ struct tape {
 static inline struct tape_record *tape_record_at(const struct tape *t, uint32_t offset)
 {
     return (struct tape_record *)(void *)(t->arena.record_base + (size_t)offset * 8);
+}
+
+static inline struct tape_guard *tape_guard_at(const struct tape *t, uint32_t offset)
+{
+    return (struct tape_guard *)(void *)(t->arena.record_base + (size_t)offset * 8);
 }
 
 static inline int64_t *tape_record_attr(struct tape_record *r)
@@ -180,13 +209,7 @@ static inline bool tape_has_adjoint(const struct tape *t, const struct tape_valu
 {
     if (!(v->flags & TAPE_LEAF))
         return v->adjoint != NULL;
-    return (v->flags & TAPE_USER_GRADIENT) || v->gradient_epoch == t->gradient_epoch;
-}
-
-/* The gradient buffer that the tape holds for a leaf, whether in use or not. */
-static inline void *tape_leaf_buffer(const struct tape *t, const struct tape_value *v)
-{
-    return t->arena.buffer_base + (size_t)v->retained * 64;
+    return v->gradient_epoch == t->gradient_epoch;
 }
 
 static inline struct tape_retained *tape_retained_of(const struct tape *t,

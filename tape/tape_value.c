@@ -1,19 +1,22 @@
 /* tape_value.c: values of the tape: made by ops, borrowed from the user, read back.
  *
- * May include: tape_value.h.
+ * May include: tape_guard.h.
  */
 #include "tape_value.h"
+
+#include "tape_guard.h"
 
 #include <math.h>
 #include <string.h>
 
 struct tape_point tape_point_take(const struct tape *t)
 {
-    return (struct tape_point){tape_arena_take_mark(&t->arena), t->n_values};
+    return (struct tape_point){tape_arena_take_mark(&t->arena), t->n_values, t->last_guard};
 }
 
 void tape_point_undo(struct tape *t, struct tape_point point)
 {
+    tape_guard_drop(t, point.last_guard);
     for (uint32_t i = point.n_values; i < t->n_values; i++) {
         struct tape_value *v = &t->entries[i];
         if ((v->flags & TAPE_OWNS_DATA) && (char *)v->array.data < point.arena.buffer_top)
@@ -139,6 +142,7 @@ enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t 
     }
     v->array.data = (void *)(uintptr_t)data;
     v->flags = TAPE_OWNS_SHAPE | TAPE_OWNS_STRIDES;
+    v->retained = TAPE_NO_GUARD;
     v->array.shape = words(t, rank, shape ? shape : stride);
     v->array.strides = words(t, rank, stride);
     if (!v->array.shape || !v->array.strides)
@@ -147,7 +151,6 @@ enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t 
         v->adjoint = tape_arena_buffer(&t->arena, tape_value_bytes(v));
         if (!v->adjoint)
             goto no_memory;
-        v->retained = (uint32_t)((size_t)((char *)v->adjoint - t->arena.buffer_base) / 64);
         v->gradient_epoch = t->gradient_epoch - 1;
         v->flags |= TAPE_LEAF | TAPE_NEEDS_GRADIENT;
     }
@@ -216,6 +219,20 @@ enum tape_status tape_ones(struct tape *t, uint32_t like, struct tape_site site,
     if (status == TAPE_OK)
         tape_fill_ones(&t->entries[*out].array);
     return status;
+}
+
+void tape_add_into(const struct tape_value *v, void *buffer, const void *from, bool fresh)
+{
+    if (fresh) {
+        memcpy(buffer, from, tape_value_bytes(v));
+        return;
+    }
+    for (int64_t i = 0; i < v->array.size; i++) {
+        if (v->array.dtype == KERNEL_F32)
+            ((float *)buffer)[i] += ((const float *)from)[i];
+        else
+            ((double *)buffer)[i] += ((const double *)from)[i];
+    }
 }
 
 void tape_fill_ones(const struct kernel_array *a)

@@ -10,7 +10,7 @@
 /* Where the arena and the table ended before a call, to go back to when it fails. */
 struct tape_point {
     struct tape_arena_mark arena;
-    uint32_t n_values;
+    uint32_t n_values, last_guard;
 };
 
 struct tape_point tape_point_take(const struct tape *t);
@@ -22,6 +22,9 @@ void tape_point_undo(struct tape *t, struct tape_point point);
  * accounted. */
 struct tape_value *tape_value_make(struct tape *t, const struct kernel_shape *shape,
                                    const kernel_ref *in, uint32_t row);
+
+/* buffer [shape of v] += the values of `from`, row-major; `fresh`: = instead. */
+void tape_add_into(const struct tape_value *v, void *buffer, const void *from, bool fresh);
 
 /* Fills a row-major float array. */
 void tape_fill_ones(const struct kernel_array *a);

@@ -332,7 +332,7 @@ static bool check_user_buffers(const struct check_case *c, const double *x, cons
             else
                 ((double *)(void *)buffer)[k] = 0.5;
         }
-        tape_gradient_buffer(check_tape(), run.leaf[i], buffer);
+        ck_assert_int_eq(tape_gradient_buffer(check_tape(), run.leaf[i], buffer, check_site), 0);
     }
     check_sweep(c, &run, u, g);
     for (int i = 0; i < c->n_leaves; i++)

@@ -24,7 +24,12 @@
 #include <string.h>
 #include <sys/wait.h>
 
-enum { STEP = 1000, VALUE = sizeof(struct tape_value), AXIS = 16 };
+enum {
+    STEP = 1000,
+    VALUE = sizeof(struct tape_value),
+    AXIS = 16,
+    GUARD = sizeof(struct tape_guard) /* of a borrowed array that the op's pullback reads */
+};
 
 /* A record: its head, 8 bytes for each attribute, 4 for each operand and output, filled up to 8. */
 #define RECORD(n_attr, n_in, n_out)                                                                \
@@ -111,8 +116,8 @@ static const struct expected layer[] = {
      VALUE + 2 * AXIS + 96, NULL},
     {"bias", "leaf", "layer", 1, 0, 0, 0, VALUE + AXIS, 0, 32, 0, VALUE + AXIS + 32,
      VALUE + AXIS + 32, NULL},
-    {"matmul", "matmul", "layer", 1, 1, 2, 2, VALUE + 2 * AXIS + BINARY, 64, 2 * 64, 0,
-     VALUE + 2 * AXIS + BINARY + 64, VALUE + 2 * AXIS + BINARY + 64, NULL},
+    {"matmul", "matmul", "layer", 1, 1, 2, 2, VALUE + 2 * AXIS + BINARY + GUARD, 64, 2 * 64, 0,
+     VALUE + 2 * AXIS + BINARY + GUARD + 64, VALUE + 2 * AXIS + BINARY + GUARD + 64, NULL},
     {"add", "add", "layer", 1, 1, 2, 2, VALUE + BINARY, 64, 2 * 64, 0, VALUE + BINARY + 64,
      VALUE + BINARY + 64, NULL},
     {"tanh", "tanh", "layer", 1, 1, 2, 2, VALUE + UNARY, 64, 2 * 64, 64, VALUE + UNARY + 64,

@@ -104,6 +104,12 @@ static ad_tensor after_reset(void)
     return scene.v;
 }
 
+static ad_tensor changed(void)
+{
+    data[1] += 1;
+    return scene.y;
+}
+
 static ad_tensor after_rewind(void)
 {
     ad_tensor x = ad_square(scene.v);
@@ -269,6 +275,12 @@ CASE(seed_of_other_tape, TAPE, TAPE, "backward_seed: the seed",
 CASE(seed_of_zeros, TAPE, HANDLE, "backward_seed: the seed", AT(ad_backward_seed(s->v, zero)));
 CASE(gradient_constant, TAPE, STATE, "gradient: ", AT(ad_gradient(s->constant, buffer, 3)));
 CASE(gradient_inner, TAPE, STATE, "gradient: ", AT(ad_gradient(intermediate(), buffer, 12)));
+CASE(buffer_of_data, TAPE, ARGUMENT, "gradient_buffer: the buffer overlaps",
+     AT(ad_gradient_buffer(s->v, data + 2, 3)));
+CASE(backward_changed, TAPE, STATE, "backward: the leaf f64 [3] of ", AT(ad_backward(changed())));
+CASE(changed_zeros, THREAD, HANDLE, "leaf_changed: ", AT(ad_leaf_changed(zero)));
+CASE(changed_dropped, TAPE, HANDLE, "leaf_changed: the tensor was dropped",
+     AT(ad_leaf_changed(after_rewind())));
 CASE(buffer_inner, TAPE, STATE, "gradient_buffer: ",
      AT(ad_gradient_buffer(intermediate(), buffer, 12)));
 CASE(retain_constant, TAPE, STATE, "retain_gradient: ", AT(ad_retain_gradient(s->constant)));

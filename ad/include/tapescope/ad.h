@@ -101,11 +101,20 @@ typedef struct ad_allocator {
     void *payload; /* handed to each */
 } ad_allocator;
 
+/* How much of a leaf's or constant's array a tape looks at to find that it was changed between
+ * recording and sweep (see ad_leaf_changed). */
+typedef enum ad_check {
+    AD_CHECK_DEFAULT, /* all, or samples if the library was built with NDEBUG, as for a release */
+    AD_CHECK_SAMPLES, /* all of an array of up to 64 elements, else 64 of them evenly spread */
+    AD_CHECK_ALL      /* all: reads the array once more for its first record and for each sweep */
+} ad_check;
+
 typedef struct ad_tape_options {
     uint64_t budget_bytes;  /* bytes the tape may hand out; 0: 0.9 of the memory available now */
     uint64_t reserve_bytes; /* address space to reserve; 0: 64 GiB, halved until it succeeds */
     bool no_huge_pages;
     const ad_allocator *allocator; /* copied; NULL: the system's, which alone gives huge pages */
+    ad_check check;
 } ad_tape_options;
 
 /* Creates a tape of the calling thread into *tape. options: NULL for the defaults. The first one in
@@ -169,8 +178,8 @@ AD_API ad_status ad_tape_stats(ad_tape tape, ad_stats *stats);
 /* ---- values ---- */
 
 /* A variable whose gradient is wanted: `data` [shape], row-major, borrowed until the value is
- * dropped; it must not change between recording and the last sweep, and may between that and the
- * next recording. dtype AD_F32 or AD_F64. */
+ * dropped. It may change after a sweep, a rewind or a reset and before the next recording, but not
+ * between a recording and its sweep: see ad_leaf_changed. dtype AD_F32 or AD_F64. */
 AD_SITED(ad_tensor, ad_leaf,
          (ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape, const void *data),
          (tape, dtype, rank, shape, data))
@@ -179,6 +188,23 @@ AD_SITED(ad_tensor, ad_leaf,
 AD_SITED(ad_tensor, ad_constant,
          (ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape, const void *data),
          (tape, dtype, rank, shape, data))
+
+/* Whether the array of a leaf or constant is not what the newest recording found there whose
+ * pullbacks will read it. x: a leaf, a constant, or a view of one, for which the whole array
+ * counts. False for what was computed on the tape, and where no pullback reads the array: add(a, b)
+ * reads neither, mul(a, b) reads b for the gradient of a alone. Bits are compared (by a hash of 64
+ * bits), so that true is never a false alarm, and NaN equals itself. In an array of more than 64
+ * elements a change is missed where the tape looks at samples and none of them changed (option
+ * `check`); a change that was undone is none. Costs at most 64 elements then, else the array.
+ *
+ * Sweeps and ad_create_graph compare as much by themselves before they begin, and refuse with
+ * AD_ERROR_STATE, naming the op that saved the array, if they would read one that has changed.
+ * Nothing is swept then, and the tape serves on after ad_clear_error.
+ *
+ * An array is looked at when the first op saves it, and again at the first op that does so after a
+ * sweep, rewind or reset: one that is changed between two recordings without any of these has
+ * changed for the second as well. */
+AD_SITED(bool, ad_leaf_changed, (ad_tensor x), (x))
 
 /* A constant of rank 0, its value copied to the tape. */
 AD_SITED(ad_tensor, ad_scalar, (ad_tape tape, ad_dtype dtype, double value), (tape, dtype, value))
@@ -220,9 +246,10 @@ AD_SITED(ad_status, ad_backward_seed, (ad_tensor y, ad_tensor seed), (y, seed))
  * value for which ad_retain_gradient was called. */
 AD_SITED(ad_status, ad_gradient, (ad_tensor x, void *buffer, int64_t count), (x, buffer, count))
 
-/* From now on sweeps add the gradient of leaf x straight into buffer [shape of x], which stays the
- * user's (zeroed, read, kept by him); NULL: back to the tape's own. A sweep that fails may have
- * added a part: zero the buffer then. */
+/* From now on sweeps add the gradient of leaf x into buffer [shape of x], which stays the user's
+ * (zeroed, read, kept by him); NULL: back to the tape's own. A sweep that fails adds nothing.
+ * Errors: AD_ERROR_MEMORY; AD_ERROR_ARGUMENT for a buffer that overlaps x's own data, which sweeps
+ * would change. */
 AD_SITED(ad_status, ad_gradient_buffer, (ad_tensor x, void *buffer, int64_t count),
          (x, buffer, count))
 
@@ -312,6 +339,7 @@ AD_API const char *ad_version(void);
 #define ad_tape_rewind(...) ad_tape_rewind_at(__VA_ARGS__, __LINE__)
 #define ad_leaf(...) ad_leaf_at(__VA_ARGS__, __LINE__)
 #define ad_constant(...) ad_constant_at(__VA_ARGS__, __LINE__)
+#define ad_leaf_changed(...) ad_leaf_changed_at(__VA_ARGS__, __LINE__)
 #define ad_scalar(...) ad_scalar_at(__VA_ARGS__, __LINE__)
 #define ad_detach(...) ad_detach_at(__VA_ARGS__, __LINE__)
 #define ad_no_grad_begin(...) ad_no_grad_begin_at(__VA_ARGS__, __LINE__)

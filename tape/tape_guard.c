@@ -1,0 +1,232 @@
+/* tape_guard.c: hashes of borrowed arrays, taken when a record saves them, compared by sweeps.
+ *
+ * May include: tape_guard.h.
+ *
+ * A guard is made or renewed once for each array between two sweeps or rewinds, not for each op. An
+ * array that was changed legally, after a sweep and before the next recording, has a second guard:
+ * the first still stands for the older records, which a sweep from an older value would reach.
+ */
+#include "tape_guard.h"
+
+#include <string.h>
+
+/* Elements looked at where a tape does not look at all. */
+enum { SAMPLES = 64, LANES = 4 };
+
+/* One step of a hash: a bijection of h for any w and of w for any h, so that a change of a single
+ * word always changes the result. The rotation brings a word's sign where the product spreads it.
+ * Constant of splitmix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators,
+ * OOPSLA 2014, doi 10.1145/2660193.2660195). */
+static inline uint64_t mix(uint64_t h, uint64_t w)
+{
+    h ^= w;
+    return (h << 29 | h >> 35) * 0xbf58476d1ce4e5b9u;
+}
+
+static inline uint64_t word_at(const char *at, size_t bytes)
+{
+    uint64_t w = 0;
+    memcpy(&w, at, bytes);
+    return w;
+}
+
+/* Lanes do not wait for each other. */
+static inline uint64_t merged(const uint64_t *lane)
+{
+    return mix(mix(lane[0], lane[1]), mix(lane[2], lane[3]));
+}
+
+static uint64_t hash_all(const char *at, uint64_t n)
+{
+    uint64_t lane[LANES] = {1, 2, 3, 4};
+    for (; n >= LANES * 8; n -= LANES * 8, at += LANES * 8)
+        for (int k = 0; k < LANES; k++)
+            lane[k] = mix(lane[k], word_at(at + k * 8, 8));
+    for (; n >= 8; n -= 8, at += 8)
+        lane[0] = mix(lane[0], word_at(at, 8));
+    if (n > 0) /* floats: half a word is left */
+        lane[0] = mix(lane[0], word_at(at, 4));
+    return merged(lane);
+}
+
+/* Evenly spread elements, the first and the last included. */
+static inline uint64_t hash_samples(const char *data, uint64_t size, size_t bytes)
+{
+    uint64_t lane[LANES] = {1, 2, 3, 4};
+    for (uint64_t i = 0; i < SAMPLES; i += LANES)
+        for (uint64_t k = 0; k < LANES; k++)
+            lane[k] =
+                mix(lane[k], word_at(data + (i + k) * (size - 1) / (SAMPLES - 1) * bytes, bytes));
+    return merged(lane);
+}
+
+/* Of a borrowed array, which is row-major without gaps; by bits, so that NaN equals itself. */
+static uint64_t hash_of(const struct tape *t, const struct tape_value *v)
+{
+    const struct kernel_array *a = &v->array;
+    if (t->checked || a->size <= SAMPLES)
+        return hash_all(a->data, tape_value_bytes(v));
+    return a->dtype == KERNEL_F32 ? hash_samples(a->data, (uint64_t)a->size, 4)
+                                  : hash_samples(a->data, (uint64_t)a->size, 8);
+}
+
+/* Grows with every sweep and every rewind. */
+static uint32_t phase_of(const struct tape *t)
+{
+    return t->sweeps + t->generation;
+}
+
+static bool guard_make(struct tape *t, struct tape_value *root, uint64_t hash, uint32_t row)
+{
+    size_t offset = (size_t)(t->arena.record_top - t->arena.record_base) / 8;
+    if (offset >= TAPE_NO_GUARD)
+        return false;
+    struct tape_guard *g = tape_arena_record(&t->arena, sizeof *g);
+    if (!g)
+        return false;
+    *g = (struct tape_guard){.hash = hash,
+                             .value = tape_value_index(t, root),
+                             .row = row,
+                             .previous = t->last_guard,
+                             .older = root->retained,
+                             .phase = phase_of(t)};
+    root->retained = t->last_guard = (uint32_t)offset;
+    return true;
+}
+
+static bool is_borrowed(const struct tape_value *root)
+{
+    return !(root->flags & TAPE_OWNS_DATA) && root->array.size > 0;
+}
+
+/* The op saves the borrowed array `root` as operand i. */
+static __attribute__((noinline)) bool guard(struct tape *t, const struct kernel_op *op, int n_in,
+                                            const uint32_t *in, int i, uint32_t row)
+{
+    struct tape_value *root = &t->entries[t->entries[in[i]].root];
+    uint64_t needs = 0;
+    for (int k = 0; k < n_in; k++)
+        needs |= (uint64_t)((t->entries[in[k]].flags & TAPE_NEEDS_GRADIENT) != 0) << k;
+    if (!is_borrowed(root) || !(kernel_reads(op, needs) >> i & 1))
+        return true;
+    uint64_t hash = hash_of(t, root);
+    struct tape_guard *newest =
+        root->retained == TAPE_NO_GUARD ? NULL : tape_guard_at(t, root->retained);
+    if (!newest || newest->hash != hash)
+        return guard_make(t, root, hash, row);
+    newest->phase = phase_of(t);
+    return true;
+}
+
+bool tape_guard_saved(struct tape *t, const struct kernel_op *op, int n_in, const uint32_t *in,
+                      uint32_t row)
+{
+    for (unsigned saved = op->saves_in; saved; saved &= saved - 1) {
+        int i = __builtin_ctz(saved);
+        const struct tape_value *v = &t->entries[in[i]];
+        if (v->flags & TAPE_OWNS_DATA)
+            continue;
+        const struct tape_value *root = &t->entries[v->root];
+        if (root->flags & TAPE_OWNS_DATA)
+            continue;
+        if (root->retained != TAPE_NO_GUARD &&
+            tape_guard_at(t, root->retained)->phase == phase_of(t))
+            continue;
+        if (!guard(t, op, n_in, in, i, row))
+            return false;
+    }
+    return true;
+}
+
+void tape_guard_drop(struct tape *t, uint32_t last)
+{
+    while (t->last_guard != last) {
+        const struct tape_guard *g = tape_guard_at(t, t->last_guard);
+        t->entries[g->value].retained = g->older;
+        t->last_guard = g->previous;
+    }
+}
+
+bool tape_guard_changed(const struct tape *t, uint32_t x)
+{
+    const struct tape_value *root = &t->entries[t->entries[x].root];
+    return is_borrowed(root) && root->retained != TAPE_NO_GUARD &&
+           hash_of(t, root) != tape_guard_at(t, root->retained)->hash;
+}
+
+/* Compares every guard with what its array holds now. */
+static bool find_changed(struct tape *t)
+{
+    bool any = false;
+    for (uint32_t at = t->last_guard; at != TAPE_NO_GUARD;) {
+        struct tape_guard *g = tape_guard_at(t, at);
+        const struct tape_value *v = &t->entries[g->value];
+        if (v->retained == at) {
+            uint64_t hash = hash_of(t, v);
+            for (uint32_t k = at; k != TAPE_NO_GUARD; k = tape_guard_at(t, k)->older) {
+                tape_guard_at(t, k)->changed = tape_guard_at(t, k)->hash != hash;
+                any = any || tape_guard_at(t, k)->changed;
+            }
+        }
+        at = g->previous;
+    }
+    return any;
+}
+
+/* The guard that stands for value x in the record at `record`, or NULL. */
+static const struct tape_guard *guard_of(const struct tape *t, uint32_t x, uint32_t record)
+{
+    const struct tape_value *root = &t->entries[t->entries[x].root];
+    if (!is_borrowed(root))
+        return NULL;
+    uint32_t at = root->retained;
+    while (at != TAPE_NO_GUARD && at > record)
+        at = tape_guard_at(t, at)->older;
+    return at == TAPE_NO_GUARD ? NULL : tape_guard_at(t, at);
+}
+
+/* The first changed guard that the sweep from y would come to. */
+static const struct tape_guard *first_read(struct tape *t, uint32_t y, enum tape_flag wants)
+{
+    for (uint32_t i = 1; i < t->n_values; i++)
+        t->entries[i].flags &= ~(uint32_t)TAPE_REACHED;
+    t->entries[y].flags |= TAPE_REACHED;
+    for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous) {
+        struct tape_record *r = tape_record_at(t, at);
+        const uint32_t *in = tape_record_in(r), *out = tape_record_out(r);
+        uint64_t needs = 0;
+        bool reached = false;
+        for (int o = 0; o < r->n_out; o++)
+            reached = reached || (t->entries[out[o]].flags & TAPE_REACHED);
+        for (int i = 0; i < r->n_in && reached; i++) {
+            if (!(t->entries[in[i]].flags & (uint32_t)wants))
+                continue;
+            t->entries[in[i]].flags |= TAPE_REACHED;
+            needs |= (uint64_t)1 << i;
+        }
+        for (unsigned reads = kernel_reads(r->op, needs); reads; reads &= reads - 1) {
+            const struct tape_guard *g = guard_of(t, in[__builtin_ctz(reads)], at);
+            if (g && g->changed)
+                return g;
+        }
+    }
+    return NULL;
+}
+
+enum tape_status tape_guard_verify(struct tape *t, uint32_t y, enum tape_flag wants,
+                                   const char *what, struct tape_site site)
+{
+    if (__builtin_expect(!find_changed(t), 1))
+        return TAPE_OK;
+    const struct tape_guard *g = first_read(t, y, wants);
+    if (!g)
+        return TAPE_OK;
+    const struct tape_value *v = &t->entries[g->value];
+    char shape[96], made[160], saved[160];
+    t->describe(tape_row_site(t, v->row), made, sizeof made);
+    t->describe(tape_row_site(t, g->row), saved, sizeof saved);
+    return tape_fail(
+        t, TAPE_ERROR_STATE, site, "%s: the %s %s of %s changed after %s at %s saved it", what,
+        v->flags & TAPE_LEAF ? "leaf" : "constant", kernel_describe(&v->array, shape, sizeof shape),
+        made, tape_row(t, g->row)->op, saved);
+}

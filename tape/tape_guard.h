@@ -1,0 +1,31 @@
+/* tape_guard.h: notices that the user changed an array that a pullback still has to read.
+ *
+ * May include: tape_value.h. Leaves and constants borrow arrays; the first record whose pullback
+ * reads one, since the last sweep or rewind, leaves a guard with a hash of what it holds.
+ *
+ * Invariant: a guard lies among the records, before those that it stands for; guards of one value
+ * are linked from the newest, entries[value].retained, and all guards from last_guard.
+ */
+#ifndef TAPE_GUARD_H
+#define TAPE_GUARD_H
+
+#include "tape_value.h"
+
+/* Makes the guards of a record that is about to be made. False: no memory; tape_point_undo drops
+ * those made. Nothing is accounted for. */
+bool tape_guard_saved(struct tape *t, const struct kernel_op *op, int n_in, const uint32_t *in,
+                      uint32_t row);
+
+/* Drops the guards made since t->last_guard was `last`; their bytes among the records are the
+ * caller's to take back. */
+void tape_guard_drop(struct tape *t, uint32_t last);
+
+/* The array behind x is not what the newest record that reads it found there. */
+bool tape_guard_changed(const struct tape *t, uint32_t x);
+
+/* Every array that the sweep from y would read is as it was; else AD_ERROR_STATE with the op that
+ * saved it. wants: the flag of values whose adjoint is wanted. Changes nothing but scratch. */
+enum tape_status tape_guard_verify(struct tape *t, uint32_t y, enum tape_flag wants,
+                                   const char *what, struct tape_site site);
+
+#endif

@@ -1,0 +1,22 @@
+/* tape_lent.h: buffers of the user's that receive leaves' gradients.
+ *
+ * May include: tape_value.h. A sweep adds up in the leaf's own buffer; only when it has ended well
+ * is the sum added to the user's, so that a failed sweep leaves nothing there.
+ */
+#ifndef TAPE_LENT_H
+#define TAPE_LENT_H
+
+#include "tape_value.h"
+
+/* The user's buffer of a leaf that has TAPE_USER_GRADIENT. */
+void *tape_lent_buffer(const struct tape *t, uint32_t x);
+
+/* Before a sweep: the leaves' own buffers hold nothing. */
+void tape_lent_begin(struct tape *t);
+/* After it has ended well. */
+void tape_lent_add(struct tape *t);
+
+/* Forgets the buffers of values from n_values on. */
+void tape_lent_drop(struct tape *t, uint32_t n_values);
+
+#endif
