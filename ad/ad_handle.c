@@ -77,7 +77,9 @@ struct tape *ad_tape_find(uint32_t slot, uint32_t generation, const char *what,
     struct tape *t = find(slot, generation);
     if (t)
         return t;
-    if (slot == 0)
+    if (ad_log_telling())
+        ad_fail(AD_ERROR_STATE, site, "%s: not while the log callback runs", what);
+    else if (slot == 0)
         ad_fail(AD_ERROR_HANDLE, site, "%s: the handle is zero: no tape", what);
     else if (slot >= AD_SLOTS)
         ad_fail(AD_ERROR_HANDLE, site, "%s: not a handle of a tape", what);
@@ -97,6 +99,8 @@ ad_status ad_tape_create_site(ad_tape *tape, const ad_tape_options *options, uns
     if (!tape)
         return ad_fail(AD_ERROR_ARGUMENT, site, "tape_create: tape is a null pointer");
     *tape = (ad_tape){0, 0};
+    if (ad_log_telling())
+        return ad_fail(AD_ERROR_STATE, site, "tape_create: not while the log callback runs");
     struct tape_options o = {.describe = ad_describe, .checked = CHECKED};
     struct tape_memory memory;
     if (options && options->allocator) {

@@ -47,6 +47,15 @@ uint64_t ad_thread_number(void);
 ad_status ad_fail(ad_status code, struct tape_site site, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Hands a message to the user's log callback. False: there is none. */
+bool ad_log_tell(int level, const char *message);
+/* The same, or a line on standard error. */
+void ad_log_say(int level, const char *message);
+/* The callback runs in this thread. */
+bool ad_log_telling(void);
+/* In the child of a fork: the lock may be held by a thread that does not exist there. */
+void ad_log_forget(void);
+
 /* Named by ad_handle.c, so that a static link takes the constructor in ad_profile.c along. */
 extern const char ad_profile_linked;
 

@@ -31,6 +31,7 @@ static void forget(void)
 {
     tape_observe_forget();
     pthread_mutex_init(&lock, NULL);
+    ad_log_forget();
     collector = NULL;
 }
 
@@ -63,6 +64,7 @@ static ad_status start(const char *path, char *reason)
         collector = NULL;
         return AD_ERROR_PROFILE;
     }
+    collector->log = ad_log_tell;
     tape_observe_begin(&collector->hook);
     return AD_OK;
 }
@@ -70,6 +72,8 @@ static ad_status start(const char *path, char *reason)
 ad_status ad_profile_start(const char *path)
 {
     char reason[REASON_BYTES] = "";
+    if (ad_log_telling())
+        return fail(AD_ERROR_STATE, "profile_start", "not while the log callback runs");
     pthread_mutex_lock(&lock);
     ad_status status = collector ? AD_ERROR_STATE : start(path ? path : "tapescope.prof", reason);
     pthread_mutex_unlock(&lock);
@@ -82,6 +86,8 @@ ad_status ad_profile_stop(void)
 {
     char reason[REASON_BYTES] = "";
     ad_status status = AD_OK;
+    if (ad_log_telling())
+        return fail(AD_ERROR_STATE, "profile_stop", "not while the log callback runs");
     pthread_mutex_lock(&lock);
     if (!collector) {
         status = AD_ERROR_STATE;
@@ -102,6 +108,8 @@ ad_status ad_profile_write(const char *path)
     ad_status status = AD_OK;
     if (!path)
         return fail(AD_ERROR_ARGUMENT, "profile_write", "path is a null pointer");
+    if (ad_log_telling())
+        return fail(AD_ERROR_STATE, "profile_write", "not while the log callback runs");
     pthread_mutex_lock(&lock);
     if (!collector) {
         status = AD_ERROR_STATE;
@@ -126,12 +134,17 @@ __attribute__((constructor)) static void start_from_environment(void)
     struct stat file;
     if (secure_getenv("TAPESCOPE_RECORD") && stat(path, &file) == 0 && S_ISREG(file.st_mode)) {
         snprintf(own, sizeof own, "%s.%ld", path, (long)getpid());
-        fprintf(stderr, "tapescope: %s holds another process, process %ld writes %s\n", path,
-                (long)getpid(), own);
+        char message[2 * PATH_MAX + 100];
+        snprintf(message, sizeof message, "%s holds another process, process %ld writes %s", path,
+                 (long)getpid(), own);
+        ad_log_say(AD_LOG_INFO, message);
         path = own;
     }
-    if (start(path, reason) != AD_OK)
-        fprintf(stderr, "tapescope: no profile: %s\n", reason);
+    if (start(path, reason) != AD_OK) {
+        char message[REASON_BYTES + 100];
+        snprintf(message, sizeof message, "no profile: %s", reason);
+        ad_log_say(AD_LOG_WARNING, message);
+    }
     /* The programs that this one starts would overwrite the file. */
     unsetenv("TAPESCOPE_PROFILE");
 }

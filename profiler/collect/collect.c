@@ -134,7 +134,7 @@ static void fail(struct collector *c, const char *reason)
     if (c->failed != NULL)
         return;
     c->failed = reason;
-    prof_warn(c->path, reason);
+    prof_warn(c->base.log, c->path, reason);
 }
 
 /* Writes the call's frames. */

@@ -171,7 +171,7 @@ const char *prof_file_open(struct prof_file *file, const char *path);
  * off. */
 const char *prof_file_write(struct prof_file *file, const void *data, size_t n);
 const char *prof_file_close(struct prof_file *file);
-/* One line on standard error. */
-void prof_warn(const char *path, const char *reason);
+/* That the profile ends: to `log` (see tape_collector), or as a line on standard error. */
+void prof_warn(bool (*log)(int level, const char *message), const char *path, const char *reason);
 
 #endif

@@ -147,11 +147,13 @@ const char *prof_file_close(struct prof_file *file)
     return error == 0 ? NULL : reason_of(error);
 }
 
-void prof_warn(const char *path, const char *reason)
+void prof_warn(bool (*log)(int level, const char *message), const char *path, const char *reason)
 {
-    char line[WARN_BYTES];
-    int n = snprintf(line, sizeof line, "tapescope: cannot write %s: %s; the profile ends here\n",
-                     path, reason);
+    char message[WARN_BYTES], line[WARN_BYTES + 16];
+    snprintf(message, sizeof message, "cannot write %s: %s; the profile ends here", path, reason);
+    if (log != NULL && log(TAPE_LOG_WARNING, message))
+        return;
+    int n = snprintf(line, sizeof line, "tapescope: %s\n", message);
     if (n > 0 && (size_t)n < sizeof line)
         (void)write_all(STDERR_FILENO, (const uint8_t *)line, (size_t)n);
 }

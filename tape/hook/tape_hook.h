@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TAPE_HOOK_ABI = 1, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
+enum { TAPE_HOOK_ABI = 2, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
 
 /* The counters of a row, declared once: struct, schema and merge follow this list. Times are in
  * ticks of hook->clock. Bytes of records, values and adjoints are those handed out: their sum
@@ -103,11 +103,15 @@ struct tape_hook {
 /* What the collector's module exports: tapescope_collect_open(). Opens `path` and writes its
  * head. On failure returns NULL with the reason in `error` (n bytes). close() writes the end and
  * returns 0, or -1 with the reason. snapshot() writes all that is known so far as a complete
- * profile to another path. */
+ * profile to another path. log, if it is not NULL, is offered every message that the collector has
+ * of its own accord, in any thread and under its locks; where it returns false, the message goes to
+ * standard error. */
+enum tape_log_level { TAPE_LOG_INFO, TAPE_LOG_WARNING };
 struct tape_collector {
     struct tape_hook hook;
     int (*snapshot)(struct tape_collector *collector, const char *path, char *error, unsigned n);
     int (*close)(struct tape_collector *collector, char *error, unsigned n);
+    bool (*log)(int level, const char *message); /* set by the tape's side after opening */
 };
 typedef struct tape_collector *tape_collect_open_fn(const char *path, const char *library_version,
                                                     char *error, unsigned n);

@@ -328,6 +328,25 @@ AD_API ad_status ad_profile_stop(void);
  * on. */
 AD_API ad_status ad_profile_write(const char *path);
 
+/* ---- log ---- */
+
+typedef enum ad_log_level {
+    AD_LOG_INFO,
+    AD_LOG_WARNING /* something will be missing: a profile has ended early */
+} ad_log_level;
+
+/* Is told what the library says of its own accord: one sentence without a line's end, valid during
+ * the call alone. It runs in whichever thread met the trouble, perhaps in the middle of an op and
+ * under locks of the profiler: it must return (no longjmp) and not wait for other threads. Every use
+ * of tapes and profiles from in here is refused with AD_ERROR_STATE, which is in the thread's error
+ * afterwards; ad_on_log is allowed. */
+typedef void ad_log_callback(ad_log_level level, const char *message, void *payload);
+
+/* From now on messages of all threads go to `callback` instead of standard error, where they are
+ * lines that begin with "tapescope: "; NULL: back there. payload is passed on, never followed. Any
+ * thread; a call of the former callback may still be running in another one when it returns. */
+AD_API void ad_on_log(ad_log_callback *callback, void *payload);
+
 /* Version of the library, "0.1.0". */
 AD_API const char *ad_version(void);
 
