@@ -148,6 +148,7 @@ void tape_drop_behind(struct tape *t, const struct tape_mark *mark)
     tape_account_drop_guards(t, mark->last_guard);
     tape_guard_drop(t, mark->last_guard);
     tape_lent_drop(t, mark->n_values);
+    t->phase++;
     tape_arena_rewind(&t->arena, &mark->arena);
     t->n_values = mark->n_values;
     t->last_record = mark->last_record;

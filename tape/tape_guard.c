@@ -70,12 +70,6 @@ static uint64_t hash_of(const struct tape *t, const struct tape_value *v)
                                   : hash_samples(a->data, (uint64_t)a->size, 8);
 }
 
-/* Grows with every sweep and every rewind. */
-static uint32_t phase_of(const struct tape *t)
-{
-    return t->sweeps + t->generation;
-}
-
 static bool guard_make(struct tape *t, struct tape_value *root, uint64_t hash, uint32_t row)
 {
     size_t offset = (size_t)(t->arena.record_top - t->arena.record_base) / 8;
@@ -89,7 +83,7 @@ static bool guard_make(struct tape *t, struct tape_value *root, uint64_t hash, u
                              .row = row,
                              .previous = t->last_guard,
                              .older = root->retained,
-                             .phase = phase_of(t)};
+                             .phase = t->phase};
     root->retained = t->last_guard = (uint32_t)offset;
     return true;
 }
@@ -114,7 +108,7 @@ static __attribute__((noinline)) bool guard(struct tape *t, const struct kernel_
         root->retained == TAPE_NO_GUARD ? NULL : tape_guard_at(t, root->retained);
     if (!newest || newest->hash != hash)
         return guard_make(t, root, hash, row);
-    newest->phase = phase_of(t);
+    newest->phase = t->phase;
     return true;
 }
 
@@ -129,8 +123,7 @@ bool tape_guard_saved(struct tape *t, const struct kernel_op *op, int n_in, cons
         const struct tape_value *root = &t->entries[v->root];
         if (root->flags & TAPE_OWNS_DATA)
             continue;
-        if (root->retained != TAPE_NO_GUARD &&
-            tape_guard_at(t, root->retained)->phase == phase_of(t))
+        if (root->retained != TAPE_NO_GUARD && tape_guard_at(t, root->retained)->phase == t->phase)
             continue;
         if (!guard(t, op, n_in, in, i, row))
             return false;

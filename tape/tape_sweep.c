@@ -129,6 +129,7 @@ enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct ta
     }
     if (planted && failed == UINT32_MAX) {
         t->sweeps++;
+        t->phase++;
         t->swept_epoch = t->gradient_epoch;
         return TAPE_OK;
     }

@@ -147,6 +147,7 @@ struct tape {
     uint32_t gradient_epoch; /* grows when the gradients are cleared */
     uint32_t sweeps;         /* that ended well, ever */
     uint32_t swept_epoch;    /* gradient_epoch that the last of them belongs to */
+    uint32_t phase;          /* of guards: grows with every sweep that ended well and rewind */
     int no_grad;             /* depth of ad_no_grad_begin */
     bool checked;            /* guards look at whole arrays */
     struct tape_error error;

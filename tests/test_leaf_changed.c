@@ -328,6 +328,29 @@ START_TEST(an_array_may_be_updated_after_each_sweep)
 }
 END_TEST
 
+static ad_tensor sum_of_squares(ad_tape t, const ad_tensor *x, int n, void *payload)
+{
+    int *sweeps = payload;
+    (void)t, (void)n;
+    ad_tensor y = ad_sum(ad_square(x[0]));
+    for (int i = 0; i < *sweeps; i++)
+        ad_backward(y);
+    return ad_sum(ad_square(x[0]));
+}
+
+START_TEST(a_gradient_check_between_sweep_and_update_is_no_recording)
+{
+    ad_tensor x = leaf(data), y = ad_sum(ad_square(x));
+    for (int sweeps = 0; sweeps < 70; sweeps++) {
+        OK(ad_backward(y));
+        OK(ad_check_gradient(tape, sum_of_squares, 1, &x, 1e-6, &sweeps, NULL));
+        data[sweeps % N] += 1;
+        y = ad_sum(ad_square(x));
+        OK(ad_backward(y));
+    }
+}
+END_TEST
+
 START_TEST(each_recording_is_held_to_what_it_found)
 {
     double want[N];
@@ -437,6 +460,7 @@ int main(void)
         a_leaf_that_no_pullback_reads_may_change,
         elements_are_compared_by_their_bits,
         an_array_may_be_updated_after_each_sweep,
+        a_gradient_check_between_sweep_and_update_is_no_recording,
         each_recording_is_held_to_what_it_found,
         a_recording_before_the_mark_still_counts_after_the_rewind,
         tapes_that_share_an_array_look_each_for_itself,

@@ -337,9 +337,9 @@ typedef enum ad_log_level {
 
 /* Is told what the library says of its own accord: one sentence without a line's end, valid during
  * the call alone. It runs in whichever thread met the trouble, perhaps in the middle of an op and
- * under locks of the profiler: it must return (no longjmp) and not wait for other threads. Every use
- * of tapes and profiles from in here is refused with AD_ERROR_STATE, which is in the thread's error
- * afterwards; ad_on_log is allowed. */
+ * under locks of the profiler: it must return (no longjmp) and not wait for other threads. Every
+ * use of tapes and profiles from in here is refused with AD_ERROR_STATE, which is in the thread's
+ * error afterwards; ad_on_log is allowed. */
 typedef void ad_log_callback(ad_log_level level, const char *message, void *payload);
 
 /* From now on messages of all threads go to `callback` instead of standard error, where they are
