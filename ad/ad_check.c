@@ -19,7 +19,8 @@ struct kept {
 struct kept_leaf {
     uint32_t value, epoch;
     void *adjoint;
-    double *gradient; /* receives the sweep's */
+    double *gradient; /* receives sweeps', those of the function as well */
+    double *swept;    /* what the check's own sweep gave */
 };
 
 struct job {
@@ -106,12 +107,14 @@ static ad_status enter(struct job *j)
     j->sweeps = t->sweeps;
     j->swept_epoch = t->swept_epoch;
     j->kept = ad_scratch_get(&j->scratch, t->n_values, sizeof *j->kept);
-    for (int i = 0; i < j->n; i++)
-        j->leaf[i].gradient =
-            ad_scratch_get(&j->scratch, t->entries[j->leaf[i].value].array.size, sizeof(double));
+    for (int i = 0; i < j->n; i++) {
+        int64_t size = t->entries[j->leaf[i].value].array.size;
+        j->leaf[i].gradient = ad_scratch_get(&j->scratch, size, sizeof(double));
+        j->leaf[i].swept = ad_scratch_get(&j->scratch, size, sizeof(double));
+    }
     bool have = j->kept != NULL;
     for (int i = 0; i < j->n; i++)
-        have = have && j->leaf[i].gradient;
+        have = have && j->leaf[i].gradient && j->leaf[i].swept;
     if (have)
         j->level = tape_mark(t);
     if (!have || j->level == UINT32_MAX)
@@ -248,6 +251,9 @@ static ad_status sweep(struct job *j)
         if (status == AD_OK)
             status = (ad_status)tape_sweep(t, y, seed, j->site);
         t->last_guard = guards;
+        for (int i = 0; i < j->n && status == AD_OK; i++)
+            memcpy(j->leaf[i].swept, j->leaf[i].gradient,
+                   tape_value_bytes(&t->entries[j->leaf[i].value]));
     }
     if (status == AD_OK)
         drop(j);
@@ -286,7 +292,7 @@ static ad_status compare(struct job *j, int leaf)
         for (int64_t i = 0; i < j->y_size; i++)
             sum += (long double)j->u[i] * ((long double)j->above[i] - (long double)j->below[i]);
         double measured = (double)(sum / ((long double)step.above - (long double)step.below));
-        double swept = j->leaf[leaf].gradient[e];
+        double swept = j->leaf[leaf].swept[e];
         double difference = ad_check_difference(swept, measured);
         report->compared++;
         report->wrong += !(difference <= j->tolerance);
