@@ -331,10 +331,41 @@ void check_sweep(const struct check_case *c, const struct check_run *run, const 
     check_gradients(c, run, g);
 }
 
+void check_poison(void)
+{
+    struct tape *t = check_tape();
+    bool *saved = calloc(t->n_values, sizeof *saved); /* by the value that owns the buffer */
+    ck_assert_ptr_nonnull(saved);
+    for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous) {
+        struct tape_record *r = tape_record_at(t, at);
+        for (int i = 0; i < r->n_in; i++)
+            if (i < KERNEL_MAX_IN && (r->op->saves_in >> i & 1))
+                saved[t->entries[tape_record_in(r)[i]].root] = true;
+        for (int o = 0; o < r->n_out; o++)
+            if (r->op->saves_out >> o & 1)
+                saved[t->entries[tape_record_out(r)[o]].root] = true;
+    }
+    for (uint32_t v = 1; v < t->n_values; v++) {
+        const struct kernel_array *a = &t->entries[v].array;
+        if (t->entries[v].root != v || saved[v])
+            continue;
+        for (int64_t k = 0; k < a->size; k++) {
+            if (a->dtype == KERNEL_F32)
+                ((float *)a->data)[k] = NAN;
+            else if (a->dtype == KERNEL_F64)
+                ((double *)a->data)[k] = (double)NAN;
+            else
+                ((int64_t *)a->data)[k] = INT64_MIN;
+        }
+    }
+    free(saved);
+}
+
 void check_pullback(const struct check_case *c, const double *x, const double *u, double *g)
 {
     struct check_run run;
     check_run(c, x, &run);
+    check_poison();
     check_sweep(c, &run, u, g);
 }
 

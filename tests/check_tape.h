@@ -95,7 +95,10 @@ uint32_t check_cast(uint32_t value, int dtype);
 void check_sweep(const struct check_case *c, const struct check_run *run, const double *u,
                  double *g);
 void check_gradients(const struct check_case *c, const struct check_run *run, double *g);
-/* check_run() and check_sweep(). */
+/* Overwrites every buffer on the tape that no record says it saves: floats by NaN, integers by
+ * INT64_MIN. What a pullback reads without saying so then shows in the gradient. Values are gone. */
+void check_poison(void);
+/* check_run(), check_poison() and check_sweep(). */
 void check_pullback(const struct check_case *c, const double *x, const double *u, double *g);
 
 /* The same op at x with no gradients recorded. */

@@ -295,6 +295,37 @@ START_TEST(a_wrong_pullback_is_caught_and_named)
 }
 END_TEST
 
+/* The pullback reads what the op does not say that it saves: an output, an operand, and in a
+ * second use an operand that is then seen through a view. */
+START_TEST(an_undeclared_read_is_caught)
+{
+    struct kernel_sample sample;
+    struct kernel_op op = kernel_op_tanh;
+    op.saves_out = 0;
+    ck_assert(op.sample(9, &sample));
+    struct check_case c = check_case_of(&op, &sample, KERNEL_F64, 9);
+    check_message[0] = 0;
+    ck_assert(!check_jacobian(&c));
+    ck_assert_ptr_nonnull(strstr(check_message, "nan, but differences give"));
+    ck_assert(!check_held(&c));
+    op = kernel_op_matmul;
+    op.saves_in = 1;
+    ck_assert(op.sample(0, &sample));
+    for (int form = CHECK_PLAIN; form <= CHECK_TRANSPOSED; form++) {
+        c = check_case_of(&op, &sample, KERNEL_F64, 0);
+        c.leaf[0].shape[0] = c.leaf[0].shape[1] = c.leaf[1].shape[0] = c.leaf[1].shape[1] = 3;
+        c.in[1].form = (enum check_form)form;
+        ck_assert(!check_jacobian(&c));
+        ck_assert_ptr_nonnull(strstr(check_message, "nan, but differences give"));
+        /* The same buffer is saved as the other operand. */
+        c.in[1].leaf = 0;
+        c.n_leaves = 1;
+        if (form != CHECK_MIDDLE)
+            ck_assert_msg(check_jacobian(&c), "%s", check_message);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("gradcheck");
@@ -317,6 +348,7 @@ int main(void)
     tcase_add_test(tests, ties_of_max_share_the_gradient_equally);
     tcase_add_test(tests, kinks_have_the_derivative_that_is_documented);
     tcase_add_test(tests, a_wrong_pullback_is_caught_and_named);
+    tcase_add_test(tests, an_undeclared_read_is_caught);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
