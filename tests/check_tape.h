@@ -99,7 +99,7 @@ void check_sweep(const struct check_case *c, const struct check_run *run, const 
                  double *g);
 void check_gradients(const struct check_case *c, const struct check_run *run, double *g);
 /* Overwrites every buffer on the tape that no record says it saves: floats by NaN, integers by
- * INT64_MIN. What a pullback reads without saying so then shows in the gradient. Values are gone. */
+ * INT64_MIN. What a pullback reads without saying so then shows in the gradient. */
 void check_poison(void);
 /* check_run(), check_poison() and check_sweep(). */
 void check_pullback(const struct check_case *c, const double *x, const double *u, double *g);
