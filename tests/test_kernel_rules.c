@@ -486,7 +486,7 @@ int main(void)
 {
     Suite *suite = suite_create("kernel rules");
     TCase *rules = tcase_create("rules");
-    tcase_set_timeout(rules, 60);
+    tcase_set_timeout(rules, 300);
     tcase_add_test(rules, pullbacks_agree_with_central_differences);
     tcase_add_test(rules, recorded_pullbacks_have_right_derivatives);
     tcase_add_test(rules, tied_maxima_share_the_gradient);
