@@ -1,8 +1,8 @@
 /* elementwise.c: makes an op of every row of elementwise.def.
  *
  * May include: elementwise.h, elementwise_reads.h, elementwise_domains.def, op_rules.h. Each row
- * becomes `kernel_op_NAME`, and each of its derivatives a hidden op that evaluates the derivative's text in one loop, for
- * pullbacks that run in place. Recorded pullbacks emit the text's words as ops.
+ * becomes `kernel_op_NAME`, and each of its derivatives a hidden op that evaluates the derivative's
+ * text in one loop, for pullbacks that run in place. Recorded pullbacks emit the text's words.
  *
  * Invariant: a row whose `saves` is not what its derivatives read does not compile.
  */
