@@ -1,14 +1,16 @@
 /* elementwise.c: makes an op of every row of elementwise.def.
  *
- * May include: elementwise.h, elementwise_reads.h, op_rules.h. Each row becomes `kernel_op_NAME`,
- * and each of its derivatives a hidden op that evaluates the derivative's text in one loop, for
- * pullbacks that run in place. Recorded pullbacks emit the text's words as ops.
+ * May include: elementwise.h, elementwise_reads.h, elementwise_domains.def, op_rules.h. Each row
+ * becomes `kernel_op_NAME`, and each of its derivatives a hidden op that evaluates the derivative's
+ * text in one loop, for pullbacks that run in place. Recorded pullbacks emit the text's words.
  *
  * Invariant: a row whose `saves` is not what its derivatives read does not compile.
  */
 #include "elementwise.h"
 #include "elementwise_reads.h"
 #include "op_rules.h"
+
+#include <string.h>
 
 static const char *const names1[] = {"x"};
 static const char *const names2[] = {"a", "b"};
@@ -26,7 +28,7 @@ static const struct parameters parameters_slope = {{{"slope", KERNEL_ATTR_REAL}}
 static const struct parameters parameters_alpha = {{{"alpha", KERNEL_ATTR_REAL}}, {1.75}};
 static const struct parameters parameters_order = {{{"order", KERNEL_ATTR_REAL}}, {1}};
 static const struct parameters parameters_low_high = {
-    {{"low", KERNEL_ATTR_REAL}, {"high", KERNEL_ATTR_REAL}}, {0, 3}};
+    {{"low", KERNEL_ATTR_REAL}, {"high", KERNEL_ATTR_REAL}}, {-1, 0.75}};
 
 static int row_shape(const struct kernel_call *call, struct kernel_shape *out)
 {
@@ -105,17 +107,55 @@ static const struct pattern patterns3[] = {
     {{2, 1, 2}, {{0, 3}, {3}, {1, 1}}}, {{2, 1, 1}, {{33, 9}, {9}, {1}}},
 };
 
+/* Where a row is checked: its own domain, and those that elementwise_domains.def adds. */
+struct domain {
+    const struct kernel_op *op;
+    uint8_t switches;
+    double low[3], high[3];
+};
+
+static const struct domain more_domains[] = {
+#define DOMAIN(id, switches, low_a, high_a, low_b, high_b, low_c, high_c)                          \
+    {&kernel_op_##id, switches, {low_a, low_b, low_c}, {high_a, high_b, high_c}},
+#include "elementwise_domains.def"
+#undef DOMAIN
+};
+
+/* The k-th further domain of a row, NULL if it has not that many. */
+static const struct domain *more_domain(const struct kernel_op *op, int k)
+{
+    for (size_t i = 0; i < sizeof more_domains / sizeof *more_domains; i++)
+        if (more_domains[i].op == op && k-- == 0)
+            return &more_domains[i];
+    return NULL;
+}
+
+/* All patterns in the row's own domain, then two in each of the others: one that fills vectors and
+ * leaves a rest, and one of more axes, broadcast if there are several operands. */
 static bool row_sample(const struct kernel_op *op, const double *parameters, int k,
                        struct kernel_sample *sample)
 {
-    const int n1 = (int)(sizeof patterns1 / sizeof *patterns1);
-    const int n2 = (int)(sizeof patterns2 / sizeof *patterns2);
-    const int n3 = (int)(sizeof patterns3 / sizeof *patterns3);
-    if (k < 0 || k >= (op->n_in == 1 ? n1 : op->n_in == 2 ? n2 : n3))
+    static const struct pattern *const patterns[] = {patterns1, patterns2, patterns3};
+    static const int count[] = {(int)(sizeof patterns1 / sizeof *patterns1),
+                                (int)(sizeof patterns2 / sizeof *patterns2),
+                                (int)(sizeof patterns3 / sizeof *patterns3)};
+    static const int chosen[][2] = {{8, 9}, {6, 8}, {6, 9}};
+    const int n = count[op->n_in - 1];
+    struct domain domain = {.op = op};
+    memcpy(domain.low, op->row->low, sizeof domain.low);
+    memcpy(domain.high, op->row->high, sizeof domain.high);
+    if (k < 0)
         return false;
-    const struct pattern *const patterns[] = {patterns1, patterns2, patterns3};
+    if (k >= n) {
+        const struct domain *more = more_domain(op, (k - n) / 2);
+        if (more == NULL)
+            return false;
+        domain = *more;
+        k = chosen[op->n_in - 1][(k - n) % 2];
+    }
     const struct pattern *pattern = &patterns[op->n_in - 1][k];
-    *sample = (struct kernel_sample){.n_in = op->n_in, .n_attr = op->n_attrs};
+    *sample = (struct kernel_sample){
+        .n_in = op->n_in, .n_attr = op->n_attrs, .switches = domain.switches};
     for (int i = 0; i < op->n_attrs; i++)
         sample->attr[i] = kernel_attr_word(parameters[i]);
     for (int i = 0; i < op->n_in; i++) {
@@ -123,8 +163,8 @@ static bool row_sample(const struct kernel_op *op, const double *parameters, int
         sample->rank[i] = (uint8_t)pattern->rank[i];
         for (int axis = 0; axis < pattern->rank[i]; axis++)
             sample->shape[i][axis] = pattern->shape[i][axis];
-        sample->low[i] = op->row->low[i];
-        sample->high[i] = op->row->high[i];
+        sample->low[i] = domain.low[i];
+        sample->high[i] = domain.high[i];
     }
     return true;
 }

@@ -56,7 +56,7 @@ static double hurwitz_zeta(double s, double x)
         term *= (s + 2 * k - 1) * (s + 2 * k) / (x * x);
         factorial *= (2 * k + 1) * (2 * k + 2);
     }
-    return sum + (power * x / (s - 1) + (0.5 * power + series));
+    return sum + (pow(x, 1 - s) / (s - 1) + (0.5 * power + series));
 }
 
 double kernel_polygamma(double order, double x)

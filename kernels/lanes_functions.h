@@ -128,9 +128,19 @@ LANES_INLINE ON(vec) ON(lane_rsqrt)(ON(vec) x)
     return ON(splat)(1) / ON(lane_sqrt)(x);
 }
 
-LANES_INLINE ON(vec) ON(lane_hypot1)(ON(vec) x)
+LANES_INLINE ON(vec) ON(lane_rhypot1)(ON(vec) x)
 {
-    return ON(lane_hypot)(ON(splat)(1), x);
+    return ON(splat)(1) / ON(lane_hypot)(ON(splat)(1), x);
+}
+
+LANES_INLINE ON(vec) ON(lane_lorentz)(ON(vec) x)
+{
+    return ON(splat)(1) / (ON(splat)(1) + x * x);
+}
+
+LANES_INLINE ON(vec) ON(lane_gauss)(ON(vec) x)
+{
+    return ON(lane_exp)(-(x * x));
 }
 
 /* e^x overflows where x does itself only in this form. */
@@ -154,6 +164,11 @@ LANES_INLINE ON(vec) ON(lane_elu)(REAL alpha, ON(vec) x)
 LANES_INLINE ON(vec) ON(vanishing)(ON(vec) x, ON(vec) p)
 {
     return ON_SELECT(p == ON(splat)(0), ON(splat)(0), x * p);
+}
+
+LANES_INLINE ON(vec) ON(lane_vanish)(ON(vec) a, ON(vec) b)
+{
+    return ON(vanishing)(b, a);
 }
 
 LANES_INLINE ON(vec) ON(lane_normal_cdf)(ON(vec) x)
@@ -187,12 +202,34 @@ LANES_INLINE ON(vec) ON(lane_sigmoid_moment)(ON(vec) x)
     return ON(vanishing)(x, ON(lane_sigmoid)(x) * ON(lane_sigmoid)(-x));
 }
 
-/* (1 + tanh u) / 2 is the logistic function of 2 u. */
-LANES_INLINE ON(vec) ON(lane_gelu_tanh)(ON(vec) x)
+/* (1 + tanh u) / 2 is the logistic function of 2 u, and this is 2 u. */
+LANES_INLINE ON(vec) ON(twice_u)(ON(vec) x)
 {
     const ON(vec) scale = ON(splat)((REAL)1.59576912160573071176);
     const ON(vec) cubic = ON(splat)(1) + ON(splat)((REAL)0.044715) * (x * x);
-    return ON(vanishing)(x, ON(lane_sigmoid)(scale * (x * cubic)));
+    return scale * (x * cubic);
+}
+
+LANES_INLINE ON(vec) ON(lane_tanh_cdf)(ON(vec) x)
+{
+    return ON(lane_sigmoid)(ON(twice_u)(x));
+}
+
+LANES_INLINE ON(vec) ON(lane_tanh_pdf)(ON(vec) x)
+{
+    const ON(vec) u = ON(twice_u)(x), scale = ON(splat)((REAL)1.59576912160573071176);
+    const ON(vec) slope = scale * (ON(splat)(1) + ON(splat)((REAL)0.134145) * (x * x));
+    return ON(vanishing)(slope, ON(lane_sigmoid)(u) * ON(lane_sigmoid)(-u));
+}
+
+LANES_INLINE ON(vec) ON(lane_tanh_moment)(ON(vec) x)
+{
+    return ON(vanishing)(x, ON(lane_tanh_pdf)(x));
+}
+
+LANES_INLINE ON(vec) ON(lane_gelu_tanh)(ON(vec) x)
+{
+    return ON(vanishing)(x, ON(lane_tanh_cdf)(x));
 }
 
 LANES_INLINE ON(vec) ON(lane_xlogy)(ON(vec) a, ON(vec) b)

@@ -308,6 +308,7 @@ static void sweep_held(const struct check_case *c, const double *x, const double
         own = check_cast(own, c->leaf[0].dtype); /* of an op that changes it */
     uint32_t all = own && held ? plus(own, held) : own + held;
     if (all) {
+        check_poison();
         enum tape_status status = tape_sweep(check_tape(), all, 0, check_site);
         ck_assert_msg(status == TAPE_OK, "%s", check_tape()->error.message);
     }
@@ -334,6 +335,7 @@ static bool check_user_buffers(const struct check_case *c, const double *x, cons
         }
         ck_assert_int_eq(tape_gradient_buffer(check_tape(), run.leaf[i], buffer, check_site), 0);
     }
+    check_poison();
     check_sweep(c, &run, u, g);
     for (int i = 0; i < c->n_leaves; i++)
         for (int64_t k = 0; k < check_leaf_size(&c->leaf[i]); k++, at++)

@@ -64,6 +64,7 @@ struct check_case check_case_of(const struct kernel_op *op, const struct kernel_
                            .n_leaves = sample->n_in,
                            .n_in = sample->n_in,
                            .n_attr = sample->n_attr,
+                           .whole = sample->switches,
                            .sample = number,
                            .aim = "as sampled"};
     memcpy(c.attr, sample->attr, sizeof c.attr);
@@ -73,7 +74,8 @@ struct check_case check_case_of(const struct kernel_op *op, const struct kernel_
                                     .rank = sample->rank[i],
                                     .low = sample->low[i],
                                     .high = sample->high[i],
-                                    .active = sample->dtype[i] != KERNEL_I64};
+                                    .active = sample->dtype[i] != KERNEL_I64 &&
+                                              !(sample->switches >> i & 1)};
         memcpy(leaf->shape, sample->shape[i], sizeof leaf->shape);
         c.in[i].leaf = i;
     }
@@ -118,14 +120,15 @@ void check_random(uint64_t seed, int64_t n, double *out)
         out[i] = (double)(float)(2 * next_unit(&state) - 1);
 }
 
-/* One element in each of n equal parts of the domain, away from the parts' borders, shuffled. */
-static void draw_floats(uint64_t *state, const struct check_leaf *leaf, int64_t n, double *out)
+/* One element in each of n equal parts of the domain, away from the parts' borders, shuffled; each
+ * at the nearest point below of the lattice of leaf `place` of `places`. */
+static void draw_floats(uint64_t *state, const struct check_leaf *leaf, int place, int places,
+                        int64_t n, double *out)
 {
-    const double part = (leaf->high - leaf->low) / (double)n, least = 4 * CHECK_REACH;
+    const double part = (leaf->high - leaf->low) / (double)n, apart = 4 * CHECK_REACH;
     for (int64_t i = 0; i < n; i++) {
         double v = leaf->low + part * ((double)i + 0.3 + 0.4 * next_unit(state));
-        if (fabs(v) < least)
-            v = v < 0 ? -least : least;
+        v = (floor(v / (apart * places)) * places + place + 0.5) * apart;
         int64_t k = (int64_t)(next_word(state) % (uint64_t)(i + 1));
         out[i] = out[k];
         out[k] = (double)(float)v;
@@ -138,8 +141,8 @@ void check_draw(const struct check_case *c, double *x)
     for (int i = 0; i < c->n_leaves; i++) {
         const struct check_leaf *leaf = &c->leaf[i];
         int64_t n = check_leaf_size(leaf);
-        if (leaf->dtype != KERNEL_I64)
-            draw_floats(&state, leaf, n, x);
+        if (leaf->dtype != KERNEL_I64 && !(c->whole >> i & 1))
+            draw_floats(&state, leaf, i, c->n_leaves, n, x);
         else
             for (int64_t k = 0; k < n; k++)
                 x[k] = floor(leaf->low + (leaf->high - leaf->low) * next_unit(&state));
@@ -331,10 +334,41 @@ void check_sweep(const struct check_case *c, const struct check_run *run, const 
     check_gradients(c, run, g);
 }
 
+void check_poison(void)
+{
+    struct tape *t = check_tape();
+    bool *saved = calloc(t->n_values, sizeof *saved); /* by the value that owns the buffer */
+    ck_assert_ptr_nonnull(saved);
+    for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous) {
+        struct tape_record *r = tape_record_at(t, at);
+        for (int i = 0; i < r->n_in; i++)
+            if (i < KERNEL_MAX_IN && (r->op->saves_in >> i & 1))
+                saved[t->entries[tape_record_in(r)[i]].root] = true;
+        for (int o = 0; o < r->n_out; o++)
+            if (r->op->saves_out >> o & 1)
+                saved[t->entries[tape_record_out(r)[o]].root] = true;
+    }
+    for (uint32_t v = 1; v < t->n_values; v++) {
+        const struct kernel_array *a = &t->entries[v].array;
+        if (t->entries[v].root != v || saved[v])
+            continue;
+        for (int64_t k = 0; k < a->size; k++) {
+            if (a->dtype == KERNEL_F32)
+                ((float *)a->data)[k] = NAN;
+            else if (a->dtype == KERNEL_F64)
+                ((double *)a->data)[k] = (double)NAN;
+            else
+                ((int64_t *)a->data)[k] = INT64_MIN;
+        }
+    }
+    free(saved);
+}
+
 void check_pullback(const struct check_case *c, const double *x, const double *u, double *g)
 {
     struct check_run run;
     check_run(c, x, &run);
+    check_poison();
     check_sweep(c, &run, u, g);
 }
 

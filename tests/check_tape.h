@@ -37,6 +37,7 @@ struct check_case {
     struct check_leaf leaf[KERNEL_MAX_IN];
     struct check_operand in[KERNEL_MAX_IN];
     int64_t attr[KERNEL_MAX_ATTR];
+    unsigned whole;  /* bit i: leaf i takes whole numbers, drawn like integers */
     int sample;      /* its number, for messages; -1: not one of the op's own */
     const char *aim; /* what the case is about, for messages */
 };
@@ -59,9 +60,11 @@ struct check_case check_case_of(const struct kernel_op *op, const struct kernel_
 int64_t check_leaf_size(const struct check_leaf *leaf);
 int64_t check_x_size(const struct check_case *c);
 
-/* Fills x within the leaves' domains; a case has always the same x. No float is nearer to zero than
- * CHECK_REACH, and up to 1000 elements of a leaf differ by more than twice that, so that kinks at
- * zero and at ties are out of reach of differences. Numbers are those that f32 can hold. */
+/* Fills x within the leaves' domains; a case has always the same x. Every leaf has a lattice of its
+ * own, so that kinks at ties are out of reach of differences: elements of two leaves differ by at
+ * least four times CHECK_REACH, those of one leaf (up to 500 in a domain of 4) by that or not at
+ * all. No element is nearer than 2 CHECK_REACH to zero, or in a case of one leaf to a multiple of 4
+ * CHECK_REACH. Whole numbers are excepted. Numbers are those that f32 can hold. */
 #define CHECK_REACH 5e-4
 void check_draw(const struct check_case *c, double *x);
 /* n numbers in [-1, 1] that f32 can hold. */
@@ -95,7 +98,10 @@ uint32_t check_cast(uint32_t value, int dtype);
 void check_sweep(const struct check_case *c, const struct check_run *run, const double *u,
                  double *g);
 void check_gradients(const struct check_case *c, const struct check_run *run, double *g);
-/* check_run() and check_sweep(). */
+/* Overwrites every buffer on the tape that no record says it saves: floats by NaN, integers by
+ * INT64_MIN. What a pullback reads without saying so then shows in the gradient. */
+void check_poison(void);
+/* check_run(), check_poison() and check_sweep(). */
 void check_pullback(const struct check_case *c, const double *x, const double *u, double *g);
 
 /* The same op at x with no gradients recorded. */

@@ -24,6 +24,18 @@ static double density(double x)
     return exp(-0.5 * x * x) * 0.39894228040143267794;
 }
 
+/* What gelu_tanh multiplies x by, and its derivative. */
+static double cubic_cdf(double x)
+{
+    return logistic(1.5957691216057308 * (x + 0.044715 * x * x * x));
+}
+
+static double cubic_pdf(double x)
+{
+    const double u = 1.5957691216057308 * (x + 0.044715 * x * x * x);
+    return logistic(u) * logistic(-u) * 1.5957691216057308 * (1 + 0.134145 * x * x);
+}
+
 static double psi(double x)
 {
     long double at = (long double)x, sum = 0;
@@ -115,7 +127,13 @@ static double trigamma(double x)
     ROW(pick, a != 0 ? b : 0, 0, true)                                                             \
     ROW(omit, a != 0 ? 0 : b, 0, true)                                                             \
     ROW(xlogy, a *log(b), 8, false)                                                                \
-    ROW(hypot1, hypot(1, a), 6, true)                                                              \
+    ROW(vanish, a != 0 ? a * b : 0, 0, true)                                                       \
+    ROW(rhypot1, 1 / hypot(1, a), 8, true)                                                         \
+    ROW(lorentz, 1 / (1 + a * a), 2, false)                                                        \
+    ROW(gauss, exp(-(a * a)), 8, false)                                                            \
+    ROW(tanh_cdf, cubic_cdf(a), 16, false)                                                         \
+    ROW(tanh_pdf, cubic_pdf(a), 32, false)                                                         \
+    ROW(tanh_moment, a *cubic_pdf(a), 32, false)                                                   \
     ROW(normal_cdf, normal(a), 32, false)                                                          \
     ROW(normal_pdf, density(a), 16, false)                                                         \
     ROW(normal_moment, a *density(a), 16, false)                                                   \

@@ -231,6 +231,109 @@ START_TEST(ties_of_max_share_the_gradient_equally)
 }
 END_TEST
 
+/* The branches that a row takes; a branch by its number, for the operands and the parameters. */
+static int by_sign(const double *x, const double *p)
+{
+    (void)p;
+    return x[0] > 0;
+}
+
+static int by_zero(const double *x, const double *p)
+{
+    (void)p;
+    return x[0] != 0;
+}
+
+static int by_order(const double *x, const double *p)
+{
+    (void)p;
+    return x[0] > x[1];
+}
+
+static int by_order_or_tie(const double *x, const double *p)
+{
+    (void)p;
+    return x[0] < x[1] ? 0 : x[0] > x[1] ? 1 : 2;
+}
+
+static int by_bounds(const double *x, const double *p)
+{
+    return x[0] < p[0] ? 0 : x[0] > p[1] ? 1 : 2;
+}
+
+static int by_quadrant(const double *x, const double *p)
+{
+    (void)p;
+    return (x[0] > 0) + 2 * (x[1] > 0);
+}
+
+/* Both signs of both operands, and quotients of size 0 and above. */
+static int by_quotient(const double *x, const double *p)
+{
+    (void)p;
+    return fabs(x[0]) < fabs(x[1]) ? 0 : x[0] < 0 ? 1 : x[1] < 0 ? 2 : 3;
+}
+
+static int by_exponent(const double *x, const double *p)
+{
+    (void)p;
+    return x[1] == 0 ? 0 : x[0] < 0 ? 1 : x[0] < 1 ? 2 : 3;
+}
+
+#define BRANCHES(op, n, by)                                                                        \
+    {                                                                                              \
+        &kernel_op_##op, n, by                                                                     \
+    }
+
+START_TEST(samples_reach_every_branch)
+{
+    static const struct {
+        const struct kernel_op *op;
+        int n;
+        int (*branch)(const double *x, const double *p);
+    } rows[] = {
+        BRANCHES(abs, 2, by_sign),           BRANCHES(sign, 2, by_sign),
+        BRANCHES(floor, 2, by_sign),         BRANCHES(relu, 2, by_sign),
+        BRANCHES(leaky_relu, 2, by_sign),    BRANCHES(elu, 2, by_sign),
+        BRANCHES(sigmoid, 2, by_sign),       BRANCHES(softplus, 2, by_sign),
+        BRANCHES(reciprocal, 2, by_sign),    BRANCHES(lgamma, 2, by_sign),
+        BRANCHES(digamma, 2, by_sign),       BRANCHES(gate, 2, by_sign),
+        BRANCHES(block, 2, by_sign),         BRANCHES(pick, 2, by_zero),
+        BRANCHES(omit, 2, by_zero),          BRANCHES(where, 2, by_zero),
+        BRANCHES(xlogy, 2, by_zero),         BRANCHES(maximum, 2, by_order),
+        BRANCHES(minimum, 2, by_order),      BRANCHES(less, 3, by_order_or_tie),
+        BRANCHES(equal, 3, by_order_or_tie), BRANCHES(less_equal, 3, by_order_or_tie),
+        BRANCHES(tie, 3, by_order_or_tie),   BRANCHES(greater, 3, by_order_or_tie),
+        BRANCHES(clamp, 3, by_bounds),       BRANCHES(greater_equal, 3, by_order_or_tie),
+        BRANCHES(inside, 3, by_bounds),      BRANCHES(not_equal, 3, by_order_or_tie),
+        BRANCHES(atan2, 4, by_quadrant),     BRANCHES(hypot, 4, by_quadrant),
+        BRANCHES(div, 4, by_quadrant),       BRANCHES(fmod, 4, by_quotient),
+        BRANCHES(pow, 4, by_exponent),
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        struct kernel_sample sample;
+        unsigned seen = 0;
+        for (int s = 0; rows[k].op->sample(s, &sample); s++) {
+            const struct check_case c = check_case_of(rows[k].op, &sample, KERNEL_F64, s);
+            const double p[2] = {kernel_attr_real(c.attr[0]), kernel_attr_real(c.attr[1])};
+            double *x = check_memory((size_t)(check_x_size(&c) + 1) * sizeof *x), first[3] = {0};
+            const int64_t n = check_leaf_size(&c.leaf[0]);
+            check_draw(&c, x);
+            for (int64_t i = 0, at = 0; i < n; i++, at = 0) {
+                for (int leaf = 0; leaf < c.n_leaves; leaf++) {
+                    const int64_t size = check_leaf_size(&c.leaf[leaf]);
+                    first[leaf] = size > 0 ? x[at + i % size] : (double)NAN;
+                    at += size;
+                }
+                seen |= 1U << rows[k].branch(first, p);
+            }
+        }
+        ck_assert_msg(seen == (1U << rows[k].n) - 1, "%s: branches seen: %x", rows[k].op->name,
+                      seen);
+    }
+}
+END_TEST
+
 START_TEST(kinks_have_the_derivative_that_is_documented)
 {
     const double x[4] = {0, -0.0, 1, -1}, u[4] = {1, 1, 1, 1}, relu[4] = {0, 0, 1, 0};
@@ -295,6 +398,37 @@ START_TEST(a_wrong_pullback_is_caught_and_named)
 }
 END_TEST
 
+/* The pullback reads what the op does not say that it saves: an output, an operand, and in a
+ * second use an operand that is then seen through a view. */
+START_TEST(an_undeclared_read_is_caught)
+{
+    struct kernel_sample sample;
+    struct kernel_op op = kernel_op_tanh;
+    op.saves_out = 0;
+    ck_assert(op.sample(9, &sample));
+    struct check_case c = check_case_of(&op, &sample, KERNEL_F64, 9);
+    check_message[0] = 0;
+    ck_assert(!check_jacobian(&c));
+    ck_assert_ptr_nonnull(strstr(check_message, "nan, but differences give"));
+    ck_assert(!check_held(&c));
+    op = kernel_op_matmul;
+    op.saves_in = 1;
+    ck_assert(op.sample(0, &sample));
+    for (int form = CHECK_PLAIN; form <= CHECK_TRANSPOSED; form++) {
+        c = check_case_of(&op, &sample, KERNEL_F64, 0);
+        c.leaf[0].shape[0] = c.leaf[0].shape[1] = c.leaf[1].shape[0] = c.leaf[1].shape[1] = 3;
+        c.in[1].form = (enum check_form)form;
+        ck_assert(!check_jacobian(&c));
+        ck_assert_ptr_nonnull(strstr(check_message, "nan, but differences give"));
+        /* The same buffer is saved as the other operand. */
+        c.in[1].leaf = 0;
+        c.n_leaves = 1;
+        if (form != CHECK_MIDDLE)
+            ck_assert_msg(check_jacobian(&c), "%s", check_message);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("gradcheck");
@@ -313,10 +447,12 @@ int main(void)
     tcase_add_test(tests, operands_may_be_one_value);
     tcase_add_test(tests, a_matrix_may_be_multiplied_by_itself_and_by_its_transpose);
     tcase_add_test(tests, every_instruction_set_gives_right_gradients);
+    tcase_add_test(tests, samples_reach_every_branch);
     tcase_add_test(tests, constant_ops_carry_no_gradient);
     tcase_add_test(tests, ties_of_max_share_the_gradient_equally);
     tcase_add_test(tests, kinks_have_the_derivative_that_is_documented);
     tcase_add_test(tests, a_wrong_pullback_is_caught_and_named);
+    tcase_add_test(tests, an_undeclared_read_is_caught);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -91,6 +91,7 @@ static void sweep_again(const struct check_case *c, const struct check_run *run,
                         const uint32_t *recorded)
 {
     const double *part = v;
+    check_poison();
     for (int i = 0; i < c->n_leaves; i++) {
         if (recorded[i] && needs(recorded[i]))
             succeed(tape_sweep(check_tape(), recorded[i], check_like(recorded[i], part, false),

@@ -59,6 +59,16 @@ static void each_isa(void (*check)(void))
     (void)kernel_isa_use(NULL);
 }
 
+static void round_down(struct kernel_array *a)
+{
+    int64_t index[KERNEL_MAX_RANK] = {0};
+    if (a->size > 0)
+        do {
+            const int64_t at = offset_of(a, a->rank, index);
+            set_at(a, at, floor(get_at(a, at)));
+        } while (index_next(a->rank, a->shape, index));
+}
+
 /* One row on one sample with operands and output laid out in these ways. */
 static void check_row(const struct kernel_op *op, const struct kernel_sample *s, int dtype,
                       const enum layout *layout, bool accumulate)
@@ -70,6 +80,8 @@ static void check_row(const struct kernel_op *op, const struct kernel_sample *s,
     for (int i = 0; i < op->n_in; i++) {
         box_make(&in[i], dtype, s->rank[i], s->shape[i], layout[i % 2]);
         box_random(&in[i], s->low[i], s->high[i]);
+        if (s->switches >> i & 1)
+            round_down(&in[i].array);
         refs[i] = &in[i].array;
     }
     struct kernel_call call = {.op = op,

@@ -1,0 +1,307 @@
+/* test_second_edges.c: second derivatives of the elementwise ops where they are special.
+ *
+ * May include: check_tape.h, elementwise.h (which chooses the set), kernel_ops.h, Check. The closed
+ * forms are evaluated in long double, where they neither over- nor underflow at these points; what
+ * holds at infinities, and where a form does not hold, stands beside them.
+ */
+#include "check_tape.h"
+
+#include "elementwise.h"
+#include "kernel_ops.h"
+
+#include <check.h>
+#include <float.h>
+#include <math.h>
+
+#define INF ((double)INFINITY)
+#define NaN ((double)NAN)
+
+enum { POINTS = 12 };
+
+static const double points[POINTS] = {0,   -0.0, 1e-30, -1e-30, 1e30,     -1e30,
+                                      0.5, -0.5, 3,     -3,     INFINITY, -INFINITY};
+
+static const long double root_pi = 1.772453850905516027298L;
+
+/* The derivative of the logistic function, and that one's. */
+static long double logistic1(long double x)
+{
+    const long double c = coshl(x / 2);
+    return 1 / (4 * c * c);
+}
+
+static long double logistic2(long double x)
+{
+    return -logistic1(x) * tanhl(x / 2);
+}
+
+static long double gelu_tanh2(long double x)
+{
+    const long double c = 0.044715L, k = 2 * sqrtl(2) / root_pi, u = k * (x + c * x * x * x);
+    const long double v = k * (1 + 3 * c * x * x), w = 6 * k * c * x;
+    return 2 * logistic1(u) * v + x * (logistic2(u) * v * v + logistic1(u) * w);
+}
+
+/* psi' and psi'': by recurrence to where few terms of the series are enough, or by them alone. */
+static long double psi1(long double x)
+{
+    long double sum = 0;
+    if (fabsl(x) > 1e6L)
+        return x > 0 ? 1 / x : (long double)INFINITY;
+    for (; x < 300; x += 1)
+        sum += 1 / (x * x);
+    return sum + 1 / x + 0.5L / (x * x) + 1 / (6 * x * x * x);
+}
+
+static long double psi2(long double x)
+{
+    long double sum = 0;
+    if (fabsl(x) > 1e6L)
+        return x > 0 ? -1 / (x * x) : (long double)NAN;
+    for (; x < 300; x += 1)
+        sum -= 2 / (x * x * x);
+    const long double square = x * x;
+    return sum - (1 / square + 1 / (square * x) + 0.5L / (square * square));
+}
+
+/* Row, second derivative at finite x, at inf, at -inf, at -0 where the sign of zero counts. */
+#define ROWS(ROW)                                                                                  \
+    ROW(neg, 0 * x, 0, 0)                                                                          \
+    ROW(exp, expl(x), INF, 0)                                                                      \
+    ROW(log, -1 / (x * x), 0, 0)                                                                   \
+    ROW(tanh, -2 * tanhl(x) / coshl(x) / coshl(x), 0, 0)                                           \
+    ROW(sigmoid, logistic2(x), 0, 0)                                                               \
+    ROW(relu, 0 * x, 0, 0)                                                                         \
+    ROW(square, 2 + 0 * x, 2, 2)                                                                   \
+    ROW(sqrt, signbit(x) && x == 0 ? 1 / fabsl(x) : -0.25L / (x * sqrtl(x)), 0, NaN)               \
+    ROW(abs, 0 * x, 0, 0)                                                                          \
+    ROW(log1p, -1 / ((1 + x) * (1 + x)), 0, 0)                                                     \
+    ROW(expm1, expl(x), INF, 0)                                                                    \
+    ROW(rsqrt, 0.75L / (x * x * sqrtl(x)), 0, NaN)                                                 \
+    ROW(reciprocal, 2 / (x * x * x), 0, 0)                                                         \
+    ROW(sin, -sinl(x), NaN, NaN)                                                                   \
+    ROW(cos, -cosl(x), NaN, NaN)                                                                   \
+    ROW(tan, 2 * tanl(x) * (1 + tanl(x) * tanl(x)), NaN, NaN)                                      \
+    ROW(asin, x / (sqrtl(1 - x * x) * (1 - x * x)), NaN, NaN)                                      \
+    ROW(acos, -x / (sqrtl(1 - x * x) * (1 - x * x)), NaN, NaN)                                     \
+    ROW(atan, -2 * x / ((1 + x * x) * (1 + x * x)), 0, 0)                                          \
+    ROW(sinh, sinhl(x), INF, -INF)                                                                 \
+    ROW(cosh, coshl(x), INF, INF)                                                                  \
+    ROW(asinh, -x / (sqrtl(1 + x * x) * (1 + x * x)), 0, 0)                                        \
+    ROW(acosh, -x / (sqrtl(x - 1) * sqrtl(x + 1) * (x * x - 1)), 0, NaN)                           \
+    ROW(atanh, 2 * x / ((1 - x * x) * (1 - x * x)), NaN, NaN)                                      \
+    ROW(softplus, logistic1(x), 0, 0)                                                              \
+    ROW(leaky_relu, 0 * x, 0, 0)                                                                   \
+    ROW(elu, x < 0 ? 1.5L * expl(x) : 0, 0, 0)                                                     \
+    ROW(gelu, expl(-x *x / 2) * (2 - x * x) / (sqrtl(2) * root_pi), 0, 0)                          \
+    ROW(gelu_tanh, gelu_tanh2(x), 0, 0)                                                            \
+    ROW(silu, 2 * logistic1(x) + x * logistic2(x), 0, 0)                                           \
+    ROW(erf, -4 * x * expl(-x * x) / root_pi, 0, 0)                                                \
+    ROW(erfc, 4 * x * expl(-x * x) / root_pi, 0, 0)                                                \
+    ROW(lgamma, psi1(x), 0, NaN)                                                                   \
+    ROW(digamma, psi2(x), 0, NaN)                                                                  \
+    ROW(clamp, 0 * x, 0, 0)                                                                        \
+    ROW(scale, 0 * x, 0, 0)                                                                        \
+    ROW(offset, 0 * x, 0, 0)
+
+#define DEFINE(id, text, above, below)                                                             \
+    static long double second_##id(long double x)                                                  \
+    {                                                                                              \
+        return text;                                                                               \
+    }
+#define ENTRY(id, text, above, below) {&kernel_op_##id, second_##id, above, below},
+ROWS(DEFINE)
+
+static const struct second {
+    const struct kernel_op *op;
+    long double (*at)(long double x);
+    double above, below;
+} seconds[] = {ROWS(ENTRY)};
+
+static void succeed(enum tape_status status)
+{
+    ck_assert_msg(status == TAPE_OK, "%s", check_tape()->error.message);
+}
+
+/* The gradient of the sum of the recorded gradient in leaf `of`: [all leaves], 0 if constant. */
+static void differentiate_twice(const struct check_case *c, const double *x, int of, double *to)
+{
+    struct check_run run;
+    uint32_t ones, first;
+    check_run(c, x, &run);
+    succeed(tape_ones(check_tape(), run.out[0], check_site, &ones));
+    succeed(tape_graph(check_tape(), run.out[0], ones, 1, &run.leaf[of], check_site, &first));
+    if (check_tape()->entries[first].flags & TAPE_NEEDS_GRADIENT)
+        succeed(tape_sweep(check_tape(), first, 0, check_site));
+    check_gradients(c, &run, to);
+}
+
+/* Equal to a few digits, each dtype's own infinity and subnormals taken into account; near zeros of
+ * the second derivative at moderate x the error is absolute. */
+static bool near(double got, double want, double x, int dtype)
+{
+    const double tolerance = dtype == KERNEL_F32 ? 4e-6 : 1e-13;
+    const double most = dtype == KERNEL_F32 ? (double)FLT_MAX : DBL_MAX;
+    const double least = dtype == KERNEL_F32 ? (double)FLT_MIN : DBL_MIN;
+    if (isnan(want))
+        return isnan(got);
+    if (fabs(want) > most)
+        return got == copysign((double)INFINITY, want);
+    return fabs(got - want) <= tolerance * fabs(want) + (fabs(x) < 10 ? tolerance : least);
+}
+
+static struct check_case case_of(const struct kernel_op *op, int dtype, int64_t n)
+{
+    struct check_case c = {.op = op, .n_leaves = op->n_in, .n_in = op->n_in, .sample = -1};
+    const double first = op == &kernel_op_clamp ? -1 : 1.5;
+    c.n_attr = op->n_attrs;
+    c.attr[0] = kernel_attr_word(first);
+    c.attr[1] = kernel_attr_word(2);
+    for (int i = 0; i < op->n_in; i++) {
+        c.leaf[i] = (struct check_leaf){dtype, 1, {n}, -1, 1, true};
+        c.in[i].leaf = i;
+    }
+    return c;
+}
+
+static void each_set(void (*check)(int dtype))
+{
+    static const char *const names[] = {"portable", "avx2", "avx512"};
+    for (int k = 0; k < 3; k++)
+        for (int dtype = KERNEL_F32; dtype <= KERNEL_F64 && kernel_isa_use(names[k]); dtype++)
+            check(dtype);
+    kernel_isa_use(NULL);
+}
+
+static void check_seconds(int dtype)
+{
+    for (size_t r = 0; r < sizeof seconds / sizeof *seconds; r++) {
+        const struct second *s = &seconds[r];
+        const struct check_case c = case_of(s->op, dtype, POINTS);
+        double got[POINTS];
+        differentiate_twice(&c, points, 0, got);
+        for (int i = 0; i < POINTS; i++) {
+            const double x = dtype == KERNEL_F32 ? (double)(float)points[i] : points[i];
+            const double want = isinf(x) ? (x > 0 ? s->above : s->below) : (double)s->at(x);
+            ck_assert_msg(near(got[i], want, x, dtype),
+                          "%s %s on %s at %g: second derivative %.17g, not %.17g", s->op->name,
+                          kernel_dtype_name(dtype), kernel_isa_name(), x, got[i], want);
+        }
+    }
+}
+
+START_TEST(second_derivatives_are_the_limits_where_these_are_finite)
+{
+    each_set(check_seconds);
+}
+END_TEST
+
+/* At the ends of the domains the second derivatives are infinite: reached, or said not to be. */
+static void check_ends(int dtype)
+{
+    static const struct {
+        const struct kernel_op *op;
+        double x, want;
+    } ends[] = {{&kernel_op_asin, 1, NaN},     {&kernel_op_asin, -1, NaN},
+                {&kernel_op_acos, 1, NaN},     {&kernel_op_acos, -1, NaN},
+                {&kernel_op_atanh, 1, NaN},    {&kernel_op_atanh, -1, NaN},
+                {&kernel_op_acosh, 1, -INF},   {&kernel_op_log1p, -1, -INF},
+                {&kernel_op_lgamma, -1, INF},  {&kernel_op_digamma, -1, -INF},
+                {&kernel_op_digamma, 0, -INF}, {&kernel_op_digamma, -0.0, INF}};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const struct check_case c = case_of(ends[i].op, dtype, 1);
+        double got;
+        differentiate_twice(&c, &ends[i].x, 0, &got);
+        ck_assert_msg(near(got, ends[i].want, ends[i].x, dtype),
+                      "%s %s at %g: second derivative %g, not %g", ends[i].op->name,
+                      kernel_dtype_name(dtype), ends[i].x, got, ends[i].want);
+    }
+}
+
+START_TEST(second_derivatives_at_the_ends_of_domains_are_as_documented)
+{
+    each_set(check_ends);
+}
+END_TEST
+
+/* d^2 a^b / (da db) is 1 / a where b is 0, whichever is taken first. */
+static void check_mixed(int dtype)
+{
+    const double x[6] = {0.5, 2, 4, 0, -0.0, 0}; /* a, then b */
+    const struct check_case c = case_of(&kernel_op_pow, dtype, 3);
+    for (int of = 0; of < 2; of++) {
+        double got[6];
+        differentiate_twice(&c, x, of, got);
+        for (int k = 0; k < 3; k++)
+            ck_assert_msg(near(got[of ? k : 3 + k], 1 / x[k], x[k], dtype),
+                          "%s: at a = %g: mixed derivative %g, a gradient of operand %d",
+                          kernel_dtype_name(dtype), x[k], got[of ? k : 3 + k], of);
+    }
+}
+
+START_TEST(the_mixed_derivative_of_pow_holds_where_the_exponent_is_zero)
+{
+    each_set(check_mixed);
+}
+END_TEST
+
+/* y = x > 0 ? sqrt(x > 0 ? x : 1) : 0, whose branch not taken has no derivative at 0. */
+START_TEST(a_masked_branch_leaks_no_nan_into_second_derivatives)
+{
+    static const double x[4] = {4, 0, -1, (double)NAN}, nothing[4] = {0}, one[4] = {1, 1, 1, 1};
+    const int64_t n = 4;
+    struct tape *t = check_tape();
+    double got[4];
+    for (int dtype = KERNEL_F32; dtype <= KERNEL_F64; dtype++) {
+        struct check_case c = case_of(&kernel_op_neg, dtype, n);
+        struct check_run run;
+        uint32_t first;
+        check_run(&c, x, &run);
+        const uint32_t zeros = check_like(run.leaf[0], nothing, false);
+        const uint32_t ones = check_like(run.leaf[0], one, false);
+        const uint32_t mask = check_apply(&kernel_op_greater, 2, (uint32_t[]){run.leaf[0], zeros});
+        const uint32_t safe =
+            check_apply(&kernel_op_where, 3, (uint32_t[]){mask, run.leaf[0], ones});
+        const uint32_t root = check_apply(&kernel_op_sqrt, 1, &safe);
+        const uint32_t y = check_apply(&kernel_op_where, 3, (uint32_t[]){mask, root, zeros});
+        succeed(tape_graph(t, y, ones, 1, run.leaf, check_site, &first));
+        check_read(first, got);
+        ck_assert(got[0] == 0.25 && got[1] == 0 && got[2] == 0 && got[3] == 0);
+        succeed(tape_sweep(t, first, ones, check_site));
+        check_gradients(&c, &run, got);
+        ck_assert(got[0] == -0.03125 && got[1] == 0 && got[2] == 0 && got[3] == 0);
+    }
+}
+END_TEST
+
+/* Rows of two and three operands are in test_gradgradcheck, inside their domains. */
+START_TEST(no_public_row_of_one_operand_is_left_out)
+{
+    int n;
+    const struct kernel_op *const *ops = kernel_ops(&n);
+    for (int k = 0; k < n; k++) {
+        bool found = ops[k]->hidden || !ops[k]->elementwise || ops[k]->n_in > 1 || ops[k]->constant;
+        for (size_t r = 0; r < sizeof seconds / sizeof *seconds; r++)
+            found = found || seconds[r].op == ops[k];
+        ck_assert_msg(found, "%s has no second derivative in this test", ops[k]->name);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("second derivatives at edges");
+    TCase *tests = tcase_create("special values");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, second_derivatives_are_the_limits_where_these_are_finite);
+    tcase_add_test(tests, second_derivatives_at_the_ends_of_domains_are_as_documented);
+    tcase_add_test(tests, the_mixed_derivative_of_pow_holds_where_the_exponent_is_zero);
+    tcase_add_test(tests, a_masked_branch_leaks_no_nan_into_second_derivatives);
+    tcase_add_test(tests, no_public_row_of_one_operand_is_left_out);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
