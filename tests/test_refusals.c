@@ -252,6 +252,7 @@ START_TEST(rows_and_labels_that_do_not_fit_are_refused)
     ck_assert_int_eq(infer(&kernel_op_scatter_add_rows, &o, 2, 1, four), 0);
     ck_assert_int_eq(infer(&kernel_op_scatter_add_rows, &o, 2, 1, minus), KERNEL_REFUSED);
     ck_assert_ptr_nonnull(strstr(error, "-1 rows are negative"));
+    ck_assert_int_eq(infer(&kernel_op_scatter_add_rows, &o, 2, 1, none), 0);
     operand_make(&o, 0, KERNEL_F64, 0, none);
     ck_assert_int_eq(infer(&kernel_op_scatter_add_rows, &o, 2, 1, four), KERNEL_REFUSED);
 

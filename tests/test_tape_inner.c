@@ -165,6 +165,30 @@ START_TEST(a_value_added_to_itself_through_a_view_gets_both_gradients)
 }
 END_TEST
 
+/* Values that a derivative by x adds where another operand comes of a long computation. */
+static uint64_t values_added(bool leaf)
+{
+    ad_stats before, after;
+    ad_tensor g, x = ad_leaf(tape, AD_F64, 1, (int64_t[]){4}, data);
+    ad_tensor z = leaf ? ad_leaf(tape, AD_F64, 1, (int64_t[]){4}, data)
+                       : ad_constant(tape, AD_F64, 1, (int64_t[]){4}, data);
+    for (int i = 0; i < 5; i++)
+        z = ad_exp(ad_square(z));
+    ad_tensor y = ad_sum(ad_mul(ad_tanh(x), z));
+    ck_assert_int_eq(ad_tape_stats(tape, &before), AD_OK);
+    ck_assert_int_eq(ad_create_graph(y, (ad_tensor){0}, 1, &x, &g), AD_OK);
+    ck_assert_int_eq(ad_tape_stats(tape, &after), AD_OK);
+    return after.values - before.values;
+}
+
+START_TEST(a_recorded_derivative_computes_nothing_that_does_not_lead_to_its_variable)
+{
+    const uint64_t right = values_added(false);
+    ck_assert_uint_gt(right, 0);
+    ck_assert_uint_eq(values_added(true), right);
+}
+END_TEST
+
 /* ---- rows of the account ---- */
 
 START_TEST(a_line_keeps_its_row_while_the_table_grows)
@@ -261,6 +285,8 @@ int main(void)
     tcase_add_test(tests, a_recorded_rule_that_is_refused_leaves_nothing_on_the_tape);
     tcase_add_test(tests, the_adjoint_of_a_reshaped_value_is_handed_over_and_not_copied);
     tcase_add_test(tests, a_value_added_to_itself_through_a_view_gets_both_gradients);
+    tcase_add_test(tests,
+                   a_recorded_derivative_computes_nothing_that_does_not_lead_to_its_variable);
     tcase_add_test(tests, a_line_keeps_its_row_while_the_table_grows);
     tcase_add_test(tests, lines_beyond_the_last_row_are_counted_together);
     tcase_add_test(tests, a_long_message_is_cut_before_its_place);
