@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHAPE(...) FAULT_SHAPE(__VA_ARGS__)
-#define OP(call) FAULT_OP(call)
-#define DO(call) FAULT_DO(call)
+#define SHAPE(...) ((int64_t[]){__VA_ARGS__})
+/* One call, made between two looks at the tape; nested calls would look in the wrong order. */
+#define OP(call) (look(), tensor_done(call))
+#define DO(call) (look(), status_done(call))
 
 #define NOTE(...) (fault_wrong[0] ? 0 : snprintf(fault_wrong, sizeof fault_wrong, __VA_ARGS__))
 #define REQUIRE(condition)                                                                         \
@@ -20,10 +21,10 @@ static const char *workload_now;
 static ad_tape now_tape;
 static ad_stats before;
 static ad_status status_before;
-double fault_data[144];
+static double data[144];
 static float data_f32[48];
 
-void fault_look(void)
+static void look(void)
 {
     REQUIRE(ad_tape_stats(now_tape, &before) == AD_OK);
     status_before = ad_status_of(now_tape);
@@ -43,7 +44,7 @@ static void check_untouched(void)
              ad_message_of(now_tape));
 }
 
-ad_tensor fault_tensor_done(ad_tensor result)
+static ad_tensor tensor_done(ad_tensor result)
 {
     if (ad_status_of(now_tape) == AD_OK)
         REQUIRE(result.value != 0);
@@ -54,7 +55,7 @@ ad_tensor fault_tensor_done(ad_tensor result)
     return result;
 }
 
-ad_status fault_status_done(ad_status status)
+static ad_status status_done(ad_status status)
 {
     if (status != AD_OK) {
         REQUIRE(status == ad_status_of(now_tape));
@@ -70,7 +71,7 @@ ad_status fault_run(const struct fault_workload *w, ad_tape tape, struct fault_r
     workload_now = w->name;
     now_tape = tape;
     for (int i = 0; i < 144; i++)
-        fault_data[i] = 0.25 + (double)(i * 37 % 101) / 64;
+        data[i] = 0.25 + (double)(i * 37 % 101) / 64;
     for (int i = 0; i < 48; i++)
         data_f32[i] = 0.5F + (float)(i * 29 % 53) / 32;
     memset(out, 0, sizeof *out);
@@ -83,18 +84,18 @@ ad_status fault_run(const struct fault_workload *w, ad_tape tape, struct fault_r
 
 static ad_tensor leaf(ad_tape tape, int64_t rows, int64_t columns)
 {
-    return OP(ad_leaf(tape, AD_F64, 2, SHAPE(rows, columns), fault_data));
+    return OP(ad_leaf(tape, AD_F64, 2, SHAPE(rows, columns), data));
 }
 
 /* Reads a gradient or value of n doubles. */
-void fault_read_gradient(ad_tensor x, int n, struct fault_results *out)
+static void read_gradient(ad_tensor x, int n, struct fault_results *out)
 {
     REQUIRE(out->n + n <= FAULT_RESULTS);
     if (DO(ad_gradient(x, out->number + out->n, n)) == AD_OK)
         out->n += n;
 }
 
-void fault_read_value(ad_tensor x, int n, struct fault_results *out)
+static void read_value(ad_tensor x, int n, struct fault_results *out)
 {
     REQUIRE(out->n + n <= FAULT_RESULTS);
     if (ad_value(x, out->number + out->n, n) == AD_OK)
@@ -107,6 +108,35 @@ static ad_tensor mean_of_squares(ad_tensor x)
     return OP(ad_mean(x));
 }
 
+/* ---- the same for the workloads of other files ---- */
+
+const double *const fault_data = data;
+
+void fault_look(void)
+{
+    look();
+}
+
+ad_tensor fault_tensor_done(ad_tensor result)
+{
+    return tensor_done(result);
+}
+
+ad_status fault_status_done(ad_status status)
+{
+    return status_done(status);
+}
+
+void fault_read_gradient(ad_tensor x, int n, struct fault_results *out)
+{
+    read_gradient(x, n, out);
+}
+
+void fault_read_value(ad_tensor x, int n, struct fault_results *out)
+{
+    read_value(x, n, out);
+}
+
 /* ---- workloads ---- */
 
 static void elementwise(ad_tape tape, struct fault_results *out)
@@ -117,8 +147,8 @@ static void elementwise(ad_tape tape, struct fault_results *out)
     h = OP(ad_mul(h, x));
     h = OP(ad_sum(h));
     DO(ad_backward(h));
-    fault_read_value(h, 1, out);
-    fault_read_gradient(x, 20, out);
+    read_value(h, 1, out);
+    read_gradient(x, 20, out);
 }
 
 static void aliased(ad_tape tape, struct fault_results *out)
@@ -130,7 +160,7 @@ static void aliased(ad_tape tape, struct fault_results *out)
     h = OP(ad_add(h, x));
     h = OP(ad_sum(h));
     DO(ad_backward(h));
-    fault_read_gradient(x, 9, out);
+    read_gradient(x, 9, out);
 }
 
 static void broadcasting(ad_tape tape, struct fault_results *out)
@@ -140,17 +170,17 @@ static void broadcasting(ad_tape tape, struct fault_results *out)
     h = OP(ad_sub(h, column));
     h = mean_of_squares(h);
     DO(ad_backward(h));
-    fault_read_gradient(x, 24, out);
-    fault_read_gradient(row, 6, out);
-    fault_read_gradient(column, 4, out);
+    read_gradient(x, 24, out);
+    read_gradient(row, 6, out);
+    read_gradient(column, 4, out);
 }
 
 static void layers(ad_tape tape, struct fault_results *out)
 {
     static const int64_t classes[4] = {0, 2, 1, 2};
-    ad_tensor x = OP(ad_constant(tape, AD_F64, 2, SHAPE(4, 5), fault_data));
-    ad_tensor w = leaf(tape, 5, 6), b = OP(ad_leaf(tape, AD_F64, 1, SHAPE(6), fault_data));
-    ad_tensor v = leaf(tape, 6, 3), c = OP(ad_leaf(tape, AD_F64, 1, SHAPE(3), fault_data));
+    ad_tensor x = OP(ad_constant(tape, AD_F64, 2, SHAPE(4, 5), data));
+    ad_tensor w = leaf(tape, 5, 6), b = OP(ad_leaf(tape, AD_F64, 1, SHAPE(6), data));
+    ad_tensor v = leaf(tape, 6, 3), c = OP(ad_leaf(tape, AD_F64, 1, SHAPE(3), data));
     ad_tensor labels = OP(ad_constant(tape, AD_I64, 1, SHAPE(4), classes));
     ad_tensor h = OP(ad_linear(x, w, b));
     h = OP(ad_relu(h));
@@ -158,10 +188,10 @@ static void layers(ad_tape tape, struct fault_results *out)
     h = OP(ad_softmax_cross_entropy(h, labels));
     h = OP(ad_mean(h));
     DO(ad_backward(h));
-    fault_read_gradient(w, 30, out);
-    fault_read_gradient(b, 6, out);
-    fault_read_gradient(v, 18, out);
-    fault_read_gradient(c, 3, out);
+    read_gradient(w, 30, out);
+    read_gradient(b, 6, out);
+    read_gradient(v, 18, out);
+    read_gradient(c, 3, out);
 }
 
 static void views(ad_tape tape, struct fault_results *out)
@@ -175,7 +205,7 @@ static void views(ad_tape tape, struct fault_results *out)
     h = OP(ad_reshape(h, SHAPE(24), 1));
     h = mean_of_squares(h);
     DO(ad_backward(h));
-    fault_read_gradient(x, 24, out);
+    read_gradient(x, 24, out);
 }
 
 static void strided_products(ad_tape tape, struct fault_results *out)
@@ -188,8 +218,8 @@ static void strided_products(ad_tape tape, struct fault_results *out)
     h = OP(ad_matmul(h, wide));
     h = mean_of_squares(h);
     DO(ad_backward(h));
-    fault_read_gradient(x, 6, out);
-    fault_read_gradient(w, 30, out);
+    read_gradient(x, 6, out);
+    read_gradient(w, 30, out);
 }
 
 static void reductions(ad_tape tape, struct fault_results *out)
@@ -202,7 +232,7 @@ static void reductions(ad_tape tape, struct fault_results *out)
     h = OP(ad_mul(h, c));
     h = OP(ad_max(h));
     DO(ad_backward(h));
-    fault_read_gradient(x, 24, out);
+    read_gradient(x, 24, out);
 }
 
 static void single_precision(ad_tape tape, struct fault_results *out)
@@ -221,14 +251,13 @@ static void single_precision(ad_tape tape, struct fault_results *out)
 
 static void seeded(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor x = leaf(tape, 3, 4),
-              seed = OP(ad_constant(tape, AD_F64, 2, SHAPE(3, 4), fault_data));
+    ad_tensor x = leaf(tape, 3, 4), seed = OP(ad_constant(tape, AD_F64, 2, SHAPE(3, 4), data));
     ad_tensor h = OP(ad_sqrt(x));
     DO(ad_backward_seed(h, seed));
     seed = OP(ad_transpose(x));
     h = OP(ad_transpose(h));
     DO(ad_backward_seed(h, seed)); /* read through strides */
-    fault_read_gradient(x, 12, out);
+    read_gradient(x, 12, out);
 }
 
 static void several_sweeps(ad_tape tape, struct fault_results *out)
@@ -237,19 +266,19 @@ static void several_sweeps(ad_tape tape, struct fault_results *out)
     ad_tensor h = OP(ad_log(x)), y = mean_of_squares(h);
     for (int i = 0; i < 3; i++)
         DO(ad_backward(y));
-    fault_read_gradient(x, 12, out);
+    read_gradient(x, 12, out);
     DO(ad_zero_gradients(tape));
     y = OP(ad_sum(h));
     DO(ad_backward(y));
-    fault_read_gradient(x, 12, out);
+    read_gradient(x, 12, out);
 }
 
 static void leaf_alone(ad_tape tape, struct fault_results *out)
 {
-    ad_tensor x = OP(ad_leaf(tape, AD_F64, 0, NULL, fault_data));
+    ad_tensor x = OP(ad_leaf(tape, AD_F64, 0, NULL, data));
     DO(ad_backward(x));
     DO(ad_backward(x)); /* is added through a copy of the seed */
-    fault_read_gradient(x, 1, out);
+    read_gradient(x, 1, out);
 }
 
 static void retained(ad_tape tape, struct fault_results *out)
@@ -261,9 +290,9 @@ static void retained(ad_tape tape, struct fault_results *out)
     DO(ad_retain_gradient(y));
     DO(ad_backward(y));
     DO(ad_backward(y));
-    fault_read_gradient(h, 15, out);
-    fault_read_gradient(y, 1, out);
-    fault_read_gradient(x, 15, out);
+    read_gradient(h, 15, out);
+    read_gradient(y, 1, out);
+    read_gradient(x, 15, out);
 }
 
 static void user_buffer(ad_tape tape, struct fault_results *out)
@@ -274,10 +303,10 @@ static void user_buffer(ad_tape tape, struct fault_results *out)
     ad_tensor h = OP(ad_tanh(x));
     h = mean_of_squares(h);
     DO(ad_backward(h));
-    fault_read_gradient(x, 15, out);
+    read_gradient(x, 15, out);
     DO(ad_gradient_buffer(x, NULL, 0));
     DO(ad_backward(h));
-    fault_read_gradient(x, 15, out);
+    read_gradient(x, 15, out);
     if (ad_status_of(tape) == AD_OK)
         memcpy(out->number + out->n, mine, sizeof mine);
     out->n += 15;
@@ -295,8 +324,8 @@ static void second_derivative(ad_tape tape, struct fault_results *out)
         REQUIRE(g.value == 0);
     h = mean_of_squares(g);
     DO(ad_backward(h));
-    fault_read_value(g, 9, out);
-    fault_read_gradient(x, 9, out);
+    read_value(g, 9, out);
+    read_gradient(x, 9, out);
 }
 
 static void third_derivative(ad_tape tape, struct fault_results *out)
@@ -309,17 +338,16 @@ static void third_derivative(ad_tape tape, struct fault_results *out)
         DO(ad_create_graph(y, (ad_tensor){0}, 1, &x, &g));
         y = OP(ad_sum(g));
     }
-    fault_read_value(g, 4, out);
+    read_value(g, 4, out);
 }
 
 static void graph_of_independent(ad_tape tape, struct fault_results *out)
 {
     ad_tensor x[2] = {leaf(tape, 2, 3), leaf(tape, 2, 2)}, g[2] = {{0}, {0}};
-    ad_tensor h = OP(ad_square(x[0])),
-              seed = OP(ad_constant(tape, AD_F64, 2, SHAPE(2, 3), fault_data));
+    ad_tensor h = OP(ad_square(x[0])), seed = OP(ad_constant(tape, AD_F64, 2, SHAPE(2, 3), data));
     DO(ad_create_graph(h, seed, 2, x, g)); /* zeros are made for x[1] */
-    fault_read_value(g[0], 6, out);
-    fault_read_value(g[1], 4, out);
+    read_value(g[0], 6, out);
+    read_value(g[1], 4, out);
 }
 
 static void marks(ad_tape tape, struct fault_results *out)
@@ -327,14 +355,14 @@ static void marks(ad_tape tape, struct fault_results *out)
     ad_tensor x = leaf(tape, 2, 3);
     ad_tensor base = OP(ad_exp(x));
     for (int i = 0; i < 3; i++) {
-        fault_look();
+        look();
         ad_mark mark = ad_tape_mark(tape);
         if (ad_status_of(tape) != AD_OK)
             check_untouched();
         ad_tensor h = OP(ad_scale(base, 1 + i));
         h = mean_of_squares(h);
         DO(ad_backward(h));
-        fault_read_gradient(x, 6, out);
+        read_gradient(x, 6, out);
         if (ad_status_of(tape) == AD_OK)
             REQUIRE(ad_tape_rewind(tape, mark) == AD_OK);
     }
@@ -345,7 +373,7 @@ static void nested_marks(ad_tape tape, struct fault_results *out)
     ad_mark mark[20]; /* the table of marks grows twice */
     ad_tensor x = leaf(tape, 2, 2), h = x;
     for (int i = 0; i < 20; i++) {
-        fault_look();
+        look();
         mark[i] = ad_tape_mark(tape);
         if (ad_status_of(tape) != AD_OK)
             check_untouched();
@@ -353,12 +381,12 @@ static void nested_marks(ad_tape tape, struct fault_results *out)
     }
     ad_tensor y = OP(ad_sum(h));
     DO(ad_backward(y));
-    fault_read_gradient(x, 4, out);
+    read_gradient(x, 4, out);
     if (ad_status_of(tape) == AD_OK)
         REQUIRE(ad_tape_rewind(tape, mark[0]) == AD_OK);
     y = OP(ad_sum(x));
     DO(ad_backward(y));
-    fault_read_gradient(x, 4, out);
+    read_gradient(x, 4, out);
 }
 
 static void without_recording(ad_tape tape, struct fault_results *out)
@@ -375,7 +403,7 @@ static void without_recording(ad_tape tape, struct fault_results *out)
     h = OP(ad_mul(h, two));
     h = OP(ad_sum(h));
     DO(ad_backward(h));
-    fault_read_gradient(x, 9, out);
+    read_gradient(x, 9, out);
 }
 
 static void empty(ad_tape tape, struct fault_results *out)
@@ -384,8 +412,8 @@ static void empty(ad_tape tape, struct fault_results *out)
     ad_tensor h = OP(ad_matmul(x, z));
     h = OP(ad_sum(h));
     DO(ad_backward(h));
-    fault_read_gradient(z, 6, out);
-    fault_read_value(h, 1, out);
+    read_gradient(z, 6, out);
+    read_value(h, 1, out);
 }
 
 /* Each call is a line of its own to the account, whose tables grow. */
@@ -397,7 +425,7 @@ static void many_lines(ad_tape tape, struct fault_results *out)
 #define SIXTEEN FOUR FOUR FOUR FOUR
     SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN h = OP(ad_sum(h));
     DO(ad_backward(h));
-    fault_read_gradient(x, 2, out);
+    read_gradient(x, 2, out);
 }
 
 const struct fault_workload fault_workloads[] = {

@@ -45,7 +45,7 @@ ad_status fault_status_done(ad_status status);
 /* Reads a gradient or value of n doubles. */
 void fault_read_gradient(ad_tensor x, int n, struct fault_results *out);
 void fault_read_value(ad_tensor x, int n, struct fault_results *out);
-extern double fault_data[144];
+extern const double *const fault_data; /* [144] */
 
 /* fault_workloads_ops.c */
 typedef void fault_run_function(ad_tape tape, struct fault_results *out);
