@@ -1,8 +1,8 @@
 /* test_tape_inner.c: what the tape does about rules that are wrong, adjoints that pass through
  * views, tables that grow, and messages.
  *
- * May include: ad_internal.h, kernel_ops.h, op_rules.h, tape_account.h, Check. Rules that are wrong are made
- * here: those of the op table are not.
+ * May include: ad_internal.h, kernel_ops.h, op_rules.h, tape_account.h, Check. Rules that are wrong
+ * are made here: those of the op table are not.
  */
 #include "ad_internal.h"
 
