@@ -129,7 +129,8 @@ static int child(void)
 {
     double x = 2;
     ad_tape tape;
-    if (getenv("TAPESCOPE_PROFILE") && *getenv("TAPESCOPE_PROFILE"))
+    const char *left = getenv("TAPESCOPE_PROFILE");
+    if (left && *left)
         return 2;
     if (ad_tape_create(&tape, NULL) != AD_OK)
         return 3;
