@@ -304,6 +304,9 @@ START_TEST(extents_that_are_negative_or_overflow_have_no_strides)
     ck_assert_int_eq(kernel_strides(3, (int64_t[]){2, 3, 4}, 8, strides), 24);
     ck_assert(strides[0] == 12 && strides[1] == 4 && strides[2] == 1);
     ck_assert_int_eq(kernel_strides(2, (int64_t[]){0, 3}, 8, strides), 0);
+    /* An extent of 0 counts as 1 in the strides of the others. */
+    ck_assert_int_eq(kernel_strides(3, (int64_t[]){2, 0, 3}, 8, strides), 0);
+    ck_assert(strides[0] == 3 && strides[1] == 3 && strides[2] == 1);
     ck_assert_int_eq(kernel_strides(2, (int64_t[]){3, -1}, 8, strides), -1);
     ck_assert_int_eq(kernel_strides(2, (int64_t[]){-1, 3}, 8, strides), -1);
     ck_assert_int_eq(kernel_strides(2, (int64_t[]){WIDE, WIDE}, 1, strides), -1);
