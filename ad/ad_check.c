@@ -268,11 +268,12 @@ static ad_status value_at(struct job *j, double *element, double at, double *res
     memcpy(&kept, element, sizeof kept);
     *element = at;
     ad_status status = call(j, &y);
-    memcpy(element, &kept, sizeof kept);
-    if (status == AD_OK) {
+    /* The result may be a view of the leaf. */
+    if (status == AD_OK)
         tape_read(j->t, y, result);
+    memcpy(element, &kept, sizeof kept);
+    if (status == AD_OK)
         drop(j);
-    }
     return status;
 }
 

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+enum { PATH_BYTES = 2 * PATH_MAX + 64 };
+
 static void system_advise_huge(void *p, size_t n, void *payload)
 {
     (void)payload;
@@ -62,9 +64,11 @@ static uint64_t number_in(const char *path)
     return n;
 }
 
-static uint64_t available(void)
+static uint64_t available(const char *root)
 {
-    FILE *f = fopen("/proc/meminfo", "re");
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/proc/meminfo", root);
+    FILE *f = fopen(path, "re");
     uint64_t kib = UINT64_MAX;
     if (!f)
         return UINT64_MAX;
@@ -77,10 +81,11 @@ static uint64_t available(void)
 }
 
 /* What this process's version-2 control group still allows. */
-static uint64_t cgroup_left(void)
+static uint64_t cgroup_left(const char *root)
 {
-    FILE *f = fopen("/proc/self/cgroup", "re");
-    char line[PATH_MAX], path[PATH_MAX + 64];
+    char line[PATH_MAX], path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+    FILE *f = fopen(path, "re");
     uint64_t left = UINT64_MAX;
     if (!f)
         return left;
@@ -88,9 +93,9 @@ static uint64_t cgroup_left(void)
         if (strncmp(line, "0::", 3) != 0)
             continue;
         line[strcspn(line, "\n")] = 0;
-        snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", line + 3);
+        snprintf(path, sizeof path, "%s/sys/fs/cgroup%s/memory.max", root, line + 3);
         uint64_t max = number_in(path);
-        snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.current", line + 3);
+        snprintf(path, sizeof path, "%s/sys/fs/cgroup%s/memory.current", root, line + 3);
         uint64_t now = number_in(path);
         if (max != UINT64_MAX && now != UINT64_MAX)
             left = max > now ? max - now : 0;
@@ -99,12 +104,17 @@ static uint64_t cgroup_left(void)
     return left;
 }
 
-uint64_t tape_memory_default_budget(void)
+uint64_t tape_memory_budget_under(const char *root)
 {
-    uint64_t a = available(), c = cgroup_left();
+    uint64_t a = available(root), c = cgroup_left(root);
     uint64_t least = a < c ? a : c;
     if (least == UINT64_MAX)
         return (uint64_t)64 << 30;
     least = least / 10 * 9;
     return least < TAPE_HUGE_PAGE ? TAPE_HUGE_PAGE : least;
+}
+
+uint64_t tape_memory_default_budget(void)
+{
+    return tape_memory_budget_under("");
 }

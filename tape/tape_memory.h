@@ -27,7 +27,11 @@ enum { TAPE_HUGE_PAGE = 2 << 20 };
 /* mmap and malloc. */
 extern const struct tape_memory tape_memory_system;
 
-/* 0.9 of the smaller of MemAvailable and what the control group still allows; never 0. */
+/* 0.9 of the smaller of MemAvailable and what the control group still allows, 64 GiB where neither
+ * is known; at least TAPE_HUGE_PAGE. */
 uint64_t tape_memory_default_budget(void);
+
+/* The same with /proc and /sys looked for under a folder, "" for the system's own; for tests. */
+uint64_t tape_memory_budget_under(const char *root);
 
 #endif

@@ -108,6 +108,35 @@ static ad_tensor mean_of_squares(ad_tensor x)
     return OP(ad_mean(x));
 }
 
+/* ---- the same for the workloads of other files ---- */
+
+const double *const fault_data = data;
+
+void fault_look(void)
+{
+    look();
+}
+
+ad_tensor fault_tensor_done(ad_tensor result)
+{
+    return tensor_done(result);
+}
+
+ad_status fault_status_done(ad_status status)
+{
+    return status_done(status);
+}
+
+void fault_read_gradient(ad_tensor x, int n, struct fault_results *out)
+{
+    read_gradient(x, n, out);
+}
+
+void fault_read_value(ad_tensor x, int n, struct fault_results *out)
+{
+    read_value(x, n, out);
+}
+
 /* ---- workloads ---- */
 
 static void elementwise(ad_tape tape, struct fault_results *out)
@@ -429,5 +458,16 @@ const struct fault_workload fault_workloads[] = {
     {"without_recording", without_recording},
     {"empty", empty},
     {"many_lines", many_lines},
+    {"choices", fault_choices},
+    {"functions", fault_functions},
+    {"moved_parts", fault_moved_parts},
+    {"rows_by_index", fault_rows_by_index},
+    {"more_reductions", fault_more_reductions},
+    {"shares", fault_shares},
+    {"batched_products", fault_batched_products},
+    {"casts", fault_casts},
+    {"second_of_reductions", fault_second_of_reductions},
+    {"checked", fault_checked},
+    {"looked_at", fault_looked_at},
 };
 const int fault_workload_count = (int)(sizeof fault_workloads / sizeof *fault_workloads);

@@ -32,4 +32,25 @@ ad_status fault_run(const struct fault_workload *w, ad_tape tape, struct fault_r
  * assertion, so that processes may use it that Check does not run. */
 extern char fault_wrong[512];
 
+/* ---- for the workloads themselves ---- */
+
+#define FAULT_SHAPE(...) ((int64_t[]){__VA_ARGS__})
+/* One call, made between two looks at the tape; nested calls would look in the wrong order. */
+#define FAULT_OP(call) (fault_look(), fault_tensor_done(call))
+#define FAULT_DO(call) (fault_look(), fault_status_done(call))
+
+void fault_look(void);
+ad_tensor fault_tensor_done(ad_tensor result);
+ad_status fault_status_done(ad_status status);
+/* Reads a gradient or value of n doubles. */
+void fault_read_gradient(ad_tensor x, int n, struct fault_results *out);
+void fault_read_value(ad_tensor x, int n, struct fault_results *out);
+extern const double *const fault_data; /* [144] */
+
+/* fault_workloads_ops.c */
+typedef void fault_run_function(ad_tape tape, struct fault_results *out);
+fault_run_function fault_choices, fault_functions, fault_moved_parts, fault_rows_by_index,
+    fault_more_reductions, fault_shares, fault_batched_products, fault_casts,
+    fault_second_of_reductions, fault_checked, fault_looked_at;
+
 #endif

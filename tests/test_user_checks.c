@@ -76,6 +76,22 @@ static ad_tensor with_wrong_op(ad_tape t, const ad_tensor *v, int n, void *paylo
     return ad_sum(ad_tanh(h));
 }
 
+/* Before the wrong op: one operand twice, f32, integers and two results, and a leaf by itself. */
+static ad_tensor with_wrong_op_at_the_end(ad_tape t, const ad_tensor *v, int n, void *payload)
+{
+    static const int64_t label = 2;
+    static const double none;
+    ad_tensor h = ad_mul(v[0], v[0]), narrow = ad_cast(ad_exp(ad_cast(v[0], AD_F32)), AD_F64);
+    ad_tensor row = ad_reshape(h, (int64_t[]){1, 3}, 2);
+    ad_tensor loss =
+        ad_softmax_cross_entropy(row, ad_constant(t, AD_I64, 1, (int64_t[]){1}, &label));
+    ad_tensor empty = ad_sum(ad_exp(ad_leaf(t, AD_F64, 1, (int64_t[]){0}, &none)));
+    h = ad_add(ad_add(h, ad_scale(narrow, 1e-30)), ad_add(loss, empty));
+    (void)n, (void)payload;
+    wrong_line = __LINE__ + 1;
+    return ad_sum(wrong_exp(h, __LINE__));
+}
+
 static ad_tensor with_kink(ad_tape t, const ad_tensor *v, int n, void *payload)
 {
     (void)t, (void)n, (void)payload;
@@ -209,6 +225,19 @@ START_TEST(a_wrong_pullback_is_named_with_its_line)
     double h = p[report.element] * p[report.element], c = cosh(exp(h));
     ck_assert_double_eq_tol(report.measured, 2 * p[report.element] * exp(h) / (c * c), 1e-6);
     ck_assert_double_eq_tol(report.swept, 2 * p[report.element] / (c * c), 1e-12);
+}
+END_TEST
+
+START_TEST(ops_that_are_right_or_of_f32_are_passed_over)
+{
+    char where[80];
+    ck_assert_int_eq(ad_check_gradient(tape, with_wrong_op_at_the_end, 1, x, 1e-6, NULL, &report),
+                     AD_ERROR_GRADIENT);
+    ck_assert_int_eq(report.wrong, 3);
+    ck_assert_str_eq(report.op, "exp");
+    snprintf(where, sizeof where, "test_user_checks.c:%d in with_wrong_op_at_the_end", wrong_line);
+    ck_assert_msg(strstr(report.where, where) != NULL, "%s", report.message);
+    ck_assert_ptr_nonnull(strstr(report.message, "its pullback to operand 1"));
 }
 END_TEST
 
@@ -413,6 +442,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, a_right_gradient_agrees_and_leaves_no_trace);
     tcase_add_test(tests, a_wrong_pullback_is_named_with_its_line);
+    tcase_add_test(tests, ops_that_are_right_or_of_f32_are_passed_over);
     tcase_add_test(tests, a_kink_within_the_step_is_a_disagreement_of_its_op);
     tcase_add_test(tests, a_detached_part_is_a_disagreement_of_no_op);
     tcase_add_test(tests, an_operand_changed_after_its_op_is_found);

@@ -40,6 +40,14 @@ static const struct kernel_sample samples[] = {
      .high = {1},
      .n_attr = 1,
      .attr = {0}},
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {2},
+     .shape = {{0, 3}},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 3,
+     .attr = {2, 0, 3}},
 };
 KERNEL_SAMPLES(samples)
 

@@ -17,7 +17,8 @@ static const char *const names[] = {"logits", "labels"};
      .low = {-2, 0}, .high = {2, c}}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
-    LOSS_SAMPLE(3, 5), LOSS_SAMPLE(1, 1), LOSS_SAMPLE(4, 10), LOSS_SAMPLE(7, 17), LOSS_SAMPLE(1, 9),
+    LOSS_SAMPLE(3, 5),  LOSS_SAMPLE(1, 1), LOSS_SAMPLE(4, 10),
+    LOSS_SAMPLE(7, 17), LOSS_SAMPLE(1, 9), LOSS_SAMPLE(0, 3),
 };
 KERNEL_SAMPLES(samples)
 
