@@ -174,6 +174,10 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
         for (size_t j = 0; j < profile->tape[i].n_rows; j++)
             fill_line(&analysis->line[analysis->n_lines++], &profile->tape[i].row[j], i == peak,
                       analysis->symbols);
+    if (prof_symbols_no_memory(analysis->symbols)) {
+        prof_analysis_free(analysis);
+        return NULL;
+    }
     analysis->n_lines = analyze_merge(analysis->line, analysis->n_lines, ANALYZE_BY_LINE_AND_OP);
     drop_empty(analysis);
     set_times(analysis);

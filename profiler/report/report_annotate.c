@@ -9,6 +9,7 @@
 #include "source_text.h"
 #include "units.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -259,9 +260,8 @@ int report_annotate(const struct prof_analysis *analysis, const char *file, cons
     struct view view;
     struct source_text source;
     struct table *table = table_new();
-    int status = -1;
-    source_text_read(&source, file);
-    if (make_view(&view, analysis, file, function) == 0 && table) {
+    int status = -1, unread = source_text_read(&source, file);
+    if (make_view(&view, analysis, file, function) == 0 && table && unread != ENOMEM) {
         for (size_t i = 0; i < sizeof title / sizeof *title; i++)
             table_column(table, TABLE_RIGHT, title[i]);
         table_column(table, TABLE_LEFT, "kept by");
@@ -270,7 +270,7 @@ int report_annotate(const struct prof_analysis *analysis, const char *file, cons
         set_range(&view, &source, function);
         add_source(table, analysis, &view, &source, style);
         add_parts(table, analysis, &view, file, function, style);
-        status = table_print(table, style->out, 0, style->utf8);
+        status = table_print(table, style->out, 0, style->utf8) == 0 ? unread : -1;
     }
     free(view.line);
     source_text_free(&source);
