@@ -12,6 +12,7 @@
 
 #include <check.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,18 @@ static void setup(void)
     ck_assert(shim_watch(""));
 }
 
+static const char *write_seed(int number)
+{
+    static struct profile_seed seed;
+    const char *path = program_path("seed.prof");
+    profile_seed_make((unsigned)number, &seed);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(seed.data, 1, seed.n, file), seed.n);
+    ck_assert_int_eq(fclose(file), 0);
+    return path;
+}
+
 START_TEST(a_small_profile_is_reported_whole_or_the_failure_is_said)
 {
     static const struct command commands[] = {
@@ -144,13 +157,7 @@ START_TEST(a_small_profile_is_reported_whole_or_the_failure_is_said)
         {cmd_top, {"top", "--sort", "tape", "-n", "2"}},
         {cmd_top, {"top", "--by", "op"}},
     };
-    static struct profile_seed seed;
-    const char *path = program_path("seed.prof");
-    profile_seed_make((unsigned)_i, &seed);
-    FILE *file = fopen(path, "w");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(seed.data, 1, seed.n, file), seed.n);
-    ck_assert_int_eq(fclose(file), 0);
+    const char *path = write_seed(_i);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         fail_all(&commands[i], path);
 }
@@ -170,6 +177,105 @@ START_TEST(a_program_is_reported_with_its_lines_or_the_failure_is_said)
     };
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         fail_all(&commands[i], profile);
+}
+END_TEST
+
+/* A disk that takes so many bytes; a stream on a file asks again after a short write. */
+static ssize_t put(void *cookie, const char *data, size_t n)
+{
+    size_t *room = cookie;
+    (void)data;
+    if (n > *room) {
+        errno = ENOSPC;
+        n = *room;
+    }
+    *room -= n;
+    return (ssize_t)n;
+}
+
+static int run_on_disk(const char *profile, size_t room, char **err)
+{
+    char *argv[] = {(char *)"info", (char *)profile, NULL};
+    size_t n;
+    FILE *out = stdout, *old_err = stderr;
+    stdout = fopencookie(&room, "w", (cookie_io_functions_t){.write = put});
+    stderr = open_memstream(err, &n);
+    setvbuf(stdout, NULL, _IOFBF, 64);
+    int status = cmd_info(2, argv);
+    fclose(stdout);
+    fclose(stderr);
+    stdout = out;
+    stderr = old_err;
+    return status;
+}
+
+START_TEST(a_report_that_does_not_fit_on_the_disk_is_said_to_be_cut_at_any_byte)
+{
+    const char *path = write_seed(0);
+    int calls;
+    const struct command info = {cmd_info, {"info"}};
+    struct outcome whole = run(&info, path, SHIM_EIO, 0, false, &calls);
+    size_t n = strlen(whole.out);
+    ck_assert_uint_gt(n, 200);
+    for (size_t room = 0; room <= n; room++) {
+        char *err = NULL;
+        int status = run_on_disk(path, room, &err);
+        ck_assert_int_eq(status, room < n ? CLI_FAILED : CLI_OK);
+        static const char *const texts[] = {
+            "tapescope: cannot write the report: No space left on device\n",
+            "tapescope: cannot write the report\n"};
+        bool cut = room < n;
+        ck_assert_msg(cut ? !strcmp(err, texts[0]) || !strcmp(err, texts[1]) : !*err, "%s", err);
+        free(err);
+    }
+    drop(&whole);
+}
+END_TEST
+
+/* The program runs whatever becomes of its profile, unless it cannot be started; what is not whole is
+ * said. */
+static void check_recording(const struct outcome *got, const struct outcome *whole)
+{
+    static const char *const reasons[] = {"memory", "Input/output error", "Too many open files",
+                                          "No space left on device"};
+    int said = 0;
+    if (same(got, whole))
+        return;
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        said += strstr(got->err, reasons[i]) != NULL;
+    ck_assert_msg(said == 1, "status %d, said '%s'", got->status, got->err);
+    if (strstr(got->err, "cannot run"))
+        ck_assert_int_eq(got->status, CLI_CANNOT_EXECUTE);
+    else if (strstr(got->err, "cannot write"))
+        ck_assert(got->status == CLI_USAGE || got->status == CLI_FAILED);
+    else
+        ck_assert_int_eq(got->status, 0);
+}
+
+START_TEST(a_program_is_recorded_or_the_failure_is_said)
+{
+    const char *profile = program_path("a.prof");
+    program_build("account");
+    const struct command command = {cmd_record, {"record", "-o", profile, program_path("account")}};
+    for (int i = 0; i < SHIM_KINDS; i++) {
+        enum shim_kind kind = (enum shim_kind)i;
+        for (int sticky = 0; sticky < 2; sticky++) {
+            int calls, failed = 0;
+            struct outcome whole = run(&command, "tapes", kind, 0, false, &calls);
+            ck_assert_msg(whole.status == 0 && strstr(whole.err, " lines, 3 tapes"), "%s",
+                          whole.err);
+            int descriptors = shim_count_descriptors();
+            for (int n = 1; n == 1 || calls >= n - 1; n++) {
+                struct outcome got = run(&command, "tapes", kind, n, sticky, &calls);
+                ck_assert_int_eq(shim_count_descriptors(), descriptors);
+                check_recording(&got, &whole);
+                failed += !same(&got, &whole);
+                drop(&got);
+            }
+            ck_assert_int_eq(failed > 0, !shim_is_harmless(kind));
+            drop(&whole);
+        }
+    }
 }
 END_TEST
 
@@ -217,6 +323,8 @@ int main(void)
     tcase_add_loop_test(reading, a_small_profile_is_reported_whole_or_the_failure_is_said, 0,
                         PROFILE_SEEDS);
     tcase_add_test(reading, a_program_is_reported_with_its_lines_or_the_failure_is_said);
+    tcase_add_test(reading, a_report_that_does_not_fit_on_the_disk_is_said_to_be_cut_at_any_byte);
+    tcase_add_test(reading, a_program_is_recorded_or_the_failure_is_said);
     tcase_add_test(reading, an_address_is_described_whole_or_not_and_the_next_time_again);
     suite_add_tcase(suite, reading);
     SRunner *runner = srunner_create(suite);

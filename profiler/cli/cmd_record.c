@@ -198,7 +198,7 @@ static void report_end(const char *program, const char *profile, const char *pat
     struct prof_analysis *analysis = prof_analyze(read, NULL, NULL);
     char *summary = analysis ? summarize(analysis, utf8) : NULL;
     if (!summary)
-        cli_message("%swrote %s", end, profile);
+        cli_message("%swrote %s, which cannot be summed up: out of memory", end, profile);
     else if (read->complete)
         cli_message("%swrote %s: %s", end, profile, summary);
     else

@@ -196,6 +196,27 @@ SHIM int ftruncate(int fd, off_t size)
     return real(fd, size);
 }
 
+SHIM int unlink(const char *path)
+{
+    REAL(unlink);
+    FAIL(EIO_, -1)
+    return real(path);
+}
+
+SHIM int pipe2(int ends[2], int flags)
+{
+    REAL(pipe2);
+    FAIL(FILES, -1)
+    return real(ends, flags);
+}
+
+SHIM pid_t fork(void)
+{
+    REAL(fork);
+    FAIL(MEMORY, -1)
+    return real();
+}
+
 /* How many bytes of n a call does that is cut short. */
 static size_t part_of(size_t n)
 {
