@@ -214,7 +214,9 @@ SHIM pid_t fork(void)
 {
     REAL(fork);
     FAIL(MEMORY, -1)
-    return real();
+    pid_t child = real();
+    armed &= child != 0; /* what the new process does is its own */
+    return child;
 }
 
 /* How many bytes of n a call does that is cut short. */
