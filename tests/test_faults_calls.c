@@ -9,6 +9,7 @@
 #include "shim.h"
 
 #include <check.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,10 +68,12 @@ static struct outcome take_profile(const struct fault_workload *w)
     ad_tape first = {0, 0}, second = {0, 0};
     memset(&out, 0, sizeof out);
     ad_tape_options options = {.reserve_bytes = 4 << 20};
+    void *guest = dlopen("libutil.so.1", RTLD_NOW); /* a library that goes in the middle */
     out.started = noted(ad_profile_start(path), out.why[0]);
     out.worked[0] = ad_tape_create(&first, &options);
     if (out.worked[0] == AD_OK)
         out.worked[0] = fault_run(w, first, &out.results[0]);
+    out.worked[0] = guest && dlclose(guest) == 0 ? out.worked[0] : AD_ERROR_STATE;
     out.worked[1] = ad_tape_create(&second, &options);
     if (out.worked[1] == AD_OK)
         out.worked[1] = fault_run(w, second, &out.results[1]);

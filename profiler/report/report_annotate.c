@@ -38,16 +38,7 @@ static void add_to_view(struct view *view, const struct prof_line *line)
         return;
     }
     prof_cost_add(&last->cost, &line->cost);
-    for (unsigned i = 0; i < line->kept_by.n; i++) {
-        unsigned j = 0;
-        while (j < last->kept_by.n && strcmp(last->kept_by.name[j], line->kept_by.name[i]) != 0)
-            j++;
-        if (j == last->kept_by.n && j < PROF_NAMES)
-            last->kept_by.name[last->kept_by.n++] = line->kept_by.name[i];
-        else if (j == last->kept_by.n)
-            last->kept_by.more = true;
-    }
-    last->kept_by.more |= line->kept_by.more;
+    prof_names_add(&last->kept_by, &line->kept_by);
 }
 
 static int make_view(struct view *view, const struct prof_analysis *analysis, const char *file,
