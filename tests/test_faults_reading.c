@@ -287,7 +287,7 @@ START_TEST(an_address_is_described_whole_or_not_and_the_next_time_again)
     uintptr_t pc = (uintptr_t)dlsym(object, TAPE_COLLECT_OPEN) + 8;
     for (int sticky = 0; sticky < 2; sticky++) {
         int failed = 0, calls = 1;
-        char whole[256] = "", got[256];
+        char whole[256] = "", got[256] = "";
         for (int n = 0; n <= calls; n++) {
             void *module = dlopen(TAPESCOPE_LIB_DIR "/tapescope/tapescope-symbols.so", RTLD_NOW);
             ck_assert_msg(module != NULL, "%s", dlerror());
@@ -298,7 +298,7 @@ START_TEST(an_address_is_described_whole_or_not_and_the_next_time_again)
             int status = describe(pc, 0, got, sizeof got);
             calls = n <= shim_disarm() ? n + 1 : n;
             if (n == 0)
-                strcpy(whole, got);
+                memcpy(whole, got, sizeof whole);
             ck_assert(n > 0 || strstr(whole, "collect.c:"));
             if (status != 0) {
                 failed++;

@@ -66,8 +66,10 @@ static int find_target(struct target *target, const struct prof_analysis *analys
         if (n == 0)
             *colon = ':';
     }
-    if (n == SIZE_MAX)
-        return cli_finish(-1);
+    if (n == SIZE_MAX) {
+        cli_message("out of memory");
+        return CLI_FAILED;
+    }
     if (n == 1) {
         target->file = file[0];
         return CLI_OK;
