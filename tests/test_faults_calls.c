@@ -1,5 +1,5 @@
-/* test_faults_calls.c: every call that the collector makes of the system, and every allocation, fails
- * once and from then on, over every workload: a profile lost is never a result changed.
+/* test_faults_calls.c: every call that the collector makes of the system, and every allocation,
+ * fails once and from then on, over every workload: a profile lost is never a result changed.
  *
  * May include: shim.h, fault_workloads.h, profiler/format, Check.
  */

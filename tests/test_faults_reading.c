@@ -232,8 +232,8 @@ START_TEST(a_report_that_does_not_fit_on_the_disk_is_said_to_be_cut_at_any_byte)
 }
 END_TEST
 
-/* The program runs whatever becomes of its profile, unless it cannot be started; what is not whole is
- * said. */
+/* The program runs whatever becomes of its profile, unless it cannot be started; what is not whole
+ * is said. */
 static void check_recording(const struct outcome *got, const struct outcome *whole)
 {
     static const char *const reasons[] = {"memory", "Input/output error", "Too many open files",

@@ -50,7 +50,8 @@ struct prof_symbols *prof_symbols_open(const struct prof_module *modules, size_t
 int prof_symbols_resolve(struct prof_symbols *symbols, uint64_t pc, uint32_t line,
                          struct prof_place *place);
 
-/* Whether memory was exhausted in any call: a place may then lack what the debug information has. */
+/* Whether memory was exhausted in any call: a place may then lack what the debug information
+ * has. */
 bool prof_symbols_no_memory(const struct prof_symbols *symbols);
 
 /* How many compilation units were walked so far. */

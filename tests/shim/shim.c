@@ -1,9 +1,9 @@
 /* shim.c: see shim.h.
  *
  * May include: shim.h alone of the project. The real functions are those that the next object in
- * the order of look-up has: a sanitizer's, where there is one. Streams that the watched object opens
- * read through the counted read, 64 bytes at a time, because the C library's own streams call the
- * system by a way that no program can take the place of.
+ * the order of look-up has: a sanitizer's, where there is one. Streams that the watched object
+ * opens read through the counted read, 64 bytes at a time, because the C library's own streams call
+ * the system by a way that no program can take the place of.
  */
 #include "shim.h"
 

@@ -2,8 +2,8 @@
  *
  * May include: nothing of the project. Linked into the test programs that ask for it, whose own
  * definitions of open, write, malloc and so on then come before the C library's in every object of
- * the process, those opened by dlopen included. Calls from other objects, and all calls while nothing
- * is armed, pass through.
+ * the process, those opened by dlopen included. Calls from other objects, and all calls while
+ * nothing is armed, pass through.
  */
 #ifndef SHIM_H
 #define SHIM_H
@@ -27,7 +27,7 @@ extern const char *const shim_kind_name[SHIM_KINDS];
 bool shim_is_harmless(enum shim_kind kind);
 
 /* Calls count that come from the loaded object whose path ends in `name`, or from the program
- * itself ("" ). Returns whether there is one. */
+ * itself (""). Returns whether there is one. */
 bool shim_watch(const char *name);
 
 /* Counts calls of this kind from 1; the call number `at` fails, and all later ones if sticky. */
@@ -35,8 +35,8 @@ void shim_arm(enum shim_kind kind, int at, bool sticky);
 /* Ends that. Returns how many calls there were. */
 int shim_disarm(void);
 
-/* What the watched object wrote to standard error while armed; such writes are not counted. The text
- * is cut at its room, and emptied by shim_arm. */
+/* What the watched object wrote to standard error while armed; such writes are not counted. The
+ * text is cut at its room, and emptied by shim_arm. */
 extern char shim_said[8192];
 
 /* Descriptors that this process has open. */
