@@ -61,6 +61,8 @@ static bool hit(int kinds)
     if (!(kinds & (1 << plan_kind)))
         return false;
     count++;
+    if (plan_at == 0)
+        return false;
     if (plan_kind == SHIM_EINTR && plan_sticky) /* for ever would be no failure, but a hang */
         return count >= plan_at && count < plan_at + IN_A_ROW;
     return count == plan_at || (plan_sticky && count > plan_at);

@@ -30,7 +30,8 @@ bool shim_is_harmless(enum shim_kind kind);
  * itself (""). Returns whether there is one. */
 bool shim_watch(const char *name);
 
-/* Counts calls of this kind from 1; the call number `at` fails, and all later ones if sticky. */
+/* Counts calls of this kind from 1; the call number `at` fails, and all later ones if sticky;
+ * 0: none does. */
 void shim_arm(enum shim_kind kind, int at, bool sticky);
 /* Ends that. Returns how many calls there were. */
 int shim_disarm(void);
