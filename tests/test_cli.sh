@@ -70,6 +70,22 @@ expect 2 "$tapescope" top --by mood
 said "cannot show by 'mood'"
 expect 2 "$tapescope" top -n many
 said "'many' is not a number"
+for number in "" 5x -1 99999999999999999999999; do
+    expect 2 "$tapescope" top -n "$number"
+    said "'$number' is not a number"
+done
+for key in t "" totals; do
+    expect 2 "$tapescope" top --sort "$key"
+    said "cannot sort by '$key'"
+done
+expect 2 "$tapescope" a-name-that-no-one-would-give-to-a-command
+said "try 'tapescope --help'"
+for help in -h help; do
+    expect 0 "$tapescope" $help
+    shown "annotate"
+done
+expect 3 "$tapescope" top "$(printf 'a\001\177b')"
+said "a??b: No such file or directory"
 expect 2 "$tapescope" top a b
 said "'b'"
 expect 2 "$tapescope" info a b
@@ -113,6 +129,8 @@ expect 3 "$tapescope" record sh -c 'exit 3'
 said "exited with status 3"
 expect 139 "$tapescope" record sh -c 'kill -SEGV $$'
 said "sh was killed by SIGSEGV"
+expect 162 "$tapescope" record sh -c 'kill -34 $$'
+said "sh was killed by signal 34; it wrote no profile"
 expect 143 "$tapescope" record sh -c 'kill $PPID; sleep 20 & wait'
 said "sh was killed by SIGTERM"
 expect 0 "$tapescope" record sh -c 'test "$TAPESCOPE_PROFILE" = "$PWD/tapescope.prof"'
@@ -178,6 +196,12 @@ expect 0 "$tapescope" top killed.prof
 said "was killed or is still running; showing what was written before"
 shown "program.c:18 "
 
+expect 0 "$tapescope" record -o /dev/null ./program
+said "wrote to /dev/null"
+expect 7 "$tapescope" record -o /dev/null ./program fail
+said "./program exited with status 7; wrote to /dev/null"
+[ ! -e /dev/null ] || [ -c /dev/null ] || fail "/dev/null is no device any more"
+
 # Tables.
 for options in "" "--by op" "--by function" "--sort tape" "--sort peak -n 1"; do
     # shellcheck disable=SC2086 # the options are words
@@ -189,6 +213,15 @@ done
 shown "more lines with"
 expect 0 env COLUMNS=200 "$tapescope" top -n 0
 shown "program.c:7 tanh layer"
+cp out wide
+expect 0 env COLUMNS=5000 "$tapescope" top -n 0
+cmp -s out wide || fail "1000 columns show more than 200"
+for columns in 10 x 40x 0 ""; do
+    expect 0 env COLUMNS="$columns" "$tapescope" top
+    awk 'length($0) > 80 { exit 1 }' out || fail "wider than 80 columns: COLUMNS=$columns"
+done
+expect 0 "$tapescope" top --sort ba --by f
+shown "function, file, op"
 expect 0 "$tapescope" info
 shown "complete"
 expect 0 "$tapescope" annotate program.c
@@ -199,6 +232,10 @@ expect 0 "$tapescope" annotate ./program.c:layer
 shown "elsewhere: the rest of the file"
 expect 0 "$tapescope" annotate --color program.c
 grep -q "$(printf '\033')" out || fail "no colour"
+expect 2 "$tapescope" annotate ./
+grep -qF "it has:" err || fail "no hint at other files"
+expect 0 "$tapescope" annotate "./../$(basename "$PWD")/program.c"
+shown "return ad_tanh(x);"
 expect 2 "$tapescope" annotate other.c
 grep -qF "has no file 'other.c'; it has:" err || fail "no hint at other files"
 grep -qF "/program.c" err || fail "no list of files"
@@ -288,6 +325,8 @@ said "program.c is newer than the program"
 mv program.c moved.c
 expect 0 "$tapescope" annotate program.c
 said "showing line numbers without text"
+shown " 18"
+expect 0 "$tapescope" annotate ./../program.c
 shown " 18"
 
 # A report that cannot be written.

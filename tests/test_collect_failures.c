@@ -152,6 +152,39 @@ START_TEST(a_descriptor_that_the_program_reused_is_left_alone)
 }
 END_TEST
 
+START_TEST(a_pipe_whose_reader_goes_ends_the_profile_and_nothing_else)
+{
+    ck_assert_int_eq(mkfifo(collect_path, 0600), 0);
+    int reader = open(collect_path, O_RDONLY | O_NONBLOCK);
+    ck_assert_int_ge(reader, 0);
+    collect_start();
+    close(reader);
+    int standard_error = capture_errors("/dev/null");
+    collect_flush(collect_make_tape(0, 1), false); /* SIGPIPE would end this test */
+    ck_assert_int_eq(collect->close(collect, collect_error, sizeof collect_error), -1);
+    restore_errors(standard_error);
+    sigset_t pending;
+    sigpending(&pending);
+    ck_assert(!sigismember(&pending, SIGPIPE));
+    ck_assert_ptr_nonnull(strstr(collect_error, "Broken pipe"));
+}
+END_TEST
+
+START_TEST(standard_input_that_the_program_closed_stays_the_programs_to_open)
+{
+    int input = dup(STDIN_FILENO);
+    close(STDIN_FILENO);
+    collect_start();
+    collect_flush(collect_make_tape(0, 1), false);
+    ck_assert_int_eq(open("/dev/null", O_RDONLY), STDIN_FILENO);
+    collect_stop();
+    if (input >= 0)
+        ck_assert_int_eq(dup2(input, STDIN_FILENO), STDIN_FILENO);
+    collect_read(collect_path);
+    ck_assert_str_eq(collect_end_reason(), "stop");
+}
+END_TEST
+
 START_TEST(a_killed_program_leaves_what_was_flushed)
 {
     pid_t child = fork();
@@ -183,6 +216,8 @@ int main(void)
     tcase_add_test(tcase, a_forked_child_writes_nothing);
     tcase_add_test(tcase, a_second_collector_does_not_take_the_file_of_a_running_one);
     tcase_add_test(tcase, a_descriptor_that_the_program_reused_is_left_alone);
+    tcase_add_test(tcase, a_pipe_whose_reader_goes_ends_the_profile_and_nothing_else);
+    tcase_add_test(tcase, standard_input_that_the_program_closed_stays_the_programs_to_open);
     tcase_add_test(tcase, a_killed_program_leaves_what_was_flushed);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

@@ -109,12 +109,16 @@ static int child(const char *how, const char *path, const char *number)
         return profile(path, number);
     if (strcmp(how, "size") == 0 && limit(RLIMIT_FSIZE, (rlim_t)atol(number)) != 0)
         return NO_TEST;
-    struct rlimit files;
+    struct rlimit files, size = {RLIM_INFINITY, RLIM_INFINITY};
     getrlimit(RLIMIT_NOFILE, &files);
+    getrlimit(RLIMIT_FSIZE, &size);
     if (strcmp(how, "files") == 0 && limit(RLIMIT_NOFILE, (rlim_t)atol(number)) != 0)
         return NO_TEST;
     int happened = profile(path, NULL);
-    setrlimit(RLIMIT_NOFILE, &files); /* what looks for leaks in the end opens files */
+    /* What looks for leaks in the end opens files, what counts lines writes them. */
+    setrlimit(RLIMIT_NOFILE, &files);
+    size.rlim_cur = size.rlim_max;
+    setrlimit(RLIMIT_FSIZE, &size);
     if (strcmp(how, "size") == 0 && stat(path, &st) == 0 && st.st_size > atol(number))
         return WRONG_SIZE;
     return happened;

@@ -41,17 +41,11 @@ static struct prof_symbols *open_symbols(struct prof_analysis *analysis)
     return symbols;
 }
 
-static void add_name(struct prof_names *names, const char *name)
+/* Into an empty list; no name is none. */
+static void first_name(struct prof_names *names, const char *name)
 {
-    if (!name || !*name)
-        return;
-    for (unsigned i = 0; i < names->n; i++)
-        if (strcmp(names->name[i], name) == 0)
-            return;
-    if (names->n < PROF_NAMES)
+    if (name && *name)
         names->name[names->n++] = name;
-    else
-        names->more = true;
 }
 
 static void fill_line(struct prof_line *line, const struct prof_row *row, bool at_peak,
@@ -78,8 +72,8 @@ static void fill_line(struct prof_line *line, const struct prof_row *row, bool a
     };
     if (!at_peak)
         line->cost.peak_bytes = 0;
-    add_name(&line->ops, row->op);
-    add_name(&line->kept_by, row->kept_by);
+    first_name(&line->ops, row->op);
+    first_name(&line->kept_by, row->kept_by);
 }
 
 /* The tape whose peak is the greatest. */
@@ -174,6 +168,10 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
         for (size_t j = 0; j < profile->tape[i].n_rows; j++)
             fill_line(&analysis->line[analysis->n_lines++], &profile->tape[i].row[j], i == peak,
                       analysis->symbols);
+    if (prof_symbols_no_memory(analysis->symbols)) {
+        prof_analysis_free(analysis);
+        return NULL;
+    }
     analysis->n_lines = analyze_merge(analysis->line, analysis->n_lines, ANALYZE_BY_LINE_AND_OP);
     drop_empty(analysis);
     set_times(analysis);

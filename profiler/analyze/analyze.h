@@ -84,6 +84,9 @@ struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum
 /* Adds b to a. */
 void prof_cost_add(struct prof_cost *a, const struct prof_cost *b);
 
+/* Adds the names of b that a lacks. */
+void prof_names_add(struct prof_names *a, const struct prof_names *b);
+
 /* Records, values and adjoints. */
 uint64_t prof_cost_tape_bytes(const struct prof_cost *cost);
 

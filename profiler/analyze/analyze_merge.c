@@ -74,19 +74,19 @@ static int compare_by_line_and_op(const void *x, const void *y)
     return order ? order : compare_by_op(x, y);
 }
 
-static void join_names(struct prof_names *to, const struct prof_names *from)
+void prof_names_add(struct prof_names *a, const struct prof_names *b)
 {
-    to->more |= from->more;
-    for (unsigned i = 0; i < from->n; i++) {
+    a->more |= b->more;
+    for (unsigned i = 0; i < b->n; i++) {
         unsigned j = 0;
-        while (j < to->n && strcmp(to->name[j], from->name[i]) != 0)
+        while (j < a->n && strcmp(a->name[j], b->name[i]) != 0)
             j++;
-        if (j < to->n)
+        if (j < a->n)
             continue;
-        if (to->n < PROF_NAMES)
-            to->name[to->n++] = from->name[i];
+        if (a->n < PROF_NAMES)
+            a->name[a->n++] = b->name[i];
         else
-            to->more = true;
+            a->more = true;
     }
 }
 
@@ -109,8 +109,8 @@ size_t analyze_merge(struct prof_line *line, size_t n, enum analyze_by by)
             continue;
         }
         prof_cost_add(&last->cost, &line[i].cost);
-        join_names(&last->ops, &line[i].ops);
-        join_names(&last->kept_by, &line[i].kept_by);
+        prof_names_add(&last->ops, &line[i].ops);
+        prof_names_add(&last->kept_by, &line[i].kept_by);
         if (last->function_line == 0)
             last->function_line = line[i].function_line;
     }

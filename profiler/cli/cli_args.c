@@ -237,8 +237,10 @@ int cli_finish(int report_status)
         cli_message("out of memory");
         return CLI_FAILED;
     }
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        cli_message("cannot write the report: %s", strerror(errno));
+    int error = fflush(stdout) != 0 ? errno : 0;
+    if (error != 0 || ferror(stdout)) { /* why an earlier write failed is not known any more */
+        cli_message("cannot write the report%s%s", error != 0 ? ": " : "",
+                    error != 0 ? strerror(error) : "");
         return CLI_FAILED;
     }
     return CLI_OK;

@@ -4,6 +4,7 @@
  */
 #include "cli_args.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,10 +29,12 @@ struct target {
     char *text;
 };
 
-/* The files of the profile that the user's spelling may mean. */
+/* The files of the profile that the user's spelling may mean; SIZE_MAX: no memory. */
 static size_t match(const struct prof_analysis *analysis, const char *name, const char **file)
 {
     char *real = realpath(name, NULL);
+    if (!real && errno == ENOMEM)
+        return SIZE_MAX;
     size_t n = real ? prof_analysis_files(analysis, real, file, MAX_NAMED) : 0;
     free(real);
     while (strncmp(name, "./", 2) == 0 || strncmp(name, "../", 3) == 0)
@@ -53,17 +56,19 @@ static int find_target(struct target *target, const struct prof_analysis *analys
 {
     const char *file[MAX_NAMED];
     *target = (struct target){.text = strdup(name)};
-    if (!target->text)
-        return CLI_FAILED;
-    size_t n = match(analysis, target->text, file);
+    size_t n = target->text ? match(analysis, target->text, file) : SIZE_MAX;
     /* Names of functions may hold colons, and so may paths: the first split that fits counts. */
-    char *colon = strchr(target->text, ':');
+    char *colon = n == 0 ? strchr(target->text, ':') : NULL;
     for (; n == 0 && colon; colon = strchr(colon + 1, ':')) {
         *colon = '\0';
         target->function = colon + 1;
         n = match(analysis, target->text, file);
         if (n == 0)
             *colon = ':';
+    }
+    if (n == SIZE_MAX) {
+        cli_message("out of memory");
+        return CLI_FAILED;
     }
     if (n == 1) {
         target->file = file[0];
@@ -96,11 +101,7 @@ static bool has_function(const struct prof_analysis *analysis, const struct targ
 static void check_age(const struct prof_profile *profile, const char *file)
 {
     struct stat source, program;
-    if (stat(file, &source) != 0) {
-        cli_message("%s: %s: showing line numbers without text", file, "cannot be read");
-        return;
-    }
-    if (stat(profile->program, &program) != 0)
+    if (stat(file, &source) != 0 || stat(profile->program, &program) != 0)
         return;
     const struct timespec *a = &source.st_mtim, *b = &program.st_mtim;
     if (a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec))
@@ -132,8 +133,10 @@ int cmd_annotate(int argc, char **argv)
     }
     if (status == CLI_OK) {
         check_age(opened.profile, target.file);
-        status =
-            cli_finish(report_annotate(opened.analysis, target.file, target.function, &args.style));
+        int unread = report_annotate(opened.analysis, target.file, target.function, &args.style);
+        status = cli_finish(unread < 0 ? unread : 0);
+        if (status == CLI_OK && unread > 0)
+            cli_message("%s: %s: showing line numbers without text", target.file, strerror(unread));
     }
     free(target.text);
     cli_close(&opened);

@@ -68,7 +68,10 @@ static char *absolute_path(const char *path)
 static int prepare_output(const char *path)
 {
     struct stat status;
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    int fd;
+    do
+        fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    while (fd < 0 && errno == EINTR);
     if (fd < 0)
         return errno;
     int error = fstat(fd, &status) == 0 ? 0 : errno;
@@ -174,7 +177,9 @@ static void report_end(const char *program, const char *profile, const char *pat
     struct stat file;
     describe_end(end, sizeof end, program, status);
     if (stat(path, &file) != 0) {
-        if (*end)
+        if (errno != ENOENT)
+            cli_message("%s%s: %s", end, path, strerror(errno));
+        else if (*end)
             cli_message("%sit wrote no profile", end);
         else
             cli_message("%s wrote no profile: it is not linked with libtapescope, or has said why",
@@ -193,7 +198,7 @@ static void report_end(const char *program, const char *profile, const char *pat
     struct prof_analysis *analysis = prof_analyze(read, NULL, NULL);
     char *summary = analysis ? summarize(analysis, utf8) : NULL;
     if (!summary)
-        cli_message("%swrote %s", end, profile);
+        cli_message("%swrote %s, which cannot be summed up: out of memory", end, profile);
     else if (read->complete)
         cli_message("%swrote %s: %s", end, profile, summary);
     else

@@ -36,6 +36,7 @@ struct collector {
     bool closed;
     struct prof_file file;
     const char *failed; /* why the file ends early */
+    bool lost;          /* what a call said was not kept, so no snapshot can be whole */
     struct prof_clock clock;
     struct prof_modules modules;
     struct prof_tapes tapes;
@@ -215,6 +216,7 @@ static void keep(struct collector *c, const struct tape_ledger *from, uint64_t n
     if (ledger == NULL)
         ledger = prof_tapes_add(&c->tapes, from->tape);
     if (ledger == NULL || !prof_ledger_read(ledger, from, now)) {
+        c->lost = true;
         fail(c, PROF_NO_MEMORY);
         return;
     }
@@ -235,6 +237,7 @@ static void retire(struct collector *c, const struct tape_ledger *from, uint64_t
     if (known == NULL)
         c->dying.n_rows = 0;
     if (!prof_ledger_read(ledger, from, now) || !prof_retired_merge(&c->retired, ledger)) {
+        c->lost = true;
         fail(c, PROF_NO_MEMORY);
         return;
     }
@@ -261,8 +264,9 @@ static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool f
     }
     uint64_t now = c->clock.peek();
     bool in_round = now >= __atomic_load_n(&hook->due, __ATOMIC_RELAXED);
-    if (!prof_modules_refresh(&c->modules))
-        fail(c, PROF_NO_MEMORY);
+    const char *reason = prof_modules_refresh(&c->modules);
+    if (reason != NULL)
+        fail(c, reason);
     if (final)
         retire(c, from, now);
     if (in_round && !c->round_open)
@@ -303,8 +307,8 @@ static int snapshot(struct tape_collector *base, const char *path, char *error, 
     struct entry entry = enter(c);
     struct prof_buffer out = {0};
     struct prof_file file;
-    const char *reason = NULL;
-    if (!prof_modules_refresh(&c->modules) || !build_snapshot(c, &out))
+    const char *reason = prof_modules_refresh(&c->modules);
+    if (reason == NULL && (c->lost || !build_snapshot(c, &out)))
         reason = PROF_NO_MEMORY;
     if (reason == NULL)
         reason = prof_file_open(&file, path);
@@ -366,8 +370,9 @@ static const char *prepare(struct collector *c, const char *library_version)
     const char *reason = prof_clock_open(&c->clock);
     if (reason != NULL)
         return reason;
-    if (!prof_modules_refresh(&c->modules) || c->modules.n == 0)
-        return PROF_NO_MEMORY;
+    reason = prof_modules_refresh(&c->modules);
+    if (reason != NULL)
+        return reason;
     if (!prof_put_head(&c->head, library_version, c->modules.module[0].path, c->clock.name) ||
         !prof_put_bytes(&c->out, c->head.data, c->head.n) ||
         !prof_put_modules(&c->out, &c->modules) || !prof_put_clock(&c->out, &c->clock.start))

@@ -62,8 +62,8 @@ struct prof_modules {
     bool changed;                  /* since it was last written */
 };
 
-/* Reads the mappings anew if libraries came or went. False: no memory; the old list stays. */
-bool prof_modules_refresh(struct prof_modules *modules);
+/* Reads the mappings anew if libraries came or went. After a failure the old list stays. */
+const char *prof_modules_refresh(struct prof_modules *modules);
 void prof_modules_free(struct prof_modules *modules);
 
 /* collect_ledger.c */
@@ -139,7 +139,7 @@ struct prof_buffer {
 };
 
 bool prof_put_bytes(struct prof_buffer *out, const void *data, size_t n);
-/* The magic and the header. */
+/* The magic and the header. Arguments that the system does not show are left out. */
 bool prof_put_head(struct prof_buffer *out, const char *library_version, const char *program,
                    const char *clock);
 bool prof_put_modules(struct prof_buffer *out, const struct prof_modules *modules);
@@ -171,6 +171,11 @@ const char *prof_file_open(struct prof_file *file, const char *path);
  * off. */
 const char *prof_file_write(struct prof_file *file, const void *data, size_t n);
 const char *prof_file_close(struct prof_file *file);
+/* Appends what a file of the system's (/proc) holds, about `most` bytes of it. Returns 0 or an
+ * error number; the buffer is then as it was. */
+int prof_file_read(struct prof_buffer *to, const char *path, size_t most);
+/* The text of an error number. */
+const char *prof_reason(int error);
 /* That the profile ends: to `log` (see tape_collector), or as a line on standard error. */
 void prof_warn(bool (*log)(int level, const char *message), const char *path, const char *reason);
 

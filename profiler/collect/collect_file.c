@@ -22,9 +22,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FIRST_FREE_FD = 3, WARN_BYTES = 4608 };
+enum { FIRST_FREE_FD = 3, WARN_BYTES = 4608, READ_STEP = 4096 };
 
-static const char *reason_of(int error)
+const char *prof_reason(int error)
 {
     const char *text = strerrordesc_np(error);
     return text != NULL ? text : "unknown error";
@@ -69,11 +69,24 @@ static int write_all(int fd, const uint8_t *data, size_t n)
     return error;
 }
 
-static bool is_ours(const struct prof_file *file)
+/* Returns 0 if the descriptor still is the file's, an error number if that cannot be known, and
+ * EBADF if it is not. */
+static int check_owner(const struct prof_file *file)
 {
     struct stat st;
-    return file->fd >= 0 && fstat(file->fd, &st) == 0 && st.st_dev == file->device &&
-           st.st_ino == file->inode;
+    if (file->fd < 0)
+        return EBADF;
+    if (fstat(file->fd, &st) != 0)
+        return errno;
+    return st.st_dev == file->device && st.st_ino == file->inode ? 0 : EBADF;
+}
+
+static int cut_to(int fd, off_t size)
+{
+    while (ftruncate(fd, size) != 0)
+        if (errno != EINTR)
+            return errno;
+    return 0;
 }
 
 /* Standard input, output and error, where the host has closed them, are the host's to open
@@ -98,7 +111,8 @@ static const char *take_over(int fd)
 {
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         return "a running program writes its profile there";
-    return ftruncate(fd, 0) == 0 ? NULL : reason_of(errno);
+    int error = cut_to(fd, 0);
+    return error == 0 ? NULL : prof_reason(error);
 }
 
 const char *prof_file_open(struct prof_file *file, const char *path)
@@ -106,10 +120,10 @@ const char *prof_file_open(struct prof_file *file, const char *path)
     struct stat st;
     *file = (struct prof_file){.fd = open_above_standard(path)};
     if (file->fd < 0)
-        return reason_of(errno);
+        return prof_reason(errno);
     const char *reason = NULL;
     if (fstat(file->fd, &st) != 0)
-        reason = reason_of(errno);
+        reason = prof_reason(errno);
     else if (S_ISREG(st.st_mode))
         reason = take_over(file->fd);
     if (reason != NULL) {
@@ -125,26 +139,63 @@ const char *prof_file_open(struct prof_file *file, const char *path)
 
 const char *prof_file_write(struct prof_file *file, const void *data, size_t n)
 {
-    if (!is_ours(file))
+    int error = check_owner(file);
+    if (error == EBADF)
         return "the program closed or reused the profile's file descriptor";
-    int error = write_all(file->fd, data, n);
+    if (error == 0)
+        error = write_all(file->fd, data, n);
     if (error == 0) {
         file->size += (off_t)n;
         return NULL;
     }
     /* Best effort: a cut that fails leaves a torn frame, which a reader recognises. */
-    while (file->regular && ftruncate(file->fd, file->size) != 0 && errno == EINTR) {
-    }
-    return reason_of(error);
+    if (file->regular)
+        (void)cut_to(file->fd, file->size);
+    return prof_reason(error);
 }
 
+/* A file whose owner cannot be known, since the file system itself fails, is ours all but surely:
+ * the program's own would have to take its place and fail as well. */
 const char *prof_file_close(struct prof_file *file)
 {
     int error = 0;
-    if (is_ours(file) && close(file->fd) != 0 && errno != EINTR)
+    if (check_owner(file) != EBADF && close(file->fd) != 0 && errno != EINTR)
         error = errno;
     file->fd = -1;
-    return error == 0 ? NULL : reason_of(error);
+    return error == 0 ? NULL : prof_reason(error);
+}
+
+/* Reads all that is there, or `most`; returns 0 or the error number. */
+static int read_all(struct prof_buffer *to, int fd, size_t most)
+{
+    uint8_t part[READ_STEP];
+    for (size_t n = 0; n < most;) {
+        ssize_t got = read(fd, part, sizeof part);
+        if (got == 0)
+            break;
+        if (got < 0 && errno != EINTR)
+            return errno;
+        if (got > 0 && !prof_put_bytes(to, part, (size_t)got))
+            return ENOMEM;
+        n += got > 0 ? (size_t)got : 0;
+    }
+    return 0;
+}
+
+int prof_file_read(struct prof_buffer *to, const char *path, size_t most)
+{
+    int fd;
+    do
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0)
+        return errno;
+    size_t before = to->n;
+    int error = read_all(to, fd, most);
+    if (error != 0)
+        to->n = before;
+    close(fd);
+    return error;
 }
 
 void prof_warn(bool (*log)(int level, const char *message), const char *path, const char *reason)

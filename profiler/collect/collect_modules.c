@@ -11,8 +11,8 @@
 #include "collect.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <link.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,10 +142,9 @@ static bool name_mapping(struct prof_module *module, const char *line)
     const char *found = path_at(line, module->start);
     if (found == NULL)
         return true;
-    char *path = strdup(found);
+    char *path = strndup(found, strcspn(found, "\n"));
     if (path == NULL)
         return false;
-    path[strcspn(path, "\n")] = '\0';
     static const char deleted[] = " (deleted)";
     size_t n = strlen(path);
     if (n > sizeof deleted - 1 && strcmp(path + n - (sizeof deleted - 1), deleted) == 0)
@@ -155,21 +154,23 @@ static bool name_mapping(struct prof_module *module, const char *line)
     return true;
 }
 
-static bool name_modules(struct prof_modules *list)
+/* Where the system shows no mappings, names stay as the loader has them. Returns 0 or an error
+ * number. */
+static int name_modules(struct prof_modules *list)
 {
-    FILE *maps = fopen("/proc/self/maps", "re");
-    if (maps == NULL)
-        return true;
-    char *line = NULL;
-    size_t capacity = 0;
-    bool ok = true;
-    while (ok && getline(&line, &capacity, maps) > 0)
-        for (size_t i = 0; ok && i < list->n; i++)
-            if (list->module[i].path[0] != '/')
-                ok = name_mapping(&list->module[i], line);
-    free(line);
-    fclose(maps);
-    return ok;
+    struct prof_buffer maps = {0};
+    int error = prof_file_read(&maps, "/proc/self/maps", SIZE_MAX);
+    if (error == 0 && !prof_put_bytes(&maps, "", 1))
+        error = ENOMEM;
+    for (const char *line = (char *)maps.data; error == 0 && *line != '\0';) {
+        for (size_t i = 0; error == 0 && i < list->n; i++)
+            if (list->module[i].path[0] != '/' && !name_mapping(&list->module[i], line))
+                error = ENOMEM;
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    free(maps.data);
+    return error == ENOENT ? 0 : error;
 }
 
 static bool overlaps(const struct prof_modules *list, const struct prof_module *module)
@@ -198,22 +199,23 @@ static bool keep_gone(struct prof_modules *list, const struct prof_modules *old)
     return true;
 }
 
-bool prof_modules_refresh(struct prof_modules *modules)
+const char *prof_modules_refresh(struct prof_modules *modules)
 {
     struct prof_modules now = {0};
     dl_iterate_phdr(read_counters, &now);
     if (modules->n > 0 && now.adds == modules->adds && now.subs == modules->subs)
-        return true;
-    bool ok =
-        dl_iterate_phdr(add_module, &now) == 0 && name_modules(&now) && keep_gone(&now, modules);
-    if (!ok) {
+        return NULL;
+    int error = dl_iterate_phdr(add_module, &now) == 0 ? name_modules(&now) : ENOMEM;
+    if (error == 0 && !keep_gone(&now, modules))
+        error = ENOMEM;
+    if (error != 0) {
         prof_modules_free(&now);
-        return false;
+        return prof_reason(error);
     }
     prof_modules_free(modules);
     *modules = now;
     modules->changed = true;
-    return true;
+    return NULL;
 }
 
 void prof_modules_free(struct prof_modules *modules)

@@ -8,7 +8,7 @@
 
 #include "profile.pb-c.h"
 
-#include <fcntl.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,7 @@
 enum {
     FORMAT_VERSION = 1,
     ROWS_PER_PACKET = 1 << 16, /* some 16 MiB at most, well below PROFILE_MAX_PAYLOAD */
-    READ_STEP = 4096,
-    ARGUMENT_BYTES = 1 << 20, /* of the command line, what is more is left out */
+    ARGUMENT_BYTES = 1 << 20,  /* of the command line, what is more is left out */
 };
 
 static bool reserve(struct prof_buffer *out, size_t more)
@@ -56,47 +55,38 @@ static bool put_packet(struct prof_buffer *out, const Tapescope__Packet *packet)
     return true;
 }
 
-/* The process's arguments, each ended by a zero byte, read from the system: a module has no main().
- * What cannot be read is left out. */
-static void read_arguments(struct prof_buffer *out)
-{
-    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    while (out->n < ARGUMENT_BYTES && reserve(out, READ_STEP)) {
-        ssize_t n = read(fd, out->data + out->n, READ_STEP);
-        if (n <= 0)
-            break;
-        out->n += (size_t)n;
-    }
-    close(fd);
-    if (out->n > 0)
-        out->data[out->n - 1] = '\0';
-}
+struct arguments {
+    struct prof_buffer text; /* each ended by a zero byte */
+    char **at;
+    size_t n;
+};
 
-static size_t split_arguments(const struct prof_buffer *text, char **argument)
+/* The process's arguments, read from the system: a module has no main(). What cannot be read is
+ * left out. False: no memory. */
+static bool read_arguments(struct arguments *arguments)
 {
+    struct prof_buffer *text = &arguments->text;
+    if (prof_file_read(text, "/proc/self/cmdline", ARGUMENT_BYTES) == ENOMEM)
+        return false;
+    if (text->n > 0)
+        text->data[text->n - 1] = '\0';
     size_t n = 0;
-    for (size_t i = 0; i < text->n; i += strlen((char *)text->data + i) + 1) {
-        if (argument != NULL)
-            argument[n] = (char *)text->data + i;
-        n++;
-    }
-    return n;
+    for (size_t i = 0; i < text->n; i++)
+        n += text->data[i] == '\0';
+    arguments->at = calloc(n + 1, sizeof *arguments->at);
+    if (arguments->at == NULL)
+        return false;
+    for (size_t i = 0; i < text->n; i += strlen((char *)text->data + i) + 1)
+        arguments->at[arguments->n++] = (char *)text->data + i;
+    return true;
 }
 
 bool prof_put_head(struct prof_buffer *out, const char *library_version, const char *program,
                    const char *clock)
 {
     char directory[PATH_MAX];
-    struct prof_buffer text = {0};
-    read_arguments(&text);
-    size_t n = split_arguments(&text, NULL);
-    char **argument = n > 0 ? calloc(n, sizeof *argument) : NULL;
-    if (argument == NULL)
-        n = 0;
-    else
-        split_arguments(&text, argument);
+    struct arguments arguments = {0};
+    bool ok = read_arguments(&arguments);
     if (getcwd(directory, sizeof directory) == NULL)
         directory[0] = '\0';
 
@@ -104,8 +94,8 @@ bool prof_put_head(struct prof_buffer *out, const char *library_version, const c
     header.version = FORMAT_VERSION;
     header.library_version = (char *)library_version;
     header.program = (char *)program;
-    header.n_argument = n;
-    header.argument = argument;
+    header.n_argument = arguments.n;
+    header.argument = arguments.at;
     header.working_directory = directory;
     header.pid = (uint64_t)getpid();
     header.start_unix_ns = prof_time_unix();
@@ -115,11 +105,11 @@ bool prof_put_head(struct prof_buffer *out, const char *library_version, const c
     packet.kind_case = TAPESCOPE__PACKET__KIND_HEADER;
     packet.header = &header;
     size_t before = out->n;
-    bool ok = prof_put_bytes(out, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) && put_packet(out, &packet);
+    ok = ok && prof_put_bytes(out, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) && put_packet(out, &packet);
     if (!ok)
         out->n = before;
-    free(argument);
-    free(text.data);
+    free(arguments.at);
+    free(arguments.text.data);
     return ok;
 }
 

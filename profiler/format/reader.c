@@ -39,13 +39,20 @@ static char *format_line(const char *format, ...)
 }
 
 /* An allocator with a budget, for protobuf-c. */
+struct budget {
+    size_t left;
+    bool no_memory; /* it was not the budget that ended */
+};
+
 static void *budget_alloc(void *payload, size_t n)
 {
-    size_t *left = payload;
-    if (n > *left)
+    struct budget *budget = payload;
+    if (n > budget->left)
         return NULL;
-    *left -= n;
-    return malloc(n ? n : 1);
+    budget->left -= n;
+    void *memory = malloc(n ? n : 1);
+    budget->no_memory |= !memory;
+    return memory;
 }
 
 static void budget_free(void *payload, void *memory)
@@ -56,19 +63,35 @@ static void budget_free(void *payload, void *memory)
 
 static enum reader_status apply_frame(struct reader_state *state, const struct frame *frame)
 {
-    size_t left = UNPACK_BASE + UNPACK_FACTOR * frame->n;
-    ProtobufCAllocator allocator = {budget_alloc, budget_free, &left};
+    struct budget budget = {.left = UNPACK_BASE + UNPACK_FACTOR * frame->n};
+    ProtobufCAllocator allocator = {budget_alloc, budget_free, &budget};
     Tapescope__Packet *packet = tapescope__packet__unpack(&allocator, frame->n, frame->data);
     if (!packet)
-        return READER_BAD;
+        return budget.no_memory ? READER_NO_MEMORY : READER_BAD;
     enum reader_status status = reader_apply(state, packet);
     tapescope__packet__free_unpacked(packet, &allocator);
     return status;
 }
 
+/* As fread() of bytes, which a signal does not end. What ended it early, if not the file's end, is
+ * in *error, which is 0 before. */
+static size_t read_bytes(FILE *stream, void *to, size_t n, int *error)
+{
+    size_t got = fread(to, 1, n, stream);
+    while (got < n && ferror(stream)) {
+        if (errno != EINTR) {
+            *error = errno ? errno : EIO;
+            break;
+        }
+        clearerr(stream);
+        got += fread((char *)to + got, 1, n - got, stream);
+    }
+    return got;
+}
+
 /* Reads up to n bytes into the frame's buffer. Returns how many, or SIZE_MAX when memory is
  * exhausted. */
-static size_t read_payload(FILE *stream, struct frame *frame, size_t n)
+static size_t read_payload(FILE *stream, struct frame *frame, size_t n, int *error)
 {
     frame->n = 0;
     while (frame->n < n) {
@@ -81,7 +104,7 @@ static size_t read_payload(FILE *stream, struct frame *frame, size_t n)
             frame->data = data;
             frame->room = room;
         }
-        size_t got = fread(frame->data + frame->n, 1, step, stream);
+        size_t got = read_bytes(stream, frame->data + frame->n, step, error);
         frame->n += got;
         if (got < step)
             break;
@@ -118,8 +141,9 @@ static bool warn_damaged(struct prof_profile *profile, const char *what)
                             profile->path, (unsigned long long)profile->n_packets + 1, what));
 }
 
-/* Reads frames up to the end packet or up to the first that is not whole. False: no memory. */
-static bool read_frames(struct reader_state *state, FILE *stream)
+/* Reads frames up to the end packet or up to the first that is not whole. False: no memory. *error:
+ * why the file could not be read further. */
+static bool read_frames(struct reader_state *state, FILE *stream, int *error)
 {
     struct prof_profile *profile = state->profile;
     struct frame frame = {.offset = PROFILE_MAGIC_BYTES};
@@ -127,7 +151,9 @@ static bool read_frames(struct reader_state *state, FILE *stream)
     while (ok && !profile->complete) {
         uint8_t head[PROFILE_FRAME_BYTES];
         uint32_t n, crc;
-        size_t got = fread(head, 1, sizeof head, stream);
+        size_t got = read_bytes(stream, head, sizeof head, error);
+        if (*error)
+            break;
         if (got < sizeof head) {
             ok = warn_truncated(profile, frame.offset + got,
                                 frame.offset + (got > 0 ? sizeof head : 0));
@@ -137,9 +163,9 @@ static bool read_frames(struct reader_state *state, FILE *stream)
             ok = warn_damaged(profile, "length");
             break;
         }
-        got = read_payload(stream, &frame, n);
-        if (got == SIZE_MAX) {
-            ok = false;
+        got = read_payload(stream, &frame, n, error);
+        if (got == SIZE_MAX || *error) {
+            ok = *error != 0;
             break;
         }
         if (got < n) {
@@ -160,7 +186,8 @@ static bool read_frames(struct reader_state *state, FILE *stream)
         profile->n_packets++;
         frame.offset += sizeof head + n;
     }
-    if (ok && profile->complete && getc(stream) != EOF)
+    char more;
+    if (ok && profile->complete && read_bytes(stream, &more, 1, error) == 1)
         ok = warn(profile, format_line("%s: bytes after its end are ignored", profile->path));
     free(frame.data);
     return ok;
@@ -179,12 +206,13 @@ static void free_state(struct reader_state *state)
 static bool read_packets(struct reader_state *state, FILE *stream, char *error, size_t n)
 {
     const char *name = state->profile->path;
-    if (!read_frames(state, stream)) {
+    int why = 0;
+    if (!read_frames(state, stream, &why)) {
         snprintf(error, n, "%s: out of memory", name);
         return false;
     }
-    if (ferror(stream)) {
-        snprintf(error, n, "%s: %s", name, strerror(errno));
+    if (why) {
+        snprintf(error, n, "%s: %s", name, strerror(why));
         return false;
     }
     if (!state->has_header) {
@@ -206,10 +234,10 @@ static bool read_packets(struct reader_state *state, FILE *stream, char *error, 
 struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error, size_t n)
 {
     uint8_t magic[PROFILE_MAGIC_BYTES];
-    errno = 0;
-    size_t got = fread(magic, 1, sizeof magic, stream);
-    if (ferror(stream)) {
-        snprintf(error, n, "%s: %s", name, strerror(errno));
+    int why = 0;
+    size_t got = read_bytes(stream, magic, sizeof magic, &why);
+    if (why) {
+        snprintf(error, n, "%s: %s", name, strerror(why));
         return NULL;
     }
     if (got < sizeof magic || memcmp(magic, PROFILE_MAGIC, sizeof magic) != 0) {
@@ -235,7 +263,10 @@ struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, ch
 struct prof_profile *prof_profile_read(const char *path, char *error, size_t n)
 {
     struct stat status;
-    FILE *stream = fopen(path, "re");
+    FILE *stream;
+    do
+        stream = fopen(path, "re");
+    while (!stream && errno == EINTR);
     if (!stream) {
         snprintf(error, n, "%s: %s", path, strerror(errno));
         return NULL;

@@ -36,7 +36,8 @@ int report_top(const struct prof_analysis *analysis, enum prof_by by, enum repor
 
 /* The source of `file` (one of the analysis' files) with what each line cost; function: only its
  * lines, or NULL. The columns, with the rows below the file, add up to the totals of report_info
- * exactly. */
+ * exactly. Where the source cannot be read, lines have no text, and the error number is
+ * returned. */
 int report_annotate(const struct prof_analysis *analysis, const char *file, const char *function,
                     const struct report_style *style);
 

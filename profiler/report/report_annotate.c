@@ -9,6 +9,7 @@
 #include "source_text.h"
 #include "units.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,16 +38,7 @@ static void add_to_view(struct view *view, const struct prof_line *line)
         return;
     }
     prof_cost_add(&last->cost, &line->cost);
-    for (unsigned i = 0; i < line->kept_by.n; i++) {
-        unsigned j = 0;
-        while (j < last->kept_by.n && strcmp(last->kept_by.name[j], line->kept_by.name[i]) != 0)
-            j++;
-        if (j == last->kept_by.n && j < PROF_NAMES)
-            last->kept_by.name[last->kept_by.n++] = line->kept_by.name[i];
-        else if (j == last->kept_by.n)
-            last->kept_by.more = true;
-    }
-    last->kept_by.more |= line->kept_by.more;
+    prof_names_add(&last->kept_by, &line->kept_by);
 }
 
 static int make_view(struct view *view, const struct prof_analysis *analysis, const char *file,
@@ -259,9 +251,8 @@ int report_annotate(const struct prof_analysis *analysis, const char *file, cons
     struct view view;
     struct source_text source;
     struct table *table = table_new();
-    int status = -1;
-    source_text_read(&source, file);
-    if (make_view(&view, analysis, file, function) == 0 && table) {
+    int status = -1, unread = source_text_read(&source, file);
+    if (make_view(&view, analysis, file, function) == 0 && table && unread != ENOMEM) {
         for (size_t i = 0; i < sizeof title / sizeof *title; i++)
             table_column(table, TABLE_RIGHT, title[i]);
         table_column(table, TABLE_LEFT, "kept by");
@@ -270,7 +261,7 @@ int report_annotate(const struct prof_analysis *analysis, const char *file, cons
         set_range(&view, &source, function);
         add_source(table, analysis, &view, &source, style);
         add_parts(table, analysis, &view, file, function, style);
-        status = table_print(table, style->out, 0, style->utf8);
+        status = table_print(table, style->out, 0, style->utf8) == 0 ? unread : -1;
     }
     free(view.line);
     source_text_free(&source);

@@ -58,7 +58,7 @@ static void entry_arguments(struct table *table, const struct prof_profile *prof
     }
     if (line)
         *at = '\0';
-    table_cell(table, line ? line : "?");
+    table_cell(table, line);
     free(line);
 }
 
@@ -150,7 +150,8 @@ int report_info(const struct prof_analysis *analysis, const struct report_style 
     add_costs(table, analysis, style);
     int status = table_print(table, style->out, 0, style->utf8);
     table_free(table);
-    text_unlined_note(analysis, style->out);
+    if (status == 0)
+        text_unlined_note(analysis, style->out);
     return status;
 }
 

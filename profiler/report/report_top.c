@@ -167,12 +167,14 @@ static int print(const struct prof_analysis *analysis, const struct ranked *rank
     table_cell(table, "(all)");
     int status = table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     table_free(table);
+    if (status != 0)
+        return status;
     if (n == 0)
         fputs("Nothing was measured.\n", style->out);
     if (shown < n)
         put_hidden(ranked + shown, n - shown, by, &total, sort, style);
     text_unlined_note(analysis, style->out);
-    return status;
+    return 0;
 }
 
 int report_top(const struct prof_analysis *analysis, enum prof_by by, enum report_sort sort,

@@ -1,6 +1,7 @@
 /* source_text.c: see source_text.h. */
 #include "source_text.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,14 +9,18 @@
 
 enum { MAX_BYTES = 64 << 20 }; /* no source is larger */
 
-static char *read_bytes(FILE *stream, size_t size, size_t *n)
+/* Reads up to size bytes; returns 0 or an error number. */
+static int read_bytes(FILE *stream, char *bytes, size_t size, size_t *n)
 {
-    char *bytes = malloc(size + 1);
-    if (!bytes)
-        return NULL;
     *n = fread(bytes, 1, size, stream);
+    while (*n < size && ferror(stream)) {
+        if (errno != EINTR)
+            return errno;
+        clearerr(stream);
+        *n += fread(bytes + *n, 1, size - *n, stream);
+    }
     bytes[*n] = '\0';
-    return bytes;
+    return 0;
 }
 
 static int split(struct source_text *source, size_t n)
@@ -28,7 +33,7 @@ static int split(struct source_text *source, size_t n)
     }
     source->line = calloc(lines, sizeof *source->line);
     if (!source->line)
-        return -1;
+        return ENOMEM;
     char *end = source->bytes + n;
     for (char *at = source->bytes; at < end;) {
         char *stop = memchr(at, '\n', (size_t)(end - at));
@@ -47,18 +52,25 @@ int source_text_read(struct source_text *source, const char *path)
 {
     *source = (struct source_text){0};
     struct stat status;
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size > MAX_BYTES)
-        return -1;
-    FILE *stream = fopen(path, "re");
+    if (stat(path, &status) != 0)
+        return errno;
+    if (!S_ISREG(status.st_mode) || status.st_size > MAX_BYTES)
+        return EINVAL;
+    FILE *stream;
+    do
+        stream = fopen(path, "re");
+    while (!stream && errno == EINTR);
     if (!stream)
-        return -1;
-    size_t n = 0;
-    source->bytes = read_bytes(stream, (size_t)status.st_size, &n);
+        return errno;
+    size_t size = (size_t)status.st_size, n = 0;
+    source->bytes = malloc(size + 1);
+    int error = source->bytes ? read_bytes(stream, source->bytes, size, &n) : ENOMEM;
     fclose(stream);
-    if (source->bytes && split(source, n) == 0)
-        return 0;
-    source_text_free(source);
-    return -1;
+    if (error == 0)
+        error = split(source, n);
+    if (error != 0)
+        source_text_free(source);
+    return error;
 }
 
 const char *source_text_line(const struct source_text *source, size_t line)

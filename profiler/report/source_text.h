@@ -13,7 +13,7 @@ struct source_text {
     size_t n_lines;
 };
 
-/* Reads path. Returns 0, or -1 if there is nothing to read; the source is then empty. */
+/* Reads path. Returns 0, or an error number (ENOMEM, EIO ...); the source is then empty. */
 int source_text_read(struct source_text *source, const char *path);
 /* The text of a line, counted from 1; NULL if there is none. */
 const char *source_text_line(const struct source_text *source, size_t line);

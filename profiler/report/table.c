@@ -65,7 +65,7 @@ static void add_cell(struct table *table, char *text)
 
 void table_cell(struct table *table, const char *text)
 {
-    add_cell(table, strdup(text));
+    add_cell(table, text ? strdup(text) : NULL);
 }
 
 void table_cellf(struct table *table, const char *format, ...)

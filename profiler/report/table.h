@@ -20,7 +20,7 @@ struct table *table_new(void);
 void table_column(struct table *table, enum table_align align, const char *title);
 /* Begins a row. */
 void table_row(struct table *table);
-/* Appends a cell to the row. */
+/* Appends a cell to the row. NULL: a text for which there was no memory. */
 void table_cell(struct table *table, const char *text);
 void table_cellf(struct table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -33,6 +33,7 @@ struct prof_symbols {
     struct symbols_pool pool;
     prof_symbols_warn_fn *warn;
     void *payload;
+    bool no_memory;
 };
 
 static bool same_object(const struct lazy_object *object, const char *path,
@@ -130,6 +131,7 @@ int prof_symbols_resolve(struct prof_symbols *symbols, uint64_t pc, uint32_t lin
         place->function_line = found.function_line;
         if (found.file)
             place->file = symbols_pool_add_path(&symbols->pool, found.directory, found.file);
+        symbols->no_memory |= found.file && !place->file;
         if (place->file && line == 0)
             place->line = found.line;
     }
@@ -139,7 +141,13 @@ int prof_symbols_resolve(struct prof_symbols *symbols, uint64_t pc, uint32_t lin
         if (place->function)
             place->offset = distance + 1;
     }
+    symbols->no_memory |= object->no_memory;
     return place->file && place->line ? 0 : 1;
+}
+
+bool prof_symbols_no_memory(const struct prof_symbols *symbols)
+{
+    return symbols->no_memory;
 }
 
 uint64_t prof_symbols_units_walked(const struct prof_symbols *symbols)

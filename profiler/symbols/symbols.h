@@ -10,6 +10,7 @@
 #ifndef PROFILER_SYMBOLS_H
 #define PROFILER_SYMBOLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,6 +49,10 @@ struct prof_symbols *prof_symbols_open(const struct prof_module *modules, size_t
  * case; returns 0 if it has a file and a line, 1 if it has less. */
 int prof_symbols_resolve(struct prof_symbols *symbols, uint64_t pc, uint32_t line,
                          struct prof_place *place);
+
+/* Whether memory was exhausted in any call: a place may then lack what the debug information
+ * has. */
+bool prof_symbols_no_memory(const struct prof_symbols *symbols);
 
 /* How many compilation units were walked so far. */
 uint64_t prof_symbols_units_walked(const struct prof_symbols *symbols);

@@ -107,7 +107,13 @@ static int describe(uintptr_t pc, uint32_t line, char *buf, unsigned n)
     struct prof_place place;
     if (pc == 0 || select_module(pc) != 0)
         return -1;
-    if (prof_symbols_resolve(symbols, pc, line, &place) == 0) {
+    int complete = prof_symbols_resolve(symbols, pc, line, &place);
+    if (prof_symbols_no_memory(symbols)) { /* the next message may have more */
+        prof_symbols_close(symbols);
+        symbols = NULL;
+        return -1;
+    }
+    if (complete == 0) {
         snprintf(buf, n, "%s:%u%s%s", base_name(place.file), (unsigned)place.line,
                  place.function ? " in " : "", place.function ? place.function : "");
         return 0;

@@ -108,8 +108,10 @@ void symbols_object_open(struct symbols_object *object, const char *path, const 
         return;
     }
     Dwarf *dwarf = dwfl_module_getdwarf(object->module, &object->dwarf_bias);
-    if (dwarf && collect_units(object, dwarf) != 0)
+    if (dwarf && collect_units(object, dwarf) != 0) {
+        object->no_memory = true;
         object->problem = "out of memory";
+    }
 }
 
 bool symbols_object_find(struct symbols_object *object, uint64_t address,
@@ -128,7 +130,10 @@ bool symbols_object_find(struct symbols_object *object, uint64_t address,
     }
     if (low == 0 || object->range[low - 1].end <= address)
         return false;
-    return symbols_unit_find(&object->unit[object->range[low - 1].scope], address, found);
+    struct symbols_unit *unit = &object->unit[object->range[low - 1].scope];
+    bool any = symbols_unit_find(unit, address, found);
+    object->no_memory |= !unit->walked;
+    return any;
 }
 
 const char *symbols_object_symbol(struct symbols_object *object, uint64_t address, uint64_t *offset)
@@ -137,6 +142,7 @@ const char *symbols_object_symbol(struct symbols_object *object, uint64_t addres
         return NULL;
     if (!object->table.read)
         symbols_table_read(&object->table, object->module);
+    object->no_memory |= !object->table.read;
     return symbols_table_find(&object->table, address, offset);
 }
 

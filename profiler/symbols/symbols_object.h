@@ -21,6 +21,7 @@ struct symbols_object {
     size_t n_units, n_ranges;
     struct symbols_table table; /* read when it is first needed */
     const char *problem;        /* NULL: usable */
+    bool no_memory;             /* in any call: an answer may have been left out */
 };
 
 /* Opens path. build_id may be NULL; otherwise it must be the file's. Sets object->problem on

@@ -29,6 +29,7 @@ void symbols_table_read(struct symbols_table *table, Dwfl_Module *module)
     if (n <= 0)
         return;
     table->entry = calloc((size_t)n, sizeof *table->entry);
+    table->read = table->entry != NULL;
     for (int i = 0; table->entry && i < n; i++) {
         GElf_Sym symbol;
         GElf_Addr address;

@@ -21,7 +21,7 @@ struct symbols_table {
     bool read;
 };
 
-/* Reads the table. Without memory, or without symbols, it stays empty. */
+/* Reads the table. Without symbols it is empty; without memory it stays unread. */
 void symbols_table_read(struct symbols_table *table, Dwfl_Module *module);
 
 /* The function that holds the address, with the distance from its start; NULL: none. */

@@ -186,6 +186,8 @@ static int flatten(struct symbols_unit *unit, struct walk *walk)
     unit->segment = malloc(2 * walk->n_spans * sizeof *unit->segment);
     if (!stack || !unit->segment) {
         free(stack);
+        free(unit->segment);
+        unit->segment = NULL;
         return -1;
     }
     qsort(walk->span, walk->n_spans, sizeof *walk->span, compare_spans);
@@ -213,10 +215,10 @@ static int flatten(struct symbols_unit *unit, struct walk *walk)
     return 0;
 }
 
-int symbols_unit_walk(struct symbols_unit *unit)
+/* Walks the unit's tree. Returns 0, or -1 when memory is exhausted: it is then not walked. */
+static int walk_unit(struct symbols_unit *unit)
 {
     struct walk walk = {.unit = &unit->die};
-    unit->walked = true;
     int status = walk_children(&walk, &unit->tree, SYMBOLS_NO_SCOPE, 0);
     if (status == 0 && walk.n_spans >= UINT32_MAX)
         status = -1;
@@ -227,6 +229,7 @@ int symbols_unit_walk(struct symbols_unit *unit)
         free(walk.scope);
         return -1;
     }
+    unit->walked = true;
     unit->scope = walk.scope;
     unit->n_scopes = walk.n_scopes;
     return 0;
@@ -249,7 +252,7 @@ static uint32_t scope_at(const struct symbols_unit *unit, uint64_t address)
 
 bool symbols_unit_find(struct symbols_unit *unit, uint64_t address, struct symbols_found *found)
 {
-    if (!unit->walked && symbols_unit_walk(unit) != 0)
+    if (!unit->walked && walk_unit(unit) != 0)
         return false;
     *found = (struct symbols_found){0};
     Dwarf_Line *entry = dwarf_getsrc_die(&unit->die, address);

@@ -51,9 +51,6 @@ struct symbols_found {
     uint32_t function_line;
 };
 
-/* Walks the unit's tree. Returns 0, or -1 when memory is exhausted (the index is then empty). */
-int symbols_unit_walk(struct symbols_unit *unit);
-
 /* Looks an address of the call up; the unit is walked first if it was not. Returns false where
  * the unit has neither a line nor a function for it. */
 bool symbols_unit_find(struct symbols_unit *unit, uint64_t address, struct symbols_found *found);

@@ -1,0 +1,335 @@
+/* test_faults_reading.c: every read and every allocation of the program `tapescope` fails once and
+ * from then on: the report is the whole one, or the failure is said.
+ *
+ * May include: shim.h, profile_seeds.h, program_support.h, profiler/cli, tape_hook.h, Check. The
+ * commands run in this process, as the program runs them.
+ */
+#include "cli.h"
+#include "profile_seeds.h"
+#include "program_support.h"
+#include "shim.h"
+#include "tape_hook.h"
+
+#include <check.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- commands ---- */
+
+enum { MOST_ARGUMENTS = 6 };
+
+struct command {
+    int (*run)(int argc, char **argv);
+    const char *argument[MOST_ARGUMENTS]; /* NULL: the profile's path, and the end */
+};
+
+/* What a command gave; texts are the caller's. */
+struct outcome {
+    int status;
+    char *out, *err;
+};
+
+/* Runs a command on a profile. What it prints goes to streams of ours, and kind, at and sticky to
+ * shim_arm; *calls: what shim_disarm returned. */
+static struct outcome run(const struct command *command, const char *profile, enum shim_kind kind,
+                          int at, bool sticky, int *calls)
+{
+    struct outcome outcome = {0};
+    char *argv[MOST_ARGUMENTS + 2];
+    int argc = 0;
+    size_t n;
+    for (; command->argument[argc]; argc++)
+        argv[argc] = (char *)command->argument[argc];
+    argv[argc++] = (char *)profile;
+    argv[argc] = NULL;
+    FILE *out = stdout, *err = stderr;
+    fflush(NULL);
+    stdout = open_memstream(&outcome.out, &n);
+    stderr = open_memstream(&outcome.err, &n);
+    shim_arm(kind, at, sticky);
+    outcome.status = command->run(argc, argv);
+    *calls = shim_disarm();
+    fclose(stdout);
+    fclose(stderr);
+    stdout = out;
+    stderr = err;
+    return outcome;
+}
+
+static void drop(struct outcome *outcome)
+{
+    free(outcome->out);
+    free(outcome->err);
+}
+
+static bool same(const struct outcome *a, const struct outcome *b)
+{
+    return a->status == b->status && strcmp(a->out, b->out) == 0 && strcmp(a->err, b->err) == 0;
+}
+
+/* A failure is said by name. A source that cannot be read leaves numbers without text, and all
+ * costs. */
+static void check_failure(const struct outcome *got, const char *profile, enum shim_kind kind)
+{
+    static const char *const reason[] = {[SHIM_MEMORY] = "out of memory",
+                                         [SHIM_EIO] = "Input/output error",
+                                         [SHIM_EMFILE] = "Too many open files"};
+    ck_assert_msg(strstr(got->err, reason[kind]) ||
+                      (kind == SHIM_MEMORY && strstr(got->err, "Cannot allocate memory")),
+                  "status %d, said '%s'", got->status, got->err);
+    if (got->status == CLI_OK) {
+        ck_assert_int_ne(kind, SHIM_MEMORY);
+        ck_assert_ptr_nonnull(strstr(got->err, "showing line numbers without text"));
+        ck_assert_ptr_nonnull(strstr(got->out, " total\n"));
+        return;
+    }
+    ck_assert(got->status == CLI_FAILED || got->status == CLI_BAD_PROFILE);
+    ck_assert(got->status != CLI_BAD_PROFILE || strstr(got->err, profile));
+    ck_assert_str_eq(got->out, "");
+}
+
+/* Every n until the command makes no call of that number; returns how many there were. */
+static int fail_each(const struct command *command, const char *profile, enum shim_kind kind,
+                     bool sticky)
+{
+    int calls, failed = 0;
+    struct outcome whole = run(command, profile, kind, 0, false, &calls);
+    int descriptors = shim_count_descriptors();
+    for (int n = 1;; n++) {
+        struct outcome got = run(command, profile, kind, n, sticky, &calls);
+        ck_assert_int_eq(shim_count_descriptors(), descriptors);
+        if (!same(&got, &whole)) {
+            ck_assert_msg(!shim_is_harmless(kind) && calls >= n, "%s %d: '%s' '%s'",
+                          shim_kind_name[kind], n, got.out, got.err);
+            check_failure(&got, profile, kind);
+            failed++;
+        }
+        drop(&got);
+        if (calls < n)
+            break;
+    }
+    ck_assert_int_eq(failed > 0, !shim_is_harmless(kind));
+    drop(&whole);
+    return calls;
+}
+
+static const enum shim_kind kinds[] = {SHIM_MEMORY, SHIM_EIO,      SHIM_EMFILE,
+                                       SHIM_EINTR,  SHIM_ONE_BYTE, SHIM_HALF};
+
+static void fail_all(const struct command *command, const char *profile)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        int least = kinds[i] == SHIM_EMFILE ? 1 : kinds[i] == SHIM_MEMORY ? 20 : 2;
+        ck_assert_int_ge(fail_each(command, profile, kinds[i], false), least);
+        ck_assert_int_ge(fail_each(command, profile, kinds[i], true), 1);
+    }
+}
+
+/* ---- the tests ---- */
+
+static void setup(void)
+{
+    setenv("COLUMNS", "80", 1);
+    program_setup();
+    ck_assert(shim_watch(""));
+}
+
+static const char *write_seed(int number)
+{
+    static struct profile_seed seed;
+    const char *path = program_path("seed.prof");
+    profile_seed_make((unsigned)number, &seed);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(seed.data, 1, seed.n, file), seed.n);
+    ck_assert_int_eq(fclose(file), 0);
+    return path;
+}
+
+START_TEST(a_small_profile_is_reported_whole_or_the_failure_is_said)
+{
+    static const struct command commands[] = {
+        {cmd_info, {"info"}},
+        {cmd_top, {"top", "--sort", "tape", "-n", "2"}},
+        {cmd_top, {"top", "--by", "op"}},
+    };
+    const char *path = write_seed(_i);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        fail_all(&commands[i], path);
+}
+END_TEST
+
+START_TEST(a_program_is_reported_with_its_lines_or_the_failure_is_said)
+{
+    const char *profile = program_path("a.prof");
+    program_build("account");
+    ck_assert_int_eq(program_record(profile, program_path("account"), "tapes"), 0);
+    const struct command commands[] = {
+        {cmd_info, {"info", "--exact"}},
+        {cmd_top, {"top"}},
+        {cmd_top, {"top", "--by", "function"}},
+        {cmd_annotate, {"annotate", "--no-color", "account.c"}},
+        {cmd_annotate, {"annotate", "--context", "1", program_source("account.c")}},
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        fail_all(&commands[i], profile);
+}
+END_TEST
+
+/* A disk that takes so many bytes; a stream on a file asks again after a short write. */
+static ssize_t put(void *cookie, const char *data, size_t n)
+{
+    size_t *room = cookie;
+    (void)data;
+    if (n > *room) {
+        errno = ENOSPC;
+        n = *room;
+    }
+    *room -= n;
+    return (ssize_t)n;
+}
+
+static int run_on_disk(const char *profile, size_t room, char **err)
+{
+    char *argv[] = {(char *)"info", (char *)profile, NULL};
+    size_t n;
+    FILE *out = stdout, *old_err = stderr;
+    stdout = fopencookie(&room, "w", (cookie_io_functions_t){.write = put});
+    stderr = open_memstream(err, &n);
+    setvbuf(stdout, NULL, _IOFBF, 64);
+    int status = cmd_info(2, argv);
+    fclose(stdout);
+    fclose(stderr);
+    stdout = out;
+    stderr = old_err;
+    return status;
+}
+
+START_TEST(a_report_that_does_not_fit_on_the_disk_is_said_to_be_cut_at_any_byte)
+{
+    const char *path = write_seed(0);
+    int calls;
+    const struct command info = {cmd_info, {"info"}};
+    struct outcome whole = run(&info, path, SHIM_EIO, 0, false, &calls);
+    size_t n = strlen(whole.out);
+    ck_assert_uint_gt(n, 200);
+    for (size_t room = 0; room <= n; room++) {
+        char *err = NULL;
+        int status = run_on_disk(path, room, &err);
+        ck_assert_int_eq(status, room < n ? CLI_FAILED : CLI_OK);
+        static const char *const texts[] = {
+            "tapescope: cannot write the report: No space left on device\n",
+            "tapescope: cannot write the report\n"};
+        bool cut = room < n;
+        ck_assert_msg(cut ? !strcmp(err, texts[0]) || !strcmp(err, texts[1]) : !*err, "%s", err);
+        free(err);
+    }
+    drop(&whole);
+}
+END_TEST
+
+/* The program runs whatever becomes of its profile, unless it cannot be started; what is not whole
+ * is said. */
+static void check_recording(const struct outcome *got, const struct outcome *whole)
+{
+    static const char *const reasons[] = {"memory", "Input/output error", "Too many open files",
+                                          "No space left on device"};
+    int said = 0;
+    if (same(got, whole))
+        return;
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        said += strstr(got->err, reasons[i]) != NULL;
+    ck_assert_msg(said == 1, "status %d, said '%s'", got->status, got->err);
+    if (strstr(got->err, "cannot run"))
+        ck_assert_int_eq(got->status, CLI_CANNOT_EXECUTE);
+    else if (strstr(got->err, "cannot write"))
+        ck_assert(got->status == CLI_USAGE || got->status == CLI_FAILED);
+    else
+        ck_assert_int_eq(got->status, 0);
+}
+
+START_TEST(a_program_is_recorded_or_the_failure_is_said)
+{
+    const char *profile = program_path("a.prof");
+    program_build("account");
+    const struct command command = {cmd_record, {"record", "-o", profile, program_path("account")}};
+    for (int i = 0; i < SHIM_KINDS; i++) {
+        enum shim_kind kind = (enum shim_kind)i;
+        for (int sticky = 0; sticky < 2; sticky++) {
+            int calls, failed = 0;
+            struct outcome whole = run(&command, "tapes", kind, 0, false, &calls);
+            ck_assert_msg(whole.status == 0 && strstr(whole.err, " lines, 3 tapes"), "%s",
+                          whole.err);
+            int descriptors = shim_count_descriptors();
+            for (int n = 1; n == 1 || calls >= n - 1; n++) {
+                struct outcome got = run(&command, "tapes", kind, n, sticky, &calls);
+                ck_assert_int_eq(shim_count_descriptors(), descriptors);
+                check_recording(&got, &whole);
+                failed += !same(&got, &whole);
+                drop(&got);
+            }
+            ck_assert_int_eq(failed > 0, !shim_is_harmless(kind));
+            drop(&whole);
+        }
+    }
+}
+END_TEST
+
+/* An address in a small object, described by the module that completes error messages. */
+START_TEST(an_address_is_described_whole_or_not_and_the_next_time_again)
+{
+    void *object = dlopen(TAPESCOPE_LIB_DIR "/tapescope/tapescope-collect.so", RTLD_NOW);
+    ck_assert_msg(object != NULL, "%s", dlerror());
+    uintptr_t pc = (uintptr_t)dlsym(object, TAPE_COLLECT_OPEN) + 8;
+    for (int sticky = 0; sticky < 2; sticky++) {
+        int failed = 0, calls = 1;
+        char whole[256] = "", got[256] = "";
+        for (int n = 0; n <= calls; n++) {
+            void *module = dlopen(TAPESCOPE_LIB_DIR "/tapescope/tapescope-symbols.so", RTLD_NOW);
+            ck_assert_msg(module != NULL, "%s", dlerror());
+            tape_symbol_describe_fn *describe;
+            *(void **)&describe = dlsym(module, TAPE_SYMBOL_DESCRIBE);
+            ck_assert(shim_watch("/tapescope-symbols.so"));
+            shim_arm(SHIM_MEMORY, n, sticky);
+            int status = describe(pc, 0, got, sizeof got);
+            calls = n <= shim_disarm() ? n + 1 : n;
+            if (n == 0)
+                memcpy(whole, got, sizeof whole);
+            ck_assert(n > 0 || strstr(whole, "collect.c:"));
+            if (status != 0) {
+                failed++;
+                ck_assert_int_eq(status, -1);
+                ck_assert_int_eq(describe(pc, 0, got, sizeof got), 0);
+            }
+            ck_assert_str_eq(got, whole);
+            dlclose(module);
+        }
+        ck_assert_int_ge(failed, 10);
+    }
+    dlclose(object);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("faults_reading");
+    TCase *reading = tcase_create("reading");
+    tcase_set_timeout(reading, 300);
+    tcase_add_checked_fixture(reading, setup, program_teardown);
+    tcase_add_loop_test(reading, a_small_profile_is_reported_whole_or_the_failure_is_said, 0,
+                        PROFILE_SEEDS);
+    tcase_add_test(reading, a_program_is_reported_with_its_lines_or_the_failure_is_said);
+    tcase_add_test(reading, a_report_that_does_not_fit_on_the_disk_is_said_to_be_cut_at_any_byte);
+    tcase_add_test(reading, a_program_is_recorded_or_the_failure_is_said);
+    tcase_add_test(reading, an_address_is_described_whole_or_not_and_the_next_time_again);
+    suite_add_tcase(suite, reading);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
