@@ -1,6 +1,7 @@
 #!/bin/sh
-# test_examples.sh: the examples that judge their own results come to the right end, alone and under
-# the profiler, and their tables name the lines that cost.
+# test_examples.sh: the examples that judge their own results, ode and logistic, come to the right
+# end, alone and under the profiler; their tables name the lines that cost; and a result that is
+# not right fails.
 #
 # Environment: TAPESCOPE_PROGRAM, TAPESCOPE_SOURCE_DIR, TAPESCOPE_BINARY_DIR, TEST_BINARY_DIR.
 set -u
@@ -42,7 +43,7 @@ line() { grep -nF -- "$2" "$TAPESCOPE_SOURCE_DIR/examples/$1/$1.c" | cut -d: -f1
 tapescope=$TAPESCOPE_PROGRAM
 bin=$TAPESCOPE_BINARY_DIR/bin
 
-for example in ode; do
+for example in ode logistic; do
     expect 0 "$bin/$example"
     cp out alone
     [ -s err ] && { echo "FAILED: $example says:"; cat err; failures=$((failures + 1)); }
@@ -56,5 +57,24 @@ for example in ode; do
 done
 shown ode.top "ode.c:$(line ode '.u = ad_sub(rates->alpha') exp,mul"
 shown ode.top "ode.c:$(line ode '.v = ad_add(s.v') add,scale"
+# The product with all images is what logistic spends its time on.
+logits=$(line logistic 'ad_linear(p->images')
+sed -n 2p logistic.top >first
+shown first "logistic.c:$logits linear"
+
+# Images whose labels mean nothing have an optimum too, but it classifies no image held out.
+gzip -dc "$TAPESCOPE_SOURCE_DIR/examples/data/digits.csv.gz" |
+    awk -F, -v OFS=, '{ $NF = ($NF + int(NR / 5)) % 10; print }' >labels.csv
+expect 1 "$bin/logistic" labels.csv
+shown out ">= 0.95  FAILED"
+shown err "logistic: the result is not what it must be"
+[ "$(grep -c FAILED out)" -eq 1 ] || {
+    echo "FAILED: not one condition, but"
+    cat out
+    failures=$((failures + 1))
+}
+expect 1 "$bin/logistic" nowhere.csv
+shown err "nowhere.csv: No such file"
+
 [ $failures -eq 0 ] && echo "1 passed, 0 failed"
 [ $failures -eq 0 ]
