@@ -84,8 +84,11 @@ static bool minimise(struct problem *p, nlopt_algorithm algorithm, double *x, do
     printf("%s: loss %.12f after %d evaluations (%s)\n", nlopt_algorithm_to_string(algorithm),
            *loss, p->evaluations, nlopt_result_to_string(result));
     /* Where rounding stops the search, the certificate decides whether that was near enough. */
-    return result == NLOPT_FTOL_REACHED || result == NLOPT_SUCCESS ||
-           result == NLOPT_ROUNDOFF_LIMITED;
+    bool stopped =
+        result == NLOPT_FTOL_REACHED || result == NLOPT_SUCCESS || result == NLOPT_ROUNDOFF_LIMITED;
+    if (!stopped)
+        fprintf(stderr, "logistic: no minimum was found (%s)\n", nlopt_result_to_string(result));
+    return stopped;
 }
 
 /* The part of the images that the parameters classify rightly; NaN on error. */
