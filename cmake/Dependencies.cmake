@@ -43,6 +43,13 @@ dep_from_pkgconfig(protobuf_c libprotobuf-c)
 dep_from_pkgconfig(zlib zlib)
 if(BUILD_TESTING)
   dep_from_pkgconfig(check check)
+  dep_from_pkgconfig(nlopt nlopt) # for examples/logistic, which a test runs
+else()
+  pkg_check_modules(nlopt QUIET IMPORTED_TARGET nlopt)
+  if(nlopt_FOUND)
+    add_library(dep_nlopt INTERFACE)
+    target_link_libraries(dep_nlopt INTERFACE PkgConfig::nlopt)
+  endif()
 endif()
 
 find_program(PROTOC_C NAMES protoc-c)

@@ -1,0 +1,80 @@
+#!/bin/sh
+# test_examples.sh: the examples that judge their own results, ode and logistic, come to the right
+# end, alone and under the profiler; their tables name the lines that cost; and a result that is
+# not right fails.
+#
+# Environment: TAPESCOPE_PROGRAM, TAPESCOPE_SOURCE_DIR, TAPESCOPE_BINARY_DIR, TEST_BINARY_DIR.
+set -u
+LC_ALL=C.UTF-8
+COLUMNS=80
+export LC_ALL COLUMNS
+unset TAPESCOPE_PROFILE TAPESCOPE_CLOCK
+
+folder=$(mktemp -d "$TEST_BINARY_DIR/examples XXXXXX") || exit 1
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+failures=0
+
+# expect STATUS COMMAND...: runs it with its output in the files out and err.
+expect()
+{
+    wanted=$1
+    shift
+    "$@" >out 2>err
+    got=$?
+    [ $got -eq "$wanted" ] && return
+    echo "FAILED: status $got, not $wanted: $*"
+    cat out err
+    failures=$((failures + 1))
+}
+
+# shown FILE TEXT: the file holds TEXT.
+shown()
+{
+    grep -qF -- "$2" "$1" && return
+    echo "FAILED: no '$2' in"
+    cat "$1"
+    failures=$((failures + 1))
+}
+
+# line EXAMPLE TEXT: the number of the line of the example's source that holds TEXT.
+line() { grep -nF -- "$2" "$TAPESCOPE_SOURCE_DIR/examples/$1/$1.c" | cut -d: -f1; }
+
+tapescope=$TAPESCOPE_PROGRAM
+bin=$TAPESCOPE_BINARY_DIR/bin
+
+for example in ode logistic; do
+    expect 0 "$bin/$example"
+    cp out alone
+    [ -s err ] && { echo "FAILED: $example says:"; cat err; failures=$((failures + 1)); }
+    expect 0 "$tapescope" record -o $example.prof -- "$bin/$example"
+    # Not a digit depends on the profiler.
+    cmp alone out || failures=$((failures + 1))
+    expect 0 "$tapescope" top $example.prof
+    cp out $example.top
+    widest=$(wc -L <out)
+    [ "$widest" -le 80 ] || { echo "FAILED: $widest columns"; failures=$((failures + 1)); }
+done
+shown ode.top "ode.c:$(line ode '.u = ad_sub(rates->alpha') exp,mul"
+shown ode.top "ode.c:$(line ode '.v = ad_add(s.v') add,scale"
+# The product with all images is what logistic spends its time on.
+logits=$(line logistic 'ad_linear(p->images')
+sed -n 2p logistic.top >first
+shown first "logistic.c:$logits linear"
+
+# Images whose labels mean nothing have an optimum too, but it classifies no image held out.
+gzip -dc "$TAPESCOPE_SOURCE_DIR/examples/data/digits.csv.gz" |
+    awk -F, -v OFS=, '{ $NF = ($NF + int(NR / 5)) % 10; print }' >labels.csv
+expect 1 "$bin/logistic" labels.csv
+shown out ">= 0.95  FAILED"
+shown err "logistic: the result is not what it must be"
+[ "$(grep -c FAILED out)" -eq 1 ] || {
+    echo "FAILED: not one condition, but"
+    cat out
+    failures=$((failures + 1))
+}
+expect 1 "$bin/logistic" nowhere.csv
+shown err "nowhere.csv: No such file"
+
+[ $failures -eq 0 ] && echo "1 passed, 0 failed"
+[ $failures -eq 0 ]
