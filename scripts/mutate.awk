@@ -3,7 +3,8 @@
 #   awk -f scripts/mutate.awk FILE                       one line a place: LINE COLUMN OLD NEW
 #   awk -v line=L -v column=C -v old=O -v new=N -f …     prints the file with this change
 # Comments, strings, preprocessor lines and static assertions are left alone, as are shifts, arrows,
-# increments and the braces of initialisers. In elementwise.def the words of the language of the
+# increments and the braces of initialisers; so are the samples of the ops, which are input of the
+# tests although they stand beside the ops. In elementwise.def the words of the language of the
 # rules are changed, and only in the forward and derivative columns of a row.
 
 BEGIN {
@@ -66,8 +67,11 @@ function fits(code, i, from,    before, after) {
 
 {
     code = code_of($0)
-    skip = continued || code ~ /^[ \t]*#/ || code ~ /_Static_assert/
+    if (code ~ /^static const struct (kernel_sample|pattern|domain) / || code ~ /^static .*sample\(/)
+        in_samples = 1
+    skip = in_samples || continued || code ~ /^[ \t]*#/ || code ~ /_Static_assert/
     continued = skip && $0 ~ /\\$/
+    if (code ~ /^}/) in_samples = 0
     if (line != "") {
         if (NR == line + 0)
             print substr($0, 1, column - 1) new substr($0, column + length(old))
