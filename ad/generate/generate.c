@@ -219,9 +219,25 @@ static void print_docs(void)
     }
 }
 
+/* Nothing is printed for an op that the gradient checks could not run: it does not build. */
+static bool all_have_samples(void)
+{
+    int n;
+    const struct kernel_op *const *ops = kernel_ops(&n);
+    struct kernel_sample sample;
+    for (int i = 0; i < n; i++)
+        if (!ops[i]->sample || !ops[i]->sample(0, &sample)) {
+            fprintf(stderr, "%s: the op has no sample\n", ops[i]->name);
+            return false;
+        }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc == 2 ? argv[1] : "";
+    if (!all_have_samples())
+        return 1;
     if (strcmp(what, "header") == 0) {
         printf("/* ad_ops.h: the ops, printed from the op table by tapescope_generate; included by "
                "ad.h.\n"
