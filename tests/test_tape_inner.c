@@ -275,6 +275,23 @@ START_TEST(a_tape_by_itself_names_lines_by_number_or_address)
 }
 END_TEST
 
+START_TEST(a_place_follows_a_message_of_any_length)
+{
+    char text[TAPE_MESSAGE_BYTES + 101];
+    struct tape *t = tape_create(&(struct tape_options){.reserve_bytes = MIB});
+    ck_assert_ptr_nonnull(t);
+    memset(text, 'x', sizeof text);
+    for (int n = TAPE_MESSAGE_BYTES - 100; n <= TAPE_MESSAGE_BYTES + 100; n++) {
+        const int kept = n < TAPE_MESSAGE_BYTES - 64 ? n : TAPE_MESSAGE_BYTES - 64;
+        tape_fail(t, TAPE_ERROR_STATE, (struct tape_site){0x10, 7}, "%.*s", n, text);
+        ck_assert_uint_eq(strspn(t->error.message, "x"), (size_t)kept);
+        ck_assert_str_eq(t->error.message + kept, " at line 7");
+        tape_reset(t);
+    }
+    tape_destroy(t);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tape inner");
@@ -290,6 +307,7 @@ int main(void)
     tcase_add_test(tests, a_line_keeps_its_row_while_the_table_grows);
     tcase_add_test(tests, lines_beyond_the_last_row_are_counted_together);
     tcase_add_test(tests, a_long_message_is_cut_before_its_place);
+    tcase_add_test(tests, a_place_follows_a_message_of_any_length);
     tcase_add_test(tests, without_symbols_a_place_is_what_the_linker_knows);
     tcase_add_test(tests, a_tape_by_itself_names_lines_by_number_or_address);
     suite_add_tcase(suite, tests);

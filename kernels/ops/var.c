@@ -51,7 +51,7 @@ static void divide(struct kernel_array *array, double by)
     else
         one.data = (void *)&by;
     const kernel_ref in[] = {array, &one};
-    kernel_elementwise(LOOP_div, array, 2, in, 0, false);
+    kernel_elementwise(LOOP_div, array, 2, in, NULL, false);
 }
 
 static int forward(const struct kernel_call *call)
@@ -71,17 +71,17 @@ static int forward(const struct kernel_call *call)
     kernel_reduce(KERNEL_REDUCE_SUM, &mean.array, x);
     divide(&mean.array, n);
     const kernel_ref from_mean[] = {x, &mean.array}, distance = &apart.array;
-    kernel_elementwise(LOOP_sub, &apart.array, 2, from_mean, 0, false);
+    kernel_elementwise(LOOP_sub, &apart.array, 2, from_mean, NULL, false);
     /* The distances' own sum, which exact arithmetic would make 0. */
     kernel_fill(&mean.array, 0);
     kernel_reduce(KERNEL_REDUCE_SUM, &mean.array, &apart.array);
-    kernel_elementwise(LOOP_square, &apart.array, 1, &distance, 0, false);
+    kernel_elementwise(LOOP_square, &apart.array, 1, &distance, NULL, false);
     kernel_fill(y, 0);
     kernel_reduce(KERNEL_REDUCE_SUM, &kept.array, &apart.array);
     const kernel_ref rest = &mean.array, corrected[] = {&kept.array, &mean.array};
-    kernel_elementwise(LOOP_square, &mean.array, 1, &rest, 0, false);
+    kernel_elementwise(LOOP_square, &mean.array, 1, &rest, NULL, false);
     divide(&mean.array, n);
-    kernel_elementwise(LOOP_sub, &kept.array, 2, corrected, 0, false);
+    kernel_elementwise(LOOP_sub, &kept.array, 2, corrected, NULL, false);
     divide(&kept.array, divisor(x, axes, call->attr[1]));
     return 0;
 }
