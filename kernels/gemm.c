@@ -126,6 +126,11 @@ static struct gemm_matrix matrix_flip(const struct gemm_matrix *a)
     return (struct gemm_matrix){a->data, a->columns, a->rows, a->column_stride, a->row_stride};
 }
 
+static void *element(int dtype, void *data, int64_t offset)
+{
+    return (char *)data + offset * (int64_t)kernel_dtype_bytes(dtype);
+}
+
 /* c is in place, and row-major. */
 static void call_blas(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
                       const struct gemm_matrix *c, int64_t leading_c, bool accumulate)
@@ -138,12 +143,21 @@ static void call_blas(int dtype, const struct gemm_matrix *a, const struct gemm_
     const CBLAS_TRANSPOSE op_b = flip_b ? CblasTrans : CblasNoTrans;
     const int m = (int)c->rows, n = (int)c->columns, k = (int)a->columns;
     const int threads = gemm_threads_limit(m, k, n);
-    if (dtype == KERNEL_F32)
-        cblas_sgemm(CblasRowMajor, op_a, op_b, m, n, k, 1, a->data, (int)leading_a, b->data,
-                    (int)leading_b, accumulate ? 1 : 0, c->data, (int)leading_c);
-    else
-        cblas_dgemm(CblasRowMajor, op_a, op_b, m, n, k, 1, a->data, (int)leading_a, b->data,
-                    (int)leading_b, accumulate ? 1 : 0, c->data, (int)leading_c);
+    const struct gemm_tile tile = gemm_tile_of(dtype, flip_a, flip_b, m, n, k);
+    for (int row = 0; row < m; row += tile.rows)
+        for (int column = 0; column < n; column += tile.columns) {
+            const int rows = m - row < tile.rows ? m - row : tile.rows;
+            const int columns = n - column < tile.columns ? n - column : tile.columns;
+            const void *x = element(dtype, a->data, flip_a ? row : row * leading_a);
+            const void *y = element(dtype, b->data, flip_b ? column * leading_b : column);
+            void *z = element(dtype, c->data, row * leading_c + column);
+            if (dtype == KERNEL_F32)
+                cblas_sgemm(CblasRowMajor, op_a, op_b, rows, columns, k, 1, x, (int)leading_a, y,
+                            (int)leading_b, accumulate ? 1 : 0, z, (int)leading_c);
+            else
+                cblas_dgemm(CblasRowMajor, op_a, op_b, rows, columns, k, 1, x, (int)leading_a, y,
+                            (int)leading_b, accumulate ? 1 : 0, z, (int)leading_c);
+        }
     gemm_threads_restore(threads);
 }
 
