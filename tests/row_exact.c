@@ -66,8 +66,10 @@ static long double psi(long double x)
             return (long double)NAN;
         return psi(1 - x) - pi / tanl(pi * (x - rintl(x)));
     }
-    for (; x < 40; x += 1)
+    while (x < 40) {
         sum -= 1 / x;
+        x += 1;
+    }
     for (int k = 10; k > 0; k--)
         series = (series + bernoulli[k - 1] / (2 * k)) / (x * x);
     return sum + (logl(x) - 0.5L / x - series);
@@ -84,8 +86,10 @@ static long double trigamma(long double x)
         const long double sine = sinl(pi * (x - rintl(x)));
         return pi / sine * (pi / sine) - (x < 0 ? trigamma(1 - x) : 0);
     }
-    for (; x < 40; x += 1)
+    while (x < 40) {
         sum += 1 / (x * x);
+        x += 1;
+    }
     for (int k = 10; k > 0; k--)
         series = (series + bernoulli[k - 1]) / (x * x);
     return sum + (1 / x + 0.5L / (x * x) + series / x);

@@ -48,8 +48,10 @@ static long double psi1(long double x)
     long double sum = 0;
     if (fabsl(x) > 1e6L)
         return x > 0 ? 1 / x : (long double)INFINITY;
-    for (; x < 300; x += 1)
+    while (x < 300) {
         sum += 1 / (x * x);
+        x += 1;
+    }
     return sum + 1 / x + 0.5L / (x * x) + 1 / (6 * x * x * x);
 }
 
@@ -58,8 +60,10 @@ static long double psi2(long double x)
     long double sum = 0;
     if (fabsl(x) > 1e6L)
         return x > 0 ? -1 / (x * x) : (long double)NAN;
-    for (; x < 300; x += 1)
+    while (x < 300) {
         sum -= 2 / (x * x * x);
+        x += 1;
+    }
     const long double square = x * x;
     return sum - (1 / square + 1 / (square * x) + 0.5L / (square * square));
 }
