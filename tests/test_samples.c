@@ -57,26 +57,31 @@ static struct kernel_cost cost_of(const struct kernel_op *op, const struct kerne
     return kernel_cost_of(&call);
 }
 
-/* Counted by hand for the first sample, whose operands are as the comment says, 8 bytes an element.
- * An exponential or a logarithm counts as 20 operations, a division or a root as 4. */
+/* Counted by hand for one of the op's samples, whose operands are as the comment says, 8 bytes an
+ * element. An exponential or a logarithm counts as 20 operations, a division or a root as 4. */
 static const struct {
     const char *op;
     uint64_t flops, bytes;
     uint64_t adding; /* bytes moved where the result is added to what is there; 0: it cannot be */
+    int sample;
 } costs[] = {
-    {"matmul", 2 * 3 * 4 * 5, 8 * (12 + 20 + 15), 8 * (12 + 20 + 2 * 15)}, /* [3,4] x [4,5] */
-    {"linear", (2 * 4 + 1) * 15, 8 * (12 + 20 + 5 + 15), 8 * (12 + 20 + 5 + 2 * 15)},
-    {"dot", 2 * 5, 8 * (5 + 5 + 1), 8 * (5 + 5 + 2)},      /* [5] and [5] */
-    {"outer", 15, 8 * (3 + 5 + 15), 8 * (3 + 5 + 2 * 15)}, /* [3] and [5] */
-    {"sum", 15, 8 * (15 + 1), 8 * (15 + 2)},               /* [3,5], as all below */
-    {"mean", 15 + 4, 8 * (15 + 1), 0},
-    {"max", 15, 8 * (15 + 1), 0},
-    {"prod", 15, 8 * (15 + 1), 0},
-    {"var", 5 * 15 + 10, 8 * (15 + 1), 0},
-    {"softmax", 26 * 15, 8 * (15 + 15), 0},
-    {"log_softmax", 26 * 15, 8 * (15 + 15), 0},
-    {"softmax_cross_entropy", 24 * 15, 8 * (15 + 3 + 1 + 15), 0}, /* 3 labels */
-    {"gather_rows", 0, 8 * (18 + 6 + 18), 0}, /* 6 rows of 3: read, their indices, written */
+    {"matmul", 2 * 3 * 4 * 5, 8 * (12 + 20 + 15), 8 * (12 + 20 + 2 * 15), 0}, /* [3,4] x [4,5] */
+    {"linear", (2 * 4 + 1) * 15, 8 * (12 + 20 + 5 + 15), 8 * (12 + 20 + 5 + 2 * 15), 0},
+    {"dot", 2 * 5, 8 * (5 + 5 + 1), 8 * (5 + 5 + 2), 0},      /* [5] and [5] */
+    {"outer", 15, 8 * (3 + 5 + 15), 8 * (3 + 5 + 2 * 15), 0}, /* [3] and [5] */
+    {"sum", 15, 8 * (15 + 1), 8 * (15 + 2), 0},               /* [3,5], as all below */
+    {"mean", 15 + 4, 8 * (15 + 1), 0, 0},
+    {"max", 15, 8 * (15 + 1), 0, 0},
+    {"prod", 15, 8 * (15 + 1), 0, 0},
+    {"var", 5 * 15 + 10, 8 * (15 + 1), 0, 0},
+    {"softmax", 26 * 15, 8 * (15 + 15), 0, 0},
+    {"log_softmax", 26 * 15, 8 * (15 + 15), 0, 0},
+    {"softmax_cross_entropy", 24 * 15, 8 * (15 + 3 + 1 + 15), 0, 0}, /* 3 labels */
+    {"norm", 7 * 15, 8 * (15 + 1), 0, 0},        /* p = 2: scaled by the greatest magnitude */
+    {"norm", 2 * 15, 8 * (15 + 1), 0, 1},        /* p = 1 */
+    {"norm", 2 * 15, 8 * (15 + 1), 0, 2},        /* p = inf */
+    {"norm", 46 * 15, 8 * (15 + 1), 0, 3},       /* p = 3: a logarithm and an exponential */
+    {"gather_rows", 0, 8 * (18 + 6 + 18), 0, 0}, /* 6 rows of 3: read, their indices, written */
 };
 
 START_TEST(costs_are_those_counted_by_hand)
@@ -89,7 +94,7 @@ START_TEST(costs_are_those_counted_by_hand)
             if (strcmp(ops[k]->name, costs[i].op) != 0)
                 continue;
             found++;
-            ck_assert(ops[k]->sample(0, &s));
+            ck_assert(ops[k]->sample(costs[i].sample, &s));
             const struct kernel_cost cost = cost_of(ops[k], &s, false);
             ck_assert_msg(cost.flops == costs[i].flops, "%s: %llu flops", costs[i].op,
                           (unsigned long long)cost.flops);
