@@ -77,10 +77,11 @@ static const struct {
     {"softmax", 26 * 15, 8 * (15 + 15), 0, 0},
     {"log_softmax", 26 * 15, 8 * (15 + 15), 0, 0},
     {"softmax_cross_entropy", 24 * 15, 8 * (15 + 3 + 1 + 15), 0, 0}, /* 3 labels */
-    {"norm", 7 * 15, 8 * (15 + 1), 0, 0},        /* p = 2: scaled by the greatest magnitude */
-    {"norm", 2 * 15, 8 * (15 + 1), 0, 1},        /* p = 1 */
-    {"norm", 2 * 15, 8 * (15 + 1), 0, 2},        /* p = inf */
-    {"norm", 46 * 15, 8 * (15 + 1), 0, 3},       /* p = 3: a logarithm and an exponential */
+    {"norm", 7 * 15, 8 * (15 + 1), 0, 0},  /* p = 2: scaled by the greatest magnitude */
+    {"norm", 2 * 15, 8 * (15 + 1), 0, 1},  /* p = 1 */
+    {"norm", 2 * 15, 8 * (15 + 1), 0, 2},  /* p = inf */
+    {"norm", 46 * 15, 8 * (15 + 1), 0, 3}, /* p = 3: a logarithm and an exponential */
+    {"slice_add", 0, 8 * (10 + 10 + 20), 8 * 3 * 10, 0}, /* [2,5] into [4,5], cleared before */
     {"gather_rows", 0, 8 * (18 + 6 + 18), 0, 0}, /* 6 rows of 3: read, their indices, written */
 };
 
