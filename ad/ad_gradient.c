@@ -93,8 +93,9 @@ ad_status ad_gradient_site(ad_tensor x, void *buffer, int64_t count, unsigned ad
     if (!tape_was_swept(t, value))
         return (ad_status)tape_fail(
             t, TAPE_ERROR_STATE, site, "gradient: no sweep since %s: ad_backward comes first",
-            value->flags & TAPE_RETAIN ? "ad_retain_gradient"
-                                       : "the tape was made, reset or rewound");
+            value->flags & TAPE_RETAIN       ? "ad_retain_gradient"
+            : value->flags & TAPE_TAKEN_BACK ? "its buffer was taken back"
+                                             : "the tape was made, reset or rewound");
     const void *gradient = tape_gradient(t, v);
     if (gradient)
         memmove(buffer, gradient, tape_value_bytes(value));

@@ -218,8 +218,9 @@ enum tape_status tape_guard_verify(struct tape *t, uint32_t y, enum tape_flag wa
     char shape[96], made[160], saved[160];
     t->describe(tape_row_site(t, v->row), made, sizeof made);
     t->describe(tape_row_site(t, g->row), saved, sizeof saved);
-    return tape_fail(
-        t, TAPE_ERROR_STATE, site, "%s: the %s %s of %s changed after %s at %s saved it", what,
-        v->flags & TAPE_LEAF ? "leaf" : "constant", kernel_describe(&v->array, shape, sizeof shape),
-        made, tape_row(t, g->row)->op, saved);
+    return tape_fail(t, TAPE_ERROR_STATE, site,
+                     "%s: the %s %s of %s changed after %s at %s saved it; the call is", what,
+                     v->flags & TAPE_LEAF ? "leaf" : "constant",
+                     kernel_describe(&v->array, shape, sizeof shape), made, tape_row(t, g->row)->op,
+                     saved);
 }

@@ -25,6 +25,12 @@ void *tape_lent_buffer(const struct tape *t, uint32_t x)
     return t->lent[place_of(t, x)].buffer;
 }
 
+bool tape_lent_lost(const struct tape *t, uint32_t x)
+{
+    const struct tape_lent *lent = &t->lent[place_of(t, x)];
+    return lent->sweeps == t->sweeps && lent->epoch == t->gradient_epoch;
+}
+
 void tape_lent_begin(struct tape *t)
 {
     for (uint32_t i = 0; i < t->n_lent; i++) {
@@ -66,21 +72,17 @@ enum tape_status tape_gradient_buffer(struct tape *t, uint32_t x, void *buffer,
     struct tape_value *v = &t->entries[x];
     uint32_t at = place_of(t, x);
     bool known = at < t->n_lent && t->lent[at].value == x;
-    size_t behind = (t->n_lent - at) * sizeof *t->lent;
-    if (buffer && !known) {
+    if (!buffer && !(v->flags & TAPE_USER_GRADIENT))
+        return TAPE_OK;
+    if (!known) {
         if (t->n_lent == t->lent_size && !grow(t))
             return tape_fail(t, TAPE_ERROR_MEMORY, site, "gradient_buffer: out of memory");
-        memmove(&t->lent[at + 1], &t->lent[at], behind);
+        memmove(&t->lent[at + 1], &t->lent[at], (t->n_lent - at) * sizeof *t->lent);
         t->n_lent++;
     }
-    if (buffer) {
-        t->lent[at] = (struct tape_lent){buffer, x};
-        v->flags |= TAPE_USER_GRADIENT;
-    } else if (known) {
-        memmove(&t->lent[at], &t->lent[at + 1], behind - sizeof *t->lent);
-        t->n_lent--;
-        v->flags &= ~(uint32_t)TAPE_USER_GRADIENT;
-    }
+    t->lent[at] = (struct tape_lent){buffer, x, t->sweeps, t->gradient_epoch};
+    v->flags &= ~(uint32_t)(TAPE_USER_GRADIENT | TAPE_TAKEN_BACK);
+    v->flags |= buffer ? TAPE_USER_GRADIENT : TAPE_TAKEN_BACK;
     v->gradient_epoch = t->gradient_epoch - 1;
     return TAPE_OK;
 }

@@ -11,6 +11,10 @@
 /* The user's buffer of a leaf that has TAPE_USER_GRADIENT. */
 void *tape_lent_buffer(const struct tape *t, uint32_t x);
 
+/* Whether the gradient of a leaf that has TAPE_TAKEN_BACK went with its buffer: no sweep and no
+ * clearing of gradients since. */
+bool tape_lent_lost(const struct tape *t, uint32_t x);
+
 /* Before a sweep: the leaves' own buffers hold nothing. */
 void tape_lent_begin(struct tape *t);
 /* After it has ended well. */

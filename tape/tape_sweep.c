@@ -142,6 +142,8 @@ bool tape_was_swept(const struct tape *t, const struct tape_value *v)
 {
     if (v->flags & TAPE_RETAIN)
         return tape_retained_of(t, v)->sweeps != t->sweeps;
+    if ((v->flags & TAPE_TAKEN_BACK) && tape_lent_lost(t, tape_value_index(t, v)))
+        return false;
     return (v->flags & TAPE_USER_GRADIENT) || t->swept_epoch == t->gradient_epoch;
 }
 

@@ -31,6 +31,7 @@ enum tape_flag {
     TAPE_KEPT = 1 << 7,          /* counted in kept_bytes */
     TAPE_STARTS = 1 << 8,        /* scratch of tape_graph: depends on what is differentiated */
     TAPE_REACHED = 1 << 9,       /* scratch of tape_guard_verify: the sweep comes to it */
+    TAPE_TAKEN_BACK = 1 << 10,   /* leaf: one of tape.lent whose buffer was taken back */
 };
 
 /* One entry of the value table. The array comes first: a kernel_ref of the tape is a value. */
@@ -59,8 +60,9 @@ struct tape_guard {
 
 /* The user's buffer that sweeps add a leaf's gradient into. */
 struct tape_lent {
-    void *buffer;
+    void *buffer; /* NULL: it was taken back, when the tape had the counts below */
     uint32_t value;
+    uint32_t sweeps, epoch;
 };
 
 /* Gradient of an intermediate value, kept on request; lies among the records. */

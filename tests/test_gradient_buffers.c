@@ -143,6 +143,35 @@ START_TEST(a_leaf_that_y_does_not_reach_leaves_its_buffer_alone)
 }
 END_TEST
 
+START_TEST(a_gradient_that_went_with_its_buffer_is_not_zero_but_unknown)
+{
+    double buffer[1] = {0}, gradient = -7;
+    ad_tensor x = ad_leaf(tape, AD_F64, 0, NULL, data), y = ad_scale(x, 3);
+    OK(ad_backward(y));
+    OK(ad_gradient_buffer(x, NULL, 0)); /* there is none: nothing is taken back, nothing lost */
+    OK(ad_gradient(x, &gradient, 1));
+    ck_assert_double_eq(gradient, 3);
+    OK(ad_gradient_buffer(x, buffer, 1));
+    OK(ad_backward(y));
+    OK(ad_gradient_buffer(x, NULL, 0));
+    gradient = -7;
+    ck_assert_int_eq(ad_gradient(x, &gradient, 1), AD_ERROR_STATE);
+    ck_assert_msg(
+        strncmp(ad_message_of(tape), "gradient: no sweep since its buffer was taken", 45) == 0,
+        "%s", ad_message_of(tape));
+    ck_assert(gradient == -7 && buffer[0] == 3);
+    ad_clear_error(tape);
+    OK(ad_backward(y));
+    OK(ad_gradient(x, &gradient, 1));
+    ck_assert(gradient == 3 && buffer[0] == 3);
+    OK(ad_gradient_buffer(x, buffer, 1));
+    OK(ad_gradient_buffer(x, NULL, 0));
+    OK(ad_zero_gradients(tape));
+    OK(ad_gradient(x, &gradient, 1));
+    ck_assert_double_eq(gradient, 0);
+}
+END_TEST
+
 /* ---- an allocator that refuses ---- */
 
 static bool refuse;
@@ -203,6 +232,7 @@ int main(void)
     tcase_add_test(tcase, each_leaf_has_its_buffer_in_whatever_order_they_were_given);
     tcase_add_test(tcase, a_buffer_goes_with_its_leaf_and_stays_with_an_older_one);
     tcase_add_test(tcase, a_leaf_that_y_does_not_reach_leaves_its_buffer_alone);
+    tcase_add_test(tcase, a_gradient_that_went_with_its_buffer_is_not_zero_but_unknown);
     tcase_add_test(tcase, a_buffer_that_there_is_no_memory_to_note_is_refused);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

@@ -112,7 +112,7 @@ START_TEST(a_sweep_that_would_read_a_changed_leaf_is_refused_and_changes_nothing
     data[4] = -1;
     ck_assert(ad_leaf_changed(x));
     REFUSED(ad_backward(y), "backward: the leaf f64 [6] of ", "changed after square at ",
-            "saved it at ");
+            "saved it; the call is at ");
     ck_assert_int_eq(ad_backward(y), AD_ERROR_STATE);
     snprintf(place, sizeof place, "test_leaf_changed.c:%d in ", line);
     const char *first = strstr(ad_message_of(tape), place);

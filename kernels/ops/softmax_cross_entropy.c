@@ -133,8 +133,9 @@ KERNEL_OP(softmax_cross_entropy) = {
     .pullback = pullback,
     .cost = cost,
     .sample = sample,
-    .brief = "Mean cross entropy of softmax(logits) against labels, and the probabilities.",
-    .shapes = "logits [b,c], labels i64 [b] -> loss [], probabilities [b,c]",
+    .brief =
+        "Mean cross entropy of softmax(logits) against labels; the probabilities stay on the tape.",
+    .shapes = "logits [b,c], labels i64 [b] -> loss []",
     .formula = "p = softmax(logits by rows), loss = -(sum_i ln p_i,label_i) / b",
     .derivative = "logits' += loss' (p - onehot(labels)) / b + p (p' - sum over c of p' p)",
     .edges = "NaN loss for b = 0 and for rows with NaN or +inf; a label outside 0..c-1 is refused",

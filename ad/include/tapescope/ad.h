@@ -247,7 +247,8 @@ AD_SITED(ad_status, ad_backward_seed, (ad_tensor y, ad_tensor seed), (y, seed))
 AD_SITED(ad_status, ad_gradient, (ad_tensor x, void *buffer, int64_t count), (x, buffer, count))
 
 /* From now on sweeps add the gradient of leaf x into buffer [shape of x], which stays the user's
- * (zeroed, read, kept by him); NULL: back to the tape's own. A sweep that fails adds nothing.
+ * (zeroed, read, kept by him); NULL: back to the tape's own, which ad_gradient can read after the
+ * next sweep. Given behind a mark, it stays after a rewind. A sweep that fails adds nothing.
  * Errors: AD_ERROR_MEMORY; AD_ERROR_ARGUMENT for a buffer that overlaps x's own data, which sweeps
  * would change. */
 AD_SITED(ad_status, ad_gradient_buffer, (ad_tensor x, void *buffer, int64_t count),
