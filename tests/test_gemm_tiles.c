@@ -106,6 +106,9 @@ START_TEST(pieces_are_cut_where_openblas_reads_in_place)
     ck_assert_int_eq(tile.columns, in_place ? 32 : 128);
     tile = gemm_tile_of(KERNEL_F64, false, false, 64, 1024, 1024); /* its panel leaves the cache */
     ck_assert_int_eq(tile.rows, 64);
+    tile = gemm_tile_of(KERNEL_F64, false, true, 64, 512, 10); /* too flat: ten classes, say */
+    ck_assert_int_eq(tile.rows, 64);
+    ck_assert_int_eq(tile.columns, 512);
     tile = gemm_tile_of(KERNEL_F64, false, false, 64, 32, 32); /* small as it is */
     ck_assert_int_eq(tile.rows, 64);
     ck_assert_int_eq(tile.columns, 32);
