@@ -159,18 +159,11 @@ static double element(int dtype, const void *data, int64_t i)
     return dtype == KERNEL_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i];
 }
 
-/* Bytes of a copy of the matrices of x, if BLAS cannot read them in place. */
-static size_t copy_space(const struct attention *a, kernel_ref x)
+/* A product may copy the matrix of k or v, if not as a whole then as far as a strip sees it. */
+size_t attention_space(const struct attention *a)
 {
-    const struct gemm_matrix m = attention_matrix(x, 0), none = attention_dense(NULL, 1, 1);
-    return gemm_workspace(a->dtype, &m, &none, &none);
-}
-
-size_t attention_space(const struct attention *a, kernel_ref k, kernel_ref v)
-{
-    const size_t of_k = copy_space(a, k), of_v = v != NULL ? copy_space(a, v) : 0;
     return attention_bytes(a, a->strip * a->d) + attention_bytes(a, a->d * a->t) +
-           (of_k > of_v ? of_k : of_v);
+           attention_bytes(a, a->t * (a->d > a->e ? a->d : a->e));
 }
 
 void attention_begin(const struct attention *a, kernel_ref q, kernel_ref k, void *space,

@@ -76,8 +76,8 @@ struct attention_scores {
     void *scaled, *turned, *products;    /* workspace */
 };
 
-/* Bytes of workspace that scores and all products with the matrices of k and v (or NULL) take. */
-size_t attention_space(const struct attention *a, kernel_ref k, kernel_ref v);
+/* Bytes of workspace that scores and all products with the matrices of k and v take. */
+size_t attention_space(const struct attention *a);
 void attention_begin(const struct attention *a, kernel_ref q, kernel_ref k, void *space,
                      struct attention_scores *scores);
 void attention_batch(const struct attention *a, struct attention_scores *scores, int64_t batch);

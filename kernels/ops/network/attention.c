@@ -76,7 +76,7 @@ static size_t workspace(const struct kernel_call *call)
     const kernel_ref k = call->in[1], v = call->in[2];
     const struct attention a = attention_of(call->attr, call->in[0], k, v);
     const int64_t strip = call->attr[2] ? 0 : a.strip * a.t;
-    return attention_space(&a, k, v) + attention_bytes(&a, strip);
+    return attention_space(&a) + attention_bytes(&a, strip);
 }
 
 static void put(int dtype, void *data, int64_t i, double x)

@@ -77,7 +77,7 @@ static size_t workspace(const struct kernel_call *call)
     const struct attention a = attention_of(call->attr, in[Q], in[K], in[V]);
     return dense_copy_space(in[G]) + dense_copy_space(in[ROWS]) +
            2 * attention_bytes(&a, a.strip * a.t) + attention_bytes(&a, a.e * a.t) +
-           attention_space(&a, in[K], in[V]);
+           attention_space(&a);
 }
 
 /* What one call works on. */

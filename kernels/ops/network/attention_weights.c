@@ -52,7 +52,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
 static size_t workspace(const struct kernel_call *call)
 {
     const struct attention a = attention_of(call->attr, call->in[0], call->in[1], NULL);
-    return attention_space(&a, call->in[1], NULL) + dense_copy_space(call->in[2]);
+    return attention_space(&a) + dense_copy_space(call->in[2]);
 }
 
 static int forward(const struct kernel_call *call)
