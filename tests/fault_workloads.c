@@ -467,6 +467,8 @@ const struct fault_workload fault_workloads[] = {
     {"batched_products", fault_batched_products},
     {"casts", fault_casts},
     {"second_of_reductions", fault_second_of_reductions},
+    {"linear_systems", fault_linear_systems},
+    {"second_of_linear_systems", fault_second_of_linear_systems},
     {"checked", fault_checked},
     {"looked_at", fault_looked_at},
 };
