@@ -77,6 +77,9 @@ static const struct {
     {"softmax", 26 * 15, 8 * (15 + 15), 0, 0},
     {"log_softmax", 26 * 15, 8 * (15 + 15), 0, 0},
     {"softmax_cross_entropy", 24 * 15, 8 * (15 + 3 + 1 + 15), 0, 0}, /* 3 labels */
+    /* [2,12] and [2,3]: 3 logistic functions of 24, 2 hyperbolic tangents of 25, 4 operations */
+    {"lstm_cell", 126 * 6, 8 * (24 + 6 + 6 + 6), 0, 0},
+    {"lstm_cell_gradient", 147 * 6, 8 * (6 + 6 + 24 + 6 + 24 + 6), 0, 0},
     {"norm", 7 * 15, 8 * (15 + 1), 0, 0},  /* p = 2: scaled by the greatest magnitude */
     {"norm", 2 * 15, 8 * (15 + 1), 0, 1},  /* p = 1 */
     {"norm", 2 * 15, 8 * (15 + 1), 0, 2},  /* p = inf */
