@@ -32,24 +32,14 @@ ad_status lstm_create(struct workload *w)
     return ad_status_of(w->tape);
 }
 
-/* Columns of gate k. */
-static ad_tensor gate(ad_tensor z, int k, int64_t h)
-{
-    return ad_slice(z, 1, k * h, (k + 1) * h, 1);
-}
-
 ad_tensor lstm_forward(const struct workload *w)
 {
-    const int64_t n = w->spec->width;
     ad_tensor wx = w->parameter[0], wh = w->parameter[1], b = w->parameter[2];
     ad_tensor from_inputs = ad_linear(w->constant[0], wx, b);
     ad_tensor h = w->constant[1], c = w->constant[1];
     for (int t = 0; t < LSTM_STEPS; ++t) {
         ad_tensor z = ad_add(ad_matmul(h, wh), ad_select(from_inputs, 0, t));
-        ad_tensor i = ad_sigmoid(gate(z, 0, n)), f = ad_sigmoid(gate(z, 1, n));
-        ad_tensor g = ad_tanh(gate(z, 2, n)), o = ad_sigmoid(gate(z, 3, n));
-        c = ad_add(ad_mul(f, c), ad_mul(i, g));
-        h = ad_mul(o, ad_tanh(c));
+        h = ad_lstm_cell(z, c, &c);
     }
     return ad_mean(ad_square(h));
 }
