@@ -18,14 +18,14 @@ enum { IN_PLACE = 1000000, IN_PLACE_RESULTS = 1200, IN_PLACE_DEPTH = 32 };
 /* Pieces of at most rows x columns, for products whose second operand has at most `panel` bytes,
  * so that it stays in the second-level cache while all pieces read it, or that have at most `few`
  * rows, so that packing the second operand would not pay; and that are `depth` deep at least, the
- * least that was measured to gain: at a depth of 16 a transposed operand makes pieces twice as slow
- * as the whole. */
+ * least that was measured to gain: at a depth of 16 a transposed operand, first or second, makes
+ * pieces twice as slow as the whole. */
 static const struct rule {
     int rows, columns, few, depth;
     int64_t panel;
 } rules[2][3] = {
-    {{128, 128, 16, 16, 512 << 10}, {8, 32, 64, 256, 512 << 10}, {128, 32, 64, 16, 64 << 10}},
-    {{128, 128, 16, 16, 512 << 10}, {8, 128, 16, 128, 512 << 10}, {128, 16, 16, 16, INT64_MAX}},
+    {{128, 128, 16, 16, 512 << 10}, {8, 32, 64, 256, 512 << 10}, {128, 32, 64, 32, 64 << 10}},
+    {{128, 128, 16, 16, 512 << 10}, {8, 128, 16, 128, 512 << 10}, {128, 16, 16, 32, INT64_MAX}},
 };
 
 /* Whether this machine has the kernels that read in place. */
