@@ -16,7 +16,7 @@ size_t dense_copy_space(kernel_ref x)
     return x->contiguous ? 0 : dense_copy_bytes(x);
 }
 
-const void *dense_copy(kernel_ref x, char **space)
+void *dense_copy(kernel_ref x, char **space)
 {
     if (x->contiguous)
         return x->data;

@@ -14,6 +14,6 @@ size_t dense_copy_bytes(kernel_ref x);
 size_t dense_copy_space(kernel_ref x);
 
 /* x's elements in row-major order: its own, or a copy at *space, which is moved on. */
-const void *dense_copy(kernel_ref x, char **space);
+void *dense_copy(kernel_ref x, char **space);
 
 #endif

@@ -468,6 +468,7 @@ const struct fault_workload fault_workloads[] = {
     {"casts", fault_casts},
     {"second_of_reductions", fault_second_of_reductions},
     {"recurrence", fault_recurrence},
+    {"attention", fault_attention},
     {"checked", fault_checked},
     {"looked_at", fault_looked_at},
 };

@@ -31,3 +31,22 @@ void fault_recurrence(ad_tape tape, struct fault_results *out)
     fault_read_gradient(x[0], 16, out);
     fault_read_gradient(x[1], 4, out);
 }
+
+/* The rows' sums kept alone, and the weights kept, of strided operands; then the second
+ * derivative. */
+void fault_attention(ad_tape tape, struct fault_results *out)
+{
+    ad_tensor g[3] = {{0}, {0}, {0}}, x[3] = {leaf(tape, 2, 3), leaf(tape, 4, 2), leaf(tape, 4, 3)};
+    ad_tensor q = OP(ad_transpose(x[0]));
+    ad_tensor h = OP(ad_attention(q, x[1], x[2], 0, true, false));
+    ad_tensor k = OP(ad_attention(q, x[1], x[2], 0.5, false, true));
+    h = OP(ad_mul(h, k));
+    h = OP(ad_sum(h));
+    DO(ad_backward(h));
+    fault_read_gradient(x[0], 6, out);
+    DO(ad_create_graph(h, (ad_tensor){0}, 3, x, g));
+    h = OP(ad_sum(g[1]));
+    DO(ad_backward(h));
+    fault_read_gradient(x[1], 8, out);
+    fault_read_gradient(x[2], 12, out);
+}
