@@ -469,6 +469,8 @@ const struct fault_workload fault_workloads[] = {
     {"second_of_reductions", fault_second_of_reductions},
     {"recurrence", fault_recurrence},
     {"attention", fault_attention},
+    {"linear_systems", fault_linear_systems},
+    {"second_of_linear_systems", fault_second_of_linear_systems},
     {"checked", fault_checked},
     {"looked_at", fault_looked_at},
 };

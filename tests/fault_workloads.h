@@ -56,4 +56,7 @@ fault_run_function fault_choices, fault_functions, fault_moved_parts, fault_rows
 /* fault_workloads_sequence.c */
 fault_run_function fault_recurrence, fault_attention;
 
+/* fault_workloads_matrices.c */
+fault_run_function fault_linear_systems, fault_second_of_linear_systems;
+
 #endif

@@ -92,6 +92,20 @@ static const struct {
     {"norm", 2 * 15, 8 * (15 + 1), 0, 1},  /* p = 1 */
     {"norm", 2 * 15, 8 * (15 + 1), 0, 2},  /* p = inf */
     {"norm", 46 * 15, 8 * (15 + 1), 0, 3}, /* p = 3: a logarithm and an exponential */
+    /* Of matrices [3,3], and right-hand sides [3,2]. */
+    {"cholesky", 9, 8 * (9 + 9), 0, 0},
+    {"cholesky_adjoint", 18, 8 * (9 + 9 + 9), 0, 0},
+    {"solve_triangular", 3 * 6, 8 * (9 + 6 + 6), 0, 0},
+    {"solve", 18 + 2 * 3 * 6, 8 * (9 + 6 + 6 + 9 + 3), 0, 0}, /* LU and its exchanges kept */
+    {"inverse", 2 * 27, 8 * (9 + 9), 0, 0},
+    {"det", 18 + 3, 8 * (9 + 1 + 9 + 3), 0, 0},
+    {"logdet", 18 + 20 * 3, 8 * (9 + 1 + 9 + 3), 0, 0},
+    {"slogdet", 18 + 20 * 3, 8 * (9 + 2 + 9 + 3), 0, 0},
+    {"weigh_triangles", 9, 8 * (9 + 9), 8 * (9 + 2 * 9), 0},
+    {"symmetric_part", 2 * 9, 8 * (9 + 9), 0, 0},
+    {"exchange_rows", 0, 8 * (12 + 3 + 12), 0, 0}, /* of 3 rows of 4 */
+    {"diagonal_matrix", 0, 8 * (4 + 16), 0, 0},    /* of 4 */
+    {"matrix_diagonal", 0, 8 * (4 + 4), 0, 0},
     {"slice_add", 0, 8 * (10 + 10 + 20), 8 * 3 * 10, 0}, /* [2,5] into [4,5], cleared before */
     {"gather_rows", 0, 8 * (18 + 6 + 18), 0, 0}, /* 6 rows of 3: read, their indices, written */
 };
