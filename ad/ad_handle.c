@@ -229,25 +229,69 @@ static ad_tensor refuse(const struct kernel_op *op, int n_in, const ad_tensor *i
     return result;
 }
 
-ad_tensor ad_apply(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr,
-                   const int64_t *attr, struct tape_site site)
+/* What every op on handles does. False: it failed, and *first is its result. */
+static inline __attribute__((always_inline)) bool
+apply(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr, const int64_t *attr,
+      struct tape_site site, struct tape **tape, uint32_t *out, ad_tensor *first)
 {
-    struct tape *t = find(in[0].tape, in[0].tape_generation);
-    uint32_t operand[TAPE_MAX_IN], out[KERNEL_MAX_OUT];
-    if (__builtin_expect(!t || t->error.code != TAPE_OK, 0))
-        return refuse(op, n_in, in, site);
+    struct tape *t = *tape = find(in[0].tape, in[0].tape_generation);
+    uint32_t operand[TAPE_MAX_IN];
+    if (__builtin_expect(!t || t->error.code != TAPE_OK, 0)) {
+        *first = refuse(op, n_in, in, site);
+        return false;
+    }
     for (int i = 0; i < n_in; i++) {
         uint32_t v = in[i].value;
         if (__builtin_expect(
                 in[i].tape != in[0].tape || in[i].tape_generation != in[0].tape_generation ||
                     v - 1 >= t->n_values - 1 || t->entries[v].generation != in[i].value_generation,
-                0))
-            return refuse(op, n_in, in, site);
+                0)) {
+            *first = refuse(op, n_in, in, site);
+            return false;
+        }
         operand[i] = v;
     }
-    if (__builtin_expect(tape_apply(t, op, n_in, operand, n_attr, attr, site, out) != TAPE_OK, 0))
-        return (ad_tensor){in[0].tape, in[0].tape_generation, 0, 0};
-    return ad_handle_of(t, in[0].tape, in[0].tape_generation, out[0]);
+    if (__builtin_expect(tape_apply(t, op, n_in, operand, n_attr, attr, site, out) != TAPE_OK, 0)) {
+        *first = (ad_tensor){in[0].tape, in[0].tape_generation, 0, 0};
+        return false;
+    }
+    *first = ad_handle_of(t, in[0].tape, in[0].tape_generation, out[0]);
+    return true;
+}
+
+ad_tensor ad_apply(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr,
+                   const int64_t *attr, struct tape_site site)
+{
+    struct tape *t;
+    uint32_t out[KERNEL_MAX_OUT];
+    ad_tensor first;
+    apply(op, n_in, in, n_attr, attr, site, &t, out, &first);
+    return first;
+}
+
+ad_tensor ad_no_results(ad_tensor x, ad_tensor *const *more, int n)
+{
+    const ad_tensor none = {x.tape, x.tape_generation, 0, 0};
+    for (int i = 0; i < n; i++)
+        if (more[i])
+            *more[i] = none;
+    return none;
+}
+
+ad_tensor ad_apply_results(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr,
+                           const int64_t *attr, struct tape_site site, ad_tensor *const *more)
+{
+    struct tape *t;
+    uint32_t out[KERNEL_MAX_OUT];
+    ad_tensor first;
+    if (!apply(op, n_in, in, n_attr, attr, site, &t, out, &first)) {
+        ad_no_results(first, more, kernel_results(op) - 1);
+        return first;
+    }
+    for (int o = 1; o < kernel_results(op); o++)
+        if (more[o - 1])
+            *more[o - 1] = ad_handle_of(t, first.tape, first.tape_generation, out[o]);
+    return first;
 }
 
 ad_tensor ad_apply_list(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr,

@@ -92,6 +92,13 @@ ad_status ad_buffer_check(struct tape *t, uint32_t x, const char *what, const vo
 ad_tensor ad_apply(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr,
                    const int64_t *attr, struct tape_site site);
 
+/* The same for an op of several results: result 1 + i goes to *more[i], unless that is NULL. */
+ad_tensor ad_apply_results(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr,
+                           const int64_t *attr, struct tape_site site, ad_tensor *const *more);
+
+/* The result of an op that failed, given n more times; x is its first operand. */
+ad_tensor ad_no_results(ad_tensor x, ad_tensor *const *more, int n);
+
 /* The same for a variadic op: fails on a null pointer and on a number of operands that it cannot
  * take. Without an operand there is no tape, and the error is the thread's. */
 ad_tensor ad_apply_list(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr,

@@ -1,7 +1,7 @@
 /* kernel.c: the table of ops, and the calls that check, run and price one.
  *
  * May include: kernel.h, kernel_ops.h, op_rules.h. Rows of elementwise.def come first, then the
- * files of ops/ in alphabetical order.
+ * files of ops/, folder by folder.
  */
 #include "kernel.h"
 #include "kernel_ops.h"

@@ -5,7 +5,8 @@
  * only through `const struct kernel_op *`.
  *
  * Invariant: everything that is to be known about an op stands in its row (kernels/elementwise.def)
- * or in its file (kernels/ops/NAME.c); nothing outside kernels/ switches on which op it is.
+ * or in its file (kernels/ops/FOLDER/NAME.c); nothing outside kernels/ switches on
+ * which op it is.
  */
 #ifndef KERNEL_H
 #define KERNEL_H
@@ -16,9 +17,9 @@
 
 enum {
     KERNEL_MAX_RANK = 8,
-    KERNEL_MAX_IN = 4,
+    KERNEL_MAX_IN = 6,
     KERNEL_MAX_OUT = 4,
-    KERNEL_MAX_ATTR = 12,     /* 64-bit words, see kernel_attr_kind */
+    KERNEL_MAX_ATTR = 24,     /* 64-bit words, see kernel_attr_kind */
     KERNEL_ERROR_BYTES = 200, /* a shape error's text, with its terminating zero */
 };
 
@@ -98,8 +99,8 @@ struct kernel_sample {
  *
  * adjoint[o] is the adjoint of output o, NULL where none has arrived. in[i]->data may be read by
  * ops given to the context only where the op says that it saves input i (out[o] likewise); shape
- * and dtype are always there. kernel_emit() returns NULL when memory ran out, and both calls
- * then do nothing with a NULL operand, so that a rule needs no error handling. */
+ * and dtype are always there. kernel_emit() gives NULL when memory ran out, and all calls then do
+ * nothing with a NULL operand, so that a rule needs no error handling. */
 struct kernel_rule {
     const struct kernel_rule_class *class_;
     const struct kernel_op *op;
@@ -113,8 +114,8 @@ struct kernel_rule {
 
 struct kernel_rule_class {
     bool records;
-    kernel_ref (*emit)(struct kernel_rule *rule, const struct kernel_op *op, int n_in,
-                       const kernel_ref *in, int n_attr, const int64_t *attr);
+    void (*emit)(struct kernel_rule *rule, const struct kernel_op *op, int n_in,
+                 const kernel_ref *in, int n_attr, const int64_t *attr, kernel_ref *results);
     void (*accumulate)(struct kernel_rule *rule, int input, const struct kernel_op *op, int n_in,
                        const kernel_ref *in, int n_attr, const int64_t *attr);
 };
@@ -125,11 +126,22 @@ static inline bool kernel_needs(const struct kernel_rule *rule, int i)
     return (rule->needs >> i & 1) != 0;
 }
 
+/* All outputs of `op` applied to values of the rule, into results[op->n_out]; all NULL if that
+ * failed. Their buffers live until the pullback returns. */
+static inline void kernel_emit_all(struct kernel_rule *rule, const struct kernel_op *op, int n_in,
+                                   const kernel_ref *in, int n_attr, const int64_t *attr,
+                                   kernel_ref *results)
+{
+    rule->class_->emit(rule, op, n_in, in, n_attr, attr, results);
+}
+
 /* Output 0 of `op` applied to values of the rule; its buffer lives until the pullback returns. */
 static inline kernel_ref kernel_emit(struct kernel_rule *rule, const struct kernel_op *op, int n_in,
                                      const kernel_ref *in, int n_attr, const int64_t *attr)
 {
-    return rule->class_->emit(rule, op, n_in, in, n_attr, attr);
+    kernel_ref results[KERNEL_MAX_OUT];
+    kernel_emit_all(rule, op, n_in, in, n_attr, attr, results);
+    return results[0];
 }
 
 /* Adds output 0 of `op` to the adjoint of input `input`, summed over the axes along which that
@@ -149,7 +161,9 @@ struct kernel_op {
     const char *const *in_names; /* n_in names, for the header, messages and docs; see variadic */
     const struct kernel_attr_info *attrs;
     int n_in, n_out, n_attrs;
-    bool hidden;      /* a building block of pullbacks, not in the public header */
+    int n_results; /* outputs that the public function gives, 0 means 1; the rest are hidden */
+    const char *const *result_names; /* of results 1 to n_results - 1 */
+    bool hidden;                     /* a building block of pullbacks, not in the public header */
     bool elementwise; /* broadcasts; out[i] depends on the operands' element i alone */
     bool accumulates; /* forward honours call->accumulate on output 0 */
     bool variadic;    /* takes n_in or more operands, all called in_names[0]; no list attribute */
@@ -181,6 +195,12 @@ struct kernel_op {
     const char *source;     /* publication of a formula that is not textbook, or NULL */
 };
 
+/* Outputs that the public function gives. */
+static inline int kernel_results(const struct kernel_op *op)
+{
+    return op->n_results ? op->n_results : 1;
+}
+
 /* What operand i is called. */
 static inline const char *kernel_in_name(const struct kernel_op *op, int i)
 {
@@ -199,7 +219,8 @@ static inline unsigned kernel_reads(const struct kernel_op *op, uint64_t needs)
     return any || !needs ? reads : op->saves_in;
 }
 
-/* All ops: rows first, then the files in alphabetical order. *n receives their number. */
+/* All ops: rows first, then the files, folder by folder in alphabetical order. *n receives their
+ * number. */
 const struct kernel_op *const *kernel_ops(int *n);
 
 /* What kernel_infer returns besides 0. */

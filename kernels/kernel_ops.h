@@ -1,7 +1,7 @@
 /* kernel_ops.h: the ops by name, for rules that are built of other ops and for tests.
  *
  * May include: kernel.h, elementwise.def, and the list of structural ops that the build collects
- * from the lines `KERNEL_OP(name)` of the files in kernels/ops. Every row and every such line
+ * from the lines `KERNEL_OP(name)` of the files below kernels/ops. Every row and every such line
  * becomes `kernel_op_NAME`.
  */
 #ifndef KERNEL_OPS_H

@@ -30,22 +30,25 @@ static uint32_t value_of(const struct tape *t, kernel_ref ref)
     return tape_value_index(t, (const struct tape_value *)(const void *)ref);
 }
 
-static kernel_ref emit(struct kernel_rule *rule, const struct kernel_op *op, int n_in,
-                       const kernel_ref *in, int n_attr, const int64_t *attr)
+static void emit(struct kernel_rule *rule, const struct kernel_op *op, int n_in,
+                 const kernel_ref *in, int n_attr, const int64_t *attr, kernel_ref *results)
 {
     struct graph *g = (struct graph *)(void *)rule;
     uint32_t operand[KERNEL_MAX_IN], out[KERNEL_MAX_OUT];
+    for (int o = 0; o < op->n_out; o++)
+        results[o] = NULL;
     for (int i = 0; i < n_in; i++) {
         if (!in[i])
-            return NULL;
+            return;
         operand[i] = value_of(g->t, in[i]);
     }
     if (g->failed || tape_apply(g->t, op, n_in, operand, n_attr, attr,
                                 tape_row_site(g->t, g->record->row), out) != TAPE_OK) {
         g->failed = true;
-        return NULL;
+        return;
     }
-    return ref_of(g->t, out[0]);
+    for (int o = 0; o < op->n_out; o++)
+        results[o] = ref_of(g->t, out[o]);
 }
 
 /* adjoint[value] += term. */
@@ -53,7 +56,7 @@ static void add(struct graph *g, uint32_t value, kernel_ref term)
 {
     kernel_ref sum = ref_of(g->t, g->adjoint[value]);
     if (sum)
-        sum = emit(&g->rule, &kernel_op_add, 2, (kernel_ref[]){sum, term}, 0, NULL);
+        sum = kernel_emit(&g->rule, &kernel_op_add, 2, (kernel_ref[]){sum, term}, 0, NULL);
     else
         sum = term;
     if (sum)
@@ -67,11 +70,11 @@ static void accumulate(struct kernel_rule *rule, int input, const struct kernel_
     uint32_t value = tape_record_in(g->record)[input];
     kernel_ref v = ref_of(g->t, value);
     /* The identity needs no record. */
-    kernel_ref term = op == &kernel_op_copy ? in[0] : emit(rule, op, n_in, in, n_attr, attr);
+    kernel_ref term = op == &kernel_op_copy ? in[0] : kernel_emit(rule, op, n_in, in, n_attr, attr);
     if (!term)
         return;
     if (term->rank != v->rank || memcmp(term->shape, v->shape, v->rank * sizeof(int64_t)) != 0)
-        term = emit(rule, &kernel_op_sum_to, 1, &term, v->rank, v->shape);
+        term = kernel_emit(rule, &kernel_op_sum_to, 1, &term, v->rank, v->shape);
     if (term)
         add(g, value, term);
 }

@@ -4,8 +4,8 @@
  *
  * A first contribution overwrites a fresh buffer (beta = 0), later ones add (beta = 1);
  * contributions to a broadcast operand are summed by the kernel. Where the first contribution is
- * the output's own adjoint, that buffer is handed over instead of copied; only at the end of the
- * pullback, since the rule may still read it.
+ * an output's own adjoint or a temporary, that buffer is handed over instead of copied; only at the
+ * end of the pullback, since the rule may still read it.
  */
 #include "tape_inplace.h"
 
@@ -21,15 +21,21 @@ struct temporary {
     bool owns;
 };
 
+/* Who takes over a buffer at the end of the pullback. */
+struct heir {
+    struct tape_value *value;
+    int output, temporary; /* whose buffer it is: an output's adjoint or, output < 0, a temporary */
+};
+
 struct context {
     struct kernel_rule rule; /* first: the rule is the context */
     struct tape *t;
     struct tape_record *record;
-    struct tape_value *heir; /* takes over the adjoint of output 0 */
     struct kernel_array adjoint[KERNEL_MAX_OUT];
     int64_t stride[KERNEL_MAX_OUT][KERNEL_MAX_RANK];
-    int n_temporaries;
+    int n_temporaries, n_heirs;
     bool failed;
+    struct heir heir[KERNEL_MAX_IN];
     struct temporary temporary[MAX_TEMPORARIES];
 };
 
@@ -172,38 +178,84 @@ static bool any_missing(struct context *c, int n_in, const kernel_ref *in)
     return c->failed;
 }
 
-static kernel_ref emit(struct kernel_rule *rule, const struct kernel_op *op, int n_in,
-                       const kernel_ref *in, int n_attr, const int64_t *attr)
+static void emit(struct kernel_rule *rule, const struct kernel_op *op, int n_in,
+                 const kernel_ref *in, int n_attr, const int64_t *attr, kernel_ref *results)
 {
     struct context *c = (struct context *)(void *)rule;
+    for (int o = 0; o < op->n_out; o++)
+        results[o] = NULL;
     if (any_missing(c, n_in, in))
-        return NULL;
+        return;
     char error[KERNEL_ERROR_BYTES];
     struct kernel_shape shape[KERNEL_MAX_OUT];
-    struct kernel_array *out[1];
+    struct kernel_array *out[KERNEL_MAX_OUT];
     struct kernel_call call = {.op = op,
                                .in = in,
                                .out = out,
                                .attr = attr,
                                .n_in = n_in,
-                               .n_out = 1,
+                               .n_out = op->n_out,
                                .n_attr = n_attr,
                                .error = error};
-    struct temporary *p = NULL;
     if (kernel_infer(&call, shape) != 0) {
         rule_failed(c, &call);
-        return NULL;
+        return;
     }
-    if (!(p = temporary_make(c, &call, shape)))
-        return NULL;
-    out[0] = &p->array;
+    for (int o = 0; o < op->n_out; o++) {
+        struct temporary *p = temporary_make(c, &call, &shape[o]);
+        if (!p)
+            return;
+        out[o] = &p->array;
+    }
     if (shape->view_of < 0)
         run(c, &call);
-    return &p->array;
+    for (int o = 0; o < op->n_out; o++)
+        results[o] = out[o];
 }
 
-/* The heir's adjoint becomes a copy after all: another contribution to it has come. */
-static void heir_copy(struct context *c);
+/* Whose whole content `array` is, row-major: an output's adjoint or a temporary that has no heir
+ * yet. False: neither. */
+static bool heir_source(const struct context *c, kernel_ref array, struct heir *heir)
+{
+    *heir = (struct heir){NULL, -1, -1};
+    if (!array->contiguous)
+        return false;
+    for (int o = 0; o < c->rule.n_out && heir->output < 0; o++)
+        if (c->rule.adjoint[o] && array->data == c->adjoint[o].data &&
+            array->size == c->adjoint[o].size)
+            heir->output = o;
+    for (int i = 0; i < c->n_temporaries && heir->output < 0 && heir->temporary < 0; i++) {
+        const struct temporary *p = &c->temporary[i];
+        if (p->owns && array->data == p->array.data && array->size == p->array.size)
+            heir->temporary = i;
+    }
+    for (int h = 0; h < c->n_heirs; h++)
+        if (c->heir[h].output == heir->output && c->heir[h].temporary == heir->temporary)
+            return false;
+    return c->n_heirs < KERNEL_MAX_IN && (heir->output >= 0 || heir->temporary >= 0);
+}
+
+static const struct kernel_array *heir_array(const struct context *c, const struct heir *heir)
+{
+    return heir->output >= 0 ? &c->adjoint[heir->output] : &c->temporary[heir->temporary].array;
+}
+
+/* If v is to inherit a buffer, it gets a copy after all: another contribution to it has come. */
+static void heir_copy(struct context *c, struct tape_value *v)
+{
+    for (int h = 0; h < c->n_heirs; h++) {
+        if (c->heir[h].value != v)
+            continue;
+        const void *data = heir_array(c, &c->heir[h])->data;
+        bool fresh;
+        c->heir[h] = c->heir[--c->n_heirs];
+        if (tape_adjoint_buffer(c->t, v, &fresh))
+            memcpy(v->adjoint, data, tape_value_bytes(v));
+        else
+            c->failed = true;
+        return;
+    }
+}
 
 static void accumulate(struct kernel_rule *rule, int input, const struct kernel_op *op, int n_in,
                        const kernel_ref *in, int n_attr, const int64_t *attr)
@@ -213,13 +265,14 @@ static void accumulate(struct kernel_rule *rule, int input, const struct kernel_
     if (any_missing(c, n_in, in))
         return;
     struct tape_value *v = &t->entries[tape_record_in(c->record)[input]];
-    if (c->heir == v)
-        heir_copy(c);
-    if (op == &kernel_op_copy && !c->heir && !tape_has_adjoint(t, v) && !(v->flags & TAPE_LEAF) &&
-        c->rule.adjoint[0] && in[0]->data == c->adjoint[0].data && in[0]->contiguous &&
-        in[0]->size == c->adjoint[0].size && in[0]->size == v->array.size) {
+    struct heir heir;
+    if (c->n_heirs > 0)
+        heir_copy(c, v);
+    if (op == &kernel_op_copy && !tape_has_adjoint(t, v) && !(v->flags & TAPE_LEAF) &&
+        in[0]->size == v->array.size && heir_source(c, in[0], &heir)) {
         /* Equal sizes with unequal extents (reshaped, or an axis of length 1) keep their order. */
-        c->heir = v;
+        heir.value = v;
+        c->heir[c->n_heirs++] = heir;
         return;
     }
     bool fresh;
@@ -254,18 +307,19 @@ static void accumulate(struct kernel_rule *rule, int input, const struct kernel_
         const int64_t *extent = like ? like->shape : shape->extent;
         bool same = rank == target.rank &&
                     memcmp(extent, target.shape, (size_t)rank * sizeof(int64_t)) == 0;
-        direct = (same && shape->view_of < 0 && (fresh || op->accumulates)) || op->elementwise;
+        direct = (same && shape->view_of < 0 && op->n_out == 1 && (fresh || op->accumulates)) ||
+                 op->elementwise;
         if (!same && fresh && target.size) {
             memset(target.data, 0, tape_value_bytes(v));
             call.accumulate = true;
         }
         if (!direct) {
             int from = c->n_temporaries;
-            kernel_ref result = emit(rule, op, n_in, in, n_attr, attr);
-            if (result) {
-                kernel_ref copied[1] = {result};
+            kernel_ref result[KERNEL_MAX_OUT];
+            emit(rule, op, n_in, in, n_attr, attr, result);
+            if (result[0]) {
                 struct kernel_call add = {.op = &kernel_op_copy,
-                                          .in = copied,
+                                          .in = result,
                                           .out = out,
                                           .n_in = 1,
                                           .n_out = 1,
@@ -282,26 +336,21 @@ static void accumulate(struct kernel_rule *rule, int input, const struct kernel_
     tape_adjoint_set(t, v);
 }
 
-static void heir_copy(struct context *c)
+/* The buffer becomes the heir's adjoint; the account moves it to the heir's line. */
+static void heir_inherit(struct context *c, const struct heir *heir)
 {
-    struct tape_value *v = c->heir;
-    bool fresh;
-    c->heir = NULL;
-    if (!tape_adjoint_buffer(c->t, v, &fresh)) {
-        c->failed = true;
-        return;
+    struct tape_value *v = heir->value;
+    uint32_t row = c->record->row;
+    v->adjoint = heir_array(c, heir)->data;
+    if (heir->output >= 0) {
+        struct tape_value *from = &c->t->entries[tape_record_out(c->record)[heir->output]];
+        from->adjoint = NULL;
+        row = from->row;
+    } else {
+        c->temporary[heir->temporary].owns = false;
     }
-    memcpy(v->adjoint, c->adjoint[0].data, tape_value_bytes(v));
-}
-
-/* The output's adjoint buffer becomes the heir's; the account moves it to the heir's line. */
-static void heir_inherit(struct context *c)
-{
-    struct tape_value *v = c->heir, *from = &c->t->entries[tape_record_out(c->record)[0]];
-    v->adjoint = from->adjoint;
-    from->adjoint = NULL;
-    if (v->row != from->row) {
-        tape_account_free(c->t, from->row, tape_value_bytes(from));
+    if (v->row != row) {
+        tape_account_free(c->t, row, tape_value_bytes(v));
         tape_account_buffer(c->t, v->row, tape_value_bytes(v));
     }
 }
@@ -340,12 +389,12 @@ bool tape_inplace_pullback(struct tape *t, struct tape_record *r)
                                   .needs = needs};
     c.t = t;
     c.record = r;
-    c.heir = NULL;
+    c.n_heirs = 0;
     c.n_temporaries = 0;
     c.failed = false;
     r->op->pullback(&c.rule);
-    if (c.heir && !c.failed)
-        heir_inherit(&c);
+    for (int h = 0; h < c.n_heirs && !c.failed; h++)
+        heir_inherit(&c, &c.heir[h]);
     temporaries_free(&c, 0);
     return !c.failed;
 }

@@ -38,6 +38,11 @@ static ad_tensor whole_prod(ad_tensor x)
     return ad_prod(x);
 }
 
+static ad_tensor whole_max(ad_tensor x)
+{
+    return ad_max(x);
+}
+
 static ad_tensor whole_min(ad_tensor x)
 {
     return ad_min(x);
@@ -85,6 +90,8 @@ START_TEST(gradients_of_products_with_zeros_ties_and_norms_of_zero)
     check_gradient_of(whole_prod, x2, none, (double[]){0, 10, 10, 0});
     check_gradient_of(whole_prod, x3, none, none);
     const double ties[4] = {-1, 4, -1, 7}, magnitudes[4] = {-3, 1, 3, 0};
+    const double tied[4] = {3, 1, 3, -(double)INFINITY};
+    check_gradient_of(whole_max, tied, (double[]){0.5, 0, 0.5, 0}, NULL);
     check_gradient_of(whole_min, ties, (double[]){0.5, 0, 0.5, 0}, NULL);
     check_gradient_of(whole_norm_inf, magnitudes, (double[]){-0.5, 0, 0.5, 0}, none);
     check_gradient_of(whole_norm1, magnitudes, (double[]){-1, 1, 1, 0}, none);

@@ -66,6 +66,8 @@ static void print_parameters(const struct form *f, bool types, const char *tenso
                 printf(types ? ", int64_t %s" : ", %s", a->name);
         }
     }
+    for (int i = 1; i < kernel_results(op); i++)
+        printf(", %s%s", types ? "ad_tensor *" : "", op->result_names[i - 1]);
 }
 
 /* A paragraph of a comment, filled; returns the column that it ended in. */
@@ -99,6 +101,9 @@ static void print_declaration(const struct form *f)
                    ? " *  axes [n_axes]: the axes reduced, negative ones from the end; none: all.\n"
                    : " *  Over all axes; ad_%s_axes takes some.\n",
                op->name);
+    for (int i = 1; i < kernel_results(op); i++)
+        printf(" *  %s: receives a further result; may be a null pointer.\n",
+               op->result_names[i - 1]);
     printf(" */\nAD_SITED(ad_tensor, %s, (", f->name);
     print_parameters(f, true, "ad_tensor ");
     printf("), (");
@@ -114,14 +119,23 @@ static void print_definition(const struct form *f)
     printf("ad_tensor %s_site(", f->name);
     print_parameters(f, true, "ad_tensor ");
     printf(", unsigned ad_line_)\n{\n");
+    const int more = kernel_results(op) - 1;
+    if (more > 0) {
+        printf("    ad_tensor *const ad_more_[] = {");
+        for (int i = 0; i < more; i++)
+            printf("%s%s", i ? ", " : "", op->result_names[i]);
+        printf("};\n");
+    }
     char apply[128]; /* the call up to the attributes */
-    snprintf(apply, sizeof apply, "ad_apply(&kernel_op_%s, %d, ad_in_", op->name, op->n_in);
+    snprintf(apply, sizeof apply, "ad_apply%s(&kernel_op_%s, %d, ad_in_", more ? "_results" : "",
+             op->name, op->n_in);
     if (op->variadic)
         snprintf(apply, sizeof apply, "ad_apply_list(&kernel_op_%s, n, %s", op->name,
                  op->in_names[0]);
     for (int i = 0; i < op->n_in && !op->variadic; i++)
         printf("%s%s", i ? ", " : "    const ad_tensor ad_in_[] = {", op->in_names[i]);
     printf(op->variadic ? "" : "};\n");
+    const char *end = more ? "AD_HERE, ad_more_" : "AD_HERE";
     int words = 0;
     const struct kernel_attr_info *list = NULL;
     for (int i = 0; i < op->n_attrs; i++) {
@@ -131,7 +145,7 @@ static void print_definition(const struct form *f)
             words++;
     }
     if (op->n_attrs == 0) {
-        printf("    return %s, 0, NULL, AD_HERE);\n}\n\n", apply);
+        printf("    return %s, 0, NULL, %s);\n}\n\n", apply, end);
         return;
     }
     printf("    int64_t ad_attr_[%d + KERNEL_MAX_RANK] = {0};\n", words);
@@ -150,16 +164,17 @@ static void print_definition(const struct form *f)
     }
     if (list && f->attrs) {
         printf("    if (!ad_list_ok(&kernel_op_%s, %s, \"%s\", %s, %s, KERNEL_MAX_RANK, AD_HERE))\n"
-               "        return (ad_tensor){%s.tape, %s.tape_generation, 0, 0};\n",
-               op->name, op->in_names[0], list->name, list->name, count_name(list), op->in_names[0],
-               op->in_names[0]);
+               "        return %s(%s, %s);\n",
+               op->name, op->in_names[0], list->name, list->name, count_name(list), "ad_no_results",
+               op->in_names[0],
+               more ? "ad_more_, (int)(sizeof ad_more_ / sizeof *ad_more_)" : "NULL, 0");
         printf("    if (%s)\n        memcpy(ad_attr_ + %d, %s, (size_t)%s * sizeof(int64_t));\n",
                count_name(list), words, list->name, count_name(list));
-        printf("    return %s, %d + %s, ad_attr_, AD_HERE);\n}\n\n", apply, words,
-               count_name(list));
+        printf("    return %s, %d + %s, ad_attr_, %s);\n}\n\n", apply, words, count_name(list),
+               end);
         return;
     }
-    printf("    return %s, %d, ad_attr_, AD_HERE);\n}\n\n", apply, words);
+    printf("    return %s, %d, ad_attr_, %s);\n}\n\n", apply, words, end);
 }
 
 static void each(void (*print)(const struct form *))

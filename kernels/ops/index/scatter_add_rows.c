@@ -1,0 +1,101 @@
+/* ops/index/scatter_add_rows.c: sums of rows by index.
+ *
+ * May include: elementwise.h, kernel_ops.h, part.h. The adjoint of gather_rows. Rows are added in
+ * the order of the indices, so that a result is always the same.
+ */
+#include "elementwise.h"
+#include "kernel_ops.h"
+#include "part.h"
+
+static const char *const names[] = {"x", "indices"};
+static const struct kernel_attr_info attrs[] = {{"rows", KERNEL_ATTR_INT}};
+
+/* clang-format off */
+#define SCATTER_SAMPLE(r, n, m, rows)                                                              \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, 1}, .shape = {n, {m}},              \
+     .low = {-1, 0}, .high = {1, rows}, .n_attr = 1, .attr = {rows}}
+#define EXTENTS(...) {__VA_ARGS__}
+/* clang-format on */
+static const struct kernel_sample samples[] = {
+    SCATTER_SAMPLE(2, EXTENTS(6, 3), 6, 4),    SCATTER_SAMPLE(1, EXTENTS(9), 9, 5),
+    SCATTER_SAMPLE(3, EXTENTS(2, 2, 2), 2, 3), SCATTER_SAMPLE(2, EXTENTS(1, 9), 1, 1),
+    SCATTER_SAMPLE(2, EXTENTS(0, 4), 0, 3),    SCATTER_SAMPLE(2, EXTENTS(2, 0), 2, 3),
+};
+KERNEL_SAMPLES(samples)
+
+static int shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    const kernel_ref x = call->in[0], indices = call->in[1];
+    if (kernel_require_float(call, 0) != 0)
+        return -1;
+    if (indices->dtype != KERNEL_I64) {
+        (void)kernel_refuse(call, "indices are i64, not %s", kernel_dtype_name(indices->dtype));
+        return KERNEL_REFUSED_DTYPE;
+    }
+    if (x->rank < 1 || indices->rank != 1 || x->shape[0] != indices->shape[0])
+        return kernel_refuse_operands(call, ", ", "x [m,...] and indices [m] are wanted");
+    if (call->attr[0] < 0)
+        return kernel_refuse_operands(call, ", ", "%lld rows are negative",
+                                      (long long)call->attr[0]);
+    kernel_shape_begin(out, x->dtype, x->rank);
+    out->extent[0] = call->attr[0];
+    for (int i = 1; i < x->rank; i++)
+        out->extent[i] = x->shape[i];
+    return 0;
+}
+
+static int forward(const struct kernel_call *call)
+{
+    const kernel_ref x = call->in[0], indices = call->in[1];
+    struct kernel_view to, from;
+    if (kernel_part_indices(call, call->attr[0]) != 0)
+        return -1;
+    if (!call->accumulate)
+        kernel_fill(call->out[0], 0);
+    for (int64_t i = 0; i < indices->size && x->size > 0; i++) {
+        const int64_t row = ((const int64_t *)indices->data)[i * indices->strides[0]];
+        kernel_part_row(&to, call->out[0], row);
+        kernel_part_row(&from, x, i);
+        kernel_part_copy(&to.array, &from.array, true);
+    }
+    return 0;
+}
+
+static void pullback(struct kernel_rule *rule)
+{
+    if (rule->adjoint[0] == NULL || !kernel_needs(rule, 0))
+        return;
+    const kernel_ref in[] = {rule->adjoint[0], rule->in[1]};
+    kernel_accumulate_value(rule, 0, kernel_emit(rule, &kernel_op_gather_rows, 2, in, 0, NULL));
+}
+
+static struct kernel_cost cost(const struct kernel_call *call)
+{
+    const uint64_t n = (uint64_t)call->in[0]->size;
+    uint64_t bytes = 3 * n * kernel_dtype_bytes(call->in[0]->dtype);
+    bytes += kernel_touched_bytes(call->in[1]);
+    bytes += call->accumulate ? 0 : kernel_touched_bytes(call->out[0]);
+    return (struct kernel_cost){.flops = n, .bytes = bytes};
+}
+
+KERNEL_OP(scatter_add_rows) = {
+    .name = "scatter_add_rows",
+    .in_names = names,
+    .attrs = attrs,
+    .n_in = 2,
+    .n_out = 1,
+    .n_attrs = 1,
+    .hidden = true,
+    .accumulates = true,
+    .saves_in = 2,
+    .shape = shape,
+    .forward = forward,
+    .pullback = pullback,
+    .cost = cost,
+    .sample = sample,
+    .brief = "Sums of the rows of x that have one index.",
+    .shapes = "x [m,...], indices [m] -> [rows,...]",
+    .formula = "y[j,...] = sum of x[i,...] over the i with indices[i] = j",
+    .derivative = "x'[i,...] += y'[indices[i],...]",
+    .edges = "the sum of no row is 0; an index outside 0..rows-1 is an error that names it",
+};

@@ -1,0 +1,142 @@
+/* ops/network/softmax_cross_entropy.c: mean loss of a classifier from logits and labels.
+ *
+ * May include: elementwise.h, op_rules.h, kernel_ops.h. Output 1, the probabilities, is what the
+ * pullback reads; it has a pullback of its own, for recorded gradients.
+ */
+#include "elementwise.h"
+#include "kernel_ops.h"
+#include "op_rules.h"
+
+#include <math.h>
+
+static const char *const names[] = {"logits", "labels"};
+
+/* clang-format off */
+#define LOSS_SAMPLE(b, c)                                                                          \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {2, 1}, .shape = {{b, c}, {b}},         \
+     .low = {-2, 0}, .high = {2, c}}
+/* clang-format on */
+static const struct kernel_sample samples[] = {
+    LOSS_SAMPLE(3, 5),  LOSS_SAMPLE(1, 1), LOSS_SAMPLE(4, 10),
+    LOSS_SAMPLE(7, 17), LOSS_SAMPLE(1, 9), LOSS_SAMPLE(0, 3),
+};
+KERNEL_SAMPLES(samples)
+
+enum { BLOCK_ROWS = 64, BLOCK_ELEMENTS = 2048 };
+
+static int shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    const kernel_ref logits = call->in[0], labels = call->in[1];
+    if (kernel_require_float(call, 0) != 0)
+        return -1;
+    if (labels->dtype != KERNEL_I64)
+        return kernel_refuse(call, "labels are i64, not %s", kernel_dtype_name(labels->dtype));
+    if (logits->rank != 2 || labels->rank != 1 || logits->shape[0] != labels->shape[0])
+        return kernel_refuse_operands(call, ", ", "logits [b,c] and labels [b] are wanted");
+    kernel_shape_begin(&out[0], logits->dtype, 0);
+    kernel_shape_begin(&out[1], logits->dtype, 2);
+    out[1].same_as = 0;
+    return 0;
+}
+
+static int64_t label_at(kernel_ref labels, int64_t row)
+{
+    return ((const int64_t *)labels->data)[row * labels->strides[0]];
+}
+
+static double element(int dtype, const void *data, int64_t i)
+{
+    return dtype == KERNEL_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i];
+}
+
+/* Turns `rows` rows of logits at p into probabilities; returns the sum of their losses. */
+static double rows_run(int dtype, char *p, int64_t rows, int64_t columns, kernel_ref labels,
+                       int64_t first_row)
+{
+    const struct kernel_isa *isa = kernel_isa_get();
+    const size_t row_bytes = (size_t)columns * kernel_dtype_bytes(dtype);
+    double most[BLOCK_ROWS], at_label[BLOCK_ROWS], loss = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        const char *row = p + (size_t)r * row_bytes;
+        most[r] = isa->max[dtype](columns, row);
+        at_label[r] = element(dtype, row, label_at(labels, first_row + r)) - most[r];
+    }
+    isa->exp_shift[dtype](rows, columns, p, most);
+    for (int64_t r = 0; r < rows; r++) {
+        char *row = p + (size_t)r * row_bytes;
+        const double sum = isa->sum[dtype](columns, row);
+        loss += log(sum) - at_label[r];
+        const double share = 1 / sum;
+        kernel_loop_run(LOOP_scale, dtype, columns, row, row, NULL, &share, false);
+    }
+    return loss;
+}
+
+static int forward(const struct kernel_call *call)
+{
+    const kernel_ref logits = call->in[0], labels = call->in[1];
+    const int64_t rows = logits->shape[0], columns = logits->shape[1];
+    const int dtype = logits->dtype;
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t label = label_at(labels, r);
+        if (label < 0 || label >= columns)
+            return kernel_refuse(call, "label %lld of row %lld is not in 0..%lld", (long long)label,
+                                 (long long)r, (long long)columns - 1);
+    }
+    kernel_elementwise(LOOP_copy, call->out[1], 1, &logits, NULL, false);
+    const int64_t fitting = columns > 0 ? BLOCK_ELEMENTS / columns : BLOCK_ROWS;
+    const int64_t step = fitting < 1 ? 1 : fitting > BLOCK_ROWS ? BLOCK_ROWS : fitting;
+    double loss = 0;
+    char *p = call->out[1]->data;
+    for (int64_t r = 0; r < rows; r += step) {
+        const int64_t n = rows - r < step ? rows - r : step;
+        loss += rows_run(dtype, p, n, columns, labels, r);
+        p += (size_t)(n * columns) * kernel_dtype_bytes(dtype);
+    }
+    kernel_fill(call->out[0], loss / (double)rows);
+    return 0;
+}
+
+static void pullback(struct kernel_rule *rule)
+{
+    const kernel_ref p = rule->out[1];
+    if (!kernel_needs(rule, 0))
+        return;
+    if (rule->adjoint[0] != NULL) {
+        const kernel_ref in[] = {rule->adjoint[0], p, rule->in[1]};
+        kernel_accumulate(rule, 0, &kernel_op_softmax_cross_entropy_gradient, 3, in, 0, NULL);
+    }
+    if (rule->adjoint[1] != NULL) {
+        const int64_t along_rows[] = {1, 1};
+        const kernel_ref weighted = kernel_emit2(rule, &kernel_op_mul, rule->adjoint[1], p);
+        const kernel_ref mean = kernel_emit(rule, &kernel_op_sum, 1, &weighted, 2, along_rows);
+        const kernel_ref in[] = {kernel_emit2(rule, &kernel_op_sub, rule->adjoint[1], mean), p};
+        kernel_accumulate(rule, 0, &kernel_op_mul, 2, in, 0, NULL);
+    }
+}
+
+static struct kernel_cost cost(const struct kernel_call *call)
+{
+    return (struct kernel_cost){.flops = 24 * (uint64_t)call->in[0]->size,
+                                .bytes = kernel_moved_bytes(call)};
+}
+
+KERNEL_OP(softmax_cross_entropy) = {
+    .name = "softmax_cross_entropy",
+    .in_names = names,
+    .n_in = 2,
+    .n_out = 2,
+    .saves_in = 2,
+    .saves_out = 2,
+    .shape = shape,
+    .forward = forward,
+    .pullback = pullback,
+    .cost = cost,
+    .sample = sample,
+    .brief =
+        "Mean cross entropy of softmax(logits) against labels; the probabilities stay on the tape.",
+    .shapes = "logits [b,c], labels i64 [b] -> loss []",
+    .formula = "p = softmax(logits by rows), loss = -(sum_i ln p_i,label_i) / b",
+    .derivative = "logits' += loss' (p - onehot(labels)) / b + p (p' - sum over c of p' p)",
+    .edges = "NaN loss for b = 0 and for rows with NaN or +inf; a label outside 0..c-1 is refused",
+};

@@ -1,0 +1,120 @@
+/* ops/reduce/off_diagonal_sum.c: sums of columns without the diagonal: the adjoint of off_diagonal.
+ *
+ * May include: elementwise.h, product_axes.h, op_rules.h, reduction_samples.h, kernel_ops.h. The
+ * axes are those of the result.
+ */
+#include "elementwise.h"
+#include "kernel_ops.h"
+#include "op_rules.h"
+#include "product_axes.h"
+#include "reduction_samples.h"
+
+static const char *const names[] = {"x"};
+static const struct kernel_attr_info attrs[] = {{"axes", KERNEL_ATTR_AXES}};
+
+static const struct kernel_sample samples[] = {
+    AXES_SAMPLE(3, (3, 5, 5), -1, 1, 1, 1),       AXES_SAMPLE(3, (3, 2, 6), -1, 1, 0, 0),
+    AXES_SAMPLE(4, (2, 3, 2, 4), -1, 1, 2, 0, 2), AXES_SAMPLE(1, (1), -1, 1, 0, 0),
+    AXES_SAMPLE(2, (9, 9), -1, 1, 1, 0),          AXES_SAMPLE(3, (3, 0, 0), -1, 1, 1, 1)};
+KERNEL_SAMPLES(samples)
+
+/* The axes of the result; none are all but the operand's last one. */
+static int axes_of(const struct kernel_call *call, unsigned *axes)
+{
+    if (kernel_axes(call, 0, axes) != 0)
+        return -1;
+    *axes &= (1U << (call->in[0]->rank - 1)) - 1;
+    return 0;
+}
+
+static int shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    const kernel_ref x = call->in[0];
+    unsigned axes;
+    if (kernel_require_float(call, 0) != 0)
+        return -1;
+    if (x->rank < 1)
+        return kernel_refuse_operands(call, "", "an axis of columns is wanted");
+    if (axes_of(call, &axes) != 0)
+        return -1;
+    if (kernel_axes_count(x, axes) != x->shape[x->rank - 1])
+        return kernel_refuse_operands(call, "", "%lld rows, and %lld columns",
+                                      (long long)kernel_axes_count(x, axes),
+                                      (long long)x->shape[x->rank - 1]);
+    kernel_shape_begin(out, x->dtype, x->rank - 1);
+    for (int axis = 0; axis < x->rank - 1; axis++)
+        out->extent[axis] = x->shape[axis];
+    return 0;
+}
+
+static int forward(const struct kernel_call *call)
+{
+    const kernel_ref x = call->in[0];
+    struct kernel_array *y = call->out[0];
+    struct product_walk outer[2], row, column;
+    unsigned axes;
+    if (axes_of(call, &axes) != 0)
+        return -1;
+    if (y->size == 0)
+        return 0;
+    const int64_t stride = x->strides[x->rank - 1];
+    product_walk_begin(&outer[0], y->rank, y->shape, x->strides, ~axes);
+    product_walk_begin(&row, y->rank, y->shape, x->strides, axes);
+    product_walk_begin(&outer[1], y->rank, y->shape, y->strides, ~axes);
+    product_walk_begin(&column, y->rank, y->shape, y->strides, axes);
+    do {
+        int64_t k = 0;
+        do {
+            double sum = 0;
+            int64_t i = 0;
+            do {
+                if (i != k)
+                    sum +=
+                        product_load(x->dtype, x->data, outer[0].offset + row.offset + k * stride);
+                i++;
+            } while (product_walk_next(&row));
+            product_store(y->dtype, y->data, outer[1].offset + column.offset, sum);
+            k++;
+        } while (product_walk_next(&column));
+        (void)product_walk_next(&outer[0]);
+    } while (product_walk_next(&outer[1]));
+    return 0;
+}
+
+static void pullback(struct kernel_rule *rule)
+{
+    const kernel_ref g = rule->adjoint[0];
+    if (g == NULL || !kernel_needs(rule, 0))
+        return;
+    const int rank = rule->in[0]->rank;
+    int64_t attr[KERNEL_MAX_ATTR] = {kernel_attr_word(0)};
+    for (int i = 0; i < rule->n_attr; i++)
+        attr[1 + i] = rule->attr[i] < 0 ? rule->attr[i] + rank : rule->attr[i];
+    kernel_accumulate_value(
+        rule, 0, kernel_emit(rule, &kernel_op_off_diagonal, 1, &g, 1 + rule->n_attr, attr));
+}
+
+static struct kernel_cost cost(const struct kernel_call *call)
+{
+    return (struct kernel_cost){.flops = (uint64_t)call->in[0]->size,
+                                .bytes = kernel_moved_bytes(call)};
+}
+
+KERNEL_OP(off_diagonal_sum) = {
+    .name = "off_diagonal_sum",
+    .in_names = names,
+    .attrs = attrs,
+    .n_in = 1,
+    .n_out = 1,
+    .n_attrs = 1,
+    .hidden = true,
+    .shape = shape,
+    .forward = forward,
+    .pullback = pullback,
+    .cost = cost,
+    .sample = sample,
+    .brief = "Sums of columns without the diagonal.",
+    .shapes = "x [...,n] with n elements along the axes -> [...]",
+    .formula = "y_k = sum of x_ik over i other than k",
+    .derivative = "x_ik' += y_k' where i is not k",
+};

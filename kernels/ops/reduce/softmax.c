@@ -1,0 +1,64 @@
+/* ops/reduce/softmax.c: exponentials divided by their sum along one axis.
+ *
+ * May include: elementwise.h, shifted_exp.h, reduction_samples.h, kernel_ops.h. Exponentials are
+ * taken of differences to the maximum, so that none overflows.
+ */
+#include "elementwise.h"
+#include "kernel_ops.h"
+#include "op_rules.h"
+#include "reduction_samples.h"
+#include "shifted_exp.h"
+
+static const char *const names[] = {"x"};
+static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT}};
+
+static const struct kernel_sample samples[] = {ONE_AXIS_SAMPLES(-3, 3)};
+KERNEL_SAMPLES(samples)
+
+static int forward(const struct kernel_call *call)
+{
+    struct kernel_view total;
+    if (shifted_exp_run(call, true, &total) != 0)
+        return -1;
+    const kernel_ref in[] = {call->out[0], &total.array};
+    kernel_elementwise(LOOP_div, call->out[0], 2, in, 0, false);
+    return 0;
+}
+
+static void pullback(struct kernel_rule *rule)
+{
+    const kernel_ref g = rule->adjoint[0], y = rule->out[0];
+    if (g == NULL || !kernel_needs(rule, 0))
+        return;
+    const kernel_ref weighted = kernel_emit2(rule, &kernel_op_mul, g, y);
+    const kernel_ref mean = kernel_emit_reduction(rule, &kernel_op_sum, weighted, 0);
+    const kernel_ref in[] = {kernel_emit2(rule, &kernel_op_sub, g, mean), y};
+    kernel_accumulate(rule, 0, &kernel_op_mul, 2, in, 0, NULL);
+}
+
+static struct kernel_cost cost(const struct kernel_call *call)
+{
+    return (struct kernel_cost){.flops = 26 * (uint64_t)call->in[0]->size,
+                                .bytes = kernel_moved_bytes(call)};
+}
+
+KERNEL_OP(softmax) = {
+    .name = "softmax",
+    .in_names = names,
+    .attrs = attrs,
+    .n_in = 1,
+    .n_out = 1,
+    .n_attrs = 1,
+    .saves_out = 1,
+    .shape = shifted_exp_shape,
+    .forward = forward,
+    .pullback = pullback,
+    .cost = cost,
+    .workspace = shifted_exp_workspace,
+    .sample = sample,
+    .brief = "Softmax along one axis.",
+    .shapes = "x [...] -> [...]",
+    .formula = "y = e^x / sum of e^x along the axis",
+    .derivative = "x' += y (y' - sum of y' y along the axis)",
+    .edges = "-inf gives 0; NaN along the axis where an element is inf or NaN, or all are -inf",
+};

@@ -1,0 +1,106 @@
+/* ops/shape/broadcast_to.c: repeats an array along new axes and along axes of extent 1.
+ *
+ * May include: op_rules.h, kernel_ops.h. Always a view, with strides of 0.
+ */
+#include "kernel_ops.h"
+#include "op_rules.h"
+
+static const char *const names[] = {"x"};
+static const struct kernel_attr_info attrs[] = {{"shape", KERNEL_ATTR_SHAPE}};
+
+static const struct kernel_sample samples[] = {
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {1},
+     .shape = {{4}},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 2,
+     .attr = {3, 4}},
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {0},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 2,
+     .attr = {2, 3}},
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {2},
+     .shape = {{3, 1}},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 3,
+     .attr = {2, 3, 5}},
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {1},
+     .shape = {{1}},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 1,
+     .attr = {0}},
+    {.n_in = 1,
+     .dtype = {KERNEL_F64},
+     .rank = {2},
+     .shape = {{0, 3}},
+     .low = {-1},
+     .high = {1},
+     .n_attr = 3,
+     .attr = {2, 0, 3}},
+};
+KERNEL_SAMPLES(samples)
+
+static int shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    const kernel_ref x = call->in[0];
+    const int rank = call->n_attr;
+    int64_t dense[KERNEL_MAX_RANK];
+    if (rank > KERNEL_MAX_RANK || rank < x->rank)
+        return kernel_refuse_operands(call, "", "%d axes do not become %d", x->rank, rank);
+    kernel_shape_begin(out, x->dtype, rank);
+    out->view_of = 0;
+    for (int axis = 0; axis < rank; axis++) {
+        const int from = axis - (rank - x->rank);
+        const int64_t extent = from < 0 ? 1 : x->shape[from];
+        out->extent[axis] = call->attr[axis];
+        if (extent != 1 && extent != call->attr[axis])
+            return kernel_refuse_operands(call, "", "extent %lld does not become %lld",
+                                          (long long)extent, (long long)call->attr[axis]);
+        out->stride[axis] = from < 0 || extent == 1 ? 0 : x->strides[from];
+    }
+    if (kernel_strides(rank, out->extent, kernel_dtype_bytes(x->dtype), dense) < 0)
+        return kernel_refuse_operands(call, "", "an extent is negative, or the size overflows");
+    return 0;
+}
+
+static int forward(const struct kernel_call *call)
+{
+    (void)call;
+    return 0;
+}
+
+static void pullback(struct kernel_rule *rule)
+{
+    if (rule->adjoint[0] != NULL)
+        kernel_accumulate_value(rule, 0, rule->adjoint[0]);
+}
+
+KERNEL_OP(broadcast_to) = {
+    .name = "broadcast_to",
+    .in_names = names,
+    .attrs = attrs,
+    .n_in = 1,
+    .n_out = 1,
+    .n_attrs = 1,
+    .any_dtype = true,
+    .shape = shape,
+    .forward = forward,
+    .pullback = pullback,
+    .cost = kernel_cost_view,
+    .sample = sample,
+    .brief = "Repetition along new axes and axes of extent 1, as a view.",
+    .shapes = "x [...] -> shape",
+    .formula = "y = x, broadcast",
+    .derivative = "x' += y' summed over the repeated axes",
+};
