@@ -75,6 +75,9 @@ static const struct {
     {"prod", 15, 8 * (15 + 1), 0, 0},
     {"var", 6 * 15 + 10, 8 * (15 + 1), 0, 0},
     {"std", 6 * 15 + 10 + 4, 8 * (15 + 1), 0, 0},
+    {"cumsum", 8 * 15, 8 * (15 + 15), 0, 0}, /* f64: an exact addition, a sum of what it lost */
+    {"cumprod", 15, 8 * (15 + 15), 0, 0},
+    {"linear_scan", 2 * 15, 8 * (15 + 15 + 15), 0, 0},
     {"softmax", 26 * 15, 8 * (15 + 15), 0, 0},
     {"log_softmax", 26 * 15, 8 * (15 + 15), 0, 0},
     {"softmax_cross_entropy", 24 * 15, 8 * (15 + 3 + 1 + 15), 0, 0}, /* 3 labels */
@@ -82,7 +85,8 @@ static const struct {
     {"norm", 2 * 15, 8 * (15 + 1), 0, 1},  /* p = 1 */
     {"norm", 2 * 15, 8 * (15 + 1), 0, 2},  /* p = inf */
     {"norm", 46 * 15, 8 * (15 + 1), 0, 3}, /* p = 3: a logarithm and an exponential */
-    {"slice_add", 0, 8 * (10 + 10 + 20), 8 * 3 * 10, 0}, /* [2,5] into [4,5], cleared before */
+    {"pad", 0, 8 * (12 + 6 * 7), 0, 0},    /* [3,4] into [6,7] */
+    {"slice_add", 0, 8 * (10 + 10 + 20), 8 * 3 * 10, 0},   /* [2,5] into [4,5], cleared before */
     {"gather_rows", 0, 8 * (18 + 6 + 18), 0, 0}, /* 6 rows of 3: read, their indices, written */
 };
 

@@ -1,4 +1,4 @@
-/* ops/std.c: standard deviation over axes.
+/* ops/reduce/std.c: standard deviation over axes.
  *
  * May include: variance.h, elementwise.h, op_rules.h, reduction_samples.h, kernel_ops.h.
  */
