@@ -70,11 +70,12 @@ struct kernel_cost {
 };
 
 enum kernel_attr_kind {
-    KERNEL_ATTR_FLAG, /* one word, 0 or 1 */
-    KERNEL_ATTR_INT,  /* one word */
-    KERNEL_ATTR_REAL, /* one word, a double's bits: kernel_attr_real() */
-    KERNEL_ATTR_AXES, /* the rest: axes, negative ones count from the end; none means all */
-    KERNEL_ATTR_SHAPE /* the rest: extents, or other numbers, one for each axis of the result */
+    KERNEL_ATTR_FLAG,  /* one word, 0 or 1 */
+    KERNEL_ATTR_INT,   /* one word */
+    KERNEL_ATTR_REAL,  /* one word, a double's bits: kernel_attr_real() */
+    KERNEL_ATTR_AXES,  /* the rest: axes, negative ones count from the end; none means all */
+    KERNEL_ATTR_SHAPE, /* the rest: extents, or other numbers, one for each axis of the result */
+    KERNEL_ATTR_LIST   /* the rest: numbers, as many as the op's shapes say */
 };
 
 struct kernel_attr_info {

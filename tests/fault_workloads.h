@@ -58,4 +58,10 @@ fault_run_function fault_recurrence, fault_attention;
 /* fault_workloads_matrices.c */
 fault_run_function fault_linear_systems, fault_second_of_linear_systems;
 
+/* fault_workloads_matrices.c */
+fault_run_function fault_linear_systems, fault_second_of_linear_systems;
+
+/* fault_workloads_shape.c */
+fault_run_function fault_scans, fault_moved_elements, fault_repeated;
+
 #endif
