@@ -1,4 +1,4 @@
-/* tape.c: a tape's life: create, mark, rewind, reset, destroy; its sticky error.
+/* tape.c: a tape's life: create, mark, rewind, reset, destroy.
  *
  * May include: tape_guard.h, tape_lent.h, tape_observe.h.
  */
@@ -8,7 +8,6 @@
 #include "tape_lent.h"
 #include "tape_observe.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -163,24 +162,4 @@ void tape_rewind(struct tape *t, uint32_t level)
     t->n_marks = level + 1;
     t->generation++;
     t->gradient_epoch++;
-}
-
-enum tape_status tape_fail(struct tape *t, enum tape_status code, struct tape_site site,
-                           const char *format, ...)
-{
-    if (t->error.code != TAPE_OK)
-        return code;
-    char *text = t->error.message;
-    va_list list;
-    va_start(list, format);
-    int n = vsnprintf(text, TAPE_MESSAGE_BYTES, format, list);
-    va_end(list);
-    t->error.code = code;
-    if (n < 0 || n > TAPE_MESSAGE_BYTES - 64)
-        n = n < 0 ? 0 : TAPE_MESSAGE_BYTES - 64;
-    memcpy(text + n, " at ", 5);
-    t->describe(site, text + n + 4, (size_t)(TAPE_MESSAGE_BYTES - n - 4));
-    if (t->watch.tell)
-        t->watch.tell(t);
-    return code;
 }
