@@ -27,6 +27,8 @@ static void begin(struct tape *t)
     t->last_record = UINT32_MAX;
     t->last_guard = TAPE_NO_GUARD;
     t->n_lent = 0;
+    t->n_frames = 0;
+    t->has_released = false;
     t->arena.entry_top += sizeof(struct tape_value);
 }
 
@@ -78,6 +80,8 @@ void tape_destroy(struct tape *t)
         t->memory->release(t->lent, t->memory->payload);
     if (t->marks)
         t->memory->release(t->marks, t->memory->payload);
+    if (t->frames)
+        t->memory->release(t->frames, t->memory->payload);
     release(t);
 }
 
@@ -103,6 +107,7 @@ struct tape_mark tape_mark_here(const struct tape *t)
                               .last_record = t->last_record,
                               .last_guard = t->last_guard,
                               .n_records = t->n_records,
+                              .frame = t->frame,
                               .no_grad = t->no_grad};
 }
 
@@ -153,6 +158,8 @@ void tape_drop_behind(struct tape *t, const struct tape_mark *mark)
     t->last_record = mark->last_record;
     t->n_records = mark->n_records;
     t->no_grad = mark->no_grad;
+    while (t->n_frames > 0 && t->frames[t->n_frames - 1].number > mark->frame)
+        t->n_frames--;
 }
 
 void tape_rewind(struct tape *t, uint32_t level)

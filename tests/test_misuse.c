@@ -48,7 +48,7 @@ static ad_tensor same(ad_tape t, const ad_tensor *v, int n, void *payload)
 
 /* Each function once. Those without a status leave it in the error that `asked` looks at; the
  * result of those is in `wrong` if it is not the one that stands for an error. */
-enum { CALLS = 31 };
+enum { CALLS = 36 };
 
 struct answers {
     ad_status status[CALLS];
@@ -77,6 +77,8 @@ static void call_all(struct answers *a, ad_tape t, ad_tensor v, FILE *file)
     answer(a, ad_tape_reset(t));
     kept(a, ad_tape_mark(t).tape == 0);
     answer(a, ad_tape_rewind(t, (ad_mark){t.slot, t.generation, 0, 1}));
+    kept(a, ad_frame_begin(t).number == 0);
+    answer(a, ad_frame_end((ad_frame){t.slot, t.generation, 0, 1}, NULL, 0));
     answer(a, ad_on_error(t, NULL, NULL));
     answer(a, ad_tape_stats(t, &stats));
     kept(a, ad_leaf(t, AD_F64, 0, NULL, data).value == 0);
@@ -96,6 +98,9 @@ static void call_all(struct answers *a, ad_tape t, ad_tensor v, FILE *file)
     kept(a, isnan(ad_item(v)));
     answer(a, ad_backward(v));
     answer(a, ad_backward_seed(v, v));
+    answer(a, ad_backward_release(v));
+    answer(a, ad_backward_seed_release(v, v));
+    answer(a, ad_release(v));
     answer(a, ad_gradient(v, buffer, 4));
     answer(a, ad_gradient_buffer(v, buffer, 4));
     answer(a, ad_retain_gradient(v));
