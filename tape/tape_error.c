@@ -30,9 +30,14 @@ enum tape_status tape_fail(struct tape *t, enum tape_status code, struct tape_si
 
 enum tape_status tape_fail_memory(struct tape *t, struct tape_site site, const char *what)
 {
+    char wanted[64] = "";
+    if (t->arena.refused)
+        snprintf(wanted, sizeof wanted, "%llu bytes are wanted, ",
+                 (unsigned long long)t->arena.refused);
+    t->arena.refused = 0;
     return tape_fail(
         t, TAPE_ERROR_MEMORY, site,
-        "%s: out of memory: %llu bytes are on the tape, its budget is %llu of %llu reserved", what,
-        (unsigned long long)t->arena.live, (unsigned long long)t->arena.budget,
+        "%s: out of memory: %s%llu bytes are on the tape, its budget is %llu of %llu reserved",
+        what, wanted, (unsigned long long)t->arena.live, (unsigned long long)t->arena.budget,
         (unsigned long long)t->arena.reserved);
 }

@@ -140,8 +140,10 @@ enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, co
     uint32_t n_values = t->n_values, n_records = 0;
     size_t bytes = ((size_t)n_values + t->n_records) * sizeof(uint32_t);
     g.adjoint = t->memory->resize(NULL, bytes, t->memory->payload);
-    if (!g.adjoint)
+    if (!g.adjoint) {
+        t->arena.refused = bytes;
         return tape_fail_memory(t, site, "create_graph");
+    }
     memset(g.adjoint, 0, bytes);
     uint32_t *list = g.adjoint + n_values;
     for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous)

@@ -214,7 +214,24 @@ void tape_release_end(struct tape *t, uint32_t at, uint32_t row)
     t->has_released = true; /* even if none was freed, records are spent */
 }
 
-/* ---- what is gone ---- */
+/* ---- what is there, and what is gone ---- */
+
+uint64_t tape_release_saved(struct tape *t, uint64_t *bytes)
+{
+    uint64_t n = 0;
+    *bytes = 0;
+    for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous)
+        hold_read(t, tape_record_at(t, at), 1);
+    for (uint32_t i = 1; i < t->n_values; i++) {
+        struct tape_value *v = &t->entries[i];
+        if ((v->flags & (TAPE_HELD | TAPE_OWNS_DATA)) == (TAPE_HELD | TAPE_OWNS_DATA)) {
+            *bytes += tape_value_bytes(v);
+            n++;
+        }
+        v->flags &= ~(uint32_t)TAPE_HELD;
+    }
+    return n;
+}
 
 void tape_release_describe(const struct tape *t, const struct tape_value *v, char *buf, size_t n)
 {

@@ -33,6 +33,10 @@ void tape_release_plan(struct tape *t, uint32_t y);
 void tape_release_passed(struct tape *t, struct tape_record *r, uint32_t row);
 void tape_release_end(struct tape *t, uint32_t at, uint32_t row);
 
+/* How many buffers of the tape's are read by pullbacks of sweeps to come; *bytes: of how many bytes
+ * together. */
+uint64_t tape_release_saved(struct tape *t, uint64_t *bytes);
+
 /* Nothing that the sweep from y reads was freed; else AD_ERROR_STATE, which says by what. wants:
  * the flag of values whose adjoint is wanted. Changes nothing but scratch. */
 enum tape_status tape_release_verify(struct tape *t, uint32_t y, enum tape_flag wants,

@@ -48,7 +48,7 @@ static ad_tensor same(ad_tape t, const ad_tensor *v, int n, void *payload)
 
 /* Each function once. Those without a status leave it in the error that `asked` looks at; the
  * result of those is in `wrong` if it is not the one that stands for an error. */
-enum { CALLS = 36 };
+enum { CALLS = 38 };
 
 struct answers {
     ad_status status[CALLS];
@@ -72,6 +72,7 @@ static void call_all(struct answers *a, ad_tape t, ad_tensor v, FILE *file)
 {
     int64_t shape[AD_MAX_RANK];
     ad_stats stats;
+    ad_saved saved;
     ad_tensor gradient;
     ad_clear_error(a->asked);
     answer(a, ad_tape_reset(t));
@@ -81,6 +82,8 @@ static void call_all(struct answers *a, ad_tape t, ad_tensor v, FILE *file)
     answer(a, ad_frame_end((ad_frame){t.slot, t.generation, 0, 1}, NULL, 0));
     answer(a, ad_on_error(t, NULL, NULL));
     answer(a, ad_tape_stats(t, &stats));
+    answer(a, ad_peak_reset(t));
+    answer(a, ad_saved_for_backward(t, &saved));
     kept(a, ad_leaf(t, AD_F64, 0, NULL, data).value == 0);
     kept(a, ad_constant(t, AD_F64, 0, NULL, data).value == 0);
     kept(a, ad_scalar(t, AD_F64, 1).value == 0);

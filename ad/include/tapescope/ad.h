@@ -171,14 +171,29 @@ AD_SITED(ad_status, ad_on_error, (ad_tape tape, ad_error_callback *callback, voi
 AD_API ad_tape ad_tape_of(ad_tensor x);
 
 typedef struct ad_stats {
-    uint64_t values, records;
+    uint64_t values, records; /* released ones count until a rewind or reset */
     uint64_t live_bytes;     /* handed out now: records, values, gradients, padding */
-    uint64_t peak_bytes;     /* the most there has been since creation */
+    uint64_t peak_bytes;     /* the most there has been since creation or ad_peak_reset */
     uint64_t reserved_bytes; /* address space */
     uint64_t budget_bytes;
 } ad_stats;
 
 AD_API ad_status ad_tape_stats(ad_tape tape, ad_stats *stats);
+
+/* From now on peak_bytes is the most that there is from now on. The peak of a profile is its own.
+ * Errors: AD_ERROR_HANDLE, AD_ERROR_THREAD. */
+AD_SITED(ad_status, ad_peak_reset, (ad_tape tape), (tape))
+
+typedef struct ad_saved {
+    uint64_t buffers, buffer_bytes; /* that the pullback of some record reads */
+    uint64_t record_bytes;          /* records, entries of values, shapes: all but buffers */
+} ad_saved;
+
+/* What the tape holds now for sweeps to come. A buffer counts once, however many pullbacks read it
+ * or views of it, without padding; arrays of leaves and constants are the user's and do not count.
+ * Takes time in proportion to the values and records on the tape. Errors: AD_ERROR_ARGUMENT (saved
+ * is NULL), AD_ERROR_HANDLE, AD_ERROR_THREAD. */
+AD_SITED(ad_status, ad_saved_for_backward, (ad_tape tape, ad_saved *saved), (tape, saved))
 
 /* ---- values ---- */
 
@@ -288,8 +303,9 @@ AD_SITED(ad_status, ad_backward_seed, (ad_tensor y, ad_tensor seed), (y, seed))
  * whose gradient is retained; constants, and values of other ops, stay. Gradients are left as by
  * the other sweeps. A buffer stays while a tensor that stays is a view of it (ad_detach). A sweep
  * or ad_create_graph that later comes to one of these ops, or reads a released value, is refused
- * with AD_ERROR_STATE, naming the op. A sweep that finds an error before it begins releases nothing; one
- * that runs out of memory on the way releases all the same, and clears gradients like any other. */
+ * with AD_ERROR_STATE, naming the op. A sweep that finds an error before it begins releases
+ * nothing; one that runs out of memory on the way releases all the same, and clears gradients like
+ * any other. */
 AD_SITED(ad_status, ad_backward_release, (ad_tensor y), (y))
 AD_SITED(ad_status, ad_backward_seed_release, (ad_tensor y, ad_tensor seed), (y, seed))
 
@@ -410,6 +426,8 @@ AD_API const char *ad_version(void);
 #define ad_tape_reset(...) ad_tape_reset_at(__VA_ARGS__, __LINE__)
 #define ad_tape_mark(...) ad_tape_mark_at(__VA_ARGS__, __LINE__)
 #define ad_tape_rewind(...) ad_tape_rewind_at(__VA_ARGS__, __LINE__)
+#define ad_peak_reset(...) ad_peak_reset_at(__VA_ARGS__, __LINE__)
+#define ad_saved_for_backward(...) ad_saved_for_backward_at(__VA_ARGS__, __LINE__)
 #define ad_leaf(...) ad_leaf_at(__VA_ARGS__, __LINE__)
 #define ad_constant(...) ad_constant_at(__VA_ARGS__, __LINE__)
 #define ad_leaf_changed(...) ad_leaf_changed_at(__VA_ARGS__, __LINE__)
