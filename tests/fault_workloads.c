@@ -469,6 +469,8 @@ const struct fault_workload fault_workloads[] = {
     {"batched_products", fault_batched_products},
     {"casts", fault_casts},
     {"second_of_reductions", fault_second_of_reductions},
+    {"recurrence", fault_recurrence},
+    {"attention", fault_attention},
     {"checked", fault_checked},
     {"looked_at", fault_looked_at},
 };

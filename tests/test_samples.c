@@ -77,6 +77,17 @@ static const struct {
     {"softmax", 26 * 15, 8 * (15 + 15), 0, 0},
     {"log_softmax", 26 * 15, 8 * (15 + 15), 0, 0},
     {"softmax_cross_entropy", 24 * 15, 8 * (15 + 3 + 1 + 15), 0, 0}, /* 3 labels */
+    /* [2,12] and [2,3]: 3 logistic functions of 24, 2 hyperbolic tangents of 25, 4 operations */
+    {"lstm_cell", 126 * 6, 8 * (24 + 6 + 6 + 6), 0, 0},
+    {"lstm_cell_gradient", 147 * 6, 8 * (6 + 6 + 24 + 6 + 24 + 6), 0, 0},
+    /* [3,4], [5,4], [5,2]: 15 weights, each of two products and an exponential with its sum */
+    {"attention", (2 * 4 + 2 * 2 + 26) * 15, 8 * (12 + 20 + 10 + 6 + 3), 0, 0},
+    {"attention", (2 * 4 + 2 * 2 + 26) * 15, 8 * (12 + 20 + 10 + 6 + 15), 0, 1},
+    {"attention", (2 * 2 + 2 * 3 + 26) * 9, 8 * (8 + 6 + 9 + 12 + 4), 0,
+     2}, /* 1 + 2 + 3 + 3 seen */
+    {"attention_weights", (2 * 4 + 21) * 15, 8 * (12 + 20 + 3 + 15), 0, 0},
+    {"attention_gradient", (6 * 4 + 4 * 2 + 25) * 15, 8 * (6 + 42 + 3 + 42), 0, 0},
+    {"attention_gradient", (4 * 4 + 4 * 2 + 4) * 15, 8 * (6 + 42 + 15 + 42), 0, 1},
     {"norm", 7 * 15, 8 * (15 + 1), 0, 0},  /* p = 2: scaled by the greatest magnitude */
     {"norm", 2 * 15, 8 * (15 + 1), 0, 1},  /* p = 1 */
     {"norm", 2 * 15, 8 * (15 + 1), 0, 2},  /* p = inf */
