@@ -455,6 +455,8 @@ const struct fault_workload fault_workloads[] = {
     {"graph_of_independent", graph_of_independent},
     {"marks", marks},
     {"nested_marks", nested_marks},
+    {"frames", fault_frames},
+    {"releasing_sweep", fault_releasing_sweep},
     {"without_recording", without_recording},
     {"empty", empty},
     {"many_lines", many_lines},
