@@ -462,6 +462,7 @@ const struct fault_workload fault_workloads[] = {
     {"functions", fault_functions},
     {"moved_parts", fault_moved_parts},
     {"rows_by_index", fault_rows_by_index},
+    {"losses", fault_losses},
     {"more_reductions", fault_more_reductions},
     {"shares", fault_shares},
     {"batched_products", fault_batched_products},

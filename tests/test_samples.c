@@ -77,6 +77,12 @@ static const struct {
     {"softmax", 26 * 15, 8 * (15 + 15), 0, 0},
     {"log_softmax", 26 * 15, 8 * (15 + 15), 0, 0},
     {"softmax_cross_entropy", 24 * 15, 8 * (15 + 3 + 1 + 15), 0, 0}, /* 3 labels */
+    /* [3,5] and [3,5]; in the last one 3 rows, an element and a label of each. */
+    {"mse_loss", 3 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
+    {"huber_loss", 7 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
+    {"binary_cross_entropy", 48 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
+    {"binary_cross_entropy_with_logits", 51 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
+    {"nll_loss", 3 + 4, 8 * (3 + 3 + 1), 0, 0},
     {"norm", 7 * 15, 8 * (15 + 1), 0, 0},  /* p = 2: scaled by the greatest magnitude */
     {"norm", 2 * 15, 8 * (15 + 1), 0, 1},  /* p = 1 */
     {"norm", 2 * 15, 8 * (15 + 1), 0, 2},  /* p = inf */

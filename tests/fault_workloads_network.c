@@ -1,0 +1,46 @@
+/* fault_workloads_network.c: workloads of the ops of networks.
+ *
+ * May include: fault_workloads.h.
+ */
+#include "fault_workloads.h"
+
+#define SHAPE(...) FAULT_SHAPE(__VA_ARGS__)
+#define OP(call) FAULT_OP(call)
+#define DO(call) FAULT_DO(call)
+
+static ad_tensor leaf(ad_tape tape, int rank, const int64_t *shape)
+{
+    return OP(ad_leaf(tape, AD_F64, rank, shape, fault_data));
+}
+
+/* Records the gradient of the sum of y in x, reads it, sweeps from its sum, and reads that. */
+static void sweep_twice(ad_tensor y, ad_tensor x, int n, struct fault_results *out)
+{
+    ad_tensor g = {0};
+    y = OP(ad_sum(y));
+    DO(ad_create_graph(y, (ad_tensor){0}, 1, &x, &g));
+    fault_read_value(g, n, out);
+    g = OP(ad_square(g));
+    g = OP(ad_sum(g));
+    y = OP(ad_add(y, g));
+    DO(ad_backward(y));
+    fault_read_gradient(x, n, out);
+}
+
+void fault_losses(ad_tape tape, struct fault_results *out)
+{
+    static const int64_t classes[3] = {2, 0, 3};
+    ad_tensor x = leaf(tape, 2, SHAPE(3, 4)), target = OP(ad_scale(x, 0.25));
+    ad_tensor labels = OP(ad_constant(tape, AD_I64, 1, SHAPE(3), classes));
+    ad_tensor p = OP(ad_sigmoid(x));
+    ad_tensor h = OP(ad_mse_loss(x, target)), k = OP(ad_huber_loss(x, target, 0.5));
+    h = OP(ad_add(h, k));
+    k = OP(ad_binary_cross_entropy(p, target));
+    h = OP(ad_add(h, k));
+    k = OP(ad_binary_cross_entropy_with_logits(x, target));
+    h = OP(ad_add(h, k));
+    k = OP(ad_log_softmax(x, 1));
+    k = OP(ad_nll_loss(k, labels));
+    h = OP(ad_add(h, k));
+    sweep_twice(h, x, 12, out);
+}
