@@ -463,6 +463,7 @@ const struct fault_workload fault_workloads[] = {
     {"moved_parts", fault_moved_parts},
     {"rows_by_index", fault_rows_by_index},
     {"losses", fault_losses},
+    {"normalized", fault_normalized},
     {"more_reductions", fault_more_reductions},
     {"shares", fault_shares},
     {"batched_products", fault_batched_products},

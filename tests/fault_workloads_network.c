@@ -44,3 +44,19 @@ void fault_losses(ad_tape tape, struct fault_results *out)
     h = OP(ad_add(h, k));
     sweep_twice(h, x, 12, out);
 }
+
+void fault_normalized(ad_tape tape, struct fault_results *out)
+{
+    ad_tensor m = {0}, v = {0}, x = leaf(tape, 2, SHAPE(4, 3)), w = leaf(tape, 1, SHAPE(3));
+    ad_tensor turned = OP(ad_transpose(x)), rows = leaf(tape, 1, SHAPE(4));
+    ad_tensor h = OP(ad_layer_norm(x, w, w, 0.5)), k = OP(ad_rms_norm(turned, rows, 0.5));
+    k = OP(ad_transpose(k));
+    h = OP(ad_mul(h, k));
+    k = OP(ad_batch_norm(x, w, w, 0.5, &m, &v));
+    h = OP(ad_mul(h, k));
+    m = OP(ad_add(m, v));
+    h = OP(ad_add(h, m));
+    sweep_twice(h, x, 12, out);
+    fault_read_gradient(w, 3, out);
+    fault_read_gradient(rows, 4, out);
+}

@@ -83,6 +83,12 @@ static const struct {
     {"binary_cross_entropy", 48 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
     {"binary_cross_entropy_with_logits", 51 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
     {"nll_loss", 3 + 4, 8 * (3 + 3 + 1), 0, 0},
+    /* x [3,5] with 3 rows, the last one [5,3] with 3 channels: two sums, a division by the root. */
+    {"layer_norm", 8 * 15 + 11 * 3, 8 * (15 + 5 + 5 + 15 + 3 + 3), 0, 0},
+    {"layer_norm_gradient", 13 * 15 + 2 * 3, 8 * (15 + 15 + 5 + 3 + 3 + 15 + 5 + 5), 0, 0},
+    {"rms_norm", 4 * 15 + 10 * 3, 8 * (15 + 5 + 15 + 3), 0, 0},
+    {"rms_norm_gradient", 9 * 15 + 3, 8 * (15 + 15 + 5 + 3 + 15 + 5), 0, 0},
+    {"batch_norm", 8 * 15 + 11 * 3, 8 * (15 + 3 + 3 + 15 + 3 + 3), 0, 0},
     {"norm", 7 * 15, 8 * (15 + 1), 0, 0},  /* p = 2: scaled by the greatest magnitude */
     {"norm", 2 * 15, 8 * (15 + 1), 0, 1},  /* p = 1 */
     {"norm", 2 * 15, 8 * (15 + 1), 0, 2},  /* p = inf */
