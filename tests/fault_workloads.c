@@ -464,6 +464,7 @@ const struct fault_workload fault_workloads[] = {
     {"rows_by_index", fault_rows_by_index},
     {"losses", fault_losses},
     {"normalized", fault_normalized},
+    {"embedded", fault_embedded},
     {"more_reductions", fault_more_reductions},
     {"shares", fault_shares},
     {"batched_products", fault_batched_products},

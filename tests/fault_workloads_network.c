@@ -60,3 +60,17 @@ void fault_normalized(ad_tape tape, struct fault_results *out)
     fault_read_gradient(w, 3, out);
     fault_read_gradient(rows, 4, out);
 }
+
+void fault_embedded(ad_tape tape, struct fault_results *out)
+{
+    static const int64_t words[6] = {3, 0, 3, 1, 3, 2};
+    ad_tensor w = leaf(tape, 2, SHAPE(4, 3));
+    ad_tensor indices = OP(ad_constant(tape, AD_I64, 2, SHAPE(2, 3), words));
+    ad_tensor view = OP(ad_permute(indices, SHAPE(1, 0), 2));
+    ad_tensor h = OP(ad_embedding(w, indices)), k = OP(ad_embedding(w, view));
+    h = OP(ad_reshape(h, SHAPE(3, 2, 3), 3));
+    h = OP(ad_mul(h, k));
+    h = OP(ad_permute(h, SHAPE(2, 0, 1), 3));
+    h = OP(ad_dropout(h, 0.5, 42));
+    sweep_twice(h, w, 12, out);
+}
