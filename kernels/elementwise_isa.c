@@ -48,5 +48,6 @@ const struct kernel_isa LANES_JOIN(kernel_isa_, KERNEL_ISA) = {
     .sum = {row_sum_32, row_sum_64},
     .max = {row_max_32, row_max_64},
     .max_into = {row_max_into_32, row_max_into_64},
+    .fold = {row_fold_32, row_fold_64},
     .exp_shift = {row_exp_shift_32, row_exp_shift_64},
 };

@@ -65,19 +65,35 @@ static bool in_place(const struct gemm_matrix *a, bool *transposed, int64_t *lea
     return false;
 }
 
+static size_t dense_bytes(int dtype, const struct gemm_matrix *a)
+{
+    const size_t bytes = (size_t)a->rows * (size_t)a->columns * kernel_dtype_bytes(dtype);
+    return (bytes + 63) & ~(size_t)63;
+}
+
 static size_t copy_bytes(int dtype, const struct gemm_matrix *a)
 {
     bool transposed;
     int64_t leading;
-    if (in_place(a, &transposed, &leading))
-        return 0;
-    const size_t bytes = (size_t)a->rows * (size_t)a->columns * kernel_dtype_bytes(dtype);
-    return (bytes + 63) & ~(size_t)63;
+    return in_place(a, &transposed, &leading) ? 0 : dense_bytes(dtype, a);
+}
+
+/* True if b is to be copied as it would lie in row-major order, though BLAS could read it. */
+static bool untransposes(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
+                         const struct gemm_matrix *c)
+{
+    bool flip_a, flip_b, flip_c;
+    int64_t leading;
+    return in_place(b, &flip_b, &leading) && flip_b && in_place(a, &flip_a, &leading) && !flip_a &&
+           in_place(c, &flip_c, &leading) && !flip_c &&
+           gemm_untransposes(dtype, c->rows, a->columns, c->columns);
 }
 
 size_t gemm_workspace(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
                       const struct gemm_matrix *c)
 {
+    if (untransposes(dtype, a, b, c))
+        return dense_bytes(dtype, b);
     return copy_bytes(dtype, a) + copy_bytes(dtype, b) + copy_bytes(dtype, c);
 }
 
@@ -117,7 +133,7 @@ static struct gemm_matrix matrix_take(int dtype, const struct gemm_matrix *a, ch
     copy.data = *workspace;
     copy.row_stride = a->columns;
     copy.column_stride = 1;
-    *workspace += copy_bytes(dtype, a);
+    *workspace += dense_bytes(dtype, a);
     return copy;
 }
 
@@ -181,7 +197,7 @@ void gemm_run(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *
         x = matrix_take(dtype, a, &space);
         matrix_copy(dtype, a, &x, false);
     }
-    if (!in_place(b, &flip, &leading)) {
+    if (!in_place(b, &flip, &leading) || untransposes(dtype, a, b, c)) {
         y = matrix_take(dtype, b, &space);
         matrix_copy(dtype, b, &y, false);
     }

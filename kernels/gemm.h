@@ -38,6 +38,9 @@ struct gemm_tile {
 };
 struct gemm_tile gemm_tile_of(int dtype, bool flip_a, bool flip_b, int m, int n, int k);
 
+/* Whether c [m,n] = a [m,k] b^T is best computed from a copy of b [n,k] transposed back. */
+bool gemm_untransposes(int dtype, int64_t m, int64_t k, int64_t n);
+
 /* Around a call of BLAS: where memory is too short for threads, OpenBLAS is held to one. What is
  * returned is for gemm_threads_restore. */
 int gemm_threads_limit(int64_t m, int64_t k, int64_t n);

@@ -54,7 +54,11 @@ static void check_product(int dtype, bool flip_a, bool flip_b, int m, int n, int
                        c = matrix_new(dtype, m, n, false), was = matrix_new(dtype, m, n, false);
     double *row = malloc((size_t)n * sizeof *row);
     ck_assert_ptr_nonnull(row);
-    gemm_run(dtype, &a, &b, &c, accumulate, NULL);
+    const size_t bytes = gemm_workspace(dtype, &a, &b, &c);
+    void *workspace = malloc(bytes + 1);
+    ck_assert_ptr_nonnull(workspace);
+    gemm_run(dtype, &a, &b, &c, accumulate, workspace);
+    free(workspace);
     for (int i = 0; i < m; i++) {
         for (int j = 0; j < n; j++)
             row[j] = accumulate ? at(dtype, &was, i, j) : 0;
@@ -77,9 +81,10 @@ static void check_product(int dtype, bool flip_a, bool flip_b, int m, int n, int
 }
 
 /* Larger than the pieces along each axis, with and without a rest; narrow; flat; deep. */
-static const int sizes[][3] = {{64, 128, 128}, {70, 151, 131},  {129, 257, 40}, {16, 300, 300},
-                               {300, 16, 257}, {131, 17, 700},  {9, 130, 1000}, {40, 40, 1500},
-                               {257, 129, 64}, {1, 1100, 1000}, {1100, 1, 1000}};
+static const int sizes[][3] = {{64, 128, 128}, {70, 151, 131},  {129, 257, 40},  {16, 300, 300},
+                               {300, 16, 257}, {131, 17, 700},  {9, 130, 1000},  {40, 40, 1500},
+                               {257, 129, 64}, {1, 1100, 1000}, {1100, 1, 1000}, {64, 20, 19},
+                               {67, 33, 61},   {130, 301, 100}, {65, 512, 10}};
 
 START_TEST(products_in_pieces_are_exact)
 {
@@ -118,12 +123,37 @@ START_TEST(pieces_are_cut_where_openblas_reads_in_place)
 }
 END_TEST
 
+START_TEST(a_small_transposed_operand_is_copied_where_openblas_reads_in_place)
+{
+    const char *core = openblas_get_corename();
+    const bool in_place = strcmp(core, "SkylakeX") == 0 || strcmp(core, "Cooperlake") == 0 ||
+                          strcmp(core, "SapphireRapids") == 0;
+    struct gemm_matrix a = matrix_new(KERNEL_F64, 64, 32, false),
+                       b = matrix_new(KERNEL_F64, 32, 40, true),
+                       c = matrix_new(KERNEL_F64, 64, 40, false);
+    for (int threads = 1; threads <= 2; threads++) {
+        openblas_set_num_threads(threads);
+        ck_assert_uint_eq(gemm_workspace(KERNEL_F64, &a, &b, &c), in_place ? 32 * 40 * 8 : 0);
+    }
+    free(b.data);
+    b = matrix_new(KERNEL_F64, 32, 40, false);
+    ck_assert_uint_eq(gemm_workspace(KERNEL_F64, &a, &b, &c), 0);
+    ck_assert(!gemm_untransposes(KERNEL_F64, 64, 128, 128)); /* pieces are better */
+    ck_assert(!gemm_untransposes(KERNEL_F64, 16, 64, 128));  /* too few rows to pay */
+    ck_assert(!gemm_untransposes(KERNEL_F64, 64, 64, 1024)); /* the copy leaves the cache */
+    free(a.data);
+    free(b.data);
+    free(c.data);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("gemm_tiles");
     TCase *tests = tcase_create("gemm_tiles");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, products_in_pieces_are_exact, 0, 4);
+    tcase_add_test(tests, a_small_transposed_operand_is_copied_where_openblas_reads_in_place);
     tcase_add_test(tests, pieces_are_cut_where_openblas_reads_in_place);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
