@@ -214,6 +214,7 @@ KERNEL_OP(attention) = {
     .saves_in = 7,
     .saves_out = 2,
     .reads_for = {7, 7, 3},
+    .touches_all = true,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
