@@ -465,6 +465,8 @@ const struct fault_workload fault_workloads[] = {
     {"scans", fault_scans},
     {"moved_elements", fault_moved_elements},
     {"repeated", fault_repeated},
+    {"ordered", fault_ordered},
+    {"indexed", fault_indexed},
     {"more_reductions", fault_more_reductions},
     {"shares", fault_shares},
     {"batched_products", fault_batched_products},

@@ -54,6 +54,6 @@ fault_run_function fault_choices, fault_functions, fault_moved_parts, fault_rows
     fault_second_of_reductions, fault_checked, fault_looked_at;
 
 /* fault_workloads_shape.c */
-fault_run_function fault_scans, fault_moved_elements, fault_repeated;
+fault_run_function fault_scans, fault_moved_elements, fault_repeated, fault_ordered, fault_indexed;
 
 #endif
