@@ -90,6 +90,7 @@ struct kernel_sample {
     uint8_t rank[KERNEL_MAX_IN];
     int64_t shape[KERNEL_MAX_IN][KERNEL_MAX_RANK];
     double low[KERNEL_MAX_IN], high[KERNEL_MAX_IN]; /* domain; integers are drawn in [low, high) */
+    double diagonal[KERNEL_MAX_IN]; /* what element (k, k) of a matrix is raised by, k + 1 times */
     uint8_t switches; /* bit i: a float that is drawn like an integer; no gradient in it is asked */
     int64_t attr[KERNEL_MAX_ATTR];
 };
@@ -172,7 +173,8 @@ struct kernel_op {
     bool constant;    /* piecewise constant: no gradient flows, said in `derivative` */
     uint8_t saves_in; /* bit i: the pullback reads input i */
     uint8_t saves_out;
-    /* What of saves_in the adjoint of input i depends on; all 0: each may on all of it. */
+    /* What of saves_in the adjoint of input i depends on; all 0: each may on all of it. For it
+     * nothing else may be touched, even to no effect: the buffer may be gone. */
     uint8_t reads_for[KERNEL_MAX_IN];
     const struct kernel_row *row; /* elementwise ops only */
 

@@ -1,10 +1,11 @@
 /* check_tape.c: one op on the tape, its operands made of leaves.
  *
- * May include: check_tape.h, kernel_ops.h (for the forms of operands), Check.
+ * May include: check_tape.h, sample_raise.h, kernel_ops.h (for the forms of operands), Check.
  */
 #include "check_tape.h"
 
 #include "kernel_ops.h"
+#include "sample_raise.h"
 
 #include <check.h>
 #include <math.h>
@@ -68,6 +69,7 @@ struct check_case check_case_of(const struct kernel_op *op, const struct kernel_
                            .sample = number,
                            .aim = "as sampled"};
     memcpy(c.attr, sample->attr, sizeof c.attr);
+    memcpy(c.diagonal, sample->diagonal, sizeof c.diagonal);
     for (int i = 0; i < c.n_in; i++) {
         struct check_leaf *leaf = &c.leaf[i];
         *leaf = (struct check_leaf){.dtype = sample->dtype[i] == KERNEL_I64 ? KERNEL_I64 : dtype,
@@ -141,11 +143,13 @@ void check_draw(const struct check_case *c, double *x)
     for (int i = 0; i < c->n_leaves; i++) {
         const struct check_leaf *leaf = &c->leaf[i];
         int64_t n = check_leaf_size(leaf);
-        if (leaf->dtype != KERNEL_I64 && !(c->whole >> i & 1))
+        if (leaf->dtype != KERNEL_I64 && !(c->whole >> i & 1)) {
             draw_floats(&state, leaf, i, c->n_leaves, n, x);
-        else
+            sample_raise(c->diagonal[i], leaf->rank, leaf->shape, x);
+        } else {
             for (int64_t k = 0; k < n; k++)
                 x[k] = floor(leaf->low + (leaf->high - leaf->low) * next_unit(&state));
+        }
         x += n;
     }
 }
