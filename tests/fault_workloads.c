@@ -467,6 +467,8 @@ const struct fault_workload fault_workloads[] = {
     {"scans", fault_scans},
     {"moved_elements", fault_moved_elements},
     {"repeated", fault_repeated},
+    {"ordered", fault_ordered},
+    {"indexed", fault_indexed},
     {"losses", fault_losses},
     {"normalized", fault_normalized},
     {"embedded", fault_embedded},

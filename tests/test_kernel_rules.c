@@ -275,11 +275,12 @@ static bool is_whole(const struct start *s, int i)
     return s->sample.dtype[i] == KERNEL_I64 || (s->sample.switches >> i & 1) != 0;
 }
 
+/* Integers count as nothing: no gradient is asked of them. */
 static double inner(const struct value *v, const double *weight)
 {
     double sum = 0;
     CHECK_QUIETLY(v->array.contiguous || v->array.size <= 512, "too large");
-    for (int64_t i = 0; i < v->array.size; i++) {
+    for (int64_t i = 0; v->array.dtype != KERNEL_I64 && i < v->array.size; i++) {
         int64_t offset = 0, rest = i;
         for (int axis = v->array.rank - 1; axis >= 0; axis--) {
             offset += rest % v->shape[axis] * v->strides[axis];

@@ -78,6 +78,8 @@ static const struct {
     {"cumsum", 8 * 15, 8 * (15 + 15), 0, 0}, /* f64: an exact addition, a sum of what it lost */
     {"cumprod", 15, 8 * (15 + 15), 0, 0},
     {"linear_scan", 2 * 15, 8 * (15 + 15 + 15), 0, 0},
+    {"argmax", 15, 8 * (15 + 3), 0, 0},
+    {"argmin", 15, 8 * (15 + 3), 0, 0},
     {"softmax", 26 * 15, 8 * (15 + 15), 0, 0},
     {"log_softmax", 26 * 15, 8 * (15 + 15), 0, 0},
     {"softmax_cross_entropy", 24 * 15, 8 * (15 + 3 + 1 + 15), 0, 0}, /* 3 labels */
@@ -138,6 +140,14 @@ static const struct {
     {"repeat_sum", 12, 8 * (12 + 2), 8 * (12 + 2 * 2), 0}, /* [4,3] to [2,1] */
     {"repeat_interleave", 0, 8 * (6 + 12), 0, 0},          /* [2,3] to [2,6] */
     {"slice_add", 0, 8 * (10 + 10 + 20), 8 * 3 * 10, 0},   /* [2,5] into [4,5], cleared before */
+    {"sort", 3 * 15, 8 * (15 + 15 + 15), 0, 0},            /* 5 numbers in 3 steps of halving */
+    {"topk", 15 + 6, 8 * (15 + 6 + 6), 0, 0},              /* 2 of 5: compared, and one step */
+    {"gather", 0, 8 * (15 + 15 + 15), 0, 0},               /* [3,5] of [3,4] */
+    {"scatter_add", 12, 8 * (3 * 12 + 12 + 9), 8 * (3 * 12 + 12), 0}, /* [3,4] into [3,3] */
+    {"index_select", 0, 8 * (15 + 5 + 15), 0, 0},                     /* 5 columns of [3,4] */
+    {"index_add", 12, 8 * (3 * 12 + 4 + 9), 8 * (3 * 12 + 4), 0},     /* [3,4] into [3,3] */
+    {"masked_fill", 15, 8 * (15 + 15 + 15), 0, 0},                    /* [3,5] */
+    {"masked_select", 15, 8 * (15 + 2 * 15 + 15), 0, 0}, /* all of [3,5], and their places */
     {"gather_rows", 0, 8 * (18 + 6 + 18), 0, 0}, /* 6 rows of 3: read, their indices, written */
 };
 
