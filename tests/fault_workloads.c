@@ -465,6 +465,7 @@ const struct fault_workload fault_workloads[] = {
     {"losses", fault_losses},
     {"normalized", fault_normalized},
     {"embedded", fault_embedded},
+    {"convolved", fault_convolved},
     {"more_reductions", fault_more_reductions},
     {"shares", fault_shares},
     {"batched_products", fault_batched_products},
