@@ -466,6 +466,7 @@ const struct fault_workload fault_workloads[] = {
     {"normalized", fault_normalized},
     {"embedded", fault_embedded},
     {"convolved", fault_convolved},
+    {"pooled", fault_pooled},
     {"more_reductions", fault_more_reductions},
     {"shares", fault_shares},
     {"batched_products", fault_batched_products},

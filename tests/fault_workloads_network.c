@@ -89,3 +89,16 @@ void fault_convolved(ad_tape tape, struct fault_results *out)
     fault_read_gradient(w, 16, out);
     fault_read_gradient(line, 8, out);
 }
+
+void fault_pooled(ad_tape tape, struct fault_results *out)
+{
+    ad_tensor x = leaf(tape, 3, SHAPE(2, 4, 6)), square = OP(ad_square(x));
+    ad_tensor view = OP(ad_permute(square, SHAPE(0, 2, 1), 3));
+    ad_tensor h = OP(ad_max_pool2d(view, 2, 2, 2, 2, 0, 0));
+    ad_tensor k = OP(ad_avg_pool2d(view, 2, 2, 2, 2, 0, 0, true));
+    h = OP(ad_mul(h, k));
+    k = OP(ad_max_pool1d(h, 2, 1, 1));
+    h = OP(ad_avg_pool1d(h, 2, 1, 1, false));
+    h = OP(ad_mul(h, k));
+    sweep_twice(h, x, 48, out);
+}

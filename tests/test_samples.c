@@ -96,6 +96,14 @@ static const struct {
     {"conv2d_weights", 2 * 36 * 8, 8 * (48 + 36 + 24), 8 * (48 + 36 + 2 * 24), 0},
     {"conv_transpose2d", 2 * 36 * 8, 8 * (36 + 24 + 48), 8 * (36 + 24 + 2 * 48), 0},
     {"conv1d", 2 * 24 * 4, 8 * (20 + 12 + 24), 8 * (20 + 12 + 2 * 24), 0},
+    /* [2,4,5] in windows of 4, two by two; [3,7] in windows of 2, three by three. */
+    {"max_pool2d", 8 * 4, 8 * (40 + 8 + 8), 0, 0},
+    {"max_pool1d", 9 * 2, 8 * (21 + 9 + 9), 0, 0},
+    {"avg_pool2d", 8 * 4 + 4 * 8, 8 * (40 + 8), 0, 0},
+    {"avg_pool1d", 9 * 2 + 4 * 9, 8 * (21 + 9), 0, 0},
+    {"avg_pool2d_gradient", 8 * 4 + 4 * 8, 8 * (8 + 40), 8 * (8 + 2 * 40), 0},
+    {"pool_scatter", 12, 8 * (3 * 12 + 12 + 24), 8 * (3 * 12 + 12), 0},
+    {"pool_gather", 0, 8 * (12 + 12 + 12), 0, 0},
     {"norm", 7 * 15, 8 * (15 + 1), 0, 0},  /* p = 2: scaled by the greatest magnitude */
     {"norm", 2 * 15, 8 * (15 + 1), 0, 1},  /* p = 1 */
     {"norm", 2 * 15, 8 * (15 + 1), 0, 2},  /* p = inf */
