@@ -467,6 +467,7 @@ const struct fault_workload fault_workloads[] = {
     {"embedded", fault_embedded},
     {"convolved", fault_convolved},
     {"pooled", fault_pooled},
+    {"forms", fault_forms},
     {"more_reductions", fault_more_reductions},
     {"shares", fault_shares},
     {"batched_products", fault_batched_products},

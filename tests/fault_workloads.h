@@ -53,6 +53,7 @@ fault_run_function fault_choices, fault_functions, fault_moved_parts, fault_rows
     fault_more_reductions, fault_shares, fault_batched_products, fault_casts,
     fault_second_of_reductions, fault_checked, fault_looked_at;
 /* fault_workloads_network.c */
-fault_run_function fault_losses, fault_normalized, fault_embedded, fault_convolved, fault_pooled;
+fault_run_function fault_losses, fault_normalized, fault_embedded, fault_convolved, fault_pooled,
+    fault_forms;
 
 #endif

@@ -102,3 +102,13 @@ void fault_pooled(ad_tape tape, struct fault_results *out)
     h = OP(ad_mul(h, k));
     sweep_twice(h, x, 48, out);
 }
+
+void fault_forms(ad_tape tape, struct fault_results *out)
+{
+    ad_tensor x = leaf(tape, 2, SHAPE(3, 4)), rows = leaf(tape, 2, SHAPE(2, 3));
+    ad_tensor w = leaf(tape, 3, SHAPE(2, 4, 2)), view = OP(ad_transpose(rows));
+    ad_tensor h = OP(ad_bilinear(x, view, w));
+    sweep_twice(h, x, 12, out);
+    fault_read_gradient(rows, 6, out);
+    fault_read_gradient(w, 16, out);
+}

@@ -104,6 +104,9 @@ static const struct {
     {"avg_pool2d_gradient", 8 * 4 + 4 * 8, 8 * (8 + 40), 8 * (8 + 2 * 40), 0},
     {"pool_scatter", 12, 8 * (3 * 12 + 12 + 24), 8 * (3 * 12 + 12), 0},
     {"pool_gather", 0, 8 * (12 + 12 + 12), 0, 0},
+    /* 3 rows of 2 and 3 elements, 4 forms: 18 products, each in 4 sums. */
+    {"bilinear", 18 + 2 * 18 * 4, 8 * (6 + 9 + 24 + 12), 8 * (6 + 9 + 24 + 2 * 12), 0},
+    {"bilinear_weights", 18 + 2 * 18 * 4, 8 * (12 + 6 + 9 + 24), 8 * (12 + 6 + 9 + 2 * 24), 0},
     {"norm", 7 * 15, 8 * (15 + 1), 0, 0},  /* p = 2: scaled by the greatest magnitude */
     {"norm", 2 * 15, 8 * (15 + 1), 0, 1},  /* p = 1 */
     {"norm", 2 * 15, 8 * (15 + 1), 0, 2},  /* p = inf */
