@@ -37,6 +37,10 @@ struct kernel_isa {
     /* out[c] += sum over r of x[r * stride + c] */
     void (*fold[2])(int64_t rows, int64_t columns, const void *x, int64_t stride, void *out);
     void (*exp_shift[2])(int64_t rows, int64_t columns, void *x, const double *shift);
+    /* One row of an LSTM's cell and of its pullback, see network_loops.h. */
+    void (*lstm[2])(int64_t n, const void *z, const void *c, void *h, void *m);
+    void (*lstm_back[2])(int64_t n, const void *const *in, void *dz, void *dc);
+    void (*softmax_back[2])(int64_t n, const void *p, void *dp);
 };
 
 extern const struct kernel_isa kernel_isa_portable;

@@ -1,10 +1,12 @@
 /* test_kernel_rules.c: pullbacks of all ops against central differences, first and second order.
  *
- * May include: kernel.h, kernel_ops.h. A pullback is run in both rule contexts: in place, and
- * recorded on a list of nodes that is then swept, which gives second derivatives. Seeds are fixed.
+ * May include: kernel.h, kernel_ops.h, sample_raise.h. A pullback is run in both rule contexts: in
+ * place, and recorded on a list of nodes that is then swept, which gives second derivatives. Seeds
+ * are fixed.
  */
 #include "kernel.h"
 #include "kernel_ops.h"
+#include "sample_raise.h"
 
 #include <check.h>
 #include <math.h>
@@ -387,6 +389,8 @@ static void start_make(struct start *s, const struct kernel_op *op)
             s->x[i][k] = is_whole(s, i) ? floor(x) : on_lattice;
             s->second[i][k] = uniform(-1, 1);
         }
+    for (int i = 0; i < s->sample.n_in; i++)
+        sample_raise(s->sample.diagonal[i], s->sample.rank[i], s->sample.shape[i], s->x[i]);
     for (int o = 0; o < KERNEL_MAX_OUT; o++)
         for (int k = 0; k < 512; k++)
             s->seed[o][k] = uniform(-1, 1);
