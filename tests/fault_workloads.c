@@ -469,6 +469,8 @@ const struct fault_workload fault_workloads[] = {
     {"second_of_reductions", fault_second_of_reductions},
     {"linear_systems", fault_linear_systems},
     {"second_of_linear_systems", fault_second_of_linear_systems},
+    {"decompositions", fault_decompositions},
+    {"second_of_decompositions", fault_second_of_decompositions},
     {"checked", fault_checked},
     {"looked_at", fault_looked_at},
 };

@@ -54,6 +54,7 @@ fault_run_function fault_choices, fault_functions, fault_moved_parts, fault_rows
     fault_second_of_reductions, fault_checked, fault_looked_at;
 
 /* fault_workloads_matrices.c */
-fault_run_function fault_linear_systems, fault_second_of_linear_systems;
+fault_run_function fault_linear_systems, fault_second_of_linear_systems, fault_decompositions,
+    fault_second_of_decompositions;
 
 #endif
