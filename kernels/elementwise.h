@@ -34,7 +34,13 @@ struct kernel_isa {
     double (*sum[2])(int64_t n, const void *x);
     double (*max[2])(int64_t n, const void *x); /* -inf for n = 0; NaN if any element is NaN */
     kernel_loop *max_into[2];                   /* out[i] = max(out[i], in[0][i]), NaN wins */
+    /* out[c] += sum over r of x[r * stride + c] */
+    void (*fold[2])(int64_t rows, int64_t columns, const void *x, int64_t stride, void *out);
     void (*exp_shift[2])(int64_t rows, int64_t columns, void *x, const double *shift);
+    /* One row of an LSTM's cell and of its pullback, see network_loops.h. */
+    void (*lstm[2])(int64_t n, const void *z, const void *c, void *h, void *m);
+    void (*lstm_back[2])(int64_t n, const void *const *in, void *dz, void *dc);
+    void (*softmax_back[2])(int64_t n, const void *p, void *dp);
 };
 
 extern const struct kernel_isa kernel_isa_portable;

@@ -1,13 +1,15 @@
 /* elementwise_driver.c: feeds the unit-stride loops with operands of any strides.
  *
- * May include: elementwise.h. Axes that the strides of all operands let appear as one are joined;
- * what is left is walked row by row, the innermost axis being a row. Operands that are not dense
- * along a row are gathered into blocks on the stack, results that are not are written from there.
+ * May include: elementwise.h, transposed_copy.h. Axes that the strides of all operands let appear
+ * as one are joined; what is left is walked row by row, the innermost axis being a row. Operands
+ * that are not dense along a row are gathered into blocks on the stack, results that are not are
+ * written from there.
  *
  * Invariant: with accumulate, every output element receives a sum whose error does not grow with
  * the number of its terms (but with that of blocks).
  */
 #include "elementwise.h"
+#include "transposed_copy.h"
 
 #include <math.h>
 #include <string.h>
@@ -264,8 +266,14 @@ static void rows_fold(struct job *job, char *const *first, int64_t rows, const i
         const int64_t n = columns - from < step ? columns - from : step;
         char *out = first[0] + (size_t)from * job->elem;
         for (int64_t r = 0; r < rows; r += ROWS_TOGETHER) {
+            const int64_t count = rows - r < ROWS_TOGETHER ? rows - r : ROWS_TOGETHER;
+            if (job->is_copy && job->dense && rows <= blocks_together) {
+                const char *x = first[1] + (r * row_stride[1] + from) * (int64_t)job->elem;
+                job->isa->fold[job->dtype](count, n, x, row_stride[1], out);
+                continue;
+            }
             memset(job->block[0], 0, (size_t)n * job->elem);
-            for (int64_t i = r; i < rows && i < r + ROWS_TOGETHER; i++) {
+            for (int64_t i = r; i < r + count; i++) {
                 char *row[OPERANDS] = {job->block[0]};
                 for (int k = 1; k < job->operands; k++)
                     row[k] =
@@ -285,22 +293,59 @@ static void rows_fold(struct job *job, char *const *first, int64_t rows, const i
     }
 }
 
-/* Walks all axes but the last `inner` ones, and runs what those span at each step. */
+/* A dense row copied to `rows` dense rows, one behind the other: what is there is copied behind
+ * itself, so that few calls do it. */
+static void row_repeat(char *to, const char *from, size_t row_bytes, int64_t rows)
+{
+    const size_t all = row_bytes * (size_t)rows;
+    memcpy(to, from, row_bytes);
+    for (size_t done = row_bytes; done < all; done *= 2)
+        memcpy(to + done, to, done < all - done ? done : all - done);
+}
+
+/* What to do with the last two axes at once, where that beats row after row. */
+enum pair { PAIR_NONE, PAIR_FOLD, PAIR_REPEAT, PAIR_TRANSPOSE };
+
+static enum pair pair_of(const struct plan *plan, const struct job *job)
+{
+    const int last = plan->rank - 1;
+    if (last == 0)
+        return PAIR_NONE;
+    const int64_t *outer = plan->stride[last - 1], *inner = plan->stride[last];
+    const int64_t rows = plan->extent[last - 1], columns = plan->extent[last];
+    if (job->accumulate)
+        return job->how == KERNEL_REDUCE_SUM && inner[0] == 1 && outer[0] == 0 &&
+                       rows > ROWS_TOGETHER / 8
+                   ? PAIR_FOLD
+                   : PAIR_NONE;
+    if (!job->is_copy || inner[0] != 1)
+        return PAIR_NONE;
+    if (inner[1] == 1 && outer[1] == 0 && outer[0] == columns)
+        return PAIR_REPEAT;
+    return inner[1] > 1 && outer[1] == 1 && rows > 1 ? PAIR_TRANSPOSE : PAIR_NONE;
+}
+
+/* Walks all axes but the last one or two, and runs what those span at each step. */
 static void plan_walk(const struct plan *plan, struct job *job)
 {
     const int last = plan->rank - 1;
-    const bool fold = last > 0 && job->accumulate && job->how == KERNEL_REDUCE_SUM &&
-                      job->stride[0] == 1 && plan->stride[last - 1][0] == 0 &&
-                      plan->extent[last - 1] > ROWS_TOGETHER / 8;
-    const int outer = fold ? last - 1 : last;
+    const enum pair pair = pair_of(plan, job);
+    const int outer = pair == PAIR_NONE ? last : last - 1;
+    const int64_t rows = last > 0 ? plan->extent[last - 1] : 1, columns = plan->extent[last];
+    const int64_t *row_stride = plan->stride[last > 0 ? last - 1 : 0];
     int64_t index[KERNEL_MAX_RANK] = {0};
     char *row[OPERANDS];
     memcpy(row, plan->data, sizeof row[0] * (size_t)plan->operands);
     for (;;) {
-        if (fold)
-            rows_fold(job, row, plan->extent[last - 1], plan->stride[last - 1], plan->extent[last]);
+        if (pair == PAIR_FOLD)
+            rows_fold(job, row, rows, row_stride, columns);
+        else if (pair == PAIR_REPEAT)
+            row_repeat(row[0], row[1], (size_t)columns * job->elem, rows);
+        else if (pair == PAIR_TRANSPOSE)
+            kernel_transpose(job->elem, rows, columns, row[1], plan->stride[last][1], row[0],
+                             row_stride[0]);
         else
-            row_run(job, row, plan->extent[last]);
+            row_run(job, row, columns);
         int axis = outer - 1;
         for (; axis >= 0; axis--) {
             const int64_t *stride = plan->stride[axis];

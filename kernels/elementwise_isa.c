@@ -1,7 +1,7 @@
 /* elementwise_isa.c: the loops of all rows for one instruction set.
  *
  * May include: elementwise.h and the templates lanes.h, lanes_functions.h,
- * elementwise_loops.h, row_loops.h. Compiled once for each instruction set with
+ * elementwise_loops.h, row_loops.h, network_loops.h. Compiled once for each instruction set with
  * -DKERNEL_ISA=portable, avx2 or avx512 and the flags that it needs.
  *
  * Invariant: nothing but the table leaves this file, so no function compiled for a wider machine
@@ -21,6 +21,8 @@
 #include "elementwise_loops.h"
 
 #include "row_loops.h"
+
+#include "network_loops.h"
 #undef LANES_DTYPE
 
 #define LANES_DTYPE 64
@@ -31,6 +33,8 @@
 #include "elementwise_loops.h"
 
 #include "row_loops.h"
+
+#include "network_loops.h"
 #undef LANES_DTYPE
 
 #define LOOP_ENTRY(id)                                                                             \
@@ -48,5 +52,9 @@ const struct kernel_isa LANES_JOIN(kernel_isa_, KERNEL_ISA) = {
     .sum = {row_sum_32, row_sum_64},
     .max = {row_max_32, row_max_64},
     .max_into = {row_max_into_32, row_max_into_64},
+    .fold = {row_fold_32, row_fold_64},
     .exp_shift = {row_exp_shift_32, row_exp_shift_64},
+    .lstm = {row_lstm_32, row_lstm_64},
+    .lstm_back = {row_lstm_back_32, row_lstm_back_64},
+    .softmax_back = {row_softmax_back_32, row_softmax_back_64},
 };

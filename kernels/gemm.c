@@ -65,19 +65,35 @@ static bool in_place(const struct gemm_matrix *a, bool *transposed, int64_t *lea
     return false;
 }
 
+static size_t dense_bytes(int dtype, const struct gemm_matrix *a)
+{
+    const size_t bytes = (size_t)a->rows * (size_t)a->columns * kernel_dtype_bytes(dtype);
+    return (bytes + 63) & ~(size_t)63;
+}
+
 static size_t copy_bytes(int dtype, const struct gemm_matrix *a)
 {
     bool transposed;
     int64_t leading;
-    if (in_place(a, &transposed, &leading))
-        return 0;
-    const size_t bytes = (size_t)a->rows * (size_t)a->columns * kernel_dtype_bytes(dtype);
-    return (bytes + 63) & ~(size_t)63;
+    return in_place(a, &transposed, &leading) ? 0 : dense_bytes(dtype, a);
+}
+
+/* True if b is to be copied as it would lie in row-major order, though BLAS could read it. */
+static bool untransposes(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
+                         const struct gemm_matrix *c)
+{
+    bool flip_a, flip_b, flip_c;
+    int64_t leading;
+    return in_place(b, &flip_b, &leading) && flip_b && in_place(a, &flip_a, &leading) && !flip_a &&
+           in_place(c, &flip_c, &leading) && !flip_c &&
+           gemm_untransposes(dtype, c->rows, a->columns, c->columns);
 }
 
 size_t gemm_workspace(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
                       const struct gemm_matrix *c)
 {
+    if (untransposes(dtype, a, b, c))
+        return dense_bytes(dtype, b);
     return copy_bytes(dtype, a) + copy_bytes(dtype, b) + copy_bytes(dtype, c);
 }
 
@@ -117,7 +133,7 @@ static struct gemm_matrix matrix_take(int dtype, const struct gemm_matrix *a, ch
     copy.data = *workspace;
     copy.row_stride = a->columns;
     copy.column_stride = 1;
-    *workspace += copy_bytes(dtype, a);
+    *workspace += dense_bytes(dtype, a);
     return copy;
 }
 
@@ -129,6 +145,11 @@ static struct gemm_matrix matrix_flip(const struct gemm_matrix *a)
 static void *element(int dtype, void *data, int64_t offset)
 {
     return (char *)data + offset * (int64_t)kernel_dtype_bytes(dtype);
+}
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
 }
 
 /* c is in place, and row-major. */
@@ -144,20 +165,25 @@ static void call_blas(int dtype, const struct gemm_matrix *a, const struct gemm_
     const int m = (int)c->rows, n = (int)c->columns, k = (int)a->columns;
     const int threads = gemm_threads_limit(m, k, n);
     const struct gemm_tile tile = gemm_tile_of(dtype, flip_a, flip_b, m, n, k);
-    for (int row = 0; row < m; row += tile.rows)
-        for (int column = 0; column < n; column += tile.columns) {
-            const int rows = m - row < tile.rows ? m - row : tile.rows;
-            const int columns = n - column < tile.columns ? n - column : tile.columns;
-            const void *x = element(dtype, a->data, flip_a ? row : row * leading_a);
-            const void *y = element(dtype, b->data, flip_b ? column * leading_b : column);
-            void *z = element(dtype, c->data, row * leading_c + column);
-            if (dtype == KERNEL_F32)
-                cblas_sgemm(CblasRowMajor, op_a, op_b, rows, columns, k, 1, x, (int)leading_a, y,
-                            (int)leading_b, accumulate ? 1 : 0, z, (int)leading_c);
-            else
-                cblas_dgemm(CblasRowMajor, op_a, op_b, rows, columns, k, 1, x, (int)leading_a, y,
-                            (int)leading_b, accumulate ? 1 : 0, z, (int)leading_c);
-        }
+    for (int deep = 0; deep < k; deep += tile.depth)
+        for (int column = 0; column < n; column += tile.columns)
+            for (int row = 0; row < m; row += tile.rows) {
+                const struct gemm_tile piece = {least(m - row, tile.rows),
+                                                least(n - column, tile.columns),
+                                                least(k - deep, tile.depth)};
+                const int64_t at_a = flip_a ? deep * leading_a + row : row * leading_a + deep;
+                const int64_t at_b = flip_b ? column * leading_b + deep : deep * leading_b + column;
+                const void *x = element(dtype, a->data, at_a), *y = element(dtype, b->data, at_b);
+                void *z = element(dtype, c->data, row * leading_c + column);
+                const int beta = accumulate || deep > 0;
+                if (dtype == KERNEL_F32)
+                    cblas_sgemm(CblasRowMajor, op_a, op_b, piece.rows, piece.columns, piece.depth,
+                                1, x, (int)leading_a, y, (int)leading_b, (float)beta, z,
+                                (int)leading_c);
+                else
+                    cblas_dgemm(CblasRowMajor, op_a, op_b, piece.rows, piece.columns, piece.depth,
+                                1, x, (int)leading_a, y, (int)leading_b, beta, z, (int)leading_c);
+            }
     gemm_threads_restore(threads);
 }
 
@@ -181,7 +207,7 @@ void gemm_run(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *
         x = matrix_take(dtype, a, &space);
         matrix_copy(dtype, a, &x, false);
     }
-    if (!in_place(b, &flip, &leading)) {
+    if (!in_place(b, &flip, &leading) || untransposes(dtype, a, b, c)) {
         y = matrix_take(dtype, b, &space);
         matrix_copy(dtype, b, &y, false);
     }

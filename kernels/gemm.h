@@ -31,12 +31,16 @@ size_t gemm_workspace(int dtype, const struct gemm_matrix *a, const struct gemm_
 void gemm_run(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
               const struct gemm_matrix *c, bool accumulate, void *workspace);
 
-/* Rows and columns of the pieces in which c [m,n] = op(a) [m,k] op(b) [k,n] is best computed; where
- * that is the whole, m and n. flip_a, flip_b: whether BLAS reads the operand transposed. */
+/* Rows, columns and depth of the pieces in which c [m,n] = op(a) [m,k] op(b) [k,n] is best
+ * computed; where that is the whole, m, n and k. flip_a, flip_b: whether BLAS reads the operand
+ * transposed. */
 struct gemm_tile {
-    int rows, columns;
+    int rows, columns, depth;
 };
 struct gemm_tile gemm_tile_of(int dtype, bool flip_a, bool flip_b, int m, int n, int k);
+
+/* Whether c [m,n] = a [m,k] b^T is best computed from a copy of b [n,k] transposed back. */
+bool gemm_untransposes(int dtype, int64_t m, int64_t k, int64_t n);
 
 /* Around a call of BLAS: where memory is too short for threads, OpenBLAS is held to one. What is
  * returned is for gemm_threads_restore. */

@@ -70,11 +70,12 @@ struct kernel_cost {
 };
 
 enum kernel_attr_kind {
-    KERNEL_ATTR_FLAG, /* one word, 0 or 1 */
-    KERNEL_ATTR_INT,  /* one word */
-    KERNEL_ATTR_REAL, /* one word, a double's bits: kernel_attr_real() */
-    KERNEL_ATTR_AXES, /* the rest: axes, negative ones count from the end; none means all */
-    KERNEL_ATTR_SHAPE /* the rest: extents, or other numbers, one for each axis of the result */
+    KERNEL_ATTR_FLAG,  /* one word, 0 or 1 */
+    KERNEL_ATTR_INT,   /* one word */
+    KERNEL_ATTR_REAL,  /* one word, a double's bits: kernel_attr_real() */
+    KERNEL_ATTR_AXES,  /* the rest: axes, negative ones count from the end; none means all */
+    KERNEL_ATTR_SHAPE, /* the rest: extents, or other numbers, one for each axis of the result */
+    KERNEL_ATTR_LIST   /* the rest: numbers, as many as the op's shapes say */
 };
 
 struct kernel_attr_info {
@@ -172,7 +173,8 @@ struct kernel_op {
     bool constant;    /* piecewise constant: no gradient flows, said in `derivative` */
     uint8_t saves_in; /* bit i: the pullback reads input i */
     uint8_t saves_out;
-    /* What of saves_in the adjoint of input i depends on; all 0: each may on all of it. */
+    /* What of saves_in the adjoint of input i depends on; all 0: each may on all of it. For it
+     * nothing else may be touched, even to no effect: the buffer may be gone. */
     uint8_t reads_for[KERNEL_MAX_IN];
     const struct kernel_row *row; /* elementwise ops only */
 

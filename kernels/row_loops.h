@@ -97,6 +97,37 @@ static void ON(row_max_into)(int64_t n, void *out, const void *const *in, const 
     (o + i, ON(lane_max)(ON(load_part)(x + i, n - i), ON(load_part)(o + i, n - i)), n - i);
 }
 
+/* out[c] += sum over r of x[r][c], the rows lying `stride` elements apart; added one after the other
+ * from 0 on. Sums of up to four vectors of columns stay in registers. */
+static void ON(row_fold)(int64_t rows, int64_t columns, const void *data, int64_t stride, void *out)
+{
+    const REAL *x = data;
+    REAL *o = out;
+    int64_t c = 0;
+    for (; c + 4 * LANES <= columns; c += 4 * LANES) {
+        ON(vec) sum[4] = {ON(splat)(0), ON(splat)(0), ON(splat)(0), ON(splat)(0)};
+        for (int64_t r = 0; r < rows; r++)
+#pragma GCC unroll 4
+            for (int k = 0; k < 4; k++)
+                sum[k] += ON(load)(x + r * stride + c + k * LANES);
+        for (int k = 0; k < 4; k++)
+            ON(store)(o + c + k * LANES, ON(load)(o + c + k * LANES) + sum[k]);
+    }
+    for (; c + LANES <= columns; c += LANES) {
+        ON(vec) sum = ON(splat)(0);
+        for (int64_t r = 0; r < rows; r++)
+            sum += ON(load)(x + r * stride + c);
+        ON(store)(o + c, ON(load)(o + c) + sum);
+    }
+    if (c < columns) {
+        const int64_t n = columns - c;
+        ON(vec) sum = ON(splat)(0);
+        for (int64_t r = 0; r < rows; r++)
+            sum += ON(load_part)(x + r * stride + c, n);
+        ON(store_part)(o + c, ON(load_part)(o + c, n) + sum, n);
+    }
+}
+
 /* x[r][c] = exp(x[r][c] - shift[r]), over all rows at once so that short rows fill the vectors. */
 static void ON(row_exp_shift)(int64_t rows, int64_t columns, void *data, const double *shift)
 {

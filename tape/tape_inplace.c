@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { MAX_TEMPORARIES = 64 };
+enum { MAX_TEMPORARIES = 112 };
 
 struct temporary {
     struct kernel_array array;

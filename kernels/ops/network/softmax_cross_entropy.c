@@ -7,8 +7,6 @@
 #include "kernel_ops.h"
 #include "op_rules.h"
 
-#include <math.h>
-
 static const char *const names[] = {"logits", "labels"};
 
 /* clang-format off */
@@ -55,7 +53,7 @@ static double rows_run(int dtype, char *p, int64_t rows, int64_t columns, kernel
 {
     const struct kernel_isa *isa = kernel_isa_get();
     const size_t row_bytes = (size_t)columns * kernel_dtype_bytes(dtype);
-    double most[BLOCK_ROWS], at_label[BLOCK_ROWS], loss = 0;
+    double most[BLOCK_ROWS], at_label[BLOCK_ROWS], sum[BLOCK_ROWS], loss = 0;
     for (int64_t r = 0; r < rows; r++) {
         const char *row = p + (size_t)r * row_bytes;
         most[r] = isa->max[dtype](columns, row);
@@ -64,11 +62,13 @@ static double rows_run(int dtype, char *p, int64_t rows, int64_t columns, kernel
     isa->exp_shift[dtype](rows, columns, p, most);
     for (int64_t r = 0; r < rows; r++) {
         char *row = p + (size_t)r * row_bytes;
-        const double sum = isa->sum[dtype](columns, row);
-        loss += log(sum) - at_label[r];
-        const double share = 1 / sum;
+        sum[r] = isa->sum[dtype](columns, row);
+        const double share = 1 / sum[r];
         kernel_loop_run(LOOP_scale, dtype, columns, row, row, NULL, &share, false);
     }
+    kernel_loop_run(LOOP_log, KERNEL_F64, rows, sum, sum, NULL, NULL, false);
+    for (int64_t r = 0; r < rows; r++)
+        loss += sum[r] - at_label[r];
     return loss;
 }
 
