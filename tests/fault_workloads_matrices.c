@@ -75,6 +75,10 @@ static ad_tensor decomposed(ad_tensor a)
     x = OP(ad_qr(part, &r));
     x = OP(ad_matmul(x, r));
     x = OP(ad_mul(x, y));
+    y = OP(ad_scale(a, 0.25));
+    y = OP(ad_expm(y));
+    y = OP(ad_slice(y, 0, 1, 3, 1));
+    x = OP(ad_mul(x, y));
     return OP(ad_sum(x));
 }
 

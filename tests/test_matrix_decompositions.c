@@ -298,6 +298,90 @@ START_TEST(the_gradient_through_vectors_of_repeated_singular_values_is_not_finit
 }
 END_TEST
 
+/* ---- exponentials ---- */
+
+/* sum = e^a by its series in long double, of a scaled down by 2^-12 at least. */
+static void exponential(int n, long double *sum)
+{
+    long double *const term = calloc((size_t)(3 * n * n), sizeof *term), *const next = term + n * n;
+    long double *const small = next + n * n, most = 0;
+    for (int i = 0; i < n * n; i++)
+        most = fmaxl(most, fabsl((long double)a[i]));
+    const int halvings = 12 + (int)fmaxl(0, ceill(log2l(most * n + 1)));
+    for (int i = 0; i < n * n; i++) {
+        small[i] = ldexpl((long double)a[i], -halvings);
+        sum[i] = term[i] = i % (n + 1) == 0;
+    }
+    for (int k = 1; k < 12 + halvings; k++) {
+        const bool series = k < 12; /* then squarings */
+        for (int i = 0; i < n * n; i++)
+            next[i] = 0;
+        for (int i = 0; i < n; i++)
+            for (int l = 0; l < n; l++)
+                for (int j = 0; j < n; j++)
+                    next[i * n + j] += series ? term[i * n + l] * small[l * n + j] / (long double)k
+                                              : sum[i * n + l] * sum[l * n + j];
+        for (int i = 0; i < n * n; i++) {
+            term[i] = next[i];
+            sum[i] = series ? sum[i] + term[i] : next[i];
+        }
+    }
+    free(term);
+}
+
+START_TEST(exponentials_agree_with_the_series_for_every_norm)
+{
+    static const int orders[] = {1, 2, 5, MOST};
+    static const double norms[] = {0, 0.005, 0.1, 0.5, 1.2, 3, 12};
+    long double *const exact = calloc((size_t)MOST * MOST, sizeof *exact);
+    ck_assert_ptr_nonnull(exact);
+    for (int c = 0; c < 4; c++)
+        for (int k = 0; k < 7; k++)
+            for (int layout = 0; layout < MATRIX_LAYOUTS; layout++) {
+                const int n = orders[c];
+                long double most = 0;
+                matrix_begin(dtypes[_i]);
+                matrix_random(n * n, a);
+                for (int i = 0; i < n * n; i++)
+                    a[i] = (double)(float)(a[i] * norms[k] / n);
+                exponential(n, exact);
+                for (int i = 0; i < n * n; i++)
+                    most = fmaxl(most, fabsl(exact[i]));
+                matrix_read(ad_expm(laid(layout, n, n, a)), b);
+                for (int i = 0; i < n * n; i++)
+                    near(b[i], exact[i], (double)most * (64 + 16 * norms[k]));
+                matrix_end();
+            }
+    free(exact);
+}
+END_TEST
+
+START_TEST(exponentials_of_what_is_special)
+{
+    const double nilpotent[4] = {0, 3, 0, 0}, turn[4] = {0, -M_PI, M_PI, 0},
+                 huge[4] = {0, 0, 0, 1e30};
+    const double bad[8] = {0, NAN, 0, 0, 0, 0, 0, 0}, infinite[4] = {0, 0, 0, INFINITY};
+    matrix_begin(dtypes[_i]);
+    matrix_read(ad_expm(matrix_leaf(2, SHAPE(2, 2), nilpotent)), b);
+    near(b[0], 1, 4);
+    near(b[1], 3, 8);
+    ck_assert(b[2] == 0);
+    near(b[3], 1, 4);
+    matrix_read(ad_expm(matrix_leaf(2, SHAPE(2, 2), turn)), b);
+    for (int i = 0; i < 4; i++)
+        near(b[i], i % 3 ? 0 : -1, 64);
+    matrix_read(ad_expm(matrix_leaf(2, SHAPE(2, 2), huge)), b);
+    ck_assert(!isfinite(b[3])); /* and it comes to an end */
+    matrix_read(ad_expm(matrix_leaf(3, SHAPE(2, 2, 2), bad)), b);
+    for (int i = 0; i < 8; i++)
+        ck_assert(i < 4 ? isnan(b[i]) : b[i] == (i % 3 == 1));
+    matrix_read(ad_expm(matrix_leaf(2, SHAPE(2, 2), infinite)), b);
+    for (int i = 0; i < 4; i++)
+        ck_assert(isnan(b[i]));
+    matrix_end();
+}
+END_TEST
+
 /* ---- all of them ---- */
 
 START_TEST(a_matrix_that_is_not_finite_gives_nan_and_the_next_of_a_batch_does_not)
@@ -340,6 +424,8 @@ START_TEST(shapes_that_do_not_fit_are_refused)
     matrix_refused(AD_ERROR_SHAPE, "svd: f64 [3]: a has two axes at least");
     ad_qr(vector, NULL);
     matrix_refused(AD_ERROR_SHAPE, "qr: f64 [3]: a has two axes at least");
+    ad_expm(wide);
+    matrix_refused(AD_ERROR_SHAPE, "expm: f64 [2,3]: a is square in its last two axes");
     ad_lstsq(vector, vector);
     matrix_refused(AD_ERROR_SHAPE, "lstsq: f64 [3], f64 [3]: a has two axes at least");
     matrix_end();
@@ -367,6 +453,8 @@ int main(void)
     tcase_add_loop_test(tests, functions_of_repeated_singular_values_have_their_gradient, 0, 2);
     tcase_add_loop_test(
         tests, the_gradient_through_vectors_of_repeated_singular_values_is_not_finite, 0, 2);
+    tcase_add_loop_test(tests, exponentials_agree_with_the_series_for_every_norm, 0, 2);
+    tcase_add_loop_test(tests, exponentials_of_what_is_special, 0, 2);
     tcase_add_loop_test(
         tests, a_matrix_that_is_not_finite_gives_nan_and_the_next_of_a_batch_does_not, 0, 2);
     tcase_add_test(tests, shapes_that_do_not_fit_are_refused);
