@@ -1,5 +1,5 @@
-/* test_linear_references.c: values and gradients of linear algebra against numbers of high precision
- * that tests/references/linear_algebra.py has printed.
+/* test_linear_references.c: values and gradients of linear algebra against numbers of high
+ * precision that tests/references/linear_algebra.py has printed.
  *
  * May include: check_tape.h, linear_references.h, Check.
  */

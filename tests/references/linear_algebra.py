@@ -228,9 +228,9 @@ def main():
     print("""/* linear_references.h: values and gradients of linear algebra with 17 digits, for
  * test_linear_references.c.
  *
- * Made by tests/references/linear_algebra.py with mpmath, which says how; not edited. `most` is what
- * the error may be, as a part of the greatest number of the case: 1e-12, or 4 times the roundoff of
- * f64 times the square of the condition number if that is more.
+ * Made by tests/references/linear_algebra.py with mpmath, which says how; not edited. `most` is
+ * what the error may be, as a part of the greatest number of the case: 1e-12, or 4 times the
+ * roundoff of f64 times the square of the condition number if that is more.
  */
 #ifndef LINEAR_REFERENCES_H
 #define LINEAR_REFERENCES_H
