@@ -484,6 +484,8 @@ const struct fault_workload fault_workloads[] = {
     {"attention", fault_attention},
     {"linear_systems", fault_linear_systems},
     {"second_of_linear_systems", fault_second_of_linear_systems},
+    {"decompositions", fault_decompositions},
+    {"second_of_decompositions", fault_second_of_decompositions},
     {"checked", fault_checked},
     {"looked_at", fault_looked_at},
 };
