@@ -467,6 +467,7 @@ const struct fault_workload fault_workloads[] = {
     {"batched_products", fault_batched_products},
     {"casts", fault_casts},
     {"second_of_reductions", fault_second_of_reductions},
+    {"complex", fault_complex},
     {"recurrence", fault_recurrence},
     {"attention", fault_attention},
     {"checked", fault_checked},

@@ -53,6 +53,8 @@ fault_run_function fault_choices, fault_functions, fault_moved_parts, fault_rows
     fault_more_reductions, fault_shares, fault_batched_products, fault_casts,
     fault_second_of_reductions, fault_checked, fault_looked_at;
 
+/* fault_workloads_complex.c */
+fault_run_function fault_complex;
 /* fault_workloads_sequence.c */
 fault_run_function fault_recurrence, fault_attention;
 
