@@ -468,6 +468,7 @@ const struct fault_workload fault_workloads[] = {
     {"casts", fault_casts},
     {"second_of_reductions", fault_second_of_reductions},
     {"complex", fault_complex},
+    {"einsum", fault_einsum},
     {"recurrence", fault_recurrence},
     {"attention", fault_attention},
     {"checked", fault_checked},

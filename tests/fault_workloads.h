@@ -54,7 +54,7 @@ fault_run_function fault_choices, fault_functions, fault_moved_parts, fault_rows
     fault_second_of_reductions, fault_checked, fault_looked_at;
 
 /* fault_workloads_complex.c */
-fault_run_function fault_complex;
+fault_run_function fault_complex, fault_einsum;
 /* fault_workloads_sequence.c */
 fault_run_function fault_recurrence, fault_attention;
 

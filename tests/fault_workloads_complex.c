@@ -1,4 +1,4 @@
-/* fault_workloads_complex.c: workloads of complex numbers.
+/* fault_workloads_complex.c: workloads of complex numbers, and of products by equations.
  *
  * May include: fault_workloads.h.
  */
@@ -35,4 +35,22 @@ void fault_complex(ad_tape tape, struct fault_results *out)
     h = OP(ad_sum(g[0]));
     DO(ad_backward(h));
     fault_read_gradient(x[1], 8, out);
+}
+
+/* Diagonals, sums, products of both kinds, and what is undone of them. */
+void fault_einsum(ad_tape tape, struct fault_results *out)
+{
+    ad_tensor g = {0}, x = OP(ad_leaf(tape, AD_F64, 3, SHAPE(3, 3, 4), fault_data));
+    ad_tensor w = OP(ad_leaf(tape, AD_F64, 2, SHAPE(4, 3), fault_data));
+    const ad_tensor in[] = {x, w, x, w};
+    ad_tensor h = OP(ad_einsum("iij,jk,klm,mi->il", in, 4));
+    const ad_tensor pair[] = {h, w};
+    h = OP(ad_einsum("...,ji->ij...", pair, 2));
+    h = OP(ad_sum(h));
+    DO(ad_backward(h));
+    fault_read_gradient(x, 36, out);
+    DO(ad_create_graph(h, (ad_tensor){0}, 1, &x, &g));
+    h = OP(ad_sum(g));
+    DO(ad_backward(h));
+    fault_read_gradient(w, 12, out);
 }
