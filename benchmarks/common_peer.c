@@ -41,18 +41,29 @@ static bool make_pipe(int ends[2])
     return true;
 }
 
+/* Whether the variable is one that a setting takes the place of. */
+static bool is_set(const char *variable, const char *const *settings)
+{
+    for (int k = 0; k < PEER_MAX_SETTINGS; ++k)
+        if (settings[k] && strncmp(variable, settings[k], strcspn(settings[k], "=") + 1) == 0)
+            return true;
+    return false;
+}
+
 /* Runs the program with its standard input and output on the pipes. Returns an errno. */
-static int spawn(pid_t *pid, const char *path, const char *setting, int input, int output)
+static int spawn(pid_t *pid, const char *path, const char *const *settings, int input, int output)
 {
     char *environment[PEER_MAX_ENVIRONMENT];
-    char added[PEER_LINE_BYTES];
-    size_t n = 0, name = setting ? strcspn(setting, "=") + 1 : 0;
-    for (char **variable = environ; *variable && n < PEER_MAX_ENVIRONMENT - 2; ++variable)
-        if (!setting || strncmp(*variable, setting, name) != 0)
-            environment[n++] = *variable;
-    if (setting) {
-        snprintf(added, sizeof added, "%s", setting);
-        environment[n++] = added;
+    char added[PEER_MAX_SETTINGS][4 * PEER_LINE_BYTES];
+    size_t n = 0;
+    for (char **v = environ; *v && n < PEER_MAX_ENVIRONMENT - PEER_MAX_SETTINGS - 1; ++v)
+        if (!is_set(*v, settings))
+            environment[n++] = *v;
+    for (int k = 0; k < PEER_MAX_SETTINGS; ++k) {
+        if (!settings[k])
+            continue;
+        snprintf(added[k], sizeof added[k], "%s", settings[k]);
+        environment[n++] = added[k];
     }
     environment[n] = NULL;
 
@@ -91,7 +102,8 @@ static const char *read_line(struct peer *peer)
     return NULL;
 }
 
-const char *peer_start(struct peer *peer, const char *program, const char *setting)
+const char *peer_start(struct peer *peer, const char *program,
+                       const char *const settings[PEER_MAX_SETTINGS])
 {
     *peer = (struct peer){0};
     char path[PEER_LINE_BYTES];
@@ -110,7 +122,7 @@ const char *peer_start(struct peer *peer, const char *program, const char *setti
         close(question[0]);
         close(question[1]);
     } else {
-        error = spawn(&peer->pid, path, setting, question[0], answer[1]);
+        error = spawn(&peer->pid, path, settings, question[0], answer[1]);
         close(question[0]);
         close(answer[1]);
         peer->to = fdopen(question[1], "w");

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-enum { PEER_LINE_BYTES = 1024 };
+enum { PEER_LINE_BYTES = 1024, PEER_MAX_SETTINGS = 2 };
 
 struct peer {
     pid_t pid; /* 0: not running */
@@ -20,9 +20,11 @@ struct peer {
 };
 
 /* Starts the program of that name from the folder of the running program and reads its first line.
- * setting: "NAME=value" to add to its environment, or NULL. Returns its line, or NULL with the
- * reason in peer->line. */
-const char *peer_start(struct peer *peer, const char *program, const char *setting);
+ * settings: "NAME=value", at most PEER_MAX_SETTINGS of them, to have in its environment in place of
+ * what is there; those that are NULL count for nothing. Returns its line, or NULL with the reason
+ * in peer->line. */
+const char *peer_start(struct peer *peer, const char *program,
+                       const char *const settings[PEER_MAX_SETTINGS]);
 
 /* Asks and waits. Returns the answer, valid until the next call, or NULL with the reason in
  * peer->line. */

@@ -53,6 +53,15 @@ static double settle(const struct rounds_plan *plan, int metric, const char *sid
     return median;
 }
 
+void rounds_row(const char *suite, const char *case_name, const char *metric, double ours,
+                const char *peer_name, double peer, double ratio, const char *unit)
+{
+    printf("{\"suite\":\"%s\",\"case\":\"%s\",\"metric\":\"%s\",\"ours\":%.9g,"
+           "\"peer_name\":\"%s\",\"peer\":%.9g,\"ratio\":%.4g,\"unit\":\"%s\"}\n",
+           suite, case_name, metric, ours, peer_name, peer, ratio, unit);
+    fflush(stdout);
+}
+
 bool rounds_compare(const struct rounds_plan *plan, const struct rounds_side *ours,
                     const struct rounds_side *peer)
 {
@@ -89,11 +98,8 @@ bool rounds_compare(const struct rounds_plan *plan, const struct rounds_side *ou
             continue;
         double our_median = settle(plan, m, ours->name, our_figure[m]);
         double peer_median = settle(plan, m, peer->name, peer_figure[m]);
-        printf("{\"suite\":\"%s\",\"case\":\"%s\",\"metric\":\"%s\",\"ours\":%.9g,"
-               "\"peer_name\":\"%s\",\"peer\":%.9g,\"ratio\":%.4g,\"unit\":\"%s\"}\n",
-               plan->suite, plan->case_name, plan->metric[m], our_median, peer->name, peer_median,
-               rounds_median(ratio[m], (size_t)plan->rounds), plan->unit);
-        fflush(stdout);
+        rounds_row(plan->suite, plan->case_name, plan->metric[m], our_median, peer->name,
+                   peer_median, rounds_median(ratio[m], (size_t)plan->rounds), plan->unit);
     }
     return true;
 }

@@ -34,6 +34,10 @@ struct rounds_plan {
 bool rounds_compare(const struct rounds_plan *plan, const struct rounds_side *ours,
                     const struct rounds_side *peer);
 
+/* Prints one row on standard output. Figures are printed with nine digits, ratios with four. */
+void rounds_row(const char *suite, const char *case_name, const char *metric, double ours,
+                const char *peer_name, double peer, double ratio, const char *unit);
+
 /* The middle value (the upper one of two); reorders the values. NaN if there are none. */
 double rounds_median(double *values, size_t n);
 

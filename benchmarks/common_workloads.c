@@ -1,71 +1,18 @@
-/* common_workloads.c: inputs, forward passes and checksum of the measured computations.
+/* common_workloads.c: the table of the measured computations, the chains and perceptrons among
+ * them, and the checksum.
  *
- * May include: the public header. Invariant: inputs are computed in double in the order in which
- * the header's formulae are written, so that programs in other libraries get the same ones.
+ * May include: common_inputs.h, common_models.h, the public header.
  */
 #include "common_workloads.h"
+
+#include "common_inputs.h"
+#include "common_models.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { CHAIN_ROUNDS = 333, MLP_BATCH = 64, MLP_LAYERS = 3 };
-
-/* ---- inputs ---- */
-
-static double input(int64_t i, int p)
-{
-    return sin(0.37 * (double)i + p + (double)(i * i % 1009));
-}
-
-static int64_t extent(int rank, const int64_t *shape)
-{
-    int64_t n = 1;
-    for (int k = 0; k < rank; ++k)
-        n *= shape[k];
-    return n;
-}
-
-/* An array that lives as long as the workload; NULL without memory. */
-static void *array_new(struct workload *w, size_t bytes)
-{
-    void *array = malloc(bytes);
-    if (array)
-        w->array[w->n_arrays++] = array;
-    return array;
-}
-
-/* The array offset + scale F(i, p) of the workload's element type; NULL without memory. */
-static void *input_array(struct workload *w, int rank, const int64_t *shape, double offset,
-                         double scale, int p)
-{
-    int64_t n = extent(rank, shape);
-    size_t element = w->dtype == AD_F32 ? sizeof(float) : sizeof(double);
-    void *array = array_new(w, (size_t)n * element);
-    if (!array)
-        return NULL;
-    for (int64_t i = 0; i < n; ++i) {
-        double scaled = scale * input(i, p);
-        double value = offset + scaled;
-        if (w->dtype == AD_F32)
-            ((float *)array)[i] = (float)value;
-        else
-            ((double *)array)[i] = value;
-    }
-    return array;
-}
-
-static ad_tensor input_tensor(struct workload *w, bool parameter, int rank, const int64_t *shape,
-                              double offset, double scale, int p)
-{
-    /* Without memory the array is NULL, which the tape refuses: its error says so. */
-    void *array = input_array(w, rank, shape, offset, scale, p);
-    if (!parameter)
-        return ad_constant(w->tape, w->dtype, rank, shape, array);
-    ad_tensor leaf = ad_leaf(w->tape, w->dtype, rank, shape, array);
-    w->parameter[w->n_parameters++] = leaf;
-    return leaf;
-}
 
 /* ---- chains ---- */
 
@@ -111,7 +58,7 @@ static ad_status mlp_create(struct workload *w)
         input_tensor(w, true, 2, (int64_t[]){width, width}, 0.0, scale, k);
         input_tensor(w, true, 1, &width, 0.0, 0.1, k + MLP_LAYERS);
     }
-    int64_t *labels = array_new(w, MLP_BATCH * sizeof *labels);
+    int64_t *labels = input_array(w, MLP_BATCH * sizeof *labels);
     for (int64_t r = 0; labels && r < batch; ++r)
         labels[r] = (7 * r + 3) % width;
     w->constant[1] = ad_constant(w->tape, AD_I64, 1, &batch, labels);
@@ -130,14 +77,16 @@ static ad_tensor mlp_forward(const struct workload *w)
 /* ---- all ---- */
 
 const struct workload_case workload_cases[] = {
-    {"chain1", 1, 1.7671712168787519e-13, false, chain_forward, chain_create},
-    {"chain64", 64, -0.0034701157240799049, false, chain_forward, chain_create},
-    {"chainp1", 1, 4.5116997426621384, true, chain_forward, chainp_create},
-    {"chainp64", 64, -36.480207279757592, false, chain_forward, chainp_create},
-    {"mlp32", 32, 0.45982911883590974, false, mlp_forward, mlp_create},
-    {"mlp128", 128, 0.030311921051277844, false, mlp_forward, mlp_create},
-    {"mlp512", 512, 0.23925787679427682, true, mlp_forward, mlp_create},
-    {"mlp1024", 1024, -0.70756859864884612, true, mlp_forward, mlp_create},
+    {"chain1", 1, 1.7671712168787519e-13, chain_forward, chain_create},
+    {"chain64", 64, -0.0034701157240799049, chain_forward, chain_create},
+    {"chainp1", 1, 4.5116997426621384, chain_forward, chainp_create},
+    {"chainp64", 64, -36.480207279757592, chain_forward, chainp_create},
+    {"mlp32", 32, 0.45982911883590974, mlp_forward, mlp_create},
+    {"mlp128", 128, 0.030311921051277844, mlp_forward, mlp_create},
+    {"mlp512", 512, 0.23925787679427682, mlp_forward, mlp_create},
+    {"mlp1024", 1024, -0.70756859864884612, mlp_forward, mlp_create},
+    {"lstm", 128, 0.0056438950624852734, lstm_forward, lstm_create},
+    {"attn", 64, 6.3873340460611096e-05, attn_forward, attn_create},
     {0},
 };
 

@@ -14,6 +14,14 @@
  *              biases [W] = 0.1 F(i, k), k = 4, 5, 6; three layers, tanh after the first two;
  *              loss: softmax cross entropy with label (7 r + 3) mod W in row r;
  *              parameters W1, b1, W2, b2, W3, b3
+ *     lstm     100 steps, batch B = 16, width H = 128: x_t [B, H] = F(i, 100 + t) constant;
+ *              Wx, Wh [H, 4 H] = F(i, k) / sqrt(H), k = 1, 2; b [4 H] = 0.1 F(i, 3); h = c = 0;
+ *              z = x_t Wx + h Wh + b, four blocks of columns i, f, g, o;
+ *              c = sigmoid(f) c + sigmoid(i) tanh(g), h = sigmoid(o) tanh(c);
+ *              loss: mean of h^2 after the last step; parameters Wx, Wh, b
+ *     attn     X [256, 64] = F(i, 0); Wq, Wk, Wv, Wo [64, 64] = F(i, k) / 8, k = 1, 2, 3, 4;
+ *              P = softmax of the rows of (X Wq) (X Wk)^T / 8, Y = P (X Wv) Wo; loss: mean of Y^2;
+ *              parameters X, Wq, Wk, Wv, Wo
  */
 #ifndef COMMON_WORKLOADS_H
 #define COMMON_WORKLOADS_H
@@ -26,7 +34,6 @@ struct workload_case {
     const char *name;
     int64_t width;
     double gradient_sum; /* the checksum in f64, computed in quadruple precision */
-    bool named_only;     /* too slow to be measured unless it is asked for */
     ad_tensor (*forward)(const struct workload *workload);
     ad_status (*create)(struct workload *workload);
 };

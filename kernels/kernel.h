@@ -70,11 +70,12 @@ struct kernel_cost {
 };
 
 enum kernel_attr_kind {
-    KERNEL_ATTR_FLAG, /* one word, 0 or 1 */
-    KERNEL_ATTR_INT,  /* one word */
-    KERNEL_ATTR_REAL, /* one word, a double's bits: kernel_attr_real() */
-    KERNEL_ATTR_AXES, /* the rest: axes, negative ones count from the end; none means all */
-    KERNEL_ATTR_SHAPE /* the rest: extents, or other numbers, one for each axis of the result */
+    KERNEL_ATTR_FLAG,  /* one word, 0 or 1 */
+    KERNEL_ATTR_INT,   /* one word */
+    KERNEL_ATTR_REAL,  /* one word, a double's bits: kernel_attr_real() */
+    KERNEL_ATTR_AXES,  /* the rest: axes, negative ones count from the end; none means all */
+    KERNEL_ATTR_SHAPE, /* the rest: extents, or other numbers, one for each axis of the result */
+    KERNEL_ATTR_LIST   /* the rest: numbers, as many as the op's shapes say */
 };
 
 struct kernel_attr_info {
@@ -89,6 +90,7 @@ struct kernel_sample {
     uint8_t rank[KERNEL_MAX_IN];
     int64_t shape[KERNEL_MAX_IN][KERNEL_MAX_RANK];
     double low[KERNEL_MAX_IN], high[KERNEL_MAX_IN]; /* domain; integers are drawn in [low, high) */
+    double diagonal[KERNEL_MAX_IN]; /* what element (k, k) of a matrix is raised by, k + 1 times */
     uint8_t switches; /* bit i: a float that is drawn like an integer; no gradient in it is asked */
     int64_t attr[KERNEL_MAX_ATTR];
 };
@@ -171,8 +173,11 @@ struct kernel_op {
     bool constant;    /* piecewise constant: no gradient flows, said in `derivative` */
     uint8_t saves_in; /* bit i: the pullback reads input i */
     uint8_t saves_out;
-    /* What of saves_in the adjoint of input i depends on; all 0: each may on all of it. */
+    /* What of saves_in the adjoint of input i depends on; all 0: each may on all of it. For it
+     * nothing else may be touched, even to no effect, since the buffer may be gone; unless
+     * touches_all says that the pullback computes all adjoints at once. */
     uint8_t reads_for[KERNEL_MAX_IN];
+    bool touches_all;
     const struct kernel_row *row; /* elementwise ops only */
 
     /* Ranks, extents and dtypes of the outputs from those of the operands and attributes.
@@ -217,6 +222,12 @@ static inline unsigned kernel_reads(const struct kernel_op *op, uint64_t needs)
             reads |= op->reads_for[i];
     }
     return any || !needs ? reads : op->saves_in;
+}
+
+/* The same of what the pullback touches, be it to no effect. */
+static inline unsigned kernel_touches(const struct kernel_op *op, uint64_t needs)
+{
+    return op->touches_all && needs ? op->saves_in : kernel_reads(op, needs);
 }
 
 /* All ops: rows first, then the files, folder by folder in alphabetical order. *n receives their

@@ -9,6 +9,13 @@
 
 #include "tape.h"
 
+/* An assertion for what runs a million times: Check writes each of its own that holds to a file. */
+#define CHECK_QUIETLY(condition, ...)                                                              \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            ck_abort_msg(__VA_ARGS__);                                                             \
+    } while (0)
+
 /* How an operand is made of its leaf. */
 enum check_form {
     CHECK_PLAIN,      /* it is the leaf */
@@ -37,9 +44,10 @@ struct check_case {
     struct check_leaf leaf[KERNEL_MAX_IN];
     struct check_operand in[KERNEL_MAX_IN];
     int64_t attr[KERNEL_MAX_ATTR];
-    unsigned whole;  /* bit i: leaf i takes whole numbers, drawn like integers */
-    int sample;      /* its number, for messages; -1: not one of the op's own */
-    const char *aim; /* what the case is about, for messages */
+    double diagonal[KERNEL_MAX_IN]; /* as in a sample: what raises the diagonals of leaf i */
+    unsigned whole;                 /* bit i: leaf i takes whole numbers, drawn like integers */
+    int sample;                     /* its number, for messages; -1: not one of the op's own */
+    const char *aim;                /* what the case is about, for messages */
 };
 
 /* The values of one recording. */

@@ -12,6 +12,9 @@ enum { NAIVE_MOST = 4096, NAIVE_RANK = 8 };
 
 #define SHAPE(...) ((int64_t[]){__VA_ARGS__})
 
+/* In a plain array: the number v, which is no element of x. */
+#define NAIVE_OTHER(v) (-1.0 - (v))
+
 /* A plain row-major array. */
 struct naive {
     int rank;

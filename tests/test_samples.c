@@ -73,7 +73,11 @@ static const struct {
     {"mean", 15 + 4, 8 * (15 + 1), 0, 0},
     {"max", 15, 8 * (15 + 1), 0, 0},
     {"prod", 15, 8 * (15 + 1), 0, 0},
-    {"var", 5 * 15 + 10, 8 * (15 + 1), 0, 0},
+    {"var", 6 * 15 + 10, 8 * (15 + 1), 0, 0},
+    {"std", 6 * 15 + 10 + 4, 8 * (15 + 1), 0, 0},
+    {"cumsum", 8 * 15, 8 * (15 + 15), 0, 0}, /* f64: an exact addition, a sum of what it lost */
+    {"cumprod", 15, 8 * (15 + 15), 0, 0},
+    {"linear_scan", 2 * 15, 8 * (15 + 15 + 15), 0, 0},
     {"softmax", 26 * 15, 8 * (15 + 15), 0, 0},
     {"log_softmax", 26 * 15, 8 * (15 + 15), 0, 0},
     {"softmax_cross_entropy", 24 * 15, 8 * (15 + 3 + 1 + 15), 0, 0}, /* 3 labels */
@@ -98,11 +102,52 @@ static const struct {
     {"complex_angle", 35 * 3, 8 * (6 + 3), 0, 0},
     {"complex_exp", (20 + 20 + 20 + 2) * 3, 8 * 2 * 6, 0, 0},
     {"complex_log", (10 + 35 + 20) * 3, 8 * 2 * 6, 0, 0},
+    /* [3,5] and [3,5]; in the last one 3 rows, an element and a label of each. */
+    {"mse_loss", 3 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
+    {"huber_loss", 7 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
+    {"binary_cross_entropy", 48 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
+    {"binary_cross_entropy_with_logits", 51 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
+    {"nll_loss", 3 + 4, 8 * (3 + 3 + 1), 0, 0},
+    /* x [3,5] with 3 rows, the last one [5,3] with 3 channels: two sums, a division by the root. */
+    {"layer_norm", 8 * 15 + 11 * 3, 8 * (15 + 5 + 5 + 15 + 3 + 3), 0, 0},
+    {"layer_norm_gradient", 13 * 15 + 2 * 3, 8 * (15 + 15 + 5 + 3 + 3 + 15 + 5 + 5), 0, 0},
+    {"rms_norm", 4 * 15 + 10 * 3, 8 * (15 + 5 + 15 + 3), 0, 0},
+    {"rms_norm_gradient", 9 * 15 + 3, 8 * (15 + 15 + 5 + 3 + 15 + 5), 0, 0},
+    {"batch_norm", 8 * 15 + 11 * 3, 8 * (15 + 3 + 3 + 15 + 3 + 3), 0, 0},
+    {"dropout", 17 * 15, 8 * (15 + 15), 8 * (15 + 2 * 15), 0},
+    {"embedding", 0, 8 * (18 + 6 + 18), 0, 0},
     {"norm", 7 * 15, 8 * (15 + 1), 0, 0},  /* p = 2: scaled by the greatest magnitude */
     {"norm", 2 * 15, 8 * (15 + 1), 0, 1},  /* p = 1 */
     {"norm", 2 * 15, 8 * (15 + 1), 0, 2},  /* p = inf */
     {"norm", 46 * 15, 8 * (15 + 1), 0, 3}, /* p = 3: a logarithm and an exponential */
-    {"slice_add", 0, 8 * (10 + 10 + 20), 8 * 3 * 10, 0}, /* [2,5] into [4,5], cleared before */
+    /* Of matrices [3,3], and right-hand sides [3,2]. */
+    {"cholesky", 9, 8 * (9 + 9), 0, 0},
+    {"cholesky_adjoint", 18, 8 * (9 + 9 + 9), 0, 0},
+    {"solve_triangular", 3 * 6, 8 * (9 + 6 + 6), 0, 0},
+    {"solve", 18 + 2 * 3 * 6, 8 * (9 + 6 + 6 + 9 + 3), 0, 0}, /* LU and its exchanges kept */
+    {"inverse", 2 * 27, 8 * (9 + 9), 0, 0},
+    {"det", 18 + 3, 8 * (9 + 1 + 9 + 3), 0, 0},
+    {"logdet", 18 + 20 * 3, 8 * (9 + 1 + 9 + 3), 0, 0},
+    {"slogdet", 18 + 20 * 3, 8 * (9 + 2 + 9 + 3), 0, 0},
+    {"weigh_triangles", 9, 8 * (9 + 9), 8 * (9 + 2 * 9), 0},
+    {"symmetric_part", 2 * 9, 8 * (9 + 9), 0, 0},
+    {"exchange_rows", 0, 8 * (12 + 3 + 12), 0, 0}, /* of 3 rows of 4 */
+    {"diagonal_matrix", 0, 8 * (4 + 16), 0, 0},    /* of 4 */
+    {"matrix_diagonal", 0, 8 * (4 + 4), 0, 0},
+    {"flip", 0, 8 * (12 + 12), 0, 0},                      /* [3,4] */
+    {"roll", 0, 8 * (15 + 15), 0, 0},                      /* [3,5] */
+    {"pad", 0, 8 * (12 + 6 * 7), 0, 0},                    /* [3,4] into [6,7] */
+    {"tril", 0, 8 * (16 + 16), 0, 0},                      /* [4,4] */
+    {"triu", 0, 8 * (16 + 16), 0, 0},                      /* [4,4] */
+    {"diagonal", 0, 0, 0, 0},                              /* a view */
+    {"diagonal_add", 0, 8 * (4 + 4 + 16), 8 * 3 * 4, 0},   /* [4] into [4,4], cleared before */
+    {"diag", 0, 8 * (4 + 4 + 16), 0, 0},                   /* [4] into [4,4], cleared before */
+    {"trace", 4, 8 * (4 + 1), 0, 0},                       /* [4,4] */
+    {"kron", 36, 8 * (6 + 6 + 36), 0, 0},                  /* [2,3] and [3,2] */
+    {"repeat", 0, 8 * (6 + 36), 0, 0},                     /* [2,3] to [4,9] */
+    {"repeat_sum", 12, 8 * (12 + 2), 8 * (12 + 2 * 2), 0}, /* [4,3] to [2,1] */
+    {"repeat_interleave", 0, 8 * (6 + 12), 0, 0},          /* [2,3] to [2,6] */
+    {"slice_add", 0, 8 * (10 + 10 + 20), 8 * 3 * 10, 0},   /* [2,5] into [4,5], cleared before */
     {"gather_rows", 0, 8 * (18 + 6 + 18), 0, 0}, /* 6 rows of 3: read, their indices, written */
 };
 

@@ -29,7 +29,8 @@ static bool has_axes(const struct kernel_op *op)
 
 static bool is_list(const struct kernel_attr_info *a)
 {
-    return a->kind == KERNEL_ATTR_AXES || a->kind == KERNEL_ATTR_SHAPE;
+    return a->kind == KERNEL_ATTR_AXES || a->kind == KERNEL_ATTR_SHAPE ||
+           a->kind == KERNEL_ATTR_LIST;
 }
 
 /* A short form has what no default can stand for. */
@@ -40,7 +41,7 @@ static bool is_shown(const struct form *f, const struct kernel_attr_info *a)
 
 static const char *count_name(const struct kernel_attr_info *a)
 {
-    return a->kind == KERNEL_ATTR_SHAPE ? "rank" : "n_axes";
+    return a->kind == KERNEL_ATTR_SHAPE ? "rank" : a->kind == KERNEL_ATTR_LIST ? "n" : "n_axes";
 }
 
 /* "ad_tensor x, const int64_t *axes, int n_axes, bool keepdim", or the names alone. */
@@ -97,9 +98,8 @@ static void print_declaration(const struct form *f)
     print_filled("Edges:", op->edges);
     print_filled("Source:", op->source);
     if (has_axes(op))
-        printf(f->attrs
-                   ? " *  axes [n_axes]: the axes reduced, negative ones from the end; none: all.\n"
-                   : " *  Over all axes; ad_%s_axes takes some.\n",
+        printf(f->attrs ? " *  axes [n_axes]: which axes, negative ones from the end; none: all.\n"
+                        : " *  Over all axes; ad_%s_axes takes some.\n",
                op->name);
     for (int i = 1; i < kernel_results(op); i++)
         printf(" *  %s: receives a further result; may be a null pointer.\n",
@@ -148,7 +148,9 @@ static void print_definition(const struct form *f)
         printf("    return %s, 0, NULL, %s);\n}\n\n", apply, end);
         return;
     }
-    printf("    int64_t ad_attr_[%d + KERNEL_MAX_RANK] = {0};\n", words);
+    const bool any = list && list->kind == KERNEL_ATTR_LIST;
+    const int most = any ? KERNEL_MAX_ATTR - words : KERNEL_MAX_RANK;
+    printf("    int64_t ad_attr_[%d] = {0};\n", words + most);
     int at = 0;
     for (int i = 0; i < op->n_attrs; i++) {
         const struct kernel_attr_info *a = &op->attrs[i];
@@ -163,10 +165,10 @@ static void print_definition(const struct form *f)
                at++, a->name);
     }
     if (list && f->attrs) {
-        printf("    if (!ad_list_ok(&kernel_op_%s, %s, \"%s\", %s, %s, KERNEL_MAX_RANK, AD_HERE))\n"
+        printf("    if (!ad_list_ok(&kernel_op_%s, %s, \"%s\", %s, %s, %d, AD_HERE))\n"
                "        return %s(%s, %s);\n",
-               op->name, op->in_names[0], list->name, list->name, count_name(list), "ad_no_results",
-               op->in_names[0],
+               op->name, op->in_names[0], list->name, list->name, count_name(list), most,
+               "ad_no_results", op->in_names[0],
                more ? "ad_more_, (int)(sizeof ad_more_ / sizeof *ad_more_)" : "NULL, 0");
         printf("    if (%s)\n        memcpy(ad_attr_ + %d, %s, (size_t)%s * sizeof(int64_t));\n",
                count_name(list), words, list->name, count_name(list));

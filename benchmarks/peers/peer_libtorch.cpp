@@ -6,6 +6,7 @@
 // that the name libblas.so.3 stands for. Then each input line "CASE f32|f64 SECONDS" is answered by
 // "ok FORWARD BACKWARD TOTAL GRADIENT_SUM STEPS" (medians in ns) or by "error TEXT".
 //
+// It uses as many threads as OMP_NUM_THREADS says, or one.
 // Backward is loss.backward() with no gradients before it, as after zero_grad(set_to_none=True).
 // What libtorch does when the loss is dropped is not counted.
 #include <torch/torch.h>
@@ -97,9 +98,77 @@ Workload mlp(torch::Dtype dtype, int64_t width)
     return w;
 }
 
-// "chain64", "chainp64", "mlp128": a family and a width. Null for a name that is none of these.
+Workload lstm(torch::Dtype dtype)
+{
+    const int64_t steps = 100, batch = 16, width = 128;
+    const double scale = 1 / std::sqrt((double)width);
+    std::vector<Tensor> x;
+    for (int64_t t = 0; t < steps; ++t)
+        x.push_back(constant(input({batch, width}, 100 + (double)t), dtype));
+    Tensor wx = leaf(input({width, 4 * width}, 1) * scale, dtype);
+    Tensor wh = leaf(input({width, 4 * width}, 2) * scale, dtype);
+    Tensor b = leaf(input({4 * width}, 3) * 0.1, dtype);
+    Tensor zero = torch::zeros({batch, width}, dtype);
+    Workload w;
+    w.parameters = {wx, wh, b};
+    w.forward = [=] {
+        Tensor h = zero, c = zero;
+        for (const Tensor &input : x) {
+            Tensor z = torch::mm(input, wx) + torch::mm(h, wh) + b;
+            std::vector<Tensor> gate = z.chunk(4, 1);
+            c = torch::sigmoid(gate[1]) * c + torch::sigmoid(gate[0]) * torch::tanh(gate[2]);
+            h = torch::sigmoid(gate[3]) * torch::tanh(c);
+        }
+        return (h * h).mean();
+    };
+    return w;
+}
+
+Workload attn(torch::Dtype dtype)
+{
+    Tensor x = leaf(input({256, 64}, 0), dtype);
+    std::vector<Tensor> weight;
+    for (int k = 1; k <= 4; ++k)
+        weight.push_back(leaf(input({64, 64}, k) / 8, dtype));
+    Workload w;
+    w.parameters = {x, weight[0], weight[1], weight[2], weight[3]};
+    w.forward = [=] {
+        Tensor q = x.matmul(weight[0]), k = x.matmul(weight[1]), v = x.matmul(weight[2]);
+        Tensor p = torch::softmax(q.matmul(k.t()) * 0.125, 1);
+        Tensor y = p.matmul(v).matmul(weight[3]);
+        return (y * y).mean();
+    };
+    return w;
+}
+
+Workload gp(torch::Dtype dtype, int64_t n)
+{
+    Tensor x = constant(input({n, 4}, 0), dtype), y = constant(input({n, 1}, 1), dtype);
+    Tensor ll = leaf(input({4}, 2) * 0.1, dtype);
+    Tensor lsf = leaf(torch::zeros({1}), dtype), lsn = leaf(-torch::ones({1}), dtype);
+    Tensor eye = torch::eye(n, dtype);
+    Workload w;
+    w.parameters = {ll, lsf, lsn};
+    w.forward = [=] {
+        Tensor xs = x * torch::exp(-ll);
+        Tensor q = (xs * xs).sum(1);
+        Tensor r2 = q.unsqueeze(1) + q.unsqueeze(0) - 2 * xs.matmul(xs.t());
+        Tensor k = torch::exp(2 * lsf) * torch::exp(-0.5 * r2) + torch::exp(2 * lsn) * eye;
+        Tensor l = torch::linalg_cholesky(k);
+        Tensor a = torch::linalg_solve_triangular(l, y, false);
+        return 0.5 * (a * a).sum() + torch::log(torch::diagonal(l)).sum() +
+               0.5 * (double)n * std::log(2 * M_PI);
+    };
+    return w;
+}
+
+// "chain64", "lstm": a family, and a width where it has one. Null for a name that is none of these.
 std::unique_ptr<Workload> create(const std::string &name, torch::Dtype dtype)
 {
+    if (name == "lstm")
+        return std::make_unique<Workload>(lstm(dtype));
+    if (name == "attn")
+        return std::make_unique<Workload>(attn(dtype));
     const size_t digits = name.find_first_of("0123456789");
     if (digits == std::string::npos)
         return nullptr;
@@ -111,6 +180,8 @@ std::unique_ptr<Workload> create(const std::string &name, torch::Dtype dtype)
         return std::make_unique<Workload>(chain(dtype, width, family == "chainp"));
     if (family == "mlp")
         return std::make_unique<Workload>(mlp(dtype, width));
+    if (family == "gp")
+        return std::make_unique<Workload>(gp(dtype, width));
     return nullptr;
 }
 
@@ -191,7 +262,8 @@ void greet()
 
 int main()
 {
-    at::set_num_threads(1);
+    const char *threads = std::getenv("OMP_NUM_THREADS");
+    at::set_num_threads(threads ? std::max(1, std::atoi(threads)) : 1);
     greet();
     std::fflush(stdout);
     std::string line, made;

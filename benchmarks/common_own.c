@@ -1,0 +1,165 @@
+/* common_own.c: steps of a workload on a tape of ours.
+ *
+ * May include: common_own.h, common_rounds.h, the public header, the reader of profiles.
+ */
+#include "common_own.h"
+
+#include "common_rounds.h"
+#include "reader.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_STEPS = 1 << 16 };
+
+const char *const step_phase[STEP_METRICS] = {"forward", "backward", "total"};
+
+const char *own_dtype_name(ad_dtype dtype)
+{
+    return dtype == AD_F32 ? "f32" : "f64";
+}
+
+bool own_complain(const struct workload *w, const char *what)
+{
+    fprintf(stderr, "%s %s: %s\n", w->spec->name, own_dtype_name(w->dtype), what);
+    return false;
+}
+
+static bool steps(struct workload *w, double seconds, double *result)
+{
+    static double sample[STEP_METRICS][MAX_STEPS];
+    size_t n = 0;
+    double end = rounds_now() + 1e9 * seconds;
+    double start;
+    do {
+        start = rounds_now();
+        ad_tensor loss = workload_forward(w);
+        double middle = rounds_now();
+        ad_status status = ad_backward(loss);
+        if (status == AD_OK)
+            status = ad_tape_rewind(w->tape, w->mark);
+        double stop = rounds_now();
+        if (status != AD_OK)
+            return own_complain(w, ad_message_of(w->tape));
+        size_t slot = n++ % MAX_STEPS;
+        sample[STEP_FORWARD][slot] = middle - start;
+        sample[STEP_BACKWARD][slot] = stop - middle;
+        sample[STEP_TOTAL][slot] = stop - start;
+    } while (start < end);
+    for (int m = 0; m < STEP_METRICS; ++m)
+        result[m] = rounds_median(sample[m], n < MAX_STEPS ? n : MAX_STEPS);
+    return true;
+}
+
+/* ---- profiles ---- */
+
+bool own_path_make(struct own_path *path)
+{
+    const char *temporary = getenv("TMPDIR");
+    snprintf(path->folder, sizeof path->folder, "%s/tapescope-bench-XXXXXX",
+             temporary ? temporary : "/tmp");
+    if (!mkdtemp(path->folder))
+        return false;
+    snprintf(path->file, sizeof path->file, "%s/profile", path->folder);
+    return true;
+}
+
+void own_path_drop(const struct own_path *path)
+{
+    unlink(path->file);
+    rmdir(path->folder);
+}
+
+static bool profile_start(const struct workload *w, const char *path)
+{
+    return ad_profile_start(path) == AD_OK || own_complain(w, ad_message_of((ad_tape){0}));
+}
+
+static bool profile_stop(const struct workload *w)
+{
+    return ad_profile_stop() == AD_OK || own_complain(w, ad_message_of((ad_tape){0}));
+}
+
+bool own_round(void *context, double seconds, double *result)
+{
+    const struct own *own = context;
+    if (!own->profile)
+        return steps(own->workload, seconds, result);
+    if (!profile_start(own->workload, own->profile))
+        return false;
+    bool done = steps(own->workload, seconds, result);
+    done = profile_stop(own->workload) && done;
+    unlink(own->profile);
+    return done;
+}
+
+/* Rows of leaves and constants are charged with what lay on the tape before. */
+static bool add_up(const struct workload *w, const char *file, struct own_bytes *bytes)
+{
+    char error[512];
+    struct prof_profile *profile = prof_profile_read(file, error, sizeof error);
+    if (!profile)
+        return own_complain(w, error);
+    for (size_t t = 0; t < profile->n_tapes; ++t) {
+        const struct prof_tape *tape = &profile->tape[t];
+        bytes->ops += tape->records;
+        for (size_t r = 0; r < tape->n_rows; ++r) {
+            const struct prof_row *row = &tape->row[r];
+            if (strcmp(row->op, "leaf") == 0 || strcmp(row->op, "constant") == 0)
+                continue;
+            bytes->saved += row->kept_bytes;
+            bytes->values += row->value_bytes;
+            bytes->records += row->record_bytes;
+        }
+    }
+    prof_profile_free(profile);
+    return true;
+}
+
+bool own_bytes_of(struct workload *w, struct own_bytes *bytes)
+{
+    struct own_path path;
+    *bytes = (struct own_bytes){0};
+    if (!own_path_make(&path))
+        return own_complain(w, "no temporary folder for the profile");
+    bool done = profile_start(w, path.file);
+    if (done) {
+        workload_forward(w);
+        done = profile_stop(w);
+    }
+    if (done && ad_tape_rewind(w->tape, w->mark) != AD_OK)
+        done = own_complain(w, ad_message_of(w->tape));
+    done = done && add_up(w, path.file, bytes);
+    own_path_drop(&path);
+    return done;
+}
+
+/* ---- gradients ---- */
+
+bool own_sum_is_right(const struct workload *w, const char *whose, double sum)
+{
+    const double exact = w->spec->gradient_sum;
+    const double bound = w->dtype == AD_F32    ? 1e-3 * fabs(exact) + 1e-5
+                         : fabs(exact) < 1e-12 ? 1e-12
+                                               : 1e-12 * fabs(exact);
+    if (fabs(sum - exact) <= bound)
+        return true;
+    char text[160];
+    snprintf(text, sizeof text, "sum of gradients of %s: %.17g, it should be %.17g", whose, sum,
+             exact);
+    return own_complain(w, text);
+}
+
+bool own_check(struct workload *w)
+{
+    ad_status status = ad_backward(workload_forward(w));
+    double sum = workload_gradient_sum(w);
+    if (status == AD_OK)
+        status = ad_tape_rewind(w->tape, w->mark);
+    if (status != AD_OK)
+        return own_complain(w, ad_message_of(w->tape));
+    return own_sum_is_right(w, "tapescope", sum);
+}

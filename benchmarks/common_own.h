@@ -1,0 +1,61 @@
+/* common_own.h: our side of a comparison: rounds of steps, profiled or not, and what a step saves.
+ *
+ * May include: common_workloads.h. A step is the forward pass, the backward pass and the rewind,
+ * which is counted as backward: it clears the gradients.
+ */
+#ifndef COMMON_OWN_H
+#define COMMON_OWN_H
+
+#include "common_workloads.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The figures of a round of steps, in ns; a peer gives the same. */
+enum { STEP_FORWARD, STEP_BACKWARD, STEP_TOTAL, STEP_METRICS };
+
+struct own {
+    struct workload *workload;
+    const char *profile; /* where to, or NULL: not profiled */
+};
+
+/* "forward", "backward", "total" */
+extern const char *const step_phase[STEP_METRICS];
+
+/* "f32", "f64" */
+const char *own_dtype_name(ad_dtype dtype);
+
+/* Says on standard error what is wrong with the workload; returns false. */
+bool own_complain(const struct workload *w, const char *what);
+
+/* A round for rounds_compare: context is a struct own. */
+bool own_round(void *context, double seconds, double *result);
+
+/* Whether a sum of gradients is the one that the case states, or near it in f32; if not, says whose
+ * it is. f64: to 1e-12 of it, or 1e-12 where it is smaller than that. f32: to 1e-3 of it and 1e-5
+ * more. */
+bool own_sum_is_right(const struct workload *w, const char *whose, double sum);
+
+/* One step, whose sum has to be right. */
+bool own_check(struct workload *w);
+
+/* What the forward pass leaves on the tape for the backward pass. */
+struct own_bytes {
+    uint64_t saved;   /* buffers that a pullback reads, each once; no leaves, no constants */
+    uint64_t values;  /* all buffers of values that the ops made */
+    uint64_t records; /* records, value entries, shapes */
+    uint64_t ops;     /* how many have a record */
+};
+
+/* Takes a profile of one forward pass. False, having said why, if that fails. */
+bool own_bytes_of(struct workload *w, struct own_bytes *bytes);
+
+/* Makes a temporary folder and the name of a file in it, which is not created. own_path_drop
+ * removes both. */
+struct own_path {
+    char folder[4096], file[4096 + 16];
+};
+bool own_path_make(struct own_path *path);
+void own_path_drop(const struct own_path *path);
+
+#endif

@@ -1,0 +1,283 @@
+/* matrix.c: batches of matrices, and what is done to single ones.
+ *
+ * May include: matrix.h, op_rules.h. Where two elements on either side of the diagonal meet, it is
+ * done by tiles, so that both are read along rows of the cache.
+ */
+#include "matrix.h"
+#include "op_rules.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TILE = 32 };
+
+/* ---- the walk ---- */
+
+void matrix_walk_begin(struct matrix_walk *walk, kernel_ref like, int trailing)
+{
+    walk->rank = like->rank - trailing;
+    walk->n = 0;
+    walk->at = 0;
+    walk->count = 1;
+    for (int axis = 0; axis < walk->rank; axis++) {
+        walk->shape[axis] = like->shape[axis];
+        walk->index[axis] = 0;
+        walk->count *= like->shape[axis];
+    }
+}
+
+int matrix_walk_add(struct matrix_walk *walk, kernel_ref array, int trailing)
+{
+    const int own = array->rank - trailing, k = walk->n++;
+    walk->data[k] = array->data;
+    for (int axis = 0; axis < walk->rank; axis++) {
+        const int from = axis - (walk->rank - own);
+        walk->step[k][axis] =
+            from < 0 || array->shape[from] == 1
+                ? 0
+                : array->strides[from] * (int64_t)kernel_dtype_bytes(array->dtype);
+    }
+    return k;
+}
+
+bool matrix_walk_next(struct matrix_walk *walk)
+{
+    walk->at++;
+    for (int axis = walk->rank - 1; axis >= 0; axis--) {
+        const bool wraps = ++walk->index[axis] == walk->shape[axis];
+        for (int k = 0; k < walk->n; k++)
+            walk->data[k] += walk->step[k][axis] * (wraps ? 1 - walk->shape[axis] : 1);
+        if (!wraps)
+            return true;
+        walk->index[axis] = 0;
+    }
+    return false;
+}
+
+int64_t matrix_count(kernel_ref array)
+{
+    int64_t n = 1;
+    for (int axis = 0; axis < array->rank - 2; axis++)
+        n *= array->shape[axis];
+    return array->size == 0 ? 0 : n;
+}
+
+struct gemm_matrix matrix_at(kernel_ref array, void *data)
+{
+    const int last = array->rank - 1;
+    return (struct gemm_matrix){data, array->shape[last - 1], array->shape[last],
+                                array->strides[last - 1], array->strides[last]};
+}
+
+/* ---- single matrices ---- */
+
+#define OF_TYPE(T)                                                                                 \
+    static void pack_##T(const struct gemm_matrix *from, T *restrict to)                           \
+    {                                                                                              \
+        const T *x = from->data;                                                                   \
+        const int64_t rows = from->rows, columns = from->columns;                                  \
+        if (from->column_stride == 1) {                                                            \
+            for (int64_t i = 0; i < rows; i++)                                                     \
+                memcpy(to + i * columns, x + i * from->row_stride, (size_t)columns * sizeof(T));   \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t i0 = 0; i0 < rows; i0 += TILE)                                                \
+            for (int64_t j0 = 0; j0 < columns; j0 += TILE)                                         \
+                for (int64_t i = i0; i < rows && i < i0 + TILE; i++)                               \
+                    for (int64_t j = j0; j < columns && j < j0 + TILE; j++)                        \
+                        to[i * columns + j] = x[i * from->row_stride + j * from->column_stride];   \
+    }                                                                                              \
+                                                                                                   \
+    static void symmetrise_##T(const struct gemm_matrix *from, T *to, bool zero_above)             \
+    {                                                                                              \
+        const T *x = from->data;                                                                   \
+        const int64_t n = from->rows, rows = from->row_stride, columns = from->column_stride;      \
+        T tile[TILE][TILE];                                                                        \
+        for (int64_t i0 = 0; i0 < n; i0 += TILE)                                                   \
+            for (int64_t j0 = 0; j0 <= i0; j0 += TILE) {                                           \
+                const int64_t end_i = i0 + TILE < n ? TILE : n - i0;                               \
+                const int64_t end_j = j0 + TILE < n ? TILE : n - j0;                               \
+                for (int64_t j = 0; j < end_j; j++)                                                \
+                    for (int64_t i = 0; i < end_i; i++)                                            \
+                        tile[i][j] = x[(j0 + j) * rows + (i0 + i) * columns];                      \
+                for (int64_t i = 0; i < end_i; i++)                                                \
+                    for (int64_t j = 0; j < end_j; j++)                                            \
+                        tile[i][j] = (T)0.5 * tile[i][j] +                                         \
+                                     (T)0.5 * x[(i0 + i) * rows + (j0 + j) * columns];             \
+                for (int64_t i = 0; i < end_i; i++)                                                \
+                    for (int64_t j = 0; j < end_j; j++)                                            \
+                        to[(i0 + i) * n + j0 + j] = tile[i][j];                                    \
+                for (int64_t j = 0; j < end_j; j++)                                                \
+                    for (int64_t i = i0 == j0 ? j + 1 : 0; i < end_i; i++)                         \
+                        to[(j0 + j) * n + i0 + i] = zero_above ? 0 : tile[i][j];                   \
+            }                                                                                      \
+    }                                                                                              \
+                                                                                                   \
+    static void weigh_part_##T(int64_t n, const T *x, int64_t stride, T weight, T *to,             \
+                               bool accumulate)                                                    \
+    {                                                                                              \
+        if (weight == 0) {                                                                         \
+            if (!accumulate)                                                                       \
+                memset(to, 0, (size_t)n * sizeof(T));                                              \
+        } else if (stride == 1) {                                                                  \
+            for (int64_t j = 0; j < n; j++)                                                        \
+                to[j] = weight * x[j] + (accumulate ? to[j] : 0);                                  \
+        } else {                                                                                   \
+            for (int64_t j = 0; j < n; j++)                                                        \
+                to[j] = weight * x[j * stride] + (accumulate ? to[j] : 0);                         \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    static void turn_##T(int64_t n, T *a)                                                          \
+    {                                                                                              \
+        for (int64_t i0 = 0; i0 < n; i0 += TILE)                                                   \
+            for (int64_t j0 = 0; j0 <= i0; j0 += TILE)                                             \
+                for (int64_t i = i0; i < n && i < i0 + TILE; i++)                                  \
+                    for (int64_t j = j0; j < i && j < j0 + TILE; j++) {                            \
+                        const T kept = a[i * n + j];                                               \
+                        a[i * n + j] = a[j * n + i];                                               \
+                        a[j * n + i] = kept;                                                       \
+                    }                                                                              \
+    }                                                                                              \
+                                                                                                   \
+    /* 0 * x is NaN for infinite and NaN x alone. */                                               \
+    static bool finite_##T(int64_t n, const T *x)                                                  \
+    {                                                                                              \
+        enum { LANES = 16 };                                                                       \
+        T sum[LANES] = {0};                                                                        \
+        int64_t i = 0;                                                                             \
+        for (; i + LANES <= n; i += LANES)                                                         \
+            for (int k = 0; k < LANES; k++)                                                        \
+                sum[k] += 0 * x[i + k];                                                            \
+        for (; i < n; i++)                                                                         \
+            sum[0] += 0 * x[i];                                                                    \
+        for (int k = 1; k < LANES; k++)                                                            \
+            sum[0] += sum[k];                                                                      \
+        return sum[0] == 0;                                                                        \
+    }
+OF_TYPE(float)
+OF_TYPE(double)
+
+void matrix_pack(int dtype, const struct gemm_matrix *from, void *to)
+{
+    if (dtype == KERNEL_F32)
+        pack_float(from, to);
+    else
+        pack_double(from, to);
+}
+
+void matrix_symmetrise(int dtype, const struct gemm_matrix *from, void *to, bool zero_above)
+{
+    if (dtype == KERNEL_F32)
+        symmetrise_float(from, to, zero_above);
+    else
+        symmetrise_double(from, to, zero_above);
+}
+
+static void weigh_part(int dtype, int64_t n, const struct gemm_matrix *from, int64_t row,
+                       int64_t column, double weight, void *to, bool accumulate)
+{
+    const int64_t at = row * from->row_stride + column * from->column_stride;
+    if (n <= 0)
+        return;
+    void *part = matrix_element(dtype, to, row * from->columns + column);
+    if (dtype == KERNEL_F32)
+        weigh_part_float(n, (const float *)from->data + at, from->column_stride, (float)weight,
+                         part, accumulate);
+    else
+        weigh_part_double(n, (const double *)from->data + at, from->column_stride, weight, part,
+                          accumulate);
+}
+
+void matrix_weigh(int dtype, const struct gemm_matrix *from, const struct matrix_weights *weights,
+                  void *to, bool accumulate)
+{
+    const int64_t columns = from->columns;
+    for (int64_t i = 0; i < from->rows; i++) {
+        weigh_part(dtype, i < columns ? i : columns, from, i, 0, weights->below, to, accumulate);
+        weigh_part(dtype, i < columns ? 1 : 0, from, i, i, weights->diagonal, to, accumulate);
+        weigh_part(dtype, columns - i - 1, from, i, i + 1, weights->above, to, accumulate);
+    }
+}
+
+void matrix_turn(int dtype, int64_t n, void *a)
+{
+    if (dtype == KERNEL_F32)
+        turn_float(n, a);
+    else
+        turn_double(n, a);
+}
+
+bool matrix_finite(int dtype, int64_t n, const void *data)
+{
+    return dtype == KERNEL_F32 ? finite_float(n, data) : finite_double(n, data);
+}
+
+void matrix_fill(int dtype, int64_t n, void *data, double value)
+{
+    for (int64_t i = 0; i < n; i++)
+        matrix_store(dtype, data, i, value);
+}
+
+/* ---- refusals and shapes ---- */
+
+int matrix_require(const struct kernel_call *call, int i, bool square)
+{
+    const kernel_ref x = call->in[i];
+    if (kernel_require_float(call, i) != 0)
+        return -1;
+    if (x->rank < 2)
+        return kernel_refuse_operands(call, ", ", "%s has two axes at least",
+                                      kernel_in_name(call->op, i));
+    const int64_t m = x->shape[x->rank - 2], n = x->shape[x->rank - 1];
+    if (square && m != n)
+        return kernel_refuse_operands(call, ", ", "%s is square in its last two axes",
+                                      kernel_in_name(call->op, i));
+    /* Lengths of workspaces are counted as int by LAPACK; eigh and svd want a few n^2. */
+    if (m > INT_MAX || n > INT_MAX || (m > 0 && n > INT_MAX / 8 / m) || 8 * m > INT_MAX / 64 ||
+        8 * n > INT_MAX / 64)
+        return kernel_refuse_operands(call, ", ", "%s is larger than LAPACK can count",
+                                      kernel_in_name(call->op, i));
+    return 0;
+}
+
+struct matrix_place matrix_place_of(const struct matrix_walk *walk)
+{
+    struct matrix_place place = {""};
+    if (walk->count > 1)
+        (void)snprintf(place.text, sizeof place.text, "matrix %lld: ", (long long)walk->at);
+    return place;
+}
+
+int matrix_solution_shape(const struct kernel_call *call, int64_t rows, int64_t result_rows,
+                          struct kernel_shape *out)
+{
+    const kernel_ref a = call->in[0], b = call->in[1];
+    const bool vector = b->rank == 1;
+    if (kernel_require_float(call, 1) != 0)
+        return -1;
+    if (b->rank < 1 || b->shape[vector ? 0 : b->rank - 2] != rows)
+        return kernel_refuse_operands(call, ", ", "b is [%lld] or [...,%lld,k]", (long long)rows,
+                                      (long long)rows);
+    if (!vector && !gemm_fits(1, 1, b->shape[b->rank - 1]))
+        return kernel_refuse_operands(call, ", ", "b is larger than LAPACK can count");
+    /* Leading axes alone. */
+    struct kernel_array leading[2] = {*a, *b};
+    const kernel_ref both[] = {&leading[0], &leading[1]};
+    int64_t differ[2];
+    leading[0].rank = (uint8_t)(a->rank - 2);
+    leading[1].rank = (uint8_t)(vector ? 0 : b->rank - 2);
+    if (!kernel_broadcast(2, both, out, differ))
+        return kernel_refuse_operands(call, ", ", "extents %lld and %lld do not broadcast",
+                                      (long long)differ[0], (long long)differ[1]);
+    int rank = out->rank;
+    if (out->same_as >= 0)
+        memcpy(out->extent, leading[out->same_as].shape, sizeof *out->extent * (size_t)rank);
+    out->extent[rank++] = result_rows;
+    if (!vector)
+        out->extent[rank++] = b->shape[b->rank - 1];
+    kernel_shape_begin(out, a->dtype, rank);
+    return 0;
+}

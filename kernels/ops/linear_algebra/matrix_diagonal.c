@@ -1,0 +1,76 @@
+/* ops/linear_algebra/matrix_diagonal.c: diagonals of square matrices.
+ *
+ * May include: matrix.h, matrix_samples.h, op_rules.h, kernel_ops.h. Serves pullbacks of functions
+ * of matrices.
+ */
+#include "kernel_ops.h"
+#include "matrix.h"
+#include "matrix_samples.h"
+#include "op_rules.h"
+
+#include <string.h>
+
+static const char *const names[] = {"x"};
+
+static const struct kernel_sample samples[] = {
+    MATRIX_SAMPLE(2, (4, 4), 0), MATRIX_SAMPLE(3, (2, 3, 3), 0), MATRIX_SAMPLE(2, (1, 1), 0),
+    MATRIX_SAMPLE(2, (0, 0), 0)};
+KERNEL_SAMPLES(samples)
+
+static int shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    const kernel_ref x = call->in[0];
+    if (matrix_require(call, 0, true) != 0)
+        return -1;
+    kernel_shape_begin(out, x->dtype, x->rank - 1);
+    memcpy(out->extent, x->shape, sizeof *x->shape * (size_t)(x->rank - 1));
+    return 0;
+}
+
+static int forward(const struct kernel_call *call)
+{
+    const kernel_ref x = call->in[0];
+    struct kernel_array *y = call->out[0];
+    struct matrix_walk walk;
+    if (y->size == 0)
+        return 0;
+    const int64_t n = x->shape[x->rank - 1];
+    const int64_t stride = x->strides[x->rank - 1] + x->strides[x->rank - 2];
+    matrix_walk_begin(&walk, y, 1);
+    const int from = matrix_walk_add(&walk, x, 2), to = matrix_walk_add(&walk, y, 1);
+    do {
+        for (int64_t i = 0; i < n; i++)
+            matrix_store(y->dtype, walk.data[to], i,
+                         matrix_load(x->dtype, walk.data[from], i * stride));
+    } while (matrix_walk_next(&walk));
+    return 0;
+}
+
+static void pullback(struct kernel_rule *rule)
+{
+    if (rule->adjoint[0] != NULL)
+        kernel_accumulate(rule, 0, &kernel_op_diagonal_matrix, 1, &rule->adjoint[0], 0, NULL);
+}
+
+static struct kernel_cost cost(const struct kernel_call *call)
+{
+    return (struct kernel_cost){.bytes = 2 * (uint64_t)call->out[0]->size *
+                                         kernel_dtype_bytes(call->out[0]->dtype)};
+}
+
+KERNEL_OP(matrix_diagonal) = {
+    .name = "matrix_diagonal",
+    .in_names = names,
+    .n_in = 1,
+    .n_out = 1,
+    .hidden = true,
+    .shape = shape,
+    .forward = forward,
+    .pullback = pullback,
+    .cost = cost,
+    .sample = sample,
+    .brief = "Diagonals of square matrices.",
+    .shapes = "x [...,n,n] -> [...,n]",
+    .formula = "y_i = x_ii",
+    .derivative = "x_ii' += y_i'",
+};

@@ -1,0 +1,90 @@
+/* ops/linear_algebra/weigh_triangles.c: what lies below, on and above the diagonals of matrices,
+ * each part times a constant.
+ *
+ * May include: matrix.h, matrix_samples.h, op_rules.h, kernel_ops.h. Serves pullbacks: triangles,
+ * halved diagonals, and signs.
+ */
+#include "kernel_ops.h"
+#include "matrix.h"
+#include "matrix_samples.h"
+#include "op_rules.h"
+
+static const char *const names[] = {"x"};
+static const struct kernel_attr_info attrs[] = {
+    {"below", KERNEL_ATTR_REAL}, {"diagonal", KERNEL_ATTR_REAL}, {"above", KERNEL_ATTR_REAL}};
+
+static bool sample(int k, struct kernel_sample *s)
+{
+    static const struct kernel_sample shapes[] = {
+        MATRIX_SAMPLE(2, (3, 3), 0),    MATRIX_SAMPLE(2, (4, 2), 0), MATRIX_SAMPLE(2, (2, 5), 0),
+        MATRIX_SAMPLE(3, (2, 3, 3), 0), MATRIX_SAMPLE(2, (1, 1), 0), MATRIX_SAMPLE(2, (0, 0), 0)};
+    static const double weights[][3] = {{1, 0.5, 0}, {0, 1, -2}, {1.5, 0, 1}};
+    enum { SHAPES = sizeof shapes / sizeof *shapes, WEIGHTS = sizeof weights / sizeof *weights };
+    if (!kernel_sample_from(shapes, SHAPES, k < 0 ? k : k % SHAPES, s) || k >= SHAPES * WEIGHTS)
+        return false;
+    s->n_attr = 3;
+    for (int i = 0; i < 3; i++)
+        s->attr[i] = kernel_attr_word(weights[k / SHAPES][i]);
+    return true;
+}
+
+static int shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    if (matrix_require(call, 0, false) != 0)
+        return -1;
+    kernel_shape_begin(out, call->in[0]->dtype, call->in[0]->rank);
+    out->same_as = 0;
+    return 0;
+}
+
+static int forward(const struct kernel_call *call)
+{
+    const kernel_ref x = call->in[0];
+    struct kernel_array *y = call->out[0];
+    const struct matrix_weights weights = {kernel_attr_real(call->attr[0]),
+                                           kernel_attr_real(call->attr[1]),
+                                           kernel_attr_real(call->attr[2])};
+    struct matrix_walk walk;
+    if (y->size == 0)
+        return 0;
+    matrix_walk_begin(&walk, y, 2);
+    const int from = matrix_walk_add(&walk, x, 2), to = matrix_walk_add(&walk, y, 2);
+    do {
+        const struct gemm_matrix matrix = matrix_at(x, walk.data[from]);
+        matrix_weigh(x->dtype, &matrix, &weights, walk.data[to], call->accumulate);
+    } while (matrix_walk_next(&walk));
+    return 0;
+}
+
+static void pullback(struct kernel_rule *rule)
+{
+    if (rule->adjoint[0] != NULL)
+        kernel_accumulate(rule, 0, &kernel_op_weigh_triangles, 1, &rule->adjoint[0], 3, rule->attr);
+}
+
+static struct kernel_cost cost(const struct kernel_call *call)
+{
+    return (struct kernel_cost){.flops = (uint64_t)call->in[0]->size,
+                                .bytes = kernel_moved_bytes(call)};
+}
+
+KERNEL_OP(weigh_triangles) = {
+    .name = "weigh_triangles",
+    .in_names = names,
+    .attrs = attrs,
+    .n_in = 1,
+    .n_out = 1,
+    .n_attrs = 3,
+    .hidden = true,
+    .accumulates = true,
+    .shape = shape,
+    .forward = forward,
+    .pullback = pullback,
+    .cost = cost,
+    .sample = sample,
+    .brief = "The parts below, on and above the diagonals of matrices, each times a constant.",
+    .shapes = "x [...,m,n] -> [...,m,n]",
+    .formula = "y_ij = w x_ij, w = below where i > j, diagonal where i = j, above where i < j",
+    .derivative = "x_ij' += w y_ij'",
+    .edges = "a weight of 0 gives 0, also of infinities and NaN",
+};

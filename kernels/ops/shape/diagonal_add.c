@@ -1,0 +1,82 @@
+/* ops/shape/diagonal_add.c: zeros with vectors on a diagonal of matrices of any extents.
+ *
+ * May include: diagonals.h, op_rules.h, reduction_samples.h, kernel_ops.h. The adjoint of diagonal:
+ * where it accumulates, only the diagonal is touched.
+ */
+#include "diagonals.h"
+#include "kernel_ops.h"
+#include "op_rules.h"
+#include "reduction_samples.h"
+
+static const char *const names[] = {"x"};
+static const struct kernel_attr_info attrs[] = {
+    {"diagonal", KERNEL_ATTR_INT}, {"rows", KERNEL_ATTR_INT}, {"columns", KERNEL_ATTR_INT}};
+
+static const struct kernel_sample samples[] = {
+    AXES_SAMPLE(1, (4), -1, 1, 3, 0, 4, 4),       AXES_SAMPLE(1, (3), -1, 1, 3, 1, 3, 5),
+    AXES_SAMPLE(2, (2, 3), -1, 1, 3, -1, 5, 3),   AXES_SAMPLE(1, (0), -1, 1, 3, 3, 2, 3),
+    AXES_SAMPLE(3, (2, 1, 2), -1, 1, 3, 0, 2, 3), AXES_SAMPLE(1, (1), -1, 1, 3, 0, 1, 1)};
+KERNEL_SAMPLES(samples)
+
+static int shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    const kernel_ref x = call->in[0];
+    const int64_t m = call->attr[1], n = call->attr[2];
+    struct kernel_diagonal diagonal;
+    if (kernel_require_float(call, 0) != 0)
+        return -1;
+    if (x->rank < 1 || x->rank >= KERNEL_MAX_RANK)
+        return kernel_refuse_operands(call, "", "1 to %d axes are wanted", KERNEL_MAX_RANK - 1);
+    if (m < 0 || n < 0 || !kernel_diagonal_of(m, n, call->attr[0], &diagonal) ||
+        diagonal.length != x->shape[x->rank - 1])
+        return kernel_refuse_operands(call, "", "this is not diagonal %lld of [%lld,%lld]",
+                                      (long long)call->attr[0], (long long)m, (long long)n);
+    kernel_shape_begin(out, x->dtype, x->rank + 1);
+    for (int axis = 0; axis < x->rank - 1; axis++)
+        out->extent[axis] = x->shape[axis];
+    out->extent[x->rank - 1] = m;
+    out->extent[x->rank] = n;
+    return 0;
+}
+
+static int forward(const struct kernel_call *call)
+{
+    kernel_diagonal_put(call, call->attr[0]);
+    return 0;
+}
+
+static void pullback(struct kernel_rule *rule)
+{
+    if (rule->adjoint[0] != NULL && kernel_needs(rule, 0))
+        kernel_accumulate_value(
+            rule, 0, kernel_emit(rule, &kernel_op_diagonal, 1, &rule->adjoint[0], 1, rule->attr));
+}
+
+static struct kernel_cost cost(const struct kernel_call *call)
+{
+    const uint64_t part = (uint64_t)call->in[0]->size;
+    const uint64_t bytes = part * kernel_dtype_bytes(call->in[0]->dtype);
+    if (call->accumulate)
+        return (struct kernel_cost){.flops = part, .bytes = 3 * bytes};
+    return (struct kernel_cost){.bytes = 2 * bytes + kernel_touched_bytes(call->out[0])};
+}
+
+KERNEL_OP(diagonal_add) = {
+    .name = "diagonal_add",
+    .in_names = names,
+    .attrs = attrs,
+    .n_in = 1,
+    .n_out = 1,
+    .n_attrs = 3,
+    .hidden = true,
+    .accumulates = true,
+    .shape = shape,
+    .forward = forward,
+    .pullback = pullback,
+    .cost = cost,
+    .sample = sample,
+    .brief = "Matrices of zeros with vectors on a diagonal.",
+    .shapes = "x [...,l] -> [...,rows,columns]",
+    .formula = "diagonal of y = x, 0 elsewhere",
+    .derivative = "x' += the diagonal of y'",
+};

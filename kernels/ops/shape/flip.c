@@ -1,0 +1,80 @@
+/* ops/shape/flip.c: the order of the elements along axes turned round.
+ *
+ * May include: moves.h, op_rules.h, reduction_samples.h, kernel_ops.h. Strides of arrays are never
+ * negative, so it is a copy. Its own adjoint.
+ */
+#include "kernel_ops.h"
+#include "moves.h"
+#include "op_rules.h"
+#include "reduction_samples.h"
+
+static const char *const names[] = {"x"};
+static const struct kernel_attr_info attrs[] = {{"axes", KERNEL_ATTR_AXES}};
+
+static const struct kernel_sample samples[] = {
+    AXES_SAMPLE(2, (3, 4), -1, 1, 1, 1),       AXES_SAMPLE(2, (3, 4), -1, 1, 1, -2),
+    AXES_SAMPLE(3, (2, 3, 2), -1, 1, 2, 0, 2), AXES_SAMPLE(3, (2, 3, 2), -1, 1, 0, 0),
+    AXES_SAMPLE(1, (7), -1, 1, 0, 0),          AXES_SAMPLE(0, (0), -1, 1, 0, 0),
+    AXES_SAMPLE(2, (3, 0), -1, 1, 1, 0)};
+KERNEL_SAMPLES(samples)
+
+static int shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    unsigned axes;
+    if (kernel_axes(call, 0, &axes) != 0)
+        return -1;
+    kernel_shape_begin(out, call->in[0]->dtype, call->in[0]->rank);
+    out->same_as = 0;
+    return 0;
+}
+
+static int forward(const struct kernel_call *call)
+{
+    const kernel_ref x = call->in[0];
+    struct kernel_array *const y = call->out[0];
+    struct kernel_move move = {0};
+    int64_t begin = 0;
+    unsigned axes;
+    if (kernel_axes(call, 0, &axes) != 0)
+        return -1;
+    for (int axis = 0; axis < x->rank; axis++) {
+        const bool turned = (axes >> axis & 1) != 0;
+        const int64_t stride = x->strides[axis];
+        kernel_move_axis(&move, x->shape[axis], y->strides[axis], turned ? -stride : stride);
+        begin += turned ? (x->shape[axis] - 1) * stride : 0;
+    }
+    if (x->size > 0)
+        kernel_move_run(&move, y->dtype, y->data, kernel_move_at(x->data, x->dtype, begin));
+    return 0;
+}
+
+static void pullback(struct kernel_rule *rule)
+{
+    if (rule->adjoint[0] != NULL && kernel_needs(rule, 0))
+        kernel_accumulate(rule, 0, &kernel_op_flip, 1, &rule->adjoint[0], rule->n_attr, rule->attr);
+}
+
+static struct kernel_cost cost(const struct kernel_call *call)
+{
+    return (struct kernel_cost){.bytes = kernel_moved_bytes(call)};
+}
+
+KERNEL_OP(flip) = {
+    .name = "flip",
+    .in_names = names,
+    .attrs = attrs,
+    .n_in = 1,
+    .n_out = 1,
+    .n_attrs = 1,
+    .any_dtype = true,
+    .shape = shape,
+    .forward = forward,
+    .pullback = pullback,
+    .cost = cost,
+    .sample = sample,
+    .brief = "The elements in reverse order along axes.",
+    .shapes = "x [...,n,...] -> [...,n,...]",
+    .formula = "y[...,i,...] = x[...,n - 1 - i,...]",
+    .derivative = "x' += y', reversed along the axes",
+    .edges = "negative axes count from the end, none is named twice",
+};

@@ -1,0 +1,21 @@
+/* variance.h: what the variance and the standard deviation over axes have in common.
+ *
+ * May include: kernel.h. Internal to kernels/. For ops with one operand and the attributes
+ * {keepdim, correction, axes...}.
+ */
+#ifndef VARIANCE_H
+#define VARIANCE_H
+
+#include "kernel.h"
+
+/* Writes the variance into output 0: exactly 0 where all elements are equal, NaN where there are
+ * not more than `correction`. Returns 0, or -1 with call->error. */
+int kernel_variance(const struct kernel_call *call);
+size_t kernel_variance_workspace(const struct kernel_call *call);
+struct kernel_cost kernel_variance_cost(const struct kernel_call *call);
+
+/* For pullbacks: x less its mean, and what sums of squares are divided by, NaN for too few. */
+kernel_ref kernel_emit_centred(struct kernel_rule *rule);
+double kernel_variance_divisor(const struct kernel_rule *rule);
+
+#endif

@@ -1,0 +1,104 @@
+#!/bin/sh
+# The benchmark's rows have the members that their readers expect, and scripts/plot.awk draws them:
+# bars as long as the ratios, the line at 1, text for those who do not see it. Nothing here depends
+# on how long anything took.
+set -eu
+failed=0
+passed=0
+plot=$TAPESCOPE_SOURCE_DIR/scripts/plot.awk
+bench=$(dirname "$TAPESCOPE_PROGRAM")/bench_tensor
+folder=$(mktemp -d "$TEST_BINARY_DIR/bench_rows.XXXXXX")
+trap 'rm -rf "$folder"' EXIT
+
+# check WORDS COMMAND…: counts a condition.
+check() {
+    words=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $words"
+    fi
+}
+
+# row CASE METRIC PEER RATIO
+row() {
+    printf '{"suite":"tensor","case":"%s","metric":"%s",' "$1" "$2"
+    printf '"ours":1.5e+06,"peer_name":"%s",' "$3"
+    printf '"peer":3000.25,"ratio":%s,"unit":"ns"}\n' "$4"
+}
+
+# count N PATTERN: the picture has N lines with it.
+count() { [ "$(grep -c -e "$2" "$folder/plot.svg" || true)" -eq "$1" ]; }
+
+draw() { awk -f "$plot" "$1" >"$folder/plot.svg"; }
+ends() { [ "$(tail -n 1 "$folder/plot.svg")" = "</svg>" ]; }
+lines() { [ "$(wc -l <"$2")" -eq "$1" ]; }
+refused() { ! awk -f "$plot" "$1" >"$folder/refused.svg" 2>"$folder/error"; }
+
+{
+    row mlp32 f64_1t_total libtorch 0.5
+    row mlp32 f64_1t_total libtorch_tuned_malloc 0.75
+    row mlp32 f32_1t_total libtorch 0.25
+    row mlp32 f32_1t_forward libtorch 0.125
+    row mlp32 f64_1t_total bare_gemm 1.05
+    row mlp32 f64_1t_saved_bytes torch 1
+    row chain1 f64_1t_total libtorch 0.02
+    row mlp32 f64_2t_total libtorch 1e-01
+} >"$folder/rows"
+check "good rows are drawn" draw "$folder/rows"
+check "each bar once, and two boxes of the key" count 6 '<rect '
+check "half the time is half the way to 1" count 1 'width="140.0" height="10" class="f64"'
+check "a quarter" count 1 'width="70.0" height="10" class="f32"'
+check "the tuned malloc is marked at three quarters, and in the key" count 2 'class="tuned"/'
+check "the mark is where it belongs" count 1 'x1="294.0".*class="tuned"'
+check "a line at 1 in each of two panels, and in the key" count 3 'class="one"/'
+check "the line is at 1" count 1 'x1="364.0".*class="one"'
+check "panels say how many threads" count 1 'class="note">two threads<'
+check "a title and a description for those who do not see it" count 1 '<title id="title">Tapescope'
+check "the description has the figures" count 1 '<desc .* mlp32 0.50 and 0.25,'
+check "what was not measured is said" count 1 'chain1 0.020 and not measured'
+check "it is readable on dark ground" count 1 'prefers-color-scheme: dark'
+check "no figure is missing" count 0 'nan\|inf'
+check "it is one whole element" ends
+
+row mlp32 f64_1t_total libtorch 2 >"$folder/slow"
+draw "$folder/slow"
+check "a ratio over 1 stays inside: the axis grows" count 1 'width="280.0" height="10" class="f64"'
+
+for wrong in nan null '"0.5"' '0.5,"more":1' ''; do
+    { cat "$folder/rows"; row mlp32 f64_1t_total libtorch "$wrong"; } >"$folder/wrong"
+    check "a ratio of '$wrong' is refused" refused "$folder/wrong"
+    check "and its line is named" grep -q 'wrong:9: not a row' "$folder/error"
+done
+: >"$folder/empty"
+check "no rows are refused" refused "$folder/empty"
+row mlp32 f64_1t_forward libtorch 0.5 >"$folder/nothing"
+check "nothing to draw is refused" refused "$folder/nothing"
+
+# Rows of the program itself, as short as they can be: only their form matters.
+"$bench" --case mlp32 --dtype f64 --threads 1 --peer bare_gemm --rounds 1 --seconds 0.001 \
+    >"$folder/own" 2>"$folder/log" </dev/null
+"$bench" --case chain64 --dtype f64 --threads 1 --peer unprofiled --rounds 1 --seconds 0.001 \
+    >>"$folder/own" 2>>"$folder/log" </dev/null
+row mlp32 f64_1t_total libtorch 0.5 >>"$folder/own"
+check "the program's rows are rows" draw "$folder/own"
+begin='^{"suite":"tensor","case":"mlp32","metric":"f64_1t_total",'
+check "against bare products" grep -q "$begin.*\"peer_name\":\"bare_gemm\",.*\"unit\":\"ns\"}\$" \
+    "$folder/own"
+check "under a profile" grep -q '"metric":"f64_1t_total_profiled",.*"peer_name":"unprofiled"' \
+    "$folder/own"
+check "and no others" lines 3 "$folder/own"
+
+"$bench" --case mlp32 --threads 1 --peer torch >"$folder/bytes" 2>"$folder/log" </dev/null
+check "bytes saved are told" \
+    grep -q 'mlp32 f64: after the forward pass 49152 bytes of buffers are saved' "$folder/log"
+
+status=0
+"$bench" --case nothing 2>"$folder/log" </dev/null || status=$?
+check "a case that is not there is wrong usage" [ "$status" -eq 2 ]
+check "and the cases are named" grep -q 'chain1 .* gp512\|chain1 .* attn' "$folder/log"
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
