@@ -480,6 +480,8 @@ const struct fault_workload fault_workloads[] = {
     {"batched_products", fault_batched_products},
     {"casts", fault_casts},
     {"second_of_reductions", fault_second_of_reductions},
+    {"complex", fault_complex},
+    {"einsum", fault_einsum},
     {"recurrence", fault_recurrence},
     {"attention", fault_attention},
     {"linear_systems", fault_linear_systems},

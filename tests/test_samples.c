@@ -94,6 +94,16 @@ static const struct {
     {"attention_weights", (2 * 4 + 21) * 15, 8 * (12 + 20 + 3 + 15), 0, 0},
     {"attention_gradient", (6 * 4 + 4 * 2 + 25) * 15, 8 * (6 + 42 + 3 + 42), 0, 0},
     {"attention_gradient", (4 * 4 + 4 * 2 + 4) * 15, 8 * (6 + 42 + 15 + 42), 0, 1},
+    /* [3,4,2] x [4,5,2]: a complex multiplication and addition are 8 operations */
+    {"complex_matmul", 8 * 3 * 4 * 5, 8 * 2 * (12 + 20 + 15), 0, 0},
+    {"complex_mul", 6 * 3, 8 * 3 * 6, 0, 0}, /* 3 numbers, as all below */
+    {"complex_mul_conj", 6 * 3, 8 * 3 * 6, 0, 0},
+    {"complex_div", (10 + 2 * 4 + 4 + 2 + 2 * 4) * 3, 8 * 3 * 6, 0, 0},
+    {"complex_conj", 1 * 3, 8 * 2 * 6, 0, 0},
+    {"complex_abs", 10 * 3, 8 * (6 + 3), 0, 0},
+    {"complex_angle", 35 * 3, 8 * (6 + 3), 0, 0},
+    {"complex_exp", (20 + 20 + 20 + 2) * 3, 8 * 2 * 6, 0, 0},
+    {"complex_log", (10 + 35 + 20) * 3, 8 * 2 * 6, 0, 0},
     /* [3,5] and [3,5]; in the last one 3 rows, an element and a label of each. */
     {"mse_loss", 3 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
     {"huber_loss", 7 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
