@@ -120,6 +120,7 @@ static ad_status enter(struct job *j)
     if (!have || j->level == UINT32_MAX)
         return no_memory(j);
     j->mark_generation = t->marks[j->level].generation;
+    t->fixed = t->n_values;
     for (uint32_t i = 0; i < t->n_values; i++) {
         struct tape_value *v = &t->entries[i];
         j->kept[i] = (struct kept){v->generation, v->flags};
@@ -157,6 +158,8 @@ static void leave(struct job *j)
 {
     struct tape *t = ad_tape_find(j->tape.slot, j->tape.generation, "check_gradient", j->site);
     if (t == j->t) {
+        t->fixed = 0;
+        t->hold = false;
         if (intact(j)) {
             drop(j);
             t->n_marks = j->level;
@@ -313,6 +316,7 @@ static ad_status find_op(struct job *j, struct ad_check_fault *fault)
 {
     struct tape *t = j->t;
     uint32_t y = 0;
+    t->hold = true; /* what the function releases is to be looked at */
     ad_status status = call(j, &y);
     if (status != AD_OK)
         return status;

@@ -70,6 +70,24 @@ ad_status ad_backward_seed_site(ad_tensor y, ad_tensor seed, unsigned ad_line_)
     return status == AD_OK ? (ad_status)tape_sweep(t, value, seed_value, site) : status;
 }
 
+ad_status ad_backward_release_site(ad_tensor y, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    uint32_t value, none;
+    ad_status status = check(y, NULL, "backward_release", site, &t, &value, &none);
+    return status == AD_OK ? (ad_status)tape_sweep_release(t, value, 0, site) : status;
+}
+
+ad_status ad_backward_seed_release_site(ad_tensor y, ad_tensor seed, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    uint32_t value, seed_value;
+    ad_status status = check(y, &seed, "backward_seed_release", site, &t, &value, &seed_value);
+    return status == AD_OK ? (ad_status)tape_sweep_release(t, value, seed_value, site) : status;
+}
+
 ad_status ad_gradient_site(ad_tensor x, void *buffer, int64_t count, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;

@@ -1,9 +1,11 @@
 /* ad_handle.c: the table of slots behind the handles, and the checks of every op's operands.
  *
- * May include: ad_internal.h. Slots are never unmapped and generations only grow, so that a stale
- * handle is recognised without following it.
+ * May include: ad_internal.h, tape_release.h. Slots are never unmapped and generations only grow,
+ * so that a stale handle is recognised without following it.
  */
 #include "ad_internal.h"
+
+#include "tape_release.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -160,6 +162,21 @@ static const char *operand_name(int operand, char *buf, size_t n)
     return buf;
 }
 
+/* Why a handle of the tape names no value. */
+static void fail_stale(struct tape *t, ad_tensor x, const char *which, struct tape_site site)
+{
+    const struct tape_value *v = x.value < t->n_values ? &t->entries[x.value] : &t->entries[0];
+    if (x.value == 0) {
+        tape_fail(t, TAPE_ERROR_HANDLE, site, "%s is the result of an op that failed", which);
+    } else if ((v->flags & TAPE_RELEASED) && v->retained == x.value_generation) {
+        char how[240];
+        tape_release_describe(t, v, how, sizeof how);
+        tape_fail(t, TAPE_ERROR_HANDLE, site, "%s %s; the call is", which, how);
+    } else {
+        tape_fail(t, TAPE_ERROR_HANDLE, site, "%s was dropped by a reset or a rewind", which);
+    }
+}
+
 uint32_t ad_value_find(ad_tensor x, const char *what, int operand, struct tape_site site,
                        struct tape **tape, ad_status *status)
 {
@@ -185,10 +202,7 @@ uint32_t ad_value_find(ad_tensor x, const char *what, int operand, struct tape_s
         return x.value;
     }
     if (t->error.code == TAPE_OK)
-        tape_fail(t, TAPE_ERROR_HANDLE, site,
-                  x.value == 0 ? "%s is the result of an op that failed"
-                               : "%s was dropped by a reset or a rewind",
-                  buf);
+        fail_stale(t, x, buf, site);
     *status = (ad_status)t->error.code;
     return 0;
 }
@@ -251,10 +265,13 @@ apply(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr, con
         }
         operand[i] = v;
     }
+    const uint32_t n_records = t->n_records;
     if (__builtin_expect(tape_apply(t, op, n_in, operand, n_attr, attr, site, out) != TAPE_OK, 0)) {
         *first = (ad_tensor){in[0].tape, in[0].tape_generation, 0, 0};
         return false;
     }
+    if (__builtin_expect(op->n_out > kernel_results(op) && t->n_records == n_records, 0))
+        tape_release_hidden(t, op, out);
     *first = ad_handle_of(t, in[0].tape, in[0].tape_generation, out[0]);
     return true;
 }

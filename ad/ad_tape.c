@@ -1,8 +1,10 @@
 /* ad_tape.c: what is done to a tape as a whole: reset, mark, rewind, no_grad, statistics.
  *
- * May include: ad_internal.h.
+ * May include: ad_internal.h, tape_release.h.
  */
 #include "ad_internal.h"
+
+#include "tape_release.h"
 
 #include <pthread.h>
 
@@ -115,6 +117,33 @@ ad_status ad_tape_stats(ad_tape tape, ad_stats *stats)
                         .peak_bytes = t->arena.peak,
                         .reserved_bytes = t->arena.reserved,
                         .budget_bytes = t->arena.budget};
+    return AD_OK;
+}
+
+ad_status ad_peak_reset_site(ad_tape tape, unsigned ad_line_)
+{
+    ad_status status;
+    struct tape *t = enter(tape, "peak_reset", AD_HERE, &status);
+    if (t)
+        t->arena.peak = t->arena.live;
+    return status;
+}
+
+ad_status ad_saved_for_backward_site(ad_tape tape, ad_saved *saved, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    ad_status status;
+    struct tape *t = enter(tape, "saved_for_backward", site, &status);
+    if (!t)
+        return status;
+    if (!saved)
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
+                                    "saved_for_backward: null pointer");
+    *saved = (ad_saved){0};
+    saved->buffers = tape_release_saved(t, &saved->buffer_bytes);
+    saved->record_bytes =
+        (uint64_t)(t->arena.record_top - t->arena.record_base) +
+        (uint64_t)(t->arena.entry_top - t->arena.entry_base - (ptrdiff_t)sizeof *t->entries);
     return AD_OK;
 }
 

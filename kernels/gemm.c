@@ -147,6 +147,11 @@ static void *element(int dtype, void *data, int64_t offset)
     return (char *)data + offset * (int64_t)kernel_dtype_bytes(dtype);
 }
 
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
 /* c is in place, and row-major. */
 static void call_blas(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
                       const struct gemm_matrix *c, int64_t leading_c, bool accumulate)
@@ -160,20 +165,25 @@ static void call_blas(int dtype, const struct gemm_matrix *a, const struct gemm_
     const int m = (int)c->rows, n = (int)c->columns, k = (int)a->columns;
     const int threads = gemm_threads_limit(m, k, n);
     const struct gemm_tile tile = gemm_tile_of(dtype, flip_a, flip_b, m, n, k);
-    for (int row = 0; row < m; row += tile.rows)
-        for (int column = 0; column < n; column += tile.columns) {
-            const int rows = m - row < tile.rows ? m - row : tile.rows;
-            const int columns = n - column < tile.columns ? n - column : tile.columns;
-            const void *x = element(dtype, a->data, flip_a ? row : row * leading_a);
-            const void *y = element(dtype, b->data, flip_b ? column * leading_b : column);
-            void *z = element(dtype, c->data, row * leading_c + column);
-            if (dtype == KERNEL_F32)
-                cblas_sgemm(CblasRowMajor, op_a, op_b, rows, columns, k, 1, x, (int)leading_a, y,
-                            (int)leading_b, accumulate ? 1 : 0, z, (int)leading_c);
-            else
-                cblas_dgemm(CblasRowMajor, op_a, op_b, rows, columns, k, 1, x, (int)leading_a, y,
-                            (int)leading_b, accumulate ? 1 : 0, z, (int)leading_c);
-        }
+    for (int deep = 0; deep < k; deep += tile.depth)
+        for (int column = 0; column < n; column += tile.columns)
+            for (int row = 0; row < m; row += tile.rows) {
+                const struct gemm_tile piece = {least(m - row, tile.rows),
+                                                least(n - column, tile.columns),
+                                                least(k - deep, tile.depth)};
+                const int64_t at_a = flip_a ? deep * leading_a + row : row * leading_a + deep;
+                const int64_t at_b = flip_b ? column * leading_b + deep : deep * leading_b + column;
+                const void *x = element(dtype, a->data, at_a), *y = element(dtype, b->data, at_b);
+                void *z = element(dtype, c->data, row * leading_c + column);
+                const int beta = accumulate || deep > 0;
+                if (dtype == KERNEL_F32)
+                    cblas_sgemm(CblasRowMajor, op_a, op_b, piece.rows, piece.columns, piece.depth,
+                                1, x, (int)leading_a, y, (int)leading_b, (float)beta, z,
+                                (int)leading_c);
+                else
+                    cblas_dgemm(CblasRowMajor, op_a, op_b, piece.rows, piece.columns, piece.depth,
+                                1, x, (int)leading_a, y, (int)leading_b, beta, z, (int)leading_c);
+            }
     gemm_threads_restore(threads);
 }
 

@@ -31,10 +31,11 @@ size_t gemm_workspace(int dtype, const struct gemm_matrix *a, const struct gemm_
 void gemm_run(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
               const struct gemm_matrix *c, bool accumulate, void *workspace);
 
-/* Rows and columns of the pieces in which c [m,n] = op(a) [m,k] op(b) [k,n] is best computed; where
- * that is the whole, m and n. flip_a, flip_b: whether BLAS reads the operand transposed. */
+/* Rows, columns and depth of the pieces in which c [m,n] = op(a) [m,k] op(b) [k,n] is best
+ * computed; where that is the whole, m, n and k. flip_a, flip_b: whether BLAS reads the operand
+ * transposed. */
 struct gemm_tile {
-    int rows, columns;
+    int rows, columns, depth;
 };
 struct gemm_tile gemm_tile_of(int dtype, bool flip_a, bool flip_b, int m, int n, int k);
 

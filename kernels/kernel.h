@@ -173,7 +173,8 @@ struct kernel_op {
     bool constant;    /* piecewise constant: no gradient flows, said in `derivative` */
     uint8_t saves_in; /* bit i: the pullback reads input i */
     uint8_t saves_out;
-    /* What of saves_in the adjoint of input i depends on; all 0: each may on all of it. */
+    /* What of saves_in the adjoint of input i depends on; all 0: each may on all of it. For it
+     * nothing else may be touched, even to no effect: the buffer may be gone. */
     uint8_t reads_for[KERNEL_MAX_IN];
     const struct kernel_row *row; /* elementwise ops only */
 

@@ -5,6 +5,8 @@
 #include "part.h"
 #include "elementwise.h"
 
+#include <string.h>
+
 int kernel_part_axis(const struct kernel_call *call, int64_t axis, int rank)
 {
     if (axis < -rank || axis >= rank)
@@ -62,7 +64,11 @@ void kernel_part_copy(struct kernel_array *to, kernel_ref from, bool accumulate)
 {
     if (to->size == 0)
         return;
-    if (to->dtype == KERNEL_I64)
+    if (to->contiguous && from->contiguous && !accumulate)
+        memcpy(to->data, from->data, (size_t)to->size * kernel_dtype_bytes(to->dtype));
+    else if (to->contiguous && from->contiguous)
+        kernel_loop_run(LOOP_copy, to->dtype, to->size, to->data, from->data, NULL, NULL, true);
+    else if (to->dtype == KERNEL_I64)
         copy_integers(to, from);
     else
         kernel_elementwise(LOOP_copy, to, 1, &from, 0, accumulate);

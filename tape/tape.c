@@ -1,4 +1,4 @@
-/* tape.c: a tape's life: create, mark, rewind, reset, destroy; its sticky error.
+/* tape.c: a tape's life: create, mark, rewind, reset, destroy.
  *
  * May include: tape_guard.h, tape_lent.h, tape_observe.h.
  */
@@ -8,7 +8,6 @@
 #include "tape_lent.h"
 #include "tape_observe.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +27,8 @@ static void begin(struct tape *t)
     t->last_record = UINT32_MAX;
     t->last_guard = TAPE_NO_GUARD;
     t->n_lent = 0;
+    t->n_frames = 0;
+    t->has_released = false;
     t->arena.entry_top += sizeof(struct tape_value);
 }
 
@@ -79,6 +80,8 @@ void tape_destroy(struct tape *t)
         t->memory->release(t->lent, t->memory->payload);
     if (t->marks)
         t->memory->release(t->marks, t->memory->payload);
+    if (t->frames)
+        t->memory->release(t->frames, t->memory->payload);
     release(t);
 }
 
@@ -104,6 +107,7 @@ struct tape_mark tape_mark_here(const struct tape *t)
                               .last_record = t->last_record,
                               .last_guard = t->last_guard,
                               .n_records = t->n_records,
+                              .frame = t->frame,
                               .no_grad = t->no_grad};
 }
 
@@ -154,6 +158,8 @@ void tape_drop_behind(struct tape *t, const struct tape_mark *mark)
     t->last_record = mark->last_record;
     t->n_records = mark->n_records;
     t->no_grad = mark->no_grad;
+    while (t->n_frames > 0 && t->frames[t->n_frames - 1].number > mark->frame)
+        t->n_frames--;
 }
 
 void tape_rewind(struct tape *t, uint32_t level)
@@ -163,24 +169,4 @@ void tape_rewind(struct tape *t, uint32_t level)
     t->n_marks = level + 1;
     t->generation++;
     t->gradient_epoch++;
-}
-
-enum tape_status tape_fail(struct tape *t, enum tape_status code, struct tape_site site,
-                           const char *format, ...)
-{
-    if (t->error.code != TAPE_OK)
-        return code;
-    char *text = t->error.message;
-    va_list list;
-    va_start(list, format);
-    int n = vsnprintf(text, TAPE_MESSAGE_BYTES, format, list);
-    va_end(list);
-    t->error.code = code;
-    if (n < 0 || n > TAPE_MESSAGE_BYTES - 64)
-        n = n < 0 ? 0 : TAPE_MESSAGE_BYTES - 64;
-    memcpy(text + n, " at ", 5);
-    t->describe(site, text + n + 4, (size_t)(TAPE_MESSAGE_BYTES - n - 4));
-    if (t->watch.tell)
-        t->watch.tell(t);
-    return code;
 }

@@ -53,8 +53,11 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
 /* Copies a value, or a row-major buffer of its shape, into `buffer`, row-major. */
 void tape_read(const struct tape *t, uint32_t x, void *buffer);
 
-/* The reverse sweep from y; seed: a value of y's shape, or 0 for ones. */
+/* The reverse sweep from y; seed: a value of y's shape, or 0 for ones. The second gives up the
+ * values of the records that it has passed, and with them these records. */
 enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct tape_site site);
+enum tape_status tape_sweep_release(struct tape *t, uint32_t y, uint32_t seed,
+                                    struct tape_site site);
 /* Records the pullbacks of y with respect to x[n]; gradient[i] receives a value. */
 enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, const uint32_t *x,
                             struct tape_site site, uint32_t *gradient);

@@ -64,6 +64,12 @@ void tape_arena_close(struct tape_arena *a)
     a->base = NULL;
 }
 
+static void *refuse(struct tape_arena *a, uint64_t n)
+{
+    a->refused = n;
+    return NULL;
+}
+
 static bool charge(struct tape_arena *a, uint64_t n)
 {
     if (n > a->budget || a->live > a->budget - n)
@@ -77,7 +83,7 @@ static bool charge(struct tape_arena *a, uint64_t n)
 void *tape_arena_entry(struct tape_arena *a, size_t n)
 {
     if (__builtin_expect((size_t)(a->entry_end - a->entry_top) < n || !charge(a, n), 0))
-        return NULL;
+        return refuse(a, n);
     void *p = a->entry_top;
     a->entry_top += n;
     return p;
@@ -86,7 +92,7 @@ void *tape_arena_entry(struct tape_arena *a, size_t n)
 void *tape_arena_record(struct tape_arena *a, size_t n)
 {
     if (__builtin_expect((size_t)(a->record_end - a->record_top) < n || !charge(a, n), 0))
-        return NULL;
+        return refuse(a, n);
     void *p = a->record_top;
     a->record_top += n;
     return p;
@@ -118,17 +124,17 @@ void *tape_arena_buffer(struct tape_arena *a, uint64_t n)
 {
     uint64_t bytes;
     if (__builtin_expect(n > (uint64_t)1 << 62, 0))
-        return NULL;
+        return refuse(a, n);
     uint32_t k = class_of(n, &bytes);
     struct tape_arena_block *b = a->free[k];
     if (b) {
         if (!charge(a, bytes))
-            return NULL;
+            return refuse(a, bytes);
         a->free[k] = b->next;
         return b;
     }
     if (__builtin_expect((uint64_t)(a->buffer_end - a->buffer_top) < bytes || !charge(a, bytes), 0))
-        return NULL;
+        return refuse(a, bytes);
     void *p = a->buffer_top;
     a->buffer_top += bytes;
     if ((uint64_t)(a->buffer_top - a->buffer_base) > a->touched)

@@ -29,6 +29,7 @@ struct tape_arena {
     char *record_base, *record_top, *record_end;
     char *buffer_base, *buffer_top, *buffer_end;
     uint64_t live, peak, budget, touched;
+    uint64_t refused;   /* bytes last asked for in vain, until an error has said so */
     uint32_t n_classes; /* lists below this index may be in use */
     struct tape_arena_block *free[TAPE_ARENA_CLASSES];
 };

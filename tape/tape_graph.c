@@ -1,6 +1,6 @@
 /* tape_graph.c: the rule context that records: derivatives as ops on the tape.
  *
- * May include: tape_guard.h, kernel_ops.h (add, copy, sum_to).
+ * May include: tape_guard.h, tape_release.h, kernel_ops.h (add, copy, sum_to).
  *
  * The records present at the start are swept; what the pullbacks emit is appended behind them,
  * charged to the line of the op whose pullback it is. Only records that lead from x to y are
@@ -9,6 +9,7 @@
 #include "tape_guard.h"
 
 #include "kernel_ops.h"
+#include "tape_release.h"
 
 #include <string.h>
 
@@ -139,8 +140,10 @@ enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, co
     uint32_t n_values = t->n_values, n_records = 0;
     size_t bytes = ((size_t)n_values + t->n_records) * sizeof(uint32_t);
     g.adjoint = t->memory->resize(NULL, bytes, t->memory->payload);
-    if (!g.adjoint)
+    if (!g.adjoint) {
+        t->arena.refused = bytes;
         return tape_fail_memory(t, site, "create_graph");
+    }
     memset(g.adjoint, 0, bytes);
     uint32_t *list = g.adjoint + n_values;
     for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous)
@@ -148,7 +151,9 @@ enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, co
     flag_dependents(t, n, x, list, n_records);
     const struct tape_mark before = tape_mark_here(t);
 
-    enum tape_status status = tape_guard_verify(t, y, TAPE_STARTS, "create_graph", site);
+    enum tape_status status = tape_release_verify(t, y, TAPE_STARTS, "create_graph", site);
+    if (status == TAPE_OK)
+        status = tape_guard_verify(t, y, TAPE_STARTS, "create_graph", site);
     if (status == TAPE_OK && !seed)
         status = tape_ones(t, y, site, &seed);
     g.adjoint[y] = seed;

@@ -1,12 +1,14 @@
 /* tape_guard.c: hashes of borrowed arrays, taken when a record saves them, compared by sweeps.
  *
- * May include: tape_guard.h.
+ * May include: tape_guard.h, tape_reach.h.
  *
  * A guard is made or renewed once for each array between two sweeps or rewinds, not for each op. An
  * array that was changed legally, after a sweep and before the next recording, has a second guard:
  * the first still stands for the older records, which a sweep from an older value would reach.
  */
 #include "tape_guard.h"
+
+#include "tape_reach.h"
 
 #include <string.h>
 
@@ -90,7 +92,7 @@ static bool guard_make(struct tape *t, struct tape_value *root, uint64_t hash, u
 
 static bool is_borrowed(const struct tape_value *root)
 {
-    return !(root->flags & TAPE_OWNS_DATA) && root->array.size > 0;
+    return !(root->flags & (TAPE_OWNS_DATA | TAPE_FREED)) && root->array.size > 0;
 }
 
 /* The op saves the borrowed array `root` as operand i. */
@@ -121,7 +123,7 @@ bool tape_guard_saved(struct tape *t, const struct kernel_op *op, int n_in, cons
         if (v->flags & TAPE_OWNS_DATA)
             continue;
         const struct tape_value *root = &t->entries[v->root];
-        if (root->flags & TAPE_OWNS_DATA)
+        if (root->flags & (TAPE_OWNS_DATA | TAPE_FREED))
             continue;
         if (root->retained != TAPE_NO_GUARD && tape_guard_at(t, root->retained)->phase == t->phase)
             continue;
@@ -181,24 +183,14 @@ static const struct tape_guard *guard_of(const struct tape *t, uint32_t x, uint3
 /* The first changed guard that the sweep from y would come to. */
 static const struct tape_guard *first_read(struct tape *t, uint32_t y, enum tape_flag wants)
 {
-    for (uint32_t i = 1; i < t->n_values; i++)
-        t->entries[i].flags &= ~(uint32_t)TAPE_REACHED;
-    t->entries[y].flags |= TAPE_REACHED;
+    tape_reach_begin(t, y);
     for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous) {
         struct tape_record *r = tape_record_at(t, at);
-        const uint32_t *in = tape_record_in(r), *out = tape_record_out(r);
-        uint64_t needs = 0;
-        bool reached = false;
-        for (int o = 0; o < r->n_out; o++)
-            reached = reached || (t->entries[out[o]].flags & TAPE_REACHED);
-        for (int i = 0; i < r->n_in && reached; i++) {
-            if (!(t->entries[in[i]].flags & (uint32_t)wants))
-                continue;
-            t->entries[in[i]].flags |= TAPE_REACHED;
-            needs |= (uint64_t)1 << i;
-        }
-        for (unsigned reads = kernel_reads(r->op, needs); reads; reads &= reads - 1) {
-            const struct tape_guard *g = guard_of(t, in[__builtin_ctz(reads)], at);
+        unsigned reads;
+        if (!tape_reach(t, r, wants, &reads))
+            continue;
+        for (; reads; reads &= reads - 1) {
+            const struct tape_guard *g = guard_of(t, tape_record_in(r)[__builtin_ctz(reads)], at);
             if (g && g->changed)
                 return g;
         }

@@ -1,6 +1,6 @@
 /* tape_sweep.c: the reverse sweep, and the gradients it leaves.
  *
- * May include: tape_inplace.h, tape_guard.h, tape_lent.h.
+ * May include: tape_inplace.h, tape_guard.h, tape_lent.h, tape_release.h.
  *
  * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do
  * not see each other; gradients of leaves and retained values grow with each.
@@ -8,6 +8,7 @@
 #include "tape_guard.h"
 #include "tape_inplace.h"
 #include "tape_lent.h"
+#include "tape_release.h"
 
 #include <string.h>
 
@@ -80,8 +81,9 @@ static void account(struct tape *t, uint32_t row, uint64_t *stamp)
     *stamp = now;
 }
 
-/* Runs the pullbacks from the last record on. Returns the record that failed, or UINT32_MAX. */
-static uint32_t sweep(struct tape *t, uint64_t *stamp)
+/* Runs the pullbacks from the last record on. Returns the record that failed, or UINT32_MAX.
+ * release: the row of a sweep that gives up what lies behind it, or TAPE_ROW_NONE. */
+static uint32_t sweep(struct tape *t, uint32_t release, uint64_t *stamp)
 {
     for (uint32_t at = t->last_record; at != UINT32_MAX;) {
         struct tape_record *r = tape_record_at(t, at);
@@ -97,30 +99,40 @@ static uint32_t sweep(struct tape *t, uint64_t *stamp)
                 tape_account_flush(t, t->hook, *stamp);
             }
         }
+        if (release != TAPE_ROW_NONE)
+            tape_release_passed(t, r, release);
         at = r->previous;
     }
     return UINT32_MAX;
 }
 
-enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct tape_site site)
+static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bool release,
+                                   struct tape_site site)
 {
     struct tape_hook *hook = tape_observed(t);
     uint64_t stamp = hook ? hook->clock() : 0;
     /* What is no pullback's is the sweep's own: the call, the seed, the end. */
-    uint32_t own = tape_account_row(t, site, "backward"), failed = UINT32_MAX;
-    enum tape_status status = tape_guard_verify(t, y, TAPE_NEEDS_GRADIENT, "backward", site);
+    const char *what = release ? tape_release_sweep_op : "backward";
+    uint32_t own = tape_account_row(t, site, what), failed = UINT32_MAX;
+    enum tape_status status = tape_release_verify(t, y, TAPE_NEEDS_GRADIENT, what, site);
+    if (status == TAPE_OK)
+        status = tape_guard_verify(t, y, TAPE_NEEDS_GRADIENT, what, site);
     if (status != TAPE_OK)
         return status;
+    if (release)
+        tape_release_plan(t, y);
     tape_lent_begin(t);
     bool planted = plant(t, &t->entries[y], seed);
     if (hook)
         account(t, own, &stamp);
     if (planted)
-        failed = sweep(t, &stamp);
+        failed = sweep(t, release ? own : TAPE_ROW_NONE, &stamp);
     for (uint32_t at = failed; at != UINT32_MAX; at = tape_record_at(t, at)->previous)
         drop_adjoints(t, tape_record_at(t, at));
     if (planted && failed == UINT32_MAX)
         tape_lent_add(t);
+    if (release)
+        tape_release_end(t, planted ? failed : t->last_record, own);
     if (hook) {
         account(t, own, &stamp);
         TAPE_ADD(tape_row(t, own)->calls, 1);
@@ -135,7 +147,18 @@ enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct ta
     }
     /* Half a sweep is in the gradients: none is better than a wrong one. */
     t->gradient_epoch++;
-    return t->error.code ? t->error.code : tape_fail_memory(t, site, "backward");
+    return t->error.code ? t->error.code : tape_fail_memory(t, site, what);
+}
+
+enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct tape_site site)
+{
+    return sweep_from(t, y, seed, false, site);
+}
+
+enum tape_status tape_sweep_release(struct tape *t, uint32_t y, uint32_t seed,
+                                    struct tape_site site)
+{
+    return sweep_from(t, y, seed, true, site);
 }
 
 bool tape_was_swept(const struct tape *t, const struct tape_value *v)

@@ -20,6 +20,8 @@ enum {
     TAPE_ROW_OTHER = 1    /* what could not be given a row of its own: the table was full */
 };
 
+#define TAPE_ROW_NONE UINT32_MAX
+
 enum tape_flag {
     TAPE_NEEDS_GRADIENT = 1 << 0,
     TAPE_LEAF = 1 << 1, /* its adjoint is the gradient and outlives the sweep */
@@ -30,22 +32,31 @@ enum tape_flag {
     TAPE_RETAIN = 1 << 6,        /* retained holds the gradient after the sweep */
     TAPE_KEPT = 1 << 7,          /* counted in kept_bytes */
     TAPE_STARTS = 1 << 8,        /* scratch of tape_graph: depends on what is differentiated */
-    TAPE_REACHED = 1 << 9,       /* scratch of tape_guard_verify: the sweep comes to it */
+    TAPE_REACHED = 1 << 9,       /* scratch of tape_reach: the sweep comes to it */
     TAPE_TAKEN_BACK = 1 << 10,   /* leaf: one of tape.lent whose buffer was taken back */
+    TAPE_RELEASED = 1 << 11,     /* no handle names it any more; its record may still need it */
+    TAPE_FREED = 1 << 12,        /* owned its buffer, which was given back: array.data is NULL */
+    TAPE_SPENT = 1 << 13,        /* a sweep that releases has passed the record that made it */
+    TAPE_STAYS = 1 << 14,        /* scratch of tape_release.c: keeps its handle */
+    TAPE_HELD = 1 << 15,         /* scratch of tape_release.c: its buffer is needed */
 };
 
 /* One entry of the value table. The array comes first: a kernel_ref of the tape is a value. */
 struct tape_value {
     struct kernel_array array;
     void *adjoint;           /* row-major, of the value's shape */
-    uint32_t generation;     /* of the tape when the value was made */
+    uint32_t generation;     /* of the tape when the value was made; TAPE_RELEASED: none */
     uint32_t row;            /* line that made it, in the account */
-    uint32_t gradient_epoch; /* tape-owned gradient is set if this is the tape's */
+    uint32_t gradient_epoch; /* leaf: tape-owned gradient is set if this is the tape's;
+                              * TAPE_RELEASED: row of the call that released it */
     uint32_t root;           /* value that owns the data: itself, or what it is a view of */
     uint32_t flags;
     uint32_t retained; /* offset among the records, in 8 bytes: TAPE_RETAIN: of the tape_retained;
-                        * borrowed arrays: of the newest tape_guard, or TAPE_NO_GUARD */
+                        * borrowed arrays: of the newest tape_guard, or TAPE_NO_GUARD;
+                        * TAPE_RELEASED: what the generation was */
 };
+
+#define TAPE_NO_GENERATION UINT32_MAX /* of a value that was released: no handle has it */
 
 #define TAPE_NO_GUARD UINT32_MAX
 
@@ -128,7 +139,15 @@ struct tape_mark {
     uint32_t last_record;
     uint32_t last_guard;
     uint32_t n_records;
+    uint32_t frame; /* the newest frame begun until then, open or not */
     int no_grad;
+};
+
+/* Values and records made since a frame's begin lie behind these. */
+struct tape_frame {
+    uint32_t number; /* from 1, in order of their begin, over resets as well */
+    uint32_t n_values;
+    uint32_t last_record;
 };
 
 struct tape_table { /* open addressing: row index plus 1 by {pc, line, op} */
@@ -157,6 +176,13 @@ struct tape {
 
     struct tape_mark *marks;
     uint32_t n_marks, marks_size;
+
+    struct tape_frame *frames; /* that are open */
+    uint32_t n_frames, frames_size;
+    uint32_t frame;    /* number of the newest, ever */
+    uint32_t fixed;    /* values below are not released: a gradient check runs */
+    bool hold;         /* what is released keeps its buffer: it will be looked at */
+    bool has_released; /* since the tape was made or reset; else sweeps need not look */
 
     struct tape_lent *lent; /* ordered by value */
     uint32_t n_lent, lent_size;

@@ -28,15 +28,6 @@ void tape_point_undo(struct tape *t, struct tape_point point)
     tape_arena_rewind(&t->arena, &point.arena);
 }
 
-enum tape_status tape_fail_memory(struct tape *t, struct tape_site site, const char *what)
-{
-    return tape_fail(
-        t, TAPE_ERROR_MEMORY, site,
-        "%s: out of memory: %llu bytes are on the tape, its budget is %llu of %llu reserved", what,
-        (unsigned long long)t->arena.live, (unsigned long long)t->arena.budget,
-        (unsigned long long)t->arena.reserved);
-}
-
 static bool is_row_major(int rank, const int64_t *extent, const int64_t *stride)
 {
     int64_t next = 1;

@@ -52,14 +52,20 @@ typedef void fault_run_function(ad_tape tape, struct fault_results *out);
 fault_run_function fault_choices, fault_functions, fault_moved_parts, fault_rows_by_index,
     fault_more_reductions, fault_shares, fault_batched_products, fault_casts,
     fault_second_of_reductions, fault_checked, fault_looked_at;
+/* fault_workloads_memory.c */
+fault_run_function fault_frames, fault_releasing_sweep;
 
 /* fault_workloads_sequence.c */
 fault_run_function fault_recurrence, fault_attention;
+/* fault_workloads_matrices.c */
+fault_run_function fault_linear_systems, fault_second_of_linear_systems;
 
 /* fault_workloads_matrices.c */
 fault_run_function fault_linear_systems, fault_second_of_linear_systems;
 
 /* fault_workloads_shape.c */
 fault_run_function fault_scans, fault_moved_elements, fault_repeated;
+/* fault_workloads_network.c */
+fault_run_function fault_losses, fault_normalized, fault_embedded;
 
 #endif

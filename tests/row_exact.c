@@ -169,6 +169,12 @@ static long double log_gamma(long double x)
     ROW(omit, a != 0 ? 0 : b)                                                                      \
     ROW(vanish, times(b, a))                                                                       \
     ROW(xlogy, times(logl(b), a))                                                                  \
+    ROW(squared_difference, (a - b) * (a - b))                                                     \
+    ROW(huber, fabsl(a - b) <= c ? (a - b) * (a - b) / 2 : c * (fabsl(a - b) - c / 2))             \
+    ROW(bernoulli_loss, -times(logl(a), b) - times(log1pl(-a), 1 - b))                             \
+    ROW(logistic_loss, logl(1 + expl(a)) - a * b)                                                  \
+    ROW(standardize, (a - b) * c)                                                                  \
+    ROW(multiply_add, a *b + c)                                                                    \
     ROW(rhypot1, 1 / hypotl(1, a))                                                                 \
     ROW(lorentz, 1 / (1 + a * a))                                                                  \
     ROW(gauss, expl(-a *a))                                                                        \

@@ -127,6 +127,12 @@ static double trigamma(double x)
     ROW(pick, a != 0 ? b : 0, 0, true)                                                             \
     ROW(omit, a != 0 ? 0 : b, 0, true)                                                             \
     ROW(xlogy, a *log(b), 8, false)                                                                \
+    ROW(squared_difference, (a - b) * (a - b), 8, true)                                            \
+    ROW(huber, fabs(a - b) <= c ? (a - b) * (a - b) / 2 : c * (fabs(a - b) - c / 2), 4, false)     \
+    ROW(bernoulli_loss, -b *log(a) - (1 - b) * log1p(-a), 16, false)                               \
+    ROW(logistic_loss, log1p(exp(-fabs(a))) + fmax(a, 0) * (1 - b) + fmax(-a, 0) * b, 16, false)   \
+    ROW(standardize, (a - b) * c, 8, true)                                                         \
+    ROW(multiply_add, a *b + c, 8, true)                                                           \
     ROW(vanish, a != 0 ? a * b : 0, 0, true)                                                       \
     ROW(rhypot1, 1 / hypot(1, a), 8, true)                                                         \
     ROW(lorentz, 1 / (1 + a * a), 2, false)                                                        \

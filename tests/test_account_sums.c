@@ -19,13 +19,42 @@ static unsigned draw(unsigned n)
     return (unsigned)(random_state >> 33) % n;
 }
 
-enum { POOL = 12, MARKS = 4, STEPS = 1500 };
+enum { POOL = 12, MARKS = 4, FRAMES = 4, STEPS = 1500 };
+
+/* Frames that begin and end anywhere; some are ended that a rewind has dropped. */
+static void step_frame(ad_tape tape, ad_tensor *pool)
+{
+    static ad_frame frame[FRAMES];
+    static int n_frames;
+    ad_tensor *out = &pool[draw(POOL)];
+    switch (draw(4)) {
+    case 0:
+        if (n_frames < FRAMES)
+            frame[n_frames++] = ad_frame_begin(tape);
+        break;
+    case 1:
+        if (n_frames > 0) {
+            n_frames = (int)draw((unsigned)n_frames);
+            ad_frame_end(frame[n_frames], pool, (int)draw(POOL));
+        }
+        break;
+    case 2:
+        ad_release(*out);
+        break;
+    default:
+        ad_backward_release(ad_sum(ad_mul(*out, pool[draw(POOL)])));
+        break;
+    }
+}
 
 /* One call of the random program. Tensors of the pool may have been dropped: they are made anew. */
 static void step(ad_tape tape, ad_tensor *pool, ad_mark *mark, int *n_marks)
 {
     ad_tensor a = pool[draw(POOL)], b = pool[draw(POOL)], *out = &pool[draw(POOL)];
-    switch (draw(16)) {
+    switch (draw(18)) {
+    case 16:
+        step_frame(tape, pool);
+        break;
     case 0:
         *out = ad_leaf(tape, AD_F64, 1, shape, data);
         break;

@@ -35,7 +35,7 @@ enum {
 
 /* ---- in the process of a case ---- */
 
-enum { MOST = 64 };
+enum { MOST = 96 };
 static struct fault_results expected[MOST];
 
 /* Runs all workloads; 0, or the exit status. */

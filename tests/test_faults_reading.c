@@ -236,7 +236,7 @@ END_TEST
  * is said. */
 static void check_recording(const struct outcome *got, const struct outcome *whole)
 {
-    static const char *const reasons[] = {"memory", "Input/output error", "Too many open files",
+    static const char *const reasons[] = {" memory", "Input/output error", "Too many open files",
                                           "No space left on device"};
     int said = 0;
     if (same(got, whole))

@@ -81,10 +81,11 @@ static void check_product(int dtype, bool flip_a, bool flip_b, int m, int n, int
 }
 
 /* Larger than the pieces along each axis, with and without a rest; narrow; flat; deep. */
-static const int sizes[][3] = {{64, 128, 128}, {70, 151, 131},  {129, 257, 40},  {16, 300, 300},
-                               {300, 16, 257}, {131, 17, 700},  {9, 130, 1000},  {40, 40, 1500},
-                               {257, 129, 64}, {1, 1100, 1000}, {1100, 1, 1000}, {64, 20, 19},
-                               {67, 33, 61},   {130, 301, 100}, {65, 512, 10}};
+static const int sizes[][3] = {{64, 128, 128},  {70, 151, 131},  {129, 257, 40},  {16, 300, 300},
+                               {300, 16, 257},  {131, 17, 700},  {9, 130, 1000},  {40, 40, 1500},
+                               {257, 129, 64},  {1, 1100, 1000}, {1100, 1, 1000}, {64, 20, 19},
+                               {61, 200, 1030}, {25, 520, 270},  {67, 33, 61},    {130, 301, 100},
+                               {65, 512, 10}};
 
 START_TEST(products_in_pieces_are_exact)
 {
@@ -102,24 +103,39 @@ START_TEST(pieces_are_cut_where_openblas_reads_in_place)
     const bool in_place = strcmp(core, "SkylakeX") == 0 || strcmp(core, "Cooperlake") == 0 ||
                           strcmp(core, "SapphireRapids") == 0;
     openblas_set_num_threads(1);
-    struct gemm_tile tile = gemm_tile_of(KERNEL_F64, false, false, 64, 128, 128);
-    ck_assert_int_eq(tile.rows, in_place ? 32 : 64);
-    ck_assert_int_eq(tile.columns, 128);
-    tile = gemm_tile_of(KERNEL_F64, false, true, 64, 128, 128);
-    ck_assert_int_eq(tile.rows, in_place ? 8 : 64);
-    tile = gemm_tile_of(KERNEL_F32, true, false, 128, 128, 64);
-    ck_assert_int_eq(tile.columns, in_place ? 32 : 128);
-    tile = gemm_tile_of(KERNEL_F64, false, false, 64, 1024, 1024); /* its panel leaves the cache */
-    ck_assert_int_eq(tile.rows, 64);
-    tile = gemm_tile_of(KERNEL_F64, false, true, 64, 512, 10); /* too flat: ten classes, say */
-    ck_assert_int_eq(tile.rows, 64);
-    ck_assert_int_eq(tile.columns, 512);
-    tile = gemm_tile_of(KERNEL_F64, false, false, 64, 32, 32); /* small as it is */
-    ck_assert_int_eq(tile.rows, 64);
-    ck_assert_int_eq(tile.columns, 32);
+    static const struct {
+        int dtype;
+        bool flip_a, flip_b;
+        int m, n, k;
+        struct gemm_tile tile; /* where rows are 0, the whole */
+    } cases[] = {
+        {KERNEL_F64, false, false, 64, 128, 128, {32, 128, 128}},
+        {KERNEL_F64, false, false, 64, 32, 32, {0}},     /* small as it is */
+        {KERNEL_F64, false, false, 64, 1024, 1024, {0}}, /* rows a page apart */
+        {KERNEL_F64, false, false, 64, 256, 1024, {8, 96, 512}},
+        {KERNEL_F32, false, false, 64, 512, 512, {8, 192, 512}},
+        {KERNEL_F32, false, false, 64, 1024, 1024, {0}}, /* out of the cache */
+        {KERNEL_F64, false, true, 64, 1024, 1024, {8, 128, 512}},
+        {KERNEL_F64, false, true, 64, 512, 10, {0}}, /* too flat: ten classes, say */
+        {KERNEL_F32, false, true, 64, 1024, 1024, {8, 96, 1024}},
+        {KERNEL_F32, false, true, 256, 256, 128, {0}}, /* many rows for its depth */
+        {KERNEL_F64, true, false, 1024, 1024, 64, {12, 512, 64}},
+        {KERNEL_F32, true, false, 512, 512, 256, {12, 512, 128}},
+        {KERNEL_F64, true, true, 128, 128, 128, {0}},
+        {KERNEL_F64, false, true, 64, 512, 5000, {0}}, /* deeper than was measured */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int m = cases[i].m, n = cases[i].n, k = cases[i].k;
+        const struct gemm_tile whole = {m, n, k},
+                               tile = gemm_tile_of(cases[i].dtype, cases[i].flip_a, cases[i].flip_b,
+                                                   m, n, k);
+        const struct gemm_tile *right = in_place && cases[i].tile.rows ? &cases[i].tile : &whole;
+        ck_assert_msg(tile.rows == right->rows && tile.columns == right->columns &&
+                          tile.depth == right->depth,
+                      "case %d: %d x %d x %d", (int)i, tile.rows, tile.columns, tile.depth);
+    }
     openblas_set_num_threads(2); /* which share the whole */
-    tile = gemm_tile_of(KERNEL_F64, false, false, 64, 128, 128);
-    ck_assert_int_eq(tile.rows, 64);
+    ck_assert_int_eq(gemm_tile_of(KERNEL_F64, false, false, 64, 128, 128).rows, 64);
 }
 END_TEST
 

@@ -48,7 +48,7 @@ static ad_tensor same(ad_tape t, const ad_tensor *v, int n, void *payload)
 
 /* Each function once. Those without a status leave it in the error that `asked` looks at; the
  * result of those is in `wrong` if it is not the one that stands for an error. */
-enum { CALLS = 31 };
+enum { CALLS = 38 };
 
 struct answers {
     ad_status status[CALLS];
@@ -72,13 +72,18 @@ static void call_all(struct answers *a, ad_tape t, ad_tensor v, FILE *file)
 {
     int64_t shape[AD_MAX_RANK];
     ad_stats stats;
+    ad_saved saved;
     ad_tensor gradient;
     ad_clear_error(a->asked);
     answer(a, ad_tape_reset(t));
     kept(a, ad_tape_mark(t).tape == 0);
     answer(a, ad_tape_rewind(t, (ad_mark){t.slot, t.generation, 0, 1}));
+    kept(a, ad_frame_begin(t).number == 0);
+    answer(a, ad_frame_end((ad_frame){t.slot, t.generation, 0, 1}, NULL, 0));
     answer(a, ad_on_error(t, NULL, NULL));
     answer(a, ad_tape_stats(t, &stats));
+    answer(a, ad_peak_reset(t));
+    answer(a, ad_saved_for_backward(t, &saved));
     kept(a, ad_leaf(t, AD_F64, 0, NULL, data).value == 0);
     kept(a, ad_constant(t, AD_F64, 0, NULL, data).value == 0);
     kept(a, ad_scalar(t, AD_F64, 1).value == 0);
@@ -96,6 +101,9 @@ static void call_all(struct answers *a, ad_tape t, ad_tensor v, FILE *file)
     kept(a, isnan(ad_item(v)));
     answer(a, ad_backward(v));
     answer(a, ad_backward_seed(v, v));
+    answer(a, ad_backward_release(v));
+    answer(a, ad_backward_seed_release(v, v));
+    answer(a, ad_release(v));
     answer(a, ad_gradient(v, buffer, 4));
     answer(a, ad_gradient_buffer(v, buffer, 4));
     answer(a, ad_retain_gradient(v));

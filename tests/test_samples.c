@@ -92,6 +92,20 @@ static const struct {
     {"attention_weights", (2 * 4 + 21) * 15, 8 * (12 + 20 + 3 + 15), 0, 0},
     {"attention_gradient", (6 * 4 + 4 * 2 + 25) * 15, 8 * (6 + 42 + 3 + 42), 0, 0},
     {"attention_gradient", (4 * 4 + 4 * 2 + 4) * 15, 8 * (6 + 42 + 15 + 42), 0, 1},
+    /* [3,5] and [3,5]; in the last one 3 rows, an element and a label of each. */
+    {"mse_loss", 3 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
+    {"huber_loss", 7 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
+    {"binary_cross_entropy", 48 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
+    {"binary_cross_entropy_with_logits", 51 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
+    {"nll_loss", 3 + 4, 8 * (3 + 3 + 1), 0, 0},
+    /* x [3,5] with 3 rows, the last one [5,3] with 3 channels: two sums, a division by the root. */
+    {"layer_norm", 8 * 15 + 11 * 3, 8 * (15 + 5 + 5 + 15 + 3 + 3), 0, 0},
+    {"layer_norm_gradient", 13 * 15 + 2 * 3, 8 * (15 + 15 + 5 + 3 + 3 + 15 + 5 + 5), 0, 0},
+    {"rms_norm", 4 * 15 + 10 * 3, 8 * (15 + 5 + 15 + 3), 0, 0},
+    {"rms_norm_gradient", 9 * 15 + 3, 8 * (15 + 15 + 5 + 3 + 15 + 5), 0, 0},
+    {"batch_norm", 8 * 15 + 11 * 3, 8 * (15 + 3 + 3 + 15 + 3 + 3), 0, 0},
+    {"dropout", 17 * 15, 8 * (15 + 15), 8 * (15 + 2 * 15), 0},
+    {"embedding", 0, 8 * (18 + 6 + 18), 0, 0},
     {"norm", 7 * 15, 8 * (15 + 1), 0, 0},  /* p = 2: scaled by the greatest magnitude */
     {"norm", 2 * 15, 8 * (15 + 1), 0, 1},  /* p = 1 */
     {"norm", 2 * 15, 8 * (15 + 1), 0, 2},  /* p = inf */

@@ -1,9 +1,10 @@
 /* test_workloads.c: gradients of the benchmarks' computations against another library's.
  *
- * May include: common_workloads.h of benchmarks/, the public header, Check. The reference sums are
+ * May include: common_workloads.h of benchmarks/, observe_support.h, Check. The reference sums are
  * PyTorch's in f64; the workloads' own, from quadruple precision, are compared as well.
  */
 #include "common_workloads.h"
+#include "observe_support.h"
 
 #include <check.h>
 #include <math.h>
@@ -128,8 +129,119 @@ START_TEST(a_profile_changes_no_bit)
 }
 END_TEST
 
+/* ---- memory of loops ---- */
+
+static int calls; /* of an allocator's functions */
+
+static void *count_reserve(size_t n, void *payload)
+{
+    calls++;
+    return tape_memory_system.reserve(n, payload);
+}
+
+static void count_unreserve(void *p, size_t n, void *payload)
+{
+    tape_memory_system.unreserve(p, n, payload);
+}
+
+static void *count_resize(void *p, size_t n, void *payload)
+{
+    calls++;
+    return tape_memory_system.resize(p, n, payload);
+}
+
+static void count_release(void *p, void *payload)
+{
+    tape_memory_system.release(p, payload);
+}
+
+static const ad_allocator counted = {.reserve = count_reserve,
+                                     .unreserve = count_unreserve,
+                                     .resize = count_resize,
+                                     .release = count_release};
+
+/* How far into its reservation the tape has ever been: memory that was never touched is taken from
+ * the system with the first touch. */
+static uint64_t touched(const struct workload *w)
+{
+    observe_begin(UINT64_MAX);
+    ck_assert_int_eq(ad_tape_rewind(w->tape, w->mark), AD_OK);
+    uint64_t bytes = observe_ledger()->touched_bytes;
+    tape_observe_end();
+    return bytes;
+}
+
+static void step_in_frame(const struct workload *w, int kind)
+{
+    ad_frame frame = kind ? ad_frame_begin(w->tape) : (ad_frame){0, 0, 0, 0};
+    ad_tensor y = workload_forward(w);
+    if (kind)
+        ck_assert_int_eq(ad_frame_end(frame, &y, 1), AD_OK);
+    ad_status status = kind == 2 ? ad_backward_release(y) : ad_backward(y);
+    ck_assert_msg(status == AD_OK, "%s: %s", w->spec->name, ad_message_of(w->tape));
+}
+
+/* Every workload, plain, in a frame, and in a frame with a sweep that releases. */
+START_TEST(a_loop_takes_nothing_from_the_system_after_its_second_step)
+{
+    const struct workload_case *spec = &workload_cases[_i / 6];
+    const int kind = _i / 2 % 3;
+    struct workload w;
+    const ad_tape_options options = {.allocator = &counted};
+    w = (struct workload){.spec = spec, .dtype = _i % 2 ? AD_F64 : AD_F32};
+    ck_assert_int_eq(ad_tape_create(&w.tape, &options), AD_OK);
+    ck_assert_msg(spec->create(&w) == AD_OK, "%s", ad_message_of(w.tape));
+    w.mark = ad_tape_mark(w.tape);
+    ad_stats first, later;
+    int calls_then = 0;
+    uint64_t touched_then = 0;
+    for (int i = 0; i < 5; i++) {
+        step_in_frame(&w, kind);
+        ck_assert_int_eq(ad_tape_rewind(w.tape, w.mark), AD_OK);
+        if (i == 1) {
+            touched_then = touched(&w);
+            calls_then = calls;
+            ck_assert_int_eq(ad_tape_stats(w.tape, &first), AD_OK);
+        }
+    }
+    ck_assert_int_eq(calls, calls_then);
+    ck_assert_uint_eq(touched(&w), touched_then);
+    ck_assert_int_eq(ad_tape_stats(w.tape, &later), AD_OK);
+    ck_assert_uint_eq(later.live_bytes, first.live_bytes);
+    ck_assert_uint_eq(later.peak_bytes, first.peak_bytes);
+    workload_destroy(&w);
+}
+END_TEST
+
+/* The peak of a step, and what it saves. */
+START_TEST(frames_and_releasing_sweeps_lower_the_peak_of_a_perceptron)
+{
+    uint64_t peak[3];
+    for (int kind = 0; kind < 3; kind++) {
+        struct workload w;
+        ad_stats stats;
+        ck_assert_int_eq(workload_create(&w, workload_find("mlp128"), AD_F64), AD_OK);
+        ck_assert_int_eq(ad_peak_reset(w.tape), AD_OK);
+        step_in_frame(&w, kind);
+        ck_assert_int_eq(ad_tape_stats(w.tape, &stats), AD_OK);
+        peak[kind] = stats.peak_bytes;
+        printf("mlp128 f64, %s: peak %llu bytes\n",
+               kind == 0   ? "plain"
+               : kind == 1 ? "in a frame"
+                           : "in a frame, released",
+               (unsigned long long)stats.peak_bytes);
+        workload_destroy(&w);
+    }
+    ck_assert_uint_lt(peak[1], peak[0]);
+    ck_assert_uint_le(peak[2], peak[1]);
+}
+END_TEST
+
 int main(void)
 {
+    int n_cases = 0;
+    while (workload_cases[n_cases].name)
+        n_cases++;
     setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
     Suite *suite = suite_create("workloads");
     TCase *tests = tcase_create("gradients");
@@ -139,6 +251,12 @@ int main(void)
     tcase_add_loop_test(tests, f32_sums_are_near, 0, REFERENCES);
     tcase_add_loop_test(tests, a_profile_changes_no_bit, 0, REFERENCES);
     suite_add_tcase(suite, tests);
+    TCase *memory = tcase_create("memory");
+    tcase_set_timeout(memory, 300);
+    tcase_add_loop_test(memory, a_loop_takes_nothing_from_the_system_after_its_second_step, 0,
+                        n_cases * 6);
+    tcase_add_test(memory, frames_and_releasing_sweeps_lower_the_peak_of_a_perceptron);
+    suite_add_tcase(suite, memory);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

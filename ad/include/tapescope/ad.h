@@ -67,7 +67,7 @@ typedef struct ad_tape {
 } ad_tape;
 
 /* A tensor on a tape, by value. Zero is no tensor. Handles of values that a reset or a rewind
- * dropped are refused, never followed. */
+ * dropped, or that were released, are refused, never followed. */
 typedef struct ad_tensor {
     uint32_t tape, tape_generation, value, value_generation;
 } ad_tensor;
@@ -76,6 +76,11 @@ typedef struct ad_tensor {
 typedef struct ad_mark {
     uint32_t tape, tape_generation, level, generation;
 } ad_mark;
+
+/* A stretch of a computation whose values are released at its end. */
+typedef struct ad_frame {
+    uint32_t tape, tape_generation, level, number;
+} ad_frame;
 
 typedef enum ad_dtype { AD_F32, AD_F64, AD_I64 } ad_dtype;
 
@@ -166,14 +171,29 @@ AD_SITED(ad_status, ad_on_error, (ad_tape tape, ad_error_callback *callback, voi
 AD_API ad_tape ad_tape_of(ad_tensor x);
 
 typedef struct ad_stats {
-    uint64_t values, records;
+    uint64_t values, records; /* released ones count until a rewind or reset */
     uint64_t live_bytes;     /* handed out now: records, values, gradients, padding */
-    uint64_t peak_bytes;     /* the most there has been since creation */
+    uint64_t peak_bytes;     /* the most there has been since creation or ad_peak_reset */
     uint64_t reserved_bytes; /* address space */
     uint64_t budget_bytes;
 } ad_stats;
 
 AD_API ad_status ad_tape_stats(ad_tape tape, ad_stats *stats);
+
+/* From now on peak_bytes is the most that there is from now on. The peak of a profile is its own.
+ * Errors: AD_ERROR_HANDLE, AD_ERROR_THREAD. */
+AD_SITED(ad_status, ad_peak_reset, (ad_tape tape), (tape))
+
+typedef struct ad_saved {
+    uint64_t buffers, buffer_bytes; /* that the pullback of some record reads */
+    uint64_t record_bytes;          /* records, entries of values, shapes: all but buffers */
+} ad_saved;
+
+/* What the tape holds now for sweeps to come. A buffer counts once, however many pullbacks read it
+ * or views of it, without padding; arrays of leaves and constants are the user's and do not count.
+ * Takes time in proportion to the values and records on the tape. Errors: AD_ERROR_ARGUMENT (saved
+ * is NULL), AD_ERROR_HANDLE, AD_ERROR_THREAD. */
+AD_SITED(ad_status, ad_saved_for_backward, (ad_tape tape, ad_saved *saved), (tape, saved))
 
 /* ---- values ---- */
 
@@ -216,6 +236,43 @@ AD_SITED(ad_tensor, ad_detach, (ad_tensor x), (x))
 AD_SITED(ad_status, ad_no_grad_begin, (ad_tape tape), (tape))
 AD_SITED(ad_status, ad_no_grad_end, (ad_tape tape), (tape))
 
+/* ---- values that are no longer needed ---- */
+
+/* Begins a frame; its end releases what was computed in between, so that a loop or a function
+ * leaves only its results on the tape:
+ *
+ *     ad_frame frame = ad_frame_begin(tape);
+ *     ad_tensor h = ad_relu(ad_linear(x, w, b));
+ *     ad_tensor y = ad_linear(h, v, c);
+ *     ad_frame_end(frame, &y, 1);          // h is released
+ *
+ * Frames nest; ending one ends those inside it that are still open. A rewind drops the frames that
+ * began behind its mark, a reset all; a frame that has ended stays ended. Without
+ * memory for the table of frames the tape's error is AD_ERROR_MEMORY, and the frame none. */
+AD_SITED(ad_frame, ad_frame_begin, (ad_tape tape), (tape))
+
+/* Ends a frame: of the values computed in it all are released but keep[n]; n = 0 keeps none. Their
+ * handles are refused from now on, by an error that names this line. A buffer goes back to the tape
+ * unless the sweep from some recorded value will read it, or a kept tensor is a view of it; what
+ * was computed under no_grad or from constants alone is read by none. Sweeps and ad_create_graph
+ * give the same as without the frame; only derivatives by a constant may need a value that is gone,
+ * and are refused then with AD_ERROR_STATE, which names it.
+ *
+ * Leaves and constants made in the frame stay, since their arrays are not the tape's; so do values
+ * whose gradient is retained. keep may name tensors from before the frame. After a failure the
+ * frame ends all the same, handles of failed ops in `keep` do not matter, and the tape's error
+ * stays. Takes time in proportion to the values and records of the frame. Errors, after which the
+ * frame is open still: AD_ERROR_ARGUMENT, AD_ERROR_HANDLE and AD_ERROR_TAPE for `keep`,
+ * AD_ERROR_STATE for a frame that is not open, or older than the gradient check that calls. */
+AD_SITED(ad_status, ad_frame_end, (ad_frame frame, const ad_tensor *keep, int n), (frame, keep, n))
+
+/* Releases a single tensor, like the end of a frame that keeps all others. Takes time in proportion
+ * to what was computed after it. Errors: AD_ERROR_STATE for leaves and constants, for a tensor
+ * whose gradient is retained, and for one older than the gradient check that calls. */
+AD_SITED(ad_status, ad_release, (ad_tensor x), (x))
+
+/* ---- shapes and values ---- */
+
 /* Rank, size, extents and dtype. -1 for a handle that is no live tensor. shape: room for rank
  * entries. */
 AD_SITED(int, ad_rank, (ad_tensor x), (x))
@@ -239,6 +296,18 @@ AD_SITED(ad_status, ad_backward, (ad_tensor y), (y))
 
 /* The same for any y with a seed of y's shape and dtype: adds seed^T dy/dx. */
 AD_SITED(ad_status, ad_backward_seed, (ad_tensor y, ad_tensor seed), (y, seed))
+
+/* The same two for a recording that is swept once (retain_graph=False elsewhere): releases each
+ * value as soon as the sweep has passed the op that made it, so that its memory serves the rest of
+ * the sweep. Released are the values of the ops that the sweep comes to, but for y itself and those
+ * whose gradient is retained; constants, and values of other ops, stay. Gradients are left as by
+ * the other sweeps. A buffer stays while a tensor that stays is a view of it (ad_detach). A sweep
+ * or ad_create_graph that later comes to one of these ops, or reads a released value, is refused
+ * with AD_ERROR_STATE, naming the op. A sweep that finds an error before it begins releases
+ * nothing; one that runs out of memory on the way releases all the same, and clears gradients like
+ * any other. */
+AD_SITED(ad_status, ad_backward_release, (ad_tensor y), (y))
+AD_SITED(ad_status, ad_backward_seed_release, (ad_tensor y, ad_tensor seed), (y, seed))
 
 /* Overwrites buffer [shape of x] with the gradient of x, zeros if y
  * did not depend on x. AD_ERROR_STATE where there was no sweep since the tape was made, reset or
@@ -357,6 +426,8 @@ AD_API const char *ad_version(void);
 #define ad_tape_reset(...) ad_tape_reset_at(__VA_ARGS__, __LINE__)
 #define ad_tape_mark(...) ad_tape_mark_at(__VA_ARGS__, __LINE__)
 #define ad_tape_rewind(...) ad_tape_rewind_at(__VA_ARGS__, __LINE__)
+#define ad_peak_reset(...) ad_peak_reset_at(__VA_ARGS__, __LINE__)
+#define ad_saved_for_backward(...) ad_saved_for_backward_at(__VA_ARGS__, __LINE__)
 #define ad_leaf(...) ad_leaf_at(__VA_ARGS__, __LINE__)
 #define ad_constant(...) ad_constant_at(__VA_ARGS__, __LINE__)
 #define ad_leaf_changed(...) ad_leaf_changed_at(__VA_ARGS__, __LINE__)
@@ -364,6 +435,9 @@ AD_API const char *ad_version(void);
 #define ad_detach(...) ad_detach_at(__VA_ARGS__, __LINE__)
 #define ad_no_grad_begin(...) ad_no_grad_begin_at(__VA_ARGS__, __LINE__)
 #define ad_no_grad_end(...) ad_no_grad_end_at(__VA_ARGS__, __LINE__)
+#define ad_frame_begin(...) ad_frame_begin_at(__VA_ARGS__, __LINE__)
+#define ad_frame_end(...) ad_frame_end_at(__VA_ARGS__, __LINE__)
+#define ad_release(...) ad_release_at(__VA_ARGS__, __LINE__)
 #define ad_rank(...) ad_rank_at(__VA_ARGS__, __LINE__)
 #define ad_size(...) ad_size_at(__VA_ARGS__, __LINE__)
 #define ad_shape(...) ad_shape_at(__VA_ARGS__, __LINE__)
@@ -372,6 +446,8 @@ AD_API const char *ad_version(void);
 #define ad_item(...) ad_item_at(__VA_ARGS__, __LINE__)
 #define ad_backward(...) ad_backward_at(__VA_ARGS__, __LINE__)
 #define ad_backward_seed(...) ad_backward_seed_at(__VA_ARGS__, __LINE__)
+#define ad_backward_release(...) ad_backward_release_at(__VA_ARGS__, __LINE__)
+#define ad_backward_seed_release(...) ad_backward_seed_release_at(__VA_ARGS__, __LINE__)
 #define ad_gradient(...) ad_gradient_at(__VA_ARGS__, __LINE__)
 #define ad_gradient_buffer(...) ad_gradient_buffer_at(__VA_ARGS__, __LINE__)
 #define ad_retain_gradient(...) ad_retain_gradient_at(__VA_ARGS__, __LINE__)

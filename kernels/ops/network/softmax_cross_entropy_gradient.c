@@ -78,7 +78,9 @@ static void pullback(struct kernel_rule *rule)
         return;
     if (kernel_needs(rule, 0)) {
         const int64_t all[] = {0};
-        const kernel_ref in[] = {kernel_emit2(rule, &kernel_op_tie, g, g), p, labels};
+        /* A one of rank 0; g itself may not be there. */
+        const kernel_ref sum = kernel_emit(rule, &kernel_op_sum, 1, &h, 1, all);
+        const kernel_ref in[] = {kernel_emit2(rule, &kernel_op_tie, sum, sum), p, labels};
         const kernel_ref unit =
             kernel_emit(rule, &kernel_op_softmax_cross_entropy_gradient, 3, in, 0, NULL);
         const kernel_ref product = kernel_emit2(rule, &kernel_op_mul, h, unit);

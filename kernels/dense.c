@@ -1,0 +1,33 @@
+/* dense.c: operands as row-major data.
+ *
+ * May include: dense.h, elementwise.h, op_rules.h.
+ */
+#include "dense.h"
+#include "elementwise.h"
+#include "op_rules.h"
+
+size_t dense_bytes(kernel_ref operand)
+{
+    if (operand->contiguous)
+        return 0;
+    return dense_rounded((size_t)operand->size * kernel_dtype_bytes(operand->dtype));
+}
+
+const void *dense_data(kernel_ref operand, char **space)
+{
+    struct kernel_view copy;
+    if (operand->contiguous)
+        return operand->data;
+    kernel_view_dense(&copy, *space, operand->dtype, operand->rank, operand->shape);
+    *space += dense_bytes(operand);
+    kernel_elementwise(LOOP_copy, &copy.array, 1, &operand, NULL, false);
+    return copy.array.data;
+}
+
+size_t dense_workspace(const struct kernel_call *call)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < call->n_in; i++)
+        bytes += dense_bytes(call->in[i]);
+    return bytes;
+}

@@ -1,0 +1,97 @@
+/* ops/network/nll_loss_gradient.c: gradient of the mean negative log-likelihood.
+ *
+ * May include: elementwise.h, op_rules.h, kernel_ops.h. Added to an adjoint it touches one element
+ * a row.
+ */
+#include "elementwise.h"
+#include "kernel_ops.h"
+#include "op_rules.h"
+
+static const char *const names[] = {"g", "labels"};
+static const struct kernel_attr_info attrs[] = {{"columns", KERNEL_ATTR_INT}};
+
+/* clang-format off */
+#define GRADIENT_SAMPLE(b, c)                                                                      \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {0, 1}, .shape = {{0}, {b}},            \
+     .low = {-1, 0}, .high = {1, c}, .n_attr = 1, .attr = {c}}
+/* clang-format on */
+static const struct kernel_sample samples[] = {
+    GRADIENT_SAMPLE(3, 5),
+    GRADIENT_SAMPLE(1, 1),
+    GRADIENT_SAMPLE(7, 4),
+    GRADIENT_SAMPLE(0, 3),
+};
+KERNEL_SAMPLES(samples)
+
+static int shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    const kernel_ref g = call->in[0], labels = call->in[1];
+    if (kernel_require_float(call, 0) != 0)
+        return -1;
+    if (g->rank != 0 || labels->rank != 1 || labels->dtype != KERNEL_I64)
+        return kernel_refuse_operands(call, ", ", "g [] and labels i64 [b] are wanted");
+    kernel_shape_begin(out, g->dtype, 2);
+    out->extent[0] = labels->shape[0];
+    out->extent[1] = call->attr[0];
+    return 0;
+}
+
+static int forward(const struct kernel_call *call)
+{
+    const kernel_ref g = call->in[0], labels = call->in[1];
+    struct kernel_array *out = call->out[0];
+    const bool narrow = g->dtype == KERNEL_F32;
+    const double one = narrow ? (double)*(const float *)g->data : *(const double *)g->data;
+    const double share = one / (double)labels->shape[0];
+    if (!call->accumulate)
+        kernel_fill(out, 0);
+    for (int64_t r = 0; r < labels->shape[0]; r++) {
+        const int64_t label = ((const int64_t *)labels->data)[r * labels->strides[0]];
+        const int64_t at = r * out->strides[0] + label * out->strides[1];
+        if (narrow)
+            ((float *)out->data)[at] -= (float)share;
+        else
+            ((double *)out->data)[at] -= share;
+    }
+    return 0;
+}
+
+static void pullback(struct kernel_rule *rule)
+{
+    if (rule->adjoint[0] == NULL || rule->in[1]->size == 0)
+        return;
+    const kernel_ref in[] = {rule->adjoint[0], rule->in[1]};
+    kernel_accumulate(rule, 0, &kernel_op_nll_loss, 2, in, 0, NULL);
+}
+
+static struct kernel_cost cost(const struct kernel_call *call)
+{
+    const uint64_t rows = (uint64_t)call->in[1]->size,
+                   elem = kernel_dtype_bytes(call->in[0]->dtype);
+    return (struct kernel_cost){.flops = rows + 4,
+                                .bytes =
+                                    kernel_touched_bytes(call->in[1]) + elem + 2 * rows * elem +
+                                    (call->accumulate ? 0 : kernel_touched_bytes(call->out[0]))};
+}
+
+KERNEL_OP(nll_loss_gradient) = {
+    .name = "nll_loss_gradient",
+    .in_names = names,
+    .attrs = attrs,
+    .n_in = 2,
+    .n_out = 1,
+    .n_attrs = 1,
+    .hidden = true,
+    .accumulates = true,
+    .saves_in = 2,
+    .shape = shape,
+    .forward = forward,
+    .pullback = pullback,
+    .cost = cost,
+    .sample = sample,
+    .brief = "Gradient of the mean negative log-likelihood.",
+    .shapes = "g [], labels i64 [b] -> [b,columns]",
+    .formula = "y = -g onehot(labels) / b",
+    .derivative = "g' -= (sum_i y'_i,label_i) / b",
+    .edges = "labels are those that nll_loss has accepted",
+};

@@ -1,0 +1,40 @@
+/* tape_reach.c: see tape_reach.h.
+ *
+ * May include: tape_reach.h.
+ */
+#include "tape_reach.h"
+
+void tape_reach_begin(struct tape *t, uint32_t y)
+{
+    for (uint32_t i = 1; i < t->n_values; i++)
+        t->entries[i].flags &= ~(uint32_t)TAPE_REACHED;
+    t->entries[y].flags |= TAPE_REACHED;
+}
+
+bool tape_reach(struct tape *t, struct tape_record *r, enum tape_flag wants, unsigned *reads)
+{
+    const uint32_t *in = tape_record_in(r), *out = tape_record_out(r);
+    uint64_t needs = 0;
+    bool reached = false;
+    for (int o = 0; o < r->n_out; o++)
+        reached = reached || (t->entries[out[o]].flags & TAPE_REACHED);
+    if (!reached)
+        return false;
+    for (int i = 0; i < r->n_in; i++) {
+        if (!(t->entries[in[i]].flags & (uint32_t)wants))
+            continue;
+        t->entries[in[i]].flags |= TAPE_REACHED;
+        needs |= (uint64_t)1 << i;
+    }
+    *reads = kernel_reads(r->op, needs);
+    return true;
+}
+
+unsigned tape_reach_reads(const struct tape *t, struct tape_record *r)
+{
+    const uint32_t *in = tape_record_in(r);
+    uint64_t needs = 0;
+    for (int i = 0; i < r->n_in; i++)
+        needs |= (uint64_t)((t->entries[in[i]].flags & TAPE_NEEDS_GRADIENT) != 0) << i;
+    return kernel_reads(r->op, needs);
+}
