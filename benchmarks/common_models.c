@@ -40,7 +40,7 @@ ad_tensor lstm_forward(const struct workload *w)
     ad_tensor from_inputs = ad_linear(w->constant[0], wx, b);
     ad_tensor h = w->constant[1], c = w->constant[1];
     for (int t = 0; t < LSTM_STEPS; ++t) {
-        ad_tensor z = ad_add(ad_matmul(h, wh), ad_select(from_inputs, 0, t));
+        ad_tensor z = ad_linear(h, wh, ad_select(from_inputs, 0, t));
         h = ad_lstm_cell(z, c, &c);
     }
     return ad_mean(ad_square(h));
