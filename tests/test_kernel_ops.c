@@ -242,12 +242,13 @@ END_TEST
 
 START_TEST(linear_folds_leading_axes_of_any_strides)
 {
-    for (int way = 0; way < LAYOUTS * LAYOUTS; way++) {
+    for (int way = 0; way < LAYOUTS * LAYOUTS * 2; way++) {
+        const int rank_b = way < LAYOUTS * LAYOUTS ? 1 : 3;
         struct box x, w, b, y;
         box_make(&x, KERNEL_F64, 3, (int64_t[]){2, 3, 4}, (enum layout)(way % LAYOUTS));
         box_make(&w, KERNEL_F64, 2, (int64_t[]){4, 5}, DENSE);
-        box_make(&b, KERNEL_F64, 1, (int64_t[]){5}, DENSE);
-        box_make(&y, KERNEL_F64, 3, (int64_t[]){2, 3, 5}, (enum layout)(way / LAYOUTS));
+        box_make(&b, KERNEL_F64, rank_b, &(int64_t[]){2, 3, 5}[3 - rank_b], DENSE);
+        box_make(&y, KERNEL_F64, 3, (int64_t[]){2, 3, 5}, (enum layout)(way / LAYOUTS % LAYOUTS));
         box_random(&x, -1, 1);
         box_random(&w, -1, 1);
         box_random(&b, -1, 1);
@@ -255,7 +256,7 @@ START_TEST(linear_folds_leading_axes_of_any_strides)
         int64_t at[3] = {0};
         (void)box_run(&kernel_op_linear, in, &y.array, NULL, 0, NULL, false, error);
         do {
-            double right = element(&b.array, &at[2]);
+            double right = element(&b.array, &at[3 - rank_b]);
             for (int64_t l = 0; l < 4; l++)
                 right += element(&x.array, (int64_t[]){at[0], at[1], l}) *
                          element(&w.array, (int64_t[]){l, at[2]});
