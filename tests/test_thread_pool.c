@@ -1,12 +1,14 @@
 /* test_thread_pool.c: the number of threads, the pool of large loops, and what does not depend on
  * either.
  *
- * May include: threads.h, ad.h, Check.
+ * May include: gemm.h, threads.h, ad.h, cblas, Check.
  */
+#include "gemm.h"
 #include "threads.h"
 
 #include <tapescope/ad.h>
 
+#include <cblas.h>
 #include <check.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -173,6 +175,25 @@ START_TEST(small_loops_are_not_divided)
 }
 END_TEST
 
+START_TEST(products_are_shared_only_where_that_is_worth_waking_threads)
+{
+    static const int64_t alone[][3] = {{64, 128, 128}, {128, 256, 255}};
+    check_ok(ad_set_threads(2));
+    for (int i = 0; i < 2; i++) {
+        const int before = gemm_threads_limit(alone[i][0], alone[i][1], alone[i][2]);
+        ck_assert_int_eq(before, 2);
+        ck_assert_int_eq(openblas_get_num_threads(), 1);
+        gemm_threads_restore(before);
+        ck_assert_int_eq(openblas_get_num_threads(), 2);
+    }
+    ck_assert_int_eq(gemm_threads_limit(64, 512, 512), 0);
+    ck_assert_int_eq(gemm_threads_limit(8, 8, 8), 0); /* OpenBLAS does so by itself */
+    ck_assert_int_eq(openblas_get_num_threads(), 2);
+    check_ok(ad_set_threads(1));
+    ck_assert_int_eq(gemm_threads_limit(64, 128, 128), 0);
+}
+END_TEST
+
 /* ---- results ---- */
 
 static double data[LARGE], gradient[2][LARGE], value[2][LARGE];
@@ -227,6 +248,7 @@ int main(void)
     tcase_add_test(tests, where_no_thread_can_be_made_the_caller_does_it_all);
 #endif
     tcase_add_test(tests, small_loops_are_not_divided);
+    tcase_add_test(tests, products_are_shared_only_where_that_is_worth_waking_threads);
     tcase_add_loop_test(tests, elementwise_results_do_not_depend_on_the_number_of_threads, 0, 2);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
