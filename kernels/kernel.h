@@ -287,6 +287,14 @@ static inline int64_t kernel_attr_word(double value)
  * no memory for them, and OpenBLAS has not been called. */
 int kernel_prime(char *error, size_t n);
 
+/* Threads that OpenBLAS and large loops use: set, or what OpenBLAS began with. Setting returns 0,
+ * or -1 with the reason in error[size], everything as it was: there is no memory for what OpenBLAS
+ * needs for them, or they cannot be made. 1 <= n <= KERNEL_MAX_THREADS. Results of elementwise ops
+ * do not depend on it. Any thread, but not at the same time. */
+enum { KERNEL_MAX_THREADS = 64 };
+int kernel_threads(void);
+int kernel_set_threads(int n, char *error, size_t size);
+
 /* Name of the instruction set that the loops use here: "portable", "avx2", "avx512". */
 const char *kernel_isa_name(void);
 
