@@ -13,7 +13,7 @@
 
 enum {
     RUN = 16,         /* keys that are sorted by insertion */
-    FEW = 256,        /* from here on bytes are faster than merges */
+    FEW = 128,        /* from here on bytes are faster than merges */
     SELECT_SHARE = 8, /* a heap holds at most this part of the keys */
     DIGITS = 256
 };
