@@ -310,6 +310,8 @@ START_TEST(what_does_not_fit_is_named)
     const ad_tensor good = ad_constant(tape, AD_I64, 2, SHAPE(2, 2), four);
     naive_refused(&scene, ad_gather(x, wide, 1), AD_ERROR_VALUE,
                   "gather: index 4 at position 2 is not in 0..3");
+    naive_refused(&scene, ad_gather(ad_select(x, 0, 0), row, 0), AD_ERROR_VALUE,
+                  "gather: index 4 at position 2 is not in 0..3");
     naive_refused(&scene, ad_gather(x, below, 1), AD_ERROR_VALUE,
                   "gather: index -1 at position 2 is not in 0..3");
     naive_refused(&scene, ad_gather(x, good, 0), AD_ERROR_SHAPE,
