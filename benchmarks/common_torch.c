@@ -95,7 +95,7 @@ static bool ask(struct torch *torch, double seconds, int n, double *number)
 
 bool torch_round(void *context, double seconds, double *result)
 {
-    double number[STEP_METRICS + 1];
+    double number[STEP_METRICS + 1] = {0};
     if (!ask(context, seconds, STEP_METRICS + 1, number))
         return false;
     memcpy(result, number, STEP_METRICS * sizeof *result);
@@ -104,7 +104,7 @@ bool torch_round(void *context, double seconds, double *result)
 
 bool torch_saved_bytes(struct torch *torch, double *bytes)
 {
-    double number[2];
+    double number[2] = {0};
     if (!ask(torch, 0, 2, number))
         return false;
     *bytes = number[0];

@@ -109,9 +109,12 @@ END {
     group = 2 * bar_height + group_gap
     bottom = top + n_workloads * group
     width = label_width + n_panels * panel_width + 8
+    if (width < 700) # the key and the note
+        width = 700
     height = bottom + 58
     printf "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" " \
-        "width=\"%d\" height=\"%d\" role=\"img\" aria-labelledby=\"title desc\">\n", width, height, width, height
+        "width=\"%d\" height=\"%d\" role=\"img\" aria-labelledby=\"title desc\">\n",
+        width, height, width, height
     print "<title id=\"title\">Tapescope against libtorch: forward and backward</title>"
     print "<desc id=\"desc\">" describe() "</desc>"
     print "<style>"
