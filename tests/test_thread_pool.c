@@ -17,6 +17,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* ThreadSanitizer knows neither what orders OpenBLAS' threads nor threads in the child of a fork;
+ * neither sanitizer can do without address space. */
+#ifdef __SANITIZE_THREAD__
+enum { BY_THREAD_SANITIZER = 1 };
+#else
+enum { BY_THREAD_SANITIZER = 0 };
+#endif
+#ifdef __SANITIZE_ADDRESS__
+enum { BY_ADDRESS_SANITIZER = 1 };
+#else
+enum { BY_ADDRESS_SANITIZER = 0 };
+#endif
+
 enum { LARGE = (1 << 17) + 37, PARTS = 7, USERS = 4, ROUNDS = 50 };
 
 static void check_ok(ad_status status)
@@ -220,11 +233,11 @@ static void compute(int dtype, double *y, double *g)
 START_TEST(elementwise_results_do_not_depend_on_the_number_of_threads)
 {
     for (int i = 0; i < LARGE; i++)
-        data[i] = (double)(i * 37LL % LARGE - LARGE / 2) / (LARGE / 8.0);
-    check_ok(ad_set_threads(1));
+        data[i] = (double)(i * 37LL % LARGE) / (LARGE / 8.0) - 4;
+    threads_ask(1); /* of the loops alone: OpenBLAS keeps its number */
     compute(_i, value[0], gradient[0]);
     for (int n = 2; n <= 4; n++) {
-        check_ok(ad_set_threads(n));
+        threads_ask(n);
         compute(_i, value[1], gradient[1]);
         ck_assert_mem_eq(value[1], value[0], sizeof value[0]);
         ck_assert_mem_eq(gradient[1], gradient[0], sizeof gradient[0]);
@@ -238,17 +251,18 @@ int main(void)
     Suite *suite = suite_create("thread pool");
     TCase *tests = tcase_create("thread pool");
     tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, the_number_of_threads_is_what_was_asked_for);
     tcase_add_test(tests, every_part_runs_once);
     tcase_add_test(tests, parts_run_at_the_same_time);
     tcase_add_test(tests, several_threads_may_use_the_pool_at_once);
     tcase_add_test(tests, a_loop_within_a_part_runs_alone);
-    tcase_add_test(tests, the_child_of_a_fork_makes_threads_of_its_own);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    tcase_add_test(tests, where_no_thread_can_be_made_the_caller_does_it_all);
-#endif
-    tcase_add_test(tests, small_loops_are_not_divided);
-    tcase_add_test(tests, products_are_shared_only_where_that_is_worth_waking_threads);
+    if (!BY_THREAD_SANITIZER) {
+        tcase_add_test(tests, the_number_of_threads_is_what_was_asked_for);
+        tcase_add_test(tests, the_child_of_a_fork_makes_threads_of_its_own);
+        tcase_add_test(tests, small_loops_are_not_divided);
+        tcase_add_test(tests, products_are_shared_only_where_that_is_worth_waking_threads);
+    }
+    if (!BY_THREAD_SANITIZER && !BY_ADDRESS_SANITIZER)
+        tcase_add_test(tests, where_no_thread_can_be_made_the_caller_does_it_all);
     tcase_add_loop_test(tests, elementwise_results_do_not_depend_on_the_number_of_threads, 0, 2);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

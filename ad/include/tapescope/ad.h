@@ -172,16 +172,15 @@ AD_API ad_tape ad_tape_of(ad_tensor x);
 
 typedef struct ad_stats {
     uint64_t values, records; /* released ones count until a rewind or reset */
-    uint64_t live_bytes;     /* handed out now: records, values, gradients, padding */
-    uint64_t peak_bytes;     /* the most there has been since creation or ad_peak_reset */
-    uint64_t reserved_bytes; /* address space */
+    uint64_t live_bytes;      /* handed out now: records, values, gradients, padding */
+    uint64_t peak_bytes;      /* the most there has been since creation or ad_peak_reset */
+    uint64_t reserved_bytes;  /* address space */
     uint64_t budget_bytes;
 } ad_stats;
 
 AD_API ad_status ad_tape_stats(ad_tape tape, ad_stats *stats);
 
-/* From now on peak_bytes is the most that there is from now on. The peak of a profile is its own.
- * Errors: AD_ERROR_HANDLE, AD_ERROR_THREAD. */
+/* peak_bytes begins anew, at what is live. The peak of a profile is its own. */
 AD_SITED(ad_status, ad_peak_reset, (ad_tape tape), (tape))
 
 typedef struct ad_saved {
@@ -191,8 +190,7 @@ typedef struct ad_saved {
 
 /* What the tape holds now for sweeps to come. A buffer counts once, however many pullbacks read it
  * or views of it, without padding; arrays of leaves and constants are the user's and do not count.
- * Takes time in proportion to the values and records on the tape. Errors: AD_ERROR_ARGUMENT (saved
- * is NULL), AD_ERROR_HANDLE, AD_ERROR_THREAD. */
+ * Takes time in proportion to the tape's length. Errors: AD_ERROR_ARGUMENT (saved is NULL). */
 AD_SITED(ad_status, ad_saved_for_backward, (ad_tape tape, ad_saved *saved), (tape, saved))
 
 /* ---- values ---- */
@@ -259,11 +257,10 @@ AD_SITED(ad_frame, ad_frame_begin, (ad_tape tape), (tape))
  * and are refused then with AD_ERROR_STATE, which names it.
  *
  * Leaves and constants made in the frame stay, since their arrays are not the tape's; so do values
- * whose gradient is retained. keep may name tensors from before the frame. After a failure the
- * frame ends all the same, handles of failed ops in `keep` do not matter, and the tape's error
- * stays. Takes time in proportion to the values and records of the frame. Errors, after which the
- * frame is open still: AD_ERROR_ARGUMENT, AD_ERROR_HANDLE and AD_ERROR_TAPE for `keep`,
- * AD_ERROR_STATE for a frame that is not open, or older than the gradient check that calls. */
+ * whose gradient is retained. After a failure the frame ends all the same, handles of failed ops in
+ * `keep` do not matter, and the tape's error stays. Takes time in proportion to what it made.
+ * Errors, after which the frame is open still: AD_ERROR_ARGUMENT, AD_ERROR_HANDLE, AD_ERROR_TAPE
+ * for `keep`, AD_ERROR_STATE for a frame not open, or older than a gradient check that calls. */
 AD_SITED(ad_status, ad_frame_end, (ad_frame frame, const ad_tensor *keep, int n), (frame, keep, n))
 
 /* Releases a single tensor, like the end of a frame that keeps all others. Takes time in proportion

@@ -77,6 +77,7 @@ KERNEL_OP(complex_abs_gradient) = {
     .hidden = true,
     .saves_in = 3,
     .reads_for = {3, 1},
+    .touches_all = true,
     .shape = complex_shape_scaled,
     .forward = forward,
     .pullback = pullback,
