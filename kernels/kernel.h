@@ -90,7 +90,7 @@ struct kernel_sample {
     uint8_t rank[KERNEL_MAX_IN];
     int64_t shape[KERNEL_MAX_IN][KERNEL_MAX_RANK];
     double low[KERNEL_MAX_IN], high[KERNEL_MAX_IN]; /* domain; integers are drawn in [low, high) */
-    double diagonal[KERNEL_MAX_IN]; /* what element (k, k) of a matrix is raised by, k + 1 times */
+    double diagonal[KERNEL_MAX_IN]; /* (k + 1) times that is added to element (k, k) or [k] */
     uint8_t switches; /* bit i: a float that is drawn like an integer; no gradient in it is asked */
     int64_t attr[KERNEL_MAX_ATTR];
 };
@@ -286,6 +286,14 @@ static inline int64_t kernel_attr_word(double value)
  * product would hang if it could not have them then. 0, or -1 with the reason in error[n]: there is
  * no memory for them, and OpenBLAS has not been called. */
 int kernel_prime(char *error, size_t n);
+
+/* Threads that OpenBLAS and large loops use: set, or what OpenBLAS began with. Setting returns 0,
+ * or -1 with the reason in error[size], everything as it was: there is no memory for what OpenBLAS
+ * needs for them, or they cannot be made. 1 <= n <= KERNEL_MAX_THREADS. Results of elementwise ops
+ * do not depend on it. Any thread, but not at the same time. */
+enum { KERNEL_MAX_THREADS = 64 };
+int kernel_threads(void);
+int kernel_set_threads(int n, char *error, size_t size);
 
 /* Name of the instruction set that the loops use here: "portable", "avx2", "avx512". */
 const char *kernel_isa_name(void);

@@ -221,6 +221,23 @@ void matrix_fill(int dtype, int64_t n, void *data, double value)
         matrix_store(dtype, data, i, value);
 }
 
+double matrix_sign_of(int dtype, int64_t n, const void *data)
+{
+    double most = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double x = matrix_load(dtype, data, i);
+        if (fabs(x) > fabs(most))
+            most = x;
+    }
+    return most < 0 ? -1 : 1;
+}
+
+void matrix_scale(int dtype, int64_t n, void *data, int64_t step, double by)
+{
+    for (int64_t i = 0; by != 1 && i < n; i++)
+        matrix_store(dtype, data, i * step, by * matrix_load(dtype, data, i * step));
+}
+
 /* ---- refusals and shapes ---- */
 
 int matrix_require(const struct kernel_call *call, int i, bool square)

@@ -53,6 +53,11 @@ void matrix_turn(int dtype, int64_t n, void *a);
 bool matrix_finite(int dtype, int64_t n, const void *data);
 void matrix_fill(int dtype, int64_t n, void *data, double value);
 
+/* 1, or -1 where the element of greatest magnitude, the first of several, is negative. */
+double matrix_sign_of(int dtype, int64_t n, const void *data);
+/* Multiplies n elements, `step` apart. */
+void matrix_scale(int dtype, int64_t n, void *data, int64_t step, double by);
+
 static inline double matrix_load(int dtype, const void *data, int64_t at)
 {
     return dtype == KERNEL_F32 ? (double)((const float *)data)[at] : ((const double *)data)[at];

@@ -18,6 +18,17 @@ kernel_ref matrix_emit_columns(struct kernel_rule *rule, kernel_ref x, bool vect
     return kernel_emit_shape(rule, &kernel_op_reshape, x, x->rank + 1, shape);
 }
 
+kernel_ref matrix_emit_row(struct kernel_rule *rule, kernel_ref x)
+{
+    int64_t shape[KERNEL_MAX_RANK];
+    if (x == NULL)
+        return NULL;
+    memcpy(shape, x->shape, sizeof *shape * (size_t)(x->rank - 1));
+    shape[x->rank - 1] = 1;
+    shape[x->rank] = x->shape[x->rank - 1];
+    return kernel_emit_shape(rule, &kernel_op_reshape, x, x->rank + 1, shape);
+}
+
 void matrix_accumulate_columns(struct kernel_rule *rule, int i, kernel_ref value, bool vector)
 {
     if (value != NULL && vector)

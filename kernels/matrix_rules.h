@@ -11,6 +11,9 @@
 /* x [...,n] as [...,n,1] where `vector`, else x itself. */
 kernel_ref matrix_emit_columns(struct kernel_rule *rule, kernel_ref x, bool vector);
 
+/* x [...,n] as [...,1,n]. */
+kernel_ref matrix_emit_row(struct kernel_rule *rule, kernel_ref x);
+
 /* Adds to input i's adjoint a value [...,n,k], or [...,n,1] where the input is a vector. */
 void matrix_accumulate_columns(struct kernel_rule *rule, int i, kernel_ref value, bool vector);
 

@@ -3,6 +3,7 @@
  * May include: check_gradient.h, kernel_ops.h (what holds operands a second time), Check.
  */
 #include "check_gradient.h"
+#include "check_quietly.h"
 
 #include "kernel_ops.h"
 

@@ -2,6 +2,7 @@
  *
  * May include: check_tape.h, sample_raise.h, kernel_ops.h (for the forms of operands), Check.
  */
+#include "check_quietly.h"
 #include "check_tape.h"
 
 #include "kernel_ops.h"

@@ -9,13 +9,6 @@
 
 #include "tape.h"
 
-/* An assertion for what runs a million times: Check writes each of its own that holds to a file. */
-#define CHECK_QUIETLY(condition, ...)                                                              \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            ck_abort_msg(__VA_ARGS__);                                                             \
-    } while (0)
-
 /* How an operand is made of its leaf. */
 enum check_form {
     CHECK_PLAIN,      /* it is the leaf */

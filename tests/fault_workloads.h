@@ -63,11 +63,13 @@ fault_run_function fault_recurrence, fault_attention;
 fault_run_function fault_linear_systems, fault_second_of_linear_systems;
 
 /* fault_workloads_matrices.c */
-fault_run_function fault_linear_systems, fault_second_of_linear_systems;
+fault_run_function fault_linear_systems, fault_second_of_linear_systems, fault_decompositions,
+    fault_second_of_decompositions;
 
 /* fault_workloads_shape.c */
-fault_run_function fault_scans, fault_moved_elements, fault_repeated;
+fault_run_function fault_scans, fault_moved_elements, fault_repeated, fault_ordered, fault_indexed;
 /* fault_workloads_network.c */
-fault_run_function fault_losses, fault_normalized, fault_embedded;
+fault_run_function fault_losses, fault_normalized, fault_embedded, fault_convolved, fault_pooled,
+    fault_forms;
 
 #endif

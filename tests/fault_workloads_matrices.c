@@ -56,3 +56,46 @@ void fault_second_of_linear_systems(ad_tape tape, struct fault_results *out)
     DO(ad_backward(g));
     fault_read_gradient(a, 9, out);
 }
+
+/* All results of the decompositions of a; what is tall or wide is a part of a. */
+static ad_tensor decomposed(ad_tensor a)
+{
+    ad_tensor part = OP(ad_slice(a, 1, 0, 2, 1)), r = {0}, s = {0}, vh = {0}, v = {0};
+    ad_tensor x = OP(ad_qr(part, &r)), y = OP(ad_matmul(x, r));
+    x = OP(ad_lstsq(part, a));
+    y = OP(ad_matmul(y, x));
+    part = OP(ad_slice(a, 0, 1, 3, 1));
+    x = OP(ad_svd(part, &s, &vh));
+    x = OP(ad_mul(x, s));
+    x = OP(ad_matmul(x, vh));
+    y = OP(ad_matmul(x, y));
+    x = OP(ad_eigh(a, &v));
+    x = OP(ad_mul(v, x));
+    y = OP(ad_matmul(y, x));
+    x = OP(ad_qr(part, &r));
+    x = OP(ad_matmul(x, r));
+    x = OP(ad_mul(x, y));
+    y = OP(ad_scale(a, 0.25));
+    y = OP(ad_expm(y));
+    y = OP(ad_slice(y, 0, 1, 3, 1));
+    x = OP(ad_mul(x, y));
+    return OP(ad_sum(x));
+}
+
+void fault_decompositions(ad_tape tape, struct fault_results *out)
+{
+    ad_tensor a = matrix(tape), x = decomposed(a);
+    DO(ad_backward(x));
+    fault_read_value(x, 1, out);
+    fault_read_gradient(a, 9, out);
+}
+
+void fault_second_of_decompositions(ad_tape tape, struct fault_results *out)
+{
+    ad_tensor a = matrix(tape), x = decomposed(a), g = {0};
+    DO(ad_create_graph(x, (ad_tensor){0}, 1, &a, &g));
+    fault_read_value(g, 9, out);
+    g = OP(ad_sum(g));
+    DO(ad_backward(g));
+    fault_read_gradient(a, 9, out);
+}

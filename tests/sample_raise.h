@@ -8,11 +8,16 @@
 
 #include <stdint.h>
 
-/* Adds (k + 1) `by` to element (k, k) of each matrix in the last two axes of x; with by = 0 there
- * need be no matrix. */
+/* Adds (k + 1) `by` to element (k, k) of each matrix in the last two axes of x, or to element k of
+ * a vector. */
 static inline void sample_raise(double by, int rank, const int64_t *shape, double *x)
 {
     if (by == 0)
+        return;
+    if (rank == 1)
+        for (int64_t k = 0; k < shape[0]; k++)
+            x[k] = (double)(float)(x[k] + (double)(k + 1) * by);
+    if (rank < 2)
         return;
     const int64_t rows = shape[rank - 2], columns = shape[rank - 1];
     int64_t matrices = 1;

@@ -119,7 +119,8 @@ START_TEST(operands_may_be_transposed_views)
 }
 END_TEST
 
-/* A matrix that must not be singular cannot have equal rows: of such, a batch is stretched. */
+/* A matrix that must not be singular cannot have equal rows, nor values that must differ be equal:
+ * of such, a batch is stretched. */
 static bool check_each_stretched(const struct check_case *c)
 {
     bool good = true;

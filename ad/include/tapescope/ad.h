@@ -401,6 +401,22 @@ AD_SITED(ad_status, ad_check_gradient,
           void *payload, ad_gradient_report *report),
          (tape, function, n, x, tolerance, payload, report))
 
+/* ---- threads of the library's own ---- */
+
+/* Products of large matrices (by OpenBLAS) and elementwise ops on arrays of 1 MiB and more share up
+ * to n threads from now on, the calling one included; at first as many as OpenBLAS began with
+ * (OPENBLAS_NUM_THREADS, else a thread a core). Smaller work wakes no thread. It holds for the
+ * process, not for a tape; loops of several tapes at once do not wait for each other: one has the
+ * threads, the others do without. Elementwise results do not depend on n, sums within products may,
+ * by rounding; with the same n they are the same. The child of a fork makes threads of its own. Not
+ * while another thread computes. Errors, kept by the calling thread, the number being as before:
+ * AD_ERROR_ARGUMENT for n < 1 or n > 64; AD_ERROR_MEMORY without memory for the threads (OpenBLAS
+ * takes 128 MiB of address space for each) or where they cannot be made. */
+AD_SITED(ad_status, ad_set_threads, (int n), (n))
+
+/* How many they are. */
+AD_API int ad_threads(void);
+
 /* ---- profile ---- */
 
 /* Begins to measure all tapes of the process into a new file (NULL: tapescope.prof). A program
@@ -471,6 +487,7 @@ AD_API const char *ad_version(void);
 #define ad_zero_gradients(...) ad_zero_gradients_at(__VA_ARGS__, __LINE__)
 #define ad_create_graph(...) ad_create_graph_at(__VA_ARGS__, __LINE__)
 #define ad_on_error(...) ad_on_error_at(__VA_ARGS__, __LINE__)
+#define ad_set_threads(...) ad_set_threads_at(__VA_ARGS__, __LINE__)
 #define ad_tensor_print(...) ad_tensor_print_at(__VA_ARGS__, __LINE__)
 #define ad_check_gradient(...) ad_check_gradient_at(__VA_ARGS__, __LINE__)
 #endif
