@@ -47,7 +47,8 @@ static void pullback(struct kernel_rule *rule)
     const kernel_ref x = rule->in[0], g = rule->in[1], h = rule->adjoint[0];
     if (h == NULL)
         return;
-    const kernel_ref in[] = {x, kernel_emit2(rule, &kernel_op_tie, g, g)};
+    const kernel_ref length = kernel_emit1(rule, &kernel_op_complex_abs, x);
+    const kernel_ref in[] = {x, kernel_emit2(rule, &kernel_op_tie, length, length)}; /* ones */
     const kernel_ref unit = kernel_emit(rule, &kernel_op_complex_abs_gradient, 2, in, 0, NULL);
     const int64_t last[] = {0, x->rank - 1};
     const kernel_ref both = kernel_emit2(rule, &kernel_op_mul, h, unit);
@@ -56,8 +57,7 @@ static void pullback(struct kernel_rule *rule)
     if (!kernel_needs(rule, 0))
         return;
     const kernel_ref along = kernel_emit2(rule, &kernel_op_mul, unit, complex_emit_column(rule, d));
-    const kernel_ref share =
-        kernel_emit2(rule, &kernel_op_div, g, kernel_emit1(rule, &kernel_op_complex_abs, x));
+    const kernel_ref share = kernel_emit2(rule, &kernel_op_div, g, length);
     const kernel_ref across[] = {kernel_emit2(rule, &kernel_op_sub, h, along),
                                  complex_emit_column(rule, share)};
     kernel_accumulate(rule, 0, &kernel_op_mul, 2, across, 0, NULL);

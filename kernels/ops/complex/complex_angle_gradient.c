@@ -52,7 +52,8 @@ static void pullback(struct kernel_rule *rule)
     const kernel_ref x = rule->in[0], g = rule->in[1], h = rule->adjoint[0];
     if (h == NULL)
         return;
-    const kernel_ref in[] = {x, kernel_emit2(rule, &kernel_op_tie, g, g)};
+    const kernel_ref length = kernel_emit1(rule, &kernel_op_complex_abs, x);
+    const kernel_ref in[] = {x, kernel_emit2(rule, &kernel_op_tie, length, length)}; /* ones */
     const kernel_ref c = kernel_emit(rule, &kernel_op_complex_angle_gradient, 2, in, 0, NULL);
     const int64_t last[] = {0, x->rank - 1};
     const kernel_ref both = kernel_emit2(rule, &kernel_op_mul, h, c);
@@ -60,7 +61,6 @@ static void pullback(struct kernel_rule *rule)
         kernel_accumulate_value(rule, 1, kernel_emit(rule, &kernel_op_sum, 1, &both, 2, last));
     if (!kernel_needs(rule, 0))
         return;
-    const kernel_ref length = kernel_emit1(rule, &kernel_op_complex_abs, x);
     const kernel_ref share =
         kernel_emit2(rule, &kernel_op_div, kernel_emit2(rule, &kernel_op_div, g, length), length);
     const kernel_ref turned = kernel_emit2(rule, &kernel_op_complex_mul_conj, c, h);
