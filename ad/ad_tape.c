@@ -1,6 +1,6 @@
 /* ad_tape.c: what is done to a tape as a whole: reset, mark, rewind, no_grad, statistics.
  *
- * May include: ad_internal.h, tape_release.h.
+ * May include: ad_internal.h, tape_release.h. Also how many threads the process computes with.
  */
 #include "ad_internal.h"
 
@@ -8,9 +8,11 @@
 
 #include <pthread.h>
 
+/* Of what concerns OpenBLAS' threads and their buffers. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
 bool ad_prime(char *error, size_t n)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static bool primed;
     if (__atomic_load_n(&primed, __ATOMIC_ACQUIRE))
         return true;
@@ -19,6 +21,25 @@ bool ad_prime(char *error, size_t n)
     __atomic_store_n(&primed, ok, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&lock);
     return ok;
+}
+
+ad_status ad_set_threads_site(int n, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    char why[256];
+    if (n < 1 || n > KERNEL_MAX_THREADS)
+        return ad_fail(AD_ERROR_ARGUMENT, site,
+                       "set_threads: %d threads, from 1 to %d are possible", n,
+                       (int)KERNEL_MAX_THREADS);
+    pthread_mutex_lock(&lock);
+    int refused = kernel_set_threads(n, why, sizeof why);
+    pthread_mutex_unlock(&lock);
+    return refused ? ad_fail(AD_ERROR_MEMORY, site, "set_threads: %s", why) : AD_OK;
+}
+
+int ad_threads(void)
+{
+    return kernel_threads();
 }
 
 /* The tape, or the thread's error in *status. */

@@ -124,10 +124,10 @@ static bool saved_bytes(const struct bench *bench, struct workload *w, struct to
     if (!own_bytes_of(w, &own))
         return false;
     fprintf(stderr,
-            "%s %s: after the forward pass %.0f bytes of buffers are saved, of %.0f made; records "
-            "have %.0f bytes, %.1f an op\n",
-            w->spec->name, own_dtype_name(w->dtype), (double)own.saved, (double)own.values,
-            (double)own.records, (double)own.records / (double)own.ops);
+            "%s %s: after the forward pass %.0f bytes of buffers are saved; records have %.0f "
+            "bytes, %.1f an op; with all else there are %.0f\n",
+            w->spec->name, own_dtype_name(w->dtype), (double)own.saved, (double)own.records,
+            (double)own.records / (double)own.ops, (double)own.all);
     if (!torch_ready(torch, bench->options.threads))
         return true;
     torch->workload = w;

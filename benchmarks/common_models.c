@@ -11,6 +11,8 @@
 
 enum { LSTM_STEPS = 100, LSTM_BATCH = 16, LSTM_GATES = 4 };
 enum { ATTN_LENGTH = 256, ATTN_WEIGHTS = 4 };
+enum { GP_INPUTS = 4 };
+static const double two_pi = 6.283185307179586476925;
 
 /* ---- a recurrent network ---- */
 
@@ -38,7 +40,7 @@ ad_tensor lstm_forward(const struct workload *w)
     ad_tensor from_inputs = ad_linear(w->constant[0], wx, b);
     ad_tensor h = w->constant[1], c = w->constant[1];
     for (int t = 0; t < LSTM_STEPS; ++t) {
-        ad_tensor z = ad_add(ad_matmul(h, wh), ad_select(from_inputs, 0, t));
+        ad_tensor z = ad_linear(h, wh, ad_select(from_inputs, 0, t));
         h = ad_lstm_cell(z, c, &c);
     }
     return ad_mean(ad_square(h));
@@ -60,7 +62,37 @@ ad_tensor attn_forward(const struct workload *w)
     ad_tensor x = w->parameter[0];
     ad_tensor q = ad_matmul(x, w->parameter[1]), k = ad_matmul(x, w->parameter[2]);
     ad_tensor v = ad_matmul(x, w->parameter[3]);
-    ad_tensor p = ad_softmax(ad_scale(ad_matmul(q, ad_transpose(k)), 0.125), 1);
-    ad_tensor y = ad_matmul(ad_matmul(p, v), w->parameter[4]);
+    ad_tensor y = ad_matmul(ad_attention(q, k, v, 0.125, false, true), w->parameter[4]);
     return ad_mean(ad_square(y));
+}
+
+/* ---- a Gaussian process ---- */
+
+ad_status gp_create(struct workload *w)
+{
+    const int64_t n = w->spec->width;
+    w->constant[0] = input_tensor(w, false, 2, (int64_t[]){n, GP_INPUTS}, 0.0, 1.0, 0);
+    w->constant[1] = input_tensor(w, false, 1, &n, 0.0, 1.0, 1);
+    input_tensor(w, true, 1, (int64_t[]){GP_INPUTS}, 0.0, 0.1, 2);
+    input_vector(w, true, 1, 0.0);
+    input_vector(w, true, 1, -1.0);
+    return ad_status_of(w->tape);
+}
+
+/* The exponent 2 lsf - |u_i - u_j|^2 / 2 is u_i u_j - |u_j|^2 / 2 + (2 lsf - |u_i|^2 / 2), an affine
+ * map of rows and a column added. */
+ad_tensor gp_forward(const struct workload *w)
+{
+    const int64_t n = w->spec->width, last = 1;
+    ad_tensor scale = ad_scale(w->parameter[1], 2), noise = ad_exp(ad_scale(w->parameter[2], 2));
+    ad_tensor u = ad_mul(w->constant[0], ad_exp(ad_neg(w->parameter[0])));
+    ad_tensor half = ad_scale(ad_sum_axes(ad_square(u), &last, 1, false), -0.5);
+    ad_tensor column = ad_reshape(ad_add(half, scale), (int64_t[]){n, 1}, 2);
+    ad_tensor k = ad_exp(ad_add(ad_linear(u, ad_transpose(u), half), column));
+    k = ad_add(k, ad_diag(ad_broadcast_to(noise, &n, 1), 0));
+    ad_tensor l = ad_cholesky(k), y = w->constant[1];
+    ad_tensor a = ad_solve_triangular(l, y, false, false, false);
+    ad_tensor fit = ad_scale(ad_sum(ad_square(a)), 0.5);
+    ad_tensor loss = ad_add(fit, ad_sum(ad_log(ad_diagonal(l, 0))));
+    return ad_offset(loss, 0.5 * (double)n * log(two_pi));
 }

@@ -14,4 +14,7 @@ ad_tensor lstm_forward(const struct workload *w);
 ad_status attn_create(struct workload *w);
 ad_tensor attn_forward(const struct workload *w);
 
+ad_status gp_create(struct workload *w);
+ad_tensor gp_forward(const struct workload *w);
+
 #endif

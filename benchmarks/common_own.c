@@ -1,11 +1,10 @@
 /* common_own.c: steps of a workload on a tape of ours.
  *
- * May include: common_own.h, common_rounds.h, the public header, the reader of profiles.
+ * May include: common_own.h, common_rounds.h, the public header.
  */
 #include "common_own.h"
 
 #include "common_rounds.h"
-#include "reader.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -96,45 +95,27 @@ bool own_round(void *context, double seconds, double *result)
     return done;
 }
 
-/* Rows of leaves and constants are charged with what lay on the tape before. */
-static bool add_up(const struct workload *w, const char *file, struct own_bytes *bytes)
-{
-    char error[512];
-    struct prof_profile *profile = prof_profile_read(file, error, sizeof error);
-    if (!profile)
-        return own_complain(w, error);
-    for (size_t t = 0; t < profile->n_tapes; ++t) {
-        const struct prof_tape *tape = &profile->tape[t];
-        bytes->ops += tape->records;
-        for (size_t r = 0; r < tape->n_rows; ++r) {
-            const struct prof_row *row = &tape->row[r];
-            if (strcmp(row->op, "leaf") == 0 || strcmp(row->op, "constant") == 0)
-                continue;
-            bytes->saved += row->kept_bytes;
-            bytes->values += row->value_bytes;
-            bytes->records += row->record_bytes;
-        }
-    }
-    prof_profile_free(profile);
-    return true;
-}
-
 bool own_bytes_of(struct workload *w, struct own_bytes *bytes)
 {
-    struct own_path path;
-    *bytes = (struct own_bytes){0};
-    if (!own_path_make(&path))
-        return own_complain(w, "no temporary folder for the profile");
-    bool done = profile_start(w, path.file);
-    if (done) {
-        workload_forward(w);
-        done = profile_stop(w);
-    }
-    if (done && ad_tape_rewind(w->tape, w->mark) != AD_OK)
-        done = own_complain(w, ad_message_of(w->tape));
-    done = done && add_up(w, path.file, bytes);
-    own_path_drop(&path);
-    return done;
+    ad_saved before, after;
+    ad_stats start, end;
+    ad_status status = ad_saved_for_backward(w->tape, &before);
+    if (status == AD_OK)
+        status = ad_tape_stats(w->tape, &start);
+    workload_forward(w);
+    if (status == AD_OK)
+        status = ad_saved_for_backward(w->tape, &after);
+    if (status == AD_OK)
+        status = ad_tape_stats(w->tape, &end);
+    if (status == AD_OK)
+        status = ad_tape_rewind(w->tape, w->mark);
+    if (status != AD_OK)
+        return own_complain(w, ad_message_of(w->tape));
+    bytes->saved = after.buffer_bytes - before.buffer_bytes;
+    bytes->records = after.record_bytes - before.record_bytes;
+    bytes->all = end.live_bytes - start.live_bytes;
+    bytes->ops = end.records - start.records;
+    return true;
 }
 
 /* ---- gradients ---- */

@@ -42,12 +42,12 @@ bool own_check(struct workload *w);
 /* What the forward pass leaves on the tape for the backward pass. */
 struct own_bytes {
     uint64_t saved;   /* buffers that a pullback reads, each once; no leaves, no constants */
-    uint64_t values;  /* all buffers of values that the ops made */
     uint64_t records; /* records, value entries, shapes */
+    uint64_t all;     /* both, values that no pullback reads, and padding */
     uint64_t ops;     /* how many have a record */
 };
 
-/* Takes a profile of one forward pass. False, having said why, if that fails. */
+/* Of one forward pass. False, having said why, if it fails. */
 bool own_bytes_of(struct workload *w, struct own_bytes *bytes);
 
 /* Makes a temporary folder and the name of a file in it, which is not created. own_path_drop

@@ -87,6 +87,7 @@ const struct workload_case workload_cases[] = {
     {"mlp1024", 1024, -0.70756859864884612, mlp_forward, mlp_create},
     {"lstm", 128, 0.0056438950624852734, lstm_forward, lstm_create},
     {"attn", 64, 6.3873340460611096e-05, attn_forward, attn_create},
+    {"gp512", 512, 494.71732276122538, gp_forward, gp_create},
     {0},
 };
 

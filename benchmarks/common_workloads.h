@@ -22,6 +22,10 @@
  *     attn     X [256, 64] = F(i, 0); Wq, Wk, Wv, Wo [64, 64] = F(i, k) / 8, k = 1, 2, 3, 4;
  *              P = softmax of the rows of (X Wq) (X Wk)^T / 8, Y = P (X Wv) Wo; loss: mean of Y^2;
  *              parameters X, Wq, Wk, Wv, Wo
+ *     gpN      x [N, 4] = F(i, 0), y [N] = F(i, 1) constants; ll [4] = 0.1 F(i, 2), lsf = 0 and
+ *              lsn = -1 [1]; u = x exp(-ll), K_ij = exp(2 lsf) exp(-|u_i - u_j|^2 / 2), and
+ *              exp(2 lsn) more where i = j; L L^T = K lower, a = L^-1 y; loss: a a / 2 + sum of
+ *              log L_ii + N log(2 pi) / 2; parameters ll, lsf, lsn
  */
 #ifndef COMMON_WORKLOADS_H
 #define COMMON_WORKLOADS_H

@@ -1,10 +1,9 @@
 /* dense.c: operands as row-major data.
  *
- * May include: dense.h, elementwise.h, op_rules.h.
+ * May include: dense.h, part.h.
  */
 #include "dense.h"
-#include "elementwise.h"
-#include "op_rules.h"
+#include "part.h"
 
 size_t dense_bytes(kernel_ref operand)
 {
@@ -20,7 +19,7 @@ const void *dense_data(kernel_ref operand, char **space)
         return operand->data;
     kernel_view_dense(&copy, *space, operand->dtype, operand->rank, operand->shape);
     *space += dense_bytes(operand);
-    kernel_elementwise(LOOP_copy, &copy.array, 1, &operand, NULL, false);
+    kernel_part_copy(&copy.array, operand, false);
     return copy.array.data;
 }
 

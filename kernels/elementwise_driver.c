@@ -1,14 +1,15 @@
 /* elementwise_driver.c: feeds the unit-stride loops with operands of any strides.
  *
- * May include: elementwise.h, transposed_copy.h. Axes that the strides of all operands let appear
- * as one are joined; what is left is walked row by row, the innermost axis being a row. Operands
- * that are not dense along a row are gathered into blocks on the stack, results that are not are
- * written from there.
+ * May include: elementwise.h, threads.h, transposed_copy.h. Axes that the strides of all operands
+ * let appear as one are joined; what is left is walked row by row, the innermost axis being a row.
+ * Operands that are not dense along a row are gathered into blocks on the stack, results that are
+ * not are written from there.
  *
  * Invariant: with accumulate, every output element receives a sum whose error does not grow with
  * the number of its terms (but with that of blocks).
  */
 #include "elementwise.h"
+#include "threads.h"
 #include "transposed_copy.h"
 
 #include <math.h>
@@ -382,8 +383,35 @@ static void run(struct job *job, struct kernel_array *out, int n_in, const kerne
 
 static bool same_shape(kernel_ref a, kernel_ref b)
 {
-    return a->rank == b->rank &&
-           (a->shape == b->shape || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
+    return a->rank == b->rank && (a->rank == 0 || a->shape == b->shape ||
+                                  memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
+}
+
+/* A dense loop over equal arrays. */
+struct dense {
+    kernel_loop *loop;
+    int64_t size;
+    size_t elem;
+    char *out;
+    int n_in;
+    const void *const *in;
+    const double *parameters;
+};
+
+/* Parts begin at whole vectors; what an element becomes does not depend on its place. */
+static void dense_part(void *of, int part, int parts)
+{
+    enum { TOGETHER = 64 };
+    const struct dense *d = of;
+    const int64_t groups = (d->size + TOGETHER - 1) / TOGETHER;
+    const int64_t from = groups * part / parts * TOGETHER;
+    int64_t to = groups * (part + 1) / parts * TOGETHER;
+    const void *in[KERNEL_MAX_IN];
+    if (to > d->size)
+        to = d->size;
+    for (int k = 0; k < d->n_in; k++)
+        in[k] = (const char *)d->in[k] + (size_t)from * d->elem;
+    d->loop(to - from, d->out + (size_t)from * d->elem, in, d->parameters);
 }
 
 void kernel_elementwise(enum kernel_loop_id loop, struct kernel_array *out, int n_in,
@@ -401,7 +429,13 @@ void kernel_elementwise(enum kernel_loop_id loop, struct kernel_array *out, int 
             plain = plain && same_shape(in[k], in[0]);
     }
     if (plain) {
-        f(out->size, out->data, data, parameters);
+        const size_t elem = kernel_dtype_bytes(out->dtype);
+        const int parts = threads_parts((uint64_t)out->size * elem);
+        struct dense dense = {f, out->size, elem, out->data, n_in, data, parameters};
+        if (parts > 1)
+            threads_run(parts, dense_part, &dense);
+        else
+            f(out->size, out->data, data, parameters);
         return;
     }
     struct job job;

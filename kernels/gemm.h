@@ -31,6 +31,14 @@ size_t gemm_workspace(int dtype, const struct gemm_matrix *a, const struct gemm_
 void gemm_run(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
               const struct gemm_matrix *c, bool accumulate, void *workspace);
 
+/* True if BLAS reads a matrix of complex numbers in place; its strides count complex numbers. */
+bool gemm_complex_fits(const struct gemm_matrix *a);
+
+/* c = a b for complex numbers (pairs of floats) and matrices that fit; c is dense. Sizes of 0 are
+ * allowed everywhere. */
+void gemm_complex_run(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
+                      const struct gemm_matrix *c);
+
 /* Rows, columns and depth of the pieces in which c [m,n] = op(a) [m,k] op(b) [k,n] is best
  * computed; where that is the whole, m, n and k. flip_a, flip_b: whether BLAS reads the operand
  * transposed. */

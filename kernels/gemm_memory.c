@@ -1,15 +1,17 @@
 /* gemm_memory.c: OpenBLAS takes its buffers while there is memory for them, and does without
  * threads where there is none for those.
  *
- * May include: gemm.h, cblas. OpenBLAS maps a buffer for the calling thread with its first product
- * and one for each worker when that starts or has a first part in a product, keeps them for ever,
- * and tries again without end where it is refused. So the need is tried first, and then a product
- * is run that all threads share. Which workers have theirs already cannot be asked: the need of all
- * is tried, which is too much at worst.
+ * May include: gemm.h, threads.h, cblas. OpenBLAS maps a buffer for the calling thread with its
+ * first product and one for each worker when that starts or has a first part in a product, keeps
+ * them for ever, and tries again without end where it is refused. So the need is tried first, and
+ * then a product is run that all threads share. Which workers have theirs already cannot be asked:
+ * the need of all is tried, which is too much at worst.
  */
 #include "gemm.h"
+#include "threads.h"
 
 #include <cblas.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -25,15 +27,19 @@ enum {
     /* A product of more multiplications may be shared among threads, for which OpenBLAS allocates
      * 516 KiB by malloc (for a most of 64 threads) and ends the process if it cannot. */
     SHARED = 200000,
-    SHARING_BYTES = 1 << 20
+    SHARING_BYTES = 1 << 20,
+    /* OpenBLAS shares products of more than about 262 144 multiplications, and its threads then
+     * wait for each other by sched_yield: where cores are not free a product of a million took 47
+     * times as long by two threads as by one, and in the best case a quarter longer. */
+    WORTH_SHARING = 8 << 20
 };
 
-int kernel_prime(char *error, size_t n)
+/* Threads that the process may have had in OpenBLAS so far, whose buffers are there. */
+static int primed;
+
+/* Whether OpenBLAS can have buffers for so many threads. */
+static int find_room(int threads, char *error, size_t n)
 {
-    static float a[M * K], b[K * N], c[M * N];
-    int threads = openblas_get_num_threads();
-    if (threads < 1)
-        threads = 1;
     const size_t mib = (size_t)threads * THREAD_MIB + REST_MIB;
     void *p = mmap(NULL, mib << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) {
@@ -44,7 +50,65 @@ int kernel_prime(char *error, size_t n)
         return -1;
     }
     munmap(p, mib << 20);
+    return 0;
+}
+
+/* A product in which all threads take part. */
+static void share_product(int threads)
+{
+    static float a[M * K], b[K * N], c[M * N];
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, M, N, K, 1, a, K, b, N, 0, c, N);
+    if (primed < threads)
+        primed = threads;
+}
+
+int kernel_prime(char *error, size_t n)
+{
+    int threads = openblas_get_num_threads();
+    if (threads < 1)
+        threads = 1;
+    if (find_room(threads, error, n) != 0)
+        return -1;
+    share_product(threads);
+    return 0;
+}
+
+static void *wait_for_all(void *lock)
+{
+    pthread_mutex_lock(lock);
+    pthread_mutex_unlock(lock);
+    return NULL;
+}
+
+/* Whether n threads can be made at once: OpenBLAS does not look whether its own were. */
+static bool try_threads(int n)
+{
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t thread[KERNEL_MAX_THREADS];
+    int made = 0;
+    pthread_mutex_lock(&lock);
+    while (made < n && pthread_create(&thread[made], NULL, wait_for_all, &lock) == 0)
+        made++;
+    pthread_mutex_unlock(&lock);
+    for (int i = 0; i < made; i++)
+        pthread_join(thread[i], NULL);
+    return made == n;
+}
+
+int kernel_set_threads(int n, char *error, size_t size)
+{
+    if (n > primed) {
+        if (find_room(n, error, size) != 0)
+            return -1;
+        if (!try_threads(n - 1)) {
+            snprintf(error, size, "%d threads cannot be made", n);
+            return -1;
+        }
+    }
+    openblas_set_num_threads(n);
+    threads_ask(n);
+    if (n > primed)
+        share_product(n);
     return 0;
 }
 
@@ -55,10 +119,12 @@ int gemm_threads_limit(int64_t m, int64_t k, int64_t n)
     const int threads = openblas_get_num_threads();
     if (threads <= 1)
         return 0;
-    void *volatile p = malloc(SHARING_BYTES); /* volatile: or it would be left out */
-    if (p) {
-        free(p);
-        return 0;
+    if ((double)m * (double)k * (double)n >= WORTH_SHARING) {
+        void *volatile p = malloc(SHARING_BYTES); /* volatile: or it would be left out */
+        if (p) {
+            free(p);
+            return 0;
+        }
     }
     openblas_set_num_threads(1);
     return threads;
@@ -66,6 +132,7 @@ int gemm_threads_limit(int64_t m, int64_t k, int64_t n)
 
 void gemm_threads_restore(int threads)
 {
+    /* Another thread may have set it anew meanwhile. */
     if (threads)
-        openblas_set_num_threads(threads);
+        openblas_set_num_threads(threads_asked() ? threads_asked() : threads);
 }

@@ -174,8 +174,10 @@ struct kernel_op {
     uint8_t saves_in; /* bit i: the pullback reads input i */
     uint8_t saves_out;
     /* What of saves_in the adjoint of input i depends on; all 0: each may on all of it. For it
-     * nothing else may be touched, even to no effect: the buffer may be gone. */
+     * nothing else may be touched, even to no effect, since the buffer may be gone; unless
+     * touches_all says that the pullback computes all adjoints at once. */
     uint8_t reads_for[KERNEL_MAX_IN];
+    bool touches_all;
     const struct kernel_row *row; /* elementwise ops only */
 
     /* Ranks, extents and dtypes of the outputs from those of the operands and attributes.
@@ -220,6 +222,12 @@ static inline unsigned kernel_reads(const struct kernel_op *op, uint64_t needs)
             reads |= op->reads_for[i];
     }
     return any || !needs ? reads : op->saves_in;
+}
+
+/* The same of what the pullback touches, be it to no effect. */
+static inline unsigned kernel_touches(const struct kernel_op *op, uint64_t needs)
+{
+    return op->touches_all && needs ? op->saves_in : kernel_reads(op, needs);
 }
 
 /* All ops: rows first, then the files, folder by folder in alphabetical order. *n receives their
@@ -278,6 +286,14 @@ static inline int64_t kernel_attr_word(double value)
  * product would hang if it could not have them then. 0, or -1 with the reason in error[n]: there is
  * no memory for them, and OpenBLAS has not been called. */
 int kernel_prime(char *error, size_t n);
+
+/* Threads that OpenBLAS and large loops use: set, or what OpenBLAS began with. Setting returns 0,
+ * or -1 with the reason in error[size], everything as it was: there is no memory for what OpenBLAS
+ * needs for them, or they cannot be made. 1 <= n <= KERNEL_MAX_THREADS. Results of elementwise ops
+ * do not depend on it. Any thread, but not at the same time. */
+enum { KERNEL_MAX_THREADS = 64 };
+int kernel_threads(void);
+int kernel_set_threads(int n, char *error, size_t size);
 
 /* Name of the instruction set that the loops use here: "portable", "avx2", "avx512". */
 const char *kernel_isa_name(void);

@@ -30,11 +30,11 @@ bool tape_reach(struct tape *t, struct tape_record *r, enum tape_flag wants, uns
     return true;
 }
 
-unsigned tape_reach_reads(const struct tape *t, struct tape_record *r)
+unsigned tape_reach_touches(const struct tape *t, struct tape_record *r)
 {
     const uint32_t *in = tape_record_in(r);
     uint64_t needs = 0;
     for (int i = 0; i < r->n_in; i++)
         needs |= (uint64_t)((t->entries[in[i]].flags & TAPE_NEEDS_GRADIENT) != 0) << i;
-    return kernel_reads(r->op, needs);
+    return kernel_touches(r->op, needs);
 }

@@ -15,7 +15,7 @@ void tape_reach_begin(struct tape *t, uint32_t y);
  * as well, and bit i of *reads says that its pullback reads operand i for them. */
 bool tape_reach(struct tape *t, struct tape_record *r, enum tape_flag wants, unsigned *reads);
 
-/* Bit i: the pullback reads operand i in a sweep of all that needs a gradient. */
-unsigned tape_reach_reads(const struct tape *t, struct tape_record *r);
+/* Bit i: the pullback touches operand i in a sweep of all that needs a gradient. */
+unsigned tape_reach_touches(const struct tape *t, struct tape_record *r);
 
 #endif

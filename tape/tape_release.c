@@ -52,13 +52,13 @@ static void blind_view(const struct tape *t, struct tape_value *v)
         v->array.data = NULL;
 }
 
-/* Holds what the pullback of a record reads, as far as it belongs to a value from `first` on. */
+/* Holds what the pullback of a record touches, as far as it belongs to a value from `first` on. */
 static void hold_read(struct tape *t, struct tape_record *r, uint32_t first)
 {
     if (t->entries[tape_record_out(r)[0]].flags & TAPE_SPENT)
         return;
-    for (unsigned reads = tape_reach_reads(t, r); reads; reads &= reads - 1) {
-        uint32_t root = t->entries[tape_record_in(r)[__builtin_ctz(reads)]].root;
+    for (unsigned touches = tape_reach_touches(t, r); touches; touches &= touches - 1) {
+        uint32_t root = t->entries[tape_record_in(r)[__builtin_ctz(touches)]].root;
         if (root >= first)
             t->entries[root].flags |= TAPE_HELD;
     }

@@ -55,6 +55,8 @@ fault_run_function fault_choices, fault_functions, fault_moved_parts, fault_rows
 /* fault_workloads_memory.c */
 fault_run_function fault_frames, fault_releasing_sweep;
 
+/* fault_workloads_complex.c */
+fault_run_function fault_complex, fault_einsum;
 /* fault_workloads_sequence.c */
 fault_run_function fault_recurrence, fault_attention;
 /* fault_workloads_matrices.c */
@@ -65,8 +67,9 @@ fault_run_function fault_linear_systems, fault_second_of_linear_systems, fault_d
     fault_second_of_decompositions;
 
 /* fault_workloads_shape.c */
-fault_run_function fault_scans, fault_moved_elements, fault_repeated;
+fault_run_function fault_scans, fault_moved_elements, fault_repeated, fault_ordered, fault_indexed;
 /* fault_workloads_network.c */
-fault_run_function fault_losses, fault_normalized, fault_embedded;
+fault_run_function fault_losses, fault_normalized, fault_embedded, fault_convolved, fault_pooled,
+    fault_forms;
 
 #endif

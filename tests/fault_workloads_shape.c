@@ -67,3 +67,40 @@ void fault_repeated(ad_tape tape, struct fault_results *out)
     h = OP(ad_mul(h, k));
     sweep(h, x, 6, out);
 }
+
+void fault_ordered(ad_tape tape, struct fault_results *out)
+{
+    ad_tensor places = {0}, g = {0}, x = leaf(tape, 4, 5), turned = OP(ad_transpose(x));
+    ad_tensor h = OP(ad_sort(turned, 0, true, &places));
+    h = OP(ad_gather(h, places, 0));
+    ad_tensor k = OP(ad_topk(h, 1, 2, false, NULL));
+    places = OP(ad_argmax(turned, 0, false));
+    h = OP(ad_index_select(k, places, 0));
+    places = OP(ad_argmin(turned, 1, false));
+    k = OP(ad_index_select(x, places, 0));
+    h = OP(ad_transpose(h));
+    k = OP(ad_slice(k, 1, 0, 4, 1));
+    k = OP(ad_slice(k, 0, 0, 2, 1));
+    h = OP(ad_mul(h, k));
+    h = OP(ad_sum(h));
+    DO(ad_create_graph(h, (ad_tensor){0}, 1, &x, &g));
+    fault_read_value(g, 20, out);
+    sweep(g, x, 20, out);
+}
+
+void fault_indexed(ad_tape tape, struct fault_results *out)
+{
+    static const double mask[5] = {1, 0, 0, 1, 0};
+    static const int64_t rows[20] = {3, 0, 3, 1, 3};
+    ad_tensor x = leaf(tape, 4, 5), turned = OP(ad_transpose(x));
+    ad_tensor indices = OP(ad_constant(tape, AD_I64, 2, SHAPE(5, 4), rows));
+    ad_tensor h = OP(ad_scatter_add(turned, indices, 0, 4));
+    ad_tensor column = OP(ad_constant(tape, AD_F64, 2, SHAPE(5, 1), mask));
+    ad_tensor k = OP(ad_masked_select(turned, column, 8));
+    k = OP(ad_reshape(k, SHAPE(2, 1, 4), 3));
+    h = OP(ad_mul(h, k));
+    k = OP(ad_masked_fill(turned, column, 0.5));
+    k = OP(ad_slice(k, 0, 0, 4, 1));
+    h = OP(ad_mul(h, k));
+    sweep(h, x, 20, out);
+}

@@ -4,6 +4,7 @@
  * random bit patterns, random numbers of a range where something happens, and special ones with
  * their neighbours; the seed is fixed. docs/ACCURACY.md has the bounds, and this test compares it.
  */
+#include "check_quietly.h"
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "row_exact.h"
@@ -167,8 +168,9 @@ static const struct row rows[] = {ROWS(ENTRY)};
 /* Not compared: an integer as large as a / b, of which no dtype has all digits; and sums
  * whose error depends on their cancellation. */
 static const struct kernel_op *const without[] = {
-    &kernel_op_quotient, &kernel_op_squared_difference, &kernel_op_huber, &kernel_op_bernoulli_loss,
-    &kernel_op_logistic_loss, &kernel_op_standardize, &kernel_op_multiply_add};
+    &kernel_op_quotient,       &kernel_op_squared_difference, &kernel_op_huber,
+    &kernel_op_bernoulli_loss, &kernel_op_logistic_loss,      &kernel_op_standardize,
+    &kernel_op_multiply_add};
 
 /* Parameters: exact in f32; of polygamma the order. */
 static const double parameters[2] = {-1.75, 0.5};
@@ -269,7 +271,7 @@ static void check_row(const struct row *r, int dtype)
     static const char *const names[] = {"portable", "avx2", "avx512"};
     const double *p = r->op == &kernel_op_polygamma ? first_order : parameters;
     row_exact_value *exact = row_exact(r->op->name);
-    ck_assert_msg(exact != NULL, "row %s has no value in row_exact.c", r->op->name);
+    CHECK_QUIETLY(exact != NULL, "row %s has no value in row_exact.c", r->op->name);
     state = 20240607;
     fill(a, r->low[0], r->high[0], dtype, 1);
     fill(b, r->low[1], r->high[1], dtype, 7);
@@ -289,7 +291,7 @@ static void check_row(const struct row *r, int dtype)
                 at = i;
             }
         }
-        ck_assert_msg(most <= r->bound[dtype],
+        CHECK_QUIETLY(most <= r->bound[dtype],
                       "%s %s on %s at (%.17g, %.17g): %.17g, not %.20Lg: %g ulp, bound %g",
                       r->op->name, kernel_dtype_name(dtype), names[k], a[at], b[at], got[at],
                       want[at], most, r->bound[dtype]);
@@ -321,7 +323,7 @@ START_TEST(every_row_has_a_bound_or_a_reason)
             found += rows[i].op == ops[k];
         for (size_t i = 0; i < sizeof without / sizeof *without; i++)
             found += without[i] == ops[k];
-        ck_assert_msg(found == 1, "%s is in the tables %d times", ops[k]->name, found);
+        CHECK_QUIETLY(found == 1, "%s is in the tables %d times", ops[k]->name, found);
     }
 }
 END_TEST
@@ -356,12 +358,12 @@ START_TEST(the_page_of_bounds_says_what_is_tested)
         snprintf(expected, sizeof expected, "| `%s` | %g | %g | %s |\n", rows[i].op->name,
                  rows[i].bound[KERNEL_F64], rows[i].bound[KERNEL_F32], times);
         do
-            ck_assert_msg(fgets(line, sizeof line, page) != NULL, "missing or misplaced: %s",
+            CHECK_QUIETLY(fgets(line, sizeof line, page) != NULL, "missing or misplaced: %s",
                           expected);
         while (strcmp(line, expected) != 0);
     }
     while (fgets(line, sizeof line, page) != NULL)
-        ck_assert_msg(line[0] != '|', "not in the test: %s", line);
+        CHECK_QUIETLY(line[0] != '|', "not in the test: %s", line);
     (void)fclose(page);
 }
 END_TEST

@@ -169,6 +169,8 @@ static bool check_scalar(const struct check_case *c)
     check_difference(gradient, c, x, u, v, check_x_size(c), want);
     check_run(c, x, &run);
     for (int o = 0; o < c->op->n_out; o++) {
+        if (check_tape()->entries[run.out[o]].array.dtype == KERNEL_I64)
+            continue;
         uint32_t part[2] = {run.out[o], check_like(run.out[o], weights, false)};
         weights += size_of(run.out[o]);
         part[0] = check_apply(&kernel_op_mul, 2, part);

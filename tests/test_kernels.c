@@ -3,6 +3,7 @@
  * May include: elementwise.h, kernel_box.h, kernel_ops.h, row_reference.h. What is computed in
  * loops is compared with the C library and plain indexing. Seeds are fixed.
  */
+#include "check_quietly.h"
 #include "elementwise.h"
 #include "kernel_box.h"
 #include "kernel_ops.h"
@@ -25,7 +26,7 @@ static bool is_transcendental(const char *name)
 static void check_value(const char *name, int dtype, double ours, double exact)
 {
     if (isnan(exact)) {
-        ck_assert_msg(isnan(ours), "%s: %g where NaN is right", name, ours);
+        CHECK_QUIETLY(isnan(ours), "%s: %g where NaN is right", name, ours);
         return;
     }
     if (dtype == KERNEL_F32 && !is_transcendental(name))
@@ -37,7 +38,7 @@ static void check_value(const char *name, int dtype, double ours, double exact)
     const double ulp = dtype == KERNEL_F32
                            ? (double)(nextafterf((float)size, INFINITY) - (float)size)
                            : nextafter(size, INFINITY) - size;
-    ck_assert_msg(fabs(ours - exact) <= row_reference(name)->ulps * ulp,
+    CHECK_QUIETLY(fabs(ours - exact) <= row_reference(name)->ulps * ulp,
                   "%s %s on %s: %.17g, right is %.17g", name, kernel_dtype_name(dtype),
                   kernel_isa_name(), ours, exact);
 }
@@ -91,14 +92,15 @@ static void check_row(const struct kernel_op *op, const struct kernel_sample *s,
                                .attr = s->attr,
                                .n_attr = s->n_attr,
                                .error = error};
-    ck_assert_int_eq(kernel_infer(&call, &shape), 0);
+    CHECK_QUIETLY(kernel_infer(&call, &shape) == 0, "%s", error);
     if (shape.same_as >= 0)
         memcpy(shape.extent, refs[shape.same_as]->shape,
                sizeof(int64_t) * refs[shape.same_as]->rank);
     const int rank = shape.same_as >= 0 ? refs[shape.same_as]->rank : shape.rank;
     box_make(&out, dtype, rank, shape.extent, layout[2]);
     box_random(&out, 3, 3);
-    ck_assert_int_eq(box_run(op, refs, &out.array, NULL, s->n_attr, s->attr, accumulate, error), 0);
+    CHECK_QUIETLY(box_run(op, refs, &out.array, NULL, s->n_attr, s->attr, accumulate, error) == 0,
+                  "%s", error);
     int64_t index[KERNEL_MAX_RANK] = {0};
     if (out.array.size > 0)
         do {
@@ -109,7 +111,7 @@ static void check_row(const struct kernel_op *op, const struct kernel_sample *s,
             const double p[] = {kernel_attr_real(s->attr[0]), kernel_attr_real(s->attr[1])};
             const double exact = row_reference(op->name)->value(x, b, c, p);
             if (accumulate)
-                ck_assert_double_eq_tol(ours, 3 + exact, dtype == KERNEL_F32 ? 1e-5 : 1e-14);
+                CHECK_NEAR(ours, 3 + exact, dtype == KERNEL_F32 ? 1e-5 : 1e-14);
             else
                 check_value(op->name, dtype, ours, exact);
         } while (index_next(rank, out.shape, index));
@@ -172,7 +174,7 @@ static void edge_values(void)
                     exact = (double)(float)exact;
                 check_value(ops[i]->name, dtype, get_at(&y.array, k), exact);
                 if (exact == 0 && strcmp(ops[i]->name, "relu") != 0)
-                    ck_assert_msg(!signbit(exact) == !signbit(get_at(&y.array, k)),
+                    CHECK_QUIETLY(!signbit(exact) == !signbit(get_at(&y.array, k)),
                                   "%s: sign of zero at %g", ops[i]->name, x);
             }
             box_free(&a);
@@ -205,7 +207,7 @@ static void positions(void)
                 if (size == 1)
                     first = get_at(&y.array, 0);
                 for (int64_t k = 0; k < size; k++)
-                    ck_assert_msg(get_at(&y.array, k) == first ||
+                    CHECK_QUIETLY(get_at(&y.array, k) == first ||
                                       (isnan(first) && isnan(get_at(&y.array, k))),
                                   "%s depends on position %lld", ops[i]->name, (long long)k);
                 box_free(&a);
@@ -243,7 +245,7 @@ START_TEST(instruction_sets_agree_bit_for_bit_but_in_transcendentals)
                     memcpy(y[k].array.data, y[0].array.data, 8 * (size_t)y[0].array.size);
                 for (int64_t e = 0; e < y[k].array.size && !is_transcendental(op->name); e++) {
                     const double x = get_at(&y[k].array, e), first = get_at(&y[0].array, e);
-                    ck_assert_msg(x == first || (isnan(x) && isnan(first)), "%s: %.17g and %.17g",
+                    CHECK_QUIETLY(x == first || (isnan(x) && isnan(first)), "%s: %.17g and %.17g",
                                   op->name, x, first);
                 }
             }
@@ -276,7 +278,7 @@ START_TEST(every_op_documents_itself_and_has_a_sample)
     struct kernel_sample sample;
     for (int i = 0; i < n; i++) {
         const struct kernel_op *op = ops[i];
-        ck_assert_msg(op->sample(0, &sample) && !op->sample(-1, &sample), "%s", op->name);
+        CHECK_QUIETLY(op->sample(0, &sample) && !op->sample(-1, &sample), "%s", op->name);
         ck_assert(op->brief && op->shapes && op->formula && op->derivative && op->in_names);
         ck_assert(op->shape && op->forward && op->pullback && op->cost);
         for (int j = 0; j < i; j++)

@@ -4,6 +4,7 @@
  * or accumulated, in f32 or f64. What one element gives is compared with the portable loop's, and
  * the loop over many with the loop over one.
  */
+#include "check_quietly.h"
 #include "elementwise.h"
 
 #include <check.h>

@@ -278,7 +278,7 @@ static bool interleaved(const struct naive *x, const int64_t *index, int64_t *fr
                         const int64_t *word)
 {
     memcpy(from, index, (size_t)x->rank * sizeof *from);
-    from[word[0]] = index[word[0]] / word[1];
+    from[word[0]] = index[word[0]] / (word[1] > 0 ? word[1] : 1);
     return true;
 }
 

@@ -78,6 +78,8 @@ static const struct {
     {"cumsum", 8 * 15, 8 * (15 + 15), 0, 0}, /* f64: an exact addition, a sum of what it lost */
     {"cumprod", 15, 8 * (15 + 15), 0, 0},
     {"linear_scan", 2 * 15, 8 * (15 + 15 + 15), 0, 0},
+    {"argmax", 15, 8 * (15 + 3), 0, 0},
+    {"argmin", 15, 8 * (15 + 3), 0, 0},
     {"softmax", 26 * 15, 8 * (15 + 15), 0, 0},
     {"log_softmax", 26 * 15, 8 * (15 + 15), 0, 0},
     {"softmax_cross_entropy", 24 * 15, 8 * (15 + 3 + 1 + 15), 0, 0}, /* 3 labels */
@@ -92,6 +94,16 @@ static const struct {
     {"attention_weights", (2 * 4 + 21) * 15, 8 * (12 + 20 + 3 + 15), 0, 0},
     {"attention_gradient", (6 * 4 + 4 * 2 + 25) * 15, 8 * (6 + 42 + 3 + 42), 0, 0},
     {"attention_gradient", (4 * 4 + 4 * 2 + 4) * 15, 8 * (6 + 42 + 15 + 42), 0, 1},
+    /* [3,4,2] x [4,5,2]: a complex multiplication and addition are 8 operations */
+    {"complex_matmul", 8 * 3 * 4 * 5, 8 * 2 * (12 + 20 + 15), 0, 0},
+    {"complex_mul", 6 * 3, 8 * 3 * 6, 0, 0}, /* 3 numbers, as all below */
+    {"complex_mul_conj", 6 * 3, 8 * 3 * 6, 0, 0},
+    {"complex_div", (10 + 2 * 4 + 4 + 2 + 2 * 4) * 3, 8 * 3 * 6, 0, 0},
+    {"complex_conj", 1 * 3, 8 * 2 * 6, 0, 0},
+    {"complex_abs", 10 * 3, 8 * (6 + 3), 0, 0},
+    {"complex_angle", 35 * 3, 8 * (6 + 3), 0, 0},
+    {"complex_exp", (20 + 20 + 20 + 2) * 3, 8 * 2 * 6, 0, 0},
+    {"complex_log", (10 + 35 + 20) * 3, 8 * 2 * 6, 0, 0},
     /* [3,5] and [3,5]; in the last one 3 rows, an element and a label of each. */
     {"mse_loss", 3 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
     {"huber_loss", 7 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
@@ -106,6 +118,22 @@ static const struct {
     {"batch_norm", 8 * 15 + 11 * 3, 8 * (15 + 3 + 3 + 15 + 3 + 3), 0, 0},
     {"dropout", 17 * 15, 8 * (15 + 15), 8 * (15 + 2 * 15), 0},
     {"embedding", 0, 8 * (18 + 6 + 18), 0, 0},
+    /* [2,2,4,3] and [3,2,2,2]: 36 results of 8 products each; [2,2,5] and [3,2,2]: 24 of 4. */
+    {"conv2d", 2 * 36 * 8, 8 * (48 + 24 + 36), 8 * (48 + 24 + 2 * 36), 0},
+    {"conv2d_weights", 2 * 36 * 8, 8 * (48 + 36 + 24), 8 * (48 + 36 + 2 * 24), 0},
+    {"conv_transpose2d", 2 * 36 * 8, 8 * (36 + 24 + 48), 8 * (36 + 24 + 2 * 48), 0},
+    {"conv1d", 2 * 24 * 4, 8 * (20 + 12 + 24), 8 * (20 + 12 + 2 * 24), 0},
+    /* [2,4,5] in windows of 4, two by two; [3,7] in windows of 2, three by three. */
+    {"max_pool2d", 8 * 4, 8 * (40 + 8 + 8), 0, 0},
+    {"max_pool1d", 9 * 2, 8 * (21 + 9 + 9), 0, 0},
+    {"avg_pool2d", 8 * 4 + 4 * 8, 8 * (40 + 8), 0, 0},
+    {"avg_pool1d", 9 * 2 + 4 * 9, 8 * (21 + 9), 0, 0},
+    {"avg_pool2d_gradient", 8 * 4 + 4 * 8, 8 * (8 + 40), 8 * (8 + 2 * 40), 0},
+    {"pool_scatter", 12, 8 * (3 * 12 + 12 + 24), 8 * (3 * 12 + 12), 0},
+    {"pool_gather", 0, 8 * (12 + 12 + 12), 0, 0},
+    /* 3 rows of 2 and 3 elements, 4 forms: 18 products, each in 4 sums. */
+    {"bilinear", 18 + 2 * 18 * 4, 8 * (6 + 9 + 24 + 12), 8 * (6 + 9 + 24 + 2 * 12), 0},
+    {"bilinear_weights", 18 + 2 * 18 * 4, 8 * (12 + 6 + 9 + 24), 8 * (12 + 6 + 9 + 2 * 24), 0},
     {"norm", 7 * 15, 8 * (15 + 1), 0, 0},  /* p = 2: scaled by the greatest magnitude */
     {"norm", 2 * 15, 8 * (15 + 1), 0, 1},  /* p = 1 */
     {"norm", 2 * 15, 8 * (15 + 1), 0, 2},  /* p = inf */
@@ -145,6 +173,14 @@ static const struct {
     {"repeat_sum", 12, 8 * (12 + 2), 8 * (12 + 2 * 2), 0}, /* [4,3] to [2,1] */
     {"repeat_interleave", 0, 8 * (6 + 12), 0, 0},          /* [2,3] to [2,6] */
     {"slice_add", 0, 8 * (10 + 10 + 20), 8 * 3 * 10, 0},   /* [2,5] into [4,5], cleared before */
+    {"sort", 3 * 15, 8 * (15 + 15 + 15), 0, 0},            /* 5 numbers in 3 steps of halving */
+    {"topk", 15 + 6, 8 * (15 + 6 + 6), 0, 0},              /* 2 of 5: compared, and one step */
+    {"gather", 0, 8 * (15 + 15 + 15), 0, 0},               /* [3,5] of [3,4] */
+    {"scatter_add", 12, 8 * (3 * 12 + 12 + 9), 8 * (3 * 12 + 12), 0}, /* [3,4] into [3,3] */
+    {"index_select", 0, 8 * (15 + 5 + 15), 0, 0},                     /* 5 columns of [3,4] */
+    {"index_add", 12, 8 * (3 * 12 + 4 + 9), 8 * (3 * 12 + 4), 0},     /* [3,4] into [3,3] */
+    {"masked_fill", 15, 8 * (15 + 15 + 15), 0, 0},                    /* [3,5] */
+    {"masked_select", 15, 8 * (15 + 2 * 15 + 15), 0, 0}, /* all of [3,5], and their places */
     {"gather_rows", 0, 8 * (18 + 6 + 18), 0, 0}, /* 6 rows of 3: read, their indices, written */
 };
 

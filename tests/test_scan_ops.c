@@ -1,4 +1,4 @@
-/* test_scan_ops.c: cumulative sums and products, recurrences and standard deviations: values against
+/* test_scan_ops.c: cumulative sums and products, recurrences, standard deviations: values against
  * plain loops in long double, gradients against closed forms, special values, refusals.
  *
  * May include: naive.h, kernel_box.h, check_gradient.h, kernel_ops.h, Check.

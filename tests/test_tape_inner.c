@@ -66,7 +66,7 @@ static void emits_refused_values(struct kernel_rule *rule)
 static void emits_too_many(struct kernel_rule *rule)
 {
     kernel_ref g = rule->adjoint[0];
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 200; i++)
         g = kernel_emit(rule, &kernel_op_neg, 1, &g, 0, NULL);
     kernel_accumulate_value(rule, 0, g);
 }

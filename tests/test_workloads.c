@@ -13,15 +13,24 @@
 #include <string.h>
 #include <unistd.h>
 
+/* saved: bytes of the distinct storages that PyTorch 1.13 saves, f32 and f64, as
+ * benchmarks/peers/peer_torch.py counts them. */
 static const struct {
     const char *name;
     double sum;
+    uint64_t saved[2];
 } references[] = {
-    {"chain1", 1.7671712168787738e-13}, {"chain64", -0.0034701157240798865},
-    {"chainp1", 4.5116997426621488},    {"chainp64", -36.480207279757558},
-    {"mlp32", 0.45982911883590971},     {"mlp128", 0.030311921051277571},
-    {"mlp512", 0.23925787679427654},    {"mlp1024", -0.707568598648845},
-    {"lstm", 0.0056438950624852638},    {"attn", 6.3873340460612058e-05},
+    {"chain1", 1.7671712168787738e-13, {1332, 2664}},
+    {"chain64", -0.0034701157240798865, {85248, 170496}},
+    {"chainp1", 4.5116997426621488, {2664, 5328}},
+    {"chainp64", -36.480207279757558, {170496, 340992}},
+    {"mlp32", 0.45982911883590971, {24580, 49160}},
+    {"mlp128", 0.030311921051277571, {98308, 196616}},
+    {"mlp512", 0.23925787679427654, {393220, 786440}},
+    {"mlp1024", -0.707568598648845, {786436, 1572872}},
+    {"lstm", 0.0056438950624852638, {5726208, 11452416}},
+    {"attn", 6.3873340460612058e-05, {589832, 1179656}},
+    {"gp512", 494.71732276122333, {2107456, 4214872}},
 };
 
 enum { REFERENCES = sizeof references / sizeof *references };
@@ -79,6 +88,26 @@ START_TEST(f32_sums_are_near)
     ck_assert_msg(fabs(sum - want) <= 1e-3 * (fabs(want) + 1e-2), "%s f32: %.9g, but f64 %.9g",
                   references[_i].name, sum, want);
     workload_destroy(&w);
+}
+END_TEST
+
+START_TEST(no_more_bytes_are_saved_than_by_pytorch)
+{
+    for (int dtype = AD_F32; dtype <= AD_F64; dtype++) {
+        struct workload w;
+        ad_saved before, after;
+        open_workload(&w, references[_i].name, (ad_dtype)dtype);
+        ck_assert_int_eq(ad_saved_for_backward(w.tape, &before), AD_OK);
+        ck_assert_uint_eq(before.buffer_bytes, 0);
+        workload_forward(&w);
+        ck_assert_int_eq(ad_saved_for_backward(w.tape, &after), AD_OK);
+        const uint64_t theirs = references[_i].saved[dtype == AD_F64];
+        ck_assert_uint_gt(after.buffer_bytes, 0);
+        ck_assert_msg(after.buffer_bytes <= theirs, "%s: %llu bytes, PyTorch saves %llu",
+                      references[_i].name, (unsigned long long)after.buffer_bytes,
+                      (unsigned long long)theirs);
+        workload_destroy(&w);
+    }
 }
 END_TEST
 
@@ -248,6 +277,7 @@ int main(void)
     tcase_add_loop_test(tests, gradient_sums_equal_the_reference, 0, REFERENCES);
     tcase_add_loop_test(tests, repeated_steps_give_the_same_sum, 0, REFERENCES);
     tcase_add_loop_test(tests, f32_sums_are_near, 0, REFERENCES);
+    tcase_add_loop_test(tests, no_more_bytes_are_saved_than_by_pytorch, 0, REFERENCES);
     tcase_add_loop_test(tests, a_profile_changes_no_bit, 0, REFERENCES);
     suite_add_tcase(suite, tests);
     TCase *memory = tcase_create("memory");

@@ -287,6 +287,22 @@ AD_SITED(ad_status, ad_value, (ad_tensor x, void *buffer, int64_t count), (x, bu
 /* The value of a float tensor of size 1 as double; NaN on error. */
 AD_SITED(double, ad_item, (ad_tensor x), (x))
 
+/* ---- products by an equation ---- */
+
+/* Sum of products by an equation such as "ij,jk->ik", the axes of each operand named by letters:
+ * axes of one name have one extent and run together, those that the result does not name are
+ * summed. A name twice in an operand takes its diagonal. "..." stands for the other axes of an
+ * operand, aligned at their last one and broadcast. Without "->" the result has the axes of "..."
+ * and then the letters that occur once, in the order of their codes. Blanks do not count.
+ *
+ * tensors [n], n >= 1, of one float dtype. It records permutations, reshapes, sums and products
+ * on the caller's line, two operands at a time, those first whose product is the cheapest; one that
+ * fails leaves nothing of them. Errors: AD_ERROR_ARGUMENT for an equation that cannot be read, by
+ * its first wrong character; AD_ERROR_SHAPE, also where a product on the way would have more than
+ * AD_MAX_RANK axes; AD_ERROR_DTYPE; those of ops. */
+AD_SITED(ad_tensor, ad_einsum, (const char *equation, const ad_tensor *tensors, int n),
+         (equation, tensors, n))
+
 /* ---- gradients ---- */
 
 /* Sweeps backwards from y (a float tensor of size 1, seed 1) and adds dy/dx to the gradient of
@@ -385,6 +401,22 @@ AD_SITED(ad_status, ad_check_gradient,
           void *payload, ad_gradient_report *report),
          (tape, function, n, x, tolerance, payload, report))
 
+/* ---- threads of the library's own ---- */
+
+/* Products of large matrices (by OpenBLAS) and elementwise ops on arrays of 1 MiB and more share up
+ * to n threads from now on, the calling one included; at first as many as OpenBLAS began with
+ * (OPENBLAS_NUM_THREADS, else a thread a core). Smaller work wakes no thread. It holds for the
+ * process, not for a tape; loops of several tapes at once do not wait for each other: one has the
+ * threads, the others do without. Elementwise results do not depend on n, sums within products may,
+ * by rounding; with the same n they are the same. The child of a fork makes threads of its own. Not
+ * while another thread computes. Errors, kept by the calling thread, the number being as before:
+ * AD_ERROR_ARGUMENT for n < 1 or n > 64; AD_ERROR_MEMORY without memory for the threads (OpenBLAS
+ * takes 128 MiB of address space for each) or where they cannot be made. */
+AD_SITED(ad_status, ad_set_threads, (int n), (n))
+
+/* How many they are. */
+AD_API int ad_threads(void);
+
 /* ---- profile ---- */
 
 /* Begins to measure all tapes of the process into a new file (NULL: tapescope.prof). A program
@@ -444,6 +476,7 @@ AD_API const char *ad_version(void);
 #define ad_dtype_of(...) ad_dtype_of_at(__VA_ARGS__, __LINE__)
 #define ad_value(...) ad_value_at(__VA_ARGS__, __LINE__)
 #define ad_item(...) ad_item_at(__VA_ARGS__, __LINE__)
+#define ad_einsum(...) ad_einsum_at(__VA_ARGS__, __LINE__)
 #define ad_backward(...) ad_backward_at(__VA_ARGS__, __LINE__)
 #define ad_backward_seed(...) ad_backward_seed_at(__VA_ARGS__, __LINE__)
 #define ad_backward_release(...) ad_backward_release_at(__VA_ARGS__, __LINE__)
@@ -454,6 +487,7 @@ AD_API const char *ad_version(void);
 #define ad_zero_gradients(...) ad_zero_gradients_at(__VA_ARGS__, __LINE__)
 #define ad_create_graph(...) ad_create_graph_at(__VA_ARGS__, __LINE__)
 #define ad_on_error(...) ad_on_error_at(__VA_ARGS__, __LINE__)
+#define ad_set_threads(...) ad_set_threads_at(__VA_ARGS__, __LINE__)
 #define ad_tensor_print(...) ad_tensor_print_at(__VA_ARGS__, __LINE__)
 #define ad_check_gradient(...) ad_check_gradient_at(__VA_ARGS__, __LINE__)
 #endif

@@ -160,19 +160,27 @@ static int forward(const struct kernel_call *call)
     return 0;
 }
 
+/* The weights, kept or made again. */
+static kernel_ref weights(struct kernel_rule *rule)
+{
+    if (rule->attr[2])
+        return rule->out[1];
+    const kernel_ref in[] = {rule->in[0], rule->in[1], rule->out[1]};
+    return kernel_emit(rule, &kernel_op_attention_weights, 3, in, 2, rule->attr);
+}
+
 /* What arrives at the hidden output, as an adjoint of the scores: weights times its difference to
  * its mean, or, by rows, weights times it. */
 static kernel_ref by_weights(struct kernel_rule *rule, kernel_ref g)
 {
     const int last = rule->in[0]->rank - 1;
+    const kernel_ref p = weights(rule);
     if (rule->attr[2]) {
         const int64_t along_rows[] = {1, last};
-        const kernel_ref p = rule->out[1], product = kernel_emit2(rule, &kernel_op_mul, g, p);
+        const kernel_ref product = kernel_emit2(rule, &kernel_op_mul, g, p);
         const kernel_ref mean = kernel_emit(rule, &kernel_op_sum, 1, &product, 2, along_rows);
         return kernel_emit2(rule, &kernel_op_mul, p, kernel_emit2(rule, &kernel_op_sub, g, mean));
     }
-    const kernel_ref in[] = {rule->in[0], rule->in[1], rule->out[1]};
-    const kernel_ref p = kernel_emit(rule, &kernel_op_attention_weights, 3, in, 2, rule->attr);
     int64_t column[KERNEL_MAX_RANK];
     for (int axis = 0; axis < last; axis++)
         column[axis] = g->shape[axis];
@@ -184,7 +192,11 @@ static kernel_ref by_weights(struct kernel_rule *rule, kernel_ref g)
 static void pullback(struct kernel_rule *rule)
 {
     const kernel_ref q = rule->in[0], k = rule->in[1], v = rule->in[2];
-    if (rule->adjoint[0] != NULL) {
+    if (rule->adjoint[0] != NULL && rule->needs == 4) { /* v alone, which need not be there then */
+        const kernel_ref in[] = {kernel_emit1(rule, &kernel_op_transpose, weights(rule)),
+                                 rule->adjoint[0]};
+        kernel_accumulate(rule, 2, &kernel_op_matmul, 2, in, 0, NULL);
+    } else if (rule->adjoint[0] != NULL) {
         const kernel_ref in[] = {rule->adjoint[0], q, k, v, rule->out[1]};
         kernel_ref result[3];
         kernel_emit_all(rule, &kernel_op_attention_gradient, 5, in, 3, rule->attr, result);

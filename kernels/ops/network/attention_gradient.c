@@ -283,6 +283,7 @@ KERNEL_OP(attention_gradient) = {
     .hidden = true,
     .saves_in = 31,
     .reads_for = {30, 31, 31, 23, 31},
+    .touches_all = true,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

@@ -121,6 +121,7 @@ KERNEL_OP(batch_norm) = {
     .result_names = results,
     .saves_in = 3,
     .reads_for = {3, 1, 0},
+    .touches_all = true,
     .saves_out = 6,
     .shape = shape,
     .forward = forward,

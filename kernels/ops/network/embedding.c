@@ -1,8 +1,9 @@
 /* ops/network/embedding.c: rows of a table by indices of any shape.
  *
- * May include: op_rules.h, kernel_ops.h. With the indices in one axis it is gather_rows, whose
- * kernel and adjoint serve it.
+ * May include: dense.h, op_rules.h, kernel_ops.h. With the indices in one axis it is gather_rows,
+ * whose kernel and adjoint serve it.
  */
+#include "dense.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -45,29 +46,9 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     return 0;
 }
 
-/* Indices that are not row-major are copied, as plain integers. */
 static size_t workspace(const struct kernel_call *call)
 {
-    const kernel_ref indices = call->in[1];
-    return indices->contiguous ? 0 : (size_t)indices->size * sizeof(int64_t);
-}
-
-static const int64_t *dense_indices(kernel_ref indices, int64_t *space)
-{
-    int64_t index[KERNEL_MAX_RANK] = {0}, at = 0;
-    if (indices->contiguous)
-        return indices->data;
-    for (int64_t i = 0; i < indices->size; i++) {
-        space[i] = ((const int64_t *)indices->data)[at];
-        for (int axis = indices->rank - 1; axis >= 0; axis--) {
-            at += indices->strides[axis];
-            if (++index[axis] < indices->shape[axis])
-                break;
-            at -= index[axis] * indices->strides[axis];
-            index[axis] = 0;
-        }
-    }
-    return space;
+    return dense_bytes(call->in[1]);
 }
 
 /* The shape of rows of w, m of them. */
@@ -83,7 +64,8 @@ static int forward(const struct kernel_call *call)
     const kernel_ref w = call->in[0], indices = call->in[1];
     struct kernel_view list, rows;
     int64_t shape_of[KERNEL_MAX_RANK];
-    const int64_t *data = dense_indices(indices, call->workspace);
+    char *space = call->workspace;
+    const void *data = dense_data(indices, &space);
     rows_shape(w, indices->size, shape_of);
     kernel_view_dense(&list, (void *)data, KERNEL_I64, 1, &indices->size);
     kernel_view_dense(&rows, call->out[0]->data, w->dtype, w->rank, shape_of);

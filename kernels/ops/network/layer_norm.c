@@ -102,6 +102,7 @@ KERNEL_OP(layer_norm) = {
     .n_attrs = 1,
     .saves_in = 3,
     .reads_for = {3, 1, 0},
+    .touches_all = true,
     .saves_out = 6,
     .shape = shape,
     .forward = forward,

@@ -81,6 +81,7 @@ KERNEL_OP(layer_norm_gradient) = {
     .hidden = true,
     .saves_in = 31,
     .reads_for = {30, 31, 27, 31, 31},
+    .touches_all = true,
     .saves_out = 1,
     .shape = shape,
     .forward = forward,

@@ -83,6 +83,7 @@ KERNEL_OP(rms_norm) = {
     .n_attrs = 1,
     .saves_in = 3,
     .reads_for = {3, 1},
+    .touches_all = true,
     .saves_out = 2,
     .shape = shape,
     .forward = forward,

@@ -78,6 +78,7 @@ KERNEL_OP(rms_norm_gradient) = {
     .hidden = true,
     .saves_in = 15,
     .reads_for = {14, 15, 11, 15},
+    .touches_all = true,
     .saves_out = 1,
     .shape = shape,
     .forward = forward,

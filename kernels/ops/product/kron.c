@@ -1,7 +1,7 @@
 /* ops/product/kron.c: Kronecker product.
  *
- * May include: elementwise.h, op_rules.h, kernel_ops.h. With an axis of extent 1 behind each axis of
- * a and before each of b it is a product that broadcasts, so it is computed as one.
+ * May include: elementwise.h, op_rules.h, kernel_ops.h. With an axis of extent 1 behind each axis
+ * of a and before each of b it is a product that broadcasts, so it is computed as one.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"

@@ -1,25 +1,36 @@
 /* ops/product/linear.c: a layer's affine map, rows of x times w, plus a bias.
  *
- * May include: elementwise.h, gemm.h, op_rules.h, kernel_ops.h. The bias is written first and the
- * product is added to it, so the result is touched by one pass of BLAS.
+ * May include: elementwise.h, gemm.h, op_rules.h, kernel_ops.h. The bias, one for all rows or one
+ * for each, is written first and the product is added to it, so the result is touched by one pass
+ * of BLAS.
  */
 #include "elementwise.h"
 #include "gemm.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
+#include <string.h>
+
 static const char *const names[] = {"x", "w", "b"};
 
 /* clang-format off */
-#define LINEAR_SAMPLE(rank_x, k, n, ...)                                                           \
-    {.n_in = 3, .dtype = {KERNEL_F64, KERNEL_F64, KERNEL_F64}, .rank = {rank_x, 2, 1},             \
-     .shape = {__VA_ARGS__, {k, n}, {n}}, .low = {-1, -1, -1}, .high = {1, 1, 1}}
+#define LINEAR_OF(rank_x, rank_b, ...)                                                             \
+    {.n_in = 3, .dtype = {KERNEL_F64, KERNEL_F64, KERNEL_F64}, .rank = {rank_x, 2, rank_b},        \
+     .shape = {__VA_ARGS__}, .low = {-1, -1, -1}, .high = {1, 1, 1}}
+#define LINEAR_SAMPLE(rank_x, k, n, ...) LINEAR_OF(rank_x, 1, __VA_ARGS__, {k, n}, {n})
 /* clang-format on */
 static const struct kernel_sample samples[] = {
-    LINEAR_SAMPLE(2, 4, 5, {3, 4}),    LINEAR_SAMPLE(2, 1, 1, {1, 1}),
-    LINEAR_SAMPLE(1, 4, 3, {4}),       LINEAR_SAMPLE(3, 4, 5, {2, 3, 4}),
-    LINEAR_SAMPLE(2, 17, 9, {15, 17}), LINEAR_SAMPLE(2, 0, 2, {3, 0}),
-    LINEAR_SAMPLE(2, 3, 2, {0, 3}),    LINEAR_SAMPLE(2, 3, 0, {2, 3}),
+    LINEAR_SAMPLE(2, 4, 5, {3, 4}),
+    LINEAR_SAMPLE(2, 1, 1, {1, 1}),
+    LINEAR_SAMPLE(1, 4, 3, {4}),
+    LINEAR_SAMPLE(3, 4, 5, {2, 3, 4}),
+    LINEAR_SAMPLE(2, 17, 9, {15, 17}),
+    LINEAR_SAMPLE(2, 0, 2, {3, 0}),
+    LINEAR_SAMPLE(2, 3, 2, {0, 3}),
+    LINEAR_SAMPLE(2, 3, 0, {2, 3}),
+    LINEAR_OF(2, 2, {3, 4}, {4, 5}, {3, 5}),
+    LINEAR_OF(3, 3, {2, 2, 3}, {3, 4}, {2, 2, 4}),
+    LINEAR_OF(2, 2, {2, 0}, {0, 3}, {2, 3}),
 };
 KERNEL_SAMPLES(samples)
 
@@ -29,15 +40,18 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     for (int i = 0; i < 3; i++)
         if (kernel_require_float(call, i) != 0)
             return -1;
-    if (x->rank < 1 || w->rank != 2 || b->rank != 1)
-        return kernel_refuse_operands(call, ", ", "x [...,k], w [k,n] and b [n] are wanted");
+    if (x->rank < 1 || w->rank != 2 || (b->rank != 1 && b->rank != x->rank))
+        return kernel_refuse_operands(call, ", ",
+                                      "x [...,k], w [k,n] and b [n] or [...,n] are wanted");
     const int last = x->rank - 1;
     if (x->shape[last] != w->shape[0])
         return kernel_refuse_operands(call, ", ", "inner extents %lld and %lld differ",
                                       (long long)x->shape[last], (long long)w->shape[0]);
-    if (w->shape[1] != b->shape[0])
+    if (w->shape[1] != b->shape[b->rank - 1])
         return kernel_refuse_operands(call, ", ", "w gives %lld columns, b has %lld",
-                                      (long long)w->shape[1], (long long)b->shape[0]);
+                                      (long long)w->shape[1], (long long)b->shape[b->rank - 1]);
+    if (b->rank > 1 && memcmp(b->shape, x->shape, (size_t)last * sizeof *b->shape) != 0)
+        return kernel_refuse_operands(call, ", ", "the rows of x and of b differ");
     kernel_shape_begin(out, x->dtype, x->rank);
     int64_t rows = 1;
     for (int axis = 0; axis < last; axis++) {
@@ -143,7 +157,7 @@ static void pullback(struct kernel_rule *rule)
         kernel_accumulate(rule, 1, &kernel_op_matmul, 2, in, 0, NULL);
     }
     if (kernel_needs(rule, 2))
-        kernel_accumulate_value(rule, 2, g);
+        kernel_accumulate_value(rule, 2, rule->in[2]->rank == 1 ? g : rule->adjoint[0]);
 }
 
 static struct kernel_cost cost(const struct kernel_call *call)
@@ -168,8 +182,8 @@ KERNEL_OP(linear) = {
     .workspace = workspace,
     .sample = sample,
     .brief = "Affine map of rows.",
-    .shapes = "x [...,k], w [k,n], b [n] -> [...,n]",
+    .shapes = "x [...,k], w [k,n], b [n] or [...,n] -> [...,n]",
     .formula = "y = x w + b",
-    .derivative = "x' += y' w^T, w' += x^T y', b' += sum of y' over rows",
+    .derivative = "x' += y' w^T, w' += x^T y', b' += y', summed over rows where b is one for all",
     .edges = "b where k = 0",
 };

@@ -2,7 +2,7 @@
  *
  * May include: moves.h, op_rules.h, part.h, reduction_samples.h, kernel_ops.h. f32 is summed in
  * double precision. In f64 what each addition rounds off is summed beside (Knuth's TwoSum, see
- * Ogita, Rump and Oishi, SIAM J. Sci. Comput. 26 (2005), 1955-1988): it is not on the critical path.
+ * Ogita, Rump and Oishi, SIAM J. Sci. Comput. 26 (2005), 1955-1988), off the critical path.
  */
 #include "kernel_ops.h"
 #include "moves.h"

@@ -1,7 +1,8 @@
-/* ops/reduce/linear_scan.c: the recurrence h_i = b_i + a_i h_(i-1) along an axis, and its transpose.
+/* ops/reduce/linear_scan.c: the recurrence h_i = b_i + a_i h_(i-1) along an axis, and its
+ * transpose.
  *
- * May include: moves.h, op_rules.h, part.h, reduction_samples.h, kernel_ops.h. With A the matrix
- * that has a_i in row i and column i - 1, h is (1 - A)^-1 b; reversed it is (1 - A)^-T b, which is
+ * May include: moves.h, op_rules.h, part.h, kernel_ops.h. With A the matrix that has a_i in row i
+ * and column i - 1, h is (1 - A)^-1 b; reversed it is (1 - A)^-T b, which is
  * h_i = b_i + a_(i+1) h_(i+1). So each of the two is the other's pullback in b.
  */
 #include "kernel_ops.h"

@@ -1,7 +1,7 @@
 /* ops/shape/diagonal.c: a diagonal of matrices.
  *
- * May include: diagonals.h, op_rules.h, reduction_samples.h, kernel_ops.h. Always a view, whose last
- * stride steps a row and a column at once.
+ * May include: diagonals.h, op_rules.h, reduction_samples.h, kernel_ops.h. Always a view, whose
+ * last stride steps a row and a column at once.
  */
 #include "diagonals.h"
 #include "kernel_ops.h"

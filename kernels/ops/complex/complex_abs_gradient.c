@@ -1,0 +1,91 @@
+/* ops/complex/complex_abs_gradient.c: numbers of a given length in the direction of others.
+ *
+ * May include: complex_pairs.h, elementwise.h, op_rules.h, kernel_ops.h.
+ */
+#include "complex_pairs.h"
+#include "elementwise.h"
+#include "kernel_ops.h"
+#include "op_rules.h"
+
+static const char *const names[] = {"x", "g"};
+
+/* clang-format off */
+#define SCALED_SAMPLE(r, ex, eg)                                                                   \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {r, (r) - 1},                           \
+     .shape = {{SCALED_EXTENTS ex}, {SCALED_EXTENTS eg}}, .low = {0.4, -1}, .high = {2, 1}}
+#define SCALED_EXTENTS(...) __VA_ARGS__
+/* clang-format on */
+static const struct kernel_sample samples[] = {
+    SCALED_SAMPLE(2, (3, 2), (3)),
+    SCALED_SAMPLE(1, (2), (0)),
+    SCALED_SAMPLE(3, (2, 7, 2), (2, 7)),
+    SCALED_SAMPLE(2, (0, 2), (0)),
+};
+KERNEL_SAMPLES(samples)
+
+static void block(const struct complex_block *b)
+{
+    /* x / 0 is not taken: 0 there. */
+    complex_loop(b, LOOP_hypot, b->spare[0], b->re[0], b->im[0]);
+    void *const parts[] = {b->re[0], b->im[0]};
+    for (int k = 0; k < 2; k++) {
+        complex_loop(b, LOOP_div, parts[k], parts[k], b->spare[0]);
+        complex_loop(b, LOOP_pick, parts[k], b->spare[0], parts[k]);
+        complex_loop(b, LOOP_mul, parts[k], parts[k], b->re[1]);
+    }
+}
+
+static int forward(const struct kernel_call *call)
+{
+    complex_map(call, block);
+    return 0;
+}
+
+/* With the unit u = x / |x| and d = re(y' conj(u)): g' is d, x' is g (y' - u d) / |x|. */
+static void pullback(struct kernel_rule *rule)
+{
+    const kernel_ref x = rule->in[0], g = rule->in[1], h = rule->adjoint[0];
+    if (h == NULL)
+        return;
+    const kernel_ref in[] = {x, kernel_emit2(rule, &kernel_op_tie, g, g)};
+    const kernel_ref unit = kernel_emit(rule, &kernel_op_complex_abs_gradient, 2, in, 0, NULL);
+    const int64_t last[] = {0, x->rank - 1};
+    const kernel_ref both = kernel_emit2(rule, &kernel_op_mul, h, unit);
+    const kernel_ref d = kernel_emit(rule, &kernel_op_sum, 1, &both, 2, last);
+    kernel_accumulate_value(rule, 1, d);
+    if (!kernel_needs(rule, 0))
+        return;
+    const kernel_ref along = kernel_emit2(rule, &kernel_op_mul, unit, complex_emit_column(rule, d));
+    const kernel_ref share =
+        kernel_emit2(rule, &kernel_op_div, g, kernel_emit1(rule, &kernel_op_complex_abs, x));
+    const kernel_ref across[] = {kernel_emit2(rule, &kernel_op_sub, h, along),
+                                 complex_emit_column(rule, share)};
+    kernel_accumulate(rule, 0, &kernel_op_mul, 2, across, 0, NULL);
+}
+
+static struct kernel_cost cost(const struct kernel_call *call)
+{
+    return (struct kernel_cost){.flops = 20 * (uint64_t)call->in[1]->size,
+                                .bytes = kernel_moved_bytes(call)};
+}
+
+KERNEL_OP(complex_abs_gradient) = {
+    .name = "complex_abs_gradient",
+    .in_names = names,
+    .n_in = 2,
+    .n_out = 1,
+    .hidden = true,
+    .saves_in = 3,
+    .reads_for = {3, 1},
+    .shape = complex_shape_scaled,
+    .forward = forward,
+    .pullback = pullback,
+    .cost = cost,
+    .workspace = complex_workspace,
+    .sample = sample,
+    .brief = "Complex numbers of length g in the direction of x.",
+    .shapes = "x [...,2], g [...] -> [...,2]",
+    .formula = "y = g x / |x|",
+    .derivative = "g' += re(y' conj(x)) / |x|, x' += g (y' - x re(y' conj(x)) / |x|^2) / |x|",
+    .edges = "0 where x is 0",
+};

@@ -1,0 +1,99 @@
+/* ops/complex/complex_angle_gradient.c: numbers at right angles to others, divided by their square.
+ *
+ * May include: complex_pairs.h, elementwise.h, op_rules.h, kernel_ops.h.
+ */
+#include "complex_pairs.h"
+#include "elementwise.h"
+#include "kernel_ops.h"
+#include "op_rules.h"
+
+static const char *const names[] = {"x", "g"};
+
+/* clang-format off */
+#define SCALED_SAMPLE(r, ex, eg)                                                                   \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {r, (r) - 1},                           \
+     .shape = {{SCALED_EXTENTS ex}, {SCALED_EXTENTS eg}}, .low = {0.4, -1}, .high = {2, 1}}
+#define SCALED_EXTENTS(...) __VA_ARGS__
+/* clang-format on */
+static const struct kernel_sample samples[] = {
+    SCALED_SAMPLE(2, (3, 2), (3)),
+    SCALED_SAMPLE(1, (2), (0)),
+    SCALED_SAMPLE(3, (2, 7, 2), (2, 7)),
+    SCALED_SAMPLE(2, (0, 2), (0)),
+};
+KERNEL_SAMPLES(samples)
+
+static void block(const struct complex_block *b)
+{
+    /* By the unit u = x / |x|, so that |x|^2 neither overflows nor vanishes: i u / |x|. */
+    complex_loop(b, LOOP_hypot, b->spare[0], b->re[0], b->im[0]);
+    complex_loop(b, LOOP_neg, b->spare[1], b->im[0], NULL);
+    complex_loop(b, LOOP_copy, b->im[0], b->re[0], NULL);
+    complex_loop(b, LOOP_copy, b->re[0], b->spare[1], NULL);
+    void *const parts[] = {b->re[0], b->im[0]};
+    for (int k = 0; k < 2; k++) {
+        complex_loop(b, LOOP_div, parts[k], parts[k], b->spare[0]);
+        complex_loop(b, LOOP_div, parts[k], parts[k], b->spare[0]);
+        complex_loop(b, LOOP_pick, parts[k], b->spare[0], parts[k]);
+        complex_loop(b, LOOP_mul, parts[k], parts[k], b->re[1]);
+    }
+}
+
+static int forward(const struct kernel_call *call)
+{
+    complex_map(call, block);
+    return 0;
+}
+
+/* y = g c with c = i / conj(x): g' is re(y' conj(c)), x' is g i conj(y') c^2, where i c is
+ * -x / |x|^2. */
+static void pullback(struct kernel_rule *rule)
+{
+    const kernel_ref x = rule->in[0], g = rule->in[1], h = rule->adjoint[0];
+    if (h == NULL)
+        return;
+    const kernel_ref in[] = {x, kernel_emit2(rule, &kernel_op_tie, g, g)};
+    const kernel_ref c = kernel_emit(rule, &kernel_op_complex_angle_gradient, 2, in, 0, NULL);
+    const int64_t last[] = {0, x->rank - 1};
+    const kernel_ref both = kernel_emit2(rule, &kernel_op_mul, h, c);
+    if (kernel_needs(rule, 1))
+        kernel_accumulate_value(rule, 1, kernel_emit(rule, &kernel_op_sum, 1, &both, 2, last));
+    if (!kernel_needs(rule, 0))
+        return;
+    const kernel_ref length = kernel_emit1(rule, &kernel_op_complex_abs, x);
+    const kernel_ref share =
+        kernel_emit2(rule, &kernel_op_div, kernel_emit2(rule, &kernel_op_div, g, length), length);
+    const kernel_ref turned = kernel_emit2(rule, &kernel_op_complex_mul_conj, c, h);
+    const kernel_ref away =
+        kernel_emit2(rule, &kernel_op_mul, kernel_emit1(rule, &kernel_op_neg, x),
+                     complex_emit_column(rule, share));
+    const kernel_ref product[] = {turned, away};
+    kernel_accumulate(rule, 0, &kernel_op_complex_mul, 2, product, 0, NULL);
+}
+
+static struct kernel_cost cost(const struct kernel_call *call)
+{
+    return (struct kernel_cost){.flops = 29 * (uint64_t)call->in[1]->size,
+                                .bytes = kernel_moved_bytes(call)};
+}
+
+KERNEL_OP(complex_angle_gradient) = {
+    .name = "complex_angle_gradient",
+    .in_names = names,
+    .n_in = 2,
+    .n_out = 1,
+    .hidden = true,
+    .saves_in = 3,
+    .reads_for = {3, 1},
+    .shape = complex_shape_scaled,
+    .forward = forward,
+    .pullback = pullback,
+    .cost = cost,
+    .workspace = complex_workspace,
+    .sample = sample,
+    .brief = "Complex numbers i g / conj(x).",
+    .shapes = "x [...,2], g [...] -> [...,2]",
+    .formula = "y = g i x / |x|^2",
+    .derivative = "g' += re(y' conj(i x)) / |x|^2, x' -= g conj(y') i / conj(x)^2",
+    .edges = "0 where x is 0",
+};

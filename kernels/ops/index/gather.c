@@ -1,0 +1,87 @@
+/* ops/index/gather.c: elements by an array of indices along an axis.
+ *
+ * May include: along_axis.h, op_rules.h, kernel_ops.h. All indices are looked at before any element
+ * moves.
+ */
+#include "along_axis.h"
+#include "kernel_ops.h"
+#include "op_rules.h"
+
+static const char *const names[] = {"x", "indices"};
+static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT}};
+
+/* clang-format off */
+#define GATHER_SAMPLE(r, n, m, most, axis)                                                         \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, r}, .shape = {n, m},                \
+     .low = {-1, 0}, .high = {1, most}, .n_attr = 1, .attr = {axis}}
+#define EXTENTS(...) {__VA_ARGS__}
+/* clang-format on */
+static const struct kernel_sample samples[] = {
+    GATHER_SAMPLE(2, EXTENTS(3, 4), EXTENTS(3, 5), 4, 1),
+    GATHER_SAMPLE(2, EXTENTS(4, 3), EXTENTS(2, 3), 4, 0),
+    GATHER_SAMPLE(3, EXTENTS(2, 3, 2), EXTENTS(2, 4, 2), 3, -2),
+    GATHER_SAMPLE(1, EXTENTS(5), EXTENTS(9), 5, 0),
+    GATHER_SAMPLE(2, EXTENTS(3, 4), EXTENTS(3, 0), 4, 1),
+    GATHER_SAMPLE(2, EXTENTS(0, 4), EXTENTS(0, 2), 4, 1),
+    GATHER_SAMPLE(1, EXTENTS(0), EXTENTS(0), 1, 0),
+};
+KERNEL_SAMPLES(samples)
+
+static int shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    const int axis = kernel_along_shape(call, true);
+    if (axis < 0)
+        return axis;
+    kernel_shape_begin(out, call->in[0]->dtype, call->in[0]->rank);
+    out->same_as = 1;
+    return 0;
+}
+
+static int forward(const struct kernel_call *call)
+{
+    const kernel_ref x = call->in[0];
+    const int axis = (int)(call->attr[0] < 0 ? call->attr[0] + x->rank : call->attr[0]);
+    if (kernel_along_check(call, x->shape[axis]) != 0)
+        return -1;
+    kernel_along_take(call->out[0], x, call->in[1], axis);
+    return 0;
+}
+
+static void pullback(struct kernel_rule *rule)
+{
+    const kernel_ref x = rule->in[0];
+    if (rule->adjoint[0] == NULL || !kernel_needs(rule, 0))
+        return;
+    const int64_t axis = rule->attr[0] < 0 ? rule->attr[0] + x->rank : rule->attr[0];
+    const int64_t attr[] = {axis, x->shape[axis]};
+    const kernel_ref in[] = {rule->adjoint[0], rule->in[1]};
+    kernel_accumulate(rule, 0, &kernel_op_scatter_add, 2, in, 2, attr);
+}
+
+static struct kernel_cost cost(const struct kernel_call *call)
+{
+    return (struct kernel_cost){.bytes = 2 * kernel_touched_bytes(call->out[0]) +
+                                         kernel_touched_bytes(call->in[1])};
+}
+
+KERNEL_OP(gather) = {
+    .name = "gather",
+    .in_names = names,
+    .attrs = attrs,
+    .n_in = 2,
+    .n_out = 1,
+    .n_attrs = 1,
+    .saves_in = 2,
+    .any_dtype = true,
+    .shape = shape,
+    .forward = forward,
+    .pullback = pullback,
+    .cost = cost,
+    .sample = sample,
+    .brief = "Elements along an axis by an array of indices, one for each element of the result.",
+    .shapes = "x [...,n,...], indices i64 [...,m,...], equal beside the axis -> [...,m,...]",
+    .formula = "y[...,i,...] = x[...,indices[...,i,...],...]",
+    .derivative = "x'[...,indices[...,i,...],...] += y'[...,i,...]",
+    .edges = "an index outside 0..n-1 is an error that names it and its position in row-major "
+             "order; a negative axis counts from the end",
+};

@@ -1,0 +1,85 @@
+/* ops/index/masked_fill.c: one number in place of the elements that a mask names.
+ *
+ * May include: elementwise.h, op_rules.h, kernel_ops.h.
+ */
+#include "elementwise.h"
+#include "kernel_ops.h"
+#include "op_rules.h"
+
+static const char *const names[] = {"x", "mask"};
+static const struct kernel_attr_info attrs[] = {{"value", KERNEL_ATTR_REAL}};
+
+/* The value 1.5 as a word; the mask is drawn of 0 and 1. */
+#define VALUE 0x3ff8000000000000
+/* clang-format off */
+#define FILL_SAMPLE(r0, n0, r1, n1)                                                                \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {r0, r1}, .shape = {n0, n1},            \
+     .low = {-1, 0}, .high = {1, 2}, .switches = 2, .n_attr = 1, .attr = {VALUE}}
+#define EXTENTS(...) {__VA_ARGS__}
+/* clang-format on */
+static const struct kernel_sample samples[] = {
+    FILL_SAMPLE(2, EXTENTS(3, 5), 2, EXTENTS(3, 5)), FILL_SAMPLE(1, EXTENTS(17), 1, EXTENTS(17)),
+    FILL_SAMPLE(2, EXTENTS(3, 4), 1, EXTENTS(4)),    FILL_SAMPLE(1, EXTENTS(4), 2, EXTENTS(3, 4)),
+    FILL_SAMPLE(2, EXTENTS(3, 1), 2, EXTENTS(1, 4)), FILL_SAMPLE(0, EXTENTS(0), 1, EXTENTS(5)),
+    FILL_SAMPLE(2, EXTENTS(0, 3), 1, EXTENTS(3)),    FILL_SAMPLE(0, EXTENTS(0), 0, EXTENTS(0)),
+};
+KERNEL_SAMPLES(samples)
+
+static int shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    int64_t differ[2];
+    if (kernel_require_float(call, 0) != 0 || kernel_require_float(call, 1) != 0)
+        return -1;
+    if (!kernel_broadcast(2, call->in, out, differ))
+        return kernel_refuse_operands(call, " and ", "extents %lld and %lld do not broadcast",
+                                      (long long)differ[0], (long long)differ[1]);
+    return 0;
+}
+
+static int forward(const struct kernel_call *call)
+{
+    const double value = kernel_attr_real(call->attr[0]);
+    const float narrow = (float)value;
+    struct kernel_array one = {.size = 1, .dtype = call->out[0]->dtype, .contiguous = true};
+    if (one.dtype == KERNEL_F32)
+        one.data = (void *)&narrow;
+    else
+        one.data = (void *)&value;
+    const kernel_ref in[] = {call->in[1], &one, call->in[0]};
+    kernel_elementwise(LOOP_where, call->out[0], 3, in, NULL, false);
+    return 0;
+}
+
+static void pullback(struct kernel_rule *rule)
+{
+    const kernel_ref in[] = {rule->in[1], rule->adjoint[0]};
+    if (rule->adjoint[0] != NULL)
+        kernel_accumulate(rule, 0, &kernel_op_omit, 2, in, 0, NULL);
+}
+
+static struct kernel_cost cost(const struct kernel_call *call)
+{
+    return (struct kernel_cost){.flops = (uint64_t)call->out[0]->size,
+                                .bytes = kernel_moved_bytes(call)};
+}
+
+KERNEL_OP(masked_fill) = {
+    .name = "masked_fill",
+    .in_names = names,
+    .attrs = attrs,
+    .n_in = 2,
+    .n_out = 1,
+    .n_attrs = 1,
+    .saves_in = 2,
+    .shape = shape,
+    .forward = forward,
+    .pullback = pullback,
+    .cost = cost,
+    .sample = sample,
+    .brief = "A number where the mask is not 0, else x.",
+    .shapes = "x [...], mask [...] -> broadcast [...]",
+    .formula = "y = mask != 0 ? value : x",
+    .derivative = "x' += mask != 0 ? 0 : y'; none to the mask",
+    .edges = "a NaN in the mask counts as not 0; where x is not taken its gradient is exactly 0, "
+             "whatever its value",
+};

@@ -1,0 +1,95 @@
+/* ops/index/scatter_add.c: sums of elements by an array of indices along an axis.
+ *
+ * May include: along_axis.h, elementwise.h, op_rules.h, kernel_ops.h. The adjoint of gather. Where
+ * indices are equal, elements are added in their order, so that a result is always the same.
+ */
+#include "along_axis.h"
+#include "elementwise.h"
+#include "kernel_ops.h"
+#include "op_rules.h"
+
+static const char *const names[] = {"x", "indices"};
+static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
+                                                {"extent", KERNEL_ATTR_INT}};
+
+/* clang-format off */
+#define SCATTER_SAMPLE(r, n, axis, extent)                                                         \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, r}, .shape = {n, n},                \
+     .low = {-1, 0}, .high = {1, extent}, .n_attr = 2, .attr = {axis, extent}}
+#define EXTENTS(...) {__VA_ARGS__}
+/* clang-format on */
+static const struct kernel_sample samples[] = {
+    SCATTER_SAMPLE(2, EXTENTS(3, 4), 1, 3),     SCATTER_SAMPLE(2, EXTENTS(4, 3), 0, 5),
+    SCATTER_SAMPLE(3, EXTENTS(2, 3, 2), -2, 2), SCATTER_SAMPLE(1, EXTENTS(9), 0, 4),
+    SCATTER_SAMPLE(2, EXTENTS(3, 0), 1, 2),     SCATTER_SAMPLE(2, EXTENTS(0, 2), 1, 3),
+    SCATTER_SAMPLE(1, EXTENTS(0), 0, 0),
+};
+KERNEL_SAMPLES(samples)
+
+static int shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    const kernel_ref x = call->in[0];
+    if (kernel_require_float(call, 0) != 0)
+        return -1;
+    const int axis = kernel_along_shape(call, false);
+    if (axis < 0)
+        return axis;
+    if (call->attr[1] < 0)
+        return kernel_refuse_operands(call, ", ", "extent %lld is negative",
+                                      (long long)call->attr[1]);
+    kernel_shape_begin(out, x->dtype, x->rank);
+    for (int i = 0; i < x->rank; i++)
+        out->extent[i] = i == axis ? call->attr[1] : x->shape[i];
+    return 0;
+}
+
+static int forward(const struct kernel_call *call)
+{
+    const kernel_ref x = call->in[0];
+    const int axis = (int)(call->attr[0] < 0 ? call->attr[0] + x->rank : call->attr[0]);
+    if (kernel_along_check(call, call->attr[1]) != 0)
+        return -1;
+    if (!call->accumulate)
+        kernel_fill(call->out[0], 0);
+    kernel_along_add(call->out[0], x, call->in[1], axis);
+    return 0;
+}
+
+static void pullback(struct kernel_rule *rule)
+{
+    if (rule->adjoint[0] == NULL || !kernel_needs(rule, 0))
+        return;
+    const kernel_ref in[] = {rule->adjoint[0], rule->in[1]};
+    kernel_accumulate(rule, 0, &kernel_op_gather, 2, in, 1, rule->attr);
+}
+
+static struct kernel_cost cost(const struct kernel_call *call)
+{
+    const uint64_t n = (uint64_t)call->in[0]->size;
+    uint64_t bytes = 3 * n * kernel_dtype_bytes(call->in[0]->dtype);
+    bytes += kernel_touched_bytes(call->in[1]);
+    bytes += call->accumulate ? 0 : kernel_touched_bytes(call->out[0]);
+    return (struct kernel_cost){.flops = n, .bytes = bytes};
+}
+
+KERNEL_OP(scatter_add) = {
+    .name = "scatter_add",
+    .in_names = names,
+    .attrs = attrs,
+    .n_in = 2,
+    .n_out = 1,
+    .n_attrs = 2,
+    .accumulates = true,
+    .saves_in = 2,
+    .shape = shape,
+    .forward = forward,
+    .pullback = pullback,
+    .cost = cost,
+    .sample = sample,
+    .brief = "Zeros, with the elements of x added along an axis at their indices.",
+    .shapes = "x [...,m,...], indices i64 [...,m,...] -> [...,extent,...]",
+    .formula = "y[...,j,...] = sum of x[...,i,...] over the i with indices[...,i,...] = j",
+    .derivative = "x'[...,i,...] += y'[...,indices[...,i,...],...]",
+    .edges = "the sum of no element is 0; an index outside 0..extent-1 is an error that names it "
+             "and its position in row-major order; a negative axis counts from the end",
+};

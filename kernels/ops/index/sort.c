@@ -1,0 +1,86 @@
+/* ops/index/sort.c: the numbers along an axis in order, and their places.
+ *
+ * May include: order.h, op_rules.h, part.h, reduction_samples.h, kernel_ops.h.
+ */
+#include "kernel_ops.h"
+#include "op_rules.h"
+#include "order.h"
+#include "part.h"
+#include "reduction_samples.h"
+
+#include <math.h>
+
+static const char *const names[] = {"x"};
+static const char *const results[] = {"indices"};
+static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
+                                                {"descending", KERNEL_ATTR_FLAG}};
+
+static const struct kernel_sample samples[] = {
+    AXES_SAMPLE(2, (3, 5), -1, 1, 2, 1, 0),     AXES_SAMPLE(2, (4, 3), -1, 1, 2, 0, 1),
+    AXES_SAMPLE(3, (2, 3, 2), -1, 1, 2, -2, 0), AXES_SAMPLE(1, (19), -1, 1, 2, 0, 1),
+    AXES_SAMPLE(1, (1), -1, 1, 2, 0, 0),        AXES_SAMPLE(2, (3, 0), -1, 1, 2, 1, 0),
+    AXES_SAMPLE(2, (0, 3), -1, 1, 2, 1, 0)};
+KERNEL_SAMPLES(samples)
+
+static int shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    const kernel_ref x = call->in[0];
+    if (kernel_require_float(call, 0) != 0 || kernel_part_axis(call, call->attr[0], x->rank) < 0)
+        return -1;
+    kernel_shape_begin(&out[0], x->dtype, x->rank);
+    kernel_shape_begin(&out[1], KERNEL_I64, x->rank);
+    out[0].same_as = out[1].same_as = 0;
+    return 0;
+}
+
+static int forward(const struct kernel_call *call)
+{
+    const kernel_ref x = call->in[0];
+    const int axis = kernel_part_axis(call, call->attr[0], x->rank);
+    kernel_order_lines(call, axis, x->shape[axis], call->attr[1] != 0);
+    return 0;
+}
+
+static void pullback(struct kernel_rule *rule)
+{
+    const kernel_ref x = rule->in[0];
+    if (rule->adjoint[0] == NULL || !kernel_needs(rule, 0))
+        return;
+    const int64_t axis = rule->attr[0] < 0 ? rule->attr[0] + x->rank : rule->attr[0];
+    const int64_t attr[] = {axis, x->shape[axis]};
+    const kernel_ref in[] = {rule->adjoint[0], rule->out[1]};
+    kernel_accumulate(rule, 0, &kernel_op_scatter_add, 2, in, 2, attr);
+}
+
+static struct kernel_cost cost(const struct kernel_call *call)
+{
+    const kernel_ref x = call->in[0];
+    const int64_t n = x->shape[kernel_part_axis(call, call->attr[0], x->rank)];
+    const double depth = n > 1 ? ceil(log2((double)n)) : 0;
+    return (struct kernel_cost){.flops = (uint64_t)depth * (uint64_t)x->size,
+                                .bytes = kernel_moved_bytes(call)};
+}
+
+KERNEL_OP(sort) = {
+    .name = "sort",
+    .in_names = names,
+    .attrs = attrs,
+    .n_in = 1,
+    .n_out = 2,
+    .n_attrs = 2,
+    .n_results = 2,
+    .result_names = results,
+    .saves_out = 2,
+    .shape = shape,
+    .forward = forward,
+    .pullback = pullback,
+    .cost = cost,
+    .workspace = kernel_order_workspace,
+    .sample = sample,
+    .brief = "The numbers along an axis in ascending or descending order, and where they were.",
+    .shapes = "x [...,n,...] -> [...,n,...], indices i64 [...,n,...]",
+    .formula = "y_i = x_indices_i, y_0 <= y_1 <= ...; descending: y_0 >= y_1 >= ...",
+    .derivative = "x'_indices_i += y'_i",
+    .edges = "equal numbers keep their order, also descending, and -0 equals 0; NaN comes last in "
+             "both directions; a negative axis counts from the end",
+};

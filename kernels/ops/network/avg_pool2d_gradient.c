@@ -1,0 +1,132 @@
+/* ops/network/avg_pool2d_gradient.c: the adjoint of avg_pool2d, of which it is the adjoint.
+ *
+ * May include: pooling.h, dense.h, op_rules.h, kernel_ops.h.
+ */
+#include "dense.h"
+#include "kernel_ops.h"
+#include "op_rules.h"
+#include "pooling.h"
+
+#include <string.h>
+
+static const char *const names[] = {"g"};
+static const struct kernel_attr_info attrs[] = {{"kernel_h", KERNEL_ATTR_INT},
+                                                {"kernel_w", KERNEL_ATTR_INT},
+                                                {"stride_h", KERNEL_ATTR_INT},
+                                                {"stride_w", KERNEL_ATTR_INT},
+                                                {"padding_h", KERNEL_ATTR_INT},
+                                                {"padding_w", KERNEL_ATTR_INT},
+                                                {"count_padding", KERNEL_ATTR_FLAG},
+                                                {"h", KERNEL_ATTR_INT},
+                                                {"w", KERNEL_ATTR_INT}};
+
+/* clang-format off */
+#define POOL_SAMPLE(rank_, extents, ...)                                                           \
+    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {rank_}, .shape = {{EXTENTS extents}}, .low = {-2}, \
+     .high = {2}, .n_attr = 9, .attr = {__VA_ARGS__}}
+#define EXTENTS(...) __VA_ARGS__
+/* clang-format on */
+static const struct kernel_sample samples[] = {
+    POOL_SAMPLE(3, (2, 2, 2), 2, 2, 2, 2, 0, 0, 1, 4, 5),
+    POOL_SAMPLE(2, (1, 1), 1, 1, 1, 1, 0, 0, 0, 1, 1),
+    POOL_SAMPLE(3, (2, 5, 3), 3, 2, 1, 2, 1, 1, 0, 5, 4),
+    POOL_SAMPLE(3, (2, 5, 3), 3, 2, 1, 2, 1, 1, 1, 5, 4),
+    POOL_SAMPLE(3, (0, 2, 2), 2, 2, 1, 1, 0, 0, 1, 3, 3),
+};
+KERNEL_SAMPLES(samples)
+
+/* As avg_pool2d of an x of this shape. */
+static int make(const struct kernel_call *call, struct pooling *all)
+{
+    const kernel_ref g = call->in[0];
+    int64_t shape_of[KERNEL_MAX_RANK];
+    struct kernel_array x = *g;
+    const kernel_ref in[] = {&x};
+    struct kernel_call pooled = *call;
+    memcpy(shape_of, g->shape, g->rank * sizeof *shape_of);
+    shape_of[g->rank - 2] = call->attr[7];
+    shape_of[g->rank - 1] = call->attr[8];
+    x.shape = shape_of;
+    pooled.in = in;
+    if (pooling_make(&pooled, 2, all) != 0)
+        return -1;
+    all->count_padding = call->attr[6] != 0;
+    if (g->shape[g->rank - 2] != all->result[0] || g->shape[g->rank - 1] != all->result[1])
+        return kernel_refuse_operands(call, "", "g is no result of such windows");
+    return 0;
+}
+
+static int shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    const kernel_ref g = call->in[0];
+    struct pooling all;
+    if (kernel_require_float(call, 0) != 0)
+        return -1;
+    if (g->rank < 2)
+        return kernel_refuse_operands(call, "", "g [...,oh,ow] is wanted");
+    if (make(call, &all) != 0)
+        return -1;
+    kernel_shape_begin(out, g->dtype, g->rank);
+    for (int axis = 0; axis < g->rank - 2; axis++)
+        out->extent[axis] = g->shape[axis];
+    out->extent[g->rank - 2] = call->attr[7];
+    out->extent[g->rank - 1] = call->attr[8];
+    return 0;
+}
+
+static size_t workspace(const struct kernel_call *call)
+{
+    const kernel_ref g = call->in[0];
+    return dense_workspace(call) +
+           (size_t)g->shape[g->rank - 1] * kernel_dtype_bytes(g->dtype); /* a row of shares */
+}
+
+static int forward(const struct kernel_call *call)
+{
+    struct pooling all;
+    char *space = call->workspace;
+    if (make(call, &all) != 0)
+        return -1;
+    const void *g = dense_data(call->in[0], &space);
+    pooling_spread(&all, g, call->out[0]->data, call->accumulate, space);
+    return 0;
+}
+
+static void pullback(struct kernel_rule *rule)
+{
+    if (rule->adjoint[0] != NULL)
+        kernel_accumulate(rule, 0, &kernel_op_avg_pool2d, 1, rule->adjoint, 7, rule->attr);
+}
+
+static struct kernel_cost cost(const struct kernel_call *call)
+{
+    struct pooling all;
+    char error[KERNEL_ERROR_BYTES];
+    struct kernel_call priced = *call;
+    priced.error = error;
+    const bool fits = make(&priced, &all) == 0;
+    const uint64_t n = (uint64_t)call->in[0]->size;
+    return (struct kernel_cost){.flops = fits ? pooling_terms(&all) + 4 * n : 0,
+                                .bytes = kernel_moved_bytes(call)};
+}
+
+KERNEL_OP(avg_pool2d_gradient) = {
+    .name = "avg_pool2d_gradient",
+    .in_names = names,
+    .attrs = attrs,
+    .n_in = 1,
+    .n_out = 1,
+    .n_attrs = 9,
+    .hidden = true,
+    .accumulates = true,
+    .shape = shape,
+    .forward = forward,
+    .pullback = pullback,
+    .cost = cost,
+    .workspace = workspace,
+    .sample = sample,
+    .brief = "Adjoint of avg_pool2d.",
+    .shapes = "g [...,oh,ow] -> [...,h,w]",
+    .formula = "y = sum over the windows that an element is in of g / number of terms",
+    .derivative = "g' += avg_pool2d(y')",
+};

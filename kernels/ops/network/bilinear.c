@@ -1,0 +1,117 @@
+/* ops/network/bilinear.c: a form of two vectors for each row.
+ *
+ * May include: dense.h, gemm.h, outer_rows.h, op_rules.h, kernel_ops.h. The outer products of a
+ * strip of rows are one matrix, and the result is its product with w.
+ */
+#include "dense.h"
+#include "kernel_ops.h"
+#include "op_rules.h"
+#include "outer_rows.h"
+
+static const char *const names[] = {"x1", "x2", "w"};
+
+/* clang-format off */
+#define BILINEAR_SAMPLE(rank_, m, n, o, x1_extents, x2_extents)                                    \
+    {.n_in = 3, .dtype = {KERNEL_F64, KERNEL_F64, KERNEL_F64}, .rank = {rank_, rank_, 3},          \
+     .shape = {{EXTENTS x1_extents}, {EXTENTS x2_extents}, {o, m, n}}, .low = {-1, -1, -1},        \
+     .high = {1, 1, 1}}
+#define EXTENTS(...) __VA_ARGS__
+/* clang-format on */
+static const struct kernel_sample samples[] = {
+    BILINEAR_SAMPLE(2, 2, 3, 4, (3, 2), (3, 3)),       BILINEAR_SAMPLE(1, 3, 2, 2, (3), (2)),
+    BILINEAR_SAMPLE(3, 2, 2, 3, (2, 2, 2), (2, 2, 2)), BILINEAR_SAMPLE(2, 1, 1, 1, (1, 1), (1, 1)),
+    BILINEAR_SAMPLE(2, 2, 3, 4, (0, 2), (0, 3)),       BILINEAR_SAMPLE(2, 0, 3, 2, (2, 0), (2, 3)),
+};
+KERNEL_SAMPLES(samples)
+
+static int shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    const kernel_ref x1 = call->in[0], x2 = call->in[1], w = call->in[2];
+    for (int i = 0; i < 3; i++)
+        if (kernel_require_float(call, i) != 0)
+            return -1;
+    const int last = x1->rank - 1;
+    if (w->rank != 3 || !outer_rows_fit(x1, x2))
+        return kernel_refuse_operands(call, ", ",
+                                      "x1 [...,m], x2 [...,n] and w [o,m,n] are wanted");
+    if (x1->shape[last] != w->shape[1] || x2->shape[last] != w->shape[2])
+        return kernel_refuse_operands(call, ", ", "w takes %lld and %lld elements",
+                                      (long long)w->shape[1], (long long)w->shape[2]);
+    kernel_shape_begin(out, x1->dtype, x1->rank);
+    for (int axis = 0; axis < last; axis++)
+        out->extent[axis] = x1->shape[axis];
+    out->extent[last] = w->shape[0];
+    const struct outer_rows all = outer_rows_make(x1, x2, w->shape[0]);
+    if (!gemm_fits(all.rows, all.m * all.n, all.o))
+        return kernel_refuse_operands(call, ", ", "an extent is beyond the range of BLAS");
+    return 0;
+}
+
+static struct outer_rows make(const struct kernel_call *call)
+{
+    return outer_rows_make(call->in[0], call->in[1], call->in[2]->shape[0]);
+}
+
+static size_t workspace(const struct kernel_call *call)
+{
+    const struct outer_rows all = make(call);
+    return dense_workspace(call) + outer_rows_space(&all);
+}
+
+static int forward(const struct kernel_call *call)
+{
+    const struct outer_rows all = make(call);
+    char *space = call->workspace;
+    const void *x1 = dense_data(call->in[0], &space);
+    const void *x2 = dense_data(call->in[1], &space);
+    const void *w = dense_data(call->in[2], &space);
+    outer_rows_forward(&all, x1, x2, w, call->out[0]->data, call->accumulate, space);
+    return 0;
+}
+
+/* Each operand's adjoint is the form in the other two, with w's axes exchanged as they are. */
+static void pullback(struct kernel_rule *rule)
+{
+    static const int64_t for_x1[] = {1, 0, 2}, for_x2[] = {2, 1, 0};
+    const kernel_ref x1 = rule->in[0], x2 = rule->in[1], w = rule->in[2], g = rule->adjoint[0];
+    if (g == NULL)
+        return;
+    if (kernel_needs(rule, 0)) {
+        const kernel_ref in[] = {g, x2, kernel_emit(rule, &kernel_op_permute, 1, &w, 3, for_x1)};
+        kernel_accumulate(rule, 0, &kernel_op_bilinear, 3, in, 0, NULL);
+    }
+    if (kernel_needs(rule, 1)) {
+        const kernel_ref in[] = {x1, g, kernel_emit(rule, &kernel_op_permute, 1, &w, 3, for_x2)};
+        kernel_accumulate(rule, 1, &kernel_op_bilinear, 3, in, 0, NULL);
+    }
+    const kernel_ref in[] = {g, x1, x2};
+    kernel_accumulate(rule, 2, &kernel_op_bilinear_weights, 3, in, 0, NULL);
+}
+
+static struct kernel_cost cost(const struct kernel_call *call)
+{
+    const struct outer_rows all = make(call);
+    return (struct kernel_cost){.flops = outer_rows_flops(&all), .bytes = kernel_moved_bytes(call)};
+}
+
+KERNEL_OP(bilinear) = {
+    .name = "bilinear",
+    .in_names = names,
+    .n_in = 3,
+    .n_out = 1,
+    .accumulates = true,
+    .saves_in = 7,
+    .reads_for = {6, 5, 3},
+    .shape = shape,
+    .forward = forward,
+    .pullback = pullback,
+    .cost = cost,
+    .workspace = workspace,
+    .sample = sample,
+    .brief = "Bilinear forms of the rows of x1 and x2; a bias [o] is added by ad_add.",
+    .shapes = "x1 [...,m], x2 [...,n], w [o,m,n] -> [...,o]",
+    .formula = "y_o = sum_ij x1_i w_oij x2_j by rows",
+    .derivative = "x1'_i += sum_oj y'_o w_oij x2_j, x2'_j += sum_oi y'_o w_oij x1_i, w'_oij += sum "
+                  "of y'_o x1_i x2_j over rows",
+    .edges = "0 where m or n is 0",
+};

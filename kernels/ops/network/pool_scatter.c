@@ -1,0 +1,111 @@
+/* ops/network/pool_scatter.c: elements added at their numbers in planes.
+ *
+ * May include: dense.h, op_rules.h, kernel_ops.h. The adjoint of pool_gather, and of the maxima of
+ * windows.
+ */
+#include "dense.h"
+#include "kernel_ops.h"
+#include "op_rules.h"
+
+#include <string.h>
+
+static const char *const names[] = {"g", "at"};
+static const struct kernel_attr_info attrs[] = {{"extents", KERNEL_ATTR_SHAPE}};
+
+/* clang-format off */
+#define SCATTER_SAMPLE(rank_, extents, size, count, ...)                                           \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {rank_, rank_},                         \
+     .shape = {{EXTENTS extents}, {EXTENTS extents}}, .low = {-1, 0}, .high = {1, size},           \
+     .n_attr = count, .attr = {__VA_ARGS__}}
+#define EXTENTS(...) __VA_ARGS__
+/* clang-format on */
+static const struct kernel_sample samples[] = {
+    SCATTER_SAMPLE(3, (2, 2, 3), 12, 2, 3, 4),
+    SCATTER_SAMPLE(2, (3, 4), 5, 1, 5),
+    SCATTER_SAMPLE(2, (1, 1), 1, 2, 1, 1),
+    SCATTER_SAMPLE(3, (0, 2, 2), 4, 2, 2, 2),
+};
+KERNEL_SAMPLES(samples)
+
+static int shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    const kernel_ref g = call->in[0], at = call->in[1];
+    if (kernel_require_float(call, 0) != 0)
+        return -1;
+    if (at->dtype != KERNEL_I64) {
+        (void)kernel_refuse(call, "numbers are i64, not %s", kernel_dtype_name(at->dtype));
+        return KERNEL_REFUSED_DTYPE;
+    }
+    if (g->rank != at->rank || g->rank < call->n_attr ||
+        memcmp(g->shape, at->shape, g->rank * sizeof *g->shape) != 0)
+        return kernel_refuse_operands(call, ", ", "g and at have one shape");
+    kernel_shape_begin(out, g->dtype, g->rank);
+    for (int axis = 0; axis < g->rank; axis++)
+        out->extent[axis] = g->shape[axis];
+    for (int k = 0; k < call->n_attr; k++)
+        out->extent[g->rank - call->n_attr + k] = call->attr[k];
+    return 0;
+}
+
+static int forward(const struct kernel_call *call)
+{
+    struct kernel_array *y = call->out[0];
+    char *space = call->workspace;
+    int64_t size = 1;
+    for (int k = 0; k < call->n_attr; k++)
+        size *= call->attr[k];
+    const void *g = dense_data(call->in[0], &space);
+    const int64_t *at = dense_data(call->in[1], &space);
+    const int64_t planes = size > 0 ? y->size / size : 0;
+    const int64_t count = planes > 0 ? call->in[0]->size / planes : 0;
+    if (!call->accumulate && y->size > 0)
+        memset(y->data, 0, (size_t)y->size * kernel_dtype_bytes(y->dtype));
+    for (int64_t p = 0, i = 0; p < planes; p++)
+        for (int64_t k = 0; k < count; k++, i++) {
+            if (y->dtype == KERNEL_F32)
+                ((float *)y->data)[p * size + at[i]] += ((const float *)g)[i];
+            else
+                ((double *)y->data)[p * size + at[i]] += ((const double *)g)[i];
+        }
+    return 0;
+}
+
+static void pullback(struct kernel_rule *rule)
+{
+    const kernel_ref in[] = {rule->adjoint[0], rule->in[1]};
+    const int64_t axes = rule->n_attr;
+    if (rule->adjoint[0] != NULL)
+        kernel_accumulate(rule, 0, &kernel_op_pool_gather, 2, in, 1, &axes);
+}
+
+static struct kernel_cost cost(const struct kernel_call *call)
+{
+    const uint64_t n = (uint64_t)call->in[0]->size;
+    uint64_t bytes = 3 * n * kernel_dtype_bytes(call->in[0]->dtype);
+    bytes += kernel_touched_bytes(call->in[1]);
+    bytes += call->accumulate ? 0 : kernel_touched_bytes(call->out[0]);
+    return (struct kernel_cost){.flops = n, .bytes = bytes};
+}
+
+KERNEL_OP(pool_scatter) = {
+    .name = "pool_scatter",
+    .in_names = names,
+    .attrs = attrs,
+    .n_in = 2,
+    .n_out = 1,
+    .n_attrs = 1,
+    .hidden = true,
+    .accumulates = true,
+    .saves_in = 2,
+    .shape = shape,
+    .forward = forward,
+    .pullback = pullback,
+    .cost = cost,
+    .workspace = dense_workspace,
+    .sample = sample,
+    .brief = "Elements added at their numbers in planes of these extents.",
+    .shapes = "g [...,p...], at i64 [...,p...] -> [...,extents]",
+    .formula = "y[...,k] = sum of g[...,i] over the i with at[...,i] = k, k a number in the plane",
+    .derivative = "g'[...,i] += y'[...,at[...,i]]",
+    .edges = "numbers are those that a pooling has found",
+};

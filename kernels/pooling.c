@@ -1,0 +1,194 @@
+/* pooling.c: maxima and means of sliding windows, a row of results at a time.
+ *
+ * May include: pooling.h, op_rules.h.
+ */
+#include "pooling.h"
+#include "op_rules.h"
+
+#include <limits.h>
+#include <string.h>
+
+int pooling_make(const struct kernel_call *call, int axes, struct pooling *all)
+{
+    const kernel_ref x = call->in[0];
+    *all = (struct pooling){.dtype = x->dtype,
+                            .planes = 1,
+                            .image = {1, 1},
+                            .kernel = {1, 1},
+                            .result = {1, 1},
+                            .stride = {1, 1}};
+    for (int axis = 0; axis < x->rank - axes; axis++)
+        all->planes *= x->shape[axis];
+    for (int k = 0; k < axes; k++) {
+        const int64_t window = call->attr[k], stride = call->attr[axes + k];
+        const int64_t padding = call->attr[2 * axes + k], extent = x->shape[x->rank - axes + k];
+        const int to = 2 - axes + k;
+        if (window < 1 || window > INT_MAX || stride < 1)
+            return kernel_refuse_operands(call, "", "there is no window of %lld with stride %lld",
+                                          (long long)window, (long long)stride);
+        if (padding < 0 || padding > window / 2)
+            return kernel_refuse_operands(call, "", "padding %lld is not in 0..%lld",
+                                          (long long)padding, (long long)window / 2);
+        if (extent < 1 || extent > INT64_MAX / 2 || extent + 2 * padding < window)
+            return kernel_refuse_operands(call, "", "a window of %lld does not fit into %lld",
+                                          (long long)window, (long long)extent);
+        all->image[to] = extent;
+        all->kernel[to] = window;
+        all->stride[to] = stride;
+        all->padding[to] = padding;
+        all->result[to] = (extent + 2 * padding - window) / stride + 1;
+    }
+    return 0;
+}
+
+void pooling_shape(const struct pooling *all, kernel_ref x, int axes, struct kernel_shape *out)
+{
+    kernel_shape_begin(out, x->dtype, x->rank);
+    for (int axis = 0; axis < x->rank; axis++)
+        out->extent[axis] = x->shape[axis];
+    for (int k = 0; k < axes; k++)
+        out->extent[x->rank - axes + k] = all->result[2 - axes + k];
+}
+
+/* The part first..end of a window of result q that lies inside. */
+static void inside(const struct pooling *all, int k, int64_t q, int64_t *first, int64_t *end)
+{
+    const int64_t at = q * all->stride[k] - all->padding[k];
+    *first = at < 0 ? 0 : at;
+    *end = at + all->kernel[k] < all->image[k] ? at + all->kernel[k] : all->image[k];
+}
+
+/* The results first..end of a row whose window element j lies inside. */
+static void reached(const struct pooling *all, int64_t j, int64_t *first, int64_t *end)
+{
+    const int64_t at = j - all->padding[1], step = all->stride[1];
+    const int64_t last = all->image[1] - 1 - at;
+    *first = at < 0 ? (-at + step - 1) / step : 0;
+    *end = last < 0 ? 0 : last / step + 1;
+    if (*end > all->result[1])
+        *end = all->result[1];
+    if (*first > *end)
+        *first = *end;
+}
+
+/* What the sum of result (p, q) is divided by; rows of its window are inside. */
+static int64_t count(const struct pooling *all, int64_t rows, int64_t q)
+{
+    int64_t first, end;
+    if (all->count_padding)
+        return all->kernel[0] * all->kernel[1];
+    inside(all, 1, q, &first, &end);
+    return rows * (end - first);
+}
+
+/* Rows of maxima begin with each window's first element, so that ties leave it; what is not at most
+ * the maximum so far takes its place, so that a NaN does, and then stays. Rows of means take all
+ * elements j of their windows at once. */
+#define POOL(REAL, name)                                                                           \
+    static void name##_max(const struct pooling *all, const REAL *x, REAL *y, int64_t *at)         \
+    {                                                                                              \
+        const int64_t n = all->result[1], step = all->stride[1], width = all->image[1];            \
+        for (int64_t p = 0; p < all->result[0]; p++, y += n, at += n) {                            \
+            int64_t top, bottom, first, end;                                                       \
+            inside(all, 0, p, &top, &bottom);                                                      \
+            for (int64_t q = 0; q < n; q++) {                                                      \
+                inside(all, 1, q, &first, &end);                                                   \
+                at[q] = top * width + first;                                                       \
+                y[q] = x[at[q]];                                                                   \
+            }                                                                                      \
+            for (int64_t r = top; r < bottom; r++)                                                 \
+                for (int64_t j = 0; j < all->kernel[1]; j++) {                                     \
+                    const int64_t from = r * width + j - all->padding[1];                          \
+                    reached(all, j, &first, &end);                                                 \
+                    for (int64_t q = first; q < end; q++) {                                        \
+                        const REAL value = x[from + q * step];                                     \
+                        const bool take = !(value <= y[q]) && y[q] == y[q];                        \
+                        at[q] = take ? from + q * step : at[q];                                    \
+                        y[q] = take ? value : y[q];                                                \
+                    }                                                                              \
+                }                                                                                  \
+        }                                                                                          \
+    }                                                                                              \
+    static void name##_mean(const struct pooling *all, const REAL *x, REAL *y)                     \
+    {                                                                                              \
+        const int64_t n = all->result[1], step = all->stride[1], width = all->image[1];            \
+        for (int64_t p = 0; p < all->result[0]; p++, y += n) {                                     \
+            int64_t top, bottom, first, end;                                                       \
+            inside(all, 0, p, &top, &bottom);                                                      \
+            memset(y, 0, (size_t)n * sizeof *y);                                                   \
+            for (int64_t r = top; r < bottom; r++)                                                 \
+                for (int64_t j = 0; j < all->kernel[1]; j++) {                                     \
+                    const int64_t from = r * width + j - all->padding[1];                          \
+                    reached(all, j, &first, &end);                                                 \
+                    for (int64_t q = first; q < end; q++)                                          \
+                        y[q] += x[from + q * step];                                                \
+                }                                                                                  \
+            for (int64_t q = 0; q < n; q++)                                                        \
+                y[q] /= (REAL)count(all, bottom - top, q);                                         \
+        }                                                                                          \
+    }                                                                                              \
+    static void name##_spread(const struct pooling *all, const REAL *y, REAL *x, REAL *share)      \
+    {                                                                                              \
+        const int64_t n = all->result[1], step = all->stride[1], width = all->image[1];            \
+        for (int64_t p = 0; p < all->result[0]; p++, y += n) {                                     \
+            int64_t top, bottom, first, end;                                                       \
+            inside(all, 0, p, &top, &bottom);                                                      \
+            for (int64_t q = 0; q < n; q++)                                                        \
+                share[q] = y[q] / (REAL)count(all, bottom - top, q);                               \
+            for (int64_t r = top; r < bottom; r++)                                                 \
+                for (int64_t j = 0; j < all->kernel[1]; j++) {                                     \
+                    const int64_t from = r * width + j - all->padding[1];                          \
+                    reached(all, j, &first, &end);                                                 \
+                    for (int64_t q = first; q < end; q++)                                          \
+                        x[from + q * step] += share[q];                                            \
+                }                                                                                  \
+        }                                                                                          \
+    }
+POOL(float, narrow)
+POOL(double, wide)
+
+static int64_t plane(const int64_t extent[2])
+{
+    return extent[0] * extent[1];
+}
+
+void pooling_max(const struct pooling *all, const void *x, void *y, int64_t *at)
+{
+    for (int64_t i = 0; i < all->planes; i++) {
+        const int64_t from = i * plane(all->image), to = i * plane(all->result);
+        if (all->dtype == KERNEL_F32)
+            narrow_max(all, (const float *)x + from, (float *)y + to, at + to);
+        else
+            wide_max(all, (const double *)x + from, (double *)y + to, at + to);
+    }
+}
+
+void pooling_mean(const struct pooling *all, const void *x, void *y)
+{
+    for (int64_t i = 0; i < all->planes; i++) {
+        const int64_t from = i * plane(all->image), to = i * plane(all->result);
+        if (all->dtype == KERNEL_F32)
+            narrow_mean(all, (const float *)x + from, (float *)y + to);
+        else
+            wide_mean(all, (const double *)x + from, (double *)y + to);
+    }
+}
+
+void pooling_spread(const struct pooling *all, const void *y, void *x, bool accumulate, void *space)
+{
+    const int64_t size = all->planes * plane(all->image);
+    if (!accumulate && size > 0)
+        memset(x, 0, (size_t)size * kernel_dtype_bytes(all->dtype));
+    for (int64_t i = 0; i < all->planes; i++) {
+        const int64_t to = i * plane(all->image), from = i * plane(all->result);
+        if (all->dtype == KERNEL_F32)
+            narrow_spread(all, (const float *)y + from, (float *)x + to, space);
+        else
+            wide_spread(all, (const double *)y + from, (double *)x + to, space);
+    }
+}
+
+uint64_t pooling_terms(const struct pooling *all)
+{
+    return (uint64_t)(all->planes * plane(all->result) * plane(all->kernel));
+}
