@@ -393,6 +393,12 @@ START_TEST(shapes_that_do_not_fit_are_refused)
     matrix_refused(AD_ERROR_SHAPE, "logdet: f64 [2,3]: a is square");
     ad_slogdet(wide, NULL);
     matrix_refused(AD_ERROR_SHAPE, "slogdet: f64 [2,3]: a is square");
+    /* Views, so that there need be no memory. */
+    const ad_tensor one = matrix_leaf(2, SHAPE(1, 1), a);
+    ad_cholesky(ad_broadcast_to(one, SHAPE(20000, 20000), 2));
+    matrix_refused(AD_ERROR_SHAPE, "a is larger than LAPACK can count");
+    ad_solve(one, ad_broadcast_to(one, SHAPE(1, (int64_t)1 << 32), 2));
+    matrix_refused(AD_ERROR_SHAPE, "b is larger than LAPACK can count");
     matrix_end();
 }
 END_TEST
