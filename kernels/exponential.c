@@ -30,7 +30,7 @@ static const struct pade {
      {17643225600, 8821612800, 2075673600, 302702400, 30270240, 2162160, 110880, 3960, 90, 1}},
     {13,
      4.74,
-     {64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000,
+     {64764752532480000.0, 32382376266240000.0, 7771770303897600, 1187353796428800, 129060195264000,
       10559470521600, 670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1}},
 };
 
@@ -58,7 +58,8 @@ static void *take(struct work *w)
 static void product(const struct work *w, const void *a, const void *b, bool more, void *c)
 {
     const int n = (int)w->n;
-    lapack_product(w->dtype, false, false, n, n, n, 1, a, n, b, n, more ? 1 : 0, c, n);
+    lapack_product(w->dtype, more ? LAPACK_ADD : LAPACK_SET, (struct lapack_extents){n, n, n},
+                   (struct lapack_matrix){a, n, false}, (struct lapack_matrix){b, n, false}, c, n);
 }
 
 /* y = c x, or y += c x. */
@@ -185,7 +186,7 @@ void exponential_run(int dtype, int64_t n, const void *a, const void *e, void *y
     const double scale = ldexp(1, -squarings);
 
     void *const b = take(&w), *const v = take(&w), *const inner = take(&w), *const u = take(&w);
-    void *power[5] = {NULL, take(&w), take(&w), take(&w), take(&w)};
+    void *power[7] = {NULL, take(&w), take(&w), take(&w), take(&w)};
     const int powers = p->degree < 13 ? p->degree / 2 : 3;
     add(&w, scale, a, false, b);
     product(&w, b, b, false, power[1]);
@@ -197,7 +198,7 @@ void exponential_run(int dtype, int64_t n, const void *a, const void *e, void *y
     void *f = NULL, *slope_u = NULL, *slope_v = NULL;
     if (e != NULL) { /* inner is what belongs to the value; its slope is made apart */
         void *const slope_inner = take(&w), *const high = take(&w);
-        void *slope[5] = {NULL, take(&w), take(&w), take(&w), take(&w)};
+        void *slope[7] = {NULL, take(&w), take(&w), take(&w), take(&w)};
         f = take(&w);
         slope_u = take(&w);
         slope_v = take(&w);

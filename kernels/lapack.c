@@ -185,20 +185,21 @@ void lapack_multiply_triangular(int dtype, const struct lapack_triangle *t, int 
     gemm_threads_restore(threads);
 }
 
-void lapack_product(int dtype, bool flip_a, bool flip_b, int m, int n, int k, double alpha,
-                    const void *a, int leading_a, const void *b, int leading_b, double beta,
-                    void *c, int leading_c)
+void lapack_product(int dtype, enum lapack_update update, struct lapack_extents extents,
+                    struct lapack_matrix a, struct lapack_matrix b, void *c, int leading_c)
 {
-    const CBLAS_TRANSPOSE op_a = flip_a ? CblasTrans : CblasNoTrans;
-    const CBLAS_TRANSPOSE op_b = flip_b ? CblasTrans : CblasNoTrans;
+    const CBLAS_TRANSPOSE op_a = a.turned ? CblasTrans : CblasNoTrans;
+    const CBLAS_TRANSPOSE op_b = b.turned ? CblasTrans : CblasNoTrans;
+    const int m = extents.m, n = extents.n, k = extents.k;
+    const float sign = update == LAPACK_SUBTRACT ? -1 : 1, kept = update == LAPACK_SET ? 0 : 1;
     if (m == 0 || n == 0 || k == 0)
         return;
     const int threads = gemm_threads_limit(m, k, n);
     if (dtype == KERNEL_F32)
-        cblas_sgemm(CblasRowMajor, op_a, op_b, m, n, k, (float)alpha, a, leading_a, b, leading_b,
-                    (float)beta, c, leading_c);
+        cblas_sgemm(CblasRowMajor, op_a, op_b, m, n, k, sign, a.data, a.leading, b.data, b.leading,
+                    kept, c, leading_c);
     else
-        cblas_dgemm(CblasRowMajor, op_a, op_b, m, n, k, alpha, a, leading_a, b, leading_b, beta, c,
-                    leading_c);
+        cblas_dgemm(CblasRowMajor, op_a, op_b, m, n, k, (double)sign, a.data, a.leading, b.data,
+                    b.leading, (double)kept, c, leading_c);
     gemm_threads_restore(threads);
 }

@@ -57,9 +57,19 @@ void lapack_solve_triangular(int dtype, const struct lapack_triangle *t, bool ri
 void lapack_multiply_triangular(int dtype, const struct lapack_triangle *t, int k, void *b,
                                 int leading_b);
 
-/* c [m,n] = alpha op(a) op(b) + beta c. */
-void lapack_product(int dtype, bool flip_a, bool flip_b, int m, int n, int k, double alpha,
-                    const void *a, int leading_a, const void *b, int leading_b, double beta,
-                    void *c, int leading_c);
+/* A matrix whose rows are `leading` elements apart, to be read transposed where `turned`. */
+struct lapack_matrix {
+    const void *data;
+    int leading;
+    bool turned;
+};
+
+/* c [m,n], rows leading_c apart, is set to a b, or a b is added to or subtracted from it. */
+enum lapack_update { LAPACK_SET, LAPACK_ADD, LAPACK_SUBTRACT };
+struct lapack_extents {
+    int m, n, k;
+};
+void lapack_product(int dtype, enum lapack_update update, struct lapack_extents extents,
+                    struct lapack_matrix a, struct lapack_matrix b, void *c, int leading_c);
 
 #endif

@@ -42,7 +42,7 @@ static void root_of(int n)
 /* other = gradient of <w, root> in the symmetric matrix, by reversing each step of root_of. */
 static void root_adjoint(int n)
 {
-    long double *const bar = calloc((size_t)(n * n), sizeof *bar);
+    long double *const bar = calloc((size_t)n * (size_t)n, sizeof *bar);
     for (int i = 0; i < n; i++)
         for (int j = 0; j <= i; j++)
             bar[i * n + j] = (long double)w[i * n + j];
@@ -93,9 +93,9 @@ START_TEST(roots_and_their_gradients_agree_with_long_double)
                 for (int j = 0; j < i; j++)
                     ck_assert(g[i * n + j] == g[j * n + i]); /* symmetric bit for bit */
             const ad_tensor view = matrix_laid((enum matrix_layout)layout, n, n, a);
-            double *const again = calloc((size_t)(n * n), sizeof *again);
+            double *const again = calloc((size_t)n * (size_t)n, sizeof *again);
             matrix_read(ad_cholesky(view), again);
-            ck_assert_int_eq(memcmp(again, x, sizeof *x * (size_t)(n * n)), 0);
+            ck_assert_int_eq(memcmp(again, x, sizeof *x * (size_t)n * (size_t)n), 0);
             free(again);
             matrix_end();
         }
@@ -393,6 +393,12 @@ START_TEST(shapes_that_do_not_fit_are_refused)
     matrix_refused(AD_ERROR_SHAPE, "logdet: f64 [2,3]: a is square");
     ad_slogdet(wide, NULL);
     matrix_refused(AD_ERROR_SHAPE, "slogdet: f64 [2,3]: a is square");
+    /* Views, so that there need be no memory. */
+    const ad_tensor one = matrix_leaf(2, SHAPE(1, 1), a);
+    ad_cholesky(ad_broadcast_to(one, SHAPE(20000, 20000), 2));
+    matrix_refused(AD_ERROR_SHAPE, "a is larger than LAPACK can count");
+    ad_solve(one, ad_broadcast_to(one, SHAPE(1, (int64_t)1 << 32), 2));
+    matrix_refused(AD_ERROR_SHAPE, "b is larger than LAPACK can count");
     matrix_end();
 }
 END_TEST

@@ -303,7 +303,8 @@ END_TEST
 /* sum = e^a by its series in long double, of a scaled down by 2^-12 at least. */
 static void exponential(int n, long double *sum)
 {
-    long double *const term = calloc((size_t)(3 * n * n), sizeof *term), *const next = term + n * n;
+    long double *const term = calloc(3 * (size_t)n * (size_t)n, sizeof *term), *const next =
+                                                                                   term + n * n;
     long double *const small = next + n * n, most = 0;
     for (int i = 0; i < n * n; i++)
         most = fmaxl(most, fabsl((long double)a[i]));

@@ -89,29 +89,31 @@ static void adjoint(int dtype, int n, const void *l, void *g, void *space)
         begin = end > BLOCK ? end - BLOCK : 0;
         const int size = end - begin, below = n - end;
         const int64_t row = (int64_t)begin * n, next = (int64_t)end * n;
-        const void *left = matrix_element(dtype, l, row);             /* [size,begin] */
-        const void *diagonal = matrix_element(dtype, l, row + begin); /* [size,size] */
-        const void *under_left = matrix_element(dtype, l, next);      /* [below,begin] */
-        const void *under = matrix_element(dtype, l, next + begin);   /* [below,size] */
+        const struct lapack_matrix left = {matrix_element(dtype, l, row), n, false};
+        const struct lapack_matrix under_left = {matrix_element(dtype, l, next), n, false};
+        const struct lapack_matrix under = {matrix_element(dtype, l, next + begin), n, false};
+        const void *diagonal = matrix_element(dtype, l, row + begin);
         void *g_left = matrix_element(dtype, g, row);
         void *g_diagonal = matrix_element(dtype, g, row + begin);
         void *g_under_left = matrix_element(dtype, g, next);
         void *g_under = matrix_element(dtype, g, next + begin);
-        const struct lapack_triangle t = {diagonal, size, n, false, false, false};
         if (below > 0) {
+            const struct lapack_triangle t = {diagonal, size, n, false, false, false};
+            const struct lapack_matrix plain = {g_under, n, false}, turned = {g_under, n, true};
             lapack_solve_triangular(dtype, &t, true, below, g_under, n);
-            lapack_product(dtype, false, false, below, begin, size, -1, g_under, n, left, n, 1,
-                           g_under_left, n);
-            lapack_product(dtype, true, false, size, size, below, -1, g_under, n, under, n, 1,
-                           g_diagonal, n);
-            lapack_product(dtype, true, false, size, begin, below, -1, g_under, n, under_left, n, 1,
-                           g_left, n);
+            lapack_product(dtype, LAPACK_SUBTRACT, (struct lapack_extents){below, begin, size},
+                           plain, left, g_under_left, n);
+            lapack_product(dtype, LAPACK_SUBTRACT, (struct lapack_extents){size, size, below},
+                           turned, under, g_diagonal, n);
+            lapack_product(dtype, LAPACK_SUBTRACT, (struct lapack_extents){size, begin, below},
+                           turned, under_left, g_left, n);
         }
         block_adjoint(dtype, size, diagonal, g_diagonal, n, space);
         if (begin > 0) {
             both_triangles(dtype, size, g_diagonal, n, space);
-            lapack_product(dtype, false, false, size, begin, size, -1, space, size, left, n, 1,
-                           g_left, n);
+            const struct lapack_matrix both = {space, size, false};
+            lapack_product(dtype, LAPACK_SUBTRACT, (struct lapack_extents){size, begin, size}, both,
+                           left, g_left, n);
         }
     }
 }

@@ -95,8 +95,10 @@ static int forward(const struct kernel_call *call)
         const int columns = (int)right.columns;
         const struct lapack_triangle t = {walk.data[at_r], n, n, true, false, false};
         matrix_pack(dtype, &right, call->workspace);
-        lapack_product(dtype, true, false, n, columns, m, 1, walk.data[at_q], n, call->workspace,
-                       columns, 0, walk.data[at_x], columns);
+        lapack_product(dtype, LAPACK_SET, (struct lapack_extents){n, columns, m},
+                       (struct lapack_matrix){walk.data[at_q], n, true},
+                       (struct lapack_matrix){call->workspace, columns, false}, walk.data[at_x],
+                       columns);
         lapack_solve_triangular(dtype, &t, false, columns, walk.data[at_x], columns);
     } while (matrix_walk_next(&walk));
     return 0;
