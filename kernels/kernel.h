@@ -88,10 +88,10 @@ struct kernel_sample {
     int n_in, n_attr;
     uint8_t dtype[KERNEL_MAX_IN]; /* KERNEL_I64 where it must be, else KERNEL_F64: any float */
     uint8_t rank[KERNEL_MAX_IN];
+    uint8_t switches; /* bit i: a float that is drawn like an integer; no gradient in it is asked */
     int64_t shape[KERNEL_MAX_IN][KERNEL_MAX_RANK];
     double low[KERNEL_MAX_IN], high[KERNEL_MAX_IN]; /* domain; integers are drawn in [low, high) */
     double diagonal[KERNEL_MAX_IN]; /* what element (k, k) of a matrix is raised by, k + 1 times */
-    uint8_t switches; /* bit i: a float that is drawn like an integer; no gradient in it is asked */
     int64_t attr[KERNEL_MAX_ATTR];
 };
 

@@ -167,8 +167,9 @@ static const struct row rows[] = {ROWS(ENTRY)};
 /* Not compared: an integer as large as a / b, of which no dtype has all digits; and sums
  * whose error depends on their cancellation. */
 static const struct kernel_op *const without[] = {
-    &kernel_op_quotient, &kernel_op_squared_difference, &kernel_op_huber, &kernel_op_bernoulli_loss,
-    &kernel_op_logistic_loss, &kernel_op_standardize, &kernel_op_multiply_add};
+    &kernel_op_quotient,       &kernel_op_squared_difference, &kernel_op_huber,
+    &kernel_op_bernoulli_loss, &kernel_op_logistic_loss,      &kernel_op_standardize,
+    &kernel_op_multiply_add};
 
 /* Parameters: exact in f32; of polygamma the order. */
 static const double parameters[2] = {-1.75, 0.5};
