@@ -8,7 +8,7 @@
 static const char *const names[] = {"x", "target"};
 
 static const struct kernel_sample samples[] = {
-    MEAN_LOSS_SAMPLES(-3, 3, 0.1, 0.9),
+    MEAN_LOSS_SAMPLES(-3, 3, 0.1, 0.9, .n_attr = 0),
 };
 KERNEL_SAMPLES(samples)
 

@@ -8,7 +8,7 @@
 static const char *const names[] = {"x", "target"};
 
 static const struct kernel_sample samples[] = {
-    MEAN_LOSS_SAMPLES(-2, 2, -2, 2),
+    MEAN_LOSS_SAMPLES(-2, 2, -2, 2, .n_attr = 0),
 };
 KERNEL_SAMPLES(samples)
 
