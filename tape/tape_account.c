@@ -1,8 +1,9 @@
 /* tape_account.c: rows found by {site, op}, their byte counters, and what is live at the peak.
  *
- * May include: tape_account.h. See tape_hook.h for what the counters mean.
+ * May include: tape_account.h, tape_reach.h. See tape_hook.h for what the counters mean.
  */
 #include "tape_account.h"
+#include "tape_reach.h"
 
 #include <string.h>
 
@@ -246,10 +247,8 @@ static void keep(struct tape *t, struct tape_value *v, uint32_t keeper, bool new
 
 static void keep_saved(struct tape *t, struct tape_record *r, bool newest_first)
 {
-    /* A variadic op may have more operands than saves_in has bits; it saves none. */
-    for (int i = 0; i < r->n_in && r->op->saves_in; i++)
-        if (r->op->saves_in >> i & 1)
-            keep(t, &t->entries[tape_record_in(r)[i]], r->row, newest_first);
+    for (unsigned touches = tape_reach_touches(t, r); touches; touches &= touches - 1)
+        keep(t, &t->entries[tape_record_in(r)[__builtin_ctz(touches)]], r->row, newest_first);
     for (int o = 0; o < r->n_out; o++)
         if (r->op->saves_out >> o & 1)
             keep(t, &t->entries[tape_record_out(r)[o]], r->row, newest_first);

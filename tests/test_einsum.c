@@ -64,7 +64,7 @@ static int64_t place(const struct plain *p, int k, const int64_t *value)
     int64_t at = 0;
     for (int i = 0; p->term[k][i]; i++) {
         const int letter = p->term[k][i] - 'a';
-        const int64_t extent = k < p->n ? p->shape[k][i] : p->extent[letter];
+        const int64_t extent = k < MOST_IN ? p->shape[k][i] : p->extent[letter];
         at = at * extent + (extent == 1 ? 0 : value[letter]);
     }
     return at;
@@ -124,7 +124,7 @@ static void check(const char *equation, struct plain *p, int layout, ad_dtype dt
     oracle_close(what, p->size[MOST_IN], got, y, tolerance);
     oracle_sweep(z, dy);
     for (int k = 0; k < p->n; k++) {
-        (void)snprintf(what, sizeof what, "%s: gradient of operand %d", equation, k + 1);
+        (void)snprintf(what, sizeof what, "%.40s: gradient of operand %d", equation, k + 1);
         oracle_gradient(in[k], got);
         oracle_close(what, p->size[k], got, dx[k], tolerance);
     }

@@ -37,7 +37,7 @@ static void compute(const struct geometry *g, int oh, int ow)
     memset(mean_g, 0, sizeof mean_g);
     for (int to = 0; to < g->planes * oh * ow; to++) {
         const int plane = to / (oh * ow), p = to / ow % oh, q = to % ow;
-        int inside[256], n = 0;
+        int inside[256] = {0}, n = 0;
         long double sum = 0;
         for (int k = 0; k < g->kh * g->kw; k++) {
             const int r = p * g->sh + k / g->kw - g->ph, s = q * g->sw + k % g->kw - g->pw;

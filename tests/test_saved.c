@@ -62,6 +62,23 @@ START_TEST(a_buffer_counts_once_if_a_pullback_reads_it)
 }
 END_TEST
 
+START_TEST(an_account_counts_as_kept_what_is_saved)
+{
+    ad_saved saved;
+    observe_begin(UINT64_MAX);
+    ad_tensor c = ad_constant(tape, AD_F64, 1, shape, data);
+    ad_tensor h = ad_scale(x, 2);
+    ad_mul(h, c); /* would read h for c, which is constant */
+    ad_square(ad_neg(h));
+    const struct tape_ledger *ledger = observe_ledger();
+    ck_assert_uint_eq(observe_row(ledger, "scale")->kept_bytes, 0);
+    ck_assert_uint_eq(observe_row(ledger, "neg")->kept_bytes, BYTES);
+    ck_assert_int_eq(ad_saved_for_backward(tape, &saved), AD_OK);
+    ck_assert_uint_eq(saved.buffer_bytes, BYTES);
+    tape_observe_end();
+}
+END_TEST
+
 START_TEST(frames_change_nothing_and_a_releasing_sweep_all)
 {
     ad_frame frame = ad_frame_begin(tape);
@@ -137,6 +154,7 @@ int main(void)
     TCase *tests = tcase_create("saved");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_buffer_counts_once_if_a_pullback_reads_it);
+    tcase_add_test(tests, an_account_counts_as_kept_what_is_saved);
     tcase_add_test(tests, frames_change_nothing_and_a_releasing_sweep_all);
     tcase_add_test(tests, record_bytes_are_all_that_is_not_a_buffer);
     tcase_add_test(tests, the_peak_begins_anew_when_it_is_asked_to);
