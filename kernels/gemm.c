@@ -165,8 +165,9 @@ static void call_blas(int dtype, const struct gemm_matrix *a, const struct gemm_
     const int m = (int)c->rows, n = (int)c->columns, k = (int)a->columns;
     const int threads = gemm_threads_limit(m, k, n);
     const struct gemm_tile tile = gemm_tile_of(dtype, flip_a, flip_b, m, n, k);
-    for (int deep = 0; deep < k; deep += tile.depth)
-        for (int column = 0; column < n; column += tile.columns)
+    /* Columns outermost, so that those of the result stay near while the depth is added up. */
+    for (int column = 0; column < n; column += tile.columns)
+        for (int deep = 0; deep < k; deep += tile.depth)
             for (int row = 0; row < m; row += tile.rows) {
                 const struct gemm_tile piece = {least(m - row, tile.rows),
                                                 least(n - column, tile.columns),

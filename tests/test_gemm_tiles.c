@@ -121,7 +121,8 @@ START_TEST(pieces_are_cut_where_openblas_reads_in_place)
         {KERNEL_F32, false, true, 64, 1024, 1024, {8, 96, 1024}},
         {KERNEL_F32, false, true, 256, 256, 128, {0}}, /* many rows for its depth */
         {KERNEL_F64, true, false, 1024, 1024, 64, {12, 512, 64}},
-        {KERNEL_F32, true, false, 512, 512, 256, {12, 512, 128}},
+        {KERNEL_F32, true, false, 512, 512, 256, {24, 128, 256}},
+        {KERNEL_F64, true, false, 512, 512, 250, {12, 512, 128}},
         {KERNEL_F64, true, true, 128, 128, 128, {0}},
         {KERNEL_F64, false, true, 64, 512, 5000, {0}}, /* deeper than was measured */
     };
