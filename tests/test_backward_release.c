@@ -50,11 +50,17 @@ static void check_gone(ad_tensor v)
     check_error(AD_ERROR_HANDLE, "was released by the sweep at test_backward_release.c:");
 }
 
-/* tanh reads its own result, so every one of them is saved. */
+/* tanh reads its own result, so every one of them is saved. Neither inlined nor unrolled, so that
+ * all calls have one site. */
+__attribute__((noinline)) static ad_tensor saved_result(ad_tensor h)
+{
+    return ad_tanh(h);
+}
+
 static ad_tensor chain(ad_tensor h, int n)
 {
     for (int i = 0; i < n; i++)
-        h = ad_tanh(h);
+        h = saved_result(h);
     return h;
 }
 
