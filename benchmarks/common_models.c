@@ -79,8 +79,8 @@ ad_status gp_create(struct workload *w)
     return ad_status_of(w->tape);
 }
 
-/* The exponent 2 lsf - |u_i - u_j|^2 / 2 is u_i u_j - |u_j|^2 / 2 + (2 lsf - |u_i|^2 / 2), an affine
- * map of rows and a column added. */
+/* The exponent 2 lsf - |u_i - u_j|^2 / 2 is u_i u_j - |u_j|^2 / 2 + (2 lsf - |u_i|^2 / 2), an
+ * affine map of rows and a column added. */
 ad_tensor gp_forward(const struct workload *w)
 {
     const int64_t n = w->spec->width, last = 1;

@@ -6,7 +6,8 @@
  * 1200 results). So a product that is larger is cut into pieces of that size where this was
  * measured to be faster, with each call's second operand and result out of the second-level cache,
  * as a sweep finds them: over 125 shapes of each kind of product, extents from 16 to 1024, f64 0.77
- * to 0.84 of the time of the whole on average, f32 0.80 to 0.88, never more than 1.09; one thread, OpenBLAS 0.3.21 on Zen 5 (its Cooperlake kernels).
+ * to 0.84 of the time of the whole on average, f32 0.80 to 0.88, never more than 1.09; one
+ * thread, OpenBLAS 0.3.21 on Zen 5 (its Cooperlake kernels).
  */
 #include "gemm.h"
 

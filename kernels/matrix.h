@@ -58,6 +58,13 @@ double matrix_sign_of(int dtype, int64_t n, const void *data);
 /* Multiplies n elements, `step` apart. */
 void matrix_scale(int dtype, int64_t n, void *data, int64_t step, double by);
 
+/* The greater of two numbers; a NaN as the second does not count. fmax in a loop makes gcc 12 for
+ * 64-bit ARM fail. */
+static inline double matrix_greater(double a, double b)
+{
+    return b > a ? b : a;
+}
+
 static inline double matrix_load(int dtype, const void *data, int64_t at)
 {
     return dtype == KERNEL_F32 ? (double)((const float *)data)[at] : ((const double *)data)[at];

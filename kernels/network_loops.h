@@ -1,5 +1,5 @@
-/* network_loops.h: rows of an LSTM's cell and of softmax's pullback, for one instruction set and one
- * dtype.
+/* network_loops.h: rows of an LSTM's cell and of softmax's pullback, for one instruction set and
+ * one dtype.
  *
  * May include: nothing of the project. A template: included by elementwise_isa.c after
  * row_loops.h, for each dtype.
@@ -38,8 +38,9 @@ static void ON(row_lstm)(int64_t n, const void *z_data, const void *c_data, void
         ON(store)(m + k, a.c);
         ON(store)(h + k, a.o * ON(lane_tanh)(a.c));
     }
+#if LANES > 1
     const int64_t rest = n - k;
-    if (LANES == 1 || rest == 0)
+    if (rest == 0)
         return;
     const struct ON(gates) a =
         ON(gates_of)(ON(load_part)(z + k, rest), ON(load_part)(z + n + k, rest),
@@ -47,6 +48,7 @@ static void ON(row_lstm)(int64_t n, const void *z_data, const void *c_data, void
                      ON(load_part)(c + k, rest));
     ON(store_part)(m + k, a.c, rest);
     ON(store_part)(h + k, a.o * ON(lane_tanh)(a.c), rest);
+#endif
 }
 
 /* What flows back through one element's gates: x.i, ..., x.o for the pre-activations, x.c for the
@@ -80,8 +82,9 @@ static void ON(row_lstm_back)(int64_t n, const void *const *in, void *dz_data, v
         ON(store)(dz + 3 * n + k, x.o);
         ON(store)(dc + k, x.c);
     }
+#if LANES > 1
     const int64_t rest = n - k;
-    if (LANES == 1 || rest == 0)
+    if (rest == 0)
         return;
     const ON(vec) old = ON(load_part)(c + k, rest);
     const struct ON(gates) a =
@@ -94,6 +97,7 @@ static void ON(row_lstm_back)(int64_t n, const void *const *in, void *dz_data, v
     ON(store_part)(dz + 2 * n + k, x.g, rest);
     ON(store_part)(dz + 3 * n + k, x.o, rest);
     ON(store_part)(dc + k, x.c, rest);
+#endif
 }
 
 /* The pullback of softmax for one row: dp becomes p (dp - sum of p dp), p [n] and dp [n]. */

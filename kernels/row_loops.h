@@ -97,8 +97,8 @@ static void ON(row_max_into)(int64_t n, void *out, const void *const *in, const 
     (o + i, ON(lane_max)(ON(load_part)(x + i, n - i), ON(load_part)(o + i, n - i)), n - i);
 }
 
-/* out[c] += sum over r of x[r][c], the rows lying `stride` elements apart; added one after the other
- * from 0 on. Sums of up to four vectors of columns stay in registers. */
+/* out[c] += sum over r of x[r][c], the rows lying `stride` elements apart; added one after the
+ * other from 0 on. Sums of up to four vectors of columns stay in registers. */
 static void ON(row_fold)(int64_t rows, int64_t columns, const void *data, int64_t stride, void *out)
 {
     const REAL *x = data;

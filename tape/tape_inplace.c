@@ -315,7 +315,7 @@ static void accumulate(struct kernel_rule *rule, int input, const struct kernel_
         }
         if (!direct) {
             int from = c->n_temporaries;
-            kernel_ref result[KERNEL_MAX_OUT];
+            kernel_ref result[KERNEL_MAX_OUT] = {NULL};
             emit(rule, op, n_in, in, n_attr, attr, result);
             if (result[0]) {
                 struct kernel_call add = {.op = &kernel_op_copy,

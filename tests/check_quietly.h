@@ -1,7 +1,7 @@
 /* check_quietly.h: an assertion for what runs a million times.
  *
- * May include: Check. Each of Check's own assertions writes to a file when it holds, so that a crash
- * can be placed; that takes most of the time of a test that compares element by element.
+ * May include: Check. Each of Check's own assertions writes to a file when it holds, so that a
+ * crash can be placed; that takes most of the time of a test that compares element by element.
  */
 #ifndef CHECK_QUIETLY_H
 #define CHECK_QUIETLY_H

@@ -2,8 +2,8 @@
  *
  * May include: check_tape.h, sample_raise.h, kernel_ops.h (for the forms of operands), Check.
  */
-#include "check_quietly.h"
 #include "check_tape.h"
+#include "check_quietly.h"
 
 #include "kernel_ops.h"
 #include "sample_raise.h"

@@ -9,7 +9,6 @@
 
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static char error[KERNEL_ERROR_BYTES];

@@ -81,7 +81,7 @@ static int forward(const struct kernel_call *call)
         const void *const values = walk.data[at_w];
         double most = 0;
         for (int64_t i = 0; i < n; i++)
-            most = fmax(most, fabs(matrix_load(dtype, values, i * stride)));
+            most = matrix_greater(most, fabs(matrix_load(dtype, values, i * stride)));
         const double least =
             (double)n * most * (dtype == KERNEL_F32 ? (double)FLT_EPSILON : DBL_EPSILON);
         matrix_pack(dtype, &matrix, dense);

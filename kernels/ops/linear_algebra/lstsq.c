@@ -12,7 +12,6 @@
 #include "orthogonal.h"
 
 #include <float.h>
-#include <math.h>
 
 static const char *const names[] = {"a", "b"};
 
@@ -62,7 +61,7 @@ static int require_rank(const struct kernel_call *call)
     do {
         double most = 0;
         for (int64_t i = 0; i < n; i++)
-            most = fmax(most, matrix_load(r->dtype, walk.data[at], i * n + i));
+            most = matrix_greater(most, matrix_load(r->dtype, walk.data[at], i * n + i));
         for (int64_t i = 0; i < n; i++)
             if (matrix_load(r->dtype, walk.data[at], i * n + i) <= (double)m * epsilon * most)
                 return kernel_refuse_operands(
