@@ -6,6 +6,7 @@
 #include "ad_internal.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 enum { EDGE = 3, WHOLE = 1000, LINE = 79, NUMBER_BYTES = 32 };
@@ -24,9 +25,11 @@ static int format(kernel_ref a, int64_t at, char *text)
 {
     if (a->dtype == KERNEL_I64)
         return snprintf(text, NUMBER_BYTES, "%lld", (long long)((const int64_t *)a->data)[at]);
-    int n = a->dtype == KERNEL_F32
-                ? snprintf(text, NUMBER_BYTES, "%.6g", (double)((const float *)a->data)[at])
-                : snprintf(text, NUMBER_BYTES, "%.8g", ((const double *)a->data)[at]);
+    const bool narrow = a->dtype == KERNEL_F32;
+    const double x = narrow ? (double)((const float *)a->data)[at] : ((const double *)a->data)[at];
+    if (isnan(x)) /* whose sign printf would show */
+        return snprintf(text, NUMBER_BYTES, "nan");
+    int n = snprintf(text, NUMBER_BYTES, narrow ? "%.6g" : "%.8g", x);
     /* A whole number keeps a point, so that floats look like floats. */
     if (!strpbrk(text, ".en"))
         n += snprintf(text + n, (size_t)(NUMBER_BYTES - n), ".");

@@ -48,6 +48,17 @@ int kernel_require_float(const struct kernel_call *call, int i)
     return -1;
 }
 
+int kernel_require_labels(const struct kernel_call *call, kernel_ref labels, int64_t classes)
+{
+    for (int64_t r = 0; r < labels->size; r++) {
+        const int64_t label = ((const int64_t *)labels->data)[r * labels->strides[0]];
+        if (label < 0 || label >= classes)
+            return kernel_refuse(call, "label %lld of row %lld is not in 0..%lld", (long long)label,
+                                 (long long)r, (long long)classes - 1);
+    }
+    return 0;
+}
+
 void kernel_shape_begin(struct kernel_shape *out, int dtype, int rank)
 {
     out->dtype = (uint8_t)dtype;

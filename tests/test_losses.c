@@ -136,6 +136,8 @@ START_TEST(probabilities_of_0_and_1_have_the_documented_losses)
     check_term(bce, 1, 0.5, inf, inf, -inf);
     check_term(bce, -0.5, 0.5, nan, 4.0 / 3, nan);
     check_term(bce, 1.5, 0.5, nan, -4.0 / 3, nan);
+    check_term(bce, 1.5, 1, nan, -1 / 1.5, nan);
+    check_term(bce, -0.5, 0, nan, 1 / 1.5, nan);
 }
 END_TEST
 

@@ -107,7 +107,7 @@ static const struct {
     /* [3,5] and [3,5]; in the last one 3 rows, an element and a label of each. */
     {"mse_loss", 3 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
     {"huber_loss", 7 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
-    {"binary_cross_entropy", 48 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
+    {"binary_cross_entropy", 55 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
     {"binary_cross_entropy_with_logits", 51 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
     {"nll_loss", 3 + 4, 8 * (3 + 3 + 1), 0, 0},
     /* x [3,5] with 3 rows, the last one [5,3] with 3 channels: two sums, a division by the root. */

@@ -48,7 +48,7 @@ static ad_status print(ad_tensor v)
 
 START_TEST(tensors_are_printed_as_numpy_does)
 {
-    static const double a[8] = {1, -2.5, 1e-9, INFINITY, NAN, 100, 1.0 / 3, -0.0};
+    static const double a[8] = {1, -2.5, 1e-9, INFINITY, -NAN, 100, 1.0 / 3, -0.0};
     static const int64_t whole[3] = {-1, 20, 3};
     ck_assert_int_eq(print(ad_scalar(tape, AD_F64, 2)), AD_OK);
     ck_assert_str_eq(printed, "f64 []\n2.\n");

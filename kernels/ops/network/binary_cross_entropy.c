@@ -44,8 +44,8 @@ KERNEL_OP(binary_cross_entropy) = {
     .formula = "y = -mean of target ln x + (1 - target) ln(1 - x)",
     .derivative = "x' += y' ((1 - target) / (1 - x) - target / x) / n, target' += y' (ln(1 - x) - "
                   "ln x) / n; n elements",
-    .edges =
-        "NaN for no elements and for x outside [0, 1]; a target of 0 or 1 takes the other term "
-        "as 0, so that x = target gives 0 with derivative 1 for 0 and -1 for 1; elsewhere the "
-        "loss at x = 0 and x = 1 is inf, with an infinite derivative: nothing is clamped",
+    .edges = "NaN for no elements and for x outside [0, 1], where the derivative is the formula's; "
+             "a target of 0 or 1 takes the other term "
+             "as 0, so that x = target gives 0 with derivative 1 for 0 and -1 for 1; elsewhere the "
+             "loss at x = 0 and x = 1 is inf, with an infinite derivative: nothing is clamped",
 };

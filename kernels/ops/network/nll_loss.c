@@ -41,11 +41,10 @@ static int forward(const struct kernel_call *call)
 {
     const kernel_ref x = call->in[0], labels = call->in[1];
     double sum = 0;
+    if (kernel_require_labels(call, labels, x->shape[1]) != 0)
+        return -1;
     for (int64_t r = 0; r < x->shape[0]; r++) {
         const int64_t label = ((const int64_t *)labels->data)[r * labels->strides[0]];
-        if (label < 0 || label >= x->shape[1])
-            return kernel_refuse(call, "label %lld of row %lld is not in 0..%lld", (long long)label,
-                                 (long long)r, (long long)x->shape[1] - 1);
         const int64_t at = r * x->strides[0] + label * x->strides[1];
         sum -= x->dtype == KERNEL_F32 ? (double)((const float *)x->data)[at]
                                       : ((const double *)x->data)[at];

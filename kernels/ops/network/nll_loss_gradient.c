@@ -43,6 +43,8 @@ static int forward(const struct kernel_call *call)
     const bool narrow = g->dtype == KERNEL_F32;
     const double one = narrow ? (double)*(const float *)g->data : *(const double *)g->data;
     const double share = one / (double)labels->shape[0];
+    if (kernel_require_labels(call, labels, out->shape[1]) != 0)
+        return -1;
     if (!call->accumulate)
         kernel_fill(out, 0);
     for (int64_t r = 0; r < labels->shape[0]; r++) {

@@ -77,12 +77,8 @@ static int forward(const struct kernel_call *call)
     const kernel_ref logits = call->in[0], labels = call->in[1];
     const int64_t rows = logits->shape[0], columns = logits->shape[1];
     const int dtype = logits->dtype;
-    for (int64_t r = 0; r < rows; r++) {
-        const int64_t label = label_at(labels, r);
-        if (label < 0 || label >= columns)
-            return kernel_refuse(call, "label %lld of row %lld is not in 0..%lld", (long long)label,
-                                 (long long)r, (long long)columns - 1);
-    }
+    if (kernel_require_labels(call, labels, columns) != 0)
+        return -1;
     kernel_elementwise(LOOP_copy, call->out[1], 1, &logits, NULL, false);
     const int64_t fitting = columns > 0 ? BLOCK_ELEMENTS / columns : BLOCK_ROWS;
     const int64_t step = fitting < 1 ? 1 : fitting > BLOCK_ROWS ? BLOCK_ROWS : fitting;

@@ -44,6 +44,8 @@ static int forward(const struct kernel_call *call)
     const double one = narrow ? (double)*(const float *)g->data : *(const double *)g->data;
     const double scale = one / (double)rows;
     const int64_t *to = out->strides, *from = p->strides;
+    if (kernel_require_labels(call, labels, p->shape[1]) != 0)
+        return -1;
     if (call->accumulate) {
         /* First what the loop below does not give at the labels: -s. */
         for (int64_t r = 0; r < rows; r++) {
