@@ -18,8 +18,8 @@ int kernel_refuse_operands(const struct kernel_call *call, const char *between, 
 /* Refuses input i unless it is f32 or f64: "NAME takes f32 or f64, not i64". */
 int kernel_require_float(const struct kernel_call *call, int i);
 
-/* Refuses, naming row and label, unless every element of the i64 vector `labels` is in [0, classes):
- * what is accepted forward may have changed when a sweep comes. */
+/* Refuses, naming row and label, unless every element of the i64 vector `labels` is in
+ * [0, classes): what is accepted forward may have changed when a sweep comes. */
 int kernel_require_labels(const struct kernel_call *call, kernel_ref labels, int64_t classes);
 
 /* Begins a shape: dtype, and no input that it equals or views. */
