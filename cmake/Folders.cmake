@@ -26,7 +26,8 @@ folder(profiler/report    USES profiler/analyze)
 folder(profiler/cli       USES profiler/report profiler/analyze profiler/format)
 
 # Further folders whose headers belong to a declared one: inside it, or made by the build.
-file(GLOB op_folders LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/kernels/ops/*")
+file(GLOB op_folders LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/kernels/ops/*"
+  "${PROJECT_SOURCE_DIR}/kernels/elementwise")
 set(FOLDER_PARTS_kernels ${op_folders} "${TAPESCOPE_GENERATED_DIR}/kernels")
 
 # folder_closure(<variable> <folder>): the folder, what it uses, and what those use.

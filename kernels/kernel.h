@@ -4,9 +4,8 @@
  * no mutable state; workspace is declared by the op and supplied by the caller. The tape knows ops
  * only through `const struct kernel_op *`.
  *
- * Invariant: everything that is to be known about an op stands in its row (kernels/elementwise.def)
- * or in its file (kernels/ops/FOLDER/NAME.c); nothing outside kernels/ switches on
- * which op it is.
+ * Invariant: everything that is to be known about an op stands in its row (elementwise.def) or in
+ * its file (kernels/ops/FOLDER/NAME.c); nothing outside kernels/ switches on which op it is.
  */
 #ifndef KERNEL_H
 #define KERNEL_H
