@@ -6,7 +6,8 @@
  *
  * tanh |x| = e / (e + 2) with e = exp(2 |x|) - 1. With 2 |x| = n log 2 + r, |r| <= log(2) / 2, e is
  * 2^n p + (2^n - 1), p = exp(r) - 1 = r + r^2 q(r): nothing cancels, also where n is 0. q is the
- * polynomial of least relative error of p, by Remez' exchange: 2^-55.6 (f64), 2^-26.1 (f32).
+ * polynomial of least relative error of p: 2^-55.6 (f64), 2^-26.2 (f32); its coefficients are those
+ * that tests/references/tanh_polynomial.py prints.
  */
 #if LANES_ISA == 1
 
