@@ -49,19 +49,7 @@ static int forward(const struct kernel_call *call)
 
 static void pullback(struct kernel_rule *rule)
 {
-    const kernel_ref x = rule->in[0];
-    if (rule->adjoint[0] == NULL || !kernel_needs(rule, 0))
-        return;
-    const int64_t axis = rule->attr[0] < 0 ? rule->attr[0] + x->rank : rule->attr[0];
-    const int64_t attr[] = {axis, x->shape[axis]};
-    const kernel_ref in[] = {rule->adjoint[0], rule->in[1]};
-    kernel_accumulate(rule, 0, &kernel_op_scatter_add, 2, in, 2, attr);
-}
-
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.bytes = 2 * kernel_touched_bytes(call->out[0]) +
-                                         kernel_touched_bytes(call->in[1])};
+    kernel_along_pullback(rule, &kernel_op_scatter_add, rule->in[1]);
 }
 
 KERNEL_OP(gather) = {
@@ -76,7 +64,7 @@ KERNEL_OP(gather) = {
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .cost = kernel_cost_take,
     .sample = sample,
     .brief = "Elements along an axis by an array of indices, one for each element of the result.",
     .shapes = "x [...,n,...], indices i64 [...,m,...], equal beside the axis -> [...,m,...]",

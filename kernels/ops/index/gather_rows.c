@@ -23,10 +23,8 @@ KERNEL_SAMPLES(samples)
 static int shape(const struct kernel_call *call, struct kernel_shape *out)
 {
     const kernel_ref x = call->in[0], indices = call->in[1];
-    if (indices->dtype != KERNEL_I64) {
-        (void)kernel_refuse(call, "indices are i64, not %s", kernel_dtype_name(indices->dtype));
+    if (kernel_require_i64(call, 1, "indices") != 0)
         return KERNEL_REFUSED_DTYPE;
-    }
     if (x->rank < 1 || indices->rank != 1)
         return kernel_refuse_operands(call, ", ", "x [n,...] and indices [m] are wanted");
     kernel_shape_begin(out, x->dtype, x->rank);
@@ -59,12 +57,6 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_scatter_add_rows, 2, in, 1, rule->in[0]->shape);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.bytes = 2 * kernel_touched_bytes(call->out[0]) +
-                                         kernel_touched_bytes(call->in[1])};
-}
-
 KERNEL_OP(gather_rows) = {
     .name = "gather_rows",
     .in_names = names,
@@ -75,7 +67,7 @@ KERNEL_OP(gather_rows) = {
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .cost = kernel_cost_take,
     .sample = sample,
     .brief = "Rows of x by their indices, which are i64.",
     .shapes = "x [n,...], indices [m] -> [m,...]",

@@ -63,15 +63,6 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_gather, 2, in, 1, rule->attr);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    const uint64_t n = (uint64_t)call->in[0]->size;
-    uint64_t bytes = 3 * n * kernel_dtype_bytes(call->in[0]->dtype);
-    bytes += kernel_touched_bytes(call->in[1]);
-    bytes += call->accumulate ? 0 : kernel_touched_bytes(call->out[0]);
-    return (struct kernel_cost){.flops = n, .bytes = bytes};
-}
-
 KERNEL_OP(scatter_add) = {
     .name = "scatter_add",
     .in_names = names,
@@ -84,7 +75,7 @@ KERNEL_OP(scatter_add) = {
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .cost = kernel_cost_add,
     .sample = sample,
     .brief = "Zeros, with the elements of x added along an axis at their indices.",
     .shapes = "x [...,m,...], indices i64 [...,m,...] -> [...,extent,...]",
