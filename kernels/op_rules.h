@@ -111,6 +111,9 @@ void kernel_pullback_none(struct kernel_rule *rule);
 bool kernel_sample_from(const struct kernel_sample *samples, int n, int k,
                         struct kernel_sample *sample);
 
+/* Extents of a sample that stand in parentheses: {KERNEL_EXTENTS (3, 5)}. */
+#define KERNEL_EXTENTS(...) __VA_ARGS__
+
 /* The sample function of an op's file, from its array `samples`, which may not be empty. */
 #define KERNEL_SAMPLES(samples)                                                                    \
     static bool sample(int k, struct kernel_sample *s)                                             \

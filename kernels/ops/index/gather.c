@@ -12,18 +12,18 @@ static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT}};
 
 /* clang-format off */
 #define GATHER_SAMPLE(r, n, m, most, axis)                                                         \
-    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, r}, .shape = {n, m},                \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, r},                                 \
+     .shape = {{KERNEL_EXTENTS n}, {KERNEL_EXTENTS m}},                                            \
      .low = {-1, 0}, .high = {1, most}, .n_attr = 1, .attr = {axis}}
-#define EXTENTS(...) {__VA_ARGS__}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
-    GATHER_SAMPLE(2, EXTENTS(3, 4), EXTENTS(3, 5), 4, 1),
-    GATHER_SAMPLE(2, EXTENTS(4, 3), EXTENTS(2, 3), 4, 0),
-    GATHER_SAMPLE(3, EXTENTS(2, 3, 2), EXTENTS(2, 4, 2), 3, -2),
-    GATHER_SAMPLE(1, EXTENTS(5), EXTENTS(9), 5, 0),
-    GATHER_SAMPLE(2, EXTENTS(3, 4), EXTENTS(3, 0), 4, 1),
-    GATHER_SAMPLE(2, EXTENTS(0, 4), EXTENTS(0, 2), 4, 1),
-    GATHER_SAMPLE(1, EXTENTS(0), EXTENTS(0), 1, 0),
+    GATHER_SAMPLE(2, (3, 4), (3, 5), 4, 1),
+    GATHER_SAMPLE(2, (4, 3), (2, 3), 4, 0),
+    GATHER_SAMPLE(3, (2, 3, 2), (2, 4, 2), 3, -2),
+    GATHER_SAMPLE(1, (5), (9), 5, 0),
+    GATHER_SAMPLE(2, (3, 4), (3, 0), 4, 1),
+    GATHER_SAMPLE(2, (0, 4), (0, 2), 4, 1),
+    GATHER_SAMPLE(1, (0), (0), 1, 0),
 };
 KERNEL_SAMPLES(samples)
 

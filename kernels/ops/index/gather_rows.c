@@ -9,14 +9,14 @@ static const char *const names[] = {"x", "indices"};
 
 /* clang-format off */
 #define GATHER_SAMPLE(r, n, rows, m)                                                               \
-    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, 1}, .shape = {n, {m}},              \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, 1},                                 \
+     .shape = {{KERNEL_EXTENTS n}, {m}},                                                           \
      .low = {-1, 0}, .high = {1, rows}}
-#define EXTENTS(...) {__VA_ARGS__}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
-    GATHER_SAMPLE(2, EXTENTS(4, 3), 4, 6),    GATHER_SAMPLE(1, EXTENTS(5), 5, 9),
-    GATHER_SAMPLE(3, EXTENTS(3, 2, 2), 3, 2), GATHER_SAMPLE(2, EXTENTS(1, 9), 1, 1),
-    GATHER_SAMPLE(2, EXTENTS(3, 4), 3, 0),    GATHER_SAMPLE(2, EXTENTS(3, 0), 3, 2),
+    GATHER_SAMPLE(2, (4, 3), 4, 6),    GATHER_SAMPLE(1, (5), 5, 9),
+    GATHER_SAMPLE(3, (3, 2, 2), 3, 2), GATHER_SAMPLE(2, (1, 9), 1, 1),
+    GATHER_SAMPLE(2, (3, 4), 3, 0),    GATHER_SAMPLE(2, (3, 0), 3, 2),
 };
 KERNEL_SAMPLES(samples)
 

@@ -15,14 +15,14 @@ static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
 
 /* clang-format off */
 #define ADD_SAMPLE(r, n, m, axis, extent)                                                          \
-    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, 1}, .shape = {n, {m}},              \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, 1},                                 \
+     .shape = {{KERNEL_EXTENTS n}, {m}},                                                           \
      .low = {-1, 0}, .high = {1, extent}, .n_attr = 2, .attr = {axis, extent}}
-#define EXTENTS(...) {__VA_ARGS__}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
-    ADD_SAMPLE(2, EXTENTS(3, 4), 4, 1, 3),     ADD_SAMPLE(2, EXTENTS(4, 3), 4, 0, 5),
-    ADD_SAMPLE(3, EXTENTS(2, 3, 2), 3, -2, 2), ADD_SAMPLE(1, EXTENTS(9), 9, 0, 4),
-    ADD_SAMPLE(2, EXTENTS(3, 0), 0, 1, 2),     ADD_SAMPLE(2, EXTENTS(0, 2), 2, 1, 3),
+    ADD_SAMPLE(2, (3, 4), 4, 1, 3),     ADD_SAMPLE(2, (4, 3), 4, 0, 5),
+    ADD_SAMPLE(3, (2, 3, 2), 3, -2, 2), ADD_SAMPLE(1, (9), 9, 0, 4),
+    ADD_SAMPLE(2, (3, 0), 0, 1, 2),     ADD_SAMPLE(2, (0, 2), 2, 1, 3),
 };
 KERNEL_SAMPLES(samples)
 

@@ -16,14 +16,14 @@ static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT}};
 
 /* clang-format off */
 #define SELECT_SAMPLE(r, n, m, most, axis)                                                         \
-    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, 1}, .shape = {n, {m}},              \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, 1},                                 \
+     .shape = {{KERNEL_EXTENTS n}, {m}},                                                           \
      .low = {-1, 0}, .high = {1, most}, .n_attr = 1, .attr = {axis}}
-#define EXTENTS(...) {__VA_ARGS__}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
-    SELECT_SAMPLE(2, EXTENTS(3, 4), 5, 4, 1),     SELECT_SAMPLE(2, EXTENTS(4, 3), 2, 4, 0),
-    SELECT_SAMPLE(3, EXTENTS(2, 3, 2), 4, 3, -2), SELECT_SAMPLE(1, EXTENTS(5), 7, 5, 0),
-    SELECT_SAMPLE(2, EXTENTS(3, 4), 0, 4, 1),     SELECT_SAMPLE(2, EXTENTS(0, 4), 2, 4, 1),
+    SELECT_SAMPLE(2, (3, 4), 5, 4, 1),     SELECT_SAMPLE(2, (4, 3), 2, 4, 0),
+    SELECT_SAMPLE(3, (2, 3, 2), 4, 3, -2), SELECT_SAMPLE(1, (5), 7, 5, 0),
+    SELECT_SAMPLE(2, (3, 4), 0, 4, 1),     SELECT_SAMPLE(2, (0, 4), 2, 4, 1),
 };
 KERNEL_SAMPLES(samples)
 

@@ -14,15 +14,15 @@ static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
 
 /* clang-format off */
 #define SCATTER_SAMPLE(r, n, axis, extent)                                                         \
-    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, r}, .shape = {n, n},                \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, r},                                 \
+     .shape = {{KERNEL_EXTENTS n}, {KERNEL_EXTENTS n}},                                            \
      .low = {-1, 0}, .high = {1, extent}, .n_attr = 2, .attr = {axis, extent}}
-#define EXTENTS(...) {__VA_ARGS__}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
-    SCATTER_SAMPLE(2, EXTENTS(3, 4), 1, 3),     SCATTER_SAMPLE(2, EXTENTS(4, 3), 0, 5),
-    SCATTER_SAMPLE(3, EXTENTS(2, 3, 2), -2, 2), SCATTER_SAMPLE(1, EXTENTS(9), 0, 4),
-    SCATTER_SAMPLE(2, EXTENTS(3, 0), 1, 2),     SCATTER_SAMPLE(2, EXTENTS(0, 2), 1, 3),
-    SCATTER_SAMPLE(1, EXTENTS(0), 0, 0),
+    SCATTER_SAMPLE(2, (3, 4), 1, 3),     SCATTER_SAMPLE(2, (4, 3), 0, 5),
+    SCATTER_SAMPLE(3, (2, 3, 2), -2, 2), SCATTER_SAMPLE(1, (9), 0, 4),
+    SCATTER_SAMPLE(2, (3, 0), 1, 2),     SCATTER_SAMPLE(2, (0, 2), 1, 3),
+    SCATTER_SAMPLE(1, (0), 0, 0),
 };
 KERNEL_SAMPLES(samples)
 

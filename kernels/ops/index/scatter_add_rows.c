@@ -12,14 +12,14 @@ static const struct kernel_attr_info attrs[] = {{"rows", KERNEL_ATTR_INT}};
 
 /* clang-format off */
 #define SCATTER_SAMPLE(r, n, m, rows)                                                              \
-    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, 1}, .shape = {n, {m}},              \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, 1},                                 \
+     .shape = {{KERNEL_EXTENTS n}, {m}},                                                           \
      .low = {-1, 0}, .high = {1, rows}, .n_attr = 1, .attr = {rows}}
-#define EXTENTS(...) {__VA_ARGS__}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
-    SCATTER_SAMPLE(2, EXTENTS(6, 3), 6, 4),    SCATTER_SAMPLE(1, EXTENTS(9), 9, 5),
-    SCATTER_SAMPLE(3, EXTENTS(2, 2, 2), 2, 3), SCATTER_SAMPLE(2, EXTENTS(1, 9), 1, 1),
-    SCATTER_SAMPLE(2, EXTENTS(0, 4), 0, 3),    SCATTER_SAMPLE(2, EXTENTS(2, 0), 2, 3),
+    SCATTER_SAMPLE(2, (6, 3), 6, 4),    SCATTER_SAMPLE(1, (9), 9, 5),
+    SCATTER_SAMPLE(3, (2, 2, 2), 2, 3), SCATTER_SAMPLE(2, (1, 9), 1, 1),
+    SCATTER_SAMPLE(2, (0, 4), 0, 3),    SCATTER_SAMPLE(2, (2, 0), 2, 3),
 };
 KERNEL_SAMPLES(samples)
 

@@ -1,11 +1,12 @@
 /* ops/network/avg_pool1d.c: the mean of each window, in one axis.
  *
- * May include: pooling.h, dense.h, op_rules.h, kernel_ops.h. Linear: nothing is saved.
+ * May include: pooling.h, reduction_samples.h, dense.h, kernel_ops.h. Linear: nothing is saved.
  */
 #include "dense.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "pooling.h"
+#include "reduction_samples.h"
 
 #include <string.h>
 
@@ -16,9 +17,12 @@ static const struct kernel_attr_info attrs[] = {{"kernel", KERNEL_ATTR_INT},
                                                 {"count_padding", KERNEL_ATTR_FLAG}};
 
 static const struct kernel_sample samples[] = {
-    POOLING_SAMPLE(2, (3, 7), 4, 2, 2, 0, 0),    POOLING_SAMPLE(1, (1), 4, 1, 1, 0, 1),
-    POOLING_SAMPLE(3, (2, 2, 5), 4, 3, 2, 1, 0), POOLING_SAMPLE(3, (2, 2, 5), 4, 3, 2, 1, 1),
-    POOLING_SAMPLE(2, (0, 3), 4, 2, 1, 0, 1),    POOLING_SAMPLE(2, (0, 3), 4, 2, 1, 0, 0),
+    AXES_SAMPLE(2, (3, 7), -2, 2, 4, 2, 2, 0, 0),
+    AXES_SAMPLE(1, (1), -2, 2, 4, 1, 1, 0, 1),
+    AXES_SAMPLE(3, (2, 2, 5), -2, 2, 4, 3, 2, 1, 0),
+    AXES_SAMPLE(3, (2, 2, 5), -2, 2, 4, 3, 2, 1, 1),
+    AXES_SAMPLE(2, (0, 3), -2, 2, 4, 2, 1, 0, 1),
+    AXES_SAMPLE(2, (0, 3), -2, 2, 4, 2, 1, 0, 0),
 };
 KERNEL_SAMPLES(samples)
 

@@ -1,11 +1,12 @@
 /* ops/network/avg_pool2d.c: the mean of each window, in two axes.
  *
- * May include: pooling.h, dense.h, op_rules.h, kernel_ops.h. Linear: nothing is saved.
+ * May include: pooling.h, reduction_samples.h, dense.h, kernel_ops.h. Linear: nothing is saved.
  */
 #include "dense.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "pooling.h"
+#include "reduction_samples.h"
 
 #include <string.h>
 
@@ -17,14 +18,14 @@ static const struct kernel_attr_info attrs[] = {
     {"count_padding", KERNEL_ATTR_FLAG}};
 
 static const struct kernel_sample samples[] = {
-    POOLING_SAMPLE(3, (2, 4, 5), 7, 2, 2, 2, 2, 0, 0, 0),
-    POOLING_SAMPLE(2, (1, 1), 7, 1, 1, 1, 1, 0, 0, 1),
-    POOLING_SAMPLE(2, (1, 1), 7, 1, 1, 1, 1, 0, 0, 0),
-    POOLING_SAMPLE(3, (2, 5, 4), 7, 3, 2, 1, 2, 1, 1, 0),
-    POOLING_SAMPLE(3, (2, 5, 4), 7, 3, 2, 1, 2, 1, 1, 1),
-    POOLING_SAMPLE(4, (1, 2, 3, 3), 7, 2, 3, 1, 1, 1, 0, 1),
-    POOLING_SAMPLE(4, (1, 2, 3, 3), 7, 2, 3, 1, 1, 1, 0, 0),
-    POOLING_SAMPLE(3, (0, 3, 3), 7, 2, 2, 1, 1, 0, 0, 0),
+    AXES_SAMPLE(3, (2, 4, 5), -2, 2, 7, 2, 2, 2, 2, 0, 0, 0),
+    AXES_SAMPLE(2, (1, 1), -2, 2, 7, 1, 1, 1, 1, 0, 0, 1),
+    AXES_SAMPLE(2, (1, 1), -2, 2, 7, 1, 1, 1, 1, 0, 0, 0),
+    AXES_SAMPLE(3, (2, 5, 4), -2, 2, 7, 3, 2, 1, 2, 1, 1, 0),
+    AXES_SAMPLE(3, (2, 5, 4), -2, 2, 7, 3, 2, 1, 2, 1, 1, 1),
+    AXES_SAMPLE(4, (1, 2, 3, 3), -2, 2, 7, 2, 3, 1, 1, 1, 0, 1),
+    AXES_SAMPLE(4, (1, 2, 3, 3), -2, 2, 7, 2, 3, 1, 1, 1, 0, 0),
+    AXES_SAMPLE(3, (0, 3, 3), -2, 2, 7, 2, 2, 1, 1, 0, 0, 0),
 };
 KERNEL_SAMPLES(samples)
 

@@ -1,11 +1,12 @@
 /* ops/network/avg_pool2d_gradient.c: the adjoint of avg_pool2d, of which it is the adjoint.
  *
- * May include: pooling.h, dense.h, op_rules.h, kernel_ops.h.
+ * May include: pooling.h, reduction_samples.h, dense.h, kernel_ops.h.
  */
 #include "dense.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "pooling.h"
+#include "reduction_samples.h"
 
 #include <string.h>
 
@@ -21,11 +22,11 @@ static const struct kernel_attr_info attrs[] = {{"kernel_h", KERNEL_ATTR_INT},
                                                 {"w", KERNEL_ATTR_INT}};
 
 static const struct kernel_sample samples[] = {
-    POOLING_SAMPLE(3, (2, 2, 2), 9, 2, 2, 2, 2, 0, 0, 1, 4, 5),
-    POOLING_SAMPLE(2, (1, 1), 9, 1, 1, 1, 1, 0, 0, 0, 1, 1),
-    POOLING_SAMPLE(3, (2, 5, 3), 9, 3, 2, 1, 2, 1, 1, 0, 5, 4),
-    POOLING_SAMPLE(3, (2, 5, 3), 9, 3, 2, 1, 2, 1, 1, 1, 5, 4),
-    POOLING_SAMPLE(3, (0, 2, 2), 9, 2, 2, 1, 1, 0, 0, 1, 3, 3),
+    AXES_SAMPLE(3, (2, 2, 2), -2, 2, 9, 2, 2, 2, 2, 0, 0, 1, 4, 5),
+    AXES_SAMPLE(2, (1, 1), -2, 2, 9, 1, 1, 1, 1, 0, 0, 0, 1, 1),
+    AXES_SAMPLE(3, (2, 5, 3), -2, 2, 9, 3, 2, 1, 2, 1, 1, 0, 5, 4),
+    AXES_SAMPLE(3, (2, 5, 3), -2, 2, 9, 3, 2, 1, 2, 1, 1, 1, 5, 4),
+    AXES_SAMPLE(3, (0, 2, 2), -2, 2, 9, 2, 2, 1, 1, 0, 0, 1, 3, 3),
 };
 KERNEL_SAMPLES(samples)
 

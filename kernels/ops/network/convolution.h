@@ -1,6 +1,6 @@
 /* convolution.h: the three products that a convolution and its adjoints are.
  *
- * May include: kernel.h. Internal to kernels/. With x [n,c,h,w], weights [o,c/groups,kh,kw] and y
+ * May include: op_rules.h. Internal to kernels/. With x [n,c,h,w], weights [o,c/groups,kh,kw] and y
  * [n,o,oh,ow]: each of the three is linear in the other two. The windows of one image, or of as
  * many rows of its output as fit into some memory, are laid side by side (im2col), and BLAS
  * multiplies.
@@ -8,7 +8,7 @@
 #ifndef CONVOLUTION_H
 #define CONVOLUTION_H
 
-#include "kernel.h"
+#include "op_rules.h"
 
 /* The attributes stride, padding and dilation of height and width, and groups. */
 enum { CONVOLUTION_ATTRIBUTES = 7 };
@@ -19,10 +19,9 @@ enum { CONVOLUTION_ATTRIBUTES = 7 };
     {"dilation_h", KERNEL_ATTR_INT}, {"dilation_w", KERNEL_ATTR_INT}, {"groups", KERNEL_ATTR_INT}
 
 /* A sample: rank and extents of the operands, the number of attributes, and these. */
-#define CONVOLUTION_EXTENTS(...) __VA_ARGS__
 #define CONVOLUTION_SAMPLE(r, extents, other_extents, n, ...)                                      \
     {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {r, r},                                 \
-     .shape = {{CONVOLUTION_EXTENTS extents}, {CONVOLUTION_EXTENTS other_extents}},                \
+     .shape = {{KERNEL_EXTENTS extents}, {KERNEL_EXTENTS other_extents}},                          \
      .low = {-1, -1}, .high = {1, 1}, .n_attr = n, .attr = {__VA_ARGS__}}
 /* clang-format on */
 

@@ -12,8 +12,8 @@ static const char *const names[] = {"w", "indices"};
 /* clang-format off */
 #define EMBEDDING_SAMPLE(rank_w, rows, rank_i, w_extents, i_extents)                               \
     {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {rank_w, rank_i},                       \
-     .shape = {{EXTENTS w_extents}, {EXTENTS i_extents}}, .low = {-1, 0}, .high = {1, rows}}
-#define EXTENTS(...) __VA_ARGS__
+     .shape = {{KERNEL_EXTENTS w_extents}, {KERNEL_EXTENTS i_extents}},                            \
+     .low = {-1, 0}, .high = {1, rows}}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
     EMBEDDING_SAMPLE(2, 4, 2, (4, 3), (2, 3)),    EMBEDDING_SAMPLE(2, 4, 1, (4, 3), (6)),

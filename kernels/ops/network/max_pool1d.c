@@ -1,22 +1,23 @@
 /* ops/network/max_pool1d.c: the greatest element of each window, in one axis.
  *
- * May include: pooling.h, dense.h, op_rules.h, kernel_ops.h. Output 1, the maxima's numbers, is all
- * that the pullback reads.
+ * May include: pooling.h, reduction_samples.h, dense.h, kernel_ops.h. Output 1, the maxima's
+ * numbers, is all that the pullback reads.
  */
 #include "dense.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "pooling.h"
+#include "reduction_samples.h"
 
 static const char *const names[] = {"x"};
 static const struct kernel_attr_info attrs[] = {
     {"kernel", KERNEL_ATTR_INT}, {"stride", KERNEL_ATTR_INT}, {"padding", KERNEL_ATTR_INT}};
 
 static const struct kernel_sample samples[] = {
-    POOLING_SAMPLE(2, (3, 7), 3, 2, 2, 0),
-    POOLING_SAMPLE(1, (1), 3, 1, 1, 0),
-    POOLING_SAMPLE(3, (2, 2, 5), 3, 3, 2, 1),
-    POOLING_SAMPLE(2, (0, 3), 3, 2, 1, 0),
+    AXES_SAMPLE(2, (3, 7), -2, 2, 3, 2, 2, 0),
+    AXES_SAMPLE(1, (1), -2, 2, 3, 1, 1, 0),
+    AXES_SAMPLE(3, (2, 2, 5), -2, 2, 3, 3, 2, 1),
+    AXES_SAMPLE(2, (0, 3), -2, 2, 3, 2, 1, 0),
 };
 KERNEL_SAMPLES(samples)
 

@@ -1,12 +1,13 @@
 /* ops/network/max_pool2d.c: the greatest element of each window, in two axes.
  *
- * May include: pooling.h, dense.h, op_rules.h, kernel_ops.h. Output 1, the maxima's numbers, is all
- * that the pullback reads.
+ * May include: pooling.h, reduction_samples.h, dense.h, kernel_ops.h. Output 1, the maxima's
+ * numbers, is all that the pullback reads.
  */
 #include "dense.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "pooling.h"
+#include "reduction_samples.h"
 
 static const char *const names[] = {"x"};
 static const struct kernel_attr_info attrs[] = {
@@ -14,11 +15,11 @@ static const struct kernel_attr_info attrs[] = {
     {"stride_w", KERNEL_ATTR_INT}, {"padding_h", KERNEL_ATTR_INT}, {"padding_w", KERNEL_ATTR_INT}};
 
 static const struct kernel_sample samples[] = {
-    POOLING_SAMPLE(3, (2, 4, 5), 6, 2, 2, 2, 2, 0, 0),
-    POOLING_SAMPLE(2, (1, 1), 6, 1, 1, 1, 1, 0, 0),
-    POOLING_SAMPLE(3, (2, 5, 4), 6, 3, 2, 1, 2, 1, 1),
-    POOLING_SAMPLE(4, (1, 2, 3, 3), 6, 2, 3, 1, 1, 1, 0),
-    POOLING_SAMPLE(3, (0, 3, 3), 6, 2, 2, 1, 1, 0, 0),
+    AXES_SAMPLE(3, (2, 4, 5), -2, 2, 6, 2, 2, 2, 2, 0, 0),
+    AXES_SAMPLE(2, (1, 1), -2, 2, 6, 1, 1, 1, 1, 0, 0),
+    AXES_SAMPLE(3, (2, 5, 4), -2, 2, 6, 3, 2, 1, 2, 1, 1),
+    AXES_SAMPLE(4, (1, 2, 3, 3), -2, 2, 6, 2, 3, 1, 1, 1, 0),
+    AXES_SAMPLE(3, (0, 3, 3), -2, 2, 6, 2, 2, 1, 1, 0, 0),
 };
 KERNEL_SAMPLES(samples)
 

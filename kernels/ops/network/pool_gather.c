@@ -12,9 +12,9 @@ static const struct kernel_attr_info attrs[] = {{"axes", KERNEL_ATTR_INT}};
 /* clang-format off */
 #define GATHER_SAMPLE(rank_, x_extents, extents, size, axes)                                       \
     {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {rank_, rank_},                         \
-     .shape = {{EXTENTS x_extents}, {EXTENTS extents}}, .low = {-1, 0}, .high = {1, size},         \
+     .shape = {{KERNEL_EXTENTS x_extents}, {KERNEL_EXTENTS extents}},                              \
+     .low = {-1, 0}, .high = {1, size},                                                            \
      .n_attr = 1, .attr = {axes}}
-#define EXTENTS(...) __VA_ARGS__
 /* clang-format on */
 static const struct kernel_sample samples[] = {
     GATHER_SAMPLE(3, (2, 3, 4), (2, 2, 3), 12, 2),

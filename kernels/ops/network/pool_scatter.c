@@ -15,9 +15,9 @@ static const struct kernel_attr_info attrs[] = {{"extents", KERNEL_ATTR_SHAPE}};
 /* clang-format off */
 #define SCATTER_SAMPLE(rank_, extents, size, count, ...)                                           \
     {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {rank_, rank_},                         \
-     .shape = {{EXTENTS extents}, {EXTENTS extents}}, .low = {-1, 0}, .high = {1, size},           \
+     .shape = {{KERNEL_EXTENTS extents}, {KERNEL_EXTENTS extents}},                                \
+     .low = {-1, 0}, .high = {1, size},                                                            \
      .n_attr = count, .attr = {__VA_ARGS__}}
-#define EXTENTS(...) __VA_ARGS__
 /* clang-format on */
 static const struct kernel_sample samples[] = {
     SCATTER_SAMPLE(3, (2, 2, 3), 12, 2, 3, 4),

@@ -17,14 +17,6 @@ struct pooling {
     int64_t image[2], kernel[2], result[2], stride[2], padding[2]; /* height and width */
 };
 
-/* A sample: rank and extents of x, the number of attributes, and these. */
-/* clang-format off */
-#define POOLING_EXTENTS(...) __VA_ARGS__
-#define POOLING_SAMPLE(rank_, extents, n, ...)                                                     \
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {rank_}, .shape = {{POOLING_EXTENTS extents}},      \
-     .low = {-2}, .high = {2}, .n_attr = n, .attr = {__VA_ARGS__}}
-/* clang-format on */
-
 /* What the ops differ in. */
 struct pooling_family {
     int axes;           /* that are pooled, the last ones */

@@ -12,9 +12,9 @@ static const char *const names[] = {"g", "x", "w", "rstd"};
 #define GRADIENT_SAMPLE(rank_x, rank_w, x_extents, w_extents, lead)                                \
     {.n_in = 4, .dtype = {KERNEL_F64, KERNEL_F64, KERNEL_F64, KERNEL_F64},                         \
      .rank = {rank_x, rank_x, rank_w, (rank_x) - (rank_w)},                                        \
-     .shape = {{EXTENTS x_extents}, {EXTENTS x_extents}, {EXTENTS w_extents}, {EXTENTS lead}},     \
+     .shape = {{KERNEL_EXTENTS x_extents}, {KERNEL_EXTENTS x_extents},                             \
+               {KERNEL_EXTENTS w_extents}, {KERNEL_EXTENTS lead}},                                 \
      .low = {-1, -2, 0.5, 0.5}, .high = {1, 2, 2, 2}}
-#define EXTENTS(...) __VA_ARGS__
 /* clang-format on */
 static const struct kernel_sample samples[] = {
     GRADIENT_SAMPLE(2, 1, (3, 5), (5), (3)),       GRADIENT_SAMPLE(1, 1, (4), (4), (0)),
