@@ -166,6 +166,14 @@ static ad_status find_inputs(struct tape *t, int n, const ad_tensor *x, uint32_t
         if (t->entries[inputs[i]].array.dtype == KERNEL_I64)
             return (ad_status)tape_fail(t, TAPE_ERROR_DTYPE, site,
                                         "create_graph: x[%d] is of integers", i);
+        /* Ops that had only constants left no record, so that a derivative would lack their part.
+         */
+        if (!(t->entries[inputs[i]].flags & TAPE_NEEDS_GRADIENT))
+            return (ad_status)tape_fail(
+                t, TAPE_ERROR_STATE, site,
+                "create_graph: x[%d] is constant: no leaf is in it, or it was detached, computed "
+                "under no_grad, or lies outside a gradient check that runs",
+                i);
     }
     return AD_OK;
 }

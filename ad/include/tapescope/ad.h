@@ -253,8 +253,7 @@ AD_SITED(ad_frame, ad_frame_begin, (ad_tape tape), (tape))
  * handles are refused from now on, by an error that names this line. A buffer goes back to the tape
  * unless the sweep from some recorded value will read it, or a kept tensor is a view of it; what
  * was computed under no_grad or from constants alone is read by none. Sweeps and ad_create_graph
- * give the same as without the frame; only derivatives by a constant may need a value that is gone,
- * and are refused then with AD_ERROR_STATE, which names it.
+ * give the same as without the frame.
  *
  * Leaves and constants made in the frame stay, since their arrays are not the tape's; so do values
  * whose gradient is retained. After a failure the frame ends all the same, handles of failed ops in
@@ -344,8 +343,12 @@ AD_SITED(ad_status, ad_zero_gradients, (ad_tape tape), (tape))
 
 /* Records the derivative instead of computing it in place: gradient[i] becomes a tensor on the
  * tape, seed^T dy/dx[i] [shape of x[i]], which can be differentiated again. seed: zero handle
- * for ones (y of size 1). x[i] may be any values of the tape; a zero tensor where y does not
- * depend on x[i]. */
+ * for ones (y of size 1). gradient[i] is a tensor of zeros where y does not depend on x[i].
+ *
+ * x[i]: leaves, or values computed from leaves. Nothing is recorded of ops on constants alone, so
+ * that a derivative by a constant, a detached value, or one computed under no_grad would lack what
+ * came through them: AD_ERROR_STATE. While ad_check_gradient runs this is so of everything from
+ * before that is not among its leaves. */
 AD_SITED(ad_status, ad_create_graph,
          (ad_tensor y, ad_tensor seed, int n, const ad_tensor *x, ad_tensor *gradient),
          (y, seed, n, x, gradient))
