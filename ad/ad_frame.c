@@ -37,7 +37,7 @@ static ad_status check(struct tape *t, ad_frame frame, const ad_tensor *keep, in
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "frame_end: the frame is not open: it was ended, or dropped by "
                                     "a reset or a rewind");
-    if (t->frames[frame.level].n_values < t->fixed)
+    if (frame.level < t->fixed.n_frames)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "frame_end: the frame is older than the gradient check that "
                                     "runs");

@@ -132,6 +132,10 @@ ad_status ad_gradient_buffer_site(ad_tensor x, void *buffer, int64_t count, unsi
         return status;
     if (!(t->entries[v].flags & TAPE_LEAF))
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "gradient_buffer: not a leaf");
+    if (v < t->fixed.n_values)
+        return (ad_status)tape_fail(
+            t, TAPE_ERROR_STATE, site,
+            "gradient_buffer: the leaf is older than the gradient check that runs");
     if (buffer)
         status = ad_buffer_check(t, v, "gradient_buffer", buffer, count, site);
     const struct tape_value *leaf = &t->entries[v];

@@ -52,11 +52,16 @@ static struct tape *enter(ad_tape tape, const char *what, struct tape_site site,
 
 ad_status ad_tape_reset_site(ad_tape tape, unsigned ad_line_)
 {
+    struct tape_site site = AD_HERE;
     ad_status status;
-    struct tape *t = enter(tape, "tape_reset", AD_HERE, &status);
-    if (t)
-        tape_reset(t);
-    return status;
+    struct tape *t = enter(tape, "tape_reset", site, &status);
+    if (!t)
+        return status;
+    if (t->fixed.n_values)
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                    "tape_reset: not while a gradient check runs");
+    tape_reset(t);
+    return AD_OK;
 }
 
 ad_mark ad_tape_mark_site(ad_tape tape, unsigned ad_line_)
@@ -88,6 +93,10 @@ ad_status ad_tape_rewind_site(ad_tape tape, ad_mark mark, unsigned ad_line_)
     if (mark.level >= t->n_marks || t->marks[mark.level].generation != mark.generation)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "tape_rewind: a reset or an outer rewind has dropped the mark");
+    if (mark.level < t->fixed.n_marks)
+        return (ad_status)tape_fail(
+            t, TAPE_ERROR_STATE, site,
+            "tape_rewind: the mark is older than the gradient check that runs");
     tape_rewind(t, mark.level);
     return AD_OK;
 }

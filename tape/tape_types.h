@@ -150,6 +150,11 @@ struct tape_frame {
     uint32_t last_record;
 };
 
+/* What must stay as it is meanwhile: values, marks and frames below these numbers. */
+struct tape_fixed {
+    uint32_t n_values, n_marks, n_frames;
+};
+
 struct tape_table { /* open addressing: row index plus 1 by {pc, line, op} */
     uint32_t *slot;
     uint32_t size, used;
@@ -180,7 +185,7 @@ struct tape {
     struct tape_frame *frames; /* that are open */
     uint32_t n_frames, frames_size;
     uint32_t frame;    /* number of the newest, ever */
-    uint32_t fixed;    /* values below are not released: a gradient check runs */
+    struct tape_fixed fixed; /* what a gradient check found on the tape; zeros: none runs */
     bool hold;         /* what is released keeps its buffer: it will be looked at */
     bool has_released; /* since the tape was made or reset; else sweeps need not look */
 

@@ -388,13 +388,14 @@ typedef struct ad_gradient_report {
  * The step is 6e-6 max(1, |x|): a kink within it (relu near 0, a tie of max) is a disagreement. The
  * function is called twice for each element and twice more, with the leaves' arrays changed: they
  * must be writable. Afterwards the arrays, gradients, values, records, and marks are what they
- * were; tensors that the function made are gone. The function must leave what is on the tape as it
- * is: no reset, no rewind but to marks of its own.
+ * were; tensors that the function made are gone. A reset, a rewind to a mark from before, and what
+ * else would change what is on the tape from before, are refused while it runs, with
+ * AD_ERROR_STATE. A function may check another one.
  *
  * Returns AD_OK, or AD_ERROR_GRADIENT with the report's message also in the calling thread's error;
  * that leaves the tape free of errors. Errors kept in the tape: those of the function itself;
  * AD_ERROR_ARGUMENT, AD_ERROR_DTYPE, AD_ERROR_HANDLE, AD_ERROR_MEMORY, AD_ERROR_STATE (under
- * no_grad; the result's shape changes; the tape was reset). report: NULL if it is not wanted;
+ * no_grad; the result's shape changes). report: NULL if it is not wanted;
  * written in every case. */
 AD_SITED(ad_status, ad_check_gradient,
          (ad_tape tape, ad_function *function, int n, const ad_tensor *x, double tolerance,
