@@ -76,6 +76,11 @@ struct tape_lent {
     uint32_t sweeps, epoch;
 };
 
+/* Addresses within which all arrays of a kind lie; to == 0: there are none. */
+struct tape_span {
+    uintptr_t from, to;
+};
+
 /* Gradient of an intermediate value, kept on request; lies among the records. */
 struct tape_retained {
     void *buffer;
@@ -191,6 +196,7 @@ struct tape {
 
     struct tape_lent *lent; /* ordered by value */
     uint32_t n_lent, lent_size;
+    struct tape_span lent_span, leaf_span; /* that they and the leaves' data lie in */
 
     struct tape_ledger ledger;
     struct tape_table sites;
