@@ -52,12 +52,9 @@ static ad_status find_leaves(struct job *j)
 {
     struct tape *t = j->t;
     for (int i = 0; i < j->n; i++) {
-        ad_status status;
-        struct tape *other;
-        uint32_t v = ad_value_find(j->x[i], "check_gradient", i + 1, j->site, &other, &status);
-        if (!v || other != t)
-            return (ad_status)tape_fail(t, v ? TAPE_ERROR_TAPE : TAPE_ERROR_HANDLE, j->site,
-                                        "check_gradient: x[%d] is no live tensor of the tape", i);
+        uint32_t v = ad_value_on(t, j->x[i], j->site, "check_gradient: x[%d]", i);
+        if (!v)
+            return (ad_status)t->error.code;
         const struct tape_value *leaf = &t->entries[v];
         if (leaf->array.dtype != KERNEL_F64)
             return (ad_status)tape_fail(t, TAPE_ERROR_DTYPE, j->site,
@@ -178,17 +175,15 @@ static void leave(struct job *j)
 /* Calls the function. *value: its result; leaves that it made are constants to the check. */
 static ad_status call(struct job *j, uint32_t *value)
 {
-    struct tape *t = j->t, *other;
-    ad_status status;
+    struct tape *t = j->t;
     j->y = j->function(j->tape, j->x, j->n, j->payload);
     if (!intact(j))
-        return ad_status_of((ad_tape){0, 0});
+        return ad_failed();
     if (t->error.code != TAPE_OK)
         return (ad_status)t->error.code;
-    *value = ad_value_find(j->y, "check_gradient", 0, j->site, &other, &status);
-    if (!*value || other != t)
-        return (ad_status)tape_fail(t, *value ? TAPE_ERROR_TAPE : TAPE_ERROR_HANDLE, j->site,
-                                    "check_gradient: the result is no live tensor of the tape");
+    *value = ad_value_on(t, j->y, j->site, "check_gradient: the result");
+    if (!*value)
+        return (ad_status)t->error.code;
     const struct kernel_array *y = &t->entries[*value].array;
     if (y->dtype != KERNEL_F64)
         return (ad_status)tape_fail(t, TAPE_ERROR_DTYPE, j->site,
@@ -371,7 +366,7 @@ ad_status ad_check_gradient_site(ad_tape tape, ad_function *function, int n, con
                     .report = report};
     j.t = ad_tape_find(tape.slot, tape.generation, "check_gradient", site);
     if (!j.t)
-        return ad_status_of((ad_tape){0, 0});
+        return ad_failed();
     j.scratch.memory = *j.t->memory;
     ad_status status = enter(&j);
     if (status != AD_OK) {

@@ -37,11 +37,9 @@ static ad_status check(ad_tensor y, const ad_tensor *seed, const char *what, str
                                         a);
         return AD_OK;
     }
-    struct tape *other;
-    *seed_value = ad_value_find(*seed, what, 0, site, &other, &status);
-    if (!*seed_value || other != t)
-        return (ad_status)tape_fail(t, *seed_value ? TAPE_ERROR_TAPE : TAPE_ERROR_HANDLE, site,
-                                    "%s: the seed is no live tensor of y's tape", what);
+    *seed_value = ad_value_on(t, *seed, site, "%s: the seed", what);
+    if (!*seed_value)
+        return (ad_status)t->error.code;
     const struct kernel_array *s = &t->entries[*seed_value].array;
     kernel_describe(s, b, sizeof b);
     if (s->dtype != v->array.dtype || s->rank != v->array.rank ||
@@ -155,12 +153,9 @@ static ad_status find_inputs(struct tape *t, int n, const ad_tensor *x, uint32_t
                              struct tape_site site)
 {
     for (int i = 0; i < n; i++) {
-        struct tape *other;
-        ad_status status;
-        inputs[i] = ad_value_find(x[i], "create_graph", i + 1, site, &other, &status);
-        if (!inputs[i] || other != t)
-            return (ad_status)tape_fail(t, inputs[i] ? TAPE_ERROR_TAPE : TAPE_ERROR_HANDLE, site,
-                                        "create_graph: x[%d] is no live tensor of y's tape", i);
+        inputs[i] = ad_value_on(t, x[i], site, "create_graph: x[%d]", i);
+        if (!inputs[i])
+            return (ad_status)t->error.code;
         if (t->entries[inputs[i]].array.dtype == KERNEL_I64)
             return (ad_status)tape_fail(t, TAPE_ERROR_DTYPE, site,
                                         "create_graph: x[%d] is of integers", i);

@@ -368,7 +368,7 @@ START_TEST(operands_that_are_none_or_of_other_types_are_refused)
                    "einsum: 65 operands, from 1 to 64 are possible");
     in[1] = (ad_tensor){0};
     oracle_refused(ad_einsum("ij,ij", in, 2), AD_ERROR_HANDLE,
-                   "einsum: operand 2 is no live tensor");
+                   "einsum: operand 2 is a handle of zeros: no tensor");
     ad_clear_error(none);
     in[1] = in[0];
     in[1].value += 1000;
@@ -376,8 +376,7 @@ START_TEST(operands_that_are_none_or_of_other_types_are_refused)
                    "einsum: operand 2 was dropped by a reset or a rewind");
     ck_assert_int_eq(ad_tape_create(&other, NULL), AD_OK);
     in[1] = ad_scalar(other, AD_F64, 1);
-    oracle_refused(ad_einsum("ij,", in, 2), AD_ERROR_TAPE,
-                   "einsum: operand 2 is of another tape than operand 1");
+    oracle_refused(ad_einsum("ij,", in, 2), AD_ERROR_TAPE, "einsum: operand 2 is of another tape");
     ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
     ck_assert_int_eq(ad_einsum("ij", NULL, 1).value, 0);
     ck_assert_ptr_nonnull(strstr(ad_message_of(none), "einsum: tensors is a null pointer"));

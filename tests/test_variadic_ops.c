@@ -145,7 +145,7 @@ START_TEST(a_list_without_operands_or_with_too_many_is_an_error)
                   "concat: 65 operands, from 1 to 64 are possible");
     t[3] = (ad_tensor){0, 0, 0, 0};
     naive_refused(&scene, ad_stack(t, 5, 0), AD_ERROR_HANDLE,
-                  "stack: operand 4 (tensors) is no live tensor");
+                  "stack: operand 4 (tensors) is a handle of zeros: no tensor");
     ad_clear_error(no_tape);
     static const struct {
         bool null;

@@ -11,8 +11,10 @@
  *
  * Errors: an op that fails returns a handle all the same, so that ops compose. The first failure
  * stays in the tape with its code, its message and the line of the caller; later ops on that tape
- * do nothing, and ad_backward returns it. Errors that belong to no tape, or that a foreign thread
- * caused, go to the calling thread's own error: ad_status_of((ad_tape){0}). Nothing aborts.
+ * do nothing, and ad_backward returns it. Errors that belong to no tape (a handle of zeros has
+ * none), or that a foreign thread caused, go to the calling thread's own error, which is that of
+ * the zero handle: ad_status_of((ad_tape){0}). There the first failure stays until it is read or
+ * cleared. What a call returns is its own failure in any case. Nothing aborts.
  *
  * Threads: a tape belongs to the thread that created it; other threads get AD_ERROR_THREAD.
  * Different tapes may be used in different threads at once.
@@ -150,8 +152,9 @@ AD_SITED(ad_status, ad_tape_rewind, (ad_tape tape, ad_mark mark), (tape, mark))
  * number of calls tells whether all went well. A failed ad_tape_create leaves a zero handle, so
  * that the same `ad_message_of(tape)` tells why. */
 AD_API ad_status ad_status_of(ad_tape tape);
-/* Its message: "matmul: f64 [3,4] x f64 [5,6]: … at mlp.c:41 in dense"; "" if there is none. Valid
- * until the error is cleared or the tape destroyed. */
+/* Its message: "matmul: f64 [3,4] x f64 [5,6]: … at mlp.c:41 in dense"; "" if there is none. Where
+ * the tape has none, and the thread has one that was not read, it is that. Valid until the error is
+ * cleared, the tape destroyed, or, of a thread's, until its next failure. */
 AD_API const char *ad_message_of(ad_tape tape);
 AD_API void ad_clear_error(ad_tape tape);
 
@@ -168,7 +171,7 @@ AD_SITED(ad_status, ad_on_error, (ad_tape tape, ad_error_callback *callback, voi
          (tape, callback, payload))
 
 /* The tape that a tensor is on (zero if the handle is no live tensor). */
-AD_API ad_tape ad_tape_of(ad_tensor x);
+AD_SITED(ad_tape, ad_tape_of, (ad_tensor x), (x))
 
 typedef struct ad_stats {
     uint64_t values, records; /* released ones count until a rewind or reset */
@@ -178,7 +181,8 @@ typedef struct ad_stats {
     uint64_t budget_bytes;
 } ad_stats;
 
-AD_API ad_status ad_tape_stats(ad_tape tape, ad_stats *stats);
+/* Errors: AD_ERROR_ARGUMENT (stats is NULL). */
+AD_SITED(ad_status, ad_tape_stats, (ad_tape tape, ad_stats *stats), (tape, stats))
 
 /* peak_bytes begins anew, at what is live. The peak of a profile is its own. */
 AD_SITED(ad_status, ad_peak_reset, (ad_tape tape), (tape))
