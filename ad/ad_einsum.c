@@ -34,8 +34,9 @@ static enum tape_status check_dtypes(struct tape *t, int n, const kernel_ref *in
     for (int i = 0; i < n; i++)
         if (in[i]->dtype == KERNEL_I64 || in[i]->dtype != in[0]->dtype)
             return tape_fail(t, TAPE_ERROR_DTYPE, site,
-                             "einsum: \"%.80s\": operand %d is %s: all are f32 or all f64",
-                             equation, i + 1, kernel_dtype_name(in[i]->dtype));
+                             "einsum: \"%.*s\": operand %d is %s: all are f32 or all f64",
+                             einsum_shown(equation), equation, i + 1,
+                             kernel_dtype_name(in[i]->dtype));
     return TAPE_OK;
 }
 
@@ -50,7 +51,8 @@ static void fail(struct tape *t, enum tape_status status, const struct einsum *e
                                    kernel_describe(in[i], one, sizeof one));
         used += wrote > 0 ? (size_t)wrote : 0;
     }
-    tape_fail(t, status, site, "einsum: \"%.80s\" of %s: %s", e->text, shapes, e->error);
+    tape_fail(t, status, site, "einsum: \"%.*s\" of %s: %s", einsum_shown(e->text), e->text, shapes,
+              e->error);
 }
 
 /* Where there is a first operand, its tape keeps the error. */
