@@ -27,6 +27,14 @@ enum kernel_loop_id {
     LOOPS
 };
 
+/* A contiguous run of a normalization, see norm_loops.h: w NULL means one weight and bias for all
+ * of it. */
+struct kernel_norm_run {
+    const void *g, *x, *w, *b;
+    void *y, *gw, *gb;
+    double mean, rstd, weight, bias, of_q, of_qz;
+};
+
 /* What one instruction set offers. The second index is the dtype, KERNEL_F32 or KERNEL_F64. */
 struct kernel_isa {
     const char *name;
@@ -41,6 +49,11 @@ struct kernel_isa {
     void (*lstm[2])(int64_t n, const void *z, const void *c, void *h, void *m);
     void (*lstm_back[2])(int64_t n, const void *const *in, void *dz, void *dc);
     void (*softmax_back[2])(int64_t n, const void *p, void *dp);
+    /* Passes over a run of a normalization. */
+    double (*norm_spread[2])(int64_t n, const void *x, double mean);
+    void (*norm_apply[2])(int64_t n, const struct kernel_norm_run *run);
+    void (*norm_sums[2])(int64_t n, const struct kernel_norm_run *run, double *sums);
+    void (*norm_back[2])(int64_t n, const struct kernel_norm_run *run);
 };
 
 extern const struct kernel_isa kernel_isa_portable;
