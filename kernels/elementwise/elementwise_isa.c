@@ -1,8 +1,8 @@
 /* elementwise_isa.c: the loops of all rows for one instruction set.
  *
- * May include: elementwise.h and the templates lanes.h, lanes_functions.h,
- * elementwise_loops.h, row_loops.h, network_loops.h, norm_loops.h. Compiled once for each instruction set with
- * -DKERNEL_ISA=portable, avx2 or avx512 and the flags that it needs.
+ * May include: elementwise.h and the templates lanes.h, lanes_functions.h, elementwise_loops.h,
+ * row_loops.h, network_loops.h, norm_loops.h, pool_loops.h. Compiled once for each instruction set
+ * with -DKERNEL_ISA=portable, avx2 or avx512 and the flags that it needs.
  *
  * Invariant: nothing but the table leaves this file, so no function compiled for a wider machine
  * can be picked by the linker for a narrower one.
@@ -25,6 +25,8 @@
 #include "network_loops.h"
 
 #include "norm_loops.h"
+
+#include "pool_loops.h"
 #undef LANES_DTYPE
 
 #define LANES_DTYPE 64
@@ -39,6 +41,8 @@
 #include "network_loops.h"
 
 #include "norm_loops.h"
+
+#include "pool_loops.h"
 #undef LANES_DTYPE
 
 #define LOOP_ENTRY(id)                                                                             \
@@ -65,4 +69,5 @@ const struct kernel_isa LANES_JOIN(kernel_isa_, KERNEL_ISA) = {
     .norm_apply = {norm_apply_32, norm_apply_64},
     .norm_sums = {norm_sums_32, norm_sums_64},
     .norm_back = {norm_back_32, norm_back_64},
+    .pool_max = {pool_max_32, pool_max_64},
 };
