@@ -238,6 +238,7 @@ START_TEST(ops_that_are_right_or_of_f32_are_passed_over)
     snprintf(where, sizeof where, "test_user_checks.c:%d in with_wrong_op_at_the_end", wrong_line);
     ck_assert_msg(strstr(report.where, where) != NULL, "%s", report.message);
     ck_assert_ptr_nonnull(strstr(report.message, "its pullback to operand 1"));
+    ck_assert_ptr_null(strstr(report.message, "kink"));
 }
 END_TEST
 
@@ -250,6 +251,12 @@ START_TEST(a_kink_within_the_step_is_a_disagreement_of_its_op)
     ck_assert_int_eq(report.element, 1);
     ck_assert_str_eq(report.op, "relu");
     ck_assert(p[1] == 1e-7);
+    /* Of the function and of the op. */
+    const char *hint = " from above: a kink lies within the step";
+    const char *first = strstr(report.message, hint);
+    ck_assert_msg(first && strstr(first + 1, hint), "%s", report.message);
+    ck_assert_msg(strstr(report.message, "(0.016514 from below, 1 from above: a kink"), "%s",
+                  report.message);
 }
 END_TEST
 
@@ -264,6 +271,7 @@ START_TEST(a_detached_part_is_a_disagreement_of_no_op)
     ck_assert_ptr_null(report.op);
     ck_assert_str_eq(report.where, "");
     ck_assert_ptr_nonnull(strstr(report.message, "no op alone is wrong"));
+    ck_assert_ptr_null(strstr(report.message, "kink"));
 }
 END_TEST
 
@@ -303,6 +311,12 @@ START_TEST(nan_never_agrees)
     /* The NaN is in every result, so that no derivative can be measured. */
     ck_assert_int_eq(report.wrong, 3);
     ck_assert(isinf(report.difference) && isnan(p[2]));
+    p[2] = -p[2]; /* one of the two NaNs has a sign */
+    ck_assert_ptr_null(strstr(report.message, "-nan"));
+    ck_assert_int_eq(ad_check_gradient(tape, marking, 1, x, 1e-6, NULL, &report),
+                     AD_ERROR_GRADIENT);
+    ck_assert_ptr_nonnull(strstr(report.message, "differences give nan"));
+    ck_assert_ptr_null(strstr(report.message, "-nan"));
 }
 END_TEST
 
