@@ -178,6 +178,7 @@ struct kernel_op {
     uint8_t reads_for[KERNEL_MAX_IN];
     bool touches_all;
     const struct kernel_row *row; /* elementwise ops only */
+    const void *family;           /* what ops that share their functions differ in, or NULL */
 
     /* Ranks, extents and dtypes of the outputs from those of the operands and attributes.
      * Returns 0, or what kernel_infer returns, with call->error. call->out is not set. */

@@ -71,6 +71,14 @@ int kernel_require_float(const struct kernel_call *call, int i)
     return -1;
 }
 
+int kernel_require_i64(const struct kernel_call *call, int i, const char *what)
+{
+    if (call->in[i]->dtype == KERNEL_I64)
+        return 0;
+    (void)kernel_refuse(call, "%s are i64, not %s", what, kernel_dtype_name(call->in[i]->dtype));
+    return KERNEL_REFUSED_DTYPE;
+}
+
 int kernel_require_labels(const struct kernel_call *call, kernel_ref labels, int64_t classes)
 {
     for (int64_t r = 0; r < labels->size; r++) {
@@ -319,6 +327,21 @@ uint64_t kernel_moved_bytes(const struct kernel_call *call)
     for (int o = 0; o < call->n_out; o++)
         bytes += kernel_touched_bytes(call->out[o]) * (call->accumulate && o == 0 ? 2 : 1);
     return bytes;
+}
+
+struct kernel_cost kernel_cost_take(const struct kernel_call *call)
+{
+    return (struct kernel_cost){.bytes = 2 * kernel_touched_bytes(call->out[0]) +
+                                         kernel_touched_bytes(call->in[1])};
+}
+
+struct kernel_cost kernel_cost_add(const struct kernel_call *call)
+{
+    const uint64_t n = (uint64_t)call->in[0]->size;
+    uint64_t bytes = 3 * n * kernel_dtype_bytes(call->in[0]->dtype);
+    bytes += kernel_touched_bytes(call->in[1]);
+    bytes += call->accumulate ? 0 : kernel_touched_bytes(call->out[0]);
+    return (struct kernel_cost){.flops = n, .bytes = bytes};
 }
 
 struct kernel_cost kernel_cost_view(const struct kernel_call *call)

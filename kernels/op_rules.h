@@ -26,6 +26,9 @@ int kernel_refuse_real(const struct kernel_call *call, const char *name, double 
 /* Refuses input i unless it is f32 or f64: "NAME takes f32 or f64, not i64". */
 int kernel_require_float(const struct kernel_call *call, int i);
 
+/* Refuses input i unless it is i64: "NAME: what are i64, not f64"; KERNEL_REFUSED_DTYPE then. */
+int kernel_require_i64(const struct kernel_call *call, int i, const char *what);
+
 /* Refuses, naming row and label, unless every element of the i64 vector `labels` is in
  * [0, classes): what is accepted forward may have changed when a sweep comes. */
 int kernel_require_labels(const struct kernel_call *call, kernel_ref labels, int64_t classes);
@@ -101,6 +104,11 @@ uint64_t kernel_touched_bytes(kernel_ref array);
 /* Every operand read once and every output written once, an accumulating one read as well. */
 uint64_t kernel_moved_bytes(const struct kernel_call *call);
 
+/* Cost of an op that takes elements of input 0 by the indices of input 1, and of one that adds all
+ * of input 0 by them to a result that begins as zeros. */
+struct kernel_cost kernel_cost_take(const struct kernel_call *call);
+struct kernel_cost kernel_cost_add(const struct kernel_call *call);
+
 /* Cost of an op that only makes a view. */
 struct kernel_cost kernel_cost_view(const struct kernel_call *call);
 
@@ -110,6 +118,9 @@ void kernel_pullback_none(struct kernel_rule *rule);
 /* Copies the k-th of n samples; the op's file gives them as an array. */
 bool kernel_sample_from(const struct kernel_sample *samples, int n, int k,
                         struct kernel_sample *sample);
+
+/* Extents of a sample that stand in parentheses: {KERNEL_EXTENTS (3, 5)}. */
+#define KERNEL_EXTENTS(...) __VA_ARGS__
 
 /* The sample function of an op's file, from its array `samples`, which may not be empty. */
 #define KERNEL_SAMPLES(samples)                                                                    \

@@ -9,18 +9,7 @@
 
 static const char *const names[] = {"x", "g"};
 
-/* clang-format off */
-#define SCALED_SAMPLE(r, ex, eg)                                                                   \
-    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {r, (r) - 1},                           \
-     .shape = {{SCALED_EXTENTS ex}, {SCALED_EXTENTS eg}}, .low = {0.4, -1}, .high = {2, 1}}
-#define SCALED_EXTENTS(...) __VA_ARGS__
-/* clang-format on */
-static const struct kernel_sample samples[] = {
-    SCALED_SAMPLE(2, (3, 2), (3)),
-    SCALED_SAMPLE(1, (2), (0)),
-    SCALED_SAMPLE(3, (2, 7, 2), (2, 7)),
-    SCALED_SAMPLE(2, (0, 2), (0)),
-};
+static const struct kernel_sample samples[] = {COMPLEX_SCALED_SAMPLES};
 KERNEL_SAMPLES(samples)
 
 static void block(const struct complex_block *b)

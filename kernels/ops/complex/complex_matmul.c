@@ -16,8 +16,7 @@ static const char *const names[] = {"a", "b"};
 /* clang-format off */
 #define MATMUL_SAMPLE(ra, ea, rb, eb)                                                              \
     {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {ra, rb},                               \
-     .shape = {{MATMUL_EXTENTS ea}, {MATMUL_EXTENTS eb}}, .low = {-1, -1}, .high = {1, 1}}
-#define MATMUL_EXTENTS(...) __VA_ARGS__
+     .shape = {{KERNEL_EXTENTS ea}, {KERNEL_EXTENTS eb}}, .low = {-1, -1}, .high = {1, 1}}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
     MATMUL_SAMPLE(3, (3, 4, 2), 3, (4, 5, 2)),

@@ -9,18 +9,7 @@
 
 static const char *const names[] = {"a", "b"};
 
-/* clang-format off */
-#define PAIR_SAMPLE(ra, ea, rb, eb)                                                                \
-    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {ra, rb},                               \
-     .shape = {{PAIR_EXTENTS ea}, {PAIR_EXTENTS eb}}, .low = {-1, -1}, .high = {1, 1}}
-#define PAIR_EXTENTS(...) __VA_ARGS__
-/* clang-format on */
-static const struct kernel_sample samples[] = {
-    PAIR_SAMPLE(2, (3, 2), 2, (3, 2)),       PAIR_SAMPLE(1, (2), 1, (2)),
-    PAIR_SAMPLE(3, (2, 3, 2), 2, (3, 2)),    PAIR_SAMPLE(1, (2), 2, (4, 2)),
-    PAIR_SAMPLE(3, (2, 1, 2), 3, (1, 3, 2)), PAIR_SAMPLE(2, (17, 2), 2, (17, 2)),
-    PAIR_SAMPLE(2, (0, 2), 2, (1, 2)),
-};
+static const struct kernel_sample samples[] = {COMPLEX_SAMPLES2(-1, 1)};
 KERNEL_SAMPLES(samples)
 
 static int forward(const struct kernel_call *call)

@@ -54,6 +54,27 @@ kernel_ref complex_emit_column(struct kernel_rule *rule, kernel_ref x);
 #define COMPLEX_SAMPLES1(low_, high_)                                                              \
     COMPLEX_SAMPLE1(2, low_, high_, 3, 2), COMPLEX_SAMPLE1(1, low_, high_, 2),                     \
     COMPLEX_SAMPLE1(3, low_, high_, 3, 7, 2), COMPLEX_SAMPLE1(2, low_, high_, 0, 2)
+
+/* Of two, the second with elements in [low, high). */
+#define COMPLEX_SAMPLE2(ra, ea, rb, eb, low_, high_)                                               \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {ra, rb},                               \
+     .shape = {{KERNEL_EXTENTS ea}, {KERNEL_EXTENTS eb}}, .low = {-1, low_}, .high = {1, high_}}
+#define COMPLEX_SAMPLES2(low_, high_)                                                              \
+    COMPLEX_SAMPLE2(2, (3, 2), 2, (3, 2), low_, high_),                                            \
+    COMPLEX_SAMPLE2(1, (2), 1, (2), low_, high_),                                                  \
+    COMPLEX_SAMPLE2(3, (2, 3, 2), 2, (3, 2), low_, high_),                                         \
+    COMPLEX_SAMPLE2(1, (2), 2, (4, 2), low_, high_),                                               \
+    COMPLEX_SAMPLE2(3, (2, 1, 2), 3, (1, 3, 2), low_, high_),                                      \
+    COMPLEX_SAMPLE2(2, (17, 2), 2, (17, 2), low_, high_),                                          \
+    COMPLEX_SAMPLE2(2, (0, 2), 2, (1, 2), low_, high_)
+
+/* Of pairs away from 0, and a number for each of them. */
+#define COMPLEX_SCALED_SAMPLE(r, ex, eg)                                                           \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {r, (r) - 1},                           \
+     .shape = {{KERNEL_EXTENTS ex}, {KERNEL_EXTENTS eg}}, .low = {0.4, -1}, .high = {2, 1}}
+#define COMPLEX_SCALED_SAMPLES                                                                     \
+    COMPLEX_SCALED_SAMPLE(2, (3, 2), (3)), COMPLEX_SCALED_SAMPLE(1, (2), (0)),                     \
+    COMPLEX_SCALED_SAMPLE(3, (2, 7, 2), (2, 7)), COMPLEX_SCALED_SAMPLE(2, (0, 2), (0))
 /* clang-format on */
 
 #endif

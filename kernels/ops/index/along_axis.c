@@ -11,10 +11,8 @@
 int kernel_along_shape(const struct kernel_call *call, bool any_axis)
 {
     const kernel_ref x = call->in[0], indices = call->in[1];
-    if (indices->dtype != KERNEL_I64) {
-        (void)kernel_refuse(call, "indices are i64, not %s", kernel_dtype_name(indices->dtype));
+    if (kernel_require_i64(call, 1, "indices") != 0)
         return KERNEL_REFUSED_DTYPE;
-    }
     const int axis = kernel_part_axis(call, call->attr[0], x->rank);
     if (axis < 0)
         return KERNEL_REFUSED;
@@ -127,4 +125,15 @@ void kernel_along_add(struct kernel_array *out, kernel_ref x, kernel_ref indices
 {
     walk_rows(x->dtype == KERNEL_F32 ? add_float : add_double, out->data, x->data, out, x, indices,
               axis);
+}
+
+void kernel_along_pullback(struct kernel_rule *rule, const struct kernel_op *op, kernel_ref indices)
+{
+    const kernel_ref x = rule->in[0];
+    if (rule->adjoint[0] == NULL || !kernel_needs(rule, 0))
+        return;
+    const int64_t axis = rule->attr[0] < 0 ? rule->attr[0] + x->rank : rule->attr[0];
+    const int64_t attr[] = {axis, x->shape[axis]};
+    const kernel_ref in[] = {rule->adjoint[0], indices};
+    kernel_accumulate(rule, 0, op, 2, in, 2, attr);
 }

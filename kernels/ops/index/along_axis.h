@@ -22,4 +22,9 @@ void kernel_along_take(struct kernel_array *out, kernel_ref x, kernel_ref indice
 /* out[..., indices[..., i, ...], ...] += x[..., i, ...], in the order of i: for floats. */
 void kernel_along_add(struct kernel_array *out, kernel_ref x, kernel_ref indices, int axis);
 
+/* Adds to input 0's adjoint that of output 0 by `op`, scatter_add or index_add, along the axis of
+ * attribute 0 at these indices. */
+void kernel_along_pullback(struct kernel_rule *rule, const struct kernel_op *op,
+                           kernel_ref indices);
+
 #endif

@@ -12,18 +12,18 @@ static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT}};
 
 /* clang-format off */
 #define GATHER_SAMPLE(r, n, m, most, axis)                                                         \
-    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, r}, .shape = {n, m},                \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, r},                                 \
+     .shape = {{KERNEL_EXTENTS n}, {KERNEL_EXTENTS m}},                                            \
      .low = {-1, 0}, .high = {1, most}, .n_attr = 1, .attr = {axis}}
-#define EXTENTS(...) {__VA_ARGS__}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
-    GATHER_SAMPLE(2, EXTENTS(3, 4), EXTENTS(3, 5), 4, 1),
-    GATHER_SAMPLE(2, EXTENTS(4, 3), EXTENTS(2, 3), 4, 0),
-    GATHER_SAMPLE(3, EXTENTS(2, 3, 2), EXTENTS(2, 4, 2), 3, -2),
-    GATHER_SAMPLE(1, EXTENTS(5), EXTENTS(9), 5, 0),
-    GATHER_SAMPLE(2, EXTENTS(3, 4), EXTENTS(3, 0), 4, 1),
-    GATHER_SAMPLE(2, EXTENTS(0, 4), EXTENTS(0, 2), 4, 1),
-    GATHER_SAMPLE(1, EXTENTS(0), EXTENTS(0), 1, 0),
+    GATHER_SAMPLE(2, (3, 4), (3, 5), 4, 1),
+    GATHER_SAMPLE(2, (4, 3), (2, 3), 4, 0),
+    GATHER_SAMPLE(3, (2, 3, 2), (2, 4, 2), 3, -2),
+    GATHER_SAMPLE(1, (5), (9), 5, 0),
+    GATHER_SAMPLE(2, (3, 4), (3, 0), 4, 1),
+    GATHER_SAMPLE(2, (0, 4), (0, 2), 4, 1),
+    GATHER_SAMPLE(1, (0), (0), 1, 0),
 };
 KERNEL_SAMPLES(samples)
 
@@ -49,19 +49,7 @@ static int forward(const struct kernel_call *call)
 
 static void pullback(struct kernel_rule *rule)
 {
-    const kernel_ref x = rule->in[0];
-    if (rule->adjoint[0] == NULL || !kernel_needs(rule, 0))
-        return;
-    const int64_t axis = rule->attr[0] < 0 ? rule->attr[0] + x->rank : rule->attr[0];
-    const int64_t attr[] = {axis, x->shape[axis]};
-    const kernel_ref in[] = {rule->adjoint[0], rule->in[1]};
-    kernel_accumulate(rule, 0, &kernel_op_scatter_add, 2, in, 2, attr);
-}
-
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.bytes = 2 * kernel_touched_bytes(call->out[0]) +
-                                         kernel_touched_bytes(call->in[1])};
+    kernel_along_pullback(rule, &kernel_op_scatter_add, rule->in[1]);
 }
 
 KERNEL_OP(gather) = {
@@ -76,7 +64,7 @@ KERNEL_OP(gather) = {
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .cost = kernel_cost_take,
     .sample = sample,
     .brief = "Elements along an axis by an array of indices, one for each element of the result.",
     .shapes = "x [...,n,...], indices i64 [...,m,...], equal beside the axis -> [...,m,...]",

@@ -9,24 +9,22 @@ static const char *const names[] = {"x", "indices"};
 
 /* clang-format off */
 #define GATHER_SAMPLE(r, n, rows, m)                                                               \
-    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, 1}, .shape = {n, {m}},              \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, 1},                                 \
+     .shape = {{KERNEL_EXTENTS n}, {m}},                                                           \
      .low = {-1, 0}, .high = {1, rows}}
-#define EXTENTS(...) {__VA_ARGS__}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
-    GATHER_SAMPLE(2, EXTENTS(4, 3), 4, 6),    GATHER_SAMPLE(1, EXTENTS(5), 5, 9),
-    GATHER_SAMPLE(3, EXTENTS(3, 2, 2), 3, 2), GATHER_SAMPLE(2, EXTENTS(1, 9), 1, 1),
-    GATHER_SAMPLE(2, EXTENTS(3, 4), 3, 0),    GATHER_SAMPLE(2, EXTENTS(3, 0), 3, 2),
+    GATHER_SAMPLE(2, (4, 3), 4, 6),    GATHER_SAMPLE(1, (5), 5, 9),
+    GATHER_SAMPLE(3, (3, 2, 2), 3, 2), GATHER_SAMPLE(2, (1, 9), 1, 1),
+    GATHER_SAMPLE(2, (3, 4), 3, 0),    GATHER_SAMPLE(2, (3, 0), 3, 2),
 };
 KERNEL_SAMPLES(samples)
 
 static int shape(const struct kernel_call *call, struct kernel_shape *out)
 {
     const kernel_ref x = call->in[0], indices = call->in[1];
-    if (indices->dtype != KERNEL_I64) {
-        (void)kernel_refuse(call, "indices are i64, not %s", kernel_dtype_name(indices->dtype));
+    if (kernel_require_i64(call, 1, "indices") != 0)
         return KERNEL_REFUSED_DTYPE;
-    }
     if (x->rank < 1 || indices->rank != 1)
         return kernel_refuse_operands(call, ", ", "x [n,...] and indices [m] are wanted");
     kernel_shape_begin(out, x->dtype, x->rank);
@@ -59,12 +57,6 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_scatter_add_rows, 2, in, 1, rule->in[0]->shape);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.bytes = 2 * kernel_touched_bytes(call->out[0]) +
-                                         kernel_touched_bytes(call->in[1])};
-}
-
 KERNEL_OP(gather_rows) = {
     .name = "gather_rows",
     .in_names = names,
@@ -75,7 +67,7 @@ KERNEL_OP(gather_rows) = {
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .cost = kernel_cost_take,
     .sample = sample,
     .brief = "Rows of x by their indices, which are i64.",
     .shapes = "x [n,...], indices [m] -> [m,...]",

@@ -15,14 +15,14 @@ static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
 
 /* clang-format off */
 #define ADD_SAMPLE(r, n, m, axis, extent)                                                          \
-    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, 1}, .shape = {n, {m}},              \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, 1},                                 \
+     .shape = {{KERNEL_EXTENTS n}, {m}},                                                           \
      .low = {-1, 0}, .high = {1, extent}, .n_attr = 2, .attr = {axis, extent}}
-#define EXTENTS(...) {__VA_ARGS__}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
-    ADD_SAMPLE(2, EXTENTS(3, 4), 4, 1, 3),     ADD_SAMPLE(2, EXTENTS(4, 3), 4, 0, 5),
-    ADD_SAMPLE(3, EXTENTS(2, 3, 2), 3, -2, 2), ADD_SAMPLE(1, EXTENTS(9), 9, 0, 4),
-    ADD_SAMPLE(2, EXTENTS(3, 0), 0, 1, 2),     ADD_SAMPLE(2, EXTENTS(0, 2), 2, 1, 3),
+    ADD_SAMPLE(2, (3, 4), 4, 1, 3),     ADD_SAMPLE(2, (4, 3), 4, 0, 5),
+    ADD_SAMPLE(3, (2, 3, 2), 3, -2, 2), ADD_SAMPLE(1, (9), 9, 0, 4),
+    ADD_SAMPLE(2, (3, 0), 0, 1, 2),     ADD_SAMPLE(2, (0, 2), 2, 1, 3),
 };
 KERNEL_SAMPLES(samples)
 
@@ -31,10 +31,8 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     const kernel_ref x = call->in[0], indices = call->in[1];
     if (kernel_require_float(call, 0) != 0)
         return -1;
-    if (indices->dtype != KERNEL_I64) {
-        (void)kernel_refuse(call, "indices are i64, not %s", kernel_dtype_name(indices->dtype));
+    if (kernel_require_i64(call, 1, "indices") != 0)
         return KERNEL_REFUSED_DTYPE;
-    }
     const int axis = kernel_part_axis(call, call->attr[0], x->rank);
     if (axis < 0)
         return -1;
@@ -96,15 +94,6 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_index_select, 2, in, 1, rule->attr);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    const uint64_t n = (uint64_t)call->in[0]->size;
-    uint64_t bytes = 3 * n * kernel_dtype_bytes(call->in[0]->dtype);
-    bytes += kernel_touched_bytes(call->in[1]);
-    bytes += call->accumulate ? 0 : kernel_touched_bytes(call->out[0]);
-    return (struct kernel_cost){.flops = n, .bytes = bytes};
-}
-
 KERNEL_OP(index_add) = {
     .name = "index_add",
     .in_names = names,
@@ -118,7 +107,7 @@ KERNEL_OP(index_add) = {
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .cost = kernel_cost_add,
     .workspace = workspace,
     .sample = sample,
     .brief = "Sums of the parts of x along an axis that have one index.",

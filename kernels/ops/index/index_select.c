@@ -1,8 +1,9 @@
 /* ops/index/index_select.c: the parts of an array along an axis, by their indices.
  *
- * May include: moves.h, op_rules.h, part.h, kernel_ops.h. What gather_rows does along the first
- * axis, along any.
+ * May include: along_axis.h, moves.h, op_rules.h, part.h, kernel_ops.h. What gather_rows does along
+ * the first axis, along any.
  */
+#include "along_axis.h"
 #include "kernel_ops.h"
 #include "moves.h"
 #include "op_rules.h"
@@ -15,24 +16,22 @@ static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT}};
 
 /* clang-format off */
 #define SELECT_SAMPLE(r, n, m, most, axis)                                                         \
-    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, 1}, .shape = {n, {m}},              \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, 1},                                 \
+     .shape = {{KERNEL_EXTENTS n}, {m}},                                                           \
      .low = {-1, 0}, .high = {1, most}, .n_attr = 1, .attr = {axis}}
-#define EXTENTS(...) {__VA_ARGS__}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
-    SELECT_SAMPLE(2, EXTENTS(3, 4), 5, 4, 1),     SELECT_SAMPLE(2, EXTENTS(4, 3), 2, 4, 0),
-    SELECT_SAMPLE(3, EXTENTS(2, 3, 2), 4, 3, -2), SELECT_SAMPLE(1, EXTENTS(5), 7, 5, 0),
-    SELECT_SAMPLE(2, EXTENTS(3, 4), 0, 4, 1),     SELECT_SAMPLE(2, EXTENTS(0, 4), 2, 4, 1),
+    SELECT_SAMPLE(2, (3, 4), 5, 4, 1),     SELECT_SAMPLE(2, (4, 3), 2, 4, 0),
+    SELECT_SAMPLE(3, (2, 3, 2), 4, 3, -2), SELECT_SAMPLE(1, (5), 7, 5, 0),
+    SELECT_SAMPLE(2, (3, 4), 0, 4, 1),     SELECT_SAMPLE(2, (0, 4), 2, 4, 1),
 };
 KERNEL_SAMPLES(samples)
 
 static int shape(const struct kernel_call *call, struct kernel_shape *out)
 {
     const kernel_ref x = call->in[0], indices = call->in[1];
-    if (indices->dtype != KERNEL_I64) {
-        (void)kernel_refuse(call, "indices are i64, not %s", kernel_dtype_name(indices->dtype));
+    if (kernel_require_i64(call, 1, "indices") != 0)
         return KERNEL_REFUSED_DTYPE;
-    }
     if (indices->rank != 1)
         return kernel_refuse_operands(call, ", ", "indices [m] are wanted");
     const int axis = kernel_part_axis(call, call->attr[0], x->rank);
@@ -90,19 +89,7 @@ static int forward(const struct kernel_call *call)
 
 static void pullback(struct kernel_rule *rule)
 {
-    const kernel_ref x = rule->in[0];
-    if (rule->adjoint[0] == NULL || !kernel_needs(rule, 0))
-        return;
-    const int64_t axis = rule->attr[0] < 0 ? rule->attr[0] + x->rank : rule->attr[0];
-    const int64_t attr[] = {axis, x->shape[axis]};
-    const kernel_ref in[] = {rule->adjoint[0], rule->in[1]};
-    kernel_accumulate(rule, 0, &kernel_op_index_add, 2, in, 2, attr);
-}
-
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.bytes = 2 * kernel_touched_bytes(call->out[0]) +
-                                         kernel_touched_bytes(call->in[1])};
+    kernel_along_pullback(rule, &kernel_op_index_add, rule->in[1]);
 }
 
 KERNEL_OP(index_select) = {
@@ -117,7 +104,7 @@ KERNEL_OP(index_select) = {
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .cost = kernel_cost_take,
     .workspace = workspace,
     .sample = sample,
     .brief = "Parts of a tensor along an axis by their indices, which are i64.",

@@ -13,15 +13,15 @@ static const struct kernel_attr_info attrs[] = {{"value", KERNEL_ATTR_REAL}};
 #define VALUE 0x3ff8000000000000
 /* clang-format off */
 #define FILL_SAMPLE(r0, n0, r1, n1)                                                                \
-    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {r0, r1}, .shape = {n0, n1},            \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {r0, r1},                               \
+     .shape = {{KERNEL_EXTENTS n0}, {KERNEL_EXTENTS n1}},                                          \
      .low = {-1, 0}, .high = {1, 2}, .switches = 2, .n_attr = 1, .attr = {VALUE}}
-#define EXTENTS(...) {__VA_ARGS__}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
-    FILL_SAMPLE(2, EXTENTS(3, 5), 2, EXTENTS(3, 5)), FILL_SAMPLE(1, EXTENTS(17), 1, EXTENTS(17)),
-    FILL_SAMPLE(2, EXTENTS(3, 4), 1, EXTENTS(4)),    FILL_SAMPLE(1, EXTENTS(4), 2, EXTENTS(3, 4)),
-    FILL_SAMPLE(2, EXTENTS(3, 1), 2, EXTENTS(1, 4)), FILL_SAMPLE(0, EXTENTS(0), 1, EXTENTS(5)),
-    FILL_SAMPLE(2, EXTENTS(0, 3), 1, EXTENTS(3)),    FILL_SAMPLE(0, EXTENTS(0), 0, EXTENTS(0)),
+    FILL_SAMPLE(2, (3, 5), 2, (3, 5)), FILL_SAMPLE(1, (17), 1, (17)),
+    FILL_SAMPLE(2, (3, 4), 1, (4)),    FILL_SAMPLE(1, (4), 2, (3, 4)),
+    FILL_SAMPLE(2, (3, 1), 2, (1, 4)), FILL_SAMPLE(0, (0), 1, (5)),
+    FILL_SAMPLE(2, (0, 3), 1, (3)),    FILL_SAMPLE(0, (0), 0, (0)),
 };
 KERNEL_SAMPLES(samples)
 

@@ -13,16 +13,14 @@ static const struct kernel_attr_info attrs[] = {{"n", KERNEL_ATTR_INT}};
 /* A mask of ones or of zeros: their number is known before they are drawn. */
 /* clang-format off */
 #define MASKED_SAMPLE(r0, n0, r1, n1, one, count)                                                  \
-    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {r0, r1}, .shape = {n0, n1},            \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {r0, r1},                               \
+     .shape = {{KERNEL_EXTENTS n0}, {KERNEL_EXTENTS n1}},                                          \
      .low = {-1, one}, .high = {1, one + 1}, .switches = 2, .n_attr = 1, .attr = {count}}
-#define EXTENTS(...) {__VA_ARGS__}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
-    MASKED_SAMPLE(2, EXTENTS(3, 5), 2, EXTENTS(3, 5), 1, 15),
-    MASKED_SAMPLE(2, EXTENTS(3, 4), 1, EXTENTS(4), 1, 12),
-    MASKED_SAMPLE(2, EXTENTS(3, 4), 2, EXTENTS(3, 4), 0, 0),
-    MASKED_SAMPLE(0, EXTENTS(0), 0, EXTENTS(0), 1, 1),
-    MASKED_SAMPLE(2, EXTENTS(0, 3), 2, EXTENTS(0, 3), 1, 0),
+    MASKED_SAMPLE(2, (3, 5), 2, (3, 5), 1, 15), MASKED_SAMPLE(2, (3, 4), 1, (4), 1, 12),
+    MASKED_SAMPLE(2, (3, 4), 2, (3, 4), 0, 0),  MASKED_SAMPLE(0, (0), 0, (0), 1, 1),
+    MASKED_SAMPLE(2, (0, 3), 2, (0, 3), 1, 0),
 };
 KERNEL_SAMPLES(samples)
 

@@ -14,15 +14,15 @@ static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
 
 /* clang-format off */
 #define SCATTER_SAMPLE(r, n, axis, extent)                                                         \
-    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, r}, .shape = {n, n},                \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, r},                                 \
+     .shape = {{KERNEL_EXTENTS n}, {KERNEL_EXTENTS n}},                                            \
      .low = {-1, 0}, .high = {1, extent}, .n_attr = 2, .attr = {axis, extent}}
-#define EXTENTS(...) {__VA_ARGS__}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
-    SCATTER_SAMPLE(2, EXTENTS(3, 4), 1, 3),     SCATTER_SAMPLE(2, EXTENTS(4, 3), 0, 5),
-    SCATTER_SAMPLE(3, EXTENTS(2, 3, 2), -2, 2), SCATTER_SAMPLE(1, EXTENTS(9), 0, 4),
-    SCATTER_SAMPLE(2, EXTENTS(3, 0), 1, 2),     SCATTER_SAMPLE(2, EXTENTS(0, 2), 1, 3),
-    SCATTER_SAMPLE(1, EXTENTS(0), 0, 0),
+    SCATTER_SAMPLE(2, (3, 4), 1, 3),     SCATTER_SAMPLE(2, (4, 3), 0, 5),
+    SCATTER_SAMPLE(3, (2, 3, 2), -2, 2), SCATTER_SAMPLE(1, (9), 0, 4),
+    SCATTER_SAMPLE(2, (3, 0), 1, 2),     SCATTER_SAMPLE(2, (0, 2), 1, 3),
+    SCATTER_SAMPLE(1, (0), 0, 0),
 };
 KERNEL_SAMPLES(samples)
 
@@ -63,15 +63,6 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_gather, 2, in, 1, rule->attr);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    const uint64_t n = (uint64_t)call->in[0]->size;
-    uint64_t bytes = 3 * n * kernel_dtype_bytes(call->in[0]->dtype);
-    bytes += kernel_touched_bytes(call->in[1]);
-    bytes += call->accumulate ? 0 : kernel_touched_bytes(call->out[0]);
-    return (struct kernel_cost){.flops = n, .bytes = bytes};
-}
-
 KERNEL_OP(scatter_add) = {
     .name = "scatter_add",
     .in_names = names,
@@ -84,7 +75,7 @@ KERNEL_OP(scatter_add) = {
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .cost = kernel_cost_add,
     .sample = sample,
     .brief = "Zeros, with the elements of x added along an axis at their indices.",
     .shapes = "x [...,m,...], indices i64 [...,m,...] -> [...,extent,...]",

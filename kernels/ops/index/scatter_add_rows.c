@@ -12,14 +12,14 @@ static const struct kernel_attr_info attrs[] = {{"rows", KERNEL_ATTR_INT}};
 
 /* clang-format off */
 #define SCATTER_SAMPLE(r, n, m, rows)                                                              \
-    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, 1}, .shape = {n, {m}},              \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {r, 1},                                 \
+     .shape = {{KERNEL_EXTENTS n}, {m}},                                                           \
      .low = {-1, 0}, .high = {1, rows}, .n_attr = 1, .attr = {rows}}
-#define EXTENTS(...) {__VA_ARGS__}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
-    SCATTER_SAMPLE(2, EXTENTS(6, 3), 6, 4),    SCATTER_SAMPLE(1, EXTENTS(9), 9, 5),
-    SCATTER_SAMPLE(3, EXTENTS(2, 2, 2), 2, 3), SCATTER_SAMPLE(2, EXTENTS(1, 9), 1, 1),
-    SCATTER_SAMPLE(2, EXTENTS(0, 4), 0, 3),    SCATTER_SAMPLE(2, EXTENTS(2, 0), 2, 3),
+    SCATTER_SAMPLE(2, (6, 3), 6, 4),    SCATTER_SAMPLE(1, (9), 9, 5),
+    SCATTER_SAMPLE(3, (2, 2, 2), 2, 3), SCATTER_SAMPLE(2, (1, 9), 1, 1),
+    SCATTER_SAMPLE(2, (0, 4), 0, 3),    SCATTER_SAMPLE(2, (2, 0), 2, 3),
 };
 KERNEL_SAMPLES(samples)
 
@@ -28,10 +28,8 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     const kernel_ref x = call->in[0], indices = call->in[1];
     if (kernel_require_float(call, 0) != 0)
         return -1;
-    if (indices->dtype != KERNEL_I64) {
-        (void)kernel_refuse(call, "indices are i64, not %s", kernel_dtype_name(indices->dtype));
+    if (kernel_require_i64(call, 1, "indices") != 0)
         return KERNEL_REFUSED_DTYPE;
-    }
     if (x->rank < 1 || indices->rank != 1 || x->shape[0] != indices->shape[0])
         return kernel_refuse_operands(call, ", ", "x [m,...] and indices [m] are wanted");
     if (call->attr[0] < 0)
@@ -69,15 +67,6 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate_value(rule, 0, kernel_emit(rule, &kernel_op_gather_rows, 2, in, 0, NULL));
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    const uint64_t n = (uint64_t)call->in[0]->size;
-    uint64_t bytes = 3 * n * kernel_dtype_bytes(call->in[0]->dtype);
-    bytes += kernel_touched_bytes(call->in[1]);
-    bytes += call->accumulate ? 0 : kernel_touched_bytes(call->out[0]);
-    return (struct kernel_cost){.flops = n, .bytes = bytes};
-}
-
 KERNEL_OP(scatter_add_rows) = {
     .name = "scatter_add_rows",
     .in_names = names,
@@ -91,7 +80,7 @@ KERNEL_OP(scatter_add_rows) = {
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .cost = kernel_cost_add,
     .sample = sample,
     .brief = "Sums of the rows of x that have one index.",
     .shapes = "x [m,...], indices [m] -> [rows,...]",

@@ -1,8 +1,9 @@
 /* ops/index/topk.c: the k greatest or least numbers along an axis, and their places.
  *
- * May include: order.h, op_rules.h, part.h, reduction_samples.h, kernel_ops.h. A heap of k where k
- * is a small part of the axis.
+ * May include: along_axis.h, order.h, op_rules.h, part.h, reduction_samples.h, kernel_ops.h. A heap
+ * of k where k is a small part of the axis.
  */
+#include "along_axis.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "order.h"
@@ -51,13 +52,7 @@ static int forward(const struct kernel_call *call)
 
 static void pullback(struct kernel_rule *rule)
 {
-    const kernel_ref x = rule->in[0];
-    if (rule->adjoint[0] == NULL || !kernel_needs(rule, 0))
-        return;
-    const int64_t axis = rule->attr[0] < 0 ? rule->attr[0] + x->rank : rule->attr[0];
-    const int64_t attr[] = {axis, x->shape[axis]};
-    const kernel_ref in[] = {rule->adjoint[0], rule->out[1]};
-    kernel_accumulate(rule, 0, &kernel_op_scatter_add, 2, in, 2, attr);
+    kernel_along_pullback(rule, &kernel_op_scatter_add, rule->out[1]);
 }
 
 static struct kernel_cost cost(const struct kernel_call *call)

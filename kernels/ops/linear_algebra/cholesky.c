@@ -19,15 +19,6 @@ static const struct kernel_sample samples[] = {
     MATRIX_SAMPLE(3, (2, 3, 3), 3), MATRIX_SAMPLE(2, (0, 0), 0), MATRIX_SAMPLE(3, (0, 2, 2), 0)};
 KERNEL_SAMPLES(samples)
 
-static int shape(const struct kernel_call *call, struct kernel_shape *out)
-{
-    if (matrix_require(call, 0, true) != 0)
-        return -1;
-    kernel_shape_begin(out, call->in[0]->dtype, call->in[0]->rank);
-    out->same_as = 0;
-    return 0;
-}
-
 /* A matrix that has NaN or infinity shows it in a diagonal element that is not finite, or by a
  * minor that is not positive. */
 static bool diagonal_finite(int dtype, int64_t n, const void *l)
@@ -90,7 +81,7 @@ KERNEL_OP(cholesky) = {
     .n_in = 1,
     .n_out = 1,
     .saves_out = 1,
-    .shape = shape,
+    .shape = matrix_shape_square,
     .forward = forward,
     .pullback = pullback,
     .cost = cost,

@@ -23,21 +23,6 @@ static const struct kernel_sample samples[] = {
 };
 KERNEL_SAMPLES(samples)
 
-static int shape(const struct kernel_call *call, struct kernel_shape *out)
-{
-    const kernel_ref l = call->in[0], g = call->in[1];
-    if (matrix_require(call, 0, true) != 0 || kernel_require_float(call, 1) != 0)
-        return -1;
-    bool same = l->rank == g->rank;
-    for (int axis = 0; same && axis < l->rank; axis++)
-        same = l->shape[axis] == g->shape[axis];
-    if (!same)
-        return kernel_refuse_operands(call, ", ", "both have one shape");
-    kernel_shape_begin(out, l->dtype, l->rank);
-    out->same_as = 0;
-    return 0;
-}
-
 static size_t workspace(const struct kernel_call *call)
 {
     const kernel_ref l = call->in[0];
@@ -189,7 +174,7 @@ KERNEL_OP(cholesky_adjoint) = {
     .saves_in = 3,
     .saves_out = 1,
     .reads_for = {3, 1},
-    .shape = shape,
+    .shape = matrix_shape_pair,
     .forward = forward,
     .pullback = pullback,
     .cost = cost,

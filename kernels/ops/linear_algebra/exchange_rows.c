@@ -13,9 +13,9 @@ static const struct kernel_attr_info attrs[] = {{"backwards", KERNEL_ATTR_FLAG}}
 /* clang-format off */
 #define EXCHANGE_SAMPLE(rank_x, extents_x, rank_p, extents_p, back)                                \
     {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {rank_x, rank_p},                       \
-     .shape = {{EXTENTS extents_x}, {EXTENTS extents_p}}, .low = {-1, 0}, .high = {1, 3},          \
+     .shape = {{KERNEL_EXTENTS extents_x}, {KERNEL_EXTENTS extents_p}},                            \
+     .low = {-1, 0}, .high = {1, 3},                                                               \
      .switches = 2, .n_attr = 1, .attr = {back}}
-#define EXTENTS(...) __VA_ARGS__
 /* clang-format on */
 static const struct kernel_sample samples[] = {
     EXCHANGE_SAMPLE(2, (3, 4), 1, (3), 0),       EXCHANGE_SAMPLE(2, (5, 2), 1, (5), 1),

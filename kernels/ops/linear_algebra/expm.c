@@ -17,15 +17,6 @@ static const struct kernel_sample samples[] = {
 };
 KERNEL_SAMPLES(samples)
 
-static int shape(const struct kernel_call *call, struct kernel_shape *out)
-{
-    if (matrix_require(call, 0, true) != 0)
-        return -1;
-    kernel_shape_begin(out, call->in[0]->dtype, call->in[0]->rank);
-    out->same_as = 0;
-    return 0;
-}
-
 static size_t workspace(const struct kernel_call *call)
 {
     const kernel_ref a = call->in[0];
@@ -76,7 +67,7 @@ KERNEL_OP(expm) = {
     .n_in = 1,
     .n_out = 1,
     .saves_in = 1,
-    .shape = shape,
+    .shape = matrix_shape_square,
     .forward = forward,
     .pullback = pullback,
     .cost = cost,

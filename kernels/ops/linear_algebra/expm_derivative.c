@@ -18,21 +18,6 @@ static const struct kernel_sample samples[] = {
 };
 KERNEL_SAMPLES(samples)
 
-static int shape(const struct kernel_call *call, struct kernel_shape *out)
-{
-    const kernel_ref a = call->in[0], e = call->in[1];
-    if (matrix_require(call, 0, true) != 0 || kernel_require_float(call, 1) != 0)
-        return -1;
-    bool same = a->rank == e->rank;
-    for (int axis = 0; same && axis < a->rank; axis++)
-        same = a->shape[axis] == e->shape[axis];
-    if (!same)
-        return kernel_refuse_operands(call, ", ", "both have one shape");
-    kernel_shape_begin(out, a->dtype, a->rank);
-    out->same_as = 0;
-    return 0;
-}
-
 static size_t workspace(const struct kernel_call *call)
 {
     const kernel_ref a = call->in[0];
@@ -113,7 +98,7 @@ KERNEL_OP(expm_derivative) = {
     .hidden = true,
     .saves_in = 3,
     .reads_for = {3, 1},
-    .shape = shape,
+    .shape = matrix_shape_pair,
     .forward = forward,
     .pullback = pullback,
     .cost = cost,

@@ -21,7 +21,7 @@ static const struct kernel_attr_info attrs[] = {{"sums", KERNEL_ATTR_FLAG},
 /* clang-format off */
 #define GAP_SAMPLE(rank_m, extents_m, rank_w, extents_w, sums, symmetric)                          \
     {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {rank_m, rank_w},                       \
-     .shape = {{MATRIX_EXTENTS extents_m}, {MATRIX_EXTENTS extents_w}},                            \
+     .shape = {{KERNEL_EXTENTS extents_m}, {KERNEL_EXTENTS extents_w}},                            \
      .low = {-1, 0.5}, .high = {1, 1.5}, .diagonal = {0, 2}, .n_attr = 2, .attr = {sums, symmetric}}
 /* clang-format on */
 static const struct kernel_sample samples[] = {

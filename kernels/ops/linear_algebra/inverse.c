@@ -18,15 +18,6 @@ static const struct kernel_sample samples[] = {
     MATRIX_SAMPLE(3, (2, 3, 3), 2), MATRIX_SAMPLE(2, (0, 0), 0),  MATRIX_SAMPLE(3, (0, 2, 2), 0)};
 KERNEL_SAMPLES(samples)
 
-static int shape(const struct kernel_call *call, struct kernel_shape *out)
-{
-    if (matrix_require(call, 0, true) != 0)
-        return -1;
-    kernel_shape_begin(out, call->in[0]->dtype, call->in[0]->rank);
-    out->same_as = 0;
-    return 0;
-}
-
 static size_t pivot_bytes(int64_t n)
 {
     return ((size_t)n * sizeof(int) + 63) & ~(size_t)63;
@@ -93,7 +84,7 @@ KERNEL_OP(inverse) = {
     .n_in = 1,
     .n_out = 1,
     .saves_out = 1,
-    .shape = shape,
+    .shape = matrix_shape_square,
     .forward = forward,
     .pullback = pullback,
     .cost = cost,

@@ -1,11 +1,13 @@
 /* lu.c: the LU decomposition that several ops keep for their pullbacks, and its adjoint.
  *
- * May include: lu.h, lapack.h, matrix_rules.h, product_axes.h, op_rules.h, kernel_ops.h.
+ * May include: lu.h, lapack.h, matrix_rules.h, matrix_samples.h, product_axes.h, op_rules.h,
+ * kernel_ops.h.
  */
 #include "lu.h"
 #include "kernel_ops.h"
 #include "lapack.h"
 #include "matrix_rules.h"
+#include "matrix_samples.h"
 #include "op_rules.h"
 #include "product_axes.h"
 
@@ -120,6 +122,66 @@ void lu_shapes(const struct kernel_call *call, int at, struct kernel_shape *out)
     out[at].same_as = 0;
     kernel_shape_begin(&out[at + 1], a->dtype, a->rank - 1);
     memcpy(out[at + 1].extent, a->shape, sizeof *a->shape * (size_t)(a->rank - 1));
+}
+
+int lu_numbers_shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    const kernel_ref a = call->in[0];
+    const int results = call->op->n_out - 2;
+    if (matrix_require(call, 0, true) != 0)
+        return -1;
+    for (int o = 0; o < results; o++) {
+        kernel_shape_begin(&out[o], a->dtype, a->rank - 2);
+        memcpy(out[o].extent, a->shape, sizeof *a->shape * (size_t)(a->rank - 2));
+    }
+    lu_shapes(call, results, out);
+    return 0;
+}
+
+size_t lu_numbers_workspace(const struct kernel_call *call)
+{
+    return lu_workspace(call->in[0]->shape[call->in[0]->rank - 1]);
+}
+
+int lu_numbers_forward(const struct kernel_call *call)
+{
+    const struct lu_numbers *const family = call->op->family;
+    const int results = call->op->n_out - 2;
+    const kernel_ref lu = call->out[results], exchanges = call->out[results + 1];
+    const int64_t n = lu->shape[lu->rank - 1];
+    struct matrix_walk walk;
+    if (call->out[0]->size == 0)
+        return 0;
+    (void)lu_factor_all(call, results, false);
+    matrix_walk_begin(&walk, call->out[0], 0);
+    for (int o = 0; o < results; o++)
+        (void)matrix_walk_add(&walk, call->out[o], 0);
+    const int at_lu = matrix_walk_add(&walk, lu, 2), list = matrix_walk_add(&walk, exchanges, 1);
+    do {
+        double numbers[KERNEL_MAX_OUT];
+        family->find(lu->dtype, n, walk.data[at_lu], walk.data[list], numbers);
+        for (int o = 0; o < results; o++)
+            matrix_store(lu->dtype, walk.data[o], 0, numbers[o]);
+    } while (matrix_walk_next(&walk));
+    return 0;
+}
+
+struct kernel_cost lu_numbers_cost(const struct kernel_call *call)
+{
+    const struct lu_numbers *const family = call->op->family;
+    const uint64_t n = (uint64_t)call->in[0]->shape[call->in[0]->rank - 1];
+    const uint64_t each = 2 * n * n * n / 3 + family->flops * n;
+    return (struct kernel_cost){.flops = (uint64_t)matrix_count(call->in[0]) * each,
+                                .bytes = kernel_moved_bytes(call)};
+}
+
+bool lu_numbers_sample(int k, struct kernel_sample *sample)
+{
+    static const struct kernel_sample samples[] = {
+        MATRIX_SAMPLE(2, (3, 3), 2),   MATRIX_SAMPLE(2, (5, 5), 2),    MATRIX_SAMPLE(2, (1, 1), 2),
+        MATRIX_SAMPLE(2, (4, 4), -2),  MATRIX_SAMPLE(3, (2, 3, 3), 2), MATRIX_SAMPLE(2, (0, 0), 0),
+        MATRIX_SAMPLE(3, (0, 2, 2), 0)};
+    return kernel_sample_from(samples, (int)(sizeof samples / sizeof *samples), k, sample);
 }
 
 static kernel_ref exchange_rows(struct kernel_rule *rule, kernel_ref x, kernel_ref exchanges,

@@ -30,6 +30,19 @@ double lu_determinant(int dtype, int64_t n, const void *lu, const void *exchange
 /* The sign of the determinant, 0 if it is 0 and NaN if it is; *log_abs is ln |det|. */
 double lu_sign(int dtype, int64_t n, const void *lu, const void *exchanges, double *log_abs);
 
+/* Functions of the ops whose n_out - 2 results are numbers, one for each matrix, and whose last two
+ * outputs are lu and exchanges: `family` is a struct lu_numbers. */
+struct lu_numbers {
+    /* The numbers of one matrix. */
+    void (*find)(int dtype, int64_t n, const void *lu, const void *exchanges, double *numbers);
+    uint64_t flops; /* for each pivot */
+};
+int lu_numbers_shape(const struct kernel_call *call, struct kernel_shape *out);
+size_t lu_numbers_workspace(const struct kernel_call *call);
+int lu_numbers_forward(const struct kernel_call *call);
+struct kernel_cost lu_numbers_cost(const struct kernel_call *call);
+bool lu_numbers_sample(int k, struct kernel_sample *sample);
+
 /* Factors each matrix of call->in[0] into outputs `at` (lu) and `at` + 1 (exchanges). Refuses a
  * singular one where `refuse`. */
 int lu_factor_all(const struct kernel_call *call, int at, bool refuse);

@@ -260,6 +260,26 @@ int matrix_require(const struct kernel_call *call, int i, bool square)
     return 0;
 }
 
+int matrix_shape_square(const struct kernel_call *call, struct kernel_shape *out)
+{
+    if (matrix_require(call, 0, true) != 0)
+        return -1;
+    kernel_shape_begin(out, call->in[0]->dtype, call->in[0]->rank);
+    out->same_as = 0;
+    return 0;
+}
+
+int matrix_shape_pair(const struct kernel_call *call, struct kernel_shape *out)
+{
+    const kernel_ref a = call->in[0], b = call->in[1];
+    if (matrix_shape_square(call, out) != 0 || kernel_require_float(call, 1) != 0)
+        return -1;
+    bool same = a->rank == b->rank;
+    for (int axis = 0; same && axis < a->rank; axis++)
+        same = a->shape[axis] == b->shape[axis];
+    return same ? 0 : kernel_refuse_operands(call, ", ", "both have one shape");
+}
+
 struct matrix_place matrix_place_of(const struct matrix_walk *walk)
 {
     struct matrix_place place = {""};

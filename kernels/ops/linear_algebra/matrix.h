@@ -93,6 +93,11 @@ static inline size_t matrix_bytes(int dtype, int64_t n)
  * few enough elements for LAPACK to count. */
 int matrix_require(const struct kernel_call *call, int i, bool square);
 
+/* Shape rules of ops whose result is like their operand, square matrices, and of those that have
+ * another operand of its shape. */
+int matrix_shape_square(const struct kernel_call *call, struct kernel_shape *out);
+int matrix_shape_pair(const struct kernel_call *call, struct kernel_shape *out);
+
 /* Adds "matrix 3: " to refusals of a batch: which one it is; "" where there is one. */
 struct matrix_place {
     char text[32];

@@ -15,15 +15,6 @@ static const struct kernel_sample samples[] = {
     MATRIX_SAMPLE(2, (0, 0), 0)};
 KERNEL_SAMPLES(samples)
 
-static int shape(const struct kernel_call *call, struct kernel_shape *out)
-{
-    if (matrix_require(call, 0, true) != 0)
-        return -1;
-    kernel_shape_begin(out, call->in[0]->dtype, call->in[0]->rank);
-    out->same_as = 0;
-    return 0;
-}
-
 static int forward(const struct kernel_call *call)
 {
     const kernel_ref x = call->in[0];
@@ -58,7 +49,7 @@ KERNEL_OP(symmetric_part) = {
     .n_in = 1,
     .n_out = 1,
     .hidden = true,
-    .shape = shape,
+    .shape = matrix_shape_square,
     .forward = forward,
     .pullback = pullback,
     .cost = cost,

@@ -20,14 +20,13 @@ static const struct kernel_attr_info attrs[] = {
 #define ATTENTION_SAMPLE(r, eq, ek, ev, scale, causal, keep)                                       \
     {                                                                                              \
         .n_in = 3, .dtype = {KERNEL_F64, KERNEL_F64, KERNEL_F64}, .rank = {r, r, r},               \
-        .shape = {{ATTENTION_EXTENTS eq}, {ATTENTION_EXTENTS ek}, {ATTENTION_EXTENTS ev}},         \
+        .shape = {{KERNEL_EXTENTS eq}, {KERNEL_EXTENTS ek}, {KERNEL_EXTENTS ev}},                  \
         .low = {-1, -1, -1}, .high = {1, 1, 1}, .n_attr = 3, .attr = {                             \
             scale,                                                                                 \
             causal,                                                                                \
             keep                                                                                   \
         }                                                                                          \
     }
-#define ATTENTION_EXTENTS(...) __VA_ARGS__
 static const struct kernel_sample samples[] = {
     ATTENTION_SAMPLE(2, (3, 4), (5, 4), (5, 2), 0, 0, 0),
     ATTENTION_SAMPLE(2, (3, 4), (5, 4), (5, 2), HALF, 0, 1),

@@ -22,18 +22,17 @@ enum { G, Q, K, V, ROWS, OPERANDS };
     {                                                                                              \
         .n_in = OPERANDS, .dtype = {KERNEL_F64, KERNEL_F64, KERNEL_F64, KERNEL_F64, KERNEL_F64},   \
         .rank = {r, r, r, r, (keep) ? (r) : (r)-1},                                                \
-        .shape = {{GRADIENT_EXTENTS eg},                                                           \
-                  {GRADIENT_EXTENTS eq},                                                           \
-                  {GRADIENT_EXTENTS ek},                                                           \
-                  {GRADIENT_EXTENTS ev},                                                           \
-                  {GRADIENT_EXTENTS er}},                                                          \
+        .shape = {{KERNEL_EXTENTS eg},                                                             \
+                  {KERNEL_EXTENTS eq},                                                             \
+                  {KERNEL_EXTENTS ek},                                                             \
+                  {KERNEL_EXTENTS ev},                                                             \
+                  {KERNEL_EXTENTS er}},                                                            \
         .low = {-1, -1, -1, -1, 0}, .high = {1, 1, 1, 1, 1}, .n_attr = 3, .attr = {                \
             scale,                                                                                 \
             causal,                                                                                \
             keep                                                                                   \
         }                                                                                          \
     }
-#define GRADIENT_EXTENTS(...) __VA_ARGS__
 /* Kept weights are 0 where they are not seen, which random ones are not: causal ones are left to
  * the samples of attention. */
 static const struct kernel_sample samples[] = {

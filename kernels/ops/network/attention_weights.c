@@ -16,13 +16,12 @@ static const struct kernel_attr_info attrs[] = {{"scale", KERNEL_ATTR_REAL},
 #define WEIGHTS_SAMPLE(r, eq, ek, el, scale, causal)                                               \
     {                                                                                              \
         .n_in = 3, .dtype = {KERNEL_F64, KERNEL_F64, KERNEL_F64}, .rank = {r, r, (r)-1},           \
-        .shape = {{WEIGHTS_EXTENTS eq}, {WEIGHTS_EXTENTS ek}, {WEIGHTS_EXTENTS el}},               \
+        .shape = {{KERNEL_EXTENTS eq}, {KERNEL_EXTENTS ek}, {KERNEL_EXTENTS el}},                  \
         .low = {-1, -1, 0}, .high = {1, 1, 2}, .n_attr = 2, .attr = {                              \
             scale,                                                                                 \
             causal                                                                                 \
         }                                                                                          \
     }
-#define WEIGHTS_EXTENTS(...) __VA_ARGS__
 static const struct kernel_sample samples[] = {
     WEIGHTS_SAMPLE(2, (3, 4), (5, 4), (3), 0, 0),
     WEIGHTS_SAMPLE(2, (4, 2), (3, 2), (4), HALF, 1),

@@ -1,11 +1,12 @@
 /* ops/network/avg_pool2d.c: the mean of each window, in two axes.
  *
- * May include: pooling.h, dense.h, op_rules.h, kernel_ops.h. Linear: nothing is saved.
+ * May include: pooling.h, reduction_samples.h, dense.h, kernel_ops.h. Linear: nothing is saved.
  */
 #include "dense.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "pooling.h"
+#include "reduction_samples.h"
 
 #include <string.h>
 
@@ -16,55 +17,23 @@ static const struct kernel_attr_info attrs[] = {
     {"padding_h", KERNEL_ATTR_INT},     {"padding_w", KERNEL_ATTR_INT},
     {"count_padding", KERNEL_ATTR_FLAG}};
 
-/* clang-format off */
-#define POOL_SAMPLE(rank_, extents, ...)                                                           \
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {rank_}, .shape = {{EXTENTS extents}}, .low = {-2}, \
-     .high = {2}, .n_attr = 7, .attr = {__VA_ARGS__}}
-#define EXTENTS(...) __VA_ARGS__
-/* clang-format on */
 static const struct kernel_sample samples[] = {
-    POOL_SAMPLE(3, (2, 4, 5), 2, 2, 2, 2, 0, 0, 0),
-    POOL_SAMPLE(2, (1, 1), 1, 1, 1, 1, 0, 0, 1),
-    POOL_SAMPLE(2, (1, 1), 1, 1, 1, 1, 0, 0, 0),
-    POOL_SAMPLE(3, (2, 5, 4), 3, 2, 1, 2, 1, 1, 0),
-    POOL_SAMPLE(3, (2, 5, 4), 3, 2, 1, 2, 1, 1, 1),
-    POOL_SAMPLE(4, (1, 2, 3, 3), 2, 3, 1, 1, 1, 0, 1),
-    POOL_SAMPLE(4, (1, 2, 3, 3), 2, 3, 1, 1, 1, 0, 0),
-    POOL_SAMPLE(3, (0, 3, 3), 2, 2, 1, 1, 0, 0, 0),
+    AXES_SAMPLE(3, (2, 4, 5), -2, 2, 7, 2, 2, 2, 2, 0, 0, 0),
+    AXES_SAMPLE(2, (1, 1), -2, 2, 7, 1, 1, 1, 1, 0, 0, 1),
+    AXES_SAMPLE(2, (1, 1), -2, 2, 7, 1, 1, 1, 1, 0, 0, 0),
+    AXES_SAMPLE(3, (2, 5, 4), -2, 2, 7, 3, 2, 1, 2, 1, 1, 0),
+    AXES_SAMPLE(3, (2, 5, 4), -2, 2, 7, 3, 2, 1, 2, 1, 1, 1),
+    AXES_SAMPLE(4, (1, 2, 3, 3), -2, 2, 7, 2, 3, 1, 1, 1, 0, 1),
+    AXES_SAMPLE(4, (1, 2, 3, 3), -2, 2, 7, 2, 3, 1, 1, 1, 0, 0),
+    AXES_SAMPLE(3, (0, 3, 3), -2, 2, 7, 2, 2, 1, 1, 0, 0, 0),
 };
 KERNEL_SAMPLES(samples)
 
-static int make(const struct kernel_call *call, struct pooling *all)
-{
-    const int status = pooling_make(call, 2, all);
-    all->count_padding = call->attr[6] != 0;
-    return status;
-}
-
-static int shape(const struct kernel_call *call, struct kernel_shape *out)
-{
-    const kernel_ref x = call->in[0];
-    struct pooling all;
-    if (kernel_require_float(call, 0) != 0)
-        return -1;
-    if (x->rank < 2)
-        return kernel_refuse_operands(call, "", "x [...,h,w] is wanted");
-    if (make(call, &all) != 0)
-        return -1;
-    pooling_shape(&all, x, 2, out);
-    return 0;
-}
-
-static int forward(const struct kernel_call *call)
-{
-    struct pooling all;
-    char *space = call->workspace;
-    if (make(call, &all) != 0)
-        return -1;
-    const void *x = dense_data(call->in[0], &space);
-    pooling_mean(&all, x, call->out[0]->data);
-    return 0;
-}
+static const struct pooling_family family = {.axes = 2,
+                                             .most_axes = KERNEL_MAX_RANK,
+                                             .mean = true,
+                                             .wanted = "x [...,h,w]",
+                                             .make = pooling_make};
 
 static void pullback(struct kernel_rule *rule)
 {
@@ -78,18 +47,6 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_avg_pool2d_gradient, 1, rule->adjoint, 9, attr);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    struct pooling all;
-    char error[KERNEL_ERROR_BYTES];
-    struct kernel_call priced = *call;
-    priced.error = error;
-    const bool fits = make(&priced, &all) == 0;
-    const uint64_t n = (uint64_t)call->out[0]->size;
-    return (struct kernel_cost){.flops = fits ? pooling_terms(&all) + 4 * n : 0,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(avg_pool2d) = {
     .name = "avg_pool2d",
     .in_names = names,
@@ -97,10 +54,11 @@ KERNEL_OP(avg_pool2d) = {
     .n_in = 1,
     .n_out = 1,
     .n_attrs = 7,
-    .shape = shape,
-    .forward = forward,
+    .family = &family,
+    .shape = pooling_shape,
+    .forward = pooling_forward,
     .pullback = pullback,
-    .cost = cost,
+    .cost = pooling_cost,
     .workspace = dense_workspace,
     .sample = sample,
     .brief = "Means of windows that slide over the last two axes.",

@@ -1,11 +1,12 @@
 /* ops/network/avg_pool2d_gradient.c: the adjoint of avg_pool2d, of which it is the adjoint.
  *
- * May include: pooling.h, dense.h, op_rules.h, kernel_ops.h.
+ * May include: pooling.h, reduction_samples.h, dense.h, kernel_ops.h.
  */
 #include "dense.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "pooling.h"
+#include "reduction_samples.h"
 
 #include <string.h>
 
@@ -20,18 +21,12 @@ static const struct kernel_attr_info attrs[] = {{"kernel_h", KERNEL_ATTR_INT},
                                                 {"h", KERNEL_ATTR_INT},
                                                 {"w", KERNEL_ATTR_INT}};
 
-/* clang-format off */
-#define POOL_SAMPLE(rank_, extents, ...)                                                           \
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {rank_}, .shape = {{EXTENTS extents}}, .low = {-2}, \
-     .high = {2}, .n_attr = 9, .attr = {__VA_ARGS__}}
-#define EXTENTS(...) __VA_ARGS__
-/* clang-format on */
 static const struct kernel_sample samples[] = {
-    POOL_SAMPLE(3, (2, 2, 2), 2, 2, 2, 2, 0, 0, 1, 4, 5),
-    POOL_SAMPLE(2, (1, 1), 1, 1, 1, 1, 0, 0, 0, 1, 1),
-    POOL_SAMPLE(3, (2, 5, 3), 3, 2, 1, 2, 1, 1, 0, 5, 4),
-    POOL_SAMPLE(3, (2, 5, 3), 3, 2, 1, 2, 1, 1, 1, 5, 4),
-    POOL_SAMPLE(3, (0, 2, 2), 2, 2, 1, 1, 0, 0, 1, 3, 3),
+    AXES_SAMPLE(3, (2, 2, 2), -2, 2, 9, 2, 2, 2, 2, 0, 0, 1, 4, 5),
+    AXES_SAMPLE(2, (1, 1), -2, 2, 9, 1, 1, 1, 1, 0, 0, 0, 1, 1),
+    AXES_SAMPLE(3, (2, 5, 3), -2, 2, 9, 3, 2, 1, 2, 1, 1, 0, 5, 4),
+    AXES_SAMPLE(3, (2, 5, 3), -2, 2, 9, 3, 2, 1, 2, 1, 1, 1, 5, 4),
+    AXES_SAMPLE(3, (0, 2, 2), -2, 2, 9, 2, 2, 1, 1, 0, 0, 1, 3, 3),
 };
 KERNEL_SAMPLES(samples)
 
@@ -48,13 +43,14 @@ static int make(const struct kernel_call *call, struct pooling *all)
     shape_of[g->rank - 1] = call->attr[8];
     x.shape = shape_of;
     pooled.in = in;
-    if (pooling_make(&pooled, 2, all) != 0)
+    if (pooling_make(&pooled, all) != 0)
         return -1;
-    all->count_padding = call->attr[6] != 0;
     if (g->shape[g->rank - 2] != all->result[0] || g->shape[g->rank - 1] != all->result[1])
         return kernel_refuse_operands(call, "", "g is no result of such windows");
     return 0;
 }
+
+static const struct pooling_family family = {.axes = 2, .mean = true, .make = make};
 
 static int shape(const struct kernel_call *call, struct kernel_shape *out)
 {
@@ -98,18 +94,6 @@ static void pullback(struct kernel_rule *rule)
         kernel_accumulate(rule, 0, &kernel_op_avg_pool2d, 1, rule->adjoint, 7, rule->attr);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    struct pooling all;
-    char error[KERNEL_ERROR_BYTES];
-    struct kernel_call priced = *call;
-    priced.error = error;
-    const bool fits = make(&priced, &all) == 0;
-    const uint64_t n = (uint64_t)call->in[0]->size;
-    return (struct kernel_cost){.flops = fits ? pooling_terms(&all) + 4 * n : 0,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(avg_pool2d_gradient) = {
     .name = "avg_pool2d_gradient",
     .in_names = names,
@@ -119,10 +103,11 @@ KERNEL_OP(avg_pool2d_gradient) = {
     .n_attrs = 9,
     .hidden = true,
     .accumulates = true,
+    .family = &family,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .cost = pooling_cost,
     .workspace = workspace,
     .sample = sample,
     .brief = "Adjoint of avg_pool2d.",

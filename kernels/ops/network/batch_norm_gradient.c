@@ -1,11 +1,10 @@
 /* ops/network/batch_norm_gradient.c: the adjoints of batch_norm's operands, in one pass.
  *
- * May include: normalize.h, dense.h, kernel_ops.h. A function of the channels' statistics as well,
- * by which it is differentiated again.
+ * May include: norm_gradients.h, kernel_ops.h. A function of the channels' statistics as well, by
+ * which it is differentiated again.
  */
-#include "dense.h"
 #include "kernel_ops.h"
-#include "normalize.h"
+#include "norm_gradients.h"
 
 static const char *const names[] = {"g", "x", "w", "mean", "rstd"};
 
@@ -21,53 +20,7 @@ static const struct kernel_sample samples[] = {
 };
 KERNEL_SAMPLES(samples)
 
-static int shape(const struct kernel_call *call, struct kernel_shape *out)
-{
-    const kernel_ref x = call->in[1], w = call->in[2];
-    for (int i = 0; i < 5; i++)
-        if (kernel_require_float(call, i) != 0)
-            return -1;
-    if (x->rank < 2 || w->rank != 1 || w->shape[0] != x->shape[1])
-        return kernel_refuse_operands(call, ", ", "x [n,c,...] and w [c] are wanted");
-    for (int o = 0; o < 3; o++) {
-        kernel_shape_begin(&out[o], x->dtype, o == 0 ? x->rank : w->rank);
-        out[o].same_as = o == 0 ? 1 : 2;
-    }
-    return 0;
-}
-
-static size_t workspace(const struct kernel_call *call)
-{
-    const struct normalization n = normalize_channels(call->in[1]);
-    return dense_workspace(call) + normalize_gradient_space(&n);
-}
-
-static int forward(const struct kernel_call *call)
-{
-    const struct normalization n = normalize_channels(call->in[1]);
-    char *space = call->workspace;
-    struct normalize_gradient data = {
-        .gx = call->out[0]->data, .gw = call->out[1]->data, .gb = call->out[2]->data};
-    data.g = dense_data(call->in[0], &space);
-    data.x = dense_data(call->in[1], &space);
-    data.w = dense_data(call->in[2], &space);
-    data.mean = dense_data(call->in[3], &space);
-    data.rstd = dense_data(call->in[4], &space);
-    normalize_gradient(&n, &data, space);
-    return 0;
-}
-
-static void pullback(struct kernel_rule *rule)
-{
-    const struct normalization n = normalize_channels(rule->in[1]);
-    normalize_gradient_pullback(rule, &n);
-}
-
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    const struct normalization n = normalize_channels(call->in[1]);
-    return normalize_gradient_cost(call, &n);
-}
+static const struct norm_gradient_family family = {.centered = true, .by_channel = true};
 
 KERNEL_OP(batch_norm_gradient) = {
     .name = "batch_norm_gradient",
@@ -79,11 +32,12 @@ KERNEL_OP(batch_norm_gradient) = {
     .reads_for = {30, 31, 27, 31, 31},
     .touches_all = true,
     .saves_out = 1,
-    .shape = shape,
-    .forward = forward,
-    .pullback = pullback,
-    .cost = cost,
-    .workspace = workspace,
+    .family = &family,
+    .shape = norm_gradient_shape,
+    .forward = norm_gradient_forward,
+    .pullback = norm_gradient_pullback,
+    .cost = norm_gradient_cost,
+    .workspace = norm_gradient_workspace,
     .sample = sample,
     .brief = "Adjoints of batch_norm's operands.",
     .shapes = "g [n,c,...], x [n,c,...], w [c], mean [c], rstd [c] -> [n,c,...], [c], [c]",

@@ -13,9 +13,9 @@ static const char *const names[] = {"x1", "x2", "w"};
 /* clang-format off */
 #define BILINEAR_SAMPLE(rank_, m, n, o, x1_extents, x2_extents)                                    \
     {.n_in = 3, .dtype = {KERNEL_F64, KERNEL_F64, KERNEL_F64}, .rank = {rank_, rank_, 3},          \
-     .shape = {{EXTENTS x1_extents}, {EXTENTS x2_extents}, {o, m, n}}, .low = {-1, -1, -1},        \
+     .shape = {{KERNEL_EXTENTS x1_extents}, {KERNEL_EXTENTS x2_extents}, {o, m, n}},               \
+     .low = {-1, -1, -1},                                                                          \
      .high = {1, 1, 1}}
-#define EXTENTS(...) __VA_ARGS__
 /* clang-format on */
 static const struct kernel_sample samples[] = {
     BILINEAR_SAMPLE(2, 2, 3, 4, (3, 2), (3, 3)),       BILINEAR_SAMPLE(1, 3, 2, 2, (3), (2)),

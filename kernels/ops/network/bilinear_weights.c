@@ -12,9 +12,9 @@ static const char *const names[] = {"g", "x1", "x2"};
 /* clang-format off */
 #define WEIGHTS_SAMPLE(rank_, g_extents, x1_extents, x2_extents)                                   \
     {.n_in = 3, .dtype = {KERNEL_F64, KERNEL_F64, KERNEL_F64}, .rank = {rank_, rank_, rank_},      \
-     .shape = {{EXTENTS g_extents}, {EXTENTS x1_extents}, {EXTENTS x2_extents}},                   \
+     .shape = {{KERNEL_EXTENTS g_extents}, {KERNEL_EXTENTS x1_extents},                            \
+               {KERNEL_EXTENTS x2_extents}},                                                       \
      .low = {-1, -1, -1}, .high = {1, 1, 1}}
-#define EXTENTS(...) __VA_ARGS__
 /* clang-format on */
 static const struct kernel_sample samples[] = {
     WEIGHTS_SAMPLE(2, (3, 4), (3, 2), (3, 3)),          WEIGHTS_SAMPLE(1, (2), (3), (2)),

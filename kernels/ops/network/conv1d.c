@@ -1,10 +1,9 @@
 /* ops/network/conv1d.c: convolution along one axis.
  *
- * May include: convolution.h, dense.h, op_rules.h, kernel_ops.h. It is conv2d of images of height
- * 1, also backwards.
+ * May include: convolution.h, op_rules.h, kernel_ops.h. It is conv2d of images of height 1,
+ * also backwards.
  */
 #include "convolution.h"
-#include "dense.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
@@ -14,18 +13,11 @@ static const struct kernel_attr_info attrs[] = {{"stride", KERNEL_ATTR_INT},
                                                 {"dilation", KERNEL_ATTR_INT},
                                                 {"groups", KERNEL_ATTR_INT}};
 
-/* clang-format off */
-#define CONV_SAMPLE(x_extents, w_extents, ...)                                                     \
-    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {3, 3},                                 \
-     .shape = {{EXTENTS x_extents}, {EXTENTS w_extents}}, .low = {-1, -1}, .high = {1, 1},         \
-     .n_attr = 4, .attr = {__VA_ARGS__}}
-#define EXTENTS(...) __VA_ARGS__
-/* clang-format on */
 static const struct kernel_sample samples[] = {
-    CONV_SAMPLE((2, 2, 5), (3, 2, 2), 1, 0, 1, 1),
-    CONV_SAMPLE((1, 2, 6), (2, 1, 3), 2, 2, 2, 2),
-    CONV_SAMPLE((1, 1, 1), (1, 1, 1), 1, 0, 1, 1),
-    CONV_SAMPLE((0, 2, 3), (3, 2, 2), 1, 1, 1, 1),
+    CONVOLUTION_SAMPLE(3, (2, 2, 5), (3, 2, 2), 4, 1, 0, 1, 1),
+    CONVOLUTION_SAMPLE(3, (1, 2, 6), (2, 1, 3), 4, 2, 2, 2, 2),
+    CONVOLUTION_SAMPLE(3, (1, 1, 1), (1, 1, 1), 4, 1, 0, 1, 1),
+    CONVOLUTION_SAMPLE(3, (0, 2, 3), (3, 2, 2), 4, 1, 1, 1, 1),
 };
 KERNEL_SAMPLES(samples)
 
@@ -49,40 +41,8 @@ static int make(const struct kernel_call *call, struct convolution *all)
     return convolution_make(call, call->in[0]->dtype, x, w, attr, all);
 }
 
-static int shape(const struct kernel_call *call, struct kernel_shape *out)
-{
-    const kernel_ref x = call->in[0], w = call->in[1];
-    struct convolution all;
-    if (kernel_require_float(call, 0) != 0 || kernel_require_float(call, 1) != 0)
-        return -1;
-    if (x->rank != 3 || w->rank != 3)
-        return kernel_refuse_operands(call, ", ", "x [n,c,l] and w [o,c/groups,k] are wanted");
-    if (make(call, &all) != 0)
-        return -1;
-    kernel_shape_begin(out, x->dtype, 3);
-    out->extent[0] = all.n;
-    out->extent[1] = all.o;
-    out->extent[2] = all.result[1];
-    return 0;
-}
-
-static size_t workspace(const struct kernel_call *call)
-{
-    struct convolution all;
-    return make(call, &all) == 0 ? dense_workspace(call) + convolution_space(&all) : 0;
-}
-
-static int forward(const struct kernel_call *call)
-{
-    struct convolution all;
-    char *space = call->workspace;
-    if (make(call, &all) != 0)
-        return -1;
-    const void *x = dense_data(call->in[0], &space);
-    const void *w = dense_data(call->in[1], &space);
-    convolution_forward(&all, x, w, call->out[0]->data, call->accumulate, space);
-    return 0;
-}
+static const struct convolution_family family = {
+    .result = CONVOLUTION_Y, .rank = 3, .wanted = "x [n,c,l] and w [o,c/groups,k]", .make = make};
 
 static kernel_ref wide(struct kernel_rule *rule, kernel_ref value)
 {
@@ -120,15 +80,6 @@ static void pullback(struct kernel_rule *rule)
     }
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    struct convolution all = {0};
-    char error[KERNEL_ERROR_BYTES];
-    struct kernel_call priced = *call;
-    priced.error = error;
-    return make(&priced, &all) == 0 ? convolution_cost(call, &all) : (struct kernel_cost){0};
-}
-
 KERNEL_OP(conv1d) = {
     .name = "conv1d",
     .in_names = names,
@@ -139,11 +90,12 @@ KERNEL_OP(conv1d) = {
     .accumulates = true,
     .saves_in = 3,
     .reads_for = {2, 1},
-    .shape = shape,
-    .forward = forward,
+    .family = &family,
+    .shape = convolution_shape,
+    .forward = convolution_forward,
     .pullback = pullback,
-    .cost = cost,
-    .workspace = workspace,
+    .cost = convolution_cost,
+    .workspace = convolution_workspace,
     .sample = sample,
     .brief = "Convolution (cross-correlation) along the last axis, in groups of channels; a bias "
              "[o,1] is added by ad_add.",

@@ -1,37 +1,25 @@
 /* ops/network/conv2d.c: convolution of images.
  *
- * May include: convolution.h, dense.h, op_rules.h, kernel_ops.h. The adjoints are ops of their own,
- * and each other's adjoints.
+ * May include: convolution.h, op_rules.h, kernel_ops.h. The adjoints are ops of their own, and
+ * each other's adjoints.
  */
 #include "convolution.h"
-#include "dense.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
 static const char *const names[] = {"x", "w"};
-static const struct kernel_attr_info attrs[] = {
-    {"stride_h", KERNEL_ATTR_INT},   {"stride_w", KERNEL_ATTR_INT},
-    {"padding_h", KERNEL_ATTR_INT},  {"padding_w", KERNEL_ATTR_INT},
-    {"dilation_h", KERNEL_ATTR_INT}, {"dilation_w", KERNEL_ATTR_INT},
-    {"groups", KERNEL_ATTR_INT}};
+static const struct kernel_attr_info attrs[] = {CONVOLUTION_ATTRIBUTE_NAMES};
 
-/* clang-format off */
-#define CONV_SAMPLE(x_extents, w_extents, ...)                                              \
-    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {4, 4},                                 \
-     .shape = {{EXTENTS x_extents}, {EXTENTS w_extents}}, .low = {-1, -1}, .high = {1, 1},  \
-     .n_attr = 7, .attr = {__VA_ARGS__}}
-#define EXTENTS(...) __VA_ARGS__
-/* clang-format on */
 static const struct kernel_sample samples[] = {
-    CONV_SAMPLE((2, 2, 4, 3), (3, 2, 2, 2), 1, 1, 0, 0, 1, 1, 1),
-    CONV_SAMPLE((1, 1, 1, 1), (1, 1, 1, 1), 1, 1, 0, 0, 1, 1, 1),
-    CONV_SAMPLE((1, 2, 4, 5), (2, 1, 3, 2), 2, 1, 1, 2, 1, 2, 2),
-    CONV_SAMPLE((2, 1, 5, 2), (2, 1, 2, 2), 2, 2, 0, 1, 3, 1, 1),
-    CONV_SAMPLE((2, 4, 2, 2), (2, 2, 1, 1), 1, 1, 0, 0, 1, 1, 2),
-    CONV_SAMPLE((1, 1, 2, 2), (1, 1, 1, 1), 1, 1, 2, 0, 1, 1, 1),
-    CONV_SAMPLE((0, 2, 3, 3), (3, 2, 2, 2), 1, 1, 0, 0, 1, 1, 1),
-    CONV_SAMPLE((1, 2, 3, 3), (0, 2, 2, 2), 1, 1, 0, 0, 1, 1, 1),
-    CONV_SAMPLE((1, 0, 3, 3), (2, 0, 2, 2), 1, 1, 0, 0, 1, 1, 1),
+    CONVOLUTION_SAMPLE(4, (2, 2, 4, 3), (3, 2, 2, 2), 7, 1, 1, 0, 0, 1, 1, 1),
+    CONVOLUTION_SAMPLE(4, (1, 1, 1, 1), (1, 1, 1, 1), 7, 1, 1, 0, 0, 1, 1, 1),
+    CONVOLUTION_SAMPLE(4, (1, 2, 4, 5), (2, 1, 3, 2), 7, 2, 1, 1, 2, 1, 2, 2),
+    CONVOLUTION_SAMPLE(4, (2, 1, 5, 2), (2, 1, 2, 2), 7, 2, 2, 0, 1, 3, 1, 1),
+    CONVOLUTION_SAMPLE(4, (2, 4, 2, 2), (2, 2, 1, 1), 7, 1, 1, 0, 0, 1, 1, 2),
+    CONVOLUTION_SAMPLE(4, (1, 1, 2, 2), (1, 1, 1, 1), 7, 1, 1, 2, 0, 1, 1, 1),
+    CONVOLUTION_SAMPLE(4, (0, 2, 3, 3), (3, 2, 2, 2), 7, 1, 1, 0, 0, 1, 1, 1),
+    CONVOLUTION_SAMPLE(4, (1, 2, 3, 3), (0, 2, 2, 2), 7, 1, 1, 0, 0, 1, 1, 1),
+    CONVOLUTION_SAMPLE(4, (1, 0, 3, 3), (2, 0, 2, 2), 7, 1, 1, 0, 0, 1, 1, 1),
 };
 KERNEL_SAMPLES(samples)
 
@@ -41,42 +29,10 @@ static int make(const struct kernel_call *call, struct convolution *all)
     return convolution_make(call, x->dtype, x->shape, w->shape, call->attr, all);
 }
 
-static int shape(const struct kernel_call *call, struct kernel_shape *out)
-{
-    const kernel_ref x = call->in[0], w = call->in[1];
-    struct convolution all;
-    if (kernel_require_float(call, 0) != 0 || kernel_require_float(call, 1) != 0)
-        return -1;
-    if (x->rank != 4 || w->rank != 4)
-        return kernel_refuse_operands(call, ", ",
-                                      "x [n,c,h,w] and w [o,c/groups,kh,kw] are wanted");
-    if (make(call, &all) != 0)
-        return -1;
-    kernel_shape_begin(out, x->dtype, 4);
-    out->extent[0] = all.n;
-    out->extent[1] = all.o;
-    out->extent[2] = all.result[0];
-    out->extent[3] = all.result[1];
-    return 0;
-}
-
-static size_t workspace(const struct kernel_call *call)
-{
-    struct convolution all;
-    return make(call, &all) == 0 ? dense_workspace(call) + convolution_space(&all) : 0;
-}
-
-static int forward(const struct kernel_call *call)
-{
-    struct convolution all;
-    char *space = call->workspace;
-    if (make(call, &all) != 0)
-        return -1;
-    const void *x = dense_data(call->in[0], &space);
-    const void *w = dense_data(call->in[1], &space);
-    convolution_forward(&all, x, w, call->out[0]->data, call->accumulate, space);
-    return 0;
-}
+static const struct convolution_family family = {.result = CONVOLUTION_Y,
+                                                 .rank = 4,
+                                                 .wanted = "x [n,c,h,w] and w [o,c/groups,kh,kw]",
+                                                 .make = make};
 
 static void pullback(struct kernel_rule *rule)
 {
@@ -84,28 +40,13 @@ static void pullback(struct kernel_rule *rule)
     if (g == NULL)
         return;
     int64_t attr[CONVOLUTION_ATTRIBUTES + 2];
-    for (int i = 0; i < CONVOLUTION_ATTRIBUTES; i++)
-        attr[i] = rule->attr[i];
-    for (int k = 0; k < 2; k++)
-        attr[CONVOLUTION_ATTRIBUTES + k] =
-            x->shape[2 + k] - convolution_image(g->shape[2 + k], w->shape[2 + k], attr[k],
-                                                attr[2 + k], attr[4 + k], 0);
+    convolution_extend_to(rule->attr, x, g, w, attr);
     const kernel_ref to_x[] = {g, w}, to_w[] = {x, g};
     kernel_accumulate(rule, 0, &kernel_op_conv_transpose2d, 2, to_x, CONVOLUTION_ATTRIBUTES + 2,
                       attr);
-    attr[CONVOLUTION_ATTRIBUTES] = w->shape[2];
-    attr[CONVOLUTION_ATTRIBUTES + 1] = w->shape[3];
+    convolution_extend(rule->attr, w->shape + 2, attr);
     kernel_accumulate(rule, 1, &kernel_op_conv2d_weights, 2, to_w, CONVOLUTION_ATTRIBUTES + 2,
                       attr);
-}
-
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    struct convolution all = {0};
-    char error[KERNEL_ERROR_BYTES];
-    struct kernel_call priced = *call;
-    priced.error = error;
-    return make(&priced, &all) == 0 ? convolution_cost(call, &all) : (struct kernel_cost){0};
 }
 
 KERNEL_OP(conv2d) = {
@@ -118,11 +59,12 @@ KERNEL_OP(conv2d) = {
     .accumulates = true,
     .saves_in = 3,
     .reads_for = {2, 1},
-    .shape = shape,
-    .forward = forward,
+    .family = &family,
+    .shape = convolution_shape,
+    .forward = convolution_forward,
     .pullback = pullback,
-    .cost = cost,
-    .workspace = workspace,
+    .cost = convolution_cost,
+    .workspace = convolution_workspace,
     .sample = sample,
     .brief =
         "Convolution (cross-correlation) of images with windows, in groups of channels; a bias "

@@ -237,7 +237,7 @@ static size_t product_space(const struct convolution *all, int64_t rows)
                          gemm_workspace(all->dtype, &y, &across, &w)));
 }
 
-size_t convolution_space(const struct convolution *all)
+static size_t space_of(const struct convolution *all)
 {
     const int64_t rest = all->result[0] % all->strip;
     return columns_bytes(all) + larger(product_space(all, all->strip), product_space(all, rest));
@@ -267,8 +267,8 @@ static void clear(const struct convolution *all, void *data, int64_t n)
         memset(data, 0, (size_t)n * kernel_dtype_bytes(all->dtype));
 }
 
-void convolution_forward(const struct convolution *all, const void *x, const void *w, void *y,
-                         bool accumulate, void *space)
+static void to_result(const struct convolution *all, const void *x, const void *w, void *y,
+                      bool accumulate, void *space)
 {
     char *const rest = (char *)space + columns_bytes(all);
     for (struct piece p = {0}; next(all, &p);) {
@@ -278,8 +278,8 @@ void convolution_forward(const struct convolution *all, const void *x, const voi
     }
 }
 
-void convolution_to_image(const struct convolution *all, const void *y, const void *w, void *x,
-                          bool accumulate, void *space)
+static void to_image(const struct convolution *all, const void *y, const void *w, void *x,
+                     bool accumulate, void *space)
 {
     char *const rest = (char *)space + columns_bytes(all);
     if (!accumulate)
@@ -301,8 +301,8 @@ void convolution_to_image(const struct convolution *all, const void *y, const vo
     }
 }
 
-void convolution_to_weights(const struct convolution *all, const void *x, const void *y, void *w,
-                            bool accumulate, void *space)
+static void to_weights(const struct convolution *all, const void *x, const void *y, void *w,
+                       bool accumulate, void *space)
 {
     char *const rest = (char *)space + columns_bytes(all);
     if (!accumulate)
@@ -314,8 +314,75 @@ void convolution_to_weights(const struct convolution *all, const void *x, const 
     }
 }
 
-struct kernel_cost convolution_cost(const struct kernel_call *call, const struct convolution *all)
+int convolution_shape(const struct kernel_call *call, struct kernel_shape *out)
 {
-    const int64_t products = all->n * all->o * plane(all->result) * window_size(all);
+    const struct convolution_family *const family = call->op->family;
+    struct convolution all;
+    if (kernel_require_float(call, 0) != 0 || kernel_require_float(call, 1) != 0)
+        return -1;
+    if (call->in[0]->rank != family->rank || call->in[1]->rank != family->rank)
+        return kernel_refuse_operands(call, ", ", "%s are wanted", family->wanted);
+    if (family->make(call, &all) != 0)
+        return -1;
+    const int64_t shapes[][4] = {
+        [CONVOLUTION_X] = {all.n, all.c, all.image[0], all.image[1]},
+        [CONVOLUTION_W] = {all.o, all.c / all.groups, all.kernel[0], all.kernel[1]},
+        [CONVOLUTION_Y] = {all.n, all.o, all.result[0], all.result[1]}};
+    kernel_shape_begin(out, all.dtype, family->rank);
+    memcpy(out->extent, shapes[family->result], sizeof shapes[0]);
+    if (family->rank == 3) /* without the height */
+        out->extent[2] = out->extent[3];
+    return 0;
+}
+
+size_t convolution_workspace(const struct kernel_call *call)
+{
+    const struct convolution_family *const family = call->op->family;
+    struct convolution all;
+    return family->make(call, &all) == 0 ? dense_workspace(call) + space_of(&all) : 0;
+}
+
+int convolution_forward(const struct kernel_call *call)
+{
+    const struct convolution_family *const family = call->op->family;
+    struct convolution all;
+    char *space = call->workspace;
+    if (family->make(call, &all) != 0)
+        return -1;
+    const void *first = dense_data(call->in[0], &space), *second = dense_data(call->in[1], &space);
+    void *result = call->out[0]->data;
+    if (family->result == CONVOLUTION_X)
+        to_image(&all, first, second, result, call->accumulate, space);
+    else if (family->result == CONVOLUTION_W)
+        to_weights(&all, first, second, result, call->accumulate, space);
+    else
+        to_result(&all, first, second, result, call->accumulate, space);
+    return 0;
+}
+
+struct kernel_cost convolution_cost(const struct kernel_call *call)
+{
+    const struct convolution_family *const family = call->op->family;
+    struct convolution all;
+    if (family->make(call, &all) != 0)
+        return (struct kernel_cost){0};
+    const int64_t products = all.n * all.o * plane(all.result) * window_size(&all);
     return (struct kernel_cost){.flops = 2 * (uint64_t)products, .bytes = kernel_moved_bytes(call)};
+}
+
+void convolution_extend(const int64_t *attr, const int64_t more[2],
+                        int64_t extended[CONVOLUTION_ATTRIBUTES + 2])
+{
+    memcpy(extended, attr, CONVOLUTION_ATTRIBUTES * sizeof *attr);
+    memcpy(extended + CONVOLUTION_ATTRIBUTES, more, 2 * sizeof *more);
+}
+
+void convolution_extend_to(const int64_t *attr, kernel_ref x, kernel_ref y, kernel_ref weights,
+                           int64_t extended[CONVOLUTION_ATTRIBUTES + 2])
+{
+    int64_t beyond[2];
+    for (int k = 0; k < 2; k++)
+        beyond[k] = x->shape[2 + k] - convolution_image(y->shape[2 + k], weights->shape[2 + k],
+                                                        attr[k], attr[2 + k], attr[4 + k], 0);
+    convolution_extend(attr, beyond, extended);
 }

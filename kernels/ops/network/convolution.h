@@ -1,6 +1,6 @@
 /* convolution.h: the three products that a convolution and its adjoints are.
  *
- * May include: kernel.h. Internal to kernels/. With x [n,c,h,w], weights [o,c/groups,kh,kw] and y
+ * May include: op_rules.h. Internal to kernels/. With x [n,c,h,w], weights [o,c/groups,kh,kw] and y
  * [n,o,oh,ow]: each of the three is linear in the other two. The windows of one image, or of as
  * many rows of its output as fit into some memory, are laid side by side (im2col), and BLAS
  * multiplies.
@@ -8,10 +8,22 @@
 #ifndef CONVOLUTION_H
 #define CONVOLUTION_H
 
-#include "kernel.h"
+#include "op_rules.h"
 
 /* The attributes stride, padding and dilation of height and width, and groups. */
 enum { CONVOLUTION_ATTRIBUTES = 7 };
+/* clang-format off */
+#define CONVOLUTION_ATTRIBUTE_NAMES                                                                \
+    {"stride_h", KERNEL_ATTR_INT}, {"stride_w", KERNEL_ATTR_INT},                                  \
+    {"padding_h", KERNEL_ATTR_INT}, {"padding_w", KERNEL_ATTR_INT},                                \
+    {"dilation_h", KERNEL_ATTR_INT}, {"dilation_w", KERNEL_ATTR_INT}, {"groups", KERNEL_ATTR_INT}
+
+/* A sample: rank and extents of the operands, the number of attributes, and these. */
+#define CONVOLUTION_SAMPLE(r, extents, other_extents, n, ...)                                      \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {r, r},                                 \
+     .shape = {{KERNEL_EXTENTS extents}, {KERNEL_EXTENTS other_extents}},                          \
+     .low = {-1, -1}, .high = {1, 1}, .n_attr = n, .attr = {__VA_ARGS__}}
+/* clang-format on */
 
 struct convolution {
     int dtype;
@@ -30,20 +42,31 @@ int convolution_make(const struct kernel_call *call, int dtype, const int64_t x[
 int64_t convolution_image(int64_t result, int64_t kernel, int64_t stride, int64_t padding,
                           int64_t dilation, int64_t beyond);
 
-/* Bytes of workspace of any of the three. */
-size_t convolution_space(const struct convolution *all);
+/* Which of the three arrays. */
+enum convolution_array { CONVOLUTION_X, CONVOLUTION_W, CONVOLUTION_Y };
 
-/* y = conv(x, w), x = its adjoint (y, w), w = its adjoint (x, y), or += with accumulate. All arrays
- * are row-major. */
-void convolution_forward(const struct convolution *all, const void *x, const void *w, void *y,
-                         bool accumulate, void *space);
-void convolution_to_image(const struct convolution *all, const void *y, const void *w, void *x,
-                          bool accumulate, void *space);
-void convolution_to_weights(const struct convolution *all, const void *x, const void *y, void *w,
-                            bool accumulate, void *space);
+/* What the ops differ in: y is computed from x and w, x from y and w, w from x and y, operands in
+ * this order. */
+struct convolution_family {
+    enum convolution_array result;
+    int rank;           /* 4, or 3 with one spatial axis, the width */
+    const char *wanted; /* what the operands are, for people */
+    int (*make)(const struct kernel_call *call, struct convolution *all);
+};
 
+/* Functions of the ops. */
+int convolution_shape(const struct kernel_call *call, struct kernel_shape *out);
+int convolution_forward(const struct kernel_call *call);
+size_t convolution_workspace(const struct kernel_call *call);
 /* Multiplications and additions, every operand moved once. */
-struct kernel_cost convolution_cost(const struct kernel_call *call, const struct convolution *all);
+struct kernel_cost convolution_cost(const struct kernel_call *call);
+
+/* The attributes with two more behind them. */
+void convolution_extend(const int64_t *attr, const int64_t more[2],
+                        int64_t extended[CONVOLUTION_ATTRIBUTES + 2]);
+/* conv_transpose2d's attributes that lead from y [n,o,oh,ow] to an x of this height and width. */
+void convolution_extend_to(const int64_t *attr, kernel_ref x, kernel_ref y, kernel_ref weights,
+                           int64_t extended[CONVOLUTION_ATTRIBUTES + 2]);
 
 /* Extents of an operand of one spatial axis as if it had a first one of extent 1. */
 static inline void convolution_widen(kernel_ref a, int64_t shape[4])

@@ -12,8 +12,8 @@ static const char *const names[] = {"w", "indices"};
 /* clang-format off */
 #define EMBEDDING_SAMPLE(rank_w, rows, rank_i, w_extents, i_extents)                               \
     {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {rank_w, rank_i},                       \
-     .shape = {{EXTENTS w_extents}, {EXTENTS i_extents}}, .low = {-1, 0}, .high = {1, rows}}
-#define EXTENTS(...) __VA_ARGS__
+     .shape = {{KERNEL_EXTENTS w_extents}, {KERNEL_EXTENTS i_extents}},                            \
+     .low = {-1, 0}, .high = {1, rows}}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
     EMBEDDING_SAMPLE(2, 4, 2, (4, 3), (2, 3)),    EMBEDDING_SAMPLE(2, 4, 1, (4, 3), (6)),
@@ -28,10 +28,8 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     const kernel_ref w = call->in[0], indices = call->in[1];
     if (kernel_require_float(call, 0) != 0)
         return -1;
-    if (indices->dtype != KERNEL_I64) {
-        (void)kernel_refuse(call, "indices are i64, not %s", kernel_dtype_name(indices->dtype));
+    if (kernel_require_i64(call, 1, "indices") != 0)
         return KERNEL_REFUSED_DTYPE;
-    }
     if (w->rank < 1)
         return kernel_refuse_operands(call, ", ", "w [n,...] and indices [...] are wanted");
     const int rank = indices->rank + w->rank - 1;
@@ -90,12 +88,6 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_scatter_add_rows, 2, in, 1, w->shape);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.bytes = 2 * kernel_touched_bytes(call->out[0]) +
-                                         kernel_touched_bytes(call->in[1])};
-}
-
 KERNEL_OP(embedding) = {
     .name = "embedding",
     .in_names = names,
@@ -105,7 +97,7 @@ KERNEL_OP(embedding) = {
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .cost = kernel_cost_take,
     .workspace = workspace,
     .sample = sample,
     .brief = "Rows of a table w by indices of any shape, which are i64.",

@@ -22,10 +22,9 @@ struct kernel_cost mean_loss_cost(const struct kernel_call *call, const struct k
 /* clang-format off */
 #define MEAN_LOSS_SAMPLE(rank_, extents, low_x, high_x, low_t, high_t, ...)                        \
     {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {rank_, rank_},                         \
-     .shape = {{MEAN_LOSS_EXTENTS extents}, {MEAN_LOSS_EXTENTS extents}},                          \
+     .shape = {{KERNEL_EXTENTS extents}, {KERNEL_EXTENTS extents}},                                \
      .low = {low_x, low_t}, .high = {high_x, high_t}, __VA_ARGS__}
 /* clang-format on */
-#define MEAN_LOSS_EXTENTS(...) __VA_ARGS__
 
 #define MEAN_LOSS_SAMPLES(...)                                                                     \
     MEAN_LOSS_SAMPLE(2, (3, 5), __VA_ARGS__), MEAN_LOSS_SAMPLE(0, (0), __VA_ARGS__),               \

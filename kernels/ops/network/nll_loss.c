@@ -27,10 +27,8 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     const kernel_ref x = call->in[0], labels = call->in[1];
     if (kernel_require_float(call, 0) != 0)
         return -1;
-    if (labels->dtype != KERNEL_I64) {
-        (void)kernel_refuse(call, "labels are i64, not %s", kernel_dtype_name(labels->dtype));
+    if (kernel_require_i64(call, 1, "labels") != 0)
         return KERNEL_REFUSED_DTYPE;
-    }
     if (x->rank != 2 || labels->rank != 1 || x->shape[0] != labels->shape[0])
         return kernel_refuse_operands(call, ", ", "x [b,c] and labels [b] are wanted");
     kernel_shape_begin(out, x->dtype, 0);

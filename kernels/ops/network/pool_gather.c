@@ -12,9 +12,9 @@ static const struct kernel_attr_info attrs[] = {{"axes", KERNEL_ATTR_INT}};
 /* clang-format off */
 #define GATHER_SAMPLE(rank_, x_extents, extents, size, axes)                                       \
     {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {rank_, rank_},                         \
-     .shape = {{EXTENTS x_extents}, {EXTENTS extents}}, .low = {-1, 0}, .high = {1, size},         \
+     .shape = {{KERNEL_EXTENTS x_extents}, {KERNEL_EXTENTS extents}},                              \
+     .low = {-1, 0}, .high = {1, size},                                                            \
      .n_attr = 1, .attr = {axes}}
-#define EXTENTS(...) __VA_ARGS__
 /* clang-format on */
 static const struct kernel_sample samples[] = {
     GATHER_SAMPLE(3, (2, 3, 4), (2, 2, 3), 12, 2),
@@ -29,10 +29,8 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     const kernel_ref x = call->in[0], at = call->in[1];
     if (kernel_require_float(call, 0) != 0)
         return -1;
-    if (at->dtype != KERNEL_I64) {
-        (void)kernel_refuse(call, "numbers are i64, not %s", kernel_dtype_name(at->dtype));
+    if (kernel_require_i64(call, 1, "numbers") != 0)
         return KERNEL_REFUSED_DTYPE;
-    }
     bool fits = x->rank == at->rank && x->rank >= call->attr[0];
     for (int axis = 0; axis < x->rank - call->attr[0] && fits; axis++)
         fits = x->shape[axis] == at->shape[axis];
@@ -75,12 +73,6 @@ static void pullback(struct kernel_rule *rule)
         kernel_accumulate(rule, 0, &kernel_op_pool_scatter, 2, in, axes, x->shape + x->rank - axes);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.bytes = 2 * kernel_touched_bytes(call->out[0]) +
-                                         kernel_touched_bytes(call->in[1])};
-}
-
 KERNEL_OP(pool_gather) = {
     .name = "pool_gather",
     .in_names = names,
@@ -93,7 +85,7 @@ KERNEL_OP(pool_gather) = {
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .cost = kernel_cost_take,
     .workspace = dense_workspace,
     .sample = sample,
     .brief = "Elements by their numbers in planes, which are the last axes.",

@@ -15,9 +15,9 @@ static const struct kernel_attr_info attrs[] = {{"extents", KERNEL_ATTR_SHAPE}};
 /* clang-format off */
 #define SCATTER_SAMPLE(rank_, extents, size, count, ...)                                           \
     {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_I64}, .rank = {rank_, rank_},                         \
-     .shape = {{EXTENTS extents}, {EXTENTS extents}}, .low = {-1, 0}, .high = {1, size},           \
+     .shape = {{KERNEL_EXTENTS extents}, {KERNEL_EXTENTS extents}},                                \
+     .low = {-1, 0}, .high = {1, size},                                                            \
      .n_attr = count, .attr = {__VA_ARGS__}}
-#define EXTENTS(...) __VA_ARGS__
 /* clang-format on */
 static const struct kernel_sample samples[] = {
     SCATTER_SAMPLE(3, (2, 2, 3), 12, 2, 3, 4),
@@ -32,10 +32,8 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     const kernel_ref g = call->in[0], at = call->in[1];
     if (kernel_require_float(call, 0) != 0)
         return -1;
-    if (at->dtype != KERNEL_I64) {
-        (void)kernel_refuse(call, "numbers are i64, not %s", kernel_dtype_name(at->dtype));
+    if (kernel_require_i64(call, 1, "numbers") != 0)
         return KERNEL_REFUSED_DTYPE;
-    }
     if (g->rank != at->rank || g->rank < call->n_attr ||
         memcmp(g->shape, at->shape, g->rank * sizeof *g->shape) != 0)
         return kernel_refuse_operands(call, ", ", "g and at have one shape");
@@ -78,15 +76,6 @@ static void pullback(struct kernel_rule *rule)
         kernel_accumulate(rule, 0, &kernel_op_pool_gather, 2, in, 1, &axes);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    const uint64_t n = (uint64_t)call->in[0]->size;
-    uint64_t bytes = 3 * n * kernel_dtype_bytes(call->in[0]->dtype);
-    bytes += kernel_touched_bytes(call->in[1]);
-    bytes += call->accumulate ? 0 : kernel_touched_bytes(call->out[0]);
-    return (struct kernel_cost){.flops = n, .bytes = bytes};
-}
-
 KERNEL_OP(pool_scatter) = {
     .name = "pool_scatter",
     .in_names = names,
@@ -100,7 +89,7 @@ KERNEL_OP(pool_scatter) = {
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .cost = kernel_cost_add,
     .workspace = dense_workspace,
     .sample = sample,
     .brief = "Elements added at their numbers in planes of these extents.",

@@ -1,17 +1,22 @@
 /* pooling.c: maxima and means of sliding windows, a row of results at a time.
  *
- * May include: pooling.h, op_rules.h.
+ * May include: pooling.h, dense.h, op_rules.h, kernel_ops.h.
  */
 #include "pooling.h"
+#include "dense.h"
+#include "kernel_ops.h"
 #include "op_rules.h"
 
 #include <limits.h>
 #include <string.h>
 
-int pooling_make(const struct kernel_call *call, int axes, struct pooling *all)
+int pooling_make(const struct kernel_call *call, struct pooling *all)
 {
+    const struct pooling_family *const family = call->op->family;
     const kernel_ref x = call->in[0];
+    const int axes = family->axes;
     *all = (struct pooling){.dtype = x->dtype,
+                            .count_padding = family->mean && call->attr[3 * axes] != 0,
                             .planes = 1,
                             .image = {1, 1},
                             .kernel = {1, 1},
@@ -41,13 +46,27 @@ int pooling_make(const struct kernel_call *call, int axes, struct pooling *all)
     return 0;
 }
 
-void pooling_shape(const struct pooling *all, kernel_ref x, int axes, struct kernel_shape *out)
+int pooling_shape(const struct kernel_call *call, struct kernel_shape *out)
 {
+    const struct pooling_family *const family = call->op->family;
+    const kernel_ref x = call->in[0];
+    struct pooling all;
+    if (kernel_require_float(call, 0) != 0)
+        return -1;
+    if (x->rank < family->axes || x->rank > family->most_axes)
+        return kernel_refuse_operands(call, "", "%s is wanted", family->wanted);
+    if (family->make(call, &all) != 0)
+        return -1;
     kernel_shape_begin(out, x->dtype, x->rank);
     for (int axis = 0; axis < x->rank; axis++)
         out->extent[axis] = x->shape[axis];
-    for (int k = 0; k < axes; k++)
-        out->extent[x->rank - axes + k] = all->result[2 - axes + k];
+    for (int k = 0; k < family->axes; k++)
+        out->extent[x->rank - family->axes + k] = all.result[2 - family->axes + k];
+    if (!family->mean) {
+        out[1] = out[0];
+        out[1].dtype = KERNEL_I64;
+    }
+    return 0;
 }
 
 /* The part first..end of a window of result q that lies inside. */
@@ -152,26 +171,29 @@ static int64_t plane(const int64_t extent[2])
     return extent[0] * extent[1];
 }
 
-void pooling_max(const struct pooling *all, const void *x, void *y, int64_t *at)
+int pooling_forward(const struct kernel_call *call)
 {
-    for (int64_t i = 0; i < all->planes; i++) {
-        const int64_t from = i * plane(all->image), to = i * plane(all->result);
-        if (all->dtype == KERNEL_F32)
-            narrow_max(all, (const float *)x + from, (float *)y + to, at + to);
+    const struct pooling_family *const family = call->op->family;
+    struct pooling all;
+    char *space = call->workspace;
+    if (family->make(call, &all) != 0)
+        return -1;
+    const char *x = dense_data(call->in[0], &space);
+    char *y = call->out[0]->data;
+    int64_t *at = family->mean ? NULL : call->out[1]->data;
+    const int64_t elem = (int64_t)kernel_dtype_bytes(all.dtype);
+    const int64_t image = plane(all.image), result = plane(all.result);
+    for (int64_t i = 0; i < all.planes; i++, x += image * elem, y += result * elem) {
+        if (family->mean && all.dtype == KERNEL_F32)
+            narrow_mean(&all, (const void *)x, (void *)y);
+        else if (family->mean)
+            wide_mean(&all, (const void *)x, (void *)y);
+        else if (all.dtype == KERNEL_F32)
+            narrow_max(&all, (const void *)x, (void *)y, at + i * result);
         else
-            wide_max(all, (const double *)x + from, (double *)y + to, at + to);
+            wide_max(&all, (const void *)x, (void *)y, at + i * result);
     }
-}
-
-void pooling_mean(const struct pooling *all, const void *x, void *y)
-{
-    for (int64_t i = 0; i < all->planes; i++) {
-        const int64_t from = i * plane(all->image), to = i * plane(all->result);
-        if (all->dtype == KERNEL_F32)
-            narrow_mean(all, (const float *)x + from, (float *)y + to);
-        else
-            wide_mean(all, (const double *)x + from, (double *)y + to);
-    }
+    return 0;
 }
 
 void pooling_spread(const struct pooling *all, const void *y, void *x, bool accumulate, void *space)
@@ -188,7 +210,23 @@ void pooling_spread(const struct pooling *all, const void *y, void *x, bool accu
     }
 }
 
-uint64_t pooling_terms(const struct pooling *all)
+void pooling_max_pullback(struct kernel_rule *rule)
 {
-    return (uint64_t)(all->planes * plane(all->result) * plane(all->kernel));
+    const struct pooling_family *const family = rule->op->family;
+    const kernel_ref x = rule->in[0], in[] = {rule->adjoint[0], rule->out[1]};
+    if (rule->adjoint[0] != NULL)
+        kernel_accumulate(rule, 0, &kernel_op_pool_scatter, 2, in, family->axes,
+                          x->shape + x->rank - family->axes);
+}
+
+struct kernel_cost pooling_cost(const struct kernel_call *call)
+{
+    const struct pooling_family *const family = call->op->family;
+    struct pooling all;
+    if (family->make(call, &all) != 0)
+        return (struct kernel_cost){0};
+    const int64_t windows = all.planes * plane(all.result);
+    const int64_t each = plane(all.kernel) + (family->mean ? 4 : 0); /* a division */
+    return (struct kernel_cost){.flops = (uint64_t)(windows * each),
+                                .bytes = kernel_moved_bytes(call)};
 }

@@ -2,7 +2,8 @@
  *
  * May include: kernel.h. Internal to kernels/. All other axes are planes, one after another; one
  * axis is a plane of height 1. Every window has an element inside the plane, since the padding is
- * at most half of the window.
+ * at most half of the window. Attributes are kernel, stride and padding, each one word an axis, and
+ * for means count_padding.
  */
 #ifndef POOLING_H
 #define POOLING_H
@@ -16,22 +17,26 @@ struct pooling {
     int64_t image[2], kernel[2], result[2], stride[2], padding[2]; /* height and width */
 };
 
-/* From x, whose last `axes` axes are pooled, and attributes: kernel, stride and padding, each one
- * word an axis. Returns 0, or -1 with call->error. */
-int pooling_make(const struct kernel_call *call, int axes, struct pooling *all);
+/* What the ops differ in. */
+struct pooling_family {
+    int axes;           /* that are pooled, the last ones */
+    int most_axes;      /* of x */
+    bool mean;          /* else maxima, with their numbers as output 1 */
+    const char *wanted; /* what x is, for people */
+    int (*make)(const struct kernel_call *call, struct pooling *all);
+};
 
-/* The shape of the result: x's with the last axes replaced. */
-void pooling_shape(const struct pooling *all, kernel_ref x, int axes, struct kernel_shape *out);
+/* `make` of a family whose input is x. Returns 0, or -1 with call->error. */
+int pooling_make(const struct kernel_call *call, struct pooling *all);
 
-/* y: maxima, and at: their numbers in the plane. Row-major arrays. */
-void pooling_max(const struct pooling *all, const void *x, void *y, int64_t *at);
+/* Functions of its ops; the pullback is that of maxima. */
+int pooling_shape(const struct kernel_call *call, struct kernel_shape *out);
+int pooling_forward(const struct kernel_call *call);
+void pooling_max_pullback(struct kernel_rule *rule);
+struct kernel_cost pooling_cost(const struct kernel_call *call);
 
-/* y = means; x (+)= their adjoint, which takes workspace for a row of y. */
-void pooling_mean(const struct pooling *all, const void *x, void *y);
+/* x (+)= adjoint of the means y; takes workspace for a row of y. */
 void pooling_spread(const struct pooling *all, const void *y, void *x, bool accumulate,
                     void *space);
-
-/* Elements of all windows. */
-uint64_t pooling_terms(const struct pooling *all);
 
 #endif

@@ -11,12 +11,11 @@ static const char *const names[] = {"x", "w"};
 static const struct kernel_attr_info attrs[] = {{"eps", KERNEL_ATTR_REAL}};
 
 /* clang-format off */
-#define ROOT_SAMPLE(rank_x, rank_w, x_extents, w_extents)                                         \
+#define ROOT_SAMPLE(rank_x, rank_w, x_extents, w_extents)                                          \
     {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {rank_x, rank_w},                       \
-     .shape = {{EXTENTS x_extents}, {EXTENTS w_extents}},                                          \
-     .low = {-2, 0.5}, .high = {2, 2}, .n_attr = 1,                                         \
+     .shape = {{KERNEL_EXTENTS x_extents}, {KERNEL_EXTENTS w_extents}},                            \
+     .low = {-2, 0.5}, .high = {2, 2}, .n_attr = 1,                                                \
      .attr = {(int64_t)(1023 - 3) << 52 /* 1/8, bit for bit */}}
-#define EXTENTS(...) __VA_ARGS__
 /* clang-format on */
 static const struct kernel_sample samples[] = {
     ROOT_SAMPLE(2, 1, (3, 5), (5)),       ROOT_SAMPLE(1, 1, (4), (4)),

@@ -13,20 +13,20 @@ static const char *const names[] = {"a", "b"};
 
 /* clang-format off */
 #define KRON_SAMPLE(r0, n0, r1, n1)                                                                \
-    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {r0, r1}, .shape = {n0, n1},            \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {r0, r1},                               \
+     .shape = {{KERNEL_EXTENTS n0}, {KERNEL_EXTENTS n1}},                                          \
      .low = {-1, -1}, .high = {1, 1}}
-#define EXTENTS(...) {__VA_ARGS__}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
-    KRON_SAMPLE(2, EXTENTS(2, 3), 2, EXTENTS(3, 2)),
-    KRON_SAMPLE(1, EXTENTS(4), 1, EXTENTS(3)),
-    KRON_SAMPLE(1, EXTENTS(3), 2, EXTENTS(2, 2)),
-    KRON_SAMPLE(2, EXTENTS(2, 2), 1, EXTENTS(3)),
-    KRON_SAMPLE(0, EXTENTS(0), 2, EXTENTS(2, 3)),
-    KRON_SAMPLE(0, EXTENTS(0), 0, EXTENTS(0)),
-    KRON_SAMPLE(2, EXTENTS(0, 2), 2, EXTENTS(2, 2)),
-    KRON_SAMPLE(1, EXTENTS(2), 1, EXTENTS(0)),
-    KRON_SAMPLE(4, EXTENTS(1, 2, 1, 2), 4, EXTENTS(2, 1, 1, 2)),
+    KRON_SAMPLE(2, (2, 3), 2, (3, 2)),
+    KRON_SAMPLE(1, (4), 1, (3)),
+    KRON_SAMPLE(1, (3), 2, (2, 2)),
+    KRON_SAMPLE(2, (2, 2), 1, (3)),
+    KRON_SAMPLE(0, (0), 2, (2, 3)),
+    KRON_SAMPLE(0, (0), 0, (0)),
+    KRON_SAMPLE(2, (0, 2), 2, (2, 2)),
+    KRON_SAMPLE(1, (2), 1, (0)),
+    KRON_SAMPLE(4, (1, 2, 1, 2), 4, (2, 1, 1, 2)),
 };
 KERNEL_SAMPLES(samples)
 

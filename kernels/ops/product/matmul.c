@@ -14,9 +14,8 @@ static const char *const names[] = {"a", "b"};
 /* clang-format off */
 #define MATMUL_SAMPLE(rank_a, extents_a, rank_b, extents_b)                                        \
     {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {rank_a, rank_b},                       \
-     .shape = {{MATMUL_EXTENTS extents_a}, {MATMUL_EXTENTS extents_b}},                            \
+     .shape = {{KERNEL_EXTENTS extents_a}, {KERNEL_EXTENTS extents_b}},                            \
      .low = {-1, -1}, .high = {1, 1}}
-#define MATMUL_EXTENTS(...) __VA_ARGS__
 /* clang-format on */
 static const struct kernel_sample samples[] = {
     MATMUL_SAMPLE(2, (3, 4), 2, (4, 5)),

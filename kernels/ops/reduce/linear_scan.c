@@ -16,15 +16,14 @@ static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
 
 /* clang-format off */
 #define SCAN_SAMPLE(r, n, ...)                                                                     \
-    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {r, r}, .shape = {n, n},                \
+    {.n_in = 2, .dtype = {KERNEL_F64, KERNEL_F64}, .rank = {r, r},                                 \
+     .shape = {{KERNEL_EXTENTS n}, {KERNEL_EXTENTS n}},                                            \
      .low = {-1.5, -1}, .high = {1.5, 1}, .n_attr = 2, .attr = {__VA_ARGS__}}
-#define EXTENTS(...) {__VA_ARGS__}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
-    SCAN_SAMPLE(2, EXTENTS(3, 5), 1, 0),    SCAN_SAMPLE(2, EXTENTS(3, 5), 0, 1),
-    SCAN_SAMPLE(3, EXTENTS(2, 3, 2), 1, 0), SCAN_SAMPLE(1, EXTENTS(6), -1, 1),
-    SCAN_SAMPLE(1, EXTENTS(1), 0, 0),       SCAN_SAMPLE(2, EXTENTS(3, 0), 1, 0),
-    SCAN_SAMPLE(2, EXTENTS(0, 3), 1, 1),    SCAN_SAMPLE(1, EXTENTS(2), 0, 0),
+    SCAN_SAMPLE(2, (3, 5), 1, 0), SCAN_SAMPLE(2, (3, 5), 0, 1), SCAN_SAMPLE(3, (2, 3, 2), 1, 0),
+    SCAN_SAMPLE(1, (6), -1, 1),   SCAN_SAMPLE(1, (1), 0, 0),    SCAN_SAMPLE(2, (3, 0), 1, 0),
+    SCAN_SAMPLE(2, (0, 3), 1, 1), SCAN_SAMPLE(1, (2), 0, 0),
 };
 KERNEL_SAMPLES(samples)
 

@@ -8,11 +8,9 @@
 
 #include "op_rules.h"
 
-#define SAMPLE_EXTENTS(...) __VA_ARGS__
-
 /* clang-format off */
 #define AXES_SAMPLE(rank_, extents, low_, high_, count, ...)                                       \
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {rank_}, .shape = {{SAMPLE_EXTENTS extents}},       \
+    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {rank_}, .shape = {{KERNEL_EXTENTS extents}},       \
      .low = {low_}, .high = {high_}, .n_attr = count, .attr = {__VA_ARGS__}}
 /* clang-format on */
 

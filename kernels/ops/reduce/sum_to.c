@@ -1,40 +1,21 @@
 /* ops/reduce/sum_to.c: sums over the axes along which a smaller shape broadcasts to the operand's.
  *
- * May include: elementwise.h, op_rules.h, kernel_ops.h. The adjoint of broadcast_to.
+ * May include: elementwise.h, op_rules.h, reduction_samples.h, kernel_ops.h. The adjoint of
+ * broadcast_to.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
+#include "reduction_samples.h"
 
 static const char *const names[] = {"x"};
 static const struct kernel_attr_info attrs[] = {{"shape", KERNEL_ATTR_SHAPE}};
 
 static const struct kernel_sample samples[] = {
-    {.n_in = 1,
-     .dtype = {KERNEL_F64},
-     .rank = {2},
-     .shape = {{3, 4}},
-     .low = {-1},
-     .high = {1},
-     .n_attr = 1,
-     .attr = {4}},
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {2}, .shape = {{3, 4}}, .low = {-1}, .high = {1}},
-    {.n_in = 1,
-     .dtype = {KERNEL_F64},
-     .rank = {3},
-     .shape = {{2, 3, 5}},
-     .low = {-1},
-     .high = {1},
-     .n_attr = 2,
-     .attr = {3, 1}},
-    {.n_in = 1,
-     .dtype = {KERNEL_F64},
-     .rank = {2},
-     .shape = {{0, 4}},
-     .low = {-1},
-     .high = {1},
-     .n_attr = 1,
-     .attr = {4}},
+    AXES_SAMPLE(2, (3, 4), -1, 1, 1, 4),
+    AXES_SAMPLE(2, (3, 4), -1, 1, 0, 0),
+    AXES_SAMPLE(3, (2, 3, 5), -1, 1, 2, 3, 1),
+    AXES_SAMPLE(2, (0, 4), -1, 1, 1, 4),
 };
 KERNEL_SAMPLES(samples)
 

@@ -1,53 +1,18 @@
 /* ops/shape/broadcast_to.c: repeats an array along new axes and along axes of extent 1.
  *
- * May include: op_rules.h, kernel_ops.h. Always a view, with strides of 0.
+ * May include: op_rules.h, reduction_samples.h, kernel_ops.h. Always a view, with strides of 0.
  */
 #include "kernel_ops.h"
 #include "op_rules.h"
+#include "reduction_samples.h"
 
 static const char *const names[] = {"x"};
 static const struct kernel_attr_info attrs[] = {{"shape", KERNEL_ATTR_SHAPE}};
 
 static const struct kernel_sample samples[] = {
-    {.n_in = 1,
-     .dtype = {KERNEL_F64},
-     .rank = {1},
-     .shape = {{4}},
-     .low = {-1},
-     .high = {1},
-     .n_attr = 2,
-     .attr = {3, 4}},
-    {.n_in = 1,
-     .dtype = {KERNEL_F64},
-     .rank = {0},
-     .low = {-1},
-     .high = {1},
-     .n_attr = 2,
-     .attr = {2, 3}},
-    {.n_in = 1,
-     .dtype = {KERNEL_F64},
-     .rank = {2},
-     .shape = {{3, 1}},
-     .low = {-1},
-     .high = {1},
-     .n_attr = 3,
-     .attr = {2, 3, 5}},
-    {.n_in = 1,
-     .dtype = {KERNEL_F64},
-     .rank = {1},
-     .shape = {{1}},
-     .low = {-1},
-     .high = {1},
-     .n_attr = 1,
-     .attr = {0}},
-    {.n_in = 1,
-     .dtype = {KERNEL_F64},
-     .rank = {2},
-     .shape = {{0, 3}},
-     .low = {-1},
-     .high = {1},
-     .n_attr = 3,
-     .attr = {2, 0, 3}},
+    AXES_SAMPLE(1, (4), -1, 1, 2, 3, 4),       AXES_SAMPLE(0, (0), -1, 1, 2, 2, 3),
+    AXES_SAMPLE(2, (3, 1), -1, 1, 3, 2, 3, 5), AXES_SAMPLE(1, (1), -1, 1, 1, 0),
+    AXES_SAMPLE(2, (0, 3), -1, 1, 3, 2, 0, 3),
 };
 KERNEL_SAMPLES(samples)
 

@@ -1,23 +1,19 @@
 /* ops/shape/cast.c: the same numbers in another float dtype.
  *
- * May include: kernel_ops.h, op_rules.h. A view where the dtype stays.
+ * May include: kernel_ops.h, op_rules.h, reduction_samples.h. A view where the dtype stays.
  */
 #include "kernel_ops.h"
 #include "op_rules.h"
+#include "reduction_samples.h"
 
 static const char *const names[] = {"x"};
 static const struct kernel_attr_info attrs[] = {{"dtype", KERNEL_ATTR_INT}};
 
-/* clang-format off */
-#define CAST_SAMPLE(r, n)                                                                          \
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {r}, .shape = {n}, .low = {-1}, .high = {1},        \
-     .n_attr = 1, .attr = {KERNEL_F64}}
-#define EXTENTS(...) {__VA_ARGS__}
-/* clang-format on */
 /* To f64 alone: in f32, rounding would hide the slope from differences. */
 static const struct kernel_sample samples[] = {
-    CAST_SAMPLE(2, EXTENTS(3, 5)), CAST_SAMPLE(0, EXTENTS(0)),    CAST_SAMPLE(1, EXTENTS(0)),
-    CAST_SAMPLE(1, EXTENTS(17)),   CAST_SAMPLE(2, EXTENTS(1, 1)),
+    AXES_SAMPLE(2, (3, 5), -1, 1, 1, KERNEL_F64), AXES_SAMPLE(0, (0), -1, 1, 1, KERNEL_F64),
+    AXES_SAMPLE(1, (0), -1, 1, 1, KERNEL_F64),    AXES_SAMPLE(1, (17), -1, 1, 1, KERNEL_F64),
+    AXES_SAMPLE(2, (1, 1), -1, 1, 1, KERNEL_F64),
 };
 KERNEL_SAMPLES(samples)
 

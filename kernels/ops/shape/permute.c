@@ -1,28 +1,23 @@
 /* ops/shape/permute.c: puts the axes into another order.
  *
- * May include: kernel_ops.h, part.h. Always a view; no element moves.
+ * May include: kernel_ops.h, part.h, reduction_samples.h. Always a view; no element moves.
  */
 #include "kernel_ops.h"
 #include "part.h"
+#include "reduction_samples.h"
 
 static const char *const names[] = {"x"};
 /* One axis for each axis of the result. */
 static const struct kernel_attr_info attrs[] = {{"axes", KERNEL_ATTR_SHAPE}};
 
-/* clang-format off */
-#define PERMUTE_SAMPLE(r, n, ...)                                                                  \
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {r}, .shape = {n}, .low = {-1}, .high = {1},        \
-     .n_attr = r, .attr = {__VA_ARGS__}}
-#define EXTENTS(...) {__VA_ARGS__}
-/* clang-format on */
 static const struct kernel_sample samples[] = {
-    PERMUTE_SAMPLE(3, EXTENTS(2, 3, 4), 2, 0, 1),
-    PERMUTE_SAMPLE(3, EXTENTS(2, 3, 4), -2, -1, -3),
-    PERMUTE_SAMPLE(2, EXTENTS(3, 5), 1, 0),
-    PERMUTE_SAMPLE(4, EXTENTS(2, 1, 3, 2), 3, 1, 0, 2),
-    PERMUTE_SAMPLE(3, EXTENTS(1, 7, 1), 1, 0, 2),
-    PERMUTE_SAMPLE(2, EXTENTS(0, 4), 1, 0),
-    PERMUTE_SAMPLE(1, EXTENTS(5), 0),
+    AXES_SAMPLE(3, (2, 3, 4), -1, 1, 3, 2, 0, 1),
+    AXES_SAMPLE(3, (2, 3, 4), -1, 1, 3, -2, -1, -3),
+    AXES_SAMPLE(2, (3, 5), -1, 1, 2, 1, 0),
+    AXES_SAMPLE(4, (2, 1, 3, 2), -1, 1, 4, 3, 1, 0, 2),
+    AXES_SAMPLE(3, (1, 7, 1), -1, 1, 3, 1, 0, 2),
+    AXES_SAMPLE(2, (0, 4), -1, 1, 2, 1, 0),
+    AXES_SAMPLE(1, (5), -1, 1, 1, 0),
     {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {0}, .low = {-1}, .high = {1}},
 };
 KERNEL_SAMPLES(samples)

@@ -1,48 +1,20 @@
 /* ops/shape/reshape.c: the same elements in row-major order under another shape.
  *
- * May include: elementwise.h, op_rules.h, kernel_ops.h. A view where the operand is contiguous,
- * else a copy.
+ * May include: elementwise.h, op_rules.h, reduction_samples.h, kernel_ops.h. A view where the
+ * operand is contiguous, else a copy.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
+#include "reduction_samples.h"
 
 static const char *const names[] = {"x"};
 static const struct kernel_attr_info attrs[] = {{"shape", KERNEL_ATTR_SHAPE}};
 
 static const struct kernel_sample samples[] = {
-    {.n_in = 1,
-     .dtype = {KERNEL_F64},
-     .rank = {2},
-     .shape = {{3, 4}},
-     .low = {-1},
-     .high = {1},
-     .n_attr = 3,
-     .attr = {2, 2, 3}},
-    {.n_in = 1,
-     .dtype = {KERNEL_F64},
-     .rank = {2},
-     .shape = {{3, 4}},
-     .low = {-1},
-     .high = {1},
-     .n_attr = 2,
-     .attr = {6, -1}},
-    {.n_in = 1,
-     .dtype = {KERNEL_F64},
-     .rank = {0},
-     .low = {-1},
-     .high = {1},
-     .n_attr = 2,
-     .attr = {1, 1}},
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {1}, .shape = {{1}}, .low = {-1}, .high = {1}},
-    {.n_in = 1,
-     .dtype = {KERNEL_F64},
-     .rank = {2},
-     .shape = {{0, 4}},
-     .low = {-1},
-     .high = {1},
-     .n_attr = 2,
-     .attr = {3, 0}},
+    AXES_SAMPLE(2, (3, 4), -1, 1, 3, 2, 2, 3), AXES_SAMPLE(2, (3, 4), -1, 1, 2, 6, -1),
+    AXES_SAMPLE(0, (0), -1, 1, 2, 1, 1),       AXES_SAMPLE(1, (1), -1, 1, 0, 0),
+    AXES_SAMPLE(2, (0, 4), -1, 1, 2, 3, 0),
 };
 KERNEL_SAMPLES(samples)
 

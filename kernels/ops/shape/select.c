@@ -1,24 +1,19 @@
 /* ops/shape/select.c: one index of one axis, which goes away.
  *
- * May include: kernel_ops.h, part.h. Always a view; no element moves.
+ * May include: kernel_ops.h, part.h, reduction_samples.h. Always a view; no element moves.
  */
 #include "kernel_ops.h"
 #include "part.h"
+#include "reduction_samples.h"
 
 static const char *const names[] = {"x"};
 static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
                                                 {"index", KERNEL_ATTR_INT}};
 
-/* clang-format off */
-#define SELECT_SAMPLE(r, n, ...)                                                                   \
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {r}, .shape = {n}, .low = {-1}, .high = {1},        \
-     .n_attr = 2, .attr = {__VA_ARGS__}}
-#define EXTENTS(...) {__VA_ARGS__}
-/* clang-format on */
 static const struct kernel_sample samples[] = {
-    SELECT_SAMPLE(2, EXTENTS(4, 5), 0, 2),     SELECT_SAMPLE(2, EXTENTS(4, 5), 1, -1),
-    SELECT_SAMPLE(3, EXTENTS(3, 4, 2), -2, 1), SELECT_SAMPLE(1, EXTENTS(6), 0, 0),
-    SELECT_SAMPLE(2, EXTENTS(0, 4), 1, 3),
+    AXES_SAMPLE(2, (4, 5), -1, 1, 2, 0, 2),     AXES_SAMPLE(2, (4, 5), -1, 1, 2, 1, -1),
+    AXES_SAMPLE(3, (3, 4, 2), -1, 1, 2, -2, 1), AXES_SAMPLE(1, (6), -1, 1, 2, 0, 0),
+    AXES_SAMPLE(2, (0, 4), -1, 1, 2, 1, 3),
 };
 KERNEL_SAMPLES(samples)
 

@@ -1,9 +1,10 @@
 /* ops/shape/slice.c: a range of one axis.
  *
- * May include: kernel_ops.h, part.h. Always a view; no element moves.
+ * May include: kernel_ops.h, part.h, reduction_samples.h. Always a view; no element moves.
  */
 #include "kernel_ops.h"
 #include "part.h"
+#include "reduction_samples.h"
 
 static const char *const names[] = {"x"};
 static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
@@ -11,23 +12,17 @@ static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
                                                 {"stop", KERNEL_ATTR_INT},
                                                 {"step", KERNEL_ATTR_INT}};
 
-/* clang-format off */
-#define SLICE_SAMPLE(r, n, ...)                                                                    \
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {r}, .shape = {n}, .low = {-1}, .high = {1},        \
-     .n_attr = 4, .attr = {__VA_ARGS__}}
-#define EXTENTS(...) {__VA_ARGS__}
-/* clang-format on */
 static const struct kernel_sample samples[] = {
-    SLICE_SAMPLE(2, EXTENTS(4, 5), 0, 1, 3, 1),
-    SLICE_SAMPLE(2, EXTENTS(4, 5), 1, 1, 5, 2),
-    SLICE_SAMPLE(3, EXTENTS(3, 4, 2), 1, -3, -1, 1),
-    SLICE_SAMPLE(3, EXTENTS(3, 7, 2), -2, 0, INT64_MAX, 3),
-    SLICE_SAMPLE(1, EXTENTS(6), 0, 0, 6, 1),
-    SLICE_SAMPLE(1, EXTENTS(6), 0, 5, 6, 9),
-    SLICE_SAMPLE(2, EXTENTS(3, 4), 1, 4, 4, 1),
-    SLICE_SAMPLE(2, EXTENTS(0, 4), 1, 1, 3, 1),
-    SLICE_SAMPLE(1, EXTENTS(0), 0, 0, 0, 1),
-    SLICE_SAMPLE(1, EXTENTS(35), 0, 1, 34, 2),
+    AXES_SAMPLE(2, (4, 5), -1, 1, 4, 0, 1, 3, 1),
+    AXES_SAMPLE(2, (4, 5), -1, 1, 4, 1, 1, 5, 2),
+    AXES_SAMPLE(3, (3, 4, 2), -1, 1, 4, 1, -3, -1, 1),
+    AXES_SAMPLE(3, (3, 7, 2), -1, 1, 4, -2, 0, INT64_MAX, 3),
+    AXES_SAMPLE(1, (6), -1, 1, 4, 0, 0, 6, 1),
+    AXES_SAMPLE(1, (6), -1, 1, 4, 0, 5, 6, 9),
+    AXES_SAMPLE(2, (3, 4), -1, 1, 4, 1, 4, 4, 1),
+    AXES_SAMPLE(2, (0, 4), -1, 1, 4, 1, 1, 3, 1),
+    AXES_SAMPLE(1, (0), -1, 1, 4, 0, 0, 0, 1),
+    AXES_SAMPLE(1, (35), -1, 1, 4, 0, 1, 34, 2),
 };
 KERNEL_SAMPLES(samples)
 

@@ -1,11 +1,12 @@
 /* ops/shape/slice_add.c: zeros with an array in the range of one axis that slice takes.
  *
- * May include: elementwise.h, kernel_ops.h, part.h. The adjoint of slice: where it accumulates,
- * only the range is touched.
+ * May include: elementwise.h, kernel_ops.h, part.h, reduction_samples.h. The adjoint of slice:
+ * where it accumulates, only the range is touched.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "part.h"
+#include "reduction_samples.h"
 
 static const char *const names[] = {"x"};
 static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
@@ -13,20 +14,11 @@ static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
                                                 {"step", KERNEL_ATTR_INT},
                                                 {"extent", KERNEL_ATTR_INT}};
 
-/* clang-format off */
-#define SLICE_ADD_SAMPLE(r, n, ...)                                                                \
-    {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {r}, .shape = {n}, .low = {-1}, .high = {1},        \
-     .n_attr = 4, .attr = {__VA_ARGS__}}
-#define EXTENTS(...) {__VA_ARGS__}
-/* clang-format on */
 static const struct kernel_sample samples[] = {
-    SLICE_ADD_SAMPLE(2, EXTENTS(2, 5), 0, 1, 1, 4),
-    SLICE_ADD_SAMPLE(2, EXTENTS(4, 2), 1, 1, 2, 5),
-    SLICE_ADD_SAMPLE(3, EXTENTS(3, 3, 2), -2, 0, 3, 7),
-    SLICE_ADD_SAMPLE(1, EXTENTS(6), 0, 0, 1, 6),
-    SLICE_ADD_SAMPLE(1, EXTENTS(1), 0, 5, 1, 6),
-    SLICE_ADD_SAMPLE(1, EXTENTS(0), 0, 3, 1, 4),
-    SLICE_ADD_SAMPLE(1, EXTENTS(0), 0, 0, 1, 0),
+    AXES_SAMPLE(2, (2, 5), -1, 1, 4, 0, 1, 1, 4),     AXES_SAMPLE(2, (4, 2), -1, 1, 4, 1, 1, 2, 5),
+    AXES_SAMPLE(3, (3, 3, 2), -1, 1, 4, -2, 0, 3, 7), AXES_SAMPLE(1, (6), -1, 1, 4, 0, 0, 1, 6),
+    AXES_SAMPLE(1, (1), -1, 1, 4, 0, 5, 1, 6),        AXES_SAMPLE(1, (0), -1, 1, 4, 0, 3, 1, 4),
+    AXES_SAMPLE(1, (0), -1, 1, 4, 0, 0, 1, 0),
 };
 KERNEL_SAMPLES(samples)
 

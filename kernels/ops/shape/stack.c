@@ -14,15 +14,14 @@ static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT}};
     }
 /* clang-format off */
 #define STACK_SAMPLE(k, r, n, a)                                                                   \
-    {.n_in = k, .dtype = THREE(KERNEL_F64), .rank = THREE(r), .shape = {n, n, n},                  \
+    {.n_in = k, .dtype = THREE(KERNEL_F64), .rank = THREE(r),                                      \
+     .shape = {{KERNEL_EXTENTS n}, {KERNEL_EXTENTS n}, {KERNEL_EXTENTS n}},                        \
      .low = THREE(-1), .high = THREE(1), .n_attr = 1, .attr = {a}}
-#define EXTENTS(...) {__VA_ARGS__}
 /* clang-format on */
 static const struct kernel_sample samples[] = {
-    STACK_SAMPLE(3, 1, EXTENTS(4), 0),    STACK_SAMPLE(3, 1, EXTENTS(4), 1),
-    STACK_SAMPLE(2, 2, EXTENTS(2, 3), 1), STACK_SAMPLE(2, 2, EXTENTS(2, 3), -1),
-    STACK_SAMPLE(3, 0, EXTENTS(0), 0),    STACK_SAMPLE(1, 2, EXTENTS(3, 2), -3),
-    STACK_SAMPLE(2, 1, EXTENTS(0), 0),
+    STACK_SAMPLE(3, 1, (4), 0),     STACK_SAMPLE(3, 1, (4), 1), STACK_SAMPLE(2, 2, (2, 3), 1),
+    STACK_SAMPLE(2, 2, (2, 3), -1), STACK_SAMPLE(3, 0, (0), 0), STACK_SAMPLE(1, 2, (3, 2), -3),
+    STACK_SAMPLE(2, 1, (0), 0),
 };
 KERNEL_SAMPLES(samples)
 
