@@ -84,13 +84,14 @@ static ad_status enter(struct job *j)
         return (ad_status)t->error.code;
     if (!j->function || !j->x || j->n < 1 || j->n > TAPE_MAX_IN)
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, j->site,
-                                    j->function && j->x ? "check_gradient: n must be from 1 to %d"
-                                                        : "check_gradient: a null pointer",
+                                    j->function && j->x
+                                        ? "check_gradient: n must be from 1 to %d"
+                                        : "check_gradient: function or x is a null pointer",
                                     (int)TAPE_MAX_IN);
     if (!(j->tolerance > 0) || isinf(j->tolerance))
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, j->site,
                                     "check_gradient: the tolerance %g is not positive",
-                                    j->tolerance);
+                                    ad_check_shown(j->tolerance));
     if (t->no_grad)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, j->site,
                                     "check_gradient: not under no_grad");
@@ -346,10 +347,10 @@ static void explain(const struct job *j, const struct ad_check_fault *fault)
     char *text = r->message + n;
     size_t left = sizeof r->message - (size_t)n;
     if (!r->op)
-        snprintf(text, left, "%s",
-                 kink[0] ? ""
-                         : "; no op alone is wrong: a part is detached or without a gradient, or "
-                           "the function is not the same at every call");
+        snprintf(
+            text, left,
+            "; no op alone is wrong: a part is detached or without a gradient, or the function "
+            "is not the same at every call");
     else if (fault->changed)
         snprintf(text, left,
                  "; %s at %s: an operand was changed after the op (its element %lld was %.10g, is "

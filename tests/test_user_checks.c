@@ -303,8 +303,29 @@ START_TEST(values_from_before_are_constants)
 }
 END_TEST
 
+/* A counter times the sum: slopes that the swept one may lie between, and yet no kink alone. */
+static ad_tensor counting(ad_tape t, const ad_tensor *v, int n, void *payload)
+{
+    (void)t, (void)n;
+    return ad_sum(ad_scale(v[0], ++*(int *)payload));
+}
+
+START_TEST(a_function_that_is_not_the_same_at_every_call_is_suspected)
+{
+    int calls = 0;
+    ck_assert_int_eq(ad_check_gradient(tape, counting, 1, x, 1e-6, &calls, &report),
+                     AD_ERROR_GRADIENT);
+    ck_assert_msg(strstr(report.message, "or the function is not the same at every call"), "%s",
+                  report.message);
+}
+END_TEST
+
 START_TEST(nan_never_agrees)
 {
+    ck_assert_int_eq(ad_check_gradient(tape, marking, 1, x, -NAN, NULL, &report),
+                     AD_ERROR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "the tolerance nan is not positive"));
+    ad_clear_error(tape);
     p[2] = NAN;
     ck_assert_int_eq(ad_check_gradient(tape, marking, 1, x, 1e-6, NULL, &report),
                      AD_ERROR_GRADIENT);
@@ -461,6 +482,7 @@ int main(void)
     tcase_add_test(tests, a_detached_part_is_a_disagreement_of_no_op);
     tcase_add_test(tests, an_operand_changed_after_its_op_is_found);
     tcase_add_test(tests, values_from_before_are_constants);
+    tcase_add_test(tests, a_function_that_is_not_the_same_at_every_call_is_suspected);
     tcase_add_test(tests, nan_never_agrees);
     tcase_add_test(tests, mistakes_of_the_function_stay_on_the_tape_with_their_line);
     tcase_add_test(tests, a_function_that_destroys_the_tape_is_survived);
