@@ -3,7 +3,8 @@
  *
  * May include: cli.h and what it stands on.
  * Invariant: the exit status is the program's (128 + n after signal n) unless it never started;
- * a profile that was there before is never taken for the program's, and stays if that cannot be run.
+ * a profile that was there before is never taken for the program's, and stays if that cannot be
+ * run.
  */
 #include "cli_args.h"
 
