@@ -36,7 +36,8 @@ struct job {
     struct ad_scratch scratch;
     ad_tensor y;
     int64_t y_size;
-    double *u, *above, *below; /* [y_size] */
+    double *u, *above, *middle, *below; /* [y_size] */
+    struct ad_check_slope slope;        /* of the worst element */
     ad_gradient_report *report;
 };
 
@@ -83,13 +84,14 @@ static ad_status enter(struct job *j)
         return (ad_status)t->error.code;
     if (!j->function || !j->x || j->n < 1 || j->n > TAPE_MAX_IN)
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, j->site,
-                                    j->function && j->x ? "check_gradient: n must be from 1 to %d"
-                                                        : "check_gradient: a null pointer",
+                                    j->function && j->x
+                                        ? "check_gradient: n must be from 1 to %d"
+                                        : "check_gradient: function or x is a null pointer",
                                     (int)TAPE_MAX_IN);
     if (!(j->tolerance > 0) || isinf(j->tolerance))
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, j->site,
                                     "check_gradient: the tolerance %g is not positive",
-                                    j->tolerance);
+                                    ad_check_shown(j->tolerance));
     if (t->no_grad)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, j->site,
                                     "check_gradient: not under no_grad");
@@ -211,9 +213,11 @@ static ad_status sweep(struct job *j)
         return status;
     j->u = ad_scratch_get(&j->scratch, j->y_size, sizeof(double));
     j->above = ad_scratch_get(&j->scratch, j->y_size, sizeof(double));
+    j->middle = ad_scratch_get(&j->scratch, j->y_size, sizeof(double));
     j->below = ad_scratch_get(&j->scratch, j->y_size, sizeof(double));
-    if (!j->u || !j->above || !j->below)
+    if (!j->u || !j->above || !j->middle || !j->below)
         return no_memory(j);
+    tape_read(t, y, j->middle);
     ad_check_vector(j->u, j->y_size);
     /* A function that sweeps by itself has added to them. */
     for (int i = 0; i < j->n; i++) {
@@ -260,6 +264,15 @@ static ad_status value_at(struct job *j, double *element, double at, double *res
     return status;
 }
 
+/* What the result, times u, gains from `from` to `to`. */
+static long double gain(const struct job *j, const double *from, const double *to)
+{
+    long double sum = 0;
+    for (int64_t i = 0; i < j->y_size; i++)
+        sum += (long double)j->u[i] * ((long double)to[i] - (long double)from[i]);
+    return sum;
+}
+
 static ad_status compare(struct job *j, int leaf)
 {
     ad_gradient_report *report = j->report;
@@ -272,10 +285,8 @@ static ad_status compare(struct job *j, int leaf)
             status = value_at(j, &x[e], step.below, j->below);
         if (status != AD_OK)
             return status;
-        long double sum = 0;
-        for (int64_t i = 0; i < j->y_size; i++)
-            sum += (long double)j->u[i] * ((long double)j->above[i] - (long double)j->below[i]);
-        double measured = (double)(sum / ((long double)step.above - (long double)step.below));
+        double measured = (double)(gain(j, j->below, j->above) /
+                                   ((long double)step.above - (long double)step.below));
         double swept = j->leaf[leaf].swept[e];
         double difference = ad_check_difference(swept, measured);
         report->compared++;
@@ -287,6 +298,8 @@ static ad_status compare(struct job *j, int leaf)
         report->swept = swept;
         report->measured = measured;
         report->difference = difference;
+        j->slope.below = (double)gain(j, j->below, j->middle) / (x[e] - step.below);
+        j->slope.above = (double)gain(j, j->middle, j->above) / (step.above - x[e]);
     }
     return AD_OK;
 }
@@ -320,14 +333,17 @@ static ad_status find_op(struct job *j, struct ad_check_fault *fault)
     return AD_OK;
 }
 
-static void explain(ad_gradient_report *r, const struct ad_check_fault *fault)
+static void explain(const struct job *j, const struct ad_check_fault *fault)
 {
-    int n =
-        snprintf(r->message, sizeof r->message,
-                 "check_gradient: %lld of %lld derivatives disagree, the worst of x[%d] element "
-                 "%lld: the sweep gives %.10g, differences give %.10g",
-                 (long long)r->wrong, (long long)r->compared, r->leaf, (long long)r->element,
-                 r->swept, r->measured);
+    ad_gradient_report *r = j->report;
+    char kink[120];
+    int n = snprintf(
+        r->message, sizeof r->message,
+        "check_gradient: %lld of %lld derivatives disagree, the worst of x[%d] element %lld: the "
+        "sweep gives %.10g, differences give %.10g%s",
+        (long long)r->wrong, (long long)r->compared, r->leaf, (long long)r->element,
+        ad_check_shown(r->swept), ad_check_shown(r->measured),
+        ad_check_kink(j->slope, r->swept, j->tolerance, kink, sizeof kink));
     char *text = r->message + n;
     size_t left = sizeof r->message - (size_t)n;
     if (!r->op)
@@ -339,13 +355,15 @@ static void explain(ad_gradient_report *r, const struct ad_check_fault *fault)
         snprintf(text, left,
                  "; %s at %s: an operand was changed after the op (its element %lld was %.10g, is "
                  "now %.10g)",
-                 r->op, r->where, (long long)fault->element, fault->swept, fault->measured);
+                 r->op, r->where, (long long)fault->element, ad_check_shown(fault->swept),
+                 ad_check_shown(fault->measured));
     else
         snprintf(text, left,
                  "; %s at %s: its pullback to operand %d, element %lld, gives %.10g, differences "
-                 "give %.10g",
-                 r->op, r->where, fault->operand, (long long)fault->element, fault->swept,
-                 fault->measured);
+                 "give %.10g%s",
+                 r->op, r->where, fault->operand, (long long)fault->element,
+                 ad_check_shown(fault->swept), ad_check_shown(fault->measured),
+                 ad_check_kink(fault->slope, fault->swept, j->tolerance, kink, sizeof kink));
 }
 
 ad_status ad_check_gradient_site(ad_tape tape, ad_function *function, int n, const ad_tensor *x,
@@ -382,6 +400,6 @@ ad_status ad_check_gradient_site(ad_tape tape, ad_function *function, int n, con
     leave(&j);
     if (status != AD_OK || report->wrong == 0)
         return status;
-    explain(report, &fault);
+    explain(&j, &fault);
     return ad_fail(AD_ERROR_GRADIENT, (struct tape_site){0, 0}, "%s", report->message);
 }

@@ -24,6 +24,19 @@ struct ad_check_step {
 };
 struct ad_check_step ad_check_step(double x);
 
+/* What a difference is made of: the slopes of its halves, which tell a kink between them. */
+struct ad_check_slope {
+    double below, above; /* from x - h to x, from x to x + h */
+};
+
+/* " (0 from below, 1 from above: a kink …)" where that explains why `swept` is not what was
+ * measured, as it lies between the two; else "". */
+const char *ad_check_kink(struct ad_check_slope slope, double swept, double tolerance, char *buf,
+                          size_t n);
+
+/* A number as it is printed: NaN without a sign, which would differ between machines. */
+double ad_check_shown(double x);
+
 /* |swept - measured| / (1 + |measured|); inf for NaN. */
 double ad_check_difference(double swept, double measured);
 
@@ -33,6 +46,7 @@ struct ad_check_fault {
     int operand;  /* from 1 */
     int64_t element;
     double swept, measured;
+    struct ad_check_slope slope;
 };
 
 /* Compares the pullback of a record, run as it stands on the tape, with differences of its op.

@@ -6,6 +6,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 struct ad_scratch_block {
@@ -63,4 +64,24 @@ double ad_check_difference(double swept, double measured)
 {
     double d = fabs(swept - measured) / (1 + fabs(measured));
     return isnan(d) ? INFINITY : d;
+}
+
+double ad_check_shown(double x)
+{
+    return isnan(x) ? fabs(x) : x;
+}
+
+const char *ad_check_kink(struct ad_check_slope slope, double swept, double tolerance, char *buf,
+                          size_t n)
+{
+    const double low = fmin(slope.below, slope.above), high = fmax(slope.below, slope.above);
+    /* At the kink of relu the derivative is one of the two, but for rounding. */
+    const double slack = tolerance * (1 + fabs(swept));
+    buf[0] = 0;
+    if (high - low > slack && swept >= low - slack && swept <= high + slack)
+        snprintf(buf, n,
+                 " (%.6g from below, %.6g from above: a kink lies within the step, or a strong "
+                 "curve)",
+                 slope.below, slope.above);
+    return buf;
 }

@@ -26,6 +26,7 @@ struct check {
     double *u[KERNEL_MAX_OUT];       /* NULL: integers */
     double *result[KERNEL_MAX_OUT];  /* as recorded, later at x + h */
     double *result2[KERNEL_MAX_OUT]; /* at x - h */
+    double *middle[KERNEL_MAX_OUT];  /* at x */
 };
 
 static const struct tape_value *output(const struct check *c, int o)
@@ -64,10 +65,11 @@ static bool prepare(struct check *c)
         c->u[o] = ad_scratch_get(&c->scratch, v->array.size, 8);
         c->result[o] = ad_scratch_get(&c->scratch, v->array.size, 8);
         c->result2[o] = ad_scratch_get(&c->scratch, v->array.size, 8);
-        if (!c->u[o] || !c->result[o] || !c->result2[o])
+        c->middle[o] = ad_scratch_get(&c->scratch, v->array.size, 8);
+        if (!c->u[o] || !c->result[o] || !c->result2[o] || !c->middle[o])
             return false;
         ad_check_vector(c->u[o], v->array.size);
-        tape_read(c->t, tape_record_out(c->r)[o], c->result[o]);
+        tape_read(c->t, tape_record_out(c->r)[o], c->middle[o]);
     }
     return true;
 }
@@ -133,7 +135,7 @@ static int unchanged(struct check *c, struct ad_check_fault *fault)
         return -1;
     for (int o = 0; o < c->r->n_out; o++) {
         for (int64_t i = 0; c->u[o] && i < output(c, o)->array.size; i++) {
-            double was = c->result[o][i], is = c->result2[o][i];
+            double was = c->middle[o][i], is = c->result2[o][i];
             bool both_nan = isnan(was) && isnan(is);
             if (both_nan || was == is || ad_check_difference(was, is) <= c->tolerance)
                 continue;
@@ -143,6 +145,16 @@ static int unchanged(struct check *c, struct ad_check_fault *fault)
         }
     }
     return 0;
+}
+
+/* What the outputs, times u, gain from `from` to `to`. */
+static long double gain(const struct check *c, double *const *from, double *const *to)
+{
+    long double sum = 0;
+    for (int o = 0; o < c->r->n_out; o++)
+        for (int64_t i = 0; c->u[o] && i < output(c, o)->array.size; i++)
+            sum += (long double)c->u[o][i] * ((long double)to[o][i] - (long double)from[o][i]);
+    return sum;
 }
 
 /* Every element of operand k: differences against what the pullback gave. */
@@ -159,16 +171,17 @@ static int compare(struct check *c, int k, struct ad_check_fault *fault)
         x[j] = kept;
         if (!done)
             return -1;
-        long double sum = 0;
-        for (int o = 0; o < c->r->n_out; o++)
-            for (int64_t i = 0; c->u[o] && i < output(c, o)->array.size; i++)
-                sum += (long double)c->u[o][i] *
-                       ((long double)c->result[o][i] - (long double)c->result2[o][i]);
-        double measured = (double)(sum / ((long double)step.above - (long double)step.below));
+        double measured = (double)(gain(c, c->result2, c->result) /
+                                   ((long double)step.above - (long double)step.below));
         if (ad_check_difference(c->swept[k][j], measured) <= c->tolerance)
             continue;
         *fault = (struct ad_check_fault){
-            .operand = c->operand[k], .element = j, .swept = c->swept[k][j], .measured = measured};
+            .operand = c->operand[k],
+            .element = j,
+            .swept = c->swept[k][j],
+            .measured = measured,
+            .slope.below = (double)gain(c, c->result2, c->middle) / (kept - step.below),
+            .slope.above = (double)gain(c, c->middle, c->result) / (step.above - kept)};
         return 1;
     }
     return 0;

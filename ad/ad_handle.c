@@ -206,19 +206,19 @@ static void fail_operand(struct tape *t, ad_tensor x, const char *which, struct 
     if (t->error.code != TAPE_OK)
         return;
     const char *before = x.value == 0 && !other ? ad_unread() : NULL;
-    const char *then = before ? "; before that, " : "";
+    const char *then = before ? "; before that, " : "", *here = before ? "; the call is" : "";
     ad_status code;
     if (other == t) {
         fail_stale(t, x, which, site);
     } else if (other) {
         tape_fail(t, TAPE_ERROR_TAPE, site, "%s is of another tape", which);
     } else if (x.tape == 0) {
-        tape_fail(t, TAPE_ERROR_HANDLE, site, "%s is a handle of zeros: no tensor%s%s", which, then,
-                  before ? before : "");
+        tape_fail(t, TAPE_ERROR_HANDLE, site, "%s is a handle of zeros: no tensor%s%s%s", which,
+                  then, before ? before : "", here);
     } else {
         const char *why = no_tape(x.tape, x.tape_generation, &code);
-        tape_fail(t, (enum tape_status)code, site, "%s: %s%s%s", which, why, then,
-                  before ? before : "");
+        tape_fail(t, (enum tape_status)code, site, "%s: %s%s%s%s", which, why, then,
+                  before ? before : "", here);
     }
 }
 

@@ -18,8 +18,8 @@ int kernel_refuse_operands(const struct kernel_call *call, const char *between, 
 /* The extents of an op whose n_attr attributes are a shape, "[3,-1]"; returns buf. */
 const char *kernel_describe_wanted(const struct kernel_call *call, char *buf, size_t n);
 
-/* Refuses a number that no shape would make fit, "NAME: p is 0.5: at least 1 is wanted", and returns
- * KERNEL_REFUSED_ATTRIBUTE. */
+/* Refuses a number that no shape would make fit, "NAME: p is 0.5: a number of at least 1 is
+ * wanted", and returns KERNEL_REFUSED_ATTRIBUTE. */
 int kernel_refuse_real(const struct kernel_call *call, const char *name, double value,
                        const char *wanted);
 

@@ -189,10 +189,10 @@ struct tape {
 
     struct tape_frame *frames; /* that are open */
     uint32_t n_frames, frames_size;
-    uint32_t frame;    /* number of the newest, ever */
+    uint32_t frame;          /* number of the newest, ever */
     struct tape_fixed fixed; /* what a gradient check found on the tape; zeros: none runs */
-    bool hold;         /* what is released keeps its buffer: it will be looked at */
-    bool has_released; /* since the tape was made or reset; else sweeps need not look */
+    bool hold;               /* what is released keeps its buffer: it will be looked at */
+    bool has_released;       /* since the tape was made or reset; else sweeps need not look */
 
     struct tape_lent *lent; /* ordered by value */
     uint32_t n_lent, lent_size;

@@ -188,7 +188,8 @@ enum tape_status tape_scalar(struct tape *t, int dtype, double value, struct tap
         return tape_fail(t, TAPE_ERROR_DTYPE, site, "scalar: %d is no dtype", dtype);
     /* 2^63 is a double, the greatest i64 is not. */
     if (dtype == KERNEL_I64 && !(value >= -0x1p63 && value < 0x1p63 && value == trunc(value)))
-        return tape_fail(t, TAPE_ERROR_VALUE, site, "scalar: %g is no i64", value);
+        return tape_fail(t, TAPE_ERROR_VALUE, site, "scalar: %g is no i64",
+                         isnan(value) ? fabs(value) : value);
     struct kernel_shape shape = {.dtype = (uint8_t)dtype, .same_as = -1, .view_of = -1};
     enum tape_status status = filled(t, &shape, NULL, site, "scalar", out);
     if (status != TAPE_OK)

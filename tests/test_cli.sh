@@ -123,6 +123,9 @@ expect 0 "$tapescope" record true
 said "true wrote no profile: it is not linked with libtapescope, or has said why"
 [ ! -e tapescope.prof ] || fail "an empty profile was left"
 cp text tapescope.prof
+expect 127 "$tapescope" record -- ./missing
+cmp -s text tapescope.prof || fail "the profile of before went with a program that is not there"
+cp text tapescope.prof
 expect 0 "$tapescope" record true
 said "wrote no profile"
 expect 3 "$tapescope" record sh -c 'exit 3'

@@ -64,6 +64,7 @@ START_TEST(where_such_a_chain_meets_a_tape_its_error_has_the_first_as_well)
     check_text(message,
                "mul: operand 2 (b) is a handle of zeros: no tensor; before that, relu: ", line);
     check_text(message, "mul: ", line + 2);
+    ck_assert_ptr_nonnull(strstr(message, "; the call is at test_first_failures.c:"));
     ad_clear_error(tape);
     /* It has been told. */
     ad_mul(x, zero);

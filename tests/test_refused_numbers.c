@@ -63,6 +63,23 @@ START_TEST(what_is_out_of_its_range_is_an_argument_and_no_shape)
 }
 END_TEST
 
+/* printf shows the sign of NaN, which differs between machines. */
+START_TEST(nan_is_told_without_its_sign)
+{
+    for (int i = 0; i < 2; i++) {
+        const double either = i ? nan_ : -nan_;
+        ck_assert_uint_eq(ad_scalar(tape, AD_I64, either).value, 0);
+        ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "scalar: nan is no i64"));
+        ad_clear_error(tape);
+        check_refused(ad_norm(x, either), "norm: p is nan: ");
+        ck_assert_int_eq(ad_check_gradient(tape, NULL, 1, &x, either, NULL, NULL),
+                         AD_ERROR_ARGUMENT);
+        ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "function or x is a null pointer"));
+        ad_clear_error(tape);
+    }
+}
+END_TEST
+
 /* What is wrong with an operand is told first: the number may be right for another. */
 START_TEST(an_operand_that_does_not_fit_comes_before_the_number)
 {
@@ -107,6 +124,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, an_interval_has_bounds);
     tcase_add_test(tests, what_is_out_of_its_range_is_an_argument_and_no_shape);
+    tcase_add_test(tests, nan_is_told_without_its_sign);
     tcase_add_test(tests, an_operand_that_does_not_fit_comes_before_the_number);
     tcase_add_test(tests, a_shape_that_is_not_to_be_had_is_named);
     suite_add_tcase(suite, tests);

@@ -238,6 +238,7 @@ START_TEST(ops_that_are_right_or_of_f32_are_passed_over)
     snprintf(where, sizeof where, "test_user_checks.c:%d in with_wrong_op_at_the_end", wrong_line);
     ck_assert_msg(strstr(report.where, where) != NULL, "%s", report.message);
     ck_assert_ptr_nonnull(strstr(report.message, "its pullback to operand 1"));
+    ck_assert_ptr_null(strstr(report.message, "kink"));
 }
 END_TEST
 
@@ -250,6 +251,12 @@ START_TEST(a_kink_within_the_step_is_a_disagreement_of_its_op)
     ck_assert_int_eq(report.element, 1);
     ck_assert_str_eq(report.op, "relu");
     ck_assert(p[1] == 1e-7);
+    /* Of the function and of the op. */
+    const char *hint = " from above: a kink lies within the step";
+    const char *first = strstr(report.message, hint);
+    ck_assert_msg(first && strstr(first + 1, hint), "%s", report.message);
+    ck_assert_msg(strstr(report.message, "(0.016514 from below, 1 from above: a kink"), "%s",
+                  report.message);
 }
 END_TEST
 
@@ -264,6 +271,7 @@ START_TEST(a_detached_part_is_a_disagreement_of_no_op)
     ck_assert_ptr_null(report.op);
     ck_assert_str_eq(report.where, "");
     ck_assert_ptr_nonnull(strstr(report.message, "no op alone is wrong"));
+    ck_assert_ptr_null(strstr(report.message, "kink"));
 }
 END_TEST
 
@@ -295,14 +303,41 @@ START_TEST(values_from_before_are_constants)
 }
 END_TEST
 
+/* A counter times the sum: slopes that the swept one may lie between, and yet no kink alone. */
+static ad_tensor counting(ad_tape t, const ad_tensor *v, int n, void *payload)
+{
+    (void)t, (void)n;
+    return ad_sum(ad_scale(v[0], ++*(int *)payload));
+}
+
+START_TEST(a_function_that_is_not_the_same_at_every_call_is_suspected)
+{
+    int calls = 0;
+    ck_assert_int_eq(ad_check_gradient(tape, counting, 1, x, 1e-6, &calls, &report),
+                     AD_ERROR_GRADIENT);
+    ck_assert_msg(strstr(report.message, "or the function is not the same at every call"), "%s",
+                  report.message);
+}
+END_TEST
+
 START_TEST(nan_never_agrees)
 {
+    ck_assert_int_eq(ad_check_gradient(tape, marking, 1, x, -NAN, NULL, &report),
+                     AD_ERROR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "the tolerance nan is not positive"));
+    ad_clear_error(tape);
     p[2] = NAN;
     ck_assert_int_eq(ad_check_gradient(tape, marking, 1, x, 1e-6, NULL, &report),
                      AD_ERROR_GRADIENT);
     /* The NaN is in every result, so that no derivative can be measured. */
     ck_assert_int_eq(report.wrong, 3);
     ck_assert(isinf(report.difference) && isnan(p[2]));
+    p[2] = -p[2]; /* one of the two NaNs has a sign */
+    ck_assert_ptr_null(strstr(report.message, "-nan"));
+    ck_assert_int_eq(ad_check_gradient(tape, marking, 1, x, 1e-6, NULL, &report),
+                     AD_ERROR_GRADIENT);
+    ck_assert_ptr_nonnull(strstr(report.message, "differences give nan"));
+    ck_assert_ptr_null(strstr(report.message, "-nan"));
 }
 END_TEST
 
@@ -447,6 +482,7 @@ int main(void)
     tcase_add_test(tests, a_detached_part_is_a_disagreement_of_no_op);
     tcase_add_test(tests, an_operand_changed_after_its_op_is_found);
     tcase_add_test(tests, values_from_before_are_constants);
+    tcase_add_test(tests, a_function_that_is_not_the_same_at_every_call_is_suspected);
     tcase_add_test(tests, nan_never_agrees);
     tcase_add_test(tests, mistakes_of_the_function_stay_on_the_tape_with_their_line);
     tcase_add_test(tests, a_function_that_destroys_the_tape_is_survived);

@@ -3,7 +3,8 @@
  *
  * May include: cli.h and what it stands on.
  * Invariant: the exit status is the program's (128 + n after signal n) unless it never started;
- * a profile that was there before is never taken for the program's.
+ * a profile that was there before is never taken for the program's, and stays if that cannot be
+ * run.
  */
 #include "cli_args.h"
 
@@ -64,10 +65,29 @@ static char *absolute_path(const char *path)
     return joined;
 }
 
-/* Checks that the profile can be written and removes an old one. Returns 0 or an errno. */
-static int prepare_output(const char *path)
+/* Moves an old profile out of the way; its new name, to be freed, or NULL: it is still there. */
+static char *move_aside(const char *path)
+{
+    char *aside = NULL;
+    if (asprintf(&aside, "%s.XXXXXX", path) < 0)
+        return NULL;
+    int fd = mkstemp(aside);
+    if (fd >= 0) {
+        close(fd);
+        if (rename(path, aside) == 0)
+            return aside;
+        unlink(aside);
+    }
+    free(aside);
+    return NULL;
+}
+
+/* Checks that the profile can be written, and moves an old one to *aside or removes it. Returns 0
+ * or an errno. */
+static int prepare_output(const char *path, char **aside)
 {
     struct stat status;
+    bool is_old = stat(path, &status) == 0;
     int fd;
     do
         fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
@@ -76,9 +96,22 @@ static int prepare_output(const char *path)
         return errno;
     int error = fstat(fd, &status) == 0 ? 0 : errno;
     close(fd);
-    if (error == 0 && S_ISREG(status.st_mode) && unlink(path) != 0)
-        error = errno;
-    return error;
+    if (error != 0 || !S_ISREG(status.st_mode))
+        return error;
+    *aside = is_old ? move_aside(path) : NULL;
+    return *aside || unlink(path) == 0 ? 0 : errno;
+}
+
+/* The program could not be run: the old profile comes back. It could: that is no longer needed. */
+static void settle_aside(char *aside, const char *path, bool restore)
+{
+    if (!aside)
+        return;
+    if (!restore)
+        unlink(aside);
+    else if (rename(aside, path) != 0)
+        cli_message("the profile that was there before is now %s", aside);
+    free(aside);
 }
 
 /* In the new process: never returns; a failure's errno goes to the pipe. */
@@ -210,12 +243,14 @@ static void report_end(const char *program, const char *profile, const char *pat
 
 static int record(char **argv, const char *profile, const char *path, bool utf8)
 {
-    int error = prepare_output(path);
+    char *aside = NULL;
+    int error = prepare_output(path, &aside);
     if (error != 0) {
         cli_message("cannot write %s: %s", profile, strerror(error));
         return CLI_USAGE;
     }
     error = start_child(argv, path);
+    settle_aside(aside, path, error != 0);
     if (error != 0) {
         cli_message("cannot run %s: %s", argv[0], strerror(error));
         return error == ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_EXECUTE;

@@ -248,9 +248,11 @@ AD_SITED(ad_status, ad_no_grad_end, (ad_tape tape), (tape))
  *     ad_tensor y = ad_linear(h, v, c);
  *     ad_frame_end(frame, &y, 1);          // h is released
  *
- * Frames nest; ending one ends those inside it that are still open. A rewind drops the frames that
- * began behind its mark, a reset all; a frame that has ended stays ended. Without
- * memory for the table of frames the tape's error is AD_ERROR_MEMORY, and the frame none. */
+ * What is released leaves some 72 bytes, its entry in the tape's table, and what is recorded its
+ * record: a rewind or a reset drops these. Frames nest; ending one ends those inside it that are
+ * still open. A rewind drops the frames that began behind its mark, a reset all; a frame that has
+ * ended stays ended. Without memory for the table of frames the tape's error is AD_ERROR_MEMORY,
+ * and the frame none. */
 AD_SITED(ad_frame, ad_frame_begin, (ad_tape tape), (tape))
 
 /* Ends a frame: of the values computed in it all are released but keep[n]; n = 0 keeps none. Their
@@ -390,7 +392,8 @@ typedef struct ad_gradient_report {
  * whose values are about 1. Otherwise every op that the function recorded is compared with
  * differences of itself, and the first that disagrees is named with its line.
  *
- * The step is 6e-6 max(1, |x|): a kink within it (relu near 0, a tie of max) is a disagreement. The
+ * The step is 6e-6 max(1, |x|): a kink within it (relu near 0, a tie of max) is a disagreement,
+ * and the message says so where the differences of the step's halves do not agree. The
  * function is called twice for each element and twice more, with the leaves' arrays changed: they
  * must be writable. Afterwards the arrays, gradients, values, records, and marks are what they
  * were; tensors that the function made are gone. A reset, a rewind to a mark from before, and what
