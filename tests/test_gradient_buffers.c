@@ -4,6 +4,7 @@
  */
 #include <tapescope/ad.h>
 
+#include "run_cases.h"
 #include "tape_memory.h"
 
 #include <check.h>
@@ -224,7 +225,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("gradient_buffers");
     TCase *tcase = tcase_create("gradient_buffers");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_set_timeout(tcase, 60);
@@ -234,10 +234,5 @@ int main(void)
     tcase_add_test(tcase, a_leaf_that_y_does_not_reach_leaves_its_buffer_alone);
     tcase_add_test(tcase, a_gradient_that_went_with_its_buffer_is_not_zero_but_unknown);
     tcase_add_test(tcase, a_buffer_that_there_is_no_memory_to_note_is_refused);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("gradient_buffers", tcase);
 }

@@ -3,10 +3,10 @@
  * May include: kernel.h, Check.
  */
 #include "kernel.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct operands {
@@ -231,14 +231,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("samples");
     TCase *tests = tcase_create("samples");
     tcase_add_test(tests, costs_are_those_counted_by_hand);
     tcase_add_test(tests, every_op_has_a_sample_without_elements_and_one_of_several);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("samples", tests);
 }

@@ -5,6 +5,7 @@
 #include "check_gradient.h"
 #include "kernel_ops.h"
 #include "naive.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <string.h>
@@ -193,7 +194,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("shape ops");
     TCase *tests = tcase_create("views");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, permutations_agree_with_plain_loops, 0, 3);
@@ -204,10 +204,5 @@ int main(void)
     tcase_add_test(tests, what_is_out_of_range_is_named);
     tcase_add_test(tests, views_of_integers_are_refused_for_their_shape);
     tcase_add_test(tests, large_ones_agree_with_differences);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("shape ops", tests);
 }

@@ -5,6 +5,7 @@
 #include "check_gradient.h"
 #include "kernel_ops.h"
 #include "naive.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <string.h>
@@ -202,7 +203,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("variadic ops");
     TCase *tests = tcase_create("any number of operands");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, concatenations_of_views_agree_with_plain_loops, 0, 3);
@@ -212,10 +212,5 @@ int main(void)
     tcase_add_test(tests, operands_that_do_not_fit_are_named);
     tcase_add_test(tests, a_list_without_operands_or_with_too_many_is_an_error);
     tcase_add_test(tests, large_ones_agree_with_differences);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("variadic ops", tests);
 }
