@@ -11,11 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-/* What a value was before. */
-struct kept {
-    uint32_t generation, flags;
-};
-
 struct kept_leaf {
     uint32_t value, epoch;
     void *adjoint;
@@ -32,9 +27,11 @@ struct job {
     double tolerance;
     struct tape_site site;
     struct tape *t;
-    uint32_t level, mark_generation; /* everything of the check's lies behind this mark */
+    uint32_t level;          /* everything of the check's lies behind this mark */
+    struct tape_fixed fixed; /* of a check whose function calls this one */
+    bool hold;
     uint32_t n_values, epoch, sweeps, swept_epoch;
-    struct kept *kept;
+    uint32_t *flags; /* [n_values], as they were */
     struct kept_leaf leaf[TAPE_MAX_IN];
     struct ad_scratch scratch;
     ad_tensor y;
@@ -55,12 +52,9 @@ static ad_status find_leaves(struct job *j)
 {
     struct tape *t = j->t;
     for (int i = 0; i < j->n; i++) {
-        ad_status status;
-        struct tape *other;
-        uint32_t v = ad_value_find(j->x[i], "check_gradient", i + 1, j->site, &other, &status);
-        if (!v || other != t)
-            return (ad_status)tape_fail(t, v ? TAPE_ERROR_TAPE : TAPE_ERROR_HANDLE, j->site,
-                                        "check_gradient: x[%d] is no live tensor of the tape", i);
+        uint32_t v = ad_value_on(t, j->x[i], j->site, "check_gradient: x[%d]", i);
+        if (!v)
+            return (ad_status)t->error.code;
         const struct tape_value *leaf = &t->entries[v];
         if (leaf->array.dtype != KERNEL_F64)
             return (ad_status)tape_fail(t, TAPE_ERROR_DTYPE, j->site,
@@ -106,24 +100,25 @@ static ad_status enter(struct job *j)
     j->epoch = t->gradient_epoch;
     j->sweeps = t->sweeps;
     j->swept_epoch = t->swept_epoch;
-    j->kept = ad_scratch_get(&j->scratch, t->n_values, sizeof *j->kept);
+    j->flags = ad_scratch_get(&j->scratch, t->n_values, sizeof *j->flags);
     for (int i = 0; i < j->n; i++) {
         int64_t size = t->entries[j->leaf[i].value].array.size;
         j->leaf[i].gradient = ad_scratch_get(&j->scratch, size, sizeof(double));
         j->leaf[i].swept = ad_scratch_get(&j->scratch, size, sizeof(double));
     }
-    bool have = j->kept != NULL;
+    bool have = j->flags != NULL;
     for (int i = 0; i < j->n; i++)
         have = have && j->leaf[i].gradient && j->leaf[i].swept;
     if (have)
         j->level = tape_mark(t);
     if (!have || j->level == UINT32_MAX)
         return no_memory(j);
-    j->mark_generation = t->marks[j->level].generation;
-    t->fixed = t->n_values;
+    j->fixed = t->fixed;
+    j->hold = t->hold;
+    t->fixed = (struct tape_fixed){t->n_values, t->n_marks, t->n_frames};
     for (uint32_t i = 0; i < t->n_values; i++) {
         struct tape_value *v = &t->entries[i];
-        j->kept[i] = (struct kept){v->generation, v->flags};
+        j->flags[i] = v->flags;
         v->flags &= ~(uint32_t)(TAPE_NEEDS_GRADIENT | TAPE_RETAIN);
     }
     for (int i = 0; i < j->n; i++) {
@@ -136,12 +131,10 @@ static ad_status enter(struct job *j)
     return AD_OK;
 }
 
-/* The tape is still there, and so is the mark. */
+/* The tape is still there; if so, no reset and no rewind can have taken what was on it. */
 static bool intact(const struct job *j)
 {
-    struct tape *t = ad_tape_find(j->tape.slot, j->tape.generation, "check_gradient", j->site);
-    return t == j->t && t->n_marks > j->level &&
-           t->marks[j->level].generation == j->mark_generation;
+    return ad_tape_find(j->tape.slot, j->tape.generation, "check_gradient", j->site) == j->t;
 }
 
 /* Drops what one call of the function made; handles that it kept to it become stale. */
@@ -156,30 +149,24 @@ static void drop(struct job *j)
 
 static void leave(struct job *j)
 {
-    struct tape *t = ad_tape_find(j->tape.slot, j->tape.generation, "check_gradient", j->site);
-    if (t == j->t) {
-        t->fixed = 0;
-        t->hold = false;
-        if (intact(j)) {
-            drop(j);
-            t->n_marks = j->level;
-            t->gradient_epoch = j->epoch;
-            /* The check's sweeps are none of the user's: his gradients still need one. */
-            t->sweeps = j->sweeps;
-            t->swept_epoch = j->swept_epoch;
-        }
-        /* Values that the function has dropped in spite of the rules are no longer there. */
-        for (uint32_t i = 0; i < j->n_values && i < t->n_values; i++) {
+    struct tape *t = j->t;
+    if (intact(j)) {
+        t->fixed = j->fixed;
+        t->hold = j->hold;
+        drop(j);
+        t->n_marks = j->level;
+        t->gradient_epoch = j->epoch;
+        /* The check's sweeps are none of the user's: his gradients still need one. */
+        t->sweeps = j->sweeps;
+        t->swept_epoch = j->swept_epoch;
+        for (uint32_t i = 0; i < j->n_values; i++) {
             struct tape_value *v = &t->entries[i];
-            if (v->generation == j->kept[i].generation)
-                v->flags = (v->flags & ~(uint32_t)CHANGED) | (j->kept[i].flags & CHANGED);
+            v->flags = (v->flags & ~(uint32_t)CHANGED) | (j->flags[i] & CHANGED);
         }
         for (int i = 0; i < j->n; i++) {
-            uint32_t at = j->leaf[i].value;
-            if (at < t->n_values && t->entries[at].generation == j->kept[at].generation) {
-                t->entries[at].adjoint = j->leaf[i].adjoint;
-                t->entries[at].gradient_epoch = j->leaf[i].epoch;
-            }
+            struct tape_value *v = &t->entries[j->leaf[i].value];
+            v->adjoint = j->leaf[i].adjoint;
+            v->gradient_epoch = j->leaf[i].epoch;
         }
     }
     ad_scratch_free(&j->scratch);
@@ -188,22 +175,15 @@ static void leave(struct job *j)
 /* Calls the function. *value: its result; leaves that it made are constants to the check. */
 static ad_status call(struct job *j, uint32_t *value)
 {
-    struct tape *t = j->t, *other;
-    ad_status status;
+    struct tape *t = j->t;
     j->y = j->function(j->tape, j->x, j->n, j->payload);
-    if (!intact(j)) {
-        t = ad_tape_find(j->tape.slot, j->tape.generation, "check_gradient", j->site);
-        if (t != j->t)
-            return ad_status_of((ad_tape){0, 0});
-        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, j->site,
-                                    "check_gradient: the function reset or rewound the tape");
-    }
+    if (!intact(j))
+        return ad_failed();
     if (t->error.code != TAPE_OK)
         return (ad_status)t->error.code;
-    *value = ad_value_find(j->y, "check_gradient", 0, j->site, &other, &status);
-    if (!*value || other != t)
-        return (ad_status)tape_fail(t, *value ? TAPE_ERROR_TAPE : TAPE_ERROR_HANDLE, j->site,
-                                    "check_gradient: the result is no live tensor of the tape");
+    *value = ad_value_on(t, j->y, j->site, "check_gradient: the result");
+    if (!*value)
+        return (ad_status)t->error.code;
     const struct kernel_array *y = &t->entries[*value].array;
     if (y->dtype != KERNEL_F64)
         return (ad_status)tape_fail(t, TAPE_ERROR_DTYPE, j->site,
@@ -386,7 +366,7 @@ ad_status ad_check_gradient_site(ad_tape tape, ad_function *function, int n, con
                     .report = report};
     j.t = ad_tape_find(tape.slot, tape.generation, "check_gradient", site);
     if (!j.t)
-        return ad_status_of((ad_tape){0, 0});
+        return ad_failed();
     j.scratch.memory = *j.t->memory;
     ad_status status = enter(&j);
     if (status != AD_OK) {

@@ -11,23 +11,19 @@
 static struct tape *find_operands(const ad_tensor *tensors, int n, struct tape_site site,
                                   uint32_t *in, ad_tensor *home)
 {
-    struct tape *t = NULL, *other;
+    struct tape *t = NULL;
     ad_status status;
-    for (int i = 0; i < n; i++) {
-        in[i] = ad_value_find(tensors[i], "einsum", i + 1, site, &other, &status);
-        if (i == 0 && other != NULL) {
-            t = other;
-            *home = (ad_tensor){tensors[0].tape, tensors[0].tape_generation, 0, 0};
-        }
-        if (in[i] != 0 && other == t)
-            continue;
-        if (t != NULL && other != NULL && other != t)
-            tape_fail(t, TAPE_ERROR_TAPE, site,
-                      "einsum: operand %d is of another tape than operand 1", i + 1);
-        else if (t != NULL) /* the thread's error has the reason */
-            tape_fail(t, (enum tape_status)status, site, "einsum: operand %d is no live tensor",
-                      i + 1);
-        return NULL;
+    for (int i = 0; i < n && t == NULL; i++) {
+        t = ad_tape_behind(tensors[i]);
+        if (t != NULL)
+            *home = (ad_tensor){tensors[i].tape, tensors[i].tape_generation, 0, 0};
+    }
+    if (t == NULL)
+        ad_value_find(tensors[0], "einsum", 1, site, &t, &status);
+    for (int i = 0; i < n && t != NULL; i++) {
+        in[i] = ad_value_on(t, tensors[i], site, "einsum: operand %d", i + 1);
+        if (in[i] == 0)
+            return NULL;
     }
     return t != NULL && t->error.code == TAPE_OK ? t : NULL;
 }
@@ -38,8 +34,9 @@ static enum tape_status check_dtypes(struct tape *t, int n, const kernel_ref *in
     for (int i = 0; i < n; i++)
         if (in[i]->dtype == KERNEL_I64 || in[i]->dtype != in[0]->dtype)
             return tape_fail(t, TAPE_ERROR_DTYPE, site,
-                             "einsum: \"%.80s\": operand %d is %s: all are f32 or all f64",
-                             equation, i + 1, kernel_dtype_name(in[i]->dtype));
+                             "einsum: \"%.*s\": operand %d is %s: all are f32 or all f64",
+                             einsum_shown(equation), equation, i + 1,
+                             kernel_dtype_name(in[i]->dtype));
     return TAPE_OK;
 }
 
@@ -54,7 +51,8 @@ static void fail(struct tape *t, enum tape_status status, const struct einsum *e
                                    kernel_describe(in[i], one, sizeof one));
         used += wrote > 0 ? (size_t)wrote : 0;
     }
-    tape_fail(t, status, site, "einsum: \"%.80s\" of %s: %s", e->text, shapes, e->error);
+    tape_fail(t, status, site, "einsum: \"%.*s\" of %s: %s", einsum_shown(e->text), e->text, shapes,
+              e->error);
 }
 
 /* Where there is a first operand, its tape keeps the error. */

@@ -32,6 +32,9 @@ struct einsum {
 /* Reads e->text for e->n operands of these shapes. Returns TAPE_OK, or the code with e->error. */
 enum tape_status einsum_read(struct einsum *e, const kernel_ref *in);
 
+/* Bytes of an equation that a message shows: at most 80, no letter cut. */
+int einsum_shown(const char *text);
+
 /* Records the ops. *out: the result. On a failure the caller drops what was recorded. */
 enum tape_status einsum_lower(struct tape *t, const struct einsum *e, const uint32_t *in,
                               struct tape_site site, uint32_t *out);

@@ -31,6 +31,26 @@ static char name_of(int letter)
     return (char)(letter < 26 ? 'A' + letter : 'a' + letter - 26);
 }
 
+/* Bytes of the UTF-8 letter that begins here, 1 to 4; 1 for what begins none. */
+static int letter_bytes(const char *at)
+{
+    const unsigned char c = (unsigned char)*at;
+    const int n = c >= 0xf0 && c < 0xf8 ? 4 : c >= 0xe0 ? 3 : c >= 0xc2 ? 2 : 1;
+    for (int i = 1; i < n; i++)
+        if (c >= 0xf8 || ((unsigned char)at[i] & 0xc0) != 0x80)
+            return 1;
+    return n;
+}
+
+int einsum_shown(const char *text)
+{
+    enum { MOST = 80 };
+    int n = 0;
+    while (text[n] != 0 && n + letter_bytes(text + n) <= MOST)
+        n += letter_bytes(text + n);
+    return n;
+}
+
 static char next(struct reader *r)
 {
     while (r->e->text[r->at] == ' ')
@@ -53,8 +73,14 @@ static int read_term(struct reader *r, uint8_t *letters, int *dots_at)
             continue;
         }
         if (letter < 0) {
-            SAY(r->e, "character %d, '%c', is no label, comma, arrow or first \"...\"", r->at + 1,
-                c);
+            char what[8]; /* a byte that is no letter of UTF-8 would spoil the message */
+            const int bytes = letter_bytes(text + r->at);
+            if (bytes > 1 || (c >= ' ' && c <= '~'))
+                (void)snprintf(what, sizeof what, "'%.*s'", bytes, text + r->at);
+            else
+                (void)snprintf(what, sizeof what, "0x%02x", (unsigned)(unsigned char)c);
+            SAY(r->e, "character %d, %s, is no label, comma, arrow or first \"...\"", r->at + 1,
+                what);
             return -1;
         }
         if (n == KERNEL_MAX_RANK) {

@@ -18,7 +18,14 @@
 AD_STATUS_MAP(X)
 #undef X
 
-static _Thread_local struct tape_error thread_error;
+/* The calling thread's own error: the first since the last that was read. */
+static _Thread_local struct {
+    struct tape_error error;
+    ad_tape tape;     /* what it was about, if that is no tape of the thread's; else zero */
+    ad_status newest; /* code of the newest failure, kept or not */
+    bool kept;        /* the newest is the one that is kept */
+    bool read;        /* the user has seen it: the next may take its place */
+} own;
 
 #define STATUSES (sizeof status_names / sizeof status_names[0])
 static const char *const status_names[] = {
@@ -44,12 +51,18 @@ const char *ad_status_text(ad_status status)
 
 ad_status ad_fail(ad_status code, struct tape_site site, const char *format, ...)
 {
-    char *text = thread_error.message;
+    own.newest = code;
+    own.kept = own.error.code == TAPE_OK || own.read;
+    if (!own.kept)
+        return code;
+    own.read = false;
+    own.tape = (ad_tape){0, 0};
+    char *text = own.error.message;
     va_list list;
     va_start(list, format);
     int n = vsnprintf(text, TAPE_MESSAGE_BYTES, format, list);
     va_end(list);
-    thread_error.code = (enum tape_status)code;
+    own.error.code = (enum tape_status)code;
     if (n < 0 || n > TAPE_MESSAGE_BYTES - 64)
         n = n < 0 ? 0 : TAPE_MESSAGE_BYTES - 64;
     if (site.pc) {
@@ -59,36 +72,57 @@ ad_status ad_fail(ad_status code, struct tape_site site, const char *format, ...
     return code;
 }
 
+ad_status ad_failed(void)
+{
+    return own.newest;
+}
+
+void ad_fail_about(ad_tape tape)
+{
+    if (own.kept)
+        own.tape = tape;
+}
+
+const char *ad_unread(void)
+{
+    bool unread = own.error.code != TAPE_OK && !own.read;
+    own.read = own.read || unread;
+    return unread ? own.error.message : NULL;
+}
+
+/* The tape whose error is looked at. NULL: it is not the thread's, and the thread's own error says
+ * so, or says what first failed for that reason. */
+static struct tape *look(ad_tape tape, const char *what)
+{
+    if (own.tape.slot == tape.slot && own.tape.generation == tape.generation)
+        own.read = false;
+    return ad_tape_find(tape.slot, tape.generation, what, (struct tape_site){0, 0});
+}
+
 ad_status ad_status_of(ad_tape tape)
 {
-    if (tape.slot == 0)
-        return (ad_status)thread_error.code;
-    struct tape *t =
-        ad_tape_find(tape.slot, tape.generation, "status_of", (struct tape_site){0, 0});
-    return (ad_status)(t ? t->error.code : thread_error.code);
+    struct tape *t = tape.slot ? look(tape, "status_of") : NULL;
+    own.read = own.read || !t;
+    return (ad_status)(t ? t->error.code : own.error.code);
 }
 
 const char *ad_message_of(ad_tape tape)
 {
-    if (tape.slot == 0)
-        return thread_error.code ? thread_error.message : "";
-    struct tape *t =
-        ad_tape_find(tape.slot, tape.generation, "message_of", (struct tape_site){0, 0});
-    if (!t)
-        return thread_error.message;
-    return t->error.code ? t->error.message : "";
+    struct tape *t = tape.slot ? look(tape, "message_of") : NULL;
+    if (t) {
+        const char *unread = t->error.code == TAPE_OK ? ad_unread() : NULL;
+        return unread ? unread : t->error.message;
+    }
+    own.read = true;
+    return own.error.message;
 }
 
 void ad_clear_error(ad_tape tape)
 {
-    struct tape_error *error = &thread_error;
-    if (tape.slot) {
-        struct tape *t =
-            ad_tape_find(tape.slot, tape.generation, "clear_error", (struct tape_site){0, 0});
-        if (!t)
-            return;
-        error = &t->error;
-    }
+    struct tape *t = tape.slot ? look(tape, "clear_error") : NULL;
+    if (tape.slot && !t)
+        return;
+    struct tape_error *error = t ? &t->error : &own.error;
     error->code = TAPE_OK;
     error->message[0] = 0;
 }
@@ -112,7 +146,7 @@ ad_status ad_on_error_site(ad_tape tape, ad_error_callback *callback, void *payl
 {
     struct tape *t = ad_tape_find(tape.slot, tape.generation, "on_error", AD_HERE);
     if (!t)
-        return (ad_status)thread_error.code;
+        return ad_failed();
     t->watch = (struct tape_error_watch){.tell = callback ? tell : NULL,
                                          .callback = (void (*)(void))callback,
                                          .payload = payload,

@@ -37,19 +37,14 @@ static ad_status check(struct tape *t, ad_frame frame, const ad_tensor *keep, in
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "frame_end: the frame is not open: it was ended, or dropped by "
                                     "a reset or a rewind");
-    if (t->frames[frame.level].n_values < t->fixed)
+    if (frame.level < t->fixed.n_frames)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "frame_end: the frame is older than the gradient check that "
                                     "runs");
     /* After a failure results of failed ops are among them: there is nothing to keep of those. */
     for (int i = 0; i < n && t->error.code == TAPE_OK; i++) {
-        struct tape *other;
-        ad_status status;
-        uint32_t v = ad_value_find(keep[i], "frame_end", i + 1, site, &other, &status);
-        if (!v || other != t)
-            return (ad_status)tape_fail(t, v ? TAPE_ERROR_TAPE : TAPE_ERROR_HANDLE, site,
-                                        "frame_end: keep[%d] is no live tensor of the frame's tape",
-                                        i);
+        if (!ad_value_on(t, keep[i], site, "frame_end: keep[%d]", i))
+            return (ad_status)t->error.code;
     }
     return AD_OK;
 }
@@ -68,7 +63,7 @@ ad_status ad_frame_end_site(ad_frame frame, const ad_tensor *keep, int n, unsign
     struct tape_site site = AD_HERE;
     struct tape *t = ad_tape_find(frame.tape, frame.tape_generation, "frame_end", site);
     if (!t)
-        return ad_status_of((ad_tape){0, 0});
+        return ad_failed();
     ad_status status = check(t, frame, keep, n, site);
     if (status != AD_OK)
         return status;

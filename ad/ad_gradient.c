@@ -37,11 +37,9 @@ static ad_status check(ad_tensor y, const ad_tensor *seed, const char *what, str
                                         a);
         return AD_OK;
     }
-    struct tape *other;
-    *seed_value = ad_value_find(*seed, what, 0, site, &other, &status);
-    if (!*seed_value || other != t)
-        return (ad_status)tape_fail(t, *seed_value ? TAPE_ERROR_TAPE : TAPE_ERROR_HANDLE, site,
-                                    "%s: the seed is no live tensor of y's tape", what);
+    *seed_value = ad_value_on(t, *seed, site, "%s: the seed", what);
+    if (!*seed_value)
+        return (ad_status)t->error.code;
     const struct kernel_array *s = &t->entries[*seed_value].array;
     kernel_describe(s, b, sizeof b);
     if (s->dtype != v->array.dtype || s->rank != v->array.rank ||
@@ -132,14 +130,12 @@ ad_status ad_gradient_buffer_site(ad_tensor x, void *buffer, int64_t count, unsi
         return status;
     if (!(t->entries[v].flags & TAPE_LEAF))
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "gradient_buffer: not a leaf");
+    if (v < t->fixed.n_values)
+        return (ad_status)tape_fail(
+            t, TAPE_ERROR_STATE, site,
+            "gradient_buffer: the leaf is older than the gradient check that runs");
     if (buffer)
         status = ad_buffer_check(t, v, "gradient_buffer", buffer, count, site);
-    const struct tape_value *leaf = &t->entries[v];
-    uintptr_t data = (uintptr_t)leaf->array.data, at = (uintptr_t)buffer;
-    uint64_t bytes = tape_value_bytes(leaf);
-    if (status == AD_OK && buffer && at < data + bytes && data < at + bytes)
-        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
-                                    "gradient_buffer: the buffer overlaps the leaf's own data");
     return status == AD_OK ? (ad_status)tape_gradient_buffer(t, v, buffer, site) : status;
 }
 
@@ -157,15 +153,20 @@ static ad_status find_inputs(struct tape *t, int n, const ad_tensor *x, uint32_t
                              struct tape_site site)
 {
     for (int i = 0; i < n; i++) {
-        struct tape *other;
-        ad_status status;
-        inputs[i] = ad_value_find(x[i], "create_graph", i + 1, site, &other, &status);
-        if (!inputs[i] || other != t)
-            return (ad_status)tape_fail(t, inputs[i] ? TAPE_ERROR_TAPE : TAPE_ERROR_HANDLE, site,
-                                        "create_graph: x[%d] is no live tensor of y's tape", i);
+        inputs[i] = ad_value_on(t, x[i], site, "create_graph: x[%d]", i);
+        if (!inputs[i])
+            return (ad_status)t->error.code;
         if (t->entries[inputs[i]].array.dtype == KERNEL_I64)
             return (ad_status)tape_fail(t, TAPE_ERROR_DTYPE, site,
                                         "create_graph: x[%d] is of integers", i);
+        /* Ops that had only constants left no record, so that a derivative would lack their part.
+         */
+        if (!(t->entries[inputs[i]].flags & TAPE_NEEDS_GRADIENT))
+            return (ad_status)tape_fail(
+                t, TAPE_ERROR_STATE, site,
+                "create_graph: x[%d] is constant: no leaf is in it, or it was detached, computed "
+                "under no_grad, or lies outside a gradient check that runs",
+                i);
     }
     return AD_OK;
 }

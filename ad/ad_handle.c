@@ -8,6 +8,7 @@
 #include "tape_release.h"
 
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -73,25 +74,40 @@ static inline struct tape *find(uint32_t slot, uint32_t generation)
     return __atomic_load_n(&s->tape, __ATOMIC_RELAXED);
 }
 
+struct tape *ad_tape_behind(ad_tensor x)
+{
+    return find(x.tape, x.tape_generation);
+}
+
+/* Why there is no tape of the calling thread's behind a handle, as the end of a sentence. */
+static const char *no_tape(uint32_t slot, uint32_t generation, ad_status *code)
+{
+    *code = AD_ERROR_HANDLE;
+    if (slot == 0)
+        return "the handle is zero: no tape";
+    if (slot >= AD_SLOTS)
+        return "not a handle of a tape";
+    uint64_t thread = __atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&ad_slots[slot].generation, __ATOMIC_ACQUIRE) != generation || !thread)
+        return "the tape was destroyed";
+    *code = AD_ERROR_STATE;
+    if (thread == AD_THREAD_TOLD)
+        return "not while the tape's error callback runs";
+    *code = AD_ERROR_THREAD;
+    return "the tape belongs to another thread";
+}
+
 struct tape *ad_tape_find(uint32_t slot, uint32_t generation, const char *what,
                           struct tape_site site)
 {
     struct tape *t = find(slot, generation);
     if (t)
         return t;
-    if (ad_log_telling())
-        ad_fail(AD_ERROR_STATE, site, "%s: not while the log callback runs", what);
-    else if (slot == 0)
-        ad_fail(AD_ERROR_HANDLE, site, "%s: the handle is zero: no tape", what);
-    else if (slot >= AD_SLOTS)
-        ad_fail(AD_ERROR_HANDLE, site, "%s: not a handle of a tape", what);
-    else if (__atomic_load_n(&ad_slots[slot].generation, __ATOMIC_ACQUIRE) != generation ||
-             !__atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED))
-        ad_fail(AD_ERROR_HANDLE, site, "%s: the tape was destroyed", what);
-    else if (__atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED) == AD_THREAD_TOLD)
-        ad_fail(AD_ERROR_STATE, site, "%s: not while the tape's error callback runs", what);
-    else
-        ad_fail(AD_ERROR_THREAD, site, "%s: the tape belongs to another thread", what);
+    ad_status code = AD_ERROR_STATE;
+    const char *why =
+        ad_log_telling() ? "not while the log callback runs" : no_tape(slot, generation, &code);
+    ad_fail(code, site, "%s: %s", what, why);
+    ad_fail_about((ad_tape){slot, generation});
     return NULL;
 }
 
@@ -146,7 +162,7 @@ ad_status ad_tape_destroy_site(ad_tape tape, unsigned ad_line_)
     struct tape_site site = AD_HERE;
     struct tape *t = ad_tape_find(tape.slot, tape.generation, "tape_destroy", site);
     if (!t)
-        return ad_status_of((ad_tape){0, 0});
+        return ad_failed();
     slot_give(tape.slot);
     tape_destroy(t);
     return AD_OK;
@@ -163,17 +179,46 @@ static const char *operand_name(int operand, char *buf, size_t n)
 }
 
 /* Why a handle of the tape names no value. */
-static void fail_stale(struct tape *t, ad_tensor x, const char *which, struct tape_site site)
+static ad_status fail_stale(struct tape *t, ad_tensor x, const char *which, struct tape_site site)
 {
     const struct tape_value *v = x.value < t->n_values ? &t->entries[x.value] : &t->entries[0];
-    if (x.value == 0) {
+    if (x.value == 0)
         tape_fail(t, TAPE_ERROR_HANDLE, site, "%s is the result of an op that failed", which);
-    } else if ((v->flags & TAPE_RELEASED) && v->retained == x.value_generation) {
+    else if ((v->flags & TAPE_RELEASED) && v->retained == x.value_generation) {
         char how[240];
         tape_release_describe(t, v, how, sizeof how);
         tape_fail(t, TAPE_ERROR_HANDLE, site, "%s %s; the call is", which, how);
-    } else {
+    } else
         tape_fail(t, TAPE_ERROR_HANDLE, site, "%s was dropped by a reset or a rewind", which);
+    return AD_ERROR_HANDLE;
+}
+
+static bool is_live(const struct tape *t, ad_tensor x)
+{
+    return x.value - 1 < t->n_values - 1 && t->entries[x.value].generation == x.value_generation;
+}
+
+/* Why a handle names no value of tape t, on which the failure is kept. What became a handle of
+ * zeros because an op before it was given one is told with that op. */
+static void fail_operand(struct tape *t, ad_tensor x, const char *which, struct tape_site site)
+{
+    struct tape *other = find(x.tape, x.tape_generation);
+    if (t->error.code != TAPE_OK)
+        return;
+    const char *before = x.value == 0 && !other ? ad_unread() : NULL;
+    const char *then = before ? "; before that, " : "";
+    ad_status code;
+    if (other == t) {
+        fail_stale(t, x, which, site);
+    } else if (other) {
+        tape_fail(t, TAPE_ERROR_TAPE, site, "%s is of another tape", which);
+    } else if (x.tape == 0) {
+        tape_fail(t, TAPE_ERROR_HANDLE, site, "%s is a handle of zeros: no tensor%s%s", which, then,
+                  before ? before : "");
+    } else {
+        const char *why = no_tape(x.tape, x.tape_generation, &code);
+        tape_fail(t, (enum tape_status)code, site, "%s: %s%s%s", which, why, then,
+                  before ? before : "");
     }
 }
 
@@ -190,14 +235,11 @@ uint32_t ad_value_find(ad_tensor x, const char *what, int operand, struct tape_s
     }
     struct tape *t = *tape = find(x.tape, x.tape_generation);
     if (!t) {
-        /* The result of an op that failed for want of its tape: the first cause is known
-         * already. */
-        if (x.value != 0 || ad_status_of((ad_tape){0, 0}) == AD_OK)
-            ad_tape_find(x.tape, x.tape_generation, buf, site);
-        *status = ad_status_of((ad_tape){0, 0});
+        ad_tape_find(x.tape, x.tape_generation, buf, site);
+        *status = ad_failed();
         return 0;
     }
-    if (x.value - 1 < t->n_values - 1 && t->entries[x.value].generation == x.value_generation) {
+    if (is_live(t, x)) {
         *status = AD_OK;
         return x.value;
     }
@@ -207,38 +249,49 @@ uint32_t ad_value_find(ad_tensor x, const char *what, int operand, struct tape_s
     return 0;
 }
 
+uint32_t ad_value_on(struct tape *t, ad_tensor x, struct tape_site site, const char *format, ...)
+{
+    char which[96];
+    va_list list;
+    if (find(x.tape, x.tape_generation) == t && is_live(t, x))
+        return x.value;
+    va_start(list, format);
+    (void)vsnprintf(which, sizeof which, format, list);
+    va_end(list);
+    fail_operand(t, x, which, site);
+    return 0;
+}
+
 /* The failure of an op's operands, found again and named. */
 static ad_tensor refuse(const struct kernel_op *op, int n_in, const ad_tensor *in,
                         struct tape_site site)
 {
     struct tape *home = NULL; /* the first operand's, or the first that has one */
-    ad_tensor result = {0, 0, 0, 0};
+    int first = 0;
     for (int i = 0; i < n_in && !home; i++) {
         home = find(in[i].tape, in[i].tape_generation);
-        if (home)
-            result = (ad_tensor){in[i].tape, in[i].tape_generation, 0, 0};
+        first = home ? i : 0;
     }
-    if (home && home->error.code != TAPE_OK)
+    for (int i = 0; i < n_in && !home && !in[first].tape; i++)
+        first = in[i].tape ? i : 0;
+    const ad_tensor result = {in[first].tape, in[first].tape_generation, 0, 0};
+    struct tape *t = NULL;
+    ad_status status;
+    if (!home) {
+        ad_value_find(in[first], op->name, first + 1, site, &t, &status);
         return result;
-    for (int i = 0; i < n_in && !home && !result.tape; i++)
-        result = (ad_tensor){in[i].tape, in[i].tape_generation, 0, 0};
-    for (int i = 0; i < n_in; i++) {
-        struct tape *t;
-        ad_status status;
-        if (home && in[i].tape != 0 && find(in[i].tape, in[i].tape_generation) &&
-            (in[i].tape != result.tape)) {
+    }
+    for (int i = 0; i < n_in && home->error.code == TAPE_OK; i++) {
+        if (find(in[i].tape, in[i].tape_generation) == home || i == first) {
+            ad_value_find(in[i], op->name, i + 1, site, &t, &status);
+        } else if (find(in[i].tape, in[i].tape_generation)) {
             tape_fail(home, TAPE_ERROR_TAPE, site,
-                      "%s: operand %d is of another tape than operand %d", op->name, i + 1, 1);
-            return result;
+                      "%s: operand %d is of another tape than operand %d", op->name, i + 1,
+                      first + 1);
+        } else {
+            ad_value_on(home, in[i], site, "%s: operand %d (%s)", op->name, i + 1,
+                        kernel_in_name(op, i));
         }
-        if (ad_value_find(in[i], op->name, i + 1, site, &t, &status))
-            continue;
-        if (home && home->error.code == TAPE_OK) {
-            /* The thread's error has it; the tape that lives must not go on as if nothing were. */
-            tape_fail(home, (enum tape_status)status, site, "%s: operand %d (%s) is no live tensor",
-                      op->name, i + 1, kernel_in_name(op, i));
-        }
-        return result;
     }
     return result;
 }

@@ -43,9 +43,16 @@ extern struct ad_slot ad_slots[AD_SLOTS];
 extern _Thread_local uint64_t ad_thread __attribute__((tls_model("initial-exec")));
 uint64_t ad_thread_number(void);
 
-/* Sets the calling thread's error and returns the code. */
+/* Sets the calling thread's error, unless there is one that the user has not seen, and returns the
+ * code. */
 ad_status ad_fail(ad_status code, struct tape_site site, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The code of the calling thread's newest failure: what a call returns that has just failed. */
+ad_status ad_failed(void);
+/* The failure just made is about this tape, which is not the calling thread's. */
+void ad_fail_about(ad_tape tape);
+/* The thread's error if the user has not seen it, which he is about to; else NULL. */
+const char *ad_unread(void);
 
 /* Hands a message to the user's log callback. False: there is none. */
 bool ad_log_tell(int level, const char *message);
@@ -73,10 +80,18 @@ void *ad_module_open(const char *name, char *error, size_t n);
 struct tape *ad_tape_find(uint32_t slot, uint32_t generation, const char *what,
                           struct tape_site site);
 
+/* The tape of the calling thread's that a handle names, or NULL; no error is set. */
+struct tape *ad_tape_behind(ad_tensor x);
+
 /* The index of a live value and its tape. 0 if there is none: *status says why; the failure is
  * kept in the tape where there is one. */
 uint32_t ad_value_find(ad_tensor x, const char *what, int operand, struct tape_site site,
                        struct tape **tape, ad_status *status);
+
+/* The index of a live value of this tape. 0 if it is none: the tape's error begins with the name
+ * that `format` gives the operand, and says why. */
+uint32_t ad_value_on(struct tape *t, ad_tensor x, struct tape_site site, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 static inline ad_tensor ad_handle_of(const struct tape *t, uint32_t slot, uint32_t generation,
                                      uint32_t value)

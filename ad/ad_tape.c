@@ -46,17 +46,22 @@ int ad_threads(void)
 static struct tape *enter(ad_tape tape, const char *what, struct tape_site site, ad_status *status)
 {
     struct tape *t = ad_tape_find(tape.slot, tape.generation, what, site);
-    *status = t ? AD_OK : ad_status_of((ad_tape){0, 0});
+    *status = t ? AD_OK : ad_failed();
     return t;
 }
 
 ad_status ad_tape_reset_site(ad_tape tape, unsigned ad_line_)
 {
+    struct tape_site site = AD_HERE;
     ad_status status;
-    struct tape *t = enter(tape, "tape_reset", AD_HERE, &status);
-    if (t)
-        tape_reset(t);
-    return status;
+    struct tape *t = enter(tape, "tape_reset", site, &status);
+    if (!t)
+        return status;
+    if (t->fixed.n_values)
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                    "tape_reset: not while a gradient check runs");
+    tape_reset(t);
+    return AD_OK;
 }
 
 ad_mark ad_tape_mark_site(ad_tape tape, unsigned ad_line_)
@@ -88,6 +93,10 @@ ad_status ad_tape_rewind_site(ad_tape tape, ad_mark mark, unsigned ad_line_)
     if (mark.level >= t->n_marks || t->marks[mark.level].generation != mark.generation)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "tape_rewind: a reset or an outer rewind has dropped the mark");
+    if (mark.level < t->fixed.n_marks)
+        return (ad_status)tape_fail(
+            t, TAPE_ERROR_STATE, site,
+            "tape_rewind: the mark is older than the gradient check that runs");
     tape_rewind(t, mark.level);
     return AD_OK;
 }
@@ -123,15 +132,16 @@ ad_status ad_zero_gradients_site(ad_tape tape, unsigned ad_line_)
     return status;
 }
 
-ad_status ad_tape_stats(ad_tape tape, ad_stats *stats)
+ad_status ad_tape_stats_site(ad_tape tape, ad_stats *stats, unsigned ad_line_)
 {
-    struct tape_site nowhere = {0, 0};
+    struct tape_site site = AD_HERE;
     ad_status status;
-    struct tape *t = enter(tape, "tape_stats", nowhere, &status);
+    struct tape *t = enter(tape, "tape_stats", site, &status);
     if (!t)
         return status;
     if (!stats)
-        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, nowhere, "tape_stats: null pointer");
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
+                                    "tape_stats: stats is a null pointer");
     *stats = (ad_stats){.values = t->n_values - 1,
                         .records = t->n_records,
                         .live_bytes = t->arena.live,
@@ -159,7 +169,7 @@ ad_status ad_saved_for_backward_site(ad_tape tape, ad_saved *saved, unsigned ad_
         return status;
     if (!saved)
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
-                                    "saved_for_backward: null pointer");
+                                    "saved_for_backward: saved is a null pointer");
     *saved = (ad_saved){0};
     saved->buffers = tape_release_saved(t, &saved->buffer_bytes);
     saved->record_bytes =

@@ -56,11 +56,11 @@ ad_tensor ad_detach_site(ad_tensor x, unsigned ad_line_)
     return ad_handle_of(t, x.tape, x.tape_generation, out);
 }
 
-ad_tape ad_tape_of(ad_tensor x)
+ad_tape ad_tape_of_site(ad_tensor x, unsigned ad_line_)
 {
     struct tape *t;
     ad_status status;
-    ad_value_find(x, "tape_of", 0, (struct tape_site){0, 0}, &t, &status);
+    ad_value_find(x, "tape_of", 0, AD_HERE, &t, &status);
     return t ? (ad_tape){x.tape, x.tape_generation} : (ad_tape){0, 0};
 }
 

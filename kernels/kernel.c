@@ -58,6 +58,8 @@ int kernel_infer(const struct kernel_call *call, struct kernel_shape *out)
     if (check_dtypes(call) != 0)
         return KERNEL_REFUSED_DTYPE;
     const int refused = call->op->shape(call, out);
+    if (refused == KERNEL_REFUSED_ATTRIBUTE)
+        return refused;
     if (refused != 0)
         return refused == KERNEL_REFUSED && kinds_fit(call) ? KERNEL_REFUSED : KERNEL_REFUSED_DTYPE;
     for (int o = 0; o < call->op->n_out; o++) {

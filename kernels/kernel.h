@@ -235,7 +235,7 @@ static inline unsigned kernel_touches(const struct kernel_op *op, uint64_t needs
 const struct kernel_op *const *kernel_ops(int *n);
 
 /* What kernel_infer returns besides 0. */
-enum { KERNEL_REFUSED = -1, KERNEL_REFUSED_DTYPE = -2 };
+enum { KERNEL_REFUSED = -1, KERNEL_REFUSED_DTYPE = -2, KERNEL_REFUSED_ATTRIBUTE = -3 };
 
 /* Shapes of the outputs into out[op->n_out]. Returns 0, or why not, with the text in
  * call->error. Also refuses mixed float dtypes, more than KERNEL_MAX_RANK axes and sizes that

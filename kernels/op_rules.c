@@ -6,6 +6,7 @@
 #include "op_rules.h"
 #include "kernel_ops.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,6 +40,28 @@ int kernel_refuse_operands(const struct kernel_call *call, const char *between, 
     return kernel_refuse(call, "%s: %s", operands, reason);
 }
 
+const char *kernel_describe_wanted(const struct kernel_call *call, char *buf, size_t n)
+{
+    size_t used = 0;
+    for (int i = 0; i < call->n_attr && used < n; i++) {
+        const int wrote =
+            snprintf(buf + used, n - used, "%c%lld", i > 0 ? ',' : '[', (long long)call->attr[i]);
+        used += wrote > 0 ? (size_t)wrote : 0;
+    }
+    if (used < n)
+        (void)snprintf(buf + used, n - used, call->n_attr > 0 ? "]" : "[]");
+    return buf;
+}
+
+int kernel_refuse_real(const struct kernel_call *call, const char *name, double value,
+                       const char *wanted)
+{
+    /* printf shows the sign of NaN, which depends on the machine. */
+    (void)kernel_refuse(call, "%s is %g: %s is wanted", name, isnan(value) ? fabs(value) : value,
+                        wanted);
+    return KERNEL_REFUSED_ATTRIBUTE;
+}
+
 int kernel_require_float(const struct kernel_call *call, int i)
 {
     if (call->in[i]->dtype == KERNEL_F64 || call->in[i]->dtype == KERNEL_F32)
@@ -61,8 +84,8 @@ int kernel_require_labels(const struct kernel_call *call, kernel_ref labels, int
     for (int64_t r = 0; r < labels->size; r++) {
         const int64_t label = ((const int64_t *)labels->data)[r * labels->strides[0]];
         if (label < 0 || label >= classes)
-            return kernel_refuse(call, "label %lld of row %lld is not in 0..%lld", (long long)label,
-                                 (long long)r, (long long)classes - 1);
+            return kernel_refuse_operands(call, ", ", "label %lld of row %lld is not in 0..%lld",
+                                          (long long)label, (long long)r, (long long)classes - 1);
     }
     return 0;
 }

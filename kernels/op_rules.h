@@ -15,6 +15,14 @@ int kernel_refuse(const struct kernel_call *call, const char *format, ...)
 int kernel_refuse_operands(const struct kernel_call *call, const char *between, const char *format,
                            ...) __attribute__((format(printf, 3, 4)));
 
+/* The extents of an op whose n_attr attributes are a shape, "[3,-1]"; returns buf. */
+const char *kernel_describe_wanted(const struct kernel_call *call, char *buf, size_t n);
+
+/* Refuses a number that no shape would make fit, "NAME: p is 0.5: at least 1 is wanted", and returns
+ * KERNEL_REFUSED_ATTRIBUTE. */
+int kernel_refuse_real(const struct kernel_call *call, const char *name, double value,
+                       const char *wanted);
+
 /* Refuses input i unless it is f32 or f64: "NAME takes f32 or f64, not i64". */
 int kernel_require_float(const struct kernel_call *call, int i);
 

@@ -9,8 +9,11 @@
 
 int kernel_part_axis(const struct kernel_call *call, int64_t axis, int rank)
 {
-    if (axis < -rank || axis >= rank)
-        return kernel_refuse(call, "there is no axis %lld of %d", (long long)axis, rank);
+    if (axis < -rank || axis >= rank) {
+        char x[96];
+        return kernel_refuse(call, "%s: there is no axis %lld of %d",
+                             kernel_describe(call->in[0], x, sizeof x), (long long)axis, rank);
+    }
     return (int)(axis < 0 ? axis + rank : axis);
 }
 
@@ -80,8 +83,9 @@ int kernel_part_indices(const struct kernel_call *call, int64_t rows)
     for (int64_t i = 0; i < indices->size; i++) {
         const int64_t row = ((const int64_t *)indices->data)[i * indices->strides[0]];
         if (row < 0 || row >= rows)
-            return kernel_refuse(call, "index %lld at position %lld is not in 0..%lld",
-                                 (long long)row, (long long)i, (long long)rows - 1);
+            return kernel_refuse_operands(call, ", ",
+                                          "index %lld at position %lld is not in 0..%lld",
+                                          (long long)row, (long long)i, (long long)rows - 1);
     }
     return 0;
 }

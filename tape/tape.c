@@ -27,6 +27,7 @@ static void begin(struct tape *t)
     t->last_record = UINT32_MAX;
     t->last_guard = TAPE_NO_GUARD;
     t->n_lent = 0;
+    t->lent_span = t->leaf_span = (struct tape_span){0, 0};
     t->n_frames = 0;
     t->has_released = false;
     t->arena.entry_top += sizeof(struct tape_value);

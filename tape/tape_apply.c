@@ -102,7 +102,10 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
         operand[i] = &t->entries[in[i]].array;
     int refused = kernel_infer(&call, shape);
     if (__builtin_expect(refused != 0, 0))
-        return tape_fail(t, refused == KERNEL_REFUSED_DTYPE ? TAPE_ERROR_DTYPE : TAPE_ERROR_SHAPE,
+        return tape_fail(t,
+                         refused == KERNEL_REFUSED_DTYPE       ? TAPE_ERROR_DTYPE
+                         : refused == KERNEL_REFUSED_ATTRIBUTE ? TAPE_ERROR_ARGUMENT
+                                                               : TAPE_ERROR_SHAPE,
                          site, "%s", error);
 
     struct tape_point point = tape_point_take(t);

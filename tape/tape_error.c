@@ -21,8 +21,10 @@ enum tape_status tape_fail(struct tape *t, enum tape_status code, struct tape_si
     t->error.code = code;
     if (n < 0 || n > TAPE_MESSAGE_BYTES - 64)
         n = n < 0 ? 0 : TAPE_MESSAGE_BYTES - 64;
-    memcpy(text + n, " at ", 5);
-    t->describe(site, text + n + 4, (size_t)(TAPE_MESSAGE_BYTES - n - 4));
+    if (site.pc || site.line) {
+        memcpy(text + n, " at ", 5);
+        t->describe(site, text + n + 4, (size_t)(TAPE_MESSAGE_BYTES - n - 4));
+    }
     if (t->watch.tell)
         t->watch.tell(t);
     return code;

@@ -20,6 +20,10 @@ void tape_lent_begin(struct tape *t);
 /* After it has ended well. */
 void tape_lent_add(struct tape *t);
 
+/* A leaf has come. AD_ERROR_ARGUMENT if its data overlap a buffer, to which sweeps add. */
+enum tape_status tape_lent_leaf(struct tape *t, const struct tape_value *leaf,
+                                struct tape_site site);
+
 /* Forgets the buffers of values from n_values on. */
 void tape_lent_drop(struct tape *t, uint32_t n_values);
 

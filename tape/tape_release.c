@@ -88,7 +88,7 @@ enum tape_status tape_release(struct tape *t, uint32_t x, struct tape_site site)
                          v->flags & TAPE_LEAF ? "leaf" : "constant");
     if (v->flags & TAPE_RETAIN)
         return tape_fail(t, TAPE_ERROR_STATE, site, "release: the tensor's gradient is retained");
-    if (x < t->fixed)
+    if (x < t->fixed.n_values)
         return tape_fail(t, TAPE_ERROR_STATE, site,
                          "release: the tensor is older than the gradient check that runs");
     release_handle(v, row_of(t, site, tape_release_op));

@@ -76,6 +76,11 @@ struct tape_lent {
     uint32_t sweeps, epoch;
 };
 
+/* Addresses within which all arrays of a kind lie; to == 0: there are none. */
+struct tape_span {
+    uintptr_t from, to;
+};
+
 /* Gradient of an intermediate value, kept on request; lies among the records. */
 struct tape_retained {
     void *buffer;
@@ -150,6 +155,11 @@ struct tape_frame {
     uint32_t last_record;
 };
 
+/* What must stay as it is meanwhile: values, marks and frames below these numbers. */
+struct tape_fixed {
+    uint32_t n_values, n_marks, n_frames;
+};
+
 struct tape_table { /* open addressing: row index plus 1 by {pc, line, op} */
     uint32_t *slot;
     uint32_t size, used;
@@ -180,12 +190,13 @@ struct tape {
     struct tape_frame *frames; /* that are open */
     uint32_t n_frames, frames_size;
     uint32_t frame;    /* number of the newest, ever */
-    uint32_t fixed;    /* values below are not released: a gradient check runs */
+    struct tape_fixed fixed; /* what a gradient check found on the tape; zeros: none runs */
     bool hold;         /* what is released keeps its buffer: it will be looked at */
     bool has_released; /* since the tape was made or reset; else sweeps need not look */
 
     struct tape_lent *lent; /* ordered by value */
     uint32_t n_lent, lent_size;
+    struct tape_span lent_span, leaf_span; /* that they and the leaves' data lie in */
 
     struct tape_ledger ledger;
     struct tape_table sites;

@@ -1,10 +1,11 @@
 /* tape_value.c: values of the tape: made by ops, borrowed from the user, read back.
  *
- * May include: tape_guard.h.
+ * May include: tape_guard.h, tape_lent.h.
  */
 #include "tape_value.h"
 
 #include "tape_guard.h"
+#include "tape_lent.h"
 
 #include <math.h>
 #include <string.h>
@@ -139,6 +140,11 @@ enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t 
     if (!v->array.shape || !v->array.strides)
         goto no_memory;
     if (leaf) {
+        enum tape_status status = tape_lent_leaf(t, v, site);
+        if (status != TAPE_OK) {
+            tape_point_undo(t, point);
+            return status;
+        }
         v->adjoint = tape_arena_buffer(&t->arena, tape_value_bytes(v));
         if (!v->adjoint)
             goto no_memory;

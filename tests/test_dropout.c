@@ -140,10 +140,10 @@ START_TEST(a_p_that_is_no_probability_is_refused)
 {
     net_begin(&net, AD_F64);
     net_given(&net, &x, 1, SHAPE(1), (double[]){1});
-    net_refused(&net, ad_dropout(x.x, -0.125, 1), AD_ERROR_SHAPE,
-                "dropout: p is -0.125, but is in [0, 1]");
-    net_refused(&net, ad_dropout(x.x, 1.5, 1), AD_ERROR_SHAPE, "dropout: p is 1.5");
-    net_refused(&net, ad_dropout(x.x, (double)NAN, 1), AD_ERROR_SHAPE, "dropout: p is nan");
+    net_refused(&net, ad_dropout(x.x, -0.125, 1), AD_ERROR_ARGUMENT,
+                "dropout: p is -0.125: a number in [0, 1] is wanted");
+    net_refused(&net, ad_dropout(x.x, 1.5, 1), AD_ERROR_ARGUMENT, "dropout: p is 1.5");
+    net_refused(&net, ad_dropout(x.x, (double)NAN, 1), AD_ERROR_ARGUMENT, "dropout: p is nan");
     const ad_tensor whole = ad_constant(net.tape, AD_I64, 1, SHAPE(1), SHAPE(3));
     net_refused(&net, ad_dropout(whole, 0.5, 1), AD_ERROR_DTYPE,
                 "dropout takes f32 or f64, not i64");

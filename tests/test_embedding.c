@@ -62,10 +62,10 @@ START_TEST(what_does_not_fit_is_refused)
     net_random(&net, &w, NET_PLAIN, 2, SHAPE(3, 2), -1, 1);
     const ad_tensor index = ad_constant(net.tape, AD_I64, 2, SHAPE(2, 3), indices);
     net_refused(&net, ad_embedding(w.x, index), AD_ERROR_VALUE,
-                "embedding: index 3 at position 0 is not in 0..2");
+                "embedding: f64 [3,2], i64 [6]: index 3 at position 0 is not in 0..2");
     const ad_tensor low = ad_constant(net.tape, AD_I64, 2, SHAPE(2, 1), SHAPE(2, -1));
     net_refused(&net, ad_embedding(w.x, low), AD_ERROR_VALUE,
-                "embedding: index -1 at position 1 is not in 0..2");
+                "embedding: f64 [3,2], i64 [2]: index -1 at position 1 is not in 0..2");
     net_refused(&net, ad_embedding(w.x, w.x), AD_ERROR_DTYPE,
                 "embedding: indices are i64, not f64");
     net_refused(&net, ad_embedding(index, index), AD_ERROR_DTYPE,

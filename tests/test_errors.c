@@ -193,7 +193,7 @@ CASE(entropy_rows, TAPE, SHAPE, "softmax_cross_entropy: f64 [5,6], i64 [3]: ",
      AT(ad_softmax_cross_entropy(s->b, s->labels)));
 CASE(entropy_labels, TAPE, DTYPE, "softmax_cross_entropy: ",
      AT(ad_softmax_cross_entropy(s->a, s->v)));
-CASE(label, TAPE, VALUE, "softmax_cross_entropy: label 7",
+CASE(label, TAPE, VALUE, "softmax_cross_entropy: f64 [3,4], i64 [3]: label 7",
      AT(ad_softmax_cross_entropy(s->a, s->labels)));
 
 CASE(mixed_add, TAPE, DTYPE, "add: f64 [3,4] and f32 [3,4]: ", AT(ad_add(s->a, s->narrow)));

@@ -68,9 +68,11 @@ START_TEST(an_index_out_of_range_is_named_with_its_position)
     scene_begin(&scene, AD_F64, 2, SHAPE(3, 4));
     const ad_tape tape = scene.tape;
     naive_refused(&scene, ad_gather_rows(scene.x, ad_constant(tape, AD_I64, 1, SHAPE(4), high)),
-                  AD_ERROR_VALUE, "gather_rows: index 3 at position 2 is not in 0..2");
+                  AD_ERROR_VALUE,
+                  "gather_rows: f64 [3,4], i64 [4]: index 3 at position 2 is not in 0..2");
     naive_refused(&scene, ad_gather_rows(scene.x, ad_constant(tape, AD_I64, 1, SHAPE(2), low)),
-                  AD_ERROR_VALUE, "gather_rows: index -1 at position 0 is not in 0..2");
+                  AD_ERROR_VALUE,
+                  "gather_rows: f64 [3,4], i64 [2]: index -1 at position 0 is not in 0..2");
     naive_refused(&scene, ad_gather_rows(scene.x, ad_constant(tape, AD_I64, 2, SHAPE(2, 2), high)),
                   AD_ERROR_SHAPE,
                   "gather_rows: f64 [3,4], i64 [2,2]: x [n,...] and indices [m] are wanted");

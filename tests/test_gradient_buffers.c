@@ -223,6 +223,92 @@ START_TEST(a_buffer_that_there_is_no_memory_to_note_is_refused)
 }
 END_TEST
 
+/* The call is refused by a message that begins so and says where the other leaf was made. */
+#define OVERLAPS(call, text)                                                                       \
+    do {                                                                                           \
+        ck_assert_int_eq((call), AD_ERROR_ARGUMENT);                                               \
+        ck_assert_msg(strncmp(ad_message_of(tape), text, strlen(text)) == 0 &&                     \
+                          strstr(ad_message_of(tape), " of test_gradient_buffers.c:") != NULL,     \
+                      "%s", ad_message_of(tape));                                                  \
+        ad_clear_error(tape);                                                                      \
+    } while (0)
+
+START_TEST(a_buffer_over_the_data_of_a_leaf_is_refused)
+{
+    static double mine[8];
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, SHAPE(4), data);
+    ad_tensor w = ad_leaf(tape, AD_F64, 1, SHAPE(4), data + 10);
+    for (int from = 7; from < 14; from++)
+        OVERLAPS(ad_gradient_buffer(x, data + from, 4),
+                 "gradient_buffer: the buffer overlaps the data of the leaf f64 [4]");
+    OVERLAPS(ad_gradient_buffer(x, data + 3, 4),
+             "gradient_buffer: the buffer overlaps the own data of the leaf f64 [4]");
+    /* Beside them, and between. */
+    OK(ad_gradient_buffer(x, data + 6, 4));
+    OK(ad_gradient_buffer(x, data + 14, 4));
+    OK(ad_gradient_buffer(x, mine, 4));
+    /* The refused ones left the last. */
+    OK(ad_backward(ad_sum(ad_mul(x, w))));
+    for (int i = 0; i < 4; i++)
+        ck_assert(mine[i] == data[10 + i] && data[10 + i] == 0.25 * (11 + i));
+}
+END_TEST
+
+START_TEST(a_leaf_over_a_gradient_buffer_is_refused)
+{
+    double mine[8] = {0};
+    ad_stats before, after;
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, SHAPE(4), data);
+    OK(ad_gradient_buffer(x, mine + 2, 4));
+    OK(ad_tape_stats(tape, &before));
+    for (int from = 0; from < 6; from++) {
+        ad_leaf(tape, AD_F64, 1, SHAPE(3), mine + from);
+        OVERLAPS(ad_status_of(tape), "leaf: its data overlap the gradient buffer of the leaf f64");
+    }
+    OK(ad_tape_stats(tape, &after));
+    ck_assert_uint_eq(before.values, after.values);
+    ck_assert_uint_eq(before.live_bytes, after.live_bytes);
+    ck_assert_int_eq(ad_rank(ad_leaf(tape, AD_F64, 1, SHAPE(0), mine + 3)), 1);
+    ck_assert_int_eq(ad_rank(ad_leaf(tape, AD_F64, 1, SHAPE(2), mine)), 1);
+    ck_assert_int_eq(ad_rank(ad_constant(tape, AD_F64, 1, SHAPE(4), mine + 2)), 1);
+    /* A buffer that was taken back is an array like others; after a reset all are. */
+    OK(ad_gradient_buffer(x, NULL, 0));
+    ck_assert_int_eq(ad_rank(ad_leaf(tape, AD_F64, 1, SHAPE(4), mine + 2)), 1);
+    OK(ad_tape_reset(tape));
+    ck_assert_int_eq(ad_rank(ad_leaf(tape, AD_F64, 1, SHAPE(8), mine)), 1);
+}
+END_TEST
+
+START_TEST(buffers_of_two_leaves_overlap_whole_or_not_at_all)
+{
+    double mine[8] = {0};
+    static float narrow[4];
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, SHAPE(4), data);
+    ad_tensor w = ad_leaf(tape, AD_F64, 2, SHAPE(2, 2), data + 4);
+    ad_tensor s = ad_leaf(tape, AD_F32, 1, SHAPE(4), narrow);
+    ad_tensor short_one = ad_leaf(tape, AD_F64, 1, SHAPE(2), data + 8);
+    OK(ad_gradient_buffer(x, mine, 4));
+    for (int from = 1; from < 4; from++)
+        OVERLAPS(ad_gradient_buffer(w, mine + from, 4),
+                 "gradient_buffer: the buffer overlaps the gradient buffer of the leaf f64 [4]");
+    OVERLAPS(ad_gradient_buffer(s, mine, 4),
+             "gradient_buffer: the buffer overlaps the gradient buffer of the leaf f64 [4]");
+    OVERLAPS(ad_gradient_buffer(short_one, mine, 2),
+             "gradient_buffer: the buffer overlaps the gradient buffer of the leaf f64 [4]");
+    OK(ad_gradient_buffer(w, mine, 4)); /* the sum of both arrives */
+    OK(ad_gradient_buffer(w, mine, 4));
+    OK(ad_gradient_buffer(short_one, mine + 4, 2));
+    OK(ad_backward(ad_add(ad_sum(ad_square(x)), ad_sum(ad_square(w)))));
+    for (int i = 0; i < 4; i++)
+        ck_assert_double_eq(mine[i], 2 * data[i] + 2 * data[4 + i]);
+    /* A leaf that moves to another buffer gives up the first. */
+    OK(ad_gradient_buffer(short_one, NULL, 0));
+    OK(ad_gradient_buffer(w, mine + 4, 4));
+    OK(ad_gradient_buffer(x, mine + 4, 4));
+    OK(ad_gradient_buffer(short_one, mine + 1, 2));
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tcase_create("gradient_buffers");
@@ -234,5 +320,8 @@ int main(void)
     tcase_add_test(tcase, a_leaf_that_y_does_not_reach_leaves_its_buffer_alone);
     tcase_add_test(tcase, a_gradient_that_went_with_its_buffer_is_not_zero_but_unknown);
     tcase_add_test(tcase, a_buffer_that_there_is_no_memory_to_note_is_refused);
+    tcase_add_test(tcase, a_buffer_over_the_data_of_a_leaf_is_refused);
+    tcase_add_test(tcase, a_leaf_over_a_gradient_buffer_is_refused);
+    tcase_add_test(tcase, buffers_of_two_leaves_overlap_whole_or_not_at_all);
     return run_cases("gradient_buffers", tcase);
 }

@@ -337,7 +337,7 @@ START_TEST(cross_entropy_of_special_rows)
     ck_assert_int_eq(
         box_run(&kernel_op_softmax_cross_entropy, in, &loss.array, &p.array, 0, NULL, false, error),
         -1);
-    ck_assert_str_eq(error, "softmax_cross_entropy: label 3 of row 1 is not in 0..2");
+    ck_assert_ptr_nonnull(strstr(error, "f64 [2,3], i64 [2]: label 3 of row 1 is not in 0..2"));
     box_free(&x);
     box_free(&labels);
     box_free(&loss);
@@ -430,14 +430,14 @@ static const struct refusal refusals[] = {
      {{3, 4}},
      2,
      {5, -1},
-     "reshape: f64 [3,4]: 12 elements do not fill the new shape"},
+     "reshape: f64 [3,4]: 12 elements do not fill the new shape [5,-1]"},
     {&kernel_op_reshape,
      {1},
      {1},
      {{6}},
      2,
      {-2, 3},
-     "reshape: f64 [6]: extent -2 of axis 0 is negative"},
+     "reshape: f64 [6]: extent -2 of axis 0 of [-2,3] is negative"},
     {&kernel_op_linear,
      {1, 1, 1},
      {2, 2, 1},

@@ -195,10 +195,10 @@ START_TEST(a_delta_that_is_not_positive_is_refused)
 {
     net_begin(&net, AD_F64);
     net_given(&net, &x, 1, SHAPE(1), (double[]){3});
-    net_refused(&net, ad_huber_loss(x.x, x.x, 0), AD_ERROR_SHAPE,
-                "huber_loss: delta is 0, but is positive");
-    net_refused(&net, ad_huber_loss(x.x, x.x, -1), AD_ERROR_SHAPE, "delta is -1");
-    net_refused(&net, ad_huber_loss(x.x, x.x, (double)NAN), AD_ERROR_SHAPE, "delta is nan");
+    net_refused(&net, ad_huber_loss(x.x, x.x, 0), AD_ERROR_ARGUMENT,
+                "huber_loss: delta is 0: a positive number is wanted");
+    net_refused(&net, ad_huber_loss(x.x, x.x, -1), AD_ERROR_ARGUMENT, "delta is -1");
+    net_refused(&net, ad_huber_loss(x.x, x.x, (double)NAN), AD_ERROR_ARGUMENT, "delta is nan");
     net_end(&net);
 }
 END_TEST
@@ -233,9 +233,9 @@ START_TEST(likelihoods_refuse_labels_that_are_none)
     const ad_tensor high = ad_constant(net.tape, AD_I64, 1, SHAPE(2), labels);
     const ad_tensor low = ad_constant(net.tape, AD_I64, 1, SHAPE(2), labels + 1);
     net_refused(&net, ad_nll_loss(x.x, high), AD_ERROR_VALUE,
-                "nll_loss: label 3 of row 1 is not in 0..2");
+                "nll_loss: f64 [2,3], i64 [2]: label 3 of row 1 is not in 0..2");
     net_refused(&net, ad_nll_loss(x.x, low), AD_ERROR_VALUE,
-                "nll_loss: label 3 of row 0 is not in 0..2");
+                "nll_loss: f64 [2,3], i64 [2]: label 3 of row 0 is not in 0..2");
     const ad_tensor minus = ad_constant(net.tape, AD_I64, 1, SHAPE(2), (int64_t[]){0, -1});
     net_refused(&net, ad_nll_loss(x.x, minus), AD_ERROR_VALUE, "label -1 of row 1");
     net_refused(&net, ad_nll_loss(x.x, ad_constant(net.tape, AD_I64, 1, SHAPE(3), labels)),

@@ -223,7 +223,7 @@ END_TEST
 START_TEST(statistics_need_a_place)
 {
     ck_assert_int_eq(ad_tape_stats(tape, NULL), AD_ERROR_ARGUMENT);
-    expect(AD_ERROR_ARGUMENT, "tape_stats: null pointer");
+    expect(AD_ERROR_ARGUMENT, "tape_stats: stats is a null pointer");
 }
 END_TEST
 
@@ -256,7 +256,7 @@ START_TEST(a_recorded_gradient_is_refused_where_it_makes_no_sense)
     expect(AD_ERROR_STATE, "create_graph: not under no_grad");
     ck_assert_int_eq(ad_no_grad_end(tape), AD_OK);
     ck_assert_int_eq(ad_create_graph(y, zero, 1, &zero, &g), AD_ERROR_HANDLE);
-    expect(AD_ERROR_HANDLE, "create_graph: x[0] is no live tensor of y's tape");
+    expect(AD_ERROR_HANDLE, "create_graph: x[0] is a handle of zeros: no tensor");
     ck_assert_int_eq(ad_create_graph(y, zero, 1, &x, NULL), AD_ERROR_ARGUMENT);
     expect(AD_ERROR_ARGUMENT, "create_graph: x or gradient is a null pointer");
     ck_assert_int_eq(ad_create_graph(x, seed, 1, &x, &g), AD_ERROR_SHAPE);
@@ -333,16 +333,16 @@ START_TEST(the_gradient_check_refuses_what_is_not_its_tapes_or_not_f64)
     ad_tensor foreign = ad_leaf(other, AD_F64, 1, (int64_t[]){4}, data);
     ad_tensor two[2] = {x, ad_leaf(tape, AD_F64, 1, (int64_t[]){1}, data + 3)};
     ck_assert_int_eq(ad_check_gradient(tape, same, 1, &foreign, 1, NULL, NULL), AD_ERROR_TAPE);
-    expect(AD_ERROR_TAPE, "x[0] is no live tensor of the tape");
+    expect(AD_ERROR_TAPE, "x[0] is of another tape");
     ck_assert_int_eq(ad_check_gradient(tape, same, 2, two, 1, NULL, NULL), AD_ERROR_ARGUMENT);
     expect(AD_ERROR_ARGUMENT, "x[0] and x[1] share memory");
     ck_assert_int_eq(ad_check_gradient(tape, same, 1, &x, INFINITY, NULL, NULL), AD_ERROR_ARGUMENT);
     expect(AD_ERROR_ARGUMENT, "the tolerance inf is not positive");
     ck_assert_int_eq(check(of_another_tape, &foreign), AD_ERROR_TAPE);
-    expect(AD_ERROR_TAPE, "the result is no live tensor of the tape");
+    expect(AD_ERROR_TAPE, "the result is of another tape");
     ad_tensor none = zero;
     ck_assert_int_eq(check(of_another_tape, &none), AD_ERROR_HANDLE);
-    expect(AD_ERROR_HANDLE, "the result is no live tensor of the tape");
+    expect(AD_ERROR_HANDLE, "the result is a handle of zeros: no tensor");
     ck_assert_int_eq(check(narrowed, NULL), AD_ERROR_DTYPE);
     expect(AD_ERROR_DTYPE, "the result is f32, not f64");
     ck_assert_int_eq(check(constant, NULL), AD_OK);
@@ -351,7 +351,7 @@ START_TEST(the_gradient_check_refuses_what_is_not_its_tapes_or_not_f64)
     expect(AD_ERROR_STATE, "no_grad_end");
     ck_assert_int_eq(check(same, NULL), AD_OK);
     ck_assert_int_eq(check(rewinding, &mark), AD_ERROR_STATE);
-    expect(AD_ERROR_STATE, "the function reset or rewound the tape");
+    expect(AD_ERROR_STATE, "the mark is older than the gradient check");
     ck_assert(data[0] == 0.25 && data[3] == 1);
     ck_assert_int_eq(ad_backward(ad_sum(x)), AD_OK);
     ck_assert_int_eq(ad_gradient(x, buffer, 4), AD_OK);

@@ -389,7 +389,8 @@ START_TEST(what_does_not_fit_is_named)
     naive_refused(&scene, ad_flip_axes(x, SHAPE(0, -2), 2), AD_ERROR_SHAPE,
                   "flip: f64 [3,4]: axis -2 is named twice");
     naive_refused(&scene, ad_flip_axes(x, SHAPE(2), 1), AD_ERROR_SHAPE, "there is no axis 2");
-    naive_refused(&scene, ad_roll(x, 2, 1), AD_ERROR_SHAPE, "roll: there is no axis 2 of 2");
+    naive_refused(&scene, ad_roll(x, 2, 1), AD_ERROR_SHAPE,
+                  "roll: f64 [3,4]: there is no axis 2 of 2");
     naive_refused(&scene, ad_pad(x, SHAPE(1, 2), 2, 0), AD_ERROR_SHAPE,
                   "pad: f64 [3,4]: 2 widths, but 4 are wanted: before and after each axis");
     naive_refused(&scene, ad_pad(x, SHAPE(1, 2, -3, 0), 4, 0), AD_ERROR_SHAPE,
@@ -423,7 +424,7 @@ START_TEST(what_does_not_fit_is_named)
     naive_refused(&scene, ad_repeat(x, SHAPE(2, -1), 2), AD_ERROR_SHAPE, "-1 times is negative");
     naive_refused(&scene, ad_repeat(x, SHAPE(1, INT64_MAX), 2), AD_ERROR_SHAPE, "overflows");
     naive_refused(&scene, ad_repeat_interleave(x, 2, 2), AD_ERROR_SHAPE,
-                  "repeat_interleave: there is no axis 2 of 2");
+                  "repeat_interleave: f64 [3,4]: there is no axis 2 of 2");
     naive_refused(&scene, ad_repeat_interleave(x, 0, -2), AD_ERROR_SHAPE, "-2 times is negative");
     naive_refused(&scene, ad_repeat_interleave(x, 0, INT64_MAX), AD_ERROR_SHAPE, "overflows");
     scene_end(&scene);

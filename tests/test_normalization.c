@@ -207,13 +207,14 @@ START_TEST(what_does_not_fit_is_refused)
     net_refused(&net, ad_layer_norm(row, x.x, x.x, 1), AD_ERROR_SHAPE, wanted);
     net_refused(&net, ad_layer_norm(x.x, b.x, w.x, 1), AD_ERROR_SHAPE,
                 "layer_norm: f64 [2,3], f64 [3], f64 [2]: w and b have one shape");
-    net_refused(&net, ad_layer_norm(x.x, b.x, b.x, -1), AD_ERROR_SHAPE,
-                "layer_norm: eps is -1, but is not negative");
+    net_refused(&net, ad_layer_norm(x.x, b.x, b.x, -1), AD_ERROR_ARGUMENT,
+                "layer_norm: eps is -1: a number of at least 0 is wanted");
     net_refused(&net, ad_layer_norm(x.x, b.x, whole, 1), AD_ERROR_DTYPE,
                 "layer_norm takes f32 or f64, not i64");
     net_refused(&net, ad_rms_norm(x.x, w.x, 1), AD_ERROR_SHAPE,
                 "rms_norm: f64 [2,3], f64 [2]: w has the last extents of x");
-    net_refused(&net, ad_rms_norm(x.x, b.x, (double)NAN), AD_ERROR_SHAPE, "rms_norm: eps is nan");
+    net_refused(&net, ad_rms_norm(x.x, b.x, (double)NAN), AD_ERROR_ARGUMENT,
+                "rms_norm: eps is nan");
     net_refused(&net, ad_rms_norm(x.x, whole, 1), AD_ERROR_DTYPE,
                 "rms_norm takes f32 or f64, not i64");
     const char *const channels = "x [n,c,...], w [c] and b [c] are wanted";
@@ -223,8 +224,8 @@ START_TEST(what_does_not_fit_is_refused)
     net_refused(&net, ad_batch_norm(x.x, x.x, b.x, 1, &m, &v), AD_ERROR_SHAPE, channels);
     net_refused(&net, ad_batch_norm(x.x, b.x, w.x, 1, &m, &v), AD_ERROR_SHAPE, channels);
     net_refused(&net, ad_batch_norm(b.x, b.x, b.x, 1, &m, &v), AD_ERROR_SHAPE, channels);
-    net_refused(&net, ad_batch_norm(x.x, b.x, b.x, -0.5, &m, &v), AD_ERROR_SHAPE,
-                "batch_norm: eps is -0.5, but is not negative");
+    net_refused(&net, ad_batch_norm(x.x, b.x, b.x, -0.5, &m, &v), AD_ERROR_ARGUMENT,
+                "batch_norm: eps is -0.5: a number of at least 0 is wanted");
     net_refused(&net, ad_batch_norm(ad_slice(x.x, 0, 0, 0, 1), b.x, b.x, 1, NULL, NULL),
                 AD_ERROR_SHAPE, "axis 0 is empty and has no mean");
     net_end(&net);

@@ -294,15 +294,15 @@ START_TEST(what_does_not_fit_is_named)
     const ad_tensor i = ad_constant(scene.tape, AD_I64, 1, SHAPE(1), SHAPE(7));
     ad_tensor indices = x;
     naive_refused(&scene, ad_sort(x, 2, false, &indices), AD_ERROR_SHAPE,
-                  "sort: there is no axis 2 of 2");
+                  "sort: f64 [3,4]: there is no axis 2 of 2");
     ck_assert_int_eq(indices.value, 0);
     naive_refused(&scene, ad_topk(x, -3, 1, true, NULL), AD_ERROR_SHAPE,
-                  "topk: there is no axis -3 of 2");
+                  "topk: f64 [3,4]: there is no axis -3 of 2");
     naive_refused(&scene, ad_topk(x, 1, 5, true, NULL), AD_ERROR_SHAPE,
                   "topk: f64 [3,4]: k = 5 is not in 0..4 of axis 1");
     naive_refused(&scene, ad_topk(x, 1, -1, true, NULL), AD_ERROR_SHAPE, "k = -1 is not in 0..4");
     naive_refused(&scene, ad_argmax(x, 2, false), AD_ERROR_SHAPE,
-                  "argmax: there is no axis 2 of 2");
+                  "argmax: f64 [3,4]: there is no axis 2 of 2");
     naive_refused(&scene, ad_argmax(none, 0, false), AD_ERROR_SHAPE,
                   "argmax: f64 [0,4]: axis 0 is empty and has no maximum");
     naive_refused(&scene, ad_argmin(none, 0, true), AD_ERROR_SHAPE,

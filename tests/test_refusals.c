@@ -98,7 +98,12 @@ START_TEST(shapes_that_do_not_fit_are_refused_with_their_reason)
     } cases[] = {
         {&kernel_op_sum_to, "sum_to: f64 [3]: 1 axes do not become 2", {1}, {{3}}, 2, {1, 3}},
         {&kernel_op_sum_to, "sum_to: f64 [3]: extent 3 does not become 2", {1}, {{3}}, 1, {2}},
-        {&kernel_op_slice_add, "slice_add: there is no axis 1 of 1", {1}, {{3}}, 4, {1, 0, 1, 9}},
+        {&kernel_op_slice_add,
+         "slice_add: f64 [3]: there is no axis 1 of 1",
+         {1},
+         {{3}},
+         4,
+         {1, 0, 1, 9}},
         {&kernel_op_slice_add,
          "slice_add: f64 [3]: extent 9 does not hold the range",
          {1},

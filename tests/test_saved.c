@@ -107,7 +107,8 @@ START_TEST(record_bytes_are_all_that_is_not_a_buffer)
     ck_assert_int_eq(ad_tape_stats(other, &stats), AD_OK);
     ck_assert_uint_eq(stats.live_bytes, saved.record_bytes + (uint64_t)5 * 64);
     ck_assert_int_eq(ad_saved_for_backward(other, NULL), AD_ERROR_ARGUMENT);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(other), "saved_for_backward: null pointer at "));
+    ck_assert_ptr_nonnull(
+        strstr(ad_message_of(other), "saved_for_backward: saved is a null pointer at "));
     ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
 }
 END_TEST

@@ -124,17 +124,18 @@ START_TEST(what_is_out_of_range_is_named)
                   "is no range of axis 1");
     naive_refused(&scene, ad_slice(x, 1, 0, 2, 0), AD_ERROR_SHAPE, "step 0 is not positive");
     naive_refused(&scene, ad_slice(x, 2, 0, 2, 1), AD_ERROR_SHAPE,
-                  "slice: there is no axis 2 of 2");
+                  "slice: f64 [3,4]: there is no axis 2 of 2");
     naive_refused(&scene, ad_select(x, 1, 4), AD_ERROR_SHAPE,
                   "select: f64 [3,4]: index 4 is not in -4..3 of axis 1");
     naive_refused(&scene, ad_select(x, 0, -4), AD_ERROR_SHAPE,
                   "index -4 is not in -3..2 of axis 0");
-    naive_refused(&scene, ad_select(x, -3, 0), AD_ERROR_SHAPE, "select: there is no axis -3 of 2");
+    naive_refused(&scene, ad_select(x, -3, 0), AD_ERROR_SHAPE,
+                  "select: f64 [3,4]: there is no axis -3 of 2");
     naive_refused(&scene, ad_permute(x, SHAPE(0), 1), AD_ERROR_SHAPE,
                   "1 axes are named, there are 2");
     naive_refused(&scene, ad_permute(x, SHAPE(0, -2), 2), AD_ERROR_SHAPE, "axis -2 is named twice");
     naive_refused(&scene, ad_permute(x, SHAPE(0, 2), 2), AD_ERROR_SHAPE,
-                  "permute: there is no axis 2 of 2");
+                  "permute: f64 [3,4]: there is no axis 2 of 2");
     naive_refused(&scene, ad_permute(x, NULL, 2), AD_ERROR_ARGUMENT,
                   "permute: axes is a null pointer");
     scene_end(&scene);

@@ -83,7 +83,7 @@ START_TEST(a_rule_that_emits_what_an_op_refuses_is_an_error_of_its_op_and_line)
         {accumulates_refused_shape, AD_ERROR_STATE,
          "pullback of exp: sum: f64 [3]: there is no axis 5"},
         {emits_refused_values, AD_ERROR_STATE,
-         "pullback of exp: gather_rows: index 7 at position 0"},
+         "pullback of exp: gather_rows: f64 [3], i64 [1]: index 7 at position 0"},
         {emits_too_many, AD_ERROR_MEMORY, "backward: out of memory"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {

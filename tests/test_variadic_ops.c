@@ -123,12 +123,14 @@ START_TEST(operands_that_do_not_fit_are_named)
     naive_refused(&scene, ad_concat((const ad_tensor[]){x, f}, 2, 0), AD_ERROR_DTYPE, "concat: ");
     naive_refused(&scene, ad_concat((const ad_tensor[]){x, k}, 2, 0), AD_ERROR_DTYPE,
                   "operand 2, i64 [3,4], does not fit operand 1, f64 [3,4]");
-    naive_refused(&scene, ad_concat(&x, 1, 2), AD_ERROR_SHAPE, "concat: there is no axis 2 of 2");
+    naive_refused(&scene, ad_concat(&x, 1, 2), AD_ERROR_SHAPE,
+                  "concat: f64 [3,4]: there is no axis 2 of 2");
     naive_refused(&scene, ad_stack((const ad_tensor[]){x, part}, 2, 0), AD_ERROR_SHAPE,
                   "stack: operand 2 is f64 [2,4], operand 1 f64 [3,4]");
     naive_refused(&scene, ad_stack((const ad_tensor[]){k, x}, 2, 0), AD_ERROR_DTYPE,
                   "stack: operand 2 is f64");
-    naive_refused(&scene, ad_stack(&x, 1, 3), AD_ERROR_SHAPE, "stack: there is no axis 3 of 3");
+    naive_refused(&scene, ad_stack(&x, 1, 3), AD_ERROR_SHAPE,
+                  "stack: f64 [3,4]: there is no axis 3 of 3");
     const ad_tensor deep = ad_reshape(x, SHAPE(3, 4, 1, 1, 1, 1, 1, 1), 8);
     naive_refused(&scene, ad_stack(&deep, 1, 0), AD_ERROR_SHAPE, "stack: at most 8 axes");
     scene_end(&scene);
@@ -146,7 +148,7 @@ START_TEST(a_list_without_operands_or_with_too_many_is_an_error)
                   "concat: 65 operands, from 1 to 64 are possible");
     t[3] = (ad_tensor){0, 0, 0, 0};
     naive_refused(&scene, ad_stack(t, 5, 0), AD_ERROR_HANDLE,
-                  "stack: operand 4 (tensors) is no live tensor");
+                  "stack: operand 4 (tensors) is a handle of zeros: no tensor");
     ad_clear_error(no_tape);
     static const struct {
         bool null;

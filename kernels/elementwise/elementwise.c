@@ -10,6 +10,7 @@
 #include "elementwise_reads.h"
 #include "op_rules.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char *const names1[] = {"x"};
@@ -35,6 +36,10 @@ static int row_shape(const struct kernel_call *call, struct kernel_shape *out)
     for (int i = 0; i < call->n_in; i++)
         if (kernel_require_float(call, i) != 0)
             return -1;
+    for (int i = 0; i < call->n_attr && call->op->attrs == parameters_low_high.info; i++)
+        if (isnan(kernel_attr_real(call->attr[i])))
+            return kernel_refuse_real(call, call->op->attrs[i].name,
+                                      kernel_attr_real(call->attr[i]), "a number");
     int64_t differ[2];
     if (!kernel_broadcast(call->n_in, call->in, out, differ))
         return kernel_refuse_operands(call, " and ", "extents %lld and %lld do not broadcast",

@@ -1,6 +1,6 @@
 /* elementwise_isa.c: the loops of all rows for one instruction set.
  *
- * May include: elementwise.h and the templates lanes.h, lanes_functions.h,
+ * May include: elementwise.h and the templates lanes.h, lanes_tanh.h, lanes_functions.h,
  * elementwise_loops.h, row_loops.h, network_loops.h. Compiled once for each instruction set with
  * -DKERNEL_ISA=portable, avx2 or avx512 and the flags that it needs.
  *
@@ -16,6 +16,8 @@
 #define LANES_DTYPE 32
 #include "lanes.h"
 
+#include "lanes_tanh.h"
+
 #include "lanes_functions.h"
 
 #include "elementwise_loops.h"
@@ -27,6 +29,8 @@
 
 #define LANES_DTYPE 64
 #include "lanes.h"
+
+#include "lanes_tanh.h"
 
 #include "lanes_functions.h"
 

@@ -5,7 +5,8 @@
  *
  * Vectors are spelled out, so that the code does not depend on what a compiler chooses to
  * vectorise; `portable` has vectors of one lane. Elementary functions are glibc's libmvec (at most
- * 4 ulp; right at NaN, infinities, zeros and subnormals), called by their ABI names.
+ * 4 ulp; right at NaN, infinities, zeros and subnormals), called by their ABI names, but for tanh
+ * (lanes_tanh.h).
  */
 #ifndef LANES_H
 #define LANES_H
@@ -109,7 +110,6 @@ typedef int64_t ON(bits) __attribute__((vector_size(LANES_BYTES)));
 
 ON(vec) LANES_FUNCTION(exp)(ON(vec));
 ON(vec) LANES_FUNCTION(log)(ON(vec));
-ON(vec) LANES_FUNCTION(tanh)(ON(vec));
 
 LANES_INLINE ON(vec) ON(load)(const REAL *p)
 {
@@ -171,6 +171,20 @@ LANES_INLINE ON(vec) ON(lane_sqrt)(ON(vec) x)
 #endif
 }
 
+/* a b + c, rounded once. */
+LANES_INLINE ON(vec) ON(lane_fma)(ON(vec) a, ON(vec) b, ON(vec) c)
+{
+#if LANES_ISA == 2 && LANES_DTYPE == 32
+    return _mm256_fmadd_ps(a, b, c);
+#elif LANES_ISA == 2
+    return _mm256_fmadd_pd(a, b, c);
+#elif LANES_DTYPE == 32
+    return _mm512_fmadd_ps(a, b, c);
+#else
+    return _mm512_fmadd_pd(a, b, c);
+#endif
+}
+
 #endif
 
 LANES_INLINE ON(vec) ON(splat)(REAL c)
@@ -196,11 +210,6 @@ LANES_INLINE ON(vec) ON(lane_exp)(ON(vec) x)
 LANES_INLINE ON(vec) ON(lane_log)(ON(vec) x)
 {
     return LANES_FUNCTION(log)(x);
-}
-
-LANES_INLINE ON(vec) ON(lane_tanh)(ON(vec) x)
-{
-    return LANES_FUNCTION(tanh)(x);
 }
 
 /* By e^-|x|, which cannot overflow: 1 / (1 + e) for x >= 0, e / (1 + e) below. */

@@ -11,8 +11,10 @@
  *
  * Errors: an op that fails returns a handle all the same, so that ops compose. The first failure
  * stays in the tape with its code, its message and the line of the caller; later ops on that tape
- * do nothing, and ad_backward returns it. Errors that belong to no tape, or that a foreign thread
- * caused, go to the calling thread's own error: ad_status_of((ad_tape){0}). Nothing aborts.
+ * do nothing, and ad_backward returns it. Errors that belong to no tape (a handle of zeros has
+ * none), or that a foreign thread caused, go to the calling thread's own error, which is that of
+ * the zero handle: ad_status_of((ad_tape){0}). There the first failure stays until it is read or
+ * cleared. What a call returns is its own failure in any case. Nothing aborts.
  *
  * Threads: a tape belongs to the thread that created it; other threads get AD_ERROR_THREAD.
  * Different tapes may be used in different threads at once.
@@ -150,8 +152,9 @@ AD_SITED(ad_status, ad_tape_rewind, (ad_tape tape, ad_mark mark), (tape, mark))
  * number of calls tells whether all went well. A failed ad_tape_create leaves a zero handle, so
  * that the same `ad_message_of(tape)` tells why. */
 AD_API ad_status ad_status_of(ad_tape tape);
-/* Its message: "matmul: f64 [3,4] x f64 [5,6]: … at mlp.c:41 in dense"; "" if there is none. Valid
- * until the error is cleared or the tape destroyed. */
+/* Its message: "matmul: f64 [3,4] x f64 [5,6]: … at mlp.c:41 in dense"; "" if there is none. Where
+ * the tape has none, and the thread has one that was not read, it is that. Valid until the error is
+ * cleared, the tape destroyed, or, of a thread's, until its next failure. */
 AD_API const char *ad_message_of(ad_tape tape);
 AD_API void ad_clear_error(ad_tape tape);
 
@@ -168,7 +171,7 @@ AD_SITED(ad_status, ad_on_error, (ad_tape tape, ad_error_callback *callback, voi
          (tape, callback, payload))
 
 /* The tape that a tensor is on (zero if the handle is no live tensor). */
-AD_API ad_tape ad_tape_of(ad_tensor x);
+AD_SITED(ad_tape, ad_tape_of, (ad_tensor x), (x))
 
 typedef struct ad_stats {
     uint64_t values, records; /* released ones count until a rewind or reset */
@@ -178,7 +181,8 @@ typedef struct ad_stats {
     uint64_t budget_bytes;
 } ad_stats;
 
-AD_API ad_status ad_tape_stats(ad_tape tape, ad_stats *stats);
+/* Errors: AD_ERROR_ARGUMENT (stats is NULL). */
+AD_SITED(ad_status, ad_tape_stats, (ad_tape tape, ad_stats *stats), (tape, stats))
 
 /* peak_bytes begins anew, at what is live. The peak of a profile is its own. */
 AD_SITED(ad_status, ad_peak_reset, (ad_tape tape), (tape))
@@ -253,8 +257,7 @@ AD_SITED(ad_frame, ad_frame_begin, (ad_tape tape), (tape))
  * handles are refused from now on, by an error that names this line. A buffer goes back to the tape
  * unless the sweep from some recorded value will read it, or a kept tensor is a view of it; what
  * was computed under no_grad or from constants alone is read by none. Sweeps and ad_create_graph
- * give the same as without the frame; only derivatives by a constant may need a value that is gone,
- * and are refused then with AD_ERROR_STATE, which names it.
+ * give the same as without the frame.
  *
  * Leaves and constants made in the frame stay, since their arrays are not the tape's; so do values
  * whose gradient is retained. After a failure the frame ends all the same, handles of failed ops in
@@ -331,8 +334,9 @@ AD_SITED(ad_status, ad_gradient, (ad_tensor x, void *buffer, int64_t count), (x,
 /* From now on sweeps add the gradient of leaf x into buffer [shape of x], which stays the user's
  * (zeroed, read, kept by him); NULL: back to the tape's own, which ad_gradient can read after the
  * next sweep. Given behind a mark, it stays after a rewind. A sweep that fails adds nothing.
- * Errors: AD_ERROR_MEMORY; AD_ERROR_ARGUMENT for a buffer that overlaps x's own data, which sweeps
- * would change. */
+ * Leaves of one size and dtype may share a buffer, which receives the sum. Errors: AD_ERROR_MEMORY;
+ * AD_ERROR_ARGUMENT for a buffer that overlaps a part of another, or the data of a leaf, which
+ * sweeps would change (and for ad_leaf over a buffer). A constant over a buffer changes with it. */
 AD_SITED(ad_status, ad_gradient_buffer, (ad_tensor x, void *buffer, int64_t count),
          (x, buffer, count))
 
@@ -344,8 +348,12 @@ AD_SITED(ad_status, ad_zero_gradients, (ad_tape tape), (tape))
 
 /* Records the derivative instead of computing it in place: gradient[i] becomes a tensor on the
  * tape, seed^T dy/dx[i] [shape of x[i]], which can be differentiated again. seed: zero handle
- * for ones (y of size 1). x[i] may be any values of the tape; a zero tensor where y does not
- * depend on x[i]. */
+ * for ones (y of size 1). gradient[i] is a tensor of zeros where y does not depend on x[i].
+ *
+ * x[i]: leaves, or values computed from leaves. Nothing is recorded of ops on constants alone, so
+ * that a derivative by a constant, a detached value, or one computed under no_grad would lack what
+ * came through them: AD_ERROR_STATE. While ad_check_gradient runs this is so of everything from
+ * before that is not among its leaves. */
 AD_SITED(ad_status, ad_create_graph,
          (ad_tensor y, ad_tensor seed, int n, const ad_tensor *x, ad_tensor *gradient),
          (y, seed, n, x, gradient))
@@ -385,13 +393,14 @@ typedef struct ad_gradient_report {
  * The step is 6e-6 max(1, |x|): a kink within it (relu near 0, a tie of max) is a disagreement. The
  * function is called twice for each element and twice more, with the leaves' arrays changed: they
  * must be writable. Afterwards the arrays, gradients, values, records, and marks are what they
- * were; tensors that the function made are gone. The function must leave what is on the tape as it
- * is: no reset, no rewind but to marks of its own.
+ * were; tensors that the function made are gone. A reset, a rewind to a mark from before, and what
+ * else would change what is on the tape from before, are refused while it runs, with
+ * AD_ERROR_STATE. A function may check another one.
  *
  * Returns AD_OK, or AD_ERROR_GRADIENT with the report's message also in the calling thread's error;
  * that leaves the tape free of errors. Errors kept in the tape: those of the function itself;
  * AD_ERROR_ARGUMENT, AD_ERROR_DTYPE, AD_ERROR_HANDLE, AD_ERROR_MEMORY, AD_ERROR_STATE (under
- * no_grad; the result's shape changes; the tape was reset). report: NULL if it is not wanted;
+ * no_grad; the result's shape changes). report: NULL if it is not wanted;
  * written in every case. */
 AD_SITED(ad_status, ad_check_gradient,
          (ad_tape tape, ad_function *function, int n, const ad_tensor *x, double tolerance,
@@ -449,46 +458,7 @@ AD_API void ad_on_log(ad_log_callback *callback, void *payload);
 /* Version of the library, "0.1.0". */
 AD_API const char *ad_version(void);
 
-#if AD_LINE_MACROS
-#define ad_tape_create(...) ad_tape_create_at(__VA_ARGS__, __LINE__)
-#define ad_tape_destroy(...) ad_tape_destroy_at(__VA_ARGS__, __LINE__)
-#define ad_tape_reset(...) ad_tape_reset_at(__VA_ARGS__, __LINE__)
-#define ad_tape_mark(...) ad_tape_mark_at(__VA_ARGS__, __LINE__)
-#define ad_tape_rewind(...) ad_tape_rewind_at(__VA_ARGS__, __LINE__)
-#define ad_peak_reset(...) ad_peak_reset_at(__VA_ARGS__, __LINE__)
-#define ad_saved_for_backward(...) ad_saved_for_backward_at(__VA_ARGS__, __LINE__)
-#define ad_leaf(...) ad_leaf_at(__VA_ARGS__, __LINE__)
-#define ad_constant(...) ad_constant_at(__VA_ARGS__, __LINE__)
-#define ad_leaf_changed(...) ad_leaf_changed_at(__VA_ARGS__, __LINE__)
-#define ad_scalar(...) ad_scalar_at(__VA_ARGS__, __LINE__)
-#define ad_detach(...) ad_detach_at(__VA_ARGS__, __LINE__)
-#define ad_no_grad_begin(...) ad_no_grad_begin_at(__VA_ARGS__, __LINE__)
-#define ad_no_grad_end(...) ad_no_grad_end_at(__VA_ARGS__, __LINE__)
-#define ad_frame_begin(...) ad_frame_begin_at(__VA_ARGS__, __LINE__)
-#define ad_frame_end(...) ad_frame_end_at(__VA_ARGS__, __LINE__)
-#define ad_release(...) ad_release_at(__VA_ARGS__, __LINE__)
-#define ad_rank(...) ad_rank_at(__VA_ARGS__, __LINE__)
-#define ad_size(...) ad_size_at(__VA_ARGS__, __LINE__)
-#define ad_shape(...) ad_shape_at(__VA_ARGS__, __LINE__)
-#define ad_dtype_of(...) ad_dtype_of_at(__VA_ARGS__, __LINE__)
-#define ad_value(...) ad_value_at(__VA_ARGS__, __LINE__)
-#define ad_item(...) ad_item_at(__VA_ARGS__, __LINE__)
-#define ad_einsum(...) ad_einsum_at(__VA_ARGS__, __LINE__)
-#define ad_backward(...) ad_backward_at(__VA_ARGS__, __LINE__)
-#define ad_backward_seed(...) ad_backward_seed_at(__VA_ARGS__, __LINE__)
-#define ad_backward_release(...) ad_backward_release_at(__VA_ARGS__, __LINE__)
-#define ad_backward_seed_release(...) ad_backward_seed_release_at(__VA_ARGS__, __LINE__)
-#define ad_gradient(...) ad_gradient_at(__VA_ARGS__, __LINE__)
-#define ad_gradient_buffer(...) ad_gradient_buffer_at(__VA_ARGS__, __LINE__)
-#define ad_retain_gradient(...) ad_retain_gradient_at(__VA_ARGS__, __LINE__)
-#define ad_zero_gradients(...) ad_zero_gradients_at(__VA_ARGS__, __LINE__)
-#define ad_create_graph(...) ad_create_graph_at(__VA_ARGS__, __LINE__)
-#define ad_on_error(...) ad_on_error_at(__VA_ARGS__, __LINE__)
-#define ad_set_threads(...) ad_set_threads_at(__VA_ARGS__, __LINE__)
-#define ad_tensor_print(...) ad_tensor_print_at(__VA_ARGS__, __LINE__)
-#define ad_check_gradient(...) ad_check_gradient_at(__VA_ARGS__, __LINE__)
-#endif
-
+#include <tapescope/ad_lines.h>
 #include <tapescope/ad_ops.h>
 
 #ifdef __cplusplus

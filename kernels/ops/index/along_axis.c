@@ -44,8 +44,9 @@ int kernel_along_check(const struct kernel_call *call, int64_t n)
     for (int64_t i = 0; i < indices->size; i++) {
         const int64_t index = ((const int64_t *)indices->data)[walk.offset];
         if (index < 0 || index >= n)
-            return kernel_refuse(call, "index %lld at position %lld is not in 0..%lld",
-                                 (long long)index, (long long)i, (long long)n - 1);
+            return kernel_refuse_operands(call, ", ",
+                                          "index %lld at position %lld is not in 0..%lld",
+                                          (long long)index, (long long)i, (long long)n - 1);
         (void)product_walk_next(&walk);
     }
     return 0;

@@ -101,8 +101,8 @@ static int forward(const struct kernel_call *call)
     const int64_t count = (x->dtype == KERNEL_F32 ? select_float : select_double)(
         x->size, n, call->out[0]->data, call->out[1]->data, data, mask);
     if (count != n)
-        return kernel_refuse(call, "the mask names %lld elements, n is %lld", (long long)count,
-                             (long long)n);
+        return kernel_refuse_operands(call, " and ", "the mask names %lld elements, n is %lld",
+                                      (long long)count, (long long)n);
     return 0;
 }
 

@@ -37,7 +37,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
         if (x->shape[axis] == 0)
             return kernel_refuse_operands(call, ", ", "axis %d is empty and has no mean", axis);
     if (normalize_eps_check(call, kernel_attr_real(call->attr[0])) != 0)
-        return -1;
+        return KERNEL_REFUSED_ATTRIBUTE;
     kernel_shape_begin(&out[0], x->dtype, x->rank);
     out[0].same_as = 0;
     for (int o = 1; o < 3; o++) {

@@ -34,7 +34,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     if (kernel_require_float(call, 0) != 0)
         return -1;
     if (!(p >= 0 && p <= 1))
-        return kernel_refuse(call, "p is %g, but is in [0, 1]", p);
+        return kernel_refuse_real(call, "p", p, "a number in [0, 1]");
     kernel_shape_begin(out, call->in[0]->dtype, call->in[0]->rank);
     out->same_as = 0;
     return 0;

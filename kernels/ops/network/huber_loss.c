@@ -24,7 +24,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     if (mean_loss_shape(call, out) != 0)
         return -1;
     if (!(delta > 0))
-        return kernel_refuse(call, "delta is %g, but is positive", delta);
+        return kernel_refuse_real(call, "delta", delta, "a positive number");
     return 0;
 }
 

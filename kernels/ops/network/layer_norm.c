@@ -31,9 +31,10 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     for (int i = 0; i < 3; i++)
         if (kernel_require_float(call, i) != 0)
             return -1;
-    if (normalize_rows_check(call, x, w) != 0 ||
-        normalize_eps_check(call, kernel_attr_real(call->attr[0])) != 0)
+    if (normalize_rows_check(call, x, w) != 0)
         return -1;
+    if (normalize_eps_check(call, kernel_attr_real(call->attr[0])) != 0)
+        return KERNEL_REFUSED_ATTRIBUTE;
     bool same = w->rank == b->rank;
     for (int axis = 0; axis < w->rank && same; axis++)
         same = w->shape[axis] == b->shape[axis];

@@ -54,7 +54,7 @@ int normalize_rows_check(const struct kernel_call *call, kernel_ref x, kernel_re
 
 int normalize_eps_check(const struct kernel_call *call, double eps)
 {
-    return eps >= 0 ? 0 : kernel_refuse(call, "eps is %g, but is not negative", eps);
+    return eps >= 0 ? 0 : kernel_refuse_real(call, "eps", eps, "a number of at least 0");
 }
 
 void normalize_rows_statistics(kernel_ref x, kernel_ref w, struct kernel_shape *out)

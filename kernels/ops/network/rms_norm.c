@@ -28,9 +28,10 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
 {
     const kernel_ref x = call->in[0], w = call->in[1];
     if (kernel_require_float(call, 0) != 0 || kernel_require_float(call, 1) != 0 ||
-        normalize_rows_check(call, x, w) != 0 ||
-        normalize_eps_check(call, kernel_attr_real(call->attr[0])) != 0)
+        normalize_rows_check(call, x, w) != 0)
         return -1;
+    if (normalize_eps_check(call, kernel_attr_real(call->attr[0])) != 0)
+        return KERNEL_REFUSED_ATTRIBUTE;
     kernel_shape_begin(&out[0], x->dtype, x->rank);
     out[0].same_as = 0;
     normalize_rows_statistics(x, w, &out[1]);

@@ -38,7 +38,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     if (kernel_reduction_shape_at(call, 2, out) != 0)
         return -1;
     if (!(p >= 1))
-        return kernel_refuse(call, "p is %g, but is at least 1", p);
+        return kernel_refuse_real(call, "p", p, "a number of at least 1");
     return 0;
 }
 

@@ -21,8 +21,10 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     const kernel_ref x = call->in[0];
     const int rank = call->n_attr;
     int64_t dense[KERNEL_MAX_RANK];
+    char wanted[192];
     if (rank > KERNEL_MAX_RANK || rank < x->rank)
-        return kernel_refuse_operands(call, "", "%d axes do not become %d", x->rank, rank);
+        return kernel_refuse_operands(call, "", "%d axes do not become the %d of %s", x->rank, rank,
+                                      kernel_describe_wanted(call, wanted, sizeof wanted));
     kernel_shape_begin(out, x->dtype, rank);
     out->view_of = 0;
     for (int axis = 0; axis < rank; axis++) {
@@ -30,12 +32,15 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
         const int64_t extent = from < 0 ? 1 : x->shape[from];
         out->extent[axis] = call->attr[axis];
         if (extent != 1 && extent != call->attr[axis])
-            return kernel_refuse_operands(call, "", "extent %lld does not become %lld",
-                                          (long long)extent, (long long)call->attr[axis]);
+            return kernel_refuse_operands(call, "", "extent %lld does not become %lld of %s",
+                                          (long long)extent, (long long)call->attr[axis],
+                                          kernel_describe_wanted(call, wanted, sizeof wanted));
         out->stride[axis] = from < 0 || extent == 1 ? 0 : x->strides[from];
     }
     if (kernel_strides(rank, out->extent, kernel_dtype_bytes(x->dtype), dense) < 0)
-        return kernel_refuse_operands(call, "", "an extent is negative, or the size overflows");
+        return kernel_refuse_operands(call, "",
+                                      "an extent of %s is negative, or the size overflows",
+                                      kernel_describe_wanted(call, wanted, sizeof wanted));
     return 0;
 }
 

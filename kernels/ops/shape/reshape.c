@@ -24,6 +24,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     int open = -1;
     int64_t known = 1;
     bool overflow = false;
+    char wanted[192];
     if (call->n_attr > KERNEL_MAX_RANK)
         return kernel_refuse_operands(call, "", "at most %d axes", KERNEL_MAX_RANK);
     kernel_shape_begin(out, x->dtype, call->n_attr);
@@ -33,8 +34,9 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
         if (extent == -1 && open < 0)
             open = axis;
         else if (extent < 0)
-            return kernel_refuse_operands(call, "", "extent %lld of axis %d is negative",
-                                          (long long)extent, axis);
+            return kernel_refuse_operands(call, "", "extent %lld of axis %d of %s is negative",
+                                          (long long)extent, axis,
+                                          kernel_describe_wanted(call, wanted, sizeof wanted));
         else
             overflow = __builtin_mul_overflow(known, extent, &known) || overflow;
     }
@@ -43,8 +45,9 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
         known *= out->extent[open];
     }
     if (overflow || known != x->size || (open >= 0 && out->extent[open] < 0))
-        return kernel_refuse_operands(call, "", "%lld elements do not fill the new shape",
-                                      (long long)x->size);
+        return kernel_refuse_operands(call, "", "%lld elements do not fill the new shape %s",
+                                      (long long)x->size,
+                                      kernel_describe_wanted(call, wanted, sizeof wanted));
     if (!x->contiguous)
         return 0;
     out->view_of = 0;
