@@ -171,29 +171,26 @@ static int64_t plane(const int64_t extent[2])
     return extent[0] * extent[1];
 }
 
-int pooling_forward(const struct kernel_call *call)
+static void maxima(const struct pooling *all, const void *x, void *y, int64_t *at)
 {
-    const struct pooling_family *const family = call->op->family;
-    struct pooling all;
-    char *space = call->workspace;
-    if (family->make(call, &all) != 0)
-        return -1;
-    const char *x = dense_data(call->in[0], &space);
-    char *y = call->out[0]->data;
-    int64_t *at = family->mean ? NULL : call->out[1]->data;
-    const int64_t elem = (int64_t)kernel_dtype_bytes(all.dtype);
-    const int64_t image = plane(all.image), result = plane(all.result);
-    for (int64_t i = 0; i < all.planes; i++, x += image * elem, y += result * elem) {
-        if (family->mean && all.dtype == KERNEL_F32)
-            narrow_mean(&all, (const void *)x, (void *)y);
-        else if (family->mean)
-            wide_mean(&all, (const void *)x, (void *)y);
-        else if (all.dtype == KERNEL_F32)
-            narrow_max(&all, (const void *)x, (void *)y, at + i * result);
+    for (int64_t i = 0; i < all->planes; i++) {
+        const int64_t from = i * plane(all->image), to = i * plane(all->result);
+        if (all->dtype == KERNEL_F32)
+            narrow_max(all, (const float *)x + from, (float *)y + to, at + to);
         else
-            wide_max(&all, (const void *)x, (void *)y, at + i * result);
+            wide_max(all, (const double *)x + from, (double *)y + to, at + to);
     }
-    return 0;
+}
+
+static void means(const struct pooling *all, const void *x, void *y)
+{
+    for (int64_t i = 0; i < all->planes; i++) {
+        const int64_t from = i * plane(all->image), to = i * plane(all->result);
+        if (all->dtype == KERNEL_F32)
+            narrow_mean(all, (const float *)x + from, (float *)y + to);
+        else
+            wide_mean(all, (const double *)x + from, (double *)y + to);
+    }
 }
 
 void pooling_spread(const struct pooling *all, const void *y, void *x, bool accumulate, void *space)
@@ -208,6 +205,21 @@ void pooling_spread(const struct pooling *all, const void *y, void *x, bool accu
         else
             wide_spread(all, (const double *)y + from, (double *)x + to, space);
     }
+}
+
+int pooling_forward(const struct kernel_call *call)
+{
+    const struct pooling_family *const family = call->op->family;
+    struct pooling all;
+    char *space = call->workspace;
+    if (family->make(call, &all) != 0)
+        return -1;
+    const void *x = dense_data(call->in[0], &space);
+    if (family->mean)
+        means(&all, x, call->out[0]->data);
+    else
+        maxima(&all, x, call->out[0]->data, call->out[1]->data);
+    return 0;
 }
 
 void pooling_max_pullback(struct kernel_rule *rule)
