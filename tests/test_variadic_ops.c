@@ -173,33 +173,13 @@ END_TEST
 
 START_TEST(large_ones_agree_with_differences)
 {
-    static const struct {
-        const struct kernel_op *op;
-        int n_in, rank, n_attr;
-        int64_t shape[4][3], attr[4];
-    } cases[] = {
+    static const struct check_large cases[] = {
         {&kernel_op_concat, 4, 2, 1, {{65, 33}, {1, 33}, {64, 33}, {127, 33}}, {0}},
         {&kernel_op_concat, 4, 2, 1, {{65, 33}, {65, 1}, {65, 64}, {65, 17}}, {1}},
         {&kernel_op_stack, 3, 2, 1, {{65, 33}, {65, 33}, {65, 33}}, {2}},
     };
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        struct kernel_sample sample = {.n_in = cases[k].n_in, .n_attr = cases[k].n_attr};
-        memcpy(sample.attr, cases[k].attr, sizeof cases[k].attr);
-        for (int i = 0; i < sample.n_in; i++) {
-            sample.dtype[i] = KERNEL_F64;
-            sample.rank[i] = (uint8_t)cases[k].rank;
-            memcpy(sample.shape[i], cases[k].shape[i], sizeof cases[k].shape[i]);
-            sample.low[i] = -1;
-            sample.high[i] = 1;
-        }
-        struct check_case c = check_case_of(cases[k].op, &sample, KERNEL_F64, -1);
-        c.aim = "large";
-        check_demand(check_direction(&c));
-        check_demand(check_held(&c));
-        c = check_case_of(cases[k].op, &sample, KERNEL_F32, -1);
-        c.aim = "large";
-        check_demand(check_narrow(&c));
-    }
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        check_large(&cases[k]);
 }
 END_TEST
 
