@@ -48,6 +48,17 @@ static ad_tensor tensor_over(struct workload *w, bool parameter, int rank, const
     return leaf;
 }
 
+ad_tensor input_rounded(struct workload *w, int rank, const int64_t *shape, double steps)
+{
+    int64_t n = 1;
+    for (int k = 0; k < rank; ++k)
+        n *= shape[k];
+    void *array = input_array(w, (size_t)n * element_bytes(w));
+    for (int64_t i = 0; array && i < n; ++i)
+        put(w, array, i, floor(steps * sin(0.37 * (double)i + (double)(i * i % 1009))) / steps);
+    return tensor_over(w, true, rank, shape, array);
+}
+
 ad_tensor input_tensor(struct workload *w, bool parameter, int rank, const int64_t *shape,
                        double offset, double scale, int p)
 {

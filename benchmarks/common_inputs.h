@@ -22,6 +22,10 @@ void input_fill(const struct workload *w, void *array, int64_t at, int64_t n, do
 ad_tensor input_tensor(struct workload *w, bool parameter, int rank, const int64_t *shape,
                        double offset, double scale, int p);
 
+/* The workload's next parameter, floor(steps F(i, 0)) / steps: with steps a power of two that is
+ * the same number in both element types. */
+ad_tensor input_rounded(struct workload *w, int rank, const int64_t *shape, double steps);
+
 /* A tensor of one axis over an array of zeros, or of whatever number `value` is. */
 ad_tensor input_vector(struct workload *w, bool parameter, int64_t n, double value);
 

@@ -37,7 +37,7 @@ static bool steps(struct workload *w, double seconds, double *result)
         start = rounds_now();
         ad_tensor loss = workload_forward(w);
         double middle = rounds_now();
-        ad_status status = ad_backward(loss);
+        ad_status status = workload_backward(w, loss);
         if (status == AD_OK)
             status = ad_tape_rewind(w->tape, w->mark);
         double stop = rounds_now();
@@ -136,7 +136,7 @@ bool own_sum_is_right(const struct workload *w, const char *whose, double sum)
 
 bool own_check(struct workload *w)
 {
-    ad_status status = ad_backward(workload_forward(w));
+    ad_status status = workload_backward(w, workload_forward(w));
     double sum = workload_gradient_sum(w);
     if (status == AD_OK)
         status = ad_tape_rewind(w->tape, w->mark);

@@ -118,6 +118,11 @@ ad_tensor workload_forward(const struct workload *workload)
     return workload->spec->forward(workload);
 }
 
+ad_status workload_backward(const struct workload *workload, ad_tensor result)
+{
+    return workload->seeded ? ad_backward_seed(result, workload->seed) : ad_backward(result);
+}
+
 double workload_gradient_sum(const struct workload *workload)
 {
     double sum = 0.0;

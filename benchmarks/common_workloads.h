@@ -32,6 +32,8 @@
 
 #include <tapescope/ad.h>
 
+#include <stdbool.h>
+
 struct workload;
 
 struct workload_case {
@@ -53,6 +55,8 @@ struct workload {
     void *array[WORKLOAD_MAX_ARRAYS]; /* what the leaves and constants borrow */
     ad_tensor parameter[WORKLOAD_MAX_ARRAYS];
     ad_tensor constant[WORKLOAD_MAX_ARRAYS];
+    bool seeded;    /* the forward pass does not end in a loss: the sweep begins with a seed */
+    ad_tensor seed; /* of the result's shape */
 };
 
 /* All cases, ended by one without a name. */
@@ -67,8 +71,11 @@ const struct workload_case *workload_find(const char *name);
 ad_status workload_create(struct workload *workload, const struct workload_case *spec,
                           ad_dtype dtype);
 
-/* Records the forward pass; returns the loss, of rank 0. */
+/* Records the forward pass; returns the loss, of rank 0, or where it is seeded any result. */
 ad_tensor workload_forward(const struct workload *workload);
+
+/* Sweeps from the result of the forward pass. */
+ad_status workload_backward(const struct workload *workload, ad_tensor result);
 
 /* The checksum of the gradients that have been swept and not cleared; NaN on an error. */
 double workload_gradient_sum(const struct workload *workload);

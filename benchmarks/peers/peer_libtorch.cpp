@@ -1,14 +1,17 @@
-// peer_libtorch.cpp: the workloads of common_workloads.h in libtorch, as a server that another
-// program asks for one round at a time.
+// peer_libtorch.cpp: the workloads of common_workloads.h and common_network.h in libtorch, as a
+// server that another program asks for one round at a time.
 //
-// May include: libtorch. Prints one line when it is ready: "ready VERSION CORE BLAS", with the
-// processor that OpenBLAS chose its kernels for ("-" where the BLAS is not OpenBLAS) and the file
+// May include: libtorch_network.h, libtorch. Prints one line when it is ready: "ready VERSION CORE
+// BLAS", with the processor that OpenBLAS chose its kernels for ("-" where the BLAS is not OpenBLAS) and the file
 // that the name libblas.so.3 stands for. Then each input line "CASE f32|f64 SECONDS" is answered by
 // "ok FORWARD BACKWARD TOTAL GRADIENT_SUM STEPS" (medians in ns) or by "error TEXT".
 //
 // It uses as many threads as OMP_NUM_THREADS says, or one.
 // Backward is loss.backward() with no gradients before it, as after zero_grad(set_to_none=True).
 // What libtorch does when the loss is dropped is not counted.
+#include "libtorch_network.h"
+#include "libtorch_workload.h"
+
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -28,32 +31,6 @@
 
 namespace
 {
-
-using Tensor = torch::Tensor;
-
-struct Workload {
-    std::function<Tensor()> forward;
-    std::vector<Tensor> parameters;
-};
-
-Tensor input(std::vector<int64_t> shape, double p)
-{
-    Tensor t = torch::empty(shape, torch::kFloat64);
-    double *data = t.data_ptr<double>();
-    for (int64_t i = 0; i < t.numel(); ++i)
-        data[i] = std::sin(0.37 * (double)i + p + (double)(i * i % 1009));
-    return t;
-}
-
-Tensor constant(const Tensor &t, torch::Dtype dtype)
-{
-    return t.to(dtype).clone().detach();
-}
-
-Tensor leaf(const Tensor &t, torch::Dtype dtype)
-{
-    return constant(t, dtype).requires_grad_(true);
-}
 
 Workload chain(torch::Dtype dtype, int64_t width, bool parameters)
 {
@@ -169,6 +146,8 @@ std::unique_ptr<Workload> create(const std::string &name, torch::Dtype dtype)
         return std::make_unique<Workload>(lstm(dtype));
     if (name == "attn")
         return std::make_unique<Workload>(attn(dtype));
+    if (auto w = network(name, dtype))
+        return w;
     const size_t digits = name.find_first_of("0123456789");
     if (digits == std::string::npos)
         return nullptr;
@@ -223,7 +202,7 @@ void round(const Workload &w, double seconds)
         const double start = now_ns();
         const Tensor loss = w.forward();
         const double middle = now_ns();
-        loss.backward();
+        loss.backward(w.seed);
         const double stop = now_ns();
         if (step < 0)
             continue;

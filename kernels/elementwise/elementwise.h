@@ -27,6 +27,24 @@ enum kernel_loop_id {
     LOOPS
 };
 
+/* A contiguous run of a normalization, see norm_loops.h: w NULL means one weight and bias for all
+ * of it. */
+struct kernel_norm_run {
+    const void *g, *x, *w, *b;
+    void *y, *gw, *gb;
+    double mean, rstd, weight, bias, of_q, of_qz;
+};
+
+/* One row of maxima of windows, see pool_loops.h: `count` of them, each over `window` columns from
+ * q step - padding on of `rows` rows, each of which has an element inside. at: their places, of
+ * which x's first element is number `before`. */
+struct kernel_pool_row {
+    const void *x;
+    void *y;
+    int64_t *at;
+    int64_t before, rows, width, window, step, padding, count;
+};
+
 /* What one instruction set offers. The second index is the dtype, KERNEL_F32 or KERNEL_F64. */
 struct kernel_isa {
     const char *name;
@@ -41,6 +59,12 @@ struct kernel_isa {
     void (*lstm[2])(int64_t n, const void *z, const void *c, void *h, void *m);
     void (*lstm_back[2])(int64_t n, const void *const *in, void *dz, void *dc);
     void (*softmax_back[2])(int64_t n, const void *p, void *dp);
+    /* Passes over a run of a normalization. */
+    double (*norm_spread[2])(int64_t n, const void *x, double mean);
+    void (*norm_apply[2])(int64_t n, const struct kernel_norm_run *run);
+    void (*norm_sums[2])(int64_t n, const struct kernel_norm_run *run, double *sums);
+    void (*norm_back[2])(int64_t n, const struct kernel_norm_run *run);
+    void (*pool_max[2])(const struct kernel_pool_row *run);
 };
 
 extern const struct kernel_isa kernel_isa_portable;

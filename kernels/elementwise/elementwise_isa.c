@@ -1,8 +1,8 @@
 /* elementwise_isa.c: the loops of all rows for one instruction set.
  *
  * May include: elementwise.h and the templates lanes.h, lanes_tanh.h, lanes_functions.h,
- * elementwise_loops.h, row_loops.h, network_loops.h. Compiled once for each instruction set with
- * -DKERNEL_ISA=portable, avx2 or avx512 and the flags that it needs.
+ * elementwise_loops.h, row_loops.h, network_loops.h, norm_loops.h, pool_loops.h. Compiled once for
+ * each instruction set with -DKERNEL_ISA=portable, avx2 or avx512 and the flags that it needs.
  *
  * Invariant: nothing but the table leaves this file, so no function compiled for a wider machine
  * can be picked by the linker for a narrower one.
@@ -25,6 +25,10 @@
 #include "row_loops.h"
 
 #include "network_loops.h"
+
+#include "norm_loops.h"
+
+#include "pool_loops.h"
 #undef LANES_DTYPE
 
 #define LANES_DTYPE 64
@@ -39,6 +43,10 @@
 #include "row_loops.h"
 
 #include "network_loops.h"
+
+#include "norm_loops.h"
+
+#include "pool_loops.h"
 #undef LANES_DTYPE
 
 #define LOOP_ENTRY(id)                                                                             \
@@ -61,4 +69,9 @@ const struct kernel_isa LANES_JOIN(kernel_isa_, KERNEL_ISA) = {
     .lstm = {row_lstm_32, row_lstm_64},
     .lstm_back = {row_lstm_back_32, row_lstm_back_64},
     .softmax_back = {row_softmax_back_32, row_softmax_back_64},
+    .norm_spread = {norm_spread_32, norm_spread_64},
+    .norm_apply = {norm_apply_32, norm_apply_64},
+    .norm_sums = {norm_sums_32, norm_sums_64},
+    .norm_back = {norm_back_32, norm_back_64},
+    .pool_max = {pool_max_32, pool_max_64},
 };

@@ -1,5 +1,6 @@
-/* normalize.c: normalization and its gradient, block by block of the kept axis, so that what the
- * passes over a block share stays in cache.
+/* normalize.c: normalization and its gradient. Where no long runs of a channel lie together it goes
+ * through the elementwise loops, block by block of the channels, so that what the passes over a
+ * block share stays in cache; normalize_runs.c has the rest.
  *
  * May include: normalize.h, dense.h, elementwise.h, kernel_ops.h.
  */
@@ -10,7 +11,7 @@
 
 enum {
     BLOCK_BYTES = 1 << 16,
-    LEAST_RUN = 64, /* elements that lie together, at least, where there are so many */
+    LEAST_BLOCK = 64, /* channels, where there are so many */
     OUTER = 1,
     KEPT = 2,
     INNER = 4,
@@ -74,8 +75,7 @@ static int64_t block_of(const struct normalization *n)
 {
     const int64_t each = count_of(n) * (int64_t)kernel_dtype_bytes(n->dtype);
     const int64_t fitting = each > 0 ? BLOCK_BYTES / each : n->kept;
-    const int64_t least = n->outer > 1 && n->inner < LEAST_RUN ? LEAST_RUN : 1;
-    const int64_t block = fitting < least ? least : fitting;
+    const int64_t block = fitting < LEAST_BLOCK ? LEAST_BLOCK : fitting;
     return block < n->kept ? block : n->kept;
 }
 
@@ -131,36 +131,28 @@ static void mean(enum kernel_loop_id loop, struct kernel_array *out, kernel_ref 
 
 void normalize_forward(const struct normalization *n, const struct normalize_forward *data)
 {
+    if (normalize_has_runs(n)) {
+        normalize_runs_forward(n, data);
+        return;
+    }
     const int64_t step = block_of(n);
-    const unsigned along = n->by_channel ? KEPT : INNER;
     const double share = 1 / (double)count_of(n);
     for (int64_t from = 0; from < n->kept; from += step) {
         const int64_t block = n->kept - from < step ? n->kept - from : step;
         struct kernel_view views[7];
         const kernel_ref x = part(&views[0], n, data->x, ALL, n->kept, from, block);
-        const kernel_ref w = part(&views[1], n, data->w, along, n->kept, from, block);
+        const kernel_ref w = part(&views[1], n, data->w, KEPT, n->kept, from, block);
         struct kernel_array *y = part(&views[2], n, data->y, ALL, n->kept, from, block);
         struct kernel_array *rstd = part(&views[3], n, data->rstd, KEPT, n->kept, from, block);
-        struct kernel_array *spread = rstd;
-        if (data->var != NULL)
-            spread = part(&views[4], n, data->var, KEPT, n->kept, from, block);
-        if (n->centered) {
-            struct kernel_array *m = part(&views[5], n, data->mean, KEPT, n->kept, from, block);
-            mean(LOOP_copy, m, x, NULL, share);
-            mean(LOOP_squared_difference, spread, x, m, share);
-        } else {
-            mean(LOOP_square, spread, x, NULL, share);
-        }
-        run1(LOOP_offset, rstd, spread, &data->eps);
+        struct kernel_array *var = part(&views[4], n, data->var, KEPT, n->kept, from, block);
+        struct kernel_array *m = part(&views[5], n, data->mean, KEPT, n->kept, from, block);
+        const kernel_ref b = part(&views[6], n, data->b, KEPT, n->kept, from, block);
+        mean(LOOP_copy, m, x, NULL, share);
+        mean(LOOP_squared_difference, var, x, m, share);
+        run1(LOOP_offset, rstd, var, &data->eps);
         run1(LOOP_rsqrt, rstd, rstd, NULL);
-        if (n->centered) {
-            const kernel_ref b = part(&views[6], n, data->b, along, n->kept, from, block);
-            run3(LOOP_standardize, y, x, &views[5].array, rstd);
-            run3(LOOP_multiply_add, y, y, w, b);
-        } else {
-            run2(LOOP_mul, y, x, rstd);
-            run2(LOOP_mul, y, y, w);
-        }
+        run3(LOOP_standardize, y, x, m, rstd);
+        run3(LOOP_multiply_add, y, y, w, b);
     }
 }
 
@@ -177,50 +169,45 @@ static size_t mean_bytes(const struct normalization *n)
 
 size_t normalize_gradient_space(const struct normalization *n)
 {
+    if (normalize_has_runs(n))
+        return normalize_runs_space(n);
     return 2 * block_bytes(n) + 2 * mean_bytes(n);
 }
 
 void normalize_gradient(const struct normalization *n, const struct normalize_gradient *data,
                         void *space)
 {
+    if (normalize_has_runs(n)) {
+        normalize_runs_gradient(n, data, space);
+        return;
+    }
     const int64_t step = block_of(n);
-    const unsigned along = n->by_channel ? KEPT : INNER;
     const double share = 1 / (double)count_of(n);
     char *const buffer = space, *const means = buffer + 2 * block_bytes(n);
-    struct kernel_view views[12];
-    struct kernel_array *gw = part(&views[0], n, data->gw, along, n->kept, 0, n->kept);
-    kernel_fill(gw, 0);
-    if (data->gb != NULL)
-        kernel_fill(part(&views[1], n, data->gb, along, n->kept, 0, n->kept), 0);
     for (int64_t from = 0; from < n->kept; from += step) {
         const int64_t block = n->kept - from < step ? n->kept - from : step;
-        const kernel_ref g = part(&views[2], n, data->g, ALL, n->kept, from, block);
-        const kernel_ref x = part(&views[3], n, data->x, ALL, n->kept, from, block);
-        const kernel_ref w = part(&views[4], n, data->w, along, n->kept, from, block);
-        const kernel_ref rstd = part(&views[5], n, data->rstd, KEPT, n->kept, from, block);
-        struct kernel_array *gx = part(&views[6], n, data->gx, ALL, n->kept, from, block);
-        struct kernel_array *z = part(&views[7], n, buffer, ALL, block, 0, block);
-        struct kernel_array *q = part(&views[8], n, buffer + block_bytes(n), ALL, block, 0, block);
-        struct kernel_array *of_q = part(&views[9], n, means, KEPT, block, 0, block);
+        struct kernel_view views[12];
+        const kernel_ref g = part(&views[0], n, data->g, ALL, n->kept, from, block);
+        const kernel_ref x = part(&views[1], n, data->x, ALL, n->kept, from, block);
+        const kernel_ref w = part(&views[2], n, data->w, KEPT, n->kept, from, block);
+        const kernel_ref m = part(&views[3], n, data->mean, KEPT, n->kept, from, block);
+        const kernel_ref rstd = part(&views[4], n, data->rstd, KEPT, n->kept, from, block);
+        struct kernel_array *gx = part(&views[5], n, data->gx, ALL, n->kept, from, block);
+        struct kernel_array *gw = part(&views[6], n, data->gw, KEPT, n->kept, from, block);
+        struct kernel_array *gb = part(&views[7], n, data->gb, KEPT, n->kept, from, block);
+        struct kernel_array *z = part(&views[8], n, buffer, ALL, block, 0, block);
+        struct kernel_array *q = part(&views[9], n, buffer + block_bytes(n), ALL, block, 0, block);
+        struct kernel_array *of_q = part(&views[10], n, means, KEPT, block, 0, block);
         struct kernel_array *of_qz =
-            part(&views[10], n, means + mean_bytes(n), KEPT, block, 0, block);
-        gw = part(&views[0], n, data->gw, along, n->kept, from, block);
-        if (n->centered)
-            run3(LOOP_standardize, z, x,
-                 part(&views[11], n, data->mean, KEPT, n->kept, from, block), rstd);
-        else
-            run2(LOOP_mul, z, x, rstd);
-        kernel_elementwise(LOOP_mul, gw, 2, (const kernel_ref[]){g, z}, NULL, true);
-        if (data->gb != NULL)
-            kernel_elementwise(LOOP_copy, part(&views[1], n, data->gb, along, n->kept, from, block),
-                               1, &g, NULL, true);
+            part(&views[11], n, means + mean_bytes(n), KEPT, block, 0, block);
+        run3(LOOP_standardize, z, x, m, rstd);
+        mean(LOOP_mul, gw, g, z, 1);
+        mean(LOOP_copy, gb, g, NULL, 1);
         run2(LOOP_mul, q, g, w);
         mean(LOOP_mul, of_qz, q, z, share);
+        mean(LOOP_copy, of_q, q, NULL, share);
         run2(LOOP_mul, z, z, of_qz);
-        if (n->centered) {
-            mean(LOOP_copy, of_q, q, NULL, share);
-            run2(LOOP_sub, q, q, of_q);
-        }
+        run2(LOOP_sub, q, q, of_q);
         run3(LOOP_standardize, gx, q, z, rstd);
     }
 }

@@ -48,6 +48,13 @@ size_t normalize_gradient_space(const struct normalization *n);
 void normalize_gradient(const struct normalization *n, const struct normalize_gradient *data,
                         void *space);
 
+/* The same where rows or channels lie together in long runs (normalize_runs.c). */
+bool normalize_has_runs(const struct normalization *n);
+void normalize_runs_forward(const struct normalization *n, const struct normalize_forward *data);
+size_t normalize_runs_space(const struct normalization *n);
+void normalize_runs_gradient(const struct normalization *n, const struct normalize_gradient *data,
+                             void *space);
+
 struct kernel_cost normalize_forward_cost(const struct kernel_call *call,
                                           const struct normalization *n);
 struct kernel_cost normalize_gradient_cost(const struct kernel_call *call,

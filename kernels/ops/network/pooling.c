@@ -1,11 +1,13 @@
 /* pooling.c: maxima and means of sliding windows, a row of results at a time.
  *
- * May include: pooling.h, dense.h, op_rules.h, kernel_ops.h.
+ * May include: pooling.h, dense.h, elementwise.h, op_rules.h, kernel_ops.h, threads.h.
  */
 #include "pooling.h"
 #include "dense.h"
+#include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
+#include "threads.h"
 
 #include <limits.h>
 #include <string.h>
@@ -100,34 +102,8 @@ static int64_t count(const struct pooling *all, int64_t rows, int64_t q)
     return rows * (end - first);
 }
 
-/* Rows of maxima begin with each window's first element, so that ties leave it; what is not at most
- * the maximum so far takes its place, so that a NaN does, and then stays. Rows of means take all
- * elements j of their windows at once. */
+/* Rows of means take all elements j of their windows at once. */
 #define POOL(REAL, name)                                                                           \
-    static void name##_max(const struct pooling *all, const REAL *x, REAL *y, int64_t *at)         \
-    {                                                                                              \
-        const int64_t n = all->result[1], step = all->stride[1], width = all->image[1];            \
-        for (int64_t p = 0; p < all->result[0]; p++, y += n, at += n) {                            \
-            int64_t top, bottom, first, end;                                                       \
-            inside(all, 0, p, &top, &bottom);                                                      \
-            for (int64_t q = 0; q < n; q++) {                                                      \
-                inside(all, 1, q, &first, &end);                                                   \
-                at[q] = top * width + first;                                                       \
-                y[q] = x[at[q]];                                                                   \
-            }                                                                                      \
-            for (int64_t r = top; r < bottom; r++)                                                 \
-                for (int64_t j = 0; j < all->kernel[1]; j++) {                                     \
-                    const int64_t from = r * width + j - all->padding[1];                          \
-                    reached(all, j, &first, &end);                                                 \
-                    for (int64_t q = first; q < end; q++) {                                        \
-                        const REAL value = x[from + q * step];                                     \
-                        const bool take = !(value <= y[q]) && y[q] == y[q];                        \
-                        at[q] = take ? from + q * step : at[q];                                    \
-                        y[q] = take ? value : y[q];                                                \
-                    }                                                                              \
-                }                                                                                  \
-        }                                                                                          \
-    }                                                                                              \
     static void name##_mean(const struct pooling *all, const REAL *x, REAL *y)                     \
     {                                                                                              \
         const int64_t n = all->result[1], step = all->stride[1], width = all->image[1];            \
@@ -171,15 +147,43 @@ static int64_t plane(const int64_t extent[2])
     return extent[0] * extent[1];
 }
 
+struct maxima {
+    const struct pooling *all;
+    const struct kernel_isa *isa;
+    const char *x;
+    char *y;
+    int64_t *at;
+};
+
+/* A share of all rows of results. */
+static void maxima_part(void *job, int part, int parts)
+{
+    const struct maxima *m = job;
+    const struct pooling *all = m->all;
+    const size_t elem = kernel_dtype_bytes(all->dtype);
+    const int64_t rows = all->planes * all->result[0], end = rows * (part + 1) / parts;
+    struct kernel_pool_row run = {.width = all->image[1],
+                                  .window = all->kernel[1],
+                                  .step = all->stride[1],
+                                  .padding = all->padding[1],
+                                  .count = all->result[1]};
+    for (int64_t row = rows * part / parts; row < end; row++) {
+        int64_t top, bottom;
+        inside(all, 0, row % all->result[0], &top, &bottom);
+        run.before = top * all->image[1];
+        run.rows = bottom - top;
+        run.x = m->x + (size_t)(row / all->result[0] * plane(all->image) + run.before) * elem;
+        run.y = m->y + (size_t)(row * run.count) * elem;
+        run.at = m->at + row * run.count;
+        m->isa->pool_max[all->dtype](&run);
+    }
+}
+
 static void maxima(const struct pooling *all, const void *x, void *y, int64_t *at)
 {
-    for (int64_t i = 0; i < all->planes; i++) {
-        const int64_t from = i * plane(all->image), to = i * plane(all->result);
-        if (all->dtype == KERNEL_F32)
-            narrow_max(all, (const float *)x + from, (float *)y + to, at + to);
-        else
-            wide_max(all, (const double *)x + from, (double *)y + to, at + to);
-    }
+    const int64_t size = all->planes * plane(all->image);
+    struct maxima m = {all, kernel_isa_get(), x, y, at};
+    threads_run(threads_parts((uint64_t)size * kernel_dtype_bytes(all->dtype)), maxima_part, &m);
 }
 
 static void means(const struct pooling *all, const void *x, void *y)
@@ -191,6 +195,21 @@ static void means(const struct pooling *all, const void *x, void *y)
         else
             wide_mean(all, (const double *)x + from, (double *)y + to);
     }
+}
+
+int pooling_forward(const struct kernel_call *call)
+{
+    const struct pooling_family *const family = call->op->family;
+    struct pooling all;
+    char *space = call->workspace;
+    if (family->make(call, &all) != 0)
+        return -1;
+    const char *x = dense_data(call->in[0], &space);
+    if (family->mean)
+        means(&all, x, call->out[0]->data);
+    else
+        maxima(&all, x, call->out[0]->data, call->out[1]->data);
+    return 0;
 }
 
 void pooling_spread(const struct pooling *all, const void *y, void *x, bool accumulate, void *space)
@@ -205,21 +224,6 @@ void pooling_spread(const struct pooling *all, const void *y, void *x, bool accu
         else
             wide_spread(all, (const double *)y + from, (double *)x + to, space);
     }
-}
-
-int pooling_forward(const struct kernel_call *call)
-{
-    const struct pooling_family *const family = call->op->family;
-    struct pooling all;
-    char *space = call->workspace;
-    if (family->make(call, &all) != 0)
-        return -1;
-    const void *x = dense_data(call->in[0], &space);
-    if (family->mean)
-        means(&all, x, call->out[0]->data);
-    else
-        maxima(&all, x, call->out[0]->data, call->out[1]->data);
-    return 0;
 }
 
 void pooling_max_pullback(struct kernel_rule *rule)
