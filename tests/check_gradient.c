@@ -463,3 +463,23 @@ bool check_constant(const struct check_case *c)
     free(zero);
     return good;
 }
+
+void check_large(const struct check_large *large)
+{
+    struct kernel_sample sample = {.n_in = large->n_in, .n_attr = large->n_attr};
+    memcpy(sample.attr, large->attr, sizeof large->attr);
+    for (int i = 0; i < sample.n_in; i++) {
+        sample.dtype[i] = KERNEL_F64;
+        sample.rank[i] = (uint8_t)large->rank;
+        memcpy(sample.shape[i], large->shape[i], sizeof large->shape[i]);
+        sample.low[i] = -1;
+        sample.high[i] = 1;
+    }
+    struct check_case c = check_case_of(large->op, &sample, KERNEL_F64, -1);
+    c.aim = "large";
+    check_demand(check_direction(&c));
+    check_demand(check_held(&c));
+    c = check_case_of(large->op, &sample, KERNEL_F32, -1);
+    c.aim = "large";
+    check_demand(check_narrow(&c));
+}

@@ -56,4 +56,13 @@ bool check_observed(const struct check_case *c);
 /* An op that says that it is constant records nothing. */
 bool check_constant(const struct check_case *c);
 
+/* An op on f64 operands of one rank in [-1, 1), too large for a whole Jacobian: direction and held
+ * adjoints in f64, the pullback in f32. The test fails if one of them does. */
+struct check_large {
+    const struct kernel_op *op;
+    int n_in, rank, n_attr;
+    int64_t shape[4][3], attr[5];
+};
+void check_large(const struct check_large *large);
+
 #endif

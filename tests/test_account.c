@@ -16,6 +16,7 @@
  */
 #include "program_support.h"
 
+#include "run_cases.h"
 #include "tape_types.h"
 
 #include <check.h>
@@ -259,7 +260,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("account");
     TCase *tcase = tcase_create("account");
     tcase_add_checked_fixture(tcase, program_setup, program_teardown);
     tcase_set_timeout(tcase, 120);
@@ -268,10 +268,5 @@ int main(void)
     tcase_add_test(tcase, what_a_rewind_drops_was_charged_and_is_live_no_more);
     tcase_add_test(tcase, destroyed_tapes_are_merged_and_the_greatest_peak_stays_whole);
     tcase_add_test(tcase, two_threads_with_a_tape_each_are_added_up);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("account", tcase);
 }

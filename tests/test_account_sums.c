@@ -3,6 +3,7 @@
  * May include: observe_support.h, Check. The number of the program is its seed.
  */
 #include "observe_support.h"
+#include "run_cases.h"
 
 #include <check.h>
 
@@ -159,14 +160,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("account_sums");
     TCase *tcase = tcase_create("account_sums");
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, sums_hold_after_every_call_of_a_random_program, 0, 8);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("account_sums", tcase);
 }

@@ -8,12 +8,12 @@
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "row_exact.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PATTERNS = 60000, DENSE = 60000, COUNT = PATTERNS + DENSE };
@@ -385,7 +385,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("accuracy");
     TCase *tests = tcase_create("ulps");
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, values_in_f64_are_within_their_bounds);
@@ -393,10 +392,5 @@ int main(void)
     tcase_add_test(tests, every_row_has_a_bound_or_a_reason);
     tcase_add_test(tests, the_page_of_bounds_says_what_is_tested);
     tcase_add_test(tests, the_distance_counts_units_in_the_last_place);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("accuracy", tests);
 }

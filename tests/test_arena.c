@@ -4,6 +4,7 @@
  * every block with a pattern of its own, so that a block handed out twice is seen.
  */
 #include "ad_internal.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -477,7 +478,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("arena");
     TCase *arena = tcase_create("arena");
     tcase_set_timeout(arena, 120);
     tcase_add_test(arena, a_size_class_wastes_at_most_an_eighth);
@@ -491,10 +491,5 @@ int main(void)
     tcase_add_test(arena, a_mark_whose_table_cannot_grow_is_refused_and_the_tape_lives);
     tcase_add_test(arena, each_budget_below_what_a_step_needs_is_an_error_and_no_more);
     tcase_add_test(arena, memory_does_not_grow_over_cycles_of_mark_record_sweep_rewind);
-    suite_add_tcase(suite, arena);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("arena", arena);
 }

@@ -5,6 +5,7 @@
  */
 #include "elementwise.h"
 #include "oracle.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
@@ -234,7 +235,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("attention");
     TCase *tests = tcase_create("attention");
     tcase_add_loop_test(tests, values_and_gradients_are_those_of_plain_loops, 0, 6);
     tcase_add_test(tests, heads_may_be_permuted_views);
@@ -242,10 +242,5 @@ int main(void)
     tcase_add_test(tests, what_a_causal_row_does_not_see_does_not_matter);
     tcase_add_test(tests, without_keys_the_result_is_zero_and_so_are_the_gradients);
     tcase_add_test(tests, shapes_that_do_not_fit_are_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("attention", tests);
 }

@@ -3,6 +3,7 @@
  * May include: observe_support.h, Check.
  */
 #include "observe_support.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -308,7 +309,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("backward_release");
     TCase *tests = tcase_create("backward_release");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, the_gradient_is_the_same_and_what_was_passed_is_gone);
@@ -322,10 +322,5 @@ int main(void)
     tcase_add_test(tests, an_error_before_the_sweep_releases_nothing);
     tcase_add_test(tests, a_sweep_that_runs_out_of_memory_has_released_all_the_same);
     tcase_add_test(tests, the_account_follows_a_releasing_sweep);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("backward_release", tests);
 }

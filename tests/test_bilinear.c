@@ -4,6 +4,7 @@
  * May include: network_support.h, Check. One case is larger than a strip of outer products.
  */
 #include "network_support.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <string.h>
@@ -101,15 +102,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("bilinear");
     TCase *tests = tcase_create("bilinear");
     tcase_add_test(tests, forms_agree_with_plain_loops);
     tcase_add_test(tests, leading_axes_are_rows_and_none_is_one_row);
     tcase_add_test(tests, what_does_not_fit_is_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("bilinear", tests);
 }

@@ -4,6 +4,8 @@
  */
 #include <tapescope/ad.h>
 
+#include "run_cases.h"
+
 #include <check.h>
 #include <float.h>
 #include <math.h>
@@ -173,7 +175,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("cast");
     TCase *tests = tcase_create("cast");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, values_are_rounded_to_nearest);
@@ -183,10 +184,5 @@ int main(void)
     tcase_add_test(tests, second_derivatives_flow_between_the_float_dtypes);
     tcase_add_test(tests, integers_become_constants);
     tcase_add_test(tests, other_dtypes_are_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("cast", tests);
 }

@@ -5,6 +5,8 @@
  */
 #include <tapescope/ad.h>
 
+#include "run_cases.h"
+
 #include <check.h>
 #include <string.h>
 
@@ -58,13 +60,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("changed_labels");
     TCase *tests = tcase_create("changed_labels");
     tcase_add_loop_test(tests, a_sweep_refuses_a_label_that_is_no_class_any_more, 0, 2);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("changed_labels", tests);
 }

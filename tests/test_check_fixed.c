@@ -6,6 +6,8 @@
  */
 #include <tapescope/ad.h>
 
+#include "run_cases.h"
+
 #include <check.h>
 #include <string.h>
 
@@ -171,7 +173,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("check fixed");
     TCase *tests = tcase_create("check fixed");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_rewind_behind_the_leaf_is_refused);
@@ -182,10 +183,5 @@ int main(void)
     tcase_add_test(tests, another_buffer_for_the_leafs_gradient_is_refused);
     tcase_add_test(tests, a_check_within_a_check_ends_only_itself);
     tcase_add_test(tests, after_a_check_everything_is_allowed_again);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("check fixed", tests);
 }

@@ -5,6 +5,7 @@
 #include "collect_support.h"
 
 #include "profile_frame.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <dlfcn.h>
@@ -377,7 +378,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("collect");
     TCase *tcase = tcase_create("collect");
     tcase_add_checked_fixture(tcase, collect_setup, collect_teardown);
     tcase_add_test(tcase, frame_heads_round_trip_and_impossible_lengths_are_refused);
@@ -394,10 +394,5 @@ int main(void)
     tcase_add_test(tcase, a_snapshot_is_a_complete_profile_of_what_is_known);
     tcase_add_test(tcase, a_library_that_came_and_went_stays_among_the_modules);
     tcase_add_test(tcase, tapes_of_several_threads_are_all_counted);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("collect", tcase);
 }

@@ -4,6 +4,7 @@
  * May include: collect_support.h, Check.
  */
 #include "collect_support.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <errno.h>
@@ -208,7 +209,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("collect_failures");
     TCase *tcase = tcase_create("collect_failures");
     tcase_add_checked_fixture(tcase, collect_setup, collect_teardown);
     tcase_add_test(tcase, a_path_that_cannot_be_written_gives_path_and_reason);
@@ -219,10 +219,5 @@ int main(void)
     tcase_add_test(tcase, a_pipe_whose_reader_goes_ends_the_profile_and_nothing_else);
     tcase_add_test(tcase, standard_input_that_the_program_closed_stays_the_programs_to_open);
     tcase_add_test(tcase, a_killed_program_leaves_what_was_flushed);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("collect_failures", tcase);
 }

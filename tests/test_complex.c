@@ -4,6 +4,7 @@
  */
 #include "elementwise.h"
 #include "oracle.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <complex.h>
@@ -317,7 +318,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("complex");
     TCase *tests = tcase_create("complex");
     tcase_add_loop_test(tests, functions_of_one_number_are_those_of_c, 0, 3);
     tcase_add_loop_test(tests, products_and_quotients_broadcast, 0, 2);
@@ -329,10 +329,5 @@ int main(void)
     tcase_add_loop_test(tests, quotients_neither_overflow_on_the_way_nor_exist_at_zero_and_infinity,
                         0, 2);
     tcase_add_test(tests, shapes_that_do_not_fit_are_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("complex", tests);
 }

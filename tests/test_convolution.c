@@ -4,6 +4,7 @@
  * May include: network_support.h, Check. One case is larger than a strip of windows.
  */
 #include "network_support.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
@@ -231,7 +232,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("convolution");
     TCase *tests = tcase_create("convolution");
     const int n = (int)(sizeof cases / sizeof *cases);
     tcase_set_timeout(tests, 60);
@@ -241,10 +241,5 @@ int main(void)
     tcase_add_test(tests, without_channels_the_result_is_0_and_without_images_it_is_empty);
     tcase_add_test(tests, what_does_not_fit_is_refused);
     tcase_add_test(tests, transposed_convolutions_refuse_what_does_not_fit);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("convolution", tests);
 }

@@ -7,6 +7,7 @@
 #include "check_quietly.h"
 #include "elementwise.h"
 #include "op_rules.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
@@ -165,16 +166,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("copies");
     TCase *tests = tcase_create("copies");
     tcase_add_loop_test(tests, transposed_matrices_and_repeated_rows_are_copied_exactly, 0, 6);
     tcase_add_test(tests, nan_keeps_its_bits_when_it_is_moved);
     tcase_add_loop_test(tests, rows_are_summed_exactly_whatever_their_length, 0, 6);
     tcase_add_test(tests, infinities_and_nan_come_through_a_sum_of_rows);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("copies", tests);
 }

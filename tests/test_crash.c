@@ -5,6 +5,7 @@
  * collector writes several times within a hundred ops, at most as far apart as the time until then.
  */
 #include "program_support.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <signal.h>
@@ -151,7 +152,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("crash");
     TCase *tcase = tcase_create("crash");
     tcase_add_checked_fixture(tcase, setup, program_teardown);
     tcase_set_timeout(tcase, 120);
@@ -160,10 +160,5 @@ int main(void)
     tcase_add_test(tcase, a_program_that_returns_a_status_has_a_complete_profile);
     tcase_add_test(tcase, children_of_a_fork_write_nothing_and_the_parent_goes_on);
     tcase_add_loop_test(tcase, a_busy_program_that_is_killed_leaves_a_readable_prefix, 0, 2);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("crash", tcase);
 }

@@ -4,10 +4,10 @@
  */
 #include "network_support.h"
 #include "philox.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 
 static const ad_dtype dtypes[] = {AD_F32, AD_F64};
 static struct net net;
@@ -153,7 +153,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("dropout");
     TCase *tests = tcase_create("dropout");
     tcase_add_test(tests, the_generator_gives_the_published_words);
     tcase_add_test(tests, many_blocks_are_those_of_their_counters);
@@ -161,10 +160,5 @@ int main(void)
     tcase_add_test(tests, the_share_that_is_dropped_is_p_and_seeds_differ);
     tcase_add_test(tests, what_is_dropped_is_0_whatever_it_was);
     tcase_add_test(tests, a_p_that_is_no_probability_is_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("dropout", tests);
 }

@@ -9,6 +9,7 @@
 
 #include "elementwise.h"
 #include "kernel_ops.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <float.h>
@@ -374,7 +375,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("edges");
     TCase *tests = tcase_create("special values");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, ends_of_domains_are_as_ieee_754_and_the_rows_say);
@@ -384,10 +384,5 @@ int main(void)
     tcase_add_test(tests, where_gives_the_operand_not_taken_exactly_zero);
     tcase_add_test(tests, where_keeps_an_adjoint_that_is_not_finite_from_the_operand_not_taken);
     tcase_add_test(tests, no_elementwise_op_is_left_out);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("edges", tests);
 }

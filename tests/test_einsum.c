@@ -4,6 +4,7 @@
  * May include: oracle.h, Check.
  */
 #include "oracle.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -398,7 +399,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("einsum");
     TCase *tests = tcase_create("einsum");
     tcase_add_loop_test(tests, equations_give_what_loops_over_their_letters_give, 0, 2);
     tcase_add_test(tests, random_equations_give_what_loops_over_their_letters_give);
@@ -406,10 +406,5 @@ int main(void)
     tcase_add_test(tests, equations_that_cannot_be_read_are_refused_and_leave_nothing);
     tcase_add_test(tests, a_product_of_too_many_axes_is_refused_and_leaves_nothing);
     tcase_add_test(tests, operands_that_are_none_or_of_other_types_are_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("einsum", tests);
 }

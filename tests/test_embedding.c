@@ -3,6 +3,7 @@
  * May include: network_support.h, Check.
  */
 #include "network_support.h"
+#include "run_cases.h"
 
 #include <check.h>
 
@@ -80,15 +81,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("embedding");
     TCase *tests = tcase_create("embedding");
     tcase_add_test(tests, rows_are_picked_and_their_gradients_added);
     tcase_add_test(tests, a_table_of_several_axes_or_of_one_has_rows_as_well);
     tcase_add_test(tests, what_does_not_fit_is_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("embedding", tests);
 }

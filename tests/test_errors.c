@@ -6,6 +6,7 @@
  */
 #include <tapescope/ad.h>
 
+#include "run_cases.h"
 #include "tape_memory.h"
 
 #include <check.h>
@@ -487,9 +488,5 @@ int main(void)
     tcase_add_test(memory, every_status_has_a_name_and_a_text);
     suite_add_tcase(suite, mistakes);
     suite_add_tcase(suite, memory);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

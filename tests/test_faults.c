@@ -4,6 +4,7 @@
  * May include: fault_workloads.h, tape_memory.h, Check.
  */
 #include "fault_workloads.h"
+#include "run_cases.h"
 #include "tape_memory.h"
 
 #include <check.h>
@@ -292,7 +293,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("faults");
     TCase *faults = tcase_create("faults");
     tcase_set_timeout(faults, 300);
     tcase_add_test(faults, whichever_allocation_fails_the_status_says_so_and_the_tape_serves_again);
@@ -301,10 +301,5 @@ int main(void)
     tcase_add_test(faults, an_allocator_without_one_of_its_functions_is_refused);
     tcase_add_test(faults, a_reservation_that_is_not_aligned_is_given_back_and_refused);
     tcase_add_test(faults, a_reservation_beyond_any_memory_is_halved_and_rounded);
-    suite_add_tcase(suite, faults);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("faults", faults);
 }

@@ -6,6 +6,7 @@
 #include "fault_workloads.h"
 #include "profile_frame.h"
 #include "reader.h"
+#include "run_cases.h"
 #include "shim.h"
 
 #include <check.h>
@@ -289,16 +290,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("faults_calls");
     TCase *calls = tcase_create("calls");
     tcase_set_timeout(calls, 300);
     tcase_add_checked_fixture(calls, setup, teardown);
     tcase_add_loop_test(calls, a_profile_whose_calls_fail_one_by_one_changes_nothing_else, 0, 6);
     tcase_add_test(calls, a_profile_whose_allocations_fail_one_by_one_changes_nothing_else);
-    suite_add_tcase(suite, calls);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("faults_calls", calls);
 }

@@ -5,6 +5,8 @@
  */
 #include <tapescope/ad.h>
 
+#include "run_cases.h"
+
 #include <check.h>
 #include <limits.h>
 #include <stdio.h>
@@ -227,17 +229,11 @@ int main(int argc, char **argv)
         puts("skipped: a sanitizer's own address space is beyond any limit");
         return 0;
     }
-    Suite *suite = suite_create("faults_limits");
     TCase *limits = tcase_create("faults_limits");
     tcase_set_timeout(limits, 300);
     tcase_add_test(limits, without_room_for_openblas_no_tape_is_made_and_nothing_hangs);
     tcase_add_test(limits, with_room_for_openblas_a_tape_works_though_no_more_can_be_had);
     tcase_add_test(limits, without_room_for_a_reservation_the_tapes_that_exist_go_on);
     tcase_add_test(limits, an_error_is_reported_when_there_is_no_memory_left_to_report_it);
-    suite_add_tcase(suite, limits);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("faults_limits", limits);
 }

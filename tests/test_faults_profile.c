@@ -5,6 +5,7 @@
  * again, because limits on files would stop Check's messages as well.
  */
 #include "fault_workloads.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <errno.h>
@@ -269,7 +270,6 @@ int main(int argc, char **argv)
         return child(argv[1], argv[2], argv[3]);
     if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
         return EXIT_FAILURE;
-    Suite *suite = suite_create("faults_profile");
     TCase *faults = tcase_create("faults_profile");
     tcase_set_timeout(faults, 300);
     tcase_add_checked_fixture(faults, setup, teardown);
@@ -281,10 +281,5 @@ int main(int argc, char **argv)
     tcase_add_test(faults, on_a_disk_that_runs_full_gradients_are_the_same);
     tcase_add_test(faults, without_the_modules_gradients_are_the_same);
     tcase_add_test(faults, with_a_module_that_is_none_gradients_are_the_same);
-    suite_add_tcase(suite, faults);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("faults_profile", faults);
 }

@@ -7,6 +7,7 @@
 #include "cli.h"
 #include "profile_seeds.h"
 #include "program_support.h"
+#include "run_cases.h"
 #include "shim.h"
 #include "tape_hook.h"
 
@@ -316,7 +317,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("faults_reading");
     TCase *reading = tcase_create("reading");
     tcase_set_timeout(reading, 300);
     tcase_add_checked_fixture(reading, setup, program_teardown);
@@ -326,10 +326,5 @@ int main(void)
     tcase_add_test(reading, a_report_that_does_not_fit_on_the_disk_is_said_to_be_cut_at_any_byte);
     tcase_add_test(reading, a_program_is_recorded_or_the_failure_is_said);
     tcase_add_test(reading, an_address_is_described_whole_or_not_and_the_next_time_again);
-    suite_add_tcase(suite, reading);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("faults_reading", reading);
 }

@@ -5,6 +5,8 @@
  */
 #include <tapescope/ad.h>
 
+#include "run_cases.h"
+
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -162,7 +164,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("first failures");
     TCase *tests = tcase_create("first failures");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_chain_of_unary_ops_on_zeros_names_the_first);
@@ -171,10 +172,5 @@ int main(void)
     tcase_add_test(tests, a_threads_first_failure_stays_until_it_is_read);
     tcase_add_test(tests, looking_at_the_errors_of_a_destroyed_tape_makes_none);
     tcase_add_test(tests, functions_that_only_look_name_their_line);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("first failures", tests);
 }

@@ -5,6 +5,8 @@
  */
 #include <tapescope/ad.h>
 
+#include "run_cases.h"
+
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -349,7 +351,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("frames");
     TCase *tests = tcase_create("frames");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_frame_frees_what_no_pullback_reads_and_the_gradient_stays);
@@ -363,10 +364,5 @@ int main(void)
     tcase_add_test(tests, without_records_all_that_is_not_kept_is_freed);
     tcase_add_test(tests, an_op_without_a_record_keeps_no_hidden_output);
     tcase_add_test(tests, second_derivatives_pass_frames);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("frames", tests);
 }

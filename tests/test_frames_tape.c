@@ -3,6 +3,7 @@
  * May include: observe_support.h, Check.
  */
 #include "observe_support.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
@@ -329,7 +330,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("frames_tape");
     TCase *tests = tcase_create("frames_tape");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_rewind_inside_a_frame_leaves_the_frame_open);
@@ -343,10 +343,5 @@ int main(void)
     tcase_add_test(tests, nothing_older_than_a_gradient_check_can_be_released_in_it);
     tcase_add_test(tests, a_long_loop_with_frames_holds_its_peak);
     tcase_add_test(tests, what_a_frame_frees_is_credited_to_the_line_that_made_it);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("frames_tape", tests);
 }

@@ -5,6 +5,7 @@
 #include "check_gradient.h"
 #include "kernel_ops.h"
 #include "naive.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <string.h>
@@ -110,17 +111,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("gather rows");
     TCase *tests = tcase_create("rows");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, gathered_rows_agree_with_plain_loops, 0, 3);
     tcase_add_loop_test(tests, elements_of_a_vector_are_rows_as_well, 0, 3);
     tcase_add_test(tests, an_index_out_of_range_is_named_with_its_position);
     tcase_add_test(tests, many_rows_agree_with_differences);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("gather rows", tests);
 }

@@ -5,6 +5,7 @@
  */
 #include "check_quietly.h"
 #include "gemm.h"
+#include "run_cases.h"
 
 #include <cblas.h>
 #include <check.h>
@@ -167,16 +168,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("gemm_tiles");
     TCase *tests = tcase_create("gemm_tiles");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, products_in_pieces_are_exact, 0, 4);
     tcase_add_test(tests, a_small_transposed_operand_is_copied_where_openblas_reads_in_place);
     tcase_add_test(tests, pieces_are_cut_where_openblas_reads_in_place);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("gemm_tiles", tests);
 }

@@ -8,11 +8,11 @@
 
 #include "elementwise.h"
 #include "kernel_ops.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef bool check_fn(const struct check_case *c);
@@ -435,7 +435,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("gradcheck");
     TCase *tests = tcase_create("pullbacks");
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, every_op_has_a_sample);
@@ -457,10 +456,5 @@ int main(void)
     tcase_add_test(tests, kinks_have_the_derivative_that_is_documented);
     tcase_add_test(tests, a_wrong_pullback_is_caught_and_named);
     tcase_add_test(tests, an_undeclared_read_is_caught);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("gradcheck", tests);
 }

@@ -6,9 +6,9 @@
 #include "check_gradient.h"
 
 #include "kernel_ops.h"
+#include "run_cases.h"
 
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A case of an elementwise op with operands of the given extents. */
@@ -153,7 +153,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("gradcheck of shapes");
     TCase *tests = tcase_create("pullbacks");
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, broadcast_jacobians_equal_differences);
@@ -161,10 +160,5 @@ int main(void)
     tcase_add_test(tests, sizes_at_the_edges_of_vectors_and_large_ones_agree);
     tcase_add_test(tests, large_broadcasts_agree);
     tcase_add_test(tests, large_structural_ops_agree);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("gradcheck of shapes", tests);
 }

@@ -6,10 +6,10 @@
 #include "check_gradient.h"
 
 #include "kernel_ops.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <tapescope/ad.h>
 
@@ -393,7 +393,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("gradgradcheck");
     TCase *tests = tcase_create("recorded pullbacks");
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, second_derivatives_equal_differences);
@@ -406,10 +405,5 @@ int main(void)
     tcase_add_test(tests, third_derivatives_equal_the_closed_form);
     tcase_add_test(tests, a_seed_weights_a_recorded_gradient);
     tcase_add_test(tests, a_gradient_penalty_is_differentiated);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("gradgradcheck", tests);
 }

@@ -4,6 +4,7 @@
  */
 #include <tapescope/ad.h>
 
+#include "run_cases.h"
 #include "tape_memory.h"
 
 #include <check.h>
@@ -310,7 +311,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("gradient_buffers");
     TCase *tcase = tcase_create("gradient_buffers");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_set_timeout(tcase, 60);
@@ -323,10 +323,5 @@ int main(void)
     tcase_add_test(tcase, a_buffer_over_the_data_of_a_leaf_is_refused);
     tcase_add_test(tcase, a_leaf_over_a_gradient_buffer_is_refused);
     tcase_add_test(tcase, buffers_of_two_leaves_overlap_whole_or_not_at_all);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("gradient_buffers", tcase);
 }

@@ -7,6 +7,7 @@
  * looked at.
  */
 #include "program_support.h"
+#include "run_cases.h"
 
 #include <tapescope/ad.h>
 
@@ -177,17 +178,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("growth");
     TCase *tests = tcase_create("growth");
     tcase_add_checked_fixture(tests, setup, program_teardown);
     tcase_set_timeout(tests, 0); /* as many cycles as are asked for */
     tcase_add_loop_test(tests, recording_again_and_again_takes_no_more_memory, 0, 3);
     tcase_add_loop_test(tests, tapes_that_come_and_go_leave_nothing, 0, 2);
     tcase_add_loop_test(tests, a_profile_of_the_same_lines_takes_no_more_memory, 0, 2);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_cases("growth", tests);
 }

@@ -4,6 +4,7 @@
  * the operands active: the array of an operand is overwritten between two sweeps.
  */
 #include "check_gradient.h"
+#include "run_cases.h"
 #include "tape_guard.h"
 
 #include <check.h>
@@ -151,14 +152,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("guarded_reads");
     TCase *tcase = tcase_create("guarded_reads");
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, an_array_that_a_pullback_reads_has_a_guard_and_no_other_has);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("guarded_reads", tcase);
 }

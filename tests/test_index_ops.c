@@ -6,6 +6,7 @@
 #include "check_gradient.h"
 #include "kernel_ops.h"
 #include "naive.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
@@ -383,7 +384,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("index ops");
     TCase *tests = tcase_create("index");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, gathered_elements_agree_with_plain_loops, 0, 3);
@@ -396,10 +396,5 @@ int main(void)
     tcase_add_test(tests, large_ones_agree_with_differences);
     tcase_add_test(tests, what_does_not_fit_is_named);
     tcase_add_test(tests, sums_by_index_of_pullbacks_refuse_what_does_not_fit);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("index ops", tests);
 }

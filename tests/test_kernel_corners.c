@@ -7,11 +7,11 @@
 #include "gemm.h"
 #include "kernel_box.h"
 #include "kernel_ops.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void check_cast(int from, int to, enum layout layout, bool accumulate)
@@ -146,17 +146,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("kernel corners");
     TCase *tests = tcase_create("kernel corners");
     tcase_add_test(tests, every_type_becomes_every_other_float_type_in_every_layout);
     tcase_add_test(tests, a_matrix_is_copied_only_if_blas_cannot_read_it);
     tcase_add_test(tests, extents_up_to_blas_integers_fit);
     tcase_add_test(tests, axes_fold_into_rows_where_one_stride_walks_them);
     tcase_add_test(tests, derivatives_of_psi_end_in_nan_far_below_zero);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("kernel corners", tests);
 }

@@ -6,6 +6,7 @@
 #include "elementwise.h"
 #include "kernel_box.h"
 #include "kernel_ops.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
@@ -479,7 +480,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("kernel ops");
     TCase *ops = tcase_create("ops");
     tcase_set_timeout(ops, 120);
     tcase_add_test(ops, reductions_agree_with_plain_loops_over_all_axes);
@@ -491,10 +491,5 @@ int main(void)
     tcase_add_test(ops, cross_entropy_agrees_with_its_formula_and_does_not_overflow);
     tcase_add_test(ops, cross_entropy_of_special_rows);
     tcase_add_test(ops, refusals_name_the_op_and_the_shapes);
-    suite_add_tcase(suite, ops);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("kernel ops", ops);
 }

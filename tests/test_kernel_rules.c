@@ -7,6 +7,7 @@
 #include "check_quietly.h"
 #include "kernel.h"
 #include "kernel_ops.h"
+#include "run_cases.h"
 #include "sample_raise.h"
 
 #include <check.h>
@@ -482,15 +483,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("kernel rules");
     TCase *rules = tcase_create("rules");
     tcase_set_timeout(rules, 300);
     tcase_add_test(rules, pullbacks_agree_with_central_differences);
     tcase_add_test(rules, recorded_pullbacks_have_right_derivatives);
-    suite_add_tcase(suite, rules);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_cases("kernel rules", rules);
 }

@@ -8,6 +8,7 @@
 #include "kernel_box.h"
 #include "kernel_ops.h"
 #include "row_reference.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <float.h>
@@ -289,7 +290,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("kernels");
     TCase *values = tcase_create("values");
     tcase_set_timeout(values, 300);
     tcase_add_test(values, rows_agree_with_the_c_library_for_all_strides_and_shapes);
@@ -298,10 +298,5 @@ int main(void)
     tcase_add_test(values, instruction_sets_agree_bit_for_bit_but_in_transcendentals);
     tcase_add_test(values, isa_can_be_lowered_by_name_only_to_what_exists);
     tcase_add_test(values, every_op_documents_itself_and_has_a_sample);
-    suite_add_tcase(suite, values);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_cases("kernels", values);
 }

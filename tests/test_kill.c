@@ -6,6 +6,7 @@
  * (default 60), TAPESCOPE_KILL_SEED chooses other times.
  */
 #include "program_support.h"
+#include "run_cases.h"
 
 #include <tapescope/ad.h>
 
@@ -216,16 +217,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("kill");
     TCase *tests = tcase_create("kill");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 0); /* as many as are asked for */
     tcase_add_test(tests, a_process_that_is_left_alone_completes_its_profile);
     tcase_add_test(tests, a_process_killed_at_any_time_leaves_nothing_or_a_prefix_or_all);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_cases("kill", tests);
 }

@@ -5,11 +5,11 @@
  * says that it has failed, every other one is the real routine's.
  */
 #include "matrix_case.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static int calls, failing; /* so far, and the one that fails, counted from 1 */
@@ -114,14 +114,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("lapack_fails");
     TCase *tests = tcase_create("lapack_fails");
     tcase_add_loop_test(tests, an_iteration_that_does_not_converge_names_op_shape_matrix_and_line,
                         0, 4);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_cases("lapack_fails", tests);
 }

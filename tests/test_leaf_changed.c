@@ -5,6 +5,8 @@
  */
 #include <tapescope/ad.h>
 
+#include "run_cases.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -449,7 +451,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("leaf_changed");
     TCase *tcase = tcase_create("leaf_changed");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_set_timeout(tcase, 60);
@@ -470,10 +471,5 @@ int main(void)
     };
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
         tcase_add_test(tcase, tests[i]);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("leaf_changed", tcase);
 }

@@ -3,6 +3,7 @@
  * May include: ad.h, observe_support.h, Check.
  */
 #include "observe_support.h"
+#include "run_cases.h"
 
 #include <tapescope/ad.h>
 
@@ -152,7 +153,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("leaf_guards");
     TCase *tcase = tcase_create("leaf_guards");
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, a_checked_tape_notices_every_bit_and_another_one_64_elements);
@@ -160,10 +160,5 @@ int main(void)
     tcase_add_test(tcase, a_way_of_checking_that_does_not_exist_is_refused);
     tcase_add_test(tcase, a_guard_that_there_is_no_memory_for_fails_the_op_without_a_trace);
     tcase_add_test(tcase, guards_are_in_the_account);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("leaf_guards", tcase);
 }

@@ -5,10 +5,10 @@
  */
 #include "check_tape.h"
 #include "linear_references.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST = 128, REFERENCES = sizeof linear_references / sizeof *linear_references };
@@ -90,15 +90,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("linear references");
     TCase *tests = tcase_create("references");
     tcase_add_loop_test(tests, values_and_gradients_have_the_digits_of_the_references, 0,
                         REFERENCES);
     tcase_add_loop_test(tests, values_and_gradients_in_f32_are_near, 0, REFERENCES);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_cases("linear references", tests);
 }

@@ -4,6 +4,7 @@
  * May include: matrix_case.h, the public header, Check. Matrices beyond the blocks of the kernels.
  */
 #include "matrix_case.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
@@ -405,7 +406,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("linear systems");
     TCase *tests = tcase_create("values");
     tcase_set_timeout(tests, 300);
     tcase_add_loop_test(tests, roots_and_their_gradients_agree_with_long_double, 0, 2);
@@ -421,10 +421,5 @@ int main(void)
     tcase_add_loop_test(tests, a_singular_matrix_is_refused_or_has_determinant_zero, 0, 2);
     tcase_add_loop_test(tests, a_matrix_that_is_not_finite_gives_nan, 0, 2);
     tcase_add_test(tests, shapes_that_do_not_fit_are_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_cases("linear systems", tests);
 }

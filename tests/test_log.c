@@ -6,6 +6,8 @@
  */
 #include <tapescope/ad.h>
 
+#include "run_cases.h"
+
 #include <check.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -192,7 +194,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("log");
     TCase *tcase = tcase_create("log");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_set_timeout(tcase, 60);
@@ -200,10 +201,5 @@ int main(void)
     tcase_add_test(tcase, a_profile_that_cannot_be_completed_is_told_as_well);
     tcase_add_test(tcase, the_thread_that_meets_the_trouble_tells);
     tcase_add_test(tcase, without_a_function_it_is_a_line_on_standard_error);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("log", tcase);
 }

@@ -6,10 +6,10 @@
  */
 #include "check_quietly.h"
 #include "elementwise.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* More elements than the longest step of a loop (16) and a part of the next. */
@@ -153,15 +153,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("loops");
     TCase *loops = tcase_create("loops");
     tcase_set_timeout(loops, 120);
     tcase_add_loop_test(
         loops, an_element_gives_the_same_in_every_loop_at_every_place_and_sums_add_it, 0, 3);
-    suite_add_tcase(suite, loops);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("loops", loops);
 }

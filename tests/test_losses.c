@@ -4,6 +4,7 @@
  * May include: network_support.h, Check.
  */
 #include "network_support.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
@@ -249,7 +250,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("losses");
     TCase *tests = tcase_create("losses");
     tcase_add_loop_test(tests, losses_are_means_of_their_terms, 0, 4);
     tcase_add_loop_test(tests, of_nothing_a_loss_is_nan, 0, 4);
@@ -263,10 +263,5 @@ int main(void)
     tcase_add_test(tests, a_delta_that_is_not_positive_is_refused);
     tcase_add_test(tests, the_likelihood_of_labels_is_picked_and_its_gradient_is_one_element_a_row);
     tcase_add_test(tests, likelihoods_refuse_labels_that_are_none);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("losses", tests);
 }

@@ -4,6 +4,7 @@
  */
 #include "elementwise.h"
 #include "oracle.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
@@ -176,16 +177,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("lstm_cell");
     TCase *tests = tcase_create("lstm_cell");
     tcase_add_loop_test(tests, values_and_gradients_are_those_of_plain_loops_at_every_width, 0, 6);
     tcase_add_test(tests, one_result_alone_may_be_used);
     tcase_add_loop_test(tests, gates_saturate_at_infinities_and_nan_stays, 0, 2);
     tcase_add_test(tests, shapes_that_do_not_fit_are_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("lstm_cell", tests);
 }

@@ -4,6 +4,7 @@
  * May include: matrix_case.h, the public header, Check.
  */
 #include "matrix_case.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
@@ -435,7 +436,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("matrix decompositions");
     TCase *tests = tcase_create("values");
     tcase_set_timeout(tests, 300);
     tcase_add_loop_test(tests, q_is_orthonormal_r_upper_triangular_and_their_product_the_matrix, 0,
@@ -459,10 +459,5 @@ int main(void)
     tcase_add_loop_test(
         tests, a_matrix_that_is_not_finite_gives_nan_and_the_next_of_a_batch_does_not, 0, 2);
     tcase_add_test(tests, shapes_that_do_not_fit_are_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_cases("matrix decompositions", tests);
 }

@@ -4,9 +4,9 @@
  */
 #include "kernel.h"
 #include "kernel_ops.h"
+#include "run_cases.h"
 
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 START_TEST(shapes_that_do_not_fit_are_refused_with_their_reason)
@@ -82,13 +82,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("matrix refusals");
     TCase *tests = tcase_create("texts");
     tcase_add_test(tests, shapes_that_do_not_fit_are_refused_with_their_reason);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_cases("matrix refusals", tests);
 }

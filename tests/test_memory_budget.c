@@ -2,6 +2,7 @@
  *
  * May include: tape_memory.h, Check.
  */
+#include "run_cases.h"
 #include "tape_memory.h"
 
 #include <check.h>
@@ -113,16 +114,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("memory budget");
     TCase *tests = tcase_create("memory budget");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, the_budget_is_nine_tenths_of_the_least_that_is_known);
     tcase_add_test(tests, a_control_group_that_is_full_leaves_one_huge_page);
     tcase_add_test(tests, this_machine_has_a_budget);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("memory budget", tests);
 }

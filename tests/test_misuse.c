@@ -5,6 +5,8 @@
  */
 #include <tapescope/ad.h>
 
+#include "run_cases.h"
+
 #include <check.h>
 #include <float.h>
 #include <math.h>
@@ -368,7 +370,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("misuse");
     TCase *tests = tcase_create("misuse");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 60);
@@ -385,10 +386,5 @@ int main(void)
     tcase_add_test(tests, the_gradient_check_refuses_what_is_not_its_tapes_or_not_f64);
     tcase_add_test(tests,
                    the_gradient_check_takes_functions_whose_result_is_a_leaf_or_a_view_of_one);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("misuse", tests);
 }

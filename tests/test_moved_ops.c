@@ -7,6 +7,7 @@
 #include "kernel_box.h"
 #include "kernel_ops.h"
 #include "naive.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
@@ -340,11 +341,7 @@ END_TEST
 
 START_TEST(large_ones_agree_with_differences)
 {
-    static const struct {
-        const struct kernel_op *op;
-        int n_in, rank, n_attr;
-        int64_t shape[2][2], attr[5];
-    } cases[] = {
+    static const struct check_large cases[] = {
         {&kernel_op_flip, 1, 2, 1, {{65, 129}}, {1}},
         {&kernel_op_roll, 1, 2, 2, {{65, 129}}, {1, 40}},
         {&kernel_op_pad, 1, 2, 5, {{33, 65}}, {0, 3, 0, 7, 9}},
@@ -355,24 +352,8 @@ START_TEST(large_ones_agree_with_differences)
         {&kernel_op_repeat, 1, 2, 2, {{17, 33}}, {3, 5}},
         {&kernel_op_repeat_interleave, 1, 2, 2, {{17, 33}}, {1, 9}},
     };
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        struct kernel_sample sample = {.n_in = cases[k].n_in, .n_attr = cases[k].n_attr};
-        memcpy(sample.attr, cases[k].attr, sizeof cases[k].attr);
-        for (int i = 0; i < sample.n_in; i++) {
-            sample.dtype[i] = KERNEL_F64;
-            sample.rank[i] = (uint8_t)cases[k].rank;
-            memcpy(sample.shape[i], cases[k].shape[i], sizeof cases[k].shape[i]);
-            sample.low[i] = -1;
-            sample.high[i] = 1;
-        }
-        struct check_case c = check_case_of(cases[k].op, &sample, KERNEL_F64, -1);
-        c.aim = "large";
-        check_demand(check_direction(&c));
-        check_demand(check_held(&c));
-        c = check_case_of(cases[k].op, &sample, KERNEL_F32, -1);
-        c.aim = "large";
-        check_demand(check_narrow(&c));
-    }
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        check_large(&cases[k]);
 }
 END_TEST
 
@@ -468,7 +449,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("moved ops");
     TCase *tests = tcase_create("moved");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, flips_agree_with_plain_loops, 0, 3);
@@ -485,10 +465,5 @@ int main(void)
     tcase_add_test(tests, large_ones_agree_with_differences);
     tcase_add_test(tests, what_does_not_fit_is_named);
     tcase_add_test(tests, ops_of_pullbacks_refuse_what_does_not_fit);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("moved ops", tests);
 }

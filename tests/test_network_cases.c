@@ -5,6 +5,7 @@
  * benchmarks/peers/peer_libtorch.
  */
 #include "common_network.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
@@ -58,15 +59,9 @@ int main(void)
     int n_cases = 0;
     while (network_cases[n_cases].name)
         n_cases++;
-    Suite *suite = suite_create("network cases");
     TCase *tests = tcase_create("network cases");
     tcase_set_timeout(tests, 300);
     tcase_add_loop_test(tests, gradient_sums_equal_those_of_pytorch, 0, 2 * n_cases);
     tcase_add_loop_test(tests, batch_norm_keeps_two_numbers_a_channel, 0, 2);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("network cases", tests);
 }

@@ -4,6 +4,7 @@
  * May include: network_support.h, Check. Sizes go beyond one block and one vector.
  */
 #include "network_support.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
@@ -233,17 +234,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("normalization");
     TCase *tests = tcase_create("normalization");
     tcase_add_loop_test(tests, rows_agree_with_plain_loops, LAYER, ROOT + 1);
     tcase_add_test(tests, channels_agree_with_plain_loops);
     tcase_add_test(tests, a_mean_that_is_large_leaves_the_distances);
     tcase_add_test(tests, edges_are_as_documented);
     tcase_add_test(tests, what_does_not_fit_is_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("normalization", tests);
 }

@@ -5,6 +5,7 @@
  * extent is a multiple of a vector or of a group of rows.
  */
 #include "elementwise.h"
+#include "run_cases.h"
 #include "threads.h"
 
 #include <tapescope/ad.h>
@@ -110,15 +111,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("normalization in runs");
     TCase *tests = tcase_create("normalization in runs");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, results_do_not_depend_on_the_number_of_threads, 0, 2 * KINDS);
     tcase_add_loop_test(tests, results_do_not_depend_on_the_instruction_set, 0, 2 * KINDS);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("normalization in runs", tests);
 }

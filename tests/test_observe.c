@@ -3,6 +3,7 @@
  * May include: observe_support.h, Check.
  */
 #include "observe_support.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <string.h>
@@ -294,7 +295,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("observe");
     TCase *tcase = tcase_create("observe");
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, counters_follow_the_calls);
@@ -304,10 +304,5 @@ int main(void)
     tcase_add_test(tcase, rewind_and_reset_leave_nothing_live);
     tcase_add_test(tcase, rows_are_flushed_when_due_at_the_end_and_when_the_tape_goes);
     tcase_add_test(tcase, a_profile_changes_no_bit_of_a_result);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("observe", tcase);
 }

@@ -7,6 +7,7 @@
 #include "kernel_box.h"
 #include "kernel_ops.h"
 #include "naive.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
@@ -319,7 +320,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("order ops");
     TCase *tests = tcase_create("order");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, sorted_numbers_and_their_places_agree_with_plain_loops);
@@ -330,10 +330,5 @@ int main(void)
     tcase_add_test(tests, each_number_gets_the_gradient_of_its_place);
     tcase_add_test(tests, places_are_constant);
     tcase_add_test(tests, what_does_not_fit_is_named);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("order ops", tests);
 }

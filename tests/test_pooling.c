@@ -4,6 +4,7 @@
  * May include: network_support.h, Check.
  */
 #include "network_support.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
@@ -211,7 +212,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("pooling");
     TCase *tests = tcase_create("pooling");
     tcase_add_loop_test(tests, images_agree_with_plain_loops, 0,
                         (int)(sizeof cases / sizeof *cases));
@@ -219,10 +219,5 @@ int main(void)
     tcase_add_test(tests, of_equal_elements_the_first_and_of_any_a_nan_is_the_maximum);
     tcase_add_test(tests, padding_is_no_maximum_and_counts_in_a_mean_where_asked);
     tcase_add_test(tests, what_does_not_fit_is_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("pooling", tests);
 }

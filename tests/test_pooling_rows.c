@@ -5,6 +5,7 @@
  * each window has an adjoint of its own.
  */
 #include "elementwise.h"
+#include "run_cases.h"
 #include "threads.h"
 
 #include <tapescope/ad.h>
@@ -115,14 +116,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("rows of maxima");
     TCase *tests = tcase_create("rows of maxima");
     tcase_add_loop_test(tests, the_first_maximum_is_found_on_every_instruction_set, 0, CASES);
     tcase_add_test(tests, threads_find_the_same);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("rows of maxima", tests);
 }

@@ -6,6 +6,8 @@
  */
 #include <tapescope/ad.h>
 
+#include "run_cases.h"
+
 #include <check.h>
 #include <limits.h>
 #include <stdio.h>
@@ -199,7 +201,6 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "child") == 0)
         return child();
-    Suite *suite = suite_create("profile calls");
     TCase *tests = tcase_create("profile calls");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 60);
@@ -210,10 +211,5 @@ int main(int argc, char **argv)
     tcase_add_test(tests, a_collector_that_is_not_there_or_is_none_is_said);
     tcase_add_test(tests, a_profile_by_environment_is_complete_when_the_program_ends);
     tcase_add_test(tests, a_program_whose_profile_cannot_be_taken_runs_all_the_same);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("profile calls", tests);
 }

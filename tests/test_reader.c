@@ -7,6 +7,7 @@
 #include "profile_maker.h"
 #include "reader.h"
 #include "report.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <inttypes.h>
@@ -388,7 +389,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("reader");
     TCase *tests = tcase_create("reader");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, a_profile_is_read_with_all_that_it_holds);
@@ -401,10 +401,5 @@ int main(void)
     tcase_add_test(tests, a_packet_of_a_million_empty_rows_does_not_take_its_weight_in_memory);
     tcase_add_test(tests, lines_are_joined_over_tapes_and_their_sums_are_the_totals);
     tcase_add_test(tests, reports_fit_eighty_columns_and_hold_no_control_characters);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_cases("reader", tests);
 }

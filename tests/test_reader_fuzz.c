@@ -8,6 +8,7 @@
 #include "profile_seeds.h"
 #include "reader.h"
 #include "report.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -198,7 +199,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("reader under fire");
     TCase *tests = tcase_create("seeds");
     const int n = PROFILE_SEEDS;
     tcase_set_timeout(tests, 300);
@@ -209,10 +209,5 @@ int main(void)
         tests, a_flipped_bit_behind_a_valid_checksum_reaches_the_parser_and_is_survived, 0, n);
     tcase_add_loop_test(tests, a_flipped_bit_of_a_length_with_checksums_after_it_is_survived, 0, n);
     tcase_add_loop_test(tests, repair_leaves_a_seed_as_it_is_and_mends_checksums, 0, n);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_cases("reader under fire", tests);
 }

@@ -5,6 +5,8 @@
  */
 #include <tapescope/ad.h>
 
+#include "run_cases.h"
+
 #include <check.h>
 #include <string.h>
 
@@ -135,7 +137,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("recorded constants");
     TCase *tests = tcase_create("recorded constants");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_constant_part_of_whose_way_has_no_record_is_refused);
@@ -143,10 +144,5 @@ int main(void)
     tcase_add_test(tests, what_was_computed_from_constants_or_cut_off_is_refused);
     tcase_add_test(tests, a_frame_takes_nothing_that_a_derivative_by_a_leaf_needs);
     tcase_add_test(tests, within_a_gradient_check_what_it_does_not_vary_is_constant);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("recorded constants", tests);
 }

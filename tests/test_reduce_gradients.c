@@ -5,8 +5,9 @@
  */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <tapescope/ad.h>
+
+#include "run_cases.h"
 
 /* Gradient of a vector's reduction, and that of the sum of `weights` times it; `second` may be
  * NULL, as it must be where the gradient is constant. */
@@ -131,14 +132,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("reduce gradients");
     TCase *tests = tcase_create("exceptional places");
     tcase_add_test(tests, gradients_of_products_with_zeros_ties_and_norms_of_zero);
     tcase_add_test(tests, gradients_are_nan_where_there_is_none_to_give);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_cases("reduce gradients", tests);
 }

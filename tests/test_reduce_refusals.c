@@ -4,9 +4,9 @@
  */
 #include "kernel_box.h"
 #include "kernel_ops.h"
+#include "run_cases.h"
 
 #include <check.h>
-#include <stdlib.h>
 
 static char error[KERNEL_ERROR_BYTES];
 
@@ -91,13 +91,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("reduce refusals");
     TCase *tests = tcase_create("texts");
     tcase_add_test(tests, what_does_not_fit_is_refused_with_shapes);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_cases("reduce refusals", tests);
 }

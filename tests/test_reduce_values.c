@@ -5,6 +5,7 @@
  */
 #include "kernel_box.h"
 #include "kernel_ops.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <float.h>
@@ -414,7 +415,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("reduce values");
     TCase *tests = tcase_create("values");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, reductions_agree_with_long_double_over_all_axes);
@@ -424,10 +424,5 @@ int main(void)
     tcase_add_test(tests, softmax_of_infinities_and_nan);
     tcase_add_test(tests, matmul_agrees_with_long_double_for_vectors_batches_and_layouts);
     tcase_add_test(tests, dot_and_outer_agree_with_long_double);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_cases("reduce values", tests);
 }

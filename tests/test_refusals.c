@@ -5,10 +5,10 @@
  */
 #include "kernel_box.h"
 #include "kernel_ops.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define WIDE ((int64_t)1 << 40)
@@ -354,7 +354,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("refusals");
     TCase *tests = tcase_create("refusals");
     tcase_add_test(tests,
                    integers_where_floats_belong_and_floats_for_integers_are_refused_by_every_op);
@@ -363,10 +362,5 @@ int main(void)
     tcase_add_test(tests, parts_that_do_not_fit_each_other_are_refused);
     tcase_add_test(tests, extents_that_are_negative_or_overflow_have_no_strides);
     tcase_add_test(tests, descriptions_are_cut_to_the_buffer);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("refusals", tests);
 }

@@ -5,6 +5,8 @@
  */
 #include <tapescope/ad.h>
 
+#include "run_cases.h"
+
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -119,7 +121,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("refused numbers");
     TCase *tests = tcase_create("refused numbers");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, an_interval_has_bounds);
@@ -127,10 +128,5 @@ int main(void)
     tcase_add_test(tests, nan_is_told_without_its_sign);
     tcase_add_test(tests, an_operand_that_does_not_fit_comes_before_the_number);
     tcase_add_test(tests, a_shape_that_is_not_to_be_had_is_named);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("refused numbers", tests);
 }

@@ -6,6 +6,7 @@
  * address any more, so that a pullback that touches one, even to no effect, ends the test.
  */
 #include "check_gradient.h"
+#include "run_cases.h"
 #include "tape_release.h"
 
 #include <check.h>
@@ -198,14 +199,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("release_ops");
     TCase *tcase = tcase_create("release_ops");
     tcase_set_timeout(tcase, 300);
     tcase_add_loop_test(tcase, releasing_changes_no_gradient_of_any_op, 0, 2);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("release_ops", tcase);
 }

@@ -3,6 +3,7 @@
  * May include: profiler/report, Check.
  */
 #include "report.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <errno.h>
@@ -321,7 +322,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("report");
     TCase *report = tcase_create("report");
     tcase_add_checked_fixture(report, setup, teardown);
     tcase_add_test(report, a_source_has_its_costs_beside_it_and_the_rest_below);
@@ -333,10 +333,5 @@ int main(void)
     tcase_add_test(report, a_site_is_named_by_what_is_known_of_it);
     tcase_add_test(report, files_of_one_name_are_told_apart_by_their_folders);
     tcase_add_test(report, a_profile_of_nothing_says_so);
-    suite_add_tcase(suite, report);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("report", report);
 }

@@ -6,10 +6,10 @@
  */
 #include "check_tape.h"
 #include "row_exact.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* |got - want| <= TOLERANCE (size of the value's terms + |want|) */
@@ -102,15 +102,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("derivatives of rows");
     TCase *tests = tcase_create("oracle");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, pullbacks_of_rows_have_nearly_all_digits);
     tcase_add_test(tests, differences_are_as_good_as_said);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("derivatives of rows", tests);
 }

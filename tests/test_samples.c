@@ -3,10 +3,10 @@
  * May include: kernel.h, Check.
  */
 #include "kernel.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct operands {
@@ -110,12 +110,15 @@ static const struct {
     {"binary_cross_entropy", 55 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
     {"binary_cross_entropy_with_logits", 51 * 15 + 4, 8 * (15 + 15 + 1), 0, 0},
     {"nll_loss", 3 + 4, 8 * (3 + 3 + 1), 0, 0},
+    /* into [3,5], cleared before */
+    {"nll_loss_gradient", 3 + 4, 8 * (3 + 1 + 2 * 3 + 15), 8 * (3 + 1 + 2 * 3), 0},
     /* x [3,5] with 3 rows, the last one [5,3] with 3 channels: two sums, a division by the root. */
     {"layer_norm", 8 * 15 + 11 * 3, 8 * (15 + 5 + 5 + 15 + 3 + 3), 0, 0},
     {"layer_norm_gradient", 13 * 15 + 2 * 3, 8 * (15 + 15 + 5 + 3 + 3 + 15 + 5 + 5), 0, 0},
     {"rms_norm", 4 * 15 + 10 * 3, 8 * (15 + 5 + 15 + 3), 0, 0},
     {"rms_norm_gradient", 9 * 15 + 3, 8 * (15 + 15 + 5 + 3 + 15 + 5), 0, 0},
     {"batch_norm", 8 * 15 + 11 * 3, 8 * (15 + 3 + 3 + 15 + 3 + 3), 0, 0},
+    {"batch_norm_gradient", 13 * 15 + 2 * 3, 8 * (15 + 15 + 3 + 3 + 3 + 15 + 3 + 3), 0, 0},
     {"dropout", 17 * 15, 8 * (15 + 15), 8 * (15 + 2 * 15), 0},
     {"embedding", 0, 8 * (18 + 6 + 18), 0, 0},
     /* [2,2,4,3] and [3,2,2,2]: 36 results of 8 products each; [2,2,5] and [3,2,2]: 24 of 4. */
@@ -231,14 +234,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("samples");
     TCase *tests = tcase_create("samples");
     tcase_add_test(tests, costs_are_those_counted_by_hand);
     tcase_add_test(tests, every_op_has_a_sample_without_elements_and_one_of_several);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("samples", tests);
 }

@@ -3,6 +3,7 @@
  * May include: observe_support.h, Check.
  */
 #include "observe_support.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -151,7 +152,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("saved");
     TCase *tests = tcase_create("saved");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_buffer_counts_once_if_a_pullback_reads_it);
@@ -160,10 +160,5 @@ int main(void)
     tcase_add_test(tests, record_bytes_are_all_that_is_not_a_buffer);
     tcase_add_test(tests, the_peak_begins_anew_when_it_is_asked_to);
     tcase_add_test(tests, an_error_of_the_budget_says_how_much_was_wanted);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("saved", tests);
 }

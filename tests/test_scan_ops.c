@@ -7,6 +7,7 @@
 #include "kernel_box.h"
 #include "kernel_ops.h"
 #include "naive.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <float.h>
@@ -351,7 +352,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("scan ops");
     TCase *tests = tcase_create("scans");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, scans_agree_with_plain_loops_in_long_double);
@@ -366,10 +366,5 @@ int main(void)
     tcase_add_test(tests, large_scans_agree_with_differences);
     tcase_add_test(tests, axes_that_are_not_there_and_integers_are_refused);
     tcase_add_test(tests, recurrences_of_unequal_shapes_are_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("scan ops", tests);
 }

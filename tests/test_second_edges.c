@@ -8,6 +8,7 @@
 
 #include "elementwise.h"
 #include "kernel_ops.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <float.h>
@@ -294,7 +295,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("second derivatives at edges");
     TCase *tests = tcase_create("special values");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, second_derivatives_are_the_limits_where_these_are_finite);
@@ -302,10 +302,5 @@ int main(void)
     tcase_add_test(tests, the_mixed_derivative_of_pow_holds_where_the_exponent_is_zero);
     tcase_add_test(tests, a_masked_branch_leaks_no_nan_into_second_derivatives);
     tcase_add_test(tests, no_public_row_of_one_operand_is_left_out);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("second derivatives at edges", tests);
 }

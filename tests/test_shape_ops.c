@@ -5,6 +5,7 @@
 #include "check_gradient.h"
 #include "kernel_ops.h"
 #include "naive.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <string.h>
@@ -160,41 +161,20 @@ END_TEST
 
 START_TEST(large_ones_agree_with_differences)
 {
-    static const struct {
-        const struct kernel_op *op;
-        int n_in, rank, n_attr;
-        int64_t shape[4][3], attr[4];
-    } cases[] = {
+    static const struct check_large cases[] = {
         {&kernel_op_permute, 1, 3, 3, {{17, 33, 9}}, {2, 0, 1}},
         {&kernel_op_slice, 1, 2, 4, {{65, 129}}, {1, 3, 127, 2}},
         {&kernel_op_slice, 1, 2, 4, {{65, 129}}, {0, 3, 64, 1}},
         {&kernel_op_slice_add, 1, 2, 4, {{31, 65}}, {0, 2, 3, 100}},
         {&kernel_op_select, 1, 3, 2, {{17, 33, 9}}, {1, 7}},
     };
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        struct kernel_sample sample = {.n_in = cases[k].n_in, .n_attr = cases[k].n_attr};
-        memcpy(sample.attr, cases[k].attr, sizeof cases[k].attr);
-        for (int i = 0; i < sample.n_in; i++) {
-            sample.dtype[i] = KERNEL_F64;
-            sample.rank[i] = (uint8_t)cases[k].rank;
-            memcpy(sample.shape[i], cases[k].shape[i], sizeof cases[k].shape[i]);
-            sample.low[i] = -1;
-            sample.high[i] = 1;
-        }
-        struct check_case c = check_case_of(cases[k].op, &sample, KERNEL_F64, -1);
-        c.aim = "large";
-        check_demand(check_direction(&c));
-        check_demand(check_held(&c));
-        c = check_case_of(cases[k].op, &sample, KERNEL_F32, -1);
-        c.aim = "large";
-        check_demand(check_narrow(&c));
-    }
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        check_large(&cases[k]);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("shape ops");
     TCase *tests = tcase_create("views");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, permutations_agree_with_plain_loops, 0, 3);
@@ -205,10 +185,5 @@ int main(void)
     tcase_add_test(tests, what_is_out_of_range_is_named);
     tcase_add_test(tests, views_of_integers_are_refused_for_their_shape);
     tcase_add_test(tests, large_ones_agree_with_differences);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("shape ops", tests);
 }

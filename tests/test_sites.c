@@ -5,6 +5,7 @@
  * What a machine lacks (a compiler, a linker for link-time optimisation) is printed as skipped.
  */
 #include "program_support.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -289,7 +290,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("sites");
     TCase *tcase = tcase_create("sites");
     tcase_add_checked_fixture(tcase, program_setup, program_teardown);
     tcase_set_timeout(tcase, 300);
@@ -298,10 +298,5 @@ int main(void)
     tcase_add_test(tcase, a_sanitized_or_plain_build_of_the_same_compiler_keeps_the_lines);
     tcase_add_test(tcase, every_form_of_debug_information_has_the_lines);
     tcase_add_test(tcase, the_message_of_a_nested_call_names_its_line_and_function);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("sites", tcase);
 }

@@ -5,6 +5,7 @@
  * like those of tapescope's headers sees; a comment "@name" in the source marks the line where
  * the call is written.
  */
+#include "run_cases.h"
 #include "symbols.h"
 
 #include <check.h>
@@ -452,9 +453,5 @@ int main(void)
     tcase_set_timeout(module, 60);
     tcase_add_test(module, the_symbol_module_describes_an_address_of_this_process_from_any_thread);
     suite_add_tcase(suite, module);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

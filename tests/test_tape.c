@@ -5,6 +5,8 @@
  */
 #include <tapescope/ad.h>
 
+#include "run_cases.h"
+
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -473,16 +475,10 @@ int main(void)
         reset_drops_everything_and_keeps_the_memory,
         handles_from_before_a_mark_stay_valid_and_later_ones_are_refused,
         two_tapes_of_one_thread_do_not_touch_each_other};
-    Suite *suite = suite_create("tape");
     TCase *all = tcase_create("tape");
     tcase_set_timeout(all, 120);
     tcase_add_checked_fixture(all, setup, teardown);
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         tcase_add_test(all, tests[i]);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("tape", all);
 }

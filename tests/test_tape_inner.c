@@ -8,6 +8,7 @@
 
 #include "kernel_ops.h"
 #include "op_rules.h"
+#include "run_cases.h"
 #include "tape_account.h"
 
 #include <check.h>
@@ -294,7 +295,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("tape inner");
     TCase *tests = tcase_create("tape inner");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 60);
@@ -310,10 +310,5 @@ int main(void)
     tcase_add_test(tests, a_place_follows_a_message_of_any_length);
     tcase_add_test(tests, without_symbols_a_place_is_what_the_linker_knows);
     tcase_add_test(tests, a_tape_by_itself_names_lines_by_number_or_address);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("tape inner", tests);
 }

@@ -2,6 +2,7 @@
  *
  * May include: profiler/report, profiler/symbols, Check.
  */
+#include "run_cases.h"
 #include "source_text.h"
 #include "symbols_path.h"
 #include "table.h"
@@ -208,7 +209,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("text");
     TCase *text = tcase_create("text");
     tcase_add_test(text, quantities_take_three_digits_and_a_unit);
     tcase_add_test(text, text_holds_no_control_characters_and_is_cut_to_its_limit);
@@ -216,10 +216,5 @@ int main(void)
     tcase_add_test(text, a_table_without_headings_prints_rows_alone);
     tcase_add_test(text, a_path_has_one_spelling_and_one_copy);
     tcase_add_test(text, a_source_has_lines_however_they_end);
-    suite_add_tcase(suite, text);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("text", text);
 }

@@ -4,6 +4,7 @@
  * May include: gemm.h, threads.h, ad.h, cblas, Check.
  */
 #include "gemm.h"
+#include "run_cases.h"
 #include "threads.h"
 
 #include <tapescope/ad.h>
@@ -248,7 +249,6 @@ END_TEST
 int main(void)
 {
     setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
-    Suite *suite = suite_create("thread pool");
     TCase *tests = tcase_create("thread pool");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, every_part_runs_once);
@@ -264,10 +264,5 @@ int main(void)
     if (!BY_THREAD_SANITIZER && !BY_ADDRESS_SANITIZER)
         tcase_add_test(tests, where_no_thread_can_be_made_the_caller_does_it_all);
     tcase_add_loop_test(tests, elementwise_results_do_not_depend_on_the_number_of_threads, 0, 2);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("thread pool", tests);
 }

@@ -4,6 +4,7 @@
  */
 #include <tapescope/ad.h>
 
+#include "run_cases.h"
 #include "tape.h"
 
 #include <check.h>
@@ -369,7 +370,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("threads");
     TCase *threads = tcase_create("threads");
     tcase_set_timeout(threads, 300);
     tcase_add_test(threads, eight_threads_differentiate_on_tapes_of_their_own);
@@ -380,10 +380,5 @@ int main(void)
     tcase_add_test(threads, slots_are_used_again_with_new_generations);
     tcase_add_test(threads, a_tape_outlives_its_thread_and_belongs_to_no_other);
     tcase_add_test(threads, each_thread_has_an_error_of_its_own);
-    suite_add_tcase(suite, threads);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("threads", threads);
 }

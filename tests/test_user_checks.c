@@ -6,6 +6,7 @@
 #include "ad_internal.h"
 
 #include "kernel_ops.h"
+#include "run_cases.h"
 #include "tape_memory.h"
 
 #include <check.h>
@@ -471,7 +472,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("user checks");
     TCase *tests = tcase_create("user checks");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 60);
@@ -489,10 +489,5 @@ int main(void)
     tcase_add_test(tests, the_gradient_check_survives_each_refused_allocation);
     tcase_add_test(tests, a_budget_used_up_half_way_leaves_all_as_it_was);
     tcase_add_test(tests, arguments_of_the_gradient_check_are_checked);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("user checks", tests);
 }

@@ -4,6 +4,8 @@
  */
 #include <tapescope/ad.h>
 
+#include "run_cases.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -170,7 +172,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("user output");
     TCase *tests = tcase_create("user output");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 60);
@@ -178,10 +179,5 @@ int main(void)
     tcase_add_test(tests, large_tensors_are_printed_short_and_lines_stay_short);
     tcase_add_test(tests, printing_that_fails_says_why_and_spares_the_tape);
     tcase_add_test(tests, the_callback_is_told_once_a_failure);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("user output", tests);
 }

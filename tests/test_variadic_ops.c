@@ -5,6 +5,7 @@
 #include "check_gradient.h"
 #include "kernel_ops.h"
 #include "naive.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <string.h>
@@ -172,39 +173,18 @@ END_TEST
 
 START_TEST(large_ones_agree_with_differences)
 {
-    static const struct {
-        const struct kernel_op *op;
-        int n_in, rank, n_attr;
-        int64_t shape[4][3], attr[4];
-    } cases[] = {
+    static const struct check_large cases[] = {
         {&kernel_op_concat, 4, 2, 1, {{65, 33}, {1, 33}, {64, 33}, {127, 33}}, {0}},
         {&kernel_op_concat, 4, 2, 1, {{65, 33}, {65, 1}, {65, 64}, {65, 17}}, {1}},
         {&kernel_op_stack, 3, 2, 1, {{65, 33}, {65, 33}, {65, 33}}, {2}},
     };
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        struct kernel_sample sample = {.n_in = cases[k].n_in, .n_attr = cases[k].n_attr};
-        memcpy(sample.attr, cases[k].attr, sizeof cases[k].attr);
-        for (int i = 0; i < sample.n_in; i++) {
-            sample.dtype[i] = KERNEL_F64;
-            sample.rank[i] = (uint8_t)cases[k].rank;
-            memcpy(sample.shape[i], cases[k].shape[i], sizeof cases[k].shape[i]);
-            sample.low[i] = -1;
-            sample.high[i] = 1;
-        }
-        struct check_case c = check_case_of(cases[k].op, &sample, KERNEL_F64, -1);
-        c.aim = "large";
-        check_demand(check_direction(&c));
-        check_demand(check_held(&c));
-        c = check_case_of(cases[k].op, &sample, KERNEL_F32, -1);
-        c.aim = "large";
-        check_demand(check_narrow(&c));
-    }
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        check_large(&cases[k]);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("variadic ops");
     TCase *tests = tcase_create("any number of operands");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, concatenations_of_views_agree_with_plain_loops, 0, 3);
@@ -214,10 +194,5 @@ int main(void)
     tcase_add_test(tests, operands_that_do_not_fit_are_named);
     tcase_add_test(tests, a_list_without_operands_or_with_too_many_is_an_error);
     tcase_add_test(tests, large_ones_agree_with_differences);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_cases("variadic ops", tests);
 }

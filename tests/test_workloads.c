@@ -5,6 +5,7 @@
  */
 #include "common_workloads.h"
 #include "observe_support.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
@@ -286,9 +287,5 @@ int main(void)
                         n_cases * 6);
     tcase_add_test(memory, frames_and_releasing_sweeps_lower_the_peak_of_a_perceptron);
     suite_add_tcase(suite, memory);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }
