@@ -236,7 +236,9 @@ static void rows_fold(struct job *job, char *const *first, int64_t rows, const i
             }
             memset(job->block[0], 0, (size_t)n * job->elem);
             for (int64_t i = r; i < r + count; i++) {
-                char *row[OPERANDS] = {job->block[0]};
+                char *row[OPERANDS];
+                memcpy(row, first, sizeof row[0] * (size_t)job->operands);
+                row[0] = job->block[0];
                 for (int k = 1; k < job->operands; k++)
                     row[k] =
                         first[k] + (i * row_stride[k] + from * job->stride[k]) * (int64_t)job->elem;
