@@ -289,8 +289,8 @@ int kernel_prime(char *error, size_t n);
 
 /* Threads that OpenBLAS and large loops use: set, or what OpenBLAS began with. Setting returns 0,
  * or -1 with the reason in error[size], everything as it was: there is no memory for what OpenBLAS
- * needs for them, or they cannot be made. 1 <= n <= KERNEL_MAX_THREADS. Results of elementwise ops
- * do not depend on it. Any thread, but not at the same time. */
+ * needs for them, or they cannot be made. 1 <= n <= KERNEL_MAX_THREADS. Nothing but sums within
+ * products and decompositions depends on it. Any thread, but not at the same time. */
 enum { KERNEL_MAX_THREADS = 64 };
 int kernel_threads(void);
 int kernel_set_threads(int n, char *error, size_t size);

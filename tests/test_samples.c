@@ -81,6 +81,7 @@ static const struct {
     {"argmax", 15, 8 * (15 + 3), 0, 0},
     {"argmin", 15, 8 * (15 + 3), 0, 0},
     {"softmax", 26 * 15, 8 * (15 + 15), 0, 0},
+    {"softmax_gradient", 4 * 15, 8 * (15 + 15 + 15), 0, 0},
     {"log_softmax", 26 * 15, 8 * (15 + 15), 0, 0},
     {"softmax_cross_entropy", 24 * 15, 8 * (15 + 3 + 1 + 15), 0, 0}, /* 3 labels */
     /* [2,12] and [2,3]: 3 logistic functions of 24, 2 hyperbolic tangents of 25, 4 operations */

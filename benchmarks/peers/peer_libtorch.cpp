@@ -2,9 +2,9 @@
 // server that another program asks for one round at a time.
 //
 // May include: libtorch_network.h, libtorch. Prints one line when it is ready: "ready VERSION CORE
-// BLAS", with the processor that OpenBLAS chose its kernels for ("-" where the BLAS is not OpenBLAS) and the file
-// that the name libblas.so.3 stands for. Then each input line "CASE f32|f64 SECONDS" is answered by
-// "ok FORWARD BACKWARD TOTAL GRADIENT_SUM STEPS" (medians in ns) or by "error TEXT".
+// BLAS", with the processor that OpenBLAS chose its kernels for ("-" where the BLAS is another)
+// and the file that the name libblas.so.3 stands for. Then each input line "CASE f32|f64 SECONDS"
+// is answered by "ok FORWARD BACKWARD TOTAL GRADIENT_SUM STEPS" (medians in ns) or by "error TEXT".
 //
 // It uses as many threads as OMP_NUM_THREADS says, or one.
 // Backward is loss.backward() with no gradients before it, as after zero_grad(set_to_none=True).

@@ -52,6 +52,7 @@ struct kernel_isa {
     double (*sum[2])(int64_t n, const void *x);
     double (*max[2])(int64_t n, const void *x); /* -inf for n = 0; NaN if any element is NaN */
     kernel_loop *max_into[2];                   /* out[i] = max(out[i], in[0][i]), NaN wins */
+    void (*fill[2])(int64_t n, void *x, const void *value); /* x[i] = *value */
     /* out[c] += sum over r of x[r * stride + c] */
     void (*fold[2])(int64_t rows, int64_t columns, const void *x, int64_t stride, void *out);
     void (*exp_shift[2])(int64_t rows, int64_t columns, void *x, const double *shift);

@@ -1,14 +1,15 @@
 /* elementwise_driver.c: feeds the unit-stride loops with operands of any strides.
  *
- * May include: elementwise.h, threads.h, transposed_copy.h. Axes that the strides of all operands
- * let appear as one are joined; what is left is walked row by row, the innermost axis being a row.
- * Operands that are not dense along a row are gathered into blocks on the stack, results that are
- * not are written from there.
+ * May include: elementwise.h, strided_rows.h, threads.h, transposed_copy.h. Axes that the strides
+ * of all operands let appear as one are joined; what is left is walked row by row, the innermost
+ * axis being a row. Operands that are not dense along a row are gathered into blocks on the stack,
+ * results that are not are written from there.
  *
  * Invariant: with accumulate, every output element receives a sum whose error does not grow with
  * the number of its terms (but with that of blocks).
  */
 #include "elementwise.h"
+#include "strided_rows.h"
 #include "threads.h"
 #include "transposed_copy.h"
 
@@ -108,51 +109,6 @@ static bool plan_make(struct plan *plan, const struct kernel_array *out, int n_i
     return true;
 }
 
-static void spread(int64_t n, size_t elem, void *block, const void *from)
-{
-    if (elem == sizeof(float)) {
-        const float x = *(const float *)from;
-        float *b = block;
-        for (int64_t i = 0; i < n; i++)
-            b[i] = x;
-    } else {
-        const double x = *(const double *)from;
-        double *b = block;
-        for (int64_t i = 0; i < n; i++)
-            b[i] = x;
-    }
-}
-
-static void gather(int64_t n, size_t elem, void *block, const void *from, int64_t stride)
-{
-    if (elem == sizeof(float)) {
-        const float *x = from;
-        float *b = block;
-        for (int64_t i = 0; i < n; i++)
-            b[i] = x[i * stride];
-    } else {
-        const double *x = from;
-        double *b = block;
-        for (int64_t i = 0; i < n; i++)
-            b[i] = x[i * stride];
-    }
-}
-
-static void scatter(int64_t n, size_t elem, void *to, int64_t stride, const void *block)
-{
-    if (elem == sizeof(float)) {
-        const float *b = block;
-        float *x = to;
-        for (int64_t i = 0; i < n; i++)
-            x[i * stride] = b[i];
-    } else {
-        const double *b = block;
-        double *x = to;
-        for (int64_t i = 0; i < n; i++)
-            x[i * stride] = b[i];
-    }
-}
-
 /* Elements from..from+n of operand k's row, dense. */
 static const void *row_operand(struct job *job, int k, const char *row, int64_t from, int64_t n)
 {
@@ -160,10 +116,11 @@ static const void *row_operand(struct job *job, int k, const char *row, int64_t 
     if (stride == 1)
         return row + (size_t)from * job->elem;
     if (stride != 0) {
-        gather(n, job->elem, job->block[k], row + (size_t)(from * stride) * job->elem, stride);
+        strided_gather(n, job->elem, job->block[k], row + (size_t)(from * stride) * job->elem,
+                       stride);
     } else if (job->filled[k] != row) {
         /* All that a row can want, so that the rest of it and later rows find it there. */
-        spread(job->fill, job->elem, job->block[k], row);
+        strided_spread(job->fill, job->elem, job->block[k], row);
         job->filled[k] = row;
     }
     return job->block[k];
@@ -224,6 +181,10 @@ static void row_run(struct job *job, char *const *row, int64_t n)
         job->loop(n, row[0], in, job->parameters);
         return;
     }
+    if (job->is_copy && !job->accumulate && out_stride == 1 && job->stride[1] == 0) {
+        job->isa->fill[job->dtype](n, row[0], row[1]);
+        return;
+    }
     const bool direct = out_stride == 1, reduced = out_stride == 0;
     const bool whole = job->dense && reduced && job->is_copy;
     const int64_t step = whole ? n : BLOCK_BYTES / (int64_t)job->elem;
@@ -244,9 +205,9 @@ static void row_run(struct job *job, char *const *row, int64_t n)
             sum_add(job, row[0], count, result);
         } else {
             if (job->accumulate)
-                gather(count, job->elem, job->block[0], out, out_stride);
+                strided_gather(count, job->elem, job->block[0], out, out_stride);
             job->loop(count, job->block[0], in, job->parameters);
-            scatter(count, job->elem, out, out_stride, job->block[0]);
+            strided_scatter(count, job->elem, out, out_stride, job->block[0]);
         }
     }
 }
@@ -275,7 +236,9 @@ static void rows_fold(struct job *job, char *const *first, int64_t rows, const i
             }
             memset(job->block[0], 0, (size_t)n * job->elem);
             for (int64_t i = r; i < r + count; i++) {
-                char *row[OPERANDS] = {job->block[0]};
+                char *row[OPERANDS];
+                memcpy(row, first, sizeof row[0] * (size_t)job->operands);
+                row[0] = job->block[0];
                 for (int k = 1; k < job->operands; k++)
                     row[k] =
                         first[k] + (i * row_stride[k] + from * job->stride[k]) * (int64_t)job->elem;
@@ -362,23 +325,64 @@ static void plan_walk(const struct plan *plan, struct job *job)
     }
 }
 
+/* A plan and the job of its parts. */
+struct share {
+    const struct plan *plan;
+    const struct job *job;
+};
+
+static void plan_run(const struct plan *plan, struct job *job)
+{
+    job->operands = plan->operands;
+    job->stride = plan->stride[plan->rank - 1];
+    job->target = NULL;
+    job->dense = true;
+    for (int k = 1; k < plan->operands; k++)
+        job->dense = job->dense && job->stride[k] == 1;
+    const int64_t columns = plan->extent[plan->rank - 1], block = BLOCK_BYTES / (int64_t)job->elem;
+    job->fill = columns < block ? columns : block;
+    memset(job->filled, 0, sizeof job->filled);
+    plan_walk(plan, job);
+    sum_flush(job);
+    job->stride = NULL;
+}
+
+/* A part of the first axis. */
+static void share_part(void *of, int part, int parts)
+{
+    const struct share *share = of;
+    const int64_t extent = share->plan->extent[0], from = extent * part / parts;
+    struct plan plan = *share->plan;
+    struct job job = {.isa = share->job->isa,
+                      .loop = share->job->loop,
+                      .assign = share->job->assign,
+                      .parameters = share->job->parameters,
+                      .elem = share->job->elem,
+                      .dtype = share->job->dtype,
+                      .how = share->job->how,
+                      .accumulate = share->job->accumulate,
+                      .is_copy = share->job->is_copy};
+    plan.extent[0] = extent * (part + 1) / parts - from;
+    for (int k = 0; k < plan.operands; k++)
+        plan.data[k] += from * plan.stride[0][k] * (int64_t)job.elem;
+    plan_run(&plan, &job);
+}
+
+/* Threads share the first axis where no two of its indices fall on one element of the output: what
+ * becomes of one element is then the same for any number of them. */
 static void run(struct job *job, struct kernel_array *out, int n_in, const kernel_ref *in)
 {
     struct plan plan;
     if (!plan_make(&plan, out, n_in, in))
         return;
-    job->operands = plan.operands;
-    job->stride = plan.stride[plan.rank - 1];
-    job->target = NULL;
-    job->dense = true;
-    for (int k = 1; k < plan.operands; k++)
-        job->dense = job->dense && job->stride[k] == 1;
-    const int64_t columns = plan.extent[plan.rank - 1], block = BLOCK_BYTES / (int64_t)job->elem;
-    job->fill = columns < block ? columns : block;
-    memset(job->filled, 0, sizeof job->filled);
-    plan_walk(&plan, job);
-    sum_flush(job);
-    job->stride = NULL;
+    uint64_t bytes = job->elem;
+    for (int axis = 0; axis < plan.rank; axis++)
+        bytes *= (uint64_t)plan.extent[axis];
+    const int parts = plan.rank > 1 && plan.stride[0][0] != 0 ? threads_parts(bytes) : 1;
+    if (parts > 1 && plan.extent[0] >= parts)
+        threads_run(parts, share_part, &(struct share){&plan, job});
+    else
+        plan_run(&plan, job);
 }
 
 static bool same_shape(kernel_ref a, kernel_ref b)

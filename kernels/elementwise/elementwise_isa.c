@@ -64,6 +64,7 @@ const struct kernel_isa LANES_JOIN(kernel_isa_, KERNEL_ISA) = {
     .sum = {row_sum_32, row_sum_64},
     .max = {row_max_32, row_max_64},
     .max_into = {row_max_into_32, row_max_into_64},
+    .fill = {row_fill_32, row_fill_64},
     .fold = {row_fold_32, row_fold_64},
     .exp_shift = {row_exp_shift_32, row_exp_shift_64},
     .lstm = {row_lstm_32, row_lstm_64},

@@ -8,18 +8,6 @@
  * instruction set, and blocks of them in double.
  */
 
-/* The partial sums of a block, added in pairs. */
-LANES_INLINE double ON(norm_total)(const REAL *lane)
-{
-    double sum[ROW_GROUP];
-    for (int k = 0; k < ROW_GROUP; k++)
-        sum[k] = (double)lane[k];
-    for (int width = ROW_GROUP / 2; width > 0; width /= 2)
-        for (int k = 0; k < width; k++)
-            sum[k] += sum[k + width];
-    return sum[0];
-}
-
 /* The sum of (x - mean)^2. */
 static double ON(norm_spread)(int64_t n, const void *data, double mean)
 {
@@ -44,7 +32,7 @@ static double ON(norm_spread)(int64_t n, const void *data, double mean)
             ON(store)(lane + k * LANES, part[k]);
         for (int k = 0; i + k < count; k++)
             lane[k] += (x[i + k] - m) * (x[i + k] - m);
-        sum += ON(norm_total)(lane);
+        sum += ON(row_total)(lane);
     }
     return sum;
 }
@@ -122,8 +110,8 @@ LANES_INLINE void ON(norm_sums_by)(int64_t n, const struct kernel_norm_run *run,
             if (shifted)
                 gb[i] += g[i];
         }
-        sums[0] += ON(norm_total)(q_lane);
-        sums[1] += ON(norm_total)(qz_lane);
+        sums[0] += ON(row_total)(q_lane);
+        sums[1] += ON(row_total)(qz_lane);
     }
 }
 

@@ -13,6 +13,18 @@
 #define ROW_VECTORS (ROW_GROUP / LANES)
 #define ROW_BLOCK (32 * ROW_GROUP)
 
+/* The partial sums of a block, added in pairs. */
+LANES_INLINE double ON(row_total)(const REAL *lane)
+{
+    double sum[ROW_GROUP / 2];
+    for (int k = 0; k < ROW_GROUP / 2; k++)
+        sum[k] = (double)lane[k] + (double)lane[k + ROW_GROUP / 2];
+    for (int width = ROW_GROUP / 4; width > 0; width /= 2)
+        for (int k = 0; k < width; k++)
+            sum[k] += sum[k + width];
+    return sum[0];
+}
+
 LANES_INLINE double ON(row_block_sum)(int64_t n, const REAL *x)
 {
     ON(vec) part[ROW_VECTORS];
@@ -28,16 +40,7 @@ LANES_INLINE double ON(row_block_sum)(int64_t n, const REAL *x)
         ON(store)(lane + k * LANES, part[k]);
     for (int k = 0; i + k < n; k++)
         lane[k] += x[i + k];
-    double sum[ROW_GROUP / 8];
-    for (int k = 0; k < ROW_GROUP / 8; k++) {
-        const REAL *p = lane + 8 * k;
-        sum[k] = (((double)p[0] + (double)p[1]) + ((double)p[2] + (double)p[3])) +
-                 (((double)p[4] + (double)p[5]) + ((double)p[6] + (double)p[7]));
-    }
-    for (int width = ROW_GROUP / 16; width > 0; width /= 2)
-        for (int k = 0; k < width; k++)
-            sum[k] += sum[k + width];
-    return sum[0];
+    return ON(row_total)(lane);
 }
 
 /* Blocks are added with compensation (Neumaier, ZAMM 54 (1974), 39-51). */
@@ -82,6 +85,19 @@ static double ON(row_max)(int64_t n, const void *data)
     for (; i < n; i++)
         result = result >= x[i] || isnan(result) ? result : x[i];
     return (double)result;
+}
+
+/* x[i] = *value. */
+static void ON(row_fill)(int64_t n, void *out, const void *value)
+{
+    const REAL one = *(const REAL *)value;
+    const ON(vec) all = ON(splat)(one);
+    REAL *x = out;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        ON(store)(x + i, all);
+    for (; i < n; i++)
+        x[i] = one;
 }
 
 static void ON(row_max_into)(int64_t n, void *out, const void *const *in, const double *parameters)

@@ -416,11 +416,11 @@ AD_SITED(ad_status, ad_check_gradient,
  * to n threads from now on, the calling one included; at first as many as OpenBLAS began with
  * (OPENBLAS_NUM_THREADS, else a thread a core). Smaller work wakes no thread. It holds for the
  * process, not for a tape; loops of several tapes at once do not wait for each other: one has the
- * threads, the others do without. Elementwise results do not depend on n, sums within products may,
- * by rounding; with the same n they are the same. The child of a fork makes threads of its own. Not
- * while another thread computes. Errors, kept by the calling thread, the number being as before:
- * AD_ERROR_ARGUMENT for n < 1 or n > 64; AD_ERROR_MEMORY without memory for the threads (OpenBLAS
- * takes 128 MiB of address space for each) or where they cannot be made. */
+ * threads, the others do without. Sums within products and decompositions may depend on n, by
+ * rounding, and nothing else does; with the same n they are the same. The child of a fork makes
+ * threads of its own. Not while another thread computes. Errors, kept by the calling thread, the
+ * number being as before: AD_ERROR_ARGUMENT for n < 1 or n > 64; AD_ERROR_MEMORY without memory for
+ * the threads (OpenBLAS takes 128 MiB of address space for each) or where they cannot be made. */
 AD_SITED(ad_status, ad_set_threads, (int n), (n))
 
 /* How many they are. */

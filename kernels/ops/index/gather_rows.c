@@ -5,6 +5,8 @@
 #include "kernel_ops.h"
 #include "part.h"
 
+#include <string.h>
+
 static const char *const names[] = {"x", "indices"};
 
 /* clang-format off */
@@ -40,8 +42,16 @@ static int forward(const struct kernel_call *call)
     struct kernel_view to, from;
     if (kernel_part_indices(call, x->shape[0]) != 0)
         return -1;
+    const size_t bytes = x->contiguous && x->size > 0
+                             ? (size_t)(x->size / x->shape[0]) * kernel_dtype_bytes(x->dtype)
+                             : 0;
     for (int64_t i = 0; i < indices->size && call->out[0]->size > 0; i++) {
         const int64_t row = ((const int64_t *)indices->data)[i * indices->strides[0]];
+        if (bytes > 0) {
+            memcpy((char *)call->out[0]->data + (size_t)i * bytes,
+                   (const char *)x->data + (size_t)row * bytes, bytes);
+            continue;
+        }
         kernel_part_row(&to, call->out[0], i);
         kernel_part_row(&from, x, row);
         kernel_part_copy(&to.array, &from.array, false);

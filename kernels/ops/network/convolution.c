@@ -89,8 +89,30 @@ static void inside(int64_t at, int64_t stride, int64_t extent, int64_t count, in
 }
 
 /* Rows from..from+rows of the output: their windows from the image of one group into columns
- * [window, rows * width], or added to the image from there. */
+ * [window, rows * width], or added to the image from there. Where rows of the output are as
+ * wide as the image's, those from y on are one copy (shifted); what came from beyond an edge is
+ * then 0. */
 #define WALK(REAL, name)                                                                           \
+    static void name##_shifted(const struct convolution *all, const REAL *x, int64_t y,            \
+                               int64_t at, int64_t rows, REAL *columns)                            \
+    {                                                                                              \
+        const int64_t width = all->image[1], room = all->image[0] - y;                             \
+        const int64_t past = room < 0 ? 0 : room < rows ? room : rows;                             \
+        const int64_t r = y < 0 ? (-y < past ? -y : past) : 0;                                     \
+        int64_t first, end;                                                                        \
+        inside(at, 1, width, width, &first, &end);                                                 \
+        memset(columns, 0, (size_t)(r * width) * sizeof *columns);                                 \
+        memset(columns + past * width, 0, (size_t)((rows - past) * width) * sizeof *columns);      \
+        if (r < past && first < end)                                                               \
+            memcpy(columns + r * width + first, x + (y + r) * width + at + first,                  \
+                   (size_t)((past - 1 - r) * width + end - first) * sizeof *columns);              \
+        for (int64_t k = r; k < past; k++) {                                                       \
+            for (int64_t q = 0; q < first; q++)                                                    \
+                columns[k * width + q] = 0;                                                        \
+            for (int64_t q = end; q < width; q++)                                                  \
+                columns[k * width + q] = 0;                                                        \
+        }                                                                                          \
+    }                                                                                              \
     static void name##_gather(const struct convolution *all, const REAL *x, int64_t from,          \
                               int64_t rows, REAL *columns)                                         \
     {                                                                                              \
@@ -100,6 +122,12 @@ static void inside(int64_t at, int64_t stride, int64_t extent, int64_t count, in
                 for (int64_t j = 0; j < all->kernel[1]; j++) {                                     \
                     const int64_t at = j * all->dilation[1] - all->padding[1];                     \
                     int64_t first, end;                                                            \
+                    if (step == 1 && all->stride[0] == 1 && count == width) {                      \
+                        name##_shifted(all, x, from + i * all->dilation[0] - all->padding[0], at,  \
+                                       rows, columns);                                             \
+                        columns += rows * count;                                                   \
+                        continue;                                                                  \
+                    }                                                                              \
                     inside(at, step, width, count, &first, &end);                                  \
                     for (int64_t r = from; r < from + rows; r++, columns += count) {               \
                         const int64_t y =                                                          \

@@ -30,6 +30,12 @@ static void pullback(struct kernel_rule *rule)
     const kernel_ref g = rule->adjoint[0], y = rule->out[0];
     if (g == NULL || !kernel_needs(rule, 0))
         return;
+    const int64_t axis = rule->attr[0];
+    if (axis == -1 || axis == g->rank - 1) {
+        kernel_accumulate(rule, 0, &kernel_op_softmax_gradient, 2, (const kernel_ref[]){g, y}, 0,
+                          NULL);
+        return;
+    }
     const kernel_ref weighted = kernel_emit2(rule, &kernel_op_mul, g, y);
     const kernel_ref mean = kernel_emit_reduction(rule, &kernel_op_sum, weighted, 0);
     const kernel_ref in[] = {kernel_emit2(rule, &kernel_op_sub, g, mean), y};
