@@ -4,6 +4,7 @@
  * May include: threads.h, ad.h, Check. Arrays are large enough for threads, and no extent is a
  * multiple of a vector.
  */
+#include "run_cases.h"
 #include "threads.h"
 
 #include <tapescope/ad.h>
@@ -136,16 +137,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("rows and threads");
     TCase *tests = tcase_create("rows and threads");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, results_do_not_depend_on_the_number_of_threads, AD_F32, AD_F64 + 1);
     tcase_add_test(tests, the_gradient_of_softmax_agrees_with_plain_loops);
     tcase_add_test(tests, a_nan_stays_in_its_row);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("rows and threads", tests);
 }
