@@ -253,7 +253,8 @@ uint32_t ad_value_on(struct tape *t, ad_tensor x, struct tape_site site, const c
 {
     char which[96];
     va_list list;
-    if (find(x.tape, x.tape_generation) == t && is_live(t, x))
+    const struct tape *home = find(x.tape, x.tape_generation);
+    if (home && home == t && is_live(home, x))
         return x.value;
     va_start(list, format);
     (void)vsnprintf(which, sizeof which, format, list);
