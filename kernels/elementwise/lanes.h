@@ -90,8 +90,10 @@ typedef REAL ON(vec) __attribute__((vector_size(LANES_BYTES)));
 typedef REAL ON(loose) __attribute__((vector_size(LANES_BYTES), aligned(sizeof(REAL)), may_alias));
 #if LANES_DTYPE == 32
 typedef int32_t ON(bits) __attribute__((vector_size(LANES_BYTES)));
+typedef uint32_t ON(word) __attribute__((vector_size(LANES_BYTES)));
 #else
 typedef int64_t ON(bits) __attribute__((vector_size(LANES_BYTES)));
+typedef uint64_t ON(word) __attribute__((vector_size(LANES_BYTES)));
 #endif
 
 #if LANES_ISA == 2 && LANES_DTYPE == 32

@@ -77,7 +77,7 @@ LANES_INLINE ON(vec) ON(lane_tanh)(ON(vec) x)
     const ON(vec) r = ON(lane_fma)(n, ON(splat)(-TANH_LOG2_LOW), high), r2 = r * r;
     const ON(vec) p = ON(lane_fma)(ON(tanh_q)(r, r2), r2, r);
     /* The integer stands in the lowest bits of `shifted`: moved up, it is added to 1's exponent. */
-    const ON(vec) power = (ON(vec))(((ON(bits))shifted << TANH_MANTISSA) + (ON(bits))one);
+    const ON(vec) power = (ON(vec))(((ON(word))shifted << TANH_MANTISSA) + (ON(word))one);
     const ON(vec) e = ON(lane_fma)(power, p, power - one);
     return (ON(vec))((ON(bits))(e / (e + ON(splat)(2))) | sign);
 }
