@@ -135,10 +135,16 @@ struct tape_error_watch {
 /* Where the next statement's record goes: the layout of the public ad_statement_cursor. */
 struct __attribute__((may_alias)) tape_cursor {
     double *partial; /* upwards */
-    uint32_t *word;  /* downwards */
-    uint32_t next;   /* index of the next result */
-    uint32_t tag;
+    uint64_t apart;
+    uint32_t *word; /* downwards */
+    uint64_t apart_too;
+    uint64_t result; /* index of the next result, below the tag */
 };
+
+static inline uint32_t tape_cursor_next(const struct tape_cursor *c)
+{
+    return (uint32_t)c->result;
+}
 
 /* Indices below UINT32_MAX by as many as a block may have too many statements at the end. */
 #define TAPE_INDEX_LIMIT (UINT32_MAX - 64)
