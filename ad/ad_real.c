@@ -124,10 +124,12 @@ ad_status ad_record_end_site(ad_tape tape, unsigned ad_line_)
 
 bool ad_statement_room_(uint32_t n, uint32_t low)
 {
+    /* The statement and its call lie in one object, so less than 2 GiB apart. */
     const uintptr_t near = (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0));
+    const struct tape_site site = {
+        low ? near + (uintptr_t)(intptr_t)(int32_t)(low - (uint32_t)near) : near, 0};
     if (recording)
-        return tape_statement_room(recording, n, (struct tape_site){ad_locate(low, near), 0});
-    struct tape_site site = {ad_locate(low, near), 0};
+        return tape_statement_room(recording, n, site);
     ad_fail(AD_ERROR_STATE, site, "statement: the thread records on no tape");
     return false;
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    BLOCK_LEAST = 4 << 10, /* powers of two are size classes, so that nothing is lost */
+    BLOCK_LEAST = TAPE_BLOCK_LEAST, /* powers of two are size classes: nothing is lost */
     BLOCK_MOST = 4 << 20,
     OPERAND_BYTES = sizeof(double) + sizeof(uint32_t),
     HEAD_BYTES = 2 * sizeof(uint32_t),
@@ -94,12 +94,12 @@ static size_t room_of(const struct tape_cursor *c)
     return (size_t)((char *)c->word - (char *)c->partial);
 }
 
-/* A block with room for `bytes`. */
-static bool block_take(struct tape *t, size_t bytes)
+/* A block with room for `bytes`; little: no larger than need be. */
+static bool block_take(struct tape *t, size_t bytes, bool little)
 {
     struct tape_statements *s = &t->statements;
     uint64_t size = s->block && s->block->bytes < BLOCK_MOST ? s->block->bytes * 2 : BLOCK_MOST;
-    if (!s->block)
+    if (!s->block || little)
         size = BLOCK_LEAST;
     struct tape_block *b = NULL;
     /* Near the budget's end a small one will do. */
@@ -110,9 +110,9 @@ static bool block_take(struct tape *t, size_t bytes)
         return false;
     if (s->block) {
         s->block->padding = room_of(&s->rest);
-        tape_account_bytes(t, TAPE_ROW_PADDING, s->block->padding);
+        tape_account_tail(t, s->block->padding);
     }
-    tape_account_bytes(t, TAPE_ROW_PADDING, sizeof *b);
+    tape_account_block(t, b);
     if (t->hook)
         __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);
     s->block = b;
@@ -137,7 +137,12 @@ bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
     const struct tape_statements before = *s;
     const struct tape_arena_mark mark = tape_arena_take_mark(&t->arena);
     struct tape_record *r = NULL;
-    if ((s->block && room_of(&s->rest) >= bytes) || block_take(t, bytes))
+    /* A block must not have room for more statements than there are indices, by more than
+     * TAPE_INDEX_LIMIT allows for. */
+    const uint64_t left =
+        (TAPE_INDEX_LIMIT - tape_cursor_next(&s->rest)) * (uint64_t)STATEMENT_LEAST;
+    const bool last = left < BLOCK_MOST;
+    if ((s->block && !last && room_of(&s->rest) >= bytes) || block_take(t, bytes, last))
         r = record_make(t, &tape_statement_op, sizeof(struct tape_run),
                         tape_account_row(t, site, tape_statement_op.name));
     if (!r) {
@@ -147,12 +152,6 @@ bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
         tape_fail_memory(t, site, "statement");
         return false;
     }
-    /* No more statements than there are indices: the rest of the block is left out. */
-    const uint64_t left =
-        (uint64_t)(TAPE_INDEX_LIMIT - tape_cursor_next(&s->rest)) * STATEMENT_LEAST;
-    if (left < room_of(&s->rest))
-        s->rest.word =
-            (uint32_t *)(void *)((char *)s->rest.partial + (left > bytes ? left : bytes));
     *tape_run_of(r) = (struct tape_run){.partial_begin = s->rest.partial,
                                         .partial_end = s->rest.partial,
                                         .word_begin = s->rest.word,
@@ -209,9 +208,11 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
     struct tape_statements *s = &t->statements;
     tape_observed(t);
     tape_statement_settle(t);
-    if (n > (int64_t)(TAPE_INDEX_LIMIT - tape_cursor_next(&s->rest)))
+    const uint32_t next = tape_cursor_next(&s->rest);
+    const uint32_t left = next < TAPE_INDEX_LIMIT ? TAPE_INDEX_LIMIT - next : 0;
+    if (n > (int64_t)left)
         return tape_fail(t, TAPE_ERROR_LIMIT, site, "real_leaves: %lld, and %u indices are left",
-                         (long long)n, (unsigned)(TAPE_INDEX_LIMIT - tape_cursor_next(&s->rest)));
+                         (long long)n, (unsigned)left);
     const struct tape_point point = tape_point_take(t);
     uint32_t value;
     enum tape_status status = tape_borrow(t, KERNEL_F64, 1, &n, values, true, site, &value);
@@ -220,8 +221,7 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
     struct tape_value *v = &t->entries[value];
     v->array.data = NULL; /* nobody reads it: the elements know their values */
     struct tape_record *r = record_make(t, &tape_leaves_op, sizeof(struct tape_leaves), v->row);
-    if (!r || !range_append(
-                  t, (struct tape_leaf_range){tape_cursor_next(&s->rest), (uint32_t)n, value})) {
+    if (!r || !range_append(t, (struct tape_leaf_range){next, (uint32_t)n, value})) {
         if (r) {
             tape_account_drop_record(t, r);
             t->last_record = r->previous;
@@ -231,9 +231,9 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
         tape_point_undo(t, point);
         return tape_fail_memory(t, site, "real_leaves");
     }
-    *tape_leaves_of(r) = (struct tape_leaves){tape_cursor_next(&s->rest), (uint32_t)n};
+    *tape_leaves_of(r) = (struct tape_leaves){next, (uint32_t)n};
     tape_record_in(r)[0] = value;
-    *first = tape_cursor_next(&s->rest);
+    *first = next;
     s->rest.result += (uint64_t)n;
     shut(s);
     return TAPE_OK;
@@ -342,11 +342,9 @@ struct tape_statement_mark tape_statement_mark_here(const struct tape *t)
 
 void tape_block_drop(struct tape *t, struct tape_block *b, const char *end)
 {
-    tape_account_drop_bytes(t, TAPE_ROW_PADDING, sizeof *b + b->padding);
-    if (b->previous) {
-        tape_account_drop_bytes(t, TAPE_ROW_PADDING, b->previous->padding);
+    tape_account_drop_bytes(t, TAPE_ROW_PADDING, b->bytes);
+    if (b->previous)
         b->previous->padding = 0;
-    }
     if ((char *)b < end)
         tape_arena_free(&t->arena, b, b->bytes);
 }

@@ -24,10 +24,7 @@ static void settle(const struct charge *c, struct line *line)
     struct tape *t = c->t;
     if (line->calls == 0)
         return;
-    if (c->dropped)
-        tape_account_drop_bytes(t, line->row, line->bytes);
-    else
-        tape_account_bytes(t, line->row, line->bytes);
+    tape_account_filled(t, line->row, line->bytes, c->dropped);
     if (c->recorded)
         TAPE_ADD(tape_row(t, line->row)->calls, line->calls);
     line->calls = line->bytes = 0;

@@ -74,16 +74,29 @@ AD_API __attribute__((cold)) uint32_t ad_statement_operand_(ad_real x);
 #define AD_DOWN_TO_4_(X) AD_DOWN_TO_8_(X) X(7) X(6) X(5) X(4)
 #define AD_DOWN_TO_2_(X) AD_DOWN_TO_4_(X) X(3) X(2)
 #define AD_DOWN_TO_1_(X) AD_DOWN_TO_2_(X) X(1)
+#define AD_PAIRS_1_(X, k) X(k, 0)
+#define AD_PAIRS_2_(X, k) AD_PAIRS_1_(X, k) X(k, 1)
+#define AD_PAIRS_3_(X, k) AD_PAIRS_2_(X, k) X(k, 2)
+#define AD_PAIRS_4_(X, k) AD_PAIRS_3_(X, k) X(k, 3)
+#define AD_PAIRS_5_(X, k) AD_PAIRS_4_(X, k) X(k, 4)
+#define AD_PAIRS_6_(X, k) AD_PAIRS_5_(X, k) X(k, 5)
+#define AD_PAIRS_7_(X, k) AD_PAIRS_6_(X, k) X(k, 6)
+#define AD_PAIRS_8_(X, k) AD_PAIRS_7_(X, k) X(k, 7)
+#define AD_PAIRS_9_(X, k) AD_PAIRS_8_(X, k) X(k, 8)
+#define AD_PAIRS_10_(X, k) AD_PAIRS_9_(X, k) X(k, 9)
+#define AD_PAIRS_11_(X, k) AD_PAIRS_10_(X, k) X(k, 10)
 #define AD_EACH_PAIR_(X)                                                                           \
-    X(1, 0)                                                                                        \
-    X(2, 0)                                                                                        \
-    X(2, 1) X(3, 0) X(3, 1) X(3, 2) X(4, 0) X(4, 1) X(4, 2) X(4, 3) X(5, 0) X(5, 1) X(5, 2)        \
-        X(5, 3) X(5, 4) X(6, 0) X(6, 1) X(6, 2) X(6, 3) X(6, 4) X(6, 5) X(7, 0) X(7, 1) X(7, 2)    \
-            X(7, 3) X(7, 4) X(7, 5) X(7, 6) X(8, 0) X(8, 1) X(8, 2) X(8, 3) X(8, 4) X(8, 5)        \
-                X(8, 6) X(8, 7) X(9, 0) X(9, 1) X(9, 2) X(9, 3) X(9, 4) X(9, 5) X(9, 6) X(9, 7)    \
-                    X(9, 8) X(10, 0) X(10, 1) X(10, 2) X(10, 3) X(10, 4) X(10, 5) X(10, 6)         \
-                        X(10, 7) X(10, 8) X(10, 9) X(11, 0) X(11, 1) X(11, 2) X(11, 3) X(11, 4)    \
-                            X(11, 5) X(11, 6) X(11, 7) X(11, 8) X(11, 9) X(11, 10)
+    AD_PAIRS_1_(X, 1)                                                                              \
+    AD_PAIRS_2_(X, 2)                                                                              \
+    AD_PAIRS_3_(X, 3)                                                                              \
+    AD_PAIRS_4_(X, 4)                                                                              \
+    AD_PAIRS_5_(X, 5)                                                                              \
+    AD_PAIRS_6_(X, 6)                                                                              \
+    AD_PAIRS_7_(X, 7)                                                                              \
+    AD_PAIRS_8_(X, 8)                                                                              \
+    AD_PAIRS_9_(X, 9)                                                                              \
+    AD_PAIRS_10_(X, 10)                                                                            \
+    AD_PAIRS_11_(X, 11)
 
 /* Where the statement stands: the low half of the program counter. */
 #if defined(__x86_64__)
