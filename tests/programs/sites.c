@@ -130,13 +130,13 @@ NOINLINE static ad_real scalars(int which, ad_real x)
     else
         ad_set(&y, ad_real_mul(x, x)); // @statement:scalars:2
     for (int i = 0; i < 4; i++)
-        ad_set(&y, ad_real_add(y, ad_real_sin(y))); // @statement:scalars:12
+        ad_set(&y, ad_real_add(y, ad_real_square(y))); // @statement:scalars:12
     return y;
 }
 
 static inline ad_real inlined_scalar(ad_real x)
 {
-    return ad_real_of(ad_real_exp(x)); // @statement:inlined_scalar:2
+    return ad_real_of(ad_real_reciprocal(x)); // @statement:inlined_scalar:2
 }
 
 static ad_status by_scalars(ad_tape tape)
