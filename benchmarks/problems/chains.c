@@ -32,16 +32,6 @@ static void drop(void *input)
 
 /* ---- Lorenz ---- */
 
-static bool lorenz_make(struct problem *problem, const int *sizes)
-{
-    if (!allocate(problem, sizes, 3, 3 * (size_t)sizes[0]))
-        return false;
-    problem->x[0] = 1.5;
-    problem->x[1] = -0.5;
-    problem->x[2] = 22.0;
-    return true;
-}
-
 struct state {
     double x, y, z;
 };
@@ -69,15 +59,64 @@ static inline struct state lorenz_next(struct state u)
                           u.z + h / 6.0 * (a.z + 2.0 * b.z + 2.0 * c.z + d.z)};
 }
 
+/* The integrator as it is written for any system of up to LORENZ_ROOM equations: dy/dt = slope(y).
+ */
+enum { LORENZ_ROOM = 8 };
+
+typedef void slope_function(const double *u, double *k);
+
+static void lorenz_right(const double *u, double *k)
+{
+    k[0] = lorenz_sigma * (u[1] - u[0]);
+    k[1] = u[0] * (lorenz_rho - u[2]) - u[1];
+    k[2] = u[0] * u[1] - lorenz_beta * u[2];
+}
+
+/* to = u + h k */
+static void step_along(int n, const double *restrict u, double h, const double *restrict k,
+                       double *restrict to)
+{
+    for (int j = 0; j < n; ++j)
+        to[j] = u[j] + h * k[j];
+}
+
+static void runge_kutta(int n, slope_function *slope, double *u, double h, int steps)
+{
+    double p[LORENZ_ROOM], a[LORENZ_ROOM], b[LORENZ_ROOM], c[LORENZ_ROOM], d[LORENZ_ROOM];
+    for (int i = 0; i < steps; ++i) {
+        slope(u, a);
+        step_along(n, u, 0.5 * h, a, p);
+        slope(p, b);
+        step_along(n, u, 0.5 * h, b, p);
+        slope(p, c);
+        step_along(n, u, h, c, p);
+        slope(p, d);
+        for (int j = 0; j < n; ++j)
+            u[j] = u[j] + h / 6.0 * (a[j] + 2.0 * b[j] + 2.0 * c[j] + d[j]);
+    }
+}
+
+static bool lorenz_make(struct problem *problem, const int *sizes)
+{
+    if (!allocate(problem, sizes, 3, 3 * (size_t)sizes[0]))
+        return false;
+    struct chain *c = problem->input;
+    c->n_equations = 3;
+    c->slope = lorenz_right;
+    problem->x[0] = 1.5;
+    problem->x[1] = -0.5;
+    problem->x[2] = 22.0;
+    return true;
+}
+
 static void lorenz_value(const struct problem *problem, const double *x, void *work,
                          double *outputs)
 {
     (void)work;
     const struct chain *c = problem->input;
-    struct state u = {x[0], x[1], x[2]};
-    for (int i = 0; i < c->n; ++i)
-        u = lorenz_next(u);
-    outputs[0] = 0.5 * (u.x * u.x + u.y * u.y + u.z * u.z);
+    double u[LORENZ_ROOM] = {x[0], x[1], x[2]};
+    runge_kutta(c->n_equations, c->slope, u, lorenz_step, c->n);
+    outputs[0] = 0.5 * (u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
 }
 
 /* The transposed Jacobian of the slope at u times an adjoint. */

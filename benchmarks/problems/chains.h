@@ -2,8 +2,8 @@
  *
  * lorenz: n steps of the classical Runge-Kutta method for x' = 10 (y - x), y' = x (28 - z) - y,
  *     z' = x y - 8/3 z (E. N. Lorenz, 1963, doi:10.1175/1520-0469(1963)020<0130:DNF>2.0.CO;2), of
- *     24 statements each and 1e-4 long; x: the state at the start; output: half its squared length
- *     at the end.
+ *     24 statements each and 1e-4 long, by an integrator for any system whose slope is a function;
+ *     x: the state at the start; output: half its squared length at the end.
  * burgers: s steps on n points of an explicit scheme,
  *     u_i <- m - 0.1 m (r - l) + 0.2 (r - 2 m + l) with m = u_i, l and r to its left and right, the
  *     ends fixed: 9 operations on 7 operands a statement; x: u at the start; output: the sum of u^2
@@ -23,6 +23,8 @@ extern "C" {
 
 struct chain {
     int n, s;
+    int n_equations; /* lorenz: what its integrator, which takes any system, is called with */
+    void (*slope)(const double *u, double *k);
 };
 
 static const double lorenz_step = 1e-4;

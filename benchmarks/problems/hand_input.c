@@ -11,6 +11,8 @@
 
 static bool allocate(struct problem *problem, int n_vertices, int n_points)
 {
+    if (n_vertices <= 0 || n_points <= 0)
+        return false;
     struct hand *h = calloc(1, sizeof *h);
     problem->input = h;
     if (!h)
@@ -125,18 +127,30 @@ bool hand_make(struct problem *problem, const int *sizes)
 
 /* ---- from files ---- */
 
-/* Reads n numbers that colons or spaces divide. */
+/* The model's numbers are divided by colons. */
+static void skip_colon(FILE *file)
+{
+    int c = getc(file);
+    if (c != ':' && c != EOF)
+        ungetc(c, file);
+}
+
 static bool colon_doubles(FILE *file, size_t n, double *to)
 {
-    for (size_t i = 0; i < n; ++i)
-        if (fscanf(file, "%lf%*[:\n ]", &to[i]) != 1)
+    for (size_t i = 0; i < n; ++i) {
+        if (!input_doubles(file, 1, &to[i]))
             return false;
+        skip_colon(file);
+    }
     return true;
 }
 
 static bool colon_int(FILE *file, int low, int high, int *to)
 {
-    return fscanf(file, "%d%*[:\n ]", to) == 1 && *to >= low && *to < high;
+    if (!input_ints(file, 1, to) || *to < low || *to >= high)
+        return false;
+    skip_colon(file);
+    return true;
 }
 
 /* The upper three of four rows of four. */
@@ -147,13 +161,22 @@ static bool read_matrix(FILE *file, struct hand_matrix *matrix)
            last[0] == 0.0 && last[1] == 0.0 && last[2] == 0.0 && last[3] == 1.0;
 }
 
+static bool skip_name(FILE *file)
+{
+    int c;
+    do
+        c = getc(file);
+    while (c != ':' && c != EOF);
+    return c == ':';
+}
+
 /* name:parent:matrix:inverse of the absolute matrix */
 static bool read_bones(const char *folder, struct hand *h)
 {
     FILE *file = input_open(folder, "hand/model/bones.txt");
     bool done = file != NULL;
     for (int i = 0; done && i < HAND_BONES; ++i)
-        done = fscanf(file, "%*[^:]:") == 0 && colon_int(file, -1, i, &h->parent[i]) &&
+        done = skip_name(file) && colon_int(file, -1, i, &h->parent[i]) &&
                read_matrix(file, &h->relative[i]) && read_matrix(file, &h->inverse_rest[i]);
     if (file)
         fclose(file);

@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a step keeps of a layer, [b] each: the gates, the cell, its tanh, and h. */
-enum { KEPT_F, KEPT_I, KEPT_O, KEPT_G, KEPT_CELL, KEPT_TANH, KEPT_H, KEPT };
+/* What a step keeps of a layer, [b] each: the gates, the tanh of the cell, and h and the cell as
+ * they stand in a state. */
+enum { KEPT_F, KEPT_I, KEPT_O, KEPT_G, KEPT_TANH, KEPT_H, KEPT_CELL, KEPT };
 
 /* ---- inputs ---- */
 
@@ -64,7 +65,7 @@ static bool read_file(struct problem *problem, const char *folder)
                 allocate(problem, size[0], size[1], size[2]);
     struct lstm *m = problem->input;
     done = done && input_doubles(file, problem->n_variables, problem->x) &&
-           input_doubles(file, (size_t)(2 * m->l * m->b), m->state) &&
+           input_doubles(file, 2 * (size_t)m->l * (size_t)m->b, m->state) &&
            input_doubles(file, (size_t)m->c * (size_t)m->b, m->sequence);
     fclose(file);
     return done || input_refuse(folder, name);
@@ -125,9 +126,10 @@ static void value(const struct problem *problem, const double *x, void *work, do
 /* ---- the gradient ---- */
 
 /* A layer's step: v is what comes in, and h when it returns. */
-static void layer_forward(int b, const double *restrict w, const double *restrict h,
-                          const double *restrict cell, double *restrict v, double *restrict kept)
+static void layer_forward(int b, const double *restrict w, const double *restrict state,
+                          double *restrict v, double *restrict kept)
 {
+    const double *h = state, *cell = state + b;
     const double *bias = w + 4 * b;
     for (int j = 0; j < b; ++j) {
         double f = sigmoid(v[j] * w[j] + bias[j]);
@@ -147,12 +149,13 @@ static void layer_forward(int b, const double *restrict w, const double *restric
 }
 
 /* Its reverse. d_v is the adjoint of h by what follows in the step, and that of v when it returns;
- * d_h and d_cell are those by the next step, and for the step before when it returns. */
+ * d_state those of h and of the cell by the next step, and by this one when it returns. */
 static void layer_backward(int b, const double *restrict w, const double *restrict v,
-                           const double *restrict h, const double *restrict cell,
-                           const double *restrict kept, double *restrict d_v, double *restrict d_h,
-                           double *restrict d_cell, double *restrict d_w)
+                           const double *restrict state, const double *restrict kept,
+                           double *restrict d_v, double *restrict d_state, double *restrict d_w)
 {
+    const double *h = state, *cell = state + b;
+    double *restrict d_h = d_state, *restrict d_cell = d_state + b;
     double *restrict d_bias = d_w + 4 * b;
     for (int j = 0; j < b; ++j) {
         const double f = kept[KEPT_F * b + j], i = kept[KEPT_I * b + j];
@@ -196,11 +199,21 @@ static double output_forward(int b, const double *restrict w_out, const double *
     return loss;
 }
 
+/* h and the cell of a layer before step t, by what the step before it kept. */
+static const double *state_before(const struct lstm *m, const double *kept, int t, int l)
+{
+    if (t == 0)
+        return m->state + 2 * l * m->b;
+    return kept + ((size_t)(t - 1) * (size_t)m->l + (size_t)l) * KEPT * (size_t)m->b +
+           KEPT_H * m->b;
+}
+
 static void gradient(const struct problem *problem, const double *x, void *work, double *outputs,
                      double *gradient)
 {
     const struct lstm *m = problem->input;
-    const int b = m->b, n_l = m->l, kept_step = KEPT * n_l * b;
+    const int b = m->b, n_l = m->l;
+    const size_t kept_step = KEPT * (size_t)n_l * (size_t)b;
     const double *w_in = x + 8 * n_l * b, *w_out = w_in + b, *b_out = w_out + b;
     double *d_in = gradient + 8 * n_l * b, *d_out = d_in + b, *d_b_out = d_out + b;
     double *v = work, *adjoint = v + b, *d_y = adjoint + 2 * n_l * b;
@@ -209,24 +222,23 @@ static void gradient(const struct problem *problem, const double *x, void *work,
     double loss = 0.0;
     for (int t = 0; t + 1 < m->c; ++t) {
         const double *now = m->sequence + (size_t)t * (size_t)b;
-        double *step = kept + (size_t)t * (size_t)kept_step;
+        double *step = kept + (size_t)t * kept_step;
         for (int j = 0; j < b; ++j)
             v[j] = now[j] * w_in[j];
         for (int l = 0; l < n_l; ++l) {
-            const double *before = t == 0 ? NULL : step - kept_step + KEPT * l * b;
-            const double *start = m->state + 2 * l * b;
-            layer_forward(b, x + 8 * l * b, before ? before + KEPT_H * b : start,
-                          before ? before + KEPT_CELL * b : start + b, v, step + KEPT * l * b);
+            layer_forward(b, x + 8 * l * b, state_before(m, kept, t, l), v, step + KEPT * l * b);
         }
         loss += output_forward(b, w_out, b_out, now + b, v, d_y + (size_t)t * (size_t)b);
     }
     outputs[0] = loss * scale;
 
-    memset(gradient, 0, problem->n_gradient * sizeof *gradient);
-    memset(adjoint, 0, 2 * (size_t)n_l * (size_t)b * sizeof *adjoint);
+    for (size_t j = 0; j < problem->n_gradient; ++j)
+        gradient[j] = 0.0;
+    for (int j = 0; j < 2 * n_l * b; ++j)
+        adjoint[j] = 0.0;
     for (int t = m->c - 2; t >= 0; --t) {
         const double *now = m->sequence + (size_t)t * (size_t)b;
-        const double *step = kept + (size_t)t * (size_t)kept_step;
+        const double *step = kept + (size_t)t * kept_step;
         const double *last = step + KEPT * (n_l - 1) * b + KEPT_H * b;
         double *d_v = d_y + (size_t)t * (size_t)b;
         for (int j = 0; j < b; ++j) {
@@ -236,13 +248,10 @@ static void gradient(const struct problem *problem, const double *x, void *work,
             d_v[j] = z * w_out[j];
         }
         for (int l = n_l - 1; l >= 0; --l) {
-            const double *before = t == 0 ? NULL : step - kept_step + KEPT * l * b;
-            const double *start = m->state + 2 * l * b;
             for (int j = 0; j < b; ++j)
                 v[j] = l == 0 ? now[j] * w_in[j] : step[(KEPT * (l - 1) + KEPT_H) * b + j];
-            layer_backward(b, x + 8 * l * b, v, before ? before + KEPT_H * b : start,
-                           before ? before + KEPT_CELL * b : start + b, step + KEPT * l * b, d_v,
-                           adjoint + 2 * l * b, adjoint + 2 * l * b + b, gradient + 8 * l * b);
+            layer_backward(b, x + 8 * l * b, v, state_before(m, kept, t, l), step + KEPT * l * b,
+                           d_v, adjoint + 2 * l * b, gradient + 8 * l * b);
         }
         for (int j = 0; j < b; ++j)
             d_in[j] += d_v[j] * now[j];

@@ -4,8 +4,14 @@
  */
 #include "problem_input.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { WORD_BYTES = 64 };
 
 double number_in(struct numbers *numbers, double low, double high)
 {
@@ -37,19 +43,47 @@ FILE *input_open(const char *folder, const char *file)
     return stream;
 }
 
+/* The next word, of what numbers are written with; false if there is none, or one too long. */
+static bool read_word(FILE *file, char *word, size_t room)
+{
+    size_t n = 0;
+    int c;
+    do
+        c = getc(file);
+    while (isspace(c));
+    for (; c != EOF && (isalnum(c) || strchr("+-.", c)) && n + 1 < room; c = getc(file))
+        word[n++] = (char)c;
+    if (c != EOF)
+        ungetc(c, file);
+    word[n] = '\0';
+    return n > 0 && n + 1 < room;
+}
+
 bool input_doubles(FILE *file, size_t n, double *to)
 {
-    for (size_t i = 0; i < n; ++i)
-        if (fscanf(file, "%lf", &to[i]) != 1)
+    char word[WORD_BYTES], *end;
+    for (size_t i = 0; i < n; ++i) {
+        if (!read_word(file, word, sizeof word))
             return false;
+        to[i] = strtod(word, &end);
+        if (*end != '\0' || !isfinite(to[i]))
+            return false;
+    }
     return true;
 }
 
 bool input_ints(FILE *file, size_t n, int *to)
 {
-    for (size_t i = 0; i < n; ++i)
-        if (fscanf(file, "%d", &to[i]) != 1)
+    char word[WORD_BYTES], *end;
+    for (size_t i = 0; i < n; ++i) {
+        if (!read_word(file, word, sizeof word))
             return false;
+        errno = 0;
+        const long number = strtol(word, &end, 10);
+        if (*end != '\0' || errno != 0 || number < INT_MIN || number > INT_MAX)
+            return false;
+        to[i] = (int)number;
+    }
     return true;
 }
 
