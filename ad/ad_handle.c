@@ -103,7 +103,7 @@ ad_status ad_tape_create_site(ad_tape *tape, const ad_tape_options *options, uns
     *tape = (ad_tape){0, 0};
     if (ad_log_telling())
         return ad_fail(AD_ERROR_STATE, site, "tape_create: not while the log callback runs");
-    struct tape_options o = {.describe = ad_describe, .checked = CHECKED};
+    struct tape_options o = {.describe = ad_describe, .locate = ad_locate, .checked = CHECKED};
     struct tape_memory memory;
     if (options && options->allocator) {
         const ad_allocator *a = options->allocator;
@@ -147,6 +147,7 @@ ad_status ad_tape_destroy_site(ad_tape tape, unsigned ad_line_)
     struct tape *t = ad_tape_find(tape.slot, tape.generation, "tape_destroy", site);
     if (!t)
         return ad_status_of((ad_tape){0, 0});
+    ad_real_forget(t);
     slot_give(tape.slot);
     tape_destroy(t);
     return AD_OK;

@@ -65,6 +65,13 @@ bool ad_prime(char *error, size_t n);
 /* Writes "mlp.c:41 in dense" by the symbol module, or as much as is known without it. */
 void ad_describe(struct tape_site site, char *buf, size_t n);
 
+/* The program counter whose lower half a statement has kept: of the loaded objects that have code
+ * at such an address, that of `near`, or else another. */
+uintptr_t ad_locate(uint32_t low, uintptr_t near);
+
+/* The tape is about to be destroyed: no thread records on it. */
+void ad_real_forget(struct tape *t);
+
 /* dlopens a module that lies beside the library; NULL with the reason in error. */
 void *ad_module_open(const char *name, char *error, size_t n);
 

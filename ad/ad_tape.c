@@ -1,10 +1,11 @@
 /* ad_tape.c: what is done to a tape as a whole: reset, mark, rewind, no_grad, statistics.
  *
- * May include: ad_internal.h, tape_release.h. Also how many threads the process computes with.
+ * May include: ad_internal.h, tape_release.h, tape_statement.h. Also how many threads the process computes with.
  */
 #include "ad_internal.h"
 
 #include "tape_release.h"
+#include "tape_statement.h"
 
 #include <pthread.h>
 
@@ -96,8 +97,10 @@ ad_status ad_no_grad_begin_site(ad_tape tape, unsigned ad_line_)
 {
     ad_status status;
     struct tape *t = enter(tape, "no_grad_begin", AD_HERE, &status);
-    if (t)
-        t->no_grad++;
+    if (!t)
+        return status;
+    tape_statement_settle(t);
+    t->no_grad++;
     return status;
 }
 
@@ -138,6 +141,7 @@ ad_status ad_tape_stats(ad_tape tape, ad_stats *stats)
                         .peak_bytes = t->arena.peak,
                         .reserved_bytes = t->arena.reserved,
                         .budget_bytes = t->arena.budget};
+    tape_statement_count(t, &stats->statements, &stats->statement_bytes);
     return AD_OK;
 }
 
@@ -162,8 +166,10 @@ ad_status ad_saved_for_backward_site(ad_tape tape, ad_saved *saved, unsigned ad_
                                     "saved_for_backward: null pointer");
     *saved = (ad_saved){0};
     saved->buffers = tape_release_saved(t, &saved->buffer_bytes);
+    uint64_t n, bytes;
+    tape_statement_count(t, &n, &bytes);
     saved->record_bytes =
-        (uint64_t)(t->arena.record_top - t->arena.record_base) +
+        bytes + (uint64_t)(t->arena.record_top - t->arena.record_base) +
         (uint64_t)(t->arena.entry_top - t->arena.entry_base - (ptrdiff_t)sizeof *t->entries);
     return AD_OK;
 }

@@ -1,12 +1,13 @@
 /* tape.c: a tape's life: create, mark, rewind, reset, destroy.
  *
- * May include: tape_guard.h, tape_lent.h, tape_observe.h.
+ * May include: tape_guard.h, tape_lent.h, tape_observe.h, tape_statement.h.
  */
 #include "tape.h"
 
 #include "tape_guard.h"
 #include "tape_lent.h"
 #include "tape_observe.h"
+#include "tape_statement.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,11 @@ static void no_description(struct tape_site site, char *buf, size_t n)
         snprintf(buf, n, "line %u", site.line);
     else
         snprintf(buf, n, "%p", (void *)site.pc);
+}
+
+static uintptr_t no_module(uint32_t low, uintptr_t near)
+{
+    return near + (uintptr_t)(intptr_t)(int32_t)(low - (uint32_t)near);
 }
 
 /* Entry 0 stands for the result of an op that failed; it is part of the tape, not handed out. */
@@ -30,6 +36,7 @@ static void begin(struct tape *t)
     t->n_frames = 0;
     t->has_released = false;
     t->arena.entry_top += sizeof(struct tape_value);
+    tape_statement_begin(t);
 }
 
 /* The tape itself, which holds the functions that release it. */
@@ -49,6 +56,7 @@ struct tape *tape_create(const struct tape_options *options)
     t->own_memory = *memory;
     memory = t->memory = &t->own_memory;
     t->describe = options->describe ? options->describe : no_description;
+    t->locate = options->locate ? options->locate : no_module;
     t->checked = options->checked;
     t->generation = 1;
     t->gradient_epoch = 1;
@@ -72,6 +80,7 @@ failed:
 void tape_destroy(struct tape *t)
 {
     tape_observed(t);
+    tape_statement_end(t);
     tape_account_drop_all(t);
     tape_observe_remove(t);
     tape_account_close(t);
@@ -88,6 +97,7 @@ void tape_destroy(struct tape *t)
 void tape_reset(struct tape *t)
 {
     tape_observed(t);
+    tape_statement_settle(t);
     tape_account_drop_all(t);
     tape_arena_reset(&t->arena);
     begin(t);
@@ -99,9 +109,11 @@ void tape_reset(struct tape *t)
     t->error.message[0] = 0;
 }
 
-struct tape_mark tape_mark_here(const struct tape *t)
+struct tape_mark tape_mark_here(struct tape *t)
 {
-    return (struct tape_mark){.arena = tape_arena_take_mark(&t->arena),
+    tape_statement_settle(t);
+    return (struct tape_mark){.statements = tape_statement_mark_here(t),
+                              .arena = tape_arena_take_mark(&t->arena),
                               .generation = t->generation,
                               .n_values = t->n_values,
                               .last_record = t->last_record,
@@ -113,6 +125,8 @@ struct tape_mark tape_mark_here(const struct tape *t)
 
 uint32_t tape_mark(struct tape *t)
 {
+    if (t->statements.slot && !tape_statement_reserve_tags(t, t->n_marks + 3))
+        return UINT32_MAX;
     if (t->n_marks == t->marks_size) {
         uint32_t size = t->marks_size ? t->marks_size * 2 : 8;
         void *p = t->memory->resize(t->marks, size * sizeof *t->marks, t->memory->payload);
@@ -142,6 +156,7 @@ static void give_back(struct tape *t, const struct tape_value *v, const char *en
 
 void tape_drop_behind(struct tape *t, const struct tape_mark *mark)
 {
+    tape_statement_settle(t);
     for (uint32_t i = mark->n_values; i < t->n_values; i++) {
         tape_account_drop_value(t, &t->entries[i]);
         give_back(t, &t->entries[i], mark->arena.buffer_top);
@@ -149,6 +164,7 @@ void tape_drop_behind(struct tape *t, const struct tape_mark *mark)
     uint32_t at = t->last_record;
     for (; t->hook && at != mark->last_record; at = tape_record_at(t, at)->previous)
         tape_account_drop_record(t, tape_record_at(t, at));
+    tape_statement_rewind(t, &mark->statements, mark->arena.buffer_top);
     tape_account_drop_guards(t, mark->last_guard);
     tape_guard_drop(t, mark->last_guard);
     tape_lent_drop(t, mark->n_values);

@@ -15,6 +15,7 @@ struct tape_options {
     bool no_huge_pages;
     bool checked;
     void (*describe)(struct tape_site site, char *buf, size_t n);
+    uintptr_t (*locate)(uint32_t low, uintptr_t near);
 };
 
 /* NULL if memory is refused. */
@@ -26,7 +27,7 @@ void tape_reset(struct tape *t);
 uint32_t tape_mark(struct tape *t);
 void tape_rewind(struct tape *t, uint32_t level);
 /* The present end without a level; dropping what lies behind it, which no handle may name yet. */
-struct tape_mark tape_mark_here(const struct tape *t);
+struct tape_mark tape_mark_here(struct tape *t);
 void tape_drop_behind(struct tape *t, const struct tape_mark *mark);
 
 /* Keeps the first failure: "text at mlp.c:41 in dense". Returns code. */
@@ -58,6 +59,13 @@ void tape_read(const struct tape *t, uint32_t x, void *buffer);
 enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct tape_site site);
 enum tape_status tape_sweep_release(struct tape *t, uint32_t y, uint32_t seed,
                                     struct tape_site site);
+/* The reverse sweep from n results of scalar statements (0 counts as a constant), each with a seed;
+ * and the derivatives of y[m] by x[n], row-major, which changes no gradient. */
+enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t *y,
+                                       const double *seed, struct tape_site site);
+enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint32_t *y, int64_t n,
+                                          const uint32_t *x, double *jacobian,
+                                          struct tape_site site);
 /* Records the pullbacks of y with respect to x[n]; gradient[i] receives a value. */
 enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, const uint32_t *x,
                             struct tape_site site, uint32_t *gradient);

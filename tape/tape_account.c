@@ -1,9 +1,10 @@
 /* tape_account.c: rows found by {site, op}, their byte counters, and what is live at the peak.
  *
- * May include: tape_account.h, tape_reach.h. See tape_hook.h for what the counters mean.
+ * May include: tape_account.h, tape_reach.h, tape_statement.h. See tape_hook.h for what the counters mean.
  */
 #include "tape_account.h"
 #include "tape_reach.h"
+#include "tape_statement.h"
 
 #include <string.h>
 
@@ -185,10 +186,13 @@ void tape_account_record(struct tape *t, const struct tape_record *r)
         take(t, r->row, &tape_row(t, r->row)->record_bytes, r->bytes);
 }
 
-void tape_account_drop_record(struct tape *t, const struct tape_record *r)
+void tape_account_drop_record(struct tape *t, struct tape_record *r)
 {
-    if (t->hook)
-        live(t, tape_row(t, r->row), 0 - (uint64_t)r->bytes);
+    if (!t->hook)
+        return;
+    live(t, tape_row(t, r->row), 0 - (uint64_t)r->bytes);
+    if (r->op == &tape_statement_op)
+        tape_account_drop_run(t, tape_run_of(r));
 }
 
 void tape_account_guards(struct tape *t, uint32_t last)
@@ -213,6 +217,12 @@ void tape_account_bytes(struct tape *t, uint32_t row, uint64_t n)
 {
     if (t->hook)
         take(t, row, &tape_row(t, row)->record_bytes, n);
+}
+
+void tape_account_drop_bytes(struct tape *t, uint32_t row, uint64_t n)
+{
+    if (t->hook)
+        live(t, tape_row(t, row), 0 - n);
 }
 
 void tape_account_buffer(struct tape *t, uint32_t row, uint64_t n)
@@ -293,10 +303,15 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
         t->entries[v].flags &= ~(uint32_t)TAPE_KEPT;
         tape_account_value(t, &t->entries[v]);
     }
-    for (uint32_t r = t->last_record; r != UINT32_MAX; r = tape_record_at(t, r)->previous) {
-        tape_account_record(t, tape_record_at(t, r));
-        keep_saved(t, tape_record_at(t, r), true);
+    for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous) {
+        struct tape_record *r = tape_record_at(t, at);
+        tape_account_record(t, r);
+        if (r->op == &tape_statement_op)
+            tape_account_run(t, tape_run_of(r), false);
+        keep_saved(t, r, true);
     }
+    for (const struct tape_block *b = t->statements.block; b; b = b->previous)
+        tape_account_bytes(t, TAPE_ROW_PADDING, sizeof *b + b->padding);
     tape_account_guards(t, TAPE_NO_GUARD);
     return hook;
 }

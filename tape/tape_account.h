@@ -51,12 +51,13 @@ static inline struct tape_site tape_row_site(const struct tape *t, uint32_t i)
 void tape_account_value(struct tape *t, const struct tape_value *v);
 void tape_account_drop_value(struct tape *t, const struct tape_value *v);
 void tape_account_record(struct tape *t, const struct tape_record *r);
-void tape_account_drop_record(struct tape *t, const struct tape_record *r);
+void tape_account_drop_record(struct tape *t, struct tape_record *r);
 /* The guards made since t->last_guard was `last`, each charged to the op that it is for. */
 void tape_account_guards(struct tape *t, uint32_t last);
 void tape_account_drop_guards(struct tape *t, uint32_t last);
 /* n bytes among the records. */
 void tape_account_bytes(struct tape *t, uint32_t row, uint64_t n);
+void tape_account_drop_bytes(struct tape *t, uint32_t row, uint64_t n);
 /* A buffer of n bytes for adjoints or intermediates, charged to `row`; freed again. */
 void tape_account_buffer(struct tape *t, uint32_t row, uint64_t n);
 void tape_account_free(struct tape *t, uint32_t row, uint64_t n);

@@ -1,8 +1,9 @@
 /* tape_apply.c: one op forward: shapes, outputs, kernel, record.
  *
- * May include: tape_guard.h. All or nothing: an op that fails leaves no value and no record.
+ * May include: tape_guard.h, tape_statement.h. All or nothing: an op that fails leaves no value and no record.
  */
 #include "tape_guard.h"
+#include "tape_statement.h"
 
 #include <string.h>
 
@@ -29,6 +30,7 @@ static struct tape_record *record_make(struct tape *t, const struct kernel_call 
     size_t n = sizeof(struct tape_record) + (size_t)call->n_attr * sizeof(int64_t) +
                (size_t)(call->n_in + call->n_out) * sizeof(uint32_t);
     n = (n + 7) / 8 * 8;
+    tape_statement_settle(t);
     size_t offset = (size_t)(t->arena.record_top - t->arena.record_base) / 8;
     if (offset >= UINT32_MAX)
         return NULL;

@@ -55,7 +55,7 @@ static void blind_view(const struct tape *t, struct tape_value *v)
 /* Holds what the pullback of a record touches, as far as it belongs to a value from `first` on. */
 static void hold_read(struct tape *t, struct tape_record *r, uint32_t first)
 {
-    if (t->entries[tape_record_out(r)[0]].flags & TAPE_SPENT)
+    if (r->n_out == 0 || (t->entries[tape_record_out(r)[0]].flags & TAPE_SPENT))
         return;
     for (unsigned touches = tape_reach_touches(t, r); touches; touches &= touches - 1) {
         uint32_t root = t->entries[tape_record_in(r)[__builtin_ctz(touches)]].root;
@@ -98,7 +98,7 @@ enum tape_status tape_release(struct tape *t, uint32_t x, struct tape_site site)
         held = t->entries[i].root == root && !(t->entries[i].flags & TAPE_RELEASED);
     for (uint32_t at = t->last_record; at != UINT32_MAX && !held;) {
         struct tape_record *r = tape_record_at(t, at);
-        if (tape_record_out(r)[r->n_out - 1] < root)
+        if (r->n_out > 0 && tape_record_out(r)[r->n_out - 1] < root)
             break;
         hold_read(t, r, root);
         held = t->entries[root].flags & TAPE_HELD;

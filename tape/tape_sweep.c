@@ -1,6 +1,6 @@
 /* tape_sweep.c: the reverse sweep, and the gradients it leaves.
  *
- * May include: tape_inplace.h, tape_guard.h, tape_lent.h, tape_release.h.
+ * May include: tape_inplace.h, tape_guard.h, tape_lent.h, tape_release.h, tape_statement_sweep.h.
  *
  * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do
  * not see each other; gradients of leaves and retained values grow with each.
@@ -9,6 +9,7 @@
 #include "tape_inplace.h"
 #include "tape_lent.h"
 #include "tape_release.h"
+#include "tape_statement_sweep.h"
 
 #include <string.h>
 
@@ -81,13 +82,51 @@ static void account(struct tape *t, uint32_t row, uint64_t *stamp)
     *stamp = now;
 }
 
+/* The adjoints of n leaves of the scalar kind reach the value whose elements they are. */
+static bool leaves(struct tape *t, struct tape_record *r)
+{
+    const struct tape_leaves *x = tape_leaves_of(r);
+    struct tape_value *v = &t->entries[tape_record_in(r)[0]];
+    bool fresh;
+    if (!tape_adjoint_buffer(t, v, &fresh))
+        return false;
+    tape_add_into(v, v->adjoint, t->statements.adjoint + x->first, fresh);
+    tape_adjoint_set(t, v);
+    return true;
+}
+
+/* Whether r is a record of scalar statements; if it is, its part of the sweep is done. */
+static bool scalars(struct tape *t, struct tape_record *r, uint64_t *stamp, bool *ok)
+{
+    if (r->op != &tape_statement_op && r->op != &tape_leaves_op)
+        return false;
+    struct tape_statements *s = &t->statements;
+    *ok = true;
+    if (!s->adjoint)
+        return true;
+    if (r->op == &tape_statement_op)
+        tape_run_pullback(tape_run_of(r), s->adjoint, s->width);
+    else if (!s->reading)
+        *ok = leaves(t, r);
+    if (t->hook) {
+        account(t, r->row, stamp);
+        TAPE_ADD(tape_row(t, r->row)->backward_calls, 1);
+        tape_account_flush(t, t->hook, *stamp);
+    }
+    return true;
+}
+
 /* Runs the pullbacks from the last record on. Returns the record that failed, or UINT32_MAX.
  * release: the row of a sweep that gives up what lies behind it, or TAPE_ROW_NONE. */
 static uint32_t sweep(struct tape *t, uint32_t release, uint64_t *stamp)
 {
     for (uint32_t at = t->last_record; at != UINT32_MAX;) {
         struct tape_record *r = tape_record_at(t, at);
-        if (has_adjoint(t, r)) {
+        bool ok = true;
+        if (scalars(t, r, stamp, &ok)) {
+            if (!ok)
+                return at;
+        } else if (has_adjoint(t, r)) {
             for (int o = 0; o < r->n_out; o++)
                 harvest(t, &t->entries[tape_record_out(r)[o]]);
             if (!tape_inplace_pullback(t, r))
@@ -106,11 +145,33 @@ static uint32_t sweep(struct tape *t, uint32_t release, uint64_t *stamp)
     return UINT32_MAX;
 }
 
+/* The end of a sweep, which failed at a record or did not. */
+static enum tape_status conclude(struct tape *t, bool ok, uint32_t own, const char *what,
+                                 struct tape_site site, uint64_t *stamp)
+{
+    if (t->hook) {
+        account(t, own, stamp);
+        TAPE_ADD(tape_row(t, own)->calls, 1);
+        TAPE_ADD(tape_row(t, own)->backward_calls, 1);
+        TAPE_ADD(t->ledger.sweeps, 1);
+    }
+    if (ok) {
+        t->sweeps++;
+        t->phase++;
+        t->swept_epoch = t->gradient_epoch;
+        return TAPE_OK;
+    }
+    /* Half a sweep is in the gradients: none is better than a wrong one. */
+    t->gradient_epoch++;
+    return t->error.code ? t->error.code : tape_fail_memory(t, site, what);
+}
+
 static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bool release,
                                    struct tape_site site)
 {
     struct tape_hook *hook = tape_observed(t);
     uint64_t stamp = hook ? hook->clock() : 0;
+    tape_statement_settle(t);
     /* What is no pullback's is the sweep's own: the call, the seed, the end. */
     const char *what = release ? tape_release_sweep_op : "backward";
     uint32_t own = tape_account_row(t, site, what), failed = UINT32_MAX;
@@ -133,21 +194,88 @@ static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bo
         tape_lent_add(t);
     if (release)
         tape_release_end(t, planted ? failed : t->last_record, own);
+    return conclude(t, planted && failed == UINT32_MAX, own, what, site, &stamp);
+}
+
+/* Adjoints of all scalars, zero, for `width` seeds at once; charged to row `own`. */
+static double *adjoints(struct tape *t, uint32_t width, uint32_t own, uint64_t *bytes)
+{
+    *bytes = (uint64_t)tape_statement_next(t) * width * sizeof(double);
+    double *adjoint = tape_arena_buffer(&t->arena, *bytes);
+    if (!adjoint)
+        return NULL;
+    tape_account_buffer(t, own, *bytes);
+    memset(adjoint, 0, *bytes);
+    t->statements.adjoint = adjoint;
+    t->statements.width = width;
+    return adjoint;
+}
+
+static void adjoints_free(struct tape *t, uint32_t own, uint64_t bytes)
+{
+    tape_arena_free(&t->arena, t->statements.adjoint, bytes);
+    tape_account_free(t, own, bytes);
+    t->statements.adjoint = NULL;
+}
+
+enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t *y,
+                                       const double *seed, struct tape_site site)
+{
+    static const char what[] = "real_backward";
+    struct tape_hook *hook = tape_observed(t);
+    uint64_t stamp = hook ? hook->clock() : 0, bytes;
+    const uint32_t own = tape_account_row(t, site, what);
+    tape_statement_settle(t);
+    tape_lent_begin(t);
+    double *adjoint = adjoints(t, 1, own, &bytes);
+    for (int64_t i = 0; i < n && adjoint; i++)
+        adjoint[y[i]] += seed ? seed[i] : 1;
+    if (hook)
+        account(t, own, &stamp);
+    const bool ok = adjoint && sweep(t, TAPE_ROW_NONE, &stamp) == UINT32_MAX;
+    if (adjoint)
+        adjoints_free(t, own, bytes);
+    if (ok)
+        tape_lent_add(t);
+    return conclude(t, ok, own, what, site, &stamp);
+}
+
+enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint32_t *y, int64_t n,
+                                          const uint32_t *x, double *jacobian,
+                                          struct tape_site site)
+{
+    static const char what[] = "real_jacobian";
+    struct tape_hook *hook = tape_observed(t);
+    uint64_t stamp = hook ? hook->clock() : 0, bytes;
+    const uint32_t own = tape_account_row(t, site, what);
+    tape_statement_settle(t);
+    t->statements.reading = true;
+    bool ok = true;
+    uint32_t width = TAPE_MAX_WIDTH;
+    for (int64_t i = 0; i < m && ok; i += width) {
+        while (width > 1 && width / 2 >= m - i)
+            width /= 2;
+        double *adjoint = adjoints(t, width, own, &bytes);
+        ok = adjoint != NULL;
+        if (!ok)
+            break;
+        const int64_t rows = m - i < width ? m - i : width;
+        for (int64_t k = 0; k < rows; k++)
+            adjoint[(size_t)y[i + k] * width + (size_t)k] = 1;
+        sweep(t, TAPE_ROW_NONE, &stamp);
+        for (int64_t k = 0; k < rows; k++)
+            for (int64_t j = 0; j < n; j++)
+                jacobian[(i + k) * n + j] = x[j] ? adjoint[(size_t)x[j] * width + (size_t)k] : 0;
+        adjoints_free(t, own, bytes);
+    }
+    t->statements.reading = false;
     if (hook) {
         account(t, own, &stamp);
         TAPE_ADD(tape_row(t, own)->calls, 1);
         TAPE_ADD(tape_row(t, own)->backward_calls, 1);
-        TAPE_ADD(t->ledger.sweeps, 1);
+        TAPE_ADD(t->ledger.sweeps, (uint64_t)((m + width - 1) / width));
     }
-    if (planted && failed == UINT32_MAX) {
-        t->sweeps++;
-        t->phase++;
-        t->swept_epoch = t->gradient_epoch;
-        return TAPE_OK;
-    }
-    /* Half a sweep is in the gradients: none is better than a wrong one. */
-    t->gradient_epoch++;
-    return t->error.code ? t->error.code : tape_fail_memory(t, site, what);
+    return ok ? TAPE_OK : tape_fail_memory(t, site, what);
 }
 
 enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct tape_site site)

@@ -132,8 +132,64 @@ struct tape_error_watch {
     uint32_t slot, generation;
 };
 
+/* Where the next statement's record goes: the layout of the public ad_statement_cursor. */
+struct __attribute__((may_alias)) tape_cursor {
+    double *partial; /* upwards */
+    uint32_t *word;  /* downwards */
+    uint32_t next;   /* index of the next result */
+    uint32_t tag;
+};
+
+/* Indices below UINT32_MAX by as many as a block may have too many statements at the end. */
+#define TAPE_INDEX_LIMIT (UINT32_MAX - 64)
+
+/* Head of a block of statements. */
+struct tape_block {
+    struct tape_block *previous;
+    uint64_t bytes;
+    uint64_t padding; /* charged for what was left when the next block was begun */
+};
+
+/* Values with indices from `first` on have this tag, up to those of the next tag. */
+struct tape_tag {
+    uint32_t first, tag;
+};
+
+/* n leaves of the scalar kind, which are elements of a value. */
+struct tape_leaf_range {
+    uint32_t first, n, value;
+};
+
+/* What the tape has of scalar statements. See tape_statement.h. */
+struct tape_statements {
+    struct tape_cursor *cursor; /* the thread's that records on this tape now, or NULL */
+    struct tape_cursor rest;    /* what it will be when a run is opened */
+    struct tape *below;         /* what the thread recorded on before */
+    uint32_t depth;             /* of ad_record_begin; 0: no thread records on this tape */
+    uint32_t open;              /* record of the open run; UINT32_MAX: none */
+    uint32_t slot;              /* upper half of every tag; 0: never recorded on */
+    uint32_t epoch;             /* lower half of the newest */
+    struct tape_block *block;
+    uint64_t n, bytes; /* of the runs that are closed */
+    double *adjoint;   /* while a sweep runs: [next index][width] */
+    uint32_t width;    /* of the sweep: seeds at once */
+    bool reading;      /* the sweep's adjoints are read and go to no gradient */
+    struct tape_tag *tags;
+    uint32_t n_tags, tags_size;
+    struct tape_leaf_range *leaves;
+    uint32_t n_leaves, leaves_size;
+};
+
+struct tape_statement_mark {
+    struct tape_cursor rest;
+    struct tape_block *block;
+    uint64_t n, bytes;
+    uint32_t n_leaves;
+};
+
 struct tape_mark {
     struct tape_arena_mark arena;
+    struct tape_statement_mark statements;
     uint32_t generation;
     uint32_t n_values;
     uint32_t last_record;
@@ -187,6 +243,8 @@ struct tape {
     struct tape_lent *lent; /* ordered by value */
     uint32_t n_lent, lent_size;
 
+    struct tape_statements statements;
+
     struct tape_ledger ledger;
     struct tape_table sites;
     uint32_t session;       /* of the observation that the ledger's counters belong to */
@@ -194,6 +252,9 @@ struct tape {
 
     struct tape *next_tape, **link; /* list of live tapes, under the lock of tape_observe.c */
 
+    /* The program counter whose low half a statement has kept, and which lies in the module of
+     * another; set by the owner of the tape. */
+    uintptr_t (*locate)(uint32_t low, uintptr_t near);
     /* Writes "mlp.c:41 in dense" for a site; set by the owner of the tape. */
     void (*describe)(struct tape_site site, char *buf, size_t n);
 };

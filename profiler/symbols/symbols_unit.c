@@ -80,7 +80,10 @@ static bool is_wrapper(Dwarf_Die *unit, Dwarf_Die *die, const char *name, Dwarf_
         file = dwarf_linesrc(line, NULL, NULL);
     return file &&
            (path_ends_with(file, "tapescope/ad.h") || path_ends_with(file, "tapescope/ad_ops.h") ||
-            path_ends_with(file, "tapescope/ad_site.h"));
+            path_ends_with(file, "tapescope/ad_site.h") ||
+            path_ends_with(file, "tapescope/ad_real_expression.h") ||
+            path_ends_with(file, "tapescope/ad_real_functions.h") ||
+            path_ends_with(file, "tapescope/ad_real.h"));
 }
 
 static uint32_t attribute_u32(Dwarf_Die *die, unsigned name)

@@ -171,10 +171,11 @@ AD_SITED(ad_status, ad_on_error, (ad_tape tape, ad_error_callback *callback, voi
 AD_API ad_tape ad_tape_of(ad_tensor x);
 
 typedef struct ad_stats {
-    uint64_t values, records; /* released ones count until a rewind or reset */
-    uint64_t live_bytes;      /* handed out now: records, values, gradients, padding */
-    uint64_t peak_bytes;      /* the most there has been since creation or ad_peak_reset */
-    uint64_t reserved_bytes;  /* address space */
+    uint64_t values, records;             /* released ones count until a rewind or reset */
+    uint64_t statements, statement_bytes; /* of scalars (ad_real.h), without the blocks' tails */
+    uint64_t live_bytes;                  /* handed out now: records, values, gradients, padding */
+    uint64_t peak_bytes;     /* the most there has been since creation or ad_peak_reset */
+    uint64_t reserved_bytes; /* address space */
     uint64_t budget_bytes;
 } ad_stats;
 

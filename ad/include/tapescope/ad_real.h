@@ -1,0 +1,95 @@
+/* ad_real.h: real numbers that are recorded statement by statement; included by ad.h's users who
+ * differentiate code over double.
+ *
+ *     ad_real x[2], y;
+ *     ad_real_leaves(tape, 2, (double[]){0.5, 2}, x);                  // variables
+ *     ad_set(&y, ad_real_mul(x[0], ad_real_sin(x[1])));                // one statement, one record
+ *     ad_set(&y, ad_real_add(ad_real_square(y), 3));                   // numbers mix
+ *     ad_real_backward(tape, y);                                       // sweeps
+ *     double g = ad_real_gradient(tape, x[0]);                         // reads dy/dx[0]
+ *
+ * A statement goes to the tape on which the calling thread records: the first leaf begins that,
+ * ad_record_begin says otherwise. A statement of constants alone records nothing. It costs 12 bytes
+ * an operand and 8 more; the same operand twice counts once.
+ *
+ * An ad_real is a plain struct, ad_real_of(3) a constant. It belongs to its tape and thread until a reset
+ * or a rewind drops it; using it then, on another tape, or before it was set is an error if the
+ * user's code is compiled without NDEBUG (or with AD_REAL_CHECKED = 1), and not looked at else.
+ *
+ * Errors of statements are kept in the tape, like those of ops: the result is a constant then, and
+ * sweeps return the error.
+ */
+#ifndef TAPESCOPE_AD_REAL_H
+#define TAPESCOPE_AD_REAL_H
+
+#include <tapescope/ad_real_expression.h>
+#include <tapescope/ad_real_functions.h>
+
+/* Records a formula (or number) as one statement and gives its result. */
+#define ad_real_of(e) AD_RESULT_(e)
+
+/* *y = the formula e; y: pointer to ad_real. An ad_real is copied without a record. */
+#define ad_set(y, e) ((void)(*ad_real_target_(y) = AD_RESULT_(e)))
+
+/* The value of an ad_real, of a formula or of a number as double. */
+#define ad_real_value(x) AD_VALUE_(x)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* From now on the calling thread's statements are recorded on `tape`, until ad_record_end, where
+ * they go back to the tape that was recorded on before. Needed only where a thread uses several
+ * tapes. Errors: AD_ERROR_STATE where the tape is being recorded on already, under another. */
+AD_SITED(ad_status, ad_record_begin, (ad_tape tape), (tape))
+AD_SITED(ad_status, ad_record_end, (ad_tape tape), (tape))
+
+/* n variables with these values, whose gradients are wanted; the values are copied. Begins to
+ * record if the thread records on no tape. If it fails x[n] are constants. Errors: AD_ERROR_MEMORY,
+ * AD_ERROR_STATE (the thread records on another tape), AD_ERROR_LIMIT (2^32 - 2 indices),
+ * AD_ERROR_ARGUMENT. */
+AD_SITED(ad_status, ad_real_leaves, (ad_tape tape, int64_t n, const double *values, ad_real *x),
+         (tape, n, values, x))
+/* One of them. */
+AD_SITED(ad_real, ad_real_leaf, (ad_tape tape, double value), (tape, value))
+
+/* Sweeps backwards from y and adds dy/dx to the gradient of every leaf x. Returns the tape's sticky
+ * error if there is one. Errors: AD_ERROR_STATE where y does not depend on a leaf; AD_ERROR_HANDLE
+ * where it is no value of this tape; AD_ERROR_MEMORY: the sweep needs 8 bytes a statement. */
+AD_SITED(ad_status, ad_real_backward, (ad_tape tape, ad_real y), (tape, y))
+/* The same from y[n] with a seed for each: adds seed^T dy/dx. y[i] that are constants add
+ * nothing. */
+AD_SITED(ad_status, ad_real_backward_seeds,
+         (ad_tape tape, int64_t n, const ad_real *y, const double *seed), (tape, n, y, seed))
+
+/* The gradient of leaf x that sweeps have added up; NaN on error. AD_ERROR_STATE where there was no
+ * sweep since the tape was made, reset or rewound, or x is no leaf. ad_zero_gradients clears. */
+AD_SITED(double, ad_real_gradient, (ad_tape tape, ad_real x), (tape, x))
+/* The same of n leaves into gradient[n]. */
+AD_SITED(ad_status, ad_real_gradients,
+         (ad_tape tape, int64_t n, const ad_real *x, double *gradient), (tape, n, x, gradient))
+
+/* Overwrites jacobian [m,n], row-major, with dy[i]/dx[j]; x may be leaves or what was computed.
+ * Constants have zeros. Rows are swept together, up to 8 at a time; gradients of leaves are left as
+ * they are. A sweep needs 8 bytes a statement and row. */
+AD_SITED(ad_status, ad_real_jacobian,
+         (ad_tape tape, int64_t m, const ad_real *y, int64_t n, const ad_real *x, double *jacobian),
+         (tape, m, y, n, x, jacobian))
+
+#if AD_LINE_MACROS
+#define ad_record_begin(...) ad_record_begin_at(__VA_ARGS__, __LINE__)
+#define ad_record_end(...) ad_record_end_at(__VA_ARGS__, __LINE__)
+#define ad_real_leaves(...) ad_real_leaves_at(__VA_ARGS__, __LINE__)
+#define ad_real_leaf(...) ad_real_leaf_at(__VA_ARGS__, __LINE__)
+#define ad_real_backward(...) ad_real_backward_at(__VA_ARGS__, __LINE__)
+#define ad_real_backward_seeds(...) ad_real_backward_seeds_at(__VA_ARGS__, __LINE__)
+#define ad_real_gradient(...) ad_real_gradient_at(__VA_ARGS__, __LINE__)
+#define ad_real_gradients(...) ad_real_gradients_at(__VA_ARGS__, __LINE__)
+#define ad_real_jacobian(...) ad_real_jacobian_at(__VA_ARGS__, __LINE__)
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

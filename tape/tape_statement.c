@@ -1,0 +1,369 @@
+/* tape_statement.c: runs of statements: opened, closed, marked, rewound; leaves and tags.
+ *
+ * May include: tape_statement.h, tape_value.h. Blocks are buffers of the arena, each twice as large
+ * as the one before up to BLOCK_MOST: a tiny tape takes little, a long one has few blocks.
+ */
+#include "tape_statement.h"
+
+#include "tape_value.h"
+
+#include <string.h>
+
+enum {
+    BLOCK_LEAST = 4 << 10, /* powers of two are size classes, so that nothing is lost */
+    BLOCK_MOST = 4 << 20,
+    OPERAND_BYTES = sizeof(double) + sizeof(uint32_t),
+    HEAD_BYTES = 2 * sizeof(uint32_t),
+    STATEMENT_LEAST = OPERAND_BYTES + HEAD_BYTES
+};
+
+const struct kernel_op tape_statement_op = {.name = "statement"};
+const struct kernel_op tape_leaves_op = {.name = "leaves", .n_in = 1};
+
+/* ---- the cursor ---- */
+
+static void shut(struct tape_statements *s)
+{
+    if (s->cursor)
+        *s->cursor = (struct tape_cursor){.next = s->rest.next, .tag = s->rest.tag};
+}
+
+void tape_statement_attach(struct tape *t, struct tape_cursor *cursor)
+{
+    t->statements.cursor = cursor;
+    shut(&t->statements);
+}
+
+void tape_statement_detach(struct tape *t)
+{
+    tape_statement_settle(t);
+    *t->statements.cursor = (struct tape_cursor){.tag = 0};
+    t->statements.cursor = NULL;
+}
+
+uint64_t tape_run_bytes(const struct tape_run *run)
+{
+    return (uint64_t)((const char *)run->partial_end - (const char *)run->partial_begin) +
+           (uint64_t)((const char *)run->word_begin - (const char *)run->word_end);
+}
+
+void tape_statement_close(struct tape *t)
+{
+    struct tape_statements *s = &t->statements;
+    tape_observed(t);
+    struct tape_run *run = tape_run_of(tape_record_at(t, s->open));
+    s->open = UINT32_MAX;
+    s->rest = *s->cursor;
+    run->partial_end = s->rest.partial;
+    run->word_end = s->rest.word;
+    run->n = s->rest.next - run->first;
+    s->n += run->n;
+    s->bytes += tape_run_bytes(run);
+    shut(s);
+    tape_account_run(t, run, true);
+}
+
+/* ---- records ---- */
+
+static struct tape_record *record_make(struct tape *t, const struct kernel_op *op, size_t attr,
+                                       uint32_t row)
+{
+    const size_t n =
+        (sizeof(struct tape_record) + attr + (size_t)op->n_in * sizeof(uint32_t) + 7) / 8 * 8;
+    const size_t offset = (size_t)(t->arena.record_top - t->arena.record_base) / 8;
+    struct tape_record *r = offset < UINT32_MAX ? tape_arena_record(&t->arena, n) : NULL;
+    if (!r)
+        return NULL;
+    memset(r, 0, n);
+    *r = (struct tape_record){.op = op,
+                              .previous = t->last_record,
+                              .row = row,
+                              .n_in = (uint16_t)op->n_in,
+                              .n_attr = (uint8_t)(attr / sizeof(int64_t)),
+                              .bytes = (uint32_t)n};
+    t->last_record = (uint32_t)offset;
+    t->n_records++;
+    tape_account_record(t, r);
+    if (t->hook)
+        TAPE_ADD(t->ledger.records, 1);
+    return r;
+}
+
+static size_t room_of(const struct tape_cursor *c)
+{
+    return (size_t)((char *)c->word - (char *)c->partial);
+}
+
+/* A block with room for `bytes`. */
+static bool block_take(struct tape *t, size_t bytes)
+{
+    struct tape_statements *s = &t->statements;
+    uint64_t size = s->block && s->block->bytes < BLOCK_MOST ? s->block->bytes * 2 : BLOCK_MOST;
+    if (!s->block)
+        size = BLOCK_LEAST;
+    struct tape_block *b = NULL;
+    /* Near the budget's end a small one will do. */
+    for (; !b && size >= BLOCK_LEAST && size >= bytes + sizeof *b; size /= 2)
+        if ((b = tape_arena_buffer(&t->arena, size)))
+            *b = (struct tape_block){.previous = s->block, .bytes = size};
+    if (!b)
+        return false;
+    if (s->block) {
+        s->block->padding = room_of(&s->rest);
+        tape_account_bytes(t, TAPE_ROW_PADDING, s->block->padding);
+    }
+    tape_account_bytes(t, TAPE_ROW_PADDING, sizeof *b);
+    if (t->hook)
+        __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);
+    s->block = b;
+    s->rest.partial = (double *)(void *)(b + 1);
+    s->rest.word = (uint32_t *)(void *)((char *)b + b->bytes);
+    return true;
+}
+
+bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
+{
+    struct tape_statements *s = &t->statements;
+    const size_t bytes = n * (size_t)OPERAND_BYTES + HEAD_BYTES;
+    struct tape_hook *hook = tape_observed(t);
+    tape_statement_settle(t);
+    if (t->no_grad || t->error.code != TAPE_OK)
+        return false;
+    if (s->rest.next >= TAPE_INDEX_LIMIT) {
+        tape_fail(t, TAPE_ERROR_LIMIT, site, "statement: the tape has all of its %u indices",
+                  (unsigned)TAPE_INDEX_LIMIT);
+        return false;
+    }
+    const struct tape_statements before = *s;
+    const struct tape_arena_mark mark = tape_arena_take_mark(&t->arena);
+    struct tape_record *r = NULL;
+    if ((s->block && room_of(&s->rest) >= bytes) || block_take(t, bytes))
+        r = record_make(t, &tape_statement_op, sizeof(struct tape_run),
+                        tape_account_row(t, site, tape_statement_op.name));
+    if (!r) {
+        if (s->block != before.block)
+            tape_block_drop(t, s->block, mark.buffer_top);
+        *s = before;
+        tape_fail_memory(t, site, "statement");
+        return false;
+    }
+    /* No more statements than there are indices: the rest of the block is left out. */
+    const uint64_t left = (uint64_t)(TAPE_INDEX_LIMIT - s->rest.next) * STATEMENT_LEAST;
+    if (left < room_of(&s->rest))
+        s->rest.word =
+            (uint32_t *)(void *)((char *)s->rest.partial + (left > bytes ? left : bytes));
+    *tape_run_of(r) = (struct tape_run){.partial_begin = s->rest.partial,
+                                        .partial_end = s->rest.partial,
+                                        .word_begin = s->rest.word,
+                                        .word_end = s->rest.word,
+                                        .near = site.pc,
+                                        .first = s->rest.next};
+    s->open = t->last_record;
+    *s->cursor = s->rest;
+    if (hook)
+        tape_account_flush(t, hook, hook->clock());
+    return true;
+}
+
+uint32_t tape_statement_next(const struct tape *t)
+{
+    const struct tape_statements *s = &t->statements;
+    return s->open == UINT32_MAX ? s->rest.next : s->cursor->next;
+}
+
+void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes)
+{
+    const struct tape_statements *s = &t->statements;
+    *n = s->n;
+    *bytes = s->bytes;
+    if (s->open == UINT32_MAX)
+        return;
+    struct tape_run run = *tape_run_of(tape_record_at(t, s->open));
+    run.partial_end = s->cursor->partial;
+    run.word_end = s->cursor->word;
+    *n += s->cursor->next - run.first;
+    *bytes += tape_run_bytes(&run);
+}
+
+/* ---- leaves ---- */
+
+static bool range_append(struct tape *t, struct tape_leaf_range range)
+{
+    struct tape_statements *s = &t->statements;
+    if (s->n_leaves == s->leaves_size) {
+        const uint32_t size = s->leaves_size ? s->leaves_size * 2 : 8;
+        void *p = t->memory->resize(s->leaves, size * sizeof *s->leaves, t->memory->payload);
+        if (!p)
+            return false;
+        s->leaves = p;
+        s->leaves_size = size;
+    }
+    s->leaves[s->n_leaves++] = range;
+    return true;
+}
+
+enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *values,
+                                       struct tape_site site, uint32_t *first)
+{
+    struct tape_statements *s = &t->statements;
+    tape_observed(t);
+    tape_statement_settle(t);
+    if (n > (int64_t)(TAPE_INDEX_LIMIT - s->rest.next))
+        return tape_fail(t, TAPE_ERROR_LIMIT, site, "real_leaves: %lld, and %u indices are left",
+                         (long long)n, (unsigned)(TAPE_INDEX_LIMIT - s->rest.next));
+    const struct tape_point point = tape_point_take(t);
+    uint32_t value;
+    enum tape_status status = tape_borrow(t, KERNEL_F64, 1, &n, values, true, site, &value);
+    if (status != TAPE_OK)
+        return status;
+    struct tape_value *v = &t->entries[value];
+    v->array.data = NULL; /* nobody reads it: the elements know their values */
+    struct tape_record *r = record_make(t, &tape_leaves_op, sizeof(struct tape_leaves), v->row);
+    if (!r || !range_append(t, (struct tape_leaf_range){s->rest.next, (uint32_t)n, value})) {
+        if (r) {
+            tape_account_drop_record(t, r);
+            t->last_record = r->previous;
+            t->n_records--;
+        }
+        tape_account_drop_value(t, v);
+        tape_point_undo(t, point);
+        return tape_fail_memory(t, site, "real_leaves");
+    }
+    *tape_leaves_of(r) = (struct tape_leaves){s->rest.next, (uint32_t)n};
+    tape_record_in(r)[0] = value;
+    *first = s->rest.next;
+    s->rest.next += (uint32_t)n;
+    shut(s);
+    return TAPE_OK;
+}
+
+bool tape_statement_leaf(const struct tape *t, uint32_t index, uint32_t *value, uint32_t *element)
+{
+    const struct tape_statements *s = &t->statements;
+    uint32_t low = 0, high = s->n_leaves; /* the last range that begins at or before the index */
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (s->leaves[middle].first <= index)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || index - s->leaves[low - 1].first >= s->leaves[low - 1].n)
+        return false;
+    *value = s->leaves[low - 1].value;
+    *element = index - s->leaves[low - 1].first;
+    return true;
+}
+
+/* ---- tags ---- */
+
+bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag)
+{
+    const struct tape_statements *s = &t->statements;
+    uint32_t end = tape_statement_next(t);
+    for (uint32_t k = s->n_tags; k > 0; end = s->tags[--k].first)
+        if (s->tags[k - 1].tag == tag)
+            return index >= s->tags[k - 1].first && index < end;
+    return false;
+}
+
+bool tape_statement_reserve_tags(struct tape *t, uint32_t n)
+{
+    struct tape_statements *s = &t->statements;
+    if (n <= s->tags_size)
+        return true;
+    const uint32_t size = n < 8 ? 8 : n * 2;
+    void *p = t->memory->resize(s->tags, size * sizeof *s->tags, t->memory->payload);
+    if (!p)
+        return false;
+    s->tags = p;
+    s->tags_size = size;
+    return true;
+}
+
+/* What is recorded from now on is told from what was recorded before under the same indices. */
+static void retag(struct tape *t)
+{
+    struct tape_statements *s = &t->statements;
+    if (++s->epoch > UINT16_MAX)
+        s->epoch = 1;
+    s->rest.tag = s->slot << 16 | s->epoch;
+    while (s->n_tags > 0 && s->tags[s->n_tags - 1].first >= s->rest.next)
+        s->n_tags--;
+    /* Without memory the values before share the new tag's entry and are refused from now on. */
+    if (s->n_tags > 0 && !tape_statement_reserve_tags(t, s->n_tags + 1))
+        s->n_tags--;
+    if (tape_statement_reserve_tags(t, s->n_tags + 1))
+        s->tags[s->n_tags++] = (struct tape_tag){s->rest.next, s->rest.tag};
+    shut(s);
+}
+
+void tape_statement_name(struct tape *t, uint32_t slot, uint32_t generation)
+{
+    t->statements.slot = slot;
+    t->statements.epoch = generation * 977 & UINT16_MAX;
+    retag(t);
+}
+
+/* ---- the tape's life ---- */
+
+void tape_statement_begin(struct tape *t)
+{
+    struct tape_statements *s = &t->statements;
+    s->open = UINT32_MAX;
+    s->rest = (struct tape_cursor){.next = 1, .tag = s->rest.tag};
+    s->block = NULL;
+    s->n = s->bytes = 0;
+    s->n_leaves = 0;
+    s->adjoint = NULL;
+    if (s->slot)
+        retag(t);
+}
+
+void tape_statement_end(struct tape *t)
+{
+    struct tape_statements *s = &t->statements;
+    tape_statement_settle(t);
+    if (s->tags)
+        t->memory->release(s->tags, t->memory->payload);
+    if (s->leaves)
+        t->memory->release(s->leaves, t->memory->payload);
+}
+
+struct tape_statement_mark tape_statement_mark_here(const struct tape *t)
+{
+    const struct tape_statements *s = &t->statements;
+    return (struct tape_statement_mark){
+        .rest = s->rest, .block = s->block, .n = s->n, .bytes = s->bytes, .n_leaves = s->n_leaves};
+}
+
+void tape_block_drop(struct tape *t, struct tape_block *b, const char *end)
+{
+    tape_account_drop_bytes(t, TAPE_ROW_PADDING, sizeof *b + b->padding);
+    if (b->previous) {
+        tape_account_drop_bytes(t, TAPE_ROW_PADDING, b->previous->padding);
+        b->previous->padding = 0;
+    }
+    if ((char *)b < end)
+        tape_arena_free(&t->arena, b, b->bytes);
+}
+
+void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mark, const char *end)
+{
+    struct tape_statements *s = &t->statements;
+    tape_statement_settle(t);
+    for (struct tape_block *b = s->block, *previous; b != mark->block; b = previous) {
+        previous = b->previous;
+        tape_block_drop(t, b, end);
+    }
+    const bool more = s->rest.next != mark->rest.next;
+    s->block = mark->block;
+    s->n = mark->n;
+    s->bytes = mark->bytes;
+    s->n_leaves = mark->n_leaves;
+    s->rest =
+        (struct tape_cursor){mark->rest.partial, mark->rest.word, mark->rest.next, s->rest.tag};
+    if (more && s->slot)
+        retag(t);
+    shut(s);
+}

@@ -1,0 +1,93 @@
+/* tape_statement.h: runs of scalar statements on the tape: their records, blocks and indices.
+ *
+ * May include: tape_account.h. Statements are written by the user's own code through a cursor of
+ * the recording thread (ad_real_expression.h has the layout, ad_real.c asserts that it is the one
+ * below); the tape gives it room and takes the cursor back before anything else is recorded.
+ *
+ * Invariant: a run is one record of the tape (tape_statement_op) whose statements have consecutive
+ * indices and lie in one block. While a run is open the cursor alone knows its end. A cursor without
+ * room is the sign that no run is open.
+ */
+#ifndef TAPE_STATEMENT_H
+#define TAPE_STATEMENT_H
+
+#include "tape_account.h"
+
+/* What the record of a run has for attributes. */
+struct __attribute__((may_alias)) tape_run {
+    const double *partial_begin, *partial_end; /* upwards in time */
+    const uint32_t *word_begin, *word_end;     /* downwards: end <= begin */
+    uintptr_t near;                            /* a program counter of the run's first statement */
+    uint32_t first, n;                         /* index of the first result; statements */
+};
+
+/* And the record that stands for n leaves: they are elements of the value that is its operand. */
+struct __attribute__((may_alias)) tape_leaves {
+    uint32_t first, n;
+};
+
+extern const struct kernel_op tape_statement_op, tape_leaves_op;
+
+static inline struct tape_run *tape_run_of(struct tape_record *r)
+{
+    return (struct tape_run *)(void *)tape_record_attr(r);
+}
+
+static inline struct tape_leaves *tape_leaves_of(struct tape_record *r)
+{
+    return (struct tape_leaves *)(void *)tape_record_attr(r);
+}
+
+/* The calling thread's statements go to this tape through `cursor` from now on, or no more. */
+void tape_statement_attach(struct tape *t, struct tape_cursor *cursor);
+void tape_statement_detach(struct tape *t);
+
+/* Ends the open run, if there is one. */
+void tape_statement_close(struct tape *t);
+
+/* The same for a tape that has never been recorded on, which costs a comparison. */
+static inline void tape_statement_settle(struct tape *t)
+{
+    if (__builtin_expect(t->statements.open != UINT32_MAX, 0))
+        tape_statement_close(t);
+}
+
+/* Room for a statement of n operands at the cursor. False: it is not to be recorded; the tape's
+ * error says why, unless it is under no_grad. */
+bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site);
+
+/* n variables; *first: the index of the first. */
+enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *values,
+                                       struct tape_site site, uint32_t *first);
+/* The value and element behind a leaf's index. False: it is none. */
+bool tape_statement_leaf(const struct tape *t, uint32_t index, uint32_t *value, uint32_t *element);
+
+/* Whether a value with this index and tag is on the tape. */
+bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag);
+
+/* The index that the next result has. */
+uint32_t tape_statement_next(const struct tape *t);
+/* Statements on the tape, and their bytes. */
+void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes);
+
+/* The upper half of tags from now on, not 0; generation: lower halves begin elsewhere for each. */
+void tape_statement_name(struct tape *t, uint32_t slot, uint32_t generation);
+/* Memory for so many tags, so that a rewind need not ask. */
+bool tape_statement_reserve_tags(struct tape *t, uint32_t n);
+
+/* For the life of a tape: see tape.c. What is recorded after a begin or rewind has a new tag. */
+void tape_statement_begin(struct tape *t);
+void tape_statement_end(struct tape *t);
+struct tape_statement_mark tape_statement_mark_here(const struct tape *t);
+/* Blocks before `end` are given back one by one, the others with the arena's end. */
+void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mark, const char *end);
+void tape_block_drop(struct tape *t, struct tape_block *b, const char *end);
+
+uint64_t tape_run_bytes(const struct tape_run *run);
+
+/* Charges the statements of a closed run to their lines, newly recorded or not; or takes them
+ * back. Nothing is done unless t->hook is set. */
+void tape_account_run(struct tape *t, const struct tape_run *run, bool recorded);
+void tape_account_drop_run(struct tape *t, const struct tape_run *run);
+
+#endif
