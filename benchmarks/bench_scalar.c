@@ -1,7 +1,7 @@
 /* bench_scalar.c: scalar problems recorded statement by statement, against the same problems over
  * double, gradients written by hand, other libraries, and what memory allows.
  *
- *     bench_scalar [--case NAME] [--peer NAME] [--data FOLDER] [--no-huge-pages]
+ *     bench_scalar [--case NAME] [--peer NAME,…] [--data FOLDER] [--no-huge-pages]
  *                  [--rounds N] [--seconds S] [--quick]
  *
  * Rows go to standard output, everything else to standard error. The exit status is 1 if something
@@ -212,9 +212,18 @@ static bool compare(struct scalar_case *c, const struct rounds_side *peer, unsig
     return rounds_compare(&plan, &(struct rounds_side){"tapescope", own_round, c}, peer);
 }
 
+/* Whether the rows of a peer are wanted: of those that the list names, or of all. */
 static bool wanted(const struct scalar_case *c, const char *peer)
 {
-    return !c->options->peer || strcmp(c->options->peer, peer) == 0;
+    const size_t length = strlen(peer);
+    const char *at = c->options->peer;
+    while (at && (strcspn(at, ",") != length || strncmp(at, peer, length) != 0)) {
+        at = strchr(at, ',');
+        if (!at)
+            return false;
+        ++at;
+    }
+    return true;
 }
 
 static void bytes_row(const struct scalar_case *c, const char *peer, double bytes)
@@ -385,7 +394,7 @@ int main(int argc, char **argv)
     struct options options;
     bool done = true;
     if (!parse(argc, argv, &options)) {
-        fprintf(stderr, "usage: bench_scalar [--case NAME] [--peer NAME] [--data FOLDER] "
+        fprintf(stderr, "usage: bench_scalar [--case NAME] [--peer NAME,...] [--data FOLDER] "
                         "[--no-huge-pages] [--rounds N] [--seconds S] [--quick]\ncases:");
         for (const struct real_case *c = real_cases; c->name; ++c)
             fprintf(stderr, " %s", c->name);
