@@ -47,7 +47,7 @@ public:
 
     void reverse(int i, double *gradient)
     {
-        double seed[2] = {0.0, 0.0};
+        double seed[3] = {0.0, 0.0, 0.0};
         seed[i] = 1.0;
         ::reverse(tag, n_outputs_, int(x_.size()), 0, seed, gradient);
     }

@@ -33,8 +33,8 @@ public:
 
     void reverse(int i, double *gradient)
     {
-        number *output[2];
-        double weight[2];
+        number *output[3];
+        double weight[3];
         for (size_t k = 0; k < y_.size(); ++k) {
             output[k] = &y_[k];
             weight[k] = int(k) == i ? 1.0 : 0.0; // it would keep that of a sweep before

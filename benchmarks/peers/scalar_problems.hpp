@@ -128,8 +128,8 @@ template <class T> void cross(const T *a, const T *b, T *c)
     c[2] = a[0] * b[1] - a[1] * b[0];
 }
 
-// x: a camera, a point and a weight.
-template <class T> void bundle_residual(const T *x, const double *feature, T *out)
+// x: a camera, a point and a weight; out: two residuals, and that of the weight.
+template <class T> void bundle_residuals(const T *x, const double *feature, T *out)
 {
     const T *r = x, *point = x + BUNDLE_CAMERA, &weight = x[BUNDLE_ROW - 1];
     T v[3], c[3], q[3];
@@ -154,11 +154,7 @@ template <class T> void bundle_residual(const T *x, const double *feature, T *ou
     T radial = 1.0 + x[9] * radius + x[10] * radius * radius;
     out[0] = weight * (a * radial * x[6] + x[7] - feature[0]);
     out[1] = weight * (b * radial * x[6] + x[8] - feature[1]);
-}
-
-template <class T> void bundle_weight(const T *weight, T *out)
-{
-    *out = 1.0 - *weight * *weight;
+    out[2] = 1.0 - weight * weight;
 }
 
 // ---- hand ----

@@ -47,49 +47,38 @@ template <class Tool> bool is_right(const session<Tool> &s)
 template <class Tool, class F>
 void record(session<Tool> &s, int n, const double *x, int m, F objective)
 {
-    typename Tool::number y[2];
+    typename Tool::number y[3];
     s.tool.begin(n, x);
     objective(s.tool.x(), y);
     s.tool.end(m, y);
 }
 
-// A tape for each observation, and one for each weight.
+// A tape for each observation, of three outputs.
 template <class Tool> void bundle_step(session<Tool> &s, bool clocked)
 {
     typedef typename Tool::number T;
     const bundle &b = *static_cast<const bundle *>(s.p.input);
     const double *points = s.p.x + b.n * BUNDLE_CAMERA, *weights = points + b.m * BUNDLE_POINT;
-    double *g = s.gradient.data(), x[BUNDLE_ROW];
+    double *g = s.gradient.data(), x[BUNDLE_ROW], unused[BUNDLE_ROW];
     double start = clocked ? rounds_now() : 0.0;
-    auto recorded = [&] {
-        if (clocked)
-            s.record += rounds_now() - start;
-    };
-    auto swept = [&] {
-        if (clocked)
-            start = rounds_now();
-    };
     for (int i = 0; i < b.p; ++i) {
         std::memcpy(x, s.p.x + b.observation[2 * i] * BUNDLE_CAMERA, sizeof(double[11]));
         std::memcpy(x + BUNDLE_CAMERA, points + b.observation[2 * i + 1] * BUNDLE_POINT,
                     sizeof(double[3]));
         x[BUNDLE_ROW - 1] = weights[i];
-        record(s, BUNDLE_ROW, x, 2, [&](const T *in, T *out) {
-            bundle_residual(in, b.feature + 2 * i, out);
+        record(s, BUNDLE_ROW, x, 3, [&](const T *in, T *out) {
+            bundle_residuals(in, b.feature + 2 * i, out);
         });
-        recorded();
+        if (clocked)
+            s.record += rounds_now() - start;
         for (int e = 0; e < 2; ++e, g += BUNDLE_ROW)
             s.tool.reverse(e, g);
+        s.tool.reverse(2, unused);
+        s.gradient[b.p * 2 * BUNDLE_ROW + i] = unused[BUNDLE_ROW - 1];
         s.bytes = s.tool.bytes();
         s.tool.reset();
-        swept();
-    }
-    for (int i = 0; i < b.p; ++i) {
-        record(s, 1, weights + i, 1, [](const T *in, T *out) { bundle_weight(in, out); });
-        recorded();
-        s.tool.reverse(0, g++);
-        s.tool.reset();
-        swept();
+        if (clocked)
+            start = rounds_now();
     }
 }
 

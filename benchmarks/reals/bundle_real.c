@@ -36,7 +36,7 @@ static void rotate(const ad_real *r, const ad_real *v, ad_real *rotated)
 #undef ROTATED
 }
 
-void real_bundle_residual(const ad_real *x, const double *feature, ad_real *y)
+void real_bundle_residuals(const ad_real *x, const double *feature, ad_real *y)
 {
     const ad_real *point = x + BUNDLE_CAMERA, weight = x[BUNDLE_ROW - 1];
     ad_real v[3], q[3];
@@ -55,9 +55,5 @@ void real_bundle_residual(const ad_real *x, const double *feature, ad_real *y)
            ad_real_mul(weight,
                        ad_real_sub(ad_real_add(ad_real_mul(ad_real_mul(b, radial), x[6]), x[8]),
                                    feature[1])));
-}
-
-void real_bundle_weight(const ad_real *x, ad_real *y)
-{
-    ad_set(y, ad_real_sub(1.0, ad_real_square(*x)));
+    ad_set(&y[2], ad_real_sub(1.0, ad_real_square(weight)));
 }

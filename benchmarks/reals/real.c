@@ -79,53 +79,37 @@ static bool whole(struct real *real, double (*now)(void))
            ad_tape_reset(real->tape) == AD_OK;
 }
 
-/* The two residuals of an observation, swept together. */
-static bool observation(struct real *real, int i, double *rows, double (*now)(void))
+/* The three residuals of an observation, swept together. */
+static bool observation(struct real *real, int i, double (*now)(void))
 {
     const struct bundle *b = real->problem->input;
     const double *cameras = real->problem->x, *points = cameras + (size_t)b->n * BUNDLE_CAMERA;
     const double *weights = points + (size_t)b->m * BUNDLE_POINT;
     const double start = now ? now() : 0.0;
-    double x[BUNDLE_ROW];
-    ad_real y[2] = {0};
+    double x[BUNDLE_ROW], rows[3 * BUNDLE_ROW];
+    ad_real y[3] = {0};
     memcpy(x, cameras + (size_t)b->observation[2 * i] * BUNDLE_CAMERA, BUNDLE_CAMERA * sizeof *x);
     memcpy(x + BUNDLE_CAMERA, points + (size_t)b->observation[2 * i + 1] * BUNDLE_POINT,
            BUNDLE_POINT * sizeof *x);
     x[BUNDLE_ROW - 1] = weights[i];
     ad_real_leaves(real->tape, BUNDLE_ROW, x, real->x);
-    real_bundle_residual(real->x, b->feature + (size_t)i * 2, y);
+    real_bundle_residuals(real->x, b->feature + (size_t)i * 2, y);
     if (now)
         real->record += now() - start;
     if (i == 0)
-        count(real, &real->x[BUNDLE_ROW - 1], &y[1]);
-    return ad_real_jacobian(real->tape, 2, y, BUNDLE_ROW, real->x, rows) == AD_OK &&
-           ad_tape_reset(real->tape) == AD_OK;
-}
-
-static bool weight(struct real *real, int i, double *derivative, double (*now)(void))
-{
-    const struct bundle *b = real->problem->input;
-    const double *weights = real->problem->x + real->problem->n_variables - b->p;
-    const double start = now ? now() : 0.0;
-    ad_real y = {0};
-    ad_real_leaves(real->tape, 1, weights + i, real->x);
-    real_bundle_weight(real->x, &y);
-    if (now)
-        real->record += now() - start;
-    return ad_real_jacobian(real->tape, 1, &y, 1, real->x, derivative) == AD_OK &&
-           ad_tape_reset(real->tape) == AD_OK;
+        count(real, &real->x[BUNDLE_ROW - 1], &y[2]);
+    const ad_status status = ad_real_jacobian(real->tape, 3, y, BUNDLE_ROW, real->x, rows);
+    memcpy(real->gradient + (size_t)i * 2 * BUNDLE_ROW, rows, 2 * BUNDLE_ROW * sizeof *rows);
+    real->gradient[(size_t)b->p * 2 * BUNDLE_ROW + (size_t)i] = rows[3 * BUNDLE_ROW - 1];
+    return status == AD_OK && ad_tape_reset(real->tape) == AD_OK;
 }
 
 static bool each_observation(struct real *real, double (*now)(void))
 {
     const struct bundle *b = real->problem->input;
-    double *to = real->gradient;
     real->record = 0.0;
-    for (int i = 0; i < b->p; ++i, to += 2 * BUNDLE_ROW)
-        if (!observation(real, i, to, now))
-            return false;
     for (int i = 0; i < b->p; ++i)
-        if (!weight(real, i, to++, now))
+        if (!observation(real, i, now))
             return false;
     return true;
 }

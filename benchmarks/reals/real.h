@@ -20,10 +20,9 @@ struct real_objective {
 extern const struct real_objective real_gmm, real_lstm, real_hand, real_lorenz, real_burgers,
     real_mulchain;
 
-/* Bundle adjustment: residual of one observation by a camera, a point and a weight (x [15], y [2]),
- * and that of a weight. */
-void real_bundle_residual(const ad_real *x, const double *feature, ad_real *y);
-void real_bundle_weight(const ad_real *x, ad_real *y);
+/* Bundle adjustment: the residuals of one observation by a camera, a point and a weight (x [15]):
+ * two of the observation and that of the weight (y [3]). */
+void real_bundle_residuals(const ad_real *x, const double *feature, ad_real *y);
 
 /* What is measured: a case of problem_cases, and how it is recorded. */
 struct real_case {
