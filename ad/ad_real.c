@@ -1,7 +1,8 @@
 /* ad_real.c: the scalar face: which tape a thread records on, leaves, sweeps, gradients.
  *
- * May include: ad_real.h, ad_internal.h, tape_statement.h, tape_value.h, gamma_functions.h. Statements themselves
- * are written by the user's code (ad_real_expression.h); it calls here when the cursor has no room.
+ * May include: ad_real.h, ad_internal.h, tape_statement.h, tape_value.h, gamma_functions.h.
+ * Statements themselves are written by the user's code (ad_real_expression.h); it calls here when
+ * the cursor has no room.
  */
 #include <tapescope/ad_real.h>
 
@@ -29,8 +30,7 @@ static _Thread_local struct tape *recording;
                    "one layout")
 SAME(partial);
 SAME(word);
-SAME(next);
-SAME(tag);
+SAME(result);
 _Static_assert(sizeof(struct ad_statement_cursor) == sizeof(struct tape_cursor), "one layout");
 
 double ad_lgamma_(double x)
@@ -124,10 +124,12 @@ ad_status ad_record_end_site(ad_tape tape, unsigned ad_line_)
 
 bool ad_statement_room_(uint32_t n, uint32_t low)
 {
+    /* The statement and its call lie in one object, so less than 2 GiB apart. */
     const uintptr_t near = (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0));
+    const struct tape_site site = {
+        low ? near + (uintptr_t)(intptr_t)(int32_t)(low - (uint32_t)near) : near, 0};
     if (recording)
-        return tape_statement_room(recording, n, (struct tape_site){ad_locate(low, near), 0});
-    struct tape_site site = {ad_locate(low, near), 0};
+        return tape_statement_room(recording, n, site);
     ad_fail(AD_ERROR_STATE, site, "statement: the thread records on no tape");
     return false;
 }
@@ -191,7 +193,7 @@ static ad_status leaves(ad_tape tape, int64_t n, const double *values, ad_real *
     enum tape_status status = tape_statement_leaves(t, n, values, site, &first);
     for (int64_t i = 0; i < n && status == TAPE_OK; i++) {
         x[i].index = first + (uint32_t)i;
-        x[i].tag = t->statements.rest.tag;
+        x[i].tag = (uint32_t)(t->statements.rest.result >> 32);
     }
     return (ad_status)status;
 }
@@ -219,7 +221,8 @@ static struct tape *enter(ad_tape tape, const char *what, struct tape_site site,
     return *status == AD_OK ? t : NULL;
 }
 
-/* The indices of n values of the tape, in memory that the caller releases. 0: a constant. NULL: *status says why. */
+/* The indices of n values of the tape, in memory that the caller releases. 0: a constant. NULL:
+ * *status says why. */
 static uint32_t *indices(struct tape *t, int64_t n, const ad_real *x, const char *what,
                          const char *name, struct tape_site site, ad_status *status)
 {

@@ -1,6 +1,7 @@
 /* ad_tape.c: what is done to a tape as a whole: reset, mark, rewind, no_grad, statistics.
  *
- * May include: ad_internal.h, tape_release.h, tape_statement.h. Also how many threads the process computes with.
+ * May include: ad_internal.h, tape_release.h, tape_statement.h. Also how many threads the process
+ * computes with.
  */
 #include "ad_internal.h"
 

@@ -1,6 +1,7 @@
 /* tape_account.c: rows found by {site, op}, their byte counters, and what is live at the peak.
  *
- * May include: tape_account.h, tape_reach.h, tape_statement.h. See tape_hook.h for what the counters mean.
+ * May include: tape_account.h, tape_reach.h, tape_statement.h. See tape_hook.h for what the
+ * counters mean.
  */
 #include "tape_account.h"
 #include "tape_reach.h"
@@ -219,6 +220,31 @@ void tape_account_bytes(struct tape *t, uint32_t row, uint64_t n)
         take(t, row, &tape_row(t, row)->record_bytes, n);
 }
 
+void tape_account_block(struct tape *t, const struct tape_block *b)
+{
+    if (!t->hook)
+        return;
+    tape_account_bytes(t, TAPE_ROW_PADDING, sizeof *b);
+    live(t, tape_row(t, TAPE_ROW_PADDING), b->bytes - sizeof *b);
+}
+
+void tape_account_tail(struct tape *t, uint64_t n)
+{
+    if (!t->hook)
+        return;
+    TAPE_ADD(tape_row(t, TAPE_ROW_PADDING)->record_bytes, n);
+    TAPE_ADD(t->ledger.handed_out_bytes, n);
+}
+
+void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, bool dropped)
+{
+    live(t, tape_row(t, TAPE_ROW_PADDING), dropped ? n : 0 - n);
+    if (dropped)
+        live(t, tape_row(t, row), 0 - n);
+    else
+        take(t, row, &tape_row(t, row)->record_bytes, n);
+}
+
 void tape_account_drop_bytes(struct tape *t, uint32_t row, uint64_t n)
 {
     if (t->hook)
@@ -303,6 +329,10 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
         t->entries[v].flags &= ~(uint32_t)TAPE_KEPT;
         tape_account_value(t, &t->entries[v]);
     }
+    for (const struct tape_block *b = t->statements.block; b; b = b->previous) {
+        tape_account_block(t, b);
+        tape_account_tail(t, b->padding);
+    }
     for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous) {
         struct tape_record *r = tape_record_at(t, at);
         tape_account_record(t, r);
@@ -310,8 +340,6 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
             tape_account_run(t, tape_run_of(r), false);
         keep_saved(t, r, true);
     }
-    for (const struct tape_block *b = t->statements.block; b; b = b->previous)
-        tape_account_bytes(t, TAPE_ROW_PADDING, sizeof *b + b->padding);
     tape_account_guards(t, TAPE_NO_GUARD);
     return hook;
 }

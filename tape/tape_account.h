@@ -57,6 +57,12 @@ void tape_account_guards(struct tape *t, uint32_t last);
 void tape_account_drop_guards(struct tape *t, uint32_t last);
 /* n bytes among the records. */
 void tape_account_bytes(struct tape *t, uint32_t row, uint64_t n);
+/* A block for statements: its room is live as padding until statements fill it, and is padding that
+ * was handed out when the next block is begun, with n bytes left. */
+void tape_account_block(struct tape *t, const struct tape_block *b);
+void tape_account_tail(struct tape *t, uint64_t n);
+/* n bytes of the newest block's room, or of a dropped run, are a line's, or its no more. */
+void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, bool dropped);
 void tape_account_drop_bytes(struct tape *t, uint32_t row, uint64_t n);
 /* A buffer of n bytes for adjoints or intermediates, charged to `row`; freed again. */
 void tape_account_buffer(struct tape *t, uint32_t row, uint64_t n);

@@ -1,6 +1,7 @@
 /* tape_apply.c: one op forward: shapes, outputs, kernel, record.
  *
- * May include: tape_guard.h, tape_statement.h. All or nothing: an op that fails leaves no value and no record.
+ * May include: tape_guard.h, tape_statement.h. All or nothing: an op that fails leaves no value and
+ * no record.
  */
 #include "tape_guard.h"
 #include "tape_statement.h"

@@ -1,9 +1,11 @@
 /* tape_observe.c: which hook observes the tapes of this process, and the list of tapes.
  *
- * May include: tape_account.h. The lock guards the list and the begin and end of an observation;
+ * May include: tape_statement.h. The lock guards the list and the begin and end of an observation;
  * the hot path reads tape_hook_now alone.
  */
 #include "tape_observe.h"
+
+#include "tape_statement.h"
 
 #include <pthread.h>
 
@@ -55,11 +57,20 @@ void tape_observe_remove(struct tape *t)
     pthread_mutex_unlock(&lock);
 }
 
+/* Statements are charged when their run is closed, which its own thread alone can do. */
+static void settle(void)
+{
+    for (struct tape *t = tapes; t; t = t->next_tape)
+        if (t->ledger.thread == thread_number())
+            tape_statement_settle(t);
+}
+
 bool tape_observe_begin(struct tape_hook *hook)
 {
     pthread_mutex_lock(&lock);
     bool free = tape_hook_now == NULL;
     if (free) {
+        settle();
         __atomic_add_fetch(&tape_session_now, 1, __ATOMIC_RELEASE);
         __atomic_store_n(&tape_hook_now, hook, __ATOMIC_RELEASE);
     }
@@ -71,6 +82,7 @@ void tape_observe_flush(void)
 {
     pthread_mutex_lock(&lock);
     struct tape_hook *hook = tape_hook_now;
+    settle();
     for (struct tape *t = tapes; t && hook; t = t->next_tape)
         flush(t, hook, false);
     pthread_mutex_unlock(&lock);
@@ -80,6 +92,7 @@ void tape_observe_end(void)
 {
     pthread_mutex_lock(&lock);
     struct tape_hook *hook = tape_hook_now;
+    settle();
     __atomic_store_n(&tape_hook_now, NULL, __ATOMIC_RELEASE);
     for (struct tape *t = tapes; t && hook; t = t->next_tape)
         flush(t, hook, false);

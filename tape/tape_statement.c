@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    BLOCK_LEAST = 4 << 10, /* powers of two are size classes, so that nothing is lost */
+    BLOCK_LEAST = TAPE_BLOCK_LEAST, /* powers of two are size classes: nothing is lost */
     BLOCK_MOST = 4 << 20,
     OPERAND_BYTES = sizeof(double) + sizeof(uint32_t),
     HEAD_BYTES = 2 * sizeof(uint32_t),
@@ -25,7 +25,7 @@ const struct kernel_op tape_leaves_op = {.name = "leaves", .n_in = 1};
 static void shut(struct tape_statements *s)
 {
     if (s->cursor)
-        *s->cursor = (struct tape_cursor){.next = s->rest.next, .tag = s->rest.tag};
+        *s->cursor = (struct tape_cursor){.result = s->rest.result};
 }
 
 void tape_statement_attach(struct tape *t, struct tape_cursor *cursor)
@@ -37,7 +37,7 @@ void tape_statement_attach(struct tape *t, struct tape_cursor *cursor)
 void tape_statement_detach(struct tape *t)
 {
     tape_statement_settle(t);
-    *t->statements.cursor = (struct tape_cursor){.tag = 0};
+    *t->statements.cursor = (struct tape_cursor){.result = 0};
     t->statements.cursor = NULL;
 }
 
@@ -56,7 +56,7 @@ void tape_statement_close(struct tape *t)
     s->rest = *s->cursor;
     run->partial_end = s->rest.partial;
     run->word_end = s->rest.word;
-    run->n = s->rest.next - run->first;
+    run->n = tape_cursor_next(&s->rest) - run->first;
     s->n += run->n;
     s->bytes += tape_run_bytes(run);
     shut(s);
@@ -94,12 +94,12 @@ static size_t room_of(const struct tape_cursor *c)
     return (size_t)((char *)c->word - (char *)c->partial);
 }
 
-/* A block with room for `bytes`. */
-static bool block_take(struct tape *t, size_t bytes)
+/* A block with room for `bytes`; little: no larger than need be. */
+static bool block_take(struct tape *t, size_t bytes, bool little)
 {
     struct tape_statements *s = &t->statements;
     uint64_t size = s->block && s->block->bytes < BLOCK_MOST ? s->block->bytes * 2 : BLOCK_MOST;
-    if (!s->block)
+    if (!s->block || little)
         size = BLOCK_LEAST;
     struct tape_block *b = NULL;
     /* Near the budget's end a small one will do. */
@@ -110,9 +110,9 @@ static bool block_take(struct tape *t, size_t bytes)
         return false;
     if (s->block) {
         s->block->padding = room_of(&s->rest);
-        tape_account_bytes(t, TAPE_ROW_PADDING, s->block->padding);
+        tape_account_tail(t, s->block->padding);
     }
-    tape_account_bytes(t, TAPE_ROW_PADDING, sizeof *b);
+    tape_account_block(t, b);
     if (t->hook)
         __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);
     s->block = b;
@@ -129,7 +129,7 @@ bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
     tape_statement_settle(t);
     if (t->no_grad || t->error.code != TAPE_OK)
         return false;
-    if (s->rest.next >= TAPE_INDEX_LIMIT) {
+    if (tape_cursor_next(&s->rest) >= TAPE_INDEX_LIMIT) {
         tape_fail(t, TAPE_ERROR_LIMIT, site, "statement: the tape has all of its %u indices",
                   (unsigned)TAPE_INDEX_LIMIT);
         return false;
@@ -137,7 +137,12 @@ bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
     const struct tape_statements before = *s;
     const struct tape_arena_mark mark = tape_arena_take_mark(&t->arena);
     struct tape_record *r = NULL;
-    if ((s->block && room_of(&s->rest) >= bytes) || block_take(t, bytes))
+    /* A block must not have room for more statements than there are indices, by more than
+     * TAPE_INDEX_LIMIT allows for. */
+    const uint64_t left =
+        (TAPE_INDEX_LIMIT - tape_cursor_next(&s->rest)) * (uint64_t)STATEMENT_LEAST;
+    const bool last = left < BLOCK_MOST;
+    if ((s->block && !last && room_of(&s->rest) >= bytes) || block_take(t, bytes, last))
         r = record_make(t, &tape_statement_op, sizeof(struct tape_run),
                         tape_account_row(t, site, tape_statement_op.name));
     if (!r) {
@@ -147,17 +152,12 @@ bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
         tape_fail_memory(t, site, "statement");
         return false;
     }
-    /* No more statements than there are indices: the rest of the block is left out. */
-    const uint64_t left = (uint64_t)(TAPE_INDEX_LIMIT - s->rest.next) * STATEMENT_LEAST;
-    if (left < room_of(&s->rest))
-        s->rest.word =
-            (uint32_t *)(void *)((char *)s->rest.partial + (left > bytes ? left : bytes));
     *tape_run_of(r) = (struct tape_run){.partial_begin = s->rest.partial,
                                         .partial_end = s->rest.partial,
                                         .word_begin = s->rest.word,
                                         .word_end = s->rest.word,
                                         .near = site.pc,
-                                        .first = s->rest.next};
+                                        .first = tape_cursor_next(&s->rest)};
     s->open = t->last_record;
     *s->cursor = s->rest;
     if (hook)
@@ -168,7 +168,7 @@ bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
 uint32_t tape_statement_next(const struct tape *t)
 {
     const struct tape_statements *s = &t->statements;
-    return s->open == UINT32_MAX ? s->rest.next : s->cursor->next;
+    return s->open == UINT32_MAX ? tape_cursor_next(&s->rest) : tape_cursor_next(s->cursor);
 }
 
 void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes)
@@ -181,7 +181,7 @@ void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes)
     struct tape_run run = *tape_run_of(tape_record_at(t, s->open));
     run.partial_end = s->cursor->partial;
     run.word_end = s->cursor->word;
-    *n += s->cursor->next - run.first;
+    *n += tape_cursor_next(s->cursor) - run.first;
     *bytes += tape_run_bytes(&run);
 }
 
@@ -208,9 +208,11 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
     struct tape_statements *s = &t->statements;
     tape_observed(t);
     tape_statement_settle(t);
-    if (n > (int64_t)(TAPE_INDEX_LIMIT - s->rest.next))
+    const uint32_t next = tape_cursor_next(&s->rest);
+    const uint32_t left = next < TAPE_INDEX_LIMIT ? TAPE_INDEX_LIMIT - next : 0;
+    if (n > (int64_t)left)
         return tape_fail(t, TAPE_ERROR_LIMIT, site, "real_leaves: %lld, and %u indices are left",
-                         (long long)n, (unsigned)(TAPE_INDEX_LIMIT - s->rest.next));
+                         (long long)n, (unsigned)left);
     const struct tape_point point = tape_point_take(t);
     uint32_t value;
     enum tape_status status = tape_borrow(t, KERNEL_F64, 1, &n, values, true, site, &value);
@@ -219,7 +221,7 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
     struct tape_value *v = &t->entries[value];
     v->array.data = NULL; /* nobody reads it: the elements know their values */
     struct tape_record *r = record_make(t, &tape_leaves_op, sizeof(struct tape_leaves), v->row);
-    if (!r || !range_append(t, (struct tape_leaf_range){s->rest.next, (uint32_t)n, value})) {
+    if (!r || !range_append(t, (struct tape_leaf_range){next, (uint32_t)n, value})) {
         if (r) {
             tape_account_drop_record(t, r);
             t->last_record = r->previous;
@@ -229,10 +231,10 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
         tape_point_undo(t, point);
         return tape_fail_memory(t, site, "real_leaves");
     }
-    *tape_leaves_of(r) = (struct tape_leaves){s->rest.next, (uint32_t)n};
+    *tape_leaves_of(r) = (struct tape_leaves){next, (uint32_t)n};
     tape_record_in(r)[0] = value;
-    *first = s->rest.next;
-    s->rest.next += (uint32_t)n;
+    *first = next;
+    s->rest.result += (uint64_t)n;
     shut(s);
     return TAPE_OK;
 }
@@ -287,14 +289,15 @@ static void retag(struct tape *t)
     struct tape_statements *s = &t->statements;
     if (++s->epoch > UINT16_MAX)
         s->epoch = 1;
-    s->rest.tag = s->slot << 16 | s->epoch;
-    while (s->n_tags > 0 && s->tags[s->n_tags - 1].first >= s->rest.next)
+    const uint32_t next = tape_cursor_next(&s->rest), tag = s->slot << 16 | s->epoch;
+    s->rest.result = (uint64_t)tag << 32 | next;
+    while (s->n_tags > 0 && s->tags[s->n_tags - 1].first >= next)
         s->n_tags--;
     /* Without memory the values before share the new tag's entry and are refused from now on. */
     if (s->n_tags > 0 && !tape_statement_reserve_tags(t, s->n_tags + 1))
         s->n_tags--;
     if (tape_statement_reserve_tags(t, s->n_tags + 1))
-        s->tags[s->n_tags++] = (struct tape_tag){s->rest.next, s->rest.tag};
+        s->tags[s->n_tags++] = (struct tape_tag){next, tag};
     shut(s);
 }
 
@@ -311,7 +314,7 @@ void tape_statement_begin(struct tape *t)
 {
     struct tape_statements *s = &t->statements;
     s->open = UINT32_MAX;
-    s->rest = (struct tape_cursor){.next = 1, .tag = s->rest.tag};
+    s->rest = (struct tape_cursor){.result = 1};
     s->block = NULL;
     s->n = s->bytes = 0;
     s->n_leaves = 0;
@@ -339,11 +342,9 @@ struct tape_statement_mark tape_statement_mark_here(const struct tape *t)
 
 void tape_block_drop(struct tape *t, struct tape_block *b, const char *end)
 {
-    tape_account_drop_bytes(t, TAPE_ROW_PADDING, sizeof *b + b->padding);
-    if (b->previous) {
-        tape_account_drop_bytes(t, TAPE_ROW_PADDING, b->previous->padding);
+    tape_account_drop_bytes(t, TAPE_ROW_PADDING, b->bytes);
+    if (b->previous)
         b->previous->padding = 0;
-    }
     if ((char *)b < end)
         tape_arena_free(&t->arena, b, b->bytes);
 }
@@ -356,13 +357,14 @@ void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mar
         previous = b->previous;
         tape_block_drop(t, b, end);
     }
-    const bool more = s->rest.next != mark->rest.next;
+    const bool more = tape_cursor_next(&s->rest) != tape_cursor_next(&mark->rest);
     s->block = mark->block;
     s->n = mark->n;
     s->bytes = mark->bytes;
     s->n_leaves = mark->n_leaves;
-    s->rest =
-        (struct tape_cursor){mark->rest.partial, mark->rest.word, mark->rest.next, s->rest.tag};
+    const uint64_t tag = s->rest.result >> 32;
+    s->rest = mark->rest;
+    s->rest.result = tag << 32 | tape_cursor_next(&mark->rest);
     if (more && s->slot)
         retag(t);
     shut(s);

@@ -5,8 +5,8 @@
  * below); the tape gives it room and takes the cursor back before anything else is recorded.
  *
  * Invariant: a run is one record of the tape (tape_statement_op) whose statements have consecutive
- * indices and lie in one block. While a run is open the cursor alone knows its end. A cursor without
- * room is the sign that no run is open.
+ * indices and lie in one block. While a run is open the cursor alone knows its end. A cursor
+ * without room is the sign that no run is open.
  */
 #ifndef TAPE_STATEMENT_H
 #define TAPE_STATEMENT_H

@@ -1,7 +1,7 @@
 /* tape_statement_account.c: what the statements of a run are charged to: their lines, by bytes.
  *
- * May include: tape_statement.h. Counts are gathered in a small table by site first, since a run has
- * many statements of few lines.
+ * May include: tape_statement.h. Counts are gathered in a small table by site first, since a run
+ * has many statements of few lines.
  */
 #include "tape_statement.h"
 
@@ -24,10 +24,7 @@ static void settle(const struct charge *c, struct line *line)
     struct tape *t = c->t;
     if (line->calls == 0)
         return;
-    if (c->dropped)
-        tape_account_drop_bytes(t, line->row, line->bytes);
-    else
-        tape_account_bytes(t, line->row, line->bytes);
+    tape_account_filled(t, line->row, line->bytes, c->dropped);
     if (c->recorded)
         TAPE_ADD(tape_row(t, line->row)->calls, line->calls);
     line->calls = line->bytes = 0;

@@ -1,22 +1,26 @@
 /* tape_statement_sweep.c: see tape_statement_sweep.h.
  *
- * May include: tape_statement_sweep.h. One loop for one seed, one template for several, which are
- * the lanes of a vector.
+ * May include: tape_statement_sweep.h. The loops are compiled once for any processor and once for
+ * one with fused multiplication and wider vectors, which is chosen at run time.
  */
 #include "tape_statement_sweep.h"
 
-static void one(const struct tape_run *run, double *adjoint)
+#define ALWAYS static inline __attribute__((always_inline))
+
+/* One seed. */
+ALWAYS void one(const struct tape_run *run, double *adjoint)
 {
     const double *p = run->partial_end;
-    uint32_t result = run->first + run->n;
-    for (const uint32_t *w = run->word_end; w < run->word_begin;) {
+    const uint32_t *const end = run->word_begin;
+    size_t result = (size_t)run->first + run->n;
+    for (const uint32_t *w = run->word_end; w < end;) {
         const uint32_t n = w[0], *index = w + 2;
         const double y = adjoint[--result];
         w += n + 2;
         p -= n;
         if (y == 0)
             continue;
-        /* The counts of one line repeat, so that the branch is foreseen where a loop's end is not. */
+        /* The counts of a line repeat, so the branch is foreseen where a loop's end is not. */
         switch (n) {
         case 3:
             adjoint[index[2]] += p[2] * y; /* fall through */
@@ -32,16 +36,18 @@ static void one(const struct tape_run *run, double *adjoint)
     }
 }
 
-#define LANES(width)                                                                               \
+/* Several seeds, which are the lanes of a vector. */
+#define SEVERAL(width)                                                                             \
     typedef double lanes##width                                                                    \
         __attribute__((vector_size(width * sizeof(double)), aligned(sizeof(double)), may_alias));  \
-    static void several##width(const struct tape_run *run, double *adjoint)                        \
+    ALWAYS void several##width(const struct tape_run *run, double *adjoint)                        \
     {                                                                                              \
         const double *p = run->partial_end;                                                        \
-        uint32_t result = run->first + run->n;                                                     \
-        for (const uint32_t *w = run->word_end; w < run->word_begin;) {                            \
+        const uint32_t *const end = run->word_begin;                                               \
+        size_t result = (size_t)run->first + run->n;                                               \
+        for (const uint32_t *w = run->word_end; w < end;) {                                        \
             const uint32_t n = w[0], *index = w + 2;                                               \
-            const lanes##width y = *(const lanes##width *)&adjoint[(size_t)--result * width];      \
+            const lanes##width y = *(const lanes##width *)&adjoint[--result * width];              \
             bool any = false;                                                                      \
             for (int k = 0; k < width; k++)                                                        \
                 any |= y[k] != 0;                                                                  \
@@ -51,18 +57,40 @@ static void one(const struct tape_run *run, double *adjoint)
                 *(lanes##width *)&adjoint[(size_t)index[k] * width] += p[k] * y;                   \
         }                                                                                          \
     }
-LANES(2)
-LANES(4)
-LANES(8)
+SEVERAL(2)
+SEVERAL(4)
+SEVERAL(8)
 
-void tape_run_pullback(const struct tape_run *run, double *adjoint, uint32_t width)
+#define PULLBACK(name)                                                                             \
+    static void name(const struct tape_run *run, double *adjoint, uint32_t width)                  \
+    {                                                                                              \
+        if (width == 1)                                                                            \
+            one(run, adjoint);                                                                     \
+        else if (width == 2)                                                                       \
+            several2(run, adjoint);                                                                \
+        else if (width == 4)                                                                       \
+            several4(run, adjoint);                                                                \
+        else                                                                                       \
+            several8(run, adjoint);                                                                \
+    }
+
+PULLBACK(portable)
+#ifdef __x86_64__
+__attribute__((target("avx2,fma"))) PULLBACK(avx2)
+    __attribute__((target("avx512f,avx512vl,avx2,fma"))) PULLBACK(avx512)
+#endif
+
+        void tape_run_pullback(const struct tape_run *run, double *adjoint, uint32_t width)
 {
-    if (width == 1)
-        one(run, adjoint);
-    else if (width == 2)
-        several2(run, adjoint);
-    else if (width == 4)
-        several4(run, adjoint);
-    else
-        several8(run, adjoint);
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512vl")) {
+        avx512(run, adjoint, width);
+        return;
+    }
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        avx2(run, adjoint, width);
+        return;
+    }
+#endif
+    portable(run, adjoint, width);
 }

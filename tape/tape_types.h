@@ -135,19 +135,27 @@ struct tape_error_watch {
 /* Where the next statement's record goes: the layout of the public ad_statement_cursor. */
 struct __attribute__((may_alias)) tape_cursor {
     double *partial; /* upwards */
-    uint32_t *word;  /* downwards */
-    uint32_t next;   /* index of the next result */
-    uint32_t tag;
+    uint64_t apart;
+    uint32_t *word; /* downwards */
+    uint64_t apart_too;
+    uint64_t result; /* index of the next result, below the tag */
 };
 
-/* Indices below UINT32_MAX by as many as a block may have too many statements at the end. */
-#define TAPE_INDEX_LIMIT (UINT32_MAX - 64)
+static inline uint32_t tape_cursor_next(const struct tape_cursor *c)
+{
+    return (uint32_t)c->result;
+}
+
+/* Where the limit is looked at, the smallest block follows, whose statements of at least 20 bytes
+ * all have indices yet. */
+enum { TAPE_BLOCK_LEAST = 4 << 10 };
+#define TAPE_INDEX_LIMIT (UINT32_MAX - TAPE_BLOCK_LEAST / 20)
 
 /* Head of a block of statements. */
 struct tape_block {
     struct tape_block *previous;
     uint64_t bytes;
-    uint64_t padding; /* charged for what was left when the next block was begun */
+    uint64_t padding; /* what was left when the next block was begun */
 };
 
 /* Values with indices from `first` on have this tag, up to those of the next tag. */

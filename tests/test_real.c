@@ -1,4 +1,4 @@
-/* test_real.c: statements over ad_real: what is recorded, in how many bytes, and what a sweep gives.
+/* test_real.c: statements over ad_real: what is recorded, in how many bytes, what a sweep gives.
  *
  * May include: ad_real.h, Check.
  */

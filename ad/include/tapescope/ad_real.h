@@ -12,9 +12,9 @@
  * ad_record_begin says otherwise. A statement of constants alone records nothing. It costs 12 bytes
  * an operand and 8 more; the same operand twice counts once.
  *
- * An ad_real is a plain struct, ad_real_of(3) a constant. It belongs to its tape and thread until a reset
- * or a rewind drops it; using it then, on another tape, or before it was set is an error if the
- * user's code is compiled without NDEBUG (or with AD_REAL_CHECKED = 1), and not looked at else.
+ * An ad_real is a plain struct, ad_real_of(3) a constant. It belongs to its tape and thread until a
+ * reset or a rewind drops it; using it then, on another tape, or before it was set is an error if
+ * the user's code is compiled without NDEBUG (or with AD_REAL_CHECKED = 1), and not looked at else.
  *
  * Errors of statements are kept in the tape, like those of ops: the result is a constant then, and
  * sweeps return the error.

@@ -38,12 +38,15 @@ typedef struct ad_expr {
 } ad_expr;
 
 /* Where the calling thread's next record goes. No room: nothing is recorded at present, or the
- * block is full; ad_statement_room_ knows. */
+ * block is full; ad_statement_room_ knows. Words of their own stand between the fields that every
+ * statement advances: side by side, compilers would advance them as one vector, which takes longer
+ * to come back from memory than the rest of a statement. */
 struct ad_statement_cursor {
     double *partial; /* the next one, upwards */
-    uint32_t *word;  /* end of the free words, downwards */
-    uint32_t next;   /* index of the next result */
-    uint32_t tag;    /* of the values being made */
+    uint64_t apart;
+    uint32_t *word; /* end of the free words, downwards */
+    uint64_t apart_too;
+    uint64_t result; /* index of the next result, and the tag of all in the upper half */
 };
 extern __attribute__((
     visibility("default"),
@@ -64,7 +67,36 @@ AD_API __attribute__((cold)) uint32_t ad_statement_operand_(ad_real x);
 #endif
 #endif
 
-#define AD_UNROLL_ _Pragma("GCC unroll 16")
+/* Loops over slots are written out, with constant indices: so a formula falls apart into registers
+ * before any loop is unrolled, however deep it is. */
+#define AD_EACH_SLOT_(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+#define AD_DOWN_TO_8_(X) X(11) X(10) X(9) X(8)
+#define AD_DOWN_TO_4_(X) AD_DOWN_TO_8_(X) X(7) X(6) X(5) X(4)
+#define AD_DOWN_TO_2_(X) AD_DOWN_TO_4_(X) X(3) X(2)
+#define AD_DOWN_TO_1_(X) AD_DOWN_TO_2_(X) X(1)
+#define AD_PAIRS_1_(X, k) X(k, 0)
+#define AD_PAIRS_2_(X, k) AD_PAIRS_1_(X, k) X(k, 1)
+#define AD_PAIRS_3_(X, k) AD_PAIRS_2_(X, k) X(k, 2)
+#define AD_PAIRS_4_(X, k) AD_PAIRS_3_(X, k) X(k, 3)
+#define AD_PAIRS_5_(X, k) AD_PAIRS_4_(X, k) X(k, 4)
+#define AD_PAIRS_6_(X, k) AD_PAIRS_5_(X, k) X(k, 5)
+#define AD_PAIRS_7_(X, k) AD_PAIRS_6_(X, k) X(k, 6)
+#define AD_PAIRS_8_(X, k) AD_PAIRS_7_(X, k) X(k, 7)
+#define AD_PAIRS_9_(X, k) AD_PAIRS_8_(X, k) X(k, 8)
+#define AD_PAIRS_10_(X, k) AD_PAIRS_9_(X, k) X(k, 9)
+#define AD_PAIRS_11_(X, k) AD_PAIRS_10_(X, k) X(k, 10)
+#define AD_EACH_PAIR_(X)                                                                           \
+    AD_PAIRS_1_(X, 1)                                                                              \
+    AD_PAIRS_2_(X, 2)                                                                              \
+    AD_PAIRS_3_(X, 3)                                                                              \
+    AD_PAIRS_4_(X, 4)                                                                              \
+    AD_PAIRS_5_(X, 5)                                                                              \
+    AD_PAIRS_6_(X, 6)                                                                              \
+    AD_PAIRS_7_(X, 7)                                                                              \
+    AD_PAIRS_8_(X, 8)                                                                              \
+    AD_PAIRS_9_(X, 9)                                                                              \
+    AD_PAIRS_10_(X, 10)                                                                            \
+    AD_PAIRS_11_(X, 11)
 
 /* Where the statement stands: the low half of the program counter. */
 #if defined(__x86_64__)
@@ -102,25 +134,27 @@ AD_INLINE uint32_t ad_statement_site_(void)
 AD_INLINE ad_real ad_statement_(ad_expr e, uint32_t site)
 {
     ad_real y;
-    bool merged[AD_EXPR_SLOTS] = {false};
+    bool kept[AD_EXPR_SLOTS];
     uint32_t active = 0, n = 0;
     struct ad_statement_cursor *c = &ad_statement_cursor_;
     y.value = e.value;
     y.index = 0;
     y.tag = 0;
-    AD_UNROLL_
-    for (uint32_t k = 0; k < AD_EXPR_SLOTS; k++) {
-        if (k >= e.n)
-            continue;
-        active |= e.index[k];
-        AD_UNROLL_
-        for (uint32_t q = 0; q < AD_EXPR_SLOTS; q++)
-            if (q < k && !merged[q] && !merged[k] && AD_SAME_OPERAND_(e.index[q], e.index[k])) {
-                e.partial[q] += e.partial[k];
-                merged[k] = true;
-            }
-        n += !merged[k];
+#define AD_BEGIN_(k)                                                                               \
+    kept[k] = k < e.n;                                                                             \
+    active |= kept[k] ? e.index[k] : 0;
+#define AD_MERGE_(k, q)                                                                            \
+    if (kept[k] && kept[q] && AD_SAME_OPERAND_(e.index[q], e.index[k])) {                          \
+        e.partial[q] += e.partial[k];                                                              \
+        kept[k] = false;                                                                           \
     }
+#define AD_COUNT_(k) n += kept[k];
+    AD_EACH_SLOT_(AD_BEGIN_)
+    AD_EACH_PAIR_(AD_MERGE_)
+    AD_EACH_SLOT_(AD_COUNT_)
+#undef AD_BEGIN_
+#undef AD_MERGE_
+#undef AD_COUNT_
     if (__builtin_expect(active == 0, 0))
         return y;
     if (__builtin_expect((size_t)((char *)c->word - (char *)c->partial) <
@@ -132,17 +166,19 @@ AD_INLINE ad_real ad_statement_(ad_expr e, uint32_t site)
     uint32_t *word = c->word - (n + 2), m = 0;
     word[0] = n;
     word[1] = site;
-    AD_UNROLL_
-    for (uint32_t k = 0; k < AD_EXPR_SLOTS; k++)
-        if (k < e.n && !merged[k]) {
-            partial[m] = e.partial[k];
-            word[2 + m] = e.index[k];
-            m++;
-        }
+#define AD_WRITE_(k)                                                                               \
+    if (kept[k]) {                                                                                 \
+        partial[m] = e.partial[k];                                                                 \
+        word[2 + m] = e.index[k];                                                                  \
+        m++;                                                                                       \
+    }
+    AD_EACH_SLOT_(AD_WRITE_)
+#undef AD_WRITE_
     c->partial = partial + m;
     c->word = word;
-    y.index = c->next++;
-    y.tag = c->tag;
+    const uint64_t result = c->result++;
+    y.index = (uint32_t)result;
+    y.tag = (uint32_t)(result >> 32);
     return y;
 }
 
@@ -173,7 +209,8 @@ AD_INLINE ad_expr ad_expr_unsigned_(unsigned long long value)
 
 AD_INLINE uint32_t ad_operand_(ad_real x)
 {
-    if (AD_REAL_CHECKED && x.index && __builtin_expect(x.tag != ad_statement_cursor_.tag, 0))
+    if (AD_REAL_CHECKED && x.index &&
+        __builtin_expect(x.tag != ad_statement_cursor_.result >> 32, 0))
         return ad_statement_operand_(x);
     return x.index;
 }
@@ -193,44 +230,61 @@ AD_INLINE ad_expr ad_expr_real_(ad_real x)
 AD_INLINE ad_expr ad_chain1_(double value, ad_expr a, double da)
 {
     a.value = value;
-    AD_UNROLL_
-    for (uint32_t k = 0; k < AD_EXPR_SLOTS; k++)
-        if (k < a.n)
-            a.partial[k] *= da;
+#define AD_SCALE_(k)                                                                               \
+    if (k < a.n)                                                                                   \
+        a.partial[k] *= da;
+    AD_EACH_SLOT_(AD_SCALE_)
+#undef AD_SCALE_
     return a;
 }
 
-/* Adds the operands of `a`, whose partials are multiplied by da, to those of r. */
-AD_INLINE void ad_expr_append_(ad_expr *r, ad_expr a, double da)
+/* The operands of b behind those of a, which there is room for. They are moved there by shifts of
+ * 8, 4, 2 and 1, since an index that is not constant would keep all of it in memory. */
+AD_INLINE ad_expr ad_append_(ad_expr a, ad_expr b)
 {
-    AD_UNROLL_
-    for (uint32_t k = 0; k < AD_EXPR_SLOTS; k++)
-        if (k < a.n) {
-            r->partial[r->n] = a.partial[k] * da;
-            r->index[r->n] = a.index[k];
-            r->n++;
-        }
+#define AD_SHIFT_(k, by)                                                                           \
+    if (a.n & by) {                                                                                \
+        b.partial[k] = b.partial[k - by];                                                          \
+        b.index[k] = b.index[k - by];                                                              \
+    }
+#define AD_SHIFT8_(k) AD_SHIFT_(k, 8)
+#define AD_SHIFT4_(k) AD_SHIFT_(k, 4)
+#define AD_SHIFT2_(k) AD_SHIFT_(k, 2)
+#define AD_SHIFT1_(k) AD_SHIFT_(k, 1)
+#define AD_TAKE_(k)                                                                                \
+    if (k >= a.n && k < a.n + b.n) {                                                               \
+        a.partial[k] = b.partial[k];                                                               \
+        a.index[k] = b.index[k];                                                                   \
+    }
+    AD_DOWN_TO_8_(AD_SHIFT8_)
+    AD_DOWN_TO_4_(AD_SHIFT4_)
+    AD_DOWN_TO_2_(AD_SHIFT2_)
+    AD_DOWN_TO_1_(AD_SHIFT1_)
+    AD_EACH_SLOT_(AD_TAKE_)
+#undef AD_SHIFT_
+#undef AD_SHIFT8_
+#undef AD_SHIFT4_
+#undef AD_SHIFT2_
+#undef AD_SHIFT1_
+#undef AD_TAKE_
+    a.n += b.n;
+    return a;
+}
+
+/* A formula as its own statement, and so one operand. */
+AD_INLINE ad_expr ad_apart_(ad_expr e)
+{
+    return ad_expr_real_(ad_statement_(e, ad_statement_site_()));
 }
 
 AD_INLINE ad_expr ad_chain2_(double value, ad_expr a, double da, ad_expr b, double db)
 {
-    ad_expr r;
-    r.value = value;
-    r.n = 0;
-    /* One operand has room for the other's if the larger is recorded by itself. */
-    if (a.n + b.n > AD_EXPR_SLOTS) {
-        if (a.n >= b.n)
-            a = ad_expr_real_(ad_statement_(a, ad_statement_site_()));
-        else
-            b = ad_expr_real_(ad_statement_(b, ad_statement_site_()));
-    }
-    if (a.n + b.n > AD_EXPR_SLOTS) {
-        a = ad_expr_real_(ad_statement_(a, ad_statement_site_()));
-        b = ad_expr_real_(ad_statement_(b, ad_statement_site_()));
-    }
-    ad_expr_append_(&r, a, da);
-    ad_expr_append_(&r, b, db);
-    return r;
+    /* The larger is recorded by itself where both have no room; of two full ones both are. */
+    if (a.n + b.n > AD_EXPR_SLOTS && a.n >= b.n)
+        a = ad_apart_(a);
+    if (a.n + b.n > AD_EXPR_SLOTS)
+        b = ad_apart_(b);
+    return ad_append_(ad_chain1_(value, a, da), ad_chain1_(0, b, db));
 }
 
 AD_INLINE ad_expr ad_chain3_(double value, ad_expr a, double da, ad_expr b, double db, ad_expr c,
