@@ -8,7 +8,8 @@
 static size_t room(const struct problem *problem)
 {
     const struct gmm *g = problem->input;
-    return (size_t)g->k * ((size_t)g->d + 2) + (size_t)g->d;
+    /* Of each k as in the objective over double; y, and as many pointers, which are smaller. */
+    return (size_t)g->k * ((size_t)g->d + 2) + 2 * (size_t)g->d;
 }
 
 static void log_sum_exp(const ad_real *x, int n, ad_real *y)
@@ -46,19 +47,66 @@ static void prepare(const struct gmm *g, const ad_real *factors, ad_real *diagon
     }
 }
 
-/* y = Q (p - mu), and half the square of its norm. */
-static void transform(int d, const double *p, const ad_real *mu, const ad_real *diagonal,
-                      const ad_real *l, ad_real *y, ad_real *half_norm)
+/* The entry of Q in row r and column c < r times entry c of p - mu. */
+#define PRODUCT(c) ad_real_mul(column[c][r], ad_real_sub(p[c], mu[c]))
+
+/* Row r of Q (p - mu), several products a statement: the first has as many as leave five for each
+ * of the others. column[c] + r is where entry r of column c is. */
+static ad_real row(int r, const double *p, const ad_real *mu, ad_real diagonal,
+                   const ad_real *const *column)
 {
-    for (int j = 0; j < d; ++j)
-        ad_set(&y[j], ad_real_mul(diagonal[j], ad_real_sub(p[j], mu[j])));
-    for (int c = 0; c < d; ++c)
-        for (int r = c + 1; r < d; ++r, ++l)
-            ad_set(&y[r], ad_real_add(y[r], ad_real_mul(*l, ad_real_sub(p[c], mu[c]))));
-    ad_real norm = {0};
-    for (int j = 0; j < d; ++j)
-        ad_set(&norm, ad_real_add(norm, ad_real_square(y[j])));
-    ad_set(half_norm, ad_real_mul(0.5, norm));
+    ad_real y;
+    int c = r % 5;
+#define FIRST ad_real_mul(diagonal, ad_real_sub(p[r], mu[r]))
+    if (c == 0)
+        ad_set(&y, FIRST);
+    else if (c == 1)
+        ad_set(&y, ad_real_add(FIRST, PRODUCT(0)));
+    else if (c == 2)
+        ad_set(&y, ad_real_add(ad_real_add(FIRST, PRODUCT(0)), PRODUCT(1)));
+    else if (c == 3)
+        ad_set(&y,
+               ad_real_add(ad_real_add(ad_real_add(FIRST, PRODUCT(0)), PRODUCT(1)), PRODUCT(2)));
+    else
+        ad_set(&y, ad_real_add(ad_real_add(ad_real_add(ad_real_add(FIRST, PRODUCT(0)), PRODUCT(1)),
+                                           PRODUCT(2)),
+                               PRODUCT(3)));
+#undef FIRST
+    for (; c < r; c += 5)
+        ad_set(&y, ad_real_add(ad_real_add(ad_real_add(ad_real_add(ad_real_add(y, PRODUCT(c)),
+                                                                   PRODUCT(c + 1)),
+                                                       PRODUCT(c + 2)),
+                                           PRODUCT(c + 3)),
+                               PRODUCT(c + 4)));
+    return y;
+}
+
+/* The sum of squares, five a statement. */
+static ad_real sum_of_squares(int n, const ad_real *y)
+{
+    ad_real sum = {0};
+    int j = 0;
+    for (; j < n % 5; ++j)
+        ad_set(&sum, ad_real_add(sum, ad_real_square(y[j])));
+    for (; j < n; j += 5)
+        ad_set(&sum, ad_real_add(ad_real_add(ad_real_add(sum, ad_real_square(y[j])),
+                                             ad_real_add(ad_real_square(y[j + 1]),
+                                                         ad_real_square(y[j + 2]))),
+                                 ad_real_add(ad_real_square(y[j + 3]), ad_real_square(y[j + 4]))));
+    return sum;
+}
+
+/* |Q (p - mu)|^2, by y and column, which are room for d each. */
+static ad_real square_norm(int d, const double *p, const ad_real *mu, const ad_real *diagonal,
+                           const ad_real *l, ad_real *y, const ad_real **column)
+{
+    for (int c = 0; c < d; ++c) {
+        column[c] = l - (c + 1);
+        l += d - c - 1;
+    }
+    for (int r = 0; r < d; ++r)
+        y[r] = row(r, p, mu, diagonal[r], column);
+    return sum_of_squares(d, y);
 }
 
 static void value(const struct problem *problem, const ad_real *x, ad_real *work, ad_real *out)
@@ -67,14 +115,15 @@ static void value(const struct problem *problem, const ad_real *x, ad_real *work
     const int d = g->d, n_k = g->k, size = gmm_factor_size(g);
     const ad_real *alpha = x, *mu = x + n_k, *factors = mu + (size_t)n_k * (size_t)d;
     ad_real *diagonal = work, *sum_q = diagonal + n_k * d, *term = sum_q + n_k, *y = term + n_k;
-    ad_real prior, half_norm, by_point, of_alpha, sum = {0};
+    const ad_real **column = (const ad_real **)(void *)(y + d);
+    ad_real prior, by_point, of_alpha, sum = {0};
     prepare(g, factors, diagonal, sum_q, &prior);
     for (int i = 0; i < g->n; ++i) {
         const double *p = g->points + (size_t)i * (size_t)d;
         for (int k = 0; k < n_k; ++k) {
             const ad_real *l = factors + (size_t)k * (size_t)size + d;
-            transform(d, p, mu + k * d, diagonal + k * d, l, y, &half_norm);
-            ad_set(&term[k], ad_real_sub(ad_real_add(alpha[k], sum_q[k]), half_norm));
+            ad_real norm = square_norm(d, p, mu + k * d, diagonal + k * d, l, y, column);
+            ad_set(&term[k], ad_real_sub(ad_real_add(alpha[k], sum_q[k]), ad_real_mul(0.5, norm)));
         }
         log_sum_exp(term, n_k, &by_point);
         ad_set(&sum, ad_real_add(sum, by_point));
