@@ -54,8 +54,10 @@ static void attach(struct tape *t)
 }
 
 /* t is recorded on above what was so far. */
-static void push(struct tape *t, ad_tape tape)
+static ad_status push(struct tape *t, ad_tape tape, const char *what, struct tape_site site)
 {
+    if (!tape_statement_reserve_tags(t, t->n_marks + 3))
+        return (ad_status)tape_fail_memory(t, site, what);
     if (!t->statements.slot)
         tape_statement_name(t, tape.slot, tape.generation);
     if (recording)
@@ -63,6 +65,7 @@ static void push(struct tape *t, ad_tape tape)
     t->statements.below = recording;
     t->statements.depth = 1;
     attach(t);
+    return AD_OK;
 }
 
 void ad_real_forget(struct tape *t)
@@ -100,7 +103,7 @@ ad_status ad_record_begin_site(ad_tape tape, unsigned ad_line_)
                                     "record_begin: the thread records on this tape already, "
                                     "beneath another");
     else
-        push(t, tape);
+        return push(t, tape, "record_begin", site);
     return AD_OK;
 }
 
@@ -185,17 +188,15 @@ static ad_status leaves(ad_tape tape, int64_t n, const double *values, ad_real *
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "real_leaves: the thread records on another tape: "
                                     "ad_record_begin comes first");
-    if (!recording)
-        push(t, tape);
-    if (n == 0)
-        return AD_OK;
+    ad_status status = recording ? AD_OK : push(t, tape, "real_leaves", site);
     uint32_t first;
-    enum tape_status status = tape_statement_leaves(t, n, values, site, &first);
-    for (int64_t i = 0; i < n && status == TAPE_OK; i++) {
+    if (status == AD_OK && n > 0)
+        status = (ad_status)tape_statement_leaves(t, n, values, site, &first);
+    for (int64_t i = 0; i < n && status == AD_OK; i++) {
         x[i].index = first + (uint32_t)i;
         x[i].tag = (uint32_t)(t->statements.rest.result >> 32);
     }
-    return (ad_status)status;
+    return status;
 }
 
 ad_status ad_real_leaves_site(ad_tape tape, int64_t n, const double *values, ad_real *x,

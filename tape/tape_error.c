@@ -1,7 +1,8 @@
 /* tape_error.c: a tape's sticky error: the first failure, kept with its message and its place.
  *
- * May include: tape_value.h. Allocates nothing, since what it reports may be a lack of memory.
+ * May include: tape_statement.h, tape_value.h. Allocates nothing, since what it reports may be a lack of memory.
  */
+#include "tape_statement.h"
 #include "tape_value.h"
 
 #include <stdarg.h>
@@ -13,6 +14,7 @@ enum tape_status tape_fail(struct tape *t, enum tape_status code, struct tape_si
 {
     if (t->error.code != TAPE_OK)
         return code;
+    tape_statement_settle(t); /* so that the next statement asks, and is not recorded */
     char *text = t->error.message;
     va_list list;
     va_start(list, format);

@@ -135,7 +135,6 @@ bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
         return false;
     }
     const struct tape_statements before = *s;
-    const struct tape_arena_mark mark = tape_arena_take_mark(&t->arena);
     struct tape_record *r = NULL;
     /* A block must not have room for more statements than there are indices, by more than
      * TAPE_INDEX_LIMIT allows for. */
@@ -147,7 +146,7 @@ bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
                         tape_account_row(t, site, tape_statement_op.name));
     if (!r) {
         if (s->block != before.block)
-            tape_block_drop(t, s->block, mark.buffer_top);
+            tape_block_drop(t, s->block, NULL);
         *s = before;
         tape_fail_memory(t, site, "statement");
         return false;
@@ -345,7 +344,7 @@ void tape_block_drop(struct tape *t, struct tape_block *b, const char *end)
     tape_account_drop_bytes(t, TAPE_ROW_PADDING, b->bytes);
     if (b->previous)
         b->previous->padding = 0;
-    if ((char *)b < end)
+    if (!end || (char *)b < end)
         tape_arena_free(&t->arena, b, b->bytes);
 }
 

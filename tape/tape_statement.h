@@ -79,7 +79,7 @@ bool tape_statement_reserve_tags(struct tape *t, uint32_t n);
 void tape_statement_begin(struct tape *t);
 void tape_statement_end(struct tape *t);
 struct tape_statement_mark tape_statement_mark_here(const struct tape *t);
-/* Blocks before `end` are given back one by one, the others with the arena's end. */
+/* Blocks before `end` (NULL: all) are given back one by one, the others with the arena's end. */
 void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mark, const char *end);
 void tape_block_drop(struct tape *t, struct tape_block *b, const char *end);
 

@@ -457,6 +457,7 @@ const struct fault_workload fault_workloads[] = {
     {"nested_marks", nested_marks},
     {"frames", fault_frames},
     {"releasing_sweep", fault_releasing_sweep},
+    {"reals", fault_reals},
     {"without_recording", without_recording},
     {"empty", empty},
     {"many_lines", many_lines},

@@ -236,6 +236,25 @@ START_TEST(handles_of_no_tape_are_refused)
 }
 END_TEST
 
+START_TEST(after_an_error_statements_are_constants_until_it_is_cleared)
+{
+    ad_real z;
+    ad_stats before, after;
+    ad_leaf(tape, AD_I64, 0, NULL, NULL); /* while a run is open */
+    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_DTYPE);
+    ad_tape_stats(tape, &before);
+    ad_set(&z, ad_real_mul(x, y));
+    ad_tape_stats(tape, &after);
+    ck_assert_double_eq(z.value, 8);
+    ck_assert_uint_eq(z.index, 0);
+    ck_assert_uint_eq(after.statement_bytes, before.statement_bytes);
+    check_error(tape, AD_ERROR_DTYPE, "i64 has no gradient");
+    ad_set(&z, ad_real_mul(x, y));
+    ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
+    ck_assert_double_eq(ad_real_gradient(tape, x), 12);
+}
+END_TEST
+
 START_TEST(a_full_budget_is_an_error_and_the_values_go_on)
 {
     ad_stats before, after;
@@ -310,6 +329,7 @@ int main(void)
     tcase_add_test(tcase, a_value_of_another_thread_is_refused);
     tcase_add_test(tcase, gradients_have_names_for_what_is_missing);
     tcase_add_test(tcase, handles_of_no_tape_are_refused);
+    tcase_add_test(tcase, after_an_error_statements_are_constants_until_it_is_cleared);
     tcase_add_test(tcase, a_full_budget_is_an_error_and_the_values_go_on);
     tcase_add_test(tcase, the_last_index_is_followed_by_an_error);
     suite_add_tcase(suite, tcase);

@@ -3,6 +3,7 @@
  * May include: what is installed.
  */
 #include <tapescope/ad.h>
+#include <tapescope/ad_real.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -13,6 +14,16 @@ static ad_tensor energy(ad_tape tape, const ad_tensor *x, int n, void *payload)
     (void)n;
     (void)payload;
     return ad_sum(ad_exp(ad_matmul(x[0], x[1]))); /* the line that costs */
+}
+
+/* x^3 by a loop over real numbers. */
+static int cube(ad_tape tape)
+{
+    ad_real x = ad_real_leaf(tape, 1.5), y = ad_real_of(1);
+    for (int i = 0; i < 3; i++)
+        ad_set(&y, ad_real_mul(y, x));
+    return ad_real_backward(tape, y) == AD_OK &&
+           fabs(ad_real_gradient(tape, x) - 3 * 1.5 * 1.5) < 1e-14;
 }
 
 int main(void)
@@ -32,6 +43,8 @@ int main(void)
     /* y_00 of the product is 0.1 + 0.2, y_01 is 0.2 - 0.1. */
     if (fabs(g[0] - (exp(0.3) + 2 * exp(0.1))) > 1e-12)
         return printf("wrong gradient: %.17g\n", g[0]), 1;
+    if (!cube(tape))
+        return puts(ad_message_of(tape)), 1;
     printf("tapescope %s, %lld derivatives agree\n", ad_version(), (long long)report.compared);
     return ad_tape_destroy(tape) == AD_OK ? 0 : 1;
 }

@@ -5,6 +5,7 @@
  * those that a message must name.
  */
 #include <tapescope/ad.h>
+#include <tapescope/ad_real.h>
 
 #include <stdio.h>
 
@@ -121,6 +122,31 @@ static ad_tensor by_macro(ad_tensor x)
     return TWICE(ad_tanh(y)); // @add:by_macro:1 @tanh:by_macro:2
 }
 
+NOINLINE static ad_real scalars(int which, ad_real x)
+{
+    ad_real y;
+    if (which)
+        ad_set(&y, ad_real_mul(x, x)); // @statement:scalars:1
+    else
+        ad_set(&y, ad_real_mul(x, x)); // @statement:scalars:2
+    for (int i = 0; i < 4; i++)
+        ad_set(&y, ad_real_add(y, ad_real_square(y))); // @statement:scalars:12
+    return y;
+}
+
+static inline ad_real inlined_scalar(ad_real x)
+{
+    return ad_real_of(ad_real_reciprocal(x)); // @statement:inlined_scalar:2
+}
+
+static ad_status by_scalars(ad_tape tape)
+{
+    ad_real x = ad_real_leaf(tape, 0.5); // @leaf:by_scalars:1
+    x = scalars(no, scalars(yes, scalars(no, x)));
+    x = inlined_scalar(inlined_scalar(x));
+    return ad_real_backward(tape, x); // @real_backward:by_scalars:1
+}
+
 NOINLINE static ad_tensor failing(ad_tensor x, ad_tensor y)
 {
     return ad_add(              // add fails after the others
@@ -158,6 +184,8 @@ int sites_run(void)
     z = by_macro(z);
     ad_tensor s = ad_sum(ad_mean(z));  // @sum:sites_run:1 @mean:sites_run:1
     ad_status status = ad_backward(s); // @backward:sites_run:1
+    if (status == AD_OK)
+        status = by_scalars(tape);
     if (status != AD_OK)
         fprintf(stderr, "%s\n", ad_message_of(tape));
     return status == AD_OK ? 0 : 1;

@@ -1,0 +1,82 @@
+/* test_real_many.c: a hundred million statements, recorded and swept on one tape in bounded memory:
+ * cost and bytes grow with their number alone.
+ *
+ * May include: ad_real.h, Check. TAPESCOPE_STATEMENTS is their number (default 100 000 000; a
+ * hundredth under a sanitizer).
+ */
+#undef AD_REAL_CHECKED
+#define AD_REAL_CHECKED 0 /* as users do for whom it matters */
+#include <tapescope/ad_real.h>
+
+#include <check.h>
+#include <stdlib.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SHARE = 100 };
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+enum { SHARE = 100 };
+#else
+enum { SHARE = 1 };
+#endif
+#else
+enum { SHARE = 1 };
+#endif
+
+/* Of one recording: 200 MB, and 80 MB for the adjoints. */
+enum { AT_ONCE = 10000000 };
+
+static int64_t statements(void)
+{
+    const char *text = getenv("TAPESCOPE_STATEMENTS");
+    return text && *text ? strtoll(text, NULL, 10) : 100000000 / SHARE;
+}
+
+/* y_i = 1 - y_(i-1), in a tight function, as users have. */
+static ad_real fold(ad_real y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        ad_set(&y, ad_real_sub(1, y));
+    return y;
+}
+
+START_TEST(a_hundred_million_statements_are_recorded_and_swept)
+{
+    static const ad_tape_options bounded = {.budget_bytes = (uint64_t)512 << 20};
+    ad_tape tape;
+    ck_assert_int_eq(ad_tape_create(&tape, &bounded), AD_OK);
+    int64_t left = statements(), done = 0;
+    while (left > 0) {
+        const int64_t n = left < AT_ONCE ? left : AT_ONCE;
+        const ad_real x = ad_real_leaf(tape, 0.25);
+        const ad_real y = fold(x, n);
+        ad_stats stats;
+        ck_assert_int_eq(ad_tape_stats(tape, &stats), AD_OK);
+        ck_assert_uint_eq(stats.statements, (uint64_t)n);
+        ck_assert_uint_eq(stats.statement_bytes, (uint64_t)n * 20);
+        ck_assert_uint_le(stats.records, 70); /* runs: one for each 4 MiB */
+        ck_assert_uint_le(stats.live_bytes, (uint64_t)n * 20 + (8 << 20));
+        ck_assert_msg(ad_real_backward(tape, y) == AD_OK, "%s", ad_message_of(tape));
+        ck_assert_double_eq(ad_real_gradient(tape, x), n % 2 ? -1 : 1);
+        ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+        left -= n;
+        done += n;
+    }
+    ck_assert_int_eq(done, statements());
+    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("real_many");
+    TCase *tcase = tcase_create("many");
+    tcase_set_timeout(tcase, 300);
+    tcase_add_test(tcase, a_hundred_million_statements_are_recorded_and_swept);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
