@@ -10,8 +10,8 @@
 //     double bytes();                           of the tape; NAN: unknown
 //     void reset();                             the recording is no longer needed
 //
-// It reads "CASE SECONDS FOLDER" ("-": inputs of its own) a line and answers "ok" and the figures of
-// common_scalar.h, or why not. The gradient of each answer was compared with the one by hand.
+// It reads "CASE SECONDS FOLDER" ("-": inputs of its own) a line and answers "ok" and the figures
+// of common_scalar.h, or why not. The gradient of each answer was compared with the one by hand.
 #ifndef SCALAR_SERVER_HPP
 #define SCALAR_SERVER_HPP
 
