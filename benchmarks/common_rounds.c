@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 /* Rounds whose quartiles are further apart than this, as a ratio, are called uneven. */
@@ -20,6 +21,16 @@ static double read_clock(clockid_t clock)
     struct timespec t;
     clock_gettime(clock, &t);
     return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
+/* What this process has had of a processor, and the children that it waited for. */
+static double computed_now(void)
+{
+    struct rusage children;
+    getrusage(RUSAGE_CHILDREN, &children);
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID) +
+           1e9 * (double)(children.ru_utime.tv_sec + children.ru_stime.tv_sec) +
+           1e3 * (double)(children.ru_utime.tv_usec + children.ru_stime.tv_usec);
 }
 
 double rounds_now(void)
@@ -75,11 +86,11 @@ bool rounds_compare(const struct rounds_plan *plan, const struct rounds_side *ou
     /* Round -1 is the warm-up. */
     for (int r = -1; r < plan->rounds; ++r) {
         elapsed -= rounds_now();
-        computed -= read_clock(CLOCK_PROCESS_CPUTIME_ID);
+        computed -= computed_now();
         if (!ours->round(ours->context, plan->seconds, a))
             return false;
         elapsed += rounds_now();
-        computed += read_clock(CLOCK_PROCESS_CPUTIME_ID);
+        computed += computed_now();
         if (!peer->round(peer->context, plan->seconds, b))
             return false;
         for (int m = 0; m < plan->n_metrics && r >= 0; ++m) {

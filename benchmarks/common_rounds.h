@@ -1,13 +1,17 @@
 /* common_rounds.h: two programs measured in turn, and the row that says how they compare.
  *
- * May include: nothing of the project. Invariant: a ratio is made of two rounds that ran one after
- * the other, so that what changes slowly on the machine falls on both.
+ * May include: nothing of the project; C++ may include it. Invariant: a ratio is made of two rounds
+ * that ran one after the other, so that what changes slowly on the machine falls on both.
  */
 #ifndef COMMON_ROUNDS_H
 #define COMMON_ROUNDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum { ROUNDS_MAX_METRICS = 8, ROUNDS_MAX = 1000 };
 
@@ -43,5 +47,9 @@ double rounds_median(double *values, size_t n);
 
 /* Nanoseconds, a whole number, of a clock that never goes back. */
 double rounds_now(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -4,6 +4,8 @@
  */
 #include <tapescope/ad_real.h>
 
+#include "run_cases.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -379,7 +381,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("real");
     TCase *tcase = tcase_create("statements");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_formula_is_one_record_of_12_bytes_an_operand_and_8_more);
@@ -398,10 +399,5 @@ int main(void)
     tcase_add_test(tcase, a_rewind_drops_what_came_after_the_mark);
     tcase_add_test(tcase, tensors_and_scalars_share_a_tape);
     tcase_add_test(tcase, under_no_grad_results_are_constants);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("real", tcase);
 }

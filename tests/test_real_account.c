@@ -5,6 +5,7 @@
 #include <tapescope/ad_real.h>
 
 #include "observe_support.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -154,17 +155,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("real_account");
     TCase *tcase = tcase_create("lines");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, every_statement_is_charged_to_its_line);
     tcase_add_test(tcase, a_profile_begun_in_mid_recording_has_the_bytes_but_not_the_calls);
     tcase_add_test(tcase, what_a_rewind_or_reset_drops_is_live_no_more);
     tcase_add_test(tcase, the_end_of_a_profile_charges_the_run_that_is_open);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("real_account", tcase);
 }

@@ -7,6 +7,7 @@
 #include <tapescope/ad_real.h>
 
 #include "ad_internal.h"
+#include "run_cases.h"
 
 #include <check.h>
 #include <math.h>
@@ -318,7 +319,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("real_errors");
     TCase *tcase = tcase_create("mistakes");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_value_from_before_a_reset_is_refused);
@@ -332,10 +332,5 @@ int main(void)
     tcase_add_test(tcase, after_an_error_statements_are_constants_until_it_is_cleared);
     tcase_add_test(tcase, a_full_budget_is_an_error_and_the_values_go_on);
     tcase_add_test(tcase, the_last_index_is_followed_by_an_error);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("real_errors", tcase);
 }

@@ -6,9 +6,9 @@
 #include <tapescope/ad_real.h>
 
 #include "check_quietly.h"
+#include "run_cases.h"
 
 #include <float.h>
-#include <stdlib.h>
 
 static ad_tape tape;
 
@@ -402,7 +402,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("real_functions");
     TCase *tcase = tcase_create("functions");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, a_function_has_libms_value_and_its_derivative, 0, N_FUNCTIONS);
@@ -414,10 +413,5 @@ int main(void)
                         sizeof edges / sizeof edges[0]);
     tcase_add_loop_test(tcase, at_an_edge_of_two_operands_all_three_are_what_the_table_says, 0,
                         sizeof edges2 / sizeof edges2[0]);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("real_functions", tcase);
 }

@@ -8,6 +8,8 @@
 #define AD_REAL_CHECKED 0 /* as users do for whom it matters */
 #include <tapescope/ad_real.h>
 
+#include "run_cases.h"
+
 #include <check.h>
 #include <stdlib.h>
 
@@ -69,14 +71,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("real_many");
     TCase *tcase = tcase_create("many");
     tcase_set_timeout(tcase, 300);
     tcase_add_test(tcase, a_hundred_million_statements_are_recorded_and_swept);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_cases("real_many", tcase);
 }
