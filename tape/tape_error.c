@@ -1,6 +1,7 @@
 /* tape_error.c: a tape's sticky error: the first failure, kept with its message and its place.
  *
- * May include: tape_statement.h, tape_value.h. Allocates nothing, since what it reports may be a lack of memory.
+ * May include: tape_statement.h, tape_value.h. Allocates nothing, since what it reports may be a
+ * lack of memory.
  */
 #include "tape_statement.h"
 #include "tape_value.h"

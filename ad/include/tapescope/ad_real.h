@@ -70,8 +70,8 @@ AD_SITED(ad_status, ad_real_gradients,
          (ad_tape tape, int64_t n, const ad_real *x, double *gradient), (tape, n, x, gradient))
 
 /* Overwrites jacobian [m,n], row-major, with dy[i]/dx[j]; x may be leaves or what was computed.
- * Constants have zeros; after an error its content is undefined. Rows are swept together, up to 8 at a time; gradients of leaves are left as
- * they are. A sweep needs 8 bytes a statement and row. */
+ * Constants have zeros; after an error its content is undefined. Rows are swept together, up to 8
+ * at a time; gradients of leaves are left as they are. A sweep needs 8 bytes a statement and row. */
 AD_SITED(ad_status, ad_real_jacobian,
          (ad_tape tape, int64_t m, const ad_real *y, int64_t n, const ad_real *x, double *jacobian),
          (tape, m, y, n, x, jacobian))
