@@ -33,6 +33,7 @@ void fault_reals(ad_tape tape, struct fault_results *out)
 {
     ad_real x[3], y, row[ROWS];
     double jacobian[ROWS * 3] = {0}, g[3] = {0};
+    const ad_status begun = DO(ad_record_begin(tape)); /* another may have been recorded on */
     DO(ad_real_leaves(tape, 3, (double[]){0.5, 0.75, 0.25}, x));
     y = x[0];
     fill(tape, STATEMENTS, &y, x);
@@ -57,4 +58,6 @@ void fault_reals(ad_tape tape, struct fault_results *out)
     if (ad_real_gradients(tape, 3, x, g) == AD_OK)
         for (int i = 0; i < 3; i++)
             out->number[out->n++] = g[i];
+    if (begun == AD_OK)
+        ad_record_end(tape);
 }

@@ -1,8 +1,10 @@
 /* test_account_sums.c: the account's sums hold after every call of long random programs.
  *
- * May include: observe_support.h, Check. The number of the program is its seed.
+ * May include: observe_support.h, ad_real.h, Check. The number of the program is its seed.
  */
 #include "observe_support.h"
+
+#include <tapescope/ad_real.h>
 
 #include <check.h>
 
@@ -47,11 +49,37 @@ static void step_frame(ad_tape tape, ad_tensor *pool)
     }
 }
 
+/* Scalar statements between the tensors' calls; their operands may have been dropped as well. */
+static void step_reals(ad_tape tape)
+{
+    static ad_real x[3];
+    double jacobian[9];
+    switch (draw(4)) {
+    case 0:
+        ad_real_leaves(tape, 3, data, x);
+        break;
+    case 1:
+        ad_real_backward(tape, x[draw(3)]);
+        break;
+    case 2:
+        ad_real_jacobian(tape, 3, x, 3, x, jacobian);
+        break;
+    default:
+        for (unsigned i = draw(4) ? draw(20) : draw(2000); i > 0; i--)
+            ad_set(&x[draw(3)], ad_real_sub(ad_real_mul(x[0], x[1]), x[i % 3]));
+        break;
+    }
+}
+
 /* One call of the random program. Tensors of the pool may have been dropped: they are made anew. */
 static void step(ad_tape tape, ad_tensor *pool, ad_mark *mark, int *n_marks)
 {
     ad_tensor a = pool[draw(POOL)], b = pool[draw(POOL)], *out = &pool[draw(POOL)];
-    switch (draw(18)) {
+    switch (draw(20)) {
+    case 17:
+    case 18:
+        step_reals(tape);
+        break;
     case 16:
         step_frame(tape, pool);
         break;

@@ -271,19 +271,25 @@ AD_INLINE ad_expr ad_append_(ad_expr a, ad_expr b)
     return a;
 }
 
-/* A formula as its own statement, and so one operand. */
-AD_INLINE ad_expr ad_apart_(ad_expr e)
+/* A formula as its own statement, and so one operand. Rare: checked code calls it, as it would be
+ * written out in every operation otherwise. Where no call is left it must not seem to be one, since
+ * clang keeps the operands of calls in memory. */
+#if AD_REAL_CHECKED
+__attribute__((noinline, cold, unused)) static ad_expr ad_apart_(ad_expr e, uint32_t site)
+#else
+AD_INLINE ad_expr ad_apart_(ad_expr e, uint32_t site)
+#endif
 {
-    return ad_expr_real_(ad_statement_(e, ad_statement_site_()));
+    return ad_expr_real_(ad_statement_(e, site));
 }
 
 AD_INLINE ad_expr ad_chain2_(double value, ad_expr a, double da, ad_expr b, double db)
 {
     /* The larger is recorded by itself where both have no room; of two full ones both are. */
     if (a.n + b.n > AD_EXPR_SLOTS && a.n >= b.n)
-        a = ad_apart_(a);
+        a = ad_apart_(a, ad_statement_site_());
     if (a.n + b.n > AD_EXPR_SLOTS)
-        b = ad_apart_(b);
+        b = ad_apart_(b, ad_statement_site_());
     return ad_append_(ad_chain1_(value, a, da), ad_chain1_(0, b, db));
 }
 
