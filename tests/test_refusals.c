@@ -258,6 +258,7 @@ START_TEST(rows_and_labels_that_do_not_fit_are_refused)
 {
     struct operands o;
     const int64_t three[] = {3}, pair[] = {2, 2}, none[] = {0}, minus[] = {-1}, four[] = {4};
+    const int64_t wide[] = {2, 3};
     const char *const wanted = "scatter_add_rows: f64 [2,2], i64 [3]: x [m,...] and";
     operand_make(&o, 0, KERNEL_F64, 2, pair);
     operand_make(&o, 1, KERNEL_I64, 1, three);
@@ -281,6 +282,14 @@ START_TEST(rows_and_labels_that_do_not_fit_are_refused)
         ck_assert_msg((infer(&kernel_op_softmax_cross_entropy_gradient, &o, 3, 0, NULL) == 0) ==
                           (wrong < 0),
                       "operand %d: %s", wrong, error);
+    }
+    /* Of {g [2,2], y [2,2]}: another rank, other extents, none. */
+    for (int wrong = -1; wrong < 3; wrong++) {
+        const int rank = wrong == 2 ? 0 : 2;
+        operand_make(&o, 0, KERNEL_F64, rank, pair);
+        operand_make(&o, 1, KERNEL_F64, wrong == 0 ? 1 : rank, wrong == 1 ? wide : pair);
+        ck_assert_msg((infer(&kernel_op_softmax_gradient, &o, 2, 0, NULL) == 0) == (wrong < 0),
+                      "case %d: %s", wrong, error);
     }
     /* And of {logits [2,2], labels [2]}. */
     for (int wrong = -1; wrong < 3; wrong++) {
