@@ -85,17 +85,12 @@ void ad_real_forget(struct tape *t)
     t->statements.depth = 0;
 }
 
-static ad_status thread_status(void)
-{
-    return ad_status_of((ad_tape){0, 0});
-}
-
 ad_status ad_record_begin_site(ad_tape tape, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
     struct tape *t = ad_tape_find(tape.slot, tape.generation, "record_begin", site);
     if (!t)
-        return thread_status();
+        return ad_failed();
     if (t == recording)
         t->statements.depth++;
     else if (t->statements.depth > 0)
@@ -112,7 +107,7 @@ ad_status ad_record_end_site(ad_tape tape, unsigned ad_line_)
     struct tape_site site = AD_HERE;
     struct tape *t = ad_tape_find(tape.slot, tape.generation, "record_end", site);
     if (!t)
-        return thread_status();
+        return ad_failed();
     if (t != recording)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "record_end: the thread does not record on this tape");
@@ -152,6 +147,9 @@ static void refuse(ad_real x, struct tape_site site)
     } else if (owner && recording) {
         code = AD_ERROR_TAPE;
         why = "an operand belongs to another tape than the one recorded on";
+    } else if (owner) {
+        code = AD_ERROR_STATE;
+        why = "the thread records on no tape";
     }
     if (recording)
         tape_fail(recording, (enum tape_status)code, site, "statement: %s", why);
@@ -174,11 +172,12 @@ uint32_t ad_statement_operand_(ad_real x)
 static ad_status leaves(ad_tape tape, int64_t n, const double *values, ad_real *x,
                         struct tape_site site)
 {
-    for (int64_t i = 0; i < n && x && values; i++)
+    /* More than there are indices is no number of elements: nothing is written. */
+    for (int64_t i = 0; i < n && n <= UINT32_MAX && x && values; i++)
         x[i] = (ad_real){values[i], 0, 0};
     struct tape *t = ad_tape_find(tape.slot, tape.generation, "real_leaves", site);
     if (!t)
-        return thread_status();
+        return ad_failed();
     if (t->error.code != TAPE_OK)
         return (ad_status)t->error.code;
     if (n < 0 || (n > 0 && (!values || !x)))
@@ -218,7 +217,7 @@ ad_real ad_real_leaf_site(ad_tape tape, double value, unsigned ad_line_)
 static struct tape *enter(ad_tape tape, const char *what, struct tape_site site, ad_status *status)
 {
     struct tape *t = ad_tape_find(tape.slot, tape.generation, what, site);
-    *status = t ? (ad_status)t->error.code : thread_status();
+    *status = t ? (ad_status)t->error.code : ad_failed();
     return *status == AD_OK ? t : NULL;
 }
 
@@ -260,6 +259,9 @@ static ad_status backward(ad_tape tape, int64_t n, const ad_real *y, const doubl
 {
     ad_status status;
     struct tape *t = enter(tape, what, site, &status);
+    if (t && t->fixed.n_values)
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                    "%s: not while a gradient check runs", what);
     uint32_t *index = t ? indices(t, n, y, what, "y", site, &status) : NULL;
     if (!index)
         return status;

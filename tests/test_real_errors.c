@@ -146,7 +146,7 @@ START_TEST(a_destroyed_tape_is_recorded_on_no_more_wherever_it_stood)
     ad_clear_error(none);
     ad_set(&z, ad_real_mul(y, x));
     ck_assert_uint_eq(z.index, 0);
-    check_error(none, AD_ERROR_HANDLE, "never set, or its tape was destroyed");
+    check_error(none, AD_ERROR_STATE, "the thread records on no tape");
     ck_assert_int_eq(ad_record_begin(tape), AD_OK);
     ad_set(&z, ad_real_mul(y, x));
     ck_assert_uint_ne(z.index, 0);
@@ -317,6 +317,45 @@ START_TEST(the_last_index_is_followed_by_an_error)
 }
 END_TEST
 
+/* Sweeps what is older than the check. */
+static ad_tensor sweeping(ad_tape on, const ad_tensor *in, int n, void *payload)
+{
+    (void)payload;
+    ck_assert_int_eq(n, 1);
+    ck_assert_int_eq(ad_real_backward(on, y), AD_ERROR_STATE);
+    return ad_square(in[0]);
+}
+
+START_TEST(a_gradient_check_is_not_swept_into)
+{
+    double one = 1;
+    ad_tensor w = ad_leaf(tape, AD_F64, 0, NULL, &one);
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+    ck_assert_int_eq(ad_check_gradient(tape, sweeping, 1, &w, 1e-6, NULL, NULL), AD_ERROR_STATE);
+    check_error(tape, AD_ERROR_STATE, "real_backward: not while a gradient check runs");
+    ck_assert_double_eq(ad_real_gradient(tape, x), 4);
+}
+END_TEST
+
+START_TEST(the_first_failure_without_a_tape_stays)
+{
+    ad_clear_error(none);
+    ck_assert_int_eq(ad_real_backward(none, x), AD_ERROR_HANDLE);
+    ck_assert(isnan(ad_real_gradient(none, x)));
+    ck_assert_int_eq(ad_tape_reset(none), AD_ERROR_HANDLE);
+    check_error(none, AD_ERROR_HANDLE, "real_backward: the handle is zero");
+}
+END_TEST
+
+START_TEST(more_leaves_than_indices_write_nothing)
+{
+    ad_real z = {7, 0, 0};
+    ck_assert_int_eq(ad_real_leaves(tape, INT64_MAX, &z.value, &z), AD_ERROR_LIMIT);
+    check_error(tape, AD_ERROR_LIMIT, "real_leaves: 9223372036854775807, and");
+    ck_assert_double_eq(z.value, 7);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tcase_create("mistakes");
@@ -332,5 +371,8 @@ int main(void)
     tcase_add_test(tcase, after_an_error_statements_are_constants_until_it_is_cleared);
     tcase_add_test(tcase, a_full_budget_is_an_error_and_the_values_go_on);
     tcase_add_test(tcase, the_last_index_is_followed_by_an_error);
+    tcase_add_test(tcase, a_gradient_check_is_not_swept_into);
+    tcase_add_test(tcase, the_first_failure_without_a_tape_stays);
+    tcase_add_test(tcase, more_leaves_than_indices_write_nothing);
     return run_cases("real_errors", tcase);
 }

@@ -28,8 +28,9 @@
 /* Records a formula (or number) as one statement and gives its result. */
 #define ad_real_of(e) AD_RESULT_(e)
 
-/* *y = the formula e; y: pointer to ad_real. An ad_real is copied without a record. */
-#define ad_set(y, e) ((void)(*ad_real_target_(y) = AD_RESULT_(e)))
+/* *y = the formula e; y: pointer to ad_real, and nothing else compiles. An ad_real is copied
+ * without a record. */
+#define ad_set(y, e) ((void)(*AD_TARGET_(y) = AD_RESULT_(e)))
 
 /* The value of an ad_real, of a formula or of a number as double. */
 #define ad_real_value(x) AD_VALUE_(x)
@@ -45,7 +46,8 @@ AD_SITED(ad_status, ad_record_begin, (ad_tape tape), (tape))
 AD_SITED(ad_status, ad_record_end, (ad_tape tape), (tape))
 
 /* n variables with these values, whose gradients are wanted; the values are copied. Begins to
- * record if the thread records on no tape. If it fails x[n] are constants. Errors: AD_ERROR_MEMORY,
+ * record if the thread records on no tape. If it fails x[n] are constants,
+ * unless n is negative or beyond 2^32. Errors: AD_ERROR_MEMORY,
  * AD_ERROR_STATE (the thread records on another tape), AD_ERROR_LIMIT (2^32 - 2 indices),
  * AD_ERROR_ARGUMENT. */
 AD_SITED(ad_status, ad_real_leaves, (ad_tape tape, int64_t n, const double *values, ad_real *x),
@@ -54,8 +56,9 @@ AD_SITED(ad_status, ad_real_leaves, (ad_tape tape, int64_t n, const double *valu
 AD_SITED(ad_real, ad_real_leaf, (ad_tape tape, double value), (tape, value))
 
 /* Sweeps backwards from y and adds dy/dx to the gradient of every leaf x. Returns the tape's sticky
- * error if there is one. Errors: AD_ERROR_STATE where y does not depend on a leaf; AD_ERROR_HANDLE
- * where it is no value of this tape; AD_ERROR_MEMORY: the sweep needs 8 bytes a statement. */
+ * error if there is one. Errors: AD_ERROR_STATE where y does not depend on a leaf, or while a
+ * gradient check runs; AD_ERROR_HANDLE where it is no value of this tape; AD_ERROR_MEMORY: the
+ * sweep needs 8 bytes a statement. */
 AD_SITED(ad_status, ad_real_backward, (ad_tape tape, ad_real y), (tape, y))
 /* The same from y[n] with a seed for each: adds seed^T dy/dx. y[i] that are constants add
  * nothing. */
@@ -71,7 +74,7 @@ AD_SITED(ad_status, ad_real_gradients,
 
 /* Overwrites jacobian [m,n], row-major, with dy[i]/dx[j]; x may be leaves or what was computed.
  * Constants have zeros; after an error its content is undefined. Rows are swept together, up to 8
- * at a time; gradients of leaves are left as they are. A sweep needs 8 bytes a statement and row. */
+ * at a time; gradients of leaves stay as they are. A sweep needs 8 bytes a statement and row. */
 AD_SITED(ad_status, ad_real_jacobian,
          (ad_tape tape, int64_t m, const ad_real *y, int64_t n, const ad_real *x, double *jacobian),
          (tape, m, y, n, x, jacobian))

@@ -359,13 +359,14 @@ AD_INLINE double ad_value_of_unsigned_(unsigned long long value)
     return (double)value;
 }
 
+#ifdef __cplusplus
+}
+
 AD_INLINE ad_real *ad_real_target_(ad_real *y)
 {
     return y;
 }
-
-#ifdef __cplusplus
-}
+#define AD_TARGET_(y) ad_real_target_(y)
 
 /* Overloads take the place of _Generic. */
 AD_INLINE ad_expr ad_operand_of_(ad_expr e)
@@ -403,6 +404,9 @@ AD_INLINE ad_real ad_result_of_(double value, uint32_t site)
 #define AD_RESULT_(x) ad_result_of_(x, AD_STATEMENT_SITE_)
 
 #else
+
+/* A pointer to anything else, or to const, is an error; y is evaluated once. */
+#define AD_TARGET_(y) _Generic((y), ad_real * : (y))
 
 /* x is a variable: named twice, it is evaluated once. A type that is no number is an error here:
  * "not compatible with any association". */

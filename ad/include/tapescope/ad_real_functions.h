@@ -59,6 +59,12 @@ AD_API double ad_digamma_(double x);
 AD_REAL_FUNCTIONS_(AD_DEFINE_)
 #undef AD_DEFINE_
 
+/* a / h^2: of an angle v at infinite distance h, 0. */
+AD_INLINE double ad_turn_(double v, double a, double h)
+{
+    return v == v && isinf(h) ? 0 : a / h / h;
+}
+
 /* Two operands: value v of x and y, derivatives by x and by y. */
 #define AD_REAL_FUNCTIONS2_(X)                                                                     \
     X(add, x + y, 1, 1)                                                                            \
@@ -67,8 +73,8 @@ AD_REAL_FUNCTIONS_(AD_DEFINE_)
     X(div, x / y, 1 / y, -v / y)                                                                   \
     X(pow, pow(x, y), y == 0 ? 0 : y * pow(x, y - 1), v == 0 ? 0 : v * log(x))                     \
     X(hypot, hypot(x, y), x / v, y / v)                                                            \
-    X(atan2, atan2(x, y), y / hypot(x, y) / hypot(x, y), -x / hypot(x, y) / hypot(x, y))           \
-    X(fmod, fmod(x, y), 1, -trunc(x / y))                                                          \
+    X(atan2, atan2(x, y), ad_turn_(v, y, hypot(x, y)), -ad_turn_(v, x, hypot(x, y)))               \
+    X(fmod, fmod(x, y), 1, -rint((x - v) / y))                                                     \
     X(remainder, remainder(x, y), 1, -rint((x - v) / y))                                           \
     X(fmax, fmax(x, y), ad_share_(x > y, x == y, y != y), ad_share_(y > x, x == y, x != x))        \
     X(fmin, fmin(x, y), ad_share_(x < y, x == y, y != y), ad_share_(y < x, x == y, x != x))        \
