@@ -1,0 +1,50 @@
+#!/bin/sh
+# What is no real number does not compile, in C and C++; what is does, without a warning.
+set -eu
+work="$TEST_BINARY_DIR/real types"
+mkdir -p "$work"
+cd "$work"
+includes=$(printf '%s' "$TAPESCOPE_INCLUDE_DIRS" | tr ':' '\n' | sed 's/.*/-I"&"/' | tr '\n' ' ')
+
+passed=0
+# compiles LANGUAGE STATEMENT: whether a function with that statement does
+compiles() {
+    case $1 in
+    c) compiler=$TEST_C_COMPILER standard=-std=gnu11 ;;
+    *) compiler=$TEST_CXX_COMPILER standard=-std=c++17 ;;
+    esac
+    {
+        echo '#include <tapescope/ad_real.h>'
+        echo 'extern ad_real x, y, many[2]; extern const ad_real fixed; extern double d[2];'
+        echo 'extern int n; extern int *pointer; extern struct other { int n; } other;'
+        echo 'void f(void);'
+        echo "void f(void) { $2; }"
+    } >"snippet.$1"
+    eval "\"$compiler\" $standard -Wall -Wextra -Werror=all $includes -fsyntax-only \"snippet.$1\"" \
+        >out.txt 2>&1
+}
+good() {
+    compiles "$1" "$2" || { cat out.txt; echo "does not compile as $1: $2"; exit 1; }
+    passed=$((passed + 1))
+}
+# In C a pointer of another type and a value that is no number are no choice of _Generic.
+bad() {
+    ! compiles "$1" "$2" || { echo "compiles as $1: $2"; exit 1; }
+    [ "$1" != c ] || grep -qE "not compatible with any" out.txt ||
+        { cat out.txt; echo "says nothing of the type: $2"; exit 1; }
+    passed=$((passed + 1))
+}
+languages=c
+if [ -n "$TEST_CXX_COMPILER" ]; then languages="c cpp"; else echo "C++: skipped, there is no compiler"; fi
+for language in $languages; do
+    good $language 'ad_set(&y, ad_real_add(x, 1))'
+    good $language 'ad_set(many, ad_real_mul(x, n))'
+    good $language 'ad_set(&many[1], ad_real_sin(fixed))'
+    good $language 'ad_set(&y, d[0])'
+    bad $language 'ad_set(&d[0], x)'
+    bad $language 'ad_set(&fixed, x)'
+    bad $language 'ad_set(pointer, x)'
+    bad $language 'ad_set(&y, other)'
+    bad $language 'ad_set(&y, ad_real_add(x, pointer))'
+done
+echo "$passed passed, 0 failed"
