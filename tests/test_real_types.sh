@@ -37,14 +37,14 @@ bad() {
 languages=c
 if [ -n "$TEST_CXX_COMPILER" ]; then languages="c cpp"; else echo "C++: skipped, there is no compiler"; fi
 for language in $languages; do
-    good $language 'ad_set(&y, ad_real_add(x, 1))'
-    good $language 'ad_set(many, ad_real_mul(x, n))'
-    good $language 'ad_set(&many[1], ad_real_sin(fixed))'
-    good $language 'ad_set(&y, d[0])'
-    bad $language 'ad_set(&d[0], x)'
-    bad $language 'ad_set(&fixed, x)'
-    bad $language 'ad_set(pointer, x)'
-    bad $language 'ad_set(&y, other)'
-    bad $language 'ad_set(&y, ad_real_add(x, pointer))'
+    good "$language" 'ad_set(&y, ad_real_add(x, 1))'
+    good "$language" 'ad_set(many, ad_real_mul(x, n))'
+    good "$language" 'ad_set(&many[1], ad_real_sin(fixed))'
+    good "$language" 'ad_set(&y, d[0])'
+    bad "$language" 'ad_set(&d[0], x)'
+    bad "$language" 'ad_set(&fixed, x)'
+    bad "$language" 'ad_set(pointer, x)'
+    bad "$language" 'ad_set(&y, other)'
+    bad "$language" 'ad_set(&y, ad_real_add(x, pointer))'
 done
 echo "$passed passed, 0 failed"
