@@ -7,34 +7,47 @@
 
 #define ALWAYS static inline __attribute__((always_inline))
 
-/* One seed. */
+/* One seed. The counts of a line repeat, so they are foreseen: where each case steps by a constant,
+ * the next statement's place does not wait for this one's count to arrive from memory. */
+#define TO(k) adjoint[w[2 + (k)]] += p[k] * y;
+#define CASE(count, ...)                                                                           \
+    case count:                                                                                    \
+        p -= (count);                                                                              \
+        __VA_ARGS__                                                                                \
+        w += (count) + 2;                                                                          \
+        break;
 ALWAYS void one(const struct tape_run *run, double *adjoint)
 {
     const double *p = run->partial_end;
     const uint32_t *const end = run->word_begin;
     size_t result = (size_t)run->first + run->n;
     for (const uint32_t *w = run->word_end; w < end;) {
-        const uint32_t n = w[0], *index = w + 2;
+        const uint32_t n = w[0];
         const double y = adjoint[--result];
-        w += n + 2;
-        p -= n;
-        if (y == 0)
+        if (y == 0) {
+            p -= n;
+            w += n + 2;
             continue;
-        /* The counts of a line repeat, so the branch is foreseen where a loop's end is not. */
+        }
         switch (n) {
-        case 3:
-            adjoint[index[2]] += p[2] * y; /* fall through */
-        case 2:
-            adjoint[index[1]] += p[1] * y; /* fall through */
-        case 1:
-            adjoint[index[0]] += p[0] * y;
-            break;
+            CASE(1, TO(0))
+            CASE(2, TO(1) TO(0))
+            CASE(3, TO(2) TO(1) TO(0))
+            CASE(4, TO(3) TO(2) TO(1) TO(0))
+            CASE(5, TO(4) TO(3) TO(2) TO(1) TO(0))
+            CASE(6, TO(5) TO(4) TO(3) TO(2) TO(1) TO(0))
+            CASE(7, TO(6) TO(5) TO(4) TO(3) TO(2) TO(1) TO(0))
+            CASE(8, TO(7) TO(6) TO(5) TO(4) TO(3) TO(2) TO(1) TO(0))
         default:
+            p -= n;
             for (uint32_t k = 0; k < n; k++)
-                adjoint[index[k]] += p[k] * y;
+                TO(k)
+            w += n + 2;
         }
     }
 }
+#undef CASE
+#undef TO
 
 /* Several seeds, which are the lanes of a vector. */
 #define SEVERAL(width)                                                                             \
