@@ -78,6 +78,10 @@ uintptr_t ad_locate(uint32_t low, uintptr_t near);
 
 /* The tape is about to be destroyed: no thread records on it. */
 void ad_real_forget(struct tape *t);
+/* The tape that the thread records on, or NULL. */
+struct tape *ad_real_recording(void);
+/* Why an operand with this tag is refused; in the tape that is recorded on if there is one. */
+void ad_real_refuse(uint32_t tag, const char *what, struct tape_site site);
 
 /* dlopens a module that lies beside the library; NULL with the reason in error. */
 void *ad_module_open(const char *name, char *error, size_t n);

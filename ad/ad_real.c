@@ -132,10 +132,14 @@ bool ad_statement_room_(uint32_t n, uint32_t low)
     return false;
 }
 
-/* Why an operand is refused; in the tape that is recorded on if there is one. */
-static void refuse(ad_real x, struct tape_site site)
+struct tape *ad_real_recording(void)
 {
-    const uint32_t slot = x.tag >> 16;
+    return recording;
+}
+
+void ad_real_refuse(uint32_t tag, const char *what, struct tape_site site)
+{
+    const uint32_t slot = tag >> 16;
     ad_status code = AD_ERROR_HANDLE;
     const char *why = "an operand was never set, or its tape was destroyed";
     struct tape *owner = slot ? __atomic_load_n(&ad_slots[slot].tape, __ATOMIC_RELAXED) : NULL;
@@ -152,9 +156,9 @@ static void refuse(ad_real x, struct tape_site site)
         why = "the thread records on no tape";
     }
     if (recording)
-        tape_fail(recording, (enum tape_status)code, site, "statement: %s", why);
+        tape_fail(recording, (enum tape_status)code, site, "%s: %s", what, why);
     else
-        ad_fail(code, site, "statement: %s", why);
+        ad_fail(code, site, "%s: %s", what, why);
 }
 
 uint32_t ad_statement_operand_(ad_real x)
@@ -163,7 +167,7 @@ uint32_t ad_statement_operand_(ad_real x)
                              0};
     if (recording && tape_statement_holds(recording, x.index, x.tag))
         return x.index;
-    refuse(x, site);
+    ad_real_refuse(x.tag, tape_statement_op.name, site);
     return 0;
 }
 
