@@ -56,6 +56,9 @@ static void attach(struct tape *t)
 /* t is recorded on above what was so far. */
 static ad_status push(struct tape *t, ad_tape tape, const char *what, struct tape_site site)
 {
+    if (recording && recording->statements.calling)
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                    "%s: a callback of the tape recorded on runs", what);
     if (!tape_statement_reserve_tags(t, t->n_marks + 3))
         return (ad_status)tape_fail_memory(t, site, what);
     if (!t->statements.slot)
@@ -135,6 +138,17 @@ bool ad_statement_room_(uint32_t n, uint32_t low)
 struct tape *ad_real_recording(void)
 {
     return recording;
+}
+
+uint64_t ad_real_calls_begin(const struct tape *t)
+{
+    return __atomic_exchange_n(&ad_slots[t->statements.slot].thread, AD_THREAD_CALLED,
+                               __ATOMIC_RELAXED);
+}
+
+void ad_real_calls_end(const struct tape *t, uint64_t owner)
+{
+    __atomic_store_n(&ad_slots[t->statements.slot].thread, owner, __ATOMIC_RELAXED);
 }
 
 void ad_real_refuse(uint32_t tag, const char *what, struct tape_site site)
@@ -272,9 +286,11 @@ static ad_status backward(ad_tape tape, int64_t n, const ad_real *y, const doubl
     bool active = false;
     for (int64_t i = 0; i < n; i++)
         active = active || index[i];
-    if (active)
+    if (active) {
+        const uint64_t owner = ad_real_calls_begin(t);
         status = (ad_status)tape_sweep_statements(t, n, index, seed, site);
-    else
+        ad_real_calls_end(t, owner);
+    } else
         status = (ad_status)tape_fail(
             t, TAPE_ERROR_STATE, site,
             "%s: y does not depend on a leaf, or was computed under no_grad", what);
@@ -362,8 +378,11 @@ ad_status ad_real_jacobian_site(ad_tape tape, int64_t m, const ad_real *y, int64
                                     what);
     uint32_t *of = indices(t, m, y, what, "y", site, &status);
     uint32_t *by = of ? indices(t, n, x, what, "x", site, &status) : NULL;
-    if (by)
+    if (by) {
+        const uint64_t owner = ad_real_calls_begin(t);
         status = (ad_status)tape_jacobian_statements(t, m, of, n, by, jacobian, site);
+        ad_real_calls_end(t, owner);
+    }
     t->memory->release(by, t->memory->payload);
     t->memory->release(of, t->memory->payload);
     return status;

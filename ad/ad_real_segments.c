@@ -154,6 +154,25 @@ static void map_values(const struct call *c, const struct kernel_segment *s)
     }
 }
 
+/* The run must be the same afterwards: the record lies behind its end. */
+static void call_map(const struct call *c, const struct kernel_segment *s)
+{
+    if (!c->t) {
+        map_values(c, s);
+        return;
+    }
+    struct tape_statements *on = &c->t->statements;
+    const bool calling = on->calling;
+    const uint32_t open = on->open;
+    const uint64_t owner = ad_real_calls_begin(c->t);
+    on->calling = true;
+    map_values(c, s);
+    on->calling = calling;
+    ad_real_calls_end(c->t, owner);
+    if (on->open != open && c->t->error.code == TAPE_OK)
+        fail(c, AD_ERROR_STATE, "the callback ended what was being recorded");
+}
+
 static void compute(const struct call *c)
 {
     struct kernel_segment s = {.m = c->plan.m,
@@ -167,12 +186,7 @@ static void compute(const struct call *c)
         s.stride[k] = c->in[k].stride;
     }
     if (c->map) {
-        const bool calling = c->t && c->t->statements.calling;
-        if (c->t)
-            c->t->statements.calling = true;
-        map_values(c, &s);
-        if (c->t)
-            c->t->statements.calling = calling;
+        call_map(c, &s);
     } else if (c->values) {
         for (int64_t i = 0; i < c->plan.m; i++)
             c->y[i].value = c->values[i];
@@ -328,7 +342,7 @@ ad_real ad_real_polynomial__site(int64_t n, ad_array coefficients, ad_real x, un
     ad_real result = {0};
     struct call c = CALL(polynomial, 1, &result);
     operand(&c, n, coefficients);
-    operand(&c, 1, ad_array_real_(&x));
+    operand(&c, n > 0, ad_array_real_(&x));
     c.plan.n_saved = 2;
     record(&c);
     return result;

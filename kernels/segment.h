@@ -35,9 +35,9 @@ struct kernel_segment {
  *   gemv           a [m,n], x [n]; [m]
  *   trmv           diagonal [n], below [n(n-1)/2] column by column, shift [n] or [0], x [k,n];
  *                  [k,n]: Q (x - shift) of each row
- *   polynomial     c [n], x; 1; saves x and the derivative by it
+ *   polynomial     c [n], x; 1; saves x and the derivative by it (no x if n is 0)
  *   stencil        x [m+n-1], w [n]; [m]: sum_j w_j x_(i+j)
- *   map            k times x [n]; [n]; saves the partials [k,n]
+ *   map            k times x [n]; [n]; saves the partials by what is active
  *   collect        x [n]; [n]: x
  *   custom         x [n]; [m]: by the user's callback */
 #define KERNEL_SEGMENTS(X)                                                                         \

@@ -255,10 +255,13 @@ static void polynomial_pullback(const struct kernel_segment *s)
 
 static void map_pullback(const struct kernel_segment *s)
 {
+    const double *partial = s->saved;
     for (int k = 0; k < s->n_in; k++) {
-        const double *partial = s->saved + k * s->m;
-        for (int64_t i = 0; s->dx[k] && i < s->m; i++)
+        if (!s->dx[k])
+            continue;
+        for (int64_t i = 0; i < s->m; i++)
             s->dx[k][i] += s->dy[i] == 0 ? 0 : partial[i] * s->dy[i];
+        partial += s->m;
     }
 }
 
