@@ -154,7 +154,7 @@ static void map_values(const struct call *c, const struct kernel_segment *s)
     }
 }
 
-/* The run must be the same afterwards: the record lies behind its end. */
+/* Meanwhile the run is nobody's: the record that is being made lies behind its end. */
 static void call_map(const struct call *c, const struct kernel_segment *s)
 {
     if (!c->t) {
@@ -164,13 +164,16 @@ static void call_map(const struct call *c, const struct kernel_segment *s)
     struct tape_statements *on = &c->t->statements;
     const bool calling = on->calling;
     const uint32_t open = on->open;
+    const struct tape_cursor cursor = *on->cursor;
     const uint64_t owner = ad_real_calls_begin(c->t);
+    *on->cursor = (struct tape_cursor){.result = cursor.result};
+    on->open = UINT32_MAX;
     on->calling = true;
     map_values(c, s);
     on->calling = calling;
+    on->open = open;
+    *on->cursor = cursor;
     ad_real_calls_end(c->t, owner);
-    if (on->open != open && c->t->error.code == TAPE_OK)
-        fail(c, AD_ERROR_STATE, "the callback ended what was being recorded");
 }
 
 static void compute(const struct call *c)

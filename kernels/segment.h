@@ -42,15 +42,23 @@ struct kernel_segment {
  *   custom         x [n]; [m]: by the user's callback */
 #define KERNEL_SEGMENTS(X)                                                                         \
     X(dot)                                                                                         \
-    X(sum) X(sum_of_squares) X(log_sum_exp) X(axpy) X(gemv) X(trmv) X(polynomial) X(stencil)       \
-        X(map) X(collect)
-enum kernel_segment_kind {
+    X(sum)                                                                                         \
+    X(sum_of_squares)                                                                              \
+    X(log_sum_exp)                                                                                 \
+    X(axpy)                                                                                        \
+    X(gemv)                                                                                        \
+    X(trmv)                                                                                        \
+    X(polynomial)                                                                                  \
+    X(stencil)                                                                                     \
+    X(map)                                                                                         \
+    X(collect)
+
 #define KERNEL_SEGMENT_ID(name) KERNEL_SEGMENT_##name,
-    KERNEL_SEGMENTS(KERNEL_SEGMENT_ID)
-#undef KERNEL_SEGMENT_ID
-        KERNEL_SEGMENT_custom,
+enum kernel_segment_kind {
+    KERNEL_SEGMENTS(KERNEL_SEGMENT_ID) KERNEL_SEGMENT_custom,
     KERNEL_SEGMENT_KINDS
 };
+#undef KERNEL_SEGMENT_ID
 
 /* A number of the user's as it lies in memory. */
 struct __attribute__((may_alias)) kernel_real {

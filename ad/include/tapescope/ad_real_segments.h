@@ -126,7 +126,7 @@ AD_SITED(ad_status, ad_real_custom_,
 /* The sum of the squares of x[n], or y[m]: of each row of x[m,n]. */
 #define ad_real_sum_of_squares(n, x) ad_real_sum_of_squares__at(n, ad_array_of(x), AD_LINE_HERE_)
 #define ad_real_sums_of_squares(m, n, x, y)                                                        \
-    ad_real_sums_of_squares__at(m, n, ad_array_of(x), y, AD_LINE_HERE_)
+    ad_real_sums_of_squares__at(m, n, ad_array_of(x), AD_TARGET_(y), AD_LINE_HERE_)
 /* ln(sum of e^x[i]), without overflow. Of nothing it is -inf; NaN if an element is; inf if one is,
  * -inf if all are, and the derivative by infinite elements is NaN then where they are the
  * greatest. */
@@ -136,18 +136,19 @@ AD_SITED(ad_status, ad_real_custom_,
 
 /* y[n] += a x[n]; a is an ad_real, a formula or a number; x may be y. */
 #define ad_real_axpy(n, a, x, y)                                                                   \
-    ad_real_axpy__at(n, AD_RESULT_(a), ad_array_of(x), y, AD_LINE_HERE_)
+    ad_real_axpy__at(n, AD_RESULT_(a), ad_array_of(x), AD_TARGET_(y), AD_LINE_HERE_)
 /* y[m] = a x; a[m,n] row-major. */
 #define ad_real_gemv(m, n, a, x, y)                                                                \
-    ad_real_gemv__at(m, n, ad_array_of(a), ad_array_of(x), y, AD_LINE_HERE_)
+    ad_real_gemv__at(m, n, ad_array_of(a), ad_array_of(x), AD_TARGET_(y), AD_LINE_HERE_)
 /* y[n] = Q x for a lower triangle Q: diagonal[n], below[n (n - 1) / 2] column by column. */
 #define ad_real_trmv(n, diagonal, below, x, y)                                                     \
-    ad_real_trmv__at(n, ad_array_of(diagonal), ad_array_of(below), ad_array_of(x), y, AD_LINE_HERE_)
+    ad_real_trmv__at(n, ad_array_of(diagonal), ad_array_of(below), ad_array_of(x), AD_TARGET_(y),  \
+                     AD_LINE_HERE_)
 /* The same of several vectors less one: y[i] = Q (x[i] - shift) for the rows of x[k,n] and y[k,n].
  * shift[n] may be (double *)NULL: none. */
 #define ad_real_trmm(k, n, diagonal, below, shift, x, y)                                           \
     ad_real_trmm__at(k, n, ad_array_of(diagonal), ad_array_of(below), ad_array_of(shift),          \
-                     ad_array_of(x), y, AD_LINE_HERE_)
+                     ad_array_of(x), AD_TARGET_(y), AD_LINE_HERE_)
 
 /* ---- others ---- */
 
@@ -156,16 +157,18 @@ AD_SITED(ad_status, ad_real_custom_,
     ad_real_polynomial__at(n, ad_array_of(c), AD_RESULT_(x), AD_LINE_HERE_)
 /* y[i] = the sum of w[j] x[i+j] over w[k], for i < n; x has n + k - 1 elements, none if k is 0. */
 #define ad_real_stencil(n, x, k, w, y)                                                             \
-    ad_real_stencil__at(n, ad_array_of(x), k, ad_array_of(w), y, AD_LINE_HERE_)
-/* y[n] by a callback from up to 8 arrays: x is (ad_array[]){ad_array_of(a), ...}. y may be one of
+    ad_real_stencil__at(n, ad_array_of(x), k, ad_array_of(w), AD_TARGET_(y), AD_LINE_HERE_)
+/* ad_real_map(n, n_in, x, y, callback, payload):
+ * y[n] by a callback from up to 8 arrays: x is (ad_array[]){ad_array_of(a), ...}. y may be one of
  * them. The derivatives are kept: 8 bytes for each element of what is active. */
-#define ad_real_map(n, n_in, x, y, callback, payload)                                              \
-    ad_real_map__at(n, n_in, x, y, callback, payload, AD_LINE_HERE_)
+#define ad_real_map(...) ad_real_map__at(__VA_ARGS__, AD_LINE_HERE_)
 /* y[n] = x[n], with consecutive indices; y may be x. */
-#define ad_real_collect(n, x, y) ad_real_collect__at(n, ad_array_of(x), y, AD_LINE_HERE_)
-/* A record of your own: y[m] with these values, of operands x[n]. The pullback is called with a
+#define ad_real_collect(n, x, y)                                                                   \
+    ad_real_collect__at(n, ad_array_of(x), AD_TARGET_(y), AD_LINE_HERE_)
+/* ad_real_custom(n, x, m, values, y, name, pullback, data, bytes):
+ * a record of your own: y[m] with these values, of operands x[n]. The pullback is called with a
  * copy of data[bytes]. `name` is what a profile calls it; it must outlive the tape. */
-#define ad_real_custom(n, x, m, values, y, name, pullback, data, bytes)                            \
-    ad_real_custom__at(n, ad_array_of(x), m, values, y, name, pullback, data, bytes, AD_LINE_HERE_)
+#define ad_real_custom(n, x, m, values, y, ...)                                                    \
+    ad_real_custom__at(n, ad_array_of(x), m, values, AD_TARGET_(y), __VA_ARGS__, AD_LINE_HERE_)
 
 #endif
