@@ -179,12 +179,6 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
     return true;
 }
 
-uint32_t tape_statement_next(const struct tape *t)
-{
-    const struct tape_statements *s = &t->statements;
-    return s->open == UINT32_MAX ? tape_cursor_next(&s->rest) : tape_cursor_next(s->cursor);
-}
-
 void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes)
 {
     const struct tape_statements *s = &t->statements;
