@@ -93,6 +93,8 @@ static const char *no_tape(uint32_t slot, uint32_t generation, ad_status *code)
     *code = AD_ERROR_STATE;
     if (thread == AD_THREAD_TOLD)
         return "not while the tape's error callback runs";
+    if (thread == AD_THREAD_CALLED)
+        return "not while a callback of ad_real_map or ad_real_custom runs";
     *code = AD_ERROR_THREAD;
     return "the tape belongs to another thread";
 }

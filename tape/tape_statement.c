@@ -113,13 +113,15 @@ static size_t room_of(const struct tape_cursor *c)
 }
 
 /* A block with room for `bytes`; little: no larger than need be. */
-static bool block_take(struct tape *t, size_t bytes, bool little)
+static bool block_take(struct tape *t, uint64_t bytes, bool little)
 {
     struct tape_statements *s = &t->statements;
     uint64_t size = s->block && s->block->bytes < BLOCK_MOST ? s->block->bytes * 2 : BLOCK_MOST;
     if (!s->block || little)
         size = BLOCK_LEAST;
     struct tape_block *b = NULL;
+    if (size < bytes + sizeof *b)
+        size = (bytes + sizeof *b + 7) / 8 * 8;
     /* Near the budget's end a small one will do. */
     for (; !b && size >= BLOCK_LEAST && size >= bytes + sizeof *b; size /= 2)
         if ((b = tape_arena_buffer(&t->arena, size)))
@@ -139,17 +141,15 @@ static bool block_take(struct tape *t, size_t bytes, bool little)
     return true;
 }
 
-/* Begins a run with room for so many bytes. */
-static bool begin_run(struct tape *t, size_t bytes, struct tape_site site)
+bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struct tape_site site)
 {
     struct tape_statements *s = &t->statements;
-    if (t->no_grad || t->error.code != TAPE_OK)
-        return false;
-    if (tape_cursor_next(&s->rest) >= TAPE_INDEX_LIMIT) {
-        tape_fail(t, TAPE_ERROR_LIMIT, site, "statement: the tape has all of its %u indices",
-                  (unsigned)TAPE_INDEX_LIMIT);
-        return false;
-    }
+    struct tape_hook *hook = t->hook;
+    const uint64_t now = hook ? hook->clock() : 0;
+    if (s->open != UINT32_MAX)
+        end_run(t);
+    if (hook && tape_account_due(hook, now))
+        charge_runs(t);
     const struct tape_statements before = *s;
     const uint64_t peaks = t->ledger.peak_count;
     struct tape_record *r = NULL;
@@ -165,7 +165,8 @@ static bool begin_run(struct tape *t, size_t bytes, struct tape_site site)
         if (s->block != before.block)
             tape_block_drop(t, s->block, NULL);
         *s = before;
-        tape_fail_memory(t, site, "statement");
+        charge_runs(t);
+        tape_fail_memory(t, site, what);
         return false;
     }
     *tape_run_of(r) = (struct tape_run){.partial_begin = s->rest.partial,
@@ -177,24 +178,32 @@ static bool begin_run(struct tape *t, size_t bytes, struct tape_site site)
                                         .peaks = peaks};
     s->open = t->last_record;
     *s->cursor = s->rest;
+    if (hook)
+        tape_account_flush(t, hook, now);
     return true;
 }
 
 bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
 {
     struct tape_statements *s = &t->statements;
-    struct tape_hook *hook = tape_observed(t);
-    const uint64_t now = hook ? hook->clock() : 0;
-    if (s->open != UINT32_MAX)
-        end_run(t);
-    if (hook && tape_account_due(hook, now))
-        charge_runs(t);
-    const bool begun = begin_run(t, n * (size_t)OPERAND_BYTES + HEAD_BYTES, site);
-    if (!begun)
-        charge_runs(t);
-    if (hook)
-        tape_account_flush(t, hook, now);
-    return begun;
+    tape_observed(t);
+    if (t->no_grad || t->error.code != TAPE_OK) {
+        tape_statement_settle(t);
+        return false;
+    }
+    if (s->calling) {
+        tape_fail(t, TAPE_ERROR_STATE, site,
+                  "statement: recorded by a callback, while the tape calls it");
+        return false;
+    }
+    if (tape_statement_next(t) >= TAPE_INDEX_LIMIT) {
+        tape_statement_settle(t);
+        tape_fail(t, TAPE_ERROR_LIMIT, site, "statement: the tape has all of its %u indices",
+                  (unsigned)TAPE_INDEX_LIMIT);
+        return false;
+    }
+    return tape_statement_open(t, n * (uint64_t)OPERAND_BYTES + HEAD_BYTES, tape_statement_op.name,
+                               site);
 }
 
 void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes)
@@ -345,6 +354,8 @@ void tape_statement_begin(struct tape *t)
     s->n = s->bytes = 0;
     s->n_leaves = 0;
     s->adjoint = NULL;
+    s->segments.life++;
+    s->segments.room[0] = s->segments.room[1] = 0;
     if (s->slot)
         retag(t);
 }
@@ -357,6 +368,8 @@ void tape_statement_end(struct tape *t)
         t->memory->release(s->tags, t->memory->payload);
     if (s->leaves)
         t->memory->release(s->leaves, t->memory->payload);
+    if (s->segments.seen)
+        t->memory->release(s->segments.seen, t->memory->payload);
 }
 
 struct tape_statement_mark tape_statement_mark_here(const struct tape *t)
@@ -384,6 +397,7 @@ void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mar
         tape_block_drop(t, b, end);
     }
     const bool more = tape_cursor_next(&s->rest) != tape_cursor_next(&mark->rest);
+    s->segments.life++;
     s->block = mark->block;
     s->n = mark->n;
     s->bytes = mark->bytes;

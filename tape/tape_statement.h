@@ -17,6 +17,7 @@
 struct __attribute__((may_alias)) tape_run {
     const double *partial_begin, *partial_end; /* upwards in time */
     const uint32_t *word_begin, *word_end;     /* downwards: end <= begin */
+    const uint32_t *segment;                   /* the last segment's first word, or NULL */
     uintptr_t near;                            /* a program counter of the run's first statement */
     uint32_t first, n;                         /* index of the first result; statements */
     uint64_t peaks;                            /* the ledger's number of peaks when it began */
@@ -56,6 +57,10 @@ static inline void tape_statement_settle(struct tape *t)
 /* Room for a statement of n operands at the cursor. False: it is not to be recorded; the tape's
  * error says why, unless it is under no_grad. */
 bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site);
+
+/* The same for anything of so many bytes, of an op of that name: with a block of its own if need be.
+ * The caller has seen that enough indices are left. */
+bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struct tape_site site);
 
 /* n variables; *first: the index of the first. */
 enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *values,

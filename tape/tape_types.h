@@ -173,6 +173,21 @@ struct tape_leaf_range {
     uint32_t first, n, value;
 };
 
+/* Values of an array that some segment keeps. See tape_segment.c. */
+struct tape_seen {
+    const void *address; /* of constants */
+    const double *values;
+    uint32_t first, n; /* indices, of what is no constant */
+    uint32_t life;     /* of the tape's when it was noted */
+};
+
+/* What the tape has of segments besides their records. */
+struct tape_segments {
+    struct tape_seen *seen; /* [TAPE_SEEN], or NULL */
+    uint32_t life;          /* grows where values may be dropped */
+    uint64_t room[2]; /* doubles that sweeps of one seed and of several need beside adjoints */
+};
+
 /* What the tape has of scalar statements. See tape_statement.h. */
 struct tape_statements {
     struct tape_cursor *cursor; /* the thread's that records on this tape now, or NULL */
@@ -188,6 +203,8 @@ struct tape_statements {
     double *adjoint;    /* while a sweep runs: [next index][width] */
     uint32_t width;     /* of the sweep: seeds at once */
     bool reading;       /* the sweep's adjoints are read and go to no gradient */
+    bool calling;       /* a callback of the user's runs: nothing may be recorded */
+    struct tape_segments segments;
     struct tape_tag *tags;
     uint32_t n_tags, tags_size;
     struct tape_leaf_range *leaves;
