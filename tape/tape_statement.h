@@ -65,6 +65,9 @@ bool tape_statement_leaf(const struct tape *t, uint32_t index, uint32_t *value, 
 /* Whether a value with this index and tag is on the tape. */
 bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag);
 
+/* n results of a record just made: the index of the first. No run is open. */
+uint32_t tape_statement_results(struct tape *t, uint32_t n);
+
 /* The index that the next result has. */
 uint32_t tape_statement_next(const struct tape *t);
 /* Statements on the tape, and their bytes. */
@@ -72,7 +75,7 @@ void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes);
 
 /* The upper half of tags from now on, not 0; generation: lower halves begin elsewhere for each. */
 void tape_statement_name(struct tape *t, uint32_t slot, uint32_t generation);
-/* Memory for so many tags, so that a rewind need not ask. */
+/* Memory for so many tags beside those of the parent, so that a rewind need not ask. */
 bool tape_statement_reserve_tags(struct tape *t, uint32_t n);
 
 /* For the life of a tape: see tape.c. What is recorded after a begin or rewind has a new tag. */
@@ -84,6 +87,11 @@ void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mar
 void tape_block_drop(struct tape *t, struct tape_block *b, const char *end);
 
 uint64_t tape_run_bytes(const struct tape_run *run);
+
+/* A record whose attributes take so many bytes; op->n_in operands are to be filled in. NULL: no
+ * memory. */
+struct tape_record *tape_statement_record(struct tape *t, const struct kernel_op *op, size_t attr,
+                                          uint32_t row);
 
 /* Charges the statements of a closed run to their lines, newly recorded or not; or takes them
  * back. Nothing is done unless t->hook is set. */

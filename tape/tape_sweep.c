@@ -1,10 +1,12 @@
 /* tape_sweep.c: the reverse sweep, and the gradients it leaves.
  *
- * May include: tape_inplace.h, tape_guard.h, tape_lent.h, tape_release.h, tape_statement_sweep.h.
+ * May include: tape_inplace.h, tape_fork.h, tape_guard.h, tape_lent.h, tape_release.h,
+ * tape_statement_sweep.h.
  *
  * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do
  * not see each other; gradients of leaves and retained values grow with each.
  */
+#include "tape_fork.h"
 #include "tape_guard.h"
 #include "tape_inplace.h"
 #include "tape_lent.h"
@@ -98,7 +100,7 @@ static bool leaves(struct tape *t, struct tape_record *r)
 /* Whether r is a record of scalar statements; if it is, its part of the sweep is done. */
 static bool scalars(struct tape *t, struct tape_record *r, uint64_t *stamp, bool *ok)
 {
-    if (r->op != &tape_statement_op && r->op != &tape_leaves_op)
+    if (r->op != &tape_statement_op && r->op != &tape_leaves_op && r->op != &tape_join_op)
         return false;
     struct tape_statements *s = &t->statements;
     *ok = true;
@@ -106,6 +108,8 @@ static bool scalars(struct tape *t, struct tape_record *r, uint64_t *stamp, bool
         return true;
     if (r->op == &tape_statement_op)
         tape_run_pullback(tape_run_of(r), s->adjoint, s->width);
+    else if (r->op == &tape_join_op)
+        *ok = tape_join_pullback(t, r, stamp);
     else if (!s->reading)
         *ok = leaves(t, r);
     if (t->hook) {
@@ -143,6 +147,11 @@ static uint32_t sweep(struct tape *t, uint32_t release, uint64_t *stamp)
         at = r->previous;
     }
     return UINT32_MAX;
+}
+
+bool tape_sweep_fork(struct tape *child, uint64_t *stamp)
+{
+    return sweep(child, TAPE_ROW_NONE, stamp) == UINT32_MAX;
 }
 
 /* The end of a sweep, which failed at a record or did not. */
@@ -208,6 +217,7 @@ static double *adjoints(struct tape *t, uint32_t width, uint32_t own, uint64_t *
     memset(adjoint, 0, *bytes);
     t->statements.adjoint = adjoint;
     t->statements.width = width;
+    t->fork.swept = UINT32_MAX;
     return adjoint;
 }
 
@@ -262,7 +272,7 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
         const int64_t rows = m - i < width ? m - i : width;
         for (int64_t k = 0; k < rows; k++)
             adjoint[(size_t)y[i + k] * width + (size_t)k] = 1;
-        sweep(t, TAPE_ROW_NONE, &stamp);
+        ok = sweep(t, TAPE_ROW_NONE, &stamp) == UINT32_MAX;
         for (int64_t k = 0; k < rows; k++)
             for (int64_t j = 0; j < n; j++)
                 jacobian[(i + k) * n + j] = x[j] ? adjoint[(size_t)x[j] * width + (size_t)k] : 0;
