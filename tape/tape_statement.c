@@ -1,7 +1,8 @@
 /* tape_statement.c: runs of statements: opened, closed, marked, rewound; leaves and tags.
  *
- * May include: tape_statement.h, tape_fork.h, tape_value.h. Blocks are buffers of the arena, each twice as large
- * as the one before up to BLOCK_MOST: a tiny tape takes little, a long one has few blocks.
+ * May include: tape_statement.h, tape_fork.h, tape_value.h. Blocks are buffers of the arena, each
+ * twice as large as the one before up to BLOCK_MOST: a tiny tape takes little, a long one has few
+ * blocks.
  */
 #include "tape_statement.h"
 

@@ -1,5 +1,5 @@
-/* test_real_fork_errors.c: mistakes with forks of a tape, one a case: named, with the line, and what
- * then becomes of the fork, its results and the memory.
+/* test_real_fork_errors.c: mistakes with forks of a tape, one a case: named, with the line, and
+ * what then becomes of the fork, its results and the memory.
  *
  * May include: ad_real.h, Check.
  */
