@@ -53,16 +53,23 @@ for example in $examples; do
     expect 0 "$bin/$example"
     cp out alone
     [ -s err ] && { echo "FAILED: $example says:"; cat err; failures=$((failures + 1)); }
-    expect 0 "$tapescope" record -o $example.prof -- "$bin/$example"
+    expect 0 "$tapescope" record -o "$example.prof" -- "$bin/$example"
     # Not a digit depends on the profiler.
     cmp alone out || failures=$((failures + 1))
-    expect 0 "$tapescope" top -n 0 $example.prof # all lines: which cost most is not promised
-    cp out $example.top
+    expect 0 "$tapescope" top -n 0 "$example.prof" # all lines: which cost most is not promised
+    cp out "$example.top"
     widest=$(wc -L <out)
     [ "$widest" -le 80 ] || { echo "FAILED: $widest columns"; failures=$((failures + 1)); }
 done
 shown ode.top "ode.c:$(line ode '.u = ad_sub(rates->alpha') exp,mul"
 shown ode.top "ode.c:$(line ode '.v = ad_add(s.v') add,scale"
+# What docs/SCALARS.md shows is the example's text.
+awk '/^## / { on = /Recording in several threads/ } on && /^    / { sub(/^ */, ""); print }' \
+    "$TAPESCOPE_SOURCE_DIR/docs/SCALARS.md" >shown.c
+[ "$(wc -l <shown.c)" -ge 10 ] || { echo "FAILED: nothing is shown"; failures=$((failures + 1)); }
+while IFS= read -r text; do
+    shown "$TAPESCOPE_SOURCE_DIR/examples/parallel_openmp/parallel_openmp.c" "$text"
+done <shown.c
 # A line that threads recorded on forks has one row, with the calls of all: 20 steps and a check.
 residual=$(grep -n 'ad_set(&residual' "$TAPESCOPE_SOURCE_DIR/examples/parallel_openmp/oscillations.c" |
     cut -d: -f1)
