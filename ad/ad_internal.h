@@ -41,6 +41,9 @@ extern struct ad_slot ad_slots[AD_SLOTS];
 /* The same while callbacks of its records may run. */
 #define AD_THREAD_CALLED (UINT64_MAX - 1)
 
+/* There while a fork is nobody's: ad_record_begin takes it. */
+#define AD_THREAD_NONE (UINT64_MAX - 2)
+
 /* A number for the calling thread, never reused, never 0. */
 extern _Thread_local uint64_t ad_thread __attribute__((tls_model("initial-exec")));
 uint64_t ad_thread_number(void);
@@ -96,6 +99,15 @@ void *ad_module_open(const char *name, char *error, size_t n);
  * naming `what`. */
 struct tape *ad_tape_find(uint32_t slot, uint32_t generation, const char *what,
                           struct tape_site site);
+
+/* Puts a tape that belongs to a thread of this number into a free slot; 0: none is free. */
+uint32_t ad_slot_take(struct tape *t, uint64_t thread);
+void ad_slot_give(uint32_t slot);
+
+/* A fork that is nobody's is the calling thread's from now on; NULL: it is no such tape, and no
+ * error is set. The second makes it nobody's. */
+struct tape *ad_tape_adopt(ad_tape tape);
+void ad_tape_abandon(struct tape *t, uint32_t slot);
 
 /* The tape of the calling thread's that a handle names, or NULL; no error is set. */
 struct tape *ad_tape_behind(ad_tensor x);

@@ -91,7 +91,9 @@ void ad_real_forget(struct tape *t)
 ad_status ad_record_begin_site(ad_tape tape, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
-    struct tape *t = ad_tape_find(tape.slot, tape.generation, "record_begin", site);
+    struct tape *taken = ad_tape_adopt(tape), *t = taken;
+    if (!t)
+        t = ad_tape_find(tape.slot, tape.generation, "record_begin", site);
     if (!t)
         return ad_failed();
     if (t == recording)
@@ -100,8 +102,12 @@ ad_status ad_record_begin_site(ad_tape tape, unsigned ad_line_)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "record_begin: the thread records on this tape already, "
                                     "beneath another");
-    else
-        return push(t, tape, "record_begin", site);
+    else {
+        ad_status status = push(t, tape, "record_begin", site);
+        if (status != AD_OK && taken)
+            ad_tape_abandon(t, tape.slot);
+        return status;
+    }
     return AD_OK;
 }
 
@@ -117,6 +123,8 @@ ad_status ad_record_end_site(ad_tape tape, unsigned ad_line_)
     if (--t->statements.depth == 0) {
         t->statements.depth = 1;
         ad_real_forget(t);
+        if (t->fork.base)
+            ad_tape_abandon(t, tape.slot);
     }
     return AD_OK;
 }
@@ -159,6 +167,12 @@ void ad_real_refuse(uint32_t tag, const char *what, struct tape_site site)
     struct tape *owner = slot ? __atomic_load_n(&ad_slots[slot].tape, __ATOMIC_RELAXED) : NULL;
     if (recording && slot == recording->statements.slot) {
         why = "an operand was dropped by a reset or a rewind";
+    } else if (recording && recording->fork.base && slot == recording->fork.slot) {
+        why = "an operand was recorded on the parent after the fork, or dropped before it";
+    } else if (owner &&
+               __atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED) == AD_THREAD_NONE) {
+        code = AD_ERROR_THREAD;
+        why = "an operand belongs to a fork that is not joined";
     } else if (owner && __atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED) != ad_thread) {
         code = AD_ERROR_THREAD;
         why = "an operand belongs to a tape of another thread";
@@ -244,6 +258,11 @@ static struct tape *enter(ad_tape tape, const char *what, struct tape_site site,
 {
     struct tape *t = ad_tape_find(tape.slot, tape.generation, what, site);
     *status = t ? (ad_status)t->error.code : ad_failed();
+    if (*status == AD_OK && t->fork.base)
+        *status = (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                       "%s: a fork is swept with its parent: ad_tape_join comes "
+                                       "first",
+                                       what);
     return *status == AD_OK ? t : NULL;
 }
 

@@ -1,10 +1,12 @@
 /* tape_statement.c: runs of statements: opened, closed, marked, rewound; leaves and tags.
  *
- * May include: tape_statement.h, tape_value.h. Blocks are buffers of the arena, each twice as large
- * as the one before up to BLOCK_MOST: a tiny tape takes little, a long one has few blocks.
+ * May include: tape_statement.h, tape_fork.h, tape_value.h. Blocks are buffers of the arena, each
+ * twice as large as the one before up to BLOCK_MOST: a tiny tape takes little, a long one has few
+ * blocks.
  */
 #include "tape_statement.h"
 
+#include "tape_fork.h"
 #include "tape_value.h"
 
 #include <string.h>
@@ -59,6 +61,8 @@ static void end_run(struct tape *t)
     s->n += run->n;
     s->bytes += tape_run_bytes(run);
     shut(s);
+    if (t->fork.base)
+        tape_fork_note(t, run);
     s->uncharged += t->hook != NULL;
 }
 
@@ -83,8 +87,8 @@ void tape_statement_close(struct tape *t)
 
 /* ---- records ---- */
 
-static struct tape_record *record_make(struct tape *t, const struct kernel_op *op, size_t attr,
-                                       uint32_t row)
+struct tape_record *tape_statement_record(struct tape *t, const struct kernel_op *op, size_t attr,
+                                          uint32_t row)
 {
     const size_t n =
         (sizeof(struct tape_record) + attr + (size_t)op->n_in * sizeof(uint32_t) + 7) / 8 * 8;
@@ -159,8 +163,8 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
         (TAPE_INDEX_LIMIT - tape_cursor_next(&s->rest)) * (uint64_t)STATEMENT_LEAST;
     const bool last = left < BLOCK_MOST;
     if ((s->block && !last && room_of(&s->rest) >= bytes) || block_take(t, bytes, last))
-        r = record_make(t, &tape_statement_op, sizeof(struct tape_run),
-                        tape_account_row(t, site, tape_statement_op.name));
+        r = tape_statement_record(t, &tape_statement_op, sizeof(struct tape_run),
+                                  tape_account_row(t, site, tape_statement_op.name));
     if (!r) {
         if (s->block != before.block)
             tape_block_drop(t, s->block, NULL);
@@ -181,6 +185,15 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
     if (hook)
         tape_account_flush(t, hook, now);
     return true;
+}
+
+uint32_t tape_statement_results(struct tape *t, uint32_t n)
+{
+    struct tape_statements *s = &t->statements;
+    const uint32_t first = tape_cursor_next(&s->rest);
+    s->rest.result += n;
+    shut(s);
+    return first;
 }
 
 bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
@@ -255,7 +268,8 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
         return status;
     struct tape_value *v = &t->entries[value];
     v->array.data = NULL; /* nobody reads it: the elements know their values */
-    struct tape_record *r = record_make(t, &tape_leaves_op, sizeof(struct tape_leaves), v->row);
+    struct tape_record *r =
+        tape_statement_record(t, &tape_leaves_op, sizeof(struct tape_leaves), v->row);
     if (!r || !range_append(t, (struct tape_leaf_range){next, (uint32_t)n, value})) {
         if (r) {
             tape_account_drop_record(t, r);
@@ -268,9 +282,7 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
     }
     *tape_leaves_of(r) = (struct tape_leaves){next, (uint32_t)n};
     tape_record_in(r)[0] = value;
-    *first = next;
-    s->rest.result += (uint64_t)n;
-    shut(s);
+    *first = tape_statement_results(t, (uint32_t)n);
     return TAPE_OK;
 }
 
@@ -304,7 +316,7 @@ bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag)
     return false;
 }
 
-bool tape_statement_reserve_tags(struct tape *t, uint32_t n)
+static bool reserve_tags(struct tape *t, uint32_t n)
 {
     struct tape_statements *s = &t->statements;
     if (n <= s->tags_size)
@@ -318,6 +330,11 @@ bool tape_statement_reserve_tags(struct tape *t, uint32_t n)
     return true;
 }
 
+bool tape_statement_reserve_tags(struct tape *t, uint32_t n)
+{
+    return reserve_tags(t, t->fork.inherited + n);
+}
+
 /* What is recorded from now on is told from what was recorded before under the same indices. */
 static void retag(struct tape *t)
 {
@@ -329,9 +346,9 @@ static void retag(struct tape *t)
     while (s->n_tags > 0 && s->tags[s->n_tags - 1].first >= next)
         s->n_tags--;
     /* Without memory the values before share the new tag's entry and are refused from now on. */
-    if (s->n_tags > 0 && !tape_statement_reserve_tags(t, s->n_tags + 1))
+    if (s->n_tags > 0 && !reserve_tags(t, s->n_tags + 1))
         s->n_tags--;
-    if (tape_statement_reserve_tags(t, s->n_tags + 1))
+    if (reserve_tags(t, s->n_tags + 1))
         s->tags[s->n_tags++] = (struct tape_tag){next, tag};
     shut(s);
 }
@@ -349,7 +366,7 @@ void tape_statement_begin(struct tape *t)
 {
     struct tape_statements *s = &t->statements;
     s->open = UINT32_MAX;
-    s->rest = (struct tape_cursor){.result = 1};
+    s->rest = (struct tape_cursor){.result = (uint64_t)t->fork.base + 1};
     s->block = NULL;
     s->n = s->bytes = 0;
     s->n_leaves = 0;

@@ -85,12 +85,15 @@ static inline const struct tape_tag *tape_statement_newest(const struct tape *t)
     return t->statements.n_tags ? &t->statements.tags[t->statements.n_tags - 1] : &none;
 }
 
+/* n results of a record just made: the index of the first. No run is open. */
+uint32_t tape_statement_results(struct tape *t, uint32_t n);
+
 /* Statements on the tape, and their bytes. */
 void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes);
 
 /* The upper half of tags from now on, not 0; generation: lower halves begin elsewhere for each. */
 void tape_statement_name(struct tape *t, uint32_t slot, uint32_t generation);
-/* Memory for so many tags, so that a rewind need not ask. */
+/* Memory for so many tags beside those of the parent, so that a rewind need not ask. */
 bool tape_statement_reserve_tags(struct tape *t, uint32_t n);
 
 /* For the life of a tape: see tape.c. What is recorded after a begin or rewind has a new tag. */
@@ -102,6 +105,11 @@ void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mar
 void tape_block_drop(struct tape *t, struct tape_block *b, const char *end);
 
 uint64_t tape_run_bytes(const struct tape_run *run);
+
+/* A record whose attributes take so many bytes; op->n_in operands are to be filled in. NULL: no
+ * memory. */
+struct tape_record *tape_statement_record(struct tape *t, const struct kernel_op *op, size_t attr,
+                                          uint32_t row);
 
 /* Charges the statements of a closed run to their lines, newly recorded or not; or takes them
  * back. Nothing is done unless t->hook is set. */

@@ -1,11 +1,12 @@
 /* tape_sweep.c: the reverse sweep, and the gradients it leaves.
  *
- * May include: tape_inplace.h, tape_guard.h, tape_lent.h, tape_release.h, tape_segment.h,
+ * May include: tape_inplace.h, tape_fork.h, tape_guard.h, tape_lent.h, tape_release.h, tape_segment.h,
  * tape_statement_sweep.h.
  *
  * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do
  * not see each other; gradients of leaves and retained values grow with each.
  */
+#include "tape_fork.h"
 #include "tape_guard.h"
 #include "tape_inplace.h"
 #include "tape_lent.h"
@@ -100,7 +101,7 @@ static bool leaves(struct tape *t, struct tape_record *r)
 /* Whether r is a record of scalar statements; if it is, its part of the sweep is done. */
 static bool scalars(struct tape *t, struct tape_record *r, uint64_t *stamp, bool *ok)
 {
-    if (r->op != &tape_statement_op && r->op != &tape_leaves_op)
+    if (r->op != &tape_statement_op && r->op != &tape_leaves_op && r->op != &tape_join_op)
         return false;
     struct tape_statements *s = &t->statements;
     *ok = true;
@@ -109,6 +110,8 @@ static bool scalars(struct tape *t, struct tape_record *r, uint64_t *stamp, bool
     if (r->op == &tape_statement_op)
         *ok = tape_run_sweep(t, tape_run_of(r), s->adjoint, s->width,
                              s->adjoint + (size_t)tape_statement_next(t) * s->width);
+    else if (r->op == &tape_join_op)
+        *ok = tape_join_pullback(t, r, stamp);
     else if (!s->reading)
         *ok = leaves(t, r);
     if (t->hook) {
@@ -146,6 +149,11 @@ static uint32_t sweep(struct tape *t, uint32_t release, uint64_t *stamp)
         at = r->previous;
     }
     return UINT32_MAX;
+}
+
+bool tape_sweep_fork(struct tape *child, uint64_t *stamp)
+{
+    return sweep(child, TAPE_ROW_NONE, stamp) == UINT32_MAX;
 }
 
 /* The end of a sweep, which failed at a record or did not. */
@@ -213,6 +221,7 @@ static double *adjoints(struct tape *t, uint32_t width, uint32_t own, uint64_t *
     memset(adjoint, 0, n * sizeof *adjoint);
     t->statements.adjoint = adjoint;
     t->statements.width = width;
+    t->fork.swept = UINT32_MAX;
     return adjoint;
 }
 

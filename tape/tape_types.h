@@ -218,6 +218,21 @@ struct tape_statement_mark {
     uint32_t n_leaves;
 };
 
+/* What a tape has to do with forks: its own ones, and its parent if it is one. See tape_fork.h. */
+struct tape_fork {
+    uint32_t base;             /* no result has this index, all of its own have greater ones; 0: the
+                                * tape is no fork */
+    uint32_t slot, generation; /* of the parent's handle */
+    uint32_t tag;              /* of the parent's value before base */
+    uint32_t low, high; /* of the parent's values that its statements name; low > high: none */
+    uint32_t inherited; /* tags */
+    bool no_grad;       /* the parent was under it */
+    uint32_t first;     /* joined: index of its first result on the parent */
+    uint32_t swept;     /* joins of results from here on are done with; while a sweep runs */
+    struct tape *joined, *spare; /* forks on this tape, newest first; to be used again */
+    struct tape *next;           /* in the parent's list */
+};
+
 struct tape_mark {
     struct tape_arena_mark arena;
     struct tape_statement_mark statements;
@@ -281,6 +296,7 @@ struct tape {
     struct tape_span lent_span, leaf_span; /* that they and the leaves' data lie in */
 
     struct tape_statements statements;
+    struct tape_fork fork;
 
     struct tape_ledger ledger;
     struct tape_table sites;

@@ -23,6 +23,7 @@
 #define TAPESCOPE_AD_REAL_H
 
 #include <tapescope/ad_real_expression.h>
+#include <tapescope/ad_real_fork.h>
 #include <tapescope/ad_real_functions.h>
 #include <tapescope/ad_real_segments.h>
 
