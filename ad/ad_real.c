@@ -1,6 +1,6 @@
 /* ad_real.c: the scalar face: which tape a thread records on, leaves, sweeps, gradients.
  *
- * May include: ad_real.h, ad_internal.h, tape_statement.h, tape_value.h, gamma_functions.h.
+ * May include: ad_real.h, ad_internal.h, tape_bridge.h, tape_value.h, gamma_functions.h.
  * Statements themselves are written by the user's code (ad_real_expression.h); it calls here when
  * the cursor has no room.
  */
@@ -9,7 +9,7 @@
 #include "ad_internal.h"
 
 #include "gamma_functions.h"
-#include "tape_statement.h"
+#include "tape_bridge.h"
 #include "tape_value.h"
 
 #include <math.h>
@@ -66,6 +66,17 @@ static ad_status push(struct tape *t, ad_tape tape, const char *what, struct tap
     t->statements.depth = 1;
     attach(t);
     return AD_OK;
+}
+
+ad_status ad_real_record(struct tape *t, ad_tape tape, const char *what, struct tape_site site)
+{
+    if (recording == t)
+        return AD_OK;
+    if (recording)
+        return (ad_status)tape_fail(
+            t, TAPE_ERROR_STATE, site,
+            "%s: the thread records on another tape: ad_record_begin comes first", what);
+    return push(t, tape, what, site);
 }
 
 void ad_real_forget(struct tape *t)
@@ -183,11 +194,7 @@ static ad_status leaves(ad_tape tape, int64_t n, const double *values, ad_real *
     if (n < 0 || (n > 0 && (!values || !x)))
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "real_leaves: %s",
                                     n < 0 ? "n is negative" : "a null pointer");
-    if (recording && recording != t)
-        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
-                                    "real_leaves: the thread records on another tape: "
-                                    "ad_record_begin comes first");
-    ad_status status = recording ? AD_OK : push(t, tape, "real_leaves", site);
+    ad_status status = ad_real_record(t, tape, "real_leaves", site);
     uint32_t first;
     if (status == AD_OK && n > 0)
         status = (ad_status)tape_statement_leaves(t, n, values, site, &first);
@@ -358,7 +365,10 @@ ad_status ad_real_jacobian_site(ad_tape tape, int64_t m, const ad_real *y, int64
                                     what);
     uint32_t *of = indices(t, m, y, what, "y", site, &status);
     uint32_t *by = of ? indices(t, n, x, what, "x", site, &status) : NULL;
-    if (by)
+    if (by && t->fixed.n_values && tape_bridge_crosses(t)) /* older tensors are constant then */
+        status = (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                      "%s: not through tensors while a gradient check runs", what);
+    else if (by)
         status = (ad_status)tape_jacobian_statements(t, m, of, n, by, jacobian, site);
     t->memory->release(by, t->memory->payload);
     t->memory->release(of, t->memory->payload);

@@ -65,20 +65,22 @@ void tape_statement_close(struct tape *t)
 
 /* ---- records ---- */
 
-static struct tape_record *record_make(struct tape *t, const struct kernel_op *op, size_t attr,
-                                       uint32_t row)
+struct tape_record *tape_statement_record(struct tape *t, const struct kernel_op *op, size_t attr,
+                                          size_t more, uint32_t row)
 {
-    const size_t n =
-        (sizeof(struct tape_record) + attr + (size_t)op->n_in * sizeof(uint32_t) + 7) / 8 * 8;
+    const size_t head = sizeof(struct tape_record) + attr +
+                        ((size_t)op->n_in + (size_t)op->n_out) * sizeof(uint32_t);
+    const size_t n = (head + more + 7) / 8 * 8;
     const size_t offset = (size_t)(t->arena.record_top - t->arena.record_base) / 8;
     struct tape_record *r = offset < UINT32_MAX ? tape_arena_record(&t->arena, n) : NULL;
     if (!r)
         return NULL;
-    memset(r, 0, n);
+    memset(r, 0, head);
     *r = (struct tape_record){.op = op,
                               .previous = t->last_record,
                               .row = row,
                               .n_in = (uint16_t)op->n_in,
+                              .n_out = (uint8_t)op->n_out,
                               .n_attr = (uint8_t)(attr / sizeof(int64_t)),
                               .bytes = (uint32_t)n};
     t->last_record = (uint32_t)offset;
@@ -142,8 +144,8 @@ bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
         (TAPE_INDEX_LIMIT - tape_cursor_next(&s->rest)) * (uint64_t)STATEMENT_LEAST;
     const bool last = left < BLOCK_MOST;
     if ((s->block && !last && room_of(&s->rest) >= bytes) || block_take(t, bytes, last))
-        r = record_make(t, &tape_statement_op, sizeof(struct tape_run),
-                        tape_account_row(t, site, tape_statement_op.name));
+        r = tape_statement_record(t, &tape_statement_op, sizeof(struct tape_run), 0,
+                                  tape_account_row(t, site, tape_statement_op.name));
     if (!r) {
         if (s->block != before.block)
             tape_block_drop(t, s->block, NULL);
@@ -201,14 +203,22 @@ static bool range_append(struct tape *t, struct tape_leaf_range range)
     return true;
 }
 
+uint32_t tape_statement_take(struct tape *t, uint32_t n)
+{
+    struct tape_statements *s = &t->statements;
+    const uint32_t first = tape_cursor_next(&s->rest);
+    s->rest.result += n;
+    shut(s);
+    return first;
+}
+
 enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *values,
                                        struct tape_site site, uint32_t *first)
 {
     struct tape_statements *s = &t->statements;
     tape_observed(t);
     tape_statement_settle(t);
-    const uint32_t next = tape_cursor_next(&s->rest);
-    const uint32_t left = next < TAPE_INDEX_LIMIT ? TAPE_INDEX_LIMIT - next : 0;
+    const uint32_t next = tape_cursor_next(&s->rest), left = tape_statement_left(t);
     if (n > (int64_t)left)
         return tape_fail(t, TAPE_ERROR_LIMIT, site, "real_leaves: %lld, and %u indices are left",
                          (long long)n, (unsigned)left);
@@ -219,7 +229,8 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
         return status;
     struct tape_value *v = &t->entries[value];
     v->array.data = NULL; /* nobody reads it: the elements know their values */
-    struct tape_record *r = record_make(t, &tape_leaves_op, sizeof(struct tape_leaves), v->row);
+    struct tape_record *r =
+        tape_statement_record(t, &tape_leaves_op, sizeof(struct tape_leaves), 0, v->row);
     if (!r || !range_append(t, (struct tape_leaf_range){next, (uint32_t)n, value})) {
         if (r) {
             tape_account_drop_record(t, r);
@@ -232,9 +243,7 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
     }
     *tape_leaves_of(r) = (struct tape_leaves){next, (uint32_t)n};
     tape_record_in(r)[0] = value;
-    *first = next;
-    s->rest.result += (uint64_t)n;
-    shut(s);
+    *first = tape_statement_take(t, (uint32_t)n);
     return TAPE_OK;
 }
 
@@ -316,7 +325,7 @@ void tape_statement_begin(struct tape *t)
     s->rest = (struct tape_cursor){.result = 1};
     s->block = NULL;
     s->n = s->bytes = 0;
-    s->n_leaves = 0;
+    s->n_leaves = s->n_elements = s->n_gathers = 0;
     s->adjoint = NULL;
     if (s->slot)
         retag(t);
@@ -335,8 +344,13 @@ void tape_statement_end(struct tape *t)
 struct tape_statement_mark tape_statement_mark_here(const struct tape *t)
 {
     const struct tape_statements *s = &t->statements;
-    return (struct tape_statement_mark){
-        .rest = s->rest, .block = s->block, .n = s->n, .bytes = s->bytes, .n_leaves = s->n_leaves};
+    return (struct tape_statement_mark){.rest = s->rest,
+                                        .block = s->block,
+                                        .n = s->n,
+                                        .bytes = s->bytes,
+                                        .n_leaves = s->n_leaves,
+                                        .n_elements = s->n_elements,
+                                        .n_gathers = s->n_gathers};
 }
 
 void tape_block_drop(struct tape *t, struct tape_block *b, const char *end)
@@ -361,6 +375,8 @@ void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mar
     s->n = mark->n;
     s->bytes = mark->bytes;
     s->n_leaves = mark->n_leaves;
+    s->n_elements = mark->n_elements;
+    s->n_gathers = mark->n_gathers;
     const uint64_t tag = s->rest.result >> 32;
     s->rest = mark->rest;
     s->rest.result = tag << 32 | tape_cursor_next(&mark->rest);

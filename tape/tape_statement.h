@@ -21,7 +21,8 @@ struct __attribute__((may_alias)) tape_run {
     uint32_t first, n;                         /* index of the first result; statements */
 };
 
-/* And the record that stands for n leaves: they are elements of the value that is its operand. */
+/* And the record that stands for n leaves, or for the elements of a tensor (tape_bridge.h): they
+ * are elements of the value that is its operand. */
 struct __attribute__((may_alias)) tape_leaves {
     uint32_t first, n;
 };
@@ -55,6 +56,20 @@ static inline void tape_statement_settle(struct tape *t)
 /* Room for a statement of n operands at the cursor. False: it is not to be recorded; the tape's
  * error says why, unless it is under no_grad. */
 bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site);
+
+/* Appends a record of an op that is no kernel's: `attr` bytes of attributes, a multiple of 8, and
+ * `more` behind its operands and outputs, which are the caller's to fill. No run may be open. NULL:
+ * no memory. */
+struct tape_record *tape_statement_record(struct tape *t, const struct kernel_op *op, size_t attr,
+                                          size_t more, uint32_t row);
+
+/* How many indices are left, while no run is open; the first of the next n, which are taken. */
+static inline uint32_t tape_statement_left(const struct tape *t)
+{
+    const uint32_t next = tape_cursor_next(&t->statements.rest);
+    return next < TAPE_INDEX_LIMIT ? TAPE_INDEX_LIMIT - next : 0;
+}
+uint32_t tape_statement_take(struct tape *t, uint32_t n);
 
 /* n variables; *first: the index of the first. */
 enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *values,
