@@ -215,11 +215,15 @@ static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bo
     const enum tape_status status = verify(t, y, what, site);
     if (status != TAPE_OK && status != TAPE_ERROR_MEMORY)
         return status;
-    if (status != TAPE_OK || (release && !tape_release_plan(t, y)))
+    const bool ready =
+        status == TAPE_OK && (t->statements.n_gathers == 0 || adjoints(t, 1, own, &bytes));
+    if (!ready || (release && !tape_release_plan(t, y))) {
+        if (t->statements.adjoint)
+            adjoints_free(t, own, bytes);
         return conclude(t, false, own, what, site, &stamp);
+    }
     tape_lent_begin(t);
-    const bool ready = t->statements.n_gathers == 0 || adjoints(t, 1, own, &bytes);
-    const bool planted = ready && plant(t, &t->entries[y], seed);
+    const bool planted = plant(t, &t->entries[y], seed);
     if (hook)
         account(t, own, &stamp);
     if (planted)
