@@ -1,13 +1,16 @@
-/* test_real_bridge_account.c: what a profile says of bridges: their rows, bytes, calls and ticks.
+/* test_real_bridge_account.c: what a profile says of bridges: their rows, bytes, calls and ticks;
+ * and what is left where there is no memory to look at the statements behind them.
  *
- * May include: ad_real.h, observe_support.h, Check.
+ * May include: ad_real.h, observe_support.h, tape_memory.h, Check.
  */
 #include <tapescope/ad_real.h>
 
 #include "observe_support.h"
 #include "run_cases.h"
+#include "tape_memory.h"
 
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,6 +148,107 @@ START_TEST(rewinds_releases_and_every_sweep_leave_the_sums_right)
 }
 END_TEST
 
+/* ---- no memory ---- */
+
+static int until_refused; /* allocations; 0: none is refused */
+
+static void *resize(void *p, size_t bytes, void *payload)
+{
+    if (!p && until_refused && --until_refused == 0)
+        return NULL;
+    return tape_memory_system.resize(p, bytes, payload);
+}
+
+START_TEST(without_memory_to_look_a_sweep_has_failed_and_another_call_has_not)
+{
+    const ad_allocator allocator = {tape_memory_system.reserve, tape_memory_system.unreserve,
+                                    resize, tape_memory_system.release, NULL};
+    const ad_tape_options options = {.reserve_bytes = 4 << 20, .allocator = &allocator};
+    ad_tape kept = tape;
+    ad_real u[3];
+    double g[3], jacobian[1];
+    ck_assert_int_eq(ad_tape_create(&tape, &options), AD_OK);
+    ck_assert_int_eq(ad_record_begin(tape), AD_OK);
+    a = ad_real_leaf(tape, 2);
+    w = ad_leaf(tape, AD_F64, 1, SHAPE(3), data);
+    ad_tensor t = ad_sum(forth_and_back(ad_square(w)));
+    ad_tensor h = ad_neg(w);
+    elements_of(forth_and_back(h), u);
+    ck_assert_int_eq(ad_release(h), AD_OK); /* from now on sweeps look at what they come to */
+    for (int k = 0; k < 4; k++) {
+        ck_assert_int_eq(ad_real_backward(tape, u[0]), AD_OK);
+        until_refused = k < 2 ? 1 : k; /* the lists of reals come before */
+        ad_status status;
+        if (k == 0)
+            status = ad_backward(t);
+        else if (k == 1)
+            status = ad_backward_release(t);
+        else if (k == 2)
+            status = ad_real_backward(tape, u[1]);
+        else
+            status = ad_real_jacobian(tape, 1, u, 1, &a, jacobian);
+        ck_assert_int_eq(until_refused, 0);
+        ck_assert_int_eq(status, AD_ERROR_MEMORY);
+        ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "out of memory"));
+        ad_clear_error(tape);
+        /* A sweep that fails clears gradients; a Jacobian has none to do with. */
+        ck_assert_msg(ad_gradient(w, g, 3) == (k < 3 ? AD_ERROR_STATE : AD_OK), "%d", k);
+        ad_clear_error(tape);
+        ck_assert_double_ne(ad_item(t), 0);
+    }
+    ck_assert_int_eq(ad_real_jacobian(tape, 1, u, 1, &a, jacobian), AD_OK);
+    ck_assert_double_eq(jacobian[0], -data[0]);
+    ck_assert_int_eq(ad_backward_release(t), AD_OK);
+    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
+    tape = kept;
+}
+END_TEST
+
+START_TEST(a_jacobian_is_right_or_has_no_memory)
+{
+    enum { N = 64 };
+    ad_tape kept = tape;
+    static double many[N], was[2];
+    int failed = 0, done = 0;
+    for (uint64_t budget = 8 << 10; done == 0; budget += 64) {
+        const ad_tape_options options = {.reserve_bytes = 4 << 20, .budget_bytes = budget};
+        ad_real y[2], s = ad_real_of(0);
+        static ad_real u[N];
+        double jacobian[2] = {0, 0};
+        ad_stats before, after;
+        ck_assert_int_eq(ad_tape_create(&tape, &options), AD_OK);
+        ck_assert_int_eq(ad_record_begin(tape), AD_OK);
+        a = ad_real_leaf(tape, 2);
+        ad_tensor x = ad_leaf(tape, AD_F64, 1, SHAPE(N), many);
+        ad_reals_of_tensor(ad_exp(x), N, u);
+        for (int i = 0; i < N; i++)
+            ad_set(&u[i], ad_real_mul(u[i], a));
+        ad_tensor t = ad_square(ad_tensor_of_reals(tape, 1, SHAPE(N), u));
+        ad_reals_of_tensor(ad_exp(ad_neg(t)), N, u);
+        for (int i = 0; i < N; i++)
+            ad_set(&s, ad_real_add(s, u[i]));
+        y[0] = s;
+        y[1] = u[1];
+        if (ad_status_of(tape) == AD_OK) {
+            ad_tape_stats(tape, &before);
+            const ad_status status = ad_real_jacobian(tape, 2, y, 1, &a, jacobian);
+            ad_tape_stats(tape, &after);
+            ck_assert_uint_eq(after.live_bytes, before.live_bytes);
+            failed += status == AD_ERROR_MEMORY;
+            done += status == AD_OK;
+            ck_assert(status == AD_OK || status == AD_ERROR_MEMORY);
+            memcpy(was, jacobian, sizeof was);
+        }
+        ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
+    }
+    ck_assert_int_gt(failed, 8); /* the adjoints of scalars, then those of tensors */
+    /* exp(-(a e^0)^2) by a. */
+    ck_assert_double_eq_tol(was[1], -4 * exp(-4), 1e-15);
+    ck_assert_double_eq_tol(was[0], -4 * N * exp(-4), 1e-13);
+    tape = kept;
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tcase_create("rows");
@@ -153,5 +257,7 @@ int main(void)
     tcase_add_test(tcase, a_tape_without_a_tensor_of_reals_has_no_adjoints_of_scalars);
     tcase_add_test(tcase, a_profile_begun_later_has_the_bytes_of_bridges);
     tcase_add_test(tcase, rewinds_releases_and_every_sweep_leave_the_sums_right);
+    tcase_add_test(tcase, without_memory_to_look_a_sweep_has_failed_and_another_call_has_not);
+    tcase_add_test(tcase, a_jacobian_is_right_or_has_no_memory);
     return run_cases("real_bridge_account", tcase);
 }

@@ -65,7 +65,7 @@ static ad_real older_leaf, older_element;
 static ad_tensor older_tensor;
 
 /* What the function does besides. */
-enum { PLAIN, CUT, OLDER, SWEEP, JACOBIAN, RELEASE, LEAVES };
+enum { PLAIN, CUT, BESIDE, OLDER, SWEEP, JACOBIAN, RELEASE, LEAVES };
 
 /* A loss with branches: Huber's of the differences of neighbours, over a tanh of a square. */
 static ad_tensor huber(ad_tape on, const ad_tensor *in, int n, void *payload)
@@ -92,6 +92,8 @@ static ad_tensor huber(ad_tape on, const ad_tensor *in, int n, void *payload)
     if (way == OLDER)
         y = ad_mul(y, older_tensor);
     ad_tensor result = ad_sum(ad_mul(y, ad_exp(y)));
+    if (way == BESIDE)
+        result = ad_add(result, ad_sum(ad_detach(h)));
     if (way == SWEEP)
         ck_assert_int_eq(ad_backward(result), AD_OK);
     if (way == RELEASE)
@@ -130,11 +132,13 @@ END_TEST
 START_TEST(a_function_that_cuts_the_way_is_told)
 {
     ad_gradient_report report;
-    ck_assert_int_eq(check(CUT, &report), AD_ERROR_GRADIENT);
-    ck_assert_int_gt(report.wrong, 0);
-    ck_assert_ptr_null(report.op);
-    ck_assert_ptr_nonnull(strstr(report.message, "no op alone is wrong"));
-    ad_clear_error(none);
+    for (int way = CUT; way <= BESIDE; way++) {
+        ck_assert_int_eq(check(way, &report), AD_ERROR_GRADIENT);
+        ck_assert_int_gt(report.wrong, 0);
+        ck_assert_ptr_null(report.op);
+        ck_assert_ptr_nonnull(strstr(report.message, "no op alone is wrong"));
+        ad_clear_error(none);
+    }
     check_fine();
 }
 END_TEST
@@ -171,6 +175,29 @@ START_TEST(a_function_that_releases_what_it_gives_is_refused)
     ad_gradient_report report;
     ck_assert_int_eq(check(RELEASE, &report), AD_ERROR_STATE);
     check_error(tape, AD_ERROR_STATE, "a sweep that releases has passed tanh at");
+}
+END_TEST
+
+/* x^2 times what was computed before the check, from x as well: by derivatives as ops. */
+static ad_tensor slope(ad_tape on, const ad_tensor *in, int n, void *payload)
+{
+    ad_tensor t = ad_tensor_of_reals(on, 0, NULL, &older_element), g;
+    ad_tensor y = ad_sum(ad_mul(ad_square(in[0]), t));
+    (void)payload;
+    ck_assert_int_eq(n, 1);
+    ck_assert_int_eq(ad_create_graph(y, (ad_tensor){0}, 1, in, &g), AD_OK);
+    return ad_mul(g, in[0]);
+}
+
+START_TEST(derivatives_within_a_check_stop_at_what_is_older)
+{
+    ad_gradient_report report;
+    ad_real x[3];
+    ck_assert_int_eq(ad_reals_of_tensor(w, 3, x), AD_OK);
+    ad_set(&older_element, ad_real_mul(x[0], 3));
+    ck_assert_int_eq(ad_check_gradient(tape, slope, 1, &w, 1e-6, NULL, &report), AD_OK);
+    ck_assert_int_eq(report.compared, 3);
+    check_fine();
 }
 END_TEST
 
@@ -395,6 +422,7 @@ int main(void)
     tcase_add_test(tcase, what_is_older_than_a_check_is_constant_by_either_way);
     tcase_add_test(tcase, a_check_has_no_jacobian_through_tensors);
     tcase_add_test(tcase, a_function_that_releases_what_it_gives_is_refused);
+    tcase_add_test(tcase, derivatives_within_a_check_stop_at_what_is_older);
     tcase_add_test(tcase, a_wrong_number_of_elements_is_refused);
     tcase_add_test(tcase, tensors_that_are_none_have_no_elements);
     tcase_add_test(tcase, after_an_error_nothing_crosses);

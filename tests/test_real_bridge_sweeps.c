@@ -329,6 +329,33 @@ START_TEST(a_rewind_drops_bridges_and_what_they_cost)
 }
 END_TEST
 
+START_TEST(jacobians_are_of_several_rows_again_after_a_rewind)
+{
+    double jacobian[4];
+    ad_stats before, after[2];
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    a = ad_real_leaf(tape, 2);
+    ad_tensor t = ad_tensor_of_reals(tape, 0, NULL, &a);
+    const ad_mark mark = ad_tape_mark(tape);
+    ad_tape_stats(tape, &before);
+    for (int round = 0; round < 2; round++) {
+        ck_assert_int_eq(ad_reals_of_tensor(t, 1, u), AD_OK);
+        if (round == 1)
+            ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+        ad_real y[4] = {a, a, a, a};
+        for (int i = 0; i < 100; i++)
+            ad_set(&y[i % 4], ad_real_mul(y[i % 4], 1.01));
+        ad_tape_stats(tape, &before);
+        ck_assert_int_eq(ad_peak_reset(tape), AD_OK);
+        ck_assert_int_eq(ad_real_jacobian(tape, 4, y, 1, &a, jacobian), AD_OK);
+        ad_tape_stats(tape, &after[round]);
+        after[round].peak_bytes -= before.live_bytes;
+    }
+    ck_assert_uint_ge(after[1].peak_bytes, 3 * after[0].peak_bytes);
+    check_fine();
+}
+END_TEST
+
 START_TEST(a_reset_leaves_nothing)
 {
     tensor();
@@ -408,6 +435,7 @@ int main(void)
     tcase_add_test(tcase, a_sweep_refuses_what_was_freed_behind_statements);
     tcase_add_test(tcase, frames_release_tensors_and_leave_reals);
     tcase_add_test(tcase, a_rewind_drops_bridges_and_what_they_cost);
+    tcase_add_test(tcase, jacobians_are_of_several_rows_again_after_a_rewind);
     tcase_add_test(tcase, a_reset_leaves_nothing);
     tcase_add_test(tcase, a_leaf_changed_behind_statements_is_noticed);
     tcase_add_test(tcase, the_elements_themselves_are_copies);
