@@ -146,7 +146,7 @@ bool tape_bridge_to_value(struct tape *t, struct tape_record *r)
 
 /* ---- to a tensor ---- */
 
-/* Whether shape and elements are fit; *size, *active: whether there is a variable among them. */
+/* Whether shape and elements are fit; *size, and *active if there is a variable among them. */
 static enum tape_status check(struct tape *t, int rank, const int64_t *shape,
                               const struct tape_real *x, struct tape_site site, int64_t *size,
                               bool *active)
@@ -170,14 +170,18 @@ static enum tape_status check(struct tape *t, int rank, const int64_t *shape,
                          (long long)n, GATHER_MOST);
     if (n > 0 && !x)
         return tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: x is a null pointer", what);
-    *active = false;
+    uint32_t tag = 0, from = 1, end = 0; /* those of most elements are the same */
     for (int64_t i = 0; i < n; i++) {
-        if (x[i].index && !tape_statement_holds(t, x[i].index, x[i].tag))
+        if (!x[i].index)
+            continue;
+        *active = true;
+        if (x[i].tag != tag && !tape_statement_tagged(t, tag = x[i].tag, &from, &end))
+            end = 0;
+        if (x[i].index < from || x[i].index >= end)
             return tape_fail(
                 t, TAPE_ERROR_HANDLE, site,
                 "%s: x[%lld] is no value of this tape: it was dropped, never set, or is another's",
                 what, (long long)i);
-        *active = *active || x[i].index;
     }
     return TAPE_OK;
 }
@@ -188,8 +192,8 @@ enum tape_status tape_bridge_tensor(struct tape *t, int rank, const int64_t *sha
     const char *what = tape_gather_op.name;
     struct tape_hook *hook = tape_observed(t);
     const uint64_t start = hook ? hook->clock() : 0;
-    int64_t n;
-    bool active;
+    int64_t n = 0;
+    bool active = false;
     tape_statement_settle(t);
     const enum tape_status status = check(t, rank, shape, x, site, &n, &active);
     if (status != TAPE_OK)

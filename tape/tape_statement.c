@@ -267,14 +267,22 @@ bool tape_statement_leaf(const struct tape *t, uint32_t index, uint32_t *value, 
 
 /* ---- tags ---- */
 
-bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag)
+bool tape_statement_tagged(const struct tape *t, uint32_t tag, uint32_t *first, uint32_t *end)
 {
     const struct tape_statements *s = &t->statements;
-    uint32_t end = tape_statement_next(t);
-    for (uint32_t k = s->n_tags; k > 0; end = s->tags[--k].first)
-        if (s->tags[k - 1].tag == tag)
-            return index >= s->tags[k - 1].first && index < end;
+    *end = tape_statement_next(t);
+    for (uint32_t k = s->n_tags; k > 0; *end = *first) {
+        *first = s->tags[--k].first;
+        if (s->tags[k].tag == tag)
+            return true;
+    }
     return false;
+}
+
+bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag)
+{
+    uint32_t first, end;
+    return tape_statement_tagged(t, tag, &first, &end) && index >= first && index < end;
 }
 
 bool tape_statement_reserve_tags(struct tape *t, uint32_t n)

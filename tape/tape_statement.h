@@ -79,6 +79,8 @@ bool tape_statement_leaf(const struct tape *t, uint32_t index, uint32_t *value, 
 
 /* Whether a value with this index and tag is on the tape. */
 bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag);
+/* The values with this tag are those from *first up to *end. False: there are none. */
+bool tape_statement_tagged(const struct tape *t, uint32_t tag, uint32_t *first, uint32_t *end);
 
 /* The index that the next result has. */
 uint32_t tape_statement_next(const struct tape *t);

@@ -417,8 +417,11 @@ START_TEST(many_elements_cross_in_both_directions)
         ad_set(&u[i], ad_real_mul(u[i], ad_real_mul(u[i], 0.5 * i)));
     ck_assert_int_eq(ad_backward(ad_sum(ad_tensor_of_reals(tape, 1, SHAPE(N), u))), AD_OK);
     ck_assert_int_eq(ad_gradient(x, g, N), AD_OK);
-    for (int i = 0; i < N; i++)
-        ck_assert_double_eq_tol(g[i], data[i] * (i % 100 * 50 + i / 100), 1e-9);
+    for (int row = 0; row < 50; row++)
+        for (int column = 0; column < 100; column++) {
+            const int i = row * 100 + column, place = column * 50 + row;
+            ck_assert_double_eq_tol(g[i], data[i] * place, 1e-9);
+        }
 }
 END_TEST
 

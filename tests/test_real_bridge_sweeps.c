@@ -329,6 +329,32 @@ START_TEST(a_rewind_drops_bridges_and_what_they_cost)
 }
 END_TEST
 
+START_TEST(a_tensor_may_have_elements_from_before_and_after_a_rewind)
+{
+    const ad_mark mark = ad_tape_mark(tape);
+    ad_real x[5] = {u[0], ad_real_of(1), u[2]}, late;
+    ad_set(&late, ad_real_mul(a, a));
+    ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    ad_set(&x[1], ad_real_mul(a, 3));
+    x[3] = x[1];
+    x[4] = a;
+    ck_assert_uint_ne(x[1].tag, a.tag);
+    ck_assert_int_eq(ad_backward(ad_sum(ad_tensor_of_reals(tape, 1, SHAPE(5), x))), AD_OK);
+    check_gradient(w, 4 * data[0], 0, 4 * data[2]);
+    ck_assert_double_eq(ad_real_gradient(tape, a), data[0] * data[0] + data[2] * data[2] + 7);
+    x[2] = late; /* its index is x[1]'s */
+    ad_tensor_of_reals(tape, 1, SHAPE(5), x);
+    check_error(AD_ERROR_HANDLE, "x[2] is no value of this tape");
+    x[2].tag = x[1].tag;
+    x[2].index = u[2].index; /* an older index under a newer tag, then one that is not yet there */
+    ad_tensor_of_reals(tape, 1, SHAPE(5), x);
+    check_error(AD_ERROR_HANDLE, "x[2] is no value of this tape");
+    x[2].index = x[1].index + 1;
+    ad_tensor_of_reals(tape, 1, SHAPE(5), x);
+    check_error(AD_ERROR_HANDLE, "x[2] is no value of this tape");
+}
+END_TEST
+
 START_TEST(jacobians_are_of_several_rows_again_after_a_rewind)
 {
     double jacobian[4];
@@ -435,6 +461,7 @@ int main(void)
     tcase_add_test(tcase, a_sweep_refuses_what_was_freed_behind_statements);
     tcase_add_test(tcase, frames_release_tensors_and_leave_reals);
     tcase_add_test(tcase, a_rewind_drops_bridges_and_what_they_cost);
+    tcase_add_test(tcase, a_tensor_may_have_elements_from_before_and_after_a_rewind);
     tcase_add_test(tcase, jacobians_are_of_several_rows_again_after_a_rewind);
     tcase_add_test(tcase, a_reset_leaves_nothing);
     tcase_add_test(tcase, a_leaf_changed_behind_statements_is_noticed);
