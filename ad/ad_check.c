@@ -117,7 +117,7 @@ static ad_status enter(struct job *j)
         return no_memory(j);
     j->fixed = t->fixed;
     j->hold = t->hold;
-    t->fixed = (struct tape_fixed){t->n_values, t->n_marks, t->n_frames};
+    t->fixed = (struct tape_fixed){t->n_values, t->n_marks, t->n_frames, t->last_record};
     for (uint32_t i = 0; i < t->n_values; i++) {
         struct tape_value *v = &t->entries[i];
         j->flags[i] = v->flags;

@@ -81,6 +81,10 @@ void ad_describe(struct tape_site site, char *buf, size_t n);
  * at such an address, that of `near`, or else another. */
 uintptr_t ad_locate(uint32_t low, uintptr_t near);
 
+/* The calling thread records statements on t from now on, if it records on no tape yet. Errors:
+ * AD_ERROR_STATE where it records on another, AD_ERROR_MEMORY. */
+ad_status ad_real_record(struct tape *t, ad_tape tape, const char *what, struct tape_site site);
+
 /* The tape is about to be destroyed: no thread records on it. */
 void ad_real_forget(struct tape *t);
 /* The tape that the thread records on, or NULL. */

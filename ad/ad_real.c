@@ -1,6 +1,6 @@
 /* ad_real.c: the scalar face: which tape a thread records on, leaves, sweeps, gradients.
  *
- * May include: ad_real.h, ad_internal.h, tape_statement.h, tape_value.h, gamma_functions.h.
+ * May include: ad_real.h, ad_internal.h, tape_bridge.h, tape_value.h, gamma_functions.h.
  * Statements themselves are written by the user's code (ad_real_expression.h); it calls here when
  * the cursor has no room.
  */
@@ -9,7 +9,7 @@
 #include "ad_internal.h"
 
 #include "gamma_functions.h"
-#include "tape_statement.h"
+#include "tape_bridge.h"
 #include "tape_value.h"
 
 #include <math.h>
@@ -69,6 +69,17 @@ static ad_status push(struct tape *t, ad_tape tape, const char *what, struct tap
     t->statements.depth = 1;
     attach(t);
     return AD_OK;
+}
+
+ad_status ad_real_record(struct tape *t, ad_tape tape, const char *what, struct tape_site site)
+{
+    if (recording == t)
+        return AD_OK;
+    if (recording)
+        return (ad_status)tape_fail(
+            t, TAPE_ERROR_STATE, site,
+            "%s: the thread records on another tape: ad_record_begin comes first", what);
+    return push(t, tape, what, site);
 }
 
 void ad_real_forget(struct tape *t)
@@ -213,11 +224,7 @@ static ad_status take_leaves(ad_tape tape, int64_t n, const double *values, cons
     if (n < 0 || (n > 0 && (!values || !x)))
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "real_leaves: %s",
                                     n < 0 ? "n is negative" : "a null pointer");
-    if (recording && recording != t)
-        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
-                                    "real_leaves: the thread records on another tape: "
-                                    "ad_record_begin comes first");
-    ad_status status = recording ? AD_OK : push(t, tape, "real_leaves", site);
+    ad_status status = ad_real_record(t, tape, "real_leaves", site);
     uint32_t index;
     if (status == AD_OK && n > 0)
         status = (ad_status)tape_statement_leaves(t, n, values, site, &index);
@@ -425,7 +432,10 @@ ad_status ad_real_jacobian_site(ad_tape tape, int64_t m, const ad_real *y, int64
     struct indices of, by;
     if (!indices(t, m, y, what, "y", site, &of, &status))
         return status;
-    if (indices(t, n, x, what, "x", site, &by, &status)) {
+    if (t->fixed.n_values && tape_bridge_crosses(t)) { /* older tensors are constant then */
+        status = (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                      "%s: not through tensors while a gradient check runs", what);
+    } else if (indices(t, n, x, what, "x", site, &by, &status)) {
         const uint64_t owner = ad_real_calls_begin(t);
         status = (ad_status)tape_jacobian_statements(t, m, of.index, n, by.index, jacobian, site);
         ad_real_calls_end(t, owner);

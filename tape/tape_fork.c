@@ -165,7 +165,7 @@ enum tape_status tape_fork_join(struct tape *parent, struct tape *child, uint32_
         return tape_fail_memory(parent, site, "tape_join");
     }
     r = tape_statement_record(parent, &tape_join_op,
-                              sizeof(struct tape_join) + n * sizeof(uint32_t),
+                              sizeof(struct tape_join) + n * sizeof(uint32_t), 0,
                               tape_account_row(parent, site, tape_join_op.name));
     if (!r) {
         parent->arena.live -= bytes;

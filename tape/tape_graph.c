@@ -1,6 +1,7 @@
 /* tape_graph.c: the rule context that records: derivatives as ops on the tape.
  *
- * May include: tape_guard.h, tape_release.h, tape_statement.h, kernel_ops.h (add, copy, sum_to).
+ * May include: tape_bridge.h, tape_guard.h, tape_reach.h, tape_release.h, kernel_ops.h (add, copy,
+ * sum_to).
  *
  * The records present at the start are swept; what the pullbacks emit is appended behind them,
  * charged to the line of the op whose pullback it is. Only records that lead from x to y are
@@ -9,8 +10,9 @@
 #include "tape_guard.h"
 
 #include "kernel_ops.h"
+#include "tape_bridge.h"
+#include "tape_reach.h"
 #include "tape_release.h"
-#include "tape_statement.h"
 
 #include <string.h>
 
@@ -134,6 +136,34 @@ static void flag_dependents(struct tape *t, int n_x, const uint32_t *x, const ui
     }
 }
 
+/* The statements through which y depends on what is flagged have no pullbacks that could be
+ * recorded. */
+static enum tape_status verify_statements(struct tape *t, uint32_t y, struct tape_site site)
+{
+    if (!tape_bridge_crosses(t))
+        return TAPE_OK;
+    if (!tape_reach_begin(t, y))
+        return tape_fail_memory(t, site, "create_graph");
+    enum tape_status status = TAPE_OK;
+    unsigned reads;
+    for (uint32_t at = t->last_record; at != tape_bridge_oldest(t) && status == TAPE_OK;) {
+        struct tape_record *r = tape_record_at(t, at);
+        char made[160];
+        if (tape_reach(t, r, TAPE_NEEDS_GRADIENT, &reads) && r->op == &tape_elements_op &&
+            (t->entries[tape_record_in(r)[0]].flags & TAPE_STARTS)) {
+            t->describe(tape_row_site(t, r->row), made, sizeof made);
+            status = tape_fail(t, TAPE_ERROR_STATE, site,
+                               "create_graph: y depends on x through statements over ad_real, from "
+                               "%s at %s; they have first derivatives alone, so use ad_backward, "
+                               "or ops instead of statements; the call is",
+                               r->op->name, made);
+        }
+        at = r->previous;
+    }
+    tape_reach_end(t);
+    return status;
+}
+
 enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, const uint32_t *x,
                             struct tape_site site, uint32_t *gradient)
 {
@@ -156,6 +186,8 @@ enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, co
     enum tape_status status = tape_release_verify(t, y, TAPE_STARTS, "create_graph", site);
     if (status == TAPE_OK)
         status = tape_guard_verify(t, y, TAPE_STARTS, "create_graph", site);
+    if (status == TAPE_OK)
+        status = verify_statements(t, y, site);
     if (status == TAPE_OK && !seed)
         status = tape_ones(t, y, site, &seed);
     g.adjoint[y] = seed;

@@ -180,10 +180,9 @@ static const struct tape_guard *guard_of(const struct tape *t, uint32_t x, uint3
     return at == TAPE_NO_GUARD ? NULL : tape_guard_at(t, at);
 }
 
-/* The first changed guard that the sweep from y would come to. */
-static const struct tape_guard *first_read(struct tape *t, uint32_t y, enum tape_flag wants)
+/* The first changed guard that the walk comes to. */
+static const struct tape_guard *first_read(struct tape *t, enum tape_flag wants)
 {
-    tape_reach_begin(t, y);
     for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous) {
         struct tape_record *r = tape_record_at(t, at);
         unsigned reads;
@@ -203,7 +202,10 @@ enum tape_status tape_guard_verify(struct tape *t, uint32_t y, enum tape_flag wa
 {
     if (__builtin_expect(!find_changed(t), 1))
         return TAPE_OK;
-    const struct tape_guard *g = first_read(t, y, wants);
+    if (!tape_reach_begin(t, y))
+        return tape_fail_memory(t, site, what);
+    const struct tape_guard *g = first_read(t, wants);
+    tape_reach_end(t);
     if (!g)
         return TAPE_OK;
     const struct tape_value *v = &t->entries[g->value];

@@ -1,14 +1,24 @@
 /* tape_reach.c: see tape_reach.h.
  *
- * May include: tape_reach.h.
+ * May include: tape_reach.h, tape_bridge.h.
  */
 #include "tape_reach.h"
 
-void tape_reach_begin(struct tape *t, uint32_t y)
+#include "tape_bridge.h"
+
+bool tape_reach_begin(struct tape *t, uint32_t y)
 {
+    if (!tape_bridge_reach_begin(t))
+        return false;
     for (uint32_t i = 1; i < t->n_values; i++)
         t->entries[i].flags &= ~(uint32_t)TAPE_REACHED;
     t->entries[y].flags |= TAPE_REACHED;
+    return true;
+}
+
+void tape_reach_end(struct tape *t)
+{
+    tape_bridge_reach_end(t);
 }
 
 bool tape_reach(struct tape *t, struct tape_record *r, enum tape_flag wants, unsigned *reads)
@@ -18,6 +28,10 @@ bool tape_reach(struct tape *t, struct tape_record *r, enum tape_flag wants, uns
     bool reached = false;
     for (int o = 0; o < r->n_out; o++)
         reached = reached || (t->entries[out[o]].flags & TAPE_REACHED);
+    if (__builtin_expect(r->n_in == 0 || r->n_out == 0, 0)) {
+        *reads = 0;
+        return tape_bridge_reach(t, r, reached, wants);
+    }
     if (!reached)
         return false;
     for (int i = 0; i < r->n_in; i++) {

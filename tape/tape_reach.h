@@ -8,8 +8,10 @@
 
 #include "tape.h"
 
-/* Before a walk: the sweep comes to y and, so far, to no other value. */
-void tape_reach_begin(struct tape *t, uint32_t y);
+/* Before a walk: the sweep comes to y (0: none) or the roots among statements and, so far, to no
+ * other value. False: no memory, and there is no walk. */
+bool tape_reach_begin(struct tape *t, uint32_t y);
+void tape_reach_end(struct tape *t);
 
 /* Whether the sweep comes to this record; then its operands that have the flag `wants` are reached
  * as well, and bit i of *reads says that its pullback reads operand i for them. */

@@ -1,12 +1,13 @@
 /* tape_release.c: see tape_release.h.
  *
- * May include: tape_release.h, tape_reach.h.
+ * May include: tape_release.h, tape_reach.h, tape_value.h.
  *
  * The scratch flags TAPE_STAYS and TAPE_HELD are clear between calls.
  */
 #include "tape_release.h"
 
 #include "tape_reach.h"
+#include "tape_value.h"
 
 #include <stdio.h>
 
@@ -165,11 +166,12 @@ static bool outlives(const struct tape *t, uint32_t x, uint32_t y)
     return x == y || (t->entries[x].flags & TAPE_RETAIN);
 }
 
-void tape_release_plan(struct tape *t, uint32_t y)
+bool tape_release_plan(struct tape *t, uint32_t y)
 {
+    if (!tape_reach_begin(t, y))
+        return false;
     for (uint32_t i = 1; i < t->n_values; i++)
         t->entries[i].flags |= TAPE_STAYS;
-    tape_reach_begin(t, y);
     for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous) {
         struct tape_record *r = tape_record_at(t, at);
         unsigned reads;
@@ -179,9 +181,11 @@ void tape_release_plan(struct tape *t, uint32_t y)
             if (!outlives(t, tape_record_out(r)[o], y))
                 t->entries[tape_record_out(r)[o]].flags &= ~(uint32_t)TAPE_STAYS;
     }
+    tape_reach_end(t);
     for (uint32_t i = 1; i < t->n_values; i++)
         if ((t->entries[i].flags & (TAPE_STAYS | TAPE_RELEASED)) == TAPE_STAYS)
             t->entries[t->entries[i].root].flags |= TAPE_HELD;
+    return true;
 }
 
 void tape_release_passed(struct tape *t, struct tape_record *r, uint32_t row)
@@ -261,12 +265,10 @@ static enum tape_status fail_gone(struct tape *t, const struct tape_record *r,
                      what, kernel_describe(&v->array, shape, sizeof shape), r->op->name, made, how);
 }
 
-enum tape_status tape_release_verify(struct tape *t, uint32_t y, enum tape_flag wants,
-                                     const char *what, struct tape_site site)
+/* What tape_release_verify does, in a walk that has begun. */
+static enum tape_status verify(struct tape *t, enum tape_flag wants, const char *what,
+                               struct tape_site site)
 {
-    if (__builtin_expect(!t->has_released, 1))
-        return TAPE_OK;
-    tape_reach_begin(t, y);
     for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous) {
         struct tape_record *r = tape_record_at(t, at);
         unsigned reads;
@@ -285,4 +287,16 @@ enum tape_status tape_release_verify(struct tape *t, uint32_t y, enum tape_flag 
         }
     }
     return TAPE_OK;
+}
+
+enum tape_status tape_release_verify(struct tape *t, uint32_t y, enum tape_flag wants,
+                                     const char *what, struct tape_site site)
+{
+    if (__builtin_expect(!t->has_released, 1))
+        return TAPE_OK;
+    if (!tape_reach_begin(t, y))
+        return tape_fail_memory(t, site, what);
+    const enum tape_status status = verify(t, wants, what, site);
+    tape_reach_end(t);
+    return status;
 }

@@ -28,8 +28,8 @@ void tape_release_hidden(struct tape *t, const struct kernel_op *op, const uint3
 
 /* A sweep from y that releases what it passes: before it; after each record; and in the end for
  * those from `at` on that it did not come to because it failed (UINT32_MAX: none). row: the
- * sweep's. */
-void tape_release_plan(struct tape *t, uint32_t y);
+ * sweep's. The first is false where there is no memory for it, and then nothing is released. */
+bool tape_release_plan(struct tape *t, uint32_t y);
 void tape_release_passed(struct tape *t, struct tape_record *r, uint32_t row);
 void tape_release_end(struct tape *t, uint32_t at, uint32_t row);
 

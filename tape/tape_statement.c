@@ -88,19 +88,21 @@ void tape_statement_close(struct tape *t)
 /* ---- records ---- */
 
 struct tape_record *tape_statement_record(struct tape *t, const struct kernel_op *op, size_t attr,
-                                          uint32_t row)
+                                          size_t more, uint32_t row)
 {
-    const size_t n =
-        (sizeof(struct tape_record) + attr + (size_t)op->n_in * sizeof(uint32_t) + 7) / 8 * 8;
+    const size_t head = sizeof(struct tape_record) + attr +
+                        ((size_t)op->n_in + (size_t)op->n_out) * sizeof(uint32_t);
+    const size_t n = (head + more + 7) / 8 * 8;
     const size_t offset = (size_t)(t->arena.record_top - t->arena.record_base) / 8;
     struct tape_record *r = offset < UINT32_MAX ? tape_arena_record(&t->arena, n) : NULL;
     if (!r)
         return NULL;
-    memset(r, 0, n);
+    memset(r, 0, head);
     *r = (struct tape_record){.op = op,
                               .previous = t->last_record,
                               .row = row,
                               .n_in = (uint16_t)op->n_in,
+                              .n_out = (uint8_t)op->n_out,
                               .n_attr = (uint8_t)(attr / sizeof(int64_t)),
                               .bytes = (uint32_t)n};
     t->last_record = (uint32_t)offset;
@@ -163,7 +165,7 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
         (TAPE_INDEX_LIMIT - tape_cursor_next(&s->rest)) * (uint64_t)STATEMENT_LEAST;
     const bool last = left < BLOCK_MOST;
     if ((s->block && !last && room_of(&s->rest) >= bytes) || block_take(t, bytes, last))
-        r = tape_statement_record(t, &tape_statement_op, sizeof(struct tape_run),
+        r = tape_statement_record(t, &tape_statement_op, sizeof(struct tape_run), 0,
                                   tape_account_row(t, site, tape_statement_op.name));
     if (!r) {
         if (s->block != before.block)
@@ -256,8 +258,7 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
     struct tape_statements *s = &t->statements;
     tape_observed(t);
     tape_statement_settle(t);
-    const uint32_t next = tape_cursor_next(&s->rest);
-    const uint32_t left = next < TAPE_INDEX_LIMIT ? TAPE_INDEX_LIMIT - next : 0;
+    const uint32_t next = tape_cursor_next(&s->rest), left = tape_statement_left(t);
     if (n > (int64_t)left)
         return tape_fail(t, TAPE_ERROR_LIMIT, site, "real_leaves: %lld, and %u indices are left",
                          (long long)n, (unsigned)left);
@@ -269,7 +270,7 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
     struct tape_value *v = &t->entries[value];
     v->array.data = NULL; /* nobody reads it: the elements know their values */
     struct tape_record *r =
-        tape_statement_record(t, &tape_leaves_op, sizeof(struct tape_leaves), v->row);
+        tape_statement_record(t, &tape_leaves_op, sizeof(struct tape_leaves), 0, v->row);
     if (!r || !range_append(t, (struct tape_leaf_range){next, (uint32_t)n, value})) {
         if (r) {
             tape_account_drop_record(t, r);
@@ -306,14 +307,22 @@ bool tape_statement_leaf(const struct tape *t, uint32_t index, uint32_t *value, 
 
 /* ---- tags ---- */
 
-bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag)
+bool tape_statement_tagged(const struct tape *t, uint32_t tag, uint32_t *first, uint32_t *end)
 {
     const struct tape_statements *s = &t->statements;
-    uint32_t end = tape_statement_next(t);
-    for (uint32_t k = s->n_tags; k > 0; end = s->tags[--k].first)
-        if (s->tags[k - 1].tag == tag)
-            return index >= s->tags[k - 1].first && index < end;
+    *end = tape_statement_next(t);
+    for (uint32_t k = s->n_tags; k > 0; *end = *first) {
+        *first = s->tags[--k].first;
+        if (s->tags[k].tag == tag)
+            return true;
+    }
     return false;
+}
+
+bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag)
+{
+    uint32_t first, end;
+    return tape_statement_tagged(t, tag, &first, &end) && index >= first && index < end;
 }
 
 static bool reserve_tags(struct tape *t, uint32_t n)
@@ -369,7 +378,7 @@ void tape_statement_begin(struct tape *t)
     s->rest = (struct tape_cursor){.result = (uint64_t)t->fork.base + 1};
     s->block = NULL;
     s->n = s->bytes = 0;
-    s->n_leaves = 0;
+    s->n_leaves = s->n_elements = s->n_gathers = 0;
     s->adjoint = NULL;
     s->segments.life++;
     s->segments.room[0] = s->segments.room[1] = 0;
@@ -392,8 +401,13 @@ void tape_statement_end(struct tape *t)
 struct tape_statement_mark tape_statement_mark_here(const struct tape *t)
 {
     const struct tape_statements *s = &t->statements;
-    return (struct tape_statement_mark){
-        .rest = s->rest, .block = s->block, .n = s->n, .bytes = s->bytes, .n_leaves = s->n_leaves};
+    return (struct tape_statement_mark){.rest = s->rest,
+                                        .block = s->block,
+                                        .n = s->n,
+                                        .bytes = s->bytes,
+                                        .n_leaves = s->n_leaves,
+                                        .n_elements = s->n_elements,
+                                        .n_gathers = s->n_gathers};
 }
 
 void tape_block_drop(struct tape *t, struct tape_block *b, const char *end)
@@ -419,6 +433,8 @@ void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mar
     s->n = mark->n;
     s->bytes = mark->bytes;
     s->n_leaves = mark->n_leaves;
+    s->n_elements = mark->n_elements;
+    s->n_gathers = mark->n_gathers;
     const uint64_t tag = s->rest.result >> 32;
     s->rest = mark->rest;
     s->rest.result = tag << 32 | tape_cursor_next(&mark->rest);

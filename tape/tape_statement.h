@@ -23,7 +23,8 @@ struct __attribute__((may_alias)) tape_run {
     uint64_t peaks;                            /* the ledger's number of peaks when it began */
 };
 
-/* And the record that stands for n leaves: they are elements of the value that is its operand. */
+/* And the record that stands for n leaves, or for the elements of a tensor (tape_bridge.h): they
+ * are elements of the value that is its operand. */
 struct __attribute__((may_alias)) tape_leaves {
     uint32_t first, n;
 };
@@ -62,6 +63,19 @@ bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site);
  * The caller has seen that enough indices are left. */
 bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struct tape_site site);
 
+/* Appends a record of an op that is no kernel's: `attr` bytes of attributes, a multiple of 8, and
+ * `more` behind its operands and outputs, which are the caller's to fill. No run may be open. NULL:
+ * no memory. */
+struct tape_record *tape_statement_record(struct tape *t, const struct kernel_op *op, size_t attr,
+                                          size_t more, uint32_t row);
+
+/* How many indices are left, while no run is open. */
+static inline uint32_t tape_statement_left(const struct tape *t)
+{
+    const uint32_t next = tape_cursor_next(&t->statements.rest);
+    return next < TAPE_INDEX_LIMIT ? TAPE_INDEX_LIMIT - next : 0;
+}
+
 /* n variables; *first: the index of the first. */
 enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *values,
                                        struct tape_site site, uint32_t *first);
@@ -77,6 +91,8 @@ static inline uint32_t tape_statement_next(const struct tape *t)
 
 /* Whether a value with this index and tag is on the tape. */
 bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag);
+/* The values with this tag are those from *first up to *end. False: there are none. */
+bool tape_statement_tagged(const struct tape *t, uint32_t tag, uint32_t *first, uint32_t *end);
 
 /* The newest tag and where it begins; of a tape that was never recorded on, one that no value has. */
 static inline const struct tape_tag *tape_statement_newest(const struct tape *t)
@@ -105,11 +121,6 @@ void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mar
 void tape_block_drop(struct tape *t, struct tape_block *b, const char *end);
 
 uint64_t tape_run_bytes(const struct tape_run *run);
-
-/* A record whose attributes take so many bytes; op->n_in operands are to be filled in. NULL: no
- * memory. */
-struct tape_record *tape_statement_record(struct tape *t, const struct kernel_op *op, size_t attr,
-                                          uint32_t row);
 
 /* Charges the statements of a closed run to their lines, newly recorded or not; or takes them
  * back. Nothing is done unless t->hook is set. */

@@ -1,11 +1,13 @@
 /* tape_sweep.c: the reverse sweep, and the gradients it leaves.
  *
- * May include: tape_inplace.h, tape_fork.h, tape_guard.h, tape_lent.h, tape_release.h, tape_segment.h,
+ * May include: tape_bridge.h, tape_fork.h, tape_guard.h, tape_inplace.h, tape_lent.h, tape_release.h,
+ * tape_segment.h,
  * tape_statement_sweep.h.
  *
  * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do
  * not see each other; gradients of leaves and retained values grow with each.
  */
+#include "tape_bridge.h"
 #include "tape_fork.h"
 #include "tape_guard.h"
 #include "tape_inplace.h"
@@ -85,23 +87,10 @@ static void account(struct tape *t, uint32_t row, uint64_t *stamp)
     *stamp = now;
 }
 
-/* The adjoints of n leaves of the scalar kind reach the value whose elements they are. */
-static bool leaves(struct tape *t, struct tape_record *r)
-{
-    const struct tape_leaves *x = tape_leaves_of(r);
-    struct tape_value *v = &t->entries[tape_record_in(r)[0]];
-    bool fresh;
-    if (!tape_adjoint_buffer(t, v, &fresh))
-        return false;
-    tape_add_into(v, v->adjoint, t->statements.adjoint + x->first, fresh);
-    tape_adjoint_set(t, v);
-    return true;
-}
-
-/* Whether r is a record of scalar statements; if it is, its part of the sweep is done. */
+/* Whether r is a record whose results are scalars; if it is, its part of the sweep is done. */
 static bool scalars(struct tape *t, struct tape_record *r, uint64_t *stamp, bool *ok)
 {
-    if (r->op != &tape_statement_op && r->op != &tape_leaves_op && r->op != &tape_join_op)
+    if (r->n_out > 0)
         return false;
     struct tape_statements *s = &t->statements;
     *ok = true;
@@ -113,7 +102,7 @@ static bool scalars(struct tape *t, struct tape_record *r, uint64_t *stamp, bool
     else if (r->op == &tape_join_op)
         *ok = tape_join_pullback(t, r, stamp);
     else if (!s->reading)
-        *ok = leaves(t, r);
+        *ok = tape_bridge_to_value(t, r);
     if (t->hook) {
         account(t, r->row, stamp);
         TAPE_ADD(tape_row(t, r->row)->backward_calls, 1);
@@ -122,11 +111,21 @@ static bool scalars(struct tape *t, struct tape_record *r, uint64_t *stamp, bool
     return true;
 }
 
-/* Runs the pullbacks from the last record on. Returns the record that failed, or UINT32_MAX.
- * release: the row of a sweep that gives up what lies behind it, or TAPE_ROW_NONE. */
-static uint32_t sweep(struct tape *t, uint32_t release, uint64_t *stamp)
+/* Of a record whose results are tensors. */
+static bool pullback(struct tape *t, struct tape_record *r)
 {
-    for (uint32_t at = t->last_record; at != UINT32_MAX;) {
+    if (r->n_in > 0)
+        return tape_inplace_pullback(t, r);
+    tape_bridge_to_scalars(t, r);
+    return true;
+}
+
+/* Runs the pullbacks from the last record on, up to `end`. Returns the record that failed, or
+ * UINT32_MAX; no adjoint of a tensor is left then. release: the row of a sweep that gives up what
+ * lies behind it, or TAPE_ROW_NONE. */
+static uint32_t pull(struct tape *t, uint32_t end, uint32_t release, uint64_t *stamp)
+{
+    for (uint32_t at = t->last_record; at != end;) {
         struct tape_record *r = tape_record_at(t, at);
         bool ok = true;
         if (scalars(t, r, stamp, &ok)) {
@@ -135,7 +134,7 @@ static uint32_t sweep(struct tape *t, uint32_t release, uint64_t *stamp)
         } else if (has_adjoint(t, r)) {
             for (int o = 0; o < r->n_out; o++)
                 harvest(t, &t->entries[tape_record_out(r)[o]]);
-            if (!tape_inplace_pullback(t, r))
+            if (!pullback(t, r))
                 return at;
             drop_adjoints(t, r);
             if (__builtin_expect(t->hook != NULL, 0)) {
@@ -151,9 +150,17 @@ static uint32_t sweep(struct tape *t, uint32_t release, uint64_t *stamp)
     return UINT32_MAX;
 }
 
+static uint32_t sweep(struct tape *t, uint32_t end, uint32_t release, uint64_t *stamp)
+{
+    const uint32_t failed = pull(t, end, release, stamp);
+    for (uint32_t at = failed; at != UINT32_MAX; at = tape_record_at(t, at)->previous)
+        drop_adjoints(t, tape_record_at(t, at));
+    return failed;
+}
+
 bool tape_sweep_fork(struct tape *child, uint64_t *stamp)
 {
-    return sweep(child, TAPE_ROW_NONE, stamp) == UINT32_MAX;
+    return sweep(child, UINT32_MAX, TAPE_ROW_NONE, stamp) == UINT32_MAX;
 }
 
 /* The end of a sweep, which failed at a record or did not. */
@@ -177,35 +184,13 @@ static enum tape_status conclude(struct tape *t, bool ok, uint32_t own, const ch
     return t->error.code ? t->error.code : tape_fail_memory(t, site, what);
 }
 
-static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bool release,
-                                   struct tape_site site)
+/* Nothing that the sweep from y, or from the roots among statements, reads is gone or changed. */
+static enum tape_status verify(struct tape *t, uint32_t y, const char *what, struct tape_site site)
 {
-    struct tape_hook *hook = tape_observed(t);
-    uint64_t stamp = hook ? hook->clock() : 0;
-    tape_statement_settle(t);
-    /* What is no pullback's is the sweep's own: the call, the seed, the end. */
-    const char *what = release ? tape_release_sweep_op : "backward";
-    uint32_t own = tape_account_row(t, site, what), failed = UINT32_MAX;
     enum tape_status status = tape_release_verify(t, y, TAPE_NEEDS_GRADIENT, what, site);
     if (status == TAPE_OK)
         status = tape_guard_verify(t, y, TAPE_NEEDS_GRADIENT, what, site);
-    if (status != TAPE_OK)
-        return status;
-    if (release)
-        tape_release_plan(t, y);
-    tape_lent_begin(t);
-    bool planted = plant(t, &t->entries[y], seed);
-    if (hook)
-        account(t, own, &stamp);
-    if (planted)
-        failed = sweep(t, release ? own : TAPE_ROW_NONE, &stamp);
-    for (uint32_t at = failed; at != UINT32_MAX; at = tape_record_at(t, at)->previous)
-        drop_adjoints(t, tape_record_at(t, at));
-    if (planted && failed == UINT32_MAX)
-        tape_lent_add(t);
-    if (release)
-        tape_release_end(t, planted ? failed : t->last_record, own);
-    return conclude(t, planted && failed == UINT32_MAX, own, what, site, &stamp);
+    return status;
 }
 
 /* Adjoints of all scalars, zero, for `width` seeds at once, and behind them what segments need;
@@ -232,6 +217,54 @@ static void adjoints_free(struct tape *t, uint32_t own, uint64_t bytes)
     t->statements.adjoint = NULL;
 }
 
+static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bool release,
+                                   struct tape_site site)
+{
+    struct tape_hook *hook = tape_observed(t);
+    uint64_t stamp = hook ? hook->clock() : 0, bytes = 0;
+    tape_statement_settle(t);
+    /* What is no pullback's is the sweep's own: the call, the seed, the end. */
+    const char *what = release ? tape_release_sweep_op : "backward";
+    uint32_t own = tape_account_row(t, site, what), failed = UINT32_MAX;
+    const enum tape_status status = verify(t, y, what, site);
+    if (status != TAPE_OK && status != TAPE_ERROR_MEMORY)
+        return status;
+    const bool ready =
+        status == TAPE_OK && (t->statements.n_gathers == 0 || adjoints(t, 1, own, &bytes));
+    if (!ready || (release && !tape_release_plan(t, y))) {
+        if (t->statements.adjoint)
+            adjoints_free(t, own, bytes);
+        return conclude(t, false, own, what, site, &stamp);
+    }
+    tape_lent_begin(t);
+    const bool planted = plant(t, &t->entries[y], seed);
+    if (hook)
+        account(t, own, &stamp);
+    if (planted)
+        failed = sweep(t, tape_bridge_oldest(t), release ? own : TAPE_ROW_NONE, &stamp);
+    if (t->statements.adjoint)
+        adjoints_free(t, own, bytes);
+    if (planted && failed == UINT32_MAX)
+        tape_lent_add(t);
+    if (release)
+        tape_release_end(t, planted ? failed : t->last_record, own);
+    return conclude(t, planted && failed == UINT32_MAX, own, what, site, &stamp);
+}
+
+/* What verify does, for a sweep from n statements. */
+static enum tape_status verify_roots(struct tape *t, int64_t n, const uint32_t *y, const char *what,
+                                     struct tape_site site)
+{
+    struct tape_statements *s = &t->statements;
+    if (s->n_elements == 0)
+        return TAPE_OK;
+    s->root = y;
+    s->n_roots = n;
+    const enum tape_status status = verify(t, 0, what, site);
+    s->n_roots = 0;
+    return status;
+}
+
 enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t *y,
                                        const double *seed, struct tape_site site)
 {
@@ -240,13 +273,16 @@ enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t
     uint64_t stamp = hook ? hook->clock() : 0, bytes;
     const uint32_t own = tape_account_row(t, site, what);
     tape_statement_settle(t);
+    const enum tape_status status = verify_roots(t, n, y, what, site);
+    if (status != TAPE_OK)
+        return status == TAPE_ERROR_MEMORY ? conclude(t, false, own, what, site, &stamp) : status;
     tape_lent_begin(t);
     double *adjoint = adjoints(t, 1, own, &bytes);
     for (int64_t i = 0; i < n && adjoint; i++)
         adjoint[y[i]] += seed ? seed[i] : 1;
     if (hook)
         account(t, own, &stamp);
-    const bool ok = adjoint && sweep(t, TAPE_ROW_NONE, &stamp) == UINT32_MAX;
+    const bool ok = adjoint && sweep(t, UINT32_MAX, TAPE_ROW_NONE, &stamp) == UINT32_MAX;
     if (adjoint)
         adjoints_free(t, own, bytes);
     if (ok)
@@ -259,13 +295,20 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
                                           struct tape_site site)
 {
     static const char what[] = "real_jacobian";
+    const bool crosses = tape_bridge_crosses(t);
     struct tape_hook *hook = tape_observed(t);
     uint64_t stamp = hook ? hook->clock() : 0, bytes;
     const uint32_t own = tape_account_row(t, site, what);
     tape_statement_settle(t);
-    t->statements.reading = true;
+    const enum tape_status status = crosses ? verify_roots(t, m, y, what, site) : TAPE_OK;
+    if (status != TAPE_OK)
+        return status;
+    if (crosses)
+        tape_bridge_hush(t);
+    else
+        t->statements.reading = true;
     bool ok = true;
-    uint32_t width = TAPE_MAX_WIDTH;
+    uint32_t width = crosses ? 1 : TAPE_MAX_WIDTH; /* of a tensor there is one adjoint at a time */
     for (int64_t i = 0; i < m && ok; i += width) {
         while (width > 1 && width / 2 >= m - i)
             width /= 2;
@@ -276,7 +319,7 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
         const int64_t rows = m - i < width ? m - i : width;
         for (int64_t k = 0; k < rows; k++)
             adjoint[(size_t)y[i + k] * width + (size_t)k] = 1;
-        ok = sweep(t, TAPE_ROW_NONE, &stamp) == UINT32_MAX;
+        ok = sweep(t, UINT32_MAX, TAPE_ROW_NONE, &stamp) == UINT32_MAX;
         /* Index 0 is that of constants, and gathers what statements with constants give it. */
         memset(adjoint, 0, width * sizeof *adjoint);
         for (int64_t j = 0; j < n; j++)
@@ -285,15 +328,17 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
         adjoints_free(t, own, bytes);
     }
     t->statements.reading = false;
+    if (crosses)
+        tape_bridge_unhush(t);
     if (hook) {
         account(t, own, &stamp);
         TAPE_ADD(tape_row(t, own)->calls, 1);
         TAPE_ADD(tape_row(t, own)->backward_calls, 1);
         TAPE_ADD(t->ledger.sweeps, (uint64_t)((m + width - 1) / width));
     }
-    if (t->error.code != TAPE_OK)
-        return t->error.code;
-    return ok ? TAPE_OK : tape_fail_memory(t, site, what);
+    if (ok)
+        return TAPE_OK;
+    return t->error.code ? t->error.code : tape_fail_memory(t, site, what);
 }
 
 enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct tape_site site)

@@ -39,6 +39,8 @@ enum tape_flag {
     TAPE_SPENT = 1 << 13,        /* a sweep that releases has passed the record that made it */
     TAPE_STAYS = 1 << 14,        /* scratch of tape_release.c: keeps its handle */
     TAPE_HELD = 1 << 15,         /* scratch of tape_release.c: its buffer is needed */
+    TAPE_HUSHED = 1 << 16,       /* scratch of tape_bridge.c: was TAPE_NEEDS_GRADIENT */
+    TAPE_UNKEPT = 1 << 17,       /* scratch of tape_bridge.c: was TAPE_RETAIN */
 };
 
 /* One entry of the value table. The array comes first: a kernel_ref of the tape is a value. */
@@ -209,13 +211,17 @@ struct tape_statements {
     uint32_t n_tags, tags_size;
     struct tape_leaf_range *leaves;
     uint32_t n_leaves, leaves_size;
+    uint32_t n_elements, n_gathers; /* records of the two kinds of tape_bridge.h */
+    const uint32_t *root;           /* while a sweep from statements is looked at: its roots */
+    int64_t n_roots;
+    uint8_t *reached; /* scratch of tape_reach: [next index], or NULL */
 };
 
 struct tape_statement_mark {
     struct tape_cursor rest;
     struct tape_block *block;
     uint64_t n, bytes;
-    uint32_t n_leaves;
+    uint32_t n_leaves, n_elements, n_gathers;
 };
 
 /* What a tape has to do with forks: its own ones, and its parent if it is one. See tape_fork.h. */
@@ -252,9 +258,10 @@ struct tape_frame {
     uint32_t last_record;
 };
 
-/* What must stay as it is meanwhile: values, marks and frames below these numbers. */
+/* What must stay as it is meanwhile: values, marks and frames below these numbers, and records up
+ * to last_record. */
 struct tape_fixed {
-    uint32_t n_values, n_marks, n_frames;
+    uint32_t n_values, n_marks, n_frames, last_record;
 };
 
 struct tape_table { /* open addressing: row index plus 1 by {pc, line, op} */

@@ -460,6 +460,7 @@ const struct fault_workload fault_workloads[] = {
     {"reals", fault_reals},
     {"segments", fault_segments},
     {"forks", fault_forks},
+    {"bridges", fault_bridges},
     {"without_recording", without_recording},
     {"empty", empty},
     {"many_lines", many_lines},

@@ -1,5 +1,6 @@
 /* fault_workloads_real.c: workloads of scalar statements: beside tensors, in several blocks and
- * runs, with leaves, marks, sweeps of every width; and on forks of forks.
+ * runs, with leaves, marks, sweeps of every width; on forks of forks; of tensors and statements in
+ * turn.
  *
  * May include: fault_workloads.h, ad_real.h.
  */
@@ -109,6 +110,65 @@ void fault_forks(ad_tape tape, struct fault_results *out)
     static const double values[WIDE];
     ad_real wide[WIDE];
     DO(ad_real_leaves(tape, WIDE, values, wide));
+    if (begun == AD_OK)
+        ad_record_end(tape);
+}
+
+/* What a failed call gave is constant. */
+static ad_status elements(ad_tensor x, int64_t n, ad_real *y)
+{
+    const ad_status status = ad_reals_of_tensor(x, n, y);
+    if (status != AD_OK && y[0].index != 0)
+        snprintf(fault_wrong, sizeof fault_wrong, "bridges: a failed element has an index");
+    return status;
+}
+
+void fault_bridges(ad_tape tape, struct fault_results *out)
+{
+    ad_real a[2], u[6];
+    double g[2] = {0}, jacobian[4] = {0};
+    const ad_status begun = DO(ad_record_begin(tape));
+    DO(ad_real_leaves(tape, 2, (double[]){0.5, 0.75}, a));
+    ad_tensor w = FAULT_OP(ad_leaf(tape, AD_F64, 2, FAULT_SHAPE(2, 3), fault_data));
+    ad_tensor h = FAULT_OP(ad_tanh(w));
+    DO(ad_retain_gradient(h));
+    ad_tensor turned = FAULT_OP(ad_permute(h, FAULT_SHAPE(1, 0), 2));
+    DO(elements(turned, 6, u));
+    for (int i = 0; i < 6; i++)
+        DO(set(tape, &u[i], ad_real_mul(u[i], ad_real_add(a[i % 2], u[(i + 1) % 6]))));
+    ad_tensor t = FAULT_OP(ad_tensor_of_reals(tape, 1, FAULT_SHAPE(6), u));
+    ad_tensor y = FAULT_OP(ad_exp(t));
+    y = FAULT_OP(ad_sum(y));
+    DO(ad_backward(y));
+    fault_look();
+    const ad_mark mark = ad_tape_mark(tape);
+    fault_status_done(ad_status_of(tape));
+    DO(elements(y, 1, u));
+    DO(set(tape, &u[0], ad_real_mul(u[0], a[1])));
+    DO(ad_real_jacobian(tape, 2, (ad_real[]){u[0], u[5]}, 2, a, jacobian));
+    DO(ad_real_backward(tape, u[0]));
+    fault_read_gradient(w, 6, out);
+    fault_read_gradient(h, 6, out);
+    if (ad_real_gradients(tape, 2, a, g) == AD_OK)
+        for (int i = 0; i < 2; i++) {
+            out->number[out->n++] = g[i];
+            out->number[out->n++] = jacobian[i];
+            out->number[out->n++] = jacobian[2 + i];
+        }
+    if (ad_status_of(tape) == AD_OK)
+        ad_tape_rewind(tape, mark);
+    DO(elements(y, 1, u));
+    ad_tensor z = FAULT_OP(ad_tensor_of_reals(tape, 0, NULL, u));
+    /* One that fails on the way releases all the same. */
+    ad_stats before, after;
+    ad_tape_stats(tape, &before);
+    const ad_status swept = ad_backward_release(z);
+    ad_tape_stats(tape, &after);
+    if (swept != ad_status_of(tape) || after.live_bytes > before.live_bytes ||
+        after.values != before.values || after.records != before.records)
+        snprintf(fault_wrong, sizeof fault_wrong, "bridges: a release, %d", (int)swept);
+    DO(ad_real_backward(tape, a[0])); /* looks at what was released */
+    fault_read_gradient(w, 6, out);
     if (begun == AD_OK)
         ad_record_end(tape);
 }

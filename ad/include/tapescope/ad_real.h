@@ -57,6 +57,9 @@ AD_SITED(ad_status, ad_real_leaves, (ad_tape tape, int64_t n, const double *valu
 /* One of them. */
 AD_SITED(ad_real, ad_real_leaf, (ad_tape tape, double value), (tape, value))
 
+/* From and to tensors: ad_reals_of_tensor, ad_tensor_of_reals. */
+#include <tapescope/ad_real_tensor.h>
+
 /* Sweeps backwards from y and adds dy/dx to the gradient of every leaf x. Returns the tape's sticky
  * error if there is one. Errors: AD_ERROR_STATE where y does not depend on a leaf, or while a
  * gradient check runs; AD_ERROR_HANDLE where it is no value of this tape; AD_ERROR_MEMORY: the
