@@ -408,22 +408,22 @@ ad_status ad_real_collect__site(int64_t n, ad_array x, ad_real *y, unsigned ad_l
 }
 
 ad_status ad_real_custom__site(int64_t n, ad_array x, int64_t m, const double *values, ad_real *y,
-                               const char *name, ad_custom_callback *pullback, const void *data,
-                               size_t bytes, unsigned ad_line_)
+                               struct ad_custom_ custom, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
     struct call c;
     begin(&c, KERNEL_SEGMENT_custom, m, y, site);
-    const struct tape_custom custom = {name, pullback};
-    if (!name || !pullback || (m > 0 && !values) || (bytes > 0 && !data))
+    if (!custom.name || !custom.pullback || (m > 0 && !values) ||
+        (custom.bytes > 0 && !custom.data))
         return fail(&c, AD_ERROR_ARGUMENT, "a null pointer");
-    if (bytes / sizeof(double) >= UINT32_MAX)
+    if (custom.bytes / sizeof(double) >= UINT32_MAX)
         return fail(&c, AD_ERROR_LIMIT, "32 GiB of data or more");
-    c.plan.name = name;
-    c.plan.n_saved = (int64_t)((sizeof custom + bytes + sizeof(double) - 1) / sizeof(double));
-    c.custom = custom;
-    c.data = data;
-    c.data_bytes = bytes;
+    c.custom = (struct tape_custom){custom.name, custom.pullback};
+    c.plan.name = custom.name;
+    c.plan.n_saved =
+        (int64_t)((sizeof c.custom + custom.bytes + sizeof(double) - 1) / sizeof(double));
+    c.data = custom.data;
+    c.data_bytes = custom.bytes;
     c.values = values;
     c.in_place = true;
     operand(&c, n, x);

@@ -87,7 +87,8 @@ static void pull(const struct tape_segment *s, double *doubles, double *adjoint,
         k.dy = beside;
         beside += s->m;
     }
-    if (all_zero(k.m, k.dy))
+    const int n_in = k.n_in;
+    if (n_in == 0 || all_zero(k.m, k.dy))
         return;
     struct part part[KERNEL_SEGMENT_IN];
     gather(s, &k, part, adjoint, width, beside);
@@ -96,7 +97,7 @@ static void pull(const struct tape_segment *s, double *doubles, double *adjoint,
         custom(&k);
     else
         kernel_segment_loops_get()->pullback[kind](&k);
-    for (int i = 0; i < k.n_in; i++)
+    for (int i = 0; i < n_in; i++)
         if (part[i].beside)
             spread(&part[i], adjoint, width);
 }
