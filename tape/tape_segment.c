@@ -280,11 +280,9 @@ bool tape_segment_open(struct tape *t, struct tape_segment_plan *plan)
                    (unsigned)left) == TAPE_OK;
     if (s->open == UINT32_MAX ||
         (uint64_t)((char *)s->cursor->word - (char *)s->cursor->partial) < bytes) {
-        struct tape_hook *hook = tape_observed(t);
+        tape_observed(t);
         if (!tape_statement_open(t, bytes, plan->name, plan->site))
             return false;
-        if (hook)
-            tape_account_flush(t, hook, hook->clock());
     }
     plan->words = size.words;
     plan->doubles = size.doubles;

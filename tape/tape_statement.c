@@ -47,10 +47,9 @@ uint64_t tape_run_bytes(const struct tape_run *run)
            (uint64_t)((const char *)run->word_begin - (const char *)run->word_end);
 }
 
-void tape_statement_close(struct tape *t)
+static void end_run(struct tape *t)
 {
     struct tape_statements *s = &t->statements;
-    tape_observed(t);
     struct tape_run *run = tape_run_of(tape_record_at(t, s->open));
     s->open = UINT32_MAX;
     s->rest = *s->cursor;
@@ -60,7 +59,26 @@ void tape_statement_close(struct tape *t)
     s->n += run->n;
     s->bytes += tape_run_bytes(run);
     shut(s);
-    tape_account_run(t, run, true);
+    s->uncharged += t->hook != NULL;
+}
+
+/* Lines are charged when somebody may look, not while statements are recorded: that would take
+ * longer than the recording. */
+static void charge_runs(struct tape *t)
+{
+    struct tape_statements *s = &t->statements;
+    for (uint32_t at = t->last_record; s->uncharged > 0; s->uncharged--) {
+        struct tape_record *r = tape_record_at(t, at);
+        tape_account_run(t, tape_run_of(r), true);
+        at = r->previous;
+    }
+}
+
+void tape_statement_close(struct tape *t)
+{
+    tape_observed(t);
+    end_run(t);
+    charge_runs(t);
 }
 
 /* ---- records ---- */
@@ -123,35 +141,17 @@ static bool block_take(struct tape *t, uint64_t bytes, bool little)
     return true;
 }
 
-bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
-{
-    struct tape_statements *s = &t->statements;
-    struct tape_hook *hook = tape_observed(t);
-    tape_statement_settle(t);
-    if (t->no_grad || t->error.code != TAPE_OK)
-        return false;
-    if (s->calling) {
-        tape_fail(t, TAPE_ERROR_STATE, site,
-                  "statement: recorded by a callback, while the tape calls it");
-        return false;
-    }
-    if (tape_cursor_next(&s->rest) >= TAPE_INDEX_LIMIT) {
-        tape_fail(t, TAPE_ERROR_LIMIT, site, "statement: the tape has all of its %u indices",
-                  (unsigned)TAPE_INDEX_LIMIT);
-        return false;
-    }
-    const bool open = tape_statement_open(t, n * (uint64_t)OPERAND_BYTES + HEAD_BYTES,
-                                          tape_statement_op.name, site);
-    if (open && hook)
-        tape_account_flush(t, hook, hook->clock());
-    return open;
-}
-
 bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struct tape_site site)
 {
     struct tape_statements *s = &t->statements;
-    tape_statement_settle(t);
+    struct tape_hook *hook = t->hook;
+    const uint64_t now = hook ? hook->clock() : 0;
+    if (s->open != UINT32_MAX)
+        end_run(t);
+    if (hook && tape_account_due(hook, now))
+        charge_runs(t);
     const struct tape_statements before = *s;
+    const uint64_t peaks = t->ledger.peak_count;
     struct tape_record *r = NULL;
     /* A block must not have room for more statements than there are indices, by more than
      * TAPE_INDEX_LIMIT allows for. */
@@ -165,6 +165,7 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
         if (s->block != before.block)
             tape_block_drop(t, s->block, NULL);
         *s = before;
+        charge_runs(t);
         tape_fail_memory(t, site, what);
         return false;
     }
@@ -173,10 +174,36 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
                                         .word_begin = s->rest.word,
                                         .word_end = s->rest.word,
                                         .near = site.pc,
-                                        .first = tape_cursor_next(&s->rest)};
+                                        .first = tape_cursor_next(&s->rest),
+                                        .peaks = peaks};
     s->open = t->last_record;
     *s->cursor = s->rest;
+    if (hook)
+        tape_account_flush(t, hook, now);
     return true;
+}
+
+bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
+{
+    struct tape_statements *s = &t->statements;
+    tape_observed(t);
+    if (t->no_grad || t->error.code != TAPE_OK) {
+        tape_statement_settle(t);
+        return false;
+    }
+    if (s->calling) {
+        tape_fail(t, TAPE_ERROR_STATE, site,
+                  "statement: recorded by a callback, while the tape calls it");
+        return false;
+    }
+    if (tape_statement_next(t) >= TAPE_INDEX_LIMIT) {
+        tape_statement_settle(t);
+        tape_fail(t, TAPE_ERROR_LIMIT, site, "statement: the tape has all of its %u indices",
+                  (unsigned)TAPE_INDEX_LIMIT);
+        return false;
+    }
+    return tape_statement_open(t, n * (uint64_t)OPERAND_BYTES + HEAD_BYTES, tape_statement_op.name,
+                               site);
 }
 
 void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes)

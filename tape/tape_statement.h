@@ -20,6 +20,7 @@ struct __attribute__((may_alias)) tape_run {
     const uint32_t *segment;                   /* the last segment's first word, or NULL */
     uintptr_t near;                            /* a program counter of the run's first statement */
     uint32_t first, n;                         /* index of the first result; statements */
+    uint64_t peaks;                            /* the ledger's number of peaks when it began */
 };
 
 /* And the record that stands for n leaves: they are elements of the value that is its operand. */

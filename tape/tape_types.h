@@ -198,11 +198,12 @@ struct tape_statements {
     uint32_t slot;              /* upper half of every tag; 0: never recorded on */
     uint32_t epoch;             /* lower half of the newest */
     struct tape_block *block;
-    uint64_t n, bytes; /* of the runs that are closed */
-    double *adjoint;   /* while a sweep runs: [next index][width] */
-    uint32_t width;    /* of the sweep: seeds at once */
-    bool reading;      /* the sweep's adjoints are read and go to no gradient */
-    bool calling;      /* a callback of the user's runs: nothing may be recorded */
+    uint64_t n, bytes;  /* of the runs that are closed */
+    uint32_t uncharged; /* runs at the end of the records, which the open one follows */
+    double *adjoint;    /* while a sweep runs: [next index][width] */
+    uint32_t width;     /* of the sweep: seeds at once */
+    bool reading;       /* the sweep's adjoints are read and go to no gradient */
+    bool calling;       /* a callback of the user's runs: nothing may be recorded */
     struct tape_segments segments;
     struct tape_tag *tags;
     uint32_t n_tags, tags_size;
