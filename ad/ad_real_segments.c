@@ -16,10 +16,10 @@ _Static_assert(offsetof(ad_real, index) == offsetof(struct kernel_real, key), "o
 
 enum { CHUNK = 128 };
 
-/* A call: what is to be recorded, and where results go. */
+/* A call: what is to be recorded, and where results go. Small ones are frequent, so nothing is set
+ * that its kind does not use. */
 struct call {
     struct tape_segment_plan plan;
-    struct tape_operand in[KERNEL_SEGMENT_IN];
     struct tape *t; /* that is recorded on, or NULL */
     ad_real *y;
     bool in_place;        /* operands may be y */
@@ -29,16 +29,21 @@ struct call {
     const double *values;
     const void *data;
     size_t data_bytes;
+    struct tape_operand in[KERNEL_SEGMENT_IN];
 };
 
-#define CALL(kind_, m_, y_)                                                                        \
-    {                                                                                              \
-        .plan = {.kind = KERNEL_SEGMENT_##kind_,                                                   \
-                 .name = kernel_segment_name[KERNEL_SEGMENT_##kind_],                              \
-                 .m = (m_),                                                                        \
-                 .site = site},                                                                    \
-        .t = ad_real_recording(), .y = (y_)                                                        \
-    }
+static void begin(struct call *c, enum kernel_segment_kind kind, int64_t m, ad_real *y,
+                  struct tape_site site)
+{
+    c->plan = (struct tape_segment_plan){
+        .kind = kind, .name = kernel_segment_name[kind], .m = m, .site = site};
+    c->t = ad_real_recording();
+    c->y = y;
+    c->in_place = false;
+    c->map = NULL;
+    c->custom.pullback = NULL;
+    c->values = NULL;
+}
 
 static ad_status fail(const struct call *c, ad_status code, const char *why)
 {
@@ -178,11 +183,12 @@ static void call_map(const struct call *c, const struct kernel_segment *s)
 
 static void compute(const struct call *c)
 {
-    struct kernel_segment s = {.m = c->plan.m,
-                               .n_in = c->plan.n_in,
-                               .y = &c->y->value,
-                               .y_stride = sizeof(ad_real) / sizeof(double),
-                               .saved = c->plan.saved};
+    struct kernel_segment s; /* the rest is of pullbacks */
+    s.m = c->plan.m;
+    s.n_in = c->plan.n_in;
+    s.y = &c->y->value;
+    s.y_stride = sizeof(ad_real) / sizeof(double);
+    s.saved = c->plan.saved;
     for (int k = 0; k < s.n_in; k++) {
         s.n[k] = c->in[k].n;
         s.x[k] = c->in[k].values;
@@ -243,7 +249,8 @@ ad_real ad_real_dot__site(int64_t n, ad_array x, ad_array y, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
     ad_real result = {0};
-    struct call c = CALL(dot, 1, &result);
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_dot, 1, &result, site);
     operand(&c, n, x);
     operand(&c, n, y);
     record(&c);
@@ -254,7 +261,8 @@ ad_real ad_real_sum__site(int64_t n, ad_array x, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
     ad_real result = {0};
-    struct call c = CALL(sum, 1, &result);
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_sum, 1, &result, site);
     operand(&c, n, x);
     record(&c);
     return result;
@@ -264,7 +272,8 @@ ad_status ad_real_sums_of_squares__site(int64_t m, int64_t n, ad_array x, ad_rea
                                         unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
-    struct call c = CALL(sum_of_squares, m, y);
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_sum_of_squares, m, y, site);
     operand(&c, product(m, n), x);
     return record(&c);
 }
@@ -273,7 +282,8 @@ ad_real ad_real_sum_of_squares__site(int64_t n, ad_array x, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
     ad_real result = {0};
-    struct call c = CALL(sum_of_squares, 1, &result);
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_sum_of_squares, 1, &result, site);
     operand(&c, n, x);
     record(&c);
     return result;
@@ -283,7 +293,8 @@ ad_real ad_real_log_sum_exp__site(int64_t n, ad_array x, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
     ad_real result = {0};
-    struct call c = CALL(log_sum_exp, 1, &result);
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_log_sum_exp, 1, &result, site);
     operand(&c, n, x);
     c.plan.n_saved = n;
     record(&c);
@@ -293,7 +304,8 @@ ad_real ad_real_log_sum_exp__site(int64_t n, ad_array x, unsigned ad_line_)
 ad_status ad_real_axpy__site(int64_t n, ad_real a, ad_array x, ad_real *y, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
-    struct call c = CALL(axpy, n, y);
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_axpy, n, y, site);
     c.in_place = true;
     operand(&c, 1, ad_array_real_(&a));
     operand(&c, n, x);
@@ -305,7 +317,8 @@ ad_status ad_real_gemv__site(int64_t m, int64_t n, ad_array a, ad_array x, ad_re
                              unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
-    struct call c = CALL(gemv, m, y);
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_gemv, m, y, site);
     operand(&c, product(m, n), a);
     operand(&c, n, x);
     return record(&c);
@@ -327,7 +340,8 @@ ad_status ad_real_trmv__site(int64_t n, ad_array diagonal, ad_array below, ad_ar
                              unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
-    struct call c = CALL(trmv, 0, y);
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_trmv, 0, y, site);
     return triangle(&c, 1, n, diagonal, below, ad_array_number_(NULL), x);
 }
 
@@ -335,7 +349,8 @@ ad_status ad_real_trmm__site(int64_t k, int64_t n, ad_array diagonal, ad_array b
                              ad_array shift, ad_array x, ad_real *y, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
-    struct call c = CALL(trmv, 0, y);
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_trmv, 0, y, site);
     return triangle(&c, k, n, diagonal, below, shift, x);
 }
 
@@ -343,7 +358,8 @@ ad_real ad_real_polynomial__site(int64_t n, ad_array coefficients, ad_real x, un
 {
     struct tape_site site = AD_HERE;
     ad_real result = {0};
-    struct call c = CALL(polynomial, 1, &result);
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_polynomial, 1, &result, site);
     operand(&c, n, coefficients);
     operand(&c, n > 0, ad_array_real_(&x));
     c.plan.n_saved = 2;
@@ -355,7 +371,8 @@ ad_status ad_real_stencil__site(int64_t n, ad_array x, int64_t k, ad_array w, ad
                                 unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
-    struct call c = CALL(stencil, n, y);
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_stencil, n, y, site);
     int64_t extent = 0;
     if (n > 0 && k > 0 && __builtin_add_overflow(n, k - 1, &extent))
         extent = -1;
@@ -368,7 +385,8 @@ ad_status ad_real_map__site(int64_t n, int n_in, const ad_array *x, ad_real *y,
                             ad_map_callback *callback, void *payload, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
-    struct call c = CALL(map, n, y);
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_map, n, y, site);
     c.in_place = true;
     c.map = callback;
     c.payload = payload;
@@ -382,28 +400,30 @@ ad_status ad_real_map__site(int64_t n, int n_in, const ad_array *x, ad_real *y,
 ad_status ad_real_collect__site(int64_t n, ad_array x, ad_real *y, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
-    struct call c = CALL(collect, n, y);
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_collect, n, y, site);
     c.in_place = true;
     operand(&c, n, x);
     return record(&c);
 }
 
 ad_status ad_real_custom__site(int64_t n, ad_array x, int64_t m, const double *values, ad_real *y,
-                               const char *name, ad_custom_callback *pullback, const void *data,
-                               size_t bytes, unsigned ad_line_)
+                               struct ad_custom_ custom, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
-    struct call c = CALL(custom, m, y);
-    const struct tape_custom custom = {name, pullback};
-    if (!name || !pullback || (m > 0 && !values) || (bytes > 0 && !data))
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_custom, m, y, site);
+    if (!custom.name || !custom.pullback || (m > 0 && !values) ||
+        (custom.bytes > 0 && !custom.data))
         return fail(&c, AD_ERROR_ARGUMENT, "a null pointer");
-    if (bytes / sizeof(double) >= UINT32_MAX)
+    if (custom.bytes / sizeof(double) >= UINT32_MAX)
         return fail(&c, AD_ERROR_LIMIT, "32 GiB of data or more");
-    c.plan.name = name;
-    c.plan.n_saved = (int64_t)((sizeof custom + bytes + sizeof(double) - 1) / sizeof(double));
-    c.custom = custom;
-    c.data = data;
-    c.data_bytes = bytes;
+    c.custom = (struct tape_custom){custom.name, custom.pullback};
+    c.plan.name = custom.name;
+    c.plan.n_saved =
+        (int64_t)((sizeof c.custom + custom.bytes + sizeof(double) - 1) / sizeof(double));
+    c.data = custom.data;
+    c.data_bytes = custom.bytes;
     c.values = values;
     c.in_place = true;
     operand(&c, n, x);

@@ -273,16 +273,35 @@ static void map_value(const struct kernel_segment *s)
 
 typedef uint64_t bits64 __attribute__((may_alias));
 
-static struct kernel_real_scan scan(int64_t n, const struct kernel_real *x, const double *values)
+/* One by one: what a vectorised loop does before and after would take longer. */
+static struct kernel_real_scan scan_few(int64_t n, const struct kernel_real *x, const bits64 *of)
 {
+    const bits64 *bits = (const bits64 *)(const void *)x;
     const uint64_t key = x[0].key;
     uint64_t apart = 0, index = 0, changed = 0;
+    for (int64_t i = 0; i < n; i++) {
+        __asm__("" : "+r"(i)); /* keeps compilers from making vectors of it */
+        apart |= x[i].key ^ (key + (uint64_t)i);
+        index |= x[i].key;
+        changed |= of ? bits[2 * i] ^ of[i] : 1;
+    }
+    return (struct kernel_real_scan){.active = (uint32_t)index != 0,
+                                     .consecutive = apart == 0 && (uint32_t)key != 0,
+                                     .seen = changed == 0};
+}
+
+static struct kernel_real_scan scan(int64_t n, const struct kernel_real *x, const double *values)
+{
+    const bits64 *bits = (const bits64 *)(const void *)x;
+    const bits64 *of = (const bits64 *)(const void *)values;
+    const uint64_t key = x[0].key;
+    uint64_t apart = 0, index = 0, changed = 0;
+    if (n < 2 * WIDTH)
+        return scan_few(n, x, of);
     for (int64_t i = 0; i < n; i++) {
         apart |= x[i].key ^ (key + (uint64_t)i);
         index |= x[i].key;
     }
-    const bits64 *bits = (const bits64 *)(const void *)x;
-    const bits64 *of = (const bits64 *)(const void *)values;
     for (int64_t i = 0; of && i < n; i++)
         changed |= bits[2 * i] ^ of[i];
     return (struct kernel_real_scan){.active = (uint32_t)index != 0,

@@ -268,6 +268,7 @@ bool tape_segment_open(struct tape *t, struct tape_segment_plan *plan)
                          "%s: recorded by a callback, while the tape calls it",
                          plan->name) == TAPE_OK;
     const struct size size = size_of(plan);
+    const uint64_t bytes = size.words * sizeof(uint32_t) + size.doubles * sizeof(double);
     const uint32_t next = tape_statement_next(t);
     const uint64_t left = next < TAPE_INDEX_LIMIT ? TAPE_INDEX_LIMIT - next : 0;
     if ((uint64_t)plan->m > left || size.words > UINT32_MAX || size.doubles > UINT32_MAX)
@@ -275,10 +276,8 @@ bool tape_segment_open(struct tape *t, struct tape_segment_plan *plan)
                    t, TAPE_ERROR_LIMIT, plan->site,
                    "%s: %lld results by a record of %llu bytes: %u indices are left, and 2^32 "
                    "numbers are the most",
-                   plan->name, (long long)plan->m,
-                   (unsigned long long)(size.words * 4 + size.doubles * 8),
+                   plan->name, (long long)plan->m, (unsigned long long)bytes,
                    (unsigned)left) == TAPE_OK;
-    const uint64_t bytes = size.words * sizeof(uint32_t) + size.doubles * sizeof(double);
     if (s->open == UINT32_MAX ||
         (uint64_t)((char *)s->cursor->word - (char *)s->cursor->partial) < bytes) {
         tape_observed(t);

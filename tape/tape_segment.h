@@ -2,7 +2,7 @@
  *
  * May include: tape_statement.h, segment.h. A record lies in the stream of its run: words downwards
  * (struct tape_segment, three for each operand, then indices that are not consecutive), doubles
- * upwards (numbers of the kind's own, for each operand that is kept a pointer to its values, values).
+ * upwards (numbers of the kind's own, pointers to the values of operands that are kept, values).
  *
  * Invariant: values that a record keeps lie in the tape, in its own doubles or in those of an
  * earlier record; what an index stands for never changes, so that they are kept once.

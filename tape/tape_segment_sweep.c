@@ -43,6 +43,9 @@ static void gather(const struct tape_segment *s, struct kernel_segment *k, struc
     const uint32_t *index = (const uint32_t *)(const void *)(in + k->n_in);
     for (int i = 0; i < k->n_in; i++, in++) {
         k->n[i] = in->n;
+        k->stride[i] = 1;
+        k->x[i] = NULL;
+        k->dx[i] = NULL;
         part[i] = (struct part){.in = in};
         if (in->kept)
             memcpy(&k->x[i], doubles + in->kept - 1, sizeof k->x[i]);
@@ -73,20 +76,19 @@ static void custom(const struct kernel_segment *k)
 static void pull(const struct tape_segment *s, double *doubles, double *adjoint, uint32_t width,
                  double *beside)
 {
-    struct kernel_segment k = {
-        .m = s->m,
-        .n_in = (int)tape_segment_n_in(s),
-        .stride = {1, 1, 1, 1, 1, 1, 1, 1},
-        .saved = doubles,
-        .dy = adjoint + (size_t)s->first * width,
-    };
+    struct kernel_segment k; /* the rest is of values */
+    k.m = s->m;
+    k.n_in = (int)tape_segment_n_in(s);
+    k.saved = doubles;
+    k.dy = adjoint + (size_t)s->first * width;
     if (width > 1) {
         for (uint32_t i = 0; i < s->m; i++)
             beside[i] = k.dy[(size_t)i * width];
         k.dy = beside;
         beside += s->m;
     }
-    if (all_zero(k.m, k.dy))
+    const int n_in = k.n_in;
+    if (n_in == 0 || all_zero(k.m, k.dy))
         return;
     struct part part[KERNEL_SEGMENT_IN];
     gather(s, &k, part, adjoint, width, beside);
@@ -95,7 +97,7 @@ static void pull(const struct tape_segment *s, double *doubles, double *adjoint,
         custom(&k);
     else
         kernel_segment_loops_get()->pullback[kind](&k);
-    for (int i = 0; i < k.n_in; i++)
+    for (int i = 0; i < n_in; i++)
         if (part[i].beside)
             spread(&part[i], adjoint, width);
 }

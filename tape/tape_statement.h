@@ -59,8 +59,8 @@ static inline void tape_statement_settle(struct tape *t)
  * error says why, unless it is under no_grad. */
 bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site);
 
-/* The same for anything of so many bytes, of an op of that name: with a block of its own if need be.
- * The caller has seen that enough indices are left. */
+/* The same for anything of so many bytes, of an op of that name, with a block of its own if need
+ * be. The caller has seen that enough indices are left. */
 bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struct tape_site site);
 
 /* Appends a record of an op that is no kernel's: `attr` bytes of attributes, a multiple of 8, and

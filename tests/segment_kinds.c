@@ -303,8 +303,8 @@ static void custom_segment(int n, const ad_array *x, ad_real *y)
         values[0] += 3 * data[1 + i];
         values[1] += data[1 + i] * data[1 + i];
     }
-    ad_real_custom_(n, x[0], 2, values, y, "custom", custom_pullback, data,
-                    ((size_t)n + 1) * sizeof *data);
+    ad_real_custom_(n, x[0], 2, values, y,
+                    ad_custom_of_("custom", custom_pullback, data, ((size_t)n + 1) * sizeof *data));
 }
 
 static void custom_loop(int n, ad_real *const *x, ad_real *y)

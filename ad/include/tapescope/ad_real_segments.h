@@ -78,6 +78,24 @@ typedef void ad_custom_callback(const void *data, int64_t m, const double *y_adj
 
 /* ---- what the macros below call ---- */
 
+struct ad_custom_ {
+    const char *name;
+    ad_custom_callback *pullback;
+    const void *data;
+    size_t bytes;
+};
+
+AD_INLINE struct ad_custom_ ad_custom_of_(const char *name, ad_custom_callback *pullback,
+                                          const void *data, size_t bytes)
+{
+    struct ad_custom_ c;
+    c.name = name;
+    c.pullback = pullback;
+    c.data = data;
+    c.bytes = bytes;
+    return c;
+}
+
 AD_SITED(ad_real, ad_real_dot_, (int64_t n, ad_array x, ad_array y), (n, x, y))
 AD_SITED(ad_real, ad_real_sum_, (int64_t n, ad_array x), (n, x))
 AD_SITED(ad_status, ad_real_sums_of_squares_, (int64_t m, int64_t n, ad_array x, ad_real *y),
@@ -103,9 +121,9 @@ AD_SITED(ad_status, ad_real_map_,
          (n, n_in, x, y, callback, payload))
 AD_SITED(ad_status, ad_real_collect_, (int64_t n, ad_array x, ad_real *y), (n, x, y))
 AD_SITED(ad_status, ad_real_custom_,
-         (int64_t n, ad_array x, int64_t m, const double *values, ad_real *y, const char *name,
-          ad_custom_callback *pullback, const void *data, size_t bytes),
-         (n, x, m, values, y, name, pullback, data, bytes))
+         (int64_t n, ad_array x, int64_t m, const double *values, ad_real *y,
+          struct ad_custom_ custom),
+         (n, x, m, values, y, custom))
 
 #ifdef __cplusplus
 }
@@ -169,6 +187,7 @@ AD_SITED(ad_status, ad_real_custom_,
  * a record of your own: y[m] with these values, of operands x[n]. The pullback is called with a
  * copy of data[bytes]. `name` is what a profile calls it; it must outlive the tape. */
 #define ad_real_custom(n, x, m, values, y, ...)                                                    \
-    ad_real_custom__at(n, ad_array_of(x), m, values, AD_TARGET_(y), __VA_ARGS__, AD_LINE_HERE_)
+    ad_real_custom__at(n, ad_array_of(x), m, values, AD_TARGET_(y), ad_custom_of_(__VA_ARGS__),    \
+                       AD_LINE_HERE_)
 
 #endif
