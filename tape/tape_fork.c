@@ -91,25 +91,6 @@ bool tape_fork_stands(const struct tape *parent, const struct tape *child)
     return last == 0 || tape_statement_holds(parent, last, child->fork.tag);
 }
 
-void tape_fork_note(struct tape *t, const struct tape_run *run)
-{
-    struct tape_fork *f = &t->fork;
-    uint32_t *const end = (uint32_t *)(uintptr_t)run->word_begin;
-    for (uint32_t *w = (uint32_t *)(uintptr_t)run->word_end; w < end;) {
-        uint32_t *const next = w + w[0] + 2;
-        for (w += 2; w < next; w++) {
-            if (*w >= f->base)
-                continue;
-            if (*w == 0) {
-                *w = f->base;
-                continue;
-            }
-            f->low = *w < f->low ? *w : f->low;
-            f->high = *w > f->high ? *w : f->high;
-        }
-    }
-}
-
 /* ---- joined, and dropped ---- */
 
 enum tape_status tape_fork_join(struct tape *parent, struct tape *child, uint32_t n,
@@ -148,12 +129,6 @@ enum tape_status tape_fork_join(struct tape *parent, struct tape *child, uint32_
     child->fork.first = *first = tape_statement_results(parent, n);
     child->fork.next = f->joined;
     f->joined = child;
-    /* What it names of the grandparent's, if the parent is a fork: at least that. */
-    if (f->base && child->fork.low < f->base) {
-        const uint32_t high = child->fork.high < f->base ? child->fork.high : f->base - 1;
-        f->low = child->fork.low < f->low ? child->fork.low : f->low;
-        f->high = high > f->high ? high : f->high;
-    }
     return TAPE_OK;
 }
 

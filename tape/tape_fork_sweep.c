@@ -3,9 +3,9 @@
  * May include: tape_fork.h, threads.h.
  *
  * A sweep gives each fork adjoints of its own: 8 bytes for every index from the lowest of the
- * parent's that it names, of which those between the parent's and its own stay untouched. The
- * parent's are added to the parent's adjoints fork by fork, the last one first: no bit depends on
- * how many threads share the work.
+ * parent's that it names (from 0 where the parent has no more of them than the fork), of which
+ * those between the parent's and its own stay untouched. The parent's are added to the parent's
+ * adjoints fork by fork, the last one first: no bit depends on how many threads share the work.
  */
 #include "tape_fork.h"
 
@@ -38,6 +38,66 @@ static double *origin(double *buffer, uint32_t low, uint32_t width)
     return (double *)((uintptr_t)buffer - (size_t)low * width * sizeof(double));
 }
 
+/* ---- what of the parent's a fork names ---- */
+
+/* One operand: of the parent's, of none, or of the fork's own, which are above base. */
+static void name(struct tape_fork *f, uint32_t *operand)
+{
+    if (*operand >= f->base)
+        return;
+    if (*operand == 0) {
+        *operand = f->base;
+        return;
+    }
+    f->low = *operand < f->low ? *operand : f->low;
+    f->high = *operand > f->high ? *operand : f->high;
+}
+
+static void look(struct tape *c);
+
+/* What a fork of the fork names is named by it too, or is its own. */
+static void name_nested(struct tape_fork *f, struct tape *nested)
+{
+    look(nested);
+    if (nested->fork.low >= f->base)
+        return;
+    f->low = nested->fork.low < f->low ? nested->fork.low : f->low;
+    const uint32_t high = nested->fork.high < f->base ? nested->fork.high : f->base - 1;
+    f->high = high > f->high ? high : f->high;
+}
+
+/* Finds low and high, once. Where the parent has no more indices than the fork, adjoints for all of
+ * them cost less than a look. */
+static void look(struct tape *c)
+{
+    struct tape_fork *f = &c->fork;
+    if (f->looked)
+        return;
+    f->looked = true;
+    if (f->base <= tape_statement_next(c) - f->base) {
+        f->low = 0;
+        f->high = f->base - 1;
+        return;
+    }
+    for (struct tape *nested = f->joined; nested; nested = nested->fork.next)
+        name_nested(f, nested);
+    for (uint32_t at = c->last_record; at != UINT32_MAX;) {
+        struct tape_record *r = tape_record_at(c, at);
+        at = r->previous;
+        if (r->op != &tape_statement_op)
+            continue;
+        const struct tape_run *run = tape_run_of(r);
+        uint32_t *const end = (uint32_t *)(uintptr_t)run->word_begin;
+        for (uint32_t *w = (uint32_t *)(uintptr_t)run->word_end; w < end;) {
+            uint32_t *const next = w + w[0] + 2;
+            for (w += 2; w < next; w++)
+                name(f, w);
+        }
+    }
+}
+
+/* ---- batches ---- */
+
 static bool is_seeded(const struct batch *b, const struct tape_join *join)
 {
     const double *y = b->t->statements.adjoint + (size_t)join->first * b->width;
@@ -62,8 +122,7 @@ static void collect(struct batch *b, struct tape_record *r)
             return;
         t->fork.swept = join->first;
         if (is_seeded(b, join)) {
-            b->section[b->n++] =
-                (struct section){.join = join, .low = f->low < f->base ? f->low : f->base};
+            b->section[b->n++] = (struct section){.join = join};
             base = f->base > base ? f->base : base;
         }
         if (r->previous == UINT32_MAX)
@@ -78,6 +137,8 @@ static bool take_buffers(struct batch *b, uint32_t row)
     struct tape *t = b->t;
     for (int k = 0; k < b->n; k++) {
         struct section *s = &b->section[k];
+        const struct tape_fork *f = &s->join->child->fork;
+        s->low = f->low < f->base ? f->low : f->base;
         s->bytes =
             (uint64_t)(tape_statement_next(s->join->child) - s->low) * b->width * sizeof(double);
         s->buffer = tape_arena_buffer(&t->arena, s->bytes);
@@ -127,6 +188,13 @@ static void sweep_section(struct batch *b, struct section *s)
     c->statements.adjoint = NULL;
 }
 
+static void look_part(void *job, int part, int parts)
+{
+    const struct batch *b = job;
+    for (int k = part; k < b->n; k += parts)
+        look(b->section[k].join->child);
+}
+
 static void sweep_part(void *job, int part, int parts)
 {
     struct batch *b = job;
@@ -159,12 +227,15 @@ bool tape_join_pullback(struct tape *t, struct tape_record *r, uint64_t *stamp)
         return true;
     struct batch b = {.t = t, .width = t->statements.width, .from = UINT32_MAX};
     collect(&b, r);
+    uint64_t bytes = 0, named = 0;
+    for (int k = 0; k < b.n; k++)
+        bytes += b.section[k].join->child->statements.bytes;
+    const int threads = threads_parts(bytes), parts = threads < b.n ? threads : b.n;
+    threads_run(parts, look_part, &b);
     if (!take_buffers(&b, r->row))
         return false;
-    uint64_t bytes = 0, named = 0;
     for (int k = 0; k < b.n; k++) {
         const struct tape_fork *f = &b.section[k].join->child->fork;
-        bytes += b.section[k].join->child->statements.bytes;
         if (f->low > f->high)
             continue;
         b.from = f->low < b.from ? f->low : b.from;
@@ -172,7 +243,6 @@ bool tape_join_pullback(struct tape *t, struct tape_record *r, uint64_t *stamp)
         named += (f->high - f->low) * (uint64_t)b.width * sizeof(double);
     }
     const uint64_t begun = t->hook ? t->hook->clock() : 0;
-    const int parts = threads_parts(bytes);
     threads_run(parts < b.n ? parts : b.n, sweep_part, &b);
     if (t->hook) /* the time of the forks is on their lines */
         *stamp += t->hook->clock() - begun;
