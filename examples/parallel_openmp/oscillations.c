@@ -31,16 +31,26 @@ void measure(void)
     }
 }
 
+/* q0 exp(-q1 t) */
+static ad_real damping(const ad_real *q, double t)
+{
+    return ad_real_of(ad_real_mul(q[0], ad_real_exp(ad_real_mul(q[1], -t))));
+}
+
+static ad_real model(const ad_real *p, double t)
+{
+    const ad_real fast = damping(p, t), slow = damping(p + 3, t);
+    ad_real f;
+    ad_set(&f, ad_real_mul(fast, ad_real_sin(ad_real_mul(p[2], t))));
+    ad_set(&f, ad_real_add(f, ad_real_mul(slow, ad_real_cos(ad_real_mul(p[5], t)))));
+    return f;
+}
+
 ad_real squared_residuals(const ad_real *p, int from, int to)
 {
-    ad_real sum = ad_real_of(0.0), fast, slow, residual;
+    ad_real sum = ad_real_of(0.0), residual;
     for (int i = from; i < to; i++) {
-        const double t = time_of(i);
-        ad_set(&fast, ad_real_mul(ad_real_mul(p[0], ad_real_exp(ad_real_mul(p[1], -t))),
-                                  ad_real_sin(ad_real_mul(p[2], t))));
-        ad_set(&slow, ad_real_mul(ad_real_mul(p[3], ad_real_exp(ad_real_mul(p[4], -t))),
-                                  ad_real_cos(ad_real_mul(p[5], t))));
-        ad_set(&residual, ad_real_sub(ad_real_add(ad_real_add(fast, slow), p[6]), measured[i]));
+        ad_set(&residual, ad_real_sub(ad_real_add(model(p, time_of(i)), p[6]), measured[i]));
         ad_set(&sum, ad_real_add(sum, ad_real_square(residual)));
     }
     return sum;
