@@ -265,7 +265,7 @@ static struct tape *enter(ad_tape tape, const char *what, struct tape_site site,
 {
     struct tape *t = ad_tape_find(tape.slot, tape.generation, what, site);
     *status = t ? (ad_status)t->error.code : ad_failed();
-    if (*status == AD_OK && t->fork.base)
+    if (t && *status == AD_OK && t->fork.base)
         *status = (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                        "%s: a fork is swept with its parent: ad_tape_join comes "
                                        "first",

@@ -334,6 +334,7 @@ static void reach_run(const struct tape_run *run, uint8_t *reached)
 static void reach_join(const struct tape_join *join, uint8_t *reached)
 {
     const struct tape_fork *f = &join->child->fork;
+    tape_fork_look(join->child);
     if (f->low <= f->high && memchr(reached + join->first, 1, join->n))
         memset(reached + f->low, 1, f->high - f->low + 1);
 }

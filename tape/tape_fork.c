@@ -1,10 +1,9 @@
 /* tape_fork.c: see tape_fork.h.
  *
- * May include: tape_fork.h, tape_segment.h, tape_value.h.
+ * May include: tape_fork.h, tape_value.h.
  */
 #include "tape_fork.h"
 
-#include "tape_segment.h"
 #include "tape_value.h"
 
 #include <string.h>
@@ -92,58 +91,6 @@ bool tape_fork_stands(const struct tape *parent, const struct tape *child)
     return last == 0 || tape_statement_holds(parent, last, child->fork.tag);
 }
 
-/* An index that is named; that of constants is put behind the parent's. */
-static inline void note(struct tape_fork *f, uint32_t *index)
-{
-    if (*index >= f->base)
-        return;
-    if (*index == 0) {
-        *index = f->base;
-        return;
-    }
-    f->low = *index < f->low ? *index : f->low;
-    f->high = *index > f->high ? *index : f->high;
-}
-
-static void note_statements(struct tape_fork *f, const struct tape_run *run)
-{
-    uint32_t *const end = (uint32_t *)(uintptr_t)run->word_begin;
-    for (uint32_t *w = (uint32_t *)(uintptr_t)run->word_end; w < end;) {
-        uint32_t *const next = w + w[0] + 2;
-        for (w += 2; w < next; w++)
-            note(f, w);
-    }
-}
-
-static void note_segment(struct tape_fork *f, const struct tape_segment *s)
-{
-    const struct tape_segment_in *in = tape_segment_in(s), *end = in + tape_segment_n_in(s);
-    uint32_t *index = (uint32_t *)(uintptr_t)end;
-    for (; in < end; in++) {
-        if (in->first == TAPE_NO_INDICES || in->n == 0)
-            continue;
-        if (in->first == TAPE_INDICES_FOLLOW) {
-            for (uint32_t i = 0; i < in->n; i++)
-                note(f, index++);
-            continue;
-        }
-        /* No value has index `base`, so they are all of the parent's or all of its own. */
-        uint32_t first = in->first, last = in->first + in->n - 1;
-        note(f, &first);
-        note(f, &last);
-    }
-}
-
-void tape_fork_note(struct tape *t, const struct tape_run *run)
-{
-    struct tape_run_part part = tape_run_last(run);
-    do {
-        note_statements(&t->fork, &part.statements);
-        if (part.segment)
-            note_segment(&t->fork, part.segment);
-    } while (tape_run_previous(run, &part));
-}
-
 /* ---- joined, and dropped ---- */
 
 enum tape_status tape_fork_join(struct tape *parent, struct tape *child, uint32_t n,
@@ -182,12 +129,6 @@ enum tape_status tape_fork_join(struct tape *parent, struct tape *child, uint32_
     child->fork.first = *first = tape_statement_results(parent, n);
     child->fork.next = f->joined;
     f->joined = child;
-    /* What it names of the grandparent's, if the parent is a fork: at least that. */
-    if (f->base && child->fork.low < f->base) {
-        const uint32_t high = child->fork.high < f->base ? child->fork.high : f->base - 1;
-        f->low = child->fork.low < f->low ? child->fork.low : f->low;
-        f->high = high > f->high ? high : f->high;
-    }
     return TAPE_OK;
 }
 

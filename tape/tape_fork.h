@@ -7,9 +7,9 @@
  * beyond it. It shares nothing with its parent that is written. A join makes some of its results
  * results of the parent: one record (tape_join_op), which owns the fork from then on.
  *
- * Invariant: no result has the index fork.base; statements name it where their operand is a
- * constant, so that every word of a closed run is base, an index of the parent's within [low,
- * high], or one of the fork's own.
+ * Invariant: no result has the index fork.base. Once a sweep has looked, what the fork's statements
+ * name is an index of the parent's within [low, high], or one of its own, or base, which takes the
+ * place of 0 where an operand is a constant, unless low is 0.
  */
 #ifndef TAPE_FORK_H
 #define TAPE_FORK_H
@@ -45,12 +45,13 @@ enum tape_status tape_fork_join(struct tape *parent, struct tape *child, uint32_
 /* A child that is not joined is used no more: its memory is for the parent's next fork. */
 void tape_fork_give(struct tape *parent, struct tape *child);
 
-/* A run of a fork's statements has been closed. */
-void tape_fork_note(struct tape *t, const struct tape_run *run);
-
 /* For the life of the parent: children joined from this index on are dropped; all are freed. */
 void tape_fork_drop(struct tape *t, uint32_t index);
 void tape_fork_end(struct tape *t);
+
+/* Finds the lowest and the highest of the parent's indices that a joined child names, once:
+ * fork.low and fork.high. */
+void tape_fork_look(struct tape *child);
 
 /* The part of a sweep that a join has, with those right before it that can be swept beside it.
  * False: out of memory. */

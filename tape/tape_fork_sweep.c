@@ -1,14 +1,15 @@
 /* tape_fork_sweep.c: the sweep over joined forks: several beside each other, one sum.
  *
- * May include: tape_fork.h, threads.h.
+ * May include: tape_fork.h, tape_segment.h, threads.h.
  *
  * A sweep gives each fork adjoints of its own: 8 bytes for every index from the lowest of the
- * parent's that it names, of which those between the parent's and its own stay untouched. The
- * parent's are added to the parent's adjoints fork by fork, the last one first: no bit depends on
- * how many threads share the work.
+ * parent's that it names (from 0 where the parent has no more of them than the fork), of which
+ * those between the parent's and its own stay untouched. The parent's are added to the parent's
+ * adjoints fork by fork, the last one first: no bit depends on how many threads share the work.
  */
 #include "tape_fork.h"
 
+#include "tape_segment.h"
 #include "threads.h"
 
 #include <string.h>
@@ -38,6 +39,96 @@ static double *origin(double *buffer, uint32_t low, uint32_t width)
     return (double *)((uintptr_t)buffer - (size_t)low * width * sizeof(double));
 }
 
+/* ---- what of the parent's a fork names ---- */
+
+/* One operand: of the parent's, of none, or of the fork's own, which are above base. */
+static void name(struct tape_fork *f, uint32_t *operand)
+{
+    if (*operand >= f->base)
+        return;
+    if (*operand == 0) {
+        *operand = f->base;
+        return;
+    }
+    f->low = *operand < f->low ? *operand : f->low;
+    f->high = *operand > f->high ? *operand : f->high;
+}
+
+/* What a fork of the fork names is named by it too, or is its own. */
+static void name_nested(struct tape_fork *f, struct tape *nested)
+{
+    tape_fork_look(nested);
+    if (nested->fork.low >= f->base)
+        return;
+    f->low = nested->fork.low < f->low ? nested->fork.low : f->low;
+    const uint32_t high = nested->fork.high < f->base ? nested->fork.high : f->base - 1;
+    f->high = high > f->high ? high : f->high;
+}
+
+static void name_statements(struct tape_fork *f, const struct tape_run *run)
+{
+    uint32_t *const end = (uint32_t *)(uintptr_t)run->word_begin;
+    for (uint32_t *w = (uint32_t *)(uintptr_t)run->word_end; w < end;) {
+        uint32_t *const next = w + w[0] + 2;
+        for (w += 2; w < next; w++)
+            name(f, w);
+    }
+}
+
+static void name_segment(struct tape_fork *f, const struct tape_segment *s)
+{
+    const struct tape_segment_in *in = tape_segment_in(s), *end = in + tape_segment_n_in(s);
+    uint32_t *index = (uint32_t *)(uintptr_t)end;
+    for (; in < end; in++) {
+        if (in->first == TAPE_NO_INDICES || in->n == 0)
+            continue;
+        if (in->first == TAPE_INDICES_FOLLOW) {
+            for (uint32_t i = 0; i < in->n; i++)
+                name(f, index++);
+            continue;
+        }
+        /* No value has index `base`, so they are all of the parent's or all of its own. */
+        uint32_t first = in->first, last = in->first + in->n - 1;
+        name(f, &first);
+        name(f, &last);
+    }
+}
+
+static void name_run(struct tape_fork *f, const struct tape_run *run)
+{
+    struct tape_run_part part = tape_run_last(run);
+    do {
+        name_statements(f, &part.statements);
+        if (part.segment)
+            name_segment(f, part.segment);
+    } while (tape_run_previous(run, &part));
+}
+
+/* Where the parent has no more indices than the fork, adjoints for all of them cost less than a
+ * look. */
+void tape_fork_look(struct tape *c)
+{
+    struct tape_fork *f = &c->fork;
+    if (f->looked)
+        return;
+    f->looked = true;
+    if (f->base <= tape_statement_next(c) - f->base) {
+        f->low = 0;
+        f->high = f->base - 1;
+        return;
+    }
+    for (struct tape *nested = f->joined; nested; nested = nested->fork.next)
+        name_nested(f, nested);
+    for (uint32_t at = c->last_record; at != UINT32_MAX;) {
+        struct tape_record *r = tape_record_at(c, at);
+        at = r->previous;
+        if (r->op == &tape_statement_op)
+            name_run(f, tape_run_of(r));
+    }
+}
+
+/* ---- batches ---- */
+
 static bool is_seeded(const struct batch *b, const struct tape_join *join)
 {
     const double *y = b->t->statements.adjoint + (size_t)join->first * b->width;
@@ -62,8 +153,7 @@ static void collect(struct batch *b, struct tape_record *r)
             return;
         t->fork.swept = join->first;
         if (is_seeded(b, join)) {
-            b->section[b->n++] =
-                (struct section){.join = join, .low = f->low < f->base ? f->low : f->base};
+            b->section[b->n++] = (struct section){.join = join};
             base = f->base > base ? f->base : base;
         }
         if (r->previous == UINT32_MAX)
@@ -78,9 +168,11 @@ static bool take_buffers(struct batch *b, uint32_t row)
     struct tape *t = b->t;
     for (int k = 0; k < b->n; k++) {
         struct section *s = &b->section[k];
-        const struct tape_statements *own = &s->join->child->statements;
-        s->bytes = ((uint64_t)(tape_statement_next(s->join->child) - s->low) * b->width +
-                    own->segments.room[b->width > 1]) *
+        struct tape *c = s->join->child;
+        const struct tape_fork *f = &c->fork;
+        s->low = f->low < f->base ? f->low : f->base;
+        s->bytes = ((uint64_t)(tape_statement_next(c) - s->low) * b->width +
+                    c->statements.segments.room[b->width > 1]) *
                    sizeof(double);
         s->buffer = tape_arena_buffer(&t->arena, s->bytes);
         if (!s->buffer) {
@@ -129,6 +221,13 @@ static void sweep_section(struct batch *b, struct section *s)
     c->statements.adjoint = NULL;
 }
 
+static void look_part(void *job, int part, int parts)
+{
+    const struct batch *b = job;
+    for (int k = part; k < b->n; k += parts)
+        tape_fork_look(b->section[k].join->child);
+}
+
 static void sweep_part(void *job, int part, int parts)
 {
     struct batch *b = job;
@@ -161,12 +260,15 @@ bool tape_join_pullback(struct tape *t, struct tape_record *r, uint64_t *stamp)
         return true;
     struct batch b = {.t = t, .width = t->statements.width, .from = UINT32_MAX};
     collect(&b, r);
+    uint64_t bytes = 0, named = 0;
+    for (int k = 0; k < b.n; k++)
+        bytes += b.section[k].join->child->statements.bytes;
+    const int threads = threads_parts(bytes), parts = threads < b.n ? threads : b.n;
+    threads_run(parts, look_part, &b);
     if (!take_buffers(&b, r->row))
         return false;
-    uint64_t bytes = 0, named = 0;
     for (int k = 0; k < b.n; k++) {
         const struct tape_fork *f = &b.section[k].join->child->fork;
-        bytes += b.section[k].join->child->statements.bytes;
         if (f->low > f->high)
             continue;
         b.from = f->low < b.from ? f->low : b.from;
@@ -174,7 +276,6 @@ bool tape_join_pullback(struct tape *t, struct tape_record *r, uint64_t *stamp)
         named += (f->high - f->low) * (uint64_t)b.width * sizeof(double);
     }
     const uint64_t begun = t->hook ? t->hook->clock() : 0;
-    const int parts = threads_parts(bytes);
     threads_run(parts < b.n ? parts : b.n, sweep_part, &b);
     if (t->hook) /* the time of the forks is on their lines */
         *stamp += t->hook->clock() - begun;

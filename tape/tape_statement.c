@@ -1,12 +1,10 @@
 /* tape_statement.c: runs of statements: opened, closed, marked, rewound; leaves and tags.
  *
- * May include: tape_statement.h, tape_fork.h, tape_value.h. Blocks are buffers of the arena, each
- * twice as large as the one before up to BLOCK_MOST: a tiny tape takes little, a long one has few
- * blocks.
+ * May include: tape_statement.h, tape_value.h. Blocks are buffers of the arena, each twice as large
+ * as the one before up to BLOCK_MOST: a tiny tape takes little, a long one has few blocks.
  */
 #include "tape_statement.h"
 
-#include "tape_fork.h"
 #include "tape_value.h"
 
 #include <string.h>
@@ -61,8 +59,6 @@ static void end_run(struct tape *t)
     s->n += run->n;
     s->bytes += tape_run_bytes(run);
     shut(s);
-    if (t->fork.base)
-        tape_fork_note(t, run);
     s->uncharged += t->hook != NULL;
 }
 

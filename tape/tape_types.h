@@ -230,9 +230,10 @@ struct tape_fork {
                                 * tape is no fork */
     uint32_t slot, generation; /* of the parent's handle */
     uint32_t tag;              /* of the parent's value before base */
-    uint32_t low, high; /* of the parent's values that its statements name; low > high: none */
+    uint32_t low, high; /* of the parent's indices that its statements name; low > high: none */
     uint32_t inherited; /* tags */
     bool no_grad;       /* the parent was under it */
+    bool looked;        /* low and high are known */
     uint32_t first;     /* joined: index of its first result on the parent */
     uint32_t swept;     /* joins of results from here on are done with; while a sweep runs */
     struct tape *joined, *spare; /* forks on this tape, newest first; to be used again */

@@ -182,7 +182,7 @@ START_TEST(what_is_dropped_is_live_no_more_and_used_again)
 }
 END_TEST
 
-/* Bytes that a sweep through one small fork takes, beyond the adjoints of the tape itself, where the
+/* Bytes that a sweep through one small fork takes, with the adjoints of the tape itself, where the
  * fork names the tape's first value or its newest. */
 static uint64_t sweep_bytes(bool newest)
 {

@@ -11,6 +11,8 @@
 const double guess[PARAMETERS] = {0.9, 0.25, 3.2, 0.6, 0.12, 0.9, 0.05};
 static const double truth[PARAMETERS] = {1.0, 0.2, 3.0, 0.5, 0.1, 1.0, 0.1};
 
+static const double quarter = 1.57079632679489662; /* of a turn */
+
 static double measured[MEASUREMENTS];
 
 static double time_of(int i)
@@ -27,20 +29,34 @@ void measure(void)
         state = state * 6364136223846793005u + 1442695040888963407u;
         const double noise = (double)(state >> 11) * 0x1p-53 - 0.5;
         measured[i] = p[0] * exp(-p[1] * t) * sin(p[2] * t) +
-                      p[3] * exp(-p[4] * t) * cos(p[5] * t) + p[6] + 0.1 * noise;
+                      p[3] * exp(-p[4] * t) * sin(p[5] * t + quarter) + p[6] + 0.1 * noise;
     }
+}
+
+/* q0 exp(-q1 t) */
+static ad_real damping(const ad_real *q, double t)
+{
+    return ad_real_of(ad_real_mul(q[0], ad_real_exp(ad_real_mul(q[1], -t))));
+}
+
+static ad_real angle(const ad_real *q, double t, double phase)
+{
+    return ad_real_of(ad_real_add(ad_real_mul(q[2], t), phase));
+}
+
+/* q0 exp(-q1 t) sin(q2 t + phase) */
+static ad_real oscillation(const ad_real *q, double t, double phase)
+{
+    return ad_real_of(ad_real_mul(damping(q, t), ad_real_sin(angle(q, t, phase))));
 }
 
 ad_real squared_residuals(const ad_real *p, int from, int to)
 {
-    ad_real sum = ad_real_of(0.0), fast, slow, residual;
+    ad_real sum = ad_real_of(0.0), f, residual;
     for (int i = from; i < to; i++) {
         const double t = time_of(i);
-        ad_set(&fast, ad_real_mul(ad_real_mul(p[0], ad_real_exp(ad_real_mul(p[1], -t))),
-                                  ad_real_sin(ad_real_mul(p[2], t))));
-        ad_set(&slow, ad_real_mul(ad_real_mul(p[3], ad_real_exp(ad_real_mul(p[4], -t))),
-                                  ad_real_cos(ad_real_mul(p[5], t))));
-        ad_set(&residual, ad_real_sub(ad_real_add(ad_real_add(fast, slow), p[6]), measured[i]));
+        ad_set(&f, ad_real_add(oscillation(p, t, 0), oscillation(p + 3, t, quarter)));
+        ad_set(&residual, ad_real_sub(ad_real_add(f, p[6]), measured[i]));
         ad_set(&sum, ad_real_add(sum, ad_real_square(residual)));
     }
     return sum;
