@@ -1,6 +1,6 @@
 /* ad_real.c: the scalar face: which tape a thread records on, leaves, sweeps, gradients.
  *
- * May include: ad_real.h, ad_internal.h, tape_statement.h, tape_value.h, gamma_functions.h.
+ * May include: ad_real.h, ad_internal.h, tape_preaccumulate.h, tape_value.h, gamma_functions.h.
  * Statements themselves are written by the user's code (ad_real_expression.h); it calls here when
  * the cursor has no room.
  */
@@ -9,7 +9,7 @@
 #include "ad_internal.h"
 
 #include "gamma_functions.h"
-#include "tape_statement.h"
+#include "tape_preaccumulate.h"
 #include "tape_value.h"
 
 #include <math.h>
@@ -56,7 +56,7 @@ static void attach(struct tape *t)
 /* t is recorded on above what was so far. */
 static ad_status push(struct tape *t, ad_tape tape, const char *what, struct tape_site site)
 {
-    if (!tape_statement_reserve_tags(t, t->n_marks + 3))
+    if (!tape_statement_reserve_tags(t, t->n_marks + t->sections.n + 3))
         return (ad_status)tape_fail_memory(t, site, what);
     if (!t->statements.slot)
         tape_statement_name(t, tape.slot, tape.generation);
@@ -111,6 +111,8 @@ ad_status ad_record_end_site(ad_tape tape, unsigned ad_line_)
     if (t != recording)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "record_end: the thread does not record on this tape");
+    if (t->statements.depth == 1 && t->sections.n > 0)
+        return (ad_status)tape_section_refuse(t, "record_end", site);
     if (--t->statements.depth == 0) {
         t->statements.depth = 1;
         ad_real_forget(t);
@@ -140,7 +142,9 @@ static void refuse(ad_real x, struct tape_site site)
     const char *why = "an operand was never set, or its tape was destroyed";
     struct tape *owner = slot ? __atomic_load_n(&ad_slots[slot].tape, __ATOMIC_RELAXED) : NULL;
     if (recording && slot == recording->statements.slot) {
-        why = "an operand was dropped by a reset or a rewind";
+        why =
+            "an operand was dropped by a reset or a rewind, or belongs to a section that has ended "
+            "without naming it as an output";
     } else if (owner && __atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED) != ad_thread) {
         code = AD_ERROR_THREAD;
         why = "an operand belongs to a tape of another thread";

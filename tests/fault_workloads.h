@@ -73,5 +73,7 @@ fault_run_function fault_losses, fault_normalized, fault_embedded, fault_convolv
     fault_forms;
 /* fault_workloads_real.c */
 fault_run_function fault_reals;
+/* fault_workloads_preaccumulate.c */
+fault_run_function fault_sections;
 
 #endif

@@ -83,7 +83,8 @@ static bool is_wrapper(Dwarf_Die *unit, Dwarf_Die *die, const char *name, Dwarf_
             path_ends_with(file, "tapescope/ad_site.h") ||
             path_ends_with(file, "tapescope/ad_real_expression.h") ||
             path_ends_with(file, "tapescope/ad_real_functions.h") ||
-            path_ends_with(file, "tapescope/ad_real.h"));
+            path_ends_with(file, "tapescope/ad_real.h") ||
+            path_ends_with(file, "tapescope/ad_real_preaccumulate.h"));
 }
 
 static uint32_t attribute_u32(Dwarf_Die *die, unsigned name)

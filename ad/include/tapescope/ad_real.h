@@ -24,6 +24,7 @@
 
 #include <tapescope/ad_real_expression.h>
 #include <tapescope/ad_real_functions.h>
+#include <tapescope/ad_real_preaccumulate.h>
 
 /* Records a formula (or number) as one statement and gives its result. */
 #define ad_real_of(e) AD_RESULT_(e)
