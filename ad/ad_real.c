@@ -173,12 +173,10 @@ uint32_t ad_statement_operand_(ad_real x)
 
 /* ---- leaves ---- */
 
-static ad_status leaves(ad_tape tape, int64_t n, const double *values, ad_real *x,
-                        struct tape_site site)
+/* Index and tag of the first of n new leaves in *first, as the cursor has them. */
+static ad_status take_leaves(ad_tape tape, int64_t n, const double *values, const ad_real *x,
+                             struct tape_site site, uint64_t *first)
 {
-    /* More than there are indices is no number of elements: nothing is written. */
-    for (int64_t i = 0; i < n && n <= UINT32_MAX && x && values; i++)
-        x[i] = (ad_real){values[i], 0, 0};
     struct tape *t = ad_tape_find(tape.slot, tape.generation, "real_leaves", site);
     if (!t)
         return ad_failed();
@@ -192,13 +190,23 @@ static ad_status leaves(ad_tape tape, int64_t n, const double *values, ad_real *
                                     "real_leaves: the thread records on another tape: "
                                     "ad_record_begin comes first");
     ad_status status = recording ? AD_OK : push(t, tape, "real_leaves", site);
-    uint32_t first;
+    uint32_t index;
     if (status == AD_OK && n > 0)
-        status = (ad_status)tape_statement_leaves(t, n, values, site, &first);
-    for (int64_t i = 0; i < n && status == AD_OK; i++) {
-        x[i].index = first + (uint32_t)i;
-        x[i].tag = (uint32_t)(t->statements.rest.result >> 32);
-    }
+        status = (ad_status)tape_statement_leaves(t, n, values, site, &index);
+    if (status == AD_OK && n > 0)
+        *first = t->statements.rest.result >> 32 << 32 | index;
+    return status;
+}
+
+static ad_status leaves(ad_tape tape, int64_t n, const double *values, ad_real *x,
+                        struct tape_site site)
+{
+    uint64_t first = 0;
+    const ad_status status = take_leaves(tape, n, values, x, site, &first);
+    /* More than there are indices is no number of elements: nothing is written. */
+    for (int64_t i = 0; i < n && n <= UINT32_MAX && x && values; i++)
+        x[i] = (ad_real){values[i], first ? (uint32_t)first + (uint32_t)i : 0,
+                         (uint32_t)(first >> 32)};
     return status;
 }
 
@@ -225,37 +233,56 @@ static struct tape *enter(ad_tape tape, const char *what, struct tape_site site,
     return *status == AD_OK ? t : NULL;
 }
 
-/* The indices of n values of the tape, in memory that the caller releases. 0: a constant. NULL:
- * *status says why. */
-static uint32_t *indices(struct tape *t, int64_t n, const ad_real *x, const char *what,
-                         const char *name, struct tape_site site, ad_status *status)
+/* Indices of values: a few lie here, more in memory of the tape's. */
+struct indices {
+    uint32_t *index;
+    uint32_t few[64];
+};
+
+static void indices_free(const struct tape *t, const struct indices *of)
+{
+    if (of->index != of->few)
+        t->memory->release(of->index, t->memory->payload);
+}
+
+/* The indices of n values of the tape, 0 for a constant. False: *status says why, and there is
+ * nothing to free. */
+static bool indices(struct tape *t, int64_t n, const ad_real *x, const char *what, const char *name,
+                    struct tape_site site, struct indices *of, ad_status *status)
 {
     *status = AD_OK;
+    of->index = of->few;
     if (n < 0 || (n > 0 && !x)) {
         *status = (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: %s", what,
                                        n < 0 ? "a number is negative" : "a null pointer");
-        return NULL;
+        return false;
     }
-    uint32_t *index =
-        (uint64_t)n < SIZE_MAX / sizeof *index - 1
-            ? t->memory->resize(NULL, ((size_t)n + 1) * sizeof *index, t->memory->payload)
-            : NULL;
-    if (!index) {
+    if ((size_t)n > sizeof of->few / sizeof *of->few)
+        of->index = (uint64_t)n < SIZE_MAX / sizeof *of->index
+                        ? t->memory->resize(NULL, (size_t)n * sizeof *of->index, t->memory->payload)
+                        : NULL;
+    if (!of->index) {
         *status = (ad_status)tape_fail_memory(t, site, what);
-        return NULL;
+        return false;
     }
-    for (int64_t i = 0; i < n && *status == AD_OK; i++) {
-        index[i] = x[i].index;
-        if (x[i].index && !tape_statement_holds(t, x[i].index, x[i].tag))
+    /* Of the newest tag they nearly always are. */
+    const struct tape_tag *newest = tape_statement_newest(t);
+    const uint32_t span = tape_statement_next(t) - newest->first;
+    bool all = true;
+    for (int64_t i = 0; i < n; i++) {
+        of->index[i] = x[i].index;
+        all &= x[i].index == 0 || (x[i].tag == newest->tag && x[i].index - newest->first < span);
+    }
+    for (int64_t i = 0; i < n && !all; i++)
+        if (x[i].index && !tape_statement_holds(t, x[i].index, x[i].tag)) {
             *status = (ad_status)tape_fail(
                 t, TAPE_ERROR_HANDLE, site,
                 "%s: %s[%lld] is no value of this tape: it was dropped, never set, or is another's",
                 what, name, (long long)i);
-    }
-    if (*status == AD_OK)
-        return index;
-    t->memory->release(index, t->memory->payload);
-    return NULL;
+            indices_free(t, of);
+            return false;
+        }
+    return true;
 }
 
 static ad_status backward(ad_tape tape, int64_t n, const ad_real *y, const double *seed,
@@ -266,19 +293,19 @@ static ad_status backward(ad_tape tape, int64_t n, const ad_real *y, const doubl
     if (t && t->fixed.n_values)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "%s: not while a gradient check runs", what);
-    uint32_t *index = t ? indices(t, n, y, what, "y", site, &status) : NULL;
-    if (!index)
+    struct indices of;
+    if (!t || !indices(t, n, y, what, "y", site, &of, &status))
         return status;
     bool active = false;
     for (int64_t i = 0; i < n; i++)
-        active = active || index[i];
+        active = active || of.index[i];
     if (active)
-        status = (ad_status)tape_sweep_statements(t, n, index, seed, site);
+        status = (ad_status)tape_sweep_statements(t, n, of.index, seed, site);
     else
         status = (ad_status)tape_fail(
             t, TAPE_ERROR_STATE, site,
             "%s: y does not depend on a leaf, or was computed under no_grad", what);
-    t->memory->release(index, t->memory->payload);
+    indices_free(t, &of);
     return status;
 }
 
@@ -360,11 +387,13 @@ ad_status ad_real_jacobian_site(ad_tape tape, int64_t m, const ad_real *y, int64
     if (m > 0 && n > 0 && !jacobian)
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: jacobian is a null pointer",
                                     what);
-    uint32_t *of = indices(t, m, y, what, "y", site, &status);
-    uint32_t *by = of ? indices(t, n, x, what, "x", site, &status) : NULL;
-    if (by)
-        status = (ad_status)tape_jacobian_statements(t, m, of, n, by, jacobian, site);
-    t->memory->release(by, t->memory->payload);
-    t->memory->release(of, t->memory->payload);
+    struct indices of, by;
+    if (!indices(t, m, y, what, "y", site, &of, &status))
+        return status;
+    if (indices(t, n, x, what, "x", site, &by, &status)) {
+        status = (ad_status)tape_jacobian_statements(t, m, of.index, n, by.index, jacobian, site);
+        indices_free(t, &by);
+    }
+    indices_free(t, &of);
     return status;
 }

@@ -26,6 +26,7 @@ static bool cold(void *context, double *figures)
     if (!m->way->step(m->way->context, false, &step))
         return false;
     figures[0] = rounds_now() - start;
+    figures[1] = step.record;
     return true;
 }
 
@@ -64,9 +65,10 @@ static bool warm(void *context, double *figures)
 bool scalar_measure(const struct scalar_way *way, double seconds, double *figures)
 {
     struct measurement m = {way, seconds};
-    double first;
-    if (!forked(cold, &m, 1, &first) || !forked(warm, &m, SCALAR_FIGURES, figures))
+    double first[2];
+    if (!forked(cold, &m, 2, first) || !forked(warm, &m, SCALAR_FIGURES, figures))
         return false;
-    figures[SCALAR_TOTAL_COLD] = first;
+    figures[SCALAR_TOTAL_COLD] = first[0];
+    figures[SCALAR_RECORD_COLD] = first[1];
     return true;
 }

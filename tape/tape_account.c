@@ -236,13 +236,32 @@ void tape_account_tail(struct tape *t, uint64_t n)
     TAPE_ADD(t->ledger.handed_out_bytes, n);
 }
 
-void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, bool dropped)
+/* Like live, of what was so when the peak came. */
+static void live_at_peak(const struct tape *t, struct tape_row *row, uint64_t delta)
 {
-    live(t, tape_row(t, TAPE_ROW_PADDING), dropped ? n : 0 - n);
-    if (dropped)
-        live(t, tape_row(t, row), 0 - n);
-    else
-        take(t, row, &tape_row(t, row)->record_bytes, n);
+    if (row->peak_stamp == t->ledger.peak_count)
+        TAPE_ADD(row->held_bytes, delta);
+    TAPE_ADD(row->live_bytes, delta);
+}
+
+void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, uint64_t peaks, bool dropped)
+{
+    struct tape_row *line = tape_row(t, row), *padding = tape_row(t, TAPE_ROW_PADDING);
+    /* First what grows less, or the sum would seem to be at a peak. */
+    if (dropped) {
+        live(t, line, 0 - n);
+        live(t, padding, n);
+        return;
+    }
+    TAPE_ADD(line->record_bytes, n);
+    TAPE_ADD(t->ledger.handed_out_bytes, n);
+    if (peaks < t->ledger.peak_count) {
+        live_at_peak(t, padding, 0 - n);
+        live_at_peak(t, line, n);
+    } else {
+        live(t, padding, 0 - n);
+        live(t, line, n);
+    }
 }
 
 void tape_account_drop_bytes(struct tape *t, uint32_t row, uint64_t n)
@@ -325,6 +344,7 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
     __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);
     __atomic_store_n(&t->session, session, __ATOMIC_RELEASE);
     t->hook = hook;
+    t->statements.uncharged = 0;
     for (uint32_t v = 1; v < t->n_values; v++) {
         t->entries[v].flags &= ~(uint32_t)TAPE_KEPT;
         tape_account_value(t, &t->entries[v]);
@@ -346,7 +366,6 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
 
 void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now)
 {
-    if (__builtin_expect(now < __atomic_load_n(&hook->due, __ATOMIC_RELAXED), 1))
-        return;
-    hook->flush(hook, &t->ledger, false);
+    if (tape_account_due(hook, now))
+        hook->flush(hook, &t->ledger, false);
 }

@@ -61,8 +61,9 @@ void tape_account_bytes(struct tape *t, uint32_t row, uint64_t n);
  * was handed out when the next block is begun, with n bytes left. */
 void tape_account_block(struct tape *t, const struct tape_block *b);
 void tape_account_tail(struct tape *t, uint64_t n);
-/* n bytes of the newest block's room, or of a dropped run, are a line's, or its no more. */
-void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, bool dropped);
+/* n bytes of a block's room are a line's, or its no more. They are charged some time after they were
+ * written: if there was a peak since (peaks: how many there had been), it held them already. */
+void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, uint64_t peaks, bool dropped);
 void tape_account_drop_bytes(struct tape *t, uint32_t row, uint64_t n);
 /* A buffer of n bytes for adjoints or intermediates, charged to `row`; freed again. */
 void tape_account_buffer(struct tape *t, uint32_t row, uint64_t n);
@@ -70,7 +71,12 @@ void tape_account_free(struct tape *t, uint32_t row, uint64_t n);
 /* A record's saved values are kept by its row. */
 void tape_account_kept(struct tape *t, struct tape_record *r);
 void tape_account_drop_all(struct tape *t);
-/* Writes the rows if it is time to. */
+/* Whether the rows should be written at this time; writes them if it is time to. */
+static inline bool tape_account_due(const struct tape_hook *hook, uint64_t now)
+{
+    return __builtin_expect(now >= __atomic_load_n(&hook->due, __ATOMIC_RELAXED), 0);
+}
+
 void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now);
 
 #endif

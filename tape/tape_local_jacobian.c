@@ -8,7 +8,6 @@
 
 #include "tape_statement_sweep.h"
 
-#include <math.h>
 #include <string.h>
 
 enum {
@@ -193,10 +192,9 @@ static double *sweep(struct part *p, uint32_t r, uint32_t rows, uint32_t width)
     return adjoint;
 }
 
-/* Appends what is not zero of `rows` rows; *finite: no entry was infinite or NaN. False: that would
- * take too many bytes. */
+/* Appends what is not zero of `rows` rows. False: that would take too many bytes. */
 static bool harvest(const struct part *p, const double *adjoint, uint32_t rows, uint32_t width,
-                    uint64_t most, struct tape_local_jacobian *j, bool *finite)
+                    uint64_t most, struct tape_local_jacobian *j)
 {
     const double *inputs = adjoint + ((size_t)p->n + 1) * width;
     for (uint32_t k = 0; k < rows; k++) {
@@ -207,7 +205,6 @@ static bool harvest(const struct part *p, const double *adjoint, uint32_t rows, 
                 continue;
             if (j->bytes + OPERAND_BYTES >= most)
                 return false;
-            *finite = *finite && isfinite(partial);
             j->partial[j->n_entries] = partial;
             j->index[j->n_entries++] = p->keys[i + 1];
             j->bytes += OPERAND_BYTES;
@@ -218,31 +215,22 @@ static bool harvest(const struct part *p, const double *adjoint, uint32_t rows, 
     return true;
 }
 
-/* A row that had an infinite partial derivative beside others is swept by itself: 0 times infinity
- * is passed over there. */
 static const char *sweep_rows(struct part *p, uint32_t n_rows, uint64_t most,
                               struct tape_local_jacobian *j)
 {
     uint32_t width = TAPE_MAX_WIDTH;
     while (width > 1 && adjoint_bytes(p, width) > WIDE_BYTES)
         width /= 2;
-    for (uint32_t again = 0; j->n_rows < n_rows;) {
-        while (width > 1 && width / 2 >= n_rows - j->n_rows)
+    while (j->n_rows < n_rows) {
+        const uint32_t left = n_rows - j->n_rows;
+        while (width > 1 && width / 2 >= left)
             width /= 2;
-        const struct tape_local_jacobian before = *j;
-        const uint32_t w = again ? 1 : width, left = n_rows - j->n_rows;
-        const double *adjoint = sweep(p, j->n_rows, left < w ? left : w, w);
-        bool finite = true;
+        const uint32_t rows = left < width ? left : width;
+        const double *adjoint = sweep(p, j->n_rows, rows, width);
         if (!adjoint)
             return no_memory;
-        if (!harvest(p, adjoint, left < w ? left : w, w, most, j, &finite))
+        if (!harvest(p, adjoint, rows, width, most, j))
             return larger;
-        if (again)
-            again--;
-        else if (!finite && w > 1) {
-            again = j->n_rows - before.n_rows;
-            *j = before;
-        }
     }
     return NULL;
 }

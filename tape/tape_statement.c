@@ -49,7 +49,7 @@ uint64_t tape_run_bytes(const struct tape_run *run)
            (uint64_t)((const char *)run->word_begin - (const char *)run->word_end);
 }
 
-void tape_run_end(struct tape *t, struct tape_run *run)
+static void run_close(struct tape *t, struct tape_run *run)
 {
     struct tape_statements *s = &t->statements;
     run->partial_end = s->rest.partial;
@@ -58,17 +58,41 @@ void tape_run_end(struct tape *t, struct tape_run *run)
     s->n += run->n;
     s->bytes += tape_run_bytes(run);
     shut(s);
-    tape_account_run(t, run, true);
+    s->uncharged += t->hook != NULL;
+}
+
+static void end_run(struct tape *t)
+{
+    struct tape_statements *s = &t->statements;
+    struct tape_run *run = tape_run_of(tape_record_at(t, s->open));
+    s->open = UINT32_MAX;
+    s->rest = *s->cursor;
+    run_close(t, run);
+}
+
+/* Lines are charged when somebody may look, not while statements are recorded: that would take
+ * longer than the recording. */
+static void charge_runs(struct tape *t)
+{
+    struct tape_statements *s = &t->statements;
+    for (uint32_t at = t->last_record; s->uncharged > 0; s->uncharged--) {
+        struct tape_record *r = tape_record_at(t, at);
+        tape_account_run(t, tape_run_of(r), true);
+        at = r->previous;
+    }
+}
+
+void tape_run_end(struct tape *t, struct tape_run *run)
+{
+    run_close(t, run);
+    charge_runs(t);
 }
 
 void tape_statement_close(struct tape *t)
 {
-    struct tape_statements *s = &t->statements;
     tape_observed(t);
-    struct tape_run *run = tape_run_of(tape_record_at(t, s->open));
-    s->open = UINT32_MAX;
-    s->rest = *s->cursor;
-    tape_run_end(t, run);
+    end_run(t);
+    charge_runs(t);
 }
 
 /* ---- records ---- */
@@ -132,6 +156,7 @@ static bool block_take(struct tape *t, size_t bytes, bool little)
 struct tape_run *tape_run_begin(struct tape *t, struct tape_site site)
 {
     const struct tape_cursor *at = &t->statements.rest;
+    const uint64_t peaks = t->ledger.peak_count;
     struct tape_record *r = record_make(t, &tape_statement_op, sizeof(struct tape_run),
                                         tape_account_row(t, site, tape_statement_op.name));
     if (!r)
@@ -141,16 +166,15 @@ struct tape_run *tape_run_begin(struct tape *t, struct tape_site site)
                                         .word_begin = at->word,
                                         .word_end = at->word,
                                         .near = site.pc,
-                                        .first = tape_cursor_next(at)};
+                                        .first = tape_cursor_next(at),
+                                        .peaks = peaks};
     return tape_run_of(r);
 }
 
-bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
+/* Begins a run with room for so many bytes. */
+static bool begin_run(struct tape *t, size_t bytes, struct tape_site site)
 {
     struct tape_statements *s = &t->statements;
-    const size_t bytes = n * (size_t)OPERAND_BYTES + HEAD_BYTES;
-    struct tape_hook *hook = tape_observed(t);
-    tape_statement_settle(t);
     if (t->no_grad || t->error.code != TAPE_OK)
         return false;
     if (tape_cursor_next(&s->rest) >= TAPE_INDEX_LIMIT) {
@@ -159,6 +183,7 @@ bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
         return false;
     }
     const struct tape_statements before = *s;
+    const uint64_t peaks = t->ledger.peak_count;
     struct tape_run *run = NULL;
     /* A block must not have room for more statements than there are indices, by more than
      * TAPE_INDEX_LIMIT allows for. */
@@ -174,17 +199,27 @@ bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
         tape_fail_memory(t, site, "statement");
         return false;
     }
+    run->peaks = peaks;
     s->open = t->last_record;
     *s->cursor = s->rest;
-    if (hook)
-        tape_account_flush(t, hook, hook->clock());
     return true;
 }
 
-uint32_t tape_statement_next(const struct tape *t)
+bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
 {
-    const struct tape_statements *s = &t->statements;
-    return s->open == UINT32_MAX ? tape_cursor_next(&s->rest) : tape_cursor_next(s->cursor);
+    struct tape_statements *s = &t->statements;
+    struct tape_hook *hook = tape_observed(t);
+    const uint64_t now = hook ? hook->clock() : 0;
+    if (s->open != UINT32_MAX)
+        end_run(t);
+    if (hook && tape_account_due(hook, now))
+        charge_runs(t);
+    const bool begun = begin_run(t, n * (size_t)OPERAND_BYTES + HEAD_BYTES, site);
+    if (!begun)
+        charge_runs(t);
+    if (hook)
+        tape_account_flush(t, hook, now);
+    return begun;
 }
 
 void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes)

@@ -19,6 +19,7 @@ struct __attribute__((may_alias)) tape_run {
     const uint32_t *word_begin, *word_end;     /* downwards: end <= begin */
     uintptr_t near;                            /* a program counter of the run's first statement */
     uint32_t first, n;                         /* index of the first result; statements */
+    uint64_t peaks;                            /* the ledger's number of peaks when it began */
 };
 
 /* And the record that stands for n leaves: they are elements of the value that is its operand. */
@@ -67,11 +68,23 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
 /* The value and element behind a leaf's index. False: it is none. */
 bool tape_statement_leaf(const struct tape *t, uint32_t index, uint32_t *value, uint32_t *element);
 
+/* The index that the next result has. */
+static inline uint32_t tape_statement_next(const struct tape *t)
+{
+    const struct tape_statements *s = &t->statements;
+    return tape_cursor_next(s->open == UINT32_MAX ? &s->rest : s->cursor);
+}
+
 /* Whether a value with this index and tag is on the tape. */
 bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag);
 
-/* The index that the next result has. */
-uint32_t tape_statement_next(const struct tape *t);
+/* The newest tag and where it begins; of a tape that was never recorded on, one that no value has. */
+static inline const struct tape_tag *tape_statement_newest(const struct tape *t)
+{
+    static const struct tape_tag none = {UINT32_MAX, 0};
+    return t->statements.n_tags ? &t->statements.tags[t->statements.n_tags - 1] : &none;
+}
+
 /* Statements on the tape, and their bytes. */
 void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes);
 

@@ -5,7 +5,9 @@
  */
 #include "tape_statement.h"
 
-enum { TABLE = 64, OPERAND_BYTES = 12, HEAD_BYTES = 8 };
+#include <string.h>
+
+enum { TABLE = 256, OPERAND_BYTES = 12, HEAD_BYTES = 8 };
 
 struct line {
     uint32_t site, row;
@@ -16,47 +18,97 @@ struct charge {
     struct tape *t;
     const struct tape_run *run;
     bool recorded, dropped;
+    uint64_t used[TABLE / 64]; /* a bit for each entry: the others have no content */
     struct line table[TABLE];
 };
 
 static void settle(const struct charge *c, struct line *line)
 {
     struct tape *t = c->t;
-    if (line->calls == 0)
-        return;
-    tape_account_filled(t, line->row, line->bytes, c->dropped);
+    tape_account_filled(t, line->row, line->bytes, c->run->peaks, c->dropped);
     if (c->recorded)
         TAPE_ADD(tape_row(t, line->row)->calls, line->calls);
-    line->calls = line->bytes = 0;
+}
+
+static inline uint32_t entry_of(uint32_t site)
+{
+    return site * 2654435769u >> 24;
+}
+_Static_assert(TABLE == 1 << 8, "the hash is the upper 8 bits of 32");
+
+/* The record behind one of n operands. Of the usual counts the step is a constant, so that the next
+ * record's place does not wait for this one's count to arrive from memory. */
+static inline const uint32_t *behind(const uint32_t *w, uint32_t n)
+{
+    switch (n) {
+    case 1:
+        return w + 3;
+    case 2:
+        return w + 4;
+    case 3:
+        return w + 5;
+    case 4:
+        return w + 6;
+    default:
+        return w + n + 2;
+    }
 }
 
 static void charge(struct charge *c)
 {
     const struct tape_run *run = c->run;
-    for (const uint32_t *w = run->word_end; w < run->word_begin; w += w[0] + 2) {
+    for (const uint32_t *w = run->word_end; w < run->word_begin;) {
         const uint32_t n = w[0], site = w[1];
-        struct line *line = &c->table[(site ^ site >> 6) % TABLE];
-        if (line->calls == 0 || line->site != site) {
-            settle(c, line);
+        uint64_t same = 0;
+        /* A loop's statements repeat. */
+        do {
+            same++;
+            w = behind(w, n);
+        } while (w < run->word_begin && w[0] == n && w[1] == site);
+        const uint32_t k = entry_of(site);
+        struct line *line = &c->table[k];
+        const bool used = c->used[k / 64] >> k % 64 & 1;
+        if (!used || line->site != site) {
+            if (used)
+                settle(c, line);
+            c->used[k / 64] |= (uint64_t)1 << k % 64;
             const struct tape_site at = {c->t->locate(site, run->near), 0};
-            line->site = site;
-            line->row = tape_account_row(c->t, at, tape_statement_op.name);
+            *line = (struct line){.site = site,
+                                  .row = tape_account_row(c->t, at, tape_statement_op.name)};
         }
-        line->calls++;
-        line->bytes += n * (uint64_t)OPERAND_BYTES + HEAD_BYTES;
+        line->calls += same;
+        line->bytes += same * (n * (uint64_t)OPERAND_BYTES + HEAD_BYTES);
     }
-    for (int k = 0; k < TABLE; k++)
-        settle(c, &c->table[k]);
+    for (int i = 0; i < TABLE / 64; i++)
+        for (uint64_t left = c->used[i]; left; left &= left - 1)
+            settle(c, &c->table[i * 64 + __builtin_ctzll(left)]);
+}
+
+/* The table is not cleared: short runs are many. */
+static void begin(struct charge *c, struct tape *t, const struct tape_run *run, bool recorded,
+                  bool dropped)
+{
+    c->t = t;
+    c->run = run;
+    c->recorded = recorded;
+    c->dropped = dropped;
+    memset(c->used, 0, sizeof c->used);
 }
 
 void tape_account_run(struct tape *t, const struct tape_run *run, bool recorded)
 {
-    if (t->hook)
-        charge(&(struct charge){.t = t, .run = run, .recorded = recorded});
+    if (!t->hook)
+        return;
+    struct charge c;
+    begin(&c, t, run, recorded, false);
+    charge(&c);
 }
 
 void tape_account_drop_run(struct tape *t, const struct tape_run *run)
 {
-    if (t->hook)
-        charge(&(struct charge){.t = t, .run = run, .dropped = true});
+    if (!t->hook)
+        return;
+    struct charge c;
+    begin(&c, t, run, false, true);
+    charge(&c);
 }

@@ -5,61 +5,103 @@
  */
 #include "tape_statement_sweep.h"
 
+#include <string.h>
+
 #define ALWAYS static inline __attribute__((always_inline))
 
-/* One seed. */
+/* One seed. The counts of a line repeat, so they are foreseen: where each case steps by a constant,
+ * the next statement's place does not wait for this one's count to arrive from memory. */
+#define TO(k) adjoint[w[2 + (k)]] += p[k] * y;
+#define CASE(count, ...)                                                                           \
+    case count:                                                                                    \
+        p -= (count);                                                                              \
+        __VA_ARGS__                                                                                \
+        w += (count) + 2;                                                                          \
+        break;
+#define CASES                                                                                      \
+    CASE(1, TO(0))                                                                                 \
+    CASE(2, TO(1) TO(0))                                                                           \
+    CASE(3, TO(2) TO(1) TO(0))                                                                     \
+    CASE(4, TO(3) TO(2) TO(1) TO(0))                                                               \
+    CASE(5, TO(4) TO(3) TO(2) TO(1) TO(0))                                                         \
+    CASE(6, TO(5) TO(4) TO(3) TO(2) TO(1) TO(0))                                                   \
+    CASE(7, TO(6) TO(5) TO(4) TO(3) TO(2) TO(1) TO(0))                                             \
+    CASE(8, TO(7) TO(6) TO(5) TO(4) TO(3) TO(2) TO(1) TO(0))
 ALWAYS void one(const struct tape_run *run, double *adjoint)
 {
     const double *p = run->partial_end;
     const uint32_t *const end = run->word_begin;
     size_t result = (size_t)run->first + run->n;
     for (const uint32_t *w = run->word_end; w < end;) {
-        const uint32_t n = w[0], *index = w + 2;
+        const uint32_t n = w[0];
         const double y = adjoint[--result];
-        w += n + 2;
-        p -= n;
-        if (y == 0)
+        if (y == 0) {
+            p -= n;
+            w += n + 2;
             continue;
-        /* The counts of a line repeat, so the branch is foreseen where a loop's end is not. */
+        }
         switch (n) {
-        case 3:
-            adjoint[index[2]] += p[2] * y; /* fall through */
-        case 2:
-            adjoint[index[1]] += p[1] * y; /* fall through */
-        case 1:
-            adjoint[index[0]] += p[0] * y;
-            break;
+            CASES
         default:
+            p -= n;
             for (uint32_t k = 0; k < n; k++)
-                adjoint[index[k]] += p[k] * y;
+                TO(k)
+            w += n + 2;
         }
     }
 }
+#undef TO
 
-/* Several seeds, which are the lanes of a vector. */
-#define SEVERAL(width)                                                                             \
-    typedef double lanes##width                                                                    \
-        __attribute__((vector_size(width * sizeof(double)), aligned(sizeof(double)), may_alias));  \
-    ALWAYS void several##width(const struct tape_run *run, double *adjoint)                        \
+/* Whether a vector of seeds has one that is not 0: in integers, which the lanes are not waited for. */
+ALWAYS bool any(const double *y, int width)
+{
+    uint64_t bits = 0;
+    for (int k = 0; k < width; k++) {
+        uint64_t lane;
+        memcpy(&lane, &y[k], sizeof lane);
+        bits |= lane;
+    }
+    return bits << 1 != 0;
+}
+
+/* Several seeds, which are the lanes of a vector. A lane that is 0 is passed over by itself. */
+#define TO(k) *(lanes *)&adjoint[w[2 + (k)] * width] += (lanes)((bits)(p[k] * y) & passed);
+#define SEVERAL(name, seeds)                                                                       \
+    ALWAYS void name(const struct tape_run *run, double *adjoint)                                  \
     {                                                                                              \
+        typedef double lanes                                                                       \
+            __attribute__((vector_size(seeds * 8), aligned(sizeof(double)), may_alias));           \
+        typedef int64_t bits __attribute__((vector_size(seeds * 8)));                              \
+        const size_t width = seeds;                                                                \
         const double *p = run->partial_end;                                                        \
         const uint32_t *const end = run->word_begin;                                               \
         size_t result = (size_t)run->first + run->n;                                               \
         for (const uint32_t *w = run->word_end; w < end;) {                                        \
-            const uint32_t n = w[0], *index = w + 2;                                               \
-            const lanes##width y = *(const lanes##width *)&adjoint[--result * width];              \
-            bool any = false;                                                                      \
-            for (int k = 0; k < width; k++)                                                        \
-                any |= y[k] != 0;                                                                  \
-            w += n + 2;                                                                            \
-            p -= n;                                                                                \
-            for (uint32_t k = 0; k < n && any; k++)                                                \
-                *(lanes##width *)&adjoint[(size_t)index[k] * width] += p[k] * y;                   \
+            const uint32_t n = w[0];                                                               \
+            const double *at = &adjoint[--result * width];                                         \
+            if (!any(at, seeds)) {                                                                 \
+                p -= n;                                                                            \
+                w += n + 2;                                                                        \
+                continue;                                                                          \
+            }                                                                                      \
+            const lanes y = *(const lanes *)at;                                                    \
+            const bits passed = (bits)(y != 0);                                                    \
+            switch (n) {                                                                           \
+                CASES                                                                              \
+            default:                                                                               \
+                p -= n;                                                                            \
+                for (uint32_t k = 0; k < n; k++)                                                   \
+                    TO(k)                                                                          \
+                w += n + 2;                                                                        \
+            }                                                                                      \
         }                                                                                          \
     }
-SEVERAL(2)
-SEVERAL(4)
-SEVERAL(8)
+SEVERAL(several2, 2)
+SEVERAL(several4, 4)
+SEVERAL(several8, 8)
+#undef TO
+#undef CASE
+#undef CASES
 
 #define PULLBACK(name)                                                                             \
     static void name(const struct tape_run *run, double *adjoint, uint32_t width)                  \

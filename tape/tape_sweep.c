@@ -271,9 +271,11 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
         for (int64_t k = 0; k < rows; k++)
             adjoint[(size_t)y[i + k] * width + (size_t)k] = 1;
         sweep(t, TAPE_ROW_NONE, &stamp);
-        for (int64_t k = 0; k < rows; k++)
-            for (int64_t j = 0; j < n; j++)
-                jacobian[(i + k) * n + j] = x[j] ? adjoint[(size_t)x[j] * width + (size_t)k] : 0;
+        /* Index 0 is that of constants, and gathers what statements with constants give it. */
+        memset(adjoint, 0, width * sizeof *adjoint);
+        for (int64_t j = 0; j < n; j++)
+            for (int64_t k = 0; k < rows; k++)
+                jacobian[(i + k) * n + j] = adjoint[(size_t)x[j] * width + (size_t)k];
         adjoints_free(t, own, bytes);
     }
     t->statements.reading = false;

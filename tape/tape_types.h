@@ -183,10 +183,11 @@ struct tape_statements {
     uint32_t slot;              /* upper half of every tag; 0: never recorded on */
     uint32_t epoch;             /* lower half of the newest */
     struct tape_block *block;
-    uint64_t n, bytes; /* of the runs that are closed */
-    double *adjoint;   /* while a sweep runs: [next index][width] */
-    uint32_t width;    /* of the sweep: seeds at once */
-    bool reading;      /* the sweep's adjoints are read and go to no gradient */
+    uint64_t n, bytes;  /* of the runs that are closed */
+    uint32_t uncharged; /* runs at the end of the records, which the open one follows */
+    double *adjoint;    /* while a sweep runs: [next index][width] */
+    uint32_t width;     /* of the sweep: seeds at once */
+    bool reading;       /* the sweep's adjoints are read and go to no gradient */
     struct tape_tag *tags;
     uint32_t n_tags, tags_size;
     struct tape_leaf_range *leaves;

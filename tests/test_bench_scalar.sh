@@ -39,7 +39,7 @@ told() { grep -q -e "$1" "$folder/log"; }
 case=hand1
 run --case hand1 --peer primal,memory_limit,hand_written
 check "it succeeds" [ "$status" -eq 0 ]
-for metric in total_warm total_cold record_warm reverse_warm; do
+for metric in total_warm total_cold record_cold record_warm reverse_warm; do
     check "$metric of the primal" rows 1 "$metric" primal ns
 done
 check "by hand, warm" rows 1 total_warm hand_written ns
@@ -48,7 +48,7 @@ check "bytes that are kept by hand" rows 1 tape_bytes hand_written B
 for metric in total_warm record_warm reverse_warm; do
     check "$metric of memory" rows 1 "$metric" memory_limit ns
 done
-check "and no others" lines 10
+check "and no others" lines 11
 check "the primal's time of a statement is told" \
     told '^hand1: [0-9]* statements of [0-9.]* bytes; the primal takes .* ns a statement$'
 

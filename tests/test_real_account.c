@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS = 3000, BLOCKS = 40000 };
+enum { STEPS = 3000, BLOCKS = 40000, RUN_BYTES = 80 /* the record of a run */ };
 
 static ad_tape tape;
 static ad_real x[2];
@@ -73,9 +73,8 @@ static void check_lines(const struct tape_ledger *ledger, const uint64_t *calls,
         }
     }
     ck_assert_int_eq(found, 7);
-    /* Few runs, whose records have 72 bytes. */
-    ck_assert_uint_eq(runs % 72, 0);
-    ck_assert_uint_le(runs, 72 * (8 + all / 4000));
+    ck_assert_uint_eq(runs % RUN_BYTES, 0);
+    ck_assert_uint_le(runs, RUN_BYTES * (8 + all / 4000)); /* they are few */
 }
 
 START_TEST(every_statement_is_charged_to_its_line)
@@ -144,6 +143,33 @@ START_TEST(what_a_rewind_or_reset_drops_is_live_no_more)
 }
 END_TEST
 
+/* What a row held at the peak. */
+static uint64_t held(const struct tape_ledger *ledger, const struct tape_row *row)
+{
+    return row->peak_stamp == ledger->peak_count ? row->held_bytes : row->live_bytes;
+}
+
+/* Lines are charged when the recording has ended: at the peak they had their bytes already. */
+START_TEST(at_the_peak_lines_hold_what_they_had_recorded)
+{
+    memset(recorded, 0, sizeof recorded);
+    observe_begin(UINT64_MAX);
+    const ad_mark mark = ad_tape_mark(tape);
+    for (int round = 0; round < 2; round++) {
+        record(x[1], round == 0 ? 2 * BLOCKS : BLOCKS); /* the second is below the peak */
+        ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    }
+    const struct tape_ledger *ledger = observe_ledger();
+    uint64_t all = 0, padding = held(ledger, tape_ledger_row(ledger, 0));
+    for (uint32_t i = 0; i < ledger->n_rows; i++)
+        all += held(ledger, tape_ledger_row(ledger, i));
+    ck_assert_uint_eq(all, ledger->peak_bytes);
+    ck_assert_uint_gt(all, 2 * BLOCKS * 32);
+    ck_assert_uint_lt(padding, all / 2); /* of the newest block alone */
+    tape_observe_end();
+}
+END_TEST
+
 START_TEST(the_end_of_a_profile_charges_the_run_that_is_open)
 {
     memset(recorded, 0, sizeof recorded);
@@ -163,6 +189,7 @@ int main(void)
     tcase_add_test(tcase, every_statement_is_charged_to_its_line);
     tcase_add_test(tcase, a_profile_begun_in_mid_recording_has_the_bytes_but_not_the_calls);
     tcase_add_test(tcase, what_a_rewind_or_reset_drops_is_live_no_more);
+    tcase_add_test(tcase, at_the_peak_lines_hold_what_they_had_recorded);
     tcase_add_test(tcase, the_end_of_a_profile_charges_the_run_that_is_open);
     return run_cases("real_account", tcase);
 }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUN_BYTES = 72 };
+enum { RUN_BYTES = 80 };
 
 static ad_tape tape;
 static ad_real x[2];
