@@ -84,7 +84,8 @@ static ad_status end(ad_tape tape, const struct outputs *o, ad_preaccumulated *s
         ad_real *y = output(o, i);
         if (y->index < first)
             continue;
-        y->index = r.kept ? y->index : index[i];
+        if (index && !r.kept)
+            y->index = index[i];
         y->tag = (uint32_t)(t->statements.rest.result >> 32);
     }
     tape_section_outputs_free(t);

@@ -102,8 +102,8 @@ static void graph(ad_real *v, uint32_t from, uint32_t to, bool preaccumulated, i
             replaced += saved.replaced;
             nested += saved.replaced && depth > 0;
         }
-        for (uint32_t i = 0; i < n; i++)
-            v[from + i] = y[i % m];
+        for (uint32_t i = 0, k = 0; i < n; i++, k = k + 1 < m ? k + 1 : 0)
+            v[from + i] = y[k];
         from += n;
     }
 }
