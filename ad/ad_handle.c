@@ -26,8 +26,7 @@ uint64_t ad_thread_number(void)
     return ad_thread;
 }
 
-/* Puts a tape into a free slot; 0: none is free. */
-static uint32_t slot_take(struct tape *t)
+uint32_t ad_slot_take(struct tape *t, uint64_t thread)
 {
     pthread_mutex_lock(&lock);
     uint32_t i = free_slot;
@@ -39,14 +38,14 @@ static uint32_t slot_take(struct tape *t)
     if (!i)
         return 0;
     struct ad_slot *s = &ad_slots[i];
-    __atomic_store_n(&s->thread, ad_thread_number(), __ATOMIC_RELAXED);
+    __atomic_store_n(&s->thread, thread, __ATOMIC_RELAXED);
     __atomic_store_n(&s->tape, t, __ATOMIC_RELAXED);
     /* Generation 0 is never live, so that a handle of zeros is none. */
     __atomic_add_fetch(&s->generation, s->generation + 1 == 0 ? 2 : 1, __ATOMIC_RELEASE);
     return i;
 }
 
-static void slot_give(uint32_t i)
+void ad_slot_give(uint32_t i)
 {
     __atomic_store_n(&ad_slots[i].tape, NULL, __ATOMIC_RELAXED);
     __atomic_store_n(&ad_slots[i].thread, 0, __ATOMIC_RELEASE);
@@ -74,6 +73,32 @@ static inline struct tape *find(uint32_t slot, uint32_t generation)
     return __atomic_load_n(&s->tape, __ATOMIC_RELAXED);
 }
 
+struct tape *ad_tape_adopt(ad_tape tape)
+{
+    if (tape.slot - 1 >= AD_SLOTS - 1 || ad_log_telling())
+        return NULL;
+    struct ad_slot *s = &ad_slots[tape.slot];
+    uint64_t none = AD_THREAD_NONE;
+    if (__atomic_load_n(&s->generation, __ATOMIC_ACQUIRE) != tape.generation ||
+        !__atomic_compare_exchange_n(&s->thread, &none, ad_thread_number(), false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+        return NULL;
+    /* Meanwhile it may have been destroyed, and the slot be another fork's. */
+    if (__atomic_load_n(&s->generation, __ATOMIC_ACQUIRE) != tape.generation) {
+        __atomic_store_n(&s->thread, AD_THREAD_NONE, __ATOMIC_RELEASE);
+        return NULL;
+    }
+    struct tape *t = __atomic_load_n(&s->tape, __ATOMIC_RELAXED);
+    tape_observe_adopt(t, true);
+    return t;
+}
+
+void ad_tape_abandon(struct tape *t, uint32_t slot)
+{
+    tape_observe_adopt(t, false);
+    __atomic_store_n(&ad_slots[slot].thread, AD_THREAD_NONE, __ATOMIC_RELEASE);
+}
+
 struct tape *ad_tape_behind(ad_tensor x)
 {
     return find(x.tape, x.tape_generation);
@@ -93,6 +118,10 @@ static const char *no_tape(uint32_t slot, uint32_t generation, ad_status *code)
     *code = AD_ERROR_STATE;
     if (thread == AD_THREAD_TOLD)
         return "not while the tape's error callback runs";
+    if (thread == AD_THREAD_CALLED)
+        return "not while a callback of ad_real_map or ad_real_custom runs";
+    if (thread == AD_THREAD_NONE)
+        return "the fork belongs to no thread: ad_record_begin comes first";
     *code = AD_ERROR_THREAD;
     return "the tape belongs to another thread";
 }
@@ -148,7 +177,7 @@ ad_status ad_tape_create_site(ad_tape *tape, const ad_tape_options *options, uns
     struct tape *t = tape_create(&o);
     if (!t)
         return ad_fail(AD_ERROR_MEMORY, site, "tape_create: no memory for a tape");
-    uint32_t i = slot_take(t);
+    uint32_t i = ad_slot_take(t, ad_thread_number());
     if (!i) {
         tape_destroy(t);
         return ad_fail(AD_ERROR_LIMIT, site, "tape_create: %d tapes exist already", AD_SLOTS - 1);
@@ -160,11 +189,13 @@ ad_status ad_tape_create_site(ad_tape *tape, const ad_tape_options *options, uns
 ad_status ad_tape_destroy_site(ad_tape tape, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
-    struct tape *t = ad_tape_find(tape.slot, tape.generation, "tape_destroy", site);
+    struct tape *t = ad_tape_adopt(tape);
+    if (!t)
+        t = ad_tape_find(tape.slot, tape.generation, "tape_destroy", site);
     if (!t)
         return ad_failed();
     ad_real_forget(t);
-    slot_give(tape.slot);
+    ad_slot_give(tape.slot);
     tape_destroy(t);
     return AD_OK;
 }

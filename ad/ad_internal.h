@@ -38,6 +38,11 @@ extern struct ad_slot ad_slots[AD_SLOTS];
 
 /* In ad_slot.thread while the tape's error callback runs: the tape is nobody's. */
 #define AD_THREAD_TOLD UINT64_MAX
+/* The same while callbacks of its records may run. */
+#define AD_THREAD_CALLED (UINT64_MAX - 1)
+
+/* There while a fork is nobody's: ad_record_begin takes it. */
+#define AD_THREAD_NONE (UINT64_MAX - 2)
 
 /* A number for the calling thread, never reused, never 0. */
 extern _Thread_local uint64_t ad_thread __attribute__((tls_model("initial-exec")));
@@ -78,6 +83,14 @@ uintptr_t ad_locate(uint32_t low, uintptr_t near);
 
 /* The tape is about to be destroyed: no thread records on it. */
 void ad_real_forget(struct tape *t);
+/* The tape that the thread records on, or NULL. */
+struct tape *ad_real_recording(void);
+/* Callbacks of the tape's records may run from now on, until the end, which takes what the begin
+ * returned: its handle is refused meanwhile. */
+uint64_t ad_real_calls_begin(const struct tape *t);
+void ad_real_calls_end(const struct tape *t, uint64_t owner);
+/* Why an operand with this tag is refused; in the tape that is recorded on if there is one. */
+void ad_real_refuse(uint32_t tag, const char *what, struct tape_site site);
 
 /* dlopens a module that lies beside the library; NULL with the reason in error. */
 void *ad_module_open(const char *name, char *error, size_t n);
@@ -86,6 +99,15 @@ void *ad_module_open(const char *name, char *error, size_t n);
  * naming `what`. */
 struct tape *ad_tape_find(uint32_t slot, uint32_t generation, const char *what,
                           struct tape_site site);
+
+/* Puts a tape that belongs to a thread of this number into a free slot; 0: none is free. */
+uint32_t ad_slot_take(struct tape *t, uint64_t thread);
+void ad_slot_give(uint32_t slot);
+
+/* A fork that is nobody's is the calling thread's from now on; NULL: it is no such tape, and no
+ * error is set. The second makes it nobody's. */
+struct tape *ad_tape_adopt(ad_tape tape);
+void ad_tape_abandon(struct tape *t, uint32_t slot);
 
 /* The tape of the calling thread's that a handle names, or NULL; no error is set. */
 struct tape *ad_tape_behind(ad_tensor x);

@@ -32,6 +32,9 @@ ad_status ad_preaccumulate_begin_site(ad_tape tape, unsigned ad_line_)
     if (!t->statements.cursor)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "preaccumulate_begin: the thread does not record on this tape");
+    if (t->statements.calling)
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                    "preaccumulate_begin: a callback of the tape recorded on runs");
     return (ad_status)tape_section_begin(t, site);
 }
 
@@ -67,6 +70,9 @@ static ad_status end(ad_tape tape, const struct outputs *o, ad_preaccumulated *s
     struct tape *t = ad_tape_find(tape.slot, tape.generation, "preaccumulate_end", site);
     if (!t)
         return ad_failed();
+    if (t->statements.calling)
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                    "preaccumulate_end: a callback of the tape recorded on runs");
     const ad_status status =
         t->error.code != TAPE_OK ? (ad_status)t->error.code : check(t, o, site);
     if (status != AD_OK) {

@@ -56,6 +56,9 @@ static void attach(struct tape *t)
 /* t is recorded on above what was so far. */
 static ad_status push(struct tape *t, ad_tape tape, const char *what, struct tape_site site)
 {
+    if (recording && recording->statements.calling)
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                    "%s: a callback of the tape recorded on runs", what);
     if (!tape_statement_reserve_tags(t, t->n_marks + t->sections.n + 3))
         return (ad_status)tape_fail_memory(t, site, what);
     if (!t->statements.slot)
@@ -88,7 +91,9 @@ void ad_real_forget(struct tape *t)
 ad_status ad_record_begin_site(ad_tape tape, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
-    struct tape *t = ad_tape_find(tape.slot, tape.generation, "record_begin", site);
+    struct tape *taken = ad_tape_adopt(tape), *t = taken;
+    if (!t)
+        t = ad_tape_find(tape.slot, tape.generation, "record_begin", site);
     if (!t)
         return ad_failed();
     if (t == recording)
@@ -97,8 +102,12 @@ ad_status ad_record_begin_site(ad_tape tape, unsigned ad_line_)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "record_begin: the thread records on this tape already, "
                                     "beneath another");
-    else
-        return push(t, tape, "record_begin", site);
+    else {
+        ad_status status = push(t, tape, "record_begin", site);
+        if (status != AD_OK && taken)
+            ad_tape_abandon(t, tape.slot);
+        return status;
+    }
     return AD_OK;
 }
 
@@ -116,6 +125,8 @@ ad_status ad_record_end_site(ad_tape tape, unsigned ad_line_)
     if (--t->statements.depth == 0) {
         t->statements.depth = 1;
         ad_real_forget(t);
+        if (t->fork.base)
+            ad_tape_abandon(t, tape.slot);
     }
     return AD_OK;
 }
@@ -134,10 +145,25 @@ bool ad_statement_room_(uint32_t n, uint32_t low)
     return false;
 }
 
-/* Why an operand is refused; in the tape that is recorded on if there is one. */
-static void refuse(ad_real x, struct tape_site site)
+struct tape *ad_real_recording(void)
 {
-    const uint32_t slot = x.tag >> 16;
+    return recording;
+}
+
+uint64_t ad_real_calls_begin(const struct tape *t)
+{
+    return __atomic_exchange_n(&ad_slots[t->statements.slot].thread, AD_THREAD_CALLED,
+                               __ATOMIC_RELAXED);
+}
+
+void ad_real_calls_end(const struct tape *t, uint64_t owner)
+{
+    __atomic_store_n(&ad_slots[t->statements.slot].thread, owner, __ATOMIC_RELAXED);
+}
+
+void ad_real_refuse(uint32_t tag, const char *what, struct tape_site site)
+{
+    const uint32_t slot = tag >> 16;
     ad_status code = AD_ERROR_HANDLE;
     const char *why = "an operand was never set, or its tape was destroyed";
     struct tape *owner = slot ? __atomic_load_n(&ad_slots[slot].tape, __ATOMIC_RELAXED) : NULL;
@@ -145,6 +171,12 @@ static void refuse(ad_real x, struct tape_site site)
         why =
             "an operand was dropped by a reset or a rewind, or belongs to a section that has ended "
             "without naming it as an output";
+    } else if (recording && recording->fork.base && slot == recording->fork.slot) {
+        why = "an operand was recorded on the parent after the fork, or dropped before it";
+    } else if (owner &&
+               __atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED) == AD_THREAD_NONE) {
+        code = AD_ERROR_THREAD;
+        why = "an operand belongs to a fork that is not joined";
     } else if (owner && __atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED) != ad_thread) {
         code = AD_ERROR_THREAD;
         why = "an operand belongs to a tape of another thread";
@@ -156,9 +188,9 @@ static void refuse(ad_real x, struct tape_site site)
         why = "the thread records on no tape";
     }
     if (recording)
-        tape_fail(recording, (enum tape_status)code, site, "statement: %s", why);
+        tape_fail(recording, (enum tape_status)code, site, "%s: %s", what, why);
     else
-        ad_fail(code, site, "statement: %s", why);
+        ad_fail(code, site, "%s: %s", what, why);
 }
 
 uint32_t ad_statement_operand_(ad_real x)
@@ -167,7 +199,7 @@ uint32_t ad_statement_operand_(ad_real x)
                              0};
     if (recording && tape_statement_holds(recording, x.index, x.tag))
         return x.index;
-    refuse(x, site);
+    ad_real_refuse(x.tag, tape_statement_op.name, site);
     return 0;
 }
 
@@ -230,6 +262,11 @@ static struct tape *enter(ad_tape tape, const char *what, struct tape_site site,
 {
     struct tape *t = ad_tape_find(tape.slot, tape.generation, what, site);
     *status = t ? (ad_status)t->error.code : ad_failed();
+    if (*status == AD_OK && t->fork.base)
+        *status = (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                       "%s: a fork is swept with its parent: ad_tape_join comes "
+                                       "first",
+                                       what);
     return *status == AD_OK ? t : NULL;
 }
 
@@ -299,9 +336,11 @@ static ad_status backward(ad_tape tape, int64_t n, const ad_real *y, const doubl
     bool active = false;
     for (int64_t i = 0; i < n; i++)
         active = active || of.index[i];
-    if (active)
+    if (active) {
+        const uint64_t owner = ad_real_calls_begin(t);
         status = (ad_status)tape_sweep_statements(t, n, of.index, seed, site);
-    else
+        ad_real_calls_end(t, owner);
+    } else
         status = (ad_status)tape_fail(
             t, TAPE_ERROR_STATE, site,
             "%s: y does not depend on a leaf, or was computed under no_grad", what);
@@ -391,7 +430,9 @@ ad_status ad_real_jacobian_site(ad_tape tape, int64_t m, const ad_real *y, int64
     if (!indices(t, m, y, what, "y", site, &of, &status))
         return status;
     if (indices(t, n, x, what, "x", site, &by, &status)) {
+        const uint64_t owner = ad_real_calls_begin(t);
         status = (ad_status)tape_jacobian_statements(t, m, of.index, n, by.index, jacobian, site);
+        ad_real_calls_end(t, owner);
         indices_free(t, &by);
     }
     indices_free(t, &of);

@@ -1,8 +1,8 @@
 /* threads.h: how many threads OpenBLAS and large loops use, and the pool that those loops share.
  *
- * May include: kernel.h. Internal to kernels/. The pool is the one mutable state of kernels/: its
- * threads are made when a loop first wants them, sleep between loops, and end with the process. In
- * the child of a fork there are none; it makes its own.
+ * May include: kernel.h. For kernels/, and for sweeps over several tapes. The pool is the one
+ * mutable state of kernels/: its threads are made when a loop first wants them, sleep between
+ * loops, and end with the process. In the child of a fork there are none; it makes its own.
  */
 #ifndef THREADS_H
 #define THREADS_H

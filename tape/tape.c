@@ -1,9 +1,10 @@
 /* tape.c: a tape's life: create, mark, rewind, reset, destroy.
  *
- * May include: tape_guard.h, tape_lent.h, tape_observe.h, tape_statement.h.
+ * May include: tape_fork.h, tape_guard.h, tape_lent.h, tape_observe.h, tape_statement.h.
  */
 #include "tape.h"
 
+#include "tape_fork.h"
 #include "tape_guard.h"
 #include "tape_lent.h"
 #include "tape_observe.h"
@@ -82,6 +83,7 @@ void tape_destroy(struct tape *t)
 {
     tape_observed(t);
     tape_statement_end(t);
+    tape_fork_end(t);
     tape_account_drop_all(t);
     tape_observe_remove(t);
     tape_account_close(t);
@@ -99,13 +101,14 @@ void tape_reset(struct tape *t)
 {
     tape_observed(t);
     tape_statement_settle(t);
+    tape_fork_drop(t, 0);
     tape_account_drop_all(t);
     tape_arena_reset(&t->arena);
     begin(t);
     t->generation++;
     t->gradient_epoch++;
     t->n_marks = 0;
-    t->no_grad = 0;
+    t->no_grad = t->fork.no_grad;
     t->error.code = TAPE_OK;
     t->error.message[0] = 0;
 }
@@ -158,6 +161,7 @@ static void give_back(struct tape *t, const struct tape_value *v, const char *en
 void tape_drop_behind(struct tape *t, const struct tape_mark *mark)
 {
     tape_statement_settle(t);
+    tape_fork_drop(t, tape_cursor_next(&mark->statements.rest));
     for (uint32_t i = mark->n_values; i < t->n_values; i++) {
         tape_account_drop_value(t, &t->entries[i]);
         give_back(t, &t->entries[i], mark->arena.buffer_top);

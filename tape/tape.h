@@ -82,6 +82,8 @@ enum tape_status tape_retain(struct tape *t, uint32_t x, struct tape_site site);
 enum tape_status tape_gradient_buffer(struct tape *t, uint32_t x, void *buffer,
                                       struct tape_site site);
 
+/* The tape is the calling thread's from now on, or nobody's. */
+void tape_observe_adopt(struct tape *t, bool mine);
 /* Begins and ends the observation of all tapes of the process; any thread. end calls hook->flush
  * for every live tape. Returns false if another observation is under way. */
 bool tape_observe_begin(struct tape_hook *hook);

@@ -32,6 +32,7 @@ int tape_arena_open(struct tape_arena *a, const struct tape_memory *memory, uint
     memset(a, 0, sizeof *a);
     a->memory = memory;
     a->budget = budget;
+    a->huge_pages = huge_pages;
     uint64_t n = reserve ? reserve : (uint64_t)64 << 30;
     if (n <= UINT64_MAX - TAPE_HUGE_PAGE)
         n += TAPE_HUGE_PAGE - 1;
@@ -70,7 +71,7 @@ static void *refuse(struct tape_arena *a, uint64_t n)
     return NULL;
 }
 
-static bool charge(struct tape_arena *a, uint64_t n)
+bool tape_arena_charge(struct tape_arena *a, uint64_t n)
 {
     if (n > a->budget || a->live > a->budget - n)
         return false;
@@ -82,7 +83,7 @@ static bool charge(struct tape_arena *a, uint64_t n)
 
 void *tape_arena_entry(struct tape_arena *a, size_t n)
 {
-    if (__builtin_expect((size_t)(a->entry_end - a->entry_top) < n || !charge(a, n), 0))
+    if (__builtin_expect((size_t)(a->entry_end - a->entry_top) < n || !tape_arena_charge(a, n), 0))
         return refuse(a, n);
     void *p = a->entry_top;
     a->entry_top += n;
@@ -91,7 +92,8 @@ void *tape_arena_entry(struct tape_arena *a, size_t n)
 
 void *tape_arena_record(struct tape_arena *a, size_t n)
 {
-    if (__builtin_expect((size_t)(a->record_end - a->record_top) < n || !charge(a, n), 0))
+    if (__builtin_expect((size_t)(a->record_end - a->record_top) < n || !tape_arena_charge(a, n),
+                         0))
         return refuse(a, n);
     void *p = a->record_top;
     a->record_top += n;
@@ -128,12 +130,13 @@ void *tape_arena_buffer(struct tape_arena *a, uint64_t n)
     uint32_t k = class_of(n, &bytes);
     struct tape_arena_block *b = a->free[k];
     if (b) {
-        if (!charge(a, bytes))
+        if (!tape_arena_charge(a, bytes))
             return refuse(a, bytes);
         a->free[k] = b->next;
         return b;
     }
-    if (__builtin_expect((uint64_t)(a->buffer_end - a->buffer_top) < bytes || !charge(a, bytes), 0))
+    if (__builtin_expect(
+            (uint64_t)(a->buffer_end - a->buffer_top) < bytes || !tape_arena_charge(a, bytes), 0))
         return refuse(a, bytes);
     void *p = a->buffer_top;
     a->buffer_top += bytes;

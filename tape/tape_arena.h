@@ -29,7 +29,8 @@ struct tape_arena {
     char *record_base, *record_top, *record_end;
     char *buffer_base, *buffer_top, *buffer_end;
     uint64_t live, peak, budget, touched;
-    uint64_t refused;   /* bytes last asked for in vain, until an error has said so */
+    uint64_t refused; /* bytes last asked for in vain, until an error has said so */
+    bool huge_pages;
     uint32_t n_classes; /* lists below this index may be in use */
     struct tape_arena_block *free[TAPE_ARENA_CLASSES];
 };
@@ -50,6 +51,9 @@ void tape_arena_close(struct tape_arena *a);
  * budget. */
 void *tape_arena_entry(struct tape_arena *a, size_t n);
 void *tape_arena_record(struct tape_arena *a, size_t n);
+
+/* Counts n bytes that lie elsewhere as handed out. False: they are beyond the budget. */
+bool tape_arena_charge(struct tape_arena *a, uint64_t n);
 
 /* The bytes that a buffer of n bytes takes: its size class. */
 uint64_t tape_arena_class_bytes(uint64_t n);

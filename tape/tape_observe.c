@@ -37,6 +37,13 @@ void tape_observe_add(struct tape *t)
     pthread_mutex_unlock(&lock);
 }
 
+void tape_observe_adopt(struct tape *t, bool mine)
+{
+    pthread_mutex_lock(&lock);
+    t->ledger.thread = mine ? thread_number() : 0;
+    pthread_mutex_unlock(&lock);
+}
+
 static void flush(struct tape *t, struct tape_hook *hook, bool final)
 {
     if (__atomic_load_n(&t->session, __ATOMIC_ACQUIRE) !=

@@ -1,11 +1,12 @@
 /* tape_statement.c: runs of statements: opened, closed, marked, rewound; leaves and tags.
  *
- * May include: tape_statement.h, tape_preaccumulate.h, tape_value.h. Blocks are buffers of the
- * arena, each twice as large as the one before up to BLOCK_MOST: a tiny tape takes little, a long
- * one has few blocks.
+ * May include: tape_statement.h, tape_fork.h, tape_preaccumulate.h, tape_value.h. Blocks are
+ * buffers of the arena, each twice as large as the one before up to BLOCK_MOST: a tiny tape takes
+ * little, a long one has few blocks.
  */
 #include "tape_statement.h"
 
+#include "tape_fork.h"
 #include "tape_preaccumulate.h"
 #include "tape_value.h"
 
@@ -58,6 +59,8 @@ static void run_close(struct tape *t, struct tape_run *run)
     s->n += run->n;
     s->bytes += tape_run_bytes(run);
     shut(s);
+    if (t->fork.base)
+        tape_fork_note(t, run);
     s->uncharged += t->hook != NULL;
 }
 
@@ -97,8 +100,8 @@ void tape_statement_close(struct tape *t)
 
 /* ---- records ---- */
 
-static struct tape_record *record_make(struct tape *t, const struct kernel_op *op, size_t attr,
-                                       uint32_t row)
+struct tape_record *tape_statement_record(struct tape *t, const struct kernel_op *op, size_t attr,
+                                          uint32_t row)
 {
     const size_t n =
         (sizeof(struct tape_record) + attr + (size_t)op->n_in * sizeof(uint32_t) + 7) / 8 * 8;
@@ -127,13 +130,15 @@ static size_t room_of(const struct tape_cursor *c)
 }
 
 /* A block with room for `bytes`; little: no larger than need be. */
-static bool block_take(struct tape *t, size_t bytes, bool little)
+static bool block_take(struct tape *t, uint64_t bytes, bool little)
 {
     struct tape_statements *s = &t->statements;
     uint64_t size = s->block && s->block->bytes < BLOCK_MOST ? s->block->bytes * 2 : BLOCK_MOST;
     if (!s->block || little)
         size = BLOCK_LEAST;
     struct tape_block *b = NULL;
+    if (size < bytes + sizeof *b)
+        size = (bytes + sizeof *b + 7) / 8 * 8;
     /* Near the budget's end a small one will do. */
     for (; !b && size >= BLOCK_LEAST && size >= bytes + sizeof *b; size /= 2)
         if ((b = tape_arena_buffer(&t->arena, size)))
@@ -157,8 +162,9 @@ struct tape_run *tape_run_begin(struct tape *t, struct tape_site site)
 {
     const struct tape_cursor *at = &t->statements.rest;
     const uint64_t peaks = t->ledger.peak_count;
-    struct tape_record *r = record_make(t, &tape_statement_op, sizeof(struct tape_run),
-                                        tape_account_row(t, site, tape_statement_op.name));
+    struct tape_record *r =
+        tape_statement_record(t, &tape_statement_op, sizeof(struct tape_run),
+                              tape_account_row(t, site, tape_statement_op.name));
     if (!r)
         return NULL;
     *tape_run_of(r) = (struct tape_run){.partial_begin = at->partial,
@@ -171,17 +177,15 @@ struct tape_run *tape_run_begin(struct tape *t, struct tape_site site)
     return tape_run_of(r);
 }
 
-/* Begins a run with room for so many bytes. */
-static bool begin_run(struct tape *t, size_t bytes, struct tape_site site)
+bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struct tape_site site)
 {
     struct tape_statements *s = &t->statements;
-    if (t->no_grad || t->error.code != TAPE_OK)
-        return false;
-    if (tape_cursor_next(&s->rest) >= TAPE_INDEX_LIMIT) {
-        tape_fail(t, TAPE_ERROR_LIMIT, site, "statement: the tape has all of its %u indices",
-                  (unsigned)TAPE_INDEX_LIMIT);
-        return false;
-    }
+    struct tape_hook *hook = t->hook;
+    const uint64_t now = hook ? hook->clock() : 0;
+    if (s->open != UINT32_MAX)
+        end_run(t);
+    if (hook && tape_account_due(hook, now))
+        charge_runs(t);
     const struct tape_statements before = *s;
     const uint64_t peaks = t->ledger.peak_count;
     struct tape_run *run = NULL;
@@ -196,30 +200,48 @@ static bool begin_run(struct tape *t, size_t bytes, struct tape_site site)
         if (s->block != before.block)
             tape_block_drop(t, s->block, NULL);
         *s = before;
-        tape_fail_memory(t, site, "statement");
+        charge_runs(t);
+        tape_fail_memory(t, site, what);
         return false;
     }
     run->peaks = peaks;
     s->open = t->last_record;
     *s->cursor = s->rest;
+    if (hook)
+        tape_account_flush(t, hook, now);
     return true;
+}
+
+uint32_t tape_statement_results(struct tape *t, uint32_t n)
+{
+    struct tape_statements *s = &t->statements;
+    const uint32_t first = tape_cursor_next(&s->rest);
+    s->rest.result += n;
+    shut(s);
+    return first;
 }
 
 bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
 {
     struct tape_statements *s = &t->statements;
-    struct tape_hook *hook = tape_observed(t);
-    const uint64_t now = hook ? hook->clock() : 0;
-    if (s->open != UINT32_MAX)
-        end_run(t);
-    if (hook && tape_account_due(hook, now))
-        charge_runs(t);
-    const bool begun = begin_run(t, n * (size_t)OPERAND_BYTES + HEAD_BYTES, site);
-    if (!begun)
-        charge_runs(t);
-    if (hook)
-        tape_account_flush(t, hook, now);
-    return begun;
+    tape_observed(t);
+    if (t->no_grad || t->error.code != TAPE_OK) {
+        tape_statement_settle(t);
+        return false;
+    }
+    if (s->calling) {
+        tape_fail(t, TAPE_ERROR_STATE, site,
+                  "statement: recorded by a callback, while the tape calls it");
+        return false;
+    }
+    if (tape_statement_next(t) >= TAPE_INDEX_LIMIT) {
+        tape_statement_settle(t);
+        tape_fail(t, TAPE_ERROR_LIMIT, site, "statement: the tape has all of its %u indices",
+                  (unsigned)TAPE_INDEX_LIMIT);
+        return false;
+    }
+    return tape_statement_open(t, n * (uint64_t)OPERAND_BYTES + HEAD_BYTES, tape_statement_op.name,
+                               site);
 }
 
 void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes)
@@ -273,7 +295,8 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
         return status;
     struct tape_value *v = &t->entries[value];
     v->array.data = NULL; /* nobody reads it: the elements know their values */
-    struct tape_record *r = record_make(t, &tape_leaves_op, sizeof(struct tape_leaves), v->row);
+    struct tape_record *r =
+        tape_statement_record(t, &tape_leaves_op, sizeof(struct tape_leaves), v->row);
     if (!r || !range_append(t, (struct tape_leaf_range){next, (uint32_t)n, value})) {
         if (r) {
             tape_account_drop_record(t, r);
@@ -286,9 +309,7 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
     }
     *tape_leaves_of(r) = (struct tape_leaves){next, (uint32_t)n};
     tape_record_in(r)[0] = value;
-    *first = next;
-    s->rest.result += (uint64_t)n;
-    shut(s);
+    *first = tape_statement_results(t, (uint32_t)n);
     return TAPE_OK;
 }
 
@@ -322,7 +343,7 @@ bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag)
     return false;
 }
 
-bool tape_statement_reserve_tags(struct tape *t, uint32_t n)
+static bool reserve_tags(struct tape *t, uint32_t n)
 {
     struct tape_statements *s = &t->statements;
     if (n <= s->tags_size)
@@ -351,6 +372,11 @@ static uint32_t fresh_tag(struct tape_statements *s)
     }
 }
 
+bool tape_statement_reserve_tags(struct tape *t, uint32_t n)
+{
+    return reserve_tags(t, t->fork.inherited + n);
+}
+
 /* What is recorded from now on is told from what was recorded before under the same indices. */
 static void retag(struct tape *t)
 {
@@ -362,9 +388,9 @@ static void retag(struct tape *t)
     while (s->n_tags > least && s->tags[s->n_tags - 1].first >= next)
         s->n_tags--;
     /* Without memory the values before share the new tag's entry and are refused from now on. */
-    if (s->n_tags > 0 && !tape_statement_reserve_tags(t, s->n_tags + 1))
+    if (s->n_tags > 0 && !reserve_tags(t, s->n_tags + 1))
         s->n_tags--;
-    if (tape_statement_reserve_tags(t, s->n_tags + 1))
+    if (reserve_tags(t, s->n_tags + 1))
         s->tags[s->n_tags++] = (struct tape_tag){next, tag};
     shut(s);
 }
@@ -399,12 +425,14 @@ void tape_statement_begin(struct tape *t)
 {
     struct tape_statements *s = &t->statements;
     s->open = UINT32_MAX;
-    s->rest = (struct tape_cursor){.result = 1};
+    s->rest = (struct tape_cursor){.result = (uint64_t)t->fork.base + 1};
     s->block = NULL;
     s->n = s->bytes = 0;
     s->n_leaves = 0;
     s->adjoint = NULL;
     t->sections.n = 0;
+    s->segments.life++;
+    s->segments.room[0] = s->segments.room[1] = 0;
     if (s->slot)
         retag(t);
 }
@@ -418,6 +446,8 @@ void tape_statement_end(struct tape *t)
     if (s->leaves)
         t->memory->release(s->leaves, t->memory->payload);
     tape_sections_end(t);
+    if (s->segments.seen)
+        t->memory->release(s->segments.seen, t->memory->payload);
 }
 
 struct tape_statement_mark tape_statement_mark_here(const struct tape *t)
@@ -450,6 +480,7 @@ void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mar
         tape_block_drop(t, b, end);
     }
     const bool more = tape_cursor_next(&s->rest) != tape_cursor_next(&mark->rest);
+    s->segments.life++;
     s->block = mark->block;
     s->n = mark->n;
     s->bytes = mark->bytes;

@@ -17,6 +17,7 @@
 struct __attribute__((may_alias)) tape_run {
     const double *partial_begin, *partial_end; /* upwards in time */
     const uint32_t *word_begin, *word_end;     /* downwards: end <= begin */
+    const uint32_t *segment;                   /* the last segment's first word, or NULL */
     uintptr_t near;                            /* a program counter of the run's first statement */
     uint32_t first, n;                         /* index of the first result; statements */
     uint64_t peaks;                            /* the ledger's number of peaks when it began */
@@ -57,6 +58,10 @@ static inline void tape_statement_settle(struct tape *t)
  * error says why, unless it is under no_grad. */
 bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site);
 
+/* The same for anything of so many bytes, of an op of that name: with a block of its own if need be.
+ * The caller has seen that enough indices are left. */
+bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struct tape_site site);
+
 /* A run that the tape itself writes at its statements' `rest`, where there is room: its record, and
  * its end once all is written. NULL: out of memory. */
 struct tape_run *tape_run_begin(struct tape *t, struct tape_site site);
@@ -85,12 +90,15 @@ static inline const struct tape_tag *tape_statement_newest(const struct tape *t)
     return t->statements.n_tags ? &t->statements.tags[t->statements.n_tags - 1] : &none;
 }
 
+/* n results of a record just made: the index of the first. No run is open. */
+uint32_t tape_statement_results(struct tape *t, uint32_t n);
+
 /* Statements on the tape, and their bytes. */
 void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes);
 
 /* The upper half of tags from now on, not 0; generation: lower halves begin elsewhere for each. */
 void tape_statement_name(struct tape *t, uint32_t slot, uint32_t generation);
-/* Memory for so many tags, so that a rewind need not ask. */
+/* Memory for so many tags beside those of the parent, so that a rewind need not ask. */
 bool tape_statement_reserve_tags(struct tape *t, uint32_t n);
 
 /* What is recorded between these two has a tag of its own, which no value has afterwards: the tags
@@ -107,6 +115,11 @@ void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mar
 void tape_block_drop(struct tape *t, struct tape_block *b, const char *end);
 
 uint64_t tape_run_bytes(const struct tape_run *run);
+
+/* A record whose attributes take so many bytes; op->n_in operands are to be filled in. NULL: no
+ * memory. */
+struct tape_record *tape_statement_record(struct tape *t, const struct kernel_op *op, size_t attr,
+                                          uint32_t row);
 
 /* Charges the statements of a closed run to their lines, newly recorded or not; or takes them
  * back. Nothing is done unless t->hook is set. */

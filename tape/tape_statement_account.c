@@ -1,9 +1,9 @@
 /* tape_statement_account.c: what the statements of a run are charged to: their lines, by bytes.
  *
- * May include: tape_statement.h. Counts are gathered in a small table by site first, since a run
+ * May include: tape_segment.h. Counts are gathered in a small table by site first, since a run
  * has many statements of few lines.
  */
-#include "tape_statement.h"
+#include "tape_segment.h"
 
 #include <string.h>
 
@@ -11,6 +11,7 @@ enum { TABLE = 256, OPERAND_BYTES = 12, HEAD_BYTES = 8 };
 
 struct line {
     uint32_t site, row;
+    uint32_t mark; /* a segment's; statements: 0 */
     uint64_t calls, bytes;
 };
 
@@ -54,9 +55,33 @@ static inline const uint32_t *behind(const uint32_t *w, uint32_t n)
     }
 }
 
-static void charge(struct charge *c)
+/* The line with this site and mark; a new one is charged to `name`, `number` of the source. */
+static struct line *line_of(struct charge *c, uint32_t site, uint32_t mark, const char *name,
+                            uint32_t number)
 {
-    const struct tape_run *run = c->run;
+    const uint32_t k = entry_of(site);
+    struct line *line = &c->table[k];
+    const bool used = c->used[k / 64] >> k % 64 & 1;
+    if (!used || line->site != site || line->mark != mark) {
+        if (used)
+            settle(c, line);
+        c->used[k / 64] |= (uint64_t)1 << k % 64;
+        const struct tape_site at = {c->t->locate(site, c->run->near), number};
+        *line = (struct line){.site = site, .mark = mark, .row = tape_account_row(c->t, at, name)};
+    }
+    return line;
+}
+
+static void charge_segment(struct charge *c, const struct tape_segment *s)
+{
+    const char *name = tape_segment_name(s, c->run->partial_begin + s->at);
+    struct line *line = line_of(c, s->site, s->mark, name, tape_segment_line(s));
+    line->calls++;
+    line->bytes += tape_segment_bytes(s);
+}
+
+static void charge_statements(struct charge *c, const struct tape_run *run)
+{
     for (const uint32_t *w = run->word_end; w < run->word_begin;) {
         const uint32_t n = w[0], site = w[1];
         uint64_t same = 0;
@@ -65,20 +90,20 @@ static void charge(struct charge *c)
             same++;
             w = behind(w, n);
         } while (w < run->word_begin && w[0] == n && w[1] == site);
-        const uint32_t k = entry_of(site);
-        struct line *line = &c->table[k];
-        const bool used = c->used[k / 64] >> k % 64 & 1;
-        if (!used || line->site != site) {
-            if (used)
-                settle(c, line);
-            c->used[k / 64] |= (uint64_t)1 << k % 64;
-            const struct tape_site at = {c->t->locate(site, run->near), 0};
-            *line = (struct line){.site = site,
-                                  .row = tape_account_row(c->t, at, tape_statement_op.name)};
-        }
+        struct line *line = line_of(c, site, 0, tape_statement_op.name, 0);
         line->calls += same;
         line->bytes += same * (n * (uint64_t)OPERAND_BYTES + HEAD_BYTES);
     }
+}
+
+static void charge(struct charge *c)
+{
+    struct tape_run_part part = tape_run_last(c->run);
+    do {
+        charge_statements(c, &part.statements);
+        if (part.segment)
+            charge_segment(c, part.segment);
+    } while (tape_run_previous(c->run, &part));
     for (int i = 0; i < TABLE / 64; i++)
         for (uint64_t left = c->used[i]; left; left &= left - 1)
             settle(c, &c->table[i * 64 + __builtin_ctzll(left)]);

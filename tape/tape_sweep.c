@@ -1,16 +1,18 @@
 /* tape_sweep.c: the reverse sweep, and the gradients it leaves.
  *
- * May include: tape_inplace.h, tape_guard.h, tape_lent.h, tape_preaccumulate.h, tape_release.h,
- * tape_statement_sweep.h.
+ * May include: tape_inplace.h, tape_fork.h, tape_guard.h, tape_lent.h, tape_preaccumulate.h,
+ * tape_release.h, tape_segment.h, tape_statement_sweep.h.
  *
  * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do
  * not see each other; gradients of leaves and retained values grow with each.
  */
+#include "tape_fork.h"
 #include "tape_guard.h"
 #include "tape_inplace.h"
 #include "tape_lent.h"
 #include "tape_preaccumulate.h"
 #include "tape_release.h"
+#include "tape_segment.h"
 #include "tape_statement_sweep.h"
 
 #include <string.h>
@@ -100,14 +102,17 @@ static bool leaves(struct tape *t, struct tape_record *r)
 /* Whether r is a record of scalar statements; if it is, its part of the sweep is done. */
 static bool scalars(struct tape *t, struct tape_record *r, uint64_t *stamp, bool *ok)
 {
-    if (r->op != &tape_statement_op && r->op != &tape_leaves_op)
+    if (r->op != &tape_statement_op && r->op != &tape_leaves_op && r->op != &tape_join_op)
         return false;
     struct tape_statements *s = &t->statements;
     *ok = true;
     if (!s->adjoint)
         return true;
     if (r->op == &tape_statement_op)
-        tape_run_pullback(tape_run_of(r), s->adjoint, s->width);
+        *ok = tape_run_sweep(t, tape_run_of(r), s->adjoint, s->width,
+                             s->adjoint + (size_t)tape_statement_next(t) * s->width);
+    else if (r->op == &tape_join_op)
+        *ok = tape_join_pullback(t, r, stamp);
     else if (!s->reading)
         *ok = leaves(t, r);
     if (t->hook) {
@@ -145,6 +150,11 @@ static uint32_t sweep(struct tape *t, uint32_t release, uint64_t *stamp)
         at = r->previous;
     }
     return UINT32_MAX;
+}
+
+bool tape_sweep_fork(struct tape *child, uint64_t *stamp)
+{
+    return sweep(child, TAPE_ROW_NONE, stamp) == UINT32_MAX;
 }
 
 /* The end of a sweep, which failed at a record or did not. */
@@ -201,17 +211,20 @@ static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bo
     return conclude(t, planted && failed == UINT32_MAX, own, what, site, &stamp);
 }
 
-/* Adjoints of all scalars, zero, for `width` seeds at once; charged to row `own`. */
+/* Adjoints of all scalars, zero, for `width` seeds at once, and behind them what segments need;
+ * charged to row `own`. */
 static double *adjoints(struct tape *t, uint32_t width, uint32_t own, uint64_t *bytes)
 {
-    *bytes = (uint64_t)tape_statement_next(t) * width * sizeof(double);
+    const uint64_t n = (uint64_t)tape_statement_next(t) * width;
+    *bytes = (n + t->statements.segments.room[width > 1]) * sizeof(double);
     double *adjoint = tape_arena_buffer(&t->arena, *bytes);
     if (!adjoint)
         return NULL;
     tape_account_buffer(t, own, *bytes);
-    memset(adjoint, 0, *bytes);
+    memset(adjoint, 0, n * sizeof *adjoint);
     t->statements.adjoint = adjoint;
     t->statements.width = width;
+    t->fork.swept = UINT32_MAX;
     return adjoint;
 }
 
@@ -270,7 +283,7 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
         const int64_t rows = m - i < width ? m - i : width;
         for (int64_t k = 0; k < rows; k++)
             adjoint[(size_t)y[i + k] * width + (size_t)k] = 1;
-        sweep(t, TAPE_ROW_NONE, &stamp);
+        ok = sweep(t, TAPE_ROW_NONE, &stamp) == UINT32_MAX;
         /* Index 0 is that of constants, and gathers what statements with constants give it. */
         memset(adjoint, 0, width * sizeof *adjoint);
         for (int64_t j = 0; j < n; j++)
@@ -285,6 +298,8 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
         TAPE_ADD(tape_row(t, own)->backward_calls, 1);
         TAPE_ADD(t->ledger.sweeps, (uint64_t)((m + width - 1) / width));
     }
+    if (t->error.code != TAPE_OK)
+        return t->error.code;
     return ok ? TAPE_OK : tape_fail_memory(t, site, what);
 }
 

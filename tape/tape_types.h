@@ -173,6 +173,21 @@ struct tape_leaf_range {
     uint32_t first, n, value;
 };
 
+/* Values of an array that some segment keeps. See tape_segment.c. */
+struct tape_seen {
+    const void *address; /* of constants */
+    const double *values;
+    uint32_t first, n; /* indices, of what is no constant */
+    uint32_t life;     /* of the tape's when it was noted */
+};
+
+/* What the tape has of segments besides their records. */
+struct tape_segments {
+    struct tape_seen *seen; /* [TAPE_SEEN], or NULL */
+    uint32_t life;          /* grows where values may be dropped */
+    uint64_t room[2]; /* doubles that sweeps of one seed and of several need beside adjoints */
+};
+
 /* What the tape has of scalar statements. See tape_statement.h. */
 struct tape_statements {
     struct tape_cursor *cursor; /* the thread's that records on this tape now, or NULL */
@@ -188,6 +203,8 @@ struct tape_statements {
     double *adjoint;    /* while a sweep runs: [next index][width] */
     uint32_t width;     /* of the sweep: seeds at once */
     bool reading;       /* the sweep's adjoints are read and go to no gradient */
+    bool calling;       /* a callback of the user's runs: nothing may be recorded */
+    struct tape_segments segments;
     struct tape_tag *tags;
     uint32_t n_tags, tags_size;
     struct tape_leaf_range *leaves;
@@ -225,6 +242,21 @@ struct tape_sections {
     uint32_t number; /* of the newest, ever */
     uint32_t row;    /* that scratch is charged to */
     struct tape_scratch scratch[TAPE_SCRATCHES];
+};
+
+/* What a tape has to do with forks: its own ones, and its parent if it is one. See tape_fork.h. */
+struct tape_fork {
+    uint32_t base;             /* no result has this index, all of its own have greater ones; 0: the
+                                * tape is no fork */
+    uint32_t slot, generation; /* of the parent's handle */
+    uint32_t tag;              /* of the parent's value before base */
+    uint32_t low, high; /* of the parent's values that its statements name; low > high: none */
+    uint32_t inherited; /* tags */
+    bool no_grad;       /* the parent was under it */
+    uint32_t first;     /* joined: index of its first result on the parent */
+    uint32_t swept;     /* joins of results from here on are done with; while a sweep runs */
+    struct tape *joined, *spare; /* forks on this tape, newest first; to be used again */
+    struct tape *next;           /* in the parent's list */
 };
 
 struct tape_mark {
@@ -291,6 +323,7 @@ struct tape {
 
     struct tape_statements statements;
     struct tape_sections sections;
+    struct tape_fork fork;
 
     struct tape_ledger ledger;
     struct tape_table sites;

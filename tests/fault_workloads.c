@@ -459,6 +459,8 @@ const struct fault_workload fault_workloads[] = {
     {"releasing_sweep", fault_releasing_sweep},
     {"reals", fault_reals},
     {"sections", fault_sections},
+    {"segments", fault_segments},
+    {"forks", fault_forks},
     {"without_recording", without_recording},
     {"empty", empty},
     {"many_lines", many_lines},

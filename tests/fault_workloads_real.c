@@ -1,5 +1,5 @@
-/* fault_workloads_real.c: a workload of scalar statements beside tensors: several blocks and runs,
- * leaves, marks, sweeps of every width.
+/* fault_workloads_real.c: workloads of scalar statements: beside tensors, in several blocks and
+ * runs, with leaves, marks, sweeps of every width; and on forks of forks.
  *
  * May include: fault_workloads.h, ad_real.h.
  */
@@ -11,7 +11,7 @@
 
 #define DO FAULT_DO
 
-enum { STATEMENTS = 300, ROWS = 7 };
+enum { STATEMENTS = 300, ROWS = 7, WIDE = 1000 };
 
 /* A statement is a call as well: it leaves no trace if it fails. */
 static ad_status set(ad_tape tape, ad_real *y, ad_expr formula)
@@ -58,6 +58,57 @@ void fault_reals(ad_tape tape, struct fault_results *out)
     if (ad_real_gradients(tape, 3, x, g) == AD_OK)
         for (int i = 0; i < 3; i++)
             out->number[out->n++] = g[i];
+    if (begun == AD_OK)
+        ad_record_end(tape);
+}
+
+/* Statements on a fork, or on forks of it; a constant where it cannot be recorded on. */
+static ad_real on_fork(ad_tape fork, const ad_real *x, int depth)
+{
+    ad_tape part[2] = {{0, 0}, {0, 0}};
+    ad_real y[2] = {{0, 0, 0}, {0, 0, 0}};
+    if (fork.slot == 0 || ad_record_begin(fork) != AD_OK)
+        return y[0];
+    for (int i = 0; i < 2; i++)
+        ad_set(&y[i], ad_real_mul(x[i], ad_real_sin(x[2])));
+    if (depth > 0) {
+        ad_tape_fork(fork, 2, part);
+        for (int i = 0; i < 2; i++)
+            y[i] = on_fork(part[i], y[i].index ? (ad_real[]){y[i], x[1], x[2]} : x, depth - 1);
+        for (int i = 0; i < 2; i++)
+            if (part[i].slot)
+                ad_tape_join(fork, part[i], 1, &y[i]);
+    }
+    ad_set(&y[0], ad_real_add(y[0], y[1]));
+    ad_record_end(fork);
+    return y[0];
+}
+
+void fault_forks(ad_tape tape, struct fault_results *out)
+{
+    ad_real x[3], y[3], sum;
+    ad_tape fork[3];
+    double jacobian[3 * 3] = {0}, g[3] = {0};
+    const ad_status begun = DO(ad_record_begin(tape));
+    DO(ad_real_leaves(tape, 3, (double[]){0.5, 0.75, 0.25}, x));
+    DO(ad_tape_fork(tape, 3, fork));
+    for (int k = 0; k < 3; k++)
+        y[k] = on_fork(fork[k], x, 1);
+    for (int k = 0; k < 3; k++)
+        if (fork[k].slot)
+            DO(ad_tape_join(tape, fork[k], 1, &y[k]));
+    DO(set(tape, &sum, ad_real_mul(ad_real_mul(y[0], y[1]), y[2])));
+    DO(ad_real_jacobian(tape, 3, y, 3, x, jacobian));
+    for (int i = 0; i < 3 * 3 && ad_status_of(tape) == AD_OK; i++)
+        out->number[out->n++] = jacobian[i];
+    DO(ad_real_backward(tape, sum));
+    if (ad_real_gradients(tape, 3, x, g) == AD_OK)
+        for (int i = 0; i < 3; i++)
+            out->number[out->n++] = g[i];
+    /* The most bytes are live here, not in a sweep, which makes do with fewer forks at once. */
+    static const double values[WIDE];
+    ad_real wide[WIDE];
+    DO(ad_real_leaves(tape, WIDE, values, wide));
     if (begun == AD_OK)
         ad_record_end(tape);
 }

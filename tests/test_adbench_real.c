@@ -87,7 +87,7 @@ START_TEST(gradients_of_the_benchmarks_equal_those_by_hand)
     ck_assert(real_open(&real, &pair.problem, real_cases[_i].objective, NULL));
     step(&real);
     compare(&pair, &real);
-    printf("%-14s %.0f statements of %.1f bytes\n", real_cases[_i].name, real.statements,
+    printf("%-20s %.0f statements of %.1f bytes\n", real_cases[_i].name, real.statements,
            real.bytes / real.statements);
     real_close(&real);
     pair_close(&pair);
@@ -121,6 +121,9 @@ static const struct {
 } small[] = {
     {"gmm_d10_k25", {3, 4, 7}},
     {"gmm_d10_k25", {1, 1, 1}},
+    {"gmm_d10_k25_segments", {3, 4, 67}},
+    {"gmm_d10_k25_segments", {1, 1, 1}},
+    {"gmm_d10_k25_segments", {50, 2, 33}},
     {"lstm_l2_c1024", {2, 9, 3}},
     {"lstm_l2_c1024", {1, 3, 2}},
     {"ba1", {2, 3, 7}},
@@ -132,20 +135,20 @@ static const struct {
 
 enum { SMALL = sizeof small / sizeof *small };
 
-static const struct real_objective *objective_of(const char *problem)
+static const struct real_case *case_of(const char *name)
 {
     const struct real_case *c = real_cases;
-    while (strcmp(c->problem, problem) != 0)
+    while (strcmp(c->name, name) != 0)
         ++c;
-    return c->objective;
+    return c;
 }
 
 START_TEST(small_problems_give_the_gradient_by_hand)
 {
     struct pair pair;
     struct real real;
-    pair_open(&pair, small[_i].name, small[_i].sizes, NULL);
-    ck_assert(real_open(&real, &pair.problem, objective_of(small[_i].name), NULL));
+    pair_open(&pair, case_of(small[_i].name)->problem, small[_i].sizes, NULL);
+    ck_assert(real_open(&real, &pair.problem, case_of(small[_i].name)->objective, NULL));
     step(&real);
     compare(&pair, &real);
     real_close(&real);
@@ -158,10 +161,10 @@ START_TEST(steps_repeat_to_the_last_bit)
 {
     struct pair pair;
     struct real real;
-    pair_open(&pair, small[_i].name, small[_i].sizes, NULL);
+    pair_open(&pair, case_of(small[_i].name)->problem, small[_i].sizes, NULL);
     const size_t bytes = pair.problem.n_gradient * sizeof(double);
     double *first = allocate(bytes);
-    ck_assert(real_open(&real, &pair.problem, objective_of(small[_i].name), NULL));
+    ck_assert(real_open(&real, &pair.problem, case_of(small[_i].name)->objective, NULL));
     step(&real);
     memcpy(first, real.gradient, bytes);
     const double statements = real.statements, tape_bytes = real.bytes;
@@ -194,7 +197,7 @@ START_TEST(without_rotation_gradients_equal_those_by_hand)
         p->x[j] = 0.0;
     p->spec->kind->gradient(p, p->x, work, outputs, pair.gradient);
     pair.value = outputs[0];
-    ck_assert(real_open(&real, p, objective_of(rotated[_i].name), NULL));
+    ck_assert(real_open(&real, p, case_of(rotated[_i].name)->objective, NULL));
     step(&real);
     compare(&pair, &real);
     real_close(&real);

@@ -1,7 +1,7 @@
 #!/bin/sh
-# test_examples.sh: the examples that judge their own results, ode and logistic, come to the right
-# end, alone and under the profiler; their tables name the lines that compute; and a result that is
-# not right fails.
+# test_examples.sh: the examples that judge their own results (ode, logistic, and those that record
+# in parallel) come to the right end, alone and under the profiler; their tables name the lines that
+# compute; and a result that is not right fails.
 #
 # Environment: TAPESCOPE_PROGRAM, TAPESCOPE_SOURCE_DIR, TAPESCOPE_BINARY_DIR, TEST_BINARY_DIR.
 set -u
@@ -43,20 +43,42 @@ line() { grep -nF -- "$2" "$TAPESCOPE_SOURCE_DIR/examples/$1/$1.c" | cut -d: -f1
 tapescope=$TAPESCOPE_PROGRAM
 bin=$TAPESCOPE_BINARY_DIR/bin
 
-for example in ode logistic; do
+examples="ode logistic parallel_pthreads"
+if [ -x "$bin/parallel_openmp" ]; then
+    examples="$examples parallel_openmp"
+else
+    echo "skipped: parallel_openmp is not built (no OpenMP, or ThreadSanitizer)"
+fi
+for example in $examples; do
     expect 0 "$bin/$example"
     cp out alone
     [ -s err ] && { echo "FAILED: $example says:"; cat err; failures=$((failures + 1)); }
-    expect 0 "$tapescope" record -o $example.prof -- "$bin/$example"
+    expect 0 "$tapescope" record -o "$example.prof" -- "$bin/$example"
     # Not a digit depends on the profiler.
     cmp alone out || failures=$((failures + 1))
-    expect 0 "$tapescope" top -n 0 $example.prof # all lines: which cost most is not promised
-    cp out $example.top
+    expect 0 "$tapescope" top -n 0 "$example.prof" # all lines: which cost most is not promised
+    cp out "$example.top"
     widest=$(wc -L <out)
     [ "$widest" -le 80 ] || { echo "FAILED: $widest columns"; failures=$((failures + 1)); }
 done
 shown ode.top "ode.c:$(line ode '.u = ad_sub(rates->alpha') exp,mul"
 shown ode.top "ode.c:$(line ode '.v = ad_add(s.v') add,scale"
+# What docs/SCALARS.md shows is the example's text.
+awk '/^## / { on = /Recording in several threads/ } on && /^    / { sub(/^ */, ""); print }' \
+    "$TAPESCOPE_SOURCE_DIR/docs/SCALARS.md" >shown.c
+[ "$(wc -l <shown.c)" -ge 10 ] || { echo "FAILED: nothing is shown"; failures=$((failures + 1)); }
+while IFS= read -r text; do
+    shown "$TAPESCOPE_SOURCE_DIR/examples/parallel_openmp/parallel_openmp.c" "$text"
+done <shown.c
+# A line that threads recorded on forks has one row, with the calls of all: 20 steps and a check.
+residual=$(grep -n 'ad_set(&residual' "$TAPESCOPE_SOURCE_DIR/examples/parallel_openmp/oscillations.c" |
+    cut -d: -f1)
+shown parallel_pthreads.top " 210k oscillations.c:$residual st"
+[ "$(grep -c "oscillations.c:$residual " parallel_pthreads.top)" -eq 1 ] || {
+    echo "FAILED: not one row of the residuals' line in"
+    cat parallel_pthreads.top
+    failures=$((failures + 1))
+}
 shown logistic.top "logistic.c:$(line logistic 'ad_linear(p->images') linear"
 
 # Images whose labels mean nothing have an optimum too, but it classifies no image held out.

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS = 3000, BLOCKS = 40000, RUN_BYTES = 80 /* the record of a run */ };
+enum { STEPS = 3000, BLOCKS = 40000, RUN_BYTES = 88 /* the record of a run */ };
 
 static ad_tape tape;
 static ad_real x[2];

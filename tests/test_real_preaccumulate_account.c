@@ -1,18 +1,19 @@
 /* test_real_preaccumulate_account.c: what a profile says of sections: what was replaced is taken
  * back from its lines, the rest stands at the line of the end.
  *
- * May include: ad_real.h, observe_support.h, Check.
+ * May include: ad_real.h, observe_support.h, tape_statement.h, Check.
  */
 #include <tapescope/ad_real.h>
 
 #include "observe_support.h"
 #include "run_cases.h"
+#include "tape_statement.h"
 
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUN_BYTES = 80 };
+enum { RUN_BYTES = sizeof(struct tape_record) + sizeof(struct tape_run) };
 
 static ad_tape tape;
 static ad_real x[2];

@@ -131,6 +131,9 @@ START_TEST(no_sweep_while_a_section_is_recorded)
     ad_real late = ad_real_leaf(tape, 1);
     ck_assert_uint_eq(late.index, 0);
     check_error(tape, AD_ERROR_STATE, "real_leaves: not while a section");
+    ad_tape child;
+    ck_assert_int_eq(ad_tape_fork(tape, 1, &child), AD_ERROR_STATE);
+    check_error(tape, AD_ERROR_STATE, "tape_fork: not while a section");
     ck_assert_int_eq(ad_record_end(tape), AD_ERROR_STATE);
     check_error(tape, AD_ERROR_STATE, "record_end: not while a section");
     ck_assert_int_eq(ad_record_begin(tape), AD_OK); /* once more may be ended */

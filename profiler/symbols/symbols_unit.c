@@ -38,12 +38,6 @@ static void *grow(void *array, size_t n, size_t *room, size_t size)
     return bigger;
 }
 
-static bool path_ends_with(const char *path, const char *end)
-{
-    size_t n = strlen(path), m = strlen(end);
-    return n >= m && memcmp(path + n - m, end, m) == 0 && (n == m || path[n - m - 1] == '/');
-}
-
 /* The entry of a unit's file table, or NULL. */
 static const char *file_in_table(Dwarf_Die *unit, Dwarf_Word index)
 {
@@ -68,6 +62,18 @@ static const char *file_of_declaration(Dwarf_Die *die)
     return file_in_table(&unit, index);
 }
 
+/* tapescope/ad.h or tapescope/ad_NAME.h. */
+static bool is_public_header(const char *file)
+{
+    static const char folder[] = "tapescope";
+    const size_t n = sizeof folder - 1;
+    const char *name = strrchr(file, '/');
+    if (!name || (size_t)(name - file) < n || memcmp(name - n, folder, n) != 0)
+        return false;
+    return strcmp(name, "/ad.h") == 0 ||
+           (strncmp(name, "/ad_", 4) == 0 && strcmp(name + strlen(name) - 2, ".h") == 0);
+}
+
 /* A wrapper is named ad_* and declared in one of tapescope's public headers. With line tables
  * alone (clang -g1) nothing is declared anywhere: then its code must lie in such a header. */
 static bool is_wrapper(Dwarf_Die *unit, Dwarf_Die *die, const char *name, Dwarf_Addr start)
@@ -78,13 +84,7 @@ static bool is_wrapper(Dwarf_Die *unit, Dwarf_Die *die, const char *name, Dwarf_
     Dwarf_Line *line = file ? NULL : dwarf_getsrc_die(unit, start);
     if (line)
         file = dwarf_linesrc(line, NULL, NULL);
-    return file &&
-           (path_ends_with(file, "tapescope/ad.h") || path_ends_with(file, "tapescope/ad_ops.h") ||
-            path_ends_with(file, "tapescope/ad_site.h") ||
-            path_ends_with(file, "tapescope/ad_real_expression.h") ||
-            path_ends_with(file, "tapescope/ad_real_functions.h") ||
-            path_ends_with(file, "tapescope/ad_real.h") ||
-            path_ends_with(file, "tapescope/ad_real_preaccumulate.h"));
+    return file && is_public_header(file);
 }
 
 static uint32_t attribute_u32(Dwarf_Die *die, unsigned name)

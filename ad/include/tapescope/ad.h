@@ -136,7 +136,7 @@ AD_SITED(ad_status, ad_tape_create, (ad_tape * tape, const ad_tape_options *opti
 AD_SITED(ad_status, ad_tape_destroy, (ad_tape tape), (tape))
 
 /* Drops everything on the tape, its sticky error included, and keeps its memory for the next
- * recording: O(1) unless a profile is being taken. */
+ * recording: O(1) unless a profile is being taken or forks were joined. */
 AD_SITED(ad_status, ad_tape_reset, (ad_tape tape), (tape))
 
 /* Marks the present end of the tape. Marks nest. */
@@ -176,7 +176,7 @@ AD_SITED(ad_tape, ad_tape_of, (ad_tensor x), (x))
 typedef struct ad_stats {
     uint64_t values, records;             /* released ones count until a rewind or reset */
     uint64_t statements, statement_bytes; /* of scalars (ad_real.h), without the blocks' tails */
-    uint64_t live_bytes;                  /* handed out now: records, values, gradients, padding */
+    uint64_t live_bytes;     /* handed out now: records, values, gradients, padding, joined forks */
     uint64_t peak_bytes;     /* the most there has been since creation or ad_peak_reset */
     uint64_t reserved_bytes; /* address space */
     uint64_t budget_bytes;

@@ -23,8 +23,10 @@
 #define TAPESCOPE_AD_REAL_H
 
 #include <tapescope/ad_real_expression.h>
+#include <tapescope/ad_real_fork.h>
 #include <tapescope/ad_real_functions.h>
 #include <tapescope/ad_real_preaccumulate.h>
+#include <tapescope/ad_real_segments.h>
 
 /* Records a formula (or number) as one statement and gives its result. */
 #define ad_real_of(e) AD_RESULT_(e)

@@ -1,0 +1,122 @@
+/* tape_segment_sweep.c: the reverse sweep over segments: adjoints brought together, pullbacks, and
+ * adjoints spread.
+ *
+ * May include: tape_segment.h, tape_statement_sweep.h.
+ */
+#include "tape_segment.h"
+#include "tape_statement_sweep.h"
+
+#include <string.h>
+
+static bool all_zero(int64_t n, const double *x)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] != 0)
+            return false;
+    return true;
+}
+
+/* What the record has of an operand. */
+struct part {
+    const struct tape_segment_in *in;
+    const uint32_t *index; /* NULL: consecutive from in->first */
+    double *beside;        /* its adjoints brought together; NULL: they are where they lie */
+};
+
+static void spread(const struct part *p, double *adjoint, uint32_t width)
+{
+    const uint32_t n = p->in->n;
+    if (p->index)
+        for (uint32_t i = 0; i < n; i++)
+            adjoint[(size_t)p->index[i] * width] += p->beside[i];
+    else
+        for (uint32_t i = 0; i < n; i++)
+            adjoint[((size_t)p->in->first + i) * width] += p->beside[i];
+}
+
+/* Adjoints of operands: where they lie, or in numbers of their own, which begin at zero. */
+static void gather(const struct tape_segment *s, struct kernel_segment *k, struct part *part,
+                   double *adjoint, uint32_t width, double *beside)
+{
+    const double *doubles = k->saved;
+    const struct tape_segment_in *in = tape_segment_in(s);
+    const uint32_t *index = (const uint32_t *)(const void *)(in + k->n_in);
+    for (int i = 0; i < k->n_in; i++, in++) {
+        k->n[i] = in->n;
+        part[i] = (struct part){.in = in};
+        if (in->kept)
+            memcpy(&k->x[i], doubles + in->kept - 1, sizeof k->x[i]);
+        if (in->first == TAPE_NO_INDICES)
+            continue;
+        if (in->first == TAPE_INDICES_FOLLOW) {
+            part[i].index = index;
+            index += in->n;
+        }
+        if (!part[i].index && width == 1) {
+            k->dx[i] = adjoint + in->first;
+            continue;
+        }
+        k->dx[i] = part[i].beside = beside;
+        beside += in->n;
+        memset(k->dx[i], 0, in->n * sizeof *k->dx[i]);
+    }
+}
+
+static void custom(const struct kernel_segment *k)
+{
+    struct tape_custom c;
+    memcpy(&c, k->saved, sizeof c);
+    c.pullback(k->saved + sizeof c / sizeof(double), k->m, k->dy, k->n[0], k->dx[0]);
+}
+
+/* One of the `width` seeds; adjoint points to its lane of index 0. */
+static void pull(const struct tape_segment *s, double *doubles, double *adjoint, uint32_t width,
+                 double *beside)
+{
+    struct kernel_segment k = {
+        .m = s->m,
+        .n_in = (int)tape_segment_n_in(s),
+        .stride = {1, 1, 1, 1, 1, 1, 1, 1},
+        .saved = doubles,
+        .dy = adjoint + (size_t)s->first * width,
+    };
+    if (width > 1) {
+        for (uint32_t i = 0; i < s->m; i++)
+            beside[i] = k.dy[(size_t)i * width];
+        k.dy = beside;
+        beside += s->m;
+    }
+    if (all_zero(k.m, k.dy))
+        return;
+    struct part part[KERNEL_SEGMENT_IN];
+    gather(s, &k, part, adjoint, width, beside);
+    const uint32_t kind = tape_segment_kind(s);
+    if (kind == KERNEL_SEGMENT_custom)
+        custom(&k);
+    else
+        kernel_segment_loops_get()->pullback[kind](&k);
+    for (int i = 0; i < k.n_in; i++)
+        if (part[i].beside)
+            spread(&part[i], adjoint, width);
+}
+
+bool tape_run_sweep(struct tape *t, const struct tape_run *run, double *adjoint, uint32_t width,
+                    double *beside)
+{
+    if (!run->segment) {
+        tape_run_pullback(run, adjoint, width);
+        return true;
+    }
+    const bool calling = t->statements.calling;
+    t->statements.calling = true;
+    struct tape_run_part part = tape_run_last(run);
+    do {
+        if (part.statements.n)
+            tape_run_pullback(&part.statements, adjoint, width);
+        for (uint32_t lane = 0; part.segment && lane < width; lane++)
+            pull(part.segment, (double *)(uintptr_t)(run->partial_begin + part.segment->at),
+                 adjoint + lane, width, beside);
+    } while (tape_run_previous(run, &part));
+    t->statements.calling = calling;
+    return t->error.code == TAPE_OK;
+}
