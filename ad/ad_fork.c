@@ -1,12 +1,14 @@
 /* ad_fork.c: forks of a tape for other threads, and their joins.
  *
- * May include: ad_real_fork.h, ad_internal.h, tape_fork.h, tape_value.h.
+ * May include: ad_real_fork.h, ad_internal.h, tape_fork.h, tape_preaccumulate.h,
+ * tape_value.h.
  */
 #include <tapescope/ad_real_fork.h>
 
 #include "ad_internal.h"
 
 #include "tape_fork.h"
+#include "tape_preaccumulate.h"
 #include "tape_value.h"
 
 /* The first n forks, which nobody has seen yet. */
@@ -30,6 +32,8 @@ ad_status ad_tape_fork_site(ad_tape parent, int n, ad_tape *child, unsigned ad_l
         return ad_failed();
     if (t->error.code != TAPE_OK)
         return (ad_status)t->error.code;
+    if (t->sections.n > 0)
+        return (ad_status)tape_section_refuse(t, "tape_fork", site);
     if (n < 0 || (n > 0 && !child))
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "tape_fork: %s",
                                     n < 0 ? "n is negative" : "a null pointer");

@@ -1,6 +1,7 @@
 /* ad_real.c: the scalar face: which tape a thread records on, leaves, sweeps, gradients.
  *
- * May include: ad_real.h, ad_internal.h, tape_bridge.h, tape_value.h, gamma_functions.h.
+ * May include: ad_real.h, ad_internal.h, tape_bridge.h, tape_preaccumulate.h, tape_value.h,
+ * gamma_functions.h.
  * Statements themselves are written by the user's code (ad_real_expression.h); it calls here when
  * the cursor has no room.
  */
@@ -10,6 +11,7 @@
 
 #include "gamma_functions.h"
 #include "tape_bridge.h"
+#include "tape_preaccumulate.h"
 #include "tape_value.h"
 
 #include <math.h>
@@ -59,7 +61,7 @@ static ad_status push(struct tape *t, ad_tape tape, const char *what, struct tap
     if (recording && recording->statements.calling)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "%s: a callback of the tape recorded on runs", what);
-    if (!tape_statement_reserve_tags(t, t->n_marks + 3))
+    if (!tape_statement_reserve_tags(t, t->n_marks + t->sections.n + 3))
         return (ad_status)tape_fail_memory(t, site, what);
     if (!t->statements.slot)
         tape_statement_name(t, tape.slot, tape.generation);
@@ -131,6 +133,8 @@ ad_status ad_record_end_site(ad_tape tape, unsigned ad_line_)
     if (t != recording)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "record_end: the thread does not record on this tape");
+    if (t->statements.depth == 1 && t->sections.n > 0)
+        return (ad_status)tape_section_refuse(t, "record_end", site);
     if (--t->statements.depth == 0) {
         t->statements.depth = 1;
         ad_real_forget(t);
@@ -177,7 +181,9 @@ void ad_real_refuse(uint32_t tag, const char *what, struct tape_site site)
     const char *why = "an operand was never set, or its tape was destroyed";
     struct tape *owner = slot ? __atomic_load_n(&ad_slots[slot].tape, __ATOMIC_RELAXED) : NULL;
     if (recording && slot == recording->statements.slot) {
-        why = "an operand was dropped by a reset or a rewind";
+        why =
+            "an operand was dropped by a reset or a rewind, or belongs to a section that has ended "
+            "without naming it as an output";
     } else if (recording && recording->fork.base && slot == recording->fork.slot) {
         why = "an operand was recorded on the parent after the fork, or dropped before it";
     } else if (owner &&

@@ -129,7 +129,7 @@ struct tape_mark tape_mark_here(struct tape *t)
 
 uint32_t tape_mark(struct tape *t)
 {
-    if (t->statements.slot && !tape_statement_reserve_tags(t, t->n_marks + 3))
+    if (t->statements.slot && !tape_statement_reserve_tags(t, t->n_marks + t->sections.n + 3))
         return UINT32_MAX;
     if (t->n_marks == t->marks_size) {
         uint32_t size = t->marks_size ? t->marks_size * 2 : 8;

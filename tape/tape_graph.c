@@ -1,6 +1,7 @@
 /* tape_graph.c: the rule context that records: derivatives as ops on the tape.
  *
- * May include: tape_bridge.h, tape_guard.h, tape_reach.h, tape_release.h, kernel_ops.h (add, copy,
+ * May include: tape_bridge.h, tape_guard.h, tape_preaccumulate.h, tape_reach.h, tape_release.h,
+ * kernel_ops.h (add, copy,
  * sum_to).
  *
  * The records present at the start are swept; what the pullbacks emit is appended behind them,
@@ -11,6 +12,7 @@
 
 #include "kernel_ops.h"
 #include "tape_bridge.h"
+#include "tape_preaccumulate.h"
 #include "tape_reach.h"
 #include "tape_release.h"
 
@@ -168,6 +170,8 @@ enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, co
                             struct tape_site site, uint32_t *gradient)
 {
     struct graph g = {.t = t};
+    if (t->sections.n > 0)
+        return tape_section_refuse(t, "create_graph", site);
     tape_statement_settle(t);
     uint32_t n_values = t->n_values, n_records = 0;
     size_t bytes = ((size_t)n_values + t->n_records) * sizeof(uint32_t);

@@ -1,17 +1,19 @@
 /* tape_statement.c: runs of statements: opened, closed, marked, rewound; leaves and tags.
  *
- * May include: tape_statement.h, tape_value.h. Blocks are buffers of the arena, each twice as large
- * as the one before up to BLOCK_MOST: a tiny tape takes little, a long one has few blocks.
+ * May include: tape_statement.h, tape_preaccumulate.h, tape_value.h. Blocks are
+ * buffers of the arena, each twice as large as the one before up to BLOCK_MOST: a tiny tape takes
+ * little, a long one has few blocks.
  */
 #include "tape_statement.h"
 
+#include "tape_preaccumulate.h"
 #include "tape_value.h"
 
 #include <string.h>
 
 enum {
     BLOCK_LEAST = TAPE_BLOCK_LEAST, /* powers of two are size classes: nothing is lost */
-    BLOCK_MOST = 4 << 20,
+    BLOCK_MOST = TAPE_BLOCK_MOST,
     OPERAND_BYTES = sizeof(double) + sizeof(uint32_t),
     HEAD_BYTES = 2 * sizeof(uint32_t),
     STATEMENT_LEAST = OPERAND_BYTES + HEAD_BYTES
@@ -47,12 +49,9 @@ uint64_t tape_run_bytes(const struct tape_run *run)
            (uint64_t)((const char *)run->word_begin - (const char *)run->word_end);
 }
 
-static void end_run(struct tape *t)
+static void run_close(struct tape *t, struct tape_run *run)
 {
     struct tape_statements *s = &t->statements;
-    struct tape_run *run = tape_run_of(tape_record_at(t, s->open));
-    s->open = UINT32_MAX;
-    s->rest = *s->cursor;
     run->partial_end = s->rest.partial;
     run->word_end = s->rest.word;
     run->n = tape_cursor_next(&s->rest) - run->first;
@@ -60,6 +59,15 @@ static void end_run(struct tape *t)
     s->bytes += tape_run_bytes(run);
     shut(s);
     s->uncharged += t->hook != NULL;
+}
+
+static void end_run(struct tape *t)
+{
+    struct tape_statements *s = &t->statements;
+    struct tape_run *run = tape_run_of(tape_record_at(t, s->open));
+    s->open = UINT32_MAX;
+    s->rest = *s->cursor;
+    run_close(t, run);
 }
 
 /* Lines are charged when somebody may look, not while statements are recorded: that would take
@@ -72,6 +80,12 @@ static void charge_runs(struct tape *t)
         tape_account_run(t, tape_run_of(r), true);
         at = r->previous;
     }
+}
+
+void tape_run_end(struct tape *t, struct tape_run *run)
+{
+    run_close(t, run);
+    charge_runs(t);
 }
 
 void tape_statement_close(struct tape *t)
@@ -143,6 +157,25 @@ static bool block_take(struct tape *t, uint64_t bytes, bool little)
     return true;
 }
 
+struct tape_run *tape_run_begin(struct tape *t, struct tape_site site)
+{
+    const struct tape_cursor *at = &t->statements.rest;
+    const uint64_t peaks = t->ledger.peak_count;
+    struct tape_record *r =
+        tape_statement_record(t, &tape_statement_op, sizeof(struct tape_run), 0,
+                              tape_account_row(t, site, tape_statement_op.name));
+    if (!r)
+        return NULL;
+    *tape_run_of(r) = (struct tape_run){.partial_begin = at->partial,
+                                        .partial_end = at->partial,
+                                        .word_begin = at->word,
+                                        .word_end = at->word,
+                                        .near = site.pc,
+                                        .first = tape_cursor_next(at),
+                                        .peaks = peaks};
+    return tape_run_of(r);
+}
+
 bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struct tape_site site)
 {
     struct tape_statements *s = &t->statements;
@@ -154,16 +187,15 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
         charge_runs(t);
     const struct tape_statements before = *s;
     const uint64_t peaks = t->ledger.peak_count;
-    struct tape_record *r = NULL;
+    struct tape_run *run = NULL;
     /* A block must not have room for more statements than there are indices, by more than
      * TAPE_INDEX_LIMIT allows for. */
     const uint64_t left =
         (TAPE_INDEX_LIMIT - tape_cursor_next(&s->rest)) * (uint64_t)STATEMENT_LEAST;
     const bool last = left < BLOCK_MOST;
     if ((s->block && !last && room_of(&s->rest) >= bytes) || block_take(t, bytes, last))
-        r = tape_statement_record(t, &tape_statement_op, sizeof(struct tape_run), 0,
-                                  tape_account_row(t, site, tape_statement_op.name));
-    if (!r) {
+        run = tape_run_begin(t, site);
+    if (!run) {
         if (s->block != before.block)
             tape_block_drop(t, s->block, NULL);
         *s = before;
@@ -171,13 +203,7 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
         tape_fail_memory(t, site, what);
         return false;
     }
-    *tape_run_of(r) = (struct tape_run){.partial_begin = s->rest.partial,
-                                        .partial_end = s->rest.partial,
-                                        .word_begin = s->rest.word,
-                                        .word_end = s->rest.word,
-                                        .near = site.pc,
-                                        .first = tape_cursor_next(&s->rest),
-                                        .peaks = peaks};
+    run->peaks = peaks;
     s->open = t->last_record;
     *s->cursor = s->rest;
     if (hook)
@@ -254,6 +280,8 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
     struct tape_statements *s = &t->statements;
     tape_observed(t);
     tape_statement_settle(t);
+    if (t->sections.n > 0)
+        return tape_section_refuse(t, "real_leaves", site);
     const uint32_t next = tape_cursor_next(&s->rest), left = tape_statement_left(t);
     if (n > (int64_t)left)
         return tape_fail(t, TAPE_ERROR_LIMIT, site, "real_leaves: %lld, and %u indices are left",
@@ -335,6 +363,21 @@ static bool reserve_tags(struct tape *t, uint32_t n)
     return true;
 }
 
+/* The next tag that no value on the tape has: lower halves come again after 65535. */
+static uint32_t fresh_tag(struct tape_statements *s)
+{
+    for (uint32_t tries = 0;; tries++) {
+        if (++s->epoch > UINT16_MAX)
+            s->epoch = 1;
+        const uint32_t tag = s->slot << 16 | s->epoch;
+        uint32_t k = 0;
+        while (k < s->n_tags && s->tags[k].tag != tag)
+            k++;
+        if (k == s->n_tags || tries == UINT16_MAX)
+            return tag;
+    }
+}
+
 bool tape_statement_reserve_tags(struct tape *t, uint32_t n)
 {
     return reserve_tags(t, t->fork.inherited + n);
@@ -344,17 +387,34 @@ bool tape_statement_reserve_tags(struct tape *t, uint32_t n)
 static void retag(struct tape *t)
 {
     struct tape_statements *s = &t->statements;
-    if (++s->epoch > UINT16_MAX)
-        s->epoch = 1;
-    const uint32_t next = tape_cursor_next(&s->rest), tag = s->slot << 16 | s->epoch;
+    const uint32_t next = tape_cursor_next(&s->rest), tag = fresh_tag(s);
+    /* Tags from before a section are needed at its end. */
+    const uint32_t least = t->sections.n ? t->sections.open[t->sections.n - 1].n_tags : 0;
     s->rest.result = (uint64_t)tag << 32 | next;
-    while (s->n_tags > 0 && s->tags[s->n_tags - 1].first >= next)
+    while (s->n_tags > least && s->tags[s->n_tags - 1].first >= next)
         s->n_tags--;
     /* Without memory the values before share the new tag's entry and are refused from now on. */
     if (s->n_tags > 0 && !reserve_tags(t, s->n_tags + 1))
         s->n_tags--;
     if (reserve_tags(t, s->n_tags + 1))
         s->tags[s->n_tags++] = (struct tape_tag){next, tag};
+    shut(s);
+}
+
+void tape_statement_tag_begin(struct tape *t)
+{
+    struct tape_statements *s = &t->statements;
+    const uint32_t next = tape_cursor_next(&s->rest), tag = fresh_tag(s);
+    s->rest.result = (uint64_t)tag << 32 | next;
+    s->tags[s->n_tags++] = (struct tape_tag){next, tag};
+    shut(s);
+}
+
+void tape_statement_tag_end(struct tape *t, uint32_t n_tags, uint32_t tag)
+{
+    struct tape_statements *s = &t->statements;
+    s->n_tags = n_tags;
+    s->rest.result = (uint64_t)tag << 32 | tape_cursor_next(&s->rest);
     shut(s);
 }
 
@@ -376,6 +436,7 @@ void tape_statement_begin(struct tape *t)
     s->n = s->bytes = 0;
     s->n_leaves = s->n_elements = s->n_gathers = 0;
     s->adjoint = NULL;
+    t->sections.n = 0;
     s->segments.life++;
     s->segments.room[0] = s->segments.room[1] = 0;
     if (s->slot)
@@ -390,6 +451,7 @@ void tape_statement_end(struct tape *t)
         t->memory->release(s->tags, t->memory->payload);
     if (s->leaves)
         t->memory->release(s->leaves, t->memory->payload);
+    tape_sections_end(t);
     if (s->segments.seen)
         t->memory->release(s->segments.seen, t->memory->payload);
 }
@@ -403,7 +465,8 @@ struct tape_statement_mark tape_statement_mark_here(const struct tape *t)
                                         .bytes = s->bytes,
                                         .n_leaves = s->n_leaves,
                                         .n_elements = s->n_elements,
-                                        .n_gathers = s->n_gathers};
+                                        .n_gathers = s->n_gathers,
+                                        .section = t->sections.number};
 }
 
 void tape_block_drop(struct tape *t, struct tape_block *b, const char *end)
@@ -419,6 +482,7 @@ void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mar
 {
     struct tape_statements *s = &t->statements;
     tape_statement_settle(t);
+    tape_sections_drop(t, mark->section);
     for (struct tape_block *b = s->block, *previous; b != mark->block; b = previous) {
         previous = b->previous;
         tape_block_drop(t, b, end);

@@ -76,6 +76,11 @@ static inline uint32_t tape_statement_left(const struct tape *t)
     return next < TAPE_INDEX_LIMIT ? TAPE_INDEX_LIMIT - next : 0;
 }
 
+/* A run that the tape itself writes at its statements' `rest`, where there is room: its record, and
+ * its end once all is written. NULL: out of memory. */
+struct tape_run *tape_run_begin(struct tape *t, struct tape_site site);
+void tape_run_end(struct tape *t, struct tape_run *run);
+
 /* n variables; *first: the index of the first. */
 enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *values,
                                        struct tape_site site, uint32_t *first);
@@ -111,6 +116,11 @@ void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes);
 void tape_statement_name(struct tape *t, uint32_t slot, uint32_t generation);
 /* Memory for so many tags beside those of the parent, so that a rewind need not ask. */
 bool tape_statement_reserve_tags(struct tape *t, uint32_t n);
+
+/* What is recorded between these two has a tag of its own, which no value has afterwards: the tags
+ * are then the first n_tags again, and `tag` goes on. There is memory for one more. */
+void tape_statement_tag_begin(struct tape *t);
+void tape_statement_tag_end(struct tape *t, uint32_t n_tags, uint32_t tag);
 
 /* For the life of a tape: see tape.c. What is recorded after a begin or rewind has a new tag. */
 void tape_statement_begin(struct tape *t);

@@ -1,8 +1,7 @@
 /* tape_sweep.c: the reverse sweep, and the gradients it leaves.
  *
- * May include: tape_bridge.h, tape_fork.h, tape_guard.h, tape_inplace.h, tape_lent.h, tape_release.h,
- * tape_segment.h,
- * tape_statement_sweep.h.
+ * May include: tape_bridge.h, tape_fork.h, tape_guard.h, tape_inplace.h, tape_lent.h,
+ * tape_preaccumulate.h, tape_release.h, tape_segment.h, tape_statement_sweep.h.
  *
  * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do
  * not see each other; gradients of leaves and retained values grow with each.
@@ -12,6 +11,7 @@
 #include "tape_guard.h"
 #include "tape_inplace.h"
 #include "tape_lent.h"
+#include "tape_preaccumulate.h"
 #include "tape_release.h"
 #include "tape_segment.h"
 #include "tape_statement_sweep.h"
@@ -225,6 +225,8 @@ static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bo
     tape_statement_settle(t);
     /* What is no pullback's is the sweep's own: the call, the seed, the end. */
     const char *what = release ? tape_release_sweep_op : "backward";
+    if (t->sections.n > 0)
+        return tape_section_refuse(t, what, site);
     uint32_t own = tape_account_row(t, site, what), failed = UINT32_MAX;
     const enum tape_status status = verify(t, y, what, site);
     if (status != TAPE_OK && status != TAPE_ERROR_MEMORY)
@@ -269,6 +271,8 @@ enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t
                                        const double *seed, struct tape_site site)
 {
     static const char what[] = "real_backward";
+    if (t->sections.n > 0)
+        return tape_section_refuse(t, what, site);
     struct tape_hook *hook = tape_observed(t);
     uint64_t stamp = hook ? hook->clock() : 0, bytes;
     const uint32_t own = tape_account_row(t, site, what);
@@ -295,6 +299,8 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
                                           struct tape_site site)
 {
     static const char what[] = "real_jacobian";
+    if (t->sections.n > 0)
+        return tape_section_refuse(t, what, site);
     const bool crosses = tape_bridge_crosses(t);
     struct tape_hook *hook = tape_observed(t);
     uint64_t stamp = hook ? hook->clock() : 0, bytes;

@@ -155,7 +155,7 @@ static inline uint32_t tape_cursor_next(const struct tape_cursor *c)
 
 /* Where the limit is looked at, the smallest block follows, whose statements of at least 20 bytes
  * all have indices yet. */
-enum { TAPE_BLOCK_LEAST = 4 << 10 };
+enum { TAPE_BLOCK_LEAST = 4 << 10, TAPE_BLOCK_MOST = 4 << 20 };
 #define TAPE_INDEX_LIMIT (UINT32_MAX - TAPE_BLOCK_LEAST / 20)
 
 /* Head of a block of statements. */
@@ -222,6 +222,32 @@ struct tape_statement_mark {
     struct tape_block *block;
     uint64_t n, bytes;
     uint32_t n_leaves, n_elements, n_gathers;
+    uint32_t section; /* number of the newest section begun until then, open or not */
+};
+
+/* A section of statements that is to be preaccumulated: where the tape was at its begin. */
+struct tape_section {
+    struct tape_statement_mark from; /* the tag in rest.result is that of what lies outside */
+    char *record_top;
+    uint32_t last_record, n_records, n_values, n_marks, frame, n_tags;
+    uint32_t number; /* from 1, in order of their begin, over resets as well */
+};
+
+/* A buffer that lasts as long as the end of a section takes. */
+struct tape_scratch {
+    void *p;
+    uint64_t bytes;
+};
+
+enum { TAPE_SCRATCHES = 8 };
+
+/* See tape_preaccumulate.h. */
+struct tape_sections {
+    struct tape_section *open; /* the innermost last */
+    uint32_t n, size;
+    uint32_t number; /* of the newest, ever */
+    uint32_t row;    /* that scratch is charged to */
+    struct tape_scratch scratch[TAPE_SCRATCHES];
 };
 
 /* What a tape has to do with forks: its own ones, and its parent if it is one. See tape_fork.h. */
@@ -304,6 +330,7 @@ struct tape {
     struct tape_span lent_span, leaf_span; /* that they and the leaves' data lie in */
 
     struct tape_statements statements;
+    struct tape_sections sections;
     struct tape_fork fork;
 
     struct tape_ledger ledger;

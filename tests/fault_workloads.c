@@ -458,6 +458,7 @@ const struct fault_workload fault_workloads[] = {
     {"frames", fault_frames},
     {"releasing_sweep", fault_releasing_sweep},
     {"reals", fault_reals},
+    {"sections", fault_sections},
     {"segments", fault_segments},
     {"forks", fault_forks},
     {"bridges", fault_bridges},

@@ -75,5 +75,7 @@ fault_run_function fault_losses, fault_normalized, fault_embedded, fault_convolv
 fault_run_function fault_reals, fault_forks, fault_bridges;
 /* fault_workloads_segments.c */
 fault_run_function fault_segments;
+/* fault_workloads_preaccumulate.c */
+fault_run_function fault_sections;
 
 #endif

@@ -25,6 +25,7 @@
 #include <tapescope/ad_real_expression.h>
 #include <tapescope/ad_real_fork.h>
 #include <tapescope/ad_real_functions.h>
+#include <tapescope/ad_real_preaccumulate.h>
 #include <tapescope/ad_real_segments.h>
 
 /* Records a formula (or number) as one statement and gives its result. */
