@@ -41,6 +41,7 @@ for language in $languages; do
     good "$language" 'ad_set(many, ad_real_mul(x, n))'
     good "$language" 'ad_set(&many[1], ad_real_sin(fixed))'
     good "$language" 'ad_set(&y, d[0])'
+    good "$language" 'ad_tape t = {0, 0}; ad_reals_of_tensor(ad_tensor_of_reals(t, 0, 0, &x), 1, many)'
     bad "$language" 'ad_set(&d[0], x)'
     bad "$language" 'ad_set(&fixed, x)'
     bad "$language" 'ad_set(pointer, x)'
