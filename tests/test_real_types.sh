@@ -47,6 +47,7 @@ for language in $languages; do
     good "$language" 'ad_real_axpy(2, n, many, many)'
     good "$language" 'ad_real_trmm(1, 2, many, d, (double *)0, many, many)'
     good "$language" 'x = ad_real_polynomial(2, d, x)'
+    good "$language" 'ad_tape t = {0, 0}; ad_reals_of_tensor(ad_tensor_of_reals(t, 0, 0, &x), 1, many)'
     bad "$language" 'ad_set(&d[0], x)'
     bad "$language" 'x = ad_real_dot(2, many, pointer)'
     bad "$language" 'x = ad_real_sum(1, x)'

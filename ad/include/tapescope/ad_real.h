@@ -62,9 +62,10 @@ AD_SITED(ad_real, ad_real_leaf, (ad_tape tape, double value), (tape, value))
 #include <tapescope/ad_real_tensor.h>
 
 /* Sweeps backwards from y and adds dy/dx to the gradient of every leaf x. Returns the tape's sticky
- * error if there is one. Errors: AD_ERROR_STATE where y does not depend on a leaf, or while a
- * gradient check runs; AD_ERROR_HANDLE where it is no value of this tape; AD_ERROR_MEMORY: the
- * sweep needs 8 bytes a statement. */
+ * error if there is one. Errors: AD_ERROR_STATE where y does not depend on a leaf, while a gradient
+ * check runs, or where what a tensor behind y reads was changed or released (see ad_leaf_changed);
+ * AD_ERROR_HANDLE where y is no value of this tape; AD_ERROR_MEMORY: the sweep needs 8 bytes a
+ * statement. */
 AD_SITED(ad_status, ad_real_backward, (ad_tape tape, ad_real y), (tape, y))
 /* The same from y[n] with a seed for each: adds seed^T dy/dx. y[i] that are constants add
  * nothing. */
@@ -80,7 +81,9 @@ AD_SITED(ad_status, ad_real_gradients,
 
 /* Overwrites jacobian [m,n], row-major, with dy[i]/dx[j]; x may be leaves or what was computed.
  * Constants have zeros; after an error its content is undefined. Rows are swept together, up to 8
- * at a time; gradients of leaves stay as they are. A sweep needs 8 bytes a statement and row. */
+ * at a time, or one by one where tensors may lie between x and y; gradients stay as they are. A
+ * sweep needs 8 bytes a statement and row. Errors: those of ad_real_backward, but while a gradient
+ * check runs AD_ERROR_STATE only where tensors may lie between. */
 AD_SITED(ad_status, ad_real_jacobian,
          (ad_tape tape, int64_t m, const ad_real *y, int64_t n, const ad_real *x, double *jacobian),
          (tape, m, y, n, x, jacobian))
