@@ -247,8 +247,10 @@ static void polynomial_value(const struct kernel_segment *s)
 static void polynomial_pullback(const struct kernel_segment *s)
 {
     double power = *s->dy;
-    for (int64_t i = 0; s->dx[0] && i < s->n[0]; i++, power *= s->saved[0])
+    for (int64_t i = 0; s->dx[0] && i < s->n[0]; i++) {
         s->dx[0][i] += power;
+        power *= s->saved[0];
+    }
     if (s->dx[1])
         s->dx[1][0] += s->saved[1] * *s->dy;
 }
