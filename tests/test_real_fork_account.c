@@ -89,16 +89,15 @@ static uint64_t live_of(int n)
 /* The rows of the parent (bit 0), or of a fork with so many times STEPS as the bit's number. */
 static unsigned check_ledger(const struct tape_ledger *ledger)
 {
-    uint64_t calls[2] = {0}, bytes[2] = {0}, swept = 0, ticks = 0;
+    uint64_t calls[2] = {0}, bytes[2] = {0}, joined[3] = {0}, swept = 0, ticks = 0;
     int lines = 0;
     for (uint32_t k = 0; k < ledger->n_rows; k++) {
         const struct tape_row *row = tape_ledger_row(ledger, k);
         if (strcmp(row->op, "join") == 0) {
-            ck_assert_uint_eq(row->calls, FORKS);
-            ck_assert_uint_eq(row->backward_calls, FORKS);
-            ck_assert_uint_gt(row->adjoint_bytes, STEPS * 6 * sizeof(double));
+            joined[0] += row->calls; /* of one row, or of three where the loop is unrolled */
+            joined[1] += row->backward_calls;
+            joined[2] += row->adjoint_bytes;
             ck_assert_uint_gt(row->backward_ticks, 0);
-            return 1;
         }
         if (strcmp(row->op, "statement") != 0)
             continue;
@@ -110,6 +109,12 @@ static unsigned check_ledger(const struct tape_ledger *ledger)
         swept += row->backward_calls;
         ticks += row->backward_ticks;
         lines++;
+    }
+    if (joined[0] > 0) {
+        ck_assert_uint_eq(joined[0], FORKS);
+        ck_assert_uint_eq(joined[1], FORKS);
+        ck_assert_uint_gt(joined[2], STEPS * 6 * sizeof(double));
+        return 1;
     }
     ck_assert_int_eq(lines, 2);
     ck_assert_uint_eq(calls[1], (calls[0] + 2) / 3);
