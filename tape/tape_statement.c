@@ -1,10 +1,11 @@
 /* tape_statement.c: runs of statements: opened, closed, marked, rewound; leaves and tags.
  *
- * May include: tape_statement.h, tape_value.h. Blocks are buffers of the arena, each twice as large
- * as the one before up to BLOCK_MOST: a tiny tape takes little, a long one has few blocks.
+ * May include: tape_statement.h, tape_trap.h, tape_value.h. Blocks are buffers of the arena, each
+ * twice as large as the one before up to BLOCK_MOST: a tiny tape takes little, a long one has few blocks.
  */
 #include "tape_statement.h"
 
+#include "tape_trap.h"
 #include "tape_value.h"
 
 #include <string.h>
@@ -47,20 +48,32 @@ uint64_t tape_run_bytes(const struct tape_run *run)
            (uint64_t)((const char *)run->word_begin - (const char *)run->word_end);
 }
 
+/* The run was given room for one statement alone, at the low end of the block's. */
+static void go_on_behind(struct tape_statements *s, const struct tape_run *run)
+{
+    s->rest.partial = (double *)(void *)(((uintptr_t)run->word_begin + 7) / 8 * 8);
+    s->rest.result = s->cursor->result;
+}
+
 void tape_statement_close(struct tape *t)
 {
     struct tape_statements *s = &t->statements;
     tape_observed(t);
     struct tape_run *run = tape_run_of(tape_record_at(t, s->open));
     s->open = UINT32_MAX;
-    s->rest = *s->cursor;
-    run->partial_end = s->rest.partial;
-    run->word_end = s->rest.word;
+    run->partial_end = s->cursor->partial;
+    run->word_end = s->cursor->word;
+    if (run->word_begin == s->rest.word)
+        s->rest = *s->cursor;
+    else
+        go_on_behind(s, run);
     run->n = tape_cursor_next(&s->rest) - run->first;
     s->n += run->n;
     s->bytes += tape_run_bytes(run);
     shut(s);
     tape_account_run(t, run, true);
+    if (t->trap)
+        tape_trap_run(t, run);
 }
 
 /* ---- records ---- */
@@ -151,14 +164,17 @@ bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
         tape_fail_memory(t, site, "statement");
         return false;
     }
+    uint32_t *word =
+        t->trap ? (uint32_t *)(void *)s->rest.partial + bytes / sizeof(uint32_t) : s->rest.word;
     *tape_run_of(r) = (struct tape_run){.partial_begin = s->rest.partial,
                                         .partial_end = s->rest.partial,
-                                        .word_begin = s->rest.word,
-                                        .word_end = s->rest.word,
+                                        .word_begin = word,
+                                        .word_end = word,
                                         .near = site.pc,
                                         .first = tape_cursor_next(&s->rest)};
     s->open = t->last_record;
     *s->cursor = s->rest;
+    s->cursor->word = word;
     if (hook)
         tape_account_flush(t, hook, hook->clock());
     return true;
@@ -212,6 +228,8 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
     if (n > (int64_t)left)
         return tape_fail(t, TAPE_ERROR_LIMIT, site, "real_leaves: %lld, and %u indices are left",
                          (long long)n, (unsigned)left);
+    if (t->trap && tape_trap_numbers(t, "real_leaves", "x", n, values, site) != TAPE_OK)
+        return t->error.code;
     const struct tape_point point = tape_point_take(t);
     uint32_t value;
     enum tape_status status = tape_borrow(t, KERNEL_F64, 1, &n, values, true, site, &value);

@@ -1,6 +1,7 @@
 /* tape_sweep.c: the reverse sweep, and the gradients it leaves.
  *
- * May include: tape_inplace.h, tape_guard.h, tape_lent.h, tape_release.h, tape_statement_sweep.h.
+ * May include: tape_inplace.h, tape_guard.h, tape_lent.h, tape_release.h, tape_statement_sweep.h,
+ * tape_trap.h.
  *
  * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do
  * not see each other; gradients of leaves and retained values grow with each.
@@ -10,6 +11,7 @@
 #include "tape_lent.h"
 #include "tape_release.h"
 #include "tape_statement_sweep.h"
+#include "tape_trap.h"
 
 #include <string.h>
 
@@ -104,10 +106,12 @@ static bool scalars(struct tape *t, struct tape_record *r, uint64_t *stamp, bool
     *ok = true;
     if (!s->adjoint)
         return true;
-    if (r->op == &tape_statement_op)
+    if (r->op == &tape_statement_op && t->trap)
+        *ok = tape_trap_pullback(t, tape_run_of(r), s->adjoint, s->width);
+    else if (r->op == &tape_statement_op)
         tape_run_pullback(tape_run_of(r), s->adjoint, s->width);
     else if (!s->reading)
-        *ok = leaves(t, r);
+        *ok = leaves(t, r) && (!t->trap || tape_trap_adjoints(t, r));
     if (t->hook) {
         account(t, r->row, stamp);
         TAPE_ADD(tape_row(t, r->row)->backward_calls, 1);
@@ -129,7 +133,7 @@ static uint32_t sweep(struct tape *t, uint32_t release, uint64_t *stamp)
         } else if (has_adjoint(t, r)) {
             for (int o = 0; o < r->n_out; o++)
                 harvest(t, &t->entries[tape_record_out(r)[o]]);
-            if (!tape_inplace_pullback(t, r))
+            if (!tape_inplace_pullback(t, r) || (t->trap && !tape_trap_adjoints(t, r)))
                 return at;
             drop_adjoints(t, r);
             if (__builtin_expect(t->hook != NULL, 0)) {
@@ -176,6 +180,8 @@ static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bo
     const char *what = release ? tape_release_sweep_op : "backward";
     uint32_t own = tape_account_row(t, site, what), failed = UINT32_MAX;
     enum tape_status status = tape_release_verify(t, y, TAPE_NEEDS_GRADIENT, what, site);
+    if (status == TAPE_OK && t->trap)
+        status = tape_trap_begin(t, seed, what, site);
     if (status == TAPE_OK)
         status = tape_guard_verify(t, y, TAPE_NEEDS_GRADIENT, what, site);
     if (status != TAPE_OK)
@@ -226,6 +232,9 @@ enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t
     uint64_t stamp = hook ? hook->clock() : 0, bytes;
     const uint32_t own = tape_account_row(t, site, what);
     tape_statement_settle(t);
+    if (t->trap && (tape_trap_begin(t, 0, what, site) != TAPE_OK ||
+                    (seed && tape_trap_numbers(t, what, "seed", n, seed, site) != TAPE_OK)))
+        return t->error.code;
     tape_lent_begin(t);
     double *adjoint = adjoints(t, 1, own, &bytes);
     for (int64_t i = 0; i < n && adjoint; i++)
@@ -249,6 +258,8 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
     uint64_t stamp = hook ? hook->clock() : 0, bytes;
     const uint32_t own = tape_account_row(t, site, what);
     tape_statement_settle(t);
+    if (t->trap && tape_trap_begin(t, 0, what, site) != TAPE_OK)
+        return t->error.code;
     t->statements.reading = true;
     bool ok = true;
     uint32_t width = TAPE_MAX_WIDTH;
@@ -262,7 +273,7 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
         const int64_t rows = m - i < width ? m - i : width;
         for (int64_t k = 0; k < rows; k++)
             adjoint[(size_t)y[i + k] * width + (size_t)k] = 1;
-        sweep(t, TAPE_ROW_NONE, &stamp);
+        ok = sweep(t, TAPE_ROW_NONE, &stamp) == UINT32_MAX;
         for (int64_t k = 0; k < rows; k++)
             for (int64_t j = 0; j < n; j++)
                 jacobian[(i + k) * n + j] = x[j] ? adjoint[(size_t)x[j] * width + (size_t)k] : 0;
@@ -275,7 +286,9 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
         TAPE_ADD(tape_row(t, own)->backward_calls, 1);
         TAPE_ADD(t->ledger.sweeps, (uint64_t)((m + width - 1) / width));
     }
-    return ok ? TAPE_OK : tape_fail_memory(t, site, what);
+    if (ok)
+        return TAPE_OK;
+    return t->error.code ? t->error.code : tape_fail_memory(t, site, what);
 }
 
 enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct tape_site site)

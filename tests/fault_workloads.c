@@ -458,6 +458,7 @@ const struct fault_workload fault_workloads[] = {
     {"frames", fault_frames},
     {"releasing_sweep", fault_releasing_sweep},
     {"reals", fault_reals},
+    {"trapped", fault_trapped},
     {"without_recording", without_recording},
     {"empty", empty},
     {"many_lines", many_lines},

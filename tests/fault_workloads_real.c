@@ -61,3 +61,11 @@ void fault_reals(ad_tape tape, struct fault_results *out)
     if (begun == AD_OK)
         ad_record_end(tape);
 }
+
+/* The same while each statement asks for room and each op is looked at. */
+void fault_trapped(ad_tape tape, struct fault_results *out)
+{
+    ad_tape_trap(tape, AD_TRAP_ALL);
+    fault_reals(tape, out);
+    ad_tape_trap(tape, AD_TRAP_OFF);
+}

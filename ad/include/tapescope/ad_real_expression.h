@@ -52,8 +52,8 @@ extern __attribute__((
     visibility("default"),
     tls_model("initial-exec"))) __thread struct ad_statement_cursor ad_statement_cursor_;
 
-/* Makes room for a record of so many operands. False: it is not recorded. */
-AD_API __attribute__((cold)) bool ad_statement_room_(uint32_t n, uint32_t site);
+/* Makes room for a record of so many operands and this value. False: it is not recorded. */
+AD_API __attribute__((cold)) bool ad_statement_room_(uint32_t n, uint32_t site, double value);
 /* The index of an operand whose tag is not the cursor's, or 0 with an error set. */
 AD_API __attribute__((cold)) uint32_t ad_statement_operand_(ad_real x);
 
@@ -160,7 +160,7 @@ AD_INLINE ad_real ad_statement_(ad_expr e, uint32_t site)
     if (__builtin_expect((size_t)((char *)c->word - (char *)c->partial) <
                              n * (sizeof(double) + sizeof(uint32_t)) + 2 * sizeof(uint32_t),
                          0) &&
-        !ad_statement_room_(n, site))
+        !ad_statement_room_(n, site, e.value))
         return y;
     double *partial = c->partial;
     uint32_t *word = c->word - (n + 2), m = 0;
