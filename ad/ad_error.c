@@ -1,8 +1,8 @@
 /* ad_error.c: statuses by name, the errors of tapes and threads, and the place in their messages.
  *
  * May include: ad_internal.h, tape_trap.h. Reporting never allocates; only the symbol module, asked
- * once per error, may, and without it a message still has what the caller's line macro or the dynamic linker
- * knows.
+ * once per error, may, and without it a message still has what the caller's line macro or the
+ * dynamic linker knows.
  */
 #include "ad_internal.h"
 

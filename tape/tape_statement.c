@@ -1,7 +1,8 @@
 /* tape_statement.c: runs of statements: opened, closed, marked, rewound; leaves and tags.
  *
  * May include: tape_statement.h, tape_trap.h, tape_value.h. Blocks are buffers of the arena, each
- * twice as large as the one before up to BLOCK_MOST: a tiny tape takes little, a long one has few blocks.
+ * twice as large as the one before up to BLOCK_MOST: a tiny tape takes little, a long one has few
+ * blocks.
  */
 #include "tape_statement.h"
 
@@ -48,7 +49,8 @@ uint64_t tape_run_bytes(const struct tape_run *run)
            (uint64_t)((const char *)run->word_begin - (const char *)run->word_end);
 }
 
-/* The run was given room for one statement alone, at the low end of the block's. */
+/* The run was given room for one statement alone, at the low end of the block's. Four bytes at least
+ * are left behind it, which is all that rounding up may take. */
 static void go_on_behind(struct tape_statements *s, const struct tape_run *run)
 {
     s->rest.partial = (double *)(void *)(((uintptr_t)run->word_begin + 7) / 8 * 8);
