@@ -1,7 +1,6 @@
 /* ad_real.c: the scalar face: which tape a thread records on, leaves, sweeps, gradients.
  *
- * May include: ad_real.h, ad_internal.h, tape_statement.h, tape_trap.h, tape_value.h,
- * gamma_functions.h.
+ * May include: ad_real.h, ad_internal.h, tape_statement.h, tape_trap.h, tape_value.h.
  * Statements themselves are written by the user's code (ad_real_expression.h); it calls here when
  * the cursor has no room.
  */
@@ -9,7 +8,6 @@
 
 #include "ad_internal.h"
 
-#include "gamma_functions.h"
 #include "tape_statement.h"
 #include "tape_trap.h"
 #include "tape_value.h"
@@ -34,17 +32,6 @@ SAME(partial);
 SAME(word);
 SAME(result);
 _Static_assert(sizeof(struct ad_statement_cursor) == sizeof(struct tape_cursor), "one layout");
-
-double ad_lgamma_(double x)
-{
-    int sign;
-    return lgamma_r(x, &sign);
-}
-
-double ad_digamma_(double x)
-{
-    return kernel_digamma(x);
-}
 
 /* ---- which tape ---- */
 
