@@ -302,13 +302,27 @@ bool tape_statement_reserve_tags(struct tape *t, uint32_t n)
     return true;
 }
 
-/* What is recorded from now on is told from what was recorded before under the same indices. */
+/* Whether values that are still on the tape have this tag. */
+static bool tag_is_held(const struct tape_statements *s, uint32_t tag)
+{
+    for (uint32_t k = 0; k < s->n_tags; k++)
+        if (s->tags[k].tag == tag)
+            return true;
+    return false;
+}
+
+/* What is recorded from now on is told from what was recorded before under the same indices. Tags
+ * come round after 65535; one that is still held is not given twice. */
 static void retag(struct tape *t)
 {
     struct tape_statements *s = &t->statements;
-    if (++s->epoch > UINT16_MAX)
-        s->epoch = 1;
-    const uint32_t next = tape_cursor_next(&s->rest), tag = s->slot << 16 | s->epoch;
+    uint32_t tag;
+    do {
+        if (++s->epoch > UINT16_MAX)
+            s->epoch = 1;
+        tag = s->slot << 16 | s->epoch;
+    } while (tag_is_held(s, tag) && s->n_tags < UINT16_MAX);
+    const uint32_t next = tape_cursor_next(&s->rest);
     s->rest.result = (uint64_t)tag << 32 | next;
     while (s->n_tags > 0 && s->tags[s->n_tags - 1].first >= next)
         s->n_tags--;
