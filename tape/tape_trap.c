@@ -77,7 +77,7 @@ static int64_t first_trapped(int trap, kernel_ref a)
 /* Writes "value -inf of element [0,3]". */
 static const char *describe(const char *what, kernel_ref a, int64_t i, char *text)
 {
-    int64_t extent[KERNEL_MAX_RANK], rest = i;
+    int64_t extent[KERNEL_MAX_RANK] = {0}, rest = i;
     for (int d = a->rank - 1; d >= 0; d--) {
         extent[d] = rest % a->shape[d];
         rest /= a->shape[d];
