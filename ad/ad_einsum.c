@@ -31,12 +31,12 @@ static struct tape *find_operands(const ad_tensor *tensors, int n, struct tape_s
 static enum tape_status check_dtypes(struct tape *t, int n, const kernel_ref *in,
                                      const char *equation, struct tape_site site)
 {
+    char shown[EINSUM_SHOWN_BYTES];
     for (int i = 0; i < n; i++)
         if (in[i]->dtype == KERNEL_I64 || in[i]->dtype != in[0]->dtype)
             return tape_fail(t, TAPE_ERROR_DTYPE, site,
-                             "einsum: \"%.*s\": operand %d is %s: all are f32 or all f64",
-                             einsum_shown(equation), equation, i + 1,
-                             kernel_dtype_name(in[i]->dtype));
+                             "einsum: \"%s\": operand %d is %s: all are f32 or all f64",
+                             einsum_shown(equation, shown), i + 1, kernel_dtype_name(in[i]->dtype));
     return TAPE_OK;
 }
 
@@ -44,14 +44,14 @@ static enum tape_status check_dtypes(struct tape *t, int n, const kernel_ref *in
 static void fail(struct tape *t, enum tape_status status, const struct einsum *e,
                  const kernel_ref *in, struct tape_site site)
 {
-    char shapes[160] = "", one[96];
+    char shapes[160] = "", one[96], shown[EINSUM_SHOWN_BYTES];
     size_t used = 0;
     for (int i = 0; i < e->n && used < sizeof shapes; i++) {
         const int wrote = snprintf(shapes + used, sizeof shapes - used, i > 0 ? ", %s" : "%s",
                                    kernel_describe(in[i], one, sizeof one));
         used += wrote > 0 ? (size_t)wrote : 0;
     }
-    tape_fail(t, status, site, "einsum: \"%.*s\" of %s: %s", einsum_shown(e->text), e->text, shapes,
+    tape_fail(t, status, site, "einsum: \"%s\" of %s: %s", einsum_shown(e->text, shown), shapes,
               e->error);
 }
 

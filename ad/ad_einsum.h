@@ -32,8 +32,10 @@ struct einsum {
 /* Reads e->text for e->n operands of these shapes. Returns TAPE_OK, or the code with e->error. */
 enum tape_status einsum_read(struct einsum *e, const kernel_ref *in);
 
-/* Bytes of an equation that a message shows: at most 80, no letter cut. */
-int einsum_shown(const char *text);
+/* What a message shows of an equation: at most 80 bytes, no letter cut; what is no letter of UTF-8,
+ * or controls a terminal, as "\xe2". Returns `shown`. */
+enum { EINSUM_SHOWN_BYTES = 81 };
+const char *einsum_shown(const char *text, char shown[EINSUM_SHOWN_BYTES]);
 
 /* Records the ops. *out: the result. On a failure the caller drops what was recorded. */
 enum tape_status einsum_lower(struct tape *t, const struct einsum *e, const uint32_t *in,

@@ -274,11 +274,12 @@ static enum tape_status combine(struct job *j, int x, int y)
 {
     const struct split s = split_of(j, x, y);
     const int rank = s.batch.rank + s.left.rank + s.right.rank;
+    char shown[EINSUM_SHOWN_BYTES];
     if (rank > KERNEL_MAX_RANK)
         return tape_fail(j->t, TAPE_ERROR_SHAPE, j->site,
-                         "einsum: \"%.*s\": the product of two operands would have %d axes, %d "
+                         "einsum: \"%s\": the product of two operands would have %d axes, %d "
                          "are possible",
-                         einsum_shown(j->e->text), j->e->text, rank, KERNEL_MAX_RANK);
+                         einsum_shown(j->e->text, shown), rank, KERNEL_MAX_RANK);
     j->part[x].value = s.sum.rank > 0 ? contract(j, &s, x, y) : multiply(j, &s, x, y);
     j->part[x].term = joined(&s.batch, &s.left, &s.right);
     j->n--;

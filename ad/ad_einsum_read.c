@@ -37,18 +37,34 @@ static int letter_bytes(const char *at)
     const unsigned char c = (unsigned char)*at;
     const int n = c >= 0xf0 && c < 0xf8 ? 4 : c >= 0xe0 ? 3 : c >= 0xc2 ? 2 : 1;
     for (int i = 1; i < n; i++)
-        if (c >= 0xf8 || ((unsigned char)at[i] & 0xc0) != 0x80)
+        if (c >= 0xf5 || ((unsigned char)at[i] & 0xc0) != 0x80)
             return 1;
+    /* Longer than need be, half of a surrogate pair, or beyond the last letter. */
+    const unsigned char d = n > 1 ? (unsigned char)at[1] : 0;
+    if ((c == 0xe0 && d < 0xa0) || (c == 0xed && d > 0x9f) || (c == 0xf0 && d < 0x90) ||
+        (c == 0xf4 && d > 0x8f))
+        return 1;
     return n;
 }
 
-int einsum_shown(const char *text)
+const char *einsum_shown(const char *text, char shown[EINSUM_SHOWN_BYTES])
 {
-    enum { MOST = 80 };
     int n = 0;
-    while (text[n] != 0 && n + letter_bytes(text + n) <= MOST)
-        n += letter_bytes(text + n);
-    return n;
+    for (int bytes; *text != 0; text += bytes) {
+        char one[8];
+        bytes = letter_bytes(text);
+        if (bytes > 1 || (*text >= ' ' && *text <= '~'))
+            (void)snprintf(one, sizeof one, "%.*s", bytes, text);
+        else
+            (void)snprintf(one, sizeof one, "\\x%02x", (unsigned char)*text);
+        const int more = (int)strlen(one);
+        if (n + more >= EINSUM_SHOWN_BYTES)
+            break;
+        memcpy(shown + n, one, (size_t)more);
+        n += more;
+    }
+    shown[n] = 0;
+    return shown;
 }
 
 static char next(struct reader *r)

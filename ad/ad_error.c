@@ -1,10 +1,12 @@
 /* ad_error.c: statuses by name, the errors of tapes and threads, and the place in their messages.
  *
- * May include: ad_internal.h. Reporting never allocates; only the symbol module, asked once per
- * error, may, and without it a message still has what the caller's line macro or the dynamic linker
- * knows.
+ * May include: ad_internal.h, tape_trap.h. Reporting never allocates; only the symbol module, asked
+ * once per error, may, and without it a message still has what the caller's line macro or the
+ * dynamic linker knows.
  */
 #include "ad_internal.h"
+
+#include "tape_trap.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -96,7 +98,10 @@ static struct tape *look(ad_tape tape, const char *what)
 {
     if (own.tape.slot == tape.slot && own.tape.generation == tape.generation)
         own.read = false;
-    return ad_tape_find(tape.slot, tape.generation, what, (struct tape_site){0, 0});
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, what, (struct tape_site){0, 0});
+    if (t)
+        tape_trap_settle(t);
+    return t;
 }
 
 ad_status ad_status_of(ad_tape tape)

@@ -1,7 +1,7 @@
 /* ad_real.c: the scalar face: which tape a thread records on, leaves, sweeps, gradients.
  *
- * May include: ad_real.h, ad_internal.h, tape_bridge.h, tape_preaccumulate.h, tape_value.h,
- * gamma_functions.h.
+ * May include: ad_real.h, ad_internal.h, tape_bridge.h, tape_preaccumulate.h, tape_trap.h,
+ * tape_value.h.
  * Statements themselves are written by the user's code (ad_real_expression.h); it calls here when
  * the cursor has no room.
  */
@@ -9,9 +9,9 @@
 
 #include "ad_internal.h"
 
-#include "gamma_functions.h"
 #include "tape_bridge.h"
 #include "tape_preaccumulate.h"
+#include "tape_trap.h"
 #include "tape_value.h"
 
 #include <math.h>
@@ -34,17 +34,6 @@ SAME(partial);
 SAME(word);
 SAME(result);
 _Static_assert(sizeof(struct ad_statement_cursor) == sizeof(struct tape_cursor), "one layout");
-
-double ad_lgamma_(double x)
-{
-    int sign;
-    return lgamma_r(x, &sign);
-}
-
-double ad_digamma_(double x)
-{
-    return kernel_digamma(x);
-}
 
 /* ---- which tape ---- */
 
@@ -146,12 +135,14 @@ ad_status ad_record_end_site(ad_tape tape, unsigned ad_line_)
 
 /* ---- what statements call ---- */
 
-bool ad_statement_room_(uint32_t n, uint32_t low)
+bool ad_statement_room_(uint32_t n, uint32_t low, double value)
 {
     /* The statement and its call lie in one object, so less than 2 GiB apart. */
     const uintptr_t near = (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0));
     const struct tape_site site = {
         low ? near + (uintptr_t)(intptr_t)(int32_t)(low - (uint32_t)near) : near, 0};
+    if (recording && recording->trap)
+        tape_trap_statement(recording, value, site);
     if (recording)
         return tape_statement_room(recording, n, site);
     ad_fail(AD_ERROR_STATE, site, "statement: the thread records on no tape");

@@ -1,13 +1,13 @@
 /* ad_real_segments.c: loops over real numbers as one record: arguments checked, operands looked
  * at, values computed, results handed out.
  *
- * May include: ad_real.h, ad_internal.h, tape_segment.h, segment.h.
+ * May include: ad_real.h, ad_internal.h, tape_trap.h, segment.h.
  */
 #include <tapescope/ad_real.h>
 
 #include "ad_internal.h"
 
-#include "tape_segment.h"
+#include "tape_trap.h"
 
 #include <string.h>
 
@@ -229,6 +229,9 @@ static ad_status record(struct call *c)
         write_custom(c);
     if (c->plan.m > 0)
         compute(c);
+    for (int64_t i = 0; open && c->t->trap && i < c->plan.m; i++)
+        if (!tape_trap_result(c->t, c->plan.name, i, c->y[i].value, c->plan.site))
+            break;
     const bool done = open && c->t->error.code == TAPE_OK;
     const uint64_t first = done ? c->plan.first : 0;
     /* Operands may be in place: the commit looks at them. */

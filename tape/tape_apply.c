@@ -1,10 +1,11 @@
 /* tape_apply.c: one op forward: shapes, outputs, kernel, record.
  *
- * May include: tape_guard.h, tape_statement.h. All or nothing: an op that fails leaves no value and
- * no record.
+ * May include: tape_guard.h, tape_statement.h, tape_trap.h. All or nothing: an op that fails leaves
+ * no value and no record.
  */
 #include "tape_guard.h"
 #include "tape_statement.h"
+#include "tape_trap.h"
 
 #include <string.h>
 
@@ -123,8 +124,13 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
         else
             output[o] = &v->array;
     }
+    const bool trap = __builtin_expect(t->trap != 0, 0) && !view; /* a view has no new numbers */
+    if (trap && status == TAPE_OK)
+        status = tape_trap_operands(t, op->name, n_in, in, site);
     if (status == TAPE_OK && !view)
         status = run(t, &call, row, site);
+    if (trap && status == TAPE_OK)
+        status = tape_trap_results(t, op, n_in, in, first_out, site);
     struct tape_record *record = NULL;
     if (status == TAPE_OK && needs_gradient(t, op, n_in, in)) {
         if (!op->saves_in || tape_guard_saved(t, op, n_in, in, row))

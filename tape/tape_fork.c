@@ -71,6 +71,7 @@ struct tape *tape_fork_make(struct tape *parent, uint32_t slot, uint32_t generat
                                      .no_grad = parent->no_grad > 0,
                                      .spare = child->fork.spare};
     child->no_grad = child->fork.no_grad;
+    child->trap = parent->trap;
     child->statements.rest.result = (uint64_t)base + 1;
     if (inherit(parent, child, base)) {
         tape_observe_adopt(child, false);

@@ -282,6 +282,12 @@ bool tape_join_pullback(struct tape *t, struct tape_record *r, uint64_t *stamp)
     bool ok = true;
     for (int k = 0; k < b.n; k++)
         ok = ok && b.section[k].ok;
+    for (int k = 0; k < b.n; k++) { /* what a fork's sweep has met is the parent's error */
+        struct tape_error *e = &b.section[k].join->child->error;
+        if (e->code != TAPE_OK && t->error.code == TAPE_OK)
+            tape_fail(t, e->code, tape_row_site(t, r->row), "%s; joined", e->message);
+        e->code = TAPE_OK;
+    }
     if (ok && b.from < b.to)
         threads_run(threads_parts(named), add_part, &b);
     give_buffers(&b, r->row);

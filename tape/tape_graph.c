@@ -1,8 +1,7 @@
 /* tape_graph.c: the rule context that records: derivatives as ops on the tape.
  *
  * May include: tape_bridge.h, tape_guard.h, tape_preaccumulate.h, tape_reach.h, tape_release.h,
- * kernel_ops.h (add, copy,
- * sum_to).
+ * tape_trap.h, kernel_ops.h (add, copy, sum_to).
  *
  * The records present at the start are swept; what the pullbacks emit is appended behind them,
  * charged to the line of the op whose pullback it is. Only records that lead from x to y are
@@ -15,6 +14,7 @@
 #include "tape_preaccumulate.h"
 #include "tape_reach.h"
 #include "tape_release.h"
+#include "tape_trap.h"
 
 #include <string.h>
 
@@ -188,6 +188,8 @@ enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, co
     const struct tape_mark before = tape_mark_here(t);
 
     enum tape_status status = tape_release_verify(t, y, TAPE_STARTS, "create_graph", site);
+    if (status == TAPE_OK && t->trap)
+        status = tape_trap_begin(t, seed, "create_graph", site);
     if (status == TAPE_OK)
         status = tape_guard_verify(t, y, TAPE_STARTS, "create_graph", site);
     if (status == TAPE_OK)

@@ -1,10 +1,10 @@
 /* tape_segment_sweep.c: the reverse sweep over segments: adjoints brought together, pullbacks, and
  * adjoints spread.
  *
- * May include: tape_segment.h, tape_statement_sweep.h.
+ * May include: tape_statement_sweep.h, tape_trap.h.
  */
-#include "tape_segment.h"
 #include "tape_statement_sweep.h"
+#include "tape_trap.h"
 
 #include <string.h>
 
@@ -105,6 +105,8 @@ static void pull(const struct tape_segment *s, double *doubles, double *adjoint,
 bool tape_run_sweep(struct tape *t, const struct tape_run *run, double *adjoint, uint32_t width,
                     double *beside)
 {
+    if (!run->segment && t->trap)
+        return tape_trap_pullback(t, run, adjoint, width);
     if (!run->segment) {
         tape_run_pullback(run, adjoint, width);
         return true;
@@ -112,13 +114,18 @@ bool tape_run_sweep(struct tape *t, const struct tape_run *run, double *adjoint,
     const bool calling = t->statements.calling;
     t->statements.calling = true;
     struct tape_run_part part = tape_run_last(run);
+    bool ok = true;
     do {
-        if (part.statements.n)
+        if (part.statements.n && t->trap)
+            ok = tape_trap_pullback(t, &part.statements, adjoint, width);
+        else if (part.statements.n)
             tape_run_pullback(&part.statements, adjoint, width);
         for (uint32_t lane = 0; part.segment && lane < width; lane++)
             pull(part.segment, (double *)(uintptr_t)(run->partial_begin + part.segment->at),
                  adjoint + lane, width, beside);
-    } while (tape_run_previous(run, &part));
+        if (part.segment && t->trap)
+            ok = ok && tape_trap_segment(t, run, part.segment, adjoint, width);
+    } while (ok && tape_run_previous(run, &part));
     t->statements.calling = calling;
     return t->error.code == TAPE_OK;
 }

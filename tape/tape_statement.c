@@ -1,12 +1,13 @@
 /* tape_statement.c: runs of statements: opened, closed, marked, rewound; leaves and tags.
  *
- * May include: tape_statement.h, tape_preaccumulate.h, tape_value.h. Blocks are
+ * May include: tape_statement.h, tape_preaccumulate.h, tape_trap.h, tape_value.h. Blocks are
  * buffers of the arena, each twice as large as the one before up to BLOCK_MOST: a tiny tape takes
  * little, a long one has few blocks.
  */
 #include "tape_statement.h"
 
 #include "tape_preaccumulate.h"
+#include "tape_trap.h"
 #include "tape_value.h"
 
 #include <string.h>
@@ -24,16 +25,10 @@ const struct kernel_op tape_leaves_op = {.name = "leaves", .n_in = 1};
 
 /* ---- the cursor ---- */
 
-static void shut(struct tape_statements *s)
-{
-    if (s->cursor)
-        *s->cursor = (struct tape_cursor){.result = s->rest.result};
-}
-
 void tape_statement_attach(struct tape *t, struct tape_cursor *cursor)
 {
     t->statements.cursor = cursor;
-    shut(&t->statements);
+    tape_statement_shut(&t->statements);
 }
 
 void tape_statement_detach(struct tape *t)
@@ -49,15 +44,21 @@ uint64_t tape_run_bytes(const struct tape_run *run)
            (uint64_t)((const char *)run->word_begin - (const char *)run->word_end);
 }
 
+/* The run was given room for one statement alone, at the low end of the block's. Four bytes at least
+ * are left behind it, which is all that rounding up may take. */
+static void go_on_behind(struct tape_statements *s, const struct tape_run *run)
+{
+    s->rest.partial = (double *)(void *)(((uintptr_t)run->word_begin + 7) / 8 * 8);
+    s->rest.result = s->cursor->result;
+}
+
 static void run_close(struct tape *t, struct tape_run *run)
 {
     struct tape_statements *s = &t->statements;
-    run->partial_end = s->rest.partial;
-    run->word_end = s->rest.word;
     run->n = tape_cursor_next(&s->rest) - run->first;
     s->n += run->n;
     s->bytes += tape_run_bytes(run);
-    shut(s);
+    tape_statement_shut(s);
     s->uncharged += t->hook != NULL;
 }
 
@@ -66,8 +67,15 @@ static void end_run(struct tape *t)
     struct tape_statements *s = &t->statements;
     struct tape_run *run = tape_run_of(tape_record_at(t, s->open));
     s->open = UINT32_MAX;
-    s->rest = *s->cursor;
+    run->partial_end = s->cursor->partial;
+    run->word_end = s->cursor->word;
+    if (run->word_begin == s->rest.word)
+        s->rest = *s->cursor;
+    else
+        go_on_behind(s, run);
     run_close(t, run);
+    if (t->trap)
+        tape_trap_run(t, run);
 }
 
 /* Lines are charged when somebody may look, not while statements are recorded: that would take
@@ -84,6 +92,8 @@ static void charge_runs(struct tape *t)
 
 void tape_run_end(struct tape *t, struct tape_run *run)
 {
+    run->partial_end = t->statements.rest.partial;
+    run->word_end = t->statements.rest.word;
     run_close(t, run);
     charge_runs(t);
 }
@@ -204,8 +214,13 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
         return false;
     }
     run->peaks = peaks;
+    if (t->trap) { /* room for this alone */
+        run->word_begin = (uint32_t *)(void *)s->rest.partial + bytes / sizeof(uint32_t);
+        run->word_end = run->word_begin;
+    }
     s->open = t->last_record;
     *s->cursor = s->rest;
+    s->cursor->word = (uint32_t *)(uintptr_t)run->word_begin;
     if (hook)
         tape_account_flush(t, hook, now);
     return true;
@@ -216,7 +231,7 @@ uint32_t tape_statement_results(struct tape *t, uint32_t n)
     struct tape_statements *s = &t->statements;
     const uint32_t first = tape_cursor_next(&s->rest);
     s->rest.result += n;
-    shut(s);
+    tape_statement_shut(s);
     return first;
 }
 
@@ -286,6 +301,8 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
     if (n > (int64_t)left)
         return tape_fail(t, TAPE_ERROR_LIMIT, site, "real_leaves: %lld, and %u indices are left",
                          (long long)n, (unsigned)left);
+    if (t->trap && tape_trap_numbers(t, "real_leaves", "x", n, values, site) != TAPE_OK)
+        return t->error.code;
     const struct tape_point point = tape_point_take(t);
     uint32_t value;
     enum tape_status status = tape_borrow(t, KERNEL_F64, 1, &n, values, true, site, &value);
@@ -329,102 +346,6 @@ bool tape_statement_leaf(const struct tape *t, uint32_t index, uint32_t *value, 
     return true;
 }
 
-/* ---- tags ---- */
-
-bool tape_statement_tagged(const struct tape *t, uint32_t tag, uint32_t *first, uint32_t *end)
-{
-    const struct tape_statements *s = &t->statements;
-    *end = tape_statement_next(t);
-    for (uint32_t k = s->n_tags; k > 0; *end = *first) {
-        *first = s->tags[--k].first;
-        if (s->tags[k].tag == tag)
-            return true;
-    }
-    return false;
-}
-
-bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag)
-{
-    uint32_t first, end;
-    return tape_statement_tagged(t, tag, &first, &end) && index >= first && index < end;
-}
-
-static bool reserve_tags(struct tape *t, uint32_t n)
-{
-    struct tape_statements *s = &t->statements;
-    if (n <= s->tags_size)
-        return true;
-    const uint32_t size = n < 8 ? 8 : n * 2;
-    void *p = t->memory->resize(s->tags, size * sizeof *s->tags, t->memory->payload);
-    if (!p)
-        return false;
-    s->tags = p;
-    s->tags_size = size;
-    return true;
-}
-
-/* The next tag that no value on the tape has: lower halves come again after 65535. */
-static uint32_t fresh_tag(struct tape_statements *s)
-{
-    for (uint32_t tries = 0;; tries++) {
-        if (++s->epoch > UINT16_MAX)
-            s->epoch = 1;
-        const uint32_t tag = s->slot << 16 | s->epoch;
-        uint32_t k = 0;
-        while (k < s->n_tags && s->tags[k].tag != tag)
-            k++;
-        if (k == s->n_tags || tries == UINT16_MAX)
-            return tag;
-    }
-}
-
-bool tape_statement_reserve_tags(struct tape *t, uint32_t n)
-{
-    return reserve_tags(t, t->fork.inherited + n);
-}
-
-/* What is recorded from now on is told from what was recorded before under the same indices. */
-static void retag(struct tape *t)
-{
-    struct tape_statements *s = &t->statements;
-    const uint32_t next = tape_cursor_next(&s->rest), tag = fresh_tag(s);
-    /* Tags from before a section are needed at its end. */
-    const uint32_t least = t->sections.n ? t->sections.open[t->sections.n - 1].n_tags : 0;
-    s->rest.result = (uint64_t)tag << 32 | next;
-    while (s->n_tags > least && s->tags[s->n_tags - 1].first >= next)
-        s->n_tags--;
-    /* Without memory the values before share the new tag's entry and are refused from now on. */
-    if (s->n_tags > 0 && !reserve_tags(t, s->n_tags + 1))
-        s->n_tags--;
-    if (reserve_tags(t, s->n_tags + 1))
-        s->tags[s->n_tags++] = (struct tape_tag){next, tag};
-    shut(s);
-}
-
-void tape_statement_tag_begin(struct tape *t)
-{
-    struct tape_statements *s = &t->statements;
-    const uint32_t next = tape_cursor_next(&s->rest), tag = fresh_tag(s);
-    s->rest.result = (uint64_t)tag << 32 | next;
-    s->tags[s->n_tags++] = (struct tape_tag){next, tag};
-    shut(s);
-}
-
-void tape_statement_tag_end(struct tape *t, uint32_t n_tags, uint32_t tag)
-{
-    struct tape_statements *s = &t->statements;
-    s->n_tags = n_tags;
-    s->rest.result = (uint64_t)tag << 32 | tape_cursor_next(&s->rest);
-    shut(s);
-}
-
-void tape_statement_name(struct tape *t, uint32_t slot, uint32_t generation)
-{
-    t->statements.slot = slot;
-    t->statements.epoch = generation * 977 & UINT16_MAX;
-    retag(t);
-}
-
 /* ---- the tape's life ---- */
 
 void tape_statement_begin(struct tape *t)
@@ -440,7 +361,7 @@ void tape_statement_begin(struct tape *t)
     s->segments.life++;
     s->segments.room[0] = s->segments.room[1] = 0;
     if (s->slot)
-        retag(t);
+        tape_statement_retag(t);
 }
 
 void tape_statement_end(struct tape *t)
@@ -499,6 +420,6 @@ void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mar
     s->rest = mark->rest;
     s->rest.result = tag << 32 | tape_cursor_next(&mark->rest);
     if (more && s->slot)
-        retag(t);
-    shut(s);
+        tape_statement_retag(t);
+    tape_statement_shut(s);
 }

@@ -41,6 +41,16 @@ static inline struct tape_leaves *tape_leaves_of(struct tape_record *r)
     return (struct tape_leaves *)(void *)tape_record_attr(r);
 }
 
+/* The cursor has no room, so that the next statement asks for it. */
+static inline void tape_statement_shut(struct tape_statements *s)
+{
+    if (s->cursor)
+        *s->cursor = (struct tape_cursor){.result = s->rest.result};
+}
+
+/* What is recorded from now on is told from what was recorded before under the same indices. */
+void tape_statement_retag(struct tape *t);
+
 /* The calling thread's statements go to this tape through `cursor` from now on, or no more. */
 void tape_statement_attach(struct tape *t, struct tape_cursor *cursor);
 void tape_statement_detach(struct tape *t);

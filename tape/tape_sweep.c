@@ -1,7 +1,7 @@
 /* tape_sweep.c: the reverse sweep, and the gradients it leaves.
  *
  * May include: tape_bridge.h, tape_fork.h, tape_guard.h, tape_inplace.h, tape_lent.h,
- * tape_preaccumulate.h, tape_release.h, tape_segment.h, tape_statement_sweep.h.
+ * tape_preaccumulate.h, tape_release.h, tape_segment.h, tape_statement_sweep.h, tape_trap.h.
  *
  * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do
  * not see each other; gradients of leaves and retained values grow with each.
@@ -15,6 +15,7 @@
 #include "tape_release.h"
 #include "tape_segment.h"
 #include "tape_statement_sweep.h"
+#include "tape_trap.h"
 
 #include <string.h>
 
@@ -102,7 +103,7 @@ static bool scalars(struct tape *t, struct tape_record *r, uint64_t *stamp, bool
     else if (r->op == &tape_join_op)
         *ok = tape_join_pullback(t, r, stamp);
     else if (!s->reading)
-        *ok = tape_bridge_to_value(t, r);
+        *ok = tape_bridge_to_value(t, r) && (!t->trap || tape_trap_adjoints(t, r));
     if (t->hook) {
         account(t, r->row, stamp);
         TAPE_ADD(tape_row(t, r->row)->backward_calls, 1);
@@ -134,7 +135,7 @@ static uint32_t pull(struct tape *t, uint32_t end, uint32_t release, uint64_t *s
         } else if (has_adjoint(t, r)) {
             for (int o = 0; o < r->n_out; o++)
                 harvest(t, &t->entries[tape_record_out(r)[o]]);
-            if (!pullback(t, r))
+            if (!pullback(t, r) || (t->trap && !tape_trap_adjoints(t, r)))
                 return at;
             drop_adjoints(t, r);
             if (__builtin_expect(t->hook != NULL, 0)) {
@@ -228,6 +229,8 @@ static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bo
     if (t->sections.n > 0)
         return tape_section_refuse(t, what, site);
     uint32_t own = tape_account_row(t, site, what), failed = UINT32_MAX;
+    if (t->trap && tape_trap_begin(t, seed, what, site) != TAPE_OK)
+        return t->error.code;
     const enum tape_status status = verify(t, y, what, site);
     if (status != TAPE_OK && status != TAPE_ERROR_MEMORY)
         return status;
@@ -280,6 +283,9 @@ enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t
     const enum tape_status status = verify_roots(t, n, y, what, site);
     if (status != TAPE_OK)
         return status == TAPE_ERROR_MEMORY ? conclude(t, false, own, what, site, &stamp) : status;
+    if (t->trap && (tape_trap_begin(t, 0, what, site) != TAPE_OK ||
+                    (seed && tape_trap_numbers(t, what, "seed", n, seed, site) != TAPE_OK)))
+        return t->error.code;
     tape_lent_begin(t);
     double *adjoint = adjoints(t, 1, own, &bytes);
     for (int64_t i = 0; i < n && adjoint; i++)
@@ -309,6 +315,8 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
     const enum tape_status status = crosses ? verify_roots(t, m, y, what, site) : TAPE_OK;
     if (status != TAPE_OK)
         return status;
+    if (t->trap && tape_trap_begin(t, 0, what, site) != TAPE_OK)
+        return t->error.code;
     if (crosses)
         tape_bridge_hush(t);
     else

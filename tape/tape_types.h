@@ -114,7 +114,8 @@ enum tape_status {
     TAPE_ERROR_LIMIT,
     TAPE_ERROR_STATE,
     TAPE_ERROR_PROFILE,
-    TAPE_ERROR_GRADIENT
+    TAPE_ERROR_GRADIENT,
+    TAPE_ERROR_NONFINITE
 };
 
 struct tape_error {
@@ -312,6 +313,7 @@ struct tape {
     uint32_t phase;          /* of guards: grows with every sweep that ended well and rewind */
     int no_grad;             /* depth of ad_no_grad_begin */
     bool checked;            /* guards look at whole arrays */
+    int trap;                /* what tape_trap.h looks for; 0: nothing */
     struct tape_error error;
     struct tape_error_watch watch;
 

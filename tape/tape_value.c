@@ -1,11 +1,12 @@
 /* tape_value.c: values of the tape: made by ops, borrowed from the user, read back.
  *
- * May include: tape_guard.h, tape_lent.h.
+ * May include: tape_guard.h, tape_lent.h, tape_trap.h.
  */
 #include "tape_value.h"
 
 #include "tape_guard.h"
 #include "tape_lent.h"
+#include "tape_trap.h"
 
 #include <math.h>
 #include <string.h>
@@ -194,6 +195,8 @@ enum tape_status tape_scalar(struct tape *t, int dtype, double value, struct tap
         return tape_fail(t, TAPE_ERROR_VALUE, site, "scalar: %g is no i64",
                          isnan(value) ? fabs(value) : value);
     struct kernel_shape shape = {.dtype = (uint8_t)dtype, .same_as = -1, .view_of = -1};
+    if (t->trap && tape_trap_numbers(t, "scalar", NULL, 1, &value, site) != TAPE_OK)
+        return t->error.code;
     enum tape_status status = filled(t, &shape, NULL, site, "scalar", out);
     if (status != TAPE_OK)
         return status;

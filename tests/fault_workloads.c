@@ -462,6 +462,7 @@ const struct fault_workload fault_workloads[] = {
     {"segments", fault_segments},
     {"forks", fault_forks},
     {"bridges", fault_bridges},
+    {"trapped", fault_trapped},
     {"without_recording", without_recording},
     {"empty", empty},
     {"many_lines", many_lines},

@@ -373,9 +373,9 @@ START_TEST(what_does_not_fit_is_named)
                   "roll: f64 [3,4]: there is no axis 2 of 2");
     naive_refused(&scene, ad_pad(x, SHAPE(1, 2), 2, 0), AD_ERROR_SHAPE,
                   "pad: f64 [3,4]: 2 widths, but 4 are wanted: before and after each axis");
-    naive_refused(&scene, ad_pad(x, SHAPE(1, 2, -3, 0), 4, 0), AD_ERROR_SHAPE,
+    naive_refused(&scene, ad_pad(x, SHAPE(1, 2, -3, 0), 4, 0), AD_ERROR_ARGUMENT,
                   "pad: f64 [3,4]: width -3 before axis 1 is negative");
-    naive_refused(&scene, ad_pad(x, SHAPE(1, -2, 3, 0), 4, 0), AD_ERROR_SHAPE,
+    naive_refused(&scene, ad_pad(x, SHAPE(1, -2, 3, 0), 4, 0), AD_ERROR_ARGUMENT,
                   "width -2 after axis 0 is negative");
     naive_refused(&scene, ad_pad(x, SHAPE(INT64_MAX, 0, 0, 0), 4, 0), AD_ERROR_SHAPE, "overflows");
     naive_refused(&scene, ad_pad(x, SHAPE(HUGE_EXTENT, HUGE_EXTENT, 0, 0), 4, 0), AD_ERROR_SHAPE,
@@ -401,11 +401,12 @@ START_TEST(what_does_not_fit_is_named)
     naive_refused(&scene, ad_kron(wide, wide), AD_ERROR_SHAPE, "the result's size overflows");
     naive_refused(&scene, ad_repeat(x, SHAPE(2), 1), AD_ERROR_SHAPE,
                   "repeat: f64 [3,4]: 1 times are named, 2 to 8 are wanted");
-    naive_refused(&scene, ad_repeat(x, SHAPE(2, -1), 2), AD_ERROR_SHAPE, "-1 times is negative");
+    naive_refused(&scene, ad_repeat(x, SHAPE(2, -1), 2), AD_ERROR_ARGUMENT, "-1 times is negative");
     naive_refused(&scene, ad_repeat(x, SHAPE(1, INT64_MAX), 2), AD_ERROR_SHAPE, "overflows");
     naive_refused(&scene, ad_repeat_interleave(x, 2, 2), AD_ERROR_SHAPE,
                   "repeat_interleave: f64 [3,4]: there is no axis 2 of 2");
-    naive_refused(&scene, ad_repeat_interleave(x, 0, -2), AD_ERROR_SHAPE, "-2 times is negative");
+    naive_refused(&scene, ad_repeat_interleave(x, 0, -2), AD_ERROR_ARGUMENT,
+                  "-2 times is negative");
     naive_refused(&scene, ad_repeat_interleave(x, 0, INT64_MAX), AD_ERROR_SHAPE, "overflows");
     scene_end(&scene);
 }

@@ -83,6 +83,24 @@ START_TEST(a_value_from_behind_a_rewound_mark_is_refused_and_older_ones_are_not)
 }
 END_TEST
 
+START_TEST(values_from_before_a_mark_stay_over_more_rewinds_than_there_are_tags)
+{
+    ad_real late, z;
+    ad_set(&late, ad_real_mul(x, x));
+    const ad_mark mark = ad_tape_mark(tape);
+    for (int round = 0; round < 70000; round++) {
+        ad_set(&late, ad_real_mul(x, y));
+        if (round % 1000 == 0 || round > 65000) {
+            ck_assert_int_eq(ad_real_backward(tape, late), AD_OK);
+            ck_assert_double_eq(ad_real_gradient(tape, x), 12);
+        }
+        ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    }
+    ad_set(&z, ad_real_mul(late, x)); /* of the last round */
+    check_error(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
+}
+END_TEST
+
 START_TEST(an_uninitialised_operand_is_refused)
 {
     ad_real wild, z;
@@ -360,6 +378,7 @@ int main(void)
 {
     TCase *tcase = tcase_create("mistakes");
     tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, values_from_before_a_mark_stay_over_more_rewinds_than_there_are_tags);
     tcase_add_test(tcase, a_value_from_before_a_reset_is_refused);
     tcase_add_test(tcase, a_value_from_behind_a_rewound_mark_is_refused_and_older_ones_are_not);
     tcase_add_test(tcase, an_uninitialised_operand_is_refused);

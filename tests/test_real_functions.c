@@ -48,6 +48,7 @@ static long double reciprocall(long double x)
     X(cbrt, -4, -0.1)                                                                              \
     X(exp, -3, 3)                                                                                  \
     X(exp2, -3, 3)                                                                                 \
+    X(exp10, -3, 3)                                                                                \
     X(expm1, -30, 2)                                                                               \
     X(log, 0.1, 9)                                                                                 \
     X(log2, 0.1, 9)                                                                                \
@@ -271,6 +272,8 @@ static const struct edge {
     {"exp", real_exp, -INFINITY, 0, 0},
     {"exp", real_exp, INFINITY, INFINITY, INFINITY},
     {"exp2", real_exp2, -INFINITY, 0, 0},
+    {"exp10", real_exp10, -INFINITY, 0, 0},
+    {"exp10", real_exp10, INFINITY, INFINITY, INFINITY},
     {"expm1", real_expm1, -INFINITY, -1, 0},
     {"log", real_log, 0.0, -INFINITY, INFINITY},
     {"log", real_log, -0.0, -INFINITY, -INFINITY},

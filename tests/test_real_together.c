@@ -128,6 +128,47 @@ START_TEST(a_fork_makes_no_tensor_of_what_it_records)
 }
 END_TEST
 
+/* The first number that is not finite is named where it arose, in a loop as one record too, on a
+ * fork too. */
+START_TEST(a_trap_names_values_and_adjoints_of_segments_and_forks)
+{
+    for (int forked = 0; forked < 2; forked++) {
+        ad_real x[3], y;
+        const double by[3] = {1, 1e200, 1e300};
+        ad_tape fork[1] = {tape};
+        ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+        ck_assert_int_eq(ad_tape_trap(tape, AD_TRAP_NAN | AD_TRAP_INF), AD_OK);
+        ck_assert_int_eq(ad_real_leaves(tape, 3, (double[]){1e200, 2, 3}, x), AD_OK);
+        if (forked)
+            ck_assert_int_eq(ad_tape_fork(tape, 1, fork), AD_OK);
+        ck_assert_int_eq(ad_record_begin(fork[0]), AD_OK);
+        y = ad_real_dot(3, x, by);
+        ck_assert_int_eq(ad_status_of(fork[0]), AD_OK);
+        if (!forked) {
+            y = ad_real_dot(3, x, x); /* 1e400 */
+            ck_assert_int_eq(ad_status_of(tape), AD_ERROR_NONFINITE);
+            ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "dot: value inf of result 0 at "));
+            ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "test_real_together.c"));
+            ad_clear_error(tape);
+            y = ad_real_dot(3, x, by);
+        }
+        ck_assert_int_eq(ad_record_end(fork[0]), AD_OK);
+        if (forked)
+            ck_assert_int_eq(ad_tape_join(tape, fork[0], 1, &y), AD_OK);
+        ck_assert_int_eq(ad_real_backward_seeds(tape, 1, &y, (double[]){1e200}),
+                         AD_ERROR_NONFINITE);
+        ck_assert_ptr_nonnull(strstr(ad_message_of(tape),
+                                     "dot: adjoint inf of element 1 of operand 1, backward, at "));
+        ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "test_real_together.c"));
+        ad_clear_error(tape);
+        ck_assert_int_eq(ad_zero_gradients(tape), AD_OK);
+        ck_assert_int_eq(ad_real_backward_seeds(tape, 1, &y, (double[]){1}), AD_OK);
+        ck_assert_double_eq(ad_real_gradient(tape, x[1]), 1e200);
+        ck_assert_int_eq(ad_tape_trap(tape, 0), AD_OK);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tcase_create("together");
@@ -135,5 +176,6 @@ int main(void)
     tcase_add_test(tcase, its_gradient_is_that_of_differences_with_forks_and_without);
     tcase_add_test(tcase, a_changed_leaf_is_seen_through_segments_and_forks);
     tcase_add_test(tcase, a_fork_makes_no_tensor_of_what_it_records);
+    tcase_add_test(tcase, a_trap_names_values_and_adjoints_of_segments_and_forks);
     return run_cases("real_together", tcase);
 }

@@ -30,10 +30,23 @@ good() {
 # In C a pointer of another type and a value that is no number are no choice of _Generic.
 bad() {
     ! compiles "$1" "$2" || { echo "compiles as $1: $2"; exit 1; }
-    [ "$1" != c ] || grep -qE "not compatible with any" out.txt ||
+    [ "$1" != c ] || grep -qE "not compatible with any|an operand is no number" out.txt ||
         { cat out.txt; echo "says nothing of the type: $2"; exit 1; }
     passed=$((passed + 1))
 }
+# A wrong operand is one error, whose first words say what it is; gcc then shows each macro around it.
+single() {
+    bad c "$1"
+    if [ "$(grep -c "error:" out.txt)" -ne 1 ] || [ "$(wc -l <out.txt)" -gt 50 ] ||
+        ! grep -q 'ad_real: an operand is no number, ad_real or formula' out.txt; then
+        cat out.txt
+        echo "not one short error: $1"
+        exit 1
+    fi
+}
+single 'ad_set(&y, ad_real_add(x, ad_real_mul(pointer, x)))'
+single 'ad_set(&y, other)'
+single 'n = ad_real_value(pointer) > 0'
 languages=c
 if [ -n "$TEST_CXX_COMPILER" ]; then languages="c cpp"; else echo "C++: skipped, there is no compiler"; fi
 for language in $languages; do
@@ -57,5 +70,12 @@ for language in $languages; do
     bad "$language" 'ad_set(pointer, x)'
     bad "$language" 'ad_set(&y, other)'
     bad "$language" 'ad_set(&y, ad_real_add(x, pointer))'
+    bad "$language" 'ad_set(&y, ad_real_add(x, 1.5L))'
+    bad "$language" 'ad_set(&y, 1.5L)'
+    bad "$language" 'ad_set(&y, ad_real_ldexp(x, 2.5))'
+    good "$language" 'ad_set(&y, ad_real_ldexp(x, 2L))'
+    good "$language" 'ad_set(&y, ad_real_add(1u, ad_real_add(true, (short)n)))'
+    good "$language" 'ad_set(&y, ad_real_sub(1.5f, 10000000000))'
+    good "$language" 'ad_real_sincos(ad_real_jn(2, x), many, &many[1])'
 done
 echo "$passed passed, 0 failed"

@@ -247,7 +247,10 @@ START_TEST(shapes_that_do_not_fit_are_refused_with_their_reason)
             operand_make(&o, i, KERNEL_F64, cases[k].rank[i], cases[k].shape[i]);
         const int status =
             infer(cases[k].op, &o, cases[k].op->n_in, cases[k].n_attr, cases[k].attr);
-        ck_assert_msg(status == KERNEL_REFUSED, "case %zu: %d", k, status);
+        /* No shape would make a step of 0 fit. */
+        const bool attribute = strstr(cases[k].text, ": step 0 ") != NULL;
+        ck_assert_msg(status == (attribute ? KERNEL_REFUSED_ATTRIBUTE : KERNEL_REFUSED),
+                      "case %zu: %d", k, status);
         ck_assert_msg(strncmp(error, cases[k].text, strlen(cases[k].text)) == 0,
                       "case %zu: \"%s\", not \"%s\"", k, error, cases[k].text);
     }

@@ -122,7 +122,7 @@ START_TEST(what_is_out_of_range_is_named)
     naive_refused(&scene, ad_slice(x, 1, -5, 2, 1), AD_ERROR_SHAPE, "-5..2 is no range of axis 1");
     naive_refused(&scene, ad_slice(x, 1, INT64_MIN, INT64_MIN, 1), AD_ERROR_SHAPE,
                   "is no range of axis 1");
-    naive_refused(&scene, ad_slice(x, 1, 0, 2, 0), AD_ERROR_SHAPE, "step 0 is not positive");
+    naive_refused(&scene, ad_slice(x, 1, 0, 2, 0), AD_ERROR_ARGUMENT, "step 0 is not positive");
     naive_refused(&scene, ad_slice(x, 2, 0, 2, 1), AD_ERROR_SHAPE,
                   "slice: f64 [3,4]: there is no axis 2 of 2");
     naive_refused(&scene, ad_select(x, 1, 4), AD_ERROR_SHAPE,

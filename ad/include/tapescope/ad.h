@@ -48,7 +48,8 @@ extern "C" {
     X(ERROR_LIMIT, "a fixed limit is reached")                                                     \
     X(ERROR_STATE, "not possible now")                                                             \
     X(ERROR_PROFILE, "the profiler could not do it")                                               \
-    X(ERROR_GRADIENT, "a gradient disagrees with finite differences")
+    X(ERROR_GRADIENT, "a gradient disagrees with finite differences")                              \
+    X(ERROR_NONFINITE, "a number is not finite")
 
 typedef enum ad_status {
 #define X(name, text) AD_##name,
@@ -461,6 +462,8 @@ AD_API void ad_on_log(ad_log_callback *callback, void *payload);
 
 /* Version of the library, "0.1.0". */
 AD_API const char *ad_version(void);
+
+#include <tapescope/ad_trap.h>
 
 #include <tapescope/ad_lines.h>
 #include <tapescope/ad_ops.h>

@@ -41,6 +41,7 @@
 #define ad_retain_gradient(...) ad_retain_gradient_at(__VA_ARGS__, __LINE__)
 #define ad_zero_gradients(...) ad_zero_gradients_at(__VA_ARGS__, __LINE__)
 #define ad_create_graph(...) ad_create_graph_at(__VA_ARGS__, __LINE__)
+#define ad_tape_trap(...) ad_tape_trap_at(__VA_ARGS__, __LINE__)
 #define ad_on_error(...) ad_on_error_at(__VA_ARGS__, __LINE__)
 #define ad_set_threads(...) ad_set_threads_at(__VA_ARGS__, __LINE__)
 #define ad_tensor_print(...) ad_tensor_print_at(__VA_ARGS__, __LINE__)

@@ -52,8 +52,8 @@ extern __attribute__((
     visibility("default"),
     tls_model("initial-exec"))) __thread struct ad_statement_cursor ad_statement_cursor_;
 
-/* Makes room for a record of so many operands. False: it is not recorded. */
-AD_API __attribute__((cold)) bool ad_statement_room_(uint32_t n, uint32_t site);
+/* Makes room for a record of so many operands and this value. False: it is not recorded. */
+AD_API __attribute__((cold)) bool ad_statement_room_(uint32_t n, uint32_t site, double value);
 /* The index of an operand whose tag is not the cursor's, or 0 with an error set. */
 AD_API __attribute__((cold)) uint32_t ad_statement_operand_(ad_real x);
 
@@ -160,7 +160,7 @@ AD_INLINE ad_real ad_statement_(ad_expr e, uint32_t site)
     if (__builtin_expect((size_t)((char *)c->word - (char *)c->partial) <
                              n * (sizeof(double) + sizeof(uint32_t)) + 2 * sizeof(uint32_t),
                          0) &&
-        !ad_statement_room_(n, site))
+        !ad_statement_room_(n, site, e.value))
         return y;
     double *partial = c->partial;
     uint32_t *word = c->word - (n + 2), m = 0;
@@ -195,16 +195,6 @@ AD_INLINE ad_expr ad_expr_double_(double value)
     e.value = value;
     e.n = 0;
     return e;
-}
-
-AD_INLINE ad_expr ad_expr_signed_(long long value)
-{
-    return ad_expr_double_((double)value);
-}
-
-AD_INLINE ad_expr ad_expr_unsigned_(unsigned long long value)
-{
-    return ad_expr_double_((double)value);
 }
 
 AD_INLINE uint32_t ad_operand_(ad_real x)
@@ -324,16 +314,6 @@ AD_INLINE ad_real ad_real_of_double_(double value, uint32_t site)
     return y;
 }
 
-AD_INLINE ad_real ad_real_of_signed_(long long value, uint32_t site)
-{
-    return ad_real_of_double_((double)value, site);
-}
-
-AD_INLINE ad_real ad_real_of_unsigned_(unsigned long long value, uint32_t site)
-{
-    return ad_real_of_double_((double)value, site);
-}
-
 AD_INLINE double ad_value_of_expr_(ad_expr e)
 {
     return e.value;
@@ -347,16 +327,6 @@ AD_INLINE double ad_value_of_real_(ad_real x)
 AD_INLINE double ad_value_of_double_(double value)
 {
     return value;
-}
-
-AD_INLINE double ad_value_of_signed_(long long value)
-{
-    return (double)value;
-}
-
-AD_INLINE double ad_value_of_unsigned_(unsigned long long value)
-{
-    return (double)value;
 }
 
 #ifdef __cplusplus
@@ -379,11 +349,6 @@ AD_INLINE ad_expr ad_operand_of_(ad_real x)
     return ad_expr_real_(x);
 }
 
-AD_INLINE ad_expr ad_operand_of_(double value)
-{
-    return ad_expr_double_(value);
-}
-
 AD_INLINE ad_real ad_result_of_(ad_expr e, uint32_t site)
 {
     return ad_statement_(e, site);
@@ -394,10 +359,46 @@ AD_INLINE ad_real ad_result_of_(ad_real x, uint32_t site)
     return ad_real_of_real_(x, site);
 }
 
-AD_INLINE ad_real ad_result_of_(double value, uint32_t site)
+/* Smaller types are promoted to these. A long double would lose digits. */
+#define AD_NUMBER_(type)                                                                           \
+    AD_INLINE ad_expr ad_operand_of_(type value)                                                   \
+    {                                                                                              \
+        return ad_expr_double_((double)value);                                                     \
+    }                                                                                              \
+    AD_INLINE ad_real ad_result_of_(type value, uint32_t site)                                     \
+    {                                                                                              \
+        return ad_real_of_double_((double)value, site);                                            \
+    }
+AD_NUMBER_(double)
+AD_NUMBER_(int)
+AD_NUMBER_(unsigned)
+AD_NUMBER_(long)
+AD_NUMBER_(unsigned long)
+AD_NUMBER_(long long)
+AD_NUMBER_(unsigned long long)
+#undef AD_NUMBER_
+ad_expr ad_operand_of_(long double) = delete;
+ad_real ad_result_of_(long double, uint32_t) = delete;
+
+/* A number that must be whole. */
+AD_INLINE long long ad_whole_(long long value)
 {
-    return ad_real_of_double_(value, site);
+    return value;
 }
+AD_INLINE long long ad_whole_(int value)
+{
+    return value;
+}
+AD_INLINE long long ad_whole_(unsigned value)
+{
+    return value;
+}
+AD_INLINE long long ad_whole_(long value)
+{
+    return value;
+}
+long long ad_whole_(double) = delete;
+#define AD_WHOLE_(x) ad_whole_(x)
 
 #define AD_EXPR(x) ad_operand_of_(x)
 #define AD_VALUE_(x) (ad_operand_of_(x).value)
@@ -408,27 +409,36 @@ AD_INLINE ad_real ad_result_of_(double value, uint32_t site)
 /* A pointer to anything else, or to const, is an error; y is evaluated once. */
 #define AD_TARGET_(y) _Generic((y), ad_real * : (y))
 
-/* x is a variable: named twice, it is evaluated once. A type that is no number is an error here:
- * "not compatible with any association". */
-#define AD_NUMBER_IS_(x, prefix)                                                                   \
-    _Generic((x), ad_expr                                                                          \
-             : prefix##expr_, ad_real                                                              \
-             : prefix##real_, double                                                               \
-             : prefix##double_, float                                                              \
-             : prefix##double_, _Bool                                                              \
-             : prefix##signed_, char                                                               \
-             : prefix##signed_, signed char                                                        \
-             : prefix##signed_, short                                                              \
-             : prefix##signed_, int                                                                \
-             : prefix##signed_, long                                                               \
-             : prefix##signed_, long long                                                          \
-             : prefix##signed_, unsigned char                                                      \
-             : prefix##unsigned_, unsigned short                                                   \
-             : prefix##unsigned_, unsigned                                                         \
-             : prefix##unsigned_, unsigned long                                                    \
-             : prefix##unsigned_, unsigned long long                                               \
-             : prefix##unsigned_)
+/* What x, a variable, is: 1 formula, 2 ad_real, 3 number; 0 anything else. */
+#define AD_KIND_OF_(x)                                                                             \
+    _Generic((x), ad_expr : 1, ad_real : 2, double : 3, float : 3, _Bool : 3, char : 3,            \
+             signed char : 3, short : 3, int : 3, long : 3, long long : 3, unsigned char : 3,      \
+             unsigned short : 3, unsigned : 3, unsigned long : 3, unsigned long long : 3,          \
+             default : 0)
+#define AD_IF_(condition, a, b) __builtin_choose_expr(condition, a, b)
+/* Ends a statement expression: prefix##double_(x) and so on, by what x is. Of anything else the
+ * assertion is the only error: 0 is taken in its place. */
+#define AD_BY_KIND_(x, prefix, more)                                                               \
+    enum { x##k = AD_KIND_OF_(x) };                                                                \
+    _Static_assert(x##k, "ad_real: an operand is no number, ad_real or formula");                  \
+    AD_IF_(x##k == 1, prefix##expr_, AD_IF_(x##k == 2, prefix##real_, prefix##double_))            \
+    (AD_IF_(x##k % 3, x, (double)AD_IF_(x##k == 3, x, 0)) more);
+#define AD_AND_SITE_ , AD_STATEMENT_SITE_
 #define ad_expr_expr_ ad_expr_same_
+
+/* A number that must be whole: of an integer type, or "not compatible with any association". */
+#define AD_WHOLE_(x)                                                                               \
+    _Generic((x), _Bool                                                                            \
+             : (x), char                                                                           \
+             : (x), signed char                                                                    \
+             : (x), short                                                                          \
+             : (x), int                                                                            \
+             : (x), long                                                                           \
+             : (x), long long                                                                      \
+             : (x), unsigned char                                                                  \
+             : (x), unsigned short                                                                 \
+             : (x), unsigned                                                                       \
+             : (x))
 
 /* Each with a variable of its own name: nested ones would shadow each other. */
 #define AD_JOIN2_(a, b) a##b
@@ -436,17 +446,17 @@ AD_INLINE ad_real ad_result_of_(double value, uint32_t site)
 #define AD_EXPR_IN_(x, name)                                                                       \
     __extension__({                                                                                \
         __auto_type name = (x);                                                                    \
-        AD_NUMBER_IS_(name, ad_expr_)(name);                                                       \
+        AD_BY_KIND_(name, ad_expr_, );                                                             \
     })
 #define AD_VALUE_IN_(x, name)                                                                      \
     __extension__({                                                                                \
         __auto_type name = (x);                                                                    \
-        AD_NUMBER_IS_(name, ad_value_of_)(name);                                                   \
+        AD_BY_KIND_(name, ad_value_of_, );                                                         \
     })
 #define AD_RESULT_IN_(x, name)                                                                     \
     __extension__({                                                                                \
         __auto_type name = (x);                                                                    \
-        AD_NUMBER_IS_(name, ad_real_of_)(name, AD_STATEMENT_SITE_);                                \
+        AD_BY_KIND_(name, ad_real_of_, AD_AND_SITE_);                                              \
     })
 #define AD_EXPR(x) AD_EXPR_IN_(x, AD_JOIN_(ad_x_, __COUNTER__))
 #define AD_VALUE_(x) AD_VALUE_IN_(x, AD_JOIN_(ad_x_, __COUNTER__))

@@ -17,6 +17,10 @@ extern "C" {
 /* ln |Gamma(x)| without the global variable of libm's, and its derivative. */
 AD_API double ad_lgamma_(double x);
 AD_API double ad_digamma_(double x);
+/* 10^x; Bessel functions of the first and second kind of order n, and their derivatives. */
+AD_API double ad_exp10_(double x);
+AD_API double ad_bessel_(bool second, int n, double x);
+AD_API double ad_bessel_slope_(bool second, int n, double x);
 
 /* Each row: name, value v of x, derivative by x. The derivative of a constant is not computed. */
 #define AD_REAL_FUNCTIONS_(X)                                                                      \
@@ -27,6 +31,7 @@ AD_API double ad_digamma_(double x);
     X(cbrt, cbrt(x), 1 / (3 * v * v))                                                              \
     X(exp, exp(x), v)                                                                              \
     X(exp2, exp2(x), v * 0.69314718055994530942)                                                   \
+    X(exp10, ad_exp10_(x), v * 2.30258509299404568402)                                             \
     X(expm1, expm1(x), exp(x))                                                                     \
     X(log, log(x), 1 / x)                                                                          \
     X(log2, log2(x), 1.44269504088896340736 / x)                                                   \
@@ -101,9 +106,41 @@ AD_INLINE ad_expr ad_expr_fma_(ad_expr a, ad_expr b, ad_expr c)
     return ad_chain3_(fma(a.value, b.value, c.value), a, b.value, b, a.value, c, 1);
 }
 
-AD_INLINE ad_expr ad_expr_ldexp_(ad_expr a, int exponent)
+AD_INLINE ad_expr ad_expr_ldexp_(ad_expr a, long long exponent)
 {
-    return ad_chain1_(ldexp(a.value, exponent), a, ldexp(1.0, exponent));
+    /* No double is multiplied by 2^5000 or its inverse without being 0 or inf then. */
+    const int e = exponent > 5000 ? 5000 : exponent < -5000 ? -5000 : (int)exponent;
+    return ad_chain1_(ldexp(a.value, e), a, ldexp(1.0, e));
+}
+
+AD_INLINE ad_expr ad_expr_bessel_(bool second, int n, ad_expr a)
+{
+    const double x = a.value, v = ad_bessel_(second, n, x);
+    return a.n ? ad_chain1_(v, a, ad_bessel_slope_(second, n, x)) : ad_expr_double_(v);
+}
+
+AD_INLINE ad_expr ad_expr_modf_(ad_expr a, double *whole)
+{
+    return ad_chain1_(modf(a.value, whole), a, 1);
+}
+
+AD_INLINE ad_expr ad_expr_frexp_(ad_expr a, int *exponent)
+{
+    const double v = frexp(a.value, exponent);
+    return ad_chain1_(v, a, isfinite(v) ? ldexp(1.0, -*exponent) : 1);
+}
+
+AD_INLINE ad_expr ad_expr_remquo_(ad_expr a, ad_expr b, int *quotient)
+{
+    const double x = a.value, y = b.value, v = remquo(x, y, quotient);
+    return ad_chain2_(v, a, 1, b, b.n ? -rint((x - v) / y) : 0);
+}
+
+AD_INLINE void ad_sincos_(ad_expr a, ad_real *s, ad_real *c, uint32_t site)
+{
+    const double sine = sin(a.value), cosine = cos(a.value);
+    *s = ad_statement_(ad_chain1_(sine, a, cosine), site);
+    *c = ad_statement_(ad_chain1_(cosine, a, -sine), site);
 }
 
 #ifdef __cplusplus
@@ -127,6 +164,7 @@ AD_INLINE ad_expr ad_expr_ldexp_(ad_expr a, int exponent)
 #define ad_real_cbrt(x) ad_expr_cbrt_(AD_EXPR(x))
 #define ad_real_exp(x) ad_expr_exp_(AD_EXPR(x))
 #define ad_real_exp2(x) ad_expr_exp2_(AD_EXPR(x))
+#define ad_real_exp10(x) ad_expr_exp10_(AD_EXPR(x))
 #define ad_real_expm1(x) ad_expr_expm1_(AD_EXPR(x))
 #define ad_real_log(x) ad_expr_log_(AD_EXPR(x))
 #define ad_real_log2(x) ad_expr_log2_(AD_EXPR(x))
@@ -159,9 +197,26 @@ AD_INLINE ad_expr ad_expr_ldexp_(ad_expr a, int exponent)
 #define ad_real_fdim(x, y) ad_expr_fdim_(AD_EXPR(x), AD_EXPR(y))
 #define ad_real_copysign(x, y) ad_expr_copysign_(AD_EXPR(x), AD_EXPR(y))
 #define ad_real_fma(x, y, z) ad_expr_fma_(AD_EXPR(x), AD_EXPR(y), AD_EXPR(z))
-/* exponent: an int. */
-#define ad_real_ldexp(x, exponent) ad_expr_ldexp_(AD_EXPR(x), exponent)
-#define ad_real_scalbn(x, exponent) ad_expr_ldexp_(AD_EXPR(x), exponent)
+/* exponent: of an integer type, else it does not compile. */
+#define ad_real_ldexp(x, exponent) ad_expr_ldexp_(AD_EXPR(x), AD_WHOLE_(exponent))
+#define ad_real_scalbn(x, exponent) ad_expr_ldexp_(AD_EXPR(x), AD_WHOLE_(exponent))
+#define ad_real_scalbln(x, exponent) ad_expr_ldexp_(AD_EXPR(x), AD_WHOLE_(exponent))
+/* The part behind the point; *whole: double *, the rest. */
+#define ad_real_modf(x, whole) ad_expr_modf_(AD_EXPR(x), whole)
+/* The mantissa; *exponent: int *, which is constant between powers of 2. */
+#define ad_real_frexp(x, exponent) ad_expr_frexp_(AD_EXPR(x), exponent)
+#define ad_real_remquo(x, y, quotient) ad_expr_remquo_(AD_EXPR(x), AD_EXPR(y), quotient)
+/* POSIX: Bessel functions; n: an int. J_n' = (J_n-1 - J_n+1) / 2, J_0' = -J_1, and so for Y: DLMF
+ * 10.6.1 and 10.6.3, https://dlmf.nist.gov/10.6. */
+#define ad_real_j0(x) ad_expr_bessel_(false, 0, AD_EXPR(x))
+#define ad_real_j1(x) ad_expr_bessel_(false, 1, AD_EXPR(x))
+#define ad_real_jn(n, x) ad_expr_bessel_(false, (int)AD_WHOLE_(n), AD_EXPR(x))
+#define ad_real_y0(x) ad_expr_bessel_(true, 0, AD_EXPR(x))
+#define ad_real_y1(x) ad_expr_bessel_(true, 1, AD_EXPR(x))
+#define ad_real_yn(n, x) ad_expr_bessel_(true, (int)AD_WHOLE_(n), AD_EXPR(x))
+/* GNU: sets *sine and *cosine, two statements. */
+#define ad_real_sincos(x, sine, cosine)                                                            \
+    ad_sincos_(AD_EXPR(x), AD_TARGET_(sine), AD_TARGET_(cosine), AD_STATEMENT_SITE_)
 
 /* Piecewise constant, so a double, through which no gradient flows. */
 #define ad_real_floor(x) floor(AD_VALUE_(x))
@@ -170,6 +225,8 @@ AD_INLINE ad_expr ad_expr_ldexp_(ad_expr a, int exponent)
 #define ad_real_round(x) round(AD_VALUE_(x))
 #define ad_real_rint(x) rint(AD_VALUE_(x))
 #define ad_real_nearbyint(x) nearbyint(AD_VALUE_(x))
+#define ad_real_logb(x) logb(AD_VALUE_(x))
+#define ad_real_ilogb(x) ilogb(AD_VALUE_(x)) /* an int */
 
 /* ---- comparisons of values ---- */
 

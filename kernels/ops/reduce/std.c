@@ -18,11 +18,6 @@ static const struct kernel_sample samples[] = {
     AXES_SAMPLE(1, (65), -1, 1, 2, 0, 1)};
 KERNEL_SAMPLES(samples)
 
-static int shape(const struct kernel_call *call, struct kernel_shape *out)
-{
-    return kernel_reduction_shape_at(call, 2, out);
-}
-
 static int forward(const struct kernel_call *call)
 {
     struct kernel_array *const y = call->out[0];
@@ -69,7 +64,7 @@ KERNEL_OP(std) = {
     .n_attrs = 3,
     .saves_in = 1,
     .saves_out = 1,
-    .shape = shape,
+    .shape = kernel_variance_shape,
     .forward = forward,
     .pullback = pullback,
     .cost = cost,
@@ -82,5 +77,5 @@ KERNEL_OP(std) = {
     .derivative = "x' += y' (x - mean) / (y (number of terms - correction))",
     .edges = "0 with a gradient of 0 where all elements are equal; NaN, and a gradient of NaN, "
              "where there is nothing or not more than `correction` terms; NaN if an element is "
-             "infinite",
+             "infinite; a negative correction is refused",
 };

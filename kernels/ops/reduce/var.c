@@ -16,11 +16,6 @@ static const struct kernel_sample samples[] = {
     AXES_SAMPLE(0, (0), -1, 1, 2, 0, 0), AXES_SAMPLE(1, (65), -1, 1, 2, 0, 1)};
 KERNEL_SAMPLES(samples)
 
-static int shape(const struct kernel_call *call, struct kernel_shape *out)
-{
-    return kernel_reduction_shape_at(call, 2, out);
-}
-
 static void pullback(struct kernel_rule *rule)
 {
     if (rule->adjoint[0] == NULL || !kernel_needs(rule, 0))
@@ -40,7 +35,7 @@ KERNEL_OP(var) = {
     .n_out = 1,
     .n_attrs = 3,
     .saves_in = 1,
-    .shape = shape,
+    .shape = kernel_variance_shape,
     .forward = kernel_variance,
     .pullback = pullback,
     .cost = kernel_variance_cost,
@@ -51,5 +46,5 @@ KERNEL_OP(var) = {
     .formula = "y = sum over the axes of (x - mean)^2 / (number of terms - correction)",
     .derivative = "x' += 2 y' (x - mean) / (number of terms - correction)",
     .edges = "NaN, and a gradient of NaN, where there is nothing or not more than `correction` "
-             "terms; NaN if an element is infinite",
+             "terms; NaN if an element is infinite; a negative correction is refused",
 };

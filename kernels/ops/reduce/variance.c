@@ -17,6 +17,14 @@ static size_t rounded(kernel_ref array)
     return ((size_t)array->size * kernel_dtype_bytes(array->dtype) + 63) & ~(size_t)63;
 }
 
+int kernel_variance_shape(const struct kernel_call *call, struct kernel_shape *out)
+{
+    if (call->attr[1] < 0)
+        return kernel_refuse_real(call, "correction", (double)call->attr[1],
+                                  "a number of at least 0");
+    return kernel_reduction_shape_at(call, 2, out);
+}
+
 size_t kernel_variance_workspace(const struct kernel_call *call)
 {
     return rounded(call->in[0]) + rounded(call->out[0]);

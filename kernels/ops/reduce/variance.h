@@ -8,6 +8,9 @@
 
 #include "kernel.h"
 
+/* The shape rule: refuses a negative correction. */
+int kernel_variance_shape(const struct kernel_call *call, struct kernel_shape *out);
+
 /* Writes the variance into output 0: exactly 0 where all elements are equal, NaN where there are
  * not more than `correction`. Returns 0, or -1 with call->error. */
 int kernel_variance(const struct kernel_call *call);

@@ -35,10 +35,12 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     kernel_shape_begin(out, x->dtype, x->rank);
     for (int axis = 0; axis < x->rank; axis++) {
         for (int side = 0; side < 2; side++)
-            if (width[2 * axis + side] < 0)
-                return kernel_refuse_operands(call, "", "width %lld %s axis %d is negative",
-                                              (long long)width[2 * axis + side],
-                                              side ? "after" : "before", axis);
+            if (width[2 * axis + side] < 0) {
+                (void)kernel_refuse_operands(call, "", "width %lld %s axis %d is negative",
+                                             (long long)width[2 * axis + side],
+                                             side ? "after" : "before", axis);
+                return KERNEL_REFUSED_ATTRIBUTE;
+            }
         if (__builtin_add_overflow(x->shape[axis], width[2 * axis], &out->extent[axis]) ||
             __builtin_add_overflow(out->extent[axis], width[2 * axis + 1], &out->extent[axis]))
             return kernel_refuse_operands(call, "", "the result's size overflows");

@@ -27,9 +27,11 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     kernel_shape_begin(out, x->dtype, rank);
     for (int axis = 0; axis < rank; axis++) {
         const int64_t extent = axis < more ? 1 : x->shape[axis - more];
-        if (call->attr[axis] < 0)
-            return kernel_refuse_operands(call, "", "%lld times is negative",
-                                          (long long)call->attr[axis]);
+        if (call->attr[axis] < 0) {
+            (void)kernel_refuse_operands(call, "", "%lld times is negative",
+                                         (long long)call->attr[axis]);
+            return KERNEL_REFUSED_ATTRIBUTE;
+        }
         if (__builtin_mul_overflow(extent, call->attr[axis], &out->extent[axis]))
             return kernel_refuse_operands(call, "", "the result's size overflows");
     }

@@ -24,8 +24,10 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     const int axis = kernel_part_axis(call, call->attr[0], x->rank);
     if (axis < 0)
         return -1;
-    if (call->attr[1] < 0)
-        return kernel_refuse_operands(call, "", "%lld times is negative", (long long)call->attr[1]);
+    if (call->attr[1] < 0) {
+        (void)kernel_refuse_operands(call, "", "%lld times is negative", (long long)call->attr[1]);
+        return KERNEL_REFUSED_ATTRIBUTE;
+    }
     kernel_shape_begin(out, x->dtype, x->rank);
     for (int i = 0; i < x->rank; i++)
         out->extent[i] = x->shape[i];

@@ -47,8 +47,10 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
     bool empty = false;
     if (axis < 0)
         return -1;
-    if (attr[3] < 1)
-        return kernel_refuse_operands(call, "", "step %lld is not positive", (long long)attr[3]);
+    if (attr[3] < 1) {
+        (void)kernel_refuse_operands(call, "", "step %lld is not positive", (long long)attr[3]);
+        return KERNEL_REFUSED_ATTRIBUTE;
+    }
     if (range(attr, x->shape[axis], &start, &count) != 0)
         return kernel_refuse_operands(call, "", "%lld..%lld is no range of axis %d, which has %lld",
                                       (long long)attr[1], (long long)attr[2], axis,
