@@ -61,8 +61,9 @@ void tape_account_bytes(struct tape *t, uint32_t row, uint64_t n);
  * was handed out when the next block is begun, with n bytes left. */
 void tape_account_block(struct tape *t, const struct tape_block *b);
 void tape_account_tail(struct tape *t, uint64_t n);
-/* n bytes of a block's room are a line's, or its no more. They are charged some time after they were
- * written: if there was a peak since (peaks: how many there had been), it held them already. */
+/* n bytes of a block's room are a line's, or its no more. They are charged some time after they
+ * were written: if there was a peak since (peaks: how many there had been), it held them
+ * already. */
 void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, uint64_t peaks, bool dropped);
 void tape_account_drop_bytes(struct tape *t, uint32_t row, uint64_t n);
 /* A buffer of n bytes for adjoints or intermediates, charged to `row`; freed again. */

@@ -330,7 +330,8 @@ static void reach_run(const struct tape_run *run, uint8_t *reached)
     } while (tape_run_previous(run, &part));
 }
 
-/* What a fork gave depends on any of the parent's values from the first to the last that it names. */
+/* What a fork gave depends on any of the parent's values, from the first that it names to the
+ * last. */
 static void reach_join(const struct tape_join *join, uint8_t *reached)
 {
     const struct tape_fork *f = &join->child->fork;

@@ -44,8 +44,8 @@ uint64_t tape_run_bytes(const struct tape_run *run)
            (uint64_t)((const char *)run->word_begin - (const char *)run->word_end);
 }
 
-/* The run was given room for one statement alone, at the low end of the block's. Four bytes at least
- * are left behind it, which is all that rounding up may take. */
+/* The run was given room for one statement alone, at the low end of the block's. Four bytes at
+ * least are left behind it, which is all that rounding up may take. */
 static void go_on_behind(struct tape_statements *s, const struct tape_run *run)
 {
     s->rest.partial = (double *)(void *)(((uintptr_t)run->word_begin + 7) / 8 * 8);

@@ -109,7 +109,8 @@ bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag);
 /* The values with this tag are those from *first up to *end. False: there are none. */
 bool tape_statement_tagged(const struct tape *t, uint32_t tag, uint32_t *first, uint32_t *end);
 
-/* The newest tag and where it begins; of a tape that was never recorded on, one that no value has. */
+/* The newest tag and where it begins; of a tape that was never recorded on, one that no value
+ * has. */
 static inline const struct tape_tag *tape_statement_newest(const struct tape *t)
 {
     static const struct tape_tag none = {UINT32_MAX, 0};

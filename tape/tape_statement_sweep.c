@@ -52,7 +52,7 @@ ALWAYS void one(const struct tape_run *run, double *adjoint)
 }
 #undef TO
 
-/* Whether a vector of seeds has one that is not 0: in integers, which the lanes are not waited for. */
+/* Whether a vector of seeds has one that is not 0: in integers, which nothing is waited for. */
 ALWAYS bool any(const double *y, int width)
 {
     uint64_t bits = 0;

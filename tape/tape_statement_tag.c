@@ -1,7 +1,8 @@
-/* tape_statement_tag.c: tags, which tell what is recorded from what was there under the same indices.
+/* tape_statement_tag.c: tags, which tell what is recorded from what was there under the same
+ * indices.
  *
- * May include: tape_statement.h. Invariant: tags[] is ordered by index; no two that values on the tape
- * have are the same.
+ * May include: tape_statement.h. Invariant: tags[] is ordered by index; no two that values on the
+ * tape have are the same.
  */
 #include "tape_statement.h"
 
