@@ -171,8 +171,6 @@ void fault_bridges(ad_tape tape, struct fault_results *out)
     fault_read_gradient(w, 6, out);
     if (begun == AD_OK)
         ad_record_end(tape);
-    if (begun == AD_OK)
-        ad_record_end(tape);
 }
 
 /* The same while each statement asks for room and each op is looked at. */
