@@ -35,6 +35,12 @@ static inline struct tape_hook *tape_observed(struct tape *t)
     return hook;
 }
 
+/* A reading of the clock of the hook that observes t; 0: there is none. */
+static inline uint64_t tape_clock(struct tape *t)
+{
+    return t->hook ? (t->now = t->hook->clock()) : 0;
+}
+
 static inline struct tape_row *tape_row(const struct tape *t, uint32_t i)
 {
     return tape_ledger_row(&t->ledger, i);
@@ -69,6 +75,8 @@ void tape_account_drop_bytes(struct tape *t, uint32_t row, uint64_t n);
 /* A buffer of n bytes for adjoints or intermediates, charged to `row`; freed again. */
 void tape_account_buffer(struct tape *t, uint32_t row, uint64_t n);
 void tape_account_free(struct tape *t, uint32_t row, uint64_t n);
+/* A value's buffer, given back by a call of `row`. */
+void tape_account_free_value(struct tape *t, const struct tape_value *v, uint32_t row);
 /* A record's saved values are kept by its row. */
 void tape_account_kept(struct tape *t, struct tape_record *r);
 void tape_account_drop_all(struct tape *t);

@@ -204,7 +204,7 @@ static void sweep_section(struct batch *b, struct section *s)
     struct tape *c = s->join->child;
     const uint32_t *of = (const uint32_t *)(s->join + 1), width = b->width;
     struct tape_hook *hook = tape_observed(c);
-    uint64_t stamp = hook ? hook->clock() : 0;
+    uint64_t stamp = hook ? c->now : 0;
     double *adjoint = origin(s->buffer, s->low, width);
     if (c->fork.low <= c->fork.high)
         clear(adjoint, c->fork.low, c->fork.high + 1, width);

@@ -14,6 +14,7 @@
 #include "tape_preaccumulate.h"
 #include "tape_reach.h"
 #include "tape_release.h"
+#include "tape_residual.h"
 #include "tape_trap.h"
 
 #include <string.h>
@@ -117,6 +118,8 @@ static void pullback(struct graph *g, struct tape_record *r)
                                    .n_attr = r->n_attr,
                                    .needs = needs};
     r->op->pullback(&g->rule);
+    if (t->hook)
+        tape_residual_read(g->t, r);
 }
 
 /* Flags every value that depends on x. Records are linked backwards only: list[n] has them all. */

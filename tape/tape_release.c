@@ -14,9 +14,9 @@
 const char tape_release_op[] = "release", tape_release_frame_op[] = "frame_end",
            tape_release_sweep_op[] = "backward_release";
 
-/* Gives a buffer back: to the arena, to the line that is charged for it, and to the marks that
+/* Gives a buffer back, in a call of `row`: to the arena, to the line that is charged for it, and to the marks that
  * count it among what is live. */
-static void free_buffer(struct tape *t, struct tape_value *v)
+static void free_buffer(struct tape *t, struct tape_value *v, uint32_t row)
 {
     if (t->hold)
         return;
@@ -25,7 +25,7 @@ static void free_buffer(struct tape *t, struct tape_value *v)
     for (uint32_t k = t->n_marks; k > 0 && t->marks[k - 1].n_values > x; k--)
         t->marks[k - 1].arena.live -= tape_arena_class_bytes(n);
     tape_arena_free(&t->arena, v->array.data, n);
-    tape_account_free(t, v->row, n);
+    tape_account_free_value(t, v, row);
     v->array.data = NULL;
     v->flags = (v->flags & ~(uint32_t)TAPE_OWNS_DATA) | TAPE_FREED;
 }
@@ -92,7 +92,8 @@ enum tape_status tape_release(struct tape *t, uint32_t x, struct tape_site site)
     if (x < t->fixed.n_values)
         return tape_fail(t, TAPE_ERROR_STATE, site,
                          "release: the tensor is older than the gradient check that runs");
-    release_handle(v, row_of(t, site, tape_release_op));
+    const uint32_t row = row_of(t, site, tape_release_op);
+    release_handle(v, row);
     const uint32_t root = v->root;
     bool held = !(t->entries[root].flags & TAPE_OWNS_DATA);
     for (uint32_t i = root; i < t->n_values && !held; i++)
@@ -109,7 +110,7 @@ enum tape_status tape_release(struct tape *t, uint32_t x, struct tape_site site)
         t->entries[i].flags &= ~(uint32_t)TAPE_HELD;
     if (held)
         return TAPE_OK;
-    free_buffer(t, &t->entries[root]);
+    free_buffer(t, &t->entries[root], row);
     t->has_released = true;
     for (uint32_t i = root + 1; i < t->n_values; i++)
         if (t->entries[i].root == root)
@@ -140,7 +141,7 @@ void tape_release_behind(struct tape *t, const struct tape_frame *frame, struct 
         if (!(v->flags & TAPE_STAYS))
             release_handle(v, row);
         if (!(v->flags & TAPE_HELD) && (v->flags & TAPE_OWNS_DATA))
-            free_buffer(t, v);
+            free_buffer(t, v, row);
         else if (v->root != i)
             blind_view(t, v);
         v->flags &= ~(uint32_t)(TAPE_STAYS | TAPE_HELD);
@@ -154,7 +155,7 @@ void tape_release_hidden(struct tape *t, const struct kernel_op *op, const uint3
         struct tape_value *v = &t->entries[out[o]];
         release_handle(v, v->row);
         if (v->flags & TAPE_OWNS_DATA)
-            free_buffer(t, v);
+            free_buffer(t, v, v->row);
     }
 }
 
@@ -201,7 +202,7 @@ void tape_release_passed(struct tape *t, struct tape_record *r, uint32_t row)
             continue;
         release_handle(v, row);
         if ((v->flags & (TAPE_OWNS_DATA | TAPE_HELD)) == TAPE_OWNS_DATA)
-            free_buffer(t, v);
+            free_buffer(t, v, row);
     }
 }
 

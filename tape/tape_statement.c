@@ -190,7 +190,7 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
 {
     struct tape_statements *s = &t->statements;
     struct tape_hook *hook = t->hook;
-    const uint64_t now = hook ? hook->clock() : 0;
+    const uint64_t now = tape_clock(t);
     if (s->open != UINT32_MAX)
         end_run(t);
     if (hook && tape_account_due(hook, now))

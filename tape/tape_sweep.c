@@ -1,7 +1,8 @@
 /* tape_sweep.c: the reverse sweep, and the gradients it leaves.
  *
  * May include: tape_bridge.h, tape_fork.h, tape_guard.h, tape_inplace.h, tape_lent.h,
- * tape_preaccumulate.h, tape_release.h, tape_segment.h, tape_statement_sweep.h, tape_trap.h.
+ * tape_preaccumulate.h, tape_release.h, tape_residual.h, tape_segment.h, tape_statement_sweep.h,
+ * tape_trap.h.
  *
  * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do
  * not see each other; gradients of leaves and retained values grow with each.
@@ -13,6 +14,7 @@
 #include "tape_lent.h"
 #include "tape_preaccumulate.h"
 #include "tape_release.h"
+#include "tape_residual.h"
 #include "tape_segment.h"
 #include "tape_statement_sweep.h"
 #include "tape_trap.h"
@@ -82,7 +84,7 @@ static void drop_adjoints(struct tape *t, struct tape_record *r)
 /* Charges the time since *stamp to a row; stamps are chained, so that nothing is left out. */
 static void account(struct tape *t, uint32_t row, uint64_t *stamp)
 {
-    uint64_t now = t->hook->clock();
+    uint64_t now = tape_clock(t);
     TAPE_ADD(tape_row(t, row)->backward_ticks, now - *stamp);
     TAPE_ADD(t->ledger.backward_ticks, now - *stamp);
     *stamp = now;
@@ -141,6 +143,7 @@ static uint32_t pull(struct tape *t, uint32_t end, uint32_t release, uint64_t *s
             if (__builtin_expect(t->hook != NULL, 0)) {
                 account(t, r->row, stamp);
                 TAPE_ADD(tape_row(t, r->row)->backward_calls, 1);
+                tape_residual_read(t, r);
                 tape_account_flush(t, t->hook, *stamp);
             }
         }
@@ -221,8 +224,8 @@ static void adjoints_free(struct tape *t, uint32_t own, uint64_t bytes)
 static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bool release,
                                    struct tape_site site)
 {
-    struct tape_hook *hook = tape_observed(t);
-    uint64_t stamp = hook ? hook->clock() : 0, bytes = 0;
+    struct tape_hook *hook = t->hook;
+    uint64_t stamp = hook ? t->now : 0, bytes = 0;
     tape_statement_settle(t);
     /* What is no pullback's is the sweep's own: the call, the seed, the end. */
     const char *what = release ? tape_release_sweep_op : "backward";
@@ -270,14 +273,14 @@ static enum tape_status verify_roots(struct tape *t, int64_t n, const uint32_t *
     return status;
 }
 
-enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t *y,
-                                       const double *seed, struct tape_site site)
+static enum tape_status sweep_statements(struct tape *t, int64_t n, const uint32_t *y,
+                                         const double *seed, struct tape_site site)
 {
     static const char what[] = "real_backward";
     if (t->sections.n > 0)
         return tape_section_refuse(t, what, site);
-    struct tape_hook *hook = tape_observed(t);
-    uint64_t stamp = hook ? hook->clock() : 0, bytes;
+    struct tape_hook *hook = t->hook;
+    uint64_t stamp = hook ? t->now : 0, bytes;
     const uint32_t own = tape_account_row(t, site, what);
     tape_statement_settle(t);
     const enum tape_status status = verify_roots(t, n, y, what, site);
@@ -300,16 +303,16 @@ enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t
     return conclude(t, ok, own, what, site, &stamp);
 }
 
-enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint32_t *y, int64_t n,
-                                          const uint32_t *x, double *jacobian,
-                                          struct tape_site site)
+static enum tape_status jacobian_statements(struct tape *t, int64_t m, const uint32_t *y, int64_t n,
+                                            const uint32_t *x, double *jacobian,
+                                            struct tape_site site)
 {
     static const char what[] = "real_jacobian";
     if (t->sections.n > 0)
         return tape_section_refuse(t, what, site);
     const bool crosses = tape_bridge_crosses(t);
-    struct tape_hook *hook = tape_observed(t);
-    uint64_t stamp = hook ? hook->clock() : 0, bytes;
+    struct tape_hook *hook = t->hook;
+    uint64_t stamp = hook ? t->now : 0, bytes;
     const uint32_t own = tape_account_row(t, site, what);
     tape_statement_settle(t);
     const enum tape_status status = crosses ? verify_roots(t, m, y, what, site) : TAPE_OK;
@@ -355,15 +358,46 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
     return t->error.code ? t->error.code : tape_fail_memory(t, site, what);
 }
 
+/* ---- what is given back meanwhile, the sweep gives back ---- */
+
 enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct tape_site site)
 {
-    return sweep_from(t, y, seed, false, site);
+    tape_observed(t);
+    const enum tape_release_cause before = tape_residual_cause(t, TAPE_BY_SWEEP);
+    const enum tape_status status = sweep_from(t, y, seed, false, site);
+    tape_residual_cause(t, before);
+    return status;
+}
+
+enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t *y,
+                                       const double *seed, struct tape_site site)
+{
+    tape_observed(t);
+    const enum tape_release_cause before = tape_residual_cause(t, TAPE_BY_SWEEP);
+    const enum tape_status status = sweep_statements(t, n, y, seed, site);
+    tape_residual_cause(t, before);
+    return status;
+}
+
+enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint32_t *y, int64_t n,
+                                          const uint32_t *x, double *jacobian,
+                                          struct tape_site site)
+{
+    tape_observed(t);
+    const enum tape_release_cause before = tape_residual_cause(t, TAPE_BY_SWEEP);
+    const enum tape_status status = jacobian_statements(t, m, y, n, x, jacobian, site);
+    tape_residual_cause(t, before);
+    return status;
 }
 
 enum tape_status tape_sweep_release(struct tape *t, uint32_t y, uint32_t seed,
                                     struct tape_site site)
 {
-    return sweep_from(t, y, seed, true, site);
+    tape_observed(t);
+    const enum tape_release_cause before = tape_residual_cause(t, TAPE_BY_SWEEP);
+    const enum tape_status status = sweep_from(t, y, seed, true, site);
+    tape_residual_cause(t, before);
+    return status;
 }
 
 bool tape_was_swept(const struct tape *t, const struct tape_value *v)

@@ -339,6 +339,8 @@ struct tape {
     struct tape_table sites;
     uint32_t session;       /* of the observation that the ledger's counters belong to */
     struct tape_hook *hook; /* while an op or a sweep is being observed, else NULL */
+    uint64_t now;           /* the last reading of its clock */
+    struct tape_residual_state *residual; /* see tape_residual.h; NULL: never observed */
 
     struct tape *next_tape, **link; /* list of live tapes, under the lock of tape_observe.c */
 

@@ -45,6 +45,8 @@ enum { TAPE_HOOK_ABI = 2, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
     X(live_bytes)    /* on the tape now: records, values and adjoints together */                  \
     X(held_bytes)    /* live_bytes as of the tape's peak, while live_bytes has changed since */
 
+struct tape_residuals;
+
 struct tape_row {
     uintptr_t pc;         /* return address in the user's code; 0 for rows of the tape's own */
     const char *op;       /* "matmul", "leaf", "backward", "padding": static storage */
@@ -76,6 +78,7 @@ struct tape_ledger {
     uint64_t thread; /* number of the owning thread in this process, from 1 */
     uint32_t n_rows; /* read with acquire */
     struct tape_row *chunk[TAPE_ROW_CHUNKS];
+    struct tape_residuals *residuals; /* see tape_residuals.h; read with acquire; may be NULL */
 #define X(name) uint64_t name;
     TAPE_LEDGER_COUNTERS(X)
 #undef X
