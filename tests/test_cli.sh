@@ -230,7 +230,7 @@ for columns in 10 x 40x 0 ""; do
     expect 0 env COLUMNS="$columns" "$tapescope" top
     awk 'length($0) > 80 { exit 1 }' out || fail "wider than 80 columns: COLUMNS=$columns"
 done
-expect 0 "$tapescope" top --sort ba --by f
+expect 0 "$tapescope" top --sort ba --by fu
 shown "function, file, op"
 expect 0 "$tapescope" info
 shown "complete"
@@ -269,6 +269,51 @@ for file in program.c program.c:layer; do
         { c += $1; f += $2; b += $3; h += $4 }' out) || fail "the columns of $file do not add up"
     [ "$sum" = "$total" ] || fail "$file has $sum, info has $total"
 done
+
+# JSON is what python3 reads, and says the same.
+if command -v python3 >/dev/null; then
+    for options in "" "--by op" "--by file --phase backward" "--roofline" "--focus exp"; do
+        # shellcheck disable=SC2086 # the options are words
+        expect 0 "$tapescope" top --json $options
+        python3 -m json.tool <out >/dev/null || fail "no JSON: $options"
+    done
+    expect 0 "$tapescope" info --json
+    python3 -c 'import json, sys
+t = json.load(open("out"))["total"]
+print(t["calls"], t["forward_ns"], t["backward_ns"], t["tape_bytes"])' >sum
+    [ "$(cat sum)" = "$total" ] || fail "JSON has $(cat sum), info has $total"
+    expect 0 "$tapescope" top --json -n 0
+    python3 -c 'import json
+t = json.load(open("out"))
+r = t["rows"]
+print(*(sum(x[k] for x in r) for k in ("calls", "forward_ns", "backward_ns", "tape_bytes")))' >sum
+    [ "$(cat sum)" = "$total" ] || fail "the rows of JSON have $(cat sum), info has $total"
+fi
+
+# Which lines and phases, and where their sources are.
+expect 0 "$tapescope" top --focus 'program\.c:7' --by line
+shown "tanh layer"
+shown "(left out)"
+grep -q 'mul main' out && fail "a line that does not match"
+expect 0 "$tapescope" top --ignore layer
+grep -q 'tanh layer' out && fail "a line that is ignored"
+expect 2 "$tapescope" top --focus '('
+said "no regular expression"
+expect 0 "$tapescope" top --phase forward
+grep -qE '^share.*backward' out && fail "a phase that was not asked for"
+expect 2 "$tapescope" top --phase sideways
+said "'sideways' is none of: forward, backward"
+expect 0 "$tapescope" top --roofline
+shown "Gflop/s"
+for columns in 40 60 80 200; do
+    for command in "top" "top --by function" "top --roofline" "top --sort ratio"; do
+        # shellcheck disable=SC2086 # the command is words
+        expect 0 env COLUMNS=$columns "$tapescope" $command
+        awk -v w=$columns 'length($0) > w { exit 1 }' out || fail "wider than $columns: $command"
+    done
+done
+expect 2 "$tapescope" top --map nothing
+said "--map: 'nothing' is not OLD=NEW"
 
 # Only what costs, with a line around it.
 expect 0 "$tapescope" annotate --context 1 program.c
