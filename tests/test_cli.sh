@@ -54,7 +54,12 @@ expect 0 "$tapescope" --help
 shown "annotate"
 expect 0 "$tapescope" --version
 shown "tapescope "
-for command in record top annotate info; do
+expect 0 "$tapescope" --help
+commands=$(awk '/^  [a-z]/ { print $1 }' out)
+for command in record top annotate info completion; do
+    echo "$commands" | grep -qx $command || fail "--help does not list $command"
+done
+for command in $commands; do
     expect 0 "$tapescope" $command --help
     shown "Usage: tapescope $command"
     expect 2 "$tapescope" $command --nonsense
@@ -65,9 +70,9 @@ said "did you mean 'annotate'?"
 expect 2 "$tapescope" xyzzy
 said "no command 'xyzzy'"
 expect 2 "$tapescope" top --sort size
-said "cannot sort by 'size'"
+said "top: --sort: 'size' is none of: total, forward, backward"
 expect 2 "$tapescope" top --by mood
-said "cannot show by 'mood'"
+said "top: --by: 'mood' is none of: line, function, op"
 expect 2 "$tapescope" top -n many
 said "'many' is not a number"
 for number in "" 5x -1 99999999999999999999999; do
@@ -76,7 +81,7 @@ for number in "" 5x -1 99999999999999999999999; do
 done
 for key in t "" totals; do
     expect 2 "$tapescope" top --sort "$key"
-    said "cannot sort by '$key'"
+    said "--sort: '$key' is none of"
 done
 expect 2 "$tapescope" a-name-that-no-one-would-give-to-a-command
 said "try 'tapescope --help'"
@@ -95,7 +100,9 @@ said "name one source file"
 expect 2 "$tapescope" record
 said "name the program"
 expect 2 "$tapescope" record -o
-said "'-o'"
+said "'-o' lacks its value"
+expect 2 "$tapescope" top --sotr tape
+said "did you mean '--sort'?"
 
 # Profiles that are none.
 expect 3 "$tapescope" top
@@ -223,7 +230,7 @@ for columns in 10 x 40x 0 ""; do
     expect 0 env COLUMNS="$columns" "$tapescope" top
     awk 'length($0) > 80 { exit 1 }' out || fail "wider than 80 columns: COLUMNS=$columns"
 done
-expect 0 "$tapescope" top --sort ba --by f
+expect 0 "$tapescope" top --sort ba --by fu
 shown "function, file, op"
 expect 0 "$tapescope" info
 shown "complete"
@@ -262,6 +269,51 @@ for file in program.c program.c:layer; do
         { c += $1; f += $2; b += $3; h += $4 }' out) || fail "the columns of $file do not add up"
     [ "$sum" = "$total" ] || fail "$file has $sum, info has $total"
 done
+
+# JSON is what python3 reads, and says the same.
+if command -v python3 >/dev/null; then
+    for options in "" "--by op" "--by file --phase backward" "--roofline" "--focus exp"; do
+        # shellcheck disable=SC2086 # the options are words
+        expect 0 "$tapescope" top --json $options
+        python3 -m json.tool <out >/dev/null || fail "no JSON: $options"
+    done
+    expect 0 "$tapescope" info --json
+    python3 -c 'import json, sys
+t = json.load(open("out"))["total"]
+print(t["calls"], t["forward_ns"], t["backward_ns"], t["tape_bytes"])' >sum
+    [ "$(cat sum)" = "$total" ] || fail "JSON has $(cat sum), info has $total"
+    expect 0 "$tapescope" top --json -n 0
+    python3 -c 'import json
+t = json.load(open("out"))
+r = t["rows"]
+print(*(sum(x[k] for x in r) for k in ("calls", "forward_ns", "backward_ns", "tape_bytes")))' >sum
+    [ "$(cat sum)" = "$total" ] || fail "the rows of JSON have $(cat sum), info has $total"
+fi
+
+# Which lines and phases, and where their sources are.
+expect 0 "$tapescope" top --focus 'program\.c:7' --by line
+shown "tanh layer"
+shown "(left out)"
+grep -q 'mul main' out && fail "a line that does not match"
+expect 0 "$tapescope" top --ignore layer
+grep -q 'tanh layer' out && fail "a line that is ignored"
+expect 2 "$tapescope" top --focus '('
+said "no regular expression"
+expect 0 "$tapescope" top --phase forward
+grep -qE '^share.*backward' out && fail "a phase that was not asked for"
+expect 2 "$tapescope" top --phase sideways
+said "'sideways' is none of: forward, backward"
+expect 0 "$tapescope" top --roofline
+shown "Gflop/s"
+for columns in 40 60 80 200; do
+    for command in "top" "top --by function" "top --roofline" "top --sort ratio"; do
+        # shellcheck disable=SC2086 # the command is words
+        expect 0 env COLUMNS=$columns "$tapescope" $command
+        awk -v w=$columns 'length($0) > w { exit 1 }' out || fail "wider than $columns: $command"
+    done
+done
+expect 2 "$tapescope" top --map nothing
+said "--map: 'nothing' is not OLD=NEW"
 
 # Only what costs, with a line around it.
 expect 0 "$tapescope" annotate --context 1 program.c

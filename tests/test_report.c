@@ -306,8 +306,9 @@ START_TEST(a_profile_of_nothing_says_so)
 {
     struct report_style style = style_of(false);
     ck_assert_int_eq(report_top(&analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 20, &style), 0);
-    expect(&style, "share total forward backward b/f tape at peak calls line, op, function\n"
-                   "    -     0       0        0   -    0       0     0 (all)\n"
+    expect(&style, "share total forward backward b/f expect tape at peak calls line, op, "
+                   "function\n"
+                   "    -     0       0        0   -      -    0       0     0 (all)\n"
                    "Nothing was measured.\n");
     style = style_of(false);
     ck_assert_int_eq(report_annotate(&analysis, source, "f", &style), 0);
