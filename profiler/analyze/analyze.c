@@ -48,12 +48,12 @@ static void first_name(struct prof_names *names, const char *name)
         names->name[names->n++] = name;
 }
 
-static void fill_line(struct prof_line *line, const struct prof_row *row, bool at_peak,
-                      struct prof_symbols *symbols)
+void prof_line_of_row(const struct prof_analysis *analysis, const struct prof_row *row,
+                      struct prof_line *line)
 {
     struct prof_place place = {0};
     if (row->pc != 0)
-        prof_symbols_resolve(symbols, row->pc, row->line, &place);
+        prof_symbols_resolve(analysis->symbols, row->pc, row->line, &place);
     *line = (struct prof_line){
         .own = row->pc == 0,
         .file = place.file,
@@ -70,14 +70,19 @@ static void fill_line(struct prof_line *line, const struct prof_row *row, bool a
 #undef X
             },
     };
-    if (!at_peak)
-        line->cost.peak_bytes = 0;
     first_name(&line->ops, row->op);
     first_name(&line->kept_by, row->kept_by);
 }
 
-/* The tape whose peak is the greatest. */
-static size_t peak_tape(const struct prof_profile *profile)
+static void fill_line(struct prof_line *line, const struct prof_row *row, bool at_peak,
+                      const struct prof_analysis *analysis)
+{
+    prof_line_of_row(analysis, row, line);
+    if (!at_peak)
+        line->cost.peak_bytes = 0;
+}
+
+size_t prof_peak_tape(const struct prof_profile *profile)
 {
     size_t best = 0;
     for (size_t i = 1; i < profile->n_tapes; i++)
@@ -163,11 +168,11 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
         prof_analysis_free(analysis);
         return NULL;
     }
-    size_t peak = peak_tape(profile);
+    size_t peak = prof_peak_tape(profile);
     for (size_t i = 0; i < profile->n_tapes; i++)
         for (size_t j = 0; j < profile->tape[i].n_rows; j++)
             fill_line(&analysis->line[analysis->n_lines++], &profile->tape[i].row[j], i == peak,
-                      analysis->symbols);
+                      analysis);
     if (prof_symbols_no_memory(analysis->symbols)) {
         prof_analysis_free(analysis);
         return NULL;

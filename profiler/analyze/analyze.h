@@ -113,6 +113,13 @@ enum prof_by { PROF_BY_LINE, PROF_BY_FUNCTION, PROF_BY_OP, PROF_BY_FILE, PROF_BY
 struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum prof_by by,
                                       size_t *n);
 
+/* Where a row of the profile is, with its cost. */
+void prof_line_of_row(const struct prof_analysis *analysis, const struct prof_row *row,
+                      struct prof_line *line);
+
+/* The place of the tape whose peak is the greatest; the profile has at least one. */
+size_t prof_peak_tape(const struct prof_profile *profile);
+
 /* Adds b to a. */
 void prof_cost_add(struct prof_cost *a, const struct prof_cost *b);
 

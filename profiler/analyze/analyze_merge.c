@@ -106,16 +106,23 @@ void prof_names_add(struct prof_names *a, const struct prof_names *b)
     }
 }
 
+/* Each view's order. */
+static int (*const compare[])(const void *, const void *) = {
+    [ANALYZE_BY_LINE_AND_OP] = compare_by_line_and_op,
+    [ANALYZE_BY_LINE] = compare_by_line,
+    [ANALYZE_BY_FUNCTION] = compare_by_function,
+    [ANALYZE_BY_OP] = compare_by_op,
+    [ANALYZE_BY_FILE] = compare_by_file,
+    [ANALYZE_BY_MODULE] = compare_by_module,
+};
+
+int analyze_compare(const struct prof_line *a, const struct prof_line *b, enum analyze_by by)
+{
+    return compare[by](a, b);
+}
+
 size_t analyze_merge(struct prof_line *line, size_t n, enum analyze_by by)
 {
-    static int (*const compare[])(const void *, const void *) = {
-        [ANALYZE_BY_LINE_AND_OP] = compare_by_line_and_op,
-        [ANALYZE_BY_LINE] = compare_by_line,
-        [ANALYZE_BY_FUNCTION] = compare_by_function,
-        [ANALYZE_BY_OP] = compare_by_op,
-        [ANALYZE_BY_FILE] = compare_by_file,
-        [ANALYZE_BY_MODULE] = compare_by_module,
-    };
     if (n == 0)
         return 0;
     qsort(line, n, sizeof *line, compare[by]);

@@ -26,6 +26,8 @@ enum cli_status {
     X(record)                                                                                      \
     X(top)                                                                                         \
     X(annotate)                                                                                    \
+    X(tape)                                                                                        \
+    X(whatif)                                                                                      \
     X(info)                                                                                        \
     X(completion)
 

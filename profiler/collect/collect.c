@@ -36,6 +36,7 @@ struct collector {
     bool closed;
     struct prof_file file;
     const char *failed; /* why the file ends early */
+    bool closing;       /* what is written now is the last of it */
     bool lost;          /* what a call said was not kept, so no snapshot can be whole */
     struct prof_clock clock;
     struct prof_modules modules;
@@ -163,10 +164,12 @@ static void put_modules(struct collector *c)
 static void put_ledger(struct collector *c, struct prof_ledger *ledger)
 {
     ledger->round = c->round;
-    if (!ledger->changed || c->failed != NULL)
+    const bool last = c->closing && ledger->residuals.n > 0;
+    if ((!ledger->changed && !last) || c->failed != NULL)
         return;
     put_modules(c);
-    if (!prof_put_ledger(&c->out, ledger, false)) {
+    if (!prof_put_ledger(&c->out, ledger, false) ||
+        !prof_put_residuals(&c->out, ledger, false, c->closing)) {
         fail(c, PROF_NO_MEMORY);
         return;
     }
@@ -285,9 +288,11 @@ static bool build_snapshot(struct collector *c, struct prof_buffer *out)
     bool ok = prof_put_bytes(out, c->head.data, c->head.n) && prof_put_modules(out, &c->modules) &&
               prof_put_clock(out, &c->clock.start);
     for (size_t i = 0; ok && i < c->tapes.n; i++)
-        ok = prof_put_ledger(out, c->tapes.tape[i], true);
+        ok = prof_put_ledger(out, c->tapes.tape[i], true) &&
+             prof_put_residuals(out, c->tapes.tape[i], true, true);
     if (ok && c->retired.ledger.tapes > 0)
-        ok = prof_put_ledger(out, &c->retired.ledger, true);
+        ok = prof_put_ledger(out, &c->retired.ledger, true) &&
+             prof_put_residuals(out, &c->retired.ledger, true, true);
     return ok && prof_put_clock(out, &now) && prof_put_end(out, now.ticks, "snapshot");
 }
 
@@ -341,6 +346,7 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     if (!is_ours(c))
         return 0;
     struct entry entry = enter(c);
+    c->closing = true;
     for (size_t i = 0; i < c->tapes.n; i++)
         put_ledger(c, c->tapes.tape[i]);
     put_retired(c);

@@ -186,9 +186,9 @@ bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp);
 /* Rows that changed since the last packet, or `all`; the marks of change stay. */
 bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger, bool all);
 /* Classes that changed since the last packet, or `all`, and the moments since; the stretch with the
- * peak if it is `whole`, or if the peak is much greater than in the last packet. What has been
- * written is marked as such unless `all`. */
-bool prof_put_residuals(struct prof_buffer *out, struct prof_ledger *ledger, bool all, bool whole);
+ * peak if this is the `last` packet, or if the peak is much greater than in the one before. What has
+ * been written is marked as such unless `all`. */
+bool prof_put_residuals(struct prof_buffer *out, struct prof_ledger *ledger, bool all, bool last);
 /* "This tape is destroyed; tape 0 has what it held." */
 bool prof_put_final(struct prof_buffer *out, const struct prof_ledger *ledger);
 bool prof_put_end(struct prof_buffer *out, uint64_t ticks, const char *reason);

@@ -114,6 +114,10 @@ enum reader_status reader_apply(struct reader_state *state, const Tapescope__Pac
         return reader_apply_ledger(state, packet->ledger);
     case TAPESCOPE__PACKET__KIND_CLOCK:
         return apply_clock(state, packet->clock);
+    case TAPESCOPE__PACKET__KIND_RESIDUALS:
+        return reader_apply_residuals(state, packet->residuals);
+    case TAPESCOPE__PACKET__KIND_TIMELINE:
+        return reader_apply_timeline(state, packet->timeline);
     case TAPESCOPE__PACKET__KIND_END:
         return apply_end(state, packet->end);
     default: /* a kind that a later writer may add */
@@ -129,6 +133,7 @@ static void calibrate(struct reader_state *state)
     uint64_t ns = state->last_ns - state->first_ns;
     bool forward = state->last_ticks > state->first_ticks && state->last_ns > state->first_ns;
     profile->ticks_per_ns = 1;
+    profile->start_ticks = state->first_ticks;
     if (strcmp(profile->clock, "tsc") == 0) {
         if (forward)
             profile->ticks_per_ns = (double)ticks / (double)ns;
@@ -168,8 +173,12 @@ enum reader_status reader_finish(struct reader_state *state)
         /* A complete profile has its destroyed tapes in tape 0, in whatever order they came. */
         if (!(profile->complete && tape->tape.final)) {
             name_keepers(tape);
+            reader_finish_residuals(tape);
             profile->tape[profile->n_tapes++] = tape->tape;
             tape->tape.row = NULL;
+            tape->tape.residual = NULL;
+            tape->tape.change = NULL;
+            tape->tape.moment = NULL;
         }
     }
     return READER_OK;

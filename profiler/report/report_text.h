@@ -18,6 +18,10 @@ void cell_where(struct table *table, const struct prof_analysis *analysis,
                 const struct prof_line *line, enum prof_by by);
 const char *text_where_title(enum prof_by by);
 
+/* "file.c:12", or what is known instead. */
+void text_place(char *buf, size_t n, const struct prof_analysis *analysis,
+                const struct prof_line *line);
+
 /* The names, separated by `separator`, with a "+" where there were more. Truncates. */
 void text_names(char *buf, size_t n, const struct prof_names *names, const char *separator);
 
