@@ -52,7 +52,7 @@ static void put_change(struct tape_log *log, uint32_t i, const struct tape_chang
 
 /* Net changes by class that no moment of the merged log has yet. */
 struct pending {
-    int64_t *delta;  /* [n_classes] */
+    int64_t *delta;   /* [n_classes] */
     uint32_t *class_; /* those that may not be 0 */
     uint32_t n;
 };
@@ -77,7 +77,8 @@ static void gather(struct pending *p, struct tape_log *log, uint32_t from, uint3
 static uint32_t emit(struct pending *p, struct tape_log *log, uint32_t at,
                      const struct tape_change *like)
 {
-    struct tape_change c = {.ticks = like->ticks, .flags = like->flags & ~(uint32_t)TAPE_CHANGE_ENDS};
+    struct tape_change c = {.ticks = like->ticks,
+                            .flags = like->flags & ~(uint32_t)TAPE_CHANGE_ENDS};
     for (uint32_t k = 0; k < p->n; k++) {
         c.class_ = p->class_[k];
         c.delta = p->delta[c.class_];

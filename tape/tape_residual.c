@@ -91,8 +91,8 @@ static struct tape_residual_state *create(struct tape *t)
     if (!s)
         return NULL;
     memset(s, 0, sizeof *s);
-    bool ok = grow_slots(t, s) &&
-              append(t, s, TAPE_ROW_OTHER, 0, TAPE_RECORD) == CLASS_OTHER;
+    tape_history_clear(s);
+    bool ok = grow_slots(t, s) && append(t, s, TAPE_ROW_OTHER, 0, TAPE_RECORD) == CLASS_OTHER;
     for (uint32_t kind = 0; ok && kind < TAPE_RESIDUAL_KINDS; kind++)
         ok = append(t, s, TAPE_ROW_PADDING, 0, kind) == CLASS_PADDING + kind;
     if (ok)
@@ -246,9 +246,9 @@ void tape_residual_take(struct tape *t, uint32_t class_, uint64_t n)
 static void count_cause(struct tape_class *c, enum tape_release_cause cause, uint64_t n)
 {
     uint64_t *const by[] = {
-        [TAPE_BY_CALL] = &c->by_call,     [TAPE_BY_SWEEP] = &c->by_sweep,
-        [TAPE_BY_FRAME] = &c->by_frame,   [TAPE_BY_REWIND] = &c->by_rewind,
-        [TAPE_BY_RESET] = &c->by_reset,   [TAPE_BY_DESTROY] = &c->by_destroy,
+        [TAPE_BY_CALL] = &c->by_call,   [TAPE_BY_SWEEP] = &c->by_sweep,
+        [TAPE_BY_FRAME] = &c->by_frame, [TAPE_BY_REWIND] = &c->by_rewind,
+        [TAPE_BY_RESET] = &c->by_reset, [TAPE_BY_DESTROY] = &c->by_destroy,
     };
     TAPE_ADD(*by[cause], n);
 }
@@ -320,8 +320,7 @@ void tape_residual_value_gone(struct tape *t, const struct tape_value *v,
     if (!t->residual || n == 0)
         return;
     struct tape_residual_value *value = known(t, tape_value_index(t, v));
-    const uint32_t class_ =
-        value ? value->class_ : tape_residual_class(t, v->row, 0, TAPE_VALUE);
+    const uint32_t class_ = value ? value->class_ : tape_residual_class(t, v->row, 0, TAPE_VALUE);
     struct tape_class *c = tape_class_at(&t->residual->shared, class_);
     give(t, class_, cause, n);
     if (value && value->read)

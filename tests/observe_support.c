@@ -75,8 +75,8 @@ static void check_classes(const struct tape_ledger *ledger)
         row[c->kind == TAPE_RECORD ? 0 : c->kind == TAPE_ADJOINT ? 1 : 2] += c->bytes;
         row[3] += c->live_bytes;
         row[4] += tape_class_at_peak(c, ledger->peak_count);
-        const uint64_t gone = c->by_call + c->by_sweep + c->by_frame + c->by_rewind +
-                              c->by_reset + c->by_destroy;
+        const uint64_t gone =
+            c->by_call + c->by_sweep + c->by_frame + c->by_rewind + c->by_reset + c->by_destroy;
         if (c->producer > 0) /* room for statements is padding until it is used */
             ck_assert_uint_eq(c->bytes, c->live_bytes + gone);
         ck_assert_uint_le(c->read_live_bytes, c->live_bytes);

@@ -169,6 +169,59 @@ static void put_tape(struct profile_seed *seed, uint64_t tape, uint32_t first, s
     put_packet(seed, &packet);
 }
 
+/* Two classes of the rows from `first` on, and how they changed; then what was live. */
+static void put_residuals(struct profile_seed *seed, uint64_t tape, uint32_t first, uint64_t unit)
+{
+    Tapescope__ResidualClass class_[2], *list[2] = {&class_[0], &class_[1]};
+    uint32_t part[] = {0, 1, 0, 9}, flags[] = {0, 1, 3, 3}, phase[] = {0, 1};
+    int64_t delta[] = {64, 128, -64, -128};
+    uint64_t ticks[] = {1100, 5, 20, 0}, most[] = {192 * unit, 128}, least[] = {0, 64};
+    Tapescope__Stretch stretch = TAPESCOPE__STRETCH__INIT;
+    Tapescope__Residuals residuals = TAPESCOPE__RESIDUALS__INIT;
+    Tapescope__Timeline timeline = TAPESCOPE__TIMELINE__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    for (uint32_t i = 0; i < 2; i++) {
+        tapescope__residual_class__init(list[i]);
+        class_[i].index = i;
+        class_[i].producer = first + i;
+        class_[i].consumer = i == 0 ? 0 : first + 2;
+        class_[i].kind = i == 0 ? 2 : 0;
+        class_[i].shared = i == 1;
+        class_[i].released_by = i;
+        class_[i].count = unit;
+        class_[i].bytes = 64 * unit;
+        class_[i].live_bytes = 64;
+        class_[i].peak_bytes = 128 * unit;
+        class_[i].largest_bytes = 64;
+        class_[i].read_bytes = 64;
+        class_[i].first_ticks = 1100;
+        class_[i].by_reset = 64 * (unit - 1);
+        class_[i].byte_ticks = 1e3 * (double)unit;
+    }
+    residuals.tape = timeline.tape = tape;
+    residuals.part = list;
+    residuals.n_part = 2;
+    stretch.part = part;
+    stretch.flags = flags;
+    stretch.delta = delta;
+    stretch.ticks = ticks;
+    stretch.n_part = stretch.n_flags = stretch.n_delta = stretch.n_ticks = 4;
+    stretch.merged = 1;
+    residuals.stretch = &stretch;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_RESIDUALS;
+    packet.residuals = &residuals;
+    put_packet(seed, &packet);
+    timeline.ticks = ticks;
+    timeline.most_bytes = most;
+    timeline.least_bytes = least;
+    timeline.phase = phase;
+    timeline.n_ticks = timeline.n_most_bytes = timeline.n_least_bytes = timeline.n_phase = 2;
+    timeline.peak_ticks = 1105;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_TIMELINE;
+    packet.timeline = &timeline;
+    put_packet(seed, &packet);
+}
+
 static void put_final(struct profile_seed *seed, uint64_t tape)
 {
     Tapescope__Ledger ledger = TAPESCOPE__LEDGER__INIT;
@@ -198,6 +251,7 @@ static void put_body(unsigned number, struct profile_seed *seed)
         put_modules(seed, 1);
         put_clock(seed, 1000, 500);
         put_tape(seed, 1, 0, 3, 2);
+        put_residuals(seed, 1, 0, 2);
         put_clock(seed, 2000, 900);
         break;
     case 2: /* two tapes over three modules */
@@ -218,13 +272,16 @@ static void put_body(unsigned number, struct profile_seed *seed)
         put_clock(seed, 1, 1);
         put_tape(seed, 1, 0, 2, 4);
         put_tape(seed, 2, 0, 2, 1);
+        put_residuals(seed, 2, 0, 1);
         put_final(seed, 1);
         put_tape(seed, 0, 0, 2, 6);
+        put_residuals(seed, 0, 0, 3);
         break;
     case 5: /* the greatest numbers that fit without the sums running over */
         put_header(seed, "tsc", 1);
         put_clock(seed, 1, 1);
         put_tape(seed, UINT64_MAX, UINT32_MAX - 2, 2, UINT64_MAX / 4096);
+        put_residuals(seed, UINT64_MAX, UINT32_MAX - 2, UINT64_MAX / 4096);
         put_clock(seed, UINT64_MAX, UINT64_MAX);
         break;
     case 6: /* packets that a later version may write, modules again */

@@ -9,6 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+uint64_t prof_whole(double x)
+{
+    return x >= 0x1p63 ? UINT64_C(1) << 63 : x > 0 ? (uint64_t)(x + 0.5) : 0;
+}
+
 /* A holder with what it is sorted by. */
 struct keyed {
     struct prof_holder holder;
@@ -95,13 +100,12 @@ static uint64_t minus(uint64_t a, uint64_t b)
 static void fill_holder(struct prof_holder *h, const struct prof_analysis *analysis,
                         const struct prof_tape *tape, const struct prof_residual *r)
 {
-    *h = (struct prof_holder){
-        .more_releasers = r->released_others,
-        .shared = r->shared,
-        .kinds = 1u << r->kind,
-        .byte_ns = r->byte_ticks / analysis->profile->ticks_per_ns,
+    *h = (struct prof_holder){.more_releasers = r->released_others,
+                              .shared = r->shared,
+                              .kinds = 1u << r->kind,
+                              .byte_ns = r->byte_ticks / analysis->profile->ticks_per_ns,
 #define X(name) .name = r->name,
-        PROF_RESIDUAL_COUNTERS(X)
+                              PROF_RESIDUAL_COUNTERS(X)
 #undef X
     };
     if (r->kind == PROF_SAVED) {
@@ -133,7 +137,8 @@ static size_t merge(struct keyed *keyed, size_t n)
 static void hold_at(const struct prof_tape *tape, uint64_t ticks, int64_t *held, bool *backward)
 {
     for (size_t i = 0; i < tape->n_changes && tape->change[i].ticks <= ticks; i++) {
-        held[tape->change[i].residual] += tape->change[i].delta;
+        int64_t *live = &held[tape->change[i].residual];
+        *live = prof_sum(*live, tape->change[i].delta);
         *backward = tape->change[i].backward;
     }
 }
@@ -149,7 +154,7 @@ static bool peak_is_backward(const struct prof_tape *tape)
     int64_t live = 0, most = -1;
     bool backward = false;
     for (size_t i = 0; i < tape->n_changes; i++) {
-        live += tape->change[i].delta;
+        live = prof_sum(live, tape->change[i].delta);
         if (tape->change[i].ends && live > most) {
             most = live;
             backward = tape->change[i].backward;
@@ -172,7 +177,7 @@ static int set_moment(struct prof_space *space, const struct prof_analysis *anal
         if (ns < space->from_ns || ns > space->to_ns || tape->n_changes == 0)
             return 1;
         const double ticks = (double)ns * profile->ticks_per_ns;
-        hold_at(tape, profile->start_ticks + (uint64_t)ticks, held, &space->is_backward);
+        hold_at(tape, profile->start_ticks + prof_whole(ticks), held, &space->is_backward);
         space->at_ns = ns;
         space->at_is_known = true;
         for (size_t i = 0; i < tape->n_residuals; i++)

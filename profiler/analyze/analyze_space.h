@@ -26,6 +26,15 @@ struct prof_holder {
 #undef X
 };
 
+/* Sums of what a damaged file says may run over: they wrap. */
+static inline int64_t prof_sum(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+/* The nearest whole number; what is too large is the largest, and what is none is 0. */
+uint64_t prof_whole(double x);
+
 enum prof_space_by { PROF_SPACE_BY_CLASS, PROF_SPACE_BY_LINE, PROF_SPACE_BY_OP };
 enum prof_space_at { PROF_AT_PEAK, PROF_AT_END, PROF_AT_TIME };
 
@@ -33,11 +42,11 @@ struct prof_space {
     const struct prof_tape *tape; /* with the greatest peak */
     struct prof_holder *holder;
     size_t n;
-    uint64_t total;      /* live at the moment by the tape's own count */
-    uint64_t held;       /* the same by the holders */
-    uint64_t at_ns;      /* the moment, since the start of the profile */
-    bool at_is_known;    /* of the peak, an older profile does not know when it was */
-    bool is_backward;    /* during a sweep */
+    uint64_t total;          /* live at the moment by the tape's own count */
+    uint64_t held;           /* the same by the holders */
+    uint64_t at_ns;          /* the moment, since the start of the profile */
+    bool at_is_known;        /* of the peak, an older profile does not know when it was */
+    bool is_backward;        /* during a sweep */
     uint64_t from_ns, to_ns; /* the stretch that is known change by change; equal: none is */
 };
 
@@ -64,10 +73,11 @@ struct prof_whatif {
     const struct prof_tape *tape;
     struct prof_option *option; /* in the order of the source */
     size_t n;
-    uint32_t *of;        /* [tape's residuals]: option plus 1; 0: stays as it is */
-    uint64_t peak_bytes; /* of the replay, with everything saved */
-    uint64_t run_ns;     /* forward and backward time of the tape */
-    uint32_t merged;     /* changes between two moments of the replay, at most */
+    uint32_t *of;           /* [tape's residuals]: option plus 1; 0: stays as it is */
+    uint32_t *first, *next; /* [options], [residuals]: an option's residuals, plus 1 each */
+    uint64_t peak_bytes;    /* of the replay, with everything saved */
+    uint64_t run_ns;        /* forward and backward time of the tape */
+    uint32_t merged;        /* changes between two moments of the replay, at most */
     bool is_truncated;
 };
 

@@ -38,31 +38,36 @@ static bool is_out(const struct prof_whatif *whatif, uint32_t residual)
     return option > 0 && whatif->option[option - 1].chosen;
 }
 
+/* Of a class with so many live bytes: what is never read is never made again. */
+static uint64_t again_of(const struct prof_residual *r, int64_t live)
+{
+    return r->read_bytes > 0 ? smaller(r->largest_bytes, live) : 0;
+}
+
 static uint64_t largest_again(const struct replay *replay)
 {
-    const struct prof_tape *tape = replay->whatif->tape;
+    const struct prof_whatif *whatif = replay->whatif;
     uint64_t most = 0;
-    for (size_t i = 0; i < tape->n_residuals; i++) {
-        const uint64_t n = replay->live[i] > 0
-                               ? smaller(tape->residual[i].largest_bytes, replay->live[i])
-                               : 0;
-        most = n > most ? n : most;
-    }
+    for (size_t k = 0; k < whatif->n; k++)
+        for (uint32_t i = whatif->option[k].chosen ? whatif->first[k] : 0; i > 0;
+             i = whatif->next[i - 1]) {
+            const uint64_t n = again_of(&whatif->tape->residual[i - 1], replay->live[i - 1]);
+            most = n > most ? n : most;
+        }
     return most;
 }
 
 static void apply(struct replay *replay, const struct prof_change *change)
 {
-    replay->total += change->delta;
+    replay->total = prof_sum(replay->total, change->delta);
     if (!is_out(replay->whatif, change->residual))
         return;
-    const uint64_t largest =
-        replay->whatif->tape->residual[change->residual].largest_bytes;
+    const struct prof_residual *r = &replay->whatif->tape->residual[change->residual];
     int64_t *live = &replay->live[change->residual];
-    const uint64_t before = smaller(largest, *live);
-    replay->without += change->delta;
-    *live += change->delta;
-    const uint64_t now = smaller(largest, *live);
+    const uint64_t before = again_of(r, *live);
+    replay->without = prof_sum(replay->without, change->delta);
+    *live = prof_sum(*live, change->delta);
+    const uint64_t now = again_of(r, *live);
     if (now >= replay->again)
         replay->again = now;
     else if (before == replay->again)
@@ -82,9 +87,9 @@ uint64_t prof_whatif_peak(const struct prof_whatif *whatif)
         apply(&replay, change);
         if (!change->ends)
             continue;
-        const int64_t now = replay.total - replay.without +
-                            (change->backward ? (int64_t)replay.again : 0);
-        peak = now > peak ? now : peak;
+        const uint64_t now = (uint64_t)replay.total - (uint64_t)replay.without +
+                             (change->backward ? replay.again : 0);
+        peak = (int64_t)now > peak ? (int64_t)now : peak;
     }
     free(replay.live);
     return (uint64_t)peak;
@@ -123,7 +128,7 @@ static uint64_t cost_of_row(const struct prof_analysis *analysis, const struct p
         return 0;
     const double part = count < (double)row->calls ? count / (double)row->calls : 1;
     const uint64_t forward_ns = prof_profile_ns(analysis->profile, row->forward_ticks);
-    return (uint64_t)((double)forward_ns * part + 0.5);
+    return prof_whole((double)forward_ns * part);
 }
 
 /* A row of the tape that saves something. */
@@ -165,7 +170,7 @@ static size_t find_savers(struct saver *saver, const struct prof_analysis *analy
             continue;
         saver[n] = (struct saver){.row = (uint32_t)i + 1, .by = by};
         prof_line_of_row(analysis, &tape->row[i], &saver[n].option.line);
-        saver[n].option.count = (uint64_t)(again[i] + 0.5);
+        saver[n].option.count = prof_whole(again[i]);
         saver[n].option.cost_ns = cost_of_row(analysis, &tape->row[i], again[i]);
         saver[n].option.saved_peak = at_peak[i];
         n++;
@@ -205,16 +210,23 @@ static int make_options(struct prof_whatif *whatif, const struct prof_analysis *
     uint32_t *of = calloc(tape->n_rows + 1, sizeof *of);
     whatif->option = calloc(tape->n_rows + 1, sizeof *whatif->option);
     whatif->of = calloc(tape->n_residuals + 1, sizeof *whatif->of);
+    whatif->first = calloc(tape->n_rows + 1, sizeof *whatif->first);
+    whatif->next = calloc(tape->n_residuals + 1, sizeof *whatif->next);
     int status = -1;
-    const size_t n = saver && of && whatif->option && whatif->of
+    const size_t n = saver && of && whatif->option && whatif->of && whatif->first && whatif->next
                          ? find_savers(saver, analysis, tape, by)
                          : SIZE_MAX;
     if (n != SIZE_MAX) {
         merge_savers(whatif, saver, n, of);
         for (size_t i = 0; i < tape->n_residuals; i++) {
             const struct prof_residual *r = &tape->residual[i];
-            if (r->kind == PROF_SAVED && r->producer > 0)
-                whatif->of[i] = of[r->producer - 1];
+            const uint32_t option =
+                r->kind == PROF_SAVED && r->producer > 0 ? of[r->producer - 1] : 0;
+            whatif->of[i] = option;
+            if (option == 0)
+                continue;
+            whatif->next[i] = whatif->first[option - 1];
+            whatif->first[option - 1] = (uint32_t)i + 1;
         }
         status = 0;
     }
@@ -223,14 +235,15 @@ static int make_options(struct prof_whatif *whatif, const struct prof_analysis *
     return status;
 }
 
-/* Each option's own peak. */
+/* Each option's own peak. One that has nothing at the peak leaves it as it is. */
 static int weigh(struct prof_whatif *whatif)
 {
     whatif->peak_bytes = prof_whatif_peak(whatif);
     if (whatif->peak_bytes == UINT64_MAX)
         return -1;
     for (size_t i = 0; i < whatif->n; i++) {
-        whatif->option[i].peak_bytes = peak_of_one(whatif, i);
+        whatif->option[i].peak_bytes =
+            whatif->option[i].saved_peak > 0 ? peak_of_one(whatif, i) : whatif->peak_bytes;
         if (whatif->option[i].peak_bytes == UINT64_MAX)
             return -1;
     }
@@ -278,6 +291,8 @@ void prof_whatif_free(struct prof_whatif *whatif)
 {
     free(whatif->option);
     free(whatif->of);
+    free(whatif->first);
+    free(whatif->next);
     *whatif = (struct prof_whatif){0};
 }
 
@@ -299,10 +314,9 @@ static int try_all(struct prof_whatif *whatif, uint64_t budget)
         if (peak == UINT64_MAX)
             return -1;
         const bool fits = peak <= budget, fitted = best_peak <= budget;
-        const bool better = fits ? !fitted || cost < best_cost ||
-                                       (cost == best_cost && peak < best_peak)
-                                 : !fitted && (peak < best_peak ||
-                                               (peak == best_peak && cost < best_cost));
+        const bool better =
+            fits ? !fitted || cost < best_cost || (cost == best_cost && peak < best_peak)
+                 : !fitted && (peak < best_peak || (peak == best_peak && cost < best_cost));
         if (!better)
             continue;
         best = bits;
@@ -379,7 +393,11 @@ static int be_greedy(struct prof_whatif *whatif, uint64_t budget)
 
 int prof_whatif_fit(struct prof_whatif *whatif, uint64_t budget, bool *is_optimal)
 {
-    *is_optimal = whatif->n <= MOST_TRIED && ldexp((double)whatif->tape->n_changes + 1,
-                                                   (int)whatif->n) <= MOST_STEPS;
+    choose(whatif, 0);
+    *is_optimal = true;
+    if (whatif->peak_bytes <= budget)
+        return 0;
+    *is_optimal = whatif->n <= MOST_TRIED &&
+                  ldexp((double)whatif->tape->n_changes + 1, (int)whatif->n) <= MOST_STEPS;
     return *is_optimal ? try_all(whatif, budget) : be_greedy(whatif, budget);
 }

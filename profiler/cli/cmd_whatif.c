@@ -19,14 +19,15 @@ struct whatif_args {
 static const char *const views[] = {"line", "function", NULL};
 
 static const struct cli_option options[] = {
-    {"checkpoint", 'k', CLI_LIST, "FILE:LINE", "compute this line's saved values again (repeatable)",
+    {"checkpoint", 'k', CLI_LIST, "FILE:LINE",
+     "compute this line's saved values again (repeatable)",
      offsetof(struct whatif_args, checkpoint), NULL, 0},
     {"budget", 'm', CLI_BYTES, "SIZE", "choose lines so that the peak is at most SIZE",
      offsetof(struct whatif_args, budget), NULL, 0},
     {"pareto", '\0', CLI_FLAG, NULL, "each line by itself (default)",
      offsetof(struct whatif_args, pareto), NULL, 0},
-    {"by", 'b', CLI_CHOICE, "WHAT", "what a row stands for", offsetof(struct whatif_args, by), views,
-     0},
+    {"by", 'b', CLI_CHOICE, "WHAT", "what a row stands for", offsetof(struct whatif_args, by),
+     views, 0},
     {"limit", 'n', CLI_COUNT, "N", "show N rows (default 20); 0: all",
      offsetof(struct whatif_args, limit), NULL, 0},
 };
@@ -39,12 +40,13 @@ const struct cli_command cli_whatif = {
              "would take to compute them again.",
     CLI_OPTIONS(options),
     .shared = CLI_EXACT | CLI_JSON,
-    .notes = "The stretch of the recording with the greatest peak is replayed without these values. "
-             "It is assumed that each is made again just before the pullback that reads it, one at a "
-             "time, once a sweep, that its operands are there then (leaves, or saved, or made again "
-             "as well), and that padding stays. The cost is the measured forward time of the calls "
-             "that made them.\n"
-             "PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
+    .notes =
+        "The stretch of the recording with the greatest peak is replayed without these values. "
+        "It is assumed that each is made again just before the pullback that reads it, one at a "
+        "time, once a sweep, that its operands are there then (leaves, or saved, or made again "
+        "as well), and that padding stays. The cost is the measured forward time of the calls "
+        "that made them.\n"
+        "PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
     .run = cmd_whatif,
 };
 
@@ -95,8 +97,8 @@ static int report(struct prof_whatif *whatif, const struct prof_analysis *analys
         const int fit = prof_whatif_fit(whatif, args->budget, &is_optimal);
         if (fit < 0)
             return cli_finish(-1);
-        return cli_finish(report_whatif_choice(analysis, whatif, args->budget, is_optimal,
-                                               &args->cli.style));
+        return cli_finish(
+            report_whatif_choice(analysis, whatif, args->budget, is_optimal, &args->cli.style));
     }
     if (args->checkpoint.n > 0)
         return cli_finish(report_whatif_choice(analysis, whatif, 0, false, &args->cli.style));
@@ -120,8 +122,9 @@ int cmd_whatif(int argc, char **argv)
     struct prof_whatif whatif;
     const int made = prof_whatif_make(&whatif, opened.analysis, args.by == 1);
     if (made == 1) {
-        cli_message("whatif: the profile has no changes to replay: nothing was recorded, or not yet "
-                    "written when the program ended");
+        cli_message(
+            "whatif: the profile has no changes to replay: nothing was recorded, or not yet "
+            "written when the program ended");
         status = CLI_BAD_PROFILE;
     } else {
         status = made == 0 ? report(&whatif, opened.analysis, &args) : cli_finish(-1);

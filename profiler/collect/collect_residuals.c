@@ -162,8 +162,7 @@ static bool read_moments(struct prof_residuals *to, struct tape_residuals *from)
     return true;
 }
 
-bool prof_residuals_read(struct prof_ledger *ledger, const struct tape_ledger *from,
-                         uint64_t ticks)
+bool prof_residuals_read(struct prof_ledger *ledger, const struct tape_ledger *from, uint64_t ticks)
 {
     struct prof_residuals *to = &ledger->residuals;
     struct tape_residuals *r = LOAD(from->residuals);
@@ -244,9 +243,8 @@ static void merge_class(struct prof_class *to, const struct prof_class *from, bo
                           ? from->first_ticks
                           : before.first_ticks;
     to->shared |= from->shared;
-    to->released_others |= from->released_others ||
-                           (before.released_by && from->released_by &&
-                            before.released_by != from->released_by);
+    to->released_others |= from->released_others || (before.released_by && from->released_by &&
+                                                     before.released_by != from->released_by);
     to->released_by = before.released_by ? before.released_by : from->released_by;
     to->changed = 1;
 }
@@ -304,8 +302,7 @@ static void take_stretch(struct prof_residuals *to, const struct prof_residuals 
     to->stretch_changed = true;
 }
 
-static struct prof_class renamed(const struct prof_class *c, const uint32_t *place,
-                                 uint32_t n_rows)
+static struct prof_class renamed(const struct prof_class *c, const uint32_t *place, uint32_t n_rows)
 {
     struct prof_class at = *c;
     at.producer = c->producer < n_rows ? place[c->producer] : 0;

@@ -146,8 +146,7 @@ static bool put_moments(struct prof_buffer *out, const struct prof_ledger *ledge
 static bool is_worth_it(const struct prof_ledger *ledger)
 {
     const struct prof_residuals *r = &ledger->residuals;
-    return r->stretch_changed &&
-           ledger->peak_bytes - r->stretch_peak / 8 > r->stretch_peak;
+    return r->stretch_changed && ledger->peak_bytes - r->stretch_peak / 8 > r->stretch_peak;
 }
 
 bool prof_put_residuals(struct prof_buffer *out, struct prof_ledger *ledger, bool all, bool last)

@@ -113,7 +113,7 @@ struct prof_tape {
     size_t n_residuals;
     struct prof_change *change; /* of the stretch with the peak, from nothing on */
     size_t n_changes;
-    uint32_t merged;            /* most changes that a moment stands for */
+    uint32_t merged; /* most changes that a moment stands for */
     bool stretch_is_truncated;
     struct prof_moment *moment; /* ordered by time */
     size_t n_moments;

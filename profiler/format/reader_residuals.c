@@ -19,13 +19,13 @@ static double finite_or_none(double n)
     return isfinite(n) && n > 0 ? n : 0;
 }
 
-static enum reader_status apply_class(struct reader_tape *tape, const Tapescope__ResidualClass *from)
+static enum reader_status apply_class(struct reader_tape *tape,
+                                      const Tapescope__ResidualClass *from)
 {
     int64_t at = reader_map_find(&tape->residuals, from->index);
     if (at < 0) {
-        struct prof_residual *residual =
-            reader_grow(tape->tape.residual, tape->tape.n_residuals, &tape->room_residuals,
-                        sizeof *residual);
+        struct prof_residual *residual = reader_grow(tape->tape.residual, tape->tape.n_residuals,
+                                                     &tape->room_residuals, sizeof *residual);
         if (!residual)
             return READER_NO_MEMORY;
         tape->tape.residual = residual;

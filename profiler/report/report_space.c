@@ -34,7 +34,7 @@ static uint64_t key_of(const struct prof_holder *h, enum report_space what)
 {
     switch (what) {
     case REPORT_LIFETIME:
-        return h->byte_ns < 0x1p63 ? (uint64_t)h->byte_ns : UINT64_C(1) << 63;
+        return prof_whole(h->byte_ns);
     case REPORT_DEAD:
         return h->kinds & 1u << PROF_SAVED ? h->dead_bytes + h->unread_bytes : 0;
     case REPORT_LEAKS:
@@ -85,10 +85,12 @@ static void cell_holder(struct table *table, const struct prof_analysis *analysi
         text_names(line, sizeof line, &h->line.ops, ",");
     else
         put_line(line, sizeof line, analysis, &h->line);
-    if (h->consumer.ops.n > 0)
+    if (by == PROF_SPACE_BY_OP)
+        text_names(consumer, sizeof consumer, &h->consumer.ops, ",");
+    else if (h->consumer.ops.n > 0)
         put_line(consumer, sizeof consumer, analysis, &h->consumer);
     table_cellf(table, "%s%s%s%s", line,
-                !*consumer     ? ""
+                !*consumer    ? ""
                 : style->utf8 ? " \u2192 "
                               : " -> ",
                 consumer, h->more_consumers || h->shared ? " +" : "");
@@ -114,7 +116,7 @@ static void cell_cause(struct table *table, const struct prof_holder *h)
 /* Mean time that a byte lived. */
 static uint64_t life_of(const struct prof_holder *h)
 {
-    return h->bytes > 0 ? (uint64_t)(h->byte_ns / (double)h->bytes) : 0;
+    return h->bytes > 0 ? prof_whole(h->byte_ns / (double)h->bytes) : 0;
 }
 
 static void cell_byte_time(struct table *table, double byte_ns, const struct report_style *style)
@@ -123,7 +125,7 @@ static void cell_byte_time(struct table *table, double byte_ns, const struct rep
     if (style->exact)
         table_cellf(table, "%.0f", byte_ns);
     else /* bytes times ms */
-        table_cell(table, units_bytes(buf, (uint64_t)(byte_ns / 1e6)));
+        table_cell(table, units_bytes(buf, prof_whole(byte_ns / 1e6)));
 }
 
 /* ---- tables ---- */
@@ -152,9 +154,9 @@ static void add_columns(struct table *table, const struct view *view)
                      i == 0 && exact_time ? "B*ns" : titles[view->options->what][i]);
     }
     table_column(table, TABLE_LEFT,
-                 view->options->by == PROF_SPACE_BY_OP
-                     ? "op"
-                     : view->style->utf8 ? "line op \u2192 read by" : "line op -> read by");
+                 view->options->by == PROF_SPACE_BY_OP ? "op"
+                 : view->style->utf8                   ? "line op \u2192 read by"
+                                                       : "line op -> read by");
 }
 
 static void add_holder(struct table *table, const struct view *view, const struct ranked *row)
@@ -212,9 +214,10 @@ static void put_hidden(const struct view *view)
     uint64_t sum = 0;
     for (size_t i = view->shown; i < view->n; i++)
         sum += view->row[i].key;
-    fprintf(view->style->out, "%s %zu more with %s in all; -n 0 shows everything.\n",
-            view->style->utf8 ? "\u2026" : "...", view->n - view->shown,
-            units_share(buf, sum, view->total));
+    text_paragraph(view->style->out, view->style->width,
+                   "%s %zu more with %s in all; -n 0 shows everything.",
+                   view->style->utf8 ? "\u2026" : "...", view->n - view->shown,
+                   units_share(buf, sum, view->total));
 }
 
 static int put_table(const struct view *view)
@@ -234,47 +237,46 @@ static int put_table(const struct view *view)
 
 static void put_kinds(const struct view *view)
 {
-    char bytes[UNITS_ROOM], share[UNITS_ROOM];
+    char bytes[PROF_RESIDUAL_KINDS][UNITS_ROOM], share[PROF_RESIDUAL_KINDS][UNITS_ROOM];
     uint64_t by_kind[PROF_RESIDUAL_KINDS] = {0};
     for (size_t i = 0; i < view->space->n; i++)
         for (int k = 0; k < PROF_RESIDUAL_KINDS; k++)
             if (view->space->holder[i].kinds == 1u << k)
                 by_kind[k] += view->space->holder[i].held;
-    for (int k = 0; k < PROF_RESIDUAL_KINDS; k++)
-        fprintf(view->style->out, "%s%s %s (%s)", k ? ", " : "", kind_name[k],
-                units_bytes(bytes, by_kind[k]),
-                units_share(share, by_kind[k], view->space->total));
-    putc('\n', view->style->out);
+    for (int k = 0; k < PROF_RESIDUAL_KINDS; k++) {
+        units_bytes(bytes[k], by_kind[k]);
+        units_share(share[k], by_kind[k], view->space->total);
+    }
+    text_paragraph(view->style->out, view->style->width,
+                   "%s %s (%s), %s %s (%s), %s %s (%s), %s %s (%s)", kind_name[0], bytes[0],
+                   share[0], kind_name[1], bytes[1], share[1], kind_name[2], bytes[2], share[2],
+                   kind_name[3], bytes[3], share[3]);
 }
 
-/* What the rows are about: one line, before them. */
+/* What the rows are about, before them. */
 static void put_head(const struct view *view)
 {
+    static const char *const head[] = {
+        [REPORT_LIFETIME] = "Bytes times the time that they lived, all tapes (exact).",
+        [REPORT_DEAD] = "Saved for a pullback that never read it, all tapes (exact).",
+        [REPORT_LEAKS] = "Left when a tape was destroyed, or live at the end (exact).",
+    };
     const struct prof_space *space = view->space;
     const struct report_style *style = view->style;
     char bytes[UNITS_ROOM], when[UNITS_ROOM];
-    switch (view->options->what) {
-    case REPORT_HOLDERS:
-        fprintf(style->out, "%s live",
-                style->exact ? units_exact(bytes, (int64_t)space->total)
-                             : units_bytes(bytes, space->total));
-        fprintf(style->out, view->options->at == PROF_AT_END    ? " at the end"
-                            : view->options->at == PROF_AT_PEAK ? " at the tape's peak"
-                                                                : " at that time");
-        if (space->at_is_known)
-            fprintf(style->out, ", %s after the start", units_time(when, space->at_ns, style->utf8));
-        fputs(space->is_backward ? ", in a sweep (exact)\n" : " (exact)\n", style->out);
-        break;
-    case REPORT_LIFETIME:
-        fputs("Bytes times the time that they lived, all tapes (exact).\n", style->out);
-        break;
-    case REPORT_DEAD:
-        fputs("Saved for a pullback that never read it, all tapes (exact).\n", style->out);
-        break;
-    case REPORT_LEAKS:
-        fputs("Left when a tape was destroyed, or live at the end (exact).\n", style->out);
-        break;
+    if (view->options->what != REPORT_HOLDERS) {
+        text_paragraph(style->out, style->width, "%s", head[view->options->what]);
+        return;
     }
+    units_time(when, space->at_ns, style->utf8);
+    text_paragraph(
+        style->out, style->width, "%s live%s%s%s%s%s (exact)",
+        style->exact ? units_exact(bytes, (int64_t)space->total) : units_bytes(bytes, space->total),
+        view->options->at == PROF_AT_END    ? " at the end"
+        : view->options->at == PROF_AT_PEAK ? " at the tape's peak"
+                                            : " at that time",
+        space->at_is_known ? ", " : "", space->at_is_known ? when : "",
+        space->at_is_known ? " after the start" : "", space->is_backward ? ", in a sweep" : "");
 }
 
 /* Values that no pullback reads, and yet lie on the tape at its peak. */
@@ -288,10 +290,10 @@ static void put_unneeded(const struct view *view)
             sum += view->space->holder[i].peak_bytes;
     }
     if (sum > 0)
-        fprintf(view->style->out,
-                "At the peak, %s (%s) are values that no pullback reads:\n"
-                "frames would give them back (kind 'value' in the default view).\n",
-                units_bytes(buf, sum), units_share(share, sum, peak));
+        text_paragraph(view->style->out, view->style->width,
+                       "At the peak, %s (%s) are values that no pullback reads: frames would give "
+                       "them back (kind 'value' in the default view).",
+                       units_bytes(buf, sum), units_share(share, sum, peak));
 }
 
 static int put_text(const struct view *view)

@@ -25,6 +25,14 @@ void text_place(char *buf, size_t n, const struct prof_analysis *analysis,
 /* The names, separated by `separator`, with a "+" where there were more. Truncates. */
 void text_names(char *buf, size_t n, const struct prof_names *names, const char *separator);
 
+/* Columns that a text of UTF-8 takes. */
+unsigned text_columns(const char *text);
+
+/* Writes the text as a paragraph, broken between words so that lines are at most `width` columns
+ * where words allow; 0: one line. */
+void text_paragraph(FILE *out, unsigned width, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* The last component of a path. */
 const char *text_base_name(const char *path);
 

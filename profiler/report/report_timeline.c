@@ -5,9 +5,6 @@
 #include "report_text.h"
 #include "units.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { ROWS = 6, LABEL = 8, MOST_COLUMNS = 160, EIGHTHS = 8 };
 
 struct column {
@@ -47,14 +44,16 @@ static void fill(struct plot *plot, const struct prof_tape *tape)
         }
     }
     uint64_t last = 0;
+    bool backward = false;
     size_t at = 0;
     for (unsigned c = 0; c < plot->n; c++) {
         for (; at < tape->n_moments && column_of(plot, tape->moment[at].ticks) <= c; at++) {
             const struct prof_moment *m = &tape->moment[at];
             last = m->backward ? m->least_bytes : m->most_bytes;
+            backward = m->backward;
         }
         if (!plot->column[c].known)
-            plot->column[c].bytes = last;
+            plot->column[c] = (struct column){.bytes = last, .backward = backward};
     }
 }
 
@@ -80,7 +79,11 @@ static void put_row(const struct plot *plot, unsigned row, const struct report_s
             last = c + 1;
     for (unsigned c = 0; c < last; c++) {
         const unsigned n = eighths(plot, c, row);
-        fputs(style->utf8 ? block[n] : n == 0 ? " " : n > EIGHTHS / 2 ? "#" : row ? "." : "_",
+        fputs(style->utf8       ? block[n]
+              : n == 0          ? " "
+              : n > EIGHTHS / 2 ? "#"
+              : row             ? "."
+                                : "_",
               style->out);
     }
     putc('\n', style->out);
@@ -98,18 +101,16 @@ static void put_axis(const struct plot *plot, const struct prof_profile *profile
     for (unsigned c = 0; c < plot->n; c++)
         putc(c == plot->peak ? '^' : plot->column[c].backward ? '=' : '-', style->out);
     fprintf(style->out, "\n%*s  %s", LABEL, "", from);
-    const unsigned used = (unsigned)(strlen(from) + strlen(to));
+    const unsigned used = text_columns(from) + text_columns(to);
     for (unsigned c = used; c < plot->n; c++)
         putc(' ', style->out);
-    /* The sign of micro is two bytes wide and one column. */
     fprintf(style->out, "%s\n", to);
 }
 
 void report_timeline(const struct prof_analysis *analysis, const struct prof_tape *tape,
                      const struct report_style *style)
 {
-    static struct plot empty;
-    struct plot plot = empty;
+    struct plot plot = {.n = 0};
     char label[UNITS_ROOM];
     if (tape->n_moments < 2)
         return;

@@ -34,17 +34,15 @@ static const struct prof_option **ordered(const struct prof_whatif *whatif, bool
     return list;
 }
 
-static void put_bytes(uint64_t bytes, const struct report_style *style)
+static const char *bytes_text(char buf[UNITS_ROOM], uint64_t bytes,
+                              const struct report_style *style)
 {
-    char buf[UNITS_ROOM];
-    fputs(style->exact ? units_exact(buf, (int64_t)bytes) : units_bytes(buf, bytes), style->out);
+    return style->exact ? units_exact(buf, (int64_t)bytes) : units_bytes(buf, bytes);
 }
 
-static void put_time(uint64_t ns, const struct report_style *style)
+static const char *time_text(char buf[UNITS_ROOM], uint64_t ns, const struct report_style *style)
 {
-    char buf[UNITS_ROOM];
-    fputs(style->exact ? units_exact(buf, (int64_t)ns) : units_time(buf, ns, style->utf8),
-          style->out);
+    return style->exact ? units_exact(buf, (int64_t)ns) : units_time(buf, ns, style->utf8);
 }
 
 /* The saving in percent: "-33.3%". */
@@ -52,8 +50,7 @@ static void cell_less(struct table *table, uint64_t now, uint64_t before)
 {
     char buf[UNITS_ROOM];
     const bool less = now < before;
-    table_cellf(table, "%s%s", less ? "-" : "",
-                units_share(buf, less ? before - now : 0, before));
+    table_cellf(table, "%s%s", less ? "-" : "", units_share(buf, less ? before - now : 0, before));
 }
 
 static int put_options(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
@@ -89,22 +86,25 @@ static int put_options(const struct prof_analysis *analysis, const struct prof_w
 /* What the numbers stand on. */
 static void put_terms(const struct prof_whatif *whatif, const struct report_style *style)
 {
-    fputs("Assumed: made again one at a time, just before each pullback that\n"
-          "reads it, from operands that are there then.\n",
-          style->out);
+    char buf[UNITS_ROOM];
+    FILE *out = style->out;
+    text_paragraph(
+        out, style->width,
+        "Assumed: each value is made again just before the pullback that reads it, one at "
+        "a time, from operands that are there then.");
     if (whatif->merged > 1)
-        fprintf(style->out, "Replayed in moments of up to %u changes each: the new peak may be\n"
-                            "higher between two of them.\n",
-                (unsigned)whatif->merged);
+        text_paragraph(out, style->width,
+                       "Replayed in moments of up to %u changes each: the new peak may be higher "
+                       "between two of them.",
+                       (unsigned)whatif->merged);
     else
-        fputs("Replayed change by change (exact).\n", style->out);
+        text_paragraph(out, style->width, "Replayed change by change (exact).");
     if (whatif->is_truncated)
-        fputs("The replay ends before the tape was emptied: there was no room.\n", style->out);
-    if (whatif->peak_bytes != whatif->tape->peak_bytes) {
-        fputs("The replay's peak is not the tape's, which was ", style->out);
-        put_bytes(whatif->tape->peak_bytes, style);
-        fputs(".\n", style->out);
-    }
+        text_paragraph(out, style->width,
+                       "The replay ends before the tape was emptied: there was no room.");
+    if (whatif->peak_bytes != whatif->tape->peak_bytes)
+        text_paragraph(out, style->width, "The replay's peak is not the tape's, which was %s.",
+                       bytes_text(buf, whatif->tape->peak_bytes, style));
 }
 
 static void put_json_option(struct json *json, const struct prof_option *option)
@@ -154,16 +154,19 @@ int report_whatif(const struct prof_analysis *analysis, const struct prof_whatif
         put_json_options(&json, option, shown);
         json_finish(&json);
     } else {
-        fputs("Peak now: ", style->out);
-        put_bytes(whatif->peak_bytes, style);
-        fputs(". Each line by itself, its saved values computed again:\n", style->out);
+        char buf[UNITS_ROOM];
+        text_paragraph(style->out, style->width,
+                       "Peak now: %s. Each line by itself, its saved values computed again:",
+                       bytes_text(buf, whatif->peak_bytes, style));
         status = n > 0 ? put_options(analysis, whatif, option, shown, style) : 0;
         if (shown < n)
             fprintf(style->out, "%s %zu more; -n 0 shows everything.\n",
                     style->utf8 ? "\u2026" : "...", n - shown);
         if (n == 0)
             fputs("No line saves values.\n", style->out);
-        fputs("* no other line has a lower peak at no more cost.\n", style->out);
+        else
+            text_paragraph(style->out, style->width,
+                           "* no other line has a lower peak at no more cost.");
         put_terms(whatif, style);
         text_unlined_note(analysis, style->out);
     }
@@ -196,19 +199,16 @@ int report_whatif_choice(const struct prof_analysis *analysis, const struct prof
         free(option);
         return 0;
     }
-    fputs("Peak now: ", style->out);
-    put_bytes(whatif->peak_bytes, style);
-    fputs("; with these lines computed again: ", style->out);
-    put_bytes(peak, style);
-    fputs(".\nCost: ", style->out);
-    put_time(cost, style);
-    fprintf(style->out, ", %s of the run's forward and backward time.\n",
-            units_share(share, cost, whatif->run_ns));
+    char before[UNITS_ROOM], after[UNITS_ROOM], time[UNITS_ROOM];
+    text_paragraph(style->out, style->width, "Peak now: %s; with these lines computed again: %s.",
+                   bytes_text(before, whatif->peak_bytes, style), bytes_text(after, peak, style));
+    text_paragraph(style->out, style->width, "Cost: %s, %s of the run's forward and backward time.",
+                   time_text(time, cost, style), units_share(share, cost, whatif->run_ns));
     if (budget > 0)
-        fprintf(style->out, "%s\n",
-                peak > budget ? "No choice fits the budget; this one has the least peak."
-                : is_optimal  ? "Every choice of lines was tried: none that fits costs less."
-                              : "Chosen one by one: a cheaper choice may exist.");
+        text_paragraph(style->out, style->width, "%s",
+                       peak > budget ? "No choice fits the budget; this one has the least peak."
+                       : is_optimal  ? "Every choice of lines was tried: none that fits costs less."
+                                     : "Chosen one by one: a cheaper choice may exist.");
     if (n > 0)
         status = put_options(analysis, whatif, option, n, style);
     else

@@ -41,13 +41,13 @@ enum tape_release_cause {
     X(count) /* buffers, records and so on */                                                      \
     X(bytes)                                                                                       \
     X(live_bytes)                                                                                  \
-    X(held_bytes)       /* as a row's: what is live at the tape's peak */                          \
-    X(largest_bytes)    /* of one buffer; values only */                                           \
-    X(read_bytes)       /* saved values that a pullback has read at least once, ever */            \
-    X(read_live_bytes)  /* those of them that are live */                                          \
-    X(first_ticks)      /* when the first was made */                                              \
-    X(last_ticks)       /* when the last was given back */                                         \
-    X(by_call)          /* bytes given back, in the order of enum tape_release_cause */            \
+    X(held_bytes)      /* as a row's: what is live at the tape's peak */                           \
+    X(largest_bytes)   /* of one buffer; values only */                                            \
+    X(read_bytes)      /* saved values that a pullback has read at least once, ever */             \
+    X(read_live_bytes) /* those of them that are live */                                           \
+    X(first_ticks)     /* when the first was made */                                               \
+    X(last_ticks)      /* when the last was given back */                                          \
+    X(by_call)         /* bytes given back, in the order of enum tape_release_cause */             \
     X(by_sweep)                                                                                    \
     X(by_frame)                                                                                    \
     X(by_rewind)                                                                                   \
@@ -63,7 +63,7 @@ struct tape_class {
     uint32_t released_others; /* 1 if others did, too */
     uint64_t peak_stamp;      /* as a row's */
     uint64_t changed_ticks;   /* when live_bytes last changed */
-    double byte_ticks; /* bytes times ticks that they were live, up to changed_ticks */
+    double byte_ticks;        /* bytes times ticks that they were live, up to changed_ticks */
 #define X(name) uint64_t name;
     TAPE_CLASS_COUNTERS(X)
 #undef X

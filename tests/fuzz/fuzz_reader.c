@@ -23,6 +23,23 @@ static void demand(bool condition, const char *what)
     abort();
 }
 
+static void report_space_and_whatif(const struct prof_analysis *analysis,
+                                    const struct report_style *style)
+{
+    struct prof_space space;
+    const struct report_space_options options = {.limit = 20};
+    demand(prof_space_make(&space, analysis, PROF_SPACE_BY_CLASS, PROF_AT_PEAK, 0) == 0, "space");
+    demand(report_space(analysis, &space, &options, style) == 0, "tape");
+    prof_space_free(&space);
+    struct prof_whatif whatif;
+    bool is_optimal;
+    if (prof_whatif_make(&whatif, analysis, false) == 0) {
+        demand(report_whatif(analysis, &whatif, 20, style) == 0, "whatif");
+        demand(prof_whatif_fit(&whatif, 1000, &is_optimal) >= 0, "whatif with a budget");
+    }
+    prof_whatif_free(&whatif);
+}
+
 static void report(struct prof_profile *profile)
 {
     size_t n_mappings = profile->n_mappings, n;
@@ -36,6 +53,7 @@ static void report(struct prof_profile *profile)
     demand(report_top(analysis, PROF_BY_OP, REPORT_SORT_TOTAL, 0, &style) == 0, "top by op");
     demand(report_info(analysis, &style) == 0, "info");
     report_summary(analysis, &style);
+    report_space_and_whatif(analysis, &style);
     fclose(style.out);
     for (size_t i = 0; i < n; i++)
         demand(text[i] == '\n' || ((unsigned char)text[i] >= ' ' && text[i] != 0x7f),
