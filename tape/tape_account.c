@@ -1,7 +1,7 @@
 /* tape_account.c: rows found by {site, op}, their byte counters, and what is live at the peak.
  *
- * May include: tape_account.h, tape_reach.h, tape_residual.h, tape_statement.h. See tape_hook.h for what the
- * counters mean.
+ * May include: tape_account.h, tape_reach.h, tape_residual.h, tape_statement.h. See tape_hook.h for
+ * what the counters mean.
  */
 #include "tape_account.h"
 #include "tape_reach.h"

@@ -14,8 +14,8 @@
 const char tape_release_op[] = "release", tape_release_frame_op[] = "frame_end",
            tape_release_sweep_op[] = "backward_release";
 
-/* Gives a buffer back, in a call of `row`: to the arena, to the line that is charged for it, and to the marks that
- * count it among what is live. */
+/* Gives a buffer back, in a call of `row`: to the arena, to the line that is charged for it, and to
+ * the marks that count it among what is live. */
 static void free_buffer(struct tape *t, struct tape_value *v, uint32_t row)
 {
     if (t->hold)

@@ -99,6 +99,9 @@ static void check_log(const struct tape_ledger *ledger)
 {
     const struct tape_residuals *r = ledger->residuals;
     const struct tape_log *log = &r->log[r->current];
+    static unsigned calls; /* long ones not every time: they are looked at after every call */
+    if (log->n > 1000 && ++calls % 64 != 0)
+        return;
     int64_t *live = calloc(r->n_classes, sizeof *live);
     ck_assert_ptr_nonnull(live);
     for (uint32_t i = 0; i < log->n; i++)

@@ -1,5 +1,5 @@
-/* analyze_space.h: what holds a tape's memory: lines, what for, how long; and what would if a line's
- * saved values were computed again.
+/* analyze_space.h: what holds a tape's memory: lines, what for, how long; and what would if some
+ * lines' saved values were computed again.
  *
  * May include: analyze.h.
  * Invariant: the holders of a moment add up to what the classes say was live then; whether that is
@@ -93,9 +93,9 @@ uint64_t prof_whatif_peak(const struct prof_whatif *whatif);
 /* What that would cost. */
 uint64_t prof_whatif_cost(const struct prof_whatif *whatif);
 
-/* Chooses options so that the peak is at most `budget`, at little cost. Returns 0: it is, 1: no choice
- * reaches it (the one with the least peak is chosen), -1: memory is exhausted. *is_optimal: all choices
- * were tried. */
+/* Chooses options so that the peak is at most `budget`, at little cost. Returns 0: it is, 1: no
+ * choice reaches it (the one with the least peak is chosen), -1: memory is exhausted. *is_optimal:
+ * all choices were tried. */
 int prof_whatif_fit(struct prof_whatif *whatif, uint64_t budget, bool *is_optimal);
 
 #endif

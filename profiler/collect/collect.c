@@ -45,7 +45,8 @@ struct collector {
     struct prof_ledger dying; /* state of a tape that never had a packet */
     struct prof_buffer head;  /* magic and header, for snapshots */
     struct prof_buffer out;   /* frames of the call under way: they go out by one write */
-    uint64_t round;           /* number of the round, from 1 */
+    struct prof_buffer scratch;
+    uint64_t round; /* number of the round, from 1 */
     bool round_open;
     uint64_t window_end;
     unsigned new_tapes; /* of this round */
@@ -169,7 +170,7 @@ static void put_ledger(struct collector *c, struct prof_ledger *ledger)
         return;
     put_modules(c);
     if (!prof_put_ledger(&c->out, ledger, false) ||
-        !prof_put_residuals(&c->out, ledger, false, c->closing)) {
+        !prof_put_residuals(&c->out, &c->scratch, ledger, false, c->closing)) {
         fail(c, PROF_NO_MEMORY);
         return;
     }
@@ -289,10 +290,10 @@ static bool build_snapshot(struct collector *c, struct prof_buffer *out)
               prof_put_clock(out, &c->clock.start);
     for (size_t i = 0; ok && i < c->tapes.n; i++)
         ok = prof_put_ledger(out, c->tapes.tape[i], true) &&
-             prof_put_residuals(out, c->tapes.tape[i], true, true);
+             prof_put_residuals(out, &c->scratch, c->tapes.tape[i], true, true);
     if (ok && c->retired.ledger.tapes > 0)
         ok = prof_put_ledger(out, &c->retired.ledger, true) &&
-             prof_put_residuals(out, &c->retired.ledger, true, true);
+             prof_put_residuals(out, &c->scratch, &c->retired.ledger, true, true);
     return ok && prof_put_clock(out, &now) && prof_put_end(out, now.ticks, "snapshot");
 }
 
@@ -335,6 +336,7 @@ static void release(struct collector *c)
     prof_ledger_free(&c->dying);
     free(c->head.data);
     free(c->out.data);
+    free(c->scratch.data);
     free(c->path);
 }
 

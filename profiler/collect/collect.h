@@ -1,8 +1,8 @@
 /* collect.h: what the collector's files share; the collector persists a tape's account in a
  * profile.
  *
- * May include: tape_hook.h, tape_residuals.h, profile_frame.h. It runs inside the user's process, as a module of its
- * own.
+ * May include: tape_hook.h, tape_residuals.h, profile_frame.h. It runs inside the user's process, as
+ * a module of its own.
  *
  * Invariants: nothing here ends or signals the process, and a failure never reaches the tape; all
  * state but the clock is guarded by the collector's mutex; whatever was written stays a readable
@@ -107,6 +107,8 @@ struct prof_residuals {
     uint32_t n_moments, moments_capacity;
     uint64_t written_ticks; /* moments up to here are in the file */
     uint64_t peak_ticks;
+    uint32_t *scratch; /* tape 0: of a merge */
+    uint32_t scratch_capacity;
 };
 
 struct prof_ledger;
@@ -186,9 +188,10 @@ bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp);
 /* Rows that changed since the last packet, or `all`; the marks of change stay. */
 bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger, bool all);
 /* Classes that changed since the last packet, or `all`, and the moments since; the stretch with the
- * peak if this is the `last` packet, or if the peak is much greater than in the one before. What has
- * been written is marked as such unless `all`. */
-bool prof_put_residuals(struct prof_buffer *out, struct prof_ledger *ledger, bool all, bool last);
+ * peak if this is the `last` packet, or if the peak is much greater than in the one before. What
+ * has been written is marked as such unless `all`. scratch: kept from call to call. */
+bool prof_put_residuals(struct prof_buffer *out, struct prof_buffer *scratch,
+                        struct prof_ledger *ledger, bool all, bool last);
 /* "This tape is destroyed; tape 0 has what it held." */
 bool prof_put_final(struct prof_buffer *out, const struct prof_ledger *ledger);
 bool prof_put_end(struct prof_buffer *out, uint64_t ticks, const char *reason);

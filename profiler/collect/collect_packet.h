@@ -9,8 +9,8 @@
 
 #include "profile.pb-c.h"
 
-/* Appends the packet as a frame. False: no memory, or it is beyond the format's limit; the buffer is
- * then as it was. */
+/* Appends the packet as a frame. False: no memory, or it is beyond the format's limit; the buffer
+ * is then as it was. */
 bool prof_put_packet(struct prof_buffer *out, const Tapescope__Packet *packet);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * May include: collect.h.
  *
- * The tape's owner may be writing: see tape_residuals.h. Classes are read as rows are. The log and the
- * moments are read again while they change, and left as they were known if they never hold still.
+ * The tape's owner may be writing: see tape_residuals.h. Classes are read as rows are. The log and
+ * the moments are read again while they change, and left out if they never hold still.
  */
 #include "collect.h"
 
@@ -191,19 +191,16 @@ struct chains {
     uint32_t *next;  /* [classes] */
 };
 
-static bool chain(struct chains *chains, const struct prof_residuals *r, uint32_t n_rows,
-                  uint32_t n_more)
+static void chain(struct chains *chains, const struct prof_residuals *r, uint32_t n_rows,
+                  uint32_t *scratch)
 {
-    const size_t n = (size_t)n_rows + r->n + n_more;
-    chains->first = calloc(n + 1, sizeof *chains->first);
-    if (!chains->first)
-        return false;
-    chains->next = chains->first + n_rows;
+    memset(scratch, 0, n_rows * sizeof *scratch);
+    chains->first = scratch;
+    chains->next = scratch + n_rows;
     for (uint32_t i = 0; i < r->n; i++) {
         chains->next[i] = chains->first[r->class_[i].producer];
         chains->first[r->class_[i].producer] = i + 1;
     }
-    return true;
 }
 
 /* The place of a class among those of tape 0; one that is new gets the next. */
@@ -318,15 +315,18 @@ bool prof_residuals_merge(struct prof_ledger *to_ledger, const struct prof_ledge
     const struct prof_residuals *from = &from_ledger->residuals;
     if (from->n == 0)
         return true;
-    struct chains chains = {0};
-    uint32_t *map = malloc(from->n * sizeof *map);
-    if (!map || !chain(&chains, to, to_ledger->n_rows, from->n) ||
-        !reserve_classes(to, to->n + from->n) ||
-        (has_peak && !reserve_changes(to, from->n_changes)) || !merge_moments(to, from)) {
-        free(chains.first);
-        free(map);
+    const uint32_t n_rows = to_ledger->n_rows;
+    uint32_t *scratch =
+        reserve(to->scratch, &to->scratch_capacity, n_rows + to->n + 2 * from->n, sizeof *scratch);
+    if (!scratch)
         return false;
-    }
+    to->scratch = scratch;
+    if (!reserve_classes(to, to->n + from->n) ||
+        (has_peak && !reserve_changes(to, from->n_changes)) || !merge_moments(to, from))
+        return false;
+    struct chains chains;
+    chain(&chains, to, n_rows, scratch);
+    uint32_t *map = chains.next + to->n + from->n;
     for (uint32_t i = 0; has_peak && i < to->n; i++) {
         to->class_[i].changed |= to->class_[i].held_bytes != 0;
         to->class_[i].held_bytes = 0;
@@ -338,8 +338,6 @@ bool prof_residuals_merge(struct prof_ledger *to_ledger, const struct prof_ledge
     }
     if (has_peak)
         take_stretch(to, from, map);
-    free(chains.first);
-    free(map);
     return true;
 }
 
@@ -348,5 +346,6 @@ void prof_residuals_free(struct prof_residuals *residuals)
     free(residuals->class_);
     free(residuals->change);
     free(residuals->moment);
+    free(residuals->scratch);
     *residuals = (struct prof_residuals){0};
 }

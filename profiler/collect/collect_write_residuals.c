@@ -1,4 +1,4 @@
-/* collect_write_residuals.c: classes, the stretch with the peak, and live bytes over time as packets.
+/* collect_write_residuals.c: classes, the stretch with the peak, and what was live, as packets.
  *
  * May include: collect_packet.h, the generated profile.pb-c.h, protobuf-c.
  */
@@ -44,15 +44,29 @@ static void fill_class(Tapescope__ResidualClass *to, const struct prof_class *fr
     to->byte_ticks = from->byte_ticks;
 }
 
-/* Columns of the stretch; the caller frees to->part, which holds all of them. */
-static bool fill_stretch(Tapescope__Stretch *to, const struct prof_residuals *r)
+/* Room for n bytes, which the next call takes again, or NULL. */
+static void *scratch_of(struct prof_buffer *scratch, size_t n)
+{
+    if (n <= scratch->capacity)
+        return scratch->data;
+    uint8_t *data = realloc(scratch->data, 2 * n);
+    if (data == NULL)
+        return NULL;
+    scratch->data = data;
+    scratch->capacity = 2 * n;
+    return data;
+}
+
+enum {
+    CHANGE_BYTES = 24,
+    MOMENT_BYTES = 28
+}; /* of the columns, whose elements are 8 bytes first */
+
+static void fill_stretch(Tapescope__Stretch *to, const struct prof_residuals *r, void *columns)
 {
     const size_t n = r->n_changes;
-    char *columns = malloc(n * 24 + 1);
-    if (columns == NULL)
-        return false;
     tapescope__stretch__init(to);
-    to->ticks = (uint64_t *)(void *)columns;
+    to->ticks = columns;
     to->delta = (int64_t *)(void *)(to->ticks + n);
     to->part = (uint32_t *)(void *)(to->delta + n);
     to->flags = to->part + n;
@@ -68,7 +82,6 @@ static bool fill_stretch(Tapescope__Stretch *to, const struct prof_residuals *r)
     to->n_ticks = to->n_delta = to->n_part = to->n_flags = n;
     to->merged = r->merged;
     to->truncated = r->truncated;
-    return true;
 }
 
 /* At the end those that are live count as changed: time has passed. */
@@ -77,47 +90,48 @@ static bool is_wanted(const struct prof_class *c, bool all, bool last)
     return all || c->changed || (last && c->live_bytes > 0);
 }
 
-static bool put_classes(struct prof_buffer *out, const struct prof_ledger *ledger, bool all,
-                        bool last, bool with_stretch)
+static bool put_classes(struct prof_buffer *out, struct prof_buffer *scratch,
+                        const struct prof_ledger *ledger, bool all, bool last, bool with_stretch)
 {
     const struct prof_residuals *r = &ledger->residuals;
-    Tapescope__ResidualClass *class_ = calloc(r->n + (size_t)1, sizeof *class_);
-    Tapescope__ResidualClass **list = calloc(r->n + (size_t)1, sizeof *list);
+    const size_t columns = with_stretch ? (size_t)r->n_changes * CHANGE_BYTES : 0;
+    Tapescope__ResidualClass *class_ =
+        scratch_of(scratch, r->n * (sizeof *class_ + sizeof(void *)) + columns);
+    if (class_ == NULL)
+        return false;
+    Tapescope__ResidualClass **list = (Tapescope__ResidualClass **)(void *)(class_ + r->n);
     Tapescope__Residuals message = TAPESCOPE__RESIDUALS__INIT;
-    Tapescope__Stretch stretch = TAPESCOPE__STRETCH__INIT;
-    bool ok = class_ != NULL && list != NULL && (!with_stretch || fill_stretch(&stretch, r));
+    Tapescope__Stretch stretch;
     message.tape = ledger->tape;
     message.part = list;
-    for (uint32_t i = 0; ok && i < r->n; i++) {
+    for (uint32_t i = 0; i < r->n; i++) {
         if (!is_wanted(&r->class_[i], all, last))
             continue;
         fill_class(&class_[message.n_part], &r->class_[i], i);
         list[message.n_part] = &class_[message.n_part];
         message.n_part++;
     }
-    if (with_stretch)
+    if (with_stretch) {
+        fill_stretch(&stretch, r, list + r->n);
         message.stretch = &stretch;
+    }
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_RESIDUALS;
     packet.residuals = &message;
-    ok = ok && prof_put_packet(out, &packet);
-    free(stretch.ticks);
-    free(class_);
-    free(list);
-    return ok;
+    return prof_put_packet(out, &packet);
 }
 
-static bool put_moments(struct prof_buffer *out, const struct prof_ledger *ledger, uint64_t after)
+static bool put_moments(struct prof_buffer *out, struct prof_buffer *scratch,
+                        const struct prof_ledger *ledger, uint64_t after)
 {
     const struct prof_residuals *r = &ledger->residuals;
     const size_t n = r->n_moments;
-    char *columns = malloc(n * 28 + 1);
-    if (columns == NULL)
-        return false;
     Tapescope__Timeline message = TAPESCOPE__TIMELINE__INIT;
+    message.ticks = scratch_of(scratch, n * MOMENT_BYTES);
+    if (message.ticks == NULL)
+        return n == 0;
     message.tape = ledger->tape;
     message.peak_ticks = r->peak_ticks;
-    message.ticks = (uint64_t *)(void *)columns;
     message.most_bytes = message.ticks + n;
     message.least_bytes = message.most_bytes + n;
     message.phase = (uint32_t *)(void *)(message.least_bytes + n);
@@ -137,9 +151,7 @@ static bool put_moments(struct prof_buffer *out, const struct prof_ledger *ledge
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_TIMELINE;
     packet.timeline = &message;
-    const bool ok = k == 0 || prof_put_packet(out, &packet);
-    free(columns);
-    return ok;
+    return k == 0 || prof_put_packet(out, &packet);
 }
 
 /* A stretch is long: of a peak that keeps rising only every eighth more is written. */
@@ -149,7 +161,8 @@ static bool is_worth_it(const struct prof_ledger *ledger)
     return r->stretch_changed && ledger->peak_bytes - r->stretch_peak / 8 > r->stretch_peak;
 }
 
-bool prof_put_residuals(struct prof_buffer *out, struct prof_ledger *ledger, bool all, bool last)
+bool prof_put_residuals(struct prof_buffer *out, struct prof_buffer *scratch,
+                        struct prof_ledger *ledger, bool all, bool last)
 {
     struct prof_residuals *r = &ledger->residuals;
     if (r->n == 0)
@@ -157,8 +170,8 @@ bool prof_put_residuals(struct prof_buffer *out, struct prof_ledger *ledger, boo
     const bool with_stretch = all || (last && r->stretch_changed) || is_worth_it(ledger);
     /* Tapes that were destroyed since may have lived before the last packet of tape 0. */
     const bool again = all || (last && ledger->tape == 0);
-    if (!put_classes(out, ledger, all, last, with_stretch) ||
-        !put_moments(out, ledger, again ? 0 : r->written_ticks))
+    if (!put_classes(out, scratch, ledger, all, last, with_stretch) ||
+        !put_moments(out, scratch, ledger, again ? 0 : r->written_ticks))
         return false;
     if (all)
         return true;

@@ -75,8 +75,8 @@ struct prof_row {
 
 enum prof_residual_kind { PROF_SAVED, PROF_VALUE, PROF_RECORD, PROF_ADJOINT, PROF_RESIDUAL_KINDS };
 
-/* Bytes of one line for one purpose. Rows are places in the tape's array of rows, plus 1; 0: none, or
- * unknown. */
+/* Bytes of one line for one purpose. Rows are places in the tape's array of rows, plus 1; 0: none,
+ * or unknown. */
 struct prof_residual {
     uint32_t index; /* as in the file */
     uint32_t producer, consumer, released_by;

@@ -51,8 +51,8 @@ int report_roofline(const struct prof_analysis *analysis, enum prof_by by, enum 
 int report_annotate(const struct prof_analysis *analysis, const char *file, const char *function,
                     const struct report_style *style);
 
-/* What `tape` shows: who holds a tape at a moment, how long bytes live, what was saved in vain, what
- * was left. */
+/* What `tape` shows: who holds a tape at a moment, how long bytes live, what was saved in vain,
+ * what was left. */
 enum report_space { REPORT_HOLDERS, REPORT_LIFETIME, REPORT_DEAD, REPORT_LEAKS };
 struct report_space_options {
     enum report_space what;
