@@ -2,9 +2,9 @@
  *
  * May include: analyze_space.h, analyze_merge.h.
  *
- * The changes of the stretch with the peak are replayed without the bytes of the chosen lines. While
- * a sweep runs, the largest value of theirs that would be live counts in full: it is what is made
- * again at that time.
+ * The changes of the stretch with the peak are replayed without the bytes of the chosen lines.
+ * While a sweep runs, the largest value of theirs that would be live counts in full: it is what is
+ * made again at that time.
  */
 #include "analyze_space.h"
 

@@ -1,8 +1,8 @@
 /* collect.h: what the collector's files share; the collector persists a tape's account in a
  * profile.
  *
- * May include: tape_hook.h, tape_residuals.h, profile_frame.h. It runs inside the user's process, as
- * a module of its own.
+ * May include: tape_hook.h, tape_residuals.h, profile_frame.h. It runs inside the user's process,
+ * as a module of its own.
  *
  * Invariants: nothing here ends or signals the process, and a failure never reaches the tape; all
  * state but the clock is guarded by the collector's mutex; whatever was written stays a readable

@@ -92,6 +92,12 @@ static void put_terms(const struct prof_whatif *whatif, const struct report_styl
         out, style->width,
         "Assumed: each value is made again just before the pullback that reads it, one at "
         "a time, from operands that are there then.");
+    size_t chosen = 0;
+    for (size_t i = 0; i < whatif->n; i++)
+        chosen += whatif->option[i].chosen;
+    if (chosen > 1)
+        text_paragraph(out, style->width,
+                       "Where one of these lines feeds another, peak and cost are lower bounds.");
     if (whatif->merged > 1)
         text_paragraph(out, style->width,
                        "Replayed in moments of up to %u changes each: the new peak may be higher "
