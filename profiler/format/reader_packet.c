@@ -92,6 +92,20 @@ static enum reader_status apply_clock(struct reader_state *state, const Tapescop
     return READER_OK;
 }
 
+/* Nonsense counts as nothing: then too little is taken off. */
+static double ticks_of(double ticks)
+{
+    return ticks > 0 && ticks < 1e9 ? ticks : 0;
+}
+
+static enum reader_status apply_overhead(struct reader_state *state,
+                                         const Tapescope__Overhead *overhead)
+{
+    state->profile->forward_overhead = ticks_of(overhead->forward_ticks);
+    state->profile->backward_overhead = ticks_of(overhead->backward_ticks);
+    return READER_OK;
+}
+
 static enum reader_status apply_end(struct reader_state *state, const Tapescope__End *end)
 {
     free(state->profile->end_reason);
@@ -116,6 +130,8 @@ enum reader_status reader_apply(struct reader_state *state, const Tapescope__Pac
         return apply_clock(state, packet->clock);
     case TAPESCOPE__PACKET__KIND_END:
         return apply_end(state, packet->end);
+    case TAPESCOPE__PACKET__KIND_OVERHEAD:
+        return apply_overhead(state, packet->overhead);
     default: /* a kind that a later writer may add */
         return READER_OK;
     }
