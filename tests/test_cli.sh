@@ -8,7 +8,7 @@ set -u
 LC_ALL=C
 COLUMNS=80
 export LC_ALL COLUMNS
-unset TAPESCOPE_PROFILE TAPESCOPE_CLOCK
+unset TAPESCOPE_PROFILE TAPESCOPE_CLOCK TAPESCOPE_OPTIONS
 
 folder=$(mktemp -d "$TEST_BINARY_DIR/cli XXXXXX") || exit 1
 trap 'rm -rf "$folder"' EXIT
@@ -144,6 +144,19 @@ said "sh was killed by signal 34; it wrote no profile"
 expect 143 "$tapescope" record sh -c 'kill $PPID; sleep 20 & wait'
 said "sh was killed by SIGTERM"
 expect 0 "$tapescope" record sh -c 'test "$TAPESCOPE_PROFILE" = "$PWD/tapescope.prof"'
+
+# Options of the recording travel in the environment, behind those that are there.
+expect 0 "$tapescope" record --depth 3 --freq 99 --time sampled --tape off --frames all --unwind fp \
+    --timeline 64KiB --steps 2:5 --warmup 1 --snapshot-signal usr2 --follow-fork -- \
+    sh -c 'echo "$TAPESCOPE_OPTIONS"'
+shown "time=sampled,tape=off,freq=99,depth=3,frames=all,unwind=fp,timeline=65536,steps=2:5,warmup=1,"
+shown ",snapshot_signal=usr2,follow_fork=on"
+expect 0 env TAPESCOPE_OPTIONS=depth=7 "$tapescope" record --depth 8 sh -c 'echo "$TAPESCOPE_OPTIONS"'
+[ "$(cat out)" = "depth=7,depth=8" ] || fail "options are not behind those of the environment"
+expect 0 "$tapescope" record sh -c 'echo "${TAPESCOPE_OPTIONS-none}"'
+[ "$(cat out)" = "none" ] || fail "options that were not given"
+expect 2 "$tapescope" record --time guessed true
+said "--time: 'guessed' is none of: exact, sampled, off"
 
 # A program with tapes.
 cat >program.c <<'END'
