@@ -91,33 +91,6 @@ static uint64_t greater(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Takes off what observing added to a line's time; returns how much. Calls that were not timed (of
- * statements) have no time to take it from. */
-static uint64_t take_off(uint64_t *ticks, uint64_t calls, double overhead)
-{
-    const double added = (double)calls * overhead + 0.5;
-    const uint64_t off = added < (double)*ticks ? (uint64_t)added : *ticks;
-    *ticks -= off;
-    return off;
-}
-
-static void take_off_overhead(struct prof_analysis *analysis)
-{
-    const struct prof_profile *profile = analysis->profile;
-    uint64_t forward = 0, backward = 0;
-    for (size_t i = 0; i < analysis->n_lines; i++) {
-        struct prof_cost *cost = &analysis->line[i].cost;
-        forward += take_off(&cost->forward_ticks, cost->calls, profile->forward_overhead);
-        backward +=
-            take_off(&cost->backward_ticks, cost->backward_calls, profile->backward_overhead);
-    }
-    struct prof_totals *total = &analysis->total;
-    total->forward_ticks -= forward < total->forward_ticks ? forward : total->forward_ticks;
-    total->backward_ticks -= backward < total->backward_ticks ? backward : total->backward_ticks;
-    total->overhead_ticks = forward + backward;
-    total->overhead_ns = prof_profile_ns(profile, total->overhead_ticks);
-}
-
 static void sum_tapes(struct prof_totals *total, const struct prof_profile *profile)
 {
     for (size_t i = 0; i < profile->n_tapes; i++) {
@@ -155,6 +128,7 @@ static void set_times(struct prof_analysis *analysis)
     struct prof_totals *total = &analysis->total;
     total->forward_ns = prof_profile_ns(analysis->profile, total->forward_ticks);
     total->backward_ns = prof_profile_ns(analysis->profile, total->backward_ticks);
+    total->overhead_ns = prof_profile_ns(analysis->profile, analysis->profile->overhead_ticks);
 }
 
 /* The tape has rows for what may be: those that never were say nothing. */
@@ -203,7 +177,6 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
     analysis->n_lines = analyze_merge(analysis->line, analysis->n_lines, ANALYZE_BY_LINE_AND_OP);
     drop_empty(analysis);
     sum_tapes(&analysis->total, profile);
-    take_off_overhead(analysis);
     set_times(analysis);
     return analysis;
 }
@@ -213,6 +186,9 @@ void prof_analysis_free(struct prof_analysis *analysis)
     if (!analysis)
         return;
     prof_symbols_close(analysis->symbols);
+    for (size_t i = 0; i < analysis->n_mapped; i++)
+        free(analysis->mapped[i]);
+    free(analysis->mapped);
     free(analysis->line);
     free(analysis);
 }

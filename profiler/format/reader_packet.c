@@ -172,6 +172,30 @@ static void name_keepers(struct reader_tape *tape)
     }
 }
 
+/* Takes off what observing added to a row's time, and from the tape's. Calls that were not timed (of
+ * statements) have no time to take it from. */
+static void take_off(struct prof_profile *profile, uint64_t *row, uint64_t *tape, uint64_t calls,
+                     double overhead)
+{
+    const double added = (double)calls * overhead + 0.5;
+    uint64_t off = added < (double)*row ? (uint64_t)added : *row;
+    off = off < *tape ? off : *tape;
+    *row -= off;
+    *tape -= off;
+    profile->overhead_ticks += off;
+}
+
+static void take_off_overhead(struct prof_profile *profile, struct prof_tape *tape)
+{
+    for (size_t i = 0; i < tape->n_rows; i++) {
+        struct prof_row *row = &tape->row[i];
+        take_off(profile, &row->forward_ticks, &tape->forward_ticks, row->calls,
+                 profile->forward_overhead);
+        take_off(profile, &row->backward_ticks, &tape->backward_ticks, row->backward_calls,
+                 profile->backward_overhead);
+    }
+}
+
 enum reader_status reader_finish(struct reader_state *state)
 {
     struct prof_profile *profile = state->profile;
@@ -185,6 +209,7 @@ enum reader_status reader_finish(struct reader_state *state)
         if (!(profile->complete && tape->tape.final)) {
             name_keepers(tape);
             profile->tape[profile->n_tapes++] = tape->tape;
+            take_off_overhead(profile, &profile->tape[profile->n_tapes - 1]);
             tape->tape.row = NULL;
         }
     }
