@@ -24,9 +24,9 @@ struct frame {
 
 struct lane {
     uint64_t number;
-    uint32_t session; /* that stamp and records belong to */
+    uint32_t session; /* that stamp, records and sweeps belong to */
     uint32_t depth;   /* frames beyond MOST_DEPTH are counted alone */
-    uint64_t stamp, records;
+    uint64_t stamp, records, sweeps;
     uint32_t *slot; /* hash table: nodes of this lane */
     uint32_t n_slots, n_nodes;
     struct lane *next; /* in the list of those that are free */
@@ -38,6 +38,7 @@ struct lane {
 
 _Thread_local uint32_t tape_scope_now;
 _Thread_local uint64_t tape_scope_records;
+_Thread_local uint64_t tape_scope_sweeps;
 
 static _Thread_local struct lane *mine;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -220,10 +221,12 @@ static void charge(struct lane *l, uint64_t now)
         struct tape_scope *s = tape_scopes_at(&scopes, tape_scope_now);
         ADD(s->ticks, now - l->stamp);
         ADD(s->records, tape_scope_records - l->records);
+        ADD(s->sweep_ticks, tape_scope_sweeps - l->sweeps);
     }
     l->session = session;
     l->stamp = now;
     l->records = tape_scope_records;
+    l->sweeps = tape_scope_sweeps;
 }
 
 uint32_t tape_scope_begin(const char *name, struct tape_scope_keys keys, uint32_t number)

@@ -12,9 +12,11 @@
 
 #include "tape_hook.h"
 
-/* The calling thread's scope, 0: none; what it has recorded while observed, ever. */
+/* The calling thread's scope, 0: none; what it has recorded, and the ticks of its sweeps, while
+ * observed, ever. */
 extern _Thread_local uint32_t tape_scope_now __attribute__((tls_model("initial-exec")));
 extern _Thread_local uint64_t tape_scope_records __attribute__((tls_model("initial-exec")));
+extern _Thread_local uint64_t tape_scope_sweeps __attribute__((tls_model("initial-exec")));
 
 struct tape_scope_keys {
     uint32_t n; /* at most TAPE_SCOPE_KEYS */

@@ -108,6 +108,7 @@ enum {
     X(calls)          /* times it was begun */                                                     \
     X(recorded_calls) /* of those that have ended: within which something was recorded */          \
     X(ticks)          /* passed in it, up to the last begin or end in its thread */                \
+    X(sweep_ticks)    /* of them, in sweeps that were begun in it */                               \
     X(records)        /* ops and statements recorded in it */
 
 /* A node, once made, keeps its place and all but its counters for good. Only threads of its lane
