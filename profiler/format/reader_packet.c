@@ -130,6 +130,8 @@ enum reader_status reader_apply(struct reader_state *state, const Tapescope__Pac
         return apply_clock(state, packet->clock);
     case TAPESCOPE__PACKET__KIND_END:
         return apply_end(state, packet->end);
+    case TAPESCOPE__PACKET__KIND_SCOPES:
+        return reader_apply_scopes(state, packet->scopes);
     case TAPESCOPE__PACKET__KIND_OVERHEAD:
         return apply_overhead(state, packet->overhead);
     default: /* a kind that a later writer may add */
@@ -200,6 +202,7 @@ enum reader_status reader_finish(struct reader_state *state)
 {
     struct prof_profile *profile = state->profile;
     calibrate(state);
+    reader_place_scopes(state);
     profile->tape = calloc(state->n_tapes + 1, sizeof *profile->tape);
     if (!profile->tape)
         return READER_NO_MEMORY;
