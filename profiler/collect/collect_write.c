@@ -155,7 +155,7 @@ bool prof_put_overhead(struct prof_buffer *out, const struct prof_overhead *from
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_OVERHEAD;
     packet.overhead = &overhead;
-    return put_packet(out, &packet);
+    return prof_put_packet(out, &packet);
 }
 
 bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp)
