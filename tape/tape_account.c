@@ -1,4 +1,4 @@
-/* tape_account.c: rows found by {site, op}, their byte counters, and what is live at the peak.
+/* tape_account.c: rows found by {path, site, op}, their byte counters, and what is live at the peak.
  *
  * May include: tape_account.h, tape_reach.h, tape_statement.h. See tape_hook.h for what the
  * counters mean.
@@ -11,15 +11,15 @@
 
 enum { TABLE_LEAST = 64 };
 
-static uint64_t hash_of(uintptr_t pc, uint32_t line, const char *op)
+static uint64_t hash_of(uint32_t path, uintptr_t pc, uint32_t line, const char *op)
 {
     uint64_t h = (pc ^ ((uint64_t)line << 40)) * 0x9e3779b97f4a7c15u;
-    h ^= (uintptr_t)op * 0xc2b2ae3d27d4eb4fu;
+    h ^= ((uintptr_t)op ^ ((uint64_t)path << 32)) * 0xc2b2ae3d27d4eb4fu;
     return h ^ (h >> 29);
 }
 
 /* Appends a row, or returns TAPE_ROW_OTHER. */
-static uint32_t append(struct tape *t, uintptr_t pc, uint32_t line, const char *op)
+static uint32_t append(struct tape *t, uint32_t path, struct tape_site site, const char *op)
 {
     uint32_t i = t->ledger.n_rows, c = i / TAPE_ROW_CHUNK;
     if (c >= TAPE_ROW_CHUNKS)
@@ -33,9 +33,10 @@ static uint32_t append(struct tape *t, uintptr_t pc, uint32_t line, const char *
         t->ledger.chunk[c] = p;
     }
     struct tape_row *row = tape_row(t, i);
-    row->pc = pc;
-    row->line = line;
+    row->pc = site.pc;
+    row->line = site.line;
     row->op = op;
+    row->path = path;
     row->peak_stamp = t->ledger.peak_count;
     /* Another thread that reads n_rows must find the row filled. */
     __atomic_store_n(&t->ledger.n_rows, i + 1, __ATOMIC_RELEASE);
@@ -54,7 +55,7 @@ static int grow(struct tape *t)
         if (!old->slot[k])
             continue;
         const struct tape_row *row = tape_row(t, old->slot[k] - 1);
-        uint64_t h = hash_of(row->pc, row->line, row->op);
+        uint64_t h = hash_of(row->path, row->pc, row->line, row->op);
         while (slot[h & (size - 1)])
             h++;
         slot[h & (size - 1)] = old->slot[k];
@@ -67,8 +68,8 @@ static int grow(struct tape *t)
 
 int tape_account_open(struct tape *t)
 {
-    append(t, 0, 0, "padding");
-    append(t, 0, 0, "other");
+    append(t, 0, (struct tape_site){0, 0}, "padding");
+    append(t, 0, (struct tape_site){0, 0}, "other");
     return t->ledger.n_rows == 2 && grow(t) == 0 ? 0 : -1;
 }
 
@@ -80,12 +81,13 @@ void tape_account_close(struct tape *t)
         t->memory->release(t->sites.slot, t->memory->payload);
 }
 
-static uint32_t insert(struct tape *t, uint64_t h, struct tape_site site, const char *op)
+static uint32_t insert(struct tape *t, uint64_t h, uint32_t path, struct tape_site site,
+                       const char *op)
 {
     /* A table that cannot grow still finds what it holds; it only takes nothing new when full. */
     if (t->sites.used * 2 >= t->sites.size && grow(t) != 0 && t->sites.used + 1 >= t->sites.size)
         return TAPE_ROW_OTHER;
-    uint32_t i = append(t, site.pc, site.line, op);
+    uint32_t i = append(t, path, site, op);
     if (i == TAPE_ROW_OTHER)
         return i;
     while (t->sites.slot[h & (t->sites.size - 1)])
@@ -95,17 +97,26 @@ static uint32_t insert(struct tape *t, uint64_t h, struct tape_site site, const 
     return i;
 }
 
-uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op)
+uint32_t tape_account_row_on(struct tape *t, uint32_t path, struct tape_site site, const char *op)
 {
-    uint64_t h = hash_of(site.pc, site.line, op);
+    uint64_t h = hash_of(path, site.pc, site.line, op);
     for (uint64_t k = h;; k++) {
         uint32_t slot = t->sites.slot[k & (t->sites.size - 1)];
         if (!slot)
-            return insert(t, h, site, op);
+            return insert(t, h, path, site, op);
         const struct tape_row *row = tape_row(t, slot - 1);
-        if (row->pc == site.pc && row->op == op && row->line == site.line)
+        if (row->pc == site.pc && row->op == op && row->line == site.line && row->path == path)
             return slot - 1;
     }
+}
+
+uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op)
+{
+    struct tape_hook *hook = t->hook;
+    uint32_t path = 0;
+    if (__builtin_expect(hook != NULL, 0) && hook->path)
+        path = t->path ? t->path - 1 : hook->path(hook, site.pc);
+    return tape_account_row_on(t, path, site, op);
 }
 
 /* What a row holds changes: what it held at the peak is remembered first. */

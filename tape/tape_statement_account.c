@@ -18,6 +18,7 @@ struct line {
 struct charge {
     struct tape *t;
     const struct tape_run *run;
+    uint32_t path; /* of the call that opened the run: no statement asks for its own */
     bool recorded, dropped;
     uint64_t used[TABLE / 64]; /* a bit for each entry: the others have no content */
     struct line table[TABLE];
@@ -67,7 +68,8 @@ static struct line *line_of(struct charge *c, uint32_t site, uint32_t mark, cons
             settle(c, line);
         c->used[k / 64] |= (uint64_t)1 << k % 64;
         const struct tape_site at = {c->t->locate(site, c->run->near), number};
-        *line = (struct line){.site = site, .mark = mark, .row = tape_account_row(c->t, at, name)};
+        const uint32_t row = tape_account_row_on(c->t, c->path, at, name);
+        *line = (struct line){.site = site, .mark = mark, .row = row};
     }
     return line;
 }
@@ -115,6 +117,7 @@ static void begin(struct charge *c, struct tape *t, const struct tape_run *run, 
 {
     c->t = t;
     c->run = run;
+    c->path = tape_row(t, tape_run_record(run)->row)->path;
     c->recorded = recorded;
     c->dropped = dropped;
     memset(c->used, 0, sizeof c->used);
