@@ -54,7 +54,12 @@ expect 0 "$tapescope" --help
 shown "annotate"
 expect 0 "$tapescope" --version
 shown "tapescope "
-for command in record top annotate info; do
+expect 0 "$tapescope" --help
+commands=$(awk '/^  [a-z]/ { print $1 }' out)
+for command in record top annotate info completion; do
+    echo "$commands" | grep -qx $command || fail "--help does not list $command"
+done
+for command in $commands; do
     expect 0 "$tapescope" $command --help
     shown "Usage: tapescope $command"
     expect 2 "$tapescope" $command --nonsense
@@ -65,9 +70,9 @@ said "did you mean 'annotate'?"
 expect 2 "$tapescope" xyzzy
 said "no command 'xyzzy'"
 expect 2 "$tapescope" top --sort size
-said "cannot sort by 'size'"
+said "top: --sort: 'size' is none of: total, forward, backward"
 expect 2 "$tapescope" top --by mood
-said "cannot show by 'mood'"
+said "top: --by: 'mood' is none of: line, function, op"
 expect 2 "$tapescope" top -n many
 said "'many' is not a number"
 for number in "" 5x -1 99999999999999999999999; do
@@ -76,7 +81,7 @@ for number in "" 5x -1 99999999999999999999999; do
 done
 for key in t "" totals; do
     expect 2 "$tapescope" top --sort "$key"
-    said "cannot sort by '$key'"
+    said "--sort: '$key' is none of"
 done
 expect 2 "$tapescope" a-name-that-no-one-would-give-to-a-command
 said "try 'tapescope --help'"
@@ -95,7 +100,9 @@ said "name one source file"
 expect 2 "$tapescope" record
 said "name the program"
 expect 2 "$tapescope" record -o
-said "'-o'"
+said "'-o' lacks its value"
+expect 2 "$tapescope" top --sotr tape
+said "did you mean '--sort'?"
 
 # Profiles that are none.
 expect 3 "$tapescope" top

@@ -9,16 +9,28 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char help[] =
-    "Usage: tapescope annotate [OPTIONS] FILE.c[:FUNCTION] [PROFILE]\n"
-    "The source with what each line cost; below it the totals, and what was spent elsewhere.\n"
-    "\n"
-    "  --context N           only lines with cost, and N lines around each\n"
-    "  --exact               plain integers: ns and bytes\n"
-    "  --color, --no-color   mark costly lines (default: on a terminal)\n"
-    "\n"
-    "kept by: the op whose pullback needs the values that the line produced; + for more.\n"
-    "FILE may be the end of a path. PROFILE defaults to " CLI_DEFAULT_PROFILE ".\n";
+struct annotate_args {
+    struct cli_args cli;
+    size_t context;
+};
+
+static const struct cli_option options[] = {
+    {"context", 0, CLI_COUNT, "N", "only lines with cost, and N lines around each",
+     offsetof(struct annotate_args, context), NULL, 0},
+};
+
+const struct cli_command cli_annotate = {
+    .name = "annotate",
+    .summary = "a source file with the cost of each line",
+    .operands = "FILE.c[:FUNCTION] [PROFILE]",
+    .about = "The source with what each line cost; below it the totals, and what was spent "
+             "elsewhere.",
+    CLI_OPTIONS(options),
+    .shared = CLI_EXACT | CLI_COLOR,
+    .notes = "kept by: the op whose pullback needs the values that the line produced; + for more.\n"
+             "FILE may be the end of a path. PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
+    .run = cmd_annotate,
+};
 
 enum { MAX_NAMED = 16 };
 
@@ -110,18 +122,19 @@ static void check_age(const struct prof_profile *profile, const char *file)
 
 int cmd_annotate(int argc, char **argv)
 {
-    struct cli_args args;
-    int status = cli_parse(&args, argc, argv, "aecC", help);
+    struct annotate_args args = {.context = SIZE_MAX};
+    struct report_style *style = &args.cli.style;
+    int status = cli_parse(&cli_annotate, &args.cli, argc, argv);
     if (status >= 0)
         return status;
-    if (args.around < 1u << 30)
-        args.style.around = (unsigned)args.around + 1;
+    if (args.context < 1u << 30)
+        style->around = (unsigned)args.context + 1;
     if (argc - optind < 1 || argc - optind > 2) {
         cli_message("annotate: name one source file, and perhaps a profile");
         return CLI_USAGE;
     }
     struct cli_profile opened;
-    status = cli_open(&opened, argv[optind + 1]);
+    status = cli_open(&opened, &args.cli, argv[optind + 1]);
     if (status != CLI_OK)
         return status;
     struct target target;
@@ -133,7 +146,7 @@ int cmd_annotate(int argc, char **argv)
     }
     if (status == CLI_OK) {
         check_age(opened.profile, target.file);
-        int unread = report_annotate(opened.analysis, target.file, target.function, &args.style);
+        int unread = report_annotate(opened.analysis, target.file, target.function, style);
         status = cli_finish(unread < 0 ? unread : 0);
         if (status == CLI_OK && unread > 0)
             cli_message("%s: %s: showing line numbers without text", target.file, strerror(unread));
