@@ -41,8 +41,9 @@ static bool read_row(struct prof_row *to, const struct tape_row *from, uint64_t 
     struct prof_row now = {.pc = LOAD(&from->pc),
                            .op = LOAD(&from->op),
                            .line = LOAD(&from->line),
+                           .path = LOAD(&from->path),
                            .kept_by = LOAD(&from->kept_by),
-                           .kept_others = LOAD(&from->kept_others),
+                           .kept_others = LOAD(&from->kept_others) != 0,
                            .changed = to->changed,
 #define X(name) .name = LOAD(&from->name),
                            TAPE_ROW_COUNTERS(X)
