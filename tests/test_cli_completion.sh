@@ -31,7 +31,7 @@ completes()
 completes tapescope,anno annotate
 completes tapescope,top,--so --sort
 completes tapescope,top,--sort,back backward
-completes tapescope,top,--by, line function op
+completes tapescope,top,--by,f function file
 completes tapescope,info,--sort
 completes tapescope,completion, bash
 completes tapescope,annotate,mai

@@ -46,10 +46,26 @@ unsigned cli_width(void)
 }
 
 /* The shared options, with the bit of each. */
+static const char *const phases[] = {"forward", "backward", NULL};
 static const struct {
     struct cli_option option;
     unsigned bit;
 } shared[] = {
+    {{"focus", 0, CLI_TEXT, "RE", "only lines whose file:line, function or op matches",
+      offsetof(struct cli_args, focus), NULL, 0},
+     CLI_FILTER},
+    {{"ignore", 0, CLI_TEXT, "RE", "no lines whose file:line, function or op matches",
+      offsetof(struct cli_args, ignore), NULL, 0},
+     CLI_FILTER},
+    {{"phase", 0, CLI_SET, "PHASES", "whose times are shown, separated by commas",
+      offsetof(struct cli_args, style.phases), phases, 0},
+     CLI_PHASE},
+    {{"map", 0, CLI_LIST, "OLD=NEW", "read sources below the folder OLD from the folder NEW",
+      offsetof(struct cli_args, map), NULL, 0},
+     CLI_MAP},
+    {{"json", 0, CLI_FLAG, NULL, "one JSON document, whose names docs/PROFILER.md lists",
+      offsetof(struct cli_args, style.json), NULL, 0},
+     CLI_JSON},
     {{"exact", 0, CLI_FLAG, NULL, "plain integers: ns and bytes",
       offsetof(struct cli_args, style.exact), NULL, 0},
      CLI_EXACT},
@@ -155,59 +171,6 @@ int cli_parse(const struct cli_command *command, struct cli_args *args, int argc
     args->style.color =
         args->color >= 0 ? args->color == 1 : isatty(STDOUT_FILENO) && !(no_color && *no_color);
     return -1;
-}
-
-static void warn(void *payload, const char *message)
-{
-    (void)payload;
-    cli_message("%s", message);
-}
-
-int cli_open(struct cli_profile *opened, const struct cli_args *args, const char *path)
-{
-    (void)args;
-    char error[4096];
-    *opened = (struct cli_profile){0};
-    bool by_default = !path;
-    if (by_default)
-        path = CLI_DEFAULT_PROFILE;
-    opened->profile = prof_profile_read(path, error, sizeof error);
-    if (!opened->profile) {
-        cli_message("%s%s", error,
-                    by_default && access(path, F_OK) != 0
-                        ? " (make one by: tapescope record -- ./program)"
-                        : "");
-        return CLI_BAD_PROFILE;
-    }
-    if (opened->profile->warning)
-        cli_message("%s", opened->profile->warning);
-    opened->analysis = prof_analyze(opened->profile, warn, NULL);
-    if (!opened->analysis) {
-        cli_message("%s: out of memory", path);
-        cli_close(opened);
-        return CLI_FAILED;
-    }
-    const struct prof_totals *total = &opened->analysis->total;
-    if (opened->profile->clock_is_uncalibrated && (total->forward_ticks || total->backward_ticks))
-        cli_message("%s: the clock was not calibrated: times are in ticks, not in ns", path);
-    return CLI_OK;
-}
-
-void cli_close(struct cli_profile *opened)
-{
-    prof_analysis_free(opened->analysis);
-    prof_profile_free(opened->profile);
-    *opened = (struct cli_profile){0};
-}
-
-int cli_open_only(struct cli_profile *opened, const struct cli_args *args, int argc, char **argv)
-{
-    *opened = (struct cli_profile){0};
-    if (argc - optind > 1) {
-        cli_message("%s: one profile at a time, not also '%s'", argv[0], argv[optind + 1]);
-        return CLI_USAGE;
-    }
-    return cli_open(opened, args, argv[optind]);
 }
 
 int cli_finish(int report_status)

@@ -14,14 +14,20 @@ void cli_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Options that several commands have. */
 enum cli_shared {
-    CLI_EXACT = 1 << 0, /* --exact */
-    CLI_COLOR = 1 << 1, /* --color, --no-color */
+    CLI_EXACT = 1 << 0,  /* --exact */
+    CLI_JSON = 1 << 1,   /* --json */
+    CLI_COLOR = 1 << 2,  /* --color, --no-color */
+    CLI_FILTER = 1 << 3, /* --focus, --ignore */
+    CLI_PHASE = 1 << 4,  /* --phase */
+    CLI_MAP = 1 << 5,    /* --map */
 };
 
 /* The values of the shared options: the first member of every command's struct of arguments. */
 struct cli_args {
     struct report_style style;
     int color; /* 1, 0, or -1: by the terminal */
+    const char *focus, *ignore;
+    struct cli_list map;
 };
 
 /* Shared option i and the bit of enum cli_shared it belongs to; NULL after the last. */

@@ -9,7 +9,7 @@ const struct cli_command cli_info = {
     .summary = "what was measured, and the totals",
     .operands = "[PROFILE]",
     .about = "The program that was measured, when, and the totals of all its tapes.",
-    .shared = CLI_EXACT,
+    .shared = CLI_EXACT | CLI_JSON,
     .notes = "PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
     .run = cmd_info,
 };
