@@ -162,6 +162,12 @@ int prof_symbols_resolve(struct prof_symbols *symbols, uint64_t pc, uint32_t lin
     return place->file && place->line ? 0 : 1;
 }
 
+const char *prof_symbols_module(const struct prof_symbols *symbols, uint64_t pc)
+{
+    const struct mapping *mapping = pc > 0 ? mapping_of(symbols, pc - 1) : NULL;
+    return mapping ? mapping->path : NULL;
+}
+
 bool prof_symbols_no_memory(const struct prof_symbols *symbols)
 {
     return symbols->no_memory;

@@ -58,6 +58,9 @@ int prof_symbols_resolve(struct prof_symbols *symbols, uint64_t pc, uint32_t lin
 size_t prof_symbols_chain(struct prof_symbols *symbols, uint64_t pc, uint32_t line,
                           struct prof_place *place, size_t room);
 
+/* The path of the module that the address lies in, which is not opened for it; or NULL. */
+const char *prof_symbols_module(const struct prof_symbols *symbols, uint64_t pc);
+
 /* Whether memory was exhausted in any call: a place may then lack what the debug information
  * has. */
 bool prof_symbols_no_memory(const struct prof_symbols *symbols);
