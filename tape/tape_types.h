@@ -292,7 +292,7 @@ struct tape_fixed {
     uint32_t n_values, n_marks, n_frames, last_record;
 };
 
-struct tape_table { /* open addressing: row index plus 1 by {pc, line, op} */
+struct tape_table { /* open addressing: row index plus 1 by tape_row_key */
     uint32_t *slot;
     uint32_t size, used;
 };
@@ -341,6 +341,7 @@ struct tape {
     struct tape_hook *hook; /* while an op or a sweep is being observed, else NULL */
     uint64_t now;           /* the last reading of its clock */
     struct tape_residual_state *residual; /* see tape_residual.h; NULL: never observed */
+    uint32_t path; /* what is recorded now belongs to this call path, plus 1; 0: the caller's */
 
     struct tape *next_tape, **link; /* list of live tapes, under the lock of tape_observe.c */
 

@@ -82,7 +82,7 @@ static void fill_line(struct prof_line *line, const struct prof_row *row, bool a
         line->cost.peak_bytes = 0;
 }
 
-size_t prof_peak_tape(const struct prof_profile *profile)
+size_t analyze_peak_tape(const struct prof_profile *profile)
 {
     size_t best = 0;
     for (size_t i = 1; i < profile->n_tapes; i++)
@@ -111,8 +111,6 @@ static void sum_tapes(struct prof_totals *total, const struct prof_profile *prof
         total->reserved_bytes = greater(total->reserved_bytes, tape->reserved_bytes);
         total->touched_bytes = greater(total->touched_bytes, tape->touched_bytes);
     }
-    total->forward_ns = prof_profile_ns(profile, total->forward_ticks);
-    total->backward_ns = prof_profile_ns(profile, total->backward_ticks);
 }
 
 /* Rounds running sums rather than terms, so that nothing is lost between the lines. */
@@ -132,6 +130,10 @@ static void set_times(struct prof_analysis *analysis)
         prof_cost_add(&analysis->sum, cost);
         analysis->n_unlined += !analysis->line[i].own && !analysis->line[i].file;
     }
+    struct prof_totals *total = &analysis->total;
+    total->forward_ns = prof_profile_ns(analysis->profile, total->forward_ticks);
+    total->backward_ns = prof_profile_ns(analysis->profile, total->backward_ticks);
+    total->overhead_ns = prof_profile_ns(analysis->profile, analysis->profile->overhead_ticks);
 }
 
 /* The tape has rows for what may be: those that never were say nothing. */
@@ -168,7 +170,7 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
         prof_analysis_free(analysis);
         return NULL;
     }
-    size_t peak = prof_peak_tape(profile);
+    size_t peak = analyze_peak_tape(profile);
     for (size_t i = 0; i < profile->n_tapes; i++)
         for (size_t j = 0; j < profile->tape[i].n_rows; j++)
             fill_line(&analysis->line[analysis->n_lines++], &profile->tape[i].row[j], i == peak,
@@ -179,8 +181,8 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
     }
     analysis->n_lines = analyze_merge(analysis->line, analysis->n_lines, ANALYZE_BY_LINE_AND_OP);
     drop_empty(analysis);
-    set_times(analysis);
     sum_tapes(&analysis->total, profile);
+    set_times(analysis);
     return analysis;
 }
 

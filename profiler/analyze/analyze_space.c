@@ -224,7 +224,7 @@ int prof_space_make(struct prof_space *space, const struct prof_analysis *analys
     *space = (struct prof_space){0};
     if (profile->n_tapes == 0)
         return at == PROF_AT_TIME;
-    space->tape = &profile->tape[prof_peak_tape(profile)];
+    space->tape = &profile->tape[analyze_peak_tape(profile)];
     size_t n = 0;
     for (size_t i = 0; i < profile->n_tapes; i++)
         n += profile->tape[i].n_residuals;

@@ -273,7 +273,7 @@ int prof_whatif_make(struct prof_whatif *whatif, const struct prof_analysis *ana
     *whatif = (struct prof_whatif){0};
     if (profile->n_tapes == 0)
         return 1;
-    const struct prof_tape *tape = &profile->tape[prof_peak_tape(profile)];
+    const struct prof_tape *tape = &profile->tape[analyze_peak_tape(profile)];
     whatif->tape = tape;
     if (tape->n_changes == 0)
         return 1;

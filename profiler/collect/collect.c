@@ -12,6 +12,9 @@
  */
 #include "collect.h"
 
+#include "collect_paths.h"
+#include "collect_unwind.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -32,6 +35,8 @@ struct collector {
     struct collector *next;     /* in the list of those that are open */
     pid_t pid;                  /* 0 in a child process */
     char *path;
+    enum prof_unwinder unwinder;
+    unsigned depth;        /* of call paths */
     pthread_mutex_t mutex; /* guards all that follows */
     bool closed;
     struct prof_file file;
@@ -39,9 +44,12 @@ struct collector {
     bool closing;       /* what is written now is the last of it */
     bool lost;          /* what a call said was not kept, so no snapshot can be whole */
     struct prof_clock clock;
+    struct prof_overhead overhead;
     struct prof_modules modules;
+    struct prof_path_map paths;
     struct prof_tapes tapes;
     struct prof_retired retired;
+    struct prof_scopes scopes;
     struct prof_ledger dying; /* state of a tape that never had a packet */
     struct prof_buffer head;  /* magic and header, for snapshots */
     struct prof_buffer out;   /* frames of the call under way: they go out by one write */
@@ -61,10 +69,12 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static void before_fork(void)
 {
     pthread_mutex_lock(&open_mutex);
+    prof_paths_before_fork();
 }
 
 static void after_fork_in_parent(void)
 {
+    prof_paths_after_fork();
     pthread_mutex_unlock(&open_mutex);
 }
 
@@ -76,6 +86,7 @@ static void after_fork_in_child(void)
         __atomic_store_n(&c->base.hook.due, UINT64_MAX, __ATOMIC_RELAXED);
         (void)prof_file_close(&c->file);
     }
+    prof_paths_after_fork();
     pthread_mutex_unlock(&open_mutex);
 }
 
@@ -161,7 +172,13 @@ static void put_modules(struct collector *c)
         fail(c, PROF_NO_MEMORY);
 }
 
-/* What changed in a tape's state since it was last written, its modules first. */
+static void put_scopes(struct collector *c)
+{
+    if (c->failed == NULL && !prof_put_scopes(&c->out, &c->scopes, false))
+        fail(c, PROF_NO_MEMORY);
+}
+
+/* What changed in a tape's state since it was last written, its modules, scopes and paths first. */
 static void put_ledger(struct collector *c, struct prof_ledger *ledger)
 {
     ledger->round = c->round;
@@ -169,7 +186,12 @@ static void put_ledger(struct collector *c, struct prof_ledger *ledger)
     if ((!ledger->changed && !last) || c->failed != NULL)
         return;
     put_modules(c);
-    if (!prof_put_ledger(&c->out, ledger, false) ||
+    if (prof_scopes_are_new(&c->scopes))
+        put_scopes(c);
+    if (c->failed != NULL)
+        return;
+    if (!prof_put_paths(&c->out, &c->paths, ledger, false) ||
+        !prof_put_ledger(&c->out, ledger, &c->paths, false) ||
         !prof_put_residuals(&c->out, &c->scratch, ledger, false, c->closing)) {
         fail(c, PROF_NO_MEMORY);
         return;
@@ -203,6 +225,7 @@ static void begin_round(struct collector *c, uint64_t now)
     c->window_end = now + prof_clock_ticks(&c->clock, c->interval_ns / WINDOW_SHARE);
     put_modules(c);
     put_clock(c);
+    put_scopes(c);
     put_retired(c);
 }
 
@@ -256,6 +279,22 @@ static void retire(struct collector *c, const struct tape_ledger *from, uint64_t
     prof_tapes_remove(&c->tapes, known);
 }
 
+static uint32_t path_here(struct tape_hook *hook, uintptr_t site)
+{
+    const struct collector *c = (const struct collector *)(const void *)hook;
+    return prof_path_here(c->unwinder, c->depth, site);
+}
+
+/* Reads the mappings anew where libraries came or went. */
+static const char *refresh_modules(struct collector *c)
+{
+    unsigned long long subs = c->modules.subs;
+    const char *reason = prof_modules_refresh(&c->modules);
+    if (c->modules.subs != subs)
+        prof_unwind_forget();
+    return reason;
+}
+
 static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool final)
 {
     struct collector *c = (struct collector *)(void *)hook;
@@ -268,7 +307,7 @@ static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool f
     }
     uint64_t now = c->clock.peek();
     bool in_round = now >= __atomic_load_n(&hook->due, __ATOMIC_RELAXED);
-    const char *reason = prof_modules_refresh(&c->modules);
+    const char *reason = refresh_modules(c);
     if (reason != NULL)
         fail(c, reason);
     if (final)
@@ -283,17 +322,42 @@ static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool f
     leave(c, entry);
 }
 
+/* See struct tape_hook. */
+static void take_scopes(struct tape_hook *hook, const struct tape_scopes *scopes)
+{
+    struct collector *c = (struct collector *)(void *)hook;
+    pthread_mutex_lock(&c->mutex);
+    c->scopes.from = scopes;
+    pthread_mutex_unlock(&c->mutex);
+}
+
+static double to_ns(const struct tape_hook *hook, uint64_t ticks)
+{
+    double rate;
+    __atomic_load(&((const struct collector *)(const void *)hook)->clock.ticks_per_ns, &rate,
+                  __ATOMIC_RELAXED);
+    return (double)ticks / rate;
+}
+
+static bool put_all(struct prof_buffer *out, struct prof_buffer *scratch,
+                    struct prof_ledger *ledger, struct prof_path_map *paths)
+{
+    return prof_put_paths(out, paths, ledger, true) && prof_put_ledger(out, ledger, paths, true) &&
+           prof_put_residuals(out, scratch, ledger, true, true);
+}
+
 static bool build_snapshot(struct collector *c, struct prof_buffer *out)
 {
     struct prof_stamp now = prof_clock_stamp(&c->clock);
     bool ok = prof_put_bytes(out, c->head.data, c->head.n) && prof_put_modules(out, &c->modules) &&
-              prof_put_clock(out, &c->clock.start);
+              prof_put_clock(out, &c->clock.start) && prof_put_overhead(out, &c->overhead) &&
+              prof_put_scopes(out, &c->scopes, true);
+    struct prof_path_map paths = {.refused_before = c->paths.refused_before};
     for (size_t i = 0; ok && i < c->tapes.n; i++)
-        ok = prof_put_ledger(out, c->tapes.tape[i], true) &&
-             prof_put_residuals(out, &c->scratch, c->tapes.tape[i], true, true);
+        ok = put_all(out, &c->scratch, c->tapes.tape[i], &paths);
     if (ok && c->retired.ledger.tapes > 0)
-        ok = prof_put_ledger(out, &c->retired.ledger, true) &&
-             prof_put_residuals(out, &c->scratch, &c->retired.ledger, true, true);
+        ok = put_all(out, &c->scratch, &c->retired.ledger, &paths);
+    prof_path_map_free(&paths);
     return ok && prof_put_clock(out, &now) && prof_put_end(out, now.ticks, "snapshot");
 }
 
@@ -313,7 +377,7 @@ static int snapshot(struct tape_collector *base, const char *path, char *error, 
     struct entry entry = enter(c);
     struct prof_buffer out = {0};
     struct prof_file file;
-    const char *reason = prof_modules_refresh(&c->modules);
+    const char *reason = refresh_modules(c);
     if (reason == NULL && (c->lost || !build_snapshot(c, &out)))
         reason = PROF_NO_MEMORY;
     if (reason == NULL)
@@ -333,7 +397,9 @@ static void release(struct collector *c)
     prof_modules_free(&c->modules);
     prof_tapes_free(&c->tapes);
     prof_retired_free(&c->retired);
+    prof_scopes_free(&c->scopes);
     prof_ledger_free(&c->dying);
+    prof_path_map_free(&c->paths);
     free(c->head.data);
     free(c->out.data);
     free(c->scratch.data);
@@ -352,6 +418,7 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     for (size_t i = 0; i < c->tapes.n; i++)
         put_ledger(c, c->tapes.tape[i]);
     put_retired(c);
+    put_scopes(c);
     put_clock(c);
     if (c->failed == NULL && !prof_put_end(&c->out, c->clock.peek(), "stop"))
         fail(c, PROF_NO_MEMORY);
@@ -382,10 +449,12 @@ static const char *prepare(struct collector *c, const char *library_version,
     reason = prof_modules_refresh(&c->modules);
     if (reason != NULL)
         return reason;
+    prof_overhead_measure(&c->overhead, &c->clock);
     if (!prof_put_head(&c->head, library_version, c->modules.module[0].path, c->clock.name,
                        options->text) ||
         !prof_put_bytes(&c->out, c->head.data, c->head.n) ||
-        !prof_put_modules(&c->out, &c->modules) || !prof_put_clock(&c->out, &c->clock.start))
+        !prof_put_modules(&c->out, &c->modules) || !prof_put_clock(&c->out, &c->clock.start) ||
+        !prof_put_overhead(&c->out, &c->overhead))
         return PROF_NO_MEMORY;
     c->modules.changed = false;
     reason = prof_file_open(&c->file, c->path);
@@ -396,6 +465,17 @@ static const char *prepare(struct collector *c, const char *library_version,
         (void)prof_file_close(&c->file);
     c->out.n = 0;
     return reason;
+}
+
+static void set_paths(struct collector *c, const struct tape_collect_options *options)
+{
+    uint64_t depth = options->frames != TAPE_FRAMES_NONE ? options->depth : 0;
+    c->depth = depth < PROF_PATH_DEPTH ? (unsigned)depth : PROF_PATH_DEPTH;
+    c->unwinder = options->unwind == TAPE_UNWIND_FRAME_POINTERS ? PROF_UNWIND_FRAME_POINTERS
+                                                                : PROF_UNWIND_LIBUNWIND;
+    c->paths.refused_before = prof_paths_refused();
+    if (c->depth > 0)
+        prof_paths_open(c->unwinder);
 }
 
 __attribute__((visibility("default"))) struct tape_collector *
@@ -428,11 +508,15 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     }
     c->pid = getpid();
     c->interval_ns = FIRST_INTERVAL_NS;
+    set_paths(c, options);
     c->base = (struct tape_collector){
         .hook = {.abi = TAPE_HOOK_ABI,
                  .clock = c->clock.read,
                  .due = c->clock.start.ticks + prof_clock_ticks(&c->clock, FIRST_INTERVAL_NS),
-                 .flush = flush},
+                 .flush = flush,
+                 .scopes = take_scopes,
+                 .ns = to_ns,
+                 .path = c->depth > 0 ? path_here : NULL},
         .snapshot = snapshot,
         .close = close_collector,
     };

@@ -45,6 +45,16 @@ uint64_t prof_clock_ticks(const struct prof_clock *clock, uint64_t ns);
 /* Refines ticks_per_ns by what has passed since the start. */
 void prof_clock_refine(struct prof_clock *clock, const struct prof_stamp *now);
 
+/* collect_overhead.c */
+
+/* Ticks that observing adds to each interval that it measures. */
+struct prof_overhead {
+    double forward_ticks, backward_ticks;
+};
+
+/* Takes some 0.1 ms. */
+void prof_overhead_measure(struct prof_overhead *overhead, const struct prof_clock *clock);
+
 /* collect_modules.c */
 
 struct prof_module {
@@ -74,9 +84,11 @@ struct prof_row {
     uintptr_t pc;
     const char *op;
     uint32_t line;
+    uint32_t path;
     uint32_t kept_by;
     uint32_t kept_others;
     uint32_t changed; /* since it was last written */
+    uint32_t scope;
 #define X(name) uint64_t name;
     TAPE_ROW_COUNTERS(X)
 #undef X
@@ -171,6 +183,50 @@ struct prof_retired {
 bool prof_retired_merge(struct prof_retired *retired, const struct prof_ledger *tape);
 void prof_retired_free(struct prof_retired *retired);
 
+/* collect_scopes.c */
+
+/* What of the process's scopes is in the file. */
+struct prof_scopes {
+    const struct tape_scopes *from; /* NULL: the observation has not begun */
+    struct prof_scope {
+        bool written;
+#define X(name) uint64_t name;
+        TAPE_SCOPE_COUNTERS(X)
+#undef X
+    } * scope;
+    uint32_t n, capacity; /* nodes that are in the file, with 0 */
+    uint64_t expected;    /* sum of their times that is in the file */
+    uint64_t lost;
+};
+
+struct prof_buffer;
+
+/* There are nodes that the file does not know. */
+bool prof_scopes_are_new(const struct prof_scopes *scopes);
+/* Nodes that are new or changed since the last packet, or `all` of them, which changes no mark; no
+ * packet where there are none. False: no memory; the buffer is as it was. */
+bool prof_put_scopes(struct prof_buffer *out, struct prof_scopes *scopes, bool all);
+void prof_scopes_free(struct prof_scopes *scopes);
+
+/* collect_path_map.c */
+
+/* The call paths that a file has, which are those of its rows, under numbers of the file's own:
+ * ascending from 1, each behind its parent. */
+struct prof_path_map {
+    uint32_t *id;                     /* by the process' number; 0: the file has no such path */
+    uint32_t *listed;                 /* the process' number of path i + 1 of the file */
+    uint32_t n, n_room;               /* paths of the file */
+    uint32_t room;                    /* of id */
+    uint32_t written;                 /* of n: in the buffer */
+    uint64_t refused, refused_before; /* as last written; before the file began */
+};
+
+/* Gives numbers to a path and to all outwards. False: no memory. */
+bool prof_path_map_add(struct prof_path_map *map, uint32_t path);
+/* The file's number of a path that was added; 0 of 0. */
+uint32_t prof_path_map_id(const struct prof_path_map *map, uint32_t path);
+void prof_path_map_free(struct prof_path_map *map);
+
 /* collect_write.c: appends frames to a buffer. False: no memory, or a frame beyond the format's
  * limit; the buffer is then as it was. */
 
@@ -180,13 +236,22 @@ struct prof_buffer {
 };
 
 bool prof_put_bytes(struct prof_buffer *out, const void *data, size_t n);
+struct Tapescope__Packet;
+bool prof_put_packet(struct prof_buffer *out, const struct Tapescope__Packet *packet);
 /* The magic and the header. Arguments that the system does not show are left out. */
 bool prof_put_head(struct prof_buffer *out, const char *library_version, const char *program,
                    const char *clock, const char *options);
 bool prof_put_modules(struct prof_buffer *out, const struct prof_modules *modules);
+/* Nothing where there is none. */
+bool prof_put_overhead(struct prof_buffer *out, const struct prof_overhead *overhead);
 bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp);
+/* The call paths of the rows that prof_put_ledger would write, if the file lacks them, and how many
+ * were refused. Must go before. */
+bool prof_put_paths(struct prof_buffer *out, struct prof_path_map *map,
+                    const struct prof_ledger *ledger, bool all);
 /* Rows that changed since the last packet, or `all`; the marks of change stay. */
-bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger, bool all);
+bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger,
+                     const struct prof_path_map *paths, bool all);
 /* Classes that changed since the last packet, or `all`, and the moments since; the stretch with the
  * peak if this is the `last` packet, or if the peak is much greater than in the one before. What
  * has been written is marked as such unless `all`. scratch: kept from call to call. */

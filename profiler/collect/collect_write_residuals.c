@@ -1,8 +1,9 @@
 /* collect_write_residuals.c: classes, the stretch with the peak, and what was live, as packets.
  *
- * May include: collect_packet.h, the generated profile.pb-c.h, protobuf-c.
+ * May include: collect.h, the generated profile.pb-c.h, protobuf-c.
  */
-#include "collect_packet.h"
+#include "collect.h"
+#include "profile.pb-c.h"
 
 #include <stdlib.h>
 #include <string.h>

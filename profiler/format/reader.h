@@ -42,6 +42,13 @@
     X(sweeps)                                                                                      \
     X(records)
 
+#define PROF_SCOPE_COUNTERS(X)                                                                     \
+    X(calls)                                                                                       \
+    X(recorded_calls)                                                                              \
+    X(ticks)                                                                                       \
+    X(sweep_ticks)                                                                                 \
+    X(records)
+
 /* One site and op of one tape. Strings belong to the profile. */
 struct prof_row {
     uint64_t pc;         /* return address; 0: a row of the tape's own */
@@ -49,7 +56,9 @@ struct prof_row {
     const char *kept_by; /* op of the row whose pullback needs the values; NULL: none, or unknown */
     bool kept_others;
     uint32_t line;                 /* of the call; 0: unknown */
+    uint32_t path;                 /* id of a call path; 0: none */
     uint32_t index, kept_by_index; /* as in the file; kept_by_index is the row plus 1, 0: none */
+    uint32_t scope;                /* place in the profile's scopes plus 1, 0: none */
 #define X(name) uint64_t name;
     PROF_ROW_COUNTERS(X)
 #undef X
@@ -123,6 +132,34 @@ struct prof_tape {
 #undef X
 };
 
+/* A named part of the program; counters are its own, without those of the scopes within it. */
+struct prof_scope {
+    uint32_t parent; /* place in the profile's scopes plus 1, less than its own; 0: none */
+    uint64_t thread;
+    char *name; /* with its keys and values: "layer index=3" */
+#define X(name) uint64_t name;
+    PROF_SCOPE_COUNTERS(X)
+#undef X
+};
+
+/* What a line of the source says that its scope, or its function, costs at most. */
+enum prof_expected { PROF_EXPECT_RATIO, PROF_EXPECT_TAPE_BYTES };
+struct prof_expectation {
+    enum prof_expected kind;
+    uint64_t pc;
+    uint32_t line;  /* of the call; 0: unknown */
+    uint32_t scope; /* place in the profile's scopes plus 1, 0: its function */
+    double bound;
+    uint64_t times; /* that the line was passed */
+};
+
+/* A call path: that of its parent and one frame more. */
+struct prof_path {
+    uint64_t pc; /* return address; 0: stands for outer frames that were cut off */
+    uint32_t id;
+    uint32_t parent; /* id, smaller than this one's; 0: the frame is the outermost */
+};
+
 /* An executable mapping of the program. */
 struct prof_mapping {
     char *path;
@@ -142,13 +179,26 @@ struct prof_profile {
     uint64_t start_ticks;                /* the first reading of the clock */
     uint64_t duration_ns;                /* from the first to the last time in the file */
     double ticks_per_ns;
+    double forward_overhead, backward_overhead; /* ticks that observing added, a call */
+    uint64_t overhead_ticks;    /* taken off the times of rows and of their tapes, in all */
     bool clock_is_uncalibrated; /* two readings of the clock were not there to compare */
     struct prof_tape *tape;
     size_t n_tapes;
     struct prof_mapping *mapping; /* in the order of the file */
     size_t n_mappings;
-    char **op; /* names that rows point to */
+    struct prof_path *call_path; /* by ascending id */
+    size_t n_call_paths;
+    uint64_t paths_refused; /* calls that are on an outer path, because the collector had no room */
+    char **op;              /* names that rows point to */
     size_t n_ops;
+    struct prof_scope *scope; /* parents come before what is in them */
+    size_t n_scopes;
+    uint64_t lost_scopes; /* begun without room, counted as what they were in */
+    struct prof_expectation *expectation;
+    size_t n_expectations;
+    bool has_steps; /* some steps of the program were measured: first_step to last_step of those */
+    bool steps_by_call;
+    uint64_t first_step, last_step, seen_steps;
     uint64_t n_packets;
     bool complete;
     char *end_reason; /* "" where it is not complete */
@@ -162,6 +212,9 @@ struct prof_profile *prof_profile_read(const char *path, char *error, size_t n);
 /* The same from an open stream, read up to its end; name is what messages call it. */
 struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error,
                                               size_t n);
+
+/* The place of a call path in profile->call_path, or SIZE_MAX: there is none with this id. */
+size_t prof_profile_path(const struct prof_profile *profile, uint32_t id);
 
 /* Ticks as nanoseconds, rounded to the nearest. */
 uint64_t prof_profile_ns(const struct prof_profile *profile, uint64_t ticks);

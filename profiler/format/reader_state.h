@@ -31,10 +31,13 @@ struct reader_tape {
 struct reader_state {
     struct prof_profile *profile;
     struct reader_tape *tape;
-    size_t n_tapes, room_tapes, room_mappings;
+    size_t n_tapes, room_tapes, room_mappings, room_paths;
     struct reader_map tapes;
     struct reader_map ops; /* by hash of the name */
     size_t room_ops;
+    struct reader_map scopes; /* by number in the file; n_scopes is the profile's */
+    struct reader_map expectations;
+    size_t room_scopes, room_expectations;
     size_t n_final; /* tapes that the next packet of tape 0 replaces */
     bool has_header;
     uint64_t n_clocks;
@@ -66,6 +69,11 @@ enum reader_status reader_apply_timeline(struct reader_state *state,
 void reader_finish_residuals(struct reader_tape *tape);
 /* The tape of this number, made if it is new. NULL when memory is exhausted. */
 struct reader_tape *reader_find_tape(struct reader_state *state, uint64_t number);
+/* Applies nodes and expectations. */
+enum reader_status reader_apply_scopes(struct reader_state *state, const Tapescope__Scopes *scopes);
+/* From the numbers in the file to places, in rows and expectations. */
+void reader_place_scopes(struct reader_state *state);
+enum reader_status reader_apply_paths(struct reader_state *state, const Tapescope__Paths *paths);
 /* Calibrates the clock, drops tapes that tape 0 stands for, names the keepers. */
 enum reader_status reader_finish(struct reader_state *state);
 void reader_tape_free(struct reader_tape *tape);

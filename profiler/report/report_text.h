@@ -36,9 +36,6 @@ void text_paragraph(FILE *out, unsigned width, const char *format, ...)
 /* The last component of a path. */
 const char *text_base_name(const char *path);
 
-/* The shortest end of `file` that no other file of the analysis has. */
-const char *text_short_path(const struct prof_analysis *analysis, const char *file);
-
 /* Says how to get source lines, if some are missing. */
 void text_unlined_note(const struct prof_analysis *analysis, FILE *out);
 
