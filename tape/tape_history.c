@@ -18,7 +18,8 @@ enum {
     LEAST_MERGED = 16, /* moments that a log is not merged below */
 };
 
-#define SET(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELAXED)
+/* Who reads what a rewriting has stored also sees that it has begun. */
+#define SET(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELEASE)
 
 /* Between these, who reads from another thread reads again. */
 static void begin_rewrite(struct tape_residuals *r)

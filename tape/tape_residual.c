@@ -101,16 +101,20 @@ static struct tape_residual_state *create(struct tape *t)
     return NULL;
 }
 
+static void set_byte_ticks(struct tape_class *c, double n)
+{
+    __atomic_store(&c->byte_ticks, &n, __ATOMIC_RELAXED);
+}
+
 /* Classes keep their places, since a thread that looked at the last observation may read them. */
 static void clear(struct tape *t, struct tape_residual_state *s)
 {
     for (uint32_t i = 0; i < s->shared.n_classes; i++) {
         struct tape_class *c = tape_class_at(&s->shared, i);
-        static const double zero;
 #define X(name) SET(c->name, 0);
         TAPE_CLASS_COUNTERS(X)
 #undef X
-        __atomic_store(&c->byte_ticks, &zero, __ATOMIC_RELAXED);
+        set_byte_ticks(c, 0);
         SET(c->shared, 0);
         SET(c->released_by, 0);
         SET(c->released_others, 0);
@@ -173,8 +177,7 @@ uint32_t tape_residual_class(struct tape *t, uint32_t producer, uint32_t consume
 /* Adds bytes times ticks. */
 static void add_byte_ticks(struct tape_class *c, double n)
 {
-    const double sum = c->byte_ticks + n;
-    __atomic_store(&c->byte_ticks, &sum, __ATOMIC_RELAXED);
+    set_byte_ticks(c, c->byte_ticks + n);
 }
 
 /* Clocks of two threads may differ: forks are swept by others. */

@@ -18,6 +18,7 @@ uint64_t prof_whole(double x)
 struct keyed {
     struct prof_holder holder;
     enum prof_space_by by;
+    size_t place; /* before they were sorted */
 };
 
 static int compare_keyed(const void *x, const void *y)
@@ -31,6 +32,14 @@ static int compare_keyed(const void *x, const void *y)
     if (order == 0)
         order = analyze_compare(&a->holder.consumer, &b->holder.consumer, ANALYZE_BY_LINE_AND_OP);
     return order ? order : (int)a->holder.kinds - (int)b->holder.kinds;
+}
+
+/* Those that are one stay in their order: which comes first is seen. */
+static int compare_places(const void *x, const void *y)
+{
+    const struct keyed *a = x, *b = y;
+    const int order = compare_keyed(x, y);
+    return order ? order : a->place < b->place ? -1 : a->place > b->place;
 }
 
 static bool is_line(const struct prof_line *line)
@@ -123,7 +132,7 @@ static size_t merge(struct keyed *keyed, size_t n)
     size_t kept = 0;
     if (n == 0)
         return 0;
-    qsort(keyed, n, sizeof *keyed, compare_keyed);
+    qsort(keyed, n, sizeof *keyed, compare_places);
     for (size_t i = 1; i < n; i++) {
         if (compare_keyed(&keyed[kept], &keyed[i]) == 0)
             add_holder(&keyed[kept].holder, &keyed[i].holder);
@@ -211,6 +220,7 @@ static size_t collect(struct keyed *keyed, const struct prof_analysis *analysis,
                 h->peak_bytes = 0;
             if (h->bytes == 0 && h->held == 0 && h->live_bytes == 0)
                 continue;
+            keyed[n].place = n;
             keyed[n++].by = by;
         }
     }

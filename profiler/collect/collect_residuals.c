@@ -30,6 +30,8 @@ static void *reserve(void *array, uint32_t *capacity, uint32_t n, size_t size)
 
 static bool reserve_classes(struct prof_residuals *r, uint32_t n)
 {
+    if (!r->class_)
+        r->n = 0;
     struct prof_class *class_ = reserve(r->class_, &r->capacity, n, sizeof *class_);
     if (!class_)
         return false;
@@ -166,6 +168,8 @@ bool prof_residuals_read(struct prof_ledger *ledger, const struct tape_ledger *f
 {
     struct prof_residuals *to = &ledger->residuals;
     struct tape_residuals *r = LOAD(from->residuals);
+    if (ledger->tape != from->tape) /* one state serves all tapes that die young */
+        to->n = to->n_changes = to->n_moments = 0;
     if (!r)
         return true;
     const uint32_t n = LOAD(r->n_classes);

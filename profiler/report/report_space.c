@@ -220,19 +220,20 @@ static void put_hidden(const struct view *view)
                    units_share(buf, sum, view->total));
 }
 
-static int put_table(const struct view *view)
+/* All rows, before anything is printed: a report is whole or is not. */
+static struct table *make_table(const struct view *view)
 {
     struct table *table = table_new();
     if (!table)
-        return -1;
+        return NULL;
     add_columns(table, view);
     for (size_t i = 0; i < view->shown; i++)
         add_holder(table, view, &view->row[i]);
     add_rest(table, view);
-    const struct report_style *style = view->style;
-    const int status = table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    if (table_is_whole(table))
+        return table;
     table_free(table);
-    return status;
+    return NULL;
 }
 
 static void put_kinds(const struct view *view)
@@ -298,21 +299,26 @@ static void put_unneeded(const struct view *view)
 
 static int put_text(const struct view *view)
 {
-    put_head(view);
+    const struct report_style *style = view->style;
     const bool holders = view->options->what == REPORT_HOLDERS;
+    struct table *table = make_table(view);
+    if (!table)
+        return -1;
+    put_head(view);
     if (holders && view->options->by == PROF_SPACE_BY_CLASS)
         put_kinds(view);
     if (holders && view->space->tape)
-        report_timeline(view->analysis, view->space->tape, view->style);
+        report_timeline(view->analysis, view->space->tape, style);
     if (view->n == 0)
-        fputs("Nothing.\n", view->style->out);
-    else if (put_table(view) != 0)
-        return -1;
+        fputs("Nothing.\n", style->out);
+    else
+        table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     if (view->shown < view->n)
         put_hidden(view);
     if (view->options->what == REPORT_DEAD)
         put_unneeded(view);
-    text_unlined_note(view->analysis, view->style->out);
+    text_unlined_note(view->analysis, style->out);
+    table_free(table);
     return 0;
 }
 

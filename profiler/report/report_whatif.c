@@ -53,15 +53,17 @@ static void cell_less(struct table *table, uint64_t now, uint64_t before)
     table_cellf(table, "%s%s", less ? "-" : "", units_share(buf, less ? before - now : 0, before));
 }
 
-static int put_options(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
-                       const struct prof_option *const *option, size_t n,
-                       const struct report_style *style)
+/* All rows, before anything is printed. NULL: memory is exhausted. */
+static struct table *make_table(const struct prof_analysis *analysis,
+                                const struct prof_whatif *whatif,
+                                const struct prof_option *const *option, size_t n,
+                                const struct report_style *style)
 {
     static const char *const title[] = {"new peak", "less", "cost", "of run", "values", ""};
     char buf[UNITS_ROOM];
     struct table *table = table_new();
     if (!table)
-        return -1;
+        return NULL;
     for (size_t i = 0; i < sizeof title / sizeof *title; i++) {
         table_column(table, TABLE_RIGHT, title[i]);
         if (i == 4 || i == 1)
@@ -78,9 +80,10 @@ static int put_options(const struct prof_analysis *analysis, const struct prof_w
         table_cell(table, option[i]->is_best ? "*" : "");
         cell_where(table, analysis, &option[i]->line, PROF_BY_LINE);
     }
-    const int status = table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    if (table_is_whole(table))
+        return table;
     table_free(table);
-    return status;
+    return NULL;
 }
 
 /* What the numbers stand on. */
@@ -145,6 +148,37 @@ static void put_json_options(struct json *json, const struct prof_option *const 
     json_end(json);
 }
 
+static void put_table(struct table *table, const struct report_style *style)
+{
+    table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    table_free(table);
+}
+
+static int put_all(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
+                   const struct prof_option *const *option, size_t n, size_t shown,
+                   const struct report_style *style)
+{
+    char buf[UNITS_ROOM];
+    struct table *table = make_table(analysis, whatif, option, shown, style);
+    if (!table)
+        return -1;
+    text_paragraph(style->out, style->width,
+                   "Peak now: %s. Each line by itself, its saved values computed again:",
+                   bytes_text(buf, whatif->peak_bytes, style));
+    put_table(table, style);
+    if (shown < n)
+        fprintf(style->out, "%s %zu more; -n 0 shows everything.\n", style->utf8 ? "\u2026" : "...",
+                n - shown);
+    if (n == 0)
+        fputs("No line saves values.\n", style->out);
+    else
+        text_paragraph(style->out, style->width,
+                       "* no other line has a lower peak at no more cost.");
+    put_terms(whatif, style);
+    text_unlined_note(analysis, style->out);
+    return 0;
+}
+
 int report_whatif(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
                   size_t limit, const struct report_style *style)
 {
@@ -160,52 +194,38 @@ int report_whatif(const struct prof_analysis *analysis, const struct prof_whatif
         put_json_options(&json, option, shown);
         json_finish(&json);
     } else {
-        char buf[UNITS_ROOM];
-        text_paragraph(style->out, style->width,
-                       "Peak now: %s. Each line by itself, its saved values computed again:",
-                       bytes_text(buf, whatif->peak_bytes, style));
-        status = n > 0 ? put_options(analysis, whatif, option, shown, style) : 0;
-        if (shown < n)
-            fprintf(style->out, "%s %zu more; -n 0 shows everything.\n",
-                    style->utf8 ? "\u2026" : "...", n - shown);
-        if (n == 0)
-            fputs("No line saves values.\n", style->out);
-        else
-            text_paragraph(style->out, style->width,
-                           "* no other line has a lower peak at no more cost.");
-        put_terms(whatif, style);
-        text_unlined_note(analysis, style->out);
+        status = put_all(analysis, whatif, option, n, shown, style);
     }
     free(option);
     return status;
 }
 
-int report_whatif_choice(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
-                         uint64_t budget, bool is_optimal, const struct report_style *style)
+static void put_choice_json(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
+                            const struct prof_option *const *option, size_t n, uint64_t peak,
+                            uint64_t budget, bool is_optimal, const struct report_style *style)
 {
-    size_t n;
-    int status = 0;
-    char share[UNITS_ROOM];
-    const uint64_t peak = prof_whatif_peak(whatif), cost = prof_whatif_cost(whatif);
-    const struct prof_option **option = peak == UINT64_MAX ? NULL : ordered(whatif, true, &n);
-    if (!option)
-        return -1;
-    if (style->json) {
-        struct json json;
-        begin_json(&json, analysis, whatif, style);
-        json_u64(&json, "new_peak_bytes", peak);
-        json_u64(&json, "recompute_ns", cost);
-        if (budget > 0) {
-            json_u64(&json, "budget_bytes", budget);
-            json_bool(&json, "fits", peak <= budget);
-            json_bool(&json, "optimal", is_optimal);
-        }
-        put_json_options(&json, option, n);
-        json_finish(&json);
-        free(option);
-        return 0;
+    struct json json;
+    begin_json(&json, analysis, whatif, style);
+    json_u64(&json, "new_peak_bytes", peak);
+    json_u64(&json, "recompute_ns", prof_whatif_cost(whatif));
+    if (budget > 0) {
+        json_u64(&json, "budget_bytes", budget);
+        json_bool(&json, "fits", peak <= budget);
+        json_bool(&json, "optimal", is_optimal);
     }
-    char before[UNITS_ROOM], after[UNITS_ROOM], time[UNITS_ROOM];
+    put_json_options(&json, option, n);
+    json_finish(&json);
+}
+
+static int put_choice(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
+                      const struct prof_option *const *option, size_t n, uint64_t peak,
+                      uint64_t budget, bool is_optimal, const struct report_style *style)
+{
+    char before[UNITS_ROOM], after[UNITS_ROOM], time[UNITS_ROOM], share[UNITS_ROOM];
+    const uint64_t cost = prof_whatif_cost(whatif);
+    struct table *table = make_table(analysis, whatif, option, n, style);
+    if (!table)
+        return -1;
     text_paragraph(style->out, style->width, "Peak now: %s; with these lines computed again: %s.",
                    bytes_text(before, whatif->peak_bytes, style), bytes_text(after, peak, style));
     text_paragraph(style->out, style->width, "Cost: %s, %s of the run's forward and backward time.",
@@ -215,11 +235,26 @@ int report_whatif_choice(const struct prof_analysis *analysis, const struct prof
                        peak > budget ? "No choice fits the budget; this one has the least peak."
                        : is_optimal  ? "Every choice of lines was tried: none that fits costs less."
                                      : "Chosen one by one: a cheaper choice may exist.");
-    if (n > 0)
-        status = put_options(analysis, whatif, option, n, style);
-    else
+    put_table(table, style);
+    if (n == 0)
         fputs("No line need be computed again.\n", style->out);
     put_terms(whatif, style);
+    return 0;
+}
+
+int report_whatif_choice(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
+                         uint64_t budget, bool is_optimal, const struct report_style *style)
+{
+    size_t n;
+    int status = 0;
+    const uint64_t peak = prof_whatif_peak(whatif);
+    const struct prof_option **option = peak == UINT64_MAX ? NULL : ordered(whatif, true, &n);
+    if (!option)
+        return -1;
+    if (style->json)
+        put_choice_json(analysis, whatif, option, n, peak, budget, is_optimal, style);
+    else
+        status = put_choice(analysis, whatif, option, n, peak, budget, is_optimal, style);
     free(option);
     return status;
 }
