@@ -186,13 +186,15 @@ static void take(struct tape *t, uint32_t row, enum tape_residual_kind kind, uin
     struct tape_row *r = tape_row(t, row);
     TAPE_ADD(*counter_of(r, kind), n);
     TAPE_ADD(t->ledger.handed_out_bytes, n);
-    tape_residual_take(t, tape_residual_class(t, row, 0, kind), n);
+    tape_residual_take(t, tape_residual_of_row(t, row, kind), n);
     live(t, r, n);
 }
 
 static void give(struct tape *t, uint32_t row, enum tape_residual_kind kind, uint64_t n)
 {
-    tape_residual_give(t, tape_residual_class(t, row, 0, kind), n);
+    if (n == 0)
+        return;
+    tape_residual_give(t, tape_residual_of_row(t, row, kind), n);
     live(t, tape_row(t, row), 0 - n);
 }
 
@@ -307,7 +309,7 @@ void tape_account_bytes(struct tape *t, uint32_t row, uint64_t n)
 /* Where the room for statements is until they fill it. */
 static uint32_t padding_class(struct tape *t)
 {
-    return tape_residual_class(t, TAPE_ROW_PADDING, 0, TAPE_RECORD);
+    return tape_residual_of_row(t, TAPE_ROW_PADDING, TAPE_RECORD);
 }
 
 void tape_account_block(struct tape *t, const struct tape_block *b)
@@ -339,7 +341,7 @@ static void live_at_peak(const struct tape *t, struct tape_row *row, uint64_t de
 void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, uint64_t peaks, bool dropped)
 {
     struct tape_row *line = tape_row(t, row), *padding = tape_row(t, TAPE_ROW_PADDING);
-    const uint32_t class_ = tape_residual_class(t, row, 0, TAPE_RECORD);
+    const uint32_t class_ = tape_residual_of_row(t, row, TAPE_RECORD);
     /* First what grows less, or the sum would seem to be at a peak. */
     if (dropped) {
         tape_residual_give(t, class_, n);

@@ -156,7 +156,7 @@ static void merge(struct tape *t, struct tape_log *log)
     t->memory->release(scratch, t->memory->payload);
 }
 
-static void append(struct tape *t, struct tape_log *log, const struct tape_change *c)
+static inline void append(struct tape *t, struct tape_log *log, const struct tape_change *c)
 {
     if (log->n == MOST_CHANGES)
         merge(t, log);

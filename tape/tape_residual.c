@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { LEAST_SLOTS = 64, LEAST_VALUES = 64 };
+enum { LEAST_SLOTS = 64, LEAST_VALUES = 64, LEAST_ROWS = 32 };
 
 /* Class 0, and those of the padding row, which every buffer needs. */
 enum { CLASS_OTHER, CLASS_PADDING };
@@ -19,8 +19,8 @@ enum { CLASS_OTHER, CLASS_PADDING };
 
 static uint64_t hash_of(uint32_t producer, uint32_t consumer, uint32_t kind)
 {
-    uint64_t h = ((uint64_t)producer << 34 ^ (uint64_t)consumer << 2 ^ kind) * 0x9e3779b97f4a7c15u;
-    return h ^ (h >> 29);
+    /* The upper half depends on all bits. */
+    return ((uint64_t)producer << 34 ^ (uint64_t)consumer << 2 ^ kind) * 0x9e3779b97f4a7c15u >> 32;
 }
 
 /* Appends a class. UINT32_MAX: there is no memory, or no room. */
@@ -80,6 +80,8 @@ static void release(struct tape *t, struct tape_residual_state *s)
     tape_history_close(t, s);
     if (s->slot)
         m->release(s->slot, m->payload);
+    if (s->of_row)
+        m->release(s->of_row, m->payload);
     if (s->value)
         m->release(s->value, m->payload);
     m->release(s, m->payload);
@@ -144,6 +146,23 @@ void tape_residual_close(struct tape *t)
     t->residual = NULL;
 }
 
+/* Notes the class of a row where it is found without a search. */
+static uint32_t note(struct tape *t, uint32_t row, uint32_t kind, uint32_t class_)
+{
+    struct tape_residual_state *s = t->residual;
+    if (row >= s->n_of_row) {
+        const uint32_t n = row < LEAST_ROWS ? LEAST_ROWS : 2 * row;
+        void *p = t->memory->resize(s->of_row, n * sizeof *s->of_row, t->memory->payload);
+        if (!p)
+            return class_;
+        s->of_row = p;
+        memset(s->of_row + s->n_of_row, 0, (n - s->n_of_row) * sizeof *s->of_row);
+        s->n_of_row = n;
+    }
+    s->of_row[row][kind] = class_ + 1;
+    return class_;
+}
+
 uint32_t tape_residual_class(struct tape *t, uint32_t producer, uint32_t consumer,
                              enum tape_residual_kind kind)
 {
@@ -157,7 +176,7 @@ uint32_t tape_residual_class(struct tape *t, uint32_t producer, uint32_t consume
         const uint32_t i = s->slot[h & (s->n_slots - 1)] - 1;
         const struct tape_class *c = tape_class_at(&s->shared, i);
         if (c->producer == producer && c->consumer == consumer && c->kind == kind)
-            return i;
+            return consumer ? i : note(t, producer, kind, i);
     }
     /* What is given back must find the class that it was taken for: no class after a refusal. */
     uint32_t i = UINT32_MAX;
@@ -302,7 +321,7 @@ void tape_residual_value_made(struct tape *t, const struct tape_value *v)
 {
     if (!t->residual)
         return;
-    const uint32_t class_ = tape_residual_class(t, v->row, 0, TAPE_VALUE);
+    const uint32_t class_ = tape_residual_of_row(t, v->row, TAPE_VALUE);
     const uint32_t x = tape_value_index(t, v);
     const uint64_t n = tape_value_bytes(v);
     if (reserve_values(t, x + 1))
@@ -323,7 +342,7 @@ void tape_residual_value_gone(struct tape *t, const struct tape_value *v,
     if (!t->residual || n == 0)
         return;
     struct tape_residual_value *value = known(t, tape_value_index(t, v));
-    const uint32_t class_ = value ? value->class_ : tape_residual_class(t, v->row, 0, TAPE_VALUE);
+    const uint32_t class_ = value ? value->class_ : tape_residual_of_row(t, v->row, TAPE_VALUE);
     struct tape_class *c = tape_class_at(&t->residual->shared, class_);
     give(t, class_, cause, n);
     if (value && value->read)

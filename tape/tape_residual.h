@@ -26,6 +26,9 @@ struct tape_residual_state {
     uint32_t *slot;                /* open addressing: class plus 1 */
     uint32_t n_slots;
     bool full; /* a class was refused: none is made any more */
+    uint32_t (
+        *of_row)[TAPE_RESIDUAL_KINDS]; /* class plus 1 of {row, no consumer, kind}, if known */
+    uint32_t n_of_row;                 /* room */
     struct tape_residual_value *value;
     uint32_t n_values;    /* room */
     uint64_t base, most;  /* live when the log was begun, and the most since */
@@ -39,6 +42,16 @@ void tape_residual_close(struct tape *t);
 /* The class; class 0 if there was no memory for it. consumer: row plus 1, or 0. */
 uint32_t tape_residual_class(struct tape *t, uint32_t producer, uint32_t consumer,
                              enum tape_residual_kind kind);
+
+/* The same without a consumer, which is asked for at every change. */
+static inline uint32_t tape_residual_of_row(struct tape *t, uint32_t row,
+                                            enum tape_residual_kind kind)
+{
+    const struct tape_residual_state *s = t->residual;
+    if (s && row < s->n_of_row && s->of_row[row][kind])
+        return s->of_row[row][kind] - 1;
+    return tape_residual_class(t, row, 0, kind);
+}
 
 /* n bytes more are handed out for a class, or less: its live bytes change. Called before the row's
  * and the ledger's do. */

@@ -1,10 +1,11 @@
 /* analyze_space.c: classes of residuals joined with their lines.
  *
- * May include: analyze_space.h, analyze_merge.h.
+ * May include: analyze_space.h, analyze_merge.h, profiler/symbols.
  */
 #include "analyze_space.h"
 
 #include "analyze_merge.h"
+#include "symbols.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -253,7 +254,7 @@ int prof_space_make(struct prof_space *space, const struct prof_analysis *analys
     }
     free(held);
     free(keyed);
-    return status;
+    return prof_symbols_no_memory(analysis->symbols) ? -1 : status;
 }
 
 void prof_space_free(struct prof_space *space)

@@ -1,6 +1,6 @@
 /* analyze_whatif.c: a tape's peak if some saved values were computed again instead.
  *
- * May include: analyze_space.h, analyze_merge.h.
+ * May include: analyze_space.h, analyze_merge.h, profiler/symbols.
  *
  * The changes of the stretch with the peak are replayed without the bytes of the chosen lines.
  * While a sweep runs, the largest value of theirs that would be live counts in full: it is what is
@@ -9,6 +9,7 @@
 #include "analyze_space.h"
 
 #include "analyze_merge.h"
+#include "symbols.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -281,7 +282,7 @@ int prof_whatif_make(struct prof_whatif *whatif, const struct prof_analysis *ana
     whatif->is_truncated = tape->stretch_is_truncated;
     whatif->run_ns = prof_profile_ns(profile, tape->forward_ticks + tape->backward_ticks);
     if (make_options(whatif, analysis, by_function ? ANALYZE_BY_FUNCTION : ANALYZE_BY_LINE) != 0 ||
-        weigh(whatif) != 0)
+        weigh(whatif) != 0 || prof_symbols_no_memory(analysis->symbols))
         return -1;
     mark_best(whatif);
     return 0;

@@ -268,10 +268,10 @@ static bool merge_moments(struct prof_residuals *to, const struct prof_residuals
 {
     if (from->n_moments == 0)
         return true;
+    const uint64_t last = to->n_moments > 0 ? to->moment[to->n_moments - 1].ticks : 0;
+    const bool later = from->moment[0].ticks >= last;
     if (!reserve_moments(to, to->n_moments + from->n_moments))
         return false;
-    const bool later =
-        to->n_moments == 0 || from->moment[0].ticks >= to->moment[to->n_moments - 1].ticks;
     memcpy(to->moment + to->n_moments, from->moment, from->n_moments * sizeof *from->moment);
     to->n_moments += from->n_moments;
     if (!later)
