@@ -1,9 +1,10 @@
 /* tape_account.c: rows found by {site, op}, their byte counters, and what is live at the peak.
  *
- * May include: tape_account.h, tape_reach.h, tape_statement.h. See tape_hook.h for what the
+ * May include: tape_account.h, tape_now.h, tape_reach.h, tape_statement.h. See tape_hook.h for what the
  * counters mean.
  */
 #include "tape_account.h"
+#include "tape_now.h"
 #include "tape_reach.h"
 #include "tape_statement.h"
 
@@ -326,6 +327,8 @@ void tape_account_drop_all(struct tape *t)
 struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
 {
     uint32_t session = __atomic_load_n(&tape_session_now, __ATOMIC_ACQUIRE);
+    if (hook->thread)
+        t->now = tape_now_here(hook);
     if (t->session == session)
         return hook;
     /* A new profile: count from zero, then charge what is on the tape already. */

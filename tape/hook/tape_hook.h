@@ -17,6 +17,9 @@
  * - Counters only grow, but for live_bytes, held_bytes and what is held at the peak.
  * - A row, once made, keeps its place, pc, line and op until its tape is destroyed.
  * - A failure of the observer never reaches the tape: flush returns nothing.
+ * - hook->thread() is called by each thread before it first publishes what it does; the memory that
+ *   it is given is the thread's until the thread ends, then another's, and is never unmapped: it
+ *   may be read at any time, from any thread and from a signal handler (tape_doing_read).
  */
 #ifndef TAPE_HOOK_H
 #define TAPE_HOOK_H
@@ -93,11 +96,65 @@ static inline uint64_t tape_row_at_peak(const struct tape_ledger *ledger,
     return row->peak_stamp == ledger->peak_count ? row->held_bytes : row->live_bytes;
 }
 
+/* What a thread does with its tape at this moment, for samples of its time. A number is told from
+ * its forward computation by the thread's program counter alone, since that is all the user's code:
+ * there is no phase then. */
+enum tape_phase { TAPE_PHASE_NONE, TAPE_PHASE_FORWARD, TAPE_PHASE_BACKWARD, TAPE_PHASE_RECOMPUTE };
+
+struct tape_doing {
+    uint32_t phase;
+    uint32_t line; /* pc, line, op and path: of the row that the time belongs to */
+    uintptr_t pc;
+    const char *op; /* static storage; NULL: none */
+    uint32_t path;
+    uintptr_t near; /* of the statements that are swept: tape_collector.locate wants it */
+};
+
+/* The same as it is published. Its own thread writes; `version` is odd meanwhile. */
+struct tape_now {
+    uint32_t version;
+    struct tape_doing doing;
+    /* The statement that is swept, {operands, low half of its pc, ...}, to be read by a signal
+     * handler of this thread alone; NULL: none. */
+    const uint32_t *statement;
+};
+
+static inline void tape_doing_write(struct tape_now *now, const struct tape_doing *doing)
+{
+    const uint32_t version = __atomic_load_n(&now->version, __ATOMIC_RELAXED);
+    __atomic_store_n(&now->version, version + 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    __atomic_store_n(&now->doing.phase, doing->phase, __ATOMIC_RELAXED);
+    __atomic_store_n(&now->doing.line, doing->line, __ATOMIC_RELAXED);
+    __atomic_store_n(&now->doing.pc, doing->pc, __ATOMIC_RELAXED);
+    __atomic_store_n(&now->doing.op, doing->op, __ATOMIC_RELAXED);
+    __atomic_store_n(&now->doing.path, doing->path, __ATOMIC_RELAXED);
+    __atomic_store_n(&now->doing.near, doing->near, __ATOMIC_RELAXED);
+    __atomic_store_n(&now->version, version + 2, __ATOMIC_RELEASE);
+}
+
+/* False: it is being written at this moment. */
+static inline bool tape_doing_read(struct tape_doing *doing, const struct tape_now *now)
+{
+    const uint32_t version = __atomic_load_n(&now->version, __ATOMIC_ACQUIRE);
+    doing->phase = __atomic_load_n(&now->doing.phase, __ATOMIC_RELAXED);
+    doing->line = __atomic_load_n(&now->doing.line, __ATOMIC_RELAXED);
+    doing->pc = __atomic_load_n(&now->doing.pc, __ATOMIC_RELAXED);
+    doing->op = __atomic_load_n(&now->doing.op, __ATOMIC_RELAXED);
+    doing->path = __atomic_load_n(&now->doing.path, __ATOMIC_RELAXED);
+    doing->near = __atomic_load_n(&now->doing.near, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return version % 2 == 0 && __atomic_load_n(&now->version, __ATOMIC_RELAXED) == version;
+}
+
 struct tape_hook {
     uint32_t abi;            /* TAPE_HOOK_ABI */
     uint64_t (*clock)(void); /* ticks */
     uint64_t due; /* clock value from which a flush is wanted; written by flush, relaxed */
     void (*flush)(struct tape_hook *hook, const struct tape_ledger *ledger, bool final);
+    /* The calling thread publishes what it does at `now` from here on. NULL: nobody takes samples,
+     * and no thread publishes anything. */
+    void (*thread)(struct tape_hook *hook, const struct tape_now *now);
 };
 
 /* What the collector's module exports: tapescope_collect_open(). Opens `path` and writes its
