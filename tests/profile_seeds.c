@@ -62,6 +62,7 @@ static void put_header(struct profile_seed *seed, const char *clock, size_t n_ar
     header.start_unix_ns = 1700000000000000000u;
     header.clock = (char *)(uintptr_t)clock;
     header.collector = (char *)"seed";
+    header.options = (char *)"depth=8,time=exact";
     packet.kind_case = TAPESCOPE__PACKET__KIND_HEADER;
     packet.header = &header;
     put(seed, PROFILE_MAGIC, PROFILE_MAGIC_BYTES);

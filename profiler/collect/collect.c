@@ -365,7 +365,8 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     return status;
 }
 
-static const char *prepare(struct collector *c, const char *library_version)
+static const char *prepare(struct collector *c, const char *library_version,
+                           const struct tape_collect_options *options)
 {
     const char *reason = prof_clock_open(&c->clock);
     if (reason != NULL)
@@ -373,7 +374,8 @@ static const char *prepare(struct collector *c, const char *library_version)
     reason = prof_modules_refresh(&c->modules);
     if (reason != NULL)
         return reason;
-    if (!prof_put_head(&c->head, library_version, c->modules.module[0].path, c->clock.name) ||
+    if (!prof_put_head(&c->head, library_version, c->modules.module[0].path, c->clock.name,
+                       options->text) ||
         !prof_put_bytes(&c->out, c->head.data, c->head.n) ||
         !prof_put_modules(&c->out, &c->modules) || !prof_put_clock(&c->out, &c->clock.start))
         return PROF_NO_MEMORY;
@@ -389,12 +391,17 @@ static const char *prepare(struct collector *c, const char *library_version)
 }
 
 __attribute__((visibility("default"))) struct tape_collector *
-tapescope_collect_open(const char *path, const char *library_version, char *error, unsigned n);
+tapescope_collect_open(const char *path, const char *library_version,
+                       const struct tape_collect_options *options, char *error, unsigned n);
 
 /* See tape_collect_open_fn. Any thread may open a collector; one at a time is meant to be open. */
 struct tape_collector *tapescope_collect_open(const char *path, const char *library_version,
+                                              const struct tape_collect_options *options,
                                               char *error, unsigned n)
 {
+    const struct tape_collect_options defaults = tape_collect_defaults();
+    if (options == NULL)
+        options = &defaults;
     struct collector *c = calloc(1, sizeof *c);
     if (c == NULL || (c->path = strdup(path)) == NULL) {
         free(c);
@@ -403,7 +410,7 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     }
     pthread_mutex_init(&c->mutex, NULL);
     c->file.fd = -1;
-    const char *reason = prepare(c, library_version != NULL ? library_version : "");
+    const char *reason = prepare(c, library_version != NULL ? library_version : "", options);
     if (reason != NULL) {
         explain(path, reason, error, n);
         release(c);

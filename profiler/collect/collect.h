@@ -141,7 +141,7 @@ struct prof_buffer {
 bool prof_put_bytes(struct prof_buffer *out, const void *data, size_t n);
 /* The magic and the header. Arguments that the system does not show are left out. */
 bool prof_put_head(struct prof_buffer *out, const char *library_version, const char *program,
-                   const char *clock);
+                   const char *clock, const char *options);
 bool prof_put_modules(struct prof_buffer *out, const struct prof_modules *modules);
 bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp);
 /* Rows that changed since the last packet, or `all`; the marks of change stay. */

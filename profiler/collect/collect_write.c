@@ -82,7 +82,7 @@ static bool read_arguments(struct arguments *arguments)
 }
 
 bool prof_put_head(struct prof_buffer *out, const char *library_version, const char *program,
-                   const char *clock)
+                   const char *clock, const char *options)
 {
     char directory[PATH_MAX];
     struct arguments arguments = {0};
@@ -101,6 +101,7 @@ bool prof_put_head(struct prof_buffer *out, const char *library_version, const c
     header.start_unix_ns = prof_time_unix();
     header.clock = (char *)clock;
     header.collector = (char *)"tapescope-collect";
+    header.options = (char *)options;
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_HEADER;
     packet.header = &header;

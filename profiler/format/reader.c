@@ -312,6 +312,7 @@ void prof_profile_free(struct prof_profile *profile)
     free(profile->working_directory);
     free(profile->clock);
     free(profile->collector);
+    free(profile->options);
     free(profile->end_reason);
     free(profile->warning);
     free(profile);

@@ -78,6 +78,7 @@ struct prof_mapping {
 struct prof_profile {
     char *path; /* of the profile itself */
     char *library_version, *program, *working_directory, *clock, *collector;
+    char *options; /* of the recording, "": all are defaults */
     char **argument;
     size_t n_arguments;
     uint64_t pid;

@@ -19,9 +19,10 @@ static enum reader_status apply_header(struct reader_state *state, const Tapesco
     profile->working_directory = strdup(header->working_directory);
     profile->clock = strdup(header->clock);
     profile->collector = strdup(header->collector);
+    profile->options = strdup(header->options);
     profile->argument = calloc(header->n_argument + 1, sizeof *profile->argument);
     if (!profile->library_version || !profile->program || !profile->working_directory ||
-        !profile->clock || !profile->collector || !profile->argument)
+        !profile->clock || !profile->collector || !profile->options || !profile->argument)
         return READER_NO_MEMORY;
     for (; profile->n_arguments < header->n_argument; profile->n_arguments++) {
         char *copy = strdup(header->argument[profile->n_arguments]);

@@ -95,6 +95,8 @@ static void add_program(struct table *table, const struct prof_analysis *analysi
     entry_when(table, profile->start_unix_ns);
     entry_time(table, "duration", profile->duration_ns, style);
     entry_clock(table, profile);
+    if (*profile->options)
+        entry_text(table, "options", profile->options);
     entry(table, "written by");
     table_cellf(table, "%s, library %s", profile->collector, profile->library_version);
     entry(table, "state");

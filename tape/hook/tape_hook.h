@@ -27,7 +27,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TAPE_HOOK_ABI = 2, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
+enum { TAPE_HOOK_ABI = 3, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
 
 /* The counters of a row, declared once: struct, schema and merge follow this list. Times are in
  * ticks of hook->clock. Bytes of records, values and adjoints are those handed out: their sum
@@ -157,8 +157,39 @@ struct tape_hook {
     void (*thread)(struct tape_hook *hook, const struct tape_now *now);
 };
 
+/* What a recording is asked for: the one place for all of it, filled by the tape's side from text
+ * (ad_profile_options.c). Every member is a number, so that a table can fill it. */
+enum tape_time { TAPE_TIME_OFF, TAPE_TIME_EXACT, TAPE_TIME_SAMPLED };
+enum tape_frames { TAPE_FRAMES_NONE, TAPE_FRAMES_USER, TAPE_FRAMES_ALL };
+enum tape_unwind { TAPE_UNWIND_LIBUNWIND, TAPE_UNWIND_FRAME_POINTERS };
+struct tape_collect_options {
+    uint64_t time;                  /* enum tape_time */
+    uint64_t tape;                  /* bytes: 1, or 0: none are counted */
+    uint64_t freq;                  /* samples a second and thread */
+    uint64_t depth;                 /* frames of a call path at most; 0: none are captured */
+    uint64_t frames;                /* enum tape_frames: whose frames a call path keeps */
+    uint64_t unwind;                /* enum tape_unwind */
+    uint64_t timeline;              /* bytes for single events; 0: none are kept */
+    uint64_t first_step, last_step; /* that are measured, from 0; last_step UINT64_MAX: no end */
+    uint64_t warmup;                /* steps left out before the first is counted */
+    uint64_t snapshot_signal;       /* a signal's number that asks for a snapshot; 0: none does */
+    uint64_t follow_fork;           /* 1: a child process has a profile of its own */
+    const char *text;               /* as they were written; "": all are defaults */
+};
+
+static inline struct tape_collect_options tape_collect_defaults(void)
+{
+    return (struct tape_collect_options){.time = TAPE_TIME_EXACT,
+                                         .tape = 1,
+                                         .freq = 250,
+                                         .depth = 64,
+                                         .frames = TAPE_FRAMES_USER,
+                                         .last_step = UINT64_MAX,
+                                         .text = ""};
+}
+
 /* What the collector's module exports: tapescope_collect_open(). Opens `path` and writes its
- * head. On failure returns NULL with the reason in `error` (n bytes). close() writes the end and
+ * head. options: NULL: the defaults; they are read within the call alone. On failure returns NULL with the reason in `error` (n bytes). close() writes the end and
  * returns 0, or -1 with the reason. snapshot() writes all that is known so far as a complete
  * profile to another path. log, if it is not NULL, is offered every message that the collector has
  * of its own accord, in any thread and under its locks; where it returns false, the message goes to
@@ -171,6 +202,7 @@ struct tape_collector {
     bool (*log)(int level, const char *message); /* set by the tape's side after opening */
 };
 typedef struct tape_collector *tape_collect_open_fn(const char *path, const char *library_version,
+                                                    const struct tape_collect_options *options,
                                                     char *error, unsigned n);
 #define TAPE_COLLECT_OPEN "tapescope_collect_open"
 
