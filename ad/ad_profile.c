@@ -68,6 +68,7 @@ static ad_status start(const char *path, const char *text, char *reason)
         return AD_ERROR_PROFILE;
     }
     collector->log = ad_log_tell;
+    collector->locate = ad_locate;
     tape_observe_begin(&collector->hook);
     return AD_OK;
 }

@@ -329,6 +329,8 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
     uint32_t session = __atomic_load_n(&tape_session_now, __ATOMIC_ACQUIRE);
     if (hook->thread)
         t->now = tape_now_here(hook);
+    if (hook->unaccounted)
+        return NULL;
     if (t->session == session)
         return hook;
     /* A new profile: count from zero, then charge what is on the tape already. */

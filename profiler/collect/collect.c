@@ -1,7 +1,7 @@
 /* collect.c: the collector: keeps the last state of every tape and writes what changed to the
  * profile.
  *
- * May include: collect.h, tape_hook.h. Exports tapescope_collect_open and nothing else.
+ * May include: collect.h, collect_sampler.h, tape_hook.h. Exports tapescope_collect_open and nothing else.
  *
  * Writing goes in rounds: when hook.due has passed, every tape whose thread calls within a window
  * of 1/256 of the interval is written once, so that one busy thread does not keep the others from
@@ -12,8 +12,11 @@
  */
 #include "collect.h"
 
+#include "collect_sampler.h"
+
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +52,10 @@ struct collector {
     uint64_t window_end;
     unsigned new_tapes; /* of this round */
     uint64_t interval_ns;
+    bool untimed;                /* the tape reads no clock: the helper thread says what is due */
+    struct prof_sampler sampler; /* its helper thread is there for samples, and where untimed */
+    uint64_t tick_ns, tick_due;  /* between its writings, and when the next one is due */
+    bool told_full;
 };
 
 static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -56,14 +63,23 @@ static struct collector *open_list;
 static struct collector *closed_list; /* reachable for ever: see close_collector */
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
+static _Thread_local sigset_t mask_before_fork;
+
+/* A fork that a signal interrupts begins again: with a large process and many signals it would
+ * never come to its end. */
 static void before_fork(void)
 {
+    sigset_t ours;
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGPROF);
+    pthread_sigmask(SIG_BLOCK, &ours, &mask_before_fork);
     pthread_mutex_lock(&open_mutex);
 }
 
 static void after_fork_in_parent(void)
 {
     pthread_mutex_unlock(&open_mutex);
+    pthread_sigmask(SIG_SETMASK, &mask_before_fork, NULL);
 }
 
 /* Closes the child's copy of the descriptor, and with it its hold on the file's lock. */
@@ -73,8 +89,10 @@ static void after_fork_in_child(void)
         c->pid = 0;
         __atomic_store_n(&c->base.hook.due, UINT64_MAX, __ATOMIC_RELAXED);
         (void)prof_file_close(&c->file);
+        prof_sampler_forget(&c->sampler);
     }
     pthread_mutex_unlock(&open_mutex);
+    pthread_sigmask(SIG_SETMASK, &mask_before_fork, NULL);
 }
 
 static void watch_forks(void)
@@ -206,8 +224,110 @@ static void end_round(struct collector *c, uint64_t now)
 {
     c->round_open = false;
     c->interval_ns = 2 * c->interval_ns < LAST_INTERVAL_NS ? 2 * c->interval_ns : LAST_INTERVAL_NS;
-    __atomic_store_n(&c->base.hook.due, now + prof_clock_ticks(&c->clock, c->interval_ns),
+    __atomic_store_n(&c->base.hook.due,
+                     c->untimed ? UINT64_MAX : now + prof_clock_ticks(&c->clock, c->interval_ns),
                      __ATOMIC_RELAXED);
+}
+
+/* Samples and threads as they are now. */
+static void put_samples(struct collector *c, bool final)
+{
+    struct prof_sampler *s = &c->sampler;
+    if (c->failed != NULL || s->period_ns == 0)
+        return;
+    put_modules(c);
+    if (!prof_put_samples(&c->out, &s->samples, s->period_ns, prof_sampler_process_ns(s), final))
+        fail(c, PROF_NO_MEMORY);
+    prof_samples_written(&s->samples);
+}
+
+static void say(struct collector *c, const char *text)
+{
+    prof_say(c->base.log, c->path, text);
+}
+
+/* What the user should know of the samples, each once. */
+static void tell(struct collector *c)
+{
+    if (c->sampler.ended != NULL && c->sampler.ended[0] != '\0') {
+        say(c, c->sampler.ended);
+        c->sampler.ended = "";
+    }
+    if (c->sampler.samples.full && !c->told_full) {
+        c->told_full = true;
+        say(c, "too many different samples: those of a new kind are counted as lost");
+    }
+}
+
+/* On the helper thread, many times a second. */
+static void tick(void *payload)
+{
+    struct collector *c = payload;
+    if (!is_ours(c))
+        return;
+    struct entry entry = enter(c);
+    const uint64_t now = prof_time_monotonic();
+    if (!c->closed) {
+        (void)prof_modules_refresh(&c->modules);
+        prof_sampler_scan(&c->sampler, &c->modules);
+        tell(c);
+        if (now >= c->tick_due) {
+            put_samples(c, false);
+            put_clock(c);
+            send_frames(c);
+            if (c->untimed)
+                __atomic_store_n(&c->base.hook.due, 0, __ATOMIC_RELAXED);
+            c->tick_ns = 2 * c->tick_ns < LAST_INTERVAL_NS ? 2 * c->tick_ns : LAST_INTERVAL_NS;
+            c->tick_due = now + c->tick_ns;
+        }
+    }
+    leave(c, entry);
+}
+
+static uint64_t no_clock(void)
+{
+    return 0;
+}
+
+/* The tape's side has begun to call: `thread` of the hook. */
+static void publish(struct tape_hook *hook, const struct tape_now *now)
+{
+    struct collector *c = (struct collector *)(void *)hook;
+    if (!is_ours(c))
+        return;
+    struct entry entry = enter(c);
+    if (!c->closed) {
+        c->sampler.locate = c->base.locate;
+        prof_sampler_publish(&c->sampler, now);
+    }
+    leave(c, entry);
+}
+
+/* Times that are not exact, with or without samples. A failure leaves a profile without them. */
+static void start_sampling(struct collector *c, const struct tape_collect_options *options)
+{
+    if (options->time == TAPE_TIME_EXACT)
+        return;
+    const bool sampled = options->time == TAPE_TIME_SAMPLED;
+    c->untimed = true;
+    c->base.hook.clock = no_clock;
+    c->base.hook.due = UINT64_MAX;
+    c->base.hook.unaccounted =
+        options->tape == 0 || (options->tape == TAPE_BYTES_WITH_TIME && sampled);
+    c->tick_ns = FIRST_INTERVAL_NS;
+    const char *reason =
+        prof_sampler_start(&c->sampler, sampled ? (unsigned)options->freq : 0, tick, c);
+    if (reason != NULL) {
+        char text[256];
+        snprintf(text, sizeof text, "%s: %s",
+                 sampled ? "no samples are taken" : "rows are written at the end alone", reason);
+        say(c, text);
+    } else if (sampled) {
+        c->base.hook.thread = publish;
+        struct entry entry = enter(c);
+        prof_sampler_scan(&c->sampler, &c->modules);
+        leave(c, entry);
+    }
 }
 
 static void keep(struct collector *c, const struct tape_ledger *from, uint64_t now, bool in_round)
@@ -288,6 +408,11 @@ static bool build_snapshot(struct collector *c, struct prof_buffer *out)
         ok = prof_put_ledger(out, c->tapes.tape[i], true);
     if (ok && c->retired.ledger.tapes > 0)
         ok = prof_put_ledger(out, &c->retired.ledger, true);
+    if (ok && c->sampler.period_ns > 0) {
+        prof_sampler_scan(&c->sampler, &c->modules);
+        ok = prof_put_samples(out, &c->sampler.samples, c->sampler.period_ns,
+                              prof_sampler_process_ns(&c->sampler), true);
+    }
     return ok && prof_put_clock(out, &now) && prof_put_end(out, now.ticks, "snapshot");
 }
 
@@ -328,6 +453,7 @@ static void release(struct collector *c)
     prof_tapes_free(&c->tapes);
     prof_retired_free(&c->retired);
     prof_ledger_free(&c->dying);
+    prof_sampler_free(&c->sampler);
     free(c->head.data);
     free(c->out.data);
     free(c->path);
@@ -340,9 +466,14 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     struct collector *c = (struct collector *)(void *)base;
     if (!is_ours(c))
         return 0;
+    prof_sampler_join(&c->sampler);
     struct entry entry = enter(c);
+    (void)prof_modules_refresh(&c->modules);
+    prof_sampler_stop(&c->sampler, &c->modules);
+    tell(c);
     for (size_t i = 0; i < c->tapes.n; i++)
         put_ledger(c, c->tapes.tape[i]);
+    put_samples(c, true);
     put_retired(c);
     put_clock(c);
     if (c->failed == NULL && !prof_put_end(&c->out, c->clock.peek(), "stop"))
@@ -433,5 +564,6 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     c->next = open_list;
     open_list = c;
     pthread_mutex_unlock(&open_mutex);
+    start_sampling(c, options);
     return &c->base;
 }

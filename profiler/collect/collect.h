@@ -178,5 +178,7 @@ int prof_file_read(struct prof_buffer *to, const char *path, size_t most);
 const char *prof_reason(int error);
 /* That the profile ends: to `log` (see tape_collector), or as a line on standard error. */
 void prof_warn(bool (*log)(int level, const char *message), const char *path, const char *reason);
+/* "path: text", to the same. */
+void prof_say(bool (*log)(int level, const char *message), const char *path, const char *text);
 
 #endif

@@ -1,12 +1,12 @@
 /* collect_write.c: packets of profile.proto as frames in a buffer.
  *
- * May include: collect.h, profile_frame.h, the generated profile.pb-c.h, protobuf-c.
+ * May include: collect_packet.h, profile_frame.h, the generated profile.pb-c.h, protobuf-c.
  *
  * A buffer holds whole frames at any time: a packet that cannot be added leaves it as it was.
  */
 #include "collect.h"
 
-#include "profile.pb-c.h"
+#include "collect_packet.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -53,6 +53,11 @@ static bool put_packet(struct prof_buffer *out, const Tapescope__Packet *packet)
     profile_frame_put(head, head + PROFILE_FRAME_BYTES, (uint32_t)n);
     out->n += PROFILE_FRAME_BYTES + n;
     return true;
+}
+
+bool prof_put_packet(struct prof_buffer *out, const Tapescope__Packet *packet)
+{
+    return put_packet(out, packet);
 }
 
 struct arguments {

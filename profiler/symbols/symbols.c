@@ -129,6 +129,7 @@ int prof_symbols_resolve(struct prof_symbols *symbols, uint64_t pc, uint32_t lin
     if (symbols_object_find(object, address, &found)) {
         place->function = found.function;
         place->function_line = found.function_line;
+        place->wrapped = found.wrapped;
         if (found.file)
             place->file = symbols_pool_add_path(&symbols->pool, found.directory, found.file);
         symbols->no_memory |= found.file && !place->file;

@@ -270,6 +270,7 @@ bool symbols_unit_find(struct symbols_unit *unit, uint64_t address, struct symbo
         found->file = file_in_table(&unit->tree, unit->scope[at].call_file);
         found->line = unit->scope[at].call_line;
         at = unit->scope[at].parent;
+        found->wrapped = true;
     }
     if (at != SYMBOLS_NO_SCOPE) {
         found->function = unit->scope[at].name;

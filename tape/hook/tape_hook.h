@@ -155,6 +155,7 @@ struct tape_hook {
     /* The calling thread publishes what it does at `now` from here on. NULL: nobody takes samples,
      * and no thread publishes anything. */
     void (*thread)(struct tape_hook *hook, const struct tape_now *now);
+    bool unaccounted; /* no row is wanted: there are samples alone */
 };
 
 /* What a recording is asked for: the one place for all of it, filled by the tape's side from text
@@ -162,9 +163,11 @@ struct tape_hook {
 enum tape_time { TAPE_TIME_OFF, TAPE_TIME_EXACT, TAPE_TIME_SAMPLED };
 enum tape_frames { TAPE_FRAMES_NONE, TAPE_FRAMES_USER, TAPE_FRAMES_ALL };
 enum tape_unwind { TAPE_UNWIND_LIBUNWIND, TAPE_UNWIND_FRAME_POINTERS };
+/* Sampled time without an account of bytes, any other with one. Exact times need the rows. */
+enum { TAPE_BYTES_WITH_TIME = 2 };
 struct tape_collect_options {
     uint64_t time;                  /* enum tape_time */
-    uint64_t tape;                  /* bytes: 1, or 0: none are counted */
+    uint64_t tape;                  /* rows: 1, 0: none are kept, or TAPE_BYTES_WITH_TIME */
     uint64_t freq;                  /* samples a second and thread */
     uint64_t depth;                 /* frames of a call path at most; 0: none are captured */
     uint64_t frames;                /* enum tape_frames: whose frames a call path keeps */
@@ -180,7 +183,7 @@ struct tape_collect_options {
 static inline struct tape_collect_options tape_collect_defaults(void)
 {
     return (struct tape_collect_options){.time = TAPE_TIME_EXACT,
-                                         .tape = 1,
+                                         .tape = TAPE_BYTES_WITH_TIME,
                                          .freq = 250,
                                          .depth = 64,
                                          .frames = TAPE_FRAMES_USER,
@@ -200,6 +203,8 @@ struct tape_collector {
     int (*snapshot)(struct tape_collector *collector, const char *path, char *error, unsigned n);
     int (*close)(struct tape_collector *collector, char *error, unsigned n);
     bool (*log)(int level, const char *message); /* set by the tape's side after opening */
+    /* Likewise: the program counter whose low half a statement has kept; see tape_doing.near. */
+    uintptr_t (*locate)(uint32_t low, uintptr_t near);
 };
 typedef struct tape_collector *tape_collect_open_fn(const char *path, const char *library_version,
                                                     const struct tape_collect_options *options,
