@@ -184,6 +184,9 @@ void prof_analysis_free(struct prof_analysis *analysis)
     if (!analysis)
         return;
     prof_symbols_close(analysis->symbols);
+    for (size_t i = 0; i < analysis->n_mapped; i++)
+        free(analysis->mapped[i]);
+    free(analysis->mapped);
     free(analysis->line);
     free(analysis);
 }

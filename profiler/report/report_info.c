@@ -2,6 +2,7 @@
  *
  * May include: report.h and what it stands on.
  */
+#include "report_json.h"
 #include "report_text.h"
 #include "units.h"
 
@@ -141,8 +142,39 @@ static void add_costs(struct table *table, const struct prof_analysis *analysis,
     entry_bytes(table, "reserved by one tape", total->reserved_bytes, style);
 }
 
+static void print_json(const struct prof_analysis *analysis, FILE *out)
+{
+    const struct prof_profile *profile = analysis->profile;
+    struct json json;
+    report_json_begin(&json, out, "info");
+    report_json_profile(&json, "profile", profile);
+    report_json_totals(&json, "total", analysis);
+    json_object(&json, "sum");
+    report_json_cost(&json, &analysis->sum);
+    json_end(&json);
+    json_array(&json, "modules");
+    for (size_t i = 0; i < profile->n_mappings; i++) {
+        const struct prof_mapping *mapping = &profile->mapping[i];
+        json_object(&json, NULL);
+        json_text(&json, "path", mapping->path);
+        json_u64(&json, "start", mapping->start);
+        json_u64(&json, "end", mapping->end);
+        json_u64(&json, "bias", mapping->bias);
+        json_end(&json);
+    }
+    json_end(&json);
+    json_u64(&json, "packets", profile->n_packets);
+    json_u64(&json, "lines", analysis->n_lines);
+    json_u64(&json, "sites_without_line", analysis->n_unlined);
+    json_finish(&json);
+}
+
 int report_info(const struct prof_analysis *analysis, const struct report_style *style)
 {
+    if (style->json) {
+        print_json(analysis, style->out);
+        return 0;
+    }
     struct table *table = table_new();
     if (!table)
         return -1;
