@@ -67,7 +67,7 @@ static ad_status start(const char *path, const char *text, char *reason)
         collector = NULL;
         return AD_ERROR_PROFILE;
     }
-    collector->log = ad_log_tell;
+    __atomic_store_n(&collector->log, ad_log_tell, __ATOMIC_RELEASE); /* a thread of its reads it */
     collector->locate = ad_locate;
     tape_observe_begin(&collector->hook);
     return AD_OK;

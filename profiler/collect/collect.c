@@ -1,7 +1,8 @@
 /* collect.c: the collector: keeps the last state of every tape and writes what changed to the
  * profile.
  *
- * May include: collect.h, collect_sampler.h, tape_hook.h. Exports tapescope_collect_open and nothing else.
+ * May include: collect.h, collect_sampler.h, tape_hook.h. Exports tapescope_collect_open and
+ * nothing else.
  *
  * Writing goes in rounds: when hook.due has passed, every tape whose thread calls within a window
  * of 1/256 of the interval is written once, so that one busy thread does not keep the others from
@@ -16,7 +17,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +32,8 @@ enum {
 
 struct collector {
     struct tape_collector base; /* first: hook and collector have one address */
-    struct collector *next;     /* in the list of those that are open */
-    pid_t pid;                  /* 0 in a child process */
+    struct prof_open open;
+    pid_t pid; /* 0 in a child process */
     char *path;
     pthread_mutex_t mutex; /* guards all that follows */
     bool closed;
@@ -55,74 +55,23 @@ struct collector {
     bool untimed;                /* the tape reads no clock: the helper thread says what is due */
     struct prof_sampler sampler; /* its helper thread is there for samples, and where untimed */
     uint64_t tick_ns, tick_due;  /* between its writings, and when the next one is due */
-    bool told_full;
 };
-
-static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct collector *open_list;
-static struct collector *closed_list; /* reachable for ever: see close_collector */
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static _Thread_local sigset_t mask_before_fork;
-
-/* A fork that a signal interrupts begins again: with a large process and many signals it would
- * never come to its end. */
-static void before_fork(void)
-{
-    sigset_t ours;
-    sigemptyset(&ours);
-    sigaddset(&ours, SIGPROF);
-    pthread_sigmask(SIG_BLOCK, &ours, &mask_before_fork);
-    pthread_mutex_lock(&open_mutex);
-}
-
-static void after_fork_in_parent(void)
-{
-    pthread_mutex_unlock(&open_mutex);
-    pthread_sigmask(SIG_SETMASK, &mask_before_fork, NULL);
-}
-
-/* Closes the child's copy of the descriptor, and with it its hold on the file's lock. */
-static void after_fork_in_child(void)
-{
-    for (struct collector *c = open_list; c != NULL; c = c->next) {
-        c->pid = 0;
-        __atomic_store_n(&c->base.hook.due, UINT64_MAX, __ATOMIC_RELAXED);
-        (void)prof_file_close(&c->file);
-        prof_sampler_forget(&c->sampler);
-    }
-    pthread_mutex_unlock(&open_mutex);
-    pthread_sigmask(SIG_SETMASK, &mask_before_fork, NULL);
-}
-
-static void watch_forks(void)
-{
-    (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
 
 static bool is_ours(const struct collector *c)
 {
     return c->pid == getpid(); /* asked, because a raw clone() runs no handlers */
 }
 
-static void list_remove(struct collector *c)
+/* In the child of a fork: closes its copy of the descriptor, and with it its hold on the file's
+ * lock. */
+static void forget(struct prof_open *open)
 {
-    pthread_mutex_lock(&open_mutex);
-    for (struct collector **at = &open_list; *at != NULL; at = &(*at)->next) {
-        if (*at == c) {
-            *at = c->next;
-            break;
-        }
-    }
-    pthread_mutex_unlock(&open_mutex);
-}
-
-static void list_keep(struct collector *c)
-{
-    pthread_mutex_lock(&open_mutex);
-    c->next = closed_list;
-    closed_list = c;
-    pthread_mutex_unlock(&open_mutex);
+    struct collector *c =
+        (struct collector *)(void *)((char *)open - offsetof(struct collector, open));
+    c->pid = 0;
+    __atomic_store_n(&c->base.hook.due, UINT64_MAX, __ATOMIC_RELAXED);
+    (void)prof_file_close(&c->file);
+    prof_sampler_forget(&c->sampler);
 }
 
 /* What a call from the tape has to restore. */
@@ -241,24 +190,6 @@ static void put_samples(struct collector *c, bool final)
     prof_samples_written(&s->samples);
 }
 
-static void say(struct collector *c, const char *text)
-{
-    prof_say(c->base.log, c->path, text);
-}
-
-/* What the user should know of the samples, each once. */
-static void tell(struct collector *c)
-{
-    if (c->sampler.ended != NULL && c->sampler.ended[0] != '\0') {
-        say(c, c->sampler.ended);
-        c->sampler.ended = "";
-    }
-    if (c->sampler.samples.full && !c->told_full) {
-        c->told_full = true;
-        say(c, "too many different samples: those of a new kind are counted as lost");
-    }
-}
-
 /* On the helper thread, many times a second. */
 static void tick(void *payload)
 {
@@ -270,7 +201,7 @@ static void tick(void *payload)
     if (!c->closed) {
         (void)prof_modules_refresh(&c->modules);
         prof_sampler_scan(&c->sampler, &c->modules);
-        tell(c);
+        prof_sampler_tell(&c->sampler, __atomic_load_n(&c->base.log, __ATOMIC_ACQUIRE), c->path);
         if (now >= c->tick_due) {
             put_samples(c, false);
             put_clock(c);
@@ -321,7 +252,7 @@ static void start_sampling(struct collector *c, const struct tape_collect_option
         char text[256];
         snprintf(text, sizeof text, "%s: %s",
                  sampled ? "no samples are taken" : "rows are written at the end alone", reason);
-        say(c, text);
+        prof_say(c->base.log, c->path, text);
     } else if (sampled) {
         c->base.hook.thread = publish;
         struct entry entry = enter(c);
@@ -470,7 +401,7 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     struct entry entry = enter(c);
     (void)prof_modules_refresh(&c->modules);
     prof_sampler_stop(&c->sampler, &c->modules);
-    tell(c);
+    prof_sampler_tell(&c->sampler, c->base.log, c->path);
     for (size_t i = 0; i < c->tapes.n; i++)
         put_ledger(c, c->tapes.tape[i]);
     put_samples(c, true);
@@ -480,7 +411,6 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
         fail(c, PROF_NO_MEMORY);
     send_frames(c);
     leave(c, entry);
-    list_remove(c);
     const char *reason = prof_file_close(&c->file);
     if (reason != NULL)
         fail(c, reason);
@@ -491,7 +421,7 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     c->closed = true;
     release(c);
     pthread_mutex_unlock(&c->mutex);
-    list_keep(c);
+    prof_open_remove(&c->open);
     errno = entry.error;
     return status;
 }
@@ -559,11 +489,8 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
         .snapshot = snapshot,
         .close = close_collector,
     };
-    pthread_once(&fork_once, watch_forks);
-    pthread_mutex_lock(&open_mutex);
-    c->next = open_list;
-    open_list = c;
-    pthread_mutex_unlock(&open_mutex);
+    c->open.forget = forget;
+    prof_open_add(&c->open);
     start_sampling(c, options);
     return &c->base;
 }

@@ -20,6 +20,18 @@
 
 #define PROF_NO_MEMORY "Cannot allocate memory"
 
+/* collect_fork.c */
+
+/* A collector that is open. */
+struct prof_open {
+    struct prof_open *next;
+    void (*forget)(struct prof_open *open); /* in the child of a fork, where it is the parent's */
+};
+
+void prof_open_add(struct prof_open *open);
+/* It stays reachable: another thread may have taken up its hook just before. */
+void prof_open_remove(struct prof_open *open);
+
 /* collect_clock.c */
 
 /* One moment on both clocks. */

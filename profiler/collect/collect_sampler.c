@@ -187,75 +187,6 @@ static struct prof_thread *add(struct prof_sampler *sampler, pid_t tid)
     return thread;
 }
 
-static bool is_code(const struct prof_modules *modules, uintptr_t pc)
-{
-    for (size_t i = modules->n; i-- > 0;)
-        if (pc >= modules->module[i].start && pc <= modules->module[i].end)
-            return true;
-    return false;
-}
-
-/* Whether an address lies in the library for products, whose threads work for others. */
-static bool is_blas(const struct prof_modules *modules, uintptr_t pc)
-{
-    for (size_t i = modules->n; i-- > 0;)
-        if (pc >= modules->module[i].start && pc < modules->module[i].end)
-            return strstr(modules->module[i].path, "blas") != NULL;
-    return false;
-}
-
-/* Completes what the handler could not find out. Returns whether it is only partial. */
-static bool complete(const struct prof_sampler *sampler, struct prof_sample *sample,
-                     const struct prof_modules *modules)
-{
-    if (sample->shared && !is_blas(modules, sample->pc[0])) {
-        sample->shared = false;
-        sample->doing = (struct tape_doing){.phase = TAPE_PHASE_NONE};
-    }
-    if (sample->is_statement)
-        sample->doing.pc = sampler->locate != NULL
-                               ? sampler->locate(sample->statement, sample->doing.near)
-                               : sample->doing.near;
-    if (sample->doing.phase != TAPE_PHASE_NONE)
-        return false;
-    /* What a register that is no frame pointer has led to. */
-    for (uint32_t i = 1; i < sample->n_pcs; i++)
-        if (!is_code(modules, sample->pc[i]))
-            sample->n_pcs = i;
-    return sample->n_pcs == 1;
-}
-
-/* Takes what waits in a thread's ring. */
-static void drain(struct prof_sampler *sampler, struct prof_thread *thread,
-                  const struct prof_modules *modules)
-{
-    struct prof_thread_total *total = &sampler->samples.thread[thread->number];
-    const uint32_t head = __atomic_load_n(&thread->head, __ATOMIC_ACQUIRE);
-    uint64_t fired = thread->read;
-    for (uint32_t at = thread->tail; at != head; at++) {
-        struct prof_sample sample = thread->ring[at % PROF_RING];
-        const bool partial = complete(sampler, &sample, modules);
-        /* Between this signal and the last one that was read are those that found the ring full. */
-        const uint64_t lost = sample.fired - fired - 1;
-        fired = sample.fired;
-        total->lost += lost;
-        total->fired += lost + 1;
-        total->wall_ns += sample.wall_ns;
-        total->cpu_ns += sample.cpu_ns;
-        total->changed = true;
-        if (!prof_samples_add(&sampler->samples, &sample, thread->number, partial)) {
-            sampler->samples.full = true;
-            total->lost++;
-        } else if (partial) {
-            total->partial++;
-        } else {
-            total->recorded++;
-        }
-        __atomic_store_n(&thread->tail, at + 1, __ATOMIC_RELEASE);
-    }
-    thread->read = fired;
-}
-
 /* No further signal of this thread is counted once this returns. */
 static void disarm(struct prof_thread *thread)
 {
@@ -274,12 +205,7 @@ static void end(struct prof_sampler *sampler, uint32_t at, bool exists,
             break;
         (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
     }
-    drain(sampler, thread, modules);
-    struct prof_thread_total *total = &sampler->samples.thread[thread->number];
-    const uint64_t left = __atomic_load_n(&thread->fired, __ATOMIC_ACQUIRE) - thread->read;
-    total->fired += left;
-    total->lost += left;
-    total->changed |= left > 0;
+    prof_drain_last(sampler, thread, modules);
     /* A handler that still has not ended keeps its slot for good. */
     if (!exists || !__atomic_load_n(&thread->busy, __ATOMIC_SEQ_CST))
         slot_taken[thread->slot] = false;
@@ -343,9 +269,10 @@ static void give_signal(const struct prof_sampler *sampler)
 static void *help(void *payload)
 {
     struct prof_sampler *sampler = payload;
-    __atomic_store_n(&sampler->helper_tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
     (void)pthread_setname_np(pthread_self(), "tapescope");
     pthread_mutex_lock(&sampler->wake_lock);
+    sampler->helper_tid = (pid_t)syscall(SYS_gettid);
+    pthread_cond_broadcast(&sampler->wake);
     while (!sampler->stop) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
@@ -383,7 +310,14 @@ static const char *start_helper(struct prof_sampler *sampler)
     const int error = pthread_create(&sampler->helper, &attr, help, sampler);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
-    return error == 0 ? NULL : prof_reason(error);
+    if (error != 0)
+        return prof_reason(error);
+    /* It is not sampled, so it has to be known. */
+    pthread_mutex_lock(&sampler->wake_lock);
+    while (sampler->helper_tid == 0)
+        pthread_cond_wait(&sampler->wake, &sampler->wake_lock);
+    pthread_mutex_unlock(&sampler->wake_lock);
+    return NULL;
 }
 
 const char *prof_sampler_start(struct prof_sampler *sampler, unsigned hz, void (*tick)(void *),
@@ -452,14 +386,13 @@ void prof_sampler_scan(struct prof_sampler *sampler, const struct prof_modules *
             disarm(sampler->thread[i]);
     }
     const uint32_t n = prof_threads_list(tid, PROF_MOST_THREADS);
-    const pid_t helper = __atomic_load_n(&sampler->helper_tid, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < sampler->n_threads; i++)
         sampler->thread[i]->seen = n == 0;
     for (uint32_t i = 0; i < n; i++) {
         struct prof_thread *thread = find(sampler, tid[i]);
         if (thread != NULL)
             thread->seen = true;
-        else if (tid[i] != helper)
+        else if (tid[i] != sampler->helper_tid)
             (void)add(sampler, tid[i]);
     }
     sampler->first = false;
@@ -467,7 +400,7 @@ void prof_sampler_scan(struct prof_sampler *sampler, const struct prof_modules *
         struct prof_thread *thread = sampler->thread[i];
         if (thread->seen) {
             learn_stack(thread);
-            drain(sampler, thread, modules);
+            prof_drain(sampler, thread, modules);
             continue;
         }
         if (sampler->ended == NULL)

@@ -2,8 +2,8 @@
  *
  * May include: collect.h.
  *
- * Invariants: the handler takes no lock, allocates nothing, and reads what its own thread publishes,
- * the interrupted registers and its stack, no more; memory that it may touch is never unmapped. A
+ * Invariants: the handler takes no lock, allocates nothing, and reads what threads publish, the
+ * interrupted registers and its stack, no more; memory that it may touch is never unmapped. A
  * thread's signals are counted where they come, and each of them is recorded (with what the thread
  * did), partial (with the interrupted address alone) or lost, so that fired = recorded + partial +
  * lost. No state here is guarded by a lock of its own: all but the handler's is for the collector's
@@ -137,8 +137,9 @@ struct prof_sampler {
     bool running, helped;
     bool first;        /* no scan was made yet: what there is was there before */
     uint64_t began_ns; /* processor time of the process then */
-    const char *ended; /* why it ended before it was asked to; not said yet */
-    uint32_t unarmed;  /* threads for which there was no timer */
+    const char *ended; /* why it ended before it was asked to */
+    bool told_end, told_full, told_unarmed;
+    uint32_t unarmed; /* threads for which there was no timer */
     struct prof_publishers publishers;
     struct prof_thread *thread[PROF_MOST_THREADS]; /* those that are sampled now */
     uint32_t n_threads;
@@ -175,6 +176,17 @@ void prof_sampler_free(struct prof_sampler *sampler);
 
 /* The child of a fork has no timers: its SIGPROF is as it was before. Safe in a handler of fork. */
 void prof_sampler_forget(struct prof_sampler *sampler);
+
+/* ---- collect_drain.c ---- */
+
+/* Takes what waits in a thread's ring; last: no more comes, and every signal has been counted. */
+void prof_drain(struct prof_sampler *sampler, struct prof_thread *thread,
+                const struct prof_modules *modules);
+void prof_drain_last(struct prof_sampler *sampler, struct prof_thread *thread,
+                     const struct prof_modules *modules);
+/* What the user should know of the samples, each once; log and path as of prof_say. */
+void prof_sampler_tell(struct prof_sampler *sampler, bool (*log)(int level, const char *message),
+                       const char *path);
 
 /* ---- collect_threads.c: what the system says of threads ---- */
 

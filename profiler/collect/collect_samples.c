@@ -1,7 +1,8 @@
 /* collect_samples.c: samples that say the same, added together.
  *
  * May include: collect_sampler.h. Within an op samples differ by thread, phase and row; outside of
- * ops by their addresses. The memory is bounded: what finds no room is refused, and counted as lost.
+ * ops by their addresses. The memory is bounded: what finds no room is refused, and counted as
+ * lost.
  */
 #include "collect_sampler.h"
 

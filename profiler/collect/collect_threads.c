@@ -1,7 +1,7 @@
 /* collect_threads.c: the threads of this process, as the system shows them in /proc.
  *
- * May include: collect_sampler.h. Where there is no /proc, only threads that are known otherwise are
- * sampled, and stacks are not followed.
+ * May include: collect_sampler.h. Where there is no /proc, only threads that are known otherwise
+ * are sampled, and stacks are not followed.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
