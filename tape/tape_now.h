@@ -28,6 +28,9 @@ static inline void tape_now_set(struct tape_now *now, uint32_t phase, struct tap
 /* That a sweep is at a record of this row. */
 static inline void tape_now_row(const struct tape *t, uint32_t row)
 {
+#ifdef TAPE_UNPROFILED
+    return;
+#endif
     if (__builtin_expect(t->now == NULL, 1))
         return;
     const struct tape_row *r = tape_ledger_row(&t->ledger, row);
@@ -58,8 +61,12 @@ static inline void tape_now_end(const struct tape_now_scope *scope)
 }
 
 /* After tape_observed(t), which finds out whether anybody asks. */
+#ifdef TAPE_UNPROFILED
+#define TAPE_DOING(t, phase, site, op) (void)0
+#else
 #define TAPE_DOING(t, phase, site, op)                                                             \
     const struct tape_now_scope tape_now_scope __attribute__((cleanup(tape_now_end), unused)) =    \
         tape_now_begin((t)->now, (phase), (site), (op))
+#endif
 
 #endif

@@ -160,6 +160,7 @@ static void add_costs(struct table *table, const struct prof_analysis *analysis,
     entry_count(table, "calls", sum->calls);
     entry_time(table, "forward", total->forward_ns, style);
     entry_time(table, "backward", total->backward_ns, style);
+    entry_time(table, "profiler's own, taken off", total->overhead_ns, style);
     if (analysis->profile->is_sampled)
         add_samples(table, analysis, style);
     entry_bytes(table, "bytes handed out", total->handed_out_bytes, style);
