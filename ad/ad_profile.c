@@ -88,6 +88,8 @@ static ad_status start(const char *path, const char *text, char *reason)
     tape_collect_open_fn *open = open_function(reason);
     if (!open)
         return AD_ERROR_PROFILE;
+    options.log = ad_log_tell;
+    options.locate = ad_locate;
     collector = open(path, ad_version(), &options, reason, REASON_BYTES);
     if (!collector)
         return AD_ERROR_PROFILE;
@@ -97,8 +99,6 @@ static ad_status start(const char *path, const char *text, char *reason)
         collector = NULL;
         return AD_ERROR_PROFILE;
     }
-    __atomic_store_n(&collector->log, ad_log_tell, __ATOMIC_RELEASE); /* a thread of its reads it */
-    collector->locate = ad_locate;
     remember(path, text, options.follow_fork);
     if (follow)
         pthread_once(&following, watch_children);

@@ -1,8 +1,8 @@
 /* test_sampled_storm.c: samples at 10 kHz while everything else goes on: libraries come and go,
  * threads too, memory is taken and given, the process forks.
  *
- * May include: the public headers, reader.h, Check. No thread may stand still, and results stay the same bit
- * for bit. TAPESCOPE_STORM_SECONDS is for how long (2).
+ * May include: the public headers, reader.h, Check. No thread may stand still, and results stay the
+ * same bit for bit. TAPESCOPE_STORM_SECONDS is for how long (2).
  */
 #include <tapescope/ad.h>
 #include <tapescope/ad_real.h>

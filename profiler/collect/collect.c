@@ -1,8 +1,7 @@
 /* collect.c: the collector: keeps the last state of every tape and writes what changed to the
  * profile.
  *
- * May include: collect.h, collect_sampler.h, tape_hook.h. Exports tapescope_collect_open and
- * nothing else.
+ * May include: collect.h, collect_sampler.h, tape_hook.h. Exports tapescope_collect_open alone.
  *
  * Writing goes in rounds: when hook.due has passed, every tape whose thread calls within a window
  * of 1/256 of the interval is written once, so that one busy thread does not keep the others from
@@ -202,7 +201,7 @@ static void tick(void *payload)
     if (!c->closed) {
         (void)prof_modules_refresh(&c->modules);
         prof_sampler_scan(&c->sampler, &c->modules);
-        prof_sampler_tell(&c->sampler, __atomic_load_n(&c->base.log, __ATOMIC_ACQUIRE), c->path);
+        prof_sampler_tell(&c->sampler, c->base.log, c->path);
         if (now >= c->tick_due) {
             put_samples(c, false);
             put_clock(c);
@@ -228,10 +227,8 @@ static void publish(struct tape_hook *hook, const struct tape_now *now)
     if (!is_ours(c))
         return;
     struct entry entry = enter(c);
-    if (!c->closed) {
-        c->sampler.locate = c->base.locate;
+    if (!c->closed)
         prof_sampler_publish(&c->sampler, now);
-    }
     leave(c, entry);
 }
 
@@ -242,6 +239,7 @@ static void start_sampling(struct collector *c, const struct tape_collect_option
         return;
     const bool sampled = options->time == TAPE_TIME_SAMPLED;
     c->untimed = true;
+    c->sampler.locate = options->locate;
     c->base.hook.clock = no_clock;
     c->base.hook.due = UINT64_MAX;
     c->base.hook.unaccounted =
@@ -492,6 +490,8 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
                  .flush = flush},
         .snapshot = snapshot,
         .close = close_collector,
+        .log = options->log,
+        .locate = options->locate,
     };
     c->open.forget = forget;
     prof_open_add(&c->open);

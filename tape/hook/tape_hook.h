@@ -178,6 +178,8 @@ struct tape_collect_options {
     uint64_t snapshot_signal;       /* a signal's number that asks for a snapshot; 0: none does */
     uint64_t follow_fork;           /* 1: a child process has a profile of its own */
     const char *text;               /* as they were written; "": all are defaults */
+    bool (*log)(int level, const char *message);       /* see tape_collector */
+    uintptr_t (*locate)(uint32_t low, uintptr_t near); /* likewise */
 };
 
 static inline struct tape_collect_options tape_collect_defaults(void)
@@ -202,7 +204,7 @@ struct tape_collector {
     struct tape_hook hook;
     int (*snapshot)(struct tape_collector *collector, const char *path, char *error, unsigned n);
     int (*close)(struct tape_collector *collector, char *error, unsigned n);
-    bool (*log)(int level, const char *message); /* set by the tape's side after opening */
+    bool (*log)(int level, const char *message); /* as in the options */
     /* Likewise: the program counter whose low half a statement has kept; see tape_doing.near. */
     uintptr_t (*locate)(uint32_t low, uintptr_t near);
 };
