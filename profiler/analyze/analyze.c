@@ -91,8 +91,9 @@ static uint64_t greater(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void sum_tapes(struct prof_totals *total, const struct prof_profile *profile)
+struct prof_totals prof_profile_totals(const struct prof_profile *profile)
 {
+    struct prof_totals sum = {0}, *total = &sum;
     for (size_t i = 0; i < profile->n_tapes; i++) {
         const struct prof_tape *tape = &profile->tape[i];
         total->forward_ticks += tape->forward_ticks;
@@ -108,6 +109,7 @@ static void sum_tapes(struct prof_totals *total, const struct prof_profile *prof
     }
     total->forward_ns = prof_profile_ns(profile, total->forward_ticks);
     total->backward_ns = prof_profile_ns(profile, total->backward_ticks);
+    return sum;
 }
 
 /* Rounds running sums rather than terms, so that nothing is lost between the lines. */
@@ -175,7 +177,7 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
     analysis->n_lines = analyze_merge(analysis->line, analysis->n_lines, ANALYZE_BY_LINE_AND_OP);
     drop_empty(analysis);
     set_times(analysis);
-    sum_tapes(&analysis->total, profile);
+    analysis->total = prof_profile_totals(profile);
     return analysis;
 }
 

@@ -113,6 +113,12 @@ enum prof_by { PROF_BY_LINE, PROF_BY_FUNCTION, PROF_BY_OP, PROF_BY_FILE, PROF_BY
 struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum prof_by by,
                                       size_t *n);
 
+/* The totals of a profile alone, without symbols. */
+struct prof_totals prof_profile_totals(const struct prof_profile *profile);
+
+/* The totals as a cost: times and bytes from the tapes' own counters. */
+struct prof_cost prof_analysis_total(const struct prof_analysis *analysis);
+
 /* Adds b to a. */
 void prof_cost_add(struct prof_cost *a, const struct prof_cost *b);
 
