@@ -30,6 +30,7 @@ static ad_status fail(ad_status code, const char *what, const char *reason)
 static void forget(void)
 {
     tape_observe_forget();
+    ad_profiling_ = 0;
     pthread_mutex_init(&lock, NULL);
     ad_log_forget();
     collector = NULL;
@@ -50,6 +51,16 @@ static tape_collect_open_fn *open_function(char *reason)
     return function;
 }
 
+/* Begins or ends the observation of all tapes. */
+static void observe(bool begin)
+{
+    if (begin)
+        tape_observe_begin(&collector->hook);
+    else
+        tape_observe_end();
+    __atomic_store_n(&ad_profiling_, begin, __ATOMIC_RELAXED);
+}
+
 static ad_status start(const char *path, const char *text, char *reason)
 {
     struct tape_collect_options options;
@@ -68,7 +79,7 @@ static ad_status start(const char *path, const char *text, char *reason)
         return AD_ERROR_PROFILE;
     }
     collector->log = ad_log_tell;
-    tape_observe_begin(&collector->hook);
+    observe(true);
     return AD_OK;
 }
 
@@ -102,7 +113,7 @@ ad_status ad_profile_stop(void)
         status = AD_ERROR_STATE;
         snprintf(reason, sizeof reason, "no profile is being taken");
     } else {
-        tape_observe_end();
+        observe(false);
         if (collector->close(collector, reason, sizeof reason) != 0)
             status = AD_ERROR_PROFILE;
         collector = NULL;

@@ -109,6 +109,7 @@ struct prof_totals prof_profile_totals(const struct prof_profile *profile)
     }
     total->forward_ns = prof_profile_ns(profile, total->forward_ticks);
     total->backward_ns = prof_profile_ns(profile, total->backward_ticks);
+    total->overhead_ns = prof_profile_ns(profile, profile->overhead_ticks);
     return sum;
 }
 
