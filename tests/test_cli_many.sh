@@ -170,6 +170,27 @@ assert not [r for r in d["rows"] if r["ops"] == ["leaf"]], "a line that moved is
 assert [r for r in d["rows"] if r["base"] is None and r["ops"] == ["tanh"]]
 assert d["base_total"]["tape_bytes"] == d["new_total"]["tape_bytes"]'
 
+# A packed profile needs no program any more, and every command reads it.
+expect 0 "$tapescope" top --exact g100.prof
+mv out before
+expect 0 "$tapescope" pack -o packed.prof g100.prof
+[ ! -s out ] && [ ! -s err ] || fail "pack says something"
+mv grow elsewhere
+expect 0 "$tapescope" top --exact packed.prof
+cmp -s out before || fail "top of a packed profile"
+expect 0 "$tapescope" diff --sort tape packed.prof packed.prof
+shown "lines without change."
+mv elsewhere grow
+expect 0 "$tapescope" record --pack -o packed.prof ./grow 100
+said "wrote packed.prof: 6 lines, 1 tape"
+mv grow elsewhere
+expect 0 "$tapescope" top --exact packed.prof
+cmp -s out before || fail "top of a profile that was recorded with --pack"
+mv elsewhere grow
+expect 1 "$tapescope" pack -o missing/x g100.prof
+said "pack: missing/x: No such file or directory"
+expect 3 "$tapescope" pack grow.c
+
 # check: bytes are exact, and what fails is said first.
 expect 0 "$tapescope" check --max-peak 1MiB --max-total-tape 1MiB --max-ratio 10 g100.prof
 [ "$(grep -c '^ok ' out)" -eq 3 ] || fail "not three gates"

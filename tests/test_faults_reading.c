@@ -186,6 +186,10 @@ START_TEST(a_program_is_reported_with_its_lines_or_the_failure_is_said)
     };
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         fail_all(&commands[i], profile);
+    const struct command pack = {cmd_pack, {"pack", "-o", program_path("packed.prof")}};
+    const struct command top = {cmd_top, {"top"}};
+    fail_all(&pack, profile);
+    fail_all(&top, program_path("packed.prof"));
 }
 END_TEST
 

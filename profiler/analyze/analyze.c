@@ -48,12 +48,32 @@ static void first_name(struct prof_names *names, const char *name)
         names->name[names->n++] = name;
 }
 
-static void fill_line(struct prof_line *line, const struct prof_row *row, bool at_peak,
-                      struct prof_symbols *symbols)
+/* What the profile says itself counts, then the debug information. */
+static struct prof_place find_place(const struct prof_analysis *analysis, uint64_t pc,
+                                    uint32_t line)
 {
     struct prof_place place = {0};
-    if (row->pc != 0)
-        prof_symbols_resolve(symbols, row->pc, row->line, &place);
+    const struct prof_symbol *known = prof_profile_symbol(analysis->profile, pc, line);
+    if (pc == 0)
+        return place;
+    if (!known) {
+        prof_symbols_resolve(analysis->symbols, pc, line, &place);
+        return place;
+    }
+    return (struct prof_place){
+        .function = known->function,
+        .file = known->file,
+        .line = known->source_line,
+        .function_line = known->function_line,
+        .module = known->module,
+        .offset = known->offset,
+    };
+}
+
+static void fill_line(struct prof_line *line, const struct prof_row *row, bool at_peak,
+                      const struct prof_analysis *analysis)
+{
+    struct prof_place place = find_place(analysis, row->pc, row->line);
     *line = (struct prof_line){
         .own = row->pc == 0,
         .file = place.file,
@@ -170,7 +190,7 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
     for (size_t i = 0; i < profile->n_tapes; i++)
         for (size_t j = 0; j < profile->tape[i].n_rows; j++)
             fill_line(&analysis->line[analysis->n_lines++], &profile->tape[i].row[j], i == peak,
-                      analysis->symbols);
+                      analysis);
     if (prof_symbols_no_memory(analysis->symbols)) {
         prof_analysis_free(analysis);
         return NULL;
@@ -180,6 +200,50 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
     set_times(analysis);
     analysis->total = prof_profile_totals(profile);
     return analysis;
+}
+
+static int compare_sites(const void *x, const void *y)
+{
+    const struct prof_symbol *a = x, *b = y;
+    if (a->pc != b->pc)
+        return a->pc < b->pc ? -1 : 1;
+    return a->line < b->line ? -1 : a->line > b->line;
+}
+
+struct prof_symbol *prof_analysis_symbols(const struct prof_analysis *analysis, size_t *n)
+{
+    const struct prof_profile *profile = analysis->profile;
+    size_t most = 1, kept = 0, found = 0;
+    for (size_t i = 0; i < profile->n_tapes; i++)
+        most += profile->tape[i].n_rows;
+    struct prof_symbol *symbol = calloc(most, sizeof *symbol);
+    if (!symbol)
+        return NULL;
+    for (size_t i = 0; i < profile->n_tapes; i++) {
+        for (size_t j = 0; j < profile->tape[i].n_rows; j++) {
+            const struct prof_row *row = &profile->tape[i].row[j];
+            if (row->pc != 0)
+                symbol[found++] = (struct prof_symbol){.pc = row->pc, .line = row->line};
+        }
+    }
+    qsort(symbol, found, sizeof *symbol, compare_sites);
+    for (size_t i = 0; i < found; i++) {
+        if (kept > 0 && compare_sites(&symbol[kept - 1], &symbol[i]) == 0)
+            continue;
+        struct prof_place place = find_place(analysis, symbol[i].pc, symbol[i].line);
+        symbol[kept++] = (struct prof_symbol){
+            .pc = symbol[i].pc,
+            .line = symbol[i].line,
+            .function = (char *)place.function,
+            .file = (char *)place.file,
+            .module = (char *)place.module,
+            .source_line = place.line,
+            .function_line = place.function_line,
+            .offset = place.offset,
+        };
+    }
+    *n = kept;
+    return symbol;
 }
 
 void prof_analysis_free(struct prof_analysis *analysis)

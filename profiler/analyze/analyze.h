@@ -79,6 +79,10 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
                                    void *payload);
 void prof_analysis_free(struct prof_analysis *analysis);
 
+/* The places of all sites of the profile, for prof_pack(); the array is the caller's to free(), its
+ * strings are borrowed from the analysis. NULL when memory is exhausted. */
+struct prof_symbol *prof_analysis_symbols(const struct prof_analysis *analysis, size_t *n);
+
 /* Files below the folder `from` (or that file itself) are shown and read as if they lay below
  * `to`. Returns 0, or -1 when memory is exhausted. */
 int prof_analysis_map(struct prof_analysis *analysis, const char *from, const char *to);

@@ -7,6 +7,7 @@
  * run.
  */
 #include "cli_args.h"
+#include "cli_pack.h"
 #include "cli_recording.h"
 #include "cli_run.h"
 
@@ -22,12 +23,15 @@
 struct record_args {
     struct cli_args cli;
     const char *output;
+    bool pack;
     struct cli_recording recording;
 };
 
 static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "PROFILE", "where to write (default " CLI_DEFAULT_PROFILE ")",
      offsetof(struct record_args, output), NULL, 0},
+    {"pack", 0, CLI_FLAG, NULL, "at the end, compress it and put the symbols in (tapescope pack)",
+     offsetof(struct record_args, pack), NULL, 0},
     CLI_RECORDING_OPTIONS(offsetof(struct record_args, recording)),
     {"warmup", 0, CLI_COUNT, "K", "steps that are not measured, before the first that is",
      offsetof(struct record_args, recording.warmup), NULL, 0},
@@ -123,10 +127,19 @@ static char *summarize(const struct prof_analysis *analysis, bool utf8)
     return text;
 }
 
-/* One line on what the program left. */
-static void report_end(const char *program, const char *profile, const char *path, int status,
-                       bool utf8)
+/* What record() was asked for. */
+struct recording {
+    char **argv;
+    const char *profile; /* as the user wrote it */
+    const char *path;    /* absolute */
+    bool pack, utf8;
+};
+
+/* One line on what the program left, and one more if it could not be packed. */
+static void report_end(const struct recording *recording, int status)
 {
+    const char *program = recording->argv[0], *profile = recording->profile;
+    const char *path = recording->path;
     char end[PATH_MAX], error[PATH_MAX];
     struct stat file;
     describe_end(end, sizeof end, program, status);
@@ -150,20 +163,24 @@ static void report_end(const char *program, const char *profile, const char *pat
         return;
     }
     struct prof_analysis *analysis = prof_analyze(read, NULL, NULL);
-    char *summary = analysis ? summarize(analysis, utf8) : NULL;
+    char *summary = analysis ? summarize(analysis, recording->utf8) : NULL;
     if (!summary)
         cli_message("%swrote %s, which cannot be summed up: out of memory", end, profile);
     else if (read->complete)
         cli_message("%swrote %s: %s", end, profile, summary);
     else
         cli_message("%s%s holds what was measured until then: %s", end, profile, summary);
+    if (analysis && recording->pack)
+        cli_pack_profile(analysis, path, path);
     free(summary);
     prof_analysis_free(analysis);
     prof_profile_free(read);
 }
 
-static int record(char **argv, const char *profile, const char *path, bool utf8)
+static int record(const struct recording *recording)
 {
+    char **argv = recording->argv;
+    const char *profile = recording->profile, *path = recording->path;
     char *aside = NULL;
     int error = prepare_output(path, &aside);
     if (error != 0) {
@@ -177,7 +194,7 @@ static int record(char **argv, const char *profile, const char *path, bool utf8)
         return error == ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_EXECUTE;
     }
     int status = cli_wait_program();
-    report_end(argv[0], profile, path, status, utf8);
+    report_end(recording, status);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -201,7 +218,12 @@ int cmd_record(int argc, char **argv)
         free(path);
         return CLI_CANNOT_EXECUTE;
     }
-    status = record(argv + optind, args.output, path, args.cli.style.utf8);
+    struct recording recording = {.argv = argv + optind,
+                                  .profile = args.output,
+                                  .path = path,
+                                  .pack = args.pack,
+                                  .utf8 = args.cli.style.utf8};
+    status = record(&recording);
     free(path);
     return status;
 }

@@ -36,6 +36,7 @@ struct reader_state {
     struct reader_map scopes; /* by number in the file; n_scopes is the profile's */
     struct reader_map expectations;
     size_t room_scopes, room_expectations;
+    size_t room_symbols;
     size_t n_final; /* tapes that the next packet of tape 0 replaces */
     bool has_header;
     uint64_t n_clocks;
@@ -62,6 +63,11 @@ enum reader_status reader_apply_ledger(struct reader_state *state, const Tapesco
 enum reader_status reader_apply_scopes(struct reader_state *state, const Tapescope__Scopes *scopes);
 /* From the numbers in the file to places, in rows and expectations. */
 void reader_place_scopes(struct reader_state *state);
+/* Applies what a packed profile knows of its sites; then sorts it. */
+enum reader_status reader_apply_symbols(struct reader_state *state,
+                                        const Tapescope__Symbols *symbols);
+enum reader_status reader_finish_symbols(struct prof_profile *profile);
+void reader_free_symbols(struct prof_profile *profile);
 /* Calibrates the clock, drops tapes that tape 0 stands for, names the keepers. */
 enum reader_status reader_finish(struct reader_state *state);
 void reader_tape_free(struct reader_tape *tape);
