@@ -49,7 +49,7 @@ shown()
 python()
 {
     command -v python3 >/dev/null || return 0
-    python3 -c "import json
+    python3 -c "import json, os
 d = json.load(open('out'))
 $1" 2>err || fail "python: $1"
 }
@@ -190,6 +190,32 @@ mv elsewhere grow
 expect 1 "$tapescope" pack -o missing/x g100.prof
 said "pack: missing/x: No such file or directory"
 expect 3 "$tapescope" pack grow.c
+
+# merge: sums by place, wherever the program was loaded.
+expect 0 "$tapescope" merge -o sum.prof g100.prof g200.prof g100.prof
+expect 0 "$tapescope" info --json sum.prof
+python '
+from subprocess import run, PIPE
+one = [json.loads(run([os.environ["TAPESCOPE_PROGRAM"], "info", "--json", p], stdout=PIPE).stdout)
+       for p in ("g100.prof", "g200.prof", "g100.prof")]
+for key in ("tapes", "sweeps", "records", "calls", "forward_ns", "backward_ns", "tape_bytes"):
+    assert d["total"][key] == sum(o["total"][key] for o in one), key
+for key in ("forward_ns", "value_bytes", "backward_calls", "forward_moved_bytes"):
+    assert d["sum"][key] == sum(o["sum"][key] for o in one), key
+assert d["total"]["peak_bytes"] == one[1]["total"]["peak_bytes"] == d["sum"]["peak_bytes"]
+assert d["lines"] == one[0]["lines"] and d["profile"]["complete"]'
+mv grow elsewhere
+expect 0 "$tapescope" top --focus pairs sum.prof
+shown "grow.c:7"
+mv elsewhere grow
+expect 0 "$tapescope" merge -o sum.prof sum.prof
+expect 2 "$tapescope" merge -o sum.prof g100.prof changed.prof
+said "changed.prof is of another program than g100.prof"
+expect 2 "$tapescope" merge g100.prof
+said "name the file to write"
+expect 1 "$tapescope" merge -o missing/sum.prof g100.prof
+said "missing/sum.prof: No such file"
+expect 3 "$tapescope" merge -o sum.prof g100.prof grow.c
 
 # check: bytes are exact, and what fails is said first.
 expect 0 "$tapescope" check --max-peak 1MiB --max-total-tape 1MiB --max-ratio 10 g100.prof

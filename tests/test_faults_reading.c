@@ -188,7 +188,9 @@ START_TEST(a_program_is_reported_with_its_lines_or_the_failure_is_said)
         fail_all(&commands[i], profile);
     const struct command pack = {cmd_pack, {"pack", "-o", program_path("packed.prof")}};
     const struct command top = {cmd_top, {"top"}};
+    const struct command merge = {cmd_merge, {"merge", "-o", program_path("sum.prof"), profile}};
     fail_all(&pack, profile);
+    fail_all(&merge, profile);
     fail_all(&top, program_path("packed.prof"));
 }
 END_TEST

@@ -260,6 +260,10 @@ START_TEST(what_cannot_be_packed_leaves_nothing)
     write_file(plain, "hello, world", 12);
     ck_assert_int_eq(prof_pack(plain, packed, NULL, 0, error, sizeof error), -1);
     ck_assert_int_ne(access(packed, F_OK), 0);
+    struct maker_bytes bytes = {0};
+    put_body(&bytes);
+    write_file(plain, bytes.data, bytes.n);
+    free(bytes.data);
     ck_assert_int_eq(prof_pack(plain, nowhere, NULL, 0, error, sizeof error), -1);
     ck_assert_msg(strstr(error, "/no/where: No such file") != NULL, "%s", error);
 }

@@ -29,6 +29,7 @@ enum cli_status {
     X(annotate)                                                                                    \
     X(growth)                                                                                      \
     X(diff)                                                                                        \
+    X(merge)                                                                                       \
     X(pack)                                                                                        \
     X(check)                                                                                       \
     X(info)                                                                                        \
