@@ -26,6 +26,7 @@ enum cli_status {
     X(record)                                                                                      \
     X(stat)                                                                                        \
     X(top)                                                                                         \
+    X(tree)                                                                                        \
     X(annotate)                                                                                    \
     X(growth)                                                                                      \
     X(diff)                                                                                        \

@@ -29,7 +29,7 @@ struct reader_tape {
 struct reader_state {
     struct prof_profile *profile;
     struct reader_tape *tape;
-    size_t n_tapes, room_tapes, room_mappings;
+    size_t n_tapes, room_tapes, room_mappings, room_paths;
     struct reader_map tapes;
     struct reader_map ops; /* by hash of the name */
     size_t room_ops;
@@ -68,6 +68,7 @@ enum reader_status reader_apply_symbols(struct reader_state *state,
                                         const Tapescope__Symbols *symbols);
 enum reader_status reader_finish_symbols(struct prof_profile *profile);
 void reader_free_symbols(struct prof_profile *profile);
+enum reader_status reader_apply_paths(struct reader_state *state, const Tapescope__Paths *paths);
 /* Calibrates the clock, drops tapes that tape 0 stands for, names the keepers. */
 enum reader_status reader_finish(struct reader_state *state);
 void reader_tape_free(struct reader_tape *tape);
