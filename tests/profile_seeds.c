@@ -116,6 +116,29 @@ static void put_modules(struct profile_seed *seed, size_t n)
     put_packet(seed, &packet);
 }
 
+/* Places of two sites, one of them twice, with a text that is no text. */
+static void put_symbols(struct profile_seed *seed)
+{
+    Tapescope__Symbol symbol[3], *list[3];
+    Tapescope__Symbols symbols = TAPESCOPE__SYMBOLS__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    for (size_t i = 0; i < 3; i++) {
+        tapescope__symbol__init(&symbol[i]);
+        symbol[i].pc = i == 2 ? UINT64_MAX : 0x2001;
+        symbol[i].line = i == 2 ? UINT32_MAX : 41;
+        symbol[i].function = (char *)(i == 1 ? "f\xff\033" : "f");
+        symbol[i].file = (char *)(i == 2 ? "" : "/nowhere/a.c");
+        symbol[i].source_line = 7;
+        symbol[i].offset = 1u << 20;
+        list[i] = &symbol[i];
+    }
+    symbols.symbol = list;
+    symbols.n_symbol = 3;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_SYMBOLS;
+    packet.symbols = &symbols;
+    put_packet(seed, &packet);
+}
+
 /* n scopes from number `first` on, with keys and without, whose parent comes before it, or after it,
  * or is not there; expectations of all kinds, of scopes that are there or not. */
 static void put_scopes(struct profile_seed *seed, uint32_t first, size_t n)
@@ -354,6 +377,7 @@ static void put_body(unsigned number, struct profile_seed *seed)
         put_scopes(seed, 1, 5);
         put_tape(seed, 1, 0, 3, 2);
         put_scopes(seed, 3, 4);
+        put_symbols(seed);
         put_clock(seed, 2000, 900);
         break;
     case 2: /* two tapes over three modules */

@@ -134,6 +134,15 @@ struct prof_thread {
     uint64_t fired, recorded, partial, lost, wall_ns, cpu_ns;
 };
 
+/* Where a site is, from a packed profile. Strings belong to the profile; NULL: unknown. */
+struct prof_symbol {
+    uint64_t pc;
+    uint32_t line; /* of the row, not of the source */
+    char *function, *file, *module;
+    uint32_t source_line, function_line;
+    uint64_t offset;
+};
+
 struct prof_profile {
     char *path; /* of the profile itself */
     char *library_version, *program, *working_directory, *clock, *collector;
@@ -170,6 +179,10 @@ struct prof_profile {
     struct prof_thread *thread;
     size_t n_threads;
     uint64_t sample_period_ns, process_cpu_ns;
+    struct prof_symbol *symbol; /* by pc and line */
+    size_t n_symbols;
+    char **symbol_text; /* their strings, each once */
+    size_t n_symbol_texts;
     uint64_t n_packets;
     bool complete;
     char *end_reason; /* "" where it is not complete */
@@ -180,7 +193,8 @@ struct prof_profile {
  * caller frees it with prof_profile_free. Any thread. */
 struct prof_profile *prof_profile_read(const char *path, char *error, size_t n);
 
-/* The same from an open stream, read up to its end; name is what messages call it. */
+/* The same from an open stream, read up to its end; name is what messages call it. Compressed
+ * profiles (RFC 1952) are read as others. */
 struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error,
                                               size_t n);
 
@@ -189,6 +203,10 @@ size_t prof_profile_path(const struct prof_profile *profile, uint32_t id);
 
 /* Ticks as nanoseconds, rounded to the nearest. */
 uint64_t prof_profile_ns(const struct prof_profile *profile, uint64_t ticks);
+
+/* What the profile itself knows of a site, or NULL. */
+const struct prof_symbol *prof_profile_symbol(const struct prof_profile *profile, uint64_t pc,
+                                              uint32_t line);
 
 void prof_profile_free(struct prof_profile *profile);
 
