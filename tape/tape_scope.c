@@ -360,8 +360,13 @@ void tape_scope_observe(struct tape_hook *hook)
         __atomic_store_n(&scopes.expectation[i].times, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&scopes.lost, 0, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&lock);
-    if (hook->scopes)
-        hook->scopes(hook, &scopes);
+    if (hook->begin)
+        hook->begin(hook, &scopes);
+}
+
+struct tape_steps *tape_scope_steps(void)
+{
+    return &scopes.steps;
 }
 
 void tape_scope_forget(void)

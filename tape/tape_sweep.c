@@ -166,6 +166,13 @@ bool tape_sweep_fork(struct tape *child, uint64_t *stamp)
     return sweep(child, UINT32_MAX, TAPE_ROW_NONE, stamp) == UINT32_MAX;
 }
 
+static void tell_watch(void)
+{
+    void (*watch)(void) = __atomic_load_n(&tape_sweep_watch, __ATOMIC_RELAXED);
+    if (__builtin_expect(watch != NULL, 0))
+        watch();
+}
+
 /* The end of a sweep, which failed at a record or did not. begun: when it began. */
 static enum tape_status conclude(struct tape *t, bool ok, uint32_t own, const char *what,
                                  struct tape_site site, uint64_t begun, uint64_t *stamp)
@@ -181,6 +188,7 @@ static enum tape_status conclude(struct tape *t, bool ok, uint32_t own, const ch
         t->sweeps++;
         t->phase++;
         t->swept_epoch = t->gradient_epoch;
+        tell_watch();
         return TAPE_OK;
     }
     /* Half a sweep is in the gradients: none is better than a wrong one. */
@@ -358,8 +366,10 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
         TAPE_ADD(tape_row(t, own)->backward_calls, 1);
         TAPE_ADD(t->ledger.sweeps, (uint64_t)((m + width - 1) / width));
     }
-    if (ok)
+    if (ok) {
+        tell_watch();
         return TAPE_OK;
+    }
     return t->error.code ? t->error.code : tape_fail_memory(t, site, what);
 }
 

@@ -289,13 +289,34 @@ static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool f
     leave(c, entry);
 }
 
+/* What an observation before has said is void: tapes that are in the file are taken back there. */
+static void drop_all(struct collector *c)
+{
+    for (size_t i = 0; i < c->tapes.n; i++)
+        if (c->tapes.tape[i]->written && c->failed == NULL &&
+            !prof_put_final(&c->out, c->tapes.tape[i]))
+            fail(c, PROF_NO_MEMORY);
+    prof_tapes_free(&c->tapes);
+    const bool written = c->retired.ledger.written;
+    prof_retired_clear(&c->retired);
+    if (c->failed == NULL && (written || c->out.n > 0) &&
+        !prof_put_ledger(&c->out, &c->retired.ledger, true))
+        fail(c, PROF_NO_MEMORY);
+    send_frames(c);
+}
+
 /* See struct tape_hook. */
-static void take_scopes(struct tape_hook *hook, const struct tape_scopes *scopes)
+static void begin_observation(struct tape_hook *hook, const struct tape_scopes *scopes)
 {
     struct collector *c = (struct collector *)(void *)hook;
-    pthread_mutex_lock(&c->mutex);
-    c->scopes.from = scopes;
-    pthread_mutex_unlock(&c->mutex);
+    if (!is_ours(c))
+        return;
+    struct entry entry = enter(c);
+    if (!c->closed) {
+        drop_all(c);
+        c->scopes.from = scopes;
+    }
+    leave(c, entry);
 }
 
 static double to_ns(const struct tape_hook *hook, uint64_t ticks)
@@ -454,7 +475,7 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
                  .clock = c->clock.read,
                  .due = c->clock.start.ticks + prof_clock_ticks(&c->clock, FIRST_INTERVAL_NS),
                  .flush = flush,
-                 .scopes = take_scopes,
+                 .begin = begin_observation,
                  .ns = to_ns},
         .snapshot = snapshot,
         .close = close_collector,

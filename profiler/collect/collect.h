@@ -130,6 +130,8 @@ struct prof_retired {
 
 /* Merges a destroyed tape. False: no memory; nothing is merged. */
 bool prof_retired_merge(struct prof_retired *retired, const struct prof_ledger *tape);
+/* As if no tape had been merged; rows stay, with counters of zero, since the file may have them. */
+void prof_retired_clear(struct prof_retired *retired);
 void prof_retired_free(struct prof_retired *retired);
 
 /* collect_scopes.c */
@@ -145,7 +147,7 @@ struct prof_scopes {
     } * scope;
     uint32_t n, capacity; /* nodes that are in the file, with 0 */
     uint64_t expected;    /* sum of their times that is in the file */
-    uint64_t lost;
+    uint64_t lost, seen_steps;
 };
 
 struct prof_buffer;

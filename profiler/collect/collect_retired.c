@@ -161,6 +161,24 @@ bool prof_retired_merge(struct prof_retired *retired, const struct prof_ledger *
     return true;
 }
 
+void prof_retired_clear(struct prof_retired *retired)
+{
+    struct prof_ledger *ledger = &retired->ledger;
+    for (uint32_t i = 0; i < ledger->n_rows; i++) {
+        struct prof_row *row = &ledger->row[i];
+#define X(name) row->name = 0;
+        TAPE_ROW_COUNTERS(X)
+#undef X
+        row->kept_by = row->kept_others = 0;
+        row->changed = 1;
+    }
+#define X(name) ledger->name = 0;
+    TAPE_LEDGER_COUNTERS(X)
+#undef X
+    ledger->tapes = 0;
+    ledger->changed = true;
+}
+
 void prof_retired_free(struct prof_retired *retired)
 {
     prof_ledger_free(&retired->ledger);

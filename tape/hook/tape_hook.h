@@ -135,12 +135,21 @@ struct tape_expectation {
     uint64_t times; /* that the place was passed */
 };
 
+/* Which steps of the program are measured, from 0, where not all of it is. */
+struct tape_steps {
+    uint64_t asked; /* 0: all of the program is measured */
+    uint64_t first, last;
+    uint64_t seen;    /* steps that have ended */
+    uint64_t by_call; /* 1: by ad_profile_step; 0: by sweeps */
+};
+
 struct tape_scopes {
     uint32_t n; /* nodes, with 0, which is none; read with acquire */
     struct tape_scope *chunk[TAPE_SCOPE_CHUNKS];
     uint32_t n_expectations; /* read with acquire */
     struct tape_expectation *expectation;
     uint64_t lost; /* begun where there was no room for a node: counted as what they are in */
+    struct tape_steps steps;
 };
 
 static inline struct tape_scope *tape_scopes_at(const struct tape_scopes *scopes, uint32_t i)
@@ -153,9 +162,9 @@ struct tape_hook {
     uint64_t (*clock)(void); /* ticks */
     uint64_t due; /* clock value from which a flush is wanted; written by flush, relaxed */
     void (*flush)(struct tape_hook *hook, const struct tape_ledger *ledger, bool final);
-    /* Is told once, before the observation begins, where the scopes are; they stay there for good.
+    /* An observation begins: what was said before is void. The scopes stay where they are for good.
      * May be NULL. */
-    void (*scopes)(struct tape_hook *hook, const struct tape_scopes *scopes);
+    void (*begin)(struct tape_hook *hook, const struct tape_scopes *scopes);
     /* Ticks as nanoseconds, any thread. May be NULL: they are. */
     double (*ns)(const struct tape_hook *hook, uint64_t ticks);
 };
