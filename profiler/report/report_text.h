@@ -27,6 +27,10 @@ const char *text_base_name(const char *path);
 /* The shortest end of `file` that no other file of the analysis has. */
 const char *text_short_path(const struct prof_analysis *analysis, const char *file);
 
+/* A line for each expectation of the source that does not hold, up to five. Returns 0, or -1 when
+ * memory is exhausted. */
+int text_expectations_note(const struct prof_analysis *analysis, const struct report_style *style);
+
 /* Says how to get source lines, if some are missing. */
 void text_unlined_note(const struct prof_analysis *analysis, FILE *out);
 

@@ -190,7 +190,7 @@ static int print(const struct top *top)
     if (any_slow(top))
         fputs("! backward takes over twice what flops\nand bytes explain.\n", style->out);
     text_unlined_note(top->analysis, style->out);
-    return 0;
+    return text_expectations_note(top->analysis, style);
 }
 
 static void print_json(const struct top *top)
