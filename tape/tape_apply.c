@@ -57,7 +57,8 @@ static struct tape_record *record_make(struct tape *t, const struct kernel_call 
     return r;
 }
 
-static void account(struct tape *t, const struct kernel_call *call, uint32_t row, uint64_t start)
+static void account(struct tape *t, const struct kernel_call *call, uint32_t row, uint64_t start,
+                    uint64_t now)
 {
     struct tape_hook *hook = t->hook;
     struct tape_row *r = tape_row(t, row);
@@ -65,7 +66,6 @@ static void account(struct tape *t, const struct kernel_call *call, uint32_t row
     TAPE_ADD(r->calls, 1);
     TAPE_ADD(r->forward_flops, cost.flops);
     TAPE_ADD(r->forward_moved, cost.bytes);
-    uint64_t now = hook->clock();
     TAPE_ADD(r->forward_ticks, now - start);
     TAPE_ADD(t->ledger.forward_ticks, now - start);
     tape_account_flush(t, hook, now);
@@ -143,6 +143,7 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
         tape_point_undo(t, point);
         return status;
     }
+    const uint64_t end = hook ? hook->clock() : 0; /* what follows is no time of the op's */
     for (int o = 0; o < op->n_out; o++) {
         out[o] = first_out + (uint32_t)o;
         struct tape_value *v = &t->entries[out[o]];
@@ -158,7 +159,7 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
             TAPE_ADD(t->ledger.records, 1);
             tape_scope_records++;
         }
-        account(t, &call, row, start);
+        account(t, &call, row, start, end);
     }
     return TAPE_OK;
 }

@@ -8,6 +8,7 @@
 #include "profile.pb-c.h"
 #include "profile_frame.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MOST_ROWS = 8, UNKNOWN_FIELD = 15 };
@@ -78,6 +79,17 @@ static void put_clock(struct profile_seed *seed, uint64_t ticks, uint64_t ns)
     clock.monotonic_ns = ns;
     packet.kind_case = TAPESCOPE__PACKET__KIND_CLOCK;
     packet.clock = &clock;
+    put_packet(seed, &packet);
+}
+
+static void put_overhead(struct profile_seed *seed, double forward, double backward)
+{
+    Tapescope__Overhead overhead = TAPESCOPE__OVERHEAD__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    overhead.forward_ticks = forward;
+    overhead.backward_ticks = backward;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_OVERHEAD;
+    packet.overhead = &overhead;
     put_packet(seed, &packet);
 }
 
@@ -250,6 +262,7 @@ static void put_body(unsigned number, struct profile_seed *seed)
     case 1: /* one tape, calibrated */
         put_header(seed, "tsc", 1);
         put_modules(seed, 1);
+        put_overhead(seed, 2.5, 3);
         put_clock(seed, 1000, 500);
         put_scopes(seed, 1, 5);
         put_tape(seed, 1, 0, 3, 2);
@@ -259,6 +272,7 @@ static void put_body(unsigned number, struct profile_seed *seed)
     case 2: /* two tapes over three modules */
         put_header(seed, "monotonic", 3);
         put_modules(seed, 3);
+        put_overhead(seed, (double)NAN, -1e300);
         put_clock(seed, 5, 5);
         put_tape(seed, 1, 0, 5, 1);
         put_tape(seed, 2, 1, 4, 1000);

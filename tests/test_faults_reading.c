@@ -179,6 +179,7 @@ START_TEST(a_program_is_reported_with_its_lines_or_the_failure_is_said)
         {cmd_top, {"top", "--by", "function"}},
         {cmd_annotate, {"annotate", "--no-color", "account.c"}},
         {cmd_annotate, {"annotate", "--context", "1", program_source("account.c")}},
+        {cmd_annotate, {"annotate", "--json", "--focus", "layer", "account.c"}},
     };
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         fail_all(&commands[i], profile);

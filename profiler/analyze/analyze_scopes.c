@@ -1,9 +1,11 @@
 /* analyze_scopes.c: what each scope cost, with the scopes within it.
  *
- * May include: analyze.h. Peaks are of the tape with the greatest peak alone, as elsewhere.
+ * May include: analyze.h, analyze_merge.h. Peaks are of the tape with the greatest peak alone, as elsewhere.
  * Invariant: a scope's parent has a lower place, so that one walk from the end adds up all.
  */
 #include "analyze.h"
+
+#include "analyze_merge.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +14,7 @@
 struct build {
     struct prof_scope_costs *costs;
     struct ticks {
-        uint64_t all, self, sweeps;
+        uint64_t all, self, sweeps, off; /* off: what observing added */
     } * ticks;
     size_t *slot; /* hash table: place plus 1 */
     size_t n_slots;
@@ -64,7 +66,8 @@ static void add_scope(struct build *b, size_t i, const struct prof_scope *from)
     b->ticks[at].sweeps += from->sweep_ticks;
 }
 
-static void add_rows(struct build *b, const struct prof_tape *tape, bool at_peak)
+static void add_rows(struct build *b, const struct prof_profile *profile,
+                     const struct prof_tape *tape, bool at_peak)
 {
     for (size_t i = 0; i < tape->n_rows; i++) {
         const struct prof_row *row = &tape->row[i];
@@ -75,9 +78,16 @@ static void add_rows(struct build *b, const struct prof_tape *tape, bool at_peak
         };
         if (!at_peak)
             cost.peak_bytes = 0;
-        prof_cost_add(row->scope ? &b->costs->scope[b->costs->place[row->scope - 1]].cost
-                                 : &b->costs->outside,
-                      &cost);
+        const uint64_t off =
+            analyze_take_off(&cost.forward_ticks, cost.calls, profile->forward_overhead);
+        analyze_take_off(&cost.backward_ticks, cost.backward_calls, profile->backward_overhead);
+        if (row->scope == 0) {
+            prof_cost_add(&b->costs->outside, &cost);
+            continue;
+        }
+        const size_t at = b->costs->place[row->scope - 1];
+        prof_cost_add(&b->costs->scope[at].cost, &cost);
+        b->ticks[at].off += off;
     }
 }
 
@@ -97,12 +107,13 @@ static void add_up(struct build *b, const struct prof_profile *profile)
             parent->records += scope->records;
             b->ticks[scope->parent - 1].all += b->ticks[i].all;
             b->ticks[scope->parent - 1].sweeps += b->ticks[i].sweeps;
+            b->ticks[scope->parent - 1].off += b->ticks[i].off;
         }
         const struct ticks *ticks = &b->ticks[i];
+        const uint64_t other = ticks->sweeps + ticks->off;
         scope->wall_ns = prof_profile_ns(profile, ticks->all);
         scope->self_ns = prof_profile_ns(profile, ticks->self);
-        scope->forward_ns =
-            prof_profile_ns(profile, ticks->all > ticks->sweeps ? ticks->all - ticks->sweeps : 0);
+        scope->forward_ns = prof_profile_ns(profile, ticks->all > other ? ticks->all - other : 0);
         set_times(&scope->cost, profile);
     }
     set_times(&b->costs->outside, profile);
@@ -128,7 +139,7 @@ int prof_scope_costs_make(struct prof_scope_costs *costs, const struct prof_prof
     for (size_t i = 0; ok && i < profile->n_scopes; i++)
         add_scope(&b, i, &profile->scope[i]);
     for (size_t i = 0; ok && i < profile->n_tapes; i++)
-        add_rows(&b, &profile->tape[i], i == peak);
+        add_rows(&b, profile, &profile->tape[i], i == peak);
     if (ok)
         add_up(&b, profile);
     free(b.ticks);

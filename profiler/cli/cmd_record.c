@@ -7,6 +7,7 @@
  * run.
  */
 #include "cli_args.h"
+#include "cli_recording.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,11 +22,15 @@
 struct record_args {
     struct cli_args cli;
     const char *output;
+    struct cli_recording recording;
 };
 
 static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "PROFILE", "where to write (default " CLI_DEFAULT_PROFILE ")",
      offsetof(struct record_args, output), NULL, 0},
+    CLI_RECORDING_OPTIONS(offsetof(struct record_args, recording)),
+    {"warmup", 0, CLI_COUNT, "K", "steps that are not measured, before the first that is",
+     offsetof(struct record_args, recording.warmup), NULL, 0},
 };
 
 const struct cli_command cli_record = {
@@ -280,7 +285,7 @@ static int record(char **argv, const char *profile, const char *path, bool utf8)
 
 int cmd_record(int argc, char **argv)
 {
-    struct record_args args = {.output = CLI_DEFAULT_PROFILE};
+    struct record_args args = {.output = CLI_DEFAULT_PROFILE, .recording = CLI_RECORDING_DEFAULTS};
     int status = cli_parse(&cli_record, &args.cli, argc, argv);
     if (status >= 0)
         return status;
@@ -292,6 +297,11 @@ int cmd_record(int argc, char **argv)
     if (!path) {
         cli_message("cannot write %s: %s", args.output, strerror(errno));
         return CLI_FAILED;
+    }
+    if (!cli_export_recording(&args.recording)) {
+        cli_message("cannot run %s: %s", argv[optind], strerror(ENOMEM));
+        free(path);
+        return CLI_CANNOT_EXECUTE;
     }
     status = record(argv + optind, args.output, path, args.cli.style.utf8);
     free(path);

@@ -38,6 +38,7 @@ struct collector {
     const char *failed; /* why the file ends early */
     bool lost;          /* what a call said was not kept, so no snapshot can be whole */
     struct prof_clock clock;
+    struct prof_overhead overhead;
     struct prof_modules modules;
     struct prof_tapes tapes;
     struct prof_retired retired;
@@ -331,7 +332,8 @@ static bool build_snapshot(struct collector *c, struct prof_buffer *out)
 {
     struct prof_stamp now = prof_clock_stamp(&c->clock);
     bool ok = prof_put_bytes(out, c->head.data, c->head.n) && prof_put_modules(out, &c->modules) &&
-              prof_put_clock(out, &c->clock.start) && prof_put_scopes(out, &c->scopes, true);
+              prof_put_clock(out, &c->clock.start) &&
+              prof_put_overhead(out, &c->overhead) && prof_put_scopes(out, &c->scopes, true);
     for (size_t i = 0; ok && i < c->tapes.n; i++)
         ok = prof_put_ledger(out, c->tapes.tape[i], true);
     if (ok && c->retired.ledger.tapes > 0)
@@ -424,10 +426,12 @@ static const char *prepare(struct collector *c, const char *library_version,
     reason = prof_modules_refresh(&c->modules);
     if (reason != NULL)
         return reason;
+    prof_overhead_measure(&c->overhead, &c->clock);
     if (!prof_put_head(&c->head, library_version, c->modules.module[0].path, c->clock.name,
                        options->text) ||
         !prof_put_bytes(&c->out, c->head.data, c->head.n) ||
-        !prof_put_modules(&c->out, &c->modules) || !prof_put_clock(&c->out, &c->clock.start))
+        !prof_put_modules(&c->out, &c->modules) || !prof_put_clock(&c->out, &c->clock.start) ||
+        !prof_put_overhead(&c->out, &c->overhead))
         return PROF_NO_MEMORY;
     c->modules.changed = false;
     reason = prof_file_open(&c->file, c->path);

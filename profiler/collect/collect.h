@@ -44,6 +44,16 @@ uint64_t prof_clock_ticks(const struct prof_clock *clock, uint64_t ns);
 /* Refines ticks_per_ns by what has passed since the start. */
 void prof_clock_refine(struct prof_clock *clock, const struct prof_stamp *now);
 
+/* collect_overhead.c */
+
+/* Ticks that observing adds to each interval that it measures. */
+struct prof_overhead {
+    double forward_ticks, backward_ticks;
+};
+
+/* Takes some 0.1 ms. */
+void prof_overhead_measure(struct prof_overhead *overhead, const struct prof_clock *clock);
+
 /* collect_modules.c */
 
 struct prof_module {
@@ -174,6 +184,8 @@ bool prof_put_packet(struct prof_buffer *out, const struct Tapescope__Packet *pa
 bool prof_put_head(struct prof_buffer *out, const char *library_version, const char *program,
                    const char *clock, const char *options);
 bool prof_put_modules(struct prof_buffer *out, const struct prof_modules *modules);
+/* Nothing where there is none. */
+bool prof_put_overhead(struct prof_buffer *out, const struct prof_overhead *overhead);
 bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp);
 /* Rows that changed since the last packet, or `all`; the marks of change stay. */
 bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger, bool all);

@@ -145,6 +145,19 @@ bool prof_put_modules(struct prof_buffer *out, const struct prof_modules *module
     return ok;
 }
 
+bool prof_put_overhead(struct prof_buffer *out, const struct prof_overhead *from)
+{
+    if (from->forward_ticks == 0 && from->backward_ticks == 0)
+        return true;
+    Tapescope__Overhead overhead = TAPESCOPE__OVERHEAD__INIT;
+    overhead.forward_ticks = from->forward_ticks;
+    overhead.backward_ticks = from->backward_ticks;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_OVERHEAD;
+    packet.overhead = &overhead;
+    return put_packet(out, &packet);
+}
+
 bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp)
 {
     Tapescope__Clock clock = TAPESCOPE__CLOCK__INIT;

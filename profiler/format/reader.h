@@ -114,6 +114,8 @@ struct prof_profile {
     uint64_t start_unix_ns, end_unix_ns; /* the end is 0 where the profile is not complete */
     uint64_t duration_ns;                /* from the first to the last time in the file */
     double ticks_per_ns;
+    double forward_overhead, backward_overhead; /* ticks that observing added, a call */
+    uint64_t overhead_ticks;    /* taken off the times of rows and of their tapes, in all */
     bool clock_is_uncalibrated; /* two readings of the clock were not there to compare */
     struct prof_tape *tape;
     size_t n_tapes;

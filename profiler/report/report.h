@@ -64,6 +64,9 @@ int report_expectations(const struct prof_analysis *analysis, const struct repor
 int report_annotate(const struct prof_analysis *analysis, const char *file, const char *function,
                     const struct report_style *style);
 
+/* The shortest end of `file` that no other file of the analysis has. */
+const char *report_short_path(const struct prof_analysis *analysis, const char *file);
+
 /* What was measured and when, and the totals. */
 int report_info(const struct prof_analysis *analysis, const struct report_style *style);
 

@@ -148,6 +148,7 @@ static void add_costs(struct table *table, const struct prof_analysis *analysis,
     entry_count(table, "calls", sum->calls);
     entry_time(table, "forward", total->forward_ns, style);
     entry_time(table, "backward", total->backward_ns, style);
+    entry_time(table, "profiler's own, taken off", total->overhead_ns, style);
     entry_bytes(table, "bytes handed out", total->handed_out_bytes, style);
     entry_bytes(table, "  records", sum->record_bytes - padding.record_bytes, style);
     entry_bytes(table, "  values", sum->value_bytes - padding.value_bytes, style);

@@ -11,7 +11,7 @@ static void put_place(char *buf, size_t n, const struct prof_analysis *analysis,
 {
     const char *module = line->module ? text_base_name(line->module) : "?";
     if (line->file)
-        snprintf(buf, n, "%s:%u", text_short_path(analysis, line->file), (unsigned)line->line);
+        snprintf(buf, n, "%s:%u", report_short_path(analysis, line->file), (unsigned)line->line);
     else if (line->line)
         snprintf(buf, n, "%s line %u", module, (unsigned)line->line);
     else if (line->function)
@@ -23,7 +23,7 @@ static void put_place(char *buf, size_t n, const struct prof_analysis *analysis,
 static const char *file_or_module(const struct prof_analysis *analysis,
                                   const struct prof_line *line)
 {
-    return line->file     ? text_short_path(analysis, line->file)
+    return line->file     ? report_short_path(analysis, line->file)
            : line->module ? text_base_name(line->module)
                           : "?";
 }

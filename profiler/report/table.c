@@ -19,6 +19,7 @@ struct table {
         unsigned rank; /* 0: always printed */
     } column[TABLE_MAX_COLUMNS];
     unsigned n_columns;
+    unsigned enough; /* columns for the last one; 0: the usual, and it is cut */
     struct row *row;
     size_t n_rows, room;
     bool failed;
@@ -41,6 +42,11 @@ void table_optional(struct table *table, unsigned rank)
 {
     if (table->n_columns > 0)
         table->column[table->n_columns - 1].rank = rank;
+}
+
+void table_keep_last(struct table *table, unsigned enough)
+{
+    table->enough = enough;
 }
 
 void table_row(struct table *table)
@@ -190,6 +196,7 @@ static unsigned next_optional(const struct table *table, const struct layout *la
 static struct layout lay_out(const struct table *table, unsigned width, bool utf8)
 {
     enum { LEAST = 8, ENOUGH = 20 };
+    unsigned enough = table->enough > 0 ? table->enough : ENOUGH;
     struct layout layout = {.utf8 = utf8};
     unsigned before = 0;
     for (unsigned i = 0; i < table->n_columns; i++) {
@@ -200,7 +207,7 @@ static struct layout lay_out(const struct table *table, unsigned width, bool utf
     if (width == 0 || table->n_columns == 0)
         return layout;
     unsigned last = layout.width[table->n_columns - 1];
-    unsigned wanted = last < ENOUGH ? last : ENOUGH;
+    unsigned wanted = last < enough ? last : enough;
     for (unsigned i; before + wanted > width;) {
         i = next_optional(table, &layout);
         if (i == table->n_columns)
@@ -208,7 +215,8 @@ static struct layout lay_out(const struct table *table, unsigned width, bool utf
         layout.left_out[i] = true;
         before -= i + 1 < table->n_columns ? layout.width[i] + 1 : 0;
     }
-    layout.last_limit = width > before + LEAST ? width - before : LEAST;
+    if (table->enough == 0)
+        layout.last_limit = width > before + LEAST ? width - before : LEAST;
     return layout;
 }
 

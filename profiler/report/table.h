@@ -21,6 +21,8 @@ void table_column(struct table *table, enum table_align align, const char *title
 /* The column just added may be left out where there is not enough width for the last one: columns
  * of a higher rank go first, then those of a lower one. Rank 0, as all have at first: never. */
 void table_optional(struct table *table, unsigned rank);
+/* The last column is never cut; optional columns go while it has less than `enough`. */
+void table_keep_last(struct table *table, unsigned enough);
 /* Begins a row. */
 void table_row(struct table *table);
 /* Appends a cell to the row. NULL: a text for which there was no memory. */
