@@ -21,8 +21,4 @@ enum analyze_by {
  * remain. */
 size_t analyze_merge(struct prof_line *line, size_t n, enum analyze_by by);
 
-/* Takes off what observing added to the time of so many calls; returns how much. Calls that were
- * not timed (of statements) have no time to take it from. */
-uint64_t analyze_take_off(uint64_t *ticks, uint64_t calls, double overhead);
-
 #endif

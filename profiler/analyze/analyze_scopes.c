@@ -1,11 +1,9 @@
 /* analyze_scopes.c: what each scope cost, with the scopes within it.
  *
- * May include: analyze.h, analyze_merge.h. Peaks are of the tape with the greatest peak alone, as elsewhere.
+ * May include: analyze.h. Peaks are of the tape with the greatest peak alone, as elsewhere.
  * Invariant: a scope's parent has a lower place, so that one walk from the end adds up all.
  */
 #include "analyze.h"
-
-#include "analyze_merge.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -78,16 +76,14 @@ static void add_rows(struct build *b, const struct prof_profile *profile,
         };
         if (!at_peak)
             cost.peak_bytes = 0;
-        const uint64_t off =
-            analyze_take_off(&cost.forward_ticks, cost.calls, profile->forward_overhead);
-        analyze_take_off(&cost.backward_ticks, cost.backward_calls, profile->backward_overhead);
         if (row->scope == 0) {
             prof_cost_add(&b->costs->outside, &cost);
             continue;
         }
         const size_t at = b->costs->place[row->scope - 1];
         prof_cost_add(&b->costs->scope[at].cost, &cost);
-        b->ticks[at].off += off;
+        if (row->forward_ticks > 0) /* the reader has taken it off the row */
+            b->ticks[at].off += (uint64_t)((double)row->calls * profile->forward_overhead);
     }
 }
 

@@ -32,7 +32,7 @@ static void put_where(char *buf, size_t n, const struct prof_analysis *analysis,
                       const struct prof_expected_cost *e)
 {
     if (e->file)
-        snprintf(buf, n, "%s:%u", text_short_path(analysis, e->file), (unsigned)e->line);
+        snprintf(buf, n, "%s:%u", report_short_path(analysis, e->file), (unsigned)e->line);
     else
         snprintf(buf, n, "0x%llx", (unsigned long long)e->stated->pc);
 }

@@ -24,9 +24,6 @@ void text_names(char *buf, size_t n, const struct prof_names *names, const char 
 /* The last component of a path. */
 const char *text_base_name(const char *path);
 
-/* The shortest end of `file` that no other file of the analysis has. */
-const char *text_short_path(const struct prof_analysis *analysis, const char *file);
-
 /* A line for each expectation of the source that does not hold, up to five. Returns 0, or -1 when
  * memory is exhausted. */
 int text_expectations_note(const struct prof_analysis *analysis, const struct report_style *style);
