@@ -332,8 +332,8 @@ static bool build_snapshot(struct collector *c, struct prof_buffer *out)
 {
     struct prof_stamp now = prof_clock_stamp(&c->clock);
     bool ok = prof_put_bytes(out, c->head.data, c->head.n) && prof_put_modules(out, &c->modules) &&
-              prof_put_clock(out, &c->clock.start) &&
-              prof_put_overhead(out, &c->overhead) && prof_put_scopes(out, &c->scopes, true);
+              prof_put_clock(out, &c->clock.start) && prof_put_overhead(out, &c->overhead) &&
+              prof_put_scopes(out, &c->scopes, true);
     for (size_t i = 0; ok && i < c->tapes.n; i++)
         ok = prof_put_ledger(out, c->tapes.tape[i], true);
     if (ok && c->retired.ledger.tapes > 0)
