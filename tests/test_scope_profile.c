@@ -10,10 +10,12 @@
 #include "run_cases.h"
 
 #include <check.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 enum { STEP = 1000 };
 
@@ -307,6 +309,51 @@ START_TEST(sweeps_are_steps_where_the_program_names_none)
 }
 END_TEST
 
+START_TEST(a_signal_that_was_asked_for_writes_what_is_known_so_far)
+{
+    struct program_profile opened = record("ask", "snapshot_signal=usr1");
+    for (unsigned i = 1; i <= 2; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "scopes.prof.%u", i);
+        struct program_profile snapshot = program_open(program_path(name));
+        ck_assert_str_eq(snapshot.profile->end_reason, "snapshot");
+        /* of three ops each time, the first two */
+        ck_assert_uint_eq(snapshot.analysis->total.records, 3 * i - 1);
+        program_check_sums(snapshot.analysis);
+        program_close(&snapshot);
+    }
+    ck_assert_uint_eq(opened.analysis->total.records, 6);
+    ck_assert_int_ne(access(program_path("scopes.prof.3"), F_OK), 0);
+    program_close(&opened);
+}
+END_TEST
+
+START_TEST(without_being_asked_for_a_signal_keeps_its_meaning)
+{
+    program_build("scopes");
+    ck_assert_int_eq(program_record(program_path("scopes.prof"), program_path("scopes"), "ask"),
+                     (128 + SIGUSR1) << 8);
+    ck_assert_ptr_nonnull(strstr(program_output, "was killed by SIGUSR1"));
+}
+END_TEST
+
+START_TEST(a_signal_that_the_program_handles_is_left_to_it)
+{
+    program_build("scopes");
+    struct program_command command = {0};
+    ck_assert_int_eq(chdir(program_folder), 0);
+    program_add_all(&command, program_path("scopes"), "handles", NULL);
+    program_must(&command);
+    ck_assert_str_eq(program_output, "tapescope: no snapshots of handles.prof: the program has a "
+                                     "use of its own for the signal\n");
+    struct program_profile opened = program_open(program_path("handles.prof"));
+    ck_assert_uint_eq(opened.analysis->total.records, 6);
+    ck_assert_int_ne(access(program_path("handles.prof.1"), F_OK), 0);
+    program_close(&opened);
+    ck_assert_int_eq(chdir("/"), 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases = tcase_create("scope_profile");
@@ -320,5 +367,8 @@ int main(void)
     tcase_add_test(cases, expectations_are_held_against_what_was_measured);
     tcase_add_test(cases, only_the_steps_that_were_asked_for_are_measured);
     tcase_add_test(cases, sweeps_are_steps_where_the_program_names_none);
+    tcase_add_test(cases, a_signal_that_was_asked_for_writes_what_is_known_so_far);
+    tcase_add_test(cases, without_being_asked_for_a_signal_keeps_its_meaning);
+    tcase_add_test(cases, a_signal_that_the_program_handles_is_left_to_it);
     return run_cases("scope_profile", cases);
 }

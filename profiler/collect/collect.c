@@ -13,6 +13,7 @@
 #include "collect.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,8 @@ struct collector {
     uint64_t window_end;
     unsigned new_tapes; /* of this round */
     uint64_t interval_ns;
+    int signal; /* that asks for a snapshot; 0: none does */
+    unsigned n_answered;
 };
 
 static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -263,6 +266,46 @@ static void retire(struct collector *c, const struct tape_ledger *from, uint64_t
     prof_tapes_remove(&c->tapes, known);
 }
 
+static double to_ns(const struct tape_hook *hook, uint64_t ticks)
+{
+    return prof_clock_ns(&((const struct collector *)(const void *)hook)->clock, ticks);
+}
+
+static bool build_snapshot(struct collector *c, struct prof_buffer *out)
+{
+    struct prof_stamp now = prof_clock_stamp(&c->clock);
+    bool ok = prof_put_bytes(out, c->head.data, c->head.n) && prof_put_modules(out, &c->modules) &&
+              prof_put_clock(out, &c->clock.start) && prof_put_overhead(out, &c->overhead) &&
+              prof_put_scopes(out, &c->scopes, true);
+    for (size_t i = 0; ok && i < c->tapes.n; i++)
+        ok = prof_put_ledger(out, c->tapes.tape[i], true);
+    if (ok && c->retired.ledger.tapes > 0)
+        ok = prof_put_ledger(out, &c->retired.ledger, true);
+    return ok && prof_put_clock(out, &now) && prof_put_end(out, now.ticks, "snapshot");
+}
+
+static const char *write_snapshot(struct collector *c, const char *path)
+{
+    struct prof_buffer out = {0};
+    const char *reason = prof_modules_refresh(&c->modules);
+    if (reason == NULL && (c->lost || !build_snapshot(c, &out)))
+        reason = PROF_NO_MEMORY;
+    if (reason == NULL)
+        reason = prof_file_put(path, &out);
+    free(out.data);
+    return reason;
+}
+
+/* PROFILE.1, PROFILE.2, ... for the signals that have come. */
+static void answer_signal(struct collector *c)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s.%u", c->path, ++c->n_answered);
+    const char *reason = write_snapshot(c, path);
+    if (reason != NULL)
+        prof_say(c->base.log, path, "cannot write %s: %s", reason);
+}
+
 static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool final)
 {
     struct collector *c = (struct collector *)(void *)hook;
@@ -287,23 +330,9 @@ static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool f
     send_frames(c);
     if (in_round && now >= c->window_end)
         end_round(c, now);
+    if (prof_signal_taken(&hook->due))
+        answer_signal(c);
     leave(c, entry);
-}
-
-/* What an observation before has said is void: tapes that are in the file are taken back there. */
-static void drop_all(struct collector *c)
-{
-    for (size_t i = 0; i < c->tapes.n; i++)
-        if (c->tapes.tape[i]->written && c->failed == NULL &&
-            !prof_put_final(&c->out, c->tapes.tape[i]))
-            fail(c, PROF_NO_MEMORY);
-    prof_tapes_free(&c->tapes);
-    const bool written = c->retired.ledger.written;
-    prof_retired_clear(&c->retired);
-    if (c->failed == NULL && (written || c->out.n > 0) &&
-        !prof_put_ledger(&c->out, &c->retired.ledger, true))
-        fail(c, PROF_NO_MEMORY);
-    send_frames(c);
 }
 
 /* See struct tape_hook. */
@@ -314,31 +343,15 @@ static void begin_observation(struct tape_hook *hook, const struct tape_scopes *
         return;
     struct entry entry = enter(c);
     if (!c->closed) {
-        drop_all(c);
+        if (!prof_drop_all(&c->out, &c->tapes, &c->retired) && c->failed == NULL)
+            fail(c, PROF_NO_MEMORY);
+        send_frames(c);
         c->scopes.from = scopes;
+        const char *reason = c->signal ? prof_signal_watch(c->signal, &hook->due) : NULL;
+        if (reason != NULL)
+            prof_say(c->base.log, c->path, "no snapshots of %s: %s", reason);
     }
     leave(c, entry);
-}
-
-static double to_ns(const struct tape_hook *hook, uint64_t ticks)
-{
-    double rate;
-    __atomic_load(&((const struct collector *)(const void *)hook)->clock.ticks_per_ns, &rate,
-                  __ATOMIC_RELAXED);
-    return (double)ticks / rate;
-}
-
-static bool build_snapshot(struct collector *c, struct prof_buffer *out)
-{
-    struct prof_stamp now = prof_clock_stamp(&c->clock);
-    bool ok = prof_put_bytes(out, c->head.data, c->head.n) && prof_put_modules(out, &c->modules) &&
-              prof_put_clock(out, &c->clock.start) && prof_put_overhead(out, &c->overhead) &&
-              prof_put_scopes(out, &c->scopes, true);
-    for (size_t i = 0; ok && i < c->tapes.n; i++)
-        ok = prof_put_ledger(out, c->tapes.tape[i], true);
-    if (ok && c->retired.ledger.tapes > 0)
-        ok = prof_put_ledger(out, &c->retired.ledger, true);
-    return ok && prof_put_clock(out, &now) && prof_put_end(out, now.ticks, "snapshot");
 }
 
 static int explain(const char *path, const char *reason, char *error, unsigned n)
@@ -355,19 +368,7 @@ static int snapshot(struct tape_collector *base, const char *path, char *error, 
     if (!is_ours(c))
         return explain(path, "the profile belongs to the parent process", error, n);
     struct entry entry = enter(c);
-    struct prof_buffer out = {0};
-    struct prof_file file;
-    const char *reason = prof_modules_refresh(&c->modules);
-    if (reason == NULL && (c->lost || !build_snapshot(c, &out)))
-        reason = PROF_NO_MEMORY;
-    if (reason == NULL)
-        reason = prof_file_open(&file, path);
-    if (reason == NULL) {
-        reason = prof_file_write(&file, out.data, out.n);
-        const char *end = prof_file_close(&file);
-        reason = reason != NULL ? reason : end;
-    }
-    free(out.data);
+    const char *reason = write_snapshot(c, path);
     leave(c, entry);
     return explain(path, reason, error, n);
 }
@@ -410,6 +411,7 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
      * itself stays where it is, and a late call finds it closed. */
     pthread_mutex_lock(&c->mutex);
     c->closed = true;
+    prof_signal_forget(&c->base.hook.due);
     release(c);
     pthread_mutex_unlock(&c->mutex);
     list_keep(c);
@@ -474,6 +476,7 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     }
     c->pid = getpid();
     c->interval_ns = FIRST_INTERVAL_NS;
+    c->signal = (int)options->snapshot_signal;
     c->base = (struct tape_collector){
         .hook = {.abi = TAPE_HOOK_ABI,
                  .clock = c->clock.read,

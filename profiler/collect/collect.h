@@ -41,6 +41,7 @@ struct prof_clock {
 const char *prof_clock_open(struct prof_clock *clock);
 struct prof_stamp prof_clock_stamp(const struct prof_clock *clock);
 uint64_t prof_clock_ticks(const struct prof_clock *clock, uint64_t ns);
+double prof_clock_ns(const struct prof_clock *clock, uint64_t ticks);
 /* Refines ticks_per_ns by what has passed since the start. */
 void prof_clock_refine(struct prof_clock *clock, const struct prof_stamp *now);
 
@@ -140,8 +141,6 @@ struct prof_retired {
 
 /* Merges a destroyed tape. False: no memory; nothing is merged. */
 bool prof_retired_merge(struct prof_retired *retired, const struct prof_ledger *tape);
-/* As if no tape had been merged; rows stay, with counters of zero, since the file may have them. */
-void prof_retired_clear(struct prof_retired *retired);
 void prof_retired_free(struct prof_retired *retired);
 
 /* collect_scopes.c */
@@ -192,6 +191,8 @@ bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger, 
 /* "This tape is destroyed; tape 0 has what it held." */
 bool prof_put_final(struct prof_buffer *out, const struct prof_ledger *ledger);
 bool prof_put_end(struct prof_buffer *out, uint64_t ticks, const char *reason);
+/* Forgets all tapes; those that are in the file are taken back there. (In collect_retired.c.) */
+bool prof_drop_all(struct prof_buffer *out, struct prof_tapes *tapes, struct prof_retired *retired);
 
 /* Nanoseconds of CLOCK_MONOTONIC and CLOCK_REALTIME. */
 uint64_t prof_time_monotonic(void);
@@ -219,7 +220,23 @@ const char *prof_file_close(struct prof_file *file);
 int prof_file_read(struct prof_buffer *to, const char *path, size_t most);
 /* The text of an error number. */
 const char *prof_reason(int error);
+/* A file of these bytes, whole or with the reason why not. */
+const char *prof_file_put(const char *path, const struct prof_buffer *data);
+/* A message of `path` and `reason`, in this order in the format, like prof_warn. */
+void prof_say(bool (*log)(int level, const char *message), const char *path, const char *format,
+              const char *reason) __attribute__((format(printf, 3, 0)));
 /* That the profile ends: to `log` (see tape_collector), or as a line on standard error. */
 void prof_warn(bool (*log)(int level, const char *message), const char *path, const char *reason);
+
+/* collect_signal.c: a signal asks for a snapshot. */
+
+/* The signal sets `due` to 0 from now on, so that the next op calls the collector. Returns NULL, or
+ * why not: the program handles the signal itself. */
+const char *prof_signal_watch(int number, uint64_t *due);
+/* It has come since this was last asked, for this `due`. */
+bool prof_signal_taken(const uint64_t *due);
+/* `due` is written no more. The signal stays ours and does nothing: its default would end the
+ * program. */
+void prof_signal_forget(const uint64_t *due);
 
 #endif

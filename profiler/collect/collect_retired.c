@@ -161,7 +161,7 @@ bool prof_retired_merge(struct prof_retired *retired, const struct prof_ledger *
     return true;
 }
 
-void prof_retired_clear(struct prof_retired *retired)
+static void clear(struct prof_retired *retired)
 {
     struct prof_ledger *ledger = &retired->ledger;
     for (uint32_t i = 0; i < ledger->n_rows; i++) {
@@ -177,6 +177,18 @@ void prof_retired_clear(struct prof_retired *retired)
 #undef X
     ledger->tapes = 0;
     ledger->changed = true;
+}
+
+bool prof_drop_all(struct prof_buffer *out, struct prof_tapes *tapes, struct prof_retired *retired)
+{
+    const size_t before = out->n;
+    bool ok = true;
+    for (size_t i = 0; ok && i < tapes->n; i++)
+        ok = !tapes->tape[i]->written || prof_put_final(out, tapes->tape[i]);
+    const bool known = retired->ledger.written || out->n > before;
+    prof_tapes_free(tapes);
+    clear(retired);
+    return ok && (!known || prof_put_ledger(out, &retired->ledger, true));
 }
 
 void prof_retired_free(struct prof_retired *retired)

@@ -111,8 +111,7 @@ bool prof_put_head(struct prof_buffer *out, const char *library_version, const c
     packet.kind_case = TAPESCOPE__PACKET__KIND_HEADER;
     packet.header = &header;
     size_t before = out->n;
-    ok = ok && prof_put_bytes(out, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) &&
-         put_packet(out, &packet);
+    ok = ok && prof_put_bytes(out, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) && put_packet(out, &packet);
     if (!ok)
         out->n = before;
     free(arguments.at);
