@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -354,6 +355,107 @@ START_TEST(a_signal_that_the_program_handles_is_left_to_it)
 }
 END_TEST
 
+/* What the timeline of `train` must be, as far as events tell of themselves. */
+struct seen {
+    unsigned forward, backward, sweeps, scopes, train;
+    uint64_t tanh_record; /* of the newest forward tanh that had the first layer's scope */
+    uint64_t tanh_backward;
+    uint64_t last_end;
+    bool sorted;
+};
+
+static void see(void *payload, const struct prof_profile *profile, const struct prof_event *event)
+{
+    struct seen *seen = payload;
+    const uint64_t end = event->start_ticks + event->ticks;
+    seen->sorted = seen->sorted && end >= seen->last_end;
+    seen->last_end = end;
+    seen->forward += event->kind == PROF_EVENT_FORWARD;
+    seen->backward += event->kind == PROF_EVENT_BACKWARD;
+    seen->sweeps += event->kind == PROF_EVENT_SWEEP;
+    seen->scopes += event->kind == PROF_EVENT_SCOPE;
+    ck_assert_uint_ne(event->scope, 0);
+    const char *scope = profile->scope[event->scope - 1].name;
+    if (event->kind == PROF_EVENT_SCOPE) {
+        ck_assert_str_eq(event->op, "");
+        seen->train += strcmp(scope, "train") == 0;
+        if (strcmp(scope, "train") == 0)
+            ck_assert_uint_eq(event->ticks, (3 + 5 + 1 + 8 + 5) * STEP);
+        return;
+    }
+    ck_assert_uint_eq(event->tape, 1);
+    if (event->kind == PROF_EVENT_SWEEP) {
+        ck_assert_str_eq(event->op, "backward");
+        ck_assert_str_eq(scope, "sweep");
+        ck_assert_uint_eq(event->record, 0);
+        ck_assert_uint_eq(event->ticks, 6 * STEP);
+        return;
+    }
+    ck_assert_uint_eq(event->ticks, STEP);
+    ck_assert_uint_ne(event->record, 0);
+    if (strcmp(event->op, "tanh") != 0 || strcmp(scope, "layer index=0") != 0)
+        return;
+    if (event->kind == PROF_EVENT_FORWARD) {
+        seen->tanh_record = event->record;
+    } else {
+        ck_assert_uint_eq(event->record, seen->tanh_record);
+        seen->tanh_backward++;
+    }
+}
+
+START_TEST(a_timeline_has_every_event_and_leads_from_an_op_to_its_pullback)
+{
+    struct program_profile opened = record("train", "timeline=1MiB");
+    ck_assert_uint_eq(opened.profile->n_events, 3 * (4 + 4 + 1 + 4));
+    ck_assert_uint_eq(opened.profile->events_left_out, 0);
+    program_close(&opened);
+    struct seen seen = {.sorted = true};
+    char error[1024];
+    struct prof_profile *profile =
+        prof_profile_read_events(program_path("scopes.prof"), see, &seen, error, sizeof error);
+    ck_assert_msg(profile != NULL, "%s", error);
+    ck_assert_uint_eq(seen.forward, 12);
+    ck_assert_uint_eq(seen.backward, 12);
+    ck_assert_uint_eq(seen.sweeps, 3);
+    ck_assert_uint_eq(seen.scopes, 12);
+    ck_assert_uint_eq(seen.train, 3);
+    ck_assert_uint_eq(seen.tanh_backward, 3);
+    ck_assert(seen.sorted);
+    prof_profile_free(profile);
+}
+END_TEST
+
+static uint64_t file_size(const char *path)
+{
+    struct stat file;
+    ck_assert_int_eq(stat(path, &file), 0);
+    return (uint64_t)file.st_size;
+}
+
+START_TEST(a_timeline_keeps_to_its_bytes_and_counts_what_it_leaves_out)
+{
+    enum { EVENTS = 100 * (100 + 100 + 1), RECORDS = 100 * 100 };
+    struct program_profile without = record("many", NULL);
+    const uint64_t base = file_size(program_path("scopes.prof"));
+    program_close(&without);
+    struct program_profile whole = record("many", "timeline=1GiB");
+    const uint64_t all = file_size(program_path("scopes.prof"));
+    ck_assert_uint_eq(whole.profile->n_events, EVENTS);
+    ck_assert_uint_lt(all - base, 32 * (uint64_t)RECORDS);
+    program_close(&whole);
+    struct program_profile cut = record("many", "timeline=64KiB");
+    ck_assert_uint_gt(cut.profile->n_events, 0);
+    ck_assert_uint_gt(cut.profile->events_left_out, 0);
+    ck_assert_uint_eq(cut.profile->n_events + cut.profile->events_left_out, EVENTS);
+    ck_assert_uint_le(file_size(program_path("scopes.prof")), base + (64 << 10) + 1024);
+    struct program_command command = {0};
+    program_add_all(&command, TAPESCOPE_PROGRAM, "info", program_path("scopes.prof"), NULL);
+    program_must(&command);
+    ck_assert_ptr_nonnull(strstr(program_output, " more were beyond its limit"));
+    program_close(&cut);
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases = tcase_create("scope_profile");
@@ -370,5 +472,7 @@ int main(void)
     tcase_add_test(cases, a_signal_that_was_asked_for_writes_what_is_known_so_far);
     tcase_add_test(cases, without_being_asked_for_a_signal_keeps_its_meaning);
     tcase_add_test(cases, a_signal_that_the_program_handles_is_left_to_it);
+    tcase_add_test(cases, a_timeline_has_every_event_and_leads_from_an_op_to_its_pullback);
+    tcase_add_test(cases, a_timeline_keeps_to_its_bytes_and_counts_what_it_leaves_out);
     return run_cases("scope_profile", cases);
 }

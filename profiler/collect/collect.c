@@ -30,8 +30,8 @@ enum {
 
 struct collector {
     struct tape_collector base; /* first: hook and collector have one address */
-    struct collector *next;     /* in the list of those that are open */
-    pid_t pid;                  /* 0 in a child process */
+    struct prof_open open;
+    pid_t pid; /* 0 in a child process */
     char *path;
     pthread_mutex_t mutex; /* guards all that follows */
     bool closed;
@@ -44,10 +44,11 @@ struct collector {
     struct prof_tapes tapes;
     struct prof_retired retired;
     struct prof_scopes scopes;
-    struct prof_ledger dying; /* state of a tape that never had a packet */
-    struct prof_buffer head;  /* magic and header, for snapshots */
-    struct prof_buffer out;   /* frames of the call under way: they go out by one write */
-    uint64_t round;           /* number of the round, from 1 */
+    struct prof_events *events; /* NULL: they are not wanted */
+    struct prof_ledger dying;   /* state of a tape that never had a packet */
+    struct prof_buffer head;    /* magic and header, for snapshots */
+    struct prof_buffer out;     /* frames of the call under way: they go out by one write */
+    uint64_t round;             /* number of the round, from 1 */
     bool round_open;
     uint64_t window_end;
     unsigned new_tapes; /* of this round */
@@ -56,60 +57,20 @@ struct collector {
     unsigned n_answered;
 };
 
-static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct collector *open_list;
-static struct collector *closed_list; /* reachable for ever: see close_collector */
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static void before_fork(void)
-{
-    pthread_mutex_lock(&open_mutex);
-}
-
-static void after_fork_in_parent(void)
-{
-    pthread_mutex_unlock(&open_mutex);
-}
-
-/* Closes the child's copy of the descriptor, and with it its hold on the file's lock. */
-static void after_fork_in_child(void)
-{
-    for (struct collector *c = open_list; c != NULL; c = c->next) {
-        c->pid = 0;
-        __atomic_store_n(&c->base.hook.due, UINT64_MAX, __ATOMIC_RELAXED);
-        (void)prof_file_close(&c->file);
-    }
-    pthread_mutex_unlock(&open_mutex);
-}
-
-static void watch_forks(void)
-{
-    (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
-
 static bool is_ours(const struct collector *c)
 {
     return c->pid == getpid(); /* asked, because a raw clone() runs no handlers */
 }
 
-static void list_remove(struct collector *c)
+/* In a child process: closes its copy of the descriptor, and with it its hold on the file's
+ * lock. */
+static void forget(struct prof_open *open)
 {
-    pthread_mutex_lock(&open_mutex);
-    for (struct collector **at = &open_list; *at != NULL; at = &(*at)->next) {
-        if (*at == c) {
-            *at = c->next;
-            break;
-        }
-    }
-    pthread_mutex_unlock(&open_mutex);
-}
-
-static void list_keep(struct collector *c)
-{
-    pthread_mutex_lock(&open_mutex);
-    c->next = closed_list;
-    closed_list = c;
-    pthread_mutex_unlock(&open_mutex);
+    struct collector *c =
+        (struct collector *)(void *)((char *)open - offsetof(struct collector, open));
+    c->pid = 0;
+    __atomic_store_n(&c->base.hook.due, UINT64_MAX, __ATOMIC_RELAXED);
+    (void)prof_file_close(&c->file);
 }
 
 /* What a call from the tape has to restore. */
@@ -204,6 +165,17 @@ static void put_retired(struct collector *c)
         put_ledger(c, &c->retired.ledger);
 }
 
+/* Scopes that they are in come first. */
+static void put_events(struct collector *c, bool all)
+{
+    if (c->events == NULL)
+        return;
+    if (prof_scopes_are_new(&c->scopes))
+        put_scopes(c);
+    if (c->failed == NULL && !prof_put_events(&c->out, c->events, all))
+        fail(c, PROF_NO_MEMORY);
+}
+
 static void begin_round(struct collector *c, uint64_t now)
 {
     c->round_open = true;
@@ -213,6 +185,7 @@ static void begin_round(struct collector *c, uint64_t now)
     put_modules(c);
     put_clock(c);
     put_scopes(c);
+    put_events(c, false);
     put_retired(c);
 }
 
@@ -264,6 +237,11 @@ static void retire(struct collector *c, const struct tape_ledger *from, uint64_t
         put_retired(c);
     }
     prof_tapes_remove(&c->tapes, known);
+}
+
+static void take_event(struct tape_hook *hook, const struct tape_event *event)
+{
+    prof_events_take(((struct collector *)(void *)hook)->events, event);
 }
 
 static double to_ns(const struct tape_hook *hook, uint64_t ticks)
@@ -346,6 +324,8 @@ static void begin_observation(struct tape_hook *hook, const struct tape_scopes *
         if (!prof_drop_all(&c->out, &c->tapes, &c->retired) && c->failed == NULL)
             fail(c, PROF_NO_MEMORY);
         send_frames(c);
+        if (c->events != NULL)
+            prof_events_clear(c->events);
         c->scopes.from = scopes;
         const char *reason = c->signal ? prof_signal_watch(c->signal, &hook->due) : NULL;
         if (reason != NULL)
@@ -379,6 +359,7 @@ static void release(struct collector *c)
     prof_tapes_free(&c->tapes);
     prof_retired_free(&c->retired);
     prof_scopes_free(&c->scopes);
+    prof_events_close(c->events);
     prof_ledger_free(&c->dying);
     free(c->head.data);
     free(c->out.data);
@@ -397,12 +378,12 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
         put_ledger(c, c->tapes.tape[i]);
     put_retired(c);
     put_scopes(c);
+    put_events(c, true);
     put_clock(c);
     if (c->failed == NULL && !prof_put_end(&c->out, c->clock.peek(), "stop"))
         fail(c, PROF_NO_MEMORY);
     send_frames(c);
     leave(c, entry);
-    list_remove(c);
     const char *reason = prof_file_close(&c->file);
     if (reason != NULL)
         fail(c, reason);
@@ -414,7 +395,7 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     prof_signal_forget(&c->base.hook.due);
     release(c);
     pthread_mutex_unlock(&c->mutex);
-    list_keep(c);
+    prof_open_remove(&c->open);
     errno = entry.error;
     return status;
 }
@@ -425,6 +406,8 @@ static const char *prepare(struct collector *c, const char *library_version,
     const char *reason = prof_clock_open(&c->clock);
     if (reason != NULL)
         return reason;
+    if (options->timeline > 0 && (c->events = prof_events_open(options->timeline)) == NULL)
+        return PROF_NO_MEMORY;
     reason = prof_modules_refresh(&c->modules);
     if (reason != NULL)
         return reason;
@@ -470,6 +453,7 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     if (reason != NULL) {
         explain(path, reason, error, n);
         release(c);
+        free(c->events);
         pthread_mutex_destroy(&c->mutex);
         free(c);
         return NULL;
@@ -483,14 +467,12 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
                  .due = c->clock.start.ticks + prof_clock_ticks(&c->clock, FIRST_INTERVAL_NS),
                  .flush = flush,
                  .begin = begin_observation,
+                 .event = c->events != NULL ? take_event : NULL,
                  .ns = to_ns},
         .snapshot = snapshot,
         .close = close_collector,
     };
-    pthread_once(&fork_once, watch_forks);
-    pthread_mutex_lock(&open_mutex);
-    c->next = open_list;
-    open_list = c;
-    pthread_mutex_unlock(&open_mutex);
+    c->open.forget = forget;
+    prof_open_add(&c->open);
     return &c->base;
 }

@@ -20,6 +20,18 @@
 
 #define PROF_NO_MEMORY "Cannot allocate memory"
 
+/* collect_fork.c */
+
+/* A collector that is open. */
+struct prof_open {
+    struct prof_open *next;
+    void (*forget)(struct prof_open *open); /* in the child of a fork, where it is the parent's */
+};
+
+void prof_open_add(struct prof_open *open);
+/* It stays reachable: another thread may have taken up its hook just before. */
+void prof_open_remove(struct prof_open *open);
+
 /* collect_clock.c */
 
 /* One moment on both clocks. */
@@ -227,6 +239,22 @@ void prof_say(bool (*log)(int level, const char *message), const char *path, con
               const char *reason) __attribute__((format(printf, 3, 0)));
 /* That the profile ends: to `log` (see tape_collector), or as a line on standard error. */
 void prof_warn(bool (*log)(int level, const char *message), const char *path, const char *reason);
+
+/* collect_events.c: single events, packed as they come. They have locks of their own, so that a
+ * thread that tells of one never waits for the file. */
+
+struct prof_events;
+
+/* NULL: no memory. most_bytes: of the file, for all events together. */
+struct prof_events *prof_events_open(uint64_t most_bytes);
+/* Takes no more of them. The struct itself stays, for threads that are late; free() ends it. */
+void prof_events_close(struct prof_events *events);
+void prof_events_take(struct prof_events *events, const struct tape_event *event);
+/* What there was is void. */
+void prof_events_clear(struct prof_events *events);
+/* Appends the packets that are full, or `all` that there is. False: no memory; what was not appended
+ * counts as left out. */
+bool prof_put_events(struct prof_buffer *out, struct prof_events *events, bool all);
 
 /* collect_signal.c: a signal asks for a snapshot. */
 

@@ -233,7 +233,9 @@ static bool read_packets(struct reader_state *state, FILE *stream, char *error, 
     return true;
 }
 
-struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error, size_t n)
+struct prof_profile *prof_profile_read_events_stream(FILE *stream, const char *name,
+                                                     prof_event_fn *each, void *payload,
+                                                     char *error, size_t n)
 {
     uint8_t magic[PROFILE_MAGIC_BYTES];
     int why = 0;
@@ -246,7 +248,8 @@ struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, ch
         snprintf(error, n, "%s: not a tapescope profile%s", name, got == 0 ? " (empty)" : "");
         return NULL;
     }
-    struct reader_state state = {.profile = calloc(1, sizeof *state.profile)};
+    struct reader_state state = {
+        .profile = calloc(1, sizeof *state.profile), .each_event = each, .payload = payload};
     if (state.profile)
         state.profile->path = strdup(name);
     if (!state.profile || !state.profile->path) {
@@ -262,7 +265,18 @@ struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, ch
     return NULL;
 }
 
+struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error, size_t n)
+{
+    return prof_profile_read_events_stream(stream, name, NULL, NULL, error, n);
+}
+
 struct prof_profile *prof_profile_read(const char *path, char *error, size_t n)
+{
+    return prof_profile_read_events(path, NULL, NULL, error, n);
+}
+
+struct prof_profile *prof_profile_read_events(const char *path, prof_event_fn *each, void *payload,
+                                              char *error, size_t n)
 {
     struct stat status;
     FILE *stream;
@@ -277,7 +291,7 @@ struct prof_profile *prof_profile_read(const char *path, char *error, size_t n)
     if (fstat(fileno(stream), &status) == 0 && S_ISDIR(status.st_mode))
         snprintf(error, n, "%s: %s", path, strerror(EISDIR));
     else
-        profile = prof_profile_read_stream(stream, path, error, n);
+        profile = prof_profile_read_events_stream(stream, path, each, payload, error, n);
     fclose(stream);
     return profile;
 }

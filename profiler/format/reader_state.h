@@ -36,6 +36,8 @@ struct reader_state {
     struct reader_map scopes; /* by number in the file; n_scopes is the profile's */
     struct reader_map expectations;
     size_t room_scopes, room_expectations;
+    prof_event_fn *each_event; /* NULL: events are counted alone */
+    void *payload;
     size_t n_final; /* tapes that the next packet of tape 0 replaces */
     bool has_header;
     uint64_t n_clocks;
@@ -60,6 +62,11 @@ enum reader_status reader_apply(struct reader_state *state, const Tapescope__Pac
 enum reader_status reader_apply_ledger(struct reader_state *state, const Tapescope__Ledger *ledger);
 /* Applies nodes and expectations. */
 enum reader_status reader_apply_scopes(struct reader_state *state, const Tapescope__Scopes *scopes);
+/* From a number in the file to a place plus 1; 0: there is none. */
+uint32_t reader_scope_place(const struct reader_state *state, uint32_t number);
+/* Hands on the events of a packet. */
+enum reader_status reader_apply_timeline(struct reader_state *state,
+                                         const Tapescope__Timeline *timeline);
 /* From the numbers in the file to places, in rows and expectations. */
 void reader_place_scopes(struct reader_state *state);
 /* Calibrates the clock, drops tapes that tape 0 stands for, names the keepers. */

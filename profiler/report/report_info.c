@@ -113,6 +113,12 @@ static void add_program(struct table *table, const struct prof_analysis *analysi
     entry_clock(table, profile);
     if (*profile->options)
         entry_text(table, "options", profile->options);
+    if (profile->n_events > 0 || profile->events_left_out > 0) {
+        entry(table, "timeline");
+        table_cellf(table, "%llu events, %llu more were beyond its limit",
+                    (unsigned long long)profile->n_events,
+                    (unsigned long long)profile->events_left_out);
+    }
     if (profile->has_steps)
         entry_steps(table, profile);
     entry(table, "written by");

@@ -26,6 +26,8 @@ void report_json_profile(struct json *json, const char *name, const struct prof_
     json_double(json, "ticks_per_ns", profile->ticks_per_ns);
     json_text(json, "library_version", profile->library_version);
     json_text(json, "collector", profile->collector);
+    json_u64(json, "events", profile->n_events);
+    json_u64(json, "events_left_out", profile->events_left_out);
     if (profile->has_steps) {
         json_object(json, "steps");
         json_u64(json, "first", profile->first_step);

@@ -157,6 +157,26 @@ static inline struct tape_scope *tape_scopes_at(const struct tape_scopes *scopes
     return &scopes->chunk[i / TAPE_SCOPE_CHUNK][i % TAPE_SCOPE_CHUNK];
 }
 
+/* ---- single events, for a timeline ---- */
+
+enum tape_event_kind {
+    TAPE_EVENT_FORWARD,  /* an op ran */
+    TAPE_EVENT_BACKWARD, /* its pullback, or a run of statements was swept */
+    TAPE_EVENT_SWEEP,    /* a sweep as a whole */
+    TAPE_EVENT_SCOPE
+};
+
+/* Something that has ended, in the thread that tells of it. */
+struct tape_event {
+    uint32_t kind;
+    uint32_t scope;  /* that it is, or that it stood in */
+    uint32_t record; /* place of the op's record among those of the tape, plus 1; 0: none. What is
+                      * recorded after a rewind or a reset may have it again. */
+    const struct tape_row *row; /* of the op or sweep; NULL: a scope */
+    uint64_t tape;
+    uint64_t start, end; /* ticks */
+};
+
 struct tape_hook {
     uint32_t abi;            /* TAPE_HOOK_ABI */
     uint64_t (*clock)(void); /* ticks */
@@ -165,6 +185,8 @@ struct tape_hook {
     /* An observation begins: what was said before is void. The scopes stay where they are for good.
      * May be NULL. */
     void (*begin)(struct tape_hook *hook, const struct tape_scopes *scopes);
+    /* Is told of every event. NULL: nobody wants them. */
+    void (*event)(struct tape_hook *hook, const struct tape_event *event);
     /* Ticks as nanoseconds, any thread. May be NULL: they are. */
     double (*ns)(const struct tape_hook *hook, uint64_t ticks);
 };

@@ -129,6 +129,23 @@ static ad_status handles(void)
     return status == AD_OK ? ad_profile_stop() : status;
 }
 
+/* A training loop of many records. */
+static ad_status many(void)
+{
+    ad_tape tape;
+    ad_status status = ad_tape_create(&tape, NULL);
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
+    ad_mark mark = ad_tape_mark(tape);
+    for (int i = 0; i < 100 && status == AD_OK; i++) {
+        ad_tensor h = x;
+        for (int k = 0; k < 99; k++)
+            h = ad_neg(h);
+        status = ad_backward(ad_sum(h));
+        ad_tape_rewind(tape, mark);
+    }
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -144,6 +161,8 @@ int main(int argc, char **argv)
         status = sweeps();
     else if (strcmp(what, "ask") == 0)
         status = ask();
+    else if (strcmp(what, "many") == 0)
+        status = many();
     else if (strcmp(what, "handles") == 0)
         status = handles();
     if (status == AD_OK)
