@@ -1,4 +1,5 @@
-/* tape_account.h: the account: a row per {path, site, op}, byte for byte what the arena hands out.
+/* tape_account.h: the account: a row per {path, site, op, scope}, byte for byte what the arena hands
+ * out.
  *
  * May include: tape.h. Counters are written only while t->hook is set; by relaxed stores, because
  * the thread that ends an observation reads them.
@@ -18,11 +19,14 @@
 int tape_account_open(struct tape *t);
 void tape_account_close(struct tape *t);
 
-/* The row of {site, op} on the call path that leads to the site now, or on t->path if that is set;
- * op is static storage, compared by address. Never fails: TAPE_ROW_OTHER. */
+/* The row of {site, op} in the scope that the thread is in while it is observed, on the call path
+ * that leads to the site now, or on t->path if that is set; op is static storage, compared by
+ * address. Never fails: TAPE_ROW_OTHER. */
 uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op);
-/* The same on a path that is known. */
-uint32_t tape_account_row_on(struct tape *t, uint32_t path, struct tape_site site, const char *op);
+/* The same in the scope and on the path of `row`, for what is charged some time after it was
+ * recorded. */
+uint32_t tape_account_row_beside(struct tape *t, uint32_t row, struct tape_site site,
+                                 const char *op);
 
 /* The hook if a profile is being taken, after the account has been opened for it, else NULL. */
 struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook);
@@ -36,6 +40,7 @@ static inline struct tape_hook *tape_observed(struct tape *t)
     return NULL;
 #endif
     struct tape_hook *hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE);
+    t->now = NULL;
     if (__builtin_expect(hook != NULL, 0))
         hook = tape_account_attach(t, hook);
     t->hook = hook;

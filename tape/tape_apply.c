@@ -1,9 +1,11 @@
 /* tape_apply.c: one op forward: shapes, outputs, kernel, record.
  *
- * May include: tape_guard.h, tape_statement.h, tape_trap.h. All or nothing: an op that fails leaves
- * no value and no record.
+ * May include: tape_guard.h, tape_now.h, tape_scope.h, tape_statement.h, tape_trap.h. All or
+ * nothing: an op that fails leaves no value and no record.
  */
 #include "tape_guard.h"
+#include "tape_now.h"
+#include "tape_scope.h"
 #include "tape_statement.h"
 #include "tape_trap.h"
 
@@ -56,7 +58,8 @@ static struct tape_record *record_make(struct tape *t, const struct kernel_call 
     return r;
 }
 
-static void account(struct tape *t, const struct kernel_call *call, uint32_t row, uint64_t start)
+static void account(struct tape *t, const struct kernel_call *call, uint32_t row, uint64_t start,
+                    uint64_t now)
 {
     struct tape_hook *hook = t->hook;
     struct tape_row *r = tape_row(t, row);
@@ -64,7 +67,6 @@ static void account(struct tape *t, const struct kernel_call *call, uint32_t row
     TAPE_ADD(r->calls, 1);
     TAPE_ADD(r->forward_flops, cost.flops);
     TAPE_ADD(r->forward_moved, cost.bytes);
-    uint64_t now = hook->clock();
     TAPE_ADD(r->forward_ticks, now - start);
     TAPE_ADD(t->ledger.forward_ticks, now - start);
     tape_account_flush(t, hook, now);
@@ -86,6 +88,7 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
                             struct tape_site site, uint32_t *out)
 {
     struct tape_hook *hook = tape_observed(t);
+    TAPE_DOING(t, TAPE_PHASE_FORWARD, site, op->name);
     uint64_t start = 0;
     if (__builtin_expect(hook != NULL, 0))
         start = hook->clock();
@@ -142,6 +145,7 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
         tape_point_undo(t, point);
         return status;
     }
+    const uint64_t end = hook ? hook->clock() : 0; /* what follows is no time of the op's */
     for (int o = 0; o < op->n_out; o++) {
         out[o] = first_out + (uint32_t)o;
         struct tape_value *v = &t->entries[out[o]];
@@ -155,8 +159,9 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
             tape_account_record(t, record);
             tape_account_kept(t, record);
             TAPE_ADD(t->ledger.records, 1);
+            tape_scope_records++;
         }
-        account(t, &call, row, start);
+        account(t, &call, row, start, end);
     }
     return TAPE_OK;
 }

@@ -8,6 +8,7 @@
 #include "profile.pb-c.h"
 #include "profile_frame.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MOST_ROWS = 8, UNKNOWN_FIELD = 15 };
@@ -81,6 +82,17 @@ static void put_clock(struct profile_seed *seed, uint64_t ticks, uint64_t ns)
     put_packet(seed, &packet);
 }
 
+static void put_overhead(struct profile_seed *seed, double forward, double backward)
+{
+    Tapescope__Overhead overhead = TAPESCOPE__OVERHEAD__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    overhead.forward_ticks = forward;
+    overhead.backward_ticks = backward;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_OVERHEAD;
+    packet.overhead = &overhead;
+    put_packet(seed, &packet);
+}
+
 static void put_modules(struct profile_seed *seed, size_t n)
 {
     static const char *const path[] = {"/nowhere/fit", "/nowhere/libm.so.6", ""};
@@ -101,6 +113,59 @@ static void put_modules(struct profile_seed *seed, size_t n)
     modules.n_module = n;
     packet.kind_case = TAPESCOPE__PACKET__KIND_MODULES;
     packet.modules = &modules;
+    put_packet(seed, &packet);
+}
+
+/* n scopes from number `first` on, with keys and without, whose parent comes before it, or after it,
+ * or is not there; expectations of all kinds, of scopes that are there or not. */
+static void put_scopes(struct profile_seed *seed, uint32_t first, size_t n)
+{
+    static const char *const name[] = {"train", "", "a/b, \"c\"\n"};
+    Tapescope__ScopeKey key = TAPESCOPE__SCOPE_KEY__INIT, *keys[2] = {&key, &key};
+    Tapescope__Scope scope[MOST_ROWS], *list[MOST_ROWS];
+    Tapescope__Expectation expectation[3], *expectations[3];
+    Tapescope__Steps steps = TAPESCOPE__STEPS__INIT;
+    Tapescope__Scopes scopes = TAPESCOPE__SCOPES__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    key.key = (char *)"index";
+    key.value = -7;
+    for (size_t i = 0; i < n; i++) {
+        tapescope__scope__init(&scope[i]);
+        scope[i].id = first + (uint32_t)i;
+        scope[i].parent = i == 4 ? 1000 : i == 2 ? first + 3 : (uint32_t)i;
+        scope[i].thread = i / 2;
+        scope[i].name = (char *)(uintptr_t)name[i % 3];
+        scope[i].key = keys;
+        scope[i].n_key = i % 3;
+        scope[i].calls = 3 * i;
+        scope[i].recorded_calls = i;
+        scope[i].ticks = 1000 * i;
+        scope[i].sweep_ticks = 300 * i;
+        scope[i].records = 5 * i;
+        list[i] = &scope[i];
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        tapescope__expectation__init(&expectation[i]);
+        expectation[i].id = i + 1;
+        expectation[i].kind = i;
+        expectation[i].pc = 0x2001 + 0x100 * i;
+        expectation[i].line = 40 + i;
+        expectation[i].scope = i == 1 ? 0 : first + 50 * i;
+        expectation[i].bound = i == 0 ? 2.5 : 1e6;
+        expectation[i].times = 4;
+        expectations[i] = &expectation[i];
+    }
+    steps.first = 3;
+    steps.last = UINT64_MAX;
+    steps.seen = 5;
+    scopes.scope = list;
+    scopes.n_scope = n;
+    scopes.expectation = expectations;
+    scopes.n_expectation = 3;
+    scopes.lost = 1;
+    scopes.steps = &steps;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_SCOPES;
+    packet.scopes = &scopes;
     put_packet(seed, &packet);
 }
 
@@ -133,6 +198,7 @@ static void put_tape(struct profile_seed *seed, uint64_t tape, uint32_t first, s
         row[i].op = (char *)(uintptr_t)op[(first + i) % 8];
         row[i].kept_by = i == 3 ? 1000 : (uint32_t)i; /* the fourth's keeper is in no packet */
         row[i].kept_others = i % 2 == 1;
+        row[i].scope = (uint32_t)i;
         row[i].path = tape % 2 == 0 ? first + (uint32_t)i : 0;
         row[i].calls = k;
         row[i].forward_ticks = 3 * k;
@@ -198,6 +264,64 @@ static void put_paths(struct profile_seed *seed, uint32_t first)
     put_packet(seed, &packet);
 }
 
+/* Samples from index `first` on, of two threads: one in every phase, and one more outside. */
+static void put_samples(struct profile_seed *seed, uint32_t first, uint64_t unit)
+{
+    static const char *const op[] = {"", "matmul", "statement", "tanh", ""};
+    static uint64_t stack[] = {0x2104, 0x2201, 0x7f0000012345};
+    Tapescope__Sample sample[5], *list[5];
+    Tapescope__Samples samples = TAPESCOPE__SAMPLES__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    for (uint32_t i = 0; i < 5; i++) {
+        tapescope__sample__init(&sample[i]);
+        sample[i].index = first + i;
+        sample[i].thread = i % 2;
+        sample[i].phase = i % 4;
+        sample[i].pc = i % 4 == 0 ? 0 : 0x2001 + 0x100 * (uint64_t)i;
+        sample[i].line = i == 1 ? 41 : 0;
+        sample[i].op = (char *)(uintptr_t)op[i];
+        sample[i].shared = i == 3;
+        sample[i].stack = stack;
+        sample[i].n_stack = i == 0 ? 3 : i == 4 ? 1 : 0;
+        sample[i].count = (i + 1) * unit;
+        sample[i].partial = i == 4 ? unit : 0;
+        sample[i].wall_ns = 4000000 * (i + 1) * unit;
+        sample[i].cpu_ns = 3000000 * (i + 1) * unit;
+        list[i] = &sample[i];
+    }
+    samples.period_ns = 4000000;
+    samples.sample = list;
+    samples.n_sample = 5;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_SAMPLES;
+    packet.samples = &samples;
+    put_packet(seed, &packet);
+}
+
+static void put_threads(struct profile_seed *seed, uint64_t unit)
+{
+    Tapescope__Thread thread[2], *list[2] = {&thread[0], &thread[1]};
+    Tapescope__Threads threads = TAPESCOPE__THREADS__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    for (uint32_t i = 0; i < 2; i++) {
+        tapescope__thread__init(&thread[i]);
+        thread[i].index = i;
+        thread[i].tid = i == 0 ? 0 : 4711;
+        thread[i].name = (char *)(i == 0 ? "others" : "fit \033[31m");
+        thread[i].recorded = 6 * unit;
+        thread[i].partial = i == 0 ? unit : 0;
+        thread[i].lost = 2;
+        thread[i].fired = thread[i].recorded + thread[i].partial + thread[i].lost;
+        thread[i].wall_ns = 40000000 * unit;
+        thread[i].cpu_ns = 30000000 * unit;
+    }
+    threads.thread = list;
+    threads.n_thread = 2;
+    threads.process_cpu_ns = 61000000 * unit;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_THREADS;
+    packet.threads = &threads;
+    put_packet(seed, &packet);
+}
+
 static void put_final(struct profile_seed *seed, uint64_t tape)
 {
     Tapescope__Ledger ledger = TAPESCOPE__LEDGER__INIT;
@@ -225,13 +349,17 @@ static void put_body(unsigned number, struct profile_seed *seed)
     case 1: /* one tape, calibrated */
         put_header(seed, "tsc", 1);
         put_modules(seed, 1);
+        put_overhead(seed, 2.5, 3);
         put_clock(seed, 1000, 500);
+        put_scopes(seed, 1, 5);
         put_tape(seed, 1, 0, 3, 2);
+        put_scopes(seed, 3, 4);
         put_clock(seed, 2000, 900);
         break;
     case 2: /* two tapes over three modules */
         put_header(seed, "monotonic", 3);
         put_modules(seed, 3);
+        put_overhead(seed, (double)NAN, -1e300);
         put_clock(seed, 5, 5);
         put_paths(seed, 0);
         put_tape(seed, 1, 0, 5, 1);
@@ -243,6 +371,10 @@ static void put_body(unsigned number, struct profile_seed *seed)
         put_tape(seed, 1, 0, 2, 1);
         put_tape(seed, 1, 1, 2, 2);
         put_tape(seed, 1, 0, 3, 3);
+        put_threads(seed, 1);
+        put_samples(seed, 0, 1);
+        put_samples(seed, 3, 2);
+        put_threads(seed, 3);
         break;
     case 4: /* a tape that died and was merged, one that lives */
         put_header(seed, "tsc", 1);
@@ -284,8 +416,11 @@ static void put_body(unsigned number, struct profile_seed *seed)
         put_header(seed, "tsc", 1);
         put_paths(seed, UINT32_MAX - 8);
         put_clock(seed, 1000, 500);
+        put_scopes(seed, 0, 3);
         put_tape(seed, 0, 0, 2, 2);
         put_tape(seed, 3, 0, 4, 1);
+        put_threads(seed, 1);
+        put_samples(seed, UINT32_MAX - 4, 1);
         break;
     }
     if (number < PROFILE_SEEDS_COMPLETE)

@@ -55,7 +55,7 @@ START_TEST(nothing_asked_for_is_the_defaults)
     for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
         struct tape_collect_options is = read_right(empty[i]);
         ck_assert_uint_eq(is.time, TAPE_TIME_EXACT);
-        ck_assert_uint_eq(is.tape, 1);
+        ck_assert_uint_eq(is.tape, TAPE_BYTES_WITH_TIME);
         ck_assert_uint_eq(is.freq, 250);
         ck_assert_uint_eq(is.frames, TAPE_FRAMES_USER);
         ck_assert_uint_eq(is.unwind, TAPE_UNWIND_LIBUNWIND);
@@ -130,6 +130,26 @@ START_TEST(a_profile_says_what_it_was_asked_for)
 }
 END_TEST
 
+START_TEST(the_profilers_own_time_is_measured_where_a_clock_runs_by_itself)
+{
+    static const struct {
+        const char *clock;
+        bool measured;
+    } of[] = {{"step:1000", false}, {"monotonic", true}};
+    char error[400];
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        setenv("TAPESCOPE_CLOCK", of[i].clock, 1);
+        ck_assert_int_eq(ad_profile_start("a.prof"), AD_OK);
+        ck_assert_int_eq(ad_profile_stop(), AD_OK);
+        struct prof_profile *profile = prof_profile_read("a.prof", error, sizeof error);
+        ck_assert_msg(profile != NULL, "%s", error);
+        ck_assert_int_eq(profile->forward_overhead > 0, of[i].measured);
+        ck_assert_int_eq(profile->backward_overhead > 0, of[i].measured);
+        prof_profile_free(profile);
+    }
+}
+END_TEST
+
 START_TEST(a_bad_option_begins_no_profile)
 {
     ck_assert_int_eq(ad_profile_start_with("a.prof", "depht=8"), AD_ERROR_ARGUMENT);
@@ -152,6 +172,7 @@ int main(void)
     tcase_add_test(tests, every_option_is_taken);
     tcase_add_test(tests, what_is_no_option_is_refused_with_what_there_is);
     tcase_add_test(tests, a_profile_says_what_it_was_asked_for);
+    tcase_add_test(tests, the_profilers_own_time_is_measured_where_a_clock_runs_by_itself);
     tcase_add_test(tests, a_bad_option_begins_no_profile);
     return run_cases("profile options", tests);
 }

@@ -5,6 +5,7 @@
 #include "analyze.h"
 
 #include "analyze_merge.h"
+#include "analyze_samples.h"
 #include "symbols.h"
 
 #include <stdlib.h>
@@ -105,8 +106,6 @@ static void sum_tapes(struct prof_totals *total, const struct prof_profile *prof
         total->reserved_bytes = greater(total->reserved_bytes, tape->reserved_bytes);
         total->touched_bytes = greater(total->touched_bytes, tape->touched_bytes);
     }
-    total->forward_ns = prof_profile_ns(profile, total->forward_ticks);
-    total->backward_ns = prof_profile_ns(profile, total->backward_ticks);
 }
 
 /* Rounds running sums rather than terms, so that nothing is lost between the lines. */
@@ -118,14 +117,19 @@ static void set_times(struct prof_analysis *analysis)
         forward += cost->forward_ticks;
         backward += cost->backward_ticks;
         uint64_t now = prof_profile_ns(analysis->profile, forward);
-        cost->forward_ns = now - forward_ns;
+        cost->forward_ns += now - forward_ns;
         forward_ns = now;
         now = prof_profile_ns(analysis->profile, backward);
-        cost->backward_ns = now - backward_ns;
+        cost->backward_ns += now - backward_ns;
         backward_ns = now;
         prof_cost_add(&analysis->sum, cost);
-        analysis->n_unlined += !analysis->line[i].own && !analysis->line[i].file;
+        analysis->n_unlined +=
+            !analysis->line[i].own && !analysis->line[i].file && analysis->line[i].ops.n > 0;
     }
+    struct prof_totals *total = &analysis->total;
+    total->forward_ns = prof_profile_ns(analysis->profile, total->forward_ticks);
+    total->backward_ns = prof_profile_ns(analysis->profile, total->backward_ticks);
+    total->overhead_ns = prof_profile_ns(analysis->profile, analysis->profile->overhead_ticks);
 }
 
 /* The tape has rows for what may be: those that never were say nothing. */
@@ -157,7 +161,7 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
     analysis->warn = warn;
     analysis->warn_payload = payload;
     analysis->symbols = open_symbols(analysis);
-    analysis->line = calloc(n_rows + 1, sizeof *analysis->line);
+    analysis->line = calloc(n_rows + profile->n_samples + 1, sizeof *analysis->line);
     if (!analysis->symbols || !analysis->line) {
         prof_analysis_free(analysis);
         return NULL;
@@ -167,14 +171,16 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
         for (size_t j = 0; j < profile->tape[i].n_rows; j++)
             fill_line(&analysis->line[analysis->n_lines++], &profile->tape[i].row[j], i == peak,
                       analysis->symbols);
+    analyze_samples(analysis);
     if (prof_symbols_no_memory(analysis->symbols)) {
         prof_analysis_free(analysis);
         return NULL;
     }
     analysis->n_lines = analyze_merge(analysis->line, analysis->n_lines, ANALYZE_BY_LINE_AND_OP);
     drop_empty(analysis);
-    set_times(analysis);
     sum_tapes(&analysis->total, profile);
+    set_times(analysis);
+    analyze_sum_samples(analysis);
     return analysis;
 }
 

@@ -1,9 +1,9 @@
 /* analyze.h: the rows of all tapes joined with symbols: what each source line cost.
  *
  * May include: profiler/format, profiler/symbols.
- * Invariant: `sum` is the exact sum of the lines and of `left_out`, `total` comes from the tapes' own counters;
- * the two are equal but for ops that were under way when a living tape was read. Times in ns are
- * rounded so that the lines' times add up to the rounded time of their ticks.
+ * Invariant: `sum` is the exact sum of the lines and of `left_out`, `total` comes from the tapes' own
+ * counters; the two are equal but for ops that were under way when a living tape was read. Times in
+ * ns are rounded so that the lines' times add up to the rounded time of their ticks.
  */
 #ifndef PROFILER_ANALYZE_H
 #define PROFILER_ANALYZE_H
@@ -21,6 +21,10 @@ struct prof_cost {
     PROF_ROW_COUNTERS(X)
 #undef X
     uint64_t forward_ns, backward_ns;
+    /* Of a profile with samples, whose times are processor times and estimates: those of code that
+     * has nothing to do with tapes, what threads waited beside, and how many samples all that is
+     * from. n samples have a standard error of sqrt(n). */
+    uint64_t other_ns, waiting_ns, samples;
 };
 
 /* A few distinct names in the order in which they were met; `more` if there were others. */
@@ -45,9 +49,14 @@ struct prof_line {
 
 struct prof_totals {
     uint64_t forward_ticks, backward_ticks, forward_ns, backward_ns;
+    uint64_t overhead_ns; /* the profiler's own, not in the times above */
     uint64_t handed_out_bytes, live_bytes;
     uint64_t peak_bytes, reserved_bytes, touched_bytes; /* the greatest of any one tape */
     uint64_t sweeps, records, tapes;
+    /* Of the samples' signals: fired = recorded + partial + lost; shared: of the samples, those of
+     * threads at work for another's op. */
+    uint64_t fired, recorded, partial, lost, samples_shared;
+    uint64_t process_cpu_ns; /* of the whole process, while it was sampled */
 };
 
 struct prof_symbols;
@@ -113,11 +122,38 @@ enum prof_by { PROF_BY_LINE, PROF_BY_FUNCTION, PROF_BY_OP, PROF_BY_FILE, PROF_BY
 struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum prof_by by,
                                       size_t *n);
 
+/* A scope with all that it and the scopes within it cost. */
+struct prof_scope_cost {
+    const char *name; /* without those of the scopes around it; belongs to the profile */
+    size_t parent;    /* place plus 1, less than its own; 0: none */
+    uint64_t thread;  /* 0: of several */
+    uint64_t calls, recorded_calls, records;
+    uint64_t wall_ns, self_ns; /* between begin and end, with and without the scopes within it */
+    uint64_t forward_ns;       /* of wall_ns, what was not in sweeps: the user's own code too */
+    struct prof_cost cost;     /* of what was recorded in it, wherever it was swept */
+};
+
+struct prof_scope_costs {
+    struct prof_scope_cost *scope;
+    size_t n;
+    struct prof_cost outside; /* of what was recorded in no scope */
+};
+
+/* What each scope of the profile cost; those of several threads with the same name and place in the
+ * forest are one unless by_thread. Returns 0, or -1 when memory is exhausted. The caller frees it
+ * by prof_scope_costs_free in either case. */
+int prof_scope_costs_make(struct prof_scope_costs *costs, const struct prof_profile *profile,
+                          bool by_thread);
+void prof_scope_costs_free(struct prof_scope_costs *costs);
+
 /* Adds b to a. */
 void prof_cost_add(struct prof_cost *a, const struct prof_cost *b);
 
 /* Adds the names of b that a lacks. */
 void prof_names_add(struct prof_names *a, const struct prof_names *b);
+
+/* Forward, backward and other time. */
+uint64_t prof_cost_time(const struct prof_cost *cost);
 
 /* Records, values and adjoints. */
 uint64_t prof_cost_tape_bytes(const struct prof_cost *cost);

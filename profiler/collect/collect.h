@@ -20,6 +20,18 @@
 
 #define PROF_NO_MEMORY "Cannot allocate memory"
 
+/* collect_fork.c */
+
+/* A collector that is open. */
+struct prof_open {
+    struct prof_open *next;
+    void (*forget)(struct prof_open *open); /* in the child of a fork, where it is the parent's */
+};
+
+void prof_open_add(struct prof_open *open);
+/* It stays reachable: another thread may have taken up its hook just before. */
+void prof_open_remove(struct prof_open *open);
+
 /* collect_clock.c */
 
 /* One moment on both clocks. */
@@ -43,6 +55,16 @@ struct prof_stamp prof_clock_stamp(const struct prof_clock *clock);
 uint64_t prof_clock_ticks(const struct prof_clock *clock, uint64_t ns);
 /* Refines ticks_per_ns by what has passed since the start. */
 void prof_clock_refine(struct prof_clock *clock, const struct prof_stamp *now);
+
+/* collect_overhead.c */
+
+/* Ticks that observing adds to each interval that it measures. */
+struct prof_overhead {
+    double forward_ticks, backward_ticks;
+};
+
+/* Takes some 0.1 ms. */
+void prof_overhead_measure(struct prof_overhead *overhead, const struct prof_clock *clock);
 
 /* collect_modules.c */
 
@@ -75,8 +97,9 @@ struct prof_row {
     uint32_t line;
     uint32_t path;
     uint32_t kept_by;
-    uint16_t kept_others;
-    uint16_t changed; /* since it was last written */
+    uint32_t kept_others;
+    uint32_t changed; /* since it was last written */
+    uint32_t scope;
 #define X(name) uint64_t name;
     TAPE_ROW_COUNTERS(X)
 #undef X
@@ -131,6 +154,31 @@ struct prof_retired {
 bool prof_retired_merge(struct prof_retired *retired, const struct prof_ledger *tape);
 void prof_retired_free(struct prof_retired *retired);
 
+/* collect_scopes.c */
+
+/* What of the process's scopes is in the file. */
+struct prof_scopes {
+    const struct tape_scopes *from; /* NULL: the observation has not begun */
+    struct prof_scope {
+        bool written;
+#define X(name) uint64_t name;
+        TAPE_SCOPE_COUNTERS(X)
+#undef X
+    } * scope;
+    uint32_t n, capacity; /* nodes that are in the file, with 0 */
+    uint64_t expected;    /* sum of their times that is in the file */
+    uint64_t lost;
+};
+
+struct prof_buffer;
+
+/* There are nodes that the file does not know. */
+bool prof_scopes_are_new(const struct prof_scopes *scopes);
+/* Nodes that are new or changed since the last packet, or `all` of them, which changes no mark; no
+ * packet where there are none. False: no memory; the buffer is as it was. */
+bool prof_put_scopes(struct prof_buffer *out, struct prof_scopes *scopes, bool all);
+void prof_scopes_free(struct prof_scopes *scopes);
+
 /* collect_path_map.c */
 
 /* The call paths that a file has, which are those of its rows, under numbers of the file's own:
@@ -159,15 +207,21 @@ struct prof_buffer {
 };
 
 bool prof_put_bytes(struct prof_buffer *out, const void *data, size_t n);
+struct Tapescope__Packet;
+bool prof_put_packet(struct prof_buffer *out, const struct Tapescope__Packet *packet);
 /* The magic and the header. Arguments that the system does not show are left out. */
 bool prof_put_head(struct prof_buffer *out, const char *library_version, const char *program,
                    const char *clock, const char *options);
 bool prof_put_modules(struct prof_buffer *out, const struct prof_modules *modules);
+/* Nothing where there is none. */
+bool prof_put_overhead(struct prof_buffer *out, const struct prof_overhead *overhead);
 bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp);
 /* The call paths of the rows that prof_put_ledger would write, if the file lacks them, and how many
  * were refused. Must go before. */
 bool prof_put_paths(struct prof_buffer *out, struct prof_path_map *map,
                     const struct prof_ledger *ledger, bool all);
+/* Call paths that were added to the map since the last packet. */
+bool prof_put_new_paths(struct prof_buffer *out, struct prof_path_map *map);
 /* Rows that changed since the last packet, or `all`; the marks of change stay. */
 bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger,
                      const struct prof_path_map *paths, bool all);
@@ -203,5 +257,7 @@ int prof_file_read(struct prof_buffer *to, const char *path, size_t most);
 const char *prof_reason(int error);
 /* That the profile ends: to `log` (see tape_collector), or as a line on standard error. */
 void prof_warn(bool (*log)(int level, const char *message), const char *path, const char *reason);
+/* "path: text", to the same. */
+void prof_say(bool (*log)(int level, const char *message), const char *path, const char *text);
 
 #endif

@@ -2,8 +2,9 @@
  *
  * May include: collect.h.
  *
- * Rows are merged by {path, pc, line, op}, so that the memory and the file grow with the program's
- * source and not with the number of its tapes. profile.proto says what each merged field means.
+ * Rows are merged by {path, pc, line, op, scope}, so that the memory and the file grow with the
+ * program's source and not with the number of its tapes. profile.proto says what each merged field
+ * means.
  */
 #include "collect.h"
 
@@ -14,14 +15,15 @@ enum { LEAST_SLOTS = 64 };
 
 static uint32_t hash_site(const struct prof_row *row)
 {
-    uint64_t h = ((uint64_t)row->pc ^ ((uint64_t)row->line << 40)) * UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t h = ((uint64_t)row->pc ^ ((uint64_t)row->line << 40) ^ ((uint64_t)row->scope << 20)) *
+                 UINT64_C(0x9E3779B97F4A7C15);
     h ^= row->path * UINT64_C(0xC2B2AE3D27D4EB4F);
     return (uint32_t)(h >> 32);
 }
 
 static bool same_site(const struct prof_row *a, const struct prof_row *b)
 {
-    return a->pc == b->pc && a->line == b->line && a->path == b->path &&
+    return a->pc == b->pc && a->line == b->line && a->scope == b->scope && a->path == b->path &&
            (a->op == b->op || strcmp(a->op, b->op) == 0);
 }
 
@@ -76,8 +78,12 @@ static uint32_t place_of(struct prof_retired *retired, const struct prof_row *ro
     uint32_t *slot = find_slot(retired, row);
     if (*slot == 0) {
         struct prof_ledger *ledger = &retired->ledger;
-        ledger->row[ledger->n_rows] = (struct prof_row){
-            .pc = row->pc, .op = row->op, .line = row->line, .path = row->path, .changed = 1};
+        ledger->row[ledger->n_rows] = (struct prof_row){.pc = row->pc,
+                                                        .op = row->op,
+                                                        .line = row->line,
+                                                        .path = row->path,
+                                                        .scope = row->scope,
+                                                        .changed = 1};
         *slot = ++ledger->n_rows;
     }
     return *slot - 1;

@@ -1,13 +1,13 @@
 /* collect_write.c: packets of profile.proto as frames in a buffer.
  *
- * May include: collect.h, profile_frame.h, the generated profile.pb-c.h, protobuf-c.
+ * May include: collect_packet.h, profile_frame.h, the generated profile.pb-c.h, protobuf-c.
  *
  * A buffer holds whole frames at any time: a packet that cannot be added leaves it as it was.
  */
 #include "collect.h"
 
+#include "collect_packet.h"
 #include "collect_paths.h"
-#include "profile.pb-c.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -45,7 +45,7 @@ bool prof_put_bytes(struct prof_buffer *out, const void *data, size_t n)
     return true;
 }
 
-static bool put_packet(struct prof_buffer *out, const Tapescope__Packet *packet)
+bool prof_put_packet(struct prof_buffer *out, const Tapescope__Packet *packet)
 {
     size_t n = tapescope__packet__get_packed_size(packet);
     if (n > PROFILE_MAX_PAYLOAD || !reserve(out, PROFILE_FRAME_BYTES + n))
@@ -108,7 +108,8 @@ bool prof_put_head(struct prof_buffer *out, const char *library_version, const c
     packet.kind_case = TAPESCOPE__PACKET__KIND_HEADER;
     packet.header = &header;
     size_t before = out->n;
-    ok = ok && prof_put_bytes(out, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) && put_packet(out, &packet);
+    ok = ok && prof_put_bytes(out, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) &&
+         prof_put_packet(out, &packet);
     if (!ok)
         out->n = before;
     free(arguments.at);
@@ -139,11 +140,24 @@ bool prof_put_modules(struct prof_buffer *out, const struct prof_modules *module
         Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
         packet.kind_case = TAPESCOPE__PACKET__KIND_MODULES;
         packet.modules = &message;
-        ok = put_packet(out, &packet);
+        ok = prof_put_packet(out, &packet);
     }
     free(module);
     free(list);
     return ok;
+}
+
+bool prof_put_overhead(struct prof_buffer *out, const struct prof_overhead *from)
+{
+    if (from->forward_ticks == 0 && from->backward_ticks == 0)
+        return true;
+    Tapescope__Overhead overhead = TAPESCOPE__OVERHEAD__INIT;
+    overhead.forward_ticks = from->forward_ticks;
+    overhead.backward_ticks = from->backward_ticks;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_OVERHEAD;
+    packet.overhead = &overhead;
+    return prof_put_packet(out, &packet);
 }
 
 bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp)
@@ -154,7 +168,7 @@ bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp)
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_CLOCK;
     packet.clock = &clock;
-    return put_packet(out, &packet);
+    return prof_put_packet(out, &packet);
 }
 
 /* n paths that the file does not have yet. */
@@ -179,7 +193,7 @@ static bool put_path_packet(struct prof_buffer *out, const struct prof_path_map 
         Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
         packet.kind_case = TAPESCOPE__PACKET__KIND_PATHS;
         packet.paths = &message;
-        ok = put_packet(out, &packet);
+        ok = prof_put_packet(out, &packet);
     }
     free(path);
     free(list);
@@ -189,12 +203,17 @@ static bool put_path_packet(struct prof_buffer *out, const struct prof_path_map 
 bool prof_put_paths(struct prof_buffer *out, struct prof_path_map *map,
                     const struct prof_ledger *ledger, bool all)
 {
-    size_t before = out->n;
-    const uint64_t refused = prof_paths_refused() - map->refused_before;
-    const uint32_t written = map->written;
     for (uint32_t i = 0; i < ledger->n_rows; i++)
         if ((all || ledger->row[i].changed) && !prof_path_map_add(map, ledger->row[i].path))
             return false;
+    return prof_put_new_paths(out, map);
+}
+
+bool prof_put_new_paths(struct prof_buffer *out, struct prof_path_map *map)
+{
+    size_t before = out->n;
+    const uint64_t refused = prof_paths_refused() - map->refused_before;
+    const uint32_t written = map->written;
     if (map->written == map->n && refused == map->refused)
         return true;
     map->refused = refused;
@@ -245,6 +264,7 @@ static void fill_row(Tapescope__Row *to, const struct prof_row *from, uint32_t i
     FILE_COUNTERS(X)
 #undef X
     to->peak_bytes = from->held_bytes;
+    to->scope = from->scope;
 }
 
 static void fill_totals(Tapescope__Ledger *to, const struct prof_ledger *from)
@@ -268,7 +288,7 @@ static bool put_rows(struct prof_buffer *out, const struct prof_ledger *ledger,
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
     packet.ledger = &message;
-    return put_packet(out, &packet);
+    return prof_put_packet(out, &packet);
 }
 
 bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger,
@@ -308,7 +328,7 @@ bool prof_put_final(struct prof_buffer *out, const struct prof_ledger *ledger)
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
     packet.ledger = &message;
-    return put_packet(out, &packet);
+    return prof_put_packet(out, &packet);
 }
 
 bool prof_put_end(struct prof_buffer *out, uint64_t ticks, const char *reason)
@@ -320,5 +340,5 @@ bool prof_put_end(struct prof_buffer *out, uint64_t ticks, const char *reason)
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_END;
     packet.end = &end;
-    return put_packet(out, &packet);
+    return prof_put_packet(out, &packet);
 }
