@@ -295,7 +295,7 @@ static void put_notes(const struct printer *p)
     FILE *out = p->style->out;
     if (p->shown == 1 && p->hidden == 0 && tree->n_left_out == 0)
         fputs("Nothing was measured.\n", out);
-    else if (!tree->has_paths && tree->n_left_out == 0)
+    else if (!tree->has_paths && tree->n_left_out == 0 && tree->analysis->profile->n_samples == 0)
         fputs("The profile has no call paths: only the calls\nthat record are shown.\n", out);
     if (p->hidden > 0)
         fprintf(out, "%s %zu more node%s, counted in those above.\n",
