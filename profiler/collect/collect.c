@@ -14,7 +14,6 @@
 
 #include "collect_paths.h"
 #include "collect_sampler.h"
-#include "collect_unwind.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -39,6 +38,7 @@ struct collector {
     char *path;
     enum prof_unwinder unwinder;
     unsigned depth;        /* of call paths */
+    uint32_t paths_seen;   /* how many there were when the modules were read; atomic */
     pthread_mutex_t mutex; /* guards all that follows */
     bool closed;
     struct prof_file file;
@@ -337,20 +337,26 @@ static void retire(struct collector *c, const struct tape_ledger *from, uint64_t
     prof_tapes_remove(&c->tapes, known);
 }
 
-static uint32_t path_here(struct tape_hook *hook, uintptr_t site)
+/* A path that is new may lead through a library that is new, and gone before the next flush. */
+static void see_paths(struct collector *c, uint32_t n)
 {
-    const struct collector *c = (const struct collector *)(const void *)hook;
-    return prof_path_here(c->unwinder, c->depth, site);
+    if (!is_ours(c))
+        return;
+    struct entry entry = enter(c);
+    const char *reason = c->closed ? NULL : prof_modules_refresh(&c->modules);
+    if (reason != NULL)
+        fail(c, reason);
+    __atomic_store_n(&c->paths_seen, n, __ATOMIC_RELAXED);
+    leave(c, entry);
 }
 
-/* Reads the mappings anew where libraries came or went. */
-static const char *refresh_modules(struct collector *c)
+static uint32_t path_here(struct tape_hook *hook, uintptr_t site)
 {
-    unsigned long long subs = c->modules.subs;
-    const char *reason = prof_modules_refresh(&c->modules);
-    if (c->modules.subs != subs)
-        prof_unwind_forget();
-    return reason;
+    struct collector *c = (struct collector *)(void *)hook;
+    const uint32_t path = prof_path_here(c->unwinder, c->depth, site), n = prof_paths_count();
+    if (__builtin_expect(n != __atomic_load_n(&c->paths_seen, __ATOMIC_RELAXED), 0))
+        see_paths(c, n);
+    return path;
 }
 
 static void take_event(struct tape_hook *hook, const struct tape_event *event)
@@ -392,7 +398,7 @@ static bool build_snapshot(struct collector *c, struct prof_buffer *out)
 static const char *write_snapshot(struct collector *c, const char *path)
 {
     struct prof_buffer out = {0};
-    const char *reason = refresh_modules(c);
+    const char *reason = prof_modules_refresh(&c->modules);
     if (reason == NULL && (c->lost || !build_snapshot(c, &out)))
         reason = PROF_NO_MEMORY;
     if (reason == NULL)
@@ -423,7 +429,7 @@ static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool f
     }
     uint64_t now = c->clock.peek();
     bool in_round = now >= __atomic_load_n(&hook->due, __ATOMIC_RELAXED);
-    const char *reason = refresh_modules(c);
+    const char *reason = prof_modules_refresh(&c->modules);
     if (reason != NULL)
         fail(c, reason);
     if (final)
