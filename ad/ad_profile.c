@@ -38,6 +38,7 @@ static ad_status fail(ad_status code, const char *what, const char *reason)
 static void forget(void)
 {
     tape_observe_forget();
+    ad_profiling_ = 0;
     pthread_mutex_init(&lock, NULL);
     ad_log_forget();
     collector = NULL;
@@ -80,6 +81,16 @@ static void remember(const char *path, const char *text, bool follows)
 static pthread_once_t following = PTHREAD_ONCE_INIT;
 static void watch_children(void);
 
+/* Begins or ends the observation of all tapes. */
+static void observe(bool begin)
+{
+    if (begin)
+        tape_observe_begin(&collector->hook);
+    else
+        tape_observe_end();
+    __atomic_store_n(&ad_profiling_, begin, __ATOMIC_RELAXED);
+}
+
 static ad_status start(const char *path, const char *text, char *reason)
 {
     struct tape_collect_options options;
@@ -102,7 +113,7 @@ static ad_status start(const char *path, const char *text, char *reason)
     remember(path, text, options.follow_fork);
     if (follow)
         pthread_once(&following, watch_children);
-    tape_observe_begin(&collector->hook);
+    observe(true);
     return AD_OK;
 }
 
@@ -179,7 +190,7 @@ ad_status ad_profile_stop(void)
         status = AD_ERROR_STATE;
         snprintf(reason, sizeof reason, "no profile is being taken");
     } else {
-        tape_observe_end();
+        observe(false);
         if (collector->close(collector, reason, sizeof reason) != 0)
             status = AD_ERROR_PROFILE;
         collector = NULL;
@@ -203,7 +214,7 @@ ad_status ad_profile_clear(void)
         status = AD_ERROR_MEMORY;
         snprintf(reason, sizeof reason, "out of memory");
     } else {
-        tape_observe_end();
+        observe(false);
         (void)collector->close(collector, reason, sizeof reason);
         collector = NULL;
         status = start(path, options, reason);

@@ -1,4 +1,4 @@
-/* tape_account.h: the account: a row per {site, op}, byte for byte what the arena hands out.
+/* tape_account.h: the account: a row per {site, op, scope}, byte for byte what the arena hands out.
  *
  * May include: tape.h. Counters are written only while t->hook is set; by relaxed stores, because
  * the thread that ends an observation reads them.
@@ -18,8 +18,12 @@
 int tape_account_open(struct tape *t);
 void tape_account_close(struct tape *t);
 
-/* The row of {site, op}; op is static storage, compared by address. Never fails: TAPE_ROW_OTHER. */
+/* The row of {site, op} in the scope that the thread is in while it is observed; op is static
+ * storage, compared by address. Never fails: TAPE_ROW_OTHER. */
 uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op);
+/* The same in the scope of `row`, for what is charged some time after it was recorded. */
+uint32_t tape_account_row_beside(struct tape *t, uint32_t row, struct tape_site site,
+                                 const char *op);
 
 /* The hook if a profile is being taken, after the account has been opened for it, else NULL. */
 struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook);

@@ -1,10 +1,11 @@
 /* tape_apply.c: one op forward: shapes, outputs, kernel, record.
  *
- * May include: tape_guard.h, tape_now.h, tape_statement.h, tape_trap.h. All or nothing: an op that fails leaves
- * no value and no record.
+ * May include: tape_guard.h, tape_now.h, tape_scope.h, tape_statement.h, tape_trap.h. All or nothing:
+ * an op that fails leaves no value and no record.
  */
 #include "tape_guard.h"
 #include "tape_now.h"
+#include "tape_scope.h"
 #include "tape_statement.h"
 #include "tape_trap.h"
 
@@ -158,6 +159,7 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
             tape_account_record(t, record);
             tape_account_kept(t, record);
             TAPE_ADD(t->ledger.records, 1);
+            tape_scope_records++;
         }
         account(t, &call, row, start, end);
     }

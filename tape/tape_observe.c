@@ -1,11 +1,12 @@
 /* tape_observe.c: which hook observes the tapes of this process, and the list of tapes.
  *
- * May include: tape_now.h, tape_statement.h. The lock guards the list and the begin and end of an observation;
- * the hot path reads tape_hook_now alone.
+ * May include: tape_now.h, tape_scope.h, tape_statement.h. The lock guards the list and the begin
+ * and end of an observation; the hot path reads tape_hook_now alone.
  */
 #include "tape_observe.h"
 
 #include "tape_now.h"
+#include "tape_scope.h"
 #include "tape_statement.h"
 
 #include <pthread.h>
@@ -79,6 +80,7 @@ bool tape_observe_begin(struct tape_hook *hook)
     bool free = tape_hook_now == NULL;
     if (free) {
         settle();
+        tape_scope_observe(hook);
         __atomic_add_fetch(&tape_session_now, 1, __ATOMIC_RELEASE);
         __atomic_store_n(&tape_hook_now, hook, __ATOMIC_RELEASE);
         tape_now_watch(hook->thread != NULL);
@@ -92,6 +94,7 @@ void tape_observe_flush(void)
     pthread_mutex_lock(&lock);
     struct tape_hook *hook = tape_hook_now;
     settle();
+    tape_scope_settle();
     for (struct tape *t = tapes; t && hook; t = t->next_tape)
         flush(t, hook, false);
     pthread_mutex_unlock(&lock);
@@ -103,10 +106,22 @@ void tape_observe_end(void)
     struct tape_hook *hook = tape_hook_now;
     settle();
     tape_now_watch(false);
+    tape_scope_settle();
     __atomic_store_n(&tape_hook_now, NULL, __ATOMIC_RELEASE);
     for (struct tape *t = tapes; t && hook; t = t->next_tape)
         flush(t, hook, false);
     pthread_mutex_unlock(&lock);
+}
+
+uint64_t tape_observe_held(void)
+{
+    uint64_t held = 0;
+    pthread_mutex_lock(&lock);
+    for (const struct tape *t = tapes; t; t = t->next_tape)
+        if (t->ledger.thread == thread_number())
+            held += t->arena.live - tape_statement_unused(t);
+    pthread_mutex_unlock(&lock);
+    return held;
 }
 
 void tape_observe_forget(void)
@@ -115,4 +130,5 @@ void tape_observe_forget(void)
     tape_now_watch(false);
     __atomic_store_n(&tape_hook_now, NULL, __ATOMIC_RELEASE);
     pthread_mutex_init(&lock, NULL);
+    tape_scope_forget();
 }

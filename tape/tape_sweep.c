@@ -1,8 +1,8 @@
 /* tape_sweep.c: the reverse sweep, and the gradients it leaves.
  *
  * May include: tape_bridge.h, tape_fork.h, tape_guard.h, tape_inplace.h, tape_lent.h,
- * tape_now.h, tape_preaccumulate.h, tape_release.h, tape_segment.h, tape_statement_sweep.h,
- * tape_trap.h.
+ * tape_now.h, tape_preaccumulate.h, tape_release.h, tape_scope.h, tape_segment.h,
+ * tape_statement_sweep.h, tape_trap.h.
  *
  * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do
  * not see each other; gradients of leaves and retained values grow with each.
@@ -15,6 +15,7 @@
 #include "tape_now.h"
 #include "tape_preaccumulate.h"
 #include "tape_release.h"
+#include "tape_scope.h"
 #include "tape_segment.h"
 #include "tape_statement_sweep.h"
 #include "tape_trap.h"
@@ -167,12 +168,13 @@ bool tape_sweep_fork(struct tape *child, uint64_t *stamp)
     return sweep(child, UINT32_MAX, TAPE_ROW_NONE, stamp) == UINT32_MAX;
 }
 
-/* The end of a sweep, which failed at a record or did not. */
+/* The end of a sweep, which failed at a record or did not. begun: when it began. */
 static enum tape_status conclude(struct tape *t, bool ok, uint32_t own, const char *what,
-                                 struct tape_site site, uint64_t *stamp)
+                                 struct tape_site site, uint64_t begun, uint64_t *stamp)
 {
     if (t->hook) {
         account(t, own, stamp);
+        tape_scope_sweeps += *stamp - begun;
         TAPE_ADD(tape_row(t, own)->calls, 1);
         TAPE_ADD(tape_row(t, own)->backward_calls, 1);
         TAPE_ADD(t->ledger.sweeps, 1);
@@ -225,7 +227,8 @@ static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bo
                                    struct tape_site site)
 {
     struct tape_hook *hook = tape_observed(t);
-    uint64_t stamp = hook ? hook->clock() : 0, bytes = 0;
+    const uint64_t begun = hook ? hook->clock() : 0;
+    uint64_t stamp = begun, bytes = 0;
     tape_statement_settle(t);
     /* What is no pullback's is the sweep's own: the call, the seed, the end. */
     const char *what = release ? tape_release_sweep_op : "backward";
@@ -243,7 +246,7 @@ static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bo
     if (!ready || (release && !tape_release_plan(t, y))) {
         if (t->statements.adjoint)
             adjoints_free(t, own, bytes);
-        return conclude(t, false, own, what, site, &stamp);
+        return conclude(t, false, own, what, site, begun, &stamp);
     }
     tape_lent_begin(t);
     const bool planted = plant(t, &t->entries[y], seed);
@@ -258,7 +261,7 @@ static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bo
         tape_lent_add(t);
     if (release)
         tape_release_end(t, planted ? failed : t->last_record, own);
-    return conclude(t, planted && failed == UINT32_MAX, own, what, site, &stamp);
+    return conclude(t, planted && failed == UINT32_MAX, own, what, site, begun, &stamp);
 }
 
 /* What verify does, for a sweep from n statements. */
@@ -283,12 +286,14 @@ enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t
         return tape_section_refuse(t, what, site);
     struct tape_hook *hook = tape_observed(t);
     TAPE_DOING(t, TAPE_PHASE_BACKWARD, site, what);
-    uint64_t stamp = hook ? hook->clock() : 0, bytes;
+    const uint64_t begun = hook ? hook->clock() : 0;
+    uint64_t stamp = begun, bytes;
     const uint32_t own = tape_account_row(t, site, what);
     tape_statement_settle(t);
     const enum tape_status status = verify_roots(t, n, y, what, site);
     if (status != TAPE_OK)
-        return status == TAPE_ERROR_MEMORY ? conclude(t, false, own, what, site, &stamp) : status;
+        return status == TAPE_ERROR_MEMORY ? conclude(t, false, own, what, site, begun, &stamp)
+                                           : status;
     if (t->trap && (tape_trap_begin(t, 0, what, site) != TAPE_OK ||
                     (seed && tape_trap_numbers(t, what, "seed", n, seed, site) != TAPE_OK)))
         return t->error.code;
@@ -304,7 +309,7 @@ enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t
         adjoints_free(t, own, bytes);
     if (ok)
         tape_lent_add(t);
-    return conclude(t, ok, own, what, site, &stamp);
+    return conclude(t, ok, own, what, site, begun, &stamp);
 }
 
 enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint32_t *y, int64_t n,
@@ -317,7 +322,8 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
     const bool crosses = tape_bridge_crosses(t);
     struct tape_hook *hook = tape_observed(t);
     TAPE_DOING(t, TAPE_PHASE_BACKWARD, site, what);
-    uint64_t stamp = hook ? hook->clock() : 0, bytes;
+    const uint64_t begun = hook ? hook->clock() : 0;
+    uint64_t stamp = begun, bytes;
     const uint32_t own = tape_account_row(t, site, what);
     tape_statement_settle(t);
     const enum tape_status status = crosses ? verify_roots(t, m, y, what, site) : TAPE_OK;
@@ -355,6 +361,7 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
         tape_bridge_unhush(t);
     if (hook) {
         account(t, own, &stamp);
+        tape_scope_sweeps += stamp - begun;
         TAPE_ADD(tape_row(t, own)->calls, 1);
         TAPE_ADD(tape_row(t, own)->backward_calls, 1);
         TAPE_ADD(t->ledger.sweeps, (uint64_t)((m + width - 1) / width));

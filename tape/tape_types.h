@@ -292,7 +292,7 @@ struct tape_fixed {
     uint32_t n_values, n_marks, n_frames, last_record;
 };
 
-struct tape_table { /* open addressing: row index plus 1 by {pc, line, op} */
+struct tape_table { /* open addressing: row index plus 1 by tape_row_key */
     uint32_t *slot;
     uint32_t size, used;
 };

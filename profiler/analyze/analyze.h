@@ -122,6 +122,30 @@ enum prof_by { PROF_BY_LINE, PROF_BY_FUNCTION, PROF_BY_OP, PROF_BY_FILE, PROF_BY
 struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum prof_by by,
                                       size_t *n);
 
+/* A scope with all that it and the scopes within it cost. */
+struct prof_scope_cost {
+    const char *name; /* without those of the scopes around it; belongs to the profile */
+    size_t parent;    /* place plus 1, less than its own; 0: none */
+    uint64_t thread;  /* 0: of several */
+    uint64_t calls, recorded_calls, records;
+    uint64_t wall_ns, self_ns; /* between begin and end, with and without the scopes within it */
+    uint64_t forward_ns;       /* of wall_ns, what was not in sweeps: the user's own code too */
+    struct prof_cost cost;     /* of what was recorded in it, wherever it was swept */
+};
+
+struct prof_scope_costs {
+    struct prof_scope_cost *scope;
+    size_t n;
+    struct prof_cost outside; /* of what was recorded in no scope */
+};
+
+/* What each scope of the profile cost; those of several threads with the same name and place in the
+ * forest are one unless by_thread. Returns 0, or -1 when memory is exhausted. The caller frees it
+ * by prof_scope_costs_free in either case. */
+int prof_scope_costs_make(struct prof_scope_costs *costs, const struct prof_profile *profile,
+                          bool by_thread);
+void prof_scope_costs_free(struct prof_scope_costs *costs);
+
 /* Adds b to a. */
 void prof_cost_add(struct prof_cost *a, const struct prof_cost *b);
 

@@ -44,6 +44,7 @@ struct collector {
     struct prof_modules modules;
     struct prof_tapes tapes;
     struct prof_retired retired;
+    struct prof_scopes scopes;
     struct prof_ledger dying; /* state of a tape that never had a packet */
     struct prof_buffer head;  /* magic and header, for snapshots */
     struct prof_buffer out;   /* frames of the call under way: they go out by one write */
@@ -52,9 +53,7 @@ struct collector {
     uint64_t window_end;
     unsigned new_tapes; /* of this round */
     uint64_t interval_ns;
-    bool untimed;                /* the tape reads no clock: the helper thread says what is due */
-    struct prof_sampler sampler; /* its helper thread is there for samples, and where untimed */
-    uint64_t tick_ns, tick_due;  /* between its writings, and when the next one is due */
+    struct prof_sampler sampler;
 };
 
 static bool is_ours(const struct collector *c)
@@ -126,14 +125,22 @@ static void put_modules(struct collector *c)
         fail(c, PROF_NO_MEMORY);
 }
 
-/* What changed in a tape's state since it was last written, its modules first. */
+static void put_scopes(struct collector *c)
+{
+    if (c->failed == NULL && !prof_put_scopes(&c->out, &c->scopes, false))
+        fail(c, PROF_NO_MEMORY);
+}
+
+/* What changed in a tape's state since it was last written, its modules and scopes first. */
 static void put_ledger(struct collector *c, struct prof_ledger *ledger)
 {
     ledger->round = c->round;
     if (!ledger->changed || c->failed != NULL)
         return;
     put_modules(c);
-    if (!prof_put_ledger(&c->out, ledger, false)) {
+    if (prof_scopes_are_new(&c->scopes))
+        put_scopes(c);
+    if (c->failed != NULL || !prof_put_ledger(&c->out, ledger, false)) {
         fail(c, PROF_NO_MEMORY);
         return;
     }
@@ -166,6 +173,7 @@ static void begin_round(struct collector *c, uint64_t now)
     c->window_end = now + prof_clock_ticks(&c->clock, c->interval_ns / WINDOW_SHARE);
     put_modules(c);
     put_clock(c);
+    put_scopes(c);
     put_retired(c);
 }
 
@@ -174,20 +182,18 @@ static void end_round(struct collector *c, uint64_t now)
     c->round_open = false;
     c->interval_ns = 2 * c->interval_ns < LAST_INTERVAL_NS ? 2 * c->interval_ns : LAST_INTERVAL_NS;
     __atomic_store_n(&c->base.hook.due,
-                     c->untimed ? UINT64_MAX : now + prof_clock_ticks(&c->clock, c->interval_ns),
+                     c->sampler.untimed ? UINT64_MAX
+                                        : now + prof_clock_ticks(&c->clock, c->interval_ns),
                      __ATOMIC_RELAXED);
 }
 
-/* Samples and threads as they are now. */
-static void put_samples(struct collector *c, bool final)
+static void put_samples(struct collector *c)
 {
-    struct prof_sampler *s = &c->sampler;
-    if (c->failed != NULL || s->period_ns == 0)
+    if (c->failed != NULL)
         return;
     put_modules(c);
-    if (!prof_put_samples(&c->out, &s->samples, s->period_ns, prof_sampler_process_ns(s), final))
+    if (!prof_sampler_put(&c->sampler, &c->out, false))
         fail(c, PROF_NO_MEMORY);
-    prof_samples_written(&s->samples);
 }
 
 /* On the helper thread, many times a second. */
@@ -197,27 +203,18 @@ static void tick(void *payload)
     if (!is_ours(c))
         return;
     struct entry entry = enter(c);
-    const uint64_t now = prof_time_monotonic();
     if (!c->closed) {
         (void)prof_modules_refresh(&c->modules);
         prof_sampler_scan(&c->sampler, &c->modules);
         prof_sampler_tell(&c->sampler, c->base.log, c->path);
-        if (now >= c->tick_due) {
-            put_samples(c, false);
+        if (prof_sampler_is_due(&c->sampler)) {
+            put_samples(c);
             put_clock(c);
             send_frames(c);
-            if (c->untimed)
-                __atomic_store_n(&c->base.hook.due, 0, __ATOMIC_RELAXED);
-            c->tick_ns = 2 * c->tick_ns < LAST_INTERVAL_NS ? 2 * c->tick_ns : LAST_INTERVAL_NS;
-            c->tick_due = now + c->tick_ns;
+            __atomic_store_n(&c->base.hook.due, 0, __ATOMIC_RELAXED);
         }
     }
     leave(c, entry);
-}
-
-static uint64_t no_clock(void)
-{
-    return 0;
 }
 
 /* The tape's side has begun to call: `thread` of the hook. */
@@ -230,34 +227,6 @@ static void publish(struct tape_hook *hook, const struct tape_now *now)
     if (!c->closed)
         prof_sampler_publish(&c->sampler, now);
     leave(c, entry);
-}
-
-/* Times that are not exact, with or without samples. A failure leaves a profile without them. */
-static void start_sampling(struct collector *c, const struct tape_collect_options *options)
-{
-    if (options->time == TAPE_TIME_EXACT)
-        return;
-    const bool sampled = options->time == TAPE_TIME_SAMPLED;
-    c->untimed = true;
-    c->sampler.locate = options->locate;
-    c->base.hook.clock = no_clock;
-    c->base.hook.due = UINT64_MAX;
-    c->base.hook.unaccounted =
-        options->tape == 0 || (options->tape == TAPE_BYTES_WITH_TIME && sampled);
-    c->tick_ns = FIRST_INTERVAL_NS;
-    const char *reason =
-        prof_sampler_start(&c->sampler, sampled ? (unsigned)options->freq : 0, tick, c);
-    if (reason != NULL) {
-        char text[256];
-        snprintf(text, sizeof text, "%s: %s",
-                 sampled ? "no samples are taken" : "rows are written at the end alone", reason);
-        prof_say(c->base.log, c->path, text);
-    } else if (sampled) {
-        c->base.hook.thread = publish;
-        struct entry entry = enter(c);
-        prof_sampler_scan(&c->sampler, &c->modules);
-        leave(c, entry);
-    }
 }
 
 static void keep(struct collector *c, const struct tape_ledger *from, uint64_t now, bool in_round)
@@ -329,20 +298,35 @@ static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool f
     leave(c, entry);
 }
 
+/* See struct tape_hook. */
+static void take_scopes(struct tape_hook *hook, const struct tape_scopes *scopes)
+{
+    struct collector *c = (struct collector *)(void *)hook;
+    pthread_mutex_lock(&c->mutex);
+    c->scopes.from = scopes;
+    pthread_mutex_unlock(&c->mutex);
+}
+
+static double to_ns(const struct tape_hook *hook, uint64_t ticks)
+{
+    double rate;
+    __atomic_load(&((const struct collector *)(const void *)hook)->clock.ticks_per_ns, &rate,
+                  __ATOMIC_RELAXED);
+    return (double)ticks / rate;
+}
+
 static bool build_snapshot(struct collector *c, struct prof_buffer *out)
 {
     struct prof_stamp now = prof_clock_stamp(&c->clock);
     bool ok = prof_put_bytes(out, c->head.data, c->head.n) && prof_put_modules(out, &c->modules) &&
-              prof_put_clock(out, &c->clock.start) && prof_put_overhead(out, &c->overhead);
+              prof_put_clock(out, &c->clock.start) && prof_put_overhead(out, &c->overhead) &&
+              prof_put_scopes(out, &c->scopes, true);
     for (size_t i = 0; ok && i < c->tapes.n; i++)
         ok = prof_put_ledger(out, c->tapes.tape[i], true);
     if (ok && c->retired.ledger.tapes > 0)
         ok = prof_put_ledger(out, &c->retired.ledger, true);
-    if (ok && c->sampler.period_ns > 0) {
-        prof_sampler_scan(&c->sampler, &c->modules);
-        ok = prof_put_samples(out, &c->sampler.samples, c->sampler.period_ns,
-                              prof_sampler_process_ns(&c->sampler), true);
-    }
+    prof_sampler_scan(&c->sampler, &c->modules);
+    ok = ok && prof_sampler_put(&c->sampler, out, true);
     return ok && prof_put_clock(out, &now) && prof_put_end(out, now.ticks, "snapshot");
 }
 
@@ -382,6 +366,7 @@ static void release(struct collector *c)
     prof_modules_free(&c->modules);
     prof_tapes_free(&c->tapes);
     prof_retired_free(&c->retired);
+    prof_scopes_free(&c->scopes);
     prof_ledger_free(&c->dying);
     prof_sampler_free(&c->sampler);
     free(c->head.data);
@@ -403,8 +388,9 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     prof_sampler_tell(&c->sampler, c->base.log, c->path);
     for (size_t i = 0; i < c->tapes.n; i++)
         put_ledger(c, c->tapes.tape[i]);
-    put_samples(c, true);
+    put_samples(c);
     put_retired(c);
+    put_scopes(c);
     put_clock(c);
     if (c->failed == NULL && !prof_put_end(&c->out, c->clock.peek(), "stop"))
         fail(c, PROF_NO_MEMORY);
@@ -487,7 +473,9 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
         .hook = {.abi = TAPE_HOOK_ABI,
                  .clock = c->clock.read,
                  .due = c->clock.start.ticks + prof_clock_ticks(&c->clock, FIRST_INTERVAL_NS),
-                 .flush = flush},
+                 .flush = flush,
+                 .scopes = take_scopes,
+                 .ns = to_ns},
         .snapshot = snapshot,
         .close = close_collector,
         .log = options->log,
@@ -495,6 +483,10 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     };
     c->open.forget = forget;
     prof_open_add(&c->open);
-    start_sampling(c, options);
+    if (prof_sampler_open(&c->sampler, &c->base.hook, options, c->path, tick, c) &&
+        options->time == TAPE_TIME_SAMPLED) {
+        c->base.hook.thread = publish;
+        tick(c);
+    }
     return &c->base;
 }

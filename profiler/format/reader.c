@@ -202,6 +202,8 @@ static void free_state(struct reader_state *state)
     reader_map_free(&state->ops);
     reader_map_free(&state->samples);
     reader_map_free(&state->threads);
+    reader_map_free(&state->scopes);
+    reader_map_free(&state->expectations);
 }
 
 /* Reads everything after the magic. On failure `error` is set. */
@@ -304,6 +306,10 @@ void prof_profile_free(struct prof_profile *profile)
     }
     for (size_t i = 0; i < profile->n_ops; i++)
         free(profile->op[i]);
+    for (size_t i = 0; i < profile->n_scopes; i++)
+        free(profile->scope[i].name);
+    free(profile->scope);
+    free(profile->expectation);
     free(profile->argument);
     free(profile->tape);
     free(profile->mapping);

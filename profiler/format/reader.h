@@ -42,6 +42,13 @@
     X(sweeps)                                                                                      \
     X(records)
 
+#define PROF_SCOPE_COUNTERS(X)                                                                     \
+    X(calls)                                                                                       \
+    X(recorded_calls)                                                                              \
+    X(ticks)                                                                                       \
+    X(sweep_ticks)                                                                                 \
+    X(records)
+
 /* One site and op of one tape. Strings belong to the profile. */
 struct prof_row {
     uint64_t pc;         /* return address; 0: a row of the tape's own */
@@ -50,6 +57,7 @@ struct prof_row {
     bool kept_others;
     uint32_t line;                 /* of the call; 0: unknown */
     uint32_t index, kept_by_index; /* as in the file; kept_by_index is the row plus 1, 0: none */
+    uint32_t scope;                /* place in the profile's scopes plus 1, 0: none */
 #define X(name) uint64_t name;
     PROF_ROW_COUNTERS(X)
 #undef X
@@ -65,6 +73,27 @@ struct prof_tape {
 #define X(name) uint64_t name;
     PROF_TAPE_COUNTERS(X)
 #undef X
+};
+
+/* A named part of the program; counters are its own, without those of the scopes within it. */
+struct prof_scope {
+    uint32_t parent; /* place in the profile's scopes plus 1, less than its own; 0: none */
+    uint64_t thread;
+    char *name; /* with its keys and values: "layer index=3" */
+#define X(name) uint64_t name;
+    PROF_SCOPE_COUNTERS(X)
+#undef X
+};
+
+/* What a line of the source says that its scope, or its function, costs at most. */
+enum prof_expected { PROF_EXPECT_RATIO, PROF_EXPECT_TAPE_BYTES };
+struct prof_expectation {
+    enum prof_expected kind;
+    uint64_t pc;
+    uint32_t line;  /* of the call; 0: unknown */
+    uint32_t scope; /* place in the profile's scopes plus 1, 0: its function */
+    double bound;
+    uint64_t times; /* that the line was passed */
 };
 
 /* An executable mapping of the program. */
@@ -122,6 +151,14 @@ struct prof_profile {
     struct prof_thread *thread;
     size_t n_threads;
     uint64_t sample_period_ns, process_cpu_ns;
+    struct prof_scope *scope; /* parents come before what is in them */
+    size_t n_scopes;
+    uint64_t lost_scopes; /* begun without room, counted as what they were in */
+    struct prof_expectation *expectation;
+    size_t n_expectations;
+    bool has_steps; /* some steps of the program were measured: first_step to last_step of those */
+    bool steps_by_call;
+    uint64_t first_step, last_step, seen_steps;
     uint64_t n_packets;
     bool complete;
     char *end_reason; /* "" where it is not complete */

@@ -134,6 +134,8 @@ enum reader_status reader_apply(struct reader_state *state, const Tapescope__Pac
         return reader_apply_samples(state, packet->samples);
     case TAPESCOPE__PACKET__KIND_THREADS:
         return reader_apply_threads(state, packet->threads);
+    case TAPESCOPE__PACKET__KIND_SCOPES:
+        return reader_apply_scopes(state, packet->scopes);
     case TAPESCOPE__PACKET__KIND_OVERHEAD:
         return apply_overhead(state, packet->overhead);
     default: /* a kind that a later writer may add */
@@ -204,6 +206,7 @@ enum reader_status reader_finish(struct reader_state *state)
 {
     struct prof_profile *profile = state->profile;
     calibrate(state);
+    reader_place_scopes(state);
     profile->tape = calloc(state->n_tapes + 1, sizeof *profile->tape);
     if (!profile->tape)
         return READER_NO_MEMORY;

@@ -44,6 +44,14 @@ int report_top(const struct prof_analysis *analysis, enum prof_by by, enum repor
 int report_roofline(const struct prof_analysis *analysis, enum prof_by by, enum report_sort sort,
                     size_t limit, const struct report_style *style);
 
+/* The costliest scopes, at most `limit` (0: all), each with those within it; forward is here the
+ * time between begin and end without sweeps. */
+int report_scopes(const struct prof_analysis *analysis, enum report_sort sort, size_t limit,
+                  const struct report_style *style);
+/* All of them by thread, as CSV with the columns of Stan's profiles; times in seconds. chain_stack:
+ * ops and statements recorded; no_chain_stack: calls of the library that recorded nothing. */
+int report_scopes_csv(const struct prof_analysis *analysis, const struct report_style *style);
+
 /* The source of `file` (one of the analysis' files) with what each line cost; function: only its
  * lines, or NULL. The columns, with the rows below the file, add up to the totals of report_info
  * exactly. Where the source cannot be read, lines have no text, and the error number is

@@ -55,6 +55,7 @@ struct tape_row {
     uint32_t path;        /* call path, 0 while none is captured */
     uint32_t kept_by;     /* row, plus 1, of the first op that saved a value of this row; 0: none */
     uint32_t kept_others; /* 1 if ops of other rows saved values of this row as well */
+    uint32_t scope;       /* node of tape_scopes that the call stood in, 0: none */
     uint64_t peak_stamp;  /* ledger->peak_count when live_bytes last changed */
 #define X(name) uint64_t name;
     TAPE_ROW_COUNTERS(X)
@@ -147,6 +148,60 @@ static inline bool tape_doing_read(struct tape_doing *doing, const struct tape_n
     return version % 2 == 0 && __atomic_load_n(&now->version, __ATOMIC_RELAXED) == version;
 }
 
+/* ---- scopes: named parts of the program, in a tree that all threads share ---- */
+
+enum {
+    TAPE_SCOPE_CHUNK = 256,
+    TAPE_SCOPE_CHUNKS = 256,
+    TAPE_SCOPE_KEYS = 3,
+    TAPE_SCOPE_EXPECTATIONS = 1024
+};
+
+/* Of a node alone, without the nodes below it. */
+#define TAPE_SCOPE_COUNTERS(X)                                                                     \
+    X(calls)          /* times it was begun */                                                     \
+    X(recorded_calls) /* of those that have ended: within which something was recorded */          \
+    X(ticks)          /* passed in it, up to the last begin or end in its thread */                \
+    X(sweep_ticks)    /* of them, in sweeps that were begun in it */                               \
+    X(records)        /* ops and statements recorded in it */
+
+/* A node, once made, keeps its place and all but its counters for good. Only threads of its lane
+ * write it, which is one thread at a time. */
+struct tape_scope {
+    uint32_t parent; /* a lower number; 0: none */
+    uint32_t n_keys;
+    uint64_t lane; /* from 1: a thread's, which another may have once it has ended */
+    const char *name;
+    const char *key[TAPE_SCOPE_KEYS];
+    int64_t value[TAPE_SCOPE_KEYS];
+#define X(name) uint64_t name;
+    TAPE_SCOPE_COUNTERS(X)
+#undef X
+};
+
+/* What a place in the source expects of the scope that it stands in, or of its function (scope
+ * 0). */
+enum tape_expected { TAPE_EXPECT_RATIO, TAPE_EXPECT_BYTES };
+struct tape_expectation {
+    uintptr_t pc;
+    uint32_t line, scope, kind;
+    double bound;   /* backward over forward time; bytes handed out each time */
+    uint64_t times; /* that the place was passed */
+};
+
+struct tape_scopes {
+    uint32_t n; /* nodes, with 0, which is none; read with acquire */
+    struct tape_scope *chunk[TAPE_SCOPE_CHUNKS];
+    uint32_t n_expectations; /* read with acquire */
+    struct tape_expectation *expectation;
+    uint64_t lost; /* begun where there was no room for a node: counted as what they are in */
+};
+
+static inline struct tape_scope *tape_scopes_at(const struct tape_scopes *scopes, uint32_t i)
+{
+    return &scopes->chunk[i / TAPE_SCOPE_CHUNK][i % TAPE_SCOPE_CHUNK];
+}
+
 struct tape_hook {
     uint32_t abi;            /* TAPE_HOOK_ABI */
     uint64_t (*clock)(void); /* ticks */
@@ -156,6 +211,11 @@ struct tape_hook {
      * and no thread publishes anything. */
     void (*thread)(struct tape_hook *hook, const struct tape_now *now);
     bool unaccounted; /* no row is wanted: there are samples alone */
+    /* Is told once, before the observation begins, where the scopes are; they stay there for good.
+     * May be NULL. */
+    void (*scopes)(struct tape_hook *hook, const struct tape_scopes *scopes);
+    /* Ticks as nanoseconds, any thread. May be NULL: they are. */
+    double (*ns)(const struct tape_hook *hook, uint64_t ticks);
 };
 
 /* What a recording is asked for: the one place for all of it, filled by the tape's side from text

@@ -38,8 +38,15 @@ AD_API ad_status ad_profile_fetch(void **data, size_t *bytes);
  * on. */
 AD_API ad_status ad_profile_write(const char *path);
 
+/* A step of the computation (an iteration of training, a solution) ends here, in any thread: with
+ * the option steps=A:B, or `tapescope record --steps A:B`, steps A to B alone are measured, counted
+ * from 0. In a program that never calls it, each sweep that ends well is a step. */
+AD_API void ad_profile_step(void);
+
 #ifdef __cplusplus
 }
 #endif
+
+#include <tapescope/ad_scope.h>
 
 #endif
