@@ -59,6 +59,16 @@ static tape_collect_open_fn *open_function(char *reason)
     return function;
 }
 
+/* Begins or ends the observation of all tapes. */
+static void observe(bool begin)
+{
+    if (begin)
+        tape_observe_begin(&collector->hook);
+    else
+        tape_observe_end();
+    __atomic_store_n(&ad_profiling_, begin, __ATOMIC_RELAXED);
+}
+
 static char *copy(const char *text)
 {
     return text ? strdup(text) : NULL;
@@ -80,16 +90,6 @@ static void remember(const char *path, const char *text, bool follows)
 
 static pthread_once_t following = PTHREAD_ONCE_INIT;
 static void watch_children(void);
-
-/* Begins or ends the observation of all tapes. */
-static void observe(bool begin)
-{
-    if (begin)
-        tape_observe_begin(&collector->hook);
-    else
-        tape_observe_end();
-    __atomic_store_n(&ad_profiling_, begin, __ATOMIC_RELAXED);
-}
 
 static ad_status start(const char *path, const char *text, char *reason)
 {

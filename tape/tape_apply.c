@@ -1,7 +1,7 @@
 /* tape_apply.c: one op forward: shapes, outputs, kernel, record.
  *
- * May include: tape_guard.h, tape_now.h, tape_scope.h, tape_statement.h, tape_trap.h. All or nothing:
- * an op that fails leaves no value and no record.
+ * May include: tape_guard.h, tape_now.h, tape_scope.h, tape_statement.h, tape_trap.h. All or
+ * nothing: an op that fails leaves no value and no record.
  */
 #include "tape_guard.h"
 #include "tape_now.h"

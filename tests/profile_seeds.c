@@ -116,6 +116,29 @@ static void put_modules(struct profile_seed *seed, size_t n)
     put_packet(seed, &packet);
 }
 
+/* Places of two sites, one of them twice, with a text that is no text. */
+static void put_symbols(struct profile_seed *seed)
+{
+    Tapescope__Symbol symbol[3], *list[3];
+    Tapescope__Symbols symbols = TAPESCOPE__SYMBOLS__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    for (size_t i = 0; i < 3; i++) {
+        tapescope__symbol__init(&symbol[i]);
+        symbol[i].pc = i == 2 ? UINT64_MAX : 0x2001;
+        symbol[i].line = i == 2 ? UINT32_MAX : 41;
+        symbol[i].function = (char *)(i == 1 ? "f\xff\033" : "f");
+        symbol[i].file = (char *)(i == 2 ? "" : "/nowhere/a.c");
+        symbol[i].source_line = 7;
+        symbol[i].offset = 1u << 20;
+        list[i] = &symbol[i];
+    }
+    symbols.symbol = list;
+    symbols.n_symbol = 3;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_SYMBOLS;
+    packet.symbols = &symbols;
+    put_packet(seed, &packet);
+}
+
 /* n scopes from number `first` on, with keys and without, whose parent comes before it, or after it,
  * or is not there; expectations of all kinds, of scopes that are there or not. */
 static void put_scopes(struct profile_seed *seed, uint32_t first, size_t n)
@@ -199,6 +222,7 @@ static void put_tape(struct profile_seed *seed, uint64_t tape, uint32_t first, s
         row[i].kept_by = i == 3 ? 1000 : (uint32_t)i; /* the fourth's keeper is in no packet */
         row[i].kept_others = i % 2 == 1;
         row[i].scope = (uint32_t)i;
+        row[i].path = tape % 2 == 0 ? first + (uint32_t)i : 0;
         row[i].calls = k;
         row[i].forward_ticks = 3 * k;
         row[i].backward_calls = i == 2 ? 0 : k;
@@ -232,6 +256,34 @@ static void put_tape(struct profile_seed *seed, uint64_t tape, uint32_t first, s
     ledger.tapes = tape == 0 ? unit : 0;
     packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
     packet.ledger = &ledger;
+    put_packet(seed, &packet);
+}
+
+/* Call paths, one behind frames that were cut off, one whose parent is in no packet, one that refers
+ * to a later one, and one that is there twice. */
+static void put_paths(struct profile_seed *seed, uint32_t first)
+{
+    static const struct {
+        uint32_t id, parent;
+        uint64_t pc;
+    } from[] = {{1, 0, 0x2401}, {2, 1, 0x2101},  {3, 0, 0},      {4, 3, 0x2201},
+                {5, 6, 0x2301}, {6, 99, 0x2301}, {6, 1, 0x2301}, {8, 7, UINT64_MAX}};
+    enum { PATHS = sizeof from / sizeof *from };
+    Tapescope__Path path[PATHS], *list[PATHS];
+    Tapescope__Paths paths = TAPESCOPE__PATHS__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    for (int i = 0; i < PATHS; i++) {
+        tapescope__path__init(&path[i]);
+        path[i].id = first + from[i].id;
+        path[i].parent = from[i].parent ? first + from[i].parent : 0;
+        path[i].pc = from[i].pc;
+        list[i] = &path[i];
+    }
+    paths.path = list;
+    paths.n_path = PATHS;
+    paths.refused = first;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_PATHS;
+    packet.paths = &paths;
     put_packet(seed, &packet);
 }
 
@@ -325,6 +377,7 @@ static void put_body(unsigned number, struct profile_seed *seed)
         put_scopes(seed, 1, 5);
         put_tape(seed, 1, 0, 3, 2);
         put_scopes(seed, 3, 4);
+        put_symbols(seed);
         put_clock(seed, 2000, 900);
         break;
     case 2: /* two tapes over three modules */
@@ -332,8 +385,10 @@ static void put_body(unsigned number, struct profile_seed *seed)
         put_modules(seed, 3);
         put_overhead(seed, (double)NAN, -1e300);
         put_clock(seed, 5, 5);
+        put_paths(seed, 0);
         put_tape(seed, 1, 0, 5, 1);
         put_tape(seed, 2, 1, 4, 1000);
+        put_paths(seed, 2);
         break;
     case 3: /* later packets of a row replace earlier ones */
         put_header(seed, "step:1000", 2);
@@ -383,6 +438,7 @@ static void put_body(unsigned number, struct profile_seed *seed)
         break;
     default: /* no end: killed at work, the clock read once */
         put_header(seed, "tsc", 1);
+        put_paths(seed, UINT32_MAX - 8);
         put_clock(seed, 1000, 500);
         put_scopes(seed, 0, 3);
         put_tape(seed, 0, 0, 2, 2);

@@ -87,6 +87,10 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
                                    void *payload);
 void prof_analysis_free(struct prof_analysis *analysis);
 
+/* The places of all sites of the profile, for prof_pack(); the array is the caller's to free(), its
+ * strings are borrowed from the analysis. NULL when memory is exhausted. */
+struct prof_symbol *prof_analysis_symbols(const struct prof_analysis *analysis, size_t *n);
+
 /* Files below the folder `from` (or that file itself) are shown and read as if they lay below
  * `to`. Returns 0, or -1 when memory is exhausted. */
 int prof_analysis_map(struct prof_analysis *analysis, const char *from, const char *to);
@@ -121,6 +125,12 @@ enum prof_by { PROF_BY_LINE, PROF_BY_FUNCTION, PROF_BY_OP, PROF_BY_FILE, PROF_BY
  * caller's to free(); its strings belong to the analysis. NULL when memory is exhausted. */
 struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum prof_by by,
                                       size_t *n);
+
+/* The totals of a profile alone, without symbols. */
+struct prof_totals prof_profile_totals(const struct prof_profile *profile);
+
+/* The totals as a cost: times and bytes from the tapes' own counters. */
+struct prof_cost prof_analysis_total(const struct prof_analysis *analysis);
 
 /* A scope with all that it and the scopes within it cost. */
 struct prof_scope_cost {

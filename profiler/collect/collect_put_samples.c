@@ -10,7 +10,8 @@
 
 enum { SAMPLES_PER_PACKET = 1 << 14 };
 
-static void fill_sample(Tapescope__Sample *to, const struct prof_samples *samples, uint32_t i)
+static void fill_sample(Tapescope__Sample *to, const struct prof_samples *samples, uint32_t i,
+                        const struct prof_path_map *paths)
 {
     const struct prof_aggregate *from = &samples->aggregate[i];
     tapescope__sample__init(to);
@@ -20,7 +21,7 @@ static void fill_sample(Tapescope__Sample *to, const struct prof_samples *sample
     to->pc = from->pc;
     to->line = from->line;
     to->op = (char *)(from->op != NULL ? from->op : "");
-    to->path = from->path;
+    to->path = prof_path_map_id(paths, from->path);
     to->shared = from->shared;
     to->n_stack = from->n_pcs;
     to->stack = samples->pc + from->first_pc;
@@ -43,7 +44,7 @@ static bool put(struct prof_buffer *out, Tapescope__Sample **list, size_t n, uin
 }
 
 static bool put_aggregates(struct prof_buffer *out, const struct prof_samples *samples,
-                           uint64_t period_ns, bool all)
+                           uint64_t period_ns, const struct prof_path_map *paths, bool all)
 {
     const uint32_t most = samples->n < SAMPLES_PER_PACKET ? samples->n : SAMPLES_PER_PACKET;
     Tapescope__Sample *sample = calloc(most + (size_t)1, sizeof *sample);
@@ -57,7 +58,7 @@ static bool put_aggregates(struct prof_buffer *out, const struct prof_samples *s
             ok = put(out, list, n, period_ns);
             n = 0;
         }
-        fill_sample(&sample[n], samples, i);
+        fill_sample(&sample[n], samples, i, paths);
         list[n] = &sample[n];
         n++;
     }
@@ -98,11 +99,18 @@ static bool put_threads(struct prof_buffer *out, const struct prof_samples *samp
 }
 
 bool prof_put_samples(struct prof_buffer *out, const struct prof_samples *samples,
-                      uint64_t period_ns, uint64_t process_ns, bool all)
+                      uint64_t period_ns, uint64_t process_ns, struct prof_path_map *paths,
+                      bool all)
 {
     const size_t before = out->n;
-    const bool ok =
-        put_threads(out, samples, process_ns, all) && put_aggregates(out, samples, period_ns, all);
+    for (uint32_t i = 0; i < samples->n; i++)
+        if ((all || samples->aggregate[i].changed) &&
+            !prof_path_map_add(paths, samples->aggregate[i].path))
+            return false;
+    if (!prof_put_new_paths(out, paths))
+        return false;
+    const bool ok = put_threads(out, samples, process_ns, all) &&
+                    put_aggregates(out, samples, period_ns, paths, all);
     if (!ok)
         out->n = before;
     return ok;

@@ -385,12 +385,13 @@ bool prof_sampler_is_due(struct prof_sampler *sampler)
     return true;
 }
 
-bool prof_sampler_put(struct prof_sampler *sampler, struct prof_buffer *out, bool all)
+bool prof_sampler_put(struct prof_sampler *sampler, struct prof_buffer *out,
+                      struct prof_path_map *paths, bool all)
 {
     if (sampler->period_ns == 0)
         return true;
     if (!prof_put_samples(out, &sampler->samples, sampler->period_ns,
-                          process_ns() - sampler->began_ns, all))
+                          process_ns() - sampler->began_ns, paths, all))
         return false;
     if (!all)
         prof_samples_written(&sampler->samples);

@@ -127,7 +127,8 @@ void prof_samples_free(struct prof_samples *samples);
 /* collect_put_samples.c: as those of collect_write.c; what changed since the last packet, or `all`;
  * the marks of change stay. */
 bool prof_put_samples(struct prof_buffer *out, const struct prof_samples *samples,
-                      uint64_t period_ns, uint64_t process_ns, bool all);
+                      uint64_t period_ns, uint64_t process_ns, struct prof_path_map *paths,
+                      bool all);
 void prof_samples_written(struct prof_samples *samples);
 
 /* ---- collect_sampler.c: timers, threads, the handler ---- */
@@ -166,9 +167,10 @@ bool prof_sampler_open(struct prof_sampler *sampler, struct tape_hook *hook,
                        void (*tick)(void *payload), void *payload);
 /* Whether it is time to write; then not again for up to a second. */
 bool prof_sampler_is_due(struct prof_sampler *sampler);
-/* Packets of samples and threads: what changed since it was last written, or all. False: no
- * memory. */
-bool prof_sampler_put(struct prof_sampler *sampler, struct prof_buffer *out, bool all);
+/* Packets of samples and threads, call paths that are new in them first: what changed since it was
+ * last written, or all. False: no memory. */
+bool prof_sampler_put(struct prof_sampler *sampler, struct prof_buffer *out,
+                      struct prof_path_map *paths, bool all);
 /* The calling thread publishes at `now`. */
 void prof_sampler_publish(struct prof_sampler *sampler, const struct tape_now *now);
 /* Finds threads that came or went, and takes what waits in the rings. modules: what code there

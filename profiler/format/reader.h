@@ -56,6 +56,7 @@ struct prof_row {
     const char *kept_by; /* op of the row whose pullback needs the values; NULL: none, or unknown */
     bool kept_others;
     uint32_t line;                 /* of the call; 0: unknown */
+    uint32_t path;                 /* id of a call path; 0: none */
     uint32_t index, kept_by_index; /* as in the file; kept_by_index is the row plus 1, 0: none */
     uint32_t scope;                /* place in the profile's scopes plus 1, 0: none */
 #define X(name) uint64_t name;
@@ -96,6 +97,13 @@ struct prof_expectation {
     uint64_t times; /* that the line was passed */
 };
 
+/* A call path: that of its parent and one frame more. */
+struct prof_path {
+    uint64_t pc; /* return address; 0: stands for outer frames that were cut off */
+    uint32_t id;
+    uint32_t parent; /* id, smaller than this one's; 0: the frame is the outermost */
+};
+
 /* An executable mapping of the program. */
 struct prof_mapping {
     char *path;
@@ -126,6 +134,15 @@ struct prof_thread {
     uint64_t fired, recorded, partial, lost, wall_ns, cpu_ns;
 };
 
+/* Where a site is, from a packed profile. Strings belong to the profile; NULL: unknown. */
+struct prof_symbol {
+    uint64_t pc;
+    uint32_t line; /* of the row, not of the source */
+    char *function, *file, *module;
+    uint32_t source_line, function_line;
+    uint64_t offset;
+};
+
 struct prof_profile {
     char *path; /* of the profile itself */
     char *library_version, *program, *working_directory, *clock, *collector;
@@ -143,14 +160,11 @@ struct prof_profile {
     size_t n_tapes;
     struct prof_mapping *mapping; /* in the order of the file */
     size_t n_mappings;
-    char **op; /* names that rows point to */
+    struct prof_path *call_path; /* by ascending id */
+    size_t n_call_paths;
+    uint64_t paths_refused; /* calls that are on an outer path, because the collector had no room */
+    char **op;              /* names that rows point to */
     size_t n_ops;
-    bool is_sampled; /* samples were taken, if none perhaps */
-    struct prof_sample *sample;
-    size_t n_samples;
-    struct prof_thread *thread;
-    size_t n_threads;
-    uint64_t sample_period_ns, process_cpu_ns;
     struct prof_scope *scope; /* parents come before what is in them */
     size_t n_scopes;
     uint64_t lost_scopes; /* begun without room, counted as what they were in */
@@ -159,6 +173,16 @@ struct prof_profile {
     bool has_steps; /* some steps of the program were measured: first_step to last_step of those */
     bool steps_by_call;
     uint64_t first_step, last_step, seen_steps;
+    bool is_sampled; /* samples were taken, if none perhaps */
+    struct prof_sample *sample;
+    size_t n_samples;
+    struct prof_thread *thread;
+    size_t n_threads;
+    uint64_t sample_period_ns, process_cpu_ns;
+    struct prof_symbol *symbol; /* by pc and line */
+    size_t n_symbols;
+    char **symbol_text; /* their strings, each once */
+    size_t n_symbol_texts;
     uint64_t n_packets;
     bool complete;
     char *end_reason; /* "" where it is not complete */
@@ -169,12 +193,20 @@ struct prof_profile {
  * caller frees it with prof_profile_free. Any thread. */
 struct prof_profile *prof_profile_read(const char *path, char *error, size_t n);
 
-/* The same from an open stream, read up to its end; name is what messages call it. */
+/* The same from an open stream, read up to its end; name is what messages call it. Compressed
+ * profiles (RFC 1952) are read as others. */
 struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error,
                                               size_t n);
 
+/* The place of a call path in profile->call_path, or SIZE_MAX: there is none with this id. */
+size_t prof_profile_path(const struct prof_profile *profile, uint32_t id);
+
 /* Ticks as nanoseconds, rounded to the nearest. */
 uint64_t prof_profile_ns(const struct prof_profile *profile, uint64_t ticks);
+
+/* What the profile itself knows of a site, or NULL. */
+const struct prof_symbol *prof_profile_symbol(const struct prof_profile *profile, uint64_t pc,
+                                              uint32_t line);
 
 void prof_profile_free(struct prof_profile *profile);
 

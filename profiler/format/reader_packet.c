@@ -126,6 +126,8 @@ enum reader_status reader_apply(struct reader_state *state, const Tapescope__Pac
         return apply_modules(state, packet->modules);
     case TAPESCOPE__PACKET__KIND_LEDGER:
         return reader_apply_ledger(state, packet->ledger);
+    case TAPESCOPE__PACKET__KIND_PATHS:
+        return reader_apply_paths(state, packet->paths);
     case TAPESCOPE__PACKET__KIND_CLOCK:
         return apply_clock(state, packet->clock);
     case TAPESCOPE__PACKET__KIND_END:
@@ -138,6 +140,8 @@ enum reader_status reader_apply(struct reader_state *state, const Tapescope__Pac
         return reader_apply_scopes(state, packet->scopes);
     case TAPESCOPE__PACKET__KIND_OVERHEAD:
         return apply_overhead(state, packet->overhead);
+    case TAPESCOPE__PACKET__KIND_SYMBOLS:
+        return reader_apply_symbols(state, packet->symbols);
     default: /* a kind that a later writer may add */
         return READER_OK;
     }
@@ -220,5 +224,5 @@ enum reader_status reader_finish(struct reader_state *state)
             tape->tape.row = NULL;
         }
     }
-    return READER_OK;
+    return reader_finish_symbols(profile);
 }

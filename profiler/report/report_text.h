@@ -14,6 +14,8 @@ void cell_bytes(struct table *table, uint64_t bytes, const struct report_style *
 void cell_count(struct table *table, uint64_t n, const struct report_style *style);
 
 /* A row's "line, op, function" as the view names it; text_where_title() heads the column. */
+void text_where(char *buf, size_t n, const struct prof_analysis *analysis,
+                const struct prof_line *line, enum prof_by by);
 void cell_where(struct table *table, const struct prof_analysis *analysis,
                 const struct prof_line *line, enum prof_by by);
 const char *text_where_title(enum prof_by by);
