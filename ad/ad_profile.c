@@ -206,6 +206,8 @@ static void watch_children(void)
 
 ad_status ad_profile_start(const char *path)
 {
+    if (ad_log_telling()) /* the lock may be this thread's */
+        return fail(AD_ERROR_STATE, "profile_start", "not while the log callback runs");
     pthread_mutex_lock(&lock);
     char *wished = copy(wished_options);
     pthread_mutex_unlock(&lock);
@@ -219,6 +221,8 @@ ad_status ad_profile_init(const char *options)
 {
     char reason[REASON_BYTES] = "";
     struct tape_collect_options read;
+    if (ad_log_telling())
+        return fail(AD_ERROR_STATE, "profile_init", "not while the log callback runs");
     if (options && !ad_profile_options_read(&read, options, reason, REASON_BYTES))
         return fail(AD_ERROR_ARGUMENT, "profile_init", reason);
     char *text = copy(options);
@@ -281,7 +285,7 @@ ad_status ad_profile_clear(void)
         status = AD_ERROR_MEMORY;
         snprintf(reason, sizeof reason, "out of memory");
     } else {
-        tape_observe_end();
+        observe(false);
         (void)collector->close(collector, reason, sizeof reason);
         collector = NULL;
         status = start(path, options, reason);

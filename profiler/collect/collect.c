@@ -60,10 +60,8 @@ struct collector {
     uint64_t window_end;
     unsigned new_tapes; /* of this round */
     uint64_t interval_ns;
-    bool untimed;                /* the tape reads no clock: the helper thread says what is due */
-    struct prof_sampler sampler; /* its helper thread is there for samples, and where untimed */
-    uint64_t tick_ns, tick_due;  /* between its writings, and when the next one is due */
-    int signal;                  /* that asks for a snapshot; 0: none does */
+    struct prof_sampler sampler;
+    int signal; /* that asks for a snapshot; 0: none does */
     unsigned n_answered;
 };
 
@@ -208,21 +206,18 @@ static void end_round(struct collector *c, uint64_t now)
     c->round_open = false;
     c->interval_ns = 2 * c->interval_ns < LAST_INTERVAL_NS ? 2 * c->interval_ns : LAST_INTERVAL_NS;
     __atomic_store_n(&c->base.hook.due,
-                     c->untimed ? UINT64_MAX : now + prof_clock_ticks(&c->clock, c->interval_ns),
+                     c->sampler.untimed ? UINT64_MAX
+                                        : now + prof_clock_ticks(&c->clock, c->interval_ns),
                      __ATOMIC_RELAXED);
 }
 
-/* Samples and threads as they are now. */
-static void put_samples(struct collector *c, bool final)
+static void put_samples(struct collector *c)
 {
-    struct prof_sampler *s = &c->sampler;
-    if (c->failed != NULL || s->period_ns == 0)
+    if (c->failed != NULL)
         return;
     put_modules(c);
-    if (!prof_put_samples(&c->out, &s->samples, s->period_ns, prof_sampler_process_ns(s), &c->paths,
-                          final))
+    if (!prof_sampler_put(&c->sampler, &c->out, &c->paths, false))
         fail(c, PROF_NO_MEMORY);
-    prof_samples_written(&s->samples);
 }
 
 /* On the helper thread, many times a second. */
@@ -232,27 +227,18 @@ static void tick(void *payload)
     if (!is_ours(c))
         return;
     struct entry entry = enter(c);
-    const uint64_t now = prof_time_monotonic();
     if (!c->closed) {
         (void)prof_modules_refresh(&c->modules);
         prof_sampler_scan(&c->sampler, &c->modules);
         prof_sampler_tell(&c->sampler, c->base.log, c->path);
-        if (now >= c->tick_due) {
-            put_samples(c, false);
+        if (prof_sampler_is_due(&c->sampler)) {
+            put_samples(c);
             put_clock(c);
             send_frames(c);
-            if (c->untimed)
-                __atomic_store_n(&c->base.hook.due, 0, __ATOMIC_RELAXED);
-            c->tick_ns = 2 * c->tick_ns < LAST_INTERVAL_NS ? 2 * c->tick_ns : LAST_INTERVAL_NS;
-            c->tick_due = now + c->tick_ns;
+            __atomic_store_n(&c->base.hook.due, 0, __ATOMIC_RELAXED);
         }
     }
     leave(c, entry);
-}
-
-static uint64_t no_clock(void)
-{
-    return 0;
 }
 
 /* The tape's side has begun to call: `thread` of the hook. */
@@ -265,34 +251,6 @@ static void publish(struct tape_hook *hook, const struct tape_now *now)
     if (!c->closed)
         prof_sampler_publish(&c->sampler, now);
     leave(c, entry);
-}
-
-/* Times that are not exact, with or without samples. A failure leaves a profile without them. */
-static void start_sampling(struct collector *c, const struct tape_collect_options *options)
-{
-    if (options->time == TAPE_TIME_EXACT)
-        return;
-    const bool sampled = options->time == TAPE_TIME_SAMPLED;
-    c->untimed = true;
-    c->sampler.locate = options->locate;
-    c->base.hook.clock = no_clock;
-    c->base.hook.due = UINT64_MAX;
-    c->base.hook.unaccounted =
-        options->tape == 0 || (options->tape == TAPE_BYTES_WITH_TIME && sampled);
-    c->tick_ns = FIRST_INTERVAL_NS;
-    const char *reason =
-        prof_sampler_start(&c->sampler, sampled ? (unsigned)options->freq : 0, tick, c);
-    if (reason != NULL) {
-        char text[256];
-        snprintf(text, sizeof text, "%s: %s",
-                 sampled ? "no samples are taken" : "rows are written at the end alone", reason);
-        prof_say(c->base.log, c->path, "%s: %s", text);
-    } else if (sampled) {
-        c->base.hook.thread = publish;
-        struct entry entry = enter(c);
-        prof_sampler_scan(&c->sampler, &c->modules);
-        leave(c, entry);
-    }
 }
 
 static void keep(struct collector *c, const struct tape_ledger *from, uint64_t now, bool in_round)
@@ -386,11 +344,8 @@ static bool build_snapshot(struct collector *c, struct prof_buffer *out)
         ok = put_all(out, c->tapes.tape[i], &paths);
     if (ok && c->retired.ledger.tapes > 0)
         ok = put_all(out, &c->retired.ledger, &paths);
-    if (ok && c->sampler.period_ns > 0) {
-        prof_sampler_scan(&c->sampler, &c->modules);
-        ok = prof_put_samples(out, &c->sampler.samples, c->sampler.period_ns,
-                              prof_sampler_process_ns(&c->sampler), &paths, true);
-    }
+    prof_sampler_scan(&c->sampler, &c->modules);
+    ok = ok && prof_sampler_put(&c->sampler, out, &paths, true);
     prof_path_map_free(&paths);
     return ok && prof_put_clock(out, &now) && prof_put_end(out, now.ticks, "snapshot");
 }
@@ -515,7 +470,7 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     prof_sampler_tell(&c->sampler, c->base.log, c->path);
     for (size_t i = 0; i < c->tapes.n; i++)
         put_ledger(c, c->tapes.tape[i]);
-    put_samples(c, true);
+    put_samples(c);
     put_retired(c);
     put_scopes(c);
     put_events(c, true);
@@ -630,6 +585,10 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     };
     c->open.forget = forget;
     prof_open_add(&c->open);
-    start_sampling(c, options);
+    if (prof_sampler_open(&c->sampler, &c->base.hook, options, c->path, tick, c) &&
+        options->time == TAPE_TIME_SAMPLED) {
+        c->base.hook.thread = publish;
+        tick(c);
+    }
     return &c->base;
 }
