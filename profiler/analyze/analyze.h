@@ -21,6 +21,10 @@ struct prof_cost {
     PROF_ROW_COUNTERS(X)
 #undef X
     uint64_t forward_ns, backward_ns;
+    /* Of a profile with samples, whose times are processor times and estimates: those of code that
+     * has nothing to do with tapes, what threads waited beside, and how many samples all that is
+     * from. n samples have a standard error of sqrt(n). */
+    uint64_t other_ns, waiting_ns, samples;
 };
 
 /* A few distinct names in the order in which they were met; `more` if there were others. */
@@ -49,6 +53,10 @@ struct prof_totals {
     uint64_t handed_out_bytes, live_bytes;
     uint64_t peak_bytes, reserved_bytes, touched_bytes; /* the greatest of any one tape */
     uint64_t sweeps, records, tapes;
+    /* Of the samples' signals: fired = recorded + partial + lost; shared: of the samples, those of
+     * threads at work for another's op. */
+    uint64_t fired, recorded, partial, lost, samples_shared;
+    uint64_t process_cpu_ns; /* of the whole process, while it was sampled */
 };
 
 struct prof_symbols;
@@ -78,6 +86,10 @@ struct prof_analysis {
 struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn_fn *warn,
                                    void *payload);
 void prof_analysis_free(struct prof_analysis *analysis);
+
+/* The places of all sites of the profile, for prof_pack(); the array is the caller's to free(), its
+ * strings are borrowed from the analysis. NULL when memory is exhausted. */
+struct prof_symbol *prof_analysis_symbols(const struct prof_analysis *analysis, size_t *n);
 
 /* Files below the folder `from` (or that file itself) are shown and read as if they lay below
  * `to`. Returns 0, or -1 when memory is exhausted. */
@@ -113,6 +125,12 @@ enum prof_by { PROF_BY_LINE, PROF_BY_FUNCTION, PROF_BY_OP, PROF_BY_FILE, PROF_BY
  * caller's to free(); its strings belong to the analysis. NULL when memory is exhausted. */
 struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum prof_by by,
                                       size_t *n);
+
+/* The totals of a profile alone, without symbols. */
+struct prof_totals prof_profile_totals(const struct prof_profile *profile);
+
+/* The totals as a cost: times and bytes from the tapes' own counters. */
+struct prof_cost prof_analysis_total(const struct prof_analysis *analysis);
 
 /* A scope with all that it and the scopes within it cost. */
 struct prof_scope_cost {
@@ -168,6 +186,9 @@ void prof_cost_add(struct prof_cost *a, const struct prof_cost *b);
 
 /* Adds the names of b that a lacks. */
 void prof_names_add(struct prof_names *a, const struct prof_names *b);
+
+/* Forward, backward and other time. */
+uint64_t prof_cost_time(const struct prof_cost *cost);
 
 /* Records, values and adjoints. */
 uint64_t prof_cost_tape_bytes(const struct prof_cost *cost);

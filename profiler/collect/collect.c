@@ -1,7 +1,7 @@
 /* collect.c: the collector: keeps the last state of every tape and writes what changed to the
  * profile.
  *
- * May include: collect.h, tape_hook.h. Exports tapescope_collect_open and nothing else.
+ * May include: collect.h, collect_sampler.h, tape_hook.h. Exports tapescope_collect_open alone.
  *
  * Writing goes in rounds: when hook.due has passed, every tape whose thread calls within a window
  * of 1/256 of the interval is written once, so that one busy thread does not keep the others from
@@ -11,6 +11,10 @@
  * collector does nothing.
  */
 #include "collect.h"
+
+#include "collect_paths.h"
+#include "collect_sampler.h"
+#include "collect_unwind.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -33,6 +37,8 @@ struct collector {
     struct prof_open open;
     pid_t pid; /* 0 in a child process */
     char *path;
+    enum prof_unwinder unwinder;
+    unsigned depth;        /* of call paths */
     pthread_mutex_t mutex; /* guards all that follows */
     bool closed;
     struct prof_file file;
@@ -41,6 +47,7 @@ struct collector {
     struct prof_clock clock;
     struct prof_overhead overhead;
     struct prof_modules modules;
+    struct prof_path_map paths;
     struct prof_tapes tapes;
     struct prof_retired retired;
     struct prof_scopes scopes;
@@ -55,6 +62,9 @@ struct collector {
     uint64_t interval_ns;
     int signal; /* that asks for a snapshot; 0: none does */
     unsigned n_answered;
+    bool untimed;                /* the tape reads no clock: the helper thread says what is due */
+    struct prof_sampler sampler; /* its helper thread is there for samples, and where untimed */
+    uint64_t tick_ns, tick_due;  /* between its writings, and when the next one is due */
 };
 
 static bool is_ours(const struct collector *c)
@@ -62,7 +72,7 @@ static bool is_ours(const struct collector *c)
     return c->pid == getpid(); /* asked, because a raw clone() runs no handlers */
 }
 
-/* In a child process: closes its copy of the descriptor, and with it its hold on the file's
+/* In the child of a fork: closes its copy of the descriptor, and with it its hold on the file's
  * lock. */
 static void forget(struct prof_open *open)
 {
@@ -71,6 +81,7 @@ static void forget(struct prof_open *open)
     c->pid = 0;
     __atomic_store_n(&c->base.hook.due, UINT64_MAX, __ATOMIC_RELAXED);
     (void)prof_file_close(&c->file);
+    prof_sampler_forget(&c->sampler);
 }
 
 /* What a call from the tape has to restore. */
@@ -131,7 +142,7 @@ static void put_scopes(struct collector *c)
         fail(c, PROF_NO_MEMORY);
 }
 
-/* What changed in a tape's state since it was last written, its modules and scopes first. */
+/* What changed in a tape's state since it was last written, its modules, scopes and paths first. */
 static void put_ledger(struct collector *c, struct prof_ledger *ledger)
 {
     ledger->round = c->round;
@@ -140,7 +151,10 @@ static void put_ledger(struct collector *c, struct prof_ledger *ledger)
     put_modules(c);
     if (prof_scopes_are_new(&c->scopes))
         put_scopes(c);
-    if (c->failed != NULL || !prof_put_ledger(&c->out, ledger, false)) {
+    if (c->failed != NULL)
+        return;
+    if (!prof_put_paths(&c->out, &c->paths, ledger, false) ||
+        !prof_put_ledger(&c->out, ledger, &c->paths, false)) {
         fail(c, PROF_NO_MEMORY);
         return;
     }
@@ -165,14 +179,9 @@ static void put_retired(struct collector *c)
         put_ledger(c, &c->retired.ledger);
 }
 
-/* Scopes that they are in come first. */
 static void put_events(struct collector *c, bool all)
 {
-    if (c->events == NULL)
-        return;
-    if (prof_scopes_are_new(&c->scopes))
-        put_scopes(c);
-    if (c->failed == NULL && !prof_put_events(&c->out, c->events, all))
+    if (c->events != NULL && c->failed == NULL && !prof_put_events(&c->out, c->events, all))
         fail(c, PROF_NO_MEMORY);
 }
 
@@ -193,8 +202,92 @@ static void end_round(struct collector *c, uint64_t now)
 {
     c->round_open = false;
     c->interval_ns = 2 * c->interval_ns < LAST_INTERVAL_NS ? 2 * c->interval_ns : LAST_INTERVAL_NS;
-    __atomic_store_n(&c->base.hook.due, now + prof_clock_ticks(&c->clock, c->interval_ns),
+    __atomic_store_n(&c->base.hook.due,
+                     c->untimed ? UINT64_MAX : now + prof_clock_ticks(&c->clock, c->interval_ns),
                      __ATOMIC_RELAXED);
+}
+
+/* Samples and threads as they are now. */
+static void put_samples(struct collector *c, bool final)
+{
+    struct prof_sampler *s = &c->sampler;
+    if (c->failed != NULL || s->period_ns == 0)
+        return;
+    put_modules(c);
+    if (!prof_put_samples(&c->out, &s->samples, s->period_ns, prof_sampler_process_ns(s), &c->paths,
+                          final))
+        fail(c, PROF_NO_MEMORY);
+    prof_samples_written(&s->samples);
+}
+
+/* On the helper thread, many times a second. */
+static void tick(void *payload)
+{
+    struct collector *c = payload;
+    if (!is_ours(c))
+        return;
+    struct entry entry = enter(c);
+    const uint64_t now = prof_time_monotonic();
+    if (!c->closed) {
+        (void)prof_modules_refresh(&c->modules);
+        prof_sampler_scan(&c->sampler, &c->modules);
+        prof_sampler_tell(&c->sampler, c->base.log, c->path);
+        if (now >= c->tick_due) {
+            put_samples(c, false);
+            put_clock(c);
+            send_frames(c);
+            if (c->untimed)
+                __atomic_store_n(&c->base.hook.due, 0, __ATOMIC_RELAXED);
+            c->tick_ns = 2 * c->tick_ns < LAST_INTERVAL_NS ? 2 * c->tick_ns : LAST_INTERVAL_NS;
+            c->tick_due = now + c->tick_ns;
+        }
+    }
+    leave(c, entry);
+}
+
+static uint64_t no_clock(void)
+{
+    return 0;
+}
+
+/* The tape's side has begun to call: `thread` of the hook. */
+static void publish(struct tape_hook *hook, const struct tape_now *now)
+{
+    struct collector *c = (struct collector *)(void *)hook;
+    if (!is_ours(c))
+        return;
+    struct entry entry = enter(c);
+    if (!c->closed)
+        prof_sampler_publish(&c->sampler, now);
+    leave(c, entry);
+}
+
+/* Times that are not exact, with or without samples. A failure leaves a profile without them. */
+static void start_sampling(struct collector *c, const struct tape_collect_options *options)
+{
+    if (options->time == TAPE_TIME_EXACT)
+        return;
+    const bool sampled = options->time == TAPE_TIME_SAMPLED;
+    c->untimed = true;
+    c->sampler.locate = options->locate;
+    c->base.hook.clock = no_clock;
+    c->base.hook.due = UINT64_MAX;
+    c->base.hook.unaccounted =
+        options->tape == 0 || (options->tape == TAPE_BYTES_WITH_TIME && sampled);
+    c->tick_ns = FIRST_INTERVAL_NS;
+    const char *reason =
+        prof_sampler_start(&c->sampler, sampled ? (unsigned)options->freq : 0, tick, c);
+    if (reason != NULL) {
+        char text[256];
+        snprintf(text, sizeof text, "%s: %s",
+                 sampled ? "no samples are taken" : "rows are written at the end alone", reason);
+        prof_say(c->base.log, c->path, text);
+    } else if (sampled) {
+        c->base.hook.thread = publish;
+        struct entry entry = enter(c);
+        prof_sampler_scan(&c->sampler, &c->modules);
+        leave(c, entry);
+    }
 }
 
 static void keep(struct collector *c, const struct tape_ledger *from, uint64_t now, bool in_round)
@@ -239,14 +332,26 @@ static void retire(struct collector *c, const struct tape_ledger *from, uint64_t
     prof_tapes_remove(&c->tapes, known);
 }
 
-static void take_event(struct tape_hook *hook, const struct tape_event *event)
+static uint32_t path_here(struct tape_hook *hook, uintptr_t site)
 {
-    prof_events_take(((struct collector *)(void *)hook)->events, event);
+    const struct collector *c = (const struct collector *)(const void *)hook;
+    return prof_path_here(c->unwinder, c->depth, site);
 }
 
-static double to_ns(const struct tape_hook *hook, uint64_t ticks)
+/* Reads the mappings anew where libraries came or went. */
+static const char *refresh_modules(struct collector *c)
 {
-    return prof_clock_ns(&((const struct collector *)(const void *)hook)->clock, ticks);
+    unsigned long long subs = c->modules.subs;
+    const char *reason = prof_modules_refresh(&c->modules);
+    if (c->modules.subs != subs)
+        prof_unwind_forget();
+    return reason;
+}
+
+static bool put_all(struct prof_buffer *out, const struct prof_ledger *ledger,
+                    struct prof_path_map *paths)
+{
+    return prof_put_paths(out, paths, ledger, true) && prof_put_ledger(out, ledger, paths, true);
 }
 
 static bool build_snapshot(struct collector *c, struct prof_buffer *out)
@@ -255,17 +360,24 @@ static bool build_snapshot(struct collector *c, struct prof_buffer *out)
     bool ok = prof_put_bytes(out, c->head.data, c->head.n) && prof_put_modules(out, &c->modules) &&
               prof_put_clock(out, &c->clock.start) && prof_put_overhead(out, &c->overhead) &&
               prof_put_scopes(out, &c->scopes, true);
+    struct prof_path_map paths = {.refused_before = c->paths.refused_before};
     for (size_t i = 0; ok && i < c->tapes.n; i++)
-        ok = prof_put_ledger(out, c->tapes.tape[i], true);
+        ok = put_all(out, c->tapes.tape[i], &paths);
     if (ok && c->retired.ledger.tapes > 0)
-        ok = prof_put_ledger(out, &c->retired.ledger, true);
+        ok = put_all(out, &c->retired.ledger, &paths);
+    if (ok && c->sampler.period_ns > 0) {
+        prof_sampler_scan(&c->sampler, &c->modules);
+        ok = prof_put_samples(out, &c->sampler.samples, c->sampler.period_ns,
+                              prof_sampler_process_ns(&c->sampler), &paths, true);
+    }
+    prof_path_map_free(&paths);
     return ok && prof_put_clock(out, &now) && prof_put_end(out, now.ticks, "snapshot");
 }
 
 static const char *write_snapshot(struct collector *c, const char *path)
 {
     struct prof_buffer out = {0};
-    const char *reason = prof_modules_refresh(&c->modules);
+    const char *reason = refresh_modules(c);
     if (reason == NULL && (c->lost || !build_snapshot(c, &out)))
         reason = PROF_NO_MEMORY;
     if (reason == NULL)
@@ -281,7 +393,7 @@ static void answer_signal(struct collector *c)
     snprintf(path, sizeof path, "%s.%u", c->path, ++c->n_answered);
     const char *reason = write_snapshot(c, path);
     if (reason != NULL)
-        prof_say(c->base.log, path, "cannot write %s: %s", reason);
+        prof_say(c->base.log, path, reason);
 }
 
 static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool final)
@@ -296,7 +408,7 @@ static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool f
     }
     uint64_t now = c->clock.peek();
     bool in_round = now >= __atomic_load_n(&hook->due, __ATOMIC_RELAXED);
-    const char *reason = prof_modules_refresh(&c->modules);
+    const char *reason = refresh_modules(c);
     if (reason != NULL)
         fail(c, reason);
     if (final)
@@ -321,7 +433,7 @@ static void begin_observation(struct tape_hook *hook, const struct tape_scopes *
         return;
     struct entry entry = enter(c);
     if (!c->closed) {
-        if (!prof_drop_all(&c->out, &c->tapes, &c->retired) && c->failed == NULL)
+        if (!prof_drop_all(&c->out, &c->tapes, &c->retired, &c->paths) && c->failed == NULL)
             fail(c, PROF_NO_MEMORY);
         send_frames(c);
         if (c->events != NULL)
@@ -329,9 +441,19 @@ static void begin_observation(struct tape_hook *hook, const struct tape_scopes *
         c->scopes.from = scopes;
         const char *reason = c->signal ? prof_signal_watch(c->signal, &hook->due) : NULL;
         if (reason != NULL)
-            prof_say(c->base.log, c->path, "no snapshots of %s: %s", reason);
+            prof_say(c->base.log, c->path, reason);
     }
     leave(c, entry);
+}
+
+static void take_event(struct tape_hook *hook, const struct tape_event *event)
+{
+    prof_events_take(((struct collector *)(void *)hook)->events, event);
+}
+
+static double to_ns(const struct tape_hook *hook, uint64_t ticks)
+{
+    return prof_clock_ns(&((const struct collector *)(const void *)hook)->clock, ticks);
 }
 
 static int explain(const char *path, const char *reason, char *error, unsigned n)
@@ -361,6 +483,8 @@ static void release(struct collector *c)
     prof_scopes_free(&c->scopes);
     prof_events_close(c->events);
     prof_ledger_free(&c->dying);
+    prof_path_map_free(&c->paths);
+    prof_sampler_free(&c->sampler);
     free(c->head.data);
     free(c->out.data);
     free(c->path);
@@ -373,9 +497,14 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     struct collector *c = (struct collector *)(void *)base;
     if (!is_ours(c))
         return 0;
+    prof_sampler_join(&c->sampler);
     struct entry entry = enter(c);
+    (void)prof_modules_refresh(&c->modules);
+    prof_sampler_stop(&c->sampler, &c->modules);
+    prof_sampler_tell(&c->sampler, c->base.log, c->path);
     for (size_t i = 0; i < c->tapes.n; i++)
         put_ledger(c, c->tapes.tape[i]);
+    put_samples(c, true);
     put_retired(c);
     put_scopes(c);
     put_events(c, true);
@@ -411,7 +540,8 @@ static const char *prepare(struct collector *c, const char *library_version,
     reason = prof_modules_refresh(&c->modules);
     if (reason != NULL)
         return reason;
-    prof_overhead_measure(&c->overhead, &c->clock);
+    if (options->time == TAPE_TIME_EXACT)
+        prof_overhead_measure(&c->overhead, &c->clock);
     if (!prof_put_head(&c->head, library_version, c->modules.module[0].path, c->clock.name,
                        options->text) ||
         !prof_put_bytes(&c->out, c->head.data, c->head.n) ||
@@ -427,6 +557,17 @@ static const char *prepare(struct collector *c, const char *library_version,
         (void)prof_file_close(&c->file);
     c->out.n = 0;
     return reason;
+}
+
+static void set_paths(struct collector *c, const struct tape_collect_options *options)
+{
+    uint64_t depth = options->frames != TAPE_FRAMES_NONE ? options->depth : 0;
+    c->depth = depth < PROF_PATH_DEPTH ? (unsigned)depth : PROF_PATH_DEPTH;
+    c->unwinder = options->unwind == TAPE_UNWIND_FRAME_POINTERS ? PROF_UNWIND_FRAME_POINTERS
+                                                                : PROF_UNWIND_LIBUNWIND;
+    c->paths.refused_before = prof_paths_refused();
+    if (c->depth > 0)
+        prof_paths_open(c->unwinder);
 }
 
 __attribute__((visibility("default"))) struct tape_collector *
@@ -461,6 +602,7 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     c->pid = getpid();
     c->interval_ns = FIRST_INTERVAL_NS;
     c->signal = (int)options->snapshot_signal;
+    set_paths(c, options);
     c->base = (struct tape_collector){
         .hook = {.abi = TAPE_HOOK_ABI,
                  .clock = c->clock.read,
@@ -468,11 +610,15 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
                  .flush = flush,
                  .begin = begin_observation,
                  .event = c->events != NULL ? take_event : NULL,
-                 .ns = to_ns},
+                 .ns = to_ns,
+                 .path = c->depth > 0 ? path_here : NULL},
         .snapshot = snapshot,
         .close = close_collector,
+        .log = options->log,
+        .locate = options->locate,
     };
     c->open.forget = forget;
     prof_open_add(&c->open);
+    start_sampling(c, options);
     return &c->base;
 }

@@ -96,10 +96,10 @@ struct prof_row {
     uintptr_t pc;
     const char *op;
     uint32_t line;
+    uint32_t path;
     uint32_t kept_by;
     uint32_t kept_others;
     uint32_t changed; /* since it was last written */
-    uint32_t path;
     uint32_t scope;
 #define X(name) uint64_t name;
     TAPE_ROW_COUNTERS(X)
@@ -180,6 +180,25 @@ bool prof_scopes_are_new(const struct prof_scopes *scopes);
 bool prof_put_scopes(struct prof_buffer *out, struct prof_scopes *scopes, bool all);
 void prof_scopes_free(struct prof_scopes *scopes);
 
+/* collect_path_map.c */
+
+/* The call paths that a file has, which are those of its rows, under numbers of the file's own:
+ * ascending from 1, each behind its parent. */
+struct prof_path_map {
+    uint32_t *id;                     /* by the process' number; 0: the file has no such path */
+    uint32_t *listed;                 /* the process' number of path i + 1 of the file */
+    uint32_t n, n_room;               /* paths of the file */
+    uint32_t room;                    /* of id */
+    uint32_t written;                 /* of n: in the buffer */
+    uint64_t refused, refused_before; /* as last written; before the file began */
+};
+
+/* Gives numbers to a path and to all outwards. False: no memory. */
+bool prof_path_map_add(struct prof_path_map *map, uint32_t path);
+/* The file's number of a path that was added; 0 of 0. */
+uint32_t prof_path_map_id(const struct prof_path_map *map, uint32_t path);
+void prof_path_map_free(struct prof_path_map *map);
+
 /* collect_write.c: appends frames to a buffer. False: no memory, or a frame beyond the format's
  * limit; the buffer is then as it was. */
 
@@ -198,13 +217,21 @@ bool prof_put_modules(struct prof_buffer *out, const struct prof_modules *module
 /* Nothing where there is none. */
 bool prof_put_overhead(struct prof_buffer *out, const struct prof_overhead *overhead);
 bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp);
+/* The call paths of the rows that prof_put_ledger would write, if the file lacks them, and how many
+ * were refused. Must go before. */
+bool prof_put_paths(struct prof_buffer *out, struct prof_path_map *map,
+                    const struct prof_ledger *ledger, bool all);
+/* Call paths that were added to the map since the last packet. */
+bool prof_put_new_paths(struct prof_buffer *out, struct prof_path_map *map);
 /* Rows that changed since the last packet, or `all`; the marks of change stay. */
-bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger, bool all);
+bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger,
+                     const struct prof_path_map *paths, bool all);
 /* "This tape is destroyed; tape 0 has what it held." */
 bool prof_put_final(struct prof_buffer *out, const struct prof_ledger *ledger);
 bool prof_put_end(struct prof_buffer *out, uint64_t ticks, const char *reason);
 /* Forgets all tapes; those that are in the file are taken back there. (In collect_retired.c.) */
-bool prof_drop_all(struct prof_buffer *out, struct prof_tapes *tapes, struct prof_retired *retired);
+bool prof_drop_all(struct prof_buffer *out, struct prof_tapes *tapes, struct prof_retired *retired,
+                   const struct prof_path_map *paths);
 
 /* Nanoseconds of CLOCK_MONOTONIC and CLOCK_REALTIME. */
 uint64_t prof_time_monotonic(void);
@@ -234,11 +261,10 @@ int prof_file_read(struct prof_buffer *to, const char *path, size_t most);
 const char *prof_reason(int error);
 /* A file of these bytes, whole or with the reason why not. */
 const char *prof_file_put(const char *path, const struct prof_buffer *data);
-/* A message of `path` and `reason`, in this order in the format, like prof_warn. */
-void prof_say(bool (*log)(int level, const char *message), const char *path, const char *format,
-              const char *reason) __attribute__((format(printf, 3, 0)));
 /* That the profile ends: to `log` (see tape_collector), or as a line on standard error. */
 void prof_warn(bool (*log)(int level, const char *message), const char *path, const char *reason);
+/* "path: text", to the same. */
+void prof_say(bool (*log)(int level, const char *message), const char *path, const char *text);
 
 /* collect_events.c: single events, packed as they come. They have locks of their own, so that a
  * thread that tells of one never waits for the file. */

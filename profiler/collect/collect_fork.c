@@ -1,9 +1,10 @@
 /* collect_fork.c: which collectors are open, and what a fork does to them.
  *
- * May include: collect.h. The lock guards the lists; it is held over a fork, so that the child
+ * May include: collect.h, collect_paths.h. The lock guards the lists; it is held over a fork, so that the child
  * finds them whole.
  */
 #include "collect.h"
+#include "collect_paths.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -23,10 +24,12 @@ static void before_fork(void)
     sigaddset(&ours, SIGPROF);
     pthread_sigmask(SIG_BLOCK, &ours, &mask_before);
     pthread_mutex_lock(&lock);
+    prof_paths_before_fork();
 }
 
 static void after_fork_in_parent(void)
 {
+    prof_paths_after_fork();
     pthread_mutex_unlock(&lock);
     pthread_sigmask(SIG_SETMASK, &mask_before, NULL);
 }
@@ -35,6 +38,7 @@ static void after_fork_in_child(void)
 {
     for (struct prof_open *open = open_list; open != NULL; open = open->next)
         open->forget(open);
+    prof_paths_after_fork();
     pthread_mutex_unlock(&lock);
     pthread_sigmask(SIG_SETMASK, &mask_before, NULL);
 }

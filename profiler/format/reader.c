@@ -5,6 +5,7 @@
 #include "reader.h"
 
 #include "profile_frame.h"
+#include "reader_inflate.h"
 #include "reader_state.h"
 
 #include <errno.h>
@@ -202,6 +203,8 @@ static void free_state(struct reader_state *state)
     reader_map_free(&state->ops);
     reader_map_free(&state->scopes);
     reader_map_free(&state->expectations);
+    reader_map_free(&state->samples);
+    reader_map_free(&state->threads);
 }
 
 /* Reads everything after the magic. On failure `error` is set. */
@@ -233,18 +236,12 @@ static bool read_packets(struct reader_state *state, FILE *stream, char *error, 
     return true;
 }
 
-struct prof_profile *prof_profile_read_events_stream(FILE *stream, const char *name,
-                                                     prof_event_fn *each, void *payload,
-                                                     char *error, size_t n)
+/* Everything behind the magic, of which `got` bytes were there. */
+static struct prof_profile *read_profile(FILE *stream, const uint8_t *magic, size_t got,
+                                         const char *name, prof_event_fn *each, void *payload,
+                                         char *error, size_t n)
 {
-    uint8_t magic[PROFILE_MAGIC_BYTES];
-    int why = 0;
-    size_t got = read_bytes(stream, magic, sizeof magic, &why);
-    if (why) {
-        snprintf(error, n, "%s: %s", name, strerror(why));
-        return NULL;
-    }
-    if (got < sizeof magic || memcmp(magic, PROFILE_MAGIC, sizeof magic) != 0) {
+    if (got < PROFILE_MAGIC_BYTES || memcmp(magic, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) != 0) {
         snprintf(error, n, "%s: not a tapescope profile%s", name, got == 0 ? " (empty)" : "");
         return NULL;
     }
@@ -268,6 +265,33 @@ struct prof_profile *prof_profile_read_events_stream(FILE *stream, const char *n
 struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error, size_t n)
 {
     return prof_profile_read_events_stream(stream, name, NULL, NULL, error, n);
+}
+
+struct prof_profile *prof_profile_read_events_stream(FILE *stream, const char *name,
+                                                     prof_event_fn *each, void *payload,
+                                                     char *error, size_t n)
+{
+    uint8_t magic[PROFILE_MAGIC_BYTES];
+    int why = 0;
+    FILE *inflated = NULL;
+    struct prof_profile *profile = NULL;
+    size_t got = read_bytes(stream, magic, sizeof magic, &why);
+    if (why == 0 && reader_is_compressed(magic, got)) {
+        inflated = reader_inflate(stream, magic, got);
+        if (!inflated) {
+            snprintf(error, n, "%s: out of memory", name);
+            return NULL;
+        }
+        got = read_bytes(inflated, magic, sizeof magic, &why);
+    }
+    if (why == 0)
+        profile =
+            read_profile(inflated ? inflated : stream, magic, got, name, each, payload, error, n);
+    else
+        snprintf(error, n, "%s: %s", name, strerror(why));
+    if (inflated)
+        fclose(inflated);
+    return profile;
 }
 
 struct prof_profile *prof_profile_read(const char *path, char *error, size_t n)
@@ -322,10 +346,12 @@ void prof_profile_free(struct prof_profile *profile)
         free(profile->scope[i].name);
     free(profile->scope);
     free(profile->expectation);
+    reader_free_symbols(profile);
     free(profile->argument);
     free(profile->tape);
     free(profile->mapping);
     free(profile->op);
+    free(profile->call_path);
     free(profile->path);
     free(profile->library_version);
     free(profile->program);
@@ -334,6 +360,7 @@ void prof_profile_free(struct prof_profile *profile)
     free(profile->collector);
     free(profile->options);
     free(profile->end_reason);
+    reader_samples_free(profile);
     free(profile->warning);
     free(profile);
 }

@@ -56,6 +56,7 @@ struct prof_row {
     const char *kept_by; /* op of the row whose pullback needs the values; NULL: none, or unknown */
     bool kept_others;
     uint32_t line;                 /* of the call; 0: unknown */
+    uint32_t path;                 /* id of a call path; 0: none */
     uint32_t index, kept_by_index; /* as in the file; kept_by_index is the row plus 1, 0: none */
     uint32_t scope;                /* place in the profile's scopes plus 1, 0: none */
 #define X(name) uint64_t name;
@@ -116,12 +117,50 @@ struct prof_event {
     uint64_t start_ticks, ticks;
 };
 
+/* A call path: that of its parent and one frame more. */
+struct prof_path {
+    uint64_t pc; /* return address; 0: stands for outer frames that were cut off */
+    uint32_t id;
+    uint32_t parent; /* id, smaller than this one's; 0: the frame is the outermost */
+};
+
 /* An executable mapping of the program. */
 struct prof_mapping {
     char *path;
     uint8_t *build_id;
     size_t build_id_bytes;
     uint64_t start, end, bias;
+};
+
+/* What threads were found at when they were interrupted; see Sample in profile.proto. */
+enum prof_phase { PROF_PHASE_NONE, PROF_PHASE_FORWARD, PROF_PHASE_BACKWARD, PROF_PHASE_RECOMPUTE };
+struct prof_sample {
+    uint32_t thread; /* index of a thread, which the file may lack */
+    enum prof_phase phase;
+    uint64_t pc;    /* return address of the row, within ops */
+    const char *op; /* never NULL */
+    uint32_t line, path;
+    bool shared;
+    uint64_t *stack; /* outside of ops: the interrupted address, then return addresses */
+    size_t n_stack;
+    uint64_t count, partial, wall_ns, cpu_ns;
+};
+
+/* A thread that was sampled; fired = recorded + partial + lost. */
+struct prof_thread {
+    uint32_t index;
+    uint64_t tid; /* 0: several */
+    char *name;
+    uint64_t fired, recorded, partial, lost, wall_ns, cpu_ns;
+};
+
+/* Where a site is, from a packed profile. Strings belong to the profile; NULL: unknown. */
+struct prof_symbol {
+    uint64_t pc;
+    uint32_t line; /* of the row, not of the source */
+    char *function, *file, *module;
+    uint32_t source_line, function_line;
+    uint64_t offset;
 };
 
 struct prof_profile {
@@ -141,7 +180,10 @@ struct prof_profile {
     size_t n_tapes;
     struct prof_mapping *mapping; /* in the order of the file */
     size_t n_mappings;
-    char **op; /* names that rows point to */
+    struct prof_path *call_path; /* by ascending id */
+    size_t n_call_paths;
+    uint64_t paths_refused; /* calls that are on an outer path, because the collector had no room */
+    char **op;              /* names that rows point to */
     size_t n_ops;
     struct prof_scope *scope; /* parents come before what is in them */
     size_t n_scopes;
@@ -153,6 +195,16 @@ struct prof_profile {
     bool has_steps; /* some steps of the program were measured: first_step to last_step of those */
     bool steps_by_call;
     uint64_t first_step, last_step, seen_steps;
+    bool is_sampled; /* samples were taken, if none perhaps */
+    struct prof_sample *sample;
+    size_t n_samples;
+    struct prof_thread *thread;
+    size_t n_threads;
+    uint64_t sample_period_ns, process_cpu_ns;
+    struct prof_symbol *symbol; /* by pc and line */
+    size_t n_symbols;
+    char **symbol_text; /* their strings, each once */
+    size_t n_symbol_texts;
     uint64_t n_packets;
     bool complete;
     char *end_reason; /* "" where it is not complete */
@@ -163,7 +215,8 @@ struct prof_profile {
  * caller frees it with prof_profile_free. Any thread. */
 struct prof_profile *prof_profile_read(const char *path, char *error, size_t n);
 
-/* The same from an open stream, read up to its end; name is what messages call it. */
+/* The same from an open stream, read up to its end; name is what messages call it. Compressed
+ * profiles (RFC 1952) are read as others. */
 struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error,
                                               size_t n);
 
@@ -177,8 +230,15 @@ struct prof_profile *prof_profile_read_events_stream(FILE *stream, const char *n
                                                      prof_event_fn *each, void *payload,
                                                      char *error, size_t n);
 
+/* The place of a call path in profile->call_path, or SIZE_MAX: there is none with this id. */
+size_t prof_profile_path(const struct prof_profile *profile, uint32_t id);
+
 /* Ticks as nanoseconds, rounded to the nearest. */
 uint64_t prof_profile_ns(const struct prof_profile *profile, uint64_t ticks);
+
+/* What the profile itself knows of a site, or NULL. */
+const struct prof_symbol *prof_profile_symbol(const struct prof_profile *profile, uint64_t pc,
+                                              uint32_t line);
 
 void prof_profile_free(struct prof_profile *profile);
 
