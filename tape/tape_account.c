@@ -1,9 +1,10 @@
 /* tape_account.c: rows found by {path, site, op}, their byte counters, and what is live at the peak.
  *
- * May include: tape_account.h, tape_reach.h, tape_scope.h, tape_statement.h. See tape_hook.h for
- * what the counters mean.
+ * May include: tape_account.h, tape_now.h, tape_reach.h, tape_scope.h, tape_statement.h. See
+ * tape_hook.h for what the counters mean.
  */
 #include "tape_account.h"
+#include "tape_now.h"
 #include "tape_reach.h"
 #include "tape_scope.h"
 #include "tape_statement.h"
@@ -367,6 +368,10 @@ void tape_account_drop_all(struct tape *t)
 struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
 {
     uint32_t session = __atomic_load_n(&tape_session_now, __ATOMIC_ACQUIRE);
+    if (hook->thread)
+        t->now = tape_now_here(hook);
+    if (hook->unaccounted)
+        return NULL;
     if (t->session == session)
         return hook;
     /* A new profile: count from zero, then charge what is on the tape already. */

@@ -40,6 +40,7 @@ static inline struct tape_hook *tape_observed(struct tape *t)
     return NULL;
 #endif
     struct tape_hook *hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE);
+    t->now = NULL;
     if (__builtin_expect(hook != NULL, 0))
         hook = tape_account_attach(t, hook);
     t->hook = hook;

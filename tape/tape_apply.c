@@ -1,9 +1,10 @@
 /* tape_apply.c: one op forward: shapes, outputs, kernel, record.
  *
- * May include: tape_guard.h, tape_scope.h, tape_statement.h, tape_trap.h. All or nothing: an op that fails leaves
- * no value and no record.
+ * May include: tape_guard.h, tape_now.h, tape_scope.h, tape_statement.h, tape_trap.h. All or
+ * nothing: an op that fails leaves no value and no record.
  */
 #include "tape_guard.h"
+#include "tape_now.h"
 #include "tape_scope.h"
 #include "tape_statement.h"
 #include "tape_trap.h"
@@ -87,6 +88,7 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
                             struct tape_site site, uint32_t *out)
 {
     struct tape_hook *hook = tape_observed(t);
+    TAPE_DOING(t, TAPE_PHASE_FORWARD, site, op->name);
     uint64_t start = 0;
     if (__builtin_expect(hook != NULL, 0))
         start = hook->clock();

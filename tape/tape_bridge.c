@@ -1,12 +1,13 @@
 /* tape_bridge.c: see tape_bridge.h.
  *
- * May include: tape_bridge.h, tape_fork.h, tape_inplace.h, tape_segment.h, tape_value.h. Values are
- * copied once in each direction, whatever their strides.
+ * May include: tape_bridge.h, tape_fork.h, tape_inplace.h, tape_now.h, tape_segment.h,
+ * tape_value.h. Values are copied once in each direction, whatever their strides.
  */
 #include "tape_bridge.h"
 
 #include "tape_fork.h"
 #include "tape_inplace.h"
+#include "tape_now.h"
 #include "tape_segment.h"
 #include "tape_value.h"
 
@@ -88,6 +89,7 @@ enum tape_status tape_bridge_reals(struct tape *t, uint32_t x, struct tape_real 
     struct tape_statements *s = &t->statements;
     const char *what = tape_elements_op.name;
     struct tape_hook *hook = tape_observed(t);
+    TAPE_DOING(t, TAPE_PHASE_FORWARD, site, what);
     const uint64_t start = hook ? hook->clock() : 0;
     tape_statement_settle(t);
     const struct tape_value *v = &t->entries[x];
@@ -193,6 +195,7 @@ enum tape_status tape_bridge_tensor(struct tape *t, int rank, const int64_t *sha
 {
     const char *what = tape_gather_op.name;
     struct tape_hook *hook = tape_observed(t);
+    TAPE_DOING(t, TAPE_PHASE_FORWARD, site, what);
     const uint64_t start = hook ? hook->clock() : 0;
     int64_t n = 0;
     bool active = false;

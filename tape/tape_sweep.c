@@ -1,7 +1,8 @@
 /* tape_sweep.c: the reverse sweep, and the gradients it leaves.
  *
  * May include: tape_bridge.h, tape_fork.h, tape_guard.h, tape_inplace.h, tape_lent.h,
- * tape_preaccumulate.h, tape_release.h, tape_scope.h, tape_segment.h, tape_statement_sweep.h,
+ * tape_now.h, tape_preaccumulate.h, tape_release.h, tape_scope.h, tape_segment.h,
+ * tape_statement_sweep.h,
  * tape_trap.h.
  *
  * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do
@@ -12,6 +13,7 @@
 #include "tape_guard.h"
 #include "tape_inplace.h"
 #include "tape_lent.h"
+#include "tape_now.h"
 #include "tape_preaccumulate.h"
 #include "tape_release.h"
 #include "tape_scope.h"
@@ -131,6 +133,7 @@ static uint32_t pull(struct tape *t, uint32_t end, uint32_t release, uint64_t *s
     for (uint32_t at = t->last_record; at != end;) {
         struct tape_record *r = tape_record_at(t, at);
         bool ok = true;
+        tape_now_row(t, r->row);
         if (scalars(t, r, stamp, &ok)) {
             if (!ok)
                 return at;
@@ -230,6 +233,7 @@ static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bo
     tape_statement_settle(t);
     /* What is no pullback's is the sweep's own: the call, the seed, the end. */
     const char *what = release ? tape_release_sweep_op : "backward";
+    TAPE_DOING(t, TAPE_PHASE_BACKWARD, site, what);
     if (t->sections.n > 0)
         return tape_section_refuse(t, what, site);
     uint32_t own = tape_account_row(t, site, what), failed = UINT32_MAX;
@@ -251,6 +255,7 @@ static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bo
         account(t, own, &stamp);
     if (planted)
         failed = sweep(t, tape_bridge_oldest(t), release ? own : TAPE_ROW_NONE, &stamp);
+    tape_now_row(t, own);
     if (t->statements.adjoint)
         adjoints_free(t, own, bytes);
     if (planted && failed == UINT32_MAX)
@@ -281,6 +286,7 @@ enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t
     if (t->sections.n > 0)
         return tape_section_refuse(t, what, site);
     struct tape_hook *hook = tape_observed(t);
+    TAPE_DOING(t, TAPE_PHASE_BACKWARD, site, what);
     const uint64_t begun = hook ? hook->clock() : 0;
     uint64_t stamp = begun, bytes;
     const uint32_t own = tape_account_row(t, site, what);
@@ -299,6 +305,7 @@ enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t
     if (hook)
         account(t, own, &stamp);
     const bool ok = adjoint && sweep(t, UINT32_MAX, TAPE_ROW_NONE, &stamp) == UINT32_MAX;
+    tape_now_row(t, own);
     if (adjoint)
         adjoints_free(t, own, bytes);
     if (ok)
@@ -315,6 +322,7 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
         return tape_section_refuse(t, what, site);
     const bool crosses = tape_bridge_crosses(t);
     struct tape_hook *hook = tape_observed(t);
+    TAPE_DOING(t, TAPE_PHASE_BACKWARD, site, what);
     const uint64_t begun = hook ? hook->clock() : 0;
     uint64_t stamp = begun, bytes;
     const uint32_t own = tape_account_row(t, site, what);
@@ -341,6 +349,7 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
         for (int64_t k = 0; k < rows; k++)
             adjoint[(size_t)y[i + k] * width + (size_t)k] = 1;
         ok = sweep(t, UINT32_MAX, TAPE_ROW_NONE, &stamp) == UINT32_MAX;
+        tape_now_row(t, own);
         /* Index 0 is that of constants, and gathers what statements with constants give it. */
         memset(adjoint, 0, width * sizeof *adjoint);
         for (int64_t j = 0; j < n; j++)

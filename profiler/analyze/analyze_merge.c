@@ -142,6 +142,9 @@ void prof_cost_add(struct prof_cost *a, const struct prof_cost *b)
 #undef X
     a->forward_ns += b->forward_ns;
     a->backward_ns += b->backward_ns;
+    a->other_ns += b->other_ns;
+    a->waiting_ns += b->waiting_ns;
+    a->samples += b->samples;
 }
 
 struct prof_cost prof_analysis_total(const struct prof_analysis *analysis)

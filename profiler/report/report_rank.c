@@ -12,7 +12,8 @@ bool ranking_has_phase(const struct report_style *style, enum report_phase phase
 uint64_t ranking_time(const struct prof_cost *cost, const struct report_style *style)
 {
     return (ranking_has_phase(style, REPORT_FORWARD) ? cost->forward_ns : 0) +
-           (ranking_has_phase(style, REPORT_BACKWARD) ? cost->backward_ns : 0);
+           (ranking_has_phase(style, REPORT_BACKWARD) ? cost->backward_ns : 0) +
+           (style->phases == 0 ? cost->other_ns : 0);
 }
 
 uint64_t ranking_key(const struct prof_cost *cost, enum report_sort sort,
