@@ -77,14 +77,17 @@ grep -q 'failures="1"' limits.xml || { echo "limits.xml has no failure"; exit 1;
 # Every command is in the page.
 "$TAPESCOPE_PROGRAM" --help | awk '/^  [a-z]/ && $1 != "completion" { print $1 }' >commands
 while read -r command; do
-    grep -q "^| \`$command[ \`]" "$page" || { echo "$command is not in the table"; failures=1; }
+    grep -q "^| \`${command}[ \`]" "$page" || { echo "$command is not in the table"; failures=1; }
 done <commands
 # So is every option in the manual page.
 "$TAPESCOPE_PROGRAM" help --man | sed 's/\\-/-/g' >manual
 while read -r command; do
     "$TAPESCOPE_PROGRAM" "$command" --help | sed -n 's/^  .\{4\}--\([a-z-]*\).*/\1/p' >options
     sed -n "/^\.SS tapescope $command/,/^\.S[SH] /p" manual >part
-    [ -s options ] && [ -s part ] || { echo "$command: nothing to compare"; failures=1; }
+    if [ ! -s options ] || [ ! -s part ]; then
+        echo "$command: nothing to compare"
+        failures=1
+    fi
     while read -r option; do
         grep -q "^\(\\\\fB-.\\\\fR, \)\{0,1\}\\\\fB--$option\\\\fR" part ||
             { echo "the manual page lacks $command --$option"; failures=1; }
