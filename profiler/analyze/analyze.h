@@ -1,9 +1,9 @@
 /* analyze.h: the rows of all tapes joined with symbols: what each source line cost.
  *
  * May include: profiler/format, profiler/symbols.
- * Invariant: `sum` is the exact sum of the lines and of `left_out`, `total` comes from the tapes' own
- * counters; the two are equal but for ops that were under way when a living tape was read. Times in
- * ns are rounded so that the lines' times add up to the rounded time of their ticks.
+ * Invariant: `sum` is the exact sum of the lines and of `left_out`, `total` comes from the tapes'
+ * own counters; the two are equal but for ops that were under way when a living tape was read.
+ * Times in ns are rounded so that the lines' times add up to the rounded time of their ticks.
  */
 #ifndef PROFILER_ANALYZE_H
 #define PROFILER_ANALYZE_H
