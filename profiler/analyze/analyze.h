@@ -20,7 +20,7 @@ struct prof_cost {
 #define X(name) uint64_t name;
     PROF_ROW_COUNTERS(X)
 #undef X
-    uint64_t forward_ns, backward_ns;
+    uint64_t forward_ns, backward_ns, recompute_ns;
 };
 
 /* A few distinct names in the order in which they were met; `more` if there were others. */
@@ -44,7 +44,8 @@ struct prof_line {
 };
 
 struct prof_totals {
-    uint64_t forward_ticks, backward_ticks, forward_ns, backward_ns;
+    uint64_t forward_ticks, backward_ticks, recompute_ticks;
+    uint64_t forward_ns, backward_ns, recompute_ns;
     uint64_t handed_out_bytes, live_bytes;
     uint64_t peak_bytes, reserved_bytes, touched_bytes; /* the greatest of any one tape */
     uint64_t sweeps, records, tapes;
@@ -86,6 +87,9 @@ void prof_cost_add(struct prof_cost *a, const struct prof_cost *b);
 
 /* Adds the names of b that a lacks. */
 void prof_names_add(struct prof_names *a, const struct prof_names *b);
+
+/* In all phases. */
+uint64_t prof_cost_ns(const struct prof_cost *cost);
 
 /* Records, values and adjoints. */
 uint64_t prof_cost_tape_bytes(const struct prof_cost *cost);

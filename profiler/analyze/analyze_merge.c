@@ -124,6 +124,12 @@ void prof_cost_add(struct prof_cost *a, const struct prof_cost *b)
 #undef X
     a->forward_ns += b->forward_ns;
     a->backward_ns += b->backward_ns;
+    a->recompute_ns += b->recompute_ns;
+}
+
+uint64_t prof_cost_ns(const struct prof_cost *cost)
+{
+    return cost->forward_ns + cost->backward_ns + cost->recompute_ns;
 }
 
 uint64_t prof_cost_tape_bytes(const struct prof_cost *cost)

@@ -160,6 +160,8 @@ bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp)
     X(forward_ticks)                                                                               \
     X(backward_calls)                                                                              \
     X(backward_ticks)                                                                              \
+    X(recompute_calls)                                                                             \
+    X(recompute_ticks)                                                                             \
     X(forward_flops)                                                                               \
     X(backward_flops)                                                                              \
     X(forward_moved)                                                                               \

@@ -128,6 +128,8 @@ static void add_costs(struct table *table, const struct prof_analysis *analysis,
     entry_count(table, "calls", sum->calls);
     entry_time(table, "forward", total->forward_ns, style);
     entry_time(table, "backward", total->backward_ns, style);
+    if (sum->recompute_calls > 0)
+        entry_time(table, "recompute", total->recompute_ns, style);
     entry_bytes(table, "bytes handed out", total->handed_out_bytes, style);
     entry_bytes(table, "  records", sum->record_bytes - padding.record_bytes, style);
     entry_bytes(table, "  values", sum->value_bytes - padding.value_bytes, style);
