@@ -69,6 +69,11 @@ bool ad_log_telling(void);
 /* In the child of a fork: the lock may be held by a thread that does not exist there. */
 void ad_log_forget(void);
 
+/* ad_profile_options.c: what `text` asks for (NULL: the defaults), which must outlive *to. False:
+ * it asks for what is not there; the reason is in error (n bytes). */
+bool ad_profile_options_read(struct tape_collect_options *to, const char *text, char *error,
+                             size_t n);
+
 /* Named by ad_handle.c, so that a static link takes the constructor in ad_profile.c along. */
 extern const char ad_profile_linked;
 

@@ -30,6 +30,7 @@ static ad_status fail(ad_status code, const char *what, const char *reason)
 static void forget(void)
 {
     tape_observe_forget();
+    ad_profiling_ = 0;
     pthread_mutex_init(&lock, NULL);
     ad_log_forget();
     collector = NULL;
@@ -50,12 +51,25 @@ static tape_collect_open_fn *open_function(char *reason)
     return function;
 }
 
-static ad_status start(const char *path, char *reason)
+/* Begins or ends the observation of all tapes. */
+static void observe(bool begin)
 {
+    if (begin)
+        tape_observe_begin(&collector->hook);
+    else
+        tape_observe_end();
+    __atomic_store_n(&ad_profiling_, begin, __ATOMIC_RELAXED);
+}
+
+static ad_status start(const char *path, const char *text, char *reason)
+{
+    struct tape_collect_options options;
+    if (!ad_profile_options_read(&options, text, reason, REASON_BYTES))
+        return AD_ERROR_ARGUMENT;
     tape_collect_open_fn *open = open_function(reason);
     if (!open)
         return AD_ERROR_PROFILE;
-    collector = open(path, ad_version(), reason, REASON_BYTES);
+    collector = open(path, ad_version(), &options, reason, REASON_BYTES);
     if (!collector)
         return AD_ERROR_PROFILE;
     if (collector->hook.abi != TAPE_HOOK_ABI) {
@@ -65,17 +79,23 @@ static ad_status start(const char *path, char *reason)
         return AD_ERROR_PROFILE;
     }
     collector->log = ad_log_tell;
-    tape_observe_begin(&collector->hook);
+    observe(true);
     return AD_OK;
 }
 
 ad_status ad_profile_start(const char *path)
 {
+    return ad_profile_start_with(path, secure_getenv("TAPESCOPE_OPTIONS"));
+}
+
+ad_status ad_profile_start_with(const char *path, const char *options)
+{
     char reason[REASON_BYTES] = "";
     if (ad_log_telling())
         return fail(AD_ERROR_STATE, "profile_start", "not while the log callback runs");
     pthread_mutex_lock(&lock);
-    ad_status status = collector ? AD_ERROR_STATE : start(path ? path : "tapescope.prof", reason);
+    ad_status status =
+        collector ? AD_ERROR_STATE : start(path ? path : "tapescope.prof", options, reason);
     pthread_mutex_unlock(&lock);
     if (status == AD_ERROR_STATE)
         return fail(status, "profile_start", "a profile is being taken already");
@@ -93,7 +113,7 @@ ad_status ad_profile_stop(void)
         status = AD_ERROR_STATE;
         snprintf(reason, sizeof reason, "no profile is being taken");
     } else {
-        tape_observe_end();
+        observe(false);
         if (collector->close(collector, reason, sizeof reason) != 0)
             status = AD_ERROR_PROFILE;
         collector = NULL;
@@ -140,7 +160,7 @@ __attribute__((constructor)) static void start_from_environment(void)
         ad_log_say(AD_LOG_INFO, message);
         path = own;
     }
-    if (start(path, reason) != AD_OK) {
+    if (start(path, secure_getenv("TAPESCOPE_OPTIONS"), reason) != AD_OK) {
         char message[REASON_BYTES + 100];
         snprintf(message, sizeof message, "no profile: %s", reason);
         ad_log_say(AD_LOG_WARNING, message);

@@ -72,9 +72,10 @@ void own_path_drop(const struct own_path *path)
     rmdir(path->folder);
 }
 
-static bool profile_start(const struct workload *w, const char *path)
+static bool profile_start(const struct own *own)
 {
-    return ad_profile_start(path) == AD_OK || own_complain(w, ad_message_of((ad_tape){0}));
+    return ad_profile_start_with(own->profile, own->options) == AD_OK ||
+           own_complain(own->workload, ad_message_of((ad_tape){0}));
 }
 
 static bool profile_stop(const struct workload *w)
@@ -87,7 +88,7 @@ bool own_round(void *context, double seconds, double *result)
     const struct own *own = context;
     if (!own->profile)
         return steps(own->workload, seconds, result);
-    if (!profile_start(own->workload, own->profile))
+    if (!profile_start(own))
         return false;
     bool done = steps(own->workload, seconds, result);
     done = profile_stop(own->workload) && done;

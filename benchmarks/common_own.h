@@ -17,6 +17,7 @@ enum { STEP_FORWARD, STEP_BACKWARD, STEP_TOTAL, STEP_METRICS };
 struct own {
     struct workload *workload;
     const char *profile; /* where to, or NULL: not profiled */
+    const char *options; /* of the profile, or NULL */
 };
 
 /* "forward", "backward", "total" */

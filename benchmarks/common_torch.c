@@ -79,12 +79,14 @@ static bool parse(const char *answer, int n, double *number)
     return true;
 }
 
-/* Asks for the workload; the last of the n numbers of the answer is the sum of its gradients. */
-static bool ask(struct torch *torch, double seconds, int n, double *number)
+/* Asks for the workload, `how` if that is not ""; the last of the n numbers of the answer is the
+ * sum of its gradients. */
+static bool ask(struct torch *torch, double seconds, const char *how, int n, double *number)
 {
     const struct workload *w = torch->workload;
     char text[PEER_LINE_BYTES + 64];
-    snprintf(text, sizeof text, "%s %s %g", w->spec->name, own_dtype_name(w->dtype), seconds);
+    snprintf(text, sizeof text, "%s %s %g%s", w->spec->name, own_dtype_name(w->dtype), seconds,
+             how);
     if (!parse(peer_ask(&torch->peer, text), n, number)) {
         snprintf(text, sizeof text, "skipped %s: %s", torch->name, torch->peer.line);
         return own_complain(w, text);
@@ -96,7 +98,7 @@ static bool ask(struct torch *torch, double seconds, int n, double *number)
 bool torch_round(void *context, double seconds, double *result)
 {
     double number[STEP_METRICS + 1] = {0};
-    if (!ask(context, seconds, STEP_METRICS + 1, number))
+    if (!ask(context, seconds, "", STEP_METRICS + 1, number))
         return false;
     memcpy(result, number, STEP_METRICS * sizeof *result);
     return true;
@@ -105,8 +107,17 @@ bool torch_round(void *context, double seconds, double *result)
 bool torch_saved_bytes(struct torch *torch, double *bytes)
 {
     double number[2] = {0};
-    if (!ask(torch, 0, 2, number))
+    if (!ask(torch, 0, "", 2, number))
         return false;
     *bytes = number[0];
+    return true;
+}
+
+bool torch_profiled(void *context, double seconds, double *slowdown)
+{
+    double number[3] = {0};
+    if (!ask(context, seconds, " profiled", 3, number))
+        return false;
+    *slowdown = number[1] / number[0];
     return true;
 }

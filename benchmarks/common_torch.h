@@ -36,4 +36,8 @@ bool torch_round(void *context, double seconds, double *result);
  * no constants. False, having said why, without an answer. */
 bool torch_saved_bytes(struct torch *torch, double *bytes);
 
+/* What torch.profiler costs torch->workload: time under it over time without it, in rounds of so
+ * many seconds together. Otherwise as torch_round. */
+bool torch_profiled(void *context, double seconds, double *slowdown);
+
 #endif

@@ -97,5 +97,8 @@ void tape_observe_end(void);
 void tape_observe_flush(void);
 /* The child of a fork observes nothing. */
 void tape_observe_forget(void);
+/* Bytes that the calling thread's tapes hold, without the room in their newest blocks of statements
+ * that is still free. */
+uint64_t tape_observe_held(void);
 
 #endif

@@ -1,25 +1,44 @@
 /* tape_account.c: rows found by {site, op}, their byte counters, and what is live at the peak.
  *
- * May include: tape_account.h, tape_reach.h, tape_statement.h. See tape_hook.h for what the
- * counters mean.
+ * May include: tape_account.h, tape_reach.h, tape_scope.h, tape_statement.h. See tape_hook.h for
+ * what the counters mean.
  */
 #include "tape_account.h"
 #include "tape_reach.h"
+#include "tape_scope.h"
 #include "tape_statement.h"
 
 #include <string.h>
 
 enum { TABLE_LEAST = 64 };
 
-static uint64_t hash_of(uintptr_t pc, uint32_t line, const char *op)
+/* What makes a row: no two have the same. */
+struct tape_row_key {
+    uintptr_t pc;
+    const char *op;
+    uint32_t line, scope;
+};
+
+static struct tape_row_key key_of(const struct tape_row *row)
 {
-    uint64_t h = (pc ^ ((uint64_t)line << 40)) * 0x9e3779b97f4a7c15u;
-    h ^= (uintptr_t)op * 0xc2b2ae3d27d4eb4fu;
+    return (struct tape_row_key){row->pc, row->op, row->line, row->scope};
+}
+
+static bool same_key(const struct tape_row *row, const struct tape_row_key *key)
+{
+    return row->pc == key->pc && row->op == key->op && row->line == key->line &&
+           row->scope == key->scope;
+}
+
+static uint64_t hash_of(const struct tape_row_key *key)
+{
+    uint64_t h = (key->pc ^ ((uint64_t)key->line << 40)) * 0x9e3779b97f4a7c15u;
+    h ^= ((uintptr_t)key->op ^ ((uint64_t)key->scope << 44)) * 0xc2b2ae3d27d4eb4fu;
     return h ^ (h >> 29);
 }
 
 /* Appends a row, or returns TAPE_ROW_OTHER. */
-static uint32_t append(struct tape *t, uintptr_t pc, uint32_t line, const char *op)
+static uint32_t append(struct tape *t, const struct tape_row_key *key)
 {
     uint32_t i = t->ledger.n_rows, c = i / TAPE_ROW_CHUNK;
     if (c >= TAPE_ROW_CHUNKS)
@@ -33,9 +52,10 @@ static uint32_t append(struct tape *t, uintptr_t pc, uint32_t line, const char *
         t->ledger.chunk[c] = p;
     }
     struct tape_row *row = tape_row(t, i);
-    row->pc = pc;
-    row->line = line;
-    row->op = op;
+    row->pc = key->pc;
+    row->line = key->line;
+    row->op = key->op;
+    row->scope = key->scope;
     row->peak_stamp = t->ledger.peak_count;
     /* Another thread that reads n_rows must find the row filled. */
     __atomic_store_n(&t->ledger.n_rows, i + 1, __ATOMIC_RELEASE);
@@ -53,8 +73,8 @@ static int grow(struct tape *t)
     for (uint32_t k = 0; k < old->size; k++) {
         if (!old->slot[k])
             continue;
-        const struct tape_row *row = tape_row(t, old->slot[k] - 1);
-        uint64_t h = hash_of(row->pc, row->line, row->op);
+        const struct tape_row_key key = key_of(tape_row(t, old->slot[k] - 1));
+        uint64_t h = hash_of(&key);
         while (slot[h & (size - 1)])
             h++;
         slot[h & (size - 1)] = old->slot[k];
@@ -67,8 +87,8 @@ static int grow(struct tape *t)
 
 int tape_account_open(struct tape *t)
 {
-    append(t, 0, 0, "padding");
-    append(t, 0, 0, "other");
+    append(t, &(struct tape_row_key){.op = "padding"});
+    append(t, &(struct tape_row_key){.op = "other"});
     return t->ledger.n_rows == 2 && grow(t) == 0 ? 0 : -1;
 }
 
@@ -80,12 +100,12 @@ void tape_account_close(struct tape *t)
         t->memory->release(t->sites.slot, t->memory->payload);
 }
 
-static uint32_t insert(struct tape *t, uint64_t h, struct tape_site site, const char *op)
+static uint32_t insert(struct tape *t, uint64_t h, const struct tape_row_key *key)
 {
     /* A table that cannot grow still finds what it holds; it only takes nothing new when full. */
     if (t->sites.used * 2 >= t->sites.size && grow(t) != 0 && t->sites.used + 1 >= t->sites.size)
         return TAPE_ROW_OTHER;
-    uint32_t i = append(t, site.pc, site.line, op);
+    uint32_t i = append(t, key);
     if (i == TAPE_ROW_OTHER)
         return i;
     while (t->sites.slot[h & (t->sites.size - 1)])
@@ -95,17 +115,29 @@ static uint32_t insert(struct tape *t, uint64_t h, struct tape_site site, const 
     return i;
 }
 
-uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op)
+static uint32_t find(struct tape *t, const struct tape_row_key *key)
 {
-    uint64_t h = hash_of(site.pc, site.line, op);
+    uint64_t h = hash_of(key);
     for (uint64_t k = h;; k++) {
         uint32_t slot = t->sites.slot[k & (t->sites.size - 1)];
         if (!slot)
-            return insert(t, h, site, op);
-        const struct tape_row *row = tape_row(t, slot - 1);
-        if (row->pc == site.pc && row->op == op && row->line == site.line)
+            return insert(t, h, key);
+        if (same_key(tape_row(t, slot - 1), key))
             return slot - 1;
     }
+}
+
+uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op)
+{
+    const struct tape_row_key key = {site.pc, op, site.line, t->hook ? tape_scope_now : 0};
+    return find(t, &key);
+}
+
+uint32_t tape_account_row_beside(struct tape *t, uint32_t row, struct tape_site site,
+                                 const char *op)
+{
+    const struct tape_row_key key = {site.pc, op, site.line, tape_row(t, row)->scope};
+    return find(t, &key);
 }
 
 /* What a row holds changes: what it held at the peak is remembered first. */
@@ -193,7 +225,7 @@ void tape_account_drop_record(struct tape *t, struct tape_record *r)
         return;
     live(t, tape_row(t, r->row), 0 - (uint64_t)r->bytes);
     if (r->op == &tape_statement_op)
-        tape_account_drop_run(t, tape_run_of(r));
+        tape_account_drop_run(t, r);
 }
 
 void tape_account_guards(struct tape *t, uint32_t last)
@@ -365,7 +397,7 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
         struct tape_record *r = tape_record_at(t, at);
         tape_account_record(t, r);
         if (r->op == &tape_statement_op)
-            tape_account_run(t, tape_run_of(r), false);
+            tape_account_run(t, r, false);
         keep_saved(t, r, true);
     }
     tape_account_guards(t, TAPE_NO_GUARD);
@@ -380,11 +412,13 @@ void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now)
 
 void tape_account_ran(struct tape *t, uint32_t row, uint64_t start, unsigned calls)
 {
-    struct tape_hook *hook = t->hook;
-    if (!hook)
-        return;
+    if (t->hook)
+        tape_account_until(t, row, start, t->hook->clock(), calls);
+}
+
+void tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64_t now, unsigned calls)
+{
     struct tape_row *r = tape_row(t, row);
-    const uint64_t now = hook->clock();
     if (t->activity == TAPE_RECOMPUTE) {
         TAPE_ADD(r->recompute_calls, calls);
         TAPE_ADD(r->recompute_ticks, now - *t->stamp);
@@ -395,7 +429,7 @@ void tape_account_ran(struct tape *t, uint32_t row, uint64_t start, unsigned cal
         TAPE_ADD(r->forward_ticks, now - start);
         TAPE_ADD(t->ledger.forward_ticks, now - start);
     }
-    tape_account_flush(t, hook, now);
+    tape_account_flush(t, t->hook, now);
 }
 
 void tape_account_called(struct tape *t, uint32_t row)

@@ -1,4 +1,4 @@
-/* tape_account.h: the account: a row per {site, op}, byte for byte what the arena hands out.
+/* tape_account.h: the account: a row per {site, op, scope}, byte for byte what the arena hands out.
  *
  * May include: tape.h. Counters are written only while t->hook is set; by relaxed stores, because
  * the thread that ends an observation reads them.
@@ -18,8 +18,12 @@
 int tape_account_open(struct tape *t);
 void tape_account_close(struct tape *t);
 
-/* The row of {site, op}; op is static storage, compared by address. Never fails: TAPE_ROW_OTHER. */
+/* The row of {site, op} in the scope that the thread is in while it is observed; op is static
+ * storage, compared by address. Never fails: TAPE_ROW_OTHER. */
 uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op);
+/* The same in the scope of `row`, for what is charged some time after it was recorded. */
+uint32_t tape_account_row_beside(struct tape *t, uint32_t row, struct tape_site site,
+                                 const char *op);
 
 /* The hook if a profile is being taken, after the account has been opened for it, else NULL. */
 struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook);
@@ -29,6 +33,10 @@ extern uint32_t tape_session_now;
 /* What is observed in a sweep is so from its begin to its end. */
 static inline struct tape_hook *tape_observed(struct tape *t)
 {
+#ifdef TAPE_UNPROFILED /* for the benchmark of what the hooks cost */
+    (void)t;
+    return NULL;
+#endif
     if (__builtin_expect(t->activity != TAPE_FORWARD, 0))
         return t->hook;
     struct tape_hook *hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE);
@@ -96,6 +104,8 @@ static inline uint64_t tape_account_start(const struct tape *t)
 /* A call ends that began at `start`, of `calls` calls of the row's op: its time is forward, or
  * recomputation, where stamps are chained. */
 void tape_account_ran(struct tape *t, uint32_t row, uint64_t start, unsigned calls);
+/* The same at the time `now`, where t->hook is set. */
+void tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64_t now, unsigned calls);
 /* A call that takes no time of its own. */
 void tape_account_called(struct tape *t, uint32_t row);
 /* Whether the rows should be written at this time; writes them if it is time to. */

@@ -1,10 +1,11 @@
 /* tape_apply.c: one op forward: shapes, outputs, kernel, record.
  *
- * May include: tape_call.h, tape_guard.h, tape_statement.h, tape_trap.h. All or nothing: an op that
- * fails leaves no value and no record.
+ * May include: tape_call.h, tape_guard.h, tape_scope.h, tape_statement.h, tape_trap.h. All or
+ * nothing: an op that fails leaves no value and no record.
  */
 #include "tape_call.h"
 #include "tape_guard.h"
+#include "tape_scope.h"
 #include "tape_statement.h"
 #include "tape_trap.h"
 
@@ -57,7 +58,8 @@ static struct tape_record *record_make(struct tape *t, const struct kernel_call 
     return r;
 }
 
-static void account(struct tape *t, const struct kernel_call *call, uint32_t row, uint64_t start)
+static void account(struct tape *t, const struct kernel_call *call, uint32_t row, uint64_t start,
+                    uint64_t now)
 {
     struct tape_row *r = tape_row(t, row);
     if (t->activity != TAPE_RECOMPUTE) {
@@ -65,7 +67,7 @@ static void account(struct tape *t, const struct kernel_call *call, uint32_t row
         TAPE_ADD(r->forward_flops, cost.flops);
         TAPE_ADD(r->forward_moved, cost.bytes);
     }
-    tape_account_ran(t, row, start, 1);
+    tape_account_until(t, row, start, now, 1);
 }
 
 static bool needs_gradient(const struct tape *t, const struct kernel_op *op, int n_in,
@@ -144,6 +146,7 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
         tape_point_undo(t, point);
         return status;
     }
+    const uint64_t end = hook ? hook->clock() : 0; /* what follows is no time of the op's */
     for (int o = 0; o < op->n_out; o++) {
         out[o] = first_out + (uint32_t)o;
         struct tape_value *v = &t->entries[out[o]];
@@ -157,8 +160,9 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
             tape_account_record(t, record);
             tape_account_kept(t, record);
             TAPE_ADD(t->ledger.records, 1);
+            tape_scope_records++;
         }
-        account(t, &call, row, start);
+        account(t, &call, row, start, end);
     }
     return TAPE_OK;
 }

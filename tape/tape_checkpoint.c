@@ -1,6 +1,7 @@
 /* tape_checkpoint.c: see tape_checkpoint.h.
  *
- * May include: tape_checkpoint.h, tape_guard.h, tape_inplace.h, tape_statement.h.
+ * May include: tape_checkpoint.h, tape_guard.h, tape_inplace.h, tape_scope.h,
+ * tape_statement.h.
  *
  * The first call is dry: its ops tell which of its values need a gradient, but leave no records.
  * Results are values of their own afterwards, whatever the function returned: a buffer that is a
@@ -10,6 +11,7 @@
 
 #include "tape_guard.h"
 #include "tape_inplace.h"
+#include "tape_scope.h"
 #include "tape_statement.h"
 
 #include <string.h>
@@ -170,6 +172,8 @@ static bool publish(struct job *j, const struct tape_function *f, uint32_t *out)
     if (r) {
         tape_account_guards(t, point.last_guard);
         tape_account_kept(t, r);
+        if (t->hook)
+            tape_scope_records++;
     }
     return true;
 }

@@ -1,10 +1,11 @@
 /* tape_observe.c: which hook observes the tapes of this process, and the list of tapes.
  *
- * May include: tape_statement.h. The lock guards the list and the begin and end of an observation;
+ * May include: tape_scope.h, tape_statement.h. The lock guards the list and the begin and end of an observation;
  * the hot path reads tape_hook_now alone.
  */
 #include "tape_observe.h"
 
+#include "tape_scope.h"
 #include "tape_statement.h"
 
 #include <pthread.h>
@@ -78,6 +79,7 @@ bool tape_observe_begin(struct tape_hook *hook)
     bool free = tape_hook_now == NULL;
     if (free) {
         settle();
+        tape_scope_observe(hook);
         __atomic_add_fetch(&tape_session_now, 1, __ATOMIC_RELEASE);
         __atomic_store_n(&tape_hook_now, hook, __ATOMIC_RELEASE);
     }
@@ -90,6 +92,7 @@ void tape_observe_flush(void)
     pthread_mutex_lock(&lock);
     struct tape_hook *hook = tape_hook_now;
     settle();
+    tape_scope_settle();
     for (struct tape *t = tapes; t && hook; t = t->next_tape)
         flush(t, hook, false);
     pthread_mutex_unlock(&lock);
@@ -100,10 +103,22 @@ void tape_observe_end(void)
     pthread_mutex_lock(&lock);
     struct tape_hook *hook = tape_hook_now;
     settle();
+    tape_scope_settle();
     __atomic_store_n(&tape_hook_now, NULL, __ATOMIC_RELEASE);
     for (struct tape *t = tapes; t && hook; t = t->next_tape)
         flush(t, hook, false);
     pthread_mutex_unlock(&lock);
+}
+
+uint64_t tape_observe_held(void)
+{
+    uint64_t held = 0;
+    pthread_mutex_lock(&lock);
+    for (const struct tape *t = tapes; t; t = t->next_tape)
+        if (t->ledger.thread == thread_number())
+            held += t->arena.live - tape_statement_unused(t);
+    pthread_mutex_unlock(&lock);
+    return held;
 }
 
 void tape_observe_forget(void)
@@ -111,4 +126,5 @@ void tape_observe_forget(void)
     /* In the child of a fork: the lock may be held by a thread that does not exist here. */
     __atomic_store_n(&tape_hook_now, NULL, __ATOMIC_RELEASE);
     pthread_mutex_init(&lock, NULL);
+    tape_scope_forget();
 }

@@ -86,7 +86,7 @@ static void charge_runs(struct tape *t)
     struct tape_statements *s = &t->statements;
     for (uint32_t at = t->last_record; s->uncharged > 0; s->uncharged--) {
         struct tape_record *r = tape_record_at(t, at);
-        tape_account_run(t, tape_run_of(r), true);
+        tape_account_run(t, r, true);
         at = r->previous;
     }
 }
@@ -281,6 +281,21 @@ void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes)
     run.word_end = s->cursor->word;
     *n += tape_cursor_next(s->cursor) - run.first;
     *bytes += tape_run_bytes(&run);
+}
+
+uint64_t tape_statement_unused(const struct tape *t)
+{
+    const struct tape_statements *s = &t->statements;
+    if (!s->block)
+        return 0;
+    uint64_t room = room_of(&s->rest);
+    if (s->open != UINT32_MAX) {
+        struct tape_run run = *tape_run_of(tape_record_at(t, s->open));
+        run.partial_end = s->cursor->partial;
+        run.word_end = s->cursor->word;
+        room -= tape_run_bytes(&run);
+    }
+    return room;
 }
 
 /* ---- leaves ---- */

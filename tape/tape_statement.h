@@ -125,6 +125,8 @@ uint32_t tape_statement_results(struct tape *t, uint32_t n);
 
 /* Statements on the tape, and their bytes. */
 void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes);
+/* Of the newest block: the room that no statement has taken yet. */
+uint64_t tape_statement_unused(const struct tape *t);
 
 /* The upper half of tags from now on, not 0; generation: lower halves begin elsewhere for each. */
 void tape_statement_name(struct tape *t, uint32_t slot, uint32_t generation);
@@ -146,9 +148,9 @@ void tape_block_drop(struct tape *t, struct tape_block *b, const char *end);
 
 uint64_t tape_run_bytes(const struct tape_run *run);
 
-/* Charges the statements of a closed run to their lines, newly recorded or not; or takes them
- * back. Nothing is done unless t->hook is set. */
-void tape_account_run(struct tape *t, const struct tape_run *run, bool recorded);
-void tape_account_drop_run(struct tape *t, const struct tape_run *run);
+/* Charges the statements of a closed run, given its record, to their lines, newly recorded or not;
+ * or takes them back. Nothing is done unless t->hook is set. */
+void tape_account_run(struct tape *t, struct tape_record *run, bool recorded);
+void tape_account_drop_run(struct tape *t, struct tape_record *run);
 
 #endif

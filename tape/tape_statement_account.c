@@ -1,8 +1,9 @@
 /* tape_statement_account.c: what the statements of a run are charged to: their lines, by bytes.
  *
- * May include: tape_segment.h. Counts are gathered in a small table by site first, since a run
+ * May include: tape_scope.h, tape_segment.h. Counts are gathered in a small table by site first, since a run
  * has many statements of few lines.
  */
+#include "tape_scope.h"
 #include "tape_segment.h"
 
 #include <string.h>
@@ -18,6 +19,7 @@ struct line {
 struct charge {
     struct tape *t;
     const struct tape_run *run;
+    uint32_t row; /* of the run's record */
     bool recorded, dropped;
     uint64_t used[TABLE / 64]; /* a bit for each entry: the others have no content */
     struct line table[TABLE];
@@ -27,8 +29,10 @@ static void settle(const struct charge *c, struct line *line)
 {
     struct tape *t = c->t;
     tape_account_filled(t, line->row, line->bytes, c->run->peaks, c->dropped);
-    if (c->recorded)
+    if (c->recorded) {
         TAPE_ADD(tape_row(t, line->row)->calls, line->calls);
+        tape_scope_records += line->calls;
+    }
 }
 
 static inline uint32_t entry_of(uint32_t site)
@@ -67,7 +71,8 @@ static struct line *line_of(struct charge *c, uint32_t site, uint32_t mark, cons
             settle(c, line);
         c->used[k / 64] |= (uint64_t)1 << k % 64;
         const struct tape_site at = {c->t->locate(site, c->run->near), number};
-        *line = (struct line){.site = site, .mark = mark, .row = tape_account_row(c->t, at, name)};
+        *line = (struct line){
+            .site = site, .mark = mark, .row = tape_account_row_beside(c->t, c->row, at, name)};
     }
     return line;
 }
@@ -110,17 +115,18 @@ static void charge(struct charge *c)
 }
 
 /* The table is not cleared: short runs are many. */
-static void begin(struct charge *c, struct tape *t, const struct tape_run *run, bool recorded,
+static void begin(struct charge *c, struct tape *t, struct tape_record *run, bool recorded,
                   bool dropped)
 {
     c->t = t;
-    c->run = run;
+    c->run = tape_run_of(run);
+    c->row = run->row;
     c->recorded = recorded;
     c->dropped = dropped;
     memset(c->used, 0, sizeof c->used);
 }
 
-void tape_account_run(struct tape *t, const struct tape_run *run, bool recorded)
+void tape_account_run(struct tape *t, struct tape_record *run, bool recorded)
 {
     if (!t->hook)
         return;
@@ -129,7 +135,7 @@ void tape_account_run(struct tape *t, const struct tape_run *run, bool recorded)
     charge(&c);
 }
 
-void tape_account_drop_run(struct tape *t, const struct tape_run *run)
+void tape_account_drop_run(struct tape *t, struct tape_record *run)
 {
     if (!t->hook)
         return;

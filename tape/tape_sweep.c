@@ -1,7 +1,8 @@
 /* tape_sweep.c: the reverse sweep, and the gradients it leaves.
  *
  * May include: tape_bridge.h, tape_checkpoint.h, tape_fork.h, tape_guard.h, tape_inplace.h,
- * tape_lent.h, tape_preaccumulate.h, tape_release.h, tape_segment.h, tape_statement_sweep.h,
+ * tape_lent.h, tape_preaccumulate.h, tape_release.h, tape_scope.h, tape_segment.h,
+ * tape_statement_sweep.h,
  * tape_trap.h.
  *
  * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do
@@ -15,6 +16,7 @@
 #include "tape_lent.h"
 #include "tape_preaccumulate.h"
 #include "tape_release.h"
+#include "tape_scope.h"
 #include "tape_segment.h"
 #include "tape_statement_sweep.h"
 #include "tape_trap.h"
@@ -178,12 +180,13 @@ bool tape_sweep_fork(struct tape *child, uint64_t *stamp)
     return sweep(child, UINT32_MAX, TAPE_ROW_NONE, stamp) == UINT32_MAX;
 }
 
-/* The end of a sweep, which failed at a record or did not. */
+/* The end of a sweep, which failed at a record or did not. begun: when it began. */
 static enum tape_status conclude(struct tape *t, bool ok, uint32_t own, const char *what,
-                                 struct tape_site site, uint64_t *stamp)
+                                 struct tape_site site, uint64_t begun, uint64_t *stamp)
 {
     if (t->hook) {
         account(t, own, stamp);
+        tape_scope_sweeps += *stamp - begun;
         TAPE_ADD(tape_row(t, own)->calls, 1);
         TAPE_ADD(tape_row(t, own)->backward_calls, 1);
         TAPE_ADD(t->ledger.sweeps, 1);
@@ -236,7 +239,8 @@ static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bo
                                    struct tape_site site)
 {
     struct tape_hook *hook = tape_observed(t);
-    uint64_t stamp = hook ? hook->clock() : 0, bytes = 0;
+    const uint64_t begun = hook ? hook->clock() : 0;
+    uint64_t stamp = begun, bytes = 0;
     tape_statement_settle(t);
     /* What is no pullback's is the sweep's own: the call, the seed, the end. */
     const char *what = release ? tape_release_sweep_op : "backward";
@@ -253,7 +257,7 @@ static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bo
     if (!ready || (release && !tape_release_plan(t, y))) {
         if (t->statements.adjoint)
             adjoints_free(t, own, bytes);
-        return conclude(t, false, own, what, site, &stamp);
+        return conclude(t, false, own, what, site, begun, &stamp);
     }
     tape_lent_begin(t);
     const bool planted = plant(t, &t->entries[y], seed);
@@ -267,7 +271,7 @@ static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bo
         tape_lent_add(t);
     if (release)
         tape_release_end(t, planted ? failed : t->last_record, own);
-    return conclude(t, planted && failed == UINT32_MAX, own, what, site, &stamp);
+    return conclude(t, planted && failed == UINT32_MAX, own, what, site, begun, &stamp);
 }
 
 /* What verify does, for a sweep from n statements. */
@@ -291,12 +295,14 @@ static enum tape_status sweep_statements(struct tape *t, int64_t n, const uint32
     if (t->sections.n > 0)
         return tape_section_refuse(t, what, site);
     struct tape_hook *hook = tape_observed(t);
-    uint64_t stamp = hook ? hook->clock() : 0, bytes;
+    const uint64_t begun = hook ? hook->clock() : 0;
+    uint64_t stamp = begun, bytes;
     const uint32_t own = tape_account_row(t, site, what);
     tape_statement_settle(t);
     const enum tape_status status = verify_roots(t, n, y, what, site);
     if (status != TAPE_OK)
-        return status == TAPE_ERROR_MEMORY ? conclude(t, false, own, what, site, &stamp) : status;
+        return status == TAPE_ERROR_MEMORY ? conclude(t, false, own, what, site, begun, &stamp)
+                                           : status;
     if (t->trap && (tape_trap_begin(t, 0, what, site) != TAPE_OK ||
                     (seed && tape_trap_numbers(t, what, "seed", n, seed, site) != TAPE_OK)))
         return t->error.code;
@@ -311,7 +317,7 @@ static enum tape_status sweep_statements(struct tape *t, int64_t n, const uint32
         adjoints_free(t, own, bytes);
     if (ok)
         tape_lent_add(t);
-    return conclude(t, ok, own, what, site, &stamp);
+    return conclude(t, ok, own, what, site, begun, &stamp);
 }
 
 static enum tape_status jacobian_of(struct tape *t, int64_t m, const uint32_t *y, int64_t n,
@@ -322,7 +328,8 @@ static enum tape_status jacobian_of(struct tape *t, int64_t m, const uint32_t *y
         return tape_section_refuse(t, what, site);
     const bool crosses = tape_bridge_crosses(t);
     struct tape_hook *hook = tape_observed(t);
-    uint64_t stamp = hook ? hook->clock() : 0, bytes;
+    const uint64_t begun = hook ? hook->clock() : 0;
+    uint64_t stamp = begun, bytes;
     const uint32_t own = tape_account_row(t, site, what);
     tape_statement_settle(t);
     const enum tape_status status = crosses ? verify_roots(t, m, y, what, site) : TAPE_OK;
@@ -359,6 +366,7 @@ static enum tape_status jacobian_of(struct tape *t, int64_t m, const uint32_t *y
         tape_bridge_unhush(t);
     if (hook) {
         account(t, own, &stamp);
+        tape_scope_sweeps += stamp - begun;
         TAPE_ADD(tape_row(t, own)->calls, 1);
         TAPE_ADD(tape_row(t, own)->backward_calls, 1);
         TAPE_ADD(t->ledger.sweeps, (uint64_t)((m + width - 1) / width));

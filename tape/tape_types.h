@@ -308,7 +308,7 @@ struct tape_calls {
 /* What the tape does, as tape_activity_begin has said. */
 enum tape_activity { TAPE_FORWARD, TAPE_BACKWARD, TAPE_RECOMPUTE };
 
-struct tape_table { /* open addressing: row index plus 1 by {pc, line, op} */
+struct tape_table { /* open addressing: row index plus 1 by tape_row_key */
     uint32_t *slot;
     uint32_t size, used;
 };

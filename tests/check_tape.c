@@ -395,7 +395,8 @@ static void drop(struct tape_hook *hook, const struct tape_ledger *ledger, bool 
 
 void check_observe(bool on)
 {
-    static struct tape_hook hook = {TAPE_HOOK_ABI, count_ticks, UINT64_MAX, drop};
+    static struct tape_hook hook = {
+        .abi = TAPE_HOOK_ABI, .clock = count_ticks, .due = UINT64_MAX, .flush = drop};
     if (on)
         ck_assert(tape_observe_begin(&hook));
     else

@@ -32,7 +32,7 @@ struct tape_collector *collect_try_open(const char *to)
     ck_assert_ptr_nonnull(symbol);
     memcpy(&open_collector, &symbol, sizeof symbol);
     collect_error[0] = '\0';
-    return open_collector(to, "1.2.3", collect_error, sizeof collect_error);
+    return open_collector(to, "1.2.3", NULL, collect_error, sizeof collect_error);
 }
 
 void collect_start(void)

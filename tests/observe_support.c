@@ -24,7 +24,16 @@ static void flush(struct tape_hook *hook, const struct tape_ledger *ledger, bool
     observe_flushed[observe_n_flushed++ % OBSERVE_LOG].final = final;
 }
 
-struct tape_hook observe_hook = {.abi = TAPE_HOOK_ABI, .clock = read_clock, .flush = flush};
+const struct tape_scopes *observe_scopes;
+
+static void take_scopes(struct tape_hook *hook, const struct tape_scopes *scopes)
+{
+    (void)hook;
+    observe_scopes = scopes;
+}
+
+struct tape_hook observe_hook = {
+    .abi = TAPE_HOOK_ABI, .clock = read_clock, .flush = flush, .scopes = take_scopes};
 
 void observe_begin(uint64_t due)
 {

@@ -21,6 +21,9 @@ extern struct observe_flush {
 } observe_flushed[OBSERVE_LOG];
 extern int observe_n_flushed;
 
+/* What the observer was told at its begin. */
+extern const struct tape_scopes *observe_scopes;
+
 extern struct tape_hook observe_hook;
 
 /* Begins an observation whose first flush is due at that reading of the clock. */

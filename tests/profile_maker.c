@@ -59,6 +59,17 @@ void maker_put_clock(struct maker_bytes *bytes, uint64_t ticks, uint64_t ns)
     maker_put_packet(bytes, &packet);
 }
 
+void maker_put_overhead(struct maker_bytes *bytes, double forward, double backward)
+{
+    Tapescope__Overhead overhead = TAPESCOPE__OVERHEAD__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    overhead.forward_ticks = forward;
+    overhead.backward_ticks = backward;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_OVERHEAD;
+    packet.overhead = &overhead;
+    maker_put_packet(bytes, &packet);
+}
+
 void maker_put_modules(struct maker_bytes *bytes)
 {
     uint8_t id[] = {1, 2, 3, 4};

@@ -29,6 +29,7 @@ void maker_put(struct maker_bytes *bytes, const void *data, size_t n);
 void maker_put_packet(struct maker_bytes *bytes, const Tapescope__Packet *packet);
 void maker_put_header(struct maker_bytes *bytes, const char *clock, uint32_t version);
 void maker_put_clock(struct maker_bytes *bytes, uint64_t ticks, uint64_t ns);
+void maker_put_overhead(struct maker_bytes *bytes, double forward, double backward);
 void maker_put_modules(struct maker_bytes *bytes);
 void maker_put_end(struct maker_bytes *bytes);
 struct maker_ledger *maker_new_ledger(uint64_t tape);

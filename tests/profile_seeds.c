@@ -8,6 +8,7 @@
 #include "profile.pb-c.h"
 #include "profile_frame.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MOST_ROWS = 8, UNKNOWN_FIELD = 15 };
@@ -62,6 +63,7 @@ static void put_header(struct profile_seed *seed, const char *clock, size_t n_ar
     header.start_unix_ns = 1700000000000000000u;
     header.clock = (char *)(uintptr_t)clock;
     header.collector = (char *)"seed";
+    header.options = (char *)"depth=8,time=exact";
     packet.kind_case = TAPESCOPE__PACKET__KIND_HEADER;
     packet.header = &header;
     put(seed, PROFILE_MAGIC, PROFILE_MAGIC_BYTES);
@@ -77,6 +79,17 @@ static void put_clock(struct profile_seed *seed, uint64_t ticks, uint64_t ns)
     clock.monotonic_ns = ns;
     packet.kind_case = TAPESCOPE__PACKET__KIND_CLOCK;
     packet.clock = &clock;
+    put_packet(seed, &packet);
+}
+
+static void put_overhead(struct profile_seed *seed, double forward, double backward)
+{
+    Tapescope__Overhead overhead = TAPESCOPE__OVERHEAD__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    overhead.forward_ticks = forward;
+    overhead.backward_ticks = backward;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_OVERHEAD;
+    packet.overhead = &overhead;
     put_packet(seed, &packet);
 }
 
@@ -100,6 +113,59 @@ static void put_modules(struct profile_seed *seed, size_t n)
     modules.n_module = n;
     packet.kind_case = TAPESCOPE__PACKET__KIND_MODULES;
     packet.modules = &modules;
+    put_packet(seed, &packet);
+}
+
+/* n scopes from number `first` on, with keys and without, whose parent comes before it, or after it,
+ * or is not there; expectations of all kinds, of scopes that are there or not. */
+static void put_scopes(struct profile_seed *seed, uint32_t first, size_t n)
+{
+    static const char *const name[] = {"train", "", "a/b, \"c\"\n"};
+    Tapescope__ScopeKey key = TAPESCOPE__SCOPE_KEY__INIT, *keys[2] = {&key, &key};
+    Tapescope__Scope scope[MOST_ROWS], *list[MOST_ROWS];
+    Tapescope__Expectation expectation[3], *expectations[3];
+    Tapescope__Steps steps = TAPESCOPE__STEPS__INIT;
+    Tapescope__Scopes scopes = TAPESCOPE__SCOPES__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    key.key = (char *)"index";
+    key.value = -7;
+    for (size_t i = 0; i < n; i++) {
+        tapescope__scope__init(&scope[i]);
+        scope[i].id = first + (uint32_t)i;
+        scope[i].parent = i == 4 ? 1000 : i == 2 ? first + 3 : (uint32_t)i;
+        scope[i].thread = i / 2;
+        scope[i].name = (char *)(uintptr_t)name[i % 3];
+        scope[i].key = keys;
+        scope[i].n_key = i % 3;
+        scope[i].calls = 3 * i;
+        scope[i].recorded_calls = i;
+        scope[i].ticks = 1000 * i;
+        scope[i].sweep_ticks = 300 * i;
+        scope[i].records = 5 * i;
+        list[i] = &scope[i];
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        tapescope__expectation__init(&expectation[i]);
+        expectation[i].id = i + 1;
+        expectation[i].kind = i;
+        expectation[i].pc = 0x2001 + 0x100 * i;
+        expectation[i].line = 40 + i;
+        expectation[i].scope = i == 1 ? 0 : first + 50 * i;
+        expectation[i].bound = i == 0 ? 2.5 : 1e6;
+        expectation[i].times = 4;
+        expectations[i] = &expectation[i];
+    }
+    steps.first = 3;
+    steps.last = UINT64_MAX;
+    steps.seen = 5;
+    scopes.scope = list;
+    scopes.n_scope = n;
+    scopes.expectation = expectations;
+    scopes.n_expectation = 3;
+    scopes.lost = 1;
+    scopes.steps = &steps;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_SCOPES;
+    packet.scopes = &scopes;
     put_packet(seed, &packet);
 }
 
@@ -132,6 +198,7 @@ static void put_tape(struct profile_seed *seed, uint64_t tape, uint32_t first, s
         row[i].op = (char *)(uintptr_t)op[(first + i) % 8];
         row[i].kept_by = i == 3 ? 1000 : (uint32_t)i; /* the fourth's keeper is in no packet */
         row[i].kept_others = i % 2 == 1;
+        row[i].scope = (uint32_t)i;
         row[i].calls = k;
         row[i].forward_ticks = 3 * k;
         row[i].backward_calls = i == 2 ? 0 : k;
@@ -195,13 +262,17 @@ static void put_body(unsigned number, struct profile_seed *seed)
     case 1: /* one tape, calibrated */
         put_header(seed, "tsc", 1);
         put_modules(seed, 1);
+        put_overhead(seed, 2.5, 3);
         put_clock(seed, 1000, 500);
+        put_scopes(seed, 1, 5);
         put_tape(seed, 1, 0, 3, 2);
+        put_scopes(seed, 3, 4);
         put_clock(seed, 2000, 900);
         break;
     case 2: /* two tapes over three modules */
         put_header(seed, "monotonic", 3);
         put_modules(seed, 3);
+        put_overhead(seed, (double)NAN, -1e300);
         put_clock(seed, 5, 5);
         put_tape(seed, 1, 0, 5, 1);
         put_tape(seed, 2, 1, 4, 1000);
@@ -251,6 +322,7 @@ static void put_body(unsigned number, struct profile_seed *seed)
     default: /* no end: killed at work, the clock read once */
         put_header(seed, "tsc", 1);
         put_clock(seed, 1000, 500);
+        put_scopes(seed, 0, 3);
         put_tape(seed, 0, 0, 2, 2);
         put_tape(seed, 3, 0, 4, 1);
         break;

@@ -8,7 +8,7 @@ set -u
 LC_ALL=C
 COLUMNS=80
 export LC_ALL COLUMNS
-unset TAPESCOPE_PROFILE TAPESCOPE_CLOCK
+unset TAPESCOPE_PROFILE TAPESCOPE_CLOCK TAPESCOPE_OPTIONS
 
 folder=$(mktemp -d "$TEST_BINARY_DIR/cli XXXXXX") || exit 1
 trap 'rm -rf "$folder"' EXIT
@@ -54,7 +54,12 @@ expect 0 "$tapescope" --help
 shown "annotate"
 expect 0 "$tapescope" --version
 shown "tapescope "
-for command in record top annotate info; do
+expect 0 "$tapescope" --help
+commands=$(awk '/^  [a-z]/ { print $1 }' out)
+for command in record top annotate info completion; do
+    echo "$commands" | grep -qx $command || fail "--help does not list $command"
+done
+for command in $commands; do
     expect 0 "$tapescope" $command --help
     shown "Usage: tapescope $command"
     expect 2 "$tapescope" $command --nonsense
@@ -65,9 +70,9 @@ said "did you mean 'annotate'?"
 expect 2 "$tapescope" xyzzy
 said "no command 'xyzzy'"
 expect 2 "$tapescope" top --sort size
-said "cannot sort by 'size'"
+said "top: --sort: 'size' is none of: total, forward, backward"
 expect 2 "$tapescope" top --by mood
-said "cannot show by 'mood'"
+said "top: --by: 'mood' is none of: line, function, op"
 expect 2 "$tapescope" top -n many
 said "'many' is not a number"
 for number in "" 5x -1 99999999999999999999999; do
@@ -76,7 +81,7 @@ for number in "" 5x -1 99999999999999999999999; do
 done
 for key in t "" totals; do
     expect 2 "$tapescope" top --sort "$key"
-    said "cannot sort by '$key'"
+    said "--sort: '$key' is none of"
 done
 expect 2 "$tapescope" a-name-that-no-one-would-give-to-a-command
 said "try 'tapescope --help'"
@@ -95,7 +100,9 @@ said "name one source file"
 expect 2 "$tapescope" record
 said "name the program"
 expect 2 "$tapescope" record -o
-said "'-o'"
+said "'-o' lacks its value"
+expect 2 "$tapescope" top --sotr tape
+said "did you mean '--sort'?"
 
 # Profiles that are none.
 expect 3 "$tapescope" top
@@ -137,6 +144,19 @@ said "sh was killed by signal 34; it wrote no profile"
 expect 143 "$tapescope" record sh -c 'kill $PPID; sleep 20 & wait'
 said "sh was killed by SIGTERM"
 expect 0 "$tapescope" record sh -c 'test "$TAPESCOPE_PROFILE" = "$PWD/tapescope.prof"'
+
+# Options of the recording travel in the environment, behind those that are there.
+expect 0 "$tapescope" record --depth 3 --freq 99 --time sampled --tape off --frames all --unwind fp \
+    --timeline 64KiB --steps 2:5 --warmup 1 --snapshot-signal usr2 --follow-fork -- \
+    sh -c 'echo "$TAPESCOPE_OPTIONS"'
+shown "time=sampled,tape=off,freq=99,depth=3,frames=all,unwind=fp,timeline=65536,steps=2:5,warmup=1,"
+shown ",snapshot_signal=usr2,follow_fork=on"
+expect 0 env TAPESCOPE_OPTIONS=depth=7 "$tapescope" record --depth 8 sh -c 'echo "$TAPESCOPE_OPTIONS"'
+[ "$(cat out)" = "depth=7,depth=8" ] || fail "options are not behind those of the environment"
+expect 0 "$tapescope" record sh -c 'echo "${TAPESCOPE_OPTIONS-none}"'
+[ "$(cat out)" = "none" ] || fail "options that were not given"
+expect 2 "$tapescope" record --time guessed true
+said "--time: 'guessed' is none of: exact, sampled, off"
 
 # A program with tapes.
 cat >program.c <<'END'
@@ -223,7 +243,7 @@ for columns in 10 x 40x 0 ""; do
     expect 0 env COLUMNS="$columns" "$tapescope" top
     awk 'length($0) > 80 { exit 1 }' out || fail "wider than 80 columns: COLUMNS=$columns"
 done
-expect 0 "$tapescope" top --sort ba --by f
+expect 0 "$tapescope" top --sort ba --by fu
 shown "function, file, op"
 expect 0 "$tapescope" info
 shown "complete"
@@ -253,15 +273,60 @@ for file in program.c program.c:layer; do
     expect 0 "$tapescope" annotate --exact $file
     sum=$(awk -v name="${file%%:*}" '
         function number(s) { return s ~ /^-?[0-9]+$/ }
-        !number($1) || !number($2) || !number($3) || !number($4) { next }
-        $5 == "total" || index($5, name) == 1 {
-            if ($1 != c || $2 != f || $3 != b || $4 != h) exit 1
-            if ($5 == "total") print $1, $2, $3, $4
+        !number($2) || !number($3) || !number($5) || !number($7) { next }
+        $9 == "total" || index($9, name) == 1 {
+            if ($2 != c || $3 != f || $5 != b || $7 != h) exit 1
+            if ($9 == "total") print $2, $3, $5, $7
             next
         }
-        { c += $1; f += $2; b += $3; h += $4 }' out) || fail "the columns of $file do not add up"
+        { c += $2; f += $3; b += $5; h += $7 }' out) || fail "the columns of $file do not add up"
     [ "$sum" = "$total" ] || fail "$file has $sum, info has $total"
 done
+
+# JSON is what python3 reads, and says the same.
+if command -v python3 >/dev/null; then
+    for options in "" "--by op" "--by file --phase backward" "--roofline" "--focus exp"; do
+        # shellcheck disable=SC2086 # the options are words
+        expect 0 "$tapescope" top --json $options
+        python3 -m json.tool <out >/dev/null || fail "no JSON: $options"
+    done
+    expect 0 "$tapescope" info --json
+    python3 -c 'import json, sys
+t = json.load(open("out"))["total"]
+print(t["calls"], t["forward_ns"], t["backward_ns"], t["tape_bytes"])' >sum
+    [ "$(cat sum)" = "$total" ] || fail "JSON has $(cat sum), info has $total"
+    expect 0 "$tapescope" top --json -n 0
+    python3 -c 'import json
+t = json.load(open("out"))
+r = t["rows"]
+print(*(sum(x[k] for x in r) for k in ("calls", "forward_ns", "backward_ns", "tape_bytes")))' >sum
+    [ "$(cat sum)" = "$total" ] || fail "the rows of JSON have $(cat sum), info has $total"
+fi
+
+# Which lines and phases, and where their sources are.
+expect 0 "$tapescope" top --focus 'program\.c:7' --by line
+shown "tanh layer"
+shown "(left out)"
+grep -q 'mul main' out && fail "a line that does not match"
+expect 0 "$tapescope" top --ignore layer
+grep -q 'tanh layer' out && fail "a line that is ignored"
+expect 2 "$tapescope" top --focus '('
+said "no regular expression"
+expect 0 "$tapescope" top --phase forward
+grep -qE '^share.*backward' out && fail "a phase that was not asked for"
+expect 2 "$tapescope" top --phase sideways
+said "'sideways' is none of: forward, backward"
+expect 0 "$tapescope" top --roofline
+shown "Gflop/s"
+for columns in 40 60 80 200; do
+    for command in "top" "top --by function" "top --roofline" "top --sort ratio"; do
+        # shellcheck disable=SC2086 # the command is words
+        expect 0 env COLUMNS=$columns "$tapescope" $command
+        awk -v w=$columns 'length($0) > w { exit 1 }' out || fail "wider than $columns: $command"
+    done
+done
+expect 2 "$tapescope" top --map nothing
+said "--map: 'nothing' is not OLD=NEW"
 
 # Only what costs, with a line around it.
 expect 0 "$tapescope" annotate --context 1 program.c
@@ -269,6 +334,61 @@ shown "return ad_tanh(x);"
 grep -q 'strcmp(end, "fail")' out && fail "a line without cost, and far from any"
 expect 2 "$tapescope" annotate --context many program.c
 said "'many' is not a number"
+
+# Files beside the sources, of which only our own are replaced.
+expect 0 "$tapescope" annotate --write
+shown "/program.c.tape"
+grep -q "return ad_tanh(x);" program.c.tape || fail "no source in program.c.tape"
+expect 0 "$tapescope" annotate --write --exact
+grep -qF "elsewhere: the tape's own" program.c.tape || fail "the file was not replaced"
+echo "my own notes" >program.c.tape
+expect 1 "$tapescope" annotate --write
+said "program.c.tape is no file of 'annotate --write': it stays as it is"
+[ "$(cat program.c.tape)" = "my own notes" ] || fail "a file of another's was overwritten"
+rm program.c.tape
+ln -s nowhere program.c.tape
+expect 1 "$tapescope" annotate --write
+[ ! -e nowhere ] || fail "written through a link"
+rm program.c.tape
+mkdir tapes
+expect 0 "$tapescope" annotate --write --output-dir tapes
+[ -s tapes/program.c.tape ] || fail "no tapes/program.c.tape"
+expect 1 "$tapescope" annotate --write --output-dir missing
+said "missing/program.c.tape: No such file or directory"
+expect 2 "$tapescope" annotate --write program.c tapescope.prof
+said "--write takes a profile, no source files"
+
+# Sources that lie elsewhere than where they were compiled, and such as were changed since.
+mkdir moved
+mv program.c moved/
+expect 0 "$tapescope" annotate program.c
+said "showing line numbers without text"
+expect 0 "$tapescope" annotate --map "$PWD=$PWD/moved" program.c
+[ ! -s err ] || fail "a message"
+shown "return ad_tanh(x);"
+shown "$PWD/moved/program.c"
+mv moved/program.c .
+touch -d tomorrow program.c
+expect 0 "$tapescope" annotate program.c
+said "program.c is newer than the program: its lines may have moved"
+touch -r program program.c
+
+# Only what fits beside the source.
+expect 0 "$tapescope" annotate program.c
+grep -q '^share calls forward backward  b/f    tape at peak line ' out || fail "columns at 80"
+expect 0 env COLUMNS=40 "$tapescope" annotate program.c
+grep -q '^forward backward    tape line ' out || fail "columns at 40"
+expect 0 env COLUMNS=200 "$tapescope" annotate program.c
+grep -q '^share calls forward per call backward .* kept by ' out || fail "columns at 200"
+if command -v python3 >/dev/null; then
+    expect 0 "$tapescope" annotate --json program.c
+    python3 -c 'import json
+d = json.load(open("out"))
+for key in ("calls", "forward_ns", "backward_ns", "tape_bytes"):
+    assert sum(p[key] for p in d["parts"].values()) == d["total"][key], key
+    assert sum(l[key] for l in d["lines"]) == d["parts"]["shown"][key], key
+assert any("ad_tanh" in l["text"] for l in d["lines"])' 2>err || fail "annotate --json"
+fi
 
 # Two processes under one record: neither takes the other's place.
 expect 0 "$tapescope" record -o first.prof -- sh -c './program & wait; ./program'
@@ -312,10 +432,10 @@ for compiler in "$TEST_C_COMPILER -g" "${TEST_CLANG:+$TEST_CLANG -g1 -O2}"; do
             -ltapescope -Wl,-rpath,"$TAPESCOPE_LIB_DIR" || fail "$compiler"
     expect 0 "$tapescope" record -o both.prof ./both
     expect 0 "$tapescope" annotate --exact one/src/f.c both.prof
-    awk '/ return ad_exp/ && $1 == 1 { found = 1 } END { exit !found }' out ||
+    awk '/ return ad_exp/ && $2 == 1 { found = 1 } END { exit !found }' out ||
         fail "$compiler: one call in one/src/f.c"
     expect 0 "$tapescope" annotate --exact two/src/f.c both.prof
-    awk '/ return ad_exp/ && $1 == 2 { found = 1 } END { exit !found }' out ||
+    awk '/ return ad_exp/ && $2 == 2 { found = 1 } END { exit !found }' out ||
         fail "$compiler: two calls in two/src/f.c"
     expect 2 "$tapescope" annotate f.c both.prof
     grep -qF "may be any of these" err || fail "two files of one name are not told apart"

@@ -21,7 +21,7 @@
 
 /* ---- commands ---- */
 
-enum { MOST_ARGUMENTS = 6 };
+enum { MOST_ARGUMENTS = 8 };
 
 struct command {
     int (*run)(int argc, char **argv);
@@ -171,10 +171,15 @@ START_TEST(a_program_is_reported_with_its_lines_or_the_failure_is_said)
     ck_assert_int_eq(program_record(profile, program_path("account"), "tapes"), 0);
     const struct command commands[] = {
         {cmd_info, {"info", "--exact"}},
+        {cmd_info, {"info", "--json"}},
+        {cmd_top, {"top", "--json", "--by", "file", "--phase", "forward"}},
+        {cmd_top, {"top", "--roofline", "--sort", "ratio"}},
+        {cmd_top, {"top", "--focus", "a", "--ignore", "b", "--map=/=/x"}},
         {cmd_top, {"top"}},
         {cmd_top, {"top", "--by", "function"}},
         {cmd_annotate, {"annotate", "--no-color", "account.c"}},
         {cmd_annotate, {"annotate", "--context", "1", program_source("account.c")}},
+        {cmd_annotate, {"annotate", "--json", "--focus", "layer", "account.c"}},
     };
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         fail_all(&commands[i], profile);

@@ -11,6 +11,7 @@
 
 #include <check.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ static void check_unusable(const struct maker_bytes *bytes, const char *expected
 }
 
 /* A profile that has some of everything: two living tapes and destroyed ones. */
-static void put_rich(struct maker_bytes *bytes)
+static void put_observed(struct maker_bytes *bytes, double overhead)
 {
     maker_put_header(bytes, "tsc", 1);
     maker_put_modules(bytes);
@@ -79,7 +80,13 @@ static void put_rich(struct maker_bytes *bytes)
     made->ledger.peak_bytes = 40;
     maker_put_ledger(bytes, made);
     maker_put_clock(bytes, 1300, 600);
+    maker_put_overhead(bytes, overhead, overhead);
     maker_put_end(bytes);
+}
+
+static void put_rich(struct maker_bytes *bytes)
+{
+    put_observed(bytes, 0);
 }
 
 START_TEST(a_profile_is_read_with_all_that_it_holds)
@@ -360,6 +367,49 @@ START_TEST(lines_are_joined_over_tapes_and_their_sums_are_the_totals)
 }
 END_TEST
 
+/* tanh has 9 ticks in 5 calls: 2 a call are more than it has. */
+START_TEST(what_observing_added_is_taken_off_and_said)
+{
+    struct maker_bytes bytes = {0};
+    put_observed(&bytes, 2);
+    struct prof_profile *profile = read_good(&bytes);
+    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    ck_assert_ptr_nonnull(analysis);
+    for (size_t i = 0; i < analysis->n_lines; i++) {
+        const struct prof_cost *cost = &analysis->line[i].cost;
+        const char *op = analysis->line[i].ops.name[0];
+        if (strcmp(op, "matmul") == 0) {
+            ck_assert_uint_eq(cost->forward_ticks, 35 - 4 * 2);
+            ck_assert_uint_eq(cost->backward_ticks, 7); /* no call of it is known */
+        } else if (strcmp(op, "tanh") == 0) {
+            ck_assert_uint_eq(cost->forward_ticks, 0);
+        }
+    }
+    const struct prof_totals *total = &analysis->total;
+    ck_assert_uint_eq(profile->overhead_ticks, 4 * 2 + 9);
+    ck_assert_uint_eq(total->forward_ticks, 44 - profile->overhead_ticks);
+    ck_assert_uint_eq(total->forward_ns, analysis->sum.forward_ns);
+    prof_analysis_free(analysis);
+    prof_profile_free(profile);
+    free(bytes.data);
+}
+END_TEST
+
+START_TEST(an_overhead_that_cannot_be_is_none)
+{
+    static const double wrong[] = {-1, 0, 1e300, (double)NAN, (double)INFINITY};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct maker_bytes bytes = {0};
+        put_observed(&bytes, wrong[i]);
+        struct prof_profile *profile = read_good(&bytes);
+        ck_assert_double_eq(profile->forward_overhead, 0);
+        ck_assert_double_eq(profile->backward_overhead, 0);
+        prof_profile_free(profile);
+        free(bytes.data);
+    }
+}
+END_TEST
+
 START_TEST(reports_fit_eighty_columns_and_hold_no_control_characters)
 {
     struct maker_bytes bytes = {0};
@@ -400,6 +450,8 @@ int main(void)
     tcase_add_test(tests, what_is_not_a_profile_is_refused_in_one_line);
     tcase_add_test(tests, a_packet_of_a_million_empty_rows_does_not_take_its_weight_in_memory);
     tcase_add_test(tests, lines_are_joined_over_tapes_and_their_sums_are_the_totals);
+    tcase_add_test(tests, what_observing_added_is_taken_off_and_said);
+    tcase_add_test(tests, an_overhead_that_cannot_be_is_none);
     tcase_add_test(tests, reports_fit_eighty_columns_and_hold_no_control_characters);
     return run_cases("reader", tests);
 }

@@ -54,6 +54,8 @@ static char *report(const struct prof_profile *profile)
     ck_assert_ptr_nonnull(style.out);
     ck_assert_int_eq(report_top(analysis, PROF_BY_LINE, REPORT_SORT_TAPE, 20, &style), 0);
     ck_assert_int_eq(report_top(analysis, PROF_BY_OP, REPORT_SORT_TOTAL, 0, &style), 0);
+    ck_assert_int_eq(report_scopes(analysis, REPORT_SORT_TOTAL, 0, &style), 0);
+    ck_assert_int_eq(report_scopes_csv(analysis, &style), 0);
     ck_assert_int_eq(report_info(analysis, &style), 0);
     report_summary(analysis, &style);
     fclose(style.out);

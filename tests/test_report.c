@@ -93,22 +93,25 @@ START_TEST(a_source_has_its_costs_beside_it_and_the_rest_below)
     struct report_style style = style_of(true);
     ck_assert_int_eq(report_annotate(&analysis, source, NULL, &style), 0);
     expect(&style,
-           "calls forward backward tape kept by  line /a.c\n"
-           "                                        1 int f(void)\n"
-           "                                        2 {\n"
-           "    1     100      200   10             3     one;\n"
-           "    2       3        6   20 a,b,c,d+    4     two;\n"
-           "                                        5 }\n"
-           "                                        6\n"
-           "                                        7 int g(void)\n"
-           "                                        8 {\n"
-           "    1       4        8   10             9     three;\n"
-           "                                       10 }\n"
-           "    4     107      214   40               a.c\n"
-           "    1       8       16   10               elsewhere: other files\n"
-           "    1      16       32   10               elsewhere: sites without line information\n"
-           "    1      32       64   10               elsewhere: the tape's own (padding, seeds)\n"
-           "    7     163      326   70               total\n");
+           "share calls forward per call backward  b/f tape at peak kept by  line /a.c\n"
+           "                                                                    1 int f(void)\n"
+           "                                                                    2 {\n"
+           "61.3%     1     100      100      200 2.00   10     100             3     one;\n"
+           " 1.8%     2       3        2        6 2.00   20       3 a,b,c,d+    4     two;\n"
+           "                                                                    5 }\n"
+           "                                                                    6\n"
+           "                                                                    7 int g(void)\n"
+           "                                                                    8 {\n"
+           " 2.5%     1       4        4        8 2.00   10       4             9     three;\n"
+           "                                                                   10 }\n"
+           "65.6%     4     107       27      214 2.00   40     107               a.c\n"
+           " 4.9%     1       8        8       16 2.00   10       8               elsewhere: other "
+           "files\n"
+           " 9.8%     1      16       16       32 2.00   10      16               elsewhere: sites "
+           "without line information\n"
+           "19.6%     1      32       32       64 2.00   10      32               elsewhere: the "
+           "tape's own (padding, seeds)\n"
+           " 100%     7     163       23      326 2.00   70       0               total\n");
 }
 END_TEST
 
@@ -154,11 +157,14 @@ START_TEST(costly_lines_have_a_colour_and_gaps_a_row)
     style.around = 2;
     ck_assert_int_eq(report_annotate(&analysis, source, NULL, &style), 0);
     fclose(style.out);
+    ck_assert_ptr_nonnull(strstr(
+        text,
+        "\033[1;31m97.9%     1    1000     1000     2000 2.00   10    1000            3     one;"));
+    ck_assert_ptr_nonnull(strstr(
+        text,
+        "\033[33m 2.0%     1      20       20       40 2.00   10      20            4     two;"));
     ck_assert_ptr_nonnull(
-        strstr(text, "\033[1;31m    1    1000     2000   10            3     one;"));
-    ck_assert_ptr_nonnull(
-        strstr(text, "\033[33m    1      20       40   10            4     two;"));
-    ck_assert_ptr_nonnull(strstr(text, "\n    1       1        2   10            5 }\n"));
+        strstr(text, "\n 0.1%     1       1        1        2 2.00   10       1            5 }\n"));
     ck_assert_ptr_nonnull(strstr(text, " \u22ee\n"));
     ck_assert_ptr_null(strstr(text, "int g"));
     ck_assert_ptr_nonnull(strstr(text, "three"));
@@ -174,8 +180,10 @@ START_TEST(lines_that_the_source_has_no_more_keep_their_costs)
     struct report_style style = style_of(true);
     ck_assert_int_eq(report_annotate(&analysis, source, NULL, &style), 0);
     fclose(style.out);
-    ck_assert_ptr_nonnull(strstr(text, "    1       1        2   10            0\n"));
-    ck_assert_ptr_nonnull(strstr(text, "    1       3        6   10           40\n"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "16.7%     1       1        1        2 2.00   10       1            0\n"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "50.0%     1       3        3        6 2.00   10       3           40\n"));
     free(text);
     char gone[160];
     snprintf(gone, sizeof gone, "%s/gone.c", folder);
@@ -183,12 +191,12 @@ START_TEST(lines_that_the_source_has_no_more_keep_their_costs)
         line[i].file = gone;
     style = style_of(true);
     ck_assert_int_eq(report_annotate(&analysis, gone, NULL, &style), ENOENT);
-    expect(&style, "calls forward backward tape kept by line /gone.c\n"
-                   "    1       1        2   10            0\n"
-                   "    1       2        4   10            3\n"
-                   "    1       3        6   10           40\n"
-                   "    3       6       12   30              gone.c\n"
-                   "    3       6       12   30              total\n");
+    expect(&style, "share calls forward per call backward  b/f tape at peak kept by line /gone.c\n"
+                   "16.7%     1       1        1        2 2.00   10       1            0\n"
+                   "33.3%     1       2        2        4 2.00   10       2            3\n"
+                   "50.0%     1       3        3        6 2.00   10       3           40\n"
+                   " 100%     3       6        2       12 2.00   30       6              gone.c\n"
+                   " 100%     3       6        2       12 2.00   30       0              total\n");
 }
 END_TEST
 
@@ -201,9 +209,9 @@ START_TEST(what_no_line_accounts_for_has_a_row_of_its_own)
     struct report_style style = style_of(true);
     ck_assert_int_eq(report_annotate(&analysis, source, "f", &style), 0);
     fclose(style.out);
-    ck_assert_ptr_nonnull(strstr(text, "    0       5       -1    0"));
+    ck_assert_ptr_nonnull(strstr(text, "    0       5        -       -1    -    0"));
     ck_assert_ptr_nonnull(strstr(text, "elsewhere: unattributed\n"));
-    ck_assert_ptr_nonnull(strstr(text, "    1      15       19   10"));
+    ck_assert_ptr_nonnull(strstr(text, "    1      15       15       19 1.27   10"));
     free(text);
 }
 END_TEST
@@ -306,8 +314,9 @@ START_TEST(a_profile_of_nothing_says_so)
 {
     struct report_style style = style_of(false);
     ck_assert_int_eq(report_top(&analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 20, &style), 0);
-    expect(&style, "share total forward backward b/f tape at peak calls line, op, function\n"
-                   "    -     0       0        0   -    0       0     0 (all)\n"
+    expect(&style, "share total forward backward b/f expect tape at peak calls line, op, "
+                   "function\n"
+                   "    -     0       0        0   -      -    0       0     0 (all)\n"
                    "Nothing was measured.\n");
     style = style_of(false);
     ck_assert_int_eq(report_annotate(&analysis, source, "f", &style), 0);

@@ -114,6 +114,43 @@ START_TEST(a_table_aligns_its_columns_and_cuts_the_last)
 }
 END_TEST
 
+START_TEST(columns_of_the_highest_rank_go_first_where_there_is_no_room)
+{
+    static const struct {
+        unsigned width;
+        const char *expected;
+    } cases[] = {
+        {0, "a bbbb cccc last, which is long\n1 22   33   4\n"},
+        {31, "a bbbb cccc last, which is long\n1 22   33   4\n"},
+        {30, "a bbbb last, which is long\n1 22   4\n"},
+        {25, "a last, which is long\n1 4\n"},
+        {10, "a last, w~\n1 4\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct table *table = table_new();
+        char *shown = NULL;
+        size_t n;
+        FILE *out = open_memstream(&shown, &n);
+        table_column(table, TABLE_LEFT, "a");
+        table_column(table, TABLE_LEFT, "bbbb");
+        table_optional(table, 1);
+        table_column(table, TABLE_LEFT, "cccc");
+        table_optional(table, 2);
+        table_column(table, TABLE_LEFT, "last, which is long");
+        table_row(table);
+        table_cell(table, "1");
+        table_cell(table, "22");
+        table_cell(table, "33");
+        table_cell(table, "4");
+        ck_assert_int_eq(table_print(table, out, cases[i].width, false), 0);
+        fclose(out);
+        table_free(table);
+        ck_assert_str_eq(shown, cases[i].expected);
+        free(shown);
+    }
+}
+END_TEST
+
 START_TEST(a_table_without_headings_prints_rows_alone)
 {
     struct table *table = table_new();
@@ -213,6 +250,7 @@ int main(void)
     tcase_add_test(text, quantities_take_three_digits_and_a_unit);
     tcase_add_test(text, text_holds_no_control_characters_and_is_cut_to_its_limit);
     tcase_add_test(text, a_table_aligns_its_columns_and_cuts_the_last);
+    tcase_add_test(text, columns_of_the_highest_rank_go_first_where_there_is_no_room);
     tcase_add_test(text, a_table_without_headings_prints_rows_alone);
     tcase_add_test(text, a_path_has_one_spelling_and_one_copy);
     tcase_add_test(text, a_source_has_lines_however_they_end);

@@ -6,14 +6,19 @@ Prints one line when it is ready: "ready VERSION CORE BLAS", as peer_libtorch do
 line "CASE f32|f64 SECONDS" is answered by "ok SAVED GRADIENT_SUM" or by "error TEXT". SAVED: bytes of
 the distinct storages that autograd saves in one forward pass (torch.autograd.graph.
 saved_tensors_hooks), without those of parameters and constants. SECONDS is ignored.
+"CASE f32|f64 SECONDS profiled" is answered by "ok PLAIN PROFILED GRADIENT_SUM": ns of a step, forward
+and backward, without torch.profiler and under it, medians of steps that take SECONDS in all.
 """
 import ctypes
 import math
 import os
 import re
+import statistics
 import sys
+import time
 
 import torch
+import torch.profiler
 
 
 def blas():
@@ -167,9 +172,40 @@ def gradient_sum(parameters):
     return total
 
 
+def step(forward, parameters):
+    """Its time in ns; the gradients stay until the next."""
+    for p in parameters:
+        p.grad = None
+    start = time.perf_counter_ns()
+    forward().backward()
+    return time.perf_counter_ns() - start
+
+
+def steps(forward, parameters, seconds):
+    times, end = [], time.perf_counter() + seconds
+    while not times or time.perf_counter() < end:
+        times.append(step(forward, parameters))
+    return statistics.median(times)
+
+
+# One profile of so many steps: it is all kept in memory until its end.
+PROFILED_STEPS = 20
+
+
+def profiled(forward, parameters, seconds):
+    plain = steps(forward, parameters, seconds / 2)
+    times, end = [], time.perf_counter() + seconds / 2
+    while not times or time.perf_counter() < end:
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], with_stack=True):
+            times += [step(forward, parameters) for _ in range(PROFILED_STEPS)]
+    return f"ok {plain} {statistics.median(times)} {gradient_sum(parameters):.17g}"
+
+
 def answer(line):
-    name, dtype, _ = line.split()
+    name, dtype, seconds, *how = line.split()
     forward, parameters, constants = create(name, {"f32": torch.float32, "f64": torch.float64}[dtype])
+    if how == ["profiled"]:
+        return profiled(forward, parameters, float(seconds))
     n, loss = saved(forward, parameters + constants)
     loss.backward()
     return f"ok {n} {gradient_sum(parameters):.17g}"

@@ -107,9 +107,6 @@ static void sum_tapes(struct prof_totals *total, const struct prof_profile *prof
         total->reserved_bytes = greater(total->reserved_bytes, tape->reserved_bytes);
         total->touched_bytes = greater(total->touched_bytes, tape->touched_bytes);
     }
-    total->forward_ns = prof_profile_ns(profile, total->forward_ticks);
-    total->backward_ns = prof_profile_ns(profile, total->backward_ticks);
-    total->recompute_ns = prof_profile_ns(profile, total->recompute_ticks);
 }
 
 /* Rounds running sums rather than terms, so that nothing is lost between the lines. */
@@ -134,6 +131,11 @@ static void set_times(struct prof_analysis *analysis)
         prof_cost_add(&analysis->sum, cost);
         analysis->n_unlined += !analysis->line[i].own && !analysis->line[i].file;
     }
+    struct prof_totals *total = &analysis->total;
+    total->forward_ns = prof_profile_ns(analysis->profile, total->forward_ticks);
+    total->backward_ns = prof_profile_ns(analysis->profile, total->backward_ticks);
+    total->recompute_ns = prof_profile_ns(analysis->profile, total->recompute_ticks);
+    total->overhead_ns = prof_profile_ns(analysis->profile, analysis->profile->overhead_ticks);
 }
 
 /* The tape has rows for what may be: those that never were say nothing. */
@@ -181,8 +183,8 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
     }
     analysis->n_lines = analyze_merge(analysis->line, analysis->n_lines, ANALYZE_BY_LINE_AND_OP);
     drop_empty(analysis);
-    set_times(analysis);
     sum_tapes(&analysis->total, profile);
+    set_times(analysis);
     return analysis;
 }
 
@@ -191,6 +193,9 @@ void prof_analysis_free(struct prof_analysis *analysis)
     if (!analysis)
         return;
     prof_symbols_close(analysis->symbols);
+    for (size_t i = 0; i < analysis->n_mapped; i++)
+        free(analysis->mapped[i]);
+    free(analysis->mapped);
     free(analysis->line);
     free(analysis);
 }

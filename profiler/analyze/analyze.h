@@ -1,9 +1,9 @@
 /* analyze.h: the rows of all tapes joined with symbols: what each source line cost.
  *
  * May include: profiler/format, profiler/symbols.
- * Invariant: `sum` is the exact sum of the lines, `total` comes from the tapes' own counters;
- * the two are equal but for ops that were under way when a living tape was read. Times in ns are
- * rounded so that the lines' times add up to the rounded time of their ticks.
+ * Invariant: `sum` is the exact sum of the lines and of `left_out`, `total` comes from the tapes' own
+ * counters; the two are equal but for ops that were under way when a living tape was read. Times in
+ * ns are rounded so that the lines' times add up to the rounded time of their ticks.
  */
 #ifndef PROFILER_ANALYZE_H
 #define PROFILER_ANALYZE_H
@@ -46,6 +46,7 @@ struct prof_line {
 struct prof_totals {
     uint64_t forward_ticks, backward_ticks, recompute_ticks;
     uint64_t forward_ns, backward_ns, recompute_ns;
+    uint64_t overhead_ns; /* the profiler's own, not in the times above */
     uint64_t handed_out_bytes, live_bytes;
     uint64_t peak_bytes, reserved_bytes, touched_bytes; /* the greatest of any one tape */
     uint64_t sweeps, records, tapes;
@@ -64,7 +65,11 @@ struct prof_analysis {
     size_t n_unlined;  /* of them: sites without line information */
     size_t n_unusable; /* files whose symbols could not be used */
     struct prof_cost sum;
+    struct prof_cost left_out; /* of lines that prof_analysis_select() has removed */
+    size_t n_left_out;
     struct prof_totals total;
+    char **mapped; /* files that prof_analysis_map() has renamed */
+    size_t n_mapped;
     prof_warn_fn *warn;
     void *warn_payload;
 };
@@ -75,12 +80,64 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
                                    void *payload);
 void prof_analysis_free(struct prof_analysis *analysis);
 
-enum prof_by { PROF_BY_LINE, PROF_BY_FUNCTION, PROF_BY_OP };
+/* Files below the folder `from` (or that file itself) are shown and read as if they lay below
+ * `to`. Returns 0, or -1 when memory is exhausted. */
+int prof_analysis_map(struct prof_analysis *analysis, const char *from, const char *to);
+
+/* Removes the lines for which keep() is false: their cost goes to left_out. The tape's own rows
+ * are lines too. */
+void prof_analysis_select(struct prof_analysis *analysis,
+                          bool (*keep)(void *payload, const struct prof_line *line), void *payload);
+
+/* The highest rates that any line reached in either direction, among lines with at least
+ * 1/1000 of the time; 0: not known. They stand for the machine's limits. */
+struct prof_roof {
+    double flops_per_ns, bytes_per_ns;
+};
+struct prof_roof prof_analysis_roof(const struct prof_analysis *analysis);
+
+/* Backward over forward time as the ops' counts of flops and bytes moved let it be expected on a
+ * machine with that roof: each direction takes as long as its flops or its bytes, whichever is
+ * longer (the roofline model: Williams, Waterman, Patterson, doi:10.1145/1498765.1498785). 0: the
+ * counts say nothing. */
+double prof_cost_expected_ratio(const struct prof_cost *cost, const struct prof_roof *roof);
+
+/* Whether a line's backward pass is dearer than its counts explain: over twice the expected ratio,
+ * and what is beyond twice is at least 1 % of all time. Lines that hold a sweep's own time are not
+ * judged: nothing counts what that should take. */
+bool prof_line_is_slow_backward(const struct prof_line *line, const struct prof_analysis *analysis,
+                                const struct prof_roof *roof);
+
+enum prof_by { PROF_BY_LINE, PROF_BY_FUNCTION, PROF_BY_OP, PROF_BY_FILE, PROF_BY_MODULE };
 
 /* The analysis' lines merged; the result holds *n lines, in the order of the source, and is the
  * caller's to free(); its strings belong to the analysis. NULL when memory is exhausted. */
 struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum prof_by by,
                                       size_t *n);
+
+/* A scope with all that it and the scopes within it cost. */
+struct prof_scope_cost {
+    const char *name; /* without those of the scopes around it; belongs to the profile */
+    size_t parent;    /* place plus 1, less than its own; 0: none */
+    uint64_t thread;  /* 0: of several */
+    uint64_t calls, recorded_calls, records;
+    uint64_t wall_ns, self_ns; /* between begin and end, with and without the scopes within it */
+    uint64_t forward_ns;       /* of wall_ns, what was not in sweeps: the user's own code too */
+    struct prof_cost cost;     /* of what was recorded in it, wherever it was swept */
+};
+
+struct prof_scope_costs {
+    struct prof_scope_cost *scope;
+    size_t n;
+    struct prof_cost outside; /* of what was recorded in no scope */
+};
+
+/* What each scope of the profile cost; those of several threads with the same name and place in the
+ * forest are one unless by_thread. Returns 0, or -1 when memory is exhausted. The caller frees it
+ * by prof_scope_costs_free in either case. */
+int prof_scope_costs_make(struct prof_scope_costs *costs, const struct prof_profile *profile,
+                          bool by_thread);
+void prof_scope_costs_free(struct prof_scope_costs *costs);
 
 /* Adds b to a. */
 void prof_cost_add(struct prof_cost *a, const struct prof_cost *b);

@@ -40,7 +40,23 @@ static int compare_by_op(const void *x, const void *y)
     return compare_text(first_op(a), first_op(b));
 }
 
-/* The tape's own rows stay apart by op: they have no function. */
+/* The tape's own rows stay apart by op, as in the views below: they have no place. */
+static int compare_by_file(const void *x, const void *y)
+{
+    const struct prof_line *a = x, *b = y;
+    int order = compare_files(a, b);
+    return order == 0 && a->own ? compare_by_op(a, b) : order;
+}
+
+static int compare_by_module(const void *x, const void *y)
+{
+    const struct prof_line *a = x, *b = y;
+    int order = a->own - b->own;
+    if (order == 0)
+        order = a->own ? compare_by_op(a, b) : compare_text(a->module, b->module);
+    return order;
+}
+
 static int compare_by_function(const void *x, const void *y)
 {
     const struct prof_line *a = x, *b = y;
@@ -97,6 +113,8 @@ size_t analyze_merge(struct prof_line *line, size_t n, enum analyze_by by)
         [ANALYZE_BY_LINE] = compare_by_line,
         [ANALYZE_BY_FUNCTION] = compare_by_function,
         [ANALYZE_BY_OP] = compare_by_op,
+        [ANALYZE_BY_FILE] = compare_by_file,
+        [ANALYZE_BY_MODULE] = compare_by_module,
     };
     if (n == 0)
         return 0;
@@ -141,9 +159,9 @@ struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum
                                       size_t *n)
 {
     static const enum analyze_by how[] = {
-        [PROF_BY_LINE] = ANALYZE_BY_LINE,
-        [PROF_BY_FUNCTION] = ANALYZE_BY_FUNCTION,
-        [PROF_BY_OP] = ANALYZE_BY_OP,
+        [PROF_BY_LINE] = ANALYZE_BY_LINE,     [PROF_BY_FUNCTION] = ANALYZE_BY_FUNCTION,
+        [PROF_BY_OP] = ANALYZE_BY_OP,         [PROF_BY_FILE] = ANALYZE_BY_FILE,
+        [PROF_BY_MODULE] = ANALYZE_BY_MODULE,
     };
     struct prof_line *line = calloc(analysis->n_lines + 1, sizeof *line);
     if (!line)

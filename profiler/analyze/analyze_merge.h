@@ -13,6 +13,8 @@ enum analyze_by {
     ANALYZE_BY_LINE,
     ANALYZE_BY_FUNCTION,
     ANALYZE_BY_OP,
+    ANALYZE_BY_FILE,
+    ANALYZE_BY_MODULE,
 };
 
 /* Sorts the lines in the order of the source and merges equal ones in place. Returns how many

@@ -1,4 +1,4 @@
-/* cli.h: what the commands of the program `tapescope` share.
+/* cli.h: the commands of the program `tapescope`, and what they end with.
  *
  * May include: profiler/report, profiler/analyze, profiler/format.
  * Invariant: a command returns its exit status and never exits; messages go to standard error,
@@ -11,7 +11,7 @@
 
 enum cli_status {
     CLI_OK = 0,
-    CLI_FAILED = 1, /* the report could not be written */
+    CLI_FAILED = 1, /* the report could not be written, or a gate failed */
     CLI_USAGE = 2,
     CLI_BAD_PROFILE = 3,
     CLI_CANNOT_EXECUTE = 126,
@@ -20,10 +20,20 @@ enum cli_status {
 
 #define CLI_DEFAULT_PROFILE "tapescope.prof"
 
-/* Each runs one command; argv[0] is the command's name. */
-int cmd_record(int argc, char **argv);
-int cmd_top(int argc, char **argv);
-int cmd_annotate(int argc, char **argv);
-int cmd_info(int argc, char **argv);
+/* Every command, in the order of `tapescope --help`. For each name here the file cmd_NAME.c has
+ * cmd_NAME(), which runs it (argv[0] is the command's name), and cli_NAME, which describes it. */
+#define CLI_COMMANDS(X)                                                                            \
+    X(record)                                                                                      \
+    X(top)                                                                                         \
+    X(annotate)                                                                                    \
+    X(info)                                                                                        \
+    X(completion)
+
+struct cli_command;
+#define X(name)                                                                                    \
+    int cmd_##name(int argc, char **argv);                                                         \
+    extern const struct cli_command cli_##name;
+CLI_COMMANDS(X)
+#undef X
 
 #endif

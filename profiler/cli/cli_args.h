@@ -5,26 +5,38 @@
 #ifndef PROFILER_CLI_CLI_ARGS_H
 #define PROFILER_CLI_CLI_ARGS_H
 
-#include "cli.h"
+#include "cli_options.h"
 
 #include <getopt.h>
 
 /* One line on standard error, after "tapescope: ". */
 void cli_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* What options a command was given. */
-struct cli_args {
-    struct report_style style;
-    const char *output;
-    const char *sort, *by;
-    size_t limit;
-    size_t around; /* context of annotate; SIZE_MAX: all */
-    int color;     /* 1, 0, or -1: by the terminal */
+/* Options that several commands have. */
+enum cli_shared {
+    CLI_EXACT = 1 << 0,  /* --exact */
+    CLI_JSON = 1 << 1,   /* --json */
+    CLI_COLOR = 1 << 2,  /* --color, --no-color */
+    CLI_FILTER = 1 << 3, /* --focus, --ignore */
+    CLI_PHASE = 1 << 4,  /* --phase */
+    CLI_MAP = 1 << 5,    /* --map */
 };
 
-/* Reads the options that `accepted` names (letters of getopt: o s b n a e c C) and --help.
- * Returns -1 if the command should go on, with optind at the first operand; else an exit status. */
-int cli_parse(struct cli_args *args, int argc, char **argv, const char *accepted, const char *help);
+/* The values of the shared options: the first member of every command's struct of arguments. */
+struct cli_args {
+    struct report_style style;
+    int color; /* 1, 0, or -1: by the terminal */
+    const char *focus, *ignore;
+    struct cli_list map;
+};
+
+/* Shared option i and the bit of enum cli_shared it belongs to; NULL after the last. */
+const struct cli_option *cli_shared_option(size_t i, unsigned *bit);
+
+/* Reads the command's options into `args`, whose own members have their defaults already, and the
+ * shared ones, which get theirs here. Returns -1 if the command should go on, with optind at the
+ * first operand; else an exit status: usage, or --help was given. */
+int cli_parse(const struct cli_command *command, struct cli_args *args, int argc, char **argv);
 
 /* The place of name among n names, or -1. A unique beginning is enough. */
 int cli_choice(const char *name, const char *const *names, int n);
@@ -32,15 +44,22 @@ int cli_choice(const char *name, const char *const *names, int n);
 /* The known name nearest to a mistyped one, or NULL if none is near. */
 const char *cli_nearest(const char *name, const char *const *names, int n);
 
+/* Columns of the output: COLUMNS, the terminal's width, or 80; at least 40. */
+unsigned cli_width(void);
+
 /* A profile with its analysis; warnings were printed. */
 struct cli_profile {
     struct prof_profile *profile;
     struct prof_analysis *analysis;
 };
 
-/* Opens path, or the default profile if it is NULL. Returns CLI_OK, or prints why not. */
-int cli_open(struct cli_profile *opened, const char *path);
+/* Opens path, or the default profile if it is NULL, as the shared options say. Returns CLI_OK, or
+ * prints why not. */
+int cli_open(struct cli_profile *opened, const struct cli_args *args, const char *path);
 void cli_close(struct cli_profile *opened);
+
+/* Opens the only operand that a command takes, or the default profile. */
+int cli_open_only(struct cli_profile *opened, const struct cli_args *args, int argc, char **argv);
 
 /* Ends a report: its status, and whether standard output took all of it. */
 int cli_finish(int report_status);

@@ -2,23 +2,45 @@
  *
  * May include: cli.h and what it stands on.
  */
-#include "cli_args.h"
+#include "cli_tapes.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-static const char help[] =
-    "Usage: tapescope annotate [OPTIONS] FILE.c[:FUNCTION] [PROFILE]\n"
-    "The source with what each line cost; below it the totals, and what was spent elsewhere.\n"
-    "\n"
-    "  --context N           only lines with cost, and N lines around each\n"
-    "  --exact               plain integers: ns and bytes\n"
-    "  --color, --no-color   mark costly lines (default: on a terminal)\n"
-    "\n"
-    "kept by: the op whose pullback needs the values that the line produced; + for more.\n"
-    "FILE may be the end of a path. PROFILE defaults to " CLI_DEFAULT_PROFILE ".\n";
+struct annotate_args {
+    struct cli_args cli;
+    size_t context;
+    bool write;
+    const char *folder;
+};
+
+static const struct cli_option options[] = {
+    {"context", 0, CLI_COUNT, "N", "only lines with cost, and N lines around each",
+     offsetof(struct annotate_args, context), NULL, 0},
+    {"write", 0, CLI_FLAG, NULL,
+     "write FILE.c" CLI_TAPE_SUFFIX " beside every source of the profile instead",
+     offsetof(struct annotate_args, write), NULL, 0},
+    {"output-dir", 0, CLI_TEXT, "DIR", "with --write: write into this folder",
+     offsetof(struct annotate_args, folder), NULL, 0},
+};
+
+const struct cli_command cli_annotate = {
+    .name = "annotate",
+    .summary = "a source file with the cost of each line",
+    .operands =
+        "FILE.c[:FUNCTION] [PROFILE]\n       tapescope annotate --write [OPTIONS] [PROFILE]",
+    .about = "The source with what each line cost; below it the totals, and what was spent "
+             "elsewhere.",
+    CLI_OPTIONS(options),
+    .shared = CLI_EXACT | CLI_JSON | CLI_COLOR | CLI_FILTER | CLI_MAP,
+    .notes =
+        "share: part of all forward and backward time. b/f: backward over forward time. Narrow "
+        "terminals show fewer columns, the source is never cut.\nkept by: the op whose pullback "
+        "needs the values that the line produced; + for more.\n"
+        "FILE may be the end of a path. PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
+    .run = cmd_annotate,
+};
 
 enum { MAX_NAMED = 16 };
 
@@ -97,48 +119,48 @@ static bool has_function(const struct prof_analysis *analysis, const struct targ
     return false;
 }
 
-/* Line numbers are those of the source that was compiled. */
-static void check_age(const struct prof_profile *profile, const char *file)
+/* The source beside its costs, on standard output. */
+static int annotate(struct cli_profile *opened, const struct report_style *style, const char *name)
 {
-    struct stat source, program;
-    if (stat(file, &source) != 0 || stat(profile->program, &program) != 0)
-        return;
-    const struct timespec *a = &source.st_mtim, *b = &program.st_mtim;
-    if (a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec))
-        cli_message("%s is newer than the program: its lines may have moved", file);
-}
-
-int cmd_annotate(int argc, char **argv)
-{
-    struct cli_args args;
-    int status = cli_parse(&args, argc, argv, "aecC", help);
-    if (status >= 0)
-        return status;
-    if (args.around < 1u << 30)
-        args.style.around = (unsigned)args.around + 1;
-    if (argc - optind < 1 || argc - optind > 2) {
-        cli_message("annotate: name one source file, and perhaps a profile");
-        return CLI_USAGE;
-    }
-    struct cli_profile opened;
-    status = cli_open(&opened, argv[optind + 1]);
-    if (status != CLI_OK)
-        return status;
     struct target target;
-    status = find_target(&target, opened.analysis, argv[optind]);
-    if (status == CLI_OK && target.function && !has_function(opened.analysis, &target)) {
+    int status = find_target(&target, opened->analysis, name);
+    if (status == CLI_OK && target.function && !has_function(opened->analysis, &target)) {
         cli_message("annotate: the profile has no function '%s' in %s", target.function,
                     target.file);
         status = CLI_USAGE;
     }
     if (status == CLI_OK) {
-        check_age(opened.profile, target.file);
-        int unread = report_annotate(opened.analysis, target.file, target.function, &args.style);
+        cli_check_age(opened->profile, target.file);
+        int unread = report_annotate(opened->analysis, target.file, target.function, style);
         status = cli_finish(unread < 0 ? unread : 0);
         if (status == CLI_OK && unread > 0)
             cli_message("%s: %s: showing line numbers without text", target.file, strerror(unread));
     }
     free(target.text);
+    return status;
+}
+
+int cmd_annotate(int argc, char **argv)
+{
+    struct annotate_args args = {.context = SIZE_MAX};
+    struct report_style *style = &args.cli.style;
+    int status = cli_parse(&cli_annotate, &args.cli, argc, argv);
+    if (status >= 0)
+        return status;
+    if (args.context < 1u << 30)
+        style->around = (unsigned)args.context + 1;
+    int n = argc - optind, files = args.write ? 0 : 1;
+    if (n < files || n > files + 1) {
+        cli_message(args.write ? "annotate: --write takes a profile, no source files"
+                               : "annotate: name one source file, and perhaps a profile");
+        return CLI_USAGE;
+    }
+    struct cli_profile opened;
+    status = cli_open(&opened, &args.cli, argv[optind + files]);
+    if (status != CLI_OK)
+        return status;
+    status = args.write ? cli_write_tapes(&opened, style, args.folder)
+                        : annotate(&opened, style, argv[optind]);
     cli_close(&opened);
     return status;
 }

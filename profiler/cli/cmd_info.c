@@ -4,25 +4,24 @@
  */
 #include "cli_args.h"
 
-static const char help[] = "Usage: tapescope info [--exact] [PROFILE]\n"
-                           "The program that was measured, when, and the totals of all its tapes.\n"
-                           "\n"
-                           "  --exact      plain integers: ns and bytes\n"
-                           "\n"
-                           "PROFILE defaults to " CLI_DEFAULT_PROFILE ".\n";
+const struct cli_command cli_info = {
+    .name = "info",
+    .summary = "what was measured, and the totals",
+    .operands = "[PROFILE]",
+    .about = "The program that was measured, when, and the totals of all its tapes.",
+    .shared = CLI_EXACT | CLI_JSON,
+    .notes = "PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
+    .run = cmd_info,
+};
 
 int cmd_info(int argc, char **argv)
 {
     struct cli_args args;
-    int status = cli_parse(&args, argc, argv, "e", help);
+    int status = cli_parse(&cli_info, &args, argc, argv);
     if (status >= 0)
         return status;
-    if (argc - optind > 1) {
-        cli_message("info: one profile at a time, not also '%s'", argv[optind + 1]);
-        return CLI_USAGE;
-    }
     struct cli_profile opened;
-    status = cli_open(&opened, argv[optind]);
+    status = cli_open_only(&opened, &args, argc, argv);
     if (status != CLI_OK)
         return status;
     status = report_info(opened.analysis, &args.style);

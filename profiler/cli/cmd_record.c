@@ -7,6 +7,7 @@
  * run.
  */
 #include "cli_args.h"
+#include "cli_recording.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,11 +19,32 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char help[] =
-    "Usage: tapescope record [-o PROFILE] [--] PROGRAM [ARGUMENTS]...\n"
-    "Runs a program that uses libtapescope and writes what its tapes cost to PROFILE\n"
-    "(default " CLI_DEFAULT_PROFILE "). The program need not know. The exit status is the\n"
-    "program's, or 128 + n if signal n ended it; 126 or 127: it could not be run.\n";
+struct record_args {
+    struct cli_args cli;
+    const char *output;
+    struct cli_recording recording;
+};
+
+static const struct cli_option options[] = {
+    {"output", 'o', CLI_TEXT, "PROFILE", "where to write (default " CLI_DEFAULT_PROFILE ")",
+     offsetof(struct record_args, output), NULL, 0},
+    CLI_RECORDING_OPTIONS(offsetof(struct record_args, recording)),
+    {"warmup", 0, CLI_COUNT, "K", "steps that are not measured, before the first that is",
+     offsetof(struct record_args, recording.warmup), NULL, 0},
+};
+
+const struct cli_command cli_record = {
+    .name = "record",
+    .summary = "run a program and write its profile",
+    .operands = "[--] PROGRAM [ARGUMENTS]...",
+    .about = "Runs a program that uses libtapescope and writes what its tapes cost to PROFILE. The "
+             "program need not know.",
+    CLI_OPTIONS(options),
+    .notes = "The exit status is the program's, or 128 + n if signal n ended it; 126 or 127: it "
+             "could not be run.",
+    .runs_program = true,
+    .run = cmd_record,
+};
 
 /* Signals for us that are meant for the program. */
 static const int passed_on[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
@@ -263,21 +285,25 @@ static int record(char **argv, const char *profile, const char *path, bool utf8)
 
 int cmd_record(int argc, char **argv)
 {
-    struct cli_args args;
-    int status = cli_parse(&args, argc, argv, "o", help);
+    struct record_args args = {.output = CLI_DEFAULT_PROFILE, .recording = CLI_RECORDING_DEFAULTS};
+    int status = cli_parse(&cli_record, &args.cli, argc, argv);
     if (status >= 0)
         return status;
     if (optind == argc) {
         cli_message("record: name the program to run, as in: tapescope record -- ./program");
         return CLI_USAGE;
     }
-    const char *profile = args.output ? args.output : CLI_DEFAULT_PROFILE;
-    char *path = absolute_path(profile);
+    char *path = absolute_path(args.output);
     if (!path) {
-        cli_message("cannot write %s: %s", profile, strerror(errno));
+        cli_message("cannot write %s: %s", args.output, strerror(errno));
         return CLI_FAILED;
     }
-    status = record(argv + optind, profile, path, args.style.utf8);
+    if (!cli_export_recording(&args.recording)) {
+        cli_message("cannot run %s: %s", argv[optind], strerror(ENOMEM));
+        free(path);
+        return CLI_CANNOT_EXECUTE;
+    }
+    status = record(argv + optind, args.output, path, args.cli.style.utf8);
     free(path);
     return status;
 }

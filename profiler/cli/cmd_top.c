@@ -4,54 +4,102 @@
  */
 #include "cli_args.h"
 
-static const char help[] =
-    "Usage: tapescope top [OPTIONS] [PROFILE]\n"
-    "The source lines that cost most, forward and backward, in time and in tape bytes.\n"
-    "\n"
-    "  --sort KEY   forward, backward, total (default), tape, peak or calls;\n"
-    "               'share' is a line's part of this\n"
-    "  -n N         show N lines (default 20); 0: all\n"
-    "  --by WHAT    line (default), op or function\n"
-    "  --exact      plain integers: ns and bytes\n"
-    "\n"
-    "b/f: backward time over forward time. tape: bytes of records, values and adjoints\n"
-    "handed out in all. at peak: bytes held when the tape was largest.\n"
-    "PROFILE defaults to " CLI_DEFAULT_PROFILE ".\n";
+struct top_args {
+    struct cli_args cli;
+    int sort, by;
+    size_t limit;
+    bool roofline, csv;
+};
+
+static const char *const sorts[] = {
+    [REPORT_SORT_TOTAL] = "total",       [REPORT_SORT_FORWARD] = "forward",
+    [REPORT_SORT_BACKWARD] = "backward", [REPORT_SORT_TAPE] = "tape",
+    [REPORT_SORT_PEAK] = "peak",         [REPORT_SORT_CALLS] = "calls",
+    [REPORT_SORT_RATIO] = "ratio",       [REPORT_SORT_RATIO + 1] = NULL,
+};
+
+static const char *const views[] = {
+    [PROF_BY_LINE] = "line",     [PROF_BY_FUNCTION] = "function", [PROF_BY_OP] = "op",
+    [PROF_BY_FILE] = "file",     [PROF_BY_MODULE] = "module",     [PROF_BY_MODULE + 1] = "scope",
+    [PROF_BY_MODULE + 2] = NULL,
+};
+enum { BY_SCOPE = PROF_BY_MODULE + 1 };
+
+static const struct cli_option options[] = {
+    {"sort", 's', CLI_CHOICE, "KEY", "what comes first; 'share' is a line's part of it",
+     offsetof(struct top_args, sort), sorts, 0},
+    {"limit", 'n', CLI_COUNT, "N", "show N lines (default 20); 0: all",
+     offsetof(struct top_args, limit), NULL, 0},
+    {"by", 'b', CLI_CHOICE, "WHAT", "what a row stands for", offsetof(struct top_args, by), views,
+     0},
+    {"roofline", 'r', CLI_FLAG, NULL, "flops and bytes a second instead, by direction",
+     offsetof(struct top_args, roofline), NULL, 0},
+    {"csv", '\0', CLI_FLAG, NULL, "with --by scope: CSV, a row for each scope and thread",
+     offsetof(struct top_args, csv), NULL, 0},
+};
+
+const struct cli_command cli_top = {
+    .name = "top",
+    .summary = "the costliest lines, functions or ops",
+    .operands = "[PROFILE]",
+    .about = "The source lines that cost most, forward and backward, in time and in tape bytes.",
+    CLI_OPTIONS(options),
+    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_PHASE | CLI_MAP,
+    .notes =
+        "b/f: backward time over forward time, with a ! where it is over twice what the flops "
+        "and bytes of both directions let expect (column expect, on wide terminals). tape: "
+        "bytes of records, values and adjoints "
+        "handed out in all. at peak: bytes held when the tape was largest.\n"
+        "A scope's figures have those of the scopes within it. Its forward time is all between "
+        "begin and end that was not in sweeps, its backward time that of what was recorded in "
+        "it.\n"
+        "PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
+    .run = cmd_top,
+};
+
+/* What scopes cannot be asked for. Returns CLI_OK, or says so. */
+static int check(const struct top_args *args)
+{
+    const bool scopes = args->by == BY_SCOPE;
+    const char *wrong = NULL;
+    if (args->csv && !scopes)
+        wrong = "--csv goes with --by scope";
+    else if (scopes && args->roofline)
+        wrong = "--roofline does not go with --by scope";
+    else if (scopes && (args->cli.focus || args->cli.ignore || args->cli.style.phases))
+        wrong = "--focus, --ignore and --phase do not go with --by scope";
+    if (wrong)
+        cli_message("top: %s", wrong);
+    return wrong ? CLI_USAGE : CLI_OK;
+}
+
+static int report(const struct top_args *args, const struct prof_analysis *analysis)
+{
+    const enum report_sort sort = (enum report_sort)args->sort;
+    const struct report_style *style = &args->cli.style;
+    if (args->by == BY_SCOPE && args->csv)
+        return report_scopes_csv(analysis, style);
+    if (args->by == BY_SCOPE)
+        return report_scopes(analysis, sort, args->limit, style);
+    if (args->roofline)
+        return report_roofline(analysis, (enum prof_by)args->by, sort, args->limit, style);
+    return report_top(analysis, (enum prof_by)args->by, sort, args->limit, style);
+}
 
 int cmd_top(int argc, char **argv)
 {
-    static const char *const sorts[] = {
-        [REPORT_SORT_TOTAL] = "total",       [REPORT_SORT_FORWARD] = "forward",
-        [REPORT_SORT_BACKWARD] = "backward", [REPORT_SORT_TAPE] = "tape",
-        [REPORT_SORT_PEAK] = "peak",         [REPORT_SORT_CALLS] = "calls",
-    };
-    static const char *const views[] = {
-        [PROF_BY_LINE] = "line", [PROF_BY_FUNCTION] = "function", [PROF_BY_OP] = "op"};
-    struct cli_args args;
-    int status = cli_parse(&args, argc, argv, "sbne", help);
+    struct top_args args = {.limit = 20};
+    int status = cli_parse(&cli_top, &args.cli, argc, argv);
     if (status >= 0)
         return status;
-    int sort = args.sort ? cli_choice(args.sort, sorts, 6) : REPORT_SORT_TOTAL;
-    int by = args.by ? cli_choice(args.by, views, 3) : PROF_BY_LINE;
-    if (sort < 0) {
-        cli_message("top: cannot sort by '%s': use forward, backward, total, tape, peak or calls",
-                    args.sort);
-        return CLI_USAGE;
-    }
-    if (by < 0) {
-        cli_message("top: cannot show by '%s': use line, op or function", args.by);
-        return CLI_USAGE;
-    }
-    if (argc - optind > 1) {
-        cli_message("top: one profile at a time, not also '%s'", argv[optind + 1]);
-        return CLI_USAGE;
-    }
-    struct cli_profile opened;
-    status = cli_open(&opened, argv[optind]);
+    status = check(&args);
     if (status != CLI_OK)
         return status;
-    status = report_top(opened.analysis, (enum prof_by)by, (enum report_sort)sort, args.limit,
-                        &args.style);
+    struct cli_profile opened;
+    status = cli_open_only(&opened, &args.cli, argc, argv);
+    if (status != CLI_OK)
+        return status;
+    status = report(&args, opened.analysis);
     cli_close(&opened);
     return cli_finish(status);
 }

@@ -1,7 +1,7 @@
 /* main.c: the program `tapescope`: finds the command and runs it.
  *
  * May include: cli.h and what it stands on. Exit status: 0 ok, 1 the report could not be
- * written, 2 usage, 3 a bad profile; `record` passes on the program's own.
+ * written or a gate failed, 2 usage, 3 a bad profile; `record` passes on the program's own.
  */
 #include "cli_args.h"
 
@@ -12,35 +12,37 @@
 #define TAPESCOPE_VERSION "0.1.0"
 #endif
 
-static const char help[] =
-    "Usage: tapescope COMMAND [OPTIONS] ...\n"
-    "What each source line of a program that uses libtapescope costs, forward and backward.\n"
-    "\n"
-    "  record     run a program and write its profile\n"
-    "  top        the costliest lines, functions or ops\n"
-    "  annotate   a source file with the cost of each line\n"
-    "  info       what was measured, and the totals\n"
-    "\n"
-    "tapescope COMMAND --help says more; tapescope --version names the version.\n"
-    "Exit status: 0 ok, 2 wrong usage, 3 a bad profile; record passes on the program's.\n";
-
-static const struct {
-    const char *name;
-    int (*run)(int argc, char **argv);
-} commands[] = {
-    {"record", cmd_record},
-    {"top", cmd_top},
-    {"annotate", cmd_annotate},
-    {"info", cmd_info},
-};
-enum { COMMANDS = sizeof commands / sizeof *commands };
+static void put_help(FILE *out)
+{
+    size_t n;
+    const struct cli_command *const *command = cli_commands(&n);
+    unsigned width = cli_width() < 80 ? cli_width() : 80;
+    fputs("Usage: tapescope COMMAND [OPTIONS] ...\n", out);
+    cli_put_wrapped(out,
+                    "What each source line of a program that uses libtapescope costs, forward and "
+                    "backward.\n",
+                    0, 0, width);
+    for (size_t i = 0; i < n; i++) {
+        int column = fprintf(out, "  %-10s", command[i]->name);
+        cli_put_wrapped(out, command[i]->summary, (unsigned)column, 13, width);
+    }
+    putc('\n', out);
+    cli_put_wrapped(out,
+                    "tapescope COMMAND --help says more; tapescope --version names the version.\n"
+                    "Exit status: 0 ok, 1 the report could not be written or a gate failed, 2 "
+                    "wrong usage, 3 a bad profile; record passes on the program's.",
+                    0, 0, width);
+}
 
 static int unknown(const char *name)
 {
-    const char *names[COMMANDS];
-    for (int i = 0; i < COMMANDS; i++)
-        names[i] = commands[i].name;
-    const char *nearest = cli_nearest(name, names, COMMANDS);
+    enum { MOST = 64 };
+    const char *names[MOST];
+    size_t n;
+    const struct cli_command *const *command = cli_commands(&n);
+    for (size_t i = 0; i < n && i < MOST; i++)
+        names[i] = command[i]->name;
+    const char *nearest = cli_nearest(name, names, n < MOST ? (int)n : MOST);
     if (nearest)
         cli_message("no command '%s'; did you mean '%s'?", name, nearest);
     else
@@ -52,20 +54,22 @@ int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "");
     if (argc < 2) {
-        fputs(help, stderr);
+        put_help(stderr);
         return CLI_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
-        fputs(help, stdout);
+        put_help(stdout);
         return cli_finish(0);
     }
     if (strcmp(argv[1], "--version") == 0) {
         puts("tapescope " TAPESCOPE_VERSION);
         return cli_finish(0);
     }
-    for (int i = 0; i < COMMANDS; i++)
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
+    size_t n;
+    const struct cli_command *const *command = cli_commands(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(argv[1], command[i]->name) == 0)
+            return command[i]->run(argc - 1, argv + 1);
     return unknown(argv[1]);
 }

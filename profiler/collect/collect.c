@@ -38,9 +38,11 @@ struct collector {
     const char *failed; /* why the file ends early */
     bool lost;          /* what a call said was not kept, so no snapshot can be whole */
     struct prof_clock clock;
+    struct prof_overhead overhead;
     struct prof_modules modules;
     struct prof_tapes tapes;
     struct prof_retired retired;
+    struct prof_scopes scopes;
     struct prof_ledger dying; /* state of a tape that never had a packet */
     struct prof_buffer head;  /* magic and header, for snapshots */
     struct prof_buffer out;   /* frames of the call under way: they go out by one write */
@@ -159,14 +161,22 @@ static void put_modules(struct collector *c)
         fail(c, PROF_NO_MEMORY);
 }
 
-/* What changed in a tape's state since it was last written, its modules first. */
+static void put_scopes(struct collector *c)
+{
+    if (c->failed == NULL && !prof_put_scopes(&c->out, &c->scopes, false))
+        fail(c, PROF_NO_MEMORY);
+}
+
+/* What changed in a tape's state since it was last written, its modules and scopes first. */
 static void put_ledger(struct collector *c, struct prof_ledger *ledger)
 {
     ledger->round = c->round;
     if (!ledger->changed || c->failed != NULL)
         return;
     put_modules(c);
-    if (!prof_put_ledger(&c->out, ledger, false)) {
+    if (prof_scopes_are_new(&c->scopes))
+        put_scopes(c);
+    if (c->failed != NULL || !prof_put_ledger(&c->out, ledger, false)) {
         fail(c, PROF_NO_MEMORY);
         return;
     }
@@ -199,6 +209,7 @@ static void begin_round(struct collector *c, uint64_t now)
     c->window_end = now + prof_clock_ticks(&c->clock, c->interval_ns / WINDOW_SHARE);
     put_modules(c);
     put_clock(c);
+    put_scopes(c);
     put_retired(c);
 }
 
@@ -279,11 +290,29 @@ static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool f
     leave(c, entry);
 }
 
+/* See struct tape_hook. */
+static void take_scopes(struct tape_hook *hook, const struct tape_scopes *scopes)
+{
+    struct collector *c = (struct collector *)(void *)hook;
+    pthread_mutex_lock(&c->mutex);
+    c->scopes.from = scopes;
+    pthread_mutex_unlock(&c->mutex);
+}
+
+static double to_ns(const struct tape_hook *hook, uint64_t ticks)
+{
+    double rate;
+    __atomic_load(&((const struct collector *)(const void *)hook)->clock.ticks_per_ns, &rate,
+                  __ATOMIC_RELAXED);
+    return (double)ticks / rate;
+}
+
 static bool build_snapshot(struct collector *c, struct prof_buffer *out)
 {
     struct prof_stamp now = prof_clock_stamp(&c->clock);
     bool ok = prof_put_bytes(out, c->head.data, c->head.n) && prof_put_modules(out, &c->modules) &&
-              prof_put_clock(out, &c->clock.start);
+              prof_put_clock(out, &c->clock.start) && prof_put_overhead(out, &c->overhead) &&
+              prof_put_scopes(out, &c->scopes, true);
     for (size_t i = 0; ok && i < c->tapes.n; i++)
         ok = prof_put_ledger(out, c->tapes.tape[i], true);
     if (ok && c->retired.ledger.tapes > 0)
@@ -327,6 +356,7 @@ static void release(struct collector *c)
     prof_modules_free(&c->modules);
     prof_tapes_free(&c->tapes);
     prof_retired_free(&c->retired);
+    prof_scopes_free(&c->scopes);
     prof_ledger_free(&c->dying);
     free(c->head.data);
     free(c->out.data);
@@ -344,6 +374,7 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     for (size_t i = 0; i < c->tapes.n; i++)
         put_ledger(c, c->tapes.tape[i]);
     put_retired(c);
+    put_scopes(c);
     put_clock(c);
     if (c->failed == NULL && !prof_put_end(&c->out, c->clock.peek(), "stop"))
         fail(c, PROF_NO_MEMORY);
@@ -365,7 +396,8 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     return status;
 }
 
-static const char *prepare(struct collector *c, const char *library_version)
+static const char *prepare(struct collector *c, const char *library_version,
+                           const struct tape_collect_options *options)
 {
     const char *reason = prof_clock_open(&c->clock);
     if (reason != NULL)
@@ -373,9 +405,12 @@ static const char *prepare(struct collector *c, const char *library_version)
     reason = prof_modules_refresh(&c->modules);
     if (reason != NULL)
         return reason;
-    if (!prof_put_head(&c->head, library_version, c->modules.module[0].path, c->clock.name) ||
+    prof_overhead_measure(&c->overhead, &c->clock);
+    if (!prof_put_head(&c->head, library_version, c->modules.module[0].path, c->clock.name,
+                       options->text) ||
         !prof_put_bytes(&c->out, c->head.data, c->head.n) ||
-        !prof_put_modules(&c->out, &c->modules) || !prof_put_clock(&c->out, &c->clock.start))
+        !prof_put_modules(&c->out, &c->modules) || !prof_put_clock(&c->out, &c->clock.start) ||
+        !prof_put_overhead(&c->out, &c->overhead))
         return PROF_NO_MEMORY;
     c->modules.changed = false;
     reason = prof_file_open(&c->file, c->path);
@@ -389,12 +424,17 @@ static const char *prepare(struct collector *c, const char *library_version)
 }
 
 __attribute__((visibility("default"))) struct tape_collector *
-tapescope_collect_open(const char *path, const char *library_version, char *error, unsigned n);
+tapescope_collect_open(const char *path, const char *library_version,
+                       const struct tape_collect_options *options, char *error, unsigned n);
 
 /* See tape_collect_open_fn. Any thread may open a collector; one at a time is meant to be open. */
 struct tape_collector *tapescope_collect_open(const char *path, const char *library_version,
+                                              const struct tape_collect_options *options,
                                               char *error, unsigned n)
 {
+    const struct tape_collect_options defaults = tape_collect_defaults();
+    if (options == NULL)
+        options = &defaults;
     struct collector *c = calloc(1, sizeof *c);
     if (c == NULL || (c->path = strdup(path)) == NULL) {
         free(c);
@@ -403,7 +443,7 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     }
     pthread_mutex_init(&c->mutex, NULL);
     c->file.fd = -1;
-    const char *reason = prepare(c, library_version != NULL ? library_version : "");
+    const char *reason = prepare(c, library_version != NULL ? library_version : "", options);
     if (reason != NULL) {
         explain(path, reason, error, n);
         release(c);
@@ -417,7 +457,9 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
         .hook = {.abi = TAPE_HOOK_ABI,
                  .clock = c->clock.read,
                  .due = c->clock.start.ticks + prof_clock_ticks(&c->clock, FIRST_INTERVAL_NS),
-                 .flush = flush},
+                 .flush = flush,
+                 .scopes = take_scopes,
+                 .ns = to_ns},
         .snapshot = snapshot,
         .close = close_collector,
     };

@@ -44,6 +44,16 @@ uint64_t prof_clock_ticks(const struct prof_clock *clock, uint64_t ns);
 /* Refines ticks_per_ns by what has passed since the start. */
 void prof_clock_refine(struct prof_clock *clock, const struct prof_stamp *now);
 
+/* collect_overhead.c */
+
+/* Ticks that observing adds to each interval that it measures. */
+struct prof_overhead {
+    double forward_ticks, backward_ticks;
+};
+
+/* Takes some 0.1 ms. */
+void prof_overhead_measure(struct prof_overhead *overhead, const struct prof_clock *clock);
+
 /* collect_modules.c */
 
 struct prof_module {
@@ -76,6 +86,8 @@ struct prof_row {
     uint32_t kept_by;
     uint32_t kept_others;
     uint32_t changed; /* since it was last written */
+    uint32_t path;
+    uint32_t scope;
 #define X(name) uint64_t name;
     TAPE_ROW_COUNTERS(X)
 #undef X
@@ -130,6 +142,31 @@ struct prof_retired {
 bool prof_retired_merge(struct prof_retired *retired, const struct prof_ledger *tape);
 void prof_retired_free(struct prof_retired *retired);
 
+/* collect_scopes.c */
+
+/* What of the process's scopes is in the file. */
+struct prof_scopes {
+    const struct tape_scopes *from; /* NULL: the observation has not begun */
+    struct prof_scope {
+        bool written;
+#define X(name) uint64_t name;
+        TAPE_SCOPE_COUNTERS(X)
+#undef X
+    } * scope;
+    uint32_t n, capacity; /* nodes that are in the file, with 0 */
+    uint64_t expected;    /* sum of their times that is in the file */
+    uint64_t lost;
+};
+
+struct prof_buffer;
+
+/* There are nodes that the file does not know. */
+bool prof_scopes_are_new(const struct prof_scopes *scopes);
+/* Nodes that are new or changed since the last packet, or `all` of them, which changes no mark; no
+ * packet where there are none. False: no memory; the buffer is as it was. */
+bool prof_put_scopes(struct prof_buffer *out, struct prof_scopes *scopes, bool all);
+void prof_scopes_free(struct prof_scopes *scopes);
+
 /* collect_write.c: appends frames to a buffer. False: no memory, or a frame beyond the format's
  * limit; the buffer is then as it was. */
 
@@ -139,10 +176,14 @@ struct prof_buffer {
 };
 
 bool prof_put_bytes(struct prof_buffer *out, const void *data, size_t n);
+struct Tapescope__Packet;
+bool prof_put_packet(struct prof_buffer *out, const struct Tapescope__Packet *packet);
 /* The magic and the header. Arguments that the system does not show are left out. */
 bool prof_put_head(struct prof_buffer *out, const char *library_version, const char *program,
-                   const char *clock);
+                   const char *clock, const char *options);
 bool prof_put_modules(struct prof_buffer *out, const struct prof_modules *modules);
+/* Nothing where there is none. */
+bool prof_put_overhead(struct prof_buffer *out, const struct prof_overhead *overhead);
 bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp);
 /* Rows that changed since the last packet, or `all`; the marks of change stay. */
 bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger, bool all);

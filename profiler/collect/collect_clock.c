@@ -125,8 +125,11 @@ struct prof_stamp prof_clock_stamp(const struct prof_clock *clock)
 void prof_clock_refine(struct prof_clock *clock, const struct prof_stamp *now)
 {
     uint64_t ns = now->monotonic_ns - clock->start.monotonic_ns;
+    double rate = clock->ticks_per_ns;
     if (clock->read == tsc_read && ns >= REFINE_NS && now->ticks > clock->start.ticks)
-        clock->ticks_per_ns = (double)(now->ticks - clock->start.ticks) / (double)ns;
+        rate = (double)(now->ticks - clock->start.ticks) / (double)ns;
+    __atomic_store(&clock->ticks_per_ns, &rate,
+                   __ATOMIC_RELAXED); /* others read it as they please */
 }
 
 uint64_t prof_clock_ticks(const struct prof_clock *clock, uint64_t ns)

@@ -13,7 +13,7 @@
 /* Rows are compared as bytes, so that they may have no padding. */
 #define X(name) +1
 _Static_assert(sizeof(struct prof_row) == sizeof(uintptr_t) + sizeof(char *) +
-                                              4 * sizeof(uint32_t) +
+                                              6 * sizeof(uint32_t) +
                                               (0 TAPE_ROW_COUNTERS(X)) * sizeof(uint64_t),
                "struct prof_row has padding");
 #undef X
@@ -44,6 +44,8 @@ static bool read_row(struct prof_row *to, const struct tape_row *from, uint64_t 
                            .kept_by = LOAD(&from->kept_by),
                            .kept_others = LOAD(&from->kept_others),
                            .changed = to->changed,
+                           .path = LOAD(&from->path),
+                           .scope = LOAD(&from->scope),
 #define X(name) .name = LOAD(&from->name),
                            TAPE_ROW_COUNTERS(X)
 #undef X

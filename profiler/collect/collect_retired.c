@@ -2,7 +2,7 @@
  *
  * May include: collect.h.
  *
- * Rows are merged by {pc, line, op}, so that the memory and the file grow with the program's source
+ * Rows are merged by {pc, line, op, scope}, so that the memory and the file grow with the program's source
  * and not with the number of its tapes. profile.proto says what each merged field means.
  */
 #include "collect.h"
@@ -12,22 +12,24 @@
 
 enum { LEAST_SLOTS = 64 };
 
-static uint32_t hash_site(uintptr_t pc, uint32_t line)
+static uint32_t hash_site(const struct prof_row *row)
 {
-    uint64_t h = ((uint64_t)pc ^ ((uint64_t)line << 40)) * UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t h = ((uint64_t)row->pc ^ ((uint64_t)row->line << 40) ^ ((uint64_t)row->scope << 20)) *
+                 UINT64_C(0x9E3779B97F4A7C15);
     return (uint32_t)(h >> 32);
 }
 
 static bool same_site(const struct prof_row *a, const struct prof_row *b)
 {
-    return a->pc == b->pc && a->line == b->line && (a->op == b->op || strcmp(a->op, b->op) == 0);
+    return a->pc == b->pc && a->line == b->line && a->scope == b->scope &&
+           (a->op == b->op || strcmp(a->op, b->op) == 0);
 }
 
 /* The slot of the row with this site, or the empty one where it belongs. */
 static uint32_t *find_slot(const struct prof_retired *retired, const struct prof_row *row)
 {
     uint32_t mask = retired->n_slots - 1;
-    uint32_t i = hash_site(row->pc, row->line) & mask;
+    uint32_t i = hash_site(row) & mask;
     while (retired->slot[i] != 0 && !same_site(&retired->ledger.row[retired->slot[i] - 1], row))
         i = (i + 1) & mask;
     return &retired->slot[i];
@@ -74,8 +76,12 @@ static uint32_t place_of(struct prof_retired *retired, const struct prof_row *ro
     uint32_t *slot = find_slot(retired, row);
     if (*slot == 0) {
         struct prof_ledger *ledger = &retired->ledger;
-        ledger->row[ledger->n_rows] =
-            (struct prof_row){.pc = row->pc, .op = row->op, .line = row->line, .changed = 1};
+        ledger->row[ledger->n_rows] = (struct prof_row){.pc = row->pc,
+                                                        .op = row->op,
+                                                        .line = row->line,
+                                                        .path = row->path,
+                                                        .scope = row->scope,
+                                                        .changed = 1};
         *slot = ++ledger->n_rows;
     }
     return *slot - 1;

@@ -43,7 +43,7 @@ bool prof_put_bytes(struct prof_buffer *out, const void *data, size_t n)
     return true;
 }
 
-static bool put_packet(struct prof_buffer *out, const Tapescope__Packet *packet)
+bool prof_put_packet(struct prof_buffer *out, const Tapescope__Packet *packet)
 {
     size_t n = tapescope__packet__get_packed_size(packet);
     if (n > PROFILE_MAX_PAYLOAD || !reserve(out, PROFILE_FRAME_BYTES + n))
@@ -82,7 +82,7 @@ static bool read_arguments(struct arguments *arguments)
 }
 
 bool prof_put_head(struct prof_buffer *out, const char *library_version, const char *program,
-                   const char *clock)
+                   const char *clock, const char *options)
 {
     char directory[PATH_MAX];
     struct arguments arguments = {0};
@@ -101,11 +101,13 @@ bool prof_put_head(struct prof_buffer *out, const char *library_version, const c
     header.start_unix_ns = prof_time_unix();
     header.clock = (char *)clock;
     header.collector = (char *)"tapescope-collect";
+    header.options = (char *)options;
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_HEADER;
     packet.header = &header;
     size_t before = out->n;
-    ok = ok && prof_put_bytes(out, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) && put_packet(out, &packet);
+    ok = ok && prof_put_bytes(out, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) &&
+         prof_put_packet(out, &packet);
     if (!ok)
         out->n = before;
     free(arguments.at);
@@ -136,11 +138,24 @@ bool prof_put_modules(struct prof_buffer *out, const struct prof_modules *module
         Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
         packet.kind_case = TAPESCOPE__PACKET__KIND_MODULES;
         packet.modules = &message;
-        ok = put_packet(out, &packet);
+        ok = prof_put_packet(out, &packet);
     }
     free(module);
     free(list);
     return ok;
+}
+
+bool prof_put_overhead(struct prof_buffer *out, const struct prof_overhead *from)
+{
+    if (from->forward_ticks == 0 && from->backward_ticks == 0)
+        return true;
+    Tapescope__Overhead overhead = TAPESCOPE__OVERHEAD__INIT;
+    overhead.forward_ticks = from->forward_ticks;
+    overhead.backward_ticks = from->backward_ticks;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_OVERHEAD;
+    packet.overhead = &overhead;
+    return put_packet(out, &packet);
 }
 
 bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp)
@@ -151,7 +166,7 @@ bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp)
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_CLOCK;
     packet.clock = &clock;
-    return put_packet(out, &packet);
+    return prof_put_packet(out, &packet);
 }
 
 /* The file has all of TAPE_ROW_COUNTERS, but for held_bytes, which it calls peak_bytes. */
@@ -188,6 +203,7 @@ static void fill_row(Tapescope__Row *to, const struct prof_row *from, uint32_t i
     FILE_COUNTERS(X)
 #undef X
     to->peak_bytes = from->held_bytes;
+    to->scope = from->scope;
 }
 
 static void fill_totals(Tapescope__Ledger *to, const struct prof_ledger *from)
@@ -211,7 +227,7 @@ static bool put_rows(struct prof_buffer *out, const struct prof_ledger *ledger,
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
     packet.ledger = &message;
-    return put_packet(out, &packet);
+    return prof_put_packet(out, &packet);
 }
 
 bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger, bool all)
@@ -250,7 +266,7 @@ bool prof_put_final(struct prof_buffer *out, const struct prof_ledger *ledger)
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
     packet.ledger = &message;
-    return put_packet(out, &packet);
+    return prof_put_packet(out, &packet);
 }
 
 bool prof_put_end(struct prof_buffer *out, uint64_t ticks, const char *reason)
@@ -262,5 +278,5 @@ bool prof_put_end(struct prof_buffer *out, uint64_t ticks, const char *reason)
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_END;
     packet.end = &end;
-    return put_packet(out, &packet);
+    return prof_put_packet(out, &packet);
 }

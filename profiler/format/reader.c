@@ -200,6 +200,8 @@ static void free_state(struct reader_state *state)
     free(state->tape);
     reader_map_free(&state->tapes);
     reader_map_free(&state->ops);
+    reader_map_free(&state->scopes);
+    reader_map_free(&state->expectations);
 }
 
 /* Reads everything after the magic. On failure `error` is set. */
@@ -302,6 +304,10 @@ void prof_profile_free(struct prof_profile *profile)
     }
     for (size_t i = 0; i < profile->n_ops; i++)
         free(profile->op[i]);
+    for (size_t i = 0; i < profile->n_scopes; i++)
+        free(profile->scope[i].name);
+    free(profile->scope);
+    free(profile->expectation);
     free(profile->argument);
     free(profile->tape);
     free(profile->mapping);
@@ -312,6 +318,7 @@ void prof_profile_free(struct prof_profile *profile)
     free(profile->working_directory);
     free(profile->clock);
     free(profile->collector);
+    free(profile->options);
     free(profile->end_reason);
     free(profile->warning);
     free(profile);

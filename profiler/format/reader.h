@@ -45,6 +45,13 @@
     X(sweeps)                                                                                      \
     X(records)
 
+#define PROF_SCOPE_COUNTERS(X)                                                                     \
+    X(calls)                                                                                       \
+    X(recorded_calls)                                                                              \
+    X(ticks)                                                                                       \
+    X(sweep_ticks)                                                                                 \
+    X(records)
+
 /* One site and op of one tape. Strings belong to the profile. */
 struct prof_row {
     uint64_t pc;         /* return address; 0: a row of the tape's own */
@@ -53,6 +60,7 @@ struct prof_row {
     bool kept_others;
     uint32_t line;                 /* of the call; 0: unknown */
     uint32_t index, kept_by_index; /* as in the file; kept_by_index is the row plus 1, 0: none */
+    uint32_t scope;                /* place in the profile's scopes plus 1, 0: none */
 #define X(name) uint64_t name;
     PROF_ROW_COUNTERS(X)
 #undef X
@@ -70,6 +78,27 @@ struct prof_tape {
 #undef X
 };
 
+/* A named part of the program; counters are its own, without those of the scopes within it. */
+struct prof_scope {
+    uint32_t parent; /* place in the profile's scopes plus 1, less than its own; 0: none */
+    uint64_t thread;
+    char *name; /* with its keys and values: "layer index=3" */
+#define X(name) uint64_t name;
+    PROF_SCOPE_COUNTERS(X)
+#undef X
+};
+
+/* What a line of the source says that its scope, or its function, costs at most. */
+enum prof_expected { PROF_EXPECT_RATIO, PROF_EXPECT_TAPE_BYTES };
+struct prof_expectation {
+    enum prof_expected kind;
+    uint64_t pc;
+    uint32_t line;  /* of the call; 0: unknown */
+    uint32_t scope; /* place in the profile's scopes plus 1, 0: its function */
+    double bound;
+    uint64_t times; /* that the line was passed */
+};
+
 /* An executable mapping of the program. */
 struct prof_mapping {
     char *path;
@@ -81,12 +110,15 @@ struct prof_mapping {
 struct prof_profile {
     char *path; /* of the profile itself */
     char *library_version, *program, *working_directory, *clock, *collector;
+    char *options; /* of the recording, "": all are defaults */
     char **argument;
     size_t n_arguments;
     uint64_t pid;
     uint64_t start_unix_ns, end_unix_ns; /* the end is 0 where the profile is not complete */
     uint64_t duration_ns;                /* from the first to the last time in the file */
     double ticks_per_ns;
+    double forward_overhead, backward_overhead; /* ticks that observing added, a call */
+    uint64_t overhead_ticks;    /* taken off the times of rows and of their tapes, in all */
     bool clock_is_uncalibrated; /* two readings of the clock were not there to compare */
     struct prof_tape *tape;
     size_t n_tapes;
@@ -94,6 +126,14 @@ struct prof_profile {
     size_t n_mappings;
     char **op; /* names that rows point to */
     size_t n_ops;
+    struct prof_scope *scope; /* parents come before what is in them */
+    size_t n_scopes;
+    uint64_t lost_scopes; /* begun without room, counted as what they were in */
+    struct prof_expectation *expectation;
+    size_t n_expectations;
+    bool has_steps; /* some steps of the program were measured: first_step to last_step of those */
+    bool steps_by_call;
+    uint64_t first_step, last_step, seen_steps;
     uint64_t n_packets;
     bool complete;
     char *end_reason; /* "" where it is not complete */

@@ -64,6 +64,7 @@ static enum reader_status apply_row(struct reader_state *state, struct reader_ta
                              .index = from->index,
                              .kept_by_index = from->kept_by,
                              .kept_others = from->kept_others,
+                             .scope = from->scope,
 #define X(name) .name = from->name,
                              PROF_ROW_COUNTERS(X)
 #undef X

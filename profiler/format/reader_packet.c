@@ -19,9 +19,10 @@ static enum reader_status apply_header(struct reader_state *state, const Tapesco
     profile->working_directory = strdup(header->working_directory);
     profile->clock = strdup(header->clock);
     profile->collector = strdup(header->collector);
+    profile->options = strdup(header->options);
     profile->argument = calloc(header->n_argument + 1, sizeof *profile->argument);
     if (!profile->library_version || !profile->program || !profile->working_directory ||
-        !profile->clock || !profile->collector || !profile->argument)
+        !profile->clock || !profile->collector || !profile->options || !profile->argument)
         return READER_NO_MEMORY;
     for (; profile->n_arguments < header->n_argument; profile->n_arguments++) {
         char *copy = strdup(header->argument[profile->n_arguments]);
@@ -91,6 +92,20 @@ static enum reader_status apply_clock(struct reader_state *state, const Tapescop
     return READER_OK;
 }
 
+/* Nonsense counts as nothing: then too little is taken off. */
+static double ticks_of(double ticks)
+{
+    return ticks > 0 && ticks < 1e9 ? ticks : 0;
+}
+
+static enum reader_status apply_overhead(struct reader_state *state,
+                                         const Tapescope__Overhead *overhead)
+{
+    state->profile->forward_overhead = ticks_of(overhead->forward_ticks);
+    state->profile->backward_overhead = ticks_of(overhead->backward_ticks);
+    return READER_OK;
+}
+
 static enum reader_status apply_end(struct reader_state *state, const Tapescope__End *end)
 {
     free(state->profile->end_reason);
@@ -115,6 +130,10 @@ enum reader_status reader_apply(struct reader_state *state, const Tapescope__Pac
         return apply_clock(state, packet->clock);
     case TAPESCOPE__PACKET__KIND_END:
         return apply_end(state, packet->end);
+    case TAPESCOPE__PACKET__KIND_SCOPES:
+        return reader_apply_scopes(state, packet->scopes);
+    case TAPESCOPE__PACKET__KIND_OVERHEAD:
+        return apply_overhead(state, packet->overhead);
     default: /* a kind that a later writer may add */
         return READER_OK;
     }
@@ -155,10 +174,35 @@ static void name_keepers(struct reader_tape *tape)
     }
 }
 
+/* Takes off what observing added to a row's time, and from the tape's. Calls that were not timed (of
+ * statements) have no time to take it from. */
+static void take_off(struct prof_profile *profile, uint64_t *row, uint64_t *tape, uint64_t calls,
+                     double overhead)
+{
+    const double added = (double)calls * overhead + 0.5;
+    uint64_t off = added < (double)*row ? (uint64_t)added : *row;
+    off = off < *tape ? off : *tape;
+    *row -= off;
+    *tape -= off;
+    profile->overhead_ticks += off;
+}
+
+static void take_off_overhead(struct prof_profile *profile, struct prof_tape *tape)
+{
+    for (size_t i = 0; i < tape->n_rows; i++) {
+        struct prof_row *row = &tape->row[i];
+        take_off(profile, &row->forward_ticks, &tape->forward_ticks, row->calls,
+                 profile->forward_overhead);
+        take_off(profile, &row->backward_ticks, &tape->backward_ticks, row->backward_calls,
+                 profile->backward_overhead);
+    }
+}
+
 enum reader_status reader_finish(struct reader_state *state)
 {
     struct prof_profile *profile = state->profile;
     calibrate(state);
+    reader_place_scopes(state);
     profile->tape = calloc(state->n_tapes + 1, sizeof *profile->tape);
     if (!profile->tape)
         return READER_NO_MEMORY;
@@ -168,6 +212,7 @@ enum reader_status reader_finish(struct reader_state *state)
         if (!(profile->complete && tape->tape.final)) {
             name_keepers(tape);
             profile->tape[profile->n_tapes++] = tape->tape;
+            take_off_overhead(profile, &profile->tape[profile->n_tapes - 1]);
             tape->tape.row = NULL;
         }
     }

@@ -33,6 +33,9 @@ struct reader_state {
     struct reader_map tapes;
     struct reader_map ops; /* by hash of the name */
     size_t room_ops;
+    struct reader_map scopes; /* by number in the file; n_scopes is the profile's */
+    struct reader_map expectations;
+    size_t room_scopes, room_expectations;
     size_t n_final; /* tapes that the next packet of tape 0 replaces */
     bool has_header;
     uint64_t n_clocks;
@@ -55,6 +58,10 @@ void *reader_grow(void *array, size_t n, size_t *room, size_t size);
 enum reader_status reader_apply(struct reader_state *state, const Tapescope__Packet *packet);
 /* Applies the rows and counters of one tape. */
 enum reader_status reader_apply_ledger(struct reader_state *state, const Tapescope__Ledger *ledger);
+/* Applies nodes and expectations. */
+enum reader_status reader_apply_scopes(struct reader_state *state, const Tapescope__Scopes *scopes);
+/* From the numbers in the file to places, in rows and expectations. */
+void reader_place_scopes(struct reader_state *state);
 /* Calibrates the clock, drops tapes that tape 0 stands for, names the keepers. */
 enum reader_status reader_finish(struct reader_state *state);
 void reader_tape_free(struct reader_tape *tape);

@@ -16,9 +16,17 @@ struct report_style {
     FILE *out;
     unsigned width;  /* columns to which tables are cut; 0: not at all */
     unsigned around; /* annotate: 1 + the lines shown on each side of a cost; 0: all */
+    unsigned phases; /* of enum report_phase: whose times are shown; 0: all */
     bool exact;      /* plain integers: ns and bytes */
+    bool json;       /* one JSON document instead of text */
     bool color;
     bool utf8;
+};
+
+enum report_phase {
+    REPORT_FORWARD = 1 << 0,
+    REPORT_BACKWARD = 1 << 1,
+    REPORT_RECOMPUTE = 1 << 2 /* shown where there is any */
 };
 
 enum report_sort {
@@ -28,11 +36,25 @@ enum report_sort {
     REPORT_SORT_TAPE,
     REPORT_SORT_PEAK,
     REPORT_SORT_CALLS,
+    REPORT_SORT_RATIO, /* backward over forward time */
 };
 
-/* The costliest lines, functions or ops, at most `limit` (0: all), and the totals. */
+/* The costliest lines, functions, ops, files or modules, at most `limit` (0: all), and the totals.
+ * A ratio of backward to forward time that is far over the expected one has a "!". */
 int report_top(const struct prof_analysis *analysis, enum prof_by by, enum report_sort sort,
                size_t limit, const struct report_style *style);
+
+/* Flops and bytes a second of each row in each direction, and which of the two limits it. */
+int report_roofline(const struct prof_analysis *analysis, enum prof_by by, enum report_sort sort,
+                    size_t limit, const struct report_style *style);
+
+/* The costliest scopes, at most `limit` (0: all), each with those within it; forward is here the
+ * time between begin and end without sweeps. */
+int report_scopes(const struct prof_analysis *analysis, enum report_sort sort, size_t limit,
+                  const struct report_style *style);
+/* All of them by thread, as CSV with the columns of Stan's profiles; times in seconds. chain_stack:
+ * ops and statements recorded; no_chain_stack: calls of the library that recorded nothing. */
+int report_scopes_csv(const struct prof_analysis *analysis, const struct report_style *style);
 
 /* The source of `file` (one of the analysis' files) with what each line cost; function: only its
  * lines, or NULL. The columns, with the rows below the file, add up to the totals of report_info
@@ -40,6 +62,9 @@ int report_top(const struct prof_analysis *analysis, enum prof_by by, enum repor
  * returned. */
 int report_annotate(const struct prof_analysis *analysis, const char *file, const char *function,
                     const struct report_style *style);
+
+/* The shortest end of `file` that no other file of the analysis has. */
+const char *report_short_path(const struct prof_analysis *analysis, const char *file);
 
 /* What was measured and when, and the totals. */
 int report_info(const struct prof_analysis *analysis, const struct report_style *style);

@@ -5,6 +5,7 @@
  * files, sites without a file, the tape's own, and what no row accounts for. Their sums are the
  * totals.
  */
+#include "report_json.h"
 #include "report_text.h"
 #include "source_text.h"
 #include "units.h"
@@ -93,21 +94,62 @@ static void cell_kept_by(struct table *table, const struct prof_names *names)
     table_cell(table, buf);
 }
 
-static void add_cost(struct table *table, const struct prof_cost *cost,
-                     const struct report_style *style)
+/* The columns before the source, in order. `rank`: where there is no room, the highest goes
+ * first. */
+static const struct {
+    const char *title;
+    unsigned rank;
+    enum table_align align;
+} columns[] = {
+    {"share", 4, TABLE_RIGHT},    {"calls", 3, TABLE_RIGHT},    {"forward", 0, TABLE_RIGHT},
+    {"per call", 6, TABLE_RIGHT}, {"backward", 0, TABLE_RIGHT}, {"recompute", 1, TABLE_RIGHT},
+    {"b/f", 1, TABLE_RIGHT},      {"tape", 0, TABLE_RIGHT},     {"at peak", 2, TABLE_RIGHT},
+    {"kept by", 5, TABLE_LEFT},   {"line", 0, TABLE_RIGHT},
+};
+enum {
+    COLUMNS = sizeof columns / sizeof *columns,
+    COST_COLUMNS = 8,
+    RECOMPUTE = 5,
+    ENOUGH_SOURCE = 24
+};
+
+/* Whether there is a column of it. */
+static bool has_recompute(const struct prof_analysis *analysis)
 {
+    return analysis->sum.recompute_calls > 0;
+}
+
+static uint64_t all_time(const struct prof_analysis *analysis)
+{
+    const struct prof_totals *total = &analysis->total;
+    return total->forward_ns + total->backward_ns + total->recompute_ns;
+}
+
+static void add_cost(struct table *table, const struct prof_analysis *analysis,
+                     const struct prof_cost *cost, const struct report_style *style)
+{
+    char buf[UNITS_ROOM];
     table_row(table);
+    table_cell(table, units_share(buf, prof_cost_ns(cost), all_time(analysis)));
     cell_count(table, cost->calls, style);
     cell_time(table, cost->forward_ns, style);
+    if (cost->calls > 0)
+        cell_time(table, (cost->forward_ns + cost->calls / 2) / cost->calls, style);
+    else
+        table_cell(table, "-");
     cell_time(table, cost->backward_ns, style);
+    if (has_recompute(analysis))
+        cell_time(table, cost->recompute_ns, style);
+    table_cell(table, units_ratio(buf, cost->backward_ns, cost->forward_ns));
     cell_bytes(table, prof_cost_tape_bytes(cost), style);
+    cell_bytes(table, cost->peak_bytes, style);
 }
 
 /* Lines that hold a tenth of the time, or a hundredth, stand out. */
 static const char *color_of(const struct prof_cost *cost, const struct prof_analysis *analysis)
 {
-    uint64_t time = cost->forward_ns + cost->backward_ns;
-    uint64_t all = analysis->total.forward_ns + analysis->total.backward_ns;
+    uint64_t time = prof_cost_ns(cost);
+    uint64_t all = all_time(analysis);
     return time == 0 ? NULL : time >= all / 10 ? "1;31" : time >= all / 100 ? "33" : NULL;
 }
 
@@ -116,26 +158,27 @@ static void add_source_line(struct table *table, const struct prof_analysis *ana
                             const struct report_style *style)
 {
     if (line) {
-        add_cost(table, &line->cost, style);
+        add_cost(table, analysis, &line->cost, style);
         cell_kept_by(table, &line->kept_by);
         if (style->color)
             table_color(table, color_of(&line->cost, analysis));
     } else {
         table_row(table);
-        for (int i = 0; i < 5; i++)
+        for (int i = has_recompute(analysis) ? -1 : 0; i <= COST_COLUMNS; i++)
             table_cell(table, "");
     }
     table_cellf(table, "%u", (unsigned)number);
     table_cell(table, text ? text : "");
 }
 
-static void add_part(struct table *table, const struct prof_cost *cost, const char *name,
+static void add_part(struct table *table, const struct prof_analysis *analysis,
+                     const struct prof_cost *cost, const char *name,
                      const struct report_style *style)
 {
     static const struct prof_cost nothing;
     if (memcmp(cost, &nothing, sizeof nothing) == 0)
         return;
-    add_cost(table, cost, style);
+    add_cost(table, analysis, cost, style);
     table_cell(table, "");
     table_cell(table, "");
     table_cell(table, name);
@@ -160,13 +203,19 @@ static void add_unattributed(struct table *table, const struct prof_analysis *an
     const struct prof_cost *sum = &analysis->sum;
     uint64_t bytes = prof_cost_tape_bytes(sum);
     if (total->forward_ns == sum->forward_ns && total->backward_ns == sum->backward_ns &&
-        total->handed_out_bytes == bytes)
+        total->recompute_ns == sum->recompute_ns && total->handed_out_bytes == bytes)
         return;
     table_row(table);
+    table_cell(table, "-");
     cell_count(table, 0, style);
     cell_difference(table, total->forward_ns, sum->forward_ns, cell_time, style);
+    table_cell(table, "-");
     cell_difference(table, total->backward_ns, sum->backward_ns, cell_time, style);
+    if (has_recompute(analysis))
+        cell_difference(table, total->recompute_ns, sum->recompute_ns, cell_time, style);
+    table_cell(table, "-");
     cell_difference(table, total->handed_out_bytes, bytes, cell_bytes, style);
+    cell_bytes(table, 0, style);
     table_cell(table, "");
     table_cell(table, "");
     table_cell(table, "elsewhere: unattributed");
@@ -177,23 +226,26 @@ static void add_parts(struct table *table, const struct prof_analysis *analysis,
                       const struct report_style *style)
 {
     const struct prof_totals *total = &analysis->total;
-    add_cost(table, &view->shown, style);
+    add_cost(table, analysis, &view->shown, style);
     table_cell(table, "");
     table_cell(table, "");
-    table_cellf(table, "%s%s%s", text_short_path(analysis, file), function ? ":" : "",
+    table_cellf(table, "%s%s%s", report_short_path(analysis, file), function ? ":" : "",
                 function ? function : "");
-    add_part(table, &view->rest_of_file, "elsewhere: the rest of the file", style);
-    add_part(table, &view->other_files, "elsewhere: other files", style);
-    add_part(table, &view->unlined, "elsewhere: sites without line information", style);
-    add_part(table, &view->own, "elsewhere: the tape's own (padding, seeds)", style);
+    add_part(table, analysis, &view->rest_of_file, "elsewhere: the rest of the file", style);
+    add_part(table, analysis, &view->other_files, "elsewhere: other files", style);
+    add_part(table, analysis, &view->unlined, "elsewhere: sites without line information", style);
+    add_part(table, analysis, &view->own, "elsewhere: the tape's own (padding, seeds)", style);
+    add_part(table, analysis, &analysis->left_out, "elsewhere: left out", style);
     add_unattributed(table, analysis, style);
     struct prof_cost all = {
         .calls = analysis->sum.calls,
         .forward_ns = total->forward_ns,
         .backward_ns = total->backward_ns,
+        .recompute_ns = total->recompute_ns,
         .record_bytes = total->handed_out_bytes,
+        .peak_bytes = total->peak_bytes,
     };
-    add_cost(table, &all, style);
+    add_cost(table, analysis, &all, style);
     table_cell(table, "");
     table_cell(table, "");
     table_cell(table, "total");
@@ -210,10 +262,11 @@ static bool is_near(const struct view *view, size_t at, uint32_t i,
 }
 
 /* One row for the lines left out. */
-static void add_gap(struct table *table, const struct report_style *style)
+static void add_gap(struct table *table, const struct prof_analysis *analysis,
+                    const struct report_style *style)
 {
     table_row(table);
-    for (int i = 0; i < 5; i++)
+    for (int i = has_recompute(analysis) ? -1 : 0; i <= COST_COLUMNS; i++)
         table_cell(table, "");
     table_cell(table, style->utf8 ? "\u22ee" : ":");
     table_cell(table, "");
@@ -230,7 +283,7 @@ static void add_source(struct table *table, const struct prof_analysis *analysis
             add_source_line(table, analysis, &view->line[at], view->line[at].line, NULL, style);
         if (!is_near(view, at, i, style)) {
             if (!gap)
-                add_gap(table, style);
+                add_gap(table, analysis, style);
             gap = true;
             continue;
         }
@@ -244,27 +297,82 @@ static void add_source(struct table *table, const struct prof_analysis *analysis
         add_source_line(table, analysis, &view->line[at], view->line[at].line, NULL, style);
 }
 
+static int print(const struct prof_analysis *analysis, const struct view *view,
+                 const struct source_text *source, const char *file, const char *function,
+                 const struct report_style *style)
+{
+    struct table *table = table_new();
+    if (!table)
+        return -1;
+    for (size_t i = 0; i < COLUMNS; i++) {
+        if (i == RECOMPUTE && !has_recompute(analysis))
+            continue;
+        table_column(table, columns[i].align, columns[i].title);
+        table_optional(table, columns[i].rank);
+    }
+    table_column(table, TABLE_LEFT, file);
+    table_keep_last(table, ENOUGH_SOURCE);
+    add_source(table, analysis, view, source, style);
+    add_parts(table, analysis, view, file, function, style);
+    int status = table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    table_free(table);
+    return status;
+}
+
+static void put_part(struct json *json, const char *name, const struct prof_cost *cost)
+{
+    json_object(json, name);
+    report_json_cost(json, cost);
+    json_end(json);
+}
+
+static void print_json(const struct prof_analysis *analysis, const struct view *view,
+                       const struct source_text *source, const char *file, const char *function,
+                       FILE *out)
+{
+    struct json json;
+    report_json_begin(&json, out, "annotate");
+    report_json_profile(&json, "profile", analysis->profile);
+    json_text(&json, "file", file);
+    json_text(&json, "function", function);
+    json_array(&json, "lines");
+    for (size_t i = 0; i < view->n; i++) {
+        const struct prof_line *line = &view->line[i];
+        json_object(&json, NULL);
+        report_json_place(&json, line);
+        json_text(&json, "text", source_text_line(source, line->line));
+        report_json_cost(&json, &line->cost);
+        report_json_ratio(&json, "ratio", line->cost.backward_ns, line->cost.forward_ns);
+        json_end(&json);
+    }
+    json_end(&json);
+    json_object(&json, "parts");
+    put_part(&json, "shown", &view->shown);
+    put_part(&json, "rest_of_file", &view->rest_of_file);
+    put_part(&json, "other_files", &view->other_files);
+    put_part(&json, "without_line", &view->unlined);
+    put_part(&json, "own", &view->own);
+    put_part(&json, "left_out", &analysis->left_out);
+    json_end(&json);
+    report_json_totals(&json, "total", analysis);
+    json_finish(&json);
+}
+
 int report_annotate(const struct prof_analysis *analysis, const char *file, const char *function,
                     const struct report_style *style)
 {
-    static const char *const title[] = {"calls", "forward", "backward", "tape"};
     struct view view;
     struct source_text source;
-    struct table *table = table_new();
     int status = -1, unread = source_text_read(&source, file);
-    if (make_view(&view, analysis, file, function) == 0 && table && unread != ENOMEM) {
-        for (size_t i = 0; i < sizeof title / sizeof *title; i++)
-            table_column(table, TABLE_RIGHT, title[i]);
-        table_column(table, TABLE_LEFT, "kept by");
-        table_column(table, TABLE_RIGHT, "line");
-        table_column(table, TABLE_LEFT, file);
+    if (make_view(&view, analysis, file, function) == 0 && unread != ENOMEM) {
         set_range(&view, &source, function);
-        add_source(table, analysis, &view, &source, style);
-        add_parts(table, analysis, &view, file, function, style);
-        status = table_print(table, style->out, 0, style->utf8) == 0 ? unread : -1;
+        status = unread;
+        if (style->json)
+            print_json(analysis, &view, &source, file, function, style->out);
+        else if (print(analysis, &view, &source, file, function, style) != 0)
+            status = -1;
     }
     free(view.line);
     source_text_free(&source);
-    table_free(table);
     return status;
 }

@@ -2,6 +2,7 @@
  *
  * May include: report.h and what it stands on.
  */
+#include "report_json.h"
 #include "report_text.h"
 #include "units.h"
 
@@ -95,6 +96,8 @@ static void add_program(struct table *table, const struct prof_analysis *analysi
     entry_when(table, profile->start_unix_ns);
     entry_time(table, "duration", profile->duration_ns, style);
     entry_clock(table, profile);
+    if (*profile->options)
+        entry_text(table, "options", profile->options);
     entry(table, "written by");
     table_cellf(table, "%s, library %s", profile->collector, profile->library_version);
     entry(table, "state");
@@ -130,6 +133,7 @@ static void add_costs(struct table *table, const struct prof_analysis *analysis,
     entry_time(table, "backward", total->backward_ns, style);
     if (sum->recompute_calls > 0)
         entry_time(table, "recompute", total->recompute_ns, style);
+    entry_time(table, "profiler's own, taken off", total->overhead_ns, style);
     entry_bytes(table, "bytes handed out", total->handed_out_bytes, style);
     entry_bytes(table, "  records", sum->record_bytes - padding.record_bytes, style);
     entry_bytes(table, "  values", sum->value_bytes - padding.value_bytes, style);
@@ -141,8 +145,39 @@ static void add_costs(struct table *table, const struct prof_analysis *analysis,
     entry_bytes(table, "reserved by one tape", total->reserved_bytes, style);
 }
 
+static void print_json(const struct prof_analysis *analysis, FILE *out)
+{
+    const struct prof_profile *profile = analysis->profile;
+    struct json json;
+    report_json_begin(&json, out, "info");
+    report_json_profile(&json, "profile", profile);
+    report_json_totals(&json, "total", analysis);
+    json_object(&json, "sum");
+    report_json_cost(&json, &analysis->sum);
+    json_end(&json);
+    json_array(&json, "modules");
+    for (size_t i = 0; i < profile->n_mappings; i++) {
+        const struct prof_mapping *mapping = &profile->mapping[i];
+        json_object(&json, NULL);
+        json_text(&json, "path", mapping->path);
+        json_u64(&json, "start", mapping->start);
+        json_u64(&json, "end", mapping->end);
+        json_u64(&json, "bias", mapping->bias);
+        json_end(&json);
+    }
+    json_end(&json);
+    json_u64(&json, "packets", profile->n_packets);
+    json_u64(&json, "lines", analysis->n_lines);
+    json_u64(&json, "sites_without_line", analysis->n_unlined);
+    json_finish(&json);
+}
+
 int report_info(const struct prof_analysis *analysis, const struct report_style *style)
 {
+    if (style->json) {
+        print_json(analysis, style->out);
+        return 0;
+    }
     struct table *table = table_new();
     if (!table)
         return -1;
@@ -170,9 +205,12 @@ void report_summary(const struct prof_analysis *analysis, const struct report_st
         last = line;
     }
     const struct prof_totals *total = &analysis->total;
-    fprintf(style->out, "%zu line%s, %llu tape%s, forward %s, backward %s, %s on tape", lines,
+    fprintf(style->out, "%zu line%s, %llu tape%s, forward %s, backward %s, ", lines,
             lines == 1 ? "" : "s", (unsigned long long)total->tapes, total->tapes == 1 ? "" : "s",
             units_time(forward, total->forward_ns, style->utf8),
-            units_time(backward, total->backward_ns, style->utf8),
-            units_bytes(bytes, total->handed_out_bytes));
+            units_time(backward, total->backward_ns, style->utf8));
+    if (analysis->sum.recompute_calls > 0)
+        fprintf(style->out, "recompute %s, ",
+                units_time(forward, total->recompute_ns, style->utf8));
+    fprintf(style->out, "%s on tape", units_bytes(bytes, total->handed_out_bytes));
 }

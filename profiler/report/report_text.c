@@ -42,7 +42,7 @@ const char *text_base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-const char *text_short_path(const struct prof_analysis *analysis, const char *file)
+const char *report_short_path(const struct prof_analysis *analysis, const char *file)
 {
     const char *start = text_base_name(file);
     while (start > file && prof_analysis_files(analysis, start, NULL, 0) > 1) {

@@ -13,14 +13,16 @@ void cell_time(struct table *table, uint64_t ns, const struct report_style *styl
 void cell_bytes(struct table *table, uint64_t bytes, const struct report_style *style);
 void cell_count(struct table *table, uint64_t n, const struct report_style *style);
 
+/* A row's "line, op, function" as the view names it; text_where_title() heads the column. */
+void cell_where(struct table *table, const struct prof_analysis *analysis,
+                const struct prof_line *line, enum prof_by by);
+const char *text_where_title(enum prof_by by);
+
 /* The names, separated by `separator`, with a "+" where there were more. Truncates. */
 void text_names(char *buf, size_t n, const struct prof_names *names, const char *separator);
 
 /* The last component of a path. */
 const char *text_base_name(const char *path);
-
-/* The shortest end of `file` that no other file of the analysis has. */
-const char *text_short_path(const struct prof_analysis *analysis, const char *file);
 
 /* Says how to get source lines, if some are missing. */
 void text_unlined_note(const struct prof_analysis *analysis, FILE *out);

@@ -1,196 +1,261 @@
 /* report_top.c: the table of the costliest lines.
  *
  * May include: report.h and what it stands on.
+ * Invariant: a column is one row of the table below: title, cell, and when it is shown.
  */
+#include "report_json.h"
+#include "report_rank.h"
 #include "report_text.h"
 #include "units.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-enum { NAMES_ROOM = 256, WHERE_ROOM = 1024 };
-
-/* A line with the key it is sorted by; ties keep the order of the source. */
-struct ranked {
-    const struct prof_line *line;
-    uint64_t key;
+/* What the cells of a row are made of. */
+struct top {
+    const struct prof_analysis *analysis;
+    const struct report_style *style;
+    const struct ranking *ranking;
+    enum prof_by by;
+    enum report_sort sort;
+    struct prof_roof roof;
 };
 
-static uint64_t key_of(const struct prof_cost *cost, enum report_sort sort)
-{
-    switch (sort) {
-    case REPORT_SORT_FORWARD:
-        return cost->forward_ns;
-    case REPORT_SORT_BACKWARD:
-        return cost->backward_ns;
-    case REPORT_SORT_TAPE:
-        return prof_cost_tape_bytes(cost);
-    case REPORT_SORT_PEAK:
-        return cost->peak_bytes;
-    case REPORT_SORT_CALLS:
-        return cost->calls;
-    case REPORT_SORT_TOTAL:
-        break;
-    }
-    return cost->forward_ns + cost->backward_ns;
-}
+/* A row under way; line is NULL in the row of the totals. */
+struct top_row {
+    const struct prof_line *line;
+    const struct prof_cost *cost;
+};
 
-static int compare_ranked(const void *x, const void *y)
-{
-    const struct ranked *a = x, *b = y;
-    if (a->key != b->key)
-        return a->key > b->key ? -1 : 1;
-    return a->line < b->line ? -1 : a->line > b->line;
-}
-
-/* The totals as a cost: times and bytes from the tapes' own counters. */
-static struct prof_cost total_cost(const struct prof_analysis *analysis)
-{
-    struct prof_cost cost = analysis->sum;
-    cost.forward_ns = analysis->total.forward_ns;
-    cost.backward_ns = analysis->total.backward_ns;
-    cost.record_bytes = analysis->total.handed_out_bytes;
-    cost.value_bytes = cost.adjoint_bytes = 0;
-    cost.peak_bytes = analysis->total.peak_bytes;
-    return cost;
-}
-
-static void put_place(char *buf, size_t n, const struct prof_analysis *analysis,
-                      const struct prof_line *line)
-{
-    const char *module = line->module ? text_base_name(line->module) : "?";
-    if (line->file)
-        snprintf(buf, n, "%s:%u", text_short_path(analysis, line->file), (unsigned)line->line);
-    else if (line->line)
-        snprintf(buf, n, "%s line %u", module, (unsigned)line->line);
-    else if (line->function)
-        snprintf(buf, n, "%s +0x%llx", module, (unsigned long long)line->offset);
-    else
-        snprintf(buf, n, "%s+0x%llx", module, (unsigned long long)line->offset);
-}
-
-static void put_function(char *buf, size_t n, const struct prof_analysis *analysis,
-                         const struct prof_line *line)
-{
-    const char *where = line->file     ? text_short_path(analysis, line->file)
-                        : line->module ? text_base_name(line->module)
-                                       : "?";
-    if (line->function)
-        snprintf(buf, n, "%s %s", line->function, where);
-    else
-        snprintf(buf, n, "%s+0x%llx", where, (unsigned long long)line->offset);
-}
-
-static void cell_where(struct table *table, const struct prof_analysis *analysis,
-                       const struct prof_line *line, enum prof_by by)
-{
-    char names[NAMES_ROOM], where[WHERE_ROOM];
-    text_names(names, sizeof names, &line->ops, ",");
-    if (by == PROF_BY_OP) {
-        table_cell(table, names);
-        return;
-    }
-    if (line->own) {
-        table_cellf(table, "(tape) %s", names);
-        return;
-    }
-    if (by == PROF_BY_FUNCTION) {
-        put_function(where, sizeof where, analysis, line);
-        table_cellf(table, "%s %s", where, names);
-        return;
-    }
-    /* What is cut at the end of a narrow terminal is what the line tells anyway. */
-    put_place(where, sizeof where, analysis, line);
-    table_cellf(table, "%s %s %s", where, names, line->function ? line->function : "");
-}
-
-static void add_cells(struct table *table, const struct prof_cost *cost,
-                      const struct prof_cost *total, enum report_sort sort,
-                      const struct report_style *style)
+static void put_share(struct table *table, const struct top *top, const struct top_row *row)
 {
     char buf[UNITS_ROOM];
+    table_cell(table, units_share(buf, ranking_key(row->cost, top->sort, top->style),
+                                  ranking_key(&top->ranking->total, top->sort, top->style)));
+}
+
+static void put_total(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_time(table, ranking_time(row->cost, top->style), top->style);
+}
+
+static void put_forward(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_time(table, row->cost->forward_ns, top->style);
+}
+
+static void put_backward(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_time(table, row->cost->backward_ns, top->style);
+}
+
+static void put_recompute(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_time(table, row->cost->recompute_ns, top->style);
+}
+
+/* Without recomputation, which is neither. */
+static void put_ratio(struct table *table, const struct top *top, const struct top_row *row)
+{
+    char buf[UNITS_ROOM];
+    bool slow = row->line && prof_line_is_slow_backward(row->line, top->analysis, &top->roof);
+    table_cellf(table, "%s%s", units_ratio(buf, row->cost->backward_ns, row->cost->forward_ns),
+                slow ? "!" : "");
+}
+
+static void put_expected(struct table *table, const struct top *top, const struct top_row *row)
+{
+    char buf[UNITS_ROOM] = "-";
+    double expected = prof_cost_expected_ratio(row->cost, &top->roof);
+    if (expected > 0)
+        snprintf(buf, sizeof buf, "%.*f", expected < 9.95 ? 1 : 0, expected);
+    table_cell(table, buf);
+}
+
+static void put_tape(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_bytes(table, prof_cost_tape_bytes(row->cost), top->style);
+}
+
+static void put_peak(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_bytes(table, row->cost->peak_bytes, top->style);
+}
+
+static void put_calls(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_count(table, row->cost->calls, top->style);
+}
+
+static bool has_forward(const struct top *top)
+{
+    return ranking_has_phase(top->style, REPORT_FORWARD);
+}
+
+static bool has_backward(const struct top *top)
+{
+    return ranking_has_phase(top->style, REPORT_BACKWARD);
+}
+
+static bool has_both(const struct top *top)
+{
+    return has_forward(top) && has_backward(top);
+}
+
+static bool has_recompute(const struct top *top)
+{
+    return ranking_has_phase(top->style, REPORT_RECOMPUTE) &&
+           top->ranking->total.recompute_calls > 0;
+}
+
+/* In the order of the table. `rank`: where there is no room, the highest goes first. */
+static const struct column {
+    const char *title;
+    unsigned rank;
+    void (*put)(struct table *table, const struct top *top, const struct top_row *row);
+    bool (*shown)(const struct top *top); /* NULL: always */
+} columns[] = {
+    {"share", 0, put_share, NULL},
+    {"total", 6, put_total, has_both},
+    {"forward", 3, put_forward, has_forward},
+    {"backward", 1, put_backward, has_backward},
+    {"recompute", 3, put_recompute, has_recompute},
+    {"b/f", 2, put_ratio, has_both},
+    {"expect", 7, put_expected, has_both},
+    {"tape", 4, put_tape, NULL},
+    {"at peak", 5, put_peak, NULL},
+    {"calls", 6, put_calls, NULL},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static void add_columns(struct table *table, const struct top *top)
+{
+    for (size_t i = 0; i < COLUMNS; i++) {
+        const struct column *column = &columns[i];
+        if (column->shown && !column->shown(top))
+            continue;
+        table_column(table, TABLE_RIGHT, column->title);
+        table_optional(table, column->rank);
+    }
+    table_column(table, TABLE_LEFT, text_where_title(top->by));
+}
+
+static void add_cells(struct table *table, const struct top *top, const struct prof_line *line,
+                      const struct prof_cost *cost)
+{
+    const struct top_row row = {line, cost};
     table_row(table);
-    table_cell(table, units_share(buf, key_of(cost, sort), key_of(total, sort)));
-    cell_time(table, cost->forward_ns + cost->backward_ns, style);
-    cell_time(table, cost->forward_ns, style);
-    cell_time(table, cost->backward_ns, style);
-    table_cell(table, units_ratio(buf, cost->backward_ns, cost->forward_ns));
-    cell_bytes(table, prof_cost_tape_bytes(cost), style);
-    cell_bytes(table, cost->peak_bytes, style);
-    cell_count(table, cost->calls, style);
+    for (size_t i = 0; i < COLUMNS; i++)
+        if (!columns[i].shown || columns[i].shown(top))
+            columns[i].put(table, top, &row);
 }
 
-static void add_columns(struct table *table, enum prof_by by)
+static void put_hidden(const struct top *top)
 {
-    static const char *const title[] = {"share", "total", "forward", "backward",
-                                        "b/f",   "tape",  "at peak", "calls"};
-    static const char *const where[] = {
-        [PROF_BY_LINE] = "line, op, function",
-        [PROF_BY_FUNCTION] = "function, file, op",
-        [PROF_BY_OP] = "op",
-    };
-    for (size_t i = 0; i < sizeof title / sizeof *title; i++)
-        table_column(table, TABLE_RIGHT, title[i]);
-    table_column(table, TABLE_LEFT, where[by]);
-}
-
-static void put_hidden(const struct ranked *hidden, size_t n, enum prof_by by,
-                       const struct prof_cost *total, enum report_sort sort,
-                       const struct report_style *style)
-{
-    static const char *const noun[] = {
-        [PROF_BY_LINE] = "line", [PROF_BY_FUNCTION] = "function", [PROF_BY_OP] = "op"};
+    const struct ranking *ranking = top->ranking;
+    const struct report_style *style = top->style;
     char buf[UNITS_ROOM];
     uint64_t sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += hidden[i].key;
+    size_t n = ranking->n - ranking->shown;
+    for (size_t i = ranking->shown; i < ranking->n; i++)
+        sum += ranking->row[i].key;
     fprintf(style->out, "%s %zu more %s%s with %s in all; -n 0 shows everything.\n",
-            style->utf8 ? "\u2026" : "...", n, noun[by], n == 1 ? "" : "s",
-            units_share(buf, sum, key_of(total, sort)));
+            style->utf8 ? "\u2026" : "...", n, ranking_noun(top->by), n == 1 ? "" : "s",
+            units_share(buf, sum, ranking_key(&ranking->total, top->sort, style)));
 }
 
-static int print(const struct prof_analysis *analysis, const struct ranked *ranked, size_t n,
-                 enum prof_by by, enum report_sort sort, size_t limit,
-                 const struct report_style *style)
+static bool any_slow(const struct top *top)
 {
+    if (!has_both(top))
+        return false;
+    for (size_t i = 0; i < top->ranking->shown; i++)
+        if (prof_line_is_slow_backward(top->ranking->row[i].line, top->analysis, &top->roof))
+            return true;
+    return false;
+}
+
+static int print(const struct top *top)
+{
+    const struct report_style *style = top->style;
+    const struct ranking *ranking = top->ranking;
     struct table *table = table_new();
     if (!table)
         return -1;
-    struct prof_cost total = total_cost(analysis);
-    size_t shown = limit > 0 && limit < n ? limit : n;
-    add_columns(table, by);
-    for (size_t i = 0; i < shown; i++) {
-        add_cells(table, &ranked[i].line->cost, &total, sort, style);
-        cell_where(table, analysis, ranked[i].line, by);
+    add_columns(table, top);
+    for (size_t i = 0; i < ranking->shown; i++) {
+        const struct prof_line *line = ranking->row[i].line;
+        add_cells(table, top, line, &line->cost);
+        cell_where(table, top->analysis, line, top->by);
     }
-    add_cells(table, &total, &total, sort, style);
+    if (top->analysis->n_left_out > 0) {
+        add_cells(table, top, NULL, &top->analysis->left_out);
+        table_cell(table, "(left out)");
+    }
+    add_cells(table, top, NULL, &ranking->total);
     table_cell(table, "(all)");
     int status = table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     table_free(table);
     if (status != 0)
         return status;
-    if (n == 0)
+    if (ranking->n == 0 && top->analysis->n_left_out == 0)
         fputs("Nothing was measured.\n", style->out);
-    if (shown < n)
-        put_hidden(ranked + shown, n - shown, by, &total, sort, style);
-    text_unlined_note(analysis, style->out);
+    if (ranking->shown < ranking->n)
+        put_hidden(top);
+    if (any_slow(top))
+        fputs("! backward takes over twice what flops\nand bytes explain.\n", style->out);
+    text_unlined_note(top->analysis, style->out);
     return 0;
+}
+
+static void print_json(const struct top *top)
+{
+    const struct ranking *ranking = top->ranking;
+    struct json json;
+    report_json_begin(&json, top->style->out, "top");
+    report_json_profile(&json, "profile", top->analysis->profile);
+    json_text(&json, "by", ranking_noun(top->by));
+    json_array(&json, "rows");
+    for (size_t i = 0; i < ranking->shown; i++) {
+        const struct prof_line *line = ranking->row[i].line;
+        double expected = prof_cost_expected_ratio(&line->cost, &top->roof);
+        json_object(&json, NULL);
+        report_json_place(&json, line);
+        report_json_cost(&json, &line->cost);
+        report_json_ratio(&json, "ratio", line->cost.backward_ns, line->cost.forward_ns);
+        if (expected > 0)
+            json_double(&json, "expected_ratio", expected);
+        else
+            json_null(&json, "expected_ratio");
+        json_bool(&json, "slow_backward",
+                  prof_line_is_slow_backward(line, top->analysis, &top->roof));
+        json_end(&json);
+    }
+    json_end(&json);
+    json_u64(&json, "rows_not_shown", ranking->n - ranking->shown);
+    json_object(&json, "left_out");
+    json_u64(&json, "lines", top->analysis->n_left_out);
+    report_json_cost(&json, &top->analysis->left_out);
+    json_end(&json);
+    report_json_totals(&json, "total", top->analysis);
+    json_finish(&json);
 }
 
 int report_top(const struct prof_analysis *analysis, enum prof_by by, enum report_sort sort,
                size_t limit, const struct report_style *style)
 {
-    size_t n;
-    struct prof_line *line = prof_analysis_group(analysis, by, &n);
-    struct ranked *ranked = line ? calloc(n + 1, sizeof *ranked) : NULL;
-    int status = -1;
-    if (ranked) {
-        for (size_t i = 0; i < n; i++)
-            ranked[i] = (struct ranked){&line[i], key_of(&line[i].cost, sort)};
-        qsort(ranked, n, sizeof *ranked, compare_ranked);
-        status = print(analysis, ranked, n, by, sort, limit, style);
-    }
-    free(ranked);
-    free(line);
+    struct ranking ranking;
+    struct top top = {
+        .analysis = analysis,
+        .style = style,
+        .ranking = &ranking,
+        .by = by,
+        .sort = sort,
+        .roof = prof_analysis_roof(analysis),
+    };
+    int status = ranking_make(&ranking, analysis, by, sort, limit, style);
+    if (status == 0 && style->json)
+        print_json(&top);
+    else if (status == 0)
+        status = print(&top);
+    ranking_free(&ranking);
     return status;
 }

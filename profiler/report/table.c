@@ -16,8 +16,10 @@ struct table {
     struct {
         enum table_align align;
         const char *title;
+        unsigned rank; /* 0: always printed */
     } column[TABLE_MAX_COLUMNS];
     unsigned n_columns;
+    unsigned enough; /* columns for the last one; 0: the usual, and it is cut */
     struct row *row;
     size_t n_rows, room;
     bool failed;
@@ -34,6 +36,17 @@ void table_column(struct table *table, enum table_align align, const char *title
         return;
     table->column[table->n_columns].align = align;
     table->column[table->n_columns++].title = title;
+}
+
+void table_optional(struct table *table, unsigned rank)
+{
+    if (table->n_columns > 0)
+        table->column[table->n_columns - 1].rank = rank;
+}
+
+void table_keep_last(struct table *table, unsigned enough)
+{
+    table->enough = enough;
 }
 
 void table_row(struct table *table)
@@ -147,6 +160,7 @@ static void put_spaces(FILE *out, unsigned n)
 struct layout {
     unsigned width[TABLE_MAX_COLUMNS];
     unsigned last_limit; /* 0: none */
+    bool left_out[TABLE_MAX_COLUMNS];
     bool utf8;
 };
 
@@ -155,21 +169,53 @@ static unsigned greater(unsigned a, unsigned b)
     return a > b ? a : b;
 }
 
+/* The widest cell of a column. */
+static unsigned column_width(const struct table *table, unsigned i)
+{
+    const char *title = table->column[i].title;
+    unsigned width = title ? text_width(title) : 0;
+    for (size_t j = 0; j < table->n_rows; j++)
+        if (i < table->row[j].n)
+            width = greater(width, text_width(table->row[j].cell[i]));
+    return width;
+}
+
+/* The column to leave out next: the last of the highest rank; or n_columns: none is left. */
+static unsigned next_optional(const struct table *table, const struct layout *layout)
+{
+    unsigned best = table->n_columns, rank = 0;
+    for (unsigned i = 0; i < table->n_columns; i++) {
+        if (layout->left_out[i] || table->column[i].rank == 0 || table->column[i].rank < rank)
+            continue;
+        best = i;
+        rank = table->column[i].rank;
+    }
+    return best;
+}
+
 static struct layout lay_out(const struct table *table, unsigned width, bool utf8)
 {
+    enum { LEAST = 8, ENOUGH = 20 };
+    unsigned enough = table->enough > 0 ? table->enough : ENOUGH;
     struct layout layout = {.utf8 = utf8};
     unsigned before = 0;
     for (unsigned i = 0; i < table->n_columns; i++) {
-        const char *title = table->column[i].title;
-        layout.width[i] = title ? text_width(title) : 0;
-        for (size_t j = 0; j < table->n_rows; j++)
-            if (i < table->row[j].n)
-                layout.width[i] = greater(layout.width[i], text_width(table->row[j].cell[i]));
+        layout.width[i] = column_width(table, i);
         if (i + 1 < table->n_columns)
             before += layout.width[i] + 1;
     }
-    enum { LEAST = 8 };
-    if (width > 0)
+    if (width == 0 || table->n_columns == 0)
+        return layout;
+    unsigned last = layout.width[table->n_columns - 1];
+    unsigned wanted = last < enough ? last : enough;
+    for (unsigned i; before + wanted > width;) {
+        i = next_optional(table, &layout);
+        if (i == table->n_columns)
+            break;
+        layout.left_out[i] = true;
+        before -= i + 1 < table->n_columns ? layout.width[i] + 1 : 0;
+    }
+    if (table->enough == 0)
         layout.last_limit = width > before + LEAST ? width - before : LEAST;
     return layout;
 }
@@ -178,9 +224,11 @@ static void put_cells(const struct table *table, const struct layout *layout, FI
                       const char *const *cell, unsigned n)
 {
     unsigned last = n;
-    while (last > 0 && (!cell[last - 1] || !*cell[last - 1]))
+    while (last > 0 && (layout->left_out[last - 1] || !cell[last - 1] || !*cell[last - 1]))
         last--; /* no spaces at the end of a line */
     for (unsigned i = 0; i < last; i++) {
+        if (layout->left_out[i])
+            continue;
         const char *text = cell[i] ? cell[i] : "";
         bool is_last = i + 1 == table->n_columns;
         unsigned limit = is_last ? layout->last_limit : 0;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 enum table_align { TABLE_LEFT, TABLE_RIGHT };
-enum { TABLE_MAX_COLUMNS = 16 };
+enum { TABLE_MAX_COLUMNS = 24 };
 
 struct table;
 
@@ -18,6 +18,11 @@ struct table;
 struct table *table_new(void);
 /* Adds a column; all columns come before the first row. NULL title: no heading. */
 void table_column(struct table *table, enum table_align align, const char *title);
+/* The column just added may be left out where there is not enough width for the last one: columns
+ * of a higher rank go first, then those of a lower one. Rank 0, as all have at first: never. */
+void table_optional(struct table *table, unsigned rank);
+/* The last column is never cut; optional columns go while it has less than `enough`. */
+void table_keep_last(struct table *table, unsigned enough);
 /* Begins a row. */
 void table_row(struct table *table);
 /* Appends a cell to the row. NULL: a text for which there was no memory. */
@@ -27,7 +32,8 @@ void table_cellf(struct table *table, const char *format, ...)
 /* The row is printed in this colour (an SGR code such as "1;31"; static storage). */
 void table_color(struct table *table, const char *code);
 
-/* Prints heading and rows. width: to which the last column is cut, 0: not at all. utf8: the cut
+/* Prints heading and rows. width: to which the last column is cut, 0: not at all; columns that
+ * table_optional() names are left out until the last one has room. utf8: the cut
  * may be shown by an ellipsis. Returns 0, or -1 when memory was exhausted while the table was
  * filled. */
 int table_print(const struct table *table, FILE *out, unsigned width, bool utf8);

@@ -54,6 +54,7 @@ struct tape_row {
     uint32_t path;        /* call path, 0 while none is captured */
     uint32_t kept_by;     /* row, plus 1, of the first op that saved a value of this row; 0: none */
     uint32_t kept_others; /* 1 if ops of other rows saved values of this row as well */
+    uint32_t scope;       /* node of tape_scopes that the call stood in, 0: none */
     uint64_t peak_stamp;  /* ledger->peak_count when live_bytes last changed */
 #define X(name) uint64_t name;
     TAPE_ROW_COUNTERS(X)
@@ -96,15 +97,105 @@ static inline uint64_t tape_row_at_peak(const struct tape_ledger *ledger,
     return row->peak_stamp == ledger->peak_count ? row->held_bytes : row->live_bytes;
 }
 
+/* ---- scopes: named parts of the program, in a tree that all threads share ---- */
+
+enum {
+    TAPE_SCOPE_CHUNK = 256,
+    TAPE_SCOPE_CHUNKS = 256,
+    TAPE_SCOPE_KEYS = 3,
+    TAPE_SCOPE_EXPECTATIONS = 1024
+};
+
+/* Of a node alone, without the nodes below it. */
+#define TAPE_SCOPE_COUNTERS(X)                                                                     \
+    X(calls)          /* times it was begun */                                                     \
+    X(recorded_calls) /* of those that have ended: within which something was recorded */          \
+    X(ticks)          /* passed in it, up to the last begin or end in its thread */                \
+    X(sweep_ticks)    /* of them, in sweeps that were begun in it */                               \
+    X(records)        /* ops and statements recorded in it */
+
+/* A node, once made, keeps its place and all but its counters for good. Only threads of its lane
+ * write it, which is one thread at a time. */
+struct tape_scope {
+    uint32_t parent; /* a lower number; 0: none */
+    uint32_t n_keys;
+    uint64_t lane; /* from 1: a thread's, which another may have once it has ended */
+    const char *name;
+    const char *key[TAPE_SCOPE_KEYS];
+    int64_t value[TAPE_SCOPE_KEYS];
+#define X(name) uint64_t name;
+    TAPE_SCOPE_COUNTERS(X)
+#undef X
+};
+
+/* What a place in the source expects of the scope that it stands in, or of its function (scope
+ * 0). */
+enum tape_expected { TAPE_EXPECT_RATIO, TAPE_EXPECT_BYTES };
+struct tape_expectation {
+    uintptr_t pc;
+    uint32_t line, scope, kind;
+    double bound;   /* backward over forward time; bytes handed out each time */
+    uint64_t times; /* that the place was passed */
+};
+
+struct tape_scopes {
+    uint32_t n; /* nodes, with 0, which is none; read with acquire */
+    struct tape_scope *chunk[TAPE_SCOPE_CHUNKS];
+    uint32_t n_expectations; /* read with acquire */
+    struct tape_expectation *expectation;
+    uint64_t lost; /* begun where there was no room for a node: counted as what they are in */
+};
+
+static inline struct tape_scope *tape_scopes_at(const struct tape_scopes *scopes, uint32_t i)
+{
+    return &scopes->chunk[i / TAPE_SCOPE_CHUNK][i % TAPE_SCOPE_CHUNK];
+}
+
 struct tape_hook {
     uint32_t abi;            /* TAPE_HOOK_ABI */
     uint64_t (*clock)(void); /* ticks */
     uint64_t due; /* clock value from which a flush is wanted; written by flush, relaxed */
     void (*flush)(struct tape_hook *hook, const struct tape_ledger *ledger, bool final);
+    /* Is told once, before the observation begins, where the scopes are; they stay there for good.
+     * May be NULL. */
+    void (*scopes)(struct tape_hook *hook, const struct tape_scopes *scopes);
+    /* Ticks as nanoseconds, any thread. May be NULL: they are. */
+    double (*ns)(const struct tape_hook *hook, uint64_t ticks);
 };
 
+/* What a recording is asked for: the one place for all of it, filled by the tape's side from text
+ * (ad_profile_options.c). Every member is a number, so that a table can fill it. */
+enum tape_time { TAPE_TIME_OFF, TAPE_TIME_EXACT, TAPE_TIME_SAMPLED };
+enum tape_frames { TAPE_FRAMES_NONE, TAPE_FRAMES_USER, TAPE_FRAMES_ALL };
+enum tape_unwind { TAPE_UNWIND_LIBUNWIND, TAPE_UNWIND_FRAME_POINTERS };
+struct tape_collect_options {
+    uint64_t time;                  /* enum tape_time */
+    uint64_t tape;                  /* bytes: 1, or 0: none are counted */
+    uint64_t freq;                  /* samples a second and thread */
+    uint64_t depth;                 /* frames of a call path at most; 0: none are captured */
+    uint64_t frames;                /* enum tape_frames: whose frames a call path keeps */
+    uint64_t unwind;                /* enum tape_unwind */
+    uint64_t timeline;              /* bytes for single events; 0: none are kept */
+    uint64_t first_step, last_step; /* that are measured, from 0; last_step UINT64_MAX: no end */
+    uint64_t warmup;                /* steps left out before the first is counted */
+    uint64_t snapshot_signal;       /* a signal's number that asks for a snapshot; 0: none does */
+    uint64_t follow_fork;           /* 1: a child process has a profile of its own */
+    const char *text;               /* as they were written; "": all are defaults */
+};
+
+static inline struct tape_collect_options tape_collect_defaults(void)
+{
+    return (struct tape_collect_options){.time = TAPE_TIME_EXACT,
+                                         .tape = 1,
+                                         .freq = 250,
+                                         .depth = 64,
+                                         .frames = TAPE_FRAMES_USER,
+                                         .last_step = UINT64_MAX,
+                                         .text = ""};
+}
+
 /* What the collector's module exports: tapescope_collect_open(). Opens `path` and writes its
- * head. On failure returns NULL with the reason in `error` (n bytes). close() writes the end and
+ * head. options: NULL: the defaults; they are read within the call alone. On failure returns NULL with the reason in `error` (n bytes). close() writes the end and
  * returns 0, or -1 with the reason. snapshot() writes all that is known so far as a complete
  * profile to another path. log, if it is not NULL, is offered every message that the collector has
  * of its own accord, in any thread and under its locks; where it returns false, the message goes to
@@ -117,6 +208,7 @@ struct tape_collector {
     bool (*log)(int level, const char *message); /* set by the tape's side after opening */
 };
 typedef struct tape_collector *tape_collect_open_fn(const char *path, const char *library_version,
+                                                    const struct tape_collect_options *options,
                                                     char *error, unsigned n);
 #define TAPE_COLLECT_OPEN "tapescope_collect_open"
 

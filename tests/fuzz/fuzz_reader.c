@@ -34,6 +34,8 @@ static void report(struct prof_profile *profile)
     demand(style.out != NULL, "there is memory for the report");
     demand(report_top(analysis, PROF_BY_LINE, REPORT_SORT_TAPE, 20, &style) == 0, "top by line");
     demand(report_top(analysis, PROF_BY_OP, REPORT_SORT_TOTAL, 0, &style) == 0, "top by op");
+    demand(report_scopes(analysis, REPORT_SORT_TOTAL, 0, &style) == 0, "top by scope");
+    demand(report_scopes_csv(analysis, &style) == 0, "scopes as CSV");
     demand(report_info(analysis, &style) == 0, "info");
     report_summary(analysis, &style);
     fclose(style.out);

@@ -428,19 +428,6 @@ AD_SITED(ad_status, ad_set_threads, (int n), (n))
 /* How many they are. */
 AD_API int ad_threads(void);
 
-/* ---- profile ---- */
-
-/* Begins to measure all tapes of the process into a new file (NULL: tapescope.prof). A program
- * started by `tapescope record`, or with TAPESCOPE_PROFILE set, does so by itself. Errors:
- * AD_ERROR_PROFILE with the reason in the thread's error, AD_ERROR_STATE if a profile is being
- * taken. */
-AD_API ad_status ad_profile_start(const char *path);
-/* Ends the measurement and completes the file. */
-AD_API ad_status ad_profile_stop(void);
-/* Writes what was measured so far as a complete profile to another file; the measurement goes
- * on. */
-AD_API ad_status ad_profile_write(const char *path);
-
 /* ---- log ---- */
 
 typedef enum ad_log_level {
@@ -464,6 +451,7 @@ AD_API void ad_on_log(ad_log_callback *callback, void *payload);
 AD_API const char *ad_version(void);
 
 #include <tapescope/ad_checkpoint.h>
+#include <tapescope/ad_profile.h>
 #include <tapescope/ad_trap.h>
 
 #include <tapescope/ad_lines.h>

@@ -1,0 +1,200 @@
+/* bench_profiler.c: what the profiler costs, against the same source with its hooks compiled out;
+ * beside it what torch.profiler costs the same work.
+ *
+ *     bench_profiler [--case NAME] [--metric NAME] [--rounds N] [--seconds S] [--quick]
+ *
+ * Rows go to standard output, everything else to standard error. The exit status is 1 if something
+ * of ours failed or gradients are wrong; a peer that is missing is only reported.
+ */
+#include "common_calls.h"
+#include "common_environment.h"
+#include "common_own.h"
+#include "common_rounds.h"
+#include "common_torch.h"
+#include "common_workloads.h"
+
+#include <tapescope/ad.h>
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How a round of ours is observed. */
+static const struct mode {
+    const char *metric;
+    const char *options; /* NULL: not at all */
+} modes[] = {
+    {"off", NULL},
+    {"exact", "time=exact,depth=0"},
+    {"exact_paths", "time=exact,depth=64"},
+    {"sampled_250hz", "time=sampled,freq=250"},
+};
+enum { MODES = sizeof modes / sizeof *modes, EXACT_PATHS = 2, CASES = 3 };
+
+struct options {
+    const char *case_name, *metric;
+    int rounds;
+    double seconds;
+};
+
+static bool wanted(const char *option, const char *name)
+{
+    return !option || strcmp(option, name) == 0;
+}
+
+/* The sum of a step alone, of which the peer tells the parts as well. */
+static bool peer_total(void *context, double seconds, double *result)
+{
+    double step[STEP_METRICS];
+    if (!torch_round(context, seconds, step))
+        return false;
+    result[0] = step[STEP_TOTAL];
+    return true;
+}
+
+static bool own_total(void *context, double seconds, double *result)
+{
+    double step[STEP_METRICS];
+    if (!own_round(context, seconds, step))
+        return false;
+    result[0] = step[STEP_TOTAL];
+    return true;
+}
+
+static struct rounds_plan plan_of(const struct options *options, const struct workload *w,
+                                  const char *metric, const char *unit)
+{
+    return (struct rounds_plan){.suite = "profiler",
+                                .case_name = w->spec->name,
+                                .unit = unit,
+                                .metric = {metric},
+                                .n_metrics = 1,
+                                .rounds = options->rounds,
+                                .seconds = options->seconds};
+}
+
+static bool against_unprofiled(const struct options *options, struct workload *w,
+                               struct torch *unprofiled, const char *file)
+{
+    bool done = true;
+    if (!torch_ready(unprofiled, 1))
+        return true;
+    unprofiled->workload = w;
+    for (int m = 0; m < MODES && done; m++) {
+        if (!wanted(options->metric, modes[m].metric))
+            continue;
+        struct own own = {
+            .workload = w, .profile = modes[m].options ? file : NULL, .options = modes[m].options};
+        const struct rounds_plan plan = plan_of(options, w, modes[m].metric, "ns");
+        done = rounds_compare(&plan, &(struct rounds_side){modes[m].metric, own_total, &own},
+                              &(struct rounds_side){unprofiled->name, peer_total, unprofiled}) ||
+               (!unprofiled->wrong && ad_status_of(w->tape) == AD_OK);
+    }
+    return done;
+}
+
+/* Time under a profile over time without one, of neighbouring rounds. */
+static bool own_slowdown(void *context, double seconds, double *result)
+{
+    struct own *profiled = context;
+    struct own plain = {.workload = profiled->workload};
+    double with, without;
+    if (!own_total(&plain, seconds / 2, &without) || !own_total(profiled, seconds / 2, &with))
+        return false;
+    result[0] = with / without;
+    return true;
+}
+
+static bool torch_slowdown(void *context, double seconds, double *result)
+{
+    return torch_profiled(context, seconds, result);
+}
+
+static bool against_torch(const struct options *options, struct workload *w, struct torch *torch,
+                          const char *file)
+{
+    if (!wanted(options->metric, "slowdown") || w->spec == &calls_case || !torch_ready(torch, 1))
+        return true;
+    torch->workload = w;
+    struct own own = {.workload = w, .profile = file, .options = modes[EXACT_PATHS].options};
+    const struct rounds_plan plan = plan_of(options, w, "slowdown", "1");
+    return rounds_compare(&plan, &(struct rounds_side){"exact_paths", own_slowdown, &own},
+                          &(struct rounds_side){"torch_profiler", torch_slowdown, torch}) ||
+           (!torch->wrong && ad_status_of(w->tape) == AD_OK);
+}
+
+static bool run_case(const struct options *options, const struct workload_case *spec,
+                     ad_dtype dtype, struct torch *unprofiled, struct torch *torch)
+{
+    struct workload w;
+    struct own_path path;
+    bool done =
+        workload_create(&w, spec, dtype) == AD_OK || own_complain(&w, ad_message_of(w.tape));
+    done = done && own_check(&w);
+    if (done && !own_path_make(&path)) {
+        done = own_complain(&w, "no temporary folder for the profile");
+    } else if (done) {
+        done = against_unprofiled(options, &w, unprofiled, path.file);
+        done = against_torch(options, &w, torch, path.file) && done;
+        own_path_drop(&path);
+    }
+    workload_destroy(&w);
+    return done;
+}
+
+/* ---- the program ---- */
+
+static bool read_option(int option, struct options *options)
+{
+    char *end = "";
+    if (option == 'c')
+        options->case_name = optarg;
+    else if (option == 'm')
+        options->metric = optarg;
+    else if (option == 'r')
+        options->rounds = (int)strtol(optarg, &end, 10);
+    else if (option == 's')
+        options->seconds = strtod(optarg, &end);
+    else if (option == 'q')
+        options->rounds = 3, options->seconds = 0.05;
+    return option != '?' && *end == '\0';
+}
+
+static bool parse(int argc, char **argv, struct options *options)
+{
+    static const struct option known[] = {
+        {"case", required_argument, NULL, 'c'},   {"metric", required_argument, NULL, 'm'},
+        {"rounds", required_argument, NULL, 'r'}, {"seconds", required_argument, NULL, 's'},
+        {"quick", no_argument, NULL, 'q'},        {0}};
+    *options = (struct options){.rounds = 11, .seconds = 0.3};
+    for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;)
+        if (!read_option(option, options))
+            return false;
+    return optind == argc && options->rounds >= 1 && options->rounds <= ROUNDS_MAX &&
+           options->seconds > 0.0 && options->seconds <= 3600.0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct workload_case *const cases[CASES] = {workload_find("mlp128"),
+                                                      workload_find("chain64"), &calls_case};
+    struct options options;
+    if (!parse(argc, argv, &options)) {
+        fprintf(stderr, "usage: bench_profiler [--case mlp128|chain64|calls12] "
+                        "[--metric off|exact|exact_paths|sampled_250hz|slowdown] [--rounds N] "
+                        "[--seconds S] [--quick]\n");
+        return 2;
+    }
+    environment_settle(argv, 1);
+    struct torch unprofiled = {.name = "unprofiled", .program = "peer_unprofiled"};
+    struct torch torch = torch_peers[TORCH_PYTHON];
+    bool done = true;
+    for (int c = 0; c < CASES; c++)
+        if (wanted(options.case_name, cases[c]->name))
+            done =
+                run_case(&options, cases[c], c == 0 ? AD_F32 : AD_F64, &unprofiled, &torch) && done;
+    peer_stop(&unprofiled.peer);
+    peer_stop(&torch.peer);
+    return done ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,68 @@
+/* analyze_roof.c: what the counted flops and bytes say of the time that they should take.
+ *
+ * May include: analyze.h.
+ */
+#include "analyze.h"
+
+#include <string.h>
+
+enum { LEAST_PART = 1000, SLOW_FACTOR = 2, SLOW_PART = 100 };
+
+static void raise(double *to, uint64_t amount, uint64_t ns)
+{
+    double rate = ns > 0 ? (double)amount / (double)ns : 0;
+    if (rate > *to)
+        *to = rate;
+}
+
+struct prof_roof prof_analysis_roof(const struct prof_analysis *analysis)
+{
+    struct prof_roof roof = {0};
+    uint64_t all = analysis->total.forward_ns + analysis->total.backward_ns;
+    for (size_t i = 0; i < analysis->n_lines; i++) {
+        const struct prof_cost *cost = &analysis->line[i].cost;
+        /* A short time is mostly its own rounding. */
+        if (cost->forward_ns >= all / LEAST_PART) {
+            raise(&roof.flops_per_ns, cost->forward_flops, cost->forward_ns);
+            raise(&roof.bytes_per_ns, cost->forward_moved, cost->forward_ns);
+        }
+        if (cost->backward_ns >= all / LEAST_PART) {
+            raise(&roof.flops_per_ns, cost->backward_flops, cost->backward_ns);
+            raise(&roof.bytes_per_ns, cost->backward_moved, cost->backward_ns);
+        }
+    }
+    return roof;
+}
+
+/* The time that the roof lets one expect. */
+static double expected_ns(uint64_t flops, uint64_t moved, const struct prof_roof *roof)
+{
+    double compute = roof->flops_per_ns > 0 ? (double)flops / roof->flops_per_ns : 0;
+    double move = roof->bytes_per_ns > 0 ? (double)moved / roof->bytes_per_ns : 0;
+    return compute > move ? compute : move;
+}
+
+double prof_cost_expected_ratio(const struct prof_cost *cost, const struct prof_roof *roof)
+{
+    double forward = expected_ns(cost->forward_flops, cost->forward_moved, roof);
+    double backward = expected_ns(cost->backward_flops, cost->backward_moved, roof);
+    return forward > 0 ? backward / forward : 0;
+}
+
+static bool has_sweep(const struct prof_line *line)
+{
+    for (unsigned i = 0; i < line->ops.n; i++)
+        if (strcmp(line->ops.name[i], "backward") == 0)
+            return true;
+    return line->ops.more;
+}
+
+bool prof_line_is_slow_backward(const struct prof_line *line, const struct prof_analysis *analysis,
+                                const struct prof_roof *roof)
+{
+    const struct prof_cost *cost = &line->cost;
+    double expected = prof_cost_expected_ratio(cost, roof);
+    double all = (double)analysis->total.forward_ns + (double)analysis->total.backward_ns;
+    double beyond = (double)cost->backward_ns - SLOW_FACTOR * expected * (double)cost->forward_ns;
+    return expected > 0 && beyond > 0 && beyond >= all / SLOW_PART && !has_sweep(line);
+}

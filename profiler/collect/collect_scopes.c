@@ -1,0 +1,200 @@
+/* collect_scopes.c: the process's scopes and expectations as packets.
+ *
+ * May include: collect.h, the generated profile.pb-c.h, protobuf-c. Threads may be in scopes while
+ * the tree is read: nodes are complete once they are counted, and counters are loaded relaxed. What
+ * is known here of the file belongs to the collector's mutex.
+ */
+#include "collect.h"
+
+#include "profile.pb-c.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SCOPES_PER_PACKET = 1 << 12 };
+
+#define LOAD(place) __atomic_load_n((place), __ATOMIC_RELAXED)
+
+/* Messages of one packet, and the room for them. */
+struct pack {
+    Tapescope__Scope *scope, **scopes;
+    Tapescope__ScopeKey *key, **keys; /* TAPE_SCOPE_KEYS a scope */
+    Tapescope__Expectation *expectation, **expectations;
+    uint32_t n;
+    Tapescope__Scopes message;
+};
+
+static bool pack_open(struct pack *pack, uint32_t n_scopes, uint32_t n_expectations)
+{
+    const size_t most = n_scopes < SCOPES_PER_PACKET ? n_scopes : SCOPES_PER_PACKET;
+    *pack = (struct pack){
+        .scope = calloc(most + 1, sizeof *pack->scope),
+        .scopes = calloc(most + 1, sizeof *pack->scopes),
+        .key = calloc(TAPE_SCOPE_KEYS * most + 1, sizeof *pack->key),
+        .keys = calloc(TAPE_SCOPE_KEYS * most + 1, sizeof *pack->keys),
+        .expectation = calloc(n_expectations + (size_t)1, sizeof *pack->expectation),
+        .expectations = calloc(n_expectations + (size_t)1, sizeof *pack->expectations),
+    };
+    tapescope__scopes__init(&pack->message);
+    return pack->scope && pack->scopes && pack->key && pack->keys && pack->expectation &&
+           pack->expectations;
+}
+
+static void pack_close(struct pack *pack)
+{
+    free(pack->scope);
+    free(pack->scopes);
+    free(pack->key);
+    free(pack->keys);
+    free(pack->expectation);
+    free(pack->expectations);
+}
+
+/* Appends the packet, and empties it. */
+static bool pack_send(struct pack *pack, struct prof_buffer *out)
+{
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_SCOPES;
+    packet.scopes = &pack->message;
+    pack->message.n_scope = pack->n;
+    pack->message.scope = pack->scopes;
+    const bool ok = prof_put_packet(out, &packet);
+    pack->n = 0;
+    pack->message.n_expectation = 0;
+    return ok;
+}
+
+static void pack_scope(struct pack *pack, uint32_t id, const struct tape_scope *from,
+                       const struct prof_scope *now)
+{
+    Tapescope__Scope *to = &pack->scope[pack->n];
+    Tapescope__ScopeKey **keys = &pack->keys[(size_t)pack->n * TAPE_SCOPE_KEYS];
+    tapescope__scope__init(to);
+    to->id = id;
+    to->parent = from->parent;
+    to->thread = from->lane;
+    to->name = (char *)from->name;
+    to->n_key = from->n_keys;
+    to->key = keys;
+    for (uint32_t i = 0; i < from->n_keys; i++) {
+        Tapescope__ScopeKey *key = &pack->key[(size_t)pack->n * TAPE_SCOPE_KEYS + i];
+        tapescope__scope_key__init(key);
+        key->key = (char *)from->key[i];
+        key->value = from->value[i];
+        keys[i] = key;
+    }
+#define X(name) to->name = now->name;
+    TAPE_SCOPE_COUNTERS(X)
+#undef X
+    pack->scopes[pack->n++] = to;
+}
+
+static void pack_expectations(struct pack *pack, const struct tape_scopes *from, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const struct tape_expectation *e = &from->expectation[i];
+        Tapescope__Expectation *to = &pack->expectation[i];
+        tapescope__expectation__init(to);
+        to->id = i + 1;
+        to->kind = e->kind;
+        to->pc = e->pc;
+        to->line = e->line;
+        to->scope = e->scope;
+        to->bound = e->bound;
+        to->times = LOAD(&e->times);
+        pack->expectations[i] = to;
+    }
+    pack->message.n_expectation = n;
+    pack->message.expectation = pack->expectations;
+}
+
+static uint64_t times_passed(const struct tape_scopes *from, uint32_t n)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        sum += LOAD(&from->expectation[i].times);
+    return sum;
+}
+
+static bool reserve(struct prof_scopes *scopes, uint32_t n)
+{
+    if (n <= scopes->capacity)
+        return true;
+    struct prof_scope *scope = realloc(scopes->scope, n * sizeof *scope);
+    if (scope == NULL)
+        return false;
+    memset(scope + scopes->capacity, 0, (n - scopes->capacity) * sizeof *scope);
+    scopes->scope = scope;
+    scopes->capacity = n;
+    return true;
+}
+
+/* Appends those of the first n nodes that are new or changed, or all. */
+static bool put_nodes(struct prof_buffer *out, struct prof_scopes *scopes, struct pack *pack,
+                      uint32_t n, bool all)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        const struct tape_scope *from = tape_scopes_at(scopes->from, i);
+        struct prof_scope *known = &scopes->scope[i];
+        const struct prof_scope now = {.written = true,
+#define X(name) .name = LOAD(&from->name),
+                                       TAPE_SCOPE_COUNTERS(X)
+#undef X
+        };
+        bool same = known->written;
+#define X(name) same = same && now.name == known->name;
+        TAPE_SCOPE_COUNTERS(X)
+#undef X
+        if (same && !all)
+            continue;
+        if (pack->n == SCOPES_PER_PACKET && !pack_send(pack, out))
+            return false;
+        pack_scope(pack, i, from, &now);
+        if (!all)
+            *known = now;
+    }
+    return true;
+}
+
+bool prof_scopes_are_new(const struct prof_scopes *scopes)
+{
+    return scopes->from != NULL && __atomic_load_n(&scopes->from->n, __ATOMIC_ACQUIRE) > scopes->n;
+}
+
+bool prof_put_scopes(struct prof_buffer *out, struct prof_scopes *scopes, bool all)
+{
+    const struct tape_scopes *from = scopes->from;
+    if (from == NULL)
+        return true;
+    const uint32_t n = __atomic_load_n(&from->n, __ATOMIC_ACQUIRE);
+    const uint32_t n_expected = __atomic_load_n(&from->n_expectations, __ATOMIC_ACQUIRE);
+    const uint64_t lost = LOAD(&from->lost), expected = times_passed(from, n_expected);
+    if (n <= 1 && expected == 0 && lost == 0)
+        return true;
+    const size_t before = out->n;
+    struct pack pack;
+    bool ok = pack_open(&pack, n, n_expected) && reserve(scopes, n) &&
+              put_nodes(out, scopes, &pack, n, all);
+    pack.message.lost = lost;
+    if (ok && (all || expected != scopes->expected))
+        pack_expectations(&pack, from, n_expected);
+    if (ok && (pack.n > 0 || pack.message.n_expectation > 0 || lost != scopes->lost))
+        ok = pack_send(&pack, out);
+    pack_close(&pack);
+    if (!ok) {
+        out->n = before;
+        return false;
+    }
+    if (!all) {
+        scopes->n = n;
+        scopes->expected = expected;
+        scopes->lost = lost;
+    }
+    return true;
+}
+
+void prof_scopes_free(struct prof_scopes *scopes)
+{
+    free(scopes->scope);
+    *scopes = (struct prof_scopes){0};
+}

@@ -1,0 +1,153 @@
+/* json.c: see json.h. */
+#include "json.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* The bytes of the well-formed character at text (RFC 3629, section 4), or 0. */
+static unsigned character(const unsigned char *text)
+{
+    unsigned char first = text[0], least = 0x80, most = 0xbf;
+    unsigned n = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    if (first > 0xf4)
+        return 0;
+    least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : least;
+    most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : most;
+    for (unsigned i = 1; i < n; i++) {
+        if (text[i] < least || text[i] > most)
+            return 0;
+        least = 0x80;
+        most = 0xbf;
+    }
+    return n;
+}
+
+static void put_text(FILE *out, const char *text)
+{
+    putc('"', out);
+    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+        unsigned n = character(at);
+        if (n == 0)
+            fputs("\\ufffd", out);
+        else if (*at == '"' || *at == '\\')
+            fprintf(out, "\\%c", *at);
+        else if (*at < 0x20 || *at == 0x7f)
+            fprintf(out, "\\u%04x", *at);
+        else
+            fwrite(at, 1, n, out);
+        at += n ? n : 1;
+    }
+    putc('"', out);
+}
+
+static void put_margin(const struct json *json)
+{
+    putc('\n', json->out);
+    for (unsigned i = 0; i < json->depth; i++)
+        fputs("  ", json->out);
+}
+
+/* What stands before a member. */
+static void put_name(struct json *json, const char *name)
+{
+    bool *has_member = &json->has_member[json->depth];
+    if (*has_member)
+        putc(',', json->out);
+    if (json->depth <= JSON_LINES)
+        put_margin(json);
+    else if (*has_member)
+        putc(' ', json->out);
+    *has_member = true;
+    if (!name)
+        return;
+    put_text(json->out, name);
+    fputs(": ", json->out);
+}
+
+static void open(struct json *json, bool is_array)
+{
+    putc(is_array ? '[' : '{', json->out);
+    if (json->depth + 1 < JSON_DEPTH)
+        json->depth++;
+    json->has_member[json->depth] = false;
+    json->is_array[json->depth] = is_array;
+}
+
+void json_begin(struct json *json, FILE *out)
+{
+    *json = (struct json){.out = out};
+    open(json, false);
+}
+
+void json_finish(struct json *json)
+{
+    while (json->depth > 0)
+        json_end(json);
+    putc('\n', json->out);
+}
+
+void json_object(struct json *json, const char *name)
+{
+    put_name(json, name);
+    open(json, false);
+}
+
+void json_array(struct json *json, const char *name)
+{
+    put_name(json, name);
+    open(json, true);
+}
+
+void json_end(struct json *json)
+{
+    bool is_array = json->is_array[json->depth], has_member = json->has_member[json->depth];
+    bool has_lines = json->depth <= JSON_LINES;
+    json->depth--;
+    if (has_member && has_lines)
+        put_margin(json);
+    putc(is_array ? ']' : '}', json->out);
+}
+
+void json_text(struct json *json, const char *name, const char *text)
+{
+    if (!text) {
+        json_null(json, name);
+        return;
+    }
+    put_name(json, name);
+    put_text(json->out, text);
+}
+
+void json_u64(struct json *json, const char *name, uint64_t n)
+{
+    put_name(json, name);
+    fprintf(json->out, "%" PRIu64, n);
+}
+
+void json_i64(struct json *json, const char *name, int64_t n)
+{
+    put_name(json, name);
+    fprintf(json->out, "%" PRId64, n);
+}
+
+void json_double(struct json *json, const char *name, double x)
+{
+    if (!isfinite(x)) {
+        json_null(json, name);
+        return;
+    }
+    put_name(json, name);
+    fprintf(json->out, "%.17g", x);
+}
+
+void json_bool(struct json *json, const char *name, bool b)
+{
+    put_name(json, name);
+    fputs(b ? "true" : "false", json->out);
+}
+
+void json_null(struct json *json, const char *name)
+{
+    put_name(json, name);
+    fputs("null", json->out);
+}

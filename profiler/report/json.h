@@ -1,0 +1,40 @@
+/* json.h: JSON written piece by piece.
+ *
+ * May include: nothing.
+ * Invariant: what was begun and ended in pairs is valid JSON in UTF-8 whatever the texts hold:
+ * bytes that are no UTF-8 become U+FFFD, numbers that are not finite become null, and 64-bit
+ * integers are written in full. Nothing is allocated.
+ */
+#ifndef PROFILER_REPORT_JSON_H
+#define PROFILER_REPORT_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { JSON_DEPTH = 16, JSON_LINES = 2 };
+
+/* A value under way. Objects and arrays down to JSON_LINES deep have a line for each member. */
+struct json {
+    FILE *out;
+    unsigned depth;
+    bool has_member[JSON_DEPTH], is_array[JSON_DEPTH];
+};
+
+/* Begins a document, an object. */
+void json_begin(struct json *json, FILE *out);
+/* Ends it, with a line's end. */
+void json_finish(struct json *json);
+
+/* Members: `name` is NULL in an array. Objects and arrays end by json_end. */
+void json_object(struct json *json, const char *name);
+void json_array(struct json *json, const char *name);
+void json_end(struct json *json);
+void json_text(struct json *json, const char *name, const char *text); /* NULL: null */
+void json_u64(struct json *json, const char *name, uint64_t n);
+void json_i64(struct json *json, const char *name, int64_t n);
+void json_double(struct json *json, const char *name, double x);
+void json_bool(struct json *json, const char *name, bool b);
+void json_null(struct json *json, const char *name);
+
+#endif

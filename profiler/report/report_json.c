@@ -1,0 +1,103 @@
+/* report_json.c: see report_json.h. */
+#include "report_json.h"
+
+void report_json_begin(struct json *json, FILE *out, const char *command)
+{
+    json_begin(json, out);
+    json_text(json, "tapescope", command);
+    json_u64(json, "version", 1);
+}
+
+void report_json_profile(struct json *json, const char *name, const struct prof_profile *profile)
+{
+    json_object(json, name);
+    json_text(json, "path", profile->path);
+    json_text(json, "program", profile->program);
+    json_array(json, "arguments");
+    for (size_t i = 0; i < profile->n_arguments; i++)
+        json_text(json, NULL, profile->argument[i]);
+    json_end(json);
+    json_text(json, "directory", profile->working_directory);
+    json_u64(json, "process", profile->pid);
+    json_u64(json, "start_unix_ns", profile->start_unix_ns);
+    json_u64(json, "duration_ns", profile->duration_ns);
+    json_text(json, "clock", profile->clock);
+    json_bool(json, "clock_calibrated", !profile->clock_is_uncalibrated);
+    json_double(json, "ticks_per_ns", profile->ticks_per_ns);
+    json_text(json, "library_version", profile->library_version);
+    json_text(json, "collector", profile->collector);
+    json_bool(json, "complete", profile->complete);
+    json_text(json, "end_reason", profile->end_reason);
+    json_text(json, "warning", profile->warning);
+    json_end(json);
+}
+
+void report_json_cost(struct json *json, const struct prof_cost *cost)
+{
+    json_u64(json, "calls", cost->calls);
+    json_u64(json, "forward_ns", cost->forward_ns);
+    json_u64(json, "backward_calls", cost->backward_calls);
+    json_u64(json, "backward_ns", cost->backward_ns);
+    json_u64(json, "recompute_calls", cost->recompute_calls);
+    json_u64(json, "recompute_ns", cost->recompute_ns);
+    json_u64(json, "forward_flops", cost->forward_flops);
+    json_u64(json, "backward_flops", cost->backward_flops);
+    json_u64(json, "forward_moved_bytes", cost->forward_moved);
+    json_u64(json, "backward_moved_bytes", cost->backward_moved);
+    json_u64(json, "tape_bytes", prof_cost_tape_bytes(cost));
+    json_u64(json, "record_bytes", cost->record_bytes);
+    json_u64(json, "value_bytes", cost->value_bytes);
+    json_u64(json, "adjoint_bytes", cost->adjoint_bytes);
+    json_u64(json, "kept_bytes", cost->kept_bytes);
+    json_u64(json, "live_bytes", cost->live_bytes);
+    json_u64(json, "peak_bytes", cost->peak_bytes);
+}
+
+static void put_names(struct json *json, const char *name, const struct prof_names *names)
+{
+    json_array(json, name);
+    for (unsigned i = 0; i < names->n; i++)
+        json_text(json, NULL, names->name[i]);
+    json_end(json);
+}
+
+void report_json_place(struct json *json, const struct prof_line *line)
+{
+    json_text(json, "file", line->file);
+    json_u64(json, "line", line->line);
+    json_text(json, "function", line->function);
+    json_text(json, "module", line->module);
+    json_u64(json, "offset", line->offset);
+    json_bool(json, "own", line->own);
+    put_names(json, "ops", &line->ops);
+    json_bool(json, "more_ops", line->ops.more);
+    put_names(json, "kept_by", &line->kept_by);
+    json_bool(json, "kept_by_more", line->kept_by.more);
+}
+
+void report_json_ratio(struct json *json, const char *name, uint64_t a, uint64_t b)
+{
+    if (b > 0)
+        json_double(json, name, (double)a / (double)b);
+    else
+        json_null(json, name);
+}
+
+void report_json_totals(struct json *json, const char *name, const struct prof_analysis *analysis)
+{
+    const struct prof_totals *total = &analysis->total;
+    json_object(json, name);
+    json_u64(json, "tapes", total->tapes);
+    json_u64(json, "sweeps", total->sweeps);
+    json_u64(json, "records", total->records);
+    json_u64(json, "calls", analysis->sum.calls);
+    json_u64(json, "forward_ns", total->forward_ns);
+    json_u64(json, "backward_ns", total->backward_ns);
+    json_u64(json, "recompute_ns", total->recompute_ns);
+    json_u64(json, "tape_bytes", total->handed_out_bytes);
+    json_u64(json, "live_bytes", total->live_bytes);
+    json_u64(json, "peak_bytes", total->peak_bytes);
+    json_u64(json, "touched_bytes", total->touched_bytes);
+    json_u64(json, "reserved_bytes", total->reserved_bytes);
+    json_end(json);
+}

@@ -1,0 +1,82 @@
+/* report_place.c: how a row of a table says where it is.
+ *
+ * May include: report.h and what it stands on.
+ */
+#include "report_text.h"
+
+enum { NAMES_ROOM = 256, WHERE_ROOM = 1024 };
+
+static void put_place(char *buf, size_t n, const struct prof_analysis *analysis,
+                      const struct prof_line *line)
+{
+    const char *module = line->module ? text_base_name(line->module) : "?";
+    if (line->file)
+        snprintf(buf, n, "%s:%u", report_short_path(analysis, line->file), (unsigned)line->line);
+    else if (line->line)
+        snprintf(buf, n, "%s line %u", module, (unsigned)line->line);
+    else if (line->function)
+        snprintf(buf, n, "%s +0x%llx", module, (unsigned long long)line->offset);
+    else
+        snprintf(buf, n, "%s+0x%llx", module, (unsigned long long)line->offset);
+}
+
+static const char *file_or_module(const struct prof_analysis *analysis,
+                                  const struct prof_line *line)
+{
+    return line->file     ? report_short_path(analysis, line->file)
+           : line->module ? text_base_name(line->module)
+                          : "?";
+}
+
+static void put_function(char *buf, size_t n, const struct prof_analysis *analysis,
+                         const struct prof_line *line)
+{
+    const char *where = file_or_module(analysis, line);
+    if (line->function)
+        snprintf(buf, n, "%s %s", line->function, where);
+    else
+        snprintf(buf, n, "%s+0x%llx", where, (unsigned long long)line->offset);
+}
+
+const char *text_where_title(enum prof_by by)
+{
+    static const char *const title[] = {
+        [PROF_BY_LINE] = "line, op, function",
+        [PROF_BY_FUNCTION] = "function, file, op",
+        [PROF_BY_OP] = "op",
+        [PROF_BY_FILE] = "file, op",
+        [PROF_BY_MODULE] = "module, op",
+    };
+    return title[by];
+}
+
+void cell_where(struct table *table, const struct prof_analysis *analysis,
+                const struct prof_line *line, enum prof_by by)
+{
+    char names[NAMES_ROOM], where[WHERE_ROOM];
+    text_names(names, sizeof names, &line->ops, ",");
+    if (by == PROF_BY_OP) {
+        table_cell(table, names);
+        return;
+    }
+    if (line->own) {
+        table_cellf(table, "(tape) %s", names);
+        return;
+    }
+    switch (by) {
+    case PROF_BY_FUNCTION:
+        put_function(where, sizeof where, analysis, line);
+        break;
+    case PROF_BY_FILE:
+        snprintf(where, sizeof where, "%s", file_or_module(analysis, line));
+        break;
+    case PROF_BY_MODULE:
+        snprintf(where, sizeof where, "%s", line->module ? text_base_name(line->module) : "?");
+        break;
+    default: /* what is cut at the end of a narrow terminal is what the line tells anyway */
+        put_place(where, sizeof where, analysis, line);
+        table_cellf(table, "%s %s %s", where, names, line->function ? line->function : "");
+        return;
+    }
+    table_cellf(table, "%s %s", where, names);
+}

@@ -1,0 +1,105 @@
+/* report_rank.c: see report_rank.h. */
+#include "report_rank.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+bool ranking_has_phase(const struct report_style *style, enum report_phase phase)
+{
+    return style->phases == 0 || (style->phases & phase);
+}
+
+uint64_t ranking_time(const struct prof_cost *cost, const struct report_style *style)
+{
+    return (ranking_has_phase(style, REPORT_FORWARD) ? cost->forward_ns : 0) +
+           (ranking_has_phase(style, REPORT_BACKWARD) ? cost->backward_ns : 0) +
+           (ranking_has_phase(style, REPORT_RECOMPUTE) ? cost->recompute_ns : 0);
+}
+
+uint64_t ranking_key(const struct prof_cost *cost, enum report_sort sort,
+                     const struct report_style *style)
+{
+    switch (sort) {
+    case REPORT_SORT_FORWARD:
+        return cost->forward_ns;
+    case REPORT_SORT_BACKWARD:
+        return cost->backward_ns;
+    case REPORT_SORT_TAPE:
+        return prof_cost_tape_bytes(cost);
+    case REPORT_SORT_PEAK:
+        return cost->peak_bytes;
+    case REPORT_SORT_CALLS:
+        return cost->calls;
+    case REPORT_SORT_TOTAL:
+    case REPORT_SORT_RATIO:
+        break;
+    }
+    return ranking_time(cost, style);
+}
+
+/* What is swept alone, such as a seed, has no ratio. */
+static double ratio(const struct prof_cost *cost)
+{
+    return cost->forward_ns > 0 ? (double)cost->backward_ns / (double)cost->forward_ns : -1;
+}
+
+static int compare_ranked(const void *x, const void *y)
+{
+    const struct ranked *a = x, *b = y;
+    if (a->order != b->order)
+        return a->order > b->order ? -1 : 1;
+    if (a->key != b->key)
+        return a->key > b->key ? -1 : 1;
+    return a->line < b->line ? -1 : a->line > b->line;
+}
+
+/* The totals as a cost: times and bytes from the tapes' own counters. */
+static struct prof_cost total_cost(const struct prof_analysis *analysis)
+{
+    struct prof_cost cost = analysis->sum;
+    cost.forward_ns = analysis->total.forward_ns;
+    cost.backward_ns = analysis->total.backward_ns;
+    cost.recompute_ns = analysis->total.recompute_ns;
+    cost.record_bytes = analysis->total.handed_out_bytes;
+    cost.value_bytes = cost.adjoint_bytes = 0;
+    cost.peak_bytes = analysis->total.peak_bytes;
+    return cost;
+}
+
+int ranking_make(struct ranking *ranking, const struct prof_analysis *analysis, enum prof_by by,
+                 enum report_sort sort, size_t limit, const struct report_style *style)
+{
+    *ranking = (struct ranking){.total = total_cost(analysis)};
+    ranking->line = prof_analysis_group(analysis, by, &ranking->n);
+    ranking->row = ranking->line ? calloc(ranking->n + 1, sizeof *ranking->row) : NULL;
+    if (!ranking->row)
+        return -1;
+    for (size_t i = 0; i < ranking->n; i++) {
+        const struct prof_cost *cost = &ranking->line[i].cost;
+        uint64_t key = ranking_key(cost, sort, style);
+        ranking->row[i] = (struct ranked){
+            .line = &ranking->line[i],
+            .key = key,
+            .order = sort == REPORT_SORT_RATIO ? ratio(cost) : 0,
+        };
+    }
+    qsort(ranking->row, ranking->n, sizeof *ranking->row, compare_ranked);
+    ranking->shown = limit > 0 && limit < ranking->n ? limit : ranking->n;
+    return 0;
+}
+
+void ranking_free(struct ranking *ranking)
+{
+    free(ranking->row);
+    free(ranking->line);
+    *ranking = (struct ranking){0};
+}
+
+const char *ranking_noun(enum prof_by by)
+{
+    static const char *const noun[] = {
+        [PROF_BY_LINE] = "line", [PROF_BY_FUNCTION] = "function", [PROF_BY_OP] = "op",
+        [PROF_BY_FILE] = "file", [PROF_BY_MODULE] = "module",
+    };
+    return noun[by];
+}

@@ -1,0 +1,41 @@
+/* report_rank.h: the rows of a view in the order of a key.
+ *
+ * May include: report.h. Private to profiler/report.
+ */
+#ifndef PROFILER_REPORT_REPORT_RANK_H
+#define PROFILER_REPORT_REPORT_RANK_H
+
+#include "report.h"
+
+/* A row with what it is sorted by; ties keep the order of the source. */
+struct ranked {
+    const struct prof_line *line;
+    uint64_t key; /* of which `share` is a part */
+    double order;
+};
+
+/* The rows of an analysis in a view, the greatest key first. */
+struct ranking {
+    struct prof_line *line;
+    struct ranked *row;
+    size_t n, shown; /* shown: how many of them are to be printed */
+    struct prof_cost total;
+};
+
+/* Returns 0, or -1 when memory is exhausted; the caller frees the ranking in either case. */
+int ranking_make(struct ranking *ranking, const struct prof_analysis *analysis, enum prof_by by,
+                 enum report_sort sort, size_t limit, const struct report_style *style);
+void ranking_free(struct ranking *ranking);
+
+/* What a cost counts for under a key; times only of the phases in the style. */
+uint64_t ranking_key(const struct prof_cost *cost, enum report_sort sort,
+                     const struct report_style *style);
+
+/* Time in all phases, as far as the style shows them. */
+uint64_t ranking_time(const struct prof_cost *cost, const struct report_style *style);
+bool ranking_has_phase(const struct report_style *style, enum report_phase phase);
+
+/* The name of a view's rows: "line", "op". */
+const char *ranking_noun(enum prof_by by);
+
+#endif

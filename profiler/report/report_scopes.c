@@ -1,0 +1,342 @@
+/* report_scopes.c: what scopes cost: a table, JSON, and the columns of Stan's profiles as CSV.
+ *
+ * May include: report.h and what it stands on.
+ * Invariant: a scope's figures have those of the scopes within it, so that they do not add up;
+ * a column is one row of the table below.
+ */
+#include "report_json.h"
+#include "report_rank.h"
+#include "report_text.h"
+#include "units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATH_BYTES = 1024, MOST_LEVELS = 64 };
+
+/* A scope in the order of a key. */
+struct ranked_scope {
+    const struct prof_scope_cost *scope;
+    uint64_t key;
+    double order;
+};
+
+struct scopes {
+    const struct prof_analysis *analysis;
+    const struct report_style *style;
+    struct prof_scope_costs costs;
+    struct ranked_scope *row;
+    size_t shown;
+    uint64_t total; /* of the key, over the whole profile */
+    enum report_sort sort;
+};
+
+/* "train/layer index=3", or its end where it is very long. */
+static void put_path(char buf[PATH_BYTES], const struct prof_scope_costs *costs,
+                     const struct prof_scope_cost *scope)
+{
+    char *at = buf + PATH_BYTES - 1;
+    *at = '\0';
+    for (int level = 0; level < MOST_LEVELS; level++) {
+        const size_t n = strlen(scope->name);
+        if ((size_t)(at - buf) < n + 4)
+            break;
+        memcpy(at -= n, scope->name, n);
+        if (scope->parent == 0) {
+            memmove(buf, at, strlen(at) + 1);
+            return;
+        }
+        *--at = '/';
+        scope = &costs->scope[scope->parent - 1];
+    }
+    memcpy(at -= 3, "...", 3);
+    memmove(buf, at, strlen(at) + 1);
+}
+
+static uint64_t key_of(const struct prof_scope_cost *scope, enum report_sort sort)
+{
+    switch (sort) {
+    case REPORT_SORT_FORWARD:
+        return scope->forward_ns;
+    case REPORT_SORT_BACKWARD:
+        return scope->cost.backward_ns;
+    case REPORT_SORT_TAPE:
+        return prof_cost_tape_bytes(&scope->cost);
+    case REPORT_SORT_PEAK:
+        return scope->cost.peak_bytes;
+    case REPORT_SORT_CALLS:
+        return scope->calls;
+    case REPORT_SORT_TOTAL:
+    case REPORT_SORT_RATIO:
+        break;
+    }
+    return scope->forward_ns + scope->cost.backward_ns;
+}
+
+/* What lies outside of all scopes, as if it were one: of its time, that within ops. */
+static struct prof_scope_cost outside(const struct scopes *scopes)
+{
+    return (struct prof_scope_cost){.name = "(no scope)",
+                                    .forward_ns = scopes->costs.outside.forward_ns,
+                                    .cost = scopes->costs.outside};
+}
+
+static int compare(const void *x, const void *y)
+{
+    const struct ranked_scope *a = x, *b = y;
+    if (a->order != b->order)
+        return a->order > b->order ? -1 : 1;
+    if (a->key != b->key)
+        return a->key > b->key ? -1 : 1;
+    return a->scope < b->scope ? -1 : a->scope > b->scope;
+}
+
+static int rank(struct scopes *scopes, size_t limit)
+{
+    const size_t n = scopes->costs.n;
+    const struct prof_scope_cost none = outside(scopes);
+    scopes->row = calloc(n + 1, sizeof *scopes->row);
+    if (!scopes->row)
+        return -1;
+    scopes->total = key_of(&none, scopes->sort);
+    for (size_t i = 0; i < n; i++) {
+        const struct prof_scope_cost *scope = &scopes->costs.scope[i];
+        const uint64_t key = key_of(scope, scopes->sort);
+        double order = 0;
+        if (scopes->sort == REPORT_SORT_RATIO)
+            order = scope->forward_ns > 0
+                        ? (double)scope->cost.backward_ns / (double)scope->forward_ns
+                        : -1;
+        scopes->row[i] = (struct ranked_scope){scope, key, order};
+        if (scope->parent == 0 || scopes->sort == REPORT_SORT_CALLS)
+            scopes->total += key;
+    }
+    qsort(scopes->row, n, sizeof *scopes->row, compare);
+    scopes->shown = limit > 0 && limit < n ? limit : n;
+    return 0;
+}
+
+/* ---- the table ---- */
+
+static void put_share(struct table *table, const struct scopes *scopes,
+                      const struct prof_scope_cost *scope)
+{
+    char buf[UNITS_ROOM];
+    table_cell(table, units_share(buf, key_of(scope, scopes->sort), scopes->total));
+}
+
+static void put_wall(struct table *table, const struct scopes *scopes,
+                     const struct prof_scope_cost *scope)
+{
+    cell_time(table, scope->wall_ns, scopes->style);
+}
+
+static void put_self(struct table *table, const struct scopes *scopes,
+                     const struct prof_scope_cost *scope)
+{
+    cell_time(table, scope->self_ns, scopes->style);
+}
+
+static void put_forward(struct table *table, const struct scopes *scopes,
+                        const struct prof_scope_cost *scope)
+{
+    cell_time(table, scope->forward_ns, scopes->style);
+}
+
+static void put_backward(struct table *table, const struct scopes *scopes,
+                         const struct prof_scope_cost *scope)
+{
+    cell_time(table, scope->cost.backward_ns, scopes->style);
+}
+
+static void put_ratio(struct table *table, const struct scopes *scopes,
+                      const struct prof_scope_cost *scope)
+{
+    char buf[UNITS_ROOM];
+    (void)scopes;
+    table_cell(table, units_ratio(buf, scope->cost.backward_ns, scope->forward_ns));
+}
+
+static void put_tape(struct table *table, const struct scopes *scopes,
+                     const struct prof_scope_cost *scope)
+{
+    cell_bytes(table, prof_cost_tape_bytes(&scope->cost), scopes->style);
+}
+
+static void put_peak(struct table *table, const struct scopes *scopes,
+                     const struct prof_scope_cost *scope)
+{
+    cell_bytes(table, scope->cost.peak_bytes, scopes->style);
+}
+
+static void put_calls(struct table *table, const struct scopes *scopes,
+                      const struct prof_scope_cost *scope)
+{
+    cell_count(table, scope->calls, scopes->style);
+}
+
+/* In the order of the table. `rank`: where there is no room, the highest goes first. */
+static const struct column {
+    const char *title;
+    unsigned rank;
+    void (*put)(struct table *table, const struct scopes *scopes,
+                const struct prof_scope_cost *scope);
+} columns[] = {
+    {"share", 0, put_share},     {"wall", 6, put_wall},         {"self", 8, put_self},
+    {"forward", 3, put_forward}, {"backward", 1, put_backward}, {"b/f", 2, put_ratio},
+    {"tape", 4, put_tape},       {"at peak", 5, put_peak},      {"calls", 7, put_calls},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static void add_cells(struct table *table, const struct scopes *scopes,
+                      const struct prof_scope_cost *scope)
+{
+    table_row(table);
+    for (size_t i = 0; i < COLUMNS; i++)
+        columns[i].put(table, scopes, scope);
+}
+
+static int print_table(const struct scopes *scopes)
+{
+    const struct report_style *style = scopes->style;
+    const struct prof_scope_cost none = outside(scopes);
+    struct table *table = table_new();
+    if (!table)
+        return -1;
+    for (size_t i = 0; i < COLUMNS; i++) {
+        table_column(table, TABLE_RIGHT, columns[i].title);
+        table_optional(table, columns[i].rank);
+    }
+    table_column(table, TABLE_LEFT, "scope");
+    for (size_t i = 0; i < scopes->shown; i++) {
+        char path[PATH_BYTES];
+        put_path(path, &scopes->costs, scopes->row[i].scope);
+        add_cells(table, scopes, scopes->row[i].scope);
+        table_cell(table, path);
+    }
+    add_cells(table, scopes, &none);
+    table_cell(table, none.name);
+    int status = table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    table_free(table);
+    if (status != 0)
+        return status;
+    const struct prof_profile *profile = scopes->analysis->profile;
+    const size_t hidden = scopes->costs.n - scopes->shown;
+    if (scopes->costs.n == 0)
+        fputs("The program has named no scopes (AD_SCOPE).\n", style->out);
+    if (hidden > 0)
+        fprintf(style->out, "%s %zu more scope%s; -n 0 shows everything.\n",
+                style->utf8 ? "\u2026" : "...", hidden, hidden == 1 ? "" : "s");
+    if (profile->lost_scopes > 0)
+        fprintf(style->out, "%llu begins of scopes had no room: they count\nas what is around.\n",
+                (unsigned long long)profile->lost_scopes);
+    return 0;
+}
+
+/* ---- JSON ---- */
+
+static void json_scope(struct json *json, const struct prof_scope_cost *scope)
+{
+    json_u64(json, "calls", scope->calls);
+    json_u64(json, "recorded_calls", scope->recorded_calls);
+    json_u64(json, "records", scope->records);
+    json_u64(json, "wall_ns", scope->wall_ns);
+    json_u64(json, "self_ns", scope->self_ns);
+    json_u64(json, "forward_ns", scope->forward_ns);
+    json_u64(json, "backward_ns", scope->cost.backward_ns);
+    json_u64(json, "tape_bytes", prof_cost_tape_bytes(&scope->cost));
+    json_u64(json, "peak_bytes", scope->cost.peak_bytes);
+    report_json_ratio(json, "ratio", scope->cost.backward_ns, scope->forward_ns);
+}
+
+static void print_json(const struct scopes *scopes)
+{
+    struct json json;
+    const struct prof_scope_cost none = outside(scopes);
+    report_json_begin(&json, scopes->style->out, "top");
+    report_json_profile(&json, "profile", scopes->analysis->profile);
+    json_text(&json, "by", "scope");
+    json_array(&json, "rows");
+    for (size_t i = 0; i < scopes->shown; i++) {
+        const struct prof_scope_cost *scope = scopes->row[i].scope;
+        char path[PATH_BYTES];
+        put_path(path, &scopes->costs, scope);
+        json_object(&json, NULL);
+        json_text(&json, "scope", path);
+        json_scope(&json, scope);
+        json_end(&json);
+    }
+    json_end(&json);
+    json_u64(&json, "rows_not_shown", scopes->costs.n - scopes->shown);
+    json_object(&json, "no_scope");
+    json_scope(&json, &none);
+    json_end(&json);
+    json_u64(&json, "lost_scopes", scopes->analysis->profile->lost_scopes);
+    report_json_totals(&json, "total", scopes->analysis);
+    json_finish(&json);
+}
+
+int report_scopes(const struct prof_analysis *analysis, enum report_sort sort, size_t limit,
+                  const struct report_style *style)
+{
+    struct scopes scopes = {.analysis = analysis, .style = style, .sort = sort};
+    int status = prof_scope_costs_make(&scopes.costs, analysis->profile, false);
+    if (status == 0)
+        status = rank(&scopes, limit);
+    if (status == 0 && style->json)
+        print_json(&scopes);
+    else if (status == 0)
+        status = print_table(&scopes);
+    free(scopes.row);
+    prof_scope_costs_free(&scopes.costs);
+    return status;
+}
+
+/* ---- CSV ---- */
+
+/* A field as RFC 4180 says. */
+static void put_field(FILE *out, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs(text, out);
+        return;
+    }
+    putc('"', out);
+    for (; *text; text++) {
+        if (*text == '"')
+            putc('"', out);
+        putc(*text, out);
+    }
+    putc('"', out);
+}
+
+/* Calls of ops and statements in it that left no record. */
+static uint64_t unrecorded(const struct prof_scope_cost *scope)
+{
+    return scope->cost.calls > scope->records ? scope->cost.calls - scope->records : 0;
+}
+
+int report_scopes_csv(const struct prof_analysis *analysis, const struct report_style *style)
+{
+    struct prof_scope_costs costs;
+    int status = prof_scope_costs_make(&costs, analysis->profile, true);
+    if (status == 0)
+        fputs("name,thread,total_time,forward_time,reverse_time,chain_stack,no_chain_stack,"
+              "autodiff_calls,no_autodiff_calls\n",
+              style->out);
+    for (size_t i = 0; status == 0 && i < costs.n; i++) {
+        const struct prof_scope_cost *scope = &costs.scope[i];
+        char path[PATH_BYTES];
+        put_path(path, &costs, scope);
+        put_field(style->out, path);
+        fprintf(style->out, ",%llu,%.9f,%.9f,%.9f,%llu,%llu,%llu,%llu\n",
+                (unsigned long long)scope->thread,
+                (double)(scope->forward_ns + scope->cost.backward_ns) * 1e-9,
+                (double)scope->forward_ns * 1e-9, (double)scope->cost.backward_ns * 1e-9,
+                (unsigned long long)scope->records, (unsigned long long)unrecorded(scope),
+                (unsigned long long)scope->recorded_calls,
+                (unsigned long long)(scope->calls - scope->recorded_calls));
+    }
+    prof_scope_costs_free(&costs);
+    return status;
+}

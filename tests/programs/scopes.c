@@ -1,0 +1,119 @@
+/* scopes.c: a program that names its parts, for test_scopes_profile; C and C++. */
+#include <tapescope/ad.h>
+
+#include <tapescope/ad_real.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static double data[8] = {0.5, 0.25, 0.125, 0.5, 0.25, 0.125, 0.5, 0.25};
+static const int64_t shape[1] = {8};
+
+/* Two layers within each of three steps of training, and their sweeps. */
+static ad_status train(void)
+{
+    ad_tape tape;
+    ad_status status = ad_tape_create(&tape, NULL);
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
+    ad_mark mark = ad_tape_mark(tape);
+    for (int i = 0; i < 3 && status == AD_OK; i++) {
+        AD_SCOPE("train") {
+            ad_tensor h = x;
+            for (int l = 0; l < 2; l++) {
+                AD_SCOPE("layer", "index", l) {
+                    h = ad_tanh(h);
+                    if (l == 1)
+                        h = ad_square(h);
+                }
+            }
+            ad_tensor s = ad_sum(h);
+            AD_SCOPE("sweep") {
+                status = ad_backward(s);
+            }
+        }
+        ad_tape_rewind(tape, mark);
+        ad_profile_step();
+    }
+    return status;
+}
+
+static pthread_barrier_t both;
+
+static void *one_thread(void *payload)
+{
+    pthread_barrier_wait(&both); /* they live at the same time */
+    ad_tape tape;
+    ad_tape_create(&tape, NULL);
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
+    AD_SCOPE("thread, \"quoted\"") {
+        ad_neg(x);
+        AD_SCOPE("inner") {
+            ad_neg(x);
+        }
+    }
+    ad_tape_destroy(tape);
+    pthread_barrier_wait(&both);
+    return payload;
+}
+
+static ad_status threads(void)
+{
+    pthread_t thread[2];
+    pthread_barrier_init(&both, NULL, 2);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&thread[i], NULL, one_thread, NULL);
+    for (int i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    return AD_OK;
+}
+
+/* What is expected: one that holds and one that does not, of a scope and of this function. */
+static ad_status expect(void)
+{
+    ad_tape tape;
+    ad_status status = ad_tape_create(&tape, NULL);
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
+    AD_EXPECT_TAPE_BYTES(1 << 20); // @function holds
+    AD_EXPECT_TAPE_BYTES(100);     // @function fails
+    AD_SCOPE("cheap") {
+        AD_EXPECT_RATIO(100);   // @ratio holds
+        AD_EXPECT_RATIO(0.001); // @ratio fails
+        x = ad_tanh(ad_tanh(x));
+    }
+    return status == AD_OK ? ad_backward(ad_sum(x)) : status;
+}
+
+/* Five sweeps, which are steps where nothing says otherwise. */
+static ad_status sweeps(void)
+{
+    ad_tape tape;
+    ad_status status = ad_tape_create(&tape, NULL);
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
+    for (int i = 0; i < 5 && status == AD_OK; i++) {
+        AD_SCOPE("step", "number", i) {
+            status = ad_backward(ad_sum(ad_neg(x)));
+        }
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    const ad_tape none = {0, 0};
+    ad_status status = AD_ERROR_ARGUMENT;
+    if (strcmp(what, "train") == 0)
+        status = train();
+    else if (strcmp(what, "threads") == 0)
+        status = threads();
+    else if (strcmp(what, "expect") == 0)
+        status = expect();
+    else if (strcmp(what, "sweeps") == 0)
+        status = sweeps();
+    if (status == AD_OK)
+        status = ad_status_of(none);
+    if (status != AD_OK)
+        fprintf(stderr, "%s: %s\n", what, ad_message_of(none));
+    return status == AD_OK ? 0 : 1;
+}
