@@ -119,8 +119,10 @@ static bool run(struct check *c, double *const *results)
     struct tape *t = c->t;
     struct tape_mark mark = tape_mark_here(t);
     uint32_t out[KERNEL_MAX_OUT];
+    tape_path_begin(t, c->r->row);
     bool done = tape_apply(t, c->r->op, c->r->n_in, c->in, c->r->n_attr, tape_record_attr(c->r),
                            tape_row_site(t, c->r->row), out) == TAPE_OK;
+    tape_path_end(t);
     for (int o = 0; o < c->r->n_out && done; o++)
         if (c->u[o])
             tape_read(t, out[o], results[o]);

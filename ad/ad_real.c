@@ -145,7 +145,7 @@ bool ad_statement_room_(uint32_t n, uint32_t low, double value)
     if (recording && recording->trap)
         tape_trap_statement(recording, value, site);
     if (recording)
-        return tape_statement_room(recording, n, site);
+        return tape_statement_room(recording, n, site, near);
     ad_fail(AD_ERROR_STATE, site, "statement: the thread records on no tape");
     return false;
 }

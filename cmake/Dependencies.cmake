@@ -41,6 +41,7 @@ dep_from_pkgconfig(dw libdw)
 dep_from_pkgconfig(elf libelf)
 dep_from_pkgconfig(protobuf_c libprotobuf-c)
 dep_from_pkgconfig(zlib zlib)
+dep_from_pkgconfig(unwind libunwind)
 if(BUILD_TESTING)
   dep_from_pkgconfig(check check)
   dep_from_pkgconfig(nlopt nlopt) # for examples/logistic, which a test runs

@@ -18,7 +18,7 @@ folder(tape               USES kernels tape/hook)
 folder(ad                 USES tape tape/hook kernels)
 folder(ad/generate        USES kernels)
 folder(profiler/file                                             LIBRARIES protobuf_c zlib)
-folder(profiler/collect   USES tape/hook profiler/file           LIBRARIES protobuf_c)
+folder(profiler/collect   USES tape/hook profiler/file           LIBRARIES protobuf_c unwind)
 folder(profiler/symbols                                          LIBRARIES dw elf)
 folder(profiler/format    USES profiler/file                     LIBRARIES protobuf_c)
 folder(profiler/analyze   USES profiler/format profiler/symbols)
@@ -69,6 +69,12 @@ function(folder_library target type path)
   foreach(name IN LISTS FOLDER_LIBRARIES_${path})
     target_link_libraries(${target} PRIVATE dep_${name})
   endforeach()
+endfunction()
+
+# folder_frame_pointers(<target>): its functions keep the frame pointer, so that a call path can be
+# followed along them through the library into the program.
+function(folder_frame_pointers target)
+  target_compile_options(${target} PRIVATE -fno-omit-frame-pointer)
 endfunction()
 
 # folder_module(<target> <folder> <file name> <source>...): an object that is loaded at run time,

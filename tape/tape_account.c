@@ -1,4 +1,4 @@
-/* tape_account.c: rows found by {site, op}, their byte counters, and what is live at the peak.
+/* tape_account.c: rows found by {path, site, op}, their byte counters, and what is live at the peak.
  *
  * May include: tape_account.h, tape_reach.h, tape_scope.h, tape_statement.h. See tape_hook.h for
  * what the counters mean.
@@ -16,24 +16,25 @@ enum { TABLE_LEAST = 64 };
 struct tape_row_key {
     uintptr_t pc;
     const char *op;
-    uint32_t line, scope;
+    uint32_t line, scope, path;
 };
 
 static struct tape_row_key key_of(const struct tape_row *row)
 {
-    return (struct tape_row_key){row->pc, row->op, row->line, row->scope};
+    return (struct tape_row_key){row->pc, row->op, row->line, row->scope, row->path};
 }
 
 static bool same_key(const struct tape_row *row, const struct tape_row_key *key)
 {
     return row->pc == key->pc && row->op == key->op && row->line == key->line &&
-           row->scope == key->scope;
+           row->scope == key->scope && row->path == key->path;
 }
 
 static uint64_t hash_of(const struct tape_row_key *key)
 {
     uint64_t h = (key->pc ^ ((uint64_t)key->line << 40)) * 0x9e3779b97f4a7c15u;
-    h ^= ((uintptr_t)key->op ^ ((uint64_t)key->scope << 44)) * 0xc2b2ae3d27d4eb4fu;
+    h ^= ((uintptr_t)key->op ^ ((uint64_t)key->scope << 44) ^ ((uint64_t)key->path << 20)) *
+         0xc2b2ae3d27d4eb4fu;
     return h ^ (h >> 29);
 }
 
@@ -56,6 +57,7 @@ static uint32_t append(struct tape *t, const struct tape_row_key *key)
     row->line = key->line;
     row->op = key->op;
     row->scope = key->scope;
+    row->path = key->path;
     row->peak_stamp = t->ledger.peak_count;
     /* Another thread that reads n_rows must find the row filled. */
     __atomic_store_n(&t->ledger.n_rows, i + 1, __ATOMIC_RELEASE);
@@ -129,14 +131,21 @@ static uint32_t find(struct tape *t, const struct tape_row_key *key)
 
 uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op)
 {
-    const struct tape_row_key key = {site.pc, op, site.line, t->hook ? tape_scope_now : 0};
+    const struct tape_hook *hook = t->hook;
+    struct tape_row_key key = {.pc = site.pc, .op = op, .line = site.line};
+    if (__builtin_expect(hook != NULL, 0)) {
+        key.scope = tape_scope_now;
+        if (hook->path)
+            key.path = t->path ? t->path - 1 : hook->path(t->hook, site.pc);
+    }
     return find(t, &key);
 }
 
 uint32_t tape_account_row_beside(struct tape *t, uint32_t row, struct tape_site site,
                                  const char *op)
 {
-    const struct tape_row_key key = {site.pc, op, site.line, tape_row(t, row)->scope};
+    const struct tape_row *known = tape_row(t, row);
+    const struct tape_row_key key = {site.pc, op, site.line, known->scope, known->path};
     return find(t, &key);
 }
 

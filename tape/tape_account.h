@@ -1,4 +1,5 @@
-/* tape_account.h: the account: a row per {site, op, scope}, byte for byte what the arena hands out.
+/* tape_account.h: the account: a row per {path, site, op, scope}, byte for byte what the arena hands
+ * out.
  *
  * May include: tape.h. Counters are written only while t->hook is set; by relaxed stores, because
  * the thread that ends an observation reads them.
@@ -18,10 +19,12 @@
 int tape_account_open(struct tape *t);
 void tape_account_close(struct tape *t);
 
-/* The row of {site, op} in the scope that the thread is in while it is observed; op is static
- * storage, compared by address. Never fails: TAPE_ROW_OTHER. */
+/* The row of {site, op} in the scope that the thread is in while it is observed, on the call path
+ * that leads to the site now, or on t->path if that is set; op is static storage, compared by
+ * address. Never fails: TAPE_ROW_OTHER. */
 uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op);
-/* The same in the scope of `row`, for what is charged some time after it was recorded. */
+/* The same in the scope and on the path of `row`, for what is charged some time after it was
+ * recorded. */
 uint32_t tape_account_row_beside(struct tape *t, uint32_t row, struct tape_site site,
                                  const char *op);
 
@@ -54,6 +57,18 @@ static inline struct tape_row *tape_row(const struct tape *t, uint32_t i)
 static inline struct tape_site tape_row_site(const struct tape *t, uint32_t i)
 {
     return (struct tape_site){tape_row(t, i)->pc, tape_row(t, i)->line};
+}
+
+/* What is recorded until the end belongs to the call path of a row: derivatives of an op, whose
+ * pullback is not called from where the op was. */
+static inline void tape_path_begin(struct tape *t, uint32_t row)
+{
+    t->path = tape_row(t, row)->path + 1;
+}
+
+static inline void tape_path_end(struct tape *t)
+{
+    t->path = 0;
 }
 
 /* All below do nothing unless t->hook is set. */

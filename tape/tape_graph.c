@@ -49,11 +49,14 @@ static void emit(struct kernel_rule *rule, const struct kernel_op *op, int n_in,
             return;
         operand[i] = value_of(g->t, in[i]);
     }
-    if (g->failed || tape_apply(g->t, op, n_in, operand, n_attr, attr,
-                                tape_row_site(g->t, g->record->row), out) != TAPE_OK) {
-        g->failed = true;
+    if (g->failed)
         return;
-    }
+    tape_path_begin(g->t, g->record->row);
+    g->failed = tape_apply(g->t, op, n_in, operand, n_attr, attr,
+                           tape_row_site(g->t, g->record->row), out) != TAPE_OK;
+    tape_path_end(g->t);
+    if (g->failed)
+        return;
     for (int o = 0; o < op->n_out; o++)
         results[o] = ref_of(g->t, out[o]);
 }

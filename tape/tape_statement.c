@@ -242,7 +242,7 @@ uint32_t tape_statement_results(struct tape *t, uint32_t n)
     return first;
 }
 
-bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
+bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site, uintptr_t caller)
 {
     struct tape_statements *s = &t->statements;
     tape_observed(t);
@@ -265,8 +265,12 @@ bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site)
                   (unsigned)TAPE_INDEX_LIMIT);
         return false;
     }
-    return tape_statement_open(t, n * (uint64_t)OPERAND_BYTES + HEAD_BYTES, tape_statement_op.name,
-                               site);
+    if (t->hook && t->hook->path)
+        t->path = t->hook->path(t->hook, caller) + 1;
+    const bool open = tape_statement_open(t, n * (uint64_t)OPERAND_BYTES + HEAD_BYTES,
+                                          tape_statement_op.name, site);
+    tape_path_end(t);
+    return open;
 }
 
 void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes)

@@ -36,6 +36,12 @@ static inline struct tape_run *tape_run_of(struct tape_record *r)
     return (struct tape_run *)(void *)tape_record_attr(r);
 }
 
+/* The run is all that its record has for attributes. */
+static inline const struct tape_record *tape_run_record(const struct tape_run *run)
+{
+    return (const struct tape_record *)(const void *)run - 1;
+}
+
 static inline struct tape_leaves *tape_leaves_of(struct tape_record *r)
 {
     return (struct tape_leaves *)(void *)tape_record_attr(r);
@@ -65,9 +71,10 @@ static inline void tape_statement_settle(struct tape *t)
         tape_statement_close(t);
 }
 
-/* Room for a statement of n operands at the cursor. False: it is not to be recorded; the tape's
- * error says why, unless it is under no_grad. */
-bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site);
+/* Room for a statement of n operands at the cursor; caller: the return address of the call that asks
+ * for it, by which its call path is found. False: it is not to be recorded; the tape's error says
+ * why, unless it is under no_grad. */
+bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site, uintptr_t caller);
 
 /* The same for anything of so many bytes, of an op of that name, with a block of its own if need
  * be. The caller has seen that enough indices are left. */

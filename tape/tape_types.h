@@ -358,6 +358,7 @@ struct tape {
     struct tape_table sites;
     uint32_t session;       /* of the observation that the ledger's counters belong to */
     struct tape_hook *hook; /* while an op or a sweep is being observed, else NULL */
+    uint32_t path; /* what is recorded now belongs to this call path, plus 1; 0: the caller's */
 
     struct tape *next_tape, **link; /* list of live tapes, under the lock of tape_observe.c */
 

@@ -199,6 +199,7 @@ static void put_tape(struct profile_seed *seed, uint64_t tape, uint32_t first, s
         row[i].kept_by = i == 3 ? 1000 : (uint32_t)i; /* the fourth's keeper is in no packet */
         row[i].kept_others = i % 2 == 1;
         row[i].scope = (uint32_t)i;
+        row[i].path = tape % 2 == 0 ? first + (uint32_t)i : 0;
         row[i].calls = k;
         row[i].forward_ticks = 3 * k;
         row[i].backward_calls = i == 2 ? 0 : k;
@@ -232,6 +233,34 @@ static void put_tape(struct profile_seed *seed, uint64_t tape, uint32_t first, s
     ledger.tapes = tape == 0 ? unit : 0;
     packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
     packet.ledger = &ledger;
+    put_packet(seed, &packet);
+}
+
+/* Call paths, one behind frames that were cut off, one whose parent is in no packet, one that refers
+ * to a later one, and one that is there twice. */
+static void put_paths(struct profile_seed *seed, uint32_t first)
+{
+    static const struct {
+        uint32_t id, parent;
+        uint64_t pc;
+    } from[] = {{1, 0, 0x2401}, {2, 1, 0x2101},  {3, 0, 0},      {4, 3, 0x2201},
+                {5, 6, 0x2301}, {6, 99, 0x2301}, {6, 1, 0x2301}, {8, 7, UINT64_MAX}};
+    enum { PATHS = sizeof from / sizeof *from };
+    Tapescope__Path path[PATHS], *list[PATHS];
+    Tapescope__Paths paths = TAPESCOPE__PATHS__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    for (int i = 0; i < PATHS; i++) {
+        tapescope__path__init(&path[i]);
+        path[i].id = first + from[i].id;
+        path[i].parent = from[i].parent ? first + from[i].parent : 0;
+        path[i].pc = from[i].pc;
+        list[i] = &path[i];
+    }
+    paths.path = list;
+    paths.n_path = PATHS;
+    paths.refused = first;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_PATHS;
+    packet.paths = &paths;
     put_packet(seed, &packet);
 }
 
@@ -274,8 +303,10 @@ static void put_body(unsigned number, struct profile_seed *seed)
         put_modules(seed, 3);
         put_overhead(seed, (double)NAN, -1e300);
         put_clock(seed, 5, 5);
+        put_paths(seed, 0);
         put_tape(seed, 1, 0, 5, 1);
         put_tape(seed, 2, 1, 4, 1000);
+        put_paths(seed, 2);
         break;
     case 3: /* later packets of a row replace earlier ones */
         put_header(seed, "step:1000", 2);
@@ -321,6 +352,7 @@ static void put_body(unsigned number, struct profile_seed *seed)
         break;
     default: /* no end: killed at work, the clock read once */
         put_header(seed, "tsc", 1);
+        put_paths(seed, UINT32_MAX - 8);
         put_clock(seed, 1000, 500);
         put_scopes(seed, 0, 3);
         put_tape(seed, 0, 0, 2, 2);

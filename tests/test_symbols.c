@@ -66,7 +66,7 @@ static const char program_text[] =
     "__attribute__((noinline)) ad_t calls_inner(ad_t x)\n"
     "{\n"
     "    x.v += 2;\n"
-    "    return inner_function(x);\n"
+    "    return inner_function(x); /* @call of inner */\n"
     "}\n"
     "static int print_module(struct dl_phdr_info *info, size_t size, void *payload)\n"
     "{\n"
@@ -277,6 +277,38 @@ START_TEST(clang_sites_have_the_line_and_function_where_the_call_is_written)
 }
 END_TEST
 
+/* The address of "inlined" belongs to inner_function, at the line where calls_inner has it. */
+static void check_chain(const char *compiler, const char *flags)
+{
+    struct run run;
+    struct prof_place place[4];
+    if (!*compiler)
+        return;
+    build(compiler, flags);
+    run_program(&run);
+    struct prof_symbols *symbols = prof_symbols_open(run.module, run.n_modules, NULL, NULL);
+    size_t n = prof_symbols_chain(symbols, run.pc[5], run.line[5], place, 4);
+    ck_assert_msg(n == 2, "%s %s: %zu functions", compiler, flags, n);
+    ck_assert_str_eq(place[0].function, "inner_function");
+    ck_assert_uint_eq(place[0].line, marked_line(program_text, "inlined"));
+    ck_assert_str_eq(place[1].function, "calls_inner");
+    ck_assert_ptr_eq(place[1].file, place[0].file);
+    ck_assert_uint_eq(place[1].line, marked_line(program_text, "call of inner"));
+    ck_assert_uint_eq(place[1].function_line, marked_line(program_text, "call of inner") - 3);
+    ck_assert_uint_eq(prof_symbols_chain(symbols, run.pc[5], run.line[5], place, 1), 1);
+    ck_assert_uint_eq(prof_symbols_chain(symbols, run.pc[0], run.line[0], place, 4), 1);
+    ck_assert_str_eq(place[0].function, "plain_call");
+    prof_symbols_close(symbols);
+}
+
+START_TEST(an_inlined_function_is_followed_by_the_one_that_has_its_code)
+{
+    check_chain(TEST_C_COMPILER, "-g -O2");
+    check_chain(TEST_C_COMPILER, "-g -O2 -gsplit-dwarf");
+    check_chain(TEST_CLANG, "-g -O2");
+}
+END_TEST
+
 START_TEST(without_debug_information_a_site_has_symbol_and_offset)
 {
     struct run run;
@@ -443,6 +475,7 @@ int main(void)
     tcase_add_checked_fixture(programs, set_up, tear_down);
     tcase_add_test(programs, sites_have_the_line_and_function_where_the_call_is_written);
     tcase_add_test(programs, clang_sites_have_the_line_and_function_where_the_call_is_written);
+    tcase_add_test(programs, an_inlined_function_is_followed_by_the_one_that_has_its_code);
     tcase_add_test(programs, without_debug_information_a_site_has_symbol_and_offset);
     tcase_add_test(programs, a_separate_debug_file_is_found_by_its_link);
     tcase_add_test(programs, a_program_that_was_built_again_is_not_used_and_warned_of_once);

@@ -76,8 +76,7 @@ static void fill_line(struct prof_line *line, const struct prof_row *row, bool a
     first_name(&line->kept_by, row->kept_by);
 }
 
-/* The tape whose peak is the greatest. */
-static size_t peak_tape(const struct prof_profile *profile)
+size_t analyze_peak_tape(const struct prof_profile *profile)
 {
     size_t best = 0;
     for (size_t i = 1; i < profile->n_tapes; i++)
@@ -172,7 +171,7 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
         prof_analysis_free(analysis);
         return NULL;
     }
-    size_t peak = peak_tape(profile);
+    size_t peak = analyze_peak_tape(profile);
     for (size_t i = 0; i < profile->n_tapes; i++)
         for (size_t j = 0; j < profile->tape[i].n_rows; j++)
             fill_line(&analysis->line[analysis->n_lines++], &profile->tape[i].row[j], i == peak,

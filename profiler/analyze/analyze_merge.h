@@ -21,4 +21,7 @@ enum analyze_by {
  * remain. */
 size_t analyze_merge(struct prof_line *line, size_t n, enum analyze_by by);
 
+/* The place of the tape whose peak is the greatest. */
+size_t analyze_peak_tape(const struct prof_profile *profile);
+
 #endif

@@ -25,6 +25,7 @@ enum cli_status {
 #define CLI_COMMANDS(X)                                                                            \
     X(record)                                                                                      \
     X(top)                                                                                         \
+    X(tree)                                                                                        \
     X(annotate)                                                                                    \
     X(info)                                                                                        \
     X(completion)

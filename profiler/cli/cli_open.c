@@ -3,73 +3,29 @@
  * May include: cli.h and what it stands on.
  */
 #include "cli_args.h"
+#include "cli_filter.h"
 
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* What --focus and --ignore ask for. */
-struct filter {
-    regex_t focus, ignore;
-    bool has_focus, has_ignore;
-};
-
-static bool matches(const regex_t *expression, const struct prof_line *line)
-{
-    char place[4096];
-    snprintf(place, sizeof place, "%s:%u", line->file ? line->file : "", (unsigned)line->line);
-    if (line->file && regexec(expression, place, 0, NULL, 0) == 0)
-        return true;
-    if (line->function && regexec(expression, line->function, 0, NULL, 0) == 0)
-        return true;
-    for (unsigned i = 0; i < line->ops.n; i++)
-        if (regexec(expression, line->ops.name[i], 0, NULL, 0) == 0)
-            return true;
-    return false;
-}
-
 static bool keep(void *payload, const struct prof_line *line)
 {
-    const struct filter *filter = payload;
-    return (!filter->has_focus || matches(&filter->focus, line)) &&
-           !(filter->has_ignore && matches(&filter->ignore, line));
-}
-
-/* Compiles an extended regular expression; CLI_OK, or says what is wrong with it. */
-static int compile(regex_t *expression, const char *name, const char *text)
-{
-    char why[256];
-    int error = regcomp(expression, text, REG_EXTENDED | REG_NOSUB);
-    if (error == 0)
-        return CLI_OK;
-    regerror(error, expression, why, sizeof why);
-    if (error == REG_ESPACE)
-        cli_message("out of memory");
-    else
-        cli_message("--%s: '%s' is no regular expression: %s", name, text, why);
-    return error == REG_ESPACE ? CLI_FAILED : CLI_USAGE;
+    const struct cli_filter *filter = payload;
+    return (!filter->has_focus || cli_filter_focus(payload, line)) &&
+           !(filter->has_ignore && cli_filter_ignore(payload, line));
 }
 
 static int apply_filter(struct prof_analysis *analysis, const struct cli_args *args)
 {
-    struct filter filter = {.has_focus = false};
-    int status = CLI_OK;
-    if (args->focus) {
-        status = compile(&filter.focus, "focus", args->focus);
-        filter.has_focus = status == CLI_OK;
-    }
-    if (status == CLI_OK && args->ignore) {
-        status = compile(&filter.ignore, "ignore", args->ignore);
-        filter.has_ignore = status == CLI_OK;
-    }
-    if (status == CLI_OK && (filter.has_focus || filter.has_ignore))
+    struct cli_filter filter;
+    int status = cli_filter_open(&filter, args);
+    if (status != CLI_OK)
+        return status;
+    if (filter.has_focus || filter.has_ignore)
         prof_analysis_select(analysis, keep, &filter);
-    if (filter.has_focus)
-        regfree(&filter.focus);
-    if (filter.has_ignore)
-        regfree(&filter.ignore);
-    return status;
+    cli_filter_close(&filter);
+    return CLI_OK;
 }
 
 static int apply_maps(struct prof_analysis *analysis, const struct cli_args *args)

@@ -12,6 +12,9 @@
  */
 #include "collect.h"
 
+#include "collect_paths.h"
+#include "collect_unwind.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -32,6 +35,8 @@ struct collector {
     struct collector *next;     /* in the list of those that are open */
     pid_t pid;                  /* 0 in a child process */
     char *path;
+    enum prof_unwinder unwinder;
+    unsigned depth;        /* of call paths */
     pthread_mutex_t mutex; /* guards all that follows */
     bool closed;
     struct prof_file file;
@@ -40,6 +45,7 @@ struct collector {
     struct prof_clock clock;
     struct prof_overhead overhead;
     struct prof_modules modules;
+    struct prof_path_map paths;
     struct prof_tapes tapes;
     struct prof_retired retired;
     struct prof_scopes scopes;
@@ -61,10 +67,12 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static void before_fork(void)
 {
     pthread_mutex_lock(&open_mutex);
+    prof_paths_before_fork();
 }
 
 static void after_fork_in_parent(void)
 {
+    prof_paths_after_fork();
     pthread_mutex_unlock(&open_mutex);
 }
 
@@ -76,6 +84,7 @@ static void after_fork_in_child(void)
         __atomic_store_n(&c->base.hook.due, UINT64_MAX, __ATOMIC_RELAXED);
         (void)prof_file_close(&c->file);
     }
+    prof_paths_after_fork();
     pthread_mutex_unlock(&open_mutex);
 }
 
@@ -167,7 +176,7 @@ static void put_scopes(struct collector *c)
         fail(c, PROF_NO_MEMORY);
 }
 
-/* What changed in a tape's state since it was last written, its modules and scopes first. */
+/* What changed in a tape's state since it was last written, its modules, scopes and paths first. */
 static void put_ledger(struct collector *c, struct prof_ledger *ledger)
 {
     ledger->round = c->round;
@@ -176,7 +185,10 @@ static void put_ledger(struct collector *c, struct prof_ledger *ledger)
     put_modules(c);
     if (prof_scopes_are_new(&c->scopes))
         put_scopes(c);
-    if (c->failed != NULL || !prof_put_ledger(&c->out, ledger, false)) {
+    if (c->failed != NULL)
+        return;
+    if (!prof_put_paths(&c->out, &c->paths, ledger, false) ||
+        !prof_put_ledger(&c->out, ledger, &c->paths, false)) {
         fail(c, PROF_NO_MEMORY);
         return;
     }
@@ -263,6 +275,22 @@ static void retire(struct collector *c, const struct tape_ledger *from, uint64_t
     prof_tapes_remove(&c->tapes, known);
 }
 
+static uint32_t path_here(struct tape_hook *hook, uintptr_t site)
+{
+    const struct collector *c = (const struct collector *)(const void *)hook;
+    return prof_path_here(c->unwinder, c->depth, site);
+}
+
+/* Reads the mappings anew where libraries came or went. */
+static const char *refresh_modules(struct collector *c)
+{
+    unsigned long long subs = c->modules.subs;
+    const char *reason = prof_modules_refresh(&c->modules);
+    if (c->modules.subs != subs)
+        prof_unwind_forget();
+    return reason;
+}
+
 static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool final)
 {
     struct collector *c = (struct collector *)(void *)hook;
@@ -275,7 +303,7 @@ static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool f
     }
     uint64_t now = c->clock.peek();
     bool in_round = now >= __atomic_load_n(&hook->due, __ATOMIC_RELAXED);
-    const char *reason = prof_modules_refresh(&c->modules);
+    const char *reason = refresh_modules(c);
     if (reason != NULL)
         fail(c, reason);
     if (final)
@@ -307,16 +335,24 @@ static double to_ns(const struct tape_hook *hook, uint64_t ticks)
     return (double)ticks / rate;
 }
 
+static bool put_all(struct prof_buffer *out, const struct prof_ledger *ledger,
+                    struct prof_path_map *paths)
+{
+    return prof_put_paths(out, paths, ledger, true) && prof_put_ledger(out, ledger, paths, true);
+}
+
 static bool build_snapshot(struct collector *c, struct prof_buffer *out)
 {
     struct prof_stamp now = prof_clock_stamp(&c->clock);
     bool ok = prof_put_bytes(out, c->head.data, c->head.n) && prof_put_modules(out, &c->modules) &&
               prof_put_clock(out, &c->clock.start) && prof_put_overhead(out, &c->overhead) &&
               prof_put_scopes(out, &c->scopes, true);
+    struct prof_path_map paths = {.refused_before = c->paths.refused_before};
     for (size_t i = 0; ok && i < c->tapes.n; i++)
-        ok = prof_put_ledger(out, c->tapes.tape[i], true);
+        ok = put_all(out, c->tapes.tape[i], &paths);
     if (ok && c->retired.ledger.tapes > 0)
-        ok = prof_put_ledger(out, &c->retired.ledger, true);
+        ok = put_all(out, &c->retired.ledger, &paths);
+    prof_path_map_free(&paths);
     return ok && prof_put_clock(out, &now) && prof_put_end(out, now.ticks, "snapshot");
 }
 
@@ -336,7 +372,7 @@ static int snapshot(struct tape_collector *base, const char *path, char *error, 
     struct entry entry = enter(c);
     struct prof_buffer out = {0};
     struct prof_file file;
-    const char *reason = prof_modules_refresh(&c->modules);
+    const char *reason = refresh_modules(c);
     if (reason == NULL && (c->lost || !build_snapshot(c, &out)))
         reason = PROF_NO_MEMORY;
     if (reason == NULL)
@@ -358,6 +394,7 @@ static void release(struct collector *c)
     prof_retired_free(&c->retired);
     prof_scopes_free(&c->scopes);
     prof_ledger_free(&c->dying);
+    prof_path_map_free(&c->paths);
     free(c->head.data);
     free(c->out.data);
     free(c->path);
@@ -423,6 +460,17 @@ static const char *prepare(struct collector *c, const char *library_version,
     return reason;
 }
 
+static void set_paths(struct collector *c, const struct tape_collect_options *options)
+{
+    uint64_t depth = options->frames != TAPE_FRAMES_NONE ? options->depth : 0;
+    c->depth = depth < PROF_PATH_DEPTH ? (unsigned)depth : PROF_PATH_DEPTH;
+    c->unwinder = options->unwind == TAPE_UNWIND_FRAME_POINTERS ? PROF_UNWIND_FRAME_POINTERS
+                                                                : PROF_UNWIND_LIBUNWIND;
+    c->paths.refused_before = prof_paths_refused();
+    if (c->depth > 0)
+        prof_paths_open(c->unwinder);
+}
+
 __attribute__((visibility("default"))) struct tape_collector *
 tapescope_collect_open(const char *path, const char *library_version,
                        const struct tape_collect_options *options, char *error, unsigned n);
@@ -453,13 +501,15 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     }
     c->pid = getpid();
     c->interval_ns = FIRST_INTERVAL_NS;
+    set_paths(c, options);
     c->base = (struct tape_collector){
         .hook = {.abi = TAPE_HOOK_ABI,
                  .clock = c->clock.read,
                  .due = c->clock.start.ticks + prof_clock_ticks(&c->clock, FIRST_INTERVAL_NS),
                  .flush = flush,
                  .scopes = take_scopes,
-                 .ns = to_ns},
+                 .ns = to_ns,
+                 .path = c->depth > 0 ? path_here : NULL},
         .snapshot = snapshot,
         .close = close_collector,
     };

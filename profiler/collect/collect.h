@@ -83,10 +83,10 @@ struct prof_row {
     uintptr_t pc;
     const char *op;
     uint32_t line;
+    uint32_t path;
     uint32_t kept_by;
     uint32_t kept_others;
     uint32_t changed; /* since it was last written */
-    uint32_t path;
     uint32_t scope;
 #define X(name) uint64_t name;
     TAPE_ROW_COUNTERS(X)
@@ -167,6 +167,25 @@ bool prof_scopes_are_new(const struct prof_scopes *scopes);
 bool prof_put_scopes(struct prof_buffer *out, struct prof_scopes *scopes, bool all);
 void prof_scopes_free(struct prof_scopes *scopes);
 
+/* collect_path_map.c */
+
+/* The call paths that a file has, which are those of its rows, under numbers of the file's own:
+ * ascending from 1, each behind its parent. */
+struct prof_path_map {
+    uint32_t *id;                     /* by the process' number; 0: the file has no such path */
+    uint32_t *listed;                 /* the process' number of path i + 1 of the file */
+    uint32_t n, n_room;               /* paths of the file */
+    uint32_t room;                    /* of id */
+    uint32_t written;                 /* of n: in the buffer */
+    uint64_t refused, refused_before; /* as last written; before the file began */
+};
+
+/* Gives numbers to a path and to all outwards. False: no memory. */
+bool prof_path_map_add(struct prof_path_map *map, uint32_t path);
+/* The file's number of a path that was added; 0 of 0. */
+uint32_t prof_path_map_id(const struct prof_path_map *map, uint32_t path);
+void prof_path_map_free(struct prof_path_map *map);
+
 /* collect_write.c: appends frames to a buffer. False: no memory, or a frame beyond the format's
  * limit; the buffer is then as it was. */
 
@@ -185,8 +204,13 @@ bool prof_put_modules(struct prof_buffer *out, const struct prof_modules *module
 /* Nothing where there is none. */
 bool prof_put_overhead(struct prof_buffer *out, const struct prof_overhead *overhead);
 bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp);
+/* The call paths of the rows that prof_put_ledger would write, if the file lacks them, and how many
+ * were refused. Must go before. */
+bool prof_put_paths(struct prof_buffer *out, struct prof_path_map *map,
+                    const struct prof_ledger *ledger, bool all);
 /* Rows that changed since the last packet, or `all`; the marks of change stay. */
-bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger, bool all);
+bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger,
+                     const struct prof_path_map *paths, bool all);
 /* "This tape is destroyed; tape 0 has what it held." */
 bool prof_put_final(struct prof_buffer *out, const struct prof_ledger *ledger);
 bool prof_put_end(struct prof_buffer *out, uint64_t ticks, const char *reason);

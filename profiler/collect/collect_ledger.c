@@ -41,10 +41,10 @@ static bool read_row(struct prof_row *to, const struct tape_row *from, uint64_t 
     struct prof_row now = {.pc = LOAD(&from->pc),
                            .op = LOAD(&from->op),
                            .line = LOAD(&from->line),
+                           .path = LOAD(&from->path),
                            .kept_by = LOAD(&from->kept_by),
                            .kept_others = LOAD(&from->kept_others),
                            .changed = to->changed,
-                           .path = LOAD(&from->path),
                            .scope = LOAD(&from->scope),
 #define X(name) .name = LOAD(&from->name),
                            TAPE_ROW_COUNTERS(X)

@@ -2,8 +2,9 @@
  *
  * May include: collect.h.
  *
- * Rows are merged by {pc, line, op, scope}, so that the memory and the file grow with the program's source
- * and not with the number of its tapes. profile.proto says what each merged field means.
+ * Rows are merged by {path, pc, line, op, scope}, so that the memory and the file grow with the
+ * program's source and not with the number of its tapes. profile.proto says what each merged field
+ * means.
  */
 #include "collect.h"
 
@@ -16,12 +17,13 @@ static uint32_t hash_site(const struct prof_row *row)
 {
     uint64_t h = ((uint64_t)row->pc ^ ((uint64_t)row->line << 40) ^ ((uint64_t)row->scope << 20)) *
                  UINT64_C(0x9E3779B97F4A7C15);
+    h ^= row->path * UINT64_C(0xC2B2AE3D27D4EB4F);
     return (uint32_t)(h >> 32);
 }
 
 static bool same_site(const struct prof_row *a, const struct prof_row *b)
 {
-    return a->pc == b->pc && a->line == b->line && a->scope == b->scope &&
+    return a->pc == b->pc && a->line == b->line && a->scope == b->scope && a->path == b->path &&
            (a->op == b->op || strcmp(a->op, b->op) == 0);
 }
 

@@ -6,6 +6,7 @@
  */
 #include "collect.h"
 
+#include "collect_paths.h"
 #include "profile.pb-c.h"
 
 #include <errno.h>
@@ -17,7 +18,8 @@
 enum {
     FORMAT_VERSION = 1,
     ROWS_PER_PACKET = 1 << 16, /* some 16 MiB at most, well below PROFILE_MAX_PAYLOAD */
-    ARGUMENT_BYTES = 1 << 20,  /* of the command line, what is more is left out */
+    PATHS_PER_PACKET = 1 << 16,
+    ARGUMENT_BYTES = 1 << 20, /* of the command line, what is more is left out */
 };
 
 static bool reserve(struct prof_buffer *out, size_t more)
@@ -155,7 +157,7 @@ bool prof_put_overhead(struct prof_buffer *out, const struct prof_overhead *from
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_OVERHEAD;
     packet.overhead = &overhead;
-    return put_packet(out, &packet);
+    return prof_put_packet(out, &packet);
 }
 
 bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp)
@@ -167,6 +169,60 @@ bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp)
     packet.kind_case = TAPESCOPE__PACKET__KIND_CLOCK;
     packet.clock = &clock;
     return prof_put_packet(out, &packet);
+}
+
+/* n paths that the file does not have yet. */
+static bool put_path_packet(struct prof_buffer *out, const struct prof_path_map *map, uint32_t n)
+{
+    Tapescope__Path *path = calloc(n + (size_t)1, sizeof *path);
+    Tapescope__Path **list = calloc(n + (size_t)1, sizeof *list);
+    bool ok = path != NULL && list != NULL;
+    for (uint32_t i = 0; ok && i < n; i++) {
+        struct prof_path from = prof_path_at(map->listed[map->written + i]);
+        tapescope__path__init(&path[i]);
+        path[i].id = map->written + i + 1;
+        path[i].parent = prof_path_map_id(map, from.parent);
+        path[i].pc = from.pc;
+        list[i] = &path[i];
+    }
+    if (ok) {
+        Tapescope__Paths message = TAPESCOPE__PATHS__INIT;
+        message.n_path = n;
+        message.path = list;
+        message.refused = map->refused;
+        Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+        packet.kind_case = TAPESCOPE__PACKET__KIND_PATHS;
+        packet.paths = &message;
+        ok = prof_put_packet(out, &packet);
+    }
+    free(path);
+    free(list);
+    return ok;
+}
+
+bool prof_put_paths(struct prof_buffer *out, struct prof_path_map *map,
+                    const struct prof_ledger *ledger, bool all)
+{
+    size_t before = out->n;
+    const uint64_t refused = prof_paths_refused() - map->refused_before;
+    const uint32_t written = map->written;
+    for (uint32_t i = 0; i < ledger->n_rows; i++)
+        if ((all || ledger->row[i].changed) && !prof_path_map_add(map, ledger->row[i].path))
+            return false;
+    if (map->written == map->n && refused == map->refused)
+        return true;
+    map->refused = refused;
+    do {
+        uint32_t n = map->n - map->written;
+        n = n < PATHS_PER_PACKET ? n : PATHS_PER_PACKET;
+        if (!put_path_packet(out, map, n)) {
+            out->n = before;
+            map->written = written;
+            return false;
+        }
+        map->written += n;
+    } while (map->written < map->n);
+    return true;
 }
 
 /* The file has all of TAPE_ROW_COUNTERS, but for held_bytes, which it calls peak_bytes. */
@@ -190,12 +246,14 @@ bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp)
 _Static_assert(FILE_COUNTERS(X) + 1 == 0 TAPE_ROW_COUNTERS(X), "a counter is not in the file");
 #undef X
 
-static void fill_row(Tapescope__Row *to, const struct prof_row *from, uint32_t index)
+static void fill_row(Tapescope__Row *to, const struct prof_row *from, uint32_t index,
+                     const struct prof_path_map *paths)
 {
     tapescope__row__init(to);
     to->index = index;
     to->pc = from->pc;
     to->line = from->line;
+    to->path = prof_path_map_id(paths, from->path);
     to->op = (char *)from->op;
     to->kept_by = from->kept_by;
     to->kept_others = from->kept_others != 0;
@@ -230,7 +288,8 @@ static bool put_rows(struct prof_buffer *out, const struct prof_ledger *ledger,
     return prof_put_packet(out, &packet);
 }
 
-bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger, bool all)
+bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger,
+                     const struct prof_path_map *paths, bool all)
 {
     uint32_t most = ledger->n_rows < ROWS_PER_PACKET ? ledger->n_rows : ROWS_PER_PACKET;
     Tapescope__Row *row = calloc(most + (size_t)1, sizeof *row);
@@ -244,7 +303,7 @@ bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger, 
             ok = put_rows(out, ledger, list, n);
             n = 0;
         }
-        fill_row(&row[n], &ledger->row[i], i);
+        fill_row(&row[n], &ledger->row[i], i, paths);
         list[n] = &row[n];
         n++;
     }

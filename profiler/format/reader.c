@@ -312,6 +312,7 @@ void prof_profile_free(struct prof_profile *profile)
     free(profile->tape);
     free(profile->mapping);
     free(profile->op);
+    free(profile->call_path);
     free(profile->path);
     free(profile->library_version);
     free(profile->program);

@@ -59,6 +59,7 @@ struct prof_row {
     const char *kept_by; /* op of the row whose pullback needs the values; NULL: none, or unknown */
     bool kept_others;
     uint32_t line;                 /* of the call; 0: unknown */
+    uint32_t path;                 /* id of a call path; 0: none */
     uint32_t index, kept_by_index; /* as in the file; kept_by_index is the row plus 1, 0: none */
     uint32_t scope;                /* place in the profile's scopes plus 1, 0: none */
 #define X(name) uint64_t name;
@@ -99,6 +100,13 @@ struct prof_expectation {
     uint64_t times; /* that the line was passed */
 };
 
+/* A call path: that of its parent and one frame more. */
+struct prof_path {
+    uint64_t pc; /* return address; 0: stands for outer frames that were cut off */
+    uint32_t id;
+    uint32_t parent; /* id, smaller than this one's; 0: the frame is the outermost */
+};
+
 /* An executable mapping of the program. */
 struct prof_mapping {
     char *path;
@@ -124,7 +132,10 @@ struct prof_profile {
     size_t n_tapes;
     struct prof_mapping *mapping; /* in the order of the file */
     size_t n_mappings;
-    char **op; /* names that rows point to */
+    struct prof_path *call_path; /* by ascending id */
+    size_t n_call_paths;
+    uint64_t paths_refused; /* calls that are on an outer path, because the collector had no room */
+    char **op;              /* names that rows point to */
     size_t n_ops;
     struct prof_scope *scope; /* parents come before what is in them */
     size_t n_scopes;
@@ -147,6 +158,9 @@ struct prof_profile *prof_profile_read(const char *path, char *error, size_t n);
 /* The same from an open stream, read up to its end; name is what messages call it. */
 struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error,
                                               size_t n);
+
+/* The place of a call path in profile->call_path, or SIZE_MAX: there is none with this id. */
+size_t prof_profile_path(const struct prof_profile *profile, uint32_t id);
 
 /* Ticks as nanoseconds, rounded to the nearest. */
 uint64_t prof_profile_ns(const struct prof_profile *profile, uint64_t ticks);

@@ -61,6 +61,7 @@ static enum reader_status apply_row(struct reader_state *state, struct reader_ta
     *row = (struct prof_row){.pc = from->pc,
                              .op = op ? op : "",
                              .line = from->line,
+                             .path = from->path,
                              .index = from->index,
                              .kept_by_index = from->kept_by,
                              .kept_others = from->kept_others,

@@ -126,6 +126,8 @@ enum reader_status reader_apply(struct reader_state *state, const Tapescope__Pac
         return apply_modules(state, packet->modules);
     case TAPESCOPE__PACKET__KIND_LEDGER:
         return reader_apply_ledger(state, packet->ledger);
+    case TAPESCOPE__PACKET__KIND_PATHS:
+        return reader_apply_paths(state, packet->paths);
     case TAPESCOPE__PACKET__KIND_CLOCK:
         return apply_clock(state, packet->clock);
     case TAPESCOPE__PACKET__KIND_END:

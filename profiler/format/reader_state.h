@@ -29,7 +29,7 @@ struct reader_tape {
 struct reader_state {
     struct prof_profile *profile;
     struct reader_tape *tape;
-    size_t n_tapes, room_tapes, room_mappings;
+    size_t n_tapes, room_tapes, room_mappings, room_paths;
     struct reader_map tapes;
     struct reader_map ops; /* by hash of the name */
     size_t room_ops;
@@ -62,6 +62,7 @@ enum reader_status reader_apply_ledger(struct reader_state *state, const Tapesco
 enum reader_status reader_apply_scopes(struct reader_state *state, const Tapescope__Scopes *scopes);
 /* From the numbers in the file to places, in rows and expectations. */
 void reader_place_scopes(struct reader_state *state);
+enum reader_status reader_apply_paths(struct reader_state *state, const Tapescope__Paths *paths);
 /* Calibrates the clock, drops tapes that tape 0 stands for, names the keepers. */
 enum reader_status reader_finish(struct reader_state *state);
 void reader_tape_free(struct reader_tape *tape);

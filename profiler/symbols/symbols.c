@@ -113,9 +113,22 @@ static const struct mapping *mapping_of(const struct prof_symbols *symbols, uint
     return NULL;
 }
 
-int prof_symbols_resolve(struct prof_symbols *symbols, uint64_t pc, uint32_t line,
-                         struct prof_place *place)
+static void fill_place(struct prof_symbols *symbols, struct prof_place *place,
+                       const struct symbols_found *found)
 {
+    place->function = found->function;
+    place->function_line = found->function_line;
+    if (found->file)
+        place->file = symbols_pool_add_path(&symbols->pool, found->directory, found->file);
+    symbols->no_memory |= found->file && !place->file;
+    if (place->file && place->line == 0)
+        place->line = found->line;
+}
+
+size_t prof_symbols_chain(struct prof_symbols *symbols, uint64_t pc, uint32_t line,
+                          struct prof_place *place, size_t room)
+{
+    struct symbols_found found[PROF_SYMBOLS_INLINED];
     *place = (struct prof_place){.line = line, .offset = pc};
     /* A return address may be the first byte after its function, or after its module. */
     const struct mapping *mapping = pc > 0 ? mapping_of(symbols, pc - 1) : NULL;
@@ -125,15 +138,12 @@ int prof_symbols_resolve(struct prof_symbols *symbols, uint64_t pc, uint32_t lin
     place->module = mapping->path;
     place->offset = address + 1;
     struct symbols_object *object = open_object(symbols, mapping->object);
-    struct symbols_found found;
-    if (symbols_object_find(object, address, &found)) {
-        place->function = found.function;
-        place->function_line = found.function_line;
-        if (found.file)
-            place->file = symbols_pool_add_path(&symbols->pool, found.directory, found.file);
-        symbols->no_memory |= found.file && !place->file;
-        if (place->file && line == 0)
-            place->line = found.line;
+    size_t n = symbols_object_find(object, address, found,
+                                   room < PROF_SYMBOLS_INLINED ? room : PROF_SYMBOLS_INLINED);
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0)
+            place[i] = (struct prof_place){.module = mapping->path, .offset = address + 1};
+        fill_place(symbols, &place[i], &found[i]);
     }
     if (!place->function) {
         uint64_t distance;
@@ -142,7 +152,20 @@ int prof_symbols_resolve(struct prof_symbols *symbols, uint64_t pc, uint32_t lin
             place->offset = distance + 1;
     }
     symbols->no_memory |= object->no_memory;
+    return n > 0 ? n : 1;
+}
+
+int prof_symbols_resolve(struct prof_symbols *symbols, uint64_t pc, uint32_t line,
+                         struct prof_place *place)
+{
+    (void)prof_symbols_chain(symbols, pc, line, place, 1);
     return place->file && place->line ? 0 : 1;
+}
+
+const char *prof_symbols_module(const struct prof_symbols *symbols, uint64_t pc)
+{
+    const struct mapping *mapping = pc > 0 ? mapping_of(symbols, pc - 1) : NULL;
+    return mapping ? mapping->path : NULL;
 }
 
 bool prof_symbols_no_memory(const struct prof_symbols *symbols)

@@ -33,6 +33,8 @@ struct prof_place {
     uint64_t offset;        /* without `file`: from the start of `function`, or in the module */
 };
 
+enum { PROF_SYMBOLS_INLINED = 32 }; /* functions within each other that one address may have */
+
 struct prof_symbols;
 
 /* Called once for each file that cannot be used, with one line of text. */
@@ -49,6 +51,15 @@ struct prof_symbols *prof_symbols_open(const struct prof_module *modules, size_t
  * case; returns 0 if it has a file and a line, 1 if it has less. */
 int prof_symbols_resolve(struct prof_symbols *symbols, uint64_t pc, uint32_t line,
                          struct prof_place *place);
+
+/* The same with the functions that the call's own was inlined into: place[0] is what
+ * prof_symbols_resolve gives, place[1] the call in its caller, up to the function that has the code.
+ * Returns how many of at most `room`, 1 or more, were filled. */
+size_t prof_symbols_chain(struct prof_symbols *symbols, uint64_t pc, uint32_t line,
+                          struct prof_place *place, size_t room);
+
+/* The path of the module that the address lies in, which is not opened for it; or NULL. */
+const char *prof_symbols_module(const struct prof_symbols *symbols, uint64_t pc);
 
 /* Whether memory was exhausted in any call: a place may then lack what the debug information
  * has. */

@@ -114,11 +114,11 @@ void symbols_object_open(struct symbols_object *object, const char *path, const 
     }
 }
 
-bool symbols_object_find(struct symbols_object *object, uint64_t address,
-                         struct symbols_found *found)
+size_t symbols_object_find(struct symbols_object *object, uint64_t address,
+                           struct symbols_found *found, size_t room)
 {
     if (object->problem)
-        return false;
+        return 0;
     address -= object->dwarf_bias;
     size_t low = 0, high = object->n_ranges;
     while (low < high) { /* the first range that starts after the address */
@@ -129,11 +129,11 @@ bool symbols_object_find(struct symbols_object *object, uint64_t address,
             high = middle;
     }
     if (low == 0 || object->range[low - 1].end <= address)
-        return false;
+        return 0;
     struct symbols_unit *unit = &object->unit[object->range[low - 1].scope];
-    bool any = symbols_unit_find(unit, address, found);
+    size_t n = symbols_unit_find(unit, address, found, room);
     object->no_memory |= !unit->walked;
-    return any;
+    return n;
 }
 
 const char *symbols_object_symbol(struct symbols_object *object, uint64_t address, uint64_t *offset)

@@ -29,9 +29,10 @@ struct symbols_object {
 void symbols_object_open(struct symbols_object *object, const char *path, const uint8_t *build_id,
                          size_t build_id_bytes);
 
-/* Finds the line and function of an address as it stands in the file. */
-bool symbols_object_find(struct symbols_object *object, uint64_t address,
-                         struct symbols_found *found);
+/* Finds the line and function of an address as it stands in the file, and as symbols_unit_find the
+ * functions that it was inlined into. */
+size_t symbols_object_find(struct symbols_object *object, uint64_t address,
+                           struct symbols_found *found, size_t room);
 
 /* Finds the symbol that covers the address; *offset is the distance from its start. NULL: none. */
 const char *symbols_object_symbol(struct symbols_object *object, uint64_t address,

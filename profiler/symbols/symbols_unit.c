@@ -254,34 +254,57 @@ static uint32_t scope_at(const struct symbols_unit *unit, uint64_t address)
     return SYMBOLS_NO_SCOPE;
 }
 
-bool symbols_unit_find(struct symbols_unit *unit, uint64_t address, struct symbols_found *found)
+/* gcc's file table keeps "src/f.c" as it was given; libdw joins no directory to it. */
+static const char *directory_of(struct symbols_unit *unit, const char *file)
+{
+    Dwarf_Attribute attribute;
+    if (file && file[0] != '/' && dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute))
+        return dwarf_formstring(&attribute);
+    return NULL;
+}
+
+/* Goes on to where the scope's caller has the call that was inlined. */
+static uint32_t leave(struct symbols_unit *unit, uint32_t at, struct symbols_found *found)
+{
+    found->file = file_in_table(&unit->tree, unit->scope[at].call_file);
+    found->line = unit->scope[at].call_line;
+    return unit->scope[at].parent;
+}
+
+size_t symbols_unit_find(struct symbols_unit *unit, uint64_t address, struct symbols_found *found,
+                         size_t room)
 {
     if (!unit->walked && walk_unit(unit) != 0)
-        return false;
-    *found = (struct symbols_found){0};
+        return 0;
+    struct symbols_found here = {0};
     Dwarf_Line *entry = dwarf_getsrc_die(&unit->die, address);
     int line = 0;
     if (entry && dwarf_lineno(entry, &line) == 0 && line >= 0) {
-        found->file = dwarf_linesrc(entry, NULL, NULL);
-        found->line = (uint32_t)line;
+        here.file = dwarf_linesrc(entry, NULL, NULL);
+        here.line = (uint32_t)line;
     }
-    uint32_t at = scope_at(unit, address);
-    while (at != SYMBOLS_NO_SCOPE && unit->scope[at].wrapper && unit->scope[at].inlined) {
-        found->file = file_in_table(&unit->tree, unit->scope[at].call_file);
-        found->line = unit->scope[at].call_line;
-        at = unit->scope[at].parent;
+    size_t n = 0;
+    for (uint32_t at = scope_at(unit, address); n < room;) {
+        while (at != SYMBOLS_NO_SCOPE && unit->scope[at].wrapper && unit->scope[at].inlined)
+            at = leave(unit, at, &here);
+        here.function = NULL;
+        here.function_line = 0;
+        if (at != SYMBOLS_NO_SCOPE) {
+            here.function = unit->scope[at].name;
+            here.function_line = unit->scope[at].decl_line;
+            if (here.line == 0) /* code that the compiler gives to no line */
+                here.line = here.function_line;
+        }
+        here.directory = directory_of(unit, here.file);
+        if (here.file || here.function)
+            found[n++] = here;
+        if (at == SYMBOLS_NO_SCOPE || !unit->scope[at].inlined)
+            break;
+        at = leave(unit, at, &here);
+        if (at == SYMBOLS_NO_SCOPE) /* inlined into nothing: the debug information is wrong */
+            break;
     }
-    if (at != SYMBOLS_NO_SCOPE) {
-        found->function = unit->scope[at].name;
-        found->function_line = unit->scope[at].decl_line;
-        if (found->line == 0) /* code that the compiler gives to no line */
-            found->line = found->function_line;
-    }
-    /* gcc's file table keeps "src/f.c" as it was given; libdw joins no directory to it. */
-    Dwarf_Attribute attribute;
-    if (found->file && found->file[0] != '/' && dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute))
-        found->directory = dwarf_formstring(&attribute);
-    return found->file || found->function;
+    return n;
 }
 
 void symbols_unit_free(struct symbols_unit *unit)

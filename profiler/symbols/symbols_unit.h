@@ -51,9 +51,11 @@ struct symbols_found {
     uint32_t function_line;
 };
 
-/* Looks an address of the call up; the unit is walked first if it was not. Returns false where
- * the unit has neither a line nor a function for it. */
-bool symbols_unit_find(struct symbols_unit *unit, uint64_t address, struct symbols_found *found);
+/* Looks an address of the call up; the unit is walked first if it was not. The first of at most
+ * `room` is the innermost function; where it was inlined, its caller with the line of the call
+ * follows, and so on. Returns how many; 0 where the unit has neither a line nor a function. */
+size_t symbols_unit_find(struct symbols_unit *unit, uint64_t address, struct symbols_found *found,
+                         size_t room);
 
 void symbols_unit_free(struct symbols_unit *unit);
 

@@ -2,8 +2,8 @@
  *
  * May include: nothing of the project; both sides include this file and nothing else of each other.
  *
- * The tape keeps the account itself: one row per {site, op} and tape, owned by the tape's thread,
- * written only while a hook is set. The observer supplies the clock and is called to persist the
+ * The tape keeps the account itself: one row per {call path, site, op} and tape, owned by the tape's
+ * thread, written only while a hook is set. The observer supplies the clock and is called to persist the
  * rows.
  *
  * Contract:
@@ -14,8 +14,12 @@
  *   when that tape is destroyed (`final`); and by the thread that ends the observation for every
  *   tape that lives, its owner perhaps running: counters are then read with relaxed loads and each
  *   is valid, but they may differ by the op that is under way.
+ * - hook->path is NULL where no call paths are wanted. Otherwise the tape calls it, in the thread
+ *   that records and never in a signal handler, whenever it looks for the row of an op, a leaf, a
+ *   sweep, a join, or of a run of statements as it opens, with the return address of the call in
+ *   the user's code. The numbers it returns mean the same stack for the life of the process.
  * - Counters only grow, but for live_bytes, held_bytes and what is held at the peak.
- * - A row, once made, keeps its place, pc, line and op until its tape is destroyed.
+ * - A row, once made, keeps its place, pc, line, op and path until its tape is destroyed.
  * - A failure of the observer never reaches the tape: flush returns nothing.
  */
 #ifndef TAPE_HOOK_H
@@ -51,7 +55,7 @@ struct tape_row {
     uintptr_t pc;         /* return address in the user's code; 0 for rows of the tape's own */
     const char *op;       /* "matmul", "leaf", "backward", "padding": static storage */
     uint32_t line;        /* __LINE__ of the call where the compiler gave it, else 0 */
-    uint32_t path;        /* call path, 0 while none is captured */
+    uint32_t path;        /* call path, 0: none is known */
     uint32_t kept_by;     /* row, plus 1, of the first op that saved a value of this row; 0: none */
     uint32_t kept_others; /* 1 if ops of other rows saved values of this row as well */
     uint32_t scope;       /* node of tape_scopes that the call stood in, 0: none */
@@ -161,6 +165,7 @@ struct tape_hook {
     void (*scopes)(struct tape_hook *hook, const struct tape_scopes *scopes);
     /* Ticks as nanoseconds, any thread. May be NULL: they are. */
     double (*ns)(const struct tape_hook *hook, uint64_t ticks);
+    uint32_t (*path)(struct tape_hook *hook, uintptr_t site); /* NULL: call paths are off */
 };
 
 /* What a recording is asked for: the one place for all of it, filled by the tape's side from text

@@ -1,0 +1,450 @@
+/* analyze_tree.c: rows to a tree of calls.
+ *
+ * May include: analyze_tree.h, analyze_frames.h, analyze_merge.h. See analyze_tree.h for the
+ * invariant.
+ *
+ * A row's path ends at the call that recorded it, which the row has as well, with the line that the
+ * compiler gave. A row of statements is different: its path is that of the call that opened the run,
+ * and its statement may stand in another function. It is put where its function is on that path, or
+ * else below its end.
+ */
+#include "analyze_tree.h"
+
+#include "analyze_frames.h"
+#include "analyze_merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Frames of one path; what a forged profile has beyond is cut off. NODES: for each path and row. */
+enum {
+    MOST_DEPTH = 4096,
+    NODES = 64,
+    LEAST_NODES = 1 << 16,
+    MOST_NODES = 1 << 20,
+    NEAR = 256,
+    MOST_OWN = 64
+};
+
+/* What is known of a call path, by its place in the profile. */
+struct known {
+    uint32_t parent; /* place, or PROF_NO_NODE */
+    uint32_t depth;
+    uint32_t node; /* of the tree, PROF_NO_NODE: not asked for yet */
+    bool focus, ignore;
+};
+
+struct maker {
+    struct prof_tree *tree;
+    const struct prof_profile *profile;
+    const struct prof_tree_options *options;
+    struct analyze_frames frames;
+    struct known *known;
+    uint32_t *slot; /* nodes by {parent, frame} */
+    size_t n_slots, room, most;
+    uint32_t own[MOST_OWN], n_own; /* nodes of the tape's own rows */
+    bool failed;                   /* no memory */
+};
+
+static uint64_t hash_pair(uint32_t parent, uint32_t frame)
+{
+    uint64_t h = ((uint64_t)parent << 32 | frame) * UINT64_C(0x9E3779B97F4A7C15);
+    return h ^ (h >> 32);
+}
+
+static uint64_t hash_node(const void *payload, size_t i)
+{
+    const struct prof_tree *tree = payload;
+    return hash_pair(tree->node[i].parent, tree->node[i].frame);
+}
+
+static struct prof_line line_of(const struct analyze_frame *frame)
+{
+    const struct prof_place *place = &frame->place;
+    return (struct prof_line){
+        .own = false,
+        .file = place->file,
+        .function = place->function,
+        .module = place->module,
+        .line = place->line,
+        .function_line = place->function_line,
+        .offset = place->offset,
+    };
+}
+
+static uint32_t add_node(struct maker *m, uint32_t parent, uint32_t frame, struct prof_line line,
+                         bool cut)
+{
+    struct prof_tree *tree = m->tree;
+    struct prof_tree_node *node = analyze_grow(tree->node, tree->n_nodes, &m->room, sizeof *node);
+    if (!node) {
+        m->failed = true;
+        return parent;
+    }
+    tree->node = node;
+    uint32_t i = (uint32_t)tree->n_nodes++;
+    node[i] = (struct prof_tree_node){.line = line,
+                                      .parent = parent,
+                                      .child = PROF_NO_NODE,
+                                      .next = PROF_NO_NODE,
+                                      .frame = frame,
+                                      .cut = cut};
+    if (parent != PROF_NO_NODE) {
+        node[i].next = node[parent].child;
+        node[parent].child = i;
+        node[i].depth = node[parent].depth + 1;
+    }
+    return i;
+}
+
+/* The parent's node of that frame; found or made. */
+static uint32_t child_of(struct maker *m, uint32_t parent, uint32_t frame, struct prof_line line,
+                         bool cut)
+{
+    struct prof_tree *tree = m->tree;
+    uint32_t *slot = analyze_rehash(m->slot, &m->n_slots, tree->n_nodes, hash_node, tree);
+    if (!slot) {
+        m->failed = true;
+        return parent;
+    }
+    m->slot = slot;
+    uint64_t h = hash_pair(parent, frame);
+    for (; slot[h & (m->n_slots - 1)]; h++) {
+        uint32_t i = slot[h & (m->n_slots - 1)] - 1;
+        if (tree->node[i].parent == parent && tree->node[i].frame == frame)
+            return i;
+    }
+    if (tree->n_nodes >= m->most || tree->node[parent].depth >= MOST_DEPTH) {
+        tree->too_large = true;
+        return parent;
+    }
+    uint32_t made = add_node(m, parent, frame, line, cut);
+    if (!m->failed)
+        slot[h & (m->n_slots - 1)] = made + 1;
+    return made;
+}
+
+/* Goes from a node to what a frame is below it. */
+static uint32_t descend(struct maker *m, uint32_t node, uint32_t frame)
+{
+    const struct analyze_frame *at = &m->frames.frame[frame];
+    if (at->hidden)
+        return node;
+    for (uint32_t up = node; m->options->flat && up != 0; up = m->tree->node[up].parent)
+        if (m->tree->node[up].frame == frame)
+            return up;
+    return child_of(m, node, frame, line_of(at), at->cut);
+}
+
+/* The frames of an address; those that are new are looked at by the filters. An empty chain where
+ * memory is exhausted. */
+static struct analyze_chain chain_of(struct maker *m, uint64_t pc, uint32_t line, bool own)
+{
+    const struct prof_tree_options *options = m->options;
+    size_t before = m->frames.n_frames;
+    const struct analyze_chain *chain = analyze_frames_of(&m->frames, pc, line, own);
+    if (!chain) {
+        m->failed = true;
+        return (struct analyze_chain){.n = 0};
+    }
+    for (size_t i = before; i < m->frames.n_frames; i++) {
+        struct analyze_frame *frame = &m->frames.frame[i];
+        struct prof_line place = line_of(frame);
+        frame->focus = options->focus && options->focus(options->payload, &place);
+        frame->ignore = options->ignore && options->ignore(options->payload, &place);
+    }
+    return *chain;
+}
+
+static uint32_t frame_of(const struct maker *m, const struct analyze_chain *chain, uint32_t i)
+{
+    return m->frames.list[chain->first + i];
+}
+
+/* From the outermost function of a chain to the innermost, or the other way. */
+static uint32_t descend_chain(struct maker *m, uint32_t node, const struct analyze_chain *chain)
+{
+    for (uint32_t i = 0; i < chain->n; i++)
+        node = descend(m, node, frame_of(m, chain, m->options->inverted ? i : chain->n - 1 - i));
+    return node;
+}
+
+static void see(struct known *known, const struct maker *m, const struct analyze_chain *chain)
+{
+    for (uint32_t i = 0; i < chain->n; i++) {
+        known->focus |= m->frames.frame[frame_of(m, chain, i)].focus;
+        known->ignore |= m->frames.frame[frame_of(m, chain, i)].ignore;
+    }
+}
+
+/* Parents come before their children: one pass finds what holds of each path. */
+static bool know_paths(struct maker *m)
+{
+    const struct prof_profile *profile = m->profile;
+    m->known = calloc(profile->n_call_paths + 1, sizeof *m->known);
+    if (!m->known)
+        return false;
+    for (size_t i = 0; i < profile->n_call_paths; i++) {
+        const struct prof_path *path = &profile->call_path[i];
+        struct known *known = &m->known[i];
+        size_t parent = path->parent ? prof_profile_path(profile, path->parent) : SIZE_MAX;
+        *known = (struct known){.parent = PROF_NO_NODE, .node = PROF_NO_NODE};
+        if (parent < i && m->known[parent].depth < MOST_DEPTH) {
+            *known = m->known[parent];
+            known->parent = (uint32_t)parent;
+            known->depth++;
+        }
+        struct analyze_chain chain = chain_of(m, path->pc, 0, false);
+        see(known, m, &chain);
+        /* The outer paths have their nodes already, if they have any frame. */
+        known->node = PROF_NO_NODE;
+    }
+    return !m->failed;
+}
+
+/* The node of a path, all of its frames included; not of an inverted tree. */
+static uint32_t node_of_path(struct maker *m, uint32_t place)
+{
+    uint32_t pending[MOST_DEPTH + 1], n = 0, node = 0;
+    for (; place != PROF_NO_NODE; place = m->known[place].parent) {
+        if (m->known[place].node != PROF_NO_NODE) {
+            node = m->known[place].node;
+            break;
+        }
+        pending[n++] = place;
+    }
+    while (n > 0) {
+        place = pending[--n];
+        struct analyze_chain chain = chain_of(m, m->profile->call_path[place].pc, 0, false);
+        node = descend_chain(m, node, &chain);
+        m->known[place].node = node;
+    }
+    return node;
+}
+
+static bool same_function(const struct analyze_frame *a, const struct analyze_frame *b)
+{
+    return a->place.function && b->place.function &&
+           strcmp(a->place.function, b->place.function) == 0 && a->place.module &&
+           b->place.module && strcmp(a->place.module, b->place.module) == 0;
+}
+
+/* The path that leads to a row's own frame. */
+static uint32_t path_to_row(struct maker *m, const struct prof_row *row,
+                            const struct analyze_chain *own)
+{
+    size_t found = row->path ? prof_profile_path(m->profile, row->path) : SIZE_MAX;
+    if (found == SIZE_MAX || own->n == 0)
+        return PROF_NO_NODE;
+    uint32_t place = (uint32_t)found;
+    if (m->profile->call_path[place].pc == row->pc)
+        return m->known[place].parent;
+    uint32_t at = place;
+    for (int i = 0; i < NEAR && at != PROF_NO_NODE; i++, at = m->known[at].parent) {
+        struct analyze_chain chain = chain_of(m, m->profile->call_path[at].pc, 0, false);
+        if (chain.n > 0 && same_function(&m->frames.frame[frame_of(m, &chain, chain.n - 1)],
+                                         &m->frames.frame[frame_of(m, own, own->n - 1)]))
+            return m->known[at].parent;
+    }
+    return place;
+}
+
+static bool is_kept(const struct maker *m, const struct known *known, const struct prof_line *line)
+{
+    const struct prof_tree_options *options = m->options;
+    if (options->focus && !known->focus && !options->focus(options->payload, line))
+        return false;
+    return !options->ignore || (!known->ignore && !options->ignore(options->payload, line));
+}
+
+/* Of the tape itself: a node for each op. A tape has few; what a forged profile has more is one. */
+static uint32_t own_node(struct maker *m, const struct prof_row *row, const struct prof_line *line)
+{
+    for (uint32_t i = 0; i < m->n_own; i++)
+        if (i + 1 == MOST_OWN || strcmp(m->tree->node[m->own[i]].line.ops.name[0], row->op) == 0)
+            return m->own[i];
+    uint32_t made = add_node(m, 0, PROF_NO_NODE, *line, false);
+    if (!m->failed)
+        m->own[m->n_own++] = made;
+    return made;
+}
+
+/* The node whose own a row's cost is; line: the row's, for the filters. PROF_NO_NODE: left out. */
+static uint32_t node_of_row(struct maker *m, const struct prof_row *row, struct prof_line *line)
+{
+    struct known known = {.focus = false};
+    if (row->pc == 0) {
+        line->own = true;
+        if (!is_kept(m, &known, line))
+            return PROF_NO_NODE;
+        return own_node(m, row, line);
+    }
+    struct analyze_chain own = chain_of(m, row->pc, row->line, true);
+    uint32_t place = path_to_row(m, row, &own);
+    if (place != PROF_NO_NODE)
+        known = m->known[place];
+    see(&known, m, &own);
+    if (own.n > 0) {
+        struct prof_names ops = line->ops;
+        *line = line_of(&m->frames.frame[frame_of(m, &own, 0)]);
+        line->ops = ops;
+    }
+    if (!is_kept(m, &known, line))
+        return PROF_NO_NODE;
+    m->tree->has_paths |= row->path != 0;
+    if (!m->options->inverted)
+        return descend_chain(m, place != PROF_NO_NODE ? node_of_path(m, place) : 0, &own);
+    uint32_t node = descend_chain(m, 0, &own);
+    uint32_t first = node;
+    while (first != 0 && m->tree->node[first].depth > 1)
+        first = m->tree->node[first].parent;
+    prof_names_add(&m->tree->node[first].line.ops, &line->ops);
+    for (; place != PROF_NO_NODE; place = m->known[place].parent) {
+        struct analyze_chain chain = chain_of(m, m->profile->call_path[place].pc, 0, false);
+        node = descend_chain(m, node, &chain);
+    }
+    return node;
+}
+
+static void add_row(struct maker *m, const struct prof_row *row, bool at_peak)
+{
+    static const struct prof_cost nothing;
+    struct prof_cost cost = {
+#define X(name) .name = row->name,
+        PROF_ROW_COUNTERS(X)
+#undef X
+    };
+    struct prof_line line = {.ops = {.name = {row->op}, .n = 1}};
+    if (!at_peak)
+        cost.peak_bytes = 0;
+    if (memcmp(&cost, &nothing, sizeof nothing) == 0)
+        return;
+    uint32_t at = node_of_row(m, row, &line);
+    if (at == PROF_NO_NODE) {
+        prof_cost_add(&m->tree->left_out, &cost);
+        m->tree->n_left_out++;
+        return;
+    }
+    struct prof_tree_node *node = &m->tree->node[at];
+    prof_cost_add(&node->line.cost, &cost);
+    if (!m->options->inverted || row->pc == 0)
+        prof_names_add(&node->line.ops, &line.ops);
+}
+
+/* Rounds running sums, so that the times of all nodes add up to the rounded sum; then adds what is
+ * below to what is above. What was left out comes first. */
+static void sum_up(struct prof_tree *tree)
+{
+    const struct prof_profile *profile = tree->analysis->profile;
+    uint64_t forward = tree->left_out.forward_ticks, backward = tree->left_out.backward_ticks;
+    uint64_t forward_ns = prof_profile_ns(profile, forward);
+    uint64_t backward_ns = prof_profile_ns(profile, backward);
+    tree->left_out.forward_ns = forward_ns;
+    tree->left_out.backward_ns = backward_ns;
+    for (size_t i = 0; i < tree->n_nodes; i++) {
+        struct prof_cost *cost = &tree->node[i].line.cost;
+        forward += cost->forward_ticks;
+        backward += cost->backward_ticks;
+        uint64_t now = prof_profile_ns(profile, forward);
+        cost->forward_ns = now - forward_ns;
+        forward_ns = now;
+        now = prof_profile_ns(profile, backward);
+        cost->backward_ns = now - backward_ns;
+        backward_ns = now;
+        tree->node[i].all = *cost;
+    }
+    for (size_t i = tree->n_nodes; i-- > 1;)
+        prof_cost_add(&tree->node[tree->node[i].parent].all, &tree->node[i].all);
+}
+
+static bool make(struct maker *m)
+{
+    const struct prof_profile *profile = m->profile;
+    size_t n_rows = 0, peak = analyze_peak_tape(profile);
+    for (size_t i = 0; i < profile->n_tapes; i++)
+        n_rows += profile->tape[i].n_rows;
+    m->most = NODES * (n_rows + profile->n_call_paths);
+    m->most = m->most < LEAST_NODES ? LEAST_NODES : m->most > MOST_NODES ? MOST_NODES : m->most;
+    add_node(m, PROF_NO_NODE, PROF_NO_NODE, (struct prof_line){.own = true}, false);
+    if (m->failed || profile->n_call_paths >= PROF_NO_NODE || !know_paths(m))
+        return false;
+    for (size_t i = 0; i < profile->n_tapes; i++)
+        for (size_t j = 0; j < profile->tape[i].n_rows && !m->failed; j++)
+            add_row(m, &profile->tape[i].row[j], i == peak);
+    m->tree->n_frames = m->frames.n_frames;
+    sum_up(m->tree);
+    return !m->failed && !prof_symbols_no_memory(m->frames.symbols);
+}
+
+struct prof_tree *prof_tree_make(const struct prof_analysis *analysis,
+                                 const struct prof_tree_options *options)
+{
+    struct prof_tree *tree = calloc(1, sizeof *tree);
+    if (!tree)
+        return NULL;
+    struct maker m = {.tree = tree,
+                      .profile = analysis->profile,
+                      .options = options,
+                      .frames = {.symbols = analysis->symbols,
+                                 .combine = options->combine,
+                                 .system = options->system}};
+    tree->analysis = analysis;
+    bool made = make(&m);
+    analyze_frames_free(&m.frames);
+    free(m.known);
+    free(m.slot);
+    if (made)
+        return tree;
+    prof_tree_free(tree);
+    return NULL;
+}
+
+void prof_tree_free(struct prof_tree *tree)
+{
+    if (!tree)
+        return;
+    free(tree->node);
+    free(tree);
+}
+
+/* An outer node is of the same place: what this one has is counted there. */
+static bool is_within_itself(const struct prof_tree *tree, uint32_t i)
+{
+    const uint32_t frame = tree->node[i].frame;
+    for (uint32_t up = tree->node[i].parent; up != PROF_NO_NODE; up = tree->node[up].parent)
+        if (tree->node[up].frame == frame)
+            return true;
+    return false;
+}
+
+struct prof_line *prof_tree_inclusive(const struct prof_tree *tree, size_t *n)
+{
+    struct prof_line *line = calloc(tree->n_nodes + 1, sizeof *line);
+    uint32_t *place = calloc(tree->n_frames + 1, sizeof *place);
+    *n = 0;
+    for (uint32_t i = 1; line && place && i < tree->n_nodes; i++) {
+        const struct prof_tree_node *node = &tree->node[i];
+        if (node->frame == PROF_NO_NODE) { /* the tape's own */
+            line[*n] = node->line;
+            line[(*n)++].cost = node->all;
+            continue;
+        }
+        if (node->cut)
+            continue;
+        if (place[node->frame] == 0) {
+            line[*n] = node->line;
+            line[*n].cost = (struct prof_cost){0};
+            place[node->frame] = (uint32_t)++ * n;
+        }
+        struct prof_line *to = &line[place[node->frame] - 1];
+        prof_names_add(&to->ops, &node->line.ops);
+        if (!is_within_itself(tree, i))
+            prof_cost_add(&to->cost, &node->all);
+    }
+    free(place);
+    if (!place) {
+        free(line);
+        return NULL;
+    }
+    return line;
+}

@@ -1,0 +1,57 @@
+/* analyze_tree.h: the rows of all tapes by call path: a tree of calls.
+ *
+ * May include: analyze.h.
+ * Invariant: the cost of the root is the exact sum of all rows that were kept, and with what was
+ * left out that of the analysis; the cost of a node is the exact sum of what is its own and of its
+ * children. A function that calls itself is not counted twice.
+ */
+#ifndef PROFILER_ANALYZE_TREE_H
+#define PROFILER_ANALYZE_TREE_H
+
+#include "analyze.h"
+
+#define PROF_NO_NODE UINT32_MAX
+
+struct prof_tree_options {
+    bool inverted; /* from the lines that record, down to their callers */
+    bool combine;  /* a node for a function, not for each of its lines */
+    bool flat;     /* a call of what is on the path already goes back to it */
+    bool system;   /* also frames of the system's libraries that have no source */
+    /* Rows are kept if any frame of theirs is in focus, and none is ignored; NULL: does not matter.
+     * Asked once for each frame, and for each row with its op. */
+    bool (*focus)(void *payload, const struct prof_line *line);
+    bool (*ignore)(void *payload, const struct prof_line *line);
+    void *payload;
+};
+
+/* line.cost is the node's own, line.ops the ops that it is of: those on this very line. Inverted, it
+ * is that of the rows whose path ends here, and the ops are with the line that recorded them. */
+struct prof_tree_node {
+    struct prof_line line;
+    struct prof_cost all;         /* with all below */
+    uint32_t parent, child, next; /* places in the array, or PROF_NO_NODE */
+    uint32_t depth;               /* of the root: 0 */
+    uint32_t frame;               /* equal for equal places */
+    bool cut;                     /* stands for outer frames that were not kept */
+};
+
+struct prof_tree {
+    const struct prof_analysis *analysis;
+    struct prof_tree_node *node; /* node[0] is the root; a parent comes before its children */
+    size_t n_nodes, n_frames;
+    struct prof_cost left_out; /* of rows that are not in focus, or ignored */
+    size_t n_left_out;
+    bool has_paths; /* any row has one */
+    bool too_large; /* not every path is shown to its end: there were too many nodes */
+};
+
+/* NULL when memory is exhausted. The analysis must outlive the tree; the caller frees it. */
+struct prof_tree *prof_tree_make(const struct prof_analysis *analysis,
+                                 const struct prof_tree_options *options);
+void prof_tree_free(struct prof_tree *tree);
+
+/* Each line of the tree (each function, if they are combined) once with what it and all that it
+ * called has cost, in no order; *n of them. The caller frees it; NULL when memory is exhausted. */
+struct prof_line *prof_tree_inclusive(const struct prof_tree *tree, size_t *n);
+
+#endif

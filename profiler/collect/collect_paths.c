@@ -1,0 +1,251 @@
+/* collect_paths.c: the tree of call paths, and the look-up that every op makes.
+ *
+ * May include: collect_paths.h, collect_unwind.h.
+ *
+ * Nodes are never moved or freed, and a table that was outgrown stays as well, so that a look-up takes
+ * no lock: a thread that finds no node in an old table looks again under the lock. Each thread
+ * remembers its last stack, since the next one differs from it in few frames.
+ */
+#include "collect_paths.h"
+
+#include "collect_unwind.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 1 << 12, CHUNKS = PROF_PATH_NODES / CHUNK, LEAST_SLOTS = 1 << 12 };
+
+struct slots {
+    uint32_t n;      /* a power of 2 */
+    uint32_t used;   /* under the lock */
+    uint32_t slot[]; /* 0: free; else a node */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct prof_path *chunk[CHUNKS];
+static uint32_t n_nodes; /* the last node's number: 0 stands for no path and has no node */
+static struct slots *table;
+static uint64_t refused;
+
+/* The stack that a thread had last, the outermost frame first. */
+struct last {
+    uint32_t n;
+    uint32_t root; /* 0, or the node that stands for what was cut off */
+    uint32_t node[PROF_PATH_DEPTH];
+    uintptr_t pc[PROF_PATH_DEPTH];
+};
+
+/* A pointer, because a module's own room for thread-local data is small, and asking for more ends
+ * the process where there is none. */
+static _Thread_local struct last *mine __attribute__((tls_model("initial-exec")));
+static pthread_key_t key;
+static bool has_key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void forget(void *memory)
+{
+    free(memory);
+    mine = NULL;
+}
+
+static void make_key(void)
+{
+    has_key = pthread_key_create(&key, forget) == 0;
+}
+
+void prof_paths_open(enum prof_unwinder unwinder)
+{
+    pthread_once(&once, make_key);
+    if (unwinder == PROF_UNWIND_LIBUNWIND)
+        prof_unwind_prime();
+}
+
+/* The calling thread's memory of its last stack; NULL: there is no room for one. */
+static struct last *my_last(void)
+{
+    if (mine != NULL || !has_key)
+        return mine;
+    struct last *made = malloc(sizeof *made);
+    if (made == NULL || pthread_setspecific(key, made) != 0) {
+        free(made);
+        return NULL;
+    }
+    made->n = made->root = 0;
+    mine = made;
+    return made;
+}
+
+static const struct prof_path *node_of(uint32_t i)
+{
+    return &__atomic_load_n(&chunk[i / CHUNK], __ATOMIC_ACQUIRE)[i % CHUNK];
+}
+
+static uint32_t hash(uint32_t parent, uintptr_t pc)
+{
+    uint64_t h = ((uint64_t)pc ^ (uint64_t)parent << 40) * UINT64_C(0x9E3779B97F4A7C15);
+    h ^= (uint64_t)parent * UINT64_C(0xC2B2AE3D27D4EB4F);
+    return (uint32_t)(h >> 32);
+}
+
+/* The node, or 0 with *place the free slot where it belongs. */
+static uint32_t find(const struct slots *slots, uint32_t parent, uintptr_t pc, uint32_t *place)
+{
+    uint32_t i = hash(parent, pc) & (slots->n - 1);
+    for (;; i = (i + 1) & (slots->n - 1)) {
+        uint32_t found = __atomic_load_n(&slots->slot[i], __ATOMIC_ACQUIRE);
+        if (found == 0) {
+            *place = i;
+            return 0;
+        }
+        const struct prof_path *node = node_of(found);
+        if (node->pc == pc && node->parent == parent)
+            return found;
+    }
+}
+
+/* Room for one more; NULL: no memory. Under the lock. */
+static struct slots *room(void)
+{
+    struct slots *old = table;
+    if (old != NULL && 2 * (old->used + 1) <= old->n)
+        return old;
+    uint32_t n = old != NULL ? 2 * old->n : LEAST_SLOTS, place = 0;
+    struct slots *slots = calloc(1, sizeof *slots + n * sizeof slots->slot[0]);
+    if (slots == NULL)
+        return NULL;
+    slots->n = n;
+    for (uint32_t i = 1; i <= n_nodes; i++) {
+        const struct prof_path *node = node_of(i);
+        (void)find(slots, node->parent, node->pc, &place);
+        slots->slot[place] = i;
+    }
+    slots->used = n_nodes;
+    __atomic_store_n(&table, slots, __ATOMIC_RELEASE);
+    return slots;
+}
+
+/* The node, made if there is room for it, or 0. Under the lock. */
+static uint32_t find_or_make(uint32_t parent, uintptr_t pc)
+{
+    uint32_t place = 0, found = table != NULL ? find(table, parent, pc, &place) : 0;
+    if (found != 0)
+        return found;
+    uint32_t i = n_nodes + 1;
+    struct slots *slots = i < PROF_PATH_NODES ? room() : NULL;
+    if (slots == NULL)
+        return 0;
+    if (chunk[i / CHUNK] == NULL) {
+        struct prof_path *made = malloc(CHUNK * sizeof *made);
+        if (made == NULL)
+            return 0;
+        __atomic_store_n(&chunk[i / CHUNK], made, __ATOMIC_RELEASE);
+    }
+    chunk[i / CHUNK][i % CHUNK] = (struct prof_path){pc, parent};
+    (void)find(slots, parent, pc, &place);
+    __atomic_store_n(&n_nodes, i, __ATOMIC_RELEASE);
+    __atomic_store_n(&slots->slot[place], i, __ATOMIC_RELEASE);
+    slots->used++;
+    return i;
+}
+
+static uint32_t child_of(uint32_t parent, uintptr_t pc)
+{
+    uint32_t place;
+    const struct slots *slots = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+    uint32_t found = slots != NULL ? find(slots, parent, pc, &place) : 0;
+    if (found != 0)
+        return found;
+    pthread_mutex_lock(&lock);
+    found = find_or_make(parent, pc);
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static uint32_t refuse(struct last *last, uint32_t known, uint32_t path)
+{
+    if (last != NULL)
+        last->n = known;
+    __atomic_add_fetch(&refused, 1, __ATOMIC_RELAXED);
+    return path;
+}
+
+uint32_t prof_path_of(const uintptr_t *frame, size_t n, bool cut)
+{
+    struct last *last = my_last();
+    uint32_t path = 0, known = 0, depth = (uint32_t)n;
+    if (cut && last != NULL && last->root != 0)
+        path = last->root;
+    else if (cut && (path = child_of(0, 0)) == 0)
+        return refuse(last, 0, 0);
+    if (last == NULL) {
+        while (depth-- > 0) {
+            uint32_t next = child_of(path, frame[depth]);
+            if (next == 0)
+                return refuse(NULL, 0, path);
+            path = next;
+        }
+        return path;
+    }
+    if (last->root != path) {
+        last->root = path;
+        last->n = 0;
+    }
+    const uint32_t most = last->n < depth ? last->n : depth;
+    const uintptr_t *at = frame + n;
+    while (known < most && last->pc[known] == at[-1]) {
+        known++;
+        at--;
+    }
+    if (known > 0)
+        path = last->node[known - 1];
+    if (known == depth) /* what lies further in stays known */
+        return path;
+    for (; known < depth; known++) {
+        const uintptr_t pc = *--at;
+        const uint32_t next = child_of(path, pc);
+        if (next == 0)
+            return refuse(last, known, path);
+        last->pc[known] = pc;
+        last->node[known] = path = next;
+    }
+    last->n = depth;
+    return path;
+}
+
+uint32_t prof_path_here(enum prof_unwinder unwinder, unsigned depth, uintptr_t site)
+{
+    uintptr_t frame[PROF_PATH_DEPTH + 1]; /* one more tells whether there are more */
+    const size_t n = unwinder == PROF_UNWIND_LIBUNWIND ? prof_unwind(site, frame, depth + 1)
+                                                       : prof_unwind_fp(site, frame, depth + 1);
+    if (n == 0)
+        return prof_path_of(&site, 1, true);
+    return prof_path_of(frame, n < depth ? n : depth, n > depth);
+}
+
+uint32_t prof_paths_count(void)
+{
+    return __atomic_load_n(&n_nodes, __ATOMIC_ACQUIRE);
+}
+
+struct prof_path prof_path_at(uint32_t i)
+{
+    return *node_of(i);
+}
+
+uint64_t prof_paths_refused(void)
+{
+    return __atomic_load_n(&refused, __ATOMIC_RELAXED);
+}
+
+void prof_paths_before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+    prof_unwind_before_fork();
+}
+
+void prof_paths_after_fork(void)
+{
+    prof_unwind_after_fork();
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,49 @@
+/* collect_paths.h: call paths as numbers: a prefix tree of return addresses, one for the process.
+ *
+ * May include: nothing of the project. Any thread; a number means the same stack for the life of the
+ * process, through any number of profiles.
+ */
+#ifndef COLLECT_PATHS_H
+#define COLLECT_PATHS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    PROF_PATH_DEPTH = 1024,   /* the most frames of a path */
+    PROF_PATH_NODES = 1 << 20 /* of the tree */
+};
+
+/* A path is its parent and one frame more; parent 0: the frame is the outermost. pc 0, always
+ * outermost, stands for frames that were cut off. */
+struct prof_path {
+    uintptr_t pc; /* return address */
+    uint32_t parent;
+};
+
+enum prof_unwinder { PROF_UNWIND_LIBUNWIND, PROF_UNWIND_FRAME_POINTERS };
+
+/* Makes the first capture as fast as the others. Any number of times. */
+void prof_paths_open(enum prof_unwinder unwinder);
+
+/* The path that led the calling thread to a call in the user's code that returns to `site`: at most
+ * `depth` frames (1 to PROF_PATH_DEPTH) from there outwards. Keeps errno. Never fails: where the
+ * stack cannot be followed, the path is the site alone behind a frame that says so; where the tree is
+ * full, the nearest path outwards that is in it, perhaps 0. */
+uint32_t prof_path_here(enum prof_unwinder unwinder, unsigned depth, uintptr_t site);
+
+/* The path of n frames, the innermost first; cut: there were more outwards. */
+uint32_t prof_path_of(const uintptr_t *frame, size_t n, bool cut);
+
+/* How many there are: 1 to n, each with a smaller parent; and path i of them. */
+uint32_t prof_paths_count(void);
+struct prof_path prof_path_at(uint32_t i);
+/* How often a path was not found because the tree was full. */
+uint64_t prof_paths_refused(void);
+
+/* Around fork(), in the order of pthread_atfork(). */
+void prof_paths_before_fork(void);
+void prof_paths_after_fork(void);
+
+#endif

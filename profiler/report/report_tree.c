@@ -1,0 +1,350 @@
+/* report_tree.c: the tree of calls, a line for each node.
+ *
+ * May include: report_tree.h and what it stands on.
+ * Invariant: the columns of a node are those of its own and of all below, shown or not; the first
+ * row has the sum of all that the tree holds.
+ */
+#include "report_tree.h"
+
+#include "report_json.h"
+#include "report_rank.h"
+#include "report_text.h"
+#include "units.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMES_ROOM = 256, LABEL_ROOM = 2048, WIDE = 100, COLUMNS_BEFORE = 36 };
+
+struct printer {
+    const struct prof_tree *tree;
+    const struct report_tree_options *options;
+    const struct report_style *style;
+    struct table *table;
+    struct json *json;
+    size_t shown, hidden;
+    bool failed;
+};
+
+struct ordered {
+    uint32_t node;
+    uint64_t key;
+    const struct prof_line *line;
+};
+
+static int compare_text(const char *a, const char *b)
+{
+    if (!a || !b)
+        return (a == NULL) - (b == NULL);
+    return strcmp(a, b);
+}
+
+/* The greatest key first; what is equal, in the order of the source. */
+static int compare_ordered(const void *x, const void *y)
+{
+    const struct ordered *a = x, *b = y;
+    if (a->key != b->key)
+        return a->key > b->key ? -1 : 1;
+    int order = compare_text(a->line->file, b->line->file);
+    if (order == 0)
+        order = compare_text(a->line->function, b->line->function);
+    if (order == 0 && a->line->line != b->line->line)
+        order = a->line->line < b->line->line ? -1 : 1;
+    return order ? order : a->node < b->node ? -1 : a->node > b->node;
+}
+
+static uint64_t cost_of(const struct printer *p, const struct prof_cost *cost)
+{
+    return ranking_key(cost, p->options->metric, p->style);
+}
+
+static uint64_t key_of(const struct printer *p, const struct prof_tree_node *node)
+{
+    switch (p->options->order) {
+    case REPORT_TREE_BY_CALLS:
+        return node->all.calls;
+    case REPORT_TREE_BY_SELF:
+        return cost_of(p, &node->line.cost);
+    case REPORT_TREE_BY_SOURCE:
+        return 0;
+    case REPORT_TREE_BY_COST:
+        break;
+    }
+    return cost_of(p, &node->all);
+}
+
+static bool is_shown(const struct printer *p, const struct prof_tree_node *node,
+                     const struct prof_tree_node *parent)
+{
+    const struct report_tree_options *options = p->options;
+    if (options->max_depth > 0 && node->depth > options->max_depth)
+        return false;
+    /* Julia's rule: more than chance would make of the parent's count, n > x sqrt(N). */
+    const double n = (double)node->all.calls, x = options->noise_floor;
+    return node->all.calls >= options->min_count &&
+           (x <= 0 || n * n > x * x * (double)parent->all.calls);
+}
+
+static const char *module_of(const struct prof_line *line)
+{
+    return line->module ? text_base_name(line->module) : "?";
+}
+
+static void put_place(char *buf, size_t n, const struct printer *p, const struct prof_line *line)
+{
+    const char *file = line->file ? report_short_path(p->tree->analysis, line->file) : NULL;
+    const char *function = line->function ? line->function : "";
+    const char *space = line->function ? " " : "";
+    if (file && line->line)
+        snprintf(buf, n, "%s%s%s:%u", function, space, file, (unsigned)line->line);
+    else if (file)
+        snprintf(buf, n, "%s%s%s", function, space, file);
+    else if (line->line)
+        snprintf(buf, n, "%s%s%s line %u", function, space, module_of(line), (unsigned)line->line);
+    else if (line->offset)
+        snprintf(buf, n, "%s%s%s+0x%llx", function, space, module_of(line),
+                 (unsigned long long)line->offset);
+    else
+        snprintf(buf, n, "%s%s%s", function, space, module_of(line));
+}
+
+static bool is_wide(const struct printer *p)
+{
+    return p->style->exact || p->style->width == 0 || p->style->width >= WIDE;
+}
+
+/* Levels that are shown by spaces: half of what the other columns leave; deeper ones by a number. */
+static unsigned most_indent(const struct printer *p)
+{
+    enum { LEAST = 3, MOST = 40 };
+    const unsigned width = p->style->exact || p->style->width == 0 ? UINT_MAX : p->style->width;
+    const unsigned levels = width > COLUMNS_BEFORE ? (width - COLUMNS_BEFORE) / 4 : 0;
+    return levels < LEAST ? LEAST : levels < MOST ? levels : MOST;
+}
+
+static void put_label(char *buf, size_t n, const struct printer *p,
+                      const struct prof_tree_node *node)
+{
+    char names[NAMES_ROOM], place[LABEL_ROOM / 2];
+    text_names(names, sizeof names, &node->line.ops, ",");
+    const unsigned level = node->depth > 0 ? node->depth - 1 : 0, most = most_indent(p);
+    const int indent = (int)(2 * (level < most ? level : most));
+    if (node->depth == 0)
+        snprintf(place, sizeof place, "(all)");
+    else if (node->line.own)
+        snprintf(place, sizeof place, "(tape)");
+    else if (node->cut)
+        snprintf(place, sizeof place, "(outer frames cut off)");
+    else
+        put_place(place, sizeof place, p, &node->line);
+    if (level > most)
+        snprintf(buf, n, "%*s+%u %s%s%s", indent, "", level - most, place, *names ? " " : "",
+                 names);
+    else
+        snprintf(buf, n, "%*s%s%s%s", indent, "", place, *names ? " " : "", names);
+}
+
+/* What stands beside the metric, where there is room. */
+static const struct {
+    const char *title;
+    enum report_sort metric;
+    unsigned rank;
+    bool wide; /* on wide terminals alone */
+} others[] = {
+    {"forward", REPORT_SORT_FORWARD, 5, true},
+    {"backward", REPORT_SORT_BACKWARD, 4, false},
+    {"tape", REPORT_SORT_TAPE, 6, true},
+    {"calls", REPORT_SORT_CALLS, 3, false},
+};
+enum { OTHERS = sizeof others / sizeof *others };
+
+static bool has_other(const struct printer *p, int i)
+{
+    return others[i].metric != p->options->metric && (!others[i].wide || is_wide(p));
+}
+
+static void add_columns(const struct printer *p)
+{
+    static const char *const title[] = {
+        [REPORT_SORT_TOTAL] = "total",       [REPORT_SORT_FORWARD] = "forward",
+        [REPORT_SORT_BACKWARD] = "backward", [REPORT_SORT_TAPE] = "tape",
+        [REPORT_SORT_PEAK] = "at peak",      [REPORT_SORT_CALLS] = "calls",
+        [REPORT_SORT_RATIO] = "total",
+    };
+    table_column(p->table, TABLE_RIGHT, "share");
+    table_column(p->table, TABLE_RIGHT, title[p->options->metric]);
+    if (!p->options->inverted) {
+        table_column(p->table, TABLE_RIGHT, "self");
+        table_optional(p->table, 2);
+    }
+    for (int i = 0; i < OTHERS; i++) {
+        if (!has_other(p, i))
+            continue;
+        table_column(p->table, TABLE_RIGHT, others[i].title);
+        table_optional(p->table, others[i].rank);
+    }
+    table_column(p->table, TABLE_LEFT, p->options->inverted ? "call, op; its callers" : "call, op");
+}
+
+static void cell_cost(const struct printer *p, enum report_sort metric,
+                      const struct prof_cost *cost)
+{
+    const uint64_t value = ranking_key(cost, metric, p->style);
+    if (metric == REPORT_SORT_TAPE || metric == REPORT_SORT_PEAK)
+        cell_bytes(p->table, value, p->style);
+    else if (metric == REPORT_SORT_CALLS)
+        cell_count(p->table, value, p->style);
+    else
+        cell_time(p->table, value, p->style);
+}
+
+static void add_cells(const struct printer *p, const struct prof_cost *all,
+                      const struct prof_cost *self)
+{
+    char buf[UNITS_ROOM];
+    table_row(p->table);
+    table_cell(p->table, units_share(buf, cost_of(p, all), cost_of(p, &p->tree->analysis->sum)));
+    cell_cost(p, p->options->metric, all);
+    if (!p->options->inverted)
+        cell_cost(p, p->options->metric, self);
+    for (int i = 0; i < OTHERS; i++)
+        if (has_other(p, i))
+            cell_cost(p, others[i].metric, all);
+}
+
+static void put_json(const struct printer *p, uint32_t i)
+{
+    const struct prof_tree_node *node = &p->tree->node[i];
+    json_object(p->json, NULL);
+    json_u64(p->json, "id", i);
+    if (node->parent != PROF_NO_NODE)
+        json_u64(p->json, "parent", node->parent);
+    else
+        json_null(p->json, "parent");
+    json_u64(p->json, "depth", node->depth);
+    json_bool(p->json, "cut", node->cut);
+    report_json_place(p->json, &node->line);
+    json_object(p->json, "self");
+    report_json_cost(p->json, &node->line.cost);
+    json_end(p->json);
+    json_object(p->json, "all");
+    report_json_cost(p->json, &node->all);
+    json_end(p->json);
+    json_end(p->json);
+}
+
+static void put_node(struct printer *p, uint32_t i)
+{
+    char label[LABEL_ROOM];
+    const struct prof_tree_node *node = &p->tree->node[i];
+    p->shown++;
+    if (p->json) {
+        put_json(p, i);
+        return;
+    }
+    add_cells(p, &node->all, &node->line.cost);
+    put_label(label, sizeof label, p, node);
+    table_cell(p->table, label);
+}
+
+static size_t count_below(const struct prof_tree *tree, uint32_t i)
+{
+    size_t n = 1;
+    for (uint32_t at = tree->node[i].child; at != PROF_NO_NODE; at = tree->node[at].next)
+        n += count_below(tree, at);
+    return n;
+}
+
+static void put_subtree(struct printer *p, uint32_t i)
+{
+    const struct prof_tree_node *node = &p->tree->node[i];
+    size_t n = 0;
+    put_node(p, i);
+    for (uint32_t at = node->child; at != PROF_NO_NODE; at = p->tree->node[at].next)
+        n++;
+    struct ordered *child = calloc(n + 1, sizeof *child);
+    if (!child) {
+        p->failed = true;
+        return;
+    }
+    n = 0;
+    for (uint32_t at = node->child; at != PROF_NO_NODE; at = p->tree->node[at].next) {
+        const struct prof_tree_node *below = &p->tree->node[at];
+        if (is_shown(p, below, node))
+            child[n++] = (struct ordered){at, key_of(p, below), &below->line};
+        else
+            p->hidden += count_below(p->tree, at);
+    }
+    qsort(child, n, sizeof *child, compare_ordered);
+    for (size_t k = 0; k < n && !p->failed; k++)
+        put_subtree(p, child[k].node);
+    free(child);
+}
+
+static void put_notes(const struct printer *p)
+{
+    const struct prof_tree *tree = p->tree;
+    FILE *out = p->style->out;
+    if (p->shown == 1 && p->hidden == 0 && tree->n_left_out == 0)
+        fputs("Nothing was measured.\n", out);
+    else if (!tree->has_paths && tree->n_left_out == 0)
+        fputs("The profile has no call paths: only the calls\nthat record are shown.\n", out);
+    if (p->hidden > 0)
+        fprintf(out, "%s %zu more node%s, counted in those above.\n",
+                p->style->utf8 ? "\u2026" : "...", p->hidden, p->hidden == 1 ? "" : "s");
+    if (tree->too_large)
+        fputs("The tree is too large: some paths are cut.\n", out);
+    text_unlined_note(tree->analysis, out);
+}
+
+static int print_table(struct printer *p)
+{
+    p->table = table_new();
+    if (!p->table)
+        return -1;
+    add_columns(p);
+    put_subtree(p, 0);
+    if (p->tree->n_left_out > 0) {
+        add_cells(p, &p->tree->left_out, &p->tree->left_out);
+        table_cell(p->table, "(left out)");
+    }
+    int status = p->failed ? -1
+                           : table_print(p->table, p->style->out,
+                                         p->style->exact ? 0 : p->style->width, p->style->utf8);
+    table_free(p->table);
+    if (status == 0)
+        put_notes(p);
+    return status;
+}
+
+static int print_json(struct printer *p)
+{
+    struct json json;
+    const struct prof_analysis *analysis = p->tree->analysis;
+    report_json_begin(&json, p->style->out, "tree");
+    report_json_profile(&json, "profile", analysis->profile);
+    json_bool(&json, "inverted", p->options->inverted);
+    json_bool(&json, "has_paths", p->tree->has_paths);
+    json_bool(&json, "too_large", p->tree->too_large);
+    json_u64(&json, "paths_refused", analysis->profile->paths_refused);
+    json_array(&json, "nodes");
+    p->json = &json;
+    put_subtree(p, 0);
+    json_end(&json);
+    json_u64(&json, "nodes_not_shown", p->hidden);
+    json_object(&json, "left_out");
+    json_u64(&json, "rows", p->tree->n_left_out);
+    report_json_cost(&json, &p->tree->left_out);
+    json_end(&json);
+    report_json_totals(&json, "total", analysis);
+    json_finish(&json);
+    return p->failed ? -1 : 0;
+}
+
+int report_tree(const struct prof_tree *tree, const struct report_tree_options *options,
+                const struct report_style *style)
+{
+    struct printer p = {.tree = tree, .options = options, .style = style};
+    return style->json ? print_json(&p) : print_table(&p);
+}
