@@ -6,11 +6,13 @@
 #include "ad_internal.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +22,12 @@ const char ad_profile_linked = 1;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tape_collector *collector;
+
+/* Of the profile being taken, or of the last one; guarded by the lock. */
+static char *base_path; /* of the process that began it */
+static char *own_path, *own_options;
+static bool follow;          /* children have profiles of their own */
+static char *wished_options; /* ad_profile_init */
 
 static ad_status fail(ad_status code, const char *what, const char *reason)
 {
@@ -61,6 +69,28 @@ static void observe(bool begin)
     __atomic_store_n(&ad_profiling_, begin, __ATOMIC_RELAXED);
 }
 
+static char *copy(const char *text)
+{
+    return text ? strdup(text) : NULL;
+}
+
+/* Takes over what a profile that has begun is about. Without memory it can be neither cleared nor
+ * followed. */
+static void remember(const char *path, const char *text, bool follows)
+{
+    char *path_copy = copy(path), *text_copy = copy(text ? text : "");
+    free(own_path);
+    free(own_options);
+    own_path = path_copy;
+    own_options = text_copy;
+    if (!base_path)
+        base_path = copy(path);
+    follow = follows && base_path && own_options;
+}
+
+static pthread_once_t following = PTHREAD_ONCE_INIT;
+static void watch_children(void);
+
 static ad_status start(const char *path, const char *text, char *reason)
 {
     struct tape_collect_options options;
@@ -69,6 +99,8 @@ static ad_status start(const char *path, const char *text, char *reason)
     tape_collect_open_fn *open = open_function(reason);
     if (!open)
         return AD_ERROR_PROFILE;
+    options.log = ad_log_tell;
+    options.locate = ad_locate;
     collector = open(path, ad_version(), &options, reason, REASON_BYTES);
     if (!collector)
         return AD_ERROR_PROFILE;
@@ -78,14 +110,59 @@ static ad_status start(const char *path, const char *text, char *reason)
         collector = NULL;
         return AD_ERROR_PROFILE;
     }
-    collector->log = ad_log_tell;
+    remember(path, text, options.follow_fork);
+    if (follow)
+        pthread_once(&following, watch_children);
     observe(true);
     return AD_OK;
 }
 
+/* After all that a fork does to the collector and to us. */
+static void start_in_child(void)
+{
+    char reason[REASON_BYTES] = "", path[PATH_MAX + 32];
+    if (!follow)
+        return;
+    snprintf(path, sizeof path, "%s.%ld", base_path, (long)getpid());
+    char *options = copy(own_options);
+    if (!options || start(path, options, reason) != AD_OK) {
+        char message[REASON_BYTES + 100];
+        snprintf(message, sizeof message, "no profile of process %ld: %s", (long)getpid(), reason);
+        ad_log_say(AD_LOG_WARNING, message);
+    }
+    free(options);
+}
+
+static void watch_children(void)
+{
+    pthread_atfork(NULL, NULL, start_in_child);
+}
+
 ad_status ad_profile_start(const char *path)
 {
-    return ad_profile_start_with(path, secure_getenv("TAPESCOPE_OPTIONS"));
+    pthread_mutex_lock(&lock);
+    char *wished = copy(wished_options);
+    pthread_mutex_unlock(&lock);
+    const ad_status status =
+        ad_profile_start_with(path, wished ? wished : secure_getenv("TAPESCOPE_OPTIONS"));
+    free(wished);
+    return status;
+}
+
+ad_status ad_profile_init(const char *options)
+{
+    char reason[REASON_BYTES] = "";
+    struct tape_collect_options read;
+    if (options && !ad_profile_options_read(&read, options, reason, REASON_BYTES))
+        return fail(AD_ERROR_ARGUMENT, "profile_init", reason);
+    char *text = copy(options);
+    if (options && !text)
+        return fail(AD_ERROR_MEMORY, "profile_init", "out of memory");
+    pthread_mutex_lock(&lock);
+    free(wished_options);
+    wished_options = text;
+    pthread_mutex_unlock(&lock);
+    return AD_OK;
 }
 
 ad_status ad_profile_start_with(const char *path, const char *options)
@@ -120,6 +197,71 @@ ad_status ad_profile_stop(void)
     }
     pthread_mutex_unlock(&lock);
     return status == AD_OK ? status : fail(status, "profile_stop", reason);
+}
+
+ad_status ad_profile_clear(void)
+{
+    char reason[REASON_BYTES] = "";
+    ad_status status = AD_OK;
+    if (ad_log_telling())
+        return fail(AD_ERROR_STATE, "profile_clear", "not while the log callback runs");
+    pthread_mutex_lock(&lock);
+    char *path = copy(own_path), *options = copy(own_options);
+    if (!collector) {
+        status = AD_ERROR_STATE;
+        snprintf(reason, sizeof reason, "no profile is being taken");
+    } else if (!path || !options) {
+        status = AD_ERROR_MEMORY;
+        snprintf(reason, sizeof reason, "out of memory");
+    } else {
+        tape_observe_end();
+        (void)collector->close(collector, reason, sizeof reason);
+        collector = NULL;
+        status = start(path, options, reason);
+    }
+    pthread_mutex_unlock(&lock);
+    free(path);
+    free(options);
+    return status == AD_OK ? status : fail(status, "profile_clear", reason);
+}
+
+/* All of a file that was just written; NULL: it cannot be had. */
+static void *read_all(int fd, size_t *bytes)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return NULL;
+    char *data = malloc((size_t)st.st_size + 1);
+    size_t n = 0;
+    while (data && n < (size_t)st.st_size) {
+        const ssize_t got = pread(fd, data + n, (size_t)st.st_size - n, (off_t)n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0) {
+            free(data);
+            return NULL;
+        }
+        n += (size_t)got;
+    }
+    *bytes = n;
+    return data;
+}
+
+ad_status ad_profile_fetch(void **data, size_t *bytes)
+{
+    char path[64];
+    if (!data || !bytes)
+        return fail(AD_ERROR_ARGUMENT, "profile_fetch", "a result is a null pointer");
+    *data = NULL;
+    const int fd = memfd_create("tapescope", MFD_CLOEXEC);
+    if (fd < 0)
+        return fail(AD_ERROR_PROFILE, "profile_fetch", "no file in memory can be had");
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    ad_status status = ad_profile_write(path);
+    if (status == AD_OK && !(*data = read_all(fd, bytes)))
+        status = fail(AD_ERROR_MEMORY, "profile_fetch", "out of memory");
+    close(fd);
+    return status;
 }
 
 ad_status ad_profile_write(const char *path)

@@ -1,9 +1,10 @@
 /* tape_account.c: rows found by {path, site, op}, their byte counters, and what is live at the peak.
  *
- * May include: tape_account.h, tape_reach.h, tape_scope.h, tape_statement.h. See tape_hook.h for
- * what the counters mean.
+ * May include: tape_account.h, tape_now.h, tape_reach.h, tape_scope.h, tape_statement.h. See
+ * tape_hook.h for what the counters mean.
  */
 #include "tape_account.h"
+#include "tape_now.h"
 #include "tape_reach.h"
 #include "tape_scope.h"
 #include "tape_statement.h"
@@ -375,6 +376,10 @@ void tape_account_drop_all(struct tape *t)
 struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
 {
     uint32_t session = __atomic_load_n(&tape_session_now, __ATOMIC_ACQUIRE);
+    if (hook->thread)
+        t->now = tape_now_here(hook);
+    if (hook->unaccounted)
+        return NULL;
     if (t->session == session)
         return hook;
     /* A new profile: count from zero, then charge what is on the tape already. */
@@ -428,7 +433,7 @@ void tape_account_ran(struct tape *t, uint32_t row, uint64_t start, unsigned cal
 void tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64_t now, unsigned calls)
 {
     struct tape_row *r = tape_row(t, row);
-    if (t->activity == TAPE_RECOMPUTE) {
+    if (t->activity == TAPE_PHASE_RECOMPUTE) {
         TAPE_ADD(r->recompute_calls, calls);
         TAPE_ADD(r->recompute_ticks, now - *t->stamp);
         TAPE_ADD(t->ledger.recompute_ticks, now - *t->stamp);
@@ -445,7 +450,7 @@ void tape_account_called(struct tape *t, uint32_t row)
 {
     if (!t->hook)
         return;
-    if (t->activity == TAPE_RECOMPUTE)
+    if (t->activity == TAPE_PHASE_RECOMPUTE)
         TAPE_ADD(tape_row(t, row)->recompute_calls, 1);
     else
         TAPE_ADD(tape_row(t, row)->calls, 1);

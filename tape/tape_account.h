@@ -40,9 +40,10 @@ static inline struct tape_hook *tape_observed(struct tape *t)
     (void)t;
     return NULL;
 #endif
-    if (__builtin_expect(t->activity != TAPE_FORWARD, 0))
+    if (__builtin_expect(t->activity != TAPE_PHASE_NONE, 0))
         return t->hook;
     struct tape_hook *hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE);
+    t->now = NULL;
     if (__builtin_expect(hook != NULL, 0))
         hook = tape_account_attach(t, hook);
     t->hook = hook;
@@ -101,20 +102,26 @@ void tape_account_copy(struct tape *t, uint32_t row, uint64_t n);
 void tape_account_kept(struct tape *t, struct tape_record *r);
 void tape_account_drop_all(struct tape *t);
 /* Says what the tape does from now on, and returns what it did. stamp: of the sweep that is chained
- * through TAPE_RECOMPUTE, else NULL. The one place that changes tape.activity. */
-static inline enum tape_activity tape_activity_begin(struct tape *t, enum tape_activity activity,
-                                                     uint64_t *stamp)
+ * through TAPE_PHASE_RECOMPUTE, else NULL. The one place that changes tape.activity. */
+static inline enum tape_phase tape_activity_begin(struct tape *t, enum tape_phase activity,
+                                                  uint64_t *stamp)
 {
-    const enum tape_activity before = t->activity;
+    const enum tape_phase before = t->activity;
     t->activity = activity;
     t->stamp = stamp;
     return before;
 }
 
+/* What an op that runs now is part of. */
+static inline enum tape_phase tape_phase_forward(const struct tape *t)
+{
+    return t->activity == TAPE_PHASE_RECOMPUTE ? TAPE_PHASE_RECOMPUTE : TAPE_PHASE_FORWARD;
+}
+
 /* The time when a call begins, or 0 where nothing is observed, or its time is chained. */
 static inline uint64_t tape_account_start(const struct tape *t)
 {
-    return t->hook && t->activity != TAPE_RECOMPUTE ? t->hook->clock() : 0;
+    return t->hook && t->activity != TAPE_PHASE_RECOMPUTE ? t->hook->clock() : 0;
 }
 /* A call ends that began at `start`, of `calls` calls of the row's op: its time is forward, or
  * recomputation, where stamps are chained. */

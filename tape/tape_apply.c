@@ -1,10 +1,11 @@
 /* tape_apply.c: one op forward: shapes, outputs, kernel, record.
  *
- * May include: tape_call.h, tape_guard.h, tape_scope.h, tape_statement.h, tape_trap.h. All or
- * nothing: an op that fails leaves no value and no record.
+ * May include: tape_call.h, tape_guard.h, tape_now.h, tape_scope.h, tape_statement.h, tape_trap.h.
+ * All or nothing: an op that fails leaves no value and no record.
  */
 #include "tape_call.h"
 #include "tape_guard.h"
+#include "tape_now.h"
 #include "tape_scope.h"
 #include "tape_statement.h"
 #include "tape_trap.h"
@@ -62,7 +63,7 @@ static void account(struct tape *t, const struct kernel_call *call, uint32_t row
                     uint64_t now)
 {
     struct tape_row *r = tape_row(t, row);
-    if (t->activity != TAPE_RECOMPUTE) {
+    if (t->activity != TAPE_PHASE_RECOMPUTE) {
         struct kernel_cost cost = kernel_cost_of(call);
         TAPE_ADD(r->forward_flops, cost.flops);
         TAPE_ADD(r->forward_moved, cost.bytes);
@@ -86,6 +87,7 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
                             struct tape_site site, uint32_t *out)
 {
     struct tape_hook *hook = tape_observed(t);
+    TAPE_DOING(t, tape_phase_forward(t), site, op->name);
     uint64_t start = 0;
     if (__builtin_expect(hook != NULL, 0))
         start = tape_account_start(t);

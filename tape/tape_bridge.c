@@ -1,6 +1,6 @@
 /* tape_bridge.c: see tape_bridge.h.
  *
- * May include: tape_bridge.h, tape_call.h, tape_fork.h, tape_inplace.h, tape_segment.h,
+ * May include: tape_bridge.h, tape_call.h, tape_fork.h, tape_inplace.h, tape_now.h, tape_segment.h,
  * tape_value.h. Values are copied once in each direction, whatever their strides.
  */
 #include "tape_bridge.h"
@@ -8,6 +8,7 @@
 #include "tape_call.h"
 #include "tape_fork.h"
 #include "tape_inplace.h"
+#include "tape_now.h"
 #include "tape_segment.h"
 #include "tape_value.h"
 
@@ -26,7 +27,7 @@ static uint32_t *gathered(struct tape_record *r)
 
 static void account(struct tape *t, uint32_t row, int64_t n, size_t bytes, uint64_t start)
 {
-    if (t->hook && t->activity != TAPE_RECOMPUTE)
+    if (t->hook && t->activity != TAPE_PHASE_RECOMPUTE)
         TAPE_ADD(tape_row(t, row)->forward_moved, (uint64_t)n * bytes);
     tape_account_ran(t, row, start, 1);
 }
@@ -82,6 +83,7 @@ enum tape_status tape_bridge_reals(struct tape *t, uint32_t x, struct tape_real 
     struct tape_statements *s = &t->statements;
     const char *what = tape_elements_op.name;
     tape_observed(t);
+    TAPE_DOING(t, tape_phase_forward(t), site, what);
     const uint64_t start = tape_account_start(t);
     tape_statement_settle(t);
     const struct tape_value *v = &t->entries[x];
@@ -193,6 +195,7 @@ enum tape_status tape_bridge_tensor(struct tape *t, int rank, const int64_t *sha
 {
     const char *what = tape_gather_op.name;
     tape_observed(t);
+    TAPE_DOING(t, tape_phase_forward(t), site, what);
     const uint64_t start = tape_account_start(t);
     int64_t n = 0;
     bool active = false;

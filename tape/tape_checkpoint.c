@@ -1,7 +1,7 @@
 /* tape_checkpoint.c: see tape_checkpoint.h.
  *
- * May include: tape_checkpoint.h, tape_guard.h, tape_inplace.h, tape_scope.h,
- * tape_statement.h.
+ * May include: tape_checkpoint.h, tape_guard.h, tape_inplace.h, tape_now.h,
+ * tape_scope.h, tape_statement.h.
  *
  * The first call is dry: its ops tell which of its values need a gradient, but leave no records.
  * Results are values of their own afterwards, whatever the function returned: a buffer that is a
@@ -11,6 +11,7 @@
 
 #include "tape_guard.h"
 #include "tape_inplace.h"
+#include "tape_now.h"
 #include "tape_scope.h"
 #include "tape_statement.h"
 
@@ -265,7 +266,8 @@ static bool hand_over(struct tape *t, struct tape_record *r, const uint32_t *res
 static bool rerun(struct tape *t, struct tape_record *r, uint32_t *result, uint64_t *stamp)
 {
     const struct checkpoint *c = checkpoint_of(r);
-    const enum tape_activity before = tape_activity_begin(t, TAPE_RECOMPUTE, stamp);
+    TAPE_DOING(t, TAPE_PHASE_RECOMPUTE, tape_row_site(t, r->row), tape_checkpoint_op.name);
+    const enum tape_phase before = tape_activity_begin(t, TAPE_PHASE_RECOMPUTE, stamp);
     const bool done = c->function.run(t, &c->function, c->n_in, tape_record_in(r), r->n_out, result,
                                       tape_row_site(t, r->row));
     tape_account_ran(t, r->row, 0, 1);

@@ -1,9 +1,8 @@
 /* tape_sweep.c: the reverse sweep, and the gradients it leaves.
  *
  * May include: tape_bridge.h, tape_checkpoint.h, tape_fork.h, tape_guard.h, tape_inplace.h,
- * tape_lent.h, tape_preaccumulate.h, tape_release.h, tape_scope.h, tape_segment.h,
- * tape_statement_sweep.h,
- * tape_trap.h.
+ * tape_lent.h, tape_now.h, tape_preaccumulate.h, tape_release.h, tape_scope.h, tape_segment.h,
+ * tape_statement_sweep.h, tape_trap.h.
  *
  * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do
  * not see each other; gradients of leaves and retained values grow with each.
@@ -14,6 +13,7 @@
 #include "tape_guard.h"
 #include "tape_inplace.h"
 #include "tape_lent.h"
+#include "tape_now.h"
 #include "tape_preaccumulate.h"
 #include "tape_release.h"
 #include "tape_scope.h"
@@ -135,6 +135,7 @@ static uint32_t pull(struct tape *t, uint32_t end, uint32_t release, uint64_t *s
     for (uint32_t at = t->last_record; at != end;) {
         struct tape_record *r = tape_record_at(t, at);
         bool ok = true;
+        tape_now_row(t, r->row);
         if (scalars(t, r, stamp, &ok)) {
             if (!ok)
                 return at;
@@ -244,6 +245,7 @@ static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bo
     tape_statement_settle(t);
     /* What is no pullback's is the sweep's own: the call, the seed, the end. */
     const char *what = release ? tape_release_sweep_op : "backward";
+    TAPE_DOING(t, TAPE_PHASE_BACKWARD, site, what);
     if (t->sections.n > 0)
         return tape_section_refuse(t, what, site);
     uint32_t own = tape_account_row(t, site, what), failed = UINT32_MAX;
@@ -265,6 +267,7 @@ static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bo
         account(t, own, &stamp);
     if (planted)
         failed = sweep(t, tape_bridge_oldest(t), release ? own : TAPE_ROW_NONE, &stamp);
+    tape_now_row(t, own);
     if (t->statements.adjoint)
         adjoints_free(t, own, bytes);
     if (planted && failed == UINT32_MAX)
@@ -295,6 +298,7 @@ static enum tape_status sweep_statements(struct tape *t, int64_t n, const uint32
     if (t->sections.n > 0)
         return tape_section_refuse(t, what, site);
     struct tape_hook *hook = tape_observed(t);
+    TAPE_DOING(t, TAPE_PHASE_BACKWARD, site, what);
     const uint64_t begun = hook ? hook->clock() : 0;
     uint64_t stamp = begun, bytes;
     const uint32_t own = tape_account_row(t, site, what);
@@ -313,6 +317,7 @@ static enum tape_status sweep_statements(struct tape *t, int64_t n, const uint32
     if (hook)
         account(t, own, &stamp);
     const bool ok = adjoint && sweep(t, UINT32_MAX, TAPE_ROW_NONE, &stamp) == UINT32_MAX;
+    tape_now_row(t, own);
     if (adjoint)
         adjoints_free(t, own, bytes);
     if (ok)
@@ -328,6 +333,7 @@ static enum tape_status jacobian_of(struct tape *t, int64_t m, const uint32_t *y
         return tape_section_refuse(t, what, site);
     const bool crosses = tape_bridge_crosses(t);
     struct tape_hook *hook = tape_observed(t);
+    TAPE_DOING(t, TAPE_PHASE_BACKWARD, site, what);
     const uint64_t begun = hook ? hook->clock() : 0;
     uint64_t stamp = begun, bytes;
     const uint32_t own = tape_account_row(t, site, what);
@@ -354,6 +360,7 @@ static enum tape_status jacobian_of(struct tape *t, int64_t m, const uint32_t *y
         for (int64_t k = 0; k < rows; k++)
             adjoint[(size_t)y[i + k] * width + (size_t)k] = 1;
         ok = sweep(t, UINT32_MAX, TAPE_ROW_NONE, &stamp) == UINT32_MAX;
+        tape_now_row(t, own);
         /* Index 0 is that of constants, and gathers what statements with constants give it. */
         memset(adjoint, 0, width * sizeof *adjoint);
         for (int64_t j = 0; j < n; j++)
@@ -377,13 +384,13 @@ static enum tape_status jacobian_of(struct tape *t, int64_t m, const uint32_t *y
 }
 
 /* From the begin of a sweep to its end one observer, or none, sees all of it. */
-static enum tape_activity enter(struct tape *t)
+static enum tape_phase enter(struct tape *t)
 {
     tape_observed(t);
-    return tape_activity_begin(t, TAPE_BACKWARD, NULL);
+    return tape_activity_begin(t, TAPE_PHASE_BACKWARD, NULL);
 }
 
-static enum tape_status leave(struct tape *t, enum tape_activity before, enum tape_status status)
+static enum tape_status leave(struct tape *t, enum tape_phase before, enum tape_status status)
 {
     tape_activity_begin(t, before, NULL);
     return status;
@@ -391,21 +398,21 @@ static enum tape_status leave(struct tape *t, enum tape_activity before, enum ta
 
 enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct tape_site site)
 {
-    const enum tape_activity before = enter(t);
+    const enum tape_phase before = enter(t);
     return leave(t, before, sweep_from(t, y, seed, false, site));
 }
 
 enum tape_status tape_sweep_release(struct tape *t, uint32_t y, uint32_t seed,
                                     struct tape_site site)
 {
-    const enum tape_activity before = enter(t);
+    const enum tape_phase before = enter(t);
     return leave(t, before, sweep_from(t, y, seed, true, site));
 }
 
 enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t *y,
                                        const double *seed, struct tape_site site)
 {
-    const enum tape_activity before = enter(t);
+    const enum tape_phase before = enter(t);
     return leave(t, before, sweep_statements(t, n, y, seed, site));
 }
 
@@ -413,7 +420,7 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
                                           const uint32_t *x, double *jacobian,
                                           struct tape_site site)
 {
-    const enum tape_activity before = enter(t);
+    const enum tape_phase before = enter(t);
     return leave(t, before, jacobian_of(t, m, y, n, x, jacobian, site));
 }
 

@@ -305,9 +305,6 @@ struct tape_calls {
     uint32_t n_read, size;
 };
 
-/* What the tape does, as tape_activity_begin has said. */
-enum tape_activity { TAPE_FORWARD, TAPE_BACKWARD, TAPE_RECOMPUTE };
-
 struct tape_table { /* open addressing: row index plus 1 by tape_row_key */
     uint32_t *slot;
     uint32_t size, used;
@@ -351,14 +348,15 @@ struct tape {
     struct tape_sections sections;
     struct tape_fork fork;
     struct tape_calls calls;
-    enum tape_activity activity;
-    uint64_t *stamp; /* TAPE_RECOMPUTE: the end of what the sweep has accounted for */
+    enum tape_phase activity; /* of a sweep, as tape_activity_begin has said, else none */
+    uint64_t *stamp; /* TAPE_PHASE_RECOMPUTE: the end of what the sweep has accounted for */
 
     struct tape_ledger ledger;
     struct tape_table sites;
     uint32_t session;       /* of the observation that the ledger's counters belong to */
     struct tape_hook *hook; /* while an op or a sweep is being observed, else NULL */
     uint32_t path; /* what is recorded now belongs to this call path, plus 1; 0: the caller's */
+    struct tape_now *now; /* where its thread publishes what it does, likewise */
 
     struct tape *next_tape, **link; /* list of live tapes, under the lock of tape_observe.c */
 

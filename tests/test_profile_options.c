@@ -55,7 +55,7 @@ START_TEST(nothing_asked_for_is_the_defaults)
     for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
         struct tape_collect_options is = read_right(empty[i]);
         ck_assert_uint_eq(is.time, TAPE_TIME_EXACT);
-        ck_assert_uint_eq(is.tape, 1);
+        ck_assert_uint_eq(is.tape, TAPE_BYTES_WITH_TIME);
         ck_assert_uint_eq(is.freq, 250);
         ck_assert_uint_eq(is.frames, TAPE_FRAMES_USER);
         ck_assert_uint_eq(is.unwind, TAPE_UNWIND_LIBUNWIND);

@@ -5,6 +5,7 @@
 #include "analyze.h"
 
 #include "analyze_merge.h"
+#include "analyze_samples.h"
 #include "symbols.h"
 
 #include <stdlib.h>
@@ -119,16 +120,17 @@ static void set_times(struct prof_analysis *analysis)
         backward += cost->backward_ticks;
         recompute += cost->recompute_ticks;
         uint64_t now = prof_profile_ns(analysis->profile, forward);
-        cost->forward_ns = now - forward_ns;
+        cost->forward_ns += now - forward_ns;
         forward_ns = now;
         now = prof_profile_ns(analysis->profile, backward);
-        cost->backward_ns = now - backward_ns;
+        cost->backward_ns += now - backward_ns;
         backward_ns = now;
         now = prof_profile_ns(analysis->profile, recompute);
         cost->recompute_ns = now - recompute_ns;
         recompute_ns = now;
         prof_cost_add(&analysis->sum, cost);
-        analysis->n_unlined += !analysis->line[i].own && !analysis->line[i].file;
+        analysis->n_unlined +=
+            !analysis->line[i].own && !analysis->line[i].file && analysis->line[i].ops.n > 0;
     }
     struct prof_totals *total = &analysis->total;
     total->forward_ns = prof_profile_ns(analysis->profile, total->forward_ticks);
@@ -166,7 +168,7 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
     analysis->warn = warn;
     analysis->warn_payload = payload;
     analysis->symbols = open_symbols(analysis);
-    analysis->line = calloc(n_rows + 1, sizeof *analysis->line);
+    analysis->line = calloc(n_rows + profile->n_samples + 1, sizeof *analysis->line);
     if (!analysis->symbols || !analysis->line) {
         prof_analysis_free(analysis);
         return NULL;
@@ -176,6 +178,7 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
         for (size_t j = 0; j < profile->tape[i].n_rows; j++)
             fill_line(&analysis->line[analysis->n_lines++], &profile->tape[i].row[j], i == peak,
                       analysis->symbols);
+    analyze_samples(analysis);
     if (prof_symbols_no_memory(analysis->symbols)) {
         prof_analysis_free(analysis);
         return NULL;
@@ -184,6 +187,7 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
     drop_empty(analysis);
     sum_tapes(&analysis->total, profile);
     set_times(analysis);
+    analyze_sum_samples(analysis);
     return analysis;
 }
 

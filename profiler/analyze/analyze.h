@@ -21,6 +21,10 @@ struct prof_cost {
     PROF_ROW_COUNTERS(X)
 #undef X
     uint64_t forward_ns, backward_ns, recompute_ns;
+    /* Of a profile with samples, whose times are processor times and estimates: those of code that
+     * has nothing to do with tapes, what threads waited beside, and how many samples all that is
+     * from. n samples have a standard error of sqrt(n). */
+    uint64_t other_ns, waiting_ns, samples;
 };
 
 /* A few distinct names in the order in which they were met; `more` if there were others. */
@@ -50,6 +54,10 @@ struct prof_totals {
     uint64_t handed_out_bytes, live_bytes;
     uint64_t peak_bytes, reserved_bytes, touched_bytes; /* the greatest of any one tape */
     uint64_t sweeps, records, tapes;
+    /* Of the samples' signals: fired = recorded + partial + lost; shared: of the samples, those of
+     * threads at work for another's op. */
+    uint64_t fired, recorded, partial, lost, samples_shared;
+    uint64_t process_cpu_ns; /* of the whole process, while it was sampled */
 };
 
 struct prof_symbols;
@@ -145,8 +153,10 @@ void prof_cost_add(struct prof_cost *a, const struct prof_cost *b);
 /* Adds the names of b that a lacks. */
 void prof_names_add(struct prof_names *a, const struct prof_names *b);
 
-/* In all phases. */
-uint64_t prof_cost_ns(const struct prof_cost *cost);
+/* Time in all phases, and other time. */
+uint64_t prof_cost_time(const struct prof_cost *cost);
+/* There is anything to say of recomputation. */
+bool prof_cost_recomputes(const struct prof_cost *cost);
 
 /* Records, values and adjoints. */
 uint64_t prof_cost_tape_bytes(const struct prof_cost *cost);

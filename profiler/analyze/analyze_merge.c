@@ -143,11 +143,9 @@ void prof_cost_add(struct prof_cost *a, const struct prof_cost *b)
     a->forward_ns += b->forward_ns;
     a->backward_ns += b->backward_ns;
     a->recompute_ns += b->recompute_ns;
-}
-
-uint64_t prof_cost_ns(const struct prof_cost *cost)
-{
-    return cost->forward_ns + cost->backward_ns + cost->recompute_ns;
+    a->other_ns += b->other_ns;
+    a->waiting_ns += b->waiting_ns;
+    a->samples += b->samples;
 }
 
 uint64_t prof_cost_tape_bytes(const struct prof_cost *cost)

@@ -1,7 +1,7 @@
 /* collect.c: the collector: keeps the last state of every tape and writes what changed to the
  * profile.
  *
- * May include: collect.h, tape_hook.h. Exports tapescope_collect_open and nothing else.
+ * May include: collect.h, collect_sampler.h, tape_hook.h. Exports tapescope_collect_open alone.
  *
  * Writing goes in rounds: when hook.due has passed, every tape whose thread calls within a window
  * of 1/256 of the interval is written once, so that one busy thread does not keep the others from
@@ -13,6 +13,7 @@
 #include "collect.h"
 
 #include "collect_paths.h"
+#include "collect_sampler.h"
 #include "collect_unwind.h"
 
 #include <errno.h>
@@ -32,8 +33,8 @@ enum {
 
 struct collector {
     struct tape_collector base; /* first: hook and collector have one address */
-    struct collector *next;     /* in the list of those that are open */
-    pid_t pid;                  /* 0 in a child process */
+    struct prof_open open;
+    pid_t pid; /* 0 in a child process */
     char *path;
     enum prof_unwinder unwinder;
     unsigned depth;        /* of call paths */
@@ -57,65 +58,26 @@ struct collector {
     uint64_t window_end;
     unsigned new_tapes; /* of this round */
     uint64_t interval_ns;
+    bool untimed;                /* the tape reads no clock: the helper thread says what is due */
+    struct prof_sampler sampler; /* its helper thread is there for samples, and where untimed */
+    uint64_t tick_ns, tick_due;  /* between its writings, and when the next one is due */
 };
-
-static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct collector *open_list;
-static struct collector *closed_list; /* reachable for ever: see close_collector */
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static void before_fork(void)
-{
-    pthread_mutex_lock(&open_mutex);
-    prof_paths_before_fork();
-}
-
-static void after_fork_in_parent(void)
-{
-    prof_paths_after_fork();
-    pthread_mutex_unlock(&open_mutex);
-}
-
-/* Closes the child's copy of the descriptor, and with it its hold on the file's lock. */
-static void after_fork_in_child(void)
-{
-    for (struct collector *c = open_list; c != NULL; c = c->next) {
-        c->pid = 0;
-        __atomic_store_n(&c->base.hook.due, UINT64_MAX, __ATOMIC_RELAXED);
-        (void)prof_file_close(&c->file);
-    }
-    prof_paths_after_fork();
-    pthread_mutex_unlock(&open_mutex);
-}
-
-static void watch_forks(void)
-{
-    (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
 
 static bool is_ours(const struct collector *c)
 {
     return c->pid == getpid(); /* asked, because a raw clone() runs no handlers */
 }
 
-static void list_remove(struct collector *c)
+/* In the child of a fork: closes its copy of the descriptor, and with it its hold on the file's
+ * lock. */
+static void forget(struct prof_open *open)
 {
-    pthread_mutex_lock(&open_mutex);
-    for (struct collector **at = &open_list; *at != NULL; at = &(*at)->next) {
-        if (*at == c) {
-            *at = c->next;
-            break;
-        }
-    }
-    pthread_mutex_unlock(&open_mutex);
-}
-
-static void list_keep(struct collector *c)
-{
-    pthread_mutex_lock(&open_mutex);
-    c->next = closed_list;
-    closed_list = c;
-    pthread_mutex_unlock(&open_mutex);
+    struct collector *c =
+        (struct collector *)(void *)((char *)open - offsetof(struct collector, open));
+    c->pid = 0;
+    __atomic_store_n(&c->base.hook.due, UINT64_MAX, __ATOMIC_RELAXED);
+    (void)prof_file_close(&c->file);
+    prof_sampler_forget(&c->sampler);
 }
 
 /* What a call from the tape has to restore. */
@@ -229,8 +191,92 @@ static void end_round(struct collector *c, uint64_t now)
 {
     c->round_open = false;
     c->interval_ns = 2 * c->interval_ns < LAST_INTERVAL_NS ? 2 * c->interval_ns : LAST_INTERVAL_NS;
-    __atomic_store_n(&c->base.hook.due, now + prof_clock_ticks(&c->clock, c->interval_ns),
+    __atomic_store_n(&c->base.hook.due,
+                     c->untimed ? UINT64_MAX : now + prof_clock_ticks(&c->clock, c->interval_ns),
                      __ATOMIC_RELAXED);
+}
+
+/* Samples and threads as they are now. */
+static void put_samples(struct collector *c, bool final)
+{
+    struct prof_sampler *s = &c->sampler;
+    if (c->failed != NULL || s->period_ns == 0)
+        return;
+    put_modules(c);
+    if (!prof_put_samples(&c->out, &s->samples, s->period_ns, prof_sampler_process_ns(s), &c->paths,
+                          final))
+        fail(c, PROF_NO_MEMORY);
+    prof_samples_written(&s->samples);
+}
+
+/* On the helper thread, many times a second. */
+static void tick(void *payload)
+{
+    struct collector *c = payload;
+    if (!is_ours(c))
+        return;
+    struct entry entry = enter(c);
+    const uint64_t now = prof_time_monotonic();
+    if (!c->closed) {
+        (void)prof_modules_refresh(&c->modules);
+        prof_sampler_scan(&c->sampler, &c->modules);
+        prof_sampler_tell(&c->sampler, c->base.log, c->path);
+        if (now >= c->tick_due) {
+            put_samples(c, false);
+            put_clock(c);
+            send_frames(c);
+            if (c->untimed)
+                __atomic_store_n(&c->base.hook.due, 0, __ATOMIC_RELAXED);
+            c->tick_ns = 2 * c->tick_ns < LAST_INTERVAL_NS ? 2 * c->tick_ns : LAST_INTERVAL_NS;
+            c->tick_due = now + c->tick_ns;
+        }
+    }
+    leave(c, entry);
+}
+
+static uint64_t no_clock(void)
+{
+    return 0;
+}
+
+/* The tape's side has begun to call: `thread` of the hook. */
+static void publish(struct tape_hook *hook, const struct tape_now *now)
+{
+    struct collector *c = (struct collector *)(void *)hook;
+    if (!is_ours(c))
+        return;
+    struct entry entry = enter(c);
+    if (!c->closed)
+        prof_sampler_publish(&c->sampler, now);
+    leave(c, entry);
+}
+
+/* Times that are not exact, with or without samples. A failure leaves a profile without them. */
+static void start_sampling(struct collector *c, const struct tape_collect_options *options)
+{
+    if (options->time == TAPE_TIME_EXACT)
+        return;
+    const bool sampled = options->time == TAPE_TIME_SAMPLED;
+    c->untimed = true;
+    c->sampler.locate = options->locate;
+    c->base.hook.clock = no_clock;
+    c->base.hook.due = UINT64_MAX;
+    c->base.hook.unaccounted =
+        options->tape == 0 || (options->tape == TAPE_BYTES_WITH_TIME && sampled);
+    c->tick_ns = FIRST_INTERVAL_NS;
+    const char *reason =
+        prof_sampler_start(&c->sampler, sampled ? (unsigned)options->freq : 0, tick, c);
+    if (reason != NULL) {
+        char text[256];
+        snprintf(text, sizeof text, "%s: %s",
+                 sampled ? "no samples are taken" : "rows are written at the end alone", reason);
+        prof_say(c->base.log, c->path, text);
+    } else if (sampled) {
+        c->base.hook.thread = publish;
+        struct entry entry = enter(c);
+        prof_sampler_scan(&c->sampler, &c->modules);
+        leave(c, entry);
+    }
 }
 
 static void keep(struct collector *c, const struct tape_ledger *from, uint64_t now, bool in_round)
@@ -352,6 +398,11 @@ static bool build_snapshot(struct collector *c, struct prof_buffer *out)
         ok = put_all(out, c->tapes.tape[i], &paths);
     if (ok && c->retired.ledger.tapes > 0)
         ok = put_all(out, &c->retired.ledger, &paths);
+    if (ok && c->sampler.period_ns > 0) {
+        prof_sampler_scan(&c->sampler, &c->modules);
+        ok = prof_put_samples(out, &c->sampler.samples, c->sampler.period_ns,
+                              prof_sampler_process_ns(&c->sampler), &paths, true);
+    }
     prof_path_map_free(&paths);
     return ok && prof_put_clock(out, &now) && prof_put_end(out, now.ticks, "snapshot");
 }
@@ -395,6 +446,7 @@ static void release(struct collector *c)
     prof_scopes_free(&c->scopes);
     prof_ledger_free(&c->dying);
     prof_path_map_free(&c->paths);
+    prof_sampler_free(&c->sampler);
     free(c->head.data);
     free(c->out.data);
     free(c->path);
@@ -407,9 +459,14 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     struct collector *c = (struct collector *)(void *)base;
     if (!is_ours(c))
         return 0;
+    prof_sampler_join(&c->sampler);
     struct entry entry = enter(c);
+    (void)prof_modules_refresh(&c->modules);
+    prof_sampler_stop(&c->sampler, &c->modules);
+    prof_sampler_tell(&c->sampler, c->base.log, c->path);
     for (size_t i = 0; i < c->tapes.n; i++)
         put_ledger(c, c->tapes.tape[i]);
+    put_samples(c, true);
     put_retired(c);
     put_scopes(c);
     put_clock(c);
@@ -417,7 +474,6 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
         fail(c, PROF_NO_MEMORY);
     send_frames(c);
     leave(c, entry);
-    list_remove(c);
     const char *reason = prof_file_close(&c->file);
     if (reason != NULL)
         fail(c, reason);
@@ -428,7 +484,7 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     c->closed = true;
     release(c);
     pthread_mutex_unlock(&c->mutex);
-    list_keep(c);
+    prof_open_remove(&c->open);
     errno = entry.error;
     return status;
 }
@@ -442,7 +498,8 @@ static const char *prepare(struct collector *c, const char *library_version,
     reason = prof_modules_refresh(&c->modules);
     if (reason != NULL)
         return reason;
-    prof_overhead_measure(&c->overhead, &c->clock);
+    if (options->time == TAPE_TIME_EXACT)
+        prof_overhead_measure(&c->overhead, &c->clock);
     if (!prof_put_head(&c->head, library_version, c->modules.module[0].path, c->clock.name,
                        options->text) ||
         !prof_put_bytes(&c->out, c->head.data, c->head.n) ||
@@ -512,11 +569,11 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
                  .path = c->depth > 0 ? path_here : NULL},
         .snapshot = snapshot,
         .close = close_collector,
+        .log = options->log,
+        .locate = options->locate,
     };
-    pthread_once(&fork_once, watch_forks);
-    pthread_mutex_lock(&open_mutex);
-    c->next = open_list;
-    open_list = c;
-    pthread_mutex_unlock(&open_mutex);
+    c->open.forget = forget;
+    prof_open_add(&c->open);
+    start_sampling(c, options);
     return &c->base;
 }

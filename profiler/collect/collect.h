@@ -20,6 +20,18 @@
 
 #define PROF_NO_MEMORY "Cannot allocate memory"
 
+/* collect_fork.c */
+
+/* A collector that is open. */
+struct prof_open {
+    struct prof_open *next;
+    void (*forget)(struct prof_open *open); /* in the child of a fork, where it is the parent's */
+};
+
+void prof_open_add(struct prof_open *open);
+/* It stays reachable: another thread may have taken up its hook just before. */
+void prof_open_remove(struct prof_open *open);
+
 /* collect_clock.c */
 
 /* One moment on both clocks. */
@@ -208,6 +220,8 @@ bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp);
  * were refused. Must go before. */
 bool prof_put_paths(struct prof_buffer *out, struct prof_path_map *map,
                     const struct prof_ledger *ledger, bool all);
+/* Call paths that were added to the map since the last packet. */
+bool prof_put_new_paths(struct prof_buffer *out, struct prof_path_map *map);
 /* Rows that changed since the last packet, or `all`; the marks of change stay. */
 bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger,
                      const struct prof_path_map *paths, bool all);
@@ -243,5 +257,7 @@ int prof_file_read(struct prof_buffer *to, const char *path, size_t most);
 const char *prof_reason(int error);
 /* That the profile ends: to `log` (see tape_collector), or as a line on standard error. */
 void prof_warn(bool (*log)(int level, const char *message), const char *path, const char *reason);
+/* "path: text", to the same. */
+void prof_say(bool (*log)(int level, const char *message), const char *path, const char *text);
 
 #endif

@@ -198,6 +198,17 @@ int prof_file_read(struct prof_buffer *to, const char *path, size_t most)
     return error;
 }
 
+void prof_say(bool (*log)(int level, const char *message), const char *path, const char *text)
+{
+    char message[WARN_BYTES], line[WARN_BYTES + 16];
+    snprintf(message, sizeof message, "%s: %s", path, text);
+    if (log != NULL && log(TAPE_LOG_WARNING, message))
+        return;
+    int n = snprintf(line, sizeof line, "tapescope: %s\n", message);
+    if (n > 0 && (size_t)n < sizeof line)
+        (void)write_all(STDERR_FILENO, (const uint8_t *)line, (size_t)n);
+}
+
 void prof_warn(bool (*log)(int level, const char *message), const char *path, const char *reason)
 {
     char message[WARN_BYTES], line[WARN_BYTES + 16];

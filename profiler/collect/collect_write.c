@@ -1,13 +1,13 @@
 /* collect_write.c: packets of profile.proto as frames in a buffer.
  *
- * May include: collect.h, profile_frame.h, the generated profile.pb-c.h, protobuf-c.
+ * May include: collect_packet.h, profile_frame.h, the generated profile.pb-c.h, protobuf-c.
  *
  * A buffer holds whole frames at any time: a packet that cannot be added leaves it as it was.
  */
 #include "collect.h"
 
+#include "collect_packet.h"
 #include "collect_paths.h"
-#include "profile.pb-c.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -203,12 +203,17 @@ static bool put_path_packet(struct prof_buffer *out, const struct prof_path_map 
 bool prof_put_paths(struct prof_buffer *out, struct prof_path_map *map,
                     const struct prof_ledger *ledger, bool all)
 {
-    size_t before = out->n;
-    const uint64_t refused = prof_paths_refused() - map->refused_before;
-    const uint32_t written = map->written;
     for (uint32_t i = 0; i < ledger->n_rows; i++)
         if ((all || ledger->row[i].changed) && !prof_path_map_add(map, ledger->row[i].path))
             return false;
+    return prof_put_new_paths(out, map);
+}
+
+bool prof_put_new_paths(struct prof_buffer *out, struct prof_path_map *map)
+{
+    size_t before = out->n;
+    const uint64_t refused = prof_paths_refused() - map->refused_before;
+    const uint32_t written = map->written;
     if (map->written == map->n && refused == map->refused)
         return true;
     map->refused = refused;

@@ -202,6 +202,8 @@ static void free_state(struct reader_state *state)
     reader_map_free(&state->ops);
     reader_map_free(&state->scopes);
     reader_map_free(&state->expectations);
+    reader_map_free(&state->samples);
+    reader_map_free(&state->threads);
 }
 
 /* Reads everything after the magic. On failure `error` is set. */
@@ -321,6 +323,7 @@ void prof_profile_free(struct prof_profile *profile)
     free(profile->collector);
     free(profile->options);
     free(profile->end_reason);
+    reader_samples_free(profile);
     free(profile->warning);
     free(profile);
 }

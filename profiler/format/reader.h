@@ -115,6 +115,28 @@ struct prof_mapping {
     uint64_t start, end, bias;
 };
 
+/* What threads were found at when they were interrupted; see Sample in profile.proto. */
+enum prof_phase { PROF_PHASE_NONE, PROF_PHASE_FORWARD, PROF_PHASE_BACKWARD, PROF_PHASE_RECOMPUTE };
+struct prof_sample {
+    uint32_t thread; /* index of a thread, which the file may lack */
+    enum prof_phase phase;
+    uint64_t pc;    /* return address of the row, within ops */
+    const char *op; /* never NULL */
+    uint32_t line, path;
+    bool shared;
+    uint64_t *stack; /* outside of ops: the interrupted address, then return addresses */
+    size_t n_stack;
+    uint64_t count, partial, wall_ns, cpu_ns;
+};
+
+/* A thread that was sampled; fired = recorded + partial + lost. */
+struct prof_thread {
+    uint32_t index;
+    uint64_t tid; /* 0: several */
+    char *name;
+    uint64_t fired, recorded, partial, lost, wall_ns, cpu_ns;
+};
+
 struct prof_profile {
     char *path; /* of the profile itself */
     char *library_version, *program, *working_directory, *clock, *collector;
@@ -145,6 +167,12 @@ struct prof_profile {
     bool has_steps; /* some steps of the program were measured: first_step to last_step of those */
     bool steps_by_call;
     uint64_t first_step, last_step, seen_steps;
+    bool is_sampled; /* samples were taken, if none perhaps */
+    struct prof_sample *sample;
+    size_t n_samples;
+    struct prof_thread *thread;
+    size_t n_threads;
+    uint64_t sample_period_ns, process_cpu_ns;
     uint64_t n_packets;
     bool complete;
     char *end_reason; /* "" where it is not complete */

@@ -36,7 +36,9 @@ struct reader_state {
     struct reader_map scopes; /* by number in the file; n_scopes is the profile's */
     struct reader_map expectations;
     size_t room_scopes, room_expectations;
-    size_t n_final; /* tapes that the next packet of tape 0 replaces */
+    size_t n_final;                     /* tapes that the next packet of tape 0 replaces */
+    struct reader_map samples, threads; /* by index in the file */
+    size_t room_samples, room_threads;
     bool has_header;
     uint64_t n_clocks;
     uint64_t first_ticks, first_ns, last_ticks, last_ns; /* clock packets */
@@ -63,6 +65,13 @@ enum reader_status reader_apply_scopes(struct reader_state *state, const Tapesco
 /* From the numbers in the file to places, in rows and expectations. */
 void reader_place_scopes(struct reader_state *state);
 enum reader_status reader_apply_paths(struct reader_state *state, const Tapescope__Paths *paths);
+enum reader_status reader_apply_samples(struct reader_state *state,
+                                        const Tapescope__Samples *samples);
+enum reader_status reader_apply_threads(struct reader_state *state,
+                                        const Tapescope__Threads *threads);
+void reader_samples_free(struct prof_profile *profile);
+/* The profile's one copy of an op's name, or NULL when memory is exhausted. */
+const char *reader_intern_op(struct reader_state *state, const char *name);
 /* Calibrates the clock, drops tapes that tape 0 stands for, names the keepers. */
 enum reader_status reader_finish(struct reader_state *state);
 void reader_tape_free(struct reader_tape *tape);

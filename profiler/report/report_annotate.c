@@ -116,7 +116,7 @@ enum {
 /* Whether there is a column of it. */
 static bool has_recompute(const struct prof_analysis *analysis)
 {
-    return analysis->sum.recompute_calls > 0;
+    return prof_cost_recomputes(&analysis->sum);
 }
 
 static uint64_t all_time(const struct prof_analysis *analysis)
@@ -130,7 +130,7 @@ static void add_cost(struct table *table, const struct prof_analysis *analysis,
 {
     char buf[UNITS_ROOM];
     table_row(table);
-    table_cell(table, units_share(buf, prof_cost_ns(cost), all_time(analysis)));
+    table_cell(table, units_share(buf, prof_cost_time(cost), all_time(analysis)));
     cell_count(table, cost->calls, style);
     cell_time(table, cost->forward_ns, style);
     if (cost->calls > 0)
@@ -148,7 +148,7 @@ static void add_cost(struct table *table, const struct prof_analysis *analysis,
 /* Lines that hold a tenth of the time, or a hundredth, stand out. */
 static const char *color_of(const struct prof_cost *cost, const struct prof_analysis *analysis)
 {
-    uint64_t time = prof_cost_ns(cost);
+    uint64_t time = prof_cost_time(cost);
     uint64_t all = all_time(analysis);
     return time == 0 ? NULL : time >= all / 10 ? "1;31" : time >= all / 100 ? "33" : NULL;
 }

@@ -119,6 +119,35 @@ static struct prof_cost padding_cost(const struct prof_analysis *analysis)
     return padding;
 }
 
+/* Signals by thread: each adds up. */
+static void add_samples(struct table *table, const struct prof_analysis *analysis,
+                        const struct report_style *style)
+{
+    const struct prof_profile *profile = analysis->profile;
+    const struct prof_totals *total = &analysis->total;
+    entry_time(table, "other code", analysis->sum.other_ns, style);
+    entry_time(table, "waiting", analysis->sum.waiting_ns, style);
+    entry_time(table, "the process", total->process_cpu_ns, style);
+    entry(table, "times are");
+    table_cellf(table, "sampled every %.3g ms, of processors",
+                (double)profile->sample_period_ns / 1e6);
+    entry_count(table, "signals", total->fired);
+    entry_count(table, "  recorded", total->recorded);
+    entry_count(table, "  partial", total->partial);
+    entry_count(table, "  lost", total->lost);
+    entry_count(table, "  at work for another's op", total->samples_shared);
+    for (size_t i = 0; i < profile->n_threads; i++) {
+        const struct prof_thread *thread = &profile->thread[i];
+        if (thread->fired == 0 && thread->tid == 0)
+            continue;
+        char name[64];
+        snprintf(name, sizeof name, "  thread %" PRIu64, thread->tid);
+        entry(table, name);
+        table_cellf(table, "%s: %" PRIu64 " = %" PRIu64 " + %" PRIu64 " + %" PRIu64, thread->name,
+                    thread->fired, thread->recorded, thread->partial, thread->lost);
+    }
+}
+
 static void add_costs(struct table *table, const struct prof_analysis *analysis,
                       const struct report_style *style)
 {
@@ -131,9 +160,11 @@ static void add_costs(struct table *table, const struct prof_analysis *analysis,
     entry_count(table, "calls", sum->calls);
     entry_time(table, "forward", total->forward_ns, style);
     entry_time(table, "backward", total->backward_ns, style);
-    if (sum->recompute_calls > 0)
+    if (prof_cost_recomputes(sum))
         entry_time(table, "recompute", total->recompute_ns, style);
     entry_time(table, "profiler's own, taken off", total->overhead_ns, style);
+    if (analysis->profile->is_sampled)
+        add_samples(table, analysis, style);
     entry_bytes(table, "bytes handed out", total->handed_out_bytes, style);
     entry_bytes(table, "  records", sum->record_bytes - padding.record_bytes, style);
     entry_bytes(table, "  values", sum->value_bytes - padding.value_bytes, style);
@@ -209,7 +240,7 @@ void report_summary(const struct prof_analysis *analysis, const struct report_st
             lines == 1 ? "" : "s", (unsigned long long)total->tapes, total->tapes == 1 ? "" : "s",
             units_time(forward, total->forward_ns, style->utf8),
             units_time(backward, total->backward_ns, style->utf8));
-    if (analysis->sum.recompute_calls > 0)
+    if (prof_cost_recomputes(&analysis->sum))
         fprintf(style->out, "recompute %s, ",
                 units_time(forward, total->recompute_ns, style->utf8));
     fprintf(style->out, "%s on tape", units_bytes(bytes, total->handed_out_bytes));

@@ -14,6 +14,8 @@ static void put_place(char *buf, size_t n, const struct prof_analysis *analysis,
         snprintf(buf, n, "%s:%u", report_short_path(analysis, line->file), (unsigned)line->line);
     else if (line->line)
         snprintf(buf, n, "%s line %u", module, (unsigned)line->line);
+    else if (line->function && line->offset == 0)
+        snprintf(buf, n, "%s", module);
     else if (line->function)
         snprintf(buf, n, "%s +0x%llx", module, (unsigned long long)line->offset);
     else
