@@ -232,6 +232,48 @@ START_TEST(a_profile_may_begin_and_end_within_the_function)
 }
 END_TEST
 
+/* What the thread publishes for samples, and what it was in each call of the function. */
+static const struct tape_now *published;
+static uint32_t phase_of[2];
+static const char *op_of[2];
+
+static void note_thread(struct tape_hook *hook, const struct tape_now *now)
+{
+    (void)hook;
+    published = now;
+}
+
+static void published_within(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_tensor *out,
+                             void *payload)
+{
+    ck_assert_ptr_nonnull(published);
+    ck_assert_int_lt(call, 2);
+    phase_of[call] = published->doing.phase;
+    op_of[call++] = published->doing.op;
+    block(on, n_in, in, n_out, out, payload);
+}
+
+START_TEST(samples_within_the_function_are_recomputation_in_a_sweep)
+{
+    call = 0;
+    published = NULL;
+    observe_hook.thread = note_thread;
+    observe_begin(UINT64_MAX);
+    x = ad_leaf(tape, AD_F64, 1, shape, data);
+    ad_tensor y = do_sum(checkpoint(tape, published_within, x));
+    ck_assert_uint_eq(published->doing.phase, TAPE_PHASE_NONE);
+    ck_assert_int_eq(sweep(y), AD_OK);
+    ck_assert_uint_eq(published->doing.phase, TAPE_PHASE_NONE);
+    ck_assert_int_eq(call, 2);
+    ck_assert_uint_eq(phase_of[0], TAPE_PHASE_NONE); /* the user's code, as anywhere */
+    ck_assert_uint_eq(phase_of[1], TAPE_PHASE_RECOMPUTE);
+    ck_assert_ptr_null(op_of[0]);
+    ck_assert_str_eq(op_of[1], "checkpoint");
+    tape_observe_end();
+    observe_hook.thread = NULL;
+}
+END_TEST
+
 START_TEST(a_sweep_that_fails_in_the_function_keeps_the_sums)
 {
     observe_begin(UINT64_MAX);
@@ -261,6 +303,7 @@ int main(void)
     tcase_add_test(cases, checkpoints_within_checkpoints_are_recomputed_with_them);
     tcase_add_test(cases, bytes_are_charged_to_the_lines_that_hand_them_out_each_time);
     tcase_add_test(cases, a_profile_may_begin_and_end_within_the_function);
+    tcase_add_test(cases, samples_within_the_function_are_recomputation_in_a_sweep);
     tcase_add_test(cases, a_sweep_that_fails_in_the_function_keeps_the_sums);
     return run_cases("checkpoint_account", cases);
 }
