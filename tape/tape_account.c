@@ -430,13 +430,16 @@ void tape_account_ran(struct tape *t, uint32_t row, uint64_t start, unsigned cal
         tape_account_until(t, row, start, t->hook->clock(), calls);
 }
 
-void tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64_t now, unsigned calls)
+uint64_t tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64_t now,
+                            unsigned calls)
 {
     struct tape_row *r = tape_row(t, row);
+    if (t->activity == TAPE_PHASE_RECOMPUTE)
+        start = *t->stamp;
     if (t->activity == TAPE_PHASE_RECOMPUTE) {
         TAPE_ADD(r->recompute_calls, calls);
-        TAPE_ADD(r->recompute_ticks, now - *t->stamp);
-        TAPE_ADD(t->ledger.recompute_ticks, now - *t->stamp);
+        TAPE_ADD(r->recompute_ticks, now - start);
+        TAPE_ADD(t->ledger.recompute_ticks, now - start);
         *t->stamp = now;
     } else {
         TAPE_ADD(r->calls, calls);
@@ -444,6 +447,7 @@ void tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64_t n
         TAPE_ADD(t->ledger.forward_ticks, now - start);
     }
     tape_account_flush(t, t->hook, now);
+    return start;
 }
 
 void tape_account_called(struct tape *t, uint32_t row)

@@ -126,8 +126,9 @@ static inline uint64_t tape_account_start(const struct tape *t)
 /* A call ends that began at `start`, of `calls` calls of the row's op: its time is forward, or
  * recomputation, where stamps are chained. */
 void tape_account_ran(struct tape *t, uint32_t row, uint64_t start, unsigned calls);
-/* The same at the time `now`, where t->hook is set. */
-void tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64_t now, unsigned calls);
+/* The same at the time `now`, where t->hook is set. Returns from when the time was counted. */
+uint64_t tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64_t now,
+                            unsigned calls);
 /* A call that takes no time of its own. */
 void tape_account_called(struct tape *t, uint32_t row);
 /* Whether the rows should be written at this time; writes them if it is time to. */
@@ -137,5 +138,24 @@ static inline bool tape_account_due(const struct tape_hook *hook, uint64_t now)
 }
 
 void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now);
+
+/* Tells the observer, if it asks for single events, of what belongs to a row; record: NULL: none
+ * was made. */
+static inline void tape_account_event(struct tape *t, enum tape_event_kind kind, uint32_t row,
+                                      const struct tape_record *record, uint64_t start,
+                                      uint64_t end)
+{
+    if (__builtin_expect(t->hook->event == NULL, 1))
+        return;
+    const size_t place = record ? (size_t)((const char *)record - t->arena.record_base) / 8 + 1 : 0;
+    const struct tape_event event = {.kind = kind,
+                                     .scope = tape_row(t, row)->scope,
+                                     .record = (uint32_t)place,
+                                     .row = tape_row(t, row),
+                                     .tape = t->ledger.tape,
+                                     .start = start,
+                                     .end = end};
+    t->hook->event(t->hook, &event);
+}
 
 #endif

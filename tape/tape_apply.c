@@ -59,8 +59,8 @@ static struct tape_record *record_make(struct tape *t, const struct kernel_call 
     return r;
 }
 
-static void account(struct tape *t, const struct kernel_call *call, uint32_t row, uint64_t start,
-                    uint64_t now)
+static void account(struct tape *t, const struct kernel_call *call, uint32_t row,
+                    const struct tape_record *record, uint64_t start, uint64_t now)
 {
     struct tape_row *r = tape_row(t, row);
     if (t->activity != TAPE_PHASE_RECOMPUTE) {
@@ -68,7 +68,8 @@ static void account(struct tape *t, const struct kernel_call *call, uint32_t row
         TAPE_ADD(r->forward_flops, cost.flops);
         TAPE_ADD(r->forward_moved, cost.bytes);
     }
-    tape_account_until(t, row, start, now, 1);
+    start = tape_account_until(t, row, start, now, 1);
+    tape_account_event(t, TAPE_EVENT_FORWARD, row, record, start, now);
 }
 
 static bool needs_gradient(const struct tape *t, const struct kernel_op *op, int n_in,
@@ -164,7 +165,7 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
             TAPE_ADD(t->ledger.records, 1);
             tape_scope_records++;
         }
-        account(t, &call, row, start, end);
+        account(t, &call, row, record, start, end);
     }
     return TAPE_OK;
 }

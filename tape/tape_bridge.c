@@ -27,9 +27,13 @@ static uint32_t *gathered(struct tape_record *r)
 
 static void account(struct tape *t, uint32_t row, int64_t n, size_t bytes, uint64_t start)
 {
-    if (t->hook && t->activity != TAPE_PHASE_RECOMPUTE)
+    if (!t->hook)
+        return;
+    const uint64_t now = t->hook->clock();
+    if (t->activity != TAPE_PHASE_RECOMPUTE)
         TAPE_ADD(tape_row(t, row)->forward_moved, (uint64_t)n * bytes);
-    tape_account_ran(t, row, start, 1);
+    start = tape_account_until(t, row, start, now, 1);
+    tape_account_event(t, TAPE_EVENT_FORWARD, row, tape_record_at(t, t->last_record), start, now);
 }
 
 /* ---- from a tensor ---- */
