@@ -27,12 +27,15 @@ static struct {
     threads_part *run;
     void *job;
     int parts, next, left; /* the part to be taken next; those not done yet */
+    const struct threads_watch *watch;
+    void *of; /* whose loop it is, for `watch`; NULL: nobody asks */
 } pool = {.busy = PTHREAD_MUTEX_INITIALIZER,
           .lock = PTHREAD_MUTEX_INITIALIZER,
           .wake = PTHREAD_COND_INITIALIZER,
           .done = PTHREAD_COND_INITIALIZER};
 
-static int asked; /* atomic */
+static int asked;                           /* atomic */
+static const struct threads_watch *watched; /* atomic */
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 
 int threads_asked(void)
@@ -49,6 +52,11 @@ int kernel_threads(void)
 void threads_ask(int n)
 {
     __atomic_store_n(&asked, n, __ATOMIC_RELAXED);
+}
+
+void threads_watch(const struct threads_watch *watch)
+{
+    __atomic_store_n(&watched, watch, __ATOMIC_RELEASE);
 }
 
 int threads_parts(uint64_t bytes)
@@ -85,7 +93,18 @@ static void *serve(void *nothing)
             continue;
         }
         seen = pool.loops;
-        take_parts();
+        const struct threads_watch *const watch = pool.of ? pool.watch : NULL;
+        void *const of = pool.of;
+        if (!watch) {
+            take_parts();
+            continue;
+        }
+        pthread_mutex_unlock(&pool.lock);
+        watch->enter(of);
+        pthread_mutex_lock(&pool.lock);
+        if (pool.loops == seen)
+            take_parts();
+        watch->leave();
     }
     pthread_mutex_unlock(&pool.lock);
     return NULL;
@@ -107,7 +126,8 @@ static void prepare(void)
     pthread_atfork(NULL, NULL, forget);
 }
 
-/* Makes threads until there are n. They take no signal of the program's. */
+/* Makes threads until there are n. They take no signal of the program's, but for that of profilers,
+ * which is sent to a thread to ask what it does. */
 static void make_threads(int n)
 {
     sigset_t all, before;
@@ -117,6 +137,7 @@ static void make_threads(int n)
         return;
     pthread_attr_setstacksize(&attr, STACK_BYTES);
     sigfillset(&all);
+    sigdelset(&all, SIGPROF);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (pool.n_threads < n &&
            pthread_create(&pool.thread[pool.n_threads], &attr, serve, NULL) == 0)
@@ -134,7 +155,11 @@ void threads_run(int parts, threads_part *run, void *job)
     }
     if (pool.n_threads < parts - 1 && !pool.stop)
         make_threads(parts - 1);
+    const struct threads_watch *const watch = __atomic_load_n(&watched, __ATOMIC_ACQUIRE);
+    void *const of = watch ? watch->caller() : NULL;
     pthread_mutex_lock(&pool.lock);
+    pool.watch = watch;
+    pool.of = of;
     pool.run = run;
     pool.job = job;
     pool.next = 0;

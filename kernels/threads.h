@@ -19,6 +19,18 @@ int threads_parts(uint64_t bytes);
  * thread. */
 void threads_run(int parts, threads_part *run, void *job);
 
+/* While somebody asks what each thread does: caller() says it of the thread whose loop is shared
+ * (NULL: nothing), and a thread of the pool takes it over by enter() before its parts of the loop,
+ * and is done with it by leave(). */
+struct threads_watch {
+    void *(*caller)(void);
+    void (*enter)(void *of);
+    void (*leave)(void);
+};
+
+/* From the next loop on; NULL: nobody asks. Any thread. */
+void threads_watch(const struct threads_watch *watch);
+
 /* The number that kernel_set_threads was last asked for; 0: never. */
 int threads_asked(void);
 void threads_ask(int n);

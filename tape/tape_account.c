@@ -1,9 +1,10 @@
 /* tape_account.c: rows found by {path, site, op}, their byte counters, and what is live at the peak.
  *
- * May include: tape_account.h, tape_reach.h, tape_residual.h, tape_scope.h, tape_statement.h. See
- * tape_hook.h for what the counters mean.
+ * May include: tape_account.h, tape_now.h, tape_reach.h, tape_residual.h, tape_scope.h,
+ * tape_statement.h. See tape_hook.h for what the counters mean.
  */
 #include "tape_account.h"
+#include "tape_now.h"
 #include "tape_reach.h"
 #include "tape_residual.h"
 #include "tape_scope.h"
@@ -378,6 +379,32 @@ void tape_account_buffer(struct tape *t, uint32_t row, uint64_t n)
         take_buffer(t, row, TAPE_ADJOINT, n);
 }
 
+void tape_account_copy(struct tape *t, uint32_t row, uint64_t n)
+{
+    if (t->hook)
+        take_buffer(t, row, TAPE_VALUE, n);
+}
+
+void tape_account_drop_copy(struct tape *t, uint32_t row, uint64_t n)
+{
+    if (!t->hook)
+        return;
+    give(t, row, TAPE_VALUE, n);
+    give(t, TAPE_ROW_PADDING, TAPE_VALUE, padding_of(n));
+}
+
+void tape_account_adopt(struct tape *t, const struct tape_value *v)
+{
+    if (t->hook)
+        tape_residual_value_adopted(t, v);
+}
+
+void tape_account_hand_over(struct tape *t, const struct tape_value *v)
+{
+    if (t->hook)
+        tape_residual_value_left(t, v);
+}
+
 void tape_account_free(struct tape *t, uint32_t row, uint64_t n)
 {
     if (t->hook)
@@ -412,8 +439,9 @@ static void keep(struct tape *t, struct tape_value *v, uint32_t keeper, bool new
 
 static void keep_saved(struct tape *t, struct tape_record *r, bool newest_first)
 {
-    for (unsigned touches = tape_reach_touches(t, r); touches; touches &= touches - 1)
-        keep(t, &t->entries[tape_record_in(r)[__builtin_ctz(touches)]], r->row, newest_first);
+    const uint32_t touches = tape_reach_touches(t, r);
+    for (int i = 0; (i = tape_reach_next(r, touches, i)) < r->n_in; i++)
+        keep(t, &t->entries[tape_record_in(r)[i]], r->row, newest_first);
     for (int o = 0; o < r->n_out; o++)
         if (r->op->saves_out >> o & 1)
             keep(t, &t->entries[tape_record_out(r)[o]], r->row, newest_first);
@@ -437,7 +465,10 @@ void tape_account_drop_all(struct tape *t)
 struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
 {
     uint32_t session = __atomic_load_n(&tape_session_now, __ATOMIC_ACQUIRE);
-    t->now = hook->clock();
+    if (hook->thread)
+        t->now = tape_now_here(hook);
+    if (hook->unaccounted)
+        return NULL;
     if (t->session == session)
         return hook;
     /* A new profile: count from zero, then charge what is on the tape already. */
@@ -454,6 +485,7 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
 #undef X
     __atomic_store_n(&t->ledger.reserved_bytes, t->arena.reserved, __ATOMIC_RELAXED);
     __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);
+    t->ticks = hook->clock();
     tape_residual_open(t);
     __atomic_store_n(&t->session, session, __ATOMIC_RELEASE);
     t->hook = hook;
@@ -481,4 +513,41 @@ void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now)
 {
     if (tape_account_due(hook, now))
         hook->flush(hook, &t->ledger, false);
+}
+
+void tape_account_ran(struct tape *t, uint32_t row, uint64_t start, unsigned calls)
+{
+    if (t->hook)
+        tape_account_until(t, row, start, t->hook->clock(), calls);
+}
+
+uint64_t tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64_t now,
+                            unsigned calls)
+{
+    struct tape_row *r = tape_row(t, row);
+    t->ticks = now;
+    if (t->activity == TAPE_PHASE_RECOMPUTE)
+        start = *t->stamp;
+    if (t->activity == TAPE_PHASE_RECOMPUTE) {
+        TAPE_ADD(r->recompute_calls, calls);
+        TAPE_ADD(r->recompute_ticks, now - start);
+        TAPE_ADD(t->ledger.recompute_ticks, now - start);
+        *t->stamp = now;
+    } else {
+        TAPE_ADD(r->calls, calls);
+        TAPE_ADD(r->forward_ticks, now - start);
+        TAPE_ADD(t->ledger.forward_ticks, now - start);
+    }
+    tape_account_flush(t, t->hook, now);
+    return start;
+}
+
+void tape_account_called(struct tape *t, uint32_t row)
+{
+    if (!t->hook)
+        return;
+    if (t->activity == TAPE_PHASE_RECOMPUTE)
+        TAPE_ADD(tape_row(t, row)->recompute_calls, 1);
+    else
+        TAPE_ADD(tape_row(t, row)->calls, 1);
 }

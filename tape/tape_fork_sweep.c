@@ -1,6 +1,6 @@
 /* tape_fork_sweep.c: the sweep over joined forks: several beside each other, one sum.
  *
- * May include: tape_fork.h, tape_segment.h, threads.h.
+ * May include: tape_fork.h, tape_now.h, tape_segment.h, threads.h.
  *
  * A sweep gives each fork adjoints of its own: 8 bytes for every index from the lowest of the
  * parent's that it names (from 0 where the parent has no more of them than the fork), of which
@@ -9,6 +9,7 @@
  */
 #include "tape_fork.h"
 
+#include "tape_now.h"
 #include "tape_segment.h"
 #include "threads.h"
 
@@ -204,7 +205,8 @@ static void sweep_section(struct batch *b, struct section *s)
     struct tape *c = s->join->child;
     const uint32_t *of = (const uint32_t *)(s->join + 1), width = b->width;
     struct tape_hook *hook = tape_observed(c);
-    uint64_t stamp = hook ? c->now : 0;
+    TAPE_DOING(c, TAPE_PHASE_BACKWARD, ((struct tape_site){0, 0}), tape_join_op.name);
+    uint64_t stamp = hook ? tape_clock(c) : 0;
     double *adjoint = origin(s->buffer, s->low, width);
     if (c->fork.low <= c->fork.high)
         clear(adjoint, c->fork.low, c->fork.high + 1, width);

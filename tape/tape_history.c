@@ -179,7 +179,7 @@ void tape_history_class(struct tape *t, uint32_t class_, uint64_t delta)
     if (delta == 0)
         return;
     append(t, &s->shared.log[s->shared.current],
-           &(struct tape_change){.ticks = t->now,
+           &(struct tape_change){.ticks = t->ticks,
                                  .delta = (int64_t)delta,
                                  .class_ = class_,
                                  .flags = TAPE_CHANGE_ENDS |
@@ -200,7 +200,7 @@ static void begin_log(struct tape *t)
     struct tape_residuals *r = &s->shared;
     struct tape_log *log = &r->log[r->current];
     empty(log);
-    struct tape_change c = {.ticks = t->now};
+    struct tape_change c = {.ticks = t->ticks};
     for (uint32_t i = 0; i < r->n_classes; i++) {
         c.class_ = i;
         c.delta = (int64_t)tape_class_at(r, i)->live_bytes;
@@ -288,20 +288,20 @@ void tape_history_tape(struct tape *t)
     const uint64_t live = t->ledger.live_bytes;
     if (live > s->most)
         s->most = live;
-    if (r->open && t->now - s->begun > s->span) {
+    if (r->open && t->ticks - s->begun > s->span) {
         close_moment(t);
         SET(r->open, 0);
     }
     const bool first = !r->open;
     if (first || live > r->now.most_bytes) {
         SET(r->now.most_bytes, live);
-        SET(r->now.ticks, t->now);
+        SET(r->now.ticks, t->ticks);
         SET(r->now.backward, s->cause == TAPE_BY_SWEEP);
     }
     if (first || live < r->now.least_bytes)
         SET(r->now.least_bytes, live);
     if (first) {
-        s->begun = t->now;
+        s->begun = t->ticks;
         __atomic_store_n(&r->open, 1, __ATOMIC_RELEASE);
     }
 }
@@ -309,7 +309,7 @@ void tape_history_tape(struct tape *t)
 void tape_history_peak(struct tape *t)
 {
     struct tape_residuals *r = &t->residual->shared;
-    SET(r->peak_ticks, t->now);
+    SET(r->peak_ticks, t->ticks);
     SET(r->peak_inside, 1);
 }
 

@@ -188,7 +188,7 @@ static double *sweep(struct part *p, uint32_t r, uint32_t rows, uint32_t width)
         adjoint[(size_t)output * width + k] = 1;
     }
     for (uint32_t k = 0; k < p->n_runs; k++)
-        tape_run_pullback(&p->runs[k], adjoint, width);
+        tape_run_pullback(&p->runs[k], adjoint, width, NULL);
     return adjoint;
 }
 

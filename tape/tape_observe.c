@@ -1,10 +1,11 @@
 /* tape_observe.c: which hook observes the tapes of this process, and the list of tapes.
  *
- * May include: tape_scope.h, tape_statement.h. The lock guards the list and the begin and end of an observation;
- * the hot path reads tape_hook_now alone.
+ * May include: tape_now.h, tape_scope.h, tape_statement.h. The lock guards the list and the begin
+ * and end of an observation; the hot path reads tape_hook_now alone.
  */
 #include "tape_observe.h"
 
+#include "tape_now.h"
 #include "tape_scope.h"
 #include "tape_statement.h"
 
@@ -12,6 +13,7 @@
 
 struct tape_hook *tape_hook_now;
 uint32_t tape_session_now;
+void (*tape_sweep_watch)(void);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tape *tapes;
@@ -82,6 +84,7 @@ bool tape_observe_begin(struct tape_hook *hook)
         tape_scope_observe(hook);
         __atomic_add_fetch(&tape_session_now, 1, __ATOMIC_RELEASE);
         __atomic_store_n(&tape_hook_now, hook, __ATOMIC_RELEASE);
+        tape_now_watch(hook->thread != NULL);
     }
     pthread_mutex_unlock(&lock);
     return free;
@@ -103,6 +106,7 @@ void tape_observe_end(void)
     pthread_mutex_lock(&lock);
     struct tape_hook *hook = tape_hook_now;
     settle();
+    tape_now_watch(false);
     tape_scope_settle();
     __atomic_store_n(&tape_hook_now, NULL, __ATOMIC_RELEASE);
     for (struct tape *t = tapes; t && hook; t = t->next_tape)
@@ -124,6 +128,7 @@ uint64_t tape_observe_held(void)
 void tape_observe_forget(void)
 {
     /* In the child of a fork: the lock may be held by a thread that does not exist here. */
+    tape_now_watch(false);
     __atomic_store_n(&tape_hook_now, NULL, __ATOMIC_RELEASE);
     pthread_mutex_init(&lock, NULL);
     tape_scope_forget();

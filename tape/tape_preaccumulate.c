@@ -1,12 +1,14 @@
 /* tape_preaccumulate.c: see tape_preaccumulate.h.
  *
- * May include: tape_preaccumulate.h, tape_local_jacobian.h. The Jacobian's statements are written
- * where the section's were: in the same blocks and over the same records, so that nothing can be
+ * May include: tape_preaccumulate.h, tape_local_jacobian.h, tape_now.h.
+ *
+ * The Jacobian's statements are written where the section's were: in the same blocks and over the same records, so that nothing can be
  * refused once the section is being taken off.
  */
 #include "tape_preaccumulate.h"
 
 #include "tape_local_jacobian.h"
+#include "tape_now.h"
 
 #include <string.h>
 
@@ -275,6 +277,7 @@ void tape_section_end(struct tape *t, int64_t m, uint32_t *output, struct tape_s
                       struct tape_section_report *report)
 {
     struct tape_hook *hook = t->hook;
+    TAPE_DOING(t, TAPE_PHASE_FORWARD, site, tape_row(t, t->sections.row)->op);
     const uint64_t start = tape_clock(t);
     const struct tape_statements *s = &t->statements;
     const struct tape_section section = t->sections.open[t->sections.n - 1];

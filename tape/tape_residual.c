@@ -44,7 +44,7 @@ static uint32_t append(struct tape *t, struct tape_residual_state *s, uint32_t p
     class_->consumer = consumer;
     class_->kind = kind;
     class_->peak_stamp = t->ledger.peak_count;
-    class_->changed_ticks = t->now;
+    class_->changed_ticks = t->ticks;
     __atomic_store_n(&r->n_classes, i + 1, __ATOMIC_RELEASE);
     return i;
 }
@@ -121,7 +121,7 @@ static void clear(struct tape *t, struct tape_residual_state *s)
         SET(c->released_by, 0);
         SET(c->released_others, 0);
         SET(c->peak_stamp, 0);
-        SET(c->changed_ticks, t->now);
+        SET(c->changed_ticks, t->ticks);
     }
     s->full = false;
     s->cause = TAPE_BY_CALL;
@@ -202,17 +202,17 @@ static void add_byte_ticks(struct tape_class *c, double n)
 /* Clocks of two threads may differ: forks are swept by others. */
 static double since(const struct tape *t, uint64_t ticks)
 {
-    return t->now > ticks ? (double)(t->now - ticks) : 0;
+    return t->ticks > ticks ? (double)(t->ticks - ticks) : 0;
 }
 
 /* Up to now the class was as it is. */
 static void settle(const struct tape *t, struct tape_class *c)
 {
-    if (c->changed_ticks == t->now)
+    if (c->changed_ticks == t->ticks)
         return;
     if (c->live_bytes > 0)
         add_byte_ticks(c, (double)c->live_bytes * since(t, c->changed_ticks));
-    SET(c->changed_ticks, t->now);
+    SET(c->changed_ticks, t->ticks);
 }
 
 static struct tape_class *change(struct tape *t, uint32_t class_, uint64_t delta)
@@ -252,7 +252,7 @@ void tape_residual_charge(struct tape *t, uint32_t class_, uint64_t n)
         return;
     struct tape_class *c = tape_class_at(&t->residual->shared, class_);
     if (c->bytes == 0)
-        SET(c->first_ticks, t->now);
+        SET(c->first_ticks, t->ticks);
     TAPE_ADD(c->count, 1);
     TAPE_ADD(c->bytes, n);
 }
@@ -278,7 +278,7 @@ static void count_cause(struct tape_class *c, enum tape_release_cause cause, uin
 static void give(struct tape *t, uint32_t class_, enum tape_release_cause cause, uint64_t n)
 {
     struct tape_class *c = change(t, class_, 0 - n);
-    SET(c->last_ticks, t->now);
+    SET(c->last_ticks, t->ticks);
     count_cause(c, cause, n);
 }
 
@@ -317,18 +317,28 @@ static bool reserve_values(struct tape *t, uint32_t n)
     return true;
 }
 
+/* Notes a value that is of this class from now on. */
+static void note_value(struct tape *t, const struct tape_value *v, uint32_t class_)
+{
+    const uint32_t x = tape_value_index(t, v);
+    if (reserve_values(t, x + 1))
+        t->residual->value[x] = (struct tape_residual_value){
+            .born = t->ticks, .class_ = class_, .peaks = (uint32_t)t->ledger.peak_count};
+}
+
+void tape_residual_value_adopted(struct tape *t, const struct tape_value *v)
+{
+    if (t->residual)
+        note_value(t, v, tape_residual_of_row(t, v->row, TAPE_VALUE));
+}
+
 void tape_residual_value_made(struct tape *t, const struct tape_value *v)
 {
     if (!t->residual)
         return;
     const uint32_t class_ = tape_residual_of_row(t, v->row, TAPE_VALUE);
-    const uint32_t x = tape_value_index(t, v);
     const uint64_t n = tape_value_bytes(v);
-    if (reserve_values(t, x + 1))
-        t->residual->value[x] = (struct tape_residual_value){
-            .born = t->now, .class_ = class_, .peaks = (uint32_t)t->ledger.peak_count};
-    else if (x < t->residual->n_values)
-        t->residual->value[x].class_ = UINT32_MAX;
+    note_value(t, v, class_);
     tape_residual_take(t, class_, n);
     struct tape_class *c = tape_class_at(&t->residual->shared, class_);
     if (n > c->largest_bytes)
@@ -347,6 +357,8 @@ void tape_residual_value_gone(struct tape *t, const struct tape_value *v,
     give(t, class_, cause, n);
     if (value && value->read)
         TAPE_ADD(c->read_live_bytes, 0 - n);
+    if (value)
+        value->class_ = UINT32_MAX;
     if (row == TAPE_ROW_NONE)
         return;
     if (c->released_by && c->released_by != row + 1)
@@ -380,6 +392,25 @@ static void move(struct tape *t, struct tape_residual_value *value, uint32_t to,
     if (n > b->largest_bytes)
         SET(b->largest_bytes, n);
     value->class_ = to;
+}
+
+void tape_residual_value_left(struct tape *t, const struct tape_value *v)
+{
+    const uint64_t n = tape_value_bytes(v);
+    struct tape_residual_value *value =
+        t->residual && n > 0 ? known(t, tape_value_index(t, v)) : NULL;
+    if (!value)
+        return;
+    const uint32_t to = tape_residual_of_row(t, v->row, TAPE_VALUE);
+    if (value->class_ != to && value->class_ != CLASS_OTHER) {
+        struct tape_class *from = tape_class_at(&t->residual->shared, value->class_);
+        if (value->read) {
+            TAPE_ADD(from->read_live_bytes, 0 - n);
+            TAPE_ADD(from->read_bytes, 0 - n);
+        }
+        move(t, value, to, n);
+    }
+    value->class_ = UINT32_MAX;
 }
 
 void tape_residual_kept(struct tape *t, const struct tape_value *v, uint32_t keeper, bool first)
@@ -441,4 +472,6 @@ void tape_residual_drop_all(struct tape *t)
         if (c->live_bytes > 0)
             give(t, i, s->cause, c->live_bytes);
     }
+    for (uint32_t x = 0; s && x < s->n_values; x++)
+        s->value[x].class_ = UINT32_MAX;
 }

@@ -70,6 +70,10 @@ void tape_residual_charge(struct tape *t, uint32_t class_, uint64_t n);
 void tape_residual_value_made(struct tape *t, const struct tape_value *v);
 void tape_residual_value_gone(struct tape *t, const struct tape_value *v,
                               enum tape_release_cause cause, uint32_t row);
+/* A value owns a buffer that was charged to its row already, for nobody to read; and the buffer is
+ * so from now on, with the value no more its owner. */
+void tape_residual_value_adopted(struct tape *t, const struct tape_value *v);
+void tape_residual_value_left(struct tape *t, const struct tape_value *v);
 /* The pullback of an op of row `keeper` reads the value; move: and is the first known. */
 void tape_residual_kept(struct tape *t, const struct tape_value *v, uint32_t keeper, bool move);
 /* The pullback of r has run. */

@@ -1,8 +1,9 @@
 /* tape_segment_sweep.c: the reverse sweep over segments: adjoints brought together, pullbacks, and
  * adjoints spread.
  *
- * May include: tape_statement_sweep.h, tape_trap.h.
+ * May include: tape_now.h, tape_statement_sweep.h, tape_trap.h.
  */
+#include "tape_now.h"
 #include "tape_statement_sweep.h"
 #include "tape_trap.h"
 
@@ -102,13 +103,21 @@ static void pull(const struct tape_segment *s, double *doubles, double *adjoint,
             spread(&part[i], adjoint, width);
 }
 
+/* Says of a segment what statements say of themselves. */
+static void publish(const struct tape *t, const struct tape_run *run, const struct tape_segment *s)
+{
+    const struct tape_site site = {t->locate(s->site, run->near), tape_segment_line(s)};
+    tape_now_set(t->now, TAPE_PHASE_BACKWARD, site,
+                 tape_segment_name(s, run->partial_begin + s->at), 0);
+}
+
 bool tape_run_sweep(struct tape *t, const struct tape_run *run, double *adjoint, uint32_t width,
                     double *beside)
 {
     if (!run->segment && t->trap)
         return tape_trap_pullback(t, run, adjoint, width);
     if (!run->segment) {
-        tape_run_pullback(run, adjoint, width);
+        tape_run_pullback(run, adjoint, width, t->now);
         return true;
     }
     const bool calling = t->statements.calling;
@@ -119,7 +128,9 @@ bool tape_run_sweep(struct tape *t, const struct tape_run *run, double *adjoint,
         if (part.statements.n && t->trap)
             ok = tape_trap_pullback(t, &part.statements, adjoint, width);
         else if (part.statements.n)
-            tape_run_pullback(&part.statements, adjoint, width);
+            tape_run_pullback(&part.statements, adjoint, width, t->now);
+        if (part.segment && t->now)
+            publish(t, run, part.segment);
         for (uint32_t lane = 0; part.segment && lane < width; lane++)
             pull(part.segment, (double *)(uintptr_t)(run->partial_begin + part.segment->at),
                  adjoint + lane, width, beside);

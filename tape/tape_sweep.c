@@ -1,17 +1,19 @@
 /* tape_sweep.c: the reverse sweep, and the gradients it leaves.
  *
- * May include: tape_bridge.h, tape_fork.h, tape_guard.h, tape_inplace.h, tape_lent.h,
- * tape_preaccumulate.h, tape_release.h, tape_residual.h, tape_scope.h, tape_segment.h,
- * tape_statement_sweep.h, tape_trap.h.
+ * May include: tape_bridge.h, tape_checkpoint.h, tape_fork.h, tape_guard.h, tape_inplace.h,
+ * tape_lent.h, tape_now.h, tape_preaccumulate.h, tape_release.h, tape_residual.h, tape_scope.h,
+ * tape_segment.h, tape_statement_sweep.h, tape_trap.h.
  *
  * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do
  * not see each other; gradients of leaves and retained values grow with each.
  */
 #include "tape_bridge.h"
+#include "tape_checkpoint.h"
 #include "tape_fork.h"
 #include "tape_guard.h"
 #include "tape_inplace.h"
 #include "tape_lent.h"
+#include "tape_now.h"
 #include "tape_preaccumulate.h"
 #include "tape_release.h"
 #include "tape_residual.h"
@@ -91,6 +93,16 @@ static void account(struct tape *t, uint32_t row, uint64_t *stamp)
     *stamp = now;
 }
 
+/* The same for the record that the sweep has passed. */
+static void account_record(struct tape *t, const struct tape_record *r, uint64_t *stamp)
+{
+    const uint64_t start = *stamp;
+    account(t, r->row, stamp);
+    TAPE_ADD(tape_row(t, r->row)->backward_calls, 1);
+    tape_account_event(t, TAPE_EVENT_BACKWARD, r->row, r, start, *stamp);
+    tape_account_flush(t, t->hook, *stamp);
+}
+
 /* Whether r is a record whose results are scalars; if it is, its part of the sweep is done. */
 static bool scalars(struct tape *t, struct tape_record *r, uint64_t *stamp, bool *ok)
 {
@@ -107,17 +119,16 @@ static bool scalars(struct tape *t, struct tape_record *r, uint64_t *stamp, bool
         *ok = tape_join_pullback(t, r, stamp);
     else if (!s->reading)
         *ok = tape_bridge_to_value(t, r) && (!t->trap || tape_trap_adjoints(t, r));
-    if (t->hook) {
-        account(t, r->row, stamp);
-        TAPE_ADD(tape_row(t, r->row)->backward_calls, 1);
-        tape_account_flush(t, t->hook, *stamp);
-    }
+    if (t->hook)
+        account_record(t, r, stamp);
     return true;
 }
 
 /* Of a record whose results are tensors. */
-static bool pullback(struct tape *t, struct tape_record *r)
+static bool pullback(struct tape *t, struct tape_record *r, uint64_t *stamp)
 {
+    if (r->op == &tape_checkpoint_op)
+        return tape_checkpoint_pullback(t, r, stamp);
     if (r->n_in > 0)
         return tape_inplace_pullback(t, r);
     tape_bridge_to_scalars(t, r);
@@ -132,21 +143,20 @@ static uint32_t pull(struct tape *t, uint32_t end, uint32_t release, uint64_t *s
     for (uint32_t at = t->last_record; at != end;) {
         struct tape_record *r = tape_record_at(t, at);
         bool ok = true;
+        tape_now_row(t, r->row);
         if (scalars(t, r, stamp, &ok)) {
             if (!ok)
                 return at;
         } else if (has_adjoint(t, r)) {
             for (int o = 0; o < r->n_out; o++)
                 harvest(t, &t->entries[tape_record_out(r)[o]]);
-            if (!pullback(t, r) || (t->trap && !tape_trap_adjoints(t, r)))
+            if (!pullback(t, r, stamp) || (t->trap && !tape_trap_adjoints(t, r)))
                 return at;
             drop_adjoints(t, r);
-            if (__builtin_expect(t->hook != NULL, 0)) {
-                account(t, r->row, stamp);
-                TAPE_ADD(tape_row(t, r->row)->backward_calls, 1);
+            if (__builtin_expect(t->hook != NULL, 0))
+                account_record(t, r, stamp);
+            if (__builtin_expect(t->hook != NULL, 0))
                 tape_residual_read(t, r);
-                tape_account_flush(t, t->hook, *stamp);
-            }
         }
         if (release != TAPE_ROW_NONE)
             tape_release_passed(t, r, release);
@@ -163,9 +173,26 @@ static uint32_t sweep(struct tape *t, uint32_t end, uint32_t release, uint64_t *
     return failed;
 }
 
+bool tape_sweep_behind(struct tape *t, uint32_t end, uint64_t *stamp)
+{
+    const uint32_t failed = pull(t, end, TAPE_ROW_NONE, stamp);
+    if (failed == UINT32_MAX)
+        return true;
+    for (uint32_t at = failed; at != end; at = tape_record_at(t, at)->previous)
+        drop_adjoints(t, tape_record_at(t, at));
+    return false;
+}
+
 bool tape_sweep_fork(struct tape *child, uint64_t *stamp)
 {
     return sweep(child, UINT32_MAX, TAPE_ROW_NONE, stamp) == UINT32_MAX;
+}
+
+static void tell_watch(void)
+{
+    void (*watch)(void) = __atomic_load_n(&tape_sweep_watch, __ATOMIC_RELAXED);
+    if (__builtin_expect(watch != NULL, 0))
+        watch();
 }
 
 /* The end of a sweep, which failed at a record or did not. begun: when it began. */
@@ -175,6 +202,7 @@ static enum tape_status conclude(struct tape *t, bool ok, uint32_t own, const ch
     if (t->hook) {
         account(t, own, stamp);
         tape_scope_sweeps += *stamp - begun;
+        tape_account_event(t, TAPE_EVENT_SWEEP, own, NULL, begun, *stamp);
         TAPE_ADD(tape_row(t, own)->calls, 1);
         TAPE_ADD(tape_row(t, own)->backward_calls, 1);
         TAPE_ADD(t->ledger.sweeps, 1);
@@ -183,6 +211,7 @@ static enum tape_status conclude(struct tape *t, bool ok, uint32_t own, const ch
         t->sweeps++;
         t->phase++;
         t->swept_epoch = t->gradient_epoch;
+        tell_watch();
         return TAPE_OK;
     }
     /* Half a sweep is in the gradients: none is better than a wrong one. */
@@ -227,11 +256,12 @@ static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bo
                                    struct tape_site site)
 {
     struct tape_hook *hook = t->hook;
-    const uint64_t begun = hook ? t->now : 0;
+    const uint64_t begun = tape_clock(t);
     uint64_t stamp = begun, bytes = 0;
     tape_statement_settle(t);
     /* What is no pullback's is the sweep's own: the call, the seed, the end. */
     const char *what = release ? tape_release_sweep_op : "backward";
+    TAPE_DOING(t, TAPE_PHASE_BACKWARD, site, what);
     if (t->sections.n > 0)
         return tape_section_refuse(t, what, site);
     uint32_t own = tape_account_row(t, site, what), failed = UINT32_MAX;
@@ -253,6 +283,7 @@ static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bo
         account(t, own, &stamp);
     if (planted)
         failed = sweep(t, tape_bridge_oldest(t), release ? own : TAPE_ROW_NONE, &stamp);
+    tape_now_row(t, own);
     if (t->statements.adjoint)
         adjoints_free(t, own, bytes);
     if (planted && failed == UINT32_MAX)
@@ -282,8 +313,9 @@ static enum tape_status sweep_statements(struct tape *t, int64_t n, const uint32
     static const char what[] = "real_backward";
     if (t->sections.n > 0)
         return tape_section_refuse(t, what, site);
-    struct tape_hook *hook = t->hook;
-    const uint64_t begun = hook ? t->now : 0;
+    struct tape_hook *hook = tape_observed(t);
+    TAPE_DOING(t, TAPE_PHASE_BACKWARD, site, what);
+    const uint64_t begun = tape_clock(t);
     uint64_t stamp = begun, bytes;
     const uint32_t own = tape_account_row(t, site, what);
     tape_statement_settle(t);
@@ -301,6 +333,7 @@ static enum tape_status sweep_statements(struct tape *t, int64_t n, const uint32
     if (hook)
         account(t, own, &stamp);
     const bool ok = adjoint && sweep(t, UINT32_MAX, TAPE_ROW_NONE, &stamp) == UINT32_MAX;
+    tape_now_row(t, own);
     if (adjoint)
         adjoints_free(t, own, bytes);
     if (ok)
@@ -308,16 +341,16 @@ static enum tape_status sweep_statements(struct tape *t, int64_t n, const uint32
     return conclude(t, ok, own, what, site, begun, &stamp);
 }
 
-static enum tape_status jacobian_statements(struct tape *t, int64_t m, const uint32_t *y, int64_t n,
-                                            const uint32_t *x, double *jacobian,
-                                            struct tape_site site)
+static enum tape_status jacobian_of(struct tape *t, int64_t m, const uint32_t *y, int64_t n,
+                                    const uint32_t *x, double *jacobian, struct tape_site site)
 {
     static const char what[] = "real_jacobian";
     if (t->sections.n > 0)
         return tape_section_refuse(t, what, site);
     const bool crosses = tape_bridge_crosses(t);
-    struct tape_hook *hook = t->hook;
-    const uint64_t begun = hook ? t->now : 0;
+    struct tape_hook *hook = tape_observed(t);
+    TAPE_DOING(t, TAPE_PHASE_BACKWARD, site, what);
+    const uint64_t begun = tape_clock(t);
     uint64_t stamp = begun, bytes;
     const uint32_t own = tape_account_row(t, site, what);
     tape_statement_settle(t);
@@ -343,6 +376,7 @@ static enum tape_status jacobian_statements(struct tape *t, int64_t m, const uin
         for (int64_t k = 0; k < rows; k++)
             adjoint[(size_t)y[i + k] * width + (size_t)k] = 1;
         ok = sweep(t, UINT32_MAX, TAPE_ROW_NONE, &stamp) == UINT32_MAX;
+        tape_now_row(t, own);
         /* Index 0 is that of constants, and gathers what statements with constants give it. */
         memset(adjoint, 0, width * sizeof *adjoint);
         for (int64_t j = 0; j < n; j++)
@@ -356,55 +390,59 @@ static enum tape_status jacobian_statements(struct tape *t, int64_t m, const uin
     if (hook) {
         account(t, own, &stamp);
         tape_scope_sweeps += stamp - begun;
+        tape_account_event(t, TAPE_EVENT_SWEEP, own, NULL, begun, stamp);
         TAPE_ADD(tape_row(t, own)->calls, 1);
         TAPE_ADD(tape_row(t, own)->backward_calls, 1);
         TAPE_ADD(t->ledger.sweeps, (uint64_t)((m + width - 1) / width));
     }
-    if (ok)
+    if (ok) {
+        tell_watch();
         return TAPE_OK;
+    }
     return t->error.code ? t->error.code : tape_fail_memory(t, site, what);
 }
 
-/* ---- what is given back meanwhile, the sweep gives back ---- */
+/* From the begin of a sweep to its end one observer, or none, sees all of it. */
+static enum tape_phase enter(struct tape *t)
+{
+    tape_observed(t);
+    tape_residual_cause(t, TAPE_BY_SWEEP);
+    return tape_activity_begin(t, TAPE_PHASE_BACKWARD, NULL);
+}
+
+static enum tape_status leave(struct tape *t, enum tape_phase before, enum tape_status status)
+{
+    tape_activity_begin(t, before, NULL);
+    tape_residual_cause(t, TAPE_BY_CALL);
+    return status;
+}
 
 enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct tape_site site)
 {
-    tape_observed(t);
-    const enum tape_release_cause before = tape_residual_cause(t, TAPE_BY_SWEEP);
-    const enum tape_status status = sweep_from(t, y, seed, false, site);
-    tape_residual_cause(t, before);
-    return status;
+    const enum tape_phase before = enter(t);
+    return leave(t, before, sweep_from(t, y, seed, false, site));
+}
+
+enum tape_status tape_sweep_release(struct tape *t, uint32_t y, uint32_t seed,
+                                    struct tape_site site)
+{
+    const enum tape_phase before = enter(t);
+    return leave(t, before, sweep_from(t, y, seed, true, site));
 }
 
 enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t *y,
                                        const double *seed, struct tape_site site)
 {
-    tape_observed(t);
-    const enum tape_release_cause before = tape_residual_cause(t, TAPE_BY_SWEEP);
-    const enum tape_status status = sweep_statements(t, n, y, seed, site);
-    tape_residual_cause(t, before);
-    return status;
+    const enum tape_phase before = enter(t);
+    return leave(t, before, sweep_statements(t, n, y, seed, site));
 }
 
 enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint32_t *y, int64_t n,
                                           const uint32_t *x, double *jacobian,
                                           struct tape_site site)
 {
-    tape_observed(t);
-    const enum tape_release_cause before = tape_residual_cause(t, TAPE_BY_SWEEP);
-    const enum tape_status status = jacobian_statements(t, m, y, n, x, jacobian, site);
-    tape_residual_cause(t, before);
-    return status;
-}
-
-enum tape_status tape_sweep_release(struct tape *t, uint32_t y, uint32_t seed,
-                                    struct tape_site site)
-{
-    tape_observed(t);
-    const enum tape_release_cause before = tape_residual_cause(t, TAPE_BY_SWEEP);
-    const enum tape_status status = sweep_from(t, y, seed, true, site);
-    tape_residual_cause(t, before);
-    return status;
+    const enum tape_phase before = enter(t);
+    return leave(t, before, jacobian_of(t, m, y, n, x, jacobian, site));
 }
 
 bool tape_was_swept(const struct tape *t, const struct tape_value *v)
@@ -437,6 +475,7 @@ enum tape_status tape_retain(struct tape *t, uint32_t x, struct tape_site site)
 {
     struct tape_value *v = &t->entries[x];
     tape_observed(t);
+    tape_clock(t);
     if (v->flags & (TAPE_LEAF | TAPE_RETAIN))
         return TAPE_OK;
     if (!(v->flags & TAPE_NEEDS_GRADIENT))

@@ -333,7 +333,7 @@ bool tape_trap_pullback(struct tape *t, const struct tape_run *run, double *adjo
                                      .near = run->near,
                                      .first = --result,
                                      .n = 1};
-        tape_run_pullback(&one, adjoint, width);
+        tape_run_pullback(&one, adjoint, width, t->now);
         if (!look(t, &one, adjoint, width))
             return false;
         p -= w[0];

@@ -116,6 +116,29 @@ static void put_modules(struct profile_seed *seed, size_t n)
     put_packet(seed, &packet);
 }
 
+/* Places of two sites, one of them twice, with a text that is no text. */
+static void put_symbols(struct profile_seed *seed)
+{
+    Tapescope__Symbol symbol[3], *list[3];
+    Tapescope__Symbols symbols = TAPESCOPE__SYMBOLS__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    for (size_t i = 0; i < 3; i++) {
+        tapescope__symbol__init(&symbol[i]);
+        symbol[i].pc = i == 2 ? UINT64_MAX : 0x2001;
+        symbol[i].line = i == 2 ? UINT32_MAX : 41;
+        symbol[i].function = (char *)(i == 1 ? "f\xff\033" : "f");
+        symbol[i].file = (char *)(i == 2 ? "" : "/nowhere/a.c");
+        symbol[i].source_line = 7;
+        symbol[i].offset = 1u << 20;
+        list[i] = &symbol[i];
+    }
+    symbols.symbol = list;
+    symbols.n_symbol = 3;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_SYMBOLS;
+    packet.symbols = &symbols;
+    put_packet(seed, &packet);
+}
+
 /* n scopes from number `first` on, with keys and without, whose parent comes before it, or after it,
  * or is not there; expectations of all kinds, of scopes that are there or not. */
 static void put_scopes(struct profile_seed *seed, uint32_t first, size_t n)
@@ -169,6 +192,46 @@ static void put_scopes(struct profile_seed *seed, uint32_t first, size_t n)
     put_packet(seed, &packet);
 }
 
+/* n events of the sites of scopes and ops, whose starts go back and forth. */
+static void put_events(struct profile_seed *seed, size_t n, uint32_t n_sites)
+{
+    Tapescope__EventSite site[MOST_ROWS], *sites[MOST_ROWS];
+    Tapescope__Timeline timeline = TAPESCOPE__TIMELINE__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    uint32_t place[MOST_ROWS];
+    int64_t start[MOST_ROWS], record[MOST_ROWS];
+    uint64_t ticks[MOST_ROWS];
+    for (uint32_t i = 0; i < n_sites; i++) {
+        tapescope__event_site__init(&site[i]);
+        site[i].kind = i; /* the last is none that is known */
+        site[i].thread = 4711;
+        site[i].tape = i;
+        site[i].pc = 0x2001;
+        site[i].line = 41;
+        site[i].op = (char *)"matmul";
+        site[i].scope = i;
+        sites[i] = &site[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        place[i] = (uint32_t)i % n_sites;
+        start[i] = i % 2 ? -100 : INT64_MAX / 2;
+        record[i] = i % 3 ? 5 : -5;
+        ticks[i] = i * UINT64_C(1000000007);
+    }
+    timeline.site = sites;
+    timeline.n_site = n_sites;
+    timeline.event_site = place;
+    timeline.event_start = start;
+    timeline.event_record = record;
+    timeline.event_ticks = ticks;
+    timeline.n_event_site = timeline.n_event_start = timeline.n_event_record =
+        timeline.n_event_ticks = n;
+    timeline.left_out = n;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_TIMELINE;
+    packet.timeline = &timeline;
+    put_packet(seed, &packet);
+}
+
 static void put_end(struct profile_seed *seed)
 {
     Tapescope__End end = TAPESCOPE__END__INIT;
@@ -204,6 +267,8 @@ static void put_tape(struct profile_seed *seed, uint64_t tape, uint32_t first, s
         row[i].forward_ticks = 3 * k;
         row[i].backward_calls = i == 2 ? 0 : k;
         row[i].backward_ticks = 5 * k;
+        row[i].recompute_calls = i == 1 ? k : 0;
+        row[i].recompute_ticks = i == 1 ? 2 * k : 0;
         row[i].forward_flops = 7 * k;
         row[i].backward_flops = 14 * k;
         row[i].forward_moved = 24 * k;
@@ -215,6 +280,7 @@ static void put_tape(struct profile_seed *seed, uint64_t tape, uint32_t first, s
         row[i].peak_bytes = 64 * k;
         ledger.forward_ticks += row[i].forward_ticks;
         ledger.backward_ticks += row[i].backward_ticks;
+        ledger.recompute_ticks += row[i].recompute_ticks;
         ledger.handed_out_bytes += 176 * k;
         ledger.live_bytes += row[i].live_bytes;
         ledger.peak_bytes += row[i].peak_bytes;
@@ -317,6 +383,64 @@ static void put_paths(struct profile_seed *seed, uint32_t first)
     put_packet(seed, &packet);
 }
 
+/* Samples from index `first` on, of two threads: one in every phase, and one more outside. */
+static void put_samples(struct profile_seed *seed, uint32_t first, uint64_t unit)
+{
+    static const char *const op[] = {"", "matmul", "statement", "tanh", ""};
+    static uint64_t stack[] = {0x2104, 0x2201, 0x7f0000012345};
+    Tapescope__Sample sample[5], *list[5];
+    Tapescope__Samples samples = TAPESCOPE__SAMPLES__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    for (uint32_t i = 0; i < 5; i++) {
+        tapescope__sample__init(&sample[i]);
+        sample[i].index = first + i;
+        sample[i].thread = i % 2;
+        sample[i].phase = i % 4;
+        sample[i].pc = i % 4 == 0 ? 0 : 0x2001 + 0x100 * (uint64_t)i;
+        sample[i].line = i == 1 ? 41 : 0;
+        sample[i].op = (char *)(uintptr_t)op[i];
+        sample[i].shared = i == 3;
+        sample[i].stack = stack;
+        sample[i].n_stack = i == 0 ? 3 : i == 4 ? 1 : 0;
+        sample[i].count = (i + 1) * unit;
+        sample[i].partial = i == 4 ? unit : 0;
+        sample[i].wall_ns = 4000000 * (i + 1) * unit;
+        sample[i].cpu_ns = 3000000 * (i + 1) * unit;
+        list[i] = &sample[i];
+    }
+    samples.period_ns = 4000000;
+    samples.sample = list;
+    samples.n_sample = 5;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_SAMPLES;
+    packet.samples = &samples;
+    put_packet(seed, &packet);
+}
+
+static void put_threads(struct profile_seed *seed, uint64_t unit)
+{
+    Tapescope__Thread thread[2], *list[2] = {&thread[0], &thread[1]};
+    Tapescope__Threads threads = TAPESCOPE__THREADS__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    for (uint32_t i = 0; i < 2; i++) {
+        tapescope__thread__init(&thread[i]);
+        thread[i].index = i;
+        thread[i].tid = i == 0 ? 0 : 4711;
+        thread[i].name = (char *)(i == 0 ? "others" : "fit \033[31m");
+        thread[i].recorded = 6 * unit;
+        thread[i].partial = i == 0 ? unit : 0;
+        thread[i].lost = 2;
+        thread[i].fired = thread[i].recorded + thread[i].partial + thread[i].lost;
+        thread[i].wall_ns = 40000000 * unit;
+        thread[i].cpu_ns = 30000000 * unit;
+    }
+    threads.thread = list;
+    threads.n_thread = 2;
+    threads.process_cpu_ns = 61000000 * unit;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_THREADS;
+    packet.threads = &threads;
+    put_packet(seed, &packet);
+}
+
 static void put_final(struct profile_seed *seed, uint64_t tape)
 {
     Tapescope__Ledger ledger = TAPESCOPE__LEDGER__INIT;
@@ -350,6 +474,8 @@ static void put_body(unsigned number, struct profile_seed *seed)
         put_tape(seed, 1, 0, 3, 2);
         put_residuals(seed, 1, 0, 2);
         put_scopes(seed, 3, 4);
+        put_symbols(seed);
+        put_events(seed, 8, 5);
         put_clock(seed, 2000, 900);
         break;
     case 2: /* two tapes over three modules */
@@ -367,6 +493,10 @@ static void put_body(unsigned number, struct profile_seed *seed)
         put_tape(seed, 1, 0, 2, 1);
         put_tape(seed, 1, 1, 2, 2);
         put_tape(seed, 1, 0, 3, 3);
+        put_threads(seed, 1);
+        put_samples(seed, 0, 1);
+        put_samples(seed, 3, 2);
+        put_threads(seed, 3);
         break;
     case 4: /* a tape that died and was merged, one that lives */
         put_header(seed, "tsc", 1);
@@ -412,8 +542,11 @@ static void put_body(unsigned number, struct profile_seed *seed)
         put_paths(seed, UINT32_MAX - 8);
         put_clock(seed, 1000, 500);
         put_scopes(seed, 0, 3);
+        put_events(seed, 3, 1);
         put_tape(seed, 0, 0, 2, 2);
         put_tape(seed, 3, 0, 4, 1);
+        put_threads(seed, 1);
+        put_samples(seed, UINT32_MAX - 4, 1);
         break;
     }
     if (number < PROFILE_SEEDS_COMPLETE)

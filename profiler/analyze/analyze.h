@@ -1,9 +1,9 @@
 /* analyze.h: the rows of all tapes joined with symbols: what each source line cost.
  *
  * May include: profiler/format, profiler/symbols.
- * Invariant: `sum` is the exact sum of the lines and of `left_out`, `total` comes from the tapes' own
- * counters; the two are equal but for ops that were under way when a living tape was read. Times in
- * ns are rounded so that the lines' times add up to the rounded time of their ticks.
+ * Invariant: `sum` is the exact sum of the lines and of `left_out`, `total` comes from the tapes'
+ * own counters; the two are equal but for ops that were under way when a living tape was read.
+ * Times in ns are rounded so that the lines' times add up to the rounded time of their ticks.
  */
 #ifndef PROFILER_ANALYZE_H
 #define PROFILER_ANALYZE_H
@@ -20,7 +20,11 @@ struct prof_cost {
 #define X(name) uint64_t name;
     PROF_ROW_COUNTERS(X)
 #undef X
-    uint64_t forward_ns, backward_ns;
+    uint64_t forward_ns, backward_ns, recompute_ns;
+    /* Of a profile with samples, whose times are processor times and estimates: those of code that
+     * has nothing to do with tapes, what threads waited beside, and how many samples all that is
+     * from. n samples have a standard error of sqrt(n). */
+    uint64_t other_ns, waiting_ns, samples;
 };
 
 /* A few distinct names in the order in which they were met; `more` if there were others. */
@@ -44,11 +48,16 @@ struct prof_line {
 };
 
 struct prof_totals {
-    uint64_t forward_ticks, backward_ticks, forward_ns, backward_ns;
+    uint64_t forward_ticks, backward_ticks, recompute_ticks;
+    uint64_t forward_ns, backward_ns, recompute_ns;
     uint64_t overhead_ns; /* the profiler's own, not in the times above */
     uint64_t handed_out_bytes, live_bytes;
     uint64_t peak_bytes, reserved_bytes, touched_bytes; /* the greatest of any one tape */
     uint64_t sweeps, records, tapes;
+    /* Of the samples' signals: fired = recorded + partial + lost; shared: of the samples, those of
+     * threads at work for another's op. */
+    uint64_t fired, recorded, partial, lost, samples_shared;
+    uint64_t process_cpu_ns; /* of the whole process, while it was sampled */
 };
 
 struct prof_symbols;
@@ -78,6 +87,10 @@ struct prof_analysis {
 struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn_fn *warn,
                                    void *payload);
 void prof_analysis_free(struct prof_analysis *analysis);
+
+/* The places of all sites of the profile, for prof_pack(); the array is the caller's to free(), its
+ * strings are borrowed from the analysis. NULL when memory is exhausted. */
+struct prof_symbol *prof_analysis_symbols(const struct prof_analysis *analysis, size_t *n);
 
 /* Files below the folder `from` (or that file itself) are shown and read as if they lay below
  * `to`. Returns 0, or -1 when memory is exhausted. */
@@ -118,6 +131,12 @@ struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum
 void prof_line_of_row(const struct prof_analysis *analysis, const struct prof_row *row,
                       struct prof_line *line);
 
+/* The totals of a profile alone, without symbols. */
+struct prof_totals prof_profile_totals(const struct prof_profile *profile);
+
+/* The totals as a cost: times and bytes from the tapes' own counters. */
+struct prof_cost prof_analysis_total(const struct prof_analysis *analysis);
+
 /* A scope with all that it and the scopes within it cost. */
 struct prof_scope_cost {
     const char *name; /* without those of the scopes around it; belongs to the profile */
@@ -132,6 +151,7 @@ struct prof_scope_cost {
 struct prof_scope_costs {
     struct prof_scope_cost *scope;
     size_t n;
+    size_t *place;            /* of the profile's scopes, in their order, in `scope` */
     struct prof_cost outside; /* of what was recorded in no scope */
 };
 
@@ -142,11 +162,40 @@ int prof_scope_costs_make(struct prof_scope_costs *costs, const struct prof_prof
                           bool by_thread);
 void prof_scope_costs_free(struct prof_scope_costs *costs);
 
+/* An expectation that the source states, held against what was measured: of a scope with those in
+ * it, or of the lines of a function. */
+struct prof_expected_cost {
+    const struct prof_expectation *stated;
+    const char *file, *function; /* where it stands; NULL: unknown */
+    uint32_t line;
+    size_t scope;    /* place plus 1 in the costs of scopes, 0: its function */
+    bool known;      /* there is something to compare: a forward time, a passing of the line */
+    bool holds;      /* measured <= bound, or not known */
+    double measured; /* backward over forward time; tape bytes for each time */
+};
+
+struct prof_expected_costs {
+    struct prof_expected_cost *expected; /* in the order of the profile */
+    size_t n, n_failed;
+    struct prof_scope_costs scopes;
+};
+
+/* Returns 0, or -1 when memory is exhausted. The caller frees it by prof_expected_costs_free in
+ * either case. */
+int prof_expected_costs_make(struct prof_expected_costs *costs,
+                             const struct prof_analysis *analysis);
+void prof_expected_costs_free(struct prof_expected_costs *costs);
+
 /* Adds b to a. */
 void prof_cost_add(struct prof_cost *a, const struct prof_cost *b);
 
 /* Adds the names of b that a lacks. */
 void prof_names_add(struct prof_names *a, const struct prof_names *b);
+
+/* Time in all phases, and other time. */
+uint64_t prof_cost_time(const struct prof_cost *cost);
+/* There is anything to say of recomputation. */
+bool prof_cost_recomputes(const struct prof_cost *cost);
 
 /* Records, values and adjoints. */
 uint64_t prof_cost_tape_bytes(const struct prof_cost *cost);

@@ -1,7 +1,7 @@
 /* collect.c: the collector: keeps the last state of every tape and writes what changed to the
  * profile.
  *
- * May include: collect.h, tape_hook.h. Exports tapescope_collect_open and nothing else.
+ * May include: collect.h, collect_sampler.h, tape_hook.h. Exports tapescope_collect_open alone.
  *
  * Writing goes in rounds: when hook.due has passed, every tape whose thread calls within a window
  * of 1/256 of the interval is written once, so that one busy thread does not keep the others from
@@ -13,9 +13,10 @@
 #include "collect.h"
 
 #include "collect_paths.h"
-#include "collect_unwind.h"
+#include "collect_sampler.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,11 +33,12 @@ enum {
 
 struct collector {
     struct tape_collector base; /* first: hook and collector have one address */
-    struct collector *next;     /* in the list of those that are open */
-    pid_t pid;                  /* 0 in a child process */
+    struct prof_open open;
+    pid_t pid; /* 0 in a child process */
     char *path;
     enum prof_unwinder unwinder;
     unsigned depth;        /* of call paths */
+    uint32_t paths_seen;   /* how many there were when the modules were read; atomic */
     pthread_mutex_t mutex; /* guards all that follows */
     bool closed;
     struct prof_file file;
@@ -50,74 +52,36 @@ struct collector {
     struct prof_tapes tapes;
     struct prof_retired retired;
     struct prof_scopes scopes;
-    struct prof_ledger dying; /* state of a tape that never had a packet */
-    struct prof_buffer head;  /* magic and header, for snapshots */
-    struct prof_buffer out;   /* frames of the call under way: they go out by one write */
-    struct prof_buffer scratch;
-    uint64_t round; /* number of the round, from 1 */
+    struct prof_events *events; /* NULL: they are not wanted */
+    struct prof_ledger dying;   /* state of a tape that never had a packet */
+    struct prof_buffer head;    /* magic and header, for snapshots */
+    struct prof_buffer out;     /* frames of the call under way: they go out by one write */
+    struct prof_buffer scratch; /* while a packet is made */
+    uint64_t round;             /* number of the round, from 1 */
     bool round_open;
     uint64_t window_end;
     unsigned new_tapes; /* of this round */
     uint64_t interval_ns;
+    struct prof_sampler sampler;
+    int signal; /* that asks for a snapshot; 0: none does */
+    unsigned n_answered;
 };
-
-static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct collector *open_list;
-static struct collector *closed_list; /* reachable for ever: see close_collector */
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static void before_fork(void)
-{
-    pthread_mutex_lock(&open_mutex);
-    prof_paths_before_fork();
-}
-
-static void after_fork_in_parent(void)
-{
-    prof_paths_after_fork();
-    pthread_mutex_unlock(&open_mutex);
-}
-
-/* Closes the child's copy of the descriptor, and with it its hold on the file's lock. */
-static void after_fork_in_child(void)
-{
-    for (struct collector *c = open_list; c != NULL; c = c->next) {
-        c->pid = 0;
-        __atomic_store_n(&c->base.hook.due, UINT64_MAX, __ATOMIC_RELAXED);
-        (void)prof_file_close(&c->file);
-    }
-    prof_paths_after_fork();
-    pthread_mutex_unlock(&open_mutex);
-}
-
-static void watch_forks(void)
-{
-    (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
 
 static bool is_ours(const struct collector *c)
 {
     return c->pid == getpid(); /* asked, because a raw clone() runs no handlers */
 }
 
-static void list_remove(struct collector *c)
+/* In a child process: closes its copy of the descriptor, and with it its hold on the file's
+ * lock. */
+static void forget(struct prof_open *open)
 {
-    pthread_mutex_lock(&open_mutex);
-    for (struct collector **at = &open_list; *at != NULL; at = &(*at)->next) {
-        if (*at == c) {
-            *at = c->next;
-            break;
-        }
-    }
-    pthread_mutex_unlock(&open_mutex);
-}
-
-static void list_keep(struct collector *c)
-{
-    pthread_mutex_lock(&open_mutex);
-    c->next = closed_list;
-    closed_list = c;
-    pthread_mutex_unlock(&open_mutex);
+    struct collector *c =
+        (struct collector *)(void *)((char *)open - offsetof(struct collector, open));
+    c->pid = 0;
+    __atomic_store_n(&c->base.hook.due, UINT64_MAX, __ATOMIC_RELAXED);
+    (void)prof_file_close(&c->file);
+    prof_sampler_forget(&c->sampler);
 }
 
 /* What a call from the tape has to restore. */
@@ -217,6 +181,17 @@ static void put_retired(struct collector *c)
         put_ledger(c, &c->retired.ledger);
 }
 
+/* Scopes that they are in come first. */
+static void put_events(struct collector *c, bool all)
+{
+    if (c->events == NULL)
+        return;
+    if (prof_scopes_are_new(&c->scopes))
+        put_scopes(c);
+    if (c->failed == NULL && !prof_put_events(&c->out, c->events, all))
+        fail(c, PROF_NO_MEMORY);
+}
+
 static void begin_round(struct collector *c, uint64_t now)
 {
     c->round_open = true;
@@ -226,6 +201,7 @@ static void begin_round(struct collector *c, uint64_t now)
     put_modules(c);
     put_clock(c);
     put_scopes(c);
+    put_events(c, false);
     put_retired(c);
 }
 
@@ -233,8 +209,52 @@ static void end_round(struct collector *c, uint64_t now)
 {
     c->round_open = false;
     c->interval_ns = 2 * c->interval_ns < LAST_INTERVAL_NS ? 2 * c->interval_ns : LAST_INTERVAL_NS;
-    __atomic_store_n(&c->base.hook.due, now + prof_clock_ticks(&c->clock, c->interval_ns),
+    __atomic_store_n(&c->base.hook.due,
+                     c->sampler.untimed ? UINT64_MAX
+                                        : now + prof_clock_ticks(&c->clock, c->interval_ns),
                      __ATOMIC_RELAXED);
+}
+
+static void put_samples(struct collector *c)
+{
+    if (c->failed != NULL)
+        return;
+    put_modules(c);
+    if (!prof_sampler_put(&c->sampler, &c->out, &c->paths, false))
+        fail(c, PROF_NO_MEMORY);
+}
+
+/* On the helper thread, many times a second. */
+static void tick(void *payload)
+{
+    struct collector *c = payload;
+    if (!is_ours(c))
+        return;
+    struct entry entry = enter(c);
+    if (!c->closed) {
+        (void)prof_modules_refresh(&c->modules);
+        prof_sampler_scan(&c->sampler, &c->modules);
+        prof_sampler_tell(&c->sampler, c->base.log, c->path);
+        if (prof_sampler_is_due(&c->sampler)) {
+            put_samples(c);
+            put_clock(c);
+            send_frames(c);
+            __atomic_store_n(&c->base.hook.due, 0, __ATOMIC_RELAXED);
+        }
+    }
+    leave(c, entry);
+}
+
+/* The tape's side has begun to call: `thread` of the hook. */
+static void publish(struct tape_hook *hook, const struct tape_now *now)
+{
+    struct collector *c = (struct collector *)(void *)hook;
+    if (!is_ours(c))
+        return;
+    struct entry entry = enter(c);
+    if (!c->closed)
+        prof_sampler_publish(&c->sampler, now);
+    leave(c, entry);
 }
 
 static void keep(struct collector *c, const struct tape_ledger *from, uint64_t now, bool in_round)
@@ -279,64 +299,36 @@ static void retire(struct collector *c, const struct tape_ledger *from, uint64_t
     prof_tapes_remove(&c->tapes, known);
 }
 
-static uint32_t path_here(struct tape_hook *hook, uintptr_t site)
+/* A path that is new may lead through a library that is new, and gone before the next flush. */
+static void see_paths(struct collector *c, uint32_t n)
 {
-    const struct collector *c = (const struct collector *)(const void *)hook;
-    return prof_path_here(c->unwinder, c->depth, site);
-}
-
-/* Reads the mappings anew where libraries came or went. */
-static const char *refresh_modules(struct collector *c)
-{
-    unsigned long long subs = c->modules.subs;
-    const char *reason = prof_modules_refresh(&c->modules);
-    if (c->modules.subs != subs)
-        prof_unwind_forget();
-    return reason;
-}
-
-static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool final)
-{
-    struct collector *c = (struct collector *)(void *)hook;
     if (!is_ours(c))
         return;
     struct entry entry = enter(c);
-    if (c->closed) {
-        leave(c, entry);
-        return;
-    }
-    uint64_t now = c->clock.peek();
-    bool in_round = now >= __atomic_load_n(&hook->due, __ATOMIC_RELAXED);
-    const char *reason = refresh_modules(c);
+    const char *reason = c->closed ? NULL : prof_modules_refresh(&c->modules);
     if (reason != NULL)
         fail(c, reason);
-    if (final)
-        retire(c, from, now);
-    if (in_round && !c->round_open)
-        begin_round(c, now);
-    if (!final)
-        keep(c, from, now, in_round);
-    send_frames(c);
-    if (in_round && now >= c->window_end)
-        end_round(c, now);
+    __atomic_store_n(&c->paths_seen, n, __ATOMIC_RELAXED);
     leave(c, entry);
 }
 
-/* See struct tape_hook. */
-static void take_scopes(struct tape_hook *hook, const struct tape_scopes *scopes)
+static uint32_t path_here(struct tape_hook *hook, uintptr_t site)
 {
     struct collector *c = (struct collector *)(void *)hook;
-    pthread_mutex_lock(&c->mutex);
-    c->scopes.from = scopes;
-    pthread_mutex_unlock(&c->mutex);
+    const uint32_t path = prof_path_here(c->unwinder, c->depth, site), n = prof_paths_count();
+    if (__builtin_expect(n != __atomic_load_n(&c->paths_seen, __ATOMIC_RELAXED), 0))
+        see_paths(c, n);
+    return path;
+}
+
+static void take_event(struct tape_hook *hook, const struct tape_event *event)
+{
+    prof_events_take(((struct collector *)(void *)hook)->events, event);
 }
 
 static double to_ns(const struct tape_hook *hook, uint64_t ticks)
 {
-    double rate;
-    __atomic_load(&((const struct collector *)(const void *)hook)->clock.ticks_per_ns, &rate,
-                  __ATOMIC_RELAXED);
-    return (double)ticks / rate;
+    return prof_clock_ns(&((const struct collector *)(const void *)hook)->clock, ticks);
 }
 
 static bool put_all(struct prof_buffer *out, struct prof_buffer *scratch,
@@ -357,8 +349,82 @@ static bool build_snapshot(struct collector *c, struct prof_buffer *out)
         ok = put_all(out, &c->scratch, c->tapes.tape[i], &paths);
     if (ok && c->retired.ledger.tapes > 0)
         ok = put_all(out, &c->scratch, &c->retired.ledger, &paths);
+    prof_sampler_scan(&c->sampler, &c->modules);
+    ok = ok && prof_sampler_put(&c->sampler, out, &paths, true);
     prof_path_map_free(&paths);
     return ok && prof_put_clock(out, &now) && prof_put_end(out, now.ticks, "snapshot");
+}
+
+static const char *write_snapshot(struct collector *c, const char *path)
+{
+    struct prof_buffer out = {0};
+    const char *reason = prof_modules_refresh(&c->modules);
+    if (reason == NULL && (c->lost || !build_snapshot(c, &out)))
+        reason = PROF_NO_MEMORY;
+    if (reason == NULL)
+        reason = prof_file_put(path, &out);
+    free(out.data);
+    return reason;
+}
+
+/* PROFILE.1, PROFILE.2, ... for the signals that have come. */
+static void answer_signal(struct collector *c)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s.%u", c->path, ++c->n_answered);
+    const char *reason = write_snapshot(c, path);
+    if (reason != NULL)
+        prof_say(c->base.log, path, "cannot write %s: %s", reason);
+}
+
+static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool final)
+{
+    struct collector *c = (struct collector *)(void *)hook;
+    if (!is_ours(c))
+        return;
+    struct entry entry = enter(c);
+    if (c->closed) {
+        leave(c, entry);
+        return;
+    }
+    uint64_t now = c->clock.peek();
+    bool in_round = now >= __atomic_load_n(&hook->due, __ATOMIC_RELAXED);
+    const char *reason = prof_modules_refresh(&c->modules);
+    if (reason != NULL)
+        fail(c, reason);
+    if (final)
+        retire(c, from, now);
+    if (in_round && !c->round_open)
+        begin_round(c, now);
+    if (!final)
+        keep(c, from, now, in_round);
+    send_frames(c);
+    if (in_round && now >= c->window_end)
+        end_round(c, now);
+    if (prof_signal_taken(&hook->due))
+        answer_signal(c);
+    leave(c, entry);
+}
+
+/* See struct tape_hook. */
+static void begin_observation(struct tape_hook *hook, const struct tape_scopes *scopes)
+{
+    struct collector *c = (struct collector *)(void *)hook;
+    if (!is_ours(c))
+        return;
+    struct entry entry = enter(c);
+    if (!c->closed) {
+        if (!prof_drop_all(&c->out, &c->tapes, &c->retired, &c->paths) && c->failed == NULL)
+            fail(c, PROF_NO_MEMORY);
+        send_frames(c);
+        if (c->events != NULL)
+            prof_events_clear(c->events);
+        c->scopes.from = scopes;
+        const char *reason = c->signal ? prof_signal_watch(c->signal, &hook->due) : NULL;
+        if (reason != NULL)
+            prof_say(c->base.log, c->path, "%s: no snapshots: %s", reason);
+    }
+    leave(c, entry);
 }
 
 static int explain(const char *path, const char *reason, char *error, unsigned n)
@@ -375,19 +441,7 @@ static int snapshot(struct tape_collector *base, const char *path, char *error, 
     if (!is_ours(c))
         return explain(path, "the profile belongs to the parent process", error, n);
     struct entry entry = enter(c);
-    struct prof_buffer out = {0};
-    struct prof_file file;
-    const char *reason = refresh_modules(c);
-    if (reason == NULL && (c->lost || !build_snapshot(c, &out)))
-        reason = PROF_NO_MEMORY;
-    if (reason == NULL)
-        reason = prof_file_open(&file, path);
-    if (reason == NULL) {
-        reason = prof_file_write(&file, out.data, out.n);
-        const char *end = prof_file_close(&file);
-        reason = reason != NULL ? reason : end;
-    }
-    free(out.data);
+    const char *reason = write_snapshot(c, path);
     leave(c, entry);
     return explain(path, reason, error, n);
 }
@@ -398,8 +452,10 @@ static void release(struct collector *c)
     prof_tapes_free(&c->tapes);
     prof_retired_free(&c->retired);
     prof_scopes_free(&c->scopes);
+    prof_events_close(c->events);
     prof_ledger_free(&c->dying);
     prof_path_map_free(&c->paths);
+    prof_sampler_free(&c->sampler);
     free(c->head.data);
     free(c->out.data);
     free(c->scratch.data);
@@ -413,18 +469,23 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     struct collector *c = (struct collector *)(void *)base;
     if (!is_ours(c))
         return 0;
+    prof_sampler_join(&c->sampler);
     struct entry entry = enter(c);
     c->closing = true;
+    (void)prof_modules_refresh(&c->modules);
+    prof_sampler_stop(&c->sampler, &c->modules);
+    prof_sampler_tell(&c->sampler, c->base.log, c->path);
     for (size_t i = 0; i < c->tapes.n; i++)
         put_ledger(c, c->tapes.tape[i]);
+    put_samples(c);
     put_retired(c);
     put_scopes(c);
+    put_events(c, true);
     put_clock(c);
     if (c->failed == NULL && !prof_put_end(&c->out, c->clock.peek(), "stop"))
         fail(c, PROF_NO_MEMORY);
     send_frames(c);
     leave(c, entry);
-    list_remove(c);
     const char *reason = prof_file_close(&c->file);
     if (reason != NULL)
         fail(c, reason);
@@ -433,9 +494,10 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
      * itself stays where it is, and a late call finds it closed. */
     pthread_mutex_lock(&c->mutex);
     c->closed = true;
+    prof_signal_forget(&c->base.hook.due);
     release(c);
     pthread_mutex_unlock(&c->mutex);
-    list_keep(c);
+    prof_open_remove(&c->open);
     errno = entry.error;
     return status;
 }
@@ -446,10 +508,13 @@ static const char *prepare(struct collector *c, const char *library_version,
     const char *reason = prof_clock_open(&c->clock);
     if (reason != NULL)
         return reason;
+    if (options->timeline > 0 && (c->events = prof_events_open(options->timeline)) == NULL)
+        return PROF_NO_MEMORY;
     reason = prof_modules_refresh(&c->modules);
     if (reason != NULL)
         return reason;
-    prof_overhead_measure(&c->overhead, &c->clock);
+    if (options->time == TAPE_TIME_EXACT)
+        prof_overhead_measure(&c->overhead, &c->clock);
     if (!prof_put_head(&c->head, library_version, c->modules.module[0].path, c->clock.name,
                        options->text) ||
         !prof_put_bytes(&c->out, c->head.data, c->head.n) ||
@@ -502,6 +567,7 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     if (reason != NULL) {
         explain(path, reason, error, n);
         release(c);
+        free(c->events);
         pthread_mutex_destroy(&c->mutex);
         free(c);
         return NULL;
@@ -509,21 +575,27 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     c->pid = getpid();
     c->interval_ns = FIRST_INTERVAL_NS;
     set_paths(c, options);
+    c->signal = (int)options->snapshot_signal;
     c->base = (struct tape_collector){
         .hook = {.abi = TAPE_HOOK_ABI,
                  .clock = c->clock.read,
                  .due = c->clock.start.ticks + prof_clock_ticks(&c->clock, FIRST_INTERVAL_NS),
                  .flush = flush,
-                 .scopes = take_scopes,
+                 .begin = begin_observation,
+                 .event = c->events != NULL ? take_event : NULL,
                  .ns = to_ns,
                  .path = c->depth > 0 ? path_here : NULL},
         .snapshot = snapshot,
         .close = close_collector,
+        .log = options->log,
+        .locate = options->locate,
     };
-    pthread_once(&fork_once, watch_forks);
-    pthread_mutex_lock(&open_mutex);
-    c->next = open_list;
-    open_list = c;
-    pthread_mutex_unlock(&open_mutex);
+    c->open.forget = forget;
+    prof_open_add(&c->open);
+    if (prof_sampler_open(&c->sampler, &c->base.hook, options, c->path, tick, c) &&
+        options->time == TAPE_TIME_SAMPLED) {
+        c->base.hook.thread = publish;
+        tick(c);
+    }
     return &c->base;
 }

@@ -5,6 +5,7 @@
 #include "reader.h"
 
 #include "profile_frame.h"
+#include "reader_inflate.h"
 #include "reader_state.h"
 
 #include <errno.h>
@@ -202,6 +203,8 @@ static void free_state(struct reader_state *state)
     reader_map_free(&state->ops);
     reader_map_free(&state->scopes);
     reader_map_free(&state->expectations);
+    reader_map_free(&state->samples);
+    reader_map_free(&state->threads);
 }
 
 /* Reads everything after the magic. On failure `error` is set. */
@@ -233,20 +236,17 @@ static bool read_packets(struct reader_state *state, FILE *stream, char *error, 
     return true;
 }
 
-struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error, size_t n)
+/* Everything behind the magic, of which `got` bytes were there. */
+static struct prof_profile *read_profile(FILE *stream, const uint8_t *magic, size_t got,
+                                         const char *name, prof_event_fn *each, void *payload,
+                                         char *error, size_t n)
 {
-    uint8_t magic[PROFILE_MAGIC_BYTES];
-    int why = 0;
-    size_t got = read_bytes(stream, magic, sizeof magic, &why);
-    if (why) {
-        snprintf(error, n, "%s: %s", name, strerror(why));
-        return NULL;
-    }
-    if (got < sizeof magic || memcmp(magic, PROFILE_MAGIC, sizeof magic) != 0) {
+    if (got < PROFILE_MAGIC_BYTES || memcmp(magic, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) != 0) {
         snprintf(error, n, "%s: not a tapescope profile%s", name, got == 0 ? " (empty)" : "");
         return NULL;
     }
-    struct reader_state state = {.profile = calloc(1, sizeof *state.profile)};
+    struct reader_state state = {
+        .profile = calloc(1, sizeof *state.profile), .each_event = each, .payload = payload};
     if (state.profile)
         state.profile->path = strdup(name);
     if (!state.profile || !state.profile->path) {
@@ -262,7 +262,45 @@ struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, ch
     return NULL;
 }
 
+struct prof_profile *prof_profile_read_events_stream(FILE *stream, const char *name,
+                                                     prof_event_fn *each, void *payload,
+                                                     char *error, size_t n)
+{
+    uint8_t magic[PROFILE_MAGIC_BYTES];
+    int why = 0;
+    FILE *inflated = NULL;
+    struct prof_profile *profile = NULL;
+    size_t got = read_bytes(stream, magic, sizeof magic, &why);
+    if (why == 0 && reader_is_compressed(magic, got)) {
+        inflated = reader_inflate(stream, magic, got);
+        if (!inflated) {
+            snprintf(error, n, "%s: out of memory", name);
+            return NULL;
+        }
+        got = read_bytes(inflated, magic, sizeof magic, &why);
+    }
+    if (why == 0)
+        profile =
+            read_profile(inflated ? inflated : stream, magic, got, name, each, payload, error, n);
+    else
+        snprintf(error, n, "%s: %s", name, strerror(why));
+    if (inflated)
+        fclose(inflated);
+    return profile;
+}
+
+struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error, size_t n)
+{
+    return prof_profile_read_events_stream(stream, name, NULL, NULL, error, n);
+}
+
 struct prof_profile *prof_profile_read(const char *path, char *error, size_t n)
+{
+    return prof_profile_read_events(path, NULL, NULL, error, n);
+}
+
+struct prof_profile *prof_profile_read_events(const char *path, prof_event_fn *each, void *payload,
+                                              char *error, size_t n)
 {
     struct stat status;
     FILE *stream;
@@ -277,7 +315,7 @@ struct prof_profile *prof_profile_read(const char *path, char *error, size_t n)
     if (fstat(fileno(stream), &status) == 0 && S_ISDIR(status.st_mode))
         snprintf(error, n, "%s: %s", path, strerror(EISDIR));
     else
-        profile = prof_profile_read_stream(stream, path, error, n);
+        profile = prof_profile_read_events_stream(stream, path, each, payload, error, n);
     fclose(stream);
     return profile;
 }
@@ -316,6 +354,7 @@ void prof_profile_free(struct prof_profile *profile)
         free(profile->scope[i].name);
     free(profile->scope);
     free(profile->expectation);
+    reader_free_symbols(profile);
     free(profile->argument);
     free(profile->tape);
     free(profile->mapping);
@@ -329,6 +368,7 @@ void prof_profile_free(struct prof_profile *profile)
     free(profile->collector);
     free(profile->options);
     free(profile->end_reason);
+    reader_samples_free(profile);
     free(profile->warning);
     free(profile);
 }

@@ -19,6 +19,8 @@
     X(forward_ticks)                                                                               \
     X(backward_calls)                                                                              \
     X(backward_ticks)                                                                              \
+    X(recompute_calls)                                                                             \
+    X(recompute_ticks)                                                                             \
     X(forward_flops)                                                                               \
     X(backward_flops)                                                                              \
     X(forward_moved)                                                                               \
@@ -33,6 +35,7 @@
 #define PROF_TAPE_COUNTERS(X)                                                                      \
     X(forward_ticks)                                                                               \
     X(backward_ticks)                                                                              \
+    X(recompute_ticks)                                                                             \
     X(handed_out_bytes)                                                                            \
     X(live_bytes)                                                                                  \
     X(peak_bytes)                                                                                  \
@@ -160,12 +163,63 @@ struct prof_path {
     uint32_t parent; /* id, smaller than this one's; 0: the frame is the outermost */
 };
 
+/* Something that has ended, once. */
+enum prof_event_kind {
+    PROF_EVENT_FORWARD,  /* an op */
+    PROF_EVENT_BACKWARD, /* its pullback */
+    PROF_EVENT_SWEEP,
+    PROF_EVENT_SCOPE
+};
+struct prof_event {
+    enum prof_event_kind kind;
+    uint32_t line;  /* of the call; 0: unknown */
+    uint32_t scope; /* that it is or stood in: place in the profile's scopes plus 1, 0: none */
+    uint64_t thread, tape;
+    uint64_t pc;    /* 0: a scope */
+    const char *op; /* "" for a scope */
+    uint64_t
+        record; /* place of the op's record on its tape, plus 1; 0: none. A pullback's op is the
+                      * newest with its place on its tape. */
+    uint64_t start_ticks, ticks;
+};
+
 /* An executable mapping of the program. */
 struct prof_mapping {
     char *path;
     uint8_t *build_id;
     size_t build_id_bytes;
     uint64_t start, end, bias;
+};
+
+/* What threads were found at when they were interrupted; see Sample in profile.proto. */
+enum prof_phase { PROF_PHASE_NONE, PROF_PHASE_FORWARD, PROF_PHASE_BACKWARD, PROF_PHASE_RECOMPUTE };
+struct prof_sample {
+    uint32_t thread; /* index of a thread, which the file may lack */
+    enum prof_phase phase;
+    uint64_t pc;    /* return address of the row, within ops */
+    const char *op; /* never NULL */
+    uint32_t line, path;
+    bool shared;
+    uint64_t *stack; /* outside of ops: the interrupted address, then return addresses */
+    size_t n_stack;
+    uint64_t count, partial, wall_ns, cpu_ns;
+};
+
+/* A thread that was sampled; fired = recorded + partial + lost. */
+struct prof_thread {
+    uint32_t index;
+    uint64_t tid; /* 0: several */
+    char *name;
+    uint64_t fired, recorded, partial, lost, wall_ns, cpu_ns;
+};
+
+/* Where a site is, from a packed profile. Strings belong to the profile; NULL: unknown. */
+struct prof_symbol {
+    uint64_t pc;
+    uint32_t line; /* of the row, not of the source */
+    char *function, *file, *module;
+    uint32_t source_line, function_line;
+    uint64_t offset;
 };
 
 struct prof_profile {
@@ -196,9 +250,21 @@ struct prof_profile {
     uint64_t lost_scopes; /* begun without room, counted as what they were in */
     struct prof_expectation *expectation;
     size_t n_expectations;
+    uint64_t n_events;        /* of the timeline */
+    uint64_t events_left_out; /* beyond its limit in bytes */
     bool has_steps; /* some steps of the program were measured: first_step to last_step of those */
     bool steps_by_call;
     uint64_t first_step, last_step, seen_steps;
+    bool is_sampled; /* samples were taken, if none perhaps */
+    struct prof_sample *sample;
+    size_t n_samples;
+    struct prof_thread *thread;
+    size_t n_threads;
+    uint64_t sample_period_ns, process_cpu_ns;
+    struct prof_symbol *symbol; /* by pc and line */
+    size_t n_symbols;
+    char **symbol_text; /* their strings, each once */
+    size_t n_symbol_texts;
     uint64_t n_packets;
     bool complete;
     char *end_reason; /* "" where it is not complete */
@@ -209,15 +275,30 @@ struct prof_profile {
  * caller frees it with prof_profile_free. Any thread. */
 struct prof_profile *prof_profile_read(const char *path, char *error, size_t n);
 
-/* The same from an open stream, read up to its end; name is what messages call it. */
+/* The same from an open stream, read up to its end; name is what messages call it. Compressed
+ * profiles (RFC 1952) are read as others. */
 struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error,
                                               size_t n);
 
 /* The place of a call path in profile->call_path, or SIZE_MAX: there is none with this id. */
 size_t prof_profile_path(const struct prof_profile *profile, uint32_t id);
 
+/* The same, with each event of the timeline in the order of the file, which is that of their ends
+ * within a thread. profile: as far as it has been read; event: valid during the call alone. */
+typedef void prof_event_fn(void *payload, const struct prof_profile *profile,
+                           const struct prof_event *event);
+struct prof_profile *prof_profile_read_events(const char *path, prof_event_fn *each, void *payload,
+                                              char *error, size_t n);
+struct prof_profile *prof_profile_read_events_stream(FILE *stream, const char *name,
+                                                     prof_event_fn *each, void *payload,
+                                                     char *error, size_t n);
+
 /* Ticks as nanoseconds, rounded to the nearest. */
 uint64_t prof_profile_ns(const struct prof_profile *profile, uint64_t ticks);
+
+/* What the profile itself knows of a site, or NULL. */
+const struct prof_symbol *prof_profile_symbol(const struct prof_profile *profile, uint64_t pc,
+                                              uint32_t line);
 
 void prof_profile_free(struct prof_profile *profile);
 

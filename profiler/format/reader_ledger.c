@@ -18,9 +18,8 @@ static uint64_t hash_text(const char *text)
     return h;
 }
 
-/* The profile's one copy of an op's name, or NULL when memory is exhausted. Names whose hashes
- * collide get the next free number. */
-static const char *intern_op(struct reader_state *state, const char *name)
+/* Names whose hashes collide get the next free number. */
+const char *reader_intern_op(struct reader_state *state, const char *name)
 {
     struct prof_profile *profile = state->profile;
     uint64_t key = hash_text(name);
@@ -57,7 +56,7 @@ static enum reader_status apply_row(struct reader_state *state, struct reader_ta
     }
     struct prof_row *row = &tape->tape.row[at];
     const char *op =
-        row->op && strcmp(row->op, from->op) == 0 ? row->op : intern_op(state, from->op);
+        row->op && strcmp(row->op, from->op) == 0 ? row->op : reader_intern_op(state, from->op);
     *row = (struct prof_row){.pc = from->pc,
                              .op = op ? op : "",
                              .line = from->line,

@@ -115,6 +115,14 @@ static enum reader_status apply_end(struct reader_state *state, const Tapescope_
     return state->profile->end_reason ? READER_OK : READER_NO_MEMORY;
 }
 
+/* Live bytes, single events, or both. */
+static enum reader_status apply_timeline(struct reader_state *state,
+                                         const Tapescope__Timeline *timeline)
+{
+    const enum reader_status status = reader_apply_moments(state, timeline);
+    return status == READER_OK ? reader_apply_timeline(state, timeline) : status;
+}
+
 enum reader_status reader_apply(struct reader_state *state, const Tapescope__Packet *packet)
 {
     if (!state->has_header && packet->kind_case != TAPESCOPE__PACKET__KIND_HEADER)
@@ -132,14 +140,20 @@ enum reader_status reader_apply(struct reader_state *state, const Tapescope__Pac
         return apply_clock(state, packet->clock);
     case TAPESCOPE__PACKET__KIND_RESIDUALS:
         return reader_apply_residuals(state, packet->residuals);
-    case TAPESCOPE__PACKET__KIND_TIMELINE:
-        return reader_apply_timeline(state, packet->timeline);
     case TAPESCOPE__PACKET__KIND_END:
         return apply_end(state, packet->end);
+    case TAPESCOPE__PACKET__KIND_SAMPLES:
+        return reader_apply_samples(state, packet->samples);
+    case TAPESCOPE__PACKET__KIND_THREADS:
+        return reader_apply_threads(state, packet->threads);
+    case TAPESCOPE__PACKET__KIND_TIMELINE:
+        return apply_timeline(state, packet->timeline);
     case TAPESCOPE__PACKET__KIND_SCOPES:
         return reader_apply_scopes(state, packet->scopes);
     case TAPESCOPE__PACKET__KIND_OVERHEAD:
         return apply_overhead(state, packet->overhead);
+    case TAPESCOPE__PACKET__KIND_SYMBOLS:
+        return reader_apply_symbols(state, packet->symbols);
     default: /* a kind that a later writer may add */
         return READER_OK;
     }
@@ -227,5 +241,5 @@ enum reader_status reader_finish(struct reader_state *state)
             tape->tape.moment = NULL;
         }
     }
-    return READER_OK;
+    return reader_finish_symbols(profile);
 }

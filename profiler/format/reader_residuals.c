@@ -109,12 +109,14 @@ static void halve(struct prof_tape *tape)
     tape->n_moments = (n + 1) / 2;
 }
 
-enum reader_status reader_apply_timeline(struct reader_state *state,
+enum reader_status reader_apply_moments(struct reader_state *state,
                                          const Tapescope__Timeline *timeline)
 {
     const size_t n = timeline->n_ticks;
     if (timeline->n_most_bytes != n || timeline->n_least_bytes != n || timeline->n_phase != n)
         return READER_BAD;
+    if (n == 0) /* single events alone */
+        return READER_OK;
     struct reader_tape *tape = reader_find_tape(state, timeline->tape);
     if (!tape)
         return READER_NO_MEMORY;

@@ -38,7 +38,12 @@ struct reader_state {
     struct reader_map scopes; /* by number in the file; n_scopes is the profile's */
     struct reader_map expectations;
     size_t room_scopes, room_expectations;
-    size_t n_final; /* tapes that the next packet of tape 0 replaces */
+    size_t room_symbols;
+    prof_event_fn *each_event; /* NULL: events are counted alone */
+    void *payload;
+    size_t n_final;                     /* tapes that the next packet of tape 0 replaces */
+    struct reader_map samples, threads; /* by index in the file */
+    size_t room_samples, room_threads;
     bool has_header;
     uint64_t n_clocks;
     uint64_t first_ticks, first_ns, last_ticks, last_ns; /* clock packets */
@@ -63,17 +68,34 @@ enum reader_status reader_apply_ledger(struct reader_state *state, const Tapesco
 /* Applies a tape's classes of residuals, or what was live. */
 enum reader_status reader_apply_residuals(struct reader_state *state,
                                           const Tapescope__Residuals *residuals);
-enum reader_status reader_apply_timeline(struct reader_state *state,
-                                         const Tapescope__Timeline *timeline);
+enum reader_status reader_apply_moments(struct reader_state *state,
+                                        const Tapescope__Timeline *timeline);
 /* Finds the rows that the classes name, and orders the moments. */
 void reader_finish_residuals(struct reader_tape *tape);
 /* The tape of this number, made if it is new. NULL when memory is exhausted. */
 struct reader_tape *reader_find_tape(struct reader_state *state, uint64_t number);
 /* Applies nodes and expectations. */
 enum reader_status reader_apply_scopes(struct reader_state *state, const Tapescope__Scopes *scopes);
+/* From a number in the file to a place plus 1; 0: there is none. */
+uint32_t reader_scope_place(const struct reader_state *state, uint32_t number);
+/* Hands on the events of a packet. */
+enum reader_status reader_apply_timeline(struct reader_state *state,
+                                         const Tapescope__Timeline *timeline);
 /* From the numbers in the file to places, in rows and expectations. */
 void reader_place_scopes(struct reader_state *state);
+/* Applies what a packed profile knows of its sites; then sorts it. */
+enum reader_status reader_apply_symbols(struct reader_state *state,
+                                        const Tapescope__Symbols *symbols);
+enum reader_status reader_finish_symbols(struct prof_profile *profile);
+void reader_free_symbols(struct prof_profile *profile);
 enum reader_status reader_apply_paths(struct reader_state *state, const Tapescope__Paths *paths);
+enum reader_status reader_apply_samples(struct reader_state *state,
+                                        const Tapescope__Samples *samples);
+enum reader_status reader_apply_threads(struct reader_state *state,
+                                        const Tapescope__Threads *threads);
+void reader_samples_free(struct prof_profile *profile);
+/* The profile's one copy of an op's name, or NULL when memory is exhausted. */
+const char *reader_intern_op(struct reader_state *state, const char *name);
 /* Calibrates the clock, drops tapes that tape 0 stands for, names the keepers. */
 enum reader_status reader_finish(struct reader_state *state);
 void reader_tape_free(struct reader_tape *tape);

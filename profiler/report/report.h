@@ -23,7 +23,11 @@ struct report_style {
     bool utf8;
 };
 
-enum report_phase { REPORT_FORWARD = 1 << 0, REPORT_BACKWARD = 1 << 1 };
+enum report_phase {
+    REPORT_FORWARD = 1 << 0,
+    REPORT_BACKWARD = 1 << 1,
+    REPORT_RECOMPUTE = 1 << 2 /* shown where there is any */
+};
 
 enum report_sort {
     REPORT_SORT_TOTAL,
@@ -51,6 +55,11 @@ int report_scopes(const struct prof_analysis *analysis, enum report_sort sort, s
 /* All of them by thread, as CSV with the columns of Stan's profiles; times in seconds. chain_stack:
  * ops and statements recorded; no_chain_stack: calls of the library that recorded nothing. */
 int report_scopes_csv(const struct prof_analysis *analysis, const struct report_style *style);
+
+/* What the source expects (AD_EXPECT_RATIO, AD_EXPECT_TAPE_BYTES) beside what was measured, a row
+ * for each; *n_failed: how many do not hold. */
+int report_expectations(const struct prof_analysis *analysis, const struct report_style *style,
+                        size_t *n_failed);
 
 /* The source of `file` (one of the analysis' files) with what each line cost; function: only its
  * lines, or NULL. The columns, with the rows below the file, add up to the totals of report_info

@@ -100,17 +100,33 @@ static const struct {
     const char *title;
     unsigned rank;
     enum table_align align;
+    const char *sampled; /* title in a sampled profile, which has other code instead of calls */
+    unsigned sampled_rank;
 } columns[] = {
-    {"share", 4, TABLE_RIGHT},    {"calls", 3, TABLE_RIGHT},    {"forward", 0, TABLE_RIGHT},
-    {"per call", 6, TABLE_RIGHT}, {"backward", 0, TABLE_RIGHT}, {"b/f", 1, TABLE_RIGHT},
-    {"tape", 0, TABLE_RIGHT},     {"at peak", 2, TABLE_RIGHT},  {"kept by", 5, TABLE_LEFT},
-    {"line", 0, TABLE_RIGHT},
+    {"share", 4, TABLE_RIGHT, "~share", 1},       {"calls", 3, TABLE_RIGHT, "samples", 5},
+    {"forward", 0, TABLE_RIGHT, "~forward", 0},   {"per call", 6, TABLE_RIGHT, "~other", 0},
+    {"backward", 0, TABLE_RIGHT, "~backward", 0}, {"recompute", 1, TABLE_RIGHT, "~recompute", 2},
+    {"b/f", 1, TABLE_RIGHT, "~b/f", 4},           {"tape", 0, TABLE_RIGHT, "tape", 6},
+    {"at peak", 2, TABLE_RIGHT, "at peak", 7},    {"kept by", 5, TABLE_LEFT, "kept by", 8},
+    {"line", 0, TABLE_RIGHT, "line", 0},
 };
-enum { COLUMNS = sizeof columns / sizeof *columns, COST_COLUMNS = 8, ENOUGH_SOURCE = 24 };
+enum {
+    COLUMNS = sizeof columns / sizeof *columns,
+    COST_COLUMNS = 8,
+    RECOMPUTE = 5,
+    ENOUGH_SOURCE = 24
+};
+
+/* Whether there is a column of it. */
+static bool has_recompute(const struct prof_analysis *analysis)
+{
+    return prof_cost_recomputes(&analysis->sum);
+}
 
 static uint64_t all_time(const struct prof_analysis *analysis)
 {
-    return analysis->total.forward_ns + analysis->total.backward_ns;
+    const struct prof_totals *total = &analysis->total;
+    return total->forward_ns + total->backward_ns + total->recompute_ns + analysis->sum.other_ns;
 }
 
 static void add_cost(struct table *table, const struct prof_analysis *analysis,
@@ -118,14 +134,19 @@ static void add_cost(struct table *table, const struct prof_analysis *analysis,
 {
     char buf[UNITS_ROOM];
     table_row(table);
-    table_cell(table, units_share(buf, cost->forward_ns + cost->backward_ns, all_time(analysis)));
-    cell_count(table, cost->calls, style);
+    const bool sampled = analysis->profile->is_sampled;
+    table_cell(table, units_share(buf, prof_cost_time(cost), all_time(analysis)));
+    cell_count(table, sampled ? cost->samples : cost->calls, style);
     cell_time(table, cost->forward_ns, style);
-    if (cost->calls > 0)
+    if (sampled)
+        cell_time(table, cost->other_ns, style);
+    else if (cost->calls > 0)
         cell_time(table, (cost->forward_ns + cost->calls / 2) / cost->calls, style);
     else
         table_cell(table, "-");
     cell_time(table, cost->backward_ns, style);
+    if (has_recompute(analysis))
+        cell_time(table, cost->recompute_ns, style);
     table_cell(table, units_ratio(buf, cost->backward_ns, cost->forward_ns));
     cell_bytes(table, prof_cost_tape_bytes(cost), style);
     cell_bytes(table, cost->peak_bytes, style);
@@ -134,7 +155,7 @@ static void add_cost(struct table *table, const struct prof_analysis *analysis,
 /* Lines that hold a tenth of the time, or a hundredth, stand out. */
 static const char *color_of(const struct prof_cost *cost, const struct prof_analysis *analysis)
 {
-    uint64_t time = cost->forward_ns + cost->backward_ns;
+    uint64_t time = prof_cost_time(cost);
     uint64_t all = all_time(analysis);
     return time == 0 ? NULL : time >= all / 10 ? "1;31" : time >= all / 100 ? "33" : NULL;
 }
@@ -150,7 +171,7 @@ static void add_source_line(struct table *table, const struct prof_analysis *ana
             table_color(table, color_of(&line->cost, analysis));
     } else {
         table_row(table);
-        for (int i = 0; i <= COST_COLUMNS; i++)
+        for (int i = has_recompute(analysis) ? -1 : 0; i <= COST_COLUMNS; i++)
             table_cell(table, "");
     }
     table_cellf(table, "%u", (unsigned)number);
@@ -189,7 +210,7 @@ static void add_unattributed(struct table *table, const struct prof_analysis *an
     const struct prof_cost *sum = &analysis->sum;
     uint64_t bytes = prof_cost_tape_bytes(sum);
     if (total->forward_ns == sum->forward_ns && total->backward_ns == sum->backward_ns &&
-        total->handed_out_bytes == bytes)
+        total->recompute_ns == sum->recompute_ns && total->handed_out_bytes == bytes)
         return;
     table_row(table);
     table_cell(table, "-");
@@ -197,6 +218,8 @@ static void add_unattributed(struct table *table, const struct prof_analysis *an
     cell_difference(table, total->forward_ns, sum->forward_ns, cell_time, style);
     table_cell(table, "-");
     cell_difference(table, total->backward_ns, sum->backward_ns, cell_time, style);
+    if (has_recompute(analysis))
+        cell_difference(table, total->recompute_ns, sum->recompute_ns, cell_time, style);
     table_cell(table, "-");
     cell_difference(table, total->handed_out_bytes, bytes, cell_bytes, style);
     cell_bytes(table, 0, style);
@@ -225,8 +248,11 @@ static void add_parts(struct table *table, const struct prof_analysis *analysis,
         .calls = analysis->sum.calls,
         .forward_ns = total->forward_ns,
         .backward_ns = total->backward_ns,
+        .recompute_ns = total->recompute_ns,
         .record_bytes = total->handed_out_bytes,
         .peak_bytes = total->peak_bytes,
+        .other_ns = analysis->sum.other_ns,
+        .samples = analysis->sum.samples,
     };
     add_cost(table, analysis, &all, style);
     table_cell(table, "");
@@ -245,10 +271,11 @@ static bool is_near(const struct view *view, size_t at, uint32_t i,
 }
 
 /* One row for the lines left out. */
-static void add_gap(struct table *table, const struct report_style *style)
+static void add_gap(struct table *table, const struct prof_analysis *analysis,
+                    const struct report_style *style)
 {
     table_row(table);
-    for (int i = 0; i <= COST_COLUMNS; i++)
+    for (int i = has_recompute(analysis) ? -1 : 0; i <= COST_COLUMNS; i++)
         table_cell(table, "");
     table_cell(table, style->utf8 ? "\u22ee" : ":");
     table_cell(table, "");
@@ -265,7 +292,7 @@ static void add_source(struct table *table, const struct prof_analysis *analysis
             add_source_line(table, analysis, &view->line[at], view->line[at].line, NULL, style);
         if (!is_near(view, at, i, style)) {
             if (!gap)
-                add_gap(table, style);
+                add_gap(table, analysis, style);
             gap = true;
             continue;
         }
@@ -287,8 +314,11 @@ static int print(const struct prof_analysis *analysis, const struct view *view,
     if (!table)
         return -1;
     for (size_t i = 0; i < COLUMNS; i++) {
-        table_column(table, columns[i].align, columns[i].title);
-        table_optional(table, columns[i].rank);
+        if (i == RECOMPUTE && !has_recompute(analysis))
+            continue;
+        const bool sampled = analysis->profile->is_sampled;
+        table_column(table, columns[i].align, sampled ? columns[i].sampled : columns[i].title);
+        table_optional(table, sampled ? columns[i].sampled_rank : columns[i].rank);
     }
     table_column(table, TABLE_LEFT, file);
     table_keep_last(table, ENOUGH_SOURCE);
@@ -296,6 +326,8 @@ static int print(const struct prof_analysis *analysis, const struct view *view,
     add_parts(table, analysis, view, file, function, style);
     int status = table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     table_free(table);
+    if (status == 0 && analysis->profile->is_sampled)
+        text_sampled_note(analysis, style->out);
     return status;
 }
 

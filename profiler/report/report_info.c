@@ -84,6 +84,21 @@ static void entry_clock(struct table *table, const struct prof_profile *profile)
         table_cellf(table, "%s, %.6g ticks per ns", profile->clock, profile->ticks_per_ns);
 }
 
+static void entry_steps(struct table *table, const struct prof_profile *profile)
+{
+    const unsigned long long first = profile->first_step, seen = profile->seen_steps;
+    const char *by = profile->steps_by_call ? "ad_profile_step" : "sweeps";
+    entry(table, "steps");
+    if (profile->seen_steps < profile->first_step || profile->seen_steps == 0)
+        table_cellf(table, "none measured: %llu ended (%s), the first wanted is %llu", seen, by,
+                    first);
+    else if (profile->last_step < profile->seen_steps)
+        table_cellf(table, "%llu to %llu measured of %llu (%s), from 0", first,
+                    (unsigned long long)profile->last_step, seen, by);
+    else
+        table_cellf(table, "from %llu on measured, %llu ended (%s)", first, seen, by);
+}
+
 static void add_program(struct table *table, const struct prof_analysis *analysis,
                         const struct report_style *style)
 {
@@ -98,6 +113,14 @@ static void add_program(struct table *table, const struct prof_analysis *analysi
     entry_clock(table, profile);
     if (*profile->options)
         entry_text(table, "options", profile->options);
+    if (profile->n_events > 0 || profile->events_left_out > 0) {
+        entry(table, "timeline");
+        table_cellf(table, "%llu events, %llu more were beyond its limit",
+                    (unsigned long long)profile->n_events,
+                    (unsigned long long)profile->events_left_out);
+    }
+    if (profile->has_steps)
+        entry_steps(table, profile);
     entry(table, "written by");
     table_cellf(table, "%s, library %s", profile->collector, profile->library_version);
     entry(table, "state");
@@ -119,6 +142,35 @@ static struct prof_cost padding_cost(const struct prof_analysis *analysis)
     return padding;
 }
 
+/* Signals by thread: each adds up. */
+static void add_samples(struct table *table, const struct prof_analysis *analysis,
+                        const struct report_style *style)
+{
+    const struct prof_profile *profile = analysis->profile;
+    const struct prof_totals *total = &analysis->total;
+    entry_time(table, "other code", analysis->sum.other_ns, style);
+    entry_time(table, "waiting", analysis->sum.waiting_ns, style);
+    entry_time(table, "the process", total->process_cpu_ns, style);
+    entry(table, "times are");
+    table_cellf(table, "sampled every %.3g ms, of processors",
+                (double)profile->sample_period_ns / 1e6);
+    entry_count(table, "signals", total->fired);
+    entry_count(table, "  recorded", total->recorded);
+    entry_count(table, "  partial", total->partial);
+    entry_count(table, "  lost", total->lost);
+    entry_count(table, "  at work for another's op", total->samples_shared);
+    for (size_t i = 0; i < profile->n_threads; i++) {
+        const struct prof_thread *thread = &profile->thread[i];
+        if (thread->fired == 0 && thread->tid == 0)
+            continue;
+        char name[64];
+        snprintf(name, sizeof name, "  thread %" PRIu64, thread->tid);
+        entry(table, name);
+        table_cellf(table, "%s: %" PRIu64 " = %" PRIu64 " + %" PRIu64 " + %" PRIu64, thread->name,
+                    thread->fired, thread->recorded, thread->partial, thread->lost);
+    }
+}
+
 static void add_costs(struct table *table, const struct prof_analysis *analysis,
                       const struct report_style *style)
 {
@@ -131,7 +183,11 @@ static void add_costs(struct table *table, const struct prof_analysis *analysis,
     entry_count(table, "calls", sum->calls);
     entry_time(table, "forward", total->forward_ns, style);
     entry_time(table, "backward", total->backward_ns, style);
+    if (prof_cost_recomputes(sum))
+        entry_time(table, "recompute", total->recompute_ns, style);
     entry_time(table, "profiler's own, taken off", total->overhead_ns, style);
+    if (analysis->profile->is_sampled)
+        add_samples(table, analysis, style);
     entry_bytes(table, "bytes handed out", total->handed_out_bytes, style);
     entry_bytes(table, "  records", sum->record_bytes - padding.record_bytes, style);
     entry_bytes(table, "  values", sum->value_bytes - padding.value_bytes, style);
@@ -203,9 +259,14 @@ void report_summary(const struct prof_analysis *analysis, const struct report_st
         last = line;
     }
     const struct prof_totals *total = &analysis->total;
-    fprintf(style->out, "%zu line%s, %llu tape%s, forward %s, backward %s, %s on tape", lines,
+    if (analysis->profile->is_sampled)
+        fprintf(style->out, "%llu samples, ", (unsigned long long)analysis->sum.samples);
+    fprintf(style->out, "%zu line%s, %llu tape%s, forward %s, backward %s, ", lines,
             lines == 1 ? "" : "s", (unsigned long long)total->tapes, total->tapes == 1 ? "" : "s",
             units_time(forward, total->forward_ns, style->utf8),
-            units_time(backward, total->backward_ns, style->utf8),
-            units_bytes(bytes, total->handed_out_bytes));
+            units_time(backward, total->backward_ns, style->utf8));
+    if (prof_cost_recomputes(&analysis->sum))
+        fprintf(style->out, "recompute %s, ",
+                units_time(forward, total->recompute_ns, style->utf8));
+    fprintf(style->out, "%s on tape", units_bytes(bytes, total->handed_out_bytes));
 }

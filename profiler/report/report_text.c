@@ -84,6 +84,26 @@ const char *report_short_path(const struct prof_analysis *analysis, const char *
     return start;
 }
 
+void text_sampled_note(const struct prof_analysis *analysis, FILE *out)
+{
+    const struct prof_totals *total = &analysis->total;
+    char buf[UNITS_ROOM];
+    if (total->fired == 0) {
+        fputs("No samples were taken.\n", out);
+        return;
+    }
+    const uint64_t period = analysis->profile->sample_period_ns;
+    fprintf(out,
+            "~ sampled, %llu a second and thread: %llu signals = %llu recorded +\n"
+            "%llu partial + %llu lost. Times are the processor's, of all threads.\n"
+            "An error is one standard deviation, 1/sqrt(samples) of the value.\n"
+            "The lines hold %s of the process' time.\n",
+            (unsigned long long)(period > 0 ? (1000000000 + period / 2) / period : 0),
+            (unsigned long long)total->fired, (unsigned long long)total->recorded,
+            (unsigned long long)total->partial, (unsigned long long)total->lost,
+            units_share(buf, prof_cost_time(&analysis->sum), total->process_cpu_ns));
+}
+
 void text_unlined_note(const struct prof_analysis *analysis, FILE *out)
 {
     if (analysis->n_unlined > 0)

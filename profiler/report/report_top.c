@@ -8,6 +8,7 @@
 #include "report_text.h"
 #include "units.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* What the cells of a row are made of. */
@@ -48,6 +49,12 @@ static void put_backward(struct table *table, const struct top *top, const struc
     cell_time(table, row->cost->backward_ns, top->style);
 }
 
+static void put_recompute(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_time(table, row->cost->recompute_ns, top->style);
+}
+
+/* Without recomputation, which is neither. */
 static void put_ratio(struct table *table, const struct top *top, const struct top_row *row)
 {
     char buf[UNITS_ROOM];
@@ -80,6 +87,55 @@ static void put_calls(struct table *table, const struct top *top, const struct t
     cell_count(table, row->cost->calls, top->style);
 }
 
+/* The standard error of the share: it is from so many samples. */
+static void put_error(struct table *table, const struct top *top, const struct top_row *row)
+{
+    char buf[UNITS_ROOM];
+    const uint64_t key = ranking_key(row->cost, top->sort, top->style);
+    table_cell(table,
+               row->cost->samples == 0
+                   ? "-"
+                   : units_share(buf, (uint64_t)((double)key / sqrt((double)row->cost->samples)),
+                                 ranking_key(&top->ranking->total, top->sort, top->style)));
+}
+
+static void put_other(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_time(table, row->cost->other_ns, top->style);
+}
+
+static void put_waiting(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_time(table, row->cost->waiting_ns, top->style);
+}
+
+static void put_samples(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_count(table, row->cost->samples, top->style);
+}
+
+static bool is_sampled(const struct top *top)
+{
+    return top->analysis->profile->is_sampled;
+}
+
+static bool by_sampled_time(const struct top *top)
+{
+    return is_sampled(top) && (top->sort == REPORT_SORT_TOTAL || top->sort == REPORT_SORT_FORWARD ||
+                               top->sort == REPORT_SORT_BACKWARD || top->sort == REPORT_SORT_RATIO);
+}
+
+static bool has_other(const struct top *top)
+{
+    return is_sampled(top) && top->style->phases == 0;
+}
+
+/* Samples are taken without an account of the tape, unless both were asked for. */
+static bool has_rows(const struct top *top)
+{
+    return !is_sampled(top) || top->analysis->total.tapes > 0;
+}
+
 static bool has_forward(const struct top *top)
 {
     return ranking_has_phase(top->style, REPORT_FORWARD);
@@ -95,22 +151,40 @@ static bool has_both(const struct top *top)
     return has_forward(top) && has_backward(top);
 }
 
+static bool has_recompute(const struct top *top)
+{
+    return ranking_has_phase(top->style, REPORT_RECOMPUTE) &&
+           prof_cost_recomputes(&top->ranking->total);
+}
+
+/* The expected ratio is from the rows' counts. */
+static bool has_expected(const struct top *top)
+{
+    return has_both(top) && has_rows(top);
+}
+
 /* In the order of the table. `rank`: where there is no room, the highest goes first. */
 static const struct column {
     const char *title;
     unsigned rank;
     void (*put)(struct table *table, const struct top *top, const struct top_row *row);
     bool (*shown)(const struct top *top); /* NULL: always */
+    const char *sampled; /* title where the cells are from samples; NULL: they never are */
 } columns[] = {
-    {"share", 0, put_share, NULL},
-    {"total", 6, put_total, has_both},
-    {"forward", 3, put_forward, has_forward},
-    {"backward", 1, put_backward, has_backward},
-    {"b/f", 2, put_ratio, has_both},
-    {"expect", 7, put_expected, has_both},
-    {"tape", 4, put_tape, NULL},
-    {"at peak", 5, put_peak, NULL},
-    {"calls", 6, put_calls, NULL},
+    {"share", 0, put_share, NULL, NULL},
+    {"error", 3, put_error, by_sampled_time, "~error"},
+    {"total", 6, put_total, has_both, "~total"},
+    {"forward", 3, put_forward, has_forward, "~forward"},
+    {"backward", 1, put_backward, has_backward, "~backward"},
+    {"other", 4, put_other, has_other, "~other"},
+    {"waiting", 7, put_waiting, has_other, "~waiting"},
+    {"recompute", 3, put_recompute, has_recompute, "~recompute"},
+    {"b/f", 2, put_ratio, has_both, "~b/f"},
+    {"expect", 7, put_expected, has_expected, NULL},
+    {"tape", 4, put_tape, has_rows, NULL},
+    {"at peak", 5, put_peak, has_rows, NULL},
+    {"calls", 6, put_calls, has_rows, NULL},
+    {"samples", 6, put_samples, is_sampled, NULL},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -120,7 +194,8 @@ static void add_columns(struct table *table, const struct top *top)
         const struct column *column = &columns[i];
         if (column->shown && !column->shown(top))
             continue;
-        table_column(table, TABLE_RIGHT, column->title);
+        table_column(table, TABLE_RIGHT,
+                     column->sampled && is_sampled(top) ? column->sampled : column->title);
         table_optional(table, column->rank);
     }
     table_column(table, TABLE_LEFT, text_where_title(top->by));
@@ -189,8 +264,10 @@ static int print(const struct top *top)
         put_hidden(top);
     if (any_slow(top))
         fputs("! backward takes over twice what flops\nand bytes explain.\n", style->out);
+    if (is_sampled(top))
+        text_sampled_note(top->analysis, style->out);
     text_unlined_note(top->analysis, style->out);
-    return 0;
+    return text_expectations_note(top->analysis, style);
 }
 
 static void print_json(const struct top *top)

@@ -118,6 +118,7 @@ static void fill_place(struct prof_symbols *symbols, struct prof_place *place,
 {
     place->function = found->function;
     place->function_line = found->function_line;
+    place->wrapped = found->wrapped;
     if (found->file)
         place->file = symbols_pool_add_path(&symbols->pool, found->directory, found->file);
     symbols->no_memory |= found->file && !place->file;

@@ -30,6 +30,7 @@ struct prof_place {
     uint32_t line;          /* 0: unknown */
     uint32_t function_line; /* where the function is declared; 0: unknown */
     const char *module;     /* path; NULL: the address lies in no module */
+    bool wrapped;           /* code of <tapescope/...> that is inlined at this place */
     uint64_t offset;        /* without `file`: from the start of `function`, or in the module */
 };
 

@@ -285,8 +285,11 @@ size_t symbols_unit_find(struct symbols_unit *unit, uint64_t address, struct sym
     }
     size_t n = 0;
     for (uint32_t at = scope_at(unit, address); n < room;) {
-        while (at != SYMBOLS_NO_SCOPE && unit->scope[at].wrapper && unit->scope[at].inlined)
+        here.wrapped = false;
+        while (at != SYMBOLS_NO_SCOPE && unit->scope[at].wrapper && unit->scope[at].inlined) {
             at = leave(unit, at, &here);
+            here.wrapped = true;
+        }
         here.function = NULL;
         here.function_line = 0;
         if (at != SYMBOLS_NO_SCOPE) {

@@ -49,6 +49,7 @@ struct symbols_found {
     const char *directory; /* where the compiler ran, or NULL */
     uint32_t line;
     uint32_t function_line;
+    bool wrapped; /* the address lies in one of tapescope's own wrappers, inlined there */
 };
 
 /* Looks an address of the call up; the unit is walked first if it was not. The first of at most

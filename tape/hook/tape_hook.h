@@ -21,6 +21,9 @@
  * - Counters only grow, but for live_bytes, held_bytes and what is held at the peak.
  * - A row, once made, keeps its place, pc, line, op and path until its tape is destroyed.
  * - A failure of the observer never reaches the tape: flush returns nothing.
+ * - hook->thread() is called by each thread before it first publishes what it does; the memory that
+ *   it is given is the thread's until the thread ends, then another's, and is never unmapped: it
+ *   may be read at any time, from any thread and from a signal handler (tape_doing_read).
  */
 #ifndef TAPE_HOOK_H
 #define TAPE_HOOK_H
@@ -34,11 +37,13 @@ enum { TAPE_HOOK_ABI = 3, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
  * ticks of hook->clock. Bytes of records, values and adjoints are those handed out: their sum
  * over all rows (padding has a row of its own) is exactly tape_ledger.handed_out_bytes. */
 #define TAPE_ROW_COUNTERS(X)                                                                       \
-    X(calls)          /* times the op ran forward */                                               \
-    X(forward_ticks)  /* from entry to exit of the op's function */                                \
-    X(backward_calls) /* times its pullback ran */                                                 \
-    X(backward_ticks) /* chained stamps: the pullback with its share of the sweep's loop */        \
-    X(forward_flops)                                                                               \
+    X(calls)           /* times the op ran forward */                                              \
+    X(forward_ticks)   /* from entry to exit of the op's function */                               \
+    X(backward_calls)  /* times its pullback ran */                                                \
+    X(backward_ticks)  /* chained stamps: the pullback with its share of the sweep's loop */       \
+    X(recompute_calls) /* times the op ran again within a sweep, for a checkpoint */               \
+    X(recompute_ticks) /* chained stamps: the op with its share of the checkpoint's function */    \
+    X(forward_flops)   /* of the first run; those of recomputation are the same once a call */     \
     X(backward_flops)                                                                              \
     X(forward_moved) /* bytes read and written by kernels */                                       \
     X(backward_moved)                                                                              \
@@ -69,6 +74,7 @@ struct tape_row {
 #define TAPE_LEDGER_COUNTERS(X)                                                                    \
     X(forward_ticks)                                                                               \
     X(backward_ticks)                                                                              \
+    X(recompute_ticks)                                                                             \
     X(handed_out_bytes) /* records + values + adjoints + padding since the profile began */        \
     X(live_bytes)                                                                                  \
     X(peak_bytes)     /* greatest live_bytes while profiled */                                     \
@@ -142,12 +148,21 @@ struct tape_expectation {
     uint64_t times; /* that the place was passed */
 };
 
+/* Which steps of the program are measured, from 0, where not all of it is. */
+struct tape_steps {
+    uint64_t asked; /* 0: all of the program is measured */
+    uint64_t first, last;
+    uint64_t seen;    /* steps that have ended */
+    uint64_t by_call; /* 1: by ad_profile_step; 0: by sweeps */
+};
+
 struct tape_scopes {
     uint32_t n; /* nodes, with 0, which is none; read with acquire */
     struct tape_scope *chunk[TAPE_SCOPE_CHUNKS];
     uint32_t n_expectations; /* read with acquire */
     struct tape_expectation *expectation;
     uint64_t lost; /* begun where there was no room for a node: counted as what they are in */
+    struct tape_steps steps;
 };
 
 static inline struct tape_scope *tape_scopes_at(const struct tape_scopes *scopes, uint32_t i)
@@ -155,17 +170,94 @@ static inline struct tape_scope *tape_scopes_at(const struct tape_scopes *scopes
     return &scopes->chunk[i / TAPE_SCOPE_CHUNK][i % TAPE_SCOPE_CHUNK];
 }
 
+/* What a thread does with its tape at this moment, for samples of its time. A number is told from
+ * its forward computation by the thread's program counter alone, since that is all the user's code:
+ * there is no phase then. */
+enum tape_phase { TAPE_PHASE_NONE, TAPE_PHASE_FORWARD, TAPE_PHASE_BACKWARD, TAPE_PHASE_RECOMPUTE };
+
+struct tape_doing {
+    uint32_t phase;
+    uint32_t line; /* pc, line, op and path: of the row that the time belongs to */
+    uintptr_t pc;
+    const char *op; /* static storage; NULL: none */
+    uint32_t path;
+    uintptr_t near; /* of the statements that are swept: tape_collector.locate wants it */
+};
+
+/* The same as it is published. Its own thread writes; `version` is odd meanwhile. */
+struct tape_now {
+    uint32_t version;
+    struct tape_doing doing;
+    /* The statement that is swept, {operands, low half of its pc, ...}, to be read by a signal
+     * handler of this thread alone; NULL: none. */
+    const uint32_t *statement;
+};
+
+static inline void tape_doing_write(struct tape_now *now, const struct tape_doing *doing)
+{
+    const uint32_t version = __atomic_load_n(&now->version, __ATOMIC_RELAXED);
+    __atomic_store_n(&now->version, version + 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    __atomic_store_n(&now->doing.phase, doing->phase, __ATOMIC_RELAXED);
+    __atomic_store_n(&now->doing.line, doing->line, __ATOMIC_RELAXED);
+    __atomic_store_n(&now->doing.pc, doing->pc, __ATOMIC_RELAXED);
+    __atomic_store_n(&now->doing.op, doing->op, __ATOMIC_RELAXED);
+    __atomic_store_n(&now->doing.path, doing->path, __ATOMIC_RELAXED);
+    __atomic_store_n(&now->doing.near, doing->near, __ATOMIC_RELAXED);
+    __atomic_store_n(&now->version, version + 2, __ATOMIC_RELEASE);
+}
+
+/* False: it is being written at this moment. */
+static inline bool tape_doing_read(struct tape_doing *doing, const struct tape_now *now)
+{
+    const uint32_t version = __atomic_load_n(&now->version, __ATOMIC_ACQUIRE);
+    doing->phase = __atomic_load_n(&now->doing.phase, __ATOMIC_RELAXED);
+    doing->line = __atomic_load_n(&now->doing.line, __ATOMIC_RELAXED);
+    doing->pc = __atomic_load_n(&now->doing.pc, __ATOMIC_RELAXED);
+    doing->op = __atomic_load_n(&now->doing.op, __ATOMIC_RELAXED);
+    doing->path = __atomic_load_n(&now->doing.path, __ATOMIC_RELAXED);
+    doing->near = __atomic_load_n(&now->doing.near, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return version % 2 == 0 && __atomic_load_n(&now->version, __ATOMIC_RELAXED) == version;
+}
+
+/* ---- single events, for a timeline ---- */
+
+enum tape_event_kind {
+    TAPE_EVENT_FORWARD,  /* an op ran */
+    TAPE_EVENT_BACKWARD, /* its pullback, or a run of statements was swept */
+    TAPE_EVENT_SWEEP,    /* a sweep as a whole */
+    TAPE_EVENT_SCOPE
+};
+
+/* Something that has ended, in the thread that tells of it. */
+struct tape_event {
+    uint32_t kind;
+    uint32_t scope;  /* that it is, or that it stood in */
+    uint32_t record; /* place of the op's record among those of the tape, plus 1; 0: none. What is
+                      * recorded after a rewind or a reset may have it again. */
+    const struct tape_row *row; /* of the op or sweep; NULL: a scope */
+    uint64_t tape;
+    uint64_t start, end; /* ticks */
+};
+
 struct tape_hook {
     uint32_t abi;            /* TAPE_HOOK_ABI */
     uint64_t (*clock)(void); /* ticks */
     uint64_t due; /* clock value from which a flush is wanted; written by flush, relaxed */
     void (*flush)(struct tape_hook *hook, const struct tape_ledger *ledger, bool final);
-    /* Is told once, before the observation begins, where the scopes are; they stay there for good.
+    /* An observation begins: what was said before is void. The scopes stay where they are for good.
      * May be NULL. */
-    void (*scopes)(struct tape_hook *hook, const struct tape_scopes *scopes);
+    void (*begin)(struct tape_hook *hook, const struct tape_scopes *scopes);
+    /* Is told of every event. NULL: nobody wants them. */
+    void (*event)(struct tape_hook *hook, const struct tape_event *event);
     /* Ticks as nanoseconds, any thread. May be NULL: they are. */
     double (*ns)(const struct tape_hook *hook, uint64_t ticks);
     uint32_t (*path)(struct tape_hook *hook, uintptr_t site); /* NULL: call paths are off */
+    /* The calling thread publishes what it does at `now` from here on. NULL: nobody takes samples,
+     * and no thread publishes anything. */
+    void (*thread)(struct tape_hook *hook, const struct tape_now *now);
+    bool unaccounted; /* no row is wanted: there are samples alone */
 };
 
 /* What a recording is asked for: the one place for all of it, filled by the tape's side from text
@@ -173,9 +265,11 @@ struct tape_hook {
 enum tape_time { TAPE_TIME_OFF, TAPE_TIME_EXACT, TAPE_TIME_SAMPLED };
 enum tape_frames { TAPE_FRAMES_NONE, TAPE_FRAMES_USER, TAPE_FRAMES_ALL };
 enum tape_unwind { TAPE_UNWIND_LIBUNWIND, TAPE_UNWIND_FRAME_POINTERS };
+/* Sampled time without an account of bytes, any other with one. Exact times need the rows. */
+enum { TAPE_BYTES_WITH_TIME = 2 };
 struct tape_collect_options {
     uint64_t time;                  /* enum tape_time */
-    uint64_t tape;                  /* bytes: 1, or 0: none are counted */
+    uint64_t tape;                  /* rows: 1, 0: none are kept, or TAPE_BYTES_WITH_TIME */
     uint64_t freq;                  /* samples a second and thread */
     uint64_t depth;                 /* frames of a call path at most; 0: none are captured */
     uint64_t frames;                /* enum tape_frames: whose frames a call path keeps */
@@ -186,12 +280,14 @@ struct tape_collect_options {
     uint64_t snapshot_signal;       /* a signal's number that asks for a snapshot; 0: none does */
     uint64_t follow_fork;           /* 1: a child process has a profile of its own */
     const char *text;               /* as they were written; "": all are defaults */
+    bool (*log)(int level, const char *message);       /* see tape_collector */
+    uintptr_t (*locate)(uint32_t low, uintptr_t near); /* likewise */
 };
 
 static inline struct tape_collect_options tape_collect_defaults(void)
 {
     return (struct tape_collect_options){.time = TAPE_TIME_EXACT,
-                                         .tape = 1,
+                                         .tape = TAPE_BYTES_WITH_TIME,
                                          .freq = 250,
                                          .depth = 64,
                                          .frames = TAPE_FRAMES_USER,
@@ -210,7 +306,9 @@ struct tape_collector {
     struct tape_hook hook;
     int (*snapshot)(struct tape_collector *collector, const char *path, char *error, unsigned n);
     int (*close)(struct tape_collector *collector, char *error, unsigned n);
-    bool (*log)(int level, const char *message); /* set by the tape's side after opening */
+    bool (*log)(int level, const char *message); /* as in the options */
+    /* Likewise: the program counter whose low half a statement has kept; see tape_doing.near. */
+    uintptr_t (*locate)(uint32_t low, uintptr_t near);
 };
 typedef struct tape_collector *tape_collect_open_fn(const char *path, const char *library_version,
                                                     const struct tape_collect_options *options,

@@ -1,0 +1,85 @@
+/* analyze_samples.c: see analyze_samples.h.
+ *
+ * May include: analyze_samples.h, profiler/symbols.
+ * Invariant: the lines' times and counts add up to those of all samples.
+ */
+#include "analyze_samples.h"
+
+#include "symbols.h"
+
+void analyze_sample_line(struct prof_line *line, const struct prof_sample *sample,
+                         struct prof_symbols *symbols)
+{
+    struct prof_place place = {0};
+    const bool code = sample->phase == PROF_PHASE_NONE;
+    if (!code && sample->pc != 0)
+        prof_symbols_resolve(symbols, sample->pc, sample->line, &place);
+    else if (code && sample->n_stack > 0) /* the interrupted address is no return address */
+        prof_symbols_resolve(symbols, sample->stack[0] + 1, 0, &place);
+    *line = (struct prof_line){
+        .own = !code && sample->pc == 0,
+        .file = place.file,
+        .function = place.function,
+        .module = place.module,
+        .line = place.line,
+        .function_line = place.function_line,
+        /* Code without lines is told apart by function alone. */
+        .offset = place.file || (code && place.function) ? 0 : place.offset,
+    };
+    struct prof_cost *cost = &line->cost;
+    cost->samples = sample->count;
+    cost->waiting_ns = sample->wall_ns > sample->cpu_ns ? sample->wall_ns - sample->cpu_ns : 0;
+    if (*sample->op)
+        line->ops.name[line->ops.n++] = sample->op;
+    /* The formula of a scalar statement is inlined in the user's code. */
+    else if (code && place.wrapped)
+        line->ops.name[line->ops.n++] = "statement";
+    if (sample->phase == PROF_PHASE_RECOMPUTE)
+        cost->recompute_ns = sample->cpu_ns;
+    else if (sample->phase == PROF_PHASE_BACKWARD)
+        cost->backward_ns = sample->cpu_ns;
+    else if (!code || place.wrapped)
+        cost->forward_ns = sample->cpu_ns;
+    else
+        cost->other_ns = sample->cpu_ns;
+}
+
+void analyze_samples(struct prof_analysis *analysis)
+{
+    const struct prof_profile *profile = analysis->profile;
+    for (size_t i = 0; i < profile->n_samples; i++)
+        analyze_sample_line(&analysis->line[analysis->n_lines++], &profile->sample[i],
+                            analysis->symbols);
+}
+
+void analyze_sum_samples(struct prof_analysis *analysis)
+{
+    const struct prof_profile *profile = analysis->profile;
+    struct prof_totals *total = &analysis->total;
+    for (size_t i = 0; i < profile->n_samples; i++)
+        if (profile->sample[i].shared)
+            total->samples_shared += profile->sample[i].count;
+    for (size_t i = 0; i < profile->n_threads; i++) {
+        const struct prof_thread *thread = &profile->thread[i];
+        total->fired += thread->fired;
+        total->recorded += thread->recorded;
+        total->partial += thread->partial;
+        total->lost += thread->lost;
+    }
+    total->process_cpu_ns = profile->process_cpu_ns;
+    if (profile->n_samples == 0)
+        return;
+    total->forward_ns = analysis->sum.forward_ns;
+    total->backward_ns = analysis->sum.backward_ns;
+    total->recompute_ns = analysis->sum.recompute_ns;
+}
+
+uint64_t prof_cost_time(const struct prof_cost *cost)
+{
+    return cost->forward_ns + cost->backward_ns + cost->recompute_ns + cost->other_ns;
+}
+
+bool prof_cost_recomputes(const struct prof_cost *cost)
+{
+    return cost->recompute_calls > 0 || cost->recompute_ns > 0;
+}

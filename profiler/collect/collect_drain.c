@@ -1,0 +1,104 @@
+/* collect_drain.c: what waits in the rings is completed, added to what is known, and counted.
+ *
+ * May include: collect_sampler.h. In normal context, under the collector's mutex.
+ */
+#include "collect_sampler.h"
+
+#include <string.h>
+
+static bool is_code(const struct prof_modules *modules, uintptr_t pc)
+{
+    for (size_t i = modules->n; i-- > 0;)
+        if (pc >= modules->module[i].start && pc <= modules->module[i].end)
+            return true;
+    return false;
+}
+
+/* Whether an address lies in the library for products, whose threads work for others. */
+static bool is_blas(const struct prof_modules *modules, uintptr_t pc)
+{
+    for (size_t i = modules->n; i-- > 0;)
+        if (pc >= modules->module[i].start && pc < modules->module[i].end)
+            return strstr(modules->module[i].path, "blas") != NULL;
+    return false;
+}
+
+/* Completes what the handler could not find out. Returns whether it is only partial. */
+static bool complete(const struct prof_sampler *sampler, struct prof_sample *sample,
+                     const struct prof_modules *modules)
+{
+    if (sample->shared && !is_blas(modules, sample->pc[0])) {
+        sample->shared = false;
+        sample->doing = (struct tape_doing){.phase = TAPE_PHASE_NONE};
+    }
+    if (sample->is_statement)
+        sample->doing.pc = sampler->locate != NULL
+                               ? sampler->locate(sample->statement, sample->doing.near)
+                               : sample->doing.near;
+    if (sample->doing.phase != TAPE_PHASE_NONE)
+        return false;
+    /* What a register that is no frame pointer has led to. */
+    for (uint32_t i = 1; i < sample->n_pcs; i++)
+        if (!is_code(modules, sample->pc[i]))
+            sample->n_pcs = i;
+    return sample->n_pcs == 1;
+}
+
+void prof_drain(struct prof_sampler *sampler, struct prof_thread *thread,
+                const struct prof_modules *modules)
+{
+    struct prof_thread_total *total = &sampler->samples.thread[thread->number];
+    const uint32_t head = __atomic_load_n(&thread->head, __ATOMIC_ACQUIRE);
+    for (uint32_t at = thread->tail; at != head; at++) {
+        struct prof_sample sample = thread->ring[at % PROF_RING];
+        const bool partial = complete(sampler, &sample, modules);
+        /* Between this signal and the last one that was read are those that found the ring full. */
+        const uint64_t lost = sample.fired - thread->read - 1;
+        thread->read = sample.fired;
+        total->lost += lost;
+        total->fired += lost + 1;
+        total->wall_ns += sample.wall_ns;
+        total->cpu_ns += sample.cpu_ns;
+        total->changed = true;
+        if (!prof_samples_add(&sampler->samples, &sample, thread->number, partial)) {
+            sampler->samples.full = true;
+            total->lost++;
+        } else if (partial) {
+            total->partial++;
+        } else {
+            total->recorded++;
+        }
+        __atomic_store_n(&thread->tail, at + 1, __ATOMIC_RELEASE);
+    }
+}
+
+void prof_drain_last(struct prof_sampler *sampler, struct prof_thread *thread,
+                     const struct prof_modules *modules)
+{
+    prof_drain(sampler, thread, modules);
+    struct prof_thread_total *total = &sampler->samples.thread[thread->number];
+    const uint64_t left = __atomic_load_n(&thread->fired, __ATOMIC_ACQUIRE) - thread->read;
+    thread->read += left;
+    total->fired += left;
+    total->lost += left;
+    total->changed |= left > 0;
+}
+
+void prof_sampler_tell(struct prof_sampler *sampler, bool (*log)(int level, const char *message),
+                       const char *path)
+{
+    if (sampler->ended != NULL && !sampler->told_end) {
+        sampler->told_end = true;
+        prof_say(log, path, "%s: %s", sampler->ended);
+    }
+    if (sampler->samples.full && !sampler->told_full) {
+        sampler->told_full = true;
+        prof_say(log, path, "%s: %s",
+                 "too many different samples: those of a new kind are counted as lost");
+    }
+    if (sampler->unarmed > 0 && !sampler->told_unarmed) {
+        sampler->told_unarmed = true;
+        prof_say(log, path, "%s: %s",
+                 "some threads are not sampled: the system has no timer for them");
+    }
+}

@@ -1,0 +1,209 @@
+/* collect_sampler.h: samples of what each thread of the process does, taken by a signal handler.
+ *
+ * May include: collect.h.
+ *
+ * Invariants: the handler takes no lock, allocates nothing, and reads what threads publish, the
+ * interrupted registers and its stack, no more; memory that it may touch is never unmapped. A
+ * thread's signals are counted where they come, and each of them is recorded (with what the thread
+ * did), partial (with the interrupted address alone) or lost, so that fired = recorded + partial +
+ * lost. No state here is guarded by a lock of its own: all but the handler's is for the collector's
+ * mutex.
+ */
+#ifndef COLLECT_SAMPLER_H
+#define COLLECT_SAMPLER_H
+
+#include "collect.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+enum {
+    PROF_STACK = 32,         /* addresses of a sample, the innermost ones */
+    PROF_RING = 512,         /* samples of a thread that wait to be read; a power of 2 */
+    PROF_MOST_THREADS = 512, /* that are sampled at once */
+    PROF_NAMED_THREADS = 64, /* told apart in the profile; all others together */
+    PROF_MOST_PUBLISHERS = 256,
+    PROF_LEAST_HZ = 1,
+    PROF_MOST_HZ = 10000
+};
+
+/* ---- collect_take.c: one sample; pure functions of their arguments, safe in a handler ---- */
+
+/* One sample, as the handler leaves it. */
+struct prof_sample {
+    uint64_t fired;           /* the thread's signals up to this one */
+    uint64_t wall_ns, cpu_ns; /* since the sample before it */
+    struct tape_doing doing;
+    uint32_t statement; /* is_statement: the low half of its address */
+    bool is_statement;
+    bool shared; /* `doing` is that of the one thread that is in an op, not of this thread */
+    uint32_t n_pcs;
+    uintptr_t pc[PROF_STACK]; /* the interrupted one, then return addresses */
+};
+
+/* What the handler saw. */
+struct prof_moment {
+    uint64_t wall_ns, cpu_ns;
+    uintptr_t pc, frame, stack; /* program counter, frame pointer, stack pointer */
+};
+
+/* Who publishes what he does. */
+struct prof_publishers {
+    uint32_t n; /* written with release after the entry */
+    const struct tape_now *now[PROF_MOST_PUBLISHERS];
+};
+
+/* A thread that is sampled. */
+struct prof_thread {
+    /* The handler's; others read them with atomic loads. */
+    uint64_t fired, lost, wall_ns, cpu_ns;
+    uint64_t random; /* state of the generator, not 0 */
+    uint64_t period_ns;
+    uint32_t head;
+    uint32_t busy;         /* the handler runs */
+    uintptr_t stack_begin; /* a stack pointer that was seen; 0: none yet */
+    /* The collector's; the handler reads them. */
+    uint32_t tail;
+    uint32_t armed;
+    uintptr_t low, high; /* its stack; 0: not known */
+    const struct tape_now *now;
+    /* The collector's alone. */
+    timer_t timer;
+    pid_t tid;
+    uint32_t slot;   /* in the table of all slots */
+    uint32_t number; /* in the profile */
+    bool seen;       /* in the scan under way */
+    uint64_t read;   /* signals whose samples were taken from the ring or found lost */
+    struct prof_sample ring[PROF_RING];
+};
+
+/* Begins a thread's sampling at this moment. seed: any. */
+void prof_take_begin(struct prof_thread *thread, uint64_t period_ns, uint64_t seed,
+                     const struct prof_moment *now);
+/* Counts a signal, and puts a sample into the ring or counts it as lost. */
+void prof_take(struct prof_thread *thread, const struct prof_moment *moment,
+               const struct prof_publishers *publishers);
+/* Nanoseconds until the next one: uniform in [period / 2, period * 3 / 2). */
+uint64_t prof_take_interval(struct prof_thread *thread);
+
+/* ---- collect_samples.c: equal samples together ---- */
+
+/* Samples of one thread that did the same. */
+struct prof_aggregate {
+    uint32_t thread;
+    uint32_t phase, line, path;
+    uintptr_t pc;
+    const char *op;
+    bool shared, changed;
+    uint32_t n_pcs, first_pc; /* in prof_samples.pc; within an op there are none */
+    uint64_t count, partial, wall_ns, cpu_ns;
+};
+
+/* What the profile says of a thread. */
+struct prof_thread_total {
+    pid_t tid; /* 0: several threads */
+    char name[16];
+    uint64_t fired, recorded, partial, lost, wall_ns, cpu_ns;
+    bool changed;
+};
+
+struct prof_samples {
+    struct prof_aggregate *aggregate;
+    uint32_t n, capacity;
+    uint32_t *slot; /* hash table: place of an aggregate, plus 1 */
+    uint32_t n_slots;
+    uint64_t *pc;
+    uint32_t n_pcs, pc_capacity;
+    bool full; /* something was lost for want of room here */
+    struct prof_thread_total thread[PROF_NAMED_THREADS + 1]; /* [0]: all that have no own */
+    uint32_t n_threads;
+};
+
+/* Adds a sample: whole, or with the interrupted address alone. False: no room. */
+bool prof_samples_add(struct prof_samples *samples, const struct prof_sample *sample,
+                      uint32_t thread, bool partial);
+void prof_samples_free(struct prof_samples *samples);
+
+/* collect_put_samples.c: as those of collect_write.c; what changed since the last packet, or `all`;
+ * the marks of change stay. */
+bool prof_put_samples(struct prof_buffer *out, const struct prof_samples *samples,
+                      uint64_t period_ns, uint64_t process_ns, struct prof_path_map *paths,
+                      bool all);
+void prof_samples_written(struct prof_samples *samples);
+
+/* ---- collect_sampler.c: timers, threads, the handler ---- */
+
+struct prof_sampler {
+    uint64_t period_ns;
+    bool running, helped, untimed;
+    uint64_t write_ns, write_due; /* between writings, and when the next one is due */
+    bool first;                   /* no scan was made yet: what there is was there before */
+    uint64_t began_ns;            /* processor time of the process then */
+    const char *ended;            /* why it ended before it was asked to */
+    bool told_end, told_full, told_unarmed;
+    uint32_t unarmed; /* threads for which there was no timer */
+    struct prof_publishers publishers;
+    struct prof_thread *thread[PROF_MOST_THREADS]; /* those that are sampled now */
+    uint32_t n_threads;
+    struct prof_samples samples;
+    struct sigaction before;
+    uintptr_t (*locate)(uint32_t low, uintptr_t near);
+    /* The helper thread. */
+    pthread_t helper;
+    pthread_mutex_t wake_lock;
+    pthread_cond_t wake;
+    bool stop;
+    pid_t helper_tid;
+    void (*tick)(void *payload); /* what it does every TICK_NS */
+    void *payload;
+};
+
+/* For times that are not exact: has the hook read no clock, so that this sampler's helper thread
+ * has to say what is due, and samples each thread of the process, if that was asked for. tick is
+ * called now and then on the helper thread until prof_sampler_join. False: not so, or nobody takes
+ * samples, which is said (path: as of prof_say). */
+bool prof_sampler_open(struct prof_sampler *sampler, struct tape_hook *hook,
+                       const struct tape_collect_options *options, const char *path,
+                       void (*tick)(void *payload), void *payload);
+/* Whether it is time to write; then not again for up to a second. */
+bool prof_sampler_is_due(struct prof_sampler *sampler);
+/* Packets of samples and threads, call paths that are new in them first: what changed since it was
+ * last written, or all. False: no memory. */
+bool prof_sampler_put(struct prof_sampler *sampler, struct prof_buffer *out,
+                      struct prof_path_map *paths, bool all);
+/* The calling thread publishes at `now`. */
+void prof_sampler_publish(struct prof_sampler *sampler, const struct tape_now *now);
+/* Finds threads that came or went, and takes what waits in the rings. modules: what code there
+ * is. */
+void prof_sampler_scan(struct prof_sampler *sampler, const struct prof_modules *modules);
+/* Ends the helper thread, which may be in `tick`: without the collector's mutex. */
+void prof_sampler_join(struct prof_sampler *sampler);
+/* Ends sampling and takes what waits: fired = recorded + partial + lost of every thread then. */
+void prof_sampler_stop(struct prof_sampler *sampler, const struct prof_modules *modules);
+void prof_sampler_free(struct prof_sampler *sampler);
+
+/* The child of a fork has no timers: its SIGPROF is as it was before. Safe in a handler of fork. */
+void prof_sampler_forget(struct prof_sampler *sampler);
+
+/* ---- collect_drain.c ---- */
+
+/* Takes what waits in a thread's ring; last: no more comes, and every signal has been counted. */
+void prof_drain(struct prof_sampler *sampler, struct prof_thread *thread,
+                const struct prof_modules *modules);
+void prof_drain_last(struct prof_sampler *sampler, struct prof_thread *thread,
+                     const struct prof_modules *modules);
+/* What the user should know of the samples, each once; log and path as of prof_say. */
+void prof_sampler_tell(struct prof_sampler *sampler, bool (*log)(int level, const char *message),
+                       const char *path);
+
+/* ---- collect_threads.c: what the system says of threads ---- */
+
+/* The numbers of the process's threads, ascending, `room` at most; how many there are. */
+uint32_t prof_threads_list(pid_t *tid, uint32_t room);
+void prof_thread_name(char name[16], pid_t tid);
+/* Processor time of a thread of this process, in ns; 0: it is gone. */
+uint64_t prof_thread_cpu(pid_t tid);
+/* The mapping that has the address; false: none, or the system does not tell. */
+bool prof_mapping_of(uintptr_t address, uintptr_t *low, uintptr_t *high);
+
+#endif

@@ -1,0 +1,117 @@
+/* collect_take.c: one sample, from what a signal handler sees.
+ *
+ * May include: collect_sampler.h. Everything here may run in a signal handler of any thread: no
+ * lock, no allocation, no call of the C library.
+ */
+#include "collect_sampler.h"
+
+#define LOAD(place) __atomic_load_n((place), __ATOMIC_RELAXED)
+#define STORE(place, value) __atomic_store_n((place), (value), __ATOMIC_RELAXED)
+
+void prof_take_begin(struct prof_thread *thread, uint64_t period_ns, uint64_t seed,
+                     const struct prof_moment *now)
+{
+    thread->period_ns = period_ns;
+    thread->random = (seed + 1) * UINT64_C(0x9E3779B97F4A7C15) | 1;
+    thread->wall_ns = now->wall_ns;
+    thread->cpu_ns = now->cpu_ns;
+}
+
+/* xorshift64 (Marsaglia 2003, doi:10.18637/jss.v008.i14), of which the upper half is used. */
+uint64_t prof_take_interval(struct prof_thread *thread)
+{
+    uint64_t x = thread->random;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    thread->random = x;
+    return thread->period_ns / 2 + ((x >> 32) * thread->period_ns >> 32);
+}
+
+/* The callers' addresses by frame pointers, as far as they lie in the thread's stack and rise. Code
+ * without frame pointers keeps something else in that register: the walk then ends, or finds
+ * addresses that are no code's and are told from it later. */
+__attribute__((no_sanitize("address", "undefined"))) static uint32_t
+walk(uintptr_t *pc, uint32_t room, const struct prof_thread *thread,
+     const struct prof_moment *moment)
+{
+    const uintptr_t high = LOAD(&thread->high), low = LOAD(&thread->low);
+    uintptr_t frame = moment->frame;
+    uint32_t n = 0;
+    if (high == 0 || moment->stack < low || moment->stack >= high || frame < moment->stack)
+        return 0;
+    while (n < room && frame % sizeof frame == 0 && frame < high - 2 * sizeof frame) {
+        const uintptr_t *const at = (const uintptr_t *)frame;
+        if (at[1] == 0)
+            break;
+        pc[n++] = at[1];
+        if (at[0] <= frame)
+            break;
+        frame = at[0];
+    }
+    return n;
+}
+
+/* What the only thread that is in an op does; false: there is none, or more than one. */
+static bool only_op(struct tape_doing *doing, const struct prof_publishers *publishers)
+{
+    const uint32_t n = __atomic_load_n(&publishers->n, __ATOMIC_ACQUIRE);
+    bool found = false;
+    for (uint32_t i = 0; i < n; i++) {
+        struct tape_doing one;
+        if (!tape_doing_read(&one, LOAD(&publishers->now[i])) || one.phase == TAPE_PHASE_NONE)
+            continue;
+        if (found)
+            return false;
+        *doing = one;
+        found = true;
+    }
+    return found;
+}
+
+static void fill(struct prof_sample *sample, const struct prof_thread *thread,
+                 const struct prof_moment *moment, const struct prof_publishers *publishers)
+{
+    const struct tape_now *const now = LOAD(&thread->now);
+    sample->doing.phase = TAPE_PHASE_NONE;
+    sample->is_statement = sample->shared = false;
+    sample->pc[0] = moment->pc;
+    sample->n_pcs = 1;
+    if (now != NULL) {
+        /* What is being written at this moment is within an op all the same, one call of it
+         * long. */
+        (void)tape_doing_read(&sample->doing, now);
+        const uint32_t *const statement = LOAD(&now->statement);
+        sample->is_statement = statement != NULL && sample->doing.phase != TAPE_PHASE_NONE;
+        if (sample->is_statement)
+            sample->statement = statement[1];
+    } else {
+        sample->shared = only_op(&sample->doing, publishers);
+        if (!sample->shared)
+            sample->doing.phase = TAPE_PHASE_NONE;
+    }
+    if (sample->doing.phase == TAPE_PHASE_NONE || sample->shared)
+        sample->n_pcs += walk(sample->pc + 1, PROF_STACK - 1, thread, moment);
+}
+
+void prof_take(struct prof_thread *thread, const struct prof_moment *moment,
+               const struct prof_publishers *publishers)
+{
+    STORE(&thread->fired, thread->fired + 1);
+    if (LOAD(&thread->stack_begin) == 0)
+        STORE(&thread->stack_begin, moment->stack);
+    const uint32_t head = thread->head;
+    if (head - __atomic_load_n(&thread->tail, __ATOMIC_ACQUIRE) >= PROF_RING) {
+        STORE(&thread->lost, thread->lost + 1);
+        return;
+    }
+    struct prof_sample *const sample = &thread->ring[head % PROF_RING];
+    fill(sample, thread, moment, publishers);
+    sample->fired = thread->fired;
+    /* What passed while samples were lost belongs to the next one that is not. */
+    sample->wall_ns = moment->wall_ns - thread->wall_ns;
+    sample->cpu_ns = moment->cpu_ns - thread->cpu_ns;
+    thread->wall_ns = moment->wall_ns;
+    thread->cpu_ns = moment->cpu_ns;
+    __atomic_store_n(&thread->head, head + 1, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,129 @@
+/* reader_samples.c: samples and the threads that they were taken of.
+ *
+ * May include: profiler/file, protobuf-c. See reader_state.h for the invariant.
+ * Counts are running totals, so that the last packet of an index replaces what came before.
+ */
+#include "reader_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PHASES = 4 };
+
+/* The place of an index among `n` elements; *added: it was not there. SIZE_MAX: no memory. */
+static size_t place_of(struct reader_map *map, uint32_t index, size_t n, bool *added)
+{
+    const int64_t at = reader_map_find(map, index);
+    *added = at < 0;
+    if (at >= 0)
+        return (size_t)at;
+    return reader_map_add(map, index, (uint32_t)n) == READER_OK ? n : SIZE_MAX;
+}
+
+static enum reader_status apply_sample(struct reader_state *state, const Tapescope__Sample *from)
+{
+    struct prof_profile *profile = state->profile;
+    bool added;
+    if (from->phase >= PHASES)
+        return READER_BAD;
+    const char *op = reader_intern_op(state, from->op);
+    uint64_t *stack = calloc(from->n_stack + 1, sizeof *stack);
+    struct prof_sample *list =
+        reader_grow(profile->sample, profile->n_samples, &state->room_samples, sizeof *list);
+    if (list)
+        profile->sample = list;
+    const size_t at = list && op && stack
+                          ? place_of(&state->samples, from->index, profile->n_samples, &added)
+                          : SIZE_MAX;
+    if (at == SIZE_MAX) {
+        free(stack);
+        return READER_NO_MEMORY;
+    }
+    if (added)
+        profile->n_samples++;
+    else
+        free(list[at].stack);
+    if (from->n_stack > 0)
+        memcpy(stack, from->stack, from->n_stack * sizeof *stack);
+    list[at] = (struct prof_sample){.thread = from->thread,
+                                    .phase = (enum prof_phase)from->phase,
+                                    .pc = from->pc,
+                                    .line = from->line,
+                                    .path = from->path,
+                                    .op = op,
+                                    .shared = from->shared,
+                                    .stack = stack,
+                                    .n_stack = from->n_stack,
+                                    .count = from->count,
+                                    .partial = from->partial,
+                                    .wall_ns = from->wall_ns,
+                                    .cpu_ns = from->cpu_ns};
+    return READER_OK;
+}
+
+enum reader_status reader_apply_samples(struct reader_state *state,
+                                        const Tapescope__Samples *samples)
+{
+    state->profile->sample_period_ns = samples->period_ns;
+    for (size_t i = 0; i < samples->n_sample; i++) {
+        const enum reader_status status = apply_sample(state, samples->sample[i]);
+        if (status != READER_OK)
+            return status;
+    }
+    return READER_OK;
+}
+
+static enum reader_status apply_thread(struct reader_state *state, const Tapescope__Thread *from)
+{
+    struct prof_profile *profile = state->profile;
+    bool added;
+    char *name = strdup(from->name);
+    struct prof_thread *list =
+        reader_grow(profile->thread, profile->n_threads, &state->room_threads, sizeof *list);
+    if (list)
+        profile->thread = list;
+    const size_t at = list && name
+                          ? place_of(&state->threads, from->index, profile->n_threads, &added)
+                          : SIZE_MAX;
+    if (at == SIZE_MAX) {
+        free(name);
+        return READER_NO_MEMORY;
+    }
+    if (added)
+        profile->n_threads++;
+    else
+        free(list[at].name);
+    list[at] = (struct prof_thread){.index = from->index,
+                                    .tid = from->tid,
+                                    .name = name,
+                                    .fired = from->fired,
+                                    .recorded = from->recorded,
+                                    .partial = from->partial,
+                                    .lost = from->lost,
+                                    .wall_ns = from->wall_ns,
+                                    .cpu_ns = from->cpu_ns};
+    return READER_OK;
+}
+
+enum reader_status reader_apply_threads(struct reader_state *state,
+                                        const Tapescope__Threads *threads)
+{
+    state->profile->process_cpu_ns = threads->process_cpu_ns;
+    state->profile->is_sampled = true;
+    for (size_t i = 0; i < threads->n_thread; i++) {
+        const enum reader_status status = apply_thread(state, threads->thread[i]);
+        if (status != READER_OK)
+            return status;
+    }
+    return READER_OK;
+}
+
+void reader_samples_free(struct prof_profile *profile)
+{
+    for (size_t i = 0; i < profile->n_samples; i++)
+        free(profile->sample[i].stack);
+    for (size_t i = 0; i < profile->n_threads; i++)
+        free(profile->thread[i].name);
+    free(profile->sample);
+    free(profile->thread);
+}

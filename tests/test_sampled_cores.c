@@ -1,0 +1,130 @@
+/* test_sampled_cores.c: samples within ops are charged to their ops, whichever kernels the library
+ * for products uses, whose code no stack can be followed out of.
+ *
+ * May include: sampled_support.h, Check. Which kernels it uses is decided when a process begins, so
+ * that each case is this program once more, with an argument.
+ */
+#include "run_cases.h"
+#include "sampled_support.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SIZE = 320 };
+
+static const char *const core[] = {NULL, "Haswell", "Zen", "Sandybridge", "Prescott", "SkylakeX"};
+enum { CORES = sizeof core / sizeof *core };
+
+/* The process under test: products large enough for several threads, forward and backward. */
+static int multiply(const char *path)
+{
+    const int64_t shape[] = {SIZE, SIZE};
+    double *x = calloc(SIZE * SIZE, sizeof *x), *w = calloc(SIZE * SIZE, sizeof *w);
+    ad_tape tape;
+    struct timespec t;
+    if (!x || !w || ad_tape_create(&tape, NULL) != AD_OK)
+        return 2;
+    for (int i = 0; i < SIZE * SIZE; i++) {
+        x[i] = 0.001 * (i % 11);
+        w[i] = 0.001 * (i % 13);
+    }
+    if (ad_profile_start_with(path, "time=sampled,freq=1000") != AD_OK)
+        return 3;
+    do {
+        ad_tape_reset(tape);
+        ad_tensor a = ad_leaf(tape, AD_F64, 2, shape, x), b = ad_leaf(tape, AD_F64, 2, shape, w);
+        ad_backward(ad_sum(ad_matmul(ad_matmul(a, b), b)));
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    } while (t.tv_sec == 0 && t.tv_nsec < 600000000 && ad_status_of(tape) == AD_OK);
+    const bool ok = ad_status_of(tape) == AD_OK && ad_profile_stop() == AD_OK;
+    ad_tape_destroy(tape);
+    free(x);
+    free(w);
+    return ok ? 0 : 4;
+}
+
+/* Whether the processor has what kernels for SkylakeX use. */
+static bool has_avx512(void)
+{
+#ifdef __x86_64__
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+#else
+    return false;
+#endif
+}
+
+static void run(const char *name, const char *threads)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        setenv("OPENBLAS_NUM_THREADS", threads, 1);
+        if (name)
+            setenv("OPENBLAS_CORETYPE", name, 1);
+        else
+            unsetenv("OPENBLAS_CORETYPE");
+        execl("/proc/self/exe", "test_sampled_cores", "multiply", sampled_path, (char *)NULL);
+        _exit(9);
+    }
+    int status;
+    while (waitpid(child, &status, 0) < 0)
+        ck_assert_int_eq(errno, EINTR);
+    ck_assert_msg(status == 0, "%s, %s threads: %x", name ? name : "own", threads, status);
+}
+
+/* Whether an address lies in the library for products. */
+static bool in_blas(const struct prof_profile *profile, uint64_t pc)
+{
+    for (size_t i = 0; i < profile->n_mappings; i++) {
+        const struct prof_mapping *m = &profile->mapping[i];
+        if (pc >= m->start && pc < m->end)
+            return strstr(m->path, "blas") != NULL;
+    }
+    return false;
+}
+
+/* Of the samples in ops, which are those of ops and those in the library for products that no op
+ * has, at least 99 % are an op's. */
+START_TEST(samples_within_ops_are_the_ops)
+{
+    const char *const name = core[_i / 2];
+    if (name && strcmp(name, "SkylakeX") == 0 && !has_avx512())
+        return;
+#ifndef __x86_64__
+    if (name)
+        return;
+#endif
+    run(name, _i % 2 ? "2" : "1");
+    struct prof_profile *profile = sampled_read(sampled_path);
+    uint64_t ops = 0, stray = 0;
+    for (size_t i = 0; i < profile->n_samples; i++) {
+        const struct prof_sample *s = &profile->sample[i];
+        if (s->phase != PROF_PHASE_NONE)
+            ops += s->count;
+        else if (s->n_stack > 0 && in_blas(profile, s->stack[0]))
+            stray += s->count;
+    }
+    ck_assert_uint_gt(ops, 50);
+    ck_assert_msg(99 * stray <= ops, "%s, %d threads: %llu of an op, %llu of none",
+                  name ? name : "own", 1 + _i % 2, (unsigned long long)ops,
+                  (unsigned long long)stray);
+    prof_profile_free(profile);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "multiply") == 0)
+        return multiply(argv[2]);
+    TCase *cases = tcase_create("sampled_cores");
+    tcase_set_timeout(cases, 120);
+    tcase_add_checked_fixture(cases, sampled_setup, sampled_teardown);
+    tcase_add_loop_test(cases, samples_within_ops_are_the_ops, 0, 2 * CORES);
+    return run_cases("sampled_cores", cases);
+}
