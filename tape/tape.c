@@ -84,7 +84,7 @@ failed:
 void tape_destroy(struct tape *t)
 {
     tape_observed(t);
-    tape_clock(t);
+    tape_account_moment(t);
     tape_statement_end(t);
     tape_fork_end(t);
     tape_residual_cause(t, TAPE_BY_DESTROY);
@@ -106,7 +106,7 @@ void tape_destroy(struct tape *t)
 void tape_reset(struct tape *t)
 {
     tape_observed(t);
-    tape_clock(t);
+    tape_account_moment(t);
     tape_statement_settle(t);
     tape_fork_drop(t, 0);
     const enum tape_release_cause before = tape_residual_cause(t, TAPE_BY_RESET);
@@ -196,7 +196,7 @@ void tape_drop_behind(struct tape *t, const struct tape_mark *mark)
 void tape_rewind(struct tape *t, uint32_t level)
 {
     tape_observed(t);
-    tape_clock(t);
+    tape_account_moment(t);
     const enum tape_release_cause before = tape_residual_cause(t, TAPE_BY_REWIND);
     tape_drop_behind(t, &t->marks[level]);
     tape_residual_cause(t, before);

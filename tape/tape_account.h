@@ -78,6 +78,14 @@ static inline void tape_path_end(struct tape *t)
     t->path = 0;
 }
 
+/* Notes the time of a call that takes none of its own, but for within sweeps, where stamps are
+ * chained. */
+static inline void tape_account_moment(struct tape *t)
+{
+    if (t->activity == TAPE_PHASE_NONE)
+        tape_clock(t);
+}
+
 /* All below do nothing unless t->hook is set. */
 
 /* A new value: its entry, shape, and buffers; dropped: the same taken back from what is live. */

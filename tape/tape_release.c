@@ -75,7 +75,7 @@ static void hold_read(struct tape *t, struct tape_record *r, uint32_t first)
 static uint32_t row_of(struct tape *t, struct tape_site site, const char *op)
 {
     tape_observed(t);
-    tape_clock(t);
+    tape_account_moment(t);
     uint32_t row = tape_account_row(t, site, op);
     tape_account_called(t, row);
     return row;

@@ -456,8 +456,9 @@ void tape_residual_read(struct tape *t, struct tape_record *r)
 {
     if (!t->residual)
         return;
-    for (unsigned touches = tape_reach_touches(t, r); touches; touches &= touches - 1)
-        mark_read(t, &t->entries[tape_record_in(r)[__builtin_ctz(touches)]]);
+    const uint32_t touches = tape_reach_touches(t, r);
+    for (int i = 0; (i = tape_reach_next(r, touches, i)) < r->n_in; i++)
+        mark_read(t, &t->entries[tape_record_in(r)[i]]);
     for (int o = 0; o < r->n_out; o++)
         if (r->op->saves_out >> o & 1)
             mark_read(t, &t->entries[tape_record_out(r)[o]]);

@@ -475,7 +475,7 @@ enum tape_status tape_retain(struct tape *t, uint32_t x, struct tape_site site)
 {
     struct tape_value *v = &t->entries[x];
     tape_observed(t);
-    tape_clock(t);
+    tape_account_moment(t);
     if (v->flags & (TAPE_LEAF | TAPE_RETAIN))
         return TAPE_OK;
     if (!(v->flags & TAPE_NEEDS_GRADIENT))

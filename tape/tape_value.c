@@ -121,7 +121,7 @@ enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t 
 {
     const char *what = leaf ? "leaf" : "constant";
     tape_observed(t);
-    tape_clock(t);
+    tape_account_moment(t);
     if (dtype < 0 || dtype >= KERNEL_DTYPES)
         return tape_fail(t, TAPE_ERROR_DTYPE, site, "%s: %d is no dtype", what, dtype);
     if (leaf && dtype == KERNEL_I64)
@@ -193,7 +193,7 @@ static enum tape_status filled(struct tape *t, const struct kernel_shape *shape,
                                uint32_t *out)
 {
     tape_observed(t);
-    tape_clock(t);
+    tape_account_moment(t);
     struct tape_point point = tape_point_take(t);
     struct tape_value *v = tape_value_make(t, shape, in, tape_account_row(t, site, what));
     if (!v) {
