@@ -77,6 +77,28 @@ static void observe(bool begin)
     __atomic_store_n(&ad_profiling_, begin, __ATOMIC_RELAXED);
 }
 
+static char *copy(const char *text)
+{
+    return text ? strdup(text) : NULL;
+}
+
+/* Takes over what a profile that has begun is about. Without memory it can be neither cleared nor
+ * followed. */
+static void remember(const char *path, const char *text, bool follows)
+{
+    char *path_copy = copy(path), *text_copy = copy(text ? text : "");
+    free(own_path);
+    free(own_options);
+    own_path = path_copy;
+    own_options = text_copy;
+    if (!base_path)
+        base_path = copy(path);
+    follow = follows && base_path && own_options;
+}
+
+static pthread_once_t following = PTHREAD_ONCE_INIT;
+static void watch_children(void);
+
 /* A step has ended. The first call of ad_profile_step tells that sweeps are no steps: what they
  * began is void. */
 static void step(bool by_call)
@@ -135,28 +157,6 @@ static void end_steps(void)
     observe(false);
 }
 
-static char *copy(const char *text)
-{
-    return text ? strdup(text) : NULL;
-}
-
-/* Takes over what a profile that has begun is about. Without memory it can be neither cleared nor
- * followed. */
-static void remember(const char *path, const char *text, bool follows)
-{
-    char *path_copy = copy(path), *text_copy = copy(text ? text : "");
-    free(own_path);
-    free(own_options);
-    own_path = path_copy;
-    own_options = text_copy;
-    if (!base_path)
-        base_path = copy(path);
-    follow = follows && base_path && own_options;
-}
-
-static pthread_once_t following = PTHREAD_ONCE_INIT;
-static void watch_children(void);
-
 static ad_status start(const char *path, const char *text, char *reason)
 {
     struct tape_collect_options options;
@@ -206,6 +206,8 @@ static void watch_children(void)
 
 ad_status ad_profile_start(const char *path)
 {
+    if (ad_log_telling()) /* the lock may be this thread's */
+        return fail(AD_ERROR_STATE, "profile_start", "not while the log callback runs");
     pthread_mutex_lock(&lock);
     char *wished = copy(wished_options);
     pthread_mutex_unlock(&lock);
@@ -219,6 +221,8 @@ ad_status ad_profile_init(const char *options)
 {
     char reason[REASON_BYTES] = "";
     struct tape_collect_options read;
+    if (ad_log_telling())
+        return fail(AD_ERROR_STATE, "profile_init", "not while the log callback runs");
     if (options && !ad_profile_options_read(&read, options, reason, REASON_BYTES))
         return fail(AD_ERROR_ARGUMENT, "profile_init", reason);
     char *text = copy(options);

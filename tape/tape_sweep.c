@@ -2,8 +2,7 @@
  *
  * May include: tape_bridge.h, tape_fork.h, tape_guard.h, tape_inplace.h, tape_lent.h,
  * tape_now.h, tape_preaccumulate.h, tape_release.h, tape_scope.h, tape_segment.h,
- * tape_statement_sweep.h,
- * tape_trap.h.
+ * tape_statement_sweep.h, tape_trap.h.
  *
  * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do
  * not see each other; gradients of leaves and retained values grow with each.

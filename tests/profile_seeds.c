@@ -417,8 +417,8 @@ static void put_body(unsigned number, struct profile_seed *seed)
         put_scopes(seed, 1, 5);
         put_tape(seed, 1, 0, 3, 2);
         put_scopes(seed, 3, 4);
-        put_events(seed, 8, 5);
         put_symbols(seed);
+        put_events(seed, 8, 5);
         put_clock(seed, 2000, 900);
         break;
     case 2: /* two tapes over three modules */

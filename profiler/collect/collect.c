@@ -14,7 +14,6 @@
 
 #include "collect_paths.h"
 #include "collect_sampler.h"
-#include "collect_unwind.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -39,6 +38,7 @@ struct collector {
     char *path;
     enum prof_unwinder unwinder;
     unsigned depth;        /* of call paths */
+    uint32_t paths_seen;   /* how many there were when the modules were read; atomic */
     pthread_mutex_t mutex; /* guards all that follows */
     bool closed;
     struct prof_file file;
@@ -60,11 +60,9 @@ struct collector {
     uint64_t window_end;
     unsigned new_tapes; /* of this round */
     uint64_t interval_ns;
+    struct prof_sampler sampler;
     int signal; /* that asks for a snapshot; 0: none does */
     unsigned n_answered;
-    bool untimed;                /* the tape reads no clock: the helper thread says what is due */
-    struct prof_sampler sampler; /* its helper thread is there for samples, and where untimed */
-    uint64_t tick_ns, tick_due;  /* between its writings, and when the next one is due */
 };
 
 static bool is_ours(const struct collector *c)
@@ -72,7 +70,7 @@ static bool is_ours(const struct collector *c)
     return c->pid == getpid(); /* asked, because a raw clone() runs no handlers */
 }
 
-/* In the child of a fork: closes its copy of the descriptor, and with it its hold on the file's
+/* In a child process: closes its copy of the descriptor, and with it its hold on the file's
  * lock. */
 static void forget(struct prof_open *open)
 {
@@ -179,9 +177,14 @@ static void put_retired(struct collector *c)
         put_ledger(c, &c->retired.ledger);
 }
 
+/* Scopes that they are in come first. */
 static void put_events(struct collector *c, bool all)
 {
-    if (c->events != NULL && c->failed == NULL && !prof_put_events(&c->out, c->events, all))
+    if (c->events == NULL)
+        return;
+    if (prof_scopes_are_new(&c->scopes))
+        put_scopes(c);
+    if (c->failed == NULL && !prof_put_events(&c->out, c->events, all))
         fail(c, PROF_NO_MEMORY);
 }
 
@@ -203,21 +206,18 @@ static void end_round(struct collector *c, uint64_t now)
     c->round_open = false;
     c->interval_ns = 2 * c->interval_ns < LAST_INTERVAL_NS ? 2 * c->interval_ns : LAST_INTERVAL_NS;
     __atomic_store_n(&c->base.hook.due,
-                     c->untimed ? UINT64_MAX : now + prof_clock_ticks(&c->clock, c->interval_ns),
+                     c->sampler.untimed ? UINT64_MAX
+                                        : now + prof_clock_ticks(&c->clock, c->interval_ns),
                      __ATOMIC_RELAXED);
 }
 
-/* Samples and threads as they are now. */
-static void put_samples(struct collector *c, bool final)
+static void put_samples(struct collector *c)
 {
-    struct prof_sampler *s = &c->sampler;
-    if (c->failed != NULL || s->period_ns == 0)
+    if (c->failed != NULL)
         return;
     put_modules(c);
-    if (!prof_put_samples(&c->out, &s->samples, s->period_ns, prof_sampler_process_ns(s), &c->paths,
-                          final))
+    if (!prof_sampler_put(&c->sampler, &c->out, &c->paths, false))
         fail(c, PROF_NO_MEMORY);
-    prof_samples_written(&s->samples);
 }
 
 /* On the helper thread, many times a second. */
@@ -227,27 +227,18 @@ static void tick(void *payload)
     if (!is_ours(c))
         return;
     struct entry entry = enter(c);
-    const uint64_t now = prof_time_monotonic();
     if (!c->closed) {
         (void)prof_modules_refresh(&c->modules);
         prof_sampler_scan(&c->sampler, &c->modules);
         prof_sampler_tell(&c->sampler, c->base.log, c->path);
-        if (now >= c->tick_due) {
-            put_samples(c, false);
+        if (prof_sampler_is_due(&c->sampler)) {
+            put_samples(c);
             put_clock(c);
             send_frames(c);
-            if (c->untimed)
-                __atomic_store_n(&c->base.hook.due, 0, __ATOMIC_RELAXED);
-            c->tick_ns = 2 * c->tick_ns < LAST_INTERVAL_NS ? 2 * c->tick_ns : LAST_INTERVAL_NS;
-            c->tick_due = now + c->tick_ns;
+            __atomic_store_n(&c->base.hook.due, 0, __ATOMIC_RELAXED);
         }
     }
     leave(c, entry);
-}
-
-static uint64_t no_clock(void)
-{
-    return 0;
 }
 
 /* The tape's side has begun to call: `thread` of the hook. */
@@ -260,34 +251,6 @@ static void publish(struct tape_hook *hook, const struct tape_now *now)
     if (!c->closed)
         prof_sampler_publish(&c->sampler, now);
     leave(c, entry);
-}
-
-/* Times that are not exact, with or without samples. A failure leaves a profile without them. */
-static void start_sampling(struct collector *c, const struct tape_collect_options *options)
-{
-    if (options->time == TAPE_TIME_EXACT)
-        return;
-    const bool sampled = options->time == TAPE_TIME_SAMPLED;
-    c->untimed = true;
-    c->sampler.locate = options->locate;
-    c->base.hook.clock = no_clock;
-    c->base.hook.due = UINT64_MAX;
-    c->base.hook.unaccounted =
-        options->tape == 0 || (options->tape == TAPE_BYTES_WITH_TIME && sampled);
-    c->tick_ns = FIRST_INTERVAL_NS;
-    const char *reason =
-        prof_sampler_start(&c->sampler, sampled ? (unsigned)options->freq : 0, tick, c);
-    if (reason != NULL) {
-        char text[256];
-        snprintf(text, sizeof text, "%s: %s",
-                 sampled ? "no samples are taken" : "rows are written at the end alone", reason);
-        prof_say(c->base.log, c->path, text);
-    } else if (sampled) {
-        c->base.hook.thread = publish;
-        struct entry entry = enter(c);
-        prof_sampler_scan(&c->sampler, &c->modules);
-        leave(c, entry);
-    }
 }
 
 static void keep(struct collector *c, const struct tape_ledger *from, uint64_t now, bool in_round)
@@ -332,20 +295,36 @@ static void retire(struct collector *c, const struct tape_ledger *from, uint64_t
     prof_tapes_remove(&c->tapes, known);
 }
 
-static uint32_t path_here(struct tape_hook *hook, uintptr_t site)
+/* A path that is new may lead through a library that is new, and gone before the next flush. */
+static void see_paths(struct collector *c, uint32_t n)
 {
-    const struct collector *c = (const struct collector *)(const void *)hook;
-    return prof_path_here(c->unwinder, c->depth, site);
+    if (!is_ours(c))
+        return;
+    struct entry entry = enter(c);
+    const char *reason = c->closed ? NULL : prof_modules_refresh(&c->modules);
+    if (reason != NULL)
+        fail(c, reason);
+    __atomic_store_n(&c->paths_seen, n, __ATOMIC_RELAXED);
+    leave(c, entry);
 }
 
-/* Reads the mappings anew where libraries came or went. */
-static const char *refresh_modules(struct collector *c)
+static uint32_t path_here(struct tape_hook *hook, uintptr_t site)
 {
-    unsigned long long subs = c->modules.subs;
-    const char *reason = prof_modules_refresh(&c->modules);
-    if (c->modules.subs != subs)
-        prof_unwind_forget();
-    return reason;
+    struct collector *c = (struct collector *)(void *)hook;
+    const uint32_t path = prof_path_here(c->unwinder, c->depth, site), n = prof_paths_count();
+    if (__builtin_expect(n != __atomic_load_n(&c->paths_seen, __ATOMIC_RELAXED), 0))
+        see_paths(c, n);
+    return path;
+}
+
+static void take_event(struct tape_hook *hook, const struct tape_event *event)
+{
+    prof_events_take(((struct collector *)(void *)hook)->events, event);
+}
+
+static double to_ns(const struct tape_hook *hook, uint64_t ticks)
+{
+    return prof_clock_ns(&((const struct collector *)(const void *)hook)->clock, ticks);
 }
 
 static bool put_all(struct prof_buffer *out, const struct prof_ledger *ledger,
@@ -365,11 +344,8 @@ static bool build_snapshot(struct collector *c, struct prof_buffer *out)
         ok = put_all(out, c->tapes.tape[i], &paths);
     if (ok && c->retired.ledger.tapes > 0)
         ok = put_all(out, &c->retired.ledger, &paths);
-    if (ok && c->sampler.period_ns > 0) {
-        prof_sampler_scan(&c->sampler, &c->modules);
-        ok = prof_put_samples(out, &c->sampler.samples, c->sampler.period_ns,
-                              prof_sampler_process_ns(&c->sampler), &paths, true);
-    }
+    prof_sampler_scan(&c->sampler, &c->modules);
+    ok = ok && prof_sampler_put(&c->sampler, out, &paths, true);
     prof_path_map_free(&paths);
     return ok && prof_put_clock(out, &now) && prof_put_end(out, now.ticks, "snapshot");
 }
@@ -377,7 +353,7 @@ static bool build_snapshot(struct collector *c, struct prof_buffer *out)
 static const char *write_snapshot(struct collector *c, const char *path)
 {
     struct prof_buffer out = {0};
-    const char *reason = refresh_modules(c);
+    const char *reason = prof_modules_refresh(&c->modules);
     if (reason == NULL && (c->lost || !build_snapshot(c, &out)))
         reason = PROF_NO_MEMORY;
     if (reason == NULL)
@@ -393,7 +369,7 @@ static void answer_signal(struct collector *c)
     snprintf(path, sizeof path, "%s.%u", c->path, ++c->n_answered);
     const char *reason = write_snapshot(c, path);
     if (reason != NULL)
-        prof_say(c->base.log, path, reason);
+        prof_say(c->base.log, path, "cannot write %s: %s", reason);
 }
 
 static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool final)
@@ -408,7 +384,7 @@ static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool f
     }
     uint64_t now = c->clock.peek();
     bool in_round = now >= __atomic_load_n(&hook->due, __ATOMIC_RELAXED);
-    const char *reason = refresh_modules(c);
+    const char *reason = prof_modules_refresh(&c->modules);
     if (reason != NULL)
         fail(c, reason);
     if (final)
@@ -441,19 +417,9 @@ static void begin_observation(struct tape_hook *hook, const struct tape_scopes *
         c->scopes.from = scopes;
         const char *reason = c->signal ? prof_signal_watch(c->signal, &hook->due) : NULL;
         if (reason != NULL)
-            prof_say(c->base.log, c->path, reason);
+            prof_say(c->base.log, c->path, "no snapshots of %s: %s", reason);
     }
     leave(c, entry);
-}
-
-static void take_event(struct tape_hook *hook, const struct tape_event *event)
-{
-    prof_events_take(((struct collector *)(void *)hook)->events, event);
-}
-
-static double to_ns(const struct tape_hook *hook, uint64_t ticks)
-{
-    return prof_clock_ns(&((const struct collector *)(const void *)hook)->clock, ticks);
 }
 
 static int explain(const char *path, const char *reason, char *error, unsigned n)
@@ -504,7 +470,7 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     prof_sampler_tell(&c->sampler, c->base.log, c->path);
     for (size_t i = 0; i < c->tapes.n; i++)
         put_ledger(c, c->tapes.tape[i]);
-    put_samples(c, true);
+    put_samples(c);
     put_retired(c);
     put_scopes(c);
     put_events(c, true);
@@ -601,8 +567,8 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     }
     c->pid = getpid();
     c->interval_ns = FIRST_INTERVAL_NS;
-    c->signal = (int)options->snapshot_signal;
     set_paths(c, options);
+    c->signal = (int)options->snapshot_signal;
     c->base = (struct tape_collector){
         .hook = {.abi = TAPE_HOOK_ABI,
                  .clock = c->clock.read,
@@ -619,6 +585,10 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     };
     c->open.forget = forget;
     prof_open_add(&c->open);
-    start_sampling(c, options);
+    if (prof_sampler_open(&c->sampler, &c->base.hook, options, c->path, tick, c) &&
+        options->time == TAPE_TIME_SAMPLED) {
+        c->base.hook.thread = publish;
+        tick(c);
+    }
     return &c->base;
 }

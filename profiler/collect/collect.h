@@ -231,7 +231,7 @@ bool prof_put_final(struct prof_buffer *out, const struct prof_ledger *ledger);
 bool prof_put_end(struct prof_buffer *out, uint64_t ticks, const char *reason);
 /* Forgets all tapes; those that are in the file are taken back there. (In collect_retired.c.) */
 bool prof_drop_all(struct prof_buffer *out, struct prof_tapes *tapes, struct prof_retired *retired,
-                   const struct prof_path_map *paths);
+                   struct prof_path_map *paths);
 
 /* Nanoseconds of CLOCK_MONOTONIC and CLOCK_REALTIME. */
 uint64_t prof_time_monotonic(void);
@@ -261,10 +261,11 @@ int prof_file_read(struct prof_buffer *to, const char *path, size_t most);
 const char *prof_reason(int error);
 /* A file of these bytes, whole or with the reason why not. */
 const char *prof_file_put(const char *path, const struct prof_buffer *data);
+/* A message of `path` and `reason`, in this order in the format, like prof_warn. */
+void prof_say(bool (*log)(int level, const char *message), const char *path, const char *format,
+              const char *reason) __attribute__((format(printf, 3, 0)));
 /* That the profile ends: to `log` (see tape_collector), or as a line on standard error. */
 void prof_warn(bool (*log)(int level, const char *message), const char *path, const char *reason);
-/* "path: text", to the same. */
-void prof_say(bool (*log)(int level, const char *message), const char *path, const char *text);
 
 /* collect_events.c: single events, packed as they come. They have locks of their own, so that a
  * thread that tells of one never waits for the file. */

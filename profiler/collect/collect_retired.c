@@ -182,7 +182,7 @@ static void clear(struct prof_retired *retired)
 }
 
 bool prof_drop_all(struct prof_buffer *out, struct prof_tapes *tapes, struct prof_retired *retired,
-                   const struct prof_path_map *paths)
+                   struct prof_path_map *paths)
 {
     const size_t before = out->n;
     bool ok = true;
@@ -191,7 +191,8 @@ bool prof_drop_all(struct prof_buffer *out, struct prof_tapes *tapes, struct pro
     const bool known = retired->ledger.written || out->n > before;
     prof_tapes_free(tapes);
     clear(retired);
-    return ok && (!known || prof_put_ledger(out, &retired->ledger, paths, true));
+    return ok && (!known || (prof_put_paths(out, paths, &retired->ledger, true) &&
+                             prof_put_ledger(out, &retired->ledger, paths, true)));
 }
 
 void prof_retired_free(struct prof_retired *retired)

@@ -29,7 +29,7 @@ const char *prof_signal_watch(int number, uint64_t *due)
         return prof_reason(errno);
     const bool is_ours = !(now.sa_flags & SA_SIGINFO) && now.sa_handler == take;
     if (!is_ours && ((now.sa_flags & SA_SIGINFO) || now.sa_handler != SIG_DFL))
-        return "no snapshots: the program has a use of its own for the signal";
+        return "the program has a use of its own for the signal";
     __atomic_store_n(&wanted, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&watched, due, __ATOMIC_RELEASE);
     struct sigaction action = {.sa_handler = take, .sa_flags = SA_RESTART};

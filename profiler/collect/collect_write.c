@@ -1,13 +1,13 @@
 /* collect_write.c: packets of profile.proto as frames in a buffer.
  *
- * May include: collect_packet.h, profile_frame.h, the generated profile.pb-c.h, protobuf-c.
+ * May include: collect.h, profile_frame.h, the generated profile.pb-c.h, protobuf-c.
  *
  * A buffer holds whole frames at any time: a packet that cannot be added leaves it as it was.
  */
 #include "collect.h"
 
-#include "collect_packet.h"
 #include "collect_paths.h"
+#include "profile.pb-c.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -262,11 +262,6 @@ static struct prof_profile *read_profile(FILE *stream, const uint8_t *magic, siz
     return NULL;
 }
 
-struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error, size_t n)
-{
-    return prof_profile_read_events_stream(stream, name, NULL, NULL, error, n);
-}
-
 struct prof_profile *prof_profile_read_events_stream(FILE *stream, const char *name,
                                                      prof_event_fn *each, void *payload,
                                                      char *error, size_t n)
@@ -292,6 +287,11 @@ struct prof_profile *prof_profile_read_events_stream(FILE *stream, const char *n
     if (inflated)
         fclose(inflated);
     return profile;
+}
+
+struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error, size_t n)
+{
+    return prof_profile_read_events_stream(stream, name, NULL, NULL, error, n);
 }
 
 struct prof_profile *prof_profile_read(const char *path, char *error, size_t n)

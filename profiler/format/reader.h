@@ -97,6 +97,13 @@ struct prof_expectation {
     uint64_t times; /* that the line was passed */
 };
 
+/* A call path: that of its parent and one frame more. */
+struct prof_path {
+    uint64_t pc; /* return address; 0: stands for outer frames that were cut off */
+    uint32_t id;
+    uint32_t parent; /* id, smaller than this one's; 0: the frame is the outermost */
+};
+
 /* Something that has ended, once. */
 enum prof_event_kind {
     PROF_EVENT_FORWARD,  /* an op */
@@ -115,13 +122,6 @@ struct prof_event {
         record; /* place of the op's record on its tape, plus 1; 0: none. A pullback's op is the
                       * newest with its place on its tape. */
     uint64_t start_ticks, ticks;
-};
-
-/* A call path: that of its parent and one frame more. */
-struct prof_path {
-    uint64_t pc; /* return address; 0: stands for outer frames that were cut off */
-    uint32_t id;
-    uint32_t parent; /* id, smaller than this one's; 0: the frame is the outermost */
 };
 
 /* An executable mapping of the program. */
@@ -220,6 +220,9 @@ struct prof_profile *prof_profile_read(const char *path, char *error, size_t n);
 struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error,
                                               size_t n);
 
+/* The place of a call path in profile->call_path, or SIZE_MAX: there is none with this id. */
+size_t prof_profile_path(const struct prof_profile *profile, uint32_t id);
+
 /* The same, with each event of the timeline in the order of the file, which is that of their ends
  * within a thread. profile: as far as it has been read; event: valid during the call alone. */
 typedef void prof_event_fn(void *payload, const struct prof_profile *profile,
@@ -229,9 +232,6 @@ struct prof_profile *prof_profile_read_events(const char *path, prof_event_fn *e
 struct prof_profile *prof_profile_read_events_stream(FILE *stream, const char *name,
                                                      prof_event_fn *each, void *payload,
                                                      char *error, size_t n);
-
-/* The place of a call path in profile->call_path, or SIZE_MAX: there is none with this id. */
-size_t prof_profile_path(const struct prof_profile *profile, uint32_t id);
 
 /* Ticks as nanoseconds, rounded to the nearest. */
 uint64_t prof_profile_ns(const struct prof_profile *profile, uint64_t ticks);

@@ -132,12 +132,12 @@ enum reader_status reader_apply(struct reader_state *state, const Tapescope__Pac
         return apply_clock(state, packet->clock);
     case TAPESCOPE__PACKET__KIND_END:
         return apply_end(state, packet->end);
-    case TAPESCOPE__PACKET__KIND_TIMELINE:
-        return reader_apply_timeline(state, packet->timeline);
     case TAPESCOPE__PACKET__KIND_SAMPLES:
         return reader_apply_samples(state, packet->samples);
     case TAPESCOPE__PACKET__KIND_THREADS:
         return reader_apply_threads(state, packet->threads);
+    case TAPESCOPE__PACKET__KIND_TIMELINE:
+        return reader_apply_timeline(state, packet->timeline);
     case TAPESCOPE__PACKET__KIND_SCOPES:
         return reader_apply_scopes(state, packet->scopes);
     case TAPESCOPE__PACKET__KIND_OVERHEAD:

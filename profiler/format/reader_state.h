@@ -36,9 +36,9 @@ struct reader_state {
     struct reader_map scopes; /* by number in the file; n_scopes is the profile's */
     struct reader_map expectations;
     size_t room_scopes, room_expectations;
+    size_t room_symbols;
     prof_event_fn *each_event; /* NULL: events are counted alone */
     void *payload;
-    size_t room_symbols;
     size_t n_final;                     /* tapes that the next packet of tape 0 replaces */
     struct reader_map samples, threads; /* by index in the file */
     size_t room_samples, room_threads;

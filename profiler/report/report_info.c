@@ -257,6 +257,8 @@ void report_summary(const struct prof_analysis *analysis, const struct report_st
         last = line;
     }
     const struct prof_totals *total = &analysis->total;
+    if (analysis->profile->is_sampled)
+        fprintf(style->out, "%llu samples, ", (unsigned long long)analysis->sum.samples);
     fprintf(style->out, "%zu line%s, %llu tape%s, forward %s, backward %s, %s on tape", lines,
             lines == 1 ? "" : "s", (unsigned long long)total->tapes, total->tapes == 1 ? "" : "s",
             units_time(forward, total->forward_ns, style->utf8),

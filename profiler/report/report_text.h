@@ -26,11 +26,11 @@ void text_names(char *buf, size_t n, const struct prof_names *names, const char 
 /* The last component of a path. */
 const char *text_base_name(const char *path);
 
+/* Of a sampled profile: what its times are, and from how many samples. */
+void text_sampled_note(const struct prof_analysis *analysis, FILE *out);
 /* A line for each expectation of the source that does not hold, up to five. Returns 0, or -1 when
  * memory is exhausted. */
 int text_expectations_note(const struct prof_analysis *analysis, const struct report_style *style);
-/* Of a sampled profile: what its times are, and from how many samples. */
-void text_sampled_note(const struct prof_analysis *analysis, FILE *out);
 
 /* Says how to get source lines, if some are missing. */
 void text_unlined_note(const struct prof_analysis *analysis, FILE *out);

@@ -164,26 +164,6 @@ static inline struct tape_scope *tape_scopes_at(const struct tape_scopes *scopes
     return &scopes->chunk[i / TAPE_SCOPE_CHUNK][i % TAPE_SCOPE_CHUNK];
 }
 
-/* ---- single events, for a timeline ---- */
-
-enum tape_event_kind {
-    TAPE_EVENT_FORWARD,  /* an op ran */
-    TAPE_EVENT_BACKWARD, /* its pullback, or a run of statements was swept */
-    TAPE_EVENT_SWEEP,    /* a sweep as a whole */
-    TAPE_EVENT_SCOPE
-};
-
-/* Something that has ended, in the thread that tells of it. */
-struct tape_event {
-    uint32_t kind;
-    uint32_t scope;  /* that it is, or that it stood in */
-    uint32_t record; /* place of the op's record among those of the tape, plus 1; 0: none. What is
-                      * recorded after a rewind or a reset may have it again. */
-    const struct tape_row *row; /* of the op or sweep; NULL: a scope */
-    uint64_t tape;
-    uint64_t start, end; /* ticks */
-};
-
 /* What a thread does with its tape at this moment, for samples of its time. A number is told from
  * its forward computation by the thread's program counter alone, since that is all the user's code:
  * there is no phase then. */
@@ -234,6 +214,26 @@ static inline bool tape_doing_read(struct tape_doing *doing, const struct tape_n
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return version % 2 == 0 && __atomic_load_n(&now->version, __ATOMIC_RELAXED) == version;
 }
+
+/* ---- single events, for a timeline ---- */
+
+enum tape_event_kind {
+    TAPE_EVENT_FORWARD,  /* an op ran */
+    TAPE_EVENT_BACKWARD, /* its pullback, or a run of statements was swept */
+    TAPE_EVENT_SWEEP,    /* a sweep as a whole */
+    TAPE_EVENT_SCOPE
+};
+
+/* Something that has ended, in the thread that tells of it. */
+struct tape_event {
+    uint32_t kind;
+    uint32_t scope;  /* that it is, or that it stood in */
+    uint32_t record; /* place of the op's record among those of the tape, plus 1; 0: none. What is
+                      * recorded after a rewind or a reset may have it again. */
+    const struct tape_row *row; /* of the op or sweep; NULL: a scope */
+    uint64_t tape;
+    uint64_t start, end; /* ticks */
+};
 
 struct tape_hook {
     uint32_t abi;            /* TAPE_HOOK_ABI */
