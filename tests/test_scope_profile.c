@@ -363,7 +363,7 @@ START_TEST(a_signal_that_the_program_handles_is_left_to_it)
     ck_assert_int_eq(chdir(program_folder), 0);
     program_add_all(&command, program_path("scopes"), "handles", NULL);
     program_must(&command);
-    ck_assert_str_eq(program_output, "tapescope: no snapshots of handles.prof: the program has a "
+    ck_assert_str_eq(program_output, "tapescope: handles.prof: no snapshots: the program has a "
                                      "use of its own for the signal\n");
     struct program_profile opened = program_open(program_path("handles.prof"));
     ck_assert_uint_eq(opened.analysis->total.records, 6);
