@@ -1,8 +1,7 @@
 /* tape_observe.c: which hook observes the tapes of this process, and the list of tapes.
  *
- * May include: tape_now.h, tape_scope.h, tape_statement.h. The lock guards the list and the begin and
- * end of an observation;
- * the hot path reads tape_hook_now alone.
+ * May include: tape_now.h, tape_scope.h, tape_statement.h. The lock guards the list and the begin
+ * and end of an observation; the hot path reads tape_hook_now alone.
  */
 #include "tape_observe.h"
 
@@ -14,6 +13,7 @@
 
 struct tape_hook *tape_hook_now;
 uint32_t tape_session_now;
+void (*tape_sweep_watch)(void);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tape *tapes;
@@ -106,8 +106,8 @@ void tape_observe_end(void)
     pthread_mutex_lock(&lock);
     struct tape_hook *hook = tape_hook_now;
     settle();
-    tape_scope_settle();
     tape_now_watch(false);
+    tape_scope_settle();
     __atomic_store_n(&tape_hook_now, NULL, __ATOMIC_RELEASE);
     for (struct tape *t = tapes; t && hook; t = t->next_tape)
         flush(t, hook, false);

@@ -88,6 +88,30 @@ void maker_put_modules(struct maker_bytes *bytes)
     maker_put_packet(bytes, &packet);
 }
 
+void maker_put_symbols(struct maker_bytes *bytes, uint64_t known_pc, uint32_t known_line,
+                       uint64_t other_pc)
+{
+    Tapescope__Symbol known = TAPESCOPE__SYMBOL__INIT, other = TAPESCOPE__SYMBOL__INIT;
+    Tapescope__Symbol *list[] = {&known, &other};
+    Tapescope__Symbols symbols = TAPESCOPE__SYMBOLS__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    known.pc = known_pc;
+    known.line = known_line;
+    known.function = (char *)"dense";
+    known.file = (char *)"/src/mlp.c";
+    known.module = (char *)"/bin/mlp";
+    known.source_line = 41;
+    known.function_line = 30;
+    other.pc = other_pc;
+    other.function = (char *)"dense";
+    other.offset = 16;
+    symbols.symbol = list;
+    symbols.n_symbol = 2;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_SYMBOLS;
+    packet.symbols = &symbols;
+    maker_put_packet(bytes, &packet);
+}
+
 void maker_put_end(struct maker_bytes *bytes)
 {
     Tapescope__End end = TAPESCOPE__END__INIT;

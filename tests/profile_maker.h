@@ -31,6 +31,9 @@ void maker_put_header(struct maker_bytes *bytes, const char *clock, uint32_t ver
 void maker_put_clock(struct maker_bytes *bytes, uint64_t ticks, uint64_t ns);
 void maker_put_overhead(struct maker_bytes *bytes, double forward, double backward);
 void maker_put_modules(struct maker_bytes *bytes);
+/* Two places: one known through and through, one of which only the function is. */
+void maker_put_symbols(struct maker_bytes *bytes, uint64_t known_pc, uint32_t known_line,
+                       uint64_t other_pc);
 void maker_put_end(struct maker_bytes *bytes);
 struct maker_ledger *maker_new_ledger(uint64_t tape);
 Tapescope__Row *maker_add_row(struct maker_ledger *made, uint32_t index, uint64_t pc,

@@ -180,9 +180,18 @@ START_TEST(a_program_is_reported_with_its_lines_or_the_failure_is_said)
         {cmd_annotate, {"annotate", "--no-color", "account.c"}},
         {cmd_annotate, {"annotate", "--context", "1", program_source("account.c")}},
         {cmd_annotate, {"annotate", "--json", "--focus", "layer", "account.c"}},
+        {cmd_growth, {"growth", "--sizes", "1,2", profile}},
+        {cmd_diff, {"diff", "--rel", profile}},
+        {cmd_check, {"check", "--max-tape", "account.c:1=1GiB", "--baseline", profile}},
     };
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         fail_all(&commands[i], profile);
+    const struct command pack = {cmd_pack, {"pack", "-o", program_path("packed.prof")}};
+    const struct command top = {cmd_top, {"top"}};
+    const struct command merge = {cmd_merge, {"merge", "-o", program_path("sum.prof"), profile}};
+    fail_all(&pack, profile);
+    fail_all(&merge, profile);
+    fail_all(&top, program_path("packed.prof"));
 }
 END_TEST
 

@@ -49,12 +49,32 @@ static void first_name(struct prof_names *names, const char *name)
         names->name[names->n++] = name;
 }
 
-static void fill_line(struct prof_line *line, const struct prof_row *row, bool at_peak,
-                      struct prof_symbols *symbols)
+/* What the profile says itself counts, then the debug information. */
+static struct prof_place find_place(const struct prof_analysis *analysis, uint64_t pc,
+                                    uint32_t line)
 {
     struct prof_place place = {0};
-    if (row->pc != 0)
-        prof_symbols_resolve(symbols, row->pc, row->line, &place);
+    const struct prof_symbol *known = prof_profile_symbol(analysis->profile, pc, line);
+    if (pc == 0)
+        return place;
+    if (!known) {
+        prof_symbols_resolve(analysis->symbols, pc, line, &place);
+        return place;
+    }
+    return (struct prof_place){
+        .function = known->function,
+        .file = known->file,
+        .line = known->source_line,
+        .function_line = known->function_line,
+        .module = known->module,
+        .offset = known->offset,
+    };
+}
+
+static void fill_line(struct prof_line *line, const struct prof_row *row, bool at_peak,
+                      const struct prof_analysis *analysis)
+{
+    struct prof_place place = find_place(analysis, row->pc, row->line);
     *line = (struct prof_line){
         .own = row->pc == 0,
         .file = place.file,
@@ -91,8 +111,9 @@ static uint64_t greater(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void sum_tapes(struct prof_totals *total, const struct prof_profile *profile)
+struct prof_totals prof_profile_totals(const struct prof_profile *profile)
 {
+    struct prof_totals sum = {0}, *total = &sum;
     for (size_t i = 0; i < profile->n_tapes; i++) {
         const struct prof_tape *tape = &profile->tape[i];
         total->forward_ticks += tape->forward_ticks;
@@ -106,6 +127,10 @@ static void sum_tapes(struct prof_totals *total, const struct prof_profile *prof
         total->reserved_bytes = greater(total->reserved_bytes, tape->reserved_bytes);
         total->touched_bytes = greater(total->touched_bytes, tape->touched_bytes);
     }
+    total->forward_ns = prof_profile_ns(profile, total->forward_ticks);
+    total->backward_ns = prof_profile_ns(profile, total->backward_ticks);
+    total->overhead_ns = prof_profile_ns(profile, profile->overhead_ticks);
+    return sum;
 }
 
 /* Rounds running sums rather than terms, so that nothing is lost between the lines. */
@@ -126,10 +151,6 @@ static void set_times(struct prof_analysis *analysis)
         analysis->n_unlined +=
             !analysis->line[i].own && !analysis->line[i].file && analysis->line[i].ops.n > 0;
     }
-    struct prof_totals *total = &analysis->total;
-    total->forward_ns = prof_profile_ns(analysis->profile, total->forward_ticks);
-    total->backward_ns = prof_profile_ns(analysis->profile, total->backward_ticks);
-    total->overhead_ns = prof_profile_ns(analysis->profile, analysis->profile->overhead_ticks);
 }
 
 /* The tape has rows for what may be: those that never were say nothing. */
@@ -170,7 +191,7 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
     for (size_t i = 0; i < profile->n_tapes; i++)
         for (size_t j = 0; j < profile->tape[i].n_rows; j++)
             fill_line(&analysis->line[analysis->n_lines++], &profile->tape[i].row[j], i == peak,
-                      analysis->symbols);
+                      analysis);
     analyze_samples(analysis);
     if (prof_symbols_no_memory(analysis->symbols)) {
         prof_analysis_free(analysis);
@@ -178,10 +199,54 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
     }
     analysis->n_lines = analyze_merge(analysis->line, analysis->n_lines, ANALYZE_BY_LINE_AND_OP);
     drop_empty(analysis);
-    sum_tapes(&analysis->total, profile);
     set_times(analysis);
+    analysis->total = prof_profile_totals(profile);
     analyze_sum_samples(analysis);
     return analysis;
+}
+
+static int compare_sites(const void *x, const void *y)
+{
+    const struct prof_symbol *a = x, *b = y;
+    if (a->pc != b->pc)
+        return a->pc < b->pc ? -1 : 1;
+    return a->line < b->line ? -1 : a->line > b->line;
+}
+
+struct prof_symbol *prof_analysis_symbols(const struct prof_analysis *analysis, size_t *n)
+{
+    const struct prof_profile *profile = analysis->profile;
+    size_t most = 1, kept = 0, found = 0;
+    for (size_t i = 0; i < profile->n_tapes; i++)
+        most += profile->tape[i].n_rows;
+    struct prof_symbol *symbol = calloc(most, sizeof *symbol);
+    if (!symbol)
+        return NULL;
+    for (size_t i = 0; i < profile->n_tapes; i++) {
+        for (size_t j = 0; j < profile->tape[i].n_rows; j++) {
+            const struct prof_row *row = &profile->tape[i].row[j];
+            if (row->pc != 0)
+                symbol[found++] = (struct prof_symbol){.pc = row->pc, .line = row->line};
+        }
+    }
+    qsort(symbol, found, sizeof *symbol, compare_sites);
+    for (size_t i = 0; i < found; i++) {
+        if (kept > 0 && compare_sites(&symbol[kept - 1], &symbol[i]) == 0)
+            continue;
+        struct prof_place place = find_place(analysis, symbol[i].pc, symbol[i].line);
+        symbol[kept++] = (struct prof_symbol){
+            .pc = symbol[i].pc,
+            .line = symbol[i].line,
+            .function = (char *)place.function,
+            .file = (char *)place.file,
+            .module = (char *)place.module,
+            .source_line = place.line,
+            .function_line = place.function_line,
+            .offset = place.offset,
+        };
+    }
+    *n = kept;
+    return symbol;
 }
 
 void prof_analysis_free(struct prof_analysis *analysis)

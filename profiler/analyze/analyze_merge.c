@@ -147,6 +147,17 @@ void prof_cost_add(struct prof_cost *a, const struct prof_cost *b)
     a->samples += b->samples;
 }
 
+struct prof_cost prof_analysis_total(const struct prof_analysis *analysis)
+{
+    struct prof_cost cost = analysis->sum;
+    cost.forward_ns = analysis->total.forward_ns;
+    cost.backward_ns = analysis->total.backward_ns;
+    cost.record_bytes = analysis->total.handed_out_bytes;
+    cost.value_bytes = cost.adjoint_bytes = 0;
+    cost.peak_bytes = analysis->total.peak_bytes;
+    return cost;
+}
+
 uint64_t prof_cost_tape_bytes(const struct prof_cost *cost)
 {
     return cost->record_bytes + cost->value_bytes + cost->adjoint_bytes;

@@ -24,9 +24,15 @@ enum cli_status {
  * cmd_NAME(), which runs it (argv[0] is the command's name), and cli_NAME, which describes it. */
 #define CLI_COMMANDS(X)                                                                            \
     X(record)                                                                                      \
+    X(stat)                                                                                        \
     X(top)                                                                                         \
     X(tree)                                                                                        \
     X(annotate)                                                                                    \
+    X(growth)                                                                                      \
+    X(diff)                                                                                        \
+    X(merge)                                                                                       \
+    X(pack)                                                                                        \
+    X(check)                                                                                       \
     X(info)                                                                                        \
     X(completion)
 

@@ -38,6 +38,9 @@ const struct cli_option *cli_shared_option(size_t i, unsigned *bit);
  * first operand; else an exit status: usage, or --help was given. */
 int cli_parse(const struct cli_command *command, struct cli_args *args, int argc, char **argv);
 
+/* The choices of --sort (enum report_sort) and --by (enum prof_by). */
+extern const char *const cli_top_sorts[], *const cli_top_views[];
+
 /* The place of name among n names, or -1. A unique beginning is enough. */
 int cli_choice(const char *name, const char *const *names, int n);
 
@@ -57,6 +60,16 @@ struct cli_profile {
  * prints why not. */
 int cli_open(struct cli_profile *opened, const struct cli_args *args, const char *path);
 void cli_close(struct cli_profile *opened);
+
+/* Several profiles; what could be opened is closed again if one cannot. */
+struct cli_profiles {
+    struct cli_profile *one;
+    const struct prof_analysis **analysis;
+    size_t n;
+};
+int cli_open_all(struct cli_profiles *opened, const struct cli_args *args, char *const *path,
+                 size_t n);
+void cli_close_all(struct cli_profiles *opened);
 
 /* Opens the only operand that a command takes, or the default profile. */
 int cli_open_only(struct cli_profile *opened, const struct cli_args *args, int argc, char **argv);

@@ -121,6 +121,37 @@ void cli_close(struct cli_profile *opened)
     *opened = (struct cli_profile){0};
 }
 
+void cli_close_all(struct cli_profiles *opened)
+{
+    for (size_t i = 0; i < opened->n; i++)
+        cli_close(&opened->one[i]);
+    free(opened->one);
+    free(opened->analysis);
+    *opened = (struct cli_profiles){0};
+}
+
+int cli_open_all(struct cli_profiles *opened, const struct cli_args *args, char *const *path,
+                 size_t n)
+{
+    *opened = (struct cli_profiles){
+        .one = calloc(n + 1, sizeof *opened->one),
+        .analysis = calloc(n + 1, sizeof *opened->analysis),
+    };
+    int status = CLI_OK;
+    if (!opened->one || !opened->analysis) {
+        cli_message("out of memory");
+        status = CLI_FAILED;
+    }
+    for (size_t i = 0; i < n && status == CLI_OK; i++) {
+        status = cli_open(&opened->one[i], args, path[i]);
+        opened->analysis[i] = opened->one[i].analysis;
+        opened->n += status == CLI_OK;
+    }
+    if (status != CLI_OK)
+        cli_close_all(opened);
+    return status;
+}
+
 int cli_open_only(struct cli_profile *opened, const struct cli_args *args, int argc, char **argv)
 {
     *opened = (struct cli_profile){0};

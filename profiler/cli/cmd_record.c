@@ -7,12 +7,13 @@
  * run.
  */
 #include "cli_args.h"
+#include "cli_pack.h"
 #include "cli_recording.h"
+#include "cli_run.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,12 +23,15 @@
 struct record_args {
     struct cli_args cli;
     const char *output;
+    bool pack;
     struct cli_recording recording;
 };
 
 static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "PROFILE", "where to write (default " CLI_DEFAULT_PROFILE ")",
      offsetof(struct record_args, output), NULL, 0},
+    {"pack", 0, CLI_FLAG, NULL, "at the end, compress it and put the symbols in (tapescope pack)",
+     offsetof(struct record_args, pack), NULL, 0},
     CLI_RECORDING_OPTIONS(offsetof(struct record_args, recording)),
     {"warmup", 0, CLI_COUNT, "K", "steps that are not measured, before the first that is",
      offsetof(struct record_args, recording.warmup), NULL, 0},
@@ -45,47 +49,6 @@ const struct cli_command cli_record = {
     .runs_program = true,
     .run = cmd_record,
 };
-
-/* Signals for us that are meant for the program. */
-static const int passed_on[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-enum { PASSED_ON = sizeof passed_on / sizeof *passed_on };
-
-static volatile pid_t child;
-
-/* The terminal signals the program as well as us: only what a process sent is passed on. */
-static void pass_on(int number, siginfo_t *info, void *context)
-{
-    (void)context;
-    int saved = errno;
-    if (child > 0 && info->si_code <= 0)
-        kill(child, number);
-    errno = saved;
-}
-
-/* Tells a program that holds the library statically, and so has no modules beside it, where those
- * of this installation lie: the last place where it looks. */
-static void hint_modules(void)
-{
-    char path[PATH_MAX + sizeof CLI_MODULES_FROM_BIN + 1];
-    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
-    while (n > 0 && path[n - 1] != '/')
-        n--;
-    if (n <= 0)
-        return;
-    memcpy(path + n, CLI_MODULES_FROM_BIN, sizeof CLI_MODULES_FROM_BIN);
-    setenv("TAPESCOPE_MODULE_HINT", path, 0);
-}
-
-static char *absolute_path(const char *path)
-{
-    if (path[0] == '/')
-        return strdup(path);
-    char *directory = getcwd(NULL, 0), *joined = NULL;
-    if (directory && asprintf(&joined, "%s/%s", directory, path) < 0)
-        joined = NULL;
-    free(directory);
-    return joined;
-}
 
 /* Moves an old profile out of the way; its new name, to be freed, or NULL: it is still there. */
 static char *move_aside(const char *path)
@@ -136,66 +99,6 @@ static void settle_aside(char *aside, const char *path, bool restore)
     free(aside);
 }
 
-/* In the new process: never returns; a failure's errno goes to the pipe. */
-static void run_child(char **argv, const char *profile, const sigset_t *mask, int pipe_end)
-{
-    for (int i = 0; i < PASSED_ON; i++)
-        signal(passed_on[i], SIG_DFL);
-    sigprocmask(SIG_SETMASK, mask, NULL);
-    hint_modules();
-    /* The second tells the library that the file was removed before. */
-    if (setenv("TAPESCOPE_PROFILE", profile, 1) == 0 && setenv("TAPESCOPE_RECORD", "1", 1) == 0)
-        execvp(argv[0], argv);
-    int error = errno;
-    ssize_t wrote = write(pipe_end, &error, sizeof error);
-    _exit(wrote > 0 ? CLI_NOT_FOUND : CLI_CANNOT_EXECUTE);
-}
-
-/* Starts the program. Returns 0 with `child` set, or the errno of what failed. */
-static int start_child(char **argv, const char *profile)
-{
-    int ends[2], error = 0;
-    sigset_t set, mask;
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return errno;
-    sigemptyset(&set);
-    for (int i = 0; i < PASSED_ON; i++)
-        sigaddset(&set, passed_on[i]);
-    sigprocmask(SIG_BLOCK, &set, &mask);
-    struct sigaction action = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO};
-    for (int i = 0; i < PASSED_ON; i++)
-        sigaction(passed_on[i], &action, NULL);
-    child = fork();
-    if (child == 0)
-        run_child(argv, profile, &mask, ends[1]);
-    if (child < 0)
-        error = errno;
-    sigprocmask(SIG_SETMASK, &mask, NULL);
-    close(ends[1]);
-    ssize_t got;
-    int reported;
-    do
-        got = read(ends[0], &reported, sizeof reported);
-    while (got < 0 && errno == EINTR);
-    close(ends[0]);
-    if (error == 0 && got == (ssize_t)sizeof reported) {
-        error = reported;
-        while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-            ;
-    }
-    return error;
-}
-
-static int wait_child(void)
-{
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    for (int i = 0; i < PASSED_ON; i++)
-        signal(passed_on[i], SIG_DFL);
-    return status;
-}
-
 /* What became of the program, for the message: "" after an ordinary end. */
 static void describe_end(char *buf, size_t n, const char *program, int status)
 {
@@ -224,10 +127,19 @@ static char *summarize(const struct prof_analysis *analysis, bool utf8)
     return text;
 }
 
-/* One line on what the program left. */
-static void report_end(const char *program, const char *profile, const char *path, int status,
-                       bool utf8)
+/* What record() was asked for. */
+struct recording {
+    char **argv;
+    const char *profile; /* as the user wrote it */
+    const char *path;    /* absolute */
+    bool pack, utf8;
+};
+
+/* One line on what the program left, and one more if it could not be packed. */
+static void report_end(const struct recording *recording, int status)
 {
+    const char *program = recording->argv[0], *profile = recording->profile;
+    const char *path = recording->path;
     char end[PATH_MAX], error[PATH_MAX];
     struct stat file;
     describe_end(end, sizeof end, program, status);
@@ -251,35 +163,38 @@ static void report_end(const char *program, const char *profile, const char *pat
         return;
     }
     struct prof_analysis *analysis = prof_analyze(read, NULL, NULL);
-    char *summary = analysis ? summarize(analysis, utf8) : NULL;
+    char *summary = analysis ? summarize(analysis, recording->utf8) : NULL;
     if (!summary)
         cli_message("%swrote %s, which cannot be summed up: out of memory", end, profile);
     else if (read->complete)
         cli_message("%swrote %s: %s", end, profile, summary);
     else
         cli_message("%s%s holds what was measured until then: %s", end, profile, summary);
+    if (analysis && recording->pack)
+        cli_pack_profile(analysis, path, path);
     free(summary);
     prof_analysis_free(analysis);
     prof_profile_free(read);
 }
 
-static int record(char **argv, const char *profile, const char *path, bool utf8)
+static int record(const struct recording *recording)
 {
+    char **argv = recording->argv;
+    const char *profile = recording->profile, *path = recording->path;
     char *aside = NULL;
     int error = prepare_output(path, &aside);
     if (error != 0) {
         cli_message("cannot write %s: %s", profile, strerror(error));
         return CLI_USAGE;
     }
-    error = start_child(argv, path);
+    error = cli_start_program(argv, path);
     settle_aside(aside, path, error != 0);
     if (error != 0) {
         cli_message("cannot run %s: %s", argv[0], strerror(error));
         return error == ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_EXECUTE;
     }
-    int status = wait_child();
-    child = 0;
-    report_end(argv[0], profile, path, status, utf8);
+    int status = cli_wait_program();
+    report_end(recording, status);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -293,7 +208,7 @@ int cmd_record(int argc, char **argv)
         cli_message("record: name the program to run, as in: tapescope record -- ./program");
         return CLI_USAGE;
     }
-    char *path = absolute_path(args.output);
+    char *path = cli_absolute_path(args.output);
     if (!path) {
         cli_message("cannot write %s: %s", args.output, strerror(errno));
         return CLI_FAILED;
@@ -303,7 +218,12 @@ int cmd_record(int argc, char **argv)
         free(path);
         return CLI_CANNOT_EXECUTE;
     }
-    status = record(argv + optind, args.output, path, args.cli.style.utf8);
+    struct recording recording = {.argv = argv + optind,
+                                  .profile = args.output,
+                                  .path = path,
+                                  .pack = args.pack,
+                                  .utf8 = args.cli.style.utf8};
+    status = record(&recording);
     free(path);
     return status;
 }

@@ -11,11 +11,16 @@ struct top_args {
     bool roofline, csv;
 };
 
-static const char *const sorts[] = {
+const char *const cli_top_sorts[] = {
     [REPORT_SORT_TOTAL] = "total",       [REPORT_SORT_FORWARD] = "forward",
     [REPORT_SORT_BACKWARD] = "backward", [REPORT_SORT_TAPE] = "tape",
     [REPORT_SORT_PEAK] = "peak",         [REPORT_SORT_CALLS] = "calls",
     [REPORT_SORT_RATIO] = "ratio",       [REPORT_SORT_RATIO + 1] = NULL,
+};
+
+const char *const cli_top_views[] = {
+    [PROF_BY_LINE] = "line", [PROF_BY_FUNCTION] = "function", [PROF_BY_OP] = "op",
+    [PROF_BY_FILE] = "file", [PROF_BY_MODULE] = "module",     [PROF_BY_MODULE + 1] = NULL,
 };
 
 static const char *const views[] = {
@@ -27,7 +32,7 @@ enum { BY_SCOPE = PROF_BY_MODULE + 1 };
 
 static const struct cli_option options[] = {
     {"sort", 's', CLI_CHOICE, "KEY", "what comes first; 'share' is a line's part of it",
-     offsetof(struct top_args, sort), sorts, 0},
+     offsetof(struct top_args, sort), cli_top_sorts, 0},
     {"limit", 'n', CLI_COUNT, "N", "show N lines (default 20); 0: all",
      offsetof(struct top_args, limit), NULL, 0},
     {"by", 'b', CLI_CHOICE, "WHAT", "what a row stands for", offsetof(struct top_args, by), views,

@@ -16,6 +16,7 @@
 #include "collect_sampler.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,17 +51,18 @@ struct collector {
     struct prof_tapes tapes;
     struct prof_retired retired;
     struct prof_scopes scopes;
-    struct prof_ledger dying; /* state of a tape that never had a packet */
-    struct prof_buffer head;  /* magic and header, for snapshots */
-    struct prof_buffer out;   /* frames of the call under way: they go out by one write */
-    uint64_t round;           /* number of the round, from 1 */
+    struct prof_events *events; /* NULL: they are not wanted */
+    struct prof_ledger dying;   /* state of a tape that never had a packet */
+    struct prof_buffer head;    /* magic and header, for snapshots */
+    struct prof_buffer out;     /* frames of the call under way: they go out by one write */
+    uint64_t round;             /* number of the round, from 1 */
     bool round_open;
     uint64_t window_end;
     unsigned new_tapes; /* of this round */
     uint64_t interval_ns;
-    bool untimed;                /* the tape reads no clock: the helper thread says what is due */
-    struct prof_sampler sampler; /* its helper thread is there for samples, and where untimed */
-    uint64_t tick_ns, tick_due;  /* between its writings, and when the next one is due */
+    struct prof_sampler sampler;
+    int signal; /* that asks for a snapshot; 0: none does */
+    unsigned n_answered;
 };
 
 static bool is_ours(const struct collector *c)
@@ -68,7 +70,7 @@ static bool is_ours(const struct collector *c)
     return c->pid == getpid(); /* asked, because a raw clone() runs no handlers */
 }
 
-/* In the child of a fork: closes its copy of the descriptor, and with it its hold on the file's
+/* In a child process: closes its copy of the descriptor, and with it its hold on the file's
  * lock. */
 static void forget(struct prof_open *open)
 {
@@ -175,6 +177,17 @@ static void put_retired(struct collector *c)
         put_ledger(c, &c->retired.ledger);
 }
 
+/* Scopes that they are in come first. */
+static void put_events(struct collector *c, bool all)
+{
+    if (c->events == NULL)
+        return;
+    if (prof_scopes_are_new(&c->scopes))
+        put_scopes(c);
+    if (c->failed == NULL && !prof_put_events(&c->out, c->events, all))
+        fail(c, PROF_NO_MEMORY);
+}
+
 static void begin_round(struct collector *c, uint64_t now)
 {
     c->round_open = true;
@@ -184,6 +197,7 @@ static void begin_round(struct collector *c, uint64_t now)
     put_modules(c);
     put_clock(c);
     put_scopes(c);
+    put_events(c, false);
     put_retired(c);
 }
 
@@ -192,21 +206,18 @@ static void end_round(struct collector *c, uint64_t now)
     c->round_open = false;
     c->interval_ns = 2 * c->interval_ns < LAST_INTERVAL_NS ? 2 * c->interval_ns : LAST_INTERVAL_NS;
     __atomic_store_n(&c->base.hook.due,
-                     c->untimed ? UINT64_MAX : now + prof_clock_ticks(&c->clock, c->interval_ns),
+                     c->sampler.untimed ? UINT64_MAX
+                                        : now + prof_clock_ticks(&c->clock, c->interval_ns),
                      __ATOMIC_RELAXED);
 }
 
-/* Samples and threads as they are now. */
-static void put_samples(struct collector *c, bool final)
+static void put_samples(struct collector *c)
 {
-    struct prof_sampler *s = &c->sampler;
-    if (c->failed != NULL || s->period_ns == 0)
+    if (c->failed != NULL)
         return;
     put_modules(c);
-    if (!prof_put_samples(&c->out, &s->samples, s->period_ns, prof_sampler_process_ns(s), &c->paths,
-                          final))
+    if (!prof_sampler_put(&c->sampler, &c->out, &c->paths, false))
         fail(c, PROF_NO_MEMORY);
-    prof_samples_written(&s->samples);
 }
 
 /* On the helper thread, many times a second. */
@@ -216,27 +227,18 @@ static void tick(void *payload)
     if (!is_ours(c))
         return;
     struct entry entry = enter(c);
-    const uint64_t now = prof_time_monotonic();
     if (!c->closed) {
         (void)prof_modules_refresh(&c->modules);
         prof_sampler_scan(&c->sampler, &c->modules);
         prof_sampler_tell(&c->sampler, c->base.log, c->path);
-        if (now >= c->tick_due) {
-            put_samples(c, false);
+        if (prof_sampler_is_due(&c->sampler)) {
+            put_samples(c);
             put_clock(c);
             send_frames(c);
-            if (c->untimed)
-                __atomic_store_n(&c->base.hook.due, 0, __ATOMIC_RELAXED);
-            c->tick_ns = 2 * c->tick_ns < LAST_INTERVAL_NS ? 2 * c->tick_ns : LAST_INTERVAL_NS;
-            c->tick_due = now + c->tick_ns;
+            __atomic_store_n(&c->base.hook.due, 0, __ATOMIC_RELAXED);
         }
     }
     leave(c, entry);
-}
-
-static uint64_t no_clock(void)
-{
-    return 0;
 }
 
 /* The tape's side has begun to call: `thread` of the hook. */
@@ -249,34 +251,6 @@ static void publish(struct tape_hook *hook, const struct tape_now *now)
     if (!c->closed)
         prof_sampler_publish(&c->sampler, now);
     leave(c, entry);
-}
-
-/* Times that are not exact, with or without samples. A failure leaves a profile without them. */
-static void start_sampling(struct collector *c, const struct tape_collect_options *options)
-{
-    if (options->time == TAPE_TIME_EXACT)
-        return;
-    const bool sampled = options->time == TAPE_TIME_SAMPLED;
-    c->untimed = true;
-    c->sampler.locate = options->locate;
-    c->base.hook.clock = no_clock;
-    c->base.hook.due = UINT64_MAX;
-    c->base.hook.unaccounted =
-        options->tape == 0 || (options->tape == TAPE_BYTES_WITH_TIME && sampled);
-    c->tick_ns = FIRST_INTERVAL_NS;
-    const char *reason =
-        prof_sampler_start(&c->sampler, sampled ? (unsigned)options->freq : 0, tick, c);
-    if (reason != NULL) {
-        char text[256];
-        snprintf(text, sizeof text, "%s: %s",
-                 sampled ? "no samples are taken" : "rows are written at the end alone", reason);
-        prof_say(c->base.log, c->path, text);
-    } else if (sampled) {
-        c->base.hook.thread = publish;
-        struct entry entry = enter(c);
-        prof_sampler_scan(&c->sampler, &c->modules);
-        leave(c, entry);
-    }
 }
 
 static void keep(struct collector *c, const struct tape_ledger *from, uint64_t now, bool in_round)
@@ -343,6 +317,61 @@ static uint32_t path_here(struct tape_hook *hook, uintptr_t site)
     return path;
 }
 
+static void take_event(struct tape_hook *hook, const struct tape_event *event)
+{
+    prof_events_take(((struct collector *)(void *)hook)->events, event);
+}
+
+static double to_ns(const struct tape_hook *hook, uint64_t ticks)
+{
+    return prof_clock_ns(&((const struct collector *)(const void *)hook)->clock, ticks);
+}
+
+static bool put_all(struct prof_buffer *out, const struct prof_ledger *ledger,
+                    struct prof_path_map *paths)
+{
+    return prof_put_paths(out, paths, ledger, true) && prof_put_ledger(out, ledger, paths, true);
+}
+
+static bool build_snapshot(struct collector *c, struct prof_buffer *out)
+{
+    struct prof_stamp now = prof_clock_stamp(&c->clock);
+    bool ok = prof_put_bytes(out, c->head.data, c->head.n) && prof_put_modules(out, &c->modules) &&
+              prof_put_clock(out, &c->clock.start) && prof_put_overhead(out, &c->overhead) &&
+              prof_put_scopes(out, &c->scopes, true);
+    struct prof_path_map paths = {.refused_before = c->paths.refused_before};
+    for (size_t i = 0; ok && i < c->tapes.n; i++)
+        ok = put_all(out, c->tapes.tape[i], &paths);
+    if (ok && c->retired.ledger.tapes > 0)
+        ok = put_all(out, &c->retired.ledger, &paths);
+    prof_sampler_scan(&c->sampler, &c->modules);
+    ok = ok && prof_sampler_put(&c->sampler, out, &paths, true);
+    prof_path_map_free(&paths);
+    return ok && prof_put_clock(out, &now) && prof_put_end(out, now.ticks, "snapshot");
+}
+
+static const char *write_snapshot(struct collector *c, const char *path)
+{
+    struct prof_buffer out = {0};
+    const char *reason = prof_modules_refresh(&c->modules);
+    if (reason == NULL && (c->lost || !build_snapshot(c, &out)))
+        reason = PROF_NO_MEMORY;
+    if (reason == NULL)
+        reason = prof_file_put(path, &out);
+    free(out.data);
+    return reason;
+}
+
+/* PROFILE.1, PROFILE.2, ... for the signals that have come. */
+static void answer_signal(struct collector *c)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s.%u", c->path, ++c->n_answered);
+    const char *reason = write_snapshot(c, path);
+    if (reason != NULL)
+        prof_say(c->base.log, path, "cannot write %s: %s", reason);
+}
+
 static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool final)
 {
     struct collector *c = (struct collector *)(void *)hook;
@@ -367,50 +396,30 @@ static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool f
     send_frames(c);
     if (in_round && now >= c->window_end)
         end_round(c, now);
+    if (prof_signal_taken(&hook->due))
+        answer_signal(c);
     leave(c, entry);
 }
 
 /* See struct tape_hook. */
-static void take_scopes(struct tape_hook *hook, const struct tape_scopes *scopes)
+static void begin_observation(struct tape_hook *hook, const struct tape_scopes *scopes)
 {
     struct collector *c = (struct collector *)(void *)hook;
-    pthread_mutex_lock(&c->mutex);
-    c->scopes.from = scopes;
-    pthread_mutex_unlock(&c->mutex);
-}
-
-static double to_ns(const struct tape_hook *hook, uint64_t ticks)
-{
-    double rate;
-    __atomic_load(&((const struct collector *)(const void *)hook)->clock.ticks_per_ns, &rate,
-                  __ATOMIC_RELAXED);
-    return (double)ticks / rate;
-}
-
-static bool put_all(struct prof_buffer *out, const struct prof_ledger *ledger,
-                    struct prof_path_map *paths)
-{
-    return prof_put_paths(out, paths, ledger, true) && prof_put_ledger(out, ledger, paths, true);
-}
-
-static bool build_snapshot(struct collector *c, struct prof_buffer *out)
-{
-    struct prof_stamp now = prof_clock_stamp(&c->clock);
-    bool ok = prof_put_bytes(out, c->head.data, c->head.n) && prof_put_modules(out, &c->modules) &&
-              prof_put_clock(out, &c->clock.start) && prof_put_overhead(out, &c->overhead) &&
-              prof_put_scopes(out, &c->scopes, true);
-    struct prof_path_map paths = {.refused_before = c->paths.refused_before};
-    for (size_t i = 0; ok && i < c->tapes.n; i++)
-        ok = put_all(out, c->tapes.tape[i], &paths);
-    if (ok && c->retired.ledger.tapes > 0)
-        ok = put_all(out, &c->retired.ledger, &paths);
-    if (ok && c->sampler.period_ns > 0) {
-        prof_sampler_scan(&c->sampler, &c->modules);
-        ok = prof_put_samples(out, &c->sampler.samples, c->sampler.period_ns,
-                              prof_sampler_process_ns(&c->sampler), &paths, true);
+    if (!is_ours(c))
+        return;
+    struct entry entry = enter(c);
+    if (!c->closed) {
+        if (!prof_drop_all(&c->out, &c->tapes, &c->retired, &c->paths) && c->failed == NULL)
+            fail(c, PROF_NO_MEMORY);
+        send_frames(c);
+        if (c->events != NULL)
+            prof_events_clear(c->events);
+        c->scopes.from = scopes;
+        const char *reason = c->signal ? prof_signal_watch(c->signal, &hook->due) : NULL;
+        if (reason != NULL)
+            prof_say(c->base.log, c->path, "no snapshots of %s: %s", reason);
     }
-    prof_path_map_free(&paths);
-    return ok && prof_put_clock(out, &now) && prof_put_end(out, now.ticks, "snapshot");
+    leave(c, entry);
 }
 
 static int explain(const char *path, const char *reason, char *error, unsigned n)
@@ -427,19 +436,7 @@ static int snapshot(struct tape_collector *base, const char *path, char *error, 
     if (!is_ours(c))
         return explain(path, "the profile belongs to the parent process", error, n);
     struct entry entry = enter(c);
-    struct prof_buffer out = {0};
-    struct prof_file file;
-    const char *reason = prof_modules_refresh(&c->modules);
-    if (reason == NULL && (c->lost || !build_snapshot(c, &out)))
-        reason = PROF_NO_MEMORY;
-    if (reason == NULL)
-        reason = prof_file_open(&file, path);
-    if (reason == NULL) {
-        reason = prof_file_write(&file, out.data, out.n);
-        const char *end = prof_file_close(&file);
-        reason = reason != NULL ? reason : end;
-    }
-    free(out.data);
+    const char *reason = write_snapshot(c, path);
     leave(c, entry);
     return explain(path, reason, error, n);
 }
@@ -450,6 +447,7 @@ static void release(struct collector *c)
     prof_tapes_free(&c->tapes);
     prof_retired_free(&c->retired);
     prof_scopes_free(&c->scopes);
+    prof_events_close(c->events);
     prof_ledger_free(&c->dying);
     prof_path_map_free(&c->paths);
     prof_sampler_free(&c->sampler);
@@ -472,9 +470,10 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     prof_sampler_tell(&c->sampler, c->base.log, c->path);
     for (size_t i = 0; i < c->tapes.n; i++)
         put_ledger(c, c->tapes.tape[i]);
-    put_samples(c, true);
+    put_samples(c);
     put_retired(c);
     put_scopes(c);
+    put_events(c, true);
     put_clock(c);
     if (c->failed == NULL && !prof_put_end(&c->out, c->clock.peek(), "stop"))
         fail(c, PROF_NO_MEMORY);
@@ -488,6 +487,7 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
      * itself stays where it is, and a late call finds it closed. */
     pthread_mutex_lock(&c->mutex);
     c->closed = true;
+    prof_signal_forget(&c->base.hook.due);
     release(c);
     pthread_mutex_unlock(&c->mutex);
     prof_open_remove(&c->open);
@@ -501,6 +501,8 @@ static const char *prepare(struct collector *c, const char *library_version,
     const char *reason = prof_clock_open(&c->clock);
     if (reason != NULL)
         return reason;
+    if (options->timeline > 0 && (c->events = prof_events_open(options->timeline)) == NULL)
+        return PROF_NO_MEMORY;
     reason = prof_modules_refresh(&c->modules);
     if (reason != NULL)
         return reason;
@@ -558,6 +560,7 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     if (reason != NULL) {
         explain(path, reason, error, n);
         release(c);
+        free(c->events);
         pthread_mutex_destroy(&c->mutex);
         free(c);
         return NULL;
@@ -565,12 +568,14 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     c->pid = getpid();
     c->interval_ns = FIRST_INTERVAL_NS;
     set_paths(c, options);
+    c->signal = (int)options->snapshot_signal;
     c->base = (struct tape_collector){
         .hook = {.abi = TAPE_HOOK_ABI,
                  .clock = c->clock.read,
                  .due = c->clock.start.ticks + prof_clock_ticks(&c->clock, FIRST_INTERVAL_NS),
                  .flush = flush,
-                 .scopes = take_scopes,
+                 .begin = begin_observation,
+                 .event = c->events != NULL ? take_event : NULL,
                  .ns = to_ns,
                  .path = c->depth > 0 ? path_here : NULL},
         .snapshot = snapshot,
@@ -580,6 +585,10 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     };
     c->open.forget = forget;
     prof_open_add(&c->open);
-    start_sampling(c, options);
+    if (prof_sampler_open(&c->sampler, &c->base.hook, options, c->path, tick, c) &&
+        options->time == TAPE_TIME_SAMPLED) {
+        c->base.hook.thread = publish;
+        tick(c);
+    }
     return &c->base;
 }

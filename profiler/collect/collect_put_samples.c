@@ -1,10 +1,10 @@
 /* collect_put_samples.c: samples and threads as packets.
  *
- * May include: collect_sampler.h, collect_packet.h.
+ * May include: collect_sampler.h, the generated profile.pb-c.h.
  */
 #include "collect_sampler.h"
 
-#include "collect_packet.h"
+#include "profile.pb-c.h"
 
 #include <stdlib.h>
 

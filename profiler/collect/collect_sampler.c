@@ -13,6 +13,7 @@
 #include "collect_sampler.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -320,13 +321,11 @@ static const char *start_helper(struct prof_sampler *sampler)
     return NULL;
 }
 
-const char *prof_sampler_start(struct prof_sampler *sampler, unsigned hz, void (*tick)(void *),
-                               void *payload)
+/* NULL, or why no samples can be taken. */
+static const char *start(struct prof_sampler *sampler, uint64_t hz)
 {
     if (__atomic_load_n(&running, __ATOMIC_ACQUIRE) != NULL)
         return "samples are being taken already";
-    sampler->tick = tick;
-    sampler->payload = payload;
     const char *reason = hz > 0 ? take_signal(sampler) : NULL;
     if (reason != NULL)
         return reason;
@@ -345,9 +344,58 @@ const char *prof_sampler_start(struct prof_sampler *sampler, unsigned hz, void (
     return NULL;
 }
 
-uint64_t prof_sampler_process_ns(const struct prof_sampler *sampler)
+static uint64_t no_clock(void)
 {
-    return process_ns() - sampler->began_ns;
+    return 0;
+}
+
+bool prof_sampler_open(struct prof_sampler *sampler, struct tape_hook *hook,
+                       const struct tape_collect_options *options, const char *path,
+                       void (*tick)(void *payload), void *payload)
+{
+    if (options->time == TAPE_TIME_EXACT)
+        return false;
+    const bool sampled = options->time == TAPE_TIME_SAMPLED;
+    sampler->untimed = true;
+    sampler->locate = options->locate;
+    sampler->tick = tick;
+    sampler->payload = payload;
+    hook->clock = no_clock;
+    hook->due = UINT64_MAX;
+    hook->unaccounted = options->tape == 0 || (options->tape == TAPE_BYTES_WITH_TIME && sampled);
+    const char *reason = start(sampler, sampled ? options->freq : 0);
+    if (reason != NULL) {
+        char text[256];
+        snprintf(text, sizeof text, "%s: %s",
+                 sampled ? "no samples are taken" : "rows are written at the end alone", reason);
+        prof_say(options->log, path, "%s: %s", text);
+    }
+    return reason == NULL;
+}
+
+bool prof_sampler_is_due(struct prof_sampler *sampler)
+{
+    const uint64_t now = prof_time_monotonic();
+    if (now < sampler->write_due)
+        return false;
+    sampler->write_ns = sampler->write_ns == 0           ? TICK_NS
+                        : 2 * sampler->write_ns < SECOND ? 2 * sampler->write_ns
+                                                         : SECOND;
+    sampler->write_due = now + sampler->write_ns;
+    return true;
+}
+
+bool prof_sampler_put(struct prof_sampler *sampler, struct prof_buffer *out,
+                      struct prof_path_map *paths, bool all)
+{
+    if (sampler->period_ns == 0)
+        return true;
+    if (!prof_put_samples(out, &sampler->samples, sampler->period_ns,
+                          process_ns() - sampler->began_ns, paths, all))
+        return false;
+    if (!all)
+        prof_samples_written(&sampler->samples);
+    return true;
 }
 
 void prof_sampler_publish(struct prof_sampler *sampler, const struct tape_now *now)

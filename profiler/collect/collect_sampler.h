@@ -135,10 +135,11 @@ void prof_samples_written(struct prof_samples *samples);
 
 struct prof_sampler {
     uint64_t period_ns;
-    bool running, helped;
-    bool first;        /* no scan was made yet: what there is was there before */
-    uint64_t began_ns; /* processor time of the process then */
-    const char *ended; /* why it ended before it was asked to */
+    bool running, helped, untimed;
+    uint64_t write_ns, write_due; /* between writings, and when the next one is due */
+    bool first;                   /* no scan was made yet: what there is was there before */
+    uint64_t began_ns;            /* processor time of the process then */
+    const char *ended;            /* why it ended before it was asked to */
     bool told_end, told_full, told_unarmed;
     uint32_t unarmed; /* threads for which there was no timer */
     struct prof_publishers publishers;
@@ -157,11 +158,19 @@ struct prof_sampler {
     void *payload;
 };
 
-/* Samples each thread of the process about `hz` times a second; 0: none. tick is called now and
- * then on a thread of the sampler's own until prof_sampler_join. NULL, or why no samples can be
- * taken. */
-const char *prof_sampler_start(struct prof_sampler *sampler, unsigned hz, void (*tick)(void *),
-                               void *payload);
+/* For times that are not exact: has the hook read no clock, so that this sampler's helper thread
+ * has to say what is due, and samples each thread of the process, if that was asked for. tick is
+ * called now and then on the helper thread until prof_sampler_join. False: not so, or nobody takes
+ * samples, which is said (path: as of prof_say). */
+bool prof_sampler_open(struct prof_sampler *sampler, struct tape_hook *hook,
+                       const struct tape_collect_options *options, const char *path,
+                       void (*tick)(void *payload), void *payload);
+/* Whether it is time to write; then not again for up to a second. */
+bool prof_sampler_is_due(struct prof_sampler *sampler);
+/* Packets of samples and threads, call paths that are new in them first: what changed since it was
+ * last written, or all. False: no memory. */
+bool prof_sampler_put(struct prof_sampler *sampler, struct prof_buffer *out,
+                      struct prof_path_map *paths, bool all);
 /* The calling thread publishes at `now`. */
 void prof_sampler_publish(struct prof_sampler *sampler, const struct tape_now *now);
 /* Finds threads that came or went, and takes what waits in the rings. modules: what code there
@@ -171,8 +180,6 @@ void prof_sampler_scan(struct prof_sampler *sampler, const struct prof_modules *
 void prof_sampler_join(struct prof_sampler *sampler);
 /* Ends sampling and takes what waits: fired = recorded + partial + lost of every thread then. */
 void prof_sampler_stop(struct prof_sampler *sampler, const struct prof_modules *modules);
-/* Processor time of the process since the start. */
-uint64_t prof_sampler_process_ns(const struct prof_sampler *sampler);
 void prof_sampler_free(struct prof_sampler *sampler);
 
 /* The child of a fork has no timers: its SIGPROF is as it was before. Safe in a handler of fork. */

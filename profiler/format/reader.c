@@ -5,6 +5,7 @@
 #include "reader.h"
 
 #include "profile_frame.h"
+#include "reader_inflate.h"
 #include "reader_state.h"
 
 #include <errno.h>
@@ -235,20 +236,17 @@ static bool read_packets(struct reader_state *state, FILE *stream, char *error, 
     return true;
 }
 
-struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error, size_t n)
+/* Everything behind the magic, of which `got` bytes were there. */
+static struct prof_profile *read_profile(FILE *stream, const uint8_t *magic, size_t got,
+                                         const char *name, prof_event_fn *each, void *payload,
+                                         char *error, size_t n)
 {
-    uint8_t magic[PROFILE_MAGIC_BYTES];
-    int why = 0;
-    size_t got = read_bytes(stream, magic, sizeof magic, &why);
-    if (why) {
-        snprintf(error, n, "%s: %s", name, strerror(why));
-        return NULL;
-    }
-    if (got < sizeof magic || memcmp(magic, PROFILE_MAGIC, sizeof magic) != 0) {
+    if (got < PROFILE_MAGIC_BYTES || memcmp(magic, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) != 0) {
         snprintf(error, n, "%s: not a tapescope profile%s", name, got == 0 ? " (empty)" : "");
         return NULL;
     }
-    struct reader_state state = {.profile = calloc(1, sizeof *state.profile)};
+    struct reader_state state = {
+        .profile = calloc(1, sizeof *state.profile), .each_event = each, .payload = payload};
     if (state.profile)
         state.profile->path = strdup(name);
     if (!state.profile || !state.profile->path) {
@@ -264,7 +262,45 @@ struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, ch
     return NULL;
 }
 
+struct prof_profile *prof_profile_read_events_stream(FILE *stream, const char *name,
+                                                     prof_event_fn *each, void *payload,
+                                                     char *error, size_t n)
+{
+    uint8_t magic[PROFILE_MAGIC_BYTES];
+    int why = 0;
+    FILE *inflated = NULL;
+    struct prof_profile *profile = NULL;
+    size_t got = read_bytes(stream, magic, sizeof magic, &why);
+    if (why == 0 && reader_is_compressed(magic, got)) {
+        inflated = reader_inflate(stream, magic, got);
+        if (!inflated) {
+            snprintf(error, n, "%s: out of memory", name);
+            return NULL;
+        }
+        got = read_bytes(inflated, magic, sizeof magic, &why);
+    }
+    if (why == 0)
+        profile =
+            read_profile(inflated ? inflated : stream, magic, got, name, each, payload, error, n);
+    else
+        snprintf(error, n, "%s: %s", name, strerror(why));
+    if (inflated)
+        fclose(inflated);
+    return profile;
+}
+
+struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error, size_t n)
+{
+    return prof_profile_read_events_stream(stream, name, NULL, NULL, error, n);
+}
+
 struct prof_profile *prof_profile_read(const char *path, char *error, size_t n)
+{
+    return prof_profile_read_events(path, NULL, NULL, error, n);
+}
+
+struct prof_profile *prof_profile_read_events(const char *path, prof_event_fn *each, void *payload,
+                                              char *error, size_t n)
 {
     struct stat status;
     FILE *stream;
@@ -279,7 +315,7 @@ struct prof_profile *prof_profile_read(const char *path, char *error, size_t n)
     if (fstat(fileno(stream), &status) == 0 && S_ISDIR(status.st_mode))
         snprintf(error, n, "%s: %s", path, strerror(EISDIR));
     else
-        profile = prof_profile_read_stream(stream, path, error, n);
+        profile = prof_profile_read_events_stream(stream, path, each, payload, error, n);
     fclose(stream);
     return profile;
 }
@@ -310,6 +346,7 @@ void prof_profile_free(struct prof_profile *profile)
         free(profile->scope[i].name);
     free(profile->scope);
     free(profile->expectation);
+    reader_free_symbols(profile);
     free(profile->argument);
     free(profile->tape);
     free(profile->mapping);

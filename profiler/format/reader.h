@@ -104,6 +104,26 @@ struct prof_path {
     uint32_t parent; /* id, smaller than this one's; 0: the frame is the outermost */
 };
 
+/* Something that has ended, once. */
+enum prof_event_kind {
+    PROF_EVENT_FORWARD,  /* an op */
+    PROF_EVENT_BACKWARD, /* its pullback */
+    PROF_EVENT_SWEEP,
+    PROF_EVENT_SCOPE
+};
+struct prof_event {
+    enum prof_event_kind kind;
+    uint32_t line;  /* of the call; 0: unknown */
+    uint32_t scope; /* that it is or stood in: place in the profile's scopes plus 1, 0: none */
+    uint64_t thread, tape;
+    uint64_t pc;    /* 0: a scope */
+    const char *op; /* "" for a scope */
+    uint64_t
+        record; /* place of the op's record on its tape, plus 1; 0: none. A pullback's op is the
+                      * newest with its place on its tape. */
+    uint64_t start_ticks, ticks;
+};
+
 /* An executable mapping of the program. */
 struct prof_mapping {
     char *path;
@@ -134,6 +154,15 @@ struct prof_thread {
     uint64_t fired, recorded, partial, lost, wall_ns, cpu_ns;
 };
 
+/* Where a site is, from a packed profile. Strings belong to the profile; NULL: unknown. */
+struct prof_symbol {
+    uint64_t pc;
+    uint32_t line; /* of the row, not of the source */
+    char *function, *file, *module;
+    uint32_t source_line, function_line;
+    uint64_t offset;
+};
+
 struct prof_profile {
     char *path; /* of the profile itself */
     char *library_version, *program, *working_directory, *clock, *collector;
@@ -161,6 +190,8 @@ struct prof_profile {
     uint64_t lost_scopes; /* begun without room, counted as what they were in */
     struct prof_expectation *expectation;
     size_t n_expectations;
+    uint64_t n_events;        /* of the timeline */
+    uint64_t events_left_out; /* beyond its limit in bytes */
     bool has_steps; /* some steps of the program were measured: first_step to last_step of those */
     bool steps_by_call;
     uint64_t first_step, last_step, seen_steps;
@@ -170,6 +201,10 @@ struct prof_profile {
     struct prof_thread *thread;
     size_t n_threads;
     uint64_t sample_period_ns, process_cpu_ns;
+    struct prof_symbol *symbol; /* by pc and line */
+    size_t n_symbols;
+    char **symbol_text; /* their strings, each once */
+    size_t n_symbol_texts;
     uint64_t n_packets;
     bool complete;
     char *end_reason; /* "" where it is not complete */
@@ -180,15 +215,30 @@ struct prof_profile {
  * caller frees it with prof_profile_free. Any thread. */
 struct prof_profile *prof_profile_read(const char *path, char *error, size_t n);
 
-/* The same from an open stream, read up to its end; name is what messages call it. */
+/* The same from an open stream, read up to its end; name is what messages call it. Compressed
+ * profiles (RFC 1952) are read as others. */
 struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error,
                                               size_t n);
 
 /* The place of a call path in profile->call_path, or SIZE_MAX: there is none with this id. */
 size_t prof_profile_path(const struct prof_profile *profile, uint32_t id);
 
+/* The same, with each event of the timeline in the order of the file, which is that of their ends
+ * within a thread. profile: as far as it has been read; event: valid during the call alone. */
+typedef void prof_event_fn(void *payload, const struct prof_profile *profile,
+                           const struct prof_event *event);
+struct prof_profile *prof_profile_read_events(const char *path, prof_event_fn *each, void *payload,
+                                              char *error, size_t n);
+struct prof_profile *prof_profile_read_events_stream(FILE *stream, const char *name,
+                                                     prof_event_fn *each, void *payload,
+                                                     char *error, size_t n);
+
 /* Ticks as nanoseconds, rounded to the nearest. */
 uint64_t prof_profile_ns(const struct prof_profile *profile, uint64_t ticks);
+
+/* What the profile itself knows of a site, or NULL. */
+const struct prof_symbol *prof_profile_symbol(const struct prof_profile *profile, uint64_t pc,
+                                              uint32_t line);
 
 void prof_profile_free(struct prof_profile *profile);
 

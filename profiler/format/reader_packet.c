@@ -136,10 +136,14 @@ enum reader_status reader_apply(struct reader_state *state, const Tapescope__Pac
         return reader_apply_samples(state, packet->samples);
     case TAPESCOPE__PACKET__KIND_THREADS:
         return reader_apply_threads(state, packet->threads);
+    case TAPESCOPE__PACKET__KIND_TIMELINE:
+        return reader_apply_timeline(state, packet->timeline);
     case TAPESCOPE__PACKET__KIND_SCOPES:
         return reader_apply_scopes(state, packet->scopes);
     case TAPESCOPE__PACKET__KIND_OVERHEAD:
         return apply_overhead(state, packet->overhead);
+    case TAPESCOPE__PACKET__KIND_SYMBOLS:
+        return reader_apply_symbols(state, packet->symbols);
     default: /* a kind that a later writer may add */
         return READER_OK;
     }
@@ -222,5 +226,5 @@ enum reader_status reader_finish(struct reader_state *state)
             tape->tape.row = NULL;
         }
     }
-    return READER_OK;
+    return reader_finish_symbols(profile);
 }

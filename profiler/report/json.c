@@ -4,8 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* The bytes of the well-formed character at text (RFC 3629, section 4), or 0. */
-static unsigned character(const unsigned char *text)
+unsigned json_character(const unsigned char *text)
 {
     unsigned char first = text[0], least = 0x80, most = 0xbf;
     unsigned n = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
@@ -26,7 +25,7 @@ static void put_text(FILE *out, const char *text)
 {
     putc('"', out);
     for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        unsigned n = character(at);
+        unsigned n = json_character(at);
         if (n == 0)
             fputs("\\ufffd", out);
         else if (*at == '"' || *at == '\\')

@@ -21,6 +21,9 @@ struct json {
     bool has_member[JSON_DEPTH], is_array[JSON_DEPTH];
 };
 
+/* The bytes of the well-formed UTF-8 character at text (RFC 3629, section 4), or 0. */
+unsigned json_character(const unsigned char *text);
+
 /* Begins a document, an object. */
 void json_begin(struct json *json, FILE *out);
 /* Ends it, with a line's end. */

@@ -100,17 +100,20 @@ static const struct {
     const char *title;
     unsigned rank;
     enum table_align align;
+    const char *sampled; /* title in a sampled profile, which has other code instead of calls */
+    unsigned sampled_rank;
 } columns[] = {
-    {"share", 4, TABLE_RIGHT},    {"calls", 3, TABLE_RIGHT},    {"forward", 0, TABLE_RIGHT},
-    {"per call", 6, TABLE_RIGHT}, {"backward", 0, TABLE_RIGHT}, {"b/f", 1, TABLE_RIGHT},
-    {"tape", 0, TABLE_RIGHT},     {"at peak", 2, TABLE_RIGHT},  {"kept by", 5, TABLE_LEFT},
-    {"line", 0, TABLE_RIGHT},
+    {"share", 4, TABLE_RIGHT, "~share", 1},       {"calls", 3, TABLE_RIGHT, "samples", 5},
+    {"forward", 0, TABLE_RIGHT, "~forward", 0},   {"per call", 6, TABLE_RIGHT, "~other", 0},
+    {"backward", 0, TABLE_RIGHT, "~backward", 0}, {"b/f", 1, TABLE_RIGHT, "~b/f", 4},
+    {"tape", 0, TABLE_RIGHT, "tape", 6},          {"at peak", 2, TABLE_RIGHT, "at peak", 7},
+    {"kept by", 5, TABLE_LEFT, "kept by", 8},     {"line", 0, TABLE_RIGHT, "line", 0},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns, COST_COLUMNS = 8, ENOUGH_SOURCE = 24 };
 
 static uint64_t all_time(const struct prof_analysis *analysis)
 {
-    return analysis->total.forward_ns + analysis->total.backward_ns;
+    return analysis->total.forward_ns + analysis->total.backward_ns + analysis->sum.other_ns;
 }
 
 static void add_cost(struct table *table, const struct prof_analysis *analysis,
@@ -118,10 +121,13 @@ static void add_cost(struct table *table, const struct prof_analysis *analysis,
 {
     char buf[UNITS_ROOM];
     table_row(table);
-    table_cell(table, units_share(buf, cost->forward_ns + cost->backward_ns, all_time(analysis)));
-    cell_count(table, cost->calls, style);
+    const bool sampled = analysis->profile->is_sampled;
+    table_cell(table, units_share(buf, prof_cost_time(cost), all_time(analysis)));
+    cell_count(table, sampled ? cost->samples : cost->calls, style);
     cell_time(table, cost->forward_ns, style);
-    if (cost->calls > 0)
+    if (sampled)
+        cell_time(table, cost->other_ns, style);
+    else if (cost->calls > 0)
         cell_time(table, (cost->forward_ns + cost->calls / 2) / cost->calls, style);
     else
         table_cell(table, "-");
@@ -134,7 +140,7 @@ static void add_cost(struct table *table, const struct prof_analysis *analysis,
 /* Lines that hold a tenth of the time, or a hundredth, stand out. */
 static const char *color_of(const struct prof_cost *cost, const struct prof_analysis *analysis)
 {
-    uint64_t time = cost->forward_ns + cost->backward_ns;
+    uint64_t time = prof_cost_time(cost);
     uint64_t all = all_time(analysis);
     return time == 0 ? NULL : time >= all / 10 ? "1;31" : time >= all / 100 ? "33" : NULL;
 }
@@ -227,6 +233,8 @@ static void add_parts(struct table *table, const struct prof_analysis *analysis,
         .backward_ns = total->backward_ns,
         .record_bytes = total->handed_out_bytes,
         .peak_bytes = total->peak_bytes,
+        .other_ns = analysis->sum.other_ns,
+        .samples = analysis->sum.samples,
     };
     add_cost(table, analysis, &all, style);
     table_cell(table, "");
@@ -287,8 +295,9 @@ static int print(const struct prof_analysis *analysis, const struct view *view,
     if (!table)
         return -1;
     for (size_t i = 0; i < COLUMNS; i++) {
-        table_column(table, columns[i].align, columns[i].title);
-        table_optional(table, columns[i].rank);
+        const bool sampled = analysis->profile->is_sampled;
+        table_column(table, columns[i].align, sampled ? columns[i].sampled : columns[i].title);
+        table_optional(table, sampled ? columns[i].sampled_rank : columns[i].rank);
     }
     table_column(table, TABLE_LEFT, file);
     table_keep_last(table, ENOUGH_SOURCE);
@@ -296,6 +305,8 @@ static int print(const struct prof_analysis *analysis, const struct view *view,
     add_parts(table, analysis, view, file, function, style);
     int status = table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     table_free(table);
+    if (status == 0 && analysis->profile->is_sampled)
+        text_sampled_note(analysis, style->out);
     return status;
 }
 

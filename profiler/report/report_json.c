@@ -26,6 +26,18 @@ void report_json_profile(struct json *json, const char *name, const struct prof_
     json_double(json, "ticks_per_ns", profile->ticks_per_ns);
     json_text(json, "library_version", profile->library_version);
     json_text(json, "collector", profile->collector);
+    json_u64(json, "events", profile->n_events);
+    json_u64(json, "events_left_out", profile->events_left_out);
+    if (profile->has_steps) {
+        json_object(json, "steps");
+        json_u64(json, "first", profile->first_step);
+        json_u64(json, "last", profile->last_step);
+        json_u64(json, "ended", profile->seen_steps);
+        json_bool(json, "by_call", profile->steps_by_call);
+        json_end(json);
+    } else {
+        json_null(json, "steps");
+    }
     json_bool(json, "complete", profile->complete);
     json_text(json, "end_reason", profile->end_reason);
     json_text(json, "warning", profile->warning);
@@ -49,6 +61,11 @@ void report_json_cost(struct json *json, const struct prof_cost *cost)
     json_u64(json, "kept_bytes", cost->kept_bytes);
     json_u64(json, "live_bytes", cost->live_bytes);
     json_u64(json, "peak_bytes", cost->peak_bytes);
+    if (cost->samples > 0) { /* times are estimates, of processors */
+        json_u64(json, "samples", cost->samples);
+        json_u64(json, "other_ns", cost->other_ns);
+        json_u64(json, "waiting_ns", cost->waiting_ns);
+    }
 }
 
 static void put_names(struct json *json, const char *name, const struct prof_names *names)
@@ -96,5 +113,15 @@ void report_json_totals(struct json *json, const char *name, const struct prof_a
     json_u64(json, "peak_bytes", total->peak_bytes);
     json_u64(json, "touched_bytes", total->touched_bytes);
     json_u64(json, "reserved_bytes", total->reserved_bytes);
+    if (analysis->profile->is_sampled) {
+        json_u64(json, "samples", analysis->sum.samples);
+        json_u64(json, "other_ns", analysis->sum.other_ns);
+        json_u64(json, "waiting_ns", analysis->sum.waiting_ns);
+        json_u64(json, "process_cpu_ns", total->process_cpu_ns);
+        json_u64(json, "signals", total->fired);
+        json_u64(json, "recorded", total->recorded);
+        json_u64(json, "partial", total->partial);
+        json_u64(json, "lost", total->lost);
+    }
     json_end(json);
 }

@@ -52,17 +52,17 @@ const char *text_where_title(enum prof_by by)
     return title[by];
 }
 
-void cell_where(struct table *table, const struct prof_analysis *analysis,
+void text_where(char *buf, size_t n, const struct prof_analysis *analysis,
                 const struct prof_line *line, enum prof_by by)
 {
     char names[NAMES_ROOM], where[WHERE_ROOM];
     text_names(names, sizeof names, &line->ops, ",");
     if (by == PROF_BY_OP) {
-        table_cell(table, names);
+        snprintf(buf, n, "%s", names);
         return;
     }
     if (line->own) {
-        table_cellf(table, "(tape) %s", names);
+        snprintf(buf, n, "(tape) %s", names);
         return;
     }
     switch (by) {
@@ -77,8 +77,17 @@ void cell_where(struct table *table, const struct prof_analysis *analysis,
         break;
     default: /* what is cut at the end of a narrow terminal is what the line tells anyway */
         put_place(where, sizeof where, analysis, line);
-        table_cellf(table, "%s %s %s", where, names, line->function ? line->function : "");
+        snprintf(buf, n, "%s %s%s%s", where, names, line->function ? " " : "",
+                 line->function ? line->function : "");
         return;
     }
-    table_cellf(table, "%s %s", where, names);
+    snprintf(buf, n, "%s %s", where, names);
+}
+
+void cell_where(struct table *table, const struct prof_analysis *analysis,
+                const struct prof_line *line, enum prof_by by)
+{
+    char where[2 * WHERE_ROOM];
+    text_where(where, sizeof where, analysis, line, by);
+    table_cell(table, where);
 }

@@ -53,22 +53,10 @@ static int compare_ranked(const void *x, const void *y)
     return a->line < b->line ? -1 : a->line > b->line;
 }
 
-/* The totals as a cost: times and bytes from the tapes' own counters. */
-static struct prof_cost total_cost(const struct prof_analysis *analysis)
-{
-    struct prof_cost cost = analysis->sum;
-    cost.forward_ns = analysis->total.forward_ns;
-    cost.backward_ns = analysis->total.backward_ns;
-    cost.record_bytes = analysis->total.handed_out_bytes;
-    cost.value_bytes = cost.adjoint_bytes = 0;
-    cost.peak_bytes = analysis->total.peak_bytes;
-    return cost;
-}
-
 int ranking_make(struct ranking *ranking, const struct prof_analysis *analysis, enum prof_by by,
                  enum report_sort sort, size_t limit, const struct report_style *style)
 {
-    *ranking = (struct ranking){.total = total_cost(analysis)};
+    *ranking = (struct ranking){.total = prof_analysis_total(analysis)};
     ranking->line = prof_analysis_group(analysis, by, &ranking->n);
     ranking->row = ranking->line ? calloc(ranking->n + 1, sizeof *ranking->row) : NULL;
     if (!ranking->row)

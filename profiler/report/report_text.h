@@ -14,6 +14,8 @@ void cell_bytes(struct table *table, uint64_t bytes, const struct report_style *
 void cell_count(struct table *table, uint64_t n, const struct report_style *style);
 
 /* A row's "line, op, function" as the view names it; text_where_title() heads the column. */
+void text_where(char *buf, size_t n, const struct prof_analysis *analysis,
+                const struct prof_line *line, enum prof_by by);
 void cell_where(struct table *table, const struct prof_analysis *analysis,
                 const struct prof_line *line, enum prof_by by);
 const char *text_where_title(enum prof_by by);
@@ -26,6 +28,9 @@ const char *text_base_name(const char *path);
 
 /* Of a sampled profile: what its times are, and from how many samples. */
 void text_sampled_note(const struct prof_analysis *analysis, FILE *out);
+/* A line for each expectation of the source that does not hold, up to five. Returns 0, or -1 when
+ * memory is exhausted. */
+int text_expectations_note(const struct prof_analysis *analysis, const struct report_style *style);
 
 /* Says how to get source lines, if some are missing. */
 void text_unlined_note(const struct prof_analysis *analysis, FILE *out);

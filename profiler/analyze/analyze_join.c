@@ -1,0 +1,218 @@
+/* analyze_join.c: see analyze_join.h. */
+#include "analyze_join.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A row of one profile on its way to its joined row. */
+struct entry {
+    const struct prof_line *line;
+    char *key;
+    size_t profile;
+    size_t turn; /* among those of the same key and profile */
+    size_t row;  /* SIZE_MAX: not joined yet */
+};
+
+/* How closely rows must agree, one after the other. */
+enum level { EXACT, MOVED, ELSEWHERE, ELSEWHERE_MOVED, LEVELS };
+
+static const char *base_name(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path ? path : "";
+}
+
+/* What must agree, as a text; NULL when memory is exhausted. */
+static char *make_key(const struct prof_line *line, enum prof_by by, enum level level)
+{
+    char *key = NULL;
+    const char *op = line->ops.n > 0 ? line->ops.name[0] : "";
+    const char *file = line->file ? line->file : line->module ? line->module : "?";
+    const char *function = line->function ? line->function : "";
+    bool numbered = level == EXACT || level == ELSEWHERE;
+    unsigned long long offset = line->file ? 0 : line->offset;
+    if (level >= ELSEWHERE)
+        file = base_name(file);
+    int n;
+    if (line->own)
+        n = asprintf(&key, "own\x1f%s", op);
+    else if (by == PROF_BY_OP)
+        n = asprintf(&key, "%s", op);
+    else if (by == PROF_BY_FILE)
+        n = asprintf(&key, "%s", file);
+    else if (by == PROF_BY_MODULE)
+        n = asprintf(&key, "%s", base_name(line->module));
+    else if (by == PROF_BY_FUNCTION)
+        n = asprintf(&key, "%s\x1f%s\x1f%llx", file, function, line->function ? 0 : offset);
+    else if (numbered)
+        n = asprintf(&key, "%s\x1f%s\x1f%s\x1f%u\x1f%llx", file, function, op, (unsigned)line->line,
+                     offset);
+    else
+        n = asprintf(&key, "%s\x1f%s\x1f%s", file, function, op);
+    return n < 0 ? NULL : key;
+}
+
+static int compare_entries(const void *x, const void *y)
+{
+    const struct entry *a = x, *b = y;
+    int order = strcmp(a->key, b->key);
+    if (order != 0)
+        return order;
+    if (a->profile != b->profile)
+        return a->profile < b->profile ? -1 : 1;
+    return a->line < b->line ? -1 : a->line > b->line;
+}
+
+static int compare_turns(const void *x, const void *y)
+{
+    const struct entry *a = x, *b = y;
+    int order = strcmp(a->key, b->key);
+    if (order != 0)
+        return order;
+    if (a->turn != b->turn)
+        return a->turn < b->turn ? -1 : 1;
+    return a->profile < b->profile ? -1 : a->profile > b->profile;
+}
+
+static void drop_keys(struct entry *entry, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        free(entry[i].key);
+        entry[i].key = NULL;
+    }
+}
+
+static int make_keys(struct entry *entry, size_t n, enum prof_by by, enum level level)
+{
+    for (size_t i = 0; i < n; i++) {
+        entry[i].key = make_key(entry[i].line, by, level);
+        if (!entry[i].key) {
+            drop_keys(entry, i);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Numbers the entries of each profile and key in the order of the source, and sorts so that those
+ * which belong together are neighbours. */
+static void sort_entries(struct entry *entry, size_t n)
+{
+    qsort(entry, n, sizeof *entry, compare_entries);
+    for (size_t i = 0; i < n; i++) {
+        bool same = i > 0 && entry[i].profile == entry[i - 1].profile &&
+                    strcmp(entry[i].key, entry[i - 1].key) == 0;
+        entry[i].turn = same ? entry[i - 1].turn + 1 : 0;
+    }
+    qsort(entry, n, sizeof *entry, compare_turns);
+}
+
+static bool belong_together(const struct entry *a, const struct entry *b)
+{
+    return a->turn == b->turn && strcmp(a->key, b->key) == 0;
+}
+
+static void put_cell(struct prof_join *join, struct entry *entry, size_t row, bool moved)
+{
+    struct prof_joined *to = &join->row[row];
+    entry->row = row;
+    to->line[entry->profile] = entry->line;
+    to->any = entry->line;
+    to->moved |= moved;
+}
+
+/* Makes a row of each run of entries that belong together: of all of them at the last level, of
+ * those in several profiles before. Returns how many entries are left over, at the front. */
+static size_t join_level(struct prof_join *join, struct entry *entry, size_t n, bool last,
+                         bool moved)
+{
+    size_t left = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && belong_together(&entry[i], &entry[end]);)
+            end++;
+        bool joined = end - i > 1 || last;
+        for (size_t j = i; joined && j < end; j++)
+            put_cell(join, &entry[j], join->n_rows, moved && end - i > 1);
+        join->n_rows += joined;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (entry[i].row == SIZE_MAX) {
+            struct entry kept = entry[i];
+            entry[i] = entry[left];
+            entry[left++] = kept;
+        }
+    }
+    return left;
+}
+
+static int join_all(struct prof_join *join, struct entry *entry, size_t n, enum prof_by by,
+                    bool moved)
+{
+    enum level end = moved ? LEVELS : EXACT + 1;
+    for (enum level level = EXACT; level < end && n > 0; level++) {
+        if (make_keys(entry, n, by, level) != 0)
+            return -1;
+        sort_entries(entry, n);
+        size_t before = n;
+        n = join_level(join, entry, n, level + 1 == end,
+                       level == MOVED || level == ELSEWHERE_MOVED);
+        drop_keys(entry, before);
+    }
+    return 0;
+}
+
+/* The rows of one profile, which the join owns. */
+static size_t take_rows(struct prof_join *join, const struct prof_analysis *analysis,
+                        enum prof_by by)
+{
+    size_t n = analysis->n_lines;
+    struct prof_line **group = &join->group[join->n_profiles++];
+    if (by != PROF_BY_LINE) {
+        *group = prof_analysis_group(analysis, by, &n);
+        return *group ? n : SIZE_MAX;
+    }
+    *group = calloc(n + 1, sizeof **group);
+    if (!*group)
+        return SIZE_MAX;
+    if (n > 0)
+        memcpy(*group, analysis->line, n * sizeof **group);
+    return n;
+}
+
+int prof_join_make(struct prof_join *join, const struct prof_analysis *const *analysis, size_t n,
+                   enum prof_by by, bool moved)
+{
+    *join = (struct prof_join){0};
+    size_t rows[PROF_JOIN_MOST], all = 0;
+    for (size_t i = 0; i < n; i++) {
+        rows[i] = take_rows(join, analysis[i], by);
+        if (rows[i] == SIZE_MAX)
+            return -1;
+        all += rows[i];
+    }
+    struct entry *entry = calloc(all + 1, sizeof *entry);
+    join->row = calloc(all + 1, sizeof *join->row);
+    join->cell = calloc(all * n + 1, sizeof *join->cell);
+    int status = -1;
+    if (entry && join->row && join->cell) {
+        size_t at = 0;
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < rows[i]; j++)
+                entry[at++] =
+                    (struct entry){.line = &join->group[i][j], .profile = i, .row = SIZE_MAX};
+        for (size_t i = 0; i < all; i++)
+            join->row[i].line = join->cell + i * n;
+        status = join_all(join, entry, all, by, moved);
+    }
+    free(entry);
+    return status;
+}
+
+void prof_join_free(struct prof_join *join)
+{
+    for (size_t i = 0; i < join->n_profiles; i++)
+        free(join->group[i]);
+    free(join->row);
+    free(join->cell);
+    *join = (struct prof_join){0};
+}

@@ -1,0 +1,37 @@
+/* analyze_join.h: the same line in several profiles.
+ *
+ * May include: analyze.h.
+ * Invariant: every row of every profile is in exactly one joined row, so sums stay.
+ */
+#ifndef PROFILER_ANALYZE_JOIN_H
+#define PROFILER_ANALYZE_JOIN_H
+
+#include "analyze.h"
+
+enum { PROF_JOIN_MOST = 64 };
+
+/* A row with its counterparts: line[i] is of profile i, or NULL where that has none. */
+struct prof_joined {
+    const struct prof_line **line;
+    const struct prof_line *any; /* the last that is there: what the row is called */
+    bool moved;                  /* found by function and op, not by its line number */
+};
+
+/* Profiles side by side. */
+struct prof_join {
+    struct prof_joined *row;
+    size_t n_rows, n_profiles;
+    struct prof_line *group[PROF_JOIN_MOST]; /* the rows of each profile; owned */
+    const struct prof_line **cell;
+};
+
+/* Joins n profiles (at most PROF_JOIN_MOST) in a view; PROF_BY_LINE keeps the ops of a line apart.
+ * Rows agree if file, function, line and op do. With `moved`, what is left over is joined by file,
+ * function and op, in the order of the source: a line that moved is the same line; then both ways
+ * once more with the name of the file alone: the sources may lie elsewhere. Returns 0, or -1 when
+ * memory is exhausted. The caller frees the join in either case. */
+int prof_join_make(struct prof_join *join, const struct prof_analysis *const *analysis, size_t n,
+                   enum prof_by by, bool moved);
+void prof_join_free(struct prof_join *join);
+
+#endif

@@ -1,0 +1,31 @@
+/* writer.h: a profile that the commands write: compressed, under its name only when it is whole.
+ *
+ * May include: profiler/file, protobuf-c. Private to profiler/format.
+ * Invariant: after a failure, which `error` keeps, nothing more is written and nothing is left.
+ */
+#ifndef PROFILER_FORMAT_WRITER_H
+#define PROFILER_FORMAT_WRITER_H
+
+#include "profile.pb-c.h"
+#include "reader.h"
+
+#include <zlib.h>
+
+struct writer {
+    gzFile to;
+    const char *path;
+    char *aside; /* what the file is called until it is whole */
+    int error;   /* an errno, 0 while all is well */
+};
+
+/* Opens a new file for `path`, which must outlive the writer, and writes the magic. */
+void writer_open(struct writer *writer, const char *path);
+/* One frame with this payload. */
+void writer_put_frame(struct writer *writer, const void *payload, size_t n);
+void writer_put_packet(struct writer *writer, const Tapescope__Packet *packet);
+/* Packets of at most so many symbols as one may hold. */
+void writer_put_symbols(struct writer *writer, const struct prof_symbol *symbol, size_t n);
+/* Ends the file, and gives it its name if nothing failed. Returns `error`. */
+int writer_close(struct writer *writer);
+
+#endif
