@@ -27,6 +27,19 @@ endif()
 install(TARGETS tapescope_collect tapescope_symbols_module
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/tapescope")
 install(TARGETS tapescope_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+# The program prints its manual page and what bash completes it by; where it can be run, that is.
+if(NOT CMAKE_CROSSCOMPILING AND NOT TAPESCOPE_SANITIZE)
+  set(texts "${PROJECT_BINARY_DIR}/texts")
+  file(MAKE_DIRECTORY "${texts}")
+  add_custom_command(OUTPUT "${texts}/tapescope.1" "${texts}/tapescope"
+    COMMAND tapescope_cli help --man > "${texts}/tapescope.1"
+    COMMAND tapescope_cli completion bash > "${texts}/tapescope"
+    DEPENDS tapescope_cli COMMENT "Printing the manual page" VERBATIM)
+  add_custom_target(tapescope_texts ALL DEPENDS "${texts}/tapescope.1")
+  install(FILES "${texts}/tapescope.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+  install(FILES "${texts}/tapescope"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/ad/include/tapescope"
   "${TAPESCOPE_GENERATED_INCLUDE_DIR}/tapescope"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")

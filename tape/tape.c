@@ -94,6 +94,8 @@ void tape_destroy(struct tape *t)
         t->memory->release(t->marks, t->memory->payload);
     if (t->frames)
         t->memory->release(t->frames, t->memory->payload);
+    if (t->calls.read)
+        t->memory->release(t->calls.read, t->memory->payload);
     release(t);
 }
 

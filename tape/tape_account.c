@@ -319,6 +319,13 @@ void tape_account_buffer(struct tape *t, uint32_t row, uint64_t n)
                     &tape_row(t, TAPE_ROW_PADDING)->adjoint_bytes, n);
 }
 
+void tape_account_copy(struct tape *t, uint32_t row, uint64_t n)
+{
+    if (t->hook)
+        take_buffer(t, row, &tape_row(t, row)->value_bytes,
+                    &tape_row(t, TAPE_ROW_PADDING)->value_bytes, n);
+}
+
 void tape_account_free(struct tape *t, uint32_t row, uint64_t n)
 {
     if (t->hook)
@@ -344,8 +351,9 @@ static void keep(struct tape *t, struct tape_value *v, uint32_t keeper, bool new
 
 static void keep_saved(struct tape *t, struct tape_record *r, bool newest_first)
 {
-    for (unsigned touches = tape_reach_touches(t, r); touches; touches &= touches - 1)
-        keep(t, &t->entries[tape_record_in(r)[__builtin_ctz(touches)]], r->row, newest_first);
+    const uint32_t touches = tape_reach_touches(t, r);
+    for (int i = 0; (i = tape_reach_next(r, touches, i)) < r->n_in; i++)
+        keep(t, &t->entries[tape_record_in(r)[i]], r->row, newest_first);
     for (int o = 0; o < r->n_out; o++)
         if (r->op->saves_out >> o & 1)
             keep(t, &t->entries[tape_record_out(r)[o]], r->row, newest_first);
@@ -414,4 +422,40 @@ void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now)
 {
     if (tape_account_due(hook, now))
         hook->flush(hook, &t->ledger, false);
+}
+
+void tape_account_ran(struct tape *t, uint32_t row, uint64_t start, unsigned calls)
+{
+    if (t->hook)
+        tape_account_until(t, row, start, t->hook->clock(), calls);
+}
+
+uint64_t tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64_t now,
+                            unsigned calls)
+{
+    struct tape_row *r = tape_row(t, row);
+    if (t->activity == TAPE_PHASE_RECOMPUTE)
+        start = *t->stamp;
+    if (t->activity == TAPE_PHASE_RECOMPUTE) {
+        TAPE_ADD(r->recompute_calls, calls);
+        TAPE_ADD(r->recompute_ticks, now - start);
+        TAPE_ADD(t->ledger.recompute_ticks, now - start);
+        *t->stamp = now;
+    } else {
+        TAPE_ADD(r->calls, calls);
+        TAPE_ADD(r->forward_ticks, now - start);
+        TAPE_ADD(t->ledger.forward_ticks, now - start);
+    }
+    tape_account_flush(t, t->hook, now);
+    return start;
+}
+
+void tape_account_called(struct tape *t, uint32_t row)
+{
+    if (!t->hook)
+        return;
+    if (t->activity == TAPE_PHASE_RECOMPUTE)
+        TAPE_ADD(tape_row(t, row)->recompute_calls, 1);
+    else
+        TAPE_ADD(tape_row(t, row)->calls, 1);
 }

@@ -33,12 +33,15 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook);
 extern struct tape_hook *tape_hook_now; /* atomic; see tape_observe.c */
 extern uint32_t tape_session_now;
 
+/* What is observed in a sweep is so from its begin to its end. */
 static inline struct tape_hook *tape_observed(struct tape *t)
 {
 #ifdef TAPE_UNPROFILED /* for the benchmark of what the hooks cost */
     (void)t;
     return NULL;
 #endif
+    if (__builtin_expect(t->activity != TAPE_PHASE_NONE, 0))
+        return t->hook;
     struct tape_hook *hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE);
     t->now = NULL;
     if (__builtin_expect(hook != NULL, 0))
@@ -93,9 +96,41 @@ void tape_account_drop_bytes(struct tape *t, uint32_t row, uint64_t n);
 /* A buffer of n bytes for adjoints or intermediates, charged to `row`; freed again. */
 void tape_account_buffer(struct tape *t, uint32_t row, uint64_t n);
 void tape_account_free(struct tape *t, uint32_t row, uint64_t n);
+/* A buffer of n bytes for a value that is to come, whose entry is accounted for without it. */
+void tape_account_copy(struct tape *t, uint32_t row, uint64_t n);
 /* A record's saved values are kept by its row. */
 void tape_account_kept(struct tape *t, struct tape_record *r);
 void tape_account_drop_all(struct tape *t);
+/* Says what the tape does from now on, and returns what it did. stamp: of the sweep that is chained
+ * through TAPE_PHASE_RECOMPUTE, else NULL. The one place that changes tape.activity. */
+static inline enum tape_phase tape_activity_begin(struct tape *t, enum tape_phase activity,
+                                                  uint64_t *stamp)
+{
+    const enum tape_phase before = t->activity;
+    t->activity = activity;
+    t->stamp = stamp;
+    return before;
+}
+
+/* What an op that runs now is part of. */
+static inline enum tape_phase tape_phase_forward(const struct tape *t)
+{
+    return t->activity == TAPE_PHASE_RECOMPUTE ? TAPE_PHASE_RECOMPUTE : TAPE_PHASE_FORWARD;
+}
+
+/* The time when a call begins, or 0 where nothing is observed, or its time is chained. */
+static inline uint64_t tape_account_start(const struct tape *t)
+{
+    return t->hook && t->activity != TAPE_PHASE_RECOMPUTE ? t->hook->clock() : 0;
+}
+/* A call ends that began at `start`, of `calls` calls of the row's op: its time is forward, or
+ * recomputation, where stamps are chained. */
+void tape_account_ran(struct tape *t, uint32_t row, uint64_t start, unsigned calls);
+/* The same at the time `now`, where t->hook is set. Returns from when the time was counted. */
+uint64_t tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64_t now,
+                            unsigned calls);
+/* A call that takes no time of its own. */
+void tape_account_called(struct tape *t, uint32_t row);
 /* Whether the rows should be written at this time; writes them if it is time to. */
 static inline bool tape_account_due(const struct tape_hook *hook, uint64_t now)
 {

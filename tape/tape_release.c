@@ -58,8 +58,9 @@ static void hold_read(struct tape *t, struct tape_record *r, uint32_t first)
 {
     if (r->n_out == 0 || (t->entries[tape_record_out(r)[0]].flags & TAPE_SPENT))
         return;
-    for (unsigned touches = tape_reach_touches(t, r); touches; touches &= touches - 1) {
-        uint32_t root = t->entries[tape_record_in(r)[__builtin_ctz(touches)]].root;
+    const uint32_t touches = tape_reach_touches(t, r);
+    for (int i = 0; (i = tape_reach_next(r, touches, i)) < r->n_in; i++) {
+        uint32_t root = t->entries[tape_record_in(r)[i]].root;
         if (root >= first)
             t->entries[root].flags |= TAPE_HELD;
     }
@@ -75,8 +76,7 @@ static uint32_t row_of(struct tape *t, struct tape_site site, const char *op)
 {
     tape_observed(t);
     uint32_t row = tape_account_row(t, site, op);
-    if (t->hook)
-        TAPE_ADD(tape_row(t, row)->calls, 1);
+    tape_account_called(t, row);
     return row;
 }
 
@@ -91,7 +91,7 @@ enum tape_status tape_release(struct tape *t, uint32_t x, struct tape_site site)
         return tape_fail(t, TAPE_ERROR_STATE, site, "release: the tensor's gradient is retained");
     if (x < t->fixed.n_values)
         return tape_fail(t, TAPE_ERROR_STATE, site,
-                         "release: the tensor is older than the gradient check that runs");
+                         "release: the tensor is older than the %s that runs", tape_fixed_by(t));
     release_handle(v, row_of(t, site, tape_release_op));
     const uint32_t root = v->root;
     bool held = !(t->entries[root].flags & TAPE_OWNS_DATA);
@@ -174,7 +174,7 @@ bool tape_release_plan(struct tape *t, uint32_t y)
         t->entries[i].flags |= TAPE_STAYS;
     for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous) {
         struct tape_record *r = tape_record_at(t, at);
-        unsigned reads;
+        uint32_t reads;
         if (!tape_reach(t, r, TAPE_NEEDS_GRADIENT, &reads))
             continue;
         for (int o = 0; o < r->n_out; o++)
@@ -271,7 +271,7 @@ static enum tape_status verify(struct tape *t, enum tape_flag wants, const char 
 {
     for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous) {
         struct tape_record *r = tape_record_at(t, at);
-        unsigned reads;
+        uint32_t reads;
         if (!tape_reach(t, r, wants, &reads))
             continue;
         for (int o = 0; o < r->n_out; o++) {
@@ -280,8 +280,8 @@ static enum tape_status verify(struct tape *t, enum tape_flag wants, const char 
             if ((v->flags & TAPE_SPENT) || freed)
                 return fail_gone(t, r, &t->entries[v->root], v->flags & TAPE_SPENT, what, site);
         }
-        for (; reads; reads &= reads - 1) {
-            const struct tape_value *v = &t->entries[tape_record_in(r)[__builtin_ctz(reads)]];
+        for (int i = 0; (i = tape_reach_next(r, reads, i)) < r->n_in; i++) {
+            const struct tape_value *v = &t->entries[tape_record_in(r)[i]];
             if (t->entries[v->root].flags & TAPE_FREED)
                 return fail_gone(t, r, &t->entries[v->root], false, what, site);
         }

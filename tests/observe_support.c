@@ -69,7 +69,7 @@ const struct tape_row *observe_row(const struct tape_ledger *ledger, const char 
 
 void observe_check_sums(const struct tape_ledger *ledger)
 {
-    uint64_t bytes = 0, live = 0, peak = 0, forward = 0, backward = 0;
+    uint64_t bytes = 0, live = 0, peak = 0, forward = 0, backward = 0, recompute = 0;
     for (uint32_t i = 0; i < ledger->n_rows; i++) {
         const struct tape_row *row = tape_ledger_row(ledger, i);
         bytes += row->record_bytes + row->value_bytes + row->adjoint_bytes;
@@ -77,12 +77,14 @@ void observe_check_sums(const struct tape_ledger *ledger)
         peak += tape_row_at_peak(ledger, row);
         forward += row->forward_ticks;
         backward += row->backward_ticks;
+        recompute += row->recompute_ticks;
     }
     ck_assert_uint_eq(bytes, ledger->handed_out_bytes);
     ck_assert_uint_eq(live, ledger->live_bytes);
     ck_assert_uint_eq(peak, ledger->peak_bytes);
     ck_assert_uint_eq(forward, ledger->forward_ticks);
     ck_assert_uint_eq(backward, ledger->backward_ticks);
+    ck_assert_uint_eq(recompute, ledger->recompute_ticks);
 }
 
 /* Beside the rows' bytes there is only the entry that stands for failed values. */

@@ -267,6 +267,8 @@ static void put_tape(struct profile_seed *seed, uint64_t tape, uint32_t first, s
         row[i].forward_ticks = 3 * k;
         row[i].backward_calls = i == 2 ? 0 : k;
         row[i].backward_ticks = 5 * k;
+        row[i].recompute_calls = i == 1 ? k : 0;
+        row[i].recompute_ticks = i == 1 ? 2 * k : 0;
         row[i].forward_flops = 7 * k;
         row[i].backward_flops = 14 * k;
         row[i].forward_moved = 24 * k;
@@ -278,6 +280,7 @@ static void put_tape(struct profile_seed *seed, uint64_t tape, uint32_t first, s
         row[i].peak_bytes = 64 * k;
         ledger.forward_ticks += row[i].forward_ticks;
         ledger.backward_ticks += row[i].backward_ticks;
+        ledger.recompute_ticks += row[i].recompute_ticks;
         ledger.handed_out_bytes += 176 * k;
         ledger.live_bytes += row[i].live_bytes;
         ledger.peak_bytes += row[i].peak_bytes;

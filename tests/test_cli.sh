@@ -355,7 +355,7 @@ said "no regular expression"
 expect 0 "$tapescope" top --phase forward
 grep -qE '^share.*backward' out && fail "a phase that was not asked for"
 expect 2 "$tapescope" top --phase sideways
-said "'sideways' is none of: forward, backward"
+said "'sideways' is none of: forward, backward, recompute"
 expect 0 "$tapescope" top --roofline
 shown "Gflop/s"
 for columns in 40 60 80 200; do

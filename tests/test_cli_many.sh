@@ -174,7 +174,8 @@ assert d["base_total"]["tape_bytes"] == d["new_total"]["tape_bytes"]'
 expect 0 "$tapescope" top --exact g100.prof
 mv out before
 expect 0 "$tapescope" pack -o packed.prof g100.prof
-[ ! -s out ] && [ ! -s err ] || fail "pack says something"
+cat out err >said
+[ ! -s said ] || fail "pack says something"
 mv grow elsewhere
 expect 0 "$tapescope" top --exact packed.prof
 cmp -s out before || fail "top of a packed profile"
@@ -258,6 +259,37 @@ expect 0 "$tapescope" check --baseline g100.prof --tolerance 400% g200.prof
 expect 1 "$tapescope" check --baseline g100.prof --tolerance 99999% --time-tolerance 0% changed.prof \
     g100.prof
 shown "baseline-time"
+cat >stated.c <<'END'
+#include <tapescope/ad.h>
+#include <tapescope/ad_scope.h>
+static ad_tensor small(ad_tensor x)
+{
+    AD_EXPECT_TAPE_BYTES(1 << 20);
+    return ad_exp(x);
+}
+static ad_tensor large(ad_tensor x)
+{
+    AD_EXPECT_TAPE_BYTES(64);
+    return ad_tanh(x);
+}
+int main(void)
+{
+    double data[100] = {0};
+    ad_tape tape;
+    ad_tape_create(&tape, NULL);
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, (int64_t[]){100}, data);
+    ad_status status = ad_backward(ad_sum(large(small(x))));
+    ad_tape_destroy(tape);
+    return status != AD_OK;
+}
+END
+build stated stated.c
+expect 0 "$tapescope" record -o stated.prof ./stated
+expect 1 "$tapescope" check --expectations stated.prof
+grep -qE '^FAILED expect-tape-bytes stated\.c:10 large: [0-9]+, at most 64$' out || fail "large() holds"
+grep -qE '^ok     expect-tape-bytes stated\.c:5 small: [0-9]+, at most 1048576$' out || fail "small()"
+expect 1 "$tapescope" check --expectations g100.prof
+shown "the program states none"
 expect 1 "$tapescope" check --json --max-peak 1 g100.prof
 python 'assert d["failed"] == 1 and d["gates"][0]["ok"] is False'
 expect 2 "$tapescope" check g100.prof

@@ -160,6 +160,21 @@ START_TEST(a_slow_pullback_is_marked_and_comes_first_by_ratio)
 }
 END_TEST
 
+START_TEST(what_hardly_takes_time_is_no_slow_pullback)
+{
+    add("/a.c", 1, "exp", 1000, 3000);
+    add("/a.c", 2, "tanh", 1, 20);
+    add("/a.c", 3, "seed", 0, 500);
+    struct report_style style = style_of(0);
+    style.exact = true;
+    ck_assert_int_eq(report_top(analysis, PROF_BY_LINE, REPORT_SORT_RATIO, 0, &style), 0);
+    fclose(style.out);
+    const char *exp = strstr(text, " exp "), *tanh = strstr(text, " tanh ");
+    ck_assert(exp && tanh && exp < tanh && tanh < strstr(text, " seed "));
+    free(text);
+}
+END_TEST
+
 START_TEST(one_phase_alone_has_its_own_columns_and_shares)
 {
     add("/a.c", 1, "exp", 30, 1);
@@ -202,6 +217,7 @@ int main(void)
     tcase_add_test(cases, what_is_left_out_stays_in_the_sum);
     tcase_add_test(cases, the_roof_is_what_was_reached_and_ratios_follow_from_counts);
     tcase_add_test(cases, a_slow_pullback_is_marked_and_comes_first_by_ratio);
+    tcase_add_test(cases, what_hardly_takes_time_is_no_slow_pullback);
     tcase_add_test(cases, one_phase_alone_has_its_own_columns_and_shares);
     tcase_add_test(cases, a_roofline_says_what_limits_each_direction);
     return run_cases("select", cases);

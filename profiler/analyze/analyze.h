@@ -1,9 +1,9 @@
 /* analyze.h: the rows of all tapes joined with symbols: what each source line cost.
  *
  * May include: profiler/format, profiler/symbols.
- * Invariant: `sum` is the exact sum of the lines and of `left_out`, `total` comes from the tapes' own
- * counters; the two are equal but for ops that were under way when a living tape was read. Times in
- * ns are rounded so that the lines' times add up to the rounded time of their ticks.
+ * Invariant: `sum` is the exact sum of the lines and of `left_out`, `total` comes from the tapes'
+ * own counters; the two are equal but for ops that were under way when a living tape was read.
+ * Times in ns are rounded so that the lines' times add up to the rounded time of their ticks.
  */
 #ifndef PROFILER_ANALYZE_H
 #define PROFILER_ANALYZE_H
@@ -20,7 +20,7 @@ struct prof_cost {
 #define X(name) uint64_t name;
     PROF_ROW_COUNTERS(X)
 #undef X
-    uint64_t forward_ns, backward_ns;
+    uint64_t forward_ns, backward_ns, recompute_ns;
     /* Of a profile with samples, whose times are processor times and estimates: those of code that
      * has nothing to do with tapes, what threads waited beside, and how many samples all that is
      * from. n samples have a standard error of sqrt(n). */
@@ -48,7 +48,8 @@ struct prof_line {
 };
 
 struct prof_totals {
-    uint64_t forward_ticks, backward_ticks, forward_ns, backward_ns;
+    uint64_t forward_ticks, backward_ticks, recompute_ticks;
+    uint64_t forward_ns, backward_ns, recompute_ns;
     uint64_t overhead_ns; /* the profiler's own, not in the times above */
     uint64_t handed_out_bytes, live_bytes;
     uint64_t peak_bytes, reserved_bytes, touched_bytes; /* the greatest of any one tape */
@@ -187,8 +188,10 @@ void prof_cost_add(struct prof_cost *a, const struct prof_cost *b);
 /* Adds the names of b that a lacks. */
 void prof_names_add(struct prof_names *a, const struct prof_names *b);
 
-/* Forward, backward and other time. */
+/* Time in all phases, and other time. */
 uint64_t prof_cost_time(const struct prof_cost *cost);
+/* There is anything to say of recomputation. */
+bool prof_cost_recomputes(const struct prof_cost *cost);
 
 /* Records, values and adjoints. */
 uint64_t prof_cost_tape_bytes(const struct prof_cost *cost);

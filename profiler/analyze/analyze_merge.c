@@ -142,6 +142,7 @@ void prof_cost_add(struct prof_cost *a, const struct prof_cost *b)
 #undef X
     a->forward_ns += b->forward_ns;
     a->backward_ns += b->backward_ns;
+    a->recompute_ns += b->recompute_ns;
     a->other_ns += b->other_ns;
     a->waiting_ns += b->waiting_ns;
     a->samples += b->samples;
@@ -152,6 +153,7 @@ struct prof_cost prof_analysis_total(const struct prof_analysis *analysis)
     struct prof_cost cost = analysis->sum;
     cost.forward_ns = analysis->total.forward_ns;
     cost.backward_ns = analysis->total.backward_ns;
+    cost.recompute_ns = analysis->total.recompute_ns;
     cost.record_bytes = analysis->total.handed_out_bytes;
     cost.value_bytes = cost.adjoint_bytes = 0;
     cost.peak_bytes = analysis->total.peak_bytes;

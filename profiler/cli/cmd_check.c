@@ -18,6 +18,7 @@ struct check_args {
     uint64_t peak, total_tape; /* UINT64_MAX: no such gate */
     double ratio, growth;      /* negative: no such gate */
     struct cli_list tape;
+    bool expectations;
     const char *baseline, *junit;
     double tolerance, time_tolerance; /* the latter negative: time is not compared */
 };
@@ -31,6 +32,8 @@ static const struct cli_option options[] = {
      offsetof(struct check_args, tape), NULL, 0},
     {"max-ratio", 0, CLI_NUMBER, "R", "backward time over forward time",
      offsetof(struct check_args, ratio), NULL, 0},
+    {"expectations", 0, CLI_FLAG, NULL, "what the source states by AD_EXPECT_... holds",
+     offsetof(struct check_args, expectations), NULL, 0},
     {"max-growth", 0, CLI_NUMBER, "B",
      "no line's tape bytes grow significantly faster than n^B; three profiles or more",
      offsetof(struct check_args, growth), NULL, 0},
@@ -115,6 +118,8 @@ static int judge_one(struct gates *gates, const struct check_args *args,
         gate_total_tape(gates, analysis, args->total_tape);
     if (args->ratio >= 0)
         gate_ratio(gates, analysis, args->ratio);
+    if (args->expectations && gate_expectations(gates, analysis) != 0)
+        gates->no_memory = true;
     if (base && gate_baseline(gates, base, analysis, args->tolerance, args->time_tolerance) != 0)
         gates->no_memory = true;
     return judge_lines(gates, args, analysis);
@@ -191,7 +196,7 @@ static int report(const struct gates *gates, const struct check_args *args)
 static bool has_gate(const struct check_args *args)
 {
     return args->peak != UINT64_MAX || args->total_tape != UINT64_MAX || args->ratio >= 0 ||
-           args->growth >= 0 || args->tape.n > 0 || args->baseline;
+           args->growth >= 0 || args->tape.n > 0 || args->baseline || args->expectations;
 }
 
 int cmd_check(int argc, char **argv)

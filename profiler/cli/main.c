@@ -3,7 +3,7 @@
  * May include: cli.h and what it stands on. Exit status: 0 ok, 1 the report could not be
  * written or a gate failed, 2 usage, 3 a bad profile; `record` passes on the program's own.
  */
-#include "cli_args.h"
+#include "cli_man.h"
 
 #include <locale.h>
 #include <string.h>
@@ -28,7 +28,8 @@ static void put_help(FILE *out)
     }
     putc('\n', out);
     cli_put_wrapped(out,
-                    "tapescope COMMAND --help says more; tapescope --version names the version.\n"
+                    "tapescope COMMAND --help says more, as does tapescope(1), which 'tapescope "
+                    "help --man' prints; tapescope --version names the version.\n"
                     "Exit status: 0 ok, 1 the report could not be written or a gate failed, 2 "
                     "wrong usage, 3 a bad profile; record passes on the program's.",
                     0, 0, width);
@@ -57,8 +58,12 @@ int main(int argc, char **argv)
         put_help(stderr);
         return CLI_USAGE;
     }
+    if (argc == 3 && strcmp(argv[1], "help") == 0 && strcmp(argv[2], "--man") == 0) {
+        cli_put_manual(stdout, TAPESCOPE_VERSION);
+        return cli_finish(0);
+    }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
+        (argc == 2 && strcmp(argv[1], "help") == 0)) {
         put_help(stdout);
         return cli_finish(0);
     }
@@ -68,8 +73,14 @@ int main(int argc, char **argv)
     }
     size_t n;
     const struct cli_command *const *command = cli_commands(&n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(argv[1], command[i]->name) == 0)
+    bool is_help = strcmp(argv[1], "help") == 0; /* "help top" is "top --help" */
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(argv[1 + is_help], command[i]->name) != 0)
+            continue;
+        if (!is_help)
             return command[i]->run(argc - 1, argv + 1);
-    return unknown(argv[1]);
+        cli_put_help(stdout, command[i], cli_width());
+        return cli_finish(0);
+    }
+    return unknown(argv[1 + is_help]);
 }

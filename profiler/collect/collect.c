@@ -417,7 +417,7 @@ static void begin_observation(struct tape_hook *hook, const struct tape_scopes *
         c->scopes.from = scopes;
         const char *reason = c->signal ? prof_signal_watch(c->signal, &hook->due) : NULL;
         if (reason != NULL)
-            prof_say(c->base.log, c->path, "no snapshots of %s: %s", reason);
+            prof_say(c->base.log, c->path, "%s: no snapshots: %s", reason);
     }
     leave(c, entry);
 }

@@ -132,6 +132,7 @@ static void merge_totals(struct prof_ledger *to, const struct prof_ledger *from)
 {
     to->forward_ticks += from->forward_ticks;
     to->backward_ticks += from->backward_ticks;
+    to->recompute_ticks += from->recompute_ticks;
     to->handed_out_bytes += from->handed_out_bytes;
     to->sweeps += from->sweeps;
     to->records += from->records;

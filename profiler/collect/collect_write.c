@@ -240,6 +240,8 @@ bool prof_put_new_paths(struct prof_buffer *out, struct prof_path_map *map)
     X(forward_ticks)                                                                               \
     X(backward_calls)                                                                              \
     X(backward_ticks)                                                                              \
+    X(recompute_calls)                                                                             \
+    X(recompute_ticks)                                                                             \
     X(forward_flops)                                                                               \
     X(backward_flops)                                                                              \
     X(forward_moved)                                                                               \

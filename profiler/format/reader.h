@@ -19,6 +19,8 @@
     X(forward_ticks)                                                                               \
     X(backward_calls)                                                                              \
     X(backward_ticks)                                                                              \
+    X(recompute_calls)                                                                             \
+    X(recompute_ticks)                                                                             \
     X(forward_flops)                                                                               \
     X(backward_flops)                                                                              \
     X(forward_moved)                                                                               \
@@ -33,6 +35,7 @@
 #define PROF_TAPE_COUNTERS(X)                                                                      \
     X(forward_ticks)                                                                               \
     X(backward_ticks)                                                                              \
+    X(recompute_ticks)                                                                             \
     X(handed_out_bytes)                                                                            \
     X(live_bytes)                                                                                  \
     X(peak_bytes)                                                                                  \

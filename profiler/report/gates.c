@@ -150,6 +150,46 @@ void gate_growth(struct gates *gates, const struct report_growth *growth,
     }
 }
 
+/* "mlp.c:41 dense", or as much as is known. */
+static void put_statement(char *buf, size_t n, const struct prof_analysis *analysis,
+                          const struct prof_expected_costs *costs,
+                          const struct prof_expected_cost *expected)
+{
+    const char *of = expected->scope      ? costs->scopes.scope[expected->scope - 1].name
+                     : expected->function ? expected->function
+                                          : "";
+    if (expected->file)
+        snprintf(buf, n, "%s:%u%s%s", report_short_path(analysis, expected->file),
+                 (unsigned)expected->line, *of ? " " : "", of);
+    else
+        snprintf(buf, n, "0x%llx%s%s", (unsigned long long)expected->stated->pc, *of ? " " : "",
+                 of);
+}
+
+int gate_expectations(struct gates *gates, const struct prof_analysis *analysis)
+{
+    struct prof_expected_costs costs;
+    int status = prof_expected_costs_make(&costs, analysis);
+    for (size_t i = 0; status == 0 && i < costs.n; i++) {
+        const struct prof_expected_cost *expected = &costs.expected[i];
+        bool is_ratio = expected->stated->kind == PROF_EXPECT_RATIO;
+        const char *name = is_ratio ? "expect-ratio" : "expect-tape-bytes";
+        char where[WHERE_ROOM];
+        put_statement(where, sizeof where, analysis, &costs, expected);
+        if (!expected->known)
+            gates_add(gates, false, name, where, "at most %.12g; nothing was measured",
+                      expected->stated->bound);
+        else
+            gates_add(gates, !expected->holds, name, where, "%.*f, at most %.12g", is_ratio ? 2 : 0,
+                      expected->measured, expected->stated->bound);
+    }
+    if (status == 0 && costs.n == 0)
+        gates_add(gates, true, "expectations", analysis->profile->path,
+                  "the program states none (AD_EXPECT_RATIO, AD_EXPECT_TAPE_BYTES)");
+    prof_expected_costs_free(&costs);
+    return status;
+}
+
 /* Adds a gate if `now` is more than the fraction above `base`; returns whether it was. */
 static bool judge_more(struct gates *gates, const char *name, const char *where, uint64_t base,
                        uint64_t now, double fraction, bool is_time)

@@ -41,6 +41,10 @@ void gate_ratio(struct gates *gates, const struct prof_analysis *analysis, doubl
 void gate_growth(struct gates *gates, const struct report_growth *growth,
                  const struct report_sizes *sizes, double most);
 
+/* What the source states by AD_EXPECT_RATIO and AD_EXPECT_TAPE_BYTES; that it states something. One
+ * that was never come by holds. Returns 0, or -1 when memory is exhausted. */
+int gate_expectations(struct gates *gates, const struct prof_analysis *analysis);
+
 /* No row has more bytes on the tape than in the base, nor the whole, nor its peak, by more than
  * `bytes` (a fraction); and no more time by more than `time`, unless that is negative. Returns 0,
  * or -1 when memory is exhausted. */

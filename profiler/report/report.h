@@ -24,7 +24,11 @@ struct report_style {
     bool utf8;
 };
 
-enum report_phase { REPORT_FORWARD = 1 << 0, REPORT_BACKWARD = 1 << 1 };
+enum report_phase {
+    REPORT_FORWARD = 1 << 0,
+    REPORT_BACKWARD = 1 << 1,
+    REPORT_RECOMPUTE = 1 << 2 /* shown where there is any */
+};
 
 enum report_sort {
     REPORT_SORT_TOTAL,

@@ -91,6 +91,12 @@ void report_growth_free(struct report_growth *growth)
     *growth = (struct report_growth){.n = 0};
 }
 
+/* What would be printed as "-0.00" has no sign. */
+static double unsigned_zero(double x)
+{
+    return x > -0.005 && x < 0.005 ? 0 : x;
+}
+
 /* Two cells: the exponent, and its interval. */
 static void cell_fit(struct table *table, const struct prof_fit *fit, double most, bool utf8)
 {
@@ -99,9 +105,11 @@ static void cell_fit(struct table *table, const struct prof_fit *fit, double mos
         table_cell(table, "-");
         return;
     }
-    table_cellf(table, "%.2f%s", fit->exponent, prof_fit_is_above(fit, most) ? "!" : "");
+    table_cellf(table, "%.2f%s", unsigned_zero(fit->exponent),
+                prof_fit_is_above(fit, most) ? "!" : "");
     if (fit->has_interval)
-        table_cellf(table, "%.2f%s%.2f", fit->low, utf8 ? "\u2026" : "..", fit->high);
+        table_cellf(table, "%.2f%s%.2f", unsigned_zero(fit->low), utf8 ? "\u2026" : "..",
+                    unsigned_zero(fit->high));
     else
         table_cell(table, "-");
 }

@@ -13,6 +13,7 @@ uint64_t ranking_time(const struct prof_cost *cost, const struct report_style *s
 {
     return (ranking_has_phase(style, REPORT_FORWARD) ? cost->forward_ns : 0) +
            (ranking_has_phase(style, REPORT_BACKWARD) ? cost->backward_ns : 0) +
+           (ranking_has_phase(style, REPORT_RECOMPUTE) ? cost->recompute_ns : 0) +
            (style->phases == 0 ? cost->other_ns : 0);
 }
 
@@ -37,10 +38,14 @@ uint64_t ranking_key(const struct prof_cost *cost, enum report_sort sort,
     return ranking_time(cost, style);
 }
 
-/* What is swept alone, such as a seed, has no ratio. */
-static double ratio(const struct prof_cost *cost)
+/* What is swept alone, such as a seed, has no ratio and comes last; before it what takes less than
+ * 1 % of all time, since nobody would want it faster. */
+static double ratio_order(const struct prof_cost *cost, const struct prof_cost *total)
 {
-    return cost->forward_ns > 0 ? (double)cost->backward_ns / (double)cost->forward_ns : -1;
+    uint64_t time = cost->forward_ns + cost->backward_ns;
+    uint64_t all = total->forward_ns + total->backward_ns;
+    double ratio = cost->forward_ns > 0 ? (double)cost->backward_ns / (double)cost->forward_ns : -1;
+    return ratio < 0 ? -1 : time >= all / 100 ? 1 + ratio : ratio / (1 + ratio);
 }
 
 static int compare_ranked(const void *x, const void *y)
@@ -67,7 +72,7 @@ int ranking_make(struct ranking *ranking, const struct prof_analysis *analysis, 
         ranking->row[i] = (struct ranked){
             .line = &ranking->line[i],
             .key = key,
-            .order = sort == REPORT_SORT_RATIO ? ratio(cost) : 0,
+            .order = sort == REPORT_SORT_RATIO ? ratio_order(cost, &ranking->total) : 0,
         };
     }
     qsort(ranking->row, ranking->n, sizeof *ranking->row, compare_ranked);

@@ -1,0 +1,97 @@
+#!/bin/sh
+# The programs and commands of docs/COMMANDS.md are run in its order; where a block of sh is followed
+# by one of text, that is exactly what it prints. With TAPESCOPE_UPDATE=FILE, the page with what is
+# printed now is written there.
+set -eu
+page=$TAPESCOPE_SOURCE_DIR/docs/COMMANDS.md
+work=$(mktemp -d "$TEST_BINARY_DIR/commands page XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+mkdir bin
+unset TAPESCOPE_PROFILE TAPESCOPE_CLOCK TAPESCOPE_OPTIONS
+
+# The page says cc and tapescope: here those are the compiler and the program under test.
+rest=$TAPESCOPE_INCLUDE_DIRS:
+flags=
+while [ -n "$rest" ]; do
+    flags="$flags '-I${rest%%:*}'"
+    rest=${rest#*:}
+done
+printf '#!/bin/sh\nexec "%s" %s %s "$@" -L"%s" -Wl,-rpath,"%s"\n' "$TEST_C_COMPILER" \
+    "$TEST_SANITIZE_FLAGS" "$flags" "$TAPESCOPE_LIB_DIR" "$TAPESCOPE_LIB_DIR" >bin/cc
+printf '#!/bin/sh\nexec "%s" "$@"\n' "$TAPESCOPE_PROGRAM" >bin/tapescope
+chmod +x bin/cc bin/tapescope
+PATH="$work/bin:$PATH"
+COLUMNS=80
+LC_ALL=C.UTF-8
+export PATH COLUMNS LC_ALL
+
+# Every C block becomes the file that its first line names; block N of sh becomes N.sh, and the text
+# block that follows it N.text.
+awk '
+    $0 == "```" && kind { if (kind != "text") close(file); kind = ""; next }
+    $0 == "```c" { kind = "c"; first = 1; next }
+    $0 == "```sh" { kind = "sh"; file = ++n ".sh"; next }
+    $0 == "```text" { kind = "text"; file = n ".text"; printf "" >file; next }
+    kind == "c" && first { file = $2; sub(/:$/, "", file); first = 0 }
+    kind { print >file }
+    END { print n >"count" }' "$page"
+count=$(cat count)
+[ "$count" -gt 3 ] || { echo "no commands in the page"; exit 1; }
+
+# One shell runs all of them, so that what one exports is there for the next.
+i=1
+while [ $i -le "$count" ]; do
+    echo "{ set -x; . ./$i.sh; } >$i.out 2>$i.err || { cat $i.err; echo 'block $i failed'; exit 1; }"
+    i=$((i + 1))
+done >all.sh
+sh -eu all.sh
+failures=0
+i=1
+while [ $i -le "$count" ]; do
+    if [ -e $i.text ] && ! diff -u $i.text $i.out; then
+        echo "block $i of sh prints something else than the page says"
+        failures=$((failures + 1))
+    fi
+    i=$((i + 1))
+done
+
+if [ -n "${TAPESCOPE_UPDATE-}" ]; then
+    awk '
+        $0 == "```sh" { n++ }
+        $0 == "```text" {
+            print
+            while ((getline line <(n ".out")) > 0) print line
+            while ((getline line) > 0 && line != "```");
+            print "```"
+            next
+        }
+        { print }' "$page" >"$TAPESCOPE_UPDATE"
+fi
+
+# What the page says of the slow pullback, whose times are real ones.
+sed -n 2p slow.txt | grep -q ' embedding$' || { cat slow.txt; echo "not the slowest pullback"; exit 1; }
+grep -q 'backward embedding' roofline.txt || { cat roofline.txt; echo "no roofline of it"; exit 1; }
+grep -q '"gradient_over_forward"' stat.json || { echo "no ratio in stat.json"; exit 1; }
+grep -q 'failures="1"' limits.xml || { echo "limits.xml has no failure"; exit 1; }
+# Every command is in the page.
+"$TAPESCOPE_PROGRAM" --help | awk '/^  [a-z]/ && $1 != "completion" { print $1 }' >commands
+while read -r command; do
+    grep -q "^| \`${command}[ \`]" "$page" || { echo "$command is not in the table"; failures=1; }
+done <commands
+# So is every option in the manual page.
+"$TAPESCOPE_PROGRAM" help --man | sed 's/\\-/-/g' >manual
+while read -r command; do
+    "$TAPESCOPE_PROGRAM" "$command" --help | sed -n 's/^  .\{4\}--\([a-z-]*\).*/\1/p' >options
+    sed -n "/^\.SS tapescope $command/,/^\.S[SH] /p" manual >part
+    if [ ! -s options ] || [ ! -s part ]; then
+        echo "$command: nothing to compare"
+        failures=1
+    fi
+    while read -r option; do
+        grep -q "^\(\\\\fB-.\\\\fR, \)\{0,1\}\\\\fB--$option\\\\fR" part ||
+            { echo "the manual page lacks $command --$option"; failures=1; }
+    done <options
+done <commands
+[ $failures -eq 0 ] || exit 1
+echo "test_commands_page: ok"
