@@ -1,9 +1,11 @@
 /* ad_profile.c: where tape and profiler meet: opens the collector, by call or by TAPESCOPE_PROFILE.
  *
- * May include: ad_internal.h. The collector is a module opened at the first profile; the library
+ * May include: ad_internal.h, tape_scope.h. The collector is a module opened at the first profile; the library
  * itself links nothing that only a profile needs. A failure of the profiler never changes a result.
  */
 #include "ad_internal.h"
+
+#include "tape_scope.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,6 +24,8 @@ const char ad_profile_linked = 1;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tape_collector *collector;
+static bool
+    observing; /* not before the first of the steps that are asked for, nor after the last */
 
 /* Of the profile being taken, or of the last one; guarded by the lock. */
 static char *base_path; /* of the process that began it */
@@ -39,6 +43,9 @@ static void forget(void)
 {
     tape_observe_forget();
     ad_profiling_ = 0;
+    observing = false;
+    tape_sweep_watch = NULL;
+    *tape_scope_steps() = (struct tape_steps){0};
     pthread_mutex_init(&lock, NULL);
     ad_log_forget();
     collector = NULL;
@@ -66,6 +73,7 @@ static void observe(bool begin)
         tape_observe_begin(&collector->hook);
     else
         tape_observe_end();
+    observing = begin;
     __atomic_store_n(&ad_profiling_, begin, __ATOMIC_RELAXED);
 }
 
@@ -91,6 +99,64 @@ static void remember(const char *path, const char *text, bool follows)
 static pthread_once_t following = PTHREAD_ONCE_INIT;
 static void watch_children(void);
 
+/* A step has ended. The first call of ad_profile_step tells that sweeps are no steps: what they
+ * began is void. */
+static void step(bool by_call)
+{
+    pthread_mutex_lock(&lock);
+    struct tape_steps *steps = tape_scope_steps();
+    if (collector && steps->asked && (by_call || !steps->by_call)) {
+        if (by_call && !steps->by_call) {
+            if (observing && steps->first > 0)
+                observe(false);
+            __atomic_store_n(&steps->seen, 0, __ATOMIC_RELAXED);
+            __atomic_store_n(&steps->by_call, 1, __ATOMIC_RELAXED);
+            __atomic_store_n(&tape_sweep_watch, NULL, __ATOMIC_RELAXED);
+        }
+        const uint64_t next = steps->seen + 1;
+        __atomic_store_n(&steps->seen, next, __ATOMIC_RELAXED);
+        const bool wanted = next >= steps->first && next <= steps->last;
+        if (wanted != observing)
+            observe(wanted);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void sweep_ended(void)
+{
+    step(false);
+}
+
+void ad_profile_step(void)
+{
+    if (__builtin_expect(__atomic_load_n(&tape_scope_steps()->asked, __ATOMIC_RELAXED) != 0, 0))
+        step(true);
+}
+
+/* Observes from the first step that is wanted on: where the options name none, at once. */
+static void begin_steps(const struct tape_collect_options *options)
+{
+    struct tape_steps *steps = tape_scope_steps();
+    const uint64_t most = UINT64_MAX - options->warmup;
+    *steps = (struct tape_steps){
+        .asked = options->warmup || options->first_step || options->last_step != UINT64_MAX,
+        .first = options->first_step < most ? options->first_step + options->warmup : UINT64_MAX,
+        .last = options->last_step < most ? options->last_step + options->warmup : UINT64_MAX,
+    };
+    __atomic_store_n(&tape_sweep_watch, steps->asked ? sweep_ended : NULL, __ATOMIC_RELAXED);
+    if (steps->first == 0)
+        observe(true);
+}
+
+static void end_steps(void)
+{
+    if (!observing && tape_scope_steps()->asked &&
+        tape_scope_steps()->seen < tape_scope_steps()->first)
+        observe(true); /* so that the profile says which steps it lacks */
+    __atomic_store_n(&tape_sweep_watch, NULL, __ATOMIC_RELAXED);
+    observe(false);
+}
+
 static ad_status start(const char *path, const char *text, char *reason)
 {
     struct tape_collect_options options;
@@ -113,7 +179,7 @@ static ad_status start(const char *path, const char *text, char *reason)
     remember(path, text, options.follow_fork);
     if (follow)
         pthread_once(&following, watch_children);
-    observe(true);
+    begin_steps(&options);
     return AD_OK;
 }
 
@@ -194,10 +260,11 @@ ad_status ad_profile_stop(void)
         status = AD_ERROR_STATE;
         snprintf(reason, sizeof reason, "no profile is being taken");
     } else {
-        observe(false);
+        end_steps();
         if (collector->close(collector, reason, sizeof reason) != 0)
             status = AD_ERROR_PROFILE;
         collector = NULL;
+        __atomic_store_n(&tape_scope_steps()->asked, 0, __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&lock);
     return status == AD_OK ? status : fail(status, "profile_stop", reason);

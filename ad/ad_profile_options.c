@@ -185,6 +185,13 @@ bool ad_profile_options_read(struct tape_collect_options *to, const char *text, 
             return false;
         at += length + (at[length] == ',');
     }
+    if (to->time == TAPE_TIME_SAMPLED &&
+        (to->warmup || to->first_step || to->last_step != UINT64_MAX)) {
+        snprintf(error, n,
+                 "profile options steps and warmup need time=exact: samples are of the "
+                 "whole program");
+        return false;
+    }
     to->snapshot_signal = (uint64_t)signals[to->snapshot_signal];
     return true;
 }

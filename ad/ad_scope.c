@@ -159,7 +159,3 @@ ad_status ad_assert_tape_bytes_site(ad_tape tape, uint64_t bytes, unsigned ad_li
                                 "assert_tape_bytes: the tape holds %llu bytes, more than %llu",
                                 (unsigned long long)t->arena.live, (unsigned long long)bytes);
 }
-
-void ad_profile_step(void)
-{
-}

@@ -90,6 +90,8 @@ bool tape_observe_begin(struct tape_hook *hook);
 void tape_observe_end(void);
 /* Flushes the tapes without ending the observation. */
 void tape_observe_flush(void);
+/* Is called at the end of each sweep that ends well, in its thread; NULL: nobody asks. */
+extern void (*tape_sweep_watch)(void);
 /* The child of a fork observes nothing. */
 void tape_observe_forget(void);
 /* Bytes that the calling thread's tapes hold, without the room in their newest blocks of statements

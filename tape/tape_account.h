@@ -104,4 +104,23 @@ static inline bool tape_account_due(const struct tape_hook *hook, uint64_t now)
 
 void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now);
 
+/* Tells the observer, if it asks for single events, of what belongs to a row; record: NULL: none
+ * was made. */
+static inline void tape_account_event(struct tape *t, enum tape_event_kind kind, uint32_t row,
+                                      const struct tape_record *record, uint64_t start,
+                                      uint64_t end)
+{
+    if (__builtin_expect(t->hook->event == NULL, 1))
+        return;
+    const size_t place = record ? (size_t)((const char *)record - t->arena.record_base) / 8 + 1 : 0;
+    const struct tape_event event = {.kind = kind,
+                                     .scope = tape_row(t, row)->scope,
+                                     .record = (uint32_t)place,
+                                     .row = tape_row(t, row),
+                                     .tape = t->ledger.tape,
+                                     .start = start,
+                                     .end = end};
+    t->hook->event(t->hook, &event);
+}
+
 #endif

@@ -58,8 +58,8 @@ static struct tape_record *record_make(struct tape *t, const struct kernel_call 
     return r;
 }
 
-static void account(struct tape *t, const struct kernel_call *call, uint32_t row, uint64_t start,
-                    uint64_t now)
+static void account(struct tape *t, const struct kernel_call *call, uint32_t row,
+                    const struct tape_record *record, uint64_t start, uint64_t now)
 {
     struct tape_hook *hook = t->hook;
     struct tape_row *r = tape_row(t, row);
@@ -69,6 +69,7 @@ static void account(struct tape *t, const struct kernel_call *call, uint32_t row
     TAPE_ADD(r->forward_moved, cost.bytes);
     TAPE_ADD(r->forward_ticks, now - start);
     TAPE_ADD(t->ledger.forward_ticks, now - start);
+    tape_account_event(t, TAPE_EVENT_FORWARD, row, record, start, now);
     tape_account_flush(t, hook, now);
 }
 
@@ -161,7 +162,7 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
             TAPE_ADD(t->ledger.records, 1);
             tape_scope_records++;
         }
-        account(t, &call, row, start, end);
+        account(t, &call, row, record, start, end);
     }
     return TAPE_OK;
 }

@@ -35,6 +35,7 @@ static void account(struct tape *t, uint32_t row, int64_t n, size_t bytes, uint6
     TAPE_ADD(r->forward_moved, (uint64_t)n * bytes);
     TAPE_ADD(r->forward_ticks, now - start);
     TAPE_ADD(t->ledger.forward_ticks, now - start);
+    tape_account_event(t, TAPE_EVENT_FORWARD, row, tape_record_at(t, t->last_record), start, now);
     tape_account_flush(t, hook, now);
 }
 

@@ -13,6 +13,7 @@
 
 struct tape_hook *tape_hook_now;
 uint32_t tape_session_now;
+void (*tape_sweep_watch)(void);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tape *tapes;

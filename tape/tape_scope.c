@@ -16,10 +16,10 @@
 enum { MOST_DEPTH = 64, LEAST_SLOTS = 64, MOST_NAME = 240 };
 
 struct frame {
-    uint32_t node;    /* 0: there was no room for it */
-    uint32_t now;     /* the thread's scope within it */
-    uint32_t number;  /* 0: a block's */
-    uint64_t records; /* of the thread when it was begun */
+    uint32_t node;           /* 0: there was no room for it */
+    uint32_t now;            /* the thread's scope within it */
+    uint32_t number;         /* 0: a block's */
+    uint64_t start, records; /* ticks, and records of the thread, when it was begun */
 };
 
 struct lane {
@@ -235,7 +235,8 @@ uint32_t tape_scope_begin(const char *name, struct tape_scope_keys keys, uint32_
     if (!hook || (!mine && !(mine = lane_take())))
         return 0;
     struct lane *l = mine;
-    charge(l, hook->clock());
+    const uint64_t now = hook->clock();
+    charge(l, now);
     const uint32_t at = l->depth++;
     if (at >= MOST_DEPTH) {
         ADD(scopes.lost, 1);
@@ -248,7 +249,7 @@ uint32_t tape_scope_begin(const char *name, struct tape_scope_keys keys, uint32_
     } else {
         ADD(scopes.lost, 1);
     }
-    l->frame[at] = (struct frame){node, tape_scope_now, number, tape_scope_records};
+    l->frame[at] = (struct frame){node, tape_scope_now, number, now, tape_scope_records};
     return l->depth;
 }
 
@@ -262,8 +263,9 @@ static void unwind(struct lane *l, uint32_t depth)
 {
     struct tape_hook *hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE);
     const bool counted = hook && l->session == __atomic_load_n(&tape_session_now, __ATOMIC_ACQUIRE);
+    const uint64_t now = hook ? hook->clock() : 0;
     if (hook)
-        charge(l, hook->clock());
+        charge(l, now);
     while (l->depth > depth) {
         const uint32_t at = --l->depth;
         if (at >= MOST_DEPTH)
@@ -271,6 +273,11 @@ static void unwind(struct lane *l, uint32_t depth)
         const struct frame *f = &l->frame[at];
         if (counted && f->node && tape_scope_records != f->records)
             ADD(tape_scopes_at(&scopes, f->node)->recorded_calls, 1);
+        if (counted && f->node && hook->event)
+            hook->event(hook, &(struct tape_event){.kind = TAPE_EVENT_SCOPE,
+                                                   .scope = f->node,
+                                                   .start = f->start,
+                                                   .end = now});
         tape_scope_now = at > 0 ? l->frame[at - 1].now : 0;
     }
 }
@@ -360,8 +367,13 @@ void tape_scope_observe(struct tape_hook *hook)
         __atomic_store_n(&scopes.expectation[i].times, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&scopes.lost, 0, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&lock);
-    if (hook->scopes)
-        hook->scopes(hook, &scopes);
+    if (hook->begin)
+        hook->begin(hook, &scopes);
+}
+
+struct tape_steps *tape_scope_steps(void)
+{
+    return &scopes.steps;
 }
 
 void tape_scope_forget(void)

@@ -50,6 +50,8 @@ void tape_scope_expect(uintptr_t pc, uint32_t line, enum tape_expected kind, dou
 void tape_scope_settle(void);
 /* An observation begins: counters are zero, and the observer is told where they are. */
 void tape_scope_observe(struct tape_hook *hook);
+/* What is known of steps; written by ad_profile.c alone, under its lock, relaxed. */
+struct tape_steps *tape_scope_steps(void);
 /* In the child of a fork: no other thread exists here. */
 void tape_scope_forget(void);
 

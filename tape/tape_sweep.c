@@ -91,6 +91,16 @@ static void account(struct tape *t, uint32_t row, uint64_t *stamp)
     *stamp = now;
 }
 
+/* The same for the record that the sweep has passed. */
+static void account_record(struct tape *t, const struct tape_record *r, uint64_t *stamp)
+{
+    const uint64_t start = *stamp;
+    account(t, r->row, stamp);
+    TAPE_ADD(tape_row(t, r->row)->backward_calls, 1);
+    tape_account_event(t, TAPE_EVENT_BACKWARD, r->row, r, start, *stamp);
+    tape_account_flush(t, t->hook, *stamp);
+}
+
 /* Whether r is a record whose results are scalars; if it is, its part of the sweep is done. */
 static bool scalars(struct tape *t, struct tape_record *r, uint64_t *stamp, bool *ok)
 {
@@ -107,11 +117,8 @@ static bool scalars(struct tape *t, struct tape_record *r, uint64_t *stamp, bool
         *ok = tape_join_pullback(t, r, stamp);
     else if (!s->reading)
         *ok = tape_bridge_to_value(t, r) && (!t->trap || tape_trap_adjoints(t, r));
-    if (t->hook) {
-        account(t, r->row, stamp);
-        TAPE_ADD(tape_row(t, r->row)->backward_calls, 1);
-        tape_account_flush(t, t->hook, *stamp);
-    }
+    if (t->hook)
+        account_record(t, r, stamp);
     return true;
 }
 
@@ -142,11 +149,8 @@ static uint32_t pull(struct tape *t, uint32_t end, uint32_t release, uint64_t *s
             if (!pullback(t, r) || (t->trap && !tape_trap_adjoints(t, r)))
                 return at;
             drop_adjoints(t, r);
-            if (__builtin_expect(t->hook != NULL, 0)) {
-                account(t, r->row, stamp);
-                TAPE_ADD(tape_row(t, r->row)->backward_calls, 1);
-                tape_account_flush(t, t->hook, *stamp);
-            }
+            if (__builtin_expect(t->hook != NULL, 0))
+                account_record(t, r, stamp);
         }
         if (release != TAPE_ROW_NONE)
             tape_release_passed(t, r, release);
@@ -168,6 +172,13 @@ bool tape_sweep_fork(struct tape *child, uint64_t *stamp)
     return sweep(child, UINT32_MAX, TAPE_ROW_NONE, stamp) == UINT32_MAX;
 }
 
+static void tell_watch(void)
+{
+    void (*watch)(void) = __atomic_load_n(&tape_sweep_watch, __ATOMIC_RELAXED);
+    if (__builtin_expect(watch != NULL, 0))
+        watch();
+}
+
 /* The end of a sweep, which failed at a record or did not. begun: when it began. */
 static enum tape_status conclude(struct tape *t, bool ok, uint32_t own, const char *what,
                                  struct tape_site site, uint64_t begun, uint64_t *stamp)
@@ -175,6 +186,7 @@ static enum tape_status conclude(struct tape *t, bool ok, uint32_t own, const ch
     if (t->hook) {
         account(t, own, stamp);
         tape_scope_sweeps += *stamp - begun;
+        tape_account_event(t, TAPE_EVENT_SWEEP, own, NULL, begun, *stamp);
         TAPE_ADD(tape_row(t, own)->calls, 1);
         TAPE_ADD(tape_row(t, own)->backward_calls, 1);
         TAPE_ADD(t->ledger.sweeps, 1);
@@ -183,6 +195,7 @@ static enum tape_status conclude(struct tape *t, bool ok, uint32_t own, const ch
         t->sweeps++;
         t->phase++;
         t->swept_epoch = t->gradient_epoch;
+        tell_watch();
         return TAPE_OK;
     }
     /* Half a sweep is in the gradients: none is better than a wrong one. */
@@ -362,12 +375,15 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
     if (hook) {
         account(t, own, &stamp);
         tape_scope_sweeps += stamp - begun;
+        tape_account_event(t, TAPE_EVENT_SWEEP, own, NULL, begun, stamp);
         TAPE_ADD(tape_row(t, own)->calls, 1);
         TAPE_ADD(tape_row(t, own)->backward_calls, 1);
         TAPE_ADD(t->ledger.sweeps, (uint64_t)((m + width - 1) / width));
     }
-    if (ok)
+    if (ok) {
+        tell_watch();
         return TAPE_OK;
+    }
     return t->error.code ? t->error.code : tape_fail_memory(t, site, what);
 }
 

@@ -33,7 +33,7 @@ static void take_scopes(struct tape_hook *hook, const struct tape_scopes *scopes
 }
 
 struct tape_hook observe_hook = {
-    .abi = TAPE_HOOK_ABI, .clock = read_clock, .flush = flush, .scopes = take_scopes};
+    .abi = TAPE_HOOK_ABI, .clock = read_clock, .flush = flush, .begin = take_scopes};
 
 void observe_begin(uint64_t due)
 {

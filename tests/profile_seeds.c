@@ -192,6 +192,46 @@ static void put_scopes(struct profile_seed *seed, uint32_t first, size_t n)
     put_packet(seed, &packet);
 }
 
+/* n events of the sites of scopes and ops, whose starts go back and forth. */
+static void put_events(struct profile_seed *seed, size_t n, uint32_t n_sites)
+{
+    Tapescope__EventSite site[MOST_ROWS], *sites[MOST_ROWS];
+    Tapescope__Timeline timeline = TAPESCOPE__TIMELINE__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    uint32_t place[MOST_ROWS];
+    int64_t start[MOST_ROWS], record[MOST_ROWS];
+    uint64_t ticks[MOST_ROWS];
+    for (uint32_t i = 0; i < n_sites; i++) {
+        tapescope__event_site__init(&site[i]);
+        site[i].kind = i; /* the last is none that is known */
+        site[i].thread = 4711;
+        site[i].tape = i;
+        site[i].pc = 0x2001;
+        site[i].line = 41;
+        site[i].op = (char *)"matmul";
+        site[i].scope = i;
+        sites[i] = &site[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        place[i] = (uint32_t)i % n_sites;
+        start[i] = i % 2 ? -100 : INT64_MAX / 2;
+        record[i] = i % 3 ? 5 : -5;
+        ticks[i] = i * UINT64_C(1000000007);
+    }
+    timeline.site = sites;
+    timeline.n_site = n_sites;
+    timeline.event_site = place;
+    timeline.event_start = start;
+    timeline.event_record = record;
+    timeline.event_ticks = ticks;
+    timeline.n_event_site = timeline.n_event_start = timeline.n_event_record =
+        timeline.n_event_ticks = n;
+    timeline.left_out = n;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_TIMELINE;
+    packet.timeline = &timeline;
+    put_packet(seed, &packet);
+}
+
 static void put_end(struct profile_seed *seed)
 {
     Tapescope__End end = TAPESCOPE__END__INIT;
@@ -378,6 +418,7 @@ static void put_body(unsigned number, struct profile_seed *seed)
         put_tape(seed, 1, 0, 3, 2);
         put_scopes(seed, 3, 4);
         put_symbols(seed);
+        put_events(seed, 8, 5);
         put_clock(seed, 2000, 900);
         break;
     case 2: /* two tapes over three modules */
@@ -441,6 +482,7 @@ static void put_body(unsigned number, struct profile_seed *seed)
         put_paths(seed, UINT32_MAX - 8);
         put_clock(seed, 1000, 500);
         put_scopes(seed, 0, 3);
+        put_events(seed, 3, 1);
         put_tape(seed, 0, 0, 2, 2);
         put_tape(seed, 3, 0, 4, 1);
         put_threads(seed, 1);

@@ -56,7 +56,7 @@ expect 0 "$tapescope" --version
 shown "tapescope "
 expect 0 "$tapescope" --help
 commands=$(awk '/^  [a-z]/ { print $1 }' out)
-for command in record top annotate info completion; do
+for command in record top tree annotate info completion; do
     echo "$commands" | grep -qx $command || fail "--help does not list $command"
 done
 for command in $commands; do
@@ -264,6 +264,41 @@ grep -qF "has no file 'other.c'; it has:" err || fail "no hint at other files"
 grep -qF "/program.c" err || fail "no list of files"
 expect 2 "$tapescope" annotate program.c:nothing
 said "no function 'nothing'"
+
+# The tree of calls: its root has the totals, and each call its callers.
+expect 0 "$tapescope" tree
+[ ! -s err ] || fail "a message"
+shown "layer program.c:7 tanh"
+awk '/main program.c:/ { main = 1 } /^.*    ?layer program.c:7 tanh/ { found = main } END { exit !found }' \
+    out || fail "layer is not below main"
+for columns in 40 80 200; do
+    expect 0 env COLUMNS=$columns "$tapescope" tree
+    awk -v most=$columns 'length($0) > most { exit 1 }' out || fail "wider than $columns: tree"
+done
+expect 0 "$tapescope" info --exact
+total=$(awk '$1 == "calls" { c = $2 } $1 == "forward" { f = $2 } $1 == "backward" { b = $2 }
+    /^bytes handed out/ { h = $4 } END { print f + b, f, b, h, c }' out)
+for options in "" "--combine" "--recursion=flat" "--c-frames" "--maxdepth 1" "--sortedby source"; do
+    # shellcheck disable=SC2086 # the options are words
+    expect 0 "$tapescope" tree --exact $options
+    sum=$(awk '$NF == "(all)" { print $2, $4, $5, $6, $7 }' out)
+    [ "$sum" = "$total" ] || fail "the tree's root has $sum, info has $total: $options"
+done
+expect 0 "$tapescope" tree --inverted -m calls
+shown "its callers"
+expect 0 "$tapescope" tree --focus layer
+shown "(left out)"
+expect 0 "$tapescope" tree --c-frames
+shown "__libc_start"
+expect 0 "$tapescope" tree --json
+shown '"tapescope": "tree"'
+expect 2 "$tapescope" tree --focus '('
+said "is no regular expression"
+expect 2 "$tapescope" tree --metric size
+said "size"
+expect 0 "$tapescope" record --depth 0 -o flat.prof ./program
+expect 0 "$tapescope" tree flat.prof
+shown "has no call paths"
 
 # The columns add up to the totals: above the totals are the lines of the source and of elsewhere.
 expect 0 "$tapescope" info --exact

@@ -26,10 +26,12 @@ static struct prof_modules modules = {.module = module, .n = 2};
 static char said[256];
 
 /* In the collector, to the user. */
-void prof_say(bool (*log)(int level, const char *message), const char *path, const char *text)
+void prof_say(bool (*log)(int level, const char *message), const char *path, const char *format,
+              const char *reason)
 {
     (void)log;
-    snprintf(said, sizeof said, "%s: %s", path, text);
+    ck_assert_str_eq(format, "%s: %s");
+    snprintf(said, sizeof said, "%s: %s", path, reason);
 }
 
 static uintptr_t locate(uint32_t low, uintptr_t near)

@@ -146,6 +146,7 @@ struct prof_scope_cost {
 struct prof_scope_costs {
     struct prof_scope_cost *scope;
     size_t n;
+    size_t *place;            /* of the profile's scopes, in their order, in `scope` */
     struct prof_cost outside; /* of what was recorded in no scope */
 };
 
@@ -155,6 +156,30 @@ struct prof_scope_costs {
 int prof_scope_costs_make(struct prof_scope_costs *costs, const struct prof_profile *profile,
                           bool by_thread);
 void prof_scope_costs_free(struct prof_scope_costs *costs);
+
+/* An expectation that the source states, held against what was measured: of a scope with those in
+ * it, or of the lines of a function. */
+struct prof_expected_cost {
+    const struct prof_expectation *stated;
+    const char *file, *function; /* where it stands; NULL: unknown */
+    uint32_t line;
+    size_t scope;    /* place plus 1 in the costs of scopes, 0: its function */
+    bool known;      /* there is something to compare: a forward time, a passing of the line */
+    bool holds;      /* measured <= bound, or not known */
+    double measured; /* backward over forward time; tape bytes for each time */
+};
+
+struct prof_expected_costs {
+    struct prof_expected_cost *expected; /* in the order of the profile */
+    size_t n, n_failed;
+    struct prof_scope_costs scopes;
+};
+
+/* Returns 0, or -1 when memory is exhausted. The caller frees it by prof_expected_costs_free in
+ * either case. */
+int prof_expected_costs_make(struct prof_expected_costs *costs,
+                             const struct prof_analysis *analysis);
+void prof_expected_costs_free(struct prof_expected_costs *costs);
 
 /* Adds b to a. */
 void prof_cost_add(struct prof_cost *a, const struct prof_cost *b);

@@ -7,8 +7,8 @@
 
 #include "symbols.h"
 
-static void fill(struct prof_line *line, const struct prof_sample *sample,
-                 struct prof_symbols *symbols)
+void analyze_sample_line(struct prof_line *line, const struct prof_sample *sample,
+                         struct prof_symbols *symbols)
 {
     struct prof_place place = {0};
     const bool code = sample->phase == PROF_PHASE_NONE;
@@ -46,7 +46,8 @@ void analyze_samples(struct prof_analysis *analysis)
 {
     const struct prof_profile *profile = analysis->profile;
     for (size_t i = 0; i < profile->n_samples; i++)
-        fill(&analysis->line[analysis->n_lines++], &profile->sample[i], analysis->symbols);
+        analyze_sample_line(&analysis->line[analysis->n_lines++], &profile->sample[i],
+                            analysis->symbols);
 }
 
 void analyze_sum_samples(struct prof_analysis *analysis)

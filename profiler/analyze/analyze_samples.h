@@ -10,6 +10,9 @@
 /* Makes a line of each sample of the analysis' profile, behind its other lines, for which there is
  * room: the processor time that it stands for is forward, backward or other time. */
 void analyze_samples(struct prof_analysis *analysis);
+/* The line of one sample. */
+void analyze_sample_line(struct prof_line *line, const struct prof_sample *sample,
+                         struct prof_symbols *symbols);
 /* Threads and what their samples came to. */
 void analyze_sum_samples(struct prof_analysis *analysis);
 

@@ -8,13 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* While the costs are made: ticks of each scope, and from the profile's places to ours. */
+/* While the costs are made: ticks of each scope. */
 struct build {
     struct prof_scope_costs *costs;
     struct ticks {
-        uint64_t all, self, sweeps;
+        uint64_t all, self, sweeps, off; /* off: what observing added */
     } * ticks;
-    size_t *place;
     size_t *slot; /* hash table: place plus 1 */
     size_t n_slots;
     bool by_thread;
@@ -32,7 +31,7 @@ static uint64_t hash_of(size_t parent, uint64_t thread, const char *name)
 static size_t place_of(struct build *b, const struct prof_scope *from)
 {
     struct prof_scope_costs *costs = b->costs;
-    const size_t parent = from->parent ? b->place[from->parent - 1] + 1 : 0;
+    const size_t parent = from->parent ? costs->place[from->parent - 1] + 1 : 0;
     const uint64_t thread = b->by_thread ? from->thread : 0;
     for (uint64_t h = hash_of(parent, thread, from->name);; h++) {
         size_t *slot = &b->slot[h & (b->n_slots - 1)];
@@ -56,7 +55,7 @@ static void add_scope(struct build *b, size_t i, const struct prof_scope *from)
 {
     const size_t at = place_of(b, from);
     struct prof_scope_cost *to = &b->costs->scope[at];
-    b->place[i] = at;
+    b->costs->place[i] = at;
     to->calls += from->calls;
     to->recorded_calls += from->recorded_calls;
     to->records += from->records;
@@ -65,7 +64,8 @@ static void add_scope(struct build *b, size_t i, const struct prof_scope *from)
     b->ticks[at].sweeps += from->sweep_ticks;
 }
 
-static void add_rows(struct build *b, const struct prof_tape *tape, bool at_peak)
+static void add_rows(struct build *b, const struct prof_profile *profile,
+                     const struct prof_tape *tape, bool at_peak)
 {
     for (size_t i = 0; i < tape->n_rows; i++) {
         const struct prof_row *row = &tape->row[i];
@@ -76,9 +76,14 @@ static void add_rows(struct build *b, const struct prof_tape *tape, bool at_peak
         };
         if (!at_peak)
             cost.peak_bytes = 0;
-        prof_cost_add(row->scope ? &b->costs->scope[b->place[row->scope - 1]].cost
-                                 : &b->costs->outside,
-                      &cost);
+        if (row->scope == 0) {
+            prof_cost_add(&b->costs->outside, &cost);
+            continue;
+        }
+        const size_t at = b->costs->place[row->scope - 1];
+        prof_cost_add(&b->costs->scope[at].cost, &cost);
+        if (row->forward_ticks > 0) /* the reader has taken it off the row */
+            b->ticks[at].off += (uint64_t)((double)row->calls * profile->forward_overhead);
     }
 }
 
@@ -98,12 +103,13 @@ static void add_up(struct build *b, const struct prof_profile *profile)
             parent->records += scope->records;
             b->ticks[scope->parent - 1].all += b->ticks[i].all;
             b->ticks[scope->parent - 1].sweeps += b->ticks[i].sweeps;
+            b->ticks[scope->parent - 1].off += b->ticks[i].off;
         }
         const struct ticks *ticks = &b->ticks[i];
+        const uint64_t other = ticks->sweeps + ticks->off;
         scope->wall_ns = prof_profile_ns(profile, ticks->all);
         scope->self_ns = prof_profile_ns(profile, ticks->self);
-        scope->forward_ns =
-            prof_profile_ns(profile, ticks->all > ticks->sweeps ? ticks->all - ticks->sweeps : 0);
+        scope->forward_ns = prof_profile_ns(profile, ticks->all > other ? ticks->all - other : 0);
         set_times(&scope->cost, profile);
     }
     set_times(&b->costs->outside, profile);
@@ -117,11 +123,11 @@ int prof_scope_costs_make(struct prof_scope_costs *costs, const struct prof_prof
         b.n_slots *= 2;
     *costs = (struct prof_scope_costs){
         .scope = calloc(profile->n_scopes + 1, sizeof *costs->scope),
+        .place = calloc(profile->n_scopes + 1, sizeof *costs->place),
     };
     b.ticks = calloc(profile->n_scopes + 1, sizeof *b.ticks);
-    b.place = calloc(profile->n_scopes + 1, sizeof *b.place);
     b.slot = calloc(b.n_slots, sizeof *b.slot);
-    const bool ok = costs->scope && b.ticks && b.place && b.slot;
+    const bool ok = costs->scope && costs->place && b.ticks && b.slot;
     size_t peak = 0;
     for (size_t i = 1; i < profile->n_tapes; i++)
         if (profile->tape[i].peak_bytes > profile->tape[peak].peak_bytes)
@@ -129,11 +135,10 @@ int prof_scope_costs_make(struct prof_scope_costs *costs, const struct prof_prof
     for (size_t i = 0; ok && i < profile->n_scopes; i++)
         add_scope(&b, i, &profile->scope[i]);
     for (size_t i = 0; ok && i < profile->n_tapes; i++)
-        add_rows(&b, &profile->tape[i], i == peak);
+        add_rows(&b, profile, &profile->tape[i], i == peak);
     if (ok)
         add_up(&b, profile);
     free(b.ticks);
-    free(b.place);
     free(b.slot);
     return ok ? 0 : -1;
 }
@@ -141,5 +146,6 @@ int prof_scope_costs_make(struct prof_scope_costs *costs, const struct prof_prof
 void prof_scope_costs_free(struct prof_scope_costs *costs)
 {
     free(costs->scope);
+    free(costs->place);
     *costs = (struct prof_scope_costs){0};
 }

@@ -12,6 +12,7 @@
 
 #include "analyze_frames.h"
 #include "analyze_merge.h"
+#include "analyze_samples.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -306,29 +307,76 @@ static uint32_t node_of_row(struct maker *m, const struct prof_row *row, struct 
     return node;
 }
 
-static void add_row(struct maker *m, const struct prof_row *row, bool at_peak)
+static void add_cost(struct maker *m, uint32_t at, const struct prof_line *line, bool named)
+{
+    if (at == PROF_NO_NODE) {
+        prof_cost_add(&m->tree->left_out, &line->cost);
+        m->tree->n_left_out++;
+        return;
+    }
+    struct prof_tree_node *node = &m->tree->node[at];
+    prof_cost_add(&node->line.cost, &line->cost);
+    if (named)
+        prof_names_add(&node->line.ops, &line->ops);
+}
+
+static void add_row(struct maker *m, const struct prof_row *row, const struct prof_cost *cost)
 {
     static const struct prof_cost nothing;
+    struct prof_line line = {.ops = {.name = {row->op}, .n = 1}};
+    if (memcmp(cost, &nothing, sizeof nothing) == 0)
+        return;
+    uint32_t at = node_of_row(m, row, &line);
+    line.cost = *cost;
+    add_cost(m, at, &line, !m->options->inverted || row->pc == 0);
+}
+
+static void add_tape_row(struct maker *m, const struct prof_row *row, bool at_peak)
+{
     struct prof_cost cost = {
 #define X(name) .name = row->name,
         PROF_ROW_COUNTERS(X)
 #undef X
     };
-    struct prof_line line = {.ops = {.name = {row->op}, .n = 1}};
     if (!at_peak)
         cost.peak_bytes = 0;
-    if (memcmp(&cost, &nothing, sizeof nothing) == 0)
-        return;
-    uint32_t at = node_of_row(m, row, &line);
-    if (at == PROF_NO_NODE) {
-        prof_cost_add(&m->tree->left_out, &cost);
-        m->tree->n_left_out++;
+    add_row(m, row, &cost);
+}
+
+/* Code that has nothing to do with tapes, with its own stack. The interrupted address is no return
+ * address. */
+static void add_code(struct maker *m, const struct prof_sample *sample,
+                     const struct prof_line *line)
+{
+    struct known known = {.focus = false};
+    const size_t n = sample->n_stack < MOST_DEPTH ? sample->n_stack : MOST_DEPTH;
+    uint32_t node = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct analyze_chain chain = chain_of(m, sample->stack[i] + (i == 0), 0, i == 0);
+        see(&known, m, &chain);
+    }
+    if (!is_kept(m, &known, line)) {
+        add_cost(m, PROF_NO_NODE, line, false);
         return;
     }
-    struct prof_tree_node *node = &m->tree->node[at];
-    prof_cost_add(&node->line.cost, &cost);
-    if (!m->options->inverted || row->pc == 0)
-        prof_names_add(&node->line.ops, &line.ops);
+    for (size_t k = 0; k < n; k++) {
+        const size_t i = m->options->inverted ? k : n - 1 - k;
+        struct analyze_chain chain = chain_of(m, sample->stack[i] + (i == 0), 0, i == 0);
+        node = descend_chain(m, node, &chain);
+    }
+    add_cost(m, node, line, !m->options->inverted);
+}
+
+static void add_sample(struct maker *m, const struct prof_sample *sample)
+{
+    struct prof_line line;
+    const struct prof_row row = {
+        .pc = sample->pc, .op = sample->op, .line = sample->line, .path = sample->path};
+    analyze_sample_line(&line, sample, m->frames.symbols);
+    if (sample->phase != PROF_PHASE_NONE)
+        add_row(m, &row, &line.cost);
+    else
+        add_code(m, sample, &line);
 }
 
 /* Rounds running sums, so that the times of all nodes add up to the rounded sum; then adds what is
@@ -339,17 +387,17 @@ static void sum_up(struct prof_tree *tree)
     uint64_t forward = tree->left_out.forward_ticks, backward = tree->left_out.backward_ticks;
     uint64_t forward_ns = prof_profile_ns(profile, forward);
     uint64_t backward_ns = prof_profile_ns(profile, backward);
-    tree->left_out.forward_ns = forward_ns;
-    tree->left_out.backward_ns = backward_ns;
+    tree->left_out.forward_ns += forward_ns;
+    tree->left_out.backward_ns += backward_ns;
     for (size_t i = 0; i < tree->n_nodes; i++) {
         struct prof_cost *cost = &tree->node[i].line.cost;
         forward += cost->forward_ticks;
         backward += cost->backward_ticks;
         uint64_t now = prof_profile_ns(profile, forward);
-        cost->forward_ns = now - forward_ns;
+        cost->forward_ns += now - forward_ns;
         forward_ns = now;
         now = prof_profile_ns(profile, backward);
-        cost->backward_ns = now - backward_ns;
+        cost->backward_ns += now - backward_ns;
         backward_ns = now;
         tree->node[i].all = *cost;
     }
@@ -370,7 +418,9 @@ static bool make(struct maker *m)
         return false;
     for (size_t i = 0; i < profile->n_tapes; i++)
         for (size_t j = 0; j < profile->tape[i].n_rows && !m->failed; j++)
-            add_row(m, &profile->tape[i].row[j], i == peak);
+            add_tape_row(m, &profile->tape[i].row[j], i == peak);
+    for (size_t i = 0; i < profile->n_samples && !m->failed; i++)
+        add_sample(m, &profile->sample[i]);
     m->tree->n_frames = m->frames.n_frames;
     sum_up(m->tree);
     return !m->failed && !prof_symbols_no_memory(m->frames.symbols);

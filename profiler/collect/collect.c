@@ -14,9 +14,9 @@
 
 #include "collect_paths.h"
 #include "collect_sampler.h"
-#include "collect_unwind.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +38,7 @@ struct collector {
     char *path;
     enum prof_unwinder unwinder;
     unsigned depth;        /* of call paths */
+    uint32_t paths_seen;   /* how many there were when the modules were read; atomic */
     pthread_mutex_t mutex; /* guards all that follows */
     bool closed;
     struct prof_file file;
@@ -50,15 +51,18 @@ struct collector {
     struct prof_tapes tapes;
     struct prof_retired retired;
     struct prof_scopes scopes;
-    struct prof_ledger dying; /* state of a tape that never had a packet */
-    struct prof_buffer head;  /* magic and header, for snapshots */
-    struct prof_buffer out;   /* frames of the call under way: they go out by one write */
-    uint64_t round;           /* number of the round, from 1 */
+    struct prof_events *events; /* NULL: they are not wanted */
+    struct prof_ledger dying;   /* state of a tape that never had a packet */
+    struct prof_buffer head;    /* magic and header, for snapshots */
+    struct prof_buffer out;     /* frames of the call under way: they go out by one write */
+    uint64_t round;             /* number of the round, from 1 */
     bool round_open;
     uint64_t window_end;
     unsigned new_tapes; /* of this round */
     uint64_t interval_ns;
     struct prof_sampler sampler;
+    int signal; /* that asks for a snapshot; 0: none does */
+    unsigned n_answered;
 };
 
 static bool is_ours(const struct collector *c)
@@ -66,7 +70,7 @@ static bool is_ours(const struct collector *c)
     return c->pid == getpid(); /* asked, because a raw clone() runs no handlers */
 }
 
-/* In the child of a fork: closes its copy of the descriptor, and with it its hold on the file's
+/* In a child process: closes its copy of the descriptor, and with it its hold on the file's
  * lock. */
 static void forget(struct prof_open *open)
 {
@@ -173,6 +177,17 @@ static void put_retired(struct collector *c)
         put_ledger(c, &c->retired.ledger);
 }
 
+/* Scopes that they are in come first. */
+static void put_events(struct collector *c, bool all)
+{
+    if (c->events == NULL)
+        return;
+    if (prof_scopes_are_new(&c->scopes))
+        put_scopes(c);
+    if (c->failed == NULL && !prof_put_events(&c->out, c->events, all))
+        fail(c, PROF_NO_MEMORY);
+}
+
 static void begin_round(struct collector *c, uint64_t now)
 {
     c->round_open = true;
@@ -182,6 +197,7 @@ static void begin_round(struct collector *c, uint64_t now)
     put_modules(c);
     put_clock(c);
     put_scopes(c);
+    put_events(c, false);
     put_retired(c);
 }
 
@@ -279,64 +295,36 @@ static void retire(struct collector *c, const struct tape_ledger *from, uint64_t
     prof_tapes_remove(&c->tapes, known);
 }
 
-static uint32_t path_here(struct tape_hook *hook, uintptr_t site)
+/* A path that is new may lead through a library that is new, and gone before the next flush. */
+static void see_paths(struct collector *c, uint32_t n)
 {
-    const struct collector *c = (const struct collector *)(const void *)hook;
-    return prof_path_here(c->unwinder, c->depth, site);
-}
-
-/* Reads the mappings anew where libraries came or went. */
-static const char *refresh_modules(struct collector *c)
-{
-    unsigned long long subs = c->modules.subs;
-    const char *reason = prof_modules_refresh(&c->modules);
-    if (c->modules.subs != subs)
-        prof_unwind_forget();
-    return reason;
-}
-
-static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool final)
-{
-    struct collector *c = (struct collector *)(void *)hook;
     if (!is_ours(c))
         return;
     struct entry entry = enter(c);
-    if (c->closed) {
-        leave(c, entry);
-        return;
-    }
-    uint64_t now = c->clock.peek();
-    bool in_round = now >= __atomic_load_n(&hook->due, __ATOMIC_RELAXED);
-    const char *reason = refresh_modules(c);
+    const char *reason = c->closed ? NULL : prof_modules_refresh(&c->modules);
     if (reason != NULL)
         fail(c, reason);
-    if (final)
-        retire(c, from, now);
-    if (in_round && !c->round_open)
-        begin_round(c, now);
-    if (!final)
-        keep(c, from, now, in_round);
-    send_frames(c);
-    if (in_round && now >= c->window_end)
-        end_round(c, now);
+    __atomic_store_n(&c->paths_seen, n, __ATOMIC_RELAXED);
     leave(c, entry);
 }
 
-/* See struct tape_hook. */
-static void take_scopes(struct tape_hook *hook, const struct tape_scopes *scopes)
+static uint32_t path_here(struct tape_hook *hook, uintptr_t site)
 {
     struct collector *c = (struct collector *)(void *)hook;
-    pthread_mutex_lock(&c->mutex);
-    c->scopes.from = scopes;
-    pthread_mutex_unlock(&c->mutex);
+    const uint32_t path = prof_path_here(c->unwinder, c->depth, site), n = prof_paths_count();
+    if (__builtin_expect(n != __atomic_load_n(&c->paths_seen, __ATOMIC_RELAXED), 0))
+        see_paths(c, n);
+    return path;
+}
+
+static void take_event(struct tape_hook *hook, const struct tape_event *event)
+{
+    prof_events_take(((struct collector *)(void *)hook)->events, event);
 }
 
 static double to_ns(const struct tape_hook *hook, uint64_t ticks)
 {
-    double rate;
-    __atomic_load(&((const struct collector *)(const void *)hook)->clock.ticks_per_ns, &rate,
-                  __ATOMIC_RELAXED);
-    return (double)ticks / rate;
+    return prof_clock_ns(&((const struct collector *)(const void *)hook)->clock, ticks);
 }
 
 static bool put_all(struct prof_buffer *out, const struct prof_ledger *ledger,
@@ -362,6 +350,78 @@ static bool build_snapshot(struct collector *c, struct prof_buffer *out)
     return ok && prof_put_clock(out, &now) && prof_put_end(out, now.ticks, "snapshot");
 }
 
+static const char *write_snapshot(struct collector *c, const char *path)
+{
+    struct prof_buffer out = {0};
+    const char *reason = prof_modules_refresh(&c->modules);
+    if (reason == NULL && (c->lost || !build_snapshot(c, &out)))
+        reason = PROF_NO_MEMORY;
+    if (reason == NULL)
+        reason = prof_file_put(path, &out);
+    free(out.data);
+    return reason;
+}
+
+/* PROFILE.1, PROFILE.2, ... for the signals that have come. */
+static void answer_signal(struct collector *c)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s.%u", c->path, ++c->n_answered);
+    const char *reason = write_snapshot(c, path);
+    if (reason != NULL)
+        prof_say(c->base.log, path, "cannot write %s: %s", reason);
+}
+
+static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool final)
+{
+    struct collector *c = (struct collector *)(void *)hook;
+    if (!is_ours(c))
+        return;
+    struct entry entry = enter(c);
+    if (c->closed) {
+        leave(c, entry);
+        return;
+    }
+    uint64_t now = c->clock.peek();
+    bool in_round = now >= __atomic_load_n(&hook->due, __ATOMIC_RELAXED);
+    const char *reason = prof_modules_refresh(&c->modules);
+    if (reason != NULL)
+        fail(c, reason);
+    if (final)
+        retire(c, from, now);
+    if (in_round && !c->round_open)
+        begin_round(c, now);
+    if (!final)
+        keep(c, from, now, in_round);
+    send_frames(c);
+    if (in_round && now >= c->window_end)
+        end_round(c, now);
+    if (prof_signal_taken(&hook->due))
+        answer_signal(c);
+    leave(c, entry);
+}
+
+/* See struct tape_hook. */
+static void begin_observation(struct tape_hook *hook, const struct tape_scopes *scopes)
+{
+    struct collector *c = (struct collector *)(void *)hook;
+    if (!is_ours(c))
+        return;
+    struct entry entry = enter(c);
+    if (!c->closed) {
+        if (!prof_drop_all(&c->out, &c->tapes, &c->retired, &c->paths) && c->failed == NULL)
+            fail(c, PROF_NO_MEMORY);
+        send_frames(c);
+        if (c->events != NULL)
+            prof_events_clear(c->events);
+        c->scopes.from = scopes;
+        const char *reason = c->signal ? prof_signal_watch(c->signal, &hook->due) : NULL;
+        if (reason != NULL)
+            prof_say(c->base.log, c->path, "no snapshots of %s: %s", reason);
+    }
+    leave(c, entry);
+}
+
 static int explain(const char *path, const char *reason, char *error, unsigned n)
 {
     if (reason == NULL)
@@ -376,19 +436,7 @@ static int snapshot(struct tape_collector *base, const char *path, char *error, 
     if (!is_ours(c))
         return explain(path, "the profile belongs to the parent process", error, n);
     struct entry entry = enter(c);
-    struct prof_buffer out = {0};
-    struct prof_file file;
-    const char *reason = refresh_modules(c);
-    if (reason == NULL && (c->lost || !build_snapshot(c, &out)))
-        reason = PROF_NO_MEMORY;
-    if (reason == NULL)
-        reason = prof_file_open(&file, path);
-    if (reason == NULL) {
-        reason = prof_file_write(&file, out.data, out.n);
-        const char *end = prof_file_close(&file);
-        reason = reason != NULL ? reason : end;
-    }
-    free(out.data);
+    const char *reason = write_snapshot(c, path);
     leave(c, entry);
     return explain(path, reason, error, n);
 }
@@ -399,6 +447,7 @@ static void release(struct collector *c)
     prof_tapes_free(&c->tapes);
     prof_retired_free(&c->retired);
     prof_scopes_free(&c->scopes);
+    prof_events_close(c->events);
     prof_ledger_free(&c->dying);
     prof_path_map_free(&c->paths);
     prof_sampler_free(&c->sampler);
@@ -424,6 +473,7 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     put_samples(c);
     put_retired(c);
     put_scopes(c);
+    put_events(c, true);
     put_clock(c);
     if (c->failed == NULL && !prof_put_end(&c->out, c->clock.peek(), "stop"))
         fail(c, PROF_NO_MEMORY);
@@ -437,6 +487,7 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
      * itself stays where it is, and a late call finds it closed. */
     pthread_mutex_lock(&c->mutex);
     c->closed = true;
+    prof_signal_forget(&c->base.hook.due);
     release(c);
     pthread_mutex_unlock(&c->mutex);
     prof_open_remove(&c->open);
@@ -450,6 +501,8 @@ static const char *prepare(struct collector *c, const char *library_version,
     const char *reason = prof_clock_open(&c->clock);
     if (reason != NULL)
         return reason;
+    if (options->timeline > 0 && (c->events = prof_events_open(options->timeline)) == NULL)
+        return PROF_NO_MEMORY;
     reason = prof_modules_refresh(&c->modules);
     if (reason != NULL)
         return reason;
@@ -507,6 +560,7 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     if (reason != NULL) {
         explain(path, reason, error, n);
         release(c);
+        free(c->events);
         pthread_mutex_destroy(&c->mutex);
         free(c);
         return NULL;
@@ -514,12 +568,14 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     c->pid = getpid();
     c->interval_ns = FIRST_INTERVAL_NS;
     set_paths(c, options);
+    c->signal = (int)options->snapshot_signal;
     c->base = (struct tape_collector){
         .hook = {.abi = TAPE_HOOK_ABI,
                  .clock = c->clock.read,
                  .due = c->clock.start.ticks + prof_clock_ticks(&c->clock, FIRST_INTERVAL_NS),
                  .flush = flush,
-                 .scopes = take_scopes,
+                 .begin = begin_observation,
+                 .event = c->events != NULL ? take_event : NULL,
                  .ns = to_ns,
                  .path = c->depth > 0 ? path_here : NULL},
         .snapshot = snapshot,

@@ -53,6 +53,7 @@ struct prof_clock {
 const char *prof_clock_open(struct prof_clock *clock);
 struct prof_stamp prof_clock_stamp(const struct prof_clock *clock);
 uint64_t prof_clock_ticks(const struct prof_clock *clock, uint64_t ns);
+double prof_clock_ns(const struct prof_clock *clock, uint64_t ticks);
 /* Refines ticks_per_ns by what has passed since the start. */
 void prof_clock_refine(struct prof_clock *clock, const struct prof_stamp *now);
 
@@ -167,7 +168,7 @@ struct prof_scopes {
     } * scope;
     uint32_t n, capacity; /* nodes that are in the file, with 0 */
     uint64_t expected;    /* sum of their times that is in the file */
-    uint64_t lost;
+    uint64_t lost, seen_steps;
 };
 
 struct prof_buffer;
@@ -228,6 +229,9 @@ bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger,
 /* "This tape is destroyed; tape 0 has what it held." */
 bool prof_put_final(struct prof_buffer *out, const struct prof_ledger *ledger);
 bool prof_put_end(struct prof_buffer *out, uint64_t ticks, const char *reason);
+/* Forgets all tapes; those that are in the file are taken back there. (In collect_retired.c.) */
+bool prof_drop_all(struct prof_buffer *out, struct prof_tapes *tapes, struct prof_retired *retired,
+                   struct prof_path_map *paths);
 
 /* Nanoseconds of CLOCK_MONOTONIC and CLOCK_REALTIME. */
 uint64_t prof_time_monotonic(void);
@@ -255,9 +259,39 @@ const char *prof_file_close(struct prof_file *file);
 int prof_file_read(struct prof_buffer *to, const char *path, size_t most);
 /* The text of an error number. */
 const char *prof_reason(int error);
+/* A file of these bytes, whole or with the reason why not. */
+const char *prof_file_put(const char *path, const struct prof_buffer *data);
+/* A message of `path` and `reason`, in this order in the format, like prof_warn. */
+void prof_say(bool (*log)(int level, const char *message), const char *path, const char *format,
+              const char *reason) __attribute__((format(printf, 3, 0)));
 /* That the profile ends: to `log` (see tape_collector), or as a line on standard error. */
 void prof_warn(bool (*log)(int level, const char *message), const char *path, const char *reason);
-/* "path: text", to the same. */
-void prof_say(bool (*log)(int level, const char *message), const char *path, const char *text);
+
+/* collect_events.c: single events, packed as they come. They have locks of their own, so that a
+ * thread that tells of one never waits for the file. */
+
+struct prof_events;
+
+/* NULL: no memory. most_bytes: of the file, for all events together. */
+struct prof_events *prof_events_open(uint64_t most_bytes);
+/* Takes no more of them. The struct itself stays, for threads that are late; free() ends it. */
+void prof_events_close(struct prof_events *events);
+void prof_events_take(struct prof_events *events, const struct tape_event *event);
+/* What there was is void. */
+void prof_events_clear(struct prof_events *events);
+/* Appends the packets that are full, or `all` that there is. False: no memory; what was not appended
+ * counts as left out. */
+bool prof_put_events(struct prof_buffer *out, struct prof_events *events, bool all);
+
+/* collect_signal.c: a signal asks for a snapshot. */
+
+/* The signal sets `due` to 0 from now on, so that the next op calls the collector. Returns NULL, or
+ * why not: the program handles the signal itself. */
+const char *prof_signal_watch(int number, uint64_t *due);
+/* It has come since this was last asked, for this `due`. */
+bool prof_signal_taken(const uint64_t *due);
+/* `due` is written no more. The signal stays ours and does nothing: its default would end the
+ * program. */
+void prof_signal_forget(const uint64_t *due);
 
 #endif

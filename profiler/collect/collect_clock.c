@@ -137,6 +137,13 @@ uint64_t prof_clock_ticks(const struct prof_clock *clock, uint64_t ns)
     return (uint64_t)((double)ns * clock->ticks_per_ns);
 }
 
+double prof_clock_ns(const struct prof_clock *clock, uint64_t ticks)
+{
+    double rate;
+    __atomic_load(&clock->ticks_per_ns, &rate, __ATOMIC_RELAXED);
+    return (double)ticks / rate;
+}
+
 static void calibrate(struct prof_clock *clock)
 {
     struct prof_stamp now;

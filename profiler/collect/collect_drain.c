@@ -89,14 +89,16 @@ void prof_sampler_tell(struct prof_sampler *sampler, bool (*log)(int level, cons
 {
     if (sampler->ended != NULL && !sampler->told_end) {
         sampler->told_end = true;
-        prof_say(log, path, sampler->ended);
+        prof_say(log, path, "%s: %s", sampler->ended);
     }
     if (sampler->samples.full && !sampler->told_full) {
         sampler->told_full = true;
-        prof_say(log, path, "too many different samples: those of a new kind are counted as lost");
+        prof_say(log, path, "%s: %s",
+                 "too many different samples: those of a new kind are counted as lost");
     }
     if (sampler->unarmed > 0 && !sampler->told_unarmed) {
         sampler->told_unarmed = true;
-        prof_say(log, path, "some threads are not sampled: the system has no timer for them");
+        prof_say(log, path, "%s: %s",
+                 "some threads are not sampled: the system has no timer for them");
     }
 }

@@ -198,10 +198,11 @@ int prof_file_read(struct prof_buffer *to, const char *path, size_t most)
     return error;
 }
 
-void prof_say(bool (*log)(int level, const char *message), const char *path, const char *text)
+void prof_say(bool (*log)(int level, const char *message), const char *path, const char *format,
+              const char *reason)
 {
     char message[WARN_BYTES], line[WARN_BYTES + 16];
-    snprintf(message, sizeof message, "%s: %s", path, text);
+    snprintf(message, sizeof message, format, path, reason);
     if (log != NULL && log(TAPE_LOG_WARNING, message))
         return;
     int n = snprintf(line, sizeof line, "tapescope: %s\n", message);
@@ -211,11 +212,16 @@ void prof_say(bool (*log)(int level, const char *message), const char *path, con
 
 void prof_warn(bool (*log)(int level, const char *message), const char *path, const char *reason)
 {
-    char message[WARN_BYTES], line[WARN_BYTES + 16];
-    snprintf(message, sizeof message, "cannot write %s: %s; the profile ends here", path, reason);
-    if (log != NULL && log(TAPE_LOG_WARNING, message))
-        return;
-    int n = snprintf(line, sizeof line, "tapescope: %s\n", message);
-    if (n > 0 && (size_t)n < sizeof line)
-        (void)write_all(STDERR_FILENO, (const uint8_t *)line, (size_t)n);
+    prof_say(log, path, "cannot write %s: %s; the profile ends here", reason);
+}
+
+const char *prof_file_put(const char *path, const struct prof_buffer *data)
+{
+    struct prof_file file;
+    const char *reason = prof_file_open(&file, path);
+    if (reason != NULL)
+        return reason;
+    reason = prof_file_write(&file, data->data, data->n);
+    const char *end = prof_file_close(&file);
+    return reason != NULL ? reason : end;
 }

@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #endif
 #include "collect.h"
+#include "collect_unwind.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -212,6 +213,8 @@ const char *prof_modules_refresh(struct prof_modules *modules)
         prof_modules_free(&now);
         return prof_reason(error);
     }
+    if (now.subs != modules->subs)
+        prof_unwind_forget();
     prof_modules_free(modules);
     *modules = now;
     modules->changed = true;

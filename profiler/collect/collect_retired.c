@@ -163,6 +163,38 @@ bool prof_retired_merge(struct prof_retired *retired, const struct prof_ledger *
     return true;
 }
 
+static void clear(struct prof_retired *retired)
+{
+    struct prof_ledger *ledger = &retired->ledger;
+    for (uint32_t i = 0; i < ledger->n_rows; i++) {
+        struct prof_row *row = &ledger->row[i];
+#define X(name) row->name = 0;
+        TAPE_ROW_COUNTERS(X)
+#undef X
+        row->kept_by = row->kept_others = 0;
+        row->changed = 1;
+    }
+#define X(name) ledger->name = 0;
+    TAPE_LEDGER_COUNTERS(X)
+#undef X
+    ledger->tapes = 0;
+    ledger->changed = true;
+}
+
+bool prof_drop_all(struct prof_buffer *out, struct prof_tapes *tapes, struct prof_retired *retired,
+                   struct prof_path_map *paths)
+{
+    const size_t before = out->n;
+    bool ok = true;
+    for (size_t i = 0; ok && i < tapes->n; i++)
+        ok = !tapes->tape[i]->written || prof_put_final(out, tapes->tape[i]);
+    const bool known = retired->ledger.written || out->n > before;
+    prof_tapes_free(tapes);
+    clear(retired);
+    return ok && (!known || (prof_put_paths(out, paths, &retired->ledger, true) &&
+                             prof_put_ledger(out, &retired->ledger, paths, true)));
+}
+
 void prof_retired_free(struct prof_retired *retired)
 {
     prof_ledger_free(&retired->ledger);

@@ -368,7 +368,7 @@ bool prof_sampler_open(struct prof_sampler *sampler, struct tape_hook *hook,
         char text[256];
         snprintf(text, sizeof text, "%s: %s",
                  sampled ? "no samples are taken" : "rows are written at the end alone", reason);
-        prof_say(options->log, path, text);
+        prof_say(options->log, path, "%s: %s", text);
     }
     return reason == NULL;
 }

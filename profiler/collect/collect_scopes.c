@@ -21,6 +21,7 @@ struct pack {
     Tapescope__ScopeKey *key, **keys; /* TAPE_SCOPE_KEYS a scope */
     Tapescope__Expectation *expectation, **expectations;
     uint32_t n;
+    Tapescope__Steps steps;
     Tapescope__Scopes message;
 };
 
@@ -108,6 +109,16 @@ static void pack_expectations(struct pack *pack, const struct tape_scopes *from,
     pack->message.expectation = pack->expectations;
 }
 
+static void pack_steps(struct pack *pack, const struct tape_steps *from)
+{
+    tapescope__steps__init(&pack->steps);
+    pack->steps.first = LOAD(&from->first);
+    pack->steps.last = LOAD(&from->last);
+    pack->steps.seen = LOAD(&from->seen);
+    pack->steps.by_call = LOAD(&from->by_call) != 0;
+    pack->message.steps = &pack->steps;
+}
+
 static uint64_t times_passed(const struct tape_scopes *from, uint32_t n)
 {
     uint64_t sum = 0;
@@ -169,16 +180,21 @@ bool prof_put_scopes(struct prof_buffer *out, struct prof_scopes *scopes, bool a
     const uint32_t n = __atomic_load_n(&from->n, __ATOMIC_ACQUIRE);
     const uint32_t n_expected = __atomic_load_n(&from->n_expectations, __ATOMIC_ACQUIRE);
     const uint64_t lost = LOAD(&from->lost), expected = times_passed(from, n_expected);
-    if (n <= 1 && expected == 0 && lost == 0)
+    const bool asked = LOAD(&from->steps.asked) != 0;
+    const uint64_t seen = asked ? LOAD(&from->steps.seen) + 1 : 0;
+    if (n <= 1 && expected == 0 && lost == 0 && !asked)
         return true;
     const size_t before = out->n;
     struct pack pack;
     bool ok = pack_open(&pack, n, n_expected) && reserve(scopes, n) &&
               put_nodes(out, scopes, &pack, n, all);
     pack.message.lost = lost;
+    if (asked)
+        pack_steps(&pack, &from->steps);
     if (ok && (all || expected != scopes->expected))
         pack_expectations(&pack, from, n_expected);
-    if (ok && (pack.n > 0 || pack.message.n_expectation > 0 || lost != scopes->lost))
+    if (ok && (pack.n > 0 || pack.message.n_expectation > 0 || lost != scopes->lost ||
+               seen != scopes->seen_steps))
         ok = pack_send(&pack, out);
     pack_close(&pack);
     if (!ok) {
@@ -189,6 +205,7 @@ bool prof_put_scopes(struct prof_buffer *out, struct prof_scopes *scopes, bool a
         scopes->n = n;
         scopes->expected = expected;
         scopes->lost = lost;
+        scopes->seen_steps = seen;
     }
     return true;
 }

@@ -45,7 +45,7 @@ bool prof_put_bytes(struct prof_buffer *out, const void *data, size_t n)
     return true;
 }
 
-bool prof_put_packet(struct prof_buffer *out, const Tapescope__Packet *packet)
+static bool put_packet(struct prof_buffer *out, const Tapescope__Packet *packet)
 {
     size_t n = tapescope__packet__get_packed_size(packet);
     if (n > PROFILE_MAX_PAYLOAD || !reserve(out, PROFILE_FRAME_BYTES + n))
@@ -55,6 +55,11 @@ bool prof_put_packet(struct prof_buffer *out, const Tapescope__Packet *packet)
     profile_frame_put(head, head + PROFILE_FRAME_BYTES, (uint32_t)n);
     out->n += PROFILE_FRAME_BYTES + n;
     return true;
+}
+
+bool prof_put_packet(struct prof_buffer *out, const Tapescope__Packet *packet)
+{
+    return put_packet(out, packet);
 }
 
 struct arguments {
@@ -108,8 +113,7 @@ bool prof_put_head(struct prof_buffer *out, const char *library_version, const c
     packet.kind_case = TAPESCOPE__PACKET__KIND_HEADER;
     packet.header = &header;
     size_t before = out->n;
-    ok = ok && prof_put_bytes(out, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) &&
-         prof_put_packet(out, &packet);
+    ok = ok && prof_put_bytes(out, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) && put_packet(out, &packet);
     if (!ok)
         out->n = before;
     free(arguments.at);
@@ -140,7 +144,7 @@ bool prof_put_modules(struct prof_buffer *out, const struct prof_modules *module
         Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
         packet.kind_case = TAPESCOPE__PACKET__KIND_MODULES;
         packet.modules = &message;
-        ok = prof_put_packet(out, &packet);
+        ok = put_packet(out, &packet);
     }
     free(module);
     free(list);
@@ -168,7 +172,7 @@ bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp)
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_CLOCK;
     packet.clock = &clock;
-    return prof_put_packet(out, &packet);
+    return put_packet(out, &packet);
 }
 
 /* n paths that the file does not have yet. */
@@ -288,7 +292,7 @@ static bool put_rows(struct prof_buffer *out, const struct prof_ledger *ledger,
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
     packet.ledger = &message;
-    return prof_put_packet(out, &packet);
+    return put_packet(out, &packet);
 }
 
 bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger,
@@ -328,7 +332,7 @@ bool prof_put_final(struct prof_buffer *out, const struct prof_ledger *ledger)
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
     packet.ledger = &message;
-    return prof_put_packet(out, &packet);
+    return put_packet(out, &packet);
 }
 
 bool prof_put_end(struct prof_buffer *out, uint64_t ticks, const char *reason)
@@ -340,5 +344,5 @@ bool prof_put_end(struct prof_buffer *out, uint64_t ticks, const char *reason)
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_END;
     packet.end = &end;
-    return prof_put_packet(out, &packet);
+    return put_packet(out, &packet);
 }

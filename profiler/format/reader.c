@@ -238,13 +238,15 @@ static bool read_packets(struct reader_state *state, FILE *stream, char *error, 
 
 /* Everything behind the magic, of which `got` bytes were there. */
 static struct prof_profile *read_profile(FILE *stream, const uint8_t *magic, size_t got,
-                                         const char *name, char *error, size_t n)
+                                         const char *name, prof_event_fn *each, void *payload,
+                                         char *error, size_t n)
 {
     if (got < PROFILE_MAGIC_BYTES || memcmp(magic, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) != 0) {
         snprintf(error, n, "%s: not a tapescope profile%s", name, got == 0 ? " (empty)" : "");
         return NULL;
     }
-    struct reader_state state = {.profile = calloc(1, sizeof *state.profile)};
+    struct reader_state state = {
+        .profile = calloc(1, sizeof *state.profile), .each_event = each, .payload = payload};
     if (state.profile)
         state.profile->path = strdup(name);
     if (!state.profile || !state.profile->path) {
@@ -260,7 +262,9 @@ static struct prof_profile *read_profile(FILE *stream, const uint8_t *magic, siz
     return NULL;
 }
 
-struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error, size_t n)
+struct prof_profile *prof_profile_read_events_stream(FILE *stream, const char *name,
+                                                     prof_event_fn *each, void *payload,
+                                                     char *error, size_t n)
 {
     uint8_t magic[PROFILE_MAGIC_BYTES];
     int why = 0;
@@ -276,7 +280,8 @@ struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, ch
         got = read_bytes(inflated, magic, sizeof magic, &why);
     }
     if (why == 0)
-        profile = read_profile(inflated ? inflated : stream, magic, got, name, error, n);
+        profile =
+            read_profile(inflated ? inflated : stream, magic, got, name, each, payload, error, n);
     else
         snprintf(error, n, "%s: %s", name, strerror(why));
     if (inflated)
@@ -284,7 +289,18 @@ struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, ch
     return profile;
 }
 
+struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error, size_t n)
+{
+    return prof_profile_read_events_stream(stream, name, NULL, NULL, error, n);
+}
+
 struct prof_profile *prof_profile_read(const char *path, char *error, size_t n)
+{
+    return prof_profile_read_events(path, NULL, NULL, error, n);
+}
+
+struct prof_profile *prof_profile_read_events(const char *path, prof_event_fn *each, void *payload,
+                                              char *error, size_t n)
 {
     struct stat status;
     FILE *stream;
@@ -299,7 +315,7 @@ struct prof_profile *prof_profile_read(const char *path, char *error, size_t n)
     if (fstat(fileno(stream), &status) == 0 && S_ISDIR(status.st_mode))
         snprintf(error, n, "%s: %s", path, strerror(EISDIR));
     else
-        profile = prof_profile_read_stream(stream, path, error, n);
+        profile = prof_profile_read_events_stream(stream, path, each, payload, error, n);
     fclose(stream);
     return profile;
 }

@@ -104,6 +104,26 @@ struct prof_path {
     uint32_t parent; /* id, smaller than this one's; 0: the frame is the outermost */
 };
 
+/* Something that has ended, once. */
+enum prof_event_kind {
+    PROF_EVENT_FORWARD,  /* an op */
+    PROF_EVENT_BACKWARD, /* its pullback */
+    PROF_EVENT_SWEEP,
+    PROF_EVENT_SCOPE
+};
+struct prof_event {
+    enum prof_event_kind kind;
+    uint32_t line;  /* of the call; 0: unknown */
+    uint32_t scope; /* that it is or stood in: place in the profile's scopes plus 1, 0: none */
+    uint64_t thread, tape;
+    uint64_t pc;    /* 0: a scope */
+    const char *op; /* "" for a scope */
+    uint64_t
+        record; /* place of the op's record on its tape, plus 1; 0: none. A pullback's op is the
+                      * newest with its place on its tape. */
+    uint64_t start_ticks, ticks;
+};
+
 /* An executable mapping of the program. */
 struct prof_mapping {
     char *path;
@@ -170,6 +190,8 @@ struct prof_profile {
     uint64_t lost_scopes; /* begun without room, counted as what they were in */
     struct prof_expectation *expectation;
     size_t n_expectations;
+    uint64_t n_events;        /* of the timeline */
+    uint64_t events_left_out; /* beyond its limit in bytes */
     bool has_steps; /* some steps of the program were measured: first_step to last_step of those */
     bool steps_by_call;
     uint64_t first_step, last_step, seen_steps;
@@ -200,6 +222,16 @@ struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, ch
 
 /* The place of a call path in profile->call_path, or SIZE_MAX: there is none with this id. */
 size_t prof_profile_path(const struct prof_profile *profile, uint32_t id);
+
+/* The same, with each event of the timeline in the order of the file, which is that of their ends
+ * within a thread. profile: as far as it has been read; event: valid during the call alone. */
+typedef void prof_event_fn(void *payload, const struct prof_profile *profile,
+                           const struct prof_event *event);
+struct prof_profile *prof_profile_read_events(const char *path, prof_event_fn *each, void *payload,
+                                              char *error, size_t n);
+struct prof_profile *prof_profile_read_events_stream(FILE *stream, const char *name,
+                                                     prof_event_fn *each, void *payload,
+                                                     char *error, size_t n);
 
 /* Ticks as nanoseconds, rounded to the nearest. */
 uint64_t prof_profile_ns(const struct prof_profile *profile, uint64_t ticks);

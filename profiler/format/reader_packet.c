@@ -136,6 +136,8 @@ enum reader_status reader_apply(struct reader_state *state, const Tapescope__Pac
         return reader_apply_samples(state, packet->samples);
     case TAPESCOPE__PACKET__KIND_THREADS:
         return reader_apply_threads(state, packet->threads);
+    case TAPESCOPE__PACKET__KIND_TIMELINE:
+        return reader_apply_timeline(state, packet->timeline);
     case TAPESCOPE__PACKET__KIND_SCOPES:
         return reader_apply_scopes(state, packet->scopes);
     case TAPESCOPE__PACKET__KIND_OVERHEAD:

@@ -108,7 +108,7 @@ enum reader_status reader_apply_scopes(struct reader_state *state, const Tapesco
     return status;
 }
 
-static uint32_t place_of(const struct reader_state *state, uint32_t number)
+uint32_t reader_scope_place(const struct reader_state *state, uint32_t number)
 {
     return number == 0 ? 0 : (uint32_t)(reader_map_find(&state->scopes, number) + 1);
 }
@@ -118,10 +118,10 @@ void reader_place_scopes(struct reader_state *state)
     for (size_t i = 0; i < state->n_tapes; i++) {
         struct prof_tape *tape = &state->tape[i].tape;
         for (size_t j = 0; j < tape->n_rows; j++)
-            tape->row[j].scope = place_of(state, tape->row[j].scope);
+            tape->row[j].scope = reader_scope_place(state, tape->row[j].scope);
     }
     for (size_t i = 0; i < state->profile->n_expectations; i++) {
         struct prof_expectation *expectation = &state->profile->expectation[i];
-        expectation->scope = place_of(state, expectation->scope);
+        expectation->scope = reader_scope_place(state, expectation->scope);
     }
 }

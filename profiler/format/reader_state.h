@@ -37,6 +37,8 @@ struct reader_state {
     struct reader_map expectations;
     size_t room_scopes, room_expectations;
     size_t room_symbols;
+    prof_event_fn *each_event; /* NULL: events are counted alone */
+    void *payload;
     size_t n_final;                     /* tapes that the next packet of tape 0 replaces */
     struct reader_map samples, threads; /* by index in the file */
     size_t room_samples, room_threads;
@@ -63,6 +65,11 @@ enum reader_status reader_apply(struct reader_state *state, const Tapescope__Pac
 enum reader_status reader_apply_ledger(struct reader_state *state, const Tapescope__Ledger *ledger);
 /* Applies nodes and expectations. */
 enum reader_status reader_apply_scopes(struct reader_state *state, const Tapescope__Scopes *scopes);
+/* From a number in the file to a place plus 1; 0: there is none. */
+uint32_t reader_scope_place(const struct reader_state *state, uint32_t number);
+/* Hands on the events of a packet. */
+enum reader_status reader_apply_timeline(struct reader_state *state,
+                                         const Tapescope__Timeline *timeline);
 /* From the numbers in the file to places, in rows and expectations. */
 void reader_place_scopes(struct reader_state *state);
 /* Applies what a packed profile knows of its sites; then sorts it. */

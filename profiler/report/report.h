@@ -52,6 +52,11 @@ int report_scopes(const struct prof_analysis *analysis, enum report_sort sort, s
  * ops and statements recorded; no_chain_stack: calls of the library that recorded nothing. */
 int report_scopes_csv(const struct prof_analysis *analysis, const struct report_style *style);
 
+/* What the source expects (AD_EXPECT_RATIO, AD_EXPECT_TAPE_BYTES) beside what was measured, a row
+ * for each; *n_failed: how many do not hold. */
+int report_expectations(const struct prof_analysis *analysis, const struct report_style *style,
+                        size_t *n_failed);
+
 /* The source of `file` (one of the analysis' files) with what each line cost; function: only its
  * lines, or NULL. The columns, with the rows below the file, add up to the totals of report_info
  * exactly. Where the source cannot be read, lines have no text, and the error number is

@@ -84,6 +84,21 @@ static void entry_clock(struct table *table, const struct prof_profile *profile)
         table_cellf(table, "%s, %.6g ticks per ns", profile->clock, profile->ticks_per_ns);
 }
 
+static void entry_steps(struct table *table, const struct prof_profile *profile)
+{
+    const unsigned long long first = profile->first_step, seen = profile->seen_steps;
+    const char *by = profile->steps_by_call ? "ad_profile_step" : "sweeps";
+    entry(table, "steps");
+    if (profile->seen_steps < profile->first_step || profile->seen_steps == 0)
+        table_cellf(table, "none measured: %llu ended (%s), the first wanted is %llu", seen, by,
+                    first);
+    else if (profile->last_step < profile->seen_steps)
+        table_cellf(table, "%llu to %llu measured of %llu (%s), from 0", first,
+                    (unsigned long long)profile->last_step, seen, by);
+    else
+        table_cellf(table, "from %llu on measured, %llu ended (%s)", first, seen, by);
+}
+
 static void add_program(struct table *table, const struct prof_analysis *analysis,
                         const struct report_style *style)
 {
@@ -98,6 +113,14 @@ static void add_program(struct table *table, const struct prof_analysis *analysi
     entry_clock(table, profile);
     if (*profile->options)
         entry_text(table, "options", profile->options);
+    if (profile->n_events > 0 || profile->events_left_out > 0) {
+        entry(table, "timeline");
+        table_cellf(table, "%llu events, %llu more were beyond its limit",
+                    (unsigned long long)profile->n_events,
+                    (unsigned long long)profile->events_left_out);
+    }
+    if (profile->has_steps)
+        entry_steps(table, profile);
     entry(table, "written by");
     table_cellf(table, "%s, library %s", profile->collector, profile->library_version);
     entry(table, "state");

@@ -26,6 +26,18 @@ void report_json_profile(struct json *json, const char *name, const struct prof_
     json_double(json, "ticks_per_ns", profile->ticks_per_ns);
     json_text(json, "library_version", profile->library_version);
     json_text(json, "collector", profile->collector);
+    json_u64(json, "events", profile->n_events);
+    json_u64(json, "events_left_out", profile->events_left_out);
+    if (profile->has_steps) {
+        json_object(json, "steps");
+        json_u64(json, "first", profile->first_step);
+        json_u64(json, "last", profile->last_step);
+        json_u64(json, "ended", profile->seen_steps);
+        json_bool(json, "by_call", profile->steps_by_call);
+        json_end(json);
+    } else {
+        json_null(json, "steps");
+    }
     json_bool(json, "complete", profile->complete);
     json_text(json, "end_reason", profile->end_reason);
     json_text(json, "warning", profile->warning);

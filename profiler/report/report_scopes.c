@@ -230,7 +230,7 @@ static int print_table(const struct scopes *scopes)
     if (profile->lost_scopes > 0)
         fprintf(style->out, "%llu begins of scopes had no room: they count\nas what is around.\n",
                 (unsigned long long)profile->lost_scopes);
-    return 0;
+    return text_expectations_note(scopes->analysis, style);
 }
 
 /* ---- JSON ---- */

@@ -28,6 +28,9 @@ const char *text_base_name(const char *path);
 
 /* Of a sampled profile: what its times are, and from how many samples. */
 void text_sampled_note(const struct prof_analysis *analysis, FILE *out);
+/* A line for each expectation of the source that does not hold, up to five. Returns 0, or -1 when
+ * memory is exhausted. */
+int text_expectations_note(const struct prof_analysis *analysis, const struct report_style *style);
 
 /* Says how to get source lines, if some are missing. */
 void text_unlined_note(const struct prof_analysis *analysis, FILE *out);

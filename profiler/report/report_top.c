@@ -254,7 +254,7 @@ static int print(const struct top *top)
     if (is_sampled(top))
         text_sampled_note(top->analysis, style->out);
     text_unlined_note(top->analysis, style->out);
-    return 0;
+    return text_expectations_note(top->analysis, style);
 }
 
 static void print_json(const struct top *top)

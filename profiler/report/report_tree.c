@@ -147,15 +147,14 @@ static void put_label(char *buf, size_t n, const struct printer *p,
 
 /* What stands beside the metric, where there is room. */
 static const struct {
-    const char *title;
     enum report_sort metric;
     unsigned rank;
     bool wide; /* on wide terminals alone */
 } others[] = {
-    {"forward", REPORT_SORT_FORWARD, 5, true},
-    {"backward", REPORT_SORT_BACKWARD, 4, false},
-    {"tape", REPORT_SORT_TAPE, 6, true},
-    {"calls", REPORT_SORT_CALLS, 3, false},
+    {REPORT_SORT_FORWARD, 5, true},
+    {REPORT_SORT_BACKWARD, 4, false},
+    {REPORT_SORT_TAPE, 6, true},
+    {REPORT_SORT_CALLS, 3, false},
 };
 enum { OTHERS = sizeof others / sizeof *others };
 
@@ -164,16 +163,24 @@ static bool has_other(const struct printer *p, int i)
     return others[i].metric != p->options->metric && (!others[i].wide || is_wide(p));
 }
 
+/* Times of a profile with samples are estimates. */
+static const char *title_of(const struct printer *p, enum report_sort metric)
+{
+    static const char *const title[][2] = {
+        [REPORT_SORT_TOTAL] = {"total", "~total"},
+        [REPORT_SORT_FORWARD] = {"forward", "~forward"},
+        [REPORT_SORT_BACKWARD] = {"backward", "~backward"},
+        [REPORT_SORT_TAPE] = {"tape", "tape"},
+        [REPORT_SORT_PEAK] = {"at peak", "at peak"},
+        [REPORT_SORT_CALLS] = {"calls", "calls"},
+    };
+    return title[metric][p->tree->analysis->profile->n_samples > 0];
+}
+
 static void add_columns(const struct printer *p)
 {
-    static const char *const title[] = {
-        [REPORT_SORT_TOTAL] = "total",       [REPORT_SORT_FORWARD] = "forward",
-        [REPORT_SORT_BACKWARD] = "backward", [REPORT_SORT_TAPE] = "tape",
-        [REPORT_SORT_PEAK] = "at peak",      [REPORT_SORT_CALLS] = "calls",
-        [REPORT_SORT_RATIO] = "total",
-    };
     table_column(p->table, TABLE_RIGHT, "share");
-    table_column(p->table, TABLE_RIGHT, title[p->options->metric]);
+    table_column(p->table, TABLE_RIGHT, title_of(p, p->options->metric));
     if (!p->options->inverted) {
         table_column(p->table, TABLE_RIGHT, "self");
         table_optional(p->table, 2);
@@ -181,7 +188,7 @@ static void add_columns(const struct printer *p)
     for (int i = 0; i < OTHERS; i++) {
         if (!has_other(p, i))
             continue;
-        table_column(p->table, TABLE_RIGHT, others[i].title);
+        table_column(p->table, TABLE_RIGHT, title_of(p, others[i].metric));
         table_optional(p->table, others[i].rank);
     }
     table_column(p->table, TABLE_LEFT, p->options->inverted ? "call, op; its callers" : "call, op");
@@ -288,13 +295,15 @@ static void put_notes(const struct printer *p)
     FILE *out = p->style->out;
     if (p->shown == 1 && p->hidden == 0 && tree->n_left_out == 0)
         fputs("Nothing was measured.\n", out);
-    else if (!tree->has_paths && tree->n_left_out == 0)
+    else if (!tree->has_paths && tree->n_left_out == 0 && tree->analysis->profile->n_samples == 0)
         fputs("The profile has no call paths: only the calls\nthat record are shown.\n", out);
     if (p->hidden > 0)
         fprintf(out, "%s %zu more node%s, counted in those above.\n",
                 p->style->utf8 ? "\u2026" : "...", p->hidden, p->hidden == 1 ? "" : "s");
     if (tree->too_large)
         fputs("The tree is too large: some paths are cut.\n", out);
+    if (tree->analysis->profile->n_samples > 0)
+        text_sampled_note(tree->analysis, out);
     text_unlined_note(tree->analysis, out);
 }
 

@@ -142,12 +142,21 @@ struct tape_expectation {
     uint64_t times; /* that the place was passed */
 };
 
+/* Which steps of the program are measured, from 0, where not all of it is. */
+struct tape_steps {
+    uint64_t asked; /* 0: all of the program is measured */
+    uint64_t first, last;
+    uint64_t seen;    /* steps that have ended */
+    uint64_t by_call; /* 1: by ad_profile_step; 0: by sweeps */
+};
+
 struct tape_scopes {
     uint32_t n; /* nodes, with 0, which is none; read with acquire */
     struct tape_scope *chunk[TAPE_SCOPE_CHUNKS];
     uint32_t n_expectations; /* read with acquire */
     struct tape_expectation *expectation;
     uint64_t lost; /* begun where there was no room for a node: counted as what they are in */
+    struct tape_steps steps;
 };
 
 static inline struct tape_scope *tape_scopes_at(const struct tape_scopes *scopes, uint32_t i)
@@ -206,14 +215,36 @@ static inline bool tape_doing_read(struct tape_doing *doing, const struct tape_n
     return version % 2 == 0 && __atomic_load_n(&now->version, __ATOMIC_RELAXED) == version;
 }
 
+/* ---- single events, for a timeline ---- */
+
+enum tape_event_kind {
+    TAPE_EVENT_FORWARD,  /* an op ran */
+    TAPE_EVENT_BACKWARD, /* its pullback, or a run of statements was swept */
+    TAPE_EVENT_SWEEP,    /* a sweep as a whole */
+    TAPE_EVENT_SCOPE
+};
+
+/* Something that has ended, in the thread that tells of it. */
+struct tape_event {
+    uint32_t kind;
+    uint32_t scope;  /* that it is, or that it stood in */
+    uint32_t record; /* place of the op's record among those of the tape, plus 1; 0: none. What is
+                      * recorded after a rewind or a reset may have it again. */
+    const struct tape_row *row; /* of the op or sweep; NULL: a scope */
+    uint64_t tape;
+    uint64_t start, end; /* ticks */
+};
+
 struct tape_hook {
     uint32_t abi;            /* TAPE_HOOK_ABI */
     uint64_t (*clock)(void); /* ticks */
     uint64_t due; /* clock value from which a flush is wanted; written by flush, relaxed */
     void (*flush)(struct tape_hook *hook, const struct tape_ledger *ledger, bool final);
-    /* Is told once, before the observation begins, where the scopes are; they stay there for good.
+    /* An observation begins: what was said before is void. The scopes stay where they are for good.
      * May be NULL. */
-    void (*scopes)(struct tape_hook *hook, const struct tape_scopes *scopes);
+    void (*begin)(struct tape_hook *hook, const struct tape_scopes *scopes);
+    /* Is told of every event. NULL: nobody wants them. */
+    void (*event)(struct tape_hook *hook, const struct tape_event *event);
     /* Ticks as nanoseconds, any thread. May be NULL: they are. */
     double (*ns)(const struct tape_hook *hook, uint64_t ticks);
     uint32_t (*path)(struct tape_hook *hook, uintptr_t site); /* NULL: call paths are off */

@@ -4,6 +4,7 @@
 #include <tapescope/ad_real.h>
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -98,6 +99,53 @@ static ad_status sweeps(void)
     return status;
 }
 
+/* Asks for a snapshot of itself while a tape lives, twice; and once by a signal that it handles. */
+static ad_status ask(void)
+{
+    ad_tape tape;
+    ad_status status = ad_tape_create(&tape, NULL);
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
+    for (int i = 0; i < 2 && status == AD_OK; i++) {
+        x = ad_neg(x);
+        raise(SIGUSR1);
+        x = ad_neg(x); /* writes it */
+        x = ad_neg(x);
+    }
+    return status;
+}
+
+static void own(int number)
+{
+    (void)number;
+}
+
+/* A program whose own handler was there first. */
+static ad_status handles(void)
+{
+    signal(SIGUSR1, own);
+    ad_status status = ad_profile_start_with("handles.prof", "snapshot_signal=usr1");
+    if (status == AD_OK)
+        status = ask();
+    return status == AD_OK ? ad_profile_stop() : status;
+}
+
+/* A training loop of many records. */
+static ad_status many(void)
+{
+    ad_tape tape;
+    ad_status status = ad_tape_create(&tape, NULL);
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
+    ad_mark mark = ad_tape_mark(tape);
+    for (int i = 0; i < 100 && status == AD_OK; i++) {
+        ad_tensor h = x;
+        for (int k = 0; k < 99; k++)
+            h = ad_neg(h);
+        status = ad_backward(ad_sum(h));
+        ad_tape_rewind(tape, mark);
+    }
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -111,6 +159,12 @@ int main(int argc, char **argv)
         status = expect();
     else if (strcmp(what, "sweeps") == 0)
         status = sweeps();
+    else if (strcmp(what, "ask") == 0)
+        status = ask();
+    else if (strcmp(what, "many") == 0)
+        status = many();
+    else if (strcmp(what, "handles") == 0)
+        status = handles();
     if (status == AD_OK)
         status = ad_status_of(none);
     if (status != AD_OK)

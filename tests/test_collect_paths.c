@@ -1,0 +1,227 @@
+/* test_collect_paths.c: the collector's tree of call paths, and the stacks that it is made of.
+ *
+ * May include: collect_paths.h, collect_unwind.h, whose sources are linked, and Check.
+ */
+#include "collect_paths.h"
+#include "collect_unwind.h"
+#include "run_cases.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { THREADS = 4, ROUNDS = 20000, MOST = 16 };
+
+static uint32_t path_of(size_t n, const uintptr_t *frame)
+{
+    return prof_path_of(frame, n, false);
+}
+
+/* Its frames, the innermost first, are those of the path. */
+static void check_path(uint32_t path, size_t n, const uintptr_t *frame, bool cut)
+{
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_uint_ne(path, 0);
+        struct prof_path at = prof_path_at(path);
+        ck_assert_uint_eq(at.pc, frame[i]);
+        ck_assert_uint_lt(at.parent, path);
+        path = at.parent;
+    }
+    if (cut) {
+        ck_assert_uint_ne(path, 0);
+        ck_assert_uint_eq(prof_path_at(path).pc, 0);
+        path = prof_path_at(path).parent;
+    }
+    ck_assert_uint_eq(path, 0);
+}
+
+START_TEST(a_stack_has_one_number_and_its_callers_are_its_parents)
+{
+    prof_paths_open(PROF_UNWIND_LIBUNWIND);
+    const uintptr_t a[] = {0x30, 0x20, 0x10}, b[] = {0x31, 0x20, 0x10}, c[] = {0x20, 0x10};
+    uint32_t first = path_of(3, a), second = path_of(3, b), outer = path_of(2, c);
+    check_path(first, 3, a, false);
+    check_path(second, 3, b, false);
+    ck_assert_uint_ne(first, second);
+    ck_assert_uint_eq(prof_path_at(first).parent, outer);
+    ck_assert_uint_eq(prof_path_at(second).parent, outer);
+    for (int i = 0; i < 3; i++) { /* in any order, after shorter and longer ones */
+        ck_assert_uint_eq(path_of(3, a), first);
+        ck_assert_uint_eq(path_of(2, c), outer);
+        ck_assert_uint_eq(path_of(3, b), second);
+    }
+    /* What is cut off is no caller: these are other paths. */
+    uint32_t cut = prof_path_of(a, 3, true);
+    ck_assert_uint_ne(cut, first);
+    check_path(cut, 3, a, true);
+    ck_assert_uint_eq(path_of(3, a), first);
+    ck_assert_uint_eq(prof_path_of(a, 3, true), cut);
+    ck_assert_uint_eq(prof_paths_refused(), 0);
+}
+END_TEST
+
+/* Random stacks with common ends, checked frame by frame. */
+static void *many(void *seed)
+{
+    unsigned state = *(const unsigned *)seed;
+    uintptr_t frame[MOST] = {0};
+    for (int i = 0; i < ROUNDS; i++) {
+        state = state * 1103515245u + 12345u;
+        const size_t n = 1 + state / 65536 % MOST, changed = state / 7 % (n + 1);
+        for (size_t k = 0; k < changed; k++)
+            frame[k] = 0x1000 + (state >> (k % 16)) % 5;
+        for (size_t k = 0; k < n; k++)
+            frame[k] = frame[k] ? frame[k] : 0x1000;
+        check_path(path_of(n, frame), n, frame, false);
+        if (i % 16 == 0)
+            check_path(prof_path_of(frame, n, true), n, frame, true);
+    }
+    return NULL;
+}
+
+START_TEST(threads_find_the_same_numbers)
+{
+    static unsigned seed[THREADS] = {1, 2, 1, 2};
+    pthread_t thread[THREADS];
+    prof_paths_open(PROF_UNWIND_LIBUNWIND);
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, many, &seed[i]), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    uint32_t n = prof_paths_count();
+    many(&seed[0]); /* again: nothing is new */
+    many(&seed[1]);
+    ck_assert_uint_eq(prof_paths_count(), n);
+    for (uint32_t i = 1; i <= n; i++) /* no two are the same */
+        ck_assert_uint_lt(prof_path_at(i).parent, i);
+}
+END_TEST
+
+START_TEST(a_full_tree_gives_the_nearest_path_outwards_and_counts)
+{
+    prof_paths_open(PROF_UNWIND_LIBUNWIND);
+    const uintptr_t known[] = {0x20, 0x10};
+    const uint32_t outer = path_of(2, known);
+    uintptr_t frame[2] = {0, 0x10};
+    uint32_t last = 0;
+    for (uintptr_t i = 0; i < PROF_PATH_NODES; i++) {
+        frame[0] = 0x100 + i;
+        last = path_of(2, frame);
+    }
+    ck_assert_uint_lt(prof_paths_count(), PROF_PATH_NODES);
+    const uint64_t refused = prof_paths_refused();
+    ck_assert_uint_gt(refused, 0);
+    ck_assert_uint_eq(last, prof_path_at(outer).parent);
+    const uintptr_t deep[] = {0x40, 0x30, 0x20, 0x10}, other[] = {0x50};
+    ck_assert_uint_eq(path_of(4, deep), outer);
+    ck_assert_uint_eq(path_of(1, other), 0);
+    ck_assert_uint_eq(prof_paths_refused(), refused + 2);
+    ck_assert_uint_eq(path_of(2, known), outer); /* what is known stays */
+}
+END_TEST
+
+START_TEST(a_child_process_goes_on_with_the_tree)
+{
+    prof_paths_open(PROF_UNWIND_LIBUNWIND);
+    const uintptr_t a[] = {0x30, 0x20}, b[] = {0x31, 0x20};
+    uint32_t path = path_of(2, a);
+    prof_paths_before_fork();
+    pid_t child = fork();
+    prof_paths_after_fork();
+    if (child == 0)
+        _exit(path_of(2, a) == path && path_of(2, b) != path ? 0 : 1);
+    int status = -1;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+/* What the library does between the user's call and the collector, some levels of it. */
+__attribute__((noinline)) static uint32_t here(enum prof_unwinder unwinder, unsigned depth,
+                                               uintptr_t site, int levels)
+{
+    uint32_t path = levels > 0 ? here(unwinder, depth, site, levels - 1)
+                               : prof_path_here(unwinder, depth, site);
+    __asm__ volatile("");
+    return path;
+}
+
+__attribute__((noinline)) static uint32_t op(enum prof_unwinder unwinder, unsigned depth)
+{
+    uint32_t path = here(unwinder, depth, (uintptr_t)__builtin_return_address(0), 5);
+    __asm__ volatile("");
+    return path;
+}
+
+__attribute__((noinline)) static uint32_t nested(enum prof_unwinder unwinder, unsigned depth, int n)
+{
+    uint32_t path = n > 0 ? nested(unwinder, depth, n - 1) : op(unwinder, depth);
+    __asm__ volatile("");
+    return path;
+}
+
+static unsigned length(uint32_t path)
+{
+    unsigned n = 0;
+    for (; path != 0; path = prof_path_at(path).parent)
+        n += prof_path_at(path).pc != 0;
+    return n;
+}
+
+static bool is_cut(uint32_t path)
+{
+    while (path != 0 && prof_path_at(path).pc != 0)
+        path = prof_path_at(path).parent;
+    return path != 0;
+}
+
+START_TEST(stacks_of_any_depth_are_followed_and_cut_where_they_are_too_deep)
+{
+    const enum prof_unwinder unwinder = _i ? PROF_UNWIND_FRAME_POINTERS : PROF_UNWIND_LIBUNWIND;
+    prof_paths_open(unwinder);
+    unsigned base = 0;
+    for (int n = 0; n < 100; n++) {
+        uint32_t path = 0, before = 0;
+        for (int i = 0; i < 3; i++, before = path) {
+            path = nested(unwinder, 1000, n);
+            ck_assert(i == 0 || path == before);
+        }
+        ck_assert(!is_cut(path));
+        if (n == 0)
+            base = length(path);
+        ck_assert_uint_eq(length(path), base + (unsigned)n);
+        path = nested(unwinder, 7, n);
+        ck_assert_uint_eq(length(path), base + (unsigned)n < 7 ? base + (unsigned)n : 7);
+        ck_assert(is_cut(path) == (base + (unsigned)n > 7));
+        prof_unwind_forget(); /* and learns again */
+    }
+    ck_assert_uint_eq(length(nested(unwinder, PROF_PATH_DEPTH, 3000)), PROF_PATH_DEPTH);
+}
+END_TEST
+
+START_TEST(a_site_that_is_not_on_the_stack_is_a_path_of_its_own)
+{
+    const enum prof_unwinder unwinder = _i ? PROF_UNWIND_FRAME_POINTERS : PROF_UNWIND_LIBUNWIND;
+    const uintptr_t site = 0x123456;
+    prof_paths_open(unwinder);
+    check_path(prof_path_here(unwinder, 64, site), 1, &site, true);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("paths");
+    tcase_set_timeout(tcase, 120);
+    tcase_add_test(tcase, a_stack_has_one_number_and_its_callers_are_its_parents);
+    tcase_add_test(tcase, threads_find_the_same_numbers);
+    tcase_add_test(tcase, a_full_tree_gives_the_nearest_path_outwards_and_counts);
+    tcase_add_test(tcase, a_child_process_goes_on_with_the_tree);
+    tcase_add_loop_test(tcase, stacks_of_any_depth_are_followed_and_cut_where_they_are_too_deep, 0,
+                        2);
+    tcase_add_loop_test(tcase, a_site_that_is_not_on_the_stack_is_a_path_of_its_own, 0, 2);
+    return run_cases("collect_paths", tcase);
+}
