@@ -17,9 +17,10 @@
 enum { CHUNK = 1 << 12, CHUNKS = PROF_PATH_NODES / CHUNK, LEAST_SLOTS = 1 << 12 };
 
 struct slots {
-    uint32_t n;      /* a power of 2 */
-    uint32_t used;   /* under the lock */
-    uint32_t slot[]; /* 0: free; else a node */
+    const struct slots *before; /* outgrown, and perhaps still looked at */
+    uint32_t n;                 /* a power of 2 */
+    uint32_t used;              /* under the lock */
+    uint32_t slot[];            /* 0: free; else a node */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -115,6 +116,7 @@ static struct slots *room(void)
     if (slots == NULL)
         return NULL;
     slots->n = n;
+    slots->before = old;
     for (uint32_t i = 1; i <= n_nodes; i++) {
         const struct prof_path *node = node_of(i);
         (void)find(slots, node->parent, node->pc, &place);
