@@ -71,9 +71,9 @@ static inline void tape_statement_settle(struct tape *t)
         tape_statement_close(t);
 }
 
-/* Room for a statement of n operands at the cursor; caller: the return address of the call that asks
- * for it, by which its call path is found. False: it is not to be recorded; the tape's error says
- * why, unless it is under no_grad. */
+/* Room for a statement of n operands at the cursor; caller: the return address of the call that
+ * asks for it, by which its call path is found. False: it is not to be recorded; the tape's error
+ * says why, unless it is under no_grad. */
 bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site, uintptr_t caller);
 
 /* The same for anything of so many bytes, of an op of that name, with a block of its own if need

@@ -139,8 +139,8 @@ static void put_symbols(struct profile_seed *seed)
     put_packet(seed, &packet);
 }
 
-/* n scopes from number `first` on, with keys and without, whose parent comes before it, or after it,
- * or is not there; expectations of all kinds, of scopes that are there or not. */
+/* n scopes from number `first` on, with keys and without, whose parent comes before it, or after
+ * it, or is not there; expectations of all kinds, of scopes that are there or not. */
 static void put_scopes(struct profile_seed *seed, uint32_t first, size_t n)
 {
     static const char *const name[] = {"train", "", "a/b, \"c\"\n"};
@@ -355,8 +355,8 @@ static void put_residuals(struct profile_seed *seed, uint64_t tape, uint32_t fir
     put_packet(seed, &packet);
 }
 
-/* Call paths, one behind frames that were cut off, one whose parent is in no packet, one that refers
- * to a later one, and one that is there twice. */
+/* Call paths, one behind frames that were cut off, one whose parent is in no packet, one that
+ * refers to a later one, and one that is there twice. */
 static void put_paths(struct profile_seed *seed, uint32_t first)
 {
     static const struct {

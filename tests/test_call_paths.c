@@ -1,7 +1,7 @@
 /* test_call_paths.c: programs whose calls are known, recorded, and the tree of their calls.
  *
- * May include: program_support.h, analyze_tree.h, Check. What a machine lacks (a compiler) is printed
- * as skipped.
+ * May include: program_support.h, analyze_tree.h, Check. What a machine lacks (a compiler) is
+ * printed as skipped.
  */
 #include "analyze_tree.h"
 #include "program_support.h"

@@ -1,7 +1,7 @@
 /* test_tree.c: call paths made by hand, read, joined to a tree and reported.
  *
- * May include: profile_maker.h, analyze_tree.h, report_tree.h, Check. No module of these profiles can
- * be opened: frames are told apart by address.
+ * May include: profile_maker.h, analyze_tree.h, report_tree.h, Check. No module of these profiles
+ * can be opened: frames are told apart by address.
  */
 #include "analyze_tree.h"
 #include "profile_maker.h"

@@ -4,9 +4,9 @@
  * invariant.
  *
  * A row's path ends at the call that recorded it, which the row has as well, with the line that the
- * compiler gave. A row of statements is different: its path is that of the call that opened the run,
- * and its statement may stand in another function. It is put where its function is on that path, or
- * else below its end.
+ * compiler gave. A row of statements is different: its path is that of the call that opened the
+ * run, and its statement may stand in another function. It is put where its function is on that
+ * path, or else below its end.
  */
 #include "analyze_tree.h"
 

@@ -24,8 +24,8 @@ struct prof_tree_options {
     void *payload;
 };
 
-/* line.cost is the node's own, line.ops the ops that it is of: those on this very line. Inverted, it
- * is that of the rows whose path ends here, and the ops are with the line that recorded them. */
+/* line.cost is the node's own, line.ops the ops that it is of: those on this very line. Inverted,
+ * it is that of the rows whose path ends here, and the ops are with the line that recorded them. */
 struct prof_tree_node {
     struct prof_line line;
     struct prof_cost all;         /* with all below */

@@ -2,9 +2,9 @@
  *
  * May include: collect_paths.h, collect_unwind.h.
  *
- * Nodes are never moved or freed, and a table that was outgrown stays as well, so that a look-up takes
- * no lock: a thread that finds no node in an old table looks again under the lock. Each thread
- * remembers its last stack, since the next one differs from it in few frames.
+ * Nodes are never moved or freed, and a table that was outgrown stays as well, so that a look-up
+ * takes no lock: a thread that finds no node in an old table looks again under the lock. Each
+ * thread remembers its last stack, since the next one differs from it in few frames.
  */
 #include "collect_paths.h"
 
@@ -17,9 +17,10 @@
 enum { CHUNK = 1 << 12, CHUNKS = PROF_PATH_NODES / CHUNK, LEAST_SLOTS = 1 << 12 };
 
 struct slots {
-    uint32_t n;      /* a power of 2 */
-    uint32_t used;   /* under the lock */
-    uint32_t slot[]; /* 0: free; else a node */
+    const struct slots *before; /* outgrown, and perhaps still looked at */
+    uint32_t n;                 /* a power of 2 */
+    uint32_t used;              /* under the lock */
+    uint32_t slot[];            /* 0: free; else a node */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -83,8 +84,8 @@ static const struct prof_path *node_of(uint32_t i)
 
 static uint32_t hash(uint32_t parent, uintptr_t pc)
 {
-    uint64_t h = ((uint64_t)pc ^ (uint64_t)parent << 40) * UINT64_C(0x9E3779B97F4A7C15);
-    h ^= (uint64_t)parent * UINT64_C(0xC2B2AE3D27D4EB4F);
+    const uint64_t h = (uint64_t)pc * UINT64_C(0x9E3779B97F4A7C15) ^
+                       (uint64_t)parent * UINT64_C(0xC2B2AE3D27D4EB4F);
     return (uint32_t)(h >> 32);
 }
 
@@ -115,6 +116,7 @@ static struct slots *room(void)
     if (slots == NULL)
         return NULL;
     slots->n = n;
+    slots->before = old;
     for (uint32_t i = 1; i <= n_nodes; i++) {
         const struct prof_path *node = node_of(i);
         (void)find(slots, node->parent, node->pc, &place);

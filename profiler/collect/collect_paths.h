@@ -1,7 +1,7 @@
 /* collect_paths.h: call paths as numbers: a prefix tree of return addresses, one for the process.
  *
- * May include: nothing of the project. Any thread; a number means the same stack for the life of the
- * process, through any number of profiles.
+ * May include: nothing of the project. Any thread; a number means the same stack for the life of
+ * the process, through any number of profiles.
  */
 #ifndef COLLECT_PATHS_H
 #define COLLECT_PATHS_H
@@ -29,8 +29,8 @@ void prof_paths_open(enum prof_unwinder unwinder);
 
 /* The path that led the calling thread to a call in the user's code that returns to `site`: at most
  * `depth` frames (1 to PROF_PATH_DEPTH) from there outwards. Keeps errno. Never fails: where the
- * stack cannot be followed, the path is the site alone behind a frame that says so; where the tree is
- * full, the nearest path outwards that is in it, perhaps 0. */
+ * stack cannot be followed, the path is the site alone behind a frame that says so; where the tree
+ * is full, the nearest path outwards that is in it, perhaps 0. */
 uint32_t prof_path_here(enum prof_unwinder unwinder, unsigned depth, uintptr_t site);
 
 /* The path of n frames, the innermost first; cut: there were more outwards. */

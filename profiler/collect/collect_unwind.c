@@ -2,12 +2,13 @@
  *
  * May include: collect_unwind.h, libunwind.
  *
- * How to come from a return address to its caller depends on the address alone, and nearly always in
- * one of four ways. What libunwind's cursor does (microseconds a frame) is noted as such a rule, and
- * from then on the rule is followed (nanoseconds). What no rule describes is left to the cursor each
- * time. unw_backtrace() has rules as well, but never forgets them, and follows them anywhere: where a
- * library was unloaded and another one came in its place, it may read what is not there. Here nothing
- * is read beyond the thread's own stack, and what is known is forgotten when something is unloaded.
+ * How to come from a return address to its caller depends on the address alone, and nearly always
+ * in one of four ways. What libunwind's cursor does (microseconds a frame) is noted as such a rule,
+ * and from then on the rule is followed (nanoseconds). What no rule describes is left to the cursor
+ * each time. unw_backtrace() has rules as well, but never forgets them, and follows them anywhere:
+ * where a library was unloaded and another one came in its place, it may read what is not there.
+ * Here nothing is read beyond the thread's own stack, and what is known is forgotten when something
+ * is unloaded.
  *
  * The way from here to the user's code is along frame pointers, which the library is compiled with.
  */
@@ -256,8 +257,8 @@ static struct seen look(unw_cursor_t *cursor)
     return seen;
 }
 
-/* The rule by which the cursor came from one frame to the next. Where the frame pointer was saved at
- * the address that it holds, it is one; else it is a register like others. */
+/* The rule by which the cursor came from one frame to the next. Where the frame pointer was saved
+ * at the address that it holds, it is one; else it is a register like others. */
 static struct rule rule_between(const struct seen *from, const struct seen *to)
 {
     struct rule rule = {.kind = COMPLEX};

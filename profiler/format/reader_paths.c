@@ -7,8 +7,8 @@
  */
 #include "reader_state.h"
 
-/* Paths are numbered in the order of the file, which a collector keeps ascending: then the number is
- * the place, and no map is needed. */
+/* Paths are numbered in the order of the file, which a collector keeps ascending: then the number
+ * is the place, and no map is needed. */
 static enum reader_status apply_path(struct reader_state *state, const Tapescope__Path *from)
 {
     struct prof_profile *profile = state->profile;

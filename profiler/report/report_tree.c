@@ -115,7 +115,8 @@ static bool is_wide(const struct printer *p)
     return p->style->exact || p->style->width == 0 || p->style->width >= WIDE;
 }
 
-/* Levels that are shown by spaces: half of what the other columns leave; deeper ones by a number. */
+/* Levels that are shown by spaces: half of what the other columns leave; deeper ones by a number.
+ * */
 static unsigned most_indent(const struct printer *p)
 {
     enum { LEAST = 3, MOST = 40 };

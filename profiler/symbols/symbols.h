@@ -54,8 +54,8 @@ int prof_symbols_resolve(struct prof_symbols *symbols, uint64_t pc, uint32_t lin
                          struct prof_place *place);
 
 /* The same with the functions that the call's own was inlined into: place[0] is what
- * prof_symbols_resolve gives, place[1] the call in its caller, up to the function that has the code.
- * Returns how many of at most `room`, 1 or more, were filled. */
+ * prof_symbols_resolve gives, place[1] the call in its caller, up to the function that has the
+ * code. Returns how many of at most `room`, 1 or more, were filled. */
 size_t prof_symbols_chain(struct prof_symbols *symbols, uint64_t pc, uint32_t line,
                           struct prof_place *place, size_t room);
 

@@ -2,9 +2,9 @@
  *
  * May include: nothing of the project; both sides include this file and nothing else of each other.
  *
- * The tape keeps the account itself: one row per {call path, site, op} and tape, owned by the tape's
- * thread, written only while a hook is set. The observer supplies the clock and is called to persist the
- * rows.
+ * The tape keeps the account itself: one row per {call path, site, op} and tape, owned by the
+ * tape's thread, written only while a hook is set. The observer supplies the clock and is called to
+ * persist the rows.
  *
  * Contract:
  * - hook->clock() may be called from any thread from tape_observe_begin(hook) on; it never goes
@@ -295,12 +295,12 @@ static inline struct tape_collect_options tape_collect_defaults(void)
                                          .text = ""};
 }
 
-/* What the collector's module exports: tapescope_collect_open(). Opens `path` and writes its
- * head. options: NULL: the defaults; they are read within the call alone. On failure returns NULL with the reason in `error` (n bytes). close() writes the end and
- * returns 0, or -1 with the reason. snapshot() writes all that is known so far as a complete
- * profile to another path. log, if it is not NULL, is offered every message that the collector has
- * of its own accord, in any thread and under its locks; where it returns false, the message goes to
- * standard error. */
+/* What the collector's module exports: tapescope_collect_open(). Opens `path` and writes its head.
+ * options: NULL: the defaults; they are read within the call alone. On failure returns NULL with
+ * the reason in `error` (n bytes). close() writes the end and returns 0, or -1 with the reason.
+ * snapshot() writes all that is known so far as a complete profile to another path. log, if it is
+ * not NULL, is offered every message that the collector has of its own accord, in any thread and
+ * under its locks; where it returns false, the message goes to standard error. */
 enum tape_log_level { TAPE_LOG_INFO, TAPE_LOG_WARNING };
 struct tape_collector {
     struct tape_hook hook;

@@ -1,5 +1,5 @@
-/* paths.c: a program whose calls are known: recursion, functions within each other, a callback of the
- * C library, threads, scalars, a library that comes and goes. test_call_paths.c has the tree.
+/* paths.c: a program whose calls are known: recursion, functions within each other, a callback of
+ * the C library, threads, scalars, a library that comes and goes. test_call_paths.c has the tree.
  *
  * PATHS_FIRST, PATHS_SECOND: libraries to load, one after the other has gone.
  */
