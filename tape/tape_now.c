@@ -1,7 +1,7 @@
 /* tape_now.c: where each thread publishes; see tape_now.h.
  *
- * May include: tape_now.h, tape_account.h, threads.h. The memory is never given back, since samplers
- * may look at it at any time: a thread that ends leaves its own to the next that begins.
+ * May include: tape_now.h, tape_account.h, threads.h. The memory is never given back, since
+ * samplers may look at it at any time: a thread that ends leaves its own to the next that begins.
  */
 #include "tape_now.h"
 

@@ -1,8 +1,8 @@
 /* tape_now.h: threads publish what they do with their tapes, while samples of their time are taken.
  *
- * May include: tape.h. A function that begins with TAPE_DOING(...) says so until it returns, however
- * it returns; then what was published before holds again. t->now is NULL unless samples are taken,
- * and nothing is written then.
+ * May include: tape.h. A function that begins with TAPE_DOING(...) says so until it returns,
+ * however it returns; then what was published before holds again. t->now is NULL unless samples are
+ * taken, and nothing is written then.
  */
 #ifndef TAPE_NOW_H
 #define TAPE_NOW_H
