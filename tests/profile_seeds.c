@@ -139,8 +139,8 @@ static void put_symbols(struct profile_seed *seed)
     put_packet(seed, &packet);
 }
 
-/* n scopes from number `first` on, with keys and without, whose parent comes before it, or after it,
- * or is not there; expectations of all kinds, of scopes that are there or not. */
+/* n scopes from number `first` on, with keys and without, whose parent comes before it, or after
+ * it, or is not there; expectations of all kinds, of scopes that are there or not. */
 static void put_scopes(struct profile_seed *seed, uint32_t first, size_t n)
 {
     static const char *const name[] = {"train", "", "a/b, \"c\"\n"};
