@@ -1,7 +1,8 @@
 /* ad_profile.c: where tape and profiler meet: opens the collector, by call or by TAPESCOPE_PROFILE.
  *
- * May include: ad_internal.h, tape_scope.h. The collector is a module opened at the first profile; the library
- * itself links nothing that only a profile needs. A failure of the profiler never changes a result.
+ * May include: ad_internal.h, tape_scope.h. The collector is a module opened at the first profile;
+ * the library itself links nothing that only a profile needs. A failure of the profiler never
+ * changes a result.
  */
 #include "ad_internal.h"
 

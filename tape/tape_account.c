@@ -1,5 +1,4 @@
-/* tape_account.c: rows found by {path, site, op}, their byte counters, and what is live at the
- * peak.
+/* tape_account.c: rows found by their key, their byte counters, and what is live at the peak.
  *
  * May include: tape_account.h, tape_now.h, tape_reach.h, tape_residual.h, tape_scope.h,
  * tape_statement.h. See tape_hook.h for what the counters mean.

@@ -1,5 +1,4 @@
-/* tape_account.h: the account: a row per {path, site, op, scope}, byte for byte what the arena hands
- * out.
+/* tape_account.h: the account: a row per {path, site, op, scope}, byte for byte what is handed out.
  *
  * May include: tape.h. Counters are written only while t->hook is set; by relaxed stores, because
  * the thread that ends an observation reads them.

@@ -325,8 +325,8 @@ void prof_events_close(struct prof_events *events);
 void prof_events_take(struct prof_events *events, const struct tape_event *event);
 /* What there was is void. */
 void prof_events_clear(struct prof_events *events);
-/* Appends the packets that are full, or `all` that there is. False: no memory; what was not appended
- * counts as left out. */
+/* Appends the packets that are full, or `all` that there is. False: no memory; what was not
+ * appended counts as left out. */
 bool prof_put_events(struct prof_buffer *out, struct prof_events *events, bool all);
 
 /* collect_signal.c: a signal asks for a snapshot. */

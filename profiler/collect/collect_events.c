@@ -1,8 +1,9 @@
 /* collect_events.c: single events: gathered by thread, packed when there are enough, bounded in
  * bytes.
  *
- * May include: collect.h, the generated profile.pb-c.h, protobuf-c. Threads share a few stripes, each
- * with its lock; a stripe's lock is taken inside the collector's mutex and never the other way.
+ * May include: collect.h, the generated profile.pb-c.h, protobuf-c. Threads share a few stripes,
+ * each with its lock; a stripe's lock is taken inside the collector's mutex and never the other
+ * way.
  * Invariant: the bytes of all packets together stay within the limit: the first packet that would
  * not is left out, and every event after it, and they are counted.
  */

@@ -19,17 +19,20 @@ static ad_status train(void)
     ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
     ad_mark mark = ad_tape_mark(tape);
     for (int i = 0; i < 3 && status == AD_OK; i++) {
-        AD_SCOPE("train") {
+        AD_SCOPE("train")
+        {
             ad_tensor h = x;
             for (int l = 0; l < 2; l++) {
-                AD_SCOPE("layer", "index", l) {
+                AD_SCOPE("layer", "index", l)
+                {
                     h = ad_tanh(h);
                     if (l == 1)
                         h = ad_square(h);
                 }
             }
             ad_tensor s = ad_sum(h);
-            AD_SCOPE("sweep") {
+            AD_SCOPE("sweep")
+            {
                 status = ad_backward(s);
             }
         }
@@ -47,9 +50,11 @@ static void *one_thread(void *payload)
     ad_tape tape;
     ad_tape_create(&tape, NULL);
     ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
-    AD_SCOPE("thread, \"quoted\"") {
+    AD_SCOPE("thread, \"quoted\"")
+    {
         ad_neg(x);
-        AD_SCOPE("inner") {
+        AD_SCOPE("inner")
+        {
             ad_neg(x);
         }
     }
@@ -77,7 +82,8 @@ static ad_status expect(void)
     ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
     AD_EXPECT_TAPE_BYTES(1 << 20); // @function holds
     AD_EXPECT_TAPE_BYTES(100);     // @function fails
-    AD_SCOPE("cheap") {
+    AD_SCOPE("cheap")
+    {
         AD_EXPECT_RATIO(100);   // @ratio holds
         AD_EXPECT_RATIO(0.001); // @ratio fails
         x = ad_tanh(ad_tanh(x));
@@ -92,7 +98,8 @@ static ad_status sweeps(void)
     ad_status status = ad_tape_create(&tape, NULL);
     ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
     for (int i = 0; i < 5 && status == AD_OK; i++) {
-        AD_SCOPE("step", "number", i) {
+        AD_SCOPE("step", "number", i)
+        {
             status = ad_backward(ad_sum(ad_neg(x)));
         }
     }
@@ -149,7 +156,8 @@ static ad_status many(void)
 #ifdef __cplusplus
 static void throw_from(int depth)
 {
-    AD_SCOPE("throws", "depth", depth) {
+    AD_SCOPE("throws", "depth", depth)
+    {
         if (depth == 0)
             throw 1;
         throw_from(depth - 1);
@@ -163,7 +171,8 @@ static ad_status throws(void)
         throw_from(2);
     } catch (int) {
     }
-    AD_SCOPE("caught") {
+    AD_SCOPE("caught")
+    {
     }
     return AD_OK;
 }
