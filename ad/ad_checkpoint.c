@@ -67,17 +67,21 @@ ad_status ad_checkpoint_site(ad_tape tape, ad_checkpoint_function *function, voi
     struct tape_site site = AD_HERE;
     uint32_t value[TAPE_MAX_IN], made[TAPE_MAX_IN];
     struct tape *t = ad_tape_find(tape.slot, tape.generation, "checkpoint", site);
-    ad_status status = t ? check(t, function, n_in, in, n_out, out, value, site) : ad_failed();
+    if (!t) {
+        for (int o = 0; o < n_out && out; o++)
+            out[o] = (ad_tensor){0, 0, 0, 0};
+        return ad_failed();
+    }
     const struct tape_function f = {.run = run,
                                     .function = (void (*)(void))function,
                                     .payload = payload,
                                     .slot = tape.slot,
                                     .generation = tape.generation};
+    ad_status status = check(t, function, n_in, in, n_out, out, value, site);
     if (status == AD_OK)
         status = (ad_status)tape_checkpoint(t, &f, n_in, value, n_out, made, site);
     for (int o = 0; o < n_out && out; o++)
-        out[o] = status == AD_OK ? ad_handle_of(t, tape.slot, tape.generation, made[o])
-                 : t             ? none(tape)
-                                 : (ad_tensor){0, 0, 0, 0};
+        out[o] =
+            status == AD_OK ? ad_handle_of(t, tape.slot, tape.generation, made[o]) : none(tape);
     return status;
 }

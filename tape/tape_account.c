@@ -526,9 +526,8 @@ uint64_t tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64
 {
     struct tape_row *r = tape_row(t, row);
     t->ticks = now;
-    if (t->activity == TAPE_PHASE_RECOMPUTE)
-        start = *t->stamp;
     if (t->activity == TAPE_PHASE_RECOMPUTE) {
+        start = *t->stamp;
         TAPE_ADD(r->recompute_calls, calls);
         TAPE_ADD(r->recompute_ticks, now - start);
         TAPE_ADD(t->ledger.recompute_ticks, now - start);
