@@ -97,12 +97,12 @@ static void print_json(const struct report_stat *stat, FILE *out)
 int report_stat_print(const struct report_stat *stat, const struct report_style *style)
 {
     static const struct {
-        enum table_align align;
         const char *title;
+        enum table_align align;
         unsigned rank;
-    } columns[] = {{TABLE_LEFT, "", 0},    {TABLE_RIGHT, "mean", 0}, {TABLE_LEFT, NULL, 2},
-                   {TABLE_RIGHT, "sd", 2}, {TABLE_RIGHT, "", 3},     {TABLE_RIGHT, "max", 4},
-                   {TABLE_RIGHT, "min", 0}};
+    } columns[] = {{"", TABLE_LEFT, 0},    {"mean", TABLE_RIGHT, 0}, {NULL, TABLE_LEFT, 2},
+                   {"sd", TABLE_RIGHT, 2}, {"", TABLE_RIGHT, 3},     {"max", TABLE_RIGHT, 4},
+                   {"min", TABLE_RIGHT, 0}};
     if (style->json) {
         print_json(stat, style->out);
         return 0;
