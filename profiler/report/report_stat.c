@@ -7,9 +7,11 @@
 
 #include <math.h>
 
+enum kind { TIME, BYTES, RATIO };
+
 static const struct {
     const char *name, *json;
-    enum { TIME, BYTES, RATIO } kind;
+    enum kind kind;
 } metrics[STAT_METRICS] = {
     [STAT_WALL] = {"wall", "wall_ns", TIME},
     [STAT_FORWARD] = {"forward", "forward_ns", TIME},
@@ -38,7 +40,7 @@ double stat_deviation(const struct stat_series *series)
     return series->n > 1 ? sqrt(series->squares / (double)(series->n - 1)) : 0;
 }
 
-static void cell_value(struct table *table, int kind, double value,
+static void cell_value(struct table *table, enum kind kind, double value,
                        const struct report_style *style)
 {
     if (kind == TIME)
