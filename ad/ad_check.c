@@ -1,11 +1,12 @@
 /* ad_check.c: ad_check_gradient: a user's function against central differences of it.
  *
- * May include: ad_check.h, tape_inplace.h. Meanwhile the leaves' adjoints are buffers of the
- * check's own, and whatever else was on the tape before is constant, so that no gradient of the
- * user's is touched and a sweep sees what the differences see: the leaves alone.
+ * May include: ad_check.h, tape_call.h, tape_inplace.h. Meanwhile the leaves' adjoints are buffers
+ * of the check's own, and whatever else was on the tape before is constant, so that no gradient of
+ * the user's is touched and a sweep sees what the differences see: the leaves alone.
  */
 #include "ad_check.h"
 
+#include "tape_call.h"
 #include "tape_inplace.h"
 
 #include <math.h>
@@ -95,6 +96,8 @@ static ad_status enter(struct job *j)
     if (t->no_grad)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, j->site,
                                     "check_gradient: not under no_grad");
+    if (t->calls.innermost)
+        return (ad_status)tape_call_refuse(t, "check_gradient", j->site);
     ad_status status = find_leaves(j);
     if (status != AD_OK)
         return status;

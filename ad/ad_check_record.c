@@ -218,7 +218,8 @@ static int check(struct check *c, struct ad_check_fault *fault)
 int ad_check_record(struct tape *t, struct tape_record *r, double tolerance,
                     struct ad_check_fault *fault)
 {
-    if (r->n_in == 0 || r->n_out == 0) /* scalar statements, and their bridges, are no ops */
+    /* Scalar statements, their bridges, and checkpoints are no ops. */
+    if (r->n_in == 0 || r->n_out == 0 || !r->op->pullback)
         return 0;
     for (int i = 0; i < r->n_in; i++)
         if (t->entries[tape_record_in(r)[i]].array.dtype == KERNEL_F32)

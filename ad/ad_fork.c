@@ -1,12 +1,13 @@
 /* ad_fork.c: forks of a tape for other threads, and their joins.
  *
- * May include: ad_real_fork.h, ad_internal.h, tape_fork.h, tape_preaccumulate.h,
- * tape_value.h.
+ * May include: ad_real_fork.h, ad_internal.h, tape_call.h, tape_fork.h,
+ * tape_preaccumulate.h, tape_value.h.
  */
 #include <tapescope/ad_real_fork.h>
 
 #include "ad_internal.h"
 
+#include "tape_call.h"
 #include "tape_fork.h"
 #include "tape_preaccumulate.h"
 #include "tape_value.h"
@@ -32,6 +33,8 @@ ad_status ad_tape_fork_site(ad_tape parent, int n, ad_tape *child, unsigned ad_l
         return ad_failed();
     if (t->error.code != TAPE_OK)
         return (ad_status)t->error.code;
+    if (t->calls.innermost)
+        return (ad_status)tape_call_refuse(t, "tape_fork", site);
     if (t->sections.n > 0)
         return (ad_status)tape_section_refuse(t, "tape_fork", site);
     if (n < 0 || (n > 0 && !child))
@@ -137,6 +140,8 @@ ad_status ad_tape_join_site(ad_tape parent, ad_tape child, int64_t m, ad_real *y
     struct tape *t = ad_tape_find(parent.slot, parent.generation, "tape_join", site);
     if (!t)
         return ad_failed();
+    if (t->calls.innermost)
+        return (ad_status)tape_call_refuse(t, "tape_join", site);
     if (m < 0 || (m > 0 && !y))
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "tape_join: %s",
                                     m < 0 ? "m is negative" : "a null pointer");

@@ -39,8 +39,8 @@ static ad_status check(struct tape *t, ad_frame frame, const ad_tensor *keep, in
                                     "a reset or a rewind");
     if (frame.level < t->fixed.n_frames)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
-                                    "frame_end: the frame is older than the gradient check that "
-                                    "runs");
+                                    "frame_end: the frame is older than the %s that runs",
+                                    tape_fixed_by(t));
     /* After a failure results of failed ops are among them: there is nothing to keep of those. */
     for (int i = 0; i < n && t->error.code == TAPE_OK; i++) {
         if (!ad_value_on(t, keep[i], site, "frame_end: keep[%d]", i))
@@ -69,7 +69,7 @@ ad_status ad_frame_end_site(ad_frame frame, const ad_tensor *keep, int n, unsign
         return status;
     for (int i = 0; i < n; i++) {
         uint32_t v = live(t, frame, keep[i]);
-        if (v)
+        if (v >= t->frames[frame.level].n_values) /* what is older stays anyway */
             tape_release_keep(t, v);
     }
     tape_frame_end(t, frame.level, site);

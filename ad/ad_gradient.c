@@ -1,9 +1,10 @@
 /* ad_gradient.c: sweeps, gradients read back, derivatives recorded.
  *
- * May include: ad_internal.h, tape_guard.h.
+ * May include: ad_internal.h, tape_call.h, tape_guard.h.
  */
 #include "ad_internal.h"
 
+#include "tape_call.h"
 #include "tape_guard.h"
 
 #include <string.h>
@@ -21,6 +22,8 @@ static ad_status check(ad_tensor y, const ad_tensor *seed, const char *what, str
         return status;
     if (t->error.code != TAPE_OK)
         return (ad_status)t->error.code;
+    if (t->calls.innermost)
+        return (ad_status)tape_call_refuse(t, what, site);
     const struct tape_value *v = &t->entries[*y_value];
     kernel_describe(&v->array, a, sizeof a);
     if (v->array.dtype == KERNEL_I64)
@@ -96,6 +99,8 @@ ad_status ad_gradient_site(ad_tensor x, void *buffer, int64_t count, unsigned ad
         return status;
     if (t->error.code != TAPE_OK)
         return (ad_status)t->error.code;
+    if (t->calls.innermost)
+        return (ad_status)tape_call_refuse(t, "gradient", site);
     struct tape_value *value = &t->entries[v];
     if (!(value->flags & (TAPE_LEAF | TAPE_RETAIN)))
         return (ad_status)tape_fail(
@@ -128,6 +133,8 @@ ad_status ad_gradient_buffer_site(ad_tensor x, void *buffer, int64_t count, unsi
     uint32_t v = ad_value_find(x, "gradient_buffer", 0, site, &t, &status);
     if (!v)
         return status;
+    if (t->calls.innermost)
+        return (ad_status)tape_call_refuse(t, "gradient_buffer", site);
     if (!(t->entries[v].flags & TAPE_LEAF))
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "gradient_buffer: not a leaf");
     if (v < t->fixed.n_values)
@@ -145,6 +152,8 @@ ad_status ad_retain_gradient_site(ad_tensor x, unsigned ad_line_)
     struct tape *t;
     ad_status status;
     uint32_t v = ad_value_find(x, "retain_gradient", 0, site, &t, &status);
+    if (v && t->calls.innermost)
+        return (ad_status)tape_call_refuse(t, "retain_gradient", site);
     return v ? (ad_status)tape_retain(t, v, site) : status;
 }
 

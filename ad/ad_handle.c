@@ -1,10 +1,11 @@
 /* ad_handle.c: the table of slots behind the handles, and the checks of every op's operands.
  *
- * May include: ad_internal.h, tape_release.h. Slots are never unmapped and generations only grow,
- * so that a stale handle is recognised without following it.
+ * May include: ad_internal.h, tape_call.h, tape_release.h. Slots are never unmapped and generations
+ * only grow, so that a stale handle is recognised without following it.
  */
 #include "ad_internal.h"
 
+#include "tape_call.h"
 #include "tape_release.h"
 
 #include <pthread.h>
@@ -194,6 +195,8 @@ ad_status ad_tape_destroy_site(ad_tape tape, unsigned ad_line_)
         t = ad_tape_find(tape.slot, tape.generation, "tape_destroy", site);
     if (!t)
         return ad_failed();
+    if (t->calls.innermost)
+        return (ad_status)tape_call_refuse(t, "tape_destroy", site);
     ad_real_forget(t);
     ad_slot_give(tape.slot);
     tape_destroy(t);
@@ -221,7 +224,8 @@ static ad_status fail_stale(struct tape *t, ad_tensor x, const char *which, stru
         tape_release_describe(t, v, how, sizeof how);
         tape_fail(t, TAPE_ERROR_HANDLE, site, "%s %s; the call is", which, how);
     } else
-        tape_fail(t, TAPE_ERROR_HANDLE, site, "%s was dropped by a reset or a rewind", which);
+        tape_fail(t, TAPE_ERROR_HANDLE, site, "%s was dropped by a reset or a rewind%s", which,
+                  t->calls.made ? ", or was computed within a checkpoint" : "");
     return AD_ERROR_HANDLE;
 }
 

@@ -19,6 +19,7 @@
 #undef ad_item
 #undef ad_backward
 #undef ad_gradient
+#undef ad_checkpoint
 #endif
 
 /* The site of the call of a *_site function; in that function alone. */

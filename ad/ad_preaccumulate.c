@@ -1,12 +1,13 @@
 /* ad_preaccumulate.c: sections of statements: begun, ended, their outputs named and replaced.
  *
- * May include: ad_real.h, ad_internal.h, tape_preaccumulate.h. Outputs lie in a row or apart: they
- * are reached by a function of their number.
+ * May include: ad_real.h, ad_internal.h, tape_call.h, tape_preaccumulate.h. Outputs lie in a row or
+ * apart: they are reached by a function of their number.
  */
 #include <tapescope/ad_real.h>
 
 #include "ad_internal.h"
 
+#include "tape_call.h"
 #include "tape_preaccumulate.h"
 
 /* Either y[m], or pointers to them. */
@@ -35,6 +36,8 @@ ad_status ad_preaccumulate_begin_site(ad_tape tape, unsigned ad_line_)
     if (t->statements.calling)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "preaccumulate_begin: a callback of the tape recorded on runs");
+    if (t->calls.innermost)
+        return (ad_status)tape_call_refuse(t, "preaccumulate_begin", site);
     return (ad_status)tape_section_begin(t, site);
 }
 
@@ -73,6 +76,8 @@ static ad_status end(ad_tape tape, const struct outputs *o, ad_preaccumulated *s
     if (t->statements.calling)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "preaccumulate_end: a callback of the tape recorded on runs");
+    if (t->calls.innermost)
+        return (ad_status)tape_call_refuse(t, "preaccumulate_end", site);
     const ad_status status =
         t->error.code != TAPE_OK ? (ad_status)t->error.code : check(t, o, site);
     if (status != AD_OK) {

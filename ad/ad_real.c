@@ -1,7 +1,7 @@
 /* ad_real.c: the scalar face: which tape a thread records on, leaves, sweeps, gradients.
  *
- * May include: ad_real.h, ad_internal.h, tape_bridge.h, tape_preaccumulate.h, tape_trap.h,
- * tape_value.h.
+ * May include: ad_real.h, ad_internal.h, tape_bridge.h, tape_call.h,
+ * tape_preaccumulate.h, tape_trap.h, tape_value.h.
  * Statements themselves are written by the user's code (ad_real_expression.h); it calls here when
  * the cursor has no room.
  */
@@ -10,6 +10,7 @@
 #include "ad_internal.h"
 
 #include "tape_bridge.h"
+#include "tape_call.h"
 #include "tape_preaccumulate.h"
 #include "tape_trap.h"
 #include "tape_value.h"
@@ -267,6 +268,8 @@ static struct tape *enter(ad_tape tape, const char *what, struct tape_site site,
                                        "%s: a fork is swept with its parent: ad_tape_join comes "
                                        "first",
                                        what);
+    if (t && *status == AD_OK && t->calls.innermost)
+        *status = (ad_status)tape_call_refuse(t, what, site);
     return *status == AD_OK ? t : NULL;
 }
 

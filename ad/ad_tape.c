@@ -1,10 +1,11 @@
 /* ad_tape.c: what is done to a tape as a whole: reset, mark, rewind, no_grad, statistics.
  *
- * May include: ad_internal.h, tape_release.h, tape_statement.h. Also how many threads the process
- * computes with.
+ * May include: ad_internal.h, tape_call.h, tape_release.h, tape_statement.h. Also how many threads
+ * the process computes with.
  */
 #include "ad_internal.h"
 
+#include "tape_call.h"
 #include "tape_release.h"
 #include "tape_statement.h"
 
@@ -60,8 +61,8 @@ ad_status ad_tape_reset_site(ad_tape tape, unsigned ad_line_)
     if (!t)
         return status;
     if (t->fixed.n_values)
-        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
-                                    "tape_reset: not while a gradient check runs");
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "tape_reset: not while a %s runs",
+                                    tape_fixed_by(t));
     tape_reset(t);
     return AD_OK;
 }
@@ -96,9 +97,9 @@ ad_status ad_tape_rewind_site(ad_tape tape, ad_mark mark, unsigned ad_line_)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "tape_rewind: a reset or an outer rewind has dropped the mark");
     if (mark.level < t->fixed.n_marks)
-        return (ad_status)tape_fail(
-            t, TAPE_ERROR_STATE, site,
-            "tape_rewind: the mark is older than the gradient check that runs");
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                    "tape_rewind: the mark is older than the %s that runs",
+                                    tape_fixed_by(t));
     tape_rewind(t, mark.level);
     return AD_OK;
 }
@@ -130,7 +131,10 @@ ad_status ad_no_grad_end_site(ad_tape tape, unsigned ad_line_)
 ad_status ad_zero_gradients_site(ad_tape tape, unsigned ad_line_)
 {
     ad_status status;
-    struct tape *t = enter(tape, "zero_gradients", AD_HERE, &status);
+    struct tape_site site = AD_HERE;
+    struct tape *t = enter(tape, "zero_gradients", site, &status);
+    if (t && t->calls.innermost)
+        return (ad_status)tape_call_refuse(t, "zero_gradients", site);
     if (t)
         tape_zero_gradients(t);
     return status;
@@ -172,6 +176,8 @@ ad_status ad_saved_for_backward_site(ad_tape tape, ad_saved *saved, unsigned ad_
     struct tape *t = enter(tape, "saved_for_backward", site, &status);
     if (!t)
         return status;
+    if (t->calls.innermost)
+        return (ad_status)tape_call_refuse(t, "saved_for_backward", site);
     if (!saved)
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
                                     "saved_for_backward: saved is a null pointer");

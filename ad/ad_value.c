@@ -1,8 +1,10 @@
 /* ad_value.c: leaves, constants, and reading values and their shapes.
  *
- * May include: ad_internal.h.
+ * May include: ad_internal.h, tape_call.h.
  */
 #include "ad_internal.h"
+
+#include "tape_call.h"
 
 #include <math.h>
 #include <string.h>
@@ -129,6 +131,8 @@ ad_status ad_value_site(ad_tensor x, void *buffer, int64_t count, unsigned ad_li
     if (!v)
         return status;
     status = ad_buffer_check(t, v, "value", buffer, count, site);
+    if (status == AD_OK && !tape_call_reads(t, v))
+        return (ad_status)tape_fail_memory(t, site, "value");
     if (status == AD_OK)
         tape_read(t, v, buffer);
     return status;
@@ -148,6 +152,10 @@ double ad_item_site(ad_tensor x, unsigned ad_line_)
         tape_fail(t, a->size != 1 ? TAPE_ERROR_SHAPE : TAPE_ERROR_DTYPE, site,
                   "item: takes a float tensor of size 1, not %s",
                   kernel_describe(a, text, sizeof text));
+        return NAN;
+    }
+    if (!tape_call_reads(t, v)) {
+        tape_fail_memory(t, site, "item");
         return NAN;
     }
     return a->dtype == KERNEL_F32 ? (double)*(const float *)a->data : *(const double *)a->data;

@@ -1,6 +1,7 @@
 /* tape.c: a tape's life: create, mark, rewind, reset, destroy.
  *
- * May include: tape_fork.h, tape_guard.h, tape_lent.h, tape_observe.h, tape_statement.h.
+ * May include: tape_fork.h, tape_guard.h, tape_lent.h, tape_observe.h, tape_residual.h,
+ * tape_statement.h.
  */
 #include "tape.h"
 
@@ -8,6 +9,7 @@
 #include "tape_guard.h"
 #include "tape_lent.h"
 #include "tape_observe.h"
+#include "tape_residual.h"
 #include "tape_statement.h"
 
 #include <stdio.h>
@@ -82,8 +84,10 @@ failed:
 void tape_destroy(struct tape *t)
 {
     tape_observed(t);
+    tape_account_moment(t);
     tape_statement_end(t);
     tape_fork_end(t);
+    tape_residual_cause(t, TAPE_BY_DESTROY);
     tape_account_drop_all(t);
     tape_observe_remove(t);
     tape_account_close(t);
@@ -94,15 +98,21 @@ void tape_destroy(struct tape *t)
         t->memory->release(t->marks, t->memory->payload);
     if (t->frames)
         t->memory->release(t->frames, t->memory->payload);
+    if (t->calls.read)
+        t->memory->release(t->calls.read, t->memory->payload);
     release(t);
 }
 
 void tape_reset(struct tape *t)
 {
     tape_observed(t);
+    tape_account_moment(t);
     tape_statement_settle(t);
     tape_fork_drop(t, 0);
+    const enum tape_release_cause before = tape_residual_cause(t, TAPE_BY_RESET);
     tape_account_drop_all(t);
+    tape_residual_cause(t, before);
+    tape_history_dropped(t);
     tape_arena_reset(&t->arena);
     begin(t);
     t->generation++;
@@ -186,7 +196,11 @@ void tape_drop_behind(struct tape *t, const struct tape_mark *mark)
 void tape_rewind(struct tape *t, uint32_t level)
 {
     tape_observed(t);
+    tape_account_moment(t);
+    const enum tape_release_cause before = tape_residual_cause(t, TAPE_BY_REWIND);
     tape_drop_behind(t, &t->marks[level]);
+    tape_residual_cause(t, before);
+    tape_history_dropped(t);
     t->n_marks = level + 1;
     t->generation++;
     t->gradient_epoch++;

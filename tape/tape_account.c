@@ -1,11 +1,12 @@
 /* tape_account.c: rows found by {path, site, op}, their byte counters, and what is live at the peak.
  *
- * May include: tape_account.h, tape_now.h, tape_reach.h, tape_scope.h, tape_statement.h. See
- * tape_hook.h for what the counters mean.
+ * May include: tape_account.h, tape_now.h, tape_reach.h, tape_residual.h, tape_scope.h,
+ * tape_statement.h. See tape_hook.h for what the counters mean.
  */
 #include "tape_account.h"
 #include "tape_now.h"
 #include "tape_reach.h"
+#include "tape_residual.h"
 #include "tape_scope.h"
 #include "tape_statement.h"
 
@@ -97,6 +98,7 @@ int tape_account_open(struct tape *t)
 
 void tape_account_close(struct tape *t)
 {
+    tape_residual_close(t);
     for (uint32_t c = 0; c < TAPE_ROW_CHUNKS && t->ledger.chunk[c]; c++)
         t->memory->release(t->ledger.chunk[c], t->memory->payload);
     if (t->sites.slot)
@@ -163,31 +165,79 @@ static void live(struct tape *t, struct tape_row *row, uint64_t delta)
     if (l->live_bytes > l->peak_bytes && (int64_t)delta > 0) {
         __atomic_store_n(&l->peak_bytes, l->live_bytes, __ATOMIC_RELAXED);
         TAPE_ADD(l->peak_count, 1);
+        if (t->residual)
+            tape_history_peak(t);
     }
+    if (t->residual)
+        tape_history_tape(t);
 }
 
-static void take(struct tape *t, uint32_t row, uint64_t *counter, uint64_t n)
+static uint64_t *counter_of(struct tape_row *row, enum tape_residual_kind kind)
+{
+    return kind == TAPE_RECORD    ? &row->record_bytes
+           : kind == TAPE_ADJOINT ? &row->adjoint_bytes
+                                  : &row->value_bytes;
+}
+
+/* The class is told before the row: a peak comes after both. */
+static void take(struct tape *t, uint32_t row, enum tape_residual_kind kind, uint64_t n)
 {
     if (n == 0)
         return;
-    TAPE_ADD(*counter, n);
+    struct tape_row *r = tape_row(t, row);
+    TAPE_ADD(*counter_of(r, kind), n);
     TAPE_ADD(t->ledger.handed_out_bytes, n);
-    live(t, tape_row(t, row), n);
+    tape_residual_take(t, tape_residual_of_row(t, row, kind), n);
+    live(t, r, n);
+}
+
+static void give(struct tape *t, uint32_t row, enum tape_residual_kind kind, uint64_t n)
+{
+    if (n == 0)
+        return;
+    tape_residual_give(t, tape_residual_of_row(t, row, kind), n);
+    live(t, tape_row(t, row), 0 - n);
+}
+
+static uint64_t padding_of(uint64_t n)
+{
+    return tape_arena_class_bytes(n) - n;
 }
 
 /* A buffer of n bytes takes its size class: the rest is padding. */
-static void take_buffer(struct tape *t, uint32_t row, uint64_t *counter, uint64_t *padding,
-                        uint64_t n)
+static void take_buffer(struct tape *t, uint32_t row, enum tape_residual_kind kind, uint64_t n)
 {
     __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);
-    take(t, row, counter, n);
-    take(t, TAPE_ROW_PADDING, padding, tape_arena_class_bytes(n) - n);
+    take(t, row, kind, n);
+    take(t, TAPE_ROW_PADDING, kind, padding_of(n));
 }
 
 static void give_buffer(struct tape *t, uint32_t row, uint64_t n)
 {
-    live(t, tape_row(t, row), 0 - n);
-    live(t, tape_row(t, TAPE_ROW_PADDING), 0 - (tape_arena_class_bytes(n) - n));
+    give(t, row, TAPE_ADJOINT, n);
+    give(t, TAPE_ROW_PADDING, TAPE_ADJOINT, padding_of(n));
+}
+
+/* A value's class is its own. */
+static void take_value(struct tape *t, const struct tape_value *v)
+{
+    const uint64_t n = tape_value_bytes(v);
+    struct tape_row *row = tape_row(t, v->row);
+    __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);
+    TAPE_ADD(row->value_bytes, n);
+    TAPE_ADD(t->ledger.handed_out_bytes, n);
+    tape_residual_value_made(t, v);
+    live(t, row, n);
+    take(t, TAPE_ROW_PADDING, TAPE_VALUE, padding_of(n));
+}
+
+static void give_value(struct tape *t, const struct tape_value *v, enum tape_release_cause cause,
+                       uint32_t row)
+{
+    const uint64_t n = tape_value_bytes(v);
+    tape_residual_value_gone(t, v, cause, row);
+    live(t, tape_row(t, v->row), 0 - n);
+    give(t, TAPE_ROW_PADDING, TAPE_VALUE, padding_of(n));
 }
 
 static uint64_t entry_bytes(const struct tape_value *v)
@@ -202,38 +252,35 @@ void tape_account_value(struct tape *t, const struct tape_value *v)
 {
     if (!t->hook)
         return;
-    struct tape_row *row = tape_row(t, v->row), *padding = tape_row(t, TAPE_ROW_PADDING);
-    uint64_t n = tape_value_bytes(v);
-    take(t, v->row, &row->record_bytes, entry_bytes(v));
+    take(t, v->row, TAPE_RECORD, entry_bytes(v));
     if (v->flags & TAPE_OWNS_DATA)
-        take_buffer(t, v->row, &row->value_bytes, &padding->value_bytes, n);
+        take_value(t, v);
     if (v->flags & (TAPE_LEAF | TAPE_RETAIN))
-        take_buffer(t, v->row, &row->adjoint_bytes, &padding->adjoint_bytes, n);
+        take_buffer(t, v->row, TAPE_ADJOINT, tape_value_bytes(v));
 }
 
 void tape_account_drop_value(struct tape *t, const struct tape_value *v)
 {
     if (!t->hook)
         return;
-    uint64_t n = tape_value_bytes(v);
-    live(t, tape_row(t, v->row), 0 - entry_bytes(v));
+    give(t, v->row, TAPE_RECORD, entry_bytes(v));
     if (v->flags & TAPE_OWNS_DATA)
-        give_buffer(t, v->row, n);
+        give_value(t, v, t->residual ? t->residual->cause : TAPE_BY_CALL, TAPE_ROW_NONE);
     if (v->flags & (TAPE_LEAF | TAPE_RETAIN))
-        give_buffer(t, v->row, n);
+        give_buffer(t, v->row, tape_value_bytes(v));
 }
 
 void tape_account_record(struct tape *t, const struct tape_record *r)
 {
     if (t->hook)
-        take(t, r->row, &tape_row(t, r->row)->record_bytes, r->bytes);
+        take(t, r->row, TAPE_RECORD, r->bytes);
 }
 
 void tape_account_drop_record(struct tape *t, struct tape_record *r)
 {
     if (!t->hook)
         return;
-    live(t, tape_row(t, r->row), 0 - (uint64_t)r->bytes);
+    give(t, r->row, TAPE_RECORD, r->bytes);
     if (r->op == &tape_statement_op)
         tape_account_drop_run(t, r);
 }
@@ -242,10 +289,8 @@ void tape_account_guards(struct tape *t, uint32_t last)
 {
     if (!t->hook)
         return;
-    for (uint32_t at = t->last_guard; at != last; at = tape_guard_at(t, at)->previous) {
-        uint32_t row = tape_guard_at(t, at)->row;
-        take(t, row, &tape_row(t, row)->record_bytes, sizeof(struct tape_guard));
-    }
+    for (uint32_t at = t->last_guard; at != last; at = tape_guard_at(t, at)->previous)
+        take(t, tape_guard_at(t, at)->row, TAPE_RECORD, sizeof(struct tape_guard));
 }
 
 void tape_account_drop_guards(struct tape *t, uint32_t last)
@@ -253,13 +298,19 @@ void tape_account_drop_guards(struct tape *t, uint32_t last)
     if (!t->hook)
         return;
     for (uint32_t at = t->last_guard; at != last; at = tape_guard_at(t, at)->previous)
-        live(t, tape_row(t, tape_guard_at(t, at)->row), 0 - (uint64_t)sizeof(struct tape_guard));
+        give(t, tape_guard_at(t, at)->row, TAPE_RECORD, sizeof(struct tape_guard));
 }
 
 void tape_account_bytes(struct tape *t, uint32_t row, uint64_t n)
 {
     if (t->hook)
-        take(t, row, &tape_row(t, row)->record_bytes, n);
+        take(t, row, TAPE_RECORD, n);
+}
+
+/* Where the room for statements is until they fill it. */
+static uint32_t padding_class(struct tape *t)
+{
+    return tape_residual_of_row(t, TAPE_ROW_PADDING, TAPE_RECORD);
 }
 
 void tape_account_block(struct tape *t, const struct tape_block *b)
@@ -267,6 +318,7 @@ void tape_account_block(struct tape *t, const struct tape_block *b)
     if (!t->hook)
         return;
     tape_account_bytes(t, TAPE_ROW_PADDING, sizeof *b);
+    tape_residual_shift(t, padding_class(t), b->bytes - sizeof *b);
     live(t, tape_row(t, TAPE_ROW_PADDING), b->bytes - sizeof *b);
 }
 
@@ -276,6 +328,7 @@ void tape_account_tail(struct tape *t, uint64_t n)
         return;
     TAPE_ADD(tape_row(t, TAPE_ROW_PADDING)->record_bytes, n);
     TAPE_ADD(t->ledger.handed_out_bytes, n);
+    tape_residual_charge(t, padding_class(t), n);
 }
 
 /* Like live, of what was so when the peak came. */
@@ -289,19 +342,27 @@ static void live_at_peak(const struct tape *t, struct tape_row *row, uint64_t de
 void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, uint64_t peaks, bool dropped)
 {
     struct tape_row *line = tape_row(t, row), *padding = tape_row(t, TAPE_ROW_PADDING);
+    const uint32_t class_ = tape_residual_of_row(t, row, TAPE_RECORD);
     /* First what grows less, or the sum would seem to be at a peak. */
     if (dropped) {
+        tape_residual_give(t, class_, n);
         live(t, line, 0 - n);
+        tape_residual_shift(t, padding_class(t), n);
         live(t, padding, n);
         return;
     }
     TAPE_ADD(line->record_bytes, n);
     TAPE_ADD(t->ledger.handed_out_bytes, n);
+    tape_residual_charge(t, class_, n);
     if (peaks < t->ledger.peak_count) {
         live_at_peak(t, padding, 0 - n);
         live_at_peak(t, line, n);
+        tape_residual_shift_at_peak(t, padding_class(t), 0 - n);
+        tape_residual_shift_at_peak(t, class_, n);
     } else {
+        tape_residual_shift(t, padding_class(t), 0 - n);
         live(t, padding, 0 - n);
+        tape_residual_shift(t, class_, n);
         live(t, line, n);
     }
 }
@@ -309,20 +370,53 @@ void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, uint64_t peak
 void tape_account_drop_bytes(struct tape *t, uint32_t row, uint64_t n)
 {
     if (t->hook)
-        live(t, tape_row(t, row), 0 - n);
+        give(t, row, TAPE_RECORD, n);
 }
 
 void tape_account_buffer(struct tape *t, uint32_t row, uint64_t n)
 {
     if (t->hook)
-        take_buffer(t, row, &tape_row(t, row)->adjoint_bytes,
-                    &tape_row(t, TAPE_ROW_PADDING)->adjoint_bytes, n);
+        take_buffer(t, row, TAPE_ADJOINT, n);
+}
+
+void tape_account_copy(struct tape *t, uint32_t row, uint64_t n)
+{
+    if (t->hook)
+        take_buffer(t, row, TAPE_VALUE, n);
+}
+
+void tape_account_drop_copy(struct tape *t, uint32_t row, uint64_t n)
+{
+    if (!t->hook)
+        return;
+    give(t, row, TAPE_VALUE, n);
+    give(t, TAPE_ROW_PADDING, TAPE_VALUE, padding_of(n));
+}
+
+void tape_account_adopt(struct tape *t, const struct tape_value *v)
+{
+    if (t->hook)
+        tape_residual_value_adopted(t, v);
+}
+
+void tape_account_hand_over(struct tape *t, const struct tape_value *v)
+{
+    if (t->hook)
+        tape_residual_value_left(t, v);
 }
 
 void tape_account_free(struct tape *t, uint32_t row, uint64_t n)
 {
     if (t->hook)
         give_buffer(t, row, n);
+}
+
+void tape_account_free_value(struct tape *t, const struct tape_value *v, uint32_t row)
+{
+    if (!t->hook)
+        return;
+    const bool swept = t->residual && t->residual->cause == TAPE_BY_SWEEP;
+    give_value(t, v, swept ? TAPE_BY_SWEEP : TAPE_BY_FRAME, row);
 }
 
 /* newest_first: records come in reverse, so that each is older than the keeper known so far. */
@@ -332,6 +426,7 @@ static void keep(struct tape *t, struct tape_value *v, uint32_t keeper, bool new
     if (!(root->flags & TAPE_OWNS_DATA))
         return;
     struct tape_row *row = tape_row(t, root->row);
+    tape_residual_kept(t, root, keeper, newest_first || !(root->flags & TAPE_KEPT));
     if (!(root->flags & TAPE_KEPT)) {
         root->flags |= TAPE_KEPT;
         TAPE_ADD(row->kept_bytes, tape_value_bytes(root));
@@ -344,8 +439,9 @@ static void keep(struct tape *t, struct tape_value *v, uint32_t keeper, bool new
 
 static void keep_saved(struct tape *t, struct tape_record *r, bool newest_first)
 {
-    for (unsigned touches = tape_reach_touches(t, r); touches; touches &= touches - 1)
-        keep(t, &t->entries[tape_record_in(r)[__builtin_ctz(touches)]], r->row, newest_first);
+    const uint32_t touches = tape_reach_touches(t, r);
+    for (int i = 0; (i = tape_reach_next(r, touches, i)) < r->n_in; i++)
+        keep(t, &t->entries[tape_record_in(r)[i]], r->row, newest_first);
     for (int o = 0; o < r->n_out; o++)
         if (r->op->saves_out >> o & 1)
             keep(t, &t->entries[tape_record_out(r)[o]], r->row, newest_first);
@@ -361,6 +457,7 @@ void tape_account_drop_all(struct tape *t)
 {
     if (!t->hook)
         return;
+    tape_residual_drop_all(t);
     for (uint32_t i = 0; i < t->ledger.n_rows; i++)
         live(t, tape_row(t, i), 0 - tape_row(t, i)->live_bytes);
 }
@@ -388,6 +485,8 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
 #undef X
     __atomic_store_n(&t->ledger.reserved_bytes, t->arena.reserved, __ATOMIC_RELAXED);
     __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);
+    t->ticks = hook->clock();
+    tape_residual_open(t);
     __atomic_store_n(&t->session, session, __ATOMIC_RELEASE);
     t->hook = hook;
     t->statements.uncharged = 0;
@@ -414,4 +513,41 @@ void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now)
 {
     if (tape_account_due(hook, now))
         hook->flush(hook, &t->ledger, false);
+}
+
+void tape_account_ran(struct tape *t, uint32_t row, uint64_t start, unsigned calls)
+{
+    if (t->hook)
+        tape_account_until(t, row, start, t->hook->clock(), calls);
+}
+
+uint64_t tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64_t now,
+                            unsigned calls)
+{
+    struct tape_row *r = tape_row(t, row);
+    t->ticks = now;
+    if (t->activity == TAPE_PHASE_RECOMPUTE)
+        start = *t->stamp;
+    if (t->activity == TAPE_PHASE_RECOMPUTE) {
+        TAPE_ADD(r->recompute_calls, calls);
+        TAPE_ADD(r->recompute_ticks, now - start);
+        TAPE_ADD(t->ledger.recompute_ticks, now - start);
+        *t->stamp = now;
+    } else {
+        TAPE_ADD(r->calls, calls);
+        TAPE_ADD(r->forward_ticks, now - start);
+        TAPE_ADD(t->ledger.forward_ticks, now - start);
+    }
+    tape_account_flush(t, t->hook, now);
+    return start;
+}
+
+void tape_account_called(struct tape *t, uint32_t row)
+{
+    if (!t->hook)
+        return;
+    if (t->activity == TAPE_PHASE_RECOMPUTE)
+        TAPE_ADD(tape_row(t, row)->recompute_calls, 1);
+    else
+        TAPE_ADD(tape_row(t, row)->calls, 1);
 }

@@ -33,18 +33,27 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook);
 extern struct tape_hook *tape_hook_now; /* atomic; see tape_observe.c */
 extern uint32_t tape_session_now;
 
+/* What is observed in a sweep is so from its begin to its end. */
 static inline struct tape_hook *tape_observed(struct tape *t)
 {
 #ifdef TAPE_UNPROFILED /* for the benchmark of what the hooks cost */
     (void)t;
     return NULL;
 #endif
+    if (__builtin_expect(t->activity != TAPE_PHASE_NONE, 0))
+        return t->hook;
     struct tape_hook *hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE);
     t->now = NULL;
     if (__builtin_expect(hook != NULL, 0))
         hook = tape_account_attach(t, hook);
     t->hook = hook;
     return hook;
+}
+
+/* A reading of the clock of the hook that observes t; 0: there is none. */
+static inline uint64_t tape_clock(struct tape *t)
+{
+    return t->hook ? (t->ticks = t->hook->clock()) : 0;
 }
 
 static inline struct tape_row *tape_row(const struct tape *t, uint32_t i)
@@ -67,6 +76,14 @@ static inline void tape_path_begin(struct tape *t, uint32_t row)
 static inline void tape_path_end(struct tape *t)
 {
     t->path = 0;
+}
+
+/* Notes the time of a call that takes none of its own, but for within sweeps, where stamps are
+ * chained. */
+static inline void tape_account_moment(struct tape *t)
+{
+    if (t->activity == TAPE_PHASE_NONE)
+        tape_clock(t);
 }
 
 /* All below do nothing unless t->hook is set. */
@@ -93,9 +110,48 @@ void tape_account_drop_bytes(struct tape *t, uint32_t row, uint64_t n);
 /* A buffer of n bytes for adjoints or intermediates, charged to `row`; freed again. */
 void tape_account_buffer(struct tape *t, uint32_t row, uint64_t n);
 void tape_account_free(struct tape *t, uint32_t row, uint64_t n);
+/* That buffer is given back, as the value did not come; or it is the value's from now on. */
+void tape_account_drop_copy(struct tape *t, uint32_t row, uint64_t n);
+void tape_account_adopt(struct tape *t, const struct tape_value *v);
+/* A value's buffer is taken over by one that is to come. */
+void tape_account_hand_over(struct tape *t, const struct tape_value *v);
+/* A value's buffer, given back by a call of `row`. */
+void tape_account_free_value(struct tape *t, const struct tape_value *v, uint32_t row);
+/* A buffer of n bytes for a value that is to come, whose entry is accounted for without it. */
+void tape_account_copy(struct tape *t, uint32_t row, uint64_t n);
 /* A record's saved values are kept by its row. */
 void tape_account_kept(struct tape *t, struct tape_record *r);
 void tape_account_drop_all(struct tape *t);
+/* Says what the tape does from now on, and returns what it did. stamp: of the sweep that is chained
+ * through TAPE_PHASE_RECOMPUTE, else NULL. The one place that changes tape.activity. */
+static inline enum tape_phase tape_activity_begin(struct tape *t, enum tape_phase activity,
+                                                  uint64_t *stamp)
+{
+    const enum tape_phase before = t->activity;
+    t->activity = activity;
+    t->stamp = stamp;
+    return before;
+}
+
+/* What an op that runs now is part of. */
+static inline enum tape_phase tape_phase_forward(const struct tape *t)
+{
+    return t->activity == TAPE_PHASE_RECOMPUTE ? TAPE_PHASE_RECOMPUTE : TAPE_PHASE_FORWARD;
+}
+
+/* The time when a call begins, or 0 where nothing is observed, or its time is chained. */
+static inline uint64_t tape_account_start(struct tape *t)
+{
+    return t->activity != TAPE_PHASE_RECOMPUTE ? tape_clock(t) : 0;
+}
+/* A call ends that began at `start`, of `calls` calls of the row's op: its time is forward, or
+ * recomputation, where stamps are chained. */
+void tape_account_ran(struct tape *t, uint32_t row, uint64_t start, unsigned calls);
+/* The same at the time `now`, where t->hook is set. Returns from when the time was counted. */
+uint64_t tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64_t now,
+                            unsigned calls);
+/* A call that takes no time of its own. */
+void tape_account_called(struct tape *t, uint32_t row);
 /* Whether the rows should be written at this time; writes them if it is time to. */
 static inline bool tape_account_due(const struct tape_hook *hook, uint64_t now)
 {

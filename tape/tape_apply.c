@@ -1,8 +1,9 @@
 /* tape_apply.c: one op forward: shapes, outputs, kernel, record.
  *
- * May include: tape_guard.h, tape_now.h, tape_scope.h, tape_statement.h, tape_trap.h. All or
- * nothing: an op that fails leaves no value and no record.
+ * May include: tape_call.h, tape_guard.h, tape_now.h, tape_scope.h, tape_statement.h, tape_trap.h.
+ * All or nothing: an op that fails leaves no value and no record.
  */
+#include "tape_call.h"
 #include "tape_guard.h"
 #include "tape_now.h"
 #include "tape_scope.h"
@@ -61,16 +62,14 @@ static struct tape_record *record_make(struct tape *t, const struct kernel_call 
 static void account(struct tape *t, const struct kernel_call *call, uint32_t row,
                     const struct tape_record *record, uint64_t start, uint64_t now)
 {
-    struct tape_hook *hook = t->hook;
     struct tape_row *r = tape_row(t, row);
-    struct kernel_cost cost = kernel_cost_of(call);
-    TAPE_ADD(r->calls, 1);
-    TAPE_ADD(r->forward_flops, cost.flops);
-    TAPE_ADD(r->forward_moved, cost.bytes);
-    TAPE_ADD(r->forward_ticks, now - start);
-    TAPE_ADD(t->ledger.forward_ticks, now - start);
+    if (t->activity != TAPE_PHASE_RECOMPUTE) {
+        struct kernel_cost cost = kernel_cost_of(call);
+        TAPE_ADD(r->forward_flops, cost.flops);
+        TAPE_ADD(r->forward_moved, cost.bytes);
+    }
+    start = tape_account_until(t, row, start, now, 1);
     tape_account_event(t, TAPE_EVENT_FORWARD, row, record, start, now);
-    tape_account_flush(t, hook, now);
 }
 
 static bool needs_gradient(const struct tape *t, const struct kernel_op *op, int n_in,
@@ -89,10 +88,10 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
                             struct tape_site site, uint32_t *out)
 {
     struct tape_hook *hook = tape_observed(t);
-    TAPE_DOING(t, TAPE_PHASE_FORWARD, site, op->name);
+    TAPE_DOING(t, tape_phase_forward(t), site, op->name);
     uint64_t start = 0;
     if (__builtin_expect(hook != NULL, 0))
-        start = hook->clock();
+        start = tape_account_start(t);
 
     char error[KERNEL_ERROR_BYTES];
     kernel_ref operand[TAPE_MAX_IN];
@@ -135,8 +134,12 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
         status = run(t, &call, row, site);
     if (trap && status == TAPE_OK)
         status = tape_trap_results(t, op, n_in, in, first_out, site);
+    if (__builtin_expect(t->calls.innermost != NULL, 0) && status == TAPE_OK &&
+        !tape_call_op(t, op, n_in, in, n_attr, attr))
+        status = tape_fail_memory(t, site, op->name);
     struct tape_record *record = NULL;
-    if (status == TAPE_OK && needs_gradient(t, op, n_in, in)) {
+    const bool active = status == TAPE_OK && needs_gradient(t, op, n_in, in);
+    if (active && !t->calls.dry) {
         if (!op->saves_in || tape_guard_saved(t, op, n_in, in, row))
             record = record_make(t, &call, in, first_out, row);
         if (!record)
@@ -150,7 +153,7 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
     for (int o = 0; o < op->n_out; o++) {
         out[o] = first_out + (uint32_t)o;
         struct tape_value *v = &t->entries[out[o]];
-        if (record && v->array.dtype != KERNEL_I64)
+        if (active && v->array.dtype != KERNEL_I64)
             v->flags |= TAPE_NEEDS_GRADIENT;
         tape_account_value(t, v);
     }

@@ -181,6 +181,14 @@ void tape_arena_rewind(struct tape_arena *a, const struct tape_arena_mark *mark)
     }
 }
 
+void tape_arena_cut(struct tape_arena *a, const struct tape_arena_mark *mark)
+{
+    a->live -= (uint64_t)(a->entry_top - mark->entry_top);
+    a->live -= (uint64_t)(a->record_top - mark->record_top);
+    a->entry_top = mark->entry_top;
+    a->record_top = mark->record_top;
+}
+
 void tape_arena_reset(struct tape_arena *a)
 {
     a->entry_top = a->entry_base;

@@ -66,6 +66,8 @@ struct tape_arena_mark tape_arena_take_mark(const struct tape_arena *a);
  * since the mark and lie before its end (in a block that was free then), but need not have freed
  * others. */
 void tape_arena_rewind(struct tape_arena *a, const struct tape_arena_mark *mark);
+/* Drops the entries and records behind the mark alone; buffers stay. */
+void tape_arena_cut(struct tape_arena *a, const struct tape_arena_mark *mark);
 void tape_arena_reset(struct tape_arena *a);
 
 #endif

@@ -1,10 +1,11 @@
 /* tape_bridge.c: see tape_bridge.h.
  *
- * May include: tape_bridge.h, tape_fork.h, tape_inplace.h, tape_now.h, tape_segment.h,
+ * May include: tape_bridge.h, tape_call.h, tape_fork.h, tape_inplace.h, tape_now.h, tape_segment.h,
  * tape_value.h. Values are copied once in each direction, whatever their strides.
  */
 #include "tape_bridge.h"
 
+#include "tape_call.h"
 #include "tape_fork.h"
 #include "tape_inplace.h"
 #include "tape_now.h"
@@ -26,17 +27,13 @@ static uint32_t *gathered(struct tape_record *r)
 
 static void account(struct tape *t, uint32_t row, int64_t n, size_t bytes, uint64_t start)
 {
-    struct tape_hook *hook = t->hook;
-    if (!hook)
+    if (!t->hook)
         return;
-    struct tape_row *r = tape_row(t, row);
-    const uint64_t now = hook->clock();
-    TAPE_ADD(r->calls, 1);
-    TAPE_ADD(r->forward_moved, (uint64_t)n * bytes);
-    TAPE_ADD(r->forward_ticks, now - start);
-    TAPE_ADD(t->ledger.forward_ticks, now - start);
+    const uint64_t now = tape_clock(t);
+    if (t->activity != TAPE_PHASE_RECOMPUTE)
+        TAPE_ADD(tape_row(t, row)->forward_moved, (uint64_t)n * bytes);
+    start = tape_account_until(t, row, start, now, 1);
     tape_account_event(t, TAPE_EVENT_FORWARD, row, tape_record_at(t, t->last_record), start, now);
-    tape_account_flush(t, hook, now);
 }
 
 /* ---- from a tensor ---- */
@@ -89,9 +86,9 @@ enum tape_status tape_bridge_reals(struct tape *t, uint32_t x, struct tape_real 
 {
     struct tape_statements *s = &t->statements;
     const char *what = tape_elements_op.name;
-    struct tape_hook *hook = tape_observed(t);
-    TAPE_DOING(t, TAPE_PHASE_FORWARD, site, what);
-    const uint64_t start = hook ? hook->clock() : 0;
+    tape_observed(t);
+    TAPE_DOING(t, tape_phase_forward(t), site, what);
+    const uint64_t start = tape_account_start(t);
     tape_statement_settle(t);
     const struct tape_value *v = &t->entries[x];
     const int64_t n = v->array.size;
@@ -100,7 +97,9 @@ enum tape_status tape_bridge_reals(struct tape *t, uint32_t x, struct tape_real 
     if ((v->flags & TAPE_NEEDS_GRADIENT) && !t->no_grad && n > 0) {
         struct tape_record *r = NULL;
         enum tape_status status = TAPE_OK;
-        if (n > (int64_t)left)
+        if (t->calls.innermost)
+            status = tape_call_refuse(t, what, site);
+        else if (n > (int64_t)left)
             status = tape_fail(t, TAPE_ERROR_LIMIT, site, "%s: %lld, and %u indices are left", what,
                                (long long)n, (unsigned)left);
         else if (!(r = tape_statement_record(t, &tape_elements_op, sizeof(struct tape_leaves), 0,
@@ -115,6 +114,10 @@ enum tape_status tape_bridge_reals(struct tape *t, uint32_t x, struct tape_real 
         *tape_leaves_of(r) = (struct tape_leaves){first, (uint32_t)n};
         tape_record_in(r)[0] = x;
         s->n_elements++;
+    }
+    if (!tape_call_reads(t, x)) {
+        tape_bridge_constants(t, x, y);
+        return tape_fail_memory(t, site, what);
     }
     copy(&v->array, first, tag, y);
     account(t, row, n, kernel_dtype_bytes(v->array.dtype) + sizeof *y, start);
@@ -195,9 +198,9 @@ enum tape_status tape_bridge_tensor(struct tape *t, int rank, const int64_t *sha
                                     const struct tape_real *x, struct tape_site site, uint32_t *out)
 {
     const char *what = tape_gather_op.name;
-    struct tape_hook *hook = tape_observed(t);
-    TAPE_DOING(t, TAPE_PHASE_FORWARD, site, what);
-    const uint64_t start = hook ? hook->clock() : 0;
+    tape_observed(t);
+    TAPE_DOING(t, tape_phase_forward(t), site, what);
+    const uint64_t start = tape_account_start(t);
     int64_t n = 0;
     bool active = false;
     tape_statement_settle(t);
@@ -205,6 +208,8 @@ enum tape_status tape_bridge_tensor(struct tape *t, int rank, const int64_t *sha
     if (status != TAPE_OK)
         return status;
     active = active && !t->no_grad;
+    if (active && t->calls.innermost)
+        return tape_call_refuse(t, what, site);
     if (active && t->fork.base)
         return tape_fail(t, TAPE_ERROR_STATE, site,
                          "%s: a fork records statements alone; join it, and make the tensor on its "
@@ -239,6 +244,7 @@ enum tape_status tape_bridge_tensor(struct tape *t, int rank, const int64_t *sha
         for (int64_t i = 0; i < n; i++)
             data[i] = x[i].value;
     }
+    tape_call_constant(t, v);
     tape_account_value(t, v);
     account(t, row, n, sizeof *x + sizeof *data, start);
     return TAPE_OK;

@@ -206,7 +206,7 @@ static void sweep_section(struct batch *b, struct section *s)
     const uint32_t *of = (const uint32_t *)(s->join + 1), width = b->width;
     struct tape_hook *hook = tape_observed(c);
     TAPE_DOING(c, TAPE_PHASE_BACKWARD, ((struct tape_site){0, 0}), tape_join_op.name);
-    uint64_t stamp = hook ? hook->clock() : 0;
+    uint64_t stamp = hook ? tape_clock(c) : 0;
     double *adjoint = origin(s->buffer, s->low, width);
     if (c->fork.low <= c->fork.high)
         clear(adjoint, c->fork.low, c->fork.high + 1, width);

@@ -1,7 +1,7 @@
 /* tape_graph.c: the rule context that records: derivatives as ops on the tape.
  *
- * May include: tape_bridge.h, tape_guard.h, tape_preaccumulate.h, tape_reach.h, tape_release.h,
- * tape_trap.h, kernel_ops.h (add, copy, sum_to).
+ * May include: tape_bridge.h, tape_checkpoint.h, tape_guard.h, tape_preaccumulate.h, tape_reach.h,
+ * tape_release.h, tape_trap.h, kernel_ops.h (add, copy, sum_to).
  *
  * The records present at the start are swept; what the pullbacks emit is appended behind them,
  * charged to the line of the op whose pullback it is. Only records that lead from x to y are
@@ -11,9 +11,11 @@
 
 #include "kernel_ops.h"
 #include "tape_bridge.h"
+#include "tape_checkpoint.h"
 #include "tape_preaccumulate.h"
 #include "tape_reach.h"
 #include "tape_release.h"
+#include "tape_residual.h"
 #include "tape_trap.h"
 
 #include <string.h>
@@ -92,6 +94,8 @@ static const struct kernel_rule_class recorded = {true, emit, accumulate};
 
 static void pullback(struct graph *g, struct tape_record *r)
 {
+    if (r->op == &tape_checkpoint_op) /* none that matters: see verify_checkpoints */
+        return;
     kernel_ref in[TAPE_MAX_IN], out[KERNEL_MAX_OUT], adjoint[KERNEL_MAX_OUT];
     const struct tape *t = g->t;
     uint64_t needs = 0;
@@ -120,6 +124,8 @@ static void pullback(struct graph *g, struct tape_record *r)
                                    .n_attr = r->n_attr,
                                    .needs = needs};
     r->op->pullback(&g->rule);
+    if (t->hook)
+        tape_residual_read(g->t, r);
 }
 
 /* Flags every value that depends on x. Records are linked backwards only: list[n] has them all. */
@@ -169,6 +175,31 @@ static enum tape_status verify_statements(struct tape *t, uint32_t y, struct tap
     return status;
 }
 
+/* Nor has a checkpoint. */
+static enum tape_status verify_checkpoints(struct tape *t, uint32_t y, struct tape_site site)
+{
+    struct tape_record *found = NULL;
+    if (!tape_reach_begin(t, y))
+        return tape_fail_memory(t, site, "create_graph");
+    for (uint32_t at = t->last_record; at != UINT32_MAX && !found;) {
+        struct tape_record *r = tape_record_at(t, at);
+        uint32_t reads;
+        if (tape_reach(t, r, TAPE_STARTS, &reads) && r->op == &tape_checkpoint_op && reads)
+            found = r;
+        at = r->previous;
+    }
+    tape_reach_end(t);
+    if (!found)
+        return TAPE_OK;
+    char made[160];
+    t->describe(tape_row_site(t, found->row), made, sizeof made);
+    return tape_fail(t, TAPE_ERROR_STATE, site,
+                     "create_graph: y depends on x through the checkpoint at %s, which has first "
+                     "derivatives alone, so use ad_backward, or call its function without one; "
+                     "the call is",
+                     made);
+}
+
 enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, const uint32_t *x,
                             struct tape_site site, uint32_t *gradient)
 {
@@ -197,6 +228,8 @@ enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, co
         status = tape_guard_verify(t, y, TAPE_STARTS, "create_graph", site);
     if (status == TAPE_OK)
         status = verify_statements(t, y, site);
+    if (status == TAPE_OK && t->calls.made)
+        status = verify_checkpoints(t, y, site);
     if (status == TAPE_OK && !seed)
         status = tape_ones(t, y, site, &seed);
     g.adjoint[y] = seed;

@@ -15,16 +15,6 @@
 /* Elements looked at where a tape does not look at all. */
 enum { SAMPLES = 64, LANES = 4 };
 
-/* One step of a hash: a bijection of h for any w and of w for any h, so that a change of a single
- * word always changes the result. The rotation brings a word's sign where the product spreads it.
- * Constant of splitmix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators,
- * OOPSLA 2014, doi 10.1145/2660193.2660195). */
-static inline uint64_t mix(uint64_t h, uint64_t w)
-{
-    h ^= w;
-    return (h << 29 | h >> 35) * 0xbf58476d1ce4e5b9u;
-}
-
 static inline uint64_t word_at(const char *at, size_t bytes)
 {
     uint64_t w = 0;
@@ -35,7 +25,7 @@ static inline uint64_t word_at(const char *at, size_t bytes)
 /* Lanes do not wait for each other. */
 static inline uint64_t merged(const uint64_t *lane)
 {
-    return mix(mix(lane[0], lane[1]), mix(lane[2], lane[3]));
+    return tape_hash_mix(tape_hash_mix(lane[0], lane[1]), tape_hash_mix(lane[2], lane[3]));
 }
 
 static uint64_t hash_all(const char *at, uint64_t n)
@@ -43,11 +33,11 @@ static uint64_t hash_all(const char *at, uint64_t n)
     uint64_t lane[LANES] = {1, 2, 3, 4};
     for (; n >= LANES * 8; n -= LANES * 8, at += LANES * 8)
         for (int k = 0; k < LANES; k++)
-            lane[k] = mix(lane[k], word_at(at + k * 8, 8));
+            lane[k] = tape_hash_mix(lane[k], word_at(at + k * 8, 8));
     for (; n >= 8; n -= 8, at += 8)
-        lane[0] = mix(lane[0], word_at(at, 8));
+        lane[0] = tape_hash_mix(lane[0], word_at(at, 8));
     if (n > 0) /* floats: half a word is left */
-        lane[0] = mix(lane[0], word_at(at, 4));
+        lane[0] = tape_hash_mix(lane[0], word_at(at, 4));
     return merged(lane);
 }
 
@@ -57,13 +47,12 @@ static inline uint64_t hash_samples(const char *data, uint64_t size, size_t byte
     uint64_t lane[LANES] = {1, 2, 3, 4};
     for (uint64_t i = 0; i < SAMPLES; i += LANES)
         for (uint64_t k = 0; k < LANES; k++)
-            lane[k] =
-                mix(lane[k], word_at(data + (i + k) * (size - 1) / (SAMPLES - 1) * bytes, bytes));
+            lane[k] = tape_hash_mix(
+                lane[k], word_at(data + (i + k) * (size - 1) / (SAMPLES - 1) * bytes, bytes));
     return merged(lane);
 }
 
-/* Of a borrowed array, which is row-major without gaps; by bits, so that NaN equals itself. */
-static uint64_t hash_of(const struct tape *t, const struct tape_value *v)
+uint64_t tape_guard_hash(const struct tape *t, const struct tape_value *v)
 {
     const struct kernel_array *a = &v->array;
     if (t->checked || a->size <= SAMPLES)
@@ -95,6 +84,18 @@ static bool is_borrowed(const struct tape_value *root)
     return !(root->flags & (TAPE_OWNS_DATA | TAPE_FREED)) && root->array.size > 0;
 }
 
+/* The newest guard of a borrowed array holds what the array does. */
+static bool renew(struct tape *t, struct tape_value *root, uint32_t row)
+{
+    uint64_t hash = tape_guard_hash(t, root);
+    struct tape_guard *newest =
+        root->retained == TAPE_NO_GUARD ? NULL : tape_guard_at(t, root->retained);
+    if (!newest || newest->hash != hash)
+        return guard_make(t, root, hash, row);
+    newest->phase = t->phase;
+    return true;
+}
+
 /* The op saves the borrowed array `root` as operand i. */
 static __attribute__((noinline)) bool guard(struct tape *t, const struct kernel_op *op, int n_in,
                                             const uint32_t *in, int i, uint32_t row)
@@ -105,13 +106,16 @@ static __attribute__((noinline)) bool guard(struct tape *t, const struct kernel_
         needs |= (uint64_t)((t->entries[in[k]].flags & TAPE_NEEDS_GRADIENT) != 0) << k;
     if (!is_borrowed(root) || !(kernel_reads(op, needs) >> i & 1))
         return true;
-    uint64_t hash = hash_of(t, root);
-    struct tape_guard *newest =
-        root->retained == TAPE_NO_GUARD ? NULL : tape_guard_at(t, root->retained);
-    if (!newest || newest->hash != hash)
-        return guard_make(t, root, hash, row);
-    newest->phase = t->phase;
-    return true;
+    return renew(t, root, row);
+}
+
+bool tape_guard_whole(struct tape *t, uint32_t x, uint32_t row)
+{
+    struct tape_value *root = &t->entries[t->entries[x].root];
+    if (!is_borrowed(root) ||
+        (root->retained != TAPE_NO_GUARD && tape_guard_at(t, root->retained)->phase == t->phase))
+        return true;
+    return renew(t, root, row);
 }
 
 bool tape_guard_saved(struct tape *t, const struct kernel_op *op, int n_in, const uint32_t *in,
@@ -146,7 +150,7 @@ bool tape_guard_changed(const struct tape *t, uint32_t x)
 {
     const struct tape_value *root = &t->entries[t->entries[x].root];
     return is_borrowed(root) && root->retained != TAPE_NO_GUARD &&
-           hash_of(t, root) != tape_guard_at(t, root->retained)->hash;
+           tape_guard_hash(t, root) != tape_guard_at(t, root->retained)->hash;
 }
 
 /* Compares every guard with what its array holds now. */
@@ -157,7 +161,7 @@ static bool find_changed(struct tape *t)
         struct tape_guard *g = tape_guard_at(t, at);
         const struct tape_value *v = &t->entries[g->value];
         if (v->retained == at) {
-            uint64_t hash = hash_of(t, v);
+            uint64_t hash = tape_guard_hash(t, v);
             for (uint32_t k = at; k != TAPE_NO_GUARD; k = tape_guard_at(t, k)->older) {
                 tape_guard_at(t, k)->changed = tape_guard_at(t, k)->hash != hash;
                 any = any || tape_guard_at(t, k)->changed;
@@ -185,11 +189,11 @@ static const struct tape_guard *first_read(struct tape *t, enum tape_flag wants)
 {
     for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous) {
         struct tape_record *r = tape_record_at(t, at);
-        unsigned reads;
+        uint32_t reads;
         if (!tape_reach(t, r, wants, &reads))
             continue;
-        for (; reads; reads &= reads - 1) {
-            const struct tape_guard *g = guard_of(t, tape_record_in(r)[__builtin_ctz(reads)], at);
+        for (int i = 0; (i = tape_reach_next(r, reads, i)) < r->n_in; i++) {
+            const struct tape_guard *g = guard_of(t, tape_record_in(r)[i], at);
             if (g && g->changed)
                 return g;
         }

@@ -16,6 +16,23 @@
 bool tape_guard_saved(struct tape *t, const struct kernel_op *op, int n_in, const uint32_t *in,
                       uint32_t row);
 
+/* The same for one value that is read whole, whatever for. */
+bool tape_guard_whole(struct tape *t, uint32_t x, uint32_t row);
+
+/* One step of a hash: a bijection of h for any w and of w for any h, so that a change of a single
+ * word always changes the result. The rotation brings a word's sign where the product spreads it.
+ * Constant of splitmix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators,
+ * OOPSLA 2014, doi 10.1145/2660193.2660195). */
+static inline uint64_t tape_hash_mix(uint64_t h, uint64_t w)
+{
+    h ^= w;
+    return (h << 29 | h >> 35) * 0xbf58476d1ce4e5b9u;
+}
+
+/* Of an array that is row-major without gaps, or of samples of it as the tape looks at arrays; by
+ * bits, so that NaN equals itself. */
+uint64_t tape_guard_hash(const struct tape *t, const struct tape_value *v);
+
 /* Drops the guards made since t->last_guard was `last`; their bytes among the records are the
  * caller's to take back. */
 void tape_guard_drop(struct tape *t, uint32_t last);

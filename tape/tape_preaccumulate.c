@@ -278,7 +278,7 @@ void tape_section_end(struct tape *t, int64_t m, uint32_t *output, struct tape_s
 {
     struct tape_hook *hook = t->hook;
     TAPE_DOING(t, TAPE_PHASE_FORWARD, site, tape_row(t, t->sections.row)->op);
-    const uint64_t start = hook ? hook->clock() : 0;
+    const uint64_t start = tape_clock(t);
     const struct tape_statements *s = &t->statements;
     const struct tape_section section = t->sections.open[t->sections.n - 1];
     *report = (struct tape_section_report){0};
@@ -290,7 +290,7 @@ void tape_section_end(struct tape *t, int64_t m, uint32_t *output, struct tape_s
     tape_section_leave(t);
     if (hook) {
         struct tape_row *own = tape_row(t, t->sections.row);
-        const uint64_t now = hook->clock();
+        const uint64_t now = tape_clock(t);
         TAPE_ADD(own->calls, 1);
         TAPE_ADD(own->forward_ticks, now - start);
         TAPE_ADD(t->ledger.forward_ticks, now - start);

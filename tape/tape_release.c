@@ -14,9 +14,9 @@
 const char tape_release_op[] = "release", tape_release_frame_op[] = "frame_end",
            tape_release_sweep_op[] = "backward_release";
 
-/* Gives a buffer back: to the arena, to the line that is charged for it, and to the marks that
- * count it among what is live. */
-static void free_buffer(struct tape *t, struct tape_value *v)
+/* Gives a buffer back, in a call of `row`: to the arena, to the line that is charged for it, and to
+ * the marks that count it among what is live. */
+static void free_buffer(struct tape *t, struct tape_value *v, uint32_t row)
 {
     if (t->hold)
         return;
@@ -25,7 +25,7 @@ static void free_buffer(struct tape *t, struct tape_value *v)
     for (uint32_t k = t->n_marks; k > 0 && t->marks[k - 1].n_values > x; k--)
         t->marks[k - 1].arena.live -= tape_arena_class_bytes(n);
     tape_arena_free(&t->arena, v->array.data, n);
-    tape_account_free(t, v->row, n);
+    tape_account_free_value(t, v, row);
     v->array.data = NULL;
     v->flags = (v->flags & ~(uint32_t)TAPE_OWNS_DATA) | TAPE_FREED;
 }
@@ -58,8 +58,9 @@ static void hold_read(struct tape *t, struct tape_record *r, uint32_t first)
 {
     if (r->n_out == 0 || (t->entries[tape_record_out(r)[0]].flags & TAPE_SPENT))
         return;
-    for (unsigned touches = tape_reach_touches(t, r); touches; touches &= touches - 1) {
-        uint32_t root = t->entries[tape_record_in(r)[__builtin_ctz(touches)]].root;
+    const uint32_t touches = tape_reach_touches(t, r);
+    for (int i = 0; (i = tape_reach_next(r, touches, i)) < r->n_in; i++) {
+        uint32_t root = t->entries[tape_record_in(r)[i]].root;
         if (root >= first)
             t->entries[root].flags |= TAPE_HELD;
     }
@@ -74,9 +75,9 @@ static void hold_read(struct tape *t, struct tape_record *r, uint32_t first)
 static uint32_t row_of(struct tape *t, struct tape_site site, const char *op)
 {
     tape_observed(t);
+    tape_account_moment(t);
     uint32_t row = tape_account_row(t, site, op);
-    if (t->hook)
-        TAPE_ADD(tape_row(t, row)->calls, 1);
+    tape_account_called(t, row);
     return row;
 }
 
@@ -91,8 +92,9 @@ enum tape_status tape_release(struct tape *t, uint32_t x, struct tape_site site)
         return tape_fail(t, TAPE_ERROR_STATE, site, "release: the tensor's gradient is retained");
     if (x < t->fixed.n_values)
         return tape_fail(t, TAPE_ERROR_STATE, site,
-                         "release: the tensor is older than the gradient check that runs");
-    release_handle(v, row_of(t, site, tape_release_op));
+                         "release: the tensor is older than the %s that runs", tape_fixed_by(t));
+    const uint32_t row = row_of(t, site, tape_release_op);
+    release_handle(v, row);
     const uint32_t root = v->root;
     bool held = !(t->entries[root].flags & TAPE_OWNS_DATA);
     for (uint32_t i = root; i < t->n_values && !held; i++)
@@ -109,7 +111,7 @@ enum tape_status tape_release(struct tape *t, uint32_t x, struct tape_site site)
         t->entries[i].flags &= ~(uint32_t)TAPE_HELD;
     if (held)
         return TAPE_OK;
-    free_buffer(t, &t->entries[root]);
+    free_buffer(t, &t->entries[root], row);
     t->has_released = true;
     for (uint32_t i = root + 1; i < t->n_values; i++)
         if (t->entries[i].root == root)
@@ -140,7 +142,7 @@ void tape_release_behind(struct tape *t, const struct tape_frame *frame, struct 
         if (!(v->flags & TAPE_STAYS))
             release_handle(v, row);
         if (!(v->flags & TAPE_HELD) && (v->flags & TAPE_OWNS_DATA))
-            free_buffer(t, v);
+            free_buffer(t, v, row);
         else if (v->root != i)
             blind_view(t, v);
         v->flags &= ~(uint32_t)(TAPE_STAYS | TAPE_HELD);
@@ -154,7 +156,7 @@ void tape_release_hidden(struct tape *t, const struct kernel_op *op, const uint3
         struct tape_value *v = &t->entries[out[o]];
         release_handle(v, v->row);
         if (v->flags & TAPE_OWNS_DATA)
-            free_buffer(t, v);
+            free_buffer(t, v, v->row);
     }
 }
 
@@ -174,7 +176,7 @@ bool tape_release_plan(struct tape *t, uint32_t y)
         t->entries[i].flags |= TAPE_STAYS;
     for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous) {
         struct tape_record *r = tape_record_at(t, at);
-        unsigned reads;
+        uint32_t reads;
         if (!tape_reach(t, r, TAPE_NEEDS_GRADIENT, &reads))
             continue;
         for (int o = 0; o < r->n_out; o++)
@@ -201,7 +203,7 @@ void tape_release_passed(struct tape *t, struct tape_record *r, uint32_t row)
             continue;
         release_handle(v, row);
         if ((v->flags & (TAPE_OWNS_DATA | TAPE_HELD)) == TAPE_OWNS_DATA)
-            free_buffer(t, v);
+            free_buffer(t, v, row);
     }
 }
 
@@ -271,7 +273,7 @@ static enum tape_status verify(struct tape *t, enum tape_flag wants, const char 
 {
     for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous) {
         struct tape_record *r = tape_record_at(t, at);
-        unsigned reads;
+        uint32_t reads;
         if (!tape_reach(t, r, wants, &reads))
             continue;
         for (int o = 0; o < r->n_out; o++) {
@@ -280,8 +282,8 @@ static enum tape_status verify(struct tape *t, enum tape_flag wants, const char 
             if ((v->flags & TAPE_SPENT) || freed)
                 return fail_gone(t, r, &t->entries[v->root], v->flags & TAPE_SPENT, what, site);
         }
-        for (; reads; reads &= reads - 1) {
-            const struct tape_value *v = &t->entries[tape_record_in(r)[__builtin_ctz(reads)]];
+        for (int i = 0; (i = tape_reach_next(r, reads, i)) < r->n_in; i++) {
+            const struct tape_value *v = &t->entries[tape_record_in(r)[i]];
             if (t->entries[v->root].flags & TAPE_FREED)
                 return fail_gone(t, r, &t->entries[v->root], false, what, site);
         }

@@ -1,8 +1,10 @@
 /* tape_segment.c: see tape_segment.h: operands looked at, records written, runs taken apart.
  *
- * May include: tape_segment.h.
+ * May include: tape_segment.h, tape_call.h.
  */
 #include "tape_segment.h"
+
+#include "tape_call.h"
 
 #include <string.h>
 
@@ -263,6 +265,8 @@ bool tape_segment_open(struct tape *t, struct tape_segment_plan *plan)
         active = active || plan->in[k].active;
     if (!active || plan->m == 0 || t->no_grad || t->error.code != TAPE_OK)
         return false;
+    if (t->calls.innermost)
+        return tape_call_refuse(t, plan->name, plan->site) == TAPE_OK;
     if (s->calling)
         return tape_fail(t, TAPE_ERROR_STATE, plan->site,
                          "%s: recorded by a callback, while the tape calls it",

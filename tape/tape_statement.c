@@ -1,11 +1,12 @@
 /* tape_statement.c: runs of statements: opened, closed, marked, rewound; leaves and tags.
  *
- * May include: tape_statement.h, tape_preaccumulate.h, tape_trap.h, tape_value.h. Blocks are
- * buffers of the arena, each twice as large as the one before up to BLOCK_MOST: a tiny tape takes
- * little, a long one has few blocks.
+ * May include: tape_statement.h, tape_call.h, tape_preaccumulate.h, tape_trap.h, tape_value.h.
+ * Blocks are buffers of the arena, each twice as large as the one before up to BLOCK_MOST: a tiny
+ * tape takes little, a long one has few blocks.
  */
 #include "tape_statement.h"
 
+#include "tape_call.h"
 #include "tape_preaccumulate.h"
 #include "tape_trap.h"
 #include "tape_value.h"
@@ -107,11 +108,11 @@ void tape_statement_close(struct tape *t)
 
 /* ---- records ---- */
 
-struct tape_record *tape_statement_record(struct tape *t, const struct kernel_op *op, size_t attr,
-                                          size_t more, uint32_t row)
+struct tape_record *tape_record_append(struct tape *t, const struct kernel_op *op, uint16_t n_in,
+                                       uint8_t n_out, size_t attr, size_t more, uint32_t row)
 {
-    const size_t head = sizeof(struct tape_record) + attr +
-                        ((size_t)op->n_in + (size_t)op->n_out) * sizeof(uint32_t);
+    const size_t head =
+        sizeof(struct tape_record) + attr + ((size_t)n_in + (size_t)n_out) * sizeof(uint32_t);
     const size_t n = (head + more + 7) / 8 * 8;
     const size_t offset = (size_t)(t->arena.record_top - t->arena.record_base) / 8;
     struct tape_record *r = offset < UINT32_MAX ? tape_arena_record(&t->arena, n) : NULL;
@@ -121,8 +122,8 @@ struct tape_record *tape_statement_record(struct tape *t, const struct kernel_op
     *r = (struct tape_record){.op = op,
                               .previous = t->last_record,
                               .row = row,
-                              .n_in = (uint16_t)op->n_in,
-                              .n_out = (uint8_t)op->n_out,
+                              .n_in = n_in,
+                              .n_out = n_out,
                               .n_attr = (uint8_t)(attr / sizeof(int64_t)),
                               .bytes = (uint32_t)n};
     t->last_record = (uint32_t)offset;
@@ -131,6 +132,12 @@ struct tape_record *tape_statement_record(struct tape *t, const struct kernel_op
     if (t->hook)
         TAPE_ADD(t->ledger.records, 1);
     return r;
+}
+
+struct tape_record *tape_statement_record(struct tape *t, const struct kernel_op *op, size_t attr,
+                                          size_t more, uint32_t row)
+{
+    return tape_record_append(t, op, (uint16_t)op->n_in, (uint8_t)op->n_out, attr, more, row);
 }
 
 static size_t room_of(const struct tape_cursor *c)
@@ -190,7 +197,7 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
 {
     struct tape_statements *s = &t->statements;
     struct tape_hook *hook = t->hook;
-    const uint64_t now = hook ? hook->clock() : 0;
+    const uint64_t now = tape_clock(t);
     if (s->open != UINT32_MAX)
         end_run(t);
     if (hook && tape_account_due(hook, now))
@@ -241,6 +248,10 @@ bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site, uint
     tape_observed(t);
     if (t->no_grad || t->error.code != TAPE_OK) {
         tape_statement_settle(t);
+        return false;
+    }
+    if (t->calls.innermost) {
+        tape_call_refuse(t, tape_statement_op.name, site);
         return false;
     }
     if (s->calling) {

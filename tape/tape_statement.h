@@ -83,6 +83,9 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
 /* Appends a record of an op that is no kernel's: `attr` bytes of attributes, a multiple of 8, and
  * `more` behind its operands and outputs, which are the caller's to fill. No run may be open. NULL:
  * no memory. */
+struct tape_record *tape_record_append(struct tape *t, const struct kernel_op *op, uint16_t n_in,
+                                       uint8_t n_out, size_t attr, size_t more, uint32_t row);
+/* The same of an op that has a fixed number of operands and outputs. */
 struct tape_record *tape_statement_record(struct tape *t, const struct kernel_op *op, size_t attr,
                                           size_t more, uint32_t row);
 

@@ -1,13 +1,14 @@
 /* tape_sweep.c: the reverse sweep, and the gradients it leaves.
  *
- * May include: tape_bridge.h, tape_fork.h, tape_guard.h, tape_inplace.h, tape_lent.h,
- * tape_now.h, tape_preaccumulate.h, tape_release.h, tape_scope.h, tape_segment.h,
- * tape_statement_sweep.h, tape_trap.h.
+ * May include: tape_bridge.h, tape_checkpoint.h, tape_fork.h, tape_guard.h, tape_inplace.h,
+ * tape_lent.h, tape_now.h, tape_preaccumulate.h, tape_release.h, tape_residual.h, tape_scope.h,
+ * tape_segment.h, tape_statement_sweep.h, tape_trap.h.
  *
  * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do
  * not see each other; gradients of leaves and retained values grow with each.
  */
 #include "tape_bridge.h"
+#include "tape_checkpoint.h"
 #include "tape_fork.h"
 #include "tape_guard.h"
 #include "tape_inplace.h"
@@ -15,6 +16,7 @@
 #include "tape_now.h"
 #include "tape_preaccumulate.h"
 #include "tape_release.h"
+#include "tape_residual.h"
 #include "tape_scope.h"
 #include "tape_segment.h"
 #include "tape_statement_sweep.h"
@@ -85,7 +87,7 @@ static void drop_adjoints(struct tape *t, struct tape_record *r)
 /* Charges the time since *stamp to a row; stamps are chained, so that nothing is left out. */
 static void account(struct tape *t, uint32_t row, uint64_t *stamp)
 {
-    uint64_t now = t->hook->clock();
+    uint64_t now = tape_clock(t);
     TAPE_ADD(tape_row(t, row)->backward_ticks, now - *stamp);
     TAPE_ADD(t->ledger.backward_ticks, now - *stamp);
     *stamp = now;
@@ -123,8 +125,10 @@ static bool scalars(struct tape *t, struct tape_record *r, uint64_t *stamp, bool
 }
 
 /* Of a record whose results are tensors. */
-static bool pullback(struct tape *t, struct tape_record *r)
+static bool pullback(struct tape *t, struct tape_record *r, uint64_t *stamp)
 {
+    if (r->op == &tape_checkpoint_op)
+        return tape_checkpoint_pullback(t, r, stamp);
     if (r->n_in > 0)
         return tape_inplace_pullback(t, r);
     tape_bridge_to_scalars(t, r);
@@ -146,11 +150,13 @@ static uint32_t pull(struct tape *t, uint32_t end, uint32_t release, uint64_t *s
         } else if (has_adjoint(t, r)) {
             for (int o = 0; o < r->n_out; o++)
                 harvest(t, &t->entries[tape_record_out(r)[o]]);
-            if (!pullback(t, r) || (t->trap && !tape_trap_adjoints(t, r)))
+            if (!pullback(t, r, stamp) || (t->trap && !tape_trap_adjoints(t, r)))
                 return at;
             drop_adjoints(t, r);
             if (__builtin_expect(t->hook != NULL, 0))
                 account_record(t, r, stamp);
+            if (__builtin_expect(t->hook != NULL, 0))
+                tape_residual_read(t, r);
         }
         if (release != TAPE_ROW_NONE)
             tape_release_passed(t, r, release);
@@ -165,6 +171,16 @@ static uint32_t sweep(struct tape *t, uint32_t end, uint32_t release, uint64_t *
     for (uint32_t at = failed; at != UINT32_MAX; at = tape_record_at(t, at)->previous)
         drop_adjoints(t, tape_record_at(t, at));
     return failed;
+}
+
+bool tape_sweep_behind(struct tape *t, uint32_t end, uint64_t *stamp)
+{
+    const uint32_t failed = pull(t, end, TAPE_ROW_NONE, stamp);
+    if (failed == UINT32_MAX)
+        return true;
+    for (uint32_t at = failed; at != end; at = tape_record_at(t, at)->previous)
+        drop_adjoints(t, tape_record_at(t, at));
+    return false;
 }
 
 bool tape_sweep_fork(struct tape *child, uint64_t *stamp)
@@ -239,8 +255,8 @@ static void adjoints_free(struct tape *t, uint32_t own, uint64_t bytes)
 static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bool release,
                                    struct tape_site site)
 {
-    struct tape_hook *hook = tape_observed(t);
-    const uint64_t begun = hook ? hook->clock() : 0;
+    struct tape_hook *hook = t->hook;
+    const uint64_t begun = tape_clock(t);
     uint64_t stamp = begun, bytes = 0;
     tape_statement_settle(t);
     /* What is no pullback's is the sweep's own: the call, the seed, the end. */
@@ -291,15 +307,15 @@ static enum tape_status verify_roots(struct tape *t, int64_t n, const uint32_t *
     return status;
 }
 
-enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t *y,
-                                       const double *seed, struct tape_site site)
+static enum tape_status sweep_statements(struct tape *t, int64_t n, const uint32_t *y,
+                                         const double *seed, struct tape_site site)
 {
     static const char what[] = "real_backward";
     if (t->sections.n > 0)
         return tape_section_refuse(t, what, site);
     struct tape_hook *hook = tape_observed(t);
     TAPE_DOING(t, TAPE_PHASE_BACKWARD, site, what);
-    const uint64_t begun = hook ? hook->clock() : 0;
+    const uint64_t begun = tape_clock(t);
     uint64_t stamp = begun, bytes;
     const uint32_t own = tape_account_row(t, site, what);
     tape_statement_settle(t);
@@ -325,9 +341,8 @@ enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t
     return conclude(t, ok, own, what, site, begun, &stamp);
 }
 
-enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint32_t *y, int64_t n,
-                                          const uint32_t *x, double *jacobian,
-                                          struct tape_site site)
+static enum tape_status jacobian_of(struct tape *t, int64_t m, const uint32_t *y, int64_t n,
+                                    const uint32_t *x, double *jacobian, struct tape_site site)
 {
     static const char what[] = "real_jacobian";
     if (t->sections.n > 0)
@@ -335,7 +350,7 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
     const bool crosses = tape_bridge_crosses(t);
     struct tape_hook *hook = tape_observed(t);
     TAPE_DOING(t, TAPE_PHASE_BACKWARD, site, what);
-    const uint64_t begun = hook ? hook->clock() : 0;
+    const uint64_t begun = tape_clock(t);
     uint64_t stamp = begun, bytes;
     const uint32_t own = tape_account_row(t, site, what);
     tape_statement_settle(t);
@@ -387,15 +402,47 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
     return t->error.code ? t->error.code : tape_fail_memory(t, site, what);
 }
 
+/* From the begin of a sweep to its end one observer, or none, sees all of it. */
+static enum tape_phase enter(struct tape *t)
+{
+    tape_observed(t);
+    tape_residual_cause(t, TAPE_BY_SWEEP);
+    return tape_activity_begin(t, TAPE_PHASE_BACKWARD, NULL);
+}
+
+static enum tape_status leave(struct tape *t, enum tape_phase before, enum tape_status status)
+{
+    tape_activity_begin(t, before, NULL);
+    tape_residual_cause(t, TAPE_BY_CALL);
+    return status;
+}
+
 enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct tape_site site)
 {
-    return sweep_from(t, y, seed, false, site);
+    const enum tape_phase before = enter(t);
+    return leave(t, before, sweep_from(t, y, seed, false, site));
 }
 
 enum tape_status tape_sweep_release(struct tape *t, uint32_t y, uint32_t seed,
                                     struct tape_site site)
 {
-    return sweep_from(t, y, seed, true, site);
+    const enum tape_phase before = enter(t);
+    return leave(t, before, sweep_from(t, y, seed, true, site));
+}
+
+enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t *y,
+                                       const double *seed, struct tape_site site)
+{
+    const enum tape_phase before = enter(t);
+    return leave(t, before, sweep_statements(t, n, y, seed, site));
+}
+
+enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint32_t *y, int64_t n,
+                                          const uint32_t *x, double *jacobian,
+                                          struct tape_site site)
+{
+    const enum tape_phase before = enter(t);
+    return leave(t, before, jacobian_of(t, m, y, n, x, jacobian, site));
 }
 
 bool tape_was_swept(const struct tape *t, const struct tape_value *v)
@@ -428,6 +475,7 @@ enum tape_status tape_retain(struct tape *t, uint32_t x, struct tape_site site)
 {
     struct tape_value *v = &t->entries[x];
     tape_observed(t);
+    tape_account_moment(t);
     if (v->flags & (TAPE_LEAF | TAPE_RETAIN))
         return TAPE_OK;
     if (!(v->flags & TAPE_NEEDS_GRADIENT))

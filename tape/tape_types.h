@@ -41,6 +41,7 @@ enum tape_flag {
     TAPE_HELD = 1 << 15,         /* scratch of tape_release.c: its buffer is needed */
     TAPE_HUSHED = 1 << 16,       /* scratch of tape_bridge.c: was TAPE_NEEDS_GRADIENT */
     TAPE_UNKEPT = 1 << 17,       /* scratch of tape_bridge.c: was TAPE_RETAIN */
+    TAPE_READ = 1 << 18, /* scratch of tape_call.c: one of what the innermost call has read */
 };
 
 /* One entry of the value table. The array comes first: a kernel_ref of the tape is a value. */
@@ -292,6 +293,18 @@ struct tape_fixed {
     uint32_t n_values, n_marks, n_frames, last_record;
 };
 
+/* The calls of functions of the user's that run now; see tape_call.h. */
+struct tape_call;
+struct tape_calls {
+    struct tape_call *innermost; /* NULL: none runs */
+    bool made;                   /* some, ever */
+    bool dry;                    /* ops are computed, and what needs a gradient is known, but
+                                  * nothing is recorded */
+    uint32_t *read;              /* older values that the calls have read, those of the innermost
+                                  * last */
+    uint32_t n_read, size;
+};
+
 struct tape_table { /* open addressing: row index plus 1 by tape_row_key */
     uint32_t *slot;
     uint32_t size, used;
@@ -334,11 +347,16 @@ struct tape {
     struct tape_statements statements;
     struct tape_sections sections;
     struct tape_fork fork;
+    struct tape_calls calls;
+    enum tape_phase activity; /* of a sweep, as tape_activity_begin has said, else none */
+    uint64_t *stamp; /* TAPE_PHASE_RECOMPUTE: the end of what the sweep has accounted for */
 
     struct tape_ledger ledger;
     struct tape_table sites;
     uint32_t session;       /* of the observation that the ledger's counters belong to */
     struct tape_hook *hook; /* while an op or a sweep is being observed, else NULL */
+    uint64_t ticks;         /* the last reading of its clock */
+    struct tape_residual_state *residual; /* see tape_residual.h; NULL: never observed */
     uint32_t path; /* what is recorded now belongs to this call path, plus 1; 0: the caller's */
     struct tape_now *now; /* where its thread publishes what it does, likewise */
 

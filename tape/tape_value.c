@@ -1,9 +1,10 @@
 /* tape_value.c: values of the tape: made by ops, borrowed from the user, read back.
  *
- * May include: tape_guard.h, tape_lent.h, tape_trap.h.
+ * May include: tape_call.h, tape_guard.h, tape_lent.h, tape_trap.h.
  */
 #include "tape_value.h"
 
+#include "tape_call.h"
 #include "tape_guard.h"
 #include "tape_lent.h"
 #include "tape_trap.h"
@@ -50,8 +51,9 @@ static int64_t *words(struct tape *t, int n, const int64_t *from)
     return w;
 }
 
-struct tape_value *tape_value_make(struct tape *t, const struct kernel_shape *shape,
-                                   const kernel_ref *in, uint32_t row)
+/* A value with its shape, of no buffer yet. */
+static struct tape_value *entry(struct tape *t, const struct kernel_shape *shape,
+                                const kernel_ref *in, uint32_t row)
 {
     struct tape_value *v = tape_arena_entry(&t->arena, sizeof *v);
     if (!v || t->n_values == UINT32_MAX)
@@ -82,6 +84,15 @@ struct tape_value *tape_value_make(struct tape *t, const struct kernel_shape *sh
             return NULL;
         v->flags |= (like ? 0u : TAPE_OWNS_SHAPE) | TAPE_OWNS_STRIDES;
     }
+    return v;
+}
+
+struct tape_value *tape_value_make(struct tape *t, const struct kernel_shape *shape,
+                                   const kernel_ref *in, uint32_t row)
+{
+    struct tape_value *v = entry(t, shape, in, row);
+    if (!v)
+        return NULL;
     if (shape->view_of >= 0) {
         const struct tape_value *of = (const struct tape_value *)(const void *)in[shape->view_of];
         v->array.data =
@@ -96,15 +107,27 @@ struct tape_value *tape_value_make(struct tape *t, const struct kernel_shape *sh
     return v;
 }
 
+struct tape_value *tape_value_over(struct tape *t, const struct kernel_shape *shape, void *data,
+                                   uint32_t row)
+{
+    struct tape_value *v = entry(t, shape, NULL, row);
+    if (v)
+        v->array.data = data;
+    return v;
+}
+
 enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t *shape,
                              const void *data, bool leaf, struct tape_site site, uint32_t *out)
 {
     const char *what = leaf ? "leaf" : "constant";
     tape_observed(t);
+    tape_account_moment(t);
     if (dtype < 0 || dtype >= KERNEL_DTYPES)
         return tape_fail(t, TAPE_ERROR_DTYPE, site, "%s: %d is no dtype", what, dtype);
     if (leaf && dtype == KERNEL_I64)
         return tape_fail(t, TAPE_ERROR_DTYPE, site, "leaf: i64 has no gradient, use ad_constant");
+    if (leaf && t->calls.innermost)
+        return tape_call_refuse(t, what, site);
     if (leaf && t->fork.base)
         return tape_fail(t, TAPE_ERROR_STATE, site,
                          "leaf: a fork has no leaves: make them on its parent before the fork");
@@ -156,8 +179,8 @@ enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t 
         v->flags |= TAPE_LEAF | TAPE_NEEDS_GRADIENT;
     }
     tape_account_value(t, v);
-    if (t->hook)
-        TAPE_ADD(tape_row(t, row)->calls, 1);
+    tape_account_called(t, row);
+    tape_call_constant(t, v);
     *out = tape_value_index(t, v);
     return TAPE_OK;
 no_memory:
@@ -170,6 +193,7 @@ static enum tape_status filled(struct tape *t, const struct kernel_shape *shape,
                                uint32_t *out)
 {
     tape_observed(t);
+    tape_account_moment(t);
     struct tape_point point = tape_point_take(t);
     struct tape_value *v = tape_value_make(t, shape, in, tape_account_row(t, site, what));
     if (!v) {
@@ -179,8 +203,7 @@ static enum tape_status filled(struct tape *t, const struct kernel_shape *shape,
     if (shape->view_of < 0)
         memset(v->array.data, 0, tape_value_bytes(v));
     tape_account_value(t, v);
-    if (t->hook)
-        TAPE_ADD(tape_row(t, v->row)->calls, 1);
+    tape_account_called(t, v->row);
     *out = tape_value_index(t, v);
     return TAPE_OK;
 }
@@ -207,6 +230,7 @@ enum tape_status tape_scalar(struct tape *t, int dtype, double value, struct tap
         *(double *)data = value;
     else
         *(int64_t *)data = (int64_t)value;
+    tape_call_constant(t, &t->entries[*out]);
     return TAPE_OK;
 }
 
@@ -254,6 +278,8 @@ enum tape_status tape_detach(struct tape *t, uint32_t x, struct tape_site site, 
     kernel_ref in[1] = {&t->entries[x].array};
     struct kernel_shape shape = {.dtype = in[0]->dtype, .same_as = 0, .view_of = 0};
     memcpy(shape.stride, in[0]->strides, in[0]->rank * sizeof(int64_t));
+    if (!tape_call_reads(t, x))
+        return tape_fail_memory(t, site, "detach");
     return filled(t, &shape, in, site, "detach", out);
 }
 

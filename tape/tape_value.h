@@ -23,6 +23,11 @@ void tape_point_undo(struct tape *t, struct tape_point point);
 struct tape_value *tape_value_make(struct tape *t, const struct kernel_shape *shape,
                                    const kernel_ref *in, uint32_t row);
 
+/* The same over a row-major buffer that there is already, which is not accounted for with the value
+ * and is not its own (TAPE_OWNS_DATA) yet. */
+struct tape_value *tape_value_over(struct tape *t, const struct kernel_shape *shape, void *data,
+                                   uint32_t row);
+
 /* buffer [shape of v] += the values of `from`, row-major; `fresh`: = instead. */
 void tape_add_into(const struct tape_value *v, void *buffer, const void *from, bool fresh);
 

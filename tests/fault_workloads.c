@@ -46,10 +46,7 @@ static void check_untouched(void)
 
 static ad_tensor tensor_done(ad_tensor result)
 {
-    if (ad_status_of(now_tape) == AD_OK)
-        REQUIRE(result.value != 0);
-    else
-        REQUIRE(result.value == 0);
+    REQUIRE((ad_status_of(now_tape) == AD_OK) == (result.value != 0));
     if (ad_status_of(now_tape) != AD_OK)
         check_untouched();
     return result;
@@ -457,6 +454,7 @@ const struct fault_workload fault_workloads[] = {
     {"nested_marks", nested_marks},
     {"frames", fault_frames},
     {"releasing_sweep", fault_releasing_sweep},
+    {"checkpoints", fault_checkpoints},
     {"reals", fault_reals},
     {"sections", fault_sections},
     {"segments", fault_segments},

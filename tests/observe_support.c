@@ -4,7 +4,10 @@
  */
 #include "observe_support.h"
 
+#include "tape_residuals.h"
+
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 
 uint64_t observe_ticks;
@@ -67,9 +70,61 @@ const struct tape_row *observe_row(const struct tape_ledger *ledger, const char 
     return NULL;
 }
 
+/* The classes of each row add up to it, as integers. */
+static void check_classes(const struct tape_ledger *ledger)
+{
+    const struct tape_residuals *r = ledger->residuals;
+    ck_assert_ptr_nonnull(r);
+    uint64_t *sum = calloc(ledger->n_rows, 5 * sizeof *sum);
+    ck_assert_ptr_nonnull(sum);
+    for (uint32_t i = 0; i < r->n_classes; i++) {
+        const struct tape_class *c = tape_class_at(r, i);
+        ck_assert_uint_lt(c->producer, ledger->n_rows);
+        uint64_t *row = sum + (size_t)5 * c->producer;
+        row[c->kind == TAPE_RECORD ? 0 : c->kind == TAPE_ADJOINT ? 1 : 2] += c->bytes;
+        row[3] += c->live_bytes;
+        row[4] += tape_class_at_peak(c, ledger->peak_count);
+        const uint64_t gone =
+            c->by_call + c->by_sweep + c->by_frame + c->by_rewind + c->by_reset + c->by_destroy;
+        if (c->producer > 0) /* room for statements is padding until it is used */
+            ck_assert_uint_eq(c->bytes, c->live_bytes + gone);
+        ck_assert_uint_le(c->read_live_bytes, c->live_bytes);
+        ck_assert_uint_le(c->read_bytes, c->bytes);
+        ck_assert(c->byte_ticks >= 0);
+    }
+    for (uint32_t i = 0; i < ledger->n_rows; i++) {
+        const struct tape_row *row = tape_ledger_row(ledger, i);
+        ck_assert_uint_eq(sum[5 * i], row->record_bytes);
+        ck_assert_uint_eq(sum[5 * i + 1], row->adjoint_bytes);
+        ck_assert_uint_eq(sum[5 * i + 2], row->value_bytes);
+        ck_assert_uint_eq(sum[5 * i + 3], row->live_bytes);
+        ck_assert_uint_eq(sum[5 * i + 4], tape_row_at_peak(ledger, row));
+    }
+    free(sum);
+}
+
+/* Replayed, the log comes to what each class has now. */
+static void check_log(const struct tape_ledger *ledger)
+{
+    const struct tape_residuals *r = ledger->residuals;
+    const struct tape_log *log = &r->log[r->current];
+    static unsigned calls; /* long ones not every time: they are looked at after every call */
+    if (log->n > 1000 && ++calls % 64 != 0)
+        return;
+    int64_t *live = calloc(r->n_classes, sizeof *live);
+    ck_assert_ptr_nonnull(live);
+    for (uint32_t i = 0; i < log->n; i++)
+        live[tape_change_at(log, i)->class_] += tape_change_at(log, i)->delta;
+    for (uint32_t i = 0; i < r->n_classes && !log->truncated; i++)
+        ck_assert_int_eq(live[i], (int64_t)tape_class_at(r, i)->live_bytes);
+    free(live);
+}
+
 void observe_check_sums(const struct tape_ledger *ledger)
 {
-    uint64_t bytes = 0, live = 0, peak = 0, forward = 0, backward = 0;
+    check_classes(ledger);
+    check_log(ledger);
+    uint64_t bytes = 0, live = 0, peak = 0, forward = 0, backward = 0, recompute = 0;
     for (uint32_t i = 0; i < ledger->n_rows; i++) {
         const struct tape_row *row = tape_ledger_row(ledger, i);
         bytes += row->record_bytes + row->value_bytes + row->adjoint_bytes;
@@ -77,12 +132,14 @@ void observe_check_sums(const struct tape_ledger *ledger)
         peak += tape_row_at_peak(ledger, row);
         forward += row->forward_ticks;
         backward += row->backward_ticks;
+        recompute += row->recompute_ticks;
     }
     ck_assert_uint_eq(bytes, ledger->handed_out_bytes);
     ck_assert_uint_eq(live, ledger->live_bytes);
     ck_assert_uint_eq(peak, ledger->peak_bytes);
     ck_assert_uint_eq(forward, ledger->forward_ticks);
     ck_assert_uint_eq(backward, ledger->backward_ticks);
+    ck_assert_uint_eq(recompute, ledger->recompute_ticks);
 }
 
 /* Beside the rows' bytes there is only the entry that stands for failed values. */

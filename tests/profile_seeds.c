@@ -267,6 +267,8 @@ static void put_tape(struct profile_seed *seed, uint64_t tape, uint32_t first, s
         row[i].forward_ticks = 3 * k;
         row[i].backward_calls = i == 2 ? 0 : k;
         row[i].backward_ticks = 5 * k;
+        row[i].recompute_calls = i == 1 ? k : 0;
+        row[i].recompute_ticks = i == 1 ? 2 * k : 0;
         row[i].forward_flops = 7 * k;
         row[i].backward_flops = 14 * k;
         row[i].forward_moved = 24 * k;
@@ -278,6 +280,7 @@ static void put_tape(struct profile_seed *seed, uint64_t tape, uint32_t first, s
         row[i].peak_bytes = 64 * k;
         ledger.forward_ticks += row[i].forward_ticks;
         ledger.backward_ticks += row[i].backward_ticks;
+        ledger.recompute_ticks += row[i].recompute_ticks;
         ledger.handed_out_bytes += 176 * k;
         ledger.live_bytes += row[i].live_bytes;
         ledger.peak_bytes += row[i].peak_bytes;
@@ -296,6 +299,59 @@ static void put_tape(struct profile_seed *seed, uint64_t tape, uint32_t first, s
     ledger.tapes = tape == 0 ? unit : 0;
     packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
     packet.ledger = &ledger;
+    put_packet(seed, &packet);
+}
+
+/* Two classes of the rows from `first` on, and how they changed; then what was live. */
+static void put_residuals(struct profile_seed *seed, uint64_t tape, uint32_t first, uint64_t unit)
+{
+    Tapescope__ResidualClass class_[2], *list[2] = {&class_[0], &class_[1]};
+    uint32_t part[] = {0, 1, 0, 9}, flags[] = {0, 1, 3, 3}, phase[] = {0, 1};
+    int64_t delta[] = {64, 128, -64, -128};
+    uint64_t ticks[] = {1100, 5, 20, 0}, most[] = {192 * unit, 128}, least[] = {0, 64};
+    Tapescope__Stretch stretch = TAPESCOPE__STRETCH__INIT;
+    Tapescope__Residuals residuals = TAPESCOPE__RESIDUALS__INIT;
+    Tapescope__Timeline timeline = TAPESCOPE__TIMELINE__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    for (uint32_t i = 0; i < 2; i++) {
+        tapescope__residual_class__init(list[i]);
+        class_[i].index = i;
+        class_[i].producer = first + i;
+        class_[i].consumer = i == 0 ? 0 : first + 2;
+        class_[i].kind = i == 0 ? 2 : 0;
+        class_[i].shared = i == 1;
+        class_[i].released_by = i;
+        class_[i].count = unit;
+        class_[i].bytes = 64 * unit;
+        class_[i].live_bytes = 64;
+        class_[i].peak_bytes = 128 * unit;
+        class_[i].largest_bytes = 64;
+        class_[i].read_bytes = 64;
+        class_[i].first_ticks = 1100;
+        class_[i].by_reset = 64 * (unit - 1);
+        class_[i].byte_ticks = 1e3 * (double)unit;
+    }
+    residuals.tape = timeline.tape = tape;
+    residuals.part = list;
+    residuals.n_part = 2;
+    stretch.part = part;
+    stretch.flags = flags;
+    stretch.delta = delta;
+    stretch.ticks = ticks;
+    stretch.n_part = stretch.n_flags = stretch.n_delta = stretch.n_ticks = 4;
+    stretch.merged = 1;
+    residuals.stretch = &stretch;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_RESIDUALS;
+    packet.residuals = &residuals;
+    put_packet(seed, &packet);
+    timeline.ticks = ticks;
+    timeline.most_bytes = most;
+    timeline.least_bytes = least;
+    timeline.phase = phase;
+    timeline.n_ticks = timeline.n_most_bytes = timeline.n_least_bytes = timeline.n_phase = 2;
+    timeline.peak_ticks = 1105;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_TIMELINE;
+    packet.timeline = &timeline;
     put_packet(seed, &packet);
 }
 
@@ -416,6 +472,7 @@ static void put_body(unsigned number, struct profile_seed *seed)
         put_clock(seed, 1000, 500);
         put_scopes(seed, 1, 5);
         put_tape(seed, 1, 0, 3, 2);
+        put_residuals(seed, 1, 0, 2);
         put_scopes(seed, 3, 4);
         put_symbols(seed);
         put_events(seed, 8, 5);
@@ -446,13 +503,16 @@ static void put_body(unsigned number, struct profile_seed *seed)
         put_clock(seed, 1, 1);
         put_tape(seed, 1, 0, 2, 4);
         put_tape(seed, 2, 0, 2, 1);
+        put_residuals(seed, 2, 0, 1);
         put_final(seed, 1);
         put_tape(seed, 0, 0, 2, 6);
+        put_residuals(seed, 0, 0, 3);
         break;
     case 5: /* the greatest numbers that fit without the sums running over */
         put_header(seed, "tsc", 1);
         put_clock(seed, 1, 1);
         put_tape(seed, UINT64_MAX, UINT32_MAX - 2, 2, UINT64_MAX / 4096);
+        put_residuals(seed, UINT64_MAX, UINT32_MAX - 2, UINT64_MAX / 4096);
         put_clock(seed, UINT64_MAX, UINT64_MAX);
         break;
     case 6: /* packets that a later version may write, modules again */

@@ -154,7 +154,7 @@ START_TEST(a_flush_writes_the_rows_that_changed)
     ck_assert_uint_eq(first->row[0]->kept_by, 2);
     ck_assert_uint_eq(first->row[1]->pc, 0x2000);
     ck_assert_uint_eq(first->row[1]->line, 42);
-    ck_assert_uint_eq(first->row[1]->live_bytes, 26);
+    ck_assert_uint_eq(first->row[1]->live_bytes, 30);
     ck_assert_uint_eq(second->n_row, 1);
     ck_assert_uint_eq(second->row[0]->index, 1);
     ck_assert_uint_eq(second->row[0]->calls, 7);
@@ -221,7 +221,7 @@ START_TEST(destroyed_tapes_are_merged_into_tape_0)
     const Tapescope__Ledger *first = collect_nth_ledger(0, 0), *both = collect_nth_ledger(0, 1);
     ck_assert_uint_eq(first->tapes, 1);
     ck_assert_uint_eq(first->n_row, 2);
-    ck_assert_uint_eq(first->row[0]->peak_bytes, 23);
+    ck_assert_uint_eq(first->row[0]->peak_bytes, 25);
     ck_assert_uint_eq(both->tapes, 2);
     ck_assert_uint_eq(both->thread, 0);
     ck_assert_uint_eq(both->forward_ticks, 3000);
@@ -235,7 +235,7 @@ START_TEST(destroyed_tapes_are_merged_into_tape_0)
     ck_assert_uint_eq(both->row[0]->live_bytes, 0);
     ck_assert_uint_eq(both->row[0]->kept_by, 2);
     ck_assert(both->row[0]->kept_others); /* by tanh in one tape, by 0x3000 in the other */
-    ck_assert_uint_eq(both->row[0]->peak_bytes, 33);
+    ck_assert_uint_eq(both->row[0]->peak_bytes, 35);
     ck_assert_uint_eq(both->row[1]->peak_bytes, 0); /* not in the tape with the greatest peak */
     ck_assert_uint_eq(both->row[2]->pc, 0x3000);
     ck_assert_uint_eq(both->row[2]->calls, 20);

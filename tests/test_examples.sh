@@ -43,7 +43,7 @@ line() { grep -nF -- "$2" "$TAPESCOPE_SOURCE_DIR/examples/$1/$1.c" | cut -d: -f1
 tapescope=$TAPESCOPE_PROGRAM
 bin=$TAPESCOPE_BINARY_DIR/bin
 
-examples="ode logistic parallel_pthreads"
+examples="ode logistic checkpoint parallel_pthreads"
 if [ -x "$bin/parallel_openmp" ]; then
     examples="$examples parallel_openmp"
 else
@@ -79,6 +79,21 @@ shown parallel_pthreads.top " 210k oscillations.c:$residual st"
     cat parallel_pthreads.top
     failures=$((failures + 1))
 }
+# Without checkpoints each of 256 steps is computed once, in segments twice; the report has a third
+# phase then.
+expect 0 "$bin/checkpoint"
+shown out "everything kept "
+shown out " 100.0%            256"
+shown out "%            512"
+shown out "the gradients are the same bit for bit"
+shown checkpoint.top " recompute "
+shown checkpoint.top "checkpoint.c:$(line checkpoint 'ad_lstm_cell(') lstm_cell"
+expect 0 "$tapescope" info checkpoint.prof
+shown out "recompute "
+expect 0 "$tapescope" annotate checkpoint.c checkpoint.prof
+shown out " recompute "
+expect 0 "$tapescope" annotate ode.c ode.prof
+grep -q recompute out && { echo "FAILED: recomputation without any"; failures=$((failures + 1)); }
 shown logistic.top "logistic.c:$(line logistic 'ad_linear(p->images') linear"
 
 # Images whose labels mean nothing have an optimum too, but it classifies no image held out.

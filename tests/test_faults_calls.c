@@ -31,6 +31,9 @@ static void setup(void)
     /* The clock moves 1 ms at each reading: the collector writes many times. */
     setenv("TAPESCOPE_CLOCK", "step:1000000", 1);
     ck_assert_int_eq(ad_profile_start(path), AD_OK);
+    AD_SCOPE("second", "run", 2)
+    { /* known to the process from now on, so that all runs are alike */
+    }
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     ck_assert(shim_watch("/tapescope-collect.so"));
 }
@@ -61,6 +64,12 @@ static ad_status noted(ad_status status, char *why)
     return status;
 }
 
+/* One workload has scopes and a timeline as well. */
+static bool has_more(const struct fault_workload *w)
+{
+    return w == fault_workloads;
+}
+
 /* A tape that is destroyed while it is observed, and one that outlives the profile. No assertion:
  * the shim is armed. */
 static struct outcome take_profile(const struct fault_workload *w)
@@ -70,14 +79,22 @@ static struct outcome take_profile(const struct fault_workload *w)
     memset(&out, 0, sizeof out);
     ad_tape_options options = {.reserve_bytes = 4 << 20};
     void *guest = dlopen("libutil.so.1", RTLD_NOW); /* a library that goes in the middle */
-    out.started = noted(ad_profile_start(path), out.why[0]);
+    out.started =
+        noted(ad_profile_start_with(path, has_more(w) ? "timeline=64KiB" : NULL), out.why[0]);
     out.worked[0] = ad_tape_create(&first, &options);
     if (out.worked[0] == AD_OK)
         out.worked[0] = fault_run(w, first, &out.results[0]);
     out.worked[0] = guest && dlclose(guest) == 0 ? out.worked[0] : AD_ERROR_STATE;
     out.worked[1] = ad_tape_create(&second, &options);
-    if (out.worked[1] == AD_OK)
+    if (out.worked[1] == AD_OK && has_more(w)) {
+        AD_SCOPE("second", "run", 2)
+        {
+            AD_EXPECT_TAPE_BYTES(1);
+            out.worked[1] = fault_run(w, second, &out.results[1]);
+        }
+    } else if (out.worked[1] == AD_OK) {
         out.worked[1] = fault_run(w, second, &out.results[1]);
+    }
     ad_tape_destroy(first);
     out.written = noted(ad_profile_write(snapshot), out.why[1]);
     out.stopped = noted(ad_profile_stop(), out.why[2]);
@@ -91,7 +108,7 @@ struct content {
     size_t bytes; /* SIZE_MAX: there is no file */
     bool readable, complete;
     size_t arguments, packets;
-    uint64_t calls, handed_out;
+    uint64_t calls, handed_out, left_out;
     char program[512];
 };
 
@@ -116,6 +133,7 @@ static struct content read_content(const char *from, size_t least)
     content.complete = profile->complete && !profile->warning;
     content.arguments = profile->n_arguments;
     content.packets = profile->n_packets;
+    content.left_out = profile->events_left_out;
     snprintf(content.program, sizeof content.program, "%s", profile->program);
     for (size_t i = 0; i < profile->n_tapes; i++) {
         content.handed_out += profile->tape[i].handed_out_bytes;
@@ -175,7 +193,8 @@ static void check_content(const struct content *got, const struct content *all, 
     if (got->complete) {
         ck_assert_uint_eq(got->calls, all->calls);
         ck_assert_uint_eq(got->handed_out, all->handed_out);
-        ck_assert_uint_eq(got->packets, all->packets);
+        /* Events for which there was no memory lack a packet, and are counted in one of its own. */
+        ck_assert(got->packets == all->packets || got->left_out > 0);
     }
 }
 

@@ -157,6 +157,10 @@ START_TEST(a_small_profile_is_reported_whole_or_the_failure_is_said)
         {cmd_info, {"info"}},
         {cmd_top, {"top", "--sort", "tape", "-n", "2"}},
         {cmd_top, {"top", "--by", "op"}},
+        {cmd_tape, {"tape", "-n", "2"}},
+        {cmd_whatif, {"whatif", "--budget", "100"}},
+        {cmd_tree, {"tree", "--inverted"}},
+        {cmd_top, {"top", "--cum"}},
     };
     const char *path = write_seed(_i);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
@@ -174,9 +178,14 @@ START_TEST(a_program_is_reported_with_its_lines_or_the_failure_is_said)
         {cmd_info, {"info", "--json"}},
         {cmd_top, {"top", "--json", "--by", "file", "--phase", "forward"}},
         {cmd_top, {"top", "--roofline", "--sort", "ratio"}},
+        {cmd_tree, {"tree", "--focus", "main", "--combine"}},
+        {cmd_tree, {"tree", "--json", "--recursion=flat"}},
         {cmd_top, {"top", "--focus", "a", "--ignore", "b", "--map=/=/x"}},
         {cmd_top, {"top"}},
         {cmd_top, {"top", "--by", "function"}},
+        {cmd_tape, {"tape", "--lifetime"}},
+        {cmd_tape, {"tape", "--json"}},
+        {cmd_whatif, {"whatif"}},
         {cmd_annotate, {"annotate", "--no-color", "account.c"}},
         {cmd_annotate, {"annotate", "--context", "1", program_source("account.c")}},
         {cmd_annotate, {"annotate", "--json", "--focus", "layer", "account.c"}},

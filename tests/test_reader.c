@@ -57,6 +57,8 @@ static void put_observed(struct maker_bytes *bytes, double overhead)
     row->calls = 3;
     row->forward_ticks = 31;
     row->backward_ticks = 7;
+    row->recompute_calls = 2;
+    row->recompute_ticks = 11;
     row->value_bytes = 64;
     row->peak_bytes = 50;
     row = maker_add_row(made, 3, 0x3001, "tanh");
@@ -66,6 +68,7 @@ static void put_observed(struct maker_bytes *bytes, double overhead)
     row->kept_by = 77;
     made->ledger.forward_ticks = 40;
     made->ledger.backward_ticks = 7;
+    made->ledger.recompute_ticks = 11;
     made->ledger.handed_out_bytes = 88;
     made->ledger.peak_bytes = 50;
     made->ledger.records = 8;
@@ -109,7 +112,11 @@ START_TEST(a_profile_is_read_with_all_that_it_holds)
     ck_assert_str_eq(row->op, "matmul");
     ck_assert_str_eq(row->kept_by, "tanh");
     ck_assert_uint_eq(row->calls, 3);
-    ck_assert_ptr_null(profile->tape[0].row[2].kept_by); /* a row that is not there */
+    ck_assert_uint_eq(row->recompute_calls, 2);
+    ck_assert_uint_eq(row->recompute_ticks, 11);
+    ck_assert_uint_eq(profile->tape[0].recompute_ticks, 11);
+    ck_assert_uint_eq(profile->tape[1].row[0].recompute_calls, 0); /* as in older files */
+    ck_assert_ptr_null(profile->tape[0].row[2].kept_by);           /* a row that is not there */
     prof_profile_free(profile);
     free(bytes.data);
 }

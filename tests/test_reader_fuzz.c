@@ -43,6 +43,34 @@ static struct prof_profile *read_bytes(uint8_t *data, size_t n)
     return profile;
 }
 
+/* Everything that is said of the tapes' bytes. */
+static void report_all_space(const struct prof_analysis *analysis, const struct report_style *style)
+{
+    struct prof_space space;
+    struct report_space_options options = {.limit = 20};
+    for (int by = PROF_SPACE_BY_CLASS; by <= PROF_SPACE_BY_OP; by++) {
+        options.by = (enum prof_space_by)by;
+        ck_assert_int_eq(prof_space_make(&space, analysis, options.by, PROF_AT_PEAK, 0), 0);
+        for (int what = REPORT_HOLDERS; what <= REPORT_LEAKS; what++) {
+            options.what = (enum report_space)what;
+            ck_assert_int_eq(report_space(analysis, &space, &options, style), 0);
+        }
+        prof_space_free(&space);
+    }
+    ck_assert_int_ge(prof_space_make(&space, analysis, options.by, PROF_AT_TIME, 50), 0);
+    prof_space_free(&space);
+    struct prof_whatif whatif;
+    const int made = prof_whatif_make(&whatif, analysis, false);
+    ck_assert_int_ge(made, 0);
+    if (made == 0) {
+        bool is_optimal;
+        ck_assert_int_eq(report_whatif(analysis, &whatif, 0, style), 0);
+        ck_assert_int_ge(prof_whatif_fit(&whatif, 100, &is_optimal), 0);
+        ck_assert_int_eq(report_whatif_choice(analysis, &whatif, 100, is_optimal, style), 0);
+    }
+    prof_whatif_free(&whatif);
+}
+
 /* All reports of a profile, as text that the caller frees. */
 static char *report(const struct prof_profile *profile)
 {
@@ -58,6 +86,7 @@ static char *report(const struct prof_profile *profile)
     ck_assert_int_eq(report_scopes_csv(analysis, &style), 0);
     ck_assert_int_eq(report_info(analysis, &style), 0);
     report_summary(analysis, &style);
+    report_all_space(analysis, &style);
     fclose(style.out);
     prof_analysis_free(analysis);
     return text;

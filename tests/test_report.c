@@ -216,6 +216,63 @@ START_TEST(what_no_line_accounts_for_has_a_row_of_its_own)
 }
 END_TEST
 
+/* Of a line: so often, so long. */
+static void recompute(struct prof_line *to, uint64_t calls, uint64_t ns)
+{
+    to->cost.recompute_calls += calls;
+    to->cost.recompute_ns += ns;
+    analysis.sum.recompute_calls += calls;
+    analysis.sum.recompute_ns += ns;
+    analysis.total.recompute_ns += ns;
+}
+
+START_TEST(recomputation_has_a_column_where_there_is_any_and_is_in_the_total)
+{
+    struct prof_line *tanh = add(source, 3, "f", "tanh", 10);
+    add(source, 4, "f", "exp", 11);
+    recompute(tanh, 1, 7);
+    struct report_style style = style_of(true);
+    ck_assert_int_eq(report_top(&analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 0, &style), 0);
+    expect(&style,
+           "share total forward backward recompute  b/f expect tape at peak calls line, op, "
+           "function\n"
+           "52.9%    37      10       20         7 2.00      -   10      10     1 a.c:3 tanh "
+           "f\n"
+           "47.1%    33      11       22         0 2.00      -   10      11     1 a.c:4 exp "
+           "f\n"
+           " 100%    70      21       42         7 2.00      -   20       0     2 (all)\n");
+    style = style_of(true);
+    style.phases = REPORT_RECOMPUTE;
+    ck_assert_int_eq(report_top(&analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 1, &style), 0);
+    fclose(style.out);
+    ck_assert_ptr_nonnull(strstr(text, "share recompute tape at peak calls line, op, function\n"
+                                       " 100%         7   10      10     1 a.c:3 tanh f\n"));
+    free(text);
+    style = style_of(true);
+    style.around = 1;
+    ck_assert_int_eq(report_annotate(&analysis, source, NULL, &style), 0);
+    analysis.total.recompute_ns += 2;
+    expect(
+        &style,
+        "share calls forward per call backward recompute  b/f tape at peak kept by line /a.c\n"
+        "                                                                             :\n"
+        "52.9%     1      10       10       20         7 2.00   10      10            3     one;\n"
+        "47.1%     1      11       11       22         0 2.00   10      11            4     two;\n"
+        "                                                                             :\n"
+        " 100%     2      21       11       42         7 2.00   20      21              a.c\n"
+        " 100%     2      21       11       42         7 2.00   20       0              total\n");
+    style = style_of(true);
+    ck_assert_int_eq(report_annotate(&analysis, source, NULL, &style), 0);
+    fclose(style.out);
+    ck_assert_ptr_nonnull(
+        strstr(text, "         2    -    0       0               elsewhere: unattri"));
+    free(text);
+    style = style_of(true);
+    report_summary(&analysis, &style);
+    expect(&style, "2 lines, 0 tapes, forward 21ns, backward 42ns, recompute 9ns, 20B on tape");
+}
+END_TEST
+
 START_TEST(the_costliest_line_comes_first_by_every_key)
 {
     static const struct {
@@ -336,6 +393,7 @@ int main(void)
     tcase_add_test(report, a_source_has_its_costs_beside_it_and_the_rest_below);
     tcase_add_test(report, a_function_is_shown_alone);
     tcase_add_test(report, costly_lines_have_a_colour_and_gaps_a_row);
+    tcase_add_test(report, recomputation_has_a_column_where_there_is_any_and_is_in_the_total);
     tcase_add_test(report, lines_that_the_source_has_no_more_keep_their_costs);
     tcase_add_test(report, what_no_line_accounts_for_has_a_row_of_its_own);
     tcase_add_test(report, the_costliest_line_comes_first_by_every_key);

@@ -116,6 +116,19 @@ static void build_cpp(const char *compiler)
     program_must(&command);
 }
 
+/* An exception ends the scopes that it leaves: the next one stands in none. */
+static void check_thrown(const struct prof_profile *profile)
+{
+    struct prof_scope_costs costs;
+    ck_assert_int_eq(prof_scope_costs_make(&costs, profile, false), 0);
+    ck_assert_uint_eq(costs.n, 4);
+    ck_assert_uint_eq(find(&costs, "caught")->parent, 0);
+    ck_assert_uint_eq(find(&costs, "caught")->wall_ns, STEP);
+    ck_assert_uint_eq(find(&costs, "throws depth=0")->wall_ns, STEP);
+    ck_assert_uint_eq(find(&costs, "throws depth=2")->wall_ns, 5 * STEP);
+    prof_scope_costs_free(&costs);
+}
+
 START_TEST(scopes_are_the_same_in_cpp)
 {
     static const char *const compiler[] = {TEST_CXX_COMPILER, "clang++"};
@@ -127,6 +140,11 @@ START_TEST(scopes_are_the_same_in_cpp)
             program_record(program_path("cpp.prof"), program_path("scopes++"), "train"), 0);
         struct program_profile opened = program_open(program_path("cpp.prof"));
         check_train(opened.profile);
+        program_close(&opened);
+        ck_assert_int_eq(
+            program_record(program_path("cpp.prof"), program_path("scopes++"), "throws"), 0);
+        opened = program_open(program_path("cpp.prof"));
+        check_thrown(opened.profile);
         program_close(&opened);
     }
 }
@@ -345,7 +363,7 @@ START_TEST(a_signal_that_the_program_handles_is_left_to_it)
     ck_assert_int_eq(chdir(program_folder), 0);
     program_add_all(&command, program_path("scopes"), "handles", NULL);
     program_must(&command);
-    ck_assert_str_eq(program_output, "tapescope: no snapshots of handles.prof: the program has a "
+    ck_assert_str_eq(program_output, "tapescope: handles.prof: no snapshots: the program has a "
                                      "use of its own for the signal\n");
     struct program_profile opened = program_open(program_path("handles.prof"));
     ck_assert_uint_eq(opened.analysis->total.records, 6);

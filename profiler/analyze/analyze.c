@@ -71,8 +71,8 @@ static struct prof_place find_place(const struct prof_analysis *analysis, uint64
     };
 }
 
-static void fill_line(struct prof_line *line, const struct prof_row *row, bool at_peak,
-                      const struct prof_analysis *analysis)
+void prof_line_of_row(const struct prof_analysis *analysis, const struct prof_row *row,
+                      struct prof_line *line)
 {
     struct prof_place place = find_place(analysis, row->pc, row->line);
     *line = (struct prof_line){
@@ -91,10 +91,16 @@ static void fill_line(struct prof_line *line, const struct prof_row *row, bool a
 #undef X
             },
     };
-    if (!at_peak)
-        line->cost.peak_bytes = 0;
     first_name(&line->ops, row->op);
     first_name(&line->kept_by, row->kept_by);
+}
+
+static void fill_line(struct prof_line *line, const struct prof_row *row, bool at_peak,
+                      const struct prof_analysis *analysis)
+{
+    prof_line_of_row(analysis, row, line);
+    if (!at_peak)
+        line->cost.peak_bytes = 0;
 }
 
 size_t analyze_peak_tape(const struct prof_profile *profile)
@@ -118,6 +124,7 @@ struct prof_totals prof_profile_totals(const struct prof_profile *profile)
         const struct prof_tape *tape = &profile->tape[i];
         total->forward_ticks += tape->forward_ticks;
         total->backward_ticks += tape->backward_ticks;
+        total->recompute_ticks += tape->recompute_ticks;
         total->handed_out_bytes += tape->handed_out_bytes;
         total->live_bytes += tape->live_bytes;
         total->sweeps += tape->sweeps;
@@ -129,6 +136,7 @@ struct prof_totals prof_profile_totals(const struct prof_profile *profile)
     }
     total->forward_ns = prof_profile_ns(profile, total->forward_ticks);
     total->backward_ns = prof_profile_ns(profile, total->backward_ticks);
+    total->recompute_ns = prof_profile_ns(profile, total->recompute_ticks);
     total->overhead_ns = prof_profile_ns(profile, profile->overhead_ticks);
     return sum;
 }
@@ -136,17 +144,22 @@ struct prof_totals prof_profile_totals(const struct prof_profile *profile)
 /* Rounds running sums rather than terms, so that nothing is lost between the lines. */
 static void set_times(struct prof_analysis *analysis)
 {
-    uint64_t forward = 0, backward = 0, forward_ns = 0, backward_ns = 0;
+    uint64_t forward = 0, backward = 0, recompute = 0;
+    uint64_t forward_ns = 0, backward_ns = 0, recompute_ns = 0;
     for (size_t i = 0; i < analysis->n_lines; i++) {
         struct prof_cost *cost = &analysis->line[i].cost;
         forward += cost->forward_ticks;
         backward += cost->backward_ticks;
+        recompute += cost->recompute_ticks;
         uint64_t now = prof_profile_ns(analysis->profile, forward);
         cost->forward_ns += now - forward_ns;
         forward_ns = now;
         now = prof_profile_ns(analysis->profile, backward);
         cost->backward_ns += now - backward_ns;
         backward_ns = now;
+        now = prof_profile_ns(analysis->profile, recompute);
+        cost->recompute_ns += now - recompute_ns;
+        recompute_ns = now;
         prof_cost_add(&analysis->sum, cost);
         analysis->n_unlined +=
             !analysis->line[i].own && !analysis->line[i].file && analysis->line[i].ops.n > 0;

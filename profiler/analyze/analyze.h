@@ -20,7 +20,7 @@ struct prof_cost {
 #define X(name) uint64_t name;
     PROF_ROW_COUNTERS(X)
 #undef X
-    uint64_t forward_ns, backward_ns;
+    uint64_t forward_ns, backward_ns, recompute_ns;
     /* Of a profile with samples, whose times are processor times and estimates: those of code that
      * has nothing to do with tapes, what threads waited beside, and how many samples all that is
      * from. n samples have a standard error of sqrt(n). */
@@ -48,7 +48,8 @@ struct prof_line {
 };
 
 struct prof_totals {
-    uint64_t forward_ticks, backward_ticks, forward_ns, backward_ns;
+    uint64_t forward_ticks, backward_ticks, recompute_ticks;
+    uint64_t forward_ns, backward_ns, recompute_ns;
     uint64_t overhead_ns; /* the profiler's own, not in the times above */
     uint64_t handed_out_bytes, live_bytes;
     uint64_t peak_bytes, reserved_bytes, touched_bytes; /* the greatest of any one tape */
@@ -126,6 +127,10 @@ enum prof_by { PROF_BY_LINE, PROF_BY_FUNCTION, PROF_BY_OP, PROF_BY_FILE, PROF_BY
 struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum prof_by by,
                                       size_t *n);
 
+/* Where a row of the profile is, with its cost. */
+void prof_line_of_row(const struct prof_analysis *analysis, const struct prof_row *row,
+                      struct prof_line *line);
+
 /* The totals of a profile alone, without symbols. */
 struct prof_totals prof_profile_totals(const struct prof_profile *profile);
 
@@ -187,8 +192,10 @@ void prof_cost_add(struct prof_cost *a, const struct prof_cost *b);
 /* Adds the names of b that a lacks. */
 void prof_names_add(struct prof_names *a, const struct prof_names *b);
 
-/* Forward, backward and other time. */
+/* Time in all phases, and other time. */
 uint64_t prof_cost_time(const struct prof_cost *cost);
+/* There is anything to say of recomputation. */
+bool prof_cost_recomputes(const struct prof_cost *cost);
 
 /* Records, values and adjoints. */
 uint64_t prof_cost_tape_bytes(const struct prof_cost *cost);

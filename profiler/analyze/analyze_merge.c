@@ -106,16 +106,23 @@ void prof_names_add(struct prof_names *a, const struct prof_names *b)
     }
 }
 
+/* Each view's order. */
+static int (*const compare[])(const void *, const void *) = {
+    [ANALYZE_BY_LINE_AND_OP] = compare_by_line_and_op,
+    [ANALYZE_BY_LINE] = compare_by_line,
+    [ANALYZE_BY_FUNCTION] = compare_by_function,
+    [ANALYZE_BY_OP] = compare_by_op,
+    [ANALYZE_BY_FILE] = compare_by_file,
+    [ANALYZE_BY_MODULE] = compare_by_module,
+};
+
+int analyze_compare(const struct prof_line *a, const struct prof_line *b, enum analyze_by by)
+{
+    return compare[by](a, b);
+}
+
 size_t analyze_merge(struct prof_line *line, size_t n, enum analyze_by by)
 {
-    static int (*const compare[])(const void *, const void *) = {
-        [ANALYZE_BY_LINE_AND_OP] = compare_by_line_and_op,
-        [ANALYZE_BY_LINE] = compare_by_line,
-        [ANALYZE_BY_FUNCTION] = compare_by_function,
-        [ANALYZE_BY_OP] = compare_by_op,
-        [ANALYZE_BY_FILE] = compare_by_file,
-        [ANALYZE_BY_MODULE] = compare_by_module,
-    };
     if (n == 0)
         return 0;
     qsort(line, n, sizeof *line, compare[by]);
@@ -142,6 +149,7 @@ void prof_cost_add(struct prof_cost *a, const struct prof_cost *b)
 #undef X
     a->forward_ns += b->forward_ns;
     a->backward_ns += b->backward_ns;
+    a->recompute_ns += b->recompute_ns;
     a->other_ns += b->other_ns;
     a->waiting_ns += b->waiting_ns;
     a->samples += b->samples;
@@ -152,6 +160,7 @@ struct prof_cost prof_analysis_total(const struct prof_analysis *analysis)
     struct prof_cost cost = analysis->sum;
     cost.forward_ns = analysis->total.forward_ns;
     cost.backward_ns = analysis->total.backward_ns;
+    cost.recompute_ns = analysis->total.recompute_ns;
     cost.record_bytes = analysis->total.handed_out_bytes;
     cost.value_bytes = cost.adjoint_bytes = 0;
     cost.peak_bytes = analysis->total.peak_bytes;

@@ -17,6 +17,9 @@ enum analyze_by {
     ANALYZE_BY_MODULE,
 };
 
+/* The order of two lines in a view; 0: they are one. */
+int analyze_compare(const struct prof_line *a, const struct prof_line *b, enum analyze_by by);
+
 /* Sorts the lines in the order of the source and merges equal ones in place. Returns how many
  * remain. */
 size_t analyze_merge(struct prof_line *line, size_t n, enum analyze_by by);

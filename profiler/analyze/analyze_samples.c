@@ -34,7 +34,9 @@ void analyze_sample_line(struct prof_line *line, const struct prof_sample *sampl
     /* The formula of a scalar statement is inlined in the user's code. */
     else if (code && place.wrapped)
         line->ops.name[line->ops.n++] = "statement";
-    if (sample->phase == PROF_PHASE_BACKWARD || sample->phase == PROF_PHASE_RECOMPUTE)
+    if (sample->phase == PROF_PHASE_RECOMPUTE)
+        cost->recompute_ns = sample->cpu_ns;
+    else if (sample->phase == PROF_PHASE_BACKWARD)
         cost->backward_ns = sample->cpu_ns;
     else if (!code || place.wrapped)
         cost->forward_ns = sample->cpu_ns;
@@ -69,9 +71,15 @@ void analyze_sum_samples(struct prof_analysis *analysis)
         return;
     total->forward_ns = analysis->sum.forward_ns;
     total->backward_ns = analysis->sum.backward_ns;
+    total->recompute_ns = analysis->sum.recompute_ns;
 }
 
 uint64_t prof_cost_time(const struct prof_cost *cost)
 {
-    return cost->forward_ns + cost->backward_ns + cost->other_ns;
+    return cost->forward_ns + cost->backward_ns + cost->recompute_ns + cost->other_ns;
+}
+
+bool prof_cost_recomputes(const struct prof_cost *cost)
+{
+    return cost->recompute_calls > 0 || cost->recompute_ns > 0;
 }

@@ -91,6 +91,7 @@ static void set_times(struct prof_cost *cost, const struct prof_profile *profile
 {
     cost->forward_ns = prof_profile_ns(profile, cost->forward_ticks);
     cost->backward_ns = prof_profile_ns(profile, cost->backward_ticks);
+    cost->recompute_ns = prof_profile_ns(profile, cost->recompute_ticks);
 }
 
 static void add_up(struct build *b, const struct prof_profile *profile)

@@ -28,6 +28,8 @@ enum cli_status {
     X(top)                                                                                         \
     X(tree)                                                                                        \
     X(annotate)                                                                                    \
+    X(tape)                                                                                        \
+    X(whatif)                                                                                      \
     X(growth)                                                                                      \
     X(diff)                                                                                        \
     X(merge)                                                                                       \

@@ -46,7 +46,7 @@ unsigned cli_width(void)
 }
 
 /* The shared options, with the bit of each. */
-static const char *const phases[] = {"forward", "backward", NULL};
+static const char *const phases[] = {"forward", "backward", "recompute", NULL};
 static const struct {
     struct cli_option option;
     unsigned bit;

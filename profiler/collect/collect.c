@@ -43,6 +43,7 @@ struct collector {
     bool closed;
     struct prof_file file;
     const char *failed; /* why the file ends early */
+    bool closing;       /* what is written now is the last of it */
     bool lost;          /* what a call said was not kept, so no snapshot can be whole */
     struct prof_clock clock;
     struct prof_overhead overhead;
@@ -55,6 +56,7 @@ struct collector {
     struct prof_ledger dying;   /* state of a tape that never had a packet */
     struct prof_buffer head;    /* magic and header, for snapshots */
     struct prof_buffer out;     /* frames of the call under way: they go out by one write */
+    struct prof_buffer scratch; /* while a packet is made */
     uint64_t round;             /* number of the round, from 1 */
     bool round_open;
     uint64_t window_end;
@@ -144,7 +146,8 @@ static void put_scopes(struct collector *c)
 static void put_ledger(struct collector *c, struct prof_ledger *ledger)
 {
     ledger->round = c->round;
-    if (!ledger->changed || c->failed != NULL)
+    const bool last = c->closing && ledger->residuals.n > 0;
+    if ((!ledger->changed && !last) || c->failed != NULL)
         return;
     put_modules(c);
     if (prof_scopes_are_new(&c->scopes))
@@ -152,7 +155,8 @@ static void put_ledger(struct collector *c, struct prof_ledger *ledger)
     if (c->failed != NULL)
         return;
     if (!prof_put_paths(&c->out, &c->paths, ledger, false) ||
-        !prof_put_ledger(&c->out, ledger, &c->paths, false)) {
+        !prof_put_ledger(&c->out, ledger, &c->paths, false) ||
+        !prof_put_residuals(&c->out, &c->scratch, ledger, false, c->closing)) {
         fail(c, PROF_NO_MEMORY);
         return;
     }
@@ -327,10 +331,11 @@ static double to_ns(const struct tape_hook *hook, uint64_t ticks)
     return prof_clock_ns(&((const struct collector *)(const void *)hook)->clock, ticks);
 }
 
-static bool put_all(struct prof_buffer *out, const struct prof_ledger *ledger,
-                    struct prof_path_map *paths)
+static bool put_all(struct prof_buffer *out, struct prof_buffer *scratch,
+                    struct prof_ledger *ledger, struct prof_path_map *paths)
 {
-    return prof_put_paths(out, paths, ledger, true) && prof_put_ledger(out, ledger, paths, true);
+    return prof_put_paths(out, paths, ledger, true) && prof_put_ledger(out, ledger, paths, true) &&
+           prof_put_residuals(out, scratch, ledger, true, true);
 }
 
 static bool build_snapshot(struct collector *c, struct prof_buffer *out)
@@ -341,9 +346,9 @@ static bool build_snapshot(struct collector *c, struct prof_buffer *out)
               prof_put_scopes(out, &c->scopes, true);
     struct prof_path_map paths = {.refused_before = c->paths.refused_before};
     for (size_t i = 0; ok && i < c->tapes.n; i++)
-        ok = put_all(out, c->tapes.tape[i], &paths);
+        ok = put_all(out, &c->scratch, c->tapes.tape[i], &paths);
     if (ok && c->retired.ledger.tapes > 0)
-        ok = put_all(out, &c->retired.ledger, &paths);
+        ok = put_all(out, &c->scratch, &c->retired.ledger, &paths);
     prof_sampler_scan(&c->sampler, &c->modules);
     ok = ok && prof_sampler_put(&c->sampler, out, &paths, true);
     prof_path_map_free(&paths);
@@ -417,7 +422,7 @@ static void begin_observation(struct tape_hook *hook, const struct tape_scopes *
         c->scopes.from = scopes;
         const char *reason = c->signal ? prof_signal_watch(c->signal, &hook->due) : NULL;
         if (reason != NULL)
-            prof_say(c->base.log, c->path, "no snapshots of %s: %s", reason);
+            prof_say(c->base.log, c->path, "%s: no snapshots: %s", reason);
     }
     leave(c, entry);
 }
@@ -453,6 +458,7 @@ static void release(struct collector *c)
     prof_sampler_free(&c->sampler);
     free(c->head.data);
     free(c->out.data);
+    free(c->scratch.data);
     free(c->path);
 }
 
@@ -465,6 +471,7 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
         return 0;
     prof_sampler_join(&c->sampler);
     struct entry entry = enter(c);
+    c->closing = true;
     (void)prof_modules_refresh(&c->modules);
     prof_sampler_stop(&c->sampler, &c->modules);
     prof_sampler_tell(&c->sampler, c->base.log, c->path);

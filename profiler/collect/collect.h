@@ -1,8 +1,8 @@
 /* collect.h: what the collector's files share; the collector persists a tape's account in a
  * profile.
  *
- * May include: tape_hook.h, profile_frame.h. It runs inside the user's process, as a module of its
- * own.
+ * May include: tape_hook.h, tape_residuals.h, profile_frame.h. It runs inside the user's process,
+ * as a module of its own.
  *
  * Invariants: nothing here ends or signals the process, and a failure never reaches the tape; all
  * state but the clock is guarded by the collector's mutex; whatever was written stays a readable
@@ -14,6 +14,7 @@
 
 #include "profile_frame.h"
 #include "tape_hook.h"
+#include "tape_residuals.h"
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -106,6 +107,45 @@ struct prof_row {
 #undef X
 };
 
+/* collect_residuals.c */
+
+/* A class as last read. held_bytes: what it held at the tape's peak. */
+struct prof_class {
+    uint32_t producer, consumer, kind, shared, released_by, released_others;
+    uint32_t changed; /* since it was last written */
+    double byte_ticks;
+#define X(name) uint64_t name;
+    TAPE_CLASS_COUNTERS(X)
+#undef X
+};
+
+/* What the bytes of a tape are for, and what was live when. */
+struct prof_residuals {
+    struct prof_class *class_;
+    uint32_t n, capacity;
+    struct tape_change *change; /* of the stretch with the peak */
+    uint32_t n_changes, changes_capacity, merged;
+    bool truncated;
+    bool stretch_changed;  /* since it was last written */
+    uint64_t stretch_peak; /* the tape's peak when it was */
+    struct tape_moment *moment;
+    uint32_t n_moments, moments_capacity;
+    uint64_t written_ticks; /* moments up to here are in the file */
+    uint64_t peak_ticks;
+    uint32_t *scratch; /* tape 0: of a merge */
+    uint32_t scratch_capacity;
+};
+
+struct prof_ledger;
+
+/* Reads what the ledger has of it, which its owner may be changing; without residuals there are
+ * none. What changes while it is read, again and again, is left as it was. False: no memory. */
+bool prof_residuals_read(struct prof_ledger *to, const struct tape_ledger *from, uint64_t ticks);
+/* Adds a destroyed tape's to tape 0's. place: from the tape's rows to those. */
+bool prof_residuals_merge(struct prof_ledger *to, const struct prof_ledger *from,
+                          const uint32_t *place, bool has_peak);
+void prof_residuals_free(struct prof_residuals *residuals);
+
 /* The state of a tape as last read; tape 0: of all destroyed tapes. */
 struct prof_ledger {
     uint64_t tape;
@@ -117,6 +157,7 @@ struct prof_ledger {
     bool written;   /* ever */
     uint32_t n_rows, capacity;
     struct prof_row *row;
+    struct prof_residuals residuals;
 #define X(name) uint64_t name;
     TAPE_LEDGER_COUNTERS(X)
 #undef X
@@ -226,6 +267,11 @@ bool prof_put_new_paths(struct prof_buffer *out, struct prof_path_map *map);
 /* Rows that changed since the last packet, or `all`; the marks of change stay. */
 bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger,
                      const struct prof_path_map *paths, bool all);
+/* Classes that changed since the last packet, or `all`, and the moments since; the stretch with the
+ * peak if this is the `last` packet, or if the peak is much greater than in the one before. What
+ * has been written is marked as such unless `all`. scratch: kept from call to call. */
+bool prof_put_residuals(struct prof_buffer *out, struct prof_buffer *scratch,
+                        struct prof_ledger *ledger, bool all, bool last);
 /* "This tape is destroyed; tape 0 has what it held." */
 bool prof_put_final(struct prof_buffer *out, const struct prof_ledger *ledger);
 bool prof_put_end(struct prof_buffer *out, uint64_t ticks, const char *reason);

@@ -63,6 +63,9 @@ static bool read_row(struct prof_row *to, const struct tape_row *from, uint64_t 
 
 bool prof_ledger_read(struct prof_ledger *to, const struct tape_ledger *from, uint64_t ticks)
 {
+    /* Classes first: whatever rows they name are then among those that are read. */
+    if (!prof_residuals_read(to, from, ticks))
+        return false;
     uint32_t n_rows = __atomic_load_n(&from->n_rows, __ATOMIC_ACQUIRE);
     if (n_rows > TAPE_ROW_CHUNK * TAPE_ROW_CHUNKS)
         n_rows = TAPE_ROW_CHUNK * TAPE_ROW_CHUNKS;
@@ -90,6 +93,7 @@ bool prof_ledger_read(struct prof_ledger *to, const struct tape_ledger *from, ui
 void prof_ledger_free(struct prof_ledger *ledger)
 {
     free(ledger->row);
+    prof_residuals_free(&ledger->residuals);
     *ledger = (struct prof_ledger){0};
 }
 

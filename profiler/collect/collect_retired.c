@@ -132,6 +132,7 @@ static void merge_totals(struct prof_ledger *to, const struct prof_ledger *from)
 {
     to->forward_ticks += from->forward_ticks;
     to->backward_ticks += from->backward_ticks;
+    to->recompute_ticks += from->recompute_ticks;
     to->handed_out_bytes += from->handed_out_bytes;
     to->sweeps += from->sweeps;
     to->records += from->records;
@@ -150,6 +151,8 @@ bool prof_retired_merge(struct prof_retired *retired, const struct prof_ledger *
     for (uint32_t i = 0; i < tape->n_rows; i++)
         retired->place[i] = place_of(retired, &tape->row[i]);
     bool has_peak = to->tapes == 0 || tape->peak_bytes > to->peak_bytes;
+    if (!prof_residuals_merge(to, tape, retired->place, has_peak))
+        return false;
     if (has_peak)
         take_peak(to, tape);
     for (uint32_t i = 0; i < tape->n_rows; i++) {

@@ -1,6 +1,6 @@
 /* collect_write.c: packets of profile.proto as frames in a buffer.
  *
- * May include: collect.h, profile_frame.h, the generated profile.pb-c.h, protobuf-c.
+ * May include: profile_frame.h, the generated profile.pb-c.h, protobuf-c.
  *
  * A buffer holds whole frames at any time: a packet that cannot be added leaves it as it was.
  */
@@ -240,6 +240,8 @@ bool prof_put_new_paths(struct prof_buffer *out, struct prof_path_map *map)
     X(forward_ticks)                                                                               \
     X(backward_calls)                                                                              \
     X(backward_ticks)                                                                              \
+    X(recompute_calls)                                                                             \
+    X(recompute_ticks)                                                                             \
     X(forward_flops)                                                                               \
     X(backward_flops)                                                                              \
     X(forward_moved)                                                                               \

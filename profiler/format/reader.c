@@ -328,6 +328,14 @@ uint64_t prof_profile_ns(const struct prof_profile *profile, uint64_t ticks)
     return ns < 0x1p63 ? (uint64_t)ns : UINT64_C(1) << 63;
 }
 
+static void free_tape(struct prof_tape *tape)
+{
+    free(tape->row);
+    free(tape->residual);
+    free(tape->change);
+    free(tape->moment);
+}
+
 void prof_profile_free(struct prof_profile *profile)
 {
     if (!profile)
@@ -335,7 +343,7 @@ void prof_profile_free(struct prof_profile *profile)
     for (size_t i = 0; i < profile->n_arguments; i++)
         free(profile->argument[i]);
     for (size_t i = 0; i < profile->n_tapes; i++)
-        free(profile->tape[i].row);
+        free_tape(&profile->tape[i]);
     for (size_t i = 0; i < profile->n_mappings; i++) {
         free(profile->mapping[i].path);
         free(profile->mapping[i].build_id);

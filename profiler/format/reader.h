@@ -19,6 +19,8 @@
     X(forward_ticks)                                                                               \
     X(backward_calls)                                                                              \
     X(backward_ticks)                                                                              \
+    X(recompute_calls)                                                                             \
+    X(recompute_ticks)                                                                             \
     X(forward_flops)                                                                               \
     X(backward_flops)                                                                              \
     X(forward_moved)                                                                               \
@@ -33,6 +35,7 @@
 #define PROF_TAPE_COUNTERS(X)                                                                      \
     X(forward_ticks)                                                                               \
     X(backward_ticks)                                                                              \
+    X(recompute_ticks)                                                                             \
     X(handed_out_bytes)                                                                            \
     X(live_bytes)                                                                                  \
     X(peak_bytes)                                                                                  \
@@ -64,6 +67,53 @@ struct prof_row {
 #undef X
 };
 
+/* The counters of a residual class; see profile.proto. */
+#define PROF_RESIDUAL_COUNTERS(X)                                                                  \
+    X(count)                                                                                       \
+    X(bytes)                                                                                       \
+    X(live_bytes)                                                                                  \
+    X(peak_bytes)                                                                                  \
+    X(largest_bytes)                                                                               \
+    X(read_bytes)                                                                                  \
+    X(read_live_bytes)                                                                             \
+    X(first_ticks)                                                                                 \
+    X(last_ticks)                                                                                  \
+    X(by_call)                                                                                     \
+    X(by_sweep)                                                                                    \
+    X(by_frame)                                                                                    \
+    X(by_rewind)                                                                                   \
+    X(by_reset)                                                                                    \
+    X(by_destroy)
+
+enum prof_residual_kind { PROF_SAVED, PROF_VALUE, PROF_RECORD, PROF_ADJOINT, PROF_RESIDUAL_KINDS };
+
+/* Bytes of one line for one purpose. Rows are places in the tape's array of rows, plus 1; 0: none,
+ * or unknown. */
+struct prof_residual {
+    uint32_t index; /* as in the file */
+    uint32_t producer, consumer, released_by;
+    enum prof_residual_kind kind;
+    bool shared, released_others;
+    double byte_ticks;
+#define X(name) uint64_t name;
+    PROF_RESIDUAL_COUNTERS(X)
+#undef X
+};
+
+/* Live bytes of one class change; residual: its place in the tape's array. */
+struct prof_change {
+    uint64_t ticks;
+    int64_t delta;
+    uint32_t residual;
+    bool ends, backward;
+};
+
+/* Live bytes about a moment. */
+struct prof_moment {
+    uint64_t ticks, most_bytes, least_bytes;
+    bool backward;
+};
+
 /* A tape in its last known state; tape 0 stands for all that were destroyed. */
 struct prof_tape {
     uint64_t tape, thread;
@@ -71,6 +121,15 @@ struct prof_tape {
     bool final;     /* destroyed, and tape 0 does not hold it yet */
     struct prof_row *row;
     size_t n_rows;
+    struct prof_residual *residual;
+    size_t n_residuals;
+    struct prof_change *change; /* of the stretch with the peak, from nothing on */
+    size_t n_changes;
+    uint32_t merged; /* most changes that a moment stands for */
+    bool stretch_is_truncated;
+    struct prof_moment *moment; /* ordered by time */
+    size_t n_moments;
+    uint64_t peak_ticks; /* 0: unknown */
 #define X(name) uint64_t name;
     PROF_TAPE_COUNTERS(X)
 #undef X
@@ -171,6 +230,7 @@ struct prof_profile {
     size_t n_arguments;
     uint64_t pid;
     uint64_t start_unix_ns, end_unix_ns; /* the end is 0 where the profile is not complete */
+    uint64_t start_ticks;                /* the first reading of the clock */
     uint64_t duration_ns;                /* from the first to the last time in the file */
     double ticks_per_ns;
     double forward_overhead, backward_overhead; /* ticks that observing added, a call */

@@ -72,7 +72,7 @@ static enum reader_status apply_row(struct reader_state *state, struct reader_ta
     return op ? READER_OK : READER_NO_MEMORY;
 }
 
-static struct reader_tape *find_tape(struct reader_state *state, uint64_t number)
+struct reader_tape *reader_find_tape(struct reader_state *state, uint64_t number)
 {
     int64_t at = reader_map_find(&state->tapes, number);
     if (at >= 0)
@@ -117,7 +117,7 @@ enum reader_status reader_apply_ledger(struct reader_state *state, const Tapesco
 {
     if (ledger->tape == 0 && drop_final(state) != READER_OK)
         return READER_NO_MEMORY;
-    struct reader_tape *tape = find_tape(state, ledger->tape);
+    struct reader_tape *tape = reader_find_tape(state, ledger->tape);
     if (!tape)
         return READER_NO_MEMORY;
     if (ledger->ticks > state->last_ledger_ticks)
@@ -145,6 +145,10 @@ enum reader_status reader_apply_ledger(struct reader_state *state, const Tapesco
 void reader_tape_free(struct reader_tape *tape)
 {
     free(tape->tape.row);
+    free(tape->tape.residual);
+    free(tape->tape.change);
+    free(tape->tape.moment);
     reader_map_free(&tape->rows);
+    reader_map_free(&tape->residuals);
     *tape = (struct reader_tape){0};
 }

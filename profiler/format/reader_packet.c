@@ -115,6 +115,14 @@ static enum reader_status apply_end(struct reader_state *state, const Tapescope_
     return state->profile->end_reason ? READER_OK : READER_NO_MEMORY;
 }
 
+/* Live bytes, single events, or both. */
+static enum reader_status apply_timeline(struct reader_state *state,
+                                         const Tapescope__Timeline *timeline)
+{
+    const enum reader_status status = reader_apply_moments(state, timeline);
+    return status == READER_OK ? reader_apply_timeline(state, timeline) : status;
+}
+
 enum reader_status reader_apply(struct reader_state *state, const Tapescope__Packet *packet)
 {
     if (!state->has_header && packet->kind_case != TAPESCOPE__PACKET__KIND_HEADER)
@@ -130,6 +138,8 @@ enum reader_status reader_apply(struct reader_state *state, const Tapescope__Pac
         return reader_apply_paths(state, packet->paths);
     case TAPESCOPE__PACKET__KIND_CLOCK:
         return apply_clock(state, packet->clock);
+    case TAPESCOPE__PACKET__KIND_RESIDUALS:
+        return reader_apply_residuals(state, packet->residuals);
     case TAPESCOPE__PACKET__KIND_END:
         return apply_end(state, packet->end);
     case TAPESCOPE__PACKET__KIND_SAMPLES:
@@ -137,7 +147,7 @@ enum reader_status reader_apply(struct reader_state *state, const Tapescope__Pac
     case TAPESCOPE__PACKET__KIND_THREADS:
         return reader_apply_threads(state, packet->threads);
     case TAPESCOPE__PACKET__KIND_TIMELINE:
-        return reader_apply_timeline(state, packet->timeline);
+        return apply_timeline(state, packet->timeline);
     case TAPESCOPE__PACKET__KIND_SCOPES:
         return reader_apply_scopes(state, packet->scopes);
     case TAPESCOPE__PACKET__KIND_OVERHEAD:
@@ -157,6 +167,7 @@ static void calibrate(struct reader_state *state)
     uint64_t ns = state->last_ns - state->first_ns;
     bool forward = state->last_ticks > state->first_ticks && state->last_ns > state->first_ns;
     profile->ticks_per_ns = 1;
+    profile->start_ticks = state->first_ticks;
     if (strcmp(profile->clock, "tsc") == 0) {
         if (forward)
             profile->ticks_per_ns = (double)ticks / (double)ns;
@@ -221,9 +232,13 @@ enum reader_status reader_finish(struct reader_state *state)
         /* A complete profile has its destroyed tapes in tape 0, in whatever order they came. */
         if (!(profile->complete && tape->tape.final)) {
             name_keepers(tape);
+            reader_finish_residuals(tape);
             profile->tape[profile->n_tapes++] = tape->tape;
             take_off_overhead(profile, &profile->tape[profile->n_tapes - 1]);
             tape->tape.row = NULL;
+            tape->tape.residual = NULL;
+            tape->tape.change = NULL;
+            tape->tape.moment = NULL;
         }
     }
     return reader_finish_symbols(profile);

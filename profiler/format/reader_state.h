@@ -24,6 +24,8 @@ struct reader_tape {
     struct prof_tape tape;
     struct reader_map rows; /* by index in the file */
     size_t room;
+    struct reader_map residuals; /* by index in the file */
+    size_t room_residuals, room_moments;
 };
 
 struct reader_state {
@@ -63,6 +65,15 @@ void *reader_grow(void *array, size_t n, size_t *room, size_t size);
 enum reader_status reader_apply(struct reader_state *state, const Tapescope__Packet *packet);
 /* Applies the rows and counters of one tape. */
 enum reader_status reader_apply_ledger(struct reader_state *state, const Tapescope__Ledger *ledger);
+/* Applies a tape's classes of residuals, or what was live. */
+enum reader_status reader_apply_residuals(struct reader_state *state,
+                                          const Tapescope__Residuals *residuals);
+enum reader_status reader_apply_moments(struct reader_state *state,
+                                        const Tapescope__Timeline *timeline);
+/* Finds the rows that the classes name, and orders the moments. */
+void reader_finish_residuals(struct reader_tape *tape);
+/* The tape of this number, made if it is new. NULL when memory is exhausted. */
+struct reader_tape *reader_find_tape(struct reader_state *state, uint64_t number);
 /* Applies nodes and expectations. */
 enum reader_status reader_apply_scopes(struct reader_state *state, const Tapescope__Scopes *scopes);
 /* From a number in the file to a place plus 1; 0: there is none. */

@@ -7,7 +7,7 @@
 #ifndef PROFILER_REPORT_REPORT_H
 #define PROFILER_REPORT_REPORT_H
 
-#include "analyze.h"
+#include "analyze_space.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,12 +18,17 @@ struct report_style {
     unsigned around; /* annotate: 1 + the lines shown on each side of a cost; 0: all */
     unsigned phases; /* of enum report_phase: whose times are shown; 0: all */
     bool exact;      /* plain integers: ns and bytes */
+    bool inclusive;  /* top: the analysis' lines hold what they called as well */
     bool json;       /* one JSON document instead of text */
     bool color;
     bool utf8;
 };
 
-enum report_phase { REPORT_FORWARD = 1 << 0, REPORT_BACKWARD = 1 << 1 };
+enum report_phase {
+    REPORT_FORWARD = 1 << 0,
+    REPORT_BACKWARD = 1 << 1,
+    REPORT_RECOMPUTE = 1 << 2 /* shown where there is any */
+};
 
 enum report_sort {
     REPORT_SORT_TOTAL,
@@ -66,6 +71,34 @@ int report_annotate(const struct prof_analysis *analysis, const char *file, cons
 
 /* The shortest end of `file` that no other file of the analysis has. */
 const char *report_short_path(const struct prof_analysis *analysis, const char *file);
+/* What `tape` shows: who holds a tape at a moment, how long bytes live, what was saved in vain,
+ * what was left. */
+enum report_space { REPORT_HOLDERS, REPORT_LIFETIME, REPORT_DEAD, REPORT_LEAKS };
+struct report_space_options {
+    enum report_space what;
+    enum prof_space_by by;
+    enum prof_space_at at;
+    uint64_t at_ns; /* of PROF_AT_TIME */
+    size_t limit;   /* rows; 0: all */
+};
+
+/* The space of the tape with the greatest peak (holders) or of all tapes. The space was made for
+ * the same `by` and `at`. */
+int report_space(const struct prof_analysis *analysis, const struct prof_space *space,
+                 const struct report_space_options *options, const struct report_style *style);
+
+/* Live bytes of a tape over time, as a plot of the style's width. */
+void report_timeline(const struct prof_analysis *analysis, const struct prof_tape *tape,
+                     const struct report_style *style);
+
+/* Lines whose saved values might be computed again; `limit` rows, 0: all. */
+int report_whatif(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
+                  size_t limit, const struct report_style *style);
+
+/* The options that were chosen, together. budget: what was asked for, or 0; is_optimal: no choice
+ * that fits costs less. */
+int report_whatif_choice(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
+                         uint64_t budget, bool is_optimal, const struct report_style *style);
 
 /* What was measured and when, and the totals. */
 int report_info(const struct prof_analysis *analysis, const struct report_style *style);

@@ -105,15 +105,28 @@ static const struct {
 } columns[] = {
     {"share", 4, TABLE_RIGHT, "~share", 1},       {"calls", 3, TABLE_RIGHT, "samples", 5},
     {"forward", 0, TABLE_RIGHT, "~forward", 0},   {"per call", 6, TABLE_RIGHT, "~other", 0},
-    {"backward", 0, TABLE_RIGHT, "~backward", 0}, {"b/f", 1, TABLE_RIGHT, "~b/f", 4},
-    {"tape", 0, TABLE_RIGHT, "tape", 6},          {"at peak", 2, TABLE_RIGHT, "at peak", 7},
-    {"kept by", 5, TABLE_LEFT, "kept by", 8},     {"line", 0, TABLE_RIGHT, "line", 0},
+    {"backward", 0, TABLE_RIGHT, "~backward", 0}, {"recompute", 1, TABLE_RIGHT, "~recompute", 2},
+    {"b/f", 1, TABLE_RIGHT, "~b/f", 4},           {"tape", 0, TABLE_RIGHT, "tape", 6},
+    {"at peak", 2, TABLE_RIGHT, "at peak", 7},    {"kept by", 5, TABLE_LEFT, "kept by", 8},
+    {"line", 0, TABLE_RIGHT, "line", 0},
 };
-enum { COLUMNS = sizeof columns / sizeof *columns, COST_COLUMNS = 8, ENOUGH_SOURCE = 24 };
+enum {
+    COLUMNS = sizeof columns / sizeof *columns,
+    COST_COLUMNS = 8,
+    RECOMPUTE = 5,
+    ENOUGH_SOURCE = 24
+};
+
+/* Whether there is a column of it. */
+static bool has_recompute(const struct prof_analysis *analysis)
+{
+    return prof_cost_recomputes(&analysis->sum);
+}
 
 static uint64_t all_time(const struct prof_analysis *analysis)
 {
-    return analysis->total.forward_ns + analysis->total.backward_ns + analysis->sum.other_ns;
+    const struct prof_totals *total = &analysis->total;
+    return total->forward_ns + total->backward_ns + total->recompute_ns + analysis->sum.other_ns;
 }
 
 static void add_cost(struct table *table, const struct prof_analysis *analysis,
@@ -132,6 +145,8 @@ static void add_cost(struct table *table, const struct prof_analysis *analysis,
     else
         table_cell(table, "-");
     cell_time(table, cost->backward_ns, style);
+    if (has_recompute(analysis))
+        cell_time(table, cost->recompute_ns, style);
     table_cell(table, units_ratio(buf, cost->backward_ns, cost->forward_ns));
     cell_bytes(table, prof_cost_tape_bytes(cost), style);
     cell_bytes(table, cost->peak_bytes, style);
@@ -156,7 +171,7 @@ static void add_source_line(struct table *table, const struct prof_analysis *ana
             table_color(table, color_of(&line->cost, analysis));
     } else {
         table_row(table);
-        for (int i = 0; i <= COST_COLUMNS; i++)
+        for (int i = has_recompute(analysis) ? -1 : 0; i <= COST_COLUMNS; i++)
             table_cell(table, "");
     }
     table_cellf(table, "%u", (unsigned)number);
@@ -195,7 +210,7 @@ static void add_unattributed(struct table *table, const struct prof_analysis *an
     const struct prof_cost *sum = &analysis->sum;
     uint64_t bytes = prof_cost_tape_bytes(sum);
     if (total->forward_ns == sum->forward_ns && total->backward_ns == sum->backward_ns &&
-        total->handed_out_bytes == bytes)
+        total->recompute_ns == sum->recompute_ns && total->handed_out_bytes == bytes)
         return;
     table_row(table);
     table_cell(table, "-");
@@ -203,6 +218,8 @@ static void add_unattributed(struct table *table, const struct prof_analysis *an
     cell_difference(table, total->forward_ns, sum->forward_ns, cell_time, style);
     table_cell(table, "-");
     cell_difference(table, total->backward_ns, sum->backward_ns, cell_time, style);
+    if (has_recompute(analysis))
+        cell_difference(table, total->recompute_ns, sum->recompute_ns, cell_time, style);
     table_cell(table, "-");
     cell_difference(table, total->handed_out_bytes, bytes, cell_bytes, style);
     cell_bytes(table, 0, style);
@@ -231,6 +248,7 @@ static void add_parts(struct table *table, const struct prof_analysis *analysis,
         .calls = analysis->sum.calls,
         .forward_ns = total->forward_ns,
         .backward_ns = total->backward_ns,
+        .recompute_ns = total->recompute_ns,
         .record_bytes = total->handed_out_bytes,
         .peak_bytes = total->peak_bytes,
         .other_ns = analysis->sum.other_ns,
@@ -253,10 +271,11 @@ static bool is_near(const struct view *view, size_t at, uint32_t i,
 }
 
 /* One row for the lines left out. */
-static void add_gap(struct table *table, const struct report_style *style)
+static void add_gap(struct table *table, const struct prof_analysis *analysis,
+                    const struct report_style *style)
 {
     table_row(table);
-    for (int i = 0; i <= COST_COLUMNS; i++)
+    for (int i = has_recompute(analysis) ? -1 : 0; i <= COST_COLUMNS; i++)
         table_cell(table, "");
     table_cell(table, style->utf8 ? "\u22ee" : ":");
     table_cell(table, "");
@@ -273,7 +292,7 @@ static void add_source(struct table *table, const struct prof_analysis *analysis
             add_source_line(table, analysis, &view->line[at], view->line[at].line, NULL, style);
         if (!is_near(view, at, i, style)) {
             if (!gap)
-                add_gap(table, style);
+                add_gap(table, analysis, style);
             gap = true;
             continue;
         }
@@ -295,6 +314,8 @@ static int print(const struct prof_analysis *analysis, const struct view *view,
     if (!table)
         return -1;
     for (size_t i = 0; i < COLUMNS; i++) {
+        if (i == RECOMPUTE && !has_recompute(analysis))
+            continue;
         const bool sampled = analysis->profile->is_sampled;
         table_column(table, columns[i].align, sampled ? columns[i].sampled : columns[i].title);
         table_optional(table, sampled ? columns[i].sampled_rank : columns[i].rank);

@@ -183,6 +183,8 @@ static void add_costs(struct table *table, const struct prof_analysis *analysis,
     entry_count(table, "calls", sum->calls);
     entry_time(table, "forward", total->forward_ns, style);
     entry_time(table, "backward", total->backward_ns, style);
+    if (prof_cost_recomputes(sum))
+        entry_time(table, "recompute", total->recompute_ns, style);
     entry_time(table, "profiler's own, taken off", total->overhead_ns, style);
     if (analysis->profile->is_sampled)
         add_samples(table, analysis, style);
@@ -259,9 +261,12 @@ void report_summary(const struct prof_analysis *analysis, const struct report_st
     const struct prof_totals *total = &analysis->total;
     if (analysis->profile->is_sampled)
         fprintf(style->out, "%llu samples, ", (unsigned long long)analysis->sum.samples);
-    fprintf(style->out, "%zu line%s, %llu tape%s, forward %s, backward %s, %s on tape", lines,
+    fprintf(style->out, "%zu line%s, %llu tape%s, forward %s, backward %s, ", lines,
             lines == 1 ? "" : "s", (unsigned long long)total->tapes, total->tapes == 1 ? "" : "s",
             units_time(forward, total->forward_ns, style->utf8),
-            units_time(backward, total->backward_ns, style->utf8),
-            units_bytes(bytes, total->handed_out_bytes));
+            units_time(backward, total->backward_ns, style->utf8));
+    if (prof_cost_recomputes(&analysis->sum))
+        fprintf(style->out, "recompute %s, ",
+                units_time(forward, total->recompute_ns, style->utf8));
+    fprintf(style->out, "%s on tape", units_bytes(bytes, total->handed_out_bytes));
 }

@@ -50,6 +50,8 @@ void report_json_cost(struct json *json, const struct prof_cost *cost)
     json_u64(json, "forward_ns", cost->forward_ns);
     json_u64(json, "backward_calls", cost->backward_calls);
     json_u64(json, "backward_ns", cost->backward_ns);
+    json_u64(json, "recompute_calls", cost->recompute_calls);
+    json_u64(json, "recompute_ns", cost->recompute_ns);
     json_u64(json, "forward_flops", cost->forward_flops);
     json_u64(json, "backward_flops", cost->backward_flops);
     json_u64(json, "forward_moved_bytes", cost->forward_moved);
@@ -108,6 +110,7 @@ void report_json_totals(struct json *json, const char *name, const struct prof_a
     json_u64(json, "calls", analysis->sum.calls);
     json_u64(json, "forward_ns", total->forward_ns);
     json_u64(json, "backward_ns", total->backward_ns);
+    json_u64(json, "recompute_ns", total->recompute_ns);
     json_u64(json, "tape_bytes", total->handed_out_bytes);
     json_u64(json, "live_bytes", total->live_bytes);
     json_u64(json, "peak_bytes", total->peak_bytes);

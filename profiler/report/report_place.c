@@ -6,8 +6,8 @@
 
 enum { NAMES_ROOM = 256, WHERE_ROOM = 1024 };
 
-static void put_place(char *buf, size_t n, const struct prof_analysis *analysis,
-                      const struct prof_line *line)
+void text_place(char *buf, size_t n, const struct prof_analysis *analysis,
+                const struct prof_line *line)
 {
     const char *module = line->module ? text_base_name(line->module) : "?";
     if (line->file)
@@ -76,7 +76,7 @@ void text_where(char *buf, size_t n, const struct prof_analysis *analysis,
         snprintf(where, sizeof where, "%s", line->module ? text_base_name(line->module) : "?");
         break;
     default: /* what is cut at the end of a narrow terminal is what the line tells anyway */
-        put_place(where, sizeof where, analysis, line);
+        text_place(where, sizeof where, analysis, line);
         snprintf(buf, n, "%s %s%s%s", where, names, line->function ? " " : "",
                  line->function ? line->function : "");
         return;

@@ -13,6 +13,7 @@ uint64_t ranking_time(const struct prof_cost *cost, const struct report_style *s
 {
     return (ranking_has_phase(style, REPORT_FORWARD) ? cost->forward_ns : 0) +
            (ranking_has_phase(style, REPORT_BACKWARD) ? cost->backward_ns : 0) +
+           (ranking_has_phase(style, REPORT_RECOMPUTE) ? cost->recompute_ns : 0) +
            (style->phases == 0 ? cost->other_ns : 0);
 }
 

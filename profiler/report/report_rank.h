@@ -31,7 +31,7 @@ void ranking_free(struct ranking *ranking);
 uint64_t ranking_key(const struct prof_cost *cost, enum report_sort sort,
                      const struct report_style *style);
 
-/* Forward and backward time, as far as the style shows them. */
+/* Time in all phases, as far as the style shows them. */
 uint64_t ranking_time(const struct prof_cost *cost, const struct report_style *style);
 bool ranking_has_phase(const struct report_style *style, enum report_phase phase);
 

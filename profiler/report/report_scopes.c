@@ -26,7 +26,7 @@ struct scopes {
     const struct report_style *style;
     struct prof_scope_costs costs;
     struct ranked_scope *row;
-    size_t shown;
+    size_t n, shown;
     uint64_t total; /* of the key, over the whole profile */
     enum report_sort sort;
 };
@@ -81,6 +81,13 @@ static struct prof_scope_cost outside(const struct scopes *scopes)
                                     .cost = scopes->costs.outside};
 }
 
+/* Of an earlier profile of the process, or begun before this one without a call since. */
+static bool is_idle(const struct prof_scope_cost *scope)
+{
+    return scope->calls == 0 && scope->wall_ns == 0 && scope->cost.calls == 0 &&
+           scope->cost.backward_ns == 0 && prof_cost_tape_bytes(&scope->cost) == 0;
+}
+
 static int compare(const void *x, const void *y)
 {
     const struct ranked_scope *a = x, *b = y;
@@ -101,18 +108,20 @@ static int rank(struct scopes *scopes, size_t limit)
     scopes->total = key_of(&none, scopes->sort);
     for (size_t i = 0; i < n; i++) {
         const struct prof_scope_cost *scope = &scopes->costs.scope[i];
+        if (is_idle(scope))
+            continue;
         const uint64_t key = key_of(scope, scopes->sort);
         double order = 0;
         if (scopes->sort == REPORT_SORT_RATIO)
             order = scope->forward_ns > 0
                         ? (double)scope->cost.backward_ns / (double)scope->forward_ns
                         : -1;
-        scopes->row[i] = (struct ranked_scope){scope, key, order};
+        scopes->row[scopes->n++] = (struct ranked_scope){scope, key, order};
         if (scope->parent == 0 || scopes->sort == REPORT_SORT_CALLS)
             scopes->total += key;
     }
-    qsort(scopes->row, n, sizeof *scopes->row, compare);
-    scopes->shown = limit > 0 && limit < n ? limit : n;
+    qsort(scopes->row, scopes->n, sizeof *scopes->row, compare);
+    scopes->shown = limit > 0 && limit < scopes->n ? limit : scopes->n;
     return 0;
 }
 
@@ -221,8 +230,8 @@ static int print_table(const struct scopes *scopes)
     if (status != 0)
         return status;
     const struct prof_profile *profile = scopes->analysis->profile;
-    const size_t hidden = scopes->costs.n - scopes->shown;
-    if (scopes->costs.n == 0)
+    const size_t hidden = scopes->n - scopes->shown;
+    if (scopes->n == 0)
         fputs("The program has named no scopes (AD_SCOPE).\n", style->out);
     if (hidden > 0)
         fprintf(style->out, "%s %zu more scope%s; -n 0 shows everything.\n",
@@ -267,7 +276,7 @@ static void print_json(const struct scopes *scopes)
         json_end(&json);
     }
     json_end(&json);
-    json_u64(&json, "rows_not_shown", scopes->costs.n - scopes->shown);
+    json_u64(&json, "rows_not_shown", scopes->n - scopes->shown);
     json_object(&json, "no_scope");
     json_scope(&json, &none);
     json_end(&json);
@@ -327,6 +336,8 @@ int report_scopes_csv(const struct prof_analysis *analysis, const struct report_
     for (size_t i = 0; status == 0 && i < costs.n; i++) {
         const struct prof_scope_cost *scope = &costs.scope[i];
         char path[PATH_BYTES];
+        if (is_idle(scope))
+            continue;
         put_path(path, &costs, scope);
         put_field(style->out, path);
         fprintf(style->out, ",%llu,%.9f,%.9f,%.9f,%llu,%llu,%llu,%llu\n",

@@ -3,6 +3,7 @@
 
 #include "units.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 void cell_time(struct table *table, uint64_t ns, const struct report_style *style)
@@ -34,6 +35,36 @@ void text_names(char *buf, size_t n, const struct prof_names *names, const char 
     }
     if (names->more && used + 1 < n)
         snprintf(buf + used, n - used, "+");
+}
+
+unsigned text_columns(const char *text)
+{
+    unsigned n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+void text_paragraph(FILE *out, unsigned width, const char *format, ...)
+{
+    char text[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it was, just above */
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    unsigned column = 0;
+    char *left = text;
+    for (char *word; (word = strtok_r(left, " ", &left)) != NULL;) {
+        const unsigned n = text_columns(word);
+        if (column > 0 && width > 0 && column + 1 + n > width) {
+            putc('\n', out);
+            column = 0;
+        }
+        fprintf(out, "%s%s", column > 0 ? " " : "", word);
+        column += n + (column > 0);
+    }
+    putc('\n', out);
 }
 
 const char *text_base_name(const char *path)

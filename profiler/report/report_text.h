@@ -20,8 +20,20 @@ void cell_where(struct table *table, const struct prof_analysis *analysis,
                 const struct prof_line *line, enum prof_by by);
 const char *text_where_title(enum prof_by by);
 
+/* "file.c:12", or what is known instead. */
+void text_place(char *buf, size_t n, const struct prof_analysis *analysis,
+                const struct prof_line *line);
+
 /* The names, separated by `separator`, with a "+" where there were more. Truncates. */
 void text_names(char *buf, size_t n, const struct prof_names *names, const char *separator);
+
+/* Columns that a text of UTF-8 takes. */
+unsigned text_columns(const char *text);
+
+/* Writes the text as a paragraph, broken between words so that lines are at most `width` columns
+ * where words allow; 0: one line. */
+void text_paragraph(FILE *out, unsigned width, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* The last component of a path. */
 const char *text_base_name(const char *path);

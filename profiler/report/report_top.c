@@ -49,6 +49,12 @@ static void put_backward(struct table *table, const struct top *top, const struc
     cell_time(table, row->cost->backward_ns, top->style);
 }
 
+static void put_recompute(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_time(table, row->cost->recompute_ns, top->style);
+}
+
+/* Without recomputation, which is neither. */
 static void put_ratio(struct table *table, const struct top *top, const struct top_row *row)
 {
     char buf[UNITS_ROOM];
@@ -145,6 +151,12 @@ static bool has_both(const struct top *top)
     return has_forward(top) && has_backward(top);
 }
 
+static bool has_recompute(const struct top *top)
+{
+    return ranking_has_phase(top->style, REPORT_RECOMPUTE) &&
+           prof_cost_recomputes(&top->ranking->total);
+}
+
 /* The expected ratio is from the rows' counts. */
 static bool has_expected(const struct top *top)
 {
@@ -166,6 +178,7 @@ static const struct column {
     {"backward", 1, put_backward, has_backward, "~backward"},
     {"other", 4, put_other, has_other, "~other"},
     {"waiting", 7, put_waiting, has_other, "~waiting"},
+    {"recompute", 3, put_recompute, has_recompute, "~recompute"},
     {"b/f", 2, put_ratio, has_both, "~b/f"},
     {"expect", 7, put_expected, has_expected, NULL},
     {"tape", 4, put_tape, has_rows, NULL},
@@ -253,6 +266,8 @@ static int print(const struct top *top)
         fputs("! backward takes over twice what flops\nand bytes explain.\n", style->out);
     if (is_sampled(top))
         text_sampled_note(top->analysis, style->out);
+    if (style->inclusive)
+        fputs("Each row has all that it called as well.\n", style->out);
     text_unlined_note(top->analysis, style->out);
     return text_expectations_note(top->analysis, style);
 }
@@ -264,6 +279,7 @@ static void print_json(const struct top *top)
     report_json_begin(&json, top->style->out, "top");
     report_json_profile(&json, "profile", top->analysis->profile);
     json_text(&json, "by", ranking_noun(top->by));
+    json_bool(&json, "inclusive", top->style->inclusive);
     json_array(&json, "rows");
     for (size_t i = 0; i < ranking->shown; i++) {
         const struct prof_line *line = ranking->row[i].line;

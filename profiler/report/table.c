@@ -243,6 +243,11 @@ static void put_cells(const struct table *table, const struct layout *layout, FI
     }
 }
 
+bool table_is_whole(const struct table *table)
+{
+    return !table->failed;
+}
+
 int table_print(const struct table *table, FILE *out, unsigned width, bool utf8)
 {
     if (table->failed)

@@ -32,6 +32,8 @@ void table_cellf(struct table *table, const char *format, ...)
 /* The row is printed in this colour (an SGR code such as "1;31"; static storage). */
 void table_color(struct table *table, const char *code);
 
+/* Whether all that was added is there: if it is not, memory was exhausted. */
+bool table_is_whole(const struct table *table);
 /* Prints heading and rows. width: to which the last column is cut, 0: not at all; columns that
  * table_optional() names are left out until the last one has room. utf8: the cut
  * may be shown by an ellipsis. Returns 0, or -1 when memory was exhausted while the table was

@@ -37,11 +37,13 @@ enum { TAPE_HOOK_ABI = 3, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
  * ticks of hook->clock. Bytes of records, values and adjoints are those handed out: their sum
  * over all rows (padding has a row of its own) is exactly tape_ledger.handed_out_bytes. */
 #define TAPE_ROW_COUNTERS(X)                                                                       \
-    X(calls)          /* times the op ran forward */                                               \
-    X(forward_ticks)  /* from entry to exit of the op's function */                                \
-    X(backward_calls) /* times its pullback ran */                                                 \
-    X(backward_ticks) /* chained stamps: the pullback with its share of the sweep's loop */        \
-    X(forward_flops)                                                                               \
+    X(calls)           /* times the op ran forward */                                              \
+    X(forward_ticks)   /* from entry to exit of the op's function */                               \
+    X(backward_calls)  /* times its pullback ran */                                                \
+    X(backward_ticks)  /* chained stamps: the pullback with its share of the sweep's loop */       \
+    X(recompute_calls) /* times the op ran again within a sweep, for a checkpoint */               \
+    X(recompute_ticks) /* chained stamps: the op with its share of the checkpoint's function */    \
+    X(forward_flops)   /* of the first run; those of recomputation are the same once a call */     \
     X(backward_flops)                                                                              \
     X(forward_moved) /* bytes read and written by kernels */                                       \
     X(backward_moved)                                                                              \
@@ -51,6 +53,8 @@ enum { TAPE_HOOK_ABI = 3, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
     X(kept_bytes)    /* of value_bytes: saved for some pullback */                                 \
     X(live_bytes)    /* on the tape now: records, values and adjoints together */                  \
     X(held_bytes)    /* live_bytes as of the tape's peak, while live_bytes has changed since */
+
+struct tape_residuals;
 
 struct tape_row {
     uintptr_t pc;         /* return address in the user's code; 0 for rows of the tape's own */
@@ -70,6 +74,7 @@ struct tape_row {
 #define TAPE_LEDGER_COUNTERS(X)                                                                    \
     X(forward_ticks)                                                                               \
     X(backward_ticks)                                                                              \
+    X(recompute_ticks)                                                                             \
     X(handed_out_bytes) /* records + values + adjoints + padding since the profile began */        \
     X(live_bytes)                                                                                  \
     X(peak_bytes)     /* greatest live_bytes while profiled */                                     \
@@ -84,6 +89,7 @@ struct tape_ledger {
     uint64_t thread; /* number of the owning thread in this process, from 1 */
     uint32_t n_rows; /* read with acquire */
     struct tape_row *chunk[TAPE_ROW_CHUNKS];
+    struct tape_residuals *residuals; /* see tape_residuals.h; read with acquire; may be NULL */
 #define X(name) uint64_t name;
     TAPE_LEDGER_COUNTERS(X)
 #undef X

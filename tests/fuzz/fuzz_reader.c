@@ -8,6 +8,7 @@
 #include "profile_seeds.h"
 #include "reader.h"
 #include "report.h"
+#include "report_tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,43 @@ static void demand(bool condition, const char *what)
         return;
     fprintf(stderr, "fuzz_reader: not so: %s\n", what);
     abort();
+}
+
+static void report_space_and_whatif(const struct prof_analysis *analysis,
+                                    const struct report_style *style)
+{
+    struct prof_space space;
+    const struct report_space_options options = {.limit = 20};
+    demand(prof_space_make(&space, analysis, PROF_SPACE_BY_CLASS, PROF_AT_PEAK, 0) == 0, "space");
+    demand(report_space(analysis, &space, &options, style) == 0, "tape");
+    prof_space_free(&space);
+    struct prof_whatif whatif;
+    bool is_optimal;
+    if (prof_whatif_make(&whatif, analysis, false) == 0) {
+        demand(report_whatif(analysis, &whatif, 20, style) == 0, "whatif");
+        demand(prof_whatif_fit(&whatif, 1000, &is_optimal) >= 0, "whatif with a budget");
+    }
+    prof_whatif_free(&whatif);
+}
+
+/* As trees of every kind, of which each has all that there is. */
+static void report_calls(const struct prof_analysis *analysis, const struct report_style *style)
+{
+    for (int how = 0; how < 8; how++) {
+        const struct prof_tree_options options = {
+            .inverted = how & 1, .combine = how & 2, .flat = how & 4};
+        const struct report_tree_options look = {.inverted = how & 1};
+        size_t n;
+        struct prof_tree *tree = prof_tree_make(analysis, &options);
+        demand(tree != NULL, "a profile of this size has a tree");
+        demand(memcmp(&tree->node[0].all, &analysis->sum, sizeof analysis->sum) == 0,
+               "the tree has all");
+        demand(report_tree(tree, &look, style) == 0, "tree");
+        struct prof_line *line = prof_tree_inclusive(tree, &n);
+        demand(line != NULL, "lines with what they call");
+        free(line);
+        prof_tree_free(tree);
+    }
 }
 
 static void report(struct prof_profile *profile)
@@ -37,7 +75,9 @@ static void report(struct prof_profile *profile)
     demand(report_scopes(analysis, REPORT_SORT_TOTAL, 0, &style) == 0, "top by scope");
     demand(report_scopes_csv(analysis, &style) == 0, "scopes as CSV");
     demand(report_info(analysis, &style) == 0, "info");
+    report_calls(analysis, &style);
     report_summary(analysis, &style);
+    report_space_and_whatif(analysis, &style);
     fclose(style.out);
     for (size_t i = 0; i < n; i++)
         demand(text[i] == '\n' || ((unsigned char)text[i] >= ' ' && text[i] != 0x7f),

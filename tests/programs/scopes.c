@@ -146,6 +146,29 @@ static ad_status many(void)
     return status;
 }
 
+#ifdef __cplusplus
+static void throw_from(int depth)
+{
+    AD_SCOPE("throws", "depth", depth) {
+        if (depth == 0)
+            throw 1;
+        throw_from(depth - 1);
+    }
+}
+
+/* Scopes that an exception leaves, and one after it. */
+static ad_status throws(void)
+{
+    try {
+        throw_from(2);
+    } catch (int) {
+    }
+    AD_SCOPE("caught") {
+    }
+    return AD_OK;
+}
+#endif
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -161,6 +184,10 @@ int main(int argc, char **argv)
         status = sweeps();
     else if (strcmp(what, "ask") == 0)
         status = ask();
+#ifdef __cplusplus
+    else if (strcmp(what, "throws") == 0)
+        status = throws();
+#endif
     else if (strcmp(what, "many") == 0)
         status = many();
     else if (strcmp(what, "handles") == 0)

@@ -1,0 +1,73 @@
+/* ad_checkpoint.h: parts of a computation that sweeps compute again instead of keeping. Included by
+ * ad.h.
+ *
+ *     static void block(ad_tape tape, int n_in, const ad_tensor *in, int n_out, ad_tensor *out,
+ *                       void *payload)
+ *     {
+ *         const struct weights *w = payload;
+ *         out[0] = ad_tanh(ad_linear(in[0], w->w, w->b));      // any ops, any functions
+ *     }
+ *
+ *     ad_checkpoint(tape, block, &weights, 1, &h, 1, &h);      // keeps h before and h after
+ *
+ * A chain of n equal blocks keeps n times a block's values; in segments of sqrt(n) blocks, each a
+ * checkpoint, it keeps sqrt(n) results and, in a sweep, the values of one segment. The price is
+ * each block's forward computation once more. Checkpoints within checkpoints keep less yet, down
+ * to about log(n) results at log(n) computations of each block (A. Griewank, Achieving logarithmic
+ * growth of temporal and spatial complexity in reverse automatic differentiation, Optimization
+ * Methods and Software 1, 1992, doi 10.1080/10556789208805505).
+ */
+#ifndef TAPESCOPE_AD_CHECKPOINT_H
+#define TAPESCOPE_AD_CHECKPOINT_H
+
+#include <tapescope/ad.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A function of tensors: sets out[n_out] from in[n_in], which are on `tape`. It may read any other
+ * tensor of the tape as well, by handles in its payload: their gradients are as complete as those
+ * of in[]. It is called once at once and once in each sweep that comes to it, each time to do the
+ * same on the same numbers: the same ops in the same order, the same attributes and constants. */
+typedef void ad_checkpoint_function(ad_tape tape, int n_in, const ad_tensor *in, int n_out,
+                                    ad_tensor *out, void *payload);
+
+/* Calls function(tape, n_in, in, n_out, out, payload) and keeps nothing of what it computes but its
+ * results: what else it made, and every handle of it, is gone afterwards. What it was given or has
+ * read of older tensors stays until the sweep, as operands of an op that reads them all do. A sweep
+ * that comes to out[] calls it again, recording behind everything else, sweeps what it recorded,
+ * and drops it; values, gradients and their bits are those without a checkpoint. Under no_grad
+ * there is nothing to sweep and the function is called this once.
+ *
+ * in[n_in] and out[n_out], each at most 64, may be the same array; n_in may be 0. out[i] is always
+ * a tensor of its own: where the function returns an operand, a view, or one tensor twice, it is a
+ * copy. `payload` and what it points to must stay as they are until the tape is rewound, reset or
+ * destroyed, or no sweep is to come any more.
+ *
+ * The function may use frames, marks of its own, no_grad, and further checkpoints. Not possible in
+ * it, with AD_ERROR_STATE in the tape: leaves; scalar statements that depend on variables
+ * (ad_real.h); sweeps and gradients; what would change or drop what is older, such as a reset.
+ *
+ * Errors, which leave the tape as it was and out[] as results of an op that failed: those of the
+ * function itself, by its own line; AD_ERROR_ARGUMENT, AD_ERROR_HANDLE, AD_ERROR_TAPE (of in[], or
+ * of out[] after the call), AD_ERROR_MEMORY, AD_ERROR_STATE (a fork), AD_ERROR_LIMIT (65 535 older
+ * tensors read). A sweep whose call of the function does not do what the first one did fails with
+ * AD_ERROR_STATE before it has swept that part; arrays of the user's that were read are compared
+ * as ad_leaf_changed says. ad_create_graph does not go through a checkpoint: AD_ERROR_STATE.
+ *
+ * A profile has the second computation as recomputation of the function's own lines. */
+AD_SITED(ad_status, ad_checkpoint,
+         (ad_tape tape, ad_checkpoint_function *function, void *payload, int n_in,
+          const ad_tensor *in, int n_out, ad_tensor *out),
+         (tape, function, payload, n_in, in, n_out, out))
+
+#if AD_LINE_MACROS
+#define ad_checkpoint(...) ad_checkpoint_at(__VA_ARGS__, __LINE__)
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,264 @@
+/* analyze_space.c: classes of residuals joined with their lines.
+ *
+ * May include: analyze_space.h, analyze_merge.h, profiler/symbols.
+ */
+#include "analyze_space.h"
+
+#include "analyze_merge.h"
+#include "symbols.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t prof_whole(double x)
+{
+    return x >= 0x1p63 ? UINT64_C(1) << 63 : x > 0 ? (uint64_t)(x + 0.5) : 0;
+}
+
+/* A holder with what it is sorted by. */
+struct keyed {
+    struct prof_holder holder;
+    enum prof_space_by by;
+    size_t place; /* before they were sorted */
+};
+
+static int compare_keyed(const void *x, const void *y)
+{
+    const struct keyed *a = x, *b = y;
+    if (a->by == PROF_SPACE_BY_OP)
+        return analyze_compare(&a->holder.line, &b->holder.line, ANALYZE_BY_OP);
+    if (a->by == PROF_SPACE_BY_LINE)
+        return analyze_compare(&a->holder.line, &b->holder.line, ANALYZE_BY_LINE);
+    int order = analyze_compare(&a->holder.line, &b->holder.line, ANALYZE_BY_LINE_AND_OP);
+    if (order == 0)
+        order = analyze_compare(&a->holder.consumer, &b->holder.consumer, ANALYZE_BY_LINE_AND_OP);
+    return order ? order : (int)a->holder.kinds - (int)b->holder.kinds;
+}
+
+/* Those that are one stay in their order: which comes first is seen. */
+static int compare_places(const void *x, const void *y)
+{
+    const struct keyed *a = x, *b = y;
+    const int order = compare_keyed(x, y);
+    return order ? order : a->place < b->place ? -1 : a->place > b->place;
+}
+
+static bool is_line(const struct prof_line *line)
+{
+    return line->ops.n > 0;
+}
+
+static void add_line(struct prof_line *to, const struct prof_line *from, bool *more)
+{
+    if (!is_line(from))
+        return;
+    if (!is_line(to))
+        *to = *from;
+    else if (analyze_compare(to, from, ANALYZE_BY_LINE_AND_OP) != 0)
+        *more = true;
+}
+
+static uint64_t greater(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Of two that are merged the second may have no bytes: then it has no first time either. */
+static uint64_t earlier(const struct prof_holder *a, const struct prof_holder *b)
+{
+    if (a->bytes == 0 || b->bytes == 0)
+        return a->bytes == 0 ? b->first_ticks : a->first_ticks;
+    return a->first_ticks < b->first_ticks ? a->first_ticks : b->first_ticks;
+}
+
+static void add_holder(struct prof_holder *to, const struct prof_holder *from)
+{
+    const uint64_t first = earlier(to, from), last = greater(to->last_ticks, from->last_ticks);
+    const uint64_t largest = greater(to->largest_bytes, from->largest_bytes);
+#define X(name) to->name += from->name;
+    PROF_RESIDUAL_COUNTERS(X)
+#undef X
+    to->first_ticks = first;
+    to->last_ticks = last;
+    to->largest_bytes = largest;
+    to->held += from->held;
+    to->dead_bytes += from->dead_bytes;
+    to->unread_bytes += from->unread_bytes;
+    to->byte_ns += from->byte_ns;
+    to->kinds |= from->kinds;
+    to->shared |= from->shared;
+    to->more_consumers |= from->more_consumers;
+    to->more_releasers |= from->more_releasers;
+    add_line(&to->consumer, &from->consumer, &to->more_consumers);
+    add_line(&to->released_by, &from->released_by, &to->more_releasers);
+    prof_names_add(&to->line.ops, &from->line.ops);
+}
+
+static void line_at(const struct prof_analysis *analysis, const struct prof_tape *tape,
+                    uint32_t row, struct prof_line *line)
+{
+    *line = (struct prof_line){0};
+    if (row > 0)
+        prof_line_of_row(analysis, &tape->row[row - 1], line);
+}
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+static void fill_holder(struct prof_holder *h, const struct prof_analysis *analysis,
+                        const struct prof_tape *tape, const struct prof_residual *r)
+{
+    *h = (struct prof_holder){.more_releasers = r->released_others,
+                              .shared = r->shared,
+                              .kinds = 1u << r->kind,
+                              .byte_ns = r->byte_ticks / analysis->profile->ticks_per_ns,
+#define X(name) .name = r->name,
+                              PROF_RESIDUAL_COUNTERS(X)
+#undef X
+    };
+    if (r->kind == PROF_SAVED) {
+        h->unread_bytes = minus(r->live_bytes, r->read_live_bytes);
+        h->dead_bytes = minus(minus(r->bytes, r->read_bytes), h->unread_bytes);
+    }
+    line_at(analysis, tape, r->producer, &h->line);
+    line_at(analysis, tape, r->consumer, &h->consumer);
+    line_at(analysis, tape, r->released_by, &h->released_by);
+}
+
+/* Sorts and merges; returns how many remain. */
+static size_t merge(struct keyed *keyed, size_t n)
+{
+    size_t kept = 0;
+    if (n == 0)
+        return 0;
+    qsort(keyed, n, sizeof *keyed, compare_places);
+    for (size_t i = 1; i < n; i++) {
+        if (compare_keyed(&keyed[kept], &keyed[i]) == 0)
+            add_holder(&keyed[kept].holder, &keyed[i].holder);
+        else
+            keyed[++kept] = keyed[i];
+    }
+    return kept + 1;
+}
+
+/* What each residual of the tape held at a time: `held` has a place for each. */
+static void hold_at(const struct prof_tape *tape, uint64_t ticks, int64_t *held, bool *backward)
+{
+    for (size_t i = 0; i < tape->n_changes && tape->change[i].ticks <= ticks; i++) {
+        int64_t *live = &held[tape->change[i].residual];
+        *live = prof_sum(*live, tape->change[i].delta);
+        *backward = tape->change[i].backward;
+    }
+}
+
+static uint64_t since_start(const struct prof_profile *profile, uint64_t ticks)
+{
+    return prof_profile_ns(profile, minus(ticks, profile->start_ticks));
+}
+
+/* The moment before or at the peak. */
+static bool peak_is_backward(const struct prof_tape *tape)
+{
+    int64_t live = 0, most = -1;
+    bool backward = false;
+    for (size_t i = 0; i < tape->n_changes; i++) {
+        live = prof_sum(live, tape->change[i].delta);
+        if (tape->change[i].ends && live > most) {
+            most = live;
+            backward = tape->change[i].backward;
+        }
+    }
+    return backward;
+}
+
+/* Sets what the residuals of the tape with the peak held at the moment that is asked for. */
+static int set_moment(struct prof_space *space, const struct prof_analysis *analysis,
+                      enum prof_space_at at, uint64_t ns, int64_t *held)
+{
+    const struct prof_profile *profile = analysis->profile;
+    const struct prof_tape *tape = space->tape;
+    if (tape->n_changes > 0) {
+        space->from_ns = since_start(profile, tape->change[0].ticks);
+        space->to_ns = since_start(profile, tape->change[tape->n_changes - 1].ticks);
+    }
+    if (at == PROF_AT_TIME) {
+        if (ns < space->from_ns || ns > space->to_ns || tape->n_changes == 0)
+            return 1;
+        const double ticks = (double)ns * profile->ticks_per_ns;
+        hold_at(tape, profile->start_ticks + prof_whole(ticks), held, &space->is_backward);
+        space->at_ns = ns;
+        space->at_is_known = true;
+        for (size_t i = 0; i < tape->n_residuals; i++)
+            space->total += held[i] > 0 ? (uint64_t)held[i] : 0;
+        return 0;
+    }
+    for (size_t i = 0; i < tape->n_residuals; i++)
+        held[i] = (int64_t)(at == PROF_AT_PEAK ? tape->residual[i].peak_bytes
+                                               : tape->residual[i].live_bytes);
+    space->total = at == PROF_AT_PEAK ? tape->peak_bytes : tape->live_bytes;
+    space->at_is_known = at == PROF_AT_PEAK && tape->peak_ticks > 0;
+    space->at_ns = since_start(profile, tape->peak_ticks);
+    space->is_backward = at == PROF_AT_PEAK && peak_is_backward(tape);
+    return 0;
+}
+
+/* The holders of all tapes; `held` counts in the tape with the peak. */
+static size_t collect(struct keyed *keyed, const struct prof_analysis *analysis,
+                      const struct prof_space *space, enum prof_space_by by, const int64_t *held)
+{
+    const struct prof_profile *profile = analysis->profile;
+    size_t n = 0;
+    for (size_t i = 0; i < profile->n_tapes; i++) {
+        const struct prof_tape *tape = &profile->tape[i];
+        for (size_t j = 0; j < tape->n_residuals; j++) {
+            struct prof_holder *h = &keyed[n].holder;
+            fill_holder(h, analysis, tape, &tape->residual[j]);
+            const bool here = tape == space->tape;
+            h->held = here && held[j] > 0 ? (uint64_t)held[j] : 0;
+            if (!here)
+                h->peak_bytes = 0;
+            if (h->bytes == 0 && h->held == 0 && h->live_bytes == 0)
+                continue;
+            keyed[n].place = n;
+            keyed[n++].by = by;
+        }
+    }
+    return n;
+}
+
+int prof_space_make(struct prof_space *space, const struct prof_analysis *analysis,
+                    enum prof_space_by by, enum prof_space_at at, uint64_t ns)
+{
+    const struct prof_profile *profile = analysis->profile;
+    *space = (struct prof_space){0};
+    if (profile->n_tapes == 0)
+        return at == PROF_AT_TIME;
+    space->tape = &profile->tape[analyze_peak_tape(profile)];
+    size_t n = 0;
+    for (size_t i = 0; i < profile->n_tapes; i++)
+        n += profile->tape[i].n_residuals;
+    int64_t *held = calloc(space->tape->n_residuals + 1, sizeof *held);
+    struct keyed *keyed = calloc(n + 1, sizeof *keyed);
+    space->holder = calloc(n + 1, sizeof *space->holder);
+    int status = -1;
+    if (held && keyed && space->holder)
+        status = set_moment(space, analysis, at, ns, held);
+    if (status == 0) {
+        n = merge(keyed, collect(keyed, analysis, space, by, held));
+        for (; space->n < n; space->n++) {
+            space->holder[space->n] = keyed[space->n].holder;
+            space->held += keyed[space->n].holder.held;
+        }
+    }
+    free(held);
+    free(keyed);
+    return prof_symbols_no_memory(analysis->symbols) ? -1 : status;
+}
+
+void prof_space_free(struct prof_space *space)
+{
+    free(space->holder);
+    *space = (struct prof_space){0};
+}

@@ -1,0 +1,101 @@
+/* analyze_space.h: what holds a tape's memory: lines, what for, how long; and what would if some
+ * lines' saved values were computed again.
+ *
+ * May include: analyze.h.
+ * Invariant: the holders of a moment add up to what the classes say was live then; whether that is
+ * the tape's own count is for the report to compare (prof_space.total).
+ */
+#ifndef PROFILER_ANALYZE_SPACE_H
+#define PROFILER_ANALYZE_SPACE_H
+
+#include "analyze.h"
+
+/* Bytes of one line (or op) for one purpose, of all tapes together; `held` at one moment of one
+ * tape. */
+struct prof_holder {
+    struct prof_line line, consumer; /* a consumer without ops: there is none */
+    struct prof_line released_by;    /* likewise */
+    bool more_consumers, more_releasers, shared;
+    unsigned kinds; /* bits of enum prof_residual_kind */
+    uint64_t held;
+    uint64_t dead_bytes;   /* saved, given back, and never read */
+    uint64_t unread_bytes; /* saved, live, and not read yet */
+    double byte_ns;        /* bytes times ns that they were live */
+#define X(name) uint64_t name;
+    PROF_RESIDUAL_COUNTERS(X)
+#undef X
+};
+
+/* Sums of what a damaged file says may run over: they wrap. */
+static inline int64_t prof_sum(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+/* The nearest whole number; what is too large is the largest, and what is none is 0. */
+uint64_t prof_whole(double x);
+
+enum prof_space_by { PROF_SPACE_BY_CLASS, PROF_SPACE_BY_LINE, PROF_SPACE_BY_OP };
+enum prof_space_at { PROF_AT_PEAK, PROF_AT_END, PROF_AT_TIME };
+
+struct prof_space {
+    const struct prof_tape *tape; /* with the greatest peak */
+    struct prof_holder *holder;
+    size_t n;
+    uint64_t total;          /* live at the moment by the tape's own count */
+    uint64_t held;           /* the same by the holders */
+    uint64_t at_ns;          /* the moment, since the start of the profile */
+    bool at_is_known;        /* of the peak, an older profile does not know when it was */
+    bool is_backward;        /* during a sweep */
+    uint64_t from_ns, to_ns; /* the stretch that is known change by change; equal: none is */
+};
+
+/* Classes merged as `by` says; at: what `held` is about; ns: of PROF_AT_TIME, since the start.
+ * Returns 0, -1 when memory is exhausted, or 1: that moment is not within the stretch. The caller
+ * frees the space in any case. */
+int prof_space_make(struct prof_space *space, const struct prof_analysis *analysis,
+                    enum prof_space_by by, enum prof_space_at at, uint64_t ns);
+void prof_space_free(struct prof_space *space);
+
+/* A line (or function) whose saved values might be computed again. */
+struct prof_option {
+    struct prof_line line; /* its ops are those that save something */
+    uint64_t saved_peak;   /* bytes of its saved values at the peak */
+    uint64_t count;        /* values that would be computed again */
+    uint64_t cost_ns;      /* their share of the line's forward time */
+    uint64_t peak_bytes;   /* the tape's peak without them */
+    bool is_best;          /* no other has a lower peak at no more cost */
+    bool chosen;
+};
+
+/* The options of the tape with the greatest peak, replayed change by change. */
+struct prof_whatif {
+    const struct prof_tape *tape;
+    struct prof_option *option; /* in the order of the source */
+    size_t n;
+    uint32_t *of;           /* [tape's residuals]: option plus 1; 0: stays as it is */
+    uint32_t *first, *next; /* [options], [residuals]: an option's residuals, plus 1 each */
+    uint64_t peak_bytes;    /* of the replay, with everything saved */
+    uint64_t run_ns;        /* forward and backward time of the tape */
+    uint32_t merged;        /* changes between two moments of the replay, at most */
+    bool is_truncated;
+};
+
+/* Returns 0, -1 when memory is exhausted, or 1: the profile has no changes to replay. The caller
+ * frees it in any case. */
+int prof_whatif_make(struct prof_whatif *whatif, const struct prof_analysis *analysis,
+                     bool by_function);
+void prof_whatif_free(struct prof_whatif *whatif);
+
+/* The peak if the values of the chosen options were not saved but computed again, one at a time,
+ * each just before the pullback that reads it. UINT64_MAX: memory is exhausted. */
+uint64_t prof_whatif_peak(const struct prof_whatif *whatif);
+/* What that would cost. */
+uint64_t prof_whatif_cost(const struct prof_whatif *whatif);
+
+/* Chooses options so that the peak is at most `budget`, at little cost. Returns 0: it is, 1: no
+ * choice reaches it (the one with the least peak is chosen), -1: memory is exhausted. *is_optimal:
+ * all choices were tried. */
+int prof_whatif_fit(struct prof_whatif *whatif, uint64_t budget, bool *is_optimal);
+
+#endif

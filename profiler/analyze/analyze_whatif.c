@@ -1,0 +1,404 @@
+/* analyze_whatif.c: a tape's peak if some saved values were computed again instead.
+ *
+ * May include: analyze_space.h, analyze_merge.h, profiler/symbols.
+ *
+ * The changes of the stretch with the peak are replayed without the bytes of the chosen lines.
+ * While a sweep runs, the largest value of theirs that would be live counts in full: it is what is
+ * made again at that time.
+ */
+#include "analyze_space.h"
+
+#include "analyze_merge.h"
+#include "symbols.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* As many steps of a replay are worth it to try all choices. */
+static const double MOST_STEPS = 2e8;
+enum { MOST_TRIED = 20 };
+
+/* ---- the replay ---- */
+
+static uint64_t smaller(uint64_t a, int64_t b)
+{
+    return b <= 0 ? 0 : a < (uint64_t)b ? a : (uint64_t)b;
+}
+
+/* Live bytes with what is left out, change by change. */
+struct replay {
+    const struct prof_whatif *whatif;
+    int64_t *live; /* [residuals], of those that are left out */
+    int64_t total, without;
+    uint64_t again; /* the largest value that is made again, while a sweep runs */
+};
+
+static bool is_out(const struct prof_whatif *whatif, uint32_t residual)
+{
+    const uint32_t option = whatif->of[residual];
+    return option > 0 && whatif->option[option - 1].chosen;
+}
+
+/* Of a class with so many live bytes: what is never read is never made again. */
+static uint64_t again_of(const struct prof_residual *r, int64_t live)
+{
+    return r->read_bytes > 0 ? smaller(r->largest_bytes, live) : 0;
+}
+
+static uint64_t largest_again(const struct replay *replay)
+{
+    const struct prof_whatif *whatif = replay->whatif;
+    uint64_t most = 0;
+    for (size_t k = 0; k < whatif->n; k++)
+        for (uint32_t i = whatif->option[k].chosen ? whatif->first[k] : 0; i > 0;
+             i = whatif->next[i - 1]) {
+            const uint64_t n = again_of(&whatif->tape->residual[i - 1], replay->live[i - 1]);
+            most = n > most ? n : most;
+        }
+    return most;
+}
+
+static void apply(struct replay *replay, const struct prof_change *change)
+{
+    replay->total = prof_sum(replay->total, change->delta);
+    if (!is_out(replay->whatif, change->residual))
+        return;
+    const struct prof_residual *r = &replay->whatif->tape->residual[change->residual];
+    int64_t *live = &replay->live[change->residual];
+    const uint64_t before = again_of(r, *live);
+    replay->without = prof_sum(replay->without, change->delta);
+    *live = prof_sum(*live, change->delta);
+    const uint64_t now = again_of(r, *live);
+    if (now >= replay->again)
+        replay->again = now;
+    else if (before == replay->again)
+        replay->again = largest_again(replay);
+}
+
+uint64_t prof_whatif_peak(const struct prof_whatif *whatif)
+{
+    const struct prof_tape *tape = whatif->tape;
+    struct replay replay = {.whatif = whatif};
+    replay.live = calloc(tape->n_residuals + 1, sizeof *replay.live);
+    if (!replay.live)
+        return UINT64_MAX;
+    int64_t peak = 0;
+    for (size_t i = 0; i < tape->n_changes; i++) {
+        const struct prof_change *change = &tape->change[i];
+        apply(&replay, change);
+        if (!change->ends)
+            continue;
+        const uint64_t now = (uint64_t)replay.total - (uint64_t)replay.without +
+                             (change->backward ? replay.again : 0);
+        peak = (int64_t)now > peak ? (int64_t)now : peak;
+    }
+    free(replay.live);
+    return (uint64_t)peak;
+}
+
+uint64_t prof_whatif_cost(const struct prof_whatif *whatif)
+{
+    uint64_t cost = 0;
+    for (size_t i = 0; i < whatif->n; i++)
+        cost += whatif->option[i].chosen ? whatif->option[i].cost_ns : 0;
+    return cost;
+}
+
+static uint64_t peak_of_one(struct prof_whatif *whatif, size_t i)
+{
+    const bool before = whatif->option[i].chosen;
+    whatif->option[i].chosen = true;
+    const uint64_t peak = prof_whatif_peak(whatif);
+    whatif->option[i].chosen = before;
+    return peak;
+}
+
+/* ---- the options ---- */
+
+/* Saved values of a row that some pullback reads, as a number of them. */
+static double count_again(const struct prof_residual *r)
+{
+    return r->bytes > 0 ? (double)r->count * ((double)r->read_bytes / (double)r->bytes) : 0;
+}
+
+/* Part of the row's forward time: of its calls, those whose values are made again. */
+static uint64_t cost_of_row(const struct prof_analysis *analysis, const struct prof_row *row,
+                            double count)
+{
+    if (row->calls == 0)
+        return 0;
+    const double part = count < (double)row->calls ? count / (double)row->calls : 1;
+    const uint64_t forward_ns = prof_profile_ns(analysis->profile, row->forward_ticks);
+    return prof_whole((double)forward_ns * part);
+}
+
+/* A row of the tape that saves something. */
+struct saver {
+    struct prof_option option;
+    uint32_t row; /* plus 1 */
+    enum analyze_by by;
+};
+
+static int compare_savers(const void *x, const void *y)
+{
+    const struct saver *a = x, *b = y;
+    const int order = analyze_compare(&a->option.line, &b->option.line, a->by);
+    return order ? order : a->row < b->row ? -1 : a->row > b->row;
+}
+
+/* The rows that save values. Returns how many; saver[n_rows]. */
+static size_t find_savers(struct saver *saver, const struct prof_analysis *analysis,
+                          const struct prof_tape *tape, enum analyze_by by)
+{
+    double *again = calloc(tape->n_rows + 1, sizeof *again);
+    uint64_t *at_peak = calloc(tape->n_rows + 1, sizeof *at_peak);
+    bool *saves = calloc(tape->n_rows + 1, sizeof *saves);
+    size_t n = 0;
+    if (!again || !at_peak || !saves) {
+        n = SIZE_MAX;
+        goto done;
+    }
+    for (size_t i = 0; i < tape->n_residuals; i++) {
+        const struct prof_residual *r = &tape->residual[i];
+        if (r->kind != PROF_SAVED || r->producer == 0 || tape->row[r->producer - 1].pc == 0)
+            continue;
+        saves[r->producer - 1] = true;
+        again[r->producer - 1] += count_again(r);
+        at_peak[r->producer - 1] += r->peak_bytes;
+    }
+    for (size_t i = 0; i < tape->n_rows; i++) {
+        if (!saves[i])
+            continue;
+        saver[n] = (struct saver){.row = (uint32_t)i + 1, .by = by};
+        prof_line_of_row(analysis, &tape->row[i], &saver[n].option.line);
+        saver[n].option.count = prof_whole(again[i]);
+        saver[n].option.cost_ns = cost_of_row(analysis, &tape->row[i], again[i]);
+        saver[n].option.saved_peak = at_peak[i];
+        n++;
+    }
+done:
+    free(again);
+    free(at_peak);
+    free(saves);
+    return n;
+}
+
+/* Merges savers into options; of[row] becomes the option plus 1. */
+static void merge_savers(struct prof_whatif *whatif, struct saver *saver, size_t n, uint32_t *of)
+{
+    qsort(saver, n, sizeof *saver, compare_savers);
+    for (size_t i = 0; i < n; i++) {
+        const struct prof_option *from = &saver[i].option;
+        struct prof_option *to = whatif->n > 0 ? &whatif->option[whatif->n - 1] : NULL;
+        if (to && analyze_compare(&to->line, &from->line, saver[i].by) == 0) {
+            prof_names_add(&to->line.ops, &from->line.ops);
+            prof_cost_add(&to->line.cost, &from->line.cost);
+            to->saved_peak += from->saved_peak;
+            to->count += from->count;
+            to->cost_ns += from->cost_ns;
+        } else {
+            whatif->option[whatif->n++] = *from;
+        }
+        of[saver[i].row - 1] = (uint32_t)whatif->n;
+    }
+}
+
+static int make_options(struct prof_whatif *whatif, const struct prof_analysis *analysis,
+                        enum analyze_by by)
+{
+    const struct prof_tape *tape = whatif->tape;
+    struct saver *saver = calloc(tape->n_rows + 1, sizeof *saver);
+    uint32_t *of = calloc(tape->n_rows + 1, sizeof *of);
+    whatif->option = calloc(tape->n_rows + 1, sizeof *whatif->option);
+    whatif->of = calloc(tape->n_residuals + 1, sizeof *whatif->of);
+    whatif->first = calloc(tape->n_rows + 1, sizeof *whatif->first);
+    whatif->next = calloc(tape->n_residuals + 1, sizeof *whatif->next);
+    int status = -1;
+    const size_t n = saver && of && whatif->option && whatif->of && whatif->first && whatif->next
+                         ? find_savers(saver, analysis, tape, by)
+                         : SIZE_MAX;
+    if (n != SIZE_MAX) {
+        merge_savers(whatif, saver, n, of);
+        for (size_t i = 0; i < tape->n_residuals; i++) {
+            const struct prof_residual *r = &tape->residual[i];
+            const uint32_t option =
+                r->kind == PROF_SAVED && r->producer > 0 ? of[r->producer - 1] : 0;
+            whatif->of[i] = option;
+            if (option == 0)
+                continue;
+            whatif->next[i] = whatif->first[option - 1];
+            whatif->first[option - 1] = (uint32_t)i + 1;
+        }
+        status = 0;
+    }
+    free(saver);
+    free(of);
+    return status;
+}
+
+/* Each option's own peak. One that has nothing at the peak leaves it as it is. */
+static int weigh(struct prof_whatif *whatif)
+{
+    whatif->peak_bytes = prof_whatif_peak(whatif);
+    if (whatif->peak_bytes == UINT64_MAX)
+        return -1;
+    for (size_t i = 0; i < whatif->n; i++) {
+        whatif->option[i].peak_bytes =
+            whatif->option[i].saved_peak > 0 ? peak_of_one(whatif, i) : whatif->peak_bytes;
+        if (whatif->option[i].peak_bytes == UINT64_MAX)
+            return -1;
+    }
+    return 0;
+}
+
+static bool is_better(const struct prof_option *a, const struct prof_option *b)
+{
+    return a->peak_bytes <= b->peak_bytes && a->cost_ns <= b->cost_ns &&
+           (a->peak_bytes < b->peak_bytes || a->cost_ns < b->cost_ns);
+}
+
+static void mark_best(struct prof_whatif *whatif)
+{
+    for (size_t i = 0; i < whatif->n; i++) {
+        struct prof_option *option = &whatif->option[i];
+        option->is_best = option->peak_bytes < whatif->peak_bytes;
+        for (size_t j = 0; j < whatif->n && option->is_best; j++)
+            option->is_best = !is_better(&whatif->option[j], option);
+    }
+}
+
+int prof_whatif_make(struct prof_whatif *whatif, const struct prof_analysis *analysis,
+                     bool by_function)
+{
+    const struct prof_profile *profile = analysis->profile;
+    *whatif = (struct prof_whatif){0};
+    if (profile->n_tapes == 0)
+        return 1;
+    const struct prof_tape *tape = &profile->tape[analyze_peak_tape(profile)];
+    whatif->tape = tape;
+    if (tape->n_changes == 0)
+        return 1;
+    whatif->merged = tape->merged;
+    whatif->is_truncated = tape->stretch_is_truncated;
+    whatif->run_ns = prof_profile_ns(profile, tape->forward_ticks + tape->backward_ticks);
+    if (make_options(whatif, analysis, by_function ? ANALYZE_BY_FUNCTION : ANALYZE_BY_LINE) != 0 ||
+        weigh(whatif) != 0 || prof_symbols_no_memory(analysis->symbols))
+        return -1;
+    mark_best(whatif);
+    return 0;
+}
+
+void prof_whatif_free(struct prof_whatif *whatif)
+{
+    free(whatif->option);
+    free(whatif->of);
+    free(whatif->first);
+    free(whatif->next);
+    *whatif = (struct prof_whatif){0};
+}
+
+/* ---- a budget ---- */
+
+static void choose(struct prof_whatif *whatif, uint64_t bits)
+{
+    for (size_t i = 0; i < whatif->n; i++)
+        whatif->option[i].chosen = i < 64 && (bits >> i & 1);
+}
+
+/* Every choice: the cheapest that fits, or the one with the least peak. */
+static int try_all(struct prof_whatif *whatif, uint64_t budget)
+{
+    uint64_t best = 0, best_cost = UINT64_MAX, best_peak = UINT64_MAX;
+    for (uint64_t bits = 0; bits < (uint64_t)1 << whatif->n; bits++) {
+        choose(whatif, bits);
+        const uint64_t peak = prof_whatif_peak(whatif), cost = prof_whatif_cost(whatif);
+        if (peak == UINT64_MAX)
+            return -1;
+        const bool fits = peak <= budget, fitted = best_peak <= budget;
+        const bool better =
+            fits ? !fitted || cost < best_cost || (cost == best_cost && peak < best_peak)
+                 : !fitted && (peak < best_peak || (peak == best_peak && cost < best_cost));
+        if (!better)
+            continue;
+        best = bits;
+        best_cost = cost;
+        best_peak = peak;
+    }
+    choose(whatif, best);
+    return best_peak <= budget ? 0 : 1;
+}
+
+/* Adds the option that lowers the peak most for its cost; where none does, the one that saves most
+ * at the peak, since two together may. Returns the new peak; UINT64_MAX: no memory, or none is
+ * left. */
+static uint64_t add_one(struct prof_whatif *whatif, uint64_t peak)
+{
+    size_t best = whatif->n;
+    double best_gain = -1;
+    uint64_t best_peak = UINT64_MAX;
+    for (size_t i = 0; i < whatif->n; i++) {
+        if (whatif->option[i].chosen)
+            continue;
+        const uint64_t now = peak_of_one(whatif, i);
+        if (now == UINT64_MAX)
+            return UINT64_MAX;
+        const double cost = (double)whatif->option[i].cost_ns + 1;
+        const double gain = now < peak ? 1 + (double)(peak - now) / cost
+                                       : 1 - 1 / (1 + (double)whatif->option[i].saved_peak / cost);
+        if (gain > best_gain) {
+            best = i;
+            best_gain = gain;
+            best_peak = now;
+        }
+    }
+    if (best < whatif->n)
+        whatif->option[best].chosen = true;
+    return best_peak;
+}
+
+/* Takes back, the dearest first, what the peak does not need. */
+static void drop_needless(struct prof_whatif *whatif, uint64_t limit)
+{
+    uint64_t below = UINT64_MAX;
+    for (size_t k = 0; k < whatif->n; k++) {
+        size_t dearest = whatif->n;
+        for (size_t i = 0; i < whatif->n; i++) {
+            const struct prof_option *option = &whatif->option[i];
+            if (option->chosen && option->cost_ns < below &&
+                (dearest == whatif->n || option->cost_ns > whatif->option[dearest].cost_ns))
+                dearest = i;
+        }
+        if (dearest == whatif->n)
+            return;
+        below = whatif->option[dearest].cost_ns;
+        whatif->option[dearest].chosen = false;
+        const uint64_t peak = prof_whatif_peak(whatif);
+        if (peak > limit)
+            whatif->option[dearest].chosen = true;
+    }
+}
+
+static int be_greedy(struct prof_whatif *whatif, uint64_t budget)
+{
+    choose(whatif, 0);
+    uint64_t peak = whatif->peak_bytes, least = peak;
+    for (size_t k = 0; k < whatif->n && peak > budget; k++) {
+        peak = add_one(whatif, peak);
+        if (peak == UINT64_MAX)
+            return -1;
+        least = peak < least ? peak : least;
+    }
+    drop_needless(whatif, peak <= budget ? budget : least);
+    return peak <= budget ? 0 : 1;
+}
+
+int prof_whatif_fit(struct prof_whatif *whatif, uint64_t budget, bool *is_optimal)
+{
+    choose(whatif, 0);
+    *is_optimal = true;
+    if (whatif->peak_bytes <= budget)
+        return 0;
+    *is_optimal = whatif->n <= MOST_TRIED &&
+                  ldexp((double)whatif->tape->n_changes + 1, (int)whatif->n) <= MOST_STEPS;
+    return *is_optimal ? try_all(whatif, budget) : be_greedy(whatif, budget);
+}

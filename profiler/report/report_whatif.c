@@ -1,0 +1,260 @@
+/* report_whatif.c: what computing saved values again would save and cost.
+ *
+ * May include: report.h and what it stands on.
+ */
+#include "report_json.h"
+#include "report_text.h"
+#include "units.h"
+
+#include <stdlib.h>
+
+/* In the order of the new peak, then of the cost; ties keep the order of the source. */
+static int compare_options(const void *x, const void *y)
+{
+    const struct prof_option *a = *(const struct prof_option *const *)x;
+    const struct prof_option *b = *(const struct prof_option *const *)y;
+    if (a->peak_bytes != b->peak_bytes)
+        return a->peak_bytes < b->peak_bytes ? -1 : 1;
+    if (a->cost_ns != b->cost_ns)
+        return a->cost_ns < b->cost_ns ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+/* The options in that order, all of them or those that were chosen; the caller frees the list. */
+static const struct prof_option **ordered(const struct prof_whatif *whatif, bool chosen, size_t *n)
+{
+    const struct prof_option **list = calloc(whatif->n + 1, sizeof *list);
+    *n = 0;
+    if (!list)
+        return NULL;
+    for (size_t i = 0; i < whatif->n; i++)
+        if (!chosen || whatif->option[i].chosen)
+            list[(*n)++] = &whatif->option[i];
+    qsort(list, *n, sizeof *list, compare_options);
+    return list;
+}
+
+static const char *bytes_text(char buf[UNITS_ROOM], uint64_t bytes,
+                              const struct report_style *style)
+{
+    return style->exact ? units_exact(buf, (int64_t)bytes) : units_bytes(buf, bytes);
+}
+
+static const char *time_text(char buf[UNITS_ROOM], uint64_t ns, const struct report_style *style)
+{
+    return style->exact ? units_exact(buf, (int64_t)ns) : units_time(buf, ns, style->utf8);
+}
+
+/* The saving in percent: "-33.3%". */
+static void cell_less(struct table *table, uint64_t now, uint64_t before)
+{
+    char buf[UNITS_ROOM];
+    const bool less = now < before;
+    table_cellf(table, "%s%s", less ? "-" : "", units_share(buf, less ? before - now : 0, before));
+}
+
+/* All rows, before anything is printed. NULL: memory is exhausted. */
+static struct table *make_table(const struct prof_analysis *analysis,
+                                const struct prof_whatif *whatif,
+                                const struct prof_option *const *option, size_t n,
+                                const struct report_style *style)
+{
+    static const char *const title[] = {"new peak", "less", "cost", "of run", "values", ""};
+    char buf[UNITS_ROOM];
+    struct table *table = table_new();
+    if (!table)
+        return NULL;
+    for (size_t i = 0; i < sizeof title / sizeof *title; i++) {
+        table_column(table, TABLE_RIGHT, title[i]);
+        if (i == 4 || i == 1)
+            table_optional(table, i == 4 ? 2 : 1);
+    }
+    table_column(table, TABLE_LEFT, "line, op, function");
+    for (size_t i = 0; i < n; i++) {
+        table_row(table);
+        cell_bytes(table, option[i]->peak_bytes, style);
+        cell_less(table, option[i]->peak_bytes, whatif->peak_bytes);
+        cell_time(table, option[i]->cost_ns, style);
+        table_cell(table, units_share(buf, option[i]->cost_ns, whatif->run_ns));
+        cell_count(table, option[i]->count, style);
+        table_cell(table, option[i]->is_best ? "*" : "");
+        cell_where(table, analysis, &option[i]->line, PROF_BY_LINE);
+    }
+    if (table_is_whole(table))
+        return table;
+    table_free(table);
+    return NULL;
+}
+
+/* What the numbers stand on. */
+static void put_terms(const struct prof_whatif *whatif, const struct report_style *style)
+{
+    char buf[UNITS_ROOM];
+    FILE *out = style->out;
+    text_paragraph(
+        out, style->width,
+        "Assumed: each value is made again just before the pullback that reads it, one at "
+        "a time, from operands that are there then.");
+    size_t chosen = 0;
+    for (size_t i = 0; i < whatif->n; i++)
+        chosen += whatif->option[i].chosen;
+    if (chosen > 1)
+        text_paragraph(out, style->width,
+                       "Where one of these lines feeds another, peak and cost are lower bounds.");
+    if (whatif->merged > 1)
+        text_paragraph(out, style->width,
+                       "Replayed in moments of up to %u changes each: the new peak may be higher "
+                       "between two of them.",
+                       (unsigned)whatif->merged);
+    else
+        text_paragraph(out, style->width, "Replayed change by change (exact).");
+    if (whatif->is_truncated)
+        text_paragraph(out, style->width,
+                       "The replay ends before the tape was emptied: there was no room.");
+    if (whatif->peak_bytes != whatif->tape->peak_bytes)
+        text_paragraph(out, style->width, "The replay's peak is not the tape's, which was %s.",
+                       bytes_text(buf, whatif->tape->peak_bytes, style));
+}
+
+static void put_json_option(struct json *json, const struct prof_option *option)
+{
+    json_object(json, NULL);
+    report_json_place(json, &option->line);
+    json_u64(json, "peak_bytes", option->peak_bytes);
+    json_u64(json, "saved_peak_bytes", option->saved_peak);
+    json_u64(json, "recompute_ns", option->cost_ns);
+    json_u64(json, "values", option->count);
+    json_bool(json, "pareto", option->is_best);
+    json_end(json);
+}
+
+static void begin_json(struct json *json, const struct prof_analysis *analysis,
+                       const struct prof_whatif *whatif, const struct report_style *style)
+{
+    report_json_begin(json, style->out, "whatif");
+    report_json_profile(json, "profile", analysis->profile);
+    json_u64(json, "peak_bytes", whatif->peak_bytes);
+    json_u64(json, "tape_peak_bytes", whatif->tape->peak_bytes);
+    json_u64(json, "run_ns", whatif->run_ns);
+    json_u64(json, "changes_per_moment", whatif->merged);
+    json_bool(json, "truncated", whatif->is_truncated);
+}
+
+static void put_json_options(struct json *json, const struct prof_option *const *option, size_t n)
+{
+    json_array(json, "lines");
+    for (size_t i = 0; i < n; i++)
+        put_json_option(json, option[i]);
+    json_end(json);
+}
+
+static void put_table(struct table *table, const struct report_style *style)
+{
+    table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    table_free(table);
+}
+
+static int put_all(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
+                   const struct prof_option *const *option, size_t n, size_t shown,
+                   const struct report_style *style)
+{
+    char buf[UNITS_ROOM];
+    struct table *table = make_table(analysis, whatif, option, shown, style);
+    if (!table)
+        return -1;
+    text_paragraph(style->out, style->width,
+                   "Peak now: %s. Each line by itself, its saved values computed again:",
+                   bytes_text(buf, whatif->peak_bytes, style));
+    put_table(table, style);
+    if (shown < n)
+        fprintf(style->out, "%s %zu more; -n 0 shows everything.\n", style->utf8 ? "\u2026" : "...",
+                n - shown);
+    if (n == 0)
+        fputs("No line saves values.\n", style->out);
+    else
+        text_paragraph(style->out, style->width,
+                       "* no other line has a lower peak at no more cost.");
+    put_terms(whatif, style);
+    text_unlined_note(analysis, style->out);
+    return 0;
+}
+
+int report_whatif(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
+                  size_t limit, const struct report_style *style)
+{
+    size_t n;
+    int status = 0;
+    const struct prof_option **option = ordered(whatif, false, &n);
+    if (!option)
+        return -1;
+    const size_t shown = limit > 0 && limit < n ? limit : n;
+    if (style->json) {
+        struct json json;
+        begin_json(&json, analysis, whatif, style);
+        put_json_options(&json, option, shown);
+        json_finish(&json);
+    } else {
+        status = put_all(analysis, whatif, option, n, shown, style);
+    }
+    free(option);
+    return status;
+}
+
+static void put_choice_json(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
+                            const struct prof_option *const *option, size_t n, uint64_t peak,
+                            uint64_t budget, bool is_optimal, const struct report_style *style)
+{
+    struct json json;
+    begin_json(&json, analysis, whatif, style);
+    json_u64(&json, "new_peak_bytes", peak);
+    json_u64(&json, "recompute_ns", prof_whatif_cost(whatif));
+    if (budget > 0) {
+        json_u64(&json, "budget_bytes", budget);
+        json_bool(&json, "fits", peak <= budget);
+        json_bool(&json, "optimal", is_optimal);
+    }
+    put_json_options(&json, option, n);
+    json_finish(&json);
+}
+
+static int put_choice(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
+                      const struct prof_option *const *option, size_t n, uint64_t peak,
+                      uint64_t budget, bool is_optimal, const struct report_style *style)
+{
+    char before[UNITS_ROOM], after[UNITS_ROOM], time[UNITS_ROOM], share[UNITS_ROOM];
+    const uint64_t cost = prof_whatif_cost(whatif);
+    struct table *table = make_table(analysis, whatif, option, n, style);
+    if (!table)
+        return -1;
+    text_paragraph(style->out, style->width, "Peak now: %s; with these lines computed again: %s.",
+                   bytes_text(before, whatif->peak_bytes, style), bytes_text(after, peak, style));
+    text_paragraph(style->out, style->width, "Cost: %s, %s of the run's forward and backward time.",
+                   time_text(time, cost, style), units_share(share, cost, whatif->run_ns));
+    if (budget > 0)
+        text_paragraph(style->out, style->width, "%s",
+                       peak > budget ? "No choice fits the budget; this one has the least peak."
+                       : is_optimal  ? "Every choice of lines was tried: none that fits costs less."
+                                     : "Chosen one by one: a cheaper choice may exist.");
+    put_table(table, style);
+    if (n == 0)
+        fputs("No line need be computed again.\n", style->out);
+    put_terms(whatif, style);
+    return 0;
+}
+
+int report_whatif_choice(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
+                         uint64_t budget, bool is_optimal, const struct report_style *style)
+{
+    size_t n;
+    int status = 0;
+    const uint64_t peak = prof_whatif_peak(whatif);
+    const struct prof_option **option = peak == UINT64_MAX ? NULL : ordered(whatif, true, &n);
+    if (!option)
+        return -1;
+    if (style->json)
+        put_choice_json(analysis, whatif, option, n, peak, budget, is_optimal, style);
+    else
+        status = put_choice(analysis, whatif, option, n, peak, budget, is_optimal, style);
+    free(option);
+    return status;
+}
