@@ -265,7 +265,7 @@ START_TEST(recomputation_has_a_column_where_there_is_any_and_is_in_the_total)
     ck_assert_int_eq(report_annotate(&analysis, source, NULL, &style), 0);
     fclose(style.out);
     ck_assert_ptr_nonnull(
-        strstr(text, "         2    -    0       0               elsewhere: unattri"));
+        strstr(text, "         2    -    0       0              elsewhere: unattri"));
     free(text);
     style = style_of(true);
     report_summary(&analysis, &style);
