@@ -116,6 +116,7 @@ static void put_cell(struct prof_join *join, struct entry *entry, size_t row, bo
 {
     struct prof_joined *to = &join->row[row];
     entry->row = row;
+    to->line = join->cell + row * join->n_profiles;
     to->line[entry->profile] = entry->line;
     to->any = entry->line;
     to->moved |= moved;
@@ -200,8 +201,6 @@ int prof_join_make(struct prof_join *join, const struct prof_analysis *const *an
             for (size_t j = 0; j < rows[i]; j++)
                 entry[at++] =
                     (struct entry){.line = &join->group[i][j], .profile = i, .row = SIZE_MAX};
-        for (size_t i = 0; i < all; i++)
-            join->row[i].line = join->cell + i * n;
         status = join_all(join, entry, all, by, moved);
     }
     free(entry);

@@ -4,6 +4,7 @@
  */
 #include "analyze_merge.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,15 +25,15 @@ static const char *rename_file(struct prof_analysis *analysis, const char *to, c
     size_t n = strlen(to);
     while (n > 0 && to[n - 1] == '/' && *rest == '/')
         n--;
-    char *name = malloc(n + strlen(rest) + 1);
+    char *name = NULL;
+    if (asprintf(&name, "%.*s%s", (int)n, to, rest) < 0)
+        name = NULL;
     char **mapped =
         name ? realloc(analysis->mapped, (analysis->n_mapped + 1) * sizeof *mapped) : NULL;
     if (!mapped) {
         free(name);
         return NULL;
     }
-    memcpy(name, to, n);
-    strcpy(name + n, rest);
     analysis->mapped = mapped;
     return analysis->mapped[analysis->n_mapped++] = name;
 }

@@ -46,7 +46,8 @@ bool cli_export_recording(const struct cli_recording *recording)
     put_choice(out, "snapshot_signal", recording->snapshot_signal, cli_recording_signal);
     if (recording->follow_fork)
         fputs(",follow_fork=on", out);
-    bool ok = !ferror(out) & (fclose(out) == 0);
+    bool written = !ferror(out);
+    bool ok = fclose(out) == 0 && written;
     const char *options = ok && *text == ',' ? text + 1 : text;
     if (ok && *options)
         ok = setenv("TAPESCOPE_OPTIONS", options, 1) == 0;

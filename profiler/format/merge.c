@@ -225,15 +225,15 @@ static void sum_rows(struct merge *merge)
     qsort(merge->source, merge->n_sources, sizeof *merge->source, compare_rows);
     for (size_t i = 0; i < merge->n_sources; i++) {
         struct source_row *source = &merge->source[i];
-        struct source_row *last = merge->n_sums > 0 ? &merge->sum[merge->n_sums - 1] : NULL;
-        if (last && compare_rows(last, source) == 0) {
-            add_row(&last->row, &source->row);
+        size_t n = merge->n_sums;
+        if (n > 0 && compare_rows(&merge->sum[n - 1], source) == 0) {
+            add_row(&merge->sum[n - 1].row, &source->row);
         } else {
-            last = &merge->sum[merge->n_sums++];
-            *last = *source;
-            last->row.kept_by_index = 0;
+            merge->sum[n] = *source;
+            merge->sum[n].row.kept_by_index = 0;
+            merge->n_sums++;
         }
-        source->merged = (size_t)(last - merge->sum);
+        source->merged = merge->n_sums - 1;
     }
     name_keepers(merge);
 }

@@ -119,7 +119,7 @@ void reader_free_symbols(struct prof_profile *profile)
         free(profile->symbol[i].file);
         free(profile->symbol[i].module);
     }
-    for (size_t i = 0; i < profile->n_symbol_texts; i++)
+    for (size_t i = 0; profile->symbol_text && i < profile->n_symbol_texts; i++)
         free(profile->symbol_text[i]);
     free(profile->symbol_text);
     free(profile->symbol);

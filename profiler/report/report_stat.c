@@ -7,9 +7,11 @@
 
 #include <math.h>
 
+enum kind { TIME, BYTES, RATIO };
+
 static const struct {
     const char *name, *json;
-    enum { TIME, BYTES, RATIO } kind;
+    enum kind kind;
 } metrics[STAT_METRICS] = {
     [STAT_WALL] = {"wall", "wall_ns", TIME},
     [STAT_FORWARD] = {"forward", "forward_ns", TIME},
@@ -38,7 +40,7 @@ double stat_deviation(const struct stat_series *series)
     return series->n > 1 ? sqrt(series->squares / (double)(series->n - 1)) : 0;
 }
 
-static void cell_value(struct table *table, int kind, double value,
+static void cell_value(struct table *table, enum kind kind, double value,
                        const struct report_style *style)
 {
     if (kind == TIME)
@@ -97,12 +99,12 @@ static void print_json(const struct report_stat *stat, FILE *out)
 int report_stat_print(const struct report_stat *stat, const struct report_style *style)
 {
     static const struct {
-        enum table_align align;
         const char *title;
+        enum table_align align;
         unsigned rank;
-    } columns[] = {{TABLE_LEFT, "", 0},    {TABLE_RIGHT, "mean", 0}, {TABLE_LEFT, NULL, 2},
-                   {TABLE_RIGHT, "sd", 2}, {TABLE_RIGHT, "", 3},     {TABLE_RIGHT, "max", 4},
-                   {TABLE_RIGHT, "min", 0}};
+    } columns[] = {{"", TABLE_LEFT, 0},    {"mean", TABLE_RIGHT, 0}, {NULL, TABLE_LEFT, 2},
+                   {"sd", TABLE_RIGHT, 2}, {"", TABLE_RIGHT, 3},     {"max", TABLE_RIGHT, 4},
+                   {"min", TABLE_RIGHT, 0}};
     if (style->json) {
         print_json(stat, style->out);
         return 0;

@@ -272,6 +272,27 @@ static int print(const struct top *top)
     return text_expectations_note(top->analysis, style);
 }
 
+/* The same, but nothing of it where memory does not suffice for all. */
+static int print_whole(const struct top *top)
+{
+    char *text = NULL;
+    size_t n = 0;
+    struct report_style style = *top->style;
+    struct top whole = *top;
+    style.out = open_memstream(&text, &n);
+    if (!style.out)
+        return -1;
+    whole.style = &style;
+    int status = print(&whole);
+    bool failed = ferror(style.out) != 0;
+    if (fclose(style.out) != 0 || failed)
+        status = -1;
+    if (status == 0)
+        fwrite(text, 1, n, top->style->out);
+    free(text);
+    return status;
+}
+
 static void print_json(const struct top *top)
 {
     const struct ranking *ranking = top->ranking;
@@ -322,7 +343,7 @@ int report_top(const struct prof_analysis *analysis, enum prof_by by, enum repor
     if (status == 0 && style->json)
         print_json(&top);
     else if (status == 0)
-        status = print(&top);
+        status = print_whole(&top);
     ranking_free(&ranking);
     return status;
 }
