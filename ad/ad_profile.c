@@ -138,11 +138,12 @@ static void begin_steps(const struct tape_collect_options *options)
 {
     struct tape_steps *steps = tape_scope_steps();
     const uint64_t most = UINT64_MAX - options->warmup;
-    *steps = (struct tape_steps){
-        .asked = options->warmup || options->first_step || options->last_step != UINT64_MAX,
-        .first = options->first_step < most ? options->first_step + options->warmup : UINT64_MAX,
-        .last = options->last_step < most ? options->last_step + options->warmup : UINT64_MAX,
-    };
+    steps->first = options->first_step < most ? options->first_step + options->warmup : UINT64_MAX;
+    steps->last = options->last_step < most ? options->last_step + options->warmup : UINT64_MAX;
+    steps->seen = steps->by_call = 0;
+    __atomic_store_n(&steps->asked,
+                     options->warmup || options->first_step || options->last_step != UINT64_MAX,
+                     __ATOMIC_RELAXED);
     __atomic_store_n(&tape_sweep_watch, steps->asked ? sweep_ended : NULL, __ATOMIC_RELAXED);
     if (steps->first == 0)
         observe(true);

@@ -288,6 +288,11 @@ expect 0 "$tapescope" tree --inverted -m calls
 shown "its callers"
 expect 0 "$tapescope" tree --focus layer
 shown "(left out)"
+expect 0 "$tapescope" top --cum --by function
+shown "Each row has all that it called as well."
+awk '/ main program.c/ { exit !($1 == "100%" || $1 + 0 > 99) }' out || fail "main is not all"
+expect 2 "$tapescope" top --cum --by op
+said "--cum goes with"
 expect 0 "$tapescope" tree --c-frames
 shown "__libc_start"
 expect 0 "$tapescope" tree --json

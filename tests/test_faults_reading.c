@@ -159,6 +159,8 @@ START_TEST(a_small_profile_is_reported_whole_or_the_failure_is_said)
         {cmd_top, {"top", "--by", "op"}},
         {cmd_tape, {"tape", "-n", "2"}},
         {cmd_whatif, {"whatif", "--budget", "100"}},
+        {cmd_tree, {"tree", "--inverted"}},
+        {cmd_top, {"top", "--cum"}},
     };
     const char *path = write_seed(_i);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
@@ -176,6 +178,8 @@ START_TEST(a_program_is_reported_with_its_lines_or_the_failure_is_said)
         {cmd_info, {"info", "--json"}},
         {cmd_top, {"top", "--json", "--by", "file", "--phase", "forward"}},
         {cmd_top, {"top", "--roofline", "--sort", "ratio"}},
+        {cmd_tree, {"tree", "--focus", "main", "--combine"}},
+        {cmd_tree, {"tree", "--json", "--recursion=flat"}},
         {cmd_top, {"top", "--focus", "a", "--ignore", "b", "--map=/=/x"}},
         {cmd_top, {"top"}},
         {cmd_top, {"top", "--by", "function"}},

@@ -320,7 +320,7 @@ START_TEST(callers_are_followed_by_frame_pointers_as_far_as_the_stack_goes)
 {
     put_frame(4, 10, 0x3000);
     put_frame(10, 62, 0x4000);
-    put_frame(62, 70, 0x5000); /* the next would lie beyond the stack */
+    put_frame(62, 64, 0x5000); /* the next would lie beyond the stack */
     const struct prof_aggregate *a = sample_stack((uintptr_t)&stack[4], LOW, HIGH);
     const uint64_t *pc = sampler.samples.pc + a->first_pc;
     ck_assert_uint_eq(a->n_pcs, 3);

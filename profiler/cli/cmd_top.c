@@ -2,13 +2,17 @@
  *
  * May include: cli.h and what it stands on.
  */
+#include "analyze_tree.h"
 #include "cli_args.h"
+#include "cli_filter.h"
+
+#include <stdlib.h>
 
 struct top_args {
     struct cli_args cli;
     int sort, by;
     size_t limit;
-    bool roofline, csv;
+    bool roofline, csv, cum;
 };
 
 const char *const cli_top_sorts[] = {
@@ -39,6 +43,8 @@ static const struct cli_option options[] = {
      0},
     {"roofline", 'r', CLI_FLAG, NULL, "flops and bytes a second instead, by direction",
      offsetof(struct top_args, roofline), NULL, 0},
+    {"cum", 'c', CLI_FLAG, NULL, "each line or function with all that it called, by call path",
+     offsetof(struct top_args, cum), NULL, 0},
     {"csv", '\0', CLI_FLAG, NULL, "with --by scope: CSV, a row for each scope and thread",
      offsetof(struct top_args, csv), NULL, 0},
 };
@@ -73,9 +79,42 @@ static int check(const struct top_args *args)
         wrong = "--roofline does not go with --by scope";
     else if (scopes && (args->cli.focus || args->cli.ignore || args->cli.style.phases))
         wrong = "--focus, --ignore and --phase do not go with --by scope";
+    else if (args->cum && (args->roofline || args->cli.map.n > 0 ||
+                           (args->by != PROF_BY_LINE && args->by != PROF_BY_FUNCTION)))
+        wrong = "--cum goes with --by line or --by function, and without --roofline and --map";
     if (wrong)
         cli_message("top: %s", wrong);
     return wrong ? CLI_USAGE : CLI_OK;
+}
+
+/* The same report of lines that hold what they called: a line that calls itself counts once. */
+static int report_cumulative(const struct top_args *args, const struct prof_analysis *analysis)
+{
+    struct cli_filter filter;
+    struct report_style style = args->cli.style;
+    if (cli_filter_open(&filter, &args->cli) != CLI_OK)
+        return -1;
+    const struct prof_tree_options how = {
+        .combine = args->by == PROF_BY_FUNCTION,
+        .focus = filter.has_focus ? cli_filter_focus : NULL,
+        .ignore = filter.has_ignore ? cli_filter_ignore : NULL,
+        .payload = &filter,
+    };
+    struct prof_tree *tree = prof_tree_make(analysis, &how);
+    struct prof_analysis inclusive = *analysis;
+    inclusive.line = tree ? prof_tree_inclusive(tree, &inclusive.n_lines) : NULL;
+    int status = -1;
+    if (inclusive.line) {
+        style.inclusive = true;
+        inclusive.left_out = tree->left_out;
+        inclusive.n_left_out = tree->n_left_out;
+        status = report_top(&inclusive, (enum prof_by)args->by, (enum report_sort)args->sort,
+                            args->limit, &style);
+    }
+    free(inclusive.line);
+    prof_tree_free(tree);
+    cli_filter_close(&filter);
+    return status;
 }
 
 static int report(const struct top_args *args, const struct prof_analysis *analysis)
@@ -86,6 +125,8 @@ static int report(const struct top_args *args, const struct prof_analysis *analy
         return report_scopes_csv(analysis, style);
     if (args->by == BY_SCOPE)
         return report_scopes(analysis, sort, args->limit, style);
+    if (args->cum)
+        return report_cumulative(args, analysis);
     if (args->roofline)
         return report_roofline(analysis, (enum prof_by)args->by, sort, args->limit, style);
     return report_top(analysis, (enum prof_by)args->by, sort, args->limit, style);

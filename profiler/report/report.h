@@ -18,6 +18,7 @@ struct report_style {
     unsigned around; /* annotate: 1 + the lines shown on each side of a cost; 0: all */
     unsigned phases; /* of enum report_phase: whose times are shown; 0: all */
     bool exact;      /* plain integers: ns and bytes */
+    bool inclusive;  /* top: the analysis' lines hold what they called as well */
     bool json;       /* one JSON document instead of text */
     bool color;
     bool utf8;

@@ -266,6 +266,8 @@ static int print(const struct top *top)
         fputs("! backward takes over twice what flops\nand bytes explain.\n", style->out);
     if (is_sampled(top))
         text_sampled_note(top->analysis, style->out);
+    if (style->inclusive)
+        fputs("Each row has all that it called as well.\n", style->out);
     text_unlined_note(top->analysis, style->out);
     return text_expectations_note(top->analysis, style);
 }
@@ -277,6 +279,7 @@ static void print_json(const struct top *top)
     report_json_begin(&json, top->style->out, "top");
     report_json_profile(&json, "profile", top->analysis->profile);
     json_text(&json, "by", ranking_noun(top->by));
+    json_bool(&json, "inclusive", top->style->inclusive);
     json_array(&json, "rows");
     for (size_t i = 0; i < ranking->shown; i++) {
         const struct prof_line *line = ranking->row[i].line;

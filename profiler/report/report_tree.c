@@ -17,20 +17,21 @@
 
 enum { NAMES_ROOM = 256, LABEL_ROOM = 2048, WIDE = 100, COLUMNS_BEFORE = 36 };
 
+struct ordered {
+    uint32_t node;
+    uint64_t key;
+    const struct prof_line *line;
+};
+
 struct printer {
     const struct prof_tree *tree;
     const struct report_tree_options *options;
     const struct report_style *style;
     struct table *table;
     struct json *json;
+    struct ordered *order; /* room for every node */
+    size_t n_order;
     size_t shown, hidden;
-    bool failed;
-};
-
-struct ordered {
-    uint32_t node;
-    uint64_t key;
-    const struct prof_line *line;
 };
 
 static int compare_text(const char *a, const char *b)
@@ -263,30 +264,25 @@ static size_t count_below(const struct prof_tree *tree, uint32_t i)
     return n;
 }
 
+/* The calls below one that are shown lie behind those of its callers in p->order. */
 static void put_subtree(struct printer *p, uint32_t i)
 {
     const struct prof_tree_node *node = &p->tree->node[i];
-    size_t n = 0;
+    const size_t first = p->n_order;
     put_node(p, i);
-    for (uint32_t at = node->child; at != PROF_NO_NODE; at = p->tree->node[at].next)
-        n++;
-    struct ordered *child = calloc(n + 1, sizeof *child);
-    if (!child) {
-        p->failed = true;
-        return;
-    }
-    n = 0;
     for (uint32_t at = node->child; at != PROF_NO_NODE; at = p->tree->node[at].next) {
         const struct prof_tree_node *below = &p->tree->node[at];
         if (is_shown(p, below, node))
-            child[n++] = (struct ordered){at, key_of(p, below), &below->line};
+            p->order[p->n_order++] = (struct ordered){at, key_of(p, below), &below->line};
         else
             p->hidden += count_below(p->tree, at);
     }
-    qsort(child, n, sizeof *child, compare_ordered);
-    for (size_t k = 0; k < n && !p->failed; k++)
-        put_subtree(p, child[k].node);
-    free(child);
+    const size_t end = p->n_order;
+    if (end > first)
+        qsort(p->order + first, end - first, sizeof *p->order, compare_ordered);
+    for (size_t k = first; k < end; k++)
+        put_subtree(p, p->order[k].node);
+    p->n_order = first;
 }
 
 static void put_notes(const struct printer *p)
@@ -318,16 +314,15 @@ static int print_table(struct printer *p)
         add_cells(p, &p->tree->left_out, &p->tree->left_out);
         table_cell(p->table, "(left out)");
     }
-    int status = p->failed ? -1
-                           : table_print(p->table, p->style->out,
-                                         p->style->exact ? 0 : p->style->width, p->style->utf8);
+    int status =
+        table_print(p->table, p->style->out, p->style->exact ? 0 : p->style->width, p->style->utf8);
     table_free(p->table);
     if (status == 0)
         put_notes(p);
     return status;
 }
 
-static int print_json(struct printer *p)
+static void print_json(struct printer *p)
 {
     struct json json;
     const struct prof_analysis *analysis = p->tree->analysis;
@@ -348,12 +343,20 @@ static int print_json(struct printer *p)
     json_end(&json);
     report_json_totals(&json, "total", analysis);
     json_finish(&json);
-    return p->failed ? -1 : 0;
 }
 
 int report_tree(const struct prof_tree *tree, const struct report_tree_options *options,
                 const struct report_style *style)
 {
     struct printer p = {.tree = tree, .options = options, .style = style};
-    return style->json ? print_json(&p) : print_table(&p);
+    int status = 0;
+    p.order = calloc(tree->n_nodes, sizeof *p.order);
+    if (!p.order)
+        return -1;
+    if (style->json)
+        print_json(&p);
+    else
+        status = print_table(&p);
+    free(p.order);
+    return status;
 }

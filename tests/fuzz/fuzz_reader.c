@@ -8,6 +8,7 @@
 #include "profile_seeds.h"
 #include "reader.h"
 #include "report.h"
+#include "report_tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,26 @@ static void report_space_and_whatif(const struct prof_analysis *analysis,
     prof_whatif_free(&whatif);
 }
 
+/* As trees of every kind, of which each has all that there is. */
+static void report_calls(const struct prof_analysis *analysis, const struct report_style *style)
+{
+    for (int how = 0; how < 8; how++) {
+        const struct prof_tree_options options = {
+            .inverted = how & 1, .combine = how & 2, .flat = how & 4};
+        const struct report_tree_options look = {.inverted = how & 1};
+        size_t n;
+        struct prof_tree *tree = prof_tree_make(analysis, &options);
+        demand(tree != NULL, "a profile of this size has a tree");
+        demand(memcmp(&tree->node[0].all, &analysis->sum, sizeof analysis->sum) == 0,
+               "the tree has all");
+        demand(report_tree(tree, &look, style) == 0, "tree");
+        struct prof_line *line = prof_tree_inclusive(tree, &n);
+        demand(line != NULL, "lines with what they call");
+        free(line);
+        prof_tree_free(tree);
+    }
+}
+
 static void report(struct prof_profile *profile)
 {
     size_t n_mappings = profile->n_mappings, n;
@@ -54,6 +75,7 @@ static void report(struct prof_profile *profile)
     demand(report_scopes(analysis, REPORT_SORT_TOTAL, 0, &style) == 0, "top by scope");
     demand(report_scopes_csv(analysis, &style) == 0, "scopes as CSV");
     demand(report_info(analysis, &style) == 0, "info");
+    report_calls(analysis, &style);
     report_summary(analysis, &style);
     report_space_and_whatif(analysis, &style);
     fclose(style.out);

@@ -22,6 +22,7 @@ extern "C" {
 
 /* Not 0 while a profile is taken. Read by the macros below alone. */
 extern __attribute__((visibility("default"))) int ad_profiling_;
+#define AD_PROFILING_ __atomic_load_n(&ad_profiling_, __ATOMIC_RELAXED)
 
 /* ---- scopes ---- */
 
@@ -135,7 +136,7 @@ AD_INLINE struct ad_scope_block_ ad_scope_enter_(const char *name, unsigned n, c
                                                  const char *k2, int64_t v2)
 {
     struct ad_scope_block_ block = {0, true};
-    if (__builtin_expect(ad_profiling_, 0)) {
+    if (__builtin_expect(AD_PROFILING_, 0)) {
         const char *const key[3] = {k0, k1, k2};
         const int64_t value[3] = {v0, v1, v2};
         block.depth = ad_scope_begin_block_(name, n, key, value);
@@ -173,7 +174,7 @@ AD_API void ad_grown_end_(const struct ad_grown_ *grown);
 AD_API AD_NO_MERGE void ad_expect_site(int kind, double bound, unsigned ad_line_);
 #define AD_EXPECT_(kind, bound)                                                                    \
     do {                                                                                           \
-        if (__builtin_expect(ad_profiling_, 0)) {                                                  \
+        if (__builtin_expect(AD_PROFILING_, 0)) {                                                  \
             ad_expect_site(kind, (double)(bound), AD_LINE_MACROS ? __LINE__ : 0u);                 \
             AD_NO_TAIL_CALL;                                                                       \
         }                                                                                          \
