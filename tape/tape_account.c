@@ -393,18 +393,6 @@ void tape_account_drop_copy(struct tape *t, uint32_t row, uint64_t n)
     give(t, TAPE_ROW_PADDING, TAPE_VALUE, padding_of(n));
 }
 
-void tape_account_adopt(struct tape *t, const struct tape_value *v)
-{
-    if (t->hook)
-        tape_residual_value_adopted(t, v);
-}
-
-void tape_account_hand_over(struct tape *t, const struct tape_value *v)
-{
-    if (t->hook)
-        tape_residual_value_left(t, v);
-}
-
 void tape_account_free(struct tape *t, uint32_t row, uint64_t n)
 {
     if (t->hook)
@@ -507,46 +495,4 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
     }
     tape_account_guards(t, TAPE_NO_GUARD);
     return hook;
-}
-
-void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now)
-{
-    if (tape_account_due(hook, now))
-        hook->flush(hook, &t->ledger, false);
-}
-
-void tape_account_ran(struct tape *t, uint32_t row, uint64_t start, unsigned calls)
-{
-    if (t->hook)
-        tape_account_until(t, row, start, t->hook->clock(), calls);
-}
-
-uint64_t tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64_t now,
-                            unsigned calls)
-{
-    struct tape_row *r = tape_row(t, row);
-    t->ticks = now;
-    if (t->activity == TAPE_PHASE_RECOMPUTE) {
-        start = *t->stamp;
-        TAPE_ADD(r->recompute_calls, calls);
-        TAPE_ADD(r->recompute_ticks, now - start);
-        TAPE_ADD(t->ledger.recompute_ticks, now - start);
-        *t->stamp = now;
-    } else {
-        TAPE_ADD(r->calls, calls);
-        TAPE_ADD(r->forward_ticks, now - start);
-        TAPE_ADD(t->ledger.forward_ticks, now - start);
-    }
-    tape_account_flush(t, t->hook, now);
-    return start;
-}
-
-void tape_account_called(struct tape *t, uint32_t row)
-{
-    if (!t->hook)
-        return;
-    if (t->activity == TAPE_PHASE_RECOMPUTE)
-        TAPE_ADD(tape_row(t, row)->recompute_calls, 1);
-    else
-        TAPE_ADD(tape_row(t, row)->calls, 1);
 }

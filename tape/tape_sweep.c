@@ -153,10 +153,10 @@ static uint32_t pull(struct tape *t, uint32_t end, uint32_t release, uint64_t *s
             if (!pullback(t, r, stamp) || (t->trap && !tape_trap_adjoints(t, r)))
                 return at;
             drop_adjoints(t, r);
-            if (__builtin_expect(t->hook != NULL, 0))
-                account_record(t, r, stamp);
-            if (__builtin_expect(t->hook != NULL, 0))
+            if (__builtin_expect(t->hook != NULL, 0)) {
                 tape_residual_read(t, r);
+                account_record(t, r, stamp);
+            }
         }
         if (release != TAPE_ROW_NONE)
             tape_release_passed(t, r, release);
@@ -255,7 +255,6 @@ static void adjoints_free(struct tape *t, uint32_t own, uint64_t bytes)
 static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bool release,
                                    struct tape_site site)
 {
-    struct tape_hook *hook = t->hook;
     const uint64_t begun = tape_clock(t);
     uint64_t stamp = begun, bytes = 0;
     tape_statement_settle(t);
@@ -279,7 +278,7 @@ static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bo
     }
     tape_lent_begin(t);
     const bool planted = plant(t, &t->entries[y], seed);
-    if (hook)
+    if (t->hook)
         account(t, own, &stamp);
     if (planted)
         failed = sweep(t, tape_bridge_oldest(t), release ? own : TAPE_ROW_NONE, &stamp);
@@ -313,7 +312,6 @@ static enum tape_status sweep_statements(struct tape *t, int64_t n, const uint32
     static const char what[] = "real_backward";
     if (t->sections.n > 0)
         return tape_section_refuse(t, what, site);
-    struct tape_hook *hook = tape_observed(t);
     TAPE_DOING(t, TAPE_PHASE_BACKWARD, site, what);
     const uint64_t begun = tape_clock(t);
     uint64_t stamp = begun, bytes;
@@ -330,7 +328,7 @@ static enum tape_status sweep_statements(struct tape *t, int64_t n, const uint32
     double *adjoint = adjoints(t, 1, own, &bytes);
     for (int64_t i = 0; i < n && adjoint; i++)
         adjoint[y[i]] += seed ? seed[i] : 1;
-    if (hook)
+    if (t->hook)
         account(t, own, &stamp);
     const bool ok = adjoint && sweep(t, UINT32_MAX, TAPE_ROW_NONE, &stamp) == UINT32_MAX;
     tape_now_row(t, own);
@@ -348,7 +346,6 @@ static enum tape_status jacobian_of(struct tape *t, int64_t m, const uint32_t *y
     if (t->sections.n > 0)
         return tape_section_refuse(t, what, site);
     const bool crosses = tape_bridge_crosses(t);
-    struct tape_hook *hook = tape_observed(t);
     TAPE_DOING(t, TAPE_PHASE_BACKWARD, site, what);
     const uint64_t begun = tape_clock(t);
     uint64_t stamp = begun, bytes;
@@ -387,7 +384,7 @@ static enum tape_status jacobian_of(struct tape *t, int64_t m, const uint32_t *y
     t->statements.reading = false;
     if (crosses)
         tape_bridge_unhush(t);
-    if (hook) {
+    if (t->hook) {
         account(t, own, &stamp);
         tape_scope_sweeps += stamp - begun;
         tape_account_event(t, TAPE_EVENT_SWEEP, own, NULL, begun, stamp);

@@ -1,5 +1,5 @@
-/* test_collect_residuals.c: what the collector writes of classes, of the stretch with the peak and of
- * live bytes, from ledgers made by hand.
+/* test_collect_residuals.c: what the collector writes of classes, of the stretch with the peak and
+ * of live bytes, from ledgers made by hand.
  *
  * May include: collect_support.h, Check.
  */

@@ -110,7 +110,7 @@ static void halve(struct prof_tape *tape)
 }
 
 enum reader_status reader_apply_moments(struct reader_state *state,
-                                         const Tapescope__Timeline *timeline)
+                                        const Tapescope__Timeline *timeline)
 {
     const size_t n = timeline->n_ticks;
     if (timeline->n_most_bytes != n || timeline->n_least_bytes != n || timeline->n_phase != n)
