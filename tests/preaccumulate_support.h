@@ -1,7 +1,7 @@
 /* preaccumulate_support.h: a tape with three leaves, and sections on it, for tests.
  *
- * May include: ad_real.h, Check. Compiled with checks of operands, whatever the build. Invariant: one
- * test program includes it once.
+ * May include: ad_real.h, Check. Compiled with checks of operands, whatever the build. Invariant:
+ * one test program includes it once.
  */
 #ifndef PREACCUMULATE_SUPPORT_H
 #define PREACCUMULATE_SUPPORT_H
