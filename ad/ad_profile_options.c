@@ -185,6 +185,12 @@ bool ad_profile_options_read(struct tape_collect_options *to, const char *text, 
             return false;
         at += length + (at[length] == ',');
     }
+    if (to->time == TAPE_TIME_EXACT && to->tape == 0) {
+        snprintf(error, n,
+                 "profile option tape=off needs time=sampled or time=off: exact times "
+                 "are kept with the bytes");
+        return false;
+    }
     if (to->time == TAPE_TIME_SAMPLED &&
         (to->warmup || to->first_step || to->last_step != UINT64_MAX)) {
         snprintf(error, n,

@@ -3,6 +3,10 @@
  *
  *     bench_profiler [--case NAME] [--metric NAME] [--rounds N] [--seconds S] [--quick]
  *
+ * split_error_pp is how far samples are from the known shares of two lines, in percentage points:
+ * the worst of twelve periods of the program, forward and backward, beside what it should be at
+ * most.
+ *
  * Rows go to standard output, everything else to standard error. The exit status is 1 if something
  * of ours failed or gradients are wrong; a peer that is missing is only reported.
  */
@@ -10,6 +14,7 @@
 #include "common_environment.h"
 #include "common_own.h"
 #include "common_rounds.h"
+#include "common_split.h"
 #include "common_torch.h"
 #include "common_workloads.h"
 
@@ -143,6 +148,47 @@ static bool run_case(const struct options *options, const struct workload_case *
     return done;
 }
 
+/* ---- two lines of known shares ---- */
+
+enum { SPLIT_HZ = 4000, SPLIT_ROUNDS = 20 }; /* so many times the seconds of a round a period */
+
+static double greater(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static bool split(const struct options *options, bool scalar)
+{
+    const char *name = scalar ? "scalar" : "tensor";
+    const double bound = scalar ? 5 : 2;
+    double worst = 0;
+    struct own_path path;
+    if (!wanted(options->case_name, name) || !wanted(options->metric, "split_error_pp"))
+        return true;
+    if (!own_path_make(&path)) {
+        fprintf(stderr, "no temporary folder for the profile\n");
+        return false;
+    }
+    bool done = true;
+    for (int k = 0; k < SPLIT_PERIODS && done; k++) {
+        struct split_error error;
+        done = split_measure(scalar, split_periods[k], SPLIT_ROUNDS * options->seconds, SPLIT_HZ,
+                             path.file, &error);
+        if (!done)
+            break;
+        fprintf(stderr,
+                "%s, period %g us: forward %.2f pp, backward %.2f pp off; the standard "
+                "errors are %.2f and %.2f\n",
+                name, (double)split_periods[k] / 1e3, error.forward_pp, error.backward_pp,
+                error.forward_se, error.backward_se);
+        worst = greater(worst, greater(error.forward_pp, error.backward_pp));
+    }
+    own_path_drop(&path);
+    if (done)
+        rounds_row("profiler", name, "split_error_pp", worst, "bound", bound, worst / bound, "pp");
+    return done;
+}
+
 /* ---- the program ---- */
 
 static bool read_option(int option, struct options *options)
@@ -181,9 +227,9 @@ int main(int argc, char **argv)
                                                       workload_find("chain64"), &calls_case};
     struct options options;
     if (!parse(argc, argv, &options)) {
-        fprintf(stderr, "usage: bench_profiler [--case mlp128|chain64|calls12] "
-                        "[--metric off|exact|exact_paths|sampled_250hz|slowdown] [--rounds N] "
-                        "[--seconds S] [--quick]\n");
+        fprintf(stderr, "usage: bench_profiler [--case mlp128|chain64|calls12|tensor|scalar] "
+                        "[--metric off|exact|exact_paths|sampled_250hz|slowdown|split_error_pp] "
+                        "[--rounds N] [--seconds S] [--quick]\n");
         return 2;
     }
     environment_settle(argv, 1);
@@ -194,6 +240,8 @@ int main(int argc, char **argv)
         if (wanted(options.case_name, cases[c]->name))
             done =
                 run_case(&options, cases[c], c == 0 ? AD_F32 : AD_F64, &unprofiled, &torch) && done;
+    done = split(&options, false) && done;
+    done = split(&options, true) && done;
     peer_stop(&unprofiled.peer);
     peer_stop(&torch.peer);
     return done ? EXIT_SUCCESS : EXIT_FAILURE;

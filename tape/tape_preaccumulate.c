@@ -2,8 +2,8 @@
  *
  * May include: tape_preaccumulate.h, tape_local_jacobian.h, tape_now.h.
  *
- * The Jacobian's statements are written where the section's were: in the same blocks and over the same records, so that nothing can be
- * refused once the section is being taken off.
+ * The Jacobian's statements are written where the section's were: in the same blocks and over the
+ * same records, so that nothing can be refused once the section is being taken off.
  */
 #include "tape_preaccumulate.h"
 

@@ -1,7 +1,7 @@
 /* tape_statement_account.c: what the statements of a run are charged to: their lines, by bytes.
  *
- * May include: tape_scope.h, tape_segment.h. Counts are gathered in a small table by site first, since a run
- * has many statements of few lines.
+ * May include: tape_scope.h, tape_segment.h. Counts are gathered in a small table by site first,
+ * since a run has many statements of few lines.
  */
 #include "tape_scope.h"
 #include "tape_segment.h"

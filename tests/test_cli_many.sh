@@ -4,46 +4,8 @@
 #
 # Environment: TAPESCOPE_PROGRAM, TAPESCOPE_LIB_DIR, TAPESCOPE_INCLUDE_DIRS, TEST_C_COMPILER,
 # TEST_BINARY_DIR, TEST_SANITIZE_FLAGS.
-set -u
-LC_ALL=C
-COLUMNS=80
-export LC_ALL COLUMNS
-unset TAPESCOPE_PROFILE TAPESCOPE_CLOCK TAPESCOPE_OPTIONS
-
-folder=$(mktemp -d "$TEST_BINARY_DIR/many XXXXXX") || exit 1
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-failures=0
-tapescope=$TAPESCOPE_PROGRAM
-
-fail()
-{
-    echo "FAILED: $*"
-    sed 's/^/    out: /' out
-    sed 's/^/    err: /' err
-    failures=$((failures + 1))
-}
-
-# expect STATUS COMMAND...: runs it with its output in the files out and err.
-expect()
-{
-    wanted=$1
-    shift
-    "$@" >out 2>err
-    got=$?
-    [ $got -eq "$wanted" ] || fail "status $got, not $wanted: $*"
-}
-
-# said TEXT: standard error is one line that holds TEXT; shown TEXT: standard output holds TEXT.
-said()
-{
-    [ "$(wc -l <err)" -eq 1 ] || fail "not one line"
-    grep -qF -- "$1" err || fail "no '$1' on standard error"
-}
-shown()
-{
-    grep -qF -- "$1" out || fail "no '$1' on standard output"
-}
+# shellcheck source=tests/cli_support.inc
+. "$TEST_SOURCE_DIR/cli_support.inc"
 
 # python CODE: the JSON in the file out, as d; skipped where there is no python3.
 python()

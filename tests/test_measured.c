@@ -1,7 +1,7 @@
 /* test_measured.c: the time and the bytes of one expression, and a limit stated in the source.
  *
- * May include: observe_support.h, ad_internal.h, Check. While something is observed the clock is the
- * observer's: a tick each time that it is read.
+ * May include: observe_support.h, ad_internal.h, Check. While something is observed the clock is
+ * the observer's: a tick each time that it is read.
  */
 #include "observe_support.h"
 #include "run_cases.h"

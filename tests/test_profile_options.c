@@ -70,9 +70,9 @@ END_TEST
 START_TEST(every_option_is_taken)
 {
     struct tape_collect_options is =
-        read_right("time=exact,tape=off,freq=1000,depth=0,frames=all,unwind=fp,timeline=16MiB,"
+        read_right("time=off,tape=off,freq=1000,depth=0,frames=all,unwind=fp,timeline=16MiB,"
                    "steps=3:5,warmup=2,snapshot_signal=usr1,follow_fork=on");
-    ck_assert_uint_eq(is.time, TAPE_TIME_EXACT);
+    ck_assert_uint_eq(is.time, TAPE_TIME_OFF);
     ck_assert_uint_eq(read_right("time=sampled").time, TAPE_TIME_SAMPLED);
     ck_assert_uint_eq(is.tape, 0);
     ck_assert_uint_eq(is.freq, 1000);
@@ -107,6 +107,7 @@ START_TEST(what_is_no_option_is_refused_with_what_there_is)
     refuses("steps=5:3", "steps, as 3:5, 3: or :5, not '5:3'");
     refuses("steps=5", "not '5'");
     refuses("depth=4,,frq=1", "'frq'");
+    refuses("tape=off", "tape=off needs time=sampled or time=off");
     refuses("time=sampled,steps=3:", "steps and warmup need time=exact");
     refuses("warmup=1,time=sampled", "steps and warmup need time=exact");
     char text[200];

@@ -1,19 +1,12 @@
 /* collect.c: the collector: keeps the last state of every tape and writes what changed to the
  * profile.
  *
- * May include: collect.h, collect_sampler.h, tape_hook.h. Exports tapescope_collect_open alone.
+ * May include: collect_state.h, tape_hook.h. Exports tapescope_collect_open alone.
  *
- * Writing goes in rounds: when hook.due has passed, every tape whose thread calls within a window
- * of 1/256 of the interval is written once, so that one busy thread does not keep the others from
- * the file. The interval starts at 1 ms and doubles up to 1 s. A call outside of a round (the
- * observation ends) is written at once. What a call says is kept in memory in any case, and written
- * by close() at the latest. A child process made by fork() has no part in the profile: there the
- * collector does nothing.
+ * When something is written is said in collect_rounds.c. A child process made by fork() has no part
+ * in the profile: there the collector does nothing.
  */
-#include "collect.h"
-
-#include "collect_paths.h"
-#include "collect_sampler.h"
+#include "collect_state.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -22,50 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum {
-    FIRST_INTERVAL_NS = 1000000,
-    LAST_INTERVAL_NS = 1000000000,
-    WINDOW_SHARE = 256,
-    NEW_TAPES =
-        16, /* that a round may bring into the file, where short-lived ones would swell it */
-};
-
-struct collector {
-    struct tape_collector base; /* first: hook and collector have one address */
-    struct prof_open open;
-    pid_t pid; /* 0 in a child process */
-    char *path;
-    enum prof_unwinder unwinder;
-    unsigned depth;        /* of call paths */
-    uint32_t paths_seen;   /* how many there were when the modules were read; atomic */
-    pthread_mutex_t mutex; /* guards all that follows */
-    bool closed;
-    struct prof_file file;
-    const char *failed; /* why the file ends early */
-    bool closing;       /* what is written now is the last of it */
-    bool lost;          /* what a call said was not kept, so no snapshot can be whole */
-    struct prof_clock clock;
-    struct prof_overhead overhead;
-    struct prof_modules modules;
-    struct prof_path_map paths;
-    struct prof_tapes tapes;
-    struct prof_retired retired;
-    struct prof_scopes scopes;
-    struct prof_events *events; /* NULL: they are not wanted */
-    struct prof_ledger dying;   /* state of a tape that never had a packet */
-    struct prof_buffer head;    /* magic and header, for snapshots */
-    struct prof_buffer out;     /* frames of the call under way: they go out by one write */
-    struct prof_buffer scratch; /* while a packet is made */
-    uint64_t round;             /* number of the round, from 1 */
-    bool round_open;
-    uint64_t window_end;
-    unsigned new_tapes; /* of this round */
-    uint64_t interval_ns;
-    struct prof_sampler sampler;
-    int signal; /* that asks for a snapshot; 0: none does */
-    unsigned n_answered;
-};
 
 static bool is_ours(const struct collector *c)
 {
@@ -106,124 +55,6 @@ static void leave(struct collector *c, struct entry entry)
     errno = entry.error;
 }
 
-static void fail(struct collector *c, const char *reason)
-{
-    c->out.n = 0;
-    if (c->failed != NULL)
-        return;
-    c->failed = reason;
-    prof_warn(c->base.log, c->path, reason);
-}
-
-/* Writes the call's frames. */
-static void send_frames(struct collector *c)
-{
-    if (c->failed == NULL && c->out.n > 0) {
-        const char *reason = prof_file_write(&c->file, c->out.data, c->out.n);
-        if (reason != NULL)
-            fail(c, reason);
-    }
-    c->out.n = 0;
-}
-
-static void put_modules(struct collector *c)
-{
-    if (!c->modules.changed || c->failed != NULL)
-        return;
-    if (prof_put_modules(&c->out, &c->modules))
-        c->modules.changed = false;
-    else
-        fail(c, PROF_NO_MEMORY);
-}
-
-static void put_scopes(struct collector *c)
-{
-    if (c->failed == NULL && !prof_put_scopes(&c->out, &c->scopes, false))
-        fail(c, PROF_NO_MEMORY);
-}
-
-/* What changed in a tape's state since it was last written, its modules, scopes and paths first. */
-static void put_ledger(struct collector *c, struct prof_ledger *ledger)
-{
-    ledger->round = c->round;
-    const bool last = c->closing && ledger->residuals.n > 0;
-    if ((!ledger->changed && !last) || c->failed != NULL)
-        return;
-    put_modules(c);
-    if (prof_scopes_are_new(&c->scopes))
-        put_scopes(c);
-    if (c->failed != NULL)
-        return;
-    if (!prof_put_paths(&c->out, &c->paths, ledger, false) ||
-        !prof_put_ledger(&c->out, ledger, &c->paths, false) ||
-        !prof_put_residuals(&c->out, &c->scratch, ledger, false, c->closing)) {
-        fail(c, PROF_NO_MEMORY);
-        return;
-    }
-    ledger->changed = false;
-    ledger->written = true;
-    for (uint32_t i = 0; i < ledger->n_rows; i++)
-        ledger->row[i].changed = 0;
-}
-
-static void put_clock(struct collector *c)
-{
-    struct prof_stamp now = prof_clock_stamp(&c->clock);
-    prof_clock_refine(&c->clock, &now);
-    if (c->failed == NULL && !prof_put_clock(&c->out, &now))
-        fail(c, PROF_NO_MEMORY);
-}
-
-/* A packet of a tape 0 that has never merged a tape would say nothing. */
-static void put_retired(struct collector *c)
-{
-    if (c->retired.ledger.tapes > 0)
-        put_ledger(c, &c->retired.ledger);
-}
-
-/* Scopes that they are in come first. */
-static void put_events(struct collector *c, bool all)
-{
-    if (c->events == NULL)
-        return;
-    if (prof_scopes_are_new(&c->scopes))
-        put_scopes(c);
-    if (c->failed == NULL && !prof_put_events(&c->out, c->events, all))
-        fail(c, PROF_NO_MEMORY);
-}
-
-static void begin_round(struct collector *c, uint64_t now)
-{
-    c->round_open = true;
-    c->round++;
-    c->new_tapes = 0;
-    c->window_end = now + prof_clock_ticks(&c->clock, c->interval_ns / WINDOW_SHARE);
-    put_modules(c);
-    put_clock(c);
-    put_scopes(c);
-    put_events(c, false);
-    put_retired(c);
-}
-
-static void end_round(struct collector *c, uint64_t now)
-{
-    c->round_open = false;
-    c->interval_ns = 2 * c->interval_ns < LAST_INTERVAL_NS ? 2 * c->interval_ns : LAST_INTERVAL_NS;
-    __atomic_store_n(&c->base.hook.due,
-                     c->sampler.untimed ? UINT64_MAX
-                                        : now + prof_clock_ticks(&c->clock, c->interval_ns),
-                     __ATOMIC_RELAXED);
-}
-
-static void put_samples(struct collector *c)
-{
-    if (c->failed != NULL)
-        return;
-    put_modules(c);
-    if (!prof_sampler_put(&c->sampler, &c->out, &c->paths, false))
-        fail(c, PROF_NO_MEMORY);
-}
-
 /* On the helper thread, many times a second. */
 static void tick(void *payload)
 {
@@ -236,9 +67,9 @@ static void tick(void *payload)
         prof_sampler_scan(&c->sampler, &c->modules);
         prof_sampler_tell(&c->sampler, c->base.log, c->path);
         if (prof_sampler_is_due(&c->sampler)) {
-            put_samples(c);
-            put_clock(c);
-            send_frames(c);
+            prof_write_samples(c);
+            prof_write_clock(c);
+            prof_send_frames(c);
             __atomic_store_n(&c->base.hook.due, 0, __ATOMIC_RELAXED);
         }
     }
@@ -257,48 +88,6 @@ static void publish(struct tape_hook *hook, const struct tape_now *now)
     leave(c, entry);
 }
 
-static void keep(struct collector *c, const struct tape_ledger *from, uint64_t now, bool in_round)
-{
-    struct prof_ledger *ledger = prof_tapes_find(&c->tapes, from->tape);
-    if (ledger == NULL)
-        ledger = prof_tapes_add(&c->tapes, from->tape);
-    if (ledger == NULL || !prof_ledger_read(ledger, from, now)) {
-        c->lost = true;
-        fail(c, PROF_NO_MEMORY);
-        return;
-    }
-    if (!in_round) {
-        put_ledger(c, ledger);
-    } else if (ledger->round != c->round && (ledger->written || c->new_tapes < NEW_TAPES)) {
-        c->new_tapes += !ledger->written;
-        put_ledger(c, ledger);
-    }
-}
-
-/* A tape that never had a packet waits in tape 0 for the next round: there may be millions of
- * them. */
-static void retire(struct collector *c, const struct tape_ledger *from, uint64_t now)
-{
-    struct prof_ledger *known = prof_tapes_find(&c->tapes, from->tape);
-    struct prof_ledger *ledger = known != NULL ? known : &c->dying;
-    if (known == NULL)
-        c->dying.n_rows = 0;
-    if (!prof_ledger_read(ledger, from, now) || !prof_retired_merge(&c->retired, ledger)) {
-        c->lost = true;
-        fail(c, PROF_NO_MEMORY);
-        return;
-    }
-    if (known == NULL)
-        return;
-    if (known->written && c->failed == NULL) {
-        put_modules(c);
-        if (!prof_put_final(&c->out, known))
-            fail(c, PROF_NO_MEMORY);
-        put_retired(c);
-    }
-    prof_tapes_remove(&c->tapes, known);
-}
-
 /* A path that is new may lead through a library that is new, and gone before the next flush. */
 static void see_paths(struct collector *c, uint32_t n)
 {
@@ -307,7 +96,7 @@ static void see_paths(struct collector *c, uint32_t n)
     struct entry entry = enter(c);
     const char *reason = c->closed ? NULL : prof_modules_refresh(&c->modules);
     if (reason != NULL)
-        fail(c, reason);
+        prof_fail(c, reason);
     __atomic_store_n(&c->paths_seen, n, __ATOMIC_RELAXED);
     leave(c, entry);
 }
@@ -391,16 +180,16 @@ static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool f
     bool in_round = now >= __atomic_load_n(&hook->due, __ATOMIC_RELAXED);
     const char *reason = prof_modules_refresh(&c->modules);
     if (reason != NULL)
-        fail(c, reason);
+        prof_fail(c, reason);
     if (final)
-        retire(c, from, now);
+        prof_round_retire(c, from, now);
     if (in_round && !c->round_open)
-        begin_round(c, now);
+        prof_round_begin(c, now);
     if (!final)
-        keep(c, from, now, in_round);
-    send_frames(c);
+        prof_round_keep(c, from, now, in_round);
+    prof_send_frames(c);
     if (in_round && now >= c->window_end)
-        end_round(c, now);
+        prof_round_end(c, now);
     if (prof_signal_taken(&hook->due))
         answer_signal(c);
     leave(c, entry);
@@ -415,8 +204,8 @@ static void begin_observation(struct tape_hook *hook, const struct tape_scopes *
     struct entry entry = enter(c);
     if (!c->closed) {
         if (!prof_drop_all(&c->out, &c->tapes, &c->retired, &c->paths) && c->failed == NULL)
-            fail(c, PROF_NO_MEMORY);
-        send_frames(c);
+            prof_fail(c, PROF_NO_MEMORY);
+        prof_send_frames(c);
         if (c->events != NULL)
             prof_events_clear(c->events);
         c->scopes.from = scopes;
@@ -476,19 +265,19 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     prof_sampler_stop(&c->sampler, &c->modules);
     prof_sampler_tell(&c->sampler, c->base.log, c->path);
     for (size_t i = 0; i < c->tapes.n; i++)
-        put_ledger(c, c->tapes.tape[i]);
-    put_samples(c);
-    put_retired(c);
-    put_scopes(c);
-    put_events(c, true);
-    put_clock(c);
+        prof_write_ledger(c, c->tapes.tape[i]);
+    prof_write_samples(c);
+    prof_write_retired(c);
+    prof_write_scopes(c);
+    prof_write_events(c, true);
+    prof_write_clock(c);
     if (c->failed == NULL && !prof_put_end(&c->out, c->clock.peek(), "stop"))
-        fail(c, PROF_NO_MEMORY);
-    send_frames(c);
+        prof_fail(c, PROF_NO_MEMORY);
+    prof_send_frames(c);
     leave(c, entry);
     const char *reason = prof_file_close(&c->file);
     if (reason != NULL)
-        fail(c, reason);
+        prof_fail(c, reason);
     int status = explain(c->path, c->failed, error, n);
     /* Another thread may have taken up the hook just before the observation ended: the collector
      * itself stays where it is, and a late call finds it closed. */

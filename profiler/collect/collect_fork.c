@@ -1,7 +1,7 @@
 /* collect_fork.c: which collectors are open, and what a fork does to them.
  *
- * May include: collect.h, collect_paths.h. The lock guards the lists; it is held over a fork, so that the child
- * finds them whole.
+ * May include: collect.h, collect_paths.h. The lock guards the lists; it is held over a fork, so
+ * that the child finds them whole.
  */
 #include "collect.h"
 #include "collect_paths.h"

@@ -22,15 +22,13 @@ static uint64_t batch_forward(uint64_t (*read)(void))
 /* The counters that a pullback's stamp goes to; volatile stands for their being the tape's. */
 static uint64_t batch_backward(uint64_t (*read)(void))
 {
-    static _Thread_local volatile uint64_t row_ticks, ledger_ticks, calls, due;
+    static _Thread_local volatile uint64_t counter[3];
     uint64_t first = read(), last = first;
     for (int i = 0; i < READINGS; i++) {
         uint64_t now = read();
-        row_ticks += now - last;
-        ledger_ticks += now - last;
-        calls++;
-        if (due > now)
-            calls = 0;
+        counter[0] += now - last;
+        counter[1] += now - last;
+        counter[2]++;
         last = now;
     }
     return last - first;

@@ -195,8 +195,8 @@ static void name_keepers(struct reader_tape *tape)
     }
 }
 
-/* Takes off what observing added to a row's time, and from the tape's. Calls that were not timed (of
- * statements) have no time to take it from. */
+/* Takes off what observing added to a row's time, and from the tape's. Calls that were not
+ * timed (of statements) have no time to take it from. */
 static void take_off(struct prof_profile *profile, uint64_t *row, uint64_t *tape, uint64_t calls,
                      double overhead)
 {
