@@ -99,7 +99,8 @@ START_TEST(expectations_are_known_by_place_and_scope)
     observe_begin(UINT64_MAX);
     ad_profiling_ = 1;
     const uint32_t n = observe_scopes->n_expectations;
-    for (int i = 0; i < 3; i++) {
+    volatile int three = 3; /* a loop that is not unrolled has each place once */
+    for (int i = 0; i < three; i++) {
         AD_SCOPE("expects")
         {
             AD_EXPECT_RATIO(2.5);

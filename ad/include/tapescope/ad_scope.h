@@ -154,7 +154,7 @@ AD_INLINE void ad_scope_leave_(const struct ad_scope_block_ *block)
 
 /* A variable `name` of the type, begun with the result's place and ended with the block. */
 #define AD_GUARD_(type, name, result)                                                              \
-    struct type name __attribute__((cleanup(type##end_))) = type##begin_(result)
+    struct type name __attribute__((cleanup(type##end_), unused)) = type##begin_(result)
 
 struct ad_timed_ {
     double *seconds;
