@@ -71,6 +71,8 @@ static enum reader_status unite_texts(struct prof_profile *profile)
     profile->symbol_text = calloc(3 * profile->n_symbols + 1, sizeof *profile->symbol_text);
     if (!text || !profile->symbol_text) {
         free(text);
+        free(profile->symbol_text);
+        profile->symbol_text = NULL; /* the symbols have their texts yet */
         return READER_NO_MEMORY;
     }
     for (size_t i = 0; i < profile->n_symbols; i++) {

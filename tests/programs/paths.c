@@ -84,10 +84,13 @@ APART static ad_tensor has_inlined(ad_tensor x)
 }
 
 static ad_tensor sorted;
+static int compared;
 
+/* How often it is called is the library's to say: a sanitizer's qsort() asks once more. */
 static int compare(const void *a, const void *b)
 {
-    sorted = leaf_op(sorted);
+    if (compared++ == 0)
+        sorted = leaf_op(sorted);
     return *(const int *)a - *(const int *)b;
 }
 
