@@ -45,8 +45,7 @@ struct tape_now_scope {
 static inline struct tape_now_scope tape_now_begin(struct tape_now *now, uint32_t phase,
                                                    struct tape_site site, const char *op)
 {
-    struct tape_now_scope scope;
-    scope.now = now;
+    struct tape_now_scope scope = {.now = now};
     if (__builtin_expect(now != NULL, 0)) {
         scope.before = now->doing;
         tape_now_set(now, phase, site, op, 0);
