@@ -61,7 +61,7 @@ static struct tape_value *entry(struct tape *t, const struct kernel_shape *shape
     *v = (struct tape_value){.generation = t->generation, .row = row, .root = t->n_values};
     v->array.dtype = shape->dtype;
     t->n_values++;
-    const struct kernel_array *like = shape->same_as >= 0 ? in[shape->same_as] : NULL;
+    const struct kernel_array *like = in && shape->same_as >= 0 ? in[shape->same_as] : NULL;
     v->array.rank = like ? like->rank : shape->rank;
     int rank = v->array.rank;
     int64_t stride[KERNEL_MAX_RANK];

@@ -16,7 +16,7 @@ int observe_n_flushed;
 
 static uint64_t read_clock(void)
 {
-    return ++observe_ticks;
+    return __atomic_add_fetch(&observe_ticks, 1, __ATOMIC_RELAXED); /* threads may share it */
 }
 
 static void flush(struct tape_hook *hook, const struct tape_ledger *ledger, bool final)
@@ -111,7 +111,7 @@ static void check_log(const struct tape_ledger *ledger)
     static unsigned calls; /* long ones not every time: they are looked at after every call */
     if (log->n > 1000 && ++calls % 64 != 0)
         return;
-    int64_t *live = calloc(r->n_classes, sizeof *live);
+    int64_t *live = calloc(r->n_classes + (size_t)1, sizeof *live);
     ck_assert_ptr_nonnull(live);
     for (uint32_t i = 0; i < log->n; i++)
         live[tape_change_at(log, i)->class_] += tape_change_at(log, i)->delta;

@@ -213,7 +213,7 @@ void seed_put_events(struct profile_seed *seed, size_t n, uint32_t n_sites)
         sites[i] = &site[i];
     }
     for (size_t i = 0; i < n; i++) {
-        place[i] = (uint32_t)i % n_sites;
+        place[i] = n_sites > 0 ? (uint32_t)i % n_sites : 0;
         start[i] = i % 2 ? -100 : INT64_MAX / 2;
         record[i] = i % 3 ? 5 : -5;
         ticks[i] = i * UINT64_C(1000000007);

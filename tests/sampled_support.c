@@ -23,8 +23,8 @@ static void keep_log(ad_log_level level, const char *message, void *payload)
 {
     (void)level;
     (void)payload;
-    sampled_n_logged++;
     snprintf(sampled_logged, sizeof sampled_logged, "%s", message);
+    __atomic_add_fetch(&sampled_n_logged, 1, __ATOMIC_RELEASE); /* another thread looks */
 }
 
 void sampled_setup(void)

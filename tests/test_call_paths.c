@@ -197,6 +197,10 @@ END_TEST
 /* qsort() keeps no frame pointers: what leads to it is not known. */
 START_TEST(calls_are_known_by_frame_pointers_where_code_has_them)
 {
+    if (strstr(TEST_SANITIZE_FLAGS, "thread")) {
+        puts("skipped: threads begin in ThreadSanitizer's code, which has no frame pointers");
+        return;
+    }
     static const struct prof_tree_options combined = {.combine = true};
     build(TEST_C_COMPILER, "-O2", "-fno-omit-frame-pointer", "paths.c", "paths");
     record("paths", "unwind=fp");

@@ -140,7 +140,7 @@ START_TEST(a_program_that_takes_the_signal_later_keeps_it_from_then_on)
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=200"), AD_OK);
     sampled_compute(0.05);
     ck_assert(signal(SIGPROF, host_handler) != SIG_ERR);
-    for (int i = 0; i < 1000 && sampled_n_logged == 0; i++)
+    for (int i = 0; i < 1000 && __atomic_load_n(&sampled_n_logged, __ATOMIC_ACQUIRE) == 0; i++)
         sampled_compute(0.01);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     ck_assert_int_eq(sampled_n_logged, 1);

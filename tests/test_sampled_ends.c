@@ -161,7 +161,7 @@ START_TEST(a_file_that_must_not_grow_is_one_warning_and_the_results_are_right)
     const struct rlimit small = {.rlim_cur = 8192, .rlim_max = RLIM_INFINITY};
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=10000"), AD_OK);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
-    for (int i = 0; i < 1000 && sampled_n_logged == 0; i++)
+    for (int i = 0; i < 1000 && __atomic_load_n(&sampled_n_logged, __ATOMIC_ACQUIRE) == 0; i++)
         ck_assert(sampled_compute(0.05) == expected);
     ck_assert_int_eq(ad_profile_stop(), AD_ERROR_PROFILE);
     ck_assert_int_eq(sampled_n_logged, 1);

@@ -194,8 +194,8 @@ int main(int argc, char **argv)
         if (timed)
             printf(" %12.1f", result[w].milliseconds);
         printf("\n");
-        same =
-            same && memcmp(result[w].gradient, result[0].gradient, sizeof result[0].gradient) == 0;
+        const void *bits = result[w].gradient, *first = result[0].gradient;
+        same = same && memcmp(bits, first, sizeof result[0].gradient) == 0;
     }
     printf("loss %.6f; the gradients are %s\n", result[0].loss,
            same ? "the same bit for bit" : "not the same: FAILED");

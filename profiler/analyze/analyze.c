@@ -141,25 +141,12 @@ struct prof_totals prof_profile_totals(const struct prof_profile *profile)
     return sum;
 }
 
-/* Rounds running sums rather than terms, so that nothing is lost between the lines. */
 static void set_times(struct prof_analysis *analysis)
 {
-    uint64_t forward = 0, backward = 0, recompute = 0;
-    uint64_t forward_ns = 0, backward_ns = 0, recompute_ns = 0;
+    struct analyze_times times = {0};
     for (size_t i = 0; i < analysis->n_lines; i++) {
         struct prof_cost *cost = &analysis->line[i].cost;
-        forward += cost->forward_ticks;
-        backward += cost->backward_ticks;
-        recompute += cost->recompute_ticks;
-        uint64_t now = prof_profile_ns(analysis->profile, forward);
-        cost->forward_ns += now - forward_ns;
-        forward_ns = now;
-        now = prof_profile_ns(analysis->profile, backward);
-        cost->backward_ns += now - backward_ns;
-        backward_ns = now;
-        now = prof_profile_ns(analysis->profile, recompute);
-        cost->recompute_ns += now - recompute_ns;
-        recompute_ns = now;
+        analyze_round_times(&times, analysis->profile, cost);
         prof_cost_add(&analysis->sum, cost);
         analysis->n_unlined +=
             !analysis->line[i].own && !analysis->line[i].file && analysis->line[i].ops.n > 0;

@@ -24,6 +24,16 @@ int analyze_compare(const struct prof_line *a, const struct prof_line *b, enum a
  * remain. */
 size_t analyze_merge(struct prof_line *line, size_t n, enum analyze_by by);
 
+/* Running sums of the ticks of forward, backward and recomputation, and what they are in ns. */
+struct analyze_times {
+    uint64_t ticks[3], ns[3];
+};
+
+/* Adds the ns of a cost's ticks to its times. Sums are rounded rather than terms, so that nothing is
+ * lost between the costs. */
+void analyze_round_times(struct analyze_times *times, const struct prof_profile *profile,
+                         struct prof_cost *cost);
+
 /* The place of the tape whose peak is the greatest. */
 size_t analyze_peak_tape(const struct prof_profile *profile);
 

@@ -383,30 +383,11 @@ static void add_sample(struct maker *m, const struct prof_sample *sample)
  * below to what is above. What was left out comes first. */
 static void sum_up(struct prof_tree *tree)
 {
-    const struct prof_profile *profile = tree->analysis->profile;
-    uint64_t forward = tree->left_out.forward_ticks, backward = tree->left_out.backward_ticks;
-    uint64_t recompute = tree->left_out.recompute_ticks;
-    uint64_t forward_ns = prof_profile_ns(profile, forward);
-    uint64_t backward_ns = prof_profile_ns(profile, backward);
-    tree->left_out.forward_ns += forward_ns;
-    uint64_t recompute_ns = prof_profile_ns(profile, recompute);
-    tree->left_out.backward_ns += backward_ns;
-    tree->left_out.recompute_ns += recompute_ns;
+    struct analyze_times times = {0};
+    analyze_round_times(&times, tree->analysis->profile, &tree->left_out);
     for (size_t i = 0; i < tree->n_nodes; i++) {
-        struct prof_cost *cost = &tree->node[i].line.cost;
-        forward += cost->forward_ticks;
-        backward += cost->backward_ticks;
-        recompute += cost->recompute_ticks;
-        uint64_t now = prof_profile_ns(profile, forward);
-        cost->forward_ns += now - forward_ns;
-        forward_ns = now;
-        now = prof_profile_ns(profile, backward);
-        cost->backward_ns += now - backward_ns;
-        backward_ns = now;
-        now = prof_profile_ns(profile, recompute);
-        cost->recompute_ns += now - recompute_ns;
-        recompute_ns = now;
-        tree->node[i].all = *cost;
+        analyze_round_times(&times, tree->analysis->profile, &tree->node[i].line.cost);
+        tree->node[i].all = tree->node[i].line.cost;
     }
     for (size_t i = tree->n_nodes; i-- > 1;)
         prof_cost_add(&tree->node[tree->node[i].parent].all, &tree->node[i].all);

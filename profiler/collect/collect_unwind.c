@@ -219,9 +219,10 @@ static size_t follow(struct place place, uintptr_t *frame, size_t n)
         if (got == n)
             return got;
         const struct slot *slot = find_slot(place.pc);
+        /* Once a slot has its address, its rule is there. */
+        const bool known = __atomic_load_n(&slot->pc, __ATOMIC_ACQUIRE) == place.pc;
         const struct rule rule = rule_of(__atomic_load_n(&slot->rule, __ATOMIC_RELAXED));
-        if (slot->pc != place.pc || rule.life != now || rule.kind == UNKNOWN ||
-            rule.kind == COMPLEX)
+        if (!known || rule.life != now || rule.kind == UNKNOWN || rule.kind == COMPLEX)
             return 0;
         if (rule.kind == OUTERMOST)
             return got;

@@ -344,6 +344,7 @@ static void print_json(struct printer *p)
     json_end(&json);
     report_json_totals(&json, "total", analysis);
     json_finish(&json);
+    p->json = NULL;
 }
 
 int report_tree(const struct prof_tree *tree, const struct report_tree_options *options,
