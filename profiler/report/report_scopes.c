@@ -303,20 +303,23 @@ int report_scopes(const struct prof_analysis *analysis, enum report_sort sort, s
 
 /* ---- CSV ---- */
 
+/* As in tables: what would move the cursor is a question mark. */
+static int printable(char c)
+{
+    return (unsigned char)c < ' ' || c == 0x7f ? '?' : c;
+}
+
 /* A field as RFC 4180 says. */
 static void put_field(FILE *out, const char *text)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, out);
-        return;
-    }
-    putc('"', out);
+    const char *quote = strpbrk(text, ",\"") ? "\"" : "";
+    fputs(quote, out);
     for (; *text; text++) {
         if (*text == '"')
             putc('"', out);
-        putc(*text, out);
+        putc(printable(*text), out);
     }
-    putc('"', out);
+    fputs(quote, out);
 }
 
 /* Calls of ops and statements in it that left no record. */
