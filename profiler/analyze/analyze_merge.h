@@ -29,8 +29,8 @@ struct analyze_times {
     uint64_t ticks[3], ns[3];
 };
 
-/* Adds the ns of a cost's ticks to its times. Sums are rounded rather than terms, so that nothing is
- * lost between the costs. */
+/* Adds the ns of a cost's ticks to its times. Sums are rounded rather than terms, so that nothing
+ * is lost between the costs. */
 void analyze_round_times(struct analyze_times *times, const struct prof_profile *profile,
                          struct prof_cost *cost);
 
