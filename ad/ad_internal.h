@@ -74,6 +74,10 @@ void ad_log_forget(void);
 bool ad_profile_options_read(struct tape_collect_options *to, const char *text, char *error,
                              size_t n);
 
+/* ad_attach.c: the signal `number` asks for a profile from here on, by a thread that waits for it.
+ * options: of each, before those that are asked for; they are copied. */
+void ad_attach_wait(int number, const char *options);
+
 /* Named by ad_handle.c, so that a static link takes the constructor in ad_profile.c along. */
 extern const char ad_profile_linked;
 
@@ -93,6 +97,14 @@ ad_status ad_real_record(struct tape *t, ad_tape tape, const char *what, struct 
 
 /* The tape is about to be destroyed: no thread records on it. */
 void ad_real_forget(struct tape *t);
+/* Until the end the thread records on t, whatever it records on before. False: it did not at the
+ * end, and t's error says so. */
+struct ad_real_turn {
+    struct tape *before, *below;
+    uint32_t depth;
+};
+void ad_real_turn_begin(struct tape *t, struct ad_real_turn *turn);
+bool ad_real_turn_end(struct tape *t, const struct ad_real_turn *turn, struct tape_site site);
 /* The tape that the thread records on, or NULL. */
 struct tape *ad_real_recording(void);
 /* Callbacks of the tape's records may run from now on, until the end, which takes what the begin

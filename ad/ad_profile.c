@@ -142,9 +142,7 @@ static void begin_steps(const struct tape_collect_options *options)
     steps->first = options->first_step < most ? options->first_step + options->warmup : UINT64_MAX;
     steps->last = options->last_step < most ? options->last_step + options->warmup : UINT64_MAX;
     steps->seen = steps->by_call = 0;
-    __atomic_store_n(&steps->asked,
-                     options->warmup || options->first_step || options->last_step != UINT64_MAX,
-                     __ATOMIC_RELAXED);
+    __atomic_store_n(&steps->asked, tape_collect_steps(options), __ATOMIC_RELAXED);
     __atomic_store_n(&tape_sweep_watch, steps->asked ? sweep_ended : NULL, __ATOMIC_RELAXED);
     if (steps->first == 0)
         observe(true);
@@ -358,10 +356,20 @@ ad_status ad_profile_write(const char *path)
     return status == AD_OK ? status : fail(status, "profile_write", reason);
 }
 
+static void wait_for_attach(const char *text)
+{
+    char reason[REASON_BYTES];
+    struct tape_collect_options options;
+    if (!text || !ad_profile_options_read(&options, text, reason, REASON_BYTES) || !options.attach)
+        return;
+    ad_attach_wait((int)options.attach, text);
+}
+
 __attribute__((constructor)) static void start_from_environment(void)
 {
     const char *path = secure_getenv("TAPESCOPE_PROFILE");
     char reason[REASON_BYTES] = "", own[PATH_MAX];
+    wait_for_attach(secure_getenv("TAPESCOPE_OPTIONS"));
     if (!path || !*path)
         return;
     /* `tapescope record` removed the file: if it is there, another process of the program that is

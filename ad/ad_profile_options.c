@@ -29,13 +29,16 @@ static const struct option {
     {"time", AT(time), CHOICE, {"off", "exact", "sampled"}, 0, 0},
     {"tape", AT(tape), CHOICE, {"off", "on"}, 0, 0},
     {"freq", AT(freq), COUNT, {NULL}, 1, 100000},
+    {"interval", AT(interval), COUNT, {NULL}, 20, 3600000},
     {"depth", AT(depth), COUNT, {NULL}, 0, 1024},
     {"frames", AT(frames), CHOICE, {"none", "user", "all"}, 0, 0},
     {"unwind", AT(unwind), CHOICE, {"libunwind", "fp"}, 0, 0},
     {"timeline", AT(timeline), BYTES, {NULL}, 0, UINT64_C(1) << 40},
+    {"shapes", AT(shapes), CHOICE, {"off", "on"}, 0, 0},
     {"steps", AT(first_step), RANGE, {NULL}, 0, UINT64_MAX},
     {"warmup", AT(warmup), COUNT, {NULL}, 0, UINT32_MAX},
     {"snapshot_signal", AT(snapshot_signal), CHOICE, {"off", "usr1", "usr2"}, 0, 0},
+    {"attach", AT(attach), CHOICE, {"off", "usr1", "usr2"}, 0, 0},
     {"follow_fork", AT(follow_fork), CHOICE, {"off", "on"}, 0, 0},
 #undef AT
 };
@@ -170,7 +173,10 @@ bool ad_profile_options_read(struct tape_collect_options *to, const char *text, 
                              size_t n)
 {
     static const int signals[] = {0, SIGUSR1, SIGUSR2};
+    static const uint64_t not_given = UINT64_MAX;
     *to = tape_collect_defaults();
+    const uint64_t usual_depth = to->depth;
+    to->depth = not_given;
     to->text = text ? text : "";
     for (const char *at = to->text; *at;) {
         char item[ITEM_BYTES];
@@ -191,13 +197,10 @@ bool ad_profile_options_read(struct tape_collect_options *to, const char *text, 
                  "are kept with the bytes");
         return false;
     }
-    if (to->time == TAPE_TIME_SAMPLED &&
-        (to->warmup || to->first_step || to->last_step != UINT64_MAX)) {
-        snprintf(error, n,
-                 "profile options steps and warmup need time=exact: samples are of the "
-                 "whole program");
-        return false;
-    }
+    /* Samples alone cost nothing per op, unless paths are asked for in so many words. */
+    if (to->depth == not_given)
+        to->depth = to->time == TAPE_TIME_SAMPLED && to->tape != 1 ? 0 : usual_depth;
     to->snapshot_signal = (uint64_t)signals[to->snapshot_signal];
+    to->attach = (uint64_t)signals[to->attach];
     return true;
 }

@@ -134,6 +134,38 @@ ad_status ad_record_end_site(ad_tape tape, unsigned ad_line_)
     return AD_OK;
 }
 
+void ad_real_turn_begin(struct tape *t, struct ad_real_turn *turn)
+{
+    struct tape_statements *s = &t->statements;
+    *turn = (struct ad_real_turn){recording, s->below, s->depth};
+    s->depth++; /* an end too many is seen at the turn's end */
+    if (recording == t)
+        return;
+    if (recording)
+        tape_statement_detach(recording);
+    attach(t);
+}
+
+bool ad_real_turn_end(struct tape *t, const struct ad_real_turn *turn, struct tape_site site)
+{
+    struct tape_statements *s = &t->statements;
+    const bool ours = recording == t && s->depth == turn->depth + 1;
+    while (recording && recording != t && recording != turn->before)
+        ad_real_forget(recording);
+    if (recording != turn->before) {
+        if (recording)
+            tape_statement_detach(recording);
+        attach(turn->before);
+    }
+    s->below = turn->below;
+    s->depth = turn->depth;
+    if (!ours && t->error.code == TAPE_OK)
+        tape_fail(t, TAPE_ERROR_STATE, site,
+                  "the function of a checkpoint has ended with another tape recorded on than at "
+                  "its begin; the call is");
+    return ours;
+}
+
 /* ---- what statements call ---- */
 
 bool ad_statement_room_(uint32_t n, uint32_t low, double value)

@@ -11,13 +11,17 @@ set(HEADERS_dw "^(elfutils/.*|dwarf\\.h)$")
 set(HEADERS_elf "^(libelf|gelf)\\.h$")
 set(HEADERS_protobuf_c "^protobuf-c/")
 set(HEADERS_zlib "^zlib\\.h$")
-set(LIBRARIES cblas unwind dw elf protobuf_c zlib)
+set(HEADERS_microhttpd "^microhttpd\\.h$")
+set(LIBRARIES cblas unwind dw elf protobuf_c zlib microhttpd)
 
 # Headers that the build makes, and the folder that they belong to.
 set(OWNER_kernel_ops_list.h kernels)
 set(OWNER_elementwise_words.h kernels)
 set(OWNER_ad_ops.h ad)
 set(OWNER_profile.pb-c.h profiler/file)
+foreach(schema perfetto pprof xplane)
+  set(OWNER_${schema}.pb-c.h profiler/export)
+endforeach()
 
 set(wrong 0)
 macro(complain)

@@ -23,7 +23,12 @@ folder(profiler/symbols                                          LIBRARIES dw el
 folder(profiler/format    USES profiler/file                     LIBRARIES protobuf_c zlib)
 folder(profiler/analyze   USES profiler/format profiler/symbols)
 folder(profiler/report    USES profiler/analyze)
-folder(profiler/cli       USES profiler/report profiler/analyze profiler/format)
+folder(profiler/report/html USES profiler/report profiler/analyze profiler/format
+                                                                 LIBRARIES zlib)
+folder(profiler/export    USES profiler/report profiler/analyze  LIBRARIES protobuf_c zlib)
+folder(profiler/serve                                            LIBRARIES microhttpd)
+folder(profiler/cli       USES profiler/serve profiler/export profiler/report profiler/report/html
+                               profiler/analyze profiler/format)
 
 # Further folders whose headers belong to a declared one: inside it, or made by the build.
 file(GLOB op_folders LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/kernels/ops/*"

@@ -102,7 +102,7 @@ if(DPKG_SHLIBDEPS AND FILE_UTILITY)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 else()
   set(CPACK_DEBIAN_PACKAGE_DEPENDS
-    "libc6, libopenblas0, libdw1, libelf1, libprotobuf-c1, libunwind8, zlib1g")
+    "libc6, libopenblas0, libdw1, libelf1, libmicrohttpd12, libprotobuf-c1, libunwind8, zlib1g")
 endif()
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libopenblas-dev")
 include(CPack)

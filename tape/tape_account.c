@@ -19,22 +19,24 @@ struct tape_row_key {
     uintptr_t pc;
     const char *op;
     uint32_t line, scope, path;
+    const char *shape;
 };
 
 static struct tape_row_key key_of(const struct tape_row *row)
 {
-    return (struct tape_row_key){row->pc, row->op, row->line, row->scope, row->path};
+    return (struct tape_row_key){row->pc, row->op, row->line, row->scope, row->path, row->shape};
 }
 
 static bool same_key(const struct tape_row *row, const struct tape_row_key *key)
 {
     return row->pc == key->pc && row->op == key->op && row->line == key->line &&
-           row->scope == key->scope && row->path == key->path;
+           row->scope == key->scope && row->path == key->path && row->shape == key->shape;
 }
 
 static uint64_t hash_of(const struct tape_row_key *key)
 {
-    uint64_t h = (key->pc ^ ((uint64_t)key->line << 40)) * 0x9e3779b97f4a7c15u;
+    uint64_t h = (key->pc + (uintptr_t)key->shape) ^ ((uint64_t)key->line << 40);
+    h *= 0x9e3779b97f4a7c15u;
     h ^= ((uintptr_t)key->op ^ ((uint64_t)key->scope << 44) ^ ((uint64_t)key->path << 20)) *
          0xc2b2ae3d27d4eb4fu;
     return h ^ (h >> 29);
@@ -54,13 +56,13 @@ static uint32_t append(struct tape *t, const struct tape_row_key *key)
         memset(p, 0, n);
         t->ledger.chunk[c] = p;
     }
-    struct tape_row *row = tape_row(t, i);
-    row->pc = key->pc;
-    row->line = key->line;
-    row->op = key->op;
-    row->scope = key->scope;
-    row->path = key->path;
-    row->peak_stamp = t->ledger.peak_count;
+    *tape_row(t, i) = (struct tape_row){.pc = key->pc,
+                                        .op = key->op,
+                                        .line = key->line,
+                                        .path = key->path,
+                                        .scope = key->scope,
+                                        .shape = key->shape,
+                                        .peak_stamp = t->ledger.peak_count};
     /* Another thread that reads n_rows must find the row filled. */
     __atomic_store_n(&t->ledger.n_rows, i + 1, __ATOMIC_RELEASE);
     return i;
@@ -134,13 +136,12 @@ static uint32_t find(struct tape *t, const struct tape_row_key *key)
 
 uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op)
 {
-    const struct tape_hook *hook = t->hook;
-    struct tape_row_key key = {.pc = site.pc, .op = op, .line = site.line};
-    if (__builtin_expect(hook != NULL, 0)) {
+    struct tape_hook *paths = tape_path_hook(t);
+    struct tape_row_key key = {.pc = site.pc, .op = op, .line = site.line, .shape = t->shape};
+    if (__builtin_expect(t->hook != NULL, 0))
         key.scope = tape_scope_now;
-        if (hook->path)
-            key.path = t->path ? t->path - 1 : hook->path(t->hook, site.pc);
-    }
+    if (__builtin_expect(paths != NULL, 0))
+        key.path = t->path ? t->path - 1 : paths->path(paths, site.pc, t->root);
     return find(t, &key);
 }
 
@@ -148,7 +149,7 @@ uint32_t tape_account_row_beside(struct tape *t, uint32_t row, struct tape_site 
                                  const char *op)
 {
     const struct tape_row *known = tape_row(t, row);
-    const struct tape_row_key key = {site.pc, op, site.line, known->scope, known->path};
+    const struct tape_row_key key = {site.pc, op, site.line, known->scope, known->path, NULL};
     return find(t, &key);
 }
 

@@ -1,4 +1,5 @@
-/* tape_account.h: the account: a row per {path, site, op, scope}, byte for byte what is handed out.
+/* tape_account.h: the account: a row per {path, site, op, scope, shape}, byte for byte what is
+ * handed out.
  *
  * May include: tape.h. Counters are written only while t->hook is set; by relaxed stores, because
  * the thread that ends an observation reads them.
@@ -42,11 +43,23 @@ static inline struct tape_hook *tape_observed(struct tape *t)
     if (__builtin_expect(t->activity != TAPE_PHASE_NONE, 0))
         return t->hook;
     struct tape_hook *hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE);
+    if (__builtin_expect(hook == NULL && t->hook == NULL && t->now == NULL, 1))
+        return NULL;
     t->now = NULL;
-    if (__builtin_expect(hook != NULL, 0))
+    if (hook != NULL)
         hook = tape_account_attach(t, hook);
     t->hook = hook;
     return hook;
+}
+
+/* The hook that knows the call paths of what is recorded now, samples of which want them without
+ * any account; NULL: they are not wanted. */
+static inline struct tape_hook *tape_path_hook(const struct tape *t)
+{
+    struct tape_hook *hook = t->hook;
+    if (__builtin_expect(hook == NULL && t->now != NULL, 0))
+        hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE);
+    return hook != NULL && hook->path != NULL ? hook : NULL;
 }
 
 /* A reading of the clock of the hook that observes t; 0: there is none. */
@@ -144,9 +157,11 @@ static inline uint64_t tape_account_start(struct tape *t)
     return t->activity != TAPE_PHASE_RECOMPUTE ? tape_clock(t) : 0;
 }
 /* A call ends that began at `start`, of `calls` calls of the row's op: its time is forward, or
- * recomputation, where stamps are chained. */
-void tape_account_ran(struct tape *t, uint32_t row, uint64_t start, unsigned calls);
-/* The same at the time `now`, where t->hook is set. Returns from when the time was counted. */
+ * recomputation, where stamps are chained. An observer of single events is told; record: that the
+ * call made, or NULL. */
+void tape_account_ran(struct tape *t, uint32_t row, uint64_t start,
+                      const struct tape_record *record, unsigned calls);
+/* The time alone, at the time `now`, where t->hook is set. Returns from when it was counted. */
 uint64_t tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64_t now,
                             unsigned calls);
 /* A call that takes no time of its own. */
@@ -160,16 +175,18 @@ static inline bool tape_account_due(const struct tape_hook *hook, uint64_t now)
 void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now);
 
 /* Tells the observer, if it asks for single events, of what belongs to a row; record: NULL: none
- * was made. */
+ * was made; part: it is a stretch of a call that has another event. */
 static inline void tape_account_event(struct tape *t, enum tape_event_kind kind, uint32_t row,
                                       const struct tape_record *record, uint64_t start,
-                                      uint64_t end)
+                                      uint64_t end, bool part)
 {
     if (__builtin_expect(t->hook->event == NULL, 1))
         return;
     const size_t place = record ? (size_t)((const char *)record - t->arena.record_base) / 8 + 1 : 0;
     const struct tape_event event = {.kind = kind,
                                      .scope = tape_row(t, row)->scope,
+                                     .again = t->activity == TAPE_PHASE_RECOMPUTE,
+                                     .part = part,
                                      .record = (uint32_t)place,
                                      .row = tape_row(t, row),
                                      .tape = t->ledger.tape,

@@ -12,10 +12,14 @@ void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now)
         hook->flush(hook, &t->ledger, false);
 }
 
-void tape_account_ran(struct tape *t, uint32_t row, uint64_t start, unsigned calls)
+void tape_account_ran(struct tape *t, uint32_t row, uint64_t start,
+                      const struct tape_record *record, unsigned calls)
 {
-    if (t->hook)
-        tape_account_until(t, row, start, t->hook->clock(), calls);
+    if (!t->hook)
+        return;
+    const uint64_t now = t->hook->clock();
+    start = tape_account_until(t, row, start, now, calls);
+    tape_account_event(t, TAPE_EVENT_FORWARD, row, record, start, now, calls == 0);
 }
 
 uint64_t tape_account_until(struct tape *t, uint32_t row, uint64_t start, uint64_t now,

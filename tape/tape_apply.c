@@ -1,20 +1,25 @@
 /* tape_apply.c: one op forward: shapes, outputs, kernel, record.
  *
- * May include: tape_call.h, tape_guard.h, tape_now.h, tape_scope.h, tape_statement.h, tape_trap.h.
+ * May include: tape_call.h, tape_guard.h, tape_now.h, tape_scope.h, tape_shape.h,
+ * tape_statement.h, tape_trap.h.
  * All or nothing: an op that fails leaves no value and no record.
  */
 #include "tape_call.h"
 #include "tape_guard.h"
 #include "tape_now.h"
 #include "tape_scope.h"
+#include "tape_shape.h"
 #include "tape_statement.h"
 #include "tape_trap.h"
 
 #include <string.h>
 
+/* Into both of the functions at the end. */
+#define INLINE __attribute__((always_inline)) inline
+
 /* Runs the kernel with its workspace. */
-static enum tape_status run(struct tape *t, struct kernel_call *call, uint32_t row,
-                            struct tape_site site)
+INLINE static enum tape_status run(struct tape *t, struct kernel_call *call, uint32_t row,
+                                   struct tape_site site)
 {
     size_t n = call->op->workspace ? kernel_workspace(call) : 0;
     if (n > 0 && !(call->workspace = tape_arena_buffer(&t->arena, n)))
@@ -29,8 +34,8 @@ static enum tape_status run(struct tape *t, struct kernel_call *call, uint32_t r
     return refused ? tape_fail(t, TAPE_ERROR_VALUE, site, "%s", call->error) : TAPE_OK;
 }
 
-static struct tape_record *record_make(struct tape *t, const struct kernel_call *call,
-                                       const uint32_t *in, uint32_t first_out, uint32_t row)
+INLINE static struct tape_record *record_make(struct tape *t, const struct kernel_call *call,
+                                              const uint32_t *in, uint32_t first_out, uint32_t row)
 {
     size_t n = sizeof(struct tape_record) + (size_t)call->n_attr * sizeof(int64_t) +
                (size_t)(call->n_in + call->n_out) * sizeof(uint32_t);
@@ -63,17 +68,16 @@ static void account(struct tape *t, const struct kernel_call *call, uint32_t row
                     const struct tape_record *record, uint64_t start, uint64_t now)
 {
     struct tape_row *r = tape_row(t, row);
-    if (t->activity != TAPE_PHASE_RECOMPUTE) {
-        struct kernel_cost cost = kernel_cost_of(call);
-        TAPE_ADD(r->forward_flops, cost.flops);
-        TAPE_ADD(r->forward_moved, cost.bytes);
-    }
+    const struct kernel_cost cost = kernel_cost_of(call);
+    const bool again = t->activity == TAPE_PHASE_RECOMPUTE;
+    TAPE_ADD(*(again ? &r->recompute_flops : &r->forward_flops), cost.flops);
+    TAPE_ADD(*(again ? &r->recompute_moved : &r->forward_moved), cost.bytes);
     start = tape_account_until(t, row, start, now, 1);
-    tape_account_event(t, TAPE_EVENT_FORWARD, row, record, start, now);
+    tape_account_event(t, TAPE_EVENT_FORWARD, row, record, start, now, false);
 }
 
-static bool needs_gradient(const struct tape *t, const struct kernel_op *op, int n_in,
-                           const uint32_t *in)
+INLINE static bool needs_gradient(const struct tape *t, const struct kernel_op *op, int n_in,
+                                  const uint32_t *in)
 {
     if (t->no_grad || op->constant)
         return false;
@@ -83,16 +87,12 @@ static bool needs_gradient(const struct tape *t, const struct kernel_op *op, int
     return false;
 }
 
-enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in,
-                            const uint32_t *in, int n_attr, const int64_t *attr,
-                            struct tape_site site, uint32_t *out)
+/* hook: that observes, or NULL, which is known where this is compiled in. */
+INLINE static enum tape_status apply(struct tape *t, const struct kernel_op *op, int n_in,
+                                     const uint32_t *in, int n_attr, const int64_t *attr,
+                                     struct tape_site site, uint32_t *out, struct tape_hook *hook)
 {
-    struct tape_hook *hook = tape_observed(t);
-    TAPE_DOING(t, tape_phase_forward(t), site, op->name);
-    uint64_t start = 0;
-    if (__builtin_expect(hook != NULL, 0))
-        start = tape_account_start(t);
-
+    const uint64_t start = hook ? tape_account_start(t) : 0;
     char error[KERNEL_ERROR_BYTES];
     kernel_ref operand[TAPE_MAX_IN];
     struct kernel_array *output[KERNEL_MAX_OUT];
@@ -116,7 +116,9 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
                          site, "%s", error);
 
     struct tape_point point = tape_point_take(t);
-    uint32_t row = tape_account_row(t, site, op->name);
+    uint32_t row = hook && hook->shapes ? tape_shape_row(t, site, op->name, shape, n_in, operand)
+                                        : tape_account_row(t, site, op->name);
+    tape_now_path(t, row);
     uint32_t first_out = t->n_values;
     enum tape_status status = TAPE_OK;
     bool view = shape[0].view_of >= 0;
@@ -155,9 +157,10 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
         struct tape_value *v = &t->entries[out[o]];
         if (active && v->array.dtype != KERNEL_I64)
             v->flags |= TAPE_NEEDS_GRADIENT;
-        tape_account_value(t, v);
+        if (hook)
+            tape_account_value(t, v);
     }
-    if (__builtin_expect(hook != NULL, 0)) {
+    if (hook) {
         if (record) {
             tape_account_guards(t, point.last_guard);
             tape_account_record(t, record);
@@ -168,4 +171,22 @@ enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in
         account(t, &call, row, record, start, end);
     }
     return TAPE_OK;
+}
+
+__attribute__((noinline)) static enum tape_status
+apply_observed(struct tape *t, const struct kernel_op *op, int n_in, const uint32_t *in, int n_attr,
+               const int64_t *attr, struct tape_site site, uint32_t *out, struct tape_hook *hook)
+{
+    TAPE_DOING(t, tape_phase_forward(t), site, op->name);
+    return apply(t, op, n_in, in, n_attr, attr, site, out, hook);
+}
+
+enum tape_status tape_apply(struct tape *t, const struct kernel_op *op, int n_in,
+                            const uint32_t *in, int n_attr, const int64_t *attr,
+                            struct tape_site site, uint32_t *out)
+{
+    struct tape_hook *hook = tape_observed(t);
+    if (__builtin_expect(hook != NULL || t->now != NULL, 0))
+        return apply_observed(t, op, n_in, in, n_attr, attr, site, out, hook);
+    return apply(t, op, n_in, in, n_attr, attr, site, out, NULL);
 }

@@ -1,7 +1,8 @@
 /* tape_bridge.c: see tape_bridge.h.
  *
- * May include: tape_bridge.h, tape_call.h, tape_fork.h, tape_inplace.h, tape_now.h, tape_segment.h,
- * tape_value.h. Values are copied once in each direction, whatever their strides.
+ * May include: tape_bridge.h, tape_call.h, tape_fork.h, tape_inplace.h, tape_now.h,
+ * tape_real_checkpoint.h, tape_segment.h, tape_value.h. Values are copied once in each direction,
+ * whatever their strides.
  */
 #include "tape_bridge.h"
 
@@ -9,6 +10,7 @@
 #include "tape_fork.h"
 #include "tape_inplace.h"
 #include "tape_now.h"
+#include "tape_real_checkpoint.h"
 #include "tape_segment.h"
 #include "tape_value.h"
 
@@ -30,10 +32,12 @@ static void account(struct tape *t, uint32_t row, int64_t n, size_t bytes, uint6
     if (!t->hook)
         return;
     const uint64_t now = tape_clock(t);
-    if (t->activity != TAPE_PHASE_RECOMPUTE)
-        TAPE_ADD(tape_row(t, row)->forward_moved, (uint64_t)n * bytes);
+    struct tape_row *r = tape_row(t, row);
+    const bool again = t->activity == TAPE_PHASE_RECOMPUTE;
+    TAPE_ADD(*(again ? &r->recompute_moved : &r->forward_moved), (uint64_t)n * bytes);
     start = tape_account_until(t, row, start, now, 1);
-    tape_account_event(t, TAPE_EVENT_FORWARD, row, tape_record_at(t, t->last_record), start, now);
+    tape_account_event(t, TAPE_EVENT_FORWARD, row, tape_record_at(t, t->last_record), start, now,
+                       false);
 }
 
 /* ---- from a tensor ---- */
@@ -87,12 +91,17 @@ enum tape_status tape_bridge_reals(struct tape *t, uint32_t x, struct tape_real 
     struct tape_statements *s = &t->statements;
     const char *what = tape_elements_op.name;
     tape_observed(t);
+    if (t->calls.innermost && t->calls.innermost->of_scalars) {
+        tape_bridge_constants(t, x, y);
+        return tape_call_refuse(t, what, site);
+    }
     TAPE_DOING(t, tape_phase_forward(t), site, what);
     const uint64_t start = tape_account_start(t);
     tape_statement_settle(t);
     const struct tape_value *v = &t->entries[x];
     const int64_t n = v->array.size;
     const uint32_t row = tape_account_row(t, site, what), left = tape_statement_left(t);
+    tape_now_path(t, row);
     uint32_t first = 0, tag = 0;
     if ((v->flags & TAPE_NEEDS_GRADIENT) && !t->no_grad && n > 0) {
         struct tape_record *r = NULL;
@@ -208,7 +217,7 @@ enum tape_status tape_bridge_tensor(struct tape *t, int rank, const int64_t *sha
     if (status != TAPE_OK)
         return status;
     active = active && !t->no_grad;
-    if (active && t->calls.innermost)
+    if (t->calls.innermost && (active || t->calls.innermost->of_scalars))
         return tape_call_refuse(t, what, site);
     if (active && t->fork.base)
         return tape_fail(t, TAPE_ERROR_STATE, site,
@@ -217,6 +226,7 @@ enum tape_status tape_bridge_tensor(struct tape *t, int rank, const int64_t *sha
                          what);
     const struct tape_point point = tape_point_take(t);
     const uint32_t row = tape_account_row(t, site, what);
+    tape_now_path(t, row);
     struct kernel_shape like = {
         .dtype = KERNEL_F64, .rank = (uint8_t)rank, .same_as = -1, .view_of = -1};
     if (rank > 0)
@@ -359,6 +369,8 @@ bool tape_bridge_reach(struct tape *t, struct tape_record *r, bool reached, enum
         reach_run(tape_run_of(r), of);
     } else if (r->op == &tape_join_op) {
         reach_join(tape_join_of(r), of);
+    } else if (r->op == &tape_real_checkpoint_op) {
+        tape_real_checkpoint_reach(r, of);
     } else if (r->n_out > 0) {
         const uint32_t *index = gathered(r);
         const int64_t n = t->entries[tape_record_out(r)[0]].array.size;

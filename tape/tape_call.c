@@ -1,12 +1,13 @@
 /* tape_call.c: see tape_call.h.
  *
- * May include: tape_call.h, tape_guard.h. The signature of a call names values that it made by
- * their place behind its begin, older ones by their index: so it is the same wherever on the tape
- * the call is made again.
+ * May include: tape_call.h, tape_guard.h, tape_statement.h. The signature of a call names values
+ * that it made by their place behind its begin, older ones by their index: so it is the same
+ * wherever on the tape the call is made again.
  */
 #include "tape_call.h"
 
 #include "tape_guard.h"
+#include "tape_statement.h"
 
 static void flag(struct tape *t, const struct tape_call *c, uint32_t end, bool on)
 {
@@ -60,6 +61,16 @@ bool tape_call_begin(struct tape *t, struct tape_call *c, int n, const uint32_t 
     return noted;
 }
 
+/* Marks and frames of the call's own, and handles of what it made, are no more. */
+static void leave(struct tape *t, const struct tape_call *c)
+{
+    t->no_grad = c->from.no_grad;
+    t->n_marks = c->n_marks;
+    while (t->n_frames > 0 && t->frames[t->n_frames - 1].number > c->from.frame)
+        t->n_frames--;
+    t->generation++;
+}
+
 void tape_call_drop(struct tape *t, struct tape_call *c)
 {
     for (uint32_t i = c->from.n_values; i < t->n_values; i++) {
@@ -74,15 +85,18 @@ void tape_call_drop(struct tape *t, struct tape_call *c)
     tape_account_drop_guards(t, c->from.last_guard);
     tape_guard_drop(t, c->from.last_guard);
     tape_arena_cut(&t->arena, &c->from.arena);
+    if (c->of_scalars)
+        tape_statement_rewind(t, &c->from.statements, NULL);
     t->n_values = c->from.n_values;
     t->last_record = c->from.last_record;
     t->n_records = c->from.n_records;
-    t->no_grad = c->from.no_grad;
-    t->n_marks = c->n_marks;
     t->has_released = c->has_released;
-    while (t->n_frames > 0 && t->frames[t->n_frames - 1].number > c->from.frame)
-        t->n_frames--;
-    t->generation++;
+    leave(t, c);
+}
+
+void tape_call_keep(struct tape *t, struct tape_call *c)
+{
+    leave(t, c);
 }
 
 void tape_call_end(struct tape *t, struct tape_call *c)
@@ -167,4 +181,13 @@ void tape_call_results(struct tape *t, int n, const uint32_t *out)
 enum tape_status tape_call_refuse(struct tape *t, const char *what, struct tape_site site)
 {
     return tape_fail(t, TAPE_ERROR_STATE, site, "%s: not while a checkpoint's function runs", what);
+}
+
+enum tape_status tape_call_refuse_scalars(struct tape *t, const char *what, struct tape_site site)
+{
+    if (!t->calls.innermost->of_scalars)
+        return tape_call_refuse(t, what, site);
+    return tape_fail(t, TAPE_ERROR_STATE, site,
+                     "%s: the function of a checkpoint depends on a variable that it is not given",
+                     what);
 }

@@ -18,6 +18,7 @@ struct tape_call {
     struct tape_fixed fixed; /* as they were, to be put back */
     uint32_t n_marks, gradient_epoch;
     bool dry, has_released;
+    bool of_scalars;    /* its function's inputs are scalars: it may record statements */
     uint32_t first;     /* of tape.calls.read: this call's own */
     uint32_t n_inputs;  /* of them: what it was given, each once */
     uint32_t n_ops;     /* that it ran, in further calls within it as well */
@@ -30,6 +31,8 @@ bool tape_call_begin(struct tape *t, struct tape_call *c, int n, const uint32_t 
 
 /* The call is over: further ones may drop what it left, and what it has read is its caller's. */
 void tape_call_drop(struct tape *t, struct tape_call *c);
+/* Instead of dropping it: what it left stays on the tape. */
+void tape_call_keep(struct tape *t, struct tape_call *c);
 void tape_call_end(struct tape *t, struct tape_call *c);
 
 /* Values that the call has read and was not given; *n of them, valid until its end. */
@@ -48,7 +51,15 @@ bool tape_call_reads(struct tape *t, uint32_t x);
 /* A constant has come whose content is the user's. */
 void tape_call_constant(struct tape *t, const struct tape_value *v);
 
+/* Whether statements may be recorded now: outside of calls, and in one of scalars that records. */
+static inline bool tape_call_takes_scalars(const struct tape *t)
+{
+    return !t->calls.innermost || (t->calls.innermost->of_scalars && !t->calls.dry);
+}
+
 /* "WHAT: not while a checkpoint's function runs". */
 enum tape_status tape_call_refuse(struct tape *t, const char *what, struct tape_site site);
+/* The same of what depends on scalars that the function was not given. */
+enum tape_status tape_call_refuse_scalars(struct tape *t, const char *what, struct tape_site site);
 
 #endif

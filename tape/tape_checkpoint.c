@@ -49,6 +49,7 @@ struct job {
     uint32_t row;
     struct tape_site site;
     struct tape_call call;
+    struct tape_record *record; /* NULL: none was made */
     int n_kept;
     struct result result[TAPE_MAX_IN];
 };
@@ -158,9 +159,8 @@ static bool publish(struct job *j, const struct tape_function *f, uint32_t *out)
         active = active || r->active;
     }
     active = active && !t->no_grad;
-    struct tape_record *r = NULL;
     if (made && active && !j->call.dry)
-        made = (r = record(j, f, first)) != NULL;
+        made = (j->record = record(j, f, first)) != NULL;
     if (!made) {
         tape_point_undo(t, point);
         return false;
@@ -172,9 +172,9 @@ static bool publish(struct job *j, const struct tape_function *f, uint32_t *out)
         v->flags |= TAPE_OWNS_DATA | (j->result[o].active && active ? TAPE_NEEDS_GRADIENT : 0u);
         out[o] = first + (uint32_t)o;
     }
-    if (r) {
+    if (j->record) {
         tape_account_guards(t, point.last_guard);
-        tape_account_kept(t, r);
+        tape_account_kept(t, j->record);
         if (t->hook)
             tape_scope_records++;
     }
@@ -191,8 +191,11 @@ enum tape_status tape_checkpoint(struct tape *t, const struct tape_function *f, 
     j.row = tape_account_row(t, site, tape_checkpoint_op.name);
     if (!tape_call_begin(t, &j.call, n_in, in, true))
         return tape_fail_memory(t, site, tape_checkpoint_op.name);
-    tape_account_ran(t, j.row, start, 0);
+    tape_account_ran(t, j.row, start, NULL, 0);
+    const struct tape_path_root root = {site.pc, tape_row(t, j.row)->path}, *outer = t->root;
+    t->root = &root;
     bool done = f->run(t, f, n_in, in, n_out, out, site);
+    t->root = outer;
     start = tape_account_start(t);
     if (done)
         tape_call_results(t, n_out, out);
@@ -207,7 +210,7 @@ enum tape_status tape_checkpoint(struct tape *t, const struct tape_function *f, 
             tape_fail_memory(t, site, tape_checkpoint_op.name);
     }
     tape_call_end(t, &j.call);
-    tape_account_ran(t, j.row, start, 1);
+    tape_account_ran(t, j.row, start, j.record, 1);
     return done ? TAPE_OK : t->error.code;
 }
 
@@ -264,16 +267,38 @@ static bool hand_over(struct tape *t, struct tape_record *r, const uint32_t *res
     return true;
 }
 
+void tape_again_begin(struct tape *t, const struct tape_record *r, struct tape_again *a,
+                      uint64_t *stamp)
+{
+    const struct tape_row *row = tape_row(t, r->row);
+    *a = (struct tape_again){.root = {t->swept_from, row->path},
+                             .outer = t->root,
+                             .before = tape_activity_begin(t, TAPE_PHASE_RECOMPUTE, stamp),
+                             .scope = t->hook ? tape_scope_again_begin(row->scope) : 0};
+    t->root = &a->root;
+    t->no_grad = 0; /* as it was; the call's end restores what is */
+}
+
+void tape_again_end(struct tape *t, const struct tape_record *r, const struct tape_again *a)
+{
+    t->root = a->outer;
+    if (t->hook)
+        tape_scope_again_end(a->scope);
+    tape_account_ran(t, r->row, 0, NULL, 1);
+    tape_activity_begin(t, a->before, NULL);
+}
+
 /* Runs the function of a record again, recording. */
 static bool rerun(struct tape *t, struct tape_record *r, uint32_t *result, uint64_t *stamp)
 {
     const struct checkpoint *c = checkpoint_of(r);
+    struct tape_again again;
     TAPE_DOING(t, TAPE_PHASE_RECOMPUTE, tape_row_site(t, r->row), tape_checkpoint_op.name);
-    const enum tape_phase before = tape_activity_begin(t, TAPE_PHASE_RECOMPUTE, stamp);
+    tape_now_path(t, r->row);
+    tape_again_begin(t, r, &again, stamp);
     const bool done = c->function.run(t, &c->function, c->n_in, tape_record_in(r), r->n_out, result,
                                       tape_row_site(t, r->row));
-    tape_account_ran(t, r->row, 0, 1);
-    tape_activity_begin(t, before, NULL);
+    tape_again_end(t, r, &again);
     if (done)
         tape_call_results(t, r->n_out, result);
     return done;
@@ -297,4 +322,25 @@ bool tape_checkpoint_pullback(struct tape *t, struct tape_record *r, uint64_t *s
             tape_adjoint_free(t, &t->entries[result[o]]);
     tape_call_drop(t, &call);
     return done;
+}
+
+bool tape_checkpoint_again(struct tape *t, struct tape_record *r, uint32_t *result)
+{
+    struct tape_call call;
+    tape_observed(t);
+    uint64_t stamp = tape_clock(t);
+    const uint64_t charged = tape_scope_charged; /* to sweeps: this is none */
+    wake(t, r, true);
+    const bool begun = tape_call_begin(t, &call, checkpoint_of(r)->n_in, tape_record_in(r), false);
+    const bool same = begun && rerun(t, r, result, &stamp) && verify(t, r, &call);
+    wake(t, r, false);
+    tape_scope_charged = charged;
+    if (!begun)
+        return false;
+    if (same)
+        tape_call_keep(t, &call);
+    else
+        tape_call_drop(t, &call);
+    tape_call_end(t, &call);
+    return same;
 }

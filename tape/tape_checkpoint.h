@@ -12,6 +12,18 @@
 
 #include "tape_call.h"
 
+/* What a record's function does between these two is recomputation, in the scope and on the call
+ * path of the first run. stamp: of the sweep. */
+struct tape_again {
+    struct tape_path_root root;
+    const struct tape_path_root *outer;
+    enum tape_phase before;
+    uint32_t scope;
+};
+void tape_again_begin(struct tape *t, const struct tape_record *r, struct tape_again *a,
+                      uint64_t *stamp);
+void tape_again_end(struct tape *t, const struct tape_record *r, const struct tape_again *a);
+
 /* A function of the user's, and how ad/ calls it. */
 struct tape_function {
     /* out[n_out]: indices of its results, of any values of the tape. False: the tape's error says
@@ -34,6 +46,10 @@ enum tape_status tape_checkpoint(struct tape *t, const struct tape_function *f, 
 /* The pullback of such a record. stamp: the sweep's. False: the tape's error says why, or there was
  * no memory. */
 bool tape_checkpoint_pullback(struct tape *t, struct tape_record *r, uint64_t *stamp);
+
+/* Runs the function of such a record again, recording, and leaves what it has recorded on the tape;
+ * result[n_out]: what it returned. False: the tape's error says why, and nothing is left. */
+bool tape_checkpoint_again(struct tape *t, struct tape_record *r, uint32_t *result);
 
 /* In tape_sweep.c: runs the pullbacks of the records from the last one up to `end`. False: one has
  * failed; no adjoint of their outputs is left in either case. */

@@ -5,7 +5,8 @@
  *
  * The records present at the start are swept; what the pullbacks emit is appended behind them,
  * charged to the line of the op whose pullback it is. Only records that lead from x to y are
- * visited.
+ * visited. The function of a checkpoint among them is called again, recording for good, and what it
+ * has recorded is swept in the same way.
  */
 #include "tape_guard.h"
 
@@ -20,13 +21,60 @@
 
 #include <string.h>
 
+/* Values that were there when the derivatives were asked for, or that a checkpoint's function has
+ * made again, and records of one or the other, the last one first. */
+struct part {
+    struct part *outer;
+    uint32_t first, n_values, n_records;
+    uint32_t *adjoint; /* of each value: the value that is its adjoint so far, 0: none */
+    uint32_t *record;  /* behind these, in one piece of memory */
+};
+
 struct graph {
     struct kernel_rule rule; /* first: the rule is the context */
     struct tape *t;
     struct tape_record *record;
-    uint32_t *adjoint; /* by value index: the value that is its adjoint so far, 0: none */
+    struct part *part; /* the innermost */
     bool failed;
 };
+
+/* A record's operands and outputs are of its own part or of one around it. */
+static uint32_t *adjoint_of(const struct graph *g, uint32_t value)
+{
+    const struct part *p = g->part;
+    while (value < p->first)
+        p = p->outer;
+    return &p->adjoint[value - p->first];
+}
+
+/* The values from `first` on, and the records up to `end`. False: out of memory. */
+static bool part_begin(struct graph *g, struct part *p, uint32_t first, uint32_t end)
+{
+    struct tape *t = g->t;
+    *p = (struct part){.outer = g->part, .first = first, .n_values = t->n_values - first};
+    for (uint32_t at = t->last_record; at != end; at = tape_record_at(t, at)->previous)
+        p->n_records++;
+    const size_t bytes = ((size_t)p->n_values + p->n_records) * sizeof(uint32_t);
+    p->adjoint = t->memory->resize(NULL, bytes > 0 ? bytes : 1, t->memory->payload);
+    if (!p->adjoint) {
+        t->arena.refused = bytes;
+        return false;
+    }
+    memset(p->adjoint, 0, bytes);
+    p->record = p->adjoint + p->n_values;
+    uint32_t n = 0;
+    for (uint32_t at = t->last_record; at != end; at = tape_record_at(t, at)->previous)
+        p->record[n++] = at;
+    g->part = p;
+    return true;
+}
+
+static void part_end(struct graph *g)
+{
+    struct part *p = g->part;
+    g->part = p->outer;
+    g->t->memory->release(p->adjoint, g->t->memory->payload);
+}
 
 static kernel_ref ref_of(const struct tape *t, uint32_t value)
 {
@@ -65,13 +113,13 @@ static void emit(struct kernel_rule *rule, const struct kernel_op *op, int n_in,
 /* adjoint[value] += term. */
 static void add(struct graph *g, uint32_t value, kernel_ref term)
 {
-    kernel_ref sum = ref_of(g->t, g->adjoint[value]);
+    kernel_ref sum = ref_of(g->t, *adjoint_of(g, value));
     if (sum)
         sum = kernel_emit(&g->rule, &kernel_op_add, 2, (kernel_ref[]){sum, term}, 0, NULL);
     else
         sum = term;
     if (sum)
-        g->adjoint[value] = value_of(g->t, sum);
+        *adjoint_of(g, value) = value_of(g->t, sum);
 }
 
 static void accumulate(struct kernel_rule *rule, int input, const struct kernel_op *op, int n_in,
@@ -92,10 +140,14 @@ static void accumulate(struct kernel_rule *rule, int input, const struct kernel_
 
 static const struct kernel_rule_class recorded = {true, emit, accumulate};
 
+static void checkpoint_pullback(struct graph *g, struct tape_record *r);
+
 static void pullback(struct graph *g, struct tape_record *r)
 {
-    if (r->op == &tape_checkpoint_op) /* none that matters: see verify_checkpoints */
+    if (r->op == &tape_checkpoint_op) {
+        checkpoint_pullback(g, r);
         return;
+    }
     kernel_ref in[TAPE_MAX_IN], out[KERNEL_MAX_OUT], adjoint[KERNEL_MAX_OUT];
     const struct tape *t = g->t;
     uint64_t needs = 0;
@@ -107,7 +159,7 @@ static void pullback(struct graph *g, struct tape_record *r)
     }
     for (int o = 0; o < r->n_out; o++) {
         out[o] = ref_of(t, tape_record_out(r)[o]);
-        adjoint[o] = ref_of(t, g->adjoint[tape_record_out(r)[o]]);
+        adjoint[o] = ref_of(t, *adjoint_of(g, tape_record_out(r)[o]));
         any = any || adjoint[o];
     }
     if (!any || !needs)
@@ -128,16 +180,11 @@ static void pullback(struct graph *g, struct tape_record *r)
         tape_residual_read(g->t, r);
 }
 
-/* Flags every value that depends on x. Records are linked backwards only: list[n] has them all. */
-static void flag_dependents(struct tape *t, int n_x, const uint32_t *x, const uint32_t *list,
-                            uint32_t n)
+/* Flags every value that the part's records make of flagged ones. */
+static void flag_dependents(struct tape *t, const struct part *p)
 {
-    for (uint32_t i = 1; i < t->n_values; i++)
-        t->entries[i].flags &= ~(uint32_t)TAPE_STARTS;
-    for (int i = 0; i < n_x; i++)
-        t->entries[x[i]].flags |= TAPE_STARTS;
-    for (uint32_t k = n; k-- > 0;) {
-        struct tape_record *r = tape_record_at(t, list[k]);
+    for (uint32_t k = p->n_records; k-- > 0;) {
+        struct tape_record *r = tape_record_at(t, p->record[k]);
         bool depends = false;
         for (int i = 0; i < r->n_in; i++)
             depends = depends || (t->entries[tape_record_in(r)[i]].flags & TAPE_STARTS);
@@ -145,6 +192,39 @@ static void flag_dependents(struct tape *t, int n_x, const uint32_t *x, const ui
             if (t->entries[tape_record_out(r)[o]].flags & TAPE_NEEDS_GRADIENT)
                 t->entries[tape_record_out(r)[o]].flags |= TAPE_STARTS;
     }
+}
+
+/* What the results of a checkpoint have for adjoints goes to those of the same function, called
+ * once more, whose records stay. */
+static void checkpoint_pullback(struct graph *g, struct tape_record *r)
+{
+    struct tape *t = g->t;
+    uint32_t result[TAPE_MAX_IN];
+    bool any = false, depends = false;
+    for (int o = 0; o < r->n_out; o++)
+        any = any || *adjoint_of(g, tape_record_out(r)[o]);
+    for (int i = 0; i < r->n_in; i++)
+        depends = depends || (t->entries[tape_record_in(r)[i]].flags & TAPE_STARTS);
+    if (g->failed || !any || !depends)
+        return;
+    const uint32_t first = t->n_values, end = t->last_record;
+    struct part part;
+    if (!tape_checkpoint_again(t, r, result) || !part_begin(g, &part, first, end)) {
+        g->failed = true;
+        return;
+    }
+    flag_dependents(t, &part);
+    g->record = r;
+    for (int o = 0; o < r->n_out; o++) {
+        const uint32_t adjoint = *adjoint_of(g, tape_record_out(r)[o]);
+        if (adjoint && (t->entries[result[o]].flags & TAPE_STARTS))
+            add(g, result[o], ref_of(t, adjoint));
+    }
+    for (uint32_t k = 0; k < part.n_records && !g->failed; k++)
+        pullback(g, tape_record_at(t, part.record[k]));
+    part_end(g);
+    if (t->hook)
+        tape_residual_read(t, r);
 }
 
 /* The statements through which y depends on what is flagged have no pullbacks that could be
@@ -175,31 +255,6 @@ static enum tape_status verify_statements(struct tape *t, uint32_t y, struct tap
     return status;
 }
 
-/* Nor has a checkpoint. */
-static enum tape_status verify_checkpoints(struct tape *t, uint32_t y, struct tape_site site)
-{
-    struct tape_record *found = NULL;
-    if (!tape_reach_begin(t, y))
-        return tape_fail_memory(t, site, "create_graph");
-    for (uint32_t at = t->last_record; at != UINT32_MAX && !found;) {
-        struct tape_record *r = tape_record_at(t, at);
-        uint32_t reads;
-        if (tape_reach(t, r, TAPE_STARTS, &reads) && r->op == &tape_checkpoint_op && reads)
-            found = r;
-        at = r->previous;
-    }
-    tape_reach_end(t);
-    if (!found)
-        return TAPE_OK;
-    char made[160];
-    t->describe(tape_row_site(t, found->row), made, sizeof made);
-    return tape_fail(t, TAPE_ERROR_STATE, site,
-                     "create_graph: y depends on x through the checkpoint at %s, which has first "
-                     "derivatives alone, so use ad_backward, or call its function without one; "
-                     "the call is",
-                     made);
-}
-
 enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, const uint32_t *x,
                             struct tape_site site, uint32_t *gradient)
 {
@@ -207,18 +262,15 @@ enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, co
     if (t->sections.n > 0)
         return tape_section_refuse(t, "create_graph", site);
     tape_statement_settle(t);
-    uint32_t n_values = t->n_values, n_records = 0;
-    size_t bytes = ((size_t)n_values + t->n_records) * sizeof(uint32_t);
-    g.adjoint = t->memory->resize(NULL, bytes, t->memory->payload);
-    if (!g.adjoint) {
-        t->arena.refused = bytes;
+    t->swept_from = site.pc;
+    struct part whole;
+    if (!part_begin(&g, &whole, 0, UINT32_MAX))
         return tape_fail_memory(t, site, "create_graph");
-    }
-    memset(g.adjoint, 0, bytes);
-    uint32_t *list = g.adjoint + n_values;
-    for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous)
-        list[n_records++] = at;
-    flag_dependents(t, n, x, list, n_records);
+    for (uint32_t i = 1; i < t->n_values; i++)
+        t->entries[i].flags &= ~(uint32_t)TAPE_STARTS;
+    for (int i = 0; i < n; i++)
+        t->entries[x[i]].flags |= TAPE_STARTS;
+    flag_dependents(t, &whole);
     const struct tape_mark before = tape_mark_here(t);
 
     enum tape_status status = tape_release_verify(t, y, TAPE_STARTS, "create_graph", site);
@@ -228,19 +280,17 @@ enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, co
         status = tape_guard_verify(t, y, TAPE_STARTS, "create_graph", site);
     if (status == TAPE_OK)
         status = verify_statements(t, y, site);
-    if (status == TAPE_OK && t->calls.made)
-        status = verify_checkpoints(t, y, site);
     if (status == TAPE_OK && !seed)
         status = tape_ones(t, y, site, &seed);
-    g.adjoint[y] = seed;
-    for (uint32_t k = 0; k < n_records && status == TAPE_OK && !g.failed; k++)
-        pullback(&g, tape_record_at(t, list[k]));
+    whole.adjoint[y] = seed;
+    for (uint32_t k = 0; k < whole.n_records && status == TAPE_OK && !g.failed; k++)
+        pullback(&g, tape_record_at(t, whole.record[k]));
     for (int i = 0; i < n && status == TAPE_OK && !g.failed; i++) {
-        gradient[i] = g.adjoint[x[i]];
+        gradient[i] = whole.adjoint[x[i]];
         if (!gradient[i])
             status = tape_zeros(t, x[i], site, &gradient[i]);
     }
-    t->memory->release(g.adjoint, t->memory->payload);
+    part_end(&g);
     if (g.failed)
         status = t->error.code ? t->error.code : tape_fail_memory(t, site, "create_graph");
     if (status != TAPE_OK)

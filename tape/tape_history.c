@@ -156,19 +156,26 @@ static void merge(struct tape *t, struct tape_log *log)
     t->memory->release(scratch, t->memory->payload);
 }
 
-static inline void append(struct tape *t, struct tape_log *log, const struct tape_change *c)
+/* Room for one more change. */
+static bool has_room(struct tape *t, struct tape_log *log)
 {
     if (log->n == MOST_CHANGES)
         merge(t, log);
     if (log->truncated)
-        return;
+        return false;
     const uint32_t k = log->n / TAPE_CHANGE_CHUNK;
     if (!log->chunk[k])
         log->chunk[k] = chunk(t, TAPE_CHANGE_CHUNK * sizeof(struct tape_change));
-    if (!log->chunk[k]) {
+    if (!log->chunk[k])
         SET(log->truncated, true);
+    return !log->truncated;
+}
+
+static inline void append(struct tape *t, struct tape_log *log, const struct tape_change *c)
+{
+    /* Within a chunk there is room. */
+    if (__builtin_expect(log->n % TAPE_CHANGE_CHUNK == 0 || log->truncated, 0) && !has_room(t, log))
         return;
-    }
     put_change(log, log->n, c);
     __atomic_store_n(&log->n, log->n + 1, __ATOMIC_RELEASE);
 }

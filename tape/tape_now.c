@@ -105,6 +105,13 @@ struct tape_now *tape_now_here(struct tape_hook *hook)
     return mine;
 }
 
+uint32_t tape_now_own(struct tape *t, struct tape_site site, const char *op)
+{
+    const uint32_t row = tape_account_row(t, site, op);
+    tape_now_path(t, row);
+    return row;
+}
+
 /* ---- the pool of large loops ---- */
 
 static void *caller(void)

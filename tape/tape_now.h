@@ -37,6 +37,20 @@ static inline void tape_now_row(const struct tape *t, uint32_t row)
     tape_now_set(t->now, TAPE_PHASE_BACKWARD, (struct tape_site){r->pc, r->line}, r->op, r->path);
 }
 
+/* That what is done is on the call path of this row, once that is known. */
+static inline void tape_now_path(const struct tape *t, uint32_t row)
+{
+#ifdef TAPE_UNPROFILED
+    return;
+#endif
+    if (__builtin_expect(t->now != NULL, 0))
+        __atomic_store_n(&t->now->doing.path, tape_ledger_row(&t->ledger, row)->path,
+                         __ATOMIC_RELAXED);
+}
+
+/* The row of what TAPE_DOING has said, whose call path is published from here on. */
+uint32_t tape_now_own(struct tape *t, struct tape_site site, const char *op);
+
 struct tape_now_scope {
     struct tape_now *now; /* NULL: nothing was published */
     struct tape_doing before;

@@ -111,6 +111,8 @@ void tape_observe_end(void)
     __atomic_store_n(&tape_hook_now, NULL, __ATOMIC_RELEASE);
     for (struct tape *t = tapes; t && hook; t = t->next_tape)
         flush(t, hook, false);
+    if (hook && hook->end)
+        hook->end(hook);
     pthread_mutex_unlock(&lock);
 }
 

@@ -276,9 +276,9 @@ uint32_t *tape_section_outputs(struct tape *t, int64_t m, struct tape_site site)
 void tape_section_end(struct tape *t, int64_t m, uint32_t *output, struct tape_site site,
                       struct tape_section_report *report)
 {
-    struct tape_hook *hook = t->hook;
     TAPE_DOING(t, TAPE_PHASE_FORWARD, site, tape_row(t, t->sections.row)->op);
-    const uint64_t start = tape_clock(t);
+    tape_now_path(t, t->sections.row);
+    const uint64_t start = tape_account_start(t);
     const struct tape_statements *s = &t->statements;
     const struct tape_section section = t->sections.open[t->sections.n - 1];
     *report = (struct tape_section_report){0};
@@ -288,14 +288,7 @@ void tape_section_end(struct tape *t, int64_t m, uint32_t *output, struct tape_s
     report->statements[1] = s->n - section.from.n;
     report->bytes[1] = s->bytes - section.from.bytes;
     tape_section_leave(t);
-    if (hook) {
-        struct tape_row *own = tape_row(t, t->sections.row);
-        const uint64_t now = tape_clock(t);
-        TAPE_ADD(own->calls, 1);
-        TAPE_ADD(own->forward_ticks, now - start);
-        TAPE_ADD(t->ledger.forward_ticks, now - start);
-        tape_account_flush(t, hook, now);
-    }
+    tape_account_ran(t, t->sections.row, start, NULL, 1);
 }
 
 void tape_section_outputs_free(struct tape *t)

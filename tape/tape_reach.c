@@ -54,6 +54,8 @@ uint32_t tape_reach_touches(const struct tape *t, struct tape_record *r)
     uint64_t needs = 0;
     if (r->op == &tape_checkpoint_op)
         return UINT32_MAX;
+    if (r->op->saves_in == 0)
+        return 0;
     for (int i = 0; i < r->n_in; i++)
         needs |= (uint64_t)((t->entries[in[i]].flags & TAPE_NEEDS_GRADIENT) != 0) << i;
     return kernel_touches(r->op, needs);

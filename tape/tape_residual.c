@@ -8,6 +8,7 @@
 #include "tape_account.h"
 #include "tape_reach.h"
 
+#include <stddef.h>
 #include <string.h>
 
 enum { LEAST_SLOTS = 64, LEAST_VALUES = 64, LEAST_ROWS = 32 };
@@ -267,12 +268,15 @@ void tape_residual_take(struct tape *t, uint32_t class_, uint64_t n)
 
 static void count_cause(struct tape_class *c, enum tape_release_cause cause, uint64_t n)
 {
-    uint64_t *const by[] = {
-        [TAPE_BY_CALL] = &c->by_call,   [TAPE_BY_SWEEP] = &c->by_sweep,
-        [TAPE_BY_FRAME] = &c->by_frame, [TAPE_BY_REWIND] = &c->by_rewind,
-        [TAPE_BY_RESET] = &c->by_reset, [TAPE_BY_DESTROY] = &c->by_destroy,
+    static const uint8_t by[] = {
+        [TAPE_BY_CALL] = offsetof(struct tape_class, by_call) / 8,
+        [TAPE_BY_SWEEP] = offsetof(struct tape_class, by_sweep) / 8,
+        [TAPE_BY_FRAME] = offsetof(struct tape_class, by_frame) / 8,
+        [TAPE_BY_REWIND] = offsetof(struct tape_class, by_rewind) / 8,
+        [TAPE_BY_RESET] = offsetof(struct tape_class, by_reset) / 8,
+        [TAPE_BY_DESTROY] = offsetof(struct tape_class, by_destroy) / 8,
     };
-    TAPE_ADD(*by[cause], n);
+    TAPE_ADD(((uint64_t *)(void *)c)[by[cause]], n);
 }
 
 static void give(struct tape *t, uint32_t class_, enum tape_release_cause cause, uint64_t n)

@@ -39,6 +39,8 @@ struct lane {
 _Thread_local uint32_t tape_scope_now;
 _Thread_local uint64_t tape_scope_records;
 _Thread_local uint64_t tape_scope_sweeps;
+_Thread_local bool tape_scope_again;
+_Thread_local uint64_t tape_scope_charged;
 
 static _Thread_local struct lane *mine;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -221,8 +223,10 @@ static void charge(struct lane *l, uint64_t now)
         struct tape_scope *s = tape_scopes_at(&scopes, tape_scope_now);
         ADD(s->ticks, now - l->stamp);
         ADD(s->records, tape_scope_records - l->records);
-        ADD(s->sweep_ticks, tape_scope_sweeps - l->sweeps);
+        ADD(s->sweep_ticks, tape_scope_again ? now - l->stamp : tape_scope_sweeps - l->sweeps);
     }
+    if (tape_scope_again && l->session == session)
+        tape_scope_charged += now - l->stamp;
     l->session = session;
     l->stamp = now;
     l->records = tape_scope_records;
@@ -245,7 +249,7 @@ uint32_t tape_scope_begin(const char *name, struct tape_scope_keys keys, uint32_
     const uint32_t node = node_of(l, tape_scope_now, name, keys);
     if (node) {
         tape_scope_now = node;
-        ADD(tape_scopes_at(&scopes, node)->calls, 1);
+        ADD(tape_scopes_at(&scopes, node)->calls, !tape_scope_again);
     } else {
         ADD(scopes.lost, 1);
     }
@@ -271,7 +275,7 @@ static void unwind(struct lane *l, uint32_t depth)
         if (at >= MOST_DEPTH)
             continue;
         const struct frame *f = &l->frame[at];
-        if (counted && f->node && tape_scope_records != f->records)
+        if (counted && f->node && tape_scope_records != f->records && !tape_scope_again)
             ADD(tape_scopes_at(&scopes, f->node)->recorded_calls, 1);
         if (counted && f->node && hook->event)
             hook->event(hook, &(struct tape_event){.kind = TAPE_EVENT_SCOPE,
@@ -280,6 +284,31 @@ static void unwind(struct lane *l, uint32_t depth)
                                                    .end = now});
         tape_scope_now = at > 0 ? l->frame[at - 1].now : 0;
     }
+}
+
+uint32_t tape_scope_again_begin(uint32_t scope)
+{
+    struct tape_hook *hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE);
+    struct lane *l = mine;
+    uint32_t depth = 0;
+    if (hook && l && (l->depth > 0 || scope))
+        charge(l, hook->clock());
+    /* Nodes of another thread's, which had the tape before, are that thread's to write. */
+    if (hook && l && (l->depth > 0 || scope) && l->depth < MOST_DEPTH &&
+        (scope == 0 || tape_scopes_at(&scopes, scope)->lane == l->number)) {
+        l->frame[l->depth] = (struct frame){.now = scope, .number = UINT32_MAX};
+        tape_scope_now = scope;
+        depth = ++l->depth;
+    }
+    tape_scope_again = true;
+    return depth;
+}
+
+void tape_scope_again_end(uint32_t depth)
+{
+    if (depth && mine && mine->depth >= depth)
+        unwind(mine, depth - 1);
+    tape_scope_again = false;
 }
 
 static const char *name_at(const struct lane *l, uint32_t at)

@@ -18,6 +18,18 @@ extern _Thread_local uint32_t tape_scope_now __attribute__((tls_model("initial-e
 extern _Thread_local uint64_t tape_scope_records __attribute__((tls_model("initial-exec")));
 extern _Thread_local uint64_t tape_scope_sweeps __attribute__((tls_model("initial-exec")));
 
+/* While what runs is part of a sweep though the user's code runs: its time is the sweep's; and how
+ * much of a sweep's time has been charged so. */
+extern _Thread_local bool tape_scope_again __attribute__((tls_model("initial-exec")));
+extern _Thread_local uint64_t tape_scope_charged __attribute__((tls_model("initial-exec")));
+
+/* A sweep of so many ticks ends. */
+static inline void tape_scope_swept(uint64_t ticks)
+{
+    tape_scope_sweeps += ticks - tape_scope_charged;
+    tape_scope_charged = 0;
+}
+
 struct tape_scope_keys {
     uint32_t n; /* at most TAPE_SCOPE_KEYS */
     const char *const *key;
@@ -28,6 +40,11 @@ struct tape_scope_keys {
  * one will give, if it is a call; 0: it is a block's. Returns the depth, from 1, or 0: nothing
  * observes, or there is no memory. */
 uint32_t tape_scope_begin(const char *name, struct tape_scope_keys keys, uint32_t number);
+
+/* Until the end with the number that this returns, the thread, within a sweep, does again what it
+ * did in a scope, and is in that scope. */
+uint32_t tape_scope_again_begin(uint32_t scope);
+void tape_scope_again_end(uint32_t depth);
 
 /* How many the thread is in. */
 uint32_t tape_scope_depth(void);

@@ -265,8 +265,8 @@ bool tape_segment_open(struct tape *t, struct tape_segment_plan *plan)
         active = active || plan->in[k].active;
     if (!active || plan->m == 0 || t->no_grad || t->error.code != TAPE_OK)
         return false;
-    if (t->calls.innermost)
-        return tape_call_refuse(t, plan->name, plan->site) == TAPE_OK;
+    if (!tape_call_takes_scalars(t))
+        return tape_call_refuse_scalars(t, plan->name, plan->site) == TAPE_OK;
     if (s->calling)
         return tape_fail(t, TAPE_ERROR_STATE, plan->site,
                          "%s: recorded by a callback, while the tape calls it",

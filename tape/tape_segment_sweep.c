@@ -108,7 +108,7 @@ static void publish(const struct tape *t, const struct tape_run *run, const stru
 {
     const struct tape_site site = {t->locate(s->site, run->near), tape_segment_line(s)};
     tape_now_set(t->now, TAPE_PHASE_BACKWARD, site,
-                 tape_segment_name(s, run->partial_begin + s->at), 0);
+                 tape_segment_name(s, run->partial_begin + s->at), t->now->doing.path);
 }
 
 bool tape_run_sweep(struct tape *t, const struct tape_run *run, double *adjoint, uint32_t width,

@@ -250,8 +250,8 @@ bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site, uint
         tape_statement_settle(t);
         return false;
     }
-    if (t->calls.innermost) {
-        tape_call_refuse(t, tape_statement_op.name, site);
+    if (__builtin_expect(!tape_call_takes_scalars(t), 0)) {
+        tape_call_refuse_scalars(t, tape_statement_op.name, site);
         return false;
     }
     if (s->calling) {
@@ -265,8 +265,9 @@ bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site, uint
                   (unsigned)TAPE_INDEX_LIMIT);
         return false;
     }
-    if (t->hook && t->hook->path)
-        t->path = t->hook->path(t->hook, caller) + 1;
+    struct tape_hook *paths = tape_path_hook(t);
+    if (paths)
+        t->path = paths->path(paths, caller, t->root) + 1;
     const bool open = tape_statement_open(t, n * (uint64_t)OPERAND_BYTES + HEAD_BYTES,
                                           tape_statement_op.name, site);
     tape_path_end(t);

@@ -30,7 +30,9 @@ static void settle(const struct charge *c, struct line *line)
     struct tape *t = c->t;
     tape_account_filled(t, line->row, line->bytes, c->run->peaks, c->dropped);
     if (c->recorded) {
-        TAPE_ADD(tape_row(t, line->row)->calls, line->calls);
+        struct tape_row *row = tape_row(t, line->row);
+        const bool again = t->activity == TAPE_PHASE_RECOMPUTE;
+        TAPE_ADD(*(again ? &row->recompute_calls : &row->calls), line->calls);
         tape_scope_records += line->calls;
     }
 }

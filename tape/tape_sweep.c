@@ -1,12 +1,14 @@
 /* tape_sweep.c: the reverse sweep, and the gradients it leaves.
  *
- * May include: tape_bridge.h, tape_checkpoint.h, tape_fork.h, tape_guard.h, tape_inplace.h,
- * tape_lent.h, tape_now.h, tape_preaccumulate.h, tape_release.h, tape_residual.h, tape_scope.h,
- * tape_segment.h, tape_statement_sweep.h, tape_trap.h.
+ * May include: tape_adjoints.h, tape_bridge.h, tape_checkpoint.h, tape_fork.h, tape_guard.h,
+ * tape_inplace.h, tape_lent.h, tape_now.h, tape_preaccumulate.h, tape_real_checkpoint.h,
+ * tape_release.h, tape_residual.h, tape_scope.h, tape_segment.h, tape_statement_sweep.h,
+ * tape_trap.h.
  *
  * Adjoints of intermediates live only within one sweep, so that several sweeps on one recording do
  * not see each other; gradients of leaves and retained values grow with each.
  */
+#include "tape_adjoints.h"
 #include "tape_bridge.h"
 #include "tape_checkpoint.h"
 #include "tape_fork.h"
@@ -15,6 +17,7 @@
 #include "tape_lent.h"
 #include "tape_now.h"
 #include "tape_preaccumulate.h"
+#include "tape_real_checkpoint.h"
 #include "tape_release.h"
 #include "tape_residual.h"
 #include "tape_scope.h"
@@ -99,7 +102,7 @@ static void account_record(struct tape *t, const struct tape_record *r, uint64_t
     const uint64_t start = *stamp;
     account(t, r->row, stamp);
     TAPE_ADD(tape_row(t, r->row)->backward_calls, 1);
-    tape_account_event(t, TAPE_EVENT_BACKWARD, r->row, r, start, *stamp);
+    tape_account_event(t, TAPE_EVENT_BACKWARD, r->row, r, start, *stamp, false);
     tape_account_flush(t, t->hook, *stamp);
 }
 
@@ -117,6 +120,8 @@ static bool scalars(struct tape *t, struct tape_record *r, uint64_t *stamp, bool
                              s->adjoint + (size_t)tape_statement_next(t) * s->width);
     else if (r->op == &tape_join_op)
         *ok = tape_join_pullback(t, r, stamp);
+    else if (r->op == &tape_real_checkpoint_op)
+        *ok = tape_real_checkpoint_pullback(t, r, stamp);
     else if (!s->reading)
         *ok = tape_bridge_to_value(t, r) && (!t->trap || tape_trap_adjoints(t, r));
     if (t->hook)
@@ -201,8 +206,8 @@ static enum tape_status conclude(struct tape *t, bool ok, uint32_t own, const ch
 {
     if (t->hook) {
         account(t, own, stamp);
-        tape_scope_sweeps += *stamp - begun;
-        tape_account_event(t, TAPE_EVENT_SWEEP, own, NULL, begun, *stamp);
+        tape_scope_swept(*stamp - begun);
+        tape_account_event(t, TAPE_EVENT_SWEEP, own, NULL, begun, *stamp, false);
         TAPE_ADD(tape_row(t, own)->calls, 1);
         TAPE_ADD(tape_row(t, own)->backward_calls, 1);
         TAPE_ADD(t->ledger.sweeps, 1);
@@ -228,52 +233,28 @@ static enum tape_status verify(struct tape *t, uint32_t y, const char *what, str
     return status;
 }
 
-/* Adjoints of all scalars, zero, for `width` seeds at once, and behind them what segments need;
- * charged to row `own`. */
-static double *adjoints(struct tape *t, uint32_t width, uint32_t own, uint64_t *bytes)
-{
-    const uint64_t n = (uint64_t)tape_statement_next(t) * width;
-    *bytes = (n + t->statements.segments.room[width > 1]) * sizeof(double);
-    double *adjoint = tape_arena_buffer(&t->arena, *bytes);
-    if (!adjoint)
-        return NULL;
-    tape_account_buffer(t, own, *bytes);
-    memset(adjoint, 0, n * sizeof *adjoint);
-    t->statements.adjoint = adjoint;
-    t->statements.width = width;
-    t->fork.swept = UINT32_MAX;
-    return adjoint;
-}
-
-static void adjoints_free(struct tape *t, uint32_t own, uint64_t bytes)
-{
-    tape_arena_free(&t->arena, t->statements.adjoint, bytes);
-    tape_account_free(t, own, bytes);
-    t->statements.adjoint = NULL;
-}
-
 static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bool release,
                                    struct tape_site site)
 {
     const uint64_t begun = tape_clock(t);
-    uint64_t stamp = begun, bytes = 0;
+    uint64_t stamp = begun;
     tape_statement_settle(t);
     /* What is no pullback's is the sweep's own: the call, the seed, the end. */
     const char *what = release ? tape_release_sweep_op : "backward";
     TAPE_DOING(t, TAPE_PHASE_BACKWARD, site, what);
     if (t->sections.n > 0)
         return tape_section_refuse(t, what, site);
-    uint32_t own = tape_account_row(t, site, what), failed = UINT32_MAX;
+    uint32_t own = tape_now_own(t, site, what), failed = UINT32_MAX;
     if (t->trap && tape_trap_begin(t, seed, what, site) != TAPE_OK)
         return t->error.code;
     const enum tape_status status = verify(t, y, what, site);
     if (status != TAPE_OK && status != TAPE_ERROR_MEMORY)
         return status;
     const bool ready =
-        status == TAPE_OK && (t->statements.n_gathers == 0 || adjoints(t, 1, own, &bytes));
+        status == TAPE_OK && (t->statements.n_gathers == 0 || tape_adjoints_begin(t, 1, own));
     if (!ready || (release && !tape_release_plan(t, y))) {
         if (t->statements.adjoint)
-            adjoints_free(t, own, bytes);
+            tape_adjoints_end(t);
         return conclude(t, false, own, what, site, begun, &stamp);
     }
     tape_lent_begin(t);
@@ -284,7 +265,7 @@ static enum tape_status sweep_from(struct tape *t, uint32_t y, uint32_t seed, bo
         failed = sweep(t, tape_bridge_oldest(t), release ? own : TAPE_ROW_NONE, &stamp);
     tape_now_row(t, own);
     if (t->statements.adjoint)
-        adjoints_free(t, own, bytes);
+        tape_adjoints_end(t);
     if (planted && failed == UINT32_MAX)
         tape_lent_add(t);
     if (release)
@@ -314,8 +295,8 @@ static enum tape_status sweep_statements(struct tape *t, int64_t n, const uint32
         return tape_section_refuse(t, what, site);
     TAPE_DOING(t, TAPE_PHASE_BACKWARD, site, what);
     const uint64_t begun = tape_clock(t);
-    uint64_t stamp = begun, bytes;
-    const uint32_t own = tape_account_row(t, site, what);
+    uint64_t stamp = begun;
+    const uint32_t own = tape_now_own(t, site, what);
     tape_statement_settle(t);
     const enum tape_status status = verify_roots(t, n, y, what, site);
     if (status != TAPE_OK)
@@ -325,7 +306,7 @@ static enum tape_status sweep_statements(struct tape *t, int64_t n, const uint32
                     (seed && tape_trap_numbers(t, what, "seed", n, seed, site) != TAPE_OK)))
         return t->error.code;
     tape_lent_begin(t);
-    double *adjoint = adjoints(t, 1, own, &bytes);
+    double *adjoint = tape_adjoints_begin(t, 1, own);
     for (int64_t i = 0; i < n && adjoint; i++)
         adjoint[y[i]] += seed ? seed[i] : 1;
     if (t->hook)
@@ -333,7 +314,7 @@ static enum tape_status sweep_statements(struct tape *t, int64_t n, const uint32
     const bool ok = adjoint && sweep(t, UINT32_MAX, TAPE_ROW_NONE, &stamp) == UINT32_MAX;
     tape_now_row(t, own);
     if (adjoint)
-        adjoints_free(t, own, bytes);
+        tape_adjoints_end(t);
     if (ok)
         tape_lent_add(t);
     return conclude(t, ok, own, what, site, begun, &stamp);
@@ -348,8 +329,8 @@ static enum tape_status jacobian_of(struct tape *t, int64_t m, const uint32_t *y
     const bool crosses = tape_bridge_crosses(t);
     TAPE_DOING(t, TAPE_PHASE_BACKWARD, site, what);
     const uint64_t begun = tape_clock(t);
-    uint64_t stamp = begun, bytes;
-    const uint32_t own = tape_account_row(t, site, what);
+    uint64_t stamp = begun;
+    const uint32_t own = tape_now_own(t, site, what);
     tape_statement_settle(t);
     const enum tape_status status = crosses ? verify_roots(t, m, y, what, site) : TAPE_OK;
     if (status != TAPE_OK)
@@ -365,7 +346,7 @@ static enum tape_status jacobian_of(struct tape *t, int64_t m, const uint32_t *y
     for (int64_t i = 0; i < m && ok; i += width) {
         while (width > 1 && width / 2 >= m - i)
             width /= 2;
-        double *adjoint = adjoints(t, width, own, &bytes);
+        double *adjoint = tape_adjoints_begin(t, width, own);
         ok = adjoint != NULL;
         if (!ok)
             break;
@@ -374,20 +355,21 @@ static enum tape_status jacobian_of(struct tape *t, int64_t m, const uint32_t *y
             adjoint[(size_t)y[i + k] * width + (size_t)k] = 1;
         ok = sweep(t, UINT32_MAX, TAPE_ROW_NONE, &stamp) == UINT32_MAX;
         tape_now_row(t, own);
+        adjoint = t->statements.adjoint;
         /* Index 0 is that of constants, and gathers what statements with constants give it. */
         memset(adjoint, 0, width * sizeof *adjoint);
         for (int64_t j = 0; j < n; j++)
             for (int64_t k = 0; k < rows; k++)
                 jacobian[(i + k) * n + j] = adjoint[(size_t)x[j] * width + (size_t)k];
-        adjoints_free(t, own, bytes);
+        tape_adjoints_end(t);
     }
     t->statements.reading = false;
     if (crosses)
         tape_bridge_unhush(t);
     if (t->hook) {
         account(t, own, &stamp);
-        tape_scope_sweeps += stamp - begun;
-        tape_account_event(t, TAPE_EVENT_SWEEP, own, NULL, begun, stamp);
+        tape_scope_swept(stamp - begun);
+        tape_account_event(t, TAPE_EVENT_SWEEP, own, NULL, begun, stamp, false);
         TAPE_ADD(tape_row(t, own)->calls, 1);
         TAPE_ADD(tape_row(t, own)->backward_calls, 1);
         TAPE_ADD(t->ledger.sweeps, (uint64_t)((m + width - 1) / width));
@@ -400,8 +382,9 @@ static enum tape_status jacobian_of(struct tape *t, int64_t m, const uint32_t *y
 }
 
 /* From the begin of a sweep to its end one observer, or none, sees all of it. */
-static enum tape_phase enter(struct tape *t)
+static enum tape_phase enter(struct tape *t, struct tape_site site)
 {
+    t->swept_from = site.pc;
     tape_observed(t);
     tape_residual_cause(t, TAPE_BY_SWEEP);
     return tape_activity_begin(t, TAPE_PHASE_BACKWARD, NULL);
@@ -416,21 +399,21 @@ static enum tape_status leave(struct tape *t, enum tape_phase before, enum tape_
 
 enum tape_status tape_sweep(struct tape *t, uint32_t y, uint32_t seed, struct tape_site site)
 {
-    const enum tape_phase before = enter(t);
+    const enum tape_phase before = enter(t, site);
     return leave(t, before, sweep_from(t, y, seed, false, site));
 }
 
 enum tape_status tape_sweep_release(struct tape *t, uint32_t y, uint32_t seed,
                                     struct tape_site site)
 {
-    const enum tape_phase before = enter(t);
+    const enum tape_phase before = enter(t, site);
     return leave(t, before, sweep_from(t, y, seed, true, site));
 }
 
 enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t *y,
                                        const double *seed, struct tape_site site)
 {
-    const enum tape_phase before = enter(t);
+    const enum tape_phase before = enter(t, site);
     return leave(t, before, sweep_statements(t, n, y, seed, site));
 }
 
@@ -438,7 +421,7 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
                                           const uint32_t *x, double *jacobian,
                                           struct tape_site site)
 {
-    const enum tape_phase before = enter(t);
+    const enum tape_phase before = enter(t, site);
     return leave(t, before, jacobian_of(t, m, y, n, x, jacobian, site));
 }
 

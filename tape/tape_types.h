@@ -202,12 +202,14 @@ struct tape_statements {
     uint32_t slot;              /* upper half of every tag; 0: never recorded on */
     uint32_t epoch;             /* lower half of the newest */
     struct tape_block *block;
-    uint64_t n, bytes;  /* of the runs that are closed */
-    uint32_t uncharged; /* runs at the end of the records, which the open one follows */
-    double *adjoint;    /* while a sweep runs: [next index][width] */
-    uint32_t width;     /* of the sweep: seeds at once */
-    bool reading;       /* the sweep's adjoints are read and go to no gradient */
-    bool calling;       /* a callback of the user's runs: nothing may be recorded */
+    uint64_t n, bytes;      /* of the runs that are closed */
+    uint32_t uncharged;     /* runs at the end of the records, which the open one follows */
+    double *adjoint;        /* while a sweep runs: [next index][width] */
+    uint32_t width;         /* of the sweep: seeds at once */
+    uint64_t adjoint_bytes; /* what they lie in */
+    uint32_t adjoint_row;   /* that it is charged to */
+    bool reading;           /* the sweep's adjoints are read and go to no gradient */
+    bool calling;           /* a callback of the user's runs: nothing may be recorded */
     struct tape_segments segments;
     struct tape_tag *tags;
     uint32_t n_tags, tags_size;
@@ -357,6 +359,9 @@ struct tape {
     struct tape_hook *hook; /* while an op or a sweep is being observed, else NULL */
     uint64_t ticks;         /* the last reading of its clock */
     struct tape_residual_state *residual; /* see tape_residual.h; NULL: never observed */
+    const char *shape;                    /* of the row that is looked for, NULL: any */
+    uintptr_t swept_from;                 /* where the newest sweep was called */
+    const struct tape_path_root *root;    /* while a function of the user's runs; else NULL */
     uint32_t path; /* what is recorded now belongs to this call path, plus 1; 0: the caller's */
     struct tape_now *now; /* where its thread publishes what it does, likewise */
 

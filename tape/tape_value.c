@@ -1,12 +1,13 @@
 /* tape_value.c: values of the tape: made by ops, borrowed from the user, read back.
  *
- * May include: tape_call.h, tape_guard.h, tape_lent.h, tape_trap.h.
+ * May include: tape_call.h, tape_guard.h, tape_lent.h, tape_shape.h, tape_trap.h.
  */
 #include "tape_value.h"
 
 #include "tape_call.h"
 #include "tape_guard.h"
 #include "tape_lent.h"
+#include "tape_shape.h"
 #include "tape_trap.h"
 
 #include <math.h>
@@ -93,7 +94,7 @@ struct tape_value *tape_value_make(struct tape *t, const struct kernel_shape *sh
     struct tape_value *v = entry(t, shape, in, row);
     if (!v)
         return NULL;
-    if (shape->view_of >= 0) {
+    if (in && shape->view_of >= 0) {
         const struct tape_value *of = (const struct tape_value *)(const void *)in[shape->view_of];
         v->array.data =
             (char *)of->array.data + (size_t)shape->offset * kernel_dtype_bytes(shape->dtype);
@@ -141,7 +142,8 @@ enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t 
             return tape_fail(t, TAPE_ERROR_SHAPE, site, "%s: extent %d is negative: %lld", what, d,
                              (long long)shape[d]);
     struct tape_point point = tape_point_take(t);
-    uint32_t row = tape_account_row(t, site, what);
+    uint32_t row = t->hook && t->hook->shapes ? tape_shape_row_of(t, site, what, dtype, rank, shape)
+                                              : tape_account_row(t, site, what);
     struct tape_value *v = tape_arena_entry(&t->arena, sizeof *v);
     if (!v || t->n_values == UINT32_MAX)
         goto no_memory;
@@ -195,7 +197,10 @@ static enum tape_status filled(struct tape *t, const struct kernel_shape *shape,
     tape_observed(t);
     tape_account_moment(t);
     struct tape_point point = tape_point_take(t);
-    struct tape_value *v = tape_value_make(t, shape, in, tape_account_row(t, site, what));
+    const uint32_t row = t->hook && t->hook->shapes
+                             ? tape_shape_row(t, site, what, shape, in ? 1 : 0, in)
+                             : tape_account_row(t, site, what);
+    struct tape_value *v = tape_value_make(t, shape, in, row);
     if (!v) {
         tape_point_undo(t, point);
         return tape_fail_memory(t, site, what);

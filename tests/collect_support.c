@@ -16,6 +16,7 @@
 char collect_folder[] = "/tmp/test_collect.XXXXXX";
 char collect_path[PATH_MAX], collect_other_path[PATH_MAX], collect_error[512];
 struct tape_collector *collect;
+const struct tape_collect_options *collect_options;
 
 struct collect_profile collect_profile;
 
@@ -32,7 +33,7 @@ struct tape_collector *collect_try_open(const char *to)
     ck_assert_ptr_nonnull(symbol);
     memcpy(&open_collector, &symbol, sizeof symbol);
     collect_error[0] = '\0';
-    return open_collector(to, "1.2.3", NULL, collect_error, sizeof collect_error);
+    return open_collector(to, "1.2.3", collect_options, collect_error, sizeof collect_error);
 }
 
 void collect_start(void)

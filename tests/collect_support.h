@@ -23,6 +23,7 @@ enum { MOST_PACKETS = 4096 };
 extern char collect_folder[], collect_path[PATH_MAX], collect_other_path[PATH_MAX];
 extern char collect_error[512];
 extern struct tape_collector *collect;
+extern const struct tape_collect_options *collect_options; /* of the next; NULL: the defaults */
 
 /* A profile as read back. */
 extern struct collect_profile {

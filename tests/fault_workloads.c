@@ -455,6 +455,7 @@ const struct fault_workload fault_workloads[] = {
     {"frames", fault_frames},
     {"releasing_sweep", fault_releasing_sweep},
     {"checkpoints", fault_checkpoints},
+    {"checkpoints of scalars", fault_real_checkpoints},
     {"reals", fault_reals},
     {"sections", fault_sections},
     {"segments", fault_segments},

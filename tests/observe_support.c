@@ -27,6 +27,23 @@ static void flush(struct tape_hook *hook, const struct tape_ledger *ledger, bool
     observe_flushed[observe_n_flushed++ % OBSERVE_LOG].final = final;
 }
 
+/* Of each tape since the observation began: the time of all events that are ops. */
+enum { TAPES = 4096 };
+static uint64_t ticks_of_ops[TAPES];
+struct tape_event observe_event[OBSERVE_LOG];
+int observe_n_events;
+
+static void take_event(struct tape_hook *hook, const struct tape_event *event)
+{
+    (void)hook;
+    const int n = __atomic_fetch_add(&observe_n_events, 1, __ATOMIC_RELAXED);
+    if (n < OBSERVE_LOG)
+        observe_event[n] = *event;
+    if (event->kind == TAPE_EVENT_FORWARD)
+        __atomic_fetch_add(&ticks_of_ops[event->tape % TAPES], event->end - event->start,
+                           __ATOMIC_RELAXED);
+}
+
 const struct tape_scopes *observe_scopes;
 
 static void take_scopes(struct tape_hook *hook, const struct tape_scopes *scopes)
@@ -36,12 +53,18 @@ static void take_scopes(struct tape_hook *hook, const struct tape_scopes *scopes
 }
 
 struct tape_hook observe_hook = {
-    .abi = TAPE_HOOK_ABI, .clock = read_clock, .flush = flush, .begin = take_scopes};
+    .abi = TAPE_HOOK_ABI,
+    .clock = read_clock,
+    .flush = flush,
+    .begin = take_scopes,
+    .event = take_event,
+};
 
 void observe_begin(uint64_t due)
 {
     observe_hook.due = due;
-    observe_n_flushed = 0;
+    observe_n_flushed = observe_n_events = 0;
+    memset(ticks_of_ops, 0, sizeof ticks_of_ops);
     ck_assert(tape_observe_begin(&observe_hook));
 }
 
@@ -140,6 +163,24 @@ void observe_check_sums(const struct tape_ledger *ledger)
     ck_assert_uint_eq(forward, ledger->forward_ticks);
     ck_assert_uint_eq(backward, ledger->backward_ticks);
     ck_assert_uint_eq(recompute, ledger->recompute_ticks);
+    ck_assert_uint_eq(ticks_of_ops[ledger->tape % TAPES], forward + recompute);
+}
+
+void observe_check_pairs(void)
+{
+    ck_assert_int_le(observe_n_events, OBSERVE_LOG);
+    for (int i = 0; i < observe_n_events; i++) {
+        const struct tape_event *pullback = &observe_event[i];
+        if (pullback->kind != TAPE_EVENT_BACKWARD ||
+            pullback->row->forward_ticks + pullback->row->recompute_ticks == 0)
+            continue;
+        int k = i - 1;
+        while (k >= 0 && (observe_event[k].kind != TAPE_EVENT_FORWARD ||
+                          observe_event[k].record != pullback->record))
+            k--;
+        ck_assert_msg(k >= 0, "a pullback of %s has no op", pullback->row->op);
+        ck_assert_ptr_eq(observe_event[k].row, pullback->row);
+    }
 }
 
 /* Beside the rows' bytes there is only the entry that stands for failed values. */

@@ -21,6 +21,10 @@ extern struct observe_flush {
 } observe_flushed[OBSERVE_LOG];
 extern int observe_n_flushed;
 
+/* The single events since then, of all threads; the first OBSERVE_LOG are kept. */
+extern struct tape_event observe_event[OBSERVE_LOG];
+extern int observe_n_events;
+
 /* What the observer was told at its begin. */
 extern const struct tape_scopes *observe_scopes;
 
@@ -38,8 +42,12 @@ const struct tape_ledger *observe_ledger(void);
 /* The row of an op that is called on one line only. */
 const struct tape_row *observe_row(const struct tape_ledger *ledger, const char *op);
 
-/* The rows add up to the ledger's own counters. */
+/* The rows add up to the ledger's own counters, and events of ops to the time of its calls. */
 void observe_check_sums(const struct tape_ledger *ledger);
+
+/* Of all events: before each pullback there was the op whose record it has. Not asked of ops that
+ * took no time, as runs of statements. The tape is alive. */
+void observe_check_pairs(void);
 
 /* What is live in the ledger is what the tape has handed out. */
 void observe_check_live(const struct tape_ledger *ledger, ad_tape tape);

@@ -6,6 +6,7 @@
 #include "profile_frame.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +89,22 @@ void maker_put_modules(struct maker_bytes *bytes)
     maker_put_packet(bytes, &packet);
 }
 
+void maker_put_module(struct maker_bytes *bytes, const char *path, uint64_t start, uint64_t bias)
+{
+    Tapescope__Module module = TAPESCOPE__MODULE__INIT, *list[] = {&module};
+    Tapescope__Modules modules = TAPESCOPE__MODULES__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    module.path = (char *)(uintptr_t)path;
+    module.start = start;
+    module.end = start + 0x1000;
+    module.bias = bias;
+    modules.module = list;
+    modules.n_module = 1;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_MODULES;
+    packet.modules = &modules;
+    maker_put_packet(bytes, &packet);
+}
+
 void maker_put_symbols(struct maker_bytes *bytes, uint64_t known_pc, uint32_t known_line,
                        uint64_t other_pc)
 {
@@ -151,4 +168,19 @@ void maker_put_ledger(struct maker_bytes *bytes, struct maker_ledger *made)
     packet.ledger = &made->ledger;
     maker_put_packet(bytes, &packet);
     free(made);
+}
+
+struct prof_profile *maker_read(struct maker_bytes *bytes)
+{
+    char error[1024] = "";
+    maker_put_end(bytes);
+    FILE *stream = fmemopen(bytes->data, bytes->n, "r");
+    ck_assert_ptr_nonnull(stream);
+    struct prof_profile *profile = prof_profile_read_stream(stream, "x", error, sizeof error);
+    fclose(stream);
+    free(bytes->data);
+    *bytes = (struct maker_bytes){0};
+    ck_assert_msg(profile != NULL, "%s", error);
+    ck_assert_ptr_null(profile->warning);
+    return profile;
 }

@@ -1,11 +1,12 @@
 /* profile_maker.h: profiles made packet by packet, for tests of the reader.
  *
- * May include: profile.pb-c.h. A failure to make one is a failed assertion.
+ * May include: profile.pb-c.h, reader.h. A failure to make one is a failed assertion.
  */
 #ifndef PROFILE_MAKER_H
 #define PROFILE_MAKER_H
 
 #include "profile.pb-c.h"
+#include "reader.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,6 +32,8 @@ void maker_put_header(struct maker_bytes *bytes, const char *clock, uint32_t ver
 void maker_put_clock(struct maker_bytes *bytes, uint64_t ticks, uint64_t ns);
 void maker_put_overhead(struct maker_bytes *bytes, double forward, double backward);
 void maker_put_modules(struct maker_bytes *bytes);
+/* One of 4 KiB. */
+void maker_put_module(struct maker_bytes *bytes, const char *path, uint64_t start, uint64_t bias);
 /* Two places: one known through and through, one of which only the function is. */
 void maker_put_symbols(struct maker_bytes *bytes, uint64_t known_pc, uint32_t known_line,
                        uint64_t other_pc);
@@ -39,5 +42,8 @@ struct maker_ledger *maker_new_ledger(uint64_t tape);
 Tapescope__Row *maker_add_row(struct maker_ledger *made, uint32_t index, uint64_t pc,
                               const char *op);
 void maker_put_ledger(struct maker_bytes *bytes, struct maker_ledger *made);
+
+/* Ends the profile, frees its bytes and reads it, which must succeed. */
+struct prof_profile *maker_read(struct maker_bytes *bytes);
 
 #endif

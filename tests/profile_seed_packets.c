@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_ROWS = 8, UNKNOWN_FIELD = 15 };
+enum { MOST_ROWS = 8 };
 
 static void seed_put(struct profile_seed *seed, const void *data, size_t n)
 {
@@ -64,6 +64,7 @@ void seed_put_header(struct profile_seed *seed, const char *clock, size_t n_argu
     header.clock = (char *)(uintptr_t)clock;
     header.collector = (char *)"seed";
     header.options = (char *)"depth=8,time=exact";
+    header.runs = n_arguments == 0 ? 2 : 0;
     packet.kind_case = TAPESCOPE__PACKET__KIND_HEADER;
     packet.header = &header;
     seed_put(seed, PROFILE_MAGIC, PROFILE_MAGIC_BYTES);
@@ -88,6 +89,7 @@ void seed_put_overhead(struct profile_seed *seed, double forward, double backwar
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     overhead.forward_ticks = forward;
     overhead.backward_ticks = backward;
+    overhead.taken_ticks = 12;
     packet.kind_case = TAPESCOPE__PACKET__KIND_OVERHEAD;
     packet.overhead = &overhead;
     seed_put_packet(seed, &packet);
@@ -128,7 +130,12 @@ void seed_put_symbols(struct profile_seed *seed)
         symbol[i].line = i == 2 ? UINT32_MAX : 41;
         symbol[i].function = (char *)(i == 1 ? "f\xff\033" : "f");
         symbol[i].file = (char *)(i == 2 ? "" : "/nowhere/a.c");
+        symbol[i].module = (char *)"/bin/a";
         symbol[i].source_line = 7;
+        symbol[i].function_line = 5;
+        symbol[i].depth = (uint32_t)i;
+        symbol[i].outermost = i > 0;
+        symbol[i].wrapped = i == 2;
         symbol[i].offset = 1u << 20;
         list[i] = &symbol[i];
     }
@@ -164,6 +171,7 @@ void seed_put_scopes(struct profile_seed *seed, uint32_t first, size_t n)
         scope[i].recorded_calls = i;
         scope[i].ticks = 1000 * i;
         scope[i].sweep_ticks = 300 * i;
+        scope[i].overhead_ticks = 20 * i;
         scope[i].records = 5 * i;
         list[i] = &scope[i];
     }
@@ -181,6 +189,7 @@ void seed_put_scopes(struct profile_seed *seed, uint32_t first, size_t n)
     steps.first = 3;
     steps.last = UINT64_MAX;
     steps.seen = 5;
+    steps.by_call = n > 3;
     scopes.scope = list;
     scopes.n_scope = n;
     scopes.expectation = expectations;
@@ -205,11 +214,16 @@ void seed_put_events(struct profile_seed *seed, size_t n, uint32_t n_sites)
         tapescope__event_site__init(&site[i]);
         site[i].kind = i; /* the last is none that is known */
         site[i].thread = 4711;
+        site[i].process = i % 2 ? 4710 : 0;
         site[i].tape = i;
         site[i].pc = 0x2001;
         site[i].line = 41;
         site[i].op = (char *)"matmul";
         site[i].scope = i;
+        site[i].process = i % 3;
+        site[i].path = i % 2 ? i + 1 : UINT32_MAX;
+        site[i].again = i % 2 == 0;
+        site[i].part = i % 3 == 0;
         sites[i] = &site[i];
     }
     for (size_t i = 0; i < n; i++) {
@@ -262,6 +276,7 @@ void seed_put_tape(struct profile_seed *seed, uint64_t tape, uint32_t first, siz
         row[i].kept_by = i == 3 ? 1000 : (uint32_t)i; /* the fourth's keeper is in no packet */
         row[i].kept_others = i % 2 == 1;
         row[i].scope = (uint32_t)i;
+        row[i].shape = (char *)(uintptr_t)(i % 3 == 2 ? "f64[3] of [3,4], [4]" : "");
         row[i].path = tape % 2 == 0 ? first + (uint32_t)i : 0;
         row[i].calls = k;
         row[i].forward_ticks = 3 * k;
@@ -271,7 +286,10 @@ void seed_put_tape(struct profile_seed *seed, uint64_t tape, uint32_t first, siz
         row[i].recompute_ticks = i == 1 ? 2 * k : 0;
         row[i].forward_flops = 7 * k;
         row[i].backward_flops = 14 * k;
+        row[i].recompute_flops = i == 1 ? 7 * k : 0;
         row[i].forward_moved = 24 * k;
+        row[i].recompute_moved = i == 1 ? 24 * k : 0;
+        row[i].backward_moved = 40 * k;
         row[i].record_bytes = 48 * k;
         row[i].value_bytes = 64 * k;
         row[i].adjoint_bytes = 64 * k;
@@ -328,7 +346,15 @@ void seed_put_residuals(struct profile_seed *seed, uint64_t tape, uint32_t first
         class_[i].largest_bytes = 64;
         class_[i].read_bytes = 64;
         class_[i].first_ticks = 1100;
+        class_[i].released_others = i == 0;
+        class_[i].read_live_bytes = 32;
+        class_[i].last_ticks = 1900;
+        class_[i].by_call = 1;
+        class_[i].by_sweep = 2;
+        class_[i].by_frame = 3;
+        class_[i].by_rewind = 4;
         class_[i].by_reset = 64 * (unit - 1);
+        class_[i].by_destroy = 5;
         class_[i].byte_ticks = 1e3 * (double)unit;
     }
     residuals.tape = timeline.tape = tape;
@@ -340,6 +366,7 @@ void seed_put_residuals(struct profile_seed *seed, uint64_t tape, uint32_t first
     stretch.ticks = ticks;
     stretch.n_part = stretch.n_flags = stretch.n_delta = stretch.n_ticks = 4;
     stretch.merged = 1;
+    stretch.truncated = tape == 0;
     residuals.stretch = &stretch;
     packet.kind_case = TAPESCOPE__PACKET__KIND_RESIDUALS;
     packet.residuals = &residuals;
@@ -373,6 +400,7 @@ void seed_put_paths(struct profile_seed *seed, uint32_t first)
         path[i].id = first + from[i].id;
         path[i].parent = from[i].parent ? first + from[i].parent : 0;
         path[i].pc = from[i].pc;
+        path[i].number = first + (uint32_t)i / 2; /* two have the same; 0: none */
         list[i] = &path[i];
     }
     paths.path = list;
@@ -398,8 +426,10 @@ void seed_put_samples(struct profile_seed *seed, uint32_t first, uint64_t unit)
         sample[i].phase = i % 4;
         sample[i].pc = i % 4 == 0 ? 0 : 0x2001 + 0x100 * (uint64_t)i;
         sample[i].line = i == 1 ? 41 : 0;
+        sample[i].path = i % 4 == 0 ? 0 : first + i;
         sample[i].op = (char *)(uintptr_t)op[i];
         sample[i].shared = i == 3;
+        sample[i].waiting = i == 4 ? 9 : i;
         sample[i].stack = stack;
         sample[i].n_stack = i == 0 ? 3 : i == 4 ? 1 : 0;
         sample[i].count = (i + 1) * unit;
@@ -429,7 +459,8 @@ void seed_put_threads(struct profile_seed *seed, uint64_t unit)
         thread[i].recorded = 6 * unit;
         thread[i].partial = i == 0 ? unit : 0;
         thread[i].lost = 2;
-        thread[i].fired = thread[i].recorded + thread[i].partial + thread[i].lost;
+        thread[i].outside = 2;
+        thread[i].fired = thread[i].recorded + thread[i].partial + thread[i].lost + 2;
         thread[i].wall_ns = 40000000 * unit;
         thread[i].cpu_ns = 30000000 * unit;
     }
@@ -452,9 +483,9 @@ void seed_put_final(struct profile_seed *seed, uint64_t tape)
     seed_put_packet(seed, &packet);
 }
 
-/* A packet of a kind that a later writer may add: field 15, four bytes. */
+/* A packet of a kind that a later writer may add: field 1000, four bytes. */
 void seed_put_unknown(struct profile_seed *seed)
 {
-    static const uint8_t payload[] = {UNKNOWN_FIELD << 3 | 2, 4, 'n', 'e', 'w', '!'};
+    static const uint8_t payload[] = {0xc2, 0x3e, 4, 'n', 'e', 'w', '!'};
     seed_put_frame(seed, payload, sizeof payload);
 }

@@ -39,6 +39,7 @@ static void put_body(unsigned number, struct profile_seed *seed)
         seed_put_tape(seed, 1, 0, 5, 1);
         seed_put_tape(seed, 2, 1, 4, 1000);
         seed_put_paths(seed, 2);
+        seed_put_events(seed, 6, 4);
         break;
     case 3: /* later packets of a row replace earlier ones */
         seed_put_header(seed, "step:1000", 2);

@@ -111,20 +111,25 @@ double sampled_compute(double seconds)
     return sum;
 }
 
-struct prof_profile *sampled_read(const char *from)
+void sampled_check(const struct prof_profile *profile)
 {
-    char error[400];
-    struct prof_profile *profile = prof_profile_read(from, error, sizeof error);
-    ck_assert_msg(profile != NULL, "%s", error);
     uint64_t kept = 0, counted = 0;
     for (size_t i = 0; i < profile->n_threads; i++) {
         const struct prof_thread *t = &profile->thread[i];
-        ck_assert_uint_eq(t->fired, t->recorded + t->partial + t->lost);
+        ck_assert_uint_eq(t->fired, t->recorded + t->partial + t->lost + t->outside);
         kept += t->recorded + t->partial;
     }
     for (size_t i = 0; i < profile->n_samples; i++)
         counted += profile->sample[i].count;
     ck_assert_uint_eq(counted, kept);
+}
+
+struct prof_profile *sampled_read(const char *from)
+{
+    char error[400];
+    struct prof_profile *profile = prof_profile_read(from, error, sizeof error);
+    ck_assert_msg(profile != NULL, "%s", error);
+    sampled_check(profile);
     return profile;
 }
 

@@ -28,6 +28,8 @@ double sampled_compute(double seconds);
 /* Lines of the product and of a scalar statement in it. */
 extern unsigned sampled_matmul_line, sampled_statement_line;
 
+/* Every signal must be counted once, and every sample that was kept be there. */
+void sampled_check(const struct prof_profile *profile);
 /* A profile that must be readable, and whose signals and samples add up. */
 struct prof_profile *sampled_read(const char *from);
 /* How many samples it has. */

@@ -174,7 +174,8 @@ START_TEST(annotate_prints_the_same_numbers_and_their_totals)
             sum[k] += is[k];
         }
     }
-    const char *at = strrchr(program_output, '\n'); /* the last line is the total */
+    const char *at = strstr(program_output, " total\n");
+    ck_assert_ptr_nonnull(at);
     while (at > program_output && at[-1] != '\n')
         at--;
     ck_assert_int_eq(sscanf(at, "%*s %llu %llu %*s %llu %*s %llu", &is[0], &is[1], &is[2], &is[3]),

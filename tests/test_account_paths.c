@@ -22,8 +22,9 @@ static uint32_t path_now;
 static uintptr_t last_site;
 static int asked;
 
-static uint32_t path(struct tape_hook *hook, uintptr_t site)
+static uint32_t path(struct tape_hook *hook, uintptr_t site, const struct tape_path_root *root)
 {
+    (void)root;
     ck_assert_ptr_eq(hook, &observe_hook);
     last_site = site;
     asked++;

@@ -105,6 +105,8 @@ START_TEST(recomputation_is_counted_on_the_lines_of_the_function)
     ck_assert_uint_eq(c->calls, 2);
     ck_assert_uint_eq(c->forward_ticks, 2 * 2); /* before and behind the function */
     ck_assert_uint_eq(l->forward_ticks, 2 * (2 + 3) + 1);
+    const uint64_t flops = e->forward_flops, moved = e->forward_moved;
+    ck_assert_uint_eq(e->recompute_flops, 0);
     for (unsigned k = 1; k <= 3; k++) {
         const uint64_t before = observe_ticks;
         ck_assert_int_eq(sweep(y), AD_OK);
@@ -121,7 +123,11 @@ START_TEST(recomputation_is_counted_on_the_lines_of_the_function)
         ck_assert_uint_eq(c->recompute_calls, 2 * k);
         ck_assert_uint_eq(c->recompute_ticks, 2 * k); /* behind the last op */
         ck_assert_uint_eq(c->backward_calls, 2 * k);
-        ck_assert_uint_eq(e->forward_flops, e->calls * (e->forward_flops / 2));
+        ck_assert_uint_gt(flops, 0);
+        ck_assert_uint_eq(e->forward_flops, flops);
+        ck_assert_uint_eq(e->forward_moved, moved);
+        ck_assert_uint_eq(e->recompute_flops, k * flops); /* once a call, as the first time */
+        ck_assert_uint_eq(e->recompute_moved, k * moved);
         /* Every reading of the sweep's but the first ends a stretch. */
         ck_assert_uint_eq(l->recompute_ticks, k * 2 * (3 + 1));
         ck_assert_uint_eq(l->recompute_ticks + l->backward_ticks, k * (read - 1));
@@ -149,6 +155,7 @@ START_TEST(checkpoints_within_checkpoints_are_recomputed_with_them)
     ck_assert_uint_eq(e->recompute_calls, 4); /* by the outer one, and by each inner one */
     ck_assert_uint_eq(e->backward_calls, 2);
     ck_assert_uint_eq(l->forward_ticks, forward);
+    observe_check_pairs();
     ck_assert_uint_eq(l->recompute_ticks + l->backward_ticks, read - 1);
     observe_check_sums(l);
     observe_check_live(l, tape);
@@ -295,6 +302,116 @@ START_TEST(a_sweep_that_fails_in_the_function_keeps_the_sums)
 }
 END_TEST
 
+START_TEST(a_recorded_derivative_recomputes_for_good)
+{
+    const ad_tensor ones = {0, 0, 0, 0};
+    ad_tensor g;
+    observe_begin(UINT64_MAX);
+    x = ad_leaf(tape, AD_F64, 1, shape, data);
+    ad_tensor y = do_sum(checkpoint(tape, two_blocks, x));
+    const struct tape_ledger *l = observe_ledger();
+    const struct tape_row *e = observe_row(l, "exp");
+    const uint64_t flops = e->forward_flops / 2;
+    ck_assert_int_eq(ad_create_graph(y, ones, 1, &x, &g), AD_OK);
+    l = observe_ledger();
+    ck_assert_uint_eq(e->calls, 2);
+    ck_assert_uint_eq(e->recompute_calls, 2 + 2); /* by the outer one, and by each inner one */
+    ck_assert_uint_eq(e->recompute_flops, 4 * flops);
+    ck_assert_uint_eq(e->backward_calls, 0);
+    ck_assert_uint_ge(e->live_bytes, 2 * BYTES);
+    ck_assert_uint_gt(l->recompute_ticks, 0);
+    ck_assert_uint_eq(l->backward_ticks, 0);
+    observe_check_sums(l);
+    observe_check_live(l, tape);
+    ck_assert_int_eq(sweep(do_sum(g)), AD_OK);
+    l = observe_ledger();
+    /* Those that stay are swept; so is the outer one, whose own result y was made of. */
+    ck_assert_uint_ge(e->backward_calls, 2);
+    observe_check_sums(l);
+    observe_check_live(l, tape);
+    tape_observe_end();
+}
+END_TEST
+
+/* Number of the only node of that name. */
+static uint32_t node(const char *name)
+{
+    uint32_t found = 0;
+    for (uint32_t i = observe_scopes->n; i-- > 1;) {
+        if (strcmp(tape_scopes_at(observe_scopes, i)->name, name) != 0)
+            continue;
+        ck_assert_msg(found == 0, "two scopes %s", name);
+        found = i;
+    }
+    ck_assert_msg(found != 0, "no scope %s", name);
+    return found;
+}
+
+static const struct tape_scope *scope(const char *name)
+{
+    return tape_scopes_at(observe_scopes, node(name));
+}
+
+static void scoped_block(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_tensor *out,
+                         void *payload)
+{
+    (void)on;
+    (void)n_in;
+    (void)n_out;
+    (void)payload;
+    out[0] = ad_tanh(in[0]);
+    AD_SCOPE("part")
+    {
+        out[0] = ad_square(out[0]);
+    }
+}
+
+START_TEST(what_a_sweep_does_again_is_in_the_scopes_that_did_it_first)
+{
+    observe_begin(UINT64_MAX);
+    ad_profiling_ = 1;
+    x = ad_leaf(tape, AD_F64, 1, shape, data);
+    ad_tensor y = x;
+    const uint64_t before = observe_ticks;
+    AD_SCOPE("again")
+    {
+        AD_SCOPE("first")
+        {
+            for (int i = 0; i < 2; i++)
+                ad_checkpoint(tape, scoped_block, NULL, 1, &y, 1, &y);
+        }
+        AD_SCOPE("sweep")
+        {
+            ck_assert_int_eq(ad_backward(ad_sum(y)), AD_OK);
+        }
+    }
+    const uint64_t all = observe_ticks - before - 1; /* the first begin's is the time before it */
+    const struct tape_ledger *l = observe_ledger();
+    observe_check_sums(l);
+    const struct tape_scope *whole = scope("again"), *first = scope("first"), *part = scope("part"),
+                            *sweep = scope("sweep");
+    ck_assert_uint_eq(part->parent, node("first"));
+    ck_assert_uint_eq(whole->ticks + first->ticks + part->ticks + sweep->ticks, all);
+    ck_assert_uint_eq(part->calls, 2);
+    ck_assert_uint_eq(part->recorded_calls, 0); /* dry; what is recorded is dropped */
+    /* Recomputation is time of the sweep, and of the scopes that it belongs to: tanh, and the begin
+     * of the part; its square, and its end; what is behind that. */
+    ck_assert_uint_eq(part->sweep_ticks, 2 * (1 + 1));
+    ck_assert_uint_eq(first->sweep_ticks, 2 * 3);
+    ck_assert_uint_eq(sweep->ticks - sweep->sweep_ticks, 2 + 1 + 1); /* sum, begin and end */
+    uint64_t again = 0, swept = 0;
+    for (uint32_t i = 0; i < l->n_rows; i++) {
+        const struct tape_row *row = tape_ledger_row(l, i);
+        again += row->scope == node("sweep") ? row->recompute_calls : 0;
+        swept += row->scope == node("part") ? row->recompute_calls : 0;
+    }
+    ck_assert_uint_eq(again, 0);
+    ck_assert_uint_eq(swept, 2);
+    tape_observe_end();
+    ad_profiling_ = 0;
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases = tcase_create("checkpoint_account");
@@ -304,6 +421,8 @@ int main(void)
     tcase_add_test(cases, bytes_are_charged_to_the_lines_that_hand_them_out_each_time);
     tcase_add_test(cases, a_profile_may_begin_and_end_within_the_function);
     tcase_add_test(cases, samples_within_the_function_are_recomputation_in_a_sweep);
+    tcase_add_test(cases, a_recorded_derivative_recomputes_for_good);
+    tcase_add_test(cases, what_a_sweep_does_again_is_in_the_scopes_that_did_it_first);
     tcase_add_test(cases, a_sweep_that_fails_in_the_function_keeps_the_sums);
     return run_cases("checkpoint_account", cases);
 }

@@ -273,27 +273,6 @@ START_TEST(arguments_are_looked_at_before_the_function_is_called)
 }
 END_TEST
 
-START_TEST(second_derivatives_through_a_checkpoint_are_refused_and_beside_it_are_right)
-{
-    struct fickle f = fickle_of("", 100);
-    ad_tensor y, of_x, free = ad_leaf(tape, AD_F64, 1, shape, inner);
-    ck_assert_int_eq(ad_checkpoint(tape, fickle, &f, 1, &x, 1, &y), AD_OK);
-    ad_tensor loss = ad_sum(ad_add(y, ad_mul(free, ad_square(free))));
-    const ad_stats before = stats();
-    const ad_tensor ones = {0, 0, 0, 0};
-    ck_assert_int_eq(ad_create_graph(loss, ones, 1, &x, &of_x), AD_ERROR_STATE);
-    check_error(AD_ERROR_STATE, "create_graph: y depends on x through the checkpoint at "
-                                "test_checkpoint_errors.c:");
-    check_same(before);
-    ck_assert_int_eq(ad_create_graph(loss, ones, 1, &free, &of_x), AD_OK);
-    double gradient[N];
-    ck_assert_int_eq(ad_backward(ad_sum(of_x)), AD_OK);
-    ck_assert_int_eq(ad_gradient(free, gradient, N), AD_OK);
-    for (int i = 0; i < N; i++)
-        ck_assert_double_eq_tol(gradient[i], 6 * inner[i], 1e-12);
-}
-END_TEST
-
 /* What the function reads may not have changed, whether it was given or read by it. */
 START_TEST(an_array_that_was_changed_is_told_before_the_sweep)
 {
@@ -390,8 +369,6 @@ int main(void)
     tcase_add_test(cases, a_failure_within_the_function_is_told_by_its_own_line);
     tcase_add_test(cases, handles_of_what_the_function_computed_are_refused_afterwards);
     tcase_add_test(cases, arguments_are_looked_at_before_the_function_is_called);
-    tcase_add_test(cases,
-                   second_derivatives_through_a_checkpoint_are_refused_and_beside_it_are_right);
     tcase_add_test(cases, an_array_that_was_changed_is_told_before_the_sweep);
     tcase_add_test(cases, a_failure_of_a_checkpoint_within_a_checkpoint_is_that_of_the_outer);
     tcase_add_test(cases, more_older_tensors_than_a_record_can_name_are_refused);

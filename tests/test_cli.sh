@@ -62,6 +62,10 @@ expect 2 "$tapescope" record -o
 said "'-o' lacks its value"
 expect 2 "$tapescope" top --sotr tape
 said "did you mean '--sort'?"
+expect 2 "$tapescope" record -timeline ./program
+said "record: no option '-timeline'; did you mean '--timeline'?"
+expect 2 "$tapescope" top -n3 -x
+said "top: no option '-x'"
 
 # Profiles that are none.
 expect 3 "$tapescope" top
@@ -103,6 +107,20 @@ said "sh was killed by signal 34; it wrote no profile"
 expect 143 "$tapescope" record sh -c 'kill $PPID; sleep 20 & wait'
 said "sh was killed by SIGTERM"
 expect 0 "$tapescope" record sh -c 'test "$TAPESCOPE_PROFILE" = "$PWD/tapescope.prof"'
+
+# Without a terminal, live is record.
+expect 3 "$tapescope" live -- sh -c 'echo one; echo two; exit 3'
+[ "$(cat out)" = "one
+two" ] || fail "live does not leave the output alone"
+said "sh exited with status 3; it wrote no profile"
+expect 0 "$tapescope" live --time exact sh -c 'echo "$TAPESCOPE_OPTIONS"'
+[ "$(cat out)" = "time=sampled,tape=on,depth=0,interval=125,time=exact" ] || fail "options of live"
+expect 0 env TAPESCOPE_OPTIONS=interval=50 "$tapescope" live sh -c 'echo "$TAPESCOPE_OPTIONS"'
+[ "$(cat out)" = "time=sampled,tape=on,depth=0,interval=125,interval=50" ] || fail "defaults of live"
+expect 2 "$tapescope" live
+said "name the program to run"
+expect 127 "$tapescope" live -- ./missing
+said "cannot run ./missing"
 
 # Options of the recording travel in the environment, behind those that are there.
 expect 0 "$tapescope" record --depth 3 --freq 99 --time sampled --tape off --frames all --unwind fp \
@@ -252,6 +270,12 @@ shown "Each row has all that it called as well."
 awk '/ main program.c/ { exit !($1 == "100%" || $1 + 0 > 99) }' out || fail "main is not all"
 expect 2 "$tapescope" top --cum --by op
 said "--cum goes with"
+expect 0 "$tapescope" tree --exact --format flat --combine
+[ "$(grep -c ' layer program.c' out)" -eq 1 ] || fail "layer is not there once"
+[ "$(awk '/ main program.c/ { print $2 }' out)" = "${total%% *}" ] || fail "main has not all"
+shown "rows overlap"
+expect 2 "$tapescope" tree --format flat --inverted
+said "does not go with --format flat"
 expect 0 "$tapescope" tree --c-frames
 shown "__libc_start"
 expect 0 "$tapescope" tree --json
@@ -374,7 +398,7 @@ touch -r program program.c
 
 # Only what fits beside the source.
 expect 0 "$tapescope" annotate program.c
-grep -q '^share calls forward backward  b/f    tape at peak line ' out || fail "columns at 80"
+grep -q '^share calls forward backward  b/f    tape through line ' out || fail "columns at 80"
 expect 0 env COLUMNS=40 "$tapescope" annotate program.c
 grep -q '^forward backward    tape line ' out || fail "columns at 40"
 expect 0 env COLUMNS=200 "$tapescope" annotate program.c

@@ -95,7 +95,7 @@ said "--sizes names 2 sizes for 3 profiles"
 expect 2 "$tapescope" growth --sizes 1,x g100.prof g200.prof
 said "'1,x' is no list of sizes"
 expect 2 "$tapescope" growth --size-key n g100.prof g200.prof
-said "g100.prof: n is '', not a size"
+said "g100.prof: neither an argument nor a scope has the key n"
 expect 2 "$tapescope" growth --size-key n --size-arg 1 g100.prof g200.prof
 said "exclude each other"
 expect 2 "$tapescope" growth g100.prof g100.prof
@@ -174,6 +174,24 @@ mv elsewhere grow
 expect 0 "$tapescope" merge -o sum.prof sum.prof
 expect 2 "$tapescope" merge -o sum.prof g100.prof changed.prof
 said "changed.prof is of another program than g100.prof"
+expect 0 "$tapescope" tree --exact g100.prof
+cp out tree
+expect 0 "$tapescope" merge --json -o one.prof g100.prof
+python '
+assert d["tapescope"] == "merge" and d["from"] == ["g100.prof"] and d["tapes"] == 1
+assert d["profile"]["path"] == "one.prof" and d["bytes"] == os.stat("one.prof").st_size
+assert d["rows"] > 0 and d["symbols"] > 0 and d["call_paths"] > 0 and d["events"] == 0'
+expect 0 "$tapescope" pack --json -o packed.prof g100.prof
+python '
+assert d["tapescope"] == "pack" and d["bytes"] == os.stat("packed.prof").st_size
+assert d["symbols"] >= d["call_paths"] > 0 and d["profile"]["complete"]'
+expect 0 "$tapescope" tree --exact one.prof
+cmp -s out tree || fail "the tree of a sum of one"
+(unset TAPESCOPE_CLOCK && "$tapescope" record --time=sampled -o sampled.prof ./grow 100) >out 2>err ||
+    fail "record --time=sampled"
+expect 2 "$tapescope" merge -o sum.prof g100.prof sampled.prof
+said "g100.prof has exact times and sampled.prof has samples"
+expect 0 "$tapescope" merge -o sum.prof sampled.prof sampled.prof
 expect 2 "$tapescope" merge g100.prof
 said "name the file to write"
 expect 1 "$tapescope" merge -o missing/sum.prof g100.prof
@@ -263,6 +281,70 @@ grep -qF "is not complete: no gate can be judged" err || fail "a cut profile was
 expect 1 "$tapescope" check --max-peak 1GiB --junit missing/x.xml g100.prof
 said "cannot write missing/x.xml"
 
+# What was sampled without bytes is held against no limit of bytes, and nothing says that they are 0.
+expect 0 "$tapescope" record --time sampled -o sampled.prof ./grow 100
+for gate in "--max-peak 1GiB" "--max-total-tape 1GiB" "--max-tape grow.c:9=1GiB" \
+    "--baseline g100.prof" "--max-growth 9 --sizes 1,2,3 g100.prof g200.prof"; do
+    # shellcheck disable=SC2086 # the gate is words
+    expect 1 "$tapescope" check $gate sampled.prof
+    grep -qE '^FAILED .*(sampled without tape=on|has no such file)' out || fail "no reason: $gate"
+done
+expect 1 "$tapescope" check --baseline sampled.prof g100.prof
+expect 0 "$tapescope" record --time sampled --tape on -o both.prof ./grow 100
+expect 0 "$tapescope" check --max-peak 1GiB --baseline g100.prof both.prof
+expect 1 "$tapescope" check --baseline g100.prof --time-tolerance 900% both.prof
+shown "exact and sampled times cannot be compared"
+for command in tape whatif; do
+    expect 3 "$tapescope" $command sampled.prof
+    said "has no bytes: it was sampled without --tape=on"
+done
+
+# Nor are its times compared with exact ones; those of two have an error.
+expect 2 "$tapescope" diff g100.prof sampled.prof
+said "diff: g100.prof has exact times, sampled.prof has sampled times: these cannot be compared"
+expect 2 "$tapescope" growth --sizes 1,2,3 g100.prof g200.prof sampled.prof
+said "growth: g100.prof has exact times, sampled.prof has sampled times"
+expect 2 "$tapescope" html -o none.html --base g100.prof sampled.prof
+[ ! -e none.html ] || fail "a page of two kinds of times"
+expect 3 "$tapescope" diff --sort tape g100.prof sampled.prof
+said "diff: sampled.prof has no bytes"
+expect 2 "$tapescope" diff g100.prof both.prof
+said "(but bytes can: --sort tape)"
+expect 0 "$tapescope" diff --sort tape g100.prof both.prof
+expect 0 env COLUMNS=120 "$tapescope" diff sampled.prof both.prof
+head -n 1 out | grep -qE '^ *~total +~error +change +base +new +line' || fail "times without errors"
+shown "~ sampled: an error is one standard"
+expect 0 env COLUMNS=120 "$tapescope" growth --sizes 1,2,3 sampled.prof both.prof both.prof
+head -n 1 out | grep -qE '^ *~time +~n\^ +95 % +line' || fail "bytes that were not counted"
+expect 0 env COLUMNS=120 "$tapescope" growth --sizes 1,2,3 --json sampled.prof both.prof both.prof
+python 'assert d["total"]["largest_bytes"] is None and d["profiles"][0]["sampled"]'
+
+# What was not measured is no 0: bytes of samples, and times that were switched off.
+expect 0 "$tapescope" record --time off -o untimed.prof ./grow 100
+for command in top tree; do
+    expect 0 env COLUMNS=200 "$tapescope" $command sampled.prof
+    ! head -n 1 out | grep -qw tape || fail "$command: bytes that were not counted"
+done
+for command in top tree "annotate grow.c"; do
+    # shellcheck disable=SC2086 # the command is words
+    expect 0 env COLUMNS=200 "$tapescope" $command untimed.prof
+    ! head -n 1 out | grep -qwE 'forward|backward|total' || fail "$command: times that were off"
+    head -n 1 out | grep -qw tape || fail "$command: no bytes"
+    shown "No times were taken (--time off)."
+done
+expect 0 "$tapescope" top --by scope sampled.prof
+shown "Scopes have times with --time exact alone."
+expect 0 "$tapescope" whatif -n 0 untimed.prof
+tr '\n' ' ' <out | grep -qF "The cost is not known" || fail "a cost without times"
+expect 0 "$tapescope" info --json sampled.prof
+python 'assert d["total"]["tape_bytes"] is None and d["sum"]["calls"] is None
+assert d["total"]["forward_ns"] is not None and d["profile"]["sampled"]'
+expect 0 "$tapescope" info --json untimed.prof
+python 'assert d["total"]["tape_bytes"] > 0 and d["sum"]["forward_ns"] is None'
+expect 0 "$tapescope" diff untimed.prof untimed.prof
+head -n 1 out | grep -qE '^ *tape ' || fail "no difference of bytes where there are no times"
+expect 2 "$tapescope" diff untimed.prof g100.prof
+
 # stat: the step clock makes runs alike.
 expect 0 "$tapescope" stat -r 3 --warmup 2 --primal true -- ./grow 100
 shown "3 runs after 2 that are not counted."
@@ -276,6 +358,10 @@ for stat, info in (("forward_ns",) * 2, ("backward_ns",) * 2, ("tape_bytes",) * 
     assert s[stat]["mean"] == d["total"][info] and s[stat]["sd"] == 0 and s[stat]["n"] == 2
 assert s["gradient_over_forward"]["mean"] == 1 + s["backward_ns"]["mean"] / s["forward_ns"]["mean"]
 assert "primal_wall_ns" not in s'
+expect 0 "$tapescope" stat -r 1 --time sampled ./grow 100
+grep -q '^~forward ' out || fail "sampled times as if they were exact"
+grep -q '^tape' out && fail "bytes that were not counted"
+shown "~ sampled: processor time, of all threads."
 expect 127 "$tapescope" stat ./missing
 said "cannot run ./missing"
 expect 1 "$tapescope" stat true

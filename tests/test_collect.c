@@ -154,7 +154,7 @@ START_TEST(a_flush_writes_the_rows_that_changed)
     ck_assert_uint_eq(first->row[0]->kept_by, 2);
     ck_assert_uint_eq(first->row[1]->pc, 0x2000);
     ck_assert_uint_eq(first->row[1]->line, 42);
-    ck_assert_uint_eq(first->row[1]->live_bytes, 30);
+    ck_assert_uint_eq(first->row[1]->live_bytes, 34);
     ck_assert_uint_eq(second->n_row, 1);
     ck_assert_uint_eq(second->row[0]->index, 1);
     ck_assert_uint_eq(second->row[0]->calls, 7);
@@ -196,6 +196,25 @@ START_TEST(a_round_writes_every_tape_once_and_the_interval_doubles)
 }
 END_TEST
 
+START_TEST(the_interval_stops_at_what_was_asked_for)
+{
+    struct tape_collect_options options = tape_collect_defaults();
+    options.interval = 3;
+    collect_options = &options;
+    collect_start();
+    collect_options = NULL;
+    (void)collect_make_tape(0, 1);
+    for (uint64_t ms = 2; ms <= 4; ms++) {
+        collect_wait_until_due();
+        collect_flush(&collect_tapes[0], false);
+        uint64_t now = collect->hook.clock(); /* behind the window of the round */
+        collect_flush(&collect_tapes[0], false);
+        ck_assert_uint_eq(collect->hook.due, now + (ms < 3 ? ms : 3) * MS);
+    }
+    collect_stop();
+}
+END_TEST
+
 START_TEST(destroyed_tapes_are_merged_into_tape_0)
 {
     collect_start();
@@ -221,7 +240,7 @@ START_TEST(destroyed_tapes_are_merged_into_tape_0)
     const Tapescope__Ledger *first = collect_nth_ledger(0, 0), *both = collect_nth_ledger(0, 1);
     ck_assert_uint_eq(first->tapes, 1);
     ck_assert_uint_eq(first->n_row, 2);
-    ck_assert_uint_eq(first->row[0]->peak_bytes, 25);
+    ck_assert_uint_eq(first->row[0]->peak_bytes, 27);
     ck_assert_uint_eq(both->tapes, 2);
     ck_assert_uint_eq(both->thread, 0);
     ck_assert_uint_eq(both->forward_ticks, 3000);
@@ -235,7 +254,7 @@ START_TEST(destroyed_tapes_are_merged_into_tape_0)
     ck_assert_uint_eq(both->row[0]->live_bytes, 0);
     ck_assert_uint_eq(both->row[0]->kept_by, 2);
     ck_assert(both->row[0]->kept_others); /* by tanh in one tape, by 0x3000 in the other */
-    ck_assert_uint_eq(both->row[0]->peak_bytes, 35);
+    ck_assert_uint_eq(both->row[0]->peak_bytes, 37);
     ck_assert_uint_eq(both->row[1]->peak_bytes, 0); /* not in the tape with the greatest peak */
     ck_assert_uint_eq(both->row[2]->pc, 0x3000);
     ck_assert_uint_eq(both->row[2]->calls, 20);
@@ -388,6 +407,7 @@ int main(void)
     tcase_add_test(tcase, a_flush_writes_the_rows_that_changed);
     tcase_add_test(tcase, a_row_holds_at_the_peak_what_was_live_when_the_peak_last_rose);
     tcase_add_test(tcase, a_round_writes_every_tape_once_and_the_interval_doubles);
+    tcase_add_test(tcase, the_interval_stops_at_what_was_asked_for);
     tcase_add_test(tcase, destroyed_tapes_are_merged_into_tape_0);
     tcase_add_test(tcase, many_short_tapes_do_not_swell_the_file);
     tcase_add_test(tcase, many_sites_keep_their_own_rows_when_merged);

@@ -5,6 +5,7 @@
 #include "collect_paths.h"
 #include "collect_unwind.h"
 #include "run_cases.h"
+#include "stack_kinds.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -145,7 +146,7 @@ __attribute__((noinline)) static uint32_t here(enum prof_unwinder unwinder, unsi
                                                uintptr_t site, int levels)
 {
     uint32_t path = levels > 0 ? here(unwinder, depth, site, levels - 1)
-                               : prof_path_here(unwinder, depth, site);
+                               : prof_path_here(unwinder, depth, site, NULL);
     __asm__ volatile("");
     return path;
 }
@@ -204,12 +205,41 @@ START_TEST(stacks_of_any_depth_are_followed_and_cut_where_they_are_too_deep)
 }
 END_TEST
 
+static unsigned compared, compared_depth;
+
+/* What is found along the last stack is what the cursor finds. */
+__attribute__((noinline)) static void compare(void)
+{
+    static uintptr_t frame[PROF_PATH_DEPTH + 1];
+    const uintptr_t site = (uintptr_t)__builtin_return_address(0);
+    const unsigned depth = compared_depth;
+    const uint32_t path = prof_path_here(PROF_UNWIND_LIBUNWIND, depth, site, NULL);
+    const size_t n = prof_unwind(site, frame, depth + 1);
+    ck_assert_uint_gt(n, 0);
+    if (path != prof_path_of(frame, n < depth ? n : depth, n > depth))
+        ck_abort_msg("after %u stacks, of %zu frames", compared, n);
+    compared++;
+}
+
+START_TEST(a_stack_is_found_along_the_one_before)
+{
+    static const unsigned depths[] = {64, PROF_PATH_DEPTH, 10, 33};
+    prof_paths_open(PROF_UNWIND_LIBUNWIND);
+    for (unsigned round = 0; compared < 4000; round++) {
+        compared_depth = depths[round % 4];
+        if (round % 20 == 0)
+            prof_unwind_forget();
+        stack_kinds_walk(round % 8 ? 12 : 90, compare);
+    }
+}
+END_TEST
+
 START_TEST(a_site_that_is_not_on_the_stack_is_a_path_of_its_own)
 {
     const enum prof_unwinder unwinder = _i ? PROF_UNWIND_FRAME_POINTERS : PROF_UNWIND_LIBUNWIND;
     const uintptr_t site = 0x123456;
     prof_paths_open(unwinder);
-    check_path(prof_path_here(unwinder, 64, site), 1, &site, true);
+    check_path(prof_path_here(unwinder, 64, site, NULL), 1, &site, true);
 }
 END_TEST
 
@@ -223,6 +253,7 @@ int main(void)
     tcase_add_test(tcase, a_child_process_goes_on_with_the_tree);
     tcase_add_loop_test(tcase, stacks_of_any_depth_are_followed_and_cut_where_they_are_too_deep, 0,
                         2);
+    tcase_add_test(tcase, a_stack_is_found_along_the_one_before);
     tcase_add_loop_test(tcase, a_site_that_is_not_on_the_stack_is_a_path_of_its_own, 0, 2);
     return run_cases("collect_paths", tcase);
 }

@@ -73,8 +73,23 @@ fi
 grep -q ' b/f ' slow.txt || { cat slow.txt; echo "no ratios"; exit 1; }
 grep -q 'Gflop/s' roofline.txt || { cat roofline.txt; echo "no roofline"; exit 1; }
 tapescope top --by op -n 0 words.prof | grep -q ' embedding$' || { echo "no row of it"; exit 1; }
+# Counts and bytes are the same in every run.
+numbers()
+{
+    awk '$1 ~ /%$/ && $NF == "embedding" { print $(NF - 3), $(NF - 2), $(NF - 1); exit }' "$1"
+}
+tapescope top --by op -n 0 words.prof >all.txt
+[ "$(numbers "$page")" = "$(numbers all.txt)" ] ||
+    { echo "the page says $(numbers "$page") of embedding, words.c has $(numbers all.txt)"; failures=1; }
 tapescope top --roofline --by op -n 0 words.prof | grep -q ' backward embedding$' ||
     { echo "no backward row of it"; exit 1; }
+# By far the most backward time is its, however it is measured.
+tapescope record --time sampled --freq 2000 -o words-sampled.prof -- ./words
+for prof in words.prof words-sampled.prof; do
+    tapescope top --sort backward --by op -n 1 $prof >first.txt
+    sed -n 2p first.txt | grep -q ' embedding$' ||
+        { cat first.txt; echo "not the slow pullback"; exit 1; }
+done
 grep -q '"gradient_over_forward"' stat.json || { echo "no ratio in stat.json"; exit 1; }
 grep -q 'failures="1"' limits.xml || { echo "limits.xml has no failure"; exit 1; }
 # Every command is in the page.

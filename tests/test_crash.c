@@ -1,5 +1,5 @@
 /* test_crash.c: programs that crash, are killed, fork or replace themselves while they are
- * recorded.
+ * recorded, with single events and without.
  *
  * May include: program_support.h, Check. The clock moves 1 ms at each reading, so that the
  * collector writes several times within a hundred ops, at most as far apart as the time until then.
@@ -16,6 +16,10 @@
 #include <unistd.h>
 
 enum { OPS = 100 }; /* that crash.c runs before its end */
+
+/* How they are recorded. */
+static const char *const way[] = {"", "timeline=64KiB,depth=4"};
+enum { WAYS = sizeof way / sizeof *way };
 
 static void setup(void)
 {
@@ -69,6 +73,11 @@ static void check_prefix(void)
     program_close(&opened);
 }
 
+static void record_by(int number)
+{
+    setenv("TAPESCOPE_OPTIONS", way[number], 1);
+}
+
 START_TEST(a_program_that_dies_leaves_what_was_written_and_its_status)
 {
     static const struct {
@@ -80,14 +89,16 @@ START_TEST(a_program_that_dies_leaves_what_was_written_and_its_status)
         {"kill", " was killed by SIGKILL; ", 128 + SIGKILL},
         {"_exit", " exited with status 7; ", 7},
     };
-    record(cases[_i].how, cases[_i].status);
-    check_message(cases[_i].words);
+    record_by(_i % WAYS);
+    record(cases[_i / WAYS].how, cases[_i / WAYS].status);
+    check_message(cases[_i / WAYS].words);
     check_prefix();
 }
 END_TEST
 
 START_TEST(a_program_that_replaces_itself_leaves_its_profile_to_what_it_was)
 {
+    record_by(_i);
     record("exec", 3);
     check_message(" exited with status 3; ");
     check_prefix();
@@ -96,10 +107,12 @@ END_TEST
 
 START_TEST(a_program_that_returns_a_status_has_a_complete_profile)
 {
+    record_by(_i);
     record("return", 3);
     check_message(" exited with status 3; wrote ");
     struct program_profile opened = program_open(program_path("crash.prof"));
     ck_assert(opened.profile->complete);
+    ck_assert((opened.profile->n_events > OPS) == (_i > 0));
     ck_assert_uint_eq(tanh_calls(opened.analysis), OPS);
     program_check_sums(opened.analysis);
     program_close(&opened);
@@ -108,6 +121,7 @@ END_TEST
 
 START_TEST(children_of_a_fork_write_nothing_and_the_parent_goes_on)
 {
+    record_by(_i);
     record("fork", 0);
     struct program_profile opened = program_open(program_path("crash.prof"));
     ck_assert(opened.profile->complete);
@@ -155,10 +169,12 @@ int main(void)
     TCase *tcase = tcase_create("crash");
     tcase_add_checked_fixture(tcase, setup, program_teardown);
     tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, a_program_that_dies_leaves_what_was_written_and_its_status, 0, 4);
-    tcase_add_test(tcase, a_program_that_replaces_itself_leaves_its_profile_to_what_it_was);
-    tcase_add_test(tcase, a_program_that_returns_a_status_has_a_complete_profile);
-    tcase_add_test(tcase, children_of_a_fork_write_nothing_and_the_parent_goes_on);
+    tcase_add_loop_test(tcase, a_program_that_dies_leaves_what_was_written_and_its_status, 0,
+                        4 * WAYS);
+    tcase_add_loop_test(tcase, a_program_that_replaces_itself_leaves_its_profile_to_what_it_was, 0,
+                        WAYS);
+    tcase_add_loop_test(tcase, a_program_that_returns_a_status_has_a_complete_profile, 0, WAYS);
+    tcase_add_loop_test(tcase, children_of_a_fork_write_nothing_and_the_parent_goes_on, 0, WAYS);
     tcase_add_loop_test(tcase, a_busy_program_that_is_killed_leaves_a_readable_prefix, 0, 2);
     return run_cases("crash", tcase);
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
-# test_examples.sh: the examples that judge their own results (ode, logistic, and those that record
-# in parallel) come to the right end, alone and under the profiler; their tables name the lines that
-# compute; and a result that is not right fails.
+# test_examples.sh: the examples that judge their own results (ode, logistic, lstm, and those that
+# record in parallel) come to the right end, alone and under the profiler; their tables name the
+# lines that compute; and a result that is not right fails.
 #
 # Environment: TAPESCOPE_PROGRAM, TAPESCOPE_SOURCE_DIR, TAPESCOPE_BINARY_DIR, TEST_BINARY_DIR.
 set -u
@@ -43,7 +43,7 @@ line() { grep -nF -- "$2" "$TAPESCOPE_SOURCE_DIR/examples/$1/$1.c" | cut -d: -f1
 tapescope=$TAPESCOPE_PROGRAM
 bin=$TAPESCOPE_BINARY_DIR/bin
 
-examples="ode logistic checkpoint parallel_pthreads"
+examples="ode logistic lstm checkpoint steps parallel_pthreads"
 if [ -x "$bin/parallel_openmp" ]; then
     examples="$examples parallel_openmp"
 else
@@ -96,6 +96,49 @@ expect 0 "$tapescope" annotate checkpoint.c checkpoint.prof
 shown out " recompute "
 expect 0 "$tapescope" annotate ode.c ode.prof
 grep -q recompute out && { echo "FAILED: recomputation without any"; failures=$((failures + 1)); }
+# What docs/CHECKPOINT.md shows of numbers is the example's text and its figures.
+expect 0 "$bin/steps"
+awk '/^## / { on = /Numbers/ } on && /^```/ { code = !code; next } on && code { print }' \
+    "$TAPESCOPE_SOURCE_DIR/docs/CHECKPOINT.md" >shown.c
+[ "$(wc -l <shown.c)" -ge 10 ] || { echo "FAILED: nothing is shown"; failures=$((failures + 1)); }
+while IFS= read -r text; do
+    shown "$TAPESCOPE_SOURCE_DIR/examples/steps/steps.c" "$text"
+done <shown.c
+awk -F ' *[|] *' '/^## / { on = /Numbers/ } on && /%/ { sub(" %", "%", $4); print $2, $3, $4, $5 }' \
+    "$TAPESCOPE_SOURCE_DIR/docs/CHECKPOINT.md" >figures
+[ "$(wc -l <figures)" -eq 3 ] || { echo "FAILED: no figures"; failures=$((failures + 1)); }
+tr -s ' ' <out | sed 's/ 100.0%/ 100%/' >squeezed
+while IFS= read -r text; do shown squeezed "$text"; done <figures
+shown out "the gradients are the same bit for bit"
+shown steps.top " recompute "
+shown steps.top "steps.c:$(line steps 'ad_set(&sum[i]') statement"
+# The LSTM learns what the digits are, by the gradient that differences have too.
+expect 0 "$bin/lstm" --check
+shown out "agrees with central differences at all 184 parameters"
+expect 0 "$bin/lstm"
+awk '/^epoch/ { loss = $NF; if (!first) first = loss } /^test accuracy/ { right = $3 }
+    END { exit !(loss < first / 20 && right > 93) }' out || {
+    echo "FAILED: lstm learns nothing:"
+    cat out
+    failures=$((failures + 1))
+}
+shown lstm.top "lstm.c:$(line lstm 'remembered = ad_matmul(h') matmul"
+shown lstm.top "lstm.c:$(line lstm 'h = ad_lstm_cell(') "
+# Without the values that no pullback reads half of the peak is left, and not a digit changes.
+cp out alone
+expect 0 "$tapescope" record -o lean.prof -- "$bin/lstm" --lean
+cmp alone out || failures=$((failures + 1))
+for profile in lstm lean; do
+    "$tapescope" info --exact $profile.prof | awk '/^peak of one tape/ { print $NF }'
+done | { read -r kept && read -r lean && [ "$lean" -lt $((kept * 51 / 100)) ]; } || {
+    echo "FAILED: lstm --lean does not halve the peak"
+    failures=$((failures + 1))
+}
+expect 0 "$tapescope" top --by scope lstm.prof
+shown out "row t=7"
+expect 1 "$bin/lstm" nowhere.csv
+shown err "nowhere.csv: No such file"
+
 shown logistic.top "logistic.c:$(line logistic 'ad_linear(p->images') linear"
 
 # Images whose labels mean nothing have an optimum too, but it classifies no image held out.

@@ -1,12 +1,13 @@
 /* test_kill.c: a process that records steadily is killed by SIGKILL at random times; its profile is
- * absent, complete, or a valid prefix.
+ * absent, complete, or a valid prefix, in whatever way it is taken.
  *
- * May include: program_support.h, the public interface, Check. The clock moves 1 s at each
- * reading, so that the collector writes every few ops. TAPESCOPE_KILLS is the number of processes
- * (default 60), TAPESCOPE_KILL_SEED chooses other times.
+ * May include: program_support.h, sampled_support.h, the public interface, Check. The clock moves
+ * 1 s at each reading, so that the collector writes every few ops. TAPESCOPE_KILLS is the number of
+ * processes (default 60), TAPESCOPE_KILL_SEED chooses other times.
  */
 #include "program_support.h"
 #include "run_cases.h"
+#include "sampled_support.h"
 
 #include <tapescope/ad.h>
 
@@ -22,6 +23,19 @@
 #include <unistd.h>
 
 enum { ROUNDS = 30, STEPS = 12, SIZE = 16 };
+
+/* How profiles are taken; the processes take turns. */
+static const struct way {
+    const char *options;
+    bool counts; /* calls, or only samples */
+} way[] = {
+    {"", true},
+    {"timeline=64KiB,depth=8", true},
+    {"time=sampled,tape=on,freq=10000", true},
+    {"time=off", true},
+    {"time=sampled,freq=10000", false},
+};
+enum { WAYS = sizeof way / sizeof *way };
 
 /* What the process has begun, seen by the test whenever it dies. */
 struct progress {
@@ -52,20 +66,23 @@ static uint64_t setting(const char *name, uint64_t otherwise)
 static bool step(ad_tape tape, double *data)
 {
     ad_tensor x = ad_leaf(tape, AD_F64, 1, (int64_t[]){SIZE}, data), y = x;
-    for (int i = 0; i < 3; i++) {
-        __atomic_fetch_add(&progress->ops, 1, __ATOMIC_SEQ_CST);
-        y = ad_tanh(y);
-    }
+    for (int i = 0; i < 3; i++)
+        AD_SCOPE("layer", "index", i)
+        {
+            __atomic_fetch_add(&progress->ops, 1, __ATOMIC_SEQ_CST);
+            y = ad_tanh(y);
+        }
     return ad_backward(ad_sum(ad_mul(y, x))) == AD_OK && ad_tape_reset(tape) == AD_OK;
 }
 
 /* Tapes come and go, snapshots are written over each other, then the profile is completed. */
-static void live(const char *path, const char *snapshot)
+static void live(const char *options, const char *path, const char *snapshot)
 {
     static double data[SIZE] = {0.5, -0.25};
     static const ad_tape_options small = {.budget_bytes = 4 << 20, .reserve_bytes = 4 << 20};
     ad_tape lasting;
-    bool ok = ad_profile_start(path) == AD_OK && ad_tape_create(&lasting, &small) == AD_OK;
+    bool ok =
+        ad_profile_start_with(path, options) == AD_OK && ad_tape_create(&lasting, &small) == AD_OK;
     for (int round = 0; ok && round < ROUNDS; round++) {
         ad_tape passing;
         ok = ad_tape_create(&passing, &small) == AD_OK;
@@ -88,7 +105,7 @@ static uint64_t now_ns(void)
 }
 
 /* Starts a process and kills it after `ns` (UINT64_MAX: never). Returns the status of wait(). */
-static int run(uint64_t ns)
+static int run(const struct way *how, uint64_t ns)
 {
     memset(progress, 0, sizeof *progress);
     unlink(program_path("kill.prof"));
@@ -96,7 +113,7 @@ static int run(uint64_t ns)
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0)
-        live(program_path("kill.prof"), program_path("snapshot.prof"));
+        live(how->options, program_path("kill.prof"), program_path("snapshot.prof"));
     if (ns != UINT64_MAX) {
         struct timespec wait = {.tv_sec = (time_t)(ns / 1000000000),
                                 .tv_nsec = (long)(ns % 1000000000)};
@@ -116,9 +133,16 @@ static uint64_t tanh_calls(const struct prof_analysis *analysis)
 {
     uint64_t calls = 0;
     for (size_t i = 0; i < analysis->n_lines; i++)
-        if (strcmp(analysis->line[i].ops.name[0], "tanh") == 0)
+        if (analysis->line[i].ops.n > 0 && strcmp(analysis->line[i].ops.name[0], "tanh") == 0)
             calls += analysis->line[i].cost.calls;
     return calls;
+}
+
+static void count_event(void *events, const struct prof_profile *profile,
+                        const struct prof_event *event)
+{
+    (void)profile;
+    *(uint64_t *)events += event->kind == PROF_EVENT_FORWARD && strcmp(event->op, "tanh") == 0;
 }
 
 /* What a profile is; fails the test if it is anything else. `calls` is what it counted. */
@@ -131,8 +155,13 @@ static enum left judge(const char *path, uint64_t *calls)
         return ABSENT;
     if (status.st_size == 0)
         return EMPTY;
-    struct prof_profile *profile = prof_profile_read(path, error, sizeof error);
-    ck_assert_msg(profile != NULL, "%s", error); /* the first write holds the header */
+    /* The first write holds the header. */
+    uint64_t events = 0;
+    struct prof_profile *profile =
+        prof_profile_read_events(path, count_event, &events, error, sizeof error);
+    ck_assert_msg(profile != NULL, "%s", error);
+    ck_assert_uint_le(events, progress->ops);
+    sampled_check(profile);
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     program_check_sums(analysis);
@@ -163,41 +192,56 @@ static void teardown(void)
     program_teardown();
 }
 
+/* A profile has as many calls as there were, if it was completed and counts them. */
+static void check_calls(const struct way *how, enum left left, uint64_t calls)
+{
+    ck_assert_int_eq(left, COMPLETE);
+    ck_assert_uint_eq(calls, how->counts ? progress->ops : 0);
+}
+
 START_TEST(a_process_that_is_left_alone_completes_its_profile)
 {
     uint64_t calls;
-    int status = run(UINT64_MAX);
-    ck_assert_msg(status == 0, "status %#x", (unsigned)status);
+    int status = run(&way[_i], UINT64_MAX);
+    ck_assert_msg(status == 0, "%s: status %#x", way[_i].options, (unsigned)status);
     ck_assert_uint_eq(progress->ops, 2 * 3 * ROUNDS * STEPS);
-    ck_assert_int_eq(judge(program_path("kill.prof"), &calls), COMPLETE);
-    ck_assert_uint_eq(calls, progress->ops);
-    ck_assert_int_eq(judge(program_path("snapshot.prof"), &calls), COMPLETE);
-    ck_assert_uint_eq(calls, progress->ops);
+    enum left left = judge(program_path("kill.prof"), &calls);
+    check_calls(&way[_i], left, calls);
+    left = judge(program_path("snapshot.prof"), &calls);
+    check_calls(&way[_i], left, calls);
 }
 END_TEST
 
-START_TEST(a_process_killed_at_any_time_leaves_nothing_or_a_prefix_or_all)
+/* The shortest of three lives. */
+static uint64_t life_of(const struct way *how)
 {
-    uint64_t kills = setting("TAPESCOPE_KILLS", 60), seen[KINDS] = {0}, counted = 0;
-    uint64_t life = UINT64_MAX; /* the shortest of three */
+    uint64_t life = UINT64_MAX;
     for (int i = 0; i < 3; i++) {
         uint64_t start = now_ns();
-        ck_assert_int_eq(run(UINT64_MAX), 0);
+        ck_assert_int_eq(run(how, UINT64_MAX), 0);
         uint64_t took = now_ns() - start;
         life = took < life ? took : life;
     }
+    return life;
+}
+
+START_TEST(a_process_killed_at_any_time_leaves_nothing_or_a_prefix_or_all)
+{
+    uint64_t kills = setting("TAPESCOPE_KILLS", 60), seen[KINDS] = {0}, counted = 0, life[WAYS];
+    for (int i = 0; i < WAYS; i++)
+        life[i] = life_of(&way[i]);
     for (uint64_t i = 0; i < kills; i++) {
         /* One in sixteen is given time to end; the others die evenly over a life. */
+        const struct way *how = &way[i % WAYS];
         uint64_t calls;
-        int status = run(i % 16 == 15 ? UINT64_MAX : draw() % life);
+        int status = run(how, i % 16 == 15 ? UINT64_MAX : draw() % life[i % WAYS]);
         ck_assert_msg(status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL),
-                      "run %llu: status %#x", (unsigned long long)i, (unsigned)status);
+                      "run %llu, %s: status %#x", (unsigned long long)i, how->options,
+                      (unsigned)status);
         enum left left = judge(program_path("kill.prof"), &calls);
         ck_assert_uint_le(calls, progress->ops);
-        if (progress->done) {
-            ck_assert_int_eq(left, COMPLETE);
-            ck_assert_uint_eq(calls, progress->ops);
-        }
+        if (progress->done)
+            check_calls(how, left, calls);
         seen[left]++;
         counted += left == PREFIX && calls > 0;
         judge(program_path("snapshot.prof"), &calls);
@@ -205,7 +249,7 @@ START_TEST(a_process_killed_at_any_time_leaves_nothing_or_a_prefix_or_all)
     }
     printf("killed %llu times, a life of %.1f ms: %llu absent, %llu empty, %llu prefixes (%llu "
            "with costs), %llu complete\n",
-           (unsigned long long)kills, (double)life / 1e6, (unsigned long long)seen[ABSENT],
+           (unsigned long long)kills, (double)life[0] / 1e6, (unsigned long long)seen[ABSENT],
            (unsigned long long)seen[EMPTY], (unsigned long long)seen[PREFIX],
            (unsigned long long)counted, (unsigned long long)seen[COMPLETE]);
     if (kills >= 16) {
@@ -220,7 +264,7 @@ int main(void)
     TCase *tests = tcase_create("kill");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 0); /* as many as are asked for */
-    tcase_add_test(tests, a_process_that_is_left_alone_completes_its_profile);
+    tcase_add_loop_test(tests, a_process_that_is_left_alone_completes_its_profile, 0, WAYS);
     tcase_add_test(tests, a_process_killed_at_any_time_leaves_nothing_or_a_prefix_or_all);
     return run_cases("kill", tests);
 }

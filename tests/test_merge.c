@@ -1,7 +1,8 @@
 /* test_merge.c: profiles whose modules lie at other addresses, or in each other's place, added up.
  *
- * May include: profiler/file, format, Check.
+ * May include: profiler/file, format, analyze, Check.
  */
+#include "analyze.h"
 #include "merge.h"
 #include "profile_maker.h"
 #include "run_cases.h"
@@ -27,41 +28,13 @@ static void teardown(void)
     unlink(path);
 }
 
-static void put_module(struct maker_bytes *bytes, const char *name, uint64_t start, uint64_t bias)
-{
-    Tapescope__Module module = TAPESCOPE__MODULE__INIT, *list[] = {&module};
-    Tapescope__Modules modules = TAPESCOPE__MODULES__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
-    module.path = (char *)(uintptr_t)name;
-    module.start = start;
-    module.end = start + 0x1000;
-    module.bias = bias;
-    modules.module = list;
-    modules.n_module = 1;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_MODULES;
-    packet.modules = &modules;
-    maker_put_packet(bytes, &packet);
-}
-
-static struct prof_profile *read_made(struct maker_bytes *bytes)
-{
-    char error[1024] = "";
-    maker_put_end(bytes);
-    FILE *stream = fmemopen(bytes->data, bytes->n, "r");
-    struct prof_profile *profile = prof_profile_read_stream(stream, "x", error, sizeof error);
-    fclose(stream);
-    free(bytes->data);
-    ck_assert_msg(profile != NULL, "%s", error);
-    return profile;
-}
-
 /* A profile with the library at `base`, a row of it and a row of the tape's own; ticks are a third
  * of a nanosecond off, so that rounding has something to lose. */
 static struct prof_profile *make(const char *library, uint64_t base, uint64_t peak)
 {
     struct maker_bytes bytes = {0};
     maker_put_header(&bytes, "tsc", 1);
-    put_module(&bytes, library, base, base - 0x1000);
+    maker_put_module(&bytes, library, base, base - 0x1000);
     maker_put_clock(&bytes, 0, 0);
     struct maker_ledger *made = maker_new_ledger(1);
     Tapescope__Row *row = maker_add_row(made, 0, base + 0x101, "matmul");
@@ -79,7 +52,7 @@ static struct prof_profile *make(const char *library, uint64_t base, uint64_t pe
     made->ledger.forward_ticks = 201;
     maker_put_ledger(&bytes, made);
     maker_put_clock(&bytes, 3000, 1000);
-    return read_made(&bytes);
+    return maker_read(&bytes);
 }
 
 static struct prof_profile *merge(const struct prof_profile *a, const struct prof_profile *b)
@@ -150,8 +123,62 @@ START_TEST(symbols_move_with_their_sites)
 {
     struct prof_profile *a = make("/lib/a.so", 0x10000, 1), *b = make("/lib/a.so", 0x50000, 1);
     struct prof_profile *sum = merge(a, b);
-    ck_assert_ptr_nonnull(prof_profile_symbol(sum, 0x10102, 7));
-    ck_assert_uint_eq(prof_profile_symbol(sum, 0x10102, 7)->source_line, 9);
+    ck_assert_ptr_nonnull(prof_profile_symbol(sum, 0x10102, 7, 0));
+    ck_assert_uint_eq(prof_profile_symbol(sum, 0x10102, 7, 0)->source_line, 9);
+    prof_profile_free(sum);
+    prof_profile_free(a);
+    prof_profile_free(b);
+}
+END_TEST
+
+/* A scope whose row took 100 ns in 3 calls, of which observing added 10 each. */
+static struct prof_profile *make_scope(void)
+{
+    struct maker_bytes bytes = {0};
+    Tapescope__Scope scope = TAPESCOPE__SCOPE__INIT, *list[] = {&scope};
+    Tapescope__Scopes scopes = TAPESCOPE__SCOPES__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    maker_put_header(&bytes, "monotonic", 1);
+    maker_put_overhead(&bytes, 10, 0);
+    scope.id = 7;
+    scope.thread = 1;
+    scope.name = (char *)"step";
+    scope.calls = 1;
+    scope.ticks = 500;
+    scopes.scope = list;
+    scopes.n_scope = 1;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_SCOPES;
+    packet.scopes = &scopes;
+    maker_put_packet(&bytes, &packet);
+    struct maker_ledger *made = maker_new_ledger(1);
+    Tapescope__Row *row = maker_add_row(made, 0, 0x101, "matmul");
+    row->calls = 3;
+    row->forward_ticks = 100;
+    row->scope = 7;
+    made->ledger.forward_ticks = 100;
+    maker_put_ledger(&bytes, made);
+    return maker_read(&bytes);
+}
+
+START_TEST(what_observing_added_is_off_scopes_and_rows_once)
+{
+    struct prof_profile *a = make_scope(), *b = make_scope(), *sum = merge(a, b);
+    struct prof_profile *again = merge(sum, a);
+    struct prof_scope_costs costs;
+    ck_assert_uint_eq(sum->overhead_ticks, 60);
+    ck_assert_uint_eq(sum->tape[0].forward_ticks, 140);
+    ck_assert_int_eq(prof_scope_costs_make(&costs, sum, false), 0);
+    ck_assert_uint_eq(costs.n, 1);
+    ck_assert_uint_eq(costs.scope[0].calls, 2);
+    ck_assert_uint_eq(costs.scope[0].wall_ns, 1000);
+    ck_assert_uint_eq(costs.scope[0].forward_ns, 940);
+    ck_assert_uint_eq(costs.scope[0].cost.forward_ns, 140);
+    prof_scope_costs_free(&costs);
+    ck_assert_int_eq(prof_scope_costs_make(&costs, again, false), 0);
+    ck_assert_uint_eq(again->overhead_ticks, 90);
+    ck_assert_uint_eq(costs.scope[0].forward_ns, 1410);
+    prof_scope_costs_free(&costs);
+    prof_profile_free(again);
     prof_profile_free(sum);
     prof_profile_free(a);
     prof_profile_free(b);
@@ -165,5 +192,6 @@ int main(void)
     tcase_add_test(cases, rows_of_one_place_are_one_wherever_the_library_was);
     tcase_add_test(cases, libraries_in_each_others_place_stay_apart);
     tcase_add_test(cases, symbols_move_with_their_sites);
+    tcase_add_test(cases, what_observing_added_is_off_scopes_and_rows_once);
     return run_cases("merge", cases);
 }

@@ -174,8 +174,8 @@ START_TEST(symbols_in_the_profile_need_no_program)
     write_file(plain, bytes.data, bytes.n);
     struct prof_profile *profile = read_good(plain);
     check_symbols(profile);
-    ck_assert_ptr_null(prof_profile_symbol(profile, 0x2001, 5));
-    ck_assert_ptr_null(prof_profile_symbol(profile, 0x2002, 0));
+    ck_assert_ptr_null(prof_profile_symbol(profile, 0x2001, 5, 0));
+    ck_assert_ptr_null(prof_profile_symbol(profile, 0x2002, 0, 0));
     prof_profile_free(profile);
     free(bytes.data);
 }
@@ -199,8 +199,13 @@ START_TEST(packing_keeps_every_packet_and_puts_symbols_before_the_end)
     maker_put_end(&bytes);
     write_file(plain, bytes.data, bytes.n);
     const struct prof_symbol symbol[] = {
-        {0x2001, 0, (char *)"dense", (char *)"/src/mlp.c", (char *)"/bin/mlp", 41, 30, 0},
-        {0x3001, 0, (char *)"dense", NULL, NULL, 0, 0, 16},
+        {.pc = 0x2001,
+         .function = (char *)"dense",
+         .file = (char *)"/src/mlp.c",
+         .module = (char *)"/bin/mlp",
+         .source_line = 41,
+         .function_line = 30},
+        {.pc = 0x3001, .function = (char *)"dense", .offset = 16},
     };
     pack(plain, packed, symbol, 2);
     for (int i = 0; i < 2; i++) { /* packed once more onto itself it is the same */
@@ -245,7 +250,7 @@ START_TEST(more_symbols_than_a_packet_holds_come_in_several)
     struct prof_profile *profile = read_good(packed);
     ck_assert_uint_eq(profile->n_symbols, MANY);
     for (size_t i = 0; i < MANY; i++)
-        ck_assert_uint_eq(prof_profile_symbol(profile, i + 1, 0)->source_line, i + 7);
+        ck_assert_uint_eq(prof_profile_symbol(profile, i + 1, 0, 0)->source_line, i + 7);
     prof_profile_free(profile);
     free(bytes.data);
 }

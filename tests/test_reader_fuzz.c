@@ -4,6 +4,7 @@
  * May include: profile_seeds.h, profiler/file, format, analyze, report, Check.
  */
 #include "analyze.h"
+#include "profile.pb-c.h"
 #include "profile_frame.h"
 #include "profile_seeds.h"
 #include "reader.h"
@@ -82,6 +83,8 @@ static char *report(const struct prof_profile *profile)
     ck_assert_ptr_nonnull(style.out);
     ck_assert_int_eq(report_top(analysis, PROF_BY_LINE, REPORT_SORT_TAPE, 20, &style), 0);
     ck_assert_int_eq(report_top(analysis, PROF_BY_OP, REPORT_SORT_TOTAL, 0, &style), 0);
+    ck_assert_int_eq(report_top(analysis, PROF_BY_SHAPE, REPORT_SORT_PEAK, 0, &style), 0);
+    ck_assert_int_eq(prof_analysis_call_through(analysis), 0);
     ck_assert_int_eq(report_scopes(analysis, REPORT_SORT_TOTAL, 0, &style), 0);
     ck_assert_int_eq(report_scopes_csv(analysis, &style), 0);
     ck_assert_int_eq(report_info(analysis, &style), 0);
@@ -228,6 +231,104 @@ START_TEST(repair_leaves_a_seed_as_it_is_and_mends_checksums)
 }
 END_TEST
 
+/* ---- nothing that a profile may hold is left out ---- */
+
+enum { MOST_FIELDS = 512 };
+
+/* The fields that some seed has, by their descriptors. */
+static const ProtobufCFieldDescriptor *seen[MOST_FIELDS];
+static size_t n_seen;
+
+static bool has_seen(const ProtobufCFieldDescriptor *field)
+{
+    for (size_t i = 0; i < n_seen; i++)
+        if (seen[i] == field)
+            return true;
+    return false;
+}
+
+/* Whether a field that is no list is there, in a schema where what is not written is zero. */
+static bool is_there(const ProtobufCFieldDescriptor *field, const void *at)
+{
+    static const uint8_t zero[sizeof(ProtobufCBinaryData)];
+    switch (field->type) {
+    case PROTOBUF_C_TYPE_STRING:
+        return *(const char *const *)at && **(const char *const *)at;
+    case PROTOBUF_C_TYPE_BYTES:
+        return ((const ProtobufCBinaryData *)at)->len > 0;
+    case PROTOBUF_C_TYPE_MESSAGE:
+        return *(const void *const *)at != NULL;
+    case PROTOBUF_C_TYPE_UINT64:
+    case PROTOBUF_C_TYPE_SINT64:
+    case PROTOBUF_C_TYPE_DOUBLE:
+        return memcmp(at, zero, 8) != 0;
+    case PROTOBUF_C_TYPE_UINT32:
+    case PROTOBUF_C_TYPE_BOOL:
+        return memcmp(at, zero, 4) != 0;
+    default:
+        ck_abort_msg("%s: a type that is new here", field->name);
+    }
+}
+
+static void see(const ProtobufCMessage *message)
+{
+    const ProtobufCMessageDescriptor *type = message->descriptor;
+    for (unsigned i = 0; i < type->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &type->fields[i];
+        const uint8_t *base = (const uint8_t *)message;
+        const void *at = base + field->offset;
+        size_t n = field->label == PROTOBUF_C_LABEL_REPEATED
+                       ? *(const size_t *)(const void *)(base + field->quantifier_offset)
+                       : 1;
+        const bool is_list = field->label == PROTOBUF_C_LABEL_REPEATED;
+        const bool is_kind = (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0;
+        const bool there =
+            is_kind
+                ? *(const uint32_t *)(const void *)(base + field->quantifier_offset) == field->id
+            : is_list ? n > 0
+                      : is_there(field, at);
+        if (!there)
+            continue;
+        if (!has_seen(field)) {
+            ck_assert_uint_lt(n_seen, MOST_FIELDS);
+            seen[n_seen++] = field;
+        }
+        if (field->type != PROTOBUF_C_TYPE_MESSAGE)
+            continue;
+        for (size_t j = 0; j < n; j++)
+            see(is_list ? (*(ProtobufCMessage *const *const *)at)[j]
+                        : *(const ProtobufCMessage *const *)at);
+    }
+}
+
+/* Fails at the first field of this message, or of those in it, that no seed has. */
+static void check_seen(const ProtobufCMessageDescriptor *type)
+{
+    for (unsigned i = 0; i < type->n_fields; i++) {
+        ck_assert_msg(has_seen(&type->fields[i]), "no seed has %s.%s", type->short_name,
+                      type->fields[i].name);
+        if (type->fields[i].type == PROTOBUF_C_TYPE_MESSAGE)
+            check_seen(type->fields[i].descriptor);
+    }
+}
+
+START_TEST(every_field_of_every_packet_is_in_a_seed)
+{
+    for (int number = 0; number < PROFILE_SEEDS; number++) {
+        make(number);
+        for (size_t i = 0; i < seed.n_frames; i++) {
+            const size_t at = seed.frame[i] + PROFILE_FRAME_BYTES;
+            Tapescope__Packet *packet =
+                tapescope__packet__unpack(NULL, seed.frame[i + 1] - at, seed.data + at);
+            ck_assert_ptr_nonnull(packet);
+            see(&packet->base);
+            tapescope__packet__free_unpacked(packet, NULL);
+        }
+    }
+    check_seen(&tapescope__packet__descriptor);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("seeds");
@@ -240,5 +341,6 @@ int main(void)
         tests, a_flipped_bit_behind_a_valid_checksum_reaches_the_parser_and_is_survived, 0, n);
     tcase_add_loop_test(tests, a_flipped_bit_of_a_length_with_checksums_after_it_is_survived, 0, n);
     tcase_add_loop_test(tests, repair_leaves_a_seed_as_it_is_and_mends_checksums, 0, n);
+    tcase_add_test(tests, every_field_of_every_packet_is_in_a_seed);
     return run_cases("reader under fire", tests);
 }

@@ -29,6 +29,7 @@ grep -qxF "$promised" out.txt || { echo "the program does not print: $promised";
 line=$(grep -n 'ad_sum(ad_mul' quickstart.c | cut -d: -f1)
 grep -q "quickstart.c:$line exp" out.txt || { echo "top does not name the ops of line $line"; exit 1; }
 grep -q " $line .*ad_sum(ad_mul" out.txt || { echo "annotate does not show line $line"; exit 1; }
+[ -s report.html ] || { echo "html has left no page"; exit 1; }
 # Rows of top: annotate never cuts its source.
 awk '/^share +total/ { top = 1 } /^share +calls/ { top = 0 } top && /^ *[0-9.]+%/' out.txt >rows.txt
 [ -s rows.txt ] || { echo "no rows of top"; exit 1; }

@@ -8,6 +8,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,36 @@ START_TEST(time_lands_on_the_lines_of_ops_and_statements_in_both_directions)
     ck_assert_double_lt(part, 1.0001);
     prof_analysis_free(analysis);
     prof_profile_free(profile);
+}
+END_TEST
+
+static void *spin(void *payload)
+{
+    while (!__atomic_load_n((const bool *)payload, __ATOMIC_RELAXED)) {
+    }
+    return NULL;
+}
+
+/* Nor is it the time of the helper thread, which began before. */
+START_TEST(the_samples_hold_no_more_time_than_the_process_has_used)
+{
+    bool stop = false;
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, spin, &stop), 0);
+    for (int i = 0; i < 20; i++) {
+        ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=5000"), AD_OK);
+        sampled_compute(0.02);
+        ck_assert_int_eq(ad_profile_stop(), AD_OK);
+        struct prof_profile *profile = sampled_read(sampled_path);
+        uint64_t cpu_ns = 0;
+        for (size_t k = 0; k < profile->n_threads; k++)
+            cpu_ns += profile->thread[k].cpu_ns;
+        ck_assert_uint_gt(cpu_ns, 0);
+        ck_assert_uint_le(cpu_ns, profile->process_cpu_ns);
+        prof_profile_free(profile);
+    }
+    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }
 END_TEST
 
@@ -88,6 +119,84 @@ START_TEST(time_of_a_thread_that_waits_is_told_from_time_that_it_computes)
 }
 END_TEST
 
+/* ---- steps ---- */
+
+enum { STEPS = 10 };
+static uint64_t steps_cpu_ns; /* of all of them */
+
+/* Runs steps of some 30 ms each, which are told in so many words or are sweeps. */
+static struct prof_profile *profile_steps(const char *options, bool by_call)
+{
+    static double gradient[SAMPLED_N * SAMPLED_N];
+    ad_tape tape;
+    ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
+    ck_assert_int_eq(ad_profile_start_with(sampled_path, options), AD_OK);
+    const clock_t first = clock();
+    for (int i = 0; i < STEPS; i++) {
+        const clock_t begin = clock();
+        do
+            sampled_tensor_step(tape, gradient);
+        while (by_call && clock() - begin < CLOCKS_PER_SEC / 33);
+        if (by_call)
+            ad_profile_step();
+    }
+    steps_cpu_ns = (uint64_t)(clock() - first) * (UINT64_C(1000000000) / CLOCKS_PER_SEC);
+    ck_assert_int_eq(ad_profile_stop(), AD_OK);
+    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
+    ck_assert_int_eq(sampled_n_logged, 0);
+    struct prof_profile *profile = sampled_read(sampled_path);
+    ck_assert(profile->complete && profile->has_steps);
+    return profile;
+}
+
+START_TEST(samples_outside_of_the_measured_steps_are_in_no_row)
+{
+    struct prof_profile *profile = profile_steps("time=sampled,freq=2000,steps=3:4,warmup=1", true);
+    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    ck_assert(profile->steps_by_call);
+    ck_assert_uint_eq(profile->first_step, 4);
+    ck_assert_uint_eq(profile->last_step, 5);
+    ck_assert_uint_eq(profile->seen_steps, STEPS);
+    const uint64_t within = analysis->sum.samples, outside = analysis->total.outside;
+    ck_assert_uint_gt(within, 0);
+    ck_assert_uint_gt(sampled_cost(analysis, sampled_matmul_line).backward_ns, 0);
+    ck_assert_uint_gt(outside, 0);
+    /* Two of ten steps: signals come by the time of day, of which each may take any. */
+    ck_assert_uint_gt(analysis->total.process_cpu_ns, 50000000);
+    ck_assert_uint_lt(analysis->total.process_cpu_ns, steps_cpu_ns / 2);
+    const double part = (double)prof_cost_time(&analysis->sum) / (double)profile->process_cpu_ns;
+    ck_assert_double_gt(part, 0.8); /* without what is after each thread's last sample */
+    ck_assert_double_lt(part, 1.0001);
+    prof_analysis_free(analysis);
+    prof_profile_free(profile);
+}
+END_TEST
+
+START_TEST(steps_that_never_come_leave_no_sample)
+{
+    struct prof_profile *profile = profile_steps("time=sampled,freq=2000,steps=100:", true);
+    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    ck_assert_uint_eq(analysis->sum.samples, 0);
+    ck_assert_uint_eq(prof_cost_time(&analysis->sum), 0);
+    ck_assert_uint_eq(analysis->total.process_cpu_ns, 0);
+    ck_assert_uint_gt(analysis->total.outside, 0);
+    prof_analysis_free(analysis);
+    prof_profile_free(profile);
+}
+END_TEST
+
+START_TEST(sweeps_are_steps_of_a_sampled_program_that_tells_none)
+{
+    struct prof_profile *profile = profile_steps("time=sampled,freq=5000,tape=on,steps=2:3", false);
+    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    ck_assert(!profile->steps_by_call);
+    ck_assert_uint_eq(profile->seen_steps, STEPS);
+    ck_assert_uint_eq(analysis->total.sweeps, 2); /* rows are of the same steps */
+    prof_analysis_free(analysis);
+    prof_profile_free(profile);
+}
+END_TEST
+
 /* ---- whose signal it is ---- */
 
 static volatile sig_atomic_t host_signals;
@@ -126,8 +235,10 @@ START_TEST(a_program_that_uses_the_profiling_timer_keeps_it)
     const struct itimerval far = {.it_value = {.tv_sec = 1000}};
     struct itimerval left;
     ck_assert_int_eq(setitimer(ITIMER_PROF, &far, NULL), 0);
-    ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled"), AD_OK);
+    ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=1000"), AD_OK);
+    sampled_compute(0.1);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
+    ck_assert_int_eq(sampled_n_logged, 1);
     ck_assert_int_eq(getitimer(ITIMER_PROF, &left), 0);
     ck_assert_int_gt(left.it_value.tv_sec, 0);
     ck_assert_uint_eq(sampled_count(sampled_path), 0);
@@ -246,9 +357,13 @@ int main(void)
     tcase_set_timeout(cases, 300);
     tcase_add_checked_fixture(cases, sampled_setup, sampled_teardown);
     tcase_add_test(cases, time_lands_on_the_lines_of_ops_and_statements_in_both_directions);
+    tcase_add_test(cases, the_samples_hold_no_more_time_than_the_process_has_used);
     tcase_add_test(cases, bytes_are_counted_beside_samples_if_asked_for);
     tcase_add_test(cases, bytes_alone_are_counted_without_a_clock);
     tcase_add_test(cases, time_of_a_thread_that_waits_is_told_from_time_that_it_computes);
+    tcase_add_test(cases, samples_outside_of_the_measured_steps_are_in_no_row);
+    tcase_add_test(cases, steps_that_never_come_leave_no_sample);
+    tcase_add_test(cases, sweeps_are_steps_of_a_sampled_program_that_tells_none);
     tcase_add_test(cases, a_program_that_has_the_signal_keeps_it_and_is_told_once);
     tcase_add_test(cases, a_program_that_uses_the_profiling_timer_keeps_it);
     tcase_add_test(cases, a_program_that_takes_the_signal_later_keeps_it_from_then_on);

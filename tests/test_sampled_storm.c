@@ -1,19 +1,24 @@
-/* test_sampled_storm.c: samples at 10 kHz while everything else goes on: libraries come and go,
- * threads too, memory is taken and given, the process forks.
+/* test_sampled_storm.c: samples at 10 kHz, or every op measured and kept as an event, while
+ * everything else goes on: libraries come and go, threads too, memory is taken and given, the
+ * process forks.
  *
- * May include: the public headers, reader.h, Check. No thread may stand still, and results stay the
- * same bit for bit. TAPESCOPE_STORM_SECONDS is for how long (2).
+ * May include: the public headers, program_support.h, sampled_support.h, Check. No thread may stand
+ * still, and results stay the same bit for bit. TAPESCOPE_STORM_SECONDS is for how long samples are
+ * taken (2), TAPESCOPE_STORM_STILL_MS for how long a thread may take for a step (30000: other
+ * processes may keep it from the processor).
  */
 #include <tapescope/ad.h>
 #include <tapescope/ad_real.h>
 
-#include "reader.h"
+#include "program_support.h"
 #include "run_cases.h"
+#include "sampled_support.h"
 
 #include <check.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { N = 48, STILL_MS = 30000 };
+enum { N = 48 };
 
 static char folder[64], path[128];
 static bool stop; /* atomic */
@@ -87,18 +92,38 @@ static void *spin(void *nothing)
     return nothing;
 }
 
-static void start_a_thread(void)
+static void *spin_until_cancelled(void *nothing)
 {
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, spin, NULL) == 0)
-        pthread_join(thread, NULL);
+    for (bool ended = false; !ended; ended = __atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+        spin(nothing);
+        pthread_testcancel();
+    }
+    return nothing;
 }
 
+/* Every other one is cancelled. */
+static void start_a_thread(void)
+{
+    static unsigned n;
+    const bool cancelled = n++ % 2;
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, cancelled ? spin_until_cancelled : spin, NULL) != 0)
+        return;
+    if (cancelled)
+        pthread_cancel(thread);
+    pthread_join(thread, NULL);
+}
+
+/* Every eighth becomes another program. */
 static void fork_a_child(void)
 {
+    static unsigned n;
     const struct timespec pause = {.tv_nsec = 500000};
-    const pid_t child = fork();
-    if (child == 0)
+    char *const argv[] = {(char *)"true", NULL};
+    pid_t child = -1;
+    if (n++ % 8 == 0)
+        (void)posix_spawnp(&child, "true", NULL, NULL, argv, environ);
+    else if ((child = fork()) == 0)
         _exit(0);
     while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR) {
     }
@@ -119,7 +144,11 @@ static void compute_tensors(ad_tape tape, double *out)
     }
     ad_tape_reset(tape);
     ad_tensor a = ad_leaf(tape, AD_F64, 2, shape, x), b = ad_leaf(tape, AD_F64, 2, shape, w);
-    ad_tensor y = ad_sum(ad_tanh(ad_matmul(a, b)));
+    ad_tensor y = b;
+    AD_SCOPE("layer")
+    {
+        y = ad_sum(ad_tanh(ad_matmul(a, b)));
+    }
     ad_backward(y);
     ad_gradient(b, out, N * N);
     ad_value(y, out + N * N, 1);
@@ -181,11 +210,27 @@ static void scalars(void)
     check_results(1);
 }
 
+static long setting(const char *name, long otherwise)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtol(text, NULL, 10) : otherwise;
+}
+
+/* What interrupts a thread leaves its errno alone. */
+static void keep_errno(void)
+{
+    errno = EDOM;
+    spin(NULL);
+    if (errno != EDOM)
+        __atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
+}
+
 /* Waits for so long, and sees to it that no worker stands still meanwhile. */
 static void watch(struct worker *worker, int n, long seconds)
 {
+    const long most = setting("TAPESCOPE_STORM_STILL_MS", 30000);
     uint64_t before[16] = {0};
-    long still[16] = {0};
+    long still[16] = {0}, longest = 0;
     for (long ms = 0; ms < seconds * 1000; ms += 100) {
         struct timespec left = {.tv_nsec = 100000000};
         while (nanosleep(&left, &left) != 0) {
@@ -194,46 +239,58 @@ static void watch(struct worker *worker, int n, long seconds)
             const uint64_t steps = __atomic_load_n(&worker[i].steps, __ATOMIC_RELAXED);
             still[i] = steps == before[i] ? still[i] + 100 : 0;
             before[i] = steps;
-            ck_assert_msg(still[i] < STILL_MS, "worker %d stands still", i);
+            longest = still[i] > longest ? still[i] : longest;
+            ck_assert_msg(still[i] <= most, "worker %d stands still", i);
         }
     }
+    printf("%ld s, the longest step took less than %ld ms\n", seconds, longest + 200);
 }
+
+/* The ways that profiles are taken, and how much of the time each has. */
+static const struct way {
+    const char *options;
+    long part;
+} way[] = {
+    {"time=sampled,tape=on,freq=10000", 1},
+    {"timeline=1MiB", 5},
+};
+enum { WAYS = sizeof way / sizeof *way };
 
 static void check_profile(void)
 {
-    char error[400];
-    struct prof_profile *profile = prof_profile_read(path, error, sizeof error);
-    ck_assert_msg(profile != NULL, "%s", error);
-    ck_assert(profile->complete);
-    ck_assert_uint_ge(profile->n_threads, 3);
-    uint64_t fired = 0, counted = 0, kept = 0;
-    for (size_t i = 0; i < profile->n_threads; i++) {
-        const struct prof_thread *t = &profile->thread[i];
-        ck_assert_uint_eq(t->fired, t->recorded + t->partial + t->lost);
-        fired += t->fired;
-        kept += t->recorded + t->partial;
+    struct program_profile opened = program_open(path);
+    ck_assert(opened.profile->complete);
+    sampled_check(opened.profile);
+    program_check_sums(opened.analysis);
+    ck_assert_uint_gt(opened.analysis->total.handed_out_bytes, 0);
+    uint64_t fired = 0;
+    for (size_t i = 0; i < opened.profile->n_threads; i++)
+        fired += opened.profile->thread[i].fired;
+    if (opened.profile->is_sampled) {
+        ck_assert_uint_ge(opened.profile->n_threads, 3);
+        ck_assert_uint_gt(fired, 0);
+    } else {
+        ck_assert_uint_gt(opened.profile->n_events, 0);
+        ck_assert_uint_gt(opened.analysis->total.backward_ns, 0);
     }
-    for (size_t i = 0; i < profile->n_samples; i++)
-        counted += profile->sample[i].count;
-    ck_assert_uint_gt(fired, 0);
-    ck_assert_uint_eq(counted, kept);
-    prof_profile_free(profile);
+    program_close(&opened);
 }
 
-START_TEST(nothing_stands_still_and_no_bit_changes_in_a_storm_of_samples)
+START_TEST(nothing_stands_still_and_no_bit_changes_in_a_storm)
 {
     static struct worker worker[] = {
         {.step = tensors},     {.step = scalars},      {.step = load_libraries},
         {.step = take_memory}, {.step = fork_a_child}, {.step = start_a_thread},
+        {.step = keep_errno},
     };
     enum { WORKERS = sizeof worker / sizeof *worker };
-    const char *seconds = getenv("TAPESCOPE_STORM_SECONDS");
+    const long seconds = setting("TAPESCOPE_STORM_SECONDS", 2) / way[_i].part;
     compute_once(0);
     compute_once(1);
-    ck_assert_int_eq(ad_profile_start_with(path, "time=sampled,tape=on,freq=10000"), AD_OK);
+    ck_assert_int_eq(ad_profile_start_with(path, way[_i].options), AD_OK);
     for (int i = 0; i < WORKERS; i++)
         ck_assert_int_eq(pthread_create(&worker[i].thread, NULL, work, &worker[i]), 0);
-    watch(worker, WORKERS, seconds ? strtol(seconds, NULL, 10) : 2);
+    watch(worker, WORKERS, seconds > 0 ? seconds : 1);
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
     for (int i = 0; i < WORKERS; i++)
         ck_assert_int_eq(pthread_join(worker[i].thread, NULL), 0);
@@ -271,10 +328,9 @@ END_TEST
 int main(void)
 {
     TCase *cases = tcase_create("sampled_storm");
-    const char *seconds = getenv("TAPESCOPE_STORM_SECONDS");
-    tcase_set_timeout(cases, 120 + (seconds ? strtod(seconds, NULL) : 0));
+    tcase_set_timeout(cases, 120 + (double)setting("TAPESCOPE_STORM_SECONDS", 2));
     tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, nothing_stands_still_and_no_bit_changes_in_a_storm_of_samples);
+    tcase_add_loop_test(cases, nothing_stands_still_and_no_bit_changes_in_a_storm, 0, WAYS);
     tcase_add_test(cases, sampling_can_begin_and_end_at_any_time);
     return run_cases("sampled_storm", cases);
 }

@@ -70,19 +70,20 @@ static void take(uint64_t wall_ns, uint64_t cpu_ns, uintptr_t pc)
 static const struct prof_thread_total *total(void)
 {
     const struct prof_thread_total *t = &sampler.samples.thread[1];
-    ck_assert_uint_eq(t->fired, t->recorded + t->partial + t->lost);
+    ck_assert_uint_eq(t->fired, t->recorded + t->partial + t->lost + t->outside);
     return t;
 }
 
-static uint64_t count_of(uint32_t phase, uintptr_t pc)
+/* How much processor time is said to be a line's in this phase. */
+static uint64_t time_of(uint32_t phase, uintptr_t pc)
 {
-    uint64_t n = 0;
+    uint64_t ns = 0;
     for (uint32_t i = 0; i < sampler.samples.n; i++) {
         const struct prof_aggregate *a = &sampler.samples.aggregate[i];
         if (a->phase == phase && a->pc == pc)
-            n += a->count;
+            ns += a->cpu_ns;
     }
-    return n;
+    return ns;
 }
 
 /* ---- a program of four parts: two lines forward, the same two backward ---- */
@@ -117,7 +118,8 @@ static double worst_split(uint64_t period, bool scalar, bool jitter)
     uint64_t ns = 7 * MS;
     double worst = 0;
     for (int i = 0; i < SAMPLES; i++) {
-        ns += jitter ? prof_take_interval(&thread) + 2 * US /* until the handler runs */ : PERIOD;
+        /* Handlers that run at once: a delay that is always the same would do a jitter's work. */
+        ns += jitter ? prof_take_interval(&thread) : PERIOD;
         publish(part_at(ns, period), scalar);
         take(ns, ns, 0x2000);
         prof_drain(&sampler, &thread, &modules);
@@ -125,7 +127,8 @@ static double worst_split(uint64_t period, bool scalar, bool jitter)
     ck_assert_uint_eq(total()->recorded, SAMPLES);
     for (unsigned at = 0; at < 4; at++) {
         const uint32_t phase = at < 2 ? TAPE_PHASE_FORWARD : TAPE_PHASE_BACKWARD;
-        const double percent = 100. * (double)count_of(phase, site[at % 2]) / SAMPLES;
+        const double percent =
+            100. * (double)time_of(phase, site[at % 2]) / (double)total()->cpu_ns;
         const double off = percent > part[at] ? percent - part[at] : part[at] - percent;
         worst = off > worst ? off : worst;
     }
@@ -161,9 +164,9 @@ START_TEST(intervals_are_spread_evenly_around_the_period)
     unsigned bin[BINS] = {0};
     for (int i = 0; i < N; i++) {
         const uint64_t ns = prof_take_interval(&thread);
-        ck_assert_uint_ge(ns, PERIOD / 2);
-        ck_assert_uint_lt(ns, PERIOD + PERIOD / 2);
-        bin[(ns - PERIOD / 2) * BINS / PERIOD]++;
+        ck_assert_uint_ge(ns, PERIOD / 1024);
+        ck_assert_uint_lt(ns, 2 * PERIOD - PERIOD / 1024);
+        bin[(ns - PERIOD / 1024) * BINS / (2 * PERIOD - PERIOD / 512)]++;
     }
     for (int i = 0; i < BINS; i++) {
         ck_assert_uint_gt(bin[i], N / BINS * 95 / 100);
@@ -219,6 +222,31 @@ START_TEST(samples_stand_for_all_time_up_to_the_last_of_them)
     }
     ck_assert_uint_eq(wall, 9 * MS);
     ck_assert_uint_eq(cpu, 5 * MS);
+}
+END_TEST
+
+START_TEST(samples_outside_of_the_steps_are_counted_apart_and_have_no_time)
+{
+    for (uint64_t i = 1; i <= 30; i++) {
+        thread.outside = i <= 10 || i > 25;
+        if (i == 11) { /* in the middle between two samples */
+            thread.from_wall_ns = 7 * MS + 10 * MS + MS / 2;
+            thread.from_cpu_ns = 3 * MS + 10 * US + US / 4;
+        }
+        publish(0, false);
+        take(7 * MS + i * MS, 3 * MS + i * US, 0x2000);
+    }
+    prof_drain(&sampler, &thread, &modules);
+    ck_assert_uint_eq(total()->outside, 15);
+    ck_assert_uint_eq(total()->recorded, 15);
+    ck_assert_uint_eq(total()->wall_ns, 14 * MS + MS / 2);
+    ck_assert_uint_eq(total()->cpu_ns, 14 * US + US * 3 / 4);
+    ck_assert_uint_eq(time_of(TAPE_PHASE_FORWARD, site[0]), total()->cpu_ns);
+    /* What was measured turns out not to be wanted. */
+    prof_samples_void(&sampler.samples);
+    ck_assert_uint_eq(total()->outside, 30);
+    ck_assert_uint_eq(total()->wall_ns + total()->cpu_ns, 0);
+    ck_assert_uint_eq(time_of(TAPE_PHASE_FORWARD, site[0]), 0);
 }
 END_TEST
 
@@ -378,6 +406,7 @@ int main(void)
     tcase_add_test(cases, intervals_are_spread_evenly_around_the_period);
     tcase_add_test(cases, each_signal_is_recorded_partial_or_lost);
     tcase_add_test(cases, samples_stand_for_all_time_up_to_the_last_of_them);
+    tcase_add_test(cases, samples_outside_of_the_steps_are_counted_apart_and_have_no_time);
     tcase_add_test(cases, samples_of_too_many_kinds_are_lost_and_the_user_is_told_once);
     tcase_add_test(cases, a_worker_of_the_product_library_is_at_work_for_the_only_op);
     tcase_add_test(cases, a_worker_is_at_work_for_no_op_if_there_are_two);

@@ -3,6 +3,7 @@
  *
  * May include: profiler/report, profiler/analyze, Check.
  */
+#include "analyze_map.h"
 #include "report.h"
 #include "run_cases.h"
 
@@ -41,9 +42,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    for (size_t i = 0; i < analysis->n_mapped; i++)
-        free(analysis->mapped[i]);
-    free(analysis->mapped);
+    analyze_map_free(analysis->map);
 }
 
 static char *text;
@@ -160,6 +159,27 @@ START_TEST(a_slow_pullback_is_marked_and_comes_first_by_ratio)
 }
 END_TEST
 
+/* 700 ns of n samples have an error of 700 / sqrt(n): 200 ns beyond twice the expected time are two
+ * errors of that difference from 154 samples on. */
+START_TEST(a_pullback_is_slow_only_beyond_two_standard_errors_of_its_samples)
+{
+    add_two_of_known_ratio();
+    struct prof_cost *cost = &add_product(3, 100, 600)->cost;
+    struct prof_roof roof = prof_analysis_roof(analysis);
+    cost->samples = 153;
+    ck_assert(!prof_line_is_slow_backward(&line[2], analysis, &roof));
+    cost->samples = 155;
+    ck_assert(prof_line_is_slow_backward(&line[2], analysis, &roof));
+    /* No sample forward is no proof that it takes no time. */
+    cost->forward_ns = 0;
+    cost->backward_ns = 700;
+    cost->samples = 7;
+    ck_assert(!prof_line_is_slow_backward(&line[2], analysis, &roof));
+    ck_assert_double_eq_tol(prof_cost_error(cost, 700), 700 / sqrt(7), 1e-9);
+    ck_assert_double_eq_tol(prof_cost_error(cost, 100), 100, 1e-9);
+}
+END_TEST
+
 START_TEST(what_hardly_takes_time_is_no_slow_pullback)
 {
     add("/a.c", 1, "exp", 1000, 3000);
@@ -208,6 +228,33 @@ START_TEST(a_roofline_says_what_limits_each_direction)
 }
 END_TEST
 
+START_TEST(a_roofline_has_recomputation_as_a_third_phase)
+{
+    struct prof_cost *cost = &add_product(1, 100, 200)->cost;
+    cost->recompute_calls = 1;
+    cost->recompute_ns = analysis->sum.recompute_ns = analysis->total.recompute_ns = 50;
+    cost->recompute_flops = 1000;
+    cost->recompute_moved = 200;
+    struct report_style style = style_of(0);
+    ck_assert_int_eq(report_roofline(analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 0, &style), 0);
+    fclose(style.out);
+    ck_assert_str_eq(text, " time Gflop/s GB/s flop/B  roof limit phase     line, op, function\n"
+                           "100ns    10.0    -      - 50.0% flops forward   a.c:1 matmul f\n"
+                           "200ns    10.0    -      - 50.0% flops backward  a.c:1 matmul f\n"
+                           " 50ns    20.0 4.00   5.00  100% flops recompute a.c:1 matmul f\n"
+                           "roof: part of what 20 Gflop/s and\n"
+                           "4 GB/s allow, the highest\nrates in this profile.\n");
+    free(text);
+    style = style_of(0);
+    style.phases = REPORT_RECOMPUTE;
+    ck_assert_int_eq(report_roofline(analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 0, &style), 0);
+    fclose(style.out);
+    ck_assert_ptr_nonnull(strstr(text, " recompute a.c:1"));
+    ck_assert_ptr_null(strstr(text, " backward a.c:1"));
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases = tcase_create("select");
@@ -217,8 +264,10 @@ int main(void)
     tcase_add_test(cases, what_is_left_out_stays_in_the_sum);
     tcase_add_test(cases, the_roof_is_what_was_reached_and_ratios_follow_from_counts);
     tcase_add_test(cases, a_slow_pullback_is_marked_and_comes_first_by_ratio);
+    tcase_add_test(cases, a_pullback_is_slow_only_beyond_two_standard_errors_of_its_samples);
     tcase_add_test(cases, what_hardly_takes_time_is_no_slow_pullback);
     tcase_add_test(cases, one_phase_alone_has_its_own_columns_and_shares);
     tcase_add_test(cases, a_roofline_says_what_limits_each_direction);
+    tcase_add_test(cases, a_roofline_has_recomputation_as_a_third_phase);
     return run_cases("select", cases);
 }

@@ -39,7 +39,19 @@ START_TEST(quantities_take_three_digits_and_a_unit)
     ck_assert_str_eq(units_share(buf, 0, 0), "-");
     ck_assert_str_eq(units_ratio(buf, 213, 100), "2.13");
     ck_assert_str_eq(units_ratio(buf, 1, 0), "-");
-    ck_assert_str_eq(units_exact(buf, INT64_MIN), "-9223372036854775808");
+    ck_assert_str_eq(units_exact(buf, UINT64_MAX), "18446744073709551615");
+}
+END_TEST
+
+START_TEST(what_is_held_against_a_bound_shows_on_which_side_it_is)
+{
+    char buf[UNITS_ROOM];
+    ck_assert_str_eq(units_against(buf, 0.09412, 0.5), "0.0941");
+    ck_assert_str_eq(units_against(buf, 3.0004, 3), "3.0004");
+    ck_assert_str_eq(units_against(buf, 2.9996, 3), "3");
+    ck_assert_str_eq(units_against(buf, 3, 3), "3");
+    ck_assert_str_eq(units_against(buf, 1e300, 1), "1e+300");
+    ck_assert_str_eq(units_against(buf, 1.0 / 3, 0.333), "0.3333");
 }
 END_TEST
 
@@ -248,6 +260,7 @@ int main(void)
 {
     TCase *text = tcase_create("text");
     tcase_add_test(text, quantities_take_three_digits_and_a_unit);
+    tcase_add_test(text, what_is_held_against_a_bound_shows_on_which_side_it_is);
     tcase_add_test(text, text_holds_no_control_characters_and_is_cut_to_its_limit);
     tcase_add_test(text, a_table_aligns_its_columns_and_cuts_the_last);
     tcase_add_test(text, columns_of_the_highest_rank_go_first_where_there_is_no_room);

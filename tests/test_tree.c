@@ -53,13 +53,7 @@ static void begin(void)
 
 static void finish(void)
 {
-    char error[1024] = "";
-    maker_put_end(&bytes);
-    FILE *stream = fmemopen(bytes.data, bytes.n, "r");
-    ck_assert_ptr_nonnull(stream);
-    profile = prof_profile_read_stream(stream, "x.prof", error, sizeof error);
-    fclose(stream);
-    ck_assert_msg(profile != NULL, "%s", error);
+    profile = maker_read(&bytes);
     analysis = prof_analyze(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
 }
@@ -181,6 +175,62 @@ START_TEST(a_frame_that_calls_itself_is_counted_once)
         free(line);
         prof_tree_free(tree);
     }
+}
+END_TEST
+
+START_TEST(without_levels_each_frame_is_there_once)
+{
+    put_usual();
+    struct prof_tree *tree = make((struct prof_tree_options){.combine = false});
+    struct prof_tree *flat = prof_tree_flatten(tree);
+    ck_assert_ptr_nonnull(flat);
+    ck_assert_uint_eq(flat->n_nodes, 7);
+    ck_assert_mem_eq(&flat->node[0].all, &tree->node[0].all, sizeof flat->node[0].all);
+    prof_tree_free(tree);
+    static const struct {
+        uint64_t offset, self, all;
+    } want[] = {{0x10, 0, 30}, {0x20, 2, 22}, {0x30, 12, 28}, {0x40, 16, 16}, {0x50, 32, 32}};
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        const struct prof_tree_node *node = AT(flat, want[i].offset);
+        ck_assert_ptr_nonnull(node);
+        ck_assert_uint_eq(node->line.cost.calls, want[i].self);
+        ck_assert_uint_eq(node->all.calls, want[i].all);
+        ck_assert_uint_eq(node->depth, 1);
+    }
+    prof_tree_free(flat);
+}
+END_TEST
+
+START_TEST(what_is_called_through_a_line_is_not_its_own)
+{
+    put_usual();
+    ck_assert_int_eq(prof_analysis_call_through(analysis), 0);
+    ck_assert_uint_eq(analysis->n_through, 3);
+    for (size_t i = 0; i < analysis->n_through; i++) {
+        const struct prof_line *line = &analysis->through[i];
+        /* 0x20 has 2 of 22 calls itself, 0x30 has 12 of 28. */
+        ck_assert_uint_eq(line->cost.calls, line->offset == 0x10   ? 30
+                                            : line->offset == 0x20 ? 20
+                                                                   : 16);
+        ck_assert_uint_eq(line->cost.backward_ns, 2 * line->cost.calls);
+    }
+}
+END_TEST
+
+static bool is_exp(void *payload, const struct prof_line *line)
+{
+    (void)payload;
+    return line->ops.n > 0 && strcmp(line->ops.name[0], "exp") == 0;
+}
+
+START_TEST(only_rows_of_lines_that_are_kept_were_called)
+{
+    put_usual();
+    prof_analysis_select(analysis, is_exp, NULL);
+    ck_assert_int_eq(prof_analysis_call_through(analysis), 0);
+    ck_assert_uint_eq(analysis->n_through, 3);
+    for (size_t i = 0; i < analysis->n_through; i++)
+        ck_assert_uint_eq(analysis->through[i].cost.calls, 16);
 }
 END_TEST
 
@@ -412,6 +462,9 @@ int main(void)
     tcase_add_checked_fixture(tcase, NULL, teardown);
     tcase_add_test(tcase, rows_of_all_tapes_are_one_tree);
     tcase_add_test(tcase, a_frame_that_calls_itself_is_counted_once);
+    tcase_add_test(tcase, without_levels_each_frame_is_there_once);
+    tcase_add_test(tcase, what_is_called_through_a_line_is_not_its_own);
+    tcase_add_test(tcase, only_rows_of_lines_that_are_kept_were_called);
     tcase_add_test(tcase, an_inverted_tree_begins_with_what_records);
     tcase_add_test(tcase, focus_and_ignore_ask_for_any_frame);
     tcase_add_test(tcase, a_path_may_refer_to_anything);

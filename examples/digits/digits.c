@@ -7,8 +7,7 @@
  * once; each step records behind a mark and rewinds to it, so the tape does not grow.
  */
 #include "digits_data.h"
-
-#include <tapescope/ad.h>
+#include "training.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,13 +18,6 @@
 enum { LAYERS = 3, BATCH = 64, EPOCHS = 40, SEED = 1 };
 
 static const int64_t width[LAYERS + 1] = {DIGITS_PIXELS, 128, 64, DIGITS_CLASSES};
-
-/* A leaf, the array that it borrows, and what Adam remembers of its gradients. */
-struct parameter {
-    ad_tensor leaf;
-    int64_t size;
-    float *value, *gradient, *mean, *square;
-};
 
 struct model {
     ad_tape tape;
@@ -41,21 +33,6 @@ struct batch {
     int64_t count;
 };
 
-/* splitmix64 (Steele, Lea and Flood 2014, doi 10.1145/2660193.2660195). */
-static uint64_t random_bits(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-/* Uniform in [-1, 1). */
-static float random_float(uint64_t *state)
-{
-    return (float)(random_bits(state) >> 40) * 0x1p-23f - 1.0f;
-}
-
 /* ---- the model ---- */
 
 static ad_tensor dense(const struct model *model, int layer, ad_tensor x)
@@ -68,24 +45,6 @@ static ad_tensor classify(const struct model *model, ad_tensor x)
     ad_tensor h1 = ad_tanh(dense(model, 0, x));
     ad_tensor h2 = ad_tanh(dense(model, 1, h1));
     return dense(model, 2, h2);
-}
-
-/* One array for the values and for all that belongs to them, uniform in [-bound, bound). */
-static bool parameter_init(struct parameter *p, ad_tape tape, int rank, const int64_t *shape,
-                           float bound, uint64_t *seed)
-{
-    p->size = rank == 2 ? shape[0] * shape[1] : shape[0];
-    size_t n = (size_t)p->size;
-    p->value = calloc(4 * n, sizeof *p->value);
-    if (!p->value)
-        return false;
-    p->gradient = p->value + n;
-    p->mean = p->gradient + n;
-    p->square = p->mean + n;
-    for (size_t i = 0; i < n; ++i)
-        p->value[i] = bound * random_float(seed);
-    p->leaf = ad_leaf(tape, AD_F32, rank, shape, p->value);
-    return true;
 }
 
 static bool model_init(struct model *model, ad_tape tape, uint64_t *seed)
@@ -104,26 +63,12 @@ static bool model_init(struct model *model, ad_tape tape, uint64_t *seed)
 static void model_free(struct model *model)
 {
     for (int l = 0; l < LAYERS; ++l) {
-        free(model->weight[l].value);
-        free(model->bias[l].value);
+        parameter_free(&model->weight[l]);
+        parameter_free(&model->bias[l]);
     }
 }
 
 /* ---- training ---- */
-
-/* Kingma and Ba 2015, algorithm 1 (arXiv 1412.6980). */
-static void adam(struct parameter *p, int step)
-{
-    const float rate = 2e-3f, beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
-    float rate_at_step = rate / (1.0f - powf(beta1, (float)step));
-    float square_scale = 1.0f / (1.0f - powf(beta2, (float)step));
-    for (int64_t i = 0; i < p->size; ++i) {
-        float g = p->gradient[i];
-        p->mean[i] = beta1 * p->mean[i] + (1.0f - beta1) * g;
-        p->square[i] = beta2 * p->square[i] + (1.0f - beta2) * g * g;
-        p->value[i] -= rate_at_step * p->mean[i] / (sqrtf(p->square[i] * square_scale) + epsilon);
-    }
-}
 
 /* Copies the images order[first], order[first + 1], ... ; without an order, as they stand. */
 static void batch_fill(struct batch *batch, const struct digits *digits, const int64_t *order,
@@ -157,13 +102,9 @@ static ad_status train_step(struct model *model, const struct batch *batch, doub
         return status;
     model->steps++;
     for (int l = 0; l < LAYERS; ++l) {
-        struct parameter *pair[] = {&model->weight[l], &model->bias[l]};
-        for (int i = 0; i < 2; ++i) {
-            status = ad_gradient(pair[i]->leaf, pair[i]->gradient, pair[i]->size);
-            if (status != AD_OK)
-                return status;
-            adam(pair[i], model->steps);
-        }
+        if ((status = parameter_step(&model->weight[l], model->steps)) != AD_OK ||
+            (status = parameter_step(&model->bias[l], model->steps)) != AD_OK)
+            return status;
     }
     return ad_tape_rewind(tape, mark);
 }
@@ -172,12 +113,7 @@ static ad_status train_step(struct model *model, const struct batch *batch, doub
 static ad_status train_epoch(struct model *model, const struct digits *digits, int64_t *order,
                              uint64_t *seed, double *loss)
 {
-    for (int64_t i = digits->count - 1; i > 0; --i) {
-        int64_t j = (int64_t)(random_bits(seed) % (uint64_t)(i + 1));
-        int64_t swapped = order[i];
-        order[i] = order[j];
-        order[j] = swapped;
-    }
+    shuffle(order, digits->count, seed);
     double sum = 0.0;
     int batches = 0;
     for (int64_t first = 0; first < digits->count; first += BATCH) {

@@ -4,9 +4,10 @@
  */
 #include "analyze.h"
 
+#include "analyze_map.h"
 #include "analyze_merge.h"
+#include "analyze_places.h"
 #include "analyze_samples.h"
-#include "symbols.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,32 +50,10 @@ static void first_name(struct prof_names *names, const char *name)
         names->name[names->n++] = name;
 }
 
-/* What the profile says itself counts, then the debug information. */
-static struct prof_place find_place(const struct prof_analysis *analysis, uint64_t pc,
-                                    uint32_t line)
-{
-    struct prof_place place = {0};
-    const struct prof_symbol *known = prof_profile_symbol(analysis->profile, pc, line);
-    if (pc == 0)
-        return place;
-    if (!known) {
-        prof_symbols_resolve(analysis->symbols, pc, line, &place);
-        return place;
-    }
-    return (struct prof_place){
-        .function = known->function,
-        .file = known->file,
-        .line = known->source_line,
-        .function_line = known->function_line,
-        .module = known->module,
-        .offset = known->offset,
-    };
-}
-
 void prof_line_of_row(const struct prof_analysis *analysis, const struct prof_row *row,
                       struct prof_line *line)
 {
-    struct prof_place place = find_place(analysis, row->pc, row->line);
+    struct prof_place place = analyze_place(analysis, row->pc, row->line);
     *line = (struct prof_line){
         .own = row->pc == 0,
         .file = place.file,
@@ -83,12 +62,14 @@ void prof_line_of_row(const struct prof_analysis *analysis, const struct prof_ro
         .line = place.line,
         .function_line = place.function_line,
         .offset = place.file ? 0 : place.offset,
+        .shape = row->shape,
         .kept_by.more = row->kept_others,
         .cost =
             {
 #define X(name) .name = row->name,
                 PROF_ROW_COUNTERS(X)
 #undef X
+                    .byte_ns = row->byte_ticks / analysis->profile->ticks_per_ns,
             },
     };
     first_name(&line->ops, row->op);
@@ -156,11 +137,10 @@ static void set_times(struct prof_analysis *analysis)
 /* The tape has rows for what may be: those that never were say nothing. */
 static void drop_empty(struct prof_analysis *analysis)
 {
-    static const struct prof_cost nothing;
     size_t kept = 0;
     for (size_t i = 0; i < analysis->n_lines; i++) {
         const struct prof_line *line = &analysis->line[i];
-        if (line->own && memcmp(&line->cost, &nothing, sizeof nothing) == 0)
+        if (line->own && prof_cost_is_nothing(&line->cost) && !(line->cost.byte_ns > 0))
             continue;
         if (kept != i)
             analysis->line[kept] = *line;
@@ -169,84 +149,71 @@ static void drop_empty(struct prof_analysis *analysis)
     analysis->n_lines = kept;
 }
 
-struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn_fn *warn,
-                                   void *payload)
+/* Makes the lines of an analysis that has none. False: no memory. */
+static bool join(struct prof_analysis *analysis)
 {
+    const struct prof_profile *profile = analysis->profile;
     size_t n_rows = 0;
     for (size_t i = 0; i < profile->n_tapes; i++)
         n_rows += profile->tape[i].n_rows;
-    struct prof_analysis *analysis = calloc(1, sizeof *analysis);
-    if (!analysis)
-        return NULL;
-    analysis->profile = profile;
-    analysis->warn = warn;
-    analysis->warn_payload = payload;
-    analysis->symbols = open_symbols(analysis);
-    analysis->line = calloc(n_rows + profile->n_samples + 1, sizeof *analysis->line);
-    if (!analysis->symbols || !analysis->line) {
-        prof_analysis_free(analysis);
-        return NULL;
+    if (!analysis->symbols) {
+        analysis->symbols = open_symbols(analysis);
+        analysis->n_mappings = profile->n_mappings;
     }
+    analysis->line = calloc(n_rows + profile->n_samples + 1, sizeof *analysis->line);
+    if (!analysis->symbols || !analysis->line)
+        return false;
     size_t peak = analyze_peak_tape(profile);
     for (size_t i = 0; i < profile->n_tapes; i++)
         for (size_t j = 0; j < profile->tape[i].n_rows; j++)
             fill_line(&analysis->line[analysis->n_lines++], &profile->tape[i].row[j], i == peak,
                       analysis);
     analyze_samples(analysis);
-    if (prof_symbols_no_memory(analysis->symbols)) {
-        prof_analysis_free(analysis);
-        return NULL;
-    }
-    analysis->n_lines = analyze_merge(analysis->line, analysis->n_lines, ANALYZE_BY_LINE_AND_OP);
+    if (analyze_no_memory(analysis))
+        return false;
+    analysis->n_lines =
+        analyze_merge(analysis->line, analysis->n_lines, ANALYZE_BY_LINE_OP_AND_SHAPE);
     drop_empty(analysis);
     set_times(analysis);
     analysis->total = prof_profile_totals(profile);
     analyze_sum_samples(analysis);
-    return analysis;
+    return true;
 }
 
-static int compare_sites(const void *x, const void *y)
+struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn_fn *warn,
+                                   void *payload)
 {
-    const struct prof_symbol *a = x, *b = y;
-    if (a->pc != b->pc)
-        return a->pc < b->pc ? -1 : 1;
-    return a->line < b->line ? -1 : a->line > b->line;
-}
-
-struct prof_symbol *prof_analysis_symbols(const struct prof_analysis *analysis, size_t *n)
-{
-    const struct prof_profile *profile = analysis->profile;
-    size_t most = 1, kept = 0, found = 0;
-    for (size_t i = 0; i < profile->n_tapes; i++)
-        most += profile->tape[i].n_rows;
-    struct prof_symbol *symbol = calloc(most, sizeof *symbol);
-    if (!symbol)
+    struct prof_analysis *analysis = calloc(1, sizeof *analysis);
+    if (!analysis)
         return NULL;
-    for (size_t i = 0; i < profile->n_tapes; i++) {
-        for (size_t j = 0; j < profile->tape[i].n_rows; j++) {
-            const struct prof_row *row = &profile->tape[i].row[j];
-            if (row->pc != 0)
-                symbol[found++] = (struct prof_symbol){.pc = row->pc, .line = row->line};
-        }
+    analysis->profile = profile;
+    analysis->warn = warn;
+    analysis->warn_payload = payload;
+    if (join(analysis))
+        return analysis;
+    prof_analysis_free(analysis);
+    return NULL;
+}
+
+int prof_analysis_again(struct prof_analysis *analysis, const struct prof_profile *profile)
+{
+    const struct prof_analysis before = *analysis;
+    free(before.line);
+    free(before.through);
+    *analysis = (struct prof_analysis){.profile = profile,
+                                       .symbols = before.symbols,
+                                       .n_mappings = before.n_mappings,
+                                       .map = before.map,
+                                       .warn = before.warn,
+                                       .warn_payload = before.warn_payload};
+    if (analysis->symbols && analysis->n_mappings != profile->n_mappings) {
+        prof_symbols_close(analysis->symbols);
+        analysis->symbols = NULL;
     }
-    qsort(symbol, found, sizeof *symbol, compare_sites);
-    for (size_t i = 0; i < found; i++) {
-        if (kept > 0 && compare_sites(&symbol[kept - 1], &symbol[i]) == 0)
-            continue;
-        struct prof_place place = find_place(analysis, symbol[i].pc, symbol[i].line);
-        symbol[kept++] = (struct prof_symbol){
-            .pc = symbol[i].pc,
-            .line = symbol[i].line,
-            .function = (char *)place.function,
-            .file = (char *)place.file,
-            .module = (char *)place.module,
-            .source_line = place.line,
-            .function_line = place.function_line,
-            .offset = place.offset,
-        };
-    }
-    *n = kept;
-    return symbol;
+    if (join(analysis))
+        return 0;
+    analysis->n_lines = 0;
+    return -1;
 }
 
 void prof_analysis_free(struct prof_analysis *analysis)
@@ -254,9 +221,8 @@ void prof_analysis_free(struct prof_analysis *analysis)
     if (!analysis)
         return;
     prof_symbols_close(analysis->symbols);
-    for (size_t i = 0; i < analysis->n_mapped; i++)
-        free(analysis->mapped[i]);
-    free(analysis->mapped);
+    analyze_map_free(analysis->map);
+    free(analysis->through);
     free(analysis->line);
     free(analysis);
 }

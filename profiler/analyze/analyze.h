@@ -25,6 +25,11 @@ struct prof_cost {
      * has nothing to do with tapes, what threads waited beside, and how many samples all that is
      * from. n samples have a standard error of sqrt(n). */
     uint64_t other_ns, waiting_ns, samples;
+    /* Of waiting_ns: for input and output, for locks; the rest for a processor, or asleep. */
+    uint64_t waiting_io_ns, waiting_lock_ns;
+    /* Bytes on the tape times the ns that each was live; sums of it are rounded. 0 where the
+     * profile has no classes of bytes. */
+    double byte_ns;
 };
 
 /* A few distinct names in the order in which they were met; `more` if there were others. */
@@ -35,8 +40,12 @@ struct prof_names {
     bool more;
 };
 
+/* Stands where the function's name does. */
+#define PROF_IDLE_NAME "(idle BLAS threads)"
+
 struct prof_line {
     bool own;             /* of the tape itself (padding, seeds): no site */
+    bool idle;            /* threads of the library for products that ask for work: no site */
     const char *file;     /* absolute; NULL: unknown */
     const char *function; /* NULL: unknown */
     const char *module;   /* path; NULL: unknown */
@@ -44,6 +53,7 @@ struct prof_line {
     uint32_t function_line;
     uint64_t offset; /* where there is no file: in the function, or in the module */
     struct prof_names ops, kept_by;
+    const char *shape; /* of the op's result and operands; NULL: unknown, or several */
     struct prof_cost cost;
 };
 
@@ -54,13 +64,14 @@ struct prof_totals {
     uint64_t handed_out_bytes, live_bytes;
     uint64_t peak_bytes, reserved_bytes, touched_bytes; /* the greatest of any one tape */
     uint64_t sweeps, records, tapes;
-    /* Of the samples' signals: fired = recorded + partial + lost; shared: of the samples, those of
-     * threads at work for another's op. */
-    uint64_t fired, recorded, partial, lost, samples_shared;
+    /* Of the samples' signals: fired = recorded + partial + lost + outside; shared: of the samples,
+     * those of threads at work for another's op. */
+    uint64_t fired, recorded, partial, lost, outside, samples_shared;
     uint64_t process_cpu_ns; /* of the whole process, while it was sampled */
 };
 
 struct prof_symbols;
+struct analyze_map;
 
 /* Called with one line of text for each file whose symbols cannot be used. */
 typedef void prof_warn_fn(void *payload, const char *message);
@@ -68,7 +79,8 @@ typedef void prof_warn_fn(void *payload, const char *message);
 struct prof_analysis {
     const struct prof_profile *profile;
     struct prof_symbols *symbols; /* owns the lines' strings */
-    struct prof_line *line;       /* one for each {file, line, function, op}, in this order */
+    size_t n_mappings;            /* of the profile when they were opened */
+    struct prof_line *line; /* one for each {file, line, function, op, shape}, in this order */
     size_t n_lines;
     size_t n_unlined;  /* of them: sites without line information */
     size_t n_unusable; /* files whose symbols could not be used */
@@ -76,8 +88,12 @@ struct prof_analysis {
     struct prof_cost left_out; /* of lines that prof_analysis_select() has removed */
     size_t n_left_out;
     struct prof_totals total;
-    char **mapped; /* files that prof_analysis_map() has renamed */
-    size_t n_mapped;
+    /* What prof_analysis_select() was asked for; NULL: all lines. */
+    bool (*keep)(void *payload, const struct prof_line *line);
+    void *keep_payload;
+    struct prof_line *through; /* what prof_analysis_call_through() found; owned */
+    size_t n_through;
+    struct analyze_map *map; /* what prof_analysis_map() was told; owned */
     prof_warn_fn *warn;
     void *warn_payload;
 };
@@ -88,18 +104,31 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
                                    void *payload);
 void prof_analysis_free(struct prof_analysis *analysis);
 
+/* Joins a later state of the same profile; the one before may be gone. What is known of the
+ * program's symbols stays, and with it the lines' strings, unless libraries came. What was selected
+ * is not. Returns 0, or -1 when memory is exhausted: there are no lines then. */
+int prof_analysis_again(struct prof_analysis *analysis, const struct prof_profile *profile);
+
 /* The places of all sites of the profile, for prof_pack(); the array is the caller's to free(), its
  * strings are borrowed from the analysis. NULL when memory is exhausted. */
 struct prof_symbol *prof_analysis_symbols(const struct prof_analysis *analysis, size_t *n);
 
 /* Files below the folder `from` (or that file itself) are shown and read as if they lay below
- * `to`. Returns 0, or -1 when memory is exhausted. */
+ * `to`, in all that is joined with the analysis. Returns 0, or -1 when memory is exhausted. */
 int prof_analysis_map(struct prof_analysis *analysis, const char *from, const char *to);
 
 /* Removes the lines for which keep() is false: their cost goes to left_out. The tape's own rows
- * are lines too. */
+ * are lines too. What is joined with the analysis later, such as a space, asks keep() as well: it
+ * and its payload must outlive the analysis. */
 void prof_analysis_select(struct prof_analysis *analysis,
                           bool (*keep)(void *payload, const struct prof_line *line), void *payload);
+/* What was asked for, of any line. */
+bool prof_analysis_keeps(const struct prof_analysis *analysis, const struct prof_line *line);
+
+/* Joins the call paths: lines through which others were called, each with the cost of what was
+ * called, are in `through`. Of the lines that are kept. Returns 0, or -1 when memory is exhausted.
+ */
+int prof_analysis_call_through(struct prof_analysis *analysis);
 
 /* The highest rates that any line reached in either direction, among lines with at least
  * 1/1000 of the time; 0: not known. They stand for the machine's limits. */
@@ -115,12 +144,20 @@ struct prof_roof prof_analysis_roof(const struct prof_analysis *analysis);
 double prof_cost_expected_ratio(const struct prof_cost *cost, const struct prof_roof *roof);
 
 /* Whether a line's backward pass is dearer than its counts explain: over twice the expected ratio,
- * and what is beyond twice is at least 1 % of all time. Lines that hold a sweep's own time are not
+ * and what is beyond twice is at least 1 % of all time and, where it is from samples, more than
+ * two of its standard errors. Lines that hold a sweep's own time are not
  * judged: nothing counts what that should take. */
 bool prof_line_is_slow_backward(const struct prof_line *line, const struct prof_analysis *analysis,
                                 const struct prof_roof *roof);
 
-enum prof_by { PROF_BY_LINE, PROF_BY_FUNCTION, PROF_BY_OP, PROF_BY_FILE, PROF_BY_MODULE };
+enum prof_by {
+    PROF_BY_LINE,
+    PROF_BY_FUNCTION,
+    PROF_BY_OP,
+    PROF_BY_FILE,
+    PROF_BY_MODULE,
+    PROF_BY_SHAPE /* and op, on whatever line */
+};
 
 /* The analysis' lines merged; the result holds *n lines, in the order of the source, and is the
  * caller's to free(); its strings belong to the analysis. NULL when memory is exhausted. */
@@ -165,8 +202,9 @@ void prof_scope_costs_free(struct prof_scope_costs *costs);
 /* An expectation that the source states, held against what was measured: of a scope with those in
  * it, or of the lines of a function. */
 struct prof_expected_cost {
-    const struct prof_expectation *stated;
-    const char *file, *function; /* where it stands; NULL: unknown */
+    const struct prof_expectation *stated; /* the first, where a compiler made several of one */
+    uint64_t times;                        /* that the line was passed */
+    const char *file, *function;           /* where it stands; NULL: unknown */
     uint32_t line;
     size_t scope;    /* place plus 1 in the costs of scopes, 0: its function */
     bool known;      /* there is something to compare: a forward time, a passing of the line */
@@ -175,7 +213,7 @@ struct prof_expected_cost {
 };
 
 struct prof_expected_costs {
-    struct prof_expected_cost *expected; /* in the order of the profile */
+    struct prof_expected_cost *expected; /* in the order of the profile, each line's once */
     size_t n, n_failed;
     struct prof_scope_costs scopes;
 };
@@ -188,12 +226,17 @@ void prof_expected_costs_free(struct prof_expected_costs *costs);
 
 /* Adds b to a. */
 void prof_cost_add(struct prof_cost *a, const struct prof_cost *b);
+/* Whether all of it is 0 but byte_ns, whose sums are rounded. */
+bool prof_cost_is_nothing(const struct prof_cost *cost);
 
 /* Adds the names of b that a lacks. */
 void prof_names_add(struct prof_names *a, const struct prof_names *b);
 
 /* Time in all phases, and other time. */
 uint64_t prof_cost_time(const struct prof_cost *cost);
+/* The standard error of `ns`, which is all or a part of the cost's time: of n samples it is
+ * 1/sqrt(n) of the value. 0: the time is exact, or none was sampled. */
+double prof_cost_error(const struct prof_cost *cost, uint64_t ns);
 /* There is anything to say of recomputation. */
 bool prof_cost_recomputes(const struct prof_cost *cost);
 

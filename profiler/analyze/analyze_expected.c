@@ -1,11 +1,11 @@
 /* analyze_expected.c: what the source expects, held against what was measured.
  *
- * May include: analyze.h, profiler/symbols. Of a scope the forward time is all between its begin
+ * May include: analyze_places.h. Of a scope the forward time is all between its begin
  * and end but sweeps; of a function, what its lines have within ops.
  */
 #include "analyze.h"
 
-#include "symbols.h"
+#include "analyze_places.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +15,65 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* The lines of the function that the place is in. */
+static int compare_text(const char *a, const char *b)
+{
+    return !a || !b ? (a != NULL) - (b != NULL) : strcmp(a, b);
+}
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+/* 0: one line of the source that expects one thing. Without a file the address tells them apart. */
+static int compare_lines(const struct prof_expected_cost *a, const struct prof_expected_cost *b)
+{
+    int order = compare_text(a->file, b->file);
+    if (order == 0)
+        order = a->file ? compare_u64(a->line, b->line) : compare_u64(a->stated->pc, b->stated->pc);
+    if (order == 0)
+        order = compare_text(a->function, b->function);
+    if (order == 0)
+        order = compare_u64(a->scope, b->scope);
+    if (order == 0)
+        order = (int)a->stated->kind - (int)b->stated->kind;
+    if (order == 0)
+        order = a->stated->bound < b->stated->bound ? -1 : a->stated->bound > b->stated->bound;
+    return order;
+}
+
+static int compare_places(const void *x, const void *y)
+{
+    const struct prof_expected_cost *a = x, *b = y;
+    return a->stated < b->stated ? -1 : a->stated > b->stated;
+}
+
+static int compare_entries(const void *x, const void *y)
+{
+    const int order = compare_lines(x, y);
+    return order ? order : compare_places(x, y);
+}
+
+/* A compiler that unrolls a loop makes several calls of one line. */
+static void merge_lines(struct prof_expected_costs *costs)
+{
+    size_t kept = 0;
+    if (costs->n == 0)
+        return;
+    qsort(costs->expected, costs->n, sizeof *costs->expected, compare_entries);
+    for (size_t i = 1; i < costs->n; i++) {
+        if (compare_lines(&costs->expected[kept], &costs->expected[i]) == 0)
+            costs->expected[kept].times += costs->expected[i].times;
+        else
+            costs->expected[++kept] = costs->expected[i];
+    }
+    costs->n = kept + 1;
+    qsort(costs->expected, costs->n, sizeof *costs->expected, compare_places);
+}
+
+/* The lines of the function that the expectation stands in. */
 static struct prof_cost cost_of_function(const struct prof_analysis *analysis,
-                                         const struct prof_place *place)
+                                         const struct prof_expected_cost *place)
 {
     struct prof_cost cost = {0};
     for (size_t i = 0; i < analysis->n_lines; i++) {
@@ -29,11 +85,12 @@ static struct prof_cost cost_of_function(const struct prof_analysis *analysis,
     return cost;
 }
 
-static void measure(struct prof_expected_cost *e, const struct prof_cost *cost, uint64_t forward_ns)
+static void measure(struct prof_expected_cost *e, const struct prof_profile *profile,
+                    const struct prof_cost *cost, uint64_t forward_ns)
 {
-    const double times = (double)e->stated->times;
+    const double times = (double)e->times;
     if (e->stated->kind == PROF_EXPECT_TAPE_BYTES) {
-        e->known = times > 0;
+        e->known = times > 0 && prof_profile_has_bytes(profile);
         e->measured = e->known ? (double)prof_cost_tape_bytes(cost) / times : 0;
     } else {
         e->known = forward_ns > 0;
@@ -52,22 +109,28 @@ int prof_expected_costs_make(struct prof_expected_costs *costs,
         return -1;
     for (size_t i = 0; i < profile->n_expectations; i++) {
         const struct prof_expectation *stated = &profile->expectation[i];
-        struct prof_place place = {0};
-        prof_symbols_resolve(analysis->symbols, stated->pc, stated->line, &place);
-        struct prof_expected_cost *e = &costs->expected[costs->n++];
-        *e = (struct prof_expected_cost){
-            .stated = stated, .file = place.file, .function = place.function, .line = place.line};
-        if (stated->scope) {
-            e->scope = costs->scopes.place[stated->scope - 1] + 1;
+        const struct prof_place place = analyze_place(analysis, stated->pc, stated->line);
+        costs->expected[costs->n++] = (struct prof_expected_cost){
+            .stated = stated,
+            .times = stated->times,
+            .file = place.file,
+            .function = place.function,
+            .line = place.line,
+            .scope = stated->scope ? costs->scopes.place[stated->scope - 1] + 1 : 0};
+    }
+    merge_lines(costs);
+    for (size_t i = 0; i < costs->n; i++) {
+        struct prof_expected_cost *e = &costs->expected[i];
+        if (e->scope) {
             const struct prof_scope_cost *scope = &costs->scopes.scope[e->scope - 1];
-            measure(e, &scope->cost, scope->forward_ns);
+            measure(e, profile, &scope->cost, scope->forward_ns);
         } else {
-            const struct prof_cost cost = cost_of_function(analysis, &place);
-            measure(e, &cost, cost.forward_ns);
+            const struct prof_cost cost = cost_of_function(analysis, e);
+            measure(e, profile, &cost, cost.forward_ns);
         }
         costs->n_failed += !e->holds;
     }
-    return prof_symbols_no_memory(analysis->symbols) ? -1 : 0;
+    return analyze_no_memory(analysis) ? -1 : 0;
 }
 
 void prof_expected_costs_free(struct prof_expected_costs *costs)

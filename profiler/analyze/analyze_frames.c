@@ -134,12 +134,12 @@ static const struct analyze_chain *add_chain(struct analyze_frames *frames, uint
 {
     struct prof_place place[PROF_SYMBOLS_INLINED] = {{.line = 0}};
     size_t n = 1;
-    const char *module = prof_symbols_module(frames->symbols, pc);
+    const char *module = prof_symbols_module(frames->analysis->symbols, pc);
     bool hidden = !frames->system && !own && is_system(module);
     if (hidden)
         place[0].module = module; /* which need not be opened */
     else if (pc != 0)
-        n = prof_symbols_chain(frames->symbols, pc, line, place, PROF_SYMBOLS_INLINED);
+        n = analyze_places(frames->analysis, pc, line, place, PROF_SYMBOLS_INLINED);
     hidden |= !frames->system && !own && is_start(&place[0]);
     struct analyze_chain *chain =
         analyze_grow(frames->chain, frames->n_chains, &frames->room_chains, sizeof *chain);

@@ -1,12 +1,12 @@
 /* analyze_frames.h: frames of call paths as places of the source, each place once.
  *
- * May include: analyze.h, profiler/symbols. Private to profiler/analyze.
+ * May include: analyze_places.h. Private to profiler/analyze.
  */
 #ifndef PROFILER_ANALYZE_FRAMES_H
 #define PROFILER_ANALYZE_FRAMES_H
 
 #include "analyze.h"
-#include "symbols.h"
+#include "analyze_places.h"
 
 struct analyze_frame {
     struct prof_place place; /* line 0 where lines are combined */
@@ -23,7 +23,7 @@ struct analyze_chain {
 };
 
 struct analyze_frames {
-    struct prof_symbols *symbols;
+    const struct prof_analysis *analysis;
     bool combine, system;
     struct analyze_frame *frame;
     size_t n_frames, room_frames;
@@ -36,8 +36,8 @@ struct analyze_frames {
 };
 
 /* The frames of a return address; line: of the call, where it is known. own: of a row, and so never
- * hidden. NULL when memory is
- * exhausted; valid until the next call. Address 0 is a frame that stands for outer ones. */
+ * hidden. NULL when memory is exhausted; valid until the next call. Address 0 is a frame that
+ * stands for outer ones. */
 const struct analyze_chain *analyze_frames_of(struct analyze_frames *frames, uint64_t pc,
                                               uint32_t line, bool own);
 void analyze_frames_free(struct analyze_frames *frames);

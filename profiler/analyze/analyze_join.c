@@ -1,6 +1,8 @@
 /* analyze_join.c: see analyze_join.h. */
 #include "analyze_join.h"
 
+#include "analyze_merge.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,12 +11,16 @@ struct entry {
     const struct prof_line *line;
     char *key;
     size_t profile;
-    size_t turn; /* among those of the same key and profile */
-    size_t row;  /* SIZE_MAX: not joined yet */
+    size_t place; /* among the lines of its profile, in the order of the source */
+    size_t turn;  /* among those of the same key and profile */
+    size_t row;   /* SIZE_MAX: not joined yet */
 };
 
 /* How closely rows must agree, one after the other. */
 enum level { EXACT, MOVED, ELSEWHERE, ELSEWHERE_MOVED, LEVELS };
+
+/* Beside enum prof_by: a line is one, whatever its ops are; what moved is told apart by them. */
+enum { PLACES = PROF_BY_SHAPE + 1 };
 
 static const char *base_name(const char *path)
 {
@@ -23,10 +29,11 @@ static const char *base_name(const char *path)
 }
 
 /* What must agree, as a text; NULL when memory is exhausted. */
-static char *make_key(const struct prof_line *line, enum prof_by by, enum level level)
+static char *make_key(const struct prof_line *line, int by, enum level level)
 {
     char *key = NULL;
-    const char *op = line->ops.n > 0 ? line->ops.name[0] : "";
+    const bool any_op = by == PLACES && !line->own && level != MOVED && level != ELSEWHERE_MOVED;
+    const char *op = line->ops.n > 0 && !any_op ? line->ops.name[0] : "";
     const char *file = line->file ? line->file : line->module ? line->module : "?";
     const char *function = line->function ? line->function : "";
     bool numbered = level == EXACT || level == ELSEWHERE;
@@ -60,7 +67,7 @@ static int compare_entries(const void *x, const void *y)
         return order;
     if (a->profile != b->profile)
         return a->profile < b->profile ? -1 : 1;
-    return a->line < b->line ? -1 : a->line > b->line;
+    return a->place < b->place ? -1 : a->place > b->place;
 }
 
 static int compare_turns(const void *x, const void *y)
@@ -82,7 +89,7 @@ static void drop_keys(struct entry *entry, size_t n)
     }
 }
 
-static int make_keys(struct entry *entry, size_t n, enum prof_by by, enum level level)
+static int make_keys(struct entry *entry, size_t n, int by, enum level level)
 {
     for (size_t i = 0; i < n; i++) {
         entry[i].key = make_key(entry[i].line, by, level);
@@ -146,8 +153,7 @@ static size_t join_level(struct prof_join *join, struct entry *entry, size_t n, 
     return left;
 }
 
-static int join_all(struct prof_join *join, struct entry *entry, size_t n, enum prof_by by,
-                    bool moved)
+static int join_all(struct prof_join *join, struct entry *entry, size_t n, int by, bool moved)
 {
     enum level end = moved ? LEVELS : EXACT + 1;
     for (enum level level = EXACT; level < end && n > 0; level++) {
@@ -177,7 +183,7 @@ static size_t take_rows(struct prof_join *join, const struct prof_analysis *anal
         return SIZE_MAX;
     if (n > 0)
         memcpy(*group, analysis->line, n * sizeof **group);
-    return n;
+    return analyze_merge(*group, n, ANALYZE_BY_LINE_AND_OP); /* shapes are one */
 }
 
 int prof_join_make(struct prof_join *join, const struct prof_analysis *const *analysis, size_t n,
@@ -199,9 +205,30 @@ int prof_join_make(struct prof_join *join, const struct prof_analysis *const *an
         size_t at = 0;
         for (size_t i = 0; i < n; i++)
             for (size_t j = 0; j < rows[i]; j++)
+                entry[at++] = (struct entry){
+                    .line = &join->group[i][j], .profile = i, .place = j, .row = SIZE_MAX};
+        status = join_all(join, entry, all, (int)by, moved);
+    }
+    free(entry);
+    return status;
+}
+
+int prof_join_lists(struct prof_join *join, const struct prof_line *const *const list[2],
+                    const size_t n[2])
+{
+    const size_t all = n[0] + n[1];
+    *join = (struct prof_join){.n_profiles = 2};
+    struct entry *entry = calloc(all + 1, sizeof *entry);
+    join->row = calloc(all + 1, sizeof *join->row);
+    join->cell = calloc(2 * all + 1, sizeof *join->cell);
+    int status = -1;
+    if (entry && join->row && join->cell) {
+        size_t at = 0;
+        for (size_t i = 0; i < 2; i++)
+            for (size_t j = 0; j < n[i]; j++)
                 entry[at++] =
-                    (struct entry){.line = &join->group[i][j], .profile = i, .row = SIZE_MAX};
-        status = join_all(join, entry, all, by, moved);
+                    (struct entry){.line = list[i][j], .profile = i, .place = j, .row = SIZE_MAX};
+        status = join_all(join, entry, all, PLACES, true);
     }
     free(entry);
     return status;

@@ -34,4 +34,9 @@ int prof_join_make(struct prof_join *join, const struct prof_analysis *const *an
                    enum prof_by by, bool moved);
 void prof_join_free(struct prof_join *join);
 
+/* The same of two lists of lines in the order of the source, which the caller keeps; a line is one
+ * whatever its ops are. */
+int prof_join_lists(struct prof_join *join, const struct prof_line *const *const list[2],
+                    const size_t n[2]);
+
 #endif

@@ -90,6 +90,20 @@ static int compare_by_line_and_op(const void *x, const void *y)
     return order ? order : compare_by_op(x, y);
 }
 
+static int compare_by_line_op_and_shape(const void *x, const void *y)
+{
+    const struct prof_line *a = x, *b = y;
+    int order = compare_by_line_and_op(x, y);
+    return order ? order : compare_text(a->shape, b->shape);
+}
+
+static int compare_by_shape(const void *x, const void *y)
+{
+    const struct prof_line *a = x, *b = y;
+    int order = compare_by_op(x, y);
+    return order ? order : compare_text(a->shape, b->shape);
+}
+
 void prof_names_add(struct prof_names *a, const struct prof_names *b)
 {
     a->more |= b->more;
@@ -109,11 +123,13 @@ void prof_names_add(struct prof_names *a, const struct prof_names *b)
 /* Each view's order. */
 static int (*const compare[])(const void *, const void *) = {
     [ANALYZE_BY_LINE_AND_OP] = compare_by_line_and_op,
+    [ANALYZE_BY_LINE_OP_AND_SHAPE] = compare_by_line_op_and_shape,
     [ANALYZE_BY_LINE] = compare_by_line,
     [ANALYZE_BY_FUNCTION] = compare_by_function,
     [ANALYZE_BY_OP] = compare_by_op,
     [ANALYZE_BY_FILE] = compare_by_file,
     [ANALYZE_BY_MODULE] = compare_by_module,
+    [ANALYZE_BY_SHAPE] = compare_by_shape,
 };
 
 int analyze_compare(const struct prof_line *a, const struct prof_line *b, enum analyze_by by)
@@ -136,6 +152,8 @@ size_t analyze_merge(struct prof_line *line, size_t n, enum analyze_by by)
         prof_cost_add(&last->cost, &line[i].cost);
         prof_names_add(&last->ops, &line[i].ops);
         prof_names_add(&last->kept_by, &line[i].kept_by);
+        if (last->shape != line[i].shape)
+            last->shape = NULL;
         if (last->function_line == 0)
             last->function_line = line[i].function_line;
     }
@@ -152,7 +170,20 @@ void prof_cost_add(struct prof_cost *a, const struct prof_cost *b)
     a->recompute_ns += b->recompute_ns;
     a->other_ns += b->other_ns;
     a->waiting_ns += b->waiting_ns;
+    a->waiting_io_ns += b->waiting_io_ns;
+    a->waiting_lock_ns += b->waiting_lock_ns;
     a->samples += b->samples;
+    a->byte_ns += b->byte_ns;
+}
+
+bool prof_cost_is_nothing(const struct prof_cost *cost)
+{
+    uint64_t any = cost->forward_ns | cost->backward_ns | cost->recompute_ns | cost->other_ns |
+                   cost->waiting_ns | cost->samples;
+#define X(name) any |= cost->name;
+    PROF_ROW_COUNTERS(X)
+#undef X
+    return any == 0;
 }
 
 struct prof_cost prof_analysis_total(const struct prof_analysis *analysis)
@@ -178,7 +209,7 @@ struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum
     static const enum analyze_by how[] = {
         [PROF_BY_LINE] = ANALYZE_BY_LINE,     [PROF_BY_FUNCTION] = ANALYZE_BY_FUNCTION,
         [PROF_BY_OP] = ANALYZE_BY_OP,         [PROF_BY_FILE] = ANALYZE_BY_FILE,
-        [PROF_BY_MODULE] = ANALYZE_BY_MODULE,
+        [PROF_BY_MODULE] = ANALYZE_BY_MODULE, [PROF_BY_SHAPE] = ANALYZE_BY_SHAPE,
     };
     struct prof_line *line = calloc(analysis->n_lines + 1, sizeof *line);
     if (!line)

@@ -10,11 +10,13 @@
 
 enum analyze_by {
     ANALYZE_BY_LINE_AND_OP,
+    ANALYZE_BY_LINE_OP_AND_SHAPE,
     ANALYZE_BY_LINE,
     ANALYZE_BY_FUNCTION,
     ANALYZE_BY_OP,
     ANALYZE_BY_FILE,
     ANALYZE_BY_MODULE,
+    ANALYZE_BY_SHAPE,
 };
 
 /* The order of two lines in a view; 0: they are one. */

@@ -4,9 +4,10 @@
  */
 #include "analyze.h"
 
+#include <math.h>
 #include <string.h>
 
-enum { LEAST_PART = 1000, SLOW_FACTOR = 2, SLOW_PART = 100 };
+enum { LEAST_PART = 1000, SLOW_FACTOR = 2, SLOW_ERRORS = 2, SLOW_PART = 100 };
 
 static void raise(double *to, uint64_t amount, uint64_t ns)
 {
@@ -18,7 +19,8 @@ static void raise(double *to, uint64_t amount, uint64_t ns)
 struct prof_roof prof_analysis_roof(const struct prof_analysis *analysis)
 {
     struct prof_roof roof = {0};
-    uint64_t all = analysis->total.forward_ns + analysis->total.backward_ns;
+    uint64_t all =
+        analysis->total.forward_ns + analysis->total.backward_ns + analysis->total.recompute_ns;
     for (size_t i = 0; i < analysis->n_lines; i++) {
         const struct prof_cost *cost = &analysis->line[i].cost;
         /* A short time is mostly its own rounding. */
@@ -29,6 +31,10 @@ struct prof_roof prof_analysis_roof(const struct prof_analysis *analysis)
         if (cost->backward_ns >= all / LEAST_PART) {
             raise(&roof.flops_per_ns, cost->backward_flops, cost->backward_ns);
             raise(&roof.bytes_per_ns, cost->backward_moved, cost->backward_ns);
+        }
+        if (cost->recompute_ns > 0 && cost->recompute_ns >= all / LEAST_PART) {
+            raise(&roof.flops_per_ns, cost->recompute_flops, cost->recompute_ns);
+            raise(&roof.bytes_per_ns, cost->recompute_moved, cost->recompute_ns);
         }
     }
     return roof;
@@ -57,6 +63,15 @@ static bool has_sweep(const struct prof_line *line)
     return line->ops.more;
 }
 
+/* A part of the time that was met by few samples, or by none, is not better known than to one. */
+static double error_of(const struct prof_cost *cost, uint64_t ns)
+{
+    const double error = prof_cost_error(cost, ns);
+    const double each =
+        cost->samples > 0 ? (double)prof_cost_time(cost) / (double)cost->samples : 0;
+    return error > each ? error : each;
+}
+
 bool prof_line_is_slow_backward(const struct prof_line *line, const struct prof_analysis *analysis,
                                 const struct prof_roof *roof)
 {
@@ -64,5 +79,8 @@ bool prof_line_is_slow_backward(const struct prof_line *line, const struct prof_
     double expected = prof_cost_expected_ratio(cost, roof);
     double all = (double)analysis->total.forward_ns + (double)analysis->total.backward_ns;
     double beyond = (double)cost->backward_ns - SLOW_FACTOR * expected * (double)cost->forward_ns;
-    return expected > 0 && beyond > 0 && beyond >= all / SLOW_PART && !has_sweep(line);
+    double error = hypot(error_of(cost, cost->backward_ns),
+                         SLOW_FACTOR * expected * error_of(cost, cost->forward_ns));
+    return expected > 0 && beyond > SLOW_ERRORS * error && beyond >= all / SLOW_PART &&
+           !has_sweep(line);
 }

@@ -5,21 +5,26 @@
  */
 #include "analyze_samples.h"
 
-#include "symbols.h"
+#include "analyze_places.h"
+
+#include <math.h>
 
 void analyze_sample_line(struct prof_line *line, const struct prof_sample *sample,
-                         struct prof_symbols *symbols)
+                         const struct prof_analysis *analysis)
 {
     struct prof_place place = {0};
     const bool code = sample->phase == PROF_PHASE_NONE;
+    const bool idle = code && sample->waiting == PROF_WAITING_BLAS;
     if (!code && sample->pc != 0)
-        prof_symbols_resolve(symbols, sample->pc, sample->line, &place);
-    else if (code && sample->n_stack > 0) /* the interrupted address is no return address */
-        prof_symbols_resolve(symbols, sample->stack[0] + 1, 0, &place);
+        place = analyze_place(analysis, sample->pc, sample->line);
+    else if (code && !idle &&
+             sample->n_stack > 0) /* the interrupted address is no return address */
+        place = analyze_place(analysis, sample->stack[0] + 1, 0);
     *line = (struct prof_line){
         .own = !code && sample->pc == 0,
+        .idle = idle,
         .file = place.file,
-        .function = place.function,
+        .function = idle ? PROF_IDLE_NAME : place.function,
         .module = place.module,
         .line = place.line,
         .function_line = place.function_line,
@@ -29,6 +34,10 @@ void analyze_sample_line(struct prof_line *line, const struct prof_sample *sampl
     struct prof_cost *cost = &line->cost;
     cost->samples = sample->count;
     cost->waiting_ns = sample->wall_ns > sample->cpu_ns ? sample->wall_ns - sample->cpu_ns : 0;
+    if (sample->waiting == PROF_WAITING_INPUT_OUTPUT)
+        cost->waiting_io_ns = cost->waiting_ns;
+    else if (sample->waiting == PROF_WAITING_LOCK)
+        cost->waiting_lock_ns = cost->waiting_ns;
     if (*sample->op)
         line->ops.name[line->ops.n++] = sample->op;
     /* The formula of a scalar statement is inlined in the user's code. */
@@ -48,8 +57,7 @@ void analyze_samples(struct prof_analysis *analysis)
 {
     const struct prof_profile *profile = analysis->profile;
     for (size_t i = 0; i < profile->n_samples; i++)
-        analyze_sample_line(&analysis->line[analysis->n_lines++], &profile->sample[i],
-                            analysis->symbols);
+        analyze_sample_line(&analysis->line[analysis->n_lines++], &profile->sample[i], analysis);
 }
 
 void analyze_sum_samples(struct prof_analysis *analysis)
@@ -65,6 +73,7 @@ void analyze_sum_samples(struct prof_analysis *analysis)
         total->recorded += thread->recorded;
         total->partial += thread->partial;
         total->lost += thread->lost;
+        total->outside += thread->outside;
     }
     total->process_cpu_ns = profile->process_cpu_ns;
     if (profile->n_samples == 0)
@@ -77,6 +86,14 @@ void analyze_sum_samples(struct prof_analysis *analysis)
 uint64_t prof_cost_time(const struct prof_cost *cost)
 {
     return cost->forward_ns + cost->backward_ns + cost->recompute_ns + cost->other_ns;
+}
+
+double prof_cost_error(const struct prof_cost *cost, uint64_t ns)
+{
+    if (cost->samples == 0)
+        return 0;
+    const double each = (double)prof_cost_time(cost) / (double)cost->samples;
+    return sqrt((double)ns * each);
 }
 
 bool prof_cost_recomputes(const struct prof_cost *cost)

@@ -12,7 +12,7 @@
 void analyze_samples(struct prof_analysis *analysis);
 /* The line of one sample. */
 void analyze_sample_line(struct prof_line *line, const struct prof_sample *sample,
-                         struct prof_symbols *symbols);
+                         const struct prof_analysis *analysis);
 /* Threads and what their samples came to. */
 void analyze_sum_samples(struct prof_analysis *analysis);
 

@@ -62,6 +62,7 @@ static void add_scope(struct build *b, size_t i, const struct prof_scope *from)
     b->ticks[at].all += from->ticks;
     b->ticks[at].self += from->ticks;
     b->ticks[at].sweeps += from->sweep_ticks;
+    b->ticks[at].off += from->overhead_ticks; /* of merged profiles: their rows add none */
 }
 
 static void add_rows(struct build *b, const struct prof_profile *profile,
@@ -73,6 +74,7 @@ static void add_rows(struct build *b, const struct prof_profile *profile,
 #define X(name) .name = row->name,
             PROF_ROW_COUNTERS(X)
 #undef X
+                .byte_ns = row->byte_ticks / profile->ticks_per_ns,
         };
         if (!at_peak)
             cost.peak_bytes = 0;
@@ -83,7 +85,7 @@ static void add_rows(struct build *b, const struct prof_profile *profile,
         const size_t at = b->costs->place[row->scope - 1];
         prof_cost_add(&b->costs->scope[at].cost, &cost);
         if (row->forward_ticks > 0) /* the reader has taken it off the row */
-            b->ticks[at].off += (uint64_t)((double)row->calls * profile->forward_overhead);
+            b->ticks[at].off += prof_whole((double)row->calls * profile->forward_overhead);
     }
 }
 

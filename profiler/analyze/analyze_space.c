@@ -1,19 +1,14 @@
 /* analyze_space.c: classes of residuals joined with their lines.
  *
- * May include: analyze_space.h, analyze_merge.h, profiler/symbols.
+ * May include: analyze_space.h, analyze_merge.h, analyze_places.h.
  */
 #include "analyze_space.h"
 
 #include "analyze_merge.h"
-#include "symbols.h"
+#include "analyze_places.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-uint64_t prof_whole(double x)
-{
-    return x >= 0x1p63 ? UINT64_C(1) << 63 : x > 0 ? (uint64_t)(x + 0.5) : 0;
-}
 
 /* A holder with what it is sorted by. */
 struct keyed {
@@ -58,29 +53,9 @@ static void add_line(struct prof_line *to, const struct prof_line *from, bool *m
         *more = true;
 }
 
-static uint64_t greater(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* Of two that are merged the second may have no bytes: then it has no first time either. */
-static uint64_t earlier(const struct prof_holder *a, const struct prof_holder *b)
-{
-    if (a->bytes == 0 || b->bytes == 0)
-        return a->bytes == 0 ? b->first_ticks : a->first_ticks;
-    return a->first_ticks < b->first_ticks ? a->first_ticks : b->first_ticks;
-}
-
 static void add_holder(struct prof_holder *to, const struct prof_holder *from)
 {
-    const uint64_t first = earlier(to, from), last = greater(to->last_ticks, from->last_ticks);
-    const uint64_t largest = greater(to->largest_bytes, from->largest_bytes);
-#define X(name) to->name += from->name;
-    PROF_RESIDUAL_COUNTERS(X)
-#undef X
-    to->first_ticks = first;
-    to->last_ticks = last;
-    to->largest_bytes = largest;
+    prof_residual_add(&to->counts, &from->counts);
     to->held += from->held;
     to->dead_bytes += from->dead_bytes;
     to->unread_bytes += from->unread_bytes;
@@ -114,10 +89,7 @@ static void fill_holder(struct prof_holder *h, const struct prof_analysis *analy
                               .shared = r->shared,
                               .kinds = 1u << r->kind,
                               .byte_ns = r->byte_ticks / analysis->profile->ticks_per_ns,
-#define X(name) .name = r->name,
-                              PROF_RESIDUAL_COUNTERS(X)
-#undef X
-    };
+                              .counts = r->counts};
     if (r->kind == PROF_SAVED) {
         h->unread_bytes = minus(r->live_bytes, r->read_live_bytes);
         h->dead_bytes = minus(minus(r->bytes, r->read_bytes), h->unread_bytes);
@@ -206,7 +178,7 @@ static int set_moment(struct prof_space *space, const struct prof_analysis *anal
 
 /* The holders of all tapes; `held` counts in the tape with the peak. */
 static size_t collect(struct keyed *keyed, const struct prof_analysis *analysis,
-                      const struct prof_space *space, enum prof_space_by by, const int64_t *held)
+                      struct prof_space *space, enum prof_space_by by, const int64_t *held)
 {
     const struct prof_profile *profile = analysis->profile;
     size_t n = 0;
@@ -221,6 +193,11 @@ static size_t collect(struct keyed *keyed, const struct prof_analysis *analysis,
                 h->peak_bytes = 0;
             if (h->bytes == 0 && h->held == 0 && h->live_bytes == 0)
                 continue;
+            if (!prof_analysis_keeps(analysis, &h->line)) {
+                add_holder(&space->left_out, h);
+                space->n_left_out++;
+                continue;
+            }
             keyed[n].place = n;
             keyed[n++].by = by;
         }
@@ -247,6 +224,7 @@ int prof_space_make(struct prof_space *space, const struct prof_analysis *analys
         status = set_moment(space, analysis, at, ns, held);
     if (status == 0) {
         n = merge(keyed, collect(keyed, analysis, space, by, held));
+        space->held = space->left_out.held;
         for (; space->n < n; space->n++) {
             space->holder[space->n] = keyed[space->n].holder;
             space->held += keyed[space->n].holder.held;
@@ -254,7 +232,7 @@ int prof_space_make(struct prof_space *space, const struct prof_analysis *analys
     }
     free(held);
     free(keyed);
-    return prof_symbols_no_memory(analysis->symbols) ? -1 : status;
+    return analyze_no_memory(analysis) ? -1 : status;
 }
 
 void prof_space_free(struct prof_space *space)

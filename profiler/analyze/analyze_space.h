@@ -21,9 +21,7 @@ struct prof_holder {
     uint64_t dead_bytes;   /* saved, given back, and never read */
     uint64_t unread_bytes; /* saved, live, and not read yet */
     double byte_ns;        /* bytes times ns that they were live */
-#define X(name) uint64_t name;
-    PROF_RESIDUAL_COUNTERS(X)
-#undef X
+    PROF_RESIDUAL_MEMBERS;
 };
 
 /* Sums of what a damaged file says may run over: they wrap. */
@@ -32,9 +30,6 @@ static inline int64_t prof_sum(int64_t a, int64_t b)
     return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-/* The nearest whole number; what is too large is the largest, and what is none is 0. */
-uint64_t prof_whole(double x);
-
 enum prof_space_by { PROF_SPACE_BY_CLASS, PROF_SPACE_BY_LINE, PROF_SPACE_BY_OP };
 enum prof_space_at { PROF_AT_PEAK, PROF_AT_END, PROF_AT_TIME };
 
@@ -42,17 +37,19 @@ struct prof_space {
     const struct prof_tape *tape; /* with the greatest peak */
     struct prof_holder *holder;
     size_t n;
+    struct prof_holder left_out; /* of producers that prof_analysis_select() has removed */
+    size_t n_left_out;
     uint64_t total;          /* live at the moment by the tape's own count */
-    uint64_t held;           /* the same by the holders */
+    uint64_t held;           /* the same by the holders and left_out */
     uint64_t at_ns;          /* the moment, since the start of the profile */
     bool at_is_known;        /* of the peak, an older profile does not know when it was */
     bool is_backward;        /* during a sweep */
     uint64_t from_ns, to_ns; /* the stretch that is known change by change; equal: none is */
 };
 
-/* Classes merged as `by` says; at: what `held` is about; ns: of PROF_AT_TIME, since the start.
- * Returns 0, -1 when memory is exhausted, or 1: that moment is not within the stretch. The caller
- * frees the space in any case. */
+/* Classes of the lines that the analysis keeps, merged as `by` says; at: what `held` is about; ns:
+ * of PROF_AT_TIME, since the start. Returns 0, -1 when memory is exhausted, or 1: that moment
+ * is not within the stretch. The caller frees the space in any case. */
 int prof_space_make(struct prof_space *space, const struct prof_analysis *analysis,
                     enum prof_space_by by, enum prof_space_at at, uint64_t ns);
 void prof_space_free(struct prof_space *space);
@@ -72,8 +69,8 @@ struct prof_option {
 struct prof_whatif {
     const struct prof_tape *tape;
     struct prof_option *option; /* in the order of the source */
-    size_t n;
-    uint32_t *of;           /* [tape's residuals]: option plus 1; 0: stays as it is */
+    size_t n, n_left_out; /* n_left_out: rows that save values, and that the analysis leaves out */
+    uint32_t *of;         /* [tape's residuals]: option plus 1; 0: stays as it is */
     uint32_t *first, *next; /* [options], [residuals]: an option's residuals, plus 1 each */
     uint64_t peak_bytes;    /* of the replay, with everything saved */
     uint64_t run_ns;        /* forward and backward time of the tape */
@@ -92,6 +89,37 @@ void prof_whatif_free(struct prof_whatif *whatif);
 uint64_t prof_whatif_peak(const struct prof_whatif *whatif);
 /* What that would cost. */
 uint64_t prof_whatif_cost(const struct prof_whatif *whatif);
+
+/* The replay without what makes no difference to any choice, for who chooses elsewhere: what is
+ * live of all that is no option's at each moment, and how the options' classes change. The peak of
+ * a choice is the greatest, over the moments, of what is live without the chosen options' classes,
+ * and while a sweep runs with the most of min(again, live) of any of those classes. */
+struct prof_replay_class {
+    uint32_t option;
+    uint64_t again; /* largest value that is made again; 0: none is */
+};
+struct prof_replay_moment {
+    int64_t rest;
+    uint32_t n_changes; /* of classes, since the moment before */
+    bool backward;      /* a sweep runs */
+};
+struct prof_replay_change {
+    uint32_t class_;
+    int64_t delta;
+};
+struct prof_replay {
+    struct prof_replay_class *class_;
+    struct prof_replay_moment *moment;
+    struct prof_replay_change *change;
+    size_t n_classes, n_moments, n_changes;
+};
+
+/* Returns 0, or -1 when memory is exhausted. The caller frees it in any case. */
+int prof_replay_make(struct prof_replay *replay, const struct prof_whatif *whatif);
+void prof_replay_free(struct prof_replay *replay);
+
+/* Whether prof_whatif_fit() tries all choices where the peak is over the budget. */
+bool prof_whatif_tries_all(const struct prof_whatif *whatif);
 
 /* Chooses options so that the peak is at most `budget`, at little cost. Returns 0: it is, 1: no
  * choice reaches it (the one with the least peak is chosen), -1: memory is exhausted. *is_optimal:

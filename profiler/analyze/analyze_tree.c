@@ -12,6 +12,7 @@
 
 #include "analyze_frames.h"
 #include "analyze_merge.h"
+#include "analyze_places.h"
 #include "analyze_samples.h"
 
 #include <stdlib.h>
@@ -44,6 +45,7 @@ struct maker {
     uint32_t *slot; /* nodes by {parent, frame} */
     size_t n_slots, room, most;
     uint32_t own[MOST_OWN], n_own; /* nodes of the tape's own rows */
+    uint32_t idle;                 /* node of what prof_line.idle is; 0: not there yet */
     bool failed;                   /* no memory */
 };
 
@@ -253,6 +255,8 @@ static uint32_t path_to_row(struct maker *m, const struct prof_row *row,
 static bool is_kept(const struct maker *m, const struct known *known, const struct prof_line *line)
 {
     const struct prof_tree_options *options = m->options;
+    if (options->selected && !prof_analysis_keeps(m->tree->analysis, line))
+        return false;
     if (options->focus && !known->focus && !options->focus(options->payload, line))
         return false;
     return !options->ignore || (!known->ignore && !options->ignore(options->payload, line));
@@ -320,27 +324,29 @@ static void add_cost(struct maker *m, uint32_t at, const struct prof_line *line,
         prof_names_add(&node->line.ops, &line->ops);
 }
 
-static void add_row(struct maker *m, const struct prof_row *row, const struct prof_cost *cost)
+/* Returns the row's node. */
+static uint32_t add_row(struct maker *m, const struct prof_row *row, const struct prof_cost *cost)
 {
-    static const struct prof_cost nothing;
     struct prof_line line = {.ops = {.name = {row->op}, .n = 1}};
-    if (memcmp(cost, &nothing, sizeof nothing) == 0)
-        return;
+    if (prof_cost_is_nothing(cost) && !(cost->byte_ns > 0))
+        return PROF_NO_NODE;
     uint32_t at = node_of_row(m, row, &line);
     line.cost = *cost;
     add_cost(m, at, &line, !m->options->inverted || row->pc == 0);
+    return at;
 }
 
-static void add_tape_row(struct maker *m, const struct prof_row *row, bool at_peak)
+static uint32_t add_tape_row(struct maker *m, const struct prof_row *row, bool at_peak)
 {
     struct prof_cost cost = {
 #define X(name) .name = row->name,
         PROF_ROW_COUNTERS(X)
 #undef X
+            .byte_ns = row->byte_ticks / m->profile->ticks_per_ns,
     };
     if (!at_peak)
         cost.peak_bytes = 0;
-    add_row(m, row, &cost);
+    return add_row(m, row, &cost);
 }
 
 /* Code that has nothing to do with tapes, with its own stack. The interrupted address is no return
@@ -367,14 +373,33 @@ static void add_code(struct maker *m, const struct prof_sample *sample,
     add_cost(m, node, line, !m->options->inverted);
 }
 
+/* Nobody calls what has no work. */
+static void add_idle(struct maker *m, struct prof_line *line)
+{
+    const struct known known = {.focus = false};
+    const struct prof_cost cost = line->cost;
+    if (!is_kept(m, &known, line)) {
+        add_cost(m, PROF_NO_NODE, line, false);
+        return;
+    }
+    line->cost = (struct prof_cost){0};
+    if (m->idle == 0)
+        m->idle = add_node(m, 0, PROF_NO_NODE, *line, false);
+    line->cost = cost;
+    if (!m->failed)
+        add_cost(m, m->idle, line, false);
+}
+
 static void add_sample(struct maker *m, const struct prof_sample *sample)
 {
     struct prof_line line;
     const struct prof_row row = {
         .pc = sample->pc, .op = sample->op, .line = sample->line, .path = sample->path};
-    analyze_sample_line(&line, sample, m->frames.symbols);
+    analyze_sample_line(&line, sample, m->frames.analysis);
     if (sample->phase != PROF_PHASE_NONE)
         add_row(m, &row, &line.cost);
+    else if (line.idle)
+        add_idle(m, &line);
     else
         add_code(m, sample, &line);
 }
@@ -399,19 +424,21 @@ static bool make(struct maker *m)
     size_t n_rows = 0, peak = analyze_peak_tape(profile);
     for (size_t i = 0; i < profile->n_tapes; i++)
         n_rows += profile->tape[i].n_rows;
-    m->most = NODES * (n_rows + profile->n_call_paths);
+    m->most = NODES * (n_rows + profile->n_call_paths + profile->n_samples);
     m->most = m->most < LEAST_NODES ? LEAST_NODES : m->most > MOST_NODES ? MOST_NODES : m->most;
     add_node(m, PROF_NO_NODE, PROF_NO_NODE, (struct prof_line){.own = true}, false);
-    if (m->failed || profile->n_call_paths >= PROF_NO_NODE || !know_paths(m))
+    m->tree->row_node = calloc(n_rows + 1, sizeof *m->tree->row_node);
+    if (m->failed || !m->tree->row_node || profile->n_call_paths >= PROF_NO_NODE || !know_paths(m))
         return false;
+    uint32_t *row_node = m->tree->row_node;
     for (size_t i = 0; i < profile->n_tapes; i++)
         for (size_t j = 0; j < profile->tape[i].n_rows && !m->failed; j++)
-            add_tape_row(m, &profile->tape[i].row[j], i == peak);
+            *row_node++ = add_tape_row(m, &profile->tape[i].row[j], i == peak);
     for (size_t i = 0; i < profile->n_samples && !m->failed; i++)
         add_sample(m, &profile->sample[i]);
     m->tree->n_frames = m->frames.n_frames;
     sum_up(m->tree);
-    return !m->failed && !prof_symbols_no_memory(m->frames.symbols);
+    return !m->failed && !analyze_no_memory(m->tree->analysis);
 }
 
 struct prof_tree *prof_tree_make(const struct prof_analysis *analysis,
@@ -420,12 +447,11 @@ struct prof_tree *prof_tree_make(const struct prof_analysis *analysis,
     struct prof_tree *tree = calloc(1, sizeof *tree);
     if (!tree)
         return NULL;
-    struct maker m = {.tree = tree,
-                      .profile = analysis->profile,
-                      .options = options,
-                      .frames = {.symbols = analysis->symbols,
-                                 .combine = options->combine,
-                                 .system = options->system}};
+    struct maker m = {
+        .tree = tree,
+        .profile = analysis->profile,
+        .options = options,
+        .frames = {.analysis = analysis, .combine = options->combine, .system = options->system}};
     tree->analysis = analysis;
     bool made = make(&m);
     analyze_frames_free(&m.frames);
@@ -441,48 +467,7 @@ void prof_tree_free(struct prof_tree *tree)
 {
     if (!tree)
         return;
+    free(tree->row_node);
     free(tree->node);
     free(tree);
-}
-
-/* An outer node is of the same place: what this one has is counted there. */
-static bool is_within_itself(const struct prof_tree *tree, uint32_t i)
-{
-    const uint32_t frame = tree->node[i].frame;
-    for (uint32_t up = tree->node[i].parent; up != PROF_NO_NODE; up = tree->node[up].parent)
-        if (tree->node[up].frame == frame)
-            return true;
-    return false;
-}
-
-struct prof_line *prof_tree_inclusive(const struct prof_tree *tree, size_t *n)
-{
-    struct prof_line *line = calloc(tree->n_nodes + 1, sizeof *line);
-    uint32_t *place = calloc(tree->n_frames + 1, sizeof *place);
-    *n = 0;
-    for (uint32_t i = 1; line && place && i < tree->n_nodes; i++) {
-        const struct prof_tree_node *node = &tree->node[i];
-        if (node->frame == PROF_NO_NODE) { /* the tape's own */
-            line[*n] = node->line;
-            line[(*n)++].cost = node->all;
-            continue;
-        }
-        if (node->cut)
-            continue;
-        if (place[node->frame] == 0) {
-            line[*n] = node->line;
-            line[*n].cost = (struct prof_cost){0};
-            place[node->frame] = (uint32_t)++ * n;
-        }
-        struct prof_line *to = &line[place[node->frame] - 1];
-        prof_names_add(&to->ops, &node->line.ops);
-        if (!is_within_itself(tree, i))
-            prof_cost_add(&to->cost, &node->all);
-    }
-    free(place);
-    if (!place) {
-        free(line);
-        return NULL;
-    }
-    return line;
 }

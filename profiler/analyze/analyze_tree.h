@@ -17,6 +17,7 @@ struct prof_tree_options {
     bool combine;  /* a node for a function, not for each of its lines */
     bool flat;     /* a call of what is on the path already goes back to it */
     bool system;   /* also frames of the system's libraries that have no source */
+    bool selected; /* only rows of lines that prof_analysis_select() keeps */
     /* Rows are kept if any frame of theirs is in focus, and none is ignored; NULL: does not matter.
      * Asked once for each frame, and for each row with its op. */
     bool (*focus)(void *payload, const struct prof_line *line);
@@ -39,8 +40,12 @@ struct prof_tree {
     const struct prof_analysis *analysis;
     struct prof_tree_node *node; /* node[0] is the root; a parent comes before its children */
     size_t n_nodes, n_frames;
+    /* The nodes that the rows of all tapes, one tape after the other, are part of; PROF_NO_NODE: a
+     * row that is left out, or has no cost. */
+    uint32_t *row_node;
     struct prof_cost left_out; /* of rows that are not in focus, or ignored */
     size_t n_left_out;
+    bool is_flat;   /* made by prof_tree_flatten() */
     bool has_paths; /* any row has one */
     bool too_large; /* not every path is shown to its end: there were too many nodes */
 };
@@ -50,8 +55,32 @@ struct prof_tree *prof_tree_make(const struct prof_analysis *analysis,
                                  const struct prof_tree_options *options);
 void prof_tree_free(struct prof_tree *tree);
 
+/* The same without its levels: below the root is a node for each line (function, if they are
+ * combined), whose own cost is that of all of its nodes, and whose cost with all below counts what
+ * it calls once, also where it calls itself. Costs of nodes overlap. NULL when memory is exhausted.
+ * It has no row_node. The caller frees it; the tree it was made of is needed no more. */
+struct prof_tree *prof_tree_flatten(const struct prof_tree *tree);
+
 /* Each line of the tree (each function, if they are combined) once with what it and all that it
  * called has cost, in no order; *n of them. The caller frees it; NULL when memory is exhausted. */
 struct prof_line *prof_tree_inclusive(const struct prof_tree *tree, size_t *n);
+
+/* Likewise, but only what was called through the line, and only lines through which anything was:
+ * with what such a line recorded itself it is the same. Not of an inverted tree. */
+struct prof_line *prof_tree_through(const struct prof_tree *tree, size_t *n);
+
+/* A call in two trees: places of its nodes, PROF_NO_NODE where one has none. */
+struct prof_tree_pair {
+    uint32_t parent; /* place of the caller's pair, PROF_NO_NODE: the roots */
+    uint32_t node[2];
+    bool moved; /* found by function and op, not by its line number */
+};
+
+/* Joins two trees made in the same way, from their roots down: what is called by calls that are one
+ * is joined as lines of two profiles are (analyze_join.h). Each node of either is in exactly one
+ * pair; a pair comes before those below it. *n of them; the caller frees it. NULL when memory is
+ * exhausted. */
+struct prof_tree_pair *prof_tree_join(const struct prof_tree *base, const struct prof_tree *now,
+                                      size_t *n);
 
 #endif

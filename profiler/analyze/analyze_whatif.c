@@ -1,6 +1,6 @@
 /* analyze_whatif.c: a tape's peak if some saved values were computed again instead.
  *
- * May include: analyze_space.h, analyze_merge.h, profiler/symbols.
+ * May include: analyze_space.h, analyze_merge.h, analyze_places.h.
  *
  * The changes of the stretch with the peak are replayed without the bytes of the chosen lines.
  * While a sweep runs, the largest value of theirs that would be live counts in full: it is what is
@@ -9,7 +9,7 @@
 #include "analyze_space.h"
 
 #include "analyze_merge.h"
-#include "symbols.h"
+#include "analyze_places.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -146,10 +146,11 @@ static int compare_savers(const void *x, const void *y)
     return order ? order : a->row < b->row ? -1 : a->row > b->row;
 }
 
-/* The rows that save values. Returns how many; saver[n_rows]. */
-static size_t find_savers(struct saver *saver, const struct prof_analysis *analysis,
-                          const struct prof_tape *tape, enum analyze_by by)
+/* The rows that save values and are kept. Returns how many; saver[n_rows]. */
+static size_t find_savers(struct saver *saver, struct prof_whatif *whatif,
+                          const struct prof_analysis *analysis, enum analyze_by by)
 {
+    const struct prof_tape *tape = whatif->tape;
     double *again = calloc(tape->n_rows + 1, sizeof *again);
     uint64_t *at_peak = calloc(tape->n_rows + 1, sizeof *at_peak);
     bool *saves = calloc(tape->n_rows + 1, sizeof *saves);
@@ -171,6 +172,10 @@ static size_t find_savers(struct saver *saver, const struct prof_analysis *analy
             continue;
         saver[n] = (struct saver){.row = (uint32_t)i + 1, .by = by};
         prof_line_of_row(analysis, &tape->row[i], &saver[n].option.line);
+        if (!prof_analysis_keeps(analysis, &saver[n].option.line)) {
+            whatif->n_left_out++;
+            continue;
+        }
         saver[n].option.count = prof_whole(again[i]);
         saver[n].option.cost_ns = cost_of_row(analysis, &tape->row[i], again[i]);
         saver[n].option.saved_peak = at_peak[i];
@@ -187,7 +192,7 @@ done:
 static void merge_savers(struct prof_whatif *whatif, struct saver *saver, size_t n, uint32_t *of)
 {
     qsort(saver, n, sizeof *saver, compare_savers);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && whatif->option; i++) {
         const struct prof_option *from = &saver[i].option;
         struct prof_option *to = whatif->n > 0 ? &whatif->option[whatif->n - 1] : NULL;
         if (to && analyze_compare(&to->line, &from->line, saver[i].by) == 0) {
@@ -215,7 +220,7 @@ static int make_options(struct prof_whatif *whatif, const struct prof_analysis *
     whatif->next = calloc(tape->n_residuals + 1, sizeof *whatif->next);
     int status = -1;
     const size_t n = saver && of && whatif->option && whatif->of && whatif->first && whatif->next
-                         ? find_savers(saver, analysis, tape, by)
+                         ? find_savers(saver, whatif, analysis, by)
                          : SIZE_MAX;
     if (n != SIZE_MAX) {
         merge_savers(whatif, saver, n, of);
@@ -282,7 +287,7 @@ int prof_whatif_make(struct prof_whatif *whatif, const struct prof_analysis *ana
     whatif->is_truncated = tape->stretch_is_truncated;
     whatif->run_ns = prof_profile_ns(profile, tape->forward_ticks + tape->backward_ticks);
     if (make_options(whatif, analysis, by_function ? ANALYZE_BY_FUNCTION : ANALYZE_BY_LINE) != 0 ||
-        weigh(whatif) != 0 || prof_symbols_no_memory(analysis->symbols))
+        weigh(whatif) != 0 || analyze_no_memory(analysis))
         return -1;
     mark_best(whatif);
     return 0;
@@ -392,13 +397,18 @@ static int be_greedy(struct prof_whatif *whatif, uint64_t budget)
     return peak <= budget ? 0 : 1;
 }
 
+bool prof_whatif_tries_all(const struct prof_whatif *whatif)
+{
+    return whatif->n <= MOST_TRIED &&
+           ldexp((double)whatif->tape->n_changes + 1, (int)whatif->n) <= MOST_STEPS;
+}
+
 int prof_whatif_fit(struct prof_whatif *whatif, uint64_t budget, bool *is_optimal)
 {
     choose(whatif, 0);
     *is_optimal = true;
     if (whatif->peak_bytes <= budget)
         return 0;
-    *is_optimal = whatif->n <= MOST_TRIED &&
-                  ldexp((double)whatif->tape->n_changes + 1, (int)whatif->n) <= MOST_STEPS;
+    *is_optimal = prof_whatif_tries_all(whatif);
     return *is_optimal ? try_all(whatif, budget) : be_greedy(whatif, budget);
 }

@@ -1,6 +1,6 @@
 /* cli.h: the commands of the program `tapescope`, and what they end with.
  *
- * May include: profiler/report, profiler/analyze, profiler/format.
+ * May include: profiler/serve, profiler/export, profiler/report, profiler/analyze, profiler/format.
  * Invariant: a command returns its exit status and never exits; messages go to standard error,
  * one line each, beginning with "tapescope: ".
  */
@@ -24,18 +24,24 @@ enum cli_status {
  * cmd_NAME(), which runs it (argv[0] is the command's name), and cli_NAME, which describes it. */
 #define CLI_COMMANDS(X)                                                                            \
     X(record)                                                                                      \
+    X(live)                                                                                        \
+    X(attach)                                                                                      \
     X(stat)                                                                                        \
     X(top)                                                                                         \
     X(tree)                                                                                        \
     X(annotate)                                                                                    \
     X(tape)                                                                                        \
+    X(dump)                                                                                        \
     X(whatif)                                                                                      \
     X(growth)                                                                                      \
     X(diff)                                                                                        \
     X(merge)                                                                                       \
     X(pack)                                                                                        \
     X(check)                                                                                       \
+    X(export)                                                                                      \
     X(info)                                                                                        \
+    X(html)                                                                                        \
+    X(view)                                                                                        \
     X(completion)
 
 struct cli_command;

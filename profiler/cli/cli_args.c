@@ -133,8 +133,10 @@ static int refuse_option(const struct cli_command *command, const struct getopt_
     const char *names[MOST_OPTIONS];
     for (int i = 0; i < table->n; i++)
         names[i] = table->option[i]->name;
+    const char *name =
+        text + strspn(text, "-"); /* a word behind one dash is meant as an option, too */
     const char *nearest =
-        found == '?' && strncmp(text, "--", 2) == 0 ? cli_nearest(text + 2, names, table->n) : NULL;
+        found == '?' && strlen(name) > 1 ? cli_nearest(name, names, table->n) : NULL;
     if (found == ':')
         cli_message("%s: option '%s' lacks its value; try 'tapescope %s --help'", command->name,
                     text, command->name);
@@ -144,6 +146,15 @@ static int refuse_option(const struct cli_command *command, const struct getopt_
         cli_message("%s: no option '%s'; try 'tapescope %s --help'", command->name, text,
                     command->name);
     return CLI_USAGE;
+}
+
+/* The word that getopt_long stumbled over: among letters behind one dash it has not left it yet. */
+static const char *refused_word(int found, int argc, char **argv)
+{
+    const char *last = argv[optind - 1];
+    const bool is_letter = found == '?' && optopt != 0 && optopt <= UCHAR_MAX;
+    const bool ends_there = last[0] == '-' && last[1] != '\0' && last[strlen(last) - 1] == optopt;
+    return is_letter && !ends_there && optind < argc ? argv[optind] : last;
 }
 
 int cli_parse(const struct cli_command *command, struct cli_args *args, int argc, char **argv)
@@ -159,7 +170,7 @@ int cli_parse(const struct cli_command *command, struct cli_args *args, int argc
     for (int found; (found = getopt_long(argc, argv, table.letters, table.name, NULL)) != -1;) {
         const struct cli_option *option = find_option(&table, found);
         if (!option)
-            return refuse_option(command, &table, found, argv[optind - 1]);
+            return refuse_option(command, &table, found, refused_word(found, argc, argv));
         if (strcmp(option->name, "help") == 0) {
             cli_put_help(stdout, command, args->style.width);
             return cli_finish(0);

@@ -50,10 +50,13 @@ const char *cli_nearest(const char *name, const char *const *names, int n);
 /* Columns of the output: COLUMNS, the terminal's width, or 80; at least 40. */
 unsigned cli_width(void);
 
+struct cli_filter;
+
 /* A profile with its analysis; warnings were printed. */
 struct cli_profile {
     struct prof_profile *profile;
     struct prof_analysis *analysis;
+    struct cli_filter *filter; /* of the analysis' lines; NULL: all are kept */
 };
 
 /* Opens path, or the default profile if it is NULL, as the shared options say. Returns CLI_OK, or
@@ -70,6 +73,13 @@ struct cli_profiles {
 int cli_open_all(struct cli_profiles *opened, const struct cli_args *args, char *const *path,
                  size_t n);
 void cli_close_all(struct cli_profiles *opened);
+
+/* Whether the times of two profiles are of one kind: exact, sampled, or none. If not, says that
+ * they cannot be compared, and what can, which may be "". */
+bool cli_times_alike(const char *command, const struct prof_profile *a,
+                     const struct prof_profile *b, const char *what_can);
+/* Whether bytes were counted in the profile; if not, says so. */
+bool cli_has_bytes(const char *command, const struct prof_profile *profile);
 
 /* Opens the only operand that a command takes, or the default profile. */
 int cli_open_only(struct cli_profile *opened, const struct cli_args *args, int argc, char **argv);

@@ -16,15 +16,23 @@ static bool keep(void *payload, const struct prof_line *line)
            !(filter->has_ignore && cli_filter_ignore(payload, line));
 }
 
-static int apply_filter(struct prof_analysis *analysis, const struct cli_args *args)
+/* The filter stays: what is joined with the analysis later asks it as well. */
+static int apply_filter(struct cli_profile *opened, const struct cli_args *args)
 {
-    struct cli_filter filter;
-    int status = cli_filter_open(&filter, args);
-    if (status != CLI_OK)
+    if (!args->focus && !args->ignore)
+        return CLI_OK;
+    struct cli_filter *filter = calloc(1, sizeof *filter);
+    if (!filter) {
+        cli_message("out of memory");
+        return CLI_FAILED;
+    }
+    const int status = cli_filter_open(filter, args);
+    if (status != CLI_OK) {
+        free(filter);
         return status;
-    if (filter.has_focus || filter.has_ignore)
-        prof_analysis_select(analysis, keep, &filter);
-    cli_filter_close(&filter);
+    }
+    opened->filter = filter;
+    prof_analysis_select(opened->analysis, keep, filter);
     return CLI_OK;
 }
 
@@ -47,10 +55,10 @@ static int apply_maps(struct prof_analysis *analysis, const struct cli_args *arg
     return CLI_OK;
 }
 
-static int apply(struct prof_analysis *analysis, const struct cli_args *args)
+static int apply(struct cli_profile *opened, const struct cli_args *args)
 {
-    int status = apply_maps(analysis, args);
-    return status == CLI_OK ? apply_filter(analysis, args) : status;
+    int status = apply_maps(opened->analysis, args);
+    return status == CLI_OK ? apply_filter(opened, args) : status;
 }
 
 static void warn(void *payload, const char *message)
@@ -102,7 +110,7 @@ int cli_open(struct cli_profile *opened, const struct cli_args *args, const char
         cli_close(opened);
         return CLI_FAILED;
     }
-    int status = apply(opened->analysis, args);
+    int status = apply(opened, args);
     if (status != CLI_OK) {
         cli_close(opened);
         return status;
@@ -118,6 +126,9 @@ void cli_close(struct cli_profile *opened)
 {
     prof_analysis_free(opened->analysis);
     prof_profile_free(opened->profile);
+    if (opened->filter)
+        cli_filter_close(opened->filter);
+    free(opened->filter);
     *opened = (struct cli_profile){0};
 }
 
@@ -150,6 +161,30 @@ int cli_open_all(struct cli_profiles *opened, const struct cli_args *args, char 
     if (status != CLI_OK)
         cli_close_all(opened);
     return status;
+}
+
+static const char *kind_of_times(const struct prof_profile *profile)
+{
+    return profile->is_sampled ? "sampled" : profile->without_times ? "no" : "exact";
+}
+
+bool cli_times_alike(const char *command, const struct prof_profile *a,
+                     const struct prof_profile *b, const char *what_can)
+{
+    const char *of_a = kind_of_times(a), *of_b = kind_of_times(b);
+    if (strcmp(of_a, of_b) == 0)
+        return true;
+    cli_message("%s: %s has %s times, %s has %s times: these cannot be compared%s", command,
+                a->path, of_a, b->path, of_b, what_can);
+    return false;
+}
+
+bool cli_has_bytes(const char *command, const struct prof_profile *profile)
+{
+    if (prof_profile_has_bytes(profile))
+        return true;
+    cli_message("%s: %s has no bytes: it was sampled without --tape=on", command, profile->path);
+    return false;
 }
 
 int cli_open_only(struct cli_profile *opened, const struct cli_args *args, int argc, char **argv)

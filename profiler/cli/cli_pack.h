@@ -1,14 +1,19 @@
-/* cli_pack.h: packing a profile, for the commands that leave one.
+/* cli_pack.h: packing a profile, and saying what was written, for the commands that leave one.
  *
- * May include: cli.h and what it stands on.
+ * May include: cli_args.h and what it stands on.
  */
 #ifndef PROFILER_CLI_CLI_PACK_H
 #define PROFILER_CLI_CLI_PACK_H
 
-#include "cli.h"
+#include "cli_args.h"
 
 /* Packs the profile at `from`, of which this is the analysis, into `to`; both may be one file.
  * Returns an exit status; why not is said. */
 int cli_pack_profile(const struct prof_analysis *analysis, const char *from, const char *to);
+
+/* With --json, what `command` has written at `path`, made from n profiles. Returns an exit
+ * status. */
+int cli_say_written(const struct cli_args *args, const char *command, const char *path,
+                    const struct prof_profile *const *from, size_t n);
 
 #endif

@@ -9,6 +9,7 @@ const char *const cli_recording_time[] = {"exact", "sampled", "off", NULL};
 const char *const cli_recording_tape[] = {"on", "off", NULL};
 const char *const cli_recording_frames[] = {"user", "all", "none", NULL};
 const char *const cli_recording_unwind[] = {"libunwind", "fp", NULL};
+const char *const cli_recording_shapes[] = {"off", "on", NULL};
 const char *const cli_recording_signal[] = {"off", "usr1", "usr2", NULL};
 
 static void put_choice(FILE *out, const char *name, int place, const char *const *choice)
@@ -35,9 +36,11 @@ bool cli_export_recording(const struct cli_recording *recording)
     put_choice(out, "time", recording->time, cli_recording_time);
     put_choice(out, "tape", recording->tape, cli_recording_tape);
     put_count(out, "freq", recording->freq);
+    put_count(out, "interval", recording->interval);
     put_count(out, "depth", recording->depth);
     put_choice(out, "frames", recording->frames, cli_recording_frames);
     put_choice(out, "unwind", recording->unwind, cli_recording_unwind);
+    put_choice(out, "shapes", recording->shapes, cli_recording_shapes);
     if (recording->timeline != UINT64_MAX)
         fprintf(out, ",timeline=%" PRIu64, recording->timeline);
     if (recording->steps)

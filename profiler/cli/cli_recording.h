@@ -11,8 +11,8 @@
 
 /* -1, SIZE_MAX, UINT64_MAX and NULL: not given. Names are those of TAPESCOPE_OPTIONS. */
 struct cli_recording {
-    int time, tape, frames, unwind, snapshot_signal;
-    size_t freq, depth, warmup;
+    int time, tape, frames, unwind, shapes, snapshot_signal;
+    size_t freq, interval, depth, warmup;
     uint64_t timeline;
     const char *steps;
     bool follow_fork;
@@ -20,13 +20,17 @@ struct cli_recording {
 
 #define CLI_RECORDING_DEFAULTS                                                                     \
     {                                                                                              \
-        .time = -1, .tape = -1, .frames = -1, .unwind = -1, .snapshot_signal = -1,                 \
-        .freq = SIZE_MAX, .depth = SIZE_MAX, .warmup = SIZE_MAX, .timeline = UINT64_MAX            \
+        .time = -1, .tape = -1, .frames = -1, .unwind = -1, .shapes = -1, .snapshot_signal = -1,   \
+        .freq = SIZE_MAX, .interval = SIZE_MAX, .depth = SIZE_MAX, .warmup = SIZE_MAX,             \
+        .timeline = UINT64_MAX                                                                     \
     }
 
-extern const char *const cli_recording_time[],
-    *const cli_recording_tape[], *const cli_recording_frames[], *const cli_recording_unwind[],
-                                                                    *const cli_recording_signal[];
+enum { CLI_TIME_SAMPLED = 1 }; /* place in cli_recording_time */
+extern const char *const cli_recording_time[], *const cli_recording_tape[],
+                                                   *const cli_recording_frames[],
+                                                       *const cli_recording_unwind[],
+                                                           *const cli_recording_shapes[],
+                                                               *const cli_recording_signal[];
 
 #define CLI_RECORDING_AT(base, member) ((base) + offsetof(struct cli_recording, member))
 
@@ -56,11 +60,19 @@ extern const char *const cli_recording_time[],
          CLI_RECORDING_AT(base, freq),                                                             \
          NULL,                                                                                     \
          0},                                                                                       \
+        {"interval",                                                                               \
+         0,                                                                                        \
+         CLI_COUNT,                                                                                \
+         "MS",                                                                                     \
+         "milliseconds between two writings of the profile, at most (default 1000)",               \
+         CLI_RECORDING_AT(base, interval),                                                         \
+         NULL,                                                                                     \
+         0},                                                                                       \
         {"depth",                                                                                  \
          0,                                                                                        \
          CLI_COUNT,                                                                                \
          "N",                                                                                      \
-         "frames of a call path at most (default 64); 0: no paths",                                \
+         "frames of a call path at most (default 64; samples: 0)",                                 \
          CLI_RECORDING_AT(base, depth),                                                            \
          NULL,                                                                                     \
          0},                                                                                       \
@@ -79,6 +91,14 @@ extern const char *const cli_recording_time[],
          "how call paths are found",                                                               \
          CLI_RECORDING_AT(base, unwind),                                                           \
          cli_recording_unwind,                                                                     \
+         0},                                                                                       \
+        {"shapes",                                                                                 \
+         0,                                                                                        \
+         CLI_CHOICE,                                                                               \
+         "WHETHER",                                                                                \
+         "whether ops are told apart by their shapes (top --by shape)",                            \
+         CLI_RECORDING_AT(base, shapes),                                                           \
+         cli_recording_shapes,                                                                     \
          0},                                                                                       \
         {"timeline",                                                                               \
          0,                                                                                        \

@@ -54,15 +54,25 @@ char *cli_absolute_path(const char *path)
     return joined;
 }
 
+/* Where the program's standard streams go; -1: where ours do. */
+struct streams {
+    bool quiet; /* standard input and output: nowhere */
+    int out, err;
+};
+
 /* In the new process: never returns; a failure's errno goes to the pipe. */
 static void run_child(char **argv, const char *profile, const sigset_t *mask, int pipe_end,
-                      bool quiet)
+                      const struct streams *streams)
 {
-    int nowhere = quiet ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
+    int nowhere = streams->quiet ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
     if (nowhere >= 0) {
         dup2(nowhere, STDIN_FILENO);
         dup2(nowhere, STDOUT_FILENO);
     }
+    if (streams->out >= 0)
+        dup2(streams->out, STDOUT_FILENO);
+    if (streams->err >= 0)
+        dup2(streams->err, STDERR_FILENO);
     for (int i = 0; i < PASSED_ON; i++)
         signal(passed_on[i], SIG_DFL);
     sigprocmask(SIG_SETMASK, mask, NULL);
@@ -78,7 +88,7 @@ static void run_child(char **argv, const char *profile, const sigset_t *mask, in
     _exit(wrote > 0 ? CLI_NOT_FOUND : CLI_CANNOT_EXECUTE);
 }
 
-static int start(char **argv, const char *profile, bool quiet)
+static int start(char **argv, const char *profile, const struct streams *streams)
 {
     int ends[2], error = 0;
     sigset_t set, mask;
@@ -93,7 +103,7 @@ static int start(char **argv, const char *profile, bool quiet)
         sigaction(passed_on[i], &action, NULL);
     child = fork();
     if (child == 0)
-        run_child(argv, profile, &mask, ends[1], quiet);
+        run_child(argv, profile, &mask, ends[1], streams);
     if (child < 0)
         error = errno;
     sigprocmask(SIG_SETMASK, &mask, NULL);
@@ -114,12 +124,24 @@ static int start(char **argv, const char *profile, bool quiet)
 
 int cli_start_program(char **argv, const char *profile)
 {
-    return start(argv, profile, false);
+    return start(argv, profile, &(struct streams){.out = -1, .err = -1});
 }
 
 int cli_start_quiet_program(char **argv, const char *profile)
 {
-    return start(argv, profile, true);
+    return start(argv, profile, &(struct streams){.quiet = true, .out = -1, .err = -1});
+}
+
+int cli_start_program_at(char **argv, const char *profile, int out, int err)
+{
+    return start(argv, profile, &(struct streams){.out = out, .err = err});
+}
+
+static void settle_program(void)
+{
+    for (int i = 0; i < PASSED_ON; i++)
+        signal(passed_on[i], SIG_DFL);
+    child = 0;
 }
 
 int cli_wait_program(void)
@@ -127,8 +149,21 @@ int cli_wait_program(void)
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
-    for (int i = 0; i < PASSED_ON; i++)
-        signal(passed_on[i], SIG_DFL);
-    child = 0;
+    settle_program();
     return status;
+}
+
+bool cli_program_ended(int *status)
+{
+    *status = 0;
+    const pid_t ended = waitpid(child, status, WNOHANG);
+    if (ended == 0 || (ended < 0 && errno == EINTR))
+        return false;
+    settle_program();
+    return true;
+}
+
+pid_t cli_program(void)
+{
+    return child;
 }

@@ -43,6 +43,47 @@ static const char *value_of(const struct prof_profile *profile, const char *key)
     return NULL;
 }
 
+/* The value of a scope's key: its name ends in " key=value key=value". NULL: it has no such key. */
+static const char *key_of_scope(const char *scope, const char *key)
+{
+    const size_t n = strlen(key);
+    const char *found = NULL;
+    for (const char *at = strchr(scope, ' '); at; at = strchr(at + 1, ' '))
+        if (strncmp(at + 1, key, n) == 0 && at[1 + n] == '=')
+            found = at + n + 2;
+    return found;
+}
+
+/* What the key is in the profile's scopes, where all that have it agree. Returns CLI_OK, or says
+ * why not. */
+static int read_scopes(const struct prof_profile *profile, const char *command, const char *key,
+                       double *size)
+{
+    char first[64] = "", text[64];
+    for (size_t i = 0; i < profile->n_scopes; i++) {
+        const char *value = key_of_scope(profile->scope[i].name, key);
+        if (!value)
+            continue;
+        snprintf(text, sizeof text, "%.*s", (int)strcspn(value, " "), value);
+        if (!*first && !parse_size(text, size)) {
+            cli_message("%s: %s: %s of a scope is '%s', not a size", command, profile->path, key,
+                        text);
+            return CLI_USAGE;
+        }
+        if (*first && strcmp(first, text) != 0) {
+            cli_message("%s: %s: %s is %s in one scope and %s in another", command, profile->path,
+                        key, first, text);
+            return CLI_USAGE;
+        }
+        memcpy(first, text, sizeof first);
+    }
+    if (*first)
+        return CLI_OK;
+    cli_message("%s: %s: neither an argument nor a scope has the key %s", command, profile->path,
+                key);
+    return CLI_USAGE;
+}
+
 static int read_list(const char *list, const char *command, size_t wanted, double *size)
 {
     size_t n = 0;
@@ -123,6 +164,12 @@ int cli_find_sizes(const struct cli_size_args *args, const char *command,
         const struct prof_profile *profile = profile_of(opened, i);
         const char *text =
             args->key ? value_of(profile, args->key) : argument_of(profile, args->argument);
+        if (args->key && !text) {
+            const int status = read_scopes(profile, command, args->key, &size[i]);
+            if (status != CLI_OK)
+                return status;
+            continue;
+        }
         if (!parse_size(text, &size[i])) {
             cli_message("%s: %s: %s is '%s', not a size", command, profile->path, name,
                         text ? text : "");

@@ -11,7 +11,7 @@
 /* How the user says what the size is: none of these, or one. */
 struct cli_size_args {
     const char *list; /* --sizes 10,20,40 */
-    const char *key;  /* --size-key n: the value of n=…, --n=…, --n … or -n … */
+    const char *key;  /* --size-key n: of n=…, --n=…, --n … or -n …, or of a scope's n */
     size_t argument;  /* --size-arg K: the program's K-th argument; 0: not given */
 };
 
@@ -22,7 +22,7 @@ struct cli_size_args {
          0,                                                                                        \
          CLI_TEXT,                                                                                 \
          "NAME",                                                                                   \
-         "the size is what NAME is in each program's arguments",                                   \
+         "the size is what NAME is in each program's arguments, or in its scopes",                 \
          offsetof(type, member.key),                                                               \
          NULL,                                                                                     \
          0},                                                                                       \

@@ -5,6 +5,8 @@
  */
 #include "cli_tapes.h"
 
+#include "aside.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -74,33 +76,11 @@ static int write_report(const struct prof_analysis *analysis, const char *file, 
 static int replace(const struct prof_analysis *analysis, const char *file, const char *path,
                    const struct report_style *style)
 {
-    char *aside = NULL;
-    if (asprintf(&aside, "%s.XXXXXX", path) < 0)
-        return -1;
-    int fd = mkostemp(aside, O_CLOEXEC), error = errno;
-    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (!out) {
-        error = fd >= 0 ? errno : error;
-        if (fd >= 0) {
-            close(fd);
-            unlink(aside);
-        }
-        free(aside);
-        return error;
-    }
-    mode_t mask = umask(0);
-    umask(mask);
-    error = fchmod(fd, 0666 & ~mask) == 0 ? write_report(analysis, file, out, style) : errno;
-    if (error == 0 && fflush(out) != 0)
-        error = errno;
-    if (fclose(out) != 0 && error == 0)
-        error = errno;
-    if (error == 0 && rename(aside, path) != 0)
-        error = errno;
-    if (error != 0)
-        unlink(aside);
-    free(aside);
-    return error;
+    char *aside;
+    FILE *out = aside_open(path, &aside);
+    if (!out)
+        return errno == ENOMEM ? -1 : errno;
+    return aside_close(out, aside, path, write_report(analysis, file, out, style));
 }
 
 static int write_tape(const struct cli_profile *opened, const char *file,

@@ -36,7 +36,10 @@ const struct cli_command cli_annotate = {
     .shared = CLI_EXACT | CLI_JSON | CLI_COLOR | CLI_FILTER | CLI_MAP,
     .notes =
         "share: part of all forward and backward time. b/f: backward over forward time. Narrow "
-        "terminals show fewer columns, the source is never cut.\nkept by: the op whose pullback "
+        "terminals show fewer columns, the source is never cut.\nthrough: forward and backward "
+        "time "
+        "of the ops that functions called on the line recorded; thr.tape: their bytes. Both stand "
+        "with those ops' own lines as well, so they are in no sum.\nkept by: the op whose pullback "
         "needs the values that the line produced; + for more.\n"
         "FILE may be the end of a path. PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
     .run = cmd_annotate,
@@ -159,6 +162,11 @@ int cmd_annotate(int argc, char **argv)
     status = cli_open(&opened, &args.cli, argv[optind + files]);
     if (status != CLI_OK)
         return status;
+    if (prof_analysis_call_through(opened.analysis) != 0) {
+        cli_close(&opened);
+        cli_message("out of memory");
+        return CLI_FAILED;
+    }
     status = args.write ? cli_write_tapes(&opened, style, args.folder)
                         : annotate(&opened, style, argv[optind]);
     cli_close(&opened);

@@ -36,9 +36,26 @@ const struct cli_command cli_diff = {
     .notes =
         "Lines are the same if file, function, line and op are. What is left over is joined by "
         "function and op in the order of the source: such lines have moved. new, gone: only "
-        "one of the profiles has them.",
+        "one of the profiles has them. Exact times are not compared with sampled ones; of two "
+        "profiles with samples, ~error is the standard error of the change.",
     .run = cmd_diff,
 };
+
+/* Whether both have what is to be compared; of profiles without any times that is bytes. */
+static int check(const struct cli_profiles *opened, int *sort)
+{
+    const struct prof_profile *base = opened->one[0].profile, *now = opened->one[1].profile;
+    const bool time =
+        *sort != REPORT_SORT_TAPE && *sort != REPORT_SORT_PEAK && *sort != REPORT_SORT_CALLS;
+    const bool counted = prof_profile_has_bytes(base) && prof_profile_has_bytes(now);
+    if (time && !cli_times_alike("diff", base, now, counted ? " (but bytes can: --sort tape)" : ""))
+        return CLI_USAGE;
+    if (time && base->without_times)
+        *sort = REPORT_SORT_TAPE;
+    else if (!time && (!cli_has_bytes("diff", base) || !cli_has_bytes("diff", now)))
+        return CLI_BAD_PROFILE;
+    return CLI_OK;
+}
 
 int cmd_diff(int argc, char **argv)
 {
@@ -54,8 +71,11 @@ int cmd_diff(int argc, char **argv)
     status = cli_open_all(&opened, &args.cli, argv + optind, 2);
     if (status != CLI_OK)
         return status;
-    status = report_diff(opened.analysis[0], opened.analysis[1], (enum prof_by)args.by,
-                         (enum report_sort)args.sort, args.relative, args.limit, &args.cli.style);
+    status = check(&opened, &args.sort);
+    if (status == CLI_OK)
+        status = cli_finish(report_diff(opened.analysis[0], opened.analysis[1],
+                                        (enum prof_by)args.by, (enum report_sort)args.sort,
+                                        args.relative, args.limit, &args.cli.style));
     cli_close_all(&opened);
-    return cli_finish(status);
+    return status;
 }

@@ -58,9 +58,13 @@ int cmd_growth(int argc, char **argv)
     status = cli_open_all(&opened, &args.cli, argv + optind, (size_t)n);
     if (status != CLI_OK)
         return status;
+    for (int i = 1; i < n && status == CLI_OK; i++)
+        if (!cli_times_alike("growth", opened.one[0].profile, opened.one[i].profile, ""))
+            status = CLI_USAGE;
     double size[PROF_JOIN_MOST];
     char name[128];
-    status = cli_find_sizes(&args.sizes, "growth", &opened, size, name, sizeof name);
+    if (status == CLI_OK)
+        status = cli_find_sizes(&args.sizes, "growth", &opened, size, name, sizeof name);
     if (status == CLI_OK) {
         struct report_sizes sizes = {opened.analysis, size, opened.n, name};
         struct report_growth growth;

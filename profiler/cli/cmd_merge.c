@@ -2,7 +2,8 @@
  *
  * May include: cli.h and what it stands on.
  */
-#include "cli_args.h"
+#include "cli_pack.h"
+#include "cli_sum.h"
 #include "merge.h"
 
 #include <stdlib.h>
@@ -24,71 +25,57 @@ const struct cli_command cli_merge = {
     .about = "Adds up profiles of one program, of several processes or runs, into one: lines are "
              "the same if they are at the same place of the same module.",
     CLI_OPTIONS(options),
-    .notes = "Times and bytes are sums; peaks are those of the one tape with the greatest. Scopes, "
-             "call paths, samples and single events are not kept. The sum is packed: see "
-             "'tapescope pack'.",
+    .shared = CLI_JSON,
+    .notes =
+        "Times and bytes are sums; peaks are those of the one tape with the greatest. Call paths "
+        "and scopes are joined, samples added up; single events keep the number of their process. "
+        "Steps are from "
+        "the first to the last that any of the programs measured. The sum is packed: see "
+        "'tapescope pack'.",
     .run = cmd_merge,
 };
 
+/* Times of ops, by the clock. */
+static bool is_timed(const struct prof_profile *profile)
+{
+    const struct prof_totals total = prof_profile_totals(profile);
+    return total.forward_ticks + total.backward_ticks > 0;
+}
+
 static int check_programs(const struct cli_profiles *opened)
 {
-    for (size_t i = 1; i < opened->n; i++) {
-        const struct prof_profile *first = opened->one[0].profile, *other = opened->one[i].profile;
+    const struct prof_profile *first = opened->one[0].profile, *timed = NULL, *sampled = NULL;
+    for (size_t i = 0; i < opened->n; i++) {
+        const struct prof_profile *other = opened->one[i].profile;
         if (!prof_may_merge(first, other)) {
             cli_message("merge: %s is of another program than %s, or of another build of it",
                         other->path, first->path);
             return CLI_USAGE;
         }
+        timed = is_timed(other) ? other : timed;
+        sampled = other->is_sampled ? other : sampled;
+    }
+    if (timed && sampled && timed != sampled) {
+        cli_message("merge: %s has exact times and %s has samples: they have no sum", timed->path,
+                    sampled->path);
+        return CLI_USAGE;
     }
     return CLI_OK;
 }
 
-/* The places of every profile's sites. */
-struct places {
-    const struct prof_profile **profile;
-    struct prof_symbol **symbol;
-    size_t *n;
-};
-
-static bool find_places(struct places *places, const struct cli_profiles *opened)
+static int merge(const struct cli_profiles *opened, const struct cli_args *args, const char *output)
 {
-    *places = (struct places){
-        .profile = calloc(opened->n, sizeof *places->profile),
-        .symbol = calloc(opened->n, sizeof *places->symbol),
-        .n = calloc(opened->n, sizeof *places->n),
-    };
-    bool ok = places->profile && places->symbol && places->n;
-    for (size_t i = 0; i < opened->n && ok; i++) {
-        places->profile[i] = opened->one[i].profile;
-        places->symbol[i] = prof_analysis_symbols(opened->analysis[i], &places->n[i]);
-        ok = places->symbol[i] != NULL;
-    }
-    return ok;
-}
-
-static void free_places(struct places *places, size_t n)
-{
-    for (size_t i = 0; places->symbol && i < n; i++)
-        free(places->symbol[i]);
-    free(places->profile);
-    free(places->symbol);
-    free(places->n);
-}
-
-static int merge(const struct cli_profiles *opened, const char *output)
-{
-    struct places places;
-    char error[4096];
-    int status = CLI_OK;
-    if (!find_places(&places, opened)) {
+    const struct prof_profile **from = calloc(opened->n + 1, sizeof *from);
+    if (!from) {
         cli_message("out of memory");
-        status = CLI_FAILED;
-    } else if (prof_merge(output, places.profile, (const struct prof_symbol *const *)places.symbol,
-                          places.n, opened->n, error, sizeof error) != 0) {
-        cli_message("merge: %s", error);
-        status = CLI_FAILED;
+        return CLI_FAILED;
     }
-    free_places(&places, opened->n);
+    for (size_t i = 0; i < opened->n; i++)
+        from[i] = opened->one[i].profile;
+    int status = cli_sum_profiles("merge", opened, output);
+    if (status == CLI_OK)
+        status = cli_say_written(args, "merge", output, from, opened->n);
+    free(from);
     return status;
 }
 
@@ -109,7 +96,7 @@ int cmd_merge(int argc, char **argv)
         return status;
     status = check_programs(&opened);
     if (status == CLI_OK)
-        status = merge(&opened, args.output);
+        status = merge(&opened, &args.cli, args.output);
     cli_close_all(&opened);
     return status;
 }

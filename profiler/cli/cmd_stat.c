@@ -76,6 +76,27 @@ static int run(char **argv, const char *profile, double *ns)
     return WEXITSTATUS(status);
 }
 
+/* Times of a profile: exact, or what its samples stand for. */
+static void add_times(struct report_stat *stat, const struct prof_profile *profile,
+                      const struct prof_totals *total)
+{
+    double forward = (double)total->forward_ns, backward = (double)total->backward_ns;
+    double recompute = (double)total->recompute_ns;
+    for (size_t i = 0; i < profile->n_samples; i++) {
+        const struct prof_sample *sample = &profile->sample[i];
+        forward += sample->phase == PROF_PHASE_FORWARD ? (double)sample->cpu_ns : 0;
+        backward += sample->phase == PROF_PHASE_BACKWARD ? (double)sample->cpu_ns : 0;
+        recompute += sample->phase == PROF_PHASE_RECOMPUTE ? (double)sample->cpu_ns : 0;
+    }
+    stat->sampled |= profile->is_sampled;
+    stat_add(&stat->series[STAT_FORWARD], forward);
+    stat_add(&stat->series[STAT_BACKWARD], backward);
+    if (recompute > 0)
+        stat_add(&stat->series[STAT_RECOMPUTE], recompute);
+    if (forward > 0)
+        stat_add(&stat->series[STAT_RATIO], (forward + backward + recompute) / forward);
+}
+
 static int add_profile(struct report_stat *stat, const char *path, const char *program)
 {
     struct stat file;
@@ -93,13 +114,11 @@ static int add_profile(struct report_stat *stat, const char *path, const char *p
         return CLI_BAD_PROFILE;
     }
     struct prof_totals total = prof_profile_totals(profile);
-    double forward = (double)total.forward_ns, backward = (double)total.backward_ns;
-    stat_add(&stat->series[STAT_FORWARD], forward);
-    stat_add(&stat->series[STAT_BACKWARD], backward);
-    stat_add(&stat->series[STAT_TAPE], (double)total.handed_out_bytes);
-    stat_add(&stat->series[STAT_PEAK], (double)total.peak_bytes);
-    if (forward > 0)
-        stat_add(&stat->series[STAT_RATIO], (forward + backward) / forward);
+    add_times(stat, profile, &total);
+    if (prof_profile_has_bytes(profile)) {
+        stat_add(&stat->series[STAT_TAPE], (double)total.handed_out_bytes);
+        stat_add(&stat->series[STAT_PEAK], (double)total.peak_bytes);
+    }
     prof_profile_free(profile);
     return CLI_OK;
 }

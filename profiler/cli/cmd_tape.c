@@ -43,11 +43,12 @@ const struct cli_command cli_tape = {
     .about = "What holds the tape with the greatest peak at that peak: lines, and the ops whose "
              "pullbacks will read it; and the bytes that were live over time.",
     CLI_OPTIONS(options),
-    .shared = CLI_EXACT | CLI_JSON,
+    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_MAP,
     .notes = "Kinds: saved values, which a pullback reads; values, which none reads; records; "
              "adjoints with all that pullbacks need meanwhile. A + stands for further readers. In "
              "the plot, = marks sweeps and ^ the peak. All bytes are exact; a time is that of the "
-             "op under way.\n"
+             "op under way. --focus and --ignore ask for the line and op that the bytes were "
+             "made by.\n"
              "PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
     .run = cmd_tape,
 };
@@ -74,6 +75,8 @@ static int run(const struct tape_args *args, const struct prof_analysis *analysi
                const struct report_space_options *what)
 {
     struct prof_space space;
+    if (!cli_has_bytes("tape", analysis->profile))
+        return CLI_BAD_PROFILE;
     int status = prof_space_make(&space, analysis, what->by, what->at, what->at_ns);
     if (status == 1) {
         if (space.from_ns < space.to_ns)

@@ -12,7 +12,7 @@ struct top_args {
     struct cli_args cli;
     int sort, by;
     size_t limit;
-    bool roofline, csv, cum;
+    bool roofline, csv, cum, expectations;
 };
 
 const char *const cli_top_sorts[] = {
@@ -27,12 +27,12 @@ const char *const cli_top_views[] = {
     [PROF_BY_FILE] = "file", [PROF_BY_MODULE] = "module",     [PROF_BY_MODULE + 1] = NULL,
 };
 
+enum { BY_SCOPE = PROF_BY_SHAPE + 1 };
 static const char *const views[] = {
-    [PROF_BY_LINE] = "line",     [PROF_BY_FUNCTION] = "function", [PROF_BY_OP] = "op",
-    [PROF_BY_FILE] = "file",     [PROF_BY_MODULE] = "module",     [PROF_BY_MODULE + 1] = "scope",
-    [PROF_BY_MODULE + 2] = NULL,
+    [PROF_BY_LINE] = "line", [PROF_BY_FUNCTION] = "function", [PROF_BY_OP] = "op",
+    [PROF_BY_FILE] = "file", [PROF_BY_MODULE] = "module",     [PROF_BY_SHAPE] = "shape",
+    [BY_SCOPE] = "scope",    [BY_SCOPE + 1] = NULL,
 };
-enum { BY_SCOPE = PROF_BY_MODULE + 1 };
 
 static const struct cli_option options[] = {
     {"sort", 's', CLI_CHOICE, "KEY", "what comes first; 'share' is a line's part of it",
@@ -45,6 +45,8 @@ static const struct cli_option options[] = {
      offsetof(struct top_args, roofline), NULL, 0},
     {"cum", 'c', CLI_FLAG, NULL, "each line or function with all that it called, by call path",
      offsetof(struct top_args, cum), NULL, 0},
+    {"expectations", 'e', CLI_FLAG, NULL, "what the source expects (AD_EXPECT_...), and what is",
+     offsetof(struct top_args, expectations), NULL, 0},
     {"csv", '\0', CLI_FLAG, NULL, "with --by scope: CSV, a row for each scope and thread",
      offsetof(struct top_args, csv), NULL, 0},
 };
@@ -58,9 +60,13 @@ const struct cli_command cli_top = {
     .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_PHASE | CLI_MAP,
     .notes =
         "b/f: backward time over forward time, with a ! where it is over twice what the flops "
-        "and bytes of both directions let expect (column expect, on wide terminals). tape: "
+        "and bytes of both directions let expect (column expect, on wide terminals), and sampled "
+        "times are so by more than two standard errors. tape: "
         "bytes of records, values and adjoints "
         "handed out in all. at peak: bytes held when the tape was largest.\n"
+        "--by shape needs a recording with --shapes on; its rows are ops, each with the shape of "
+        "its "
+        "result and, where one differs, of its operands.\n"
         "A scope's figures have those of the scopes within it. Its forward time is all between "
         "begin and end that was not in sweeps, its backward time that of what was recorded in "
         "it.\n"
@@ -73,15 +79,18 @@ static int check(const struct top_args *args)
 {
     const bool scopes = args->by == BY_SCOPE;
     const char *wrong = NULL;
-    if (args->csv && !scopes)
+    if (args->expectations &&
+        (args->csv || args->cum || args->roofline || args->by != PROF_BY_LINE))
+        wrong = "--expectations does not go with --by, --cum, --csv and --roofline";
+    else if (args->csv && !scopes)
         wrong = "--csv goes with --by scope";
     else if (scopes && args->roofline)
         wrong = "--roofline does not go with --by scope";
     else if (scopes && (args->cli.focus || args->cli.ignore || args->cli.style.phases))
         wrong = "--focus, --ignore and --phase do not go with --by scope";
-    else if (args->cum && (args->roofline || args->cli.map.n > 0 ||
-                           (args->by != PROF_BY_LINE && args->by != PROF_BY_FUNCTION)))
-        wrong = "--cum goes with --by line or --by function, and without --roofline and --map";
+    else if (args->cum &&
+             (args->roofline || (args->by != PROF_BY_LINE && args->by != PROF_BY_FUNCTION)))
+        wrong = "--cum goes with --by line or --by function, and without --roofline";
     if (wrong)
         cli_message("top: %s", wrong);
     return wrong ? CLI_USAGE : CLI_OK;
@@ -117,10 +126,25 @@ static int report_cumulative(const struct top_args *args, const struct prof_anal
     return status;
 }
 
+/* Whether the recording told shapes apart; says how to, if it did not. */
+static bool has_shapes(const struct prof_analysis *analysis)
+{
+    for (size_t i = 0; i < analysis->profile->n_tapes; i++)
+        for (size_t j = 0; j < analysis->profile->tape[i].n_rows; j++)
+            if (analysis->profile->tape[i].row[j].shape)
+                return true;
+    cli_message("top: %s has no shapes: they are recorded by 'tapescope record --shapes on'",
+                analysis->profile->path);
+    return false;
+}
+
 static int report(const struct top_args *args, const struct prof_analysis *analysis)
 {
     const enum report_sort sort = (enum report_sort)args->sort;
     const struct report_style *style = &args->cli.style;
+    size_t n_failed;
+    if (args->expectations)
+        return report_expectations(analysis, style, &n_failed);
     if (args->by == BY_SCOPE && args->csv)
         return report_scopes_csv(analysis, style);
     if (args->by == BY_SCOPE)
@@ -145,7 +169,9 @@ int cmd_top(int argc, char **argv)
     status = cli_open_only(&opened, &args.cli, argc, argv);
     if (status != CLI_OK)
         return status;
-    status = report(&args, opened.analysis);
+    status = args.by == PROF_BY_SHAPE && !has_shapes(opened.analysis)
+                 ? CLI_BAD_PROFILE
+                 : cli_finish(report(&args, opened.analysis));
     cli_close(&opened);
-    return cli_finish(status);
+    return status;
 }

@@ -10,7 +10,7 @@
 
 struct tree_args {
     struct cli_args cli;
-    int metric, order, recursion;
+    int metric, order, recursion, format;
     size_t max_depth, min_count;
     double noise_floor;
     bool inverted, combine, system;
@@ -29,6 +29,8 @@ static const char *const orders[] = {
     [REPORT_TREE_BY_SOURCE + 1] = NULL,
 };
 
+static const char *const formats[] = {"tree", "flat", NULL};
+
 static const char *const recursions[] = {"full", "flat", NULL};
 
 #define AT(member) offsetof(struct tree_args, member)
@@ -42,6 +44,8 @@ static const struct cli_option options[] = {
     {"sortedby", 's', CLI_CHOICE, "KEY", "the order of the calls below one", AT(order), orders, 0},
     {"inverted", 'i', CLI_FLAG, NULL, "the lines that record first, their callers below",
      AT(inverted), NULL, 0},
+    {"format", 0, CLI_CHOICE, "HOW", "calls below their callers, or each line once", AT(format),
+     formats, 0},
     {"recursion", 0, CLI_CHOICE, "HOW",
      "calls within themselves: each a level, or back to the level that is there", AT(recursion),
      recursions, 0},
@@ -59,10 +63,12 @@ const struct cli_command cli_tree = {
     .about = "The calls that led to ops, from main inwards, each with what it and all that it "
              "called cost. Backward time is with the call that recorded the op.",
     CLI_OPTIONS(options),
-    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_PHASE,
-    .notes = "self: of ops that this very line recorded. calls: of ops, on the line and below. "
-             "--focus and --ignore ask for any frame of a path. All figures are exact.\n"
-             "PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
+    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_PHASE | CLI_MAP,
+    .notes =
+        "--format flat: each line (--combine: function) once with all that it called; the rows "
+        "overlap. self: of ops that this very line recorded. calls: of ops, on the line and below. "
+        "--focus and --ignore ask for any frame of a path. All figures are exact.\n"
+        "PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
     .run = cmd_tree,
 };
 
@@ -97,6 +103,11 @@ static int show(const struct prof_analysis *analysis, const struct tree_args *ar
         .inverted = args->inverted,
     };
     struct prof_tree *tree = prof_tree_make(analysis, &how);
+    if (tree && args->format == 1) {
+        struct prof_tree *flat = prof_tree_flatten(tree);
+        prof_tree_free(tree);
+        tree = flat;
+    }
     const int status = tree ? report_tree(tree, &look, &args->cli.style) : -1;
     prof_tree_free(tree);
     return status;
@@ -109,6 +120,10 @@ int cmd_tree(int argc, char **argv)
     int status = cli_parse(&cli_tree, &args.cli, argc, argv);
     if (status >= 0)
         return status;
+    if (args.inverted && args.format == 1) {
+        cli_message("tree: --inverted does not go with --format flat, which has no levels");
+        return CLI_USAGE;
+    }
     struct cli_profile opened;
     status = cli_open_only(&opened, &args.cli, argc, argv);
     if (status != CLI_OK)

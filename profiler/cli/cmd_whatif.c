@@ -39,13 +39,13 @@ const struct cli_command cli_whatif = {
     .about = "For each line that saves values: the tape's peak if it did not, and the time that it "
              "would take to compute them again.",
     CLI_OPTIONS(options),
-    .shared = CLI_EXACT | CLI_JSON,
+    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_MAP,
     .notes =
         "The stretch of the recording with the greatest peak is replayed without these values. "
         "It is assumed that each is made again just before the pullback that reads it, one at a "
         "time, once a sweep, that its operands are there then (leaves, or saved, or made again "
         "as well), and that padding stays. The cost is the measured forward time of the calls "
-        "that made them.\n"
+        "that made them. --focus and --ignore choose the lines that may be computed again.\n"
         "PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
     .run = cmd_whatif,
 };
@@ -121,7 +121,9 @@ int cmd_whatif(int argc, char **argv)
         return status;
     struct prof_whatif whatif;
     const int made = prof_whatif_make(&whatif, opened.analysis, args.by == 1);
-    if (made == 1) {
+    if (!cli_has_bytes("whatif", opened.profile)) {
+        status = CLI_BAD_PROFILE;
+    } else if (made == 1) {
         cli_message(
             "whatif: the profile has no changes to replay: nothing was recorded, or not yet "
             "written when the program ended");

@@ -101,10 +101,23 @@ static void see_paths(struct collector *c, uint32_t n)
     leave(c, entry);
 }
 
-static uint32_t path_here(struct tape_hook *hook, uintptr_t site)
+/* The mapping of the library, unless the program was linked with it whole. Under the mutex. */
+static void find_library(struct collector *c, uintptr_t pc)
+{
+    for (size_t i = 1; i < c->modules.n; i++)
+        if (pc >= c->modules.module[i].start && pc < c->modules.module[i].end) {
+            c->library_from = c->modules.module[i].start;
+            c->library_to = c->modules.module[i].end;
+        }
+}
+
+static uint32_t path_here(struct tape_hook *hook, uintptr_t site, const struct tape_path_root *root)
 {
     struct collector *c = (struct collector *)(void *)hook;
-    const uint32_t path = prof_path_here(c->unwinder, c->depth, site), n = prof_paths_count();
+    const struct prof_path_root here = {root ? root->pc : 0, c->library_from, c->library_to,
+                                        root ? root->path : 0};
+    const uint32_t path = prof_path_here(c->unwinder, c->depth, site, root ? &here : NULL);
+    const uint32_t n = prof_paths_count();
     if (__builtin_expect(n != __atomic_load_n(&c->paths_seen, __ATOMIC_RELAXED), 0))
         see_paths(c, n);
     return path;
@@ -209,10 +222,23 @@ static void begin_observation(struct tape_hook *hook, const struct tape_scopes *
         if (c->events != NULL)
             prof_events_clear(c->events);
         c->scopes.from = scopes;
+        find_library(c, (uintptr_t)__builtin_return_address(0));
+        prof_sampler_begin(&c->sampler, &c->modules, tape_steps_wanted(&scopes->steps));
         const char *reason = c->signal ? prof_signal_watch(c->signal, &hook->due) : NULL;
         if (reason != NULL)
             prof_say(c->base.log, c->path, "%s: no snapshots: %s", reason);
     }
+    leave(c, entry);
+}
+
+static void end_observation(struct tape_hook *hook)
+{
+    struct collector *c = (struct collector *)(void *)hook;
+    if (!is_ours(c))
+        return;
+    struct entry entry = enter(c);
+    if (!c->closed)
+        prof_sampler_end(&c->sampler);
     leave(c, entry);
 }
 
@@ -363,6 +389,7 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     }
     c->pid = getpid();
     c->interval_ns = FIRST_INTERVAL_NS;
+    c->most_interval_ns = options->interval * INTERVAL_UNIT_NS;
     set_paths(c, options);
     c->signal = (int)options->snapshot_signal;
     c->base = (struct tape_collector){
@@ -371,9 +398,11 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
                  .due = c->clock.start.ticks + prof_clock_ticks(&c->clock, FIRST_INTERVAL_NS),
                  .flush = flush,
                  .begin = begin_observation,
+                 .end = end_observation,
                  .event = c->events != NULL ? take_event : NULL,
                  .ns = to_ns,
-                 .path = c->depth > 0 ? path_here : NULL},
+                 .path = c->depth > 0 ? path_here : NULL,
+                 .shapes = options->shapes != 0},
         .snapshot = snapshot,
         .close = close_collector,
         .log = options->log,

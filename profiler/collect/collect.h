@@ -96,6 +96,7 @@ void prof_modules_free(struct prof_modules *modules);
 struct prof_row {
     uintptr_t pc;
     const char *op;
+    const char *shape; /* NULL: any; equal shapes are one pointer */
     uint32_t line;
     uint32_t path;
     uint32_t kept_by;

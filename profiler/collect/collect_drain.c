@@ -44,6 +44,38 @@ static bool complete(const struct prof_sampler *sampler, struct prof_sample *sam
     return sample->n_pcs == 1;
 }
 
+static enum prof_waiting waiting_of(const struct prof_sample *sample,
+                                    const struct prof_modules *modules)
+{
+    const bool idle = prof_waiting_yields(sample->call) && !sample->publishes &&
+                      sample->doing.phase == TAPE_PHASE_NONE && is_blas(modules, sample->caller);
+    return idle ? PROF_WAITING_BLAS : prof_waiting_of(sample->call);
+}
+
+/* A thread that waits was on a processor before it did: that time, and as much of its own, is the
+ * next sample's that finds it at work. A call that has used most of the time since the sample
+ * before is at work, such as reading what lies in memory. */
+static void hand_on(struct prof_thread *thread, struct prof_sample *sample,
+                    enum prof_waiting waiting)
+{
+    if (sample->outside) {
+        thread->owed_ns = 0;
+        return;
+    }
+    const bool waits = waiting != PROF_WAITING_NONE && waiting != PROF_WAITING_BLAS &&
+                       !prof_waiting_yields(sample->call) &&
+                       (prof_waiting_sleeps(sample->call) || sample->cpu_ns < sample->wall_ns / 2);
+    if (waits) {
+        thread->owed_ns += sample->cpu_ns;
+        sample->wall_ns -= sample->cpu_ns < sample->wall_ns ? sample->cpu_ns : sample->wall_ns;
+        sample->cpu_ns = 0;
+    } else {
+        sample->wall_ns += thread->owed_ns;
+        sample->cpu_ns += thread->owed_ns;
+        thread->owed_ns = 0;
+    }
+}
+
 void prof_drain(struct prof_sampler *sampler, struct prof_thread *thread,
                 const struct prof_modules *modules)
 {
@@ -52,15 +84,20 @@ void prof_drain(struct prof_sampler *sampler, struct prof_thread *thread,
     for (uint32_t at = thread->tail; at != head; at++) {
         struct prof_sample sample = thread->ring[at % PROF_RING];
         const bool partial = complete(sampler, &sample, modules);
+        const enum prof_waiting waiting = waiting_of(&sample, modules);
+        hand_on(thread, &sample, waiting);
         /* Between this signal and the last one that was read are those that found the ring full. */
         const uint64_t lost = sample.fired - thread->read - 1;
         thread->read = sample.fired;
         total->lost += lost;
         total->fired += lost + 1;
-        total->wall_ns += sample.wall_ns;
-        total->cpu_ns += sample.cpu_ns;
+        total->wall_ns += sample.outside ? 0 : sample.wall_ns;
+        total->cpu_ns += sample.outside ? 0 : sample.cpu_ns;
         total->changed = true;
-        if (!prof_samples_add(&sampler->samples, &sample, thread->number, partial)) {
+        if (sample.outside) {
+            total->outside++;
+        } else if (!prof_samples_add(&sampler->samples, &sample, thread->number, waiting,
+                                     partial)) {
             sampler->samples.full = true;
             total->lost++;
         } else if (partial) {

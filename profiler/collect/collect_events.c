@@ -21,7 +21,8 @@ enum { STRIPES = 16, MOST_EVENTS = 2048, MOST_SITES = 256, SLOTS = 1024 };
 
 /* What events are of: a row of tape_event's, or a scope, in one thread. */
 struct site {
-    uint32_t kind, line, scope;
+    uint32_t kind, line, scope, path;
+    bool again, part;
     uint64_t thread, tape;
     uintptr_t pc;
     const char *op;
@@ -114,6 +115,9 @@ static void fill_sites(Tapescope__EventSite *to, Tapescope__EventSite **list, co
         to[i].line = from->line;
         to[i].op = (char *)from->op;
         to[i].scope = from->scope;
+        to[i].path = from->path;
+        to[i].again = from->again;
+        to[i].part = from->part;
         list[i] = &to[i];
     }
 }
@@ -162,6 +166,7 @@ static void pack(struct prof_events *events, struct stripe *s)
 static uint32_t place_of(struct batch *b, const struct site *site)
 {
     uint64_t h = site->pc ^ (uint64_t)site->line << 40 ^ (uint64_t)site->scope << 20 ^ site->kind;
+    h ^= (uint64_t)site->path << 28 ^ (uint64_t)site->again << 8 ^ (uint64_t)site->part << 9;
     h = (h ^ site->tape << 12 ^ site->thread << 50 ^ (uintptr_t)site->op) *
         UINT64_C(0x9E3779B97F4A7C15);
     for (uint32_t k = (uint32_t)(h >> 40);; k++) {
@@ -176,7 +181,8 @@ static uint32_t place_of(struct batch *b, const struct site *site)
         const struct site *known = &b->site[*slot - 1];
         if (known->pc == site->pc && known->op == site->op && known->line == site->line &&
             known->scope == site->scope && known->kind == site->kind && known->tape == site->tape &&
-            known->thread == site->thread)
+            known->thread == site->thread && known->path == site->path &&
+            known->again == site->again && known->part == site->part)
             return *slot - 1U;
     }
 }
@@ -213,6 +219,9 @@ void prof_events_take(struct prof_events *events, const struct tape_event *event
     const struct site site = {.kind = event->kind,
                               .line = row != NULL ? row->line : 0,
                               .scope = event->scope,
+                              .path = row != NULL ? row->path : 0,
+                              .again = event->kind == TAPE_EVENT_FORWARD && event->again,
+                              .part = event->part,
                               .thread = thread,
                               .tape = event->tape,
                               .pc = row != NULL ? row->pc : 0,

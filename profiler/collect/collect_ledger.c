@@ -12,7 +12,7 @@
 
 /* Rows are compared as bytes, so that they may have no padding. */
 #define X(name) +1
-_Static_assert(sizeof(struct prof_row) == sizeof(uintptr_t) + sizeof(char *) +
+_Static_assert(sizeof(struct prof_row) == sizeof(uintptr_t) + 2 * sizeof(char *) +
                                               6 * sizeof(uint32_t) +
                                               (0 TAPE_ROW_COUNTERS(X)) * sizeof(uint64_t),
                "struct prof_row has padding");
@@ -40,6 +40,7 @@ static bool read_row(struct prof_row *to, const struct tape_row *from, uint64_t 
 {
     struct prof_row now = {.pc = LOAD(&from->pc),
                            .op = LOAD(&from->op),
+                           .shape = LOAD(&from->shape),
                            .line = LOAD(&from->line),
                            .path = LOAD(&from->path),
                            .kept_by = LOAD(&from->kept_by),

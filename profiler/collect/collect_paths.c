@@ -14,7 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 1 << 12, CHUNKS = PROF_PATH_NODES / CHUNK, LEAST_SLOTS = 1 << 12 };
+_Static_assert((int)PROF_TRAIL_DEPTH > (int)PROF_PATH_DEPTH,
+               "one more tells whether there are more");
+
+enum { CHUNK = 1 << 12, CHUNKS = PROF_PATH_NODES / CHUNK, LEAST_SLOTS = 1 << 12, BETWEEN = 256 };
 
 struct slots {
     const struct slots *before; /* outgrown, and perhaps still looked at */
@@ -35,6 +38,7 @@ struct last {
     uint32_t root; /* 0, or the node that stands for what was cut off */
     uint32_t node[PROF_PATH_DEPTH];
     uintptr_t pc[PROF_PATH_DEPTH];
+    struct prof_trail trail;
 };
 
 /* A pointer, because a module's own room for thread-local data is small, and asking for more ends
@@ -73,6 +77,10 @@ static struct last *my_last(void)
         return NULL;
     }
     made->n = made->root = 0;
+    made->trail.first = made->trail.end = 0;
+    made->trail.named = UINT32_MAX;
+    made->trail.whole = false;
+    made->trail.life = 0;
     mine = made;
     return made;
 }
@@ -215,14 +223,72 @@ uint32_t prof_path_of(const uintptr_t *frame, size_t n, bool cut)
     return path;
 }
 
-uint32_t prof_path_here(enum prof_unwinder unwinder, unsigned depth, uintptr_t site)
+/* The path of a whole trail. */
+static uint32_t path_along(struct prof_trail *trail)
+{
+    uint32_t at = trail->named < trail->end ? trail->named : trail->end;
+    uint32_t path = at < trail->end ? trail->name[at] : 0;
+    while (at > trail->first) {
+        const uint32_t next = child_of(path, trail->place[at - 1].pc);
+        if (next == 0) {
+            trail->named = at;
+            return refuse(NULL, 0, path);
+        }
+        trail->name[--at] = path = next;
+    }
+    trail->named = at;
+    return path;
+}
+
+/* Puts the frames of root->path in the place of what lies outwards of root->pc in frame[n], which
+ * has room for `most`. Returns how many there are then; *cut: there were more outwards. */
+static size_t replant(uintptr_t *frame, size_t n, size_t most, const struct prof_path_root *root,
+                      bool *cut)
+{
+    size_t k =
+        1; /* the site may be that of the root again, in a function that is called by itself */
+    while (k < n && frame[k] != root->pc)
+        k++;
+    if (k == n)
+        return n;
+    while (k > 1 && frame[k - 1] >= root->from && frame[k - 1] < root->to)
+        k--;
+    for (uint32_t at = root->path; at != 0 && k < most; at = node_of(at)->parent) {
+        *cut = node_of(at)->pc == 0;
+        if (!*cut)
+            frame[k++] = node_of(at)->pc;
+    }
+    return k;
+}
+
+uint32_t prof_path_here(enum prof_unwinder unwinder, unsigned depth, uintptr_t site,
+                        const struct prof_path_root *root)
 {
     uintptr_t frame[PROF_PATH_DEPTH + 1]; /* one more tells whether there are more */
-    const size_t n = unwinder == PROF_UNWIND_LIBUNWIND ? prof_unwind(site, frame, depth + 1)
-                                                       : prof_unwind_fp(site, frame, depth + 1);
+    bool cut = false;
+    /* The library's frames between a root and what it leads to do not count. */
+    const size_t most =
+        root == NULL || depth + BETWEEN > PROF_PATH_DEPTH ? depth + 1 : depth + BETWEEN;
+    struct last *last = my_last();
+    size_t n = 0;
+    if (unwinder == PROF_UNWIND_FRAME_POINTERS) {
+        n = prof_unwind_fp(site, frame, most);
+    } else if (last != NULL && (n = prof_unwind_along(site, most, &last->trail)) > 0) {
+        struct prof_trail *trail = &last->trail;
+        if (n <= depth && root == NULL)
+            return path_along(trail);
+        trail->named = UINT32_MAX; /* what is cut off, or in another place, has no name */
+        n = n < most ? n : most;
+        for (size_t i = 0; i < n; i++)
+            frame[i] = trail->place[trail->first + i].pc;
+    } else {
+        n = prof_unwind(site, frame, most);
+    }
     if (n == 0)
         return prof_path_of(&site, 1, true);
-    return prof_path_of(frame, n < depth ? n : depth, n > depth);
+    if (__builtin_expect(root != NULL, 0))
+        n = replant(frame, n, depth + 1, root, &cut);
+    return prof_path_of(frame, n < depth ? n : depth, cut || n > depth);
 }
 
 uint32_t prof_paths_count(void)

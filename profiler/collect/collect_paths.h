@@ -27,11 +27,20 @@ enum prof_unwinder { PROF_UNWIND_LIBUNWIND, PROF_UNWIND_FRAME_POINTERS };
 /* Makes the first capture as fast as the others. Any number of times. */
 void prof_paths_open(enum prof_unwinder unwinder);
 
+/* The innermost frame that returns to `pc`, with all outwards of it, counts as `path`; frames from
+ * `from` to before `to` right within it do not count. */
+struct prof_path_root {
+    uintptr_t pc, from, to;
+    uint32_t path;
+};
+
 /* The path that led the calling thread to a call in the user's code that returns to `site`: at most
  * `depth` frames (1 to PROF_PATH_DEPTH) from there outwards. Keeps errno. Never fails: where the
  * stack cannot be followed, the path is the site alone behind a frame that says so; where the tree
- * is full, the nearest path outwards that is in it, perhaps 0. */
-uint32_t prof_path_here(enum prof_unwinder unwinder, unsigned depth, uintptr_t site);
+ * is full, the nearest path outwards that is in it, perhaps 0. root: NULL: the stack as it is,
+ * which is taken also where no frame returns to root->pc. */
+uint32_t prof_path_here(enum prof_unwinder unwinder, unsigned depth, uintptr_t site,
+                        const struct prof_path_root *root);
 
 /* The path of n frames, the innermost first; cut: there were more outwards. */
 uint32_t prof_path_of(const uintptr_t *frame, size_t n, bool cut);

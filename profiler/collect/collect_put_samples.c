@@ -27,6 +27,7 @@ static void fill_sample(Tapescope__Sample *to, const struct prof_samples *sample
     to->stack = samples->pc + from->first_pc;
     to->count = from->count;
     to->partial = from->partial;
+    to->waiting = from->waiting;
     to->wall_ns = from->wall_ns;
     to->cpu_ns = from->cpu_ns;
 }
@@ -86,6 +87,7 @@ static bool put_threads(struct prof_buffer *out, const struct prof_samples *samp
         to->recorded = from->recorded;
         to->partial = from->partial;
         to->lost = from->lost;
+        to->outside = from->outside;
         to->wall_ns = from->wall_ns;
         to->cpu_ns = from->cpu_ns;
         list[message.n_thread++] = to;

@@ -2,9 +2,9 @@
  *
  * May include: collect.h.
  *
- * Rows are merged by {path, pc, line, op, scope}, so that the memory and the file grow with the
- * program's source and not with the number of its tapes. profile.proto says what each merged field
- * means.
+ * Rows are merged by {path, pc, line, op, scope, shape}, so that the memory and the file grow with
+ * the program's source and not with the number of its tapes. profile.proto says what each merged
+ * field means.
  */
 #include "collect.h"
 
@@ -17,6 +17,7 @@ static uint32_t hash_site(const struct prof_row *row)
 {
     uint64_t h = ((uint64_t)row->pc ^ ((uint64_t)row->line << 40) ^ ((uint64_t)row->scope << 20)) *
                  UINT64_C(0x9E3779B97F4A7C15);
+    h += (uintptr_t)row->shape;
     h ^= row->path * UINT64_C(0xC2B2AE3D27D4EB4F);
     return (uint32_t)(h >> 32);
 }
@@ -24,7 +25,7 @@ static uint32_t hash_site(const struct prof_row *row)
 static bool same_site(const struct prof_row *a, const struct prof_row *b)
 {
     return a->pc == b->pc && a->line == b->line && a->scope == b->scope && a->path == b->path &&
-           (a->op == b->op || strcmp(a->op, b->op) == 0);
+           a->shape == b->shape && (a->op == b->op || strcmp(a->op, b->op) == 0);
 }
 
 /* The slot of the row with this site, or the empty one where it belongs. */
@@ -80,6 +81,7 @@ static uint32_t place_of(struct prof_retired *retired, const struct prof_row *ro
         struct prof_ledger *ledger = &retired->ledger;
         ledger->row[ledger->n_rows] = (struct prof_row){.pc = row->pc,
                                                         .op = row->op,
+                                                        .shape = row->shape,
                                                         .line = row->line,
                                                         .path = row->path,
                                                         .scope = row->scope,

@@ -4,14 +4,13 @@
  *
  * Writing goes in rounds: when hook.due has passed, every tape whose thread calls within a window
  * of 1/256 of the interval is written once, so that one busy thread does not keep the others from
- * the file. The interval starts at 1 ms and doubles up to 1 s. A call outside of a round (the
- * observation ends) is written at once. What a call says is kept in memory in any case, and written
- * by close() at the latest.
+ * the file. The interval starts at 1 ms and doubles up to 1 s, or what the options say. A call
+ * outside of a round (the observation ends) is written at once. What a call says is kept in memory
+ * in any case, and written by close() at the latest.
  */
 #include "collect_state.h"
 
 enum {
-    LAST_INTERVAL_NS = 1000000000,
     WINDOW_SHARE = 256,
     NEW_TAPES =
         16, /* that a round may bring into the file, where short-lived ones would swell it */
@@ -119,7 +118,8 @@ void prof_round_begin(struct collector *c, uint64_t now)
 void prof_round_end(struct collector *c, uint64_t now)
 {
     c->round_open = false;
-    c->interval_ns = 2 * c->interval_ns < LAST_INTERVAL_NS ? 2 * c->interval_ns : LAST_INTERVAL_NS;
+    c->interval_ns =
+        2 * c->interval_ns < c->most_interval_ns ? 2 * c->interval_ns : c->most_interval_ns;
     __atomic_store_n(&c->base.hook.due,
                      c->sampler.untimed ? UINT64_MAX
                                         : now + prof_clock_ticks(&c->clock, c->interval_ns),

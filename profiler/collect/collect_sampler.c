@@ -19,7 +19,6 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #ifndef sigev_notify_thread_id
@@ -29,8 +28,6 @@
 #define SECOND UINT64_C(1000000000)
 
 enum {
-    TICK_NS = 20000000,
-    HELPER_STACK = 256 << 10,
     SLOT_MARK = 0x5a3c0000, /* in the upper half of what a signal carries */
     BUSY_TRIES = 1000,      /* of 0.1 ms, for a handler that has been interrupted */
 };
@@ -59,20 +56,19 @@ static uint64_t process_ns(void)
     return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
 }
 
-static void set_registers(struct prof_moment *moment, const void *context)
+/* The processor time of the process without that of the helper thread: what is measured begins at
+ * begin_ns() and ends at end_ns(), which may come out too long by what runs between two readings,
+ * but never shorter than what the samples hold. */
+static uint64_t begin_ns(const struct prof_sampler *sampler)
 {
-    const ucontext_t *u = context;
-#if defined(__x86_64__)
-    moment->pc = (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
-    moment->frame = (uintptr_t)u->uc_mcontext.gregs[REG_RBP];
-    moment->stack = (uintptr_t)u->uc_mcontext.gregs[REG_RSP];
-#elif defined(__aarch64__)
-    moment->pc = u->uc_mcontext.pc;
-    moment->frame = u->uc_mcontext.regs[29];
-    moment->stack = u->uc_mcontext.sp;
-#else
-    (void)u;
-#endif
+    const uint64_t all = process_ns();
+    return all - prof_sampler_helper_ns(sampler);
+}
+
+static uint64_t end_ns(const struct prof_sampler *sampler)
+{
+    const uint64_t helper = prof_sampler_helper_ns(sampler);
+    return process_ns() - helper;
 }
 
 static void arm(struct prof_thread *thread)
@@ -95,7 +91,7 @@ static void handle(int number, siginfo_t *info, void *context)
         __atomic_store_n(&thread->busy, 1, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&thread->armed, __ATOMIC_SEQ_CST)) {
             struct prof_moment moment = clocks();
-            set_registers(&moment, context);
+            prof_registers_read(&moment, context, &sampler->code);
             prof_take(thread, &moment, &sampler->publishers);
             arm(thread);
         }
@@ -182,6 +178,7 @@ static struct prof_thread *add(struct prof_sampler *sampler, pid_t tid)
     thread->tid = tid;
     thread->seen = true;
     thread->number = number_of(&sampler->samples, tid);
+    thread->outside = sampler->outside;
     sampler->thread[sampler->n_threads++] = thread;
     __atomic_store_n(&thread->armed, 1, __ATOMIC_SEQ_CST);
     arm(thread);
@@ -267,60 +264,6 @@ static void give_signal(const struct prof_sampler *sampler)
 
 /* ---- the whole ---- */
 
-static void *help(void *payload)
-{
-    struct prof_sampler *sampler = payload;
-    (void)pthread_setname_np(pthread_self(), "tapescope");
-    pthread_mutex_lock(&sampler->wake_lock);
-    sampler->helper_tid = (pid_t)syscall(SYS_gettid);
-    pthread_cond_broadcast(&sampler->wake);
-    while (!sampler->stop) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += TICK_NS;
-        if (until.tv_nsec >= (long)SECOND) {
-            until.tv_nsec -= (long)SECOND;
-            until.tv_sec++;
-        }
-        (void)pthread_cond_timedwait(&sampler->wake, &sampler->wake_lock, &until);
-        if (sampler->stop)
-            break;
-        pthread_mutex_unlock(&sampler->wake_lock);
-        sampler->tick(sampler->payload);
-        pthread_mutex_lock(&sampler->wake_lock);
-    }
-    pthread_mutex_unlock(&sampler->wake_lock);
-    return NULL;
-}
-
-static const char *start_helper(struct prof_sampler *sampler)
-{
-    pthread_condattr_t clock;
-    pthread_attr_t attr;
-    sigset_t all, before;
-    pthread_mutex_init(&sampler->wake_lock, NULL);
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&sampler->wake, &clock);
-    pthread_condattr_destroy(&clock);
-    if (pthread_attr_init(&attr) != 0)
-        return PROF_NO_MEMORY;
-    (void)pthread_attr_setstacksize(&attr, HELPER_STACK);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int error = pthread_create(&sampler->helper, &attr, help, sampler);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
-    if (error != 0)
-        return prof_reason(error);
-    /* It is not sampled, so it has to be known. */
-    pthread_mutex_lock(&sampler->wake_lock);
-    while (sampler->helper_tid == 0)
-        pthread_cond_wait(&sampler->wake, &sampler->wake_lock);
-    pthread_mutex_unlock(&sampler->wake_lock);
-    return NULL;
-}
-
 /* NULL, or why no samples can be taken. */
 static const char *start(struct prof_sampler *sampler, uint64_t hz)
 {
@@ -329,8 +272,7 @@ static const char *start(struct prof_sampler *sampler, uint64_t hz)
     const char *reason = hz > 0 ? take_signal(sampler) : NULL;
     if (reason != NULL)
         return reason;
-    reason = start_helper(sampler);
-    sampler->helped = reason == NULL;
+    reason = prof_sampler_help(sampler);
     if (hz == 0)
         return reason;
     if (reason != NULL) {
@@ -338,7 +280,7 @@ static const char *start(struct prof_sampler *sampler, uint64_t hz)
         return reason;
     }
     sampler->period_ns = SECOND / hz;
-    sampler->began_ns = process_ns();
+    sampler->began_ns = sampler->ended_ns = begin_ns(sampler);
     sampler->first = sampler->running = true;
     __atomic_store_n(&running, sampler, __ATOMIC_RELEASE);
     return NULL;
@@ -357,7 +299,9 @@ bool prof_sampler_open(struct prof_sampler *sampler, struct tape_hook *hook,
         return false;
     const bool sampled = options->time == TAPE_TIME_SAMPLED;
     sampler->untimed = true;
+    sampler->most_ns = options->interval * (SECOND / 1000);
     sampler->locate = options->locate;
+    sampler->stepped = sampler->outside = tape_collect_steps(options);
     sampler->tick = tick;
     sampler->payload = payload;
     hook->clock = no_clock;
@@ -378,9 +322,9 @@ bool prof_sampler_is_due(struct prof_sampler *sampler)
     const uint64_t now = prof_time_monotonic();
     if (now < sampler->write_due)
         return false;
-    sampler->write_ns = sampler->write_ns == 0           ? TICK_NS
-                        : 2 * sampler->write_ns < SECOND ? 2 * sampler->write_ns
-                                                         : SECOND;
+    sampler->write_ns = sampler->write_ns == 0                     ? PROF_TICK_NS
+                        : 2 * sampler->write_ns < sampler->most_ns ? 2 * sampler->write_ns
+                                                                   : sampler->most_ns;
     sampler->write_due = now + sampler->write_ns;
     return true;
 }
@@ -390,8 +334,9 @@ bool prof_sampler_put(struct prof_sampler *sampler, struct prof_buffer *out,
 {
     if (sampler->period_ns == 0)
         return true;
-    if (!prof_put_samples(out, &sampler->samples, sampler->period_ns,
-                          process_ns() - sampler->began_ns, paths, all))
+    const uint64_t until_ns = sampler->outside ? sampler->ended_ns : end_ns(sampler);
+    if (!prof_put_samples(out, &sampler->samples, sampler->period_ns, until_ns - sampler->began_ns,
+                          paths, all))
         return false;
     if (!all)
         prof_samples_written(&sampler->samples);
@@ -422,12 +367,27 @@ void prof_sampler_publish(struct prof_sampler *sampler, const struct tape_now *n
         __atomic_store_n(&thread->now, now, __ATOMIC_RELAXED);
 }
 
+/* Where the handler may look for system calls. */
+static void find_code(struct prof_sampler *sampler, const struct prof_modules *modules)
+{
+    const uintptr_t within = (uintptr_t)syscall;
+    for (size_t i = 0; i < modules->n && sampler->code.high == 0; i++) {
+        const struct prof_module *module = &modules->module[i];
+        if (within < module->start || within >= module->end)
+            continue;
+        __atomic_store_n(&sampler->code.low, module->start, __ATOMIC_RELAXED);
+        __atomic_store_n(&sampler->code.high, module->end, __ATOMIC_RELEASE);
+    }
+}
+
 void prof_sampler_scan(struct prof_sampler *sampler, const struct prof_modules *modules)
 {
     pid_t tid[PROF_MOST_THREADS];
     struct sigaction now;
     if (!sampler->running)
         return;
+    if (sampler->code.high == 0)
+        find_code(sampler, modules);
     if (sampler->ended == NULL && sigaction(SIGPROF, NULL, &now) == 0 && !is_ours(&now)) {
         sampler->ended = "the program has taken the signal SIGPROF; no further samples are taken";
         for (uint32_t i = 0; i < sampler->n_threads; i++)
@@ -440,7 +400,7 @@ void prof_sampler_scan(struct prof_sampler *sampler, const struct prof_modules *
         struct prof_thread *thread = find(sampler, tid[i]);
         if (thread != NULL)
             thread->seen = true;
-        else if (tid[i] != sampler->helper_tid)
+        else if (tid[i] != sampler->helper_tid && !prof_thread_is_own(tid[i]))
             (void)add(sampler, tid[i]);
     }
     sampler->first = false;
@@ -457,16 +417,38 @@ void prof_sampler_scan(struct prof_sampler *sampler, const struct prof_modules *
     }
 }
 
-void prof_sampler_join(struct prof_sampler *sampler)
+/* A signal that comes meanwhile is on either side. */
+static void measure(struct prof_sampler *sampler, bool begin)
 {
-    if (!sampler->helped)
+    const uint64_t wall_ns = clocks().wall_ns;
+    sampler->outside = !begin;
+    for (uint32_t i = 0; i < sampler->n_threads; i++) {
+        struct prof_thread *thread = sampler->thread[i];
+        __atomic_store_n(&thread->from_wall_ns, wall_ns, __ATOMIC_RELAXED);
+        __atomic_store_n(&thread->from_cpu_ns, prof_thread_cpu(thread->tid), __ATOMIC_RELAXED);
+        __atomic_store_n(&thread->outside, !begin, __ATOMIC_RELEASE);
+    }
+}
+
+void prof_sampler_begin(struct prof_sampler *sampler, const struct prof_modules *modules,
+                        bool wanted)
+{
+    if (!sampler->running || !sampler->stepped)
         return;
-    sampler->helped = false;
-    pthread_mutex_lock(&sampler->wake_lock);
-    sampler->stop = true;
-    pthread_cond_signal(&sampler->wake);
-    pthread_mutex_unlock(&sampler->wake_lock);
-    (void)pthread_join(sampler->helper, NULL);
+    for (uint32_t i = 0; i < sampler->n_threads; i++)
+        prof_drain(sampler, sampler->thread[i], modules);
+    prof_samples_void(&sampler->samples);
+    sampler->began_ns = sampler->ended_ns = begin_ns(sampler);
+    if (wanted)
+        measure(sampler, true);
+}
+
+void prof_sampler_end(struct prof_sampler *sampler)
+{
+    if (!sampler->running || !sampler->stepped || sampler->outside)
+        return;
+    sampler->ended_ns = end_ns(sampler);
+    measure(sampler, false);
 }
 
 void prof_sampler_stop(struct prof_sampler *sampler, const struct prof_modules *modules)

@@ -5,9 +5,9 @@
  * Invariants: the handler takes no lock, allocates nothing, and reads what threads publish, the
  * interrupted registers and its stack, no more; memory that it may touch is never unmapped. A
  * thread's signals are counted where they come, and each of them is recorded (with what the thread
- * did), partial (with the interrupted address alone) or lost, so that fired = recorded + partial +
- * lost. No state here is guarded by a lock of its own: all but the handler's is for the collector's
- * mutex.
+ * did), partial (with the interrupted address alone), lost, or outside of the steps that are
+ * measured, so that fired = recorded + partial + lost + outside. No state here is guarded by a lock
+ * of its own: all but the handler's is for the collector's mutex.
  */
 #ifndef COLLECT_SAMPLER_H
 #define COLLECT_SAMPLER_H
@@ -23,6 +23,8 @@ enum {
     PROF_MOST_THREADS = 512, /* that are sampled at once */
     PROF_NAMED_THREADS = 64, /* told apart in the profile; all others together */
     PROF_MOST_PUBLISHERS = 256,
+    PROF_TICK_NS = 20000000,     /* between two looks of the helper thread */
+    PROF_CALL_UNKNOWN = 1 << 20, /* a system call, whose number is not known */
     PROF_LEAST_HZ = 1,
     PROF_MOST_HZ = 10000
 };
@@ -36,7 +38,11 @@ struct prof_sample {
     struct tape_doing doing;
     uint32_t statement; /* is_statement: the low half of its address */
     bool is_statement;
-    bool shared; /* `doing` is that of the one thread that is in an op, not of this thread */
+    bool shared;      /* `doing` is that of the one thread that is in an op, not of this thread */
+    bool outside;     /* of the steps that are measured: it is counted, and nothing else */
+    bool publishes;   /* the thread has ever been in an op */
+    uint32_t call;    /* see struct prof_moment */
+    uintptr_t caller; /* likewise */
     uint32_t n_pcs;
     uintptr_t pc[PROF_STACK]; /* the interrupted one, then return addresses */
 };
@@ -45,6 +51,8 @@ struct prof_sample {
 struct prof_moment {
     uint64_t wall_ns, cpu_ns;
     uintptr_t pc, frame, stack; /* program counter, frame pointer, stack pointer */
+    uint32_t call;              /* number of the system call that it was in, plus 1; 0: none */
+    uintptr_t caller;           /* where that is sched_yield(): who calls it */
 };
 
 /* Who publishes what he does. */
@@ -65,15 +73,18 @@ struct prof_thread {
     /* The collector's; the handler reads them. */
     uint32_t tail;
     uint32_t armed;
-    uintptr_t low, high; /* its stack; 0: not known */
+    uint32_t outside;                   /* of the steps that are measured; read with acquire */
+    uint64_t from_wall_ns, from_cpu_ns; /* time before is no sample's */
+    uintptr_t low, high;                /* its stack; 0: not known */
     const struct tape_now *now;
     /* The collector's alone. */
     timer_t timer;
     pid_t tid;
-    uint32_t slot;   /* in the table of all slots */
-    uint32_t number; /* in the profile */
-    bool seen;       /* in the scan under way */
-    uint64_t read;   /* signals whose samples were taken from the ring or found lost */
+    uint32_t slot;    /* in the table of all slots */
+    uint32_t number;  /* in the profile */
+    bool seen;        /* in the scan under way */
+    uint64_t owed_ns; /* processor time of samples in which it waited */
+    uint64_t read;    /* signals whose samples were taken from the ring or found lost */
     struct prof_sample ring[PROF_RING];
 };
 
@@ -83,8 +94,37 @@ void prof_take_begin(struct prof_thread *thread, uint64_t period_ns, uint64_t se
 /* Counts a signal, and puts a sample into the ring or counts it as lost. */
 void prof_take(struct prof_thread *thread, const struct prof_moment *moment,
                const struct prof_publishers *publishers);
-/* Nanoseconds until the next one: uniform in [period / 2, period * 3 / 2). */
+/* Nanoseconds until the next one: uniform between period / 1024 and that much less than twice the
+ * period. A thread that the signal wakes has done little when the next may come. */
 uint64_t prof_take_interval(struct prof_thread *thread);
+
+/* ---- collect_registers.c: likewise safe in a handler ---- */
+
+/* Code that may be read; elsewhere a program may have some that it can run and not read. */
+struct prof_code {
+    uintptr_t low, high;
+};
+/* Fills in what the registers tell, of a moment whose other members are 0. */
+void prof_registers_read(struct prof_moment *moment, const void *context,
+                         const struct prof_code *code);
+/* x86-64 alone: the number that the code before this instruction, a system call, asks for, plus
+ * 1. */
+uint32_t prof_call_before(const uint8_t *call);
+
+/* ---- collect_waiting.c ---- */
+
+/* What a thread waits for that is not on a processor; as in the profile. */
+enum prof_waiting {
+    PROF_WAITING_NONE,
+    PROF_WAITING_INPUT_OUTPUT,
+    PROF_WAITING_LOCK,
+    PROF_WAITING_OTHER,
+    PROF_WAITING_BLAS /* a thread of the library for products asks again and again for work */
+};
+/* call: as in struct prof_moment. */
+enum prof_waiting prof_waiting_of(uint32_t call);
+bool prof_waiting_sleeps(uint32_t call);
+bool prof_waiting_yields(uint32_t call);
 
 /* ---- collect_samples.c: equal samples together ---- */
 
@@ -92,6 +132,7 @@ uint64_t prof_take_interval(struct prof_thread *thread);
 struct prof_aggregate {
     uint32_t thread;
     uint32_t phase, line, path;
+    uint32_t waiting;
     uintptr_t pc;
     const char *op;
     bool shared, changed;
@@ -103,7 +144,7 @@ struct prof_aggregate {
 struct prof_thread_total {
     pid_t tid; /* 0: several threads */
     char name[16];
-    uint64_t fired, recorded, partial, lost, wall_ns, cpu_ns;
+    uint64_t fired, recorded, partial, lost, outside, wall_ns, cpu_ns;
     bool changed;
 };
 
@@ -121,7 +162,9 @@ struct prof_samples {
 
 /* Adds a sample: whole, or with the interrupted address alone. False: no room. */
 bool prof_samples_add(struct prof_samples *samples, const struct prof_sample *sample,
-                      uint32_t thread, bool partial);
+                      uint32_t thread, enum prof_waiting waiting, bool partial);
+/* Whatever was added counts as outside of the steps that are measured. */
+void prof_samples_void(struct prof_samples *samples);
 void prof_samples_free(struct prof_samples *samples);
 
 /* collect_put_samples.c: as those of collect_write.c; what changed since the last packet, or `all`;
@@ -135,13 +178,18 @@ void prof_samples_written(struct prof_samples *samples);
 
 struct prof_sampler {
     uint64_t period_ns;
-    bool running, helped, untimed;
+    bool running, helped /* atomic */, untimed;
     uint64_t write_ns, write_due; /* between writings, and when the next one is due */
+    uint64_t most_ns;             /* which the former does not exceed */
     bool first;                   /* no scan was made yet: what there is was there before */
-    uint64_t began_ns;            /* processor time of the process then */
+    bool stepped;                 /* some steps alone are measured */
+    bool outside;                 /* of them, at this moment */
+    uint64_t began_ns;            /* processor time of the process when that last began, */
+    uint64_t ended_ns;            /* and ended */
     const char *ended;            /* why it ended before it was asked to */
     bool told_end, told_full, told_unarmed;
-    uint32_t unarmed; /* threads for which there was no timer */
+    struct prof_code code; /* the C library's, where system calls are; high is written last */
+    uint32_t unarmed;      /* threads for which there was no timer */
     struct prof_publishers publishers;
     struct prof_thread *thread[PROF_MOST_THREADS]; /* those that are sampled now */
     uint32_t n_threads;
@@ -154,7 +202,8 @@ struct prof_sampler {
     pthread_cond_t wake;
     bool stop;
     pid_t helper_tid;
-    void (*tick)(void *payload); /* what it does every TICK_NS */
+    uint64_t helper_ns;          /* processor time that it had used at its end */
+    void (*tick)(void *payload); /* what it does every PROF_TICK_NS */
     void *payload;
 };
 
@@ -165,7 +214,8 @@ struct prof_sampler {
 bool prof_sampler_open(struct prof_sampler *sampler, struct tape_hook *hook,
                        const struct tape_collect_options *options, const char *path,
                        void (*tick)(void *payload), void *payload);
-/* Whether it is time to write; then not again for up to a second. */
+/* Whether it is time to write; then not again for up to the interval of
+ * the options. */
 bool prof_sampler_is_due(struct prof_sampler *sampler);
 /* Packets of samples and threads, call paths that are new in them first: what changed since it was
  * last written, or all. False: no memory. */
@@ -176,14 +226,27 @@ void prof_sampler_publish(struct prof_sampler *sampler, const struct tape_now *n
 /* Finds threads that came or went, and takes what waits in the rings. modules: what code there
  * is. */
 void prof_sampler_scan(struct prof_sampler *sampler, const struct prof_modules *modules);
-/* Ends the helper thread, which may be in `tick`: without the collector's mutex. */
-void prof_sampler_join(struct prof_sampler *sampler);
-/* Ends sampling and takes what waits: fired = recorded + partial + lost of every thread then. */
+/* Where some steps alone are measured: what there is counts as outside of them, and what comes does
+ * so as well, unless it is wanted. */
+void prof_sampler_begin(struct prof_sampler *sampler, const struct prof_modules *modules,
+                        bool wanted);
+/* What comes is outside. */
+void prof_sampler_end(struct prof_sampler *sampler);
+/* Ends sampling and takes what waits: every signal of every thread is accounted for then. */
 void prof_sampler_stop(struct prof_sampler *sampler, const struct prof_modules *modules);
 void prof_sampler_free(struct prof_sampler *sampler);
 
 /* The child of a fork has no timers: its SIGPROF is as it was before. Safe in a handler of fork. */
 void prof_sampler_forget(struct prof_sampler *sampler);
+
+/* ---- collect_helper.c: the helper thread ---- */
+
+/* Begins it; NULL, or why it cannot be had. */
+const char *prof_sampler_help(struct prof_sampler *sampler);
+/* Processor time that the helper thread has used, in ns. */
+uint64_t prof_sampler_helper_ns(const struct prof_sampler *sampler);
+/* Ends it, which may be in `tick`: without the collector's mutex. */
+void prof_sampler_join(struct prof_sampler *sampler);
 
 /* ---- collect_drain.c ---- */
 
@@ -201,6 +264,8 @@ void prof_sampler_tell(struct prof_sampler *sampler, bool (*log)(int level, cons
 /* The numbers of the process's threads, ascending, `room` at most; how many there are. */
 uint32_t prof_threads_list(pid_t *tid, uint32_t room);
 void prof_thread_name(char name[16], pid_t tid);
+/* One of the library's own, which takes no signal: it waits for `tapescope attach`. */
+bool prof_thread_is_own(pid_t tid);
 /* Processor time of a thread of this process, in ns; 0: it is gone. */
 uint64_t prof_thread_cpu(pid_t tid);
 /* The mapping that has the address; false: none, or the system does not tell. */

@@ -19,7 +19,7 @@ static uint64_t mix(uint64_t h, uint64_t value)
 
 static uint64_t hash_of(const struct prof_aggregate *key, const uint64_t *pc)
 {
-    uint64_t h = mix(key->phase, key->thread);
+    uint64_t h = mix(key->phase | key->waiting << 8, key->thread);
     h = mix(h, key->pc ^ (uint64_t)key->line << 40);
     h = mix(h, (uintptr_t)key->op ^ (uint64_t)key->path << 48);
     for (uint32_t i = 0; i < key->n_pcs; i++)
@@ -32,7 +32,7 @@ static bool same(const struct prof_samples *samples, const struct prof_aggregate
 {
     return a->thread == key->thread && a->phase == key->phase && a->pc == key->pc &&
            a->line == key->line && a->op == key->op && a->path == key->path &&
-           a->shared == key->shared && a->n_pcs == key->n_pcs &&
+           a->shared == key->shared && a->waiting == key->waiting && a->n_pcs == key->n_pcs &&
            (key->n_pcs == 0 || memcmp(samples->pc + a->first_pc, pc, key->n_pcs * sizeof *pc) == 0);
 }
 
@@ -96,9 +96,10 @@ static struct prof_aggregate *append(struct prof_samples *samples, const struct 
 }
 
 bool prof_samples_add(struct prof_samples *samples, const struct prof_sample *sample,
-                      uint32_t thread, bool partial)
+                      uint32_t thread, enum prof_waiting waiting, bool partial)
 {
-    struct prof_aggregate key = {.thread = thread, .phase = sample->doing.phase};
+    struct prof_aggregate key = {
+        .thread = thread, .phase = sample->doing.phase, .waiting = waiting};
     uint64_t pc[PROF_STACK];
     if (key.phase == TAPE_PHASE_NONE) {
         for (; key.n_pcs < sample->n_pcs; key.n_pcs++)
@@ -138,6 +139,21 @@ void prof_samples_written(struct prof_samples *samples)
         samples->aggregate[i].changed = false;
     for (uint32_t i = 0; i < samples->n_threads; i++)
         samples->thread[i].changed = false;
+}
+
+void prof_samples_void(struct prof_samples *samples)
+{
+    for (uint32_t i = 0; i < samples->n_threads; i++) {
+        struct prof_thread_total *total = &samples->thread[i];
+        total->outside += total->recorded + total->partial;
+        total->recorded = total->partial = total->wall_ns = total->cpu_ns = 0;
+        total->changed = true;
+    }
+    for (uint32_t i = 0; i < samples->n; i++) {
+        struct prof_aggregate *a = &samples->aggregate[i];
+        a->count = a->partial = a->wall_ns = a->cpu_ns = 0;
+        a->changed = true;
+    }
 }
 
 void prof_samples_free(struct prof_samples *samples)

@@ -13,7 +13,8 @@
 
 #include <pthread.h>
 
-enum { FIRST_INTERVAL_NS = 1000000 }; /* between rounds: see collect_rounds.c */
+/* Between rounds: see collect_rounds.c; and the unit of the option `interval`. */
+enum { FIRST_INTERVAL_NS = 1000000, INTERVAL_UNIT_NS = 1000000 };
 
 struct collector {
     struct tape_collector base; /* first: hook and collector have one address */
@@ -21,9 +22,10 @@ struct collector {
     pid_t pid; /* 0 in a child process */
     char *path;
     enum prof_unwinder unwinder;
-    unsigned depth;        /* of call paths */
-    uint32_t paths_seen;   /* how many there were when the modules were read; atomic */
-    pthread_mutex_t mutex; /* guards all that follows */
+    unsigned depth;                     /* of call paths */
+    uintptr_t library_from, library_to; /* its code; 0: not known */
+    uint32_t paths_seen;                /* how many there were when the modules were read; atomic */
+    pthread_mutex_t mutex;              /* guards all that follows */
     bool closed;
     struct prof_file file;
     const char *failed; /* why the file ends early */
@@ -45,7 +47,7 @@ struct collector {
     bool round_open;
     uint64_t window_end;
     unsigned new_tapes; /* of this round */
-    uint64_t interval_ns;
+    uint64_t interval_ns, most_interval_ns;
     struct prof_sampler sampler;
     int signal; /* that asks for a snapshot; 0: none does */
     unsigned n_answered;

@@ -25,7 +25,8 @@ uint64_t prof_take_interval(struct prof_thread *thread)
     x ^= x >> 7;
     x ^= x << 17;
     thread->random = x;
-    return thread->period_ns / 2 + ((x >> 32) * thread->period_ns >> 32);
+    const uint64_t least = thread->period_ns / 1024;
+    return least + ((x >> 32) * (2 * (thread->period_ns - least)) >> 32);
 }
 
 /* The callers' addresses by frame pointers, as far as they lie in the thread's stack and rise. Code
@@ -77,6 +78,9 @@ static void fill(struct prof_sample *sample, const struct prof_thread *thread,
     sample->is_statement = sample->shared = false;
     sample->pc[0] = moment->pc;
     sample->n_pcs = 1;
+    sample->publishes = now != NULL;
+    sample->call = moment->call;
+    sample->caller = moment->caller;
     if (now != NULL) {
         /* What is being written at this moment is within an op all the same, one call of it
          * long. */
@@ -94,6 +98,13 @@ static void fill(struct prof_sample *sample, const struct prof_thread *thread,
         sample->n_pcs += walk(sample->pc + 1, PROF_STACK - 1, thread, moment);
 }
 
+/* From the later of two moments until now. */
+static uint64_t since(uint64_t last, uint64_t from, uint64_t now)
+{
+    const uint64_t begin = last > from ? last : from;
+    return now > begin ? now - begin : 0;
+}
+
 void prof_take(struct prof_thread *thread, const struct prof_moment *moment,
                const struct prof_publishers *publishers)
 {
@@ -108,9 +119,10 @@ void prof_take(struct prof_thread *thread, const struct prof_moment *moment,
     struct prof_sample *const sample = &thread->ring[head % PROF_RING];
     fill(sample, thread, moment, publishers);
     sample->fired = thread->fired;
+    sample->outside = __atomic_load_n(&thread->outside, __ATOMIC_ACQUIRE) != 0;
     /* What passed while samples were lost belongs to the next one that is not. */
-    sample->wall_ns = moment->wall_ns - thread->wall_ns;
-    sample->cpu_ns = moment->cpu_ns - thread->cpu_ns;
+    sample->wall_ns = since(thread->wall_ns, LOAD(&thread->from_wall_ns), moment->wall_ns);
+    sample->cpu_ns = since(thread->cpu_ns, LOAD(&thread->from_cpu_ns), moment->cpu_ns);
     thread->wall_ns = moment->wall_ns;
     thread->cpu_ns = moment->cpu_ns;
     __atomic_store_n(&thread->head, head + 1, __ATOMIC_RELEASE);

@@ -51,6 +51,13 @@ void prof_thread_name(char name[16], pid_t tid)
     free(text.data);
 }
 
+bool prof_thread_is_own(pid_t tid)
+{
+    char name[16];
+    prof_thread_name(name, tid);
+    return strncmp(name, "tapescope-", strlen("tapescope-")) == 0;
+}
+
 uint64_t prof_thread_cpu(pid_t tid)
 {
     /* The kernel's number for the processor-time clock of a thread: see CPUCLOCK_PERTHREAD. */

@@ -10,6 +10,10 @@
  * Here nothing is read beyond the thread's own stack, and what is known is forgotten when something
  * is unloaded.
  *
+ * Two stacks in succession mostly differ in their innermost frames alone. So each thread keeps the
+ * trail of its last: where the present stack meets it, the words are compared that led outwards
+ * from there.
+ *
  * The way from here to the user's code is along frame pointers, which the library is compiled with.
  */
 #include "collect_unwind.h"
@@ -21,6 +25,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { OWN = 32 }; /* frames of the library's above a call in the user's code, at most */
@@ -57,13 +62,9 @@ static uintptr_t word_at(uintptr_t at)
     return *(const uintptr_t *)at; /* NOLINT(performance-no-int-to-ptr) */
 }
 
-/* What a function in the user's code has while it waits for a call to return to pc. */
-struct place {
-    uintptr_t pc, sp, fp;
-};
-
 /* Follows the library's own frame pointers to the frame that returns to `site`. */
-__attribute__((always_inline)) static inline bool find_site(uintptr_t site, struct place *place)
+__attribute__((always_inline)) static inline bool find_site(uintptr_t site,
+                                                            struct prof_place *place)
 {
     uintptr_t at = (uintptr_t)__builtin_frame_address(0);
     for (int i = 0; i < OWN; i++) {
@@ -71,7 +72,7 @@ __attribute__((always_inline)) static inline bool find_site(uintptr_t site, stru
             return false;
         const uintptr_t next = word_at(at);
         if (word_at(at + sizeof at) == site) {
-            *place = (struct place){site, at + 2 * sizeof at, next};
+            *place = (struct prof_place){site, at + 2 * sizeof at, next, 0, true, true};
             return true;
         }
         if (next <= at)
@@ -83,7 +84,7 @@ __attribute__((always_inline)) static inline bool find_site(uintptr_t site, stru
 
 size_t prof_unwind_fp(uintptr_t site, uintptr_t *frame, size_t n)
 {
-    struct place place;
+    struct prof_place place;
     size_t got = 0;
     if (!stack.asked) {
         const int saved = errno;
@@ -97,7 +98,8 @@ size_t prof_unwind_fp(uintptr_t site, uintptr_t *frame, size_t n)
         const uintptr_t at = place.fp;
         if (at < place.sp || !is_on_stack(at) || !is_on_stack(at + sizeof at))
             break;
-        place = (struct place){word_at(at + sizeof at), at + 2 * sizeof at, word_at(at)};
+        place = (struct prof_place){
+            word_at(at + sizeof at), at + 2 * sizeof at, word_at(at), 0, true, true};
     }
     return got;
 }
@@ -185,9 +187,10 @@ void prof_unwind_forget(void)
 }
 
 /* Goes to the caller; false: it cannot be, or there is none. */
-static bool step(struct place *place, struct rule rule)
+static bool step(struct prof_place *place, struct rule rule)
 {
     uintptr_t caller = place->sp + rule.words * sizeof caller;
+    place->fp_at = 0;
     if (rule.kind == BY_FRAME_POINTER) {
         caller = place->fp + 2 * sizeof caller;
     } else if (rule.kind == BY_SAVED_POINTER) {
@@ -195,6 +198,7 @@ static bool step(struct place *place, struct rule rule)
             return false;
         caller = word_at(place->fp - sizeof caller);
         place->fp = word_at(place->fp);
+        place->fp_at = PROF_PLACE_FOLLOWED;
     }
     if (caller <= place->sp || !is_on_stack(caller - sizeof caller))
         return false;
@@ -203,40 +207,147 @@ static bool step(struct place *place, struct rule rule)
         if (!is_on_stack(at))
             return false;
         place->fp = word_at(at);
+        place->fp_at = at;
     }
     place->sp = caller;
     place->pc = word_at(caller - sizeof caller);
     return true;
 }
 
-/* Follows rules alone. Returns 0 where one is missing. */
-static size_t follow(struct place place, uintptr_t *frame, size_t n)
+enum going { GOES_ON, ENDS, FAILS };
+
+/* The caller of a place by the rule of its address; FAILS: no rule is known of it. */
+static enum going go_on(struct prof_place *place, struct prof_place *caller, uint32_t now)
+{
+    const struct slot *slot = find_slot(place->pc);
+    /* Once a slot has its address, its rule is there. */
+    const bool known = __atomic_load_n(&slot->pc, __ATOMIC_ACQUIRE) == place->pc;
+    const struct rule rule = rule_of(__atomic_load_n(&slot->rule, __ATOMIC_RELAXED));
+    place->uses_fp = rule.kind == BY_FRAME_POINTER || rule.kind == BY_SAVED_POINTER;
+    if (!known || rule.life != now || rule.kind == UNKNOWN || rule.kind == COMPLEX)
+        return FAILS;
+    if (rule.kind == OUTERMOST)
+        return ENDS;
+    *caller = *place;
+    if (!step(caller, rule))
+        return FAILS;
+    return caller->pc == 0 ? ENDS : GOES_ON;
+}
+
+/* The trail up to the frame that is the first to be another than it was, if that at `at` is the
+ * same: a frame's place decides where the words lie that its caller is found by. Functions that
+ * need no frame pointer have another number in that register each time. */
+static uint32_t unchanged(struct prof_trail *trail, uint32_t at)
+{
+    uintptr_t fp = trail->place[at].fp;
+    while (++at < trail->end) {
+        struct prof_place *place = &trail->place[at];
+        if (place->fp_at == PROF_PLACE_FOLLOWED ||
+            word_at(place->sp - sizeof place->pc) != place->pc)
+            break;
+        if (place->fp_at != 0)
+            fp = word_at(place->fp_at);
+        if (place->needs_fp && fp != place->fp)
+            break;
+        place->fp = fp;
+    }
+    return at;
+}
+
+/* Says of the frames before `to` who needs its frame pointer. */
+static void tell_needs(struct prof_trail *trail, uint32_t to)
+{
+    for (uint32_t i = to; i-- > trail->first;) {
+        const bool last = i + 1 == trail->end;
+        const struct prof_place *caller = &trail->place[i + 1];
+        trail->place[i].needs_fp = trail->place[i].uses_fp ||
+                                   (last ? !trail->whole : caller->fp_at == 0 && caller->needs_fp);
+    }
+}
+
+static bool same_place(const struct prof_place *known, const struct prof_place *place)
+{
+    return known->sp == place->sp && known->pc == place->pc &&
+           (!known->needs_fp || known->fp == place->fp);
+}
+
+/* For as many frames outwards as may be asked for. */
+static void make_room(struct prof_trail *trail)
+{
+    const uint32_t n = trail->end - trail->first;
+    if (trail->first <= PROF_TRAIL_SPARE)
+        return;
+    memmove(&trail->place[PROF_TRAIL_SPARE], &trail->place[trail->first], n * sizeof *trail->place);
+    trail->first = PROF_TRAIL_SPARE;
+    trail->end = PROF_TRAIL_SPARE + n;
+}
+
+/* Makes the trail lead from `place` outwards, as far as it is known. */
+static enum going meet(struct prof_trail *trail, struct prof_place place, uint32_t now)
+{
+    struct prof_place further[PROF_TRAIL_SPARE];
+    uint32_t n = 0, at = trail->first;
+    enum going going = GOES_ON;
+    if (trail->life != now)
+        trail->end = at = 0;
+    while (going == GOES_ON && n < PROF_TRAIL_SPARE) {
+        while (at < trail->end && trail->place[at].sp < place.sp)
+            at++;
+        if (at >= n && at < trail->end && same_place(&trail->place[at], &place)) {
+            trail->first = at - n;
+            trail->place[at].fp = place.fp;
+            trail->place[at].fp_at = place.fp_at;
+            memcpy(&trail->place[at - n], further, n * sizeof *further);
+            const uint32_t end = unchanged(trail, at);
+            if (end == trail->end && trail->whole) {
+                trail->named = trail->named > at ? trail->named : at;
+                tell_needs(trail, at);
+                return ENDS;
+            }
+            trail->end = end;
+            make_room(trail);
+            trail->named = UINT32_MAX;
+            return GOES_ON;
+        }
+        further[n] = place;
+        going = go_on(&further[n++], &place, now);
+    }
+    trail->life = now;
+    trail->whole = false;
+    trail->named = UINT32_MAX;
+    trail->first = PROF_TRAIL_SPARE;
+    trail->end = PROF_TRAIL_SPARE + n;
+    memcpy(&trail->place[trail->first], further, n * sizeof *further);
+    if (going == GOES_ON)
+        trail->place[trail->end++] = place;
+    return going;
+}
+
+size_t prof_unwind_along(uintptr_t site, size_t n, struct prof_trail *trail)
 {
     const uint32_t now = __atomic_load_n(&life, __ATOMIC_RELAXED) & 0xffffff;
-    size_t got = 0;
-    for (;;) {
-        frame[got++] = place.pc;
-        if (got == n)
-            return got;
-        const struct slot *slot = find_slot(place.pc);
-        /* Once a slot has its address, its rule is there. */
-        const bool known = __atomic_load_n(&slot->pc, __ATOMIC_ACQUIRE) == place.pc;
-        const struct rule rule = rule_of(__atomic_load_n(&slot->rule, __ATOMIC_RELAXED));
-        if (!known || rule.life != now || rule.kind == UNKNOWN || rule.kind == COMPLEX)
-            return 0;
-        if (rule.kind == OUTERMOST)
-            return got;
-        if (!step(&place, rule))
-            return 0;
-        if (place.pc == 0)
-            return got;
+    struct prof_place place;
+    if (!stack.asked || !find_site(site, &place))
+        return 0;
+    enum going going = meet(trail, place, now);
+    if (going == ENDS && trail->whole)
+        return trail->end - trail->first;
+    while (going == GOES_ON && trail->end - trail->first < n) {
+        struct prof_place *last = &trail->place[trail->end - 1];
+        going = go_on(last, last + 1, now);
+        trail->end += going == GOES_ON;
     }
+    trail->whole = going == ENDS;
+    if (going == FAILS)
+        trail->end = trail->first;
+    tell_needs(trail, trail->end);
+    return trail->end - trail->first;
 }
 
 /* ---- the cursor ---- */
 
 struct seen {
-    struct place place;
+    struct prof_place place;
     uintptr_t fp_at; /* where the frame pointer is saved; 0: not in memory */
 };
 
@@ -323,12 +434,6 @@ static size_t explore(uintptr_t site, uintptr_t *frame, size_t n)
 
 size_t prof_unwind(uintptr_t site, uintptr_t *frame, size_t n)
 {
-    struct place place;
-    if (__builtin_expect(stack.asked, 1) && find_site(site, &place)) {
-        const size_t got = follow(place, frame, n);
-        if (__builtin_expect(got > 0, 1))
-            return got;
-    }
     const int saved = errno;
     if (!stack.asked)
         ask_for_stack();

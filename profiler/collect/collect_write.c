@@ -187,6 +187,7 @@ static bool put_path_packet(struct prof_buffer *out, const struct prof_path_map 
         path[i].id = map->written + i + 1;
         path[i].parent = prof_path_map_id(map, from.parent);
         path[i].pc = from.pc;
+        path[i].number = map->listed[map->written + i];
         list[i] = &path[i];
     }
     if (ok) {
@@ -244,8 +245,10 @@ bool prof_put_new_paths(struct prof_buffer *out, struct prof_path_map *map)
     X(recompute_ticks)                                                                             \
     X(forward_flops)                                                                               \
     X(backward_flops)                                                                              \
+    X(recompute_flops)                                                                             \
     X(forward_moved)                                                                               \
     X(backward_moved)                                                                              \
+    X(recompute_moved)                                                                             \
     X(record_bytes)                                                                                \
     X(value_bytes)                                                                                 \
     X(adjoint_bytes)                                                                               \
@@ -264,6 +267,7 @@ static void fill_row(Tapescope__Row *to, const struct prof_row *from, uint32_t i
     to->line = from->line;
     to->path = prof_path_map_id(paths, from->path);
     to->op = (char *)from->op;
+    to->shape = from->shape ? (char *)from->shape : to->shape;
     to->kept_by = from->kept_by;
     to->kept_others = from->kept_others != 0;
 #define X(name) to->name = from->name;

@@ -62,11 +62,11 @@ static void budget_free(void *payload, void *memory)
     free(memory);
 }
 
-static enum reader_status apply_frame(struct reader_state *state, const struct frame *frame)
+enum reader_status reader_apply_bytes(struct reader_state *state, const uint8_t *data, size_t n)
 {
-    struct budget budget = {.left = UNPACK_BASE + UNPACK_FACTOR * frame->n};
+    struct budget budget = {.left = UNPACK_BASE + UNPACK_FACTOR * n};
     ProtobufCAllocator allocator = {budget_alloc, budget_free, &budget};
-    Tapescope__Packet *packet = tapescope__packet__unpack(&allocator, frame->n, frame->data);
+    Tapescope__Packet *packet = tapescope__packet__unpack(&allocator, n, data);
     if (!packet)
         return budget.no_memory ? READER_NO_MEMORY : READER_BAD;
     enum reader_status status = reader_apply(state, packet);
@@ -178,7 +178,7 @@ static bool read_frames(struct reader_state *state, FILE *stream, int *error)
             ok = warn_damaged(profile, "checksum");
             break;
         }
-        enum reader_status status = apply_frame(state, &frame);
+        enum reader_status status = reader_apply_bytes(state, frame.data, frame.n);
         ok = status != READER_NO_MEMORY;
         if (status == READER_BAD) {
             ok = warn_damaged(profile, "content");
@@ -194,7 +194,7 @@ static bool read_frames(struct reader_state *state, FILE *stream, int *error)
     return ok;
 }
 
-static void free_state(struct reader_state *state)
+void reader_state_free(struct reader_state *state)
 {
     for (size_t i = 0; i < state->n_tapes; i++)
         reader_tape_free(&state->tape[i]);
@@ -255,7 +255,7 @@ static struct prof_profile *read_profile(FILE *stream, const uint8_t *magic, siz
         return NULL;
     }
     bool ok = read_packets(&state, stream, error, n);
-    free_state(&state);
+    reader_state_free(&state);
     if (ok)
         return state.profile;
     prof_profile_free(state.profile);
@@ -320,12 +320,19 @@ struct prof_profile *prof_profile_read_events(const char *path, prof_event_fn *e
     return profile;
 }
 
+bool prof_profile_has_bytes(const struct prof_profile *profile)
+{
+    return !profile->is_sampled || profile->n_tapes > 0;
+}
+
+uint64_t prof_whole(double x)
+{
+    return x >= 0x1p63 ? UINT64_C(1) << 63 : x > 0 ? (uint64_t)(x + 0.5) : 0;
+}
+
 uint64_t prof_profile_ns(const struct prof_profile *profile, uint64_t ticks)
 {
-    if (profile->ticks_per_ns == 1)
-        return ticks;
-    double ns = (double)ticks / profile->ticks_per_ns + 0.5;
-    return ns < 0x1p63 ? (uint64_t)ns : UINT64_C(1) << 63;
+    return profile->ticks_per_ns == 1 ? ticks : prof_whole((double)ticks / profile->ticks_per_ns);
 }
 
 static void free_tape(struct prof_tape *tape)
@@ -360,6 +367,7 @@ void prof_profile_free(struct prof_profile *profile)
     free(profile->mapping);
     free(profile->op);
     free(profile->call_path);
+    free(profile->path_by_number);
     free(profile->path);
     free(profile->library_version);
     free(profile->program);

@@ -23,8 +23,10 @@
     X(recompute_ticks)                                                                             \
     X(forward_flops)                                                                               \
     X(backward_flops)                                                                              \
+    X(recompute_flops)                                                                             \
     X(forward_moved)                                                                               \
     X(backward_moved)                                                                              \
+    X(recompute_moved)                                                                             \
     X(record_bytes)                                                                                \
     X(value_bytes)                                                                                 \
     X(adjoint_bytes)                                                                               \
@@ -50,6 +52,7 @@
     X(recorded_calls)                                                                              \
     X(ticks)                                                                                       \
     X(sweep_ticks)                                                                                 \
+    X(overhead_ticks)                                                                              \
     X(records)
 
 /* One site and op of one tape. Strings belong to the profile. */
@@ -57,11 +60,13 @@ struct prof_row {
     uint64_t pc;         /* return address; 0: a row of the tape's own */
     const char *op;      /* never NULL */
     const char *kept_by; /* op of the row whose pullback needs the values; NULL: none, or unknown */
+    const char *shape;   /* of result and operands; NULL: any, or several */
     bool kept_others;
     uint32_t line;                 /* of the call; 0: unknown */
     uint32_t path;                 /* id of a call path; 0: none */
     uint32_t index, kept_by_index; /* as in the file; kept_by_index is the row plus 1, 0: none */
     uint32_t scope;                /* place in the profile's scopes plus 1, 0: none */
+    double byte_ticks;             /* of the residual classes that it is the producer of */
 #define X(name) uint64_t name;
     PROF_ROW_COUNTERS(X)
 #undef X
@@ -85,6 +90,25 @@ struct prof_row {
     X(by_reset)                                                                                    \
     X(by_destroy)
 
+struct prof_residual_counts {
+#define X(name) uint64_t name;
+    PROF_RESIDUAL_COUNTERS(X)
+#undef X
+};
+
+/* The counters as members of a struct, by their names and together as `counts`. */
+#define PROF_RESIDUAL_MEMBER(name) uint64_t name;
+#define PROF_RESIDUAL_MEMBERS                                                                      \
+    union {                                                                                        \
+        struct prof_residual_counts counts;                                                        \
+        struct {                                                                                   \
+            PROF_RESIDUAL_COUNTERS(PROF_RESIDUAL_MEMBER)                                           \
+        };                                                                                         \
+    }
+
+/* Adds what two classes have as that of both. */
+void prof_residual_add(struct prof_residual_counts *to, const struct prof_residual_counts *from);
+
 enum prof_residual_kind { PROF_SAVED, PROF_VALUE, PROF_RECORD, PROF_ADJOINT, PROF_RESIDUAL_KINDS };
 
 /* Bytes of one line for one purpose. Rows are places in the tape's array of rows, plus 1; 0: none,
@@ -95,9 +119,7 @@ struct prof_residual {
     enum prof_residual_kind kind;
     bool shared, released_others;
     double byte_ticks;
-#define X(name) uint64_t name;
-    PROF_RESIDUAL_COUNTERS(X)
-#undef X
+    PROF_RESIDUAL_MEMBERS;
 };
 
 /* Live bytes of one class change; residual: its place in the tape's array. */
@@ -161,6 +183,7 @@ struct prof_path {
     uint64_t pc; /* return address; 0: stands for outer frames that were cut off */
     uint32_t id;
     uint32_t parent; /* id, smaller than this one's; 0: the frame is the outermost */
+    uint32_t number; /* by which events name it; 0: they do not */
 };
 
 /* Something that has ended, once. */
@@ -172,11 +195,15 @@ enum prof_event_kind {
 };
 struct prof_event {
     enum prof_event_kind kind;
-    uint32_t line;  /* of the call; 0: unknown */
-    uint32_t scope; /* that it is or stood in: place in the profile's scopes plus 1, 0: none */
+    uint32_t line;    /* of the call; 0: unknown */
+    uint32_t scope;   /* that it is or stood in: place in the profile's scopes plus 1, 0: none */
+    uint32_t process; /* of a merged profile: number from 1; 0: there is one */
     uint64_t thread, tape;
     uint64_t pc;    /* 0: a scope */
     const char *op; /* "" for a scope */
+    uint32_t path;  /* number of its call path, see prof_profile_path_numbered; 0: unknown */
+    bool again;     /* an op that ran again for a checkpoint: its time is recomputation */
+    bool part;      /* a stretch of a call that has another event, which stands for the call */
     uint64_t
         record; /* place of the op's record on its tape, plus 1; 0: none. A pullback's op is the
                       * newest with its place on its tape. */
@@ -193,6 +220,13 @@ struct prof_mapping {
 
 /* What threads were found at when they were interrupted; see Sample in profile.proto. */
 enum prof_phase { PROF_PHASE_NONE, PROF_PHASE_FORWARD, PROF_PHASE_BACKWARD, PROF_PHASE_RECOMPUTE };
+enum prof_waiting {
+    PROF_WAITING_NONE, /* for a processor */
+    PROF_WAITING_INPUT_OUTPUT,
+    PROF_WAITING_LOCK,
+    PROF_WAITING_OTHER,
+    PROF_WAITING_BLAS /* it does not: it asks again and again for work */
+};
 struct prof_sample {
     uint32_t thread; /* index of a thread, which the file may lack */
     enum prof_phase phase;
@@ -200,23 +234,27 @@ struct prof_sample {
     const char *op; /* never NULL */
     uint32_t line, path;
     bool shared;
+    enum prof_waiting waiting;
     uint64_t *stack; /* outside of ops: the interrupted address, then return addresses */
     size_t n_stack;
     uint64_t count, partial, wall_ns, cpu_ns;
 };
 
-/* A thread that was sampled; fired = recorded + partial + lost. */
+/* A thread that was sampled; fired = recorded + partial + lost + outside. */
 struct prof_thread {
     uint32_t index;
     uint64_t tid; /* 0: several */
     char *name;
-    uint64_t fired, recorded, partial, lost, wall_ns, cpu_ns;
+    uint64_t fired, recorded, partial, lost, outside, wall_ns, cpu_ns;
 };
 
 /* Where a site is, from a packed profile. Strings belong to the profile; NULL: unknown. */
 struct prof_symbol {
     uint64_t pc;
-    uint32_t line; /* of the row, not of the source */
+    uint32_t line;  /* of the row, not of the source */
+    uint32_t depth; /* 0: the innermost function; others that the one before is inlined into */
+    bool outermost; /* the function that has the code; older profiles do not say */
+    bool wrapped;   /* see prof_place in symbols.h */
     char *function, *file, *module;
     uint32_t source_line, function_line;
     uint64_t offset;
@@ -229,6 +267,7 @@ struct prof_profile {
     char **argument;
     size_t n_arguments;
     uint64_t pid;
+    uint64_t runs;                       /* that a sum is of; 1: it is none */
     uint64_t start_unix_ns, end_unix_ns; /* the end is 0 where the profile is not complete */
     uint64_t start_ticks;                /* the first reading of the clock */
     uint64_t duration_ns;                /* from the first to the last time in the file */
@@ -242,6 +281,8 @@ struct prof_profile {
     size_t n_mappings;
     struct prof_path *call_path; /* by ascending id */
     size_t n_call_paths;
+    uint32_t *path_by_number; /* places of those that have one, by ascending number */
+    size_t n_path_numbers;
     uint64_t paths_refused; /* calls that are on an outer path, because the collector had no room */
     char **op;              /* names that rows point to */
     size_t n_ops;
@@ -255,13 +296,14 @@ struct prof_profile {
     bool has_steps; /* some steps of the program were measured: first_step to last_step of those */
     bool steps_by_call;
     uint64_t first_step, last_step, seen_steps;
-    bool is_sampled; /* samples were taken, if none perhaps */
+    bool without_times; /* ops ran, and none was timed */
+    bool is_sampled;    /* samples were taken, if none perhaps */
     struct prof_sample *sample;
     size_t n_samples;
     struct prof_thread *thread;
     size_t n_threads;
     uint64_t sample_period_ns, process_cpu_ns;
-    struct prof_symbol *symbol; /* by pc and line */
+    struct prof_symbol *symbol; /* by pc, line and depth */
     size_t n_symbols;
     char **symbol_text; /* their strings, each once */
     size_t n_symbol_texts;
@@ -283,8 +325,12 @@ struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, ch
 /* The place of a call path in profile->call_path, or SIZE_MAX: there is none with this id. */
 size_t prof_profile_path(const struct prof_profile *profile, uint32_t id);
 
-/* The same, with each event of the timeline in the order of the file, which is that of their ends
- * within a thread. profile: as far as it has been read; event: valid during the call alone. */
+/* The same of the path that events name by this number, in a profile that was read to its end. */
+size_t prof_profile_path_numbered(const struct prof_profile *profile, uint32_t number);
+
+/* Reads the profile as prof_profile_read() does, with each event of the timeline in the order of
+ * the file, which is that of their ends within a thread. profile: as far as it has been read;
+ * event: valid during the call alone. */
 typedef void prof_event_fn(void *payload, const struct prof_profile *profile,
                            const struct prof_event *event);
 struct prof_profile *prof_profile_read_events(const char *path, prof_event_fn *each, void *payload,
@@ -296,9 +342,16 @@ struct prof_profile *prof_profile_read_events_stream(FILE *stream, const char *n
 /* Ticks as nanoseconds, rounded to the nearest. */
 uint64_t prof_profile_ns(const struct prof_profile *profile, uint64_t ticks);
 
-/* What the profile itself knows of a site, or NULL. */
+/* The nearest whole number; 2^63 of what is larger, which a forged file may say, and 0 of what is
+ * less than 0 or no number. */
+uint64_t prof_whole(double x);
+
+/* Whether bytes were counted: samples come without them unless they were asked for. */
+bool prof_profile_has_bytes(const struct prof_profile *profile);
+
+/* What the profile itself knows of a site and the functions that it is inlined into, or NULL. */
 const struct prof_symbol *prof_profile_symbol(const struct prof_profile *profile, uint64_t pc,
-                                              uint32_t line);
+                                              uint32_t line, uint32_t depth);
 
 void prof_profile_free(struct prof_profile *profile);
 

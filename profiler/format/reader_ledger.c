@@ -57,8 +57,10 @@ static enum reader_status apply_row(struct reader_state *state, struct reader_ta
     struct prof_row *row = &tape->tape.row[at];
     const char *op =
         row->op && strcmp(row->op, from->op) == 0 ? row->op : reader_intern_op(state, from->op);
+    const char *shape = *from->shape ? reader_intern_op(state, from->shape) : NULL;
     *row = (struct prof_row){.pc = from->pc,
                              .op = op ? op : "",
+                             .shape = shape,
                              .line = from->line,
                              .path = from->path,
                              .index = from->index,
@@ -69,7 +71,7 @@ static enum reader_status apply_row(struct reader_state *state, struct reader_ta
                              PROF_ROW_COUNTERS(X)
 #undef X
     };
-    return op ? READER_OK : READER_NO_MEMORY;
+    return op && (shape || !*from->shape) ? READER_OK : READER_NO_MEMORY;
 }
 
 struct reader_tape *reader_find_tape(struct reader_state *state, uint64_t number)

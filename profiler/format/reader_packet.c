@@ -31,6 +31,7 @@ static enum reader_status apply_header(struct reader_state *state, const Tapesco
         profile->argument[profile->n_arguments] = copy;
     }
     profile->pid = header->pid;
+    profile->runs = header->runs > 0 ? header->runs : 1;
     profile->start_unix_ns = header->start_unix_ns;
     state->has_header = true;
     return READER_OK;
@@ -103,6 +104,7 @@ static enum reader_status apply_overhead(struct reader_state *state,
 {
     state->profile->forward_overhead = ticks_of(overhead->forward_ticks);
     state->profile->backward_overhead = ticks_of(overhead->backward_ticks);
+    state->profile->overhead_ticks = overhead->taken_ticks;
     return READER_OK;
 }
 
@@ -127,6 +129,11 @@ enum reader_status reader_apply(struct reader_state *state, const Tapescope__Pac
 {
     if (!state->has_header && packet->kind_case != TAPESCOPE__PACKET__KIND_HEADER)
         return READER_BAD;
+    const bool is_detail = packet->kind_case == TAPESCOPE__PACKET__KIND_RESIDUALS ||
+                           packet->kind_case == TAPESCOPE__PACKET__KIND_TIMELINE ||
+                           packet->kind_case == TAPESCOPE__PACKET__KIND_PATHS;
+    if (state->brief && is_detail)
+        return READER_OK;
     switch (packet->kind_case) {
     case TAPESCOPE__PACKET__KIND_HEADER:
         return apply_header(state, packet->header);
@@ -160,7 +167,7 @@ enum reader_status reader_apply(struct reader_state *state, const Tapescope__Pac
 }
 
 /* Sets ticks_per_ns and the duration. */
-static void calibrate(struct reader_state *state)
+void reader_calibrate(struct reader_state *state)
 {
     struct prof_profile *profile = state->profile;
     uint64_t ticks = state->last_ticks - state->first_ticks;
@@ -208,7 +215,7 @@ static void take_off(struct prof_profile *profile, uint64_t *row, uint64_t *tape
     profile->overhead_ticks += off;
 }
 
-static void take_off_overhead(struct prof_profile *profile, struct prof_tape *tape)
+void reader_take_off_overhead(struct prof_profile *profile, struct prof_tape *tape)
 {
     for (size_t i = 0; i < tape->n_rows; i++) {
         struct prof_row *row = &tape->row[i];
@@ -219,11 +226,27 @@ static void take_off_overhead(struct prof_profile *profile, struct prof_tape *ta
     }
 }
 
+static bool is_timed(const struct prof_tape *tape)
+{
+    return tape->forward_ticks > 0 || tape->backward_ticks > 0 || tape->recompute_ticks > 0;
+}
+
+static bool is_used(const struct prof_tape *tape)
+{
+    for (size_t i = 0; i < tape->n_rows; i++)
+        if (tape->row[i].calls > 0)
+            return true;
+    return false;
+}
+
 enum reader_status reader_finish(struct reader_state *state)
 {
     struct prof_profile *profile = state->profile;
-    calibrate(state);
+    bool timed = profile->is_sampled, used = false;
+    reader_calibrate(state);
     reader_place_scopes(state);
+    if (reader_number_paths(profile) != READER_OK)
+        return READER_NO_MEMORY;
     profile->tape = calloc(state->n_tapes + 1, sizeof *profile->tape);
     if (!profile->tape)
         return READER_NO_MEMORY;
@@ -231,15 +254,18 @@ enum reader_status reader_finish(struct reader_state *state)
         struct reader_tape *tape = &state->tape[i];
         /* A complete profile has its destroyed tapes in tape 0, in whatever order they came. */
         if (!(profile->complete && tape->tape.final)) {
+            timed |= is_timed(&tape->tape);
+            used |= is_used(&tape->tape);
             name_keepers(tape);
             reader_finish_residuals(tape);
             profile->tape[profile->n_tapes++] = tape->tape;
-            take_off_overhead(profile, &profile->tape[profile->n_tapes - 1]);
+            reader_take_off_overhead(profile, &profile->tape[profile->n_tapes - 1]);
             tape->tape.row = NULL;
             tape->tape.residual = NULL;
             tape->tape.change = NULL;
             tape->tape.moment = NULL;
         }
     }
+    profile->without_times = used && !timed;
     return reader_finish_symbols(profile);
 }

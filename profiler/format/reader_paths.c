@@ -7,6 +7,8 @@
  */
 #include "reader_state.h"
 
+#include <stdlib.h>
+
 /* Paths are numbered in the order of the file, which a collector keeps ascending: then the number
  * is the place, and no map is needed. */
 static enum reader_status apply_path(struct reader_state *state, const Tapescope__Path *from)
@@ -21,8 +23,11 @@ static enum reader_status apply_path(struct reader_state *state, const Tapescope
     if (!path)
         return READER_NO_MEMORY;
     profile->call_path = path;
-    path[profile->n_call_paths++] = (struct prof_path){
-        .pc = from->pc, .id = from->id, .parent = from->parent < from->id ? from->parent : 0};
+    path[profile->n_call_paths++] =
+        (struct prof_path){.pc = from->pc,
+                           .id = from->id,
+                           .parent = from->parent < from->id ? from->parent : 0,
+                           .number = from->number};
     return READER_OK;
 }
 
@@ -51,4 +56,44 @@ size_t prof_profile_path(const struct prof_profile *profile, uint32_t id)
             high = middle;
     }
     return low < profile->n_call_paths && profile->call_path[low].id == id ? low : SIZE_MAX;
+}
+
+static int compare_numbers(const void *x, const void *y, void *payload)
+{
+    const struct prof_path *path = payload;
+    const uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+    if (path[a].number != path[b].number)
+        return path[a].number < path[b].number ? -1 : 1;
+    return a < b ? -1 : 1;
+}
+
+enum reader_status reader_number_paths(struct prof_profile *profile)
+{
+    if (profile->n_events == 0 || profile->n_call_paths >= UINT32_MAX)
+        return READER_OK;
+    profile->path_by_number = calloc(profile->n_call_paths + 1, sizeof *profile->path_by_number);
+    if (!profile->path_by_number)
+        return READER_NO_MEMORY;
+    for (size_t i = 0; i < profile->n_call_paths; i++)
+        if (profile->call_path[i].number > 0)
+            profile->path_by_number[profile->n_path_numbers++] = (uint32_t)i;
+    qsort_r(profile->path_by_number, profile->n_path_numbers, sizeof *profile->path_by_number,
+            compare_numbers, profile->call_path);
+    return READER_OK;
+}
+
+size_t prof_profile_path_numbered(const struct prof_profile *profile, uint32_t number)
+{
+    size_t low = 0, high = profile->n_path_numbers;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (profile->call_path[profile->path_by_number[middle]].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == profile->n_path_numbers || number == 0)
+        return SIZE_MAX;
+    const size_t place = profile->path_by_number[low];
+    return profile->call_path[place].number == number ? place : SIZE_MAX;
 }

@@ -13,6 +13,31 @@
 /* More than this many moments are merged by pairs: no screen shows more. */
 enum { MOST_MOMENTS = 1 << 14 };
 
+/* What was never made has no first time. */
+static uint64_t first_of(const struct prof_residual_counts *a, const struct prof_residual_counts *b)
+{
+    if (a->bytes == 0 || b->bytes == 0)
+        return a->bytes == 0 ? b->first_ticks : a->first_ticks;
+    return a->first_ticks < b->first_ticks ? a->first_ticks : b->first_ticks;
+}
+
+static uint64_t greater(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+void prof_residual_add(struct prof_residual_counts *to, const struct prof_residual_counts *from)
+{
+    const uint64_t first = first_of(to, from), last = greater(to->last_ticks, from->last_ticks);
+    const uint64_t largest = greater(to->largest_bytes, from->largest_bytes);
+#define X(name) to->name += from->name;
+    PROF_RESIDUAL_COUNTERS(X)
+#undef X
+    to->first_ticks = first;
+    to->last_ticks = last;
+    to->largest_bytes = largest;
+}
+
 /* What is no number of bytes and ticks counts as none. */
 static double finite_or_none(double n)
 {
@@ -160,6 +185,8 @@ void reader_finish_residuals(struct reader_tape *tape)
         r->producer = row_at(tape, r->producer);
         r->consumer = r->consumer ? row_at(tape, r->consumer - 1) : 0;
         r->released_by = r->released_by ? row_at(tape, r->released_by - 1) : 0;
+        if (r->producer > 0)
+            t->row[r->producer - 1].byte_ticks += r->byte_ticks;
     }
     /* Changes of classes that are in no packet are none. */
     size_t kept = 0;

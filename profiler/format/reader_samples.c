@@ -52,6 +52,9 @@ static enum reader_status apply_sample(struct reader_state *state, const Tapesco
                                     .path = from->path,
                                     .op = op,
                                     .shared = from->shared,
+                                    .waiting = from->waiting > PROF_WAITING_BLAS
+                                                   ? PROF_WAITING_OTHER
+                                                   : (enum prof_waiting)from->waiting,
                                     .stack = stack,
                                     .n_stack = from->n_stack,
                                     .count = from->count,
@@ -100,6 +103,7 @@ static enum reader_status apply_thread(struct reader_state *state, const Tapesco
                                     .recorded = from->recorded,
                                     .partial = from->partial,
                                     .lost = from->lost,
+                                    .outside = from->outside,
                                     .wall_ns = from->wall_ns,
                                     .cpu_ns = from->cpu_ns};
     return READER_OK;

@@ -44,6 +44,7 @@ struct reader_state {
     size_t n_final;                     /* tapes that the next packet of tape 0 replaces */
     struct reader_map samples, threads; /* by index in the file */
     size_t room_samples, room_threads;
+    bool brief; /* what bytes are for and when, and paths, are passed over */
     bool has_header;
     uint64_t n_clocks;
     uint64_t first_ticks, first_ns, last_ticks, last_ns; /* clock packets */
@@ -61,6 +62,8 @@ void reader_map_free(struct reader_map *map);
 /* Room for one more element in an array that doubles; returns NULL when memory is exhausted. */
 void *reader_grow(void *array, size_t n, size_t *room, size_t size);
 
+/* Unpacks the payload of a frame, in memory of a multiple of its size, and applies it. */
+enum reader_status reader_apply_bytes(struct reader_state *state, const uint8_t *data, size_t n);
 /* Applies one packet. */
 enum reader_status reader_apply(struct reader_state *state, const Tapescope__Packet *packet);
 /* Applies the rows and counters of one tape. */
@@ -89,6 +92,8 @@ enum reader_status reader_apply_symbols(struct reader_state *state,
 enum reader_status reader_finish_symbols(struct prof_profile *profile);
 void reader_free_symbols(struct prof_profile *profile);
 enum reader_status reader_apply_paths(struct reader_state *state, const Tapescope__Paths *paths);
+/* Makes the index of the numbers by which events name paths. */
+enum reader_status reader_number_paths(struct prof_profile *profile);
 enum reader_status reader_apply_samples(struct reader_state *state,
                                         const Tapescope__Samples *samples);
 enum reader_status reader_apply_threads(struct reader_state *state,
@@ -98,6 +103,11 @@ void reader_samples_free(struct prof_profile *profile);
 const char *reader_intern_op(struct reader_state *state, const char *name);
 /* Calibrates the clock, drops tapes that tape 0 stands for, names the keepers. */
 enum reader_status reader_finish(struct reader_state *state);
+/* The parts of that: clock and duration; what observing added, of a tape. */
+void reader_calibrate(struct reader_state *state);
+void reader_take_off_overhead(struct prof_profile *profile, struct prof_tape *tape);
+/* All but the profile. */
+void reader_state_free(struct reader_state *state);
 void reader_tape_free(struct reader_tape *tape);
 
 #endif

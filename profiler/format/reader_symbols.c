@@ -30,6 +30,9 @@ enum reader_status reader_apply_symbols(struct reader_state *state,
         symbol[profile->n_symbols++] = (struct prof_symbol){
             .pc = from->pc,
             .line = from->line,
+            .depth = from->depth,
+            .outermost = from->outermost,
+            .wrapped = from->wrapped,
             .function = copy(from->function, &failed),
             .file = copy(from->file, &failed),
             .module = copy(from->module, &failed),
@@ -48,7 +51,9 @@ static int compare(const void *x, const void *y)
     const struct prof_symbol *a = x, *b = y;
     if (a->pc != b->pc)
         return a->pc < b->pc ? -1 : 1;
-    return a->line < b->line ? -1 : a->line > b->line;
+    if (a->line != b->line)
+        return a->line < b->line ? -1 : 1;
+    return a->depth < b->depth ? -1 : a->depth > b->depth;
 }
 
 /* One pointer for each text: equal files must be equal pointers. Texts are sorted, those that are
@@ -106,9 +111,9 @@ enum reader_status reader_finish_symbols(struct prof_profile *profile)
 }
 
 const struct prof_symbol *prof_profile_symbol(const struct prof_profile *profile, uint64_t pc,
-                                              uint32_t line)
+                                              uint32_t line, uint32_t depth)
 {
-    const struct prof_symbol key = {.pc = pc, .line = line};
+    const struct prof_symbol key = {.pc = pc, .line = line, .depth = depth};
     return profile->n_symbols > 0 ? bsearch(&key, profile->symbol, profile->n_symbols,
                                             sizeof *profile->symbol, compare)
                                   : NULL;

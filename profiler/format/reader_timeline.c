@@ -31,11 +31,15 @@ enum reader_status reader_apply_timeline(struct reader_state *state,
         if (!state->each_event)
             continue;
         event.kind = (enum prof_event_kind)site->kind;
+        event.process = site->process;
         event.thread = site->thread;
         event.tape = site->tape;
         event.pc = site->pc;
         event.line = site->line;
         event.op = site->op;
+        event.path = site->path;
+        event.again = site->again;
+        event.part = site->part;
         event.scope = reader_scope_place(state, site->scope);
         event.ticks = timeline->event_ticks[i];
         state->each_event(state->payload, profile, &event);

@@ -1,12 +1,11 @@
 /* writer.c: see writer.h. */
 #include "writer.h"
 
+#include "aside.h"
 #include "profile_frame.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { SYMBOLS_IN_PACKET = 1024 };
@@ -29,23 +28,14 @@ static void put(struct writer *writer, const void *data, size_t n)
 void writer_open(struct writer *writer, const char *path)
 {
     *writer = (struct writer){.path = path};
-    if (asprintf(&writer->aside, "%s.XXXXXX", path) < 0) {
-        writer->aside = NULL;
-        writer->error = ENOMEM;
+    int fd;
+    writer->aside = aside_make(path, &fd);
+    if (!writer->aside) {
+        writer->error = errno;
         return;
     }
-    int fd = mkostemp(writer->aside, O_CLOEXEC);
-    if (fd < 0) {
-        writer->error = errno;
-        free(writer->aside);
-        writer->aside = NULL;
-        return;
-    }
-    mode_t mask = umask(0);
-    umask(mask);
-    if (fchmod(fd, 0666 & ~mask) != 0)
-        writer->error = errno;
-    else if (!(writer->to = gzdopen(fd, "wb6")))
+    writer->to = gzdopen(fd, "wb6");
+    if (!writer->to)
         writer->error = ENOMEM;
     if (!writer->to)
         close(fd);
@@ -92,6 +82,9 @@ void writer_put_symbols(struct writer *writer, const struct prof_symbol *symbol,
             tapescope__symbol__init(to);
             to->pc = symbol[i].pc;
             to->line = symbol[i].line;
+            to->depth = symbol[i].depth;
+            to->outermost = symbol[i].outermost;
+            to->wrapped = symbol[i].wrapped;
             to->function = text(symbol[i].function);
             to->file = text(symbol[i].file);
             to->module = text(symbol[i].module);
@@ -115,10 +108,7 @@ int writer_close(struct writer *writer)
     int closed = writer->to ? gzclose(writer->to) : Z_OK;
     if (closed != Z_OK && writer->error == 0)
         writer->error = closed == Z_MEM_ERROR ? ENOMEM : errno ? errno : EIO;
-    if (writer->aside && writer->error == 0 && rename(writer->aside, writer->path) != 0)
-        writer->error = errno;
-    if (writer->aside && writer->error != 0)
-        unlink(writer->aside);
-    free(writer->aside);
+    writer->error = aside_settle(writer->aside, writer->path, writer->error);
+    writer->aside = NULL;
     return writer->error;
 }

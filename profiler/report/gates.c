@@ -66,15 +66,28 @@ static void add_bytes(struct gates *gates, const char *name, const char *subject
         gates_add(gates, is > most, name, subject, "%s, at most %s", a, b);
 }
 
+/* A gate on bytes that a profile did not count has failed. */
+static bool has_bytes(struct gates *gates, const struct prof_analysis *analysis, const char *name,
+                      const char *subject)
+{
+    const bool has = prof_profile_has_bytes(analysis->profile);
+    if (!has)
+        gates_add(gates, true, name, subject, "%s has no bytes: it was sampled without tape=on",
+                  analysis->profile->path);
+    return has;
+}
+
 void gate_peak(struct gates *gates, const struct prof_analysis *analysis, uint64_t most)
 {
-    add_bytes(gates, "max-peak", analysis->profile->path, analysis->total.peak_bytes, most);
+    if (has_bytes(gates, analysis, "max-peak", "all"))
+        add_bytes(gates, "max-peak", analysis->profile->path, analysis->total.peak_bytes, most);
 }
 
 void gate_total_tape(struct gates *gates, const struct prof_analysis *analysis, uint64_t most)
 {
-    add_bytes(gates, "max-total-tape", analysis->profile->path, analysis->total.handed_out_bytes,
-              most);
+    if (has_bytes(gates, analysis, "max-total-tape", "all"))
+        add_bytes(gates, "max-total-tape", analysis->profile->path,
+                  analysis->total.handed_out_bytes, most);
 }
 
 void gate_line_tape(struct gates *gates, const struct prof_analysis *analysis, const char *file,
@@ -91,6 +104,8 @@ void gate_line_tape(struct gates *gates, const struct prof_analysis *analysis, c
                   analysis->profile->path);
         return;
     }
+    if (!has_bytes(gates, analysis, name, subject))
+        return;
     uint64_t is = 0;
     bool any = false;
     for (size_t i = 0; i < analysis->n_lines; i++) {
@@ -132,6 +147,9 @@ void gate_growth(struct gates *gates, const struct report_growth *growth,
                  const struct report_sizes *sizes, double most)
 {
     const struct prof_fit *whole = &growth->total.bytes;
+    for (size_t i = 0; i < sizes->n; i++)
+        if (!has_bytes(gates, sizes->analysis[i], "max-growth", "all"))
+            return;
     if (!whole->has_interval) {
         gates_add(gates, true, "max-growth", "all", "three sizes with tape bytes are needed");
         return;
@@ -155,15 +173,23 @@ static void put_statement(char *buf, size_t n, const struct prof_analysis *analy
                           const struct prof_expected_costs *costs,
                           const struct prof_expected_cost *expected)
 {
-    const char *of = expected->scope      ? costs->scopes.scope[expected->scope - 1].name
-                     : expected->function ? expected->function
-                                          : "";
+    char scope[TEXT_SCOPE_ROOM];
+    if (expected->scope)
+        text_scope_name(scope, &costs->scopes, &costs->scopes.scope[expected->scope - 1]);
+    const char *of = expected->scope ? scope : expected->function ? expected->function : "";
     if (expected->file)
         snprintf(buf, n, "%s:%u%s%s", report_short_path(analysis, expected->file),
                  (unsigned)expected->line, *of ? " " : "", of);
     else
         snprintf(buf, n, "0x%llx%s%s", (unsigned long long)expected->stated->pc, *of ? " " : "",
                  of);
+}
+
+/* Of the average of several times, which need not be whole. */
+static const char *put_bytes(char buf[UNITS_ROOM], double bytes)
+{
+    snprintf(buf, UNITS_ROOM, "%.12g", bytes);
+    return buf;
 }
 
 int gate_expectations(struct gates *gates, const struct prof_analysis *analysis)
@@ -174,14 +200,16 @@ int gate_expectations(struct gates *gates, const struct prof_analysis *analysis)
         const struct prof_expected_cost *expected = &costs.expected[i];
         bool is_ratio = expected->stated->kind == PROF_EXPECT_RATIO;
         const char *name = is_ratio ? "expect-ratio" : "expect-tape-bytes";
-        char where[WHERE_ROOM];
+        char where[WHERE_ROOM], is[UNITS_ROOM];
         put_statement(where, sizeof where, analysis, &costs, expected);
         if (!expected->known)
-            gates_add(gates, false, name, where, "at most %.12g; nothing was measured",
-                      expected->stated->bound);
+            gates_add(gates, expected->stated->times > 0, name, where,
+                      "at most %.12g; nothing was measured", expected->stated->bound);
         else
-            gates_add(gates, !expected->holds, name, where, "%.*f, at most %.12g", is_ratio ? 2 : 0,
-                      expected->measured, expected->stated->bound);
+            gates_add(gates, !expected->holds, name, where, "%s, at most %.12g",
+                      is_ratio ? units_against(is, expected->measured, expected->stated->bound)
+                               : put_bytes(is, expected->measured),
+                      expected->stated->bound);
     }
     if (status == 0 && costs.n == 0)
         gates_add(gates, true, "expectations", analysis->profile->path,
@@ -214,7 +242,12 @@ static const struct prof_cost *cost_of(const struct prof_line *line)
 
 static uint64_t time_of(const struct prof_cost *cost)
 {
-    return cost->forward_ns + cost->backward_ns;
+    return cost->forward_ns + cost->backward_ns + cost->recompute_ns;
+}
+
+static uint64_t time_of_all(const struct prof_totals *total)
+{
+    return total->forward_ns + total->backward_ns + total->recompute_ns;
 }
 
 int gate_baseline(struct gates *gates, const struct prof_analysis *base,
@@ -223,6 +256,13 @@ int gate_baseline(struct gates *gates, const struct prof_analysis *base,
     const struct prof_analysis *both[] = {base, now};
     struct prof_join join;
     bool more = false;
+    if (!has_bytes(gates, base, "baseline", "all") || !has_bytes(gates, now, "baseline", "all"))
+        return 0;
+    if (time >= 0 && base->profile->is_sampled != now->profile->is_sampled) {
+        gates_add(gates, true, "baseline-time", "all",
+                  "exact and sampled times cannot be compared");
+        return 0;
+    }
     int status = prof_join_make(&join, both, 2, PROF_BY_LINE, true);
     for (size_t i = 0; status == 0 && i < join.n_rows; i++) {
         const struct prof_joined *row = &join.row[i];
@@ -242,8 +282,8 @@ int gate_baseline(struct gates *gates, const struct prof_analysis *base,
                        bytes, false);
     more |= judge_more(gates, "baseline-peak", "all", a->peak_bytes, b->peak_bytes, bytes, false);
     if (time >= 0)
-        more |= judge_more(gates, "baseline-time", "all", a->forward_ns + a->backward_ns,
-                           b->forward_ns + b->backward_ns, time, true);
+        more |=
+            judge_more(gates, "baseline-time", "all", time_of_all(a), time_of_all(b), time, true);
     if (!more && status == 0)
         gates_add(gates, false, "baseline", now->profile->path, "no more than %s by any line",
                   base->profile->path);

@@ -91,7 +91,8 @@ int report_space(const struct prof_analysis *analysis, const struct prof_space *
 void report_timeline(const struct prof_analysis *analysis, const struct prof_tape *tape,
                      const struct report_style *style);
 
-/* Lines whose saved values might be computed again; `limit` rows, 0: all. */
+/* Lines whose saved values might be computed again; `limit` rows (of those that would lower the
+ * peak, but in JSON), 0: all. */
 int report_whatif(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
                   size_t limit, const struct report_style *style);
 
@@ -102,6 +103,12 @@ int report_whatif_choice(const struct prof_analysis *analysis, const struct prof
 
 /* What was measured and when, and the totals. */
 int report_info(const struct prof_analysis *analysis, const struct report_style *style);
+
+/* As JSON: what `merge` or `pack` has written: how many of everything are in the profile `written`,
+ * a file of so many bytes, and the n profiles that it was made from. */
+int report_written(const struct prof_profile *written, uint64_t bytes, const char *command,
+                   const struct prof_profile *const *from, size_t n,
+                   const struct report_style *style);
 
 /* One line for people after `tapescope record`: "12 lines, 3 tapes, forward 1.23s, backward
  * 2.34s". */

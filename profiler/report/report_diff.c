@@ -25,6 +25,7 @@ struct diff {
     enum report_sort sort;
     struct changed *row;
     size_t n, unchanged;
+    bool sampled, counted; /* what is compared has errors; both have bytes */
 };
 
 static const struct prof_cost *cost_of(const struct prof_joined *row, int side)
@@ -76,13 +77,13 @@ static bool is_bytes(enum report_sort sort)
 static char *amount(char buf[UNITS_ROOM], uint64_t n, const struct diff *diff)
 {
     if (diff->style->exact || diff->sort == REPORT_SORT_CALLS)
-        return units_exact(buf, (int64_t)n);
+        return units_exact(buf, n);
     return is_bytes(diff->sort) ? units_bytes(buf, n) : units_time(buf, n, diff->style->utf8);
 }
 
 static char *bytes_amount(char buf[UNITS_ROOM], uint64_t n, const struct diff *diff)
 {
-    return diff->style->exact ? units_exact(buf, (int64_t)n) : units_bytes(buf, n);
+    return diff->style->exact ? units_exact(buf, n) : units_bytes(buf, n);
 }
 
 /* "+1.2ms", "-3", "0". */
@@ -110,17 +111,31 @@ static void cell_percent(struct table *table, uint64_t base, uint64_t now)
         table_cellf(table, "x%.3g", (double)now / (double)base);
 }
 
-static void add_row(struct table *table, const struct diff *diff, uint64_t base, uint64_t now,
-                    uint64_t base_tape, uint64_t now_tape)
+/* The standard error of the change; both sides have samples of their own. */
+static void cell_error(struct table *table, const struct diff *diff, const struct prof_cost *base,
+                       const struct prof_cost *now)
+{
+    const double error = hypot(prof_cost_error(base, ranking_key(base, diff->sort, diff->style)),
+                               prof_cost_error(now, ranking_key(now, diff->sort, diff->style)));
+    cell_time(table, prof_whole(error), diff->style);
+}
+
+static void add_row(struct table *table, const struct diff *diff, const struct prof_cost *base_cost,
+                    const struct prof_cost *now_cost)
 {
     char buf[UNITS_ROOM];
+    const uint64_t base = ranking_key(base_cost, diff->sort, diff->style);
+    const uint64_t now = ranking_key(now_cost, diff->sort, diff->style);
     table_row(table);
     cell_change(table, base, now, diff, amount);
+    if (diff->sampled)
+        cell_error(table, diff, base_cost, now_cost);
     cell_percent(table, base, now);
     table_cell(table, amount(buf, base, diff));
     table_cell(table, amount(buf, now, diff));
     if (diff->sort != REPORT_SORT_TAPE)
-        cell_change(table, base_tape, now_tape, diff, bytes_amount);
+        cell_change(table, prof_cost_tape_bytes(base_cost), prof_cost_tape_bytes(now_cost), diff,
+                    bytes_amount);
 }
 
 /* Where the row is now, and what became of it. */
@@ -139,12 +154,6 @@ static void cell_fate(struct table *table, const struct diff *diff, const struct
         table_cell(table, where);
 }
 
-static uint64_t whole(const struct diff *diff, int side)
-{
-    struct prof_cost cost = prof_analysis_total(diff->analysis[side]);
-    return ranking_key(&cost, diff->sort, diff->style);
-}
-
 static int print(const struct diff *diff, size_t shown)
 {
     static const char *const title[] = {
@@ -157,7 +166,13 @@ static int print(const struct diff *diff, size_t shown)
     struct table *table = table_new();
     if (!table)
         return -1;
-    table_column(table, TABLE_RIGHT, title[diff->sort]);
+    char heading[32];
+    snprintf(heading, sizeof heading, "%s%s", diff->sampled ? "~" : "", title[diff->sort]);
+    table_column(table, TABLE_RIGHT, heading);
+    if (diff->sampled) {
+        table_column(table, TABLE_RIGHT, "~error");
+        table_optional(table, 2);
+    }
     table_column(table, TABLE_RIGHT, "change");
     table_optional(table, 1);
     table_column(table, TABLE_RIGHT, "base");
@@ -167,16 +182,18 @@ static int print(const struct diff *diff, size_t shown)
     if (diff->sort != REPORT_SORT_TAPE) {
         table_column(table, TABLE_RIGHT, "tape");
         table_optional(table, 2);
+        if (!diff->counted)
+            table_hide(table);
     }
     table_column(table, TABLE_LEFT, text_where_title(diff->by));
     for (size_t i = 0; i < shown; i++) {
         const struct changed *row = &diff->row[i];
-        add_row(table, diff, row->base, row->now, prof_cost_tape_bytes(cost_of(row->row, 0)),
-                prof_cost_tape_bytes(cost_of(row->row, 1)));
+        add_row(table, diff, cost_of(row->row, 0), cost_of(row->row, 1));
         cell_fate(table, diff, row->row);
     }
-    add_row(table, diff, whole(diff, 0), whole(diff, 1), diff->analysis[0]->total.handed_out_bytes,
-            diff->analysis[1]->total.handed_out_bytes);
+    const struct prof_cost base = prof_analysis_total(diff->analysis[0]);
+    const struct prof_cost now = prof_analysis_total(diff->analysis[1]);
+    add_row(table, diff, &base, &now);
     table_cell(table, "(all)");
     int status = table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     table_free(table);
@@ -187,10 +204,13 @@ static int print(const struct diff *diff, size_t shown)
     if (diff->unchanged > 0)
         fprintf(style->out, "%zu %s%s without change.\n", diff->unchanged, ranking_noun(diff->by),
                 diff->unchanged == 1 ? "" : "s");
+    if (diff->sampled)
+        fputs("~ sampled: an error is one standard\ndeviation of the change.\n", style->out);
     return 0;
 }
 
-static void json_side(struct json *json, const char *name, const struct prof_joined *row, int side)
+static void json_side(struct json *json, const char *name, const struct diff *diff,
+                      const struct prof_joined *row, int side)
 {
     if (!row->line[side]) {
         json_null(json, name);
@@ -198,7 +218,7 @@ static void json_side(struct json *json, const char *name, const struct prof_joi
     }
     json_object(json, name);
     json_u64(json, "line", row->line[side]->line);
-    report_json_cost(json, &row->line[side]->cost);
+    report_json_cost(json, &row->line[side]->cost, diff->analysis[side]->profile);
     json_end(json);
 }
 
@@ -215,8 +235,8 @@ static void print_json(const struct diff *diff, size_t shown)
         json_object(&json, NULL);
         report_json_place(&json, row->line[1] ? row->line[1] : row->line[0]);
         json_bool(&json, "moved", row->moved);
-        json_side(&json, "base", row, 0);
-        json_side(&json, "new", row, 1);
+        json_side(&json, "base", diff, row, 0);
+        json_side(&json, "new", diff, row, 1);
         json_end(&json);
     }
     json_end(&json);
@@ -247,7 +267,14 @@ int report_diff(const struct prof_analysis *base, const struct prof_analysis *no
                 enum report_sort sort, bool relative, size_t limit,
                 const struct report_style *style)
 {
-    struct diff diff = {.analysis = {base, now}, .style = style, .by = by, .sort = sort};
+    struct diff diff = {
+        .analysis = {base, now},
+        .style = style,
+        .by = by,
+        .sort = sort,
+        .sampled = (base->profile->is_sampled || now->profile->is_sampled) && ranking_is_time(sort),
+        .counted = prof_profile_has_bytes(base->profile) && prof_profile_has_bytes(now->profile),
+    };
     struct prof_join join;
     int status = prof_join_make(&join, diff.analysis, 2, by, true);
     if (status == 0) {

@@ -8,17 +8,17 @@
 
 #include <stdlib.h>
 
-enum { NUMBER_BYTES = 40, NOTED = 5 };
+enum { NOTED = 5 };
 
 /* A ratio, or bytes in the style. */
-static const char *put_number(char buf[NUMBER_BYTES], enum prof_expected kind, double x,
+static const char *put_number(char buf[UNITS_ROOM], const struct prof_expected_cost *e, double x,
                               const struct report_style *style)
 {
-    char units[UNITS_ROOM];
-    if (kind == PROF_EXPECT_TAPE_BYTES && !style->exact && x >= 0 && x < 0x1p63)
-        snprintf(buf, NUMBER_BYTES, "%s", units_bytes(units, (uint64_t)x));
-    else
-        snprintf(buf, NUMBER_BYTES, "%.*g", style->exact ? 12 : 3, x);
+    if (e->stated->kind == PROF_EXPECT_TAPE_BYTES && !style->exact && x >= 0 && x < 0x1p63)
+        return units_bytes(buf, prof_whole(x));
+    if (!style->exact)
+        return units_against(buf, x, e->stated->bound);
+    snprintf(buf, UNITS_ROOM, "%.12g", x);
     return buf;
 }
 
@@ -41,25 +41,28 @@ static void put_where(char *buf, size_t n, const struct prof_analysis *analysis,
 static void put_subject(char *buf, size_t n, const struct prof_expected_costs *costs,
                         const struct prof_expected_cost *e)
 {
+    char scope[TEXT_SCOPE_ROOM];
     if (e->scope)
-        snprintf(buf, n, "scope %s", costs->scopes.scope[e->scope - 1].name);
-    else
-        snprintf(buf, n, "%s", e->function ? e->function : "");
+        text_scope_name(scope, &costs->scopes, &costs->scopes.scope[e->scope - 1]);
+    snprintf(buf, n, "%s%s", e->scope ? "scope " : "",
+             e->scope      ? scope
+             : e->function ? e->function
+                           : "");
 }
 
 static void add_row(struct table *table, const struct prof_analysis *analysis,
                     const struct prof_expected_costs *costs, const struct prof_expected_cost *e,
                     const struct report_style *style)
 {
-    char number[NUMBER_BYTES], where[512], subject[512];
+    char number[UNITS_ROOM], where[512], subject[TEXT_SCOPE_ROOM + 8];
     table_row(table);
     table_cell(table, !e->known ? "-" : e->holds ? "ok" : "FAIL");
     if (style->color && !e->holds)
         table_color(table, "1;31");
     table_cell(table, what(e));
-    table_cell(table, put_number(number, e->stated->kind, e->stated->bound, style));
-    table_cell(table, e->known ? put_number(number, e->stated->kind, e->measured, style) : "-");
-    cell_count(table, e->stated->times, style);
+    table_cell(table, put_number(number, e, e->stated->bound, style));
+    table_cell(table, e->known ? put_number(number, e, e->measured, style) : "-");
+    cell_count(table, e->times, style);
     put_where(where, sizeof where, analysis, e);
     put_subject(subject, sizeof subject, costs, e);
     table_cellf(table, "%s %s", where, subject);
@@ -77,9 +80,11 @@ static int print_table(const struct prof_analysis *analysis,
         return -1;
     table_column(table, TABLE_LEFT, "held");
     table_column(table, TABLE_LEFT, "what");
+    table_optional(table, 1);
     table_column(table, TABLE_RIGHT, "at most");
     table_column(table, TABLE_RIGHT, "measured");
     table_column(table, TABLE_RIGHT, "times");
+    table_optional(table, 2);
     table_column(table, TABLE_LEFT, "line, of");
     for (int failed = 1; failed >= 0; failed--)
         for (size_t i = 0; i < costs->n; i++)
@@ -105,13 +110,16 @@ static void print_json(const struct prof_analysis *analysis,
         json_text(&json, "file", e->file);
         json_u64(&json, "line", e->line);
         json_text(&json, "function", e->function);
-        json_text(&json, "scope", e->scope ? costs->scopes.scope[e->scope - 1].name : NULL);
+        char scope[TEXT_SCOPE_ROOM];
+        if (e->scope)
+            text_scope_path(scope, &costs->scopes, &costs->scopes.scope[e->scope - 1]);
+        json_text(&json, "scope", e->scope ? scope : NULL);
         json_double(&json, "bound", e->stated->bound);
         if (e->known)
             json_double(&json, "measured", e->measured);
         else
             json_null(&json, "measured");
-        json_u64(&json, "times", e->stated->times);
+        json_u64(&json, "times", e->times);
         json_bool(&json, "holds", e->holds);
         json_end(&json);
     }
@@ -143,14 +151,14 @@ int text_expectations_note(const struct prof_analysis *analysis, const struct re
     size_t noted = 0;
     for (size_t i = 0; status == 0 && i < costs.n; i++) {
         const struct prof_expected_cost *e = &costs.expected[i];
-        char bound[NUMBER_BYTES], measured[NUMBER_BYTES], where[512], subject[512];
+        char bound[UNITS_ROOM], measured[UNITS_ROOM], where[512], subject[TEXT_SCOPE_ROOM + 8];
         if (e->holds || ++noted > NOTED)
             continue;
         put_where(where, sizeof where, analysis, e);
         put_subject(subject, sizeof subject, &costs, e);
-        put_number(bound, e->stated->kind, e->stated->bound, style);
-        put_number(measured, e->stated->kind, e->measured, style);
-        char line[1200];
+        put_number(bound, e, e->stated->bound, style);
+        put_number(measured, e, e->measured, style);
+        char line[TEXT_SCOPE_ROOM + 1200];
         snprintf(line, sizeof line, "%s expects %s <= %s, measured %s: %s", where, what(e), bound,
                  measured, subject);
         table_put_text(style->out, line, style->exact ? 0 : style->width, style->utf8);

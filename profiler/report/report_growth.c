@@ -118,21 +118,42 @@ static void add_row(struct table *table, const struct report_growth_row *row, do
                     const struct report_style *style)
 {
     table_row(table);
-    cell_bytes(table, (uint64_t)row->largest_bytes, style);
+    cell_bytes(table, prof_whole(row->largest_bytes), style);
     cell_fit(table, &row->bytes, most, style->utf8);
-    cell_time(table, (uint64_t)row->largest_ns, style);
+    cell_time(table, prof_whole(row->largest_ns), style);
     cell_fit(table, &row->time, most, style->utf8);
 }
 
-static void add_columns(struct table *table, enum prof_by by)
+/* Whether all profiles have bytes, or times. */
+static bool all_know(const struct report_sizes *sizes, enum report_sort what)
 {
+    for (size_t i = 0; i < sizes->n; i++)
+        if (!ranking_knows(sizes->analysis[i]->profile, what))
+            return false;
+    return true;
+}
+
+static bool any_sampled(const struct report_sizes *sizes)
+{
+    for (size_t i = 0; i < sizes->n; i++)
+        if (sizes->analysis[i]->profile->is_sampled)
+            return true;
+    return false;
+}
+
+static void add_columns(struct table *table, const struct report_sizes *sizes, enum prof_by by)
+{
+    enum { TIME = 3 }; /* and those behind it; bytes before */
     static const struct {
         const char *title;
         unsigned rank;
-    } columns[] = {{"bytes", 4}, {"~n^", 0}, {"95 %", 2}, {"time", 3}, {"~n^", 0}, {"95 %", 1}};
+    } columns[] = {{"bytes", 0}, {"~n^", 0}, {"95 %", 1}, {"time", 2}, {"~n^", 3}, {"95 %", 4}};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        table_column(table, TABLE_RIGHT, columns[i].title);
+        table_column(table, TABLE_RIGHT,
+                     i == TIME && any_sampled(sizes) ? "~time" : columns[i].title);
         table_optional(table, columns[i].rank);
+        if (!all_know(sizes, i < TIME ? REPORT_SORT_TAPE : REPORT_SORT_TOTAL))
+            table_hide(table);
     }
     table_column(table, TABLE_LEFT, text_where_title(by));
 }
@@ -153,10 +174,13 @@ static void json_fit(struct json *json, const char *name, const struct prof_fit 
     json_end(json);
 }
 
-static void json_row(struct json *json, const struct report_growth_row *row, double most)
+static void json_row(struct json *json, const struct report_sizes *sizes,
+                     const struct report_growth_row *row, double most)
 {
-    json_u64(json, "largest_bytes", (uint64_t)row->largest_bytes);
-    json_u64(json, "largest_ns", (uint64_t)row->largest_ns);
+    report_json_known(json, "largest_bytes", prof_whole(row->largest_bytes),
+                      all_know(sizes, REPORT_SORT_TAPE));
+    report_json_known(json, "largest_ns", prof_whole(row->largest_ns),
+                      all_know(sizes, REPORT_SORT_TOTAL));
     json_fit(json, "bytes", &row->bytes, most);
     json_fit(json, "time", &row->time, most);
 }
@@ -174,6 +198,7 @@ static void print_json(const struct report_growth *growth, const struct report_s
         json_object(&json, NULL);
         json_text(&json, "path", sizes->analysis[i]->profile->path);
         json_double(&json, "size", sizes->size[i]);
+        json_bool(&json, "sampled", sizes->analysis[i]->profile->is_sampled);
         json_end(&json);
     }
     json_end(&json);
@@ -181,13 +206,13 @@ static void print_json(const struct report_growth *growth, const struct report_s
     for (size_t i = 0; i < shown; i++) {
         json_object(&json, NULL);
         report_json_place(&json, growth->row[i].row->any);
-        json_row(&json, &growth->row[i], most);
+        json_row(&json, sizes, &growth->row[i], most);
         json_end(&json);
     }
     json_end(&json);
     json_u64(&json, "rows_not_shown", growth->n - shown);
     json_object(&json, "total");
-    json_row(&json, &growth->total, most);
+    json_row(&json, sizes, &growth->total, most);
     json_end(&json);
     json_finish(&json);
 }
@@ -219,7 +244,7 @@ int report_growth_print(const struct report_growth *growth, const struct report_
         return -1;
     bool above = prof_fit_is_above(&growth->total.bytes, most) ||
                  prof_fit_is_above(&growth->total.time, most);
-    add_columns(table, by);
+    add_columns(table, sizes, by);
     for (size_t i = 0; i < shown; i++) {
         const struct report_growth_row *row = &growth->row[i];
         add_row(table, row, most, style);
@@ -234,11 +259,13 @@ int report_growth_print(const struct report_growth *growth, const struct report_
         return status;
     put_sizes(sizes, style->out);
     if (shown < growth->n)
-        fprintf(style->out, "%zu more %s%s; -n 0 shows everything.\n", growth->n - shown,
-                ranking_noun(by), growth->n - shown == 1 ? "" : "s");
+        text_paragraph(style->out, style->width, "%zu more %s%s; -n 0 shows everything.",
+                       growth->n - shown, ranking_noun(by), growth->n - shown == 1 ? "" : "s");
     if (above)
         fprintf(style->out, "! significantly above n^%g (95 %%).\n", most);
+    if (any_sampled(sizes))
+        fputs("~ sampled: times are estimates.\n", style->out);
     if (!any_interval(growth))
-        fputs("Two sizes give no interval: record a third.\n", style->out);
+        text_paragraph(style->out, style->width, "Two sizes give no interval: record a third.");
     return 0;
 }

@@ -142,6 +142,15 @@ static struct prof_cost padding_cost(const struct prof_analysis *analysis)
     return padding;
 }
 
+/* Of a thread's signals, where not all of the program was measured. */
+static const char *text_outside(char buf[UNITS_ROOM], uint64_t n)
+{
+    buf[0] = '\0';
+    if (n > 0)
+        snprintf(buf, UNITS_ROOM, " + %" PRIu64, n);
+    return buf;
+}
+
 /* Signals by thread: each adds up. */
 static void add_samples(struct table *table, const struct prof_analysis *analysis,
                         const struct report_style *style)
@@ -149,7 +158,12 @@ static void add_samples(struct table *table, const struct prof_analysis *analysi
     const struct prof_profile *profile = analysis->profile;
     const struct prof_totals *total = &analysis->total;
     entry_time(table, "other code", analysis->sum.other_ns, style);
-    entry_time(table, "waiting", analysis->sum.waiting_ns, style);
+    const struct prof_cost *sum = &analysis->sum;
+    entry_time(table, "waiting", sum->waiting_ns, style);
+    entry_time(table, "  for input and output", sum->waiting_io_ns, style);
+    entry_time(table, "  for locks", sum->waiting_lock_ns, style);
+    entry_time(table, "  asleep, or for a processor",
+               sum->waiting_ns - sum->waiting_io_ns - sum->waiting_lock_ns, style);
     entry_time(table, "the process", total->process_cpu_ns, style);
     entry(table, "times are");
     table_cellf(table, "sampled every %.3g ms, of processors",
@@ -158,36 +172,28 @@ static void add_samples(struct table *table, const struct prof_analysis *analysi
     entry_count(table, "  recorded", total->recorded);
     entry_count(table, "  partial", total->partial);
     entry_count(table, "  lost", total->lost);
+    if (total->outside > 0)
+        entry_count(table, "  outside of the steps", total->outside);
     entry_count(table, "  at work for another's op", total->samples_shared);
     for (size_t i = 0; i < profile->n_threads; i++) {
         const struct prof_thread *thread = &profile->thread[i];
         if (thread->fired == 0 && thread->tid == 0)
             continue;
-        char name[64];
+        char name[64], buf[UNITS_ROOM];
         snprintf(name, sizeof name, "  thread %" PRIu64, thread->tid);
         entry(table, name);
-        table_cellf(table, "%s: %" PRIu64 " = %" PRIu64 " + %" PRIu64 " + %" PRIu64, thread->name,
-                    thread->fired, thread->recorded, thread->partial, thread->lost);
+        table_cellf(table, "%s: %" PRIu64 " = %" PRIu64 " + %" PRIu64 " + %" PRIu64 "%s",
+                    thread->name, thread->fired, thread->recorded, thread->partial, thread->lost,
+                    text_outside(buf, thread->outside));
     }
 }
 
-static void add_costs(struct table *table, const struct prof_analysis *analysis,
+static void add_bytes(struct table *table, const struct prof_analysis *analysis,
                       const struct report_style *style)
 {
     const struct prof_totals *total = &analysis->total;
     const struct prof_cost *sum = &analysis->sum;
     struct prof_cost padding = padding_cost(analysis);
-    entry_count(table, "tapes", total->tapes);
-    entry_count(table, "sweeps", total->sweeps);
-    entry_count(table, "records", total->records);
-    entry_count(table, "calls", sum->calls);
-    entry_time(table, "forward", total->forward_ns, style);
-    entry_time(table, "backward", total->backward_ns, style);
-    if (prof_cost_recomputes(sum))
-        entry_time(table, "recompute", total->recompute_ns, style);
-    entry_time(table, "profiler's own, taken off", total->overhead_ns, style);
-    if (analysis->profile->is_sampled)
-        add_samples(table, analysis, style);
     entry_bytes(table, "bytes handed out", total->handed_out_bytes, style);
     entry_bytes(table, "  records", sum->record_bytes - padding.record_bytes, style);
     entry_bytes(table, "  values", sum->value_bytes - padding.value_bytes, style);
@@ -199,6 +205,35 @@ static void add_costs(struct table *table, const struct prof_analysis *analysis,
     entry_bytes(table, "reserved by one tape", total->reserved_bytes, style);
 }
 
+static void add_costs(struct table *table, const struct prof_analysis *analysis,
+                      const struct report_style *style)
+{
+    const struct prof_totals *total = &analysis->total;
+    const struct prof_cost *sum = &analysis->sum;
+    if (analysis->profile->runs > 1)
+        entry_count(table, "runs, added up", analysis->profile->runs);
+    const bool timed = !analysis->profile->without_times;
+    const bool counted = prof_profile_has_bytes(analysis->profile);
+    if (counted) {
+        entry_count(table, "tapes", total->tapes);
+        entry_count(table, "sweeps", total->sweeps);
+        entry_count(table, "records", total->records);
+        entry_count(table, "calls", sum->calls);
+    }
+    if (timed) {
+        entry_time(table, "forward", total->forward_ns, style);
+        entry_time(table, "backward", total->backward_ns, style);
+        if (prof_cost_recomputes(sum))
+            entry_time(table, "recompute", total->recompute_ns, style);
+    }
+    if (analysis->profile->is_sampled)
+        add_samples(table, analysis, style);
+    else if (timed)
+        entry_time(table, "profiler's own, taken off", total->overhead_ns, style);
+    if (counted)
+        add_bytes(table, analysis, style);
+}
+
 static void print_json(const struct prof_analysis *analysis, FILE *out)
 {
     const struct prof_profile *profile = analysis->profile;
@@ -207,7 +242,7 @@ static void print_json(const struct prof_analysis *analysis, FILE *out)
     report_json_profile(&json, "profile", profile);
     report_json_totals(&json, "total", analysis);
     json_object(&json, "sum");
-    report_json_cost(&json, &analysis->sum);
+    report_json_cost(&json, &analysis->sum, analysis->profile);
     json_end(&json);
     json_array(&json, "modules");
     for (size_t i = 0; i < profile->n_mappings; i++) {
@@ -261,12 +296,20 @@ void report_summary(const struct prof_analysis *analysis, const struct report_st
     const struct prof_totals *total = &analysis->total;
     if (analysis->profile->is_sampled)
         fprintf(style->out, "%llu samples, ", (unsigned long long)analysis->sum.samples);
-    fprintf(style->out, "%zu line%s, %llu tape%s, forward %s, backward %s, ", lines,
-            lines == 1 ? "" : "s", (unsigned long long)total->tapes, total->tapes == 1 ? "" : "s",
-            units_time(forward, total->forward_ns, style->utf8),
-            units_time(backward, total->backward_ns, style->utf8));
+    fprintf(style->out, "%zu line%s, ", lines, lines == 1 ? "" : "s");
+    const bool counted = prof_profile_has_bytes(analysis->profile);
+    if (counted)
+        fprintf(style->out, "%llu tape%s, ", (unsigned long long)total->tapes,
+                total->tapes == 1 ? "" : "s");
+    if (analysis->profile->without_times)
+        fputs("no times", style->out);
+    else
+        fprintf(style->out, "forward %s, backward %s",
+                units_time(forward, total->forward_ns, style->utf8),
+                units_time(backward, total->backward_ns, style->utf8));
     if (prof_cost_recomputes(&analysis->sum))
-        fprintf(style->out, "recompute %s, ",
+        fprintf(style->out, ", recompute %s",
                 units_time(forward, total->recompute_ns, style->utf8));
-    fprintf(style->out, "%s on tape", units_bytes(bytes, total->handed_out_bytes));
+    if (counted)
+        fprintf(style->out, ", %s on tape", units_bytes(bytes, total->handed_out_bytes));
 }

@@ -19,6 +19,7 @@ void report_json_profile(struct json *json, const char *name, const struct prof_
     json_end(json);
     json_text(json, "directory", profile->working_directory);
     json_u64(json, "process", profile->pid);
+    json_u64(json, "runs", profile->runs);
     json_u64(json, "start_unix_ns", profile->start_unix_ns);
     json_u64(json, "duration_ns", profile->duration_ns);
     json_text(json, "clock", profile->clock);
@@ -38,35 +39,61 @@ void report_json_profile(struct json *json, const char *name, const struct prof_
     } else {
         json_null(json, "steps");
     }
+    json_bool(json, "sampled", profile->is_sampled);
     json_bool(json, "complete", profile->complete);
     json_text(json, "end_reason", profile->end_reason);
     json_text(json, "warning", profile->warning);
     json_end(json);
 }
 
-void report_json_cost(struct json *json, const struct prof_cost *cost)
+static void put_waiting(struct json *json, const struct prof_cost *cost)
 {
-    json_u64(json, "calls", cost->calls);
-    json_u64(json, "forward_ns", cost->forward_ns);
-    json_u64(json, "backward_calls", cost->backward_calls);
-    json_u64(json, "backward_ns", cost->backward_ns);
-    json_u64(json, "recompute_calls", cost->recompute_calls);
-    json_u64(json, "recompute_ns", cost->recompute_ns);
-    json_u64(json, "forward_flops", cost->forward_flops);
-    json_u64(json, "backward_flops", cost->backward_flops);
-    json_u64(json, "forward_moved_bytes", cost->forward_moved);
-    json_u64(json, "backward_moved_bytes", cost->backward_moved);
-    json_u64(json, "tape_bytes", prof_cost_tape_bytes(cost));
-    json_u64(json, "record_bytes", cost->record_bytes);
-    json_u64(json, "value_bytes", cost->value_bytes);
-    json_u64(json, "adjoint_bytes", cost->adjoint_bytes);
-    json_u64(json, "kept_bytes", cost->kept_bytes);
-    json_u64(json, "live_bytes", cost->live_bytes);
-    json_u64(json, "peak_bytes", cost->peak_bytes);
+    json_u64(json, "waiting_ns", cost->waiting_ns);
+    json_u64(json, "waiting_io_ns", cost->waiting_io_ns);
+    json_u64(json, "waiting_lock_ns", cost->waiting_lock_ns);
+    json_u64(json, "waiting_other_ns",
+             cost->waiting_ns - cost->waiting_io_ns - cost->waiting_lock_ns);
+}
+
+void report_json_known(struct json *json, const char *name, uint64_t value, bool known)
+{
+    if (known)
+        json_u64(json, name, value);
+    else
+        json_null(json, name);
+}
+
+void report_json_cost(struct json *json, const struct prof_cost *cost,
+                      const struct prof_profile *profile)
+{
+    const bool timed = !profile->without_times, counted = prof_profile_has_bytes(profile);
+    report_json_known(json, "calls", cost->calls, counted);
+    report_json_known(json, "forward_ns", cost->forward_ns, timed);
+    report_json_known(json, "backward_calls", cost->backward_calls, counted);
+    report_json_known(json, "backward_ns", cost->backward_ns, timed);
+    report_json_known(json, "recompute_calls", cost->recompute_calls, counted);
+    report_json_known(json, "recompute_ns", cost->recompute_ns, timed);
+    report_json_known(json, "forward_flops", cost->forward_flops, counted);
+    report_json_known(json, "backward_flops", cost->backward_flops, counted);
+    report_json_known(json, "recompute_flops", cost->recompute_flops, counted);
+    report_json_known(json, "forward_moved_bytes", cost->forward_moved, counted);
+    report_json_known(json, "backward_moved_bytes", cost->backward_moved, counted);
+    report_json_known(json, "recompute_moved_bytes", cost->recompute_moved, counted);
+    report_json_known(json, "tape_bytes", prof_cost_tape_bytes(cost), counted);
+    report_json_known(json, "record_bytes", cost->record_bytes, counted);
+    report_json_known(json, "value_bytes", cost->value_bytes, counted);
+    report_json_known(json, "adjoint_bytes", cost->adjoint_bytes, counted);
+    report_json_known(json, "kept_bytes", cost->kept_bytes, counted);
+    report_json_known(json, "live_bytes", cost->live_bytes, counted);
+    report_json_known(json, "peak_bytes", cost->peak_bytes, counted);
+    if (counted && timed)
+        json_double(json, "byte_seconds", cost->byte_ns / 1e9);
+    else
+        json_null(json, "byte_seconds");
     if (cost->samples > 0) { /* times are estimates, of processors */
         json_u64(json, "samples", cost->samples);
         json_u64(json, "other_ns", cost->other_ns);
-        json_u64(json, "waiting_ns", cost->waiting_ns);
+        put_waiting(json, cost);
     }
 }
 
@@ -103,28 +130,31 @@ void report_json_ratio(struct json *json, const char *name, uint64_t a, uint64_t
 void report_json_totals(struct json *json, const char *name, const struct prof_analysis *analysis)
 {
     const struct prof_totals *total = &analysis->total;
+    const bool timed = !analysis->profile->without_times;
+    const bool counted = prof_profile_has_bytes(analysis->profile);
     json_object(json, name);
-    json_u64(json, "tapes", total->tapes);
-    json_u64(json, "sweeps", total->sweeps);
-    json_u64(json, "records", total->records);
-    json_u64(json, "calls", analysis->sum.calls);
-    json_u64(json, "forward_ns", total->forward_ns);
-    json_u64(json, "backward_ns", total->backward_ns);
-    json_u64(json, "recompute_ns", total->recompute_ns);
-    json_u64(json, "tape_bytes", total->handed_out_bytes);
-    json_u64(json, "live_bytes", total->live_bytes);
-    json_u64(json, "peak_bytes", total->peak_bytes);
-    json_u64(json, "touched_bytes", total->touched_bytes);
-    json_u64(json, "reserved_bytes", total->reserved_bytes);
+    report_json_known(json, "tapes", total->tapes, counted);
+    report_json_known(json, "sweeps", total->sweeps, counted);
+    report_json_known(json, "records", total->records, counted);
+    report_json_known(json, "calls", analysis->sum.calls, counted);
+    report_json_known(json, "forward_ns", total->forward_ns, timed);
+    report_json_known(json, "backward_ns", total->backward_ns, timed);
+    report_json_known(json, "recompute_ns", total->recompute_ns, timed);
+    report_json_known(json, "tape_bytes", total->handed_out_bytes, counted);
+    report_json_known(json, "live_bytes", total->live_bytes, counted);
+    report_json_known(json, "peak_bytes", total->peak_bytes, counted);
+    report_json_known(json, "touched_bytes", total->touched_bytes, counted);
+    report_json_known(json, "reserved_bytes", total->reserved_bytes, counted);
     if (analysis->profile->is_sampled) {
         json_u64(json, "samples", analysis->sum.samples);
         json_u64(json, "other_ns", analysis->sum.other_ns);
-        json_u64(json, "waiting_ns", analysis->sum.waiting_ns);
+        put_waiting(json, &analysis->sum);
         json_u64(json, "process_cpu_ns", total->process_cpu_ns);
         json_u64(json, "signals", total->fired);
         json_u64(json, "recorded", total->recorded);
         json_u64(json, "partial", total->partial);
         json_u64(json, "lost", total->lost);
+        json_u64(json, "outside", total->outside);
     }
     json_end(json);
 }

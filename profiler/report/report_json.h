@@ -15,8 +15,11 @@ void report_json_begin(struct json *json, FILE *out, const char *command);
 /* "profile": {path, program, arguments, complete ...}. */
 void report_json_profile(struct json *json, const char *name, const struct prof_profile *profile);
 
-/* The members of a cost, into the object that is open. */
-void report_json_cost(struct json *json, const struct prof_cost *cost);
+/* The members of a cost, into the object that is open; null: the profile does not know it. */
+void report_json_cost(struct json *json, const struct prof_cost *cost,
+                      const struct prof_profile *profile);
+/* A number that may not be known. */
+void report_json_known(struct json *json, const char *name, uint64_t value, bool known);
 
 /* Where a line, function or op is: file, line, function, module, offset, own, ops, kept_by. */
 void report_json_place(struct json *json, const struct prof_line *line);

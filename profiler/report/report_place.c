@@ -48,6 +48,7 @@ const char *text_where_title(enum prof_by by)
         [PROF_BY_OP] = "op",
         [PROF_BY_FILE] = "file, op",
         [PROF_BY_MODULE] = "module, op",
+        [PROF_BY_SHAPE] = "op, shape",
     };
     return title[by];
 }
@@ -61,8 +62,13 @@ void text_where(char *buf, size_t n, const struct prof_analysis *analysis,
         snprintf(buf, n, "%s", names);
         return;
     }
-    if (line->own) {
-        snprintf(buf, n, "(tape) %s", names);
+    if (by == PROF_BY_SHAPE) {
+        snprintf(buf, n, "%s%s%s", line->idle ? PROF_IDLE_NAME : names, line->shape ? " " : "",
+                 line->shape ? line->shape : "");
+        return;
+    }
+    if (line->own || line->idle) {
+        snprintf(buf, n, "%s %s", line->own ? "(tape)" : PROF_IDLE_NAME, names);
         return;
     }
     switch (by) {
@@ -77,11 +83,11 @@ void text_where(char *buf, size_t n, const struct prof_analysis *analysis,
         break;
     default: /* what is cut at the end of a narrow terminal is what the line tells anyway */
         text_place(where, sizeof where, analysis, line);
-        snprintf(buf, n, "%s %s%s%s", where, names, line->function ? " " : "",
+        snprintf(buf, n, "%s%s%s%s%s", where, *names ? " " : "", names, line->function ? " " : "",
                  line->function ? line->function : "");
         return;
     }
-    snprintf(buf, n, "%s %s", where, names);
+    snprintf(buf, n, "%s%s%s", where, *names ? " " : "", names);
 }
 
 void cell_where(struct table *table, const struct prof_analysis *analysis,

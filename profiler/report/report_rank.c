@@ -17,6 +17,24 @@ uint64_t ranking_time(const struct prof_cost *cost, const struct report_style *s
            (style->phases == 0 ? cost->other_ns : 0);
 }
 
+bool ranking_is_time(enum report_sort sort)
+{
+    return sort == REPORT_SORT_TOTAL || sort == REPORT_SORT_FORWARD ||
+           sort == REPORT_SORT_BACKWARD || sort == REPORT_SORT_RATIO;
+}
+
+bool ranking_knows(const struct prof_profile *profile, enum report_sort sort)
+{
+    return ranking_is_time(sort) ? !profile->without_times : prof_profile_has_bytes(profile);
+}
+
+enum report_sort ranking_known(const struct prof_profile *profile, enum report_sort sort)
+{
+    if (ranking_knows(profile, sort))
+        return sort;
+    return ranking_is_time(sort) ? REPORT_SORT_TAPE : REPORT_SORT_TOTAL;
+}
+
 uint64_t ranking_key(const struct prof_cost *cost, enum report_sort sort,
                      const struct report_style *style)
 {
@@ -91,7 +109,7 @@ const char *ranking_noun(enum prof_by by)
 {
     static const char *const noun[] = {
         [PROF_BY_LINE] = "line", [PROF_BY_FUNCTION] = "function", [PROF_BY_OP] = "op",
-        [PROF_BY_FILE] = "file", [PROF_BY_MODULE] = "module",
+        [PROF_BY_FILE] = "file", [PROF_BY_MODULE] = "module",     [PROF_BY_SHAPE] = "shape",
     };
     return noun[by];
 }

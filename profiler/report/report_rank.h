@@ -35,6 +35,12 @@ uint64_t ranking_key(const struct prof_cost *cost, enum report_sort sort,
 uint64_t ranking_time(const struct prof_cost *cost, const struct report_style *style);
 bool ranking_has_phase(const struct report_style *style, enum report_phase phase);
 
+/* Whether the profile has what a key names: times, or bytes and calls. */
+bool ranking_knows(const struct prof_profile *profile, enum report_sort sort);
+/* The key, or the one that stands for it where the profile does not have it. */
+enum report_sort ranking_known(const struct prof_profile *profile, enum report_sort sort);
+bool ranking_is_time(enum report_sort sort);
+
 /* The name of a view's rows: "line", "op". */
 const char *ranking_noun(enum prof_by by);
 

@@ -9,7 +9,8 @@
 #include "report_text.h"
 #include "units.h"
 
-/* One direction of a row. */
+/* One phase of a row. */
+enum { FLOWS = 3 };
 struct flow {
     const char *direction;
     uint64_t ns, flops, moved;
@@ -23,11 +24,13 @@ struct roofline {
     struct prof_roof roof;
 };
 
-static void split(const struct prof_cost *cost, struct flow flow[2])
+static void split(const struct prof_cost *cost, struct flow flow[FLOWS])
 {
     flow[0] = (struct flow){"forward", cost->forward_ns, cost->forward_flops, cost->forward_moved};
     flow[1] =
         (struct flow){"backward", cost->backward_ns, cost->backward_flops, cost->backward_moved};
+    flow[2] = (struct flow){"recompute", cost->recompute_ns, cost->recompute_flops,
+                            cost->recompute_moved};
 }
 
 static double rate(uint64_t amount, uint64_t ns)
@@ -76,7 +79,7 @@ static void add_flow(struct table *table, const struct roofline *roofline,
     cell_rate(table, flow->flops, flow->ns);
     cell_rate(table, flow->moved, flow->ns);
     cell_rate(table, flow->flops, flow->moved);
-    table_cell(table, units_share(buf, (uint64_t)(1e4 * attained(flow, &roofline->roof)), 10000));
+    table_cell(table, units_share(buf, prof_whole(1e4 * attained(flow, &roofline->roof)), 10000));
     table_cell(table, is_bound_by_bytes(flow, &roofline->roof) ? "bytes" : "flops");
     table_cell(table, flow->direction);
     cell_where(table, roofline->analysis, line, roofline->by);
@@ -84,7 +87,8 @@ static void add_flow(struct table *table, const struct roofline *roofline,
 
 static bool is_shown(const struct roofline *roofline, const struct flow *flow, int direction)
 {
-    static const enum report_phase phase[] = {REPORT_FORWARD, REPORT_BACKWARD};
+    static const enum report_phase phase[FLOWS] = {REPORT_FORWARD, REPORT_BACKWARD,
+                                                   REPORT_RECOMPUTE};
     return ranking_has_phase(roofline->style, phase[direction]) && flow->ns > 0 &&
            (flow->flops > 0 || flow->moved > 0);
 }
@@ -107,9 +111,9 @@ static int print(const struct roofline *roofline)
     table_column(table, TABLE_LEFT, "phase");
     table_column(table, TABLE_LEFT, text_where_title(roofline->by));
     for (size_t i = 0; i < roofline->ranking->shown; i++) {
-        struct flow flow[2];
+        struct flow flow[FLOWS];
         split(&roofline->ranking->row[i].line->cost, flow);
-        for (int j = 0; j < 2; j++)
+        for (int j = 0; j < FLOWS; j++)
             if (is_shown(roofline, &flow[j], j))
                 add_flow(table, roofline, roofline->ranking->row[i].line, &flow[j]);
     }
@@ -136,13 +140,15 @@ static void print_json(const struct roofline *roofline)
     json_array(&json, "rows");
     for (size_t i = 0; i < roofline->ranking->shown; i++) {
         const struct prof_line *line = roofline->ranking->row[i].line;
-        struct flow flow[2];
+        struct flow flow[FLOWS];
         split(&line->cost, flow);
-        for (int j = 0; j < 2; j++) {
+        for (int j = 0; j < FLOWS; j++) {
             if (!is_shown(roofline, &flow[j], j))
                 continue;
             json_object(&json, NULL);
             report_json_place(&json, line);
+            if (roofline->by == PROF_BY_SHAPE)
+                json_text(&json, "shape", line->shape);
             json_text(&json, "phase", flow[j].direction);
             json_u64(&json, "ns", flow[j].ns);
             json_u64(&json, "flops", flow[j].flops);

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH_BYTES = 1024, MOST_LEVELS = 64 };
-
 /* A scope in the order of a key. */
 struct ranked_scope {
     const struct prof_scope_cost *scope;
@@ -29,29 +27,8 @@ struct scopes {
     size_t n, shown;
     uint64_t total; /* of the key, over the whole profile */
     enum report_sort sort;
+    bool timed, counted; /* by this profile */
 };
-
-/* "train/layer index=3", or its end where it is very long. */
-static void put_path(char buf[PATH_BYTES], const struct prof_scope_costs *costs,
-                     const struct prof_scope_cost *scope)
-{
-    char *at = buf + PATH_BYTES - 1;
-    *at = '\0';
-    for (int level = 0; level < MOST_LEVELS; level++) {
-        const size_t n = strlen(scope->name);
-        if ((size_t)(at - buf) < n + 4)
-            break;
-        memcpy(at -= n, scope->name, n);
-        if (scope->parent == 0) {
-            memmove(buf, at, strlen(at) + 1);
-            return;
-        }
-        *--at = '/';
-        scope = &costs->scope[scope->parent - 1];
-    }
-    memcpy(at -= 3, "...", 3);
-    memmove(buf, at, strlen(at) + 1);
-}
 
 static uint64_t key_of(const struct prof_scope_cost *scope, enum report_sort sort)
 {
@@ -188,12 +165,15 @@ static void put_calls(struct table *table, const struct scopes *scopes,
 static const struct column {
     const char *title;
     unsigned rank;
+    enum { ANY, TIME, BYTES } of; /* what must be known */
     void (*put)(struct table *table, const struct scopes *scopes,
                 const struct prof_scope_cost *scope);
 } columns[] = {
-    {"share", 0, put_share},     {"wall", 6, put_wall},         {"self", 8, put_self},
-    {"forward", 3, put_forward}, {"backward", 1, put_backward}, {"b/f", 2, put_ratio},
-    {"tape", 4, put_tape},       {"at peak", 5, put_peak},      {"calls", 7, put_calls},
+    {"share", 0, ANY, put_share},        {"wall", 6, TIME, put_wall},
+    {"self", 8, TIME, put_self},         {"forward", 3, TIME, put_forward},
+    {"backward", 1, TIME, put_backward}, {"b/f", 2, TIME, put_ratio},
+    {"tape", 4, BYTES, put_tape},        {"at peak", 5, BYTES, put_peak},
+    {"calls", 7, ANY, put_calls},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -215,11 +195,14 @@ static int print_table(const struct scopes *scopes)
     for (size_t i = 0; i < COLUMNS; i++) {
         table_column(table, TABLE_RIGHT, columns[i].title);
         table_optional(table, columns[i].rank);
+        if ((columns[i].of == TIME && !scopes->timed) ||
+            (columns[i].of == BYTES && !scopes->counted))
+            table_hide(table);
     }
     table_column(table, TABLE_LEFT, "scope");
     for (size_t i = 0; i < scopes->shown; i++) {
-        char path[PATH_BYTES];
-        put_path(path, &scopes->costs, scopes->row[i].scope);
+        char path[TEXT_SCOPE_ROOM];
+        text_scope_path(path, &scopes->costs, scopes->row[i].scope);
         add_cells(table, scopes, scopes->row[i].scope);
         table_cell(table, path);
     }
@@ -231,30 +214,41 @@ static int print_table(const struct scopes *scopes)
         return status;
     const struct prof_profile *profile = scopes->analysis->profile;
     const size_t hidden = scopes->n - scopes->shown;
+    if (!scopes->timed)
+        fputs("Scopes have times with --time exact alone.\n", style->out);
     if (scopes->n == 0)
         fputs("The program has named no scopes (AD_SCOPE).\n", style->out);
     if (hidden > 0)
-        fprintf(style->out, "%s %zu more scope%s; -n 0 shows everything.\n",
-                style->utf8 ? "\u2026" : "...", hidden, hidden == 1 ? "" : "s");
+        text_paragraph(style->out, style->width, "%s %zu more scope%s; -n 0 shows everything.",
+                       style->utf8 ? "\u2026" : "...", hidden, hidden == 1 ? "" : "s");
     if (profile->lost_scopes > 0)
         fprintf(style->out, "%llu begins of scopes had no room: they count\nas what is around.\n",
                 (unsigned long long)profile->lost_scopes);
     return text_expectations_note(scopes->analysis, style);
 }
 
+static int print_to(const void *payload, const struct report_style *style)
+{
+    struct scopes scopes = *(const struct scopes *)payload;
+    scopes.style = style;
+    return print_table(&scopes);
+}
+
 /* ---- JSON ---- */
 
-static void json_scope(struct json *json, const struct prof_scope_cost *scope)
+static void json_scope(struct json *json, const struct scopes *scopes,
+                       const struct prof_scope_cost *scope)
 {
+    const bool timed = scopes->timed, counted = scopes->counted;
     json_u64(json, "calls", scope->calls);
     json_u64(json, "recorded_calls", scope->recorded_calls);
     json_u64(json, "records", scope->records);
-    json_u64(json, "wall_ns", scope->wall_ns);
-    json_u64(json, "self_ns", scope->self_ns);
-    json_u64(json, "forward_ns", scope->forward_ns);
-    json_u64(json, "backward_ns", scope->cost.backward_ns);
-    json_u64(json, "tape_bytes", prof_cost_tape_bytes(&scope->cost));
-    json_u64(json, "peak_bytes", scope->cost.peak_bytes);
+    report_json_known(json, "wall_ns", scope->wall_ns, timed);
+    report_json_known(json, "self_ns", scope->self_ns, timed);
+    report_json_known(json, "forward_ns", scope->forward_ns, timed);
+    report_json_known(json, "backward_ns", scope->cost.backward_ns, timed);
+    report_json_known(json, "tape_bytes", prof_cost_tape_bytes(&scope->cost), counted);
+    report_json_known(json, "peak_bytes", scope->cost.peak_bytes, counted);
     report_json_ratio(json, "ratio", scope->cost.backward_ns, scope->forward_ns);
 }
 
@@ -268,17 +262,17 @@ static void print_json(const struct scopes *scopes)
     json_array(&json, "rows");
     for (size_t i = 0; i < scopes->shown; i++) {
         const struct prof_scope_cost *scope = scopes->row[i].scope;
-        char path[PATH_BYTES];
-        put_path(path, &scopes->costs, scope);
+        char path[TEXT_SCOPE_ROOM];
+        text_scope_path(path, &scopes->costs, scope);
         json_object(&json, NULL);
         json_text(&json, "scope", path);
-        json_scope(&json, scope);
+        json_scope(&json, scopes, scope);
         json_end(&json);
     }
     json_end(&json);
     json_u64(&json, "rows_not_shown", scopes->n - scopes->shown);
     json_object(&json, "no_scope");
-    json_scope(&json, &none);
+    json_scope(&json, scopes, &none);
     json_end(&json);
     json_u64(&json, "lost_scopes", scopes->analysis->profile->lost_scopes);
     report_json_totals(&json, "total", scopes->analysis);
@@ -288,14 +282,27 @@ static void print_json(const struct scopes *scopes)
 int report_scopes(const struct prof_analysis *analysis, enum report_sort sort, size_t limit,
                   const struct report_style *style)
 {
-    struct scopes scopes = {.analysis = analysis, .style = style, .sort = sort};
-    int status = prof_scope_costs_make(&scopes.costs, analysis->profile, false);
+    const struct prof_profile *profile = analysis->profile;
+    struct scopes scopes = {.analysis = analysis,
+                            .style = style,
+                            .timed = !profile->without_times && !profile->is_sampled,
+                            .counted = prof_profile_has_bytes(profile)};
+    int status = prof_scope_costs_make(&scopes.costs, profile, false);
+    for (size_t i = 0; i < scopes.costs.n; i++) /* of exact profiles that were added to samples */
+        scopes.timed |= scopes.costs.scope[i].wall_ns > 0;
+    const bool known = ranking_is_time(sort)       ? scopes.timed
+                       : sort == REPORT_SORT_CALLS ? true
+                                                   : scopes.counted;
+    scopes.sort = known            ? sort
+                  : scopes.timed   ? REPORT_SORT_TOTAL
+                  : scopes.counted ? REPORT_SORT_TAPE
+                                   : REPORT_SORT_CALLS;
     if (status == 0)
         status = rank(&scopes, limit);
     if (status == 0 && style->json)
         print_json(&scopes);
     else if (status == 0)
-        status = print_table(&scopes);
+        status = text_whole(style, print_to, &scopes);
     free(scopes.row);
     prof_scope_costs_free(&scopes.costs);
     return status;
@@ -338,10 +345,10 @@ int report_scopes_csv(const struct prof_analysis *analysis, const struct report_
               style->out);
     for (size_t i = 0; status == 0 && i < costs.n; i++) {
         const struct prof_scope_cost *scope = &costs.scope[i];
-        char path[PATH_BYTES];
+        char path[TEXT_SCOPE_ROOM];
         if (is_idle(scope))
             continue;
-        put_path(path, &costs, scope);
+        text_scope_path(path, &costs, scope);
         put_field(style->out, path);
         fprintf(style->out, ",%llu,%.9f,%.9f,%.9f,%llu,%llu,%llu,%llu\n",
                 (unsigned long long)scope->thread,

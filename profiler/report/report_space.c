@@ -142,16 +142,21 @@ struct view {
 
 static void add_columns(struct table *table, const struct view *view)
 {
-    static const char *const titles[][5] = {
-        [REPORT_HOLDERS] = {"bytes", "share", "kind", NULL},
-        [REPORT_LIFETIME] = {"B*ms", "share", "life", "bytes", "freed by"},
-        [REPORT_DEAD] = {"never read", "of", "at peak", "freed by", NULL},
-        [REPORT_LEAKS] = {"left", "live now", "at peak", "kind", NULL},
+    /* rank: where there is no room, the highest goes first. */
+    static const struct {
+        const char *title;
+        unsigned rank;
+    } columns[][5] = {
+        [REPORT_HOLDERS] = {{"bytes", 0}, {"share", 2}, {"kind", 1}},
+        [REPORT_LIFETIME] = {{"B*ms", 0}, {"share", 3}, {"life", 2}, {"bytes", 1}, {"freed by", 4}},
+        [REPORT_DEAD] = {{"never read", 0}, {"of", 2}, {"at peak", 1}, {"freed by", 3}},
+        [REPORT_LEAKS] = {{"left", 0}, {"live now", 2}, {"at peak", 3}, {"kind", 1}},
     };
-    for (int i = 0; i < 5 && titles[view->options->what][i]; i++) {
+    for (int i = 0; i < 5 && columns[view->options->what][i].title; i++) {
         const bool exact_time = view->style->exact && view->options->what == REPORT_LIFETIME;
         table_column(table, TABLE_RIGHT,
-                     i == 0 && exact_time ? "B*ns" : titles[view->options->what][i]);
+                     i == 0 && exact_time ? "B*ns" : columns[view->options->what][i].title);
+        table_optional(table, columns[view->options->what][i].rank);
     }
     table_column(table, TABLE_LEFT,
                  view->options->by == PROF_SPACE_BY_OP ? "op"
@@ -159,7 +164,7 @@ static void add_columns(struct table *table, const struct view *view)
                                                        : "line op -> read by");
 }
 
-static void add_holder(struct table *table, const struct view *view, const struct ranked *row)
+static void add_cells(struct table *table, const struct view *view, const struct ranked *row)
 {
     char share[UNITS_ROOM];
     const struct prof_holder *h = row->holder;
@@ -191,7 +196,21 @@ static void add_holder(struct table *table, const struct view *view, const struc
         table_cell(table, kinds_text(h));
         break;
     }
-    cell_holder(table, view->analysis, h, view->options->by, style);
+}
+
+static void add_holder(struct table *table, const struct view *view, const struct ranked *row)
+{
+    add_cells(table, view, row);
+    cell_holder(table, view->analysis, row->holder, view->options->by, view->style);
+}
+
+static void add_left_out(struct table *table, const struct view *view)
+{
+    const struct prof_holder *h = &view->space->left_out;
+    if (view->space->n_left_out == 0)
+        return;
+    add_cells(table, view, &(struct ranked){h, key_of(h, view->options->what)});
+    table_cell(table, "(left out)");
 }
 
 /* What the tape counts and no class does: a table that could not grow, or an older recording. */
@@ -229,6 +248,7 @@ static struct table *make_table(const struct view *view)
     add_columns(table, view);
     for (size_t i = 0; i < view->shown; i++)
         add_holder(table, view, &view->row[i]);
+    add_left_out(table, view);
     add_rest(table, view);
     if (table_is_whole(table))
         return table;
@@ -272,7 +292,7 @@ static void put_head(const struct view *view)
     units_time(when, space->at_ns, style->utf8);
     text_paragraph(
         style->out, style->width, "%s live%s%s%s%s%s (exact)",
-        style->exact ? units_exact(bytes, (int64_t)space->total) : units_bytes(bytes, space->total),
+        style->exact ? units_exact(bytes, space->total) : units_bytes(bytes, space->total),
         view->options->at == PROF_AT_END    ? " at the end"
         : view->options->at == PROF_AT_PEAK ? " at the tape's peak"
                                             : " at that time",
@@ -309,7 +329,7 @@ static int put_text(const struct view *view)
         put_kinds(view);
     if (holders && view->space->tape)
         report_timeline(view->analysis, view->space->tape, style);
-    if (view->n == 0)
+    if (view->n == 0 && view->space->n_left_out == 0)
         fputs("Nothing.\n", style->out);
     else
         table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
@@ -405,6 +425,9 @@ static void put_json(const struct view *view)
     for (size_t i = 0; i < view->shown; i++)
         json_holder(&json, view->row[i].holder);
     json_end(&json);
+    json_u64(&json, "rows_not_shown", view->n - view->shown);
+    json_u64(&json, "rows_left_out", view->space->n_left_out);
+    json_u64(&json, "left_out_bytes", key_of(&view->space->left_out, view->options->what));
     json_moments(&json, view->analysis, view->space->tape);
     json_finish(&json);
 }
@@ -416,6 +439,7 @@ int report_space(const struct prof_analysis *analysis, const struct prof_space *
     view.row = calloc(space->n + 1, sizeof *view.row);
     if (!view.row)
         return -1;
+    view.total = key_of(&space->left_out, options->what);
     for (size_t i = 0; i < space->n; i++) {
         const uint64_t key = key_of(&space->holder[i], options->what);
         view.total += key;

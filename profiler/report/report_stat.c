@@ -12,15 +12,17 @@ enum kind { TIME, BYTES, RATIO };
 static const struct {
     const char *name, *json;
     enum kind kind;
+    bool from_profile; /* a time, or made of times, that may be sampled */
 } metrics[STAT_METRICS] = {
-    [STAT_WALL] = {"wall", "wall_ns", TIME},
-    [STAT_FORWARD] = {"forward", "forward_ns", TIME},
-    [STAT_BACKWARD] = {"backward", "backward_ns", TIME},
-    [STAT_TAPE] = {"tape", "tape_bytes", BYTES},
-    [STAT_PEAK] = {"peak of one tape", "peak_bytes", BYTES},
-    [STAT_RATIO] = {"gradient / forward", "gradient_over_forward", RATIO},
-    [STAT_PRIMAL] = {"primal wall", "primal_wall_ns", TIME},
-    [STAT_PRIMAL_RATIO] = {"wall / primal wall", "wall_over_primal", RATIO},
+    [STAT_WALL] = {"wall", "wall_ns", TIME, false},
+    [STAT_FORWARD] = {"forward", "forward_ns", TIME, true},
+    [STAT_BACKWARD] = {"backward", "backward_ns", TIME, true},
+    [STAT_RECOMPUTE] = {"recompute", "recompute_ns", TIME, true},
+    [STAT_TAPE] = {"tape", "tape_bytes", BYTES, false},
+    [STAT_PEAK] = {"peak of one tape", "peak_bytes", BYTES, false},
+    [STAT_RATIO] = {"gradient / forward", "gradient_over_forward", RATIO, true},
+    [STAT_PRIMAL] = {"primal wall", "primal_wall_ns", TIME, false},
+    [STAT_PRIMAL_RATIO] = {"wall / primal wall", "wall_over_primal", RATIO, false},
 };
 
 void stat_add(struct stat_series *series, double value)
@@ -44,19 +46,21 @@ static void cell_value(struct table *table, enum kind kind, double value,
                        const struct report_style *style)
 {
     if (kind == TIME)
-        cell_time(table, (uint64_t)(value + 0.5), style);
+        cell_time(table, prof_whole(value), style);
     else if (kind == BYTES)
-        cell_bytes(table, (uint64_t)(value + 0.5), style);
+        cell_bytes(table, prof_whole(value), style);
     else
         table_cellf(table, "%.3g", value);
 }
 
-static void add_row(struct table *table, enum stat_metric metric, const struct stat_series *series,
+static void add_row(struct table *table, const struct report_stat *stat, enum stat_metric metric,
                     const struct report_style *style)
 {
+    const struct stat_series *series = &stat->series[metric];
     double deviation = stat_deviation(series);
     table_row(table);
-    table_cell(table, metrics[metric].name);
+    table_cellf(table, "%s%s", stat->sampled && metrics[metric].from_profile ? "~" : "",
+                metrics[metric].name);
     cell_value(table, metrics[metric].kind, series->mean, style);
     table_cell(table, style->utf8 ? "\u00b1" : "+-");
     cell_value(table, metrics[metric].kind, deviation, style);
@@ -79,6 +83,7 @@ static void print_json(const struct report_stat *stat, FILE *out)
     json_text(&json, "primal", stat->primal);
     json_u64(&json, "runs", stat->series[STAT_WALL].n);
     json_u64(&json, "warmup", stat->warmup);
+    json_bool(&json, "sampled", stat->sampled);
     json_object(&json, "metrics");
     for (int i = 0; i < STAT_METRICS; i++) {
         const struct stat_series *series = &stat->series[i];
@@ -118,12 +123,13 @@ int report_stat_print(const struct report_stat *stat, const struct report_style 
     }
     for (int i = 0; i < STAT_METRICS; i++)
         if (stat->series[i].n > 0)
-            add_row(table, (enum stat_metric)i, &stat->series[i], style);
+            add_row(table, stat, (enum stat_metric)i, style);
     size_t runs = stat->series[STAT_WALL].n;
     int status = table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     table_free(table);
     if (status == 0)
-        fprintf(style->out, "%zu run%s after %zu that %s not counted.\n", runs,
-                runs == 1 ? "" : "s", stat->warmup, stat->warmup == 1 ? "is" : "are");
+        fprintf(style->out, "%zu run%s after %zu that %s not counted.\n%s", runs,
+                runs == 1 ? "" : "s", stat->warmup, stat->warmup == 1 ? "is" : "are",
+                stat->sampled ? "~ sampled: processor time, of all threads.\n" : "");
     return status;
 }

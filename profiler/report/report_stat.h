@@ -12,9 +12,10 @@ enum stat_metric {
     STAT_WALL, /* of the whole process, from start to end */
     STAT_FORWARD,
     STAT_BACKWARD,
+    STAT_RECOMPUTE,    /* where functions of checkpoints ran again */
     STAT_TAPE,         /* bytes handed out */
     STAT_PEAK,         /* bytes of one tape */
-    STAT_RATIO,        /* forward and backward time over forward time */
+    STAT_RATIO,        /* forward, backward and recomputation's time over forward time */
     STAT_PRIMAL,       /* of another program, from start to end */
     STAT_PRIMAL_RATIO, /* wall time over the other program's */
     STAT_METRICS,
@@ -35,6 +36,7 @@ struct report_stat {
     const char *const *command; /* ends with NULL */
     const char *primal;         /* NULL: none */
     size_t warmup;
+    bool sampled;                            /* times but wall times are estimates */
     struct stat_series series[STAT_METRICS]; /* those without values are not shown */
 };
 

@@ -3,26 +3,27 @@
 
 #include "units.h"
 
+#include <stdlib.h>
+
 #include <stdarg.h>
 #include <string.h>
 
 void cell_time(struct table *table, uint64_t ns, const struct report_style *style)
 {
     char buf[UNITS_ROOM];
-    table_cell(table,
-               style->exact ? units_exact(buf, (int64_t)ns) : units_time(buf, ns, style->utf8));
+    table_cell(table, style->exact ? units_exact(buf, ns) : units_time(buf, ns, style->utf8));
 }
 
 void cell_bytes(struct table *table, uint64_t bytes, const struct report_style *style)
 {
     char buf[UNITS_ROOM];
-    table_cell(table, style->exact ? units_exact(buf, (int64_t)bytes) : units_bytes(buf, bytes));
+    table_cell(table, style->exact ? units_exact(buf, bytes) : units_bytes(buf, bytes));
 }
 
 void cell_count(struct table *table, uint64_t n, const struct report_style *style)
 {
     char buf[UNITS_ROOM];
-    table_cell(table, style->exact ? units_exact(buf, (int64_t)n) : units_count(buf, n));
+    table_cell(table, style->exact ? units_exact(buf, n) : units_count(buf, n));
 }
 
 void text_names(char *buf, size_t n, const struct prof_names *names, const char *separator)
@@ -73,6 +74,40 @@ const char *text_base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+void text_scope_path(char buf[TEXT_SCOPE_ROOM], const struct prof_scope_costs *costs,
+                     const struct prof_scope_cost *scope)
+{
+    enum { MOST_LEVELS = 64 };
+    char *at = buf + TEXT_SCOPE_ROOM - 1;
+    *at = '\0';
+    for (int level = 0; level < MOST_LEVELS; level++) {
+        const size_t n = strlen(scope->name);
+        if ((size_t)(at - buf) < n + 4)
+            break;
+        memcpy(at -= n, scope->name, n);
+        if (scope->parent == 0) {
+            memmove(buf, at, strlen(at) + 1);
+            return;
+        }
+        *--at = '/';
+        scope = &costs->scope[scope->parent - 1];
+    }
+    memcpy(at -= 3, "...", 3);
+    memmove(buf, at, strlen(at) + 1);
+}
+
+void text_scope_name(char buf[TEXT_SCOPE_ROOM], const struct prof_scope_costs *costs,
+                     const struct prof_scope_cost *scope)
+{
+    size_t same = 0;
+    for (size_t i = 0; i < costs->n; i++)
+        same += strcmp(costs->scope[i].name, scope->name) == 0;
+    if (same > 1)
+        text_scope_path(buf, costs, scope);
+    else
+        snprintf(buf, TEXT_SCOPE_ROOM, "%s", scope->name);
+}
+
 const char *report_short_path(const struct prof_analysis *analysis, const char *file)
 {
     const char *start = text_base_name(file);
@@ -84,6 +119,26 @@ const char *report_short_path(const struct prof_analysis *analysis, const char *
     return start;
 }
 
+int text_whole(const struct report_style *style,
+               int (*print)(const void *payload, const struct report_style *style),
+               const void *payload)
+{
+    char *text = NULL;
+    size_t n = 0;
+    struct report_style whole = *style;
+    whole.out = open_memstream(&text, &n);
+    if (!whole.out)
+        return -1;
+    int status = print(payload, &whole);
+    const bool failed = ferror(whole.out) != 0;
+    if (fclose(whole.out) != 0 || failed)
+        status = -1;
+    if (status == 0)
+        fwrite(text, 1, n, style->out);
+    free(text);
+    return status;
+}
+
 void text_sampled_note(const struct prof_analysis *analysis, FILE *out)
 {
     const struct prof_totals *total = &analysis->total;
@@ -93,15 +148,25 @@ void text_sampled_note(const struct prof_analysis *analysis, FILE *out)
         return;
     }
     const uint64_t period = analysis->profile->sample_period_ns;
+    char outside[64] = "";
+    if (total->outside > 0)
+        snprintf(outside, sizeof outside, " +\n%llu outside of the steps",
+                 (unsigned long long)total->outside);
     fprintf(out,
             "~ sampled, %llu a second and thread: %llu signals = %llu recorded +\n"
-            "%llu partial + %llu lost. Times are the processor's, of all threads.\n"
+            "%llu partial + %llu lost%s. Times are the processor's, of all threads.\n"
             "An error is one standard deviation, 1/sqrt(samples) of the value.\n"
             "The lines hold %s of the process' time.\n",
             (unsigned long long)(period > 0 ? (1000000000 + period / 2) / period : 0),
             (unsigned long long)total->fired, (unsigned long long)total->recorded,
-            (unsigned long long)total->partial, (unsigned long long)total->lost,
+            (unsigned long long)total->partial, (unsigned long long)total->lost, outside,
             units_share(buf, prof_cost_time(&analysis->sum), total->process_cpu_ns));
+}
+
+void text_untimed_note(const struct prof_analysis *analysis, FILE *out)
+{
+    if (analysis->profile->without_times)
+        fputs("No times were taken (--time off).\n", out);
 }
 
 void text_unlined_note(const struct prof_analysis *analysis, FILE *out)

@@ -27,6 +27,14 @@ void text_place(char *buf, size_t n, const struct prof_analysis *analysis,
 /* The names, separated by `separator`, with a "+" where there were more. Truncates. */
 void text_names(char *buf, size_t n, const struct prof_names *names, const char *separator);
 
+enum { TEXT_SCOPE_ROOM = 1024 };
+/* "train/layer index=3", or its end where it is very long. */
+void text_scope_path(char buf[TEXT_SCOPE_ROOM], const struct prof_scope_costs *costs,
+                     const struct prof_scope_cost *scope);
+/* The same of a scope whose name others have as well, else its name alone. */
+void text_scope_name(char buf[TEXT_SCOPE_ROOM], const struct prof_scope_costs *costs,
+                     const struct prof_scope_cost *scope);
+
 /* Columns that a text of UTF-8 takes. */
 unsigned text_columns(const char *text);
 
@@ -40,9 +48,17 @@ const char *text_base_name(const char *path);
 
 /* Of a sampled profile: what its times are, and from how many samples. */
 void text_sampled_note(const struct prof_analysis *analysis, FILE *out);
+/* Where no times were taken, that they were not. */
+void text_untimed_note(const struct prof_analysis *analysis, FILE *out);
 /* A line for each expectation of the source that does not hold, up to five. Returns 0, or -1 when
  * memory is exhausted. */
 int text_expectations_note(const struct prof_analysis *analysis, const struct report_style *style);
+
+/* Prints to the style's stream what print() prints, which returns 0 or -1, but nothing of it where
+ * that fails or memory does not suffice for all. */
+int text_whole(const struct report_style *style,
+               int (*print)(const void *payload, const struct report_style *style),
+               const void *payload);
 
 /* Says how to get source lines, if some are missing. */
 void text_unlined_note(const struct prof_analysis *analysis, FILE *out);

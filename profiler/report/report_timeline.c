@@ -112,7 +112,8 @@ void report_timeline(const struct prof_analysis *analysis, const struct prof_tap
 {
     struct plot plot = {.n = 0};
     char label[UNITS_ROOM];
-    if (tape->n_moments < 2)
+    if (tape->n_moments < 2 ||
+        tape->moment[0].ticks == tape->moment[tape->n_moments - 1].ticks) /* nobody read a clock */
         return;
     const unsigned width = style->width > 0 ? style->width : 80;
     plot.n = width - LABEL - 2 < MOST_COLUMNS ? width - LABEL - 2 : MOST_COLUMNS;

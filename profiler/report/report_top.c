@@ -8,9 +8,6 @@
 #include "report_text.h"
 #include "units.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 /* What the cells of a row are made of. */
 struct top {
     const struct prof_analysis *analysis;
@@ -92,11 +89,11 @@ static void put_error(struct table *table, const struct top *top, const struct t
 {
     char buf[UNITS_ROOM];
     const uint64_t key = ranking_key(row->cost, top->sort, top->style);
-    table_cell(table,
-               row->cost->samples == 0
-                   ? "-"
-                   : units_share(buf, (uint64_t)((double)key / sqrt((double)row->cost->samples)),
-                                 ranking_key(&top->ranking->total, top->sort, top->style)));
+    if (row->cost->samples == 0)
+        table_cell(table, "-");
+    else
+        table_cell(table, units_share(buf, prof_whole(prof_cost_error(row->cost, key)),
+                                      ranking_key(&top->ranking->total, top->sort, top->style)));
 }
 
 static void put_other(struct table *table, const struct top *top, const struct top_row *row)
@@ -107,6 +104,16 @@ static void put_other(struct table *table, const struct top *top, const struct t
 static void put_waiting(struct table *table, const struct top *top, const struct top_row *row)
 {
     cell_time(table, row->cost->waiting_ns, top->style);
+}
+
+static void put_waiting_io(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_time(table, row->cost->waiting_io_ns, top->style);
+}
+
+static void put_waiting_lock(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_time(table, row->cost->waiting_lock_ns, top->style);
 }
 
 static void put_samples(struct table *table, const struct top *top, const struct top_row *row)
@@ -121,8 +128,7 @@ static bool is_sampled(const struct top *top)
 
 static bool by_sampled_time(const struct top *top)
 {
-    return is_sampled(top) && (top->sort == REPORT_SORT_TOTAL || top->sort == REPORT_SORT_FORWARD ||
-                               top->sort == REPORT_SORT_BACKWARD || top->sort == REPORT_SORT_RATIO);
+    return is_sampled(top) && ranking_is_time(top->sort);
 }
 
 static bool has_other(const struct top *top)
@@ -133,17 +139,17 @@ static bool has_other(const struct top *top)
 /* Samples are taken without an account of the tape, unless both were asked for. */
 static bool has_rows(const struct top *top)
 {
-    return !is_sampled(top) || top->analysis->total.tapes > 0;
+    return prof_profile_has_bytes(top->analysis->profile);
 }
 
 static bool has_forward(const struct top *top)
 {
-    return ranking_has_phase(top->style, REPORT_FORWARD);
+    return ranking_has_phase(top->style, REPORT_FORWARD) && !top->analysis->profile->without_times;
 }
 
 static bool has_backward(const struct top *top)
 {
-    return ranking_has_phase(top->style, REPORT_BACKWARD);
+    return ranking_has_phase(top->style, REPORT_BACKWARD) && !top->analysis->profile->without_times;
 }
 
 static bool has_both(const struct top *top)
@@ -154,7 +160,7 @@ static bool has_both(const struct top *top)
 static bool has_recompute(const struct top *top)
 {
     return ranking_has_phase(top->style, REPORT_RECOMPUTE) &&
-           prof_cost_recomputes(&top->ranking->total);
+           !top->analysis->profile->without_times && prof_cost_recomputes(&top->ranking->total);
 }
 
 /* The expected ratio is from the rows' counts. */
@@ -178,6 +184,8 @@ static const struct column {
     {"backward", 1, put_backward, has_backward, "~backward"},
     {"other", 4, put_other, has_other, "~other"},
     {"waiting", 7, put_waiting, has_other, "~waiting"},
+    {"io", 8, put_waiting_io, has_other, "~for io"},
+    {"locks", 8, put_waiting_lock, has_other, "~locks"},
     {"recompute", 3, put_recompute, has_recompute, "~recompute"},
     {"b/f", 2, put_ratio, has_both, "~b/f"},
     {"expect", 7, put_expected, has_expected, NULL},
@@ -220,9 +228,12 @@ static void put_hidden(const struct top *top)
     size_t n = ranking->n - ranking->shown;
     for (size_t i = ranking->shown; i < ranking->n; i++)
         sum += ranking->row[i].key;
-    fprintf(style->out, "%s %zu more %s%s with %s in all; -n 0 shows everything.\n",
-            style->utf8 ? "\u2026" : "...", n, ranking_noun(top->by), n == 1 ? "" : "s",
-            units_share(buf, sum, ranking_key(&ranking->total, top->sort, style)));
+    /* Rows with what they called overlap: their sum says nothing. */
+    const char *share = units_share(buf, sum, ranking_key(&ranking->total, top->sort, style));
+    text_paragraph(style->out, style->width, "%s %zu more %s%s%s%s%s; -n 0 shows everything.",
+                   style->utf8 ? "\u2026" : "...", n, ranking_noun(top->by), n == 1 ? "" : "s",
+                   style->inclusive ? "" : " with ", style->inclusive ? "" : share,
+                   style->inclusive ? "" : " in all");
 }
 
 static bool any_slow(const struct top *top)
@@ -263,34 +274,25 @@ static int print(const struct top *top)
     if (ranking->shown < ranking->n)
         put_hidden(top);
     if (any_slow(top))
-        fputs("! backward takes over twice what flops\nand bytes explain.\n", style->out);
+        fputs(is_sampled(top)
+                  ? "! backward takes over twice what flops\nand bytes explain, by more "
+                    "than two\nstandard errors.\n"
+                  : "! backward takes over twice what flops\nand bytes explain.\n",
+              style->out);
     if (is_sampled(top))
         text_sampled_note(top->analysis, style->out);
     if (style->inclusive)
         fputs("Each row has all that it called as well.\n", style->out);
+    text_untimed_note(top->analysis, style->out);
     text_unlined_note(top->analysis, style->out);
     return text_expectations_note(top->analysis, style);
 }
 
-/* The same, but nothing of it where memory does not suffice for all. */
-static int print_whole(const struct top *top)
+static int print_to(const void *payload, const struct report_style *style)
 {
-    char *text = NULL;
-    size_t n = 0;
-    struct report_style style = *top->style;
-    struct top whole = *top;
-    style.out = open_memstream(&text, &n);
-    if (!style.out)
-        return -1;
-    whole.style = &style;
-    int status = print(&whole);
-    bool failed = ferror(style.out) != 0;
-    if (fclose(style.out) != 0 || failed)
-        status = -1;
-    if (status == 0)
-        fwrite(text, 1, n, top->style->out);
-    free(text);
-    return status;
+    struct top top = *(const struct top *)payload;
+    top.style = style;
+    return print(&top);
 }
 
 static void print_json(const struct top *top)
@@ -307,7 +309,9 @@ static void print_json(const struct top *top)
         double expected = prof_cost_expected_ratio(&line->cost, &top->roof);
         json_object(&json, NULL);
         report_json_place(&json, line);
-        report_json_cost(&json, &line->cost);
+        if (top->by == PROF_BY_SHAPE)
+            json_text(&json, "shape", line->shape);
+        report_json_cost(&json, &line->cost, top->analysis->profile);
         report_json_ratio(&json, "ratio", line->cost.backward_ns, line->cost.forward_ns);
         if (expected > 0)
             json_double(&json, "expected_ratio", expected);
@@ -321,7 +325,7 @@ static void print_json(const struct top *top)
     json_u64(&json, "rows_not_shown", ranking->n - ranking->shown);
     json_object(&json, "left_out");
     json_u64(&json, "lines", top->analysis->n_left_out);
-    report_json_cost(&json, &top->analysis->left_out);
+    report_json_cost(&json, &top->analysis->left_out, top->analysis->profile);
     json_end(&json);
     report_json_totals(&json, "total", top->analysis);
     json_finish(&json);
@@ -336,14 +340,14 @@ int report_top(const struct prof_analysis *analysis, enum prof_by by, enum repor
         .style = style,
         .ranking = &ranking,
         .by = by,
-        .sort = sort,
+        .sort = ranking_known(analysis->profile, sort),
         .roof = prof_analysis_roof(analysis),
     };
-    int status = ranking_make(&ranking, analysis, by, sort, limit, style);
+    int status = ranking_make(&ranking, analysis, by, top.sort, limit, style);
     if (status == 0 && style->json)
         print_json(&top);
     else if (status == 0)
-        status = print_whole(&top);
+        status = text_whole(style, print_to, &top);
     ranking_free(&ranking);
     return status;
 }

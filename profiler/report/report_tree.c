@@ -75,6 +75,12 @@ static uint64_t key_of(const struct printer *p, const struct prof_tree_node *nod
     return cost_of(p, &node->all);
 }
 
+/* Op calls; where none were counted, samples. */
+static uint64_t count_of(const struct prof_cost *cost)
+{
+    return cost->calls > 0 ? cost->calls : cost->samples;
+}
+
 static bool is_shown(const struct printer *p, const struct prof_tree_node *node,
                      const struct prof_tree_node *parent)
 {
@@ -82,9 +88,9 @@ static bool is_shown(const struct printer *p, const struct prof_tree_node *node,
     if (options->max_depth > 0 && node->depth > options->max_depth)
         return false;
     /* Julia's rule: more than chance would make of the parent's count, n > x sqrt(N). */
-    const double n = (double)node->all.calls, x = options->noise_floor;
-    return node->all.calls >= options->min_count &&
-           (x <= 0 || n * n > x * x * (double)parent->all.calls);
+    const double n = (double)count_of(&node->all), x = options->noise_floor;
+    return n >= (double)options->min_count &&
+           (x <= 0 || n * n > x * x * (double)count_of(&parent->all));
 }
 
 static const char *module_of(const struct prof_line *line)
@@ -136,6 +142,8 @@ static void put_label(char *buf, size_t n, const struct printer *p,
         snprintf(place, sizeof place, "(all)");
     else if (node->line.own)
         snprintf(place, sizeof place, "(tape)");
+    else if (node->line.idle)
+        snprintf(place, sizeof place, "%s", PROF_IDLE_NAME);
     else if (node->cut)
         snprintf(place, sizeof place, "(outer frames cut off)");
     else
@@ -162,10 +170,18 @@ enum { OTHERS = sizeof others / sizeof *others };
 
 static bool has_other(const struct printer *p, int i)
 {
-    return others[i].metric != p->options->metric && (!others[i].wide || is_wide(p));
+    return others[i].metric != p->options->metric && (!others[i].wide || is_wide(p)) &&
+           ranking_knows(p->tree->analysis->profile, others[i].metric);
 }
 
 /* Times of a profile with samples are estimates. */
+static bool is_estimate(const struct printer *p, enum report_sort metric)
+{
+    return p->tree->analysis->profile->n_samples > 0 &&
+           (metric == REPORT_SORT_TOTAL || metric == REPORT_SORT_FORWARD ||
+            metric == REPORT_SORT_BACKWARD);
+}
+
 static const char *title_of(const struct printer *p, enum report_sort metric)
 {
     static const char *const title[][2] = {
@@ -176,7 +192,7 @@ static const char *title_of(const struct printer *p, enum report_sort metric)
         [REPORT_SORT_PEAK] = {"at peak", "at peak"},
         [REPORT_SORT_CALLS] = {"calls", "calls"},
     };
-    return title[metric][p->tree->analysis->profile->n_samples > 0];
+    return title[metric][is_estimate(p, metric)];
 }
 
 static void add_columns(const struct printer *p)
@@ -184,7 +200,7 @@ static void add_columns(const struct printer *p)
     table_column(p->table, TABLE_RIGHT, "share");
     table_column(p->table, TABLE_RIGHT, title_of(p, p->options->metric));
     if (!p->options->inverted) {
-        table_column(p->table, TABLE_RIGHT, "self");
+        table_column(p->table, TABLE_RIGHT, is_estimate(p, p->options->metric) ? "~self" : "self");
         table_optional(p->table, 2);
     }
     for (int i = 0; i < OTHERS; i++) {
@@ -235,10 +251,10 @@ static void put_json(const struct printer *p, uint32_t i)
     json_bool(p->json, "cut", node->cut);
     report_json_place(p->json, &node->line);
     json_object(p->json, "self");
-    report_json_cost(p->json, &node->line.cost);
+    report_json_cost(p->json, &node->line.cost, p->tree->analysis->profile);
     json_end(p->json);
     json_object(p->json, "all");
-    report_json_cost(p->json, &node->all);
+    report_json_cost(p->json, &node->all, p->tree->analysis->profile);
     json_end(p->json);
     json_end(p->json);
 }
@@ -286,6 +302,14 @@ static void put_subtree(struct printer *p, uint32_t i)
     p->n_order = first;
 }
 
+static bool has_sampled_ops(const struct prof_profile *profile)
+{
+    for (size_t i = 0; i < profile->n_samples; i++)
+        if (profile->sample[i].phase != PROF_PHASE_NONE)
+            return true;
+    return false;
+}
+
 static void put_notes(const struct printer *p)
 {
     const struct prof_tree *tree = p->tree;
@@ -294,13 +318,19 @@ static void put_notes(const struct printer *p)
         fputs("Nothing was measured.\n", out);
     else if (!tree->has_paths && tree->n_left_out == 0 && tree->analysis->profile->n_samples == 0)
         fputs("The profile has no call paths: only the calls\nthat record are shown.\n", out);
+    else if (!tree->has_paths && has_sampled_ops(tree->analysis->profile))
+        fputs("Callers of ops were not recorded: --depth 64\nof tapescope record asks for them.\n",
+              out);
     if (p->hidden > 0)
         fprintf(out, "%s %zu more node%s, counted in those above.\n",
                 p->style->utf8 ? "\u2026" : "...", p->hidden, p->hidden == 1 ? "" : "s");
+    if (tree->is_flat)
+        fputs("Each row has all that it called:\nrows overlap.\n", out);
     if (tree->too_large)
-        fputs("The tree is too large: some paths are cut.\n", out);
+        fputs("The tree is too large: some paths are\ncut.\n", out);
     if (tree->analysis->profile->n_samples > 0)
         text_sampled_note(tree->analysis, out);
+    text_untimed_note(tree->analysis, out);
     text_unlined_note(tree->analysis, out);
 }
 
@@ -330,6 +360,7 @@ static void print_json(struct printer *p)
     report_json_begin(&json, p->style->out, "tree");
     report_json_profile(&json, "profile", analysis->profile);
     json_bool(&json, "inverted", p->options->inverted);
+    json_bool(&json, "flat", p->tree->is_flat);
     json_bool(&json, "has_paths", p->tree->has_paths);
     json_bool(&json, "too_large", p->tree->too_large);
     json_u64(&json, "paths_refused", analysis->profile->paths_refused);
@@ -340,7 +371,7 @@ static void print_json(struct printer *p)
     json_u64(&json, "nodes_not_shown", p->hidden);
     json_object(&json, "left_out");
     json_u64(&json, "rows", p->tree->n_left_out);
-    report_json_cost(&json, &p->tree->left_out);
+    report_json_cost(&json, &p->tree->left_out, analysis->profile);
     json_end(&json);
     report_json_totals(&json, "total", analysis);
     json_finish(&json);
@@ -350,7 +381,9 @@ static void print_json(struct printer *p)
 int report_tree(const struct prof_tree *tree, const struct report_tree_options *options,
                 const struct report_style *style)
 {
-    struct printer p = {.tree = tree, .options = options, .style = style};
+    struct report_tree_options known = *options;
+    struct printer p = {.tree = tree, .options = &known, .style = style};
+    known.metric = ranking_known(tree->analysis->profile, options->metric);
     int status = 0;
     p.order = calloc(tree->n_nodes, sizeof *p.order);
     if (!p.order)

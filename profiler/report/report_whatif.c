@@ -37,12 +37,18 @@ static const struct prof_option **ordered(const struct prof_whatif *whatif, bool
 static const char *bytes_text(char buf[UNITS_ROOM], uint64_t bytes,
                               const struct report_style *style)
 {
-    return style->exact ? units_exact(buf, (int64_t)bytes) : units_bytes(buf, bytes);
+    return style->exact ? units_exact(buf, bytes) : units_bytes(buf, bytes);
 }
 
 static const char *time_text(char buf[UNITS_ROOM], uint64_t ns, const struct report_style *style)
 {
-    return style->exact ? units_exact(buf, (int64_t)ns) : units_time(buf, ns, style->utf8);
+    return style->exact ? units_exact(buf, ns) : units_time(buf, ns, style->utf8);
+}
+
+/* What it costs to compute values again is known from exact times. */
+static bool is_costed(const struct prof_analysis *analysis)
+{
+    return !analysis->profile->without_times && !analysis->profile->is_sampled;
 }
 
 /* The saving in percent: "-33.3%". */
@@ -53,6 +59,16 @@ static void cell_less(struct table *table, uint64_t now, uint64_t before)
     table_cellf(table, "%s%s", less ? "-" : "", units_share(buf, less ? before - now : 0, before));
 }
 
+/* Less than what the table shows as 0.1 %. The options come by their peaks: those that gain too
+ * little are the last. */
+static size_t count_gaining(const struct prof_whatif *whatif,
+                            const struct prof_option *const *option, size_t n)
+{
+    while (n > 0 && (double)option[n - 1]->peak_bytes > 0.9995 * (double)whatif->peak_bytes)
+        n--;
+    return n;
+}
+
 /* All rows, before anything is printed. NULL: memory is exhausted. */
 static struct table *make_table(const struct prof_analysis *analysis,
                                 const struct prof_whatif *whatif,
@@ -60,21 +76,25 @@ static struct table *make_table(const struct prof_analysis *analysis,
                                 const struct report_style *style)
 {
     static const char *const title[] = {"new peak", "less", "cost", "of run", "values", ""};
+    static const unsigned rank[] = {0, 2, 0,
+                                    1, 3, 0}; /* where there is no room, the highest goes */
     char buf[UNITS_ROOM];
     struct table *table = table_new();
     if (!table)
         return NULL;
     for (size_t i = 0; i < sizeof title / sizeof *title; i++) {
         table_column(table, TABLE_RIGHT, title[i]);
-        if (i == 4 || i == 1)
-            table_optional(table, i == 4 ? 2 : 1);
+        table_optional(table, rank[i]);
     }
     table_column(table, TABLE_LEFT, "line, op, function");
     for (size_t i = 0; i < n; i++) {
         table_row(table);
         cell_bytes(table, option[i]->peak_bytes, style);
         cell_less(table, option[i]->peak_bytes, whatif->peak_bytes);
-        cell_time(table, option[i]->cost_ns, style);
+        if (is_costed(analysis))
+            cell_time(table, option[i]->cost_ns, style);
+        else
+            table_cell(table, "-");
         table_cell(table, units_share(buf, option[i]->cost_ns, whatif->run_ns));
         cell_count(table, option[i]->count, style);
         table_cell(table, option[i]->is_best ? "*" : "");
@@ -87,10 +107,19 @@ static struct table *make_table(const struct prof_analysis *analysis,
 }
 
 /* What the numbers stand on. */
-static void put_terms(const struct prof_whatif *whatif, const struct report_style *style)
+static void put_terms(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
+                      const struct report_style *style)
 {
     char buf[UNITS_ROOM];
     FILE *out = style->out;
+    if (!is_costed(analysis))
+        text_paragraph(out, style->width,
+                       "The cost is not known: it is from exact times (--time exact).");
+    if (whatif->n_left_out > 0)
+        text_paragraph(out, style->width,
+                       "Rows of the profile that save values and were left out, and so stay as "
+                       "they are: %zu.",
+                       whatif->n_left_out);
     text_paragraph(
         out, style->width,
         "Assumed: each value is made again just before the pullback that reads it, one at "
@@ -116,13 +145,13 @@ static void put_terms(const struct prof_whatif *whatif, const struct report_styl
                        bytes_text(buf, whatif->tape->peak_bytes, style));
 }
 
-static void put_json_option(struct json *json, const struct prof_option *option)
+static void put_json_option(struct json *json, const struct prof_option *option, bool costed)
 {
     json_object(json, NULL);
     report_json_place(json, &option->line);
     json_u64(json, "peak_bytes", option->peak_bytes);
     json_u64(json, "saved_peak_bytes", option->saved_peak);
-    json_u64(json, "recompute_ns", option->cost_ns);
+    report_json_known(json, "recompute_ns", option->cost_ns, costed);
     json_u64(json, "values", option->count);
     json_bool(json, "pareto", option->is_best);
     json_end(json);
@@ -135,16 +164,18 @@ static void begin_json(struct json *json, const struct prof_analysis *analysis,
     report_json_profile(json, "profile", analysis->profile);
     json_u64(json, "peak_bytes", whatif->peak_bytes);
     json_u64(json, "tape_peak_bytes", whatif->tape->peak_bytes);
-    json_u64(json, "run_ns", whatif->run_ns);
+    report_json_known(json, "run_ns", whatif->run_ns, is_costed(analysis));
     json_u64(json, "changes_per_moment", whatif->merged);
     json_bool(json, "truncated", whatif->is_truncated);
+    json_u64(json, "rows_left_out", whatif->n_left_out);
 }
 
-static void put_json_options(struct json *json, const struct prof_option *const *option, size_t n)
+static void put_json_options(struct json *json, const struct prof_option *const *option, size_t n,
+                             bool costed)
 {
     json_array(json, "lines");
     for (size_t i = 0; i < n; i++)
-        put_json_option(json, option[i]);
+        put_json_option(json, option[i], costed);
     json_end(json);
 }
 
@@ -154,27 +185,52 @@ static void put_table(struct table *table, const struct report_style *style)
     table_free(table);
 }
 
+/* Why lines are not shown, and how they are. */
+static void put_hidden(const struct prof_whatif *whatif, size_t beyond, size_t idle,
+                       const struct report_style *style)
+{
+    const char *dots = style->utf8 ? "\u2026" : "...";
+    if (whatif->n == 0)
+        fputs(whatif->n_left_out > 0 ? "Every line that saves values was left out.\n"
+                                     : "No line saves values.\n",
+              style->out);
+    else if (beyond > 0 && idle > 0)
+        text_paragraph(style->out, style->width,
+                       "%s %zu more, and %zu that would lower the peak by less than 0.05 %%; "
+                       "-n 0 shows everything.",
+                       dots, beyond, idle);
+    else if (idle > 0)
+        text_paragraph(style->out, style->width,
+                       "%s %zu line%s would lower the peak by less than 0.05 %%; -n 0 shows "
+                       "everything.",
+                       dots, idle, idle == 1 ? "" : "s");
+    else if (beyond > 0)
+        fprintf(style->out, "%s %zu more; -n 0 shows everything.\n", dots, beyond);
+}
+
 static int put_all(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
-                   const struct prof_option *const *option, size_t n, size_t shown,
+                   const struct prof_option *const *option, size_t limit,
                    const struct report_style *style)
 {
     char buf[UNITS_ROOM];
+    const size_t n = limit > 0 ? count_gaining(whatif, option, whatif->n) : whatif->n;
+    const size_t shown = limit > 0 && limit < n ? limit : n;
     struct table *table = make_table(analysis, whatif, option, shown, style);
     if (!table)
         return -1;
     text_paragraph(style->out, style->width,
-                   "Peak now: %s. Each line by itself, its saved values computed again:",
+                   shown > 0 ? "Peak now: %s. Each line by itself, its saved values computed again:"
+                             : "Peak now: %s. No line's values lower it if computed again.",
                    bytes_text(buf, whatif->peak_bytes, style));
-    put_table(table, style);
-    if (shown < n)
-        fprintf(style->out, "%s %zu more; -n 0 shows everything.\n", style->utf8 ? "\u2026" : "...",
-                n - shown);
-    if (n == 0)
-        fputs("No line saves values.\n", style->out);
+    if (shown > 0)
+        put_table(table, style);
     else
+        table_free(table);
+    put_hidden(whatif, n - shown, whatif->n - n, style);
+    if (shown > 0)
         text_paragraph(style->out, style->width,
                        "* no other line has a lower peak at no more cost.");
-    put_terms(whatif, style);
+    put_terms(analysis, whatif, style);
     text_unlined_note(analysis, style->out);
     return 0;
 }
@@ -187,14 +243,13 @@ int report_whatif(const struct prof_analysis *analysis, const struct prof_whatif
     const struct prof_option **option = ordered(whatif, false, &n);
     if (!option)
         return -1;
-    const size_t shown = limit > 0 && limit < n ? limit : n;
     if (style->json) {
         struct json json;
         begin_json(&json, analysis, whatif, style);
-        put_json_options(&json, option, shown);
+        put_json_options(&json, option, limit > 0 && limit < n ? limit : n, is_costed(analysis));
         json_finish(&json);
     } else {
-        status = put_all(analysis, whatif, option, n, shown, style);
+        status = put_all(analysis, whatif, option, limit, style);
     }
     free(option);
     return status;
@@ -207,13 +262,13 @@ static void put_choice_json(const struct prof_analysis *analysis, const struct p
     struct json json;
     begin_json(&json, analysis, whatif, style);
     json_u64(&json, "new_peak_bytes", peak);
-    json_u64(&json, "recompute_ns", prof_whatif_cost(whatif));
+    report_json_known(&json, "recompute_ns", prof_whatif_cost(whatif), is_costed(analysis));
     if (budget > 0) {
         json_u64(&json, "budget_bytes", budget);
         json_bool(&json, "fits", peak <= budget);
         json_bool(&json, "optimal", is_optimal);
     }
-    put_json_options(&json, option, n);
+    put_json_options(&json, option, n, is_costed(analysis));
     json_finish(&json);
 }
 
@@ -228,8 +283,10 @@ static int put_choice(const struct prof_analysis *analysis, const struct prof_wh
         return -1;
     text_paragraph(style->out, style->width, "Peak now: %s; with these lines computed again: %s.",
                    bytes_text(before, whatif->peak_bytes, style), bytes_text(after, peak, style));
-    text_paragraph(style->out, style->width, "Cost: %s, %s of the run's forward and backward time.",
-                   time_text(time, cost, style), units_share(share, cost, whatif->run_ns));
+    if (is_costed(analysis))
+        text_paragraph(style->out, style->width,
+                       "Cost: %s, %s of the run's forward and backward time.",
+                       time_text(time, cost, style), units_share(share, cost, whatif->run_ns));
     if (budget > 0)
         text_paragraph(style->out, style->width, "%s",
                        peak > budget ? "No choice fits the budget; this one has the least peak."
@@ -238,7 +295,7 @@ static int put_choice(const struct prof_analysis *analysis, const struct prof_wh
     put_table(table, style);
     if (n == 0)
         fputs("No line need be computed again.\n", style->out);
-    put_terms(whatif, style);
+    put_terms(analysis, whatif, style);
     return 0;
 }
 

@@ -17,6 +17,7 @@ struct table {
         enum table_align align;
         const char *title;
         unsigned rank; /* 0: always printed */
+        bool hidden;
     } column[TABLE_MAX_COLUMNS];
     unsigned n_columns;
     unsigned enough; /* columns for the last one; 0: the usual, and it is cut */
@@ -42,6 +43,12 @@ void table_optional(struct table *table, unsigned rank)
 {
     if (table->n_columns > 0)
         table->column[table->n_columns - 1].rank = rank;
+}
+
+void table_hide(struct table *table)
+{
+    if (table->n_columns > 0)
+        table->column[table->n_columns - 1].hidden = true;
 }
 
 void table_keep_last(struct table *table, unsigned enough)
@@ -201,7 +208,8 @@ static struct layout lay_out(const struct table *table, unsigned width, bool utf
     unsigned before = 0;
     for (unsigned i = 0; i < table->n_columns; i++) {
         layout.width[i] = column_width(table, i);
-        if (i + 1 < table->n_columns)
+        layout.left_out[i] = table->column[i].hidden;
+        if (i + 1 < table->n_columns && !layout.left_out[i])
             before += layout.width[i] + 1;
     }
     if (width == 0 || table->n_columns == 0)
@@ -271,6 +279,16 @@ int table_print(const struct table *table, FILE *out, unsigned width, bool utf8)
         fputs(row->color ? "\033[0m\n" : "\n", out);
     }
     return 0;
+}
+
+bool table_shows(const struct table *table, const char *title, unsigned width)
+{
+    const struct layout layout = lay_out(table, width, false);
+    for (unsigned i = 0; i < table->n_columns; i++)
+        if (!layout.left_out[i] && table->column[i].title &&
+            strcmp(table->column[i].title, title) == 0)
+            return true;
+    return false;
 }
 
 void table_free(struct table *table)

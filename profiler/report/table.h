@@ -21,6 +21,8 @@ void table_column(struct table *table, enum table_align align, const char *title
 /* The column just added may be left out where there is not enough width for the last one: columns
  * of a higher rank go first, then those of a lower one. Rank 0, as all have at first: never. */
 void table_optional(struct table *table, unsigned rank);
+/* The column just added is shown at no width: of this table's rows nobody knows what is in it. */
+void table_hide(struct table *table);
 /* The last column is never cut; optional columns go while it has less than `enough`. */
 void table_keep_last(struct table *table, unsigned enough);
 /* Begins a row. */
@@ -39,6 +41,8 @@ bool table_is_whole(const struct table *table);
  * may be shown by an ellipsis. Returns 0, or -1 when memory was exhausted while the table was
  * filled. */
 int table_print(const struct table *table, FILE *out, unsigned width, bool utf8);
+/* Whether the column with this heading is printed at this width. */
+bool table_shows(const struct table *table, const char *title, unsigned width);
 void table_free(struct table *table);
 
 /* Writes text with control characters replaced by "?" and tabs by spaces, cut to `limit` columns

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Three digits of a number below 1000. */
 static char *three_digits(char buf[UNITS_ROOM], double value, const char *unit)
@@ -78,8 +79,17 @@ char *units_ratio(char buf[UNITS_ROOM], uint64_t a, uint64_t b)
     return buf;
 }
 
-char *units_exact(char buf[UNITS_ROOM], int64_t n)
+char *units_against(char buf[UNITS_ROOM], double x, double bound)
 {
-    snprintf(buf, UNITS_ROOM, "%" PRId64, n);
+    int digits = 3;
+    do
+        snprintf(buf, UNITS_ROOM, "%.*g", digits, x);
+    while (digits++ < 17 && (strtod(buf, NULL) > bound) != (x > bound));
+    return buf;
+}
+
+char *units_exact(char buf[UNITS_ROOM], uint64_t n)
+{
+    snprintf(buf, UNITS_ROOM, "%" PRIu64, n);
     return buf;
 }

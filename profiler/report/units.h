@@ -20,7 +20,10 @@ char *units_count(char buf[UNITS_ROOM], uint64_t n);
 char *units_share(char buf[UNITS_ROOM], uint64_t part, uint64_t whole);
 /* a / b: "2.13", "12.3"; "-" where b is 0. */
 char *units_ratio(char buf[UNITS_ROOM], uint64_t a, uint64_t b);
-/* A plain integer, signed. */
-char *units_exact(char buf[UNITS_ROOM], int64_t n);
+/* What is held against a bound: three significant digits, and as many more as show on which side of
+ * it x is. */
+char *units_against(char buf[UNITS_ROOM], double x, double bound);
+/* A plain integer. */
+char *units_exact(char buf[UNITS_ROOM], uint64_t n);
 
 #endif

@@ -19,7 +19,7 @@
  *   sweep, a join, or of a run of statements as it opens, with the return address of the call in
  *   the user's code. The numbers it returns mean the same stack for the life of the process.
  * - Counters only grow, but for live_bytes, held_bytes and what is held at the peak.
- * - A row, once made, keeps its place, pc, line, op and path until its tape is destroyed.
+ * - A row, once made, keeps its place, pc, line, op, path and shape until its tape is destroyed.
  * - A failure of the observer never reaches the tape: flush returns nothing.
  * - hook->thread() is called by each thread before it first publishes what it does; the memory that
  *   it is given is the thread's until the thread ends, then another's, and is never unmapped: it
@@ -31,7 +31,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TAPE_HOOK_ABI = 3, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
+enum { TAPE_HOOK_ABI = 5, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
 
 /* The counters of a row, declared once: struct, schema and merge follow this list. Times are in
  * ticks of hook->clock. Bytes of records, values and adjoints are those handed out: their sum
@@ -43,10 +43,12 @@ enum { TAPE_HOOK_ABI = 3, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
     X(backward_ticks)  /* chained stamps: the pullback with its share of the sweep's loop */       \
     X(recompute_calls) /* times the op ran again within a sweep, for a checkpoint */               \
     X(recompute_ticks) /* chained stamps: the op with its share of the checkpoint's function */    \
-    X(forward_flops)   /* of the first run; those of recomputation are the same once a call */     \
+    X(forward_flops)                                                                               \
     X(backward_flops)                                                                              \
+    X(recompute_flops)                                                                             \
     X(forward_moved) /* bytes read and written by kernels */                                       \
     X(backward_moved)                                                                              \
+    X(recompute_moved)                                                                             \
     X(record_bytes)  /* records, value entries and shapes */                                       \
     X(value_bytes)   /* buffers of values that the line produced */                                \
     X(adjoint_bytes) /* buffers of adjoints, pullbacks' intermediates, workspace */                \
@@ -64,6 +66,7 @@ struct tape_row {
     uint32_t kept_by;     /* row, plus 1, of the first op that saved a value of this row; 0: none */
     uint32_t kept_others; /* 1 if ops of other rows saved values of this row as well */
     uint32_t scope;       /* node of tape_scopes that the call stood in, 0: none */
+    const char *shape;    /* of result and operands, where hook->shapes asks; static; else NULL */
     uint64_t peak_stamp;  /* ledger->peak_count when live_bytes last changed */
 #define X(name) uint64_t name;
     TAPE_ROW_COUNTERS(X)
@@ -156,6 +159,13 @@ struct tape_steps {
     uint64_t by_call; /* 1: by ad_profile_step; 0: by sweeps */
 };
 
+/* Whether what is observed from now on is measured: it is not where the steps ended too early. */
+static inline bool tape_steps_wanted(const struct tape_steps *steps)
+{
+    const uint64_t seen = __atomic_load_n(&steps->seen, __ATOMIC_RELAXED);
+    return steps->asked == 0 || (seen >= steps->first && seen <= steps->last);
+}
+
 struct tape_scopes {
     uint32_t n; /* nodes, with 0, which is none; read with acquire */
     struct tape_scope *chunk[TAPE_SCOPE_CHUNKS];
@@ -233,11 +243,21 @@ enum tape_event_kind {
 struct tape_event {
     uint32_t kind;
     uint32_t scope;  /* that it is, or that it stood in */
+    bool again;      /* an op that a sweep runs again: its time is recomputation */
+    bool part;       /* a stretch of a call that has another event, which counts it */
     uint32_t record; /* place of the op's record among those of the tape, plus 1; 0: none. What is
                       * recorded after a rewind or a reset may have it again. */
     const struct tape_row *row; /* of the op or sweep; NULL: a scope */
     uint64_t tape;
     uint64_t start, end; /* ticks */
+};
+
+/* What runs again within a sweep belongs where it ran first: the innermost frame that returns to
+ * `pc`, and all outwards of it, count as the call path `path`, and frames of the library's own
+ * right within it do not count. */
+struct tape_path_root {
+    uintptr_t pc;
+    uint32_t path;
 };
 
 struct tape_hook {
@@ -248,14 +268,18 @@ struct tape_hook {
     /* An observation begins: what was said before is void. The scopes stay where they are for good.
      * May be NULL. */
     void (*begin)(struct tape_hook *hook, const struct tape_scopes *scopes);
+    /* It ends, and may begin again. May be NULL. */
+    void (*end)(struct tape_hook *hook);
     /* Is told of every event. NULL: nobody wants them. */
     void (*event)(struct tape_hook *hook, const struct tape_event *event);
     /* Ticks as nanoseconds, any thread. May be NULL: they are. */
     double (*ns)(const struct tape_hook *hook, uint64_t ticks);
-    uint32_t (*path)(struct tape_hook *hook, uintptr_t site); /* NULL: call paths are off */
+    /* root: NULL: the stack as it is. NULL instead of the function: call paths are off. */
+    uint32_t (*path)(struct tape_hook *hook, uintptr_t site, const struct tape_path_root *root);
     /* The calling thread publishes what it does at `now` from here on. NULL: nobody takes samples,
      * and no thread publishes anything. */
     void (*thread)(struct tape_hook *hook, const struct tape_now *now);
+    bool shapes;      /* rows are told apart by the shapes of their ops as well */
     bool unaccounted; /* no row is wanted: there are samples alone */
 };
 
@@ -270,6 +294,7 @@ struct tape_collect_options {
     uint64_t time;                  /* enum tape_time */
     uint64_t tape;                  /* rows: 1, 0: none are kept, or TAPE_BYTES_WITH_TIME */
     uint64_t freq;                  /* samples a second and thread */
+    uint64_t interval;              /* milliseconds between two writings, at most */
     uint64_t depth;                 /* frames of a call path at most; 0: none are captured */
     uint64_t frames;                /* enum tape_frames: whose frames a call path keeps */
     uint64_t unwind;                /* enum tape_unwind */
@@ -277,6 +302,8 @@ struct tape_collect_options {
     uint64_t first_step, last_step; /* that are measured, from 0; last_step UINT64_MAX: no end */
     uint64_t warmup;                /* steps left out before the first is counted */
     uint64_t snapshot_signal;       /* a signal's number that asks for a snapshot; 0: none does */
+    uint64_t shapes;                /* 1: rows are told apart by shapes */
+    uint64_t attach;                /* a signal's number by which a profile is asked for; 0: none */
     uint64_t follow_fork;           /* 1: a child process has a profile of its own */
     const char *text;               /* as they were written; "": all are defaults */
     bool (*log)(int level, const char *message);       /* see tape_collector */
@@ -288,10 +315,17 @@ static inline struct tape_collect_options tape_collect_defaults(void)
     return (struct tape_collect_options){.time = TAPE_TIME_EXACT,
                                          .tape = TAPE_BYTES_WITH_TIME,
                                          .freq = 250,
+                                         .interval = 1000,
                                          .depth = 64,
                                          .frames = TAPE_FRAMES_USER,
                                          .last_step = UINT64_MAX,
                                          .text = ""};
+}
+
+/* Not all of the program is measured. */
+static inline bool tape_collect_steps(const struct tape_collect_options *options)
+{
+    return options->warmup > 0 || options->first_step > 0 || options->last_step != UINT64_MAX;
 }
 
 /* What the collector's module exports: tapescope_collect_open(). Opens `path` and writes its head.

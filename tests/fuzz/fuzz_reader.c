@@ -1,13 +1,16 @@
 /* fuzz_reader.c: the fuzzer's target: any bytes are read, analysed and reported.
  *
- * May include: profile_seeds.h, profiler/format, analyze, report. Each input is read as it is, and
- * once more with its checksums mended, so that the parser behind them is reached. The profile's
- * modules are hidden from the analysis: their paths would have it open whatever files they name.
+ * May include: profile_seeds.h, profiler/format, analyze, report, export. Each input is read as it
+ * is, and once more with its checksums mended, so that the parser behind them is reached. The
+ * profile's modules are hidden from the analysis: their paths would have it open whatever files
+ * they name.
  */
 #include "analyze.h"
+#include "export.h"
 #include "profile_seeds.h"
 #include "reader.h"
 #include "report.h"
+#include "report_dump.h"
 #include "report_tree.h"
 
 #include <stdio.h>
@@ -57,6 +60,33 @@ static void report_calls(const struct prof_analysis *analysis, const struct repo
         struct prof_line *line = prof_tree_inclusive(tree, &n);
         demand(line != NULL, "lines with what they call");
         free(line);
+        struct prof_tree *flat = prof_tree_flatten(tree);
+        demand(flat != NULL && report_tree(flat, &look, style) == 0, "flat");
+        prof_tree_free(flat);
+        prof_tree_free(tree);
+    }
+}
+
+/* The timeline is read from a file, which there is none of. */
+static void export_all(const struct prof_analysis *analysis)
+{
+    for (int i = 0; i < EXPORT_KINDS; i++) {
+        char error[1024] = "", *data = NULL;
+        size_t n;
+        const struct prof_tree_options how = {.inverted =
+                                                  (export_formats[i].needs & EXPORT_CALLERS) != 0};
+        struct prof_tree *tree = prof_tree_make(analysis, &how);
+        demand(tree != NULL, "a profile of this size has a tree");
+        const struct export_job job = {.analysis = analysis,
+                                       .tree = tree,
+                                       .metric = EXPORT_TAPE,
+                                       .out = open_memstream(&data, &n),
+                                       .error = error,
+                                       .error_room = sizeof error};
+        demand(job.out != NULL, "there is memory for the export");
+        demand(export_formats[i].write(&job) == (*error ? 1 : 0), "an export, or an error");
+        fclose(job.out);
+        free(data);
         prof_tree_free(tree);
     }
 }
@@ -72,17 +102,58 @@ static void report(struct prof_profile *profile)
     demand(style.out != NULL, "there is memory for the report");
     demand(report_top(analysis, PROF_BY_LINE, REPORT_SORT_TAPE, 20, &style) == 0, "top by line");
     demand(report_top(analysis, PROF_BY_OP, REPORT_SORT_TOTAL, 0, &style) == 0, "top by op");
+    demand(report_top(analysis, PROF_BY_SHAPE, REPORT_SORT_PEAK, 0, &style) == 0, "top by shape");
+    demand(prof_analysis_call_through(analysis) == 0, "calls through lines");
     demand(report_scopes(analysis, REPORT_SORT_TOTAL, 0, &style) == 0, "top by scope");
     demand(report_scopes_csv(analysis, &style) == 0, "scopes as CSV");
     demand(report_info(analysis, &style) == 0, "info");
     report_calls(analysis, &style);
     report_summary(analysis, &style);
     report_space_and_whatif(analysis, &style);
+    export_all(analysis);
     fclose(style.out);
     for (size_t i = 0; i < n; i++)
         demand(text[i] == '\n' || ((unsigned char)text[i] >= ' ' && text[i] != 0x7f),
                "a report has no control characters");
     free(text);
+    prof_analysis_free(analysis);
+    profile->n_mappings = n_mappings;
+}
+
+static void take_event(void *payload, const struct prof_profile *profile,
+                       const struct prof_event *event)
+{
+    (void)profile;
+    report_dump_event(payload, event);
+}
+
+/* The events of the input, of which this is the profile, one by one. */
+static void dump(uint8_t *data, size_t n, struct prof_profile *profile, bool json)
+{
+    const size_t n_mappings = profile->n_mappings;
+    const struct report_dump_options options = {.to_ns = UINT64_MAX};
+    char *text = NULL, error[1024] = "";
+    size_t bytes;
+    struct report_style style = {
+        .out = open_memstream(&text, &bytes), .width = 80, .exact = true, .json = json};
+    FILE *stream = fmemopen(data, n, "r");
+    demand(style.out != NULL && stream != NULL, "there is memory for the events");
+    profile->n_mappings = 0;
+    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    demand(analysis != NULL, "a profile of this size can be analysed");
+    struct report_dump *made = report_dump_open(analysis, &options, &style);
+    demand(made != NULL, "a profile of this size can be dumped");
+    struct prof_profile *again =
+        prof_profile_read_events_stream(stream, "x.prof", take_event, made, error, sizeof error);
+    demand(again != NULL, "what was read can be read again");
+    demand(report_dump_close(made, true) == 0, "dump");
+    fclose(style.out);
+    for (size_t i = 0; i < bytes; i++)
+        demand(text[i] == '\n' || ((unsigned char)text[i] >= ' ' && text[i] != 0x7f),
+               "a dump has no control characters");
+    free(text);
+    fclose(stream);
+    prof_profile_free(again);
     prof_analysis_free(analysis);
     profile->n_mappings = n_mappings;
 }
@@ -101,6 +172,10 @@ static void use(uint8_t *data, size_t n)
     demand(profile->complete || profile->warning, "what is missing is said");
     demand(!profile->warning || !strchr(profile->warning, '\n'), "a warning is one line");
     report(profile);
+    if (profile->n_events > 0) {
+        dump(data, n, profile, false);
+        dump(data, n, profile, true);
+    }
     prof_profile_free(profile);
 }
 

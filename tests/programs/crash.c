@@ -13,8 +13,11 @@ static void work(ad_tape tape, int n)
 {
     static const int64_t shape[1] = {4};
     ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data); // @leaf
-    for (int i = 0; i < n; i++)
-        x = ad_tanh(x); // @tanh
+    AD_SCOPE("work")
+    {
+        for (int i = 0; i < n; i++)
+            x = ad_tanh(x); // @tanh
+    }
 }
 
 /* In a child process: works on the tape that it inherited and on one of its own, then ends. */

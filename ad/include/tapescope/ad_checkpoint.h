@@ -54,7 +54,10 @@ typedef void ad_checkpoint_function(ad_tape tape, int n_in, const ad_tensor *in,
  * of out[] after the call), AD_ERROR_MEMORY, AD_ERROR_STATE (a fork), AD_ERROR_LIMIT (65 535 older
  * tensors read). A sweep whose call of the function does not do what the first one did fails with
  * AD_ERROR_STATE before it has swept that part; arrays of the user's that were read are compared
- * as ad_leaf_changed says. ad_create_graph does not go through a checkpoint: AD_ERROR_STATE.
+ * as ad_leaf_changed says.
+ *
+ * ad_create_graph calls the functions that lie between y and x as a sweep does, and what they
+ * record stays on the tape, as if they had been called without a checkpoint.
  *
  * A profile has the second computation as recomputation of the function's own lines. */
 AD_SITED(ad_status, ad_checkpoint,

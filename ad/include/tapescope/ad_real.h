@@ -22,6 +22,7 @@
 #ifndef TAPESCOPE_AD_REAL_H
 #define TAPESCOPE_AD_REAL_H
 
+#include <tapescope/ad_real_checkpoint.h>
 #include <tapescope/ad_real_expression.h>
 #include <tapescope/ad_real_fork.h>
 #include <tapescope/ad_real_functions.h>

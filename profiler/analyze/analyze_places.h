@@ -1,0 +1,24 @@
+/* analyze_places.h: where the addresses of a profile are: by what the profile itself knows, else by
+ * debug information.
+ *
+ * May include: analyze.h, profiler/symbols. Private to profiler/analyze.
+ */
+#ifndef PROFILER_ANALYZE_PLACES_H
+#define PROFILER_ANALYZE_PLACES_H
+
+#include "analyze.h"
+#include "symbols.h"
+
+/* As prof_symbols_chain(): the place of a return address, and the functions that it is inlined
+ * into; line: of the call, where it is known. Address 0 has no place.
+ * Files have the names that the analysis gives them. */
+size_t analyze_places(const struct prof_analysis *analysis, uint64_t pc, uint32_t line,
+                      struct prof_place *place, size_t room);
+
+/* Memory was exhausted while a place was looked up: not all is known of it. */
+bool analyze_no_memory(const struct prof_analysis *analysis);
+
+/* The first of them. */
+struct prof_place analyze_place(const struct prof_analysis *analysis, uint64_t pc, uint32_t line);
+
+#endif

@@ -1,0 +1,97 @@
+/* analyze_tree_join.c: the same calls in two trees.
+ *
+ * May include: analyze_tree.h, analyze_join.h. See analyze_tree.h for the invariant.
+ */
+#include "analyze_join.h"
+#include "analyze_tree.h"
+
+#include <stdlib.h>
+
+/* While the pairs are made; the lists have room for the nodes of either tree. */
+struct joiner {
+    const struct prof_tree *tree[2];
+    struct prof_tree_pair *pair;
+    size_t n;
+    const struct prof_line **list[2];
+};
+
+/* A line of a list is the first member of its node. */
+static uint32_t place_of(const struct prof_tree *tree, const struct prof_line *line)
+{
+    return line ? (uint32_t)((const struct prof_tree_node *)(const void *)line - tree->node)
+                : PROF_NO_NODE;
+}
+
+/* Children stand in the order of their line, then of their place in the tree. */
+static int compare_lines(const void *x, const void *y)
+{
+    const struct prof_line *a = *(const struct prof_line *const *)x;
+    const struct prof_line *b = *(const struct prof_line *const *)y;
+    if (a->line != b->line)
+        return a->line < b->line ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+static size_t list_children(struct joiner *j, int side, uint32_t parent)
+{
+    const struct prof_tree *tree = j->tree[side];
+    size_t n = 0;
+    if (parent == PROF_NO_NODE)
+        return 0;
+    for (uint32_t i = tree->node[parent].child; i != PROF_NO_NODE; i = tree->node[i].next)
+        j->list[side][n++] = &tree->node[i].line;
+    qsort(j->list[side], n, sizeof *j->list[side], compare_lines);
+    return n;
+}
+
+static void add_pair(struct joiner *j, uint32_t parent, const struct prof_line *base,
+                     const struct prof_line *now, bool moved)
+{
+    j->pair[j->n++] = (struct prof_tree_pair){
+        .parent = parent,
+        .node = {place_of(j->tree[0], base), place_of(j->tree[1], now)},
+        .moved = moved,
+    };
+}
+
+/* Adds what a pair's calls called. False: no memory. */
+static bool add_below(struct joiner *j, uint32_t parent)
+{
+    const uint32_t *node = j->pair[parent].node;
+    const size_t n[2] = {list_children(j, 0, node[0]), list_children(j, 1, node[1])};
+    if (n[0] == 0 || n[1] == 0) {
+        for (size_t i = 0; i < n[0]; i++)
+            add_pair(j, parent, j->list[0][i], NULL, false);
+        for (size_t i = 0; i < n[1]; i++)
+            add_pair(j, parent, NULL, j->list[1][i], false);
+        return true;
+    }
+    struct prof_join join;
+    const struct prof_line *const *const list[2] = {j->list[0], j->list[1]};
+    const bool ok = prof_join_lists(&join, list, n) == 0;
+    for (size_t i = 0; ok && i < join.n_rows; i++)
+        add_pair(j, parent, join.row[i].line[0], join.row[i].line[1], join.row[i].moved);
+    prof_join_free(&join);
+    return ok;
+}
+
+struct prof_tree_pair *prof_tree_join(const struct prof_tree *base, const struct prof_tree *now,
+                                      size_t *n)
+{
+    struct joiner j = {.tree = {base, now}};
+    bool ok = true;
+    j.pair = calloc(base->n_nodes + now->n_nodes, sizeof *j.pair);
+    j.list[0] = calloc(base->n_nodes, sizeof *j.list[0]);
+    j.list[1] = calloc(now->n_nodes, sizeof *j.list[1]);
+    if (j.pair && j.list[0] && j.list[1])
+        add_pair(&j, PROF_NO_NODE, &base->node[0].line, &now->node[0].line, false);
+    for (uint32_t i = 0; i < j.n && ok; i++)
+        ok = add_below(&j, i);
+    free(j.list[0]);
+    free(j.list[1]);
+    *n = j.n;
+    if (ok && j.n > 0)
+        return j.pair;
+    free(j.pair);
+    return NULL;
+}

@@ -1,0 +1,142 @@
+/* cli_recorded.c: see cli_recorded.h. */
+#include "cli_recorded.h"
+
+#include "aside.h"
+#include "cli_args.h"
+#include "cli_pack.h"
+#include "cli_run.h"
+#include "cli_summary.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Moves an old profile out of the way; its new name, to be freed, or NULL: it is still there. */
+static char *move_aside(const char *path)
+{
+    int fd;
+    char *aside = aside_make(path, &fd);
+    if (!aside)
+        return NULL;
+    close(fd);
+    if (rename(path, aside) == 0)
+        return aside;
+    aside_settle(aside, path, errno);
+    return NULL;
+}
+
+/* Checks that the profile can be written, and moves an old one to *aside or removes it. Returns 0
+ * or an errno. */
+static int prepare_output(const char *path, char **aside)
+{
+    struct stat status;
+    bool is_old = stat(path, &status) == 0;
+    int fd;
+    do
+        fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0)
+        return errno;
+    int error = fstat(fd, &status) == 0 ? 0 : errno;
+    close(fd);
+    if (error != 0 || !S_ISREG(status.st_mode))
+        return error;
+    *aside = is_old ? move_aside(path) : NULL;
+    return *aside || unlink(path) == 0 ? 0 : errno;
+}
+
+/* The program could not be run: the old profile comes back. It could: that is no longer needed. */
+static void settle_aside(char *aside, const char *path, bool restore)
+{
+    if (!aside)
+        return;
+    if (!restore)
+        unlink(aside);
+    else if (rename(aside, path) != 0)
+        cli_message("the profile that was there before is now %s", aside);
+    free(aside);
+}
+
+/* What became of the program, for the message: "" after an ordinary end. */
+static void describe_end(char *buf, size_t n, const char *program, int status)
+{
+    buf[0] = '\0';
+    if (WIFSIGNALED(status)) {
+        const char *name = sigabbrev_np(WTERMSIG(status));
+        if (name)
+            snprintf(buf, n, "%s was killed by SIG%s; ", program, name);
+        else
+            snprintf(buf, n, "%s was killed by signal %d; ", program, WTERMSIG(status));
+    } else if (WEXITSTATUS(status) != 0) {
+        snprintf(buf, n, "%s exited with status %d; ", program, WEXITSTATUS(status));
+    }
+}
+
+/* One line on what the program left, and one more if it could not be packed. */
+static void report_end(const struct cli_recorded *recording, int status)
+{
+    const char *program = recording->argv[0], *profile = recording->profile;
+    const char *path = recording->path;
+    char end[PATH_MAX], error[PATH_MAX];
+    struct stat file;
+    describe_end(end, sizeof end, program, status);
+    if (stat(path, &file) != 0) {
+        if (errno != ENOENT)
+            cli_message("%s%s: %s", end, path, strerror(errno));
+        else if (*end)
+            cli_message("%sit wrote no profile", end);
+        else
+            cli_message("%s wrote no profile: it is not linked with libtapescope, or has said why",
+                        program);
+        return;
+    }
+    if (!S_ISREG(file.st_mode)) { /* a device or a pipe: not to be read */
+        cli_message("%swrote to %s", end, profile);
+        return;
+    }
+    struct prof_profile *read = prof_profile_read(path, error, sizeof error);
+    if (!read) {
+        cli_message("%s%s", end, error);
+        return;
+    }
+    struct prof_analysis *analysis = prof_analyze(read, NULL, NULL);
+    char *summary = analysis ? cli_summarize(analysis, recording->utf8) : NULL;
+    if (!summary)
+        cli_message("%swrote %s, which cannot be summed up: out of memory", end, profile);
+    else if (read->complete)
+        cli_message("%swrote %s: %s", end, profile, summary);
+    else
+        cli_message("%s%s holds what was measured until then: %s", end, profile, summary);
+    if (analysis && recording->pack)
+        cli_pack_profile(analysis, path, path);
+    free(summary);
+    prof_analysis_free(analysis);
+    prof_profile_free(read);
+}
+
+int cli_run_recorded(const struct cli_recorded *recording)
+{
+    char **argv = recording->argv;
+    const char *profile = recording->profile, *path = recording->path;
+    char *aside = NULL;
+    int error = prepare_output(path, &aside);
+    if (error != 0) {
+        cli_message("cannot write %s: %s", profile, strerror(error));
+        return CLI_USAGE;
+    }
+    error = recording->start ? recording->start(recording->payload, argv, path)
+                             : cli_start_program(argv, path);
+    settle_aside(aside, path, error != 0);
+    if (error != 0) {
+        cli_message("cannot run %s: %s", argv[0], strerror(error));
+        return error == ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_EXECUTE;
+    }
+    int status = recording->wait ? recording->wait(recording->payload) : cli_wait_program();
+    report_end(recording, status);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}

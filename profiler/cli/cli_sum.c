@@ -1,0 +1,55 @@
+/* cli_sum.c: see cli_sum.h. */
+#include "cli_sum.h"
+
+#include "merge.h"
+
+#include <stdlib.h>
+
+/* The places of every profile's sites. */
+struct places {
+    const struct prof_profile **profile;
+    struct prof_symbol **symbol;
+    size_t *n;
+};
+
+static bool find_places(struct places *places, const struct cli_profiles *opened)
+{
+    *places = (struct places){
+        .profile = calloc(opened->n, sizeof *places->profile),
+        .symbol = calloc(opened->n, sizeof *places->symbol),
+        .n = calloc(opened->n, sizeof *places->n),
+    };
+    bool ok = places->profile && places->symbol && places->n;
+    for (size_t i = 0; i < opened->n && ok; i++) {
+        places->profile[i] = opened->one[i].profile;
+        places->symbol[i] = prof_analysis_symbols(opened->analysis[i], &places->n[i]);
+        ok = places->symbol[i] != NULL;
+    }
+    return ok;
+}
+
+static void free_places(struct places *places, size_t n)
+{
+    for (size_t i = 0; places->symbol && i < n; i++)
+        free(places->symbol[i]);
+    free(places->profile);
+    free(places->symbol);
+    free(places->n);
+}
+
+int cli_sum_profiles(const char *command, const struct cli_profiles *opened, const char *output)
+{
+    struct places places;
+    char error[4096];
+    int status = CLI_OK;
+    if (!find_places(&places, opened)) {
+        cli_message("out of memory");
+        status = CLI_FAILED;
+    } else if (prof_merge(output, places.profile, (const struct prof_symbol *const *)places.symbol,
+                          places.n, opened->n, error, sizeof error) != 0) {
+        cli_message("%s: %s", command, error);
+        status = CLI_FAILED;
+    }
+    free_places(&places, opened->n);
+    return status;
+}

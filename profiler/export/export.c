@@ -1,0 +1,101 @@
+/* export.c: the table of formats, and what all of them call the same.
+ *
+ * May include: export.h, export_formats.h.
+ */
+#include "export.h"
+
+#include "export_formats.h"
+
+const char *const export_format_names[EXPORT_KINDS + 1] = {
+#define X(name) #name,
+    EXPORT_FORMATS(X)
+#undef X
+};
+
+const struct export_format export_formats[EXPORT_KINDS] = {
+    [EXPORT_KIND_pprof] = {"pprof", "go tool pprof", EXPORT_BINARY, export_pprof},
+    [EXPORT_KIND_callgrind] = {"callgrind", "callgrind_annotate, KCachegrind", 0, export_callgrind},
+    [EXPORT_KIND_speedscope] = {"speedscope", "speedscope", 0, export_speedscope},
+    [EXPORT_KIND_collapsed] = {"collapsed", "flamegraph.pl, speedscope", 0, export_collapsed},
+    [EXPORT_KIND_chrome] = {"chrome", "Chrome's DevTools, speedscope", 0, export_chrome},
+    [EXPORT_KIND_perfetto] = {"perfetto", "Perfetto's page", EXPORT_BINARY, export_perfetto},
+    [EXPORT_KIND_xplane] = {"xplane", "TensorBoard", EXPORT_BINARY, export_xplane},
+    [EXPORT_KIND_massif] = {"massif", "ms_print, massif-visualizer", EXPORT_CALLERS, export_massif},
+    [EXPORT_KIND_heaptrack] = {"heaptrack", "heaptrack_print, heaptrack_gui", 0, export_heaptrack},
+    [EXPORT_KIND_dhat] = {"dhat", "valgrind's dh_view.html", 0, export_dhat},
+    [EXPORT_KIND_csv] = {"csv", "spreadsheets", 0, export_csv},
+    [EXPORT_KIND_json] = {"json", "programs of your own", 0, export_json},
+};
+
+const char *const export_metric_names[EXPORT_METRICS + 1] = {
+    [EXPORT_TIME] = "time",       [EXPORT_FORWARD] = "forward",     [EXPORT_BACKWARD] = "backward",
+    [EXPORT_CALLS] = "calls",     [EXPORT_RECOMPUTE] = "recompute", [EXPORT_TAPE] = "tape",
+    [EXPORT_PEAK] = "peak",       [EXPORT_OTHER] = "other",         [EXPORT_WAITING] = "waiting",
+    [EXPORT_SAMPLES] = "samples",
+};
+
+static const char ns[] = "nanoseconds", bytes[] = "bytes", count[] = "count";
+
+const char *const export_metric_units[EXPORT_METRICS] = {
+    [EXPORT_TIME] = ns,       [EXPORT_FORWARD] = ns,  [EXPORT_BACKWARD] = ns,
+    [EXPORT_RECOMPUTE] = ns,  [EXPORT_CALLS] = count, [EXPORT_TAPE] = bytes,
+    [EXPORT_PEAK] = bytes,    [EXPORT_OTHER] = ns,    [EXPORT_WAITING] = ns,
+    [EXPORT_SAMPLES] = count,
+};
+
+uint64_t export_cost(const struct prof_cost *cost, enum export_metric metric)
+{
+    switch (metric) {
+    case EXPORT_TIME:
+        return prof_cost_time(cost);
+    case EXPORT_FORWARD:
+        return cost->forward_ns;
+    case EXPORT_BACKWARD:
+        return cost->backward_ns;
+    case EXPORT_RECOMPUTE:
+        return cost->recompute_ns;
+    case EXPORT_CALLS:
+        return cost->calls;
+    case EXPORT_TAPE:
+        return prof_cost_tape_bytes(cost);
+    case EXPORT_PEAK:
+        return cost->peak_bytes;
+    case EXPORT_OTHER:
+        return cost->other_ns;
+    case EXPORT_WAITING:
+        return cost->waiting_ns;
+    case EXPORT_SAMPLES:
+    case EXPORT_METRICS:
+        break;
+    }
+    return cost->samples;
+}
+
+bool export_has(const struct prof_profile *profile, enum export_metric metric)
+{
+    return metric < EXPORT_OTHER || profile->n_samples > 0;
+}
+
+uint64_t export_ns(const struct prof_profile *profile, uint64_t ticks)
+{
+    return prof_profile_ns(profile,
+                           ticks > profile->start_ticks ? ticks - profile->start_ticks : 0);
+}
+
+const struct prof_tape *export_peak_tape(const struct prof_profile *profile)
+{
+    const struct prof_tape *best = NULL;
+    for (size_t i = 0; i < profile->n_tapes; i++)
+        if (!best || profile->tape[i].peak_bytes > best->peak_bytes)
+            best = &profile->tape[i];
+    return best;
+}
+
+int export_no_bytes(const struct export_job *job)
+{
+    snprintf(job->error, job->error_room,
+             "%s: it does not know what tapes held and when; record that by: tapescope record "
+             "(with --time=sampled also --tape=on) -- ./program",
+             job->analysis->profile->path);
+    return 1;
+}

@@ -1,0 +1,86 @@
+/* export.h: a profile in the form that another program reads.
+ *
+ * May include: profiler/analyze.
+ * Invariant: what a consumer adds up is what the reports say: each cost is exported once, on the
+ * call path and line that it belongs to, in whole nanoseconds, bytes and counts.
+ */
+#ifndef PROFILER_EXPORT_EXPORT_H
+#define PROFILER_EXPORT_EXPORT_H
+
+#include "analyze_space.h"
+#include "analyze_tree.h"
+
+#include <stdio.h>
+
+/* The formats, in the order of --help. For each name here a file of this folder has
+ * export_NAME(). */
+#define EXPORT_FORMATS(X)                                                                          \
+    X(pprof)                                                                                       \
+    X(callgrind)                                                                                   \
+    X(speedscope)                                                                                  \
+    X(collapsed)                                                                                   \
+    X(chrome)                                                                                      \
+    X(perfetto)                                                                                    \
+    X(xplane)                                                                                      \
+    X(massif)                                                                                      \
+    X(heaptrack)                                                                                   \
+    X(dhat)                                                                                        \
+    X(csv)                                                                                         \
+    X(json)
+
+/* What a consumer can be shown, and how one command line names it. */
+enum export_metric {
+    EXPORT_TIME, /* all phases, and of samples other time */
+    EXPORT_FORWARD,
+    EXPORT_BACKWARD,
+    EXPORT_RECOMPUTE,
+    EXPORT_CALLS,
+    EXPORT_TAPE,
+    EXPORT_PEAK,
+    EXPORT_OTHER, /* this and those below: of profiles with samples */
+    EXPORT_WAITING,
+    EXPORT_SAMPLES,
+    EXPORT_METRICS
+};
+extern const char *const export_metric_names[EXPORT_METRICS + 1]; /* ends with NULL */
+extern const char *const export_metric_units[EXPORT_METRICS];     /* nanoseconds, bytes, count */
+
+uint64_t export_cost(const struct prof_cost *cost, enum export_metric metric);
+/* Whether this profile has it: false of what only samples tell in one without samples. */
+bool export_has(const struct prof_profile *profile, enum export_metric metric);
+
+/* Nanoseconds since the profile began. */
+uint64_t export_ns(const struct prof_profile *profile, uint64_t ticks);
+
+struct export_job {
+    const struct prof_analysis *analysis;
+    const struct prof_tree *tree; /* from the outermost calls; `callers`: inverted */
+    enum export_metric metric;    /* of formats that hold one alone */
+    FILE *out;                    /* errors of writing stay with it */
+    char *error;                  /* room for one line: why this profile cannot be exported */
+    size_t error_room;
+};
+
+/* What a format needs of a job. */
+enum export_needs {
+    EXPORT_CALLERS = 1 << 0, /* an inverted tree */
+    EXPORT_BINARY = 1 << 1,  /* nothing for a terminal */
+};
+
+struct export_format {
+    const char *name, *consumer;
+    unsigned needs;
+    /* Returns 0, -1 when memory is exhausted, or 1 with a line in job->error. */
+    int (*write)(const struct export_job *job);
+};
+
+enum export_kind {
+#define X(name) EXPORT_KIND_##name,
+    EXPORT_FORMATS(X)
+#undef X
+        EXPORT_KINDS
+};
+extern const struct export_format export_formats[EXPORT_KINDS];
+extern const char *const export_format_names[EXPORT_KINDS + 1]; /* ends with NULL */
+
+#endif

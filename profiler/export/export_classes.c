@@ -1,0 +1,107 @@
+/* export_classes.c: see export_classes.h. */
+#include "export_classes.h"
+
+#include "export_formats.h"
+#include "export_strings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct maker {
+    const struct export_job *job;
+    struct export_classes *classes;
+    struct export_strings keys; /* their places are those of the classes */
+    size_t room;
+};
+
+/* The place of a class, which begins empty; PROF_NO_NODE when memory is exhausted. */
+static uint32_t class_place(struct maker *m, uint32_t node, const char *op,
+                            enum prof_residual_kind kind)
+{
+    char number[64], *key;
+    snprintf(number, sizeof number, "%u %d ", (unsigned)node, (int)kind);
+    if (asprintf(&key, "%s%s", number, op) < 0) {
+        m->keys.failed = true;
+        return PROF_NO_NODE;
+    }
+    const uint32_t place = export_intern(&m->keys, key);
+    free(key);
+    if (!m->keys.failed && place == m->classes->n) {
+        const size_t room = m->room > place ? m->room : 2 * m->room + 64;
+        struct export_class *class = reallocarray(m->classes->class, room, sizeof *class);
+        m->keys.failed = !class;
+        if (class) {
+            m->classes->class = class;
+            m->room = room;
+            class[m->classes->n++] = (struct export_class){.node = node, .op = op, .kind = kind};
+        }
+    }
+    return m->keys.failed ? PROF_NO_NODE : place;
+}
+
+/* row_node: of the tape's first row. */
+static void add_tape(struct maker *m, const struct prof_tape *tape, const uint32_t *row_node)
+{
+    const bool at_peak = tape == m->classes->peak_tape;
+    const double ticks_per_ns = m->job->analysis->profile->ticks_per_ns;
+    for (size_t i = 0; i < tape->n_residuals && !m->keys.failed; i++) {
+        const struct prof_residual *r = &tape->residual[i];
+        const uint32_t node = r->producer > 0 ? row_node[r->producer - 1] : 0;
+        const char *op = r->producer > 0 ? tape->row[r->producer - 1].op : "";
+        const uint32_t place =
+            node != PROF_NO_NODE ? class_place(m, node, op, r->kind) : PROF_NO_NODE;
+        if (at_peak)
+            m->classes->of_peak[i] = place;
+        if (place == PROF_NO_NODE)
+            continue;
+        struct export_class *class = &m->classes->class[place];
+        class->count += r->count;
+        class->bytes += r->bytes;
+        class->live_bytes += r->live_bytes;
+        class->peak_bytes += at_peak ? r->peak_bytes : 0;
+        class->byte_ns += r->byte_ticks / ticks_per_ns;
+    }
+}
+
+int export_classes_make(struct export_classes *classes, const struct export_job *job)
+{
+    const struct prof_profile *profile = job->analysis->profile;
+    struct maker m = {.job = job, .classes = classes};
+    size_t n = 0;
+    *classes = (struct export_classes){.peak_tape = export_peak_tape(profile)};
+    for (size_t i = 0; i < profile->n_tapes; i++)
+        n += profile->tape[i].n_residuals;
+    if (n == 0)
+        return export_no_bytes(job);
+    classes->of_peak = calloc(classes->peak_tape->n_residuals + 1, sizeof *classes->of_peak);
+    if (!classes->of_peak)
+        return -1;
+    const uint32_t *row_node = job->tree->row_node;
+    for (size_t i = 0; i < profile->n_tapes; i++) {
+        add_tape(&m, &profile->tape[i], row_node);
+        row_node += profile->tape[i].n_rows;
+    }
+    const bool failed = m.keys.failed;
+    export_strings_free(&m.keys);
+    return failed ? -1 : 0;
+}
+
+void export_classes_free(struct export_classes *classes)
+{
+    free(classes->class);
+    free(classes->of_peak);
+    *classes = (struct export_classes){0};
+}
+
+char *export_class_name(char buf[EXPORT_NAME_ROOM], const struct export_class *class)
+{
+    static const char *const kinds[PROF_RESIDUAL_KINDS] = {
+        [PROF_SAVED] = "saved value",
+        [PROF_VALUE] = "value",
+        [PROF_RECORD] = "record",
+        [PROF_ADJOINT] = "adjoint",
+    };
+    char text[EXPORT_NAME_ROOM];
+    snprintf(text, sizeof text, "%s: %s", kinds[class->kind], class->op);
+    return export_clean(buf, text, "");
+}

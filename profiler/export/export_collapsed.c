@@ -1,0 +1,35 @@
+/* export_collapsed.c: a line for each call path: its calls, outermost first, and one figure.
+ *
+ * May include: export_formats.h and what stands beside it.
+ */
+#include "export_formats.h"
+#include "export_places.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+int export_collapsed(const struct export_job *job)
+{
+    char name[EXPORT_NAME_ROOM];
+    const struct prof_tree *tree = job->tree;
+    uint32_t *stack = calloc(tree->n_nodes, sizeof *stack);
+    if (!stack)
+        return -1;
+    for (uint32_t i = 0; i < tree->n_nodes; i++) {
+        const uint64_t cost = export_cost(&tree->node[i].line.cost, job->metric);
+        if (cost == 0)
+            continue;
+        size_t n = 0;
+        for (uint32_t at = i; n == 0 || at != 0; at = tree->node[at].parent) {
+            stack[n++] = at;
+            if (at == 0)
+                break;
+        }
+        while (n-- > 0)
+            fprintf(job->out, "%s%s", export_label(name, &tree->node[stack[n]], ";"),
+                    n > 0 ? ";" : "");
+        fprintf(job->out, " %" PRIu64 "\n", cost);
+    }
+    free(stack);
+    return 0;
+}

@@ -1,0 +1,48 @@
+/* export_csv.c: the tree of calls as a table, a row for each line of each call path.
+ *
+ * May include: export_formats.h and what stands beside it. The form: RFC 4180, with texts always in
+ * quotes.
+ * Invariant: names and order of the columns stay, new ones come behind: docs/EXPORTS.md lists them.
+ */
+#include "export_formats.h"
+#include "export_places.h"
+
+#include <inttypes.h>
+
+static void put_text(FILE *out, const char *text)
+{
+    putc('"', out);
+    for (; *text; text++)
+        fputs(*text == '"' ? "\"\"" : (char[]){*text, '\0'}, out);
+    fputs("\",", out);
+}
+
+static void put_row(const struct export_job *job, uint32_t i)
+{
+    char name[EXPORT_NAME_ROOM];
+    const struct prof_tree_node *node = &job->tree->node[i];
+    const struct prof_line *line = &node->line;
+    FILE *out = job->out;
+    fprintf(out, "%u,", (unsigned)i);
+    if (node->parent != PROF_NO_NODE)
+        fprintf(out, "%u", (unsigned)node->parent);
+    fprintf(out, ",%u,", (unsigned)node->depth);
+    put_text(out, export_function(name, node));
+    put_text(out, line->file ? export_clean(name, line->file, "") : "");
+    fprintf(out, "%u,", (unsigned)line->line);
+    put_text(out, line->module ? export_clean(name, line->module, "") : "");
+    put_text(out, i > 0 ? export_ops(name, node) : "");
+    for (int k = 0; k < EXPORT_METRICS; k++)
+        fprintf(out, "%" PRIu64 "%s", export_cost(&line->cost, (enum export_metric)k),
+                k + 1 < EXPORT_METRICS ? "," : "\r\n");
+}
+
+int export_csv(const struct export_job *job)
+{
+    fputs("id,parent,depth,function,file,line,module,ops,time_ns,forward_ns,backward_ns,"
+          "recompute_ns,calls,tape_bytes,peak_bytes,other_ns,waiting_ns,samples\r\n",
+          job->out);
+    for (uint32_t i = 0; i < job->tree->n_nodes; i++)
+        put_row(job, i);
+    return 0;
+}

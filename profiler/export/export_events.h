@@ -1,0 +1,71 @@
+/* export_events.h: the timeline of a profile, in the order in which things began.
+ *
+ * May include: export.h. Private to profiler/export.
+ * Invariant: the events of a thread are nested: one that begins within another ends within it.
+ */
+#ifndef PROFILER_EXPORT_EVENTS_H
+#define PROFILER_EXPORT_EVENTS_H
+
+#include "export_places.h"
+
+/* What events have in common. */
+struct export_site {
+    enum prof_event_kind kind;
+    uint32_t process; /* as in struct prof_event */
+    uint64_t thread, tape;
+    uint64_t pc;
+    uint32_t call_line, scope;
+    char *name;            /* of the op or scope, as the profile has it */
+    struct prof_line line; /* where the call stands; of a scope: nothing */
+};
+
+struct export_event {
+    uint64_t start, end; /* ns since the profile began */
+    uint64_t record;     /* as in struct prof_event */
+    uint32_t site;
+    uint32_t flow;  /* equal for an op and its pullbacks, from 1; 0: it has none */
+    uint32_t order; /* place in the profile */
+};
+
+/* Of one thread: n events from `first` on. */
+struct export_thread {
+    uint32_t process;
+    uint64_t tid;
+    size_t first, n;
+};
+
+struct export_events {
+    struct export_event *event; /* thread by thread; what begins earlier, or is around it, first */
+    size_t n, room;
+    struct export_site *site;
+    size_t n_sites, room_sites;
+    struct export_thread *thread;
+    size_t n_threads;
+};
+
+/* Reads the job's profile once more for its events. Returns 0, -1 when memory is exhausted, or 1
+ * with a line in job->error: it has none. The caller frees them in any case. */
+int export_events_read(struct export_events *events, const struct export_job *job);
+void export_events_free(struct export_events *events);
+
+/* What happened: "matmul", "matmul backward", "sweep", "layer index=1". Returns buf. */
+char *export_event_name(char buf[EXPORT_NAME_ROOM], const struct export_site *site);
+/* "file.c:12" of the call, or "". */
+char *export_event_place(char buf[EXPORT_NAME_ROOM], const struct export_site *site);
+/* Both. */
+char *export_event_label(char buf[EXPORT_NAME_ROOM], const struct export_site *site);
+/* What its row is called. Returns buf. */
+enum { EXPORT_THREAD_ROOM = 64 };
+char *export_thread_name(char buf[EXPORT_THREAD_ROOM], const struct export_thread *thread);
+/* The number that tells processes apart: the system's, or that of a merged profile. */
+uint64_t export_pid(const struct export_job *job, uint32_t process);
+/* "forward", "backward", "sweep" or "scope". */
+extern const char *const export_event_kinds[];
+
+/* Called with each beginning and each end of a thread, in their order. */
+typedef void export_edge_fn(void *payload, const struct export_event *event, bool is_end);
+/* Returns 0, or -1 when memory is exhausted. */
+int export_each_edge(const struct export_events *events, const struct export_thread *thread,
+                     export_edge_fn *each, void *payload);
+
+#endif

@@ -1,0 +1,134 @@
+/* export_places.c: see export_places.h. */
+#include "export_places.h"
+
+#include "json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int export_places_make(struct export_places *places, const struct prof_tree *tree)
+{
+    uint32_t *of_frame = calloc(tree->n_frames + 1, sizeof *of_frame); /* plus 1 */
+    *places = (struct export_places){
+        .of_node = calloc(tree->n_nodes + 1, sizeof *places->of_node),
+        .node = calloc(tree->n_nodes + 1, sizeof *places->node),
+    };
+    const bool made = of_frame && places->of_node && places->node;
+    for (uint32_t i = 0; made && i < tree->n_nodes; i++) {
+        const uint32_t frame = tree->node[i].frame;
+        if (frame != PROF_NO_NODE && of_frame[frame] > 0) {
+            places->of_node[i] = of_frame[frame] - 1;
+            continue;
+        }
+        places->of_node[i] = (uint32_t)places->n;
+        places->node[places->n++] = i;
+        if (frame != PROF_NO_NODE)
+            of_frame[frame] = (uint32_t)places->n;
+    }
+    free(of_frame);
+    return made ? 0 : -1;
+}
+
+void export_places_free(struct export_places *places)
+{
+    free(places->of_node);
+    free(places->node);
+    *places = (struct export_places){0};
+}
+
+char *export_clean(char buf[EXPORT_NAME_ROOM], const char *text, const char *instead)
+{
+    enum { LONGEST = 4, ELLIPSIS = 4 }; /* a character, "..." and its end */
+    static const char replacement[] = {'\xEF', '\xBF', '\xBD'};
+    const unsigned char *at = (const unsigned char *)text;
+    size_t n = 0;
+    while (*at && n + LONGEST + ELLIPSIS <= EXPORT_NAME_ROOM) {
+        const unsigned length = json_character(at);
+        const bool is_other_control = length == 2 && at[0] == 0xc2 && at[1] < 0xa0; /* U+0080... */
+        if (length == 0) {
+            memcpy(buf + n, replacement, sizeof replacement);
+            n += sizeof replacement;
+        } else if (is_other_control || *at < 0x20 || *at == 0x7f || strchr(instead, *at)) {
+            buf[n++] = '?';
+        } else {
+            memcpy(buf + n, at, length);
+            n += length;
+        }
+        at += length ? length : 1;
+    }
+    snprintf(buf + n, EXPORT_NAME_ROOM - n, "%s", *at ? "..." : "");
+    return buf;
+}
+
+const char *export_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+char *export_function(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *node)
+{
+    char text[EXPORT_NAME_ROOM];
+    const struct prof_line *line = &node->line;
+    if (node->parent == PROF_NO_NODE)
+        return export_clean(buf, "(all)", "");
+    if (line->own) {
+        snprintf(text, sizeof text, "(tape) %s", line->ops.n > 0 ? line->ops.name[0] : "");
+        return export_clean(buf, text, "");
+    }
+    if (node->cut)
+        return export_clean(buf, "(outer frames cut off)", "");
+    if (line->function)
+        return export_clean(buf, line->function, "");
+    snprintf(text, sizeof text, "%s+0x%llx", line->module ? export_base_name(line->module) : "?",
+             (unsigned long long)line->offset);
+    return export_clean(buf, text, "");
+}
+
+char *export_file(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *node)
+{
+    const struct prof_line *line = &node->line;
+    return export_clean(buf, line->file ? line->file : line->module ? line->module : "", "");
+}
+
+char *export_ops(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *node)
+{
+    char text[EXPORT_NAME_ROOM];
+    const struct prof_names *ops = &node->line.ops;
+    size_t n = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < ops->n && n < sizeof text; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i > 0 ? "," : "", ops->name[i]);
+    if (ops->more && n < sizeof text)
+        snprintf(text + n, sizeof text - n, ",+");
+    return export_clean(buf, text, "");
+}
+
+char *export_label(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *node,
+                   const char *instead)
+{
+    char function[EXPORT_NAME_ROOM], text[2 * EXPORT_NAME_ROOM];
+    export_function(function, node);
+    const struct prof_line *line = &node->line;
+    if (line->file && line->line > 0)
+        snprintf(text, sizeof text, "%s %s:%u", function, export_base_name(line->file),
+                 (unsigned)line->line);
+    else if (line->file)
+        snprintf(text, sizeof text, "%s %s", function, export_base_name(line->file));
+    else
+        snprintf(text, sizeof text, "%s", function);
+    return export_clean(buf, text, instead);
+}
+
+void export_tape_name(char *buf, size_t n, const struct prof_tape *tape)
+{
+    if (tape->tape > 0)
+        snprintf(buf, n, "bytes of tape %llu", (unsigned long long)tape->tape);
+    else
+        snprintf(buf, n, "bytes of tapes that were destroyed");
+}
+
+bool export_has_cost(const struct prof_tree_node *node)
+{
+    return !prof_cost_is_nothing(&node->line.cost);
+}

@@ -1,0 +1,46 @@
+/* export_places.h: the places of a tree's nodes, each once, and their names as other programs can
+ * read them.
+ *
+ * May include: export.h. Private to profiler/export.
+ * Invariant: a name holds no control character and is UTF-8 of at most EXPORT_NAME_ROOM - 1 bytes,
+ * whatever the profile says.
+ */
+#ifndef PROFILER_EXPORT_PLACES_H
+#define PROFILER_EXPORT_PLACES_H
+
+#include "export.h"
+
+enum { EXPORT_NAME_ROOM = 4096 };
+
+struct export_places {
+    uint32_t *of_node; /* the place of each node of the tree */
+    uint32_t *node;    /* a node that is there, for each place */
+    size_t n;
+};
+
+/* Returns 0, or -1 when memory is exhausted. The caller frees it in either case. */
+int export_places_make(struct export_places *places, const struct prof_tree *tree);
+void export_places_free(struct export_places *places);
+
+/* Text without what a line cannot hold: control characters and the characters of `instead` become
+ * "?", what is no UTF-8 becomes U+FFFD, and what has no room ends in "...". Returns buf. */
+char *export_clean(char buf[EXPORT_NAME_ROOM], const char *text, const char *instead);
+
+/* A node's function, or what is known instead; its file, or module, or "" if neither is known; all
+ * of its ops with commas between them. Return buf. */
+char *export_function(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *node);
+char *export_file(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *node);
+char *export_ops(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *node);
+/* The last component of a path. */
+const char *export_base_name(const char *path);
+/* "function file.c:12": where a consumer shows one name alone. */
+char *export_label(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *node,
+                   const char *instead);
+
+/* What a counter of the tape's live bytes is called. */
+void export_tape_name(char *buf, size_t n, const struct prof_tape *tape);
+
+/* Whether anything was measured at the node itself. */
+bool export_has_cost(const struct prof_tree_node *node);
+
+#endif

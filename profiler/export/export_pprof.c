@@ -1,0 +1,170 @@
+/* export_pprof.c: a profile for `go tool pprof`: a sample for each call path and line.
+ *
+ * May include: export_formats.h and what stands beside it, pprof.pb-c.h.
+ */
+#include "export_formats.h"
+#include "export_packet.h"
+#include "export_places.h"
+#include "export_strings.h"
+#include "pprof.pb-c.h"
+
+#include <stdlib.h>
+
+/* pprof takes the first type for how often, and shows the default. */
+static const enum export_metric order[] = {
+    EXPORT_CALLS, EXPORT_TIME, EXPORT_FORWARD, EXPORT_BACKWARD, EXPORT_RECOMPUTE,
+    EXPORT_TAPE,  EXPORT_PEAK, EXPORT_OTHER,   EXPORT_WAITING,  EXPORT_SAMPLES,
+};
+
+struct maker {
+    const struct export_job *job;
+    struct export_places places;
+    struct export_strings strings;
+    struct export_packets packets;
+    uint64_t *stack; /* of locations, room for the deepest node */
+};
+
+static int64_t text(struct maker *m, const char *text)
+{
+    return export_intern(&m->strings, text);
+}
+
+static int64_t whole(uint64_t n)
+{
+    return n < INT64_MAX ? (int64_t)n : INT64_MAX;
+}
+
+static void put_types(struct maker *m)
+{
+    Pprof__ValueType type[EXPORT_METRICS], *list[EXPORT_METRICS];
+    Pprof__Profile part = PPROF__PROFILE__INIT;
+    const struct prof_profile *profile = m->job->analysis->profile;
+    for (unsigned i = 0; i < EXPORT_METRICS; i++) {
+        if (!export_has(profile, order[i]))
+            continue;
+        list[part.n_sample_type] = &type[i];
+        pprof__value_type__init(&type[i]);
+        type[i].type = text(m, export_metric_names[order[i]]);
+        type[i].unit = text(m, export_metric_units[order[i]]);
+        part.n_sample_type++;
+    }
+    part.sample_type = list;
+    const bool timed = export_cost(&m->job->tree->node[0].all, EXPORT_TIME) > 0;
+    part.default_sample_type = text(m, export_metric_names[timed ? EXPORT_TIME : EXPORT_TAPE]);
+    int64_t comment = 0;
+    if (profile->is_sampled) {
+        comment = text(m, "times are estimates, from samples");
+        part.comment = &comment;
+        part.n_comment = 1;
+    }
+    part.time_nanos = whole(profile->start_unix_ns);
+    part.duration_nanos = whole(profile->duration_ns);
+    export_put_message(&m->packets, &part.base);
+}
+
+static void put_mapping(struct maker *m)
+{
+    Pprof__Mapping mapping = PPROF__MAPPING__INIT, *list = &mapping;
+    Pprof__Profile part = PPROF__PROFILE__INIT;
+    char name[EXPORT_NAME_ROOM];
+    mapping.id = 1;
+    mapping.filename = text(m, export_clean(name, m->job->analysis->profile->program, ""));
+    mapping.has_functions = mapping.has_filenames = mapping.has_line_numbers =
+        mapping.has_inline_frames = true;
+    part.mapping = &list;
+    part.n_mapping = 1;
+    export_put_message(&m->packets, &part.base);
+}
+
+/* A place is a location with a function of its own; pprof merges those that are equal. */
+static void put_place(struct maker *m, uint64_t id, const struct prof_tree_node *node)
+{
+    char name[EXPORT_NAME_ROOM];
+    Pprof__Function function = PPROF__FUNCTION__INIT, *functions = &function;
+    Pprof__Line line = PPROF__LINE__INIT, *lines = &line;
+    Pprof__Location location = PPROF__LOCATION__INIT, *locations = &location;
+    Pprof__Profile part = PPROF__PROFILE__INIT;
+    function.id = id;
+    function.name = function.system_name = text(m, export_function(name, node));
+    function.filename = text(m, export_file(name, node));
+    function.start_line = node->line.function_line;
+    line.function_id = id;
+    line.line = node->line.line;
+    location.id = id;
+    location.mapping_id = 1;
+    location.line = &lines;
+    location.n_line = 1;
+    part.function = &functions;
+    part.n_function = 1;
+    part.location = &locations;
+    part.n_location = 1;
+    export_put_message(&m->packets, &part.base);
+}
+
+static void put_sample(struct maker *m, uint32_t i)
+{
+    const struct prof_tree *tree = m->job->tree;
+    const struct prof_cost *cost = &tree->node[i].line.cost;
+    char ops[EXPORT_NAME_ROOM];
+    int64_t value[EXPORT_METRICS];
+    Pprof__Label label = PPROF__LABEL__INIT, *labels = &label;
+    Pprof__Sample sample = PPROF__SAMPLE__INIT, *samples = &sample;
+    Pprof__Profile part = PPROF__PROFILE__INIT;
+    label.key = text(m, "op");
+    label.str = text(m, export_ops(ops, &tree->node[i]));
+    for (unsigned k = 0; k < EXPORT_METRICS; k++)
+        if (export_has(m->job->analysis->profile, order[k]))
+            value[sample.n_value++] = whole(export_cost(cost, order[k]));
+    uint32_t at = i;
+    do { /* the root is in no other stack than its own */
+        m->stack[sample.n_location_id++] = m->places.of_node[at] + UINT64_C(1);
+        at = tree->node[at].parent;
+    } while (at != 0 && at != PROF_NO_NODE);
+    sample.location_id = m->stack;
+    sample.value = value;
+    sample.label = &labels;
+    sample.n_label = label.str > 0;
+    part.sample = &samples;
+    part.n_sample = 1;
+    export_put_message(&m->packets, &part.base);
+}
+
+static void put_all(struct maker *m)
+{
+    const struct prof_tree *tree = m->job->tree;
+    text(m, "");
+    put_types(m);
+    put_mapping(m);
+    for (size_t i = 0; i < m->places.n; i++)
+        put_place(m, i + 1, &tree->node[m->places.node[i]]);
+    for (uint32_t i = 0; i < tree->n_nodes; i++)
+        if (export_has_cost(&tree->node[i]))
+            put_sample(m, i);
+    Pprof__Profile last = PPROF__PROFILE__INIT;
+    last.string_table = m->strings.text;
+    last.n_string_table = m->strings.n;
+    export_put_message(&m->packets, &last.base);
+}
+
+int export_pprof(const struct export_job *job)
+{
+    struct maker m = {.job = job};
+    size_t deepest = 0;
+    for (size_t i = 0; i < job->tree->n_nodes; i++)
+        deepest = job->tree->node[i].depth > deepest ? job->tree->node[i].depth : deepest;
+    m.stack = calloc(deepest + 1, sizeof *m.stack);
+    int status = export_places_make(&m.places, job->tree);
+    if (!m.stack)
+        status = -1;
+    if (status == 0) {
+        export_packets_begin(&m.packets, job->out, true);
+        put_all(&m);
+        status = export_packets_end(&m.packets);
+    }
+    if (m.strings.failed)
+        status = -1;
+    export_strings_free(&m.strings);
+    export_places_free(&m.places);
+    free(m.stack);
+    return status;
+}

@@ -1,0 +1,29 @@
+/* html.h: the report as one page that needs no network.
+ *
+ * May include: profiler/report, profiler/analyze, profiler/format.
+ * Invariant: what a profile or a source holds gets into the page as packed data alone, never as
+ * markup or script; the same profiles and options give the same bytes.
+ */
+#ifndef PROFILER_REPORT_HTML_HTML_H
+#define PROFILER_REPORT_HTML_HTML_H
+
+#include "report_many.h"
+
+/* Whose sources are put into the page: of all files, of those that are not below /usr, of none. */
+enum html_sources { HTML_SOURCES_PROJECT, HTML_SOURCES_ALL, HTML_SOURCES_NONE };
+enum html_theme { HTML_THEME_AUTO, HTML_THEME_LIGHT, HTML_THEME_DARK };
+
+struct html_options {
+    enum html_sources sources;
+    enum html_theme theme;             /* which one the page begins with; auto: the browser's */
+    const struct prof_analysis *base;  /* what the differences are to; NULL: none are shown */
+    const struct report_sizes *growth; /* the profiles at several sizes; NULL: no growth */
+    prof_warn_fn *warn;                /* says which sources could not be read; may be NULL */
+    void *warn_payload;
+};
+
+/* Writes the page about one analysis to `out`. Returns 0, or -1 when memory is exhausted and
+ * nothing was written; whether `out` took all of it is for the caller to see. */
+int html_write(FILE *out, const struct prof_analysis *analysis, const struct html_options *options);
+
+#endif

@@ -1,0 +1,167 @@
+/* html_data.c: the document that the page shows. See html_data.h. */
+#include "html_data.h"
+
+#include "source_text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SOURCE = 2 << 20, MOST_SOURCES = 16 << 20 }; /* bytes of one file, of all */
+
+/* Lines with what is known of them alone: the ratio that their counts let expect. */
+static void put_lines(struct html_data *data)
+{
+    struct json *json = &data->json;
+    const struct prof_analysis *analysis = data->analysis;
+    const struct prof_roof roof = prof_analysis_roof(analysis);
+    json_object(json, "roof");
+    json_double(json, "flops_per_ns", roof.flops_per_ns);
+    json_double(json, "bytes_per_ns", roof.bytes_per_ns);
+    json_end(json);
+    json_object(json, "lines");
+    json_array(json, "expected_ratio");
+    for (size_t i = 0; i < analysis->n_lines; i++)
+        json_double(json, NULL, prof_cost_expected_ratio(&analysis->line[i].cost, &roof));
+    json_end(json);
+    json_array(json, "slow_backward");
+    for (size_t i = 0; i < analysis->n_lines; i++)
+        if (prof_line_is_slow_backward(&analysis->line[i], analysis, &roof))
+            json_u64(json, NULL, i);
+    json_end(json);
+    const struct html_lines lines = {analysis->line, sizeof *analysis->line, analysis->n_lines};
+    html_put_places(data, "", lines);
+    html_put_costs(data, "", lines);
+    json_end(json);
+}
+
+static bool is_wanted(const struct html_data *data, const char *file)
+{
+    switch (data->options->sources) {
+    case HTML_SOURCES_ALL:
+        return true;
+    case HTML_SOURCES_NONE:
+        return false;
+    case HTML_SOURCES_PROJECT:
+        break;
+    }
+    return strncmp(file, "/usr/", strlen("/usr/")) != 0;
+}
+
+static size_t bytes_of(const struct source_text *source)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < source->n_lines; i++)
+        n += strlen(source->line[i]) + 1;
+    return n;
+}
+
+/* Returns 0, or an error number where there is no text. */
+static int put_text(struct html_data *data, const char *file, size_t *room)
+{
+    struct json *json = &data->json;
+    struct source_text source;
+    int error = source_text_read(&source, file);
+    const size_t n = error == 0 ? bytes_of(&source) : 0;
+    if (error == 0 && (n > MOST_SOURCE || n > *room))
+        error = EFBIG;
+    if (error == 0) {
+        *room -= n;
+        json_array(json, "text");
+        for (size_t i = 0; i < source.n_lines; i++)
+            json_text(json, NULL, source.line[i]);
+        json_end(json);
+    }
+    source_text_free(&source);
+    return error;
+}
+
+/* Sources without text that were asked for: the first one, its error, and how many. */
+struct unread {
+    const char *file;
+    int error;
+    size_t n;
+};
+
+static void say_unread(const struct html_data *data, const struct unread *unread)
+{
+    char message[4096], more[64] = "";
+    if (unread->n == 0 || !data->options->warn)
+        return;
+    if (unread->n > 1)
+        snprintf(more, sizeof more, " (and %zu more)", unread->n - 1);
+    snprintf(message, sizeof message, "%.3000s%s: %s: showing line numbers without text",
+             unread->file, more, strerror(unread->error));
+    data->options->warn(data->options->warn_payload, message);
+}
+
+static int put_file(struct html_data *data, const char *file, size_t *room)
+{
+    struct json *json = &data->json;
+    int error = 0;
+    json_object(json, NULL);
+    json_u64(json, "file", html_string(&data->strings, file));
+    if (!is_wanted(data, file))
+        json_text(json, "why", "not asked for (--source)");
+    else if ((error = put_text(data, file, room)) != 0)
+        json_text(json, "why", strerror(error));
+    json_end(json);
+    return error;
+}
+
+int html_put_files(struct html_data *data)
+{
+    struct unread unread = {NULL, 0, 0};
+    size_t room = MOST_SOURCES;
+    json_array(&data->json, "files");
+    for (size_t i = 0; i < data->n_files; i++) {
+        const int error = put_file(data, data->file[i], &room);
+        if (error == ENOMEM)
+            return -1;
+        if (error != 0 && unread.n++ == 0) {
+            unread.file = data->file[i];
+            unread.error = error;
+        }
+    }
+    json_end(&data->json);
+    say_unread(data, &unread);
+    return 0;
+}
+
+static void put_strings(struct html_data *data)
+{
+    struct json *json = &data->json;
+    html_string(&data->strings, "");
+    json_array(json, "strings");
+    for (size_t i = 0; i < data->strings.n; i++)
+        json_text(json, NULL, data->strings.text[i]);
+    json_end(json);
+}
+
+int html_put_data(FILE *out, const struct prof_analysis *analysis,
+                  const struct html_options *options)
+{
+    static int (*const section[])(struct html_data *) = {
+        html_put_tree, html_put_space,  html_put_whatif, html_put_scopes,
+        html_put_diff, html_put_growth, html_put_files};
+    static const char *const theme[] = {"auto", "light", "dark"};
+    struct html_data data = {.analysis = analysis, .options = options};
+    int status = 0;
+    report_json_begin(&data.json, out, "html");
+    json_text(&data.json, "theme", theme[options->theme]);
+    report_json_profile(&data.json, "profile", analysis->profile);
+    report_json_totals(&data.json, "total", analysis);
+    json_bool(&data.json, "sampled", analysis->profile->is_sampled);
+    json_u64(&data.json, "overhead_ns", analysis->total.overhead_ns);
+    json_u64(&data.json, "lines_left_out", analysis->n_left_out);
+    put_lines(&data);
+    for (size_t i = 0; i < sizeof section / sizeof *section && status == 0; i++)
+        status = section[i](&data);
+    put_strings(&data);
+    json_finish(&data.json);
+    if (data.strings.failed)
+        status = -1;
+    html_strings_free(&data.strings);
+    free(data.file);
+    return status;
+}

@@ -1,0 +1,214 @@
+/* html_many.c: differences of two profiles, and growth over several. See html_data.h. */
+#include "html_data.h"
+
+#include "analyze_tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The joined rows' lines of profile i, with costs of 0 where there is none; to be freed. */
+static struct prof_line *side(const struct prof_join *join, size_t i)
+{
+    struct prof_line *line = calloc(join->n_rows + 1, sizeof *line);
+    for (size_t row = 0; line && row < join->n_rows; row++)
+        if (join->row[row].line[i])
+            line[row] = *join->row[row].line[i];
+    return line;
+}
+
+static void put_sides(struct html_data *data, const struct prof_join *join,
+                      const struct prof_line *base, const struct prof_line *now,
+                      struct prof_line *any)
+{
+    struct json *json = &data->json;
+    for (size_t i = 0; i < join->n_rows; i++)
+        any[i] = *join->row[i].any;
+    json_array(json, "in"); /* 1: the base alone, 2: the new one alone, 3: both */
+    for (size_t i = 0; i < join->n_rows; i++)
+        json_u64(json, NULL, (join->row[i].line[0] ? 1u : 0) | (join->row[i].line[1] ? 2u : 0));
+    json_end(json);
+    json_array(json, "moved");
+    for (size_t i = 0; i < join->n_rows; i++)
+        json_u64(json, NULL, join->row[i].moved);
+    json_end(json);
+    html_put_places(data, "", (struct html_lines){any, sizeof *any, join->n_rows});
+    html_put_costs(data, "base_", (struct html_lines){base, sizeof *base, join->n_rows});
+    html_put_costs(data, "new_", (struct html_lines){now, sizeof *now, join->n_rows});
+}
+
+/* What the nodes of one side of the pairs are, with costs of 0 where there is none; `any` gets what
+ * the calls are named by, if it is not named yet. To be freed. */
+static struct prof_line *tree_side(const struct prof_tree *tree, const struct prof_tree_pair *pair,
+                                   size_t n, int which, struct prof_line *any)
+{
+    struct prof_line *line = calloc(n, sizeof *line);
+    for (size_t i = 0; line && i < n; i++) {
+        if (pair[i].node[which] == PROF_NO_NODE)
+            continue;
+        line[i] = tree->node[pair[i].node[which]].line;
+        any[i] = line[i];
+    }
+    return line;
+}
+
+static int put_pairs(struct html_data *data, const struct prof_tree *const tree[2],
+                     const struct prof_tree_pair *pair, size_t n)
+{
+    struct json *json = &data->json;
+    struct prof_line *any = calloc(n, sizeof *any);
+    struct prof_line *base = any ? tree_side(tree[0], pair, n, 0, any) : NULL;
+    struct prof_line *now = any ? tree_side(tree[1], pair, n, 1, any) : NULL;
+    const bool ok = base && now;
+    if (ok) {
+        json_array(json, "parent");
+        for (size_t i = 0; i < n; i++)
+            json_i64(json, NULL, i == 0 ? -1 : (int64_t)pair[i].parent);
+        json_end(json);
+        json_array(json, "in"); /* as of the rows */
+        for (size_t i = 0; i < n; i++)
+            json_u64(json, NULL,
+                     (pair[i].node[0] != PROF_NO_NODE ? 1u : 0) |
+                         (pair[i].node[1] != PROF_NO_NODE ? 2u : 0));
+        json_end(json);
+        json_array(json, "cut");
+        for (size_t i = 0; i < n; i++) {
+            const int side = pair[i].node[1] != PROF_NO_NODE;
+            if (tree[side]->node[pair[i].node[side]].cut)
+                json_u64(json, NULL, i);
+        }
+        json_end(json);
+        html_put_places(data, "", (struct html_lines){any, sizeof *any, n});
+        html_put_costs(data, "base_", (struct html_lines){base, sizeof *base, n});
+        html_put_costs(data, "new_", (struct html_lines){now, sizeof *now, n});
+    }
+    free(any);
+    free(base);
+    free(now);
+    return ok ? 0 : -1;
+}
+
+/* The calls of both profiles as one tree. */
+static int put_both_trees(struct html_data *data)
+{
+    const struct prof_tree_options all = {0};
+    struct prof_tree *base = prof_tree_make(data->options->base, &all);
+    struct prof_tree *now = prof_tree_make(data->analysis, &all);
+    size_t n = 0;
+    struct prof_tree_pair *pair = base && now ? prof_tree_join(base, now, &n) : NULL;
+    json_object(&data->json, "tree");
+    const int status =
+        pair ? put_pairs(data, (const struct prof_tree *const[]){base, now}, pair, n) : -1;
+    json_end(&data->json);
+    free(pair);
+    prof_tree_free(base);
+    prof_tree_free(now);
+    return status;
+}
+
+int html_put_diff(struct html_data *data)
+{
+    struct json *json = &data->json;
+    if (!data->options->base) {
+        json_null(json, "diff");
+        return 0;
+    }
+    const struct prof_analysis *both[] = {data->options->base, data->analysis};
+    struct prof_join join;
+    int status = prof_join_make(&join, both, 2, PROF_BY_LINE, true);
+    struct prof_line *base = status == 0 ? side(&join, 0) : NULL;
+    struct prof_line *now = status == 0 ? side(&join, 1) : NULL;
+    struct prof_line *any = status == 0 ? calloc(join.n_rows + 1, sizeof *any) : NULL;
+    if (base && now && any) {
+        json_object(json, "diff");
+        report_json_profile(json, "base_profile", both[0]->profile);
+        report_json_totals(json, "base_total", both[0]);
+        json_object(json, "rows");
+        put_sides(data, &join, base, now, any);
+        json_end(json);
+        status = put_both_trees(data);
+        json_end(json);
+    } else {
+        status = -1;
+    }
+    free(base);
+    free(now);
+    free(any);
+    prof_join_free(&join);
+    return status;
+}
+
+static void put_fit(struct json *json, const char *name, const struct prof_fit *fit)
+{
+    json_object(json, name);
+    if (fit->fits) {
+        json_double(json, "factor", fit->factor);
+        json_double(json, "exponent", fit->exponent);
+    }
+    if (fit->fits && fit->has_interval) {
+        json_double(json, "low", fit->low);
+        json_double(json, "high", fit->high);
+    }
+    json_end(json);
+}
+
+static uint64_t time_of(const struct prof_cost *cost)
+{
+    return cost->forward_ns + cost->backward_ns;
+}
+
+static void put_growth_row(struct html_data *data, const struct report_growth_row *row)
+{
+    struct json *json = &data->json;
+    const struct report_sizes *sizes = data->options->growth;
+    json_object(json, NULL);
+    if (row->row)
+        html_put_places(data, "", (struct html_lines){row->row->any, sizeof *row->row->any, 1});
+    json_array(json, "bytes");
+    for (size_t i = 0; i < sizes->n; i++)
+        json_u64(json, NULL,
+                 !row->row           ? sizes->analysis[i]->total.handed_out_bytes
+                 : row->row->line[i] ? prof_cost_tape_bytes(&row->row->line[i]->cost)
+                                     : 0);
+    json_end(json);
+    json_array(json, "ns");
+    for (size_t i = 0; i < sizes->n; i++)
+        json_u64(json, NULL,
+                 !row->row
+                     ? sizes->analysis[i]->total.forward_ns + sizes->analysis[i]->total.backward_ns
+                 : row->row->line[i] ? time_of(&row->row->line[i]->cost)
+                                     : 0);
+    json_end(json);
+    put_fit(json, "bytes_fit", &row->bytes);
+    put_fit(json, "time_fit", &row->time);
+    json_end(json);
+}
+
+int html_put_growth(struct html_data *data)
+{
+    struct json *json = &data->json;
+    const struct report_sizes *sizes = data->options->growth;
+    struct report_growth growth;
+    if (!sizes) {
+        json_null(json, "growth");
+        return 0;
+    }
+    if (report_growth_make(&growth, sizes, PROF_BY_LINE, REPORT_BYTES_TAPE) != 0) {
+        report_growth_free(&growth);
+        return -1;
+    }
+    json_object(json, "growth");
+    /* Sizes that an option lists have no name of their own. */
+    json_text(json, "size", strcmp(sizes->name, "--sizes") == 0 ? "size" : sizes->name);
+    json_array(json, "sizes");
+    for (size_t i = 0; i < sizes->n; i++)
+        json_double(json, NULL, sizes->size[i]);
+    json_end(json);
+    json_array(json, "rows"); /* the totals first */
+    put_growth_row(data, &growth.total);
+    for (size_t i = 0; i < growth.n; i++)
+        put_growth_row(data, &growth.row[i]);
+    json_end(json);
+    json_end(json);
+    report_growth_free(&growth);
+    return 0;
+}

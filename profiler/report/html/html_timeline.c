@@ -1,0 +1,413 @@
+/* html_timeline.c: single events for the page. See html_data.h.
+ *
+ * May include: html_data.h, html_bins.h, profiler/analyze.
+ * Invariant: the events are read once more, and nothing is kept of one but its share of the bins,
+ * and of scopes the longest spans; so a profile of any number of them makes a page of bounded size.
+ *
+ * Times are ns since the profile began. A sweep's own time is what no pullback and nothing that ran
+ * again took of it in its thread. Ops and pullbacks of one thread follow each other.
+ */
+#include "html_bins.h"
+#include "html_data.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CELLS = 1 << 19, MOST_SPANS = 1 << 14, MOST_THREADS = 256, NO_PATH = -1 };
+
+/* What a series is of; INNER: of a thread, what the sweep that is under way has in its records. */
+enum kind { FORWARD, BACKWARD, RECOMPUTE, SWEEP, INNER };
+struct series {
+    uint32_t thread, node;
+    enum kind kind;
+};
+
+/* A row of the account by what events say of it, and the node that has all such rows. */
+struct row_key {
+    uint64_t pc;
+    const char *op;
+    uint32_t line;
+    int64_t path; /* place, or NO_PATH: any */
+    uint32_t node;
+};
+
+struct span {
+    uint64_t start, ns;
+    uint32_t scope, thread;
+};
+
+struct thread {
+    uint64_t tid;
+    uint32_t process;
+};
+
+struct making {
+    struct html_data *data;
+    const struct prof_profile *profile;
+    const struct prof_tree *tree;
+    struct row_key *row;
+    size_t n_rows;
+    struct html_bins bins;
+    struct series *series;
+    uint32_t *slot; /* hash table: series plus 1 */
+    size_t n_series, room_series, n_slots;
+    struct span *span; /* room for twice MOST_SPANS */
+    size_t n_spans;
+    uint64_t n_left_out, n_read; /* spans; events */
+    struct thread thread[MOST_THREADS];
+    uint32_t n_threads, last_thread;
+    bool failed;
+};
+
+static int compare_rows(const void *x, const void *y)
+{
+    const struct row_key *a = x, *b = y;
+    if (a->pc != b->pc)
+        return a->pc < b->pc ? -1 : 1;
+    if (a->line != b->line)
+        return a->line < b->line ? -1 : 1;
+    if (a->path != b->path)
+        return a->path < b->path ? -1 : 1;
+    return strcmp(a->op, b->op);
+}
+
+/* The innermost node that both are below, or one of them; a parent comes before its children. */
+static uint32_t common(const struct prof_tree *tree, uint32_t a, uint32_t b)
+{
+    while (a != b) {
+        if (a < b)
+            b = tree->node[b].parent;
+        else
+            a = tree->node[a].parent;
+    }
+    return a;
+}
+
+static int64_t path_place(const struct prof_profile *profile, uint32_t id)
+{
+    const size_t place = id ? prof_profile_path(profile, id) : SIZE_MAX;
+    return place == SIZE_MAX ? NO_PATH : (int64_t)place;
+}
+
+/* Each row with its path and for any path, ordered, each once. */
+static bool take_rows(struct making *m)
+{
+    const struct prof_profile *profile = m->profile;
+    const uint32_t *node = m->tree->row_node;
+    size_t all = 0, n = 0;
+    for (size_t i = 0; i < profile->n_tapes; i++)
+        all += 2 * profile->tape[i].n_rows;
+    m->row = calloc(all + 1, sizeof *m->row);
+    for (size_t i = 0; m->row && i < profile->n_tapes; i++)
+        for (size_t j = 0; j < profile->tape[i].n_rows; j++, node++) {
+            const struct prof_row *row = &profile->tape[i].row[j];
+            const int64_t path = path_place(profile, row->path);
+            if (*node == PROF_NO_NODE)
+                continue;
+            m->row[n++] = (struct row_key){row->pc, row->op, row->line, NO_PATH, *node};
+            if (path != NO_PATH)
+                m->row[n++] = (struct row_key){row->pc, row->op, row->line, path, *node};
+        }
+    if (!m->row)
+        return false;
+    qsort(m->row, n, sizeof *m->row, compare_rows);
+    for (size_t i = 0; i < n; i++) {
+        struct row_key *last = m->n_rows > 0 ? &m->row[m->n_rows - 1] : NULL;
+        if (last && compare_rows(last, &m->row[i]) == 0)
+            last->node = common(m->tree, last->node, m->row[i].node);
+        else
+            m->row[m->n_rows++] = m->row[i];
+    }
+    return true;
+}
+
+/* The node that an event belongs to: where its path is not known, one that has all it may be. */
+static uint32_t node_of(const struct making *m, const struct prof_event *event)
+{
+    const size_t path = prof_profile_path_numbered(m->profile, event->path);
+    struct row_key key = {event->pc, event->op, event->line, NO_PATH, 0};
+    const struct row_key *found = NULL;
+    if (path != SIZE_MAX) {
+        key.path = (int64_t)path;
+        found = bsearch(&key, m->row, m->n_rows, sizeof key, compare_rows);
+        key.path = NO_PATH;
+    }
+    if (!found)
+        found = bsearch(&key, m->row, m->n_rows, sizeof key, compare_rows);
+    return found ? found->node : 0;
+}
+
+/* The event's thread; the last number stands for all that there is no room for. */
+static uint32_t thread_of(struct making *m, const struct prof_event *event)
+{
+    for (uint32_t k = 0; k < m->n_threads; k++) {
+        const uint32_t i = (m->last_thread + k) % m->n_threads;
+        if (m->thread[i].tid == event->thread && m->thread[i].process == event->process)
+            return m->last_thread = i;
+    }
+    if (m->n_threads == MOST_THREADS)
+        return MOST_THREADS - 1;
+    m->thread[m->n_threads] = (struct thread){event->thread, event->process};
+    return m->last_thread = m->n_threads++;
+}
+
+static uint64_t hash_of(struct series of)
+{
+    uint64_t h = ((uint64_t)of.node << 12 ^ (uint64_t)of.thread << 3 ^ of.kind) *
+                 UINT64_C(0x9E3779B97F4A7C15);
+    return h ^ h >> 32;
+}
+
+static bool grow_series(struct making *m)
+{
+    enum { LEAST = 256 };
+    if (m->n_series == m->room_series) {
+        const size_t room = m->room_series ? 2 * m->room_series : LEAST;
+        struct series *grown = realloc(m->series, room * sizeof *grown);
+        if (!grown)
+            return false;
+        m->series = grown;
+        m->room_series = room;
+    }
+    if (2 * (m->n_series + 1) <= m->n_slots)
+        return true;
+    uint32_t *slot = calloc(4 * m->room_series, sizeof *slot);
+    if (!slot)
+        return false;
+    free(m->slot);
+    m->slot = slot;
+    m->n_slots = 4 * m->room_series;
+    for (size_t i = 0; i < m->n_series; i++) {
+        uint64_t h = hash_of(m->series[i]);
+        while (slot[h & (m->n_slots - 1)])
+            h++;
+        slot[h & (m->n_slots - 1)] = (uint32_t)i + 1;
+    }
+    return true;
+}
+
+static uint32_t series_of(struct making *m, uint32_t thread, uint32_t node, enum kind kind)
+{
+    const struct series of = {thread, node, kind};
+    if (!grow_series(m)) {
+        m->failed = true;
+        return 0;
+    }
+    for (uint64_t h = hash_of(of);; h++) {
+        uint32_t *slot = &m->slot[h & (m->n_slots - 1)];
+        if (*slot == 0) {
+            m->series[m->n_series] = of;
+            *slot = (uint32_t)++m->n_series;
+            return *slot - 1;
+        }
+        const struct series *known = &m->series[*slot - 1];
+        if (known->thread == thread && known->node == node && known->kind == kind)
+            return *slot - 1;
+    }
+}
+
+static bool is_inner(const void *payload, uint32_t series)
+{
+    return ((const struct making *)payload)->series[series].kind == INNER;
+}
+
+static int compare_length(const void *x, const void *y)
+{
+    const struct span *a = x, *b = y;
+    if (a->ns != b->ns)
+        return a->ns > b->ns ? -1 : 1;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static int compare_start(const void *x, const void *y)
+{
+    const struct span *a = x, *b = y;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    return compare_length(x, y);
+}
+
+/* Keeps the longest spans. */
+static void cut_spans(struct making *m)
+{
+    if (m->n_spans <= MOST_SPANS)
+        return;
+    qsort(m->span, m->n_spans, sizeof *m->span, compare_length);
+    m->n_left_out += m->n_spans - MOST_SPANS;
+    m->n_spans = MOST_SPANS;
+}
+
+static void take_span(struct making *m, const struct span *span)
+{
+    if (m->n_spans == (size_t)2 * MOST_SPANS)
+        cut_spans(m);
+    m->span[m->n_spans++] = *span;
+}
+
+static uint64_t since_start(const struct prof_profile *profile, uint64_t ticks)
+{
+    return ticks > profile->start_ticks ? prof_profile_ns(profile, ticks - profile->start_ticks)
+                                        : 0;
+}
+
+/* An op, a pullback or a sweep. Times that samples estimate are no events'. */
+static void take_time(struct making *m, const struct prof_event *event, uint64_t from, uint64_t to)
+{
+    const uint32_t thread = thread_of(m, event), node = node_of(m, event);
+    const uint32_t inner = series_of(m, thread, 0, INNER);
+    if (event->kind == PROF_EVENT_SWEEP) {
+        const uint32_t own = series_of(m, thread, node, SWEEP);
+        m->failed = m->failed || !html_bins_add_outer(&m->bins, own, inner, from, to, 1);
+        return;
+    }
+    const bool forward = event->kind == PROF_EVENT_FORWARD;
+    const enum kind kind = !forward ? BACKWARD : event->again ? RECOMPUTE : FORWARD;
+    const uint32_t series = series_of(m, thread, node, kind);
+    m->failed = m->failed || !html_bins_add(&m->bins, series, from, to, !event->part) ||
+                (kind != FORWARD && !html_bins_add(&m->bins, inner, from, to, 0));
+}
+
+static void take(void *payload, const struct prof_profile *part, const struct prof_event *event)
+{
+    struct making *m = payload;
+    const struct prof_profile *profile = m->profile;
+    (void)part; /* it is not read to its end: times are known by the first reading */
+    if (m->failed || m->n_read++ >= profile->n_events)
+        return;
+    const uint64_t end = event->ticks < UINT64_MAX - event->start_ticks
+                             ? event->start_ticks + event->ticks
+                             : UINT64_MAX;
+    const uint64_t from = since_start(profile, event->start_ticks), to = since_start(profile, end);
+    if (event->kind == PROF_EVENT_SCOPE) {
+        if (event->scope > 0 && event->scope <= profile->n_scopes)
+            take_span(m, &(struct span){from, to > from ? to - from : 0, event->scope - 1,
+                                        thread_of(m, event)});
+    } else if (!profile->is_sampled) {
+        take_time(m, event, from, to);
+    }
+}
+
+/* Series without a cell have no number in the page; the others are numbered in their order. */
+static void put_bins(struct making *m)
+{
+    struct json *json = &m->data->json;
+    const struct html_bins *bins = &m->bins;
+    static const char *const name[] = {"thread", "node", "kind", "cells"};
+    json_object(json, "series");
+    for (int column = 0; column < 4; column++) {
+        json_array(json, name[column]);
+        for (size_t i = 0, n; i < bins->n_cells; i += n) {
+            const uint64_t number = bins->cell[i].key >> 32;
+            const struct series *series = &m->series[number];
+            for (n = 1; i + n < bins->n_cells && bins->cell[i + n].key >> 32 == number;)
+                n++;
+            const uint64_t value[] = {series->thread, series->node, series->kind, n};
+            json_u64(json, NULL, value[column]);
+        }
+        json_end(json);
+    }
+    json_end(json);
+    json_object(json, "cells");
+    json_array(json, "bin"); /* less that of the cell before; of a series' first less 0 */
+    for (size_t i = 0; i < bins->n_cells; i++) {
+        const uint64_t key = bins->cell[i].key, before = i > 0 ? bins->cell[i - 1].key : 0;
+        const bool first = i == 0 || before >> 32 != key >> 32;
+        json_u64(json, NULL, first ? key & UINT32_MAX : key - before);
+    }
+    json_end(json);
+    html_put_numbers(m->data, "", "ns", &bins->cell->ns, sizeof *bins->cell, bins->n_cells);
+    html_put_numbers(m->data, "", "count", &bins->cell->count, sizeof *bins->cell, bins->n_cells);
+    json_end(json);
+}
+
+static void put_spans(struct making *m, const struct prof_scope_costs *costs)
+{
+    struct json *json = &m->data->json;
+    cut_spans(m);
+    qsort(m->span, m->n_spans, sizeof *m->span, compare_start);
+    json_object(json, "spans");
+    json_array(json, "scope");
+    for (size_t i = 0; i < m->n_spans; i++)
+        json_u64(json, NULL, costs->place[m->span[i].scope]);
+    json_end(json);
+    json_array(json, "thread");
+    for (size_t i = 0; i < m->n_spans; i++)
+        json_u64(json, NULL, m->span[i].thread);
+    json_end(json);
+    json_array(json, "start_ns"); /* less that of the one before */
+    for (size_t i = 0; i < m->n_spans; i++)
+        json_u64(json, NULL, m->span[i].start - (i > 0 ? m->span[i - 1].start : 0));
+    json_end(json);
+    json_array(json, "ns");
+    for (size_t i = 0; i < m->n_spans; i++)
+        json_u64(json, NULL, m->span[i].ns);
+    json_end(json);
+    json_end(json);
+    json_u64(json, "spans_left_out", m->n_left_out);
+}
+
+static void put(struct making *m, const struct prof_scope_costs *costs)
+{
+    struct json *json = &m->data->json;
+    const struct prof_profile *profile = m->profile;
+    html_bins_sort(&m->bins, is_inner, m);
+    json_object(json, "timeline");
+    json_u64(json, "events_left_out", profile->events_left_out);
+    json_double(json, "forward_overhead_ns", profile->forward_overhead / profile->ticks_per_ns);
+    json_double(json, "backward_overhead_ns", profile->backward_overhead / profile->ticks_per_ns);
+    json_u64(json, "bins", m->bins.n);
+    json_u64(json, "bin_ns", m->bins.width_ns);
+    json_object(json, "threads");
+    json_array(json, "number");
+    for (uint32_t i = 0; i < m->n_threads; i++)
+        json_u64(json, NULL, m->thread[i].tid);
+    json_end(json);
+    json_array(json, "process");
+    for (uint32_t i = 0; i < m->n_threads; i++)
+        json_u64(json, NULL, m->thread[i].process);
+    json_end(json);
+    json_end(json);
+    put_bins(m);
+    put_spans(m, costs);
+    json_end(json);
+}
+
+int html_put_timeline(struct html_data *data, const struct prof_tree *tree)
+{
+    const struct prof_profile *profile = data->analysis->profile;
+    if (profile->n_events == 0) {
+        json_null(&data->json, "timeline");
+        return 0;
+    }
+    struct prof_scope_costs costs;
+    struct making m = {.data = data, .profile = profile, .tree = tree};
+    m.span = malloc((size_t)2 * MOST_SPANS * sizeof *m.span);
+    int status = prof_scope_costs_make(&costs, profile, false);
+    if (!m.span || !take_rows(&m) || !html_bins_open(&m.bins, profile->duration_ns, MOST_CELLS))
+        status = -1;
+    if (status == 0) {
+        char error[512];
+        struct prof_profile *again =
+            prof_profile_read_events(profile->path, take, &m, error, sizeof error);
+        if (again && !m.failed) {
+            put(&m, &costs);
+        } else if (m.failed) {
+            status = -1;
+        } else { /* it was there a moment ago */
+            json_null(&data->json, "timeline");
+            if (data->options->warn) {
+                char text[640];
+                snprintf(text, sizeof text, "%s; the page has no single events", error);
+                data->options->warn(data->options->warn_payload, text);
+            }
+        }
+        prof_profile_free(again);
+    }
+    prof_scope_costs_free(&costs);
+    html_bins_free(&m.bins);
+    free(m.row);
+    free(m.series);
+    free(m.slot);
+    free(m.span);
+    return status;
+}

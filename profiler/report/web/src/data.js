@@ -1,0 +1,242 @@
+// data.js: the document in the page as a model: lines, the call tree, and what belongs to a place.
+// Its columns are written by profiler/report/html; a column that is not there is all zeros.
+
+export async function decode(base64) {
+  const packed = bytesOf(base64.trim());
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+function bytesOf(base64) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
+const PLACE = ["file", "line", "function", "ops", "kept_by", "own", "module", "offset"];
+
+// Columns with a way to read them whether they are there or not.
+export class Table {
+  constructor(columns, n) {
+    this.columns = columns ?? {};
+    this.n = n ?? Math.max(0, ...Object.values(this.columns).map((c) => (Array.isArray(c) ? c.length : 0)));
+  }
+  get(name, i) {
+    const column = this.columns[name];
+    return (column && column[i]) || 0;
+  }
+  // The columns that say where a row is.
+  placeColumns(prefix) {
+    this.placed ??= {};
+    return (this.placed[prefix] ??= Object.fromEntries(PLACE.map((name) => [name, this.columns[prefix + name]])));
+  }
+  // As numbers; of several columns their sum.
+  numbers(...names) {
+    const sum = new Float64Array(this.n);
+    for (const name of names) {
+      const column = this.columns[name];
+      if (column) for (let i = 0; i < this.n; i++) sum[i] += column[i] || 0;
+    }
+    return sum;
+  }
+}
+
+const TAPE = ["record_bytes", "value_bytes", "adjoint_bytes"];
+
+// What can be asked of a line, a frame or everything. "columns" are added up.
+export const METRICS = [
+  { id: "total", name: "Total time", unit: "ns", columns: ["forward_ns", "backward_ns", "recompute_ns", "other_ns"] },
+  { id: "forward", name: "Forward time", unit: "ns", columns: ["forward_ns"] },
+  { id: "backward", name: "Backward time", unit: "ns", columns: ["backward_ns"] },
+  { id: "recompute", name: "Recomputation", unit: "ns", columns: ["recompute_ns"], optional: true },
+  { id: "other", name: "Other code", unit: "ns", columns: ["other_ns"], optional: true },
+  { id: "calls", name: "Calls", unit: "n", columns: ["calls"] },
+  { id: "tape", name: "Tape bytes", unit: "B", columns: TAPE },
+  { id: "peak", name: "Bytes at the peak", unit: "B", columns: ["peak_bytes"] },
+  { id: "lifetime", name: "Byte-seconds", unit: "Bs", columns: ["byte_ns"], optional: true },
+];
+export const metricOf = (id) => METRICS.find((m) => m.id === id) ?? METRICS[0];
+
+const COSTS = ["calls", "forward_ns", "backward_ns", "recompute_ns", "other_ns", "waiting_ns", "samples",
+  ...TAPE, "kept_bytes", "live_bytes", "peak_bytes", "byte_ns", "forward_flops", "backward_flops",
+  "forward_moved_bytes", "backward_moved_bytes"];
+
+// What something cost, and by the names of the metrics what follows from that.
+export class Cost {
+  constructor() {
+    for (const name of COSTS) this[name] = 0;
+  }
+  // Row i of columns: [name, values].
+  add(columns, i) {
+    for (const [name, values] of columns) this[name] += values[i] || 0;
+  }
+  get forward() {
+    return this.forward_ns;
+  }
+  get backward() {
+    return this.backward_ns;
+  }
+  get recompute() {
+    return this.recompute_ns;
+  }
+  get other() {
+    return this.other_ns;
+  }
+  get total() {
+    return this.forward_ns + this.backward_ns + this.recompute_ns + this.other_ns;
+  }
+  get tape() {
+    return this.record_bytes + this.value_bytes + this.adjoint_bytes;
+  }
+  get peak() {
+    return this.peak_bytes;
+  }
+  get lifetime() {
+    return this.byte_ns;
+  }
+}
+
+export const CAUSES = ["call", "sweep", "frame", "rewind", "reset", "destroy"];
+
+export class Model {
+  constructor(document) {
+    this.document = document;
+    this.strings = document.strings;
+    this.profile = document.profile;
+    this.total = document.total;
+    this.sampled = document.sampled;
+    this.files = document.files;
+    nameFiles(this.files, this.strings);
+    this.fileByString = new Map(this.files.map((f) => [f.file, f]));
+    this.fileByShort = new Map(this.files.map((f) => [f.short, f]));
+    this.lines = new Table(document.lines, document.lines.expected_ratio.length);
+    this.tree = new Table(document.tree, document.tree.parent.length);
+    this.metrics = METRICS.filter((m) => !m.optional || m.columns.some((name) => this.lines.columns[name]));
+  }
+
+  // By key, what all ops of a place cost. Made when it is asked for: a view may do without. part: the
+  // same and the sum of a stretch of time.
+  get places() {
+    return this.part?.places ?? (this.joined ??= this.join());
+  }
+
+  // What all lines cost.
+  get sum() {
+    if (this.part) return this.part.sum;
+    if (!this.summed) {
+      this.summed = new Cost();
+      for (const [name, values] of this.costColumns()) for (let i = 0; i < this.lines.n; i++) this.summed[name] += values[i] || 0;
+    }
+    return this.summed;
+  }
+
+  text(number) {
+    return this.strings[number] ?? "";
+  }
+
+  // Where row i of a table is; prefix: of its columns' names.
+  place(table, i, prefix = "") {
+    const of = table.placeColumns(prefix);
+    const text = (column) => this.strings[(column && column[i]) || 0] ?? "";
+    const number = (column) => (column && column[i]) || 0;
+    const place = {
+      key: "", file: this.fileByString.get(number(of.file)), line: number(of.line), function: text(of.function), ops: text(of.ops),
+      kept: text(of.kept_by), own: number(of.own) > 0, module: text(of.module), offset: number(of.offset),
+    };
+    const { file } = place;
+    if (file && place.line && !place.own) {
+      place.key = `${file.short}:${place.line}`;
+      return place;
+    }
+    const module = place.module.split("/").pop() || "?";
+    if (place.own) place.key = place.ops ? `(tape) ${place.ops}` : "(tape)";
+    else if (file) place.key = `${file.short} ${place.function}`;
+    else if (place.function) place.key = `${place.function} (${module}${place.offset ? "+0x" + place.offset.toString(16) : ""})`;
+    else place.key = place.line ? `${module} line ${place.line}` : `${module}+0x${place.offset.toString(16)}`;
+    return place;
+  }
+
+  costColumns() {
+    return COSTS.filter((name) => this.lines.columns[name]).map((name) => [name, this.lines.columns[name]]);
+  }
+
+  join() {
+    const places = new Map();
+    const columns = this.costColumns();
+    const ops = new Map(); // by the text that names them
+    const slow = new Set(this.document.lines.slow_backward);
+    for (let i = 0; i < this.lines.n; i++) {
+      const place = this.place(this.lines, i);
+      if (!ops.has(place.ops)) ops.set(place.ops, new Set(place.ops.split(", ").filter(Boolean)));
+      let merged = places.get(place.key);
+      if (!merged) places.set(place.key, (merged = { place, cost: new Cost(), ops: ops.get(place.ops), slow: false }));
+      else if (merged.place.ops !== place.ops) merged.ops = new Set([...merged.ops, ...ops.get(place.ops)]);
+      merged.cost.add(columns, i);
+      merged.slow ||= slow.has(i);
+    }
+    return places;
+  }
+
+  // The lines, each with its op, whose backward pass takes far longer than it should.
+  slowRows() {
+    return this.document.lines.slow_backward.map((i) => ({
+      place: this.place(this.lines, i), cost: this.cost(this.lines, i), expected: this.lines.get("expected_ratio", i),
+    }));
+  }
+
+  // Classes of the tape's bytes: who made them, what for, what became of them.
+  holders() {
+    if (this.holderRows || !this.document.space) return this.holderRows ?? [];
+    const table = new Table(this.document.space.holders);
+    this.holderRows = Array.from({ length: table.n }, (_, i) => {
+      const get = (name) => table.get(name, i);
+      const other = (prefix) => (get(`${prefix}ops`) ? this.place(table, i, prefix) : null);
+      return {
+        place: this.place(table, i), consumer: other("consumer_"), releasedBy: other("released_by_"), more: get("more") > 0,
+        kinds: get("kinds"), held: get("held"), dead: get("dead_bytes"), unread: get("unread_bytes"), bytes: get("bytes"),
+        live: get("live_bytes"), count: get("count"), byteNs: get("byte_ns"), read: get("read_bytes"), left: get("by_destroy") + get("live_bytes"),
+        by: Object.fromEntries(CAUSES.map((cause) => [cause, get(`by_${cause}`)])),
+      };
+    });
+    return this.holderRows;
+  }
+
+  // Lines whose saved values might be computed again.
+  options() {
+    if (!this.document.whatif) return [];
+    const table = new Table(this.document.whatif.options);
+    return Array.from({ length: table.n }, (_, i) => ({
+      place: this.place(table, i), peak: table.get("new_peak_bytes", i), cost: table.get("cost_ns", i),
+      saved: table.get("saved_bytes", i), count: table.get("count", i), best: table.get("best", i) > 0,
+    }));
+  }
+
+  growthRows() {
+    return (this.document.growth?.rows ?? []).map((row, i) => ({
+      place: i ? this.place(new Table(row, 1), 0) : { key: "(all)", ops: "", own: true, function: "" },
+      bytes: row.bytes, ns: row.ns, bytesFit: row.bytes_fit, timeFit: row.time_fit,
+    }));
+  }
+
+  cost(table, i, prefix = "") {
+    const cost = new Cost();
+    for (const name of COSTS) cost[name] = table.get(prefix + name, i);
+    return cost;
+  }
+}
+
+// The shortest end of each file's path that no other file has: file.short.
+function nameFiles(files, strings) {
+  const ends = files.map((f) => (strings[f.file] ?? "").split("/"));
+  let open = files.map((_, i) => i);
+  for (let n = 1; open.length > 0; n++) {
+    const names = new Map();
+    for (const i of open) {
+      files[i].short = ends[i].slice(-n).join("/");
+      names.set(files[i].short, (names.get(files[i].short) ?? 0) + 1);
+    }
+    open = open.filter((i) => names.get(files[i].short) > 1 && n < ends[i].length);
+  }
+}

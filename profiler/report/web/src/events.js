@@ -1,0 +1,127 @@
+// events.js: times of single events by when they were: bins of one width, and what each node of the
+// call tree has in which of them. What a stretch of whole bins has is exact, so stretches begin and
+// end where bins do.
+
+import { Cost } from "./data.js";
+
+const KINDS = ["forward", "backward", "recompute", "backward"]; // the last: a sweep's own time
+
+export class Events {
+  constructor(document) {
+    const { series, cells, bins, bin_ns: binNs, threads } = document.timeline;
+    Object.assign(this, { series, bins, binNs, n: document.tree.parent.length });
+    this.overhead = [document.timeline.forward_overhead_ns, document.timeline.backward_overhead_ns];
+    this.threads = threads.number.map((number, i) => (threads.process[i] ? `${threads.process[i]}/${number}` : String(number)));
+    this.ns = cells.ns ?? [];
+    this.count = cells.count ?? [];
+    this.bin = Int32Array.from(cells.bin);
+    this.known = this.bin.length > 0;
+    this.each((_, i, first) => { if (i > first) this.bin[i] += this.bin[i - 1]; });
+    this.lanes = new Map();
+  }
+
+  // visit(series, cell, first cell of the series)
+  each(visit) {
+    let i = 0;
+    for (let s = 0; s < this.series.cells.length; s++) {
+      const first = i;
+      for (const end = first + this.series.cells[s]; i < end; i++) visit(s, i, first);
+    }
+  }
+
+  // The bins that have any of a stretch in ns, as a stretch.
+  snap(from, to) {
+    const first = Math.min(this.bins - 1, Math.max(0, Math.floor(from / this.binNs)));
+    const end = Math.min(this.bins, Math.max(first + 1, Math.ceil(to / this.binNs)));
+    return [first * this.binNs, end * this.binNs];
+  }
+
+  // From the address: "from-to" in ns; null: none.
+  parse(text) {
+    const m = this.known && /^(\d+)-(\d+)$/.exec(text);
+    return m && Number(m[1]) < Number(m[2]) ? this.snap(Number(m[1]), Number(m[2])) : null;
+  }
+
+  // By metric what each node has itself in a stretch; the profiler's own time is taken off as from
+  // the whole. A call is where it began.
+  sums([from, to]) {
+    const [first, end] = [Math.round(from / this.binNs), Math.round(to / this.binNs)];
+    const make = () => new Float64Array(this.n);
+    const sums = { total: make(), forward: make(), backward: make(), recompute: make(), other: make(), calls: make() };
+    const swept = make(); // calls of pullbacks, and sweeps
+    const { node, kind } = this.series;
+    this.each((s, i) => {
+      if (this.bin[i] < first || this.bin[i] >= end) return;
+      sums[KINDS[kind[s]]][node[s]] += this.ns[i] ?? 0;
+      if (kind[s] === 0 || kind[s] === 3) sums.calls[node[s]] += this.count[i] ?? 0;
+      if (kind[s] === 1 || kind[s] === 3) swept[node[s]] += this.count[i] ?? 0;
+    });
+    for (let i = 0; i < this.n; i++) {
+      sums.forward[i] = Math.max(0, sums.forward[i] - sums.calls[i] * this.overhead[0]);
+      sums.backward[i] = Math.max(0, sums.backward[i] - swept[i] * this.overhead[1]);
+      sums.total[i] = sums.forward[i] + sums.backward[i] + sums.recompute[i];
+    }
+    return sums;
+  }
+
+  // What a thread has done before the begin of each bin, in ns: {forward, backward, recompute}.
+  lane(thread) {
+    if (!this.lanes.has(thread)) {
+      const lane = {};
+      for (const name of KINDS) lane[name] = new Float64Array(this.bins + 1);
+      this.each((s, i) => { if (this.series.thread[s] === thread) lane[KINDS[this.series.kind[s]]][this.bin[i] + 1] += this.ns[i] ?? 0; });
+      for (const sum of Object.values(lane)) for (let i = 1; i <= this.bins; i++) sum[i] += sum[i - 1];
+      this.lanes.set(thread, lane);
+    }
+    return this.lanes.get(thread);
+  }
+
+  // Of a column of a lane, what lies before a time.
+  before(column, ns) {
+    const at = Math.min(this.bins, Math.max(0, ns / this.binNs));
+    const bin = Math.min(this.bins - 1, Math.floor(at));
+    return column[bin] + (column[bin + 1] - column[bin]) * (at - bin);
+  }
+}
+
+// Places and their sum as a model has them, with the times and calls of a stretch; places are made
+// when they are asked for.
+export function partOf(model, calls, sums) {
+  const columns = Object.entries({ forward_ns: sums.forward, backward_ns: sums.backward, recompute_ns: sums.recompute, other_ns: sums.other, calls: sums.calls });
+  const whole = { places: model.places, sum: Object.assign(new Cost(), model.sum) };
+  for (const [name, own] of columns) whole.sum[name] = own.reduce((a, b) => a + b, 0);
+  const make = () => {
+    const places = new Map();
+    for (const [key, entry] of whole.places) {
+      places.set(key, { ...entry, cost: Object.assign(new Cost(), entry.cost) });
+      for (const [name] of columns) places.get(key).cost[name] = 0;
+    }
+    const byFrame = columns.map(() => new Float64Array(calls.nFrames));
+    for (const [k, [, own]] of columns.entries()) for (let i = 0; i < calls.n; i++) byFrame[k][calls.frame[i]] += own[i];
+    for (let frame = 0; frame < calls.nFrames; frame++) {
+      const cost = places.get(calls.place(frame).key)?.cost;
+      for (const [k, [name]] of columns.entries()) if (cost) cost[name] += byFrame[k][frame];
+    }
+    return places;
+  };
+  return { sum: whole.sum, get places() { return (this.made ??= make()); } };
+}
+
+// Spans of scopes, as the page draws them: by thread in rows of scopes that hold each other.
+export function spansOf(model) {
+  const { spans, threads } = model.document.timeline ?? {};
+  if (!spans?.scope.length) return [];
+  const { name, parent } = model.document.scopes;
+  const depth = [];
+  const path = [];
+  for (let i = 0; i < name.length; i++) {
+    depth[i] = parent[i] < 0 ? 0 : depth[parent[i]] + 1;
+    path[i] = (parent[i] < 0 ? "" : `${path[parent[i]]} › `) + model.text(name[i]);
+  }
+  let start = 0;
+  return spans.scope.map((scope, i) => {
+    start += spans.start_ns[i];
+    return { i, scope, name: model.text(name[scope]), path: path[scope], depth: depth[scope], thread: spans.thread[i],
+      number: threads.number[spans.thread[i]], from: start, to: start + spans.ns[i] };
+  });
+}

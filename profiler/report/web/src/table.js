@@ -1,0 +1,103 @@
+// table.js: a table that is sorted by its columns' heads, with bars behind numbers and rows that
+// select a place.
+
+import { h, replace } from "./dom.js";
+
+const STEP = 200;
+
+// columns: {id, title, value(row), text(row), bar: class, max, sign, wide, hint}; a column without
+// value() is not sorted by. keyOf(row): the place that the row selects.
+export class DataTable {
+  constructor({ columns, rows, sort, keyOf, onSelect, caption, empty }) {
+    Object.assign(this, { columns, rows, keyOf, onSelect, caption, empty });
+    this.shown = STEP;
+    this.sort = sort;
+    this.down = true; // the greatest first; names begin with the first
+    this.element = h("div", { class: "table-wrap", tabindex: "0", role: "region", "aria-label": caption });
+    this.selected = "";
+    this.matches = null;
+    this.render();
+  }
+
+  setRows(rows) {
+    this.rows = rows;
+    this.render();
+  }
+
+  mark(selected, matches) {
+    if (selected === this.selected && matches === this.matches) return;
+    this.selected = selected;
+    this.matches = matches;
+    this.render();
+  }
+
+  // The rows in order, which a search or a selection does not change.
+  ordered() {
+    const key = `${this.sort} ${this.down}`;
+    if (this.order?.key !== key || this.order.of !== this.rows) this.order = { key, of: this.rows, rows: this.sorted() };
+    return this.order.rows;
+  }
+
+  sorted() {
+    const column = this.columns.find((c) => c.id === this.sort);
+    if (!column?.value) return this.rows;
+    const key = this.rows.map((row) => column.value(row));
+    const compare = (a, b) => (typeof key[a] === "string" ? key[a].localeCompare(key[b]) : key[a] < key[b] ? -1 : key[a] > key[b] ? 1 : 0);
+    return this.rows.map((_, i) => i).sort((a, b) => (this.down ? -1 : 1) * compare(a, b) || a - b).map((i) => this.rows[i]);
+  }
+
+  by(id) {
+    const first = this.rows.length && this.columns.find((c) => c.id === id).value(this.rows[0]);
+    this.down = this.sort === id ? !this.down : typeof first !== "string";
+    this.sort = id;
+    this.render();
+  }
+
+  render() {
+    const rows = this.ordered();
+    const most = Object.fromEntries(this.columns.filter((c) => c.bar).map((c) =>
+      [c.id, c.max ?? rows.reduce((most, row) => Math.max(most, Math.abs(c.value(row)) || 0), 0)]));
+    const head = this.columns.map((c) => h("th", { class: c.wide ? "wide" : "n", scope: "col",
+      "aria-sort": c.id === this.sort ? (this.down ? "descending" : "ascending") : undefined, title: c.hint },
+    c.value ? h("button", { onclick: () => this.by(c.id) }, c.title) : c.title));
+    const body = rows.slice(0, this.shown).map((row) => this.row(row, most));
+    replace(this.element,
+      h("table", {}, h("caption", { class: "hidden" }, this.caption), h("thead", {}, h("tr", {}, head)), h("tbody", {}, body)),
+      rows.length === 0 && h("p", { class: "note" }, this.empty ?? "Nothing."),
+      rows.length > this.shown && h("button", { class: "load", onclick: () => { this.shown += 5 * STEP; this.render(); } },
+        `${rows.length - this.shown} more`));
+  }
+
+  row(row, most) {
+    const key = this.keyOf?.(row);
+    const selected = key && key === this.selected;
+    const dim = this.matches && !this.matches(row);
+    const cells = this.columns.map((c) => {
+      const text = c.text(row);
+      const size = c.bar && most[c.id] > 0 ? Math.abs(c.value(row)) / most[c.id] : 0;
+      const sign = c.bar && c.value(row) < 0 ? "less" : "";
+      return h("td", { class: c.wide ? "wide" : "n" },
+        size > 0 && h("span", { class: `bar ${typeof c.bar === "function" ? c.bar(row) : c.bar} ${sign}`, style: { "--part": `${(100 * size).toFixed(2)}%` } }),
+        h("span", { class: "v" }, text));
+    });
+    return h("tr", { class: [selected ? "selected" : "", dim ? "dim" : "", key ? "link" : ""].join(" ").trim() || undefined,
+      tabindex: key ? "0" : undefined, "aria-selected": key ? String(Boolean(selected)) : undefined,
+      onclick: key ? () => this.onSelect(key, row) : undefined,
+      onkeydown: key ? (event) => { if (event.key === "Enter") { event.stopPropagation(); this.onSelect(key, row); } } : undefined }, cells);
+  }
+}
+
+// The column that says where a row is.
+export function placeColumn(title, placeOf, opsOf) {
+  return {
+    id: "place", title, wide: true, value: (row) => placeOf(row).key,
+    text: (row) => whereText(placeOf(row), opsOf?.(row)),
+  };
+}
+
+export function whereText(place, ops) {
+  if (!place) return "–";
+  return h("span", { class: "where" }, h("span", { class: "key" }, place.key),
+    (ops ?? place.ops) && !place.own && h("span", { class: "op" }, ops ?? place.ops),
+    place.function && place.file && h("span", { class: "fn" }, place.function));
+}

@@ -1,0 +1,87 @@
+// view_residuals.js: the tape's bytes by what they are for: who made them, whose pullback reads
+// them, who gave them back, and how long they lived.
+
+import { h, replace } from "./dom.js";
+import { byteSeconds, bytes, count, share, time } from "./format.js";
+import { CAUSES } from "./data.js";
+import { DataTable, placeColumn, whereText } from "./table.js";
+import { compile, matchesPlace } from "./search.js";
+
+const KINDS = ["saved", "value", "record", "adjoint"];
+const KIND_HINTS = ["read by a pullback", "read by no pullback", "the tape's own records", "adjoints"];
+const TABS = [
+  { id: "", name: "At the peak", value: (r) => r.held, what: "bytes at the peak" },
+  { id: "lifetime", name: "Lifetime", value: (r) => r.byteNs, what: "byte-seconds" },
+  { id: "dead", name: "Saved in vain", value: (r) => (r.kinds & 1 ? r.dead + r.unread : 0), what: "bytes saved and not read" },
+  { id: "left", name: "Left at the end", value: (r) => r.left, what: "bytes that nothing gave back but the tape's end" },
+];
+const kindsOf = (row) => KINDS.filter((_, k) => row.kinds & (1 << k));
+
+export function mountResiduals(root, app) {
+  const { model } = app;
+  const rows = model.holders();
+  if (!rows.length) {
+    replace(root, h("p", { class: "note" }, "The profile has no classes of bytes."));
+    return { update: () => app.setMatch(null) };
+  }
+  const tabs = h("div", { class: "group", role: "group", "aria-label": "What is shown" });
+  const bar = h("div", { class: "phases kinds", role: "img" });
+  const head = h("h2", {});
+  const table = new DataTable({ caption: "Classes of bytes", rows: [], sort: "key", keyOf: (row) => row.place.key, onSelect: (key) => app.state.set({ sel: key }), columns: columns(TABS[0]), empty: "None." });
+  replace(root, h("div", { class: "tools" }, tabs), h("section", {}, head, bar, table.element));
+  const update = (state) => {
+    const tab = TABS.find((t) => t.id === state.tab) ?? TABS[0];
+    if (tab !== table.tab) {
+      table.tab = tab;
+      table.columns = columns(tab);
+      table.sort = "key";
+      table.down = true;
+      table.setRows(rows.filter((row) => tab.value(row) > 0));
+      replace(tabs, TABS.map((t) => h("button", { class: "chip", "aria-pressed": String(t === tab), onclick: () => app.state.set({ tab: t.id }) }, t.name)));
+      head.textContent = title(model, tab);
+      kindsBar(bar, rows, tab);
+    }
+    const { expression } = compile(state.q);
+    const matches = (row) => [row.place, row.consumer].some((p) => p && matchesPlace(expression, p));
+    table.mark(state.sel, expression && matches);
+    const whole = rows.reduce((s, r) => s + tab.value(r), 0);
+    app.setMatch(expression && `${share(rows.filter(matches).reduce((s, r) => s + tab.value(r), 0), whole)} of ${tab.what}`);
+  };
+  update(app.state.now);
+  return { update };
+}
+
+function title(model, tab) {
+  const { space } = model.document;
+  if (tab.id) return tab.what[0].toUpperCase() + tab.what.slice(1);
+  const when = space.at_ns === undefined ? "" : `, ${time(space.at_ns)} after the start${space.backward ? ", in a sweep" : ""}`;
+  return `${bytes(space.total_bytes)} at the peak${when}`;
+}
+
+function kindsBar(bar, rows, tab) {
+  const sums = KINDS.map((_, k) => rows.filter((r) => r.kinds & (1 << k)).reduce((s, r) => s + tab.value(r), 0));
+  const all = sums.reduce((a, b) => a + b, 0);
+  const parts = KINDS.map((name, k) => [name, sums[k], k]).filter(([, sum]) => sum > 0);
+  bar.hidden = !(all > 0);
+  bar.setAttribute("aria-label", parts.map(([name, sum]) => `${name} ${share(sum, all)}`).join(", "));
+  replace(bar, parts.map(([name, sum, k]) => h("div", { class: `kind-${name}`, title: `${name} ${share(sum, all)}: ${KIND_HINTS[k]}`, style: { "flex-grow": String(sum / all) } }, sum / all > 0.08 && h("span", {}, `${name} ${share(sum, all)}`))));
+}
+
+function columns(tab) {
+  const lifetime = (row) => (row.bytes > 0 ? row.byteNs / row.bytes : 0);
+  const format = tab.id === "lifetime" ? byteSeconds : bytes;
+  const end = (row) => {
+    const most = CAUSES.filter((cause) => row.by[cause] > 0).sort((a, b) => row.by[b] - row.by[a]);
+    return most.length ? `${most[0]}${most.length > 1 ? " +" : ""}` : "–";
+  };
+  return [
+    { id: "key", title: tab.id === "lifetime" ? "byte-seconds" : "bytes", bar: "mem", value: tab.value, text: (row) => format(tab.value(row)) },
+    { id: "kind", title: "kind", value: (row) => kindsOf(row).join(" "), text: (row) => h("span", {}, kindsOf(row).map((kind) => h("span", { class: `kind kind-${kind}` }, kind))) },
+    placeColumn("made by", (row) => row.place),
+    { id: "for", title: "read by the pullback of", wide: true, value: (row) => row.consumer?.key ?? "", text: (row) => (row.consumer ? [whereText(row.consumer), row.more ? " +" : ""] : "–") },
+    { id: "end", title: "given back by", value: end, text: (row) => (row.releasedBy ? [end(row), " ", h("span", { class: "fn" }, row.releasedBy.key)] : end(row)), hint: "what gave most of the bytes back, and the line that did" },
+    { id: "life", title: "mean life", value: lifetime, text: (row) => time(lifetime(row)) },
+    { id: "all", title: "in all", value: (row) => row.bytes, text: (row) => bytes(row.bytes), hint: "bytes over the whole profile" },
+    { id: "count", title: "values", value: (row) => row.count, text: (row) => count(row.count) },
+  ];
+}

@@ -1,0 +1,182 @@
+// view_source.js: a source file with what each line cost beside it, as numbers over bars.
+
+import { h, replace } from "./dom.js";
+import { byteSeconds, bytes, count, ratio, share, time } from "./format.js";
+import { Cost, metricOf } from "./data.js";
+import { tokens } from "./c_tokens.js";
+import { compile } from "./search.js";
+import { matchText } from "./view_summary.js";
+
+const CHUNK = 200;
+const MOST_AT_ONCE = 10000; // rows; of more, those are made that come into view
+const COLUMNS = [
+  { id: "forward", title: "forward", bar: "fwd", text: time },
+  { id: "backward", title: "backward", bar: "bwd", text: time },
+  { id: "tape", title: "tape", bar: "mem", text: bytes },
+  { id: "peak", title: "peak", bar: "mem", text: bytes },
+  { id: "ratio", title: "b/f", text: null },
+  { id: "calls", title: "calls", text: count },
+];
+const LIFETIME = { id: "lifetime", title: "byte-s", bar: "mem", text: byteSeconds };
+
+export function mountSource(root, app) {
+  return new SourceView(root, app);
+}
+
+class SourceView {
+  constructor(root, app) {
+    this.app = app;
+    this.files = fileCosts(app.model);
+    this.side = h("nav", { class: "files", "aria-label": "Files" });
+    this.body = h("div", { class: "source", tabindex: "0", role: "region", "aria-label": "Source" });
+    replace(root, h("div", { class: "source-view" }, this.side, this.body));
+    this.seen = new IntersectionObserver((entries) => {
+      for (const entry of entries) if (entry.isIntersecting) this.fill(Number(entry.target.dataset.chunk));
+    }, { rootMargin: "1000px" });
+    this.print = () => this.chunks.forEach((_, i) => this.fill(i));
+    addEventListener("beforeprint", this.print);
+    this.update(app.state.now, null);
+  }
+
+  destroy() {
+    this.seen.disconnect();
+    removeEventListener("beforeprint", this.print);
+  }
+
+  fileOf(state) {
+    const selected = this.app.model.places.get(state.sel)?.place.file ?? this.app.model.fileByShort.get(state.sel.replace(/:\d+$/, ""));
+    return this.app.model.fileByShort.get(state.file) ?? selected ?? this.files[0]?.file ?? null;
+  }
+
+  update(state, before) {
+    const jumped = !before || before.sel !== state.sel;
+    if (before && jumped && state.file) {
+      const selected = this.app.model.places.get(state.sel)?.place.file;
+      if (selected && selected.short !== state.file) return this.app.state.set({ file: "" });
+    }
+    const file = this.fileOf(state);
+    const shape = `${file?.short} ${state.q} ${state.metric}`;
+    if (shape !== this.shape) this.build(file, state);
+    this.shape = shape;
+    this.markRow(state, jumped);
+    const { expression } = compile(state.q);
+    this.app.setMatch(expression && matchText(this.app.model, expression, state.metric));
+  }
+
+  build(file, state) {
+    const { model } = this.app;
+    const metric = metricOf(state.metric);
+    replace(this.side, h("h2", {}, "Files"), this.files.map((entry) => h("button", { class: "file", title: model.text(entry.file.file),
+      "aria-current": String(entry.file === file), onclick: () => this.app.state.set({ file: entry.file.short, sel: "" }) },
+    h("span", {}, entry.file.short), h("span", { class: "n" }, share(entry.cost[metric.id], model.sum[metric.id])))),
+    this.hotLines(file, metric));
+    this.seen.disconnect();
+    this.chunks = [];
+    this.entries = [];
+    if (!file) {
+      replace(this.body, h("p", { class: "note" }, "No line of the profile has a source file. Compile with -g to see lines."));
+      return;
+    }
+    const costs = new Map();
+    for (const entry of model.places.values()) if (entry.place.file === file) costs.set(entry.place.line, entry);
+    this.columns = metric.id === "lifetime" ? [...COLUMNS, LIFETIME] : COLUMNS;
+    const most = Object.fromEntries(this.columns.map((c) => [c.id, [...costs.values()].reduce((most, e) => Math.max(most, e.cost[c.id] ?? 0), 0)]));
+    this.dearest = [...costs.values()].reduce((best, e) => (!best || e.cost[metric.id] > best.cost[metric.id] ? e : best), null)?.place.line;
+    this.entries = [...costs.values()].filter((entry) => !file.text || entry.place.line > 0).sort((a, b) => a.place.line - b.place.line);
+    this.numbers = file.text ? null : this.entries.map((entry) => entry.place.line);
+    const row = file.text ? this.textRow(file, costs, most, compile(state.q).expression)
+      : (i) => this.line(this.numbers[i], [["", [...this.entries[i].ops].join(", ")]], this.entries[i], most);
+    replace(this.body, this.head(), !file.text && h("p", { class: "note" }, `The text of ${model.text(file.file)} is not here: ${file.why}.`),
+      this.makeChunks(file.text?.length ?? this.entries.length, row));
+    if (this.chunks.length * CHUNK <= MOST_AT_ONCE) this.print();
+    else for (const chunk of this.chunks) this.seen.observe(chunk.element);
+  }
+
+  makeChunks(n, row) {
+    for (let from = 0; from < n; from += CHUNK) {
+      const size = Math.min(CHUNK, n - from);
+      this.chunks.push({ element: h("div", { class: "chunk", "data-chunk": this.chunks.length, style: { "--lines": String(size) } }), from, size, row });
+    }
+    return this.chunks.map((chunk) => chunk.element);
+  }
+
+  fill(index) {
+    const chunk = this.chunks[index];
+    if (!chunk?.row) return;
+    replace(chunk.element, Array.from({ length: chunk.size }, (_, i) => chunk.row(chunk.from + i)));
+    chunk.row = null;
+  }
+
+  // The element of a line, or undefined.
+  rowOf(line) {
+    const at = this.numbers ? this.numbers.indexOf(line) : line - 1;
+    this.fill(Math.floor(at / CHUNK));
+    return this.chunks[Math.floor(at / CHUNK)]?.element.querySelector(`[data-line="${line}"]`);
+  }
+
+  head() {
+    return h("div", { class: "src head" }, this.columns.map((c) => h("span", { class: `g ${c.id}` }, c.title)), h("span", { class: "no" }, "line"), h("span", { class: "code" }, ""));
+  }
+
+  hotLines(file, metric) {
+    const hot = [...this.app.model.places.values()].filter((e) => e.place.file === file && e.cost[metric.id] > 0)
+      .sort((a, b) => b.cost[metric.id] - a.cost[metric.id]).slice(0, 8);
+    return hot.length > 0 && [h("h2", {}, metric.name), hot.map((e) => h("button", { class: "file", onclick: () => this.app.state.set({ sel: e.place.key }) },
+      h("span", {}, `${e.place.line} ${[...e.ops].join(", ")}`), h("span", { class: "n" }, share(e.cost[metric.id], this.app.model.sum[metric.id]))))];
+  }
+
+  // Makes the row of line i from 0. Whether a line begins within a comment follows from those before
+  // it: inside[i], as far as it is known.
+  textRow(file, costs, most, expression) {
+    const inside = [false];
+    return (i) => {
+      while (inside.length <= i) inside.push(tokens(file.text[inside.length - 1], inside[inside.length - 1]).inside);
+      const row = this.line(i + 1, tokens(file.text[i], inside[i]).pieces, costs.get(i + 1), most);
+      if (expression && expression.test(file.text[i])) row.classList.add("found");
+      return row;
+    };
+  }
+
+  line(number, pieces, entry, most) {
+    const cells = this.columns.map((c) => {
+      if (!entry) return h("span", { class: `g ${c.id}` });
+      const value = c.id === "ratio" ? null : entry.cost[c.id];
+      const text = c.id === "ratio" ? (entry.cost.forward > 0 && entry.cost.backward > 0 ? ratio(entry.cost.backward, entry.cost.forward) + (entry.slow ? "!" : "") : "")
+        : value ? c.text(value) : "";
+      const part = c.bar && most[c.id] > 0 ? (100 * value) / most[c.id] : 0;
+      return h("span", { class: `g ${c.id}` }, part > 0 && h("span", { class: `bar ${c.bar}`, style: { "--part": `${part.toFixed(2)}%` } }), h("span", { class: "v" }, text));
+    });
+    return h("div", { class: entry ? "src cost" : "src", "data-line": number, onclick: entry ? () => this.app.state.set({ sel: entry.place.key }) : undefined },
+      cells, h("span", { class: "no" }, String(number)), h("span", { class: "code" }, pieces.map(([kind, text]) => (kind ? h("i", { class: kind }, text) : text))));
+  }
+
+  markRow(state, scroll) {
+    this.body.querySelector(".src.selected")?.classList.remove("selected");
+    const line = Number(/:(\d+)$/.exec(state.sel)?.[1]);
+    const row = line > 0 && this.rowOf(line);
+    if (!row && scroll && this.dearest) this.rowOf(this.dearest)?.scrollIntoView({ block: "center" });
+    if (!row || this.fileOf(state) !== (this.app.model.places.get(state.sel)?.place.file ?? this.fileOf(state))) return;
+    row.classList.add("selected");
+    if (scroll) row.scrollIntoView({ block: "center" });
+  }
+
+  key(key) {
+    const step = { ArrowDown: 1, ArrowUp: -1, n: 1, N: -1 }[key];
+    if (!step || !this.entries.length) return false;
+    const at = this.entries.findIndex((entry) => entry.place.key === this.app.state.now.sel);
+    this.app.state.set({ sel: this.entries[Math.max(0, Math.min(this.entries.length - 1, at + step))].place.key });
+    return true;
+  }
+}
+
+function fileCosts(model) {
+  const files = new Map();
+  for (const entry of model.places.values()) {
+    const { file } = entry.place;
+    if (!file) continue;
+    if (!files.has(file)) files.set(file, { file, cost: new Cost() });
+    const { cost } = files.get(file);
+    for (const name of Object.keys(cost)) cost[name] += entry.cost[name];
+  }
+  return [...files.values()].sort((a, b) => b.cost.total + b.cost.tape / 1e6 - a.cost.total - a.cost.tape / 1e6);
+}

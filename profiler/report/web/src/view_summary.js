@@ -1,0 +1,114 @@
+// view_summary.js: the whole in a few numbers, what is remarkable in words, and the dearest lines.
+
+import { h, replace } from "./dom.js";
+import { by, bytes, count, ratio, share, time, date } from "./format.js";
+import { metricOf } from "./data.js";
+import { findings } from "./findings.js";
+import { DataTable, placeColumn } from "./table.js";
+import { compile, matchesPlace } from "./search.js";
+
+export function mountSummary(root, app) {
+  const { model } = app;
+  const { total, sum } = model;
+  const table = linesTable(app);
+  replace(root,
+    h("div", { class: "tiles" },
+      tile("Forward", time(total.forward_ns), `${count(sum.calls)} calls of ops`, "fwd", `${total.forward_ns} ns`),
+      tile("Backward", time(total.backward_ns), `${count(total.sweeps)} sweep${total.sweeps === 1 ? "" : "s"}`, "bwd", `${total.backward_ns} ns`),
+      tile("Backward ÷ forward", ratio(total.backward_ns, total.forward_ns), total.recompute_ns > 0 ? `${time(total.recompute_ns)} recomputed` : "of time within ops"),
+      tile("Tape bytes", bytes(total.tape_bytes), `${count(total.records)} records`, "mem", `${total.tape_bytes} bytes`),
+      tile("Peak of a tape", bytes(total.peak_bytes), `${count(total.tapes)} tape${total.tapes === 1 ? "" : "s"}`, "mem", `${total.peak_bytes} bytes`)),
+    phases(total),
+    notices(model),
+    h("section", {}, h("h2", {}, "What stands out"), h("ul", { class: "findings" }, findings(model).map((f) => finding(app, f)))),
+    h("section", {}, h("h2", {}, "The dearest lines"), table.element),
+    about(model));
+  const update = (state) => {
+    const { expression } = compile(state.q);
+    table.mark(state.sel, expression && ((entry) => matchesPlace(expression, entry.place, [...entry.ops].join(" "))));
+    app.setMatch(expression && matchText(model, expression, state.metric));
+    const metric = metricOf(state.metric);
+    if (table.metric !== metric.id) {
+      table.metric = metric.id;
+      table.sort = metric.id === "recompute" || metric.id === "other" ? "total" : metric.id;
+      table.down = true;
+      table.render();
+    }
+  };
+  update(app.state.now);
+  return { update };
+}
+
+// What share of a metric the lines have that match.
+export function matchText(model, expression, id) {
+  const metric = metricOf(id);
+  let value = 0;
+  let n = 0;
+  for (const entry of model.places.values())
+    if (matchesPlace(expression, entry.place, [...entry.ops].join(" "))) {
+      value += entry.cost[metric.id];
+      n++;
+    }
+  return `${share(value, model.sum[metric.id])} in ${n} line${n === 1 ? "" : "s"}`;
+}
+
+// exact: the value in full, for who points at it.
+function tile(title, value, below, kind = "", exact = null) {
+  return h("div", { class: `tile ${kind}` }, h("span", { class: "label" }, title), h("span", { class: "value", title: exact }, value), h("span", { class: "below" }, below));
+}
+
+function phases(total) {
+  const parts = [["fwd", "forward", total.forward_ns], ["bwd", "backward", total.backward_ns], ["rec", "recomputation", total.recompute_ns], ["gray", "other", total.other_ns ?? 0]]
+    .filter(([, , ns]) => ns > 0);
+  const all = parts.reduce((s, [, , ns]) => s + ns, 0);
+  return all > 0 && h("div", { class: "phases", role: "img", "aria-label": parts.map(([, name, ns]) => `${name} ${share(ns, all)}`).join(", ") },
+    parts.map(([kind, name, ns]) => h("div", { class: kind, title: `${name} ${share(ns, all)}`, style: { "flex-grow": String(ns / all) } }, ns / all > 0.08 && h("span", {}, `${name} ${share(ns, all)}`))));
+}
+
+function notices(model) {
+  const { profile } = model;
+  const texts = [];
+  if (profile.warning) texts.push(profile.warning);
+  else if (!profile.complete) texts.push("The profile is not complete: the program ended before it could write the rest.");
+  if (model.sampled) texts.push(`Times are estimates from ${count(model.total.samples ?? 0)} samples; bytes and calls are exact.`);
+  if (model.document.lines_left_out > 0) texts.push(`${model.document.lines_left_out} lines were left out by --focus or --ignore.`);
+  return texts.length > 0 && h("div", { class: "notice", role: "status" }, texts.map((text) => h("p", {}, text)));
+}
+
+function finding(app, f) {
+  return h("li", { class: f.kind }, h("h3", {}, f.title),
+    h("p", {}, f.text.map((part) => (typeof part === "string" ? part
+      : part?.strong !== undefined ? h("strong", {}, part.strong)
+        : part?.key !== undefined ? h("button", { class: "place", onclick: () => app.goTo("source", part.key) }, part.key) : null))),
+    h("button", { class: "go", onclick: () => app.state.set({ view: f.view, sel: f.key || app.state.now.sel, tab: f.tab ?? "" }) }, app.viewName(f.view), " →"));
+}
+
+const column = (id, title, bar) => {
+  const metric = metricOf(id);
+  return { id, title, bar, value: (e) => e.cost[id], text: (e) => (e.cost[id] ? by[metric.unit](e.cost[id]) : "·") };
+};
+
+function linesTable(app) {
+  return new DataTable({
+    caption: "Lines by cost", rows: [...app.model.places.values()], sort: app.state.now.metric,
+    keyOf: (e) => e.place.key, onSelect: (key) => app.state.set({ sel: key }),
+    columns: [
+      placeColumn("Line", (e) => e.place, (e) => [...e.ops].join(", ")),
+      column("total", "total", "gray"), column("forward", "forward", "fwd"), column("backward", "backward", "bwd"),
+      { id: "ratio", title: "b/f", value: (e) => (e.cost.forward ? e.cost.backward / e.cost.forward : 0),
+        text: (e) => `${ratio(e.cost.backward, e.cost.forward)}${e.slow ? " !" : ""}`, hint: "backward over forward time; !: far over what its flops and bytes let expect" },
+      column("tape", "tape", "mem"), column("peak", "at peak", "mem"), column("calls", "calls"),
+      app.model.metrics.some((m) => m.id === "lifetime") && column("lifetime", "byte-seconds", "mem"),
+    ].filter(Boolean),
+  });
+}
+
+function about(model) {
+  const { profile } = model;
+  const row = (name, value) => (value ? [h("dt", {}, name), h("dd", {}, value)] : null);
+  return h("section", { class: "about" }, h("h2", {}, "What was measured"), h("dl", {},
+    row("Program", [profile.program, ...(profile.arguments ?? []).slice(1)].filter(Boolean).join(" ")),
+    row("Folder", profile.directory), row("Profile", profile.path), row("Started", profile.start_unix_ns > 0 && date(profile.start_unix_ns)),
+    row("Lasted", time(profile.duration_ns)), row("Clock", `${profile.clock}${profile.clock_calibrated ? "" : ", not calibrated: times are ticks"}`),
+    row("The profiler's own time", `${time(model.document.overhead_ns)}, taken off`), row("Collector", profile.collector), row("Library", profile.library_version)));
+}

@@ -1,0 +1,36 @@
+/* serve_state.h: what the server's two halves share: sockets and time, and the answers.
+ *
+ * May include: serve.h, libmicrohttpd. Private to profiler/serve.
+ */
+#ifndef PROFILER_SERVE_SERVE_STATE_H
+#define PROFILER_SERVE_SERVE_STATE_H
+
+#include "serve.h"
+
+#include <microhttpd.h>
+
+enum { SERVE_TOKEN = 32 }; /* characters, of four random bits each */
+
+struct serve {
+    struct serve_options options;
+    struct MHD_Daemon *daemon;
+    struct MHD_Response **response; /* of each document; NULL: not made yet */
+    uint16_t port;
+    char address[64];
+    const char *token; /* within address */
+    unsigned visits;   /* that are being answered */
+    double last;       /* when the last one began or ended */
+    bool done;
+};
+
+/* The clock that `last` is of, in seconds. */
+double serve_now(void);
+
+/* libmicrohttpd's MHD_AccessHandlerCallback and MHD_RequestCompletedCallback; cls: the server. */
+enum MHD_Result serve_answer(void *cls, struct MHD_Connection *connection, const char *url,
+                             const char *method, const char *version, const char *upload,
+                             size_t *upload_n, void **visit);
+void serve_completed(void *cls, struct MHD_Connection *connection, void **visit,
+                     enum MHD_RequestTerminationCode code);
+
+#endif

@@ -1,0 +1,41 @@
+/* browse.cjs: what the drivers here have in common: Chromium without a window, at
+ * TEST_CHROMIUM or where Debian has it. */
+const { chromium } = require('playwright-core')
+
+/* Opens a page of this machine and calls use(page). An error on the page, or a request of anything
+ * but the page and what it holds, ends the program with status 1. */
+exports.browse = async (url, use) => {
+    const browser = await chromium.launch({
+        executablePath: process.env.TEST_CHROMIUM || '/usr/bin/chromium',
+        args: ['--no-sandbox', '--disable-gpu', '--enable-unsafe-swiftshader'],
+    })
+    const wrong = []
+    try {
+        const page = await browser.newPage()
+        page.setDefaultTimeout(120000)
+        page.on('pageerror', error => wrong.push(`error on the page: ${error.message}`))
+        page.on('request', request => {
+            if (request.url() !== url && !/^(file|data|blob|devtools):/.test(request.url())) wrong.push(`request of ${request.url()}`)
+        })
+        await page.goto(url)
+        await use(page)
+    } finally {
+        await browser.close()
+    }
+    for (const text of wrong) console.error(text)
+    if (wrong.length > 0) process.exitCode = 1
+}
+
+/* Until the page has read its data. */
+exports.ready = page => page.waitForSelector('html[data-ready]', { timeout: 60000 })
+
+/* The page's address in its query, decoded. */
+exports.hash = async page => new URLSearchParams((await page.evaluate(() => location.hash)).slice(1))
+
+/* The page at another address, without loading it again. */
+exports.open = (page, address) => page.evaluate(hash => new Promise(done => {
+    document.activeElement.blur()
+    if (location.hash === hash) return done()
+    addEventListener('hashchange', () => done(), { once: true })
+    location.hash = hash
+}), `#${address}`)

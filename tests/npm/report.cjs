@@ -1,0 +1,221 @@
+/* report.cjs: drives the page of `tapescope html` as its reader would: report.cjs PAGE TOTALS [open],
+ * where TOTALS is "forward backward tape peak" in ns and bytes; open: the views are opened, and no
+ * more is done. Prints what is wrong, or "report: ok". */
+const { browse } = require('./browse.cjs')
+const { pathToFileURL } = require('url')
+const axe = require('fs').readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
+
+const VIEWS = ['summary', 'flame', 'source', 'timeline', 'residuals', 'whatif', 'roofline', 'diff', 'growth']
+const [file, totals, only] = process.argv.slice(2)
+const url = pathToFileURL(file).href
+const failures = []
+
+function check(good, text) {
+    if (!good) failures.push(text)
+}
+
+browse(url, async page => {
+    page.on('console', message => {
+        if (message.type() === 'error') failures.push(`console: ${message.text()}`)
+    })
+    page.on('dialog', dialog => {
+        failures.push(`dialog: ${dialog.message()}`)
+        return dialog.dismiss()
+    })
+    const ready = () => page.waitForSelector('html[data-ready]', { timeout: 30000 })
+    const hash = async () => new URLSearchParams((await page.evaluate(() => location.hash)).slice(1))
+    const open = address => page.evaluate(hash => new Promise(done => {
+        document.activeElement.blur()
+        if (location.hash === hash) return done()
+        addEventListener('hashchange', () => done(), { once: true })
+        location.hash = hash
+    }), `#${address}`)
+    const text = selector => page.locator(selector).first().innerText()
+    const picture = async () => (await page.locator('canvas').first().screenshot()).toString('base64')
+    await ready()
+
+    await everyViewOpens(page, hash)
+    await totalsAreTheProfiles(page, open)
+    if (only !== 'open') {
+        await searchFinds(page, open, hash, ready, text)
+        await selectionIsShared(page, open, hash, ready, text)
+        await flameKeysWork(page, open, hash, picture)
+        await otherKeysWork(page, open, hash)
+        await othersCanReadIt(page, open)
+    }
+    for (const failure of failures) console.log(`wrong: ${failure}`)
+    if (failures.length === 0) console.log('report: ok')
+    else process.exitCode = 1
+})
+
+/* By its tab and by its number's key; each shows something, and only the open one is selected. */
+async function everyViewOpens(page, hash) {
+    for (const [i, view] of VIEWS.entries())
+        for (const how of ['click', 'key']) {
+            await page.keyboard.press(i === 0 ? '2' : '1')
+            if (how === 'click') await page.click(`#tab-${view}`)
+            else await page.keyboard.press(String(i + 1))
+            check(((await hash()).get('view') ?? 'summary') === view, `${view} by ${how}: the address does not say so`)
+            check((await page.locator('[role=tab][aria-selected=true]').count()) === 1, `${view}: not one tab is selected`)
+            check((await page.locator(`main.view-${view}`).count()) === 1, `${view} by ${how}: not shown`)
+            check((await page.locator('main').innerText()).trim().length > 20, `${view} by ${how}: empty`)
+        }
+}
+
+/* What the summary and the frame "(all)" of each metric say is what the profile says. */
+async function totalsAreTheProfiles(page, open) {
+    const [forward, backward, tape, peak] = totals.split(' ').map(Number)
+    await open('view=summary')
+    const tiles = await page.locator('.tile .value').evaluateAll(all => all.map(one => parseInt(one.title, 10)))
+    check(tiles.filter(Number.isFinite).join(' ') === totals, `the summary says ${tiles}, not ${totals}`)
+    for (const mode of ['calls', 'inverted'])
+        for (const [metric, value] of [['forward', forward], ['backward', backward], ['tape', tape], ['peak', peak]]) {
+            await open(`view=flame&mode=${mode}&metric=${metric}`)
+            const shown = await page.locator('[data-node="0"] .n').first().getAttribute('title')
+            check(Number(shown) === value, `flame ${mode} ${metric}: ${shown}, not ${value}`)
+        }
+}
+
+async function searchFinds(page, open, hash, ready, text) {
+    await open('view=flame')
+    await page.keyboard.press('/')
+    await page.keyboard.type('tanh$')
+    check(/%.* in \d+ frame/.test(await text('.match')), `search says '${await text('.match')}'`)
+    check((await hash()).get('q') === 'tanh$', 'the search is not in the address')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('n')
+    const first = (await hash()).get('sel')
+    check(Boolean(first), 'n selects no match')
+    const found = await text('.match')
+    await page.reload()
+    await ready()
+    check((await text('.match')) === found, 'the search is another after a reload')
+    check((await hash()).get('sel') === first, 'the selection is lost by a reload')
+    await page.keyboard.press('N')
+    await page.fill('#search', '(')
+    check(/not a regular expression/.test(await text('.match')), 'a wrong expression is not said')
+    await page.focus('#search')
+    await page.keyboard.press('Escape')
+    check(!(await hash()).has('q'), 'Esc leaves the search')
+    for (const view of VIEWS) {
+        await open(`view=${view}&q=matmul`)
+        const said = await text('.match')
+        const empty = (await page.locator('main table, main canvas, main svg, main .src').count()) === 0
+        check(view === 'timeline' || empty || said.length > 0, `${view}: the search says nothing`)
+    }
+}
+
+/* A row of the summary is the line in the source, the frame in the picture, the row elsewhere. */
+async function selectionIsShared(page, open, hash, ready, text) {
+    await open('view=summary')
+    const row = page.locator('main tbody tr.link', { hasText: 'matmul' }).first()
+    const key = await row.locator('.key').innerText()
+    await row.click()
+    check((await hash()).get('sel') === key, `the selection is not ${key}`)
+    check((await text('.strip b')) === key, 'the strip does not name the selection')
+    await page.click('.strip button:has-text("Source")')
+    check((await page.locator('.src.selected').getAttribute('data-line')) === key.split(':')[1], 'another line of the source is selected')
+    await page.reload()
+    await ready()
+    check((await page.locator('.src.selected').count()) === 1, 'a reload loses the line')
+    check((await page.locator('.src.selected .bar').count()) > 0, 'the line has no bars')
+    for (const view of ['residuals', 'roofline']) {
+        await page.click(`#tab-${view}`)
+        check((await page.locator('tr.selected').count()) > 0, `${view}: no row is selected`)
+    }
+    await page.click('#tab-flame')
+    await page.keyboard.press('x')
+    check((await page.locator('.pane h3').allInnerTexts()).join() === 'Callers,Callees', 'no sandwich of the selection')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    check(/^b\d+$/.test((await hash()).get('zoom')), 'the callees are not zoomed')
+    await page.keyboard.press('Escape')
+    await page.goBack()
+    check((await hash()).get('view') === 'roofline', 'back does not go to the view before')
+}
+
+async function flameKeysWork(page, open, hash, picture) {
+    await open('view=flame')
+    const sel = async () => (await hash()).get('sel')
+    await page.keyboard.press('ArrowDown')
+    const outer = await sel()
+    check(Boolean(outer), 'the arrow down selects nothing')
+    await page.keyboard.press('ArrowDown')
+    const inner = await sel()
+    check(inner !== outer, 'the arrow down stays')
+    await page.keyboard.press('ArrowUp')
+    check((await sel()) === outer, 'the arrow up does not go back')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    check((await hash()).has('zoom'), 'Enter does not zoom')
+    await page.keyboard.press('Escape')
+    check(!(await hash()).has('zoom'), 'Esc does not zoom out')
+    await page.waitForTimeout(300)
+    for (const keys of ['ws', 'wd', 'wa']) {
+        const before = await picture()
+        await page.keyboard.press(keys[0])
+        const near = await picture()
+        check(before !== near, `${keys[0]} does not move the picture`)
+        await page.keyboard.press(keys[1])
+        check((await picture()) !== near, `${keys[1]} does not move the picture`)
+        for (let i = 0; i < 12; i++) await page.keyboard.press('s')
+    }
+    for (const [key, mode] of [['i', 'inverted'], ['f', 'mirror'], ['c', null]]) {
+        await page.keyboard.press(key)
+        check((await hash()).get('mode') === mode, `${key} does not rearrange`)
+    }
+    // The tree beside the picture, by keys alone.
+    await page.locator('[data-node]').first().focus()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    check((await hash()).has('zoom'), 'Enter in the tree does not zoom')
+    check((await page.locator('[data-node]:focus').count()) === 1, 'the tree loses the focus')
+}
+
+async function otherKeysWork(page, open, hash) {
+    await open('view=summary')
+    await page.keyboard.press('m')
+    check((await hash()).get('metric') === 'forward', 'm does not change the metric')
+    await page.keyboard.press('M')
+    check(!(await hash()).has('metric'), 'M does not change it back')
+    const theme = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
+    const before = await theme()
+    await page.keyboard.press('t')
+    check((await theme()) !== before, 't does not change the theme')
+    await page.keyboard.press('?')
+    check(await page.locator('dialog').isVisible(), '? shows no keys')
+    for (const key of ['/', 'Enter', 'Esc', 'm', 't', '?']) check((await page.locator('dialog kbd').allInnerTexts()).includes(key), `the sheet lacks ${key}`)
+    await page.keyboard.press('Escape')
+    check(!(await page.locator('dialog').isVisible()), 'Esc does not close the keys')
+    await open('view=source')
+    await page.keyboard.press('ArrowDown')
+    const first = (await hash()).get('sel')
+    await page.keyboard.press('ArrowDown')
+    check(first && first !== (await hash()).get('sel'), 'arrows do not move in the source')
+    await page.keyboard.press('Escape')
+    check(!(await hash()).has('sel') && !(await page.locator('.strip').isVisible()), 'Esc keeps the selection')
+}
+
+/* No serious fault by axe in any view and theme, no page wider than a telephone, a page for paper. */
+async function othersCanReadIt(page, open) {
+    for (const theme of ['light', 'dark']) {
+        await page.emulateMedia({ colorScheme: theme })
+        for (const view of VIEWS) {
+            await open(`view=${view}&range=0-50000`)
+            await page.evaluate(axe)
+            const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }))
+            for (const fault of found.violations)
+                check(!['serious', 'critical'].includes(fault.impact), `axe, ${view}, ${theme}: ${fault.id}: ${fault.nodes[0].html} ${fault.nodes[0].failureSummary}`)
+        }
+    }
+    await page.setViewportSize({ width: 390, height: 844 })
+    for (const view of VIEWS) {
+        await open(`view=${view}&sel=none.c:1&range=0-50000`)
+        const width = await page.evaluate(() => document.documentElement.scrollWidth)
+        check(width <= 390, `${view} is ${width} wide on a screen of 390`)
+    }
+    await page.emulateMedia({ media: 'print' })
+    await open('view=summary')
+    check(!(await page.locator('.controls').isVisible()), 'controls are printed')
+    check((await page.evaluate(() => getComputedStyle(document.body).backgroundColor)) === 'rgb(255, 255, 255)', 'paper is not white')
+}

@@ -1,0 +1,100 @@
+/* report_diff.cjs: the picture of what calls cost more or less: report_diff.cjs PAGE CHANGES, where CHANGES
+ * is a file with what the command says of each line: {key, in, base, now}. The program has no call
+ * paths but main. Prints what is wrong, or "diff: ok". */
+const { browse } = require('./browse.cjs')
+const { pathToFileURL } = require('url')
+
+const [file, changes] = process.argv.slice(2)
+const lines = JSON.parse(require('fs').readFileSync(changes, 'utf8'))
+const failures = []
+
+function check(good, text) {
+    if (!good) failures.push(text)
+}
+
+browse(pathToFileURL(file).href, async page => {
+    page.on('console', message => {
+        if (message.type() === 'error') failures.push(`console: ${message.text()}`)
+    })
+    await page.waitForSelector('html[data-ready]', { timeout: 30000 })
+    for (const metric of ['tape', 'forward', 'calls'])
+        for (const gone of ['', '1']) await framesAreTheLines(page, metric, gone)
+    await othersAreTold(page)
+    await paperIsLight(page)
+    for (const failure of failures) console.log(`wrong: ${failure}`)
+    if (failures.length === 0) console.log('diff: ok')
+    else process.exitCode = 1
+})
+
+/* What stands in the column "Change", but for the digits. */
+function kind(line, metric) {
+    const [base, now] = [line.base[metric], line.now[metric]]
+    if (line.in === 1) return 'gone'
+    if (line.in === 2) return 'new'
+    return now === base ? '=' : now > base ? '+' : '\u2212'
+}
+
+async function framesAreTheLines(page, metric, gone) {
+    await page.evaluate(hash => { location.hash = hash }, `#view=diff&metric=${metric}&gone=${gone}`)
+    const rows = await page.locator('[data-node]').evaluateAll(all => all.map(row => ({
+        name: row.querySelector('.name').textContent, value: Number(row.querySelector('.n').title), change: row.lastElementChild.textContent })))
+    const width = line => (gone && line.in === 1 ? line.base[metric] : line.now[metric])
+    const sum = lines.reduce((all, line) => all + width(line), 0)
+    check(rows[0].value === sum, `${metric}, ${gone}: all is ${rows[0].value}, not ${sum}`)
+    for (const line of lines.filter(line => width(line) > 0)) {
+        const row = rows.find(({ name }) => name.split(' ').includes(line.key) || name === line.key)
+        check(row, `${metric}, ${gone}: no frame of ${line.key}`)
+        if (!row) continue
+        check(row.value === width(line), `${metric}, ${gone}: ${line.key} is ${row.value} wide, not ${width(line)}`)
+        check(row.change.startsWith(kind(line, metric)), `${metric}, ${gone}: ${line.key} says ${row.change}, not ${kind(line, metric)}`)
+    }
+    const shown = rows.slice(1).map(row => row.change)
+    check(shown.includes('gone') === Boolean(gone), `${metric}: gone calls are ${gone ? 'not ' : ''}shown`)
+}
+
+/* The toggle, keys, selection and a reload; the zoom is not that of the view Flame. */
+async function othersAreTold(page) {
+    const hash = async () => new URLSearchParams((await page.evaluate(() => location.hash)).slice(1))
+    await page.click('#gone-calls')
+    check(!(await hash()).has('gone'), 'the toggle does not hide what is gone')
+    await page.click('#gone-calls')
+    check((await hash()).get('gone') === '1', 'the toggle does not show what is gone')
+    await page.locator('[data-node]').nth(1).click()
+    const zoom = (await hash()).get('zoom')
+    check(/^d\d+$/.test(zoom), `the zoom is ${zoom}`)
+    check((await page.locator('[data-node].selected').count()) > 0, 'no frame is selected')
+    await page.reload()
+    await page.waitForSelector('html[data-ready]')
+    check((await hash()).get('zoom') === zoom, 'a reload loses the zoom')
+    await page.keyboard.press('Escape')
+    check(!(await hash()).has('zoom'), 'Esc does not zoom out')
+    await page.keyboard.press('ArrowDown')
+    check((await hash()).has('sel'), 'the arrow down selects nothing')
+}
+
+/* From a dark screen: canvases are light and show all rows while the page is printed, and are as they
+ * were after it. */
+async function paperIsLight(page) {
+    await page.emulateMedia({ colorScheme: 'dark' })
+    for (const view of ['diff', 'flame']) {
+        await page.evaluate(hash => { location.hash = hash }, `#view=${view}`)
+        await page.evaluate(() => {
+            const look = () => {
+                const canvas = document.querySelector('main canvas')
+                const frames = document.querySelector('.flame-spacer')
+                const pixel = canvas.getContext('2d').getImageData(canvas.width - 3, canvas.height - 3, 1, 1).data
+                return { pixel: [...pixel].join(), cut: frames ? frames.offsetHeight > canvas.height + 2 : false }
+            }
+            globalThis.seen = [look()]
+            for (const when of ['beforeprint', 'afterprint'])
+                addEventListener(when, () => globalThis.seen.push(look()), { once: true })
+        })
+        await page.pdf({ format: 'A4' })
+        await page.waitForTimeout(300)
+        const [before, paper, after] = await page.evaluate(() => globalThis.seen)
+        check(before.pixel !== '255,255,255,255', `${view}: the screen is not dark`)
+        check(paper?.pixel === '255,255,255,255', `${view}: on paper it is ${paper?.pixel}`)
+        check(paper && !paper.cut, `${view}: rows are cut off on paper`)
+        check(after && (await page.evaluate(() => getComputedStyle(document.body).backgroundColor)) !== 'rgb(255, 255, 255)', `${view}: the screen stays light`)
+    }
+}

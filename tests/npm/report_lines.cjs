@@ -1,0 +1,90 @@
+/* report_lines.cjs: what the page works out by itself: report_lines.cjs PAGE QUESTIONS BYTE_SECONDS,
+ * where QUESTIONS is a file with choices of lines, or budgets, and the command's answers. Prints what
+ * is wrong, or "lines: ok". */
+const { browse } = require('./browse.cjs')
+const { pathToFileURL } = require('url')
+
+const [file, questions, byteSeconds] = process.argv.slice(2)
+const failures = []
+
+function check(good, text) {
+    if (!good) failures.push(text)
+}
+
+browse(pathToFileURL(file).href, async page => {
+    page.on('console', message => {
+        if (message.type() === 'error') failures.push(`console: ${message.text()}`)
+    })
+    await page.waitForSelector('html[data-ready]', { timeout: 30000 })
+    const open = address => page.evaluate(hash => { location.hash = hash }, `#${address}`)
+    await everyAnswerIsTheCommands(page, JSON.parse(require('fs').readFileSync(questions, 'utf8')))
+    await choicesSurvive(page)
+    await byteSecondsAreTheProfiles(page, open)
+    for (const failure of failures) console.log(`wrong: ${failure}`)
+    if (failures.length === 0) console.log('lines: ok')
+    else process.exitCode = 1
+})
+
+const none = '.tools button:has-text("None")'
+const checked = page => page.locator('main tr:has(input:checked) .key').allInnerTexts()
+
+async function shown(page) {
+    await page.waitForFunction(() => !/Choosing/.test(document.querySelector('.said').textContent), null, { timeout: 60000 })
+    const [peak, cost] = await page.locator('.said b[title]').evaluateAll(all => all.map(one => parseInt(one.title, 10)))
+    return { peak, cost, lines: (await checked(page)).sort(), text: await page.locator('.said').innerText() }
+}
+
+async function everyAnswerIsTheCommands(page, asked) {
+    await page.click('#tab-whatif')
+    for (const { budget, picked, answer } of asked) {
+        const name = budget ? `at most ${budget}` : picked.join(' ')
+        if (budget) {
+            await page.fill('#budget', budget)
+            await page.click('button:has-text("Choose")')
+        } else {
+            if (await page.isVisible(none)) await page.click(none)
+            for (const line of new Set(picked))
+                await page.locator('main tr', { has: page.locator(`.key:text-is("${line}")`) }).locator('input').click()
+        }
+        const said = await shown(page)
+        check(said.lines.join() === answer.lines.join(), `${name}: ${said.lines} are chosen, not ${answer.lines}`)
+        if (answer.lines.length === 0) continue
+        check(said.peak === answer.peak && said.cost === answer.cost, `${name}: ${said.peak} for ${said.cost}, not ${answer.peak} for ${answer.cost}`)
+        if (!budget) continue
+        const how = answer.fits ? (answer.optimal ? 'none that fits costs less' : 'a cheaper choice may exist') : 'No choice fits'
+        check(said.text.includes(how), `${name}: '${said.text}' does not say '${how}'`)
+    }
+}
+
+/* In the address: a reload shows the same; what is no size is said. */
+async function choicesSurvive(page) {
+    await page.fill('#budget', 'much')
+    await page.keyboard.press('Enter')
+    check(/no size/.test(await page.locator('.said').innerText()), 'a wrong size is not said')
+    check((await page.getAttribute('#budget', 'aria-invalid')) === 'true', 'a wrong size is not marked')
+    await page.click(none)
+    check((await checked(page)).length === 0, 'None leaves lines')
+    for (const i of [0, 1]) await page.locator('main td input').nth(i).click()
+    check((await page.locator('main svg .dot.all').count()) === 1, 'the lines together are not in the picture')
+    const before = await shown(page)
+    check(before.lines.length === 2, 'two lines are not chosen')
+    await page.reload()
+    await page.waitForSelector('html[data-ready]')
+    check(JSON.stringify(await shown(page)) === JSON.stringify(before), 'a reload shows another choice')
+    await page.focus('main td input')
+    await page.keyboard.press('Space')
+    check((await page.locator('main td input:focus').count()) === 1, 'a check takes the focus away')
+}
+
+async function byteSecondsAreTheProfiles(page, open) {
+    const want = Number(byteSeconds) * 1e9
+    for (const mode of ['calls', 'inverted']) {
+        await open(`view=flame&mode=${mode}&metric=lifetime`)
+        const all = Number(await page.locator('[data-node="0"] .n').first().getAttribute('title'))
+        check(Math.abs(all - want) <= 1e-9 * want, `flame ${mode}: ${all} byte-ns, not ${want}`)
+    }
+    await open('view=summary&metric=lifetime')
+    check((await page.locator('th[aria-sort=descending]').innerText()).startsWith('byte-seconds'), 'the lines are not by byte-seconds')
+    await open('view=source&metric=lifetime')
+    check((await page.locator('.src.cost .lifetime .bar').count()) > 0, 'the source has no byte-seconds')
+}

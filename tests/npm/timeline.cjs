@@ -1,0 +1,208 @@
+/* timeline.cjs: the page's timeline and what a range of time does to all views: timeline.cjs PAGE EVENTS BARE,
+ * where EVENTS is `tapescope dump --json` of the profile, from which sums are computed anew, and BARE
+ * the page of a profile without single events. Prints what is wrong, or "timeline: ok". */
+const { browse, hash, open, ready } = require('./browse.cjs')
+const { pathToFileURL } = require('url')
+const fs = require('fs')
+
+const [file, eventsFile, bare] = process.argv.slice(2)
+const { events } = JSON.parse(fs.readFileSync(eventsFile, 'utf8'))
+const failures = []
+const EDGE = { left: 78, right: 14, bottom: 24 } // of the picture, about its times
+
+function check(good, text) {
+    if (!good) failures.push(text)
+}
+
+/* What the events have between two times: of a sweep what nothing within it ran again is backward,
+ * and what did is recomputed. where: which ops and pullbacks are asked for; of all, null. */
+function expected(from, to, where) {
+    const clip = e => Math.max(0, Math.min(to, e.start_ns + e.ns) - Math.max(from, e.start_ns))
+    const begins = e => e.start_ns >= from && e.start_ns < to
+    const sweeps = events.filter(e => e.kind === 'sweep')
+    const again = op => sweeps.some(s => s.start_ns <= op.start_ns && op.start_ns + op.ns <= s.start_ns + s.ns)
+    const sum = { forward: 0, backward: 0, recompute: 0, calls: 0 }
+    for (const e of events) {
+        if (where && !where(e)) continue
+        if (e.kind === 'op') {
+            sum[again(e) ? 'recompute' : 'forward'] += clip(e)
+            if (!again(e) && !e.part && begins(e)) sum.calls++
+            if (again(e) && !where) sum.backward -= clip(e)
+        } else if (e.kind === 'sweep' && !where) {
+            sum.backward += clip(e)
+            if (begins(e)) sum.calls++
+        } else if (e.kind === 'pullback' && where) {
+            sum.backward += clip(e)
+        }
+    }
+    return { ...sum, total: sum.forward + sum.backward + sum.recompute }
+}
+
+browse(pathToFileURL(file).href, async page => {
+    page.on('console', message => {
+        if (message.type() === 'error') failures.push(`console: ${message.text()}`)
+    })
+    await ready(page)
+    await dragsAreSummed(page)
+    await allOfTheTimeIsTheWhole(page)
+    await linesAreSummed(page)
+    await rangesAreCleared(page)
+    await spansAreThere(page)
+    await keysMoveTheTime(page)
+    await nothingIsSelectedWithoutEvents(page)
+    for (const failure of failures) console.log(`wrong: ${failure}`)
+    if (failures.length === 0) console.log('timeline: ok')
+    else process.exitCode = 1
+})
+
+async function drag(page, from, to) {
+    const box = await page.locator('.time-canvas').boundingBox()
+    const x = part => box.x + EDGE.left + part * (box.width - EDGE.left - EDGE.right)
+    await page.mouse.move(x(from), box.y + 100)
+    await page.mouse.down()
+    await page.mouse.move(x(to), box.y + 100, { steps: 4 })
+    await page.mouse.up()
+}
+
+const rangeOf = async page => ((await hash(page)).get('range') ?? '').split('-').map(Number)
+const rootOf = async page => Number(await page.locator('[data-node="0"] .n').first().getAttribute('title'))
+
+async function dragsAreSummed(page) {
+    for (const [first, last] of [[0.2, 0.55], [0.93, 0.31], [0.02, 0.98], [0.4, 0.41]]) {
+        await open(page, 'view=timeline')
+        await drag(page, first, last)
+        const [from, to] = await rangeOf(page)
+        check(to > from, `dragging from ${first} to ${last} selects no range`)
+        const sums = expected(from, to, null)
+        const strip = await page.locator('.stretch').innerText()
+        check(/^Range .* – .*/.test(strip) && /forward/.test(strip) && /backward/.test(strip), `the strip says '${strip}'`)
+        for (const mode of ['calls', 'inverted'])
+            for (const metric of ['total', 'forward', 'backward', 'recompute', 'calls']) {
+                await open(page, `view=flame&mode=${mode}&metric=${metric}&range=${from}-${to}`)
+                check((await rootOf(page)) === sums[metric], `${from}-${to} ${mode} ${metric}: ${await rootOf(page)}, not ${sums[metric]}`)
+            }
+        await page.reload()
+        await ready(page)
+        check((await rangeOf(page)).join() === `${from},${to}` && (await rootOf(page)) === sums.calls, 'a reload loses the range')
+        await page.click('.stretch button[aria-label="Clear the range"]')
+        check(!(await hash(page)).has('range') && !(await page.locator('.stretch').isVisible()), 'the range is not cleared')
+        const whole = expected(0, Infinity, null)
+        await open(page, 'view=flame&metric=backward')
+        check((await rootOf(page)) === whole.backward, `without a range backward is ${await rootOf(page)}, not ${whole.backward}`)
+    }
+}
+
+/* Each node has in a range of all the time what it has without one. */
+async function allOfTheTimeIsTheWhole(page) {
+    let nodes = 0
+    const rows = async address => {
+        await open(page, address)
+        return JSON.stringify(await page.locator('[data-node]').evaluateAll(all => all.map(row => [row.dataset.node, row.querySelector('.n').title])))
+    }
+    for (const metric of ['forward', 'backward', 'recompute'])
+        for (const mode of ['calls', 'inverted']) {
+            const all = JSON.parse(await rows(`view=flame&mode=${mode}&metric=${metric}`))
+            for (const [node] of all) {
+                const without = await rows(`view=flame&mode=${mode}&metric=${metric}&zoom=${node}`)
+                const within = await rows(`view=flame&mode=${mode}&metric=${metric}&zoom=${node}&range=0-1000000000`)
+                check(within === without, `${mode} ${metric} ${node}: ${within} within all the time, ${without} without a range`)
+                nodes += JSON.parse(within).length
+            }
+        }
+    check(nodes > 100, `only ${nodes} nodes were compared`)
+}
+
+/* What a line has in the source is what its events have. */
+async function linesAreSummed(page) {
+    const line = events.find(e => e.op === 'matmul').line
+    const sums = expected(20000, 70000, e => e.line === line)
+    await open(page, `view=flame&mode=inverted&range=20000-70000`)
+    for (const metric of ['forward', 'backward']) {
+        await open(page, `view=flame&mode=inverted&metric=${metric}&range=20000-70000`)
+        const shown = await page.locator('[data-node]:not([data-node="0"])', { hasText: `exports.c:${line}` }).locator('.n').first().getAttribute('title')
+        check(Number(shown) === sums[metric] && sums[metric] > 0, `line ${line}: ${metric} is ${shown}, not ${sums[metric]}`)
+    }
+    await open(page, `view=source&range=20000-70000`)
+    const cell = await page.locator(`.src[data-line="${line}"] .forward .v`).textContent()
+    check(parseFloat(cell) * 1000 === sums.forward, `the source says ${cell}, not ${sums.forward} ns`)
+    await open(page, `view=source`)
+    check(parseFloat(await page.locator(`.src[data-line="${line}"] .forward .v`).textContent()) * 1000 > sums.forward, 'without a range the line has no more')
+    await open(page, `view=summary&range=20000-70000`)
+    check(await page.locator('tr', { hasText: `exports.c:${line}` }).first().innerText().then(text => text.includes(cell)), 'the summary has another time')
+}
+
+async function rangesAreCleared(page) {
+    await open(page, 'view=timeline&range=20000-70000&time=10000-90000')
+    await page.keyboard.press('Escape')
+    check(!(await hash(page)).has('range') && (await hash(page)).has('time'), 'Esc does not clear the range')
+    await page.keyboard.press('Escape')
+    check(!(await hash(page)).has('time'), 'Esc does not show all the time')
+    await open(page, 'view=timeline&range=20000-70000')
+    await page.locator('.time-canvas').dblclick({ position: { x: 300, y: 60 } })
+    check(!(await hash(page)).has('range'), 'a double click does not clear the range')
+    await open(page, 'view=flame&range=20000-70000')
+    await page.keyboard.press('Escape')
+    check(!(await hash(page)).has('range'), 'Esc does not clear the range of the flame')
+}
+
+async function spansAreThere(page) {
+    await open(page, 'view=timeline')
+    const spans = events.filter(e => e.kind === 'scope').sort((a, b) => a.start_ns - b.start_ns)
+    const rows = page.locator('[aria-label="Spans of scopes"] tbody tr')
+    check((await rows.locator('td:first-child').allInnerTexts()).join() === spans.map(e => e.scope).join() && spans.length > 3, `the spans are ${await rows.allInnerTexts()}`)
+    check(spans.some(e => e.scope === 'forward depth=2'), 'no scope has a key and a value')
+    const box = await page.locator('.time-canvas').boundingBox()
+    const end = JSON.parse(fs.readFileSync(eventsFile, 'utf8')).profile.duration_ns
+    for (const i of [1, 4]) {
+        await open(page, 'view=timeline')
+        await rows.nth(i).click()
+        const [from, to] = await rangeOf(page)
+        check(from <= spans[i].start_ns && to >= spans[i].start_ns + spans[i].ns && to - from <= 1.1 * spans[i].ns, `span ${i} selects ${from}-${to}`)
+        await page.keyboard.press('Escape')
+        await page.locator('.time-canvas').scrollIntoViewIfNeeded()
+        const x = EDGE.left + ((spans[i].start_ns + spans[i].ns / 2) / end) * (box.width - EDGE.left - EDGE.right)
+        await page.locator('.time-canvas').click({ position: { x, y: box.height - EDGE.bottom - 14 } })
+        check((await rangeOf(page)).join() === `${from},${to}`, `a click on span ${i} selects ${await rangeOf(page)}`)
+        check((await rows.nth(i).getAttribute('aria-selected')) === 'true', `span ${i} is not marked`)
+    }
+    await open(page, `view=timeline&time=${spans[0].start_ns}-${spans[0].start_ns + 1000}`)
+    check((await rows.count()) === 1, 'spans out of view are listed')
+}
+
+async function keysMoveTheTime(page) {
+    const picture = async () => (await page.locator('canvas').first().screenshot()).toString('base64')
+    const time = async () => (await hash(page)).get('time')
+    await open(page, 'view=timeline')
+    await page.mouse.move(0, 0)
+    const before = await picture()
+    await page.keyboard.press('w')
+    const near = await time()
+    check(Boolean(near) && (await picture()) !== before, 'w does not zoom')
+    await page.keyboard.press('d')
+    const right = await time()
+    check(Number(right.split('-')[0]) > Number(near.split('-')[0]), 'd does not move to the right')
+    await page.keyboard.press('a')
+    check((await time()) === near, 'a does not move back')
+    await page.reload()
+    await ready(page)
+    check((await time()) === near, 'a reload loses what is zoomed to')
+    for (let i = 0; i < 4; i++) await page.keyboard.press('s')
+    check((await time()) === null && (await picture()) === before, 's does not zoom out')
+    await drag(page, 0.4, 0.6)
+    await page.keyboard.press('Enter')
+    check((await time()) === (await hash(page)).get('range'), 'Enter does not zoom to the range')
+    await page.click('button:has-text("Whole time")')
+    check((await time()) === null, 'the whole time is not shown again')
+    await page.click('button:has-text("Go to the peak")')
+    check((await time()) !== null, 'the peak is not gone to')
+}
+
+async function nothingIsSelectedWithoutEvents(page) {
+    await page.goto(`${pathToFileURL(bare).href}#view=timeline&range=1000-5000`)
+    await ready(page)
+    check(/--timeline/.test(await page.locator('main').innerText()), 'the page does not say how to get a timeline')
+    check(!(await page.locator('.stretch').isVisible()), 'there is a range without events')
+    await open(page, 'view=timeline')
+    await drag(page, 0.3, 0.7)
+    check((await hash(page)).has('time') && !(await hash(page)).has('range'), 'dragging does not zoom')
+}

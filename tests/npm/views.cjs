@@ -1,0 +1,85 @@
+/* views.cjs: pages of `tapescope html` of every kind: views.cjs [--axe] PAGE... Each view of each
+ * opens, in both themes, at the width of a desk and of a telephone, with something to read that is
+ * no slip of the program, and nothing wider than the screen; by --axe there is also no serious fault
+ * that axe-core knows, and a reload shows the same. Prints what is wrong, or "views: ok". */
+const { browse, open, ready } = require('./browse.cjs')
+const { pathToFileURL } = require('url')
+const axe = require('fs').readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
+
+const VIEWS = ['summary', 'flame', 'source', 'timeline', 'residuals', 'whatif', 'roofline', 'diff', 'growth']
+const MODES = ['calls', 'inverted', 'mirror']
+const files = process.argv.slice(2).filter(argument => argument !== '--axe')
+const withAxe = process.argv.includes('--axe')
+const failures = []
+
+const check = (good, text) => {
+    if (!good) failures.push(text)
+}
+
+browse('about:blank', async page => {
+    let at = ''
+    page.on('console', message => {
+        if (message.type() === 'error') failures.push(`${at}: console: ${message.text()}`)
+    })
+    page.on('dialog', dialog => {
+        failures.push(`${at}: dialog: ${dialog.message()}`)
+        return dialog.dismiss()
+    })
+    page.on('pageerror', error => failures.push(`${at}: ${error.message}`))
+    for (const file of files) {
+        at = file
+        await page.setViewportSize({ width: 1440, height: 900 })
+        await page.goto(pathToFileURL(file).href)
+        await ready(page)
+        await everyViewOpens(page, file, where => (at = where))
+        if (withAxe) await theAddressSurvives(page, file)
+    }
+    for (const failure of failures) console.log(`wrong: ${failure}`)
+    if (failures.length === 0) console.log('views: ok')
+    else process.exitCode = 1
+})
+
+async function everyViewOpens(page, file, say) {
+    const addresses = VIEWS.map(view => `view=${view}`).concat(MODES.slice(1).map(mode => `view=flame&mode=${mode}`))
+    const screens = [['light', 1440], ['dark', 390]].concat(withAxe ? [['light', 390], ['dark', 1440]] : [])
+    for (const [theme, width] of screens) {
+        await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' })
+        await page.setViewportSize({ width, height: 900 })
+        for (const address of addresses) {
+            const where = `${file} ${address} ${theme} ${width}`
+            say(where)
+            await open(page, address)
+            const text = await page.locator('main').innerText()
+            check(text.trim().length > 20, `${where}: empty`)
+            check(!/\bNaN\b|\bundefined\b|\bInfinity\b|\[object /.test(text), `${where}: shows ${/.{0,30}(NaN|undefined|Infinity|\[object).{0,20}/.exec(text)?.[0]}`)
+            const wide = await page.evaluate(() => document.documentElement.scrollWidth)
+            check(wide <= width, `${where}: ${wide} wide`)
+            if (!withAxe) continue
+            await page.evaluate(axe)
+            const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }))
+            for (const fault of found.violations)
+                check(!['serious', 'critical'].includes(fault.impact), `${where}: ${fault.id}: ${fault.nodes[0].html} ${fault.nodes[0].failureSummary}`)
+        }
+    }
+    await page.emulateMedia({ colorScheme: 'light' })
+    await page.setViewportSize({ width: 1440, height: 900 })
+}
+
+/* View, metric, selection and search are there again after a reload, in every view. */
+async function theAddressSurvives(page, file) {
+    await open(page, 'view=summary')
+    const keys = await page.locator('main tbody tr.link .key').allInnerTexts()
+    const rest = `${keys.length ? `&sel=${encodeURIComponent(keys[0])}` : ''}&q=a.*`
+    for (const view of VIEWS) {
+        const address = `${view === 'summary' ? '' : `view=${view}&`}metric=calls${rest}`
+        await open(page, address)
+        const shown = () => page.evaluate(() => [document.querySelector('[aria-selected=true][role=tab]').id, document.getElementById('metric').value,
+            document.getElementById('search').value, document.querySelector('.strip').innerText, document.querySelector('.match').innerText, location.hash].join('|'))
+        const before = await shown()
+        await page.reload()
+        await ready(page)
+        const after = await shown()
+        check(before === after, `${file} ${view}: a reload shows '${after}', before '${before}'`)
+        check(!keys.length || (await page.locator('.strip').isVisible()), `${file} ${view}: the selection is lost`)
+    }
+}

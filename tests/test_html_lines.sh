@@ -1,0 +1,130 @@
+#!/bin/sh
+# test_html_lines.sh: what the page of `tapescope html` works out by itself is what the commands
+# say: byte-seconds, several lines computed again at once, the cheapest of them for a budget, and
+# what calls cost more or less than in a base.
+#
+# Environment: as test_exports.sh.
+# shellcheck source=tests/cli_support.inc
+. "$TEST_SOURCE_DIR/cli_support.inc"
+# shellcheck source=tests/consumers.inc
+. "$TEST_SOURCE_DIR/consumers.inc"
+need chromium chromium
+need jq jq
+npm_packages
+TAPESCOPE_CLOCK=step:1000000
+export TAPESCOPE_CLOCK
+
+# make NAME [SOURCE]: SOURCE.c, or NAME.c, is compiled and recorded as NAME.prof.
+make()
+{
+    # shellcheck disable=SC2086
+    CPATH=$TAPESCOPE_INCLUDE_DIRS expect 0 "$TEST_C_COMPILER" -std=gnu11 -g -O1 \
+        $TEST_SANITIZE_FLAGS "${2-$1}.c" -o "$1" -L"$TAPESCOPE_LIB_DIR" \
+        -Wl,-rpath,"$TAPESCOPE_LIB_DIR" -ltapescope
+    expect 0 "$tapescope" record -o "$1.prof" "./$1"
+}
+
+# program N...: three lines for each number, which record arrays of so many elements, N % 7 of them
+# in a loop.
+program()
+{
+    echo '#include <tapescope/ad.h>'
+    echo 'static double data[1 << 12];'
+    echo '#define leaf(t, n) ad_leaf(t, AD_F64, 1, (int64_t[]){n}, data)'
+    echo 'int main(void) {'
+    echo '    ad_tape t;'
+    echo '    ad_tape_create(&t, NULL);'
+    echo '    ad_tensor sum = ad_sum(leaf(t, 8));'
+    for n; do
+        echo "    ad_tensor x$n = ad_tanh(leaf(t, $n));"
+        echo "    for (int i = 0; i < $n % 7; i++)"
+        echo "        x$n = ad_exp(ad_sin(x$n));"
+        echo "    sum = ad_add(sum, ad_sum(x$n));"
+    done
+    echo '    ad_backward(sum);'
+    echo '    ad_tape_destroy(t);'
+    echo '}'
+}
+program 100 900 37 250 512 >few.c
+program 64 900 130 71 333 512 48 205 401 96 720 155 67 >many.c
+make few
+make many
+
+# answer PROFILE WORD...: "peak cost optimal" of a choice, and its lines.
+answer()
+{
+    of=$1
+    shift
+    "$tapescope" whatif --json "$@" "$of" | jq -c '{peak: .new_peak_bytes, cost: .recompute_ns,
+        fits: .fits, optimal: .optimal,
+        lines: [.lines[] | "\(.file | split("/") | last):\(.line)"] | sort}'
+}
+
+# The questions, each with what the command says: lines, or a budget.
+questions()
+{
+    whole=$("$tapescope" whatif --json "$1" | jq .peak_bytes)
+    for part in 99 90 75 60 50 40 30 5 200; do
+        budget=$((whole * part / 100))
+        echo "{\"budget\": \"$budget\", \"answer\": $(answer "$1" --budget "$budget")}"
+    done
+    "$tapescope" whatif --json -n 0 "$1" | jq -r '.lines[] | "\(.file):\(.line)"' | sort -u >places
+    for picked in '1p;2p' '2p;4p;5p' '1p;3p;6p;7p' 'p'; do
+        sed -n "$picked" places >picked
+        set --
+        while read -r place; do
+            set -- "$@" --checkpoint "$place"
+        done <picked
+        echo "{\"picked\": $(jq -Rn '[inputs | split("/") | last]' <picked)," \
+            "\"answer\": $(answer "$of" "$@")}"
+    done
+}
+
+# drive PROFILE: the page of a profile against the command's answers.
+drive()
+{
+    expect 0 "$tapescope" html -o page.html "$1"
+    of=$1
+    questions "$1" | jq -s . >questions.json
+    "$tapescope" top --json -n 0 "$1" | jq '[.rows[].byte_seconds] | add' >lifetime
+    "$tapescope" tape --lifetime --json -n 0 "$1" | jq '[.rows[].byte_seconds] | add' >held
+    [ "$(jq -n --argjson a "$(cat lifetime)" --argjson b "$(cat held)" \
+        '$a > 0 and (($a - $b) / $a | fabs) < 1e-12')" = true ] ||
+        fail "$1: lines have $(cat lifetime) byte-seconds, classes $(cat held)"
+    expect 0 node "$TEST_SOURCE_DIR/npm/report_lines.cjs" page.html questions.json "$(cat lifetime)"
+    shown 'lines: ok'
+}
+drive few.prof
+[ "$(jq '[.[].answer.optimal] | any' questions.json)" = true ] || fail "not every choice was tried"
+drive many.prof
+[ "$(jq '[.[0:7][].answer.optimal] | any' questions.json)" = false ] ||
+    fail "every choice was tried"
+
+# Against a base: one line has an op more, one is called less often, one is new, one is gone.
+sed -e 's/ad_sum(x37)/ad_tanh(ad_sum(x37))/' \
+    -e '/250 % 7/s/.*/    for (int i = 0; i < 2; i++) ad_neg(x250);/' \
+    -e '/x512 = ad_exp/s/.*/            ;/' few.c >changed.c
+cmp -s few.c changed.c && fail "nothing was changed"
+cp changed.c few.c
+make now few
+expect 0 "$tapescope" html -o diff.html --base few.prof now.prof
+for side in few now; do
+    "$tapescope" top --json -n 0 $side.prof | jq --arg side $side '[.rows[] | {side: $side,
+        key: (if .own then "(tape) " + .ops[0] else "\(.file | split("/") | last):\(.line)" end),
+        tape: .tape_bytes, forward: .forward_ns, calls}]' >$side.json
+done
+jq -s 'def of(side): map(select(.side == side)) | {tape: (map(.tape) | add // 0),
+        forward: (map(.forward) | add // 0), calls: (map(.calls) | add // 0)};
+    add | group_by(.key) | map({key: .[0].key, base: of("few"), now: of("now"),
+        in: ((if any(.[]; .side == "few") then 1 else 0 end) +
+            (if any(.[]; .side == "now") then 2 else 0 end))})' few.json now.json >changes.json
+expect 0 "$tapescope" diff --json -n 0 few.prof now.prof
+[ "$(jq '[.rows[] | (.new.tape_bytes // 0) - (.base.tape_bytes // 0)] | add' out)" = \
+    "$(jq '[.[] | .now.tape - .base.tape] | add' changes.json)" ] || fail "other changes"
+[ "$(jq -c '[.[].in] | unique' changes.json)" = '[1,2,3]' ] ||
+    fail "no line is new, or none is gone"
+expect 0 node "$TEST_SOURCE_DIR/npm/report_diff.cjs" diff.html changes.json
+shown 'diff: ok'
+
+[ $failures -eq 0 ] || exit 1
+echo "test_html_lines: ok"
