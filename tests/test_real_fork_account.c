@@ -318,7 +318,7 @@ START_TEST(a_profile_may_begin_and_end_while_forks_are_recorded)
         tape_observe_flush();
         tape_observe_end();
     }
-    ck_assert_uint_gt(calls_seen, 0);
+    ck_assert_uint_gt(__atomic_load_n(&calls_seen, __ATOMIC_RELAXED), 0);
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
     for (int k = 0; k < 2; k++) {
         ck_assert_int_eq(pthread_join(thread[k], &wrong), 0);
