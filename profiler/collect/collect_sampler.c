@@ -71,9 +71,8 @@ static uint64_t end_ns(const struct prof_sampler *sampler)
     return process_ns() - helper;
 }
 
-static void arm(struct prof_thread *thread)
+static void arm(struct prof_thread *thread, uint64_t ns)
 {
-    const uint64_t ns = prof_take_interval(thread);
     const struct itimerspec next = {
         .it_value = {.tv_sec = (time_t)(ns / SECOND), .tv_nsec = (long)(ns % SECOND)}};
     (void)timer_settime(thread->timer, 0, &next, NULL);
@@ -93,7 +92,7 @@ static void handle(int number, siginfo_t *info, void *context)
             struct prof_moment moment = clocks();
             prof_registers_read(&moment, context, &sampler->code);
             prof_take(thread, &moment, &sampler->publishers);
-            arm(thread);
+            arm(thread, prof_take_interval(thread));
         }
         __atomic_store_n(&thread->busy, 0, __ATOMIC_SEQ_CST);
     }
@@ -180,8 +179,10 @@ static struct prof_thread *add(struct prof_sampler *sampler, pid_t tid)
     thread->number = number_of(&sampler->samples, tid);
     thread->outside = sampler->outside;
     sampler->thread[sampler->n_threads++] = thread;
+    /* Once it is armed, the slot is its handler's. */
+    const uint64_t interval_ns = prof_take_interval(thread);
     __atomic_store_n(&thread->armed, 1, __ATOMIC_SEQ_CST);
-    arm(thread);
+    arm(thread, interval_ns);
     return thread;
 }
 
