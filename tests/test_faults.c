@@ -295,7 +295,7 @@ END_TEST
 int main(void)
 {
     TCase *faults = tcase_create("faults");
-    tcase_set_timeout(faults, 300);
+    tcase_set_timeout(faults, 900);
     tcase_add_test(faults, whichever_allocation_fails_the_status_says_so_and_the_tape_serves_again);
     tcase_add_test(faults, the_same_holds_while_a_profile_is_taken);
     tcase_add_test(faults, every_64_bytes_of_the_budget_are_an_error_or_enough);
