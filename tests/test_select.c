@@ -106,6 +106,19 @@ START_TEST(what_is_left_out_stays_in_the_sum)
 }
 END_TEST
 
+START_TEST(sites_without_lines_that_are_left_out_are_not_counted)
+{
+    struct prof_line *site = add("", 0, "exp", 1, 2), *other = add("", 0, "tanh", 1, 2),
+                     *code = add("", 0, "", 1, 2);
+    site->file = other->file = code->file = NULL;
+    code->ops.n = 0;
+    analysis->n_unlined = 2;
+    prof_analysis_select(analysis, is_exp, NULL);
+    ck_assert_uint_eq(analysis->n_lines, 1);
+    ck_assert_uint_eq(analysis->n_unlined, 1);
+}
+END_TEST
+
 /* Counts: a product of 1000 flops forward and 2000 backward, and a map of 100 bytes either way;
  * the roof is 10 flops and 10 bytes a nanosecond. */
 static struct prof_line *add_product(uint32_t number, uint64_t forward, uint64_t backward)
@@ -305,6 +318,7 @@ int main(void)
     tcase_add_test(cases, files_below_a_folder_move_and_others_stay);
     tcase_add_test(cases, lines_that_become_one_are_one);
     tcase_add_test(cases, what_is_left_out_stays_in_the_sum);
+    tcase_add_test(cases, sites_without_lines_that_are_left_out_are_not_counted);
     tcase_add_test(cases, the_roof_is_what_was_reached_and_ratios_follow_from_counts);
     tcase_add_test(cases, a_slow_pullback_is_marked_and_comes_first_by_ratio);
     tcase_add_test(cases, a_pullback_is_slow_only_beyond_two_standard_errors_of_its_samples);
