@@ -31,6 +31,8 @@ completes()
 completes tapescope,anno annotate
 completes tapescope,top,--so --sort
 completes tapescope,top,--sort,back backward
+completes tapescope,top,--sort,life lifetime
+completes tapescope,tree,--metric,life lifetime
 completes tapescope,top,--by,f function file
 completes tapescope,info,--sort
 completes tapescope,completion, bash

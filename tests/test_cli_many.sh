@@ -310,6 +310,8 @@ expect 3 "$tapescope" diff --sort tape g100.prof sampled.prof
 said "diff: sampled.prof has no bytes"
 expect 2 "$tapescope" diff g100.prof both.prof
 said "(but bytes can: --sort tape)"
+expect 2 "$tapescope" diff --sort lifetime both.prof both.prof
+said "diff: lifetimes need exact times"
 expect 0 "$tapescope" diff --sort tape g100.prof both.prof
 expect 0 env COLUMNS=120 "$tapescope" diff sampled.prof both.prof
 head -n 1 out | grep -qE '^ *~total +~error +change +base +new +line' || fail "times without errors"

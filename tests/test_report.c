@@ -344,6 +344,20 @@ START_TEST(a_site_is_named_by_what_is_known_of_it)
 }
 END_TEST
 
+START_TEST(code_in_no_file_is_named_alone)
+{
+    add(NULL, 0, NULL, "", 30)->module = "[vdso]";
+    line[0].ops.n = 0;
+    for (int by = PROF_BY_LINE; by <= PROF_BY_FUNCTION; by++) {
+        struct report_style style = style_of(false);
+        ck_assert_int_eq(report_top(&analysis, (enum prof_by)by, REPORT_SORT_TOTAL, 0, &style), 0);
+        fclose(style.out);
+        ck_assert_ptr_nonnull(strstr(text, " [vdso]\n"));
+        free(text);
+    }
+}
+END_TEST
+
 START_TEST(files_of_one_name_are_told_apart_by_their_folders)
 {
     add("/one/src/f.c", 1, "f", "exp", 2);
@@ -398,6 +412,7 @@ int main(void)
     tcase_add_test(report, what_no_line_accounts_for_has_a_row_of_its_own);
     tcase_add_test(report, the_costliest_line_comes_first_by_every_key);
     tcase_add_test(report, a_site_is_named_by_what_is_known_of_it);
+    tcase_add_test(report, code_in_no_file_is_named_alone);
     tcase_add_test(report, files_of_one_name_are_told_apart_by_their_folders);
     tcase_add_test(report, a_profile_of_nothing_says_so);
     return run_cases("report", report);

@@ -106,6 +106,19 @@ START_TEST(what_is_left_out_stays_in_the_sum)
 }
 END_TEST
 
+START_TEST(sites_without_lines_that_are_left_out_are_not_counted)
+{
+    struct prof_line *site = add("", 0, "exp", 1, 2), *other = add("", 0, "tanh", 1, 2),
+                     *code = add("", 0, "", 1, 2);
+    site->file = other->file = code->file = NULL;
+    code->ops.n = 0;
+    analysis->n_unlined = 2;
+    prof_analysis_select(analysis, is_exp, NULL);
+    ck_assert_uint_eq(analysis->n_lines, 1);
+    ck_assert_uint_eq(analysis->n_unlined, 1);
+}
+END_TEST
+
 /* Counts: a product of 1000 flops forward and 2000 backward, and a map of 100 bytes either way;
  * the roof is 10 flops and 10 bytes a nanosecond. */
 static struct prof_line *add_product(uint32_t number, uint64_t forward, uint64_t backward)
@@ -255,6 +268,49 @@ START_TEST(a_roofline_has_recomputation_as_a_third_phase)
 }
 END_TEST
 
+START_TEST(a_roofline_of_samples_is_marked_as_an_estimate)
+{
+    struct prof_profile sampled = {
+        .ticks_per_ns = 1, .is_sampled = true, .n_tapes = 1, .sample_period_ns = 4000000};
+    analysis->profile = &sampled;
+    add_two_of_known_ratio();
+    analysis->total.fired = analysis->total.recorded = 5;
+    struct report_style style = style_of(0);
+    ck_assert_int_eq(report_roofline(analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 0, &style), 0);
+    fclose(style.out);
+    static const char head[] =
+        "~time ~Gflop/s ~GB/s flop/B ~roof limit phase    line, op, function\n"
+        "100ns     10.0     -      -  100% flops forward  a.c:1 matmul f\n";
+    ck_assert_msg(strncmp(text, head, sizeof head - 1) == 0, "%s", text);
+    ck_assert_ptr_nonnull(strstr(text, "\n~ sampled, 250 a second and thread: 5 signals = 5 rec"));
+    free(text);
+}
+END_TEST
+
+/* No table without rows, but the reason. */
+static void check_no_roofline(const struct prof_profile *of, const char *why)
+{
+    char wanted[200];
+    struct report_style style = style_of(200);
+    analysis->profile = of;
+    ck_assert_int_eq(report_roofline(analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 0, &style), 0);
+    fclose(style.out);
+    snprintf(wanted, sizeof wanted, "No rates are known: %s.\n", why);
+    ck_assert_str_eq(text, wanted);
+    free(text);
+}
+
+START_TEST(a_roofline_of_nothing_says_why)
+{
+    const struct prof_profile samples = {.ticks_per_ns = 1, .is_sampled = true};
+    const struct prof_profile untimed = {.ticks_per_ns = 1, .without_times = true, .n_tapes = 1};
+    add("/a.c", 1, "exp", 30, 1);
+    check_no_roofline(&samples, "without --tape on, samples have no flops or bytes moved");
+    check_no_roofline(&untimed, "no times were taken (--time off)");
+    check_no_roofline(&profile, "no row has a time with flops or bytes moved");
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases = tcase_create("select");
@@ -262,12 +318,15 @@ int main(void)
     tcase_add_test(cases, files_below_a_folder_move_and_others_stay);
     tcase_add_test(cases, lines_that_become_one_are_one);
     tcase_add_test(cases, what_is_left_out_stays_in_the_sum);
+    tcase_add_test(cases, sites_without_lines_that_are_left_out_are_not_counted);
     tcase_add_test(cases, the_roof_is_what_was_reached_and_ratios_follow_from_counts);
     tcase_add_test(cases, a_slow_pullback_is_marked_and_comes_first_by_ratio);
     tcase_add_test(cases, a_pullback_is_slow_only_beyond_two_standard_errors_of_its_samples);
     tcase_add_test(cases, what_hardly_takes_time_is_no_slow_pullback);
     tcase_add_test(cases, one_phase_alone_has_its_own_columns_and_shares);
     tcase_add_test(cases, a_roofline_says_what_limits_each_direction);
+    tcase_add_test(cases, a_roofline_of_samples_is_marked_as_an_estimate);
+    tcase_add_test(cases, a_roofline_of_nothing_says_why);
     tcase_add_test(cases, a_roofline_has_recomputation_as_a_third_phase);
     return run_cases("select", cases);
 }

@@ -368,28 +368,6 @@ START_TEST(a_program_that_was_built_again_is_not_used_and_warned_of_once)
 }
 END_TEST
 
-START_TEST(a_missing_module_is_warned_of_once_and_a_stray_address_has_no_module)
-{
-    char path[1024];
-    struct prof_place place;
-    int warnings = 0;
-    snprintf(path, sizeof path, "%s/gone", folder);
-    struct prof_module module = {.path = path, .start = 0x1000, .end = 0x2000, .bias = 0x1000};
-    struct prof_symbols *symbols = prof_symbols_open(&module, 1, count_warning, &warnings);
-    for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(prof_symbols_resolve(symbols, 0x1801, 7, &place), 1);
-    ck_assert_int_eq(warnings, 1);
-    ck_assert_uint_eq(place.offset, 0x801);
-    ck_assert_uint_eq(place.line, 7);
-    ck_assert_int_eq(prof_symbols_resolve(symbols, 0, 0, &place), 1);
-    ck_assert_int_eq(prof_symbols_resolve(symbols, 0x2001, 0, &place), 1);
-    ck_assert_ptr_null(place.module);
-    ck_assert_int_eq(prof_symbols_resolve(symbols, 0x2000, 0, &place), 1);
-    ck_assert_str_eq(place.module, path);
-    prof_symbols_close(symbols);
-}
-END_TEST
-
 START_TEST(ten_thousand_addresses_walk_each_unit_once)
 {
     enum { ADDRESSES = 10000 };
@@ -479,7 +457,6 @@ int main(void)
     tcase_add_test(programs, without_debug_information_a_site_has_symbol_and_offset);
     tcase_add_test(programs, a_separate_debug_file_is_found_by_its_link);
     tcase_add_test(programs, a_program_that_was_built_again_is_not_used_and_warned_of_once);
-    tcase_add_test(programs, a_missing_module_is_warned_of_once_and_a_stray_address_has_no_module);
     tcase_add_test(programs, ten_thousand_addresses_walk_each_unit_once);
     suite_add_tcase(suite, programs);
     TCase *module = tcase_create("module");

@@ -84,6 +84,16 @@ row '^ *40960 +0 +40960 +saved ' 'chain.c:13 tanh'
 expect 0 "$tapescope" tape --exact --lifetime
 row 'reset\+ ' 'chain.c:13 tanh'
 row ' sweep\+? ' 'chain.c:13 tanh'
+# Lines, calls, scopes and classes have the same of it.
+lived=$(awk '/%/ { sum += $1 } END { printf "%.0f", sum }' out)
+for command in "top --sort lifetime -n 0" "tree --metric lifetime" "top --by scope --sort lifetime"; do
+    # shellcheck disable=SC2086 # words
+    expect 0 "$tapescope" $command --exact
+    grep -q 'B\*ns' out || fail "no column of byte-seconds: $command"
+    grep -E '\((all|no scope)\)$' out | grep -qF " $lived " || fail "not $lived: $command"
+done
+expect 0 "$tapescope" top --by scope --json
+[ "$(jq '.no_scope.byte_seconds * 1e9 | round' out)" = "$lived" ] || fail "another in JSON"
 expect 0 "$tapescope" tape --at end
 grep -q '^0 live at the end' out || fail "something is live at the end"
 

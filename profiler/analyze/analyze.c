@@ -129,8 +129,7 @@ static void set_times(struct prof_analysis *analysis)
         struct prof_cost *cost = &analysis->line[i].cost;
         analyze_round_times(&times, analysis->profile, cost);
         prof_cost_add(&analysis->sum, cost);
-        analysis->n_unlined +=
-            !analysis->line[i].own && !analysis->line[i].file && analysis->line[i].ops.n > 0;
+        analysis->n_unlined += analyze_is_unlined(&analysis->line[i]);
     }
 }
 

@@ -160,6 +160,11 @@ size_t analyze_merge(struct prof_line *line, size_t n, enum analyze_by by)
     return kept + 1;
 }
 
+bool analyze_is_unlined(const struct prof_line *line)
+{
+    return !line->own && !line->file && line->ops.n > 0;
+}
+
 void prof_cost_add(struct prof_cost *a, const struct prof_cost *b)
 {
 #define X(name) a->name += b->name;

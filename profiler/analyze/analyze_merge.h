@@ -26,6 +26,9 @@ int analyze_compare(const struct prof_line *a, const struct prof_line *b, enum a
  * remain. */
 size_t analyze_merge(struct prof_line *line, size_t n, enum analyze_by by);
 
+/* Whether a line is an op's site without line information. */
+bool analyze_is_unlined(const struct prof_line *line);
+
 /* Running sums of the ticks of forward, backward and recomputation, and what they are in ns. */
 struct analyze_times {
     uint64_t ticks[3], ns[3];

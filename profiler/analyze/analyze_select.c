@@ -40,7 +40,7 @@ void prof_analysis_select(struct prof_analysis *analysis,
         }
         prof_cost_add(&analysis->left_out, &line->cost);
         analysis->n_left_out++;
-        analysis->n_unlined -= !line->own && !line->file;
+        analysis->n_unlined -= analyze_is_unlined(line);
     }
     analysis->n_lines = kept;
 }

@@ -48,6 +48,10 @@ static int check(const struct cli_profiles *opened, int *sort)
     const bool time =
         *sort != REPORT_SORT_TAPE && *sort != REPORT_SORT_PEAK && *sort != REPORT_SORT_CALLS;
     const bool counted = prof_profile_has_bytes(base) && prof_profile_has_bytes(now);
+    if (*sort == REPORT_SORT_LIFETIME && (base->is_sampled || now->is_sampled)) {
+        cli_message("diff: lifetimes need exact times");
+        return CLI_USAGE;
+    }
     if (time && !cli_times_alike("diff", base, now, counted ? " (but bytes can: --sort tape)" : ""))
         return CLI_USAGE;
     if (time && base->without_times)

@@ -19,7 +19,8 @@ const char *const cli_top_sorts[] = {
     [REPORT_SORT_TOTAL] = "total",       [REPORT_SORT_FORWARD] = "forward",
     [REPORT_SORT_BACKWARD] = "backward", [REPORT_SORT_TAPE] = "tape",
     [REPORT_SORT_PEAK] = "peak",         [REPORT_SORT_CALLS] = "calls",
-    [REPORT_SORT_RATIO] = "ratio",       [REPORT_SORT_RATIO + 1] = NULL,
+    [REPORT_SORT_LIFETIME] = "lifetime", [REPORT_SORT_RATIO] = "ratio",
+    [REPORT_SORT_RATIO + 1] = NULL,
 };
 
 const char *const cli_top_views[] = {
@@ -63,7 +64,9 @@ const struct cli_command cli_top = {
         "and bytes of both directions let expect (column expect, on wide terminals), and sampled "
         "times are so by more than two standard errors. tape: "
         "bytes of records, values and adjoints "
-        "handed out in all. at peak: bytes held when the tape was largest.\n"
+        "handed out in all. at peak: bytes held when the tape was largest. --sort lifetime is by "
+        "bytes times the time that each was on the tape (column B*ms), which exact times alone "
+        "tell; else it is by bytes.\n"
         "--by shape needs a recording with --shapes on; its rows are ops, each with the shape of "
         "its "
         "result and, where one differs, of its operands.\n"

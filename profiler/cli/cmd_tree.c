@@ -20,7 +20,7 @@ static const char *const metrics[] = {
     [REPORT_SORT_TOTAL] = "total",       [REPORT_SORT_FORWARD] = "forward",
     [REPORT_SORT_BACKWARD] = "backward", [REPORT_SORT_TAPE] = "tape",
     [REPORT_SORT_PEAK] = "peak",         [REPORT_SORT_CALLS] = "calls",
-    [REPORT_SORT_CALLS + 1] = NULL,
+    [REPORT_SORT_LIFETIME] = "lifetime", [REPORT_SORT_LIFETIME + 1] = NULL,
 };
 
 static const char *const orders[] = {

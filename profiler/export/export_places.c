@@ -80,8 +80,10 @@ char *export_function(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *n
         return export_clean(buf, "(outer frames cut off)", "");
     if (line->function)
         return export_clean(buf, line->function, "");
-    snprintf(text, sizeof text, "%s+0x%llx", line->module ? export_base_name(line->module) : "?",
-             (unsigned long long)line->offset);
+    const char *module = line->module ? export_base_name(line->module) : "?";
+    if (line->offset == 0)
+        return export_clean(buf, module, "");
+    snprintf(text, sizeof text, "%s+0x%llx", module, (unsigned long long)line->offset);
     return export_clean(buf, text, "");
 }
 

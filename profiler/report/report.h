@@ -37,7 +37,8 @@ enum report_sort {
     REPORT_SORT_TAPE,
     REPORT_SORT_PEAK,
     REPORT_SORT_CALLS,
-    REPORT_SORT_RATIO, /* backward over forward time */
+    REPORT_SORT_LIFETIME, /* bytes on the tape times the time that each was there */
+    REPORT_SORT_RATIO,    /* backward over forward time */
 };
 
 /* The costliest lines, functions, ops, files or modules, at most `limit` (0: all), and the totals.

@@ -78,6 +78,8 @@ static char *amount(char buf[UNITS_ROOM], uint64_t n, const struct diff *diff)
 {
     if (diff->style->exact || diff->sort == REPORT_SORT_CALLS)
         return units_exact(buf, n);
+    if (diff->sort == REPORT_SORT_LIFETIME) /* of bytes times us */
+        return units_bytes(buf, n / 1000);
     return is_bytes(diff->sort) ? units_bytes(buf, n) : units_time(buf, n, diff->style->utf8);
 }
 
@@ -160,14 +162,16 @@ static int print(const struct diff *diff, size_t shown)
         [REPORT_SORT_TOTAL] = "total",       [REPORT_SORT_FORWARD] = "forward",
         [REPORT_SORT_BACKWARD] = "backward", [REPORT_SORT_TAPE] = "tape",
         [REPORT_SORT_PEAK] = "at peak",      [REPORT_SORT_CALLS] = "calls",
-        [REPORT_SORT_RATIO] = "total",
+        [REPORT_SORT_LIFETIME] = "B*ms",     [REPORT_SORT_RATIO] = "total",
     };
     const struct report_style *style = diff->style;
     struct table *table = table_new();
     if (!table)
         return -1;
     char heading[32];
-    snprintf(heading, sizeof heading, "%s%s", diff->sampled ? "~" : "", title[diff->sort]);
+    const bool exact_lifetime = style->exact && diff->sort == REPORT_SORT_LIFETIME;
+    snprintf(heading, sizeof heading, "%s%s", diff->sampled ? "~" : "",
+             exact_lifetime ? "B*us" : title[diff->sort]);
     table_column(table, TABLE_RIGHT, heading);
     if (diff->sampled) {
         table_column(table, TABLE_RIGHT, "~error");

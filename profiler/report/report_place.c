@@ -14,7 +14,7 @@ void text_place(char *buf, size_t n, const struct prof_analysis *analysis,
         snprintf(buf, n, "%s:%u", report_short_path(analysis, line->file), (unsigned)line->line);
     else if (line->line)
         snprintf(buf, n, "%s line %u", module, (unsigned)line->line);
-    else if (line->function && line->offset == 0)
+    else if (line->offset == 0)
         snprintf(buf, n, "%s", module);
     else if (line->function)
         snprintf(buf, n, "%s +0x%llx", module, (unsigned long long)line->offset);
@@ -36,6 +36,8 @@ static void put_function(char *buf, size_t n, const struct prof_analysis *analys
     const char *where = file_or_module(analysis, line);
     if (line->function)
         snprintf(buf, n, "%s %s", line->function, where);
+    else if (line->offset == 0)
+        snprintf(buf, n, "%s", where);
     else
         snprintf(buf, n, "%s+0x%llx", where, (unsigned long long)line->offset);
 }

@@ -25,6 +25,8 @@ bool ranking_is_time(enum report_sort sort)
 
 bool ranking_knows(const struct prof_profile *profile, enum report_sort sort)
 {
+    if (sort == REPORT_SORT_LIFETIME)
+        return !profile->without_times && !profile->is_sampled;
     return ranking_is_time(sort) ? !profile->without_times : prof_profile_has_bytes(profile);
 }
 
@@ -32,7 +34,7 @@ enum report_sort ranking_known(const struct prof_profile *profile, enum report_s
 {
     if (ranking_knows(profile, sort))
         return sort;
-    return ranking_is_time(sort) ? REPORT_SORT_TAPE : REPORT_SORT_TOTAL;
+    return prof_profile_has_bytes(profile) ? REPORT_SORT_TAPE : REPORT_SORT_TOTAL;
 }
 
 uint64_t ranking_key(const struct prof_cost *cost, enum report_sort sort,
@@ -49,11 +51,22 @@ uint64_t ranking_key(const struct prof_cost *cost, enum report_sort sort,
         return cost->peak_bytes;
     case REPORT_SORT_CALLS:
         return cost->calls;
+    case REPORT_SORT_LIFETIME:
+        return prof_whole(cost->byte_ns / 1e3);
     case REPORT_SORT_TOTAL:
     case REPORT_SORT_RATIO:
         break;
     }
     return ranking_time(cost, style);
+}
+
+char *ranking_share(char buf[UNITS_ROOM], const struct prof_cost *part,
+                    const struct prof_cost *whole, enum report_sort sort,
+                    const struct report_style *style)
+{
+    if (sort == REPORT_SORT_LIFETIME)
+        return units_part(buf, part->byte_ns, whole->byte_ns);
+    return units_share(buf, ranking_key(part, sort, style), ranking_key(whole, sort, style));
 }
 
 /* What is swept alone, such as a seed, has no ratio and comes last; before it what takes less than
@@ -90,7 +103,9 @@ int ranking_make(struct ranking *ranking, const struct prof_analysis *analysis, 
         ranking->row[i] = (struct ranked){
             .line = &ranking->line[i],
             .key = key,
-            .order = sort == REPORT_SORT_RATIO ? ratio_order(cost, &ranking->total) : 0,
+            .order = sort == REPORT_SORT_RATIO      ? ratio_order(cost, &ranking->total)
+                     : sort == REPORT_SORT_LIFETIME ? cost->byte_ns
+                                                    : 0,
         };
     }
     qsort(ranking->row, ranking->n, sizeof *ranking->row, compare_ranked);

@@ -93,23 +93,56 @@ static bool is_shown(const struct roofline *roofline, const struct flow *flow, i
            (flow->flops > 0 || flow->moved > 0);
 }
 
-static int print(const struct roofline *roofline)
+static bool any_shown(const struct roofline *roofline)
+{
+    for (size_t i = 0; i < roofline->ranking->shown; i++) {
+        struct flow flow[FLOWS];
+        split(&roofline->ranking->row[i].line->cost, flow);
+        for (int j = 0; j < FLOWS; j++)
+            if (is_shown(roofline, &flow[j], j))
+                return true;
+    }
+    return false;
+}
+
+/* Why there is no row. */
+static void put_nothing(const struct roofline *roofline)
+{
+    const struct prof_profile *profile = roofline->analysis->profile;
+    const char *why = !prof_profile_has_bytes(profile)
+                          ? "without --tape on, samples have no flops or bytes moved"
+                      : profile->without_times ? "no times were taken (--time off)"
+                                               : "no row has a time with flops or bytes moved";
+    text_paragraph(roofline->style->out, roofline->style->width, "No rates are known: %s.", why);
+}
+
+static void add_columns(struct table *table, const struct roofline *roofline)
 {
     static const struct {
-        const char *title;
+        const char *title, *sampled;
         unsigned rank;
-    } columns[] = {{"time", 4},   {"Gflop/s", 0}, {"GB/s", 1},
-                   {"flop/B", 3}, {"roof", 2},    {"limit", 5}};
-    const struct report_style *style = roofline->style;
-    struct table *table = table_new();
-    if (!table)
-        return -1;
+    } columns[] = {{"time", "~time", 4},    {"Gflop/s", "~Gflop/s", 0}, {"GB/s", "~GB/s", 1},
+                   {"flop/B", "flop/B", 3}, {"roof", "~roof", 2},       {"limit", "limit", 5}};
+    const bool sampled = roofline->analysis->profile->is_sampled;
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        table_column(table, TABLE_RIGHT, columns[i].title);
+        table_column(table, TABLE_RIGHT, sampled ? columns[i].sampled : columns[i].title);
         table_optional(table, columns[i].rank);
     }
     table_column(table, TABLE_LEFT, "phase");
     table_column(table, TABLE_LEFT, text_where_title(roofline->by));
+}
+
+static int print(const struct roofline *roofline)
+{
+    const struct report_style *style = roofline->style;
+    if (!any_shown(roofline)) {
+        put_nothing(roofline);
+        return 0;
+    }
+    struct table *table = table_new();
+    if (!table)
+        return -1;
+    add_columns(table, roofline);
     for (size_t i = 0; i < roofline->ranking->shown; i++) {
         struct flow flow[FLOWS];
         split(&roofline->ranking->row[i].line->cost, flow);
@@ -119,12 +152,15 @@ static int print(const struct roofline *roofline)
     }
     int status = table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     table_free(table);
-    if (status == 0)
-        fprintf(style->out,
-                "roof: part of what %.4g Gflop/s and\n%.4g GB/s allow, the highest\nrates in this "
-                "profile.\n",
-                roofline->roof.flops_per_ns, roofline->roof.bytes_per_ns);
-    return status;
+    if (status != 0)
+        return status;
+    fprintf(style->out,
+            "roof: part of what %.4g Gflop/s and\n%.4g GB/s allow, the highest\nrates in this "
+            "profile.\n",
+            roofline->roof.flops_per_ns, roofline->roof.bytes_per_ns);
+    if (roofline->analysis->profile->is_sampled)
+        text_sampled_note(roofline->analysis, style->out);
+    return 0;
 }
 
 static void print_json(const struct roofline *roofline)

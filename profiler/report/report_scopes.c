@@ -15,7 +15,7 @@
 /* A scope in the order of a key. */
 struct ranked_scope {
     const struct prof_scope_cost *scope;
-    uint64_t key;
+    double key; /* ns, bytes, calls, or bytes times ns */
     double order;
 };
 
@@ -25,29 +25,31 @@ struct scopes {
     struct prof_scope_costs costs;
     struct ranked_scope *row;
     size_t n, shown;
-    uint64_t total; /* of the key, over the whole profile */
+    double total; /* of the key, over the whole profile */
     enum report_sort sort;
     bool timed, counted; /* by this profile */
 };
 
-static uint64_t key_of(const struct prof_scope_cost *scope, enum report_sort sort)
+static double key_of(const struct prof_scope_cost *scope, enum report_sort sort)
 {
     switch (sort) {
     case REPORT_SORT_FORWARD:
-        return scope->forward_ns;
+        return (double)scope->forward_ns;
     case REPORT_SORT_BACKWARD:
-        return scope->cost.backward_ns;
+        return (double)scope->cost.backward_ns;
     case REPORT_SORT_TAPE:
-        return prof_cost_tape_bytes(&scope->cost);
+        return (double)prof_cost_tape_bytes(&scope->cost);
     case REPORT_SORT_PEAK:
-        return scope->cost.peak_bytes;
+        return (double)scope->cost.peak_bytes;
     case REPORT_SORT_CALLS:
-        return scope->calls;
+        return (double)scope->calls;
+    case REPORT_SORT_LIFETIME:
+        return scope->cost.byte_ns;
     case REPORT_SORT_TOTAL:
     case REPORT_SORT_RATIO:
         break;
     }
-    return scope->forward_ns + scope->cost.backward_ns;
+    return (double)scope->forward_ns + (double)scope->cost.backward_ns;
 }
 
 /* What lies outside of all scopes, as if it were one: of its time, that within ops. */
@@ -87,7 +89,7 @@ static int rank(struct scopes *scopes, size_t limit)
         const struct prof_scope_cost *scope = &scopes->costs.scope[i];
         if (is_idle(scope))
             continue;
-        const uint64_t key = key_of(scope, scopes->sort);
+        const double key = key_of(scope, scopes->sort);
         double order = 0;
         if (scopes->sort == REPORT_SORT_RATIO)
             order = scope->forward_ns > 0
@@ -108,7 +110,7 @@ static void put_share(struct table *table, const struct scopes *scopes,
                       const struct prof_scope_cost *scope)
 {
     char buf[UNITS_ROOM];
-    table_cell(table, units_share(buf, key_of(scope, scopes->sort), scopes->total));
+    table_cell(table, units_part(buf, key_of(scope, scopes->sort), scopes->total));
 }
 
 static void put_wall(struct table *table, const struct scopes *scopes,
@@ -155,6 +157,12 @@ static void put_peak(struct table *table, const struct scopes *scopes,
     cell_bytes(table, scope->cost.peak_bytes, scopes->style);
 }
 
+static void put_lifetime(struct table *table, const struct scopes *scopes,
+                         const struct prof_scope_cost *scope)
+{
+    cell_byte_time(table, scope->cost.byte_ns, scopes->style);
+}
+
 static void put_calls(struct table *table, const struct scopes *scopes,
                       const struct prof_scope_cost *scope)
 {
@@ -163,9 +171,9 @@ static void put_calls(struct table *table, const struct scopes *scopes,
 
 /* In the order of the table. `rank`: where there is no room, the highest goes first. */
 static const struct column {
-    const char *title;
+    const char *title; /* NULL: of bytes times the time that they lived */
     unsigned rank;
-    enum { ANY, TIME, BYTES } of; /* what must be known */
+    enum { ANY, TIME, BYTES, LIFETIME } of; /* what must be known; lifetimes if asked for */
     void (*put)(struct table *table, const struct scopes *scopes,
                 const struct prof_scope_cost *scope);
 } columns[] = {
@@ -173,7 +181,7 @@ static const struct column {
     {"self", 8, TIME, put_self},         {"forward", 3, TIME, put_forward},
     {"backward", 1, TIME, put_backward}, {"b/f", 2, TIME, put_ratio},
     {"tape", 4, BYTES, put_tape},        {"at peak", 5, BYTES, put_peak},
-    {"calls", 7, ANY, put_calls},
+    {NULL, 0, LIFETIME, put_lifetime},   {"calls", 7, ANY, put_calls},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -193,10 +201,12 @@ static int print_table(const struct scopes *scopes)
     if (!table)
         return -1;
     for (size_t i = 0; i < COLUMNS; i++) {
-        table_column(table, TABLE_RIGHT, columns[i].title);
+        table_column(table, TABLE_RIGHT,
+                     columns[i].title ? columns[i].title : text_byte_time_title(style));
         table_optional(table, columns[i].rank);
         if ((columns[i].of == TIME && !scopes->timed) ||
-            (columns[i].of == BYTES && !scopes->counted))
+            (columns[i].of == BYTES && !scopes->counted) ||
+            (columns[i].of == LIFETIME && scopes->sort != REPORT_SORT_LIFETIME))
             table_hide(table);
     }
     table_column(table, TABLE_LEFT, "scope");
@@ -249,6 +259,10 @@ static void json_scope(struct json *json, const struct scopes *scopes,
     report_json_known(json, "backward_ns", scope->cost.backward_ns, timed);
     report_json_known(json, "tape_bytes", prof_cost_tape_bytes(&scope->cost), counted);
     report_json_known(json, "peak_bytes", scope->cost.peak_bytes, counted);
+    if (ranking_knows(scopes->analysis->profile, REPORT_SORT_LIFETIME))
+        json_double(json, "byte_seconds", scope->cost.byte_ns / 1e9);
+    else
+        json_null(json, "byte_seconds");
     report_json_ratio(json, "ratio", scope->cost.backward_ns, scope->forward_ns);
 }
 
@@ -290,9 +304,10 @@ int report_scopes(const struct prof_analysis *analysis, enum report_sort sort, s
     int status = prof_scope_costs_make(&scopes.costs, profile, false);
     for (size_t i = 0; i < scopes.costs.n; i++) /* of exact profiles that were added to samples */
         scopes.timed |= scopes.costs.scope[i].wall_ns > 0;
-    const bool known = ranking_is_time(sort)       ? scopes.timed
-                       : sort == REPORT_SORT_CALLS ? true
-                                                   : scopes.counted;
+    const bool known = ranking_is_time(sort)          ? scopes.timed
+                       : sort == REPORT_SORT_CALLS    ? true
+                       : sort == REPORT_SORT_LIFETIME ? ranking_knows(profile, sort)
+                                                      : scopes.counted;
     scopes.sort = known            ? sort
                   : scopes.timed   ? REPORT_SORT_TOTAL
                   : scopes.counted ? REPORT_SORT_TAPE

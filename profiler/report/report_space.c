@@ -20,7 +20,7 @@ enum { CAUSES = sizeof cause_name / sizeof *cause_name };
 /* A holder with what it is sorted by. */
 struct ranked {
     const struct prof_holder *holder;
-    uint64_t key;
+    double key; /* bytes, or bytes times ns */
 };
 
 static void causes_of(const struct prof_holder *h, uint64_t by[CAUSES])
@@ -30,19 +30,19 @@ static void causes_of(const struct prof_holder *h, uint64_t by[CAUSES])
     memcpy(by, all, sizeof all);
 }
 
-static uint64_t key_of(const struct prof_holder *h, enum report_space what)
+static double key_of(const struct prof_holder *h, enum report_space what)
 {
     switch (what) {
     case REPORT_LIFETIME:
-        return prof_whole(h->byte_ns);
+        return h->byte_ns;
     case REPORT_DEAD:
-        return h->kinds & 1u << PROF_SAVED ? h->dead_bytes + h->unread_bytes : 0;
+        return h->kinds & 1u << PROF_SAVED ? (double)h->dead_bytes + (double)h->unread_bytes : 0;
     case REPORT_LEAKS:
-        return h->by_destroy + h->live_bytes;
+        return (double)h->by_destroy + (double)h->live_bytes;
     case REPORT_HOLDERS:
         break;
     }
-    return h->held;
+    return (double)h->held;
 }
 
 static int compare_ranked(const void *x, const void *y)
@@ -119,15 +119,6 @@ static uint64_t life_of(const struct prof_holder *h)
     return h->bytes > 0 ? prof_whole(h->byte_ns / (double)h->bytes) : 0;
 }
 
-static void cell_byte_time(struct table *table, double byte_ns, const struct report_style *style)
-{
-    char buf[UNITS_ROOM];
-    if (style->exact)
-        table_cellf(table, "%.0f", byte_ns);
-    else /* bytes times ms */
-        table_cell(table, units_bytes(buf, prof_whole(byte_ns / 1e6)));
-}
-
 /* ---- tables ---- */
 
 struct view {
@@ -137,7 +128,7 @@ struct view {
     const struct report_style *style;
     struct ranked *row;
     size_t n, shown;
-    uint64_t total;
+    double total;
 };
 
 static void add_columns(struct table *table, const struct view *view)
@@ -148,14 +139,13 @@ static void add_columns(struct table *table, const struct view *view)
         unsigned rank;
     } columns[][5] = {
         [REPORT_HOLDERS] = {{"bytes", 0}, {"share", 2}, {"kind", 1}},
-        [REPORT_LIFETIME] = {{"B*ms", 0}, {"share", 3}, {"life", 2}, {"bytes", 1}, {"freed by", 4}},
+        [REPORT_LIFETIME] = {{"", 0}, {"share", 3}, {"life", 2}, {"bytes", 1}, {"freed by", 4}},
         [REPORT_DEAD] = {{"never read", 0}, {"of", 2}, {"at peak", 1}, {"freed by", 3}},
         [REPORT_LEAKS] = {{"left", 0}, {"live now", 2}, {"at peak", 3}, {"kind", 1}},
     };
     for (int i = 0; i < 5 && columns[view->options->what][i].title; i++) {
-        const bool exact_time = view->style->exact && view->options->what == REPORT_LIFETIME;
-        table_column(table, TABLE_RIGHT,
-                     i == 0 && exact_time ? "B*ns" : columns[view->options->what][i].title);
+        const char *title = columns[view->options->what][i].title;
+        table_column(table, TABLE_RIGHT, title[0] ? title : text_byte_time_title(view->style));
         table_optional(table, columns[view->options->what][i].rank);
     }
     table_column(table, TABLE_LEFT,
@@ -173,24 +163,24 @@ static void add_cells(struct table *table, const struct view *view, const struct
     switch (view->options->what) {
     case REPORT_HOLDERS:
         cell_bytes(table, h->held, style);
-        table_cell(table, units_share(share, row->key, view->total));
+        table_cell(table, units_part(share, row->key, view->total));
         table_cell(table, kinds_text(h));
         break;
     case REPORT_LIFETIME:
         cell_byte_time(table, h->byte_ns, style);
-        table_cell(table, units_share(share, row->key, view->total));
+        table_cell(table, units_part(share, row->key, view->total));
         cell_time(table, life_of(h), style);
         cell_bytes(table, h->bytes, style);
         cell_cause(table, h);
         break;
     case REPORT_DEAD:
-        cell_bytes(table, row->key, style);
+        cell_bytes(table, prof_whole(row->key), style);
         cell_bytes(table, h->bytes, style);
         cell_bytes(table, h->peak_bytes, style);
         cell_cause(table, h);
         break;
     case REPORT_LEAKS:
-        cell_bytes(table, row->key, style);
+        cell_bytes(table, prof_whole(row->key), style);
         cell_bytes(table, h->live_bytes, style);
         cell_bytes(table, h->peak_bytes, style);
         table_cell(table, kinds_text(h));
@@ -230,13 +220,13 @@ static void add_rest(struct table *table, const struct view *view)
 static void put_hidden(const struct view *view)
 {
     char buf[UNITS_ROOM];
-    uint64_t sum = 0;
+    double sum = 0;
     for (size_t i = view->shown; i < view->n; i++)
         sum += view->row[i].key;
     text_paragraph(view->style->out, view->style->width,
                    "%s %zu more with %s in all; -n 0 shows everything.",
                    view->style->utf8 ? "\u2026" : "...", view->n - view->shown,
-                   units_share(buf, sum, view->total));
+                   units_part(buf, sum, view->total));
 }
 
 /* All rows, before anything is printed: a report is whole or is not. */
@@ -427,7 +417,8 @@ static void put_json(const struct view *view)
     json_end(&json);
     json_u64(&json, "rows_not_shown", view->n - view->shown);
     json_u64(&json, "rows_left_out", view->space->n_left_out);
-    json_u64(&json, "left_out_bytes", key_of(&view->space->left_out, view->options->what));
+    json_u64(&json, "left_out_bytes",
+             prof_whole(key_of(&view->space->left_out, view->options->what)));
     json_moments(&json, view->analysis, view->space->tape);
     json_finish(&json);
 }
@@ -441,13 +432,13 @@ int report_space(const struct prof_analysis *analysis, const struct prof_space *
         return -1;
     view.total = key_of(&space->left_out, options->what);
     for (size_t i = 0; i < space->n; i++) {
-        const uint64_t key = key_of(&space->holder[i], options->what);
+        const double key = key_of(&space->holder[i], options->what);
         view.total += key;
         if (key > 0)
             view.row[view.n++] = (struct ranked){&space->holder[i], key};
     }
     if (options->what == REPORT_HOLDERS)
-        view.total = space->total;
+        view.total = (double)space->total;
     qsort(view.row, view.n, sizeof *view.row, compare_ranked);
     view.shown = options->limit > 0 && options->limit < view.n ? options->limit : view.n;
     int status = 0;

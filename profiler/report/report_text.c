@@ -26,6 +26,20 @@ void cell_count(struct table *table, uint64_t n, const struct report_style *styl
     table_cell(table, style->exact ? units_exact(buf, n) : units_count(buf, n));
 }
 
+void cell_byte_time(struct table *table, double byte_ns, const struct report_style *style)
+{
+    char buf[UNITS_ROOM];
+    if (style->exact)
+        table_cellf(table, "%.0f", byte_ns);
+    else
+        table_cell(table, units_bytes(buf, prof_whole(byte_ns / 1e6)));
+}
+
+const char *text_byte_time_title(const struct report_style *style)
+{
+    return style->exact ? "B*ns" : "B*ms";
+}
+
 void text_names(char *buf, size_t n, const struct prof_names *names, const char *separator)
 {
     size_t used = 0;

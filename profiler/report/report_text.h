@@ -12,6 +12,9 @@
 void cell_time(struct table *table, uint64_t ns, const struct report_style *style);
 void cell_bytes(struct table *table, uint64_t bytes, const struct report_style *style);
 void cell_count(struct table *table, uint64_t n, const struct report_style *style);
+/* Bytes times ns that they lived, under the title that text_byte_time_title() says. */
+void cell_byte_time(struct table *table, double byte_ns, const struct report_style *style);
+const char *text_byte_time_title(const struct report_style *style);
 
 /* A row's "line, op, function" as the view names it; text_where_title() heads the column. */
 void text_where(char *buf, size_t n, const struct prof_analysis *analysis,

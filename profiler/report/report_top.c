@@ -27,8 +27,7 @@ struct top_row {
 static void put_share(struct table *table, const struct top *top, const struct top_row *row)
 {
     char buf[UNITS_ROOM];
-    table_cell(table, units_share(buf, ranking_key(row->cost, top->sort, top->style),
-                                  ranking_key(&top->ranking->total, top->sort, top->style)));
+    table_cell(table, ranking_share(buf, row->cost, &top->ranking->total, top->sort, top->style));
 }
 
 static void put_total(struct table *table, const struct top *top, const struct top_row *row)
@@ -77,6 +76,11 @@ static void put_tape(struct table *table, const struct top *top, const struct to
 static void put_peak(struct table *table, const struct top *top, const struct top_row *row)
 {
     cell_bytes(table, row->cost->peak_bytes, top->style);
+}
+
+static void put_lifetime(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_byte_time(table, row->cost->byte_ns, top->style);
 }
 
 static void put_calls(struct table *table, const struct top *top, const struct top_row *row)
@@ -142,6 +146,11 @@ static bool has_rows(const struct top *top)
     return prof_profile_has_bytes(top->analysis->profile);
 }
 
+static bool by_lifetime(const struct top *top)
+{
+    return top->sort == REPORT_SORT_LIFETIME;
+}
+
 static bool has_forward(const struct top *top)
 {
     return ranking_has_phase(top->style, REPORT_FORWARD) && !top->analysis->profile->without_times;
@@ -171,7 +180,7 @@ static bool has_expected(const struct top *top)
 
 /* In the order of the table. `rank`: where there is no room, the highest goes first. */
 static const struct column {
-    const char *title;
+    const char *title; /* NULL: of bytes times the time that they lived */
     unsigned rank;
     void (*put)(struct table *table, const struct top *top, const struct top_row *row);
     bool (*shown)(const struct top *top); /* NULL: always */
@@ -191,6 +200,7 @@ static const struct column {
     {"expect", 7, put_expected, has_expected, NULL},
     {"tape", 4, put_tape, has_rows, NULL},
     {"at peak", 5, put_peak, has_rows, NULL},
+    {NULL, 0, put_lifetime, by_lifetime, NULL},
     {"calls", 6, put_calls, has_rows, NULL},
     {"samples", 6, put_samples, is_sampled, NULL},
 };
@@ -203,7 +213,9 @@ static void add_columns(struct table *table, const struct top *top)
         if (column->shown && !column->shown(top))
             continue;
         table_column(table, TABLE_RIGHT,
-                     column->sampled && is_sampled(top) ? column->sampled : column->title);
+                     column->sampled && is_sampled(top) ? column->sampled
+                     : column->title                    ? column->title
+                                                        : text_byte_time_title(top->style));
         table_optional(table, column->rank);
     }
     table_column(table, TABLE_LEFT, text_where_title(top->by));
@@ -224,12 +236,12 @@ static void put_hidden(const struct top *top)
     const struct ranking *ranking = top->ranking;
     const struct report_style *style = top->style;
     char buf[UNITS_ROOM];
-    uint64_t sum = 0;
+    struct prof_cost sum = {0};
     size_t n = ranking->n - ranking->shown;
     for (size_t i = ranking->shown; i < ranking->n; i++)
-        sum += ranking->row[i].key;
+        prof_cost_add(&sum, &ranking->row[i].line->cost);
     /* Rows with what they called overlap: their sum says nothing. */
-    const char *share = units_share(buf, sum, ranking_key(&ranking->total, top->sort, style));
+    const char *share = ranking_share(buf, &sum, &ranking->total, top->sort, style);
     text_paragraph(style->out, style->width, "%s %zu more %s%s%s%s%s; -n 0 shows everything.",
                    style->utf8 ? "\u2026" : "...", n, ranking_noun(top->by), n == 1 ? "" : "s",
                    style->inclusive ? "" : " with ", style->inclusive ? "" : share,

@@ -192,6 +192,8 @@ static const char *title_of(const struct printer *p, enum report_sort metric)
         [REPORT_SORT_PEAK] = {"at peak", "at peak"},
         [REPORT_SORT_CALLS] = {"calls", "calls"},
     };
+    if (metric == REPORT_SORT_LIFETIME)
+        return text_byte_time_title(p->style);
     return title[metric][is_estimate(p, metric)];
 }
 
@@ -220,6 +222,8 @@ static void cell_cost(const struct printer *p, enum report_sort metric,
         cell_bytes(p->table, value, p->style);
     else if (metric == REPORT_SORT_CALLS)
         cell_count(p->table, value, p->style);
+    else if (metric == REPORT_SORT_LIFETIME)
+        cell_byte_time(p->table, cost->byte_ns, p->style);
     else
         cell_time(p->table, value, p->style);
 }
@@ -229,7 +233,8 @@ static void add_cells(const struct printer *p, const struct prof_cost *all,
 {
     char buf[UNITS_ROOM];
     table_row(p->table);
-    table_cell(p->table, units_share(buf, cost_of(p, all), cost_of(p, &p->tree->analysis->sum)));
+    table_cell(p->table,
+               ranking_share(buf, all, &p->tree->analysis->sum, p->options->metric, p->style));
     cell_cost(p, p->options->metric, all);
     if (!p->options->inverted)
         cell_cost(p, p->options->metric, self);

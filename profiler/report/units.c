@@ -62,8 +62,13 @@ char *units_count(char buf[UNITS_ROOM], uint64_t n)
 
 char *units_share(char buf[UNITS_ROOM], uint64_t part, uint64_t whole)
 {
-    double share = whole ? 100 * (double)part / (double)whole : 0;
-    if (whole == 0)
+    return units_part(buf, (double)part, (double)whole);
+}
+
+char *units_part(char buf[UNITS_ROOM], double part, double whole)
+{
+    const double share = whole > 0 ? 100 * part / whole : 0;
+    if (!(whole > 0))
         snprintf(buf, UNITS_ROOM, "-");
     else
         snprintf(buf, UNITS_ROOM, "%.*f%%", share < 99.95 ? 1 : 0, share);

@@ -18,6 +18,8 @@ char *units_bytes(char buf[UNITS_ROOM], uint64_t bytes);
 char *units_count(char buf[UNITS_ROOM], uint64_t n);
 /* part of whole in percent: "0.0%", "12.3%", "100%"; "-" where the whole is 0. */
 char *units_share(char buf[UNITS_ROOM], uint64_t part, uint64_t whole);
+/* The same of what may be beyond 64 bits. */
+char *units_part(char buf[UNITS_ROOM], double part, double whole);
 /* a / b: "2.13", "12.3"; "-" where b is 0. */
 char *units_ratio(char buf[UNITS_ROOM], uint64_t a, uint64_t b);
 /* What is held against a bound: three significant digits, and as many more as show on which side of

@@ -36,6 +36,12 @@ struct prof_symbols {
     bool no_memory;
 };
 
+/* The kernel's own name for code that is in no file, such as "[vdso]". */
+static bool is_file(const char *path)
+{
+    return *path != '[';
+}
+
 static bool same_object(const struct lazy_object *object, const char *path,
                         const struct prof_module *module)
 {
@@ -89,18 +95,31 @@ struct prof_symbols *prof_symbols_open(const struct prof_module *modules, size_t
     return symbols;
 }
 
+/* One line, with the end of a path that is long: the reason is never cut. */
+static void warn_of(const struct prof_symbols *symbols, const char *path, const char *problem)
+{
+    enum { MOST_PATH = 512 };
+    char message[1024];
+    const size_t n = strlen(path);
+    const char *end = path;
+    if (n > MOST_PATH) {
+        end += n - MOST_PATH;
+        const char *slash = strchr(end, '/');
+        end = slash ? slash : end;
+    }
+    snprintf(message, sizeof message, "%s%s: no symbols: %s", end > path ? "..." : "", end,
+             problem);
+    symbols->warn(symbols->payload, message);
+}
+
 static struct symbols_object *open_object(struct prof_symbols *symbols, size_t index)
 {
     struct lazy_object *object = &symbols->object[index];
     if (!object->opened) {
         object->opened = true;
         symbols_object_open(&object->elf, object->path, object->build_id, object->build_id_bytes);
-        if (object->elf.problem && symbols->warn) {
-            char message[1024];
-            snprintf(message, sizeof message, "%s: no symbols: %s", object->path,
-                     object->elf.problem);
-            symbols->warn(symbols->payload, message);
-        }
+        if (object->elf.problem && symbols->warn)
+            warn_of(symbols, object->path, object->elf.problem);
     }
     return &object->elf;
 }
@@ -137,6 +156,10 @@ size_t prof_symbols_chain(struct prof_symbols *symbols, uint64_t pc, uint32_t li
         return 1;
     uint64_t address = pc - 1 - mapping->bias;
     place->module = mapping->path;
+    if (!is_file(mapping->path)) {
+        place->offset = 0;
+        return 1;
+    }
     place->offset = address + 1;
     struct symbols_object *object = open_object(symbols, mapping->object);
     size_t n = symbols_object_find(object, address, found,

@@ -16,7 +16,7 @@
 
 /* An executable mapping of the process. */
 struct prof_module {
-    const char *path;
+    const char *path;        /* "[vdso]" and the like: of no file, of which nothing is asked */
     const uint8_t *build_id; /* may be NULL: not checked */
     size_t build_id_bytes;
     uint64_t start, end; /* run-time addresses, end exclusive */
@@ -31,7 +31,8 @@ struct prof_place {
     uint32_t function_line; /* where the function is declared; 0: unknown */
     const char *module;     /* path; NULL: the address lies in no module */
     bool wrapped;           /* code of <tapescope/...> that is inlined at this place */
-    uint64_t offset;        /* without `file`: from the start of `function`, or in the module */
+    uint64_t offset; /* without `file`: from the start of `function`, or in the module, or 0 where
+                      * the module is no file, as "[vdso]" */
 };
 
 enum { PROF_SYMBOLS_INLINED = 32 }; /* functions within each other that one address may have */

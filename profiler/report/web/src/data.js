@@ -151,10 +151,11 @@ export class Model {
       return place;
     }
     const module = place.module.split("/").pop() || "?";
+    const offset = place.offset ? "+0x" + place.offset.toString(16) : "";
     if (place.own) place.key = place.ops ? `(tape) ${place.ops}` : "(tape)";
     else if (file) place.key = `${file.short} ${place.function}`;
-    else if (place.function) place.key = `${place.function} (${module}${place.offset ? "+0x" + place.offset.toString(16) : ""})`;
-    else place.key = place.line ? `${module} line ${place.line}` : `${module}+0x${place.offset.toString(16)}`;
+    else if (place.function) place.key = `${place.function} (${module}${offset})`;
+    else place.key = place.line ? `${module} line ${place.line}` : module + offset;
     return place;
   }
 
