@@ -16,18 +16,19 @@ build()
         -L"$TAPESCOPE_LIB_DIR" -ltapescope -lpthread -Wl,-rpath,"$TAPESCOPE_LIB_DIR" || exit 1
 }
 
-# exp saves its value of 80 bytes; a record of it takes 40.
+# exp saves its value of 80 bytes; a record of it takes 40. With an argument the second step has one
+# element less.
 cat >few.c <<'END'
 #include <tapescope/ad.h>
 #include <tapescope/ad_scope.h>
-int main(void)
+int main(int argc, char **argv)
 {
     static double data[10];
     ad_tape tape;
     ad_tape_create(&tape, NULL);
     for (int step = 0; step < 2; step++) {
         AD_SCOPE("step", "i", step) {
-            ad_tensor x = ad_leaf(tape, AD_F64, 1, (int64_t[]){10}, data);
+            ad_tensor x = ad_leaf(tape, AD_F64, 1, (int64_t[]){argc > 1 ? 10 - step : 10}, data);
             AD_SCOPE("layer") {
                 x = ad_exp(x);
                 x = ad_exp(x);
@@ -37,7 +38,7 @@ int main(void)
         ad_tape_reset(tape);
     }
     ad_tape_destroy(tape);
-    return 0;
+    return argv == NULL;
 }
 END
 build few
@@ -63,6 +64,17 @@ grep -qE '^ *step i=0 \{$' few.txt || fail "the first step does not open"
 grep -qE 'scope +\} step i=1$' few.txt || fail "the second step does not close"
 expect 0 "$tapescope" dump --exact few.prof
 grep -qE '^ +[0-9]+000000 +1000000 +op ' out || fail "no exact times"
+
+# The shape of a line whose ops had one, and none of others.
+expect 0 "$tapescope" record -o shapes.prof --timeline 1MiB --shapes on -- ./few
+expect 0 env COLUMNS=200 "$tapescope" dump shapes.prof
+[ "$(grep -cE ' (op|pullback) .* exp main f64\[10\]$' out)" -eq 8 ] || fail "eight exp of a shape"
+expect 0 "$tapescope" dump --json shapes.prof
+[ "$(grep -c '"shape": "f64\[10\]"' out)" -eq 8 ] || fail "eight shapes in JSON"
+[ "$(grep -c '"shape": null' out)" -ge 6 ] || fail "scopes and sweeps have a shape"
+expect 0 "$tapescope" record -o shapes.prof --timeline 1MiB --shapes on -- ./few less
+expect 0 env COLUMNS=200 "$tapescope" dump shapes.prof
+[ "$(grep -cE ' (op|pullback) .* exp main$' out)" -eq 8 ] || fail "a shape of lines that had several"
 
 expect 0 "$tapescope" dump -n 3 few.prof
 shown " more events; -n 0 shows everything."

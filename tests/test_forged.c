@@ -208,6 +208,9 @@ static void report_tree_and_exports(const struct prof_analysis *analysis,
         const struct report_tree_options look = {.inverted = how.inverted};
         struct prof_tree *tree = prof_tree_make(analysis, &how);
         ck_assert_ptr_nonnull(tree);
+#define X(name) ck_assert_uint_eq(tree->node[0].all.name, analysis->sum.name);
+        PROF_ROW_COUNTERS(X)
+#undef X
         if (i < 2)
             ck_assert_int_eq(report_tree(tree, &look, style), 0);
         const struct export_job job = {.analysis = analysis,
@@ -269,6 +272,66 @@ static void dump(const struct prof_analysis *analysis, const struct report_style
     prof_profile_free(again);
 }
 
+/* A sum of 64 bits is that of its parts as real numbers: it has not run over. */
+static void check_sum(double parts, uint64_t sum, const char *name)
+{
+    ck_assert_msg(fabs(parts - (double)sum) <= 1e-9 * parts + 4, "%s: %.0f in parts, %.0f in all",
+                  name, parts, (double)sum);
+}
+
+static void check_sums(const struct prof_analysis *analysis)
+{
+    const struct prof_cost *all = &analysis->sum;
+    double bytes = 0, time = 0, handed_out = 0;
+#define X(name)                                                                                    \
+    do {                                                                                           \
+        double sum = 0;                                                                            \
+        for (size_t i = 0; i < analysis->n_lines; i++)                                             \
+            sum += (double)analysis->line[i].cost.name;                                            \
+        check_sum(sum, all->name, #name);                                                          \
+    } while (0);
+    PROF_ROW_COUNTERS(X)
+    X(forward_ns)
+    X(backward_ns)
+    X(recompute_ns)
+    X(other_ns)
+    X(waiting_ns)
+    X(samples)
+#undef X
+    for (size_t i = 0; i < analysis->n_lines; i++) {
+        const struct prof_cost *cost = &analysis->line[i].cost;
+        bytes +=
+            (double)cost->record_bytes + (double)cost->value_bytes + (double)cost->adjoint_bytes;
+        time += (double)cost->forward_ns + (double)cost->backward_ns + (double)cost->recompute_ns +
+                (double)cost->other_ns;
+    }
+    check_sum(bytes, prof_cost_tape_bytes(all), "tape bytes");
+    check_sum(time, prof_cost_time(all), "time");
+    for (size_t i = 0; i < analysis->profile->n_tapes; i++)
+        handed_out += (double)analysis->profile->tape[i].handed_out_bytes;
+    check_sum(handed_out, analysis->total.handed_out_bytes, "handed out");
+}
+
+/* The sum of a profile and itself is twice that, or what a profile may have at most. */
+static void check_twice(const struct prof_profile *once, const struct prof_profile *twice)
+{
+#define X(name)                                                                                    \
+    do {                                                                                           \
+        double one = 0, two = 0;                                                                   \
+        for (size_t i = 0; i < once->n_tapes; i++)                                                 \
+            for (size_t j = 0; j < once->tape[i].n_rows; j++)                                      \
+                one += (double)once->tape[i].row[j].name;                                          \
+        for (size_t i = 0; i < twice->n_tapes; i++)                                                \
+            for (size_t j = 0; j < twice->tape[i].n_rows; j++)                                     \
+                two += (double)twice->tape[i].row[j].name;                                         \
+        ck_assert_double_eq(two, 2 * one < (double)PROF_MOST ? 2 * one : (double)PROF_MOST);       \
+    } while (0);
+    X(calls)
+    X(forward_flops)
+    X(value_bytes)
+#undef X
+}
+
 static void add_up(const struct prof_profile *profile)
 {
     char error[1024] = "";
@@ -277,6 +340,10 @@ static void add_up(const struct prof_profile *profile)
     const size_t n_symbols[] = {profile->n_symbols, profile->n_symbols};
     ck_assert_msg(prof_merge(whole, twice, symbol, n_symbols, 2, error, sizeof error) == 0, "%s",
                   error);
+    struct prof_profile *sum = prof_profile_read(whole, error, sizeof error);
+    ck_assert_msg(sum != NULL, "%s", error);
+    check_twice(profile, sum);
+    prof_profile_free(sum);
 }
 
 static struct prof_profile *write_and_read(const uint8_t *data, size_t n)
@@ -305,6 +372,7 @@ static void use(const uint8_t *data, size_t n, const struct prof_analysis *other
 {
     struct prof_profile *profile = write_and_read(data, n);
     struct prof_analysis *analysis = analyze(profile);
+    check_sums(analysis);
     ck_assert_int_eq(prof_analysis_map(analysis, "/nowhere", folder), 0);
     ck_assert_int_eq(prof_analysis_call_through(analysis), 0);
     for (int how = 0; how < 3; how++) {

@@ -45,9 +45,9 @@ static void shorten(struct prof_replay *replay, const struct prof_tape *tape,
         const uint32_t class_ = number[change->residual];
         struct prof_replay_change *last = &replay->change[replay->n_changes];
         if (class_ == 0) {
-            rest = prof_sum(rest, change->delta);
+            rest += change->delta;
         } else if (n > 0 && last[-1].class_ == class_ - 1) {
-            last[-1].delta = prof_sum(last[-1].delta, change->delta);
+            last[-1].delta += change->delta;
         } else {
             *last = (struct prof_replay_change){.class_ = class_ - 1, .delta = change->delta};
             replay->n_changes++;

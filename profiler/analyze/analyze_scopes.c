@@ -85,7 +85,8 @@ static void add_rows(struct build *b, const struct prof_profile *profile,
         const size_t at = b->costs->place[row->scope - 1];
         prof_cost_add(&b->costs->scope[at].cost, &cost);
         if (row->forward_ticks > 0) /* the reader has taken it off the row */
-            b->ticks[at].off += prof_whole((double)row->calls * profile->forward_overhead);
+            b->ticks[at].off = prof_add(b->ticks[at].off,
+                                        prof_whole((double)row->calls * profile->forward_overhead));
     }
 }
 
@@ -106,10 +107,11 @@ static void add_up(struct build *b, const struct prof_profile *profile)
             parent->records += scope->records;
             b->ticks[scope->parent - 1].all += b->ticks[i].all;
             b->ticks[scope->parent - 1].sweeps += b->ticks[i].sweeps;
-            b->ticks[scope->parent - 1].off += b->ticks[i].off;
+            b->ticks[scope->parent - 1].off =
+                prof_add(b->ticks[scope->parent - 1].off, b->ticks[i].off);
         }
         const struct ticks *ticks = &b->ticks[i];
-        const uint64_t other = ticks->sweeps + ticks->off;
+        const uint64_t other = prof_add(ticks->sweeps, ticks->off);
         scope->wall_ns = prof_profile_ns(profile, ticks->all);
         scope->self_ns = prof_profile_ns(profile, ticks->self);
         scope->forward_ns = prof_profile_ns(profile, ticks->all > other ? ticks->all - other : 0);

@@ -120,7 +120,7 @@ static void hold_at(const struct prof_tape *tape, uint64_t ticks, int64_t *held,
 {
     for (size_t i = 0; i < tape->n_changes && tape->change[i].ticks <= ticks; i++) {
         int64_t *live = &held[tape->change[i].residual];
-        *live = prof_sum(*live, tape->change[i].delta);
+        *live += tape->change[i].delta;
         *backward = tape->change[i].backward;
     }
 }
@@ -136,7 +136,7 @@ static bool peak_is_backward(const struct prof_tape *tape)
     int64_t live = 0, most = -1;
     bool backward = false;
     for (size_t i = 0; i < tape->n_changes; i++) {
-        live = prof_sum(live, tape->change[i].delta);
+        live += tape->change[i].delta;
         if (tape->change[i].ends && live > most) {
             most = live;
             backward = tape->change[i].backward;

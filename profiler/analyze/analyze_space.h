@@ -24,12 +24,6 @@ struct prof_holder {
     PROF_RESIDUAL_MEMBERS;
 };
 
-/* Sums of what a damaged file says may run over: they wrap. */
-static inline int64_t prof_sum(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
 enum prof_space_by { PROF_SPACE_BY_CLASS, PROF_SPACE_BY_LINE, PROF_SPACE_BY_OP };
 enum prof_space_at { PROF_AT_PEAK, PROF_AT_END, PROF_AT_TIME };
 

@@ -60,14 +60,14 @@ static uint64_t largest_again(const struct replay *replay)
 
 static void apply(struct replay *replay, const struct prof_change *change)
 {
-    replay->total = prof_sum(replay->total, change->delta);
+    replay->total += change->delta;
     if (!is_out(replay->whatif, change->residual))
         return;
     const struct prof_residual *r = &replay->whatif->tape->residual[change->residual];
     int64_t *live = &replay->live[change->residual];
     const uint64_t before = again_of(r, *live);
-    replay->without = prof_sum(replay->without, change->delta);
-    *live = prof_sum(*live, change->delta);
+    replay->without += change->delta;
+    *live += change->delta;
     const uint64_t now = again_of(r, *live);
     if (now >= replay->again)
         replay->again = now;

@@ -164,7 +164,6 @@ static bool copy_tape(struct prof_profile *now, const struct prof_tape *from)
     to->moment = NULL;
     to->n_residuals = to->n_changes = to->n_moments = 0;
     now->n_tapes++;
-    reader_take_off_overhead(now, to);
     return true;
 }
 
@@ -185,8 +184,12 @@ const struct prof_profile *prof_follow_state(struct prof_follow *follow)
     for (size_t i = 0; ok && i < state->n_tapes; i++)
         if (!(now->complete && state->tape[i].tape.final))
             ok = copy_tape(now, &state->tape[i].tape);
-    if (ok)
+    if (ok) {
+        reader_bound(now);
+        for (size_t i = 0; i < now->n_tapes; i++)
+            reader_take_off_overhead(now, &now->tape[i]);
         return now;
+    }
     drop_state(follow);
     return NULL;
 }

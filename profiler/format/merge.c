@@ -26,7 +26,7 @@ static void put_header(const struct merge *merge, struct writer *writer)
     header.collector = (char *)"tapescope merge";
     header.options = first->options;
     for (size_t i = 0; i < merge->n; i++)
-        header.runs += merge->profile[i]->runs;
+        header.runs = prof_add(header.runs, merge->profile[i]->runs);
     packet.kind_case = TAPESCOPE__PACKET__KIND_HEADER;
     packet.header = &header;
     writer_put_packet(writer, &packet);
@@ -80,8 +80,9 @@ static void put_overhead(const struct merge *merge, struct writer *writer)
     Tapescope__Overhead overhead = TAPESCOPE__OVERHEAD__INIT;
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     for (size_t i = 0; i < merge->n; i++)
-        overhead.taken_ticks +=
-            prof_profile_ns(merge->profile[i], merge->profile[i]->overhead_ticks);
+        overhead.taken_ticks =
+            prof_add(overhead.taken_ticks,
+                     prof_profile_ns(merge->profile[i], merge->profile[i]->overhead_ticks));
     packet.kind_case = TAPESCOPE__PACKET__KIND_OVERHEAD;
     packet.overhead = &overhead;
     writer_put_packet(writer, &packet);

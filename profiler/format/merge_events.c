@@ -145,7 +145,7 @@ void merge_put_events(const struct merge *merge, struct writer *writer)
     uint64_t all = 0, left_out = 0;
     for (size_t i = 0; i < merge->n; i++) {
         all += merge->profile[i]->n_events;
-        left_out += merge->profile[i]->events_left_out;
+        left_out = prof_add(left_out, merge->profile[i]->events_left_out);
     }
     if ((all == 0 && left_out == 0) || writer->error != 0)
         return;

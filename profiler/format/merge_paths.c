@@ -67,7 +67,7 @@ void merge_put_paths(const struct merge *merge, struct writer *writer)
     Tapescope__Path **list = calloc(PATHS_IN_PACKET, sizeof(Tapescope__Path *));
     uint64_t refused = 0;
     for (size_t i = 0; i < merge->n; i++)
-        refused += merge->profile[i]->paths_refused;
+        refused = prof_add(refused, merge->profile[i]->paths_refused);
     if ((!made || !list) && writer->error == 0)
         writer->error = ENOMEM;
     for (size_t i = 0; writer->error == 0 && (i < merge->n_paths || (i == 0 && refused > 0));) {

@@ -59,11 +59,11 @@ static void take_tape(struct prof_tape *sum, const struct prof_profile *profile,
     sum->forward_ticks += next_ns(profile, &time[0], tape->forward_ticks);
     sum->backward_ticks += next_ns(profile, &time[1], tape->backward_ticks);
     sum->recompute_ticks += next_ns(profile, &time[2], tape->recompute_ticks);
-    sum->handed_out_bytes += tape->handed_out_bytes;
-    sum->live_bytes += tape->live_bytes;
-    sum->sweeps += tape->sweeps;
-    sum->records += tape->records;
-    sum->tapes += tape->tapes;
+    sum->handed_out_bytes = prof_add(sum->handed_out_bytes, tape->handed_out_bytes);
+    sum->live_bytes = prof_add(sum->live_bytes, tape->live_bytes);
+    sum->sweeps = prof_add(sum->sweeps, tape->sweeps);
+    sum->records = prof_add(sum->records, tape->records);
+    sum->tapes = prof_add(sum->tapes, tape->tapes);
     sum->reserved_bytes = greater(sum->reserved_bytes, tape->reserved_bytes);
     sum->touched_bytes = greater(sum->touched_bytes, tape->touched_bytes);
     if (at_peak) {
@@ -117,7 +117,7 @@ static int compare_places(const void *x, const void *y)
 
 static void add_row(struct prof_row *to, const struct prof_row *from)
 {
-#define X(name) to->name += from->name;
+#define X(name) to->name = prof_add(to->name, from->name);
     PROF_ROW_COUNTERS(X)
 #undef X
     to->kept_others |= from->kept_others;

@@ -78,13 +78,9 @@ static uint32_t add_thread(struct threads *threads, const struct merge_thread *f
     struct prof_thread *to = &merge->thread[*slot - 1];
     if (to->tid != from->thread->tid)
         to->tid = 0;
-    to->fired += from->thread->fired;
-    to->recorded += from->thread->recorded;
-    to->partial += from->thread->partial;
-    to->lost += from->thread->lost;
-    to->outside += from->thread->outside;
-    to->wall_ns += from->thread->wall_ns;
-    to->cpu_ns += from->thread->cpu_ns;
+#define X(name) to->name = prof_add(to->name, from->thread->name);
+    PROF_THREAD_COUNTERS(X)
+#undef X
     return *slot - 1;
 }
 
@@ -178,10 +174,9 @@ static void add_sample(struct merge *merge, const struct merge_set *set, size_t 
         return;
     }
     struct prof_sample *to = &merge->sample[*slot - 1];
-    to->count += from->count;
-    to->partial += from->partial;
-    to->wall_ns += from->wall_ns;
-    to->cpu_ns += from->cpu_ns;
+#define X(name) to->name = prof_add(to->name, from->name);
+    PROF_SAMPLE_COUNTERS(X)
+#undef X
 }
 
 bool merge_open_samples(struct merge *merge)
@@ -256,7 +251,8 @@ static void put_threads(const struct merge *merge, struct writer *writer)
         }
         threads.thread = list;
         for (size_t j = 0; j < merge->n; j++)
-            threads.process_cpu_ns += merge->profile[j]->process_cpu_ns;
+            threads.process_cpu_ns =
+                prof_add(threads.process_cpu_ns, merge->profile[j]->process_cpu_ns);
         packet.kind_case = TAPESCOPE__PACKET__KIND_THREADS;
         packet.threads = &threads;
         writer_put_packet(writer, &packet);

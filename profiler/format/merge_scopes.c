@@ -44,7 +44,7 @@ static uint32_t add_scope(struct merge *merge, const struct merge_set *set, size
         return *slot = (uint32_t)++merge->n_scopes;
     }
     struct prof_scope *to = &merge->scope[*slot - 1];
-#define X(name) to->name += made.name;
+#define X(name) to->name = prof_add(to->name, made.name);
     PROF_SCOPE_COUNTERS(X)
 #undef X
     return *slot;
@@ -60,8 +60,8 @@ static void take_overhead(struct merge *merge, size_t i)
             if (row->scope == 0 || row->forward_ticks == 0)
                 continue;
             const uint64_t ticks = prof_whole((double)row->calls * profile->forward_overhead);
-            merge->scope[merge_scope(merge, i, row->scope) - 1].overhead_ticks +=
-                prof_profile_ns(profile, ticks);
+            struct prof_scope *to = &merge->scope[merge_scope(merge, i, row->scope) - 1];
+            to->overhead_ticks = prof_add(to->overhead_ticks, prof_profile_ns(profile, ticks));
         }
     }
 }
@@ -90,7 +90,8 @@ static void add_expectation(struct merge *merge, const struct merge_set *set, si
         merge->expectation[merge->n_expectations] = made;
         *slot = (uint32_t)++merge->n_expectations;
     } else {
-        merge->expectation[*slot - 1].times += made.times;
+        merge->expectation[*slot - 1].times =
+            prof_add(merge->expectation[*slot - 1].times, made.times);
     }
 }
 
@@ -217,7 +218,7 @@ void merge_put_scopes(const struct merge *merge, struct writer *writer)
     Tapescope__Scopes whole = TAPESCOPE__SCOPES__INIT;
     Tapescope__Steps steps = TAPESCOPE__STEPS__INIT;
     for (size_t i = 0; i < merge->n; i++)
-        whole.lost += merge->profile[i]->lost_scopes;
+        whole.lost = prof_add(whole.lost, merge->profile[i]->lost_scopes);
     whole.steps = sum_steps(merge, &steps) ? &steps : NULL;
     if (merge->n_scopes == 0 && merge->n_expectations == 0 && whole.lost == 0 && !whole.steps)
         return;

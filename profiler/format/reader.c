@@ -332,7 +332,9 @@ uint64_t prof_whole(double x)
 
 uint64_t prof_profile_ns(const struct prof_profile *profile, uint64_t ticks)
 {
-    return profile->ticks_per_ns == 1 ? ticks : prof_whole((double)ticks / profile->ticks_per_ns);
+    const uint64_t ns =
+        profile->ticks_per_ns == 1 ? ticks : prof_whole((double)ticks / profile->ticks_per_ns);
+    return ns < PROF_MOST ? ns : PROF_MOST;
 }
 
 static void free_tape(struct prof_tape *tape)

@@ -55,6 +55,32 @@
     X(overhead_ticks)                                                                              \
     X(records)
 
+#define PROF_SAMPLE_COUNTERS(X)                                                                    \
+    X(count)                                                                                       \
+    X(partial)                                                                                     \
+    X(wall_ns)                                                                                     \
+    X(cpu_ns)
+
+#define PROF_THREAD_COUNTERS(X)                                                                    \
+    X(fired)                                                                                       \
+    X(recorded)                                                                                    \
+    X(partial)                                                                                     \
+    X(lost)                                                                                        \
+    X(outside)                                                                                     \
+    X(wall_ns)                                                                                     \
+    X(cpu_ns)
+
+/* The most that any of these counters is in sum, over all rows, tapes, scopes, samples or threads
+ * of a profile that was read; a file that says more is forged, and what is beyond is left out. Also
+ * of forward, backward and recomputed, of records, values and adjoints, a sum is within 64 bits. */
+#define PROF_MOST (UINT64_C(1) << 61)
+
+/* The sum of what several profiles say, which none of them bounds; 2^64 - 1 is the most. */
+static inline uint64_t prof_add(uint64_t a, uint64_t b)
+{
+    return a < UINT64_MAX - b ? a + b : UINT64_MAX;
+}
+
 /* One site and op of one tape. Strings belong to the profile. */
 struct prof_row {
     uint64_t pc;         /* return address; 0: a row of the tape's own */
@@ -237,7 +263,9 @@ struct prof_sample {
     enum prof_waiting waiting;
     uint64_t *stack; /* outside of ops: the interrupted address, then return addresses */
     size_t n_stack;
-    uint64_t count, partial, wall_ns, cpu_ns;
+#define X(name) uint64_t name;
+    PROF_SAMPLE_COUNTERS(X)
+#undef X
 };
 
 /* A thread that was sampled; fired = recorded + partial + lost + outside. */
@@ -245,7 +273,9 @@ struct prof_thread {
     uint32_t index;
     uint64_t tid; /* 0: several */
     char *name;
-    uint64_t fired, recorded, partial, lost, outside, wall_ns, cpu_ns;
+#define X(name) uint64_t name;
+    PROF_THREAD_COUNTERS(X)
+#undef X
 };
 
 /* Where a site is, from a packed profile. Strings belong to the profile; NULL: unknown. */
@@ -339,7 +369,7 @@ struct prof_profile *prof_profile_read_events_stream(FILE *stream, const char *n
                                                      prof_event_fn *each, void *payload,
                                                      char *error, size_t n);
 
-/* Ticks as nanoseconds, rounded to the nearest. */
+/* Ticks as nanoseconds, rounded to the nearest; at most PROF_MOST. */
 uint64_t prof_profile_ns(const struct prof_profile *profile, uint64_t ticks);
 
 /* The nearest whole number; 2^63 of what is larger, which a forged file may say, and 0 of what is

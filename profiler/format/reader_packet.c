@@ -259,13 +259,15 @@ enum reader_status reader_finish(struct reader_state *state)
             name_keepers(tape);
             reader_finish_residuals(tape);
             profile->tape[profile->n_tapes++] = tape->tape;
-            reader_take_off_overhead(profile, &profile->tape[profile->n_tapes - 1]);
             tape->tape.row = NULL;
             tape->tape.residual = NULL;
             tape->tape.change = NULL;
             tape->tape.moment = NULL;
         }
     }
+    reader_bound(profile);
+    for (size_t i = 0; i < profile->n_tapes; i++)
+        reader_take_off_overhead(profile, &profile->tape[i]);
     profile->without_times = used && !timed;
     return reader_finish_symbols(profile);
 }

@@ -30,7 +30,7 @@ void prof_residual_add(struct prof_residual_counts *to, const struct prof_residu
 {
     const uint64_t first = first_of(to, from), last = greater(to->last_ticks, from->last_ticks);
     const uint64_t largest = greater(to->largest_bytes, from->largest_bytes);
-#define X(name) to->name += from->name;
+#define X(name) to->name = prof_add(to->name, from->name);
     PROF_RESIDUAL_COUNTERS(X)
 #undef X
     to->first_ticks = first;
@@ -38,10 +38,11 @@ void prof_residual_add(struct prof_residual_counts *to, const struct prof_residu
     to->largest_bytes = largest;
 }
 
-/* What is no number of bytes and ticks counts as none. */
+/* What is no number of bytes and ticks counts as none; a product of two of 64 bits is the most. */
 static double finite_or_none(double n)
 {
-    return isfinite(n) && n > 0 ? n : 0;
+    const double most = 0x1p128;
+    return !isfinite(n) || !(n > 0) ? 0 : n < most ? n : most;
 }
 
 static enum reader_status apply_class(struct reader_tape *tape,

@@ -106,6 +106,8 @@ enum reader_status reader_finish(struct reader_state *state);
 /* The parts of that: clock and duration; what observing added, of a tape. */
 void reader_calibrate(struct reader_state *state);
 void reader_take_off_overhead(struct prof_profile *profile, struct prof_tape *tape);
+/* Cuts numbers that no program could have counted, see PROF_MOST. */
+void reader_bound(struct prof_profile *profile);
 /* All but the profile. */
 void reader_state_free(struct reader_state *state);
 void reader_tape_free(struct reader_tape *tape);

@@ -20,7 +20,7 @@ enum { MOST_DEPTH = 64, INDENT = 2, MOST_INDENT = 24, PLACE_ROOM = 1024, WIDE = 
 
 /* What the rows of one line and op have, of all tapes. */
 struct site {
-    struct prof_row row; /* the first; counters are sums */
+    struct prof_row row; /* the first; counters are sums, a shape is that of all */
     struct prof_line line;
 };
 
@@ -75,6 +75,8 @@ static void unite_sites(struct report_dump *dump)
 #define X(name) to->name += from->name;
         PROF_ROW_COUNTERS(X)
 #undef X
+        if (to->shape != from->shape)
+            to->shape = NULL;
     }
     dump->n_sites = kept;
     for (size_t i = 0; i < kept; i++)
@@ -241,6 +243,13 @@ static uint64_t calls_of(const struct prof_row *row)
     return row->calls + row->recompute_calls;
 }
 
+/* Events have no shapes of their own: it is known where all ops of the line had one. */
+static const char *shape_of(const struct prof_event *event, const struct site *site)
+{
+    const bool is_op = event->kind == PROF_EVENT_FORWARD || event->kind == PROF_EVENT_BACKWARD;
+    return site && is_op ? site->line.shape : NULL;
+}
+
 static void put_text(struct report_dump *dump, const struct thread *thread,
                      const struct prof_event *event, const struct site *site)
 {
@@ -275,6 +284,10 @@ static void put_text(struct report_dump *dump, const struct thread *thread,
         snprintf(text, sizeof text, "} %s", event->scope ? scope_name(dump, event->scope) : "");
     else
         text_where(text + (closes ? 2 : 0), PLACE_ROOM, dump->analysis, &site->line, PROF_BY_LINE);
+    if (shape_of(event, site)) {
+        const size_t n = strlen(text);
+        snprintf(text + n, sizeof text - n, " %s", shape_of(event, site));
+    }
     const char *const cell[6] = {start, time, phase[event->kind], closes ? "" : place,
                                  saved, bytes};
     put_last(dump, put_columns(dump, cell), thread->n + thread->sweep, text);
@@ -307,6 +320,7 @@ static void put_json(struct report_dump *dump, const struct prof_event *event,
     json_place_of(json, "process", event->process ? event->process + UINT64_C(1) : 0);
     json_text(json, "scope", event->scope ? scope_name(dump, event->scope) : NULL);
     json_text(json, "op", event->kind == PROF_EVENT_SCOPE ? NULL : event->op);
+    json_text(json, "shape", shape_of(event, site));
     json_text(json, "file", site ? site->line.file : NULL);
     json_u64(json, "line", site ? site->line.line : 0);
     json_text(json, "function", site ? site->line.function : NULL);

@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -19,8 +20,7 @@
 #include <unistd.h>
 
 enum {
-    CONNECTIONS = 32,
-    CONNECTION_SECONDS = 10,     /* without a byte in either direction */
+    CONNECTION_SECONDS = 10,     /* without a byte in either direction; for a whole request */
     CONNECTION_BYTES = 16 << 10, /* for a request's head and what is sent back of it */
     BACKLOG = 32,
 };
@@ -81,6 +81,50 @@ static void give_signals_back(void)
     sigprocmask(SIG_SETMASK, &mask_before, NULL);
 }
 
+/* ---- connections ---- */
+
+/* libmicrohttpd's MHD_NotifyConnectionCallback. It has no limit for how long a request may take as
+ * long as bytes come, so that is kept here. */
+static void notice(void *cls, struct MHD_Connection *connection, void **visitor,
+                   enum MHD_ConnectionNotificationCode code)
+{
+    struct serve *serve = cls;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (*visitor)
+            ((struct serve_visitor *)*visitor)->is_there = false;
+        *visitor = NULL;
+        return;
+    }
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    for (size_t i = 0; info && i < SERVE_CONNECTIONS; i++) {
+        struct serve_visitor *free_one = &serve->visitor[i];
+        if (free_one->is_there)
+            continue;
+        *free_one =
+            (struct serve_visitor){true, info->connect_fd, serve_now() + CONNECTION_SECONDS};
+        *visitor = free_one;
+        return;
+    }
+}
+
+/* Ends the connections whose request is late; returns when the next one will be. */
+static double end_late(struct serve *serve)
+{
+    double next = INFINITY;
+    for (size_t i = 0; i < SERVE_CONNECTIONS; i++) {
+        struct serve_visitor *visitor = &serve->visitor[i];
+        if (!visitor->is_there)
+            continue;
+        if (visitor->until <= serve_now()) {
+            shutdown(visitor->fd, SHUT_RDWR); /* libmicrohttpd finds its end, and closes it */
+            visitor->until = INFINITY;
+        }
+        next = visitor->until < next ? visitor->until : next;
+    }
+    return next;
+}
+
 /* ---- opening ---- */
 
 /* A listening socket on 127.0.0.1, or -1 with errno. */
@@ -138,10 +182,11 @@ static int start(struct serve *serve)
         serve->daemon = MHD_start_daemon(
             MHD_USE_EPOLL, 0, NULL, NULL, serve_answer, serve, /* then pairs up to the end */
             MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd, MHD_OPTION_CONNECTION_LIMIT,
-            (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)CONNECTION_SECONDS,
-            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-            MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_NOTIFY_COMPLETED,
-            serve_completed, serve, MHD_OPTION_END);
+            (unsigned)SERVE_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+            (unsigned)CONNECTION_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+            (size_t)CONNECTION_BYTES, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
+            MHD_OPTION_NOTIFY_COMPLETED, serve_completed, serve, MHD_OPTION_NOTIFY_CONNECTION,
+            notice, serve, MHD_OPTION_END);
     if (serve->daemon)
         return 0;
     const int error = errno ? errno : ENOMEM;
@@ -224,6 +269,8 @@ bool serve_run(struct serve *serve)
         MHD_UNSIGNED_LONG_LONG ms;
         if (MHD_get_timeout(serve->daemon, &ms) == MHD_YES && (double)ms / 1e3 < wait)
             wait = (double)ms / 1e3;
+        const double late = end_late(serve) - serve_now();
+        wait = late < wait ? (late > 0 ? late : 0) : wait;
         const struct timespec most = {.tv_sec = (time_t)wait,
                                       .tv_nsec = (long)((wait - (double)(time_t)wait) * 1e9)};
         ppoll(&events, 1, &most, &mask_before);

@@ -6,6 +6,7 @@
  */
 #include "serve_state.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -125,6 +126,10 @@ enum MHD_Result serve_answer(void *cls, struct MHD_Connection *connection, const
     static const char *const methods[][2] = {{"Allow", "GET, HEAD"}, {NULL, NULL}};
     struct serve *serve = cls;
     (void)version, (void)upload, (void)upload_n;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    if (info && info->socket_context)
+        ((struct serve_visitor *)info->socket_context)->until = INFINITY;
     const struct serve_document *document = find(serve, url);
     const char *origin = header(connection, "Origin");
     const bool invited =

@@ -9,7 +9,17 @@
 
 #include <microhttpd.h>
 
-enum { SERVE_TOKEN = 32 }; /* characters, of four random bits each */
+enum {
+    SERVE_TOKEN = 32, /* characters, of four random bits each */
+    SERVE_CONNECTIONS = 32,
+};
+
+/* A connection that is open. */
+struct serve_visitor {
+    bool is_there;
+    MHD_socket fd;
+    double until; /* when its request must be there; INFINITY: it is */
+};
 
 struct serve {
     struct serve_options options;
@@ -19,7 +29,8 @@ struct serve {
     char address[64];
     const char *token; /* within address */
     unsigned visits;   /* that are being answered */
-    double last;       /* when the last one began or ended */
+    struct serve_visitor visitor[SERVE_CONNECTIONS];
+    double last; /* when the last one began or ended */
     bool done;
 };
 

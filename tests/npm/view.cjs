@@ -233,6 +233,17 @@ async function theSilentGo(server) {
     await Promise.all(silent)
 }
 
+/* A request that never ends keeps no place, though its bytes come one by one: the server closes. */
+function theSlowGo(server) {
+    return Promise.all(Array.from({ length: 40 }, () => new Promise(done => {
+        const socket = net.connect(server.port, '127.0.0.1')
+        const timer = setInterval(() => socket.write('G'), 1000)
+        socket.on('error', () => {})
+        socket.on('close', () => done(clearInterval(timer)))
+        socket.resume()
+    })))
+}
+
 async function itIsUsedInABrowser(server) {
     await browse(server.link, async page => {
         page.on('console', message => check(message.type() !== 'error', `console: ${message.text()}`))
@@ -258,6 +269,7 @@ async function main() {
     await perfettoReadsTheTimeline()
     await Promise.all(silent) // closed by the server
     await theSilentGo(server)
+    await theSlowGo(server)
     server.child.kill()
     check((await server.ended).status === 0, 'it does not end well')
 }
