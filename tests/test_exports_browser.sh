@@ -65,7 +65,19 @@ for what in "Total $tape" "At.t-gmax $peak" "At.t-end 0"; do
         "/PP 1\/1 /,/}/s/^ *${what% *}: *\([0-9,]*\) bytes.*/\1/p" out | tr -d ,)"
 done
 shown "layer (${PWD}/exports.c:$(grep -n 'ad_tanh(ad_matmul' exports.c | cut -d: -f1))"
-shown "saved value: tanh"
+# Of one purpose all that it says is the command's: bytes, blocks, lifetime, the most, who.
+"$tapescope" tape --lifetime --json -n 0 | jq -r '.rows[] |
+    select(.kinds == ["saved"] and .producer.ops == ["exp"]) |
+    "\(.peak_bytes) \(.peak_bytes / .largest_bytes)" as $peak |
+    "\(.bytes) \(.count) \(.byte_seconds * 1e9 / .bytes | round) \($peak) \($peak)"' >point
+same "DHAT's saved exponentials" "$(cat point) saved value: exp block step main" \
+    "$(awk -v RS='PP ' '/: saved value: exp/' out | tr -d , | sed -n '
+        s/.*Total: *\([0-9]*\) bytes .* in \([0-9]*\) blocks .*lifetime \([0-9]*\) ns.*/\1 \2 \3/p
+        s/.*Max: *\([0-9]*\) bytes in \([0-9]*\) .*/\1 \2/p
+        s/.*t-gmax: *\([0-9]*\) bytes .* in \([0-9]*\) blocks.*/\1 \2/p
+        s/.* 0x[0-9A-F]*: \([a-z: ]*[a-z]\).*/\1/p' | paste -sd ' ')"
+same "DHAT's times" "$("$tapescope" tape --json | jq -r '"\(.at_ns) \(.profile.duration_ns)"')" \
+    "$(sed -n '/^Times/,/}/s/^ *t-[a-z]*: *\([0-9,]*\) ns.*/\1/p' out | tr -d , | paste -sd ' ')"
 
 # Timelines: the whole is that of the scopes, then ops and sweeps.
 wall=$("$tapescope" export -f json | jq '[.scopes[].wall_ns] | add')

@@ -11,18 +11,47 @@ need protoc protobuf-compiler
 need jq jq
 record_program
 
-# Chrome's trace events: slices, an arrow from each op to its pullback, the greatest counter.
+# What every timeline has, a line for each: "start|ns|kind|name|place|tape|record" of an event,
+# "start of an op|start of its pullback", "time|live bytes".
+expect 0 "$tapescope" dump --json -n 0
+mv out dump.json
+jq -r '.events[] | [.start_ns, .ns, {op: "forward", pullback: "backward"}[.kind] // .kind,
+    {scope, op, pullback: "\(.op) backward", sweep: "sweep"}[.kind],
+    if .file then "\(.file | split("/") | last):\(.line)" else null end,
+    if .kind == "scope" then null else .tape end, .place] | map(tostring) | join("|")' dump.json |
+    sort >slices.ours
+jq -r '.events as $all | $all[] | select(.kind == "pullback" and .place) | . as $to |
+    [$all[] | select(.kind == "op" and .place == $to.place and .tape == $to.tape and
+        .start_ns < $to.start_ns).start_ns] | "\(max)|\($to.start_ns)"' dump.json | sort >arrows.ours
+"$tapescope" tape --json | jq -r '.live[] | "\(.ns)|\(.most_bytes)"' >bytes.ours
+
+# alike FORMAT: the files slices, arrows and bytes have the same lines.
+alike()
+{
+    for what in slices arrows bytes; do
+        [ $what = bytes ] || sort -o $what $what
+        diff $what.ours $what >out || fail "$1: other $what"
+        [ "$(wc -l <$what)" -gt 30 ] || fail "$1: few $what"
+    done
+}
+
+# Chrome's trace events. An arrow begins and ends within slices, at the one that begins there.
 expect 0 "$tapescope" export -f chrome -o x.json
+jq -r '.traceEvents[] | select(.ph == "X") | [.ts * 1000, .dur * 1000, .cat, .name, .args.line,
+    .args.tape, .args.record] | map(tostring) | join("|")' x.json >slices
+jq -r '.traceEvents | (map(select(.ph == "s") | {key: "\(.id) \(.pid) \(.tid)", value: .ts}) |
+    from_entries) as $from | .[] | select(.ph == "f" and .bp == "e") |
+    "\($from["\(.id) \(.pid) \(.tid)"] * 1000)|\(.ts * 1000)"' x.json >arrows
+jq -r '.traceEvents[] | select(.ph == "C") | "\(.ts * 1000)|\(.args.bytes)"' x.json >bytes
+alike Chrome
 same "the slices' forward, recompute, backward" "$forward $recompute $backward" "$(jq -r '
     [.traceEvents[] | select(.cat == "sweep")] as $sweep |
     [.traceEvents[] | select(.cat == "forward") | . as $op |
         {dur, again: any($sweep[]; .ts <= $op.ts and $op.ts < .ts + .dur)}] as $op |
-    ([$op[] | select(.again | not).dur] | add) as $forward | ([$op[] | select(.again).dur] | add) as $again |
+    ([$op[] | select(.again | not).dur] | add) as $forward |
+    ([$op[] | select(.again).dur] | add) as $again |
     [$forward, $again, ([$sweep[].dur] | add) - $again] | map(. * 1000 | tostring) | join(" ")' x.json)"
-same "arrows" "$(jq -c '[.traceEvents[] | select(.cat == "backward" and .args.record != null)] | length' x.json)" \
-    "$(jq -c '[.traceEvents[] | select(.ph == "s")] as $s | [.traceEvents[] | select(.ph == "f")] as $f |
-        if [$s[].id] | unique == ([$f[].id] | unique) then $f | length else "ids" end' x.json)"
-same "the counter's peak" "$peak" "$(jq '[.traceEvents[] | select(.ph == "C").args.bytes] | max' x.json)"
+same "the counter's peak" "$peak" "$(cut -d'|' -f2 bytes | sort -n | tail -1)"
 TAPESCOPE_CLOCK=step:1000 expect 0 "$tapescope" record -o short.prof ./exports
 expect 1 "$tapescope" export -f chrome -o y.json short.prof
 said "export: short.prof: it has no timeline; record one by: tapescope record --timeline 64MiB"
@@ -44,59 +73,77 @@ same "the document's events" "$(jq -c '[.traceEvents[] | select(.ph == "X") | [.
 same "the document's pairs" "$(jq '[.traceEvents[] | select(.ph == "f")] | length' x.json)" \
     "$(jq '[.events[] | select(.kind == "backward" and .pair > 0)] | length' document.json)"
 
-# Perfetto's packets: nested slices, arrows, the greatest counter.
+# decode FORMAT MESSAGE: the export as x.txt, and as decoded.json, in which a message is a list of
+# its fields. A field that the schema has not has a number for a name, which is no JSON.
 decode()
 {
     expect 0 "$tapescope" export -f "$1" -o x.bin
     protoc -I "$TAPESCOPE_SOURCE_DIR/profiler/export" --decode="$1.$2" "$1.proto" <x.bin >x.txt 2>err ||
         fail "$1 does not decode"
+    sed '1s/^/[/; s/\([a-z][a-z_0-9]*\) {$/{"\1": [/; s/^ *}$/null]},/
+        s/^ *\([a-z][a-z_0-9]*\): \(.*\)/{"\1": \2},/; $s/$/ null]/' x.txt >decoded.json
 }
+fields='def all(k): .[] | .[k] | values; def one(k): [all(k)][0];
+    def row: map(tostring) | join("|");
+    def table(list; key; name): [list | {key: one(key) | tostring, value: name}] | from_entries;
+    def base: split("/") | last;'
+
+# Perfetto's packets: a slice ends where the last one ends that is open on its track.
 decode perfetto Trace
-awk -v bare='^ *[0-9]+' '
-    $0 ~ bare { print "unknown field " $0; bad = 1 } # of a number that the schema has not
-    /^packet/ { type = kind = track = value = flow = at = 0; next }
-    $1 == "timestamp:" { at = $2 }
-    $1 == "type:" { type = $2 }
-    $1 == "category_iids:" { kind = $2 }
-    $1 == "track_uuid:" { track = $2 }
-    $1 == "counter_value:" && $2 > most { most = $2 }
-    $1 == "flow_ids:" { flow = $2 }
-    /^}/ && type == 1 {
-        if (at < last[track]) { print "a slice begins before the one before"; bad = 1 }
-        depth[track]++
-        from[track, depth[track]] = at
-        kinds[track, depth[track]] = kind
-        last[track] = at
-        if (flow && kind == 1) op[flow]++
-        if (flow && kind == 2) { pullbacks++; if (op[flow] != 1) { print "an arrow from nowhere"; bad = 1 } }
-    }
-    /^}/ && type == 2 {
-        sum[kinds[track, depth[track]]] += at - from[track, depth[track]]
-        if (depth[track]-- == 0) { print "an end too many"; bad = 1 }
-        last[track] = at
-    }
-    END {
-        for (track in depth) if (depth[track]) { print "a slice without an end"; bad = 1 }
-        print sum[1], sum[3], most, pullbacks
-        exit bad }' x.txt >out || fail "the packets are not right"
-same "Perfetto's ops, sweeps, peak, arrows" "$((forward + recompute)) $((backward + recompute)) $peak $(jq -c \
-    '[.traceEvents[] | select(.ph == "f")] | length' x.json)" "$(cat out)"
-for text in 'name: "tanh backward"' 'name: "forward depth=2"' 'file_name: "'"$PWD"'/exports.c"' \
-    'function_name: "layer"' "line_number: $(grep -n 'ad_tanh(ad_matmul' exports.c | cut -d: -f1)"; do
+jq -r "$fields"'[all("packet")] as $packet | [$packet[] | all("interned_data")] as $text |
+    table($text[] | all("event_names"); "iid"; one("name")) as $name |
+    table($text[] | all("event_categories"); "iid"; one("name")) as $kind |
+    table($text[] | all("source_locations"); "iid";
+        "\(one("file_name") | base):\(one("line_number"))") as $place |
+    $packet[] | one("timestamp") as $at | all("track_event") |
+    table(all("debug_annotations"); "name"; one("uint_value")) as $note |
+    [one("type"), $at, one("track_uuid"), one("flow_ids"), one("counter_value"),
+        $kind[one("category_iids") | tostring], $name[one("name_iid") | tostring],
+        $place[one("source_location_iid") | tostring], $note.tape, $note.record] |
+    row' decoded.json >edges
+rm slices arrows bytes
+awk -F'|' '
+    $1 != 4 && $2 + 0 < last[$3] { print "an event is before the one before"; bad = 1 }
+    $1 != 4 { last[$3] = $2 + 0 }
+    $1 == 1 { start[$3, ++depth[$3]] = $2
+        rest[$3, depth[$3]] = $6 "|" $7 "|" $8 "|" $9 "|" $10 }
+    $1 == 1 && $4 != "null" && $6 == "forward" { from[$4] = $2 }
+    $1 == 1 && $4 != "null" && $6 != "forward" { print from[$4] "|" $2 >"arrows" }
+    $1 == 2 { at = start[$3, depth[$3]]
+        print at "|" $2 - at "|" rest[$3, depth[$3]--] >"slices" }
+    $1 == 4 { print $2 "|" $5 >"bytes" }
+    END { for (track in depth) if (depth[track] != 0) { print "ends are missing"; bad = 1 }
+        exit bad }' edges >out || fail "the packets are not right"
+alike Perfetto
+same "Perfetto's tracks of a process, and of bytes" "1 1" "$(jq -r "$fields"'
+    [all("packet") | all("track_descriptor")] as $track |
+    [$track[] | select(one("process")) | one("uuid")] as $process |
+    [$track[] | select([one("parent_uuid")] - $process == [])] as $of |
+    "\([$of[] | select(one("thread"))] | length) " +
+    "\([$of[] | all("counter") | select(one("unit") == 3)] | length)"' decoded.json)"
+for text in 'file_name: "'"$PWD"'/exports.c"' 'function_name: "layer"'; do
     grep -qF "$text" x.txt || fail "Perfetto: no $text"
 done
 
-# TensorBoard's plane, decoded by the schema alone: TensorBoard itself is not run here.
+# TensorBoard's plane, decoded by the schema alone: TensorBoard itself is not run here. It has no
+# arrows; a number of live bytes ends where the next begins.
 decode xplane XSpace
-awk '
-    $1 == "events" { time = 0; event = 1 }
-    $1 == "duration_ps:" && event { time = $2 / 1000; event = 0 }
-    $1 == "str_value:" && NR == key + 1 && kind == 1 { sum[$2] += time }
-    $1 == "metadata_id:" { kind = $2; key = NR }
-    $1 == "uint64_value:" && kind == 5 && $2 > most { most = $2 }
-    END { print sum["\"forward\""], sum["\"sweep\""], most }' x.txt >out
-same "the plane's ops, sweeps, peak" "$((forward + recompute)) $((backward + recompute)) $peak" "$(cat out)"
-for text in 'name: "/host:CPU"' 'name: "tanh backward"' 'str_value: "exports.c:'; do
+jq -r "$fields"'all("planes") |
+    table(all("event_metadata"); "key"; one("value") | one("name")) as $name |
+    table(all("stat_metadata"); "key"; one("value") | one("name")) as $stat |
+    all("lines") | all("events") |
+    ([all("stats") | {key: $stat[one("metadata_id") | tostring],
+        value: (one("str_value") // one("uint64_value"))}] | from_entries) as $stat |
+    [(one("offset_ps") // 0) / 1000, (one("duration_ps") // 0) / 1000, $stat.kind,
+        $name[one("metadata_id") | tostring], $stat.line, $stat.tape, $stat.record, $stat.bytes] |
+    row' decoded.json >events
+sed -n 's/|null$//p' events >slices
+cp arrows.ours arrows
+awk -F'|' '$4 == "live bytes" { if (NR > 1 && end != "" && end != $1) print "a gap"
+    end = $1 + $2; print $1 "|" $8 }' events >bytes
+alike "the plane"
+start=$("$tapescope" info --json | sed -n 's/.*"start_unix_ns": *\([0-9]*\).*/\1/p')
+for text in 'name: "/host:CPU"' "timestamp_ns: $start"; do
     grep -qF "$text" x.txt || fail "the plane: no $text"
 done
 
