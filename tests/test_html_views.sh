@@ -43,6 +43,22 @@ page packed packed.prof
 expect 0 "$tapescope" merge -o sum.prof tapescope.prof plain.prof
 page sum sum.prof
 
+# Statements alone, which have no forward time that a backward time could be compared with.
+cat >statements.c <<'END_OF_C'
+#include <tapescope/ad_real.h>
+int main(void)
+{
+    ad_tape tape;
+    ad_real x, y;
+    ad_tape_create(&tape, NULL);
+    ad_real_leaves(tape, 1, (double[]){2}, &x);
+    ad_set(&y, ad_real_square(x));
+    return ad_real_backward(tape, y) != AD_OK;
+}
+END_OF_C
+compile statements
+record statements ./statements
+
 # A profile of nothing, and one of which the end is missing.
 cat >empty.c <<'END_OF_C'
 #include <tapescope/ad.h>
@@ -60,7 +76,7 @@ head -c 300 tapescope.prof >begun.prof
 page begun begun.prof
 
 set -- *.html
-[ $# -eq 14 ] || fail "$# pages, not 14"
+[ $# -eq 15 ] || fail "$# pages, not 15"
 # axe takes its time: all it can find is in these.
 mkdir closely
 mv all.html sampled.html empty.html closely

@@ -51,7 +51,7 @@ async function everyViewOpens(page, file, say) {
             await open(page, address)
             const text = await page.locator('main').innerText()
             check(text.trim().length > 20, `${where}: empty`)
-            check(!/\bNaN\b|\bundefined\b|\bInfinity\b|\[object /.test(text), `${where}: shows ${/.{0,30}(NaN|undefined|Infinity|\[object).{0,20}/.exec(text)?.[0]}`)
+            check(!/\bNaN\b|\bundefined\b|\bInfinity\b|\[object |– times|\b1 calls/.test(text), `${where}: shows ${/.{0,30}(NaN|undefined|Infinity|\[object|– times|\b1 calls).{0,20}/.exec(text)?.[0]}`)
             const wide = await page.evaluate(() => document.documentElement.scrollWidth)
             check(wide <= width, `${where}: ${wide} wide`)
             if (!withAxe) continue

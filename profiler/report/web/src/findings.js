@@ -24,7 +24,8 @@ function slowest(model, out) {
   if (back && sum.backward > 0)
     out.push({ kind: "bwd", title: "The slowest backward pass", view: "source", key: back.place.key,
       text: [...place(back), " takes ", b(share(back.cost.backward, sum.backward)), ` of all backward time: ${about.toLowerCase()}${time(back.cost.backward)}`,
-        model.sampled ? "." : ` in ${count(back.cost.calls)} calls, ${ratio(back.cost.backward, back.cost.forward)} times its forward time.`] });
+        model.sampled ? "" : ` in ${count(back.cost.calls)} call${back.cost.calls === 1 ? "" : "s"}`,
+        !model.sampled && back.cost.forward > 0 ? `, ${ratio(back.cost.backward, back.cost.forward)} times its forward time.` : "."] });
   const fwd = largest(lines, (e) => e.cost.forward);
   if (fwd && sum.forward > 0 && fwd !== back)
     out.push({ kind: "fwd", title: "The slowest forward pass", view: "source", key: fwd.place.key,

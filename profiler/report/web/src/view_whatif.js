@@ -39,7 +39,7 @@ class WhatifView {
         h("label", { class: "field", for: "budget" }, "Peak at most", this.budget),
         h("button", { class: "chip" }, "Choose the cheapest lines"), this.clear),
       this.said,
-      h("section", {}, h("h2", {}, `The peak is ${bytes(whatif.peak_bytes)}; one line's values computed again would make it`), this.chart,
+      h("section", {}, h("h2", {}, `The peak is ${bytes(whatif.peak_bytes)}; what it would be with one line's values computed again`), this.chart,
         h("p", { class: "note" }, "Each value is made again just before the pullback that reads it, one at a time, from operands that are there then. ",
           whatif.changes_per_moment > 1 ? `Replayed in moments of up to ${whatif.changes_per_moment} changes: the new peak may be higher between two of them.` : "Replayed change by change.")),
       h("section", {}, h("h2", {}, "Lines"), this.table.element));
