@@ -58,7 +58,7 @@ static void fill_path(char path[PATH_ROOM], bool has_slashes)
 {
     for (size_t i = 0; i < PATH_ROOM - 1; i++)
         path[i] = i == 0 || (has_slashes && i % 7 == 0) ? '/' : 'a';
-    strcpy(path + PATH_ROOM - sizeof "the end", "the end");
+    memcpy(path + PATH_ROOM - sizeof "the end", "the end", sizeof "the end");
 }
 
 START_TEST(a_long_path_is_shortened_and_the_reason_is_not)
