@@ -77,12 +77,13 @@ readelf -d cmake/shared_c | grep -q 'NEEDED.*\[libtapescope\.so\.0\]' || fail "n
 readelf -d cmake/static_c | grep -q 'NEEDED.*libtapescope' && fail "not linked static"
 
 # By pkg-config. Its words are escaped for a shell, hence eval.
-# compile OUTPUT OPTION...: both languages with what pkg-config says.
+# compile OUTPUT OPTION...: both languages with what pkg-config says; $library for -ltapescope.
+library=-ltapescope
 compile()
 {
     output=$1
     shift
-    flags=$(pkg-config --cflags --libs "$@" tapescope)
+    flags=$(pkg-config --cflags --libs "$@" tapescope | sed "s/-ltapescope/$library/")
     case $flags in *unwind*) fail "a link line with -lunwind: $flags" ;; esac
     eval "quietly \"\$TEST_C_COMPILER\" -g $TEST_SANITIZE_FLAGS -o ${output}_c \
         \"\$consumer/consumer.c\" $flags -lm -Wl,-rpath,\"\$libdir\""
@@ -103,6 +104,13 @@ check ./pkg_static_c consumer.c
 check ./pkg_static_cxx consumer.cpp
 readelf -d pkg_static_c | grep -q 'NEEDED.*libtapescope' && fail "not linked static"
 mv aside/* "$libdir"
+
+# Where both are, the README names the archive in full.
+library=-l:libtapescope.a
+grep -qF -- "$library" "$TAPESCOPE_SOURCE_DIR/README.md" || fail "the README does not say $library"
+compile pkg_beside --static
+check ./pkg_beside_c consumer.c
+readelf -d pkg_beside_c | grep -q 'NEEDED.*libtapescope' && fail "not linked static"
 
 # The Debian package.
 if ! command -v dpkg-deb >/dev/null; then

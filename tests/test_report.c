@@ -397,6 +397,15 @@ START_TEST(a_profile_of_nothing_says_so)
     style = style_of(false);
     report_summary(&analysis, &style);
     expect(&style, "0 lines, 0 tapes, forward 0, backward 0, 0 on tape");
+    profile.is_sampled = true;
+    for (int samples = 0; samples <= 2; samples++) {
+        analysis.sum.samples = (uint64_t)samples;
+        style = style_of(false);
+        report_summary(&analysis, &style);
+        expect(&style, samples == 1   ? "1 sample, 0 lines, forward 0, backward 0"
+                       : samples == 0 ? "0 samples, 0 lines, forward 0, backward 0"
+                                      : "2 samples, 0 lines, forward 0, backward 0");
+    }
 }
 END_TEST
 

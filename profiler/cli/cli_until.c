@@ -110,8 +110,9 @@ static enum progress judge(const char *text, const struct prof_analysis *analysi
     if (!reached)
         snprintf(left, sizeof left, ", some %.0f more needed",
                  ceil((wanted - (double)n) * (double)runs / (double)n));
-    cli_message("%.*s: standard error %.2g%% of its share (%llu samples, %llu run%s%s)", name, text,
-                100 * is, (unsigned long long)n, (unsigned long long)runs, plural, left);
+    cli_message("%.*s: standard error %.2g%% of its share (%llu sample%s, %llu run%s%s)", name,
+                text, 100 * is, (unsigned long long)n, n == 1 ? "" : "s", (unsigned long long)runs,
+                plural, left);
     return reached ? REACHED : NOT_YET;
 }
 

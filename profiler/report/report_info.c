@@ -295,7 +295,8 @@ void report_summary(const struct prof_analysis *analysis, const struct report_st
     }
     const struct prof_totals *total = &analysis->total;
     if (analysis->profile->is_sampled)
-        fprintf(style->out, "%llu samples, ", (unsigned long long)analysis->sum.samples);
+        fprintf(style->out, "%llu sample%s, ", (unsigned long long)analysis->sum.samples,
+                analysis->sum.samples == 1 ? "" : "s");
     fprintf(style->out, "%zu line%s, ", lines, lines == 1 ? "" : "s");
     const bool counted = prof_profile_has_bytes(analysis->profile);
     if (counted)
