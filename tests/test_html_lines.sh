@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_html_lines.sh: what the page of `tapescope html` works out by itself is what the commands
-# say: byte-seconds, several lines computed again at once, the cheapest of them for a budget, and
-# what calls cost more or less than in a base.
+# say: byte-seconds, several lines computed again at once, the cheapest of them for a budget, what
+# calls cost more or less than in a base, and which of many lines come first.
 #
 # Environment: as test_exports.sh.
 # shellcheck source=tests/cli_support.inc
@@ -125,6 +125,18 @@ expect 0 "$tapescope" diff --json -n 0 few.prof now.prof
     fail "no line is new, or none is gone"
 expect 0 node "$TEST_SOURCE_DIR/npm/report_diff.cjs" diff.html changes.json
 shown 'diff: ok'
+
+# Of many lines those that are shown are the first of all, by each column and both ways.
+# shellcheck disable=SC2046
+program $(seq 500) >thousands.c
+make thousands
+expect 0 "$tapescope" html -o thousands.html thousands.prof
+"$tapescope" top --json -n 0 thousands.prof | jq '[.rows[] | {
+    key: (if .own then "(tape) " + .ops[0] else "\(.file | split("/") | last):\(.line)" end),
+    ops, forward: .forward_ns, backward: .backward_ns, tape: .tape_bytes, peak: .peak_bytes,
+    calls}]' >thousands.json
+expect 0 node "$TEST_SOURCE_DIR/npm/report_order.cjs" thousands.html thousands.json
+shown 'order: ok'
 
 [ $failures -eq 0 ] || exit 1
 echo "test_html_lines: ok"

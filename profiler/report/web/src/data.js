@@ -1,6 +1,9 @@
 // data.js: the document in the page as a model: lines, the call tree, and what belongs to a place.
 // Its columns are written by profiler/report/html; a column that is not there is all zeros.
 
+import { COSTS, Cost, METRICS } from "./cost.js";
+import { Places } from "./places.js";
+
 export async function decode(base64) {
   const packed = bytesOf(base64.trim());
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -41,60 +44,11 @@ export class Table {
     }
     return sum;
   }
-}
-
-const TAPE = ["record_bytes", "value_bytes", "adjoint_bytes"];
-
-// What can be asked of a line, a frame or everything. "columns" are added up.
-export const METRICS = [
-  { id: "total", name: "Total time", unit: "ns", columns: ["forward_ns", "backward_ns", "recompute_ns", "other_ns"] },
-  { id: "forward", name: "Forward time", unit: "ns", columns: ["forward_ns"] },
-  { id: "backward", name: "Backward time", unit: "ns", columns: ["backward_ns"] },
-  { id: "recompute", name: "Recomputation", unit: "ns", columns: ["recompute_ns"], optional: true },
-  { id: "other", name: "Other code", unit: "ns", columns: ["other_ns"], optional: true },
-  { id: "calls", name: "Calls", unit: "n", columns: ["calls"] },
-  { id: "tape", name: "Tape bytes", unit: "B", columns: TAPE },
-  { id: "peak", name: "Bytes at the peak", unit: "B", columns: ["peak_bytes"] },
-  { id: "lifetime", name: "Byte-seconds", unit: "Bs", columns: ["byte_ns"], optional: true },
-];
-export const metricOf = (id) => METRICS.find((m) => m.id === id) ?? METRICS[0];
-
-const COSTS = ["calls", "forward_ns", "backward_ns", "recompute_ns", "other_ns", "waiting_ns", "samples",
-  ...TAPE, "kept_bytes", "live_bytes", "peak_bytes", "byte_ns", "forward_flops", "backward_flops",
-  "forward_moved_bytes", "backward_moved_bytes"];
-
-// What something cost, and by the names of the metrics what follows from that.
-export class Cost {
-  constructor() {
-    for (const name of COSTS) this[name] = 0;
-  }
-  // Row i of columns: [name, values].
-  add(columns, i) {
-    for (const [name, values] of columns) this[name] += values[i] || 0;
-  }
-  get forward() {
-    return this.forward_ns;
-  }
-  get backward() {
-    return this.backward_ns;
-  }
-  get recompute() {
-    return this.recompute_ns;
-  }
-  get other() {
-    return this.other_ns;
-  }
-  get total() {
-    return this.forward_ns + this.backward_ns + this.recompute_ns + this.other_ns;
-  }
-  get tape() {
-    return this.record_bytes + this.value_bytes + this.adjoint_bytes;
-  }
-  get peak() {
-    return this.peak_bytes;
-  }
-  get lifetime() {
-    return this.byte_ns;
+  total(name) {
+    const column = this.columns[name];
+    let sum = 0;
+    if (column) for (let i = 0; i < this.n; i++) sum += column[i] || 0;
+    return sum;
   }
 }
 
@@ -116,10 +70,10 @@ export class Model {
     this.metrics = METRICS.filter((m) => !m.optional || m.columns.some((name) => this.lines.columns[name]));
   }
 
-  // By key, what all ops of a place cost. Made when it is asked for: a view may do without. part: the
-  // same and the sum of a stretch of time.
+  // What all ops of a place cost. Made when it is asked for: a view may do without. part: the same
+  // and the sum of a stretch of time.
   get places() {
-    return this.part?.places ?? (this.joined ??= this.join());
+    return this.part?.places ?? (this.joined ??= new Places(this));
   }
 
   // What all lines cost.
@@ -127,7 +81,7 @@ export class Model {
     if (this.part) return this.part.sum;
     if (!this.summed) {
       this.summed = new Cost();
-      for (const [name, values] of this.costColumns()) for (let i = 0; i < this.lines.n; i++) this.summed[name] += values[i] || 0;
+      for (const name of COSTS) this.summed[name] = this.lines.total(name);
     }
     return this.summed;
   }
@@ -156,27 +110,6 @@ export class Model {
     else if (place.function) place.key = `${place.function} (${module}${place.offset ? "+0x" + place.offset.toString(16) : ""})`;
     else place.key = place.line ? `${module} line ${place.line}` : `${module}+0x${place.offset.toString(16)}`;
     return place;
-  }
-
-  costColumns() {
-    return COSTS.filter((name) => this.lines.columns[name]).map((name) => [name, this.lines.columns[name]]);
-  }
-
-  join() {
-    const places = new Map();
-    const columns = this.costColumns();
-    const ops = new Map(); // by the text that names them
-    const slow = new Set(this.document.lines.slow_backward);
-    for (let i = 0; i < this.lines.n; i++) {
-      const place = this.place(this.lines, i);
-      if (!ops.has(place.ops)) ops.set(place.ops, new Set(place.ops.split(", ").filter(Boolean)));
-      let merged = places.get(place.key);
-      if (!merged) places.set(place.key, (merged = { place, cost: new Cost(), ops: ops.get(place.ops), slow: false }));
-      else if (merged.place.ops !== place.ops) merged.ops = new Set([...merged.ops, ...ops.get(place.ops)]);
-      merged.cost.add(columns, i);
-      merged.slow ||= slow.has(i);
-    }
-    return places;
   }
 
   // The lines, each with its op, whose backward pass takes far longer than it should.

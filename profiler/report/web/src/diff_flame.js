@@ -3,7 +3,8 @@
 
 import { h } from "./dom.js";
 import { share } from "./format.js";
-import { Table, metricOf } from "./data.js";
+import { metricOf } from "./cost.js";
+import { Table } from "./data.js";
 import { mix, palette } from "./colors.js";
 import { FlameCanvas } from "./flame_canvas.js";
 import { FlameView, swatch } from "./view_flame.js";

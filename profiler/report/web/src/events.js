@@ -2,7 +2,7 @@
 // call tree has in which of them. What a stretch of whole bins has is exact, so stretches begin and
 // end where bins do.
 
-import { Cost } from "./data.js";
+import { Cost } from "./cost.js";
 
 const KINDS = ["forward", "backward", "recompute", "backward"]; // the last: a sweep's own time
 
@@ -91,18 +91,14 @@ export function partOf(model, calls, sums) {
   const whole = { places: model.places, sum: Object.assign(new Cost(), model.sum) };
   for (const [name, own] of columns) whole.sum[name] = own.reduce((a, b) => a + b, 0);
   const make = () => {
-    const places = new Map();
-    for (const [key, entry] of whole.places) {
-      places.set(key, { ...entry, cost: Object.assign(new Cost(), entry.cost) });
-      for (const [name] of columns) places.get(key).cost[name] = 0;
-    }
+    const byPlace = columns.map(() => new Float64Array(whole.places.length));
     const byFrame = columns.map(() => new Float64Array(calls.nFrames));
     for (const [k, [, own]] of columns.entries()) for (let i = 0; i < calls.n; i++) byFrame[k][calls.frame[i]] += own[i];
     for (let frame = 0; frame < calls.nFrames; frame++) {
-      const cost = places.get(calls.place(frame).key)?.cost;
-      for (const [k, [name]] of columns.entries()) if (cost) cost[name] += byFrame[k][frame];
+      const at = whole.places.find(calls.place(frame).key);
+      for (const [k] of columns.entries()) if (at !== undefined) byPlace[k][at] += byFrame[k][frame];
     }
-    return places;
+    return whole.places.with(Object.fromEntries(columns.map(([name], k) => [name, byPlace[k]])));
   };
   return { sum: whole.sum, get places() { return (this.made ??= make()); } };
 }

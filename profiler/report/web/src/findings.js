@@ -19,13 +19,14 @@ function largest(entries, value) {
 function slowest(model, out) {
   const sum = model.sum;
   const about = model.sampled ? "An estimated " : "";
-  const lines = [...model.places.values()].filter((e) => !e.place.own);
-  const back = largest(lines, (e) => e.cost.backward);
+  const { places } = model;
+  const notOwn = (i) => !places.at(i).place.own;
+  const back = places.largest("backward", notOwn);
   if (back && sum.backward > 0)
     out.push({ kind: "bwd", title: "The slowest backward pass", view: "source", key: back.place.key,
       text: [...place(back), " takes ", b(share(back.cost.backward, sum.backward)), ` of all backward time: ${about.toLowerCase()}${time(back.cost.backward)}`,
         model.sampled ? "." : ` in ${count(back.cost.calls)} calls, ${ratio(back.cost.backward, back.cost.forward)} times its forward time.`] });
-  const fwd = largest(lines, (e) => e.cost.forward);
+  const fwd = places.largest("forward", notOwn);
   if (fwd && sum.forward > 0 && fwd !== back)
     out.push({ kind: "fwd", title: "The slowest forward pass", view: "source", key: fwd.place.key,
       text: [...place(fwd), " takes ", b(share(fwd.cost.forward, sum.forward)), ` of all forward time: ${about.toLowerCase()}${time(fwd.cost.forward)}.`] });
@@ -41,7 +42,7 @@ function outliers(model, out) {
 
 function space(model, out) {
   const peak = model.total.peak_bytes;
-  const holder = largest(model.places.values(), (e) => e.cost.peak);
+  const holder = model.places.largest("peak");
   if (holder && peak > 0)
     out.push({ kind: "mem", title: "Who holds the tape at its peak", view: "residuals", key: holder.place.key,
       text: ["Of the ", b(bytes(peak)), " at the peak ", ...place(holder), " holds ", b(share(holder.cost.peak, peak)), ` (${bytes(holder.cost.peak)}).`] });

@@ -2,7 +2,7 @@
 
 import { h, replace } from "./dom.js";
 import { by, share } from "./format.js";
-import { metricOf } from "./data.js";
+import { metricOf } from "./cost.js";
 
 const MOST = 100;
 

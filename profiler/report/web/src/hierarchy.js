@@ -1,7 +1,7 @@
 // hierarchy.js: trees of frames and where their rectangles lie. Node 0 is the root and a parent
 // comes before its children, so that sums need no recursion.
 
-import { metricOf } from "./data.js";
+import { metricOf } from "./cost.js";
 
 export class Hierarchy {
   // frame[i]: number of the place of node i; self[k][i]: what of the k-th value is its own. The

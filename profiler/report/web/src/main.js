@@ -3,7 +3,8 @@
 
 import { h, replace } from "./dom.js";
 import { by, count, ratio, share, time } from "./format.js";
-import { Model, METRICS, decode } from "./data.js";
+import { METRICS } from "./cost.js";
+import { Model, decode } from "./data.js";
 import { State } from "./state.js";
 import { Calls } from "./hierarchy.js";
 import { compile } from "./search.js";

@@ -2,11 +2,14 @@
 // select a place.
 
 import { h, replace } from "./dom.js";
+import { firstOf } from "./select.js";
 
 const STEP = 200;
 
 // columns: {id, title, value(row), text(row), bar: class, max, sign, wide, hint}; a column without
-// value() is not sorted by. keyOf(row): the place that the row selects.
+// value() is not sorted by. keyOf(row): the place that the row selects. rows: an array, or what else
+// has a length and at(i). A column may have values(rows), value() of all rows in a Float64Array: where
+// those that it is sorted by and those with bars do, only rows that are shown are asked for.
 export class DataTable {
   constructor({ columns, rows, sort, keyOf, onSelect, caption, empty }) {
     Object.assign(this, { columns, rows, keyOf, onSelect, caption, empty });
@@ -31,23 +34,34 @@ export class DataTable {
     this.render();
   }
 
-  // The rows in order, which a search or a selection does not change.
+  // The rows that are shown in order, which a search or a selection does not change.
   ordered() {
-    const key = `${this.sort} ${this.down}`;
-    if (this.order?.key !== key || this.order.of !== this.rows) this.order = { key, of: this.rows, rows: this.sorted() };
+    const key = `${this.sort} ${this.down} ${this.shown}`;
+    if (this.order?.key !== key || this.order.of !== this.rows) this.order = { key, of: this.rows, rows: this.sorted().map((i) => this.rows.at(i)) };
     return this.order.rows;
   }
 
   sorted() {
     const column = this.columns.find((c) => c.id === this.sort);
-    if (!column?.value) return this.rows;
-    const key = this.rows.map((row) => column.value(row));
+    const key = column?.value && this.valuesOf(column);
+    if (key instanceof Float64Array) return firstOf(key, this.shown, this.down);
+    const all = Array.from({ length: this.rows.length }, (_, i) => i);
     const compare = (a, b) => (typeof key[a] === "string" ? key[a].localeCompare(key[b]) : key[a] < key[b] ? -1 : key[a] > key[b] ? 1 : 0);
-    return this.rows.map((_, i) => i).sort((a, b) => (this.down ? -1 : 1) * compare(a, b) || a - b).map((i) => this.rows[i]);
+    return (key ? all.sort((a, b) => (this.down ? -1 : 1) * compare(a, b) || a - b) : all).slice(0, this.shown);
+  }
+
+  valuesOf(column) {
+    return column.values?.(this.rows) ?? Array.from({ length: this.rows.length }, (_, i) => column.value(this.rows.at(i)));
+  }
+
+  most(column) {
+    let most = 0;
+    for (const value of this.valuesOf(column)) if (Math.abs(value) > most) most = Math.abs(value);
+    return most;
   }
 
   by(id) {
-    const first = this.rows.length && this.columns.find((c) => c.id === id).value(this.rows[0]);
+    const first = this.rows.length && this.columns.find((c) => c.id === id).value(this.rows.at(0));
     this.down = this.sort === id ? !this.down : typeof first !== "string";
     this.sort = id;
     this.render();
@@ -56,16 +70,16 @@ export class DataTable {
   render() {
     const rows = this.ordered();
     const most = Object.fromEntries(this.columns.filter((c) => c.bar).map((c) =>
-      [c.id, c.max ?? rows.reduce((most, row) => Math.max(most, Math.abs(c.value(row)) || 0), 0)]));
+      [c.id, c.max ?? this.most(c)]));
     const head = this.columns.map((c) => h("th", { class: c.wide ? "wide" : "n", scope: "col",
       "aria-sort": c.id === this.sort ? (this.down ? "descending" : "ascending") : undefined, title: c.hint },
     c.value ? h("button", { onclick: () => this.by(c.id) }, c.title) : c.title));
-    const body = rows.slice(0, this.shown).map((row) => this.row(row, most));
+    const body = rows.map((row) => this.row(row, most));
     replace(this.element,
       h("table", {}, h("caption", { class: "hidden" }, this.caption), h("thead", {}, h("tr", {}, head)), h("tbody", {}, body)),
-      rows.length === 0 && h("p", { class: "note" }, this.empty ?? "Nothing."),
-      rows.length > this.shown && h("button", { class: "load", onclick: () => { this.shown += 5 * STEP; this.render(); } },
-        `${rows.length - this.shown} more`));
+      this.rows.length === 0 && h("p", { class: "note" }, this.empty ?? "Nothing."),
+      this.rows.length > this.shown && h("button", { class: "load", onclick: () => { this.shown += 5 * STEP; this.render(); } },
+        `${this.rows.length - this.shown} more`));
   }
 
   row(row, most) {

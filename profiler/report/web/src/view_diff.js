@@ -2,7 +2,8 @@
 
 import { h, replace } from "./dom.js";
 import { by } from "./format.js";
-import { Table, metricOf } from "./data.js";
+import { metricOf } from "./cost.js";
+import { Table } from "./data.js";
 import { DataTable, placeColumn } from "./table.js";
 import { compile, matchesPlace } from "./search.js";
 import { DiffFlame } from "./diff_flame.js";

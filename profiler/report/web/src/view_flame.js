@@ -3,7 +3,7 @@
 
 import { h, replace } from "./dom.js";
 import { by, share } from "./format.js";
-import { metricOf } from "./data.js";
+import { metricOf } from "./cost.js";
 import { palette, shadesOf } from "./colors.js";
 import { FlameCanvas } from "./flame_canvas.js";
 import { frameList } from "./flame_list.js";

@@ -2,9 +2,10 @@
 
 import { h, replace } from "./dom.js";
 import { byteSeconds, bytes, count, ratio, share, time } from "./format.js";
-import { Cost, metricOf } from "./data.js";
+import { COSTS, Cost, metricOf } from "./cost.js";
 import { tokens } from "./c_tokens.js";
 import { compile } from "./search.js";
+import { firstOf, greatest, pick } from "./select.js";
 import { matchText } from "./view_summary.js";
 
 const CHUNK = 200;
@@ -66,10 +67,11 @@ class SourceView {
   build(file, state) {
     const { model } = this.app;
     const metric = metricOf(state.metric);
+    const within = file ? placesIn(model, file) : [];
     replace(this.side, h("h2", {}, "Files"), this.files.map((entry) => h("button", { class: "file", title: model.text(entry.file.file),
       "aria-current": String(entry.file === file), onclick: () => this.app.state.set({ file: entry.file.short, sel: "" }) },
     h("span", {}, entry.file.short), h("span", { class: "n" }, share(entry.cost[metric.id], model.sum[metric.id])))),
-    this.hotLines(file, metric));
+    this.hotLines(within, metric));
     this.seen.disconnect();
     this.chunks = [];
     this.entries = [];
@@ -77,15 +79,23 @@ class SourceView {
       replace(this.body, h("p", { class: "note" }, "No line of the profile has a source file. Compile with -g to see lines."));
       return;
     }
-    const costs = new Map();
-    for (const entry of model.places.values()) if (entry.place.file === file) costs.set(entry.place.line, entry);
+    const { places } = model;
+    const lines = places.where("line");
+    const placeOf = []; // by line
+    const numbers = [];
+    for (const at of within) {
+      if (placeOf[lines[at]] === undefined) numbers.push(lines[at]);
+      placeOf[lines[at]] = at;
+    }
     this.columns = metric.id === "lifetime" ? [...COLUMNS, LIFETIME] : COLUMNS;
-    const most = Object.fromEntries(this.columns.map((c) => [c.id, [...costs.values()].reduce((most, e) => Math.max(most, e.cost[c.id] ?? 0), 0)]));
-    this.dearest = [...costs.values()].reduce((best, e) => (!best || e.cost[metric.id] > best.cost[metric.id] ? e : best), null)?.place.line;
-    this.entries = [...costs.values()].filter((entry) => !file.text || entry.place.line > 0).sort((a, b) => a.place.line - b.place.line);
-    this.numbers = file.text ? null : this.entries.map((entry) => entry.place.line);
-    const row = file.text ? this.textRow(file, costs, most, compile(state.q).expression)
-      : (i) => this.line(this.numbers[i], [["", [...this.entries[i].ops].join(", ")]], this.entries[i], most);
+    const all = pick(placeOf, numbers);
+    const most = Object.fromEntries(this.columns.map((c) => [c.id, c.bar ? places.metric(c.id)[greatest(places.metric(c.id), all)] : 0]));
+    this.dearest = lines[greatest(places.metric(metric.id), all)];
+    const sorted = Float64Array.from(file.text ? numbers.filter((line) => line > 0) : numbers).sort();
+    this.entries = pick(placeOf, sorted);
+    this.numbers = file.text ? null : sorted;
+    const row = file.text ? this.textRow(file, placeOf, most, compile(state.q).expression)
+      : (i) => this.line(this.numbers[i], [["", [...places.at(this.entries[i]).ops].join(", ")]], places.at(this.entries[i]), most);
     replace(this.body, this.head(), !file.text && h("p", { class: "note" }, `The text of ${model.text(file.file)} is not here: ${file.why}.`),
       this.makeChunks(file.text?.length ?? this.entries.length, row));
     if (this.chunks.length * CHUNK <= MOST_AT_ONCE) this.print();
@@ -118,20 +128,21 @@ class SourceView {
     return h("div", { class: "src head" }, this.columns.map((c) => h("span", { class: `g ${c.id}` }, c.title)), h("span", { class: "no" }, "line"), h("span", { class: "code" }, ""));
   }
 
-  hotLines(file, metric) {
-    const hot = [...this.app.model.places.values()].filter((e) => e.place.file === file && e.cost[metric.id] > 0)
-      .sort((a, b) => b.cost[metric.id] - a.cost[metric.id]).slice(0, 8);
+  hotLines(within, metric) {
+    const { places, sum } = this.app.model;
+    const hot = firstOf(pick(places.metric(metric.id), within), 8, true).map((i) => places.at(within[i])).filter((e) => e.cost[metric.id] > 0);
     return hot.length > 0 && [h("h2", {}, metric.name), hot.map((e) => h("button", { class: "file", onclick: () => this.app.state.set({ sel: e.place.key }) },
-      h("span", {}, `${e.place.line} ${[...e.ops].join(", ")}`), h("span", { class: "n" }, share(e.cost[metric.id], this.app.model.sum[metric.id]))))];
+      h("span", {}, `${e.place.line} ${[...e.ops].join(", ")}`), h("span", { class: "n" }, share(e.cost[metric.id], sum[metric.id]))))];
   }
 
   // Makes the row of line i from 0. Whether a line begins within a comment follows from those before
   // it: inside[i], as far as it is known.
-  textRow(file, costs, most, expression) {
+  textRow(file, placeOf, most, expression) {
+    const { places } = this.app.model;
     const inside = [false];
     return (i) => {
       while (inside.length <= i) inside.push(tokens(file.text[inside.length - 1], inside[inside.length - 1]).inside);
-      const row = this.line(i + 1, tokens(file.text[i], inside[i]).pieces, costs.get(i + 1), most);
+      const row = this.line(i + 1, tokens(file.text[i], inside[i]).pieces, placeOf[i + 1] === undefined ? undefined : places.at(placeOf[i + 1]), most);
       if (expression && expression.test(file.text[i])) row.classList.add("found");
       return row;
     };
@@ -163,20 +174,40 @@ class SourceView {
   key(key) {
     const step = { ArrowDown: 1, ArrowUp: -1, n: 1, N: -1 }[key];
     if (!step || !this.entries.length) return false;
-    const at = this.entries.findIndex((entry) => entry.place.key === this.app.state.now.sel);
-    this.app.state.set({ sel: this.entries[Math.max(0, Math.min(this.entries.length - 1, at + step))].place.key });
+    const { places } = this.app.model;
+    const at = this.entries.indexOf(places.find(this.app.state.now.sel));
+    this.app.state.set({ sel: places.at(this.entries[Math.max(0, Math.min(this.entries.length - 1, at + step))]).place.key });
     return true;
   }
 }
 
-function fileCosts(model) {
-  const files = new Map();
-  for (const entry of model.places.values()) {
-    const { file } = entry.place;
-    if (!file) continue;
-    if (!files.has(file)) files.set(file, { file, cost: new Cost() });
-    const { cost } = files.get(file);
-    for (const name of Object.keys(cost)) cost[name] += entry.cost[name];
+// The numbers of the places in a file.
+function placesIn(model, file) {
+  const files = model.places.where("file");
+  const numbers = [];
+  for (let i = 0; i < files.length; i++) if (files[i] === file.file) numbers.push(i);
+  return numbers;
+}
+
+// The files with places and what these cost, the dearest first.
+function fileCosts({ places, fileByString }) {
+  const byText = new Map();
+  const files = places.where("file");
+  const number = new Int32Array(files.length); // of a place's file, in order of appearance
+  for (let i = 0; i < files.length; i++) {
+    if (i > 0 && files[i] === files[i - 1]) {
+      number[i] = number[i - 1];
+      continue;
+    }
+    if (!byText.has(files[i])) byText.set(files[i], { number: byText.size, file: fileByString.get(files[i]), cost: new Cost() });
+    number[i] = byText.get(files[i]).number;
   }
-  return [...files.values()].sort((a, b) => b.cost.total + b.cost.tape / 1e6 - a.cost.total - a.cost.tape / 1e6);
+  for (const name of COSTS) {
+    const values = places.sum(name);
+    if (values === places.zeros) continue;
+    const sums = new Float64Array(byText.size);
+    for (let i = 0; i < values.length; i++) sums[number[i]] += values[i];
+    for (const entry of byText.values()) entry.cost[name] = sums[entry.number];
+  }
+  return [...byText.values()].filter((entry) => entry.file).sort((a, b) => b.cost.total + b.cost.tape / 1e6 - a.cost.total - a.cost.tape / 1e6);
 }

@@ -2,7 +2,7 @@
 
 import { h, replace } from "./dom.js";
 import { by, bytes, count, ratio, share, time, date } from "./format.js";
-import { metricOf } from "./data.js";
+import { metricOf } from "./cost.js";
 import { findings } from "./findings.js";
 import { DataTable, placeColumn } from "./table.js";
 import { compile, matchesPlace } from "./search.js";
@@ -28,9 +28,9 @@ export function mountSummary(root, app) {
     table.mark(state.sel, expression && ((entry) => matchesPlace(expression, entry.place, [...entry.ops].join(" "))));
     app.setMatch(expression && matchText(model, expression, state.metric));
     const metric = metricOf(state.metric);
-    if (table.metric !== metric.id) {
-      table.metric = metric.id;
-      table.sort = metric.id === "recompute" || metric.id === "other" ? "total" : metric.id;
+    if (table.metric !== metric) {
+      table.metric = metric;
+      table.sort = sortOf(metric);
       table.down = true;
       table.render();
     }
@@ -42,11 +42,12 @@ export function mountSummary(root, app) {
 // What share of a metric the lines have that match.
 export function matchText(model, expression, id) {
   const metric = metricOf(id);
+  const costs = model.places.metric(metric.id);
   let value = 0;
   let n = 0;
   for (const entry of model.places.values())
     if (matchesPlace(expression, entry.place, [...entry.ops].join(" "))) {
-      value += entry.cost[metric.id];
+      value += costs[entry.number];
       n++;
     }
   return `${share(value, model.sum[metric.id])} in ${n} line${n === 1 ? "" : "s"}`;
@@ -85,22 +86,30 @@ function finding(app, f) {
 
 const column = (id, title, bar) => {
   const metric = metricOf(id);
-  return { id, title, bar, value: (e) => e.cost[id], text: (e) => (e.cost[id] ? by[metric.unit](e.cost[id]) : "·") };
+  return { id, title, bar, value: (e) => e.cost[id], values: (places) => places.metric(id), text: (e) => (e.cost[id] ? by[metric.unit](e.cost[id]) : "·") };
 };
 
+const ratioOf = (backward, forward) => (forward ? backward / forward : 0);
+
+// The column that a metric is in.
+const sortOf = ({ id }) => (id === "recompute" || id === "other" ? "total" : id);
+
 function linesTable(app) {
-  return new DataTable({
-    caption: "Lines by cost", rows: [...app.model.places.values()], sort: app.state.now.metric,
+  const metric = metricOf(app.state.now.metric);
+  const table = new DataTable({
+    caption: "Lines by cost", rows: app.model.places, sort: sortOf(metric),
     keyOf: (e) => e.place.key, onSelect: (key) => app.state.set({ sel: key }),
     columns: [
       placeColumn("Line", (e) => e.place, (e) => [...e.ops].join(", ")),
       column("total", "total", "gray"), column("forward", "forward", "fwd"), column("backward", "backward", "bwd"),
-      { id: "ratio", title: "b/f", value: (e) => (e.cost.forward ? e.cost.backward / e.cost.forward : 0),
+      { id: "ratio", title: "b/f", value: (e) => ratioOf(e.cost.backward, e.cost.forward),
+        values: (places) => places.metric("backward").map((ns, i) => ratioOf(ns, places.metric("forward")[i])),
         text: (e) => `${ratio(e.cost.backward, e.cost.forward)}${e.slow ? " !" : ""}`, hint: "backward over forward time; !: far over what its flops and bytes let expect" },
       column("tape", "tape", "mem"), column("peak", "at peak", "mem"), column("calls", "calls"),
       app.model.metrics.some((m) => m.id === "lifetime") && column("lifetime", "byte-seconds", "mem"),
     ].filter(Boolean),
   });
+  return Object.assign(table, { metric });
 }
 
 function about(model) {
