@@ -89,7 +89,7 @@ export class Places {
     return (this.located[name] = values);
   }
 
-  // One of COSTS by place.
+  // One of COSTS by place; zeros: the profile has none of it.
   sum(name) {
     return (this.sums[name] ??= this.add(this.model.lines.columns[name]));
   }

@@ -203,8 +203,9 @@ function fileCosts({ places, fileByString }) {
     number[i] = byText.get(files[i]).number;
   }
   for (const name of COSTS) {
-    const sums = new Float64Array(byText.size);
     const values = places.sum(name);
+    if (values === places.zeros) continue;
+    const sums = new Float64Array(byText.size);
     for (let i = 0; i < values.length; i++) sums[number[i]] += values[i];
     for (const entry of byText.values()) entry.cost[name] = sums[entry.number];
   }
