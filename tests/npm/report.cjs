@@ -39,6 +39,7 @@ browse(url, async page => {
     if (only !== 'open') {
         await searchFinds(page, open, hash, ready, text)
         await selectionIsShared(page, open, hash, ready, text)
+        await recursionCountsOnce(page, open, text)
         await flameKeysWork(page, open, hash, picture)
         await otherKeysWork(page, open, hash)
         await othersCanReadIt(page, open)
@@ -134,6 +135,25 @@ async function selectionIsShared(page, open, hash, ready, text) {
     check((await hash()).get('view') === 'roofline', 'back does not go to the view before')
 }
 
+/* A line that calls itself, as network() does: in the search's share and in the sandwich it is what its
+ * outermost calls are. Each row of the tree has its share of all. */
+async function recursionCountsOnce(page, open, text) {
+    const rows = () => page.locator('[data-node]').evaluateAll(all => all.map(row => ({
+        name: row.querySelector('.name').textContent, value: Number(row.querySelector('.n').title), share: parseFloat(row.lastElementChild.textContent) })))
+    await open('view=flame&metric=forward')
+    await page.locator('[data-node]', { hasText: /^step/ }).first().click()
+    const shown = await rows()
+    const share = value => Number(((100 * value) / shown[0].value).toFixed(1))
+    for (const row of shown) check(row.share === share(row.value), `${row.name} has ${row.share} %, not ${share(row.value)}`)
+    const outer = shown.filter(row => row.name.startsWith('network ')).sort((a, b) => b.value - a.value)[0]
+    const place = /[^ ]+:\d+/.exec(outer?.name)?.[0]
+    check(place, `no call of network() among ${shown.map(row => row.name)}`)
+    await open(`view=flame&metric=forward&q=network ${place}`)
+    check(parseFloat(await text('.match')) === share(outer.value), `${place} is found in ${await text('.match')}, not ${share(outer.value)} %`)
+    await open(`view=flame&metric=forward&mode=sandwich&sel=${place}`)
+    check((await rows())[0].value === outer.value, `the callers of ${place} have ${(await rows())[0].value}, not ${outer.value}`)
+}
+
 async function flameKeysWork(page, open, hash, picture) {
     await open('view=flame')
     const sel = async () => (await hash()).get('sel')
@@ -215,7 +235,7 @@ async function othersCanReadIt(page, open) {
         check(width <= 390, `${view} is ${width} wide on a screen of 390`)
     }
     await page.emulateMedia({ media: 'print' })
-    await open('view=summary')
-    check(!(await page.locator('.controls').isVisible()), 'controls are printed')
+    await open('view=summary&sel=none.c:1')
+    for (const part of ['controls', 'tabs', 'strip']) check(!(await page.locator(`.${part}`).isVisible()), `${part}: what is for the screen is printed`)
     check((await page.evaluate(() => getComputedStyle(document.body).backgroundColor)) === 'rgb(255, 255, 255)', 'paper is not white')
 }

@@ -47,6 +47,9 @@ async function framesAreTheLines(page, metric, gone) {
         if (!row) continue
         check(row.value === width(line), `${metric}, ${gone}: ${line.key} is ${row.value} wide, not ${width(line)}`)
         check(row.change.startsWith(kind(line, metric)), `${metric}, ${gone}: ${line.key} says ${row.change}, not ${kind(line, metric)}`)
+        const part = Math.abs(line.now[metric] - line.base[metric]) / line.base[metric]
+        const shown = parseFloat(row.change.slice(1)) / (row.change.endsWith('%') ? 100 : 1)
+        if (/\d/.test(row.change)) check(Math.abs(shown / part - 1) < 0.1, `${metric}, ${gone}: ${line.key} says ${row.change}, not ${part}`)
     }
     const shown = rows.slice(1).map(row => row.change)
     check(shown.includes('gone') === Boolean(gone), `${metric}: gone calls are ${gone ? 'not ' : ''}shown`)

@@ -1,10 +1,10 @@
-/* report_lines.cjs: what the page works out by itself: report_lines.cjs PAGE QUESTIONS BYTE_SECONDS,
- * where QUESTIONS is a file with choices of lines, or budgets, and the command's answers. Prints what
- * is wrong, or "lines: ok". */
+/* report_lines.cjs: what the page works out by itself: report_lines.cjs PAGE QUESTIONS BYTE_SECONDS LINES,
+ * where QUESTIONS is a file with choices of lines, or budgets, and the command's answers, and LINES
+ * what `tapescope top --json` says. Prints what is wrong, or "lines: ok". */
 const { browse } = require('./browse.cjs')
 const { pathToFileURL } = require('url')
 
-const [file, questions, byteSeconds] = process.argv.slice(2)
+const [file, questions, byteSeconds, lines] = process.argv.slice(2)
 const failures = []
 
 function check(good, text) {
@@ -20,6 +20,7 @@ browse(pathToFileURL(file).href, async page => {
     await everyAnswerIsTheCommands(page, JSON.parse(require('fs').readFileSync(questions, 'utf8')))
     await choicesSurvive(page)
     await byteSecondsAreTheProfiles(page, open)
+    await linesAreTheCommands(page, open, JSON.parse(require('fs').readFileSync(lines, 'utf8')).rows)
     for (const failure of failures) console.log(`wrong: ${failure}`)
     if (failures.length === 0) console.log('lines: ok')
     else process.exitCode = 1
@@ -87,4 +88,54 @@ async function byteSecondsAreTheProfiles(page, open) {
     check((await page.locator('th[aria-sort=descending]').innerText()).startsWith('byte-seconds'), 'the lines are not by byte-seconds')
     await open('view=source&metric=lifetime')
     check((await page.locator('.src.cost .lifetime .bar').count()) > 0, 'the source has no byte-seconds')
+}
+
+/* A figure with its unit, as far as its digits go. */
+function says(text, value) {
+    const units = { '': 1, '!': 1, ns: 1, 'µs': 1e3, ms: 1e6, s: 1e9, B: 1, KiB: 1024, MiB: 1024 ** 2 }
+    const [, digits, unit] = /^([\d.]*)\s*(\S*)$/.exec(text.replace(/\u202f/g, ' ')) ?? [null, 'NaN', '']
+    return value ? Math.abs((Number(digits) * units[unit]) / value - 1) < 0.01 : /^[0·–]?$/.test(text)
+}
+
+/* In the table of lines, dearest first, and beside the source, by what the columns are headed; in the
+ * strip of a selection, and in the picture that has lines above their callers. */
+async function linesAreTheCommands(page, open, rows) {
+    const wanted = new Map(rows.filter(row => row.file).map(row => [`${row.file.split('/').pop()}:${row.line}`, {
+        forward: row.forward_ns, backward: row.backward_ns, tape: row.tape_bytes, peak: row.peak_bytes, calls: row.calls,
+        'b/f': row.forward_ns && row.backward_ns ? row.backward_ns / row.forward_ns : 0, 'at peak': row.peak_bytes }]))
+    const compare = (where, key, cells) => {
+        for (const [title, text] of cells)
+            if (title in wanted.get(key)) check(says(text, wanted.get(key)[title]), `${where}: ${key}: ${title} is ${text}, not ${wanted.get(key)[title]}`)
+    }
+    await open('view=summary&metric=forward')
+    const table = await page.locator('.table-wrap[aria-label="Lines by cost"] table').evaluate(one => {
+        const heads = [...one.querySelectorAll('th')].map(head => head.textContent)
+        return [...one.querySelectorAll('tbody tr')].map(row => [row.querySelector('.key').textContent,
+            [...row.cells].map((cell, i) => [heads[i], cell.querySelector('.v').textContent])])
+    })
+    const known = table.filter(([key]) => wanted.has(key))
+    check(known.length === wanted.size && wanted.size > 15, `the summary has ${known.length} lines, not ${wanted.size}`)
+    for (const [key, cells] of known) compare('summary', key, cells.filter(([title]) => title !== 'b/f' || wanted.get(key)[title]))
+    const costs = known.map(([key]) => wanted.get(key).forward)
+    check(costs.every((cost, i) => i === 0 || cost <= costs[i - 1]), `the dearest lines are not first: ${costs}`)
+    await open('view=source')
+    const source = await page.locator('.source').evaluate(one => {
+        const cells = row => [...row.querySelectorAll('.g')].map(cell => cell.textContent)
+        const heads = cells(one.querySelector('.src.head'))
+        return [...one.querySelectorAll('.src.cost')].map(row => [row.dataset.line, cells(row).map((text, i) => [heads[i], text])])
+    })
+    check(source.length === wanted.size, `the source has ${source.length} lines with costs`)
+    const name = known[0][0].replace(/\d+$/, '')
+    for (const [line, cells] of source) compare('source', name + line, cells)
+    for (const [key] of known.filter(([key]) => wanted.get(key).forward !== wanted.get(key).backward).slice(0, 3)) {
+        await open(`view=summary&sel=${key}`)
+        const items = await page.locator('.strip .item').allInnerTexts()
+        compare('selection', key, items.map(item => item.split(/\s+/)).map(([title, ...text]) => [title, text.join(' ')]))
+    }
+    await open('view=flame&mode=inverted&metric=forward')
+    const frames = await page.locator('[data-node]').evaluateAll(all => all.map(row => [row.querySelector('.name').textContent, Number(row.querySelector('.n').title)]))
+    for (const [key, { forward }] of wanted) {
+        const value = frames.find(([label]) => label.split(' ').includes(key))?.[1] ?? 0
+        check(value === forward, `inverted: ${key} is ${value}, not ${forward}`)
+    }
 }

@@ -48,6 +48,7 @@ browse(pathToFileURL(file).href, async page => {
     await linesAreSummed(page)
     await rangesAreCleared(page)
     await spansAreThere(page)
+    await phasesHaveTheirColours(page)
     await keysMoveTheTime(page)
     await nothingIsSelectedWithoutEvents(page)
     for (const failure of failures) console.log(`wrong: ${failure}`)
@@ -64,6 +65,12 @@ async function drag(page, from, to) {
     await page.mouse.up()
 }
 
+/* A time as the page writes it. */
+function near(text, ns) {
+    const [digits, unit] = (text ?? '').split(/\s/)
+    return digits !== '' && Math.abs(Number(digits) * { ns: 1, µs: 1e3 }[unit ?? 'ns'] - ns) <= 0.01 * ns
+}
+
 const rangeOf = async page => ((await hash(page)).get('range') ?? '').split('-').map(Number)
 const rootOf = async page => Number(await page.locator('[data-node="0"] .n').first().getAttribute('title'))
 
@@ -74,8 +81,12 @@ async function dragsAreSummed(page) {
         const [from, to] = await rangeOf(page)
         check(to > from, `dragging from ${first} to ${last} selects no range`)
         const sums = expected(from, to, null)
+        const end = Math.max(...events.map(e => e.start_ns + e.ns))
+        for (const [edge, part] of [[from, Math.min(first, last)], [to, Math.max(first, last)]])
+            check(Math.abs(edge / end - part) < 0.02, `dragging from ${first} to ${last} selects ${from}-${to} of ${end}`)
         const strip = await page.locator('.stretch').innerText()
-        check(/^Range .* – .*/.test(strip) && /forward/.test(strip) && /backward/.test(strip), `the strip says '${strip}'`)
+        for (const name of ['forward', 'backward'])
+            check(/^Range .* – .*/.test(strip) && near(new RegExp(`${name}\\s+(\\S+\\s[nµ]s|0)`).exec(strip)?.[1], sums[name]), `the strip says '${strip}'`)
         for (const mode of ['calls', 'inverted'])
             for (const metric of ['total', 'forward', 'backward', 'recompute', 'calls']) {
                 await open(page, `view=flame&mode=${mode}&metric=${metric}&range=${from}-${to}`)
@@ -167,6 +178,21 @@ async function spansAreThere(page) {
     }
     await open(page, `view=timeline&time=${spans[0].start_ns}-${spans[0].start_ns + 1000}`)
     check((await rows.count()) === 1, 'spans out of view are listed')
+}
+
+/* The row below the bytes, which has one of the scopes below it. */
+async function phasesHaveTheirColours(page) {
+    for (const [kind, color] of [['op', '--fwd-1'], ['pullback', '--bwd-1']]) {
+        const e = events.find(one => one.kind === kind && !one.again)
+        await open(page, `view=timeline&time=${e.start_ns + 200}-${e.start_ns + e.ns - 200}`)
+        const [pixel, wanted] = await page.locator('.time-canvas').evaluate((canvas, [name, up]) => {
+            const zoom = canvas.height / canvas.offsetHeight
+            const { data } = canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height - up * zoom, 1, 1)
+            const hex = getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+            return [[...data].slice(0, 3).join(), [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16)).join()]
+        }, [color, EDGE.bottom + 33])
+        check(pixel === wanted, `${kind}: the colour is ${pixel}, not ${wanted}`)
+    }
 }
 
 async function keysMoveTheTime(page) {
