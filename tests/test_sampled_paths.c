@@ -161,7 +161,7 @@ static void expect_both_kinds(void)
     ck_assert(tree->has_paths);
     ck_assert_uint_gt(once.forward_ns, 0);
     ck_assert_uint_gt(once.backward_ns, 0);
-    /* That three times the work takes longer is for the split's benchmark: this machine may stall. */
+    /* That three times the work takes longer is for the split's benchmark: machines may stall. */
     ck_assert_uint_gt(thrice.forward_ns, 0);
     ck_assert_uint_gt(thrice.backward_ns, 0);
     ck_assert_uint_gt(below("by_thrice", "op").forward_ns, 0);
