@@ -36,7 +36,7 @@ static void seed_put_frame(struct profile_seed *seed, const uint8_t *payload, si
     seed->frame[++seed->n_frames] = seed->n;
 }
 
-static void seed_put_packet(struct profile_seed *seed, const Tapescope__Packet *packet)
+void seed_put_packet(struct profile_seed *seed, const Tapescope__Packet *packet)
 {
     uint8_t payload[PROFILE_SEED_BYTES];
     size_t n = tapescope__packet__get_packed_size(packet);
@@ -408,67 +408,6 @@ void seed_put_paths(struct profile_seed *seed, uint32_t first)
     paths.refused = first;
     packet.kind_case = TAPESCOPE__PACKET__KIND_PATHS;
     packet.paths = &paths;
-    seed_put_packet(seed, &packet);
-}
-
-/* Samples from index `first` on, of two threads: one in every phase, and one more outside. */
-void seed_put_samples(struct profile_seed *seed, uint32_t first, uint64_t unit)
-{
-    static const char *const op[] = {"", "matmul", "statement", "tanh", ""};
-    static uint64_t stack[] = {0x2104, 0x2201, 0x7f0000012345};
-    Tapescope__Sample sample[5], *list[5];
-    Tapescope__Samples samples = TAPESCOPE__SAMPLES__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
-    for (uint32_t i = 0; i < 5; i++) {
-        tapescope__sample__init(&sample[i]);
-        sample[i].index = first + i;
-        sample[i].thread = i % 2;
-        sample[i].phase = i % 4;
-        sample[i].pc = i % 4 == 0 ? 0 : 0x2001 + 0x100 * (uint64_t)i;
-        sample[i].line = i == 1 ? 41 : 0;
-        sample[i].path = i % 4 == 0 ? 0 : first + i;
-        sample[i].op = (char *)(uintptr_t)op[i];
-        sample[i].shared = i == 3;
-        sample[i].waiting = i == 4 ? 9 : i;
-        sample[i].stack = stack;
-        sample[i].n_stack = i == 0 ? 3 : i == 4 ? 1 : 0;
-        sample[i].count = (i + 1) * unit;
-        sample[i].partial = i == 4 ? unit : 0;
-        sample[i].wall_ns = 4000000 * (i + 1) * unit;
-        sample[i].cpu_ns = 3000000 * (i + 1) * unit;
-        list[i] = &sample[i];
-    }
-    samples.period_ns = 4000000;
-    samples.sample = list;
-    samples.n_sample = 5;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_SAMPLES;
-    packet.samples = &samples;
-    seed_put_packet(seed, &packet);
-}
-
-void seed_put_threads(struct profile_seed *seed, uint64_t unit)
-{
-    Tapescope__Thread thread[2], *list[2] = {&thread[0], &thread[1]};
-    Tapescope__Threads threads = TAPESCOPE__THREADS__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
-    for (uint32_t i = 0; i < 2; i++) {
-        tapescope__thread__init(&thread[i]);
-        thread[i].index = i;
-        thread[i].tid = i == 0 ? 0 : 4711;
-        thread[i].name = (char *)(i == 0 ? "others" : "fit \033[31m");
-        thread[i].recorded = 6 * unit;
-        thread[i].partial = i == 0 ? unit : 0;
-        thread[i].lost = 2;
-        thread[i].outside = 2;
-        thread[i].fired = thread[i].recorded + thread[i].partial + thread[i].lost + 2;
-        thread[i].wall_ns = 40000000 * unit;
-        thread[i].cpu_ns = 30000000 * unit;
-    }
-    threads.thread = list;
-    threads.n_thread = 2;
-    threads.process_cpu_ns = 61000000 * unit;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_THREADS;
-    packet.threads = &threads;
     seed_put_packet(seed, &packet);
 }
 

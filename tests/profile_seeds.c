@@ -47,9 +47,8 @@ static void put_body(unsigned number, struct profile_seed *seed)
         seed_put_tape(seed, 1, 1, 2, 2);
         seed_put_tape(seed, 1, 0, 3, 3);
         seed_put_threads(seed, 1);
-        seed_put_samples(seed, 0, 1);
-        seed_put_samples(seed, 3, 2);
-        seed_put_threads(seed, 3);
+        seed_put_samples(seed, 0, 1, 0);
+        seed_put_samples(seed, 3, 2, 3);
         break;
     case 4: /* a tape that died and was merged, one that lives */
         seed_put_header(seed, "tsc", 1);
@@ -99,7 +98,7 @@ static void put_body(unsigned number, struct profile_seed *seed)
         seed_put_tape(seed, 0, 0, 2, 2);
         seed_put_tape(seed, 3, 0, 4, 1);
         seed_put_threads(seed, 1);
-        seed_put_samples(seed, UINT32_MAX - 4, 1);
+        seed_put_samples(seed, UINT32_MAX - 4, 1, 0);
         break;
     }
     if (number < PROFILE_SEEDS_COMPLETE)

@@ -1,7 +1,8 @@
 /* test_sampled_ends.c: processes that are sampled and fork, end in every way, or cannot write.
  *
- * May include: sampled_support.h, Check. A process that ends is a child of the test's.
+ * May include: sampled_support.h, profile_frame.h, Check. A process that ends is a child of the test's.
  */
+#include "profile_frame.h"
 #include "run_cases.h"
 #include "sampled_support.h"
 
@@ -82,6 +83,40 @@ START_TEST(however_the_process_ends_the_file_is_absent_complete_or_a_prefix)
         ck_assert(end != EXIT || profile->complete);
         prof_profile_free(profile);
     }
+}
+END_TEST
+
+/* As when the process was killed while it wrote. */
+START_TEST(a_file_that_ends_between_any_two_frames_has_the_samples_of_its_threads)
+{
+    enum { MOST = 4096 };
+    static long boundary[MOST];
+    uint8_t head[PROFILE_FRAME_BYTES];
+    int n = 0;
+    ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,tape=on,freq=10000"), AD_OK);
+    sampled_compute(0.3);
+    ck_assert_int_eq(ad_profile_stop(), AD_OK);
+    FILE *file = fopen(sampled_path, "rb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fseek(file, PROFILE_MAGIC_BYTES, SEEK_SET), 0);
+    while (n < MOST && fread(head, 1, sizeof head, file) == sizeof head) {
+        uint32_t bytes, crc;
+        ck_assert(profile_frame_get(head, &bytes, &crc));
+        ck_assert_int_eq(fseek(file, (long)bytes, SEEK_CUR), 0);
+        boundary[n++] = ftell(file);
+    }
+    fclose(file);
+    ck_assert_int_lt(n, MOST);
+    uint64_t samples = 0;
+    int different = 0;
+    for (int i = n; i-- > 0;) {
+        ck_assert_int_eq(truncate(sampled_path, boundary[i]), 0);
+        const uint64_t now = sampled_count(sampled_path);
+        different += now != samples;
+        samples = now;
+    }
+    ck_assert_int_gt(different, 0);
+    ck_assert_uint_eq(samples, 0); /* of the header alone */
 }
 END_TEST
 
@@ -189,6 +224,7 @@ int main(void)
     tcase_set_timeout(cases, 300);
     tcase_add_checked_fixture(cases, sampled_setup, sampled_teardown);
     tcase_add_test(cases, however_the_process_ends_the_file_is_absent_complete_or_a_prefix);
+    tcase_add_test(cases, a_file_that_ends_between_any_two_frames_has_the_samples_of_its_threads);
     tcase_add_test(cases, the_child_of_a_fork_is_not_sampled_and_computes_the_same);
     tcase_add_test(cases, a_child_that_is_followed_has_a_profile_of_its_own);
     tcase_add_test(cases, a_full_disk_is_one_warning_and_the_results_are_right);

@@ -1,14 +1,13 @@
 /* collect_put_samples.c: samples and threads as packets.
  *
- * May include: collect_sampler.h, the generated profile.pb-c.h.
+ * May include: collect_sampler.h, the generated profile.pb-c.h. Both are in one packet: a process
+ * that is killed leaves a file in which they agree.
  */
 #include "collect_sampler.h"
 
 #include "profile.pb-c.h"
 
 #include <stdlib.h>
-
-enum { SAMPLES_PER_PACKET = 1 << 14 };
 
 static void fill_sample(Tapescope__Sample *to, const struct prof_samples *samples, uint32_t i,
                         const struct prof_path_map *paths)
@@ -32,53 +31,45 @@ static void fill_sample(Tapescope__Sample *to, const struct prof_samples *sample
     to->cpu_ns = from->cpu_ns;
 }
 
-static bool put(struct prof_buffer *out, Tapescope__Sample **list, size_t n, uint64_t period_ns)
+static bool put(struct prof_buffer *out, Tapescope__Samples *samples)
 {
-    Tapescope__Samples message = TAPESCOPE__SAMPLES__INIT;
-    message.period_ns = period_ns;
-    message.n_sample = n;
-    message.sample = list;
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_SAMPLES;
-    packet.samples = &message;
+    packet.samples = samples;
     return prof_put_packet(out, &packet);
 }
 
+/* As many as there may be are below PROFILE_MAX_PAYLOAD, with all their callers. */
 static bool put_aggregates(struct prof_buffer *out, const struct prof_samples *samples,
-                           uint64_t period_ns, const struct prof_path_map *paths, bool all)
+                           Tapescope__Samples *message, const struct prof_path_map *paths, bool all)
 {
-    const uint32_t most = samples->n < SAMPLES_PER_PACKET ? samples->n : SAMPLES_PER_PACKET;
-    Tapescope__Sample *sample = calloc(most + (size_t)1, sizeof *sample);
-    Tapescope__Sample **list = calloc(most + (size_t)1, sizeof *list);
+    Tapescope__Sample *sample = calloc(samples->n + (size_t)1, sizeof *sample);
+    Tapescope__Sample **list = calloc(samples->n + (size_t)1, sizeof *list);
     bool ok = sample != NULL && list != NULL;
     size_t n = 0;
     for (uint32_t i = 0; ok && i < samples->n; i++) {
         if (!all && !samples->aggregate[i].changed)
             continue;
-        if (n == most) {
-            ok = put(out, list, n, period_ns);
-            n = 0;
-        }
         fill_sample(&sample[n], samples, i, paths);
         list[n] = &sample[n];
         n++;
     }
-    ok = ok && (n == 0 || put(out, list, n, period_ns));
+    message->n_sample = n;
+    message->sample = list;
+    ok = ok && put(out, message);
     free(sample);
     free(list);
     return ok;
 }
 
-static bool put_threads(struct prof_buffer *out, const struct prof_samples *samples,
-                        uint64_t process_ns, bool all)
+static void fill_threads(Tapescope__Threads *message, Tapescope__Thread *thread,
+                         Tapescope__Thread **list, const struct prof_samples *samples, bool all)
 {
-    Tapescope__Thread thread[PROF_NAMED_THREADS + 1], *list[PROF_NAMED_THREADS + 1];
-    Tapescope__Threads message = TAPESCOPE__THREADS__INIT;
     for (uint32_t i = 0; i < samples->n_threads; i++) {
         const struct prof_thread_total *from = &samples->thread[i];
         if (!all && !from->changed)
             continue;
-        Tapescope__Thread *to = &thread[message.n_thread];
+        Tapescope__Thread *to = &thread[message->n_thread];
         tapescope__thread__init(to);
         to->index = i;
         to->tid = (uint64_t)from->tid;
@@ -90,14 +81,9 @@ static bool put_threads(struct prof_buffer *out, const struct prof_samples *samp
         to->outside = from->outside;
         to->wall_ns = from->wall_ns;
         to->cpu_ns = from->cpu_ns;
-        list[message.n_thread++] = to;
+        list[message->n_thread++] = to;
     }
-    message.thread = list;
-    message.process_cpu_ns = process_ns;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_THREADS;
-    packet.threads = &message;
-    return prof_put_packet(out, &packet);
+    message->thread = list;
 }
 
 bool prof_put_samples(struct prof_buffer *out, const struct prof_samples *samples,
@@ -111,8 +97,14 @@ bool prof_put_samples(struct prof_buffer *out, const struct prof_samples *sample
             return false;
     if (!prof_put_new_paths(out, paths))
         return false;
-    const bool ok = put_threads(out, samples, process_ns, all) &&
-                    put_aggregates(out, samples, period_ns, paths, all);
+    Tapescope__Thread thread[PROF_NAMED_THREADS + 1], *list[PROF_NAMED_THREADS + 1];
+    Tapescope__Threads threads = TAPESCOPE__THREADS__INIT;
+    Tapescope__Samples message = TAPESCOPE__SAMPLES__INIT;
+    fill_threads(&threads, thread, list, samples, all);
+    threads.process_cpu_ns = process_ns;
+    message.period_ns = period_ns;
+    message.threads = &threads;
+    const bool ok = put_aggregates(out, samples, &message, paths, all);
     if (!ok)
         out->n = before;
     return ok;

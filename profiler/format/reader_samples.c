@@ -73,7 +73,7 @@ enum reader_status reader_apply_samples(struct reader_state *state,
         if (status != READER_OK)
             return status;
     }
-    return READER_OK;
+    return samples->threads ? reader_apply_threads(state, samples->threads) : READER_OK;
 }
 
 static enum reader_status apply_thread(struct reader_state *state, const Tapescope__Thread *from)
