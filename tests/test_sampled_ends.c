@@ -1,6 +1,7 @@
 /* test_sampled_ends.c: processes that are sampled and fork, end in every way, or cannot write.
  *
- * May include: sampled_support.h, profile_frame.h, Check. A process that ends is a child of the test's.
+ * May include: sampled_support.h, profile_frame.h, Check. A process that ends is a child of the
+ * test.
  */
 #include "profile_frame.h"
 #include "run_cases.h"
