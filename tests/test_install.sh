@@ -111,6 +111,7 @@ grep -qF -- "$library" "$TAPESCOPE_SOURCE_DIR/README.md" || fail "the README doe
 compile pkg_beside --static
 check ./pkg_beside_c consumer.c
 readelf -d pkg_beside_c | grep -q 'NEEDED.*libtapescope' && fail "not linked static"
+library=-ltapescope
 
 # The Debian package.
 if ! command -v dpkg-deb >/dev/null; then
