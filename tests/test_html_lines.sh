@@ -15,10 +15,11 @@ TAPESCOPE_CLOCK=step:1000000
 export TAPESCOPE_CLOCK
 
 # make NAME [SOURCE]: SOURCE.c, or NAME.c, is compiled and recorded as NAME.prof.
+optimize=-O1
 make()
 {
     # shellcheck disable=SC2086
-    CPATH=$TAPESCOPE_INCLUDE_DIRS expect 0 "$TEST_C_COMPILER" -std=gnu11 -g -O1 \
+    CPATH=$TAPESCOPE_INCLUDE_DIRS expect 0 "$TEST_C_COMPILER" -std=gnu11 -g $optimize \
         $TEST_SANITIZE_FLAGS "${2-$1}.c" -o "$1" -L"$TAPESCOPE_LIB_DIR" \
         -Wl,-rpath,"$TAPESCOPE_LIB_DIR" -ltapescope
     expect 0 "$tapescope" record -o "$1.prof" "./$1"
@@ -133,6 +134,7 @@ shown 'diff: ok'
 # Of many lines those that are shown are the first of all, by each column and both ways.
 # shellcheck disable=SC2046
 program $(seq 500) >thousands.c
+optimize=-O0 # of one function so long
 make thousands
 expect 0 "$tapescope" html -o thousands.html thousands.prof
 "$tapescope" top --json -n 0 thousands.prof | jq '[.rows[] | {
