@@ -74,7 +74,7 @@ static struct tape *take(struct tape *t, ad_tape parent, ad_tape child, struct t
         why = "the fork's handle is none of a tape";
     } else {
         const struct ad_slot *s = &ad_slots[child.slot];
-        const uint64_t thread = __atomic_load_n(&s->thread, __ATOMIC_RELAXED);
+        const uint64_t thread = __atomic_load_n(&s->thread, __ATOMIC_ACQUIRE);
         const struct tape *own = ad_tape_behind((ad_tensor){child.slot, child.generation, 0, 0});
         if (__atomic_load_n(&s->generation, __ATOMIC_ACQUIRE) != child.generation || !thread) {
             code = TAPE_ERROR_HANDLE;

@@ -39,10 +39,11 @@ uint32_t ad_slot_take(struct tape *t, uint64_t thread)
     if (!i)
         return 0;
     struct ad_slot *s = &ad_slots[i];
-    __atomic_store_n(&s->thread, thread, __ATOMIC_RELAXED);
+    /* The thread comes last: a handle of the slot's former tape must not find it with the former
+     * generation. Generation 0 is never live, so that a handle of zeros is none. */
+    __atomic_add_fetch(&s->generation, s->generation + 1 == 0 ? 2 : 1, __ATOMIC_RELAXED);
     __atomic_store_n(&s->tape, t, __ATOMIC_RELAXED);
-    /* Generation 0 is never live, so that a handle of zeros is none. */
-    __atomic_add_fetch(&s->generation, s->generation + 1 == 0 ? 2 : 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&s->thread, thread, __ATOMIC_RELEASE);
     return i;
 }
 
@@ -113,7 +114,8 @@ static const char *no_tape(uint32_t slot, uint32_t generation, ad_status *code)
         return "the handle is zero: no tape";
     if (slot >= AD_SLOTS)
         return "not a handle of a tape";
-    uint64_t thread = __atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED);
+    /* Who reads a thread and then the generation sees that of the thread's tape, or a later one. */
+    uint64_t thread = __atomic_load_n(&ad_slots[slot].thread, __ATOMIC_ACQUIRE);
     if (__atomic_load_n(&ad_slots[slot].generation, __ATOMIC_ACQUIRE) != generation || !thread)
         return "the tape was destroyed";
     *code = AD_ERROR_STATE;

@@ -32,7 +32,7 @@ enum { AD_SLOTS = 65536 };
 struct ad_slot {
     struct tape *tape; /* of the owner's thread; atomic like the two below */
     uint64_t thread;
-    uint32_t generation; /* grows when the tape is destroyed */
+    uint32_t generation; /* grows when a tape takes the slot, before thread is set */
     uint32_t next_free;
 };
 extern struct ad_slot ad_slots[AD_SLOTS];

@@ -282,6 +282,38 @@ static void *storm(void *payload)
     return NULL;
 }
 
+/* The newest handle whose tape is destroyed, slot and generation in one; 0: it is over. */
+static uint64_t destroyed;
+
+static void *ask_often(void *payload)
+{
+    struct worker *w = payload;
+    for (uint64_t both; (both = __atomic_load_n(&destroyed, __ATOMIC_ACQUIRE)) != 0;) {
+        const ad_tape tape = {(uint32_t)(both >> 32), (uint32_t)both};
+        w->wrong += ad_status_of(tape) != AD_ERROR_HANDLE;
+        ad_clear_error((ad_tape){0, 0});
+    }
+    return NULL;
+}
+
+/* The slot just given up is the one that the next tape takes, while others ask for the old one. */
+START_TEST(a_destroyed_tape_is_never_taken_for_the_next_in_its_slot)
+{
+    ad_tape tape;
+    ck_assert_int_eq(ad_tape_create(&tape, &small), AD_OK);
+    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
+    destroyed = (uint64_t)tape.slot << 32 | tape.generation;
+    start_all(ask_often);
+    for (int i = 0; i < STORM * 20; i++) {
+        ck_assert_int_eq(ad_tape_create(&tape, &small), AD_OK);
+        ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
+        __atomic_store_n(&destroyed, (uint64_t)tape.slot << 32 | tape.generation, __ATOMIC_RELEASE);
+    }
+    __atomic_store_n(&destroyed, 0, __ATOMIC_RELEASE);
+    join_all();
+}
+END_TEST
+
 static int compare(const void *a, const void *b)
 {
     return memcmp(a, b, sizeof(ad_tape));
@@ -378,6 +410,7 @@ int main(void)
     tcase_add_test(threads, a_foreign_thread_is_refused_and_the_tape_does_not_notice);
     tcase_add_test(threads, composed_ops_in_a_foreign_thread_tell_the_first_cause);
     tcase_add_test(threads, slots_are_used_again_with_new_generations);
+    tcase_add_test(threads, a_destroyed_tape_is_never_taken_for_the_next_in_its_slot);
     tcase_add_test(threads, a_tape_outlives_its_thread_and_belongs_to_no_other);
     tcase_add_test(threads, each_thread_has_an_error_of_its_own);
     return run_cases("threads", threads);
