@@ -19,6 +19,7 @@ struct frame {
     uint32_t node;           /* 0: there was no room for it */
     uint32_t now;            /* the thread's scope within it */
     uint32_t number;         /* 0: a block's */
+    uint32_t session;        /* in which it was begun: of another it is no call */
     uint64_t start, records; /* ticks, and records of the thread, when it was begun */
 };
 
@@ -253,7 +254,8 @@ uint32_t tape_scope_begin(const char *name, struct tape_scope_keys keys, uint32_
     } else {
         ADD(scopes.lost, 1);
     }
-    l->frame[at] = (struct frame){node, tape_scope_now, number, now, tape_scope_records};
+    l->frame[at] =
+        (struct frame){node, tape_scope_now, number, l->session, now, tape_scope_records};
     return l->depth;
 }
 
@@ -266,7 +268,7 @@ uint32_t tape_scope_depth(void)
 static void unwind(struct lane *l, uint32_t depth)
 {
     struct tape_hook *hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE);
-    const bool counted = hook && l->session == __atomic_load_n(&tape_session_now, __ATOMIC_ACQUIRE);
+    const uint32_t session = __atomic_load_n(&tape_session_now, __ATOMIC_ACQUIRE);
     const uint64_t now = hook ? hook->clock() : 0;
     if (hook)
         charge(l, now);
@@ -275,6 +277,7 @@ static void unwind(struct lane *l, uint32_t depth)
         if (at >= MOST_DEPTH)
             continue;
         const struct frame *f = &l->frame[at];
+        const bool counted = hook && f->session == session;
         if (counted && f->node && tape_scope_records != f->records && !tape_scope_again)
             ADD(tape_scopes_at(&scopes, f->node)->recorded_calls, 1);
         if (counted && f->node && hook->event)

@@ -342,6 +342,7 @@ static enum tape_status jacobian_of(struct tape *t, int64_t m, const uint32_t *y
     else
         t->statements.reading = true;
     bool ok = true;
+    uint64_t sweeps = 0;
     uint32_t width = crosses ? 1 : TAPE_MAX_WIDTH; /* of a tensor there is one adjoint at a time */
     for (int64_t i = 0; i < m && ok; i += width) {
         while (width > 1 && width / 2 >= m - i)
@@ -354,6 +355,7 @@ static enum tape_status jacobian_of(struct tape *t, int64_t m, const uint32_t *y
         for (int64_t k = 0; k < rows; k++)
             adjoint[(size_t)y[i + k] * width + (size_t)k] = 1;
         ok = sweep(t, UINT32_MAX, TAPE_ROW_NONE, &stamp) == UINT32_MAX;
+        sweeps++;
         tape_now_row(t, own);
         adjoint = t->statements.adjoint;
         /* Index 0 is that of constants, and gathers what statements with constants give it. */
@@ -372,7 +374,7 @@ static enum tape_status jacobian_of(struct tape *t, int64_t m, const uint32_t *y
         tape_account_event(t, TAPE_EVENT_SWEEP, own, NULL, begun, stamp, false);
         TAPE_ADD(tape_row(t, own)->calls, 1);
         TAPE_ADD(tape_row(t, own)->backward_calls, 1);
-        TAPE_ADD(t->ledger.sweeps, (uint64_t)((m + width - 1) / width));
+        TAPE_ADD(t->ledger.sweeps, sweeps);
     }
     if (ok) {
         tell_watch();

@@ -351,6 +351,7 @@ expect 2 "$tapescope" diff untimed.prof g100.prof
 expect 0 "$tapescope" stat -r 3 --warmup 2 --primal true -- ./grow 100
 shown "3 runs after 2 that are not counted."
 grep -qE '^forward .* \+- +0 ' out || fail "a spread in runs that are alike"
+grep -q '^recompute' out && fail "recomputation of a program without a checkpoint"
 expect 0 "$tapescope" stat --json -r 2 ./grow 100
 cp out stat.json
 expect 0 "$tapescope" info --json g100.prof
@@ -360,6 +361,12 @@ for stat, info in (("forward_ns",) * 2, ("backward_ns",) * 2, ("tape_bytes",) * 
     assert s[stat]["mean"] == d["total"][info] and s[stat]["sd"] == 0 and s[stat]["n"] == 2
 assert s["gradient_over_forward"]["mean"] == 1 + s["backward_ns"]["mean"] / s["forward_ns"]["mean"]
 assert "primal_wall_ns" not in s'
+build exports "$TEST_SOURCE_DIR/programs/exports.c"
+expect 0 "$tapescope" stat --json --warmup 0 -r 4 sh -c \
+    'mkdir turn 2>/dev/null && exec ./exports; rmdir turn; exec ./exports once'
+python '
+s = d["metrics"]["recompute_ns"] # every second run has some
+assert s["n"] == 4 and s["min"] == 0 and s["mean"] == s["max"] / 2 > 0'
 expect 0 "$tapescope" stat -r 1 --time sampled ./grow 100
 grep -q '^~forward ' out || fail "sampled times as if they were exact"
 grep -q '^tape' out && fail "bytes that were not counted"

@@ -1,9 +1,10 @@
 /* test_collect_residuals.c: what the collector writes of classes, of the stretch with the peak and
  * of live bytes, from ledgers made by hand.
  *
- * May include: collect_support.h, Check.
+ * May include: collect_support.h, reader.h, Check.
  */
 #include "collect_support.h"
+#include "reader.h"
 #include "run_cases.h"
 #include "tape_residuals.h"
 
@@ -187,6 +188,37 @@ START_TEST(destroyed_tapes_are_merged_class_by_class)
 }
 END_TEST
 
+START_TEST(what_was_before_an_observation_is_in_no_class)
+{
+    static const struct tape_scopes scopes = {.n = 1};
+    char error[256];
+    collect_start();
+    collect_flush(make(0, 64), true);
+    collect_wait_until_due();
+    collect_flush(make(1, 8), false); /* writes what was destroyed */
+    collect->hook.begin(&collect->hook, &scopes);
+    collect_flush(make(1, 100), true);
+    collect_stop();
+    collect_read(collect_path);
+    ck_assert_ptr_nonnull(nth_residuals(0, 1));
+    struct prof_profile *profile = prof_profile_read(collect_path, error, sizeof error);
+    ck_assert_msg(profile != NULL, "%s", error);
+    ck_assert_uint_eq(profile->n_tapes, 1);
+    const struct prof_tape *tape = &profile->tape[0];
+    ck_assert_uint_eq(tape->tapes, 1);
+    ck_assert_uint_eq(tape->n_residuals, CLASSES);
+    for (size_t i = 0; i < CLASSES; i++) {
+        ck_assert_uint_eq(tape->residual[i].count, 1);
+        ck_assert_uint_eq(tape->residual[i].bytes, 100 * (i + 1));
+        ck_assert_uint_eq(tape->residual[i].peak_bytes, 1000);
+    }
+    ck_assert_uint_eq(tape->n_changes, CHANGES);
+    for (size_t i = 0; i < tape->n_moments; i++)
+        ck_assert_uint_eq(tape->moment[i].least_bytes, 100);
+    prof_profile_free(profile);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tcase_create("collect_residuals");
@@ -195,5 +227,6 @@ int main(void)
     tcase_add_test(tcase, a_later_packet_has_what_changed);
     tcase_add_test(tcase, a_log_that_is_being_rewritten_is_left_out);
     tcase_add_test(tcase, destroyed_tapes_are_merged_class_by_class);
+    tcase_add_test(tcase, what_was_before_an_observation_is_in_no_class);
     return run_cases("collect_residuals", tcase);
 }

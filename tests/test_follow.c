@@ -69,6 +69,7 @@ static void check_state(const struct prof_profile *state, size_t n)
     ck_assert_int_eq(state->complete, wanted->complete);
     ck_assert_str_eq(state->end_reason, wanted->end_reason);
     ck_assert_uint_eq(state->duration_ns, wanted->duration_ns);
+    ck_assert_int_eq(state->clock_is_uncalibrated, wanted->clock_is_uncalibrated);
     ck_assert_uint_eq(state->overhead_ticks, wanted->overhead_ticks);
     ck_assert_uint_eq(state->n_mappings, wanted->n_mappings);
     ck_assert_uint_eq(state->seen_steps, wanted->seen_steps);

@@ -293,6 +293,31 @@ START_TEST(a_profile_changes_no_bit_of_a_result)
 }
 END_TEST
 
+START_TEST(a_scope_that_was_begun_in_another_observation_is_no_call)
+{
+    observe_begin(UINT64_MAX);
+    ad_tape tape = observe_tape();
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
+    ad_profiling_ = 1;
+    ck_assert_int_eq(ad_scope_begin("around"), AD_OK);
+    const uint32_t around = observe_scopes->n - 1;
+    ad_neg(x);
+    tape_observe_end();
+    observe_begin(UINT64_MAX);
+    AD_SCOPE("within")
+    {
+        ad_neg(x);
+    }
+    ck_assert_int_eq(ad_scope_end(), AD_OK);
+    ad_profiling_ = 0;
+    ck_assert_uint_eq(tape_scopes_at(observe_scopes, around)->calls, 0);
+    ck_assert_uint_eq(tape_scopes_at(observe_scopes, around)->recorded_calls, 0);
+    ck_assert_uint_eq(tape_scopes_at(observe_scopes, around + 1)->recorded_calls, 1);
+    ad_tape_destroy(tape);
+    tape_observe_end();
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tcase_create("observe");
@@ -303,6 +328,7 @@ int main(void)
     tcase_add_test(tcase, a_profile_begun_again_counts_from_zero);
     tcase_add_test(tcase, rewind_and_reset_leave_nothing_live);
     tcase_add_test(tcase, rows_are_flushed_when_due_at_the_end_and_when_the_tape_goes);
+    tcase_add_test(tcase, a_scope_that_was_begun_in_another_observation_is_no_call);
     tcase_add_test(tcase, a_profile_changes_no_bit_of_a_result);
     return run_cases("observe", tcase);
 }

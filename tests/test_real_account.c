@@ -182,6 +182,26 @@ START_TEST(the_end_of_a_profile_charges_the_run_that_is_open)
 }
 END_TEST
 
+/* Several rows of a Jacobian are swept together: 8, then 4, 2 or 1. */
+START_TEST(the_sweeps_of_a_jacobian_are_counted)
+{
+    static const struct {
+        int64_t m;
+        uint64_t sweeps;
+    } want[] = {{0, 0}, {1, 1}, {3, 1}, {8, 1}, {9, 2}, {12, 2}, {17, 3}};
+    double jacobian[17 * 2];
+    ad_real y[17] = {0};
+    for (int i = 0; i < 17; i++)
+        ad_set(&y[i], ad_real_mul(x[i % 2], x[0]));
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        observe_begin(UINT64_MAX);
+        ck_assert_int_eq(ad_real_jacobian(tape, want[i].m, y, 2, x, jacobian), AD_OK);
+        ck_assert_uint_eq(observe_ledger()->sweeps, want[i].sweeps);
+        tape_observe_end();
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tcase_create("lines");
@@ -191,5 +211,6 @@ int main(void)
     tcase_add_test(tcase, what_a_rewind_or_reset_drops_is_live_no_more);
     tcase_add_test(tcase, at_the_peak_lines_hold_what_they_had_recorded);
     tcase_add_test(tcase, the_end_of_a_profile_charges_the_run_that_is_open);
+    tcase_add_test(tcase, the_sweeps_of_a_jacobian_are_counted);
     return run_cases("real_account", tcase);
 }

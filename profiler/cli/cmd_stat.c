@@ -91,8 +91,7 @@ static void add_times(struct report_stat *stat, const struct prof_profile *profi
     stat->sampled |= profile->is_sampled;
     stat_add(&stat->series[STAT_FORWARD], forward);
     stat_add(&stat->series[STAT_BACKWARD], backward);
-    if (recompute > 0)
-        stat_add(&stat->series[STAT_RECOMPUTE], recompute);
+    stat_add(&stat->series[STAT_RECOMPUTE], recompute);
     if (forward > 0)
         stat_add(&stat->series[STAT_RATIO], (forward + backward + recompute) / forward);
 }

@@ -182,6 +182,7 @@ static void clear(struct prof_retired *retired)
 #define X(name) ledger->name = 0;
     TAPE_LEDGER_COUNTERS(X)
 #undef X
+    prof_residuals_free(&ledger->residuals); /* a reader drops them where there are no tapes */
     ledger->tapes = 0;
     ledger->changed = true;
 }

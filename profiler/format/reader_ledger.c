@@ -115,6 +115,14 @@ static enum reader_status drop_final(struct reader_state *state)
     return READER_OK;
 }
 
+/* Tape 0 stands for no tape: what was said of it before is void. Its rows follow, with zeros. */
+static void drop_residuals(struct reader_tape *tape)
+{
+    reader_map_free(&tape->residuals);
+    tape->tape.n_residuals = tape->tape.n_changes = tape->tape.n_moments = 0;
+    tape->tape.peak_ticks = 0;
+}
+
 enum reader_status reader_apply_ledger(struct reader_state *state, const Tapescope__Ledger *ledger)
 {
     if (ledger->tape == 0 && drop_final(state) != READER_OK)
@@ -130,6 +138,8 @@ enum reader_status reader_apply_ledger(struct reader_state *state, const Tapesco
     tape->tape.final |= final;
     tape->tape.thread = ledger->thread;
     tape->tape.tapes = ledger->tape == 0 ? ledger->tapes : 1;
+    if (tape->tape.tapes == 0)
+        drop_residuals(tape);
     for (size_t i = 0; i < ledger->n_row; i++) {
         enum reader_status status = apply_row(state, tape, ledger->row[i]);
         if (status != READER_OK)

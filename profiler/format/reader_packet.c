@@ -174,6 +174,7 @@ void reader_calibrate(struct reader_state *state)
     uint64_t ns = state->last_ns - state->first_ns;
     bool forward = state->last_ticks > state->first_ticks && state->last_ns > state->first_ns;
     profile->ticks_per_ns = 1;
+    profile->clock_is_uncalibrated = false; /* of a profile that grows it may have been */
     profile->start_ticks = state->first_ticks;
     if (strcmp(profile->clock, "tsc") == 0) {
         if (forward)

@@ -72,6 +72,13 @@ static void add_row(struct table *table, const struct report_stat *stat, enum st
     cell_value(table, metrics[metric].kind, series->least, style);
 }
 
+/* Nothing to say: not measured, or no run computed anything again. */
+static bool is_empty(const struct report_stat *stat, enum stat_metric metric)
+{
+    const struct stat_series *series = &stat->series[metric];
+    return series->n == 0 || (metric == STAT_RECOMPUTE && !(series->most > 0));
+}
+
 static void print_json(const struct report_stat *stat, FILE *out)
 {
     struct json json;
@@ -87,7 +94,7 @@ static void print_json(const struct report_stat *stat, FILE *out)
     json_object(&json, "metrics");
     for (int i = 0; i < STAT_METRICS; i++) {
         const struct stat_series *series = &stat->series[i];
-        if (series->n == 0)
+        if (is_empty(stat, (enum stat_metric)i))
             continue;
         json_object(&json, metrics[i].json);
         json_u64(&json, "n", series->n);
@@ -122,7 +129,7 @@ int report_stat_print(const struct report_stat *stat, const struct report_style 
         table_optional(table, columns[i].rank);
     }
     for (int i = 0; i < STAT_METRICS; i++)
-        if (stat->series[i].n > 0)
+        if (!is_empty(stat, (enum stat_metric)i))
             add_row(table, stat, (enum stat_metric)i, style);
     size_t runs = stat->series[STAT_WALL].n;
     int status = table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
