@@ -13,7 +13,6 @@
 
 enum { PLACE_ROOM = 1024, NAMES_ROOM = 256 };
 
-static const char *const kind_name[] = {"saved", "value", "record", "adjoint"};
 static const char *const cause_name[] = {"call", "sweep", "frame", "rewind", "reset", "destroy"};
 enum { CAUSES = sizeof cause_name / sizeof *cause_name };
 
@@ -61,7 +60,7 @@ static const char *kinds_text(const struct prof_holder *h)
     for (int k = 0; k < PROF_RESIDUAL_KINDS; k++)
         if (h->kinds & 1u << k)
             found = found < 0 ? k : PROF_RESIDUAL_KINDS;
-    return found < 0 ? "" : found < PROF_RESIDUAL_KINDS ? kind_name[found] : "several";
+    return found < 0 ? "" : found < PROF_RESIDUAL_KINDS ? text_kind_name[found] : "several";
 }
 
 /* "mlp.c:41 tanh", or "(tape) padding". */
@@ -259,9 +258,9 @@ static void put_kinds(const struct view *view)
         units_share(share[k], by_kind[k], view->space->total);
     }
     text_paragraph(view->style->out, view->style->width,
-                   "%s %s (%s), %s %s (%s), %s %s (%s), %s %s (%s)", kind_name[0], bytes[0],
-                   share[0], kind_name[1], bytes[1], share[1], kind_name[2], bytes[2], share[2],
-                   kind_name[3], bytes[3], share[3]);
+                   "%s %s (%s), %s %s (%s), %s %s (%s), %s %s (%s)", text_kind_name[0], bytes[0],
+                   share[0], text_kind_name[1], bytes[1], share[1], text_kind_name[2], bytes[2],
+                   share[2], text_kind_name[3], bytes[3], share[3]);
 }
 
 /* What the rows are about, before them. */
@@ -358,7 +357,7 @@ static void json_holder(struct json *json, const struct prof_holder *h)
     json_array(json, "kinds");
     for (int k = 0; k < PROF_RESIDUAL_KINDS; k++)
         if (h->kinds & 1u << k)
-            json_text(json, NULL, kind_name[k]);
+            json_text(json, NULL, text_kind_name[k]);
     json_end(json);
     json_u64(json, "held_bytes", h->held);
     json_u64(json, "peak_bytes", h->peak_bytes);
