@@ -228,6 +228,7 @@ expect 1 "$tapescope" check --max-ratio 0.1 g100.prof
 expect 1 "$tapescope" check --max-growth 1.5 g100.prof g200.prof g400.prof
 grep -q '^FAILED max-growth grow.c:7 sub pairs: bytes grow as n^2.00' out || fail "the growing line"
 grep -q each out && fail "a line that does not grow as fast"
+grep -qF '(tape)' out && fail "padding that grows is no line"
 expect 0 "$tapescope" check --max-growth 2.1 g100.prof g200.prof g400.prof
 expect 2 "$tapescope" check --max-growth 2 g100.prof g200.prof
 said "needs three profiles"
@@ -239,6 +240,32 @@ expect 0 "$tapescope" check --baseline g100.prof --tolerance 400% g200.prof
 expect 1 "$tapescope" check --baseline g100.prof --tolerance 99999% --time-tolerance 0% changed.prof \
     g100.prof
 shown "baseline-time"
+
+# What a line saves may come back as padding: that is no line's fault, and the whole is what it was.
+cat >pad.c <<'END'
+#include <stdlib.h>
+#include <tapescope/ad.h>
+int main(int argc, char **argv)
+{
+    static double data[1024];
+    int64_t n = argc > 1 ? atol(argv[1]) : 1024;
+    ad_tape tape;
+    ad_tape_create(&tape, NULL);
+    ad_status status = ad_backward(ad_sum(ad_exp(ad_leaf(tape, AD_F64, 1, &n, data))));
+    ad_tape_destroy(tape);
+    return status != AD_OK;
+}
+END
+build pad pad.c
+for n in 1024 1023 1032; do
+    expect 0 "$tapescope" record -o pad$n.prof ./pad $n
+done
+expect 0 "$tapescope" diff --sort tape --exact pad1024.prof pad1023.prof
+grep -qE '^ *\+[0-9]+ .* \(tape\) padding' out || fail "no more padding"
+expect 0 "$tapescope" check --baseline pad1024.prof pad1023.prof
+expect 1 "$tapescope" check --baseline pad1023.prof pad1032.prof
+shown "baseline-tape all:"
+grep -qF '(tape)' out && fail "padding is judged as a line"
 cat >stated.c <<'END'
 #include <tapescope/ad.h>
 #include <tapescope/ad_scope.h>
