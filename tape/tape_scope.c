@@ -19,6 +19,7 @@ struct frame {
     uint32_t node;           /* 0: there was no room for it */
     uint32_t now;            /* the thread's scope within it */
     uint32_t number;         /* 0: a block's */
+    uint32_t session;        /* that counts it as open; 0: none does */
     uint64_t start, records; /* ticks, and records of the thread, when it was begun */
 };
 
@@ -250,10 +251,16 @@ uint32_t tape_scope_begin(const char *name, struct tape_scope_keys keys, uint32_
     if (node) {
         tape_scope_now = node;
         ADD(tape_scopes_at(&scopes, node)->calls, !tape_scope_again);
+        ADD(tape_scopes_at(&scopes, node)->open_calls, !tape_scope_again);
     } else {
         ADD(scopes.lost, 1);
     }
-    l->frame[at] = (struct frame){node, tape_scope_now, number, now, tape_scope_records};
+    l->frame[at] = (struct frame){.node = node,
+                                  .now = tape_scope_now,
+                                  .number = number,
+                                  .session = node && !tape_scope_again ? l->session : 0,
+                                  .start = now,
+                                  .records = tape_scope_records};
     return l->depth;
 }
 
@@ -275,6 +282,8 @@ static void unwind(struct lane *l, uint32_t depth)
         if (at >= MOST_DEPTH)
             continue;
         const struct frame *f = &l->frame[at];
+        if (counted && f->session == l->session)
+            ADD(tape_scopes_at(&scopes, f->node)->open_calls, -1);
         if (counted && f->node && tape_scope_records != f->records && !tape_scope_again)
             ADD(tape_scopes_at(&scopes, f->node)->recorded_calls, 1);
         if (counted && f->node && hook->event)

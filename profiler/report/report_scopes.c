@@ -252,6 +252,7 @@ static void json_scope(struct json *json, const struct scopes *scopes,
     const bool timed = scopes->timed, counted = scopes->counted;
     json_u64(json, "calls", scope->calls);
     json_u64(json, "recorded_calls", scope->recorded_calls);
+    json_u64(json, "open_calls", scope->open_calls);
     json_u64(json, "records", scope->records);
     report_json_known(json, "wall_ns", scope->wall_ns, timed);
     report_json_known(json, "self_ns", scope->self_ns, timed);
