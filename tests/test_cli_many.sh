@@ -117,6 +117,9 @@ awk '/\(all\)/ { exit sum != $1 + 0 } { sum += $1 }' out || fail "changes do not
 expect 0 "$tapescope" diff g100.prof g100.prof
 shown "lines without change."
 expect 0 "$tapescope" diff --rel --sort tape g100.prof g200.prof
+# What has no column here is no key either.
+expect 2 "$tapescope" diff --sort ratio g100.prof g200.prof
+said "'ratio' is none of: total, forward, backward, tape, peak, calls, lifetime"
 expect 2 "$tapescope" diff g100.prof
 said "name two profiles"
 sed 's/^static ad_tensor each/\n\n&/; s/ad_sum(ad_exp(x))/ad_sum(ad_tanh(x))/' grow.c >moved.c
@@ -321,6 +324,21 @@ expect 0 "$tapescope" record --time sampled --tape on -o both.prof ./grow 100
 expect 0 "$tapescope" check --max-peak 1GiB --baseline g100.prof both.prof
 expect 1 "$tapescope" check --baseline g100.prof --time-tolerance 900% both.prof
 shown "exact and sampled times cannot be compared"
+# Bytes are counted beside samples, but not how long each lives: that is unknown and not 0.
+for report in "top" "top --by scope" "tree" "info" "tape"; do
+    # shellcheck disable=SC2086 # the report is words
+    expect 0 "$tapescope" $report --json both.prof
+    grep -qF '"byte_seconds": null' out || fail "$report: byte-seconds are known"
+    grep -q '"byte_seconds": [0-9]' out && fail "$report: byte-seconds of a sampled profile"
+    grep -qE '"(tape|total)_bytes": [1-9]' out || fail "$report: no bytes"
+done
+expect 0 "$tapescope" tape --lifetime both.prof
+shown "Not known: lifetimes are from exact times"
+grep -qF 'Nothing.' out && fail "lifetimes are nothing"
+expect 0 "$tapescope" tape --lifetime --json g100.prof
+grep -q '"byte_seconds": [0-9]' out || fail "no byte-seconds of exact times"
+expect 1 "$tapescope" export -f collapsed -m lifetime both.prof
+said "both.prof: lifetimes need exact times"
 for command in tape whatif; do
     expect 3 "$tapescope" $command sampled.prof
     said "has no bytes: it was sampled without --tape=on"
