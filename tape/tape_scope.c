@@ -20,6 +20,7 @@ struct frame {
     uint32_t now;            /* the thread's scope within it */
     uint32_t number;         /* 0: a block's */
     uint32_t session;        /* in which it was begun: of another it is no call */
+    bool open;               /* counted as an open call */
     uint64_t start, records; /* ticks, and records of the thread, when it was begun */
 };
 
@@ -251,11 +252,17 @@ uint32_t tape_scope_begin(const char *name, struct tape_scope_keys keys, uint32_
     if (node) {
         tape_scope_now = node;
         ADD(tape_scopes_at(&scopes, node)->calls, !tape_scope_again);
+        ADD(tape_scopes_at(&scopes, node)->open_calls, !tape_scope_again);
     } else {
         ADD(scopes.lost, 1);
     }
-    l->frame[at] =
-        (struct frame){node, tape_scope_now, number, l->session, now, tape_scope_records};
+    l->frame[at] = (struct frame){.node = node,
+                                  .now = tape_scope_now,
+                                  .number = number,
+                                  .session = l->session,
+                                  .open = node && !tape_scope_again,
+                                  .start = now,
+                                  .records = tape_scope_records};
     return l->depth;
 }
 
@@ -278,6 +285,8 @@ static void unwind(struct lane *l, uint32_t depth)
             continue;
         const struct frame *f = &l->frame[at];
         const bool counted = hook && f->session == session;
+        if (counted && f->open)
+            ADD(tape_scopes_at(&scopes, f->node)->open_calls, -1);
         if (counted && f->node && tape_scope_records != f->records && !tape_scope_again)
             ADD(tape_scopes_at(&scopes, f->node)->recorded_calls, 1);
         if (counted && f->node && hook->event)

@@ -169,6 +169,7 @@ void seed_put_scopes(struct profile_seed *seed, uint32_t first, size_t n)
         scope[i].n_key = i % 3;
         scope[i].calls = 3 * i;
         scope[i].recorded_calls = i;
+        scope[i].open_calls = i / 3;
         scope[i].ticks = 1000 * i;
         scope[i].sweep_ticks = 300 * i;
         scope[i].overhead_ticks = 20 * i;

@@ -117,6 +117,9 @@ awk '/\(all\)/ { exit sum != $1 + 0 } { sum += $1 }' out || fail "changes do not
 expect 0 "$tapescope" diff g100.prof g100.prof
 shown "lines without change."
 expect 0 "$tapescope" diff --rel --sort tape g100.prof g200.prof
+# What has no column here is no key either.
+expect 2 "$tapescope" diff --sort ratio g100.prof g200.prof
+said "'ratio' is none of: total, forward, backward, tape, peak, calls, lifetime"
 expect 2 "$tapescope" diff g100.prof
 said "name two profiles"
 sed 's/^static ad_tensor each/\n\n&/; s/ad_sum(ad_exp(x))/ad_sum(ad_tanh(x))/' grow.c >moved.c
@@ -228,6 +231,7 @@ expect 1 "$tapescope" check --max-ratio 0.1 g100.prof
 expect 1 "$tapescope" check --max-growth 1.5 g100.prof g200.prof g400.prof
 grep -q '^FAILED max-growth grow.c:7 sub pairs: bytes grow as n^2.00' out || fail "the growing line"
 grep -q each out && fail "a line that does not grow as fast"
+grep -qF '(tape)' out && fail "padding that grows is no line"
 expect 0 "$tapescope" check --max-growth 2.1 g100.prof g200.prof g400.prof
 expect 2 "$tapescope" check --max-growth 2 g100.prof g200.prof
 said "needs three profiles"
@@ -239,6 +243,32 @@ expect 0 "$tapescope" check --baseline g100.prof --tolerance 400% g200.prof
 expect 1 "$tapescope" check --baseline g100.prof --tolerance 99999% --time-tolerance 0% changed.prof \
     g100.prof
 shown "baseline-time"
+
+# What a line saves may come back as padding: that is no line's fault, and the whole is what it was.
+cat >pad.c <<'END'
+#include <stdlib.h>
+#include <tapescope/ad.h>
+int main(int argc, char **argv)
+{
+    static double data[1024];
+    int64_t n = argc > 1 ? atol(argv[1]) : 1024;
+    ad_tape tape;
+    ad_tape_create(&tape, NULL);
+    ad_status status = ad_backward(ad_sum(ad_exp(ad_leaf(tape, AD_F64, 1, &n, data))));
+    ad_tape_destroy(tape);
+    return status != AD_OK;
+}
+END
+build pad pad.c
+for n in 1024 1023 1032; do
+    expect 0 "$tapescope" record -o pad$n.prof ./pad $n
+done
+expect 0 "$tapescope" diff --sort tape --exact pad1024.prof pad1023.prof
+grep -qE '^ *\+[0-9]+ .* \(tape\) padding' out || fail "no more padding"
+expect 0 "$tapescope" check --baseline pad1024.prof pad1023.prof
+expect 1 "$tapescope" check --baseline pad1023.prof pad1032.prof
+shown "baseline-tape all:"
+grep -qF '(tape)' out && fail "padding is judged as a line"
 cat >stated.c <<'END'
 #include <tapescope/ad.h>
 #include <tapescope/ad_scope.h>
@@ -294,6 +324,21 @@ expect 0 "$tapescope" record --time sampled --tape on -o both.prof ./grow 100
 expect 0 "$tapescope" check --max-peak 1GiB --baseline g100.prof both.prof
 expect 1 "$tapescope" check --baseline g100.prof --time-tolerance 900% both.prof
 shown "exact and sampled times cannot be compared"
+# Bytes are counted beside samples, but not how long each lives: that is unknown and not 0.
+for report in "top" "top --by scope" "tree" "info" "tape"; do
+    # shellcheck disable=SC2086 # the report is words
+    expect 0 "$tapescope" $report --json both.prof
+    grep -qF '"byte_seconds": null' out || fail "$report: byte-seconds are known"
+    grep -q '"byte_seconds": [0-9]' out && fail "$report: byte-seconds of a sampled profile"
+    grep -qE '"(tape|total)_bytes": [1-9]' out || fail "$report: no bytes"
+done
+expect 0 "$tapescope" tape --lifetime both.prof
+shown "Not known: lifetimes are from exact times"
+grep -qF 'Nothing.' out && fail "lifetimes are nothing"
+expect 0 "$tapescope" tape --lifetime --json g100.prof
+grep -q '"byte_seconds": [0-9]' out || fail "no byte-seconds of exact times"
+expect 1 "$tapescope" export -f collapsed -m lifetime both.prof
+said "both.prof: lifetimes need exact times"
 for command in tape whatif; do
     expect 3 "$tapescope" $command sampled.prof
     said "has no bytes: it was sampled without --tape=on"

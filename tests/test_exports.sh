@@ -117,6 +117,10 @@ for what in "time $time" "backward $backward" "peak $peak"; do
     expect 0 "$tapescope" export -f collapsed -m "$1" -o x.collapsed
     same "the stacks' $1" "$2" "$(awk '{ n += $NF } END { print n }' x.collapsed)"
 done
+expect 0 "$tapescope" export -f collapsed -m lifetime -o x.collapsed
+whole=$("$tapescope" info --json | jq '.sum.byte_seconds * 1e6')
+awk -v whole="$whole" '{ n += $NF } END { exit !(n > 0 && n - whole <= NR && whole - n <= NR) }' \
+    x.collapsed || fail "the stacks' lifetimes are not the $whole B*us of info"
 expect 0 "$tapescope" export -f collapsed -m forward --frames func --focus network
 shown "main exports.c;step exports.c;network exports.c;network exports.c;layer exports.c "
 

@@ -296,6 +296,59 @@ is=$(sed -n 's/.*expects b\/f <= 0.0938, measured \([^:]*\):.*/\1/p' out)
 expect 1 "$tapescope" check --expectations sized100.prof
 grep -qF ": $is, at most 0.0938" out || fail "check has another number than $is"
 
+# What had not ended when the profile did, and nothing else: not what began in the profile before.
+cat >left.c <<'END'
+#include <stdlib.h>
+#include <tapescope/ad.h>
+#include <tapescope/ad_profile.h>
+static void layer(int i)
+{
+    AD_SCOPE("layer", "index", i) {
+        if (i == 2)
+            exit(0);
+    }
+}
+int main(int argc, char **argv)
+{
+    ad_tape tape;
+    ad_tape_create(&tape, NULL);
+    if (argc > 1) {
+        ad_profile_start("first.prof");
+        ad_scope_begin("over");
+        ad_profile_stop();
+        ad_profile_start("second.prof");
+        ad_scope_end();
+        ad_scope_begin("within");
+        ad_scope_end();
+        ad_profile_stop();
+        return argv == NULL;
+    }
+    ad_scope_begin("train");
+    for (int i = 0; i < 4; i++)
+        layer(i);
+    return 0;
+}
+END
+build left
+expect 0 "$tapescope" record -o left.prof ./left
+grep -qF ', scope "train" and 1 more not ended' err || fail "record does not say what is open"
+expect 0 "$tapescope" info left.prof
+grep -qE '^scopes not ended +train: 1 of 1$' out || fail "the scope that was begun by a call"
+grep -qE '^ +train/layer index=2: 1 of 1$' out || fail "the scope that the program left by exit"
+grep -q 'index=1' out && fail "a scope that has ended is open"
+expect 0 "$tapescope" info --json left.prof
+shown '{"scope": "train/layer index=2", "open_calls": 1, "calls": 1}'
+expect 0 "$tapescope" merge -o twice.prof left.prof left.prof
+expect 0 "$tapescope" info twice.prof
+grep -qE '^scopes not ended +train: 2 of 2$' out || fail "the sum of two"
+expect 0 ./left in parts
+expect 0 "$tapescope" info first.prof
+grep -qE '^scopes not ended +over: 1 of 1$' out || fail "open when the profile stopped"
+for ended in second sized100; do
+    expect 0 "$tapescope" info --json $ended.prof
+    grep -qE '"open_scopes": \[\]' out || fail "$ended: something is open"
+done
+
 if [ $failures -gt 0 ]; then
     echo "test_reports: $failures failures"
     exit 1

@@ -140,7 +140,18 @@ expect 0 "$tapescope" whatif --budget $((peak - 6 * 8192))
 [ "$(chosen)" = "chain.c:11 chain.c:13 chain.c:15 " ] || fail "chosen: $(chosen)"
 grep -q 'none that fits' out || tr '\n' ' ' <out | grep -q 'none that fits' || fail "not optimal"
 expect 0 "$tapescope" whatif --budget 10000
-tr '\n' ' ' <out | grep -q 'No choice fits the budget' || fail "a budget that nothing fits"
+# Nothing fits: how far it is from that, and what no line can save.
+expect 0 "$tapescope" whatif --json --budget 10000
+least=$(grep -o '"new_peak_bytes": *[0-9]*' out | grep -o '[0-9]*$')
+expect 0 env COLUMNS=1000 "$tapescope" whatif --exact --budget 10000
+shown "No choice of lines fits the budget of 10000: the least peak is $((least - 10000)) above it."
+shown "Of the tape's peak $((peak - 10 * 8192)) are not a line's saved values, and stay: value "
+shown "'tapescope tape' names who holds them, 'tapescope tape --dead' what no pullback reads."
+expect 0 env COLUMNS=1000 "$tapescope" whatif --exact --focus no-such-line --budget 10000
+shown "the least peak is $((peak - 10000)) above it."
+shown "No line would lower it."
+shown "Of the tape's peak $peak are not a line's saved values, and stay: saved 81920, value "
+grep -q 'No line need' out && fail "no line is needed where none helps"
 expect 0 "$tapescope" whatif --budget 1MiB
 grep -q 'No line need be computed again' out || fail "a budget that all fits"
 expect 0 "$tapescope" whatif --by function
@@ -216,7 +227,12 @@ tr '\n' ' ' <out | grep -q '1 line would lower the peak by less than 0.05 %; -n 
 expect 0 "$tapescope" whatif -n 0 apart.prof
 row '' 'apart.c:9 tanh'
 expect 0 "$tapescope" whatif --focus tanh apart.prof
-grep -q "No line's values lower it" out || fail "a line that gains nothing is listed"
+tr '\n' ' ' <out >line
+grep -q 'No line would lower it by 0.05 % if its saved values were computed again; -n 0 shows all 1' \
+    line || fail "a line that gains nothing is listed"
+grep -q 'by less than' line && fail "two statements of the same"
+expect 0 "$tapescope" whatif --focus no-such-line apart.prof
+shown "Every line that saves values was left out."
 
 # A program without a tape, and one that is killed.
 expect 3 "$tapescope" tape none.prof

@@ -180,6 +180,7 @@ struct prof_scope_cost {
     size_t parent;    /* place plus 1, less than its own; 0: none */
     uint64_t thread;  /* 0: of several */
     uint64_t calls, recorded_calls, records;
+    uint64_t open_calls;       /* of calls: those that had not ended when the profile did */
     uint64_t wall_ns, self_ns; /* between begin and end, with and without the scopes within it */
     uint64_t forward_ns;       /* of wall_ns, what was not in sweeps: the user's own code too */
     struct prof_cost cost;     /* of what was recorded in it, wherever it was swept */

@@ -58,6 +58,7 @@ static void add_scope(struct build *b, size_t i, const struct prof_scope *from)
     b->costs->place[i] = at;
     to->calls += from->calls;
     to->recorded_calls += from->recorded_calls;
+    to->open_calls += from->open_calls;
     to->records += from->records;
     b->ticks[at].all += from->ticks;
     b->ticks[at].self += from->ticks;

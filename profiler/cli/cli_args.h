@@ -38,8 +38,9 @@ const struct cli_option *cli_shared_option(size_t i, unsigned *bit);
  * first operand; else an exit status: usage, or --help was given. */
 int cli_parse(const struct cli_command *command, struct cli_args *args, int argc, char **argv);
 
-/* The choices of --sort (enum report_sort) and --by (enum prof_by). */
-extern const char *const cli_top_sorts[], *const cli_top_views[];
+/* The choices of --sort (enum report_sort), --by (enum prof_by), and of what one cost is said to be
+ * (--sort without the ratio). */
+extern const char *const cli_top_sorts[], *const cli_top_views[], *const cli_tree_metrics[];
 
 /* The place of name among n names, or -1. A unique beginning is enough. */
 int cli_choice(const char *name, const char *const *names, int n);

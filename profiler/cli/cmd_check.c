@@ -59,7 +59,8 @@ const struct cli_command cli_check = {
     .shared = CLI_JSON | CLI_COLOR | CLI_FILTER | CLI_MAP,
     .notes =
         "Every gate but --max-growth judges each profile by itself. Sizes for --max-growth are "
-        "found as by 'tapescope growth'. A gate that cannot be judged has failed.\n"
+        "found as by 'tapescope growth'. What is the tape's own, such as its padding, is judged in "
+        "the whole alone. A gate that cannot be judged has failed.\n"
         "PROFILE defaults to " CLI_DEFAULT_PROFILE
         ". Exit status: 0 all gates passed, 1 one failed, 2 wrong usage, 3 a bad or "
         "incomplete profile.",

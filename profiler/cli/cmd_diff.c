@@ -13,7 +13,7 @@ struct diff_args {
 
 static const struct cli_option options[] = {
     {"sort", 's', CLI_CHOICE, "KEY", "what is compared", offsetof(struct diff_args, sort),
-     cli_top_sorts, 0},
+     cli_tree_metrics, 0},
     {"abs", 0, CLI_CONSTANT, NULL, "the greatest difference first (the default)",
      offsetof(struct diff_args, relative), NULL, 0},
     {"rel", 0, CLI_CONSTANT, NULL, "the greatest change in relation to BASE first",

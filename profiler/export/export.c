@@ -27,11 +27,11 @@ const struct export_format export_formats[EXPORT_KINDS] = {
     [EXPORT_KIND_json] = {"json", "programs of your own", 0, export_json},
 };
 
-const char *const export_metric_names[EXPORT_METRICS + 1] = {
+const char *const export_metric_names[EXPORT_CHOICES + 1] = {
     [EXPORT_TIME] = "time",       [EXPORT_FORWARD] = "forward",     [EXPORT_BACKWARD] = "backward",
     [EXPORT_CALLS] = "calls",     [EXPORT_RECOMPUTE] = "recompute", [EXPORT_TAPE] = "tape",
     [EXPORT_PEAK] = "peak",       [EXPORT_OTHER] = "other",         [EXPORT_WAITING] = "waiting",
-    [EXPORT_SAMPLES] = "samples",
+    [EXPORT_SAMPLES] = "samples", [EXPORT_LIFETIME] = "lifetime",
 };
 
 static const char ns[] = "nanoseconds", bytes[] = "bytes", count[] = "count";
@@ -64,8 +64,10 @@ uint64_t export_cost(const struct prof_cost *cost, enum export_metric metric)
         return cost->other_ns;
     case EXPORT_WAITING:
         return cost->waiting_ns;
+    case EXPORT_LIFETIME:
+        return prof_whole(cost->byte_ns / 1e3);
     case EXPORT_SAMPLES:
-    case EXPORT_METRICS:
+    case EXPORT_CHOICES:
         break;
     }
     return cost->samples;
@@ -73,6 +75,8 @@ uint64_t export_cost(const struct prof_cost *cost, enum export_metric metric)
 
 bool export_has(const struct prof_profile *profile, enum export_metric metric)
 {
+    if (metric == EXPORT_LIFETIME)
+        return !profile->without_times && !profile->is_sampled;
     return metric < EXPORT_OTHER || profile->n_samples > 0;
 }
 

@@ -40,13 +40,16 @@ enum export_metric {
     EXPORT_OTHER, /* this and those below: of profiles with samples */
     EXPORT_WAITING,
     EXPORT_SAMPLES,
-    EXPORT_METRICS
+    EXPORT_METRICS,                   /* that a format of many figures has */
+    EXPORT_LIFETIME = EXPORT_METRICS, /* bytes times us: rounded, so that only the rows add up */
+    EXPORT_CHOICES                    /* of a format that has one */
 };
-extern const char *const export_metric_names[EXPORT_METRICS + 1]; /* ends with NULL */
+extern const char *const export_metric_names[EXPORT_CHOICES + 1]; /* ends with NULL */
 extern const char *const export_metric_units[EXPORT_METRICS];     /* nanoseconds, bytes, count */
 
 uint64_t export_cost(const struct prof_cost *cost, enum export_metric metric);
-/* Whether this profile has it: false of what only samples tell in one without samples. */
+/* Whether this profile has it: false of what only samples tell in one without samples, and of
+ * lifetimes where times are not exact. */
 bool export_has(const struct prof_profile *profile, enum export_metric metric);
 
 /* Nanoseconds since the profile began. */

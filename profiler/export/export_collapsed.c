@@ -12,6 +12,11 @@ int export_collapsed(const struct export_job *job)
 {
     char name[EXPORT_NAME_ROOM];
     const struct prof_tree *tree = job->tree;
+    if (job->metric == EXPORT_LIFETIME && !export_has(job->analysis->profile, job->metric)) {
+        snprintf(job->error, job->error_room, "%s: lifetimes need exact times",
+                 job->analysis->profile->path);
+        return 1;
+    }
     uint32_t *stack = calloc(tree->n_nodes, sizeof *stack);
     if (!stack)
         return -1;

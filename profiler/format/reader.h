@@ -49,6 +49,7 @@
 
 #define PROF_SCOPE_COUNTERS(X)                                                                     \
     X(calls)                                                                                       \
+    X(open_calls)                                                                                  \
     X(recorded_calls)                                                                              \
     X(ticks)                                                                                       \
     X(sweep_ticks)                                                                                 \

@@ -162,6 +162,8 @@ void gate_growth(struct gates *gates, const struct report_growth *growth,
                   whole->high, most);
     for (size_t i = 0; i < growth->n; i++) {
         char where[WHERE_ROOM];
+        if (growth->row[i].row->any->own)
+            continue;
         text_where(where, sizeof where, sizes->analysis[sizes->n - 1], growth->row[i].row->any,
                    PROF_BY_LINE);
         judge_growth(gates, &growth->row[i].bytes, where, most);
@@ -270,6 +272,8 @@ int gate_baseline(struct gates *gates, const struct prof_analysis *base,
         char where[WHERE_ROOM];
         if (!row->line[1])
             continue; /* gone: no more than before */
+        if (row->line[1]->own)
+            continue;
         text_where(where, sizeof where, now, row->line[1], PROF_BY_LINE);
         more |= judge_more(gates, "baseline-tape", where, prof_cost_tape_bytes(a),
                            prof_cost_tape_bytes(b), bytes, false);

@@ -37,7 +37,8 @@ void gate_line_tape(struct gates *gates, const struct prof_analysis *analysis, c
 /* Backward over forward time of the whole. */
 void gate_ratio(struct gates *gates, const struct prof_analysis *analysis, double most);
 
-/* No row's bytes, and not the whole, grow significantly faster than size^most. */
+/* No row's bytes, and not the whole, grow significantly faster than size^most. The tape's own rows
+ * (padding) are in the whole alone: no line of a program mends them. */
 void gate_growth(struct gates *gates, const struct report_growth *growth,
                  const struct report_sizes *sizes, double most);
 
@@ -46,8 +47,8 @@ void gate_growth(struct gates *gates, const struct report_growth *growth,
 int gate_expectations(struct gates *gates, const struct prof_analysis *analysis);
 
 /* No row has more bytes on the tape than in the base, nor the whole, nor its peak, by more than
- * `bytes` (a fraction); and no more time by more than `time`, unless that is negative. Returns 0,
- * or -1 when memory is exhausted. */
+ * `bytes` (a fraction); and no more time by more than `time`, unless that is negative. The tape's
+ * own rows are in the whole alone. Returns 0, or -1 when memory is exhausted. */
 int gate_baseline(struct gates *gates, const struct prof_analysis *base,
                   const struct prof_analysis *now, double bytes, double time);
 

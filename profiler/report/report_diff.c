@@ -162,7 +162,7 @@ static int print(const struct diff *diff, size_t shown)
         [REPORT_SORT_TOTAL] = "total",       [REPORT_SORT_FORWARD] = "forward",
         [REPORT_SORT_BACKWARD] = "backward", [REPORT_SORT_TAPE] = "tape",
         [REPORT_SORT_PEAK] = "at peak",      [REPORT_SORT_CALLS] = "calls",
-        [REPORT_SORT_LIFETIME] = "B*ms",     [REPORT_SORT_RATIO] = "total",
+        [REPORT_SORT_LIFETIME] = "B*ms",
     };
     const struct report_style *style = diff->style;
     struct table *table = table_new();

@@ -234,7 +234,45 @@ static void add_costs(struct table *table, const struct prof_analysis *analysis,
         add_bytes(table, analysis, style);
 }
 
-static void print_json(const struct prof_analysis *analysis, FILE *out)
+/* Scopes that had not ended with the profile: an end is missing, or the program left within. */
+static void add_open_scopes(struct table *table, const struct prof_scope_costs *costs)
+{
+    enum { MOST = 10 };
+    size_t found = 0;
+    for (size_t i = 0; i < costs->n; i++) {
+        const struct prof_scope_cost *scope = &costs->scope[i];
+        char path[TEXT_SCOPE_ROOM];
+        if (scope->open_calls == 0 || found++ >= MOST)
+            continue;
+        text_scope_path(path, costs, scope);
+        entry(table, found == 1 ? "scopes not ended" : "");
+        table_cellf(table, "%s: %" PRIu64 " of %" PRIu64, path, scope->open_calls, scope->calls);
+    }
+    if (found > MOST) {
+        entry(table, "");
+        table_cellf(table, "%zu more", found - MOST);
+    }
+}
+
+static void json_open_scopes(struct json *json, const struct prof_scope_costs *costs)
+{
+    json_array(json, "open_scopes");
+    for (size_t i = 0; i < costs->n; i++) {
+        char path[TEXT_SCOPE_ROOM];
+        if (costs->scope[i].open_calls == 0)
+            continue;
+        text_scope_path(path, costs, &costs->scope[i]);
+        json_object(json, NULL);
+        json_text(json, "scope", path);
+        json_u64(json, "open_calls", costs->scope[i].open_calls);
+        json_u64(json, "calls", costs->scope[i].calls);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static void print_json(const struct prof_analysis *analysis, const struct prof_scope_costs *costs,
+                       FILE *out)
 {
     const struct prof_profile *profile = analysis->profile;
     struct json json;
@@ -255,30 +293,59 @@ static void print_json(const struct prof_analysis *analysis, FILE *out)
         json_end(&json);
     }
     json_end(&json);
+    json_open_scopes(&json, costs);
     json_u64(&json, "packets", profile->n_packets);
     json_u64(&json, "lines", analysis->n_lines);
     json_u64(&json, "sites_without_line", analysis->n_unlined);
     json_finish(&json);
 }
 
-int report_info(const struct prof_analysis *analysis, const struct report_style *style)
+static int print_text(const struct prof_analysis *analysis, const struct prof_scope_costs *costs,
+                      const struct report_style *style)
 {
-    if (style->json) {
-        print_json(analysis, style->out);
-        return 0;
-    }
     struct table *table = table_new();
     if (!table)
         return -1;
     table_column(table, TABLE_LEFT, NULL);
     table_column(table, TABLE_LEFT, NULL);
     add_program(table, analysis, style);
+    add_open_scopes(table, costs);
     add_costs(table, analysis, style);
     int status = table_print(table, style->out, 0, style->utf8);
     table_free(table);
     if (status == 0)
         text_unlined_note(analysis, style->out);
     return status;
+}
+
+int report_info(const struct prof_analysis *analysis, const struct report_style *style)
+{
+    struct prof_scope_costs costs;
+    int status = prof_scope_costs_make(&costs, analysis->profile, false);
+    if (status == 0 && style->json)
+        print_json(analysis, &costs, style->out);
+    else if (status == 0)
+        status = print_text(analysis, &costs, style);
+    prof_scope_costs_free(&costs);
+    return status;
+}
+
+/* An end that is missing shows nowhere else, where no scope is around it. */
+static void put_open_scopes(const struct prof_profile *profile, FILE *out)
+{
+    const struct prof_scope *open = NULL;
+    size_t others = 0;
+    for (size_t i = 0; i < profile->n_scopes; i++) {
+        others += open && profile->scope[i].open_calls > 0;
+        if (!open && profile->scope[i].open_calls > 0)
+            open = &profile->scope[i];
+    }
+    if (!open)
+        return;
+    fprintf(out, ", scope \"%s\"", open->name);
+    if (others > 0)
+        fprintf(out, " and %zu more", others);
+    fputs(" not ended", out);
 }
 
 void report_summary(const struct prof_analysis *analysis, const struct report_style *style)
@@ -313,4 +380,5 @@ void report_summary(const struct prof_analysis *analysis, const struct report_st
                 units_time(forward, total->recompute_ns, style->utf8));
     if (counted)
         fprintf(style->out, ", %s on tape", units_bytes(bytes, total->handed_out_bytes));
+    put_open_scopes(analysis->profile, style->out);
 }

@@ -1,6 +1,8 @@
 /* report_json.c: see report_json.h. */
 #include "report_json.h"
 
+#include "report_rank.h"
+
 void report_json_begin(struct json *json, FILE *out, const char *command)
 {
     json_begin(json, out);
@@ -63,6 +65,14 @@ void report_json_known(struct json *json, const char *name, uint64_t value, bool
         json_null(json, name);
 }
 
+void report_json_byte_seconds(struct json *json, double byte_ns, const struct prof_profile *profile)
+{
+    if (ranking_knows(profile, REPORT_SORT_LIFETIME))
+        json_double(json, "byte_seconds", byte_ns / 1e9);
+    else
+        json_null(json, "byte_seconds");
+}
+
 void report_json_cost(struct json *json, const struct prof_cost *cost,
                       const struct prof_profile *profile)
 {
@@ -86,10 +96,7 @@ void report_json_cost(struct json *json, const struct prof_cost *cost,
     report_json_known(json, "kept_bytes", cost->kept_bytes, counted);
     report_json_known(json, "live_bytes", cost->live_bytes, counted);
     report_json_known(json, "peak_bytes", cost->peak_bytes, counted);
-    if (counted && timed)
-        json_double(json, "byte_seconds", cost->byte_ns / 1e9);
-    else
-        json_null(json, "byte_seconds");
+    report_json_byte_seconds(json, cost->byte_ns, profile);
     if (cost->samples > 0) { /* times are estimates, of processors */
         json_u64(json, "samples", cost->samples);
         json_u64(json, "other_ns", cost->other_ns);

@@ -21,6 +21,10 @@ void report_json_cost(struct json *json, const struct prof_cost *cost,
 /* A number that may not be known. */
 void report_json_known(struct json *json, const char *name, uint64_t value, bool known);
 
+/* "byte_seconds", which are known from exact times. */
+void report_json_byte_seconds(struct json *json, double byte_ns,
+                              const struct prof_profile *profile);
+
 /* Where a line, function or op is: file, line, function, module, offset, own, ops, kept_by. */
 void report_json_place(struct json *json, const struct prof_line *line);
 

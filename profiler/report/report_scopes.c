@@ -252,6 +252,7 @@ static void json_scope(struct json *json, const struct scopes *scopes,
     const bool timed = scopes->timed, counted = scopes->counted;
     json_u64(json, "calls", scope->calls);
     json_u64(json, "recorded_calls", scope->recorded_calls);
+    json_u64(json, "open_calls", scope->open_calls);
     json_u64(json, "records", scope->records);
     report_json_known(json, "wall_ns", scope->wall_ns, timed);
     report_json_known(json, "self_ns", scope->self_ns, timed);
@@ -259,10 +260,7 @@ static void json_scope(struct json *json, const struct scopes *scopes,
     report_json_known(json, "backward_ns", scope->cost.backward_ns, timed);
     report_json_known(json, "tape_bytes", prof_cost_tape_bytes(&scope->cost), counted);
     report_json_known(json, "peak_bytes", scope->cost.peak_bytes, counted);
-    if (ranking_knows(scopes->analysis->profile, REPORT_SORT_LIFETIME))
-        json_double(json, "byte_seconds", scope->cost.byte_ns / 1e9);
-    else
-        json_null(json, "byte_seconds");
+    report_json_byte_seconds(json, scope->cost.byte_ns, scopes->analysis->profile);
     report_json_ratio(json, "ratio", scope->cost.backward_ns, scope->forward_ns);
 }
 

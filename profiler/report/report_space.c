@@ -5,6 +5,7 @@
  * the tape's own count.
  */
 #include "report_json.h"
+#include "report_rank.h"
 #include "report_text.h"
 #include "units.h"
 
@@ -13,12 +14,11 @@
 
 enum { PLACE_ROOM = 1024, NAMES_ROOM = 256 };
 
-static const char *const kind_name[] = {"saved", "value", "record", "adjoint"};
 static const char *const cause_name[] = {"call", "sweep", "frame", "rewind", "reset", "destroy"};
 enum { CAUSES = sizeof cause_name / sizeof *cause_name };
 
 /* A holder with what it is sorted by. */
-struct ranked {
+struct ranked_holder {
     const struct prof_holder *holder;
     double key; /* bytes, or bytes times ns */
 };
@@ -47,7 +47,7 @@ static double key_of(const struct prof_holder *h, enum report_space what)
 
 static int compare_ranked(const void *x, const void *y)
 {
-    const struct ranked *a = x, *b = y;
+    const struct ranked_holder *a = x, *b = y;
     if (a->key != b->key)
         return a->key > b->key ? -1 : 1;
     return a->holder < b->holder ? -1 : a->holder > b->holder;
@@ -61,7 +61,7 @@ static const char *kinds_text(const struct prof_holder *h)
     for (int k = 0; k < PROF_RESIDUAL_KINDS; k++)
         if (h->kinds & 1u << k)
             found = found < 0 ? k : PROF_RESIDUAL_KINDS;
-    return found < 0 ? "" : found < PROF_RESIDUAL_KINDS ? kind_name[found] : "several";
+    return found < 0 ? "" : found < PROF_RESIDUAL_KINDS ? text_kind_name[found] : "several";
 }
 
 /* "mlp.c:41 tanh", or "(tape) padding". */
@@ -126,7 +126,7 @@ struct view {
     const struct prof_space *space;
     const struct report_space_options *options;
     const struct report_style *style;
-    struct ranked *row;
+    struct ranked_holder *row;
     size_t n, shown;
     double total;
 };
@@ -154,7 +154,7 @@ static void add_columns(struct table *table, const struct view *view)
                                                        : "line op -> read by");
 }
 
-static void add_cells(struct table *table, const struct view *view, const struct ranked *row)
+static void add_cells(struct table *table, const struct view *view, const struct ranked_holder *row)
 {
     char share[UNITS_ROOM];
     const struct prof_holder *h = row->holder;
@@ -188,7 +188,8 @@ static void add_cells(struct table *table, const struct view *view, const struct
     }
 }
 
-static void add_holder(struct table *table, const struct view *view, const struct ranked *row)
+static void add_holder(struct table *table, const struct view *view,
+                       const struct ranked_holder *row)
 {
     add_cells(table, view, row);
     cell_holder(table, view->analysis, row->holder, view->options->by, view->style);
@@ -199,7 +200,7 @@ static void add_left_out(struct table *table, const struct view *view)
     const struct prof_holder *h = &view->space->left_out;
     if (view->space->n_left_out == 0)
         return;
-    add_cells(table, view, &(struct ranked){h, key_of(h, view->options->what)});
+    add_cells(table, view, &(struct ranked_holder){h, key_of(h, view->options->what)});
     table_cell(table, "(left out)");
 }
 
@@ -259,9 +260,9 @@ static void put_kinds(const struct view *view)
         units_share(share[k], by_kind[k], view->space->total);
     }
     text_paragraph(view->style->out, view->style->width,
-                   "%s %s (%s), %s %s (%s), %s %s (%s), %s %s (%s)", kind_name[0], bytes[0],
-                   share[0], kind_name[1], bytes[1], share[1], kind_name[2], bytes[2], share[2],
-                   kind_name[3], bytes[3], share[3]);
+                   "%s %s (%s), %s %s (%s), %s %s (%s), %s %s (%s)", text_kind_name[0], bytes[0],
+                   share[0], text_kind_name[1], bytes[1], share[1], text_kind_name[2], bytes[2],
+                   share[2], text_kind_name[3], bytes[3], share[3]);
 }
 
 /* What the rows are about, before them. */
@@ -319,11 +320,15 @@ static int put_text(const struct view *view)
         put_kinds(view);
     if (holders && view->space->tape)
         report_timeline(view->analysis, view->space->tape, style);
-    if (view->n == 0 && view->space->n_left_out == 0)
+    const bool known = view->options->what != REPORT_LIFETIME ||
+                       ranking_knows(view->analysis->profile, REPORT_SORT_LIFETIME);
+    if (!known)
+        fputs("Not known: lifetimes are from exact times (--time exact).\n", style->out);
+    else if (view->n == 0 && view->space->n_left_out == 0)
         fputs("Nothing.\n", style->out);
     else
         table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
-    if (view->shown < view->n)
+    if (known && view->shown < view->n)
         put_hidden(view);
     if (view->options->what == REPORT_DEAD)
         put_unneeded(view);
@@ -345,7 +350,7 @@ static void json_line(struct json *json, const char *name, const struct prof_lin
     json_end(json);
 }
 
-static void json_holder(struct json *json, const struct prof_holder *h)
+static void json_holder(struct json *json, const struct view *view, const struct prof_holder *h)
 {
     uint64_t by[CAUSES];
     causes_of(h, by);
@@ -358,7 +363,7 @@ static void json_holder(struct json *json, const struct prof_holder *h)
     json_array(json, "kinds");
     for (int k = 0; k < PROF_RESIDUAL_KINDS; k++)
         if (h->kinds & 1u << k)
-            json_text(json, NULL, kind_name[k]);
+            json_text(json, NULL, text_kind_name[k]);
     json_end(json);
     json_u64(json, "held_bytes", h->held);
     json_u64(json, "peak_bytes", h->peak_bytes);
@@ -369,7 +374,7 @@ static void json_holder(struct json *json, const struct prof_holder *h)
     json_u64(json, "read_bytes", h->read_bytes);
     json_u64(json, "dead_bytes", h->dead_bytes);
     json_u64(json, "unread_bytes", h->unread_bytes);
-    json_double(json, "byte_seconds", h->byte_ns / 1e9);
+    report_json_byte_seconds(json, h->byte_ns, view->analysis->profile);
     json_object(json, "released_bytes");
     for (size_t i = 0; i < CAUSES; i++)
         json_u64(json, cause_name[i], by[i]);
@@ -413,7 +418,7 @@ static void put_json(const struct view *view)
     json_u64(&json, "held_bytes", view->space->held);
     json_array(&json, "rows");
     for (size_t i = 0; i < view->shown; i++)
-        json_holder(&json, view->row[i].holder);
+        json_holder(&json, view, view->row[i].holder);
     json_end(&json);
     json_u64(&json, "rows_not_shown", view->n - view->shown);
     json_u64(&json, "rows_left_out", view->space->n_left_out);
@@ -435,7 +440,7 @@ int report_space(const struct prof_analysis *analysis, const struct prof_space *
         const double key = key_of(&space->holder[i], options->what);
         view.total += key;
         if (key > 0)
-            view.row[view.n++] = (struct ranked){&space->holder[i], key};
+            view.row[view.n++] = (struct ranked_holder){&space->holder[i], key};
     }
     if (options->what == REPORT_HOLDERS)
         view.total = (double)space->total;

@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+const char *const text_kind_name[PROF_RESIDUAL_KINDS] = {"saved", "value", "record", "adjoint"};
+
 void cell_time(struct table *table, uint64_t ns, const struct report_style *style)
 {
     char buf[UNITS_ROOM];

@@ -7,6 +7,7 @@
 #include "units.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* In the order of the new peak, then of the cost; ties keep the order of the source. */
 static int compare_options(const void *x, const void *y)
@@ -185,16 +186,11 @@ static void put_table(struct table *table, const struct report_style *style)
     table_free(table);
 }
 
-/* Why lines are not shown, and how they are. */
-static void put_hidden(const struct prof_whatif *whatif, size_t beyond, size_t idle,
-                       const struct report_style *style)
+/* How many lines are not shown, and how they are. */
+static void put_hidden(size_t beyond, size_t idle, const struct report_style *style)
 {
     const char *dots = style->utf8 ? "\u2026" : "...";
-    if (whatif->n == 0)
-        fputs(whatif->n_left_out > 0 ? "Every line that saves values was left out.\n"
-                                     : "No line saves values.\n",
-              style->out);
-    else if (beyond > 0 && idle > 0)
+    if (beyond > 0 && idle > 0)
         text_paragraph(style->out, style->width,
                        "%s %zu more, and %zu that would lower the peak by less than 0.05 %%; "
                        "-n 0 shows everything.",
@@ -206,6 +202,20 @@ static void put_hidden(const struct prof_whatif *whatif, size_t beyond, size_t i
                        dots, idle, idle == 1 ? "" : "s");
     else if (beyond > 0)
         fprintf(style->out, "%s %zu more; -n 0 shows everything.\n", dots, beyond);
+}
+
+/* Where no line is shown: why. */
+static void put_none(const struct prof_whatif *whatif, const struct report_style *style)
+{
+    if (whatif->n == 0)
+        fputs(whatif->n_left_out > 0 ? "Every line that saves values was left out.\n"
+                                     : "No line saves values.\n",
+              style->out);
+    else
+        text_paragraph(style->out, style->width,
+                       "No line would lower it by 0.05 %% if its saved values were computed "
+                       "again; -n 0 shows all %zu.",
+                       whatif->n);
 }
 
 static int put_all(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
@@ -220,16 +230,17 @@ static int put_all(const struct prof_analysis *analysis, const struct prof_whati
         return -1;
     text_paragraph(style->out, style->width,
                    shown > 0 ? "Peak now: %s. Each line by itself, its saved values computed again:"
-                             : "Peak now: %s. No line's values lower it if computed again.",
+                             : "Peak now: %s.",
                    bytes_text(buf, whatif->peak_bytes, style));
-    if (shown > 0)
+    if (shown > 0) {
         put_table(table, style);
-    else
-        table_free(table);
-    put_hidden(whatif, n - shown, whatif->n - n, style);
-    if (shown > 0)
+        put_hidden(n - shown, whatif->n - n, style);
         text_paragraph(style->out, style->width,
                        "* no other line has a lower peak at no more cost.");
+    } else {
+        table_free(table);
+        put_none(whatif, style);
+    }
     put_terms(analysis, whatif, style);
     text_unlined_note(analysis, style->out);
     return 0;
@@ -272,6 +283,48 @@ static void put_choice_json(const struct prof_analysis *analysis, const struct p
     json_finish(&json);
 }
 
+/* What no choice of lines lowers, of the tape's peak. */
+static void put_rest(const struct prof_whatif *whatif, const struct report_style *style)
+{
+    const struct prof_tape *tape = whatif->tape;
+    uint64_t held[PROF_RESIDUAL_KINDS] = {0}, sum = 0;
+    char parts[PROF_RESIDUAL_KINDS * (UNITS_ROOM + 16)] = "", buf[UNITS_ROOM];
+    for (size_t i = 0; i < tape->n_residuals; i++)
+        if (whatif->of[i] == 0)
+            held[tape->residual[i].kind] += tape->residual[i].peak_bytes;
+    for (int k = 0; k < PROF_RESIDUAL_KINDS; k++) {
+        const size_t at = strlen(parts);
+        if (held[k] > 0)
+            snprintf(parts + at, sizeof parts - at, "%s%s %s", at > 0 ? ", " : "",
+                     text_kind_name[k], bytes_text(buf, held[k], style));
+        sum += held[k];
+    }
+    if (sum > 0)
+        text_paragraph(style->out, style->width,
+                       "Of the tape's peak %s are not a line's saved values, and stay: %s. "
+                       "'tapescope tape' names who holds them, 'tapescope tape --dead' what no "
+                       "pullback reads.",
+                       bytes_text(buf, sum, style), parts);
+}
+
+/* Whether the budget is kept, and by how good a choice. */
+static void put_fit(uint64_t peak, uint64_t budget, bool is_optimal,
+                    const struct report_style *style)
+{
+    char most[UNITS_ROOM], over[UNITS_ROOM];
+    if (peak <= budget)
+        text_paragraph(style->out, style->width, "%s",
+                       is_optimal ? "Every choice of lines was tried: none that fits costs less."
+                                  : "Chosen one by one: a cheaper choice may exist.");
+    else
+        text_paragraph(style->out, style->width, "%s of %s: %s is %s above it.",
+                       is_optimal ? "No choice of lines fits the budget"
+                                  : "Chosen one by one, no lines were found that fit the budget",
+                       bytes_text(most, budget, style),
+                       is_optimal ? "the least peak" : "the least peak found",
+                       bytes_text(over, peak - budget, style));
+}
+
 static int put_choice(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
                       const struct prof_option *const *option, size_t n, uint64_t peak,
                       uint64_t budget, bool is_optimal, const struct report_style *style)
@@ -288,13 +341,14 @@ static int put_choice(const struct prof_analysis *analysis, const struct prof_wh
                        "Cost: %s, %s of the run's forward and backward time.",
                        time_text(time, cost, style), units_share(share, cost, whatif->run_ns));
     if (budget > 0)
-        text_paragraph(style->out, style->width, "%s",
-                       peak > budget ? "No choice fits the budget; this one has the least peak."
-                       : is_optimal  ? "Every choice of lines was tried: none that fits costs less."
-                                     : "Chosen one by one: a cheaper choice may exist.");
+        put_fit(peak, budget, is_optimal, style);
     put_table(table, style);
     if (n == 0)
-        fputs("No line need be computed again.\n", style->out);
+        fputs(budget > 0 && peak > budget ? "No line would lower it.\n"
+                                          : "No line need be computed again.\n",
+              style->out);
+    if (budget > 0 && peak > budget)
+        put_rest(whatif, style);
     put_terms(analysis, whatif, style);
     return 0;
 }

@@ -122,6 +122,7 @@ enum {
 /* Of a node alone, without the nodes below it. */
 #define TAPE_SCOPE_COUNTERS(X)                                                                     \
     X(calls)          /* times it was begun */                                                     \
+    X(open_calls)     /* of those: that have not ended */                                          \
     X(recorded_calls) /* of those that have ended: within which something was recorded */          \
     X(ticks)          /* passed in it, up to the last begin or end in its thread */                \
     X(sweep_ticks)    /* of them, in sweeps that were begun in it */                               \
