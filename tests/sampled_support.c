@@ -149,8 +149,10 @@ struct prof_profile *sampled_fetch(void)
 
 void sampled_compute_until(bool (*there)(const struct prof_profile *profile))
 {
-    for (bool done = false; !done;) {
-        sampled_compute(0.02);
+    /* Looking may take longer than what is looked for. */
+    double seconds = 0.02;
+    for (bool done = false; !done; seconds *= 2) {
+        sampled_compute(seconds);
         struct prof_profile *profile = sampled_fetch();
         done = there(profile);
         prof_profile_free(profile);

@@ -449,8 +449,8 @@ void prof_sampler_end(struct prof_sampler *sampler)
 {
     if (!sampler->running || !sampler->stepped || sampler->outside)
         return;
-    sampler->ended_ns = end_ns(sampler);
     measure(sampler, false);
+    sampler->ended_ns = end_ns(sampler); /* not before the last sample */
 }
 
 void prof_sampler_stop(struct prof_sampler *sampler, const struct prof_modules *modules)
