@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -52,11 +53,31 @@ void sampled_teardown(void)
     ck_assert_int_eq(rmdir(sampled_folder), 0);
 }
 
-static double cpu_seconds(void)
+static uint64_t clock_ns(clockid_t which)
 {
     struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    clock_gettime(which, &t);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+uint64_t sampled_tid(void)
+{
+    return (uint64_t)syscall(SYS_gettid);
+}
+
+uint64_t sampled_thread_ns(void)
+{
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+uint64_t sampled_process_ns(void)
+{
+    return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+static double cpu_seconds(void)
+{
+    return 1e-9 * (double)sampled_process_ns();
 }
 
 double sampled_tensor_step(ad_tape tape, double *gradient)
@@ -109,6 +130,86 @@ double sampled_compute(double seconds)
     ck_assert_int_eq(ad_status_of(tape), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
     return sum;
+}
+
+struct prof_profile *sampled_fetch(void)
+{
+    void *data;
+    size_t bytes;
+    char error[400];
+    ck_assert_int_eq(ad_profile_fetch(&data, &bytes), AD_OK);
+    FILE *stream = fmemopen(data, bytes, "rb");
+    struct prof_profile *profile = prof_profile_read_stream(stream, "memory", error, sizeof error);
+    ck_assert_msg(profile != NULL, "%s", error);
+    fclose(stream);
+    free(data);
+    sampled_check(profile);
+    return profile;
+}
+
+void sampled_compute_until(bool (*there)(const struct prof_profile *profile))
+{
+    /* Looking may take longer than what is looked for. */
+    double seconds = 0.02;
+    for (bool done = false; !done; seconds *= 2) {
+        sampled_compute(seconds);
+        struct prof_profile *profile = sampled_fetch();
+        done = there(profile);
+        prof_profile_free(profile);
+    }
+}
+
+static bool any(const struct prof_profile *profile)
+{
+    return sampled_held(profile, 0) > 0;
+}
+
+void sampled_compute_until_sampled(void)
+{
+    sampled_compute_until(any);
+}
+
+static const struct prof_thread *thread_of(const struct prof_profile *profile, uint32_t index)
+{
+    for (size_t i = 0; i < profile->n_threads; i++)
+        if (profile->thread[i].index == index)
+            return &profile->thread[i];
+    return NULL;
+}
+
+uint64_t sampled_held(const struct prof_profile *profile, uint64_t tid)
+{
+    uint64_t ns = 0;
+    for (size_t i = 0; i < profile->n_samples; i++) {
+        const struct prof_thread *thread = thread_of(profile, profile->sample[i].thread);
+        ns += tid == 0 || (thread && thread->tid == tid) ? profile->sample[i].cpu_ns : 0;
+    }
+    return ns;
+}
+
+/* Samples of this thread at work in an op: what was before is in them, or in earlier ones. */
+static uint64_t in_ops(void)
+{
+    struct prof_profile *profile = sampled_fetch();
+    uint64_t n = 0;
+    for (size_t i = 0; i < profile->n_samples; i++) {
+        const struct prof_sample *sample = &profile->sample[i];
+        const struct prof_thread *thread = thread_of(profile, sample->thread);
+        if (sample->phase != PROF_PHASE_NONE && sample->waiting == PROF_WAITING_NONE && thread &&
+            thread->tid == sampled_tid())
+            n += sample->count;
+    }
+    prof_profile_free(profile);
+    return n;
+}
+
+uint64_t sampled_compute_past(void (*compute)(void))
+{
+    const uint64_t now = sampled_thread_ns(), n = in_ops();
+    do
+        compute();
+    while (in_ops() == n);
+    return now;
 }
 
 void sampled_check(const struct prof_profile *profile)

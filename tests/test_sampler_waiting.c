@@ -104,6 +104,59 @@ START_TEST(processor_time_before_a_wait_is_that_of_the_next_sample_at_work)
 }
 END_TEST
 
+/* Of all samples within one op. */
+static uint64_t time_of(const char *op)
+{
+    uint64_t ns = 0;
+    for (uint32_t i = 0; i < sampler.samples.n; i++)
+        ns += sampler.samples.aggregate[i].op == op ? sampler.samples.aggregate[i].cpu_ns : 0;
+    return ns;
+}
+
+/* A wait of 2 ms, which a signal ends, then two ops, of 100 and of 300 us, again and again: so the
+ * work behind a wait is just where a signal came. */
+START_TEST(ops_behind_waits_that_signals_end_have_their_share)
+{
+    static const char *const op[2] = {"short", "long"};
+    const uint64_t pause = 2 * MS, length[2] = {100 * US, 300 * US};
+    struct prof_moment at = {.wall_ns = 7 * MS, .cpu_ns = 3 * MS, .pc = 0x2000};
+    prof_take_begin(&thread, MS, 11, &at);
+    uint64_t next = at.wall_ns + prof_take_interval(&thread), taken = 0;
+    for (int round = 0; round < 40000; round++) {
+        tape_doing_write(&now, &(struct tape_doing){.phase = TAPE_PHASE_NONE});
+        if (next < at.wall_ns + pause) {
+            at.wall_ns = next;
+            at.call = SYS_clock_nanosleep + 1;
+            prof_take(&thread, &at, &sampler.publishers);
+            next += prof_take_interval(&thread);
+        } else {
+            at.wall_ns += pause;
+        }
+        at.call = 0;
+        for (int i = 0; i < 2; i++) {
+            const uint64_t end = at.wall_ns + length[i];
+            const struct tape_doing doing = {
+                .phase = TAPE_PHASE_FORWARD, .pc = 0x1234, .op = op[i]};
+            tape_doing_write(&now, &doing);
+            for (; next < end; next += prof_take_interval(&thread)) {
+                at.cpu_ns += next - at.wall_ns;
+                at.wall_ns = next;
+                prof_take(&thread, &at, &sampler.publishers);
+                taken = at.cpu_ns;
+            }
+            at.cpu_ns += end - at.wall_ns;
+            at.wall_ns = end;
+        }
+        prof_drain(&sampler, &thread, &modules);
+    }
+    ck_assert_uint_eq(total()->lost, 0);
+    ck_assert_uint_eq(time_of(op[0]) + time_of(op[1]), taken - 3 * MS);
+    const double percent = 100. * (double)time_of(op[0]) / (double)(taken - 3 * MS);
+    /* 25 less what of a sample's time is of its own op: that is less for the first one. */
+    ck_assert_msg(percent > 21 && percent < 27, "%.2f %%", percent);
+}
+END_TEST
+
 START_TEST(a_call_that_uses_the_processor_keeps_its_time)
 {
     thread.now = NULL;
@@ -183,6 +236,7 @@ int main(void)
     TCase *cases = tcase_create("sampler_waiting");
     tcase_add_checked_fixture(cases, setup, teardown);
     tcase_add_test(cases, processor_time_before_a_wait_is_that_of_the_next_sample_at_work);
+    tcase_add_test(cases, ops_behind_waits_that_signals_end_have_their_share);
     tcase_add_test(cases, a_call_that_uses_the_processor_keeps_its_time);
     tcase_add_test(cases, what_is_owed_does_not_outlive_the_measured_steps);
     tcase_add_loop_test(cases, a_thread_of_the_product_library_without_work_is_told_from_others, 0,

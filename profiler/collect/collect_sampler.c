@@ -407,7 +407,8 @@ void prof_sampler_scan(struct prof_sampler *sampler, const struct prof_modules *
     sampler->first = false;
     for (uint32_t i = sampler->n_threads; i-- > 0;) {
         struct prof_thread *thread = sampler->thread[i];
-        if (thread->seen) {
+        /* The system's list lacks threads that live if others end while it is read. */
+        if (thread->seen || prof_thread_cpu(thread->tid) != 0) {
             learn_stack(thread);
             prof_drain(sampler, thread, modules);
             continue;
@@ -448,8 +449,8 @@ void prof_sampler_end(struct prof_sampler *sampler)
 {
     if (!sampler->running || !sampler->stepped || sampler->outside)
         return;
-    sampler->ended_ns = end_ns(sampler);
     measure(sampler, false);
+    sampler->ended_ns = end_ns(sampler); /* not before the last sample */
 }
 
 void prof_sampler_stop(struct prof_sampler *sampler, const struct prof_modules *modules)
