@@ -412,6 +412,15 @@ expect 0 "$tapescope" stat --json --warmup 0 -r 4 sh -c \
 python '
 s = d["metrics"]["recompute_ns"] # every second run has some
 assert s["n"] == 4 and s["min"] == 0 and s["mean"] == s["max"] / 2 > 0'
+expect 0 "$tapescope" record -o exports.prof ./exports
+expect 0 "$tapescope" info --json exports.prof
+cp out info.json
+expect 0 "$tapescope" growth --json -n 0 --sizes 1,2 exports.prof exports.prof
+python '
+t = json.load(open("info.json"))["total"]
+assert t["recompute_ns"] > 0
+assert d["total"]["largest_ns"] == t["forward_ns"] + t["backward_ns"] + t["recompute_ns"]
+assert d["total"]["largest_ns"] == sum(r["largest_ns"] for r in d["rows"])'
 expect 0 "$tapescope" stat -r 1 --time sampled ./grow 100
 grep -q '^~forward ' out || fail "sampled times as if they were exact"
 grep -q '^tape' out && fail "bytes that were not counted"

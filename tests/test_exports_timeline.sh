@@ -73,6 +73,37 @@ same "the document's events" "$(jq -c '[.traceEvents[] | select(.ph == "X") | [.
 same "the document's pairs" "$(jq '[.traceEvents[] | select(.ph == "f")] | length' x.json)" \
     "$(jq '[.events[] | select(.kind == "backward" and .pair > 0)] | length' document.json)"
 
+# Statements have no op's slice: no arrow leads to them from the op that had their place before.
+cat >places.c <<'END'
+#include <tapescope/ad_real.h>
+int main(void)
+{
+    ad_tape tape;
+    ad_tape_create(&tape, NULL);
+    ad_real x;
+    ad_real_leaves(tape, 1, (double[]){0.5}, &x);
+    ad_tensor one = ad_leaf(tape, AD_F64, 0, NULL, (double[]){1});
+    ad_mark mark = ad_tape_mark(tape);
+    ad_exp(one);
+    ad_tape_rewind(tape, mark);
+    ad_record_begin(tape);
+    ad_real y = x;
+    ad_set(&y, ad_real_mul(y, x));
+    ad_real_backward(tape, y);
+    ad_record_end(tape);
+    ad_tape_rewind(tape, mark);
+    ad_backward(ad_exp(one));
+    return ad_status_of(tape) != AD_OK;
+}
+END
+compile places
+expect 0 "$tapescope" record --timeline 1MiB -o places.prof ./places
+expect 0 "$tapescope" export -f json -o places.json places.prof
+same "who has a pullback" "backward exp,forward exp statement" "$(jq -r '
+    ([.events[] | select(.pair > 0) | "\(.kind) \(.name)"] | sort | join(",")) + " " +
+    ([.events[] | select(.kind == "backward" and .record != null and .pair == 0).name] | unique |
+        map(select(. != "leaf")) | join(","))' places.json)"
+
 # decode FORMAT MESSAGE: the export as x.txt, and as decoded.json, in which a message is a list of
 # its fields. A field that the schema has not has a number for a name, which is no JSON.
 decode()

@@ -142,6 +142,13 @@ static uint32_t *record_slot(struct reading *r, const struct export_event *event
     }
 }
 
+/* Of one call. A run of statements has no event of an op: what had its place before is another. */
+static bool same_call(const struct export_site *op, const struct export_site *pullback)
+{
+    return op->pc == pullback->pc && op->call_line == pullback->call_line &&
+           strcmp(op->name, pullback->name) == 0;
+}
+
 /* Joins ops and pullbacks in the order of the profile; the last event is new. */
 static void link_event(struct reading *r)
 {
@@ -160,9 +167,10 @@ static void link_event(struct reading *r)
         *slot = (uint32_t)r->events->n;
     } else if (*slot > 0) {
         struct export_event *from = &r->events->event[*slot - 1];
-        if (from->flow == 0)
+        const bool same = same_call(&r->events->site[from->site], site);
+        if (same && from->flow == 0)
             from->flow = ++r->n_flows;
-        event->flow = from->flow;
+        event->flow = same ? from->flow : 0;
     }
 }
 

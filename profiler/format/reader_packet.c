@@ -224,6 +224,9 @@ void reader_take_off_overhead(struct prof_profile *profile, struct prof_tape *ta
                  profile->forward_overhead);
         take_off(profile, &row->backward_ticks, &tape->backward_ticks, row->backward_calls,
                  profile->backward_overhead);
+        /* Within sweeps as well, and so by the same chained readings. */
+        take_off(profile, &row->recompute_ticks, &tape->recompute_ticks, row->recompute_calls,
+                 profile->backward_overhead);
     }
 }
 

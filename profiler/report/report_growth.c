@@ -43,7 +43,7 @@ static void fit_total(struct report_growth *growth, const struct report_sizes *s
         const struct prof_totals *total = &sizes->analysis[i]->total;
         points.bytes[i] =
             (double)(bytes == REPORT_BYTES_PEAK ? total->peak_bytes : total->handed_out_bytes);
-        points.ns[i] = (double)(total->forward_ns + total->backward_ns);
+        points.ns[i] = (double)(total->forward_ns + total->backward_ns + total->recompute_ns);
     }
     growth->total = fit(NULL, &points, sizes);
 }
@@ -75,7 +75,7 @@ int report_growth_make(struct report_growth *growth, const struct report_sizes *
                 continue;
             const struct prof_cost *cost = &row->line[j]->cost;
             points.bytes[j] = (double)bytes_of(cost, bytes);
-            points.ns[j] = (double)(cost->forward_ns + cost->backward_ns);
+            points.ns[j] = (double)(cost->forward_ns + cost->backward_ns + cost->recompute_ns);
         }
         growth->row[growth->n++] = fit(row, &points, sizes);
     }

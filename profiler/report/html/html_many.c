@@ -151,9 +151,15 @@ static void put_fit(struct json *json, const char *name, const struct prof_fit *
     json_end(json);
 }
 
+/* As the growth's fits have it. */
 static uint64_t time_of(const struct prof_cost *cost)
 {
-    return cost->forward_ns + cost->backward_ns;
+    return cost->forward_ns + cost->backward_ns + cost->recompute_ns;
+}
+
+static uint64_t time_of_all(const struct prof_totals *total)
+{
+    return total->forward_ns + total->backward_ns + total->recompute_ns;
 }
 
 static void put_growth_row(struct html_data *data, const struct report_growth_row *row)
@@ -173,8 +179,7 @@ static void put_growth_row(struct html_data *data, const struct report_growth_ro
     json_array(json, "ns");
     for (size_t i = 0; i < sizes->n; i++)
         json_u64(json, NULL,
-                 !row->row
-                     ? sizes->analysis[i]->total.forward_ns + sizes->analysis[i]->total.backward_ns
+                 !row->row           ? time_of_all(&sizes->analysis[i]->total)
                  : row->row->line[i] ? time_of(&row->row->line[i]->cost)
                                      : 0);
     json_end(json);
