@@ -9,7 +9,7 @@ import { compile, matchesPlace } from "./search.js";
 
 export function mountSummary(root, app) {
   const { model } = app;
-  const { total, sum } = model;
+  const { total, wholeSum: sum } = model;
   const table = linesTable(app);
   replace(root,
     h("div", { class: "tiles" },
