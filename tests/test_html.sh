@@ -71,7 +71,8 @@ expect 3 "$tapescope" record --report html -o once.data sh -c './exports; exit 3
 
 # A range of the timeline is what the events have in it; without events there is none.
 "$tapescope" dump --json tapescope.prof >events.json 2>err || fail "no events"
-expect 0 node "$TEST_SOURCE_DIR/npm/timeline.cjs" report.html events.json once.html
+"$tapescope" top --by scope --json tapescope.prof >scopes.json 2>err || fail "no scopes"
+expect 0 node "$TEST_SOURCE_DIR/npm/timeline.cjs" report.html events.json once.html scopes.json
 shown 'timeline: ok'
 [ "$(data once.html | jq .timeline)" = null ] || fail "single events out of nothing"
 

@@ -71,6 +71,12 @@ questions()
         $((whole * 2)); do
         echo "{\"budget\": \"$budget\", \"answer\": $(answer "$1" --budget "$budget")}"
     done
+    # Sizes as people write them.
+    kib=$((whole * 3 / 4096))
+    echo "{\"budget\": \"$kib.5 KiB\", \"answer\": $(answer "$1" --budget $((kib * 1024 + 512)))}"
+    echo "{\"budget\": \" ${kib}k\", \"answer\": $(answer "$1" --budget $((kib * 1024)))}"
+    echo "{\"budget\": \"0.03125 MiB\", \"answer\": $(answer "$1" --budget 32768)}"
+    echo "{\"budget\": \"1.5 MiB\", \"answer\": $(answer "$1" --budget 1572864)}"
     "$tapescope" whatif --json -n 0 "$1" | jq -r '.lines[] | "\(.file):\(.line)"' | sort -u >places
     for picked in '1p;2p' '2p;4p;5p' '1p;3p;6p;7p' 'p'; do
         sed -n "$picked" places >picked

@@ -40,6 +40,7 @@ browse(url, async page => {
         await searchFinds(page, open, hash, ready, text)
         await selectionIsShared(page, open, hash, ready, text)
         await recursionCountsOnce(page, open, text)
+        await phasesHaveTheirColours(page, open)
         await flameKeysWork(page, open, hash, picture)
         await otherKeysWork(page, open, hash)
         await othersCanReadIt(page, open)
@@ -152,6 +153,42 @@ async function recursionCountsOnce(page, open, text) {
     check(parseFloat(await text('.match')) === share(outer.value), `${place} is found in ${await text('.match')}, not ${share(outer.value)} %`)
     await open(`view=flame&metric=forward&mode=sandwich&sel=${place}`)
     check((await rows())[0].value === outer.value, `the callers of ${place} have ${(await rows())[0].value}, not ${outer.value}`)
+}
+
+/* The frame of all: blue as far as forward goes, then orange, then neither; in the mirrored panes, and by
+ * one metric, one of them alone. */
+async function phasesHaveTheirColours(page, open) {
+    const [forward, backward] = totals.split(' ').map(Number)
+    const looks = (pane, part, up) => page.locator('.flame-canvas').nth(pane).evaluate((canvas, at) => {
+        const y = at.up ? canvas.height - 18 * devicePixelRatio : 2 * devicePixelRatio
+        const pixel = canvas.getContext('2d').getImageData(Math.floor(canvas.width * at.part), y, 1, 1).data
+        const style = getComputedStyle(document.documentElement)
+        return ['fwd', 'bwd'].find(name => {
+            const hex = style.getPropertyValue(`--${name}-1`).trim()
+            return [1, 3, 5].every((i, k) => parseInt(hex.slice(i, i + 2), 16) === pixel[k])
+        })
+    }, { part, up })
+    const same = async (where, pane, part, wanted, up) => {
+        const seen = await looks(pane, part, up)
+        check(seen === wanted, `${where}: ${part} of the frame of all is ${seen}, not ${wanted}`)
+    }
+    for (const theme of ['light', 'dark']) {
+        await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' })
+        await open('view=flame')
+        const all = Number(await page.locator('[data-node="0"] .n').first().getAttribute('title'))
+        const middle = { fwd: forward / 2 / all, bwd: (forward + backward / 2) / all }
+        for (const [name, part] of Object.entries(middle)) await same(`${theme} calls`, 0, part, name)
+        await open('view=flame&mode=mirror')
+        check((await page.locator('.treegrid .head > :first-child').innerText()) === 'Frame', 'the totals of the mirrored view are headed as forward')
+        await same(`${theme} forward pane`, 0, middle.fwd, 'fwd', true)
+        await same(`${theme} forward pane`, 0, middle.bwd, undefined, true)
+        await same(`${theme} backward pane`, 1, backward / 2 / all, 'bwd')
+        for (const [metric, name] of [['forward', 'fwd'], ['backward', 'bwd']]) {
+            await open(`view=flame&metric=${metric}`)
+            await same(`${theme} ${metric}`, 0, 0.7, name)
+        }
+    }
+    await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'no-preference' })
 }
 
 async function flameKeysWork(page, open, hash, picture) {

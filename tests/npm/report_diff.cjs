@@ -19,6 +19,7 @@ browse(pathToFileURL(file).href, async page => {
     await page.waitForSelector('html[data-ready]', { timeout: 30000 })
     for (const metric of ['tape', 'forward', 'calls'])
         for (const gone of ['', '1']) await framesAreTheLines(page, metric, gone)
+    await moreIsRed(page)
     await othersAreTold(page)
     await paperIsLight(page)
     for (const failure of failures) console.log(`wrong: ${failure}`)
@@ -53,6 +54,39 @@ async function framesAreTheLines(page, metric, gone) {
     }
     const shown = rows.slice(1).map(row => row.change)
     check(shown.includes('gone') === Boolean(gone), `${metric}: gone calls are ${gone ? 'not ' : ''}shown`)
+}
+
+/* What is new or at least doubled is red, what is gone or at most half is blue: as the style sheet has
+ * them, in both themes. */
+async function moreIsRed(page) {
+    const seen = new Set()
+    for (const theme of ['light', 'dark'])
+        for (const metric of ['tape', 'calls']) {
+            await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' })
+            const at = zoom => page.evaluate(hash => new Promise(done => {
+                location.hash = hash
+                requestAnimationFrame(() => requestAnimationFrame(done))
+            }), `#view=diff&metric=${metric}&gone=1&zoom=${zoom}`)
+            await at('')
+            const rows = await page.locator('[data-node]').evaluateAll(all => all.map(row => ({
+                name: row.querySelector('.name').textContent, node: row.dataset.node, depth: row.getAttribute('aria-level') - 1 })))
+            for (const line of lines) {
+                const [base, now] = [line.base[metric], line.now[metric]]
+                const row = rows.find(({ name }) => name.split(' ').includes(line.key) || name === line.key)
+                if (!row || Math.abs(now - base) < Math.max(now, base) / 2) continue
+                await at(`d${row.node}`)
+                const [pixel, ...colors] = await page.locator('.flame-canvas').evaluate((canvas, depth) => {
+                    const { data } = canvas.getContext('2d').getImageData(canvas.width * 0.8, (depth * 20 + 2) * devicePixelRatio, 1, 1)
+                    const hex = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+                    return [[...data].slice(0, 3).join(), ...['--more', '--less'].map(name => [1, 3, 5].map(i => parseInt(hex(name).slice(i, i + 2), 16)).join())]
+                }, row.depth)
+                const wanted = now > base ? 'red' : 'blue'
+                seen.add(`${theme} ${wanted}`)
+                check(pixel === colors[now > base ? 0 : 1], `${theme} ${metric}: ${line.key}, ${base} and now ${now}, is ${pixel}, which is not ${wanted}`)
+            }
+        }
+    check(seen.size === 4, `only ${[...seen]} was looked at`)
+    await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'no-preference' })
 }
 
 /* The toggle, keys, selection and a reload; the zoom is not that of the view Flame. */

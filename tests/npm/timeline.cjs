@@ -1,11 +1,12 @@
 /* timeline.cjs: the page's timeline and what a range of time does to all views: timeline.cjs PAGE EVENTS BARE,
- * where EVENTS is `tapescope dump --json` of the profile, from which sums are computed anew, and BARE
- * the page of a profile without single events. Prints what is wrong, or "timeline: ok". */
+ * SCOPES, where EVENTS is `tapescope dump --json` of the profile, from which sums are computed anew, BARE
+ * the page of a profile without single events, and SCOPES `tapescope top --by scope --json`. Prints
+ * what is wrong, or "timeline: ok". */
 const { browse, hash, open, ready } = require('./browse.cjs')
 const { pathToFileURL } = require('url')
 const fs = require('fs')
 
-const [file, eventsFile, bare] = process.argv.slice(2)
+const [file, eventsFile, bare, scopesFile] = process.argv.slice(2)
 const { events } = JSON.parse(fs.readFileSync(eventsFile, 'utf8'))
 const failures = []
 const EDGE = { left: 78, right: 14, bottom: 24 } // of the picture, about its times
@@ -46,6 +47,7 @@ browse(pathToFileURL(file).href, async page => {
     await dragsAreSummed(page)
     await allOfTheTimeIsTheWhole(page)
     await linesAreSummed(page)
+    await othersAreOfTheWholeRun(page)
     await rangesAreCleared(page)
     await spansAreThere(page)
     await phasesHaveTheirColours(page)
@@ -140,6 +142,41 @@ async function linesAreSummed(page) {
     check(parseFloat(await page.locator(`.src[data-line="${line}"] .forward .v`).textContent()) * 1000 > sums.forward, 'without a range the line has no more')
     await open(page, `view=summary&range=20000-70000`)
     check(await page.locator('tr', { hasText: `exports.c:${line}` }).first().innerText().then(text => text.includes(cell)), 'the summary has another time')
+}
+
+/* What a range does not change is as the command has it for the whole run, and the strip says so. */
+async function othersAreOfTheWholeRun(page) {
+    const scopes = JSON.parse(fs.readFileSync(scopesFile, 'utf8')).rows
+    const bytesAxis = () => page.locator('.time-canvas').evaluate(canvas =>
+        canvas.getContext('2d').getImageData(0, 0, 74 * devicePixelRatio, canvas.height).data.join())
+    const axes = []
+    for (const range of ['', '&range=20000-70000']) {
+        await open(page, `view=timeline${range}`)
+        axes.push(await bytesAxis())
+        const rows = await page.locator('[aria-label="Scopes"] table').evaluate(table => {
+            const heads = [...table.querySelectorAll('th')].map(head => head.textContent)
+            return [...table.querySelectorAll('tbody tr')].map(row => Object.fromEntries([...row.cells].map((cell, i) => [heads[i], cell.textContent])))
+        })
+        check(rows.length === scopes.length && rows.length > 1, `${rows.length} scopes are shown`)
+        for (const scope of scopes) {
+            const row = rows.find(one => one.scope === scope.scope)
+            for (const [title, name] of [['wall', 'wall_ns'], ['self', 'self_ns'], ['forward', 'forward_ns'], ['backward', 'backward_ns']])
+                check(near(row?.[title], scope[name]), `${scope.scope}, ${range}: ${title} is ${row?.[title]}, not ${scope[name]} ns`)
+        }
+    }
+    check(axes[0] === axes[1], 'a range changes how the axis of bytes looks')
+    for (const [view, what] of [['summary', '.tiles'], ...['residuals', 'whatif', 'roofline', 'diff', 'growth'].map(view => [view, 'main'])]) {
+        await open(page, `view=${view}`)
+        const whole = await page.locator(what).innerText()
+        await open(page, `view=${view}&range=20000-70000`)
+        check((await page.locator(what).innerText()) === whole, `${view} is another under a range`)
+    }
+    for (const [view, text] of [['summary', 'bytes and tiles are'], ['flame', 'bytes are'], ['source', 'bytes are'], ['timeline', 'bytes and the table of scopes are'],
+        ['residuals', 'this view is'], ['whatif', 'this view is'], ['roofline', 'this view is'], ['diff', 'this view is'], ['growth', 'this view is']]) {
+        await open(page, `view=${view}&range=20000-70000`)
+        const strip = (await page.locator('.stretch').innerText()).replace(/\s+/g, ' ')
+        check(strip.includes(` ${text} of the whole run`), `${view}: the strip says '${strip}'`)
+    }
 }
 
 async function rangesAreCleared(page) {

@@ -1,6 +1,6 @@
 /* views.cjs: pages of `tapescope html` of every kind: views.cjs [--axe] PAGE... Each view of each
  * opens, in both themes, at the width of a desk and of a telephone, with something to read that is
- * no slip of the program, and nothing wider than the screen; by --axe there is also no serious fault
+ * no slip of the program, nothing wider than the screen, and no text that is cut or over another; by --axe there is also no serious fault
  * that axe-core knows, and a reload shows the same. Prints what is wrong, or "views: ok". */
 const { browse, open, ready } = require('./browse.cjs')
 const { pathToFileURL } = require('url')
@@ -51,6 +51,9 @@ async function everyViewOpens(page, file, say) {
             await open(page, address)
             const text = await page.locator('main').innerText()
             check(text.trim().length > 20, `${where}: empty`)
+            check(!/\b0 to 1\sns|\bfor – |\(–\)/.test(text), `${where}: shows a time that is not known`)
+            const unread = await page.evaluate(textsThatCannotBeRead)
+            check(unread.length === 0, `${where}: cannot be read: ${unread}`)
             check(!/\bNaN\b|\bundefined\b|\bInfinity\b|\[object |– times|\b1 calls/.test(text), `${where}: shows ${/.{0,30}(NaN|undefined|Infinity|\[object|– times|\b1 calls).{0,20}/.exec(text)?.[0]}`)
             const wide = await page.evaluate(() => document.documentElement.scrollWidth)
             check(wide <= width, `${where}: ${wide} wide`)
@@ -63,6 +66,21 @@ async function everyViewOpens(page, file, say) {
     }
     await page.emulateMedia({ colorScheme: 'light' })
     await page.setViewportSize({ width: 1440, height: 900 })
+}
+
+/* On the page: texts that are wider than what they are in, where nothing scrolls, and of charts' axes those
+ * that run into others. */
+function textsThatCannotBeRead() {
+    const cut = [...document.querySelectorAll('main *')].filter(one => {
+        const style = getComputedStyle(one)
+        return one.innerText?.trim() && style.overflowX === 'hidden' && style.textOverflow !== 'ellipsis' && !one.matches('.hidden, .flame-scroll')
+            && one.clientWidth > 0 && one.scrollWidth > one.clientWidth + 1
+    }).map(one => one.innerText)
+    const over = [...document.querySelectorAll('main svg')].flatMap(chart => {
+        const all = [...chart.querySelectorAll('.tick')].map(one => [one.textContent, one.getBoundingClientRect()])
+        return all.filter(([, a], i) => all.some(([, b], k) => k > i && a.left < b.right && b.left < a.right && a.top < b.bottom - 4 && b.top < a.bottom - 4)).map(([text]) => text)
+    })
+    return cut.concat(over)
 }
 
 /* View, metric, selection and search are there again after a reload, in every view. */

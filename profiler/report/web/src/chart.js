@@ -1,6 +1,7 @@
-// chart.js: what small charts have in common: scales, ticks, and dots with names.
+// chart.js: what small charts have in common: scales, ticks, dots with names, and bars of parts.
 
-import { svg } from "./dom.js";
+import { h, svg } from "./dom.js";
+import { share } from "./format.js";
 
 export function scale(from, to, a, b, log) {
   const f = log ? Math.log : (x) => x;
@@ -43,15 +44,14 @@ export const chartWidth = (main) => Math.max(300, Math.min(1400, main.clientWidt
 export function axes(width, height, margin, x, y) {
   const { left, top, right, bottom } = margin;
   const parts = [];
-  let free = -Infinity; // a tick whose text would run into the one before has none
-  for (const t of x.ticks) {
+  const texts = x.ticks.map(x.text);
+  const widest = 7.2 * Math.max(0, ...texts.map((text) => text.length)) + 6;
+  const nearest = Math.min(Infinity, ...x.ticks.slice(1).map((t, i) => x.at(t) - x.at(x.ticks[i])));
+  const every = Math.max(1, Math.ceil(widest / nearest)); // else texts would run into each other
+  for (const [i, t] of x.ticks.entries()) {
     const at = x.at(t);
-    const text = x.text(t);
-    const half = 3.6 * text.length;
-    parts.push(svg("line", { class: "grid", x1: at, x2: at, y1: top, y2: height - bottom }));
-    if (at - half < free) continue;
-    free = at + half + 6;
-    parts.push(svg("text", { class: "tick", x: at, y: height - bottom + 16, "text-anchor": "middle" }, text));
+    parts.push(svg("line", { class: "grid", x1: at, x2: at, y1: top, y2: height - bottom }),
+      i % every === 0 && svg("text", { class: "tick", x: at, y: height - bottom + 16, "text-anchor": "middle" }, texts[i]));
   }
   for (const t of y.ticks)
     parts.push(svg("line", { class: "grid", x1: left, x2: width - right, y1: y.at(t), y2: y.at(t) }),
@@ -69,4 +69,13 @@ export function dot(x, y, { shape = "round", kind, title, selected, radius = 5, 
   shown.append(svg("title", {}, title));
   if (onclick) shown.addEventListener("click", onclick);
   return shown;
+}
+
+// A bar of what a whole is made of, and what each part is below it: {kind, name, value, hint}.
+export function partsBar(parts) {
+  const shown = parts.filter((part) => part.value > 0);
+  const all = shown.reduce((sum, part) => sum + part.value, 0);
+  return all > 0 && h("div", { class: "parts" },
+    h("div", { class: "phases", "aria-hidden": "true" }, shown.map((part) => h("div", { class: part.kind, style: { "flex-grow": String(part.value / all) } }))),
+    h("div", { class: "legend" }, shown.map((part) => h("span", { class: `swatch ${part.kind}` }, `${part.name} ${share(part.value, all)}`, part.hint && `, ${part.hint}`))));
 }

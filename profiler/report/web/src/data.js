@@ -71,14 +71,21 @@ export class Model {
   }
 
   // What all ops of a place cost. Made when it is asked for: a view may do without. part: the same
-  // and the sum of a stretch of time.
+  // and the sum of a stretch of time; those of the whole run stay.
   get places() {
-    return this.part?.places ?? (this.joined ??= new Places(this));
+    return this.part?.places ?? this.wholePlaces;
+  }
+
+  get wholePlaces() {
+    return (this.joined ??= new Places(this));
   }
 
   // What all lines cost.
   get sum() {
-    if (this.part) return this.part.sum;
+    return this.part?.sum ?? this.wholeSum;
+  }
+
+  get wholeSum() {
     if (!this.summed) {
       this.summed = new Cost();
       for (const name of COSTS) this.summed[name] = this.lines.total(name);

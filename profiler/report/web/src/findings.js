@@ -68,7 +68,7 @@ function checkpoint(model, out) {
   if (best)
     out.push({ kind: "good", title: "The best single checkpoint", view: "whatif", key: best.place.key,
       text: ["Computing what ", ...place(best), " saves again would lower the peak by ", b(share(before - best.peak, before)),
-        ` (${bytes(before - best.peak)}) for ${share(best.cost, run)} more time.`] });
+        ` (${bytes(before - best.peak)})${run > 0 ? ` for ${share(best.cost, run)} more time` : ""}.`] });
 }
 
 function growth(model, out) {

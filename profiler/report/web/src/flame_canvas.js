@@ -197,7 +197,7 @@ export class FlameCanvas {
     if (room > 22) {
       c.fillStyle = this.colors.ink;
       c.globalAlpha = dim ? 0.6 : 1;
-      c.fillText(this.fit(this.options.label(node), room), start, y + ROW / 2);
+      c.fillText(this.fit(this.options.label(node), room), start, y + ROW / 2, room);
       c.globalAlpha = 1;
     }
   }

@@ -19,7 +19,7 @@ export function frameList(root, view, zoom) {
     rows.push(h("div", { role: "row", class: selected ? "row selected" : "row", "aria-level": level, "aria-expanded": expanded,
       "aria-selected": String(selected), tabindex: rows.length ? "-1" : "0", "data-node": node,
       onclick: () => view.app.state.set({ zoom: view.zoomText(pane, node), ...(place.root ? {} : { sel: place.key }) }) },
-    h("span", { role: "gridcell", class: "name", style: { "padding-left": `${Math.min(level - 1, 12) * 10}px` } },
+    h("span", { role: "gridcell", class: "name", title: view.calls.label(hierarchy.frame[node]), style: { "padding-left": `${Math.min(level - 1, 12) * 10}px` } },
       view.calls.label(hierarchy.frame[node])),
     h("span", { role: "gridcell", class: "n", title: String(hierarchy.value[node]) }, format(hierarchy.value[node])),
     h("span", { role: "gridcell", class: "n" }, last.text(node))));
@@ -32,7 +32,7 @@ export function frameList(root, view, zoom) {
   const focused = root.contains(document.activeElement);
   replace(root,
     h("div", { role: "treegrid", class: "treegrid", "aria-label": `Frames by ${metric.name.toLowerCase()}`, onkeydown: (event) => move(event) },
-      h("div", { role: "row", class: "row head" }, h("span", { role: "columnheader" }, pane.title || "Frame"),
+      h("div", { role: "row", class: "row head" }, h("span", { role: "columnheader" }, (!pane.only && pane.title) || "Frame"),
         h("span", { role: "columnheader", class: "n" }, metric.name), h("span", { role: "columnheader", class: "n" }, last.title)),
       rows),
     children.length > MOST && h("p", { class: "note" }, `${children.length - MOST} more are in the picture.`));

@@ -21,6 +21,9 @@ import { mountRoofline } from "./view_roofline.js";
 import { mountDiff } from "./view_diff.js";
 import { mountGrowth } from "./view_growth.js";
 
+// What a view shows of the whole run when a range of time is selected; others show nothing else.
+const WHOLE = { summary: "bytes and tiles are", flame: "bytes are", source: "bytes are", timeline: "bytes and the table of scopes are" };
+
 export const VIEWS = [
   { id: "summary", name: "Summary", mount: mountSummary },
   { id: "flame", name: "Flame", mount: mountFlame },
@@ -175,7 +178,7 @@ class App {
     const item = (kind, name, value) => h("span", { class: `item ${kind}` }, h("span", { class: "label" }, name), " ", value);
     replace(this.stretch, h("b", {}, `Range ${time(range[0])} – ${time(range[1])}`), item("fwd", "forward", time(sum.forward)), item("bwd", "backward", time(sum.backward)),
       sum.recompute > 0 && item("rec", "recomputed", time(sum.recompute)), item("", "calls", count(sum.calls)),
-      h("span", { class: "fn", title: "What frames and lines are shown to cost is of this range, but for bytes; the tiles of the summary and the other tables are of the whole run." }, "bytes are of the whole run"),
+      h("span", { class: "fn" }, `${WHOLE[now.view] ?? "this view is"} of the whole run`),
       h("span", { class: "actions" }, ["timeline", "flame"].map((id) => now.view !== id && h("button", { class: "chip", onclick: () => this.state.set({ view: id, zoom: "" }) }, this.viewName(id))),
         h("button", { class: "chip", "aria-label": "Clear the range", onclick: () => this.state.set({ range: "", zoom: "" }) }, "×")));
   }

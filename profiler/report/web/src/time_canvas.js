@@ -187,6 +187,7 @@ export class TimeCanvas {
     let most = 1;
     for (let i = first; i <= last; i++) most = Math.max(most, this.live.most_bytes[i]);
     const y = scale(0, most * 1.05, box.y1, box.y0);
+    c.fillStyle = colors.soft;
     c.textAlign = "right";
     c.textBaseline = "middle";
     c.beginPath();

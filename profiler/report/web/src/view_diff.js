@@ -23,8 +23,8 @@ export function mountDiff(root, app) {
   const gone = h("input", { type: "checkbox", id: "gone", checked: true, onchange: () => show(app.state.now) });
   const table = new DataTable({ caption: "Lines by change", rows: [], sort: "change", keyOf: (r) => r.place.key, onSelect: (key) => app.state.set({ sel: key }), columns: [], empty: "No line is different in this." });
   const picture = h("section", {});
-  replace(root, head, h("section", {}, h("h2", {}, "Calls by change"), picture), h("div", { class: "tools" }, h("span", { class: "legend" }, h("span", { class: "swatch more" }, "more"), h("span", { class: "swatch less" }, "less")),
-    h("label", { for: "gone" }, gone, " lines that are gone")), h("section", {}, h("h2", {}, "Lines by change"), table.element));
+  replace(root, head, h("section", {}, h("h2", {}, "Calls by change"), picture),
+    h("section", {}, h("h2", {}, "Lines by change"), h("div", { class: "tools" }, h("label", { for: "gone" }, gone, " lines that are gone")), table.element));
   const show = (state) => {
     const metric = metricOf(state.metric);
     const format = by[metric.unit];

@@ -119,7 +119,7 @@ export class FlameView {
     const metric = this.metric();
     if (metric !== "total") return null;
     return h("span", { class: "legend" }, swatch("fwd", "forward"), swatch("bwd", "backward"),
-      this.app.model.sum.recompute > 0 && swatch("rec", "recomputed"));
+      this.app.model.sum.recompute > 0 && swatch("rec", "recomputed"), this.app.model.sum.other > 0 && swatch("", "other code"));
   }
 
   makeCanvas(pane) {
@@ -203,7 +203,7 @@ export class FlameView {
     if (!(h0.value[0] > 0)) texts.push(`Nothing is known of this: ${metric.name.toLowerCase()} is 0 everywhere.`);
     else if (!this.app.model.tree.columns.has_paths) texts.push("The profile has no call paths: only the lines that record are shown.");
     if (state.mode === "sandwich" && this.calls.frameOf(state.sel) === undefined) texts.push("Select a frame to see its callers and callees.");
-    if (state.mode === "mirror") texts.push("A call has the same place above and below. Blue is as wide as its forward time, orange as its backward time.");
+    if (state.mode === "mirror") texts.push("A call has the same place above and below, as wide as its total time: blue is forward, orange backward, grey the rest.");
     if (this.app.model.sampled && metric.unit === "ns") texts.push("Times are estimates from samples.");
     this.note.textContent = texts.join(" ");
     this.note.hidden = texts.length === 0;

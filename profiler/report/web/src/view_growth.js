@@ -34,7 +34,7 @@ export function mountGrowth(root, app) {
     ],
   });
   replace(root, h("section", {}, h("h2", {}, `Tape bytes against ${growth.size}`), chart,
-    h("p", { class: "note" }, "Lines are powers fitted to the logarithms. Bold: all together, or what is selected.")), h("section", {}, h("h2", {}, "Lines"), table.element));
+    h("p", { class: "note" }, "Lines are powers of the size, n, fitted to the logarithms; 95 % is the interval of the exponent. Bold: all together, or what is selected.")), h("section", {}, h("h2", {}, "Lines"), table.element));
   const update = (state) => {
     const { expression } = compile(state.q);
     table.mark(state.sel, expression && ((r) => matchesPlace(expression, r.place)));

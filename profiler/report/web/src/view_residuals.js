@@ -4,11 +4,13 @@
 import { h, replace } from "./dom.js";
 import { byteSeconds, bytes, count, share, time } from "./format.js";
 import { CAUSES } from "./data.js";
+import { partsBar } from "./chart.js";
 import { DataTable, placeColumn, whereText } from "./table.js";
 import { compile, matchesPlace } from "./search.js";
 
 const KINDS = ["saved", "value", "record", "adjoint"];
-const KIND_HINTS = ["read by a pullback", "read by no pullback", "the tape's own records", "adjoints"];
+const KIND_HINTS = ["read by a pullback", "read by none", "the tape's own", "gradients"];
+const KIND_COLORS = ["mem", "gray", "fwd", "bwd"];
 const TABS = [
   { id: "", name: "At the peak", value: (r) => r.held, what: "bytes at the peak" },
   { id: "lifetime", name: "Lifetime", value: (r) => r.byteNs, what: "byte-seconds" },
@@ -25,7 +27,7 @@ export function mountResiduals(root, app) {
     return { update: () => app.setMatch(null) };
   }
   const tabs = h("div", { class: "group", role: "group", "aria-label": "What is shown" });
-  const bar = h("div", { class: "phases kinds", role: "img" });
+  const bar = h("div", {});
   const head = h("h2", {});
   const table = new DataTable({ caption: "Classes of bytes", rows: [], sort: "key", keyOf: (row) => row.place.key, onSelect: (key) => app.state.set({ sel: key }), columns: columns(TABS[0]), empty: "None." });
   replace(root, h("div", { class: "tools" }, tabs), h("section", {}, head, bar, table.element));
@@ -59,12 +61,8 @@ function title(model, tab) {
 }
 
 function kindsBar(bar, rows, tab) {
-  const sums = KINDS.map((_, k) => rows.filter((r) => r.kinds & (1 << k)).reduce((s, r) => s + tab.value(r), 0));
-  const all = sums.reduce((a, b) => a + b, 0);
-  const parts = KINDS.map((name, k) => [name, sums[k], k]).filter(([, sum]) => sum > 0);
-  bar.hidden = !(all > 0);
-  bar.setAttribute("aria-label", parts.map(([name, sum]) => `${name} ${share(sum, all)}`).join(", "));
-  replace(bar, parts.map(([name, sum, k]) => h("div", { class: `kind-${name}`, title: `${name} ${share(sum, all)}: ${KIND_HINTS[k]}`, style: { "flex-grow": String(sum / all) } }, sum / all > 0.08 && h("span", {}, `${name} ${share(sum, all)}`))));
+  replace(bar, partsBar(KINDS.map((name, k) => ({ kind: KIND_COLORS[k], name, hint: KIND_HINTS[k],
+    value: rows.filter((r) => r.kinds & (1 << k)).reduce((s, r) => s + tab.value(r), 0) }))));
 }
 
 function columns(tab) {
@@ -76,11 +74,11 @@ function columns(tab) {
   };
   return [
     { id: "key", title: tab.id === "lifetime" ? "byte-seconds" : "bytes", bar: "mem", value: tab.value, text: (row) => format(tab.value(row)) },
-    { id: "kind", title: "kind", value: (row) => kindsOf(row).join(" "), text: (row) => h("span", {}, kindsOf(row).map((kind) => h("span", { class: `kind kind-${kind}` }, kind))) },
+    { id: "kind", title: "kind", value: (row) => kindsOf(row).join(" "), text: (row) => h("span", {}, kindsOf(row).map((kind) => h("span", { class: `kind ${KIND_COLORS[KINDS.indexOf(kind)]}` }, kind))) },
     placeColumn("made by", (row) => row.place),
-    { id: "for", title: "read by the pullback of", wide: true, value: (row) => row.consumer?.key ?? "", text: (row) => (row.consumer ? [whereText(row.consumer), row.more ? " +" : ""] : "–") },
-    { id: "end", title: "given back by", value: end, text: (row) => (row.releasedBy ? [end(row), " ", h("span", { class: "fn" }, row.releasedBy.key)] : end(row)), hint: "what gave most of the bytes back, and the line that did" },
-    { id: "life", title: "mean life", value: lifetime, text: (row) => time(lifetime(row)) },
+    { id: "for", title: "read by the pullback of", wide: true, value: (row) => row.consumer?.key ?? "", text: (row) => (row.consumer ? [whereText(row.consumer), row.more ? " +" : ""] : "–"), hint: "+: and others" },
+    { id: "end", title: "given back by", value: end, text: (row) => (row.releasedBy ? [end(row), " ", h("span", { class: "fn" }, row.releasedBy.key)] : end(row)), hint: "what gave most of the bytes back, and the line that did; +: and others" },
+    { id: "life", title: "mean life", value: lifetime, text: (row) => (row.byteNs > 0 ? time(lifetime(row)) : "–") },
     { id: "all", title: "in all", value: (row) => row.bytes, text: (row) => bytes(row.bytes), hint: "bytes over the whole profile" },
     { id: "count", title: "values", value: (row) => row.count, text: (row) => count(row.count) },
   ];

@@ -14,7 +14,7 @@ const rate = (x) => (x > 0 ? (x < 9.995 ? x.toFixed(2) : x < 99.95 ? x.toFixed(1
 
 function flows(model, roof) {
   const out = [];
-  for (const entry of model.places.values())
+  for (const entry of model.wholePlaces.values())
     for (const [phase, ns, flops, moved] of [["forward", entry.cost.forward_ns, entry.cost.forward_flops, entry.cost.forward_moved_bytes],
       ["backward", entry.cost.backward_ns, entry.cost.backward_flops, entry.cost.backward_moved_bytes]]) {
       if (!(ns > 0) || !(flops > 0 || moved > 0)) continue;

@@ -2,6 +2,7 @@
 
 import { h, replace } from "./dom.js";
 import { by, bytes, count, ratio, share, time, date } from "./format.js";
+import { partsBar } from "./chart.js";
 import { metricOf } from "./cost.js";
 import { findings } from "./findings.js";
 import { DataTable, placeColumn } from "./table.js";
@@ -9,7 +10,7 @@ import { compile, matchesPlace } from "./search.js";
 
 export function mountSummary(root, app) {
   const { model } = app;
-  const { total, sum } = model;
+  const { total, wholeSum: sum } = model;
   const table = linesTable(app);
   replace(root,
     h("div", { class: "tiles" },
@@ -58,13 +59,8 @@ function tile(title, value, below, kind = "", exact = null) {
   return h("div", { class: `tile ${kind}` }, h("span", { class: "label" }, title), h("span", { class: "value", title: exact }, value), h("span", { class: "below" }, below));
 }
 
-function phases(total) {
-  const parts = [["fwd", "forward", total.forward_ns], ["bwd", "backward", total.backward_ns], ["rec", "recomputation", total.recompute_ns], ["gray", "other", total.other_ns ?? 0]]
-    .filter(([, , ns]) => ns > 0);
-  const all = parts.reduce((s, [, , ns]) => s + ns, 0);
-  return all > 0 && h("div", { class: "phases", role: "img", "aria-label": parts.map(([, name, ns]) => `${name} ${share(ns, all)}`).join(", ") },
-    parts.map(([kind, name, ns]) => h("div", { class: kind, title: `${name} ${share(ns, all)}`, style: { "flex-grow": String(ns / all) } }, ns / all > 0.08 && h("span", {}, `${name} ${share(ns, all)}`))));
-}
+const phases = (total) => partsBar([{ kind: "fwd", name: "forward", value: total.forward_ns }, { kind: "bwd", name: "backward", value: total.backward_ns },
+  { kind: "rec", name: "recomputation", value: total.recompute_ns }, { kind: "gray", name: "other", value: total.other_ns ?? 0 }]);
 
 function notices(model) {
   const { profile } = model;

@@ -17,7 +17,7 @@ class TimelineView {
     this.app = app;
     const { model, events } = app;
     const { space } = model.document;
-    this.live = space?.live.ns.length ? space.live : null;
+    this.live = space?.live.ns.at(-1) > 0 ? space.live : null; // without times: none
     this.peak = this.live ? space.at_ns : undefined;
     this.spans = spansOf(model);
     this.brushes = Boolean(events?.known);
@@ -52,7 +52,7 @@ class TimelineView {
     return h("div", { class: "tools" },
       this.peak !== undefined && chip("Go to the peak", () => this.goToPeak()), chip("Whole time", () => this.app.state.set({ time: "" })),
       this.brushes && [chip("Zoom to the range", () => this.zoomToRange()), chip("Clear the range", () => this.select())],
-      h("span", { class: "legend" }, this.live && h("span", { class: "swatch mem" }, "live bytes"),
+      h("span", { class: "legend" }, this.live && h("span", { class: "swatch mem" }, "live bytes (full colour: from the least to the most)"),
         this.brushes ? [h("span", { class: "swatch fwd" }, "forward"), h("span", { class: "swatch bwd" }, "backward"), this.app.model.total.recompute_ns > 0 && h("span", { class: "swatch rec" }, "recomputed")]
           : this.live && [h("span", { class: "swatch bwd" }, "in sweeps"), h("span", { class: "swatch fwd" }, "not in sweeps")]));
   }
@@ -192,7 +192,7 @@ function scopesTable(app) {
   return new DataTable({
     caption: "Scopes", rows: ordered, sort: "",
     columns: [{ id: "name", title: "scope", wide: true, text: (row) => h("span", { style: { "padding-left": `${row.depth * 14}px` } }, row.name) },
-      column("wall_ns", "wall", time, "gray"), column("self_ns", "self", time), column("forward_ns", "forward", time, "fwd"), column("backward_ns", "backward", time, "bwd"),
+      ...(scopes.wall_ns.some(Boolean) ? [column("wall_ns", "wall", time, "gray"), column("self_ns", "self", time), column("forward_ns", "forward", time, "fwd"), column("backward_ns", "backward", time, "bwd")] : []),
       column("tape_bytes", "tape", bytes, "mem"), column("peak_bytes", "at peak", bytes, "mem"), column("begun", "calls", count)],
   }).element;
 }

@@ -8,6 +8,7 @@ import { axes, chartWidth, dot, extent, scale, ticks } from "./chart.js";
 import { DataTable, placeColumn } from "./table.js";
 import { Replay, inSlices } from "./replay.js";
 import { compile, matchesPlace } from "./search.js";
+import { swatch } from "./view_flame.js";
 
 const H = 320;
 const MARGIN = { left: 76, top: 30, right: 20, bottom: 42 };
@@ -24,7 +25,7 @@ export function mountWhatif(root, app) {
 
 class WhatifView {
   constructor(root, app, whatif, options) {
-    Object.assign(this, { app, whatif, options, replay: new Replay(whatif), chosen: [] });
+    Object.assign(this, { app, whatif, options, replay: new Replay(whatif), chosen: [], timed: whatif.run_ns > 0 });
     options.forEach((option, k) => { option.number = k; });
     this.chart = h("div", { class: "chart" });
     this.said = h("p", { class: "said", role: "status" });
@@ -39,7 +40,8 @@ class WhatifView {
         h("label", { class: "field", for: "budget" }, "Peak at most", this.budget),
         h("button", { class: "chip" }, "Choose the cheapest lines"), this.clear),
       this.said,
-      h("section", {}, h("h2", {}, `The peak is ${bytes(whatif.peak_bytes)}; what it would be with one line's values computed again`), this.chart,
+      h("section", {}, h("h2", {}, `The peak is ${bytes(whatif.peak_bytes)}; what it would be with one line's values computed again`), this.timed &&
+        h("div", { class: "tools" }, h("span", { class: "legend" }, swatch("ink", "best ★: none has a lower peak at no more cost"), swatch("dots", "others"), swatch("all", "checked, together"))), this.chart,
         h("p", { class: "note" }, "Each value is made again just before the pullback that reads it, one at a time, from operands that are there then. ",
           whatif.changes_per_moment > 1 ? `Replayed in moments of up to ${whatif.changes_per_moment} changes: the new peak may be higher between two of them.` : "Replayed change by change.")),
       h("section", {}, h("h2", {}, "Lines"), this.table.element));
@@ -61,7 +63,7 @@ class WhatifView {
       placeColumn("line", (o) => o.place),
       { id: "peak", title: "new peak", value: (o) => o.peak, text: (o) => bytes(o.peak) },
       { id: "less", title: "less", bar: "mem", value: less, text: (o) => `${bytes(less(o))} (${share(less(o), whatif.peak_bytes)})` },
-      { id: "cost", title: "more time", bar: "rec", value: (o) => o.cost, text: (o) => `${time(o.cost)} (${share(o.cost, whatif.run_ns)})` },
+      { id: "cost", title: "more time", bar: "rec", value: (o) => o.cost, text: (o) => (this.timed ? `${time(o.cost)} (${share(o.cost, whatif.run_ns)})` : "–") },
       { id: "count", title: "values", value: (o) => o.count, text: (o) => count(o.count) },
     ];
   }
@@ -106,10 +108,10 @@ class WhatifView {
     Object.assign(this, { chosen, peak, cost });
     const lines = new Set(chosen.map((k) => this.options[k].place.key)).size;
     this.clear.hidden = chosen.length === 0 && !this.app.state.now.budget;
-    replace(this.said, chosen.length === 0 ? !how && "Check lines below to see what computing all of them again would save together."
+    replace(this.said, chosen.length === 0 ? !how && [this.options.every((o) => o.peak >= whatif.peak_bytes) && "No line by itself lowers the peak. ", "Check lines below to see what computing all of them again would save together."]
       : ["With ", h("b", {}, lines === 1 ? "1 line" : `${lines} lines`), " computed again the peak is ", h("b", { title: `${peak} bytes` }, bytes(peak)),
-        `, ${bytes(whatif.peak_bytes - peak)} (${share(whatif.peak_bytes - peak, whatif.peak_bytes)}) less, for `, h("b", { title: `${cost} ns` }, time(cost)),
-        ` (${share(cost, whatif.run_ns)}) more time.`, chosen.length > 1 && " Where one of them feeds another, both are lower bounds."],
+        `, ${bytes(whatif.peak_bytes - peak)} (${share(whatif.peak_bytes - peak, whatif.peak_bytes)}) less`, this.timed && [", for ", h("b", { title: `${cost} ns` }, time(cost)),
+        ` (${share(cost, whatif.run_ns)}) more time`], ".", chosen.length > 1 && " Where one of them feeds another, both are lower bounds."],
     how && ` ${how}`);
     const focused = document.activeElement?.dataset?.option;
     this.table.render();
@@ -117,7 +119,7 @@ class WhatifView {
   }
 
   draw(state) {
-    replace(this.chart, draw(this, state));
+    replace(this.chart, this.timed ? draw(this, state) : "What it would cost is not known: that is from exact times.");
   }
 }
 
