@@ -268,12 +268,83 @@ START_TEST(what_a_damaged_profile_still_says_is_exported)
 }
 END_TEST
 
+/* A profile of one tape with events, whose clock has five ticks in two ns. */
+static struct prof_profile *read_calibrated(void)
+{
+    profile_seed_make(1, &seed);
+    struct prof_profile *profile = read_file(seed.data, seed.n);
+    ck_assert_ptr_nonnull(profile);
+    ck_assert(profile->ticks_per_ns == 2.5);
+    ck_assert_uint_eq(profile->start_ticks, 1000);
+    ck_assert_uint_eq(profile->n_tapes, 1);
+    return profile;
+}
+
+START_TEST(live_bytes_have_their_times_in_ns)
+{
+    struct prof_profile *profile = read_calibrated();
+    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    ck_assert_ptr_nonnull(analysis);
+    ck_assert_uint_eq(profile->tape[0].n_moments, 2);
+    ck_assert_uint_eq(profile->tape[0].moment[0].ticks, 1100);
+    ck_assert_uint_eq(profile->tape[0].moment[1].ticks, 1105);
+    const uint64_t wanted[] = {40, 42};
+    struct made made = export_one(analysis, EXPORT_KIND_perfetto, EXPORT_TIME);
+    Perfetto__Trace *trace = perfetto__trace__unpack(NULL, made.n, (const uint8_t *)made.data);
+    ck_assert_ptr_nonnull(trace);
+    size_t n = 0;
+    for (size_t i = 0; i < trace->n_packet; i++) {
+        const Perfetto__TracePacket *packet = trace->packet[i];
+        if (!packet->track_event || !packet->track_event->has_counter_value)
+            continue;
+        ck_assert_uint_lt(n, 2);
+        ck_assert_uint_eq(packet->timestamp, wanted[n]);
+        ck_assert_uint_eq((uint64_t)packet->track_event->counter_value,
+                          profile->tape[0].moment[n].most_bytes);
+        n++;
+    }
+    ck_assert_uint_eq(n, 2);
+    perfetto__trace__free_unpacked(trace, NULL);
+    free(made.data);
+    prof_analysis_free(analysis);
+    prof_profile_free(profile);
+}
+END_TEST
+
+/* heaptrack sums up line by line: what comes before what goes would be a peak that never was. */
+START_TEST(within_a_moment_what_goes_comes_before_what_comes)
+{
+    struct prof_profile *profile = read_calibrated();
+    struct prof_tape *tape = &profile->tape[0];
+    ck_assert_uint_ge(tape->n_changes, 3);
+    ck_assert_uint_eq(tape->n_residuals, 2);
+    tape->n_changes = 3;
+    tape->change[0] = (struct prof_change){.ticks = 1100, .delta = 64, .ends = true};
+    tape->change[1] = (struct prof_change){.ticks = 1200, .delta = 128, .residual = 1};
+    tape->change[2] = (struct prof_change){.ticks = 1200, .delta = -64, .ends = true};
+    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    ck_assert_ptr_nonnull(analysis);
+    struct made made = export_one(analysis, EXPORT_KIND_heaptrack, EXPORT_TIME);
+    ck_assert_int_eq(made.status, 0);
+    char order[64] = "";
+    for (const char *line = made.data; *line; line = strchr(line, '\n') + 1)
+        if (*line == '+' || *line == '-')
+            snprintf(order + strlen(order), sizeof order - strlen(order), "%.4s", line);
+    ck_assert_str_eq(order, "+ 0\n- 0\n+ 1\n");
+    free(made.data);
+    prof_analysis_free(analysis);
+    prof_profile_free(profile);
+}
+END_TEST
+
 int main(void)
 {
     TCase *exports = tcase_create("export");
     tcase_add_checked_fixture(exports, program_setup, program_teardown);
     tcase_add_test(exports, a_name_is_one_line_of_utf8_that_has_a_bound);
     tcase_add_test(exports, names_that_mean_something_to_a_format_stay_names);
+    tcase_add_test(exports, live_bytes_have_their_times_in_ns);
+    tcase_add_test(exports, within_a_moment_what_goes_comes_before_what_comes);
     tcase_add_loop_test(exports, small_profiles_are_exported_in_every_format, 0, PROFILE_SEEDS);
     tcase_add_loop_test(exports, what_a_damaged_profile_still_says_is_exported, 0, PROFILE_SEEDS);
     return run_cases("export", exports);

@@ -79,8 +79,7 @@ static bool same_place(const struct prof_place *a, const struct prof_place *b)
            same_text(a->file, b->file) && same_text(a->module, b->module);
 }
 
-/* A library of the system, by its folder. */
-static bool is_system(const char *module)
+bool analyze_is_system(const char *module)
 {
     static const char *const folder[] = {"/lib/",       "/lib32/",     "/lib64/", "/usr/lib/",
                                          "/usr/lib32/", "/usr/lib64/", "["};
@@ -135,7 +134,7 @@ static const struct analyze_chain *add_chain(struct analyze_frames *frames, uint
     struct prof_place place[PROF_SYMBOLS_INLINED] = {{.line = 0}};
     size_t n = 1;
     const char *module = prof_symbols_module(frames->analysis->symbols, pc);
-    bool hidden = !frames->system && !own && is_system(module);
+    bool hidden = !frames->system && !own && analyze_is_system(module);
     if (hidden)
         place[0].module = module; /* which need not be opened */
     else if (pc != 0)

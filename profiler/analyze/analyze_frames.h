@@ -42,6 +42,9 @@ const struct analyze_chain *analyze_frames_of(struct analyze_frames *frames, uin
                                               uint32_t line, bool own);
 void analyze_frames_free(struct analyze_frames *frames);
 
+/* A library of the system, by its folder. */
+bool analyze_is_system(const char *module);
+
 /* An array with room for one more element, or NULL. */
 void *analyze_grow(void *array, size_t n, size_t *room, size_t size);
 /* A hash table of places plus 1 with at least twice as many slots as it will hold, or NULL;

@@ -1,13 +1,36 @@
 /* analyze_samples.c: see analyze_samples.h.
  *
- * May include: analyze_samples.h, profiler/symbols.
+ * May include: analyze_samples.h, analyze_frames.h, profiler/symbols.
  * Invariant: the lines' times and counts add up to those of all samples.
  */
 #include "analyze_samples.h"
 
+#include "analyze_frames.h"
 #include "analyze_places.h"
 
 #include <math.h>
+#include <string.h>
+
+/* The shared library, or the profiler's part of it. */
+static bool is_library(const char *module)
+{
+    const char *slash = module ? strrchr(module, '/') : NULL;
+    const char *name = slash ? slash + 1 : module;
+    return name && (strncmp(name, "libtapescope.so", strlen("libtapescope.so")) == 0 ||
+                    strcmp(name, "tapescope-collect.so") == 0);
+}
+
+size_t analyze_sample_owner(const struct prof_sample *sample, const struct prof_analysis *analysis)
+{
+    size_t at = 0;
+    const char *module = NULL;
+    for (; at < sample->n_stack; at++) {
+        module = prof_symbols_module(analysis->symbols, sample->stack[at] + (at == 0));
+        if (!is_library(module))
+            break;
+    }
+    return at > 0 && (!module || analyze_is_system(module)) ? sample->n_stack : at;
+}
 
 void analyze_sample_line(struct prof_line *line, const struct prof_sample *sample,
                          const struct prof_analysis *analysis)
@@ -15,11 +38,15 @@ void analyze_sample_line(struct prof_line *line, const struct prof_sample *sampl
     struct prof_place place = {0};
     const bool code = sample->phase == PROF_PHASE_NONE;
     const bool idle = code && sample->waiting == PROF_WAITING_BLAS;
+    const size_t owner = code && !idle ? analyze_sample_owner(sample, analysis) : 0;
     if (!code && sample->pc != 0)
         place = analyze_place(analysis, sample->pc, sample->line);
     else if (code && !idle &&
-             sample->n_stack > 0) /* the interrupted address is no return address */
-        place = analyze_place(analysis, sample->stack[0] + 1, 0);
+             owner < sample->n_stack) /* the interrupted address is no return address */
+        place = analyze_place(analysis, sample->stack[owner] + (owner == 0), 0);
+    else if (code && !idle && sample->n_stack > 0)
+        place.module = prof_symbols_module(analysis->symbols, sample->stack[0] + 1);
+    place.wrapped &= owner == 0; /* a formula is inlined in the user's code, and calls nothing */
     *line = (struct prof_line){
         .own = !code && sample->pc == 0,
         .idle = idle,

@@ -350,24 +350,26 @@ static uint32_t add_tape_row(struct maker *m, const struct prof_row *row, bool a
 }
 
 /* Code that has nothing to do with tapes, with its own stack. The interrupted address is no return
- * address. */
+ * address. What the library does is its caller's, unless its frames are asked for. */
 static void add_code(struct maker *m, const struct prof_sample *sample,
                      const struct prof_line *line)
 {
     struct known known = {.focus = false};
     const size_t n = sample->n_stack < MOST_DEPTH ? sample->n_stack : MOST_DEPTH;
+    const size_t owner = m->frames.system ? 0 : analyze_sample_owner(sample, m->frames.analysis);
+    const size_t first = owner < n ? owner : 0;
     uint32_t node = 0;
-    for (size_t i = 0; i < n; i++) {
-        struct analyze_chain chain = chain_of(m, sample->stack[i] + (i == 0), 0, i == 0);
+    for (size_t i = first; i < n; i++) {
+        struct analyze_chain chain = chain_of(m, sample->stack[i] + (i == 0), 0, i == first);
         see(&known, m, &chain);
     }
     if (!is_kept(m, &known, line)) {
         add_cost(m, PROF_NO_NODE, line, false);
         return;
     }
-    for (size_t k = 0; k < n; k++) {
-        const size_t i = m->options->inverted ? k : n - 1 - k;
-        struct analyze_chain chain = chain_of(m, sample->stack[i] + (i == 0), 0, i == 0);
+    for (size_t k = first; k < n; k++) {
+        const size_t i = m->options->inverted ? k : n - 1 - (k - first);
+        struct analyze_chain chain = chain_of(m, sample->stack[i] + (i == 0), 0, i == first);
         node = descend_chain(m, node, &chain);
     }
     add_cost(m, node, line, !m->options->inverted);

@@ -43,8 +43,9 @@ int report_growth_print(const struct report_growth *growth, const struct report_
                         enum prof_by by, double most, size_t limit,
                         const struct report_style *style);
 
-/* What is different between two profiles of one program, by the change of what `sort` names, or
- * by its relation to the first if `relative`. Rows without any change are counted, not shown. */
+/* What is different between two profiles of one program, by the change of what `sort` names (not
+ * REPORT_SORT_RATIO), or by its relation to the first if `relative`. Rows without any change are
+ * counted, not shown. */
 int report_diff(const struct prof_analysis *base, const struct prof_analysis *now, enum prof_by by,
                 enum report_sort sort, bool relative, size_t limit,
                 const struct report_style *style);
