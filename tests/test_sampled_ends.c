@@ -95,7 +95,7 @@ START_TEST(a_file_that_ends_between_any_two_frames_has_the_samples_of_its_thread
     uint8_t head[PROFILE_FRAME_BYTES];
     int n = 0;
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,tape=on,freq=10000"), AD_OK);
-    sampled_compute(0.3);
+    sampled_compute_until_sampled();
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     FILE *file = fopen(sampled_path, "rb");
     ck_assert_ptr_nonnull(file);
@@ -125,7 +125,7 @@ START_TEST(the_child_of_a_fork_is_not_sampled_and_computes_the_same)
 {
     const double expected = sampled_compute(0);
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=10000"), AD_OK);
-    sampled_compute(0.02);
+    sampled_compute_until_sampled();
     const pid_t child = fork();
     if (child == 0) {
         struct sigaction now;
@@ -147,10 +147,10 @@ START_TEST(a_child_that_is_followed_has_a_profile_of_its_own)
     char name[200];
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=2000,follow_fork=on"),
                      AD_OK);
-    sampled_compute(0.02);
+    sampled_compute_until_sampled();
     const pid_t child = fork();
     if (child == 0) {
-        sampled_compute(0.1);
+        sampled_compute_until_sampled();
         const pid_t grandchild = fork();
         if (grandchild == 0) {
             sampled_compute(0.02);
@@ -197,7 +197,7 @@ START_TEST(a_file_that_must_not_grow_is_one_warning_and_the_results_are_right)
     const struct rlimit small = {.rlim_cur = 8192, .rlim_max = RLIM_INFINITY};
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=10000"), AD_OK);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
-    for (int i = 0; i < 1000 && __atomic_load_n(&sampled_n_logged, __ATOMIC_ACQUIRE) == 0; i++)
+    while (__atomic_load_n(&sampled_n_logged, __ATOMIC_ACQUIRE) == 0)
         ck_assert(sampled_compute(0.05) == expected);
     ck_assert_int_eq(ad_profile_stop(), AD_ERROR_PROFILE);
     ck_assert_int_eq(sampled_n_logged, 1);

