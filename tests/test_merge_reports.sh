@@ -134,6 +134,8 @@ def all_of(profile):
     tree = report(profile, "tree", "--c-frames")["nodes"]
     scopes = report(profile, "top", "--by", "scope", "-n", "0")
     tape = report(profile, "tape", "--lifetime", "-n", "0")
+    lived = sum(row["byte_seconds"] for row in tape["rows"])
+    assert round(lived - report(profile, "info")["sum"]["byte_seconds"], 9) == 0, lived
     return {
         "total": by([top["total"]], lambda r: 0, lambda r: r),
         "info": by([report(profile, "info")["sum"]], lambda r: 0, lambda r: r),
