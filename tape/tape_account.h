@@ -12,6 +12,12 @@
 
 #include "tape.h"
 
+/* When a value's buffer was handed out: ticks, and how often the tape's peak had risen. */
+struct tape_age {
+    uint64_t born;
+    uint32_t peaks;
+};
+
 #define TAPE_ADD(counter, n)                                                                       \
     __atomic_store_n(&(counter), (counter) + (uint64_t)(n), __ATOMIC_RELAXED)
 
@@ -124,9 +130,9 @@ void tape_account_buffer(struct tape *t, uint32_t row, uint64_t n);
 void tape_account_free(struct tape *t, uint32_t row, uint64_t n);
 /* That buffer is given back, as the value did not come; or it is the value's from now on. */
 void tape_account_drop_copy(struct tape *t, uint32_t row, uint64_t n);
-void tape_account_adopt(struct tape *t, const struct tape_value *v);
-/* A value's buffer is taken over by one that is to come. */
-void tape_account_hand_over(struct tape *t, const struct tape_value *v);
+void tape_account_adopt(struct tape *t, const struct tape_value *v, struct tape_age age);
+/* A value's buffer is taken over by one that is to come, with its age. */
+struct tape_age tape_account_hand_over(struct tape *t, const struct tape_value *v);
 /* A value's buffer, given back by a call of `row`. */
 void tape_account_free_value(struct tape *t, const struct tape_value *v, uint32_t row);
 /* A buffer of n bytes for a value that is to come, whose entry is accounted for without it. */

@@ -53,14 +53,13 @@ void tape_account_called(struct tape *t, uint32_t row)
         TAPE_ADD(tape_row(t, row)->calls, 1);
 }
 
-void tape_account_adopt(struct tape *t, const struct tape_value *v)
+void tape_account_adopt(struct tape *t, const struct tape_value *v, struct tape_age age)
 {
     if (t->hook)
-        tape_residual_value_adopted(t, v);
+        tape_residual_value_adopted(t, v, age);
 }
 
-void tape_account_hand_over(struct tape *t, const struct tape_value *v)
+struct tape_age tape_account_hand_over(struct tape *t, const struct tape_value *v)
 {
-    if (t->hook)
-        tape_residual_value_left(t, v);
+    return t->hook ? tape_residual_value_left(t, v) : (struct tape_age){0, 0};
 }

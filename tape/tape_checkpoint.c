@@ -40,6 +40,7 @@ struct result {
     void *data;
     uint32_t row;
     bool active; /* it needs a gradient */
+    struct tape_age age;
 };
 
 struct job {
@@ -73,14 +74,15 @@ static bool keep(struct job *j, uint32_t x)
     *r = (struct result){
         .shape = {.dtype = v->array.dtype, .rank = v->array.rank, .same_as = -1, .view_of = -1},
         .row = x < j->call.from.n_values ? j->row : v->row,
-        .active = (v->flags & TAPE_NEEDS_GRADIENT) != 0};
+        .active = (v->flags & TAPE_NEEDS_GRADIENT) != 0,
+        .age = {t->ticks, (uint32_t)t->ledger.peak_count}};
     memcpy(r->shape.extent, v->array.shape, v->array.rank * sizeof(int64_t));
     struct tape_value *root = whole_buffer(j, v);
     if (root) {
         r->data = root->array.data;
         r->row = root->row;
         root->flags &= ~(uint32_t)TAPE_OWNS_DATA;
-        tape_account_hand_over(t, root);
+        r->age = tape_account_hand_over(t, root);
     } else {
         r->data = tape_arena_buffer(&t->arena, n);
         if (!r->data)
@@ -168,7 +170,7 @@ static bool publish(struct job *j, const struct tape_function *f, uint32_t *out)
     for (int o = 0; o < j->n_out; o++) {
         struct tape_value *v = &t->entries[first + (uint32_t)o];
         tape_account_value(t, v);
-        tape_account_adopt(t, v);
+        tape_account_adopt(t, v, j->result[o].age);
         v->flags |= TAPE_OWNS_DATA | (j->result[o].active && active ? TAPE_NEEDS_GRADIENT : 0u);
         out[o] = first + (uint32_t)o;
     }

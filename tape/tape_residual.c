@@ -321,19 +321,25 @@ static bool reserve_values(struct tape *t, uint32_t n)
     return true;
 }
 
+static struct tape_age age_now(const struct tape *t)
+{
+    return (struct tape_age){t->ticks, (uint32_t)t->ledger.peak_count};
+}
+
 /* Notes a value that is of this class from now on. */
-static void note_value(struct tape *t, const struct tape_value *v, uint32_t class_)
+static void note_value(struct tape *t, const struct tape_value *v, uint32_t class_,
+                       struct tape_age age)
 {
     const uint32_t x = tape_value_index(t, v);
     if (reserve_values(t, x + 1))
-        t->residual->value[x] = (struct tape_residual_value){
-            .born = t->ticks, .class_ = class_, .peaks = (uint32_t)t->ledger.peak_count};
+        t->residual->value[x] =
+            (struct tape_residual_value){.born = age.born, .class_ = class_, .peaks = age.peaks};
 }
 
-void tape_residual_value_adopted(struct tape *t, const struct tape_value *v)
+void tape_residual_value_adopted(struct tape *t, const struct tape_value *v, struct tape_age age)
 {
     if (t->residual)
-        note_value(t, v, tape_residual_of_row(t, v->row, TAPE_VALUE));
+        note_value(t, v, tape_residual_of_row(t, v->row, TAPE_VALUE), age);
 }
 
 void tape_residual_value_made(struct tape *t, const struct tape_value *v)
@@ -342,7 +348,7 @@ void tape_residual_value_made(struct tape *t, const struct tape_value *v)
         return;
     const uint32_t class_ = tape_residual_of_row(t, v->row, TAPE_VALUE);
     const uint64_t n = tape_value_bytes(v);
-    note_value(t, v, class_);
+    note_value(t, v, class_, age_now(t));
     tape_residual_take(t, class_, n);
     struct tape_class *c = tape_class_at(&t->residual->shared, class_);
     if (n > c->largest_bytes)
@@ -398,13 +404,14 @@ static void move(struct tape *t, struct tape_residual_value *value, uint32_t to,
     value->class_ = to;
 }
 
-void tape_residual_value_left(struct tape *t, const struct tape_value *v)
+struct tape_age tape_residual_value_left(struct tape *t, const struct tape_value *v)
 {
     const uint64_t n = tape_value_bytes(v);
     struct tape_residual_value *value =
         t->residual && n > 0 ? known(t, tape_value_index(t, v)) : NULL;
     if (!value)
-        return;
+        return age_now(t);
+    const struct tape_age age = {value->born, value->peaks};
     const uint32_t to = tape_residual_of_row(t, v->row, TAPE_VALUE);
     if (value->class_ != to && value->class_ != CLASS_OTHER) {
         struct tape_class *from = tape_class_at(&t->residual->shared, value->class_);
@@ -415,6 +422,7 @@ void tape_residual_value_left(struct tape *t, const struct tape_value *v)
         move(t, value, to, n);
     }
     value->class_ = UINT32_MAX;
+    return age;
 }
 
 void tape_residual_kept(struct tape *t, const struct tape_value *v, uint32_t keeper, bool first)

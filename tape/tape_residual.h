@@ -1,6 +1,7 @@
 /* tape_residual.h: what each byte of the account is for, who gave it back, and what was live when.
  *
- * May include: tape.h, tape_residuals.h. For the tape's own thread, and only while t->hook is set.
+ * May include: tape_account.h, tape_residuals.h. For the tape's own thread, and only while t->hook
+ * is set.
  *
  * Invariant: every byte that is charged to a row is charged to one class of that row as well; where
  * there was no memory for a class, to class 0. Without memory for any of it, t->residual is NULL,
@@ -9,7 +10,7 @@
 #ifndef TAPE_RESIDUAL_H
 #define TAPE_RESIDUAL_H
 
-#include "tape.h"
+#include "tape_account.h"
 #include "tape_residuals.h"
 
 /* What is known of a value that owns a buffer. */
@@ -72,8 +73,8 @@ void tape_residual_value_gone(struct tape *t, const struct tape_value *v,
                               enum tape_release_cause cause, uint32_t row);
 /* A value owns a buffer that was charged to its row already, for nobody to read; and the buffer is
  * so from now on, with the value no more its owner. */
-void tape_residual_value_adopted(struct tape *t, const struct tape_value *v);
-void tape_residual_value_left(struct tape *t, const struct tape_value *v);
+void tape_residual_value_adopted(struct tape *t, const struct tape_value *v, struct tape_age age);
+struct tape_age tape_residual_value_left(struct tape *t, const struct tape_value *v);
 /* The pullback of an op of row `keeper` reads the value; move: and is the first known. */
 void tape_residual_kept(struct tape *t, const struct tape_value *v, uint32_t keeper, bool move);
 /* The pullback of r has run. */
