@@ -151,6 +151,7 @@ async function othersAreOfTheWholeRun(page) {
         canvas.getContext('2d').getImageData(0, 0, 74 * devicePixelRatio, canvas.height).data.join())
     const axes = []
     for (const range of ['', '&range=20000-70000']) {
+        await open(page, `view=source${range}`) // so that the view is made under the range
         await open(page, `view=timeline${range}`)
         axes.push(await bytesAxis())
         const rows = await page.locator('[aria-label="Scopes"] table').evaluate(table => {
