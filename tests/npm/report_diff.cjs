@@ -20,6 +20,7 @@ browse(pathToFileURL(file).href, async page => {
     for (const metric of ['tape', 'forward', 'calls'])
         for (const gone of ['', '1']) await framesAreTheLines(page, metric, gone)
     await moreIsRed(page)
+    await changesAreNotCut(page)
     await othersAreTold(page)
     await paperIsLight(page)
     for (const failure of failures) console.log(`wrong: ${failure}`)
@@ -87,6 +88,29 @@ async function moreIsRed(page) {
         }
     check(seen.size === 4, `only ${[...seen]} was looked at`)
     await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'no-preference' })
+}
+
+/* However narrow a frame is, a change that is written on it is a whole one. */
+async function changesAreNotCut(page) {
+    await page.evaluate(() => {
+        const { fillText } = CanvasRenderingContext2D.prototype
+        globalThis.written = new Set()
+        CanvasRenderingContext2D.prototype.fillText = function (text, ...where) {
+            if (text) globalThis.written.add(text)
+            fillText.call(this, text, ...where)
+        }
+    })
+    for (let width = 390; width <= 1500; width += 37) {
+        await page.setViewportSize({ width, height: 900 })
+        await page.evaluate(hash => new Promise(done => {
+            location.hash = hash
+            requestAnimationFrame(() => requestAnimationFrame(done))
+        }), `#view=diff&metric=tape&gone=${width % 2}`)
+    }
+    const texts = await page.evaluate(() => [...globalThis.written])
+    for (const text of texts) check(/^(gone|new|=|\+|[+−][\d.]+\s[%×])(  |$)/.test(text), `a frame says '${text}'`)
+    check(texts.some(text => !text.includes('  ')) && texts.some(text => text.endsWith('…')), `no frame was narrow: ${texts}`)
+    await page.setViewportSize({ width: 1280, height: 720 })
 }
 
 /* The toggle, keys, selection and a reload; the zoom is not that of the view Flame. */

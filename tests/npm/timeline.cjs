@@ -50,6 +50,7 @@ browse(pathToFileURL(file).href, async page => {
     await othersAreOfTheWholeRun(page)
     await rangesAreCleared(page)
     await spansAreThere(page)
+    await namesSayThatTheyAreCut(page)
     await phasesHaveTheirColours(page)
     await keysMoveTheTime(page)
     await nothingIsSelectedWithoutEvents(page)
@@ -151,6 +152,7 @@ async function othersAreOfTheWholeRun(page) {
         canvas.getContext('2d').getImageData(0, 0, 74 * devicePixelRatio, canvas.height).data.join())
     const axes = []
     for (const range of ['', '&range=20000-70000']) {
+        await open(page, `view=source${range}`) // so that the view is made under the range
         await open(page, `view=timeline${range}`)
         axes.push(await bytesAxis())
         const rows = await page.locator('[aria-label="Scopes"] table').evaluate(table => {
@@ -215,6 +217,25 @@ async function spansAreThere(page) {
     }
     await open(page, `view=timeline&time=${spans[0].start_ns}-${spans[0].start_ns + 1000}`)
     check((await rows.count()) === 1, 'spans out of view are listed')
+}
+
+/* On a telephone, where spans are narrower than their names. */
+async function namesSayThatTheyAreCut(page) {
+    await open(page, 'view=source')
+    await page.setViewportSize({ width: 390, height: 800 })
+    await page.evaluate(() => {
+        const { fillText } = CanvasRenderingContext2D.prototype
+        globalThis.written = []
+        CanvasRenderingContext2D.prototype.fillText = function (text, ...where) {
+            globalThis.written.push(text)
+            fillText.call(this, text, ...where)
+        }
+    })
+    await open(page, 'view=timeline')
+    await page.waitForFunction(() => globalThis.written.includes('scopes'))
+    const written = await page.evaluate(() => globalThis.written)
+    check(written.some(text => /^for.*…$/.test(text)) && !written.includes('forward depth=2'), `the names of spans are ${written}`)
+    await page.setViewportSize({ width: 1280, height: 720 })
 }
 
 /* The row below the bytes, which has one of the scopes below it. */

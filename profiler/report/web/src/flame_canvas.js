@@ -239,7 +239,9 @@ export class FlameCanvas {
     }
     if (width <= room) return label;
     const length = Math.floor((label.length * room) / width) - 2;
-    return length > 1 ? label.slice(0, length) + "…" : "";
+    const number = label.indexOf("  "); // what is before it, a change, is there as a whole or not at all
+    if (length < number + 3) return number > 0 && number <= length + 2 ? label.slice(0, number) : "";
+    return label.slice(0, length) + "…";
   }
 
   nodeAt(event) {

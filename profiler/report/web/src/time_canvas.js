@@ -268,13 +268,11 @@ export class TimeCanvas {
       c.fillStyle = colors.plain[span.scope % 3];
       c.fillRect(left, top, width > 3 ? width - 1 : width, ROW - 2);
       if (width < 26) continue;
-      c.save();
-      c.beginPath();
-      c.rect(left, top, width - 4, ROW);
-      c.clip();
+      const at = Math.max(left, box.x0) + 5;
+      const room = Math.max(1, left + width - 4 - at);
+      const part = room / c.measureText(span.name).width;
       c.fillStyle = colors.ink;
-      c.fillText(span.name, Math.max(left, box.x0) + 5, top + ROW / 2);
-      c.restore();
+      c.fillText(part >= 1 ? span.name : `${span.name.slice(0, Math.max(0, Math.floor(span.name.length * part) - 1))}…`, at, top + ROW / 2, room);
     }
   }
 

@@ -97,7 +97,7 @@ class TimelineView {
       const [from, to] = this.window();
       this.readout.textContent = `${time(from)} to ${time(to)} after the start` +
         (this.peak !== undefined ? `; the peak of ${bytes(space.total_bytes)} is at ${time(this.peak)}` : "") +
-        (this.brushes ? `. Drag to select a range for all views, double-click to clear it; w and s zoom.` : ". Drag to look closer.");
+        (this.brushes ? `. Drag to select a range for the summary, flame and source, double-click to clear it; w and s zoom.` : ". Drag to look closer.");
       return;
     }
     const parts = [];
