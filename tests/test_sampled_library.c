@@ -1,4 +1,4 @@
-/* test_sampled_library.c: what the library does outside of ops is charged to the line that called it.
+/* test_sampled_library.c: what the library does outside of ops is its caller's.
  *
  * May include: profile_maker.h, profiler/analyze, Check. The profile is made by hand: a library, a
  * program and a library of the system, with samples that lie in each.
