@@ -71,7 +71,7 @@ expect 0 "$tapescope" top --exact sum.prof
 samples=$(awk '$NF == "matmul" || /busy.c:10/ { print; exit }' out | wc -l)
 [ "$samples" -eq 1 ] || fail "top does not show the line"
 # A function is a place as well; several goals are all to be met.
-expect 0 "$tapescope" record --freq 1000 --until-error step=20% --until-error busy.c:10=20% ./busy 10
+expect 0 "$tapescope" record --freq 1000 --until-error step=50% --until-error busy.c:10=50% ./busy 30
 grep -qE '^tapescope: step: standard error .* 1 run\)$' err || fail "step is not enough in one run"
 
 # What cannot be.
@@ -140,7 +140,7 @@ static void burn(void)
 }
 int main(int argc, char **argv)
 {
-    const time_t end = time(NULL) + 100; /* should the test forget it */
+    const time_t end = time(NULL) + 1000; /* should the test forget it */
     ad_tape tape;
     ad_tape_create(&tape, NULL);
     if (argc > 1 && strcmp(argv[1], "default") == 0)
@@ -172,7 +172,7 @@ serve()
     TAPESCOPE_OPTIONS=$options ./server "$@" >served 2>served.err &
     pid=$!
     i=0
-    while [ $i -lt 600 ]; do
+    while [ $i -lt 12000 ]; do
         [ -e up ] && [ "$options" = tape=on ] && break
         [ -e up ] && cat /proc/$pid/task/*/comm 2>/dev/null | grep -q '^tapescope-usr' && break
         sleep 0.05
@@ -189,12 +189,22 @@ served()
     grep -q '^done$' served || fail "the program did not come to its end"
 }
 
+# wait_for_ops PROFILE: until it is being written and has an op.
+wait_for_ops()
+{
+    i=0
+    until [ $i -ge 12000 ] || "$tapescope" top "$1" 2>/dev/null | grep -q matmul; do
+        sleep 0.05
+        i=$((i + 1))
+    done
+}
+
 # Code without any op, by samples; the options of both sides count.
 serve attach=usr2,freq=500
 # On a busy machine the program may not have run in so short a time.
 i=0
 : >out
-while [ $i -lt 20 ] && ! grep -q "burn server.c" out; do
+while [ $i -lt 1000 ] && ! grep -q "burn server.c" out; do
     expect 0 "$tapescope" attach $pid --seconds 0.5 --time sampled -o code.prof
     said "wrote $PWD/code.prof: "
     expect 0 "$tapescope" top --by function code.prof
@@ -214,14 +224,9 @@ served
 
 # Ops, exactly; a second one at the same time is refused; Ctrl-C ends the first.
 serve attach=usr1,depth=9 ops
-"$tapescope" attach $pid --seconds 60 -o ops.prof 2>first &
+"$tapescope" attach $pid --seconds 1000 -o ops.prof 2>first &
 first=$!
-i=0
-while [ $i -lt 100 ] && [ ! -s ops.prof ]; do
-    sleep 0.05
-    i=$((i + 1))
-done
-sleep 0.2
+wait_for_ops ops.prof
 expect 1 "$tapescope" attach $pid --seconds 1 -o second.prof
 said "a profile is being taken already"
 kill -TERM $first
@@ -253,13 +258,9 @@ expect 0 "$tapescope" attach $pid --seconds 0.1 -o after.prof
 served
 # The process ends first: what it wrote is complete.
 serve attach=usr2 ops
-"$tapescope" attach $pid --seconds 60 -o early.prof 2>first &
+"$tapescope" attach $pid --seconds 1000 -o early.prof 2>first &
 first=$!
-i=0
-while [ $i -lt 100 ] && [ ! -s early.prof ]; do
-    sleep 0.05
-    i=$((i + 1))
-done
+wait_for_ops early.prof
 served
 wait $first || fail "attach failed: $(cat first)"
 grep -q "process $pid has ended" first || fail "the end of the process: $(cat first)"

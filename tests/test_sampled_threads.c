@@ -13,8 +13,11 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* The thread that is left out, 0: none, and how often that was done; atomic, as is what follows. */
 static long hidden;
@@ -83,6 +86,46 @@ START_TEST(a_thread_that_is_not_listed_but_lives_is_the_same_when_it_is_listed_a
 }
 END_TEST
 
+/* A signal of that slot's timer, as one that was on its way when the slot became another's. */
+static void signal_of_slot(int slot)
+{
+    siginfo_t info;
+    memset(&info, 0, sizeof info);
+    info.si_code = SI_TIMER;
+    info.si_value.sival_int = slot ^ 0x5a3c0000;
+    ck_assert_int_eq(syscall(SYS_rt_tgsigqueueinfo, getpid(), (pid_t)sampled_tid(), SIGPROF, &info),
+                     0);
+}
+
+static uint64_t fired_of(const struct prof_profile *profile, uint64_t tid)
+{
+    for (size_t i = 0; i < profile->n_threads; i++)
+        if (profile->thread[i].tid == tid)
+            return profile->thread[i].fired;
+    return 0;
+}
+
+START_TEST(a_signal_that_finds_another_threads_slot_is_no_sample_of_that_thread)
+{
+    enum { SIGNALS = 20000, SLOTS = 4 };
+    pthread_t worker;
+    double x = 0;
+    ck_assert_int_eq(pthread_create(&worker, NULL, compute, &x), 0);
+    while (__atomic_load_n(&worker_tid, __ATOMIC_ACQUIRE) == 0) {
+    }
+    ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=1"), AD_OK);
+    for (int i = 0; i < SIGNALS; i++)
+        signal_of_slot(i % SLOTS);
+    ck_assert_int_eq(ad_profile_stop(), AD_OK);
+    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+    ck_assert_int_eq(pthread_join(worker, NULL), 0);
+    struct prof_profile *profile = sampled_read(sampled_path);
+    ck_assert_uint_ge(fired_of(profile, sampled_tid()), SIGNALS / SLOTS); /* in its own slot */
+    ck_assert_uint_lt(fired_of(profile, (uint64_t)worker_tid), SIGNALS / SLOTS);
+    prof_profile_free(profile);
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases = tcase_create("sampled_threads");
@@ -90,5 +133,6 @@ int main(void)
     tcase_add_checked_fixture(cases, sampled_setup, sampled_teardown);
     tcase_add_test(cases,
                    a_thread_that_is_not_listed_but_lives_is_the_same_when_it_is_listed_again);
+    tcase_add_test(cases, a_signal_that_finds_another_threads_slot_is_no_sample_of_that_thread);
     return run_cases("sampled_threads", cases);
 }

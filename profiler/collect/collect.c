@@ -410,8 +410,11 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     };
     c->open.forget = forget;
     prof_open_add(&c->open);
-    if (prof_sampler_open(&c->sampler, &c->base.hook, options, c->path, tick, c) &&
-        options->time == TAPE_TIME_SAMPLED) {
+    /* Its thread may tick at once, and must not find it half begun. */
+    struct entry entry = enter(c);
+    const bool ticks = prof_sampler_open(&c->sampler, &c->base.hook, options, c->path, tick, c);
+    leave(c, entry);
+    if (ticks && options->time == TAPE_TIME_SAMPLED) {
         c->base.hook.thread = publish;
         tick(c);
     }

@@ -87,14 +87,20 @@ static void handle(int number, siginfo_t *info, void *context)
     if (info->si_code == SI_TIMER && sampler != NULL &&
         slot < __atomic_load_n(&n_slots, __ATOMIC_ACQUIRE)) {
         struct prof_thread *const thread = slots[slot];
-        __atomic_store_n(&thread->busy, 1, __ATOMIC_SEQ_CST);
-        if (__atomic_load_n(&thread->armed, __ATOMIC_SEQ_CST)) {
+        /* Until it is armed, the slot may still become another thread's. */
+        const pid_t tid = (pid_t)syscall(SYS_gettid);
+        const bool mine = __atomic_load_n(&thread->tid, __ATOMIC_RELAXED) == tid;
+        if (mine)
+            __atomic_store_n(&thread->busy, 1, __ATOMIC_SEQ_CST);
+        if (mine && __atomic_load_n(&thread->armed, __ATOMIC_SEQ_CST) &&
+            __atomic_load_n(&thread->tid, __ATOMIC_RELAXED) == tid) {
             struct prof_moment moment = clocks();
             prof_registers_read(&moment, context, &sampler->code);
             prof_take(thread, &moment, &sampler->publishers);
             arm(thread, prof_take_interval(thread));
         }
-        __atomic_store_n(&thread->busy, 0, __ATOMIC_SEQ_CST);
+        if (mine)
+            __atomic_store_n(&thread->busy, 0, __ATOMIC_SEQ_CST);
     }
     errno = saved;
 }
@@ -174,7 +180,7 @@ static struct prof_thread *add(struct prof_sampler *sampler, pid_t tid)
     /* What a thread has done since it began is part of its first sample. */
     now.cpu_ns = sampler->first ? prof_thread_cpu(tid) : 0;
     prof_take_begin(thread, sampler->period_ns, now.wall_ns ^ (uint64_t)tid << 32, &now);
-    thread->tid = tid;
+    __atomic_store_n(&thread->tid, tid, __ATOMIC_RELAXED);
     thread->seen = true;
     thread->number = number_of(&sampler->samples, tid);
     thread->outside = sampler->outside;

@@ -77,9 +77,9 @@ struct prof_thread {
     uint64_t from_wall_ns, from_cpu_ns; /* time before is no sample's */
     uintptr_t low, high;                /* its stack; 0: not known */
     const struct tape_now *now;
+    pid_t tid;
     /* The collector's alone. */
     timer_t timer;
-    pid_t tid;
     uint32_t slot;    /* in the table of all slots */
     uint32_t number;  /* in the profile */
     bool seen;        /* in the scan under way */

@@ -27,7 +27,7 @@ exports.browse = async (url, use) => {
 }
 
 /* Until the page has read its data. */
-exports.ready = page => page.waitForSelector('html[data-ready]', { timeout: 60000 })
+exports.ready = page => page.waitForSelector('html[data-ready]')
 
 /* The page's address in its query, decoded. */
 exports.hash = async page => new URLSearchParams((await page.evaluate(() => location.hash)).slice(1))

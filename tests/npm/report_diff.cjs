@@ -16,7 +16,7 @@ browse(pathToFileURL(file).href, async page => {
     page.on('console', message => {
         if (message.type() === 'error') failures.push(`console: ${message.text()}`)
     })
-    await page.waitForSelector('html[data-ready]', { timeout: 30000 })
+    await page.waitForSelector('html[data-ready]')
     for (const metric of ['tape', 'forward', 'calls'])
         for (const gone of ['', '1']) await framesAreTheLines(page, metric, gone)
     await moreIsRed(page)
@@ -151,7 +151,7 @@ async function paperIsLight(page) {
                 addEventListener(when, () => globalThis.seen.push(look()), { once: true })
         })
         await page.pdf({ format: 'A4' })
-        await page.waitForTimeout(300)
+        await page.waitForFunction(() => globalThis.seen.length === 3)
         const [before, paper, after] = await page.evaluate(() => globalThis.seen)
         check(before.pixel !== '255,255,255,255', `${view}: the screen is not dark`)
         check(paper?.pixel === '255,255,255,255', `${view}: on paper it is ${paper?.pixel}`)

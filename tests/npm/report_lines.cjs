@@ -15,7 +15,7 @@ browse(pathToFileURL(file).href, async page => {
     page.on('console', message => {
         if (message.type() === 'error') failures.push(`console: ${message.text()}`)
     })
-    await page.waitForSelector('html[data-ready]', { timeout: 30000 })
+    await page.waitForSelector('html[data-ready]')
     const open = address => page.evaluate(hash => { location.hash = hash }, `#${address}`)
     await everyAnswerIsTheCommands(page, JSON.parse(require('fs').readFileSync(questions, 'utf8')))
     await choicesSurvive(page)
@@ -30,7 +30,7 @@ const none = '.tools button:has-text("None")'
 const checked = page => page.locator('main tr:has(input:checked) .key').allInnerTexts()
 
 async function shown(page) {
-    await page.waitForFunction(() => !/Choosing/.test(document.querySelector('.said').textContent), null, { timeout: 60000 })
+    await page.waitForFunction(() => !/Choosing/.test(document.querySelector('.said').textContent), null)
     const [peak, cost] = await page.locator('.said b[title]').evaluateAll(all => all.map(one => parseInt(one.title, 10)))
     return { peak, cost, lines: (await checked(page)).sort(), text: await page.locator('.said').innerText() }
 }

@@ -247,9 +247,9 @@ function theSlowGo(server) {
 async function itIsUsedInABrowser(server) {
     await browse(server.link, async page => {
         page.on('console', message => check(message.type() !== 'error', `console: ${message.text()}`))
-        await page.waitForSelector('html[data-ready]', { timeout: 30000 })
+        await page.waitForSelector('html[data-ready]')
         await page.reload()
-        await page.waitForSelector('html[data-ready]', { timeout: 30000 })
+        await page.waitForSelector('html[data-ready]')
         check((await page.locator('main').innerText()).includes('matmul'), 'the page does not show the profile')
     })
     await browse(server.folder, async page => check((await page.locator('a').count()) === NAMES.length, 'the list has other links'))
