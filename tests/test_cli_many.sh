@@ -250,7 +250,7 @@ cat >pad.c <<'END'
 #include <tapescope/ad.h>
 int main(int argc, char **argv)
 {
-    static double data[1024];
+    static double data[2048];
     int64_t n = argc > 1 ? atol(argv[1]) : 1024;
     ad_tape tape;
     ad_tape_create(&tape, NULL);
