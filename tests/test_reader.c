@@ -426,19 +426,30 @@ START_TEST(reports_fit_eighty_columns_and_hold_no_control_characters)
     size_t n;
     put_rich(&bytes);
     struct prof_profile *profile = read_good(&bytes);
+    char name[] = "\033[2J of a screen\r\n that is not ours";
+    struct prof_scope open = {.name = name, .calls = 2, .open_calls = 1};
+    profile->scope = &open;
+    profile->n_scopes = 1;
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     struct report_style style = {.out = open_memstream(&text, &n), .width = 80};
+    report_summary(analysis, &style);
+    fputc('\n', style.out);
     ck_assert_int_eq(report_top(analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 1, &style), 0);
     ck_assert_int_eq(report_info(analysis, &style), 0);
     fclose(style.out);
+    const char *summary = strchr(text, '\n'); /* which is a sentence, of any length */
     size_t width = 0;
     for (size_t i = 0; i < n; i++) {
-        width = text[i] == '\n' ? 0 : width + 1;
+        width = text[i] == '\n' || text + i < summary ? 0 : width + 1;
         ck_assert_uint_le(width, 80);
         ck_assert(text[i] == '\n' || (unsigned char)text[i] >= ' ');
     }
     ck_assert_ptr_nonnull(strstr(text, "... 2 more lines"));
     ck_assert_ptr_nonnull(strstr(text, "2 sites are without line information."));
+    ck_assert_ptr_nonnull(
+        strstr(text, ", scope \"?[2J of a screen?? that is not ours\" not ended"));
+    profile->scope = NULL;
+    profile->n_scopes = 0;
     free(text);
     prof_analysis_free(analysis);
     prof_profile_free(profile);

@@ -331,8 +331,9 @@ int report_info(const struct prof_analysis *analysis, const struct report_style 
 }
 
 /* An end that is missing shows nowhere else, where no scope is around it. */
-static void put_open_scopes(const struct prof_profile *profile, FILE *out)
+static void put_open_scopes(const struct prof_profile *profile, const struct report_style *style)
 {
+    FILE *out = style->out;
     const struct prof_scope *open = NULL;
     size_t others = 0;
     for (size_t i = 0; i < profile->n_scopes; i++) {
@@ -342,7 +343,9 @@ static void put_open_scopes(const struct prof_profile *profile, FILE *out)
     }
     if (!open)
         return;
-    fprintf(out, ", scope \"%s\"", open->name);
+    fputs(", scope \"", out);
+    table_put_text(out, open->name, 40, style->utf8);
+    fputc('"', out);
     if (others > 0)
         fprintf(out, " and %zu more", others);
     fputs(" not ended", out);
@@ -380,5 +383,5 @@ void report_summary(const struct prof_analysis *analysis, const struct report_st
                 units_time(forward, total->recompute_ns, style->utf8));
     if (counted)
         fprintf(style->out, ", %s on tape", units_bytes(bytes, total->handed_out_bytes));
-    put_open_scopes(analysis->profile, style->out);
+    put_open_scopes(analysis->profile, style);
 }
