@@ -151,8 +151,10 @@ void sampled_compute_until(bool (*there)(const struct prof_profile *profile))
 {
     /* Looking may take longer than what is looked for. */
     double seconds = 0.02;
-    for (bool done = false; !done; seconds *= 2) {
+    bool done = false;
+    while (!done) {
         sampled_compute(seconds);
+        seconds *= 2;
         struct prof_profile *profile = sampled_fetch();
         done = there(profile);
         prof_profile_free(profile);
