@@ -29,6 +29,20 @@ exports.browse = async (url, use) => {
 /* Until the page has read its data. */
 exports.ready = page => page.waitForSelector('html[data-ready]')
 
+/* Until the page has drawn what it was told before. */
+const drawn = page => page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))))
+exports.drawn = drawn
+
+/* The page on a screen with other features, or of another size: it is told so with its next picture. */
+exports.media = async (page, features) => {
+    await page.emulateMedia(features)
+    await drawn(page)
+}
+exports.size = async (page, width, height) => {
+    await page.setViewportSize({ width, height })
+    await drawn(page)
+}
+
 /* The page's address in its query, decoded. */
 exports.hash = async page => new URLSearchParams((await page.evaluate(() => location.hash)).slice(1))
 

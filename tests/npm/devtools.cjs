@@ -5,14 +5,22 @@ const path = require('path')
 const { browse } = require('./browse.cjs')
 
 const panel = 'devtools://devtools/bundled/devtools_app.html?panel=timeline'
-const settled = 500 // ms; the chart is a canvas, of which nothing can be waited for
+const pause = 300 // ms between two pictures
+
+/* Until nothing moves any more: the chart is a canvas, of which nothing else can be waited for. */
+const settled = async page => {
+    for (let before = null, now = await page.screenshot(); !before?.equals(now); now = await page.screenshot()) {
+        before = now
+        await page.waitForTimeout(pause)
+    }
+}
 
 /* The chart's rows are 17 pixels high: the process behind the ruler, then its first thread; both are
  * folded. A click on its first slice selects it and its thread; one behind all slices the thread. */
 const select = async page => {
     const canvas = page.locator('canvas.flame-chart-canvas').first()
     for (const [x, y] of [[60, 25], [60, 42], [10, 60], [700, 250]]) {
-        await page.waitForTimeout(settled)
+        await settled(page)
         await canvas.click({ position: { x, y } })
     }
 }
@@ -25,7 +33,7 @@ const table = async page => {
     await rows.first().hover()
     for (let before = -1; before < found.size;) {
         before = found.size
-        await page.waitForTimeout(settled)
+        await settled(page)
         for (const [own, whole, name] of await rows.evaluateAll(all =>
             all.map(row => [...row.querySelectorAll('td')].map(cell => cell.innerText))))
             found.set(name.trim(), [parseFloat(own), parseFloat(whole)])
@@ -41,7 +49,7 @@ const open = async (page, file) => {
     await input.setInputFiles(file)
     const tab = page.getByRole('tab', { name: 'Bottom-up' })
     await tab.waitFor()
-    await page.waitForTimeout(settled)
+    await settled(page)
     await page.keyboard.press('Escape') // the first time there is a dialog about keys
     await tab.click()
     await select(page)

@@ -1,7 +1,7 @@
 /* keys.cjs: every key that the sheet of `tapescope html` names does what the sheet says: keys.cjs
  * PAGE. Each is asserted by its effect; a key of the sheet that is not looked at here is a fault.
  * Prints what is wrong, or "keys: ok". */
-const { browse, hash, open, ready } = require('./browse.cjs')
+const { browse, hash, media, open, ready } = require('./browse.cjs')
 const { pathToFileURL } = require('url')
 
 const failures = []
@@ -11,7 +11,7 @@ browse(pathToFileURL(process.argv[2]).href, async page => {
     page.on('console', message => {
         if (message.type() === 'error') failures.push(`console: ${message.text()}`)
     })
-    await page.emulateMedia({ reducedMotion: 'reduce' })
+    await media(page, { reducedMotion: 'reduce' })
     await ready(page)
     await page.keyboard.press('?')
     const sheet = await page.locator('dialog kbd').allInnerTexts()
@@ -136,7 +136,14 @@ const EFFECTS = [
         await press(page, 't')
         const other = await colour()
         await press(page, 't')
-        return (other === before || (await colour()) !== before) && `colours ${before}, ${other}`
+        if (other === before || (await colour()) !== before) return `colours ${before}, ${other}`
+        await open(page, 'view=flame') // where keys go on from the selected frame
+        const seen = []
+        for (const key of ['ArrowDown', 't', 'ArrowDown', 't', 'ArrowUp']) {
+            await press(page, key)
+            seen.push(await of(page, 'sel'))
+        }
+        return (seen[2] === seen[0] || seen[4] !== seen[0]) && `loses its place in ${seen}`
     }],
     [['?'], async page => {
         await press(page, '?')

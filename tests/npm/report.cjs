@@ -1,7 +1,8 @@
 /* report.cjs: drives the page of `tapescope html` as its reader would: report.cjs PAGE TOTALS [open],
  * where TOTALS is "forward backward tape peak" in ns and bytes; open: the views are opened, and no
  * more is done. Prints what is wrong, or "report: ok". */
-const { browse } = require('./browse.cjs')
+const at = require('./browse.cjs')
+const { browse, media, size } = at
 const { pathToFileURL } = require('url')
 const axe = require('fs').readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -22,14 +23,9 @@ browse(url, async page => {
         failures.push(`dialog: ${dialog.message()}`)
         return dialog.dismiss()
     })
-    const ready = () => page.waitForSelector('html[data-ready]')
-    const hash = async () => new URLSearchParams((await page.evaluate(() => location.hash)).slice(1))
-    const open = address => page.evaluate(hash => new Promise(done => {
-        document.activeElement.blur()
-        if (location.hash === hash) return done()
-        addEventListener('hashchange', () => done(), { once: true })
-        location.hash = hash
-    }), `#${address}`)
+    const ready = () => at.ready(page)
+    const hash = () => at.hash(page)
+    const open = address => at.open(page, address)
     const text = selector => page.locator(selector).first().innerText()
     const picture = async () => (await page.locator('canvas').first().screenshot()).toString('base64')
     await ready()
@@ -173,7 +169,7 @@ async function phasesHaveTheirColours(page, open) {
         check(seen === wanted, `${where}: ${part} of the frame of all is ${seen}, not ${wanted}`)
     }
     for (const theme of ['light', 'dark']) {
-        await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' })
+        await media(page, { colorScheme: theme, reducedMotion: 'reduce' })
         await open('view=flame')
         const all = Number(await page.locator('[data-node="0"] .n').first().getAttribute('title'))
         const middle = { fwd: forward / 2 / all, bwd: (forward + backward / 2) / all }
@@ -188,11 +184,11 @@ async function phasesHaveTheirColours(page, open) {
             await same(`${theme} ${metric}`, 0, 0.7, name)
         }
     }
-    await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'no-preference' })
+    await media(page, { colorScheme: 'light', reducedMotion: 'no-preference' })
 }
 
 async function flameKeysWork(page, open, hash, picture) {
-    await page.emulateMedia({ reducedMotion: 'reduce' }) // a zoom is over at once
+    await media(page, { reducedMotion: 'reduce' }) // a zoom is over at once
     await open('view=flame')
     const sel = async () => (await hash()).get('sel')
     await page.keyboard.press('ArrowDown')
@@ -256,7 +252,7 @@ async function otherKeysWork(page, open, hash) {
 /* No serious fault by axe in any view and theme, no page wider than a telephone, a page for paper. */
 async function othersCanReadIt(page, open) {
     for (const theme of ['light', 'dark']) {
-        await page.emulateMedia({ colorScheme: theme })
+        await media(page, { colorScheme: theme })
         for (const view of VIEWS) {
             await open(`view=${view}&range=0-50000`)
             await page.evaluate(axe)
@@ -265,13 +261,13 @@ async function othersCanReadIt(page, open) {
                 check(!['serious', 'critical'].includes(fault.impact), `axe, ${view}, ${theme}: ${fault.id}: ${fault.nodes[0].html} ${fault.nodes[0].failureSummary}`)
         }
     }
-    await page.setViewportSize({ width: 390, height: 844 })
+    await size(page, 390, 844)
     for (const view of VIEWS) {
         await open(`view=${view}&sel=none.c:1&range=0-50000`)
         const width = await page.evaluate(() => document.documentElement.scrollWidth)
         check(width <= 390, `${view} is ${width} wide on a screen of 390`)
     }
-    await page.emulateMedia({ media: 'print' })
+    await media(page, { media: 'print' })
     await open('view=summary&sel=none.c:1')
     for (const part of ['controls', 'tabs', 'strip']) check(!(await page.locator(`.${part}`).isVisible()), `${part}: what is for the screen is printed`)
     check((await page.evaluate(() => getComputedStyle(document.body).backgroundColor)) === 'rgb(255, 255, 255)', 'paper is not white')

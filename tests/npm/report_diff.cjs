@@ -1,7 +1,7 @@
 /* report_diff.cjs: the picture of what calls cost more or less: report_diff.cjs PAGE CHANGES, where CHANGES
  * is a file with what the command says of each line: {key, in, base, now}. The program has no call
  * paths but main. Prints what is wrong, or "diff: ok". */
-const { browse } = require('./browse.cjs')
+const { browse, drawn, media, open, size } = require('./browse.cjs')
 const { pathToFileURL } = require('url')
 
 const [file, changes] = process.argv.slice(2)
@@ -37,7 +37,7 @@ function kind(line, metric) {
 }
 
 async function framesAreTheLines(page, metric, gone) {
-    await page.evaluate(hash => { location.hash = hash }, `#view=diff&metric=${metric}&gone=${gone}`)
+    await open(page, `view=diff&metric=${metric}&gone=${gone}`)
     const rows = await page.locator('[data-node]').evaluateAll(all => all.map(row => ({
         name: row.querySelector('.name').textContent, value: Number(row.querySelector('.n').title), change: row.lastElementChild.textContent })))
     const width = line => (gone && line.in === 1 ? line.base[metric] : line.now[metric])
@@ -63,11 +63,11 @@ async function moreIsRed(page) {
     const seen = new Set()
     for (const theme of ['light', 'dark'])
         for (const metric of ['tape', 'calls']) {
-            await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' })
-            const at = zoom => page.evaluate(hash => new Promise(done => {
-                location.hash = hash
-                requestAnimationFrame(() => requestAnimationFrame(done))
-            }), `#view=diff&metric=${metric}&gone=1&zoom=${zoom}`)
+            await media(page, { colorScheme: theme, reducedMotion: 'reduce' })
+            const at = async zoom => {
+                await open(page, `view=diff&metric=${metric}&gone=1&zoom=${zoom}`)
+                await drawn(page)
+            }
             await at('')
             const rows = await page.locator('[data-node]').evaluateAll(all => all.map(row => ({
                 name: row.querySelector('.name').textContent, node: row.dataset.node, depth: row.getAttribute('aria-level') - 1 })))
@@ -87,7 +87,7 @@ async function moreIsRed(page) {
             }
         }
     check(seen.size === 4, `only ${[...seen]} was looked at`)
-    await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'no-preference' })
+    await media(page, { colorScheme: 'light', reducedMotion: 'no-preference' })
 }
 
 /* However narrow a frame is, a change that is written on it is a whole one. */
@@ -101,16 +101,14 @@ async function changesAreNotCut(page) {
         }
     })
     for (let width = 390; width <= 1500; width += 37) {
-        await page.setViewportSize({ width, height: 900 })
-        await page.evaluate(hash => new Promise(done => {
-            location.hash = hash
-            requestAnimationFrame(() => requestAnimationFrame(done))
-        }), `#view=diff&metric=tape&gone=${width % 2}`)
+        await size(page, width, 900)
+        await open(page, `view=diff&metric=tape&gone=${width % 2}`)
+        await drawn(page)
     }
     const texts = await page.evaluate(() => [...globalThis.written])
     for (const text of texts) check(/^(gone|new|=|\+|[+−][\d.]+\s[%×])(  |$)/.test(text), `a frame says '${text}'`)
     check(texts.some(text => !text.includes('  ')) && texts.some(text => text.endsWith('…')), `no frame was narrow: ${texts}`)
-    await page.setViewportSize({ width: 1280, height: 720 })
+    await size(page, 1280, 720)
 }
 
 /* The toggle, keys, selection and a reload; the zoom is not that of the view Flame. */
@@ -136,9 +134,10 @@ async function othersAreTold(page) {
 /* From a dark screen: canvases are light and show all rows while the page is printed, and are as they
  * were after it. */
 async function paperIsLight(page) {
-    await page.emulateMedia({ colorScheme: 'dark' })
+    await media(page, { colorScheme: 'dark' })
     for (const view of ['diff', 'flame']) {
-        await page.evaluate(hash => { location.hash = hash }, `#view=${view}`)
+        await open(page, `view=${view}`)
+        await drawn(page)
         await page.evaluate(() => {
             const look = () => {
                 const canvas = document.querySelector('main canvas')

@@ -1,7 +1,7 @@
 /* report_lines.cjs: what the page works out by itself: report_lines.cjs PAGE QUESTIONS BYTE_SECONDS LINES,
  * where QUESTIONS is a file with choices of lines, or budgets, and the command's answers, and LINES
  * what `tapescope top --json` says. Prints what is wrong, or "lines: ok". */
-const { browse } = require('./browse.cjs')
+const { browse, open: openOf } = require('./browse.cjs')
 const { pathToFileURL } = require('url')
 
 const [file, questions, byteSeconds, lines] = process.argv.slice(2)
@@ -16,7 +16,7 @@ browse(pathToFileURL(file).href, async page => {
         if (message.type() === 'error') failures.push(`console: ${message.text()}`)
     })
     await page.waitForSelector('html[data-ready]')
-    const open = address => page.evaluate(hash => { location.hash = hash }, `#${address}`)
+    const open = address => openOf(page, address)
     await everyAnswerIsTheCommands(page, JSON.parse(require('fs').readFileSync(questions, 'utf8')))
     await choicesSurvive(page)
     await byteSecondsAreTheProfiles(page, open)

@@ -2,7 +2,7 @@
  * SCOPES, where EVENTS is `tapescope dump --json` of the profile, from which sums are computed anew, BARE
  * the page of a profile without single events, and SCOPES `tapescope top --by scope --json`. Prints
  * what is wrong, or "timeline: ok". */
-const { browse, hash, open, ready } = require('./browse.cjs')
+const { browse, hash, open, ready, size } = require('./browse.cjs')
 const { pathToFileURL } = require('url')
 const fs = require('fs')
 
@@ -222,7 +222,7 @@ async function spansAreThere(page) {
 /* On a telephone, where spans are narrower than their names. */
 async function namesSayThatTheyAreCut(page) {
     await open(page, 'view=source')
-    await page.setViewportSize({ width: 390, height: 800 })
+    await size(page, 390, 800)
     await page.evaluate(() => {
         const { fillText } = CanvasRenderingContext2D.prototype
         globalThis.written = []
@@ -235,7 +235,7 @@ async function namesSayThatTheyAreCut(page) {
     await page.waitForFunction(() => globalThis.written.includes('scopes'))
     const written = await page.evaluate(() => globalThis.written)
     check(written.some(text => /^for.*…$/.test(text)) && !written.includes('forward depth=2'), `the names of spans are ${written}`)
-    await page.setViewportSize({ width: 1280, height: 720 })
+    await size(page, 1280, 720)
 }
 
 /* The row below the bytes, which has one of the scopes below it. */

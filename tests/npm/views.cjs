@@ -2,7 +2,7 @@
  * opens, in both themes, at the width of a desk and of a telephone, with something to read that is
  * no slip of the program, nothing wider than the screen, and no text that is cut or over another; by --axe there is also no serious fault
  * that axe-core knows, and a reload shows the same. Prints what is wrong, or "views: ok". */
-const { browse, open, ready } = require('./browse.cjs')
+const { browse, media, open, ready, size } = require('./browse.cjs')
 const { pathToFileURL } = require('url')
 const axe = require('fs').readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -28,7 +28,7 @@ browse('about:blank', async page => {
     page.on('pageerror', error => failures.push(`${at}: ${error.message}`))
     for (const file of files) {
         at = file
-        await page.setViewportSize({ width: 1440, height: 900 })
+        await size(page, 1440, 900)
         await page.goto(pathToFileURL(file).href)
         await ready(page)
         await everyViewOpens(page, file, where => (at = where))
@@ -43,8 +43,8 @@ async function everyViewOpens(page, file, say) {
     const addresses = VIEWS.map(view => `view=${view}`).concat(MODES.slice(1).map(mode => `view=flame&mode=${mode}`))
     const screens = [['light', 1440], ['dark', 390]].concat(withAxe ? [['light', 390], ['dark', 1440]] : [])
     for (const [theme, width] of screens) {
-        await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' })
-        await page.setViewportSize({ width, height: 900 })
+        await media(page, { colorScheme: theme, reducedMotion: 'reduce' })
+        await size(page, width, 900)
         for (const address of addresses) {
             const where = `${file} ${address} ${theme} ${width}`
             say(where)
@@ -64,8 +64,8 @@ async function everyViewOpens(page, file, say) {
                 check(!['serious', 'critical'].includes(fault.impact), `${where}: ${fault.id}: ${fault.nodes[0].html} ${fault.nodes[0].failureSummary}`)
         }
     }
-    await page.emulateMedia({ colorScheme: 'light' })
-    await page.setViewportSize({ width: 1440, height: 900 })
+    await media(page, { colorScheme: 'light' })
+    await size(page, 1440, 900)
 }
 
 /* On the page: texts that are wider than what they are in, where nothing scrolls, and of charts' axes those

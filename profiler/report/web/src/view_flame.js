@@ -103,9 +103,14 @@ export class FlameView {
     replace(this.stage, this.shown.map((pane, i) => h("section", { class: `pane ${pane.up ? "up" : ""}` },
       pane.title && h("h3", {}, pane.title), this.canvases[i].element)));
     this.stage.className = `flame-stage ${this.shown.length > 1 ? "two" : ""}`;
-    this.cursor = 0; // the node that keys move from, of the pane that was used last
-    this.active = this.shown.length - 1;
+    this.active = this.shown.length - 1; // the pane that was used last
+    this.cursor = this.nodeOf(this.calls.frameOf(state.sel)); // the node that keys move from
     replace(this.tools, this.toolbar(state));
+  }
+
+  // The first node of a frame in the pane that is used; of none, the root.
+  nodeOf(frame) {
+    return Math.max(0, this.shown[this.active].hierarchy.frame.indexOf(frame));
   }
 
   toolbar(state) {
