@@ -74,9 +74,43 @@ samples=$(awk '$NF == "matmul" || /busy.c:10/ { print; exit }' out | wc -l)
 expect 0 "$tapescope" record --freq 1000 --until-error step=50% --until-error busy.c:10=50% ./busy 30
 grep -qE '^tapescope: step: standard error .* 1 run\)$' err || fail "step is not enough in one run"
 
+# The formulas of scalar statements, which are inlined in the program, are its forward time: in the
+# mean of runs as in the profile of one.
+cat >formulas.c <<'END'
+#include <stdlib.h>
+#include <time.h>
+#include <tapescope/ad_real.h>
+int main(int argc, char **argv)
+{
+    const clock_t end = clock() + atol(argv[argc - 1]) * CLOCKS_PER_SEC / 100;
+    ad_tape tape;
+    ad_real x[2];
+    ad_tape_create(&tape, NULL);
+    do {
+        ad_tape_reset(tape);
+        ad_real_leaves(tape, 2, (double[]){0.5, 0.25}, x);
+        for (int i = 0; i < 1000; i++)
+            ad_set(&x[0], ad_real_sin(ad_real_add(ad_real_exp(x[1]), x[0])));
+        ad_real_backward(tape, x[0]);
+    } while (clock() < end);
+    ad_tape_destroy(tape);
+}
+END
+# shellcheck disable=SC2086 # the flags are several words or none
+"$TEST_C_COMPILER" -g -O2 ${TEST_SANITIZE_FLAGS:-} -o formulas formulas.c -lm \
+    -L"$TAPESCOPE_LIB_DIR" -ltapescope -Wl,-rpath,"$TAPESCOPE_LIB_DIR" || exit 1
+# shellcheck disable=SC2016 # of the inner shell
+expect 0 "$tapescope" stat --json --warmup 0 -r 1 --time sampled --freq 1000 \
+    sh -c './formulas 30; cp "$TAPESCOPE_PROFILE" formulas.prof'
+sed -n 's/.*"forward_ns": *{[^}]*"mean": *\([0-9]*\).*/\1/p' out >mean
+expect 0 "$tapescope" info --exact formulas.prof
+[ "$(cat mean)" = "$(number forward)" ] || fail "stat has $(cat mean) ns forward, info $(number forward)"
+expect 0 "$tapescope" top --exact --sort forward formulas.prof
+grep -q 'formulas.c:14 statement' out || fail "no forward time of a formula"
+
 # What cannot be.
 expect 1 "$tapescope" record --until-error busy.c:14=5% ./busy 3
-grep -qE '^tapescope: busy.c:14: no sample in 3 runs$' err || fail "no sample in three runs"
+grep -qE '^tapescope: busy.c:14: no sample of its work in 3 runs$' err || fail "no sample in three runs"
 last "the error that --until-error names cannot be reached"
 expect 1 "$tapescope" record --freq 200 --until-error step=0.1% --max-runs 2 ./busy 5
 last "not reached in 2 runs, the most that --max-runs lets be"

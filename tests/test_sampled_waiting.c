@@ -9,6 +9,7 @@
 #include "sampled_support.h"
 
 #include <check.h>
+#include <math.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -166,6 +167,24 @@ static bool is_found(const struct prof_profile *profile)
     return found(profile, true) > 0 && found(profile, false) > at_work;
 }
 
+/* The standard error of the time is that of the samples which have it: who sleeps adds nothing to
+ * what is known. */
+static void check_error(const struct prof_profile *profile)
+{
+    uint64_t with_time = 0;
+    for (size_t i = 0; i < profile->n_samples; i++)
+        with_time += profile->sample[i].cpu_ns > 0 ? profile->sample[i].count : 0;
+    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    ck_assert_ptr_nonnull(analysis);
+    const struct prof_cost *sum = &analysis->sum;
+    const double all = (double)prof_cost_time(sum);
+    ck_assert_uint_eq(sum->cpu_samples, with_time);
+    ck_assert_uint_lt(with_time, sum->samples);
+    ck_assert_double_eq_tol(prof_cost_error(sum, prof_cost_time(sum)),
+                            all / sqrt((double)with_time), all * 1e-9);
+    prof_analysis_free(analysis);
+}
+
 /* The work, not the sleep, is on a processor: no time of it is missed. */
 START_TEST(work_between_sleeps_has_the_processor_time)
 {
@@ -195,6 +214,7 @@ START_TEST(work_between_sleeps_has_the_processor_time)
     ck_assert_uint_eq(asleep_ns, 0);
     ck_assert_uint_ge(sampled_held(profile, waiter[0]), end - begin);
     ck_assert_uint_le(sampled_held(profile, waiter[0]), after - before);
+    check_error(profile);
     prof_profile_free(profile);
 }
 END_TEST

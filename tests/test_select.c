@@ -179,14 +179,14 @@ START_TEST(a_pullback_is_slow_only_beyond_two_standard_errors_of_its_samples)
     add_two_of_known_ratio();
     struct prof_cost *cost = &add_product(3, 100, 600)->cost;
     struct prof_roof roof = prof_analysis_roof(analysis);
-    cost->samples = 153;
+    cost->cpu_samples = 153;
     ck_assert(!prof_line_is_slow_backward(&line[2], analysis, &roof));
-    cost->samples = 155;
+    cost->cpu_samples = 155;
     ck_assert(prof_line_is_slow_backward(&line[2], analysis, &roof));
     /* No sample forward is no proof that it takes no time. */
     cost->forward_ns = 0;
     cost->backward_ns = 700;
-    cost->samples = 7;
+    cost->cpu_samples = 7;
     ck_assert(!prof_line_is_slow_backward(&line[2], analysis, &roof));
     ck_assert_double_eq_tol(prof_cost_error(cost, 700), 700 / sqrt(7), 1e-9);
     ck_assert_double_eq_tol(prof_cost_error(cost, 100), 100, 1e-9);

@@ -22,9 +22,10 @@ struct prof_cost {
 #undef X
     uint64_t forward_ns, backward_ns, recompute_ns;
     /* Of a profile with samples, whose times are processor times and estimates: those of code that
-     * has nothing to do with tapes, what threads waited beside, and how many samples all that is
-     * from. n samples have a standard error of sqrt(n). */
-    uint64_t other_ns, waiting_ns, samples;
+     * has nothing to do with tapes, what threads waited beside, how many samples all that is from,
+     * and how many of these have processor time: a thread that waits has none. n samples have a
+     * standard error of sqrt(n). */
+    uint64_t other_ns, waiting_ns, samples, cpu_samples;
     /* Of waiting_ns: for input and output, for locks; the rest for a processor, or asleep. */
     uint64_t waiting_io_ns, waiting_lock_ns;
     /* Bytes on the tape times the ns that each was live; sums of it are rounded. 0 where the
@@ -235,8 +236,8 @@ void prof_names_add(struct prof_names *a, const struct prof_names *b);
 
 /* Time in all phases, and other time. */
 uint64_t prof_cost_time(const struct prof_cost *cost);
-/* The standard error of `ns`, which is all or a part of the cost's time: of n samples it is
- * 1/sqrt(n) of the value. 0: the time is exact, or none was sampled. */
+/* The standard error of `ns`, which is all or a part of the cost's time: of n samples with processor
+ * time it is 1/sqrt(n) of the value. 0: the time is exact, or none was sampled. */
 double prof_cost_error(const struct prof_cost *cost, uint64_t ns);
 /* There is anything to say of recomputation. */
 bool prof_cost_recomputes(const struct prof_cost *cost);

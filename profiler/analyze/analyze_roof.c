@@ -68,7 +68,7 @@ static double error_of(const struct prof_cost *cost, uint64_t ns)
 {
     const double error = prof_cost_error(cost, ns);
     const double each =
-        cost->samples > 0 ? (double)prof_cost_time(cost) / (double)cost->samples : 0;
+        cost->cpu_samples > 0 ? (double)prof_cost_time(cost) / (double)cost->cpu_samples : 0;
     return error > each ? error : each;
 }
 

@@ -60,6 +60,7 @@ void analyze_sample_line(struct prof_line *line, const struct prof_sample *sampl
     };
     struct prof_cost *cost = &line->cost;
     cost->samples = sample->count;
+    cost->cpu_samples = sample->cpu_ns > 0 ? sample->count : 0;
     cost->waiting_ns = sample->wall_ns > sample->cpu_ns ? sample->wall_ns - sample->cpu_ns : 0;
     if (sample->waiting == PROF_WAITING_INPUT_OUTPUT)
         cost->waiting_io_ns = cost->waiting_ns;
@@ -117,9 +118,9 @@ uint64_t prof_cost_time(const struct prof_cost *cost)
 
 double prof_cost_error(const struct prof_cost *cost, uint64_t ns)
 {
-    if (cost->samples == 0)
+    if (cost->cpu_samples == 0)
         return 0;
-    const double each = (double)prof_cost_time(cost) / (double)cost->samples;
+    const double each = (double)prof_cost_time(cost) / (double)cost->cpu_samples;
     return sqrt((double)ns * each);
 }
 

@@ -71,6 +71,7 @@ static void subtract(struct prof_cost *a, const struct prof_cost *b)
     a->waiting_io_ns -= b->waiting_io_ns;
     a->waiting_lock_ns -= b->waiting_lock_ns;
     a->samples -= b->samples;
+    a->cpu_samples -= b->cpu_samples;
     a->byte_ns = a->byte_ns > b->byte_ns ? a->byte_ns - b->byte_ns : 0;
 }
 

@@ -68,7 +68,7 @@ bool cli_until_check(const struct cli_until *until)
     return true;
 }
 
-/* Samples of a place. */
+/* Samples of a place that its share is from: those that found it at work. */
 static uint64_t samples_of(const struct goal *goal, const struct prof_analysis *analysis)
 {
     uint64_t n = 0;
@@ -80,7 +80,7 @@ static uint64_t samples_of(const struct goal *goal, const struct prof_analysis *
         const bool here = goal->line > 0
                               ? line->file == file && line->line == goal->line
                               : line->function && strcmp(line->function, goal->place) == 0;
-        n += here ? line->cost.samples : 0;
+        n += here ? line->cost.cpu_samples : 0;
     }
     return n;
 }
@@ -101,7 +101,7 @@ static enum progress judge(const char *text, const struct prof_analysis *analysi
     }
     const uint64_t n = samples_of(&goal, analysis);
     if (n == 0) {
-        cli_message("%.*s: no sample in %llu run%s", name, text, (unsigned long long)runs, plural);
+        cli_message("%.*s: no sample of its work in %llu run%s", name, text, (unsigned long long)runs, plural);
         return runs >= LEAST_RUNS ? HOPELESS : NOT_YET;
     }
     const double is = 1 / sqrt((double)n), wanted = 1 / (goal.error * goal.error);

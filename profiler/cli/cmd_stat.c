@@ -4,6 +4,7 @@
  * Invariant: a run that failed or left no complete profile ends the command: its figures are in no
  * mean. The profiles of the runs are temporary and never stay.
  */
+#include "analyze.h"
 #include "cli_args.h"
 #include "cli_recording.h"
 #include "cli_run.h"
@@ -77,18 +78,10 @@ static int run(char **argv, const char *profile, double *ns)
 }
 
 /* Times of a profile: exact, or what its samples stand for. */
-static void add_times(struct report_stat *stat, const struct prof_profile *profile,
-                      const struct prof_totals *total)
+static void add_times(struct report_stat *stat, const struct prof_totals *total)
 {
     double forward = (double)total->forward_ns, backward = (double)total->backward_ns;
     double recompute = (double)total->recompute_ns;
-    for (size_t i = 0; i < profile->n_samples; i++) {
-        const struct prof_sample *sample = &profile->sample[i];
-        forward += sample->phase == PROF_PHASE_FORWARD ? (double)sample->cpu_ns : 0;
-        backward += sample->phase == PROF_PHASE_BACKWARD ? (double)sample->cpu_ns : 0;
-        recompute += sample->phase == PROF_PHASE_RECOMPUTE ? (double)sample->cpu_ns : 0;
-    }
-    stat->sampled |= profile->is_sampled;
     stat_add(&stat->series[STAT_FORWARD], forward);
     stat_add(&stat->series[STAT_BACKWARD], backward);
     stat_add(&stat->series[STAT_RECOMPUTE], recompute);
@@ -112,12 +105,19 @@ static int add_profile(struct report_stat *stat, const char *path, const char *p
         prof_profile_free(profile);
         return CLI_BAD_PROFILE;
     }
-    struct prof_totals total = prof_profile_totals(profile);
-    add_times(stat, profile, &total);
-    if (prof_profile_has_bytes(profile)) {
-        stat_add(&stat->series[STAT_TAPE], (double)total.handed_out_bytes);
-        stat_add(&stat->series[STAT_PEAK], (double)total.peak_bytes);
+    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    if (!analysis) {
+        cli_message("stat: out of memory");
+        prof_profile_free(profile);
+        return CLI_FAILED;
     }
+    stat->sampled |= profile->is_sampled;
+    add_times(stat, &analysis->total);
+    if (prof_profile_has_bytes(profile)) {
+        stat_add(&stat->series[STAT_TAPE], (double)analysis->total.handed_out_bytes);
+        stat_add(&stat->series[STAT_PEAK], (double)analysis->total.peak_bytes);
+    }
+    prof_analysis_free(analysis);
     prof_profile_free(profile);
     return CLI_OK;
 }

@@ -171,7 +171,7 @@ void text_sampled_note(const struct prof_analysis *analysis, FILE *out)
     fprintf(out,
             "~ sampled, %llu a second and thread: %llu signals = %llu recorded +\n"
             "%llu partial + %llu lost%s. Times are the processor's, of all threads.\n"
-            "An error is one standard deviation, 1/sqrt(samples) of the value.\n"
+            "An error is one standard deviation, 1/sqrt(samples at work) of the value.\n"
             "The lines hold %s of the process' time.\n",
             (unsigned long long)(period > 0 ? (1000000000 + period / 2) / period : 0),
             (unsigned long long)total->fired, (unsigned long long)total->recorded,

@@ -93,7 +93,7 @@ static void put_error(struct table *table, const struct top *top, const struct t
 {
     char buf[UNITS_ROOM];
     const uint64_t key = ranking_key(row->cost, top->sort, top->style);
-    if (row->cost->samples == 0)
+    if (row->cost->cpu_samples == 0)
         table_cell(table, "-");
     else
         table_cell(table, units_share(buf, prof_whole(prof_cost_error(row->cost, key)),
