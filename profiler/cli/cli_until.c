@@ -101,7 +101,8 @@ static enum progress judge(const char *text, const struct prof_analysis *analysi
     }
     const uint64_t n = samples_of(&goal, analysis);
     if (n == 0) {
-        cli_message("%.*s: no sample of its work in %llu run%s", name, text, (unsigned long long)runs, plural);
+        cli_message("%.*s: no sample of its work in %llu run%s", name, text,
+                    (unsigned long long)runs, plural);
         return runs >= LEAST_RUNS ? HOPELESS : NOT_YET;
     }
     const double is = 1 / sqrt((double)n), wanted = 1 / (goal.error * goal.error);
