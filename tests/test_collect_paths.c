@@ -1,14 +1,22 @@
-/* test_collect_paths.c: the collector's tree of call paths, and the stacks that it is made of.
+/* test_collect_paths.c: the collector's tree of call paths, the stacks that it is made of, and what
+ * is loaded, which a fork must find whole.
  *
- * May include: collect_paths.h, collect_unwind.h, whose sources are linked, and Check.
+ * May include: collect.h, collect_paths.h, collect_unwind.h, of which sources are linked, and Check.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "collect.h"
 #include "collect_paths.h"
 #include "collect_unwind.h"
 #include "run_cases.h"
 #include "stack_kinds.h"
 
 #include <check.h>
+#include <errno.h>
+#include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +149,82 @@ START_TEST(a_child_process_goes_on_with_the_tree)
 }
 END_TEST
 
+/* ---- what is loaded ---- */
+
+/* The collector's, for names from the system's list of mappings, which are not looked at here. */
+int prof_file_read(struct prof_buffer *to, const char *path, size_t most)
+{
+    (void)to, (void)path, (void)most;
+    return ENOENT;
+}
+
+bool prof_put_bytes(struct prof_buffer *to, const void *data, size_t n)
+{
+    (void)to, (void)data, (void)n;
+    return false;
+}
+
+const char *prof_reason(int error)
+{
+    return strerror(error);
+}
+
+static void leave_it(struct prof_open *open)
+{
+    (void)open;
+}
+
+static bool stop; /* atomic */
+
+/* Again and again, as if libraries had come. */
+static void *look_what_is_loaded(void *failed)
+{
+    struct prof_modules modules = {.n = 0};
+    while (!*(bool *)failed && !__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+        modules.adds = 0;
+        *(bool *)failed = prof_modules_refresh(&modules) != NULL;
+    }
+    prof_modules_free(&modules);
+    return NULL;
+}
+
+static int pass(struct dl_phdr_info *info, size_t size, void *payload)
+{
+    (void)info, (void)size, (void)payload;
+    return 0;
+}
+
+/* The loader has a lock that a fork does not free: a child in which it were held would hang. */
+START_TEST(no_fork_comes_while_another_thread_looks_what_is_loaded)
+{
+    enum { FORKS = 50, HANGS_S = 60 };
+    static struct prof_open open = {.forget = leave_it};
+    pthread_t thread;
+    bool failed = false;
+    prof_paths_open(PROF_UNWIND_LIBUNWIND);
+    prof_open_add(&open);
+    ck_assert_int_eq(pthread_create(&thread, NULL, look_what_is_loaded, &failed), 0);
+    for (int i = 0; i < FORKS; i++) {
+        const pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0) {
+            signal(SIGALRM, SIG_DFL); /* Check has a use for it */
+            alarm(HANGS_S);
+            _exit(dl_iterate_phdr(pass, NULL));
+        }
+        int status = -1;
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_msg(status == 0, "fork %d: %x", i, (unsigned)status);
+    }
+    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert(!failed);
+    prof_open_remove(&open);
+}
+END_TEST
+
+/* ---- stacks ---- */
+
 /* What the library does between the user's call and the collector, some levels of it. */
 __attribute__((noinline)) static uint32_t here(enum prof_unwinder unwinder, unsigned depth,
                                                uintptr_t site, int levels)
@@ -251,6 +335,7 @@ int main(void)
     tcase_add_test(tcase, threads_find_the_same_numbers);
     tcase_add_test(tcase, a_full_tree_gives_the_nearest_path_outwards_and_counts);
     tcase_add_test(tcase, a_child_process_goes_on_with_the_tree);
+    tcase_add_test(tcase, no_fork_comes_while_another_thread_looks_what_is_loaded);
     tcase_add_loop_test(tcase, stacks_of_any_depth_are_followed_and_cut_where_they_are_too_deep, 0,
                         2);
     tcase_add_test(tcase, a_stack_is_found_along_the_one_before);

@@ -89,6 +89,9 @@ struct prof_modules {
 /* Reads the mappings anew if libraries came or went. After a failure the old list stays. */
 const char *prof_modules_refresh(struct prof_modules *modules);
 void prof_modules_free(struct prof_modules *modules);
+/* Around fork(), in the order of pthread_atfork(). */
+void prof_modules_before_fork(void);
+void prof_modules_after_fork(void);
 
 /* collect_ledger.c */
 

@@ -25,10 +25,12 @@ static void before_fork(void)
     pthread_sigmask(SIG_BLOCK, &ours, &mask_before);
     pthread_mutex_lock(&lock);
     prof_paths_before_fork();
+    prof_modules_before_fork();
 }
 
 static void after_fork_in_parent(void)
 {
+    prof_modules_after_fork();
     prof_paths_after_fork();
     pthread_mutex_unlock(&lock);
     pthread_sigmask(SIG_SETMASK, &mask_before, NULL);
@@ -38,6 +40,7 @@ static void after_fork_in_child(void)
 {
     for (struct prof_open *open = open_list; open != NULL; open = open->next)
         open->forget(open);
+    prof_modules_after_fork();
     prof_paths_after_fork();
     pthread_mutex_unlock(&lock);
     pthread_sigmask(SIG_SETMASK, &mask_before, NULL);

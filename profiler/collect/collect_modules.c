@@ -14,6 +14,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,13 +201,36 @@ static bool keep_gone(struct prof_modules *list, const struct prof_modules *old)
     return true;
 }
 
+/* The loader's own lock is held while its list is read. A fork in that time would leave it held
+ * for good in the child, which could load nothing: hence no fork comes in that time. */
+static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
+
+static int read_list(int (*take)(struct dl_phdr_info *info, size_t size, void *payload),
+                     struct prof_modules *now)
+{
+    pthread_mutex_lock(&reading);
+    const int status = dl_iterate_phdr(take, now);
+    pthread_mutex_unlock(&reading);
+    return status;
+}
+
+void prof_modules_before_fork(void)
+{
+    pthread_mutex_lock(&reading);
+}
+
+void prof_modules_after_fork(void)
+{
+    pthread_mutex_unlock(&reading);
+}
+
 const char *prof_modules_refresh(struct prof_modules *modules)
 {
     struct prof_modules now = {0};
-    dl_iterate_phdr(read_counters, &now);
+    (void)read_list(read_counters, &now);
     if (modules->n > 0 && now.adds == modules->adds && now.subs == modules->subs)
         return NULL;
-    int error = dl_iterate_phdr(add_module, &now) == 0 ? name_modules(&now) : ENOMEM;
+    int error = read_list(add_module, &now) == 0 ? name_modules(&now) : ENOMEM;
     if (error == 0 && !keep_gone(&now, modules))
         error = ENOMEM;
     if (error != 0) {
