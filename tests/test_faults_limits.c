@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SECONDS = 20, BUFFER_MIB = 128 };
+enum { SECONDS = 240, BUFFER_MIB = 128 };
 
 static long size_of_process_kib(void)
 {
