@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ROUNDS = 30, STEPS = 12, SIZE = 16 };
+enum { ROUNDS = 30, STEPS = 12, SIZE = 16, OPS = 2 * 3 * ROUNDS * STEPS };
 
 /* How profiles are taken; the processes take turns. */
 static const struct way {
@@ -104,8 +104,25 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* Starts a process and kills it after `ns` (UINT64_MAX: never). Returns the status of wait(). */
-static int run(const struct way *how, uint64_t ns)
+/* When a process is killed: once it has begun so many ops, and so many ns later. */
+struct when {
+    uint64_t ops, ns;
+};
+static const struct when never = {0, UINT64_MAX};
+
+/* Waits until the process has begun so many ops, or has ended. */
+static void wait_for_ops(pid_t child, uint64_t ops)
+{
+    static const struct timespec pause = {.tv_nsec = 50000};
+    siginfo_t ended = {.si_pid = 0};
+    while (__atomic_load_n(&progress->ops, __ATOMIC_SEQ_CST) < ops && ended.si_pid == 0) {
+        ck_assert_int_eq(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOHANG | WNOWAIT), 0);
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* Starts a process and kills it. Returns the status of wait(). */
+static int run(const struct way *how, struct when when)
 {
     memset(progress, 0, sizeof *progress);
     unlink(program_path("kill.prof"));
@@ -114,9 +131,10 @@ static int run(const struct way *how, uint64_t ns)
     ck_assert_int_ge(child, 0);
     if (child == 0)
         live(how->options, program_path("kill.prof"), program_path("snapshot.prof"));
-    if (ns != UINT64_MAX) {
-        struct timespec wait = {.tv_sec = (time_t)(ns / 1000000000),
-                                .tv_nsec = (long)(ns % 1000000000)};
+    wait_for_ops(child, when.ops);
+    if (when.ns != UINT64_MAX) {
+        struct timespec wait = {.tv_sec = (time_t)(when.ns / 1000000000),
+                                .tv_nsec = (long)(when.ns % 1000000000)};
         nanosleep(&wait, NULL);
         kill(child, SIGKILL);
     }
@@ -202,9 +220,9 @@ static void check_calls(const struct way *how, enum left left, uint64_t calls)
 START_TEST(a_process_that_is_left_alone_completes_its_profile)
 {
     uint64_t calls;
-    int status = run(&way[_i], UINT64_MAX);
+    int status = run(&way[_i], never);
     ck_assert_msg(status == 0, "%s: status %#x", way[_i].options, (unsigned)status);
-    ck_assert_uint_eq(progress->ops, 2 * 3 * ROUNDS * STEPS);
+    ck_assert_uint_eq(progress->ops, OPS);
     enum left left = judge(program_path("kill.prof"), &calls);
     check_calls(&way[_i], left, calls);
     left = judge(program_path("snapshot.prof"), &calls);
@@ -218,7 +236,7 @@ static uint64_t life_of(const struct way *how)
     uint64_t life = UINT64_MAX;
     for (int i = 0; i < 3; i++) {
         uint64_t start = now_ns();
-        ck_assert_int_eq(run(how, UINT64_MAX), 0);
+        ck_assert_int_eq(run(how, never), 0);
         uint64_t took = now_ns() - start;
         life = took < life ? took : life;
     }
@@ -231,10 +249,12 @@ START_TEST(a_process_killed_at_any_time_leaves_nothing_or_a_prefix_or_all)
     for (int i = 0; i < WAYS; i++)
         life[i] = life_of(&way[i]);
     for (uint64_t i = 0; i < kills; i++) {
-        /* One in sixteen is given time to end; the others die evenly over a life. */
+        /* One in sixteen is given time to end; of the others one in two dies at any time of a life,
+         * as long as that was when it was measured, and one in two at any of its ops. */
         const struct way *how = &way[i % WAYS];
+        const struct when by_time = {0, draw() % life[i % WAYS]}, by_op = {draw() % OPS, 0};
         uint64_t calls;
-        int status = run(how, i % 16 == 15 ? UINT64_MAX : draw() % life[i % WAYS]);
+        int status = run(how, i % 16 == 15 ? never : i % 2 ? by_op : by_time);
         ck_assert_msg(status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL),
                       "run %llu, %s: status %#x", (unsigned long long)i, how->options,
                       (unsigned)status);
