@@ -176,22 +176,28 @@ static void leave_it(struct prof_open *open)
 
 static bool stop; /* atomic */
 
-/* Again and again, as if libraries had come. */
-static void *look_what_is_loaded(void *failed)
-{
-    struct prof_modules modules = {.n = 0};
-    while (!*(bool *)failed && !__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
-        modules.adds = 0;
-        *(bool *)failed = prof_modules_refresh(&modules) != NULL;
-    }
-    prof_modules_free(&modules);
-    return NULL;
-}
-
 static int pass(struct dl_phdr_info *info, size_t size, void *payload)
 {
     (void)info, (void)size, (void)payload;
     return 0;
+}
+
+static uintptr_t locate(uint32_t low, uintptr_t near)
+{
+    return low + near + (uintptr_t)dl_iterate_phdr(pass, NULL);
+}
+
+/* Again and again, as if libraries had come. */
+static void *look_what_is_loaded(void *failed)
+{
+    struct prof_modules modules = {.n = 0};
+    prof_locate *const find = prof_modules_locate(locate);
+    while (!*(bool *)failed && !__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+        modules.adds = 0;
+        *(bool *)failed = prof_modules_refresh(&modules) != NULL || find(3, 4) != 7;
+    }
+    prof_modules_free(&modules);
+    return NULL;
 }
 
 /* The loader has a lock that a fork does not free: a child in which it were held would hang. */

@@ -89,6 +89,9 @@ struct prof_modules {
 /* Reads the mappings anew if libraries came or went. After a failure the old list stays. */
 const char *prof_modules_refresh(struct prof_modules *modules);
 void prof_modules_free(struct prof_modules *modules);
+/* What finds a program counter (tape_collect_options.locate), as the helper thread may call it. */
+typedef uintptr_t prof_locate(uint32_t low, uintptr_t near);
+prof_locate *prof_modules_locate(prof_locate *tape_locate);
 /* Around fork(), in the order of pthread_atfork(). */
 void prof_modules_before_fork(void);
 void prof_modules_after_fork(void);

@@ -214,6 +214,23 @@ static int read_list(int (*take)(struct dl_phdr_info *info, size_t size, void *p
     return status;
 }
 
+static prof_locate *of_tape; /* atomic */
+
+/* It reads that list as well. */
+static uintptr_t locate(uint32_t low, uintptr_t near)
+{
+    pthread_mutex_lock(&reading);
+    const uintptr_t pc = __atomic_load_n(&of_tape, __ATOMIC_RELAXED)(low, near);
+    pthread_mutex_unlock(&reading);
+    return pc;
+}
+
+prof_locate *prof_modules_locate(prof_locate *tape_locate)
+{
+    __atomic_store_n(&of_tape, tape_locate, __ATOMIC_RELAXED);
+    return tape_locate != NULL ? locate : NULL;
+}
+
 void prof_modules_before_fork(void)
 {
     pthread_mutex_lock(&reading);

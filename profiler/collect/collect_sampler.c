@@ -307,7 +307,7 @@ bool prof_sampler_open(struct prof_sampler *sampler, struct tape_hook *hook,
     const bool sampled = options->time == TAPE_TIME_SAMPLED;
     sampler->untimed = true;
     sampler->most_ns = options->interval * (SECOND / 1000);
-    sampler->locate = options->locate;
+    sampler->locate = prof_modules_locate(options->locate);
     sampler->stepped = sampler->outside = tape_collect_steps(options);
     sampler->tick = tick;
     sampler->payload = payload;
