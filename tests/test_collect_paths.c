@@ -1,7 +1,7 @@
 /* test_collect_paths.c: the collector's tree of call paths, the stacks that it is made of, and what
  * is loaded, which a fork must find whole.
  *
- * May include: collect.h, collect_paths.h, collect_unwind.h, of which sources are linked, and Check.
+ * May include: collect.h, collect_paths.h, collect_unwind.h, whose sources are linked, and Check.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
