@@ -87,7 +87,9 @@ static struct place *take(void)
 
 struct tape_now *tape_now_here(struct tape_hook *hook)
 {
-    const uint32_t session = __atomic_load_n(&tape_session_now, __ATOMIC_ACQUIRE);
+    uint32_t session;
+    if (!tape_session_of(hook, &session))
+        return NULL;
     if (__builtin_expect(told == session, 1))
         return mine;
     told = session;
