@@ -31,6 +31,8 @@ static void give_back(void *place)
     static const struct tape_doing nothing;
     struct place *p = place;
     mine = NULL;
+    /* A handler that comes later finds that it is not ours, whatever the next owner does. */
+    __atomic_store_n(&p->now.owner, p->now.owner + 1, __ATOMIC_RELAXED);
     tape_doing_write(&p->now, &nothing);
     __atomic_store_n(&p->now.statement, NULL, __ATOMIC_RELAXED);
     pthread_mutex_lock(&lock);

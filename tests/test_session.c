@@ -1,4 +1,5 @@
-/* test_session.c: a hook that a thread took up just before its observation ended and another began.
+/* test_session.c: a hook that a thread took up just before its observation ended and another began;
+ * and what is left of a thread that has ended.
  *
  * May include: ad_internal.h, tape_account.h, tape_now.h, tape_scope.h, Check. What other threads
  * do between two steps of a thread is done here by the clock, which the thread reads in between, or
@@ -13,6 +14,7 @@
 #include <tapescope/ad.h>
 
 #include <check.h>
+#include <pthread.h>
 
 enum { SIZE = 4, LATER = 1000000 };
 
@@ -153,6 +155,36 @@ START_TEST(an_op_that_ends_in_the_next_observation_of_its_hook_flushes_nothing)
 }
 END_TEST
 
+struct publisher {
+    const struct tape_now *now;
+    uint32_t owner;
+};
+
+static void *publish(void *payload)
+{
+    struct publisher *p = payload;
+    p->now = tape_now_here(&second);
+    p->owner = p->now ? p->now->owner : 0;
+    return NULL;
+}
+
+START_TEST(a_place_has_another_owner_once_its_thread_has_ended)
+{
+    struct publisher publisher[2];
+    second.thread = thread;
+    change(&second);
+    for (int i = 0; i < 2; i++) {
+        pthread_t worker;
+        ck_assert_int_eq(pthread_create(&worker, NULL, publish, &publisher[i]), 0);
+        ck_assert_int_eq(pthread_join(worker, NULL), 0);
+        ck_assert_ptr_nonnull(publisher[i].now);
+        ck_assert_uint_ne(publisher[i].now->owner, publisher[i].owner);
+    }
+    ck_assert_ptr_eq(publisher[0].now, publisher[1].now);
+    ck_assert_uint_ne(publisher[0].owner, publisher[1].owner);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tcase_create("session");
@@ -162,5 +194,6 @@ int main(void)
     tcase_add_test(tcase, each_observer_hears_of_a_thread_that_had_the_last_ones_hook);
     tcase_add_test(tcase, a_scope_that_begins_as_the_observation_ends_is_none_of_the_next);
     tcase_add_test(tcase, an_op_that_ends_in_the_next_observation_of_its_hook_flushes_nothing);
+    tcase_add_test(tcase, a_place_has_another_owner_once_its_thread_has_ended);
     return run_cases("session", tcase);
 }
