@@ -189,13 +189,20 @@ static inline bool tape_account_due(const struct tape_hook *hook, uint64_t now)
 
 void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now);
 
+/* What is counted now is part of what is observed now: a hook may have begun another observation
+ * since this call or sweep did. */
+static inline bool tape_account_counts(const struct tape *t)
+{
+    return t->session == __atomic_load_n(&tape_session_now, __ATOMIC_RELAXED);
+}
+
 /* Tells the observer, if it asks for single events, of what belongs to a row; record: NULL: none
  * was made; part: it is a stretch of a call that has another event. */
 static inline void tape_account_event(struct tape *t, enum tape_event_kind kind, uint32_t row,
                                       const struct tape_record *record, uint64_t start,
                                       uint64_t end, bool part)
 {
-    if (__builtin_expect(t->hook->event == NULL, 1))
+    if (__builtin_expect(t->hook->event == NULL, 1) || !tape_account_counts(t))
         return;
     const size_t place = record ? (size_t)((const char *)record - t->arena.record_base) / 8 + 1 : 0;
     const struct tape_event event = {.kind = kind,

@@ -8,9 +8,7 @@
 
 void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now)
 {
-    /* A hook may have begun another observation since, which what is counted here is no part of. */
-    if (tape_account_due(hook, now) &&
-        t->session == __atomic_load_n(&tape_session_now, __ATOMIC_RELAXED))
+    if (tape_account_due(hook, now) && tape_account_counts(t))
         hook->flush(hook, &t->ledger, false);
 }
 

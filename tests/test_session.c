@@ -24,7 +24,7 @@ static const struct tape_scope_keys no_keys;
 
 static struct tape_hook first, second;
 static const struct tape_scopes *scopes;
-static unsigned n_flushed, n_told[2];
+static unsigned n_flushed, n_events, n_told[2];
 static uint64_t ticks[2];
 static unsigned readings; /* of the first clock until its observation ends; 0: it goes on */
 static struct tape_hook *the_next; /* whose observation begins then */
@@ -63,6 +63,12 @@ static void thread(struct tape_hook *hook, const struct tape_now *now)
 {
     ck_assert_ptr_nonnull(now);
     n_told[hook == &second]++;
+}
+
+static void event(struct tape_hook *hook, const struct tape_event *of)
+{
+    (void)hook, (void)of;
+    n_events++;
 }
 
 static void setup(void)
@@ -138,19 +144,22 @@ START_TEST(a_scope_that_begins_as_the_observation_ends_is_none_of_the_next)
 }
 END_TEST
 
-START_TEST(an_op_that_ends_in_the_next_observation_of_its_hook_flushes_nothing)
+START_TEST(an_op_that_ends_in_the_next_observation_of_its_hook_is_none_of_it)
 {
     const ad_tape tape = a_tape();
     const ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
     first.due = 0;
+    first.event = event;
     readings = 2;
     the_next = &first;
     n_flushed = 0;
     ad_neg(x);
     ck_assert_uint_eq(readings, 0);
     ck_assert_uint_eq(n_flushed, 1); /* by the end of the observation */
+    ck_assert_uint_eq(n_events, 0);
     ad_neg(x);
     ck_assert_uint_eq(n_flushed, 2);
+    ck_assert_uint_eq(n_events, 1);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 END_TEST
@@ -193,7 +202,7 @@ int main(void)
     tcase_add_test(tcase, the_account_is_not_opened_for_a_hook_that_observes_no_more);
     tcase_add_test(tcase, each_observer_hears_of_a_thread_that_had_the_last_ones_hook);
     tcase_add_test(tcase, a_scope_that_begins_as_the_observation_ends_is_none_of_the_next);
-    tcase_add_test(tcase, an_op_that_ends_in_the_next_observation_of_its_hook_flushes_nothing);
+    tcase_add_test(tcase, an_op_that_ends_in_the_next_observation_of_its_hook_is_none_of_it);
     tcase_add_test(tcase, a_place_has_another_owner_once_its_thread_has_ended);
     return run_cases("session", tcase);
 }
