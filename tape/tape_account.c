@@ -453,10 +453,11 @@ void tape_account_drop_all(struct tape *t)
 
 struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
 {
-    uint32_t session = __atomic_load_n(&tape_session_now, __ATOMIC_ACQUIRE);
-    if (hook->thread)
+    uint32_t session;
+    const bool observes = tape_session_of(hook, &session);
+    if (observes && hook->thread)
         t->now = tape_now_here(hook);
-    if (hook->unaccounted)
+    if (!observes || hook->unaccounted)
         return NULL;
     if (t->session == session)
         return hook;

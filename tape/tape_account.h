@@ -34,10 +34,19 @@ uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op)
 uint32_t tape_account_row_beside(struct tape *t, uint32_t row, struct tape_site site,
                                  const char *op);
 
-/* The hook if a profile is being taken, after the account has been opened for it, else NULL. */
+/* The hook, after the account has been opened for it; NULL: it wants none, or observes no more. */
 struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook);
 extern struct tape_hook *tape_hook_now; /* atomic; see tape_observe.c */
 extern uint32_t tape_session_now;
+
+/* The session that a hook observes, which was loaded from tape_hook_now before. False: it observes
+ * no more, and what is observed now has another hook. Who reads a later session also sees that the
+ * hook was taken away before it began, so the session is never one that began after the hook's. */
+static inline bool tape_session_of(const struct tape_hook *hook, uint32_t *session)
+{
+    *session = __atomic_load_n(&tape_session_now, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&tape_hook_now, __ATOMIC_RELAXED) == hook;
+}
 
 /* What is observed in a sweep is so from its begin to its end. */
 static inline struct tape_hook *tape_observed(struct tape *t)
@@ -180,13 +189,20 @@ static inline bool tape_account_due(const struct tape_hook *hook, uint64_t now)
 
 void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now);
 
+/* What is counted now is part of what is observed now: a hook may have begun another observation
+ * since this call or sweep did. */
+static inline bool tape_account_counts(const struct tape *t)
+{
+    return t->session == __atomic_load_n(&tape_session_now, __ATOMIC_RELAXED);
+}
+
 /* Tells the observer, if it asks for single events, of what belongs to a row; record: NULL: none
  * was made; part: it is a stretch of a call that has another event. */
 static inline void tape_account_event(struct tape *t, enum tape_event_kind kind, uint32_t row,
                                       const struct tape_record *record, uint64_t start,
                                       uint64_t end, bool part)
 {
-    if (__builtin_expect(t->hook->event == NULL, 1))
+    if (__builtin_expect(t->hook->event == NULL, 1) || !tape_account_counts(t))
         return;
     const size_t place = record ? (size_t)((const char *)record - t->arena.record_base) / 8 + 1 : 0;
     const struct tape_event event = {.kind = kind,

@@ -8,7 +8,7 @@
 
 void tape_account_flush(struct tape *t, struct tape_hook *hook, uint64_t now)
 {
-    if (tape_account_due(hook, now))
+    if (tape_account_due(hook, now) && tape_account_counts(t))
         hook->flush(hook, &t->ledger, false);
 }
 

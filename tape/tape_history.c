@@ -295,11 +295,12 @@ void tape_history_tape(struct tape *t)
     const uint64_t live = t->ledger.live_bytes;
     if (live > s->most)
         s->most = live;
-    if (r->open && t->ticks - s->begun > s->span) {
+    const bool over = r->open && t->ticks - s->begun > s->span, first = over || !r->open;
+    if (!first && live <= r->now.most_bytes && live >= r->now.least_bytes)
+        return;
+    SET(r->now_version, r->now_version + 1);
+    if (over)
         close_moment(t);
-        SET(r->open, 0);
-    }
-    const bool first = !r->open;
     if (first || live > r->now.most_bytes) {
         SET(r->now.most_bytes, live);
         SET(r->now.ticks, t->ticks);
@@ -309,8 +310,9 @@ void tape_history_tape(struct tape *t)
         SET(r->now.least_bytes, live);
     if (first) {
         s->begun = t->ticks;
-        __atomic_store_n(&r->open, 1, __ATOMIC_RELEASE);
+        SET(r->open, 1);
     }
+    SET(r->now_version, r->now_version + 1);
 }
 
 void tape_history_peak(struct tape *t)

@@ -31,6 +31,8 @@ static void give_back(void *place)
     static const struct tape_doing nothing;
     struct place *p = place;
     mine = NULL;
+    /* A handler that comes later finds that it is not ours, whatever the next owner does. */
+    __atomic_store_n(&p->now.owner, p->now.owner + 1, __ATOMIC_RELAXED);
     tape_doing_write(&p->now, &nothing);
     __atomic_store_n(&p->now.statement, NULL, __ATOMIC_RELAXED);
     pthread_mutex_lock(&lock);
@@ -87,7 +89,9 @@ static struct place *take(void)
 
 struct tape_now *tape_now_here(struct tape_hook *hook)
 {
-    const uint32_t session = __atomic_load_n(&tape_session_now, __ATOMIC_ACQUIRE);
+    uint32_t session;
+    if (!tape_session_of(hook, &session))
+        return NULL;
     if (__builtin_expect(told == session, 1))
         return mine;
     told = session;

@@ -9,8 +9,8 @@
 
 #include "tape.h"
 
-/* Where the calling thread publishes, after the hook has been told; NULL: no memory. Called while
- * samples are taken (hook->thread is set). */
+/* Where the calling thread publishes, after the hook has been told; NULL: no memory, or the hook
+ * observes no more. Called while samples are taken (hook->thread is set). */
 struct tape_now *tape_now_here(struct tape_hook *hook);
 
 /* Threads of the kernels' pool say the same as the thread whose loop they share, from here on, or

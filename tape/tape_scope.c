@@ -217,10 +217,29 @@ static uint32_t node_of(struct lane *l, uint32_t parent, const char *name,
 
 /* ---- begin and end ---- */
 
-/* The thread's present scope gets what has passed since the last begin or end. */
-static void charge(struct lane *l, uint64_t now)
+/* A moment of an observation; without a hook: nothing observes. */
+struct moment {
+    struct tape_hook *hook;
+    uint32_t session;
+    uint64_t ticks;
+};
+
+/* The session is asked for last: of a hook whose observation has ended since, nothing is counted. */
+static struct moment moment_now(void)
 {
-    const uint32_t session = __atomic_load_n(&tape_session_now, __ATOMIC_ACQUIRE);
+    struct moment now = {.hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE)};
+    if (now.hook)
+        now.ticks = now.hook->clock();
+    if (now.hook && !tape_session_of(now.hook, &now.session))
+        now.hook = NULL;
+    return now;
+}
+
+/* The thread's present scope gets what has passed since the last begin or end. */
+static void charge(struct lane *l, const struct moment *at)
+{
+    const uint32_t session = at->session;
+    const uint64_t now = at->ticks;
     if (l->session == session && tape_scope_now != 0) {
         struct tape_scope *s = tape_scopes_at(&scopes, tape_scope_now);
         ADD(s->ticks, now - l->stamp);
@@ -235,14 +254,22 @@ static void charge(struct lane *l, uint64_t now)
     l->sweeps = tape_scope_sweeps;
 }
 
+static void settle(struct lane *l)
+{
+    const struct moment now = moment_now();
+    if (now.hook)
+        charge(l, &now);
+}
+
 uint32_t tape_scope_begin(const char *name, struct tape_scope_keys keys, uint32_t number)
 {
-    struct tape_hook *hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE);
-    if (!hook || (!mine && !(mine = lane_take())))
+    if (!__atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE) || (!mine && !(mine = lane_take())))
         return 0;
     struct lane *l = mine;
-    const uint64_t now = hook->clock();
-    charge(l, now);
+    const struct moment now = moment_now();
+    if (!now.hook)
+        return 0;
+    charge(l, &now);
     const uint32_t at = l->depth++;
     if (at >= MOST_DEPTH) {
         ADD(scopes.lost, 1);
@@ -261,7 +288,7 @@ uint32_t tape_scope_begin(const char *name, struct tape_scope_keys keys, uint32_
                                   .number = number,
                                   .session = l->session,
                                   .open = node && !tape_scope_again,
-                                  .start = now,
+                                  .start = now.ticks,
                                   .records = tape_scope_records};
     return l->depth;
 }
@@ -274,17 +301,16 @@ uint32_t tape_scope_depth(void)
 /* Ends all scopes behind the first `depth`. */
 static void unwind(struct lane *l, uint32_t depth)
 {
-    struct tape_hook *hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE);
-    const uint32_t session = __atomic_load_n(&tape_session_now, __ATOMIC_ACQUIRE);
-    const uint64_t now = hook ? hook->clock() : 0;
+    const struct moment now = moment_now();
+    struct tape_hook *hook = now.hook;
     if (hook)
-        charge(l, now);
+        charge(l, &now);
     while (l->depth > depth) {
         const uint32_t at = --l->depth;
         if (at >= MOST_DEPTH)
             continue;
         const struct frame *f = &l->frame[at];
-        const bool counted = hook && f->session == session;
+        const bool counted = hook && f->session == now.session;
         if (counted && f->open)
             ADD(tape_scopes_at(&scopes, f->node)->open_calls, -1);
         if (counted && f->node && tape_scope_records != f->records && !tape_scope_again)
@@ -293,20 +319,20 @@ static void unwind(struct lane *l, uint32_t depth)
             hook->event(hook, &(struct tape_event){.kind = TAPE_EVENT_SCOPE,
                                                    .scope = f->node,
                                                    .start = f->start,
-                                                   .end = now});
+                                                   .end = now.ticks});
         tape_scope_now = at > 0 ? l->frame[at - 1].now : 0;
     }
 }
 
 uint32_t tape_scope_again_begin(uint32_t scope)
 {
-    struct tape_hook *hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE);
+    const bool observed = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE) != NULL;
     struct lane *l = mine;
     uint32_t depth = 0;
-    if (hook && l && (l->depth > 0 || scope))
-        charge(l, hook->clock());
+    if (observed && l && (l->depth > 0 || scope))
+        settle(l);
     /* Nodes of another thread's, which had the tape before, are that thread's to write. */
-    if (hook && l && (l->depth > 0 || scope) && l->depth < MOST_DEPTH &&
+    if (observed && l && (l->depth > 0 || scope) && l->depth < MOST_DEPTH &&
         (scope == 0 || tape_scopes_at(&scopes, scope)->lane == l->number)) {
         l->frame[l->depth] = (struct frame){.now = scope, .number = UINT32_MAX};
         tape_scope_now = scope;
@@ -390,9 +416,8 @@ void tape_scope_expect(uintptr_t pc, uint32_t line, enum tape_expected kind, dou
 
 void tape_scope_settle(void)
 {
-    struct tape_hook *hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE);
-    if (hook && mine && mine->depth > 0)
-        charge(mine, hook->clock());
+    if (mine && mine->depth > 0)
+        settle(mine);
 }
 
 void tape_scope_observe(struct tape_hook *hook)

@@ -131,6 +131,7 @@ static void check_log(const struct tape_ledger *ledger)
 {
     const struct tape_residuals *r = ledger->residuals;
     const struct tape_log *log = &r->log[r->current];
+    ck_assert_uint_eq(r->now_version % 2, 0);
     static unsigned calls; /* long ones not every time: they are looked at after every call */
     if (log->n > 1000 && ++calls % 64 != 0)
         return;

@@ -151,6 +151,31 @@ START_TEST(a_log_that_is_being_rewritten_is_left_out)
 }
 END_TEST
 
+START_TEST(a_moment_that_is_being_written_is_left_out)
+{
+    collect_start();
+    struct tape_ledger *ledger = make(0, 64);
+    residuals[0].now_version = 1;
+    residuals[0].now.most_bytes = 4096; /* with the time of another */
+    collect_flush(ledger, false);
+    collect_read(collect_path);
+    const Tapescope__Timeline *timeline = nth_timeline(1, 0);
+    ck_assert_ptr_nonnull(timeline);
+    ck_assert_uint_eq(timeline->n_ticks, MOMENTS - 1);
+    ck_assert_uint_eq(timeline->most_bytes[1], 128);
+    residuals[0].now = moments[0][MOMENTS - 1];
+    residuals[0].now_version = 2;
+    ledger->handed_out_bytes++;
+    collect_flush(ledger, false);
+    collect_stop();
+    collect_read(collect_path);
+    timeline = nth_timeline(1, 1);
+    ck_assert_ptr_nonnull(timeline);
+    ck_assert_uint_eq(timeline->n_ticks, 1);
+    ck_assert_uint_eq(timeline->most_bytes[0], 192);
+}
+END_TEST
+
 START_TEST(destroyed_tapes_are_merged_class_by_class)
 {
     collect_start();
@@ -226,6 +251,7 @@ int main(void)
     tcase_add_test(tcase, a_flush_writes_classes_stretch_and_moments);
     tcase_add_test(tcase, a_later_packet_has_what_changed);
     tcase_add_test(tcase, a_log_that_is_being_rewritten_is_left_out);
+    tcase_add_test(tcase, a_moment_that_is_being_written_is_left_out);
     tcase_add_test(tcase, destroyed_tapes_are_merged_class_by_class);
     tcase_add_test(tcase, what_was_before_an_observation_is_in_no_class);
     return run_cases("collect_residuals", tcase);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Whether both lines have time in both directions. */
 static bool has_lines(const struct prof_profile *profile)
@@ -460,6 +461,20 @@ START_TEST(a_profile_can_be_had_in_memory_while_it_is_taken)
 }
 END_TEST
 
+START_TEST(a_signal_writes_what_is_known_so_far_though_no_rows_are_kept)
+{
+    char name[200];
+    ck_assert(ad_profile_start_with(sampled_path, "time=sampled,snapshot_signal=usr1") == AD_OK);
+    sampled_compute_until_sampled();
+    ck_assert_int_eq(raise(SIGUSR1), 0);
+    snprintf(name, sizeof name, "%s.1", sampled_path);
+    while (access(name, F_OK) != 0)
+        compute();
+    ck_assert_int_eq(ad_profile_stop(), AD_OK); /* not before the other is written */
+    ck_assert_uint_gt(sampled_count(name), 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases = tcase_create("sampled");
@@ -480,5 +495,6 @@ int main(void)
     tcase_add_test(cases, options_said_beforehand_hold_for_the_next_profiles);
     tcase_add_test(cases, a_profile_that_is_cleared_begins_again);
     tcase_add_test(cases, a_profile_can_be_had_in_memory_while_it_is_taken);
+    tcase_add_test(cases, a_signal_writes_what_is_known_so_far_though_no_rows_are_kept);
     return run_cases("sampled", cases);
 }

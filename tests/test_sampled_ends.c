@@ -177,6 +177,44 @@ START_TEST(a_child_that_is_followed_has_a_profile_of_its_own)
 }
 END_TEST
 
+struct events {
+    uint64_t thread, n, of_others;
+};
+
+static void count_event(void *payload, const struct prof_profile *profile,
+                        const struct prof_event *event)
+{
+    struct events *events = payload;
+    (void)profile;
+    events->n++;
+    events->of_others += event->thread != events->thread;
+}
+
+START_TEST(events_of_a_child_that_is_followed_are_of_its_own_thread)
+{
+    char name[200], error[400] = "";
+    ck_assert_int_eq(ad_profile_start_with(sampled_path, "timeline=1MiB,follow_fork=on"), AD_OK);
+    sampled_compute(0);
+    const pid_t child = fork();
+    if (child == 0) {
+        sampled_compute(0);
+        _exit(ad_profile_stop() == AD_OK ? 0 : 1);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(ad_profile_stop(), AD_OK);
+    snprintf(name, sizeof name, "%s.%ld", sampled_path, (long)child);
+    struct events events = {.thread = (uint64_t)child};
+    struct prof_profile *profile =
+        prof_profile_read_events(name, count_event, &events, error, sizeof error);
+    ck_assert_msg(profile != NULL, "%s", error);
+    ck_assert_uint_gt(events.n, 0);
+    ck_assert_uint_eq(events.of_others, 0);
+    prof_profile_free(profile);
+}
+END_TEST
+
 /* ---- files that cannot be written ---- */
 
 START_TEST(a_full_disk_is_one_warning_and_the_results_are_right)
@@ -228,6 +266,7 @@ int main(void)
     tcase_add_test(cases, a_file_that_ends_between_any_two_frames_has_the_samples_of_its_threads);
     tcase_add_test(cases, the_child_of_a_fork_is_not_sampled_and_computes_the_same);
     tcase_add_test(cases, a_child_that_is_followed_has_a_profile_of_its_own);
+    tcase_add_test(cases, events_of_a_child_that_is_followed_are_of_its_own_thread);
     tcase_add_test(cases, a_full_disk_is_one_warning_and_the_results_are_right);
     tcase_add_test(cases, a_file_that_must_not_grow_is_one_warning_and_the_results_are_right);
     tcase_add_test(cases, a_folder_that_is_not_there_is_an_error_and_the_signal_stays_the_programs);

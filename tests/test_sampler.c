@@ -395,6 +395,21 @@ START_TEST(another_stack_than_the_threads_own_is_not_followed)
 }
 END_TEST
 
+START_TEST(what_the_next_owner_of_a_place_does_is_not_the_ending_threads)
+{
+    publish(2, true);
+    take(10 * MS, 5 * MS, 0x2000);
+    now.owner++; /* the thread has given it back, and ends; another publishes there */
+    publish(3, true);
+    take(14 * MS, 9 * MS, 0x2000);
+    prof_drain(&sampler, &thread, &modules);
+    ck_assert_uint_eq(total()->recorded, 1);
+    ck_assert_uint_eq(total()->partial, 1);
+    ck_assert_uint_eq(time_of(TAPE_PHASE_BACKWARD, site[0]), 2 * MS);
+    ck_assert_uint_eq(time_of(TAPE_PHASE_BACKWARD, site[1]), 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases = tcase_create("sampler");
@@ -416,5 +431,6 @@ int main(void)
     tcase_add_loop_test(cases, a_register_that_is_no_frame_pointer_leaves_the_address_alone, 0, 5);
     tcase_add_test(cases, an_address_that_is_no_code_ends_the_callers);
     tcase_add_test(cases, another_stack_than_the_threads_own_is_not_followed);
+    tcase_add_test(cases, what_the_next_owner_of_a_place_does_is_not_the_ending_threads);
     return run_cases("sampler", cases);
 }

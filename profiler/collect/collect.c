@@ -55,27 +55,6 @@ static void leave(struct collector *c, struct entry entry)
     errno = entry.error;
 }
 
-/* On the helper thread, many times a second. */
-static void tick(void *payload)
-{
-    struct collector *c = payload;
-    if (!is_ours(c))
-        return;
-    struct entry entry = enter(c);
-    if (!c->closed) {
-        (void)prof_modules_refresh(&c->modules);
-        prof_sampler_scan(&c->sampler, &c->modules);
-        prof_sampler_tell(&c->sampler, c->base.log, c->path);
-        if (prof_sampler_is_due(&c->sampler)) {
-            prof_write_samples(c);
-            prof_write_clock(c);
-            prof_send_frames(c);
-            __atomic_store_n(&c->base.hook.due, 0, __ATOMIC_RELAXED);
-        }
-    }
-    leave(c, entry);
-}
-
 /* The tape's side has begun to call: `thread` of the hook. */
 static void publish(struct tape_hook *hook, const struct tape_now *now)
 {
@@ -177,6 +156,30 @@ static void answer_signal(struct collector *c)
     const char *reason = write_snapshot(c, path);
     if (reason != NULL)
         prof_say(c->base.log, path, "cannot write %s: %s", reason);
+}
+
+/* On the helper thread, many times a second. */
+static void tick(void *payload)
+{
+    struct collector *c = payload;
+    if (!is_ours(c))
+        return;
+    struct entry entry = enter(c);
+    if (!c->closed) {
+        (void)prof_modules_refresh(&c->modules);
+        prof_sampler_scan(&c->sampler, &c->modules);
+        prof_sampler_tell(&c->sampler, c->base.log, c->path);
+        if (prof_sampler_is_due(&c->sampler)) {
+            prof_write_samples(c);
+            prof_write_clock(c);
+            prof_send_frames(c);
+            __atomic_store_n(&c->base.hook.due, 0, __ATOMIC_RELAXED);
+        }
+        /* Without rows no op comes here that would. */
+        if (c->base.hook.unaccounted && prof_signal_taken(&c->base.hook.due))
+            answer_signal(c);
+    }
+    leave(c, entry);
 }
 
 static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool final)

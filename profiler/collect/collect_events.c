@@ -54,11 +54,15 @@ struct prof_events {
     struct stripe stripe[STRIPES];
 };
 
+/* Counts openings: in the child of a fork, which opens its own, the thread has another number. */
+static uint32_t opened;
+
 struct prof_events *prof_events_open(uint64_t most_bytes)
 {
     struct prof_events *events = calloc(1, sizeof *events);
     if (events == NULL)
         return NULL;
+    (void)__atomic_fetch_add(&opened, 1, __ATOMIC_RELAXED);
     events->most_bytes = most_bytes;
     for (int i = 0; i < STRIPES; i++)
         pthread_mutex_init(&events->stripe[i].mutex, NULL);
@@ -208,12 +212,16 @@ static void append(struct prof_events *events, struct stripe *s, const struct si
 void prof_events_take(struct prof_events *events, const struct tape_event *event)
 {
     static _Thread_local uint64_t thread;
+    static _Thread_local uint32_t seen;
+    const uint32_t now = __atomic_load_n(&opened, __ATOMIC_RELAXED);
     if (__atomic_load_n(&events->full, __ATOMIC_RELAXED)) {
         leave_out(events, 1);
         return;
     }
-    if (thread == 0)
+    if (seen != now) {
+        seen = now;
         thread = (uint64_t)syscall(SYS_gettid);
+    }
     struct stripe *s = &events->stripe[thread % STRIPES];
     const struct tape_row *row = event->row;
     const struct site site = {.kind = event->kind,

@@ -143,20 +143,46 @@ static struct tape_moment load_moment(const struct tape_moment *m)
                                 .backward = LOAD(m->backward)};
 }
 
+/* Copies the moments from *n on that are over. */
+static bool copy_moments(struct prof_residuals *to, struct tape_residuals *from, uint32_t *n)
+{
+    const uint32_t end = LOAD(from->n_moments);
+    if (end > MOST_MOMENTS || !reserve_moments(to, end + 1))
+        return false;
+    for (; *n < end; (*n)++)
+        to->moment[*n] = load_moment(tape_moment_at(from, *n));
+    to->n_moments = *n;
+    return true;
+}
+
+/* Appends the moment under way, and before it what is over since. One that does not hold still is
+ * left out: it is no moment yet. */
+static bool read_open(struct prof_residuals *to, struct tape_residuals *from, uint32_t n)
+{
+    for (int i = 0; i < TRIES; i++) {
+        const uint32_t version = LOAD(from->now_version);
+        if (!copy_moments(to, from, &n))
+            return false;
+        const bool open = LOAD(from->open);
+        if (open)
+            to->moment[n] = load_moment(&from->now);
+        if (version % 2 == 0 && LOAD(from->now_version) == version) {
+            to->n_moments += open;
+            return true;
+        }
+    }
+    return true;
+}
+
 static bool read_moments(struct prof_residuals *to, struct tape_residuals *from)
 {
     for (int i = 0; i < TRIES; i++) {
         const uint32_t sequence = LOAD(from->sequence);
+        uint32_t n = 0;
         if (sequence & 1)
             continue;
-        const uint32_t n = LOAD(from->n_moments);
-        if (n > MOST_MOMENTS || !reserve_moments(to, n + 1))
+        if (!copy_moments(to, from, &n) || !read_open(to, from, n))
             return false;
-        for (uint32_t k = 0; k < n; k++)
-            to->moment[k] = load_moment(tape_moment_at(from, k));
-        to->n_moments = n;
-        if (LOAD(from->open))
-            to->moment[to->n_moments++] = load_moment(&from->now);
         if (LOAD(from->sequence) == sequence)
             return true;
     }

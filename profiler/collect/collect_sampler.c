@@ -370,8 +370,13 @@ void prof_sampler_publish(struct prof_sampler *sampler, const struct tape_now *n
     struct prof_thread *thread = find(sampler, tid);
     if (thread == NULL)
         thread = add(sampler, tid);
-    if (thread != NULL)
-        __atomic_store_n(&thread->now, now, __ATOMIC_RELAXED);
+    if (thread == NULL)
+        return;
+    /* In this order, which is that of a handler of the calling thread's as well. */
+    __atomic_store_n(&thread->owner, __atomic_load_n(&now->owner, __ATOMIC_RELAXED),
+                     __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    __atomic_store_n(&thread->now, now, __ATOMIC_RELAXED);
 }
 
 /* Where the handler may look for system calls. */

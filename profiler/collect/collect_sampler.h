@@ -77,6 +77,7 @@ struct prof_thread {
     uint64_t from_wall_ns, from_cpu_ns; /* time before is no sample's */
     uintptr_t low, high;                /* its stack; 0: not known */
     const struct tape_now *now;
+    uint32_t owner; /* of `now`, while it is the thread's */
     pid_t tid;
     /* The collector's alone. */
     timer_t timer;

@@ -70,10 +70,17 @@ static bool only_op(struct tape_doing *doing, const struct prof_publishers *publ
     return found;
 }
 
+/* Where the thread publishes, NULL: nowhere, or no more: it ends, and another may publish there. */
+static const struct tape_now *published(const struct prof_thread *thread)
+{
+    const struct tape_now *const now = LOAD(&thread->now);
+    return now != NULL && LOAD(&now->owner) == LOAD(&thread->owner) ? now : NULL;
+}
+
 static void fill(struct prof_sample *sample, const struct prof_thread *thread,
                  const struct prof_moment *moment, const struct prof_publishers *publishers)
 {
-    const struct tape_now *const now = LOAD(&thread->now);
+    const struct tape_now *const now = published(thread);
     sample->doing.phase = TAPE_PHASE_NONE;
     sample->is_statement = sample->shared = false;
     sample->pc[0] = moment->pc;

@@ -31,7 +31,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TAPE_HOOK_ABI = 5, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
+enum { TAPE_HOOK_ABI = 6, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
 
 /* The counters of a row, declared once: struct, schema and merge follow this list. Times are in
  * ticks of hook->clock. Bytes of records, values and adjoints are those handed out: their sum
@@ -202,6 +202,9 @@ struct tape_now {
     /* The statement that is swept, {operands, low half of its pc, ...}, to be read by a signal
      * handler of this thread alone; NULL: none. */
     const uint32_t *statement;
+    /* Whose it is: its thread changes this before another may have it, so that a signal handler of
+     * that thread, which runs within it, is never wrong about it. */
+    uint32_t owner;
 };
 
 /* The order is in each access, not in a fence, which ThreadSanitizer does not know. */

@@ -11,6 +11,7 @@
  *   been its own since they were made. So counters of the first kind may shrink.
  * - The log and the points change in place: `sequence` is odd while they do. Who reads them from
  *   another thread compares it before and after; chunks stay where they are as long as the tape.
+ *   So does `now_version` for the moment under way, which changes much more often.
  */
 #ifndef TAPE_RESIDUALS_H
 #define TAPE_RESIDUALS_H
@@ -117,7 +118,8 @@ struct tape_residuals {
     uint32_t open;        /* 1: `now` has begun */
     struct tape_moment *moment[TAPE_MOMENT_CHUNKS];
     struct tape_moment now;
-    uint64_t peak_ticks; /* when the tape's peak came */
+    uint32_t now_version; /* odd while `now` changes, or is about to be one more that is over */
+    uint64_t peak_ticks;  /* when the tape's peak came */
 };
 
 static inline struct tape_class *tape_class_at(const struct tape_residuals *r, uint32_t i)
