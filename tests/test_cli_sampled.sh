@@ -299,6 +299,21 @@ served
 wait $first || fail "attach failed: $(cat first)"
 grep -q "process $pid has ended" first || fail "the end of the process: $(cat first)"
 grep -q "wrote $PWD/early.prof: " first || fail "it is not complete: $(cat first)"
+# One that ends before it answers is not waited for.
+serve attach=usr2
+kill -STOP $pid
+"$tapescope" attach $pid -o never.prof 2>first &
+first=$!
+i=0
+until grep -q '^ShdPnd:.*[1-9a-f]' /proc/$pid/status || [ $i -ge 12000 ]; do
+    sleep 0.05
+    i=$((i + 1))
+done
+kill -KILL $pid
+wait $first
+[ $? -eq 1 ] || fail "attach to a process that was killed: status is not 1"
+grep -q "process $pid has ended" first || fail "the process was killed: $(cat first)"
+wait $pid
 expect 2 "$tapescope" attach
 said "name one process by its number"
 expect 2 "$tapescope" attach 12x
