@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -228,7 +229,8 @@ static bool has_ended(const struct target *target)
     return target->fd >= 0 ? poll(&one, 1, 0) > 0 : send(target, 0) == ESRCH;
 }
 
-static bool begin(struct target *target, double seconds, const char *recording, const char *output)
+static bool ask_and_hear(struct target *target, double seconds, const char *recording,
+                         const char *output)
 {
     char text[TEXT_ROOM];
     const double ms = seconds * 1000;
@@ -254,6 +256,19 @@ static bool begin(struct target *target, double seconds, const char *recording, 
     remove_file(target, "");
     cli_message("attach: process %ld %s", target->pid, ended ? "has ended" : "does not answer");
     return false;
+}
+
+/* One asks at a time, so that nobody takes another's answer. */
+static bool begin(struct target *target, double seconds, const char *recording, const char *output)
+{
+    const int folder = open(target->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool ok = folder >= 0 && flock(folder, LOCK_EX) == 0;
+    if (!ok)
+        cli_message("attach: %s: %s", target->folder, strerror(errno));
+    const bool begun = ok && ask_and_hear(target, seconds, recording, output);
+    if (folder >= 0)
+        close(folder);
+    return begun;
 }
 
 /* Until the profile has ended, or the process. */
