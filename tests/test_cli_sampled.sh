@@ -223,6 +223,16 @@ served()
     grep -q '^done$' served || fail "the program did not come to its end"
 }
 
+# asked: the process, which is stopped, has the signal.
+asked()
+{
+    i=0
+    until grep -q '^ShdPnd:.*[1-9a-f]' /proc/$pid/status || [ $i -ge 12000 ]; do
+        sleep 0.05
+        i=$((i + 1))
+    done
+}
+
 # wait_for_ops PROFILE: until it is being written and has an op.
 wait_for_ops()
 {
@@ -256,12 +266,22 @@ said "profile option depth takes a number from 0 to 1024"
 [ ! -s served.err ] || fail "the program was told: $(cat served.err)"
 served
 
-# Ops, exactly; a second one at the same time is refused; Ctrl-C ends the first.
+# Ops, exactly; a second one at the same time is refused, and does not take the answer to the first,
+# however late that one looks for it; Ctrl-C ends the first.
 serve attach=usr1,depth=9 ops
+kill -STOP $pid
 "$tapescope" attach $pid --seconds 1000 -o ops.prof 2>first &
 first=$!
+asked
+kill -STOP $first
+kill -CONT $pid
 wait_for_ops ops.prof
-expect 1 "$tapescope" attach $pid --seconds 1 -o second.prof
+"$tapescope" attach $pid --seconds 1 -o second.prof >out 2>err &
+second=$!
+sleep 0.2 # what it could take, it would have taken
+kill -CONT $first
+wait $second
+[ $? -eq 1 ] || fail "a second profile at the same time"
 said "a profile is being taken already"
 kill -TERM $first
 wait $first || fail "attach failed: $(cat first)"
@@ -299,6 +319,17 @@ served
 wait $first || fail "attach failed: $(cat first)"
 grep -q "process $pid has ended" first || fail "the end of the process: $(cat first)"
 grep -q "wrote $PWD/early.prof: " first || fail "it is not complete: $(cat first)"
+# One that ends before it answers is not waited for.
+serve attach=usr2
+kill -STOP $pid
+"$tapescope" attach $pid -o never.prof 2>first &
+first=$!
+asked
+kill -KILL $pid
+wait $first
+[ $? -eq 1 ] || fail "attach to a process that was killed: status is not 1"
+grep -q "process $pid has ended" first || fail "the process was killed: $(cat first)"
+wait $pid
 expect 2 "$tapescope" attach
 said "name one process by its number"
 expect 2 "$tapescope" attach 12x

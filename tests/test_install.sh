@@ -141,10 +141,12 @@ check ./deb_cxx consumer.cpp
 # dpkg_patient OPTION...: waits for its lock.
 dpkg_patient()
 {
-    for attempt in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    attempt=1
+    while [ $attempt -le 120 ]; do
         dpkg "$@" >log 2>&1 && return
         grep -q 'lock' log || break
         echo "attempt $attempt: dpkg is busy"
+        attempt=$((attempt + 1))
         sleep 5
     done
     cat log

@@ -37,7 +37,7 @@ static __attribute__((noinline)) void spin(void)
 static double seconds(void)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now); /* of which samples are taken */
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 int main(int argc, char **argv)
@@ -123,7 +123,7 @@ expect 0 "$tapescope" tree plain.prof
 cmp -s out sum || { diff out sum >err; fail "the tree of a sum of one that is packed"; }
 grep -q 'four_times fit.c' out || fail "no inlined function"
 expect 0 "$tapescope" record --time=sampled --freq 1000 -o plain.prof -- ./fit 0.5
-expect 0 "$tapescope" top -n 0 plain.prof
+expect 0 env COLUMNS=200 "$tapescope" top -n 0 plain.prof
 grep -q 'spin' out || fail "no samples of the program's own code"
 check_kind "$sampled"
 

@@ -62,8 +62,14 @@ cmp -s got wanted.html || fail "another page than that of html with the same opt
 # The browser is one of BROWSER's, without a shell, and nobody waits for it.
 cat >shows <<'END'
 #!/bin/sh
-sleep 0.2
-{ printf '%s\n' "$@"; cat /proc/$PPID/comm; } >opened
+# Whose child it is, as soon as that is not the program any more.
+tries=0
+until parent=$(sed -n 's/^PPid:[^0-9]*//p' /proc/$$/status) &&
+    [ "$(cat /proc/"$parent"/comm 2>/dev/null)" != tapescope ] || [ $tries -ge 600 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+{ printf '%s\n' "$@"; cat /proc/"$parent"/comm; } >opened
 for address; do :; done
 exec node -e 'fetch(process.argv[1]).then(answer => answer.text())' "$address"
 END

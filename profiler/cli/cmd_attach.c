@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -24,7 +25,7 @@
 
 #define FOLDER "/tmp/tapescope-"
 
-enum { ANSWER_MS = 5000, STEP_MS = 20, TEXT_ROOM = 1024 };
+enum { ANSWER_MS = 30000, STEP_MS = 20, TEXT_ROOM = 1024 };
 
 struct attach_args {
     struct cli_args cli;
@@ -221,7 +222,15 @@ static bool take_answer(const struct target *target, const char *suffix, char te
     return true;
 }
 
-static bool begin(struct target *target, double seconds, const char *recording, const char *output)
+/* Its parent may not have heard of it yet. */
+static bool has_ended(const struct target *target)
+{
+    struct pollfd one = {.fd = target->fd, .events = POLLIN};
+    return target->fd >= 0 ? poll(&one, 1, 0) > 0 : send(target, 0) == ESRCH;
+}
+
+static bool ask_and_hear(struct target *target, double seconds, const char *recording,
+                         const char *output)
 {
     char text[TEXT_ROOM];
     const double ms = seconds * 1000;
@@ -233,7 +242,9 @@ static bool begin(struct target *target, double seconds, const char *recording, 
                          : 1000000000000000,
              recording, output))
         return false;
-    for (int waited = 0; waited < ANSWER_MS; waited += STEP_MS) {
+    bool ended = false; /* as it was before its answer was looked for */
+    for (int waited = 0; waited < ANSWER_MS && !ended; waited += STEP_MS) {
+        ended = has_ended(target);
         if (take_answer(target, ".said", text)) {
             if (strcmp(text, "begun") == 0)
                 return true;
@@ -243,15 +254,21 @@ static bool begin(struct target *target, double seconds, const char *recording, 
         pause_a_step();
     }
     remove_file(target, "");
-    cli_message("attach: process %ld does not answer", target->pid);
+    cli_message("attach: process %ld %s", target->pid, ended ? "has ended" : "does not answer");
     return false;
 }
 
-/* Its parent may not have heard of it yet. */
-static bool has_ended(const struct target *target)
+/* One asks at a time, so that nobody takes another's answer. */
+static bool begin(struct target *target, double seconds, const char *recording, const char *output)
 {
-    struct pollfd one = {.fd = target->fd, .events = POLLIN};
-    return target->fd >= 0 ? poll(&one, 1, 0) > 0 : send(target, 0) == ESRCH;
+    const int folder = open(target->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool ok = folder >= 0 && flock(folder, LOCK_EX) == 0;
+    if (!ok)
+        cli_message("attach: %s: %s", target->folder, strerror(errno));
+    const bool begun = ok && ask_and_hear(target, seconds, recording, output);
+    if (folder >= 0)
+        close(folder);
+    return begun;
 }
 
 /* Until the profile has ended, or the process. */

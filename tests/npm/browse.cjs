@@ -8,6 +8,7 @@ exports.browse = async (url, use) => {
     const browser = await chromium.launch({
         executablePath: process.env.TEST_CHROMIUM || '/usr/bin/chromium',
         args: ['--no-sandbox', '--disable-gpu', '--enable-unsafe-swiftshader'],
+        timeout: 120000, // as of the page below: machines may be busy
     })
     const wrong = []
     try {

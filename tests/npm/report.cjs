@@ -2,7 +2,7 @@
  * where TOTALS is "forward backward tape peak" in ns and bytes; open: the views are opened, and no
  * more is done. Prints what is wrong, or "report: ok". */
 const at = require('./browse.cjs')
-const { browse, media, size } = at
+const { browse, drawn, media, size } = at
 const { pathToFileURL } = require('url')
 const axe = require('fs').readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -153,7 +153,11 @@ async function recursionCountsOnce(page, open, text) {
 
 /* The frame of all: blue as far as forward goes, then orange, then neither; in the mirrored panes, and by
  * one metric, one of them alone. */
-async function phasesHaveTheirColours(page, open) {
+async function phasesHaveTheirColours(page, openOf) {
+    const open = async address => {
+        await openOf(address)
+        await drawn(page)
+    }
     const [forward, backward] = totals.split(' ').map(Number)
     const looks = (pane, part, up) => page.locator('.flame-canvas').nth(pane).evaluate((canvas, at) => {
         const y = at.up ? canvas.height - 18 * devicePixelRatio : 2 * devicePixelRatio

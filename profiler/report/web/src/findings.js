@@ -37,8 +37,9 @@ function outliers(model, out) {
   const slow = model.slowRows().sort((x, y) => y.cost.backward - x.cost.backward);
   for (const row of slow.slice(0, 3))
     out.push({ kind: "warn", title: "A backward pass out of proportion", view: "roofline", key: row.place.key,
-      text: [...place(row), ": backward takes ", b(`${ratio(row.cost.backward, row.cost.forward)} times`),
-        ` its forward time (${time(row.cost.backward)}); its flops and bytes let expect ${row.expected.toFixed(2)}.`] });
+      text: [...place(row), ": backward takes ", ...(row.cost.forward > 0
+        ? [b(`${ratio(row.cost.backward, row.cost.forward)} times`), ` its forward time (${time(row.cost.backward)})`] : [b(time(row.cost.backward)), " and forward 0"]),
+      `; its flops and bytes let expect ${row.expected.toFixed(2)}${row.cost.forward > 0 ? "" : " times its forward time"}.`] });
 }
 
 function space(model, out) {

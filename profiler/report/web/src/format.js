@@ -22,7 +22,8 @@ export function bytesOf(text) {
   return said ? Math.floor(Number(said[1]) * 1024 ** (said[2] ? "KMGT".indexOf(said[2].toUpperCase()) + 1 : 0)) : NaN;
 }
 
-export const count = (n) => (n === null ? "–" : Math.abs(n) < 1e5 ? group(Math.round(n)) : scaled(n, 1000, ["", "k", "M", "G", "T"], ""));
+const large = (n) => scaled(n, 1000, ["", "k", "M", "G", "T", "P", "E"], "");
+export const count = (n) => (n === null ? "–" : Math.abs(n) < 1e5 ? group(Math.round(n)) : large(n));
 // Of bytes times nanoseconds, in the unit of time with which there is a whole byte at least.
 export function byteSeconds(x) {
   if (x === 0) return "0";
@@ -43,7 +44,7 @@ export function share(part, whole) {
 export function ratio(a, b) {
   if (!(b > 0)) return "–";
   const r = a / b;
-  return r >= 99.95 ? r.toFixed(0) : r >= 9.995 ? r.toFixed(1) : r.toFixed(2);
+  return r >= 9999.5 ? large(r) : r >= 99.95 ? r.toFixed(0) : r >= 9.995 ? r.toFixed(1) : r.toFixed(2);
 }
 
 export const by = { ns: time, B: bytes, n: count, Bs: byteSeconds };

@@ -14,10 +14,10 @@ export function mountSummary(root, app) {
   const table = linesTable(app);
   replace(root,
     h("div", { class: "tiles" },
-      tile("Forward", time(total.forward_ns), `${count(sum.calls)} calls of ops`, "fwd", `${total.forward_ns} ns`),
+      tile("Forward", time(total.forward_ns), `${count(sum.calls)} call${sum.calls === 1 ? "" : "s"} of ops`, "fwd", `${total.forward_ns} ns`),
       tile("Backward", time(total.backward_ns), `${count(total.sweeps)} sweep${total.sweeps === 1 ? "" : "s"}`, "bwd", `${total.backward_ns} ns`),
       tile("Backward ÷ forward", ratio(total.backward_ns, total.forward_ns), total.recompute_ns > 0 ? `${time(total.recompute_ns)} recomputed` : "of time within ops"),
-      tile("Tape bytes", bytes(total.tape_bytes), `${count(total.records)} records`, "mem", `${total.tape_bytes} bytes`),
+      tile("Tape bytes", bytes(total.tape_bytes), `${count(total.records)} record${total.records === 1 ? "" : "s"}`, "mem", `${total.tape_bytes} bytes`),
       tile("Peak of a tape", bytes(total.peak_bytes), `${count(total.tapes)} tape${total.tapes === 1 ? "" : "s"}`, "mem", `${total.peak_bytes} bytes`)),
     phases(total),
     notices(model),
@@ -67,7 +67,7 @@ function notices(model) {
   const texts = [];
   if (profile.warning) texts.push(profile.warning);
   else if (!profile.complete) texts.push("The profile is not complete: the program ended before it could write the rest.");
-  if (model.sampled) texts.push(`Times are estimates from ${count(model.total.samples ?? 0)} samples; bytes and calls are exact.`);
+  if (model.sampled) texts.push(`Times are estimates from ${count(model.total.samples ?? 0)} sample${model.total.samples === 1 ? "" : "s"}; bytes and calls are exact.`);
   if (model.document.lines_left_out > 0) texts.push(`${model.document.lines_left_out} lines were left out by --focus or --ignore.`);
   return texts.length > 0 && h("div", { class: "notice", role: "status" }, texts.map((text) => h("p", {}, text)));
 }
