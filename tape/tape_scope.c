@@ -224,7 +224,7 @@ struct moment {
     uint64_t ticks;
 };
 
-/* The session is asked for last: of a hook whose observation has ended since, nothing is counted. */
+/* The session is asked for last: a hook whose observation has ended since counts nothing. */
 static struct moment moment_now(void)
 {
     struct moment now = {.hook = __atomic_load_n(&tape_hook_now, __ATOMIC_ACQUIRE)};

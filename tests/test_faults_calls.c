@@ -254,8 +254,8 @@ static void check_later_profile(void)
     ck_assert(read_content(path, head).complete);
 }
 
-/* With AddressSanitizer, which takes twice as long, every third call fails, and of the next workload
- * the ones between; without it all do. */
+/* With AddressSanitizer, which takes twice as long, every third call fails, and of the next
+ * workload the ones between; without it all do. */
 #ifdef __SANITIZE_ADDRESS__
 enum { STEP = 3 };
 #else

@@ -236,8 +236,8 @@ void prof_names_add(struct prof_names *a, const struct prof_names *b);
 
 /* Time in all phases, and other time. */
 uint64_t prof_cost_time(const struct prof_cost *cost);
-/* The standard error of `ns`, which is all or a part of the cost's time: of n samples with processor
- * time it is 1/sqrt(n) of the value. 0: the time is exact, or none was sampled. */
+/* The standard error of `ns`, which is all or a part of the cost's time: of n samples with
+ * processor time it is 1/sqrt(n) of the value. 0: the time is exact, or none was sampled. */
 double prof_cost_error(const struct prof_cost *cost, uint64_t ns);
 /* There is anything to say of recomputation. */
 bool prof_cost_recomputes(const struct prof_cost *cost);
