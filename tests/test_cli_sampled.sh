@@ -223,11 +223,23 @@ served()
     grep -q '^done$' served || fail "the program did not come to its end"
 }
 
-# asked: the process, which is stopped, has the signal.
+# stopped PROCESS: until each of its threads is; the signal alone does not say so.
+stopped()
+{
+    kill -STOP "$1"
+    i=0
+    until ! grep '^State:' /proc/"$1"/task/*/status | grep -qv 'T (stopped)' || [ $i -ge 12000 ]; do
+        sleep 0.05
+        i=$((i + 1))
+    done
+}
+
+# asked BIT: the process, which is stopped, has the signal whose bit that is.
 asked()
 {
     i=0
-    until grep -q '^ShdPnd:.*[1-9a-f]' /proc/$pid/status || [ $i -ge 12000 ]; do
+    until pending=$(sed -n 's/^ShdPnd:[^0-9a-f]*/0x/p' /proc/$pid/status) &&
+        [ $((pending & $1)) -ne 0 ] || [ $i -ge 12000 ]; do
         sleep 0.05
         i=$((i + 1))
     done
@@ -269,11 +281,11 @@ served
 # Ops, exactly; a second one at the same time is refused, and does not take the answer to the first,
 # however late that one looks for it; Ctrl-C ends the first.
 serve attach=usr1,depth=9 ops
-kill -STOP $pid
+stopped $pid
 "$tapescope" attach $pid --seconds 1000 -o ops.prof 2>first &
 first=$!
-asked
-kill -STOP $first
+asked 0x200 # SIGUSR1
+stopped $first
 kill -CONT $pid
 wait_for_ops ops.prof
 "$tapescope" attach $pid --seconds 1 -o second.prof >out 2>err &
@@ -321,10 +333,10 @@ grep -q "process $pid has ended" first || fail "the end of the process: $(cat fi
 grep -q "wrote $PWD/early.prof: " first || fail "it is not complete: $(cat first)"
 # One that ends before it answers is not waited for.
 serve attach=usr2
-kill -STOP $pid
+stopped $pid
 "$tapescope" attach $pid -o never.prof 2>first &
 first=$!
-asked
+asked 0x800 # SIGUSR2
 kill -KILL $pid
 wait $first
 [ $? -eq 1 ] || fail "attach to a process that was killed: status is not 1"
