@@ -206,9 +206,11 @@ START_TEST(what_is_read_twice_is_written_whole_or_the_failure_is_said)
 }
 END_TEST
 
-/* Nobody visits it; what it would send then is there. */
+/* Nobody visits it; what it would send then is there. A file whose name could not be taken away
+ * goes with the folder of the test. */
 START_TEST(a_page_is_served_or_the_failure_is_said)
 {
+    ck_assert_int_eq(setenv("TMPDIR", program_folder, 1), 0);
     const struct command view = {cmd_view, {"view", "--no-browser", "--timeout", "0.001"}};
     fail_all(&view, write_seed(1));
 }
