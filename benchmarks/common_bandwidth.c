@@ -1,7 +1,6 @@
 /* common_bandwidth.c: passes over memory.
  *
- * May include: common_bandwidth.h, common_rounds.h. Invariant: no pass can be left out by the
- * compiler.
+ * Invariant: no pass can be left out by the compiler.
  */
 #include "common_bandwidth.h"
 

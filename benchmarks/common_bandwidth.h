@@ -1,7 +1,6 @@
 /* common_bandwidth.h: how long writing and reading a tape takes at least.
  *
- * May include: nothing of the project. Invariant: memory was touched before it is measured, as a
- * tape's is when it is used again.
+ * Invariant: memory was touched before it is measured, as a tape's is when it is used again.
  */
 #ifndef COMMON_BANDWIDTH_H
 #define COMMON_BANDWIDTH_H

@@ -1,7 +1,4 @@
-/* common_calls.c: see common_calls.h.
- *
- * May include: common_inputs.h, common_workloads.h.
- */
+/* common_calls.c: see common_calls.h. */
 #include "common_calls.h"
 
 #include "common_inputs.h"

@@ -1,7 +1,5 @@
 /* common_calls.h: an op that is called from deep within the program: what a call path costs.
  *
- * May include: common_workloads.h.
- *
  *     calls12  x [8] = 0.5 F(i, 0) a parameter, c [8] = 0.01 F(i, 1) constant; 1000 times
  *              x = x + c, each from a function 12 calls below the first; loss sum(x)
  */

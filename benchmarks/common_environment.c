@@ -1,6 +1,6 @@
 /* common_environment.c: sets the environment variables that OpenBLAS reads.
  *
- * May include: nothing of the project. Invariant: the program starts again at most once.
+ * Invariant: the program starts again at most once.
  */
 #include "common_environment.h"
 

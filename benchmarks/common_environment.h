@@ -1,7 +1,7 @@
 /* common_environment.h: the conditions under which everything is measured.
  *
- * May include: nothing of the project. Invariant: OpenBLAS chooses its kernels by the processor and
- * uses as many threads as were asked for, here and in every program that is started from here.
+ * Invariant: OpenBLAS chooses its kernels by the processor and uses as many threads as were asked
+ * for, here and in every program that is started from here.
  */
 #ifndef COMMON_ENVIRONMENT_H
 #define COMMON_ENVIRONMENT_H

@@ -1,7 +1,7 @@
 /* common_forked.c: a child and a pipe.
  *
- * May include: nothing of the project. Invariant: the child never returns from here, and writes
- * nothing that the parent had not yet written.
+ * Invariant: the child never returns from here, and writes nothing that the parent had not yet
+ * written.
  */
 #include "common_forked.h"
 

@@ -1,7 +1,7 @@
 /* common_forked.h: a measurement in a process of its own.
  *
- * May include: nothing of the project; C++ may include it. Invariant: what was measured before
- * leaves nothing behind, so that memory is as it is in a process that begins.
+ * Invariant: what was measured before leaves nothing behind, so that memory is as it is in a
+ * process that begins.
  */
 #ifndef COMMON_FORKED_H
 #define COMMON_FORKED_H

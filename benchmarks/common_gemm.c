@@ -1,7 +1,4 @@
-/* common_gemm.c: the products of a perceptron of three layers, forward and backward, by cblas.
- *
- * May include: common_gemm.h, common_own.h, common_rounds.h, cblas.
- */
+/* common_gemm.c: the products of a perceptron of three layers, forward and backward, by cblas. */
 #include "common_gemm.h"
 
 #include "common_own.h"

@@ -1,7 +1,7 @@
 /* common_gemm.h: the matrix products of a perceptron's step and nothing else, as a peer.
  *
- * May include: common_workloads.h. What is called is cblas itself, once a product, with whole
- * operands: what a program pays that leaves all to BLAS.
+ * What is called is cblas itself, once a product, with whole operands: what a program pays that
+ * leaves all to BLAS.
  */
 #ifndef COMMON_GEMM_H
 #define COMMON_GEMM_H

@@ -1,7 +1,4 @@
-/* common_inputs.c: the function F of common_workloads.h, in arrays.
- *
- * May include: common_inputs.h.
- */
+/* common_inputs.c: the function F of common_workloads.h, in arrays. */
 #include "common_inputs.h"
 
 #include <math.h>

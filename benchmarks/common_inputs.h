@@ -1,8 +1,7 @@
 /* common_inputs.h: the arrays that workloads compute with, and tensors over them.
  *
- * May include: common_workloads.h. Invariant: inputs are computed in double in the order in which
- * the formulae of common_workloads.h are written, so that programs in other libraries get the same
- * ones.
+ * Invariant: inputs are computed in double in the order in which the formulae of
+ * common_workloads.h are written, so that programs in other libraries get the same ones.
  */
 #ifndef COMMON_INPUTS_H
 #define COMMON_INPUTS_H

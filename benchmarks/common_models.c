@@ -1,7 +1,5 @@
 /* common_models.c: a recurrent network, attention, and a Gaussian process, as a user of the library
  * would write them for speed.
- *
- * May include: common_inputs.h, common_models.h, the public header.
  */
 #include "common_models.h"
 

@@ -1,7 +1,5 @@
 /* common_models.h: the larger computations of common_workloads.h: a recurrent network, attention,
  * a Gaussian process.
- *
- * May include: common_workloads.h.
  */
 #ifndef COMMON_MODELS_H
 #define COMMON_MODELS_H

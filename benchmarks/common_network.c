@@ -1,7 +1,4 @@
-/* common_network.c: the ops of common_network.h on a tape of ours.
- *
- * May include: common_inputs.h, common_network.h, the public header.
- */
+/* common_network.c: the ops of common_network.h on a tape of ours. */
 #include "common_network.h"
 
 #include "common_inputs.h"

@@ -1,7 +1,7 @@
 /* common_network.h: single ops of neural networks that are measured here and in libtorch.
  *
- * May include: common_workloads.h. Inputs and checksums are as there. Each case is one op; its
- * sweep begins with the seed F(i, 9) of the result's shape, unless the result has one element.
+ * Inputs and checksums are as there. Each case is one op; its sweep begins with the seed F(i, 9)
+ * of the result's shape, unless the result has one element.
  *
  *     conv16     x [16, 16, 32, 32] = F(i, 0), w [16, 16, 3, 3] = F(i, 1) / 12, padding 1
  *     conv16_x   the same with x alone a parameter; conv16_w: w alone

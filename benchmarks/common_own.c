@@ -1,7 +1,4 @@
-/* common_own.c: steps of a workload on a tape of ours.
- *
- * May include: common_own.h, common_rounds.h, the public header.
- */
+/* common_own.c: steps of a workload on a tape of ours. */
 #include "common_own.h"
 
 #include "common_rounds.h"

@@ -1,7 +1,7 @@
 /* common_own.h: our side of a comparison: rounds of steps, profiled or not, and what a step saves.
  *
- * May include: common_workloads.h. A step is the forward pass, the backward pass and the rewind,
- * which is counted as backward: it clears the gradients.
+ * A step is the forward pass, the backward pass and the rewind, which is counted as backward: it
+ * clears the gradients.
  */
 #ifndef COMMON_OWN_H
 #define COMMON_OWN_H

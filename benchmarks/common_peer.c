@@ -1,7 +1,7 @@
 /* common_peer.c: starts the programs of peers/ and speaks with them over two pipes.
  *
- * May include: nothing of the project. Invariant: the caller's ends of the pipes are closed in
- * every other peer, so that a peer's input ends when the caller closes it.
+ * Invariant: the caller's ends of the pipes are closed in every other peer, so that a peer's input
+ * ends when the caller closes it.
  */
 #include "common_peer.h"
 

@@ -1,8 +1,8 @@
 /* common_peer.h: a program of peers/ as a server: it stands beside the running program, reads a
  * line and answers with a line.
  *
- * May include: nothing of the project. Invariant: a peer that is not there, or has ended, answers
- * NULL with a reason; it never ends the caller.
+ * Invariant: a peer that is not there, or has ended, answers NULL with a reason; it never ends the
+ * caller.
  */
 #ifndef COMMON_PEER_H
 #define COMMON_PEER_H

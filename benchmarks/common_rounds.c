@@ -1,6 +1,6 @@
 /* common_rounds.c: interleaved rounds, their medians and the JSON rows.
  *
- * May include: nothing of the project. Invariant: standard output has whole rows and nothing else.
+ * Invariant: standard output has whole rows and nothing else.
  */
 #include "common_rounds.h"
 

@@ -1,7 +1,7 @@
 /* common_rounds.h: two programs measured in turn, and the row that says how they compare.
  *
- * May include: nothing of the project; C++ may include it. Invariant: a ratio is made of two rounds
- * that ran one after the other, so that what changes slowly on the machine falls on both.
+ * Invariant: a ratio is made of two rounds that ran one after the other, so that what changes
+ * slowly on the machine falls on both.
  */
 #ifndef COMMON_ROUNDS_H
 #define COMMON_ROUNDS_H

@@ -1,7 +1,6 @@
 /* common_scalar.c: steps timed in processes of their own.
  *
- * May include: common_forked.h, common_rounds.h, common_scalar.h. Invariant: the process that asks
- * takes no step itself.
+ * Invariant: the process that asks takes no step itself.
  */
 #include "common_scalar.h"
 

@@ -1,7 +1,6 @@
 /* common_scalar.h: the figures of a scalar problem, whoever computes it.
  *
- * May include: nothing of the project; C++ may include it. Invariant: programs of ours and of
- * others take their figures by this code, in the same way.
+ * Invariant: programs of ours and of others take their figures by this code, in the same way.
  */
 #ifndef COMMON_SCALAR_H
 #define COMMON_SCALAR_H

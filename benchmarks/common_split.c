@@ -1,7 +1,7 @@
 /* common_split.c: see common_split.h.
  *
- * May include: analyze.h, the public headers. The program is compiled with line tables in every
- * build; where it is not, no line is found and that is said.
+ * The program is compiled with line tables in every build; where it is not, no line is found and
+ * that is said.
  */
 #include "common_split.h"
 

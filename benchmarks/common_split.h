@@ -1,8 +1,7 @@
 /* common_split.h: how well samples tell two lines of a known ratio apart.
  *
- * May include: nothing. Line A does exactly what line B does, three times as often, so that it
- * takes three quarters of the time of both, forward and backward: whatever samples say else is an
- * error.
+ * Line A does exactly what line B does, three times as often, so that it takes three quarters of
+ * the time of both, forward and backward: whatever samples say else is an error.
  */
 #ifndef COMMON_SPLIT_H
 #define COMMON_SPLIT_H

@@ -1,7 +1,5 @@
 /* common_torch.c: what is asked of peers/peer_libtorch and peers/peer_torch.py, and what they
  * answer.
- *
- * May include: common_environment.h, common_own.h, common_torch.h.
  */
 #include "common_torch.h"
 

@@ -1,8 +1,8 @@
 /* common_torch.h: PyTorch as the other side of a comparison: libtorch for time, Python for what it
  * saves for the backward pass.
  *
- * May include: common_peer.h, common_workloads.h. Invariant: a peer that is missing is said once
- * and then left out; one whose gradients are wrong is an error.
+ * Invariant: a peer that is missing is said once and then left out; one whose gradients are wrong
+ * is an error.
  */
 #ifndef COMMON_TORCH_H
 #define COMMON_TORCH_H

@@ -1,7 +1,5 @@
 /* common_workloads.c: the table of the measured computations, the chains and perceptrons among
  * them, and the checksum.
- *
- * May include: common_inputs.h, common_models.h, the public header.
  */
 #include "common_workloads.h"
 

@@ -1,7 +1,6 @@
 /* common_workloads.h: the computations that are measured here and in other libraries.
  *
- * May include: the public header. Knows nothing of clocks or of other libraries, so that tests use
- * it as well.
+ * Knows nothing of clocks or of other libraries, so that tests use it as well.
  *
  * Inputs, with i the row-major index: F(i, p) = sin(0.37 i + p + (i^2 mod 1009)) in double, scaled
  * as below in double, then converted to the element type. Checksum of the gradients g_0, g_1, ...

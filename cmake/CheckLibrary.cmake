@@ -1,5 +1,5 @@
-# Looks into the shared library: it needs only what the design allows, has its soname, and shows
-# nothing but the public names. Variables: LIBRARY, READELF.
+# Looks into the shared library: it needs only what the design allows, has its soname, shows nothing
+# but the public names and reads no environment of the unprivileged. Variables: LIBRARY, READELF.
 cmake_minimum_required(VERSION 3.25)
 
 execute_process(COMMAND "${READELF}" --wide --dynamic "${LIBRARY}"
@@ -38,6 +38,10 @@ foreach(line IN LISTS symbols)
     endif()
   endif()
 endforeach()
+# A program that has more rights than whoever starts it does not take orders from the environment.
+if(symbols MATCHES " UND getenv(@|;)")
+  complain("the library calls getenv, not secure_getenv")
+endif()
 if(count EQUAL 0)
   complain("the library exports nothing")
 endif()

@@ -35,10 +35,21 @@ target_compile_options(tapescope_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wpedantic -Wconversion -Wshadow
   -Wstrict-prototypes -Wmissing-prototypes>)
 
+# libFuzzer is clang's. It needs counters in what it is to explore: the reader's folders.
+set(TAPESCOPE_FUZZED OFF)
+if(TAPESCOPE_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID STREQUAL "Clang")
+  set(TAPESCOPE_FUZZED ON)
+  # Shared, as gcc's is: tests put functions of theirs before the sanitizer's malloc.
+  execute_process(COMMAND "${CMAKE_C_COMPILER}" -print-file-name=libclang_rt.asan-x86_64.so
+    OUTPUT_VARIABLE asan_library OUTPUT_STRIP_TRAILING_WHITESPACE)
+  get_filename_component(asan_folder "${asan_library}" DIRECTORY)
+  set(TAPESCOPE_SANITIZE_LINK -shared-libasan "-Wl,-rpath,${asan_folder}")
+endif()
+
 if(TAPESCOPE_SANITIZE)
   add_compile_options(-fsanitize=${TAPESCOPE_SANITIZE} -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
-  add_link_options(-fsanitize=${TAPESCOPE_SANITIZE})
+  add_link_options(-fsanitize=${TAPESCOPE_SANITIZE} ${TAPESCOPE_SANITIZE_LINK})
 else()
   # The sanitizers' own symbols stay open until the program is linked, so only here.
   add_link_options($<$<IN_LIST:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY$<SEMICOLON>MODULE_LIBRARY>:LINKER:--no-undefined>)

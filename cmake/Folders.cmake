@@ -12,28 +12,45 @@ macro(folder path)
   set(FOLDER_LIBRARIES_${path} ${FOLDER_LIBRARIES})
 endmacro()
 
+folder(base)
 folder(kernels                                                   LIBRARIES cblas)
-folder(tape/hook)
-folder(tape               USES kernels tape/hook)
-folder(ad                 USES tape tape/hook kernels)
+# What tape, ad and both wings of the profiler must agree on: lists and names, no modules, so
+# that each may use it without using another.
+folder(profiler/contract)
+folder(tape/hook          USES profiler/contract)
+folder(tape/core          USES kernels tape/hook)
+folder(tape/memory        USES tape/core kernels tape/hook)
+folder(tape/observe       USES tape/sweep tape/core kernels tape/hook)
+folder(tape/sweep         USES tape/memory tape/core kernels tape/hook)
+folder(tape/kinds         USES tape/sweep tape/observe tape/memory tape/core kernels tape/hook)
+folder(tape/scalar        USES tape/kinds tape/sweep tape/observe tape/memory tape/core kernels
+                               tape/hook)
+folder(tape               USES tape/scalar tape/kinds tape/sweep tape/observe tape/memory tape/core
+                               kernels tape/hook)
+folder(ad                 USES tape tape/scalar tape/kinds tape/sweep tape/observe tape/memory
+                               tape/core tape/hook kernels profiler/contract)
 folder(ad/generate        USES kernels)
-folder(profiler/file                                             LIBRARIES protobuf_c zlib)
-folder(profiler/collect   USES tape/hook profiler/file           LIBRARIES protobuf_c unwind)
-folder(profiler/symbols                                          LIBRARIES dw elf)
-folder(profiler/format    USES profiler/file                     LIBRARIES protobuf_c zlib)
-folder(profiler/analyze   USES profiler/format profiler/symbols)
-folder(profiler/report    USES profiler/analyze)
-folder(profiler/report/html USES profiler/report profiler/analyze profiler/format
+folder(profiler/protocol                                         LIBRARIES protobuf_c zlib)
+folder(profiler/collect   USES tape/hook profiler/protocol       LIBRARIES protobuf_c unwind)
+folder(profiler/symbols   USES base                              LIBRARIES dw elf)
+folder(profiler/read      USES base profiler/contract profiler/protocol LIBRARIES protobuf_c zlib)
+folder(profiler/analyze   USES base profiler/contract profiler/read profiler/symbols)
+folder(profiler/report/text USES base profiler/analyze)
+folder(profiler/report/html USES base profiler/report/text profiler/analyze profiler/read
                                                                  LIBRARIES zlib)
-folder(profiler/export    USES profiler/report profiler/analyze  LIBRARIES protobuf_c zlib)
-folder(profiler/serve                                            LIBRARIES microhttpd)
-folder(profiler/cli       USES profiler/serve profiler/export profiler/report profiler/report/html
-                               profiler/analyze profiler/format)
+folder(profiler/export    USES base profiler/report/text profiler/analyze
+                                                                 LIBRARIES protobuf_c zlib)
+folder(profiler/serve     USES base                              LIBRARIES microhttpd)
+folder(profiler/cli       USES base profiler/contract profiler/serve profiler/export
+                               profiler/report/text
+                               profiler/report/html profiler/analyze profiler/read)
 
 # Further folders whose headers belong to a declared one: inside it, or made by the build.
-file(GLOB op_folders LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/kernels/ops/*"
-  "${PROJECT_SOURCE_DIR}/kernels/elementwise")
-set(FOLDER_PARTS_kernels ${op_folders} "${TAPESCOPE_GENERATED_DIR}/kernels")
+foreach(path kernels tape ad profiler/cli)
+  file(GLOB_RECURSE FOLDER_PARTS_${path} LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/${path}/*")
+  list(FILTER FOLDER_PARTS_${path} EXCLUDE REGEX "\\.[a-z]+$|\\.txt$|/include/|/tape/hook$|/ad/(include|generate)$")
+endforeach()
+list(APPEND FOLDER_PARTS_kernels "${TAPESCOPE_GENERATED_DIR}/kernels")
 
 # folder_closure(<variable> <folder>): the folder, what it uses, and what those use.
 function(folder_closure variable path)
@@ -56,10 +73,14 @@ function(folder_include target path)
   endforeach()
 endfunction()
 
-# folder_sources(<variable> <folder> [<without>...]): the C files of the current folder, found
-# again at every build; a name given after the folder is left out.
+# folder_sources(<variable> <folder> [<without>...]): the C files of a folder and of its parts,
+# found again at every build; a name given after the folder is left out.
 function(folder_sources variable path)
-  file(GLOB found CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${path}/*.c")
+  set(patterns "${PROJECT_SOURCE_DIR}/${path}/*.c")
+  foreach(part IN LISTS FOLDER_PARTS_${path})
+    list(APPEND patterns "${part}/*.c")
+  endforeach()
+  file(GLOB found CONFIGURE_DEPENDS ${patterns})
   foreach(name IN LISTS ARGN)
     list(FILTER found EXCLUDE REGEX "/${name}$")
   endforeach()
@@ -71,6 +92,9 @@ function(folder_library target type path)
   add_library(${target} ${type} ${ARGN})
   folder_include(${target} ${path})
   target_link_libraries(${target} PRIVATE tapescope_warnings)
+  if(TAPESCOPE_FUZZED AND path MATCHES "^profiler/(protocol|read|symbols|analyze|report|export)")
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
   foreach(name IN LISTS FOLDER_LIBRARIES_${path})
     target_link_libraries(${target} PRIVATE dep_${name})
   endforeach()

@@ -1,7 +1,4 @@
-/* dense.c: operands as row-major data.
- *
- * May include: dense.h, part.h.
- */
+/* dense.c: operands as row-major data. */
 #include "dense.h"
 #include "part.h"
 

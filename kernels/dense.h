@@ -1,7 +1,7 @@
 /* dense.h: operands as row-major data, for kernels that walk plain arrays.
  *
- * May include: op_rules.h. Internal to kernels/. What is not row-major is copied into workspace;
- * outputs are row-major always.
+ * Internal to kernels/. What is not row-major is copied into workspace; outputs are row-major
+ * always.
  */
 #ifndef DENSE_H
 #define DENSE_H

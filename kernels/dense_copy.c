@@ -1,7 +1,4 @@
-/* dense_copy.c: float operands as dense row-major data.
- *
- * May include: dense_copy.h, elementwise.h, op_rules.h.
- */
+/* dense_copy.c: float operands as dense row-major data. */
 #include "dense_copy.h"
 #include "elementwise.h"
 #include "op_rules.h"

@@ -1,6 +1,6 @@
 /* dense_copy.h: float operands as dense row-major data, copied into workspace where they are not.
  *
- * May include: kernel.h. Internal to kernels/.
+ * Internal to kernels/.
  */
 #ifndef DENSE_COPY_H
 #define DENSE_COPY_H

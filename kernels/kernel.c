@@ -1,7 +1,6 @@
 /* kernel.c: the table of ops, and the calls that check, run and price one.
  *
- * May include: kernel.h, kernel_ops.h, op_rules.h. Rows of elementwise.def come first, then the
- * files of ops/, folder by folder.
+ * Rows of elementwise.def come first, then the files of ops/, folder by folder.
  */
 #include "kernel.h"
 #include "kernel_ops.h"
@@ -16,9 +15,6 @@ const struct kernel_op *const *kernel_ops(int *n)
 #define ROW2(id, ...) &kernel_op_##id,
 #define ROW3(id, ...) &kernel_op_##id,
 #include "elementwise.def"
-#undef ROW1
-#undef ROW2
-#undef ROW3
 #define X(id) &kernel_op_##id,
 #include "kernel_ops_list.h"
 #undef X
@@ -85,7 +81,17 @@ int kernel_run(const struct kernel_call *call)
 
 struct kernel_cost kernel_cost_of(const struct kernel_call *call)
 {
-    return call->op->cost(call);
+    if (call->op->cost != NULL)
+        return call->op->cost(call);
+    int64_t n = call->out[0]->size;
+    bool empty = n == 0;
+    for (int i = 0; i < call->n_in; i++) {
+        empty = empty || call->in[i]->size == 0;
+        n = call->in[i]->size > n ? call->in[i]->size : n;
+    }
+    const bool adds = call->op->elementwise && call->accumulate;
+    const double flops = (double)(empty ? 0 : n) * (call->op->flops_per_element + (adds ? 1 : 0));
+    return (struct kernel_cost){.flops = (uint64_t)flops, .bytes = kernel_moved_bytes(call)};
 }
 
 size_t kernel_dtype_bytes(int dtype)

@@ -1,8 +1,8 @@
 /* kernel.h: what an op is, and how it is run. The public face of kernels/.
  *
- * May include: nothing of the project. Kernels are mathematics on buffers: no allocation, no I/O,
- * no mutable state; workspace is declared by the op and supplied by the caller. The tape knows ops
- * only through `const struct kernel_op *`.
+ * Kernels are mathematics on buffers: no allocation, no I/O, no mutable state; workspace is
+ * declared by the op and supplied by the caller. The tape knows ops only through `const struct
+ * kernel_op *`.
  *
  * Invariant: everything that is to be known about an op stands in its row (elementwise.def) or in
  * its file (kernels/ops/FOLDER/NAME.c); nothing outside kernels/ switches on which op it is.
@@ -64,7 +64,7 @@ struct kernel_call {
 };
 
 struct kernel_cost {
-    uint64_t flops; /* an elementary function counts as the op's row says */
+    uint64_t flops;
     uint64_t bytes; /* read and written, each operand once */
 };
 
@@ -155,7 +155,11 @@ static inline void kernel_accumulate(struct kernel_rule *rule, int input,
         rule->class_->accumulate(rule, input, op, n_in, in, n_attr, attr);
 }
 
-struct kernel_row; /* loops of an elementwise op, see elementwise.h */
+/* A box from which the operands of an elementwise op are drawn in gradient checks. */
+struct kernel_domain {
+    double a[2], b[2], c[2]; /* from, to, for each operand; equal ends follow the last domain */
+    unsigned switches;       /* as in kernel_sample */
+};
 
 struct kernel_op {
     const char *name;
@@ -177,8 +181,11 @@ struct kernel_op {
      * touches_all says that the pullback computes all adjoints at once. */
     uint8_t reads_for[KERNEL_MAX_IN];
     bool touches_all;
-    const struct kernel_row *row; /* elementwise ops only */
-    const void *family;           /* what ops that share their functions differ in, or NULL */
+    /* Elementwise ops only: its place in the table of loops (elementwise.h), and the domains of its
+     * samples. */
+    int loop;
+    const struct kernel_domain *domains;
+    const void *family; /* what ops that share their functions differ in, or NULL */
 
     /* Ranks, extents and dtypes of the outputs from those of the operands and attributes.
      * Returns 0, or what kernel_infer returns, with call->error. call->out is not set. */
@@ -186,6 +193,10 @@ struct kernel_op {
     /* Returns 0, or -1 with call->error (operand values that are refused). */
     int (*forward)(const struct kernel_call *call);
     void (*pullback)(struct kernel_rule *rule);
+    /* Flops for each element of the largest operand or output, none where one is empty; an
+     * elementary function by its usual number of multiplications and additions. With `cost` not
+     * NULL that function is asked instead. */
+    double flops_per_element;
     struct kernel_cost (*cost)(const struct kernel_call *call);
     size_t (*workspace)(const struct kernel_call *call); /* NULL: none */
     /* Fills the k-th sample, false when there is none; every op has a 0th. */
@@ -197,7 +208,11 @@ struct kernel_op {
     const char *formula;    /* "c_ij = sum_k a_ik b_kj" */
     const char *derivative; /* "a' += c' b^T, b' += a^T c'" */
     const char *edges;      /* values at 0, inf, NaN, ties; NULL: as IEEE 754 arithmetic has it */
-    const char *source;     /* publication of a formula that is not textbook, or NULL */
+    /* Bound on the error of a value by dtype, in units in the last place, 0: none is known; and
+     * what multiplies it at some arguments, or NULL. */
+    double ulps[2];
+    const char *ulps_times;
+    const char *source; /* publication of a formula that is not textbook, or NULL */
 };
 
 /* Outputs that the public function gives. */
@@ -241,6 +256,13 @@ enum { KERNEL_REFUSED = -1, KERNEL_REFUSED_DTYPE = -2, KERNEL_REFUSED_ATTRIBUTE 
  * call->error. Also refuses mixed float dtypes, more than KERNEL_MAX_RANK axes and sizes that
  * overflow. */
 int kernel_infer(const struct kernel_call *call, struct kernel_shape *out);
+
+/* What lies some bytes behind a buffer. That of an array without elements may be NULL, from which C
+ * lets nobody count, not even 0 bytes. */
+static inline void *kernel_behind(const void *buffer, int64_t bytes)
+{
+    return bytes != 0 ? (char *)(uintptr_t)buffer + bytes : (char *)(uintptr_t)buffer;
+}
 
 /* Bytes of workspace of a call whose outputs are set. */
 size_t kernel_workspace(const struct kernel_call *call);

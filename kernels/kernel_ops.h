@@ -1,8 +1,6 @@
 /* kernel_ops.h: the ops by name, for rules that are built of other ops and for tests.
  *
- * May include: kernel.h, elementwise.def, and the list of structural ops that the build collects
- * from the lines `KERNEL_OP(name)` of the files below kernels/ops. Every row and every such line
- * becomes `kernel_op_NAME`.
+ * Every row and every such line becomes `kernel_op_NAME`.
  */
 #ifndef KERNEL_OPS_H
 #define KERNEL_OPS_H
@@ -12,6 +10,17 @@
 /* Begins the definition of a structural op; the build greps for it at the start of a line. */
 #define KERNEL_OP(id) const struct kernel_op kernel_op_##id
 
+/* Members of it: the names of its operands, and their number; its attributes, and theirs. */
+/* clang-format off */
+#define KERNEL_IN(...)                                                                             \
+    .in_names = (const char *const[]){__VA_ARGS__},                                                \
+    .n_in = (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+#define KERNEL_ATTRS(...)                                                                          \
+    .attrs = (const struct kernel_attr_info[]){__VA_ARGS__},                                       \
+    .n_attrs = (int)(sizeof((const struct kernel_attr_info[]){__VA_ARGS__}) /                      \
+                     sizeof(struct kernel_attr_info))
+/* clang-format on */
+
 #define X(id) extern const struct kernel_op kernel_op_##id;
 #include "kernel_ops_list.h"
 #undef X
@@ -20,8 +29,5 @@
 #define ROW2(id, ...) extern const struct kernel_op kernel_op_##id;
 #define ROW3(id, ...) extern const struct kernel_op kernel_op_##id;
 #include "elementwise.def"
-#undef ROW1
-#undef ROW2
-#undef ROW3
 
 #endif

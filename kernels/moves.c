@@ -1,7 +1,4 @@
-/* moves.c: elements of any dtype moved between arrays by strides.
- *
- * May include: moves.h.
- */
+/* moves.c: elements of any dtype moved between arrays by strides. */
 #include "moves.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* moves.h: elements of any dtype moved between arrays by strides, which may be 0 or negative here.
  *
- * May include: kernel.h, op_rules.h. Internal to kernels/. An array is walked in the order of the
- * axes that were named, the last one innermost; nothing is computed on elements.
+ * Internal to kernels/. An array is walked in the order of the axes that were named, the last one
+ * innermost; nothing is computed on elements.
  */
 #ifndef MOVES_H
 #define MOVES_H

@@ -1,10 +1,10 @@
 /* op_rules.c: what shape rules, pullbacks and costs have in common.
  *
- * May include: op_rules.h, kernel_ops.h. Nothing here knows one op from another, except that
- * pullbacks are made of copy and reshape.
+ * No function here depends on which op calls it. Pullbacks emit copy and reshape.
  */
 #include "op_rules.h"
 #include "kernel_ops.h"
+#include "plain_format.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@ int kernel_refuse(const struct kernel_call *call, const char *format, ...)
     if (n < 0 || n >= KERNEL_ERROR_BYTES)
         return -1;
     va_start(args, format);
-    (void)vsnprintf(call->error + n, (size_t)(KERNEL_ERROR_BYTES - n), format, args);
+    (void)plain_vformat(call->error + n, (size_t)(KERNEL_ERROR_BYTES - n), format, args);
     va_end(args);
     return -1;
 }
@@ -29,7 +29,7 @@ int kernel_refuse_operands(const struct kernel_call *call, const char *between, 
     char operands[KERNEL_ERROR_BYTES] = "", reason[KERNEL_ERROR_BYTES], one[KERNEL_ERROR_BYTES];
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(reason, sizeof reason, format, args);
+    (void)plain_vformat(reason, sizeof reason, format, args);
     va_end(args);
     size_t used = 0;
     for (int i = 0; i < call->n_in && used < sizeof operands; i++) {

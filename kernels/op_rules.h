@@ -1,6 +1,6 @@
 /* op_rules.h: what the shape rules, pullbacks, costs and samples of several ops have in common.
  *
- * May include: kernel.h. Internal to kernels/.
+ * Internal to kernels/.
  */
 #ifndef OP_RULES_H
 #define OP_RULES_H
@@ -122,12 +122,15 @@ bool kernel_sample_from(const struct kernel_sample *samples, int n, int k,
 /* Extents of a sample that stand in parentheses: {KERNEL_EXTENTS (3, 5)}. */
 #define KERNEL_EXTENTS(...) __VA_ARGS__
 
-/* The sample function of an op's file, from its array `samples`, which may not be empty. */
-#define KERNEL_SAMPLES(samples)                                                                    \
-    static bool sample(int k, struct kernel_sample *s)                                             \
+/* The function sample() of an op's file, from its array `samples`, which may not be empty; and
+ * NAME_sample(), from NAME_samples, where the ops of a file have samples of their own. */
+#define KERNEL_SAMPLE_FUNCTION(name, samples)                                                      \
+    static bool name(int k, struct kernel_sample *s)                                               \
     {                                                                                              \
         _Static_assert(sizeof(samples) >= sizeof *s, "an op needs a sample");                      \
         return kernel_sample_from(samples, (int)(sizeof(samples) / sizeof *s), k, s);              \
     }
+#define KERNEL_SAMPLES(samples) KERNEL_SAMPLE_FUNCTION(sample, samples)
+#define KERNEL_SAMPLES_OF(name) KERNEL_SAMPLE_FUNCTION(name##_sample, name##_samples)
 
 #endif

@@ -1,7 +1,4 @@
-/* part.c: parts of arrays along one axis, and rows by their indices.
- *
- * May include: part.h, elementwise.h.
- */
+/* part.c: parts of arrays along one axis, and rows by their indices. */
 #include "part.h"
 #include "elementwise.h"
 

@@ -1,7 +1,6 @@
 /* part.h: parts of arrays along one axis, and rows by their indices: for ops that move elements.
  *
- * May include: kernel.h, op_rules.h. Internal to kernels/. Elements of every dtype may be moved;
- * only floats are added.
+ * Internal to kernels/. Elements of every dtype may be moved; only floats are added.
  */
 #ifndef PART_H
 #define PART_H

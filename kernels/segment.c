@@ -1,7 +1,4 @@
-/* segment.c: see segment.h: which loops are used, and the names of the kinds.
- *
- * May include: segment.h, elementwise.h.
- */
+/* segment.c: see segment.h: which loops are used, and the names of the kinds. */
 #include "segment.h"
 
 #include "elementwise.h"

@@ -1,7 +1,7 @@
 /* segment.h: loops over real numbers that the tape records as one: values and pullbacks.
  *
- * May include: kernel.h. Used by tape/ and ad/, which know nothing of the mathematics. A pullback
- * is a pure function that adds to the adjoints of its operands.
+ * Used by tape/ and ad/, which know nothing of the mathematics. A pullback is a pure function that
+ * adds to the adjoints of its operands.
  *
  * Invariant: values do not depend on strides, and on the instruction set only by exp (log_sum_exp).
  */

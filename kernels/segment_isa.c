@@ -1,6 +1,6 @@
 /* segment_isa.c: values and pullbacks of segments for one instruction set.
  *
- * May include: segment.h, elementwise.h, segment_trmv.h. Compiled once for each instruction set.
+ * Compiled once for each instruction set.
  *
  * Invariant: sums have WIDTH partial sums whatever the machine, and no multiplication is fused, so
  * that values are the same everywhere. Nothing but the table leaves this file.

@@ -1,9 +1,10 @@
 /* segment_trmv.h: products of a packed triangle with several vectors, for one instruction set.
  *
- * May include: nothing of the project. Included by segment_isa.c, whose vectors it uses.
+ * Included by segment_isa.c, whose vectors it uses.
  *
- * Vectors are taken WIDTH at a time and turned, so that lanes are vectors and the triangle's
- * entries are read one by one; beyond MOST rows its columns are long enough to be the loops.
+ * Vectors are taken WIDTH at a time and transposed: each lane holds one vector, and the triangle's
+ * entries are read one by one. Beyond MOST rows, the triangle's columns are long enough for vector
+ * loops of their own.
  */
 #ifndef SEGMENT_TRMV_H
 #define SEGMENT_TRMV_H

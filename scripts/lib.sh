@@ -25,11 +25,40 @@ npm_ci() {
     return 1
 }
 
-# build PRESET [CMAKE-OPTION…]: configures and builds a preset of CMakePresets.json, and goes on
-# after an error, so that one run shows them all.
+# progress LOG: copies ninja's output to LOG and shows how far it is, on one line that moves if
+# that is a terminal, else in tenths.
+progress() {
+    awk -v log_file="$1" -v terminal="$([[ -t 2 ]] && echo 1)" '
+        { print >log_file }
+        match($0, /^\[[0-9]+\/[0-9]+\]/) {
+            split(substr($0, 2, RLENGTH - 2), at, "/")
+            tenth = int(10 * at[1] / at[2])
+            if (terminal) printf "\r   %d of %d steps ", at[1], at[2] >"/dev/stderr"
+            else if (tenth > shown) printf "   %d of %d steps\n", at[1], at[2] >"/dev/stderr"
+            if (tenth > shown) shown = tenth
+        }
+        END { if (terminal && NR > 0) printf "\n" >"/dev/stderr" }'
+}
+
+# build PRESET [CMAKE-OPTION…] [-- TARGET…]: configures and builds a preset of CMakePresets.json, all
+# of what its build preset names or the targets. It goes on after an error and then shows the log of
+# what failed, so that one run shows them all.
 build() {
-    local preset=$1
+    local preset=$1 options=() status=0 log
     shift
-    cmake --preset "$preset" "$@" --log-level=NOTICE &&
-        "${launch[@]}" cmake --build --preset "$preset" --parallel "$jobs" -- -k 0
+    while (($# > 0)) && [[ $1 != -- ]]; do
+        options+=("$1")
+        shift
+    done
+    (($# > 0)) && shift
+    cmake --preset "$preset" "${options[@]}" --log-level=NOTICE >/dev/null || return
+    log=build/$preset/build.log
+    : >"$log"
+    "${launch[@]}" cmake --build --preset "$preset" ${1+--target "$@"} --parallel "$jobs" -- -k 0 2>&1 |
+        progress "$log" || status=$?
+    # Ninja prints what a step said below the step; of those that said nothing no line is shown.
+    ((status == 0)) || awk '
+        /^\[[0-9]+\/[0-9]+\] / { next }
+        { print }' "$log" | head -n 200 >&2
+    return "$status"
 }

@@ -5,7 +5,7 @@
 # Comments, strings, preprocessor lines and static assertions are left alone, as are shifts, arrows,
 # increments and the braces of initialisers; so are the samples of the ops, which are input of the
 # tests although they stand beside the ops. In elementwise.def the words of the language of the
-# rules are changed, and only in the forward and derivative columns of a row.
+# rules are changed.
 
 BEGIN {
     n_rules = 0
@@ -13,7 +13,6 @@ BEGIN {
         rule("MUL(", "DIV("); rule("DIV(", "MUL("); rule("ADD(", "SUB("); rule("SUB(", "ADD(")
         rule("NEG(", "("); rule("SQUARE(", "NEG("); rule("SCALE(2", "SCALE(3")
         rule("SCALE(0.5", "SCALE(1.5"); rule("OFFSET(1", "OFFSET(2"); rule("GATE(", "MUL(")
-        rule("READS_Y", "READS_X")
     } else {
         rule("<=", "<"); rule(">=", ">"); rule("==", "!="); rule("!=", "==")
         rule("&&", "||"); rule("||", "&&"); rule(" += ", " -= "); rule(" -= ", " += ")
@@ -67,7 +66,7 @@ function fits(code, i, from,    before, after) {
 
 {
     code = code_of($0)
-    if (code ~ /^static const struct (kernel_sample|pattern|domain) / || code ~ /^static .*sample\(/)
+    if (code ~ /^static const struct (kernel_sample|pattern) / || code ~ /^static .*sample\(/)
         in_samples = 1
     skip = in_samples || continued || code ~ /^[ \t]*#/ || code ~ /_Static_assert/
     continued = skip && $0 ~ /\\$/

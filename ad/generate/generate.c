@@ -1,8 +1,8 @@
 /* generate.c: prints the public header of the ops, the functions behind it, or the table for the
  * docs.
  *
- * May include: kernel.h. Runs on the machine that builds. Everything printed comes from the op
- * table, so that a new op is declared, defined and documented by its row or file alone.
+ * Runs on the machine that builds. Everything printed comes from the op table, so that a new op is
+ * declared, defined and documented by its row or file alone.
  */
 #include "kernel.h"
 
@@ -205,6 +205,20 @@ static void print_cell(const char *text)
     printf(" ");
 }
 
+/* The bound on a value's error: of f64, of f32 where that differs, and what multiplies both. */
+static void print_error(const struct kernel_op *op)
+{
+    char text[160] = "";
+    const double f32 = op->ulps[KERNEL_F32], f64 = op->ulps[KERNEL_F64];
+    if (f64 > 0)
+        snprintf(text, sizeof text, "%g", f64);
+    if (f32 != f64)
+        snprintf(text + strlen(text), sizeof text - strlen(text), " (f32: %g)", f32);
+    if (op->ulps_times)
+        snprintf(text + strlen(text), sizeof text - strlen(text), " times %s", op->ulps_times);
+    print_cell(text);
+}
+
 static void print_docs(void)
 {
     int n;
@@ -212,8 +226,8 @@ static void print_docs(void)
     printf(
         "# The ops\n\nMade from the op table by `tapescope_generate docs`. y is the output, g its "
         "adjoint, x' the adjoint of x.\n\n"
-        "| op | shapes | value | derivative | saved | edges | source |\n"
-        "|---|---|---|---|---|---|---|\n");
+        "| op | shapes | value | derivative | saved | edges | error, ulp | source |\n"
+        "|---|---|---|---|---|---|---|---|\n");
     for (int i = 0; i < n; i++) {
         const struct kernel_op *op = ops[i];
         if (op->hidden)
@@ -231,6 +245,7 @@ static void print_docs(void)
         print_cell(op->derivative);
         print_cell(saved[0] ? saved : "nothing");
         print_cell(op->edges);
+        print_error(op);
         print_cell(op->source);
         printf("|\n");
     }

@@ -1,6 +1,6 @@
 // libtorch_network.h: the ops of common_network.h for peer_libtorch.
 //
-// May include: libtorch_workload.h, libtorch. What libtorch has as one function is called so;
+// What libtorch has as one function is called so;
 // rms_norm and attention, which version 1.13 has not, are written as a user would.
 #ifndef LIBTORCH_NETWORK_H
 #define LIBTORCH_NETWORK_H

@@ -1,6 +1,6 @@
 // libtorch_workload.h: what a workload is for peer_libtorch, and its inputs.
 //
-// May include: libtorch. Inputs are those of common_workloads.h.
+// Inputs are those of common_workloads.h.
 #ifndef LIBTORCH_WORKLOAD_H
 #define LIBTORCH_WORKLOAD_H
 

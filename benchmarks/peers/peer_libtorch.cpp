@@ -1,7 +1,7 @@
 // peer_libtorch.cpp: the workloads of common_workloads.h and common_network.h in libtorch, as a
 // server that another program asks for one round at a time.
 //
-// May include: libtorch_network.h, libtorch. Prints one line when it is ready: "ready VERSION CORE
+// Prints one line when it is ready: "ready VERSION CORE
 // BLAS", with the processor that OpenBLAS chose its kernels for ("-" where the BLAS is another)
 // and the file that the name libblas.so.3 stands for. Then each input line "CASE f32|f64 SECONDS"
 // is answered by "ok FORWARD BACKWARD TOTAL GRADIENT_SUM STEPS" (medians in ns) or by "error TEXT".

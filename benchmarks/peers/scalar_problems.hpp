@@ -1,7 +1,7 @@
 // scalar_problems.hpp: the problems of benchmarks/problems once more, as C++ templates over the
 // number, as a user of these libraries writes them.
 //
-// May include: the headers of benchmarks/problems. Each computes what the objective in C computes,
+// Each computes what the objective in C computes,
 // in the same order.
 #ifndef SCALAR_PROBLEMS_HPP
 #define SCALAR_PROBLEMS_HPP

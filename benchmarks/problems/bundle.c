@@ -1,7 +1,6 @@
 /* bundle.c: inputs, residuals and Jacobian of bundle.h.
  *
- * May include: bundle.h, problem_input.h. Invariant: the Jacobian computes the residuals as the
- * objective does.
+ * Invariant: the Jacobian computes the residuals as the objective does.
  */
 #include "bundle.h"
 

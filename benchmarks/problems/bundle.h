@@ -12,7 +12,7 @@
  * Gradient: per observation [2, 15], by the camera, the point and the weight; then [p] for the
  * residuals of the weights, by their weight.
  *
- * May include: problem.h; C++ may include it. Invariant: input is a struct bundle.
+ * Invariant: input is a struct bundle.
  */
 #ifndef BUNDLE_H
 #define BUNDLE_H

@@ -1,7 +1,7 @@
 /* chains.c: inputs, objectives and gradients of chains.h.
  *
- * May include: chains.h, problem_input.h. Invariant: each gradient keeps the states that its
- * reverse reads, and makes everything else of them again.
+ * Invariant: each gradient keeps the states that its reverse reads, and makes everything else of
+ * them again.
  */
 #include "chains.h"
 

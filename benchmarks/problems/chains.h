@@ -10,7 +10,7 @@
  *     at the end.
  * mulchain: n times s <- s a + b; x: s, a, b; output: s.
  *
- * May include: problem.h; C++ may include it. Invariant: input is a struct chain.
+ * Invariant: input is a struct chain.
  */
 #ifndef CHAINS_H
 #define CHAINS_H

@@ -1,7 +1,6 @@
 /* gmm.c: inputs, objective and gradient of gmm.h.
  *
- * May include: gmm.h, problem_input.h. Invariant: the gradient computes the objective as the
- * objective does, term by term.
+ * Invariant: the gradient computes the objective as the objective does, term by term.
  */
 #include "gmm.h"
 

@@ -9,7 +9,7 @@
  * C = w d (log gamma - log(2) / 2) - logGamma_d(w / 2), w = d + m + 1 (a Wishart prior).
  * x and the gradient: alpha [k], mu [k, d], then for each k: q [d], l [d (d - 1) / 2]. One output.
  *
- * May include: problem.h; C++ may include it. Invariant: input is a struct gmm.
+ * Invariant: input is a struct gmm.
  */
 #ifndef GMM_H
 #define GMM_H

@@ -1,6 +1,6 @@
 /* hand.c: objective and gradient of hand.h.
  *
- * May include: hand.h. Invariant: the gradient poses the hand as the objective does.
+ * Invariant: the gradient poses the hand as the objective does.
  */
 #include "hand.h"
 

@@ -11,8 +11,7 @@
  *
  * x and the gradient: theta [26]. One output: half the sum of squares of point - vertex.
  *
- * May include: problem.h; C++ may include it. Invariant: input is a struct hand. A parent stands
- * before its children.
+ * Invariant: input is a struct hand. A parent stands before its children.
  */
 #ifndef HAND_H
 #define HAND_H

@@ -1,6 +1,6 @@
 /* hand_input.c: a model of a hand, made by a formula or read from the ADBench suite's files.
  *
- * May include: hand.h, problem_input.h. Invariant: a vertex's bones are the model's.
+ * Invariant: a vertex's bones are the model's.
  */
 #include "hand.h"
 #include "problem_input.h"

@@ -1,7 +1,6 @@
 /* lstm.c: inputs, objective and gradient of lstm.h.
  *
- * May include: lstm.h, problem_input.h. Invariant: the gradient computes the loss as the objective
- * does, term by term.
+ * Invariant: the gradient computes the loss as the objective does, term by term.
  */
 #include "lstm.h"
 

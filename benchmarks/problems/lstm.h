@@ -12,7 +12,7 @@
  * x and the gradient: per layer the weights W_f, W_i, W_o, W_c, then the biases b_f, b_i, b_o, b_c;
  * then w_in, w_out, b_out; [b] each. One output.
  *
- * May include: problem.h; C++ may include it. Invariant: input is a struct lstm.
+ * Invariant: input is a struct lstm.
  */
 #ifndef LSTM_H
 #define LSTM_H

@@ -1,6 +1,6 @@
 /* problem.c: the table of cases.
  *
- * May include: the headers of this folder. Invariant: a problem is open, or all zero.
+ * Invariant: a problem is open, or all zero.
  */
 #include "problem.h"
 

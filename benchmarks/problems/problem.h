@@ -1,7 +1,7 @@
 /* problem.h: the scalar problems that are measured: what they are, and what is asked of each.
  *
- * May include: nothing of the project; C++ may include it. Invariant: a problem's inputs depend on
- * its case and its data folder alone, so that every program sees the same ones.
+ * Invariant: a problem's inputs depend on its case and its data folder alone, so that every
+ * program sees the same ones.
  */
 #ifndef PROBLEM_H
 #define PROBLEM_H

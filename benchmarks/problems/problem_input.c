@@ -1,6 +1,6 @@
 /* problem_input.c: a fixed sequence of numbers, and the reading of others.
  *
- * May include: problem_input.h. Invariant: what is no number ends the reading.
+ * Invariant: what is no number ends the reading.
  */
 #include "problem_input.h"
 

@@ -1,7 +1,7 @@
 /* problem_input.h: numbers for the problems' inputs, by a formula or out of a file.
  *
- * May include: problem.h. Invariant: the formula uses integers and exact operations of doubles
- * alone, so that its numbers are the same everywhere.
+ * Invariant: the formula uses integers and exact operations of doubles alone, so that its numbers
+ * are the same everywhere.
  */
 #ifndef PROBLEM_INPUT_H
 #define PROBLEM_INPUT_H

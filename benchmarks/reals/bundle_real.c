@@ -1,6 +1,6 @@
 /* bundle_real.c: the residuals of bundle adjustment over ad_real.
  *
- * May include: real.h, bundle.h. Invariant: as in real.h.
+ * Invariant: as in real.h.
  */
 #include "bundle.h"
 #include "real.h"

@@ -1,6 +1,6 @@
 /* chains_real.c: the three loops over ad_real.
  *
- * May include: real.h, chains.h. Invariant: as in real.h.
+ * Invariant: as in real.h.
  */
 #include "chains.h"
 #include "real.h"

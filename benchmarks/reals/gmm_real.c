@@ -1,6 +1,6 @@
 /* gmm_real.c: the mixture of Gaussians over ad_real.
  *
- * May include: real.h, gmm.h. Invariant: as in real.h.
+ * Invariant: as in real.h.
  */
 #include "gmm.h"
 #include "real.h"

@@ -1,7 +1,7 @@
 /* gmm_segments_real.c: the mixture of Gaussians over ad_real, by loops that are one record each.
  *
- * May include: real.h, gmm.h. Invariant: as in real.h. Points are taken BLOCK at a time, so that a
- * factor's product with all of them is one record.
+ * Invariant: as in real.h. Points are taken BLOCK at a time, so that a factor's product with all
+ * of them is one record.
  */
 #include "gmm.h"
 #include "real.h"

@@ -1,7 +1,6 @@
 /* hand_real.c: the posed hand over ad_real.
  *
- * May include: real.h, hand.h. Invariant: as in real.h. What does not depend on theta is constant
- * and records nothing.
+ * Invariant: as in real.h. What does not depend on theta is constant and records nothing.
  */
 #include "hand.h"
 #include "real.h"

@@ -1,6 +1,6 @@
 /* lstm_real.c: the network of long short-term memory over ad_real.
  *
- * May include: real.h, lstm.h. Invariant: as in real.h.
+ * Invariant: as in real.h.
  */
 #include "lstm.h"
 #include "real.h"

@@ -1,6 +1,6 @@
 /* real.c: a problem recorded, swept and dropped, step by step.
  *
- * May include: real.h, the headers of problems/. Invariant: between two steps the tape is empty.
+ * Invariant: between two steps the tape is empty.
  */
 #include "real.h"
 

@@ -1,7 +1,7 @@
 /* real.h: the problems of problems/ once more, in C over ad_real, and their gradients by a tape.
  *
- * May include: the headers of problems/, the public headers. Invariant: an objective here
- * computes what the one there does, term by term; a statement may have several terms of a sum.
+ * Invariant: an objective here computes what the one there does, term by term; a statement may
+ * have several terms of a sum.
  */
 #ifndef REAL_H
 #define REAL_H

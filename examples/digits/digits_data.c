@@ -1,7 +1,6 @@
 /* digits_data.c: reads the images of handwritten digits from a CSV file.
  *
- * May include: zlib. Invariant: what digits_load() hands out has pixels in 0..1 and labels in 0..9,
- * or is empty.
+ * Invariant: what digits_load() hands out has pixels in 0..1 and labels in 0..9, or is empty.
  */
 #include "digits_data.h"
 

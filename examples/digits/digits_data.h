@@ -1,7 +1,7 @@
 /* digits_data.h: the images of handwritten digits, read from a CSV file.
  *
- * May include: nothing of the project. A row of the file is 64 pixels from 0 to 16 and a label from
- * 0 to 9. Rows i with i mod 5 = 4 are held out of the training.
+ * A row of the file is 64 pixels from 0 to 16 and a label from 0 to 9. Rows i with i mod 5 = 4 are
+ * held out of the training.
  */
 #ifndef DIGITS_DATA_H
 #define DIGITS_DATA_H

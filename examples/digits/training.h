@@ -1,7 +1,7 @@
 /* training.h: what the classifiers of digits share: parameters, and Adam, which changes them.
  *
- * May include: the public header. A parameter is a leaf that borrows an array of its own, so that
- * what the optimiser writes is what the next step records with.
+ * A parameter is a leaf that borrows an array of its own, so that what the optimiser writes is
+ * what the next step records with.
  */
 #ifndef TRAINING_H
 #define TRAINING_H

@@ -1,7 +1,6 @@
 /* certificate.c: loss, gradient and conditions of optimality of the logistic regression, by loops.
  *
- * May include: nothing of the project but its own header. Nothing here calls Tapescope, so that it
- * can testify.
+ * Nothing here calls Tapescope, so that it can testify.
  */
 #include "certificate.h"
 

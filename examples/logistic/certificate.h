@@ -1,8 +1,8 @@
 /* certificate.h: says in plain C, without a tape, how far parameters of the logistic regression are
  * from the optimum.
  *
- * May include: the images. The loss f is the mean cross-entropy plus penalty / 2 times the sum of
- * squares; parameters are weights [DIGITS_PIXELS, DIGITS_CLASSES], then biases [DIGITS_CLASSES].
+ * The loss f is the mean cross-entropy plus penalty / 2 times the sum of squares; parameters are
+ * weights [DIGITS_PIXELS, DIGITS_CLASSES], then biases [DIGITS_CLASSES].
  */
 #ifndef LOGISTIC_CERTIFICATE_H
 #define LOGISTIC_CERTIFICATE_H

@@ -1,8 +1,8 @@
 /* reference.c: predator-prey systems in plain C doubles, with their derivatives by the rates.
  *
- * May include: nothing of the project but its own header. The derivatives s = dz/dtheta of the
- * state z are integrated along with it, s' = df/dz s + df/dtheta, by the same method; what results
- * is the derivative of the discrete solution, up to rounding.
+ * The derivatives s = dz/dtheta of the state z are integrated along with it, s' = df/dz s +
+ * df/dtheta, by the same method; what results is the derivative of the discrete solution, up to
+ * rounding.
  */
 #include "reference.h"
 

@@ -1,8 +1,8 @@
 /* reference.h: the same predator-prey systems in plain C, without a tape: the noisy counts to fit,
  * and the gradient by forward sensitivities, to compare with.
  *
- * May include: nothing of the project. Arrays of counts are logarithms, [2 TIMES, SYSTEMS]: at each
- * time a row of prey and a row of predators.
+ * Arrays of counts are logarithms, [2 TIMES, SYSTEMS]: at each time a row of prey and a row of
+ * predators.
  */
 #ifndef ODE_REFERENCE_H
 #define ODE_REFERENCE_H

@@ -1,10 +1,9 @@
 /* elementwise.c: makes an op of every row of elementwise.def.
  *
- * May include: elementwise.h, elementwise_reads.h, elementwise_domains.def, op_rules.h. Each row
- * becomes `kernel_op_NAME`, and each of its derivatives a hidden op that evaluates the derivative's
- * text in one loop, for pullbacks that run in place. Recorded pullbacks emit the text's words.
- *
- * Invariant: a row whose `saves` is not what its derivatives read does not compile.
+ * Each row becomes `kernel_op_NAME`, and each of its derivatives a hidden op that evaluates the
+ * derivative's text in one loop, for pullbacks that run in place. Recorded pullbacks emit the
+ * text's words.
+ * What an op saves and what its derivatives read is counted in the texts (elementwise_reads.h).
  */
 #include "elementwise.h"
 #include "elementwise_reads.h"
@@ -52,19 +51,9 @@ static int row_forward(const struct kernel_call *call)
     double parameters[2] = {0};
     for (int i = 0; i < call->n_attr; i++)
         parameters[i] = kernel_attr_real(call->attr[i]);
-    kernel_elementwise(call->op->row->loop, call->out[0], call->n_in, call->in, parameters,
-                       call->accumulate);
+    kernel_elementwise((enum kernel_loop_id)call->op->loop, call->out[0], call->n_in, call->in,
+                       parameters, call->accumulate);
     return 0;
-}
-
-static struct kernel_cost row_cost(const struct kernel_call *call)
-{
-    int64_t n = call->out[0]->size;
-    for (int i = 0; i < call->n_in; i++)
-        if (call->in[i]->size > n)
-            n = call->in[i]->size;
-    const unsigned flops = call->op->row->flops + (call->accumulate ? 1U : 0U);
-    return (struct kernel_cost){.flops = (uint64_t)n * flops, .bytes = kernel_moved_bytes(call)};
 }
 
 /* The operands' extents in a sample; rank -1 ends the list. */
@@ -112,31 +101,8 @@ static const struct pattern patterns3[] = {
     {{2, 1, 2}, {{0, 3}, {3}, {1, 1}}}, {{2, 1, 1}, {{33, 9}, {9}, {1}}},
 };
 
-/* Where a row is checked: its own domain, and those that elementwise_domains.def adds. */
-struct domain {
-    const struct kernel_op *op;
-    uint8_t switches;
-    double low[3], high[3];
-};
-
-static const struct domain more_domains[] = {
-#define DOMAIN(id, switches, low_a, high_a, low_b, high_b, low_c, high_c)                          \
-    {&kernel_op_##id, switches, {low_a, low_b, low_c}, {high_a, high_b, high_c}},
-#include "elementwise_domains.def"
-#undef DOMAIN
-};
-
-/* The k-th further domain of a row, NULL if it has not that many. */
-static const struct domain *more_domain(const struct kernel_op *op, int k)
-{
-    for (size_t i = 0; i < sizeof more_domains / sizeof *more_domains; i++)
-        if (more_domains[i].op == op && k-- == 0)
-            return &more_domains[i];
-    return NULL;
-}
-
-/* All patterns in the row's own domain, then two in each of the others: one that fills vectors and
- * leaves a rest, and one of more axes, broadcast if there are several operands. */
+/* All patterns in the row's first domain, then two in each of the others: one that fills vectors
+ * and leaves a rest, and one of more axes, broadcast if there are several operands. */
 static bool row_sample(const struct kernel_op *op, const double *parameters, int k,
                        struct kernel_sample *sample)
 {
@@ -145,22 +111,20 @@ static bool row_sample(const struct kernel_op *op, const double *parameters, int
                                 (int)(sizeof patterns2 / sizeof *patterns2),
                                 (int)(sizeof patterns3 / sizeof *patterns3)};
     static const int chosen[][2] = {{8, 9}, {6, 8}, {6, 9}};
-    const int n = count[op->n_in - 1];
-    struct domain domain = {.op = op};
-    memcpy(domain.low, op->row->low, sizeof domain.low);
-    memcpy(domain.high, op->row->high, sizeof domain.high);
-    if (k < 0)
+    if (k < 0 || op->n_in < 1 || op->n_in > 3)
         return false;
-    if (k >= n) {
-        const struct domain *more = more_domain(op, (k - n) / 2);
-        if (more == NULL)
+    const int n = count[op->n_in - 1];
+    const int further = k < n ? 0 : 1 + (k - n) / 2;
+    for (int i = 1; i <= further; i++)
+        if (op->domains[i].a[0] == op->domains[i].a[1])
             return false;
-        domain = *more;
+    if (further > 0)
         k = chosen[op->n_in - 1][(k - n) % 2];
-    }
+    const struct kernel_domain *domain = &op->domains[further];
+    const double *const range[] = {domain->a, domain->b, domain->c};
     const struct pattern *pattern = &patterns[op->n_in - 1][k];
     *sample = (struct kernel_sample){
-        .n_in = op->n_in, .n_attr = op->n_attrs, .switches = domain.switches};
+        .n_in = op->n_in, .n_attr = op->n_attrs, .switches = (uint8_t)domain->switches};
     for (int i = 0; i < op->n_attrs; i++)
         sample->attr[i] = kernel_attr_word(parameters[i]);
     for (int i = 0; i < op->n_in; i++) {
@@ -168,8 +132,8 @@ static bool row_sample(const struct kernel_op *op, const double *parameters, int
         sample->rank[i] = (uint8_t)pattern->rank[i];
         for (int axis = 0; axis < pattern->rank[i]; axis++)
             sample->shape[i][axis] = pattern->shape[i][axis];
-        sample->low[i] = domain.low[i];
-        sample->high[i] = domain.high[i];
+        sample->low[i] = range[i][0];
+        sample->high[i] = range[i][1];
     }
     return true;
 }
@@ -217,30 +181,27 @@ static kernel_ref emit_reals(struct kernel_rule *rule, const struct kernel_op *o
 /* The three ways in which a derivative reaches an adjoint: as the output's adjoint itself, by a
  * fused loop, or as recorded ops. */
 #define TERM(id, d, input, text)                                                                   \
-    static const struct kernel_row id##_##d##_row = {                                              \
-        .loop = LOOP_##id##_##d,                                                                   \
-        .flops = FLOPS_OF_##id##_##d,                                                              \
-    };                                                                                             \
     static const struct kernel_op id##_##d = {                                                     \
         .name = #id " " #d,                                                                        \
-        .n_in = __builtin_popcount(READS_OF_##id##_##d),                                           \
+        .n_in = __builtin_popcount(READS_OF(COUNT_OF_##id##_##d)),                                 \
         .n_out = 1,                                                                                \
         .hidden = true,                                                                            \
         .elementwise = true,                                                                       \
         .accumulates = true,                                                                       \
-        .row = &id##_##d##_row,                                                                    \
+        .loop = LOOP_##id##_##d,                                                                   \
+        .flops_per_element = FLOPS_OF(COUNT_OF_##id##_##d),                                        \
         .shape = row_shape,                                                                        \
         .forward = row_forward,                                                                    \
-        .cost = row_cost,                                                                          \
     };                                                                                             \
     static void id##_pullback_##d(struct kernel_rule *rule)                                        \
     {                                                                                              \
-        if (FORM_OF_##id##_##d == FORM_NONE || !kernel_needs(rule, input))                         \
+        const int count = COUNT_OF_##id##_##d;                                                     \
+        if (count == COUNT_OF_NOTHING || !kernel_needs(rule, input))                               \
             return;                                                                                \
-        if (FORM_OF_##id##_##d == FORM_ADJOINT)                                                    \
+        if (count == COUNT_OF_ADJOINT)                                                             \
             kernel_accumulate_value(rule, input, rule->adjoint[0]);                                \
         else if (!rule->class_->records)                                                           \
-            accumulate_fused(rule, input, &id##_##d, READS_OF_##id##_##d);                         \
+            accumulate_fused(rule, input, &id##_##d, READS_OF(count));                             \
         else                                                                                       \
             kernel_accumulate_value(rule, input, text);                                            \
     }
@@ -248,13 +209,8 @@ static kernel_ref emit_reals(struct kernel_rule *rule, const struct kernel_op *o
 /* Of what a derivative reads, the operands: bit i is operand i. */
 #define OPERANDS(reads) (((reads) >> 1 & 3) | ((reads) >> 4 & 1) << 2)
 
-#define OP(id, visibility, inputs, parameters, saved, cost_flops, text_brief, text_shapes,         \
-           text_formula, text_derivative, text_edges, text_source, ...)                            \
-    static const struct kernel_row id##_row = {                                                    \
-        .loop = LOOP_##id,                                                                         \
-        .flops = cost_flops,                                                                       \
-        __VA_ARGS__,                                                                               \
-    };                                                                                             \
+/* counts_a, counts_b, counts_c: COUNT_OF of the derivatives, of which the pullback has all. */
+#define OP(id, inputs, parameters, counts_a, counts_b, counts_c, text_shapes, ...)                 \
     static bool id##_sample(int k, struct kernel_sample *sample)                                   \
     {                                                                                              \
         return row_sample(&kernel_op_##id, parameters_##parameters.sample, k, sample);             \
@@ -266,56 +222,37 @@ static kernel_ref emit_reals(struct kernel_rule *rule, const struct kernel_op *o
         .n_in = inputs,                                                                            \
         .n_out = 1,                                                                                \
         .n_attrs = PARAMETERS_##parameters,                                                        \
-        .hidden = visibility,                                                                      \
         .elementwise = true,                                                                       \
         .accumulates = true,                                                                       \
-        .constant = CONSTANT_##id,                                                                 \
-        .saves_in = OPERANDS(saved),                                                               \
-        .reads_for = {id##_reads_0, id##_reads_1, id##_reads_2},                                   \
-        .saves_out = (saved) >> 3 & 1,                                                             \
-        .row = &id##_row,                                                                          \
+        .constant = !((counts_a) | (counts_b) | (counts_c)),                                       \
+        .saves_in = OPERANDS(READS_OF((counts_a) | (counts_b) | (counts_c))),                      \
+        .reads_for = {OPERANDS(READS_OF(counts_a)), OPERANDS(READS_OF(counts_b)),                  \
+                      OPERANDS(READS_OF(counts_c))},                                               \
+        .saves_out = READS_OF((counts_a) | (counts_b) | (counts_c)) >> 3 & 1,                      \
+        .loop = LOOP_##id,                                                                         \
         .shape = row_shape,                                                                        \
         .forward = row_forward,                                                                    \
         .pullback = id##_pullback,                                                                 \
-        .cost = row_cost,                                                                          \
         .sample = id##_sample,                                                                     \
-        .brief = text_brief,                                                                       \
         .shapes = text_shapes,                                                                     \
-        .formula = text_formula,                                                                   \
-        .derivative = text_derivative,                                                             \
-        .edges = text_edges,                                                                       \
-        .source = text_source,                                                                     \
+        __VA_ARGS__,                                                                               \
     };
 
-enum { PUBLIC = false, HIDDEN = true };
+/* clang-format off */
+#define DOMAINS(...) .domains = (const struct kernel_domain[]){__VA_ARGS__, {.switches = 0}}
+#define ULPS(f64, f32) .ulps = {[KERNEL_F32] = (f32), [KERNEL_F64] = (f64)}
+#define EXACT ULPS(0.51, 0.51)
+/* clang-format on */
 
-#define ROW1(id, visibility, parameters, forward, text_dx, saves, flops, low_x, high_x, brief,     \
-             formula, derivative, edges, source)                                                   \
-    _Static_assert((saves) == (READS_OF_##id##_dx & ~READS_G), "saves is what dx reads");          \
-    enum {                                                                                         \
-        CONSTANT_##id = FORM_OF_##id##_dx == FORM_NONE,                                            \
-        id##_reads_0 = OPERANDS(READS_OF_##id##_dx),                                               \
-        id##_reads_1 = 0,                                                                          \
-        id##_reads_2 = 0,                                                                          \
-    };                                                                                             \
+#define ROW1(id, parameters, forward, text_dx, ...)                                                \
     TERM(id, dx, 0, text_dx)                                                                       \
     static void id##_pullback(struct kernel_rule *rule)                                            \
     {                                                                                              \
         if (rule->adjoint[0] != NULL)                                                              \
             id##_pullback_dx(rule);                                                                \
     }                                                                                              \
-    OP(id, visibility, 1, parameters, saves, flops, brief, "x [...] -> [...]", formula,            \
-       derivative, edges, source, .low = {low_x}, .high = {high_x})
-#define ROW2(id, visibility, forward, text_da, text_db, saves, flops, low_a, high_a, low_b,        \
-             high_b, brief, formula, derivative, edges, source)                                    \
-    _Static_assert((saves) == ((READS_OF_##id##_da | READS_OF_##id##_db) & ~READS_G),              \
-                   "saves is what da and db read");                                                \
-    enum {                                                                                         \
-        CONSTANT_##id = FORM_OF_##id##_da == FORM_NONE && FORM_OF_##id##_db == FORM_NONE,          \
-        id##_reads_0 = OPERANDS(READS_OF_##id##_da),                                               \
-        id##_reads_1 = OPERANDS(READS_OF_##id##_db),                                               \
-        id##_reads_2 = 0,                                                                          \
-    };                                                                                             \
+    OP(id, 1, parameters, COUNT_OF_##id##_dx, 0, 0, "x [...] -> [...]", __VA_ARGS__)
+#define ROW2(id, forward, text_da, text_db, ...)                                                   \
     TERM(id, da, 0, text_da)                                                                       \
     TERM(id, db, 1, text_db)                                                                       \
     static void id##_pullback(struct kernel_rule *rule)                                            \
@@ -325,20 +262,9 @@ enum { PUBLIC = false, HIDDEN = true };
             id##_pullback_db(rule);                                                                \
         }                                                                                          \
     }                                                                                              \
-    OP(id, visibility, 2, 0, saves, flops, brief, "a [...], b [...] -> broadcast [...]", formula,  \
-       derivative, edges, source, .low = {low_a, low_b}, .high = {high_a, high_b})
-#define ROW3(id, visibility, forward, text_da, text_db, text_dc, saves, flops, low_a, high_a,      \
-             low_b, high_b, low_c, high_c, brief, formula, derivative, edges, source)              \
-    _Static_assert(                                                                                \
-        (saves) == ((READS_OF_##id##_da | READS_OF_##id##_db | READS_OF_##id##_dc) & ~READS_G),    \
-        "saves is what da, db and dc read");                                                       \
-    enum {                                                                                         \
-        CONSTANT_##id = FORM_OF_##id##_da == FORM_NONE && FORM_OF_##id##_db == FORM_NONE &&        \
-                        FORM_OF_##id##_dc == FORM_NONE,                                            \
-        id##_reads_0 = OPERANDS(READS_OF_##id##_da),                                               \
-        id##_reads_1 = OPERANDS(READS_OF_##id##_db),                                               \
-        id##_reads_2 = OPERANDS(READS_OF_##id##_dc),                                               \
-    };                                                                                             \
+    OP(id, 2, 0, COUNT_OF_##id##_da, COUNT_OF_##id##_db, 0, "a [...], b [...] -> broadcast [...]", \
+       __VA_ARGS__)
+#define ROW3(id, forward, text_da, text_db, text_dc, ...)                                          \
     TERM(id, da, 0, text_da)                                                                       \
     TERM(id, db, 1, text_db)                                                                       \
     TERM(id, dc, 2, text_dc)                                                                       \
@@ -350,7 +276,6 @@ enum { PUBLIC = false, HIDDEN = true };
             id##_pullback_dc(rule);                                                                \
         }                                                                                          \
     }                                                                                              \
-    OP(id, visibility, 3, 0, saves, flops, brief,                                                  \
-       "condition [...], a [...], b [...] -> broadcast [...]", formula, derivative, edges, source, \
-       .low = {low_a, low_b, low_c}, .high = {high_a, high_b, high_c})
+    OP(id, 3, 0, COUNT_OF_##id##_da, COUNT_OF_##id##_db, COUNT_OF_##id##_dc,                       \
+       "condition [...], a [...], b [...] -> broadcast [...]", __VA_ARGS__)
 #include "elementwise.def"

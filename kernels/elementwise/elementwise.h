@@ -1,7 +1,7 @@
 /* elementwise.h: how elementwise ops are run: loops for each instruction set, and the driver that
  * feeds them operands of any strides.
  *
- * May include: kernel.h, elementwise.def. Internal to kernels/.
+ * Internal to kernels/.
  *
  * Invariant: a loop sees unit strides only, and its result for one element depends on that element
  * alone, never on its position in the array.
@@ -21,9 +21,6 @@ enum kernel_loop_id {
 #define ROW2(id, ...) LOOP_##id, LOOP_##id##_da, LOOP_##id##_db,
 #define ROW3(id, ...) LOOP_##id, LOOP_##id##_da, LOOP_##id##_db, LOOP_##id##_dc,
 #include "elementwise.def"
-#undef ROW1
-#undef ROW2
-#undef ROW3
     LOOPS
 };
 
@@ -85,13 +82,6 @@ const struct kernel_isa *kernel_isa_get(void);
 /* For tests: uses the named instruction set from now on; false if this machine lacks it. NULL goes
  * back to the choice of kernel_isa_get. Not while other threads run kernels. */
 bool kernel_isa_use(const char *name);
-
-/* An elementwise op's place in the table of loops, and the domain of its samples. */
-struct kernel_row {
-    enum kernel_loop_id loop;
-    unsigned flops; /* for one element */
-    double low[3], high[3];
-};
 
 /* What becomes of elements that fall on the same output element. */
 enum kernel_reduce { KERNEL_REDUCE_SUM, KERNEL_REDUCE_MAX };

@@ -1,9 +1,8 @@
 /* elementwise_driver.c: feeds the unit-stride loops with operands of any strides.
  *
- * May include: elementwise.h, strided_rows.h, threads.h, transposed_copy.h. Axes that the strides
- * of all operands let appear as one are joined; what is left is walked row by row, the innermost
- * axis being a row. Operands that are not dense along a row are gathered into blocks on the stack,
- * results that are not are written from there.
+ * Axes that the strides of all operands let appear as one are joined; what is left is walked row
+ * by row, the innermost axis being a row. Operands that are not dense along a row are gathered
+ * into blocks on the stack, results that are not are written from there.
  *
  * Invariant: with accumulate, every output element receives a sum whose error does not grow with
  * the number of its terms (but with that of blocks).
@@ -119,7 +118,8 @@ static const void *row_operand(struct job *job, int k, const char *row, int64_t 
         strided_gather(n, job->elem, job->block[k], row + (size_t)(from * stride) * job->elem,
                        stride);
     } else if (job->filled[k] != row) {
-        /* All that a row can want, so that the rest of it and later rows find it there. */
+        /* All constants that a row may need, so that its remaining elements and later rows find
+         * them. */
         strided_spread(job->fill, job->elem, job->block[k], row);
         job->filled[k] = row;
     }
@@ -368,8 +368,8 @@ static void share_part(void *of, int part, int parts)
     plan_run(&plan, &job);
 }
 
-/* Threads share the first axis where no two of its indices fall on one element of the output: what
- * becomes of one element is then the same for any number of them. */
+/* Threads divide the first axis if each of its indices has output elements of its own. So the value
+ * of an element does not depend on the number of threads. */
 static void run(struct job *job, struct kernel_array *out, int n_in, const kernel_ref *in)
 {
     struct plan plan;

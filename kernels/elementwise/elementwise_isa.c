@@ -1,8 +1,7 @@
 /* elementwise_isa.c: the loops of all rows for one instruction set.
  *
- * May include: elementwise.h and the templates lanes.h, lanes_tanh.h, lanes_functions.h,
- * elementwise_loops.h, row_loops.h, network_loops.h, norm_loops.h, pool_loops.h. Compiled once for
- * each instruction set with -DKERNEL_ISA=portable, avx2 or avx512 and the flags that it needs.
+ * Compiled once for each instruction set with -DKERNEL_ISA=portable, avx2 or avx512 and the flags
+ * that it needs.
  *
  * Invariant: nothing but the table leaves this file, so no function compiled for a wider machine
  * can be picked by the linker for a narrower one.
@@ -53,7 +52,7 @@
     [LOOP_##id] = {{id##_assign_32, id##_accumulate_32}, {id##_assign_64, id##_accumulate_64}},
 #define ROW1(id, ...) LOOP_ENTRY(id) LOOP_ENTRY(id##_dx)
 #define ROW2(id, ...) LOOP_ENTRY(id) LOOP_ENTRY(id##_da) LOOP_ENTRY(id##_db)
-#define ROW3(id, ...) ROW2(id, ) LOOP_ENTRY(id##_dc)
+#define ROW3(id, ...) LOOP_ENTRY(id) LOOP_ENTRY(id##_da) LOOP_ENTRY(id##_db) LOOP_ENTRY(id##_dc)
 
 const struct kernel_isa LANES_JOIN(kernel_isa_, KERNEL_ISA) = {
     .name = LANES_TEXT(KERNEL_ISA),

@@ -1,10 +1,10 @@
 /* elementwise_language.h: the words in which rows of elementwise.def state values and derivatives.
  *
- * May include: kernel_ops.h. A word is named like the op it stands for. The same text is read in
- * several ways: whoever expands rows first defines WORD1, WORD2, WORD3 (one to three operands),
- * WORDP, WORDQ (one operand and one or two parameters) and LETTER_X and so on for the letters. So a
- * derivative is written once and becomes a fused loop, a sequence of recorded ops, the set of
- * operands that it reads, and its count of flops.
+ * A word is named like the op it stands for. The same text is read in several ways: whoever
+ * expands rows first defines WORD1, WORD2, WORD3 (one to three operands), WORDP, WORDQ (one
+ * operand and one or two parameters) and LETTER_X and so on for the letters. So a derivative is
+ * written once and becomes a fused loop, a sequence of recorded ops, the set of operands that it
+ * reads, and its count of flops.
  */
 #ifndef ELEMENTWISE_LANGUAGE_H
 #define ELEMENTWISE_LANGUAGE_H

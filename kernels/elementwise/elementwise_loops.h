@@ -1,26 +1,12 @@
 /* elementwise_loops.h: the loops of all rows for one instruction set and one dtype.
  *
- * May include: elementwise_reads.h, elementwise.def. A template: included by elementwise_isa.c
- * after lanes.h, for each dtype. Row ID gives ID_assign_64 and ID_accumulate_64, and the same for
- * its derivatives.
+ * A template: included by elementwise_isa.c after lanes.h, for each dtype. Row ID gives
+ * ID_assign_64 and ID_accumulate_64, and the same for its derivatives.
  *
  * Invariant: the last elements run through the same vector code as the others.
  */
 #include "elementwise_reads.h"
 
-#undef WORD1
-#undef WORD2
-#undef WORD3
-#undef WORDP
-#undef WORDQ
-#undef LETTER_X
-#undef LETTER_B
-#undef LETTER_C
-#undef LETTER_Y
-#undef LETTER_G
-#undef LETTER_P
-#undef LETTER_Q
-#undef LETTER_NONE
 #define WORD1(op, x) ON(lane_##op)(x)
 #define WORD2(op, a, b) ON(lane_##op)(a, b)
 #define WORD3(op, a, b, c) ON(lane_##op)(a, b, c)
@@ -101,20 +87,17 @@ LANES_INLINE void ON(loop)(ON(expression) * f, int n_parameters, unsigned reads,
         ON(loop)(ON(id##_expression), n_parameters, reads, true, n, out, in, parameters);          \
     }
 
-#define ROW1(id, visibility, parameters, forward, dx, ...)                                         \
+#define ROW1(id, parameters, forward, dx, ...)                                                     \
     LOOP_PAIR(id, PARAMETERS_##parameters, READS_X, forward)                                       \
-    LOOP_PAIR(id##_dx, PARAMETERS_##parameters, READS_OF_##id##_dx, dx)
-#define ROW2(id, visibility, forward, da, db, ...)                                                 \
+    LOOP_PAIR(id##_dx, PARAMETERS_##parameters, READS_OF(COUNT_OF_##id##_dx), dx)
+#define ROW2(id, forward, da, db, ...)                                                             \
     LOOP_PAIR(id, 0, READS_A | READS_B, forward)                                                   \
-    LOOP_PAIR(id##_da, 0, READS_OF_##id##_da, da)                                                  \
-    LOOP_PAIR(id##_db, 0, READS_OF_##id##_db, db)
-#define ROW3(id, visibility, forward, da, db, dc, ...)                                             \
+    LOOP_PAIR(id##_da, 0, READS_OF(COUNT_OF_##id##_da), da)                                        \
+    LOOP_PAIR(id##_db, 0, READS_OF(COUNT_OF_##id##_db), db)
+#define ROW3(id, forward, da, db, dc, ...)                                                         \
     LOOP_PAIR(id, 0, READS_A | READS_B | READS_C, forward)                                         \
-    LOOP_PAIR(id##_da, 0, READS_OF_##id##_da, da)                                                  \
-    LOOP_PAIR(id##_db, 0, READS_OF_##id##_db, db)                                                  \
-    LOOP_PAIR(id##_dc, 0, READS_OF_##id##_dc, dc)
+    LOOP_PAIR(id##_da, 0, READS_OF(COUNT_OF_##id##_da), da)                                        \
+    LOOP_PAIR(id##_db, 0, READS_OF(COUNT_OF_##id##_db), db)                                        \
+    LOOP_PAIR(id##_dc, 0, READS_OF(COUNT_OF_##id##_dc), dc)
 #include "elementwise.def"
-#undef ROW1
-#undef ROW2
-#undef ROW3
 #undef LOOP_PAIR

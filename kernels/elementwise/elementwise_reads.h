@@ -1,8 +1,8 @@
 /* elementwise_reads.h: what is known of each derivative from its text alone, as constants.
  *
- * May include: elementwise_language.h, elementwise.def. For row ID and derivative dx (or da, db):
- * READS_OF_ID_dx are the operands that it reads, FLOPS_OF_ID_dx its operations for one element,
- * FORM_OF_ID_dx tells whether it is the adjoint itself or nothing at all.
+ * COUNT_OF_ID_dx, for row ID and derivative dx (or da, db, dc), has the number of the text's words
+ * and how often each letter stands in it, 5 bits a letter. So a text has up to 31 of each letter
+ * and 63 words.
  *
  * Invariant: leaves the words and letters undefined, so that the next reader defines its own.
  */
@@ -11,61 +11,26 @@
 
 #include "elementwise_language.h"
 
-#define WORD1(op, x) (x)
-#define WORD2(op, a, b) ((a) | (b))
-#define WORD3(op, a, b, c) ((a) | (b) | (c))
-#define WORDP(op, c, x) (x)
-#define WORDQ(op, c, d, x) (x)
-#define LETTER_X READS_X
-#define LETTER_B READS_B
-#define LETTER_C READS_C
-#define LETTER_Y READS_Y
-#define LETTER_G READS_G
-#define LETTER_NONE READS_NOTHING
-enum {
-#define ROW1(id, visibility, parameters, forward, dx, ...) READS_OF_##id##_dx = (dx),
-#define ROW2(id, visibility, forward, da, db, ...)                                                 \
-    READS_OF_##id##_da = (da), READS_OF_##id##_db = (db),
-#define ROW3(id, visibility, forward, da, db, dc, ...)                                             \
-    READS_OF_##id##_da = (da), READS_OF_##id##_db = (db), READS_OF_##id##_dc = (dc),
-#include "elementwise.def"
-#undef ROW1
-#undef ROW2
-#undef ROW3
-};
-#undef WORD1
-#undef WORD2
-#undef WORD3
-#undef WORDP
-#undef WORDQ
-#undef LETTER_X
-#undef LETTER_B
-#undef LETTER_C
-#undef LETTER_Y
-#undef LETTER_G
-#undef LETTER_NONE
-
-#define WORD1(op, x) (1 + (x))
-#define WORD2(op, a, b) (1 + (a) + (b))
-#define WORD3(op, a, b, c) (1 + (a) + (b) + (c))
-#define WORDP(op, c, x) (1 + (x))
-#define WORDQ(op, c, d, x) (1 + (x))
-#define LETTER_X 0
-#define LETTER_B 0
-#define LETTER_C 0
-#define LETTER_Y 0
-#define LETTER_G 0
+#define COUNT_OF_WORDS (1 << 25)
+#define WORD1(op, x) (COUNT_OF_WORDS + (x))
+#define WORD2(op, a, b) (COUNT_OF_WORDS + (a) + (b))
+#define WORD3(op, a, b, c) (COUNT_OF_WORDS + (a) + (b) + (c))
+#define WORDP(op, c, x) (COUNT_OF_WORDS + (x))
+#define WORDQ(op, c, d, x) (COUNT_OF_WORDS + (x))
+#define LETTER_G 1
+#define LETTER_X (1 << 5)
+#define LETTER_B (1 << 10)
+#define LETTER_Y (1 << 15)
+#define LETTER_C (1 << 20)
 #define LETTER_NONE 0
 enum {
-#define ROW1(id, visibility, parameters, forward, dx, ...) FLOPS_OF_##id##_dx = (dx),
-#define ROW2(id, visibility, forward, da, db, ...)                                                 \
-    FLOPS_OF_##id##_da = (da), FLOPS_OF_##id##_db = (db),
-#define ROW3(id, visibility, forward, da, db, dc, ...)                                             \
-    FLOPS_OF_##id##_da = (da), FLOPS_OF_##id##_db = (db), FLOPS_OF_##id##_dc = (dc),
+#define ROW1(id, parameters, forward, dx, ...) COUNT_OF_##id##_dx = (dx),
+#define ROW2(id, forward, da, db, ...) COUNT_OF_##id##_da = (da), COUNT_OF_##id##_db = (db),
+#define ROW3(id, forward, da, db, dc, ...)                                                         \
+    COUNT_OF_##id##_da = (da), COUNT_OF_##id##_db = (db), COUNT_OF_##id##_dc = (dc),
 #include "elementwise.def"
-#undef ROW1
-#undef ROW2
-#undef ROW3
+    COUNT_OF_ADJOINT = LETTER_G, /* the text is G and nothing else */
+    COUNT_OF_NOTHING = LETTER_NONE
 };
 #undef WORD1
 #undef WORD2
@@ -73,39 +38,17 @@ enum {
 #undef WORDP
 #undef WORDQ
 #undef LETTER_G
-#undef LETTER_NONE
-
-#define WORD1(op, x) FORM_TERM
-#define WORD2(op, a, b) FORM_TERM
-#define WORD3(op, a, b, c) FORM_TERM
-#define WORDP(op, c, x) FORM_TERM
-#define WORDQ(op, c, d, x) FORM_TERM
-#define LETTER_G FORM_ADJOINT
-#define LETTER_NONE FORM_NONE
-enum {
-    FORM_TERM,
-    FORM_ADJOINT,
-    FORM_NONE,
-#define ROW1(id, visibility, parameters, forward, dx, ...) FORM_OF_##id##_dx = (dx),
-#define ROW2(id, visibility, forward, da, db, ...)                                                 \
-    FORM_OF_##id##_da = (da), FORM_OF_##id##_db = (db),
-#define ROW3(id, visibility, forward, da, db, dc, ...)                                             \
-    FORM_OF_##id##_da = (da), FORM_OF_##id##_db = (db), FORM_OF_##id##_dc = (dc),
-#include "elementwise.def"
-#undef ROW1
-#undef ROW2
-#undef ROW3
-};
-#undef WORD1
-#undef WORD2
-#undef WORD3
-#undef WORDP
-#undef WORDQ
 #undef LETTER_X
 #undef LETTER_B
-#undef LETTER_C
 #undef LETTER_Y
-#undef LETTER_G
+#undef LETTER_C
 #undef LETTER_NONE
+
+/* Of a count: the set of letters, READS_G and so on, and the operations for one element. */
+#define READS_OF(count)                                                                            \
+    (((count)&31 ? READS_G : 0) | ((count) >> 5 & 31 ? READS_X : 0) |                              \
+     ((count) >> 10 & 31 ? READS_B : 0) | ((count) >> 15 & 31 ? READS_Y : 0) |                     \
+     ((count) >> 20 & 31 ? READS_C : 0))
+#define FLOPS_OF(count) ((count) >> 25)
 
 #endif

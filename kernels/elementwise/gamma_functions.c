@@ -1,7 +1,7 @@
 /* gamma_functions.c: psi and its derivatives by recurrence to where the asymptotic series holds.
  *
- * May include: gamma_functions.h. Abramowitz & Stegun, Handbook of Mathematical Functions (1964):
- * 6.3.5, 6.3.7, 6.3.18 (psi), 6.4.7, 6.4.10 (its derivatives), 23.1.30 (Euler-Maclaurin sum).
+ * Abramowitz & Stegun, Handbook of Mathematical Functions (1964): 6.3.5, 6.3.7, 6.3.18 (psi),
+ * 6.4.7, 6.4.10 (its derivatives), 23.1.30 (Euler-Maclaurin sum).
  */
 #include "gamma_functions.h"
 

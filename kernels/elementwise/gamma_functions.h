@@ -1,6 +1,6 @@
 /* gamma_functions.h: derivatives of the logarithm of the gamma function, which libm has not got.
  *
- * May include: nothing of the project. Pure functions; f32 rows round their results.
+ * Pure functions; f32 rows round their results.
  */
 #ifndef GAMMA_FUNCTIONS_H
 #define GAMMA_FUNCTIONS_H

@@ -1,8 +1,7 @@
 /* network_loops.h: rows of an LSTM's cell and of softmax's pullback, for one instruction set and
  * one dtype.
  *
- * May include: nothing of the project. A template: included by elementwise_isa.c after
- * row_loops.h, for each dtype.
+ * A template: included by elementwise_isa.c after row_loops.h, for each dtype.
  *
  * Invariant: the last elements of a row run through the same vector code as the others, so a result
  * does not depend on its place in the row.

@@ -1,8 +1,7 @@
 /* norm_loops.h: passes of normalization over one contiguous run, for one instruction set and one
  * dtype.
  *
- * May include: nothing of the project. A template: included by elementwise_isa.c after row_loops.h,
- * for each dtype.
+ * A template: included by elementwise_isa.c after row_loops.h, for each dtype.
  *
  * Invariant: as in row_loops.h, sums are taken over the same pattern of partial sums whatever the
  * instruction set, and blocks of them in double.

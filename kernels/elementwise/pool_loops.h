@@ -1,7 +1,6 @@
 /* pool_loops.h: maxima of windows along one row of results, for one instruction set and one dtype.
  *
- * May include: nothing of the project. A template: included by elementwise_isa.c after lanes.h, for
- * each dtype.
+ * A template: included by elementwise_isa.c after lanes.h, for each dtype.
  *
  * Invariant: a window is searched row by row from its first element on; what is not at most the
  * maximum so far takes its place, so that a NaN does, and then stays.

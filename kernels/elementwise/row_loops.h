@@ -1,6 +1,6 @@
 /* row_loops.h: sums, maxima and shifted exponentials of contiguous rows for one instruction set.
  *
- * May include: nothing of the project. A template: included by elementwise_isa.c after lanes.h.
+ * A template: included by elementwise_isa.c after lanes.h.
  *
  * Invariant: a sum is taken over the same 64-byte pattern of partial sums whatever the instruction
  * set, so all of them give the same bits; partial sums stay short (a block), so that the error does

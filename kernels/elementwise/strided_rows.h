@@ -1,6 +1,6 @@
 /* strided_rows.h: elements that lie apart, or one that stands for many, into dense blocks and back.
  *
- * May include: nothing of the project. Internal to kernels/. Elements have four or eight bytes.
+ * Internal to kernels/. Elements have four or eight bytes.
  */
 #ifndef STRIDED_ROWS_H
 #define STRIDED_ROWS_H

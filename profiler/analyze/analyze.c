@@ -1,6 +1,6 @@
 /* analyze.c: rows to lines, and the totals.
  *
- * May include: profiler/format, profiler/symbols. See analyze.h for the invariant.
+ * See analyze.h for the invariant.
  */
 #include "analyze.h"
 
@@ -8,6 +8,7 @@
 #include "analyze_merge.h"
 #include "analyze_places.h"
 #include "analyze_samples.h"
+#include "base_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +24,7 @@ static void count_and_warn(void *payload, const char *message)
 static struct prof_symbols *open_symbols(struct prof_analysis *analysis)
 {
     const struct prof_profile *profile = analysis->profile;
-    struct prof_module *module = calloc(profile->n_mappings + 1, sizeof *module);
-    if (!module)
-        return NULL;
+    struct prof_module *module = base_calloc(profile->n_mappings + 1, sizeof *module);
     for (size_t i = 0; i < profile->n_mappings; i++) {
         const struct prof_mapping *mapping = &profile->mapping[i];
         module[i] = (struct prof_module){
@@ -148,8 +147,8 @@ static void drop_empty(struct prof_analysis *analysis)
     analysis->n_lines = kept;
 }
 
-/* Makes the lines of an analysis that has none. False: no memory. */
-static bool join(struct prof_analysis *analysis)
+/* Makes the lines of an analysis that has none. */
+static void join(struct prof_analysis *analysis)
 {
     const struct prof_profile *profile = analysis->profile;
     size_t n_rows = 0;
@@ -159,42 +158,33 @@ static bool join(struct prof_analysis *analysis)
         analysis->symbols = open_symbols(analysis);
         analysis->n_mappings = profile->n_mappings;
     }
-    analysis->line = calloc(n_rows + profile->n_samples + 1, sizeof *analysis->line);
-    if (!analysis->symbols || !analysis->line)
-        return false;
+    analysis->line = base_calloc(n_rows + profile->n_samples + 1, sizeof *analysis->line);
     size_t peak = analyze_peak_tape(profile);
     for (size_t i = 0; i < profile->n_tapes; i++)
         for (size_t j = 0; j < profile->tape[i].n_rows; j++)
             fill_line(&analysis->line[analysis->n_lines++], &profile->tape[i].row[j], i == peak,
                       analysis);
     analyze_samples(analysis);
-    if (analyze_no_memory(analysis))
-        return false;
     analysis->n_lines =
         analyze_merge(analysis->line, analysis->n_lines, ANALYZE_BY_LINE_OP_AND_SHAPE);
     drop_empty(analysis);
     set_times(analysis);
     analysis->total = prof_profile_totals(profile);
     analyze_sum_samples(analysis);
-    return true;
 }
 
 struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn_fn *warn,
                                    void *payload)
 {
-    struct prof_analysis *analysis = calloc(1, sizeof *analysis);
-    if (!analysis)
-        return NULL;
+    struct prof_analysis *analysis = base_calloc(1, sizeof *analysis);
     analysis->profile = profile;
     analysis->warn = warn;
     analysis->warn_payload = payload;
-    if (join(analysis))
-        return analysis;
-    prof_analysis_free(analysis);
-    return NULL;
+    join(analysis);
+    return analysis;
 }
 
-int prof_analysis_again(struct prof_analysis *analysis, const struct prof_profile *profile)
+void prof_analysis_again(struct prof_analysis *analysis, const struct prof_profile *profile)
 {
     const struct prof_analysis before = *analysis;
     free(before.line);
@@ -209,10 +199,7 @@ int prof_analysis_again(struct prof_analysis *analysis, const struct prof_profil
         prof_symbols_close(analysis->symbols);
         analysis->symbols = NULL;
     }
-    if (join(analysis))
-        return 0;
-    analysis->n_lines = 0;
-    return -1;
+    join(analysis);
 }
 
 void prof_analysis_free(struct prof_analysis *analysis)

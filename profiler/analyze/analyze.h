@@ -1,6 +1,5 @@
 /* analyze.h: the rows of all tapes joined with symbols: what each source line cost.
  *
- * May include: profiler/format, profiler/symbols.
  * Invariant: `sum` is the exact sum of the lines and of `left_out`, `total` comes from the tapes'
  * own counters; the two are equal but for ops that were under way when a living tape was read.
  * Times in ns are rounded so that the lines' times add up to the rounded time of their ticks.
@@ -8,26 +7,37 @@
 #ifndef PROFILER_ANALYZE_H
 #define PROFILER_ANALYZE_H
 
+#include "counters.def"
 #include "reader.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+/* The whole numbers of a cost: the row's counters, of its times also the ns, and what samples say;
+ * counters.def says what each is. */
+#define PROF_COST_MEMBERS(X)                                                                       \
+    PROF_ROW_COUNTERS(X) COUNTERS(PROF_COST_NS, COUNTER_NONE, X) SAMPLE_COST_NAMES(X)
+#define PROF_COST_NS(X, name, field, unit, phase, out, ...) PROF_COST_NS_##unit(X, out)
+#define PROF_COST_NS_TICKS(X, out) X(out)
+#define PROF_COST_NS_COUNT(X, out)
+#define PROF_COST_NS_FLOPS(X, out)
+#define PROF_COST_NS_BYTES(X, out)
+
+/* The member that is shown for a counter: of times the ns. */
+#define PROF_COST_SHOWN(unit, name, out) PROF_COST_SHOWN_##unit(name, out)
+#define PROF_COST_SHOWN_TICKS(name, out) out
+#define PROF_COST_SHOWN_COUNT(name, out) name
+#define PROF_COST_SHOWN_FLOPS(name, out) name
+#define PROF_COST_SHOWN_BYTES(name, out) name
+
 /* Cost of a line, a function, an op, or everything. peak_bytes counts the tape with the greatest
- * peak alone, so that the lines add up to a peak that really was. */
+ * peak alone, so that the lines add up to a peak that really was. n samples have a standard error
+ * of sqrt(n). */
 struct prof_cost {
 #define X(name) uint64_t name;
-    PROF_ROW_COUNTERS(X)
+    PROF_COST_MEMBERS(X)
 #undef X
-    uint64_t forward_ns, backward_ns, recompute_ns;
-    /* Of a profile with samples, whose times are processor times and estimates: those of code that
-     * has nothing to do with tapes, what threads waited beside, how many samples all that is from,
-     * and how many of these have processor time: a thread that waits has none. n samples have a
-     * standard error of sqrt(n). */
-    uint64_t other_ns, waiting_ns, samples, cpu_samples;
-    /* Of waiting_ns: for input and output, for locks; the rest for a processor, or asleep. */
-    uint64_t waiting_io_ns, waiting_lock_ns;
     /* Bytes on the tape times the ns that each was live; sums of it are rounded. 0 where the
      * profile has no classes of bytes. */
     double byte_ns;
@@ -107,16 +117,16 @@ void prof_analysis_free(struct prof_analysis *analysis);
 
 /* Joins a later state of the same profile; the one before may be gone. What is known of the
  * program's symbols stays, and with it the lines' strings, unless libraries came. What was selected
- * is not. Returns 0, or -1 when memory is exhausted: there are no lines then. */
-int prof_analysis_again(struct prof_analysis *analysis, const struct prof_profile *profile);
+ * is not. */
+void prof_analysis_again(struct prof_analysis *analysis, const struct prof_profile *profile);
 
 /* The places of all sites of the profile, for prof_pack(); the array is the caller's to free(), its
- * strings are borrowed from the analysis. NULL when memory is exhausted. */
+ * strings are borrowed from the analysis. */
 struct prof_symbol *prof_analysis_symbols(const struct prof_analysis *analysis, size_t *n);
 
 /* Files below the folder `from` (or that file itself) are shown and read as if they lay below
- * `to`, in all that is joined with the analysis. Returns 0, or -1 when memory is exhausted. */
-int prof_analysis_map(struct prof_analysis *analysis, const char *from, const char *to);
+ * `to`, in all that is joined with the analysis. */
+void prof_analysis_map(struct prof_analysis *analysis, const char *from, const char *to);
 
 /* Removes the lines for which keep() is false: their cost goes to left_out. The tape's own rows
  * are lines too. What is joined with the analysis later, such as a space, asks keep() as well: it
@@ -127,9 +137,9 @@ void prof_analysis_select(struct prof_analysis *analysis,
 bool prof_analysis_keeps(const struct prof_analysis *analysis, const struct prof_line *line);
 
 /* Joins the call paths: lines through which others were called, each with the cost of what was
- * called, are in `through`. Of the lines that are kept. Returns 0, or -1 when memory is exhausted.
+ * called, are in `through`. Of the lines that are kept.
  */
-int prof_analysis_call_through(struct prof_analysis *analysis);
+void prof_analysis_call_through(struct prof_analysis *analysis);
 
 /* The highest rates that any line reached in either direction, among lines with at least
  * 1/1000 of the time; 0: not known. They stand for the machine's limits. */
@@ -161,7 +171,7 @@ enum prof_by {
 };
 
 /* The analysis' lines merged; the result holds *n lines, in the order of the source, and is the
- * caller's to free(); its strings belong to the analysis. NULL when memory is exhausted. */
+ * caller's to free(); its strings belong to the analysis. */
 struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum prof_by by,
                                       size_t *n);
 
@@ -195,10 +205,10 @@ struct prof_scope_costs {
 };
 
 /* What each scope of the profile cost; those of several threads with the same name and place in the
- * forest are one unless by_thread. Returns 0, or -1 when memory is exhausted. The caller frees it
+ * forest are one unless by_thread. The caller frees it
  * by prof_scope_costs_free in either case. */
-int prof_scope_costs_make(struct prof_scope_costs *costs, const struct prof_profile *profile,
-                          bool by_thread);
+void prof_scope_costs_make(struct prof_scope_costs *costs, const struct prof_profile *profile,
+                           bool by_thread);
 void prof_scope_costs_free(struct prof_scope_costs *costs);
 
 /* An expectation that the source states, held against what was measured: of a scope with those in
@@ -220,10 +230,10 @@ struct prof_expected_costs {
     struct prof_scope_costs scopes;
 };
 
-/* Returns 0, or -1 when memory is exhausted. The caller frees it by prof_expected_costs_free in
+/* The caller frees it by prof_expected_costs_free in
  * either case. */
-int prof_expected_costs_make(struct prof_expected_costs *costs,
-                             const struct prof_analysis *analysis);
+void prof_expected_costs_make(struct prof_expected_costs *costs,
+                              const struct prof_analysis *analysis);
 void prof_expected_costs_free(struct prof_expected_costs *costs);
 
 /* Adds b to a. */
@@ -244,6 +254,8 @@ bool prof_cost_recomputes(const struct prof_cost *cost);
 
 /* Records, values and adjoints. */
 uint64_t prof_cost_tape_bytes(const struct prof_cost *cost);
+/* Waiting neither for input or output nor for a lock. */
+uint64_t prof_cost_waiting_other_ns(const struct prof_cost *cost);
 
 /* Files of the analysis whose path is `path`, or else ends in it at a "/"; NULL: all. Writes up
  * to `room` of them, each once, and returns how many there are. Pointers are equal for equal

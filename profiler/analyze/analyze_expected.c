@@ -1,11 +1,12 @@
 /* analyze_expected.c: what the source expects, held against what was measured.
  *
- * May include: analyze_places.h. Of a scope the forward time is all between its begin
- * and end but sweeps; of a function, what its lines have within ops.
+ * Of a scope the forward time is all between its begin and end but sweeps; of a function, what its
+ * lines have within ops.
  */
 #include "analyze.h"
 
 #include "analyze_places.h"
+#include "base_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -99,14 +100,13 @@ static void measure(struct prof_expected_cost *e, const struct prof_profile *pro
     e->holds = !e->known || e->measured <= e->stated->bound;
 }
 
-int prof_expected_costs_make(struct prof_expected_costs *costs,
-                             const struct prof_analysis *analysis)
+void prof_expected_costs_make(struct prof_expected_costs *costs,
+                              const struct prof_analysis *analysis)
 {
     const struct prof_profile *profile = analysis->profile;
     *costs = (struct prof_expected_costs){
-        .expected = calloc(profile->n_expectations + 1, sizeof *costs->expected)};
-    if (!costs->expected || prof_scope_costs_make(&costs->scopes, profile, false) != 0)
-        return -1;
+        .expected = base_calloc(profile->n_expectations + 1, sizeof *costs->expected)};
+    prof_scope_costs_make(&costs->scopes, profile, false);
     for (size_t i = 0; i < profile->n_expectations; i++) {
         const struct prof_expectation *stated = &profile->expectation[i];
         const struct prof_place place = analyze_place(analysis, stated->pc, stated->line);
@@ -130,7 +130,6 @@ int prof_expected_costs_make(struct prof_expected_costs *costs,
         }
         costs->n_failed += !e->holds;
     }
-    return analyze_no_memory(analysis) ? -1 : 0;
 }
 
 void prof_expected_costs_free(struct prof_expected_costs *costs)

@@ -1,7 +1,4 @@
-/* analyze_fit.h: powers fitted to costs at several sizes.
- *
- * May include: nothing.
- */
+/* analyze_fit.h: powers fitted to costs at several sizes. */
 #ifndef PROFILER_ANALYZE_FIT_H
 #define PROFILER_ANALYZE_FIT_H
 

@@ -2,6 +2,7 @@
 #include "analyze_join.h"
 
 #include "analyze_merge.h"
+#include "base_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,10 +29,9 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path ? path : "";
 }
 
-/* What must agree, as a text; NULL when memory is exhausted. */
+/* What must agree, as a text. */
 static char *make_key(const struct prof_line *line, int by, enum level level)
 {
-    char *key = NULL;
     const bool any_op = by == PLACES && !line->own && level != MOVED && level != ELSEWHERE_MOVED;
     const char *op = line->ops.n > 0 && !any_op ? line->ops.name[0] : "";
     const char *file = line->file ? line->file : line->module ? line->module : "?";
@@ -40,23 +40,20 @@ static char *make_key(const struct prof_line *line, int by, enum level level)
     unsigned long long offset = line->file ? 0 : line->offset;
     if (level >= ELSEWHERE)
         file = base_name(file);
-    int n;
     if (line->own)
-        n = asprintf(&key, "own\x1f%s", op);
-    else if (by == PROF_BY_OP)
-        n = asprintf(&key, "%s", op);
-    else if (by == PROF_BY_FILE)
-        n = asprintf(&key, "%s", file);
-    else if (by == PROF_BY_MODULE)
-        n = asprintf(&key, "%s", base_name(line->module));
-    else if (by == PROF_BY_FUNCTION)
-        n = asprintf(&key, "%s\x1f%s\x1f%llx", file, function, line->function ? 0 : offset);
-    else if (numbered)
-        n = asprintf(&key, "%s\x1f%s\x1f%s\x1f%u\x1f%llx", file, function, op, (unsigned)line->line,
-                     offset);
-    else
-        n = asprintf(&key, "%s\x1f%s\x1f%s", file, function, op);
-    return n < 0 ? NULL : key;
+        return base_asprintf("own\x1f%s", op);
+    if (by == PROF_BY_OP)
+        return base_asprintf("%s", op);
+    if (by == PROF_BY_FILE)
+        return base_asprintf("%s", file);
+    if (by == PROF_BY_MODULE)
+        return base_asprintf("%s", base_name(line->module));
+    if (by == PROF_BY_FUNCTION)
+        return base_asprintf("%s\x1f%s\x1f%llx", file, function, line->function ? 0 : offset);
+    if (numbered)
+        return base_asprintf("%s\x1f%s\x1f%s\x1f%u\x1f%llx", file, function, op,
+                             (unsigned)line->line, offset);
+    return base_asprintf("%s\x1f%s\x1f%s", file, function, op);
 }
 
 static int compare_entries(const void *x, const void *y)
@@ -89,16 +86,10 @@ static void drop_keys(struct entry *entry, size_t n)
     }
 }
 
-static int make_keys(struct entry *entry, size_t n, int by, enum level level)
+static void make_keys(struct entry *entry, size_t n, int by, enum level level)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         entry[i].key = make_key(entry[i].line, by, level);
-        if (!entry[i].key) {
-            drop_keys(entry, i);
-            return -1;
-        }
-    }
-    return 0;
 }
 
 /* Numbers the entries of each profile and key in the order of the source, and sorts so that those
@@ -153,19 +144,17 @@ static size_t join_level(struct prof_join *join, struct entry *entry, size_t n, 
     return left;
 }
 
-static int join_all(struct prof_join *join, struct entry *entry, size_t n, int by, bool moved)
+static void join_all(struct prof_join *join, struct entry *entry, size_t n, int by, bool moved)
 {
     enum level end = moved ? LEVELS : EXACT + 1;
     for (enum level level = EXACT; level < end && n > 0; level++) {
-        if (make_keys(entry, n, by, level) != 0)
-            return -1;
+        make_keys(entry, n, by, level);
         sort_entries(entry, n);
         size_t before = n;
         n = join_level(join, entry, n, level + 1 == end,
                        level == MOVED || level == ELSEWHERE_MOVED);
         drop_keys(entry, before);
     }
-    return 0;
 }
 
 /* The rows of one profile, which the join owns. */
@@ -176,62 +165,50 @@ static size_t take_rows(struct prof_join *join, const struct prof_analysis *anal
     struct prof_line **group = &join->group[join->n_profiles++];
     if (by != PROF_BY_LINE) {
         *group = prof_analysis_group(analysis, by, &n);
-        return *group ? n : SIZE_MAX;
+        return n;
     }
-    *group = calloc(n + 1, sizeof **group);
-    if (!*group)
-        return SIZE_MAX;
+    *group = base_calloc(n + 1, sizeof **group);
     if (n > 0)
         memcpy(*group, analysis->line, n * sizeof **group);
     return analyze_merge(*group, n, ANALYZE_BY_LINE_AND_OP); /* shapes are one */
 }
 
-int prof_join_make(struct prof_join *join, const struct prof_analysis *const *analysis, size_t n,
-                   enum prof_by by, bool moved)
+void prof_join_make(struct prof_join *join, const struct prof_analysis *const *analysis, size_t n,
+                    enum prof_by by, bool moved)
 {
     *join = (struct prof_join){0};
     size_t rows[PROF_JOIN_MOST], all = 0;
     for (size_t i = 0; i < n; i++) {
         rows[i] = take_rows(join, analysis[i], by);
-        if (rows[i] == SIZE_MAX)
-            return -1;
         all += rows[i];
     }
-    struct entry *entry = calloc(all + 1, sizeof *entry);
-    join->row = calloc(all + 1, sizeof *join->row);
-    join->cell = calloc(all * n + 1, sizeof *join->cell);
-    int status = -1;
-    if (entry && join->row && join->cell) {
-        size_t at = 0;
-        for (size_t i = 0; i < n; i++)
-            for (size_t j = 0; j < rows[i]; j++)
-                entry[at++] = (struct entry){
-                    .line = &join->group[i][j], .profile = i, .place = j, .row = SIZE_MAX};
-        status = join_all(join, entry, all, (int)by, moved);
-    }
+    struct entry *entry = base_calloc(all + 1, sizeof *entry);
+    join->row = base_calloc(all + 1, sizeof *join->row);
+    join->cell = base_calloc(all * n + 1, sizeof *join->cell);
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < rows[i]; j++)
+            entry[at++] = (struct entry){
+                .line = &join->group[i][j], .profile = i, .place = j, .row = SIZE_MAX};
+    join_all(join, entry, all, (int)by, moved);
     free(entry);
-    return status;
 }
 
-int prof_join_lists(struct prof_join *join, const struct prof_line *const *const list[2],
-                    const size_t n[2])
+void prof_join_lists(struct prof_join *join, const struct prof_line *const *const list[2],
+                     const size_t n[2])
 {
     const size_t all = n[0] + n[1];
     *join = (struct prof_join){.n_profiles = 2};
-    struct entry *entry = calloc(all + 1, sizeof *entry);
-    join->row = calloc(all + 1, sizeof *join->row);
-    join->cell = calloc(2 * all + 1, sizeof *join->cell);
-    int status = -1;
-    if (entry && join->row && join->cell) {
-        size_t at = 0;
-        for (size_t i = 0; i < 2; i++)
-            for (size_t j = 0; j < n[i]; j++)
-                entry[at++] =
-                    (struct entry){.line = list[i][j], .profile = i, .place = j, .row = SIZE_MAX};
-        status = join_all(join, entry, all, PLACES, true);
-    }
+    struct entry *entry = base_calloc(all + 1, sizeof *entry);
+    join->row = base_calloc(all + 1, sizeof *join->row);
+    join->cell = base_calloc(2 * all + 1, sizeof *join->cell);
+    size_t at = 0;
+    for (size_t i = 0; i < 2; i++)
+        for (size_t j = 0; j < n[i]; j++)
+            entry[at++] =
+                (struct entry){.line = list[i][j], .profile = i, .place = j, .row = SIZE_MAX};
+    join_all(join, entry, all, PLACES, true);
     free(entry);
-    return status;
 }
 
 void prof_join_free(struct prof_join *join)

@@ -1,6 +1,5 @@
 /* analyze_join.h: the same line in several profiles.
  *
- * May include: analyze.h.
  * Invariant: every row of every profile is in exactly one joined row, so sums stay.
  */
 #ifndef PROFILER_ANALYZE_JOIN_H
@@ -28,15 +27,15 @@ struct prof_join {
 /* Joins n profiles (at most PROF_JOIN_MOST) in a view; PROF_BY_LINE keeps the ops of a line apart.
  * Rows agree if file, function, line and op do. With `moved`, what is left over is joined by file,
  * function and op, in the order of the source: a line that moved is the same line; then both ways
- * once more with the name of the file alone: the sources may lie elsewhere. Returns 0, or -1 when
- * memory is exhausted. The caller frees the join in either case. */
-int prof_join_make(struct prof_join *join, const struct prof_analysis *const *analysis, size_t n,
-                   enum prof_by by, bool moved);
+ * once more with the name of the file alone: the sources may lie elsewhere. The caller frees the
+ * join in either case. */
+void prof_join_make(struct prof_join *join, const struct prof_analysis *const *analysis, size_t n,
+                    enum prof_by by, bool moved);
 void prof_join_free(struct prof_join *join);
 
 /* The same of two lists of lines in the order of the source, which the caller keeps; a line is one
  * whatever its ops are. */
-int prof_join_lists(struct prof_join *join, const struct prof_line *const *const list[2],
-                    const size_t n[2]);
+void prof_join_lists(struct prof_join *join, const struct prof_line *const *const list[2],
+                     const size_t n[2]);
 
 #endif

@@ -1,11 +1,12 @@
 /* analyze_live.c: see analyze_live.h.
  *
- * May include: analyze.h.
  * Lines of two states are the same if all that names them is: their strings are equal pointers as
  * long as the symbols stay open. Where those were opened anew, one state has no line that is under
  * way.
  */
 #include "analyze_live.h"
+
+#include "base_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,9 +40,8 @@ struct prof_live {
 
 struct prof_live *prof_live_new(void)
 {
-    struct prof_live *live = calloc(1, sizeof *live);
-    if (live)
-        live->stretch = 1;
+    struct prof_live *live = base_calloc(1, sizeof *live);
+    live->stretch = 1;
     return live;
 }
 
@@ -89,7 +89,9 @@ static struct known name_line(const struct prof_line *line)
         .offset = line->offset,
         .line = line->line,
         .kind = (line->own ? 1 : 0) | (line->idle ? 2 : 0),
-        .phase_ns = {cost->forward_ns, cost->backward_ns, cost->recompute_ns, cost->other_ns},
+#define ROW(X, NAME, name, ...) cost->name##_ns,
+        .phase_ns = {PHASE_LIST(ROW, ) cost->other_ns},
+#undef ROW
     };
 }
 
@@ -126,13 +128,11 @@ static void compare_line(struct prof_live *live, const struct prof_line *line,
 }
 
 /* Finds the line under way, and remembers all for the next time. */
-static int compare_lines(struct prof_live *live)
+static void compare_lines(struct prof_live *live)
 {
     const struct prof_analysis *analysis = live->analysis;
     const bool comparable = live->known && live->n_mappings == analysis->n_mappings;
-    struct known *known = calloc(analysis->n_lines + 1, sizeof *known);
-    if (!known)
-        return -1;
+    struct known *known = base_calloc(analysis->n_lines + 1, sizeof *known);
     live->view.line = NULL;
     live->view.line_ns = live->view.all_ns = 0;
     for (size_t i = 0; i < analysis->n_lines; i++) {
@@ -145,18 +145,22 @@ static int compare_lines(struct prof_live *live)
     live->known = known;
     live->n_known = analysis->n_lines;
     live->n_mappings = analysis->n_mappings;
-    return 0;
 }
 
 static struct reading read_totals(const struct prof_analysis *analysis, uint64_t now_ns)
 {
     const struct prof_totals *total = &analysis->total;
-    const uint64_t within = total->forward_ns + total->backward_ns + total->recompute_ns;
+    uint64_t within = 0;
+#define ROW(X, NAME, name, ...) within += total->name##_ns;
+    PHASE_LIST(ROW, )
+#undef ROW
     return (struct reading){
         .at_ns = now_ns,
-        .phase_ns = {total->forward_ns, total->backward_ns, total->recompute_ns,
-                     analysis->profile->is_sampled ? analysis->sum.other_ns
-                                                   : since(analysis->profile->duration_ns, within)},
+#define ROW(X, NAME, name, ...) total->name##_ns,
+        .phase_ns = {PHASE_LIST(ROW, ) analysis->profile->is_sampled
+                         ? analysis->sum.other_ns
+                         : since(analysis->profile->duration_ns, within)},
+#undef ROW
         .sweeps = total->sweeps,
         .steps = analysis->profile->has_steps ? analysis->profile->seen_steps : 0,
     };
@@ -214,15 +218,13 @@ static void add_history(struct prof_live *live, uint64_t bytes)
     live->in_stretch = (live->in_stretch + 1) % live->stretch;
 }
 
-int prof_live_take(struct prof_live *live, const struct prof_profile *state, uint64_t now_ns)
+void prof_live_take(struct prof_live *live, const struct prof_profile *state, uint64_t now_ns)
 {
-    live->has_view = false;
     if (!live->analysis)
         live->analysis = prof_analyze(state, NULL, NULL);
-    else if (prof_analysis_again(live->analysis, state) != 0)
-        return -1;
-    if (!live->analysis || compare_lines(live) != 0)
-        return -1;
+    else
+        prof_analysis_again(live->analysis, state);
+    compare_lines(live);
     live->view.analysis = live->analysis;
     live->view.is_sampled = state->is_sampled;
     live->view.has_bytes = prof_profile_has_bytes(state);
@@ -230,5 +232,4 @@ int prof_live_take(struct prof_live *live, const struct prof_profile *state, uin
     add_reading(live, now_ns);
     add_history(live, live->analysis->total.live_bytes);
     live->has_view = true;
-    return 0;
 }

@@ -1,7 +1,6 @@
 /* analyze_live.h: what a program does at this time, from one state of its growing profile to the
  * next.
  *
- * May include: analyze.h.
  * Invariant: a view holds differences of running totals and nothing estimated beside them.
  */
 #ifndef PROFILER_ANALYZE_LIVE_H
@@ -9,13 +8,13 @@
 
 #include "analyze.h"
 
+#define PROF_LIVE_ROW(X, NAME, ...) PROF_LIVE_##NAME,
 enum prof_live_phase {
-    PROF_LIVE_FORWARD,
-    PROF_LIVE_BACKWARD,
-    PROF_LIVE_RECOMPUTE,
-    PROF_LIVE_OUTSIDE, /* of ops and sweeps: sampled, processor time; exact, the rest of the time */
+    PHASE_LIST(PROF_LIVE_ROW, )
+        PROF_LIVE_OUTSIDE, /* of ops and sweeps: processor time if sampled, else all other time */
     PROF_LIVE_PHASES
 };
+#undef PROF_LIVE_ROW
 
 enum { PROF_LIVE_HISTORY = 512 };
 
@@ -38,10 +37,9 @@ struct prof_live_view {
 
 struct prof_live;
 
-/* NULL: no memory. */
 struct prof_live *prof_live_new(void);
-/* Takes the next state; now_ns: any clock that goes forward. Returns 0, or -1: no memory. */
-int prof_live_take(struct prof_live *live, const struct prof_profile *state, uint64_t now_ns);
+/* Takes the next state; now_ns: any clock that goes forward. */
+void prof_live_take(struct prof_live *live, const struct prof_profile *state, uint64_t now_ns);
 /* The view; NULL: no state was taken yet. Valid until the next state. */
 const struct prof_live_view *prof_live_view(const struct prof_live *live);
 void prof_live_free(struct prof_live *live);

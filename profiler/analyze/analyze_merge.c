@@ -1,6 +1,8 @@
 /* analyze_merge.c: see analyze_merge.h. */
 #include "analyze_merge.h"
 
+#include "base_memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,26 +170,16 @@ bool analyze_is_unlined(const struct prof_line *line)
 void prof_cost_add(struct prof_cost *a, const struct prof_cost *b)
 {
 #define X(name) a->name += b->name;
-    PROF_ROW_COUNTERS(X)
+    PROF_COST_MEMBERS(X)
 #undef X
-    a->forward_ns += b->forward_ns;
-    a->backward_ns += b->backward_ns;
-    a->recompute_ns += b->recompute_ns;
-    a->other_ns += b->other_ns;
-    a->waiting_ns += b->waiting_ns;
-    a->waiting_io_ns += b->waiting_io_ns;
-    a->waiting_lock_ns += b->waiting_lock_ns;
-    a->samples += b->samples;
-    a->cpu_samples += b->cpu_samples;
     a->byte_ns += b->byte_ns;
 }
 
 bool prof_cost_is_nothing(const struct prof_cost *cost)
 {
-    uint64_t any = cost->forward_ns | cost->backward_ns | cost->recompute_ns | cost->other_ns |
-                   cost->waiting_ns | cost->samples;
+    uint64_t any = 0;
 #define X(name) any |= cost->name;
-    PROF_ROW_COUNTERS(X)
+    PROF_COST_MEMBERS(X)
 #undef X
     return any == 0;
 }
@@ -209,6 +201,11 @@ uint64_t prof_cost_tape_bytes(const struct prof_cost *cost)
     return cost->record_bytes + cost->value_bytes + cost->adjoint_bytes;
 }
 
+uint64_t prof_cost_waiting_other_ns(const struct prof_cost *cost)
+{
+    return cost->waiting_ns - cost->waiting_io_ns - cost->waiting_lock_ns;
+}
+
 struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum prof_by by,
                                       size_t *n)
 {
@@ -217,9 +214,7 @@ struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum
         [PROF_BY_OP] = ANALYZE_BY_OP,         [PROF_BY_FILE] = ANALYZE_BY_FILE,
         [PROF_BY_MODULE] = ANALYZE_BY_MODULE, [PROF_BY_SHAPE] = ANALYZE_BY_SHAPE,
     };
-    struct prof_line *line = calloc(analysis->n_lines + 1, sizeof *line);
-    if (!line)
-        return NULL;
+    struct prof_line *line = base_calloc(analysis->n_lines + 1, sizeof *line);
     if (analysis->n_lines > 0)
         memcpy(line, analysis->line, analysis->n_lines * sizeof *line);
     *n = analyze_merge(line, analysis->n_lines, how[by]);

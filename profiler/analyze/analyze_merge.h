@@ -1,7 +1,6 @@
 /* analyze_merge.h: sorting lines and merging those that are one under some view.
  *
- * May include: analyze.h. Private to profiler/analyze.
- * Invariant: merging neither loses nor invents cost.
+ * Private to profiler/analyze. Invariant: merging neither loses nor invents cost.
  */
 #ifndef PROFILER_ANALYZE_MERGE_H
 #define PROFILER_ANALYZE_MERGE_H

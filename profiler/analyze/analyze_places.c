@@ -1,10 +1,8 @@
-/* analyze_places.c: see analyze_places.h; and the places of all addresses that reports ask for.
- *
- * May include: analyze_places.h, analyze_map.h.
- */
+/* analyze_places.c: see analyze_places.h; and the places of all addresses that reports ask for. */
 #include "analyze_places.h"
 
 #include "analyze_map.h"
+#include "base_memory.h"
 
 #include <stdlib.h>
 
@@ -65,11 +63,6 @@ size_t analyze_places(const struct prof_analysis *analysis, uint64_t pc, uint32_
     return n;
 }
 
-bool analyze_no_memory(const struct prof_analysis *analysis)
-{
-    return prof_symbols_no_memory(analysis->symbols) || analyze_map_no_memory(analysis->map);
-}
-
 struct prof_place analyze_place(const struct prof_analysis *analysis, uint64_t pc, uint32_t line)
 {
     struct prof_place place;
@@ -126,24 +119,16 @@ static size_t unite_sites(struct prof_symbol *list, size_t n)
 struct prof_symbol *prof_analysis_symbols(const struct prof_analysis *analysis, size_t *n)
 {
     const size_t most = list_sites(analysis->profile, NULL);
-    struct prof_symbol *site = calloc(most + 1, sizeof *site), *symbol = NULL;
+    struct prof_symbol *site = base_calloc(most + 1, sizeof *site), *symbol = NULL;
     size_t n_sites, room = 0;
     *n = 0;
-    if (!site)
-        return NULL;
     list_sites(analysis->profile, site);
     n_sites = unite_sites(site, most);
     for (size_t i = 0; i <= n_sites; i++) { /* once more than needed: an array that is empty */
         struct prof_place place[PROF_SYMBOLS_INLINED];
         if (*n + PROF_SYMBOLS_INLINED > room) {
             room = 2 * room + 2 * PROF_SYMBOLS_INLINED;
-            struct prof_symbol *bigger = realloc(symbol, room * sizeof *symbol);
-            if (!bigger) {
-                free(symbol);
-                free(site);
-                return NULL;
-            }
-            symbol = bigger;
+            symbol = base_reallocarray(symbol, room, sizeof *symbol);
         }
         const size_t found = i < n_sites ? analyze_places(analysis, site[i].pc, site[i].line, place,
                                                           PROF_SYMBOLS_INLINED)
@@ -164,9 +149,5 @@ struct prof_symbol *prof_analysis_symbols(const struct prof_analysis *analysis, 
             };
     }
     free(site);
-    if (analyze_no_memory(analysis)) {
-        free(symbol);
-        return NULL;
-    }
     return symbol;
 }

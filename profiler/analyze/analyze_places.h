@@ -1,7 +1,7 @@
 /* analyze_places.h: where the addresses of a profile are: by what the profile itself knows, else by
  * debug information.
  *
- * May include: analyze.h, profiler/symbols. Private to profiler/analyze.
+ * Private to profiler/analyze.
  */
 #ifndef PROFILER_ANALYZE_PLACES_H
 #define PROFILER_ANALYZE_PLACES_H
@@ -14,9 +14,6 @@
  * Files have the names that the analysis gives them. */
 size_t analyze_places(const struct prof_analysis *analysis, uint64_t pc, uint32_t line,
                       struct prof_place *place, size_t room);
-
-/* Memory was exhausted while a place was looked up: not all is known of it. */
-bool analyze_no_memory(const struct prof_analysis *analysis);
 
 /* The first of them. */
 struct prof_place analyze_place(const struct prof_analysis *analysis, uint64_t pc, uint32_t line);

@@ -1,11 +1,12 @@
 /* analyze_replay.c: the replay of prof_whatif_peak() in short. See analyze_space.h.
  *
- * May include: analyze_space.h.
  * Invariant: every choice of options has the same peak as by prof_whatif_peak(). Moments in which
  * no class of an option changes are one with the moment before, the one with more live, unless a
  * sweep has begun or ended between them.
  */
 #include "analyze_space.h"
+
+#include "base_memory.h"
 
 #include <stdlib.h>
 
@@ -61,22 +62,18 @@ static void shorten(struct prof_replay *replay, const struct prof_tape *tape,
     replay->n_changes -= n; /* of a moment that never ended */
 }
 
-int prof_replay_make(struct prof_replay *replay, const struct prof_whatif *whatif)
+void prof_replay_make(struct prof_replay *replay, const struct prof_whatif *whatif)
 {
     const struct prof_tape *tape = whatif->tape;
-    uint32_t *number = calloc(tape->n_residuals + 1, sizeof *number);
+    uint32_t *number = base_calloc(tape->n_residuals + 1, sizeof *number);
     *replay = (struct prof_replay){
-        .class_ = calloc(tape->n_residuals + 1, sizeof *replay->class_),
-        .moment = calloc(tape->n_changes + 1, sizeof *replay->moment),
-        .change = calloc(tape->n_changes + 1, sizeof *replay->change),
+        .class_ = base_calloc(tape->n_residuals + 1, sizeof *replay->class_),
+        .moment = base_calloc(tape->n_changes + 1, sizeof *replay->moment),
+        .change = base_calloc(tape->n_changes + 1, sizeof *replay->change),
     };
-    const bool ok = number && replay->class_ && replay->moment && replay->change;
-    if (ok) {
-        number_classes(replay, whatif, number);
-        shorten(replay, tape, number);
-    }
+    number_classes(replay, whatif, number);
+    shorten(replay, tape, number);
     free(number);
-    return ok ? 0 : -1;
 }
 
 void prof_replay_free(struct prof_replay *replay)

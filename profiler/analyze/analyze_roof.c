@@ -1,7 +1,4 @@
-/* analyze_roof.c: what the counted flops and bytes say of the time that they should take.
- *
- * May include: analyze.h.
- */
+/* analyze_roof.c: what the counted flops and bytes say of the time that they should take. */
 #include "analyze.h"
 
 #include <math.h>
@@ -19,23 +16,20 @@ static void raise(double *to, uint64_t amount, uint64_t ns)
 struct prof_roof prof_analysis_roof(const struct prof_analysis *analysis)
 {
     struct prof_roof roof = {0};
-    uint64_t all =
-        analysis->total.forward_ns + analysis->total.backward_ns + analysis->total.recompute_ns;
+    uint64_t all = 0;
+#define ROW(X, NAME, name, ...) all += analysis->total.name##_ns;
+    PHASE_LIST(ROW, )
+#undef ROW
     for (size_t i = 0; i < analysis->n_lines; i++) {
         const struct prof_cost *cost = &analysis->line[i].cost;
         /* A short time is mostly its own rounding. */
-        if (cost->forward_ns >= all / LEAST_PART) {
-            raise(&roof.flops_per_ns, cost->forward_flops, cost->forward_ns);
-            raise(&roof.bytes_per_ns, cost->forward_moved, cost->forward_ns);
-        }
-        if (cost->backward_ns >= all / LEAST_PART) {
-            raise(&roof.flops_per_ns, cost->backward_flops, cost->backward_ns);
-            raise(&roof.bytes_per_ns, cost->backward_moved, cost->backward_ns);
-        }
-        if (cost->recompute_ns > 0 && cost->recompute_ns >= all / LEAST_PART) {
-            raise(&roof.flops_per_ns, cost->recompute_flops, cost->recompute_ns);
-            raise(&roof.bytes_per_ns, cost->recompute_moved, cost->recompute_ns);
-        }
+#define ROW(X, NAME, name, ...)                                                                    \
+    if (cost->name##_ns >= all / LEAST_PART) {                                                     \
+        raise(&roof.flops_per_ns, cost->name##_flops, cost->name##_ns);                            \
+        raise(&roof.bytes_per_ns, cost->name##_moved, cost->name##_ns);                            \
+    }
+        PHASE_LIST(ROW, )
+#undef ROW
     }
     return roof;
 }

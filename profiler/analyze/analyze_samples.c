@@ -1,6 +1,5 @@
 /* analyze_samples.c: see analyze_samples.h.
  *
- * May include: analyze_samples.h, analyze_frames.h, profiler/symbols.
  * Invariant: the lines' times and counts add up to those of all samples.
  */
 #include "analyze_samples.h"

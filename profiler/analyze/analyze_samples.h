@@ -1,6 +1,6 @@
 /* analyze_samples.h: samples as lines of an analysis.
  *
- * May include: analyze.h. Private to profiler/analyze.
+ * Private to profiler/analyze.
  */
 #ifndef PROFILER_ANALYZE_SAMPLES_H
 #define PROFILER_ANALYZE_SAMPLES_H

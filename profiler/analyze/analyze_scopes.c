@@ -1,9 +1,12 @@
 /* analyze_scopes.c: what each scope cost, with the scopes within it.
  *
- * May include: analyze.h. Peaks are of the tape with the greatest peak alone, as elsewhere.
- * Invariant: a scope's parent has a lower place, so that one walk from the end adds up all.
+ * Peaks are of the tape with the greatest peak alone, as elsewhere. Invariant: a scope's parent
+ * has a lower place, so that one walk from the end adds up all.
  */
 #include "analyze.h"
+
+#include "base_memory.h"
+#include "base_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,18 +17,9 @@ struct build {
     struct ticks {
         uint64_t all, self, sweeps, off; /* off: what observing added */
     } * ticks;
-    size_t *slot; /* hash table: place plus 1 */
-    size_t n_slots;
+    struct base_table known; /* by hash */
     bool by_thread;
 };
-
-static uint64_t hash_of(size_t parent, uint64_t thread, const char *name)
-{
-    uint64_t h = 14695981039346656037u ^ parent ^ thread << 32; /* FNV-1a */
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 1099511628211u;
-    return h ^ h >> 29;
-}
 
 /* The place of a scope with this name in this parent; made if there is none. */
 static size_t place_of(struct build *b, const struct prof_scope *from)
@@ -33,22 +27,22 @@ static size_t place_of(struct build *b, const struct prof_scope *from)
     struct prof_scope_costs *costs = b->costs;
     const size_t parent = from->parent ? costs->place[from->parent - 1] + 1 : 0;
     const uint64_t thread = b->by_thread ? from->thread : 0;
-    for (uint64_t h = hash_of(parent, thread, from->name);; h++) {
-        size_t *slot = &b->slot[h & (b->n_slots - 1)];
-        if (*slot == 0) {
-            costs->scope[costs->n] = (struct prof_scope_cost){
-                .name = from->name, .parent = parent, .thread = from->thread};
-            *slot = ++costs->n;
-            return costs->n - 1;
-        }
-        struct prof_scope_cost *known = &costs->scope[*slot - 1];
+    const uint64_t key = base_hash(base_hash(base_hash_text(from->name), parent), thread);
+    size_t walk;
+    for (int64_t at = base_table_first(&b->known, key, &walk); at >= 0;
+         at = base_table_next(&b->known, key, &walk)) {
+        struct prof_scope_cost *known = &costs->scope[at];
         if (known->parent != parent || strcmp(known->name, from->name) != 0 ||
             (b->by_thread && known->thread != thread))
             continue;
         if (known->thread != from->thread)
             known->thread = 0;
-        return *slot - 1;
+        return (size_t)at;
     }
+    costs->scope[costs->n] =
+        (struct prof_scope_cost){.name = from->name, .parent = parent, .thread = from->thread};
+    base_table_add(&b->known, key, costs->n);
+    return costs->n++;
 }
 
 static void add_scope(struct build *b, size_t i, const struct prof_scope *from)
@@ -121,32 +115,26 @@ static void add_up(struct build *b, const struct prof_profile *profile)
     set_times(&b->costs->outside, profile);
 }
 
-int prof_scope_costs_make(struct prof_scope_costs *costs, const struct prof_profile *profile,
-                          bool by_thread)
+void prof_scope_costs_make(struct prof_scope_costs *costs, const struct prof_profile *profile,
+                           bool by_thread)
 {
-    struct build b = {.costs = costs, .n_slots = 64, .by_thread = by_thread};
-    while (b.n_slots < 2 * profile->n_scopes)
-        b.n_slots *= 2;
+    struct build b = {.costs = costs, .by_thread = by_thread};
     *costs = (struct prof_scope_costs){
-        .scope = calloc(profile->n_scopes + 1, sizeof *costs->scope),
-        .place = calloc(profile->n_scopes + 1, sizeof *costs->place),
+        .scope = base_calloc(profile->n_scopes + 1, sizeof *costs->scope),
+        .place = base_calloc(profile->n_scopes + 1, sizeof *costs->place),
     };
-    b.ticks = calloc(profile->n_scopes + 1, sizeof *b.ticks);
-    b.slot = calloc(b.n_slots, sizeof *b.slot);
-    const bool ok = costs->scope && costs->place && b.ticks && b.slot;
+    b.ticks = base_calloc(profile->n_scopes + 1, sizeof *b.ticks);
     size_t peak = 0;
     for (size_t i = 1; i < profile->n_tapes; i++)
         if (profile->tape[i].peak_bytes > profile->tape[peak].peak_bytes)
             peak = i;
-    for (size_t i = 0; ok && i < profile->n_scopes; i++)
+    for (size_t i = 0; i < profile->n_scopes; i++)
         add_scope(&b, i, &profile->scope[i]);
-    for (size_t i = 0; ok && i < profile->n_tapes; i++)
+    for (size_t i = 0; i < profile->n_tapes; i++)
         add_rows(&b, profile, &profile->tape[i], i == peak);
-    if (ok)
-        add_up(&b, profile);
+    add_up(&b, profile);
     free(b.ticks);
-    free(b.slot);
-    return ok ? 0 : -1;
+    base_table_free(&b.known);
 }
 
 void prof_scope_costs_free(struct prof_scope_costs *costs)

@@ -1,21 +1,17 @@
 /* analyze_select.c: files under other names, and lines left out.
  *
- * May include: analyze.h. See there for the invariant: what is left out stays in the sum.
+ * See there for the invariant: what is left out stays in the sum.
  */
 #include "analyze_map.h"
 #include "analyze_merge.h"
 
 #include <string.h>
 
-int prof_analysis_map(struct prof_analysis *analysis, const char *from, const char *to)
+void prof_analysis_map(struct prof_analysis *analysis, const char *from, const char *to)
 {
     struct analyze_map *map = analyze_map_add(&analysis->map, from, to);
-    if (!map)
-        return -1;
     for (size_t i = 0; i < analysis->n_lines; i++)
         analysis->line[i].file = analyze_map_file(map, analysis->line[i].file);
-    if (analyze_map_no_memory(map))
-        return -1;
     analysis->n_lines =
         analyze_merge(analysis->line, analysis->n_lines, ANALYZE_BY_LINE_OP_AND_SHAPE);
     for (size_t i = 1; i < analysis->n_lines; i++) { /* equal files are one pointer */
@@ -23,7 +19,6 @@ int prof_analysis_map(struct prof_analysis *analysis, const char *from, const ch
         if (before && analysis->line[i].file && strcmp(before, analysis->line[i].file) == 0)
             analysis->line[i].file = before;
     }
-    return 0;
 }
 
 void prof_analysis_select(struct prof_analysis *analysis,

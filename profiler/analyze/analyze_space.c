@@ -1,11 +1,9 @@
-/* analyze_space.c: classes of residuals joined with their lines.
- *
- * May include: analyze_space.h, analyze_merge.h, analyze_places.h.
- */
+/* analyze_space.c: classes of residuals joined with their lines. */
 #include "analyze_space.h"
 
 #include "analyze_merge.h"
 #include "analyze_places.h"
+#include "base_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -216,12 +214,10 @@ int prof_space_make(struct prof_space *space, const struct prof_analysis *analys
     size_t n = 0;
     for (size_t i = 0; i < profile->n_tapes; i++)
         n += profile->tape[i].n_residuals;
-    int64_t *held = calloc(space->tape->n_residuals + 1, sizeof *held);
-    struct keyed *keyed = calloc(n + 1, sizeof *keyed);
-    space->holder = calloc(n + 1, sizeof *space->holder);
-    int status = -1;
-    if (held && keyed && space->holder)
-        status = set_moment(space, analysis, at, ns, held);
+    int64_t *held = base_calloc(space->tape->n_residuals + 1, sizeof *held);
+    struct keyed *keyed = base_calloc(n + 1, sizeof *keyed);
+    space->holder = base_calloc(n + 1, sizeof *space->holder);
+    const int status = set_moment(space, analysis, at, ns, held);
     if (status == 0) {
         n = merge(keyed, collect(keyed, analysis, space, by, held));
         space->held = space->left_out.held;
@@ -232,7 +228,7 @@ int prof_space_make(struct prof_space *space, const struct prof_analysis *analys
     }
     free(held);
     free(keyed);
-    return analyze_no_memory(analysis) ? -1 : status;
+    return status;
 }
 
 void prof_space_free(struct prof_space *space)

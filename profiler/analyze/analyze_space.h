@@ -1,7 +1,6 @@
 /* analyze_space.h: what holds a tape's memory: lines, what for, how long; and what would if some
  * lines' saved values were computed again.
  *
- * May include: analyze.h.
  * Invariant: the holders of a moment add up to what the classes say was live then; whether that is
  * the tape's own count is for the report to compare (prof_space.total).
  */
@@ -42,7 +41,7 @@ struct prof_space {
 };
 
 /* Classes of the lines that the analysis keeps, merged as `by` says; at: what `held` is about; ns:
- * of PROF_AT_TIME, since the start. Returns 0, -1 when memory is exhausted, or 1: that moment
+ * of PROF_AT_TIME, since the start. Returns 0, or 1: that moment
  * is not within the stretch. The caller frees the space in any case. */
 int prof_space_make(struct prof_space *space, const struct prof_analysis *analysis,
                     enum prof_space_by by, enum prof_space_at at, uint64_t ns);
@@ -72,14 +71,14 @@ struct prof_whatif {
     bool is_truncated;
 };
 
-/* Returns 0, -1 when memory is exhausted, or 1: the profile has no changes to replay. The caller
+/* Returns 0, or 1: the profile has no changes to replay. The caller
  * frees it in any case. */
 int prof_whatif_make(struct prof_whatif *whatif, const struct prof_analysis *analysis,
                      bool by_function);
 void prof_whatif_free(struct prof_whatif *whatif);
 
 /* The peak if the values of the chosen options were not saved but computed again, one at a time,
- * each just before the pullback that reads it. UINT64_MAX: memory is exhausted. */
+ * each just before the pullback that reads it. */
 uint64_t prof_whatif_peak(const struct prof_whatif *whatif);
 /* What that would cost. */
 uint64_t prof_whatif_cost(const struct prof_whatif *whatif);
@@ -108,15 +107,15 @@ struct prof_replay {
     size_t n_classes, n_moments, n_changes;
 };
 
-/* Returns 0, or -1 when memory is exhausted. The caller frees it in any case. */
-int prof_replay_make(struct prof_replay *replay, const struct prof_whatif *whatif);
+/* The caller frees it in any case. */
+void prof_replay_make(struct prof_replay *replay, const struct prof_whatif *whatif);
 void prof_replay_free(struct prof_replay *replay);
 
 /* Whether prof_whatif_fit() tries all choices where the peak is over the budget. */
 bool prof_whatif_tries_all(const struct prof_whatif *whatif);
 
 /* Chooses options so that the peak is at most `budget`, at little cost. Returns 0: it is, 1: no
- * choice reaches it (the one with the least peak is chosen), -1: memory is exhausted. *is_optimal:
+ * choice reaches it (the one with the least peak is chosen). *is_optimal:
  * all choices were tried. */
 int prof_whatif_fit(struct prof_whatif *whatif, uint64_t budget, bool *is_optimal);
 

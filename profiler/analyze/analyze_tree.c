@@ -1,7 +1,6 @@
 /* analyze_tree.c: rows to a tree of calls.
  *
- * May include: analyze_tree.h, analyze_frames.h, analyze_merge.h. See analyze_tree.h for the
- * invariant.
+ * See analyze_tree.h for the invariant.
  *
  * A row's path ends at the call that recorded it, which the row has as well, with the line that the
  * compiler gave. A row of statements is different: its path is that of the call that opened the
@@ -14,6 +13,8 @@
 #include "analyze_merge.h"
 #include "analyze_places.h"
 #include "analyze_samples.h"
+#include "base_array.h"
+#include "base_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,24 +43,11 @@ struct maker {
     const struct prof_tree_options *options;
     struct analyze_frames frames;
     struct known *known;
-    uint32_t *slot; /* nodes by {parent, frame} */
-    size_t n_slots, room, most;
+    struct base_table nodes; /* by {parent, frame} */
+    size_t room, most;
     uint32_t own[MOST_OWN], n_own; /* nodes of the tape's own rows */
     uint32_t idle;                 /* node of what prof_line.idle is; 0: not there yet */
-    bool failed;                   /* no memory */
 };
-
-static uint64_t hash_pair(uint32_t parent, uint32_t frame)
-{
-    uint64_t h = ((uint64_t)parent << 32 | frame) * UINT64_C(0x9E3779B97F4A7C15);
-    return h ^ (h >> 32);
-}
-
-static uint64_t hash_node(const void *payload, size_t i)
-{
-    const struct prof_tree *tree = payload;
-    return hash_pair(tree->node[i].parent, tree->node[i].frame);
-}
 
 static struct prof_line line_of(const struct analyze_frame *frame)
 {
@@ -79,12 +67,7 @@ static uint32_t add_node(struct maker *m, uint32_t parent, uint32_t frame, struc
                          bool cut)
 {
     struct prof_tree *tree = m->tree;
-    struct prof_tree_node *node = analyze_grow(tree->node, tree->n_nodes, &m->room, sizeof *node);
-    if (!node) {
-        m->failed = true;
-        return parent;
-    }
-    tree->node = node;
+    struct prof_tree_node *node = BASE_ARRAY_GROW(tree->node, tree->n_nodes, &m->room);
     uint32_t i = (uint32_t)tree->n_nodes++;
     node[i] = (struct prof_tree_node){.line = line,
                                       .parent = parent,
@@ -105,26 +88,16 @@ static uint32_t child_of(struct maker *m, uint32_t parent, uint32_t frame, struc
                          bool cut)
 {
     struct prof_tree *tree = m->tree;
-    uint32_t *slot = analyze_rehash(m->slot, &m->n_slots, tree->n_nodes, hash_node, tree);
-    if (!slot) {
-        m->failed = true;
-        return parent;
-    }
-    m->slot = slot;
-    uint64_t h = hash_pair(parent, frame);
-    for (; slot[h & (m->n_slots - 1)]; h++) {
-        uint32_t i = slot[h & (m->n_slots - 1)] - 1;
-        if (tree->node[i].parent == parent && tree->node[i].frame == frame)
-            return i;
-    }
+    const uint64_t key = (uint64_t)parent << 32 | frame;
+    const int64_t known = base_table_find(&m->nodes, key);
+    if (known >= 0)
+        return (uint32_t)known;
     if (tree->n_nodes >= m->most || tree->node[parent].depth >= MOST_DEPTH) {
         tree->too_large = true;
         return parent;
     }
-    uint32_t made = add_node(m, parent, frame, line, cut);
-    if (!m->failed)
-        slot[h & (m->n_slots - 1)] = made + 1;
-    return made;
+    base_table_add(&m->nodes, key, tree->n_nodes);
+    return add_node(m, parent, frame, line, cut);
 }
 
 /* Goes from a node to what a frame is below it. */
@@ -139,17 +112,12 @@ static uint32_t descend(struct maker *m, uint32_t node, uint32_t frame)
     return child_of(m, node, frame, line_of(at), at->cut);
 }
 
-/* The frames of an address; those that are new are looked at by the filters. An empty chain where
- * memory is exhausted. */
+/* The frames of an address; those that are new are looked at by the filters. */
 static struct analyze_chain chain_of(struct maker *m, uint64_t pc, uint32_t line, bool own)
 {
     const struct prof_tree_options *options = m->options;
     size_t before = m->frames.n_frames;
     const struct analyze_chain *chain = analyze_frames_of(&m->frames, pc, line, own);
-    if (!chain) {
-        m->failed = true;
-        return (struct analyze_chain){.n = 0};
-    }
     for (size_t i = before; i < m->frames.n_frames; i++) {
         struct analyze_frame *frame = &m->frames.frame[i];
         struct prof_line place = line_of(frame);
@@ -181,12 +149,10 @@ static void see(struct known *known, const struct maker *m, const struct analyze
 }
 
 /* Parents come before their children: one pass finds what holds of each path. */
-static bool know_paths(struct maker *m)
+static void know_paths(struct maker *m)
 {
     const struct prof_profile *profile = m->profile;
-    m->known = calloc(profile->n_call_paths + 1, sizeof *m->known);
-    if (!m->known)
-        return false;
+    m->known = base_calloc(profile->n_call_paths + 1, sizeof *m->known);
     for (size_t i = 0; i < profile->n_call_paths; i++) {
         const struct prof_path *path = &profile->call_path[i];
         struct known *known = &m->known[i];
@@ -202,7 +168,6 @@ static bool know_paths(struct maker *m)
         /* The outer paths have their nodes already, if they have any frame. */
         known->node = PROF_NO_NODE;
     }
-    return !m->failed;
 }
 
 /* The node of a path, all of its frames included; not of an inverted tree. */
@@ -269,8 +234,7 @@ static uint32_t own_node(struct maker *m, const struct prof_row *row, const stru
         if (i + 1 == MOST_OWN || strcmp(m->tree->node[m->own[i]].line.ops.name[0], row->op) == 0)
             return m->own[i];
     uint32_t made = add_node(m, 0, PROF_NO_NODE, *line, false);
-    if (!m->failed)
-        m->own[m->n_own++] = made;
+    m->own[m->n_own++] = made;
     return made;
 }
 
@@ -388,8 +352,7 @@ static void add_idle(struct maker *m, struct prof_line *line)
     if (m->idle == 0)
         m->idle = add_node(m, 0, PROF_NO_NODE, *line, false);
     line->cost = cost;
-    if (!m->failed)
-        add_cost(m, m->idle, line, false);
+    add_cost(m, m->idle, line, false);
 }
 
 static void add_sample(struct maker *m, const struct prof_sample *sample)
@@ -420,7 +383,7 @@ static void sum_up(struct prof_tree *tree)
         prof_cost_add(&tree->node[tree->node[i].parent].all, &tree->node[i].all);
 }
 
-static bool make(struct maker *m)
+static void make(struct maker *m)
 {
     const struct prof_profile *profile = m->profile;
     size_t n_rows = 0, peak = analyze_peak_tape(profile);
@@ -429,40 +392,33 @@ static bool make(struct maker *m)
     m->most = NODES * (n_rows + profile->n_call_paths + profile->n_samples);
     m->most = m->most < LEAST_NODES ? LEAST_NODES : m->most > MOST_NODES ? MOST_NODES : m->most;
     add_node(m, PROF_NO_NODE, PROF_NO_NODE, (struct prof_line){.own = true}, false);
-    m->tree->row_node = calloc(n_rows + 1, sizeof *m->tree->row_node);
-    if (m->failed || !m->tree->row_node || profile->n_call_paths >= PROF_NO_NODE || !know_paths(m))
-        return false;
+    m->tree->row_node = base_calloc(n_rows + 1, sizeof *m->tree->row_node);
+    know_paths(m);
     uint32_t *row_node = m->tree->row_node;
     for (size_t i = 0; i < profile->n_tapes; i++)
-        for (size_t j = 0; j < profile->tape[i].n_rows && !m->failed; j++)
+        for (size_t j = 0; j < profile->tape[i].n_rows; j++)
             *row_node++ = add_tape_row(m, &profile->tape[i].row[j], i == peak);
-    for (size_t i = 0; i < profile->n_samples && !m->failed; i++)
+    for (size_t i = 0; i < profile->n_samples; i++)
         add_sample(m, &profile->sample[i]);
     m->tree->n_frames = m->frames.n_frames;
     sum_up(m->tree);
-    return !m->failed && !analyze_no_memory(m->tree->analysis);
 }
 
 struct prof_tree *prof_tree_make(const struct prof_analysis *analysis,
                                  const struct prof_tree_options *options)
 {
-    struct prof_tree *tree = calloc(1, sizeof *tree);
-    if (!tree)
-        return NULL;
+    struct prof_tree *tree = base_calloc(1, sizeof *tree);
     struct maker m = {
         .tree = tree,
         .profile = analysis->profile,
         .options = options,
         .frames = {.analysis = analysis, .combine = options->combine, .system = options->system}};
     tree->analysis = analysis;
-    bool made = make(&m);
+    make(&m);
     analyze_frames_free(&m.frames);
     free(m.known);
-    free(m.slot);
-    if (made)
-        return tree;
-    prof_tree_free(tree);
-    return NULL;
+    base_table_free(&m.nodes);
+    return tree;
 }
 
 void prof_tree_free(struct prof_tree *tree)

@@ -1,6 +1,5 @@
 /* analyze_tree.h: the rows of all tapes by call path: a tree of calls.
  *
- * May include: analyze.h.
  * Invariant: the cost of the root is the exact sum of all rows that were kept, and with what was
  * left out that of the analysis; the cost of a node is the exact sum of what is its own and of its
  * children. A function that calls itself is not counted twice.
@@ -50,19 +49,19 @@ struct prof_tree {
     bool too_large; /* not every path is shown to its end: there were too many nodes */
 };
 
-/* NULL when memory is exhausted. The analysis must outlive the tree; the caller frees it. */
+/* The analysis must outlive the tree; the caller frees it. */
 struct prof_tree *prof_tree_make(const struct prof_analysis *analysis,
                                  const struct prof_tree_options *options);
 void prof_tree_free(struct prof_tree *tree);
 
 /* The same without its levels: below the root is a node for each line (function, if they are
  * combined), whose own cost is that of all of its nodes, and whose cost with all below counts what
- * it calls once, also where it calls itself. Costs of nodes overlap. NULL when memory is exhausted.
+ * it calls once, also where it calls itself. Costs of nodes overlap.
  * It has no row_node. The caller frees it; the tree it was made of is needed no more. */
 struct prof_tree *prof_tree_flatten(const struct prof_tree *tree);
 
 /* Each line of the tree (each function, if they are combined) once with what it and all that it
- * called has cost, in no order; *n of them. The caller frees it; NULL when memory is exhausted. */
+ * called has cost, in no order; *n of them. The caller frees it. */
 struct prof_line *prof_tree_inclusive(const struct prof_tree *tree, size_t *n);
 
 /* Likewise, but only what was called through the line, and only lines through which anything was:
@@ -78,8 +77,7 @@ struct prof_tree_pair {
 
 /* Joins two trees made in the same way, from their roots down: what is called by calls that are one
  * is joined as lines of two profiles are (analyze_join.h). Each node of either is in exactly one
- * pair; a pair comes before those below it. *n of them; the caller frees it. NULL when memory is
- * exhausted. */
+ * pair; a pair comes before those below it. *n of them; the caller frees it. */
 struct prof_tree_pair *prof_tree_join(const struct prof_tree *base, const struct prof_tree *now,
                                       size_t *n);
 

@@ -1,8 +1,10 @@
 /* analyze_tree_inclusive.c: each place of a tree once, with what it called.
  *
- * May include: analyze_tree.h. See there for the invariant.
+ * See there for the invariant.
  */
 #include "analyze_tree.h"
+
+#include "base_memory.h"
 
 #include <stdlib.h>
 
@@ -16,15 +18,14 @@ static bool is_within_itself(const struct prof_tree *tree, uint32_t i)
     return false;
 }
 
-/* The lines, and for each frame the place of its line, plus 1; the caller frees both. NULL when
- * memory is exhausted. */
+/* The lines, and for each frame the place of its line, plus 1; the caller frees both. */
 static struct prof_line *make_lines(const struct prof_tree *tree, size_t *n, uint32_t **places)
 {
-    struct prof_line *line = calloc(tree->n_nodes + 1, sizeof *line);
-    uint32_t *place = calloc(tree->n_frames + 1, sizeof *place);
+    struct prof_line *line = base_calloc(tree->n_nodes + 1, sizeof *line);
+    uint32_t *place = base_calloc(tree->n_frames + 1, sizeof *place);
     *places = place;
     *n = 0;
-    for (uint32_t i = 1; line && place && i < tree->n_nodes; i++) {
+    for (uint32_t i = 1; i < tree->n_nodes; i++) {
         const struct prof_tree_node *node = &tree->node[i];
         if (node->frame == PROF_NO_NODE) { /* the tape's own */
             line[*n] = node->line;
@@ -43,10 +44,7 @@ static struct prof_line *make_lines(const struct prof_tree *tree, size_t *n, uin
         if (!is_within_itself(tree, i))
             prof_cost_add(&to->cost, &node->all);
     }
-    if (place)
-        return line;
-    free(line);
-    return NULL;
+    return line;
 }
 
 struct prof_line *prof_tree_inclusive(const struct prof_tree *tree, size_t *n)
@@ -61,17 +59,8 @@ struct prof_line *prof_tree_inclusive(const struct prof_tree *tree, size_t *n)
 static void subtract(struct prof_cost *a, const struct prof_cost *b)
 {
 #define X(name) a->name -= b->name;
-    PROF_ROW_COUNTERS(X)
+    PROF_COST_MEMBERS(X)
 #undef X
-    a->forward_ns -= b->forward_ns;
-    a->backward_ns -= b->backward_ns;
-    a->recompute_ns -= b->recompute_ns;
-    a->other_ns -= b->other_ns;
-    a->waiting_ns -= b->waiting_ns;
-    a->waiting_io_ns -= b->waiting_io_ns;
-    a->waiting_lock_ns -= b->waiting_lock_ns;
-    a->samples -= b->samples;
-    a->cpu_samples -= b->cpu_samples;
     a->byte_ns = a->byte_ns > b->byte_ns ? a->byte_ns - b->byte_ns : 0;
 }
 
@@ -79,14 +68,14 @@ struct prof_line *prof_tree_through(const struct prof_tree *tree, size_t *n)
 {
     uint32_t *place;
     struct prof_line *line = make_lines(tree, n, &place);
-    for (uint32_t i = 1; line && i < tree->n_nodes; i++) {
+    for (uint32_t i = 1; i < tree->n_nodes; i++) {
         const struct prof_tree_node *node = &tree->node[i];
         if (node->frame != PROF_NO_NODE && place[node->frame] > 0)
             subtract(&line[place[node->frame] - 1].cost, &node->line.cost);
     }
     free(place);
     size_t kept = 0;
-    for (size_t i = 0; line && i < *n; i++)
+    for (size_t i = 0; i < *n; i++)
         if (!line[i].own && !line[i].idle && !prof_cost_is_nothing(&line[i].cost))
             line[kept++] = line[i];
     *n = kept;
@@ -98,14 +87,8 @@ struct prof_tree *prof_tree_flatten(const struct prof_tree *tree)
     uint32_t *place;
     size_t n;
     struct prof_line *line = make_lines(tree, &n, &place);
-    struct prof_tree *flat = line ? calloc(1, sizeof *flat) : NULL;
-    struct prof_tree_node *node = flat ? calloc(n + 1, sizeof *node) : NULL;
-    if (!node) {
-        free(line);
-        free(place);
-        free(flat);
-        return NULL;
-    }
+    struct prof_tree *flat = base_calloc(1, sizeof *flat);
+    struct prof_tree_node *node = base_calloc(n + 1, sizeof *node);
     *flat = *tree;
     flat->is_flat = true;
     flat->node = node;
@@ -134,17 +117,14 @@ struct prof_tree *prof_tree_flatten(const struct prof_tree *tree)
     return flat;
 }
 
-int prof_analysis_call_through(struct prof_analysis *analysis)
+void prof_analysis_call_through(struct prof_analysis *analysis)
 {
     const struct prof_tree_options how = {.selected = true};
     struct prof_tree *tree = prof_tree_make(analysis, &how);
     size_t n = 0;
-    struct prof_line *line = tree ? prof_tree_through(tree, &n) : NULL;
+    struct prof_line *line = prof_tree_through(tree, &n);
     prof_tree_free(tree);
-    if (!line)
-        return -1;
     free(analysis->through);
     analysis->through = line;
     analysis->n_through = n;
-    return 0;
 }

@@ -1,9 +1,11 @@
 /* analyze_tree_join.c: the same calls in two trees.
  *
- * May include: analyze_tree.h, analyze_join.h. See analyze_tree.h for the invariant.
+ * See analyze_tree.h for the invariant.
  */
 #include "analyze_join.h"
+
 #include "analyze_tree.h"
+#include "base_memory.h"
 
 #include <stdlib.h>
 
@@ -54,8 +56,8 @@ static void add_pair(struct joiner *j, uint32_t parent, const struct prof_line *
     };
 }
 
-/* Adds what a pair's calls called. False: no memory. */
-static bool add_below(struct joiner *j, uint32_t parent)
+/* Adds what a pair's calls called. */
+static void add_below(struct joiner *j, uint32_t parent)
 {
     const uint32_t *node = j->pair[parent].node;
     const size_t n[2] = {list_children(j, 0, node[0]), list_children(j, 1, node[1])};
@@ -64,34 +66,28 @@ static bool add_below(struct joiner *j, uint32_t parent)
             add_pair(j, parent, j->list[0][i], NULL, false);
         for (size_t i = 0; i < n[1]; i++)
             add_pair(j, parent, NULL, j->list[1][i], false);
-        return true;
+        return;
     }
     struct prof_join join;
     const struct prof_line *const *const list[2] = {j->list[0], j->list[1]};
-    const bool ok = prof_join_lists(&join, list, n) == 0;
-    for (size_t i = 0; ok && i < join.n_rows; i++)
+    prof_join_lists(&join, list, n);
+    for (size_t i = 0; i < join.n_rows; i++)
         add_pair(j, parent, join.row[i].line[0], join.row[i].line[1], join.row[i].moved);
     prof_join_free(&join);
-    return ok;
 }
 
 struct prof_tree_pair *prof_tree_join(const struct prof_tree *base, const struct prof_tree *now,
                                       size_t *n)
 {
     struct joiner j = {.tree = {base, now}};
-    bool ok = true;
-    j.pair = calloc(base->n_nodes + now->n_nodes, sizeof *j.pair);
-    j.list[0] = calloc(base->n_nodes, sizeof *j.list[0]);
-    j.list[1] = calloc(now->n_nodes, sizeof *j.list[1]);
-    if (j.pair && j.list[0] && j.list[1])
-        add_pair(&j, PROF_NO_NODE, &base->node[0].line, &now->node[0].line, false);
-    for (uint32_t i = 0; i < j.n && ok; i++)
-        ok = add_below(&j, i);
+    j.pair = base_calloc(base->n_nodes + now->n_nodes, sizeof *j.pair);
+    j.list[0] = base_calloc(base->n_nodes, sizeof *j.list[0]);
+    j.list[1] = base_calloc(now->n_nodes, sizeof *j.list[1]);
+    add_pair(&j, PROF_NO_NODE, &base->node[0].line, &now->node[0].line, false);
+    for (uint32_t i = 0; i < j.n; i++)
+        add_below(&j, i);
     free(j.list[0]);
     free(j.list[1]);
     *n = j.n;
-    if (ok && j.n > 0)
-        return j.pair;
-    free(j.pair);
-    return NULL;
+    return j.pair;
 }

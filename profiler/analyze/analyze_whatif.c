@@ -1,7 +1,5 @@
 /* analyze_whatif.c: a tape's peak if some saved values were computed again instead.
  *
- * May include: analyze_space.h, analyze_merge.h, analyze_places.h.
- *
  * The changes of the stretch with the peak are replayed without the bytes of the chosen lines.
  * While a sweep runs, the largest value of theirs that would be live counts in full: it is what is
  * made again at that time.
@@ -10,6 +8,7 @@
 
 #include "analyze_merge.h"
 #include "analyze_places.h"
+#include "base_memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -79,9 +78,7 @@ uint64_t prof_whatif_peak(const struct prof_whatif *whatif)
 {
     const struct prof_tape *tape = whatif->tape;
     struct replay replay = {.whatif = whatif};
-    replay.live = calloc(tape->n_residuals + 1, sizeof *replay.live);
-    if (!replay.live)
-        return UINT64_MAX;
+    replay.live = base_calloc(tape->n_residuals + 1, sizeof *replay.live);
     int64_t peak = 0;
     for (size_t i = 0; i < tape->n_changes; i++) {
         const struct prof_change *change = &tape->change[i];
@@ -151,14 +148,10 @@ static size_t find_savers(struct saver *saver, struct prof_whatif *whatif,
                           const struct prof_analysis *analysis, enum analyze_by by)
 {
     const struct prof_tape *tape = whatif->tape;
-    double *again = calloc(tape->n_rows + 1, sizeof *again);
-    uint64_t *at_peak = calloc(tape->n_rows + 1, sizeof *at_peak);
-    bool *saves = calloc(tape->n_rows + 1, sizeof *saves);
+    double *again = base_calloc(tape->n_rows + 1, sizeof *again);
+    uint64_t *at_peak = base_calloc(tape->n_rows + 1, sizeof *at_peak);
+    bool *saves = base_calloc(tape->n_rows + 1, sizeof *saves);
     size_t n = 0;
-    if (!again || !at_peak || !saves) {
-        n = SIZE_MAX;
-        goto done;
-    }
     for (size_t i = 0; i < tape->n_residuals; i++) {
         const struct prof_residual *r = &tape->residual[i];
         if (r->kind != PROF_SAVED || r->producer == 0 || tape->row[r->producer - 1].pc == 0)
@@ -181,7 +174,6 @@ static size_t find_savers(struct saver *saver, struct prof_whatif *whatif,
         saver[n].option.saved_peak = at_peak[i];
         n++;
     }
-done:
     free(again);
     free(at_peak);
     free(saves);
@@ -192,7 +184,7 @@ done:
 static void merge_savers(struct prof_whatif *whatif, struct saver *saver, size_t n, uint32_t *of)
 {
     qsort(saver, n, sizeof *saver, compare_savers);
-    for (size_t i = 0; i < n && whatif->option; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct prof_option *from = &saver[i].option;
         struct prof_option *to = whatif->n > 0 ? &whatif->option[whatif->n - 1] : NULL;
         if (to && analyze_compare(&to->line, &from->line, saver[i].by) == 0) {
@@ -202,58 +194,43 @@ static void merge_savers(struct prof_whatif *whatif, struct saver *saver, size_t
             to->count += from->count;
             to->cost_ns += from->cost_ns;
         } else {
-            whatif->option[whatif->n++] = *from;
+            whatif->option[whatif->n++] = *from; // NOLINT
         }
         of[saver[i].row - 1] = (uint32_t)whatif->n;
     }
 }
 
-static int make_options(struct prof_whatif *whatif, const struct prof_analysis *analysis,
-                        enum analyze_by by)
+static void make_options(struct prof_whatif *whatif, const struct prof_analysis *analysis,
+                         enum analyze_by by)
 {
     const struct prof_tape *tape = whatif->tape;
-    struct saver *saver = calloc(tape->n_rows + 1, sizeof *saver);
-    uint32_t *of = calloc(tape->n_rows + 1, sizeof *of);
-    whatif->option = calloc(tape->n_rows + 1, sizeof *whatif->option);
-    whatif->of = calloc(tape->n_residuals + 1, sizeof *whatif->of);
-    whatif->first = calloc(tape->n_rows + 1, sizeof *whatif->first);
-    whatif->next = calloc(tape->n_residuals + 1, sizeof *whatif->next);
-    int status = -1;
-    const size_t n = saver && of && whatif->option && whatif->of && whatif->first && whatif->next
-                         ? find_savers(saver, whatif, analysis, by)
-                         : SIZE_MAX;
-    if (n != SIZE_MAX) {
-        merge_savers(whatif, saver, n, of);
-        for (size_t i = 0; i < tape->n_residuals; i++) {
-            const struct prof_residual *r = &tape->residual[i];
-            const uint32_t option =
-                r->kind == PROF_SAVED && r->producer > 0 ? of[r->producer - 1] : 0;
-            whatif->of[i] = option;
-            if (option == 0)
-                continue;
-            whatif->next[i] = whatif->first[option - 1];
-            whatif->first[option - 1] = (uint32_t)i + 1;
-        }
-        status = 0;
+    struct saver *saver = base_calloc(tape->n_rows + 1, sizeof *saver);
+    uint32_t *of = base_calloc(tape->n_rows + 1, sizeof *of);
+    whatif->option = base_calloc(tape->n_rows + 1, sizeof *whatif->option);
+    whatif->of = base_calloc(tape->n_residuals + 1, sizeof *whatif->of);
+    whatif->first = base_calloc(tape->n_rows + 1, sizeof *whatif->first);
+    whatif->next = base_calloc(tape->n_residuals + 1, sizeof *whatif->next);
+    merge_savers(whatif, saver, find_savers(saver, whatif, analysis, by), of);
+    for (size_t i = 0; i < tape->n_residuals; i++) {
+        const struct prof_residual *r = &tape->residual[i];
+        const uint32_t option = r->kind == PROF_SAVED && r->producer > 0 ? of[r->producer - 1] : 0;
+        whatif->of[i] = option;
+        if (option == 0)
+            continue;
+        whatif->next[i] = whatif->first[option - 1];
+        whatif->first[option - 1] = (uint32_t)i + 1;
     }
     free(saver);
     free(of);
-    return status;
 }
 
 /* Each option's own peak. One that has nothing at the peak leaves it as it is. */
-static int weigh(struct prof_whatif *whatif)
+static void weigh(struct prof_whatif *whatif)
 {
     whatif->peak_bytes = prof_whatif_peak(whatif);
-    if (whatif->peak_bytes == UINT64_MAX)
-        return -1;
-    for (size_t i = 0; i < whatif->n; i++) {
+    for (size_t i = 0; i < whatif->n; i++)
         whatif->option[i].peak_bytes =
             whatif->option[i].saved_peak > 0 ? peak_of_one(whatif, i) : whatif->peak_bytes;
-        if (whatif->option[i].peak_bytes == UINT64_MAX)
-            return -1;
-    }
-    return 0;
 }
 
 static bool is_better(const struct prof_option *a, const struct prof_option *b)
@@ -286,9 +263,8 @@ int prof_whatif_make(struct prof_whatif *whatif, const struct prof_analysis *ana
     whatif->merged = tape->merged;
     whatif->is_truncated = tape->stretch_is_truncated;
     whatif->run_ns = prof_profile_ns(profile, tape->forward_ticks + tape->backward_ticks);
-    if (make_options(whatif, analysis, by_function ? ANALYZE_BY_FUNCTION : ANALYZE_BY_LINE) != 0 ||
-        weigh(whatif) != 0 || analyze_no_memory(analysis))
-        return -1;
+    make_options(whatif, analysis, by_function ? ANALYZE_BY_FUNCTION : ANALYZE_BY_LINE);
+    weigh(whatif);
     mark_best(whatif);
     return 0;
 }
@@ -317,8 +293,6 @@ static int try_all(struct prof_whatif *whatif, uint64_t budget)
     for (uint64_t bits = 0; bits < (uint64_t)1 << whatif->n; bits++) {
         choose(whatif, bits);
         const uint64_t peak = prof_whatif_peak(whatif), cost = prof_whatif_cost(whatif);
-        if (peak == UINT64_MAX)
-            return -1;
         const bool fits = peak <= budget, fitted = best_peak <= budget;
         const bool better =
             fits ? !fitted || cost < best_cost || (cost == best_cost && peak < best_peak)
@@ -334,8 +308,7 @@ static int try_all(struct prof_whatif *whatif, uint64_t budget)
 }
 
 /* Adds the option that lowers the peak most for its cost; where none does, the one that saves most
- * at the peak, since two together may. Returns the new peak; UINT64_MAX: no memory, or none is
- * left. */
+ * at the peak, since two together may. Returns the new peak; UINT64_MAX: none is left. */
 static uint64_t add_one(struct prof_whatif *whatif, uint64_t peak)
 {
     size_t best = whatif->n;
@@ -345,8 +318,6 @@ static uint64_t add_one(struct prof_whatif *whatif, uint64_t peak)
         if (whatif->option[i].chosen)
             continue;
         const uint64_t now = peak_of_one(whatif, i);
-        if (now == UINT64_MAX)
-            return UINT64_MAX;
         const double cost = (double)whatif->option[i].cost_ns + 1;
         const double gain = now < peak ? 1 + (double)(peak - now) / cost
                                        : 1 - 1 / (1 + (double)whatif->option[i].saved_peak / cost);
@@ -389,8 +360,6 @@ static int be_greedy(struct prof_whatif *whatif, uint64_t budget)
     uint64_t peak = whatif->peak_bytes, least = peak;
     for (size_t k = 0; k < whatif->n && peak > budget; k++) {
         peak = add_one(whatif, peak);
-        if (peak == UINT64_MAX)
-            return -1;
         least = peak < least ? peak : least;
     }
     drop_needless(whatif, peak <= budget ? budget : least);

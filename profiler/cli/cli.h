@@ -1,21 +1,29 @@
 /* cli.h: the commands of the program `tapescope`, and what they end with.
  *
- * May include: profiler/serve, profiler/export, profiler/report, profiler/analyze, profiler/format.
- * Invariant: a command returns its exit status and never exits; messages go to standard error,
- * one line each, beginning with "tapescope: ".
+ * Invariant: a command returns its exit status and never exits, unless memory ends; messages go to
+ * standard error, one line each, beginning with "tapescope: ".
  */
 #ifndef PROFILER_CLI_CLI_H
 #define PROFILER_CLI_CLI_H
 
 #include "report.h"
 
+/* What the program ends with: X(NAME, number, text). --help, the manual page and the table of
+ * docs/COMMANDS.md (cmake/Facts.cmake) are made from this list. */
+#define CLI_STATUSES(X)                                                                            \
+    X(OK, 0, "all went well")                                                                      \
+    X(FAILED, 1, "the report could not be written, or a gate of check failed")                     \
+    X(USAGE, 2, "wrong usage")                                                                     \
+    X(BAD_PROFILE, 3, "a bad profile (check: also an incomplete one)")                             \
+    X(NO_MEMORY, 4, "out of memory")                                                               \
+    X(NO_PROFILE, 125, "record: the program ended well but left no profile")                       \
+    X(CANNOT_EXECUTE, 126, "the program could not be run")                                         \
+    X(NOT_FOUND, 127, "there is no such program")
+
 enum cli_status {
-    CLI_OK = 0,
-    CLI_FAILED = 1, /* the report could not be written, or a gate failed */
-    CLI_USAGE = 2,
-    CLI_BAD_PROFILE = 3,
-    CLI_CANNOT_EXECUTE = 126,
-    CLI_NOT_FOUND = 127,
+#define X(NAME, number, text) CLI_##NAME = (number),
+    CLI_STATUSES(X)
+#undef X
 };
 
 #define CLI_DEFAULT_PROFILE "tapescope.prof"

@@ -6,10 +6,8 @@
 static int write_format(const struct export_job *job, const struct export_format *format)
 {
     const int status = format->write(job);
-    if (status > 0)
+    if (status != 0)
         cli_message("export: %s", job->error);
-    else if (status < 0)
-        cli_message("out of memory");
     return status == 0 ? CLI_OK : CLI_FAILED;
 }
 
@@ -31,21 +29,17 @@ int cli_export_to(FILE *out, const struct prof_analysis *analysis, enum export_k
         .payload = &filter,
     };
     struct prof_tree *tree = prof_tree_make(analysis, &how);
-    if (tree) {
-        const struct export_job job = {
-            .analysis = analysis,
-            .tree = tree,
-            .metric = (enum export_metric)export_args->metric,
-            .out = out,
-            .error = error,
-            .error_room = sizeof error,
-        };
-        if (tree->too_large)
-            cli_message("export: %s: too many call paths: some are cut", analysis->profile->path);
-        status = write_format(&job, format);
-    } else {
-        status = cli_finish(-1);
-    }
+    const struct export_job job = {
+        .analysis = analysis,
+        .tree = tree,
+        .metric = (enum export_metric)export_args->metric,
+        .out = out,
+        .error = error,
+        .error_room = sizeof error,
+    };
+    if (tree->too_large)
+        cli_message("export: %s: too many call paths: some are cut", analysis->profile->path);
+    status = write_format(&job, format);
     prof_tree_free(tree);
     cli_filter_close(&filter);
     return status;

@@ -1,7 +1,4 @@
-/* cli_export.h: a profile for other programs, for the commands that write one.
- *
- * May include: cli.h and what it stands on, profiler/export.
- */
+/* cli_export.h: a profile for other programs, for the commands that write one. */
 #ifndef PROFILER_CLI_CLI_EXPORT_H
 #define PROFILER_CLI_CLI_EXPORT_H
 

@@ -1,8 +1,7 @@
-/* cli_open.c: a profile, opened and analysed as the shared options say.
- *
- * May include: cli.h and what it stands on.
- */
+/* cli_open.c: a profile, opened and analysed as the shared options say. */
 #include "cli_args.h"
+
+#include "base_memory.h"
 #include "cli_filter.h"
 
 #include <stdlib.h>
@@ -21,11 +20,7 @@ static int apply_filter(struct cli_profile *opened, const struct cli_args *args)
 {
     if (!args->focus && !args->ignore)
         return CLI_OK;
-    struct cli_filter *filter = calloc(1, sizeof *filter);
-    if (!filter) {
-        cli_message("out of memory");
-        return CLI_FAILED;
-    }
+    struct cli_filter *filter = base_calloc(1, sizeof *filter);
     const int status = cli_filter_open(filter, args);
     if (status != CLI_OK) {
         free(filter);
@@ -44,13 +39,9 @@ static int apply_maps(struct prof_analysis *analysis, const struct cli_args *arg
             cli_message("--map: '%s' is not OLD=NEW", args->map.item[i]);
             return CLI_USAGE;
         }
-        char *from = strndup(args->map.item[i], (size_t)(equals - args->map.item[i]));
-        int failed = from ? prof_analysis_map(analysis, from, equals + 1) : -1;
+        char *from = base_strndup(args->map.item[i], (size_t)(equals - args->map.item[i]));
+        prof_analysis_map(analysis, from, equals + 1);
         free(from);
-        if (failed) {
-            cli_message("out of memory");
-            return CLI_FAILED;
-        }
     }
     return CLI_OK;
 }
@@ -105,11 +96,6 @@ int cli_open(struct cli_profile *opened, const struct cli_args *args, const char
     if (opened->profile->warning)
         cli_message("%s", opened->profile->warning);
     opened->analysis = prof_analyze(opened->profile, warn, NULL);
-    if (!opened->analysis) {
-        cli_message("%s: out of memory", path);
-        cli_close(opened);
-        return CLI_FAILED;
-    }
     int status = apply(opened, args);
     if (status != CLI_OK) {
         cli_close(opened);
@@ -145,14 +131,10 @@ int cli_open_all(struct cli_profiles *opened, const struct cli_args *args, char 
                  size_t n)
 {
     *opened = (struct cli_profiles){
-        .one = calloc(n + 1, sizeof *opened->one),
-        .analysis = calloc(n + 1, sizeof *opened->analysis),
+        .one = base_calloc(n + 1, sizeof *opened->one),
+        .analysis = base_calloc(n + 1, sizeof *opened->analysis),
     };
     int status = CLI_OK;
-    if (!opened->one || !opened->analysis) {
-        cli_message("out of memory");
-        status = CLI_FAILED;
-    }
     for (size_t i = 0; i < n && status == CLI_OK; i++) {
         status = cli_open(&opened->one[i], args, path[i]);
         opened->analysis[i] = opened->one[i].analysis;

@@ -1,7 +1,4 @@
-/* cli_pack.h: packing a profile, and saying what was written, for the commands that leave one.
- *
- * May include: cli_args.h and what it stands on.
- */
+/* cli_pack.h: packing a profile, and saying what was written, for the commands that leave one. */
 #ifndef PROFILER_CLI_CLI_PACK_H
 #define PROFILER_CLI_CLI_PACK_H
 

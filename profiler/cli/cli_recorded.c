@@ -36,6 +36,8 @@ static int prepare_output(const char *path, char **aside)
 {
     struct stat status;
     bool is_old = stat(path, &status) == 0;
+    if (is_old && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)))
+        return ENOTSUP;
     int fd;
     do
         fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
@@ -43,6 +45,9 @@ static int prepare_output(const char *path, char **aside)
     if (fd < 0)
         return errno;
     int error = fstat(fd, &status) == 0 ? 0 : errno;
+    /* /dev/full refuses even nothing. */
+    if (error == 0 && S_ISCHR(status.st_mode) && write(fd, "", 0) < 0)
+        error = errno;
     close(fd);
     if (error != 0 || !S_ISREG(status.st_mode))
         return error;
@@ -77,8 +82,9 @@ static void describe_end(char *buf, size_t n, const char *program, int status)
     }
 }
 
-/* One line on what the program left, and one more if it could not be packed. */
-static void report_end(const struct cli_recorded *recording, int status)
+/* One line on what the program left, and one more if it could not be packed. Returns whether that
+ * is a profile. */
+static bool report_end(const struct cli_recorded *recording, int status)
 {
     const char *program = recording->argv[0], *profile = recording->profile;
     const char *path = recording->path;
@@ -93,33 +99,32 @@ static void report_end(const struct cli_recorded *recording, int status)
         else
             cli_message("%s wrote no profile: it is not linked with libtapescope, or has said why",
                         program);
-        return;
+        return false;
     }
-    if (!S_ISREG(file.st_mode)) { /* a device or a pipe: not to be read */
+    if (!S_ISREG(file.st_mode)) { /* a device: not to be read */
         cli_message("%swrote to %s", end, profile);
-        return;
+        return true;
     }
     struct prof_profile *read = prof_profile_read(path, error, sizeof error);
     if (!read) {
         cli_message("%s%s", end, error);
-        return;
+        return false;
     }
     struct prof_analysis *analysis = prof_analyze(read, NULL, NULL);
-    char *summary = analysis ? cli_summarize(analysis, recording->utf8) : NULL;
-    if (!summary)
-        cli_message("%swrote %s, which cannot be summed up: out of memory", end, profile);
-    else if (read->complete)
+    char *summary = cli_summarize(analysis, recording->utf8);
+    if (read->complete)
         cli_message("%swrote %s: %s", end, profile, summary);
     else
         cli_message("%s%s holds what was measured until then: %s", end, profile, summary);
-    if (analysis && recording->pack)
+    if (recording->pack)
         cli_pack_profile(analysis, path, path);
     free(summary);
     prof_analysis_free(analysis);
     prof_profile_free(read);
+    return true;
 }
 
-int cli_run_recorded(const struct cli_recorded *recording)
+int cli_run_recorded(struct cli_recorded *recording)
 {
     char **argv = recording->argv;
     const char *profile = recording->profile, *path = recording->path;
@@ -127,7 +132,7 @@ int cli_run_recorded(const struct cli_recorded *recording)
     int error = prepare_output(path, &aside);
     if (error != 0) {
         cli_message("cannot write %s: %s", profile, strerror(error));
-        return CLI_USAGE;
+        return error == ENOSPC ? CLI_NO_PROFILE : CLI_USAGE;
     }
     error = recording->start ? recording->start(recording->payload, argv, path)
                              : cli_start_program(argv, path);
@@ -137,6 +142,6 @@ int cli_run_recorded(const struct cli_recorded *recording)
         return error == ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_EXECUTE;
     }
     int status = recording->wait ? recording->wait(recording->payload) : cli_wait_program();
-    report_end(recording, status);
+    recording->left = report_end(recording, status);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

@@ -1,7 +1,6 @@
 /* cli_recorded.h: a recording of a program, from the file that is made room for to the line on what
  * it left.
  *
- * May include: cli.h and what it stands on.
  * Invariant: a profile that was there before is never taken for the program's, and stays if that
  * cannot be run.
  */
@@ -20,10 +19,12 @@ struct cli_recorded {
     int (*start)(void *payload, char **argv, const char *path);
     int (*wait)(void *payload);
     void *payload;
+    /* Set: whether the program left a profile, or wrote it to a device. */
+    bool left;
 };
 
 /* Runs the program. Returns its exit status (128 + n after signal n), or that of a program that
  * never started. */
-int cli_run_recorded(const struct cli_recorded *recording);
+int cli_run_recorded(struct cli_recorded *recording);
 
 #endif

@@ -1,6 +1,7 @@
 /* cli_sum.c: see cli_sum.h. */
 #include "cli_sum.h"
 
+#include "base_memory.h"
 #include "merge.h"
 
 #include <stdlib.h>
@@ -12,25 +13,22 @@ struct places {
     size_t *n;
 };
 
-static bool find_places(struct places *places, const struct cli_profiles *opened)
+static void find_places(struct places *places, const struct cli_profiles *opened)
 {
     *places = (struct places){
-        .profile = calloc(opened->n, sizeof *places->profile),
-        .symbol = calloc(opened->n, sizeof *places->symbol),
-        .n = calloc(opened->n, sizeof *places->n),
+        .profile = base_calloc(opened->n, sizeof *places->profile),
+        .symbol = base_calloc(opened->n, sizeof *places->symbol),
+        .n = base_calloc(opened->n, sizeof *places->n),
     };
-    bool ok = places->profile && places->symbol && places->n;
-    for (size_t i = 0; i < opened->n && ok; i++) {
+    for (size_t i = 0; i < opened->n; i++) {
         places->profile[i] = opened->one[i].profile;
         places->symbol[i] = prof_analysis_symbols(opened->analysis[i], &places->n[i]);
-        ok = places->symbol[i] != NULL;
     }
-    return ok;
 }
 
 static void free_places(struct places *places, size_t n)
 {
-    for (size_t i = 0; places->symbol && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         free(places->symbol[i]);
     free(places->profile);
     free(places->symbol);
@@ -42,11 +40,9 @@ int cli_sum_profiles(const char *command, const struct cli_profiles *opened, con
     struct places places;
     char error[4096];
     int status = CLI_OK;
-    if (!find_places(&places, opened)) {
-        cli_message("out of memory");
-        status = CLI_FAILED;
-    } else if (prof_merge(output, places.profile, (const struct prof_symbol *const *)places.symbol,
-                          places.n, opened->n, error, sizeof error) != 0) {
+    find_places(&places, opened);
+    if (prof_merge(output, places.profile, (const struct prof_symbol *const *)places.symbol,
+                   places.n, opened->n, error, sizeof error) != 0) {
         cli_message("%s: %s", command, error);
         status = CLI_FAILED;
     }

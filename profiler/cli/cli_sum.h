@@ -1,7 +1,4 @@
-/* cli_sum.h: profiles of one program added up, for the commands that do so.
- *
- * May include: cli.h and what it stands on.
- */
+/* cli_sum.h: profiles of one program added up, for the commands that do so. */
 #ifndef PROFILER_CLI_CLI_SUM_H
 #define PROFILER_CLI_CLI_SUM_H
 

@@ -6,6 +6,7 @@
 #include "cli_tapes.h"
 
 #include "aside.h"
+#include "base_memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,19 +48,16 @@ static bool is_ours(const char *path)
  * paths, with "#" for "/". */
 static char *tape_path(const struct prof_analysis *analysis, const char *file, const char *folder)
 {
-    char *path = NULL;
     if (!folder)
-        return asprintf(&path, "%s" CLI_TAPE_SUFFIX, file) < 0 ? NULL : path;
-    const char *name = report_short_path(analysis, file);
-    if (asprintf(&path, "%s/%s" CLI_TAPE_SUFFIX, folder, name) < 0)
-        return NULL;
+        return base_asprintf("%s" CLI_TAPE_SUFFIX, file);
+    char *path = base_asprintf("%s/%s" CLI_TAPE_SUFFIX, folder, report_short_path(analysis, file));
     for (char *at = path + strlen(folder) + 1; *at; at++)
         if (*at == '/')
             *at = '#';
     return path;
 }
 
-/* Writes one report to an open stream; 0, -1 (no memory), or an error number. */
+/* Writes one report to an open stream; 0, or an error number. */
 static int write_report(const struct prof_analysis *analysis, const char *file, FILE *out,
                         const struct report_style *style)
 {
@@ -72,14 +70,14 @@ static int write_report(const struct prof_analysis *analysis, const char *file, 
     return report_annotate(analysis, file, NULL, &to_file);
 }
 
-/* The file at `path`, by way of a new one. Returns 0, -1 or an error number. */
+/* The file at `path`, by way of a new one. Returns 0 or an error number. */
 static int replace(const struct prof_analysis *analysis, const char *file, const char *path,
                    const struct report_style *style)
 {
     char *aside;
     FILE *out = aside_open(path, &aside);
     if (!out)
-        return errno == ENOMEM ? -1 : errno;
+        return errno;
     return aside_close(out, aside, path, write_report(analysis, file, out, style));
 }
 
@@ -91,10 +89,6 @@ static int write_tape(const struct cli_profile *opened, const char *file,
         return CLI_OK;
     }
     char *path = tape_path(opened->analysis, file, folder);
-    if (!path) {
-        cli_message("out of memory");
-        return CLI_FAILED;
-    }
     int error = 0;
     bool refused = !is_ours(path);
     if (!refused) {
@@ -103,9 +97,7 @@ static int write_tape(const struct cli_profile *opened, const char *file,
     }
     if (refused)
         cli_message("%s is no file of 'annotate --write': it stays as it is", path);
-    else if (error < 0)
-        cli_message("out of memory");
-    else if (error > 0)
+    else if (error != 0)
         cli_message("%s: %s", path, strerror(error));
     else
         fprintf(style->out, "%s\n", path);
@@ -118,11 +110,7 @@ int cli_write_tapes(const struct cli_profile *opened, const struct report_style 
 {
     const struct prof_analysis *analysis = opened->analysis;
     size_t n = prof_analysis_files(analysis, NULL, NULL, 0);
-    const char **file = calloc(n + 1, sizeof *file);
-    if (!file) {
-        cli_message("out of memory");
-        return CLI_FAILED;
-    }
+    const char **file = base_calloc(n + 1, sizeof *file);
     prof_analysis_files(analysis, NULL, file, n);
     int status = CLI_OK;
     for (size_t i = 0; i < n; i++) {
@@ -132,6 +120,6 @@ int cli_write_tapes(const struct cli_profile *opened, const struct report_style 
     free(file);
     if (n == 0)
         cli_message("annotate: the profile has no sources: compile with -g to see source lines");
-    int finished = cli_finish(0);
+    int finished = cli_finish();
     return status != CLI_OK ? status : finished;
 }

@@ -1,7 +1,4 @@
-/* cli_tapes.h: the .tape files of `tapescope annotate --write`.
- *
- * May include: cli.h and what it stands on.
- */
+/* cli_tapes.h: the .tape files of `tapescope annotate --write`. */
 #ifndef PROFILER_CLI_CLI_TAPES_H
 #define PROFILER_CLI_CLI_TAPES_H
 

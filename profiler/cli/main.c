@@ -1,9 +1,9 @@
 /* main.c: the program `tapescope`: finds the command and runs it.
- *
- * May include: cli.h and what it stands on. Exit status: 0 ok, 1 the report could not be
- * written or a gate failed, 2 usage, 3 a bad profile; `record` passes on the program's own.
+ * CLI_STATUSES of cli.h says what it ends with.
  */
 #include "cli_man.h"
+
+#include "cli_memory.h"
 
 #include <locale.h>
 #include <string.h>
@@ -11,6 +11,11 @@
 #ifndef TAPESCOPE_VERSION
 #define TAPESCOPE_VERSION "0.1.0"
 #endif
+
+#define X(NAME, number, text) " " #number " " text ";"
+static const char statuses[] =
+    "Exit status:" CLI_STATUSES(X) " and of record and stat that of a program that failed.";
+#undef X
 
 static void put_help(FILE *out)
 {
@@ -29,10 +34,9 @@ static void put_help(FILE *out)
     putc('\n', out);
     cli_put_wrapped(out,
                     "tapescope COMMAND --help says more, as does tapescope(1), which 'tapescope "
-                    "help --man' prints; tapescope --version names the version.\n"
-                    "Exit status: 0 ok, 1 the report could not be written or a gate failed, 2 "
-                    "wrong usage, 3 a bad profile; record passes on the program's.",
+                    "help --man' prints; tapescope --version names the version.",
                     0, 0, width);
+    cli_put_wrapped(out, statuses, 0, 0, width);
 }
 
 static int unknown(const char *name)
@@ -54,22 +58,23 @@ static int unknown(const char *name)
 int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "");
+    cli_end_without_memory();
     if (argc < 2) {
         put_help(stderr);
         return CLI_USAGE;
     }
     if (argc == 3 && strcmp(argv[1], "help") == 0 && strcmp(argv[2], "--man") == 0) {
         cli_put_manual(stdout, TAPESCOPE_VERSION);
-        return cli_finish(0);
+        return cli_finish();
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         (argc == 2 && strcmp(argv[1], "help") == 0)) {
         put_help(stdout);
-        return cli_finish(0);
+        return cli_finish();
     }
     if (strcmp(argv[1], "--version") == 0) {
         puts("tapescope " TAPESCOPE_VERSION);
-        return cli_finish(0);
+        return cli_finish();
     }
     size_t n;
     const struct cli_command *const *command = cli_commands(&n);
@@ -80,7 +85,7 @@ int main(int argc, char **argv)
         if (!is_help)
             return command[i]->run(argc - 1, argv + 1);
         cli_put_help(stdout, command[i], cli_width());
-        return cli_finish(0);
+        return cli_finish();
     }
     return unknown(argv[1 + is_help]);
 }

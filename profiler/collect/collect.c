@@ -1,7 +1,7 @@
 /* collect.c: the collector: keeps the last state of every tape and writes what changed to the
  * profile.
  *
- * May include: collect_state.h, tape_hook.h. Exports tapescope_collect_open alone.
+ * Exports tapescope_collect_open alone.
  *
  * When something is written is said in collect_rounds.c. A child process made by fork() has no part
  * in the profile: there the collector does nothing.
@@ -23,14 +23,14 @@ static bool is_ours(const struct collector *c)
 
 /* In a child process: closes its copy of the descriptor, and with it its hold on the file's
  * lock. */
-static void forget(struct prof_open *open)
+static void forget(struct collect_open *open)
 {
     struct collector *c =
         (struct collector *)(void *)((char *)open - offsetof(struct collector, open));
     c->pid = 0;
     __atomic_store_n(&c->base.hook.due, UINT64_MAX, __ATOMIC_RELAXED);
-    (void)prof_file_close(&c->file);
-    prof_sampler_forget(&c->sampler);
+    (void)collect_file_close(&c->file);
+    collect_sampler_forget(&c->sampler);
 }
 
 /* What a call from the tape has to restore. */
@@ -63,7 +63,7 @@ static void publish(struct tape_hook *hook, const struct tape_now *now)
         return;
     struct entry entry = enter(c);
     if (!c->closed)
-        prof_sampler_publish(&c->sampler, now);
+        collect_sampler_publish(&c->sampler, now);
     leave(c, entry);
 }
 
@@ -73,9 +73,9 @@ static void see_paths(struct collector *c, uint32_t n)
     if (!is_ours(c))
         return;
     struct entry entry = enter(c);
-    const char *reason = c->closed ? NULL : prof_modules_refresh(&c->modules);
+    const char *reason = c->closed ? NULL : collect_modules_refresh(&c->modules);
     if (reason != NULL)
-        prof_fail(c, reason);
+        collect_fail(c, reason);
     __atomic_store_n(&c->paths_seen, n, __ATOMIC_RELAXED);
     leave(c, entry);
 }
@@ -93,10 +93,10 @@ static void find_library(struct collector *c, uintptr_t pc)
 static uint32_t path_here(struct tape_hook *hook, uintptr_t site, const struct tape_path_root *root)
 {
     struct collector *c = (struct collector *)(void *)hook;
-    const struct prof_path_root here = {root ? root->pc : 0, c->library_from, c->library_to,
-                                        root ? root->path : 0};
-    const uint32_t path = prof_path_here(c->unwinder, c->depth, site, root ? &here : NULL);
-    const uint32_t n = prof_paths_count();
+    const struct collect_path_root here = {root ? root->pc : 0, c->library_from, c->library_to,
+                                           root ? root->path : 0};
+    const uint32_t path = collect_path_here(c->unwinder, c->depth, site, root ? &here : NULL);
+    const uint32_t n = collect_paths_count();
     if (__builtin_expect(n != __atomic_load_n(&c->paths_seen, __ATOMIC_RELAXED), 0))
         see_paths(c, n);
     return path;
@@ -104,46 +104,47 @@ static uint32_t path_here(struct tape_hook *hook, uintptr_t site, const struct t
 
 static void take_event(struct tape_hook *hook, const struct tape_event *event)
 {
-    prof_events_take(((struct collector *)(void *)hook)->events, event);
+    collect_events_take(((struct collector *)(void *)hook)->events, event);
 }
 
 static double to_ns(const struct tape_hook *hook, uint64_t ticks)
 {
-    return prof_clock_ns(&((const struct collector *)(const void *)hook)->clock, ticks);
+    return collect_clock_ns(&((const struct collector *)(const void *)hook)->clock, ticks);
 }
 
-static bool put_all(struct prof_buffer *out, struct prof_buffer *scratch,
-                    struct prof_ledger *ledger, struct prof_path_map *paths)
+static bool put_all(struct collect_buffer *out, struct collect_buffer *scratch,
+                    struct collect_ledger *ledger, struct collect_path_map *paths)
 {
-    return prof_put_paths(out, paths, ledger, true) && prof_put_ledger(out, ledger, paths, true) &&
-           prof_put_residuals(out, scratch, ledger, true, true);
+    return collect_put_paths(out, paths, ledger, true) &&
+           collect_put_ledger(out, ledger, paths, true) &&
+           collect_put_residuals(out, scratch, ledger, true, true);
 }
 
-static bool build_snapshot(struct collector *c, struct prof_buffer *out)
+static bool build_snapshot(struct collector *c, struct collect_buffer *out)
 {
-    struct prof_stamp now = prof_clock_stamp(&c->clock);
-    bool ok = prof_put_bytes(out, c->head.data, c->head.n) && prof_put_modules(out, &c->modules) &&
-              prof_put_clock(out, &c->clock.start) && prof_put_overhead(out, &c->overhead) &&
-              prof_put_scopes(out, &c->scopes, true);
-    struct prof_path_map paths = {.refused_before = c->paths.refused_before};
+    struct collect_stamp now = collect_clock_stamp(&c->clock);
+    bool ok = collect_put_bytes(out, c->head.data, c->head.n) &&
+              collect_put_modules(out, &c->modules) && collect_put_clock(out, &c->clock.start) &&
+              collect_put_overhead(out, &c->overhead) && collect_put_scopes(out, &c->scopes, true);
+    struct collect_path_map paths = {.refused_before = c->paths.refused_before};
     for (size_t i = 0; ok && i < c->tapes.n; i++)
         ok = put_all(out, &c->scratch, c->tapes.tape[i], &paths);
     if (ok && c->retired.ledger.tapes > 0)
         ok = put_all(out, &c->scratch, &c->retired.ledger, &paths);
-    prof_sampler_scan(&c->sampler, &c->modules);
-    ok = ok && prof_sampler_put(&c->sampler, out, &paths, true);
-    prof_path_map_free(&paths);
-    return ok && prof_put_clock(out, &now) && prof_put_end(out, now.ticks, "snapshot");
+    collect_sampler_scan(&c->sampler, &c->modules);
+    ok = ok && collect_sampler_put(&c->sampler, out, &paths, true);
+    collect_path_map_free(&paths);
+    return ok && collect_put_clock(out, &now) && collect_put_end(out, now.ticks, "snapshot");
 }
 
 static const char *write_snapshot(struct collector *c, const char *path)
 {
-    struct prof_buffer out = {0};
-    const char *reason = prof_modules_refresh(&c->modules);
+    struct collect_buffer out = {0};
+    const char *reason = collect_modules_refresh(&c->modules);
     if (reason == NULL && (c->lost || !build_snapshot(c, &out)))
         reason = PROF_NO_MEMORY;
     if (reason == NULL)
-        reason = prof_file_put(path, &out);
+        reason = collect_file_put(path, &out);
     free(out.data);
     return reason;
 }
@@ -155,7 +156,7 @@ static void answer_signal(struct collector *c)
     snprintf(path, sizeof path, "%s.%u", c->path, ++c->n_answered);
     const char *reason = write_snapshot(c, path);
     if (reason != NULL)
-        prof_say(c->base.log, path, "cannot write %s: %s", reason);
+        collect_say(c->base.log, path, "cannot write %s: %s", reason);
 }
 
 /* On the helper thread, many times a second. */
@@ -166,17 +167,17 @@ static void tick(void *payload)
         return;
     struct entry entry = enter(c);
     if (!c->closed) {
-        (void)prof_modules_refresh(&c->modules);
-        prof_sampler_scan(&c->sampler, &c->modules);
-        prof_sampler_tell(&c->sampler, c->base.log, c->path);
-        if (prof_sampler_is_due(&c->sampler)) {
-            prof_write_samples(c);
-            prof_write_clock(c);
-            prof_send_frames(c);
+        (void)collect_modules_refresh(&c->modules);
+        collect_sampler_scan(&c->sampler, &c->modules);
+        collect_sampler_tell(&c->sampler, c->base.log, c->path);
+        if (collect_sampler_is_due(&c->sampler)) {
+            collect_write_samples(c);
+            collect_write_clock(c);
+            collect_send_frames(c);
             __atomic_store_n(&c->base.hook.due, 0, __ATOMIC_RELAXED);
         }
         /* Without rows no op comes here that would. */
-        if (c->base.hook.unaccounted && prof_signal_taken(&c->base.hook.due))
+        if (c->base.hook.unaccounted && collect_signal_taken(&c->base.hook.due))
             answer_signal(c);
     }
     leave(c, entry);
@@ -194,19 +195,19 @@ static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool f
     }
     uint64_t now = c->clock.peek();
     bool in_round = now >= __atomic_load_n(&hook->due, __ATOMIC_RELAXED);
-    const char *reason = prof_modules_refresh(&c->modules);
+    const char *reason = collect_modules_refresh(&c->modules);
     if (reason != NULL)
-        prof_fail(c, reason);
+        collect_fail(c, reason);
     if (final)
-        prof_round_retire(c, from, now);
+        collect_round_retire(c, from, now);
     if (in_round && !c->round_open)
-        prof_round_begin(c, now);
+        collect_round_begin(c, now);
     if (!final)
-        prof_round_keep(c, from, now, in_round);
-    prof_send_frames(c);
+        collect_round_keep(c, from, now, in_round);
+    collect_send_frames(c);
     if (in_round && now >= c->window_end)
-        prof_round_end(c, now);
-    if (prof_signal_taken(&hook->due))
+        collect_round_end(c, now);
+    if (collect_signal_taken(&hook->due))
         answer_signal(c);
     leave(c, entry);
 }
@@ -219,17 +220,17 @@ static void begin_observation(struct tape_hook *hook, const struct tape_scopes *
         return;
     struct entry entry = enter(c);
     if (!c->closed) {
-        if (!prof_drop_all(&c->out, &c->tapes, &c->retired, &c->paths) && c->failed == NULL)
-            prof_fail(c, PROF_NO_MEMORY);
-        prof_send_frames(c);
+        if (!collect_drop_all(&c->out, &c->tapes, &c->retired, &c->paths) && c->failed == NULL)
+            collect_fail(c, PROF_NO_MEMORY);
+        collect_send_frames(c);
         if (c->events != NULL)
-            prof_events_clear(c->events);
+            collect_events_clear(c->events);
         c->scopes.from = scopes;
         find_library(c, (uintptr_t)__builtin_return_address(0));
-        prof_sampler_begin(&c->sampler, &c->modules, tape_steps_wanted(&scopes->steps));
-        const char *reason = c->signal ? prof_signal_watch(c->signal, &hook->due) : NULL;
+        collect_sampler_begin(&c->sampler, &c->modules, tape_steps_wanted(&scopes->steps));
+        const char *reason = c->signal ? collect_signal_watch(c->signal, &hook->due) : NULL;
         if (reason != NULL)
-            prof_say(c->base.log, c->path, "%s: no snapshots: %s", reason);
+            collect_say(c->base.log, c->path, "%s: no snapshots: %s", reason);
     }
     leave(c, entry);
 }
@@ -241,7 +242,7 @@ static void end_observation(struct tape_hook *hook)
         return;
     struct entry entry = enter(c);
     if (!c->closed)
-        prof_sampler_end(&c->sampler);
+        collect_sampler_end(&c->sampler);
     leave(c, entry);
 }
 
@@ -266,14 +267,14 @@ static int snapshot(struct tape_collector *base, const char *path, char *error, 
 
 static void release(struct collector *c)
 {
-    prof_modules_free(&c->modules);
-    prof_tapes_free(&c->tapes);
-    prof_retired_free(&c->retired);
-    prof_scopes_free(&c->scopes);
-    prof_events_close(c->events);
-    prof_ledger_free(&c->dying);
-    prof_path_map_free(&c->paths);
-    prof_sampler_free(&c->sampler);
+    collect_modules_free(&c->modules);
+    collect_tapes_free(&c->tapes);
+    collect_retired_free(&c->retired);
+    collect_scopes_free(&c->scopes);
+    collect_events_close(c->events);
+    collect_ledger_free(&c->dying);
+    collect_path_map_free(&c->paths);
+    collect_sampler_free(&c->sampler);
     free(c->head.data);
     free(c->out.data);
     free(c->scratch.data);
@@ -287,35 +288,35 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     struct collector *c = (struct collector *)(void *)base;
     if (!is_ours(c))
         return 0;
-    prof_sampler_join(&c->sampler);
+    collect_sampler_join(&c->sampler);
     struct entry entry = enter(c);
     c->closing = true;
-    (void)prof_modules_refresh(&c->modules);
-    prof_sampler_stop(&c->sampler, &c->modules);
-    prof_sampler_tell(&c->sampler, c->base.log, c->path);
+    (void)collect_modules_refresh(&c->modules);
+    collect_sampler_stop(&c->sampler, &c->modules);
+    collect_sampler_tell(&c->sampler, c->base.log, c->path);
     for (size_t i = 0; i < c->tapes.n; i++)
-        prof_write_ledger(c, c->tapes.tape[i]);
-    prof_write_samples(c);
-    prof_write_retired(c);
-    prof_write_scopes(c);
-    prof_write_events(c, true);
-    prof_write_clock(c);
-    if (c->failed == NULL && !prof_put_end(&c->out, c->clock.peek(), "stop"))
-        prof_fail(c, PROF_NO_MEMORY);
-    prof_send_frames(c);
+        collect_write_ledger(c, c->tapes.tape[i]);
+    collect_write_samples(c);
+    collect_write_retired(c);
+    collect_write_scopes(c);
+    collect_write_events(c, true);
+    collect_write_clock(c);
+    if (c->failed == NULL && !collect_put_end(&c->out, c->clock.peek(), "stop"))
+        collect_fail(c, PROF_NO_MEMORY);
+    collect_send_frames(c);
     leave(c, entry);
-    const char *reason = prof_file_close(&c->file);
+    const char *reason = collect_file_close(&c->file);
     if (reason != NULL)
-        prof_fail(c, reason);
+        collect_fail(c, reason);
     int status = explain(c->path, c->failed, error, n);
     /* Another thread may have taken up the hook just before the observation ended: the collector
      * itself stays where it is, and a late call finds it closed. */
     pthread_mutex_lock(&c->mutex);
     c->closed = true;
-    prof_signal_forget(&c->base.hook.due);
+    collect_signal_forget(&c->base.hook.due);
     release(c);
     pthread_mutex_unlock(&c->mutex);
-    prof_open_remove(&c->open);
+    collect_open_remove(&c->open);
     errno = entry.error;
     return status;
 }
@@ -323,29 +324,30 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
 static const char *prepare(struct collector *c, const char *library_version,
                            const struct tape_collect_options *options)
 {
-    const char *reason = prof_clock_open(&c->clock);
+    const char *reason = collect_clock_open(&c->clock);
     if (reason != NULL)
         return reason;
-    if (options->timeline > 0 && (c->events = prof_events_open(options->timeline)) == NULL)
+    if (options->timeline > 0 && (c->events = collect_events_open(options->timeline)) == NULL)
         return PROF_NO_MEMORY;
-    reason = prof_modules_refresh(&c->modules);
+    reason = collect_modules_refresh(&c->modules);
     if (reason != NULL)
         return reason;
     if (options->time == TAPE_TIME_EXACT)
-        prof_overhead_measure(&c->overhead, &c->clock);
-    if (!prof_put_head(&c->head, library_version, c->modules.module[0].path, c->clock.name,
-                       options->text) ||
-        !prof_put_bytes(&c->out, c->head.data, c->head.n) ||
-        !prof_put_modules(&c->out, &c->modules) || !prof_put_clock(&c->out, &c->clock.start) ||
-        !prof_put_overhead(&c->out, &c->overhead))
+        collect_overhead_measure(&c->overhead, &c->clock);
+    if (!collect_put_head(&c->head, library_version, c->modules.module[0].path, c->clock.name,
+                          options->text) ||
+        !collect_put_bytes(&c->out, c->head.data, c->head.n) ||
+        !collect_put_modules(&c->out, &c->modules) ||
+        !collect_put_clock(&c->out, &c->clock.start) ||
+        !collect_put_overhead(&c->out, &c->overhead))
         return PROF_NO_MEMORY;
     c->modules.changed = false;
-    reason = prof_file_open(&c->file, c->path);
+    reason = collect_file_open(&c->file, c->path);
     if (reason != NULL)
         return reason;
-    reason = prof_file_write(&c->file, c->out.data, c->out.n);
+    reason = collect_file_write(&c->file, c->out.data, c->out.n);
     if (reason != NULL)
-        (void)prof_file_close(&c->file);
+        (void)collect_file_close(&c->file);
     c->out.n = 0;
     return reason;
 }
@@ -356,9 +358,9 @@ static void set_paths(struct collector *c, const struct tape_collect_options *op
     c->depth = depth < PROF_PATH_DEPTH ? (unsigned)depth : PROF_PATH_DEPTH;
     c->unwinder = options->unwind == TAPE_UNWIND_FRAME_POINTERS ? PROF_UNWIND_FRAME_POINTERS
                                                                 : PROF_UNWIND_LIBUNWIND;
-    c->paths.refused_before = prof_paths_refused();
+    c->paths.refused_before = collect_paths_refused();
     if (c->depth > 0)
-        prof_paths_open(c->unwinder);
+        collect_paths_open(c->unwinder);
 }
 
 __attribute__((visibility("default"))) struct tape_collector *
@@ -398,7 +400,7 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     c->base = (struct tape_collector){
         .hook = {.abi = TAPE_HOOK_ABI,
                  .clock = c->clock.read,
-                 .due = c->clock.start.ticks + prof_clock_ticks(&c->clock, FIRST_INTERVAL_NS),
+                 .due = c->clock.start.ticks + collect_clock_ticks(&c->clock, FIRST_INTERVAL_NS),
                  .flush = flush,
                  .begin = begin_observation,
                  .end = end_observation,
@@ -412,10 +414,10 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
         .locate = options->locate,
     };
     c->open.forget = forget;
-    prof_open_add(&c->open);
+    collect_open_add(&c->open);
     /* Its thread may tick at once, and must not find it half begun. */
     struct entry entry = enter(c);
-    const bool ticks = prof_sampler_open(&c->sampler, &c->base.hook, options, c->path, tick, c);
+    const bool ticks = collect_sampler_open(&c->sampler, &c->base.hook, options, c->path, tick, c);
     leave(c, entry);
     if (ticks && options->time == TAPE_TIME_SAMPLED) {
         c->base.hook.thread = publish;

@@ -1,7 +1,5 @@
 /* collect_clock.c: the profiler's clock.
  *
- * May include: collect.h.
- *
  * The clock is the processor's time-stamp counter where the processor says that it runs at one rate
  * in all its states (tsc), else CLOCK_MONOTONIC in ns (monotonic). The environment variable
  * TAPESCOPE_CLOCK chooses one by name, or `step:N`: a clock that moves by N ns at each of the
@@ -36,12 +34,12 @@ static uint64_t read_time(clockid_t id)
     return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-uint64_t prof_time_monotonic(void)
+uint64_t collect_time_monotonic(void)
 {
     return read_time(CLOCK_MONOTONIC);
 }
 
-uint64_t prof_time_unix(void)
+uint64_t collect_time_unix(void)
 {
     return read_time(CLOCK_REALTIME);
 }
@@ -74,7 +72,7 @@ static bool tsc_is_invariant(void)
     return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8));
 }
 #else
-static uint64_t (*const tsc_read)(void) = prof_time_monotonic;
+static uint64_t (*const tsc_read)(void) = collect_time_monotonic;
 
 static bool tsc_is_invariant(void)
 {
@@ -93,7 +91,7 @@ static uint64_t parse_step(const char *text)
     return errno == 0 && *end == '\0' && n <= STEP_MAX ? n : 0;
 }
 
-static void choose(struct prof_clock *clock, const char *name, uint64_t (*read)(void))
+static void choose(struct collect_clock *clock, const char *name, uint64_t (*read)(void))
 {
     snprintf(clock->name, sizeof clock->name, "%s", name);
     clock->read = read;
@@ -102,27 +100,27 @@ static void choose(struct prof_clock *clock, const char *name, uint64_t (*read)(
 
 /* The counter is read on both sides of the system's clock; the try that was interrupted least
  * counts. */
-struct prof_stamp prof_clock_stamp(const struct prof_clock *clock)
+struct collect_stamp collect_clock_stamp(const struct collect_clock *clock)
 {
-    struct prof_stamp stamp = {.ticks = clock->peek()};
-    if (clock->read == step_read || clock->read == prof_time_monotonic) {
+    struct collect_stamp stamp = {.ticks = clock->peek()};
+    if (clock->read == step_read || clock->read == collect_time_monotonic) {
         stamp.monotonic_ns = stamp.ticks;
         return stamp;
     }
     uint64_t least = UINT64_MAX;
     for (int i = 0; i < STAMP_TRIES; i++) {
         uint64_t before = clock->peek();
-        uint64_t ns = prof_time_monotonic();
+        uint64_t ns = collect_time_monotonic();
         uint64_t gap = clock->peek() - before;
         if (gap < least) {
             least = gap;
-            stamp = (struct prof_stamp){.ticks = before + gap / 2, .monotonic_ns = ns};
+            stamp = (struct collect_stamp){.ticks = before + gap / 2, .monotonic_ns = ns};
         }
     }
     return stamp;
 }
 
-void prof_clock_refine(struct prof_clock *clock, const struct prof_stamp *now)
+void collect_clock_refine(struct collect_clock *clock, const struct collect_stamp *now)
 {
     uint64_t ns = now->monotonic_ns - clock->start.monotonic_ns;
     double rate = clock->ticks_per_ns;
@@ -132,36 +130,36 @@ void prof_clock_refine(struct prof_clock *clock, const struct prof_stamp *now)
                    __ATOMIC_RELAXED); /* others read it as they please */
 }
 
-uint64_t prof_clock_ticks(const struct prof_clock *clock, uint64_t ns)
+uint64_t collect_clock_ticks(const struct collect_clock *clock, uint64_t ns)
 {
     return (uint64_t)((double)ns * clock->ticks_per_ns);
 }
 
-double prof_clock_ns(const struct prof_clock *clock, uint64_t ticks)
+double collect_clock_ns(const struct collect_clock *clock, uint64_t ticks)
 {
     double rate;
     __atomic_load(&clock->ticks_per_ns, &rate, __ATOMIC_RELAXED);
     return (double)ticks / rate;
 }
 
-static void calibrate(struct prof_clock *clock)
+static void calibrate(struct collect_clock *clock)
 {
-    struct prof_stamp now;
+    struct collect_stamp now;
     do
-        now = prof_clock_stamp(clock);
+        now = collect_clock_stamp(clock);
     while (now.monotonic_ns - clock->start.monotonic_ns < CALIBRATE_NS);
     if (now.ticks > clock->start.ticks)
         clock->ticks_per_ns = (double)(now.ticks - clock->start.ticks) /
                               (double)(now.monotonic_ns - clock->start.monotonic_ns);
 }
 
-const char *prof_clock_open(struct prof_clock *clock)
+const char *collect_clock_open(struct collect_clock *clock)
 {
-    const char *wish = getenv("TAPESCOPE_CLOCK");
+    const char *wish = secure_getenv("TAPESCOPE_CLOCK");
     if (wish == NULL || wish[0] == '\0')
         wish = tsc_is_invariant() ? "tsc" : "monotonic";
     uint64_t step = parse_step(wish);
-    *clock = (struct prof_clock){.ticks_per_ns = 1};
+    *clock = (struct collect_clock){.ticks_per_ns = 1};
     if (step != 0) {
         char name[32];
         snprintf(name, sizeof name, "step:%llu", (unsigned long long)step);
@@ -170,7 +168,7 @@ const char *prof_clock_open(struct prof_clock *clock)
         __atomic_store_n(&step_ns, step, __ATOMIC_RELAXED);
         __atomic_fetch_add(&step_epoch, 1, __ATOMIC_RELEASE);
     } else if (strcmp(wish, "monotonic") == 0) {
-        choose(clock, wish, prof_time_monotonic);
+        choose(clock, wish, collect_time_monotonic);
     } else if (strcmp(wish, "tsc") == 0) {
         if (!tsc_is_invariant())
             return "TAPESCOPE_CLOCK=tsc: this processor has no invariant time-stamp counter";
@@ -178,7 +176,7 @@ const char *prof_clock_open(struct prof_clock *clock)
     } else {
         return "TAPESCOPE_CLOCK must be tsc, monotonic or step:N with N from 1 to 1000000000 ns";
     }
-    clock->start = prof_clock_stamp(clock);
+    clock->start = collect_clock_stamp(clock);
     if (clock->read == tsc_read)
         calibrate(clock);
     return NULL;

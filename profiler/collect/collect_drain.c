@@ -1,12 +1,12 @@
 /* collect_drain.c: what waits in the rings is completed, added to what is known, and counted.
  *
- * May include: collect_sampler.h. In normal context, under the collector's mutex.
+ * In normal context, under the collector's mutex.
  */
 #include "collect_sampler.h"
 
 #include <string.h>
 
-static bool is_code(const struct prof_modules *modules, uintptr_t pc)
+static bool is_code(const struct collect_modules *modules, uintptr_t pc)
 {
     for (size_t i = modules->n; i-- > 0;)
         if (pc >= modules->module[i].start && pc <= modules->module[i].end)
@@ -15,7 +15,7 @@ static bool is_code(const struct prof_modules *modules, uintptr_t pc)
 }
 
 /* Whether an address lies in the library for products, whose threads work for others. */
-static bool is_blas(const struct prof_modules *modules, uintptr_t pc)
+static bool is_blas(const struct collect_modules *modules, uintptr_t pc)
 {
     for (size_t i = modules->n; i-- > 0;)
         if (pc >= modules->module[i].start && pc < modules->module[i].end)
@@ -24,8 +24,8 @@ static bool is_blas(const struct prof_modules *modules, uintptr_t pc)
 }
 
 /* Completes what the handler could not find out. Returns whether it is only partial. */
-static bool complete(const struct prof_sampler *sampler, struct prof_sample *sample,
-                     const struct prof_modules *modules)
+static bool complete(const struct collect_sampler *sampler, struct collect_sample *sample,
+                     const struct collect_modules *modules)
 {
     if (sample->shared && !is_blas(modules, sample->pc[0])) {
         sample->shared = false;
@@ -44,27 +44,28 @@ static bool complete(const struct prof_sampler *sampler, struct prof_sample *sam
     return sample->n_pcs == 1;
 }
 
-static enum prof_waiting waiting_of(const struct prof_sample *sample,
-                                    const struct prof_modules *modules)
+static enum collect_waiting waiting_of(const struct collect_sample *sample,
+                                       const struct collect_modules *modules)
 {
-    const bool idle = prof_waiting_yields(sample->call) && !sample->publishes &&
+    const bool idle = collect_waiting_yields(sample->call) && !sample->publishes &&
                       sample->doing.phase == TAPE_PHASE_NONE && is_blas(modules, sample->caller);
-    return idle ? PROF_WAITING_BLAS : prof_waiting_of(sample->call);
+    return idle ? PROF_WAITING_BLAS : collect_waiting_of(sample->call);
 }
 
 /* A thread that waits was on a processor before it did: that time, and as much of its own, is the
  * next sample's that finds it at work. A call that has used most of the time since the sample
  * before is at work, such as reading what lies in memory. */
-static void hand_on(struct prof_thread *thread, struct prof_sample *sample,
-                    enum prof_waiting waiting)
+static void hand_on(struct collect_thread *thread, struct collect_sample *sample,
+                    enum collect_waiting waiting)
 {
     if (sample->outside) {
         thread->owed_ns = 0;
         return;
     }
-    const bool waits = waiting != PROF_WAITING_NONE && waiting != PROF_WAITING_BLAS &&
-                       !prof_waiting_yields(sample->call) &&
-                       (prof_waiting_sleeps(sample->call) || sample->cpu_ns < sample->wall_ns / 2);
+    const bool waits =
+        waiting != PROF_WAITING_NONE && waiting != PROF_WAITING_BLAS &&
+        !collect_waiting_yields(sample->call) &&
+        (collect_waiting_sleeps(sample->call) || sample->cpu_ns < sample->wall_ns / 2);
     if (waits) {
         thread->owed_ns += sample->cpu_ns;
         sample->wall_ns -= sample->cpu_ns < sample->wall_ns ? sample->cpu_ns : sample->wall_ns;
@@ -76,15 +77,15 @@ static void hand_on(struct prof_thread *thread, struct prof_sample *sample,
     }
 }
 
-void prof_drain(struct prof_sampler *sampler, struct prof_thread *thread,
-                const struct prof_modules *modules)
+void collect_drain(struct collect_sampler *sampler, struct collect_thread *thread,
+                   const struct collect_modules *modules)
 {
-    struct prof_thread_total *total = &sampler->samples.thread[thread->number];
+    struct collect_thread_total *total = &sampler->samples.thread[thread->number];
     const uint32_t head = __atomic_load_n(&thread->head, __ATOMIC_ACQUIRE);
     for (uint32_t at = thread->tail; at != head; at++) {
-        struct prof_sample sample = thread->ring[at % PROF_RING];
+        struct collect_sample sample = thread->ring[at % PROF_RING];
         const bool partial = complete(sampler, &sample, modules);
-        const enum prof_waiting waiting = waiting_of(&sample, modules);
+        const enum collect_waiting waiting = waiting_of(&sample, modules);
         hand_on(thread, &sample, waiting);
         /* Between this signal and the last one that was read are those that found the ring full. */
         const uint64_t lost = sample.fired - thread->read - 1;
@@ -96,8 +97,8 @@ void prof_drain(struct prof_sampler *sampler, struct prof_thread *thread,
         total->changed = true;
         if (sample.outside) {
             total->outside++;
-        } else if (!prof_samples_add(&sampler->samples, &sample, thread->number, waiting,
-                                     partial)) {
+        } else if (!collect_samples_add(&sampler->samples, &sample, thread->number, waiting,
+                                        partial)) {
             sampler->samples.full = true;
             total->lost++;
         } else if (partial) {
@@ -109,11 +110,11 @@ void prof_drain(struct prof_sampler *sampler, struct prof_thread *thread,
     }
 }
 
-void prof_drain_last(struct prof_sampler *sampler, struct prof_thread *thread,
-                     const struct prof_modules *modules)
+void collect_drain_last(struct collect_sampler *sampler, struct collect_thread *thread,
+                        const struct collect_modules *modules)
 {
-    prof_drain(sampler, thread, modules);
-    struct prof_thread_total *total = &sampler->samples.thread[thread->number];
+    collect_drain(sampler, thread, modules);
+    struct collect_thread_total *total = &sampler->samples.thread[thread->number];
     const uint64_t left = __atomic_load_n(&thread->fired, __ATOMIC_ACQUIRE) - thread->read;
     thread->read += left;
     total->fired += left;
@@ -121,21 +122,21 @@ void prof_drain_last(struct prof_sampler *sampler, struct prof_thread *thread,
     total->changed |= left > 0;
 }
 
-void prof_sampler_tell(struct prof_sampler *sampler, bool (*log)(int level, const char *message),
-                       const char *path)
+void collect_sampler_tell(struct collect_sampler *sampler,
+                          bool (*log)(int level, const char *message), const char *path)
 {
     if (sampler->ended != NULL && !sampler->told_end) {
         sampler->told_end = true;
-        prof_say(log, path, "%s: %s", sampler->ended);
+        collect_say(log, path, "%s: %s", sampler->ended);
     }
     if (sampler->samples.full && !sampler->told_full) {
         sampler->told_full = true;
-        prof_say(log, path, "%s: %s",
-                 "too many different samples: those of a new kind are counted as lost");
+        collect_say(log, path, "%s: %s",
+                    "too many different samples: those of a new kind are counted as lost");
     }
     if (sampler->unarmed > 0 && !sampler->told_unarmed) {
         sampler->told_unarmed = true;
-        prof_say(log, path, "%s: %s",
-                 "some threads are not sampled: the system has no timer for them");
+        collect_say(log, path, "%s: %s",
+                    "some threads are not sampled: the system has no timer for them");
     }
 }

@@ -1,11 +1,10 @@
 /* collect_events.c: single events: gathered by thread, packed when there are enough, bounded in
  * bytes.
  *
- * May include: collect.h, the generated profile.pb-c.h, protobuf-c. Threads share a few stripes,
- * each with its lock; a stripe's lock is taken inside the collector's mutex and never the other
- * way.
- * Invariant: the bytes of all packets together stay within the limit: the first packet that would
- * not is left out, and every event after it, and they are counted.
+ * Threads share a few stripes, each with its lock; a stripe's lock is taken inside the collector's
+ * mutex and never the other way. Invariant: the bytes of all packets together stay within the
+ * limit: the first packet that would not is left out, and every event after it, and they are
+ * counted.
  */
 #include "collect.h"
 
@@ -42,11 +41,11 @@ struct batch {
 struct stripe {
     pthread_mutex_t mutex;
     bool closed;
-    struct batch *batch;     /* NULL: none yet */
-    struct prof_buffer done; /* packets that wait for the file */
+    struct batch *batch;        /* NULL: none yet */
+    struct collect_buffer done; /* packets that wait for the file */
 };
 
-struct prof_events {
+struct collect_events {
     uint64_t most_bytes;
     uint64_t used, left_out; /* atomic */
     uint64_t said;           /* of left_out, in the file */
@@ -57,9 +56,9 @@ struct prof_events {
 /* Counts openings: in the child of a fork, which opens its own, the thread has another number. */
 static uint32_t opened;
 
-struct prof_events *prof_events_open(uint64_t most_bytes)
+struct collect_events *collect_events_open(uint64_t most_bytes)
 {
-    struct prof_events *events = calloc(1, sizeof *events);
+    struct collect_events *events = calloc(1, sizeof *events);
     if (events == NULL)
         return NULL;
     (void)__atomic_fetch_add(&opened, 1, __ATOMIC_RELAXED);
@@ -69,7 +68,7 @@ struct prof_events *prof_events_open(uint64_t most_bytes)
     return events;
 }
 
-void prof_events_close(struct prof_events *events)
+void collect_events_close(struct collect_events *events)
 {
     for (int i = 0; events != NULL && i < STRIPES; i++) {
         struct stripe *s = &events->stripe[i];
@@ -78,7 +77,7 @@ void prof_events_close(struct prof_events *events)
         free(s->batch);
         free(s->done.data);
         s->batch = NULL;
-        s->done = (struct prof_buffer){0};
+        s->done = (struct collect_buffer){0};
         pthread_mutex_unlock(&s->mutex);
     }
 }
@@ -90,7 +89,7 @@ static void empty(struct batch *b)
     memset(b->slot, 0, sizeof b->slot);
 }
 
-void prof_events_clear(struct prof_events *events)
+void collect_events_clear(struct collect_events *events)
 {
     for (int i = 0; i < STRIPES; i++) {
         struct stripe *s = &events->stripe[i];
@@ -102,7 +101,7 @@ void prof_events_clear(struct prof_events *events)
     }
 }
 
-static void leave_out(struct prof_events *events, uint64_t n)
+static void leave_out(struct collect_events *events, uint64_t n)
 {
     (void)__atomic_fetch_add(&events->left_out, n, __ATOMIC_RELAXED);
 }
@@ -126,7 +125,7 @@ static void fill_sites(Tapescope__EventSite *to, Tapescope__EventSite **list, co
     }
 }
 
-static bool put_batch(struct prof_buffer *out, struct batch *b)
+static bool put_batch(struct collect_buffer *out, struct batch *b)
 {
     Tapescope__EventSite site[MOST_SITES], *sites[MOST_SITES];
     Tapescope__Timeline message = TAPESCOPE__TIMELINE__INIT;
@@ -142,11 +141,11 @@ static bool put_batch(struct prof_buffer *out, struct batch *b)
     message.event_ticks = b->ticks;
     packet.kind_case = TAPESCOPE__PACKET__KIND_TIMELINE;
     packet.timeline = &message;
-    return prof_put_packet(out, &packet);
+    return collect_put_packet(out, &packet);
 }
 
 /* Packs what the stripe has, or leaves it out. */
-static void pack(struct prof_events *events, struct stripe *s)
+static void pack(struct collect_events *events, struct stripe *s)
 {
     struct batch *b = s->batch;
     const size_t before = s->done.n;
@@ -191,7 +190,7 @@ static uint32_t place_of(struct batch *b, const struct site *site)
     }
 }
 
-static void append(struct prof_events *events, struct stripe *s, const struct site *site,
+static void append(struct collect_events *events, struct stripe *s, const struct site *site,
                    const struct tape_event *event)
 {
     struct batch *b = s->batch;
@@ -209,7 +208,7 @@ static void append(struct prof_events *events, struct stripe *s, const struct si
     b->n++;
 }
 
-void prof_events_take(struct prof_events *events, const struct tape_event *event)
+void collect_events_take(struct collect_events *events, const struct tape_event *event)
 {
     static _Thread_local uint64_t thread;
     static _Thread_local uint32_t seen;
@@ -244,7 +243,7 @@ void prof_events_take(struct prof_events *events, const struct tape_event *event
     pthread_mutex_unlock(&s->mutex);
 }
 
-static bool put_left_out(struct prof_buffer *out, struct prof_events *events)
+static bool put_left_out(struct collect_buffer *out, struct collect_events *events)
 {
     const uint64_t left_out = __atomic_load_n(&events->left_out, __ATOMIC_RELAXED);
     if (left_out == events->said)
@@ -255,10 +254,10 @@ static bool put_left_out(struct prof_buffer *out, struct prof_events *events)
     packet.kind_case = TAPESCOPE__PACKET__KIND_TIMELINE;
     packet.timeline = &message;
     events->said = left_out;
-    return prof_put_packet(out, &packet);
+    return collect_put_packet(out, &packet);
 }
 
-bool prof_put_events(struct prof_buffer *out, struct prof_events *events, bool all)
+bool collect_put_events(struct collect_buffer *out, struct collect_events *events, bool all)
 {
     bool ok = true;
     for (int i = 0; i < STRIPES; i++) {
@@ -266,7 +265,7 @@ bool prof_put_events(struct prof_buffer *out, struct prof_events *events, bool a
         pthread_mutex_lock(&s->mutex);
         if (all)
             pack(events, s);
-        ok = ok && prof_put_bytes(out, s->done.data, s->done.n);
+        ok = ok && collect_put_bytes(out, s->done.data, s->done.n);
         s->done.n = 0;
         pthread_mutex_unlock(&s->mutex);
     }

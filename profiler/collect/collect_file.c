@@ -1,7 +1,5 @@
 /* collect_file.c: the profile's file descriptor, in a process that is not ours.
  *
- * May include: collect.h.
- *
  * The host may close or reuse any descriptor, limit file sizes, or fill the disk. Before each write
  * the descriptor is compared with the file that was opened, so that nothing lands in a file of the
  * host's; signals that a write can raise (SIGXFSZ, SIGPIPE) never reach the host.
@@ -24,7 +22,7 @@
 
 enum { FIRST_FREE_FD = 3, WARN_BYTES = 4608, READ_STEP = 4096 };
 
-const char *prof_reason(int error)
+const char *collect_reason(int error)
 {
     const char *text = strerrordesc_np(error);
     return text != NULL ? text : "unknown error";
@@ -71,7 +69,7 @@ static int write_all(int fd, const uint8_t *data, size_t n)
 
 /* Returns 0 if the descriptor still is the file's, an error number if that cannot be known, and
  * EBADF if it is not. */
-static int check_owner(const struct prof_file *file)
+static int check_owner(const struct collect_file *file)
 {
     struct stat st;
     if (file->fd < 0)
@@ -112,18 +110,18 @@ static const char *take_over(int fd)
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         return "a running program writes its profile there";
     int error = cut_to(fd, 0);
-    return error == 0 ? NULL : prof_reason(error);
+    return error == 0 ? NULL : collect_reason(error);
 }
 
-const char *prof_file_open(struct prof_file *file, const char *path)
+const char *collect_file_open(struct collect_file *file, const char *path)
 {
     struct stat st;
-    *file = (struct prof_file){.fd = open_above_standard(path)};
+    *file = (struct collect_file){.fd = open_above_standard(path)};
     if (file->fd < 0)
-        return prof_reason(errno);
+        return collect_reason(errno);
     const char *reason = NULL;
     if (fstat(file->fd, &st) != 0)
-        reason = prof_reason(errno);
+        reason = collect_reason(errno);
     else if (S_ISREG(st.st_mode))
         reason = take_over(file->fd);
     if (reason != NULL) {
@@ -137,7 +135,7 @@ const char *prof_file_open(struct prof_file *file, const char *path)
     return NULL;
 }
 
-const char *prof_file_write(struct prof_file *file, const void *data, size_t n)
+const char *collect_file_write(struct collect_file *file, const void *data, size_t n)
 {
     int error = check_owner(file);
     if (error == EBADF)
@@ -151,22 +149,22 @@ const char *prof_file_write(struct prof_file *file, const void *data, size_t n)
     /* Best effort: a cut that fails leaves a torn frame, which a reader recognises. */
     if (file->regular)
         (void)cut_to(file->fd, file->size);
-    return prof_reason(error);
+    return collect_reason(error);
 }
 
 /* A file whose owner cannot be known, since the file system itself fails, is ours all but surely:
  * the program's own would have to take its place and fail as well. */
-const char *prof_file_close(struct prof_file *file)
+const char *collect_file_close(struct collect_file *file)
 {
     int error = 0;
     if (check_owner(file) != EBADF && close(file->fd) != 0 && errno != EINTR)
         error = errno;
     file->fd = -1;
-    return error == 0 ? NULL : prof_reason(error);
+    return error == 0 ? NULL : collect_reason(error);
 }
 
 /* Reads all that is there, or `most`; returns 0 or the error number. */
-static int read_all(struct prof_buffer *to, int fd, size_t most)
+static int read_all(struct collect_buffer *to, int fd, size_t most)
 {
     uint8_t part[READ_STEP];
     for (size_t n = 0; n < most;) {
@@ -175,14 +173,14 @@ static int read_all(struct prof_buffer *to, int fd, size_t most)
             break;
         if (got < 0 && errno != EINTR)
             return errno;
-        if (got > 0 && !prof_put_bytes(to, part, (size_t)got))
+        if (got > 0 && !collect_put_bytes(to, part, (size_t)got))
             return ENOMEM;
         n += got > 0 ? (size_t)got : 0;
     }
     return 0;
 }
 
-int prof_file_read(struct prof_buffer *to, const char *path, size_t most)
+int collect_file_read(struct collect_buffer *to, const char *path, size_t most)
 {
     int fd;
     do
@@ -198,8 +196,8 @@ int prof_file_read(struct prof_buffer *to, const char *path, size_t most)
     return error;
 }
 
-void prof_say(bool (*log)(int level, const char *message), const char *path, const char *format,
-              const char *reason)
+void collect_say(bool (*log)(int level, const char *message), const char *path, const char *format,
+                 const char *reason)
 {
     char message[WARN_BYTES], line[WARN_BYTES + 16];
     snprintf(message, sizeof message, format, path, reason);
@@ -210,18 +208,18 @@ void prof_say(bool (*log)(int level, const char *message), const char *path, con
         (void)write_all(STDERR_FILENO, (const uint8_t *)line, (size_t)n);
 }
 
-void prof_warn(bool (*log)(int level, const char *message), const char *path, const char *reason)
+void collect_warn(bool (*log)(int level, const char *message), const char *path, const char *reason)
 {
-    prof_say(log, path, "cannot write %s: %s; the profile ends here", reason);
+    collect_say(log, path, "cannot write %s: %s; the profile ends here", reason);
 }
 
-const char *prof_file_put(const char *path, const struct prof_buffer *data)
+const char *collect_file_put(const char *path, const struct collect_buffer *data)
 {
-    struct prof_file file;
-    const char *reason = prof_file_open(&file, path);
+    struct collect_file file;
+    const char *reason = collect_file_open(&file, path);
     if (reason != NULL)
         return reason;
-    reason = prof_file_write(&file, data->data, data->n);
-    const char *end = prof_file_close(&file);
+    reason = collect_file_write(&file, data->data, data->n);
+    const char *end = collect_file_close(&file);
     return reason != NULL ? reason : end;
 }

@@ -1,7 +1,6 @@
 /* collect_fork.c: which collectors are open, and what a fork does to them.
  *
- * May include: collect.h, collect_paths.h. The lock guards the lists; it is held over a fork, so
- * that the child finds them whole.
+ * The lock guards the lists; it is held over a fork, so that the child finds them whole.
  */
 #include "collect.h"
 #include "collect_paths.h"
@@ -10,8 +9,8 @@
 #include <signal.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct prof_open *open_list;
-static struct prof_open *closed_list; /* reachable for ever: see prof_open_remove */
+static struct collect_open *open_list;
+static struct collect_open *closed_list; /* reachable for ever: see collect_open_remove */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Thread_local sigset_t mask_before;
 
@@ -24,24 +23,24 @@ static void before_fork(void)
     sigaddset(&ours, SIGPROF);
     pthread_sigmask(SIG_BLOCK, &ours, &mask_before);
     pthread_mutex_lock(&lock);
-    prof_paths_before_fork();
-    prof_modules_before_fork();
+    collect_paths_before_fork();
+    collect_modules_before_fork();
 }
 
 static void after_fork_in_parent(void)
 {
-    prof_modules_after_fork();
-    prof_paths_after_fork();
+    collect_modules_after_fork();
+    collect_paths_after_fork();
     pthread_mutex_unlock(&lock);
     pthread_sigmask(SIG_SETMASK, &mask_before, NULL);
 }
 
 static void after_fork_in_child(void)
 {
-    for (struct prof_open *open = open_list; open != NULL; open = open->next)
+    for (struct collect_open *open = open_list; open != NULL; open = open->next)
         open->forget(open);
-    prof_modules_after_fork();
-    prof_paths_after_fork();
+    collect_modules_after_fork();
+    collect_paths_after_fork();
     pthread_mutex_unlock(&lock);
     pthread_sigmask(SIG_SETMASK, &mask_before, NULL);
 }
@@ -51,7 +50,7 @@ static void watch_forks(void)
     (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-void prof_open_add(struct prof_open *open)
+void collect_open_add(struct collect_open *open)
 {
     pthread_once(&once, watch_forks);
     pthread_mutex_lock(&lock);
@@ -60,10 +59,10 @@ void prof_open_add(struct prof_open *open)
     pthread_mutex_unlock(&lock);
 }
 
-void prof_open_remove(struct prof_open *open)
+void collect_open_remove(struct collect_open *open)
 {
     pthread_mutex_lock(&lock);
-    struct prof_open **at = &open_list;
+    struct collect_open **at = &open_list;
     while (*at != NULL && *at != open)
         at = &(*at)->next;
     if (*at != NULL)

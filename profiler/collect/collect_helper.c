@@ -1,7 +1,5 @@
 /* collect_helper.c: the one thread that a collector adds to the process, where times are not exact:
  * it takes no signal and ticks.
- *
- * May include: collect_sampler.h.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -23,7 +21,7 @@ static uint64_t own_ns(void)
 
 static void *help(void *payload)
 {
-    struct prof_sampler *sampler = payload;
+    struct collect_sampler *sampler = payload;
     (void)pthread_setname_np(pthread_self(), "tapescope");
     pthread_mutex_lock(&sampler->wake_lock);
     sampler->helper_tid = (pid_t)syscall(SYS_gettid);
@@ -48,14 +46,14 @@ static void *help(void *payload)
     return NULL;
 }
 
-uint64_t prof_sampler_helper_ns(const struct prof_sampler *sampler)
+uint64_t collect_sampler_helper_ns(const struct collect_sampler *sampler)
 {
     return __atomic_load_n(&sampler->helped, __ATOMIC_ACQUIRE)
-               ? prof_thread_cpu(sampler->helper_tid)
+               ? collect_thread_cpu(sampler->helper_tid)
                : sampler->helper_ns;
 }
 
-const char *prof_sampler_help(struct prof_sampler *sampler)
+const char *collect_sampler_help(struct collect_sampler *sampler)
 {
     pthread_condattr_t clock;
     pthread_attr_t attr;
@@ -74,7 +72,7 @@ const char *prof_sampler_help(struct prof_sampler *sampler)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
     if (error != 0)
-        return prof_reason(error);
+        return collect_reason(error);
     /* It is not sampled, so it has to be known. */
     pthread_mutex_lock(&sampler->wake_lock);
     while (sampler->helper_tid == 0)
@@ -84,7 +82,7 @@ const char *prof_sampler_help(struct prof_sampler *sampler)
     return NULL;
 }
 
-void prof_sampler_join(struct prof_sampler *sampler)
+void collect_sampler_join(struct collect_sampler *sampler)
 {
     if (!sampler->helped)
         return;

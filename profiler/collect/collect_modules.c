@@ -1,7 +1,5 @@
 /* collect_modules.c: the executable mappings of this process, with paths and build ids.
  *
- * May include: collect.h, the loader's <link.h>.
- *
  * A mapping stays listed after its library is gone, unless another took its addresses: rows
  * recorded in it are resolved later. A library that comes and goes between two readings is missed.
  */
@@ -18,23 +16,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct prof_module *append(struct prof_modules *list)
+static struct collect_module *append(struct collect_modules *list)
 {
     if (list->n == list->capacity) {
         size_t capacity = list->capacity == 0 ? 16 : 2 * list->capacity;
-        struct prof_module *module = realloc(list->module, capacity * sizeof *module);
+        struct collect_module *module = realloc(list->module, capacity * sizeof *module);
         if (module == NULL)
             return NULL;
         list->module = module;
         list->capacity = capacity;
     }
-    struct prof_module *module = &list->module[list->n];
+    struct collect_module *module = &list->module[list->n];
     memset(module, 0, sizeof *module);
     return module;
 }
 
 /* Finds the build id in a segment of notes. */
-static void read_notes(struct prof_module *to, const uint8_t *at, size_t n, size_t align)
+static void read_notes(struct collect_module *to, const uint8_t *at, size_t n, size_t align)
 {
     align = align == 8 ? 8 : 4;
     while (n >= sizeof(ElfW(Nhdr))) {
@@ -72,7 +70,7 @@ static bool is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) * note)
     return false;
 }
 
-static void read_build_id(struct prof_module *to, const struct dl_phdr_info *info)
+static void read_build_id(struct collect_module *to, const struct dl_phdr_info *info)
 {
     for (int i = 0; i < info->dlpi_phnum && to->n_build_id == 0; i++) {
         const ElfW(Phdr) *note = &info->dlpi_phdr[i];
@@ -84,7 +82,7 @@ static void read_build_id(struct prof_module *to, const struct dl_phdr_info *inf
 
 static int add_module(struct dl_phdr_info *info, size_t size, void *payload)
 {
-    struct prof_modules *list = payload;
+    struct collect_modules *list = payload;
     if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs) {
         list->adds = info->dlpi_adds;
         list->subs = info->dlpi_subs;
@@ -93,7 +91,7 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *payload)
         const ElfW(Phdr) *load = &info->dlpi_phdr[i];
         if (load->p_type != PT_LOAD || !(load->p_flags & PF_X))
             continue;
-        struct prof_module *module = append(list);
+        struct collect_module *module = append(list);
         if (module == NULL)
             return -1;
         module->path = strdup(info->dlpi_name != NULL ? info->dlpi_name : "");
@@ -110,7 +108,7 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *payload)
 
 static int read_counters(struct dl_phdr_info *info, size_t size, void *payload)
 {
-    struct prof_modules *now = payload;
+    struct collect_modules *now = payload;
     if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs) {
         now->adds = info->dlpi_adds;
         now->subs = info->dlpi_subs;
@@ -139,7 +137,7 @@ static const char *path_at(const char *line, uint64_t address)
 
 /* The loader knows the program as "" and others by the name they were asked for: the absolute
  * path of the mapping is the kernel's. False: no memory. */
-static bool name_mapping(struct prof_module *module, const char *line)
+static bool name_mapping(struct collect_module *module, const char *line)
 {
     const char *found = path_at(line, module->start);
     if (found == NULL)
@@ -158,11 +156,11 @@ static bool name_mapping(struct prof_module *module, const char *line)
 
 /* Where the system shows no mappings, names stay as the loader has them. Returns 0 or an error
  * number. */
-static int name_modules(struct prof_modules *list)
+static int name_modules(struct collect_modules *list)
 {
-    struct prof_buffer maps = {0};
-    int error = prof_file_read(&maps, "/proc/self/maps", SIZE_MAX);
-    if (error == 0 && !prof_put_bytes(&maps, "", 1))
+    struct collect_buffer maps = {0};
+    int error = collect_file_read(&maps, "/proc/self/maps", SIZE_MAX);
+    if (error == 0 && !collect_put_bytes(&maps, "", 1))
         error = ENOMEM;
     for (const char *line = (char *)maps.data; error == 0 && *line != '\0';) {
         for (size_t i = 0; error == 0 && i < list->n; i++)
@@ -175,7 +173,7 @@ static int name_modules(struct prof_modules *list)
     return error == ENOENT ? 0 : error;
 }
 
-static bool overlaps(const struct prof_modules *list, const struct prof_module *module)
+static bool overlaps(const struct collect_modules *list, const struct collect_module *module)
 {
     for (size_t i = 0; i < list->n; i++)
         if (module->start < list->module[i].end && list->module[i].start < module->end)
@@ -184,12 +182,12 @@ static bool overlaps(const struct prof_modules *list, const struct prof_module *
 }
 
 /* Adds the mappings of `old` whose addresses are free now. */
-static bool keep_gone(struct prof_modules *list, const struct prof_modules *old)
+static bool keep_gone(struct collect_modules *list, const struct collect_modules *old)
 {
     for (size_t i = 0; i < old->n; i++) {
         if (overlaps(list, &old->module[i]))
             continue;
-        struct prof_module *module = append(list);
+        struct collect_module *module = append(list);
         if (module == NULL)
             return false;
         *module = old->module[i];
@@ -206,7 +204,7 @@ static bool keep_gone(struct prof_modules *list, const struct prof_modules *old)
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
 
 static int read_list(int (*take)(struct dl_phdr_info *info, size_t size, void *payload),
-                     struct prof_modules *now)
+                     struct collect_modules *now)
 {
     pthread_mutex_lock(&reading);
     const int status = dl_iterate_phdr(take, now);
@@ -214,7 +212,7 @@ static int read_list(int (*take)(struct dl_phdr_info *info, size_t size, void *p
     return status;
 }
 
-static prof_locate *of_tape; /* atomic */
+static collect_locate *of_tape; /* atomic */
 
 /* It reads that list as well. */
 static uintptr_t locate(uint32_t low, uintptr_t near)
@@ -225,25 +223,25 @@ static uintptr_t locate(uint32_t low, uintptr_t near)
     return pc;
 }
 
-prof_locate *prof_modules_locate(prof_locate *tape_locate)
+collect_locate *collect_modules_locate(collect_locate *tape_locate)
 {
     __atomic_store_n(&of_tape, tape_locate, __ATOMIC_RELAXED);
     return tape_locate != NULL ? locate : NULL;
 }
 
-void prof_modules_before_fork(void)
+void collect_modules_before_fork(void)
 {
     pthread_mutex_lock(&reading);
 }
 
-void prof_modules_after_fork(void)
+void collect_modules_after_fork(void)
 {
     pthread_mutex_unlock(&reading);
 }
 
-const char *prof_modules_refresh(struct prof_modules *modules)
+const char *collect_modules_refresh(struct collect_modules *modules)
 {
-    struct prof_modules now = {0};
+    struct collect_modules now = {0};
     (void)read_list(read_counters, &now);
     if (modules->n > 0 && now.adds == modules->adds && now.subs == modules->subs)
         return NULL;
@@ -251,21 +249,21 @@ const char *prof_modules_refresh(struct prof_modules *modules)
     if (error == 0 && !keep_gone(&now, modules))
         error = ENOMEM;
     if (error != 0) {
-        prof_modules_free(&now);
-        return prof_reason(error);
+        collect_modules_free(&now);
+        return collect_reason(error);
     }
     if (now.subs != modules->subs)
-        prof_unwind_forget();
-    prof_modules_free(modules);
+        collect_unwind_forget();
+    collect_modules_free(modules);
     *modules = now;
     modules->changed = true;
     return NULL;
 }
 
-void prof_modules_free(struct prof_modules *modules)
+void collect_modules_free(struct collect_modules *modules)
 {
     for (size_t i = 0; i < modules->n; i++)
         free(modules->module[i].path);
     free(modules->module);
-    *modules = (struct prof_modules){0};
+    *modules = (struct collect_modules){0};
 }

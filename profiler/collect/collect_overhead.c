@@ -1,7 +1,5 @@
 /* collect_overhead.c: what observing adds to the times that it observes.
  *
- * May include: collect.h, tape_hook.h.
- *
  * Between the two readings of the clock that enclose an op there is the time of one reading.
  * Readings of a sweep are chained, so that there the counters' updates are enclosed as well. Both
  * are measured when a profile begins, as the least of several batches: what is more than that is
@@ -44,9 +42,9 @@ static double least(uint64_t (*batch)(uint64_t (*read)(void)), uint64_t (*read)(
     return (double)best / READINGS;
 }
 
-void prof_overhead_measure(struct prof_overhead *overhead, const struct prof_clock *clock)
+void collect_overhead_measure(struct collect_overhead *overhead, const struct collect_clock *clock)
 {
-    *overhead = (struct prof_overhead){0};
+    *overhead = (struct collect_overhead){0};
     if (clock->read != clock->peek) /* a clock that moves when it is read, by as much as it says */
         return;
     overhead->forward_ticks = least(batch_forward, clock->read);

@@ -1,7 +1,4 @@
-/* collect_path_map.c: which call paths a file has, and under which numbers.
- *
- * May include: collect.h, collect_paths.h.
- */
+/* collect_path_map.c: which call paths a file has, and under which numbers. */
 #include "collect_paths.h"
 
 #include "collect.h"
@@ -24,34 +21,34 @@ static bool reserve(uint32_t **array, uint32_t *room, uint32_t n)
     return true;
 }
 
-uint32_t prof_path_map_id(const struct prof_path_map *map, uint32_t path)
+uint32_t collect_path_map_id(const struct collect_path_map *map, uint32_t path)
 {
     return path < map->room ? map->id[path] : 0;
 }
 
-bool prof_path_map_add(struct prof_path_map *map, uint32_t path)
+bool collect_path_map_add(struct collect_path_map *map, uint32_t path)
 {
     uint32_t frames = 0;
-    if (path == 0 || prof_path_map_id(map, path) != 0)
+    if (path == 0 || collect_path_map_id(map, path) != 0)
         return true;
-    for (uint32_t at = path; at != 0 && prof_path_map_id(map, at) == 0;
-         at = prof_path_at(at).parent)
+    for (uint32_t at = path; at != 0 && collect_path_map_id(map, at) == 0;
+         at = collect_path_at(at).parent)
         frames++;
     if (!reserve(&map->id, &map->room, path + 1) ||
         !reserve(&map->listed, &map->n_room, map->n + frames))
         return false;
     map->n += frames;
     uint32_t last = map->n; /* the outermost frame gets the first number */
-    for (uint32_t at = path; frames > 0; frames--, at = prof_path_at(at).parent) {
+    for (uint32_t at = path; frames > 0; frames--, at = collect_path_at(at).parent) {
         map->listed[last - 1] = at;
         map->id[at] = last--;
     }
     return true;
 }
 
-void prof_path_map_free(struct prof_path_map *map)
+void collect_path_map_free(struct collect_path_map *map)
 {
     free(map->id);
     free(map->listed);
-    *map = (struct prof_path_map){.refused_before = map->refused_before};
+    *map = (struct collect_path_map){.refused_before = map->refused_before};
 }

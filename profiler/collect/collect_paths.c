@@ -1,7 +1,5 @@
 /* collect_paths.c: the tree of call paths, and the look-up that every op makes.
  *
- * May include: collect_paths.h, collect_unwind.h.
- *
  * Nodes are never moved or freed, and a table that was outgrown stays as well, so that a look-up
  * takes no lock: a thread that finds no node in an old table looks again under the lock. Each
  * thread remembers its last stack, since the next one differs from it in few frames.
@@ -27,7 +25,7 @@ struct slots {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct prof_path *chunk[CHUNKS];
+static struct collect_path *chunk[CHUNKS];
 static uint32_t n_nodes; /* the last node's number: 0 stands for no path and has no node */
 static struct slots *table;
 static uint64_t refused;
@@ -38,7 +36,7 @@ struct last {
     uint32_t root; /* 0, or the node that stands for what was cut off */
     uint32_t node[PROF_PATH_DEPTH];
     uintptr_t pc[PROF_PATH_DEPTH];
-    struct prof_trail trail;
+    struct collect_trail trail;
 };
 
 /* A pointer, because a module's own room for thread-local data is small, and asking for more ends
@@ -59,11 +57,11 @@ static void make_key(void)
     has_key = pthread_key_create(&key, forget) == 0;
 }
 
-void prof_paths_open(enum prof_unwinder unwinder)
+void collect_paths_open(enum collect_unwinder unwinder)
 {
     pthread_once(&once, make_key);
     if (unwinder == PROF_UNWIND_LIBUNWIND)
-        prof_unwind_prime();
+        collect_unwind_prime();
 }
 
 /* The calling thread's memory of its last stack; NULL: there is no room for one. */
@@ -85,7 +83,7 @@ static struct last *my_last(void)
     return made;
 }
 
-static const struct prof_path *node_of(uint32_t i)
+static const struct collect_path *node_of(uint32_t i)
 {
     return &__atomic_load_n(&chunk[i / CHUNK], __ATOMIC_ACQUIRE)[i % CHUNK];
 }
@@ -107,7 +105,7 @@ static uint32_t find(const struct slots *slots, uint32_t parent, uintptr_t pc, u
             *place = i;
             return 0;
         }
-        const struct prof_path *node = node_of(found);
+        const struct collect_path *node = node_of(found);
         if (node->pc == pc && node->parent == parent)
             return found;
     }
@@ -126,7 +124,7 @@ static struct slots *room(void)
     slots->n = n;
     slots->before = old;
     for (uint32_t i = 1; i <= n_nodes; i++) {
-        const struct prof_path *node = node_of(i);
+        const struct collect_path *node = node_of(i);
         (void)find(slots, node->parent, node->pc, &place);
         slots->slot[place] = i;
     }
@@ -146,12 +144,12 @@ static uint32_t find_or_make(uint32_t parent, uintptr_t pc)
     if (slots == NULL)
         return 0;
     if (chunk[i / CHUNK] == NULL) {
-        struct prof_path *made = malloc(CHUNK * sizeof *made);
+        struct collect_path *made = malloc(CHUNK * sizeof *made);
         if (made == NULL)
             return 0;
         __atomic_store_n(&chunk[i / CHUNK], made, __ATOMIC_RELEASE);
     }
-    chunk[i / CHUNK][i % CHUNK] = (struct prof_path){pc, parent};
+    chunk[i / CHUNK][i % CHUNK] = (struct collect_path){pc, parent};
     (void)find(slots, parent, pc, &place);
     __atomic_store_n(&n_nodes, i, __ATOMIC_RELEASE);
     __atomic_store_n(&slots->slot[place], i, __ATOMIC_RELEASE);
@@ -180,7 +178,7 @@ static uint32_t refuse(struct last *last, uint32_t known, uint32_t path)
     return path;
 }
 
-uint32_t prof_path_of(const uintptr_t *frame, size_t n, bool cut)
+uint32_t collect_path_of(const uintptr_t *frame, size_t n, bool cut)
 {
     struct last *last = my_last();
     uint32_t path = 0, known = 0, depth = (uint32_t)n;
@@ -224,7 +222,7 @@ uint32_t prof_path_of(const uintptr_t *frame, size_t n, bool cut)
 }
 
 /* The path of a whole trail. */
-static uint32_t path_along(struct prof_trail *trail)
+static uint32_t path_along(struct collect_trail *trail)
 {
     uint32_t at = trail->named < trail->end ? trail->named : trail->end;
     uint32_t path = at < trail->end ? trail->name[at] : 0;
@@ -242,7 +240,7 @@ static uint32_t path_along(struct prof_trail *trail)
 
 /* Puts the frames of root->path in the place of what lies outwards of root->pc in frame[n], which
  * has room for `most`. Returns how many there are then; *cut: there were more outwards. */
-static size_t replant(uintptr_t *frame, size_t n, size_t most, const struct prof_path_root *root,
+static size_t replant(uintptr_t *frame, size_t n, size_t most, const struct collect_path_root *root,
                       bool *cut)
 {
     size_t k =
@@ -261,8 +259,8 @@ static size_t replant(uintptr_t *frame, size_t n, size_t most, const struct prof
     return k;
 }
 
-uint32_t prof_path_here(enum prof_unwinder unwinder, unsigned depth, uintptr_t site,
-                        const struct prof_path_root *root)
+uint32_t collect_path_here(enum collect_unwinder unwinder, unsigned depth, uintptr_t site,
+                           const struct collect_path_root *root)
 {
     uintptr_t frame[PROF_PATH_DEPTH + 1]; /* one more tells whether there are more */
     bool cut = false;
@@ -272,9 +270,9 @@ uint32_t prof_path_here(enum prof_unwinder unwinder, unsigned depth, uintptr_t s
     struct last *last = my_last();
     size_t n = 0;
     if (unwinder == PROF_UNWIND_FRAME_POINTERS) {
-        n = prof_unwind_fp(site, frame, most);
-    } else if (last != NULL && (n = prof_unwind_along(site, most, &last->trail)) > 0) {
-        struct prof_trail *trail = &last->trail;
+        n = collect_unwind_fp(site, frame, most);
+    } else if (last != NULL && (n = collect_unwind_along(site, most, &last->trail)) > 0) {
+        struct collect_trail *trail = &last->trail;
         if (n <= depth && root == NULL)
             return path_along(trail);
         trail->named = UINT32_MAX; /* what is cut off, or in another place, has no name */
@@ -282,38 +280,38 @@ uint32_t prof_path_here(enum prof_unwinder unwinder, unsigned depth, uintptr_t s
         for (size_t i = 0; i < n; i++)
             frame[i] = trail->place[trail->first + i].pc;
     } else {
-        n = prof_unwind(site, frame, most);
+        n = collect_unwind(site, frame, most);
     }
     if (n == 0)
-        return prof_path_of(&site, 1, true);
+        return collect_path_of(&site, 1, true);
     if (__builtin_expect(root != NULL, 0))
         n = replant(frame, n, depth + 1, root, &cut);
-    return prof_path_of(frame, n < depth ? n : depth, cut || n > depth);
+    return collect_path_of(frame, n < depth ? n : depth, cut || n > depth);
 }
 
-uint32_t prof_paths_count(void)
+uint32_t collect_paths_count(void)
 {
     return __atomic_load_n(&n_nodes, __ATOMIC_ACQUIRE);
 }
 
-struct prof_path prof_path_at(uint32_t i)
+struct collect_path collect_path_at(uint32_t i)
 {
     return *node_of(i);
 }
 
-uint64_t prof_paths_refused(void)
+uint64_t collect_paths_refused(void)
 {
     return __atomic_load_n(&refused, __ATOMIC_RELAXED);
 }
 
-void prof_paths_before_fork(void)
+void collect_paths_before_fork(void)
 {
     pthread_mutex_lock(&lock);
-    prof_unwind_before_fork();
+    collect_unwind_before_fork();
 }
 
-void prof_paths_after_fork(void)
+void collect_paths_after_fork(void)
 {
-    prof_unwind_after_fork();
+    collect_unwind_after_fork();
     pthread_mutex_unlock(&lock);
 }

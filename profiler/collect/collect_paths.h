@@ -1,7 +1,7 @@
 /* collect_paths.h: call paths as numbers: a prefix tree of return addresses, one for the process.
  *
- * May include: nothing of the project. Any thread; a number means the same stack for the life of
- * the process, through any number of profiles.
+ * Any thread; a number means the same stack for the life of the process, through any number of
+ * profiles.
  */
 #ifndef COLLECT_PATHS_H
 #define COLLECT_PATHS_H
@@ -17,19 +17,19 @@ enum {
 
 /* A path is its parent and one frame more; parent 0: the frame is the outermost. pc 0, always
  * outermost, stands for frames that were cut off. */
-struct prof_path {
+struct collect_path {
     uintptr_t pc; /* return address */
     uint32_t parent;
 };
 
-enum prof_unwinder { PROF_UNWIND_LIBUNWIND, PROF_UNWIND_FRAME_POINTERS };
+enum collect_unwinder { PROF_UNWIND_LIBUNWIND, PROF_UNWIND_FRAME_POINTERS };
 
 /* Makes the first capture as fast as the others. Any number of times. */
-void prof_paths_open(enum prof_unwinder unwinder);
+void collect_paths_open(enum collect_unwinder unwinder);
 
 /* The innermost frame that returns to `pc`, with all outwards of it, counts as `path`; frames from
  * `from` to before `to` right within it do not count. */
-struct prof_path_root {
+struct collect_path_root {
     uintptr_t pc, from, to;
     uint32_t path;
 };
@@ -39,20 +39,20 @@ struct prof_path_root {
  * stack cannot be followed, the path is the site alone behind a frame that says so; where the tree
  * is full, the nearest path outwards that is in it, perhaps 0. root: NULL: the stack as it is,
  * which is taken also where no frame returns to root->pc. */
-uint32_t prof_path_here(enum prof_unwinder unwinder, unsigned depth, uintptr_t site,
-                        const struct prof_path_root *root);
+uint32_t collect_path_here(enum collect_unwinder unwinder, unsigned depth, uintptr_t site,
+                           const struct collect_path_root *root);
 
 /* The path of n frames, the innermost first; cut: there were more outwards. */
-uint32_t prof_path_of(const uintptr_t *frame, size_t n, bool cut);
+uint32_t collect_path_of(const uintptr_t *frame, size_t n, bool cut);
 
 /* How many there are: 1 to n, each with a smaller parent; and path i of them. */
-uint32_t prof_paths_count(void);
-struct prof_path prof_path_at(uint32_t i);
+uint32_t collect_paths_count(void);
+struct collect_path collect_path_at(uint32_t i);
 /* How often a path was not found because the tree was full. */
-uint64_t prof_paths_refused(void);
+uint64_t collect_paths_refused(void);
 
 /* Around fork(), in the order of pthread_atfork(). */
-void prof_paths_before_fork(void);
-void prof_paths_after_fork(void);
+void collect_paths_before_fork(void);
+void collect_paths_after_fork(void);
 
 #endif

@@ -1,7 +1,6 @@
 /* collect_put_samples.c: samples and threads as packets.
  *
- * May include: collect_sampler.h, the generated profile.pb-c.h. Both are in one packet: a process
- * that is killed leaves a file in which they agree.
+ * Both are in one packet: a process that is killed leaves a file in which they agree.
  */
 #include "collect_sampler.h"
 
@@ -9,10 +8,10 @@
 
 #include <stdlib.h>
 
-static void fill_sample(Tapescope__Sample *to, const struct prof_samples *samples, uint32_t i,
-                        const struct prof_path_map *paths)
+static void fill_sample(Tapescope__Sample *to, const struct collect_samples *samples, uint32_t i,
+                        const struct collect_path_map *paths)
 {
-    const struct prof_aggregate *from = &samples->aggregate[i];
+    const struct collect_aggregate *from = &samples->aggregate[i];
     tapescope__sample__init(to);
     to->index = i;
     to->thread = from->thread;
@@ -20,7 +19,7 @@ static void fill_sample(Tapescope__Sample *to, const struct prof_samples *sample
     to->pc = from->pc;
     to->line = from->line;
     to->op = (char *)(from->op != NULL ? from->op : "");
-    to->path = prof_path_map_id(paths, from->path);
+    to->path = collect_path_map_id(paths, from->path);
     to->shared = from->shared;
     to->n_stack = from->n_pcs;
     to->stack = samples->pc + from->first_pc;
@@ -31,17 +30,18 @@ static void fill_sample(Tapescope__Sample *to, const struct prof_samples *sample
     to->cpu_ns = from->cpu_ns;
 }
 
-static bool put(struct prof_buffer *out, Tapescope__Samples *samples)
+static bool put(struct collect_buffer *out, Tapescope__Samples *samples)
 {
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_SAMPLES;
     packet.samples = samples;
-    return prof_put_packet(out, &packet);
+    return collect_put_packet(out, &packet);
 }
 
 /* As many as there may be are below PROFILE_MAX_PAYLOAD, with all their callers. */
-static bool put_aggregates(struct prof_buffer *out, const struct prof_samples *samples,
-                           Tapescope__Samples *message, const struct prof_path_map *paths, bool all)
+static bool put_aggregates(struct collect_buffer *out, const struct collect_samples *samples,
+                           Tapescope__Samples *message, const struct collect_path_map *paths,
+                           bool all)
 {
     Tapescope__Sample *sample = calloc(samples->n + (size_t)1, sizeof *sample);
     Tapescope__Sample **list = calloc(samples->n + (size_t)1, sizeof *list);
@@ -63,10 +63,10 @@ static bool put_aggregates(struct prof_buffer *out, const struct prof_samples *s
 }
 
 static void fill_threads(Tapescope__Threads *message, Tapescope__Thread *thread,
-                         Tapescope__Thread **list, const struct prof_samples *samples, bool all)
+                         Tapescope__Thread **list, const struct collect_samples *samples, bool all)
 {
     for (uint32_t i = 0; i < samples->n_threads; i++) {
-        const struct prof_thread_total *from = &samples->thread[i];
+        const struct collect_thread_total *from = &samples->thread[i];
         if (!all && !from->changed)
             continue;
         Tapescope__Thread *to = &thread[message->n_thread];
@@ -86,16 +86,16 @@ static void fill_threads(Tapescope__Threads *message, Tapescope__Thread *thread,
     message->thread = list;
 }
 
-bool prof_put_samples(struct prof_buffer *out, const struct prof_samples *samples,
-                      uint64_t period_ns, uint64_t process_ns, struct prof_path_map *paths,
-                      bool all)
+bool collect_put_samples(struct collect_buffer *out, const struct collect_samples *samples,
+                         uint64_t period_ns, uint64_t process_ns, struct collect_path_map *paths,
+                         bool all)
 {
     const size_t before = out->n;
     for (uint32_t i = 0; i < samples->n; i++)
         if ((all || samples->aggregate[i].changed) &&
-            !prof_path_map_add(paths, samples->aggregate[i].path))
+            !collect_path_map_add(paths, samples->aggregate[i].path))
             return false;
-    if (!prof_put_new_paths(out, paths))
+    if (!collect_put_new_paths(out, paths))
         return false;
     Tapescope__Thread thread[PROF_NAMED_THREADS + 1], *list[PROF_NAMED_THREADS + 1];
     Tapescope__Threads threads = TAPESCOPE__THREADS__INIT;

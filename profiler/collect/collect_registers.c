@@ -1,8 +1,8 @@
 /* collect_registers.c: what an interrupted thread's registers tell.
  *
- * May include: collect_sampler.h. Everything here may run in a signal handler of any thread: no
- * lock, no allocation, no call of the C library. Memory is read only where the thread has it: code
- * of the C library, if that is what it runs, and the top of its stack then.
+ * Everything here may run in a signal handler of any thread: no lock, no allocation, no call of
+ * the C library. Memory is read only where the thread has it: code of the C library, if that is
+ * what it runs, and the top of its stack then.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
-__attribute__((unused)) static bool may_read(const struct prof_code *code, uintptr_t pc)
+__attribute__((unused)) static bool may_read(const struct collect_code *code, uintptr_t pc)
 {
     const uintptr_t high = __atomic_load_n(&code->high, __ATOMIC_ACQUIRE);
     return pc < high && pc >= __atomic_load_n(&code->low, __ATOMIC_RELAXED);
@@ -40,7 +40,7 @@ static uint32_t number_in(const uint8_t *begin, const uint8_t *end, unsigned whi
 
 /* The number is in eax, which the call overwrites: it is the constant that the code before puts
  * there, in glibc's wrappers a few instructions earlier. Nothing is looked for beyond the page. */
-NO_CHECKS uint32_t prof_call_before(const uint8_t *call)
+NO_CHECKS uint32_t collect_call_before(const uint8_t *call)
 {
     const uintptr_t within = (uintptr_t)call % PAGE;
     const uint8_t *const begin = call - (within < BEFORE ? within : BEFORE);
@@ -56,8 +56,8 @@ NO_CHECKS uint32_t prof_call_before(const uint8_t *call)
     return PROF_CALL_UNKNOWN;
 }
 
-NO_CHECKS void prof_registers_read(struct prof_moment *moment, const void *context,
-                                   const struct prof_code *code)
+NO_CHECKS void collect_registers_read(struct collect_moment *moment, const void *context,
+                                      const struct collect_code *code)
 {
     const ucontext_t *u = context;
     const uintptr_t pc = (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
@@ -71,15 +71,15 @@ NO_CHECKS void prof_registers_read(struct prof_moment *moment, const void *conte
     if (pc % PAGE <= PAGE - 2 && at[0] == 0x0f && at[1] == 0x05)
         moment->call = (uint32_t)u->uc_mcontext.gregs[REG_RAX] + 1;
     else if (pc % PAGE >= 2 && at[-2] == 0x0f && at[-1] == 0x05)
-        moment->call = prof_call_before(at - 2);
+        moment->call = collect_call_before(at - 2);
     if (moment->call == SYS_sched_yield + 1) /* its wrapper has no frame */
         moment->caller = *(const uintptr_t *)moment->stack;
 }
 
 #elif defined(__aarch64__)
 
-NO_CHECKS void prof_registers_read(struct prof_moment *moment, const void *context,
-                                   const struct prof_code *code)
+NO_CHECKS void collect_registers_read(struct collect_moment *moment, const void *context,
+                                      const struct collect_code *code)
 {
     static const uint32_t svc = 0xd4000001;
     const ucontext_t *u = context;
@@ -98,8 +98,8 @@ NO_CHECKS void prof_registers_read(struct prof_moment *moment, const void *conte
 
 #else
 
-void prof_registers_read(struct prof_moment *moment, const void *context,
-                         const struct prof_code *code)
+void collect_registers_read(struct collect_moment *moment, const void *context,
+                            const struct collect_code *code)
 {
     (void)moment;
     (void)context;

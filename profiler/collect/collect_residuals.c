@@ -1,7 +1,5 @@
 /* collect_residuals.c: what the bytes of the tapes are for, and what was live when, as last read.
  *
- * May include: collect.h.
- *
  * The tape's owner may be writing: see tape_residuals.h. Classes are read as rows are. The log and
  * the moments are read again while they change, and left out if they never hold still.
  */
@@ -28,11 +26,11 @@ static void *reserve(void *array, uint32_t *capacity, uint32_t n, size_t size)
     return bigger;
 }
 
-static bool reserve_classes(struct prof_residuals *r, uint32_t n)
+static bool reserve_classes(struct collect_residuals *r, uint32_t n)
 {
     if (!r->class_)
         r->n = 0;
-    struct prof_class *class_ = reserve(r->class_, &r->capacity, n, sizeof *class_);
+    struct collect_class *class_ = reserve(r->class_, &r->capacity, n, sizeof *class_);
     if (!class_)
         return false;
     r->class_ = class_;
@@ -41,14 +39,14 @@ static bool reserve_classes(struct prof_residuals *r, uint32_t n)
     return true;
 }
 
-static bool reserve_changes(struct prof_residuals *r, uint32_t n)
+static bool reserve_changes(struct collect_residuals *r, uint32_t n)
 {
     void *change = reserve(r->change, &r->changes_capacity, n, sizeof *r->change);
     r->change = change ? change : r->change;
     return change != NULL;
 }
 
-static bool reserve_moments(struct prof_residuals *r, uint32_t n)
+static bool reserve_moments(struct collect_residuals *r, uint32_t n)
 {
     void *moment = reserve(r->moment, &r->moments_capacity, n, sizeof *r->moment);
     r->moment = moment ? moment : r->moment;
@@ -65,18 +63,18 @@ static double byte_ticks_at(const struct tape_class *from, uint64_t live, uint64
 }
 
 /* Returns whether the class differs from what was known of it. */
-static bool read_class(struct prof_class *to, const struct tape_class *from, uint64_t ticks,
+static bool read_class(struct collect_class *to, const struct tape_class *from, uint64_t ticks,
                        uint64_t peaks)
 {
-    struct prof_class now = {.producer = LOAD(from->producer),
-                             .consumer = LOAD(from->consumer),
-                             .kind = LOAD(from->kind),
-                             .shared = LOAD(from->shared),
-                             .released_by = LOAD(from->released_by),
-                             .released_others = LOAD(from->released_others),
-                             .changed = to->changed,
+    struct collect_class now = {.producer = LOAD(from->producer),
+                                .consumer = LOAD(from->consumer),
+                                .kind = LOAD(from->kind),
+                                .shared = LOAD(from->shared),
+                                .released_by = LOAD(from->released_by),
+                                .released_others = LOAD(from->released_others),
+                                .changed = to->changed,
 #define X(name) .name = LOAD(from->name),
-                             TAPE_CLASS_COUNTERS(X)
+                                TAPE_CLASS_COUNTERS(X)
 #undef X
     };
     now.byte_ticks = byte_ticks_at(from, now.live_bytes, ticks);
@@ -95,7 +93,7 @@ static bool read_class(struct prof_class *to, const struct tape_class *from, uin
 }
 
 /* Copies the stretch with the peak. */
-static void copy_log(struct prof_residuals *to, const struct tape_log *log, uint32_t n)
+static void copy_log(struct collect_residuals *to, const struct tape_log *log, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         const struct tape_change *c = tape_change_at(log, i);
@@ -110,7 +108,7 @@ static void copy_log(struct prof_residuals *to, const struct tape_log *log, uint
     to->stretch_changed = true;
 }
 
-static bool read_log(struct prof_residuals *to, struct tape_residuals *from, bool *changed)
+static bool read_log(struct collect_residuals *to, struct tape_residuals *from, bool *changed)
 {
     for (int i = 0; i < TRIES; i++) {
         const uint32_t sequence = LOAD(from->sequence);
@@ -144,7 +142,7 @@ static struct tape_moment load_moment(const struct tape_moment *m)
 }
 
 /* Copies the moments from *n on that are over. */
-static bool copy_moments(struct prof_residuals *to, struct tape_residuals *from, uint32_t *n)
+static bool copy_moments(struct collect_residuals *to, struct tape_residuals *from, uint32_t *n)
 {
     const uint32_t end = LOAD(from->n_moments);
     if (end > MOST_MOMENTS || !reserve_moments(to, end + 1))
@@ -157,7 +155,7 @@ static bool copy_moments(struct prof_residuals *to, struct tape_residuals *from,
 
 /* Appends the moment under way, and before it what is over since. One that does not hold still is
  * left out: it is no moment yet. */
-static bool read_open(struct prof_residuals *to, struct tape_residuals *from, uint32_t n)
+static bool read_open(struct collect_residuals *to, struct tape_residuals *from, uint32_t n)
 {
     for (int i = 0; i < TRIES; i++) {
         const uint32_t version = LOAD(from->now_version);
@@ -174,7 +172,7 @@ static bool read_open(struct prof_residuals *to, struct tape_residuals *from, ui
     return true;
 }
 
-static bool read_moments(struct prof_residuals *to, struct tape_residuals *from)
+static bool read_moments(struct collect_residuals *to, struct tape_residuals *from)
 {
     for (int i = 0; i < TRIES; i++) {
         const uint32_t sequence = LOAD(from->sequence);
@@ -190,9 +188,10 @@ static bool read_moments(struct prof_residuals *to, struct tape_residuals *from)
     return true;
 }
 
-bool prof_residuals_read(struct prof_ledger *ledger, const struct tape_ledger *from, uint64_t ticks)
+bool collect_residuals_read(struct collect_ledger *ledger, const struct tape_ledger *from,
+                            uint64_t ticks)
 {
-    struct prof_residuals *to = &ledger->residuals;
+    struct collect_residuals *to = &ledger->residuals;
     struct tape_residuals *r = LOAD(from->residuals);
     if (ledger->tape != from->tape) /* one state serves all tapes that die young */
         to->n = to->n_changes = to->n_moments = 0;
@@ -221,7 +220,7 @@ struct chains {
     uint32_t *next;  /* [classes] */
 };
 
-static void chain(struct chains *chains, const struct prof_residuals *r, uint32_t n_rows,
+static void chain(struct chains *chains, const struct collect_residuals *r, uint32_t n_rows,
                   uint32_t *scratch)
 {
     memset(scratch, 0, n_rows * sizeof *scratch);
@@ -234,8 +233,8 @@ static void chain(struct chains *chains, const struct prof_residuals *r, uint32_
 }
 
 /* The place of a class among those of tape 0; one that is new gets the next. */
-static uint32_t place_of(struct prof_residuals *to, struct chains *chains,
-                         const struct prof_class *like)
+static uint32_t place_of(struct collect_residuals *to, struct chains *chains,
+                         const struct collect_class *like)
 {
     uint32_t *first = &chains->first[like->producer];
     for (uint32_t i = *first; i > 0; i = chains->next[i - 1])
@@ -243,10 +242,10 @@ static uint32_t place_of(struct prof_residuals *to, struct chains *chains,
             return i - 1;
     chains->next[to->n] = *first;
     *first = to->n + 1;
-    to->class_[to->n] = (struct prof_class){.producer = like->producer,
-                                            .consumer = like->consumer,
-                                            .kind = like->kind,
-                                            .first_ticks = UINT64_MAX};
+    to->class_[to->n] = (struct collect_class){.producer = like->producer,
+                                               .consumer = like->consumer,
+                                               .kind = like->kind,
+                                               .first_ticks = UINT64_MAX};
     return to->n++;
 }
 
@@ -255,9 +254,9 @@ static uint64_t greater(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void merge_class(struct prof_class *to, const struct prof_class *from, bool has_peak)
+static void merge_class(struct collect_class *to, const struct collect_class *from, bool has_peak)
 {
-    const struct prof_class before = *to;
+    const struct collect_class before = *to;
 #define X(name) to->name += from->name;
     TAPE_CLASS_COUNTERS(X)
 #undef X
@@ -290,7 +289,7 @@ static int compare_moments(const void *x, const void *y)
 }
 
 /* Adds the moments of another tape, and merges neighbours when there are too many. */
-static bool merge_moments(struct prof_residuals *to, const struct prof_residuals *from)
+static bool merge_moments(struct collect_residuals *to, const struct collect_residuals *from)
 {
     if (from->n_moments == 0)
         return true;
@@ -313,7 +312,7 @@ static bool merge_moments(struct prof_residuals *to, const struct prof_residuals
 }
 
 /* Takes over the stretch with the greatest peak; map: from the tape's classes to ours. */
-static void take_stretch(struct prof_residuals *to, const struct prof_residuals *from,
+static void take_stretch(struct collect_residuals *to, const struct collect_residuals *from,
                          const uint32_t *map)
 {
     uint32_t n = 0;
@@ -329,20 +328,22 @@ static void take_stretch(struct prof_residuals *to, const struct prof_residuals 
     to->stretch_changed = true;
 }
 
-static struct prof_class renamed(const struct prof_class *c, const uint32_t *place, uint32_t n_rows)
+static struct collect_class renamed(const struct collect_class *c, const uint32_t *place,
+                                    uint32_t n_rows)
 {
-    struct prof_class at = *c;
+    struct collect_class at = *c;
     at.producer = c->producer < n_rows ? place[c->producer] : 0;
     at.consumer = c->consumer && c->consumer <= n_rows ? place[c->consumer - 1] + 1 : 0;
     at.released_by = c->released_by && c->released_by <= n_rows ? place[c->released_by - 1] + 1 : 0;
     return at;
 }
 
-bool prof_residuals_merge(struct prof_ledger *to_ledger, const struct prof_ledger *from_ledger,
-                          const uint32_t *place, bool has_peak)
+bool collect_residuals_merge(struct collect_ledger *to_ledger,
+                             const struct collect_ledger *from_ledger, const uint32_t *place,
+                             bool has_peak)
 {
-    struct prof_residuals *to = &to_ledger->residuals;
-    const struct prof_residuals *from = &from_ledger->residuals;
+    struct collect_residuals *to = &to_ledger->residuals;
+    const struct collect_residuals *from = &from_ledger->residuals;
     if (from->n == 0)
         return true;
     const uint32_t n_rows = to_ledger->n_rows;
@@ -362,7 +363,7 @@ bool prof_residuals_merge(struct prof_ledger *to_ledger, const struct prof_ledge
         to->class_[i].held_bytes = 0;
     }
     for (uint32_t i = 0; i < from->n; i++) {
-        const struct prof_class c = renamed(&from->class_[i], place, from_ledger->n_rows);
+        const struct collect_class c = renamed(&from->class_[i], place, from_ledger->n_rows);
         map[i] = place_of(to, &chains, &c);
         merge_class(&to->class_[map[i]], &c, has_peak);
     }
@@ -371,11 +372,11 @@ bool prof_residuals_merge(struct prof_ledger *to_ledger, const struct prof_ledge
     return true;
 }
 
-void prof_residuals_free(struct prof_residuals *residuals)
+void collect_residuals_free(struct collect_residuals *residuals)
 {
     free(residuals->class_);
     free(residuals->change);
     free(residuals->moment);
     free(residuals->scratch);
-    *residuals = (struct prof_residuals){0};
+    *residuals = (struct collect_residuals){0};
 }

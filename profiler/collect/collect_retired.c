@@ -1,7 +1,5 @@
 /* collect_retired.c: destroyed tapes, merged into one ledger (tape 0 of the profile).
  *
- * May include: collect.h.
- *
  * Rows are merged by {path, pc, line, op, scope, shape}, so that the memory and the file grow with
  * the program's source and not with the number of its tapes. profile.proto says what each merged
  * field means.
@@ -13,7 +11,7 @@
 
 enum { LEAST_SLOTS = 64 };
 
-static uint32_t hash_site(const struct prof_row *row)
+static uint32_t hash_site(const struct collect_row *row)
 {
     uint64_t h = ((uint64_t)row->pc ^ ((uint64_t)row->line << 40) ^ ((uint64_t)row->scope << 20)) *
                  UINT64_C(0x9E3779B97F4A7C15);
@@ -22,14 +20,14 @@ static uint32_t hash_site(const struct prof_row *row)
     return (uint32_t)(h >> 32);
 }
 
-static bool same_site(const struct prof_row *a, const struct prof_row *b)
+static bool same_site(const struct collect_row *a, const struct collect_row *b)
 {
     return a->pc == b->pc && a->line == b->line && a->scope == b->scope && a->path == b->path &&
            a->shape == b->shape && (a->op == b->op || strcmp(a->op, b->op) == 0);
 }
 
 /* The slot of the row with this site, or the empty one where it belongs. */
-static uint32_t *find_slot(const struct prof_retired *retired, const struct prof_row *row)
+static uint32_t *find_slot(const struct collect_retired *retired, const struct collect_row *row)
 {
     uint32_t mask = retired->n_slots - 1;
     uint32_t i = hash_site(row) & mask;
@@ -38,7 +36,7 @@ static uint32_t *find_slot(const struct prof_retired *retired, const struct prof
     return &retired->slot[i];
 }
 
-static bool reserve_slots(struct prof_retired *retired, uint32_t n_rows)
+static bool reserve_slots(struct collect_retired *retired, uint32_t n_rows)
 {
     if (2 * (uint64_t)n_rows <= retired->n_slots)
         return true;
@@ -59,7 +57,7 @@ static bool reserve_slots(struct prof_retired *retired, uint32_t n_rows)
     return true;
 }
 
-static bool reserve(struct prof_retired *retired, uint32_t n_more)
+static bool reserve(struct collect_retired *retired, uint32_t n_more)
 {
     if (n_more > UINT32_MAX - retired->ledger.n_rows)
         return false;
@@ -70,22 +68,22 @@ static bool reserve(struct prof_retired *retired, uint32_t n_more)
         retired->place = place;
         retired->n_places = n_more;
     }
-    return prof_ledger_reserve(&retired->ledger, retired->ledger.n_rows + n_more) &&
+    return collect_ledger_reserve(&retired->ledger, retired->ledger.n_rows + n_more) &&
            reserve_slots(retired, retired->ledger.n_rows + n_more);
 }
 
-static uint32_t place_of(struct prof_retired *retired, const struct prof_row *row)
+static uint32_t place_of(struct collect_retired *retired, const struct collect_row *row)
 {
     uint32_t *slot = find_slot(retired, row);
     if (*slot == 0) {
-        struct prof_ledger *ledger = &retired->ledger;
-        ledger->row[ledger->n_rows] = (struct prof_row){.pc = row->pc,
-                                                        .op = row->op,
-                                                        .shape = row->shape,
-                                                        .line = row->line,
-                                                        .path = row->path,
-                                                        .scope = row->scope,
-                                                        .changed = 1};
+        struct collect_ledger *ledger = &retired->ledger;
+        ledger->row[ledger->n_rows] = (struct collect_row){.pc = row->pc,
+                                                           .op = row->op,
+                                                           .shape = row->shape,
+                                                           .line = row->line,
+                                                           .path = row->path,
+                                                           .scope = row->scope,
+                                                           .changed = 1};
         *slot = ++ledger->n_rows;
     }
     return *slot - 1;
@@ -93,7 +91,7 @@ static uint32_t place_of(struct prof_retired *retired, const struct prof_row *ro
 
 /* What the row says of its keepers, in terms of the merged rows: the first known stays the
  * first. */
-static void merge_keepers(struct prof_row *to, const struct prof_row *from, uint32_t kept_by)
+static void merge_keepers(struct collect_row *to, const struct collect_row *from, uint32_t kept_by)
 {
     if (to->kept_by == 0)
         to->kept_by = kept_by;
@@ -103,25 +101,25 @@ static void merge_keepers(struct prof_row *to, const struct prof_row *from, uint
         to->kept_others = 1;
 }
 
-static void merge_row(struct prof_row *to, const struct prof_row *from, bool has_peak)
+static void merge_row(struct collect_row *to, const struct collect_row *from, bool has_peak)
 {
-    uint64_t held = has_peak ? to->held_bytes + from->held_bytes : to->held_bytes;
+    uint64_t peak = has_peak ? to->peak_bytes + from->peak_bytes : to->peak_bytes;
 #define X(name) to->name += from->name;
     TAPE_ROW_COUNTERS(X)
 #undef X
-    to->held_bytes = held;
+    to->peak_bytes = peak;
     to->live_bytes = 0;
     to->changed = 1;
 }
 
-static void take_peak(struct prof_ledger *to, const struct prof_ledger *from)
+static void take_peak(struct collect_ledger *to, const struct collect_ledger *from)
 {
     to->peak_bytes = from->peak_bytes;
     to->peak_count = from->peak_count;
     for (uint32_t i = 0; i < to->n_rows; i++) {
-        if (to->row[i].held_bytes != 0)
+        if (to->row[i].peak_bytes != 0)
             to->row[i].changed = 1;
-        to->row[i].held_bytes = 0;
+        to->row[i].peak_bytes = 0;
     }
 }
 
@@ -130,7 +128,7 @@ static uint64_t greater(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void merge_totals(struct prof_ledger *to, const struct prof_ledger *from)
+static void merge_totals(struct collect_ledger *to, const struct collect_ledger *from)
 {
     to->forward_ticks += from->forward_ticks;
     to->backward_ticks += from->backward_ticks;
@@ -145,21 +143,21 @@ static void merge_totals(struct prof_ledger *to, const struct prof_ledger *from)
     to->changed = true;
 }
 
-bool prof_retired_merge(struct prof_retired *retired, const struct prof_ledger *tape)
+bool collect_retired_merge(struct collect_retired *retired, const struct collect_ledger *tape)
 {
     if (!reserve(retired, tape->n_rows))
         return false;
-    struct prof_ledger *to = &retired->ledger;
+    struct collect_ledger *to = &retired->ledger;
     for (uint32_t i = 0; i < tape->n_rows; i++)
         retired->place[i] = place_of(retired, &tape->row[i]);
     bool has_peak = to->tapes == 0 || tape->peak_bytes > to->peak_bytes;
-    if (!prof_residuals_merge(to, tape, retired->place, has_peak))
+    if (!collect_residuals_merge(to, tape, retired->place, has_peak))
         return false;
     if (has_peak)
         take_peak(to, tape);
     for (uint32_t i = 0; i < tape->n_rows; i++) {
-        const struct prof_row *from = &tape->row[i];
-        struct prof_row *row = &to->row[retired->place[i]];
+        const struct collect_row *from = &tape->row[i];
+        struct collect_row *row = &to->row[retired->place[i]];
         bool kept = from->kept_by != 0 && from->kept_by <= tape->n_rows;
         merge_keepers(row, from, kept ? retired->place[from->kept_by - 1] + 1 : 0);
         merge_row(row, from, has_peak);
@@ -168,11 +166,11 @@ bool prof_retired_merge(struct prof_retired *retired, const struct prof_ledger *
     return true;
 }
 
-static void clear(struct prof_retired *retired)
+static void clear(struct collect_retired *retired)
 {
-    struct prof_ledger *ledger = &retired->ledger;
+    struct collect_ledger *ledger = &retired->ledger;
     for (uint32_t i = 0; i < ledger->n_rows; i++) {
-        struct prof_row *row = &ledger->row[i];
+        struct collect_row *row = &ledger->row[i];
 #define X(name) row->name = 0;
         TAPE_ROW_COUNTERS(X)
 #undef X
@@ -182,29 +180,29 @@ static void clear(struct prof_retired *retired)
 #define X(name) ledger->name = 0;
     TAPE_LEDGER_COUNTERS(X)
 #undef X
-    prof_residuals_free(&ledger->residuals); /* a reader drops them where there are no tapes */
+    collect_residuals_free(&ledger->residuals); /* a reader drops them where there are no tapes */
     ledger->tapes = 0;
     ledger->changed = true;
 }
 
-bool prof_drop_all(struct prof_buffer *out, struct prof_tapes *tapes, struct prof_retired *retired,
-                   struct prof_path_map *paths)
+bool collect_drop_all(struct collect_buffer *out, struct collect_tapes *tapes,
+                      struct collect_retired *retired, struct collect_path_map *paths)
 {
     const size_t before = out->n;
     bool ok = true;
     for (size_t i = 0; ok && i < tapes->n; i++)
-        ok = !tapes->tape[i]->written || prof_put_final(out, tapes->tape[i]);
+        ok = !tapes->tape[i]->written || collect_put_final(out, tapes->tape[i]);
     const bool known = retired->ledger.written || out->n > before;
-    prof_tapes_free(tapes);
+    collect_tapes_free(tapes);
     clear(retired);
-    return ok && (!known || (prof_put_paths(out, paths, &retired->ledger, true) &&
-                             prof_put_ledger(out, &retired->ledger, paths, true)));
+    return ok && (!known || (collect_put_paths(out, paths, &retired->ledger, true) &&
+                             collect_put_ledger(out, &retired->ledger, paths, true)));
 }
 
-void prof_retired_free(struct prof_retired *retired)
+void collect_retired_free(struct collect_retired *retired)
 {
-    prof_ledger_free(&retired->ledger);
+    collect_ledger_free(&retired->ledger);
     free(retired->slot);
     free(retired->place);
-    *retired = (struct prof_retired){0};
+    *retired = (struct collect_retired){0};
 }

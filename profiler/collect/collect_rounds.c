@@ -1,6 +1,6 @@
 /* collect_rounds.c: what goes to the file and when: rounds, and the tapes that live and die.
  *
- * May include: collect_state.h. All of it is called with the collector's mutex held.
+ * All of it is called with the collector's mutex held.
  *
  * Writing goes in rounds: when hook.due has passed, every tape whose thread calls within a window
  * of 1/256 of the interval is written once, so that one busy thread does not keep the others from
@@ -16,22 +16,22 @@ enum {
         16, /* that a round may bring into the file, where short-lived ones would swell it */
 };
 
-void prof_fail(struct collector *c, const char *reason)
+void collect_fail(struct collector *c, const char *reason)
 {
     c->out.n = 0;
     if (c->failed != NULL)
         return;
     c->failed = reason;
-    prof_warn(c->base.log, c->path, reason);
+    collect_warn(c->base.log, c->path, reason);
 }
 
 /* Writes the call's frames. */
-void prof_send_frames(struct collector *c)
+void collect_send_frames(struct collector *c)
 {
     if (c->failed == NULL && c->out.n > 0) {
-        const char *reason = prof_file_write(&c->file, c->out.data, c->out.n);
+        const char *reason = collect_file_write(&c->file, c->out.data, c->out.n);
         if (reason != NULL)
-            prof_fail(c, reason);
+            collect_fail(c, reason);
     }
     c->out.n = 0;
 }
@@ -40,34 +40,34 @@ static void put_modules(struct collector *c)
 {
     if (!c->modules.changed || c->failed != NULL)
         return;
-    if (prof_put_modules(&c->out, &c->modules))
+    if (collect_put_modules(&c->out, &c->modules))
         c->modules.changed = false;
     else
-        prof_fail(c, PROF_NO_MEMORY);
+        collect_fail(c, PROF_NO_MEMORY);
 }
 
-void prof_write_scopes(struct collector *c)
+void collect_write_scopes(struct collector *c)
 {
-    if (c->failed == NULL && !prof_put_scopes(&c->out, &c->scopes, false))
-        prof_fail(c, PROF_NO_MEMORY);
+    if (c->failed == NULL && !collect_put_scopes(&c->out, &c->scopes, false))
+        collect_fail(c, PROF_NO_MEMORY);
 }
 
 /* What changed in a tape's state since it was last written, its modules, scopes and paths first. */
-void prof_write_ledger(struct collector *c, struct prof_ledger *ledger)
+void collect_write_ledger(struct collector *c, struct collect_ledger *ledger)
 {
     ledger->round = c->round;
     const bool last = c->closing && ledger->residuals.n > 0;
     if ((!ledger->changed && !last) || c->failed != NULL)
         return;
     put_modules(c);
-    if (prof_scopes_are_new(&c->scopes))
-        prof_write_scopes(c);
+    if (collect_scopes_are_new(&c->scopes))
+        collect_write_scopes(c);
     if (c->failed != NULL)
         return;
-    if (!prof_put_paths(&c->out, &c->paths, ledger, false) ||
-        !prof_put_ledger(&c->out, ledger, &c->paths, false) ||
-        !prof_put_residuals(&c->out, &c->scratch, ledger, false, c->closing)) {
-        prof_fail(c, PROF_NO_MEMORY);
+    if (!collect_put_paths(&c->out, &c->paths, ledger, false) ||
+        !collect_put_ledger(&c->out, ledger, &c->paths, false) ||
+        !collect_put_residuals(&c->out, &c->scratch, ledger, false, c->closing)) {
+        collect_fail(c, PROF_NO_MEMORY);
         return;
     }
     ledger->changed = false;
@@ -76,104 +76,104 @@ void prof_write_ledger(struct collector *c, struct prof_ledger *ledger)
         ledger->row[i].changed = 0;
 }
 
-void prof_write_clock(struct collector *c)
+void collect_write_clock(struct collector *c)
 {
-    struct prof_stamp now = prof_clock_stamp(&c->clock);
-    prof_clock_refine(&c->clock, &now);
-    if (c->failed == NULL && !prof_put_clock(&c->out, &now))
-        prof_fail(c, PROF_NO_MEMORY);
+    struct collect_stamp now = collect_clock_stamp(&c->clock);
+    collect_clock_refine(&c->clock, &now);
+    if (c->failed == NULL && !collect_put_clock(&c->out, &now))
+        collect_fail(c, PROF_NO_MEMORY);
 }
 
 /* A packet of a tape 0 that has never merged a tape would say nothing. */
-void prof_write_retired(struct collector *c)
+void collect_write_retired(struct collector *c)
 {
     if (c->retired.ledger.tapes > 0)
-        prof_write_ledger(c, &c->retired.ledger);
+        collect_write_ledger(c, &c->retired.ledger);
 }
 
 /* Scopes that they are in come first. */
-void prof_write_events(struct collector *c, bool all)
+void collect_write_events(struct collector *c, bool all)
 {
     if (c->events == NULL)
         return;
-    if (prof_scopes_are_new(&c->scopes))
-        prof_write_scopes(c);
-    if (c->failed == NULL && !prof_put_events(&c->out, c->events, all))
-        prof_fail(c, PROF_NO_MEMORY);
+    if (collect_scopes_are_new(&c->scopes))
+        collect_write_scopes(c);
+    if (c->failed == NULL && !collect_put_events(&c->out, c->events, all))
+        collect_fail(c, PROF_NO_MEMORY);
 }
 
-void prof_round_begin(struct collector *c, uint64_t now)
+void collect_round_begin(struct collector *c, uint64_t now)
 {
     c->round_open = true;
     c->round++;
     c->new_tapes = 0;
-    c->window_end = now + prof_clock_ticks(&c->clock, c->interval_ns / WINDOW_SHARE);
+    c->window_end = now + collect_clock_ticks(&c->clock, c->interval_ns / WINDOW_SHARE);
     put_modules(c);
-    prof_write_clock(c);
-    prof_write_scopes(c);
-    prof_write_events(c, false);
-    prof_write_retired(c);
+    collect_write_clock(c);
+    collect_write_scopes(c);
+    collect_write_events(c, false);
+    collect_write_retired(c);
 }
 
-void prof_round_end(struct collector *c, uint64_t now)
+void collect_round_end(struct collector *c, uint64_t now)
 {
     c->round_open = false;
     c->interval_ns =
         2 * c->interval_ns < c->most_interval_ns ? 2 * c->interval_ns : c->most_interval_ns;
     __atomic_store_n(&c->base.hook.due,
                      c->sampler.untimed ? UINT64_MAX
-                                        : now + prof_clock_ticks(&c->clock, c->interval_ns),
+                                        : now + collect_clock_ticks(&c->clock, c->interval_ns),
                      __ATOMIC_RELAXED);
 }
 
-void prof_write_samples(struct collector *c)
+void collect_write_samples(struct collector *c)
 {
     if (c->failed != NULL)
         return;
     put_modules(c);
-    if (!prof_sampler_put(&c->sampler, &c->out, &c->paths, false))
-        prof_fail(c, PROF_NO_MEMORY);
+    if (!collect_sampler_put(&c->sampler, &c->out, &c->paths, false))
+        collect_fail(c, PROF_NO_MEMORY);
 }
 
-void prof_round_keep(struct collector *c, const struct tape_ledger *from, uint64_t now,
-                     bool in_round)
+void collect_round_keep(struct collector *c, const struct tape_ledger *from, uint64_t now,
+                        bool in_round)
 {
-    struct prof_ledger *ledger = prof_tapes_find(&c->tapes, from->tape);
+    struct collect_ledger *ledger = collect_tapes_find(&c->tapes, from->tape);
     if (ledger == NULL)
-        ledger = prof_tapes_add(&c->tapes, from->tape);
-    if (ledger == NULL || !prof_ledger_read(ledger, from, now)) {
+        ledger = collect_tapes_add(&c->tapes, from->tape);
+    if (ledger == NULL || !collect_ledger_read(ledger, from, now)) {
         c->lost = true;
-        prof_fail(c, PROF_NO_MEMORY);
+        collect_fail(c, PROF_NO_MEMORY);
         return;
     }
     if (!in_round) {
-        prof_write_ledger(c, ledger);
+        collect_write_ledger(c, ledger);
     } else if (ledger->round != c->round && (ledger->written || c->new_tapes < NEW_TAPES)) {
         c->new_tapes += !ledger->written;
-        prof_write_ledger(c, ledger);
+        collect_write_ledger(c, ledger);
     }
 }
 
 /* A tape that never had a packet waits in tape 0 for the next round: there may be millions of
  * them. */
-void prof_round_retire(struct collector *c, const struct tape_ledger *from, uint64_t now)
+void collect_round_retire(struct collector *c, const struct tape_ledger *from, uint64_t now)
 {
-    struct prof_ledger *known = prof_tapes_find(&c->tapes, from->tape);
-    struct prof_ledger *ledger = known != NULL ? known : &c->dying;
+    struct collect_ledger *known = collect_tapes_find(&c->tapes, from->tape);
+    struct collect_ledger *ledger = known != NULL ? known : &c->dying;
     if (known == NULL)
         c->dying.n_rows = 0;
-    if (!prof_ledger_read(ledger, from, now) || !prof_retired_merge(&c->retired, ledger)) {
+    if (!collect_ledger_read(ledger, from, now) || !collect_retired_merge(&c->retired, ledger)) {
         c->lost = true;
-        prof_fail(c, PROF_NO_MEMORY);
+        collect_fail(c, PROF_NO_MEMORY);
         return;
     }
     if (known == NULL)
         return;
     if (known->written && c->failed == NULL) {
         put_modules(c);
-        if (!prof_put_final(&c->out, known))
-            prof_fail(c, PROF_NO_MEMORY);
-        prof_write_retired(c);
+        if (!collect_put_final(&c->out, known))
+            collect_fail(c, PROF_NO_MEMORY);
+        collect_write_retired(c);
     }
-    prof_tapes_remove(&c->tapes, known);
+    collect_tapes_remove(&c->tapes, known);
 }

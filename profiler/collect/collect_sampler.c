@@ -1,7 +1,5 @@
 /* collect_sampler.c: a timer for each thread of the process, and what becomes of its samples.
  *
- * May include: collect_sampler.h.
- *
  * Each thread has a one-shot timer of CLOCK_MONOTONIC whose signal is sent to it and which its
  * handler arms anew after a time drawn at random: a fixed period would fall into step with the
  * program's own. The timer's signal carries the number of the thread's slot. Slots are never given
@@ -33,17 +31,17 @@ enum {
 };
 
 /* All slots that there ever were, and the one sampler that has a handler. */
-static struct prof_thread *slots[PROF_MOST_THREADS];
+static struct collect_thread *slots[PROF_MOST_THREADS];
 static bool slot_taken[PROF_MOST_THREADS];
 static uint32_t n_slots; /* atomic */
-static struct prof_sampler *running;
+static struct collect_sampler *running;
 
-static struct prof_moment clocks(void)
+static struct collect_moment clocks(void)
 {
     struct timespec wall = {0}, cpu = {0};
     clock_gettime(CLOCK_MONOTONIC, &wall);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
-    return (struct prof_moment){
+    return (struct collect_moment){
         .wall_ns = (uint64_t)wall.tv_sec * SECOND + (uint64_t)wall.tv_nsec,
         .cpu_ns = (uint64_t)cpu.tv_sec * SECOND + (uint64_t)cpu.tv_nsec,
     };
@@ -59,19 +57,19 @@ static uint64_t process_ns(void)
 /* The processor time of the process without that of the helper thread: what is measured begins at
  * begin_ns() and ends at end_ns(), which may come out too long by what runs between two readings,
  * but never shorter than what the samples hold. */
-static uint64_t begin_ns(const struct prof_sampler *sampler)
+static uint64_t begin_ns(const struct collect_sampler *sampler)
 {
     const uint64_t all = process_ns();
-    return all - prof_sampler_helper_ns(sampler);
+    return all - collect_sampler_helper_ns(sampler);
 }
 
-static uint64_t end_ns(const struct prof_sampler *sampler)
+static uint64_t end_ns(const struct collect_sampler *sampler)
 {
-    const uint64_t helper = prof_sampler_helper_ns(sampler);
+    const uint64_t helper = collect_sampler_helper_ns(sampler);
     return process_ns() - helper;
 }
 
-static void arm(struct prof_thread *thread, uint64_t ns)
+static void arm(struct collect_thread *thread, uint64_t ns)
 {
     const struct itimerspec next = {
         .it_value = {.tv_sec = (time_t)(ns / SECOND), .tv_nsec = (long)(ns % SECOND)}};
@@ -83,10 +81,10 @@ static void handle(int number, siginfo_t *info, void *context)
     (void)number;
     const int saved = errno;
     const uint32_t slot = (uint32_t)info->si_value.sival_int ^ SLOT_MARK;
-    struct prof_sampler *const sampler = __atomic_load_n(&running, __ATOMIC_ACQUIRE);
+    struct collect_sampler *const sampler = __atomic_load_n(&running, __ATOMIC_ACQUIRE);
     if (info->si_code == SI_TIMER && sampler != NULL &&
         slot < __atomic_load_n(&n_slots, __ATOMIC_ACQUIRE)) {
-        struct prof_thread *const thread = slots[slot];
+        struct collect_thread *const thread = slots[slot];
         /* Until it is armed, the slot may still become another thread's. */
         const pid_t tid = (pid_t)syscall(SYS_gettid);
         const bool mine = __atomic_load_n(&thread->tid, __ATOMIC_RELAXED) == tid;
@@ -94,10 +92,10 @@ static void handle(int number, siginfo_t *info, void *context)
             __atomic_store_n(&thread->busy, 1, __ATOMIC_SEQ_CST);
         if (mine && __atomic_load_n(&thread->armed, __ATOMIC_SEQ_CST) &&
             __atomic_load_n(&thread->tid, __ATOMIC_RELAXED) == tid) {
-            struct prof_moment moment = clocks();
-            prof_registers_read(&moment, context, &sampler->code);
-            prof_take(thread, &moment, &sampler->publishers);
-            arm(thread, prof_take_interval(thread));
+            struct collect_moment moment = clocks();
+            collect_registers_read(&moment, context, &sampler->code);
+            collect_take(thread, &moment, &sampler->publishers);
+            arm(thread, collect_take_interval(thread));
         }
         if (mine)
             __atomic_store_n(&thread->busy, 0, __ATOMIC_SEQ_CST);
@@ -107,7 +105,7 @@ static void handle(int number, siginfo_t *info, void *context)
 
 /* ---- threads that come and go ---- */
 
-static struct prof_thread *slot_take(void)
+static struct collect_thread *slot_take(void)
 {
     for (uint32_t i = 0; i < PROF_MOST_THREADS; i++) {
         if (slot_taken[i])
@@ -128,15 +126,15 @@ static struct prof_thread *slot_take(void)
 }
 
 /* As slot_take found it, but for its place and its memory. The ring need not be cleared. */
-static void slot_clear(struct prof_thread *thread)
+static void slot_clear(struct collect_thread *thread)
 {
     const uint32_t slot = thread->slot;
-    memset(thread, 0, offsetof(struct prof_thread, ring));
+    memset(thread, 0, offsetof(struct collect_thread, ring));
     thread->slot = slot;
 }
 
 /* The thread's place in the profile: its own while there are any. */
-static uint32_t number_of(struct prof_samples *samples, pid_t tid)
+static uint32_t number_of(struct collect_samples *samples, pid_t tid)
 {
     if (samples->n_threads == 0)
         samples->n_threads = 1;
@@ -144,13 +142,13 @@ static uint32_t number_of(struct prof_samples *samples, pid_t tid)
         memcpy(samples->thread[0].name, "others", sizeof "others");
         return 0;
     }
-    struct prof_thread_total *total = &samples->thread[samples->n_threads];
-    *total = (struct prof_thread_total){.tid = tid};
-    prof_thread_name(total->name, tid);
+    struct collect_thread_total *total = &samples->thread[samples->n_threads];
+    *total = (struct collect_thread_total){.tid = tid};
+    collect_thread_name(total->name, tid);
     return samples->n_threads++;
 }
 
-static struct prof_thread *find(const struct prof_sampler *sampler, pid_t tid)
+static struct collect_thread *find(const struct collect_sampler *sampler, pid_t tid)
 {
     for (uint32_t i = 0; i < sampler->n_threads; i++)
         if (sampler->thread[i]->tid == tid)
@@ -159,9 +157,9 @@ static struct prof_thread *find(const struct prof_sampler *sampler, pid_t tid)
 }
 
 /* Begins to sample a thread; NULL: it cannot be. */
-static struct prof_thread *add(struct prof_sampler *sampler, pid_t tid)
+static struct collect_thread *add(struct collect_sampler *sampler, pid_t tid)
 {
-    struct prof_thread *thread = sampler->ended == NULL ? slot_take() : NULL;
+    struct collect_thread *thread = sampler->ended == NULL ? slot_take() : NULL;
     if (thread == NULL)
         return NULL;
     slot_clear(thread);
@@ -176,54 +174,54 @@ static struct prof_thread *add(struct prof_sampler *sampler, pid_t tid)
         slot_taken[thread->slot] = false;
         return NULL;
     }
-    struct prof_moment now = clocks();
+    struct collect_moment now = clocks();
     /* What a thread has done since it began is part of its first sample. */
-    now.cpu_ns = sampler->first ? prof_thread_cpu(tid) : 0;
-    prof_take_begin(thread, sampler->period_ns, now.wall_ns ^ (uint64_t)tid << 32, &now);
+    now.cpu_ns = sampler->first ? collect_thread_cpu(tid) : 0;
+    collect_take_begin(thread, sampler->period_ns, now.wall_ns ^ (uint64_t)tid << 32, &now);
     __atomic_store_n(&thread->tid, tid, __ATOMIC_RELAXED);
     thread->seen = true;
     thread->number = number_of(&sampler->samples, tid);
     thread->outside = sampler->outside;
     sampler->thread[sampler->n_threads++] = thread;
     /* Once it is armed, the slot is its handler's. */
-    const uint64_t interval_ns = prof_take_interval(thread);
+    const uint64_t interval_ns = collect_take_interval(thread);
     __atomic_store_n(&thread->armed, 1, __ATOMIC_SEQ_CST);
     arm(thread, interval_ns);
     return thread;
 }
 
 /* No further signal of this thread is counted once this returns. */
-static void disarm(struct prof_thread *thread)
+static void disarm(struct collect_thread *thread)
 {
     __atomic_store_n(&thread->armed, 0, __ATOMIC_SEQ_CST);
     (void)timer_delete(thread->timer);
 }
 
 /* Ends a thread's sampling. `exists`: its handler may be at work, for which it waits. */
-static void end(struct prof_sampler *sampler, uint32_t at, bool exists,
-                const struct prof_modules *modules)
+static void end(struct collect_sampler *sampler, uint32_t at, bool exists,
+                const struct collect_modules *modules)
 {
-    struct prof_thread *thread = sampler->thread[at];
+    struct collect_thread *thread = sampler->thread[at];
     const struct timespec pause = {.tv_nsec = 100000};
     for (int i = 0; exists && i < BUSY_TRIES; i++) {
         if (!__atomic_load_n(&thread->busy, __ATOMIC_SEQ_CST))
             break;
         (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
     }
-    prof_drain_last(sampler, thread, modules);
+    collect_drain_last(sampler, thread, modules);
     /* A handler that still has not ended keeps its slot for good. */
     if (!exists || !__atomic_load_n(&thread->busy, __ATOMIC_SEQ_CST))
         slot_taken[thread->slot] = false;
     sampler->thread[at] = sampler->thread[--sampler->n_threads];
 }
 
-static void learn_stack(struct prof_thread *thread)
+static void learn_stack(struct collect_thread *thread)
 {
     const uintptr_t seen = __atomic_load_n(&thread->stack_begin, __ATOMIC_RELAXED);
     uintptr_t low, high;
     if (thread->high != 0 || seen == 0)
         return;
-    if (!prof_mapping_of(seen, &low, &high))
+    if (!collect_mapping_of(seen, &low, &high))
         low = high = 1; /* it is not looked for again */
     /* The first thread's stack grows downwards as it is used. */
     if (thread->tid == getpid() && high - low < (uintptr_t)8 << 20)
@@ -239,11 +237,11 @@ static bool is_ours(const struct sigaction *action)
     return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == handle;
 }
 
-static const char *take_signal(struct prof_sampler *sampler)
+static const char *take_signal(struct collect_sampler *sampler)
 {
     struct itimerval interval;
     if (sigaction(SIGPROF, NULL, &sampler->before) != 0)
-        return prof_reason(errno);
+        return collect_reason(errno);
     const bool handled =
         (sampler->before.sa_flags & SA_SIGINFO) != 0 ||
         (sampler->before.sa_handler != SIG_DFL && sampler->before.sa_handler != SIG_IGN);
@@ -255,11 +253,11 @@ static const char *take_signal(struct prof_sampler *sampler)
     action.sa_sigaction = handle;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     sigfillset(&action.sa_mask);
-    return sigaction(SIGPROF, &action, NULL) == 0 ? NULL : prof_reason(errno);
+    return sigaction(SIGPROF, &action, NULL) == 0 ? NULL : collect_reason(errno);
 }
 
 /* A signal that is on its way yet is dropped: its default action would end the process. */
-static void give_signal(const struct prof_sampler *sampler)
+static void give_signal(const struct collect_sampler *sampler)
 {
     struct sigaction now, ignore;
     memset(&ignore, 0, sizeof ignore);
@@ -272,14 +270,14 @@ static void give_signal(const struct prof_sampler *sampler)
 /* ---- the whole ---- */
 
 /* NULL, or why no samples can be taken. */
-static const char *start(struct prof_sampler *sampler, uint64_t hz)
+static const char *start(struct collect_sampler *sampler, uint64_t hz)
 {
     if (__atomic_load_n(&running, __ATOMIC_ACQUIRE) != NULL)
         return "samples are being taken already";
     const char *reason = hz > 0 ? take_signal(sampler) : NULL;
     if (reason != NULL)
         return reason;
-    reason = prof_sampler_help(sampler);
+    reason = collect_sampler_help(sampler);
     if (hz == 0)
         return reason;
     if (reason != NULL) {
@@ -298,16 +296,16 @@ static uint64_t no_clock(void)
     return 0;
 }
 
-bool prof_sampler_open(struct prof_sampler *sampler, struct tape_hook *hook,
-                       const struct tape_collect_options *options, const char *path,
-                       void (*tick)(void *payload), void *payload)
+bool collect_sampler_open(struct collect_sampler *sampler, struct tape_hook *hook,
+                          const struct tape_collect_options *options, const char *path,
+                          void (*tick)(void *payload), void *payload)
 {
     if (options->time == TAPE_TIME_EXACT)
         return false;
     const bool sampled = options->time == TAPE_TIME_SAMPLED;
     sampler->untimed = true;
     sampler->most_ns = options->interval * (SECOND / 1000);
-    sampler->locate = prof_modules_locate(options->locate);
+    sampler->locate = collect_modules_locate(options->locate);
     sampler->stepped = sampler->outside = tape_collect_steps(options);
     sampler->tick = tick;
     sampler->payload = payload;
@@ -319,14 +317,14 @@ bool prof_sampler_open(struct prof_sampler *sampler, struct tape_hook *hook,
         char text[256];
         snprintf(text, sizeof text, "%s: %s",
                  sampled ? "no samples are taken" : "rows are written at the end alone", reason);
-        prof_say(options->log, path, "%s: %s", text);
+        collect_say(options->log, path, "%s: %s", text);
     }
     return reason == NULL;
 }
 
-bool prof_sampler_is_due(struct prof_sampler *sampler)
+bool collect_sampler_is_due(struct collect_sampler *sampler)
 {
-    const uint64_t now = prof_time_monotonic();
+    const uint64_t now = collect_time_monotonic();
     if (now < sampler->write_due)
         return false;
     sampler->write_ns = sampler->write_ns == 0                     ? PROF_TICK_NS
@@ -336,25 +334,25 @@ bool prof_sampler_is_due(struct prof_sampler *sampler)
     return true;
 }
 
-bool prof_sampler_put(struct prof_sampler *sampler, struct prof_buffer *out,
-                      struct prof_path_map *paths, bool all)
+bool collect_sampler_put(struct collect_sampler *sampler, struct collect_buffer *out,
+                         struct collect_path_map *paths, bool all)
 {
     if (sampler->period_ns == 0)
         return true;
     const uint64_t until_ns = sampler->outside ? sampler->ended_ns : end_ns(sampler);
-    if (!prof_put_samples(out, &sampler->samples, sampler->period_ns, until_ns - sampler->began_ns,
-                          paths, all))
+    if (!collect_put_samples(out, &sampler->samples, sampler->period_ns,
+                             until_ns - sampler->began_ns, paths, all))
         return false;
     if (!all)
-        prof_samples_written(&sampler->samples);
+        collect_samples_written(&sampler->samples);
     return true;
 }
 
-void prof_sampler_publish(struct prof_sampler *sampler, const struct tape_now *now)
+void collect_sampler_publish(struct collect_sampler *sampler, const struct tape_now *now)
 {
     if (!sampler->running)
         return;
-    struct prof_publishers *all = &sampler->publishers;
+    struct collect_publishers *all = &sampler->publishers;
     uint32_t known = 0;
     while (known < all->n && all->now[known] != now)
         known++;
@@ -367,7 +365,7 @@ void prof_sampler_publish(struct prof_sampler *sampler, const struct tape_now *n
         if (sampler->thread[i]->now == now)
             __atomic_store_n(&sampler->thread[i]->now, NULL, __ATOMIC_RELAXED);
     const pid_t tid = (pid_t)syscall(SYS_gettid);
-    struct prof_thread *thread = find(sampler, tid);
+    struct collect_thread *thread = find(sampler, tid);
     if (thread == NULL)
         thread = add(sampler, tid);
     if (thread == NULL)
@@ -380,11 +378,11 @@ void prof_sampler_publish(struct prof_sampler *sampler, const struct tape_now *n
 }
 
 /* Where the handler may look for system calls. */
-static void find_code(struct prof_sampler *sampler, const struct prof_modules *modules)
+static void find_code(struct collect_sampler *sampler, const struct collect_modules *modules)
 {
     const uintptr_t within = (uintptr_t)syscall;
     for (size_t i = 0; i < modules->n && sampler->code.high == 0; i++) {
-        const struct prof_module *module = &modules->module[i];
+        const struct collect_module *module = &modules->module[i];
         if (within < module->start || within >= module->end)
             continue;
         __atomic_store_n(&sampler->code.low, module->start, __ATOMIC_RELAXED);
@@ -392,7 +390,7 @@ static void find_code(struct prof_sampler *sampler, const struct prof_modules *m
     }
 }
 
-void prof_sampler_scan(struct prof_sampler *sampler, const struct prof_modules *modules)
+void collect_sampler_scan(struct collect_sampler *sampler, const struct collect_modules *modules)
 {
     pid_t tid[PROF_MOST_THREADS];
     struct sigaction now;
@@ -405,23 +403,23 @@ void prof_sampler_scan(struct prof_sampler *sampler, const struct prof_modules *
         for (uint32_t i = 0; i < sampler->n_threads; i++)
             disarm(sampler->thread[i]);
     }
-    const uint32_t n = prof_threads_list(tid, PROF_MOST_THREADS);
+    const uint32_t n = collect_threads_list(tid, PROF_MOST_THREADS);
     for (uint32_t i = 0; i < sampler->n_threads; i++)
         sampler->thread[i]->seen = n == 0;
     for (uint32_t i = 0; i < n; i++) {
-        struct prof_thread *thread = find(sampler, tid[i]);
+        struct collect_thread *thread = find(sampler, tid[i]);
         if (thread != NULL)
             thread->seen = true;
-        else if (tid[i] != sampler->helper_tid && !prof_thread_is_own(tid[i]))
+        else if (tid[i] != sampler->helper_tid && !collect_thread_is_own(tid[i]))
             (void)add(sampler, tid[i]);
     }
     sampler->first = false;
     for (uint32_t i = sampler->n_threads; i-- > 0;) {
-        struct prof_thread *thread = sampler->thread[i];
+        struct collect_thread *thread = sampler->thread[i];
         /* The system's list lacks threads that live if others end while it is read. */
-        if (thread->seen || prof_thread_cpu(thread->tid) != 0) {
+        if (thread->seen || collect_thread_cpu(thread->tid) != 0) {
             learn_stack(thread);
-            prof_drain(sampler, thread, modules);
+            collect_drain(sampler, thread, modules);
             continue;
         }
         if (sampler->ended == NULL)
@@ -431,32 +429,32 @@ void prof_sampler_scan(struct prof_sampler *sampler, const struct prof_modules *
 }
 
 /* A signal that comes meanwhile is on either side. */
-static void measure(struct prof_sampler *sampler, bool begin)
+static void measure(struct collect_sampler *sampler, bool begin)
 {
     const uint64_t wall_ns = clocks().wall_ns;
     sampler->outside = !begin;
     for (uint32_t i = 0; i < sampler->n_threads; i++) {
-        struct prof_thread *thread = sampler->thread[i];
+        struct collect_thread *thread = sampler->thread[i];
         __atomic_store_n(&thread->from_wall_ns, wall_ns, __ATOMIC_RELAXED);
-        __atomic_store_n(&thread->from_cpu_ns, prof_thread_cpu(thread->tid), __ATOMIC_RELAXED);
+        __atomic_store_n(&thread->from_cpu_ns, collect_thread_cpu(thread->tid), __ATOMIC_RELAXED);
         __atomic_store_n(&thread->outside, !begin, __ATOMIC_RELEASE);
     }
 }
 
-void prof_sampler_begin(struct prof_sampler *sampler, const struct prof_modules *modules,
-                        bool wanted)
+void collect_sampler_begin(struct collect_sampler *sampler, const struct collect_modules *modules,
+                           bool wanted)
 {
     if (!sampler->running || !sampler->stepped)
         return;
     for (uint32_t i = 0; i < sampler->n_threads; i++)
-        prof_drain(sampler, sampler->thread[i], modules);
-    prof_samples_void(&sampler->samples);
+        collect_drain(sampler, sampler->thread[i], modules);
+    collect_samples_void(&sampler->samples);
     sampler->began_ns = sampler->ended_ns = begin_ns(sampler);
     if (wanted)
         measure(sampler, true);
 }
 
-void prof_sampler_end(struct prof_sampler *sampler)
+void collect_sampler_end(struct collect_sampler *sampler)
 {
     if (!sampler->running || !sampler->stepped || sampler->outside)
         return;
@@ -464,7 +462,7 @@ void prof_sampler_end(struct prof_sampler *sampler)
     sampler->ended_ns = end_ns(sampler); /* not before the last sample */
 }
 
-void prof_sampler_stop(struct prof_sampler *sampler, const struct prof_modules *modules)
+void collect_sampler_stop(struct collect_sampler *sampler, const struct collect_modules *modules)
 {
     if (!sampler->running)
         return;
@@ -477,7 +475,7 @@ void prof_sampler_stop(struct prof_sampler *sampler, const struct prof_modules *
     __atomic_store_n(&running, NULL, __ATOMIC_RELEASE);
 }
 
-void prof_sampler_forget(struct prof_sampler *sampler)
+void collect_sampler_forget(struct collect_sampler *sampler)
 {
     sampler->helped = false;
     if (!sampler->running)
@@ -489,7 +487,7 @@ void prof_sampler_forget(struct prof_sampler *sampler)
     give_signal(sampler);
 }
 
-void prof_sampler_free(struct prof_sampler *sampler)
+void collect_sampler_free(struct collect_sampler *sampler)
 {
-    prof_samples_free(&sampler->samples);
+    collect_samples_free(&sampler->samples);
 }

@@ -1,7 +1,5 @@
 /* collect_sampler.h: samples of what each thread of the process does, taken by a signal handler.
  *
- * May include: collect.h.
- *
  * Invariants: the handler takes no lock, allocates nothing, and reads what threads publish, the
  * interrupted registers and its stack, no more; memory that it may touch is never unmapped. A
  * thread's signals are counted where they come, and each of them is recorded (with what the thread
@@ -32,7 +30,7 @@ enum {
 /* ---- collect_take.c: one sample; pure functions of their arguments, safe in a handler ---- */
 
 /* One sample, as the handler leaves it. */
-struct prof_sample {
+struct collect_sample {
     uint64_t fired;           /* the thread's signals up to this one */
     uint64_t wall_ns, cpu_ns; /* since the sample before it */
     struct tape_doing doing;
@@ -41,14 +39,14 @@ struct prof_sample {
     bool shared;      /* `doing` is that of the one thread that is in an op, not of this thread */
     bool outside;     /* of the steps that are measured: it is counted, and nothing else */
     bool publishes;   /* the thread has ever been in an op */
-    uint32_t call;    /* see struct prof_moment */
+    uint32_t call;    /* see struct collect_moment */
     uintptr_t caller; /* likewise */
     uint32_t n_pcs;
     uintptr_t pc[PROF_STACK]; /* the interrupted one, then return addresses */
 };
 
 /* What the handler saw. */
-struct prof_moment {
+struct collect_moment {
     uint64_t wall_ns, cpu_ns;
     uintptr_t pc, frame, stack; /* program counter, frame pointer, stack pointer */
     uint32_t call;              /* number of the system call that it was in, plus 1; 0: none */
@@ -56,13 +54,13 @@ struct prof_moment {
 };
 
 /* Who publishes what he does. */
-struct prof_publishers {
+struct collect_publishers {
     uint32_t n; /* written with release after the entry */
     const struct tape_now *now[PROF_MOST_PUBLISHERS];
 };
 
 /* A thread that is sampled. */
-struct prof_thread {
+struct collect_thread {
     /* The handler's; others read them with atomic loads. */
     uint64_t fired, lost, wall_ns, cpu_ns;
     uint64_t random; /* state of the generator, not 0 */
@@ -86,98 +84,98 @@ struct prof_thread {
     bool seen;        /* in the scan under way */
     uint64_t owed_ns; /* processor time of samples in which it waited */
     uint64_t read;    /* signals whose samples were taken from the ring or found lost */
-    struct prof_sample ring[PROF_RING];
+    struct collect_sample ring[PROF_RING];
 };
 
 /* Begins a thread's sampling at this moment. seed: any. */
-void prof_take_begin(struct prof_thread *thread, uint64_t period_ns, uint64_t seed,
-                     const struct prof_moment *now);
+void collect_take_begin(struct collect_thread *thread, uint64_t period_ns, uint64_t seed,
+                        const struct collect_moment *now);
 /* Counts a signal, and puts a sample into the ring or counts it as lost. */
-void prof_take(struct prof_thread *thread, const struct prof_moment *moment,
-               const struct prof_publishers *publishers);
+void collect_take(struct collect_thread *thread, const struct collect_moment *moment,
+                  const struct collect_publishers *publishers);
 /* Nanoseconds until the next one: uniform between period / 1024 and that much less than twice the
  * period. A thread that the signal wakes has done little when the next may come. */
-uint64_t prof_take_interval(struct prof_thread *thread);
+uint64_t collect_take_interval(struct collect_thread *thread);
 
 /* ---- collect_registers.c: likewise safe in a handler ---- */
 
 /* Code that may be read; elsewhere a program may have some that it can run and not read. */
-struct prof_code {
+struct collect_code {
     uintptr_t low, high;
 };
 /* Fills in what the registers tell, of a moment whose other members are 0. */
-void prof_registers_read(struct prof_moment *moment, const void *context,
-                         const struct prof_code *code);
+void collect_registers_read(struct collect_moment *moment, const void *context,
+                            const struct collect_code *code);
 /* x86-64 alone: the number that the code before this instruction, a system call, asks for, plus
  * 1. */
-uint32_t prof_call_before(const uint8_t *call);
+uint32_t collect_call_before(const uint8_t *call);
 
 /* ---- collect_waiting.c ---- */
 
 /* What a thread waits for that is not on a processor; as in the profile. */
-enum prof_waiting {
+enum collect_waiting {
     PROF_WAITING_NONE,
     PROF_WAITING_INPUT_OUTPUT,
     PROF_WAITING_LOCK,
     PROF_WAITING_OTHER,
     PROF_WAITING_BLAS /* a thread of the library for products asks again and again for work */
 };
-/* call: as in struct prof_moment. */
-enum prof_waiting prof_waiting_of(uint32_t call);
-bool prof_waiting_sleeps(uint32_t call);
-bool prof_waiting_yields(uint32_t call);
+/* call: as in struct collect_moment. */
+enum collect_waiting collect_waiting_of(uint32_t call);
+bool collect_waiting_sleeps(uint32_t call);
+bool collect_waiting_yields(uint32_t call);
 
 /* ---- collect_samples.c: equal samples together ---- */
 
 /* Samples of one thread that did the same. */
-struct prof_aggregate {
+struct collect_aggregate {
     uint32_t thread;
     uint32_t phase, line, path;
     uint32_t waiting;
     uintptr_t pc;
     const char *op;
     bool shared, changed;
-    uint32_t n_pcs, first_pc; /* in prof_samples.pc; within an op there are none */
+    uint32_t n_pcs, first_pc; /* in collect_samples.pc; within an op there are none */
     uint64_t count, partial, wall_ns, cpu_ns;
 };
 
 /* What the profile says of a thread. */
-struct prof_thread_total {
+struct collect_thread_total {
     pid_t tid; /* 0: several threads */
     char name[16];
     uint64_t fired, recorded, partial, lost, outside, wall_ns, cpu_ns;
     bool changed;
 };
 
-struct prof_samples {
-    struct prof_aggregate *aggregate;
+struct collect_samples {
+    struct collect_aggregate *aggregate;
     uint32_t n, capacity;
     uint32_t *slot; /* hash table: place of an aggregate, plus 1 */
     uint32_t n_slots;
     uint64_t *pc;
     uint32_t n_pcs, pc_capacity;
     bool full; /* something was lost for want of room here */
-    struct prof_thread_total thread[PROF_NAMED_THREADS + 1]; /* [0]: all that have no own */
+    struct collect_thread_total thread[PROF_NAMED_THREADS + 1]; /* [0]: all that have no own */
     uint32_t n_threads;
 };
 
 /* Adds a sample: whole, or with the interrupted address alone. False: no room. */
-bool prof_samples_add(struct prof_samples *samples, const struct prof_sample *sample,
-                      uint32_t thread, enum prof_waiting waiting, bool partial);
+bool collect_samples_add(struct collect_samples *samples, const struct collect_sample *sample,
+                         uint32_t thread, enum collect_waiting waiting, bool partial);
 /* Whatever was added counts as outside of the steps that are measured. */
-void prof_samples_void(struct prof_samples *samples);
-void prof_samples_free(struct prof_samples *samples);
+void collect_samples_void(struct collect_samples *samples);
+void collect_samples_free(struct collect_samples *samples);
 
 /* collect_put_samples.c: as those of collect_write.c; what changed since the last packet, or `all`;
  * the marks of change stay. */
-bool prof_put_samples(struct prof_buffer *out, const struct prof_samples *samples,
-                      uint64_t period_ns, uint64_t process_ns, struct prof_path_map *paths,
-                      bool all);
-void prof_samples_written(struct prof_samples *samples);
+bool collect_put_samples(struct collect_buffer *out, const struct collect_samples *samples,
+                         uint64_t period_ns, uint64_t process_ns, struct collect_path_map *paths,
+                         bool all);
+void collect_samples_written(struct collect_samples *samples);
 
 /* ---- collect_sampler.c: timers, threads, the handler ---- */
 
-struct prof_sampler {
+struct collect_sampler {
     uint64_t period_ns;
     bool running, helped /* atomic */, untimed;
     uint64_t write_ns, write_due; /* between writings, and when the next one is due */
@@ -189,12 +187,12 @@ struct prof_sampler {
     uint64_t ended_ns;            /* and ended */
     const char *ended;            /* why it ended before it was asked to */
     bool told_end, told_full, told_unarmed;
-    struct prof_code code; /* the C library's, where system calls are; high is written last */
-    uint32_t unarmed;      /* threads for which there was no timer */
-    struct prof_publishers publishers;
-    struct prof_thread *thread[PROF_MOST_THREADS]; /* those that are sampled now */
+    struct collect_code code; /* the C library's, where system calls are; high is written last */
+    uint32_t unarmed;         /* threads for which there was no timer */
+    struct collect_publishers publishers;
+    struct collect_thread *thread[PROF_MOST_THREADS]; /* those that are sampled now */
     uint32_t n_threads;
-    struct prof_samples samples;
+    struct collect_samples samples;
     struct sigaction before;
     uintptr_t (*locate)(uint32_t low, uintptr_t near);
     /* The helper thread. */
@@ -210,66 +208,66 @@ struct prof_sampler {
 
 /* For times that are not exact: has the hook read no clock, so that this sampler's helper thread
  * has to say what is due, and samples each thread of the process, if that was asked for. tick is
- * called now and then on the helper thread until prof_sampler_join. False: not so, or nobody takes
- * samples, which is said (path: as of prof_say). */
-bool prof_sampler_open(struct prof_sampler *sampler, struct tape_hook *hook,
-                       const struct tape_collect_options *options, const char *path,
-                       void (*tick)(void *payload), void *payload);
+ * called now and then on the helper thread until collect_sampler_join. False: not so, or nobody
+ * takes samples, which is said (path: as of collect_say). */
+bool collect_sampler_open(struct collect_sampler *sampler, struct tape_hook *hook,
+                          const struct tape_collect_options *options, const char *path,
+                          void (*tick)(void *payload), void *payload);
 /* Whether it is time to write; then not again for up to the interval of
  * the options. */
-bool prof_sampler_is_due(struct prof_sampler *sampler);
+bool collect_sampler_is_due(struct collect_sampler *sampler);
 /* Packets of samples and threads, call paths that are new in them first: what changed since it was
  * last written, or all. False: no memory. */
-bool prof_sampler_put(struct prof_sampler *sampler, struct prof_buffer *out,
-                      struct prof_path_map *paths, bool all);
+bool collect_sampler_put(struct collect_sampler *sampler, struct collect_buffer *out,
+                         struct collect_path_map *paths, bool all);
 /* The calling thread publishes at `now`. */
-void prof_sampler_publish(struct prof_sampler *sampler, const struct tape_now *now);
+void collect_sampler_publish(struct collect_sampler *sampler, const struct tape_now *now);
 /* Finds threads that came or went, and takes what waits in the rings. modules: what code there
  * is. */
-void prof_sampler_scan(struct prof_sampler *sampler, const struct prof_modules *modules);
+void collect_sampler_scan(struct collect_sampler *sampler, const struct collect_modules *modules);
 /* Where some steps alone are measured: what there is counts as outside of them, and what comes does
  * so as well, unless it is wanted. */
-void prof_sampler_begin(struct prof_sampler *sampler, const struct prof_modules *modules,
-                        bool wanted);
+void collect_sampler_begin(struct collect_sampler *sampler, const struct collect_modules *modules,
+                           bool wanted);
 /* What comes is outside. */
-void prof_sampler_end(struct prof_sampler *sampler);
+void collect_sampler_end(struct collect_sampler *sampler);
 /* Ends sampling and takes what waits: every signal of every thread is accounted for then. */
-void prof_sampler_stop(struct prof_sampler *sampler, const struct prof_modules *modules);
-void prof_sampler_free(struct prof_sampler *sampler);
+void collect_sampler_stop(struct collect_sampler *sampler, const struct collect_modules *modules);
+void collect_sampler_free(struct collect_sampler *sampler);
 
 /* The child of a fork has no timers: its SIGPROF is as it was before. Safe in a handler of fork. */
-void prof_sampler_forget(struct prof_sampler *sampler);
+void collect_sampler_forget(struct collect_sampler *sampler);
 
 /* ---- collect_helper.c: the helper thread ---- */
 
 /* Begins it; NULL, or why it cannot be had. */
-const char *prof_sampler_help(struct prof_sampler *sampler);
+const char *collect_sampler_help(struct collect_sampler *sampler);
 /* Processor time that the helper thread has used, in ns. */
-uint64_t prof_sampler_helper_ns(const struct prof_sampler *sampler);
+uint64_t collect_sampler_helper_ns(const struct collect_sampler *sampler);
 /* Ends it, which may be in `tick`: without the collector's mutex. */
-void prof_sampler_join(struct prof_sampler *sampler);
+void collect_sampler_join(struct collect_sampler *sampler);
 
 /* ---- collect_drain.c ---- */
 
 /* Takes what waits in a thread's ring; last: no more comes, and every signal has been counted. */
-void prof_drain(struct prof_sampler *sampler, struct prof_thread *thread,
-                const struct prof_modules *modules);
-void prof_drain_last(struct prof_sampler *sampler, struct prof_thread *thread,
-                     const struct prof_modules *modules);
-/* What the user should know of the samples, each once; log and path as of prof_say. */
-void prof_sampler_tell(struct prof_sampler *sampler, bool (*log)(int level, const char *message),
-                       const char *path);
+void collect_drain(struct collect_sampler *sampler, struct collect_thread *thread,
+                   const struct collect_modules *modules);
+void collect_drain_last(struct collect_sampler *sampler, struct collect_thread *thread,
+                        const struct collect_modules *modules);
+/* What the user should know of the samples, each once; log and path as of collect_say. */
+void collect_sampler_tell(struct collect_sampler *sampler,
+                          bool (*log)(int level, const char *message), const char *path);
 
 /* ---- collect_threads.c: what the system says of threads ---- */
 
 /* The numbers of the process's threads, ascending, `room` at most; how many there are. */
-uint32_t prof_threads_list(pid_t *tid, uint32_t room);
-void prof_thread_name(char name[16], pid_t tid);
+uint32_t collect_threads_list(pid_t *tid, uint32_t room);
+void collect_thread_name(char name[16], pid_t tid);
 /* One of the library's own, which takes no signal: it waits for `tapescope attach`. */
-bool prof_thread_is_own(pid_t tid);
+bool collect_thread_is_own(pid_t tid);
 /* Processor time of a thread of this process, in ns; 0: it is gone. */
-uint64_t prof_thread_cpu(pid_t tid);
+uint64_t collect_thread_cpu(pid_t tid);
 /* The mapping that has the address; false: none, or the system does not tell. */
-bool prof_mapping_of(uintptr_t address, uintptr_t *low, uintptr_t *high);
+bool collect_mapping_of(uintptr_t address, uintptr_t *low, uintptr_t *high);
 
 #endif

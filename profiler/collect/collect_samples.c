@@ -1,8 +1,7 @@
 /* collect_samples.c: samples that say the same, added together.
  *
- * May include: collect_sampler.h. Within an op samples differ by thread, phase and row; outside of
- * ops by their addresses. The memory is bounded: what finds no room is refused, and counted as
- * lost.
+ * Within an op samples differ by thread, phase and row; outside of ops by their addresses. The
+ * memory is bounded: what finds no room is refused, and counted as lost.
  */
 #include "collect_sampler.h"
 
@@ -17,7 +16,7 @@ static uint64_t mix(uint64_t h, uint64_t value)
     return h ^ h >> 29;
 }
 
-static uint64_t hash_of(const struct prof_aggregate *key, const uint64_t *pc)
+static uint64_t hash_of(const struct collect_aggregate *key, const uint64_t *pc)
 {
     uint64_t h = mix(key->phase | key->waiting << 8, key->thread);
     h = mix(h, key->pc ^ (uint64_t)key->line << 40);
@@ -27,8 +26,8 @@ static uint64_t hash_of(const struct prof_aggregate *key, const uint64_t *pc)
     return h;
 }
 
-static bool same(const struct prof_samples *samples, const struct prof_aggregate *a,
-                 const struct prof_aggregate *key, const uint64_t *pc)
+static bool same(const struct collect_samples *samples, const struct collect_aggregate *a,
+                 const struct collect_aggregate *key, const uint64_t *pc)
 {
     return a->thread == key->thread && a->phase == key->phase && a->pc == key->pc &&
            a->line == key->line && a->op == key->op && a->path == key->path &&
@@ -36,7 +35,7 @@ static bool same(const struct prof_samples *samples, const struct prof_aggregate
            (key->n_pcs == 0 || memcmp(samples->pc + a->first_pc, pc, key->n_pcs * sizeof *pc) == 0);
 }
 
-static bool reserve_slots(struct prof_samples *samples)
+static bool reserve_slots(struct collect_samples *samples)
 {
     if (2 * (samples->n + 1) <= samples->n_slots)
         return true;
@@ -45,7 +44,7 @@ static bool reserve_slots(struct prof_samples *samples)
     if (slot == NULL)
         return false;
     for (uint32_t i = 0; i < samples->n; i++) {
-        const struct prof_aggregate *a = &samples->aggregate[i];
+        const struct collect_aggregate *a = &samples->aggregate[i];
         uint64_t h = hash_of(a, samples->pc + a->first_pc);
         while (slot[h & (n - 1)] != 0)
             h++;
@@ -73,8 +72,8 @@ static bool reserve(void **array, uint32_t *capacity, uint32_t n, size_t size)
     return true;
 }
 
-static struct prof_aggregate *append(struct prof_samples *samples, const struct prof_aggregate *key,
-                                     const uint64_t *pc)
+static struct collect_aggregate *append(struct collect_samples *samples,
+                                        const struct collect_aggregate *key, const uint64_t *pc)
 {
     if (samples->n == MOST_AGGREGATES || samples->n_pcs > MOST_PCS - key->n_pcs)
         return NULL;
@@ -87,7 +86,7 @@ static struct prof_aggregate *append(struct prof_samples *samples, const struct 
     samples->pc = pcs;
     if (!room || !more)
         return NULL;
-    struct prof_aggregate *a = &samples->aggregate[samples->n++];
+    struct collect_aggregate *a = &samples->aggregate[samples->n++];
     *a = *key;
     a->first_pc = samples->n_pcs;
     for (uint32_t i = 0; i < key->n_pcs; i++)
@@ -95,10 +94,10 @@ static struct prof_aggregate *append(struct prof_samples *samples, const struct 
     return a;
 }
 
-bool prof_samples_add(struct prof_samples *samples, const struct prof_sample *sample,
-                      uint32_t thread, enum prof_waiting waiting, bool partial)
+bool collect_samples_add(struct collect_samples *samples, const struct collect_sample *sample,
+                         uint32_t thread, enum collect_waiting waiting, bool partial)
 {
-    struct prof_aggregate key = {
+    struct collect_aggregate key = {
         .thread = thread, .phase = sample->doing.phase, .waiting = waiting};
     uint64_t pc[PROF_STACK];
     if (key.phase == TAPE_PHASE_NONE) {
@@ -118,7 +117,7 @@ bool prof_samples_add(struct prof_samples *samples, const struct prof_sample *sa
     while (*(slot = &samples->slot[h & (samples->n_slots - 1)]) != 0 &&
            !same(samples, &samples->aggregate[*slot - 1], &key, pc))
         h++;
-    struct prof_aggregate *a = *slot != 0 ? &samples->aggregate[*slot - 1] : NULL;
+    struct collect_aggregate *a = *slot != 0 ? &samples->aggregate[*slot - 1] : NULL;
     if (a == NULL) {
         a = append(samples, &key, pc);
         if (a == NULL)
@@ -133,7 +132,7 @@ bool prof_samples_add(struct prof_samples *samples, const struct prof_sample *sa
     return true;
 }
 
-void prof_samples_written(struct prof_samples *samples)
+void collect_samples_written(struct collect_samples *samples)
 {
     for (uint32_t i = 0; i < samples->n; i++)
         samples->aggregate[i].changed = false;
@@ -141,25 +140,25 @@ void prof_samples_written(struct prof_samples *samples)
         samples->thread[i].changed = false;
 }
 
-void prof_samples_void(struct prof_samples *samples)
+void collect_samples_void(struct collect_samples *samples)
 {
     for (uint32_t i = 0; i < samples->n_threads; i++) {
-        struct prof_thread_total *total = &samples->thread[i];
+        struct collect_thread_total *total = &samples->thread[i];
         total->outside += total->recorded + total->partial;
         total->recorded = total->partial = total->wall_ns = total->cpu_ns = 0;
         total->changed = true;
     }
     for (uint32_t i = 0; i < samples->n; i++) {
-        struct prof_aggregate *a = &samples->aggregate[i];
+        struct collect_aggregate *a = &samples->aggregate[i];
         a->count = a->partial = a->wall_ns = a->cpu_ns = 0;
         a->changed = true;
     }
 }
 
-void prof_samples_free(struct prof_samples *samples)
+void collect_samples_free(struct collect_samples *samples)
 {
     free(samples->aggregate);
     free(samples->slot);
     free(samples->pc);
-    *samples = (struct prof_samples){0};
+    *samples = (struct collect_samples){0};
 }

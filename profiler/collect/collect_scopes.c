@@ -1,8 +1,7 @@
 /* collect_scopes.c: the process's scopes and expectations as packets.
  *
- * May include: collect.h, the generated profile.pb-c.h, protobuf-c. Threads may be in scopes while
- * the tree is read: nodes are complete once they are counted, and counters are loaded relaxed. What
- * is known here of the file belongs to the collector's mutex.
+ * Threads may be in scopes while the tree is read: nodes are complete once they are counted, and
+ * counters are loaded relaxed. What is known here of the file belongs to the collector's mutex.
  */
 #include "collect.h"
 
@@ -52,21 +51,21 @@ static void pack_close(struct pack *pack)
 }
 
 /* Appends the packet, and empties it. */
-static bool pack_send(struct pack *pack, struct prof_buffer *out)
+static bool pack_send(struct pack *pack, struct collect_buffer *out)
 {
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_SCOPES;
     packet.scopes = &pack->message;
     pack->message.n_scope = pack->n;
     pack->message.scope = pack->scopes;
-    const bool ok = prof_put_packet(out, &packet);
+    const bool ok = collect_put_packet(out, &packet);
     pack->n = 0;
     pack->message.n_expectation = 0;
     return ok;
 }
 
 static void pack_scope(struct pack *pack, uint32_t id, const struct tape_scope *from,
-                       const struct prof_scope *now)
+                       const struct collect_scope *now)
 {
     Tapescope__Scope *to = &pack->scope[pack->n];
     Tapescope__ScopeKey **keys = &pack->keys[(size_t)pack->n * TAPE_SCOPE_KEYS];
@@ -127,11 +126,11 @@ static uint64_t times_passed(const struct tape_scopes *from, uint32_t n)
     return sum;
 }
 
-static bool reserve(struct prof_scopes *scopes, uint32_t n)
+static bool reserve(struct collect_scopes *scopes, uint32_t n)
 {
     if (n <= scopes->capacity)
         return true;
-    struct prof_scope *scope = realloc(scopes->scope, n * sizeof *scope);
+    struct collect_scope *scope = realloc(scopes->scope, n * sizeof *scope);
     if (scope == NULL)
         return false;
     memset(scope + scopes->capacity, 0, (n - scopes->capacity) * sizeof *scope);
@@ -141,15 +140,15 @@ static bool reserve(struct prof_scopes *scopes, uint32_t n)
 }
 
 /* Appends those of the first n nodes that are new or changed, or all. */
-static bool put_nodes(struct prof_buffer *out, struct prof_scopes *scopes, struct pack *pack,
+static bool put_nodes(struct collect_buffer *out, struct collect_scopes *scopes, struct pack *pack,
                       uint32_t n, bool all)
 {
     for (uint32_t i = 1; i < n; i++) {
         const struct tape_scope *from = tape_scopes_at(scopes->from, i);
-        struct prof_scope *known = &scopes->scope[i];
-        const struct prof_scope now = {.written = true,
+        struct collect_scope *known = &scopes->scope[i];
+        const struct collect_scope now = {.written = true,
 #define X(name) .name = LOAD(&from->name),
-                                       TAPE_SCOPE_COUNTERS(X)
+                                          TAPE_SCOPE_COUNTERS(X)
 #undef X
         };
         bool same = known->written;
@@ -167,12 +166,12 @@ static bool put_nodes(struct prof_buffer *out, struct prof_scopes *scopes, struc
     return true;
 }
 
-bool prof_scopes_are_new(const struct prof_scopes *scopes)
+bool collect_scopes_are_new(const struct collect_scopes *scopes)
 {
     return scopes->from != NULL && __atomic_load_n(&scopes->from->n, __ATOMIC_ACQUIRE) > scopes->n;
 }
 
-bool prof_put_scopes(struct prof_buffer *out, struct prof_scopes *scopes, bool all)
+bool collect_put_scopes(struct collect_buffer *out, struct collect_scopes *scopes, bool all)
 {
     const struct tape_scopes *from = scopes->from;
     if (from == NULL)
@@ -210,8 +209,8 @@ bool prof_put_scopes(struct prof_buffer *out, struct prof_scopes *scopes, bool a
     return true;
 }
 
-void prof_scopes_free(struct prof_scopes *scopes)
+void collect_scopes_free(struct collect_scopes *scopes)
 {
     free(scopes->scope);
-    *scopes = (struct prof_scopes){0};
+    *scopes = (struct collect_scopes){0};
 }

@@ -1,8 +1,8 @@
 /* collect_signal.c: a signal asks for a snapshot, which the next op of some tape writes.
  *
- * May include: collect.h. The handler takes no lock and allocates nothing: it stores to two words,
- * by operations that are lock-free. It stays for the life of the process, since the signal may
- * still come when nobody waits for it any more.
+ * The handler takes no lock and allocates nothing: it stores to two words, by operations that are
+ * lock-free. It stays for the life of the process, since the signal may still come when nobody
+ * waits for it any more.
  */
 #include "collect.h"
 
@@ -22,11 +22,11 @@ static void take(int number)
     __atomic_store_n(due, 0, __ATOMIC_RELAXED);
 }
 
-const char *prof_signal_watch(int number, uint64_t *due)
+const char *collect_signal_watch(int number, uint64_t *due)
 {
     struct sigaction now;
     if (sigaction(number, NULL, &now) != 0)
-        return prof_reason(errno);
+        return collect_reason(errno);
     const bool is_ours = !(now.sa_flags & SA_SIGINFO) && now.sa_handler == take;
     if (!is_ours && ((now.sa_flags & SA_SIGINFO) || now.sa_handler != SIG_DFL))
         return "the program has a use of its own for the signal";
@@ -34,16 +34,16 @@ const char *prof_signal_watch(int number, uint64_t *due)
     __atomic_store_n(&watched, due, __ATOMIC_RELEASE);
     struct sigaction action = {.sa_handler = take, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
-    return is_ours || sigaction(number, &action, NULL) == 0 ? NULL : prof_reason(errno);
+    return is_ours || sigaction(number, &action, NULL) == 0 ? NULL : collect_reason(errno);
 }
 
-bool prof_signal_taken(const uint64_t *due)
+bool collect_signal_taken(const uint64_t *due)
 {
     return __atomic_load_n(&watched, __ATOMIC_RELAXED) == due &&
            __atomic_exchange_n(&wanted, 0, __ATOMIC_RELAXED) != 0;
 }
 
-void prof_signal_forget(const uint64_t *due)
+void collect_signal_forget(const uint64_t *due)
 {
     uint64_t *expected = (uint64_t *)due;
     (void)__atomic_compare_exchange_n(&watched, &expected, NULL, false, __ATOMIC_RELEASE,

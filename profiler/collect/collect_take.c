@@ -1,15 +1,15 @@
 /* collect_take.c: one sample, from what a signal handler sees.
  *
- * May include: collect_sampler.h. Everything here may run in a signal handler of any thread: no
- * lock, no allocation, no call of the C library.
+ * Everything here may run in a signal handler of any thread: no lock, no allocation, no call of
+ * the C library.
  */
 #include "collect_sampler.h"
 
 #define LOAD(place) __atomic_load_n((place), __ATOMIC_RELAXED)
 #define STORE(place, value) __atomic_store_n((place), (value), __ATOMIC_RELAXED)
 
-void prof_take_begin(struct prof_thread *thread, uint64_t period_ns, uint64_t seed,
-                     const struct prof_moment *now)
+void collect_take_begin(struct collect_thread *thread, uint64_t period_ns, uint64_t seed,
+                        const struct collect_moment *now)
 {
     thread->period_ns = period_ns;
     thread->random = (seed + 1) * UINT64_C(0x9E3779B97F4A7C15) | 1;
@@ -18,7 +18,7 @@ void prof_take_begin(struct prof_thread *thread, uint64_t period_ns, uint64_t se
 }
 
 /* xorshift64 (Marsaglia 2003, doi:10.18637/jss.v008.i14), of which the upper half is used. */
-uint64_t prof_take_interval(struct prof_thread *thread)
+uint64_t collect_take_interval(struct collect_thread *thread)
 {
     uint64_t x = thread->random;
     x ^= x << 13;
@@ -33,8 +33,8 @@ uint64_t prof_take_interval(struct prof_thread *thread)
  * without frame pointers keeps something else in that register: the walk then ends, or finds
  * addresses that are no code's and are told from it later. */
 __attribute__((no_sanitize("address", "undefined"))) static uint32_t
-walk(uintptr_t *pc, uint32_t room, const struct prof_thread *thread,
-     const struct prof_moment *moment)
+walk(uintptr_t *pc, uint32_t room, const struct collect_thread *thread,
+     const struct collect_moment *moment)
 {
     const uintptr_t high = LOAD(&thread->high), low = LOAD(&thread->low);
     uintptr_t frame = moment->frame;
@@ -54,7 +54,7 @@ walk(uintptr_t *pc, uint32_t room, const struct prof_thread *thread,
 }
 
 /* What the only thread that is in an op does; false: there is none, or more than one. */
-static bool only_op(struct tape_doing *doing, const struct prof_publishers *publishers)
+static bool only_op(struct tape_doing *doing, const struct collect_publishers *publishers)
 {
     const uint32_t n = __atomic_load_n(&publishers->n, __ATOMIC_ACQUIRE);
     bool found = false;
@@ -71,14 +71,14 @@ static bool only_op(struct tape_doing *doing, const struct prof_publishers *publ
 }
 
 /* Where the thread publishes, NULL: nowhere, or no more: it ends, and another may publish there. */
-static const struct tape_now *published(const struct prof_thread *thread)
+static const struct tape_now *published(const struct collect_thread *thread)
 {
     const struct tape_now *const now = LOAD(&thread->now);
     return now != NULL && LOAD(&now->owner) == LOAD(&thread->owner) ? now : NULL;
 }
 
-static void fill(struct prof_sample *sample, const struct prof_thread *thread,
-                 const struct prof_moment *moment, const struct prof_publishers *publishers)
+static void fill(struct collect_sample *sample, const struct collect_thread *thread,
+                 const struct collect_moment *moment, const struct collect_publishers *publishers)
 {
     const struct tape_now *const now = published(thread);
     sample->doing.phase = TAPE_PHASE_NONE;
@@ -112,8 +112,8 @@ static uint64_t since(uint64_t last, uint64_t from, uint64_t now)
     return now > begin ? now - begin : 0;
 }
 
-void prof_take(struct prof_thread *thread, const struct prof_moment *moment,
-               const struct prof_publishers *publishers)
+void collect_take(struct collect_thread *thread, const struct collect_moment *moment,
+                  const struct collect_publishers *publishers)
 {
     STORE(&thread->fired, thread->fired + 1);
     if (LOAD(&thread->stack_begin) == 0)
@@ -123,7 +123,7 @@ void prof_take(struct prof_thread *thread, const struct prof_moment *moment,
         STORE(&thread->lost, thread->lost + 1);
         return;
     }
-    struct prof_sample *const sample = &thread->ring[head % PROF_RING];
+    struct collect_sample *const sample = &thread->ring[head % PROF_RING];
     fill(sample, thread, moment, publishers);
     sample->fired = thread->fired;
     sample->outside = __atomic_load_n(&thread->outside, __ATOMIC_ACQUIRE) != 0;

@@ -1,7 +1,7 @@
 /* collect_threads.c: the threads of this process, as the system shows them in /proc.
  *
- * May include: collect_sampler.h. Where there is no /proc, only threads that are known otherwise
- * are sampled, and stacks are not followed.
+ * Where there is no /proc, only threads that are known otherwise are sampled, and stacks are not
+ * followed.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -20,7 +20,7 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-uint32_t prof_threads_list(pid_t *tid, uint32_t room)
+uint32_t collect_threads_list(pid_t *tid, uint32_t room)
 {
     uint32_t n = 0;
     DIR *folder = opendir("/proc/self/task");
@@ -36,13 +36,13 @@ uint32_t prof_threads_list(pid_t *tid, uint32_t room)
     return n;
 }
 
-void prof_thread_name(char name[16], pid_t tid)
+void collect_thread_name(char name[16], pid_t tid)
 {
     char path[64];
-    struct prof_buffer text = {0};
+    struct collect_buffer text = {0};
     snprintf(path, sizeof path, "/proc/self/task/%ld/comm", (long)tid);
     name[0] = '\0';
-    if (prof_file_read(&text, path, 64) == 0 && text.n > 0) {
+    if (collect_file_read(&text, path, 64) == 0 && text.n > 0) {
         const size_t n = text.n < 15 ? text.n : 15;
         memcpy(name, text.data, n);
         name[n] = '\0';
@@ -51,14 +51,14 @@ void prof_thread_name(char name[16], pid_t tid)
     free(text.data);
 }
 
-bool prof_thread_is_own(pid_t tid)
+bool collect_thread_is_own(pid_t tid)
 {
     char name[16];
-    prof_thread_name(name, tid);
+    collect_thread_name(name, tid);
     return strncmp(name, "tapescope-", strlen("tapescope-")) == 0;
 }
 
-uint64_t prof_thread_cpu(pid_t tid)
+uint64_t collect_thread_cpu(pid_t tid)
 {
     /* The kernel's number for the processor-time clock of a thread: see CPUCLOCK_PERTHREAD. */
     const clockid_t id = (clockid_t)(~(unsigned)tid << 3 | 6u);
@@ -68,11 +68,12 @@ uint64_t prof_thread_cpu(pid_t tid)
     return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-bool prof_mapping_of(uintptr_t address, uintptr_t *low, uintptr_t *high)
+bool collect_mapping_of(uintptr_t address, uintptr_t *low, uintptr_t *high)
 {
-    struct prof_buffer maps = {0};
+    struct collect_buffer maps = {0};
     bool found = false;
-    if (prof_file_read(&maps, "/proc/self/maps", SIZE_MAX) != 0 || !prof_put_bytes(&maps, "", 1)) {
+    if (collect_file_read(&maps, "/proc/self/maps", SIZE_MAX) != 0 ||
+        !collect_put_bytes(&maps, "", 1)) {
         free(maps.data);
         return false;
     }

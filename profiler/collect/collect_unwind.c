@@ -1,7 +1,5 @@
 /* collect_unwind.c: stacks by unwind tables, through rules that libunwind is asked for once.
  *
- * May include: collect_unwind.h, libunwind.
- *
  * How to come from a return address to its caller depends on the address alone, and nearly always
  * in one of four ways. What libunwind's cursor does (microseconds a frame) is noted as such a rule,
  * and from then on the rule is followed (nanoseconds). What no rule describes is left to the cursor
@@ -64,7 +62,7 @@ static uintptr_t word_at(uintptr_t at)
 
 /* Follows the library's own frame pointers to the frame that returns to `site`. */
 __attribute__((always_inline)) static inline bool find_site(uintptr_t site,
-                                                            struct prof_place *place)
+                                                            struct collect_place *place)
 {
     uintptr_t at = (uintptr_t)__builtin_frame_address(0);
     for (int i = 0; i < OWN; i++) {
@@ -72,7 +70,7 @@ __attribute__((always_inline)) static inline bool find_site(uintptr_t site,
             return false;
         const uintptr_t next = word_at(at);
         if (word_at(at + sizeof at) == site) {
-            *place = (struct prof_place){site, at + 2 * sizeof at, next, 0, true, true};
+            *place = (struct collect_place){site, at + 2 * sizeof at, next, 0, true, true};
             return true;
         }
         if (next <= at)
@@ -82,9 +80,9 @@ __attribute__((always_inline)) static inline bool find_site(uintptr_t site,
     return false;
 }
 
-size_t prof_unwind_fp(uintptr_t site, uintptr_t *frame, size_t n)
+size_t collect_unwind_fp(uintptr_t site, uintptr_t *frame, size_t n)
 {
-    struct prof_place place;
+    struct collect_place place;
     size_t got = 0;
     if (!stack.asked) {
         const int saved = errno;
@@ -98,7 +96,7 @@ size_t prof_unwind_fp(uintptr_t site, uintptr_t *frame, size_t n)
         const uintptr_t at = place.fp;
         if (at < place.sp || !is_on_stack(at) || !is_on_stack(at + sizeof at))
             break;
-        place = (struct prof_place){
+        place = (struct collect_place){
             word_at(at + sizeof at), at + 2 * sizeof at, word_at(at), 0, true, true};
     }
     return got;
@@ -180,14 +178,14 @@ static void learn(uintptr_t pc, struct rule rule)
     pthread_mutex_unlock(&lock);
 }
 
-void prof_unwind_forget(void)
+void collect_unwind_forget(void)
 {
     __atomic_add_fetch(&life, 1, __ATOMIC_RELAXED);
     unw_flush_cache(unw_local_addr_space, 0, 0);
 }
 
 /* Goes to the caller; false: it cannot be, or there is none. */
-static bool step(struct prof_place *place, struct rule rule)
+static bool step(struct collect_place *place, struct rule rule)
 {
     uintptr_t caller = place->sp + rule.words * sizeof caller;
     place->fp_at = 0;
@@ -217,7 +215,7 @@ static bool step(struct prof_place *place, struct rule rule)
 enum going { GOES_ON, ENDS, FAILS };
 
 /* The caller of a place by the rule of its address; FAILS: no rule is known of it. */
-static enum going go_on(struct prof_place *place, struct prof_place *caller, uint32_t now)
+static enum going go_on(struct collect_place *place, struct collect_place *caller, uint32_t now)
 {
     const struct slot *slot = find_slot(place->pc);
     /* Once a slot has its address, its rule is there. */
@@ -237,11 +235,11 @@ static enum going go_on(struct prof_place *place, struct prof_place *caller, uin
 /* The trail up to the frame that is the first to be another than it was, if that at `at` is the
  * same: a frame's place decides where the words lie that its caller is found by. Functions that
  * need no frame pointer have another number in that register each time. */
-static uint32_t unchanged(struct prof_trail *trail, uint32_t at)
+static uint32_t unchanged(struct collect_trail *trail, uint32_t at)
 {
     uintptr_t fp = trail->place[at].fp;
     while (++at < trail->end) {
-        struct prof_place *place = &trail->place[at];
+        struct collect_place *place = &trail->place[at];
         if (place->fp_at == PROF_PLACE_FOLLOWED ||
             word_at(place->sp - sizeof place->pc) != place->pc)
             break;
@@ -255,24 +253,24 @@ static uint32_t unchanged(struct prof_trail *trail, uint32_t at)
 }
 
 /* Says of the frames before `to` who needs its frame pointer. */
-static void tell_needs(struct prof_trail *trail, uint32_t to)
+static void tell_needs(struct collect_trail *trail, uint32_t to)
 {
     for (uint32_t i = to; i-- > trail->first;) {
         const bool last = i + 1 == trail->end;
-        const struct prof_place *caller = &trail->place[i + 1];
+        const struct collect_place *caller = &trail->place[i + 1];
         trail->place[i].needs_fp = trail->place[i].uses_fp ||
                                    (last ? !trail->whole : caller->fp_at == 0 && caller->needs_fp);
     }
 }
 
-static bool same_place(const struct prof_place *known, const struct prof_place *place)
+static bool same_place(const struct collect_place *known, const struct collect_place *place)
 {
     return known->sp == place->sp && known->pc == place->pc &&
            (!known->needs_fp || known->fp == place->fp);
 }
 
 /* For as many frames outwards as may be asked for. */
-static void make_room(struct prof_trail *trail)
+static void make_room(struct collect_trail *trail)
 {
     const uint32_t n = trail->end - trail->first;
     if (trail->first <= PROF_TRAIL_SPARE)
@@ -283,9 +281,9 @@ static void make_room(struct prof_trail *trail)
 }
 
 /* Makes the trail lead from `place` outwards, as far as it is known. */
-static enum going meet(struct prof_trail *trail, struct prof_place place, uint32_t now)
+static enum going meet(struct collect_trail *trail, struct collect_place place, uint32_t now)
 {
-    struct prof_place further[PROF_TRAIL_SPARE];
+    struct collect_place further[PROF_TRAIL_SPARE];
     uint32_t n = 0, at = trail->first;
     enum going going = GOES_ON;
     if (trail->life != now)
@@ -323,17 +321,17 @@ static enum going meet(struct prof_trail *trail, struct prof_place place, uint32
     return going;
 }
 
-size_t prof_unwind_along(uintptr_t site, size_t n, struct prof_trail *trail)
+size_t collect_unwind_along(uintptr_t site, size_t n, struct collect_trail *trail)
 {
     const uint32_t now = __atomic_load_n(&life, __ATOMIC_RELAXED) & 0xffffff;
-    struct prof_place place;
+    struct collect_place place;
     if (!stack.asked || !find_site(site, &place))
         return 0;
     enum going going = meet(trail, place, now);
     if (going == ENDS && trail->whole)
         return trail->end - trail->first;
     while (going == GOES_ON && trail->end - trail->first < n) {
-        struct prof_place *last = &trail->place[trail->end - 1];
+        struct collect_place *last = &trail->place[trail->end - 1];
         going = go_on(last, last + 1, now);
         trail->end += going == GOES_ON;
     }
@@ -347,7 +345,7 @@ size_t prof_unwind_along(uintptr_t site, size_t n, struct prof_trail *trail)
 /* ---- the cursor ---- */
 
 struct seen {
-    struct prof_place place;
+    struct collect_place place;
     uintptr_t fp_at; /* where the frame pointer is saved; 0: not in memory */
 };
 
@@ -432,7 +430,7 @@ static size_t explore(uintptr_t site, uintptr_t *frame, size_t n)
     }
 }
 
-size_t prof_unwind(uintptr_t site, uintptr_t *frame, size_t n)
+size_t collect_unwind(uintptr_t site, uintptr_t *frame, size_t n)
 {
     const int saved = errno;
     if (!stack.asked)
@@ -444,7 +442,7 @@ size_t prof_unwind(uintptr_t site, uintptr_t *frame, size_t n)
 
 /* libunwind opens a pipe for good, to try addresses by; standard input, output and error are the
  * program's, also where it has closed them. */
-void prof_unwind_prime(void)
+void collect_unwind_prime(void)
 {
     uintptr_t frame[OWN];
     int standard[STDERR_FILENO + 1], n = 0, fd;
@@ -456,18 +454,18 @@ void prof_unwind_prime(void)
         }
         standard[n++] = fd;
     }
-    (void)prof_unwind((uintptr_t)__builtin_return_address(0), frame, OWN);
+    (void)collect_unwind((uintptr_t)__builtin_return_address(0), frame, OWN);
     while (n > 0)
         close(standard[--n]);
     errno = saved;
 }
 
-void prof_unwind_before_fork(void)
+void collect_unwind_before_fork(void)
 {
     pthread_mutex_lock(&lock);
 }
 
-void prof_unwind_after_fork(void)
+void collect_unwind_after_fork(void)
 {
     pthread_mutex_unlock(&lock);
 }

@@ -1,7 +1,4 @@
-/* collect_waiting.c: what the system calls are for in which threads are found.
- *
- * May include: collect_sampler.h.
- */
+/* collect_waiting.c: what the system calls are for in which threads are found. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -10,7 +7,7 @@
 #include <sys/syscall.h>
 
 /* Not every machine has every call. */
-enum prof_waiting prof_waiting_of(uint32_t call)
+enum collect_waiting collect_waiting_of(uint32_t call)
 {
     if (call == 0)
         return PROF_WAITING_NONE;
@@ -63,7 +60,7 @@ enum prof_waiting prof_waiting_of(uint32_t call)
     }
 }
 
-bool prof_waiting_sleeps(uint32_t call)
+bool collect_waiting_sleeps(uint32_t call)
 {
     switch ((long)call - 1) {
     case SYS_nanosleep:
@@ -81,7 +78,7 @@ bool prof_waiting_sleeps(uint32_t call)
     }
 }
 
-bool prof_waiting_yields(uint32_t call)
+bool collect_waiting_yields(uint32_t call)
 {
     return call == SYS_sched_yield + 1;
 }

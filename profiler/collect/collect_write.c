@@ -1,7 +1,5 @@
 /* collect_write.c: packets of profile.proto as frames in a buffer.
  *
- * May include: profile_frame.h, the generated profile.pb-c.h, protobuf-c.
- *
  * A buffer holds whole frames at any time: a packet that cannot be added leaves it as it was.
  */
 #include "collect.h"
@@ -22,7 +20,7 @@ enum {
     ARGUMENT_BYTES = 1 << 20, /* of the command line, what is more is left out */
 };
 
-static bool reserve(struct prof_buffer *out, size_t more)
+static bool reserve(struct collect_buffer *out, size_t more)
 {
     if (more <= out->capacity - out->n)
         return true;
@@ -35,7 +33,7 @@ static bool reserve(struct prof_buffer *out, size_t more)
     return true;
 }
 
-bool prof_put_bytes(struct prof_buffer *out, const void *data, size_t n)
+bool collect_put_bytes(struct collect_buffer *out, const void *data, size_t n)
 {
     if (!reserve(out, n))
         return false;
@@ -45,7 +43,7 @@ bool prof_put_bytes(struct prof_buffer *out, const void *data, size_t n)
     return true;
 }
 
-static bool put_packet(struct prof_buffer *out, const Tapescope__Packet *packet)
+static bool put_packet(struct collect_buffer *out, const Tapescope__Packet *packet)
 {
     size_t n = tapescope__packet__get_packed_size(packet);
     if (n > PROFILE_MAX_PAYLOAD || !reserve(out, PROFILE_FRAME_BYTES + n))
@@ -57,13 +55,13 @@ static bool put_packet(struct prof_buffer *out, const Tapescope__Packet *packet)
     return true;
 }
 
-bool prof_put_packet(struct prof_buffer *out, const Tapescope__Packet *packet)
+bool collect_put_packet(struct collect_buffer *out, const Tapescope__Packet *packet)
 {
     return put_packet(out, packet);
 }
 
 struct arguments {
-    struct prof_buffer text; /* each ended by a zero byte */
+    struct collect_buffer text; /* each ended by a zero byte */
     char **at;
     size_t n;
 };
@@ -72,8 +70,8 @@ struct arguments {
  * left out. False: no memory. */
 static bool read_arguments(struct arguments *arguments)
 {
-    struct prof_buffer *text = &arguments->text;
-    if (prof_file_read(text, "/proc/self/cmdline", ARGUMENT_BYTES) == ENOMEM)
+    struct collect_buffer *text = &arguments->text;
+    if (collect_file_read(text, "/proc/self/cmdline", ARGUMENT_BYTES) == ENOMEM)
         return false;
     if (text->n > 0)
         text->data[text->n - 1] = '\0';
@@ -88,8 +86,8 @@ static bool read_arguments(struct arguments *arguments)
     return true;
 }
 
-bool prof_put_head(struct prof_buffer *out, const char *library_version, const char *program,
-                   const char *clock, const char *options)
+bool collect_put_head(struct collect_buffer *out, const char *library_version, const char *program,
+                      const char *clock, const char *options)
 {
     char directory[PATH_MAX];
     struct arguments arguments = {0};
@@ -105,7 +103,7 @@ bool prof_put_head(struct prof_buffer *out, const char *library_version, const c
     header.argument = arguments.at;
     header.working_directory = directory;
     header.pid = (uint64_t)getpid();
-    header.start_unix_ns = prof_time_unix();
+    header.start_unix_ns = collect_time_unix();
     header.clock = (char *)clock;
     header.collector = (char *)"tapescope-collect";
     header.options = (char *)options;
@@ -113,7 +111,8 @@ bool prof_put_head(struct prof_buffer *out, const char *library_version, const c
     packet.kind_case = TAPESCOPE__PACKET__KIND_HEADER;
     packet.header = &header;
     size_t before = out->n;
-    ok = ok && prof_put_bytes(out, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) && put_packet(out, &packet);
+    ok = ok && collect_put_bytes(out, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) &&
+         put_packet(out, &packet);
     if (!ok)
         out->n = before;
     free(arguments.at);
@@ -121,13 +120,13 @@ bool prof_put_head(struct prof_buffer *out, const char *library_version, const c
     return ok;
 }
 
-bool prof_put_modules(struct prof_buffer *out, const struct prof_modules *modules)
+bool collect_put_modules(struct collect_buffer *out, const struct collect_modules *modules)
 {
     Tapescope__Module *module = calloc(modules->n + 1, sizeof *module);
     Tapescope__Module **list = calloc(modules->n + 1, sizeof *list);
     bool ok = module != NULL && list != NULL;
     for (size_t i = 0; ok && i < modules->n; i++) {
-        const struct prof_module *from = &modules->module[i];
+        const struct collect_module *from = &modules->module[i];
         tapescope__module__init(&module[i]);
         module[i].path = from->path;
         module[i].build_id.len = from->n_build_id;
@@ -151,7 +150,7 @@ bool prof_put_modules(struct prof_buffer *out, const struct prof_modules *module
     return ok;
 }
 
-bool prof_put_overhead(struct prof_buffer *out, const struct prof_overhead *from)
+bool collect_put_overhead(struct collect_buffer *out, const struct collect_overhead *from)
 {
     if (from->forward_ticks == 0 && from->backward_ticks == 0)
         return true;
@@ -161,10 +160,10 @@ bool prof_put_overhead(struct prof_buffer *out, const struct prof_overhead *from
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_OVERHEAD;
     packet.overhead = &overhead;
-    return prof_put_packet(out, &packet);
+    return collect_put_packet(out, &packet);
 }
 
-bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp)
+bool collect_put_clock(struct collect_buffer *out, const struct collect_stamp *stamp)
 {
     Tapescope__Clock clock = TAPESCOPE__CLOCK__INIT;
     clock.ticks = stamp->ticks;
@@ -176,16 +175,17 @@ bool prof_put_clock(struct prof_buffer *out, const struct prof_stamp *stamp)
 }
 
 /* n paths that the file does not have yet. */
-static bool put_path_packet(struct prof_buffer *out, const struct prof_path_map *map, uint32_t n)
+static bool put_path_packet(struct collect_buffer *out, const struct collect_path_map *map,
+                            uint32_t n)
 {
     Tapescope__Path *path = calloc(n + (size_t)1, sizeof *path);
     Tapescope__Path **list = calloc(n + (size_t)1, sizeof *list);
     bool ok = path != NULL && list != NULL;
     for (uint32_t i = 0; ok && i < n; i++) {
-        struct prof_path from = prof_path_at(map->listed[map->written + i]);
+        struct collect_path from = collect_path_at(map->listed[map->written + i]);
         tapescope__path__init(&path[i]);
         path[i].id = map->written + i + 1;
-        path[i].parent = prof_path_map_id(map, from.parent);
+        path[i].parent = collect_path_map_id(map, from.parent);
         path[i].pc = from.pc;
         path[i].number = map->listed[map->written + i];
         list[i] = &path[i];
@@ -198,26 +198,26 @@ static bool put_path_packet(struct prof_buffer *out, const struct prof_path_map 
         Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
         packet.kind_case = TAPESCOPE__PACKET__KIND_PATHS;
         packet.paths = &message;
-        ok = prof_put_packet(out, &packet);
+        ok = collect_put_packet(out, &packet);
     }
     free(path);
     free(list);
     return ok;
 }
 
-bool prof_put_paths(struct prof_buffer *out, struct prof_path_map *map,
-                    const struct prof_ledger *ledger, bool all)
+bool collect_put_paths(struct collect_buffer *out, struct collect_path_map *map,
+                       const struct collect_ledger *ledger, bool all)
 {
     for (uint32_t i = 0; i < ledger->n_rows; i++)
-        if ((all || ledger->row[i].changed) && !prof_path_map_add(map, ledger->row[i].path))
+        if ((all || ledger->row[i].changed) && !collect_path_map_add(map, ledger->row[i].path))
             return false;
-    return prof_put_new_paths(out, map);
+    return collect_put_new_paths(out, map);
 }
 
-bool prof_put_new_paths(struct prof_buffer *out, struct prof_path_map *map)
+bool collect_put_new_paths(struct collect_buffer *out, struct collect_path_map *map)
 {
     size_t before = out->n;
-    const uint64_t refused = prof_paths_refused() - map->refused_before;
+    const uint64_t refused = collect_paths_refused() - map->refused_before;
     const uint32_t written = map->written;
     if (map->written == map->n && refused == map->refused)
         return true;
@@ -235,49 +235,25 @@ bool prof_put_new_paths(struct prof_buffer *out, struct prof_path_map *map)
     return true;
 }
 
-/* The file has all of TAPE_ROW_COUNTERS, but for held_bytes, which it calls peak_bytes. */
-#define FILE_COUNTERS(X)                                                                           \
-    X(calls)                                                                                       \
-    X(forward_ticks)                                                                               \
-    X(backward_calls)                                                                              \
-    X(backward_ticks)                                                                              \
-    X(recompute_calls)                                                                             \
-    X(recompute_ticks)                                                                             \
-    X(forward_flops)                                                                               \
-    X(backward_flops)                                                                              \
-    X(recompute_flops)                                                                             \
-    X(forward_moved)                                                                               \
-    X(backward_moved)                                                                              \
-    X(recompute_moved)                                                                             \
-    X(record_bytes)                                                                                \
-    X(value_bytes)                                                                                 \
-    X(adjoint_bytes)                                                                               \
-    X(kept_bytes)                                                                                  \
-    X(live_bytes)
-#define X(name) +1
-_Static_assert(FILE_COUNTERS(X) + 1 == 0 TAPE_ROW_COUNTERS(X), "a counter is not in the file");
-#undef X
-
-static void fill_row(Tapescope__Row *to, const struct prof_row *from, uint32_t index,
-                     const struct prof_path_map *paths)
+static void fill_row(Tapescope__Row *to, const struct collect_row *from, uint32_t index,
+                     const struct collect_path_map *paths)
 {
     tapescope__row__init(to);
     to->index = index;
     to->pc = from->pc;
     to->line = from->line;
-    to->path = prof_path_map_id(paths, from->path);
+    to->path = collect_path_map_id(paths, from->path);
     to->op = (char *)from->op;
     to->shape = from->shape ? (char *)from->shape : to->shape;
     to->kept_by = from->kept_by;
     to->kept_others = from->kept_others != 0;
 #define X(name) to->name = from->name;
-    FILE_COUNTERS(X)
+    TAPE_ROW_COUNTERS(X)
 #undef X
-    to->peak_bytes = from->held_bytes;
     to->scope = from->scope;
 }
 
-static void fill_totals(Tapescope__Ledger *to, const struct prof_ledger *from)
+static void fill_totals(Tapescope__Ledger *to, const struct collect_ledger *from)
 {
     to->tape = from->tape;
     to->thread = from->thread;
@@ -288,7 +264,7 @@ static void fill_totals(Tapescope__Ledger *to, const struct prof_ledger *from)
 #undef X
 }
 
-static bool put_rows(struct prof_buffer *out, const struct prof_ledger *ledger,
+static bool put_rows(struct collect_buffer *out, const struct collect_ledger *ledger,
                      Tapescope__Row **list, size_t n)
 {
     Tapescope__Ledger message = TAPESCOPE__LEDGER__INIT;
@@ -301,8 +277,8 @@ static bool put_rows(struct prof_buffer *out, const struct prof_ledger *ledger,
     return put_packet(out, &packet);
 }
 
-bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger,
-                     const struct prof_path_map *paths, bool all)
+bool collect_put_ledger(struct collect_buffer *out, const struct collect_ledger *ledger,
+                        const struct collect_path_map *paths, bool all)
 {
     uint32_t most = ledger->n_rows < ROWS_PER_PACKET ? ledger->n_rows : ROWS_PER_PACKET;
     Tapescope__Row *row = calloc(most + (size_t)1, sizeof *row);
@@ -328,7 +304,7 @@ bool prof_put_ledger(struct prof_buffer *out, const struct prof_ledger *ledger,
     return ok;
 }
 
-bool prof_put_final(struct prof_buffer *out, const struct prof_ledger *ledger)
+bool collect_put_final(struct collect_buffer *out, const struct collect_ledger *ledger)
 {
     Tapescope__Ledger message = TAPESCOPE__LEDGER__INIT;
     message.tape = ledger->tape;
@@ -341,11 +317,11 @@ bool prof_put_final(struct prof_buffer *out, const struct prof_ledger *ledger)
     return put_packet(out, &packet);
 }
 
-bool prof_put_end(struct prof_buffer *out, uint64_t ticks, const char *reason)
+bool collect_put_end(struct collect_buffer *out, uint64_t ticks, const char *reason)
 {
     Tapescope__End end = TAPESCOPE__END__INIT;
     end.ticks = ticks;
-    end.unix_ns = prof_time_unix();
+    end.unix_ns = collect_time_unix();
     end.reason = (char *)reason;
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_END;

@@ -1,7 +1,4 @@
-/* collect_write_residuals.c: classes, the stretch with the peak, and what was live, as packets.
- *
- * May include: collect.h, the generated profile.pb-c.h, protobuf-c.
- */
+/* collect_write_residuals.c: classes, the stretch with the peak, and what was live, as packets. */
 #include "collect.h"
 #include "profile.pb-c.h"
 
@@ -28,7 +25,8 @@
 _Static_assert(FILE_COUNTERS(X) + 1 == 0 TAPE_CLASS_COUNTERS(X), "a counter is not in the file");
 #undef X
 
-static void fill_class(Tapescope__ResidualClass *to, const struct prof_class *from, uint32_t index)
+static void fill_class(Tapescope__ResidualClass *to, const struct collect_class *from,
+                       uint32_t index)
 {
     tapescope__residual_class__init(to);
     to->index = index;
@@ -46,7 +44,7 @@ static void fill_class(Tapescope__ResidualClass *to, const struct prof_class *fr
 }
 
 /* Room for n bytes, which the next call takes again, or NULL. */
-static void *scratch_of(struct prof_buffer *scratch, size_t n)
+static void *scratch_of(struct collect_buffer *scratch, size_t n)
 {
     if (n <= scratch->capacity)
         return scratch->data;
@@ -63,7 +61,7 @@ enum {
     MOMENT_BYTES = 28
 }; /* of the columns, whose elements are 8 bytes first */
 
-static void fill_stretch(Tapescope__Stretch *to, const struct prof_residuals *r, void *columns)
+static void fill_stretch(Tapescope__Stretch *to, const struct collect_residuals *r, void *columns)
 {
     const size_t n = r->n_changes;
     tapescope__stretch__init(to);
@@ -86,15 +84,15 @@ static void fill_stretch(Tapescope__Stretch *to, const struct prof_residuals *r,
 }
 
 /* At the end those that are live count as changed: time has passed. */
-static bool is_wanted(const struct prof_class *c, bool all, bool last)
+static bool is_wanted(const struct collect_class *c, bool all, bool last)
 {
     return all || c->changed || (last && c->live_bytes > 0);
 }
 
-static bool put_classes(struct prof_buffer *out, struct prof_buffer *scratch,
-                        const struct prof_ledger *ledger, bool all, bool last, bool with_stretch)
+static bool put_classes(struct collect_buffer *out, struct collect_buffer *scratch,
+                        const struct collect_ledger *ledger, bool all, bool last, bool with_stretch)
 {
-    const struct prof_residuals *r = &ledger->residuals;
+    const struct collect_residuals *r = &ledger->residuals;
     const size_t columns = with_stretch ? (size_t)r->n_changes * CHANGE_BYTES : 0;
     Tapescope__ResidualClass *class_ =
         scratch_of(scratch, r->n * (sizeof *class_ + sizeof(void *)) + columns);
@@ -119,13 +117,13 @@ static bool put_classes(struct prof_buffer *out, struct prof_buffer *scratch,
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_RESIDUALS;
     packet.residuals = &message;
-    return prof_put_packet(out, &packet);
+    return collect_put_packet(out, &packet);
 }
 
-static bool put_moments(struct prof_buffer *out, struct prof_buffer *scratch,
-                        const struct prof_ledger *ledger, uint64_t after)
+static bool put_moments(struct collect_buffer *out, struct collect_buffer *scratch,
+                        const struct collect_ledger *ledger, uint64_t after)
 {
-    const struct prof_residuals *r = &ledger->residuals;
+    const struct collect_residuals *r = &ledger->residuals;
     const size_t n = r->n_moments;
     Tapescope__Timeline message = TAPESCOPE__TIMELINE__INIT;
     message.ticks = scratch_of(scratch, n * MOMENT_BYTES);
@@ -152,20 +150,20 @@ static bool put_moments(struct prof_buffer *out, struct prof_buffer *scratch,
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_TIMELINE;
     packet.timeline = &message;
-    return k == 0 || prof_put_packet(out, &packet);
+    return k == 0 || collect_put_packet(out, &packet);
 }
 
 /* A stretch is long: of a peak that keeps rising only every eighth more is written. */
-static bool is_worth_it(const struct prof_ledger *ledger)
+static bool is_worth_it(const struct collect_ledger *ledger)
 {
-    const struct prof_residuals *r = &ledger->residuals;
+    const struct collect_residuals *r = &ledger->residuals;
     return r->stretch_changed && ledger->peak_bytes - r->stretch_peak / 8 > r->stretch_peak;
 }
 
-bool prof_put_residuals(struct prof_buffer *out, struct prof_buffer *scratch,
-                        struct prof_ledger *ledger, bool all, bool last)
+bool collect_put_residuals(struct collect_buffer *out, struct collect_buffer *scratch,
+                           struct collect_ledger *ledger, bool all, bool last)
 {
-    struct prof_residuals *r = &ledger->residuals;
+    struct collect_residuals *r = &ledger->residuals;
     if (r->n == 0)
         return true;
     const bool with_stretch = all || (last && r->stretch_changed) || is_worth_it(ledger);

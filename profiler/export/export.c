@@ -1,31 +1,17 @@
-/* export.c: the table of formats, and what all of them call the same.
- *
- * May include: export.h, export_formats.h.
- */
+/* export.c: the table of formats, and what all of them call the same. */
 #include "export.h"
 
 #include "export_formats.h"
 
-const char *const export_format_names[EXPORT_KINDS + 1] = {
-#define X(name) #name,
-    EXPORT_FORMATS(X)
-#undef X
-};
+#define ROW(X, name, ...) #name,
+const char *const export_format_names[EXPORT_KINDS + 1] = {EXPORT_FORMATS(ROW, )};
+#undef ROW
 
-const struct export_format export_formats[EXPORT_KINDS] = {
-    [EXPORT_KIND_pprof] = {"pprof", "go tool pprof", EXPORT_BINARY, export_pprof},
-    [EXPORT_KIND_callgrind] = {"callgrind", "callgrind_annotate, KCachegrind", 0, export_callgrind},
-    [EXPORT_KIND_speedscope] = {"speedscope", "speedscope", 0, export_speedscope},
-    [EXPORT_KIND_collapsed] = {"collapsed", "flamegraph.pl, speedscope", 0, export_collapsed},
-    [EXPORT_KIND_chrome] = {"chrome", "Chrome's DevTools, speedscope", 0, export_chrome},
-    [EXPORT_KIND_perfetto] = {"perfetto", "Perfetto's page", EXPORT_BINARY, export_perfetto},
-    [EXPORT_KIND_xplane] = {"xplane", "TensorBoard", EXPORT_BINARY, export_xplane},
-    [EXPORT_KIND_massif] = {"massif", "ms_print, massif-visualizer", EXPORT_CALLERS, export_massif},
-    [EXPORT_KIND_heaptrack] = {"heaptrack", "heaptrack_print, heaptrack_gui", 0, export_heaptrack},
-    [EXPORT_KIND_dhat] = {"dhat", "valgrind's dh_view.html", 0, export_dhat},
-    [EXPORT_KIND_csv] = {"csv", "spreadsheets", 0, export_csv},
-    [EXPORT_KIND_json] = {"json", "programs of your own", 0, export_json},
-};
+enum { NEEDS_TEXT, NEEDS_RAW = 0, NEEDS_JSON = 0, NEEDS_BINARY = EXPORT_BINARY };
+enum { NEEDS_CALLS, NEEDS_CALLERS = EXPORT_CALLERS };
+#define ROW(X, name, form, tree, ...) {#name, NEEDS_##form | NEEDS_##tree, export_##name},
+const struct export_format export_formats[EXPORT_KINDS] = {EXPORT_FORMATS(ROW, )};
+#undef ROW
 
 const char *const export_metric_names[EXPORT_CHOICES + 1] = {
     [EXPORT_TIME] = "time",       [EXPORT_FORWARD] = "forward",     [EXPORT_BACKWARD] = "backward",

@@ -1,6 +1,5 @@
 /* export.h: a profile in the form that another program reads.
  *
- * May include: profiler/analyze.
  * Invariant: what a consumer adds up is what the reports say: each cost is exported once, on the
  * call path and line that it belongs to, in whole nanoseconds, bytes and counts.
  */
@@ -9,24 +8,9 @@
 
 #include "analyze_space.h"
 #include "analyze_tree.h"
+#include "export_formats.def"
 
 #include <stdio.h>
-
-/* The formats, in the order of --help. For each name here a file of this folder has
- * export_NAME(). */
-#define EXPORT_FORMATS(X)                                                                          \
-    X(pprof)                                                                                       \
-    X(callgrind)                                                                                   \
-    X(speedscope)                                                                                  \
-    X(collapsed)                                                                                   \
-    X(chrome)                                                                                      \
-    X(perfetto)                                                                                    \
-    X(xplane)                                                                                      \
-    X(massif)                                                                                      \
-    X(heaptrack)                                                                                   \
-    X(dhat)                                                                                        \
-    X(csv)                                                                                         \
-    X(json)
 
 /* What a consumer can be shown, and how one command line names it. */
 enum export_metric {
@@ -71,18 +55,15 @@ enum export_needs {
 };
 
 struct export_format {
-    const char *name, *consumer;
+    const char *name;
     unsigned needs;
-    /* Returns 0, -1 when memory is exhausted, or 1 with a line in job->error. */
+    /* Returns 0, or 1 with a line in job->error. */
     int (*write)(const struct export_job *job);
 };
 
-enum export_kind {
-#define X(name) EXPORT_KIND_##name,
-    EXPORT_FORMATS(X)
-#undef X
-        EXPORT_KINDS
-};
+#define EXPORT_KIND_ROW(X, name, ...) EXPORT_KIND_##name,
+enum export_kind { EXPORT_FORMATS(EXPORT_KIND_ROW, ) EXPORT_KINDS };
+#undef EXPORT_KIND_ROW
 extern const struct export_format export_formats[EXPORT_KINDS];
 extern const char *const export_format_names[EXPORT_KINDS + 1]; /* ends with NULL */
 

@@ -1,21 +1,20 @@
 /* export_callgrind.c: a profile for callgrind_annotate and KCachegrind: each node's own cost on its
  * line, and a call for each node below it.
  *
- * May include: export_formats.h and what stands beside it. The format: valgrind's manual,
- * "Callgrind Format Specification"; names are "(number) name" the first time, "(number)" from then
- * on.
+ * The format: valgrind's manual, "Callgrind Format Specification"; names are "(number) name" the
+ * first time, "(number)" from then on.
  */
+#include "base_strings.h"
 #include "export_formats.h"
 #include "export_places.h"
-#include "export_strings.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-static void put_name(struct export_strings *names, FILE *out, const char *key, const char *name)
+static void put_name(struct base_strings *names, FILE *out, const char *key, const char *name)
 {
     const size_t before = names->n;
-    const uint32_t place = export_intern(names, *name ? name : "???");
+    const uint32_t place = (uint32_t)base_strings_add(names, *name ? name : "???");
     fprintf(out, "%s=(%u)", key, (unsigned)place + 1);
     if (names->n > before)
         fprintf(out, " %s", names->text[place]);
@@ -80,8 +79,8 @@ static uint64_t calls_of(const struct prof_cost *cost)
     return calls > 0 ? calls : 1;
 }
 
-static void put_node(const struct export_job *job, struct export_strings *files,
-                     struct export_strings *functions, uint32_t i)
+static void put_node(const struct export_job *job, struct base_strings *files,
+                     struct base_strings *functions, uint32_t i)
 {
     char name[EXPORT_NAME_ROOM];
     const struct prof_tree *tree = job->tree;
@@ -103,7 +102,7 @@ static void put_node(const struct export_job *job, struct export_strings *files,
 
 int export_callgrind(const struct export_job *job)
 {
-    struct export_strings files = {0}, functions = {0}; /* each with its own numbers */
+    struct base_strings files = {0}, functions = {0}; /* each with its own numbers */
     put_head(job);
     /* Nothing calls the outermost functions; the root is only what has no call path at all. */
     if (export_has_cost(&job->tree->node[0])) {
@@ -113,8 +112,7 @@ int export_callgrind(const struct export_job *job)
     }
     for (uint32_t i = 1; i < job->tree->n_nodes; i++)
         put_node(job, &files, &functions, i);
-    const bool failed = files.failed || functions.failed;
-    export_strings_free(&files);
-    export_strings_free(&functions);
-    return failed ? -1 : 0;
+    base_strings_free(&files);
+    base_strings_free(&functions);
+    return 0;
 }

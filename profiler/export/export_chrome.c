@@ -1,8 +1,7 @@
 /* export_chrome.c: the timeline as Chrome's trace events: a slice for each event, an arrow from
  * each op to its pullback, and counters of the tapes' live bytes.
  *
- * May include: export_formats.h and what stands beside it, json.h. The format: "Trace Event
- * Format", The Chromium Authors; times are in microseconds.
+ * The format: "Trace Event Format", The Chromium Authors; times are in microseconds.
  */
 #include "export_events.h"
 #include "export_formats.h"

@@ -1,8 +1,10 @@
 /* export_classes.c: see export_classes.h. */
 #include "export_classes.h"
 
+#include "base_array.h"
+#include "base_memory.h"
+#include "base_strings.h"
 #include "export_formats.h"
-#include "export_strings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,33 +12,23 @@
 struct maker {
     const struct export_job *job;
     struct export_classes *classes;
-    struct export_strings keys; /* their places are those of the classes */
+    struct base_strings keys; /* their places are those of the classes */
     size_t room;
 };
 
-/* The place of a class, which begins empty; PROF_NO_NODE when memory is exhausted. */
+/* The place of a class, which begins empty. */
 static uint32_t class_place(struct maker *m, uint32_t node, const char *op,
                             enum prof_residual_kind kind)
 {
-    char number[64], *key;
-    snprintf(number, sizeof number, "%u %d ", (unsigned)node, (int)kind);
-    if (asprintf(&key, "%s%s", number, op) < 0) {
-        m->keys.failed = true;
-        return PROF_NO_NODE;
-    }
-    const uint32_t place = export_intern(&m->keys, key);
+    struct export_classes *classes = m->classes;
+    char *key = base_asprintf("%u %d %s", (unsigned)node, (int)kind, op);
+    const size_t place = (size_t)base_strings_add(&m->keys, key);
     free(key);
-    if (!m->keys.failed && place == m->classes->n) {
-        const size_t room = m->room > place ? m->room : 2 * m->room + 64;
-        struct export_class *class = reallocarray(m->classes->class, room, sizeof *class);
-        m->keys.failed = !class;
-        if (class) {
-            m->classes->class = class;
-            m->room = room;
-            class[m->classes->n++] = (struct export_class){.node = node, .op = op, .kind = kind};
-        }
+    if (place == classes->n) {
+        BASE_ARRAY_GROW(classes->class, classes->n, &m->room);
+        classes->class[classes->n++] = (struct export_class){.node = node, .op = op, .kind = kind};
     }
-    return m->keys.failed ? PROF_NO_NODE : place;
+    return (uint32_t)place;
 }
 
 /* row_node: of the tape's first row. */
@@ -44,7 +36,7 @@ static void add_tape(struct maker *m, const struct prof_tape *tape, const uint32
 {
     const bool at_peak = tape == m->classes->peak_tape;
     const double ticks_per_ns = m->job->analysis->profile->ticks_per_ns;
-    for (size_t i = 0; i < tape->n_residuals && !m->keys.failed; i++) {
+    for (size_t i = 0; i < tape->n_residuals; i++) {
         const struct prof_residual *r = &tape->residual[i];
         const uint32_t node = r->producer > 0 ? row_node[r->producer - 1] : 0;
         const char *op = r->producer > 0 ? tape->row[r->producer - 1].op : "";
@@ -73,17 +65,14 @@ int export_classes_make(struct export_classes *classes, const struct export_job 
         n += profile->tape[i].n_residuals;
     if (n == 0)
         return export_no_bytes(job);
-    classes->of_peak = calloc(classes->peak_tape->n_residuals + 1, sizeof *classes->of_peak);
-    if (!classes->of_peak)
-        return -1;
+    classes->of_peak = base_calloc(classes->peak_tape->n_residuals + 1, sizeof *classes->of_peak);
     const uint32_t *row_node = job->tree->row_node;
     for (size_t i = 0; i < profile->n_tapes; i++) {
         add_tape(&m, &profile->tape[i], row_node);
         row_node += profile->tape[i].n_rows;
     }
-    const bool failed = m.keys.failed;
-    export_strings_free(&m.keys);
-    return failed ? -1 : 0;
+    base_strings_free(&m.keys);
+    return 0;
 }
 
 void export_classes_free(struct export_classes *classes)

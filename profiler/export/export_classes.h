@@ -1,8 +1,7 @@
 /* export_classes.h: what the bytes of tapes are for, by call path.
  *
- * May include: export.h. Private to profiler/export.
- * Invariant: no two classes have the same node, op and kind; their bytes add up to those of all
- * residuals whose rows are in the tree.
+ * Private to profiler/export. Invariant: no two classes have the same node, op and kind; their
+ * bytes add up to those of all residuals whose rows are in the tree.
  */
 #ifndef PROFILER_EXPORT_CLASSES_H
 #define PROFILER_EXPORT_CLASSES_H
@@ -25,8 +24,8 @@ struct export_classes {
     uint32_t *of_peak; /* the class of each residual of that tape, or PROF_NO_NODE */
 };
 
-/* Of the tapes of the job. Returns 0, -1 when memory is exhausted, or 1 with a line in job->error:
- * the profile has none. The caller frees it in any case. */
+/* Of the tapes of the job. Returns 0, or 1 with a line in job->error: the profile has none. The
+ * caller frees it in any case. */
 int export_classes_make(struct export_classes *classes, const struct export_job *job);
 void export_classes_free(struct export_classes *classes);
 

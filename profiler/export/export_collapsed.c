@@ -1,8 +1,7 @@
-/* export_collapsed.c: a line for each call path: its calls, outermost first, and one figure.
- *
- * May include: export_formats.h and what stands beside it.
- */
+/* export_collapsed.c: a line for each call path: its calls, outermost first, and one figure. */
 #include "export_formats.h"
+
+#include "base_memory.h"
 #include "export_places.h"
 
 #include <inttypes.h>
@@ -17,9 +16,7 @@ int export_collapsed(const struct export_job *job)
                  job->analysis->profile->path);
         return 1;
     }
-    uint32_t *stack = calloc(tree->n_nodes, sizeof *stack);
-    if (!stack)
-        return -1;
+    uint32_t *stack = base_calloc(tree->n_nodes, sizeof *stack);
     for (uint32_t i = 0; i < tree->n_nodes; i++) {
         const uint64_t cost = export_cost(&tree->node[i].line.cost, job->metric);
         if (cost == 0)

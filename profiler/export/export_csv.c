@@ -1,8 +1,7 @@
 /* export_csv.c: the tree of calls as a table, a row for each line of each call path.
  *
- * May include: export_formats.h and what stands beside it. The form: RFC 4180, with texts always in
- * quotes.
- * Invariant: names and order of the columns stay, new ones come behind: docs/EXPORTS.md lists them.
+ * The form: RFC 4180, with texts always in quotes. Invariant: names and order of the columns stay,
+ * new ones come behind: docs/EXPORTS.md lists them.
  */
 #include "export_formats.h"
 #include "export_places.h"

@@ -1,12 +1,11 @@
 /* export_dhat.c: bytes of tapes and how long they lived, for valgrind's dh_view.html: a program
  * point for each call path, op and purpose.
  *
- * May include: export_formats.h and what stands beside it, json.h. The format: version 2 of DHAT's
- * output, as valgrind's dh_view.js reads it.
+ * The format: version 2 of DHAT's output, as valgrind's dh_view.js reads it.
  */
+#include "base_strings.h"
 #include "export_classes.h"
 #include "export_formats.h"
-#include "export_strings.h"
 #include "json.h"
 
 /* Of all blocks, those that hold this part of the bytes. */
@@ -47,7 +46,7 @@ static void put_point(struct json *json, const struct export_job *job,
 
 /* Number 0 is the root, then places, then what bytes are for, each name once. */
 static void put_frames(struct json *json, const struct export_job *job,
-                       const struct export_places *places, const struct export_strings *names)
+                       const struct export_places *places, const struct base_strings *names)
 {
     char name[EXPORT_NAME_ROOM], file[EXPORT_NAME_ROOM], text[2 * EXPORT_NAME_ROOM + 64];
     json_array(json, "ftbl");
@@ -66,7 +65,7 @@ static void put_frames(struct json *json, const struct export_job *job,
 }
 
 static void put_all(const struct export_job *job, const struct export_places *places,
-                    const struct export_classes *classes, struct export_strings *names)
+                    const struct export_classes *classes, struct base_strings *names)
 {
     struct json json;
     char name[EXPORT_NAME_ROOM];
@@ -88,9 +87,10 @@ static void put_all(const struct export_job *job, const struct export_places *pl
     json_array(&json, "pps");
     for (size_t i = 0; i < classes->n; i++)
         if (classes->class[i].bytes > 0)
-            put_point(&json, job, places, &classes->class[i],
-                      1 + places->n +
-                          export_intern(names, export_class_name(name, &classes->class[i])));
+            put_point(
+                &json, job, places, &classes->class[i],
+                1 + places->n +
+                    (size_t)base_strings_add(names, export_class_name(name, &classes->class[i])));
     json_end(&json);
     put_frames(&json, job, places, names);
     json_finish(&json);
@@ -100,15 +100,12 @@ int export_dhat(const struct export_job *job)
 {
     struct export_places places = {0};
     struct export_classes classes;
-    struct export_strings names = {0};
-    int status = export_classes_make(&classes, job);
-    if (status == 0)
-        status = export_places_make(&places, job->tree);
+    struct base_strings names = {0};
+    const int status = export_classes_make(&classes, job);
+    export_places_make(&places, job->tree);
     if (status == 0)
         put_all(job, &places, &classes, &names);
-    if (names.failed)
-        status = -1;
-    export_strings_free(&names);
+    base_strings_free(&names);
     export_places_free(&places);
     export_classes_free(&classes);
     return status;

@@ -1,93 +1,33 @@
 /* export_events.c: see export_events.h. */
 #include "export_events.h"
 
+#include "base_array.h"
+#include "base_memory.h"
+#include "base_table.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-const char *const export_event_kinds[] = {
-    [PROF_EVENT_FORWARD] = "forward",
-    [PROF_EVENT_BACKWARD] = "backward",
-    [PROF_EVENT_SWEEP] = "sweep",
-    [PROF_EVENT_SCOPE] = "scope",
-};
-
-/* A hash table of places plus 1, without removal. */
-struct table {
-    uint32_t *slot;
-    size_t n_slots, n;
-};
+#define ROW(X, NAME, number, name, category) [PROF_EVENT_##NAME] = (category),
+const char *const export_event_kinds[PROF_EVENT_KINDS] = {EVENT_LIST(ROW, )};
+#undef ROW
 
 struct reading {
     const struct export_job *job;
     struct export_events *events;
-    struct table sites;   /* of events->site */
-    struct table records; /* of events->event: the newest op with that record of its tape */
+    struct base_table sites;   /* of events->site, by hash */
+    struct base_table records; /* of `newest`, by the record and its tape */
+    uint32_t *newest;          /* events: the newest op with a record of a tape */
+    size_t n_newest, room_newest;
     uint32_t n_flows;
-    bool failed;
 };
-
-static uint64_t mix(uint64_t h, uint64_t x)
-{
-    h = (h ^ x) * UINT64_C(0x9E3779B97F4A7C15);
-    return h ^ (h >> 29);
-}
 
 static uint64_t hash_site(const struct export_site *site)
 {
-    uint64_t h = mix(site->pc, (uint64_t)site->kind << 32 | site->call_line);
-    h = mix(mix(mix(h, site->thread), site->tape), (uint64_t)site->process << 32 | site->scope);
-    for (const char *at = site->name; *at; at++)
-        h = mix(h, (unsigned char)*at);
-    return h;
-}
-
-static uint64_t hash_record(const struct reading *r, uint32_t event)
-{
-    const struct export_event *at = &r->events->event[event];
-    const struct export_site *site = &r->events->site[at->site];
-    return mix(mix(at->record, site->tape), site->process);
-}
-
-static uint64_t hash_of(const struct reading *r, const struct table *table, uint32_t place)
-{
-    return table == &r->sites ? hash_site(&r->events->site[place]) : hash_record(r, place);
-}
-
-/* At least twice as many slots as will be used with one more. */
-static bool grow_table(struct reading *r, struct table *table)
-{
-    enum { LEAST = 256 };
-    if (2 * (table->n + 1) <= table->n_slots)
-        return true;
-    const struct table old = *table;
-    table->n_slots = old.n_slots ? 2 * old.n_slots : LEAST;
-    table->slot = calloc(table->n_slots, sizeof *table->slot);
-    if (!table->slot) {
-        *table = old;
-        return false;
-    }
-    for (size_t i = 0; i < old.n_slots; i++) {
-        if (old.slot[i] == 0)
-            continue;
-        uint64_t h = hash_of(r, table, old.slot[i] - 1);
-        while (table->slot[h & (table->n_slots - 1)])
-            h++;
-        table->slot[h & (table->n_slots - 1)] = old.slot[i];
-    }
-    free(old.slot);
-    return true;
-}
-
-static void *grow(void *array, size_t n, size_t *room, size_t size)
-{
-    enum { LEAST = 256 };
-    if (n < *room)
-        return array;
-    const size_t more = *room ? 2 * *room : LEAST;
-    void *grown = more <= UINT32_MAX / 2 ? reallocarray(array, more, size) : NULL;
-    if (grown)
-        *room = more;
-    return grown;
+    uint64_t h = base_hash(site->pc, (uint64_t)site->kind << 32 | site->call_line);
+    h = base_hash(base_hash(h, site->thread), site->tape);
+    return base_hash(base_hash(h, (uint64_t)site->process << 32 | site->scope),
+                     base_hash_text(site->name));
 }
 
 static bool same_site(const struct export_site *a, const struct export_site *b)
@@ -101,45 +41,33 @@ static bool same_site(const struct export_site *a, const struct export_site *b)
 static uint32_t site_place(struct reading *r, const struct export_site *like)
 {
     struct export_events *events = r->events;
-    if (!grow_table(r, &r->sites)) {
-        r->failed = true;
-        return 0;
-    }
-    uint64_t h = hash_site(like);
-    uint32_t *slot;
-    for (; *(slot = &r->sites.slot[h & (r->sites.n_slots - 1)]); h++)
-        if (same_site(&events->site[*slot - 1], like))
-            return *slot - 1;
-    struct export_site *site =
-        grow(events->site, events->n_sites, &events->room_sites, sizeof *site);
-    events->site = site ? site : events->site;
-    char *name = site ? strdup(like->name) : NULL;
-    if (!name) {
-        r->failed = true;
-        return 0;
-    }
-    site[events->n_sites] = *like;
-    site[events->n_sites].name = name;
-    *slot = (uint32_t)++events->n_sites;
-    r->sites.n++;
-    return *slot - 1;
+    const uint64_t key = hash_site(like);
+    size_t walk;
+    for (int64_t at = base_table_first(&r->sites, key, &walk); at >= 0;
+         at = base_table_next(&r->sites, key, &walk))
+        if (same_site(&events->site[at], like))
+            return (uint32_t)at;
+    BASE_ARRAY_GROW(events->site, events->n_sites, &events->room_sites);
+    base_table_add(&r->sites, key, events->n_sites);
+    events->site[events->n_sites] = *like;
+    events->site[events->n_sites].name = base_strdup(like->name);
+    return (uint32_t)events->n_sites++;
 }
 
-/* The slot of the newest op with the event's record on the tape, or the free one. */
-static uint32_t *record_slot(struct reading *r, const struct export_event *event,
-                             const struct export_site *site)
+/* The newest op with the event's record on the tape, or NULL. */
+static uint32_t *newest_of(const struct reading *r, const struct export_event *event,
+                           const struct export_site *site, uint64_t key)
 {
-    uint64_t h = mix(mix(event->record, site->tape), site->process);
-    for (;; h++) {
-        uint32_t *slot = &r->records.slot[h & (r->records.n_slots - 1)];
-        if (*slot == 0)
-            return slot;
-        const struct export_event *known = &r->events->event[*slot - 1];
-        const struct export_site *at = &r->events->site[known->site];
-        if (known->record == event->record && at->tape == site->tape &&
-            at->process == site->process)
-            return slot;
+    size_t walk;
+    for (int64_t at = base_table_first(&r->records, key, &walk); at >= 0;
+         at = base_table_next(&r->records, key, &walk)) {
+        const struct export_event *known = &r->events->event[r->newest[at]];
+        const struct export_site *of = &r->events->site[known->site];
+        if (known->record == event->record && of->tape == site->tape &&
+            of->process == site->process)
+            return &r->newest[at];
     }
+    return NULL;
 }
 
 /* Of one call. A run of statements has no event of an op: what had its place before is another. */
@@ -157,16 +85,16 @@ static void link_event(struct reading *r)
     const bool op = site->kind == PROF_EVENT_FORWARD;
     if (event->record == 0 || (!op && site->kind != PROF_EVENT_BACKWARD))
         return;
-    if (!grow_table(r, &r->records)) {
-        r->failed = true;
-        return;
-    }
-    uint32_t *slot = record_slot(r, event, site);
-    if (op) {
-        r->records.n += *slot == 0;
-        *slot = (uint32_t)r->events->n;
-    } else if (*slot > 0) {
-        struct export_event *from = &r->events->event[*slot - 1];
+    const uint64_t key = base_hash(base_hash(event->record, site->tape), site->process);
+    uint32_t *newest = newest_of(r, event, site, key);
+    if (op && newest) {
+        *newest = (uint32_t)(r->events->n - 1);
+    } else if (op) {
+        BASE_ARRAY_GROW(r->newest, r->n_newest, &r->room_newest);
+        base_table_add(&r->records, key, r->n_newest);
+        r->newest[r->n_newest++] = (uint32_t)(r->events->n - 1);
+    } else if (newest) {
+        struct export_event *from = &r->events->event[*newest];
         const bool same = same_call(&r->events->site[from->site], site);
         if (same && from->flow == 0)
             from->flow = ++r->n_flows;
@@ -178,8 +106,6 @@ static void take(void *payload, const struct prof_profile *profile, const struct
 {
     struct reading *r = payload;
     struct export_events *events = r->events;
-    if (r->failed)
-        return;
     const bool scope = event->kind == PROF_EVENT_SCOPE;
     const char *name = event->op;
     if (scope)
@@ -194,13 +120,9 @@ static void take(void *payload, const struct prof_profile *profile, const struct
         .scope = event->scope,
         .name = (char *)name,
     };
-    struct export_event *at = grow(events->event, events->n, &events->room, sizeof *at);
-    events->event = at ? at : events->event;
-    const uint32_t site = at ? site_place(r, &like) : 0;
-    r->failed |= !at;
-    if (r->failed)
-        return;
-    at[events->n] = (struct export_event){
+    const uint32_t site = site_place(r, &like);
+    BASE_ARRAY_GROW(events->event, events->n, &events->room);
+    events->event[events->n] = (struct export_event){
         .start = event->start_ticks,
         .end = event->start_ticks + event->ticks,
         .record = event->record,
@@ -247,32 +169,25 @@ static void nest(struct export_events *events, const struct export_thread *threa
 }
 
 /* Orders the events and divides them among the threads. */
-static int arrange(struct export_events *events, const struct export_job *job)
+static void arrange(struct export_events *events, const struct export_job *job)
 {
-    size_t *open = calloc(events->n + 1, sizeof *open);
+    size_t *open = base_calloc(events->n + 1, sizeof *open);
     qsort_r(events->event, events->n, sizeof *events->event, compare, events->site);
     size_t room = 0;
-    for (size_t i = 0; open && i < events->n; i++) {
+    for (size_t i = 0; i < events->n; i++) {
         const struct export_site *site = &events->site[events->event[i].site];
         const struct export_thread *last =
             events->n_threads > 0 ? &events->thread[events->n_threads - 1] : NULL;
         if (!last || last->tid != site->thread || last->process != site->process) {
-            struct export_thread *thread =
-                grow(events->thread, events->n_threads, &room, sizeof *thread);
-            if (!thread) {
-                free(open);
-                return -1;
-            }
-            events->thread = thread;
-            thread[events->n_threads++] =
+            BASE_ARRAY_GROW(events->thread, events->n_threads, &room);
+            events->thread[events->n_threads++] =
                 (struct export_thread){.process = site->process, .tid = site->thread, .first = i};
         }
         events->thread[events->n_threads - 1].n++;
     }
-    for (size_t i = 0; open && i < events->n_threads; i++)
+    for (size_t i = 0; i < events->n_threads; i++)
         nest(events, &events->thread[i], job->analysis->profile, open);
     free(open);
-    return open ? 0 : -1;
 }
 
 int export_events_read(struct export_events *events, const struct export_job *job)
@@ -289,20 +204,20 @@ int export_events_read(struct export_events *events, const struct export_job *jo
     struct reading r = {.job = job, .events = events};
     struct prof_profile *again =
         prof_profile_read_events(profile->path, take, &r, job->error, job->error_room);
-    free(r.sites.slot);
-    free(r.records.slot);
+    base_table_free(&r.sites);
+    base_table_free(&r.records);
+    free(r.newest);
     if (!again)
         return 1;
     prof_profile_free(again);
-    if (r.failed)
-        return -1;
     for (size_t i = 0; i < events->n_sites; i++) {
         struct export_site *site = &events->site[i];
         const struct prof_row row = {.pc = site->pc, .line = site->call_line, .op = site->name};
         if (site->kind != PROF_EVENT_SCOPE)
             prof_line_of_row(job->analysis, &row, &site->line);
     }
-    return arrange(events, job);
+    arrange(events, job);
+    return 0;
 }
 
 void export_events_free(struct export_events *events)
@@ -362,12 +277,10 @@ char *export_event_label(char buf[EXPORT_NAME_ROOM], const struct export_site *s
     return export_clean(buf, text, "");
 }
 
-int export_each_edge(const struct export_events *events, const struct export_thread *thread,
-                     export_edge_fn *each, void *payload)
+void export_each_edge(const struct export_events *events, const struct export_thread *thread,
+                      export_edge_fn *each, void *payload)
 {
-    size_t depth = 0, *open = calloc(thread->n + 1, sizeof *open);
-    if (!open)
-        return -1;
+    size_t depth = 0, *open = base_calloc(thread->n + 1, sizeof *open);
     for (size_t i = thread->first; i < thread->first + thread->n; i++) {
         const struct export_event *event = &events->event[i];
         while (depth > 0 && events->event[open[depth - 1]].end <= event->start)
@@ -378,5 +291,4 @@ int export_each_edge(const struct export_events *events, const struct export_thr
     while (depth > 0)
         each(payload, &events->event[open[--depth]], true);
     free(open);
-    return 0;
 }

@@ -1,7 +1,7 @@
 /* export_events.h: the timeline of a profile, in the order in which things began.
  *
- * May include: export.h. Private to profiler/export.
- * Invariant: the events of a thread are nested: one that begins within another ends within it.
+ * Private to profiler/export. Invariant: the events of a thread are nested: one that begins within
+ * another ends within it.
  */
 #ifndef PROFILER_EXPORT_EVENTS_H
 #define PROFILER_EXPORT_EVENTS_H
@@ -43,8 +43,8 @@ struct export_events {
     size_t n_threads;
 };
 
-/* Reads the job's profile once more for its events. Returns 0, -1 when memory is exhausted, or 1
- * with a line in job->error: it has none. The caller frees them in any case. */
+/* Reads the job's profile once more for its events. Returns 0, or 1 with a line in
+ * job->error: it has none. The caller frees them in any case. */
 int export_events_read(struct export_events *events, const struct export_job *job);
 void export_events_free(struct export_events *events);
 
@@ -59,13 +59,12 @@ enum { EXPORT_THREAD_ROOM = 64 };
 char *export_thread_name(char buf[EXPORT_THREAD_ROOM], const struct export_thread *thread);
 /* The number that tells processes apart: the system's, or that of a merged profile. */
 uint64_t export_pid(const struct export_job *job, uint32_t process);
-/* "forward", "backward", "sweep" or "scope". */
-extern const char *const export_event_kinds[];
+/* The category of each kind of event. */
+extern const char *const export_event_kinds[PROF_EVENT_KINDS];
 
 /* Called with each beginning and each end of a thread, in their order. */
 typedef void export_edge_fn(void *payload, const struct export_event *event, bool is_end);
-/* Returns 0, or -1 when memory is exhausted. */
-int export_each_edge(const struct export_events *events, const struct export_thread *thread,
-                     export_edge_fn *each, void *payload);
+void export_each_edge(const struct export_events *events, const struct export_thread *thread,
+                      export_edge_fn *each, void *payload);
 
 #endif

@@ -1,6 +1,6 @@
 /* export_formats.h: the writers of all formats.
  *
- * May include: export.h. Private to profiler/export.
+ * Private to profiler/export.
  */
 #ifndef PROFILER_EXPORT_FORMATS_H
 #define PROFILER_EXPORT_FORMATS_H
@@ -12,8 +12,8 @@ const struct prof_tape *export_peak_tape(const struct prof_profile *profile);
 /* Says in job->error that no bytes over time were recorded, and returns 1. */
 int export_no_bytes(const struct export_job *job);
 
-#define X(name) int export_##name(const struct export_job *job);
-EXPORT_FORMATS(X)
-#undef X
+#define ROW(X, name, ...) int export_##name(const struct export_job *job);
+EXPORT_FORMATS(ROW, )
+#undef ROW
 
 #endif

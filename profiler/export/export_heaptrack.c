@@ -1,14 +1,15 @@
 /* export_heaptrack.c: what came on the tape with the greatest peak and went, change by change, for
  * heaptrack_print and heaptrack_gui, which add up and find the peak themselves.
  *
- * May include: export_formats.h and what stands beside it. The format: version 3 of what
- * heaptrack_interpret writes: all numbers hexadecimal; s: a text, i: a place, t: a place and the
- * trace around it, a: a size and a trace, + and -: one of these came or went, c: milliseconds.
- * Texts, places and traces are numbered from 1, sizes from 0.
+ * The format: version 3 of what heaptrack_interpret writes: all numbers hexadecimal; s: a text, i:
+ * a place, t: a place and the trace around it, a: a size and a trace, + and -: one of these came
+ * or went, c: milliseconds. Texts, places and traces are numbered from 1, sizes from 0.
  */
 #include "export_classes.h"
+
+#include "base_memory.h"
+#include "base_strings.h"
 #include "export_formats.h"
-#include "export_strings.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ struct maker {
     const struct export_job *job;
     const struct export_classes *classes;
     FILE *out;
-    struct export_strings texts, sizes;
+    struct base_strings texts, sizes;
     uint32_t *trace; /* of each node, from 1; of each class, behind those */
     uint32_t n_traces;
 };
@@ -28,7 +29,7 @@ static unsigned text(struct maker *m, const char *name)
     const size_t before = m->texts.n;
     if (!*name)
         return 0;
-    const uint32_t place = export_intern(&m->texts, name);
+    const uint32_t place = (uint32_t)base_strings_add(&m->texts, name);
     if (m->texts.n > before)
         fprintf(m->out, "s %zx %s\n", strlen(name), name);
     return place + 1;
@@ -74,7 +75,7 @@ static void put_change(struct maker *m, const struct prof_change *change)
     const size_t before = m->sizes.n;
     snprintf(key, sizeof key, "%" PRIx64 " %x", size,
              (unsigned)m->trace[m->job->tree->n_nodes + class]);
-    const uint32_t place = export_intern(&m->sizes, key);
+    const uint32_t place = (uint32_t)base_strings_add(&m->sizes, key);
     if (m->sizes.n > before)
         fprintf(m->out, "a %s\n", key);
     fprintf(m->out, "%c %x\n", came ? '+' : '-', (unsigned)place);
@@ -112,18 +113,14 @@ int export_heaptrack(const struct export_job *job)
     if (status == 0 && classes.peak_tape->n_changes == 0)
         status = export_no_bytes(job);
     if (status == 0) {
-        m.trace = calloc(job->tree->n_nodes + classes.n + 1, sizeof *m.trace);
-        status = m.trace ? 0 : -1;
-    }
-    if (status == 0) {
+        m.trace = base_calloc(job->tree->n_nodes + classes.n + 1, sizeof *m.trace);
         fprintf(job->out, "v 10400 3\nX %s\nI 1000 100000\n",
                 export_clean(name, job->analysis->profile->program, ""));
         put_traces(&m);
         put_changes(&m);
-        status = m.texts.failed || m.sizes.failed ? -1 : 0;
     }
-    export_strings_free(&m.texts);
-    export_strings_free(&m.sizes);
+    base_strings_free(&m.texts);
+    base_strings_free(&m.sizes);
     export_classes_free(&classes);
     free(m.trace);
     return status;

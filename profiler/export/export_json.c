@@ -1,7 +1,6 @@
 /* export_json.c: a profile as one JSON document: the tree of calls, scopes, tapes with their live
  * bytes over time, and the timeline.
  *
- * May include: export_formats.h and what stands beside it, report_json.h.
  * Invariant: names, once given, keep their meaning: docs/EXPORTS.md lists them.
  */
 #include "export_events.h"
@@ -26,12 +25,12 @@ static void put_node(struct json *json, const struct prof_tree *tree, uint32_t i
     json_end(json);
 }
 
-static int put_scopes(struct json *json, const struct prof_profile *profile)
+static void put_scopes(struct json *json, const struct prof_profile *profile)
 {
     struct prof_scope_costs costs;
-    const int status = prof_scope_costs_make(&costs, profile, true);
+    prof_scope_costs_make(&costs, profile, true);
     json_array(json, "scopes");
-    for (size_t i = 0; status == 0 && i < costs.n; i++) {
+    for (size_t i = 0; i < costs.n; i++) {
         const struct prof_scope_cost *scope = &costs.scope[i];
         json_object(json, NULL);
         json_u64(json, "id", i);
@@ -51,7 +50,6 @@ static int put_scopes(struct json *json, const struct prof_profile *profile)
     }
     json_end(json);
     prof_scope_costs_free(&costs);
-    return status;
 }
 
 static void put_tape(struct json *json, const struct prof_profile *profile,
@@ -129,13 +127,13 @@ int export_json(const struct export_job *job)
     struct json json;
     struct export_events events = {0};
     const struct prof_profile *profile = job->analysis->profile;
-    int status = profile->n_events > 0 ? export_events_read(&events, job) : 0;
+    const int status = profile->n_events > 0 ? export_events_read(&events, job) : 0;
     if (status == 0) {
         report_json_begin(&json, job->out, "export");
         report_json_profile(&json, "profile", profile);
         json_bool(&json, "sampled", profile->is_sampled);
         json_bool(&json, "has_paths", job->tree->has_paths);
-        status = put_scopes(&json, profile);
+        put_scopes(&json, profile);
         put_all(&json, job, &events);
         json_finish(&json);
     }

@@ -1,8 +1,8 @@
 /* export_massif.c: live bytes of the tape with the greatest peak over time for ms_print, with who
  * held them at the peak.
  *
- * May include: export_formats.h and what stands beside it. The format: what valgrind's ms_print
- * reads, with times in fractions of a millisecond; lines of a tree are indented by their depth.
+ * The format: what valgrind's ms_print reads, with times in fractions of a millisecond; lines of a
+ * tree are indented by their depth.
  */
 #include "export_formats.h"
 #include "export_places.h"

@@ -1,7 +1,5 @@
 /* export_perfetto.c: the timeline for Perfetto: a track for each thread with nested slices, an
  * arrow from each op to its pullbacks, and a counter of the live bytes of each tape.
- *
- * May include: export_formats.h and what stands beside it, perfetto.pb-c.h.
  */
 #include "export_events.h"
 #include "export_formats.h"
@@ -13,7 +11,7 @@ enum { BEGINS = 1, ENDS = 2, COUNTS = 4, BYTES = 3, CLEARED = 1, NEEDED = 2 };
 
 /* The texts are of one sequence; its number is free. Tracks: threads and counters, and behind all
  * of them the processes. */
-enum { SEQUENCE = 1, FIRST_THREAD = 1, KINDS = PROF_EVENT_SCOPE + 1 };
+enum { SEQUENCE = 1, FIRST_THREAD = 1, KINDS = PROF_EVENT_KINDS };
 #define PROCESS_TRACK (UINT64_C(1) << 40)
 
 struct maker {
@@ -185,39 +183,36 @@ static void put_tape(struct maker *m, const struct prof_tape *tape, uint64_t uui
     }
 }
 
-static int put_all(struct maker *m)
+static void put_all(struct maker *m)
 {
     const struct export_events *events = m->events;
     const struct prof_profile *profile = m->job->analysis->profile;
-    int status = 0;
     for (size_t i = 0; i < KINDS; i++)
         put_category(m, i);
     for (size_t i = 0; i < events->n_sites; i++)
         put_site(m, i);
     put_process(m, 0); /* of the counters, too */
-    for (size_t i = 0; i < events->n_threads && status == 0; i++) {
+    for (size_t i = 0; i < events->n_threads; i++) {
         const struct export_thread *thread = &events->thread[i];
         if (thread->process > 0 && (i == 0 || thread->process != thread[-1].process))
             put_process(m, thread->process);
         m->track = FIRST_THREAD + i;
         put_thread(m, m->track, thread);
-        status = export_each_edge(events, &events->thread[i], put_edge, m);
+        export_each_edge(events, &events->thread[i], put_edge, m);
     }
     for (size_t i = 0; i < profile->n_tapes; i++)
         put_tape(m, &profile->tape[i], FIRST_THREAD + events->n_threads + i);
-    return status;
 }
 
 int export_perfetto(const struct export_job *job)
 {
     struct export_events events;
-    int status = export_events_read(&events, job);
+    const int status = export_events_read(&events, job);
     if (status == 0) {
         struct maker m = {.job = job, .events = &events};
         export_packets_begin(&m.packets, job->out, false);
-        status = put_all(&m);
-        if (export_packets_end(&m.packets) != 0)
-            status = -1;
+        put_all(&m);
+        export_packets_end(&m.packets);
     }
     export_events_free(&events);
     return status;

@@ -1,20 +1,20 @@
 /* export_places.c: see export_places.h. */
 #include "export_places.h"
 
+#include "base_memory.h"
 #include "json.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-int export_places_make(struct export_places *places, const struct prof_tree *tree)
+void export_places_make(struct export_places *places, const struct prof_tree *tree)
 {
-    uint32_t *of_frame = calloc(tree->n_frames + 1, sizeof *of_frame); /* plus 1 */
+    uint32_t *of_frame = base_calloc(tree->n_frames + 1, sizeof *of_frame); /* plus 1 */
     *places = (struct export_places){
-        .of_node = calloc(tree->n_nodes + 1, sizeof *places->of_node),
-        .node = calloc(tree->n_nodes + 1, sizeof *places->node),
+        .of_node = base_calloc(tree->n_nodes + 1, sizeof *places->of_node),
+        .node = base_calloc(tree->n_nodes + 1, sizeof *places->node),
     };
-    const bool made = of_frame && places->of_node && places->node;
-    for (uint32_t i = 0; made && i < tree->n_nodes; i++) {
+    for (uint32_t i = 0; i < tree->n_nodes; i++) {
         const uint32_t frame = tree->node[i].frame;
         if (frame != PROF_NO_NODE && of_frame[frame] > 0) {
             places->of_node[i] = of_frame[frame] - 1;
@@ -26,7 +26,6 @@ int export_places_make(struct export_places *places, const struct prof_tree *tre
             of_frame[frame] = (uint32_t)places->n;
     }
     free(of_frame);
-    return made ? 0 : -1;
 }
 
 void export_places_free(struct export_places *places)
@@ -44,11 +43,10 @@ char *export_clean(char buf[EXPORT_NAME_ROOM], const char *text, const char *ins
     size_t n = 0;
     while (*at && n + LONGEST + ELLIPSIS <= EXPORT_NAME_ROOM) {
         const unsigned length = json_character(at);
-        const bool is_other_control = length == 2 && at[0] == 0xc2 && at[1] < 0xa0; /* U+0080... */
         if (length == 0) {
             memcpy(buf + n, replacement, sizeof replacement);
             n += sizeof replacement;
-        } else if (is_other_control || *at < 0x20 || *at == 0x7f || strchr(instead, *at)) {
+        } else if (json_control(at, length) != 0 || strchr(instead, *at)) {
             buf[n++] = '?';
         } else {
             memcpy(buf + n, at, length);

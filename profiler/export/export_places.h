@@ -1,9 +1,8 @@
 /* export_places.h: the places of a tree's nodes, each once, and their names as other programs can
  * read them.
  *
- * May include: export.h. Private to profiler/export.
- * Invariant: a name holds no control character and is UTF-8 of at most EXPORT_NAME_ROOM - 1 bytes,
- * whatever the profile says.
+ * Private to profiler/export. Invariant: a name holds no control character and is UTF-8 of at most
+ * EXPORT_NAME_ROOM - 1 bytes, whatever the profile says.
  */
 #ifndef PROFILER_EXPORT_PLACES_H
 #define PROFILER_EXPORT_PLACES_H
@@ -18,8 +17,8 @@ struct export_places {
     size_t n;
 };
 
-/* Returns 0, or -1 when memory is exhausted. The caller frees it in either case. */
-int export_places_make(struct export_places *places, const struct prof_tree *tree);
+/* The caller frees it. */
+void export_places_make(struct export_places *places, const struct prof_tree *tree);
 void export_places_free(struct export_places *places);
 
 /* Text without what a line cannot hold: control characters and the characters of `instead` become

@@ -1,11 +1,10 @@
-/* export_pprof.c: a profile for `go tool pprof`: a sample for each call path and line.
- *
- * May include: export_formats.h and what stands beside it, pprof.pb-c.h.
- */
+/* export_pprof.c: a profile for `go tool pprof`: a sample for each call path and line. */
 #include "export_formats.h"
+
+#include "base_memory.h"
+#include "base_strings.h"
 #include "export_packet.h"
 #include "export_places.h"
-#include "export_strings.h"
 #include "pprof.pb-c.h"
 
 #include <stdlib.h>
@@ -19,14 +18,14 @@ static const enum export_metric order[] = {
 struct maker {
     const struct export_job *job;
     struct export_places places;
-    struct export_strings strings;
+    struct base_strings strings;
     struct export_packets packets;
     uint64_t *stack; /* of locations, room for the deepest node */
 };
 
 static int64_t text(struct maker *m, const char *text)
 {
-    return export_intern(&m->strings, text);
+    return base_strings_add(&m->strings, text);
 }
 
 static int64_t whole(uint64_t n)
@@ -152,19 +151,13 @@ int export_pprof(const struct export_job *job)
     size_t deepest = 0;
     for (size_t i = 0; i < job->tree->n_nodes; i++)
         deepest = job->tree->node[i].depth > deepest ? job->tree->node[i].depth : deepest;
-    m.stack = calloc(deepest + 1, sizeof *m.stack);
-    int status = export_places_make(&m.places, job->tree);
-    if (!m.stack)
-        status = -1;
-    if (status == 0) {
-        export_packets_begin(&m.packets, job->out, true);
-        put_all(&m);
-        status = export_packets_end(&m.packets);
-    }
-    if (m.strings.failed)
-        status = -1;
-    export_strings_free(&m.strings);
+    m.stack = base_calloc(deepest + 1, sizeof *m.stack);
+    export_places_make(&m.places, job->tree);
+    export_packets_begin(&m.packets, job->out, true);
+    put_all(&m);
+    export_packets_end(&m.packets);
+    base_strings_free(&m.strings);
     export_places_free(&m.places);
     free(m.stack);
-    return status;
+    return 0;
 }

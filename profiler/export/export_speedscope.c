@@ -1,10 +1,11 @@
 /* export_speedscope.c: a profile for speedscope: the calls by each figure that is not zero
  * everywhere, and what each thread did when, if the profile has a timeline.
  *
- * May include: export_formats.h and what stands beside it, json.h. The format:
- * https://www.speedscope.app/file-format-schema.json
+ * The format: https://www.speedscope.app/file-format-schema.json
  */
 #include "export_events.h"
+
+#include "base_memory.h"
 #include "export_formats.h"
 #include "export_places.h"
 #include "json.h"
@@ -96,8 +97,8 @@ static void put_edge(void *payload, const struct export_event *event, bool is_en
     json_end(edges->json);
 }
 
-static int put_thread(struct json *json, const struct export_places *places,
-                      const struct export_events *events, const struct export_thread *thread)
+static void put_thread(struct json *json, const struct export_places *places,
+                       const struct export_events *events, const struct export_thread *thread)
 {
     char name[EXPORT_THREAD_ROOM + 16], row[EXPORT_THREAD_ROOM];
     uint64_t end = 0;
@@ -112,18 +113,16 @@ static int put_thread(struct json *json, const struct export_places *places,
     json_u64(json, "endValue", end);
     json_array(json, "events");
     struct edges edges = {json, places->n};
-    const int status = export_each_edge(events, thread, put_edge, &edges);
+    export_each_edge(events, thread, put_edge, &edges);
     json_end(json);
     json_end(json);
-    return status;
 }
 
-static int put_all(const struct export_job *job, const struct export_places *places,
-                   const struct export_events *events, uint32_t *stack)
+static void put_all(const struct export_job *job, const struct export_places *places,
+                    const struct export_events *events, uint32_t *stack)
 {
     struct json json;
     char name[EXPORT_NAME_ROOM];
-    int status = 0;
     json_begin(&json, job->out);
     json_text(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
     json_text(&json, "name", export_clean(name, job->analysis->profile->program, ""));
@@ -134,23 +133,21 @@ static int put_all(const struct export_job *job, const struct export_places *pla
     for (int i = 0; i < EXPORT_METRICS; i++)
         if (export_cost(&job->tree->node[0].all, (enum export_metric)i) > 0)
             put_profile(&json, job, places, stack, (enum export_metric)i);
-    for (size_t i = 0; status == 0 && i < events->n_threads; i++)
-        status = put_thread(&json, places, events, &events->thread[i]);
+    for (size_t i = 0; i < events->n_threads; i++)
+        put_thread(&json, places, events, &events->thread[i]);
     json_end(&json);
     json_finish(&json);
-    return status;
 }
 
 int export_speedscope(const struct export_job *job)
 {
     struct export_places places = {0};
     struct export_events events = {0};
-    uint32_t *stack = calloc(job->tree->n_nodes, sizeof *stack);
-    int status = stack ? export_places_make(&places, job->tree) : -1;
-    if (status == 0 && job->analysis->profile->n_events > 0)
-        status = export_events_read(&events, job);
+    uint32_t *stack = base_calloc(job->tree->n_nodes, sizeof *stack);
+    export_places_make(&places, job->tree);
+    const int status = job->analysis->profile->n_events > 0 ? export_events_read(&events, job) : 0;
     if (status == 0)
-        status = put_all(job, &places, &events, stack);
+        put_all(job, &places, &events, stack);
     export_events_free(&events);
     export_places_free(&places);
     free(stack);

@@ -1,10 +1,11 @@
 /* export_xplane.c: the timeline for TensorBoard's profiler: a plane of the host with a line for
  * each thread, and one for each tape's live bytes.
  *
- * May include: export_formats.h and what stands beside it, xplane.pb-c.h. A plane is one message,
- * so it is kept, packed, until it is whole.
+ * A plane is one message, so it is kept, packed, until it is whole.
  */
 #include "export_events.h"
+
+#include "base_buffer.h"
 #include "export_formats.h"
 #include "xplane.pb-c.h"
 
@@ -22,63 +23,34 @@ enum { MOST_STATS = 4 };
 /* The fields of messages within messages, as in xplane.proto. */
 enum { SPACE_PLANES = 1, PLANE_LINES = 3, LINE_EVENTS = 4 };
 
-struct bytes {
-    uint8_t *data;
-    size_t n, room;
-};
-
 struct maker {
     const struct export_job *job;
     const struct export_events *events;
-    struct bytes plane, line, message;
-    bool failed;
+    struct base_buffer plane, line, message;
 };
 
-static uint8_t *add_room(struct maker *m, struct bytes *bytes, size_t n)
-{
-    if (bytes->n + n > bytes->room) {
-        const size_t room = 2 * (bytes->n + n);
-        uint8_t *data = realloc(bytes->data, room);
-        if (!data) {
-            m->failed = true;
-            return NULL;
-        }
-        bytes->data = data;
-        bytes->room = room;
-    }
-    bytes->n += n;
-    return bytes->data + bytes->n - n;
-}
-
 /* A number in groups of seven bits, the lowest first. */
-static void add_varint(struct maker *m, struct bytes *to, uint64_t n)
+static void add_varint(struct base_buffer *to, uint64_t n)
 {
-    for (;; n >>= 7) {
-        uint8_t *at = add_room(m, to, 1);
-        if (!at)
-            return;
-        *at = (uint8_t)((n & 0x7f) | (n > 0x7f ? 0x80 : 0));
-        if (n <= 0x7f)
-            return;
-    }
+    for (; n > 0x7f; n >>= 7)
+        base_buffer_add(to, &(uint8_t){(uint8_t)(n | 0x80)}, 1);
+    base_buffer_add(to, &(uint8_t){(uint8_t)n}, 1);
 }
 
-static void add_message(struct maker *m, struct bytes *to, const ProtobufCMessage *message)
+static void add_message(struct base_buffer *to, const ProtobufCMessage *message)
 {
-    uint8_t *at = add_room(m, to, protobuf_c_message_get_packed_size(message));
-    if (at)
-        protobuf_c_message_pack(message, at);
+    const size_t n = protobuf_c_message_get_packed_size(message);
+    protobuf_c_message_pack(message, base_buffer_reserve(to, n));
+    to->n += n;
 }
 
 /* What `from` holds becomes a message within the one that is put together in `to`. */
-static void embed(struct maker *m, struct bytes *to, unsigned field, struct bytes *from)
+static void embed(struct base_buffer *to, unsigned field, struct base_buffer *from)
 {
     enum { LENGTH_AND_BYTES = 2 };
-    add_varint(m, to, field << 3 | LENGTH_AND_BYTES);
-    add_varint(m, to, from->n);
-    uint8_t *at = m->failed ? NULL : add_room(m, to, from->n);
-    if (at && from->n > 0)
-        memcpy(at, from->data, from->n);
+    add_varint(to, field << 3 | LENGTH_AND_BYTES);
+    add_varint(to, from->n);
+    base_buffer_add(to, from->data, from->n);
     from->n = 0;
 }
 
@@ -116,8 +88,8 @@ static void put_event(struct maker *m, size_t id, uint64_t start, uint64_t end, 
     event.duration_ps = ps(end - start);
     event.stats = list;
     event.n_stats = n;
-    add_message(m, &m->message, &event.base);
-    embed(m, &m->line, LINE_EVENTS, &m->message);
+    add_message(&m->message, &event.base);
+    embed(&m->line, LINE_EVENTS, &m->message);
 }
 
 static void begin_line(struct maker *m, uint64_t id, const char *name)
@@ -128,14 +100,14 @@ static void begin_line(struct maker *m, uint64_t id, const char *name)
     line.name = (char *)name;
     line.timestamp_ns = (int64_t)profile->start_unix_ns;
     line.duration_ps = ps(profile->duration_ns);
-    add_message(m, &m->line, &line.base);
+    add_message(&m->line, &line.base);
 }
 
 static void put_thread(struct maker *m, const struct export_thread *thread, uint64_t id)
 {
     char name[EXPORT_THREAD_ROOM], place[EXPORT_NAME_ROOM];
     begin_line(m, id, export_thread_name(name, thread));
-    for (size_t i = thread->first; i < thread->first + thread->n && !m->failed; i++) {
+    for (size_t i = thread->first; i < thread->first + thread->n; i++) {
         const struct export_event *event = &m->events->event[i];
         const struct export_site *site = &m->events->site[event->site];
         Xplane__XStat stat[MOST_STATS];
@@ -149,7 +121,7 @@ static void put_thread(struct maker *m, const struct export_thread *thread, uint
             number(&stat[n++], STAT_RECORD, event->record - 1);
         put_event(m, event->site + (size_t)1, event->start, event->end, stat, n);
     }
-    embed(m, &m->plane, PLANE_LINES, &m->line);
+    embed(&m->plane, PLANE_LINES, &m->line);
 }
 
 /* A value holds until the next. */
@@ -161,7 +133,7 @@ static void put_tape(struct maker *m, const struct prof_tape *tape, uint64_t id)
         return;
     export_tape_name(name, sizeof name, tape);
     begin_line(m, id, name);
-    for (size_t i = 0; i < tape->n_moments && !m->failed; i++) {
+    for (size_t i = 0; i < tape->n_moments; i++) {
         const bool last = i + 1 == tape->n_moments;
         const uint64_t start = export_ns(profile, tape->moment[i].ticks);
         uint64_t end = last ? start : export_ns(profile, tape->moment[i + 1].ticks);
@@ -169,7 +141,7 @@ static void put_tape(struct maker *m, const struct prof_tape *tape, uint64_t id)
         number(&stat, STAT_BYTES, tape->moment[i].most_bytes);
         put_event(m, m->events->n_sites + 1, start, end > start ? end : start, &stat, 1);
     }
-    embed(m, &m->plane, PLANE_LINES, &m->line);
+    embed(&m->plane, PLANE_LINES, &m->line);
 }
 
 static void put_event_name(struct maker *m, size_t id, const char *name)
@@ -182,7 +154,7 @@ static void put_event_name(struct maker *m, size_t id, const char *name)
     entry.value = &metadata;
     plane.event_metadata = &list;
     plane.n_event_metadata = 1;
-    add_message(m, &m->plane, &plane.base);
+    add_message(&m->plane, &plane.base);
 }
 
 static void put_stat_name(struct maker *m, int64_t id)
@@ -195,7 +167,7 @@ static void put_stat_name(struct maker *m, int64_t id)
     entry.value = &metadata;
     plane.stat_metadata = &list;
     plane.n_stat_metadata = 1;
-    add_message(m, &m->plane, &plane.base);
+    add_message(&m->plane, &plane.base);
 }
 
 static void put_plane(struct maker *m)
@@ -206,32 +178,31 @@ static void put_plane(struct maker *m)
     const struct prof_profile *profile = m->job->analysis->profile;
     plane.id = 1;
     plane.name = (char *)"/host:CPU"; /* the name that TensorBoard looks for */
-    add_message(m, &m->plane, &plane.base);
+    add_message(&m->plane, &plane.base);
     for (int64_t i = 1; i < STAT_END; i++)
         put_stat_name(m, i);
-    for (size_t i = 0; i < events->n_sites && !m->failed; i++)
+    for (size_t i = 0; i < events->n_sites; i++)
         put_event_name(m, i + 1, export_event_name(name, &events->site[i]));
     put_event_name(m, events->n_sites + 1, "live bytes");
-    for (size_t i = 0; i < events->n_threads && !m->failed; i++)
+    for (size_t i = 0; i < events->n_threads; i++)
         put_thread(m, &events->thread[i], i + 1);
-    for (size_t i = 0; i < profile->n_tapes && !m->failed; i++)
+    for (size_t i = 0; i < profile->n_tapes; i++)
         put_tape(m, &profile->tape[i], events->n_threads + i + 1);
 }
 
 int export_xplane(const struct export_job *job)
 {
     struct export_events events;
-    int status = export_events_read(&events, job);
+    const int status = export_events_read(&events, job);
     struct maker m = {.job = job, .events = &events};
     if (status == 0) {
         put_plane(&m);
-        embed(&m, &m.message, SPACE_PLANES, &m.plane);
-        fwrite(m.message.data, 1, m.failed ? 0 : m.message.n, job->out);
-        status = m.failed ? -1 : 0;
+        embed(&m.message, SPACE_PLANES, &m.plane);
+        fwrite(m.message.data, 1, m.message.n, job->out);
     }
-    free(m.plane.data);
-    free(m.line.data);
-    free(m.message.data);
+    base_buffer_free(&m.plane);
+    base_buffer_free(&m.line);
+    base_buffer_free(&m.message);
     export_events_free(&events);
     return status;
 }

@@ -1,9 +1,10 @@
 /* serve.c: the server's socket, its time, and what ends it. See serve.h.
  *
- * May include: serve_state.h.
  * Invariant: no thread is made, and signals are taken only while serve_run() waits.
  */
 #include "serve_state.h"
+
+#include "base_memory.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -189,7 +190,9 @@ static int start(struct serve *serve)
             notice, serve, MHD_OPTION_END);
     if (serve->daemon)
         return 0;
-    const int error = errno ? errno : ENOMEM;
+    if (errno == 0 || errno == ENOMEM)
+        base_no_memory();
+    const int error = errno;
     close(fd);
     errno = error;
     return -1;
@@ -197,12 +200,10 @@ static int start(struct serve *serve)
 
 struct serve *serve_open(const struct serve_options *options)
 {
-    struct serve *serve = calloc(1, sizeof *serve);
-    if (!serve)
-        return NULL;
+    struct serve *serve = base_calloc(1, sizeof *serve);
     serve->options = *options;
-    serve->response = calloc(options->n + 1, sizeof(struct MHD_Response *));
-    if (!serve->response || start(serve) != 0) {
+    serve->response = base_calloc(options->n + 1, sizeof(struct MHD_Response *));
+    if (start(serve) != 0) {
         const int error = errno;
         free(serve->response);
         free(serve);

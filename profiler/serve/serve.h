@@ -1,8 +1,8 @@
 /* serve.h: a few documents over HTTP, for a browser on this machine and nobody else.
  *
- * May include: nothing of the project.
  * Invariant: the socket is bound to 127.0.0.1; without the token, 128 random bits in the address,
- * nothing is answered but refusals. One thread: nothing here runs but within a call of serve_run().
+ * nothing is answered but refusals. One thread: nothing here runs but within a call of
+ * serve_run().
  */
 #ifndef PROFILER_SERVE_SERVE_H
 #define PROFILER_SERVE_SERVE_H

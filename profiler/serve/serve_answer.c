@@ -1,6 +1,5 @@
 /* serve_answer.c: what a request is answered with.
  *
- * May include: serve_state.h.
  * Invariant: a document is sent only if the request names this machine as its host, comes from no
  * foreign page, and has the exact path. Whoever has no token learns nothing from the answer.
  */

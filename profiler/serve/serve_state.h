@@ -1,6 +1,6 @@
 /* serve_state.h: what the server's two halves share: sockets and time, and the answers.
  *
- * May include: serve.h, libmicrohttpd. Private to profiler/serve.
+ * Private to profiler/serve.
  */
 #ifndef PROFILER_SERVE_SERVE_STATE_H
 #define PROFILER_SERVE_SERVE_STATE_H

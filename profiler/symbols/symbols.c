@@ -1,8 +1,10 @@
 /* symbols.c: the set of modules of a process and the way from an address to its place.
  *
- * May include: nothing of the project beyond this folder. See symbols.h for the invariant.
+ * See symbols.h for the invariant.
  */
 #include "symbols.h"
+
+#include "base_memory.h"
 
 #include "symbols_object.h"
 #include "symbols_path.h"
@@ -30,7 +32,7 @@ struct prof_symbols {
     struct mapping *mapping;
     struct lazy_object *object;
     size_t n_mappings, n_objects;
-    struct symbols_pool pool;
+    struct base_strings texts; /* paths */
     prof_symbols_warn_fn *warn;
     void *payload;
     bool no_memory;
@@ -60,7 +62,7 @@ static size_t object_of(struct prof_symbols *symbols, const char *path,
     struct lazy_object *object = &symbols->object[symbols->n_objects];
     *object = (struct lazy_object){.path = path, .build_id_bytes = module->build_id_bytes};
     if (module->build_id_bytes > 0) {
-        object->build_id = malloc(module->build_id_bytes);
+        object->build_id = base_malloc(module->build_id_bytes);
         if (!object->build_id)
             return SIZE_MAX;
         memcpy(object->build_id, module->build_id, module->build_id_bytes);
@@ -71,19 +73,19 @@ static size_t object_of(struct prof_symbols *symbols, const char *path,
 struct prof_symbols *prof_symbols_open(const struct prof_module *modules, size_t n,
                                        prof_symbols_warn_fn *warn, void *payload)
 {
-    struct prof_symbols *symbols = calloc(1, sizeof *symbols);
+    struct prof_symbols *symbols = base_calloc(1, sizeof *symbols);
     if (!symbols)
         return NULL;
     symbols->warn = warn;
     symbols->payload = payload;
-    symbols->mapping = calloc(n ? n : 1, sizeof *symbols->mapping);
-    symbols->object = calloc(n ? n : 1, sizeof *symbols->object);
+    symbols->mapping = base_calloc(n ? n : 1, sizeof *symbols->mapping);
+    symbols->object = base_calloc(n ? n : 1, sizeof *symbols->object);
     if (!symbols->mapping || !symbols->object) {
         prof_symbols_close(symbols);
         return NULL;
     }
     for (size_t i = 0; i < n; i++) {
-        const char *path = symbols_pool_add(&symbols->pool, modules[i].path);
+        const char *path = symbols_path_text(&symbols->texts, modules[i].path);
         size_t object = path ? object_of(symbols, path, &modules[i]) : SIZE_MAX;
         if (object == SIZE_MAX) {
             prof_symbols_close(symbols);
@@ -139,7 +141,7 @@ static void fill_place(struct prof_symbols *symbols, struct prof_place *place,
     place->function_line = found->function_line;
     place->wrapped = found->wrapped;
     if (found->file)
-        place->file = symbols_pool_add_path(&symbols->pool, found->directory, found->file);
+        place->file = symbols_path_add(&symbols->texts, found->directory, found->file);
     symbols->no_memory |= found->file && !place->file;
     if (place->file && place->line == 0)
         place->line = found->line;
@@ -211,10 +213,10 @@ void prof_symbols_close(struct prof_symbols *symbols)
         return;
     for (size_t i = 0; i < symbols->n_objects; i++) {
         symbols_object_close(&symbols->object[i].elf);
-        free(symbols->object[i].build_id);
+        free(symbols->object[i].build_id); // NOLINT: objects are counted only where there is room
     }
     free(symbols->object);
     free(symbols->mapping);
-    symbols_pool_free(&symbols->pool);
+    base_strings_free(&symbols->texts);
     free(symbols);
 }

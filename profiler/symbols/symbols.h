@@ -1,6 +1,5 @@
 /* symbols.h: from addresses in a process to functions and source lines, through debug information.
  *
- * May include: nothing of the project; the implementation uses libdw and libelf.
  * Invariant: every compilation unit is walked at most once, however many addresses it answers for.
  *
  * A site is the return address of a call that an always_inline wrapper of <tapescope/...> makes

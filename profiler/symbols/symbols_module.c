@@ -1,8 +1,8 @@
 /* symbols_module.c: the module that libtapescope loads when it has an error message to complete:
  * the source line of a call in this very process.
  *
- * May include: this folder alone. Built as tapescope-symbols.so; all but the entry is hidden.
- * Invariant: one caller at a time (a mutex); a failure is reported as -1 and nothing else happens.
+ * Built as tapescope-symbols.so; all but the entry is hidden. Invariant: one caller at a time (a
+ * mutex); a failure is reported as -1 and nothing else happens.
  */
 #include "symbols.h"
 

@@ -1,11 +1,13 @@
 /* symbols_object.c: opening an ELF file through libdwfl, and the addresses of its compilation
  * units.
  *
- * May include: libdw, libelf. See symbols_object.h for the invariant.
- * libdw 0.188 finds units by .debug_aranges alone, which clang does not write; the ranges of the
- * units themselves are always there, so they are collected and sorted here.
+ * See symbols_object.h for the invariant. libdw 0.188 finds units by .debug_aranges alone, which
+ * clang does not write; the ranges of the units themselves are always there, so they are collected
+ * and sorted here.
  */
 #include "symbols_object.h"
+
+#include "base_array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,13 +39,11 @@ static int add_ranges(struct symbols_object *object, size_t *room, Dwarf_Die *di
     while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
         if (start == 0 || start >= end)
             continue;
-        if (object->n_ranges == *room) {
-            *room = *room ? 2 * *room : 64;
-            struct symbols_segment *range = realloc(object->range, *room * sizeof *range);
-            if (!range)
-                return -1;
-            object->range = range;
-        }
+        struct symbols_segment *range =
+            base_array_grow(object->range, object->n_ranges, room, sizeof *range);
+        if (!range)
+            return -1;
+        object->range = range;
         object->range[object->n_ranges++] = (struct symbols_segment){start, end, unit};
     }
     return 0;
@@ -59,13 +59,11 @@ static int collect_units(struct symbols_object *object, Dwarf *dwarf)
     while (dwarf_get_units(dwarf, cu, &cu, NULL, &type, &die, &split) == 0) {
         if (type != DW_UT_compile && type != DW_UT_skeleton)
             continue;
-        if (object->n_units == room_units) {
-            room_units = room_units ? 2 * room_units : 16;
-            struct symbols_unit *unit = realloc(object->unit, room_units * sizeof *unit);
-            if (!unit)
-                return -1;
-            object->unit = unit;
-        }
+        struct symbols_unit *unit =
+            base_array_grow(object->unit, object->n_units, &room_units, sizeof *unit);
+        if (!unit)
+            return -1;
+        object->unit = unit;
         bool has_split = type == DW_UT_skeleton && split.addr != NULL;
         uint32_t index = (uint32_t)object->n_units++;
         object->unit[index] = (struct symbols_unit){.die = die, .tree = has_split ? split : die};

@@ -1,8 +1,7 @@
 /* symbols_object.h: one ELF file on disk with its debug information.
  *
- * May include: libdw, libelf. Private to profiler/symbols.
- * Invariant: a file that cannot be opened, or whose build id is not the expected one, answers
- * nothing; the reason is kept in `problem`.
+ * Private to profiler/symbols. Invariant: a file that cannot be opened, or whose build id is not
+ * the expected one, answers nothing; the reason is kept in `problem`.
  */
 #ifndef PROFILER_SYMBOLS_OBJECT_H
 #define PROFILER_SYMBOLS_OBJECT_H

@@ -1,26 +1,17 @@
-/* symbols_path.h: paths in one canonical spelling, and a pool that owns them.
+/* symbols_path.h: paths in one canonical spelling.
  *
- * May include: nothing. Private to profiler/symbols.
- * Invariant: two equal strings from one pool are the same pointer.
+ * Private to profiler/symbols. Invariant: two equal texts of one set are the same pointer.
  */
 #ifndef PROFILER_SYMBOLS_PATH_H
 #define PROFILER_SYMBOLS_PATH_H
 
-#include <stddef.h>
+#include "base_strings.h"
 
-struct symbols_pool {
-    char **slot; /* open addressing; NULL is free */
-    size_t n, room;
-};
+/* The copy of a text in the set, or NULL when memory is exhausted. */
+const char *symbols_path_text(struct base_strings *strings, const char *text);
 
-/* The pool's copy of text, or NULL when memory is exhausted. */
-const char *symbols_pool_add(struct symbols_pool *pool, const char *text);
-
-/* As symbols_pool_add, of directory/path (directory: or NULL) without "//", "/./" and "x/../"
- * (by its text: links are not followed). */
-const char *symbols_pool_add_path(struct symbols_pool *pool, const char *directory,
-                                  const char *path);
-
-void symbols_pool_free(struct symbols_pool *pool);
+/* The same of directory/path (directory: or NULL) without "//", "/./" and "x/../" (by its text:
+ * links are not followed). */
+const char *symbols_path_add(struct base_strings *strings, const char *directory, const char *path);
 
 #endif

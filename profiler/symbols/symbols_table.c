@@ -1,6 +1,8 @@
 /* symbols_table.c: see symbols_table.h. */
 #include "symbols_table.h"
 
+#include "base_memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +30,7 @@ void symbols_table_read(struct symbols_table *table, Dwfl_Module *module)
     int n = dwfl_module_getsymtab(module);
     if (n <= 0)
         return;
-    table->entry = calloc((size_t)n, sizeof *table->entry);
+    table->entry = base_calloc((size_t)n, sizeof *table->entry);
     table->read = table->entry != NULL;
     for (int i = 0; table->entry && i < n; i++) {
         GElf_Sym symbol;

@@ -1,7 +1,7 @@
 /* symbols_table.h: the functions of an ELF file's symbol table, sorted by address.
  *
- * May include: libdw, libelf. Private to profiler/symbols.
- * libdwfl's own search runs through the whole table for every address.
+ * Private to profiler/symbols. libdwfl's own search runs through the whole table for every
+ * address.
  */
 #ifndef PROFILER_SYMBOLS_TABLE_H
 #define PROFILER_SYMBOLS_TABLE_H

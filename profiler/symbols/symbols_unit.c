@@ -1,10 +1,13 @@
 /* symbols_unit.c: the walk over one compilation unit and the look-up in its intervals.
  *
- * May include: libdw. See symbols_unit.h for the invariant.
- * libdw's own scope search walks the tree for every address (seconds for 10 000); here the tree
- * is walked once, its ranges are sorted by nesting and flattened, and a look-up is a binary search.
+ * See symbols_unit.h for the invariant. libdw's own scope search walks the tree for every address
+ * (seconds for 10 000); here the tree is walked once, its ranges are sorted by nesting and
+ * flattened, and a look-up is a binary search.
  */
 #include "symbols_unit.h"
+
+#include "base_array.h"
+#include "base_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,18 +28,6 @@ struct walk {
     struct span *span;
     size_t n_scopes, n_spans, room_scopes, room_spans;
 };
-
-/* Room for one more element; doubles. */
-static void *grow(void *array, size_t n, size_t *room, size_t size)
-{
-    if (n < *room)
-        return array;
-    size_t want = *room ? 2 * *room : 64;
-    void *bigger = realloc(array, want * size);
-    if (bigger)
-        *room = want;
-    return bigger;
-}
 
 /* The entry of a unit's file table, or NULL. */
 static const char *file_in_table(Dwarf_Die *unit, Dwarf_Word index)
@@ -101,7 +92,7 @@ static int add_span(struct walk *walk, uint64_t start, uint64_t end, uint32_t sc
     /* Sections that the linker dropped leave ranges at address 0. */
     if (start == 0 || start >= end)
         return 0;
-    struct span *span = grow(walk->span, walk->n_spans, &walk->room_spans, sizeof *span);
+    struct span *span = base_array_grow(walk->span, walk->n_spans, &walk->room_spans, sizeof *span);
     if (!span)
         return -1;
     walk->span = span;
@@ -119,7 +110,7 @@ static int add_scope(struct walk *walk, Dwarf_Die *die, bool inlined, uint32_t p
     if (offset <= 0 || walk->n_scopes >= SYMBOLS_NO_SCOPE)
         return 0;
     struct symbols_scope *scope =
-        grow(walk->scope, walk->n_scopes, &walk->room_scopes, sizeof *scope);
+        base_array_grow(walk->scope, walk->n_scopes, &walk->room_scopes, sizeof *scope);
     if (!scope)
         return -1;
     walk->scope = scope;
@@ -186,8 +177,8 @@ static int flatten(struct symbols_unit *unit, struct walk *walk)
 {
     if (walk->n_spans == 0)
         return 0;
-    uint32_t *stack = malloc(walk->n_spans * sizeof *stack);
-    unit->segment = malloc(2 * walk->n_spans * sizeof *unit->segment);
+    uint32_t *stack = base_malloc(walk->n_spans * sizeof *stack);
+    unit->segment = base_malloc(2 * walk->n_spans * sizeof *unit->segment);
     if (!stack || !unit->segment) {
         free(stack);
         free(unit->segment);

@@ -1,9 +1,8 @@
 /* symbols_unit.h: one compilation unit as an index of disjoint address intervals.
  *
- * May include: libdw. Private to profiler/symbols.
- * Invariant: after the walk, segments are sorted by address and do not overlap; each names the
- * innermost function, inlined or not, that covers it. The debug information is not trusted: it
- * may be any bytes.
+ * Private to profiler/symbols. Invariant: after the walk, segments are sorted by address and do
+ * not overlap; each names the innermost function, inlined or not, that covers it. The debug
+ * information is not trusted: it may be any bytes.
  */
 #ifndef PROFILER_SYMBOLS_UNIT_H
 #define PROFILER_SYMBOLS_UNIT_H

@@ -1,7 +1,5 @@
 /* tape_hook.h: the contract between the tape and whoever observes it (the profiler's collector).
  *
- * May include: nothing of the project; both sides include this file and nothing else of each other.
- *
  * The tape keeps the account itself: one row per {call path, site, op} and tape, owned by the
  * tape's thread, written only while a hook is set. The observer supplies the clock and is called to
  * persist the rows.
@@ -18,7 +16,7 @@
  *   that records and never in a signal handler, whenever it looks for the row of an op, a leaf, a
  *   sweep, a join, or of a run of statements as it opens, with the return address of the call in
  *   the user's code. The numbers it returns mean the same stack for the life of the process.
- * - Counters only grow, but for live_bytes, held_bytes and what is held at the peak.
+ * - Counters only grow, but for live_bytes, peak_bytes and what is held at the peak.
  * - A row, once made, keeps its place, pc, line, op, path and shape until its tape is destroyed.
  * - A failure of the observer never reaches the tape: flush returns nothing.
  * - hook->thread() is called by each thread before it first publishes what it does; the memory that
@@ -28,33 +26,20 @@
 #ifndef TAPE_HOOK_H
 #define TAPE_HOOK_H
 
+#include "counters.def"
+#include "events.def"
+#include "phases.def"
+
 #include <stdbool.h>
 #include <stdint.h>
 
 enum { TAPE_HOOK_ABI = 6, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
 
-/* The counters of a row, declared once: struct, schema and merge follow this list. Times are in
- * ticks of hook->clock. Bytes of records, values and adjoints are those handed out: their sum
- * over all rows (padding has a row of its own) is exactly tape_ledger.handed_out_bytes. */
-#define TAPE_ROW_COUNTERS(X)                                                                       \
-    X(calls)           /* times the op ran forward */                                              \
-    X(forward_ticks)   /* from entry to exit of the op's function */                               \
-    X(backward_calls)  /* times its pullback ran */                                                \
-    X(backward_ticks)  /* chained stamps: the pullback with its share of the sweep's loop */       \
-    X(recompute_calls) /* times the op ran again within a sweep, for a checkpoint */               \
-    X(recompute_ticks) /* chained stamps: the op with its share of the checkpoint's function */    \
-    X(forward_flops)                                                                               \
-    X(backward_flops)                                                                              \
-    X(recompute_flops)                                                                             \
-    X(forward_moved) /* bytes read and written by kernels */                                       \
-    X(backward_moved)                                                                              \
-    X(recompute_moved)                                                                             \
-    X(record_bytes)  /* records, value entries and shapes */                                       \
-    X(value_bytes)   /* buffers of values that the line produced */                                \
-    X(adjoint_bytes) /* buffers of adjoints, pullbacks' intermediates, workspace */                \
-    X(kept_bytes)    /* of value_bytes: saved for some pullback */                                 \
-    X(live_bytes)    /* on the tape now: records, values and adjoints together */                  \
-    X(held_bytes)    /* live_bytes as of the tape's peak, while live_bytes has changed since */
+/* The counters of a row; counters.def says what each is. Times are in ticks of hook->clock. Bytes
+ * of records, values and adjoints are those handed out: their sum over all rows (padding has a row
+ * of its own) is exactly tape_ledger.handed_out_bytes. peak_bytes are live_bytes as of the tape's
+ * peak, while live_bytes has changed since: tape_row_at_peak() says what the row held then. */
+#define TAPE_ROW_COUNTERS(X) COUNTER_NAMES(X)
 
 struct tape_residuals;
 
@@ -107,7 +92,7 @@ static inline struct tape_row *tape_ledger_row(const struct tape_ledger *ledger,
 static inline uint64_t tape_row_at_peak(const struct tape_ledger *ledger,
                                         const struct tape_row *row)
 {
-    return row->peak_stamp == ledger->peak_count ? row->held_bytes : row->live_bytes;
+    return row->peak_stamp == ledger->peak_count ? row->peak_bytes : row->live_bytes;
 }
 
 /* ---- scopes: named parts of the program, in a tree that all threads share ---- */
@@ -184,7 +169,9 @@ static inline struct tape_scope *tape_scopes_at(const struct tape_scopes *scopes
 /* What a thread does with its tape at this moment, for samples of its time. A number is told from
  * its forward computation by the thread's program counter alone, since that is all the user's code:
  * there is no phase then. */
-enum tape_phase { TAPE_PHASE_NONE, TAPE_PHASE_FORWARD, TAPE_PHASE_BACKWARD, TAPE_PHASE_RECOMPUTE };
+#define TAPE_PHASE_ROW(X, NAME, name, number, ...) TAPE_PHASE_##NAME = number,
+enum tape_phase { TAPE_PHASE_NONE, PHASE_LIST(TAPE_PHASE_ROW, ) };
+#undef TAPE_PHASE_ROW
 
 struct tape_doing {
     uint32_t phase;
@@ -236,12 +223,10 @@ static inline bool tape_doing_read(struct tape_doing *doing, const struct tape_n
 
 /* ---- single events, for a timeline ---- */
 
-enum tape_event_kind {
-    TAPE_EVENT_FORWARD,  /* an op ran */
-    TAPE_EVENT_BACKWARD, /* its pullback, or a run of statements was swept */
-    TAPE_EVENT_SWEEP,    /* a sweep as a whole */
-    TAPE_EVENT_SCOPE
-};
+/* events.def says what each is. */
+#define TAPE_EVENT_ROW(X, NAME, number, ...) TAPE_EVENT_##NAME = number,
+enum tape_event_kind { EVENT_LIST(TAPE_EVENT_ROW, ) };
+#undef TAPE_EVENT_ROW
 
 /* Something that has ended, in the thread that tells of it. */
 struct tape_event {

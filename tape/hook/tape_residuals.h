@@ -1,8 +1,6 @@
 /* tape_residuals.h: the part of the contract of tape_hook.h that says what a tape's bytes are for,
  * how long they live, and what was live when.
  *
- * May include: nothing of the project.
- *
  * - Classes partition the account: the bytes, live bytes and bytes at the peak of the classes whose
  *   producer is a row are exactly that row's. A class keeps its place and what it is about until
  *   the tape is destroyed; its counters change as those of rows do.

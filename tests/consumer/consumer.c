@@ -1,7 +1,4 @@
-/* consumer.c: a user's program in C: a gradient, checked, and the version it ran with.
- *
- * May include: what is installed.
- */
+/* consumer.c: a user's program in C: a gradient, checked, and the version it ran with. */
 #include <tapescope/ad.h>
 #include <tapescope/ad_real.h>
 

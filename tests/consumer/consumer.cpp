@@ -1,6 +1,4 @@
 // consumer.cpp: a user's program in C++.
-//
-// May include: what is installed.
 #include <tapescope/ad.h>
 #include <tapescope/ad_real.h>
 

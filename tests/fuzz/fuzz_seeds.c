@@ -1,7 +1,4 @@
-/* fuzz_seeds.c: writes the seed profiles into a folder, one file each: fuzz_seeds FOLDER.
- *
- * May include: profile_seeds.h.
- */
+/* fuzz_seeds.c: writes the seed profiles into a folder, one file each: fuzz_seeds FOLDER. */
 #include "profile_seeds.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* report.cjs: drives the page of `tapescope html` as its reader would: report.cjs PAGE TOTALS [open],
  * where TOTALS is "forward backward tape peak" in ns and bytes; open: the views are opened, and no
- * more is done. Prints what is wrong, or "report: ok". */
+ * more is done. Its profile has recomputation, or with "open" need not have any. Prints what is wrong, or "report: ok". */
 const at = require('./browse.cjs')
 const { browse, drawn, media, size } = at
 const { pathToFileURL } = require('url')
@@ -33,6 +33,7 @@ browse(url, async page => {
     await everyViewOpens(page, hash)
     await totalsAreTheProfiles(page, open)
     if (only !== 'open') {
+        await everyPhaseIsShown(page, open)
         await searchFinds(page, open, hash, ready, text)
         await selectionIsShared(page, open, hash, ready, text)
         await recursionCountsOnce(page, open, text)
@@ -72,6 +73,20 @@ async function totalsAreTheProfiles(page, open) {
             const shown = await page.locator('[data-node="0"] .n').first().getAttribute('title')
             check(Number(shown) === value, `flame ${mode} ${metric}: ${shown}, not ${value}`)
         }
+}
+
+/* Recomputation has its rows in the roofline, dots and a legend, and its column of lines. */
+async function everyPhaseIsShown(page, open) {
+    await open('view=roofline')
+    const phases = await page.locator('main tbody td .swatch').allInnerTexts()
+    for (const phase of ['forward', 'backward', 'recompute']) {
+        check(phases.includes(phase), `the roofline has no row of ${phase}`)
+        check((await page.locator('.legend .swatch', { hasText: phase }).count()) === 1, `the roofline's legend lacks ${phase}`)
+    }
+    check((await page.locator('main svg .dot.rec').count()) > 0, 'the roofline has no dot of recomputation')
+    await open('view=summary')
+    const heads = await page.locator('main thead th').allInnerTexts()
+    check(heads.some(head => /recomputed/i.test(head)), `no column of recomputation among ${heads}`)
 }
 
 async function searchFinds(page, open, hash, ready, text) {
@@ -259,7 +274,7 @@ async function othersCanReadIt(page, open) {
         await media(page, { colorScheme: theme })
         for (const view of VIEWS) {
             await open(`view=${view}&range=0-50000`)
-            await page.evaluate(axe)
+            if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe)
             const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }))
             for (const fault of found.violations)
                 check(!['serious', 'critical'].includes(fault.impact), `axe, ${view}, ${theme}: ${fault.id}: ${fault.nodes[0].html} ${fault.nodes[0].failureSummary}`)

@@ -232,6 +232,14 @@ async function whatCannotBeMadeIsSaid() {
     check(end.status === 0 && end.said.includes(`view: ${folder}/tapescope-view-`), `what cannot be made: status ${end.status}, '${end.said}'`)
 }
 
+/* A server of its own, beside the others: these wait until it closes connections. */
+async function apart(visits) {
+    const server = await start()
+    await visits(server)
+    server.child.kill()
+    check((await server.ended).status === 0, `${visits.name}: it does not end well`)
+}
+
 /* Who says nothing keeps nobody waiting for long, however many they are. */
 async function theSilentGo(server) {
     const silent = Array.from({ length: 40 }, () => send(server.port, 'GET', true))
@@ -262,6 +270,7 @@ async function itIsUsedInABrowser(server) {
 }
 
 async function main() {
+    const waiting = [theSilentGo, theSlowGo].map(apart)
     const server = await start()
     check(server.link === `${server.folder}report.html`, `the link is ${server.link}`)
     const silent = [send(server.port, '', true), ...Array.from({ length: 8 }, () => send(server.port, 'GET / HTTP/1.1\r\nHost:', true))]
@@ -274,8 +283,7 @@ async function main() {
     await itIsUsedInABrowser(server)
     await perfettoReadsTheTimeline()
     await Promise.all(silent) // closed by the server
-    await theSilentGo(server)
-    await theSlowGo(server)
+    await Promise.all(waiting)
     server.child.kill()
     check((await server.ended).status === 0, 'it does not end well')
 }

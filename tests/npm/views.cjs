@@ -1,15 +1,19 @@
-/* views.cjs: pages of `tapescope html` of every kind: views.cjs [--axe] PAGE... Each view of each
+/* views.cjs: pages of `tapescope html` of every kind: views.cjs [--axe | --turns] PAGE... Each view of each
  * opens, in both themes, at the width of a desk and of a telephone, with something to read that is
  * no slip of the program, nothing wider than the screen, and no text that is cut or over another; by --axe there is also no serious fault
- * that axe-core knows, and a reload shows the same. Prints what is wrong, or "views: ok". */
+ * that axe-core knows, and a reload shows the same. By --turns every second page is in
+ * the one theme and width, the others in the other. With TAPESCOPE_EXHAUSTIVE in the environment
+ * axe looks at each theme at each width, and no page takes turns. Prints what is wrong, or "views: ok". */
 const { browse, media, open, ready, size } = require('./browse.cjs')
 const { pathToFileURL } = require('url')
 const axe = require('fs').readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
 
 const VIEWS = ['summary', 'flame', 'source', 'timeline', 'residuals', 'whatif', 'roofline', 'diff', 'growth']
 const MODES = ['calls', 'inverted', 'mirror']
-const files = process.argv.slice(2).filter(argument => argument !== '--axe')
+const files = process.argv.slice(2).filter(argument => !argument.startsWith('--'))
 const withAxe = process.argv.includes('--axe')
+const whole = Boolean(process.env.TAPESCOPE_EXHAUSTIVE)
+const turns = process.argv.includes('--turns') && !whole
 const failures = []
 
 const check = (good, text) => {
@@ -41,7 +45,7 @@ browse('about:blank', async page => {
 
 async function everyViewOpens(page, file, say) {
     const addresses = VIEWS.map(view => `view=${view}`).concat(MODES.slice(1).map(mode => `view=flame&mode=${mode}`), withAxe ? [] : 'view=source&metric=lifetime')
-    const screens = [['light', 1440], ['dark', 390]].concat(withAxe ? [['light', 390], ['dark', 1440]] : [])
+    const screens = [['light', 1440], ['dark', 390]].concat(withAxe && whole ? [['light', 390], ['dark', 1440]] : []).filter((_, i) => !turns || i === files.indexOf(file) % 2)
     for (const [theme, width] of screens) {
         await media(page, { colorScheme: theme, reducedMotion: 'reduce' })
         await size(page, width, 900)
@@ -58,7 +62,7 @@ async function everyViewOpens(page, file, say) {
             const wide = await page.evaluate(() => document.documentElement.scrollWidth)
             check(wide <= width, `${where}: ${wide} wide`)
             if (!withAxe) continue
-            await page.evaluate(axe)
+            if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe)
             const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }))
             for (const fault of found.violations)
                 check(!['serious', 'critical'].includes(fault.impact), `${where}: ${fault.id}: ${fault.nodes[0].html} ${fault.nodes[0].failureSummary}`)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Prints tests/linear_references.h: values and gradients of linear algebra, by mpmath.
+"""Prints tests/support/linear_references.h: values and gradients of linear algebra, by mpmath.
 
-    python3 tests/references/linear_algebra.py > tests/linear_references.h
+    python3 tests/references/linear_algebra.py > tests/support/linear_references.h
 
 Needs python3-mpmath, which nothing else does. Values are computed with 90 digits from definitions or
 mpmath's own routines. Gradients are those of sum_k w_k y_k, w_k = ((7 k + 3) % 11 - 5) / 4, over all

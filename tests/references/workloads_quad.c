@@ -1,10 +1,9 @@
 /* workloads_quad.c: the gradient sums that benchmarks/common_workloads.c states, in quadruple
  * precision, by loops and adjoints written by hand.
  *
- * May include: nothing of the project. Not part of the build; gcc alone has the type:
- *     gcc -O2 workloads_quad.c -lquadmath -o workloads_quad && ./workloads_quad [CASE...]
- * Inputs are rounded to double as the formulae of common_workloads.h say; everything after that is
- * in quadruple precision. lstm takes a minute.
+ * Not part of the build; gcc alone has the type: gcc -O2 workloads_quad.c -lquadmath -o
+ * workloads_quad && ./workloads_quad [CASE...] Inputs are rounded to double as the formulae of
+ * common_workloads.h say; everything after that is in quadruple precision. lstm takes a minute.
  */
 #include <math.h>
 #include <quadmath.h>

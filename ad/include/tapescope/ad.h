@@ -80,7 +80,7 @@ typedef struct ad_mark {
     uint32_t tape, tape_generation, level, generation;
 } ad_mark;
 
-/* A stretch of a computation whose values are released at its end. */
+/* A part of a computation whose values are released at its end. */
 typedef struct ad_frame {
     uint32_t tape, tape_generation, level, number;
 } ad_frame;
@@ -93,9 +93,9 @@ enum { AD_MAX_RANK = 8 };
 
 /* Where a tape's memory comes from, if not from the system. All four functions are needed; they are
  * called by the tape's thread alone, inside functions of this header, and must not call any of
- * these. NULL means that there is none: the call then fails with AD_ERROR_MEMORY and leaves the
- * tape as it was (a refused table of the account fails nothing: its lines are counted together). A
- * tape gives back everything by the time that it is destroyed. */
+ * these. NULL means that there is no memory: the call then fails with AD_ERROR_MEMORY and leaves
+ * the tape as it was. One refusal fails nothing: without memory for a table of the account, its
+ * lines are counted together. A tape gives back everything by the time that it is destroyed. */
 typedef struct ad_allocator {
     /* A tape's values and records: `bytes` (a multiple of 2 MiB) that are zero and aligned to 64
      * bytes; where it refuses, half is asked for, down to 2 MiB. Once a tape. Only what the tape
@@ -153,20 +153,20 @@ AD_SITED(ad_status, ad_tape_rewind, (ad_tape tape, ad_mark mark), (tape, mark))
  * number of calls tells whether all went well. A failed ad_tape_create leaves a zero handle, so
  * that the same `ad_message_of(tape)` tells why. */
 AD_API ad_status ad_status_of(ad_tape tape);
-/* Its message: "matmul: f64 [3,4] x f64 [5,6]: … at mlp.c:41 in dense"; "" if there is none. Where
- * the tape has none, and the thread has one that was not read, it is that. Valid until the error is
- * cleared, the tape destroyed, or, of a thread's, until its next failure. */
+/* Its message: "matmul: f64 [3,4] x f64 [5,6]: … at mlp.c:41 in dense"; "" if there is none. For a
+ * tape without an error it is the thread's message, if that was not read yet. Valid until the error
+ * is cleared or the tape destroyed; a thread's message until the thread's next failure. */
 AD_API const char *ad_message_of(ad_tape tape);
 AD_API void ad_clear_error(ad_tape tape);
 
-/* Is told of a tape's failure: the code and the message, which is valid during the call alone. It
- * must return (no longjmp). The tape is in the middle of a call of its own, so that every use of
- * it from in here is refused with AD_ERROR_STATE; other tapes may be used. */
+/* Receives a tape's failure: the code, and the message, which is valid only during the call. It
+ * must return (no longjmp). The tape is in the middle of a call, so every use of it from in here is
+ * refused with AD_ERROR_STATE. Other tapes may be used. */
 typedef void ad_error_callback(ad_tape tape, ad_status status, const char *message, void *payload);
 
-/* From now on `callback` is called, in the tape's thread, once whenever the tape's sticky error is
- * set, and so not for later failures until that error is cleared. NULL: none. It stays over a
- * reset; errors of threads are not reported. payload is passed on, never followed. Errors:
+/* From now on `callback` is called, in the tape's thread, each time that the tape's sticky error is
+ * set. Later failures do not call it until that error is cleared. NULL: none. It stays over a
+ * reset. Errors of threads are not reported. payload is passed on, never followed. Errors:
  * AD_ERROR_HANDLE, AD_ERROR_THREAD. */
 AD_SITED(ad_status, ad_on_error, (ad_tape tape, ad_error_callback *callback, void *payload),
          (tape, callback, payload))
@@ -213,21 +213,21 @@ AD_SITED(ad_tensor, ad_constant,
          (ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape, const void *data),
          (tape, dtype, rank, shape, data))
 
-/* Whether the array of a leaf or constant is not what the newest recording found there whose
- * pullbacks will read it. x: a leaf, a constant, or a view of one, for which the whole array
- * counts. False for what was computed on the tape, and where no pullback reads the array: add(a, b)
- * reads neither, mul(a, b) reads b for the gradient of a alone. Bits are compared (by a hash of 64
- * bits), so that true is never a false alarm, and NaN equals itself. In an array of more than 64
- * elements a change is missed where the tape looks at samples and none of them changed (option
- * `check`); a change that was undone is none. Costs at most 64 elements then, else the array.
+/* Whether the array of a leaf or constant was changed since the newest recording whose pullbacks
+ * will read it. x: a leaf, a constant, or a view of one; for a view the whole array is compared.
+ * False for what was computed on the tape, and where no pullback reads the array: add(a, b) reads
+ * neither, mul(a, b) reads b only for the gradient of a. Bits are compared (by a hash of 64 bits),
+ * so that true is never a false alarm, and NaN equals itself. Where the tape looks at samples
+ * (option `check`), at most 64 elements are read, and a change of others is missed; else the whole
+ * array is read. A change that was undone is none.
  *
  * Sweeps and ad_create_graph compare as much by themselves before they begin, and refuse with
  * AD_ERROR_STATE, naming the op that saved the array, if they would read one that has changed.
  * Nothing is swept then, and the tape serves on after ad_clear_error.
  *
- * An array is looked at when the first op saves it, and again at the first op that does so after a
- * sweep, rewind or reset: one that is changed between two recordings without any of these has
- * changed for the second as well. */
+ * An array is looked at when the first op saves it, and again at the first op that saves it after a
+ * sweep, rewind or reset. If it is changed between two recordings with none of these in between, it
+ * counts as changed for the second one as well. */
 AD_SITED(bool, ad_leaf_changed, (ad_tensor x), (x))
 
 /* A constant of rank 0, its value copied to the tape. */
@@ -250,18 +250,18 @@ AD_SITED(ad_status, ad_no_grad_end, (ad_tape tape), (tape))
  *     ad_tensor y = ad_linear(h, v, c);
  *     ad_frame_end(frame, &y, 1);          // h is released
  *
- * What is released leaves some 72 bytes, its entry in the tape's table, and what is recorded its
- * record: a rewind or a reset drops these. Frames nest; ending one ends those inside it that are
+ * A released value leaves its entry in the tape's table, some 72 bytes. A recorded op leaves its
+ * record. A rewind or a reset drops both. Frames nest; ending one ends those inside it that are
  * still open. A rewind drops the frames that began behind its mark, a reset all; a frame that has
  * ended stays ended. Without memory for the table of frames the tape's error is AD_ERROR_MEMORY,
- * and the frame none. */
+ * and the result names no frame. */
 AD_SITED(ad_frame, ad_frame_begin, (ad_tape tape), (tape))
 
-/* Ends a frame: of the values computed in it all are released but keep[n]; n = 0 keeps none. Their
- * handles are refused from now on, by an error that names this line. A buffer goes back to the tape
- * unless the sweep from some recorded value will read it, or a kept tensor is a view of it; what
- * was computed under no_grad or from constants alone is read by none. Sweeps and ad_create_graph
- * give the same as without the frame.
+/* Ends a frame: releases all values computed in it but keep[n]; n = 0 keeps none. Handles of
+ * released values are refused from now on, by an error that names this line. A buffer goes back to
+ * the tape unless the sweep from some recorded value will read it, or a kept tensor is a view of
+ * it. No sweep reads what was computed under no_grad or from constants alone. Sweeps and
+ * ad_create_graph give the same as without the frame.
  *
  * Leaves and constants made in the frame stay, since their arrays are not the tape's; so do values
  * whose gradient is retained. After a failure the frame ends all the same, handles of failed ops in
@@ -354,10 +354,10 @@ AD_SITED(ad_status, ad_zero_gradients, (ad_tape tape), (tape))
  * tape, seed^T dy/dx[i] [shape of x[i]], which can be differentiated again. seed: zero handle
  * for ones (y of size 1). gradient[i] is a tensor of zeros where y does not depend on x[i].
  *
- * x[i]: leaves, or values computed from leaves. Nothing is recorded of ops on constants alone, so
- * that a derivative by a constant, a detached value, or one computed under no_grad would lack what
- * came through them: AD_ERROR_STATE. While ad_check_gradient runs this is so of everything from
- * before that is not among its leaves. */
+ * x[i]: leaves, or values computed from leaves. Ops on constants alone leave no record. A
+ * derivative by a constant, a detached value, or a value computed under no_grad would lack what
+ * came through such ops, and is refused with AD_ERROR_STATE. While ad_check_gradient runs, so is a
+ * derivative by anything older that is not among its leaves. */
 AD_SITED(ad_status, ad_create_graph,
          (ad_tensor y, ad_tensor seed, int n, const ad_tensor *x, ad_tensor *gradient),
          (y, seed, n, x, gradient))
@@ -417,12 +417,13 @@ AD_SITED(ad_status, ad_check_gradient,
 /* Products of large matrices (by OpenBLAS) and elementwise ops on arrays of 1 MiB and more share up
  * to n threads from now on, the calling one included; at first as many as OpenBLAS began with
  * (OPENBLAS_NUM_THREADS, else a thread a core). Smaller work wakes no thread. It holds for the
- * process, not for a tape; loops of several tapes at once do not wait for each other: one has the
- * threads, the others do without. Sums within products and decompositions may depend on n, by
- * rounding, and nothing else does; with the same n they are the same. The child of a fork makes
- * threads of its own. Not while another thread computes. Errors, kept by the calling thread, the
- * number being as before: AD_ERROR_ARGUMENT for n < 1 or n > 64; AD_ERROR_MEMORY without memory for
- * the threads (OpenBLAS takes 128 MiB of address space for each) or where they cannot be made. */
+ * process, not for a tape. Loops of several tapes at once do not wait for each other: one uses the
+ * threads, the others run without. Sums within products and decompositions may depend on n, by
+ * rounding; nothing else does. With the same n they are the same. The child of a fork makes threads
+ * of its own. Must not be called while another thread computes. Errors, kept by the calling thread,
+ * which leave the number as it was: AD_ERROR_ARGUMENT for n < 1 or n > 64; AD_ERROR_MEMORY without
+ * memory for the threads (OpenBLAS takes 128 MiB of address space for each) or where they cannot be
+ * made. */
 AD_SITED(ad_status, ad_set_threads, (int n), (n))
 
 /* How many they are. */
@@ -435,16 +436,17 @@ typedef enum ad_log_level {
     AD_LOG_WARNING /* something will be missing: a profile has ended early */
 } ad_log_level;
 
-/* Is told what the library says of its own accord: one sentence without a line's end, valid during
- * the call alone. It runs in whichever thread met the trouble, perhaps in the middle of an op and
- * under locks of the profiler: it must return (no longjmp) and not wait for other threads. Every
- * use of tapes and profiles from in here is refused with AD_ERROR_STATE, which is in the thread's
- * error afterwards; ad_on_log is allowed. */
+/* Receives a message of the library: one sentence without a line's end, valid only during the call.
+ * It runs in the thread that has the trouble, perhaps in the middle of an op and under locks of the
+ * profiler. It must return (no longjmp) and not wait for other threads. Every use of tapes and
+ * profiles from in here is refused with AD_ERROR_STATE, which is in the thread's error afterwards;
+ * ad_on_log is allowed. */
 typedef void ad_log_callback(ad_log_level level, const char *message, void *payload);
 
 /* From now on messages of all threads go to `callback` instead of standard error, where they are
- * lines that begin with "tapescope: "; NULL: back there. payload is passed on, never followed. Any
- * thread; a call of the former callback may still be running in another one when it returns. */
+ * lines that begin with "tapescope: "; NULL: standard error again. payload is passed on, never
+ * followed. Any thread may call it. When it returns, a call of the former callback may still be
+ * running in another thread. */
 AD_API void ad_on_log(ad_log_callback *callback, void *payload);
 
 /* Version of the library, "0.1.0". */

@@ -28,17 +28,18 @@ extern "C" {
 
 /* A function of tensors: sets out[n_out] from in[n_in], which are on `tape`. It may read any other
  * tensor of the tape as well, by handles in its payload: their gradients are as complete as those
- * of in[]. It is called once at once and once in each sweep that comes to it, each time to do the
- * same on the same numbers: the same ops in the same order, the same attributes and constants. */
+ * of in[]. It is called immediately, and again in each sweep that comes to it. Each call must do
+ * the same on the same numbers: the same ops in the same order, the same attributes and constants.
+ */
 typedef void ad_checkpoint_function(ad_tape tape, int n_in, const ad_tensor *in, int n_out,
                                     ad_tensor *out, void *payload);
 
-/* Calls function(tape, n_in, in, n_out, out, payload) and keeps nothing of what it computes but its
- * results: what else it made, and every handle of it, is gone afterwards. What it was given or has
- * read of older tensors stays until the sweep, as operands of an op that reads them all do. A sweep
- * that comes to out[] calls it again, recording behind everything else, sweeps what it recorded,
- * and drops it; values, gradients and their bits are those without a checkpoint. Under no_grad
- * there is nothing to sweep and the function is called this once.
+/* Calls function(tape, n_in, in, n_out, out, payload) and keeps only its results. Whatever else it
+ * made, and every handle of that, is gone afterwards. The older tensors that it was given or has
+ * read stay until the sweep, like the operands of an op that reads them all. A sweep that comes to
+ * out[] calls it again, recording behind everything else, sweeps what it recorded, and drops it;
+ * values, gradients and their bits are those without a checkpoint. Under no_grad there is nothing
+ * to sweep, and the function is called only this once.
  *
  * in[n_in] and out[n_out], each at most 64, may be the same array; n_in may be 0. out[i] is always
  * a tensor of its own: where the function returns an operand, a view, or one tensor twice, it is a

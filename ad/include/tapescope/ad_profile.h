@@ -12,24 +12,24 @@
 extern "C" {
 #endif
 
-/* Options of the profiles that ad_profile_start begins from here on, as of ad_profile_start_with;
- * NULL: those of the environment's TAPESCOPE_OPTIONS again. Begins nothing. AD_ERROR_ARGUMENT: as
- * there; what was said before holds. */
+/* Sets the options of later calls of ad_profile_start, in the form of ad_profile_start_with. NULL:
+ * those of the environment's TAPESCOPE_OPTIONS again. Begins no profile. AD_ERROR_ARGUMENT: as
+ * there; the former options stay. */
 AD_API ad_status ad_profile_init(const char *options);
 /* Begins to measure; the profile is written to path as it goes (NULL: "tapescope.prof"). Returns
  * AD_ERROR_PROFILE with the reason in the thread's error, AD_ERROR_STATE if a profile is being
  * taken. */
 AD_API ad_status ad_profile_start(const char *path);
-/* The same as `options` say: "name=value" with commas between, as "depth=32,time=exact"; NULL or
- * "": as ad_profile_start, which takes them from the environment's TAPESCOPE_OPTIONS.
+/* The same with these options: "name=value" with commas between, such as "depth=32,time=exact".
+ * NULL or "": as ad_profile_start, which takes them from the environment's TAPESCOPE_OPTIONS.
  * docs/PROFILER.md has the table. AD_ERROR_ARGUMENT: an option that is unknown or whose value is
  * not one of its own; nothing begins then. */
 AD_API ad_status ad_profile_start_with(const char *path, const char *options);
 /* Ends the measurement and completes the file. */
 AD_API ad_status ad_profile_stop(void);
 /* Drops what was measured so far, and empties the file; the measurement goes on as if it began
- * here. What is on a tape counts as taken anew. AD_ERROR_STATE: no profile is being taken;
- * AD_ERROR_PROFILE: it cannot begin again, and has ended. */
+ * here. What is on a tape counts as handed out at this moment. AD_ERROR_STATE: no profile is being
+ * taken; AD_ERROR_PROFILE: it cannot begin again, and has ended. */
 AD_API ad_status ad_profile_clear(void);
 /* What was measured so far as a complete profile in memory, *bytes long, for the caller to free();
  * the measurement goes on. The bytes are those of a file of ad_profile_write. */

@@ -8,13 +8,13 @@
  *     ad_real_backward(tape, y);                                       // sweeps
  *     double g = ad_real_gradient(tape, x[0]);                         // reads dy/dx[0]
  *
- * A statement goes to the tape on which the calling thread records: the first leaf begins that,
- * ad_record_begin says otherwise. A statement of constants alone records nothing. It costs 12 bytes
- * an operand and 8 more; the same operand twice counts once.
+ * A statement goes to the tape on which the calling thread records: that of its first leaf, or of
+ * ad_record_begin. A statement of constants alone records nothing. It costs 12 bytes an operand and
+ * 8 more; the same operand twice counts once.
  *
  * An ad_real is a plain struct, ad_real_of(3) a constant. It belongs to its tape and thread until a
- * reset or a rewind drops it; using it then, on another tape, or before it was set is an error if
- * the user's code is compiled without NDEBUG (or with AD_REAL_CHECKED = 1), and not looked at else.
+ * reset or a rewind drops it. Code compiled without NDEBUG (or with AD_REAL_CHECKED = 1) refuses
+ * one that was dropped, that is of another tape, or that was not set. Other code does not check.
  *
  * Errors of statements are kept in the tape, like those of ops: the result is a constant then, and
  * sweeps return the error.
@@ -43,8 +43,8 @@
 extern "C" {
 #endif
 
-/* From now on the calling thread's statements are recorded on `tape`, until ad_record_end, where
- * they go back to the tape that was recorded on before. Needed only where a thread uses several
+/* From now on, until ad_record_end, the calling thread's statements are recorded on `tape`. After
+ * that they go to the tape that was recorded on before. Needed only where a thread uses several
  * tapes. Errors: AD_ERROR_STATE where the tape is being recorded on already, under another. */
 AD_SITED(ad_status, ad_record_begin, (ad_tape tape), (tape))
 AD_SITED(ad_status, ad_record_end, (ad_tape tape), (tape))

@@ -27,18 +27,18 @@
 extern "C" {
 #endif
 
-/* A function of numbers: sets out[n_out] from in[n_in]. It is called once at once, with constants,
- * and once in each sweep that comes to it, with the variables: each time to compute the same, bit
- * by bit. All variables that it depends on are among in[]; what else it reads are doubles. */
+/* A function of numbers: sets out[n_out] from in[n_in]. It is called immediately, with constants,
+ * and again in each sweep that comes to it, with variables. Each call must compute the same, bit by
+ * bit. All variables that it depends on are among in[]; whatever else it reads must be doubles. */
 typedef void ad_real_checkpoint_function(ad_tape tape, int64_t n_in, const ad_real *in,
                                          int64_t n_out, ad_real *out, void *payload);
 
 /* Calls function(tape, n_in, in, n_out, out, payload) without recording its statements: they cost
  * what they cost in plain C. Kept are in[] (16 bytes each) and 112 bytes. A sweep that comes to
- * out[] calls the function again, recording behind everything else, sweeps that, and drops it;
- * gradients are those without a checkpoint, bit for bit, as every out[] whose n_in has a variable
- * is a variable. Where all of in[] are constants, or under no_grad, it is called this once and
- * nothing is kept.
+ * out[] calls the function again, recording behind everything else, sweeps that, and drops it.
+ * Every out[] is a variable if any in[] is one. Gradients are those without a checkpoint, bit for
+ * bit. Where all of in[] are constants, or under no_grad, the function is called only this once,
+ * and nothing is kept.
  *
  * in[n_in] and out[n_out] may be one array. `payload` and what it points to must stay as they are
  * until the tape is rewound, reset or destroyed, or no sweep is to come any more. Begins to record

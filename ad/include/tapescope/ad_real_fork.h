@@ -22,32 +22,32 @@
 extern "C" {
 #endif
 
-/* n forks of a tape into child[n]: tapes on which statements may name what is on the parent now, as
- * well as results of their own. A fork belongs to no thread until one begins to record on it
+/* Makes n forks of a tape into child[n]: tapes on which statements may use what is on the parent
+ * now, and results of their own. A fork belongs to no thread until one begins to record on it
  * (ad_record_begin), and again from ad_record_end on. Forks share nothing that is written, with
- * each other or the parent, so the parent may be recorded on meanwhile. What is recorded there
- * after the fork, or on another fork, is an error on this one. A fork has no leaves and is not
- * swept alone; rewound or reset it is as when it was made; it may be forked in its turn. Under
- * ad_no_grad_begin of the parent its results are constants. It is joined, or destroyed (while it is
- * nobody's: by any thread); parent and forks may be destroyed in any order. An allocator of the
- * parent's is called by the threads of its forks. Each fork may hand out an equal part of the bytes
- * that the parent's budget has left. Errors, after which child[n] are zero: AD_ERROR_MEMORY,
- * AD_ERROR_LIMIT (65 535 tapes at once), AD_ERROR_ARGUMENT. */
+ * each other or the parent, so the parent may be recorded on meanwhile. A fork refuses values that
+ * were recorded on the parent after the fork, or on another fork. A fork has no leaves and is not
+ * swept alone. Rewound or reset, it is as when it was made. It may be forked in its turn. Under
+ * ad_no_grad_begin of the parent its results are constants. A fork is joined or destroyed; while it
+ * belongs to no thread, any thread may destroy it. Parent and forks may be destroyed in any order.
+ * An allocator of the parent's is called by the threads of its forks. Each fork may hand out an
+ * equal part of the bytes that the parent's budget has left. Errors, after which child[n] are zero:
+ * AD_ERROR_MEMORY, AD_ERROR_LIMIT (65 535 tapes at once), AD_ERROR_ARGUMENT. */
 AD_SITED(ad_status, ad_tape_fork, (ad_tape parent, int n, ad_tape *child), (parent, n, child))
 
 /* y[m] are results recorded on the fork `child` (or constants, or values of the parent); they
- * become values of the parent, in place. By the parent's thread, where the fork is nobody's. The
- * child is used up: its statements belong to the parent, count against its budget, and are dropped
- * by its rewind, reset or destruction. A sweep of the parent goes through them with adjoints of
- * their own (8 bytes for every index from the lowest of the parent's that the child names), several
- * forks at once if they were joined one right after another and ad_set_threads allows it. These
- * are then added in the order of the joins, the last one first: the gradient does not depend, bit
- * by bit, on the number of threads, nor on their speed.
- * Errors: what failed on the fork is the parent's error now; AD_ERROR_STATE where the parent was
- * reset or rewound behind the fork; AD_ERROR_HANDLE where a y[i] is no value of the fork;
- * AD_ERROR_MEMORY; AD_ERROR_LIMIT. y[m] are constants then, and the child is used up all the same.
- * Not so after AD_ERROR_ARGUMENT, AD_ERROR_THREAD or AD_ERROR_STATE (it is recorded on),
- * AD_ERROR_TAPE (it is no fork of this tape), or if `child` is no tape: it stays, and y as well. */
+ * become values of the parent, in place. Called by the parent's thread, while the fork belongs to
+ * no thread. The child is used up: its statements belong to the parent, count against its budget,
+ * and are dropped by its rewind, reset or destruction. A sweep of the parent goes through them with
+ * adjoints of their own (8 bytes for every index from the lowest of the parent's that the child
+ * names), several forks at once if they were joined one right after another and ad_set_threads
+ * allows it. These are then added in the order of the joins, the last one first: the gradient does
+ * not depend, bit by bit, on the number of threads, nor on their speed. Errors: what failed on the
+ * fork is the parent's error now; AD_ERROR_STATE where the parent was reset or rewound behind the
+ * fork; AD_ERROR_HANDLE where a y[i] is no value of the fork; AD_ERROR_MEMORY; AD_ERROR_LIMIT. y[m]
+ * are constants then, and the child is used up all the same. The child and y stay as they were
+ * after AD_ERROR_ARGUMENT, AD_ERROR_THREAD or AD_ERROR_STATE (it is recorded on), AD_ERROR_TAPE (it
+ * is no fork of this tape), or if `child` is no tape. */
 AD_SITED(ad_status, ad_tape_join, (ad_tape parent, ad_tape child, int64_t m, ad_real *y),
          (parent, child, m, y))
 

@@ -9,7 +9,8 @@
  * A section that reads few values and gives few is a small matrix of derivatives, however many
  * statements it has. At its end the matrix is computed by sweeps over the section alone; if it
  * takes fewer bytes than the statements, it takes their place, as one statement for each output.
- * What the section reads is found; what is used of it afterwards is named, once, at its end.
+ * The library finds what the section reads. The program names, once, at the end, what is used of it
+ * afterwards.
  */
 #ifndef TAPESCOPE_AD_REAL_PREACCUMULATE_H
 #define TAPESCOPE_AD_REAL_PREACCUMULATE_H
@@ -26,7 +27,7 @@ typedef struct ad_preaccumulated {
     uint64_t statements_before, statements_after;
     uint64_t bytes_before, bytes_after;
     uint64_t jacobian_bytes; /* that its Jacobian takes, or would take; 0: it was not computed */
-    uint64_t inputs;         /* older values that it reads; 0 if it was not looked for them */
+    uint64_t inputs;         /* older values that it reads; 0: they were not looked for */
     bool replaced;
     const char
         *kept; /* why it was left as it is, in words that stay valid; NULL: it was replaced */
@@ -44,9 +45,9 @@ AD_SITED(ad_status, ad_preaccumulate_begin, (ad_tape tape), (tape))
  * refuse them). A y[i] that is a constant or older than the section stays as it is; one that is
  * named twice is one; one that depends on nothing older is a statement without operands.
  *
- * *saved, unless NULL, says what became of it. It is left as it is where its Jacobian takes no
- * fewer bytes, where it holds anything but statements (a tensor op), where a mark or a frame was
- * set in it that is still there, and where memory for the Jacobian is refused.
+ * *saved, unless NULL, says what became of the section. It is left as it is where its Jacobian
+ * takes no fewer bytes, where it holds anything but statements (a tensor op), where a mark or a
+ * frame that was set in it is still there, and where memory for the Jacobian is refused.
  *
  * Takes as long as one sweep over the section for every eight outputs. Errors: AD_ERROR_STATE (no
  * section), AD_ERROR_HANDLE (y[i] is no value of the tape), AD_ERROR_ARGUMENT, the tape's sticky

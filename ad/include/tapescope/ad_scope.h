@@ -28,10 +28,10 @@ extern __attribute__((visibility("default"))) int ad_profiling_;
 
 /* AD_SCOPE(name), or with one to three keys and their values (integers), AD_SCOPE("layer", "index",
  * i, "width", n): names the statement or block that follows. What is recorded in it, in this
- * thread, on any tape, belongs to the scope: its forward time, bytes, and in whatever sweep its
- * backward time. Scopes nest. Those with the same name and keys within the same scope are one. They
- * may be left by return, goto, break, continue, and by a C++ exception; break and continue leave
- * the scope alone, not a loop around it. longjmp out of one is misuse.
+ * thread, on any tape, belongs to the scope: its forward time, its bytes, and its backward time in
+ * any sweep. Scopes nest. Those with the same name and keys within the same scope are one. They may
+ * be left by return, goto, break, continue, and by a C++ exception; break and continue leave the
+ * scope alone, not a loop around it. longjmp out of one is misuse.
  *
  * Strings are copied, cut to 240 bytes. A thread's scopes nest up to 64 deep, and there are up to
  * 65 535 different ones: what is beyond belongs to the scope around it, and the profile says how

@@ -21,13 +21,13 @@ typedef enum ad_trap { AD_TRAP_OFF = 0, AD_TRAP_NAN = 1, AD_TRAP_INF = 2, AD_TRA
  *     matmul: adjoint inf of element [0,2] of operand 2 (b), backward, at f.c:20 in g
  *     statement: partial derivative inf by operand 1 at f.c:31 in h
  *
- * Looked at are the results of each op, recorded or not, and its operands among the user's arrays;
- * values and partial derivatives of scalar statements; seeds; and in sweeps the adjoints of each
- * op's operands. A number that went wrong while nothing was looked for is followed back to where it
- * did, as far as the buffers are still there. An op that fails so leaves nothing; a sweep returns
- * the error, and clears gradients like any that fails. Not looked at are constants that meet no
- * leaf in statements, hidden ops within a pullback, and what is added up in retained gradients and
- * in the user's buffers.
+ * The tape checks the results of each op, recorded or not, and those of its operands that are the
+ * user's arrays; values and partial derivatives of scalar statements; seeds; and in sweeps the
+ * adjoints of each op's operands. A number that arose while nothing was checked is traced back to
+ * its origin, as far as the buffers are still there. An op that fails so leaves nothing. A sweep
+ * that fails so returns the error, and clears gradients like any that fails. Not checked are
+ * constants that meet no leaf in statements, hidden ops within a pullback, and what is added up in
+ * retained gradients and in the user's buffers.
  *
  * It may be switched at any time, and stays over resets, rewinds and frames. Infinities that are
  * meant, such as a mask of -inf before a softmax or the maximum of nothing, are passed over with

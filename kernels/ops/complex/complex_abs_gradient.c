@@ -1,13 +1,9 @@
-/* ops/complex/complex_abs_gradient.c: numbers of a given length in the direction of others.
- *
- * May include: complex_pairs.h, elementwise.h, op_rules.h, kernel_ops.h.
- */
+/* ops/complex/complex_abs_gradient.c: for each complex number, one of a given length and the same
+ * direction. */
 #include "complex_pairs.h"
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
-
-static const char *const names[] = {"x", "g"};
 
 static const struct kernel_sample samples[] = {COMPLEX_SCALED_SAMPLES};
 KERNEL_SAMPLES(samples)
@@ -52,16 +48,9 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_mul, 2, across, 0, NULL);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = 20 * (uint64_t)call->in[1]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(complex_abs_gradient) = {
     .name = "complex_abs_gradient",
-    .in_names = names,
-    .n_in = 2,
+    KERNEL_IN("x", "g"),
     .n_out = 1,
     .hidden = true,
     .saves_in = 3,
@@ -70,7 +59,7 @@ KERNEL_OP(complex_abs_gradient) = {
     .shape = complex_shape_scaled,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 10,
     .workspace = complex_workspace,
     .sample = sample,
     .brief = "Complex numbers of length g in the direction of x.",

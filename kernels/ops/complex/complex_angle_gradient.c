@@ -1,13 +1,10 @@
-/* ops/complex/complex_angle_gradient.c: numbers at right angles to others, divided by their square.
- *
- * May include: complex_pairs.h, elementwise.h, op_rules.h, kernel_ops.h.
+/* ops/complex/complex_angle_gradient.c: each complex number turned by 90 degrees, divided by its
+ * squared length.
  */
 #include "complex_pairs.h"
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
-
-static const char *const names[] = {"x", "g"};
 
 static const struct kernel_sample samples[] = {COMPLEX_SCALED_SAMPLES};
 KERNEL_SAMPLES(samples)
@@ -60,16 +57,9 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_complex_mul, 2, product, 0, NULL);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = 29 * (uint64_t)call->in[1]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(complex_angle_gradient) = {
     .name = "complex_angle_gradient",
-    .in_names = names,
-    .n_in = 2,
+    KERNEL_IN("x", "g"),
     .n_out = 1,
     .hidden = true,
     .saves_in = 3,
@@ -78,7 +68,7 @@ KERNEL_OP(complex_angle_gradient) = {
     .shape = complex_shape_scaled,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 14.5,
     .workspace = complex_workspace,
     .sample = sample,
     .brief = "Complex numbers i g / conj(x).",

@@ -1,7 +1,7 @@
 /* ops/complex/complex_matmul.c: products of matrices of complex numbers, and of batches of them.
  *
- * May include: complex_pairs.h, dense_copy.h, gemm.h, op_rules.h, kernel_ops.h. Pairs are what BLAS
- * takes for complex numbers, so that operands are read in place, transposed views as well.
+ * Pairs are what BLAS takes for complex numbers, so that operands are read in place, transposed
+ * views as well.
  */
 #include "complex_pairs.h"
 #include "dense_copy.h"
@@ -10,8 +10,6 @@
 #include "op_rules.h"
 
 #include <string.h>
-
-static const char *const names[] = {"a", "b"};
 
 /* clang-format off */
 #define MATMUL_SAMPLE(ra, ea, rb, eb)                                                              \
@@ -178,8 +176,7 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(complex_matmul) = {
     .name = "complex_matmul",
-    .in_names = names,
-    .n_in = 2,
+    KERNEL_IN("a", "b"),
     .n_out = 1,
     .saves_in = 3,
     .reads_for = {2, 1},

@@ -1,7 +1,7 @@
 /* complex_pairs.c: shapes of pairs, and blocks of their real and imaginary parts.
  *
- * May include: complex_pairs.h, dense_copy.h, elementwise.h, kernel_ops.h. The parts of a block are
- * taken apart, so that the vector loops run over them, and put together again.
+ * Real and imaginary parts of a block are copied to separate rows for the vector loops, and
+ * interleaved again afterwards.
  */
 #include "complex_pairs.h"
 #include "dense_copy.h"
@@ -9,8 +9,6 @@
 #include "kernel_ops.h"
 
 #include <string.h>
-
-enum { BLOCK = 256 };
 
 int complex_require(const struct kernel_call *call, int i)
 {
@@ -90,7 +88,7 @@ static const void *expanded(const struct kernel_call *call, int i, char **space)
         return x->data;
     kernel_view_dense(&view, *space, x->dtype, like->rank, like->shape);
     kernel_elementwise(LOOP_copy, &view.array, 1, &x, NULL, false);
-    *space += dense_copy_bytes(like);
+    *space = kernel_behind(*space, (int64_t)dense_copy_bytes(like));
     return view.array.data;
 }
 
@@ -152,7 +150,7 @@ static void take(const struct complex_block *block, int i, const void *from, int
 
 void complex_map(const struct kernel_call *call, complex_function *f)
 {
-    _Alignas(64) double room[6][BLOCK];
+    _Alignas(64) double room[6][COMPLEX_BLOCK];
     const struct kernel_array *out = call->out[0];
     const bool scaled = call->op->shape == complex_shape_scaled;
     const bool real = call->op->shape == complex_shape_real;
@@ -164,8 +162,8 @@ void complex_map(const struct kernel_call *call, complex_function *f)
     for (int i = 0; i < call->n_in; i++)
         from[i] = expanded(call, i, &space);
     const int64_t n = real ? out->size : out->size / 2;
-    for (int64_t first = 0; first < n; first += BLOCK) {
-        block.n = n - first < BLOCK ? n - first : BLOCK;
+    for (int64_t first = 0; first < n; first += COMPLEX_BLOCK) {
+        block.n = n - first < COMPLEX_BLOCK ? n - first : COMPLEX_BLOCK;
         for (int i = 0; i < call->n_in; i++)
             take(&block, i, from[i], first);
         f(&block);

@@ -1,8 +1,7 @@
 /* complex_pairs.h: complex numbers as pairs along a last axis of extent 2, real part first.
  *
- * May include: kernel.h, op_rules.h. Internal to kernels/. Values and adjoints are pairs of real
- * numbers: the adjoint of z is that of its real part and that of its imaginary part, so that what
- * is called z' in the ops' texts is the number with these two parts.
+ * Internal to kernels/. Values and adjoints are pairs of real numbers. z' in the ops' texts is the
+ * complex number whose parts are the adjoints of the real and of the imaginary part of z.
  */
 #ifndef COMPLEX_PAIRS_H
 #define COMPLEX_PAIRS_H
@@ -21,6 +20,9 @@ int complex_shape_scaled(const struct kernel_call *call, struct kernel_shape *ou
 
 /* Workspace of complex_map() and complex_multiply(). */
 size_t complex_workspace(const struct kernel_call *call);
+
+/* The most numbers of a block. */
+enum { COMPLEX_BLOCK = 256 };
 
 /* A block of n numbers: real and imaginary parts of the operands (a real operand has no imaginary
  * one), which may be overwritten, and room for two more rows. */

@@ -1,7 +1,4 @@
-/* along_axis.c: elements taken and added by an array of indices along an axis.
- *
- * May include: along_axis.h, moves.h, op_rules.h, part.h, product_axes.h.
- */
+/* along_axis.c: elements taken and added by an array of indices along an axis. */
 #include "along_axis.h"
 #include "moves.h"
 #include "op_rules.h"

@@ -1,7 +1,6 @@
 /* along_axis.h: elements taken and added by an array of indices along an axis.
  *
- * May include: kernel.h. Internal to kernels/. An array and its indices have the same extents but
- * for the axis.
+ * Internal to kernels/. An array and its indices have the same extents but for the axis.
  */
 #ifndef ALONG_AXIS_H
 #define ALONG_AXIS_H

@@ -1,14 +1,12 @@
 /* ops/index/gather.c: elements by an array of indices along an axis.
  *
- * May include: along_axis.h, op_rules.h, kernel_ops.h. All indices are looked at before any element
- * moves.
+ * All indices are looked at before any element moves.
  */
 #include "along_axis.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
 static const char *const names[] = {"x", "indices"};
-static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT}};
 
 /* clang-format off */
 #define GATHER_SAMPLE(r, n, m, most, axis)                                                         \
@@ -55,10 +53,9 @@ static void pullback(struct kernel_rule *rule)
 KERNEL_OP(gather) = {
     .name = "gather",
     .in_names = names,
-    .attrs = attrs,
+    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}),
     .n_in = 2,
     .n_out = 1,
-    .n_attrs = 1,
     .saves_in = 2,
     .any_dtype = true,
     .shape = shape,

@@ -1,6 +1,6 @@
 /* ops/index/gather_rows.c: rows of an array by their indices.
  *
- * May include: kernel_ops.h, part.h. Indices may repeat; all are looked at before any row moves.
+ * Indices may repeat; all are looked at before any row moves.
  */
 #include "kernel_ops.h"
 #include "part.h"

@@ -1,7 +1,7 @@
 /* ops/index/index_add.c: sums of the parts of an array along an axis that have one index.
  *
- * May include: elementwise.h, moves.h, op_rules.h, part.h, kernel_ops.h. The adjoint of
- * index_select. Parts are added in the order of the indices, so that a result is always the same.
+ * The adjoint of index_select. Parts are added in the order of the indices, so results are
+ * reproducible.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
@@ -10,8 +10,6 @@
 #include "part.h"
 
 static const char *const names[] = {"x", "indices"};
-static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
-                                                {"extent", KERNEL_ATTR_INT}};
 
 /* clang-format off */
 #define ADD_SAMPLE(r, n, m, axis, extent)                                                          \
@@ -97,10 +95,9 @@ static void pullback(struct kernel_rule *rule)
 KERNEL_OP(index_add) = {
     .name = "index_add",
     .in_names = names,
-    .attrs = attrs,
+    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}, {"extent", KERNEL_ATTR_INT}),
     .n_in = 2,
     .n_out = 1,
-    .n_attrs = 2,
     .hidden = true,
     .accumulates = true,
     .saves_in = 2,

@@ -1,7 +1,6 @@
 /* ops/index/index_select.c: the parts of an array along an axis, by their indices.
  *
- * May include: along_axis.h, moves.h, op_rules.h, part.h, kernel_ops.h. What gather_rows does along
- * the first axis, along any.
+ * gather_rows does the same along the first axis only.
  */
 #include "along_axis.h"
 #include "kernel_ops.h"
@@ -12,7 +11,6 @@
 #include <string.h>
 
 static const char *const names[] = {"x", "indices"};
-static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT}};
 
 /* clang-format off */
 #define SELECT_SAMPLE(r, n, m, most, axis)                                                         \
@@ -95,10 +93,9 @@ static void pullback(struct kernel_rule *rule)
 KERNEL_OP(index_select) = {
     .name = "index_select",
     .in_names = names,
-    .attrs = attrs,
+    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}),
     .n_in = 2,
     .n_out = 1,
-    .n_attrs = 1,
     .saves_in = 2,
     .any_dtype = true,
     .shape = shape,

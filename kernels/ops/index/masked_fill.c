@@ -1,13 +1,9 @@
-/* ops/index/masked_fill.c: one number in place of the elements that a mask names.
- *
- * May include: elementwise.h, op_rules.h, kernel_ops.h.
- */
+/* ops/index/masked_fill.c: one number in place of the elements that a mask names. */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
 static const char *const names[] = {"x", "mask"};
-static const struct kernel_attr_info attrs[] = {{"value", KERNEL_ATTR_REAL}};
 
 /* The value 1.5 as a word; the mask is drawn of 0 and 1. */
 #define VALUE 0x3ff8000000000000
@@ -57,24 +53,17 @@ static void pullback(struct kernel_rule *rule)
         kernel_accumulate(rule, 0, &kernel_op_omit, 2, in, 0, NULL);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = (uint64_t)call->out[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(masked_fill) = {
     .name = "masked_fill",
     .in_names = names,
-    .attrs = attrs,
+    KERNEL_ATTRS({"value", KERNEL_ATTR_REAL}),
     .n_in = 2,
     .n_out = 1,
-    .n_attrs = 1,
     .saves_in = 2,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 1,
     .sample = sample,
     .brief = "A number where the mask is not 0, else x.",
     .shapes = "x [...], mask [...] -> broadcast [...]",

@@ -1,14 +1,13 @@
 /* ops/index/masked_select.c: the elements that a mask names, one behind the other.
  *
- * May include: elementwise.h, op_rules.h, kernel_ops.h. Shapes do not depend on values, so the
- * caller says how many there are, and the kernel counts. The places are kept for the pullback.
+ * A shape may not depend on values. So the caller states the number of elements and the kernel
+ * checks it. The pullback reads their places, output 1.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
 static const char *const names[] = {"x", "mask"};
-static const struct kernel_attr_info attrs[] = {{"n", KERNEL_ATTR_INT}};
 
 /* A mask of ones or of zeros: their number is known before they are drawn. */
 /* clang-format off */
@@ -97,7 +96,8 @@ static int forward(const struct kernel_call *call)
     const kernel_ref x = call->in[0];
     const int64_t n = call->attr[0];
     const void *const data = dense(call, 0, call->workspace);
-    const void *const mask = dense(call, 1, (char *)call->workspace + space(call, 0));
+    const void *const mask =
+        dense(call, 1, kernel_behind(call->workspace, (int64_t)space(call, 0)));
     const int64_t count = (x->dtype == KERNEL_F32 ? select_float : select_double)(
         x->size, n, call->out[0]->data, call->out[1]->data, data, mask);
     if (count != n)
@@ -131,10 +131,9 @@ static struct kernel_cost cost(const struct kernel_call *call)
 KERNEL_OP(masked_select) = {
     .name = "masked_select",
     .in_names = names,
-    .attrs = attrs,
+    KERNEL_ATTRS({"n", KERNEL_ATTR_INT}),
     .n_in = 2,
     .n_out = 2,
-    .n_attrs = 1,
     .saves_out = 2,
     .shape = shape,
     .forward = forward,

@@ -1,7 +1,7 @@
 /* order.c: numbers sorted and selected by integer keys.
  *
- * May include: order.h, moves.h, product_axes.h, part.h. Few keys are merged, many are distributed
- * by their bytes, the least significant one first; both leave equal keys as they are.
+ * Few keys are merged, many are distributed by their bytes, the least significant one first; both
+ * leave equal keys as they are.
  */
 #include "order.h"
 #include "moves.h"

@@ -1,7 +1,7 @@
 /* order.h: numbers as keys that compare like integers, sorted and selected.
  *
- * May include: kernel.h. Internal to kernels/. Equal numbers keep their order, -0 equals 0, and NaN
- * comes last whatever the direction.
+ * Internal to kernels/. Equal numbers keep their order, -0 equals 0, and NaN comes last whatever
+ * the direction.
  */
 #ifndef ORDER_H
 #define ORDER_H

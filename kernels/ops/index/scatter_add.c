@@ -1,7 +1,7 @@
 /* ops/index/scatter_add.c: sums of elements by an array of indices along an axis.
  *
- * May include: along_axis.h, elementwise.h, op_rules.h, kernel_ops.h. The adjoint of gather. Where
- * indices are equal, elements are added in their order, so that a result is always the same.
+ * The adjoint of gather. Elements with equal indices are added in their order, so results are
+ * reproducible.
  */
 #include "along_axis.h"
 #include "elementwise.h"
@@ -9,8 +9,6 @@
 #include "op_rules.h"
 
 static const char *const names[] = {"x", "indices"};
-static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
-                                                {"extent", KERNEL_ATTR_INT}};
 
 /* clang-format off */
 #define SCATTER_SAMPLE(r, n, axis, extent)                                                         \
@@ -66,10 +64,9 @@ static void pullback(struct kernel_rule *rule)
 KERNEL_OP(scatter_add) = {
     .name = "scatter_add",
     .in_names = names,
-    .attrs = attrs,
+    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}, {"extent", KERNEL_ATTR_INT}),
     .n_in = 2,
     .n_out = 1,
-    .n_attrs = 2,
     .accumulates = true,
     .saves_in = 2,
     .shape = shape,

@@ -1,14 +1,13 @@
 /* ops/index/scatter_add_rows.c: sums of rows by index.
  *
- * May include: elementwise.h, kernel_ops.h, part.h. The adjoint of gather_rows. Rows are added in
- * the order of the indices, so that a result is always the same.
+ * The adjoint of gather_rows. Rows are added in the order of the indices, so results are
+ * reproducible.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "part.h"
 
 static const char *const names[] = {"x", "indices"};
-static const struct kernel_attr_info attrs[] = {{"rows", KERNEL_ATTR_INT}};
 
 /* clang-format off */
 #define SCATTER_SAMPLE(r, n, m, rows)                                                              \
@@ -70,10 +69,9 @@ static void pullback(struct kernel_rule *rule)
 KERNEL_OP(scatter_add_rows) = {
     .name = "scatter_add_rows",
     .in_names = names,
-    .attrs = attrs,
+    KERNEL_ATTRS({"rows", KERNEL_ATTR_INT}),
     .n_in = 2,
     .n_out = 1,
-    .n_attrs = 1,
     .hidden = true,
     .accumulates = true,
     .saves_in = 2,

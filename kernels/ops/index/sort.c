@@ -1,7 +1,4 @@
-/* ops/index/sort.c: the numbers along an axis in order, and their places.
- *
- * May include: along_axis.h, order.h, op_rules.h, part.h, reduction_samples.h, kernel_ops.h.
- */
+/* ops/index/sort.c: the numbers along an axis in order, and their places. */
 #include "along_axis.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
@@ -11,10 +8,7 @@
 
 #include <math.h>
 
-static const char *const names[] = {"x"};
 static const char *const results[] = {"indices"};
-static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
-                                                {"descending", KERNEL_ATTR_FLAG}};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(2, (3, 5), -1, 1, 2, 1, 0),     AXES_SAMPLE(2, (4, 3), -1, 1, 2, 0, 1),
@@ -58,11 +52,9 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(sort) = {
     .name = "sort",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}, {"descending", KERNEL_ATTR_FLAG}),
     .n_out = 2,
-    .n_attrs = 2,
     .n_results = 2,
     .result_names = results,
     .saves_out = 2,

@@ -1,7 +1,6 @@
 /* ops/index/topk.c: the k greatest or least numbers along an axis, and their places.
  *
- * May include: along_axis.h, order.h, op_rules.h, part.h, reduction_samples.h, kernel_ops.h. A heap
- * of k where k is a small part of the axis.
+ * A heap of k where k is a small part of the axis.
  */
 #include "along_axis.h"
 #include "kernel_ops.h"
@@ -12,10 +11,7 @@
 
 #include <math.h>
 
-static const char *const names[] = {"x"};
 static const char *const results[] = {"indices"};
-static const struct kernel_attr_info attrs[] = {
-    {"axis", KERNEL_ATTR_INT}, {"k", KERNEL_ATTR_INT}, {"largest", KERNEL_ATTR_FLAG}};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(2, (3, 5), -1, 1, 3, 1, 2, 1),     AXES_SAMPLE(2, (4, 3), -1, 1, 3, 0, 3, 0),
@@ -66,11 +62,9 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(topk) = {
     .name = "topk",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}, {"k", KERNEL_ATTR_INT}, {"largest", KERNEL_ATTR_FLAG}),
     .n_out = 2,
-    .n_attrs = 3,
     .n_results = 2,
     .result_names = results,
     .saves_out = 2,

@@ -1,8 +1,7 @@
 /* ops/linear_algebra/cholesky.c: the lower triangular root of positive definite matrices.
  *
- * May include: lapack.h, matrix.h, matrix_samples.h, op_rules.h, kernel_ops.h. The symmetric part
- * of an operand is factored, so that the gradient is symmetric and is that of the very function
- * that is computed, in every direction.
+ * The symmetric part of the operand is factored. So the gradient is symmetric, and exact in every
+ * direction, also in ones that are not symmetric.
  */
 #include "kernel_ops.h"
 #include "lapack.h"
@@ -12,15 +11,13 @@
 
 #include <math.h>
 
-static const char *const names[] = {"a"};
-
 static const struct kernel_sample samples[] = {
     MATRIX_SAMPLE(2, (3, 3), 3),    MATRIX_SAMPLE(2, (5, 5), 3), MATRIX_SAMPLE(2, (1, 1), 2),
     MATRIX_SAMPLE(3, (2, 3, 3), 3), MATRIX_SAMPLE(2, (0, 0), 0), MATRIX_SAMPLE(3, (0, 2, 2), 0)};
 KERNEL_SAMPLES(samples)
 
-/* A matrix that has NaN or infinity shows it in a diagonal element that is not finite, or by a
- * minor that is not positive. */
+/* If the matrix has a NaN or an infinity, a diagonal element of the factor is not finite or a minor
+ * is not positive. */
 static bool diagonal_finite(int dtype, int64_t n, const void *l)
 {
     for (int64_t i = 0; i < n; i++)
@@ -77,8 +74,7 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(cholesky) = {
     .name = "cholesky",
-    .in_names = names,
-    .n_in = 1,
+    KERNEL_IN("a"),
     .n_out = 1,
     .saves_out = 1,
     .shape = matrix_shape_square,

@@ -1,9 +1,8 @@
 /* ops/linear_algebra/cholesky_adjoint.c: the adjoint of a Cholesky decomposition.
  *
- * May include: lapack.h, matrix.h, matrix_rules.h, op_rules.h. In place, by blocks of columns from
- * the last to the first, almost all of it products: the blocked algorithm of Murray (2016),
- * arXiv:1602.07527, with about twice the operations of the decomposition. A small block on the
- * diagonal is done by the closed form.
+ * In place, by blocks of columns from the last to the first, almost all of it products: the
+ * blocked algorithm of Murray (2016), arXiv:1602.07527, with about twice the operations of the
+ * decomposition. A small block on the diagonal is done by the closed form.
  */
 #include "kernel_ops.h"
 #include "lapack.h"
@@ -11,8 +10,6 @@
 #include "matrix_rules.h"
 #include "matrix_samples.h"
 #include "op_rules.h"
-
-static const char *const names[] = {"l", "g"};
 
 enum { BLOCK = 48 };
 
@@ -167,8 +164,7 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(cholesky_adjoint) = {
     .name = "cholesky_adjoint",
-    .in_names = names,
-    .n_in = 2,
+    KERNEL_IN("l", "g"),
     .n_out = 1,
     .hidden = true,
     .saves_in = 3,

@@ -1,7 +1,6 @@
 /* ops/linear_algebra/diagonal_matrix.c: diagonal matrices from vectors.
  *
- * May include: matrix.h, matrix_samples.h, op_rules.h, kernel_ops.h. Serves pullbacks of functions
- * of matrices.
+ * Serves pullbacks of functions of matrices.
  */
 #include "kernel_ops.h"
 #include "matrix.h"
@@ -9,8 +8,6 @@
 #include "op_rules.h"
 
 #include <string.h>
-
-static const char *const names[] = {"x"};
 
 static const struct kernel_sample samples[] = {
     MATRIX_SAMPLE(1, (4), 0), MATRIX_SAMPLE(2, (2, 3), 0), MATRIX_SAMPLE(1, (1), 0),
@@ -55,21 +52,14 @@ static void pullback(struct kernel_rule *rule)
         kernel_accumulate(rule, 0, &kernel_op_matrix_diagonal, 1, &rule->adjoint[0], 0, NULL);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(diagonal_matrix) = {
     .name = "diagonal_matrix",
-    .in_names = names,
-    .n_in = 1,
+    KERNEL_IN("x"),
     .n_out = 1,
     .hidden = true,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
     .sample = sample,
     .brief = "Diagonal matrices.",
     .shapes = "x [...,n] -> [...,n,n]",

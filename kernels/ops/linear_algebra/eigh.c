@@ -1,8 +1,7 @@
 /* ops/linear_algebra/eigh.c: eigenvalues and eigenvectors of symmetric matrices.
  *
- * May include: lapack.h, matrix.h, matrix_rules.h, matrix_samples.h, op_rules.h, kernel_ops.h. The
- * symmetric part of an operand is decomposed, as in cholesky. The sign of each vector is fixed, so
- * that the result does not depend on how LAPACK came to it.
+ * The symmetric part of the operand is decomposed, as in cholesky. The sign of each vector is
+ * fixed, so the result does not depend on the LAPACK in use.
  */
 #include "kernel_ops.h"
 #include "lapack.h"
@@ -13,7 +12,6 @@
 
 #include <math.h>
 
-static const char *const names[] = {"a"};
 static const char *const results[] = {"vectors"};
 
 static const struct kernel_sample samples[] = {
@@ -110,8 +108,7 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(eigh) = {
     .name = "eigh",
-    .in_names = names,
-    .n_in = 1,
+    KERNEL_IN("a"),
     .n_out = 2,
     .n_results = 2,
     .result_names = results,

@@ -1,14 +1,11 @@
 /* ops/linear_algebra/exchange_rows.c: rows of matrices exchanged pair by pair, as an LU
  * decomposition has done it.
  *
- * May include: lu.h, op_rules.h, kernel_ops.h. Serves pullbacks of what is done by LU.
+ * Pullbacks of ops that use an LU decomposition need it.
  */
 #include "kernel_ops.h"
 #include "lu.h"
 #include "op_rules.h"
-
-static const char *const names[] = {"x", "exchanges"};
-static const struct kernel_attr_info attrs[] = {{"backwards", KERNEL_ATTR_FLAG}};
 
 /* clang-format off */
 #define EXCHANGE_SAMPLE(rank_x, extents_x, rank_p, extents_p, back)                                \
@@ -78,24 +75,16 @@ static void pullback(struct kernel_rule *rule)
         kernel_accumulate(rule, 0, &kernel_op_exchange_rows, 2, in, 1, back);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(exchange_rows) = {
     .name = "exchange_rows",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 2,
+    KERNEL_IN("x", "exchanges"),
+    KERNEL_ATTRS({"backwards", KERNEL_ATTR_FLAG}),
     .n_out = 1,
-    .n_attrs = 1,
     .hidden = true,
     .saves_in = 2,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
     .workspace = workspace,
     .sample = sample,
     .brief = "Rows of matrices exchanged: row i with row exchanges[i], for i = 0, 1, ..., or the "

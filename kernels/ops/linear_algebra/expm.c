@@ -1,14 +1,9 @@
-/* ops/linear_algebra/expm.c: exponentials of square matrices.
- *
- * May include: exponential.h, matrix.h, matrix_samples.h, op_rules.h, kernel_ops.h.
- */
+/* ops/linear_algebra/expm.c: exponentials of square matrices. */
 #include "exponential.h"
 #include "kernel_ops.h"
 #include "matrix.h"
 #include "matrix_samples.h"
 #include "op_rules.h"
-
-static const char *const names[] = {"a"};
 
 /* Of every degree, and with squarings. */
 static const struct kernel_sample samples[] = {
@@ -63,8 +58,7 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(expm) = {
     .name = "expm",
-    .in_names = names,
-    .n_in = 1,
+    KERNEL_IN("a"),
     .n_out = 1,
     .saves_in = 1,
     .shape = matrix_shape_square,

@@ -1,15 +1,12 @@
 /* ops/linear_algebra/expm_derivative.c: the Frechet derivative of the exponential of matrices.
  *
- * May include: exponential.h, matrix.h, matrix_samples.h, op_rules.h, kernel_ops.h. Its own
- * derivative is a part of the same function of matrices of twice the extent.
+ * Its own derivative is a part of the same function of matrices of twice the extent.
  */
 #include "exponential.h"
 #include "kernel_ops.h"
 #include "matrix.h"
 #include "matrix_samples.h"
 #include "op_rules.h"
-
-static const char *const names[] = {"a", "e"};
 
 static const struct kernel_sample samples[] = {
     MATRIX_PAIR(2, (3, 3), 0, 2, (3, 3)),       MATRIX_PAIR(2, (2, 2), -4, 2, (2, 2)),
@@ -31,10 +28,10 @@ static int forward(const struct kernel_call *call)
     struct kernel_array *z = call->out[0];
     const int64_t n = a->shape[a->rank - 1];
     const size_t one = matrix_bytes(a->dtype, n * n);
-    char *const copy = call->workspace, *const direction = copy + one, *const y = direction + one;
     struct matrix_walk walk;
     if (z->size == 0)
         return 0;
+    char *const copy = call->workspace, *const direction = copy + one, *const y = direction + one;
     matrix_walk_begin(&walk, z, 2);
     const int at_a = matrix_walk_add(&walk, a, 2), at_e = matrix_walk_add(&walk, e, 2);
     const int at_z = matrix_walk_add(&walk, z, 2);
@@ -92,8 +89,7 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(expm_derivative) = {
     .name = "expm_derivative",
-    .in_names = names,
-    .n_in = 2,
+    KERNEL_IN("a", "e"),
     .n_out = 1,
     .hidden = true,
     .saves_in = 3,

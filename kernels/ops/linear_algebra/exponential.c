@@ -1,9 +1,9 @@
 /* exponential.c: exponentials of matrices and their Frechet derivatives, by scaling and squaring.
  *
- * May include: exponential.h, lapack.h, matrix.h. Higham (2005), The scaling and squaring method
- * for the matrix exponential revisited, doi:10.1137/04061101X: Pade approximants of degree 3 to 13,
- * by the norm. Al-Mohy and Higham (2009), Computing the Frechet derivative of the matrix
- * exponential, doi:10.1137/080716426: each step of it differentiated.
+ * Higham (2005), The scaling and squaring method for the matrix exponential revisited,
+ * doi:10.1137/04061101X: Pade approximants of degree 3 to 13, by the norm. Al-Mohy and Higham
+ * (2009), Computing the Frechet derivative of the matrix exponential, doi:10.1137/080716426: each
+ * step of it differentiated.
  */
 #include "exponential.h"
 #include "lapack.h"

@@ -1,6 +1,6 @@
 /* exponential.h: exponentials of matrices and their Frechet derivatives.
  *
- * May include: kernel.h. Internal to kernels/.
+ * Internal to kernels/.
  */
 #ifndef EXPONENTIAL_H
 #define EXPONENTIAL_H

@@ -2,9 +2,8 @@
  * differences or sums of given values: what adjoints of eigenvectors and singular vectors are made
  * of.
  *
- * May include: matrix.h, matrix_samples.h, op_rules.h, kernel_ops.h. Where the divisor is no more
- * than rounding the quotient would be any number: it is NaN then, or 0 where there is nothing to
- * divide.
+ * If the divisor is within rounding of 0 the quotient would be arbitrary. It is NaN then, or 0
+ * where the dividend is 0.
  */
 #include "kernel_ops.h"
 #include "matrix.h"
@@ -13,10 +12,6 @@
 
 #include <float.h>
 #include <math.h>
-
-static const char *const names[] = {"m", "w"};
-static const struct kernel_attr_info attrs[] = {{"sums", KERNEL_ATTR_FLAG},
-                                                {"symmetric", KERNEL_ATTR_FLAG}};
 
 /* clang-format off */
 #define GAP_SAMPLE(rank_m, extents_m, rank_w, extents_w, sums, symmetric)                          \
@@ -125,26 +120,18 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate_value(rule, 1, sums ? kernel_emit1(rule, &kernel_op_neg, rows) : rows);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = 7 * (uint64_t)call->in[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(gap_quotient) = {
     .name = "gap_quotient",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 2,
+    KERNEL_IN("m", "w"),
+    KERNEL_ATTRS({"sums", KERNEL_ATTR_FLAG}, {"symmetric", KERNEL_ATTR_FLAG}),
     .n_out = 1,
-    .n_attrs = 2,
     .hidden = true,
     .saves_in = 2,
     .saves_out = 1,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 7,
     .workspace = workspace,
     .sample = sample,
     .brief = "Symmetric or antisymmetric part of a matrix over differences or sums of values.",

@@ -1,7 +1,4 @@
-/* ops/linear_algebra/inverse.c: inverses of square matrices.
- *
- * May include: lapack.h, lu.h, matrix_rules.h, matrix_samples.h, op_rules.h, kernel_ops.h.
- */
+/* ops/linear_algebra/inverse.c: inverses of square matrices. */
 #include "kernel_ops.h"
 #include "lapack.h"
 #include "matrix.h"
@@ -10,8 +7,6 @@
 #include "op_rules.h"
 
 #include <math.h>
-
-static const char *const names[] = {"a"};
 
 static const struct kernel_sample samples[] = {
     MATRIX_SAMPLE(2, (3, 3), 2),    MATRIX_SAMPLE(2, (5, 5), -2), MATRIX_SAMPLE(2, (1, 1), 2),
@@ -80,8 +75,7 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(inverse) = {
     .name = "inverse",
-    .in_names = names,
-    .n_in = 1,
+    KERNEL_IN("a"),
     .n_out = 1,
     .saves_out = 1,
     .shape = matrix_shape_square,

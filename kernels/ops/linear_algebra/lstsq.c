@@ -1,7 +1,6 @@
 /* ops/linear_algebra/lstsq.c: linear least squares with matrices of full column rank, by QR.
  *
- * May include: orthogonal.h, lapack.h, matrix.h, matrix_rules.h, matrix_samples.h, op_rules.h,
- * kernel_ops.h. The decomposition stays on the tape as two hidden outputs.
+ * The decomposition stays on the tape as two hidden outputs.
  */
 #include "kernel_ops.h"
 #include "lapack.h"
@@ -12,8 +11,6 @@
 #include "orthogonal.h"
 
 #include <float.h>
-
-static const char *const names[] = {"a", "b"};
 
 static const struct kernel_sample samples[] = {
     MATRIX_PAIR(2, (4, 2), 2, 2, (4, 2)),    MATRIX_PAIR(2, (3, 2), 2, 1, (3)),
@@ -138,8 +135,7 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(lstsq) = {
     .name = "lstsq",
-    .in_names = names,
-    .n_in = 2,
+    KERNEL_IN("a", "b"),
     .n_out = 3,
     .saves_in = 2,
     .saves_out = 7,

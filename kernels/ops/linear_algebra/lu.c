@@ -1,8 +1,4 @@
-/* lu.c: the LU decomposition that several ops keep for their pullbacks, and its adjoint.
- *
- * May include: lu.h, lapack.h, matrix_rules.h, matrix_samples.h, product_axes.h, op_rules.h,
- * kernel_ops.h.
- */
+/* lu.c: the LU decomposition that several ops keep for their pullbacks, and its adjoint. */
 #include "lu.h"
 #include "kernel_ops.h"
 #include "lapack.h"
@@ -223,16 +219,23 @@ void lu_pullback(struct kernel_rule *rule, kernel_ref lu, kernel_ref exchanges, 
     kernel_accumulate_value(rule, 0, kernel_emit1(rule, &kernel_op_transpose, x));
 }
 
-void lu_pullback_scaled_inverse(struct kernel_rule *rule, kernel_ref lu, kernel_ref exchanges,
-                                kernel_ref g)
+kernel_ref lu_emit_scaled_inverse(struct kernel_rule *rule, kernel_ref lu, kernel_ref exchanges,
+                                  kernel_ref g)
 {
     int64_t shape[KERNEL_MAX_RANK];
-    if (g == NULL || !kernel_needs(rule, 0))
-        return;
+    if (g == NULL)
+        return NULL;
     memcpy(shape, g->shape, sizeof *shape * g->rank);
     shape[g->rank] = 1;
     kernel_ref x = kernel_emit_shape(rule, &kernel_op_reshape, g, g->rank + 1, shape);
     x = kernel_emit_shape(rule, &kernel_op_broadcast_to, x, exchanges->rank, exchanges->shape);
     x = kernel_emit1(rule, &kernel_op_diagonal_matrix, x);
-    kernel_accumulate_value(rule, 0, lu_emit_solve_transposed(rule, lu, exchanges, x));
+    return lu_emit_solve_transposed(rule, lu, exchanges, x);
+}
+
+void lu_pullback_scaled_inverse(struct kernel_rule *rule, kernel_ref lu, kernel_ref exchanges,
+                                kernel_ref g)
+{
+    if (g != NULL && kernel_needs(rule, 0))
+        kernel_accumulate_value(rule, 0, lu_emit_scaled_inverse(rule, lu, exchanges, g));
 }

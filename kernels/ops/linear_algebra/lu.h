@@ -1,9 +1,9 @@
 /* lu.h: the LU decomposition that several ops keep for their pullbacks, and its adjoint.
  *
- * May include: matrix.h. Internal to kernels/. a P = l u: lu [n,n] holds l, lower triangular with
- * the pivots on its diagonal, and above it u, whose diagonal of ones is not stored; P exchanges
- * column i with column exchanges[i], for i = 0, 1, ... The exchanges are whole numbers in the
- * matrix's own dtype, so that they are an output as any other, and constant.
+ * Internal to kernels/. a P = l u: lu [n,n] holds l, lower triangular with the pivots on its
+ * diagonal, and above it u, whose diagonal of ones is not stored; P exchanges column i with column
+ * exchanges[i], for i = 0, 1, ... The exchanges are whole numbers in the matrix's own dtype, so
+ * that they are an output as any other, and constant.
  */
 #ifndef LU_H
 #define LU_H
@@ -57,7 +57,11 @@ kernel_ref lu_emit_solve_transposed(struct kernel_rule *rule, kernel_ref lu, ker
 /* Adds to input 0's adjoint what comes of the adjoint g of lu. */
 void lu_pullback(struct kernel_rule *rule, kernel_ref lu, kernel_ref exchanges, kernel_ref g);
 
-/* Adds to input 0's adjoint a^-T times g [...], one number for each matrix. */
+/* a^-T times g [...], one number for each matrix; NULL of NULL. */
+kernel_ref lu_emit_scaled_inverse(struct kernel_rule *rule, kernel_ref lu, kernel_ref exchanges,
+                                  kernel_ref g);
+
+/* Adds that to input 0's adjoint. */
 void lu_pullback_scaled_inverse(struct kernel_rule *rule, kernel_ref lu, kernel_ref exchanges,
                                 kernel_ref g);
 

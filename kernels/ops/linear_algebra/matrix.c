@@ -1,7 +1,7 @@
 /* matrix.c: batches of matrices, and what is done to single ones.
  *
- * May include: matrix.h, op_rules.h. Where two elements on either side of the diagonal meet, it is
- * done by tiles, so that both are read along rows of the cache.
+ * Functions that combine an element with its mirror image work by tiles, so that both are read
+ * along cache lines.
  */
 #include "matrix.h"
 #include "op_rules.h"

@@ -1,8 +1,7 @@
 /* matrix.h: matrices in the last two axes: the walk over a batch of them, and what is done to
  * single ones besides products and factorisations.
  *
- * May include: kernel.h, gemm.h. Internal to kernels/. Outputs are row-major; operands may have any
- * strides.
+ * Internal to kernels/. Outputs are row-major; operands may have any strides.
  */
 #ifndef MATRIX_H
 #define MATRIX_H

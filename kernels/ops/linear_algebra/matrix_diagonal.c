@@ -1,7 +1,6 @@
 /* ops/linear_algebra/matrix_diagonal.c: diagonals of square matrices.
  *
- * May include: matrix.h, matrix_samples.h, op_rules.h, kernel_ops.h. Serves pullbacks of functions
- * of matrices.
+ * Serves pullbacks of functions of matrices.
  */
 #include "kernel_ops.h"
 #include "matrix.h"
@@ -9,8 +8,6 @@
 #include "op_rules.h"
 
 #include <string.h>
-
-static const char *const names[] = {"x"};
 
 static const struct kernel_sample samples[] = {
     MATRIX_SAMPLE(2, (4, 4), 0), MATRIX_SAMPLE(3, (2, 3, 3), 0), MATRIX_SAMPLE(2, (1, 1), 0),
@@ -60,8 +57,7 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(matrix_diagonal) = {
     .name = "matrix_diagonal",
-    .in_names = names,
-    .n_in = 1,
+    KERNEL_IN("x"),
     .n_out = 1,
     .hidden = true,
     .shape = shape,

@@ -1,7 +1,4 @@
-/* matrix_rules.c: what pullbacks of linear algebra emit.
- *
- * May include: matrix_rules.h, op_rules.h, kernel_ops.h.
- */
+/* matrix_rules.c: what pullbacks of linear algebra emit. */
 #include "matrix_rules.h"
 #include "kernel_ops.h"
 #include "op_rules.h"

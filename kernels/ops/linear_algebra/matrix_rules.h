@@ -1,7 +1,6 @@
 /* matrix_rules.h: what pullbacks of linear algebra emit.
  *
- * May include: kernel.h. Internal to kernels/. As all emits, with a NULL operand they do nothing
- * and give NULL.
+ * Internal to kernels/. As all emits, with a NULL operand they do nothing and give NULL.
  */
 #ifndef MATRIX_RULES_H
 #define MATRIX_RULES_H

@@ -1,7 +1,6 @@
 /* matrix_samples.h: samples of ops on matrices.
  *
- * May include: op_rules.h. Extents stand in parentheses; `raise` is what the diagonals are raised
- * by.
+ * Extents stand in parentheses; `raise` is what the diagonals are raised by.
  */
 #ifndef MATRIX_SAMPLES_H
 #define MATRIX_SAMPLES_H

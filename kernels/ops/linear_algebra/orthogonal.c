@@ -1,8 +1,7 @@
 /* orthogonal.c: the QR decomposition that several ops keep for their pullbacks, and its adjoint.
  *
- * May include: orthogonal.h, lapack.h, matrix_rules.h, op_rules.h, kernel_ops.h. The adjoint is
- * that of Walter & Lehmann (2010), arXiv:1001.1654, and for wide matrices that of Roberts & Roberts
- * (2020), arXiv:2009.10071.
+ * The adjoint is that of Walter & Lehmann (2010), arXiv:1001.1654, and for wide matrices that of
+ * Roberts & Roberts (2020), arXiv:2009.10071.
  */
 #include "orthogonal.h"
 #include "kernel_ops.h"

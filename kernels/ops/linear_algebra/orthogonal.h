@@ -1,7 +1,7 @@
 /* orthogonal.h: the QR decomposition that several ops keep for their pullbacks, and its adjoint.
  *
- * May include: matrix.h. Internal to kernels/. a [m,n] = q [m,k] r [k,n], k = min(m, n), with no
- * negative element on the diagonal of r.
+ * Internal to kernels/. a [m,n] = q [m,k] r [k,n], k = min(m, n), with no negative element on the
+ * diagonal of r.
  */
 #ifndef ORTHOGONAL_H
 #define ORTHOGONAL_H

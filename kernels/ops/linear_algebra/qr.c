@@ -1,8 +1,7 @@
 /* ops/linear_algebra/qr.c: QR decomposition of matrices, reduced.
  *
- * May include: orthogonal.h, matrix.h, matrix_samples.h, op_rules.h, kernel_ops.h. The diagonal of
- * r is not negative, so that the decomposition is the only one where the columns of a are
- * independent.
+ * The diagonal of r is not negative, so that the decomposition is the only one where the columns
+ * of a are independent.
  */
 #include "kernel_ops.h"
 #include "matrix.h"
@@ -10,7 +9,6 @@
 #include "op_rules.h"
 #include "orthogonal.h"
 
-static const char *const names[] = {"a"};
 static const char *const results[] = {"r"};
 
 static const struct kernel_sample samples[] = {
@@ -51,8 +49,7 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(qr) = {
     .name = "qr",
-    .in_names = names,
-    .n_in = 1,
+    KERNEL_IN("a"),
     .n_out = 2,
     .n_results = 2,
     .result_names = results,

@@ -1,15 +1,12 @@
 /* ops/linear_algebra/solve.c: linear systems with square matrices, by LU.
  *
- * May include: lu.h, matrix_rules.h, matrix_samples.h, op_rules.h, kernel_ops.h. The decomposition
- * stays on the tape as two hidden outputs: the adjoint needs no other one.
+ * The decomposition stays on the tape as two hidden outputs: the adjoint needs no other one.
  */
 #include "kernel_ops.h"
 #include "lu.h"
 #include "matrix_rules.h"
 #include "matrix_samples.h"
 #include "op_rules.h"
-
-static const char *const names[] = {"a", "b"};
 
 static const struct kernel_sample samples[] = {
     MATRIX_PAIR(2, (3, 3), 2, 2, (3, 2)),
@@ -93,8 +90,7 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(solve) = {
     .name = "solve",
-    .in_names = names,
-    .n_in = 2,
+    KERNEL_IN("a", "b"),
     .n_out = 3,
     .saves_out = 7,
     .shape = shape,

@@ -1,7 +1,7 @@
 /* ops/linear_algebra/solve_triangular.c: linear systems with a triangular matrix.
  *
- * May include: lapack.h, matrix.h, matrix_samples.h, op_rules.h, kernel_ops.h. The other triangle
- * is not read. A transposed view of a matrix is read in place, as the other triangle transposed.
+ * The other triangle is not read. A transposed view of a matrix is read in place, as the other
+ * triangle transposed.
  */
 #include "kernel_ops.h"
 #include "lapack.h"
@@ -9,10 +9,6 @@
 #include "matrix_rules.h"
 #include "matrix_samples.h"
 #include "op_rules.h"
-
-static const char *const names[] = {"a", "b"};
-static const struct kernel_attr_info attrs[] = {
-    {"upper", KERNEL_ATTR_FLAG}, {"transposed", KERNEL_ATTR_FLAG}, {"unit", KERNEL_ATTR_FLAG}};
 
 static const struct kernel_sample samples[] = {
     MATRIX_PAIR_WITH(2, (3, 3), 2, 2, (3, 2), 3, 0, 0, 0),
@@ -122,11 +118,10 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(solve_triangular) = {
     .name = "solve_triangular",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 2,
+    KERNEL_IN("a", "b"),
+    KERNEL_ATTRS({"upper", KERNEL_ATTR_FLAG}, {"transposed", KERNEL_ATTR_FLAG},
+                 {"unit", KERNEL_ATTR_FLAG}),
     .n_out = 1,
-    .n_attrs = 3,
     .saves_in = 1,
     .saves_out = 1,
     .shape = shape,

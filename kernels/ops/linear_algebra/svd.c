@@ -1,8 +1,7 @@
 /* ops/linear_algebra/svd.c: singular values and vectors of matrices, reduced.
  *
- * May include: lapack.h, matrix.h, matrix_rules.h, matrix_samples.h, op_rules.h, kernel_ops.h. The
- * sign of each pair of vectors is fixed, so that the result does not depend on how LAPACK came to
- * it.
+ * The sign of each pair of vectors is fixed, so that the result does not depend on how LAPACK came
+ * to it.
  */
 #include "kernel_ops.h"
 #include "lapack.h"
@@ -14,7 +13,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const names[] = {"a"};
 static const char *const results[] = {"s", "vh"};
 
 static const struct kernel_sample samples[] = {
@@ -155,8 +153,7 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(svd) = {
     .name = "svd",
-    .in_names = names,
-    .n_in = 1,
+    KERNEL_IN("a"),
     .n_out = 3,
     .n_results = 3,
     .result_names = results,

@@ -1,14 +1,11 @@
 /* ops/linear_algebra/symmetric_part.c: the symmetric part of matrices, (x + x^T) / 2.
  *
- * May include: matrix.h, matrix_samples.h, op_rules.h, kernel_ops.h. The result is symmetric bit
- * for bit. Serves pullbacks of functions of symmetric matrices.
+ * The result is symmetric bit for bit. Serves pullbacks of functions of symmetric matrices.
  */
 #include "kernel_ops.h"
 #include "matrix.h"
 #include "matrix_samples.h"
 #include "op_rules.h"
-
-static const char *const names[] = {"x"};
 
 static const struct kernel_sample samples[] = {
     MATRIX_SAMPLE(2, (3, 3), 0), MATRIX_SAMPLE(3, (2, 5, 5), 0), MATRIX_SAMPLE(2, (1, 1), 0),
@@ -37,22 +34,15 @@ static void pullback(struct kernel_rule *rule)
         kernel_accumulate(rule, 0, &kernel_op_symmetric_part, 1, &rule->adjoint[0], 0, NULL);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = 2 * (uint64_t)call->in[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(symmetric_part) = {
     .name = "symmetric_part",
-    .in_names = names,
-    .n_in = 1,
+    KERNEL_IN("x"),
     .n_out = 1,
     .hidden = true,
     .shape = matrix_shape_square,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 2,
     .sample = sample,
     .brief = "Symmetric part of matrices.",
     .shapes = "x [...,n,n] -> [...,n,n]",

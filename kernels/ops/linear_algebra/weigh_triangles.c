@@ -1,17 +1,12 @@
 /* ops/linear_algebra/weigh_triangles.c: what lies below, on and above the diagonals of matrices,
  * each part times a constant.
  *
- * May include: matrix.h, matrix_samples.h, op_rules.h, kernel_ops.h. Serves pullbacks: triangles,
- * halved diagonals, and signs.
+ * Serves pullbacks: triangles, halved diagonals, and signs.
  */
 #include "kernel_ops.h"
 #include "matrix.h"
 #include "matrix_samples.h"
 #include "op_rules.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {
-    {"below", KERNEL_ATTR_REAL}, {"diagonal", KERNEL_ATTR_REAL}, {"above", KERNEL_ATTR_REAL}};
 
 static bool sample(int k, struct kernel_sample *s)
 {
@@ -62,25 +57,18 @@ static void pullback(struct kernel_rule *rule)
         kernel_accumulate(rule, 0, &kernel_op_weigh_triangles, 1, &rule->adjoint[0], 3, rule->attr);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = (uint64_t)call->in[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(weigh_triangles) = {
     .name = "weigh_triangles",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"below", KERNEL_ATTR_REAL}, {"diagonal", KERNEL_ATTR_REAL},
+                 {"above", KERNEL_ATTR_REAL}),
     .n_out = 1,
-    .n_attrs = 3,
     .hidden = true,
     .accumulates = true,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 1,
     .sample = sample,
     .brief = "The parts below, on and above the diagonals of matrices, each times a constant.",
     .shapes = "x [...,m,n] -> [...,m,n]",

@@ -1,8 +1,8 @@
 /* ops/network/attention.c: scaled dot-product attention.
  *
- * May include: attention_rows.h, elementwise.h, op_rules.h, kernel_ops.h. Output 1 is hidden and
- * what the pullback makes the weights from: the weights themselves where they are kept, else the
- * logarithm of each row's sum of exponentials. Not kept, they exist a strip of rows at a time.
+ * Output 1 is hidden and what the pullback makes the weights from: the weights themselves where
+ * they are kept, else the logarithm of each row's sum of exponentials. Not kept, they exist a
+ * strip of rows at a time.
  */
 #include "attention_rows.h"
 #include "elementwise.h"
@@ -10,10 +10,6 @@
 #include "op_rules.h"
 
 #include <math.h>
-
-static const char *const names[] = {"q", "k", "v"};
-static const struct kernel_attr_info attrs[] = {
-    {"scale", KERNEL_ATTR_REAL}, {"causal", KERNEL_ATTR_FLAG}, {"keep", KERNEL_ATTR_FLAG}};
 
 /* 1/2 and 0 as words. */
 #define HALF 0x3fe0000000000000
@@ -217,11 +213,10 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(attention) = {
     .name = "attention",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 3,
+    KERNEL_IN("q", "k", "v"),
+    KERNEL_ATTRS({"scale", KERNEL_ATTR_REAL}, {"causal", KERNEL_ATTR_FLAG},
+                 {"keep", KERNEL_ATTR_FLAG}),
     .n_out = 2,
-    .n_attrs = 3,
     .saves_in = 7,
     .saves_out = 2,
     .reads_for = {7, 7, 3},

@@ -1,8 +1,8 @@
 /* ops/network/attention_gradient.c: the adjoints of attention's operands, a strip of rows at a
  * time.
  *
- * May include: attention_rows.h, dense_copy.h, elementwise.h, op_rules.h, kernel_ops.h. Its own
- * pullback is made of elementary ops and whole weights, since it serves second derivatives alone.
+ * Its own pullback is made of elementary ops and whole weights, since it serves second derivatives
+ * alone.
  */
 #include "attention_rows.h"
 #include "dense_copy.h"
@@ -13,8 +13,6 @@
 #include <string.h>
 
 static const char *const names[] = {"g", "q", "k", "v", "rows"};
-static const struct kernel_attr_info attrs[] = {
-    {"scale", KERNEL_ATTR_REAL}, {"causal", KERNEL_ATTR_FLAG}, {"keep", KERNEL_ATTR_FLAG}};
 enum { G, Q, K, V, ROWS, OPERANDS };
 
 #define HALF 0x3fe0000000000000
@@ -275,10 +273,10 @@ static struct kernel_cost cost(const struct kernel_call *call)
 KERNEL_OP(attention_gradient) = {
     .name = "attention_gradient",
     .in_names = names,
-    .attrs = attrs,
+    KERNEL_ATTRS({"scale", KERNEL_ATTR_REAL}, {"causal", KERNEL_ATTR_FLAG},
+                 {"keep", KERNEL_ATTR_FLAG}),
     .n_in = OPERANDS,
     .n_out = 3,
-    .n_attrs = 3,
     .hidden = true,
     .saves_in = 31,
     .reads_for = {30, 31, 31, 23, 31},

@@ -1,7 +1,4 @@
-/* attention_rows.c: sizes of attention, and strips of rows of its weights.
- *
- * May include: attention_rows.h, elementwise.h, kernel_ops.h.
- */
+/* attention_rows.c: sizes of attention, and strips of rows of its weights. */
 #include "attention_rows.h"
 #include "elementwise.h"
 #include "kernel_ops.h"

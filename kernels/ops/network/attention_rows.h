@@ -1,9 +1,9 @@
 /* attention_rows.h: what attention, its pullback and its weights have in common: the sizes, and
  * strips of rows of the weights.
  *
- * May include: gemm.h, op_rules.h. Internal to kernels/. Rows are queries and columns are keys; a
- * strip has as many rows as fit into the second-level cache, so that weights which are not kept
- * need workspace for a strip alone.
+ * Internal to kernels/. Rows are queries and columns are keys; a strip has as many rows as fit
+ * into the second-level cache, so that weights which are not kept need workspace for a strip
+ * alone.
  */
 #ifndef ATTENTION_ROWS_H
 #define ATTENTION_ROWS_H

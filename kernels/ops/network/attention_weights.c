@@ -1,16 +1,11 @@
 /* ops/network/attention_weights.c: the weights of attention from its rows' sums.
  *
- * May include: attention_rows.h, dense_copy.h, op_rules.h, kernel_ops.h. For second derivatives,
- * where the weights have to be a value of their own.
+ * For second derivatives, where the weights have to be a value of their own.
  */
 #include "attention_rows.h"
 #include "dense_copy.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
-
-static const char *const names[] = {"q", "k", "logs"};
-static const struct kernel_attr_info attrs[] = {{"scale", KERNEL_ATTR_REAL},
-                                                {"causal", KERNEL_ATTR_FLAG}};
 
 #define HALF 0x3fe0000000000000
 #define WEIGHTS_SAMPLE(r, eq, ek, el, scale, causal)                                               \
@@ -100,11 +95,9 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(attention_weights) = {
     .name = "attention_weights",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 3,
+    KERNEL_IN("q", "k", "logs"),
+    KERNEL_ATTRS({"scale", KERNEL_ATTR_REAL}, {"causal", KERNEL_ATTR_FLAG}),
     .n_out = 1,
-    .n_attrs = 2,
     .hidden = true,
     .saves_in = 3,
     .saves_out = 1,

@@ -1,7 +1,4 @@
-/* ops/network/avg_pool2d_gradient.c: the adjoint of avg_pool2d, of which it is the adjoint.
- *
- * May include: pooling.h, reduction_samples.h, dense.h, kernel_ops.h.
- */
+/* ops/network/avg_pool2d_gradient.c: the adjoint of avg_pool2d, of which it is the adjoint. */
 #include "dense.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
@@ -9,17 +6,6 @@
 #include "reduction_samples.h"
 
 #include <string.h>
-
-static const char *const names[] = {"g"};
-static const struct kernel_attr_info attrs[] = {{"kernel_h", KERNEL_ATTR_INT},
-                                                {"kernel_w", KERNEL_ATTR_INT},
-                                                {"stride_h", KERNEL_ATTR_INT},
-                                                {"stride_w", KERNEL_ATTR_INT},
-                                                {"padding_h", KERNEL_ATTR_INT},
-                                                {"padding_w", KERNEL_ATTR_INT},
-                                                {"count_padding", KERNEL_ATTR_FLAG},
-                                                {"h", KERNEL_ATTR_INT},
-                                                {"w", KERNEL_ATTR_INT}};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(3, (2, 2, 2), -2, 2, 9, 2, 2, 2, 2, 0, 0, 1, 4, 5),
@@ -96,11 +82,13 @@ static void pullback(struct kernel_rule *rule)
 
 KERNEL_OP(avg_pool2d_gradient) = {
     .name = "avg_pool2d_gradient",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("g"),
+    KERNEL_ATTRS({"kernel_h", KERNEL_ATTR_INT}, {"kernel_w", KERNEL_ATTR_INT},
+                 {"stride_h", KERNEL_ATTR_INT}, {"stride_w", KERNEL_ATTR_INT},
+                 {"padding_h", KERNEL_ATTR_INT}, {"padding_w", KERNEL_ATTR_INT},
+                 {"count_padding", KERNEL_ATTR_FLAG}, {"h", KERNEL_ATTR_INT},
+                 {"w", KERNEL_ATTR_INT}),
     .n_out = 1,
-    .n_attrs = 9,
     .hidden = true,
     .accumulates = true,
     .family = &family,

@@ -1,16 +1,14 @@
 /* ops/network/batch_norm.c: each channel of a batch normalized to mean 0 and variance 1, with
  * weights and a bias.
  *
- * May include: normalize.h, dense.h, kernel_ops.h. Mean and variance of the batch are results, for
- * whoever keeps running averages; the pullback reads them beside x.
+ * Mean and variance of the batch are results, for whoever keeps running averages; the pullback
+ * reads them beside x.
  */
 #include "dense.h"
 #include "kernel_ops.h"
 #include "normalize.h"
 
-static const char *const names[] = {"x", "w", "b"};
 static const char *const results[] = {"mean", "var"};
-static const struct kernel_attr_info attrs[] = {{"eps", KERNEL_ATTR_REAL}};
 
 /* clang-format off */
 #define BATCH_SAMPLE(rank_x, c, ...)                                                               \
@@ -112,11 +110,9 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(batch_norm) = {
     .name = "batch_norm",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 3,
+    KERNEL_IN("x", "w", "b"),
+    KERNEL_ATTRS({"eps", KERNEL_ATTR_REAL}),
     .n_out = 3,
-    .n_attrs = 1,
     .n_results = 3,
     .result_names = results,
     .saves_in = 3,
@@ -139,6 +135,7 @@ KERNEL_OP(batch_norm) = {
         "2 (x - mean) var') / m, w' += sum of y' z, b' += sum of y'; m elements a channel",
     .edges =
         "a channel of equal elements gives b, or NaN if eps is 0; a channel with an infinity or "
-        "NaN gives NaN; an empty channel is refused; eps < 0 and NaN are refused",
+        "NaN gives NaN; where var leaves the range y and its gradient are kept, second derivatives "
+        "are not; an empty channel is refused; eps < 0 and NaN are refused",
     .source = "Ioffe & Szegedy (2015), arXiv:1502.03167",
 };

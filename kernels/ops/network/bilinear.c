@@ -1,14 +1,11 @@
 /* ops/network/bilinear.c: a form of two vectors for each row.
  *
- * May include: dense.h, gemm.h, outer_rows.h, op_rules.h, kernel_ops.h. The outer products of a
- * strip of rows are one matrix, and the result is its product with w.
+ * The outer products of a strip of rows are one matrix, and the result is its product with w.
  */
 #include "dense.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "outer_rows.h"
-
-static const char *const names[] = {"x1", "x2", "w"};
 
 /* clang-format off */
 #define BILINEAR_SAMPLE(rank_, m, n, o, x1_extents, x2_extents)                                    \
@@ -96,8 +93,7 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(bilinear) = {
     .name = "bilinear",
-    .in_names = names,
-    .n_in = 3,
+    KERNEL_IN("x1", "x2", "w"),
     .n_out = 1,
     .accumulates = true,
     .saves_in = 7,

@@ -1,13 +1,11 @@
 /* ops/network/bilinear_weights.c: the adjoint of bilinear in its weights.
  *
- * May include: dense.h, outer_rows.h, op_rules.h, kernel_ops.h. Its own adjoints are bilinear.
+ * Its own adjoints are bilinear.
  */
 #include "dense.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "outer_rows.h"
-
-static const char *const names[] = {"g", "x1", "x2"};
 
 /* clang-format off */
 #define WEIGHTS_SAMPLE(rank_, g_extents, x1_extents, x2_extents)                                   \
@@ -87,8 +85,7 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(bilinear_weights) = {
     .name = "bilinear_weights",
-    .in_names = names,
-    .n_in = 3,
+    KERNEL_IN("g", "x1", "x2"),
     .n_out = 1,
     .hidden = true,
     .accumulates = true,

@@ -1,17 +1,10 @@
 /* ops/network/conv1d.c: convolution along one axis.
  *
- * May include: convolution.h, op_rules.h, kernel_ops.h. It is conv2d of images of height 1,
- * also backwards.
+ * It is conv2d of images of height 1, also backwards.
  */
 #include "convolution.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
-
-static const char *const names[] = {"x", "w"};
-static const struct kernel_attr_info attrs[] = {{"stride", KERNEL_ATTR_INT},
-                                                {"padding", KERNEL_ATTR_INT},
-                                                {"dilation", KERNEL_ATTR_INT},
-                                                {"groups", KERNEL_ATTR_INT}};
 
 static const struct kernel_sample samples[] = {
     CONVOLUTION_SAMPLE(3, (2, 2, 5), (3, 2, 2), 4, 1, 0, 1, 1),
@@ -82,11 +75,10 @@ static void pullback(struct kernel_rule *rule)
 
 KERNEL_OP(conv1d) = {
     .name = "conv1d",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 2,
+    KERNEL_IN("x", "w"),
+    KERNEL_ATTRS({"stride", KERNEL_ATTR_INT}, {"padding", KERNEL_ATTR_INT},
+                 {"dilation", KERNEL_ATTR_INT}, {"groups", KERNEL_ATTR_INT}),
     .n_out = 1,
-    .n_attrs = 4,
     .accumulates = true,
     .saves_in = 3,
     .reads_for = {2, 1},

@@ -1,13 +1,11 @@
 /* ops/network/conv2d.c: convolution of images.
  *
- * May include: convolution.h, op_rules.h, kernel_ops.h. The adjoints are ops of their own, and
- * each other's adjoints.
+ * The adjoints are ops of their own, and each other's adjoints.
  */
 #include "convolution.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
-static const char *const names[] = {"x", "w"};
 static const struct kernel_attr_info attrs[] = {CONVOLUTION_ATTRIBUTE_NAMES};
 
 static const struct kernel_sample samples[] = {
@@ -51,9 +49,8 @@ static void pullback(struct kernel_rule *rule)
 
 KERNEL_OP(conv2d) = {
     .name = "conv2d",
-    .in_names = names,
+    KERNEL_IN("x", "w"),
     .attrs = attrs,
-    .n_in = 2,
     .n_out = 1,
     .n_attrs = 7,
     .accumulates = true,

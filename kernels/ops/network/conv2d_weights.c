@@ -1,12 +1,11 @@
 /* ops/network/conv2d_weights.c: conv2d's adjoint in the weights.
  *
- * May include: convolution.h, op_rules.h, kernel_ops.h. Its own adjoints are the other two.
+ * Its own adjoints are the other two.
  */
 #include "convolution.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
-static const char *const names[] = {"x", "g"};
 static const struct kernel_attr_info attrs[] = {
     CONVOLUTION_ATTRIBUTE_NAMES, {"kh", KERNEL_ATTR_INT}, {"kw", KERNEL_ATTR_INT}};
 
@@ -50,9 +49,8 @@ static void pullback(struct kernel_rule *rule)
 
 KERNEL_OP(conv2d_weights) = {
     .name = "conv2d_weights",
-    .in_names = names,
+    KERNEL_IN("x", "g"),
     .attrs = attrs,
-    .n_in = 2,
     .n_out = 1,
     .n_attrs = 9,
     .hidden = true,

@@ -1,6 +1,6 @@
 /* ops/network/conv_transpose2d.c: transposed convolution of images.
  *
- * May include: convolution.h, op_rules.h, kernel_ops.h. It is the adjoint of conv2d in the images.
+ * It is the adjoint of conv2d in the images.
  */
 #include "convolution.h"
 #include "kernel_ops.h"
@@ -8,7 +8,6 @@
 
 #include <limits.h>
 
-static const char *const names[] = {"x", "w"};
 static const struct kernel_attr_info attrs[] = {CONVOLUTION_ATTRIBUTE_NAMES,
                                                 {"output_padding_h", KERNEL_ATTR_INT},
                                                 {"output_padding_w", KERNEL_ATTR_INT}};
@@ -30,14 +29,15 @@ static int make(const struct kernel_call *call, struct convolution *all)
     int64_t image[4] = {x->shape[0]};
     for (int i = 0; i < CONVOLUTION_ATTRIBUTES; i++)
         if (attr[i] < 0 || attr[i] > INT_MAX)
-            return kernel_refuse_operands(call, ", ", "attribute %d, %lld, is out of range", i + 1,
+            return kernel_refuse_operands(call, ", ", "%s %lld is out of range", attrs[i].name,
                                           (long long)attr[i]);
     if (x->shape[1] != w->shape[0] || __builtin_mul_overflow(w->shape[1], attr[6], &image[1]))
         return kernel_refuse_operands(call, ", ", "x has %lld channels, w takes %lld",
                                       (long long)x->shape[1], (long long)w->shape[0]);
     for (int k = 0; k < 2; k++) {
         if (beyond[k] < 0 || beyond[k] >= attr[k])
-            return kernel_refuse_operands(call, ", ", "output padding %lld is not in 0..%lld",
+            return kernel_refuse_operands(call, ", ", "%s %lld is not in 0..%lld",
+                                          attrs[CONVOLUTION_ATTRIBUTES + k].name,
                                           (long long)beyond[k], (long long)attr[k] - 1);
         if (x->shape[2 + k] > INT_MAX || w->shape[2 + k] > INT_MAX || x->shape[2 + k] < 1)
             return kernel_refuse_operands(call, ", ", "there is no image of extent %lld",
@@ -71,9 +71,8 @@ static void pullback(struct kernel_rule *rule)
 
 KERNEL_OP(conv_transpose2d) = {
     .name = "conv_transpose2d",
-    .in_names = names,
+    KERNEL_IN("x", "w"),
     .attrs = attrs,
-    .n_in = 2,
     .n_out = 1,
     .n_attrs = 9,
     .accumulates = true,

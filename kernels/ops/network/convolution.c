@@ -1,7 +1,4 @@
-/* convolution.c: windows side by side, and products of them with the weights.
- *
- * May include: convolution.h, dense.h, gemm.h, op_rules.h.
- */
+/* convolution.c: windows side by side, and products of them with the weights. */
 #include "convolution.h"
 #include "dense.h"
 #include "gemm.h"
@@ -184,7 +181,7 @@ struct piece {
 
 static void *element(int dtype, const void *data, int64_t offset)
 {
-    return (char *)data + offset * (int64_t)kernel_dtype_bytes(dtype);
+    return kernel_behind(data, offset * (int64_t)kernel_dtype_bytes(dtype));
 }
 
 static void *image_of(const struct convolution *all, const void *x, const struct piece *p)

@@ -1,9 +1,8 @@
 /* convolution.h: the three products that a convolution and its adjoints are.
  *
- * May include: op_rules.h. Internal to kernels/. With x [n,c,h,w], weights [o,c/groups,kh,kw] and y
- * [n,o,oh,ow]: each of the three is linear in the other two. The windows of one image, or of as
- * many rows of its output as fit into some memory, are laid side by side (im2col), and BLAS
- * multiplies.
+ * Internal to kernels/. With x [n,c,h,w], weights [o,c/groups,kh,kw] and y [n,o,oh,ow]: each of
+ * the three is linear in the other two. The windows of one image, or of as many rows of its output
+ * as fit into some memory, are laid side by side (im2col), and BLAS multiplies.
  */
 #ifndef CONVOLUTION_H
 #define CONVOLUTION_H

@@ -1,16 +1,13 @@
 /* ops/network/dropout.c: random elements become 0, the others are scaled up.
  *
- * May include: dense.h, elementwise.h, philox.h, op_rules.h, kernel_ops.h. Which ones is a function
- * of the seed and the element's row-major number, so nothing is saved: the op is its own adjoint.
+ * Which ones is a function of the seed and the element's row-major number, so nothing is saved:
+ * the op is its own adjoint.
  */
 #include "dense.h"
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "philox.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"p", KERNEL_ATTR_REAL}, {"seed", KERNEL_ATTR_INT}};
 
 /* clang-format off */
 #define DROPOUT_SAMPLE(rank_, p, seed, ...)                                                        \
@@ -95,24 +92,16 @@ static void pullback(struct kernel_rule *rule)
 }
 
 /* Ten rounds of two products and four further operations for four elements, and a choice. */
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = 17 * (uint64_t)call->in[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(dropout) = {
     .name = "dropout",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"p", KERNEL_ATTR_REAL}, {"seed", KERNEL_ATTR_INT}),
     .n_out = 1,
-    .n_attrs = 2,
     .accumulates = true,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 17,
     .workspace = dense_workspace,
     .sample = sample,
     .brief = "Each element dropped with probability p, the others divided by 1 - p; one seed gives "

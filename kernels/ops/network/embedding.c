@@ -1,7 +1,6 @@
 /* ops/network/embedding.c: rows of a table by indices of any shape.
  *
- * May include: dense.h, op_rules.h, kernel_ops.h. With the indices in one axis it is gather_rows,
- * whose kernel and adjoint serve it.
+ * With the indices in one axis it is gather_rows, whose kernel and adjoint serve it.
  */
 #include "dense.h"
 #include "kernel_ops.h"

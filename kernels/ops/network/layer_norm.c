@@ -1,14 +1,11 @@
 /* ops/network/layer_norm.c: each row normalized to mean 0 and variance 1, with weights and a bias.
  *
- * May include: normalize.h, dense.h, kernel_ops.h. Outputs 1 and 2, mean and reciprocal standard
- * deviation of the rows, are what the pullback reads beside x; they have pullbacks of their own.
+ * Outputs 1 and 2, mean and reciprocal standard deviation of the rows, are what the pullback reads
+ * beside x; they have pullbacks of their own.
  */
 #include "dense.h"
 #include "kernel_ops.h"
 #include "normalize.h"
-
-static const char *const names[] = {"x", "w", "b"};
-static const struct kernel_attr_info attrs[] = {{"eps", KERNEL_ATTR_REAL}};
 
 /* clang-format off */
 #define LAYER_SAMPLE(rank_x, rank_w, x_extents, w_extents)                                         \
@@ -96,11 +93,9 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(layer_norm) = {
     .name = "layer_norm",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 3,
+    KERNEL_IN("x", "w", "b"),
+    KERNEL_ATTRS({"eps", KERNEL_ATTR_REAL}),
     .n_out = 3,
-    .n_attrs = 1,
     .saves_in = 3,
     .reads_for = {3, 1, 0},
     .touches_all = true,
@@ -119,6 +114,7 @@ KERNEL_OP(layer_norm) = {
         "q = y' w, x' += (q - mean of q - z mean of (q z)) / (var + eps)^(1/2), w' += sum "
         "of y' z over rows, b' += sum of y' over rows",
     .edges = "a row of equal elements gives b, or NaN if eps is 0; a row with an infinity or NaN "
-             "gives NaN; eps < 0 and NaN are refused",
+             "gives NaN; var may leave the range, (var + eps)^(-1/2) may not; eps < 0 and NaN are "
+             "refused",
     .source = "Ba, Kiros & Hinton (2016), arXiv:1607.06450",
 };

@@ -1,15 +1,13 @@
 /* ops/network/lstm_cell.c: one step of a long short-term memory, behind its affine map.
  *
- * May include: dense_copy.h, elementwise.h, op_rules.h, kernel_ops.h. One pass over rows. The gates
- * are not kept: the pullback makes them again from z and c, which takes less time than keeping and
- * reading five more numbers an element.
+ * One pass over rows. The gates are not kept: the pullback makes them again from z and c, which
+ * takes less time than keeping and reading five more numbers an element.
  */
 #include "dense_copy.h"
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
-static const char *const names[] = {"z", "c"};
 static const char *const result_names[] = {"cell"};
 
 /* clang-format off */
@@ -89,9 +87,8 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(lstm_cell) = {
     .name = "lstm_cell",
-    .in_names = names,
+    KERNEL_IN("z", "c"),
     .result_names = result_names,
-    .n_in = 2,
     .n_out = 2,
     .n_results = 2,
     .saves_in = 3,

@@ -1,7 +1,6 @@
 /* ops/network/lstm_cell_gradient.c: the adjoints of both operands of an LSTM's cell in one pass.
  *
- * May include: dense_copy.h, elementwise.h, op_rules.h, kernel_ops.h. Its own pullback is made of
- * elementary ops, since it serves second derivatives alone.
+ * Its own pullback is made of elementary ops, since it serves second derivatives alone.
  */
 #include "dense_copy.h"
 #include "elementwise.h"

@@ -1,13 +1,10 @@
 /* ops/network/nll_loss.c: mean negative log-likelihood of labels.
  *
- * May include: elementwise.h, op_rules.h, kernel_ops.h. Linear in its operand: the adjoint is an op
- * of its own whose adjoint is this one.
+ * Linear in its operand: the adjoint is an op of its own whose adjoint is this one.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
-
-static const char *const names[] = {"x", "labels"};
 
 /* clang-format off */
 #define LIKELIHOOD_SAMPLE(b, c)                                                                    \
@@ -69,8 +66,7 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(nll_loss) = {
     .name = "nll_loss",
-    .in_names = names,
-    .n_in = 2,
+    KERNEL_IN("x", "labels"),
     .n_out = 1,
     .saves_in = 2,
     .shape = shape,

@@ -1,14 +1,10 @@
 /* ops/network/nll_loss_gradient.c: gradient of the mean negative log-likelihood.
  *
- * May include: elementwise.h, op_rules.h, kernel_ops.h. Added to an adjoint it touches one element
- * a row.
+ * Added to an adjoint it touches one element a row.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
-
-static const char *const names[] = {"g", "labels"};
-static const struct kernel_attr_info attrs[] = {{"columns", KERNEL_ATTR_INT}};
 
 /* clang-format off */
 #define GRADIENT_SAMPLE(b, c)                                                                      \
@@ -78,11 +74,9 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(nll_loss_gradient) = {
     .name = "nll_loss_gradient",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 2,
+    KERNEL_IN("g", "labels"),
+    KERNEL_ATTRS({"columns", KERNEL_ATTR_INT}),
     .n_out = 1,
-    .n_attrs = 1,
     .hidden = true,
     .accumulates = true,
     .saves_in = 2,

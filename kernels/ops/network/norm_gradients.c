@@ -1,18 +1,27 @@
-/* norm_gradients.c: what the ops of the norms' gradients have in common.
+/* ops/network/norm_gradients.c: the adjoints of the operands of batch_norm, layer_norm and
+ * rms_norm, in one pass.
  *
- * May include: norm_gradients.h, normalize.h, dense.h, op_rules.h.
+ * Inputs are g, x, w, mean (if centered) and rstd, outputs gx, gw and gb (if centered). They are
+ * functions of the statistics as well, by which they are differentiated again.
  */
-#include "norm_gradients.h"
 #include "dense.h"
+#include "kernel_ops.h"
+#include "normalize.h"
 
-static struct normalization seen(const struct kernel_op *op, const kernel_ref *in)
+/* What the ops differ in. */
+struct norm_gradient_family {
+    bool centered;   /* layer_norm and batch_norm */
+    bool by_channel; /* batch_norm */
+};
+
+static struct normalization normalization_of(const struct kernel_op *op, const kernel_ref *in)
 {
     const struct norm_gradient_family *const family = op->family;
     return family->by_channel ? normalize_channels(in[1])
                               : normalize_rows(in[1], in[2], family->centered);
 }
 
-int norm_gradient_shape(const struct kernel_call *call, struct kernel_shape *out)
+static int norm_gradient_shape(const struct kernel_call *call, struct kernel_shape *out)
 {
     const struct norm_gradient_family *const family = call->op->family;
     const kernel_ref x = call->in[1], w = call->in[2];
@@ -30,15 +39,15 @@ int norm_gradient_shape(const struct kernel_call *call, struct kernel_shape *out
     return 0;
 }
 
-size_t norm_gradient_workspace(const struct kernel_call *call)
+static size_t norm_gradient_workspace(const struct kernel_call *call)
 {
-    const struct normalization n = seen(call->op, call->in);
+    const struct normalization n = normalization_of(call->op, call->in);
     return dense_workspace(call) + normalize_gradient_space(&n);
 }
 
-int norm_gradient_forward(const struct kernel_call *call)
+static int norm_gradient_forward(const struct kernel_call *call)
 {
-    const struct normalization n = seen(call->op, call->in);
+    const struct normalization n = normalization_of(call->op, call->in);
     char *space = call->workspace;
     struct normalize_gradient data = {.gx = call->out[0]->data, .gw = call->out[1]->data};
     data.g = dense_data(call->in[0], &space);
@@ -53,14 +62,134 @@ int norm_gradient_forward(const struct kernel_call *call)
     return 0;
 }
 
-void norm_gradient_pullback(struct kernel_rule *rule)
+static void norm_gradient_pullback(struct kernel_rule *rule)
 {
-    const struct normalization n = seen(rule->op, rule->in);
+    const struct normalization n = normalization_of(rule->op, rule->in);
     normalize_gradient_pullback(rule, &n);
 }
 
-struct kernel_cost norm_gradient_cost(const struct kernel_call *call)
+static struct kernel_cost norm_gradient_cost(const struct kernel_call *call)
 {
-    const struct normalization n = seen(call->op, call->in);
+    const struct normalization n = normalization_of(call->op, call->in);
     return normalize_gradient_cost(call, &n);
 }
+
+/* clang-format off */
+#define BATCH_SAMPLE(rank_x, c, ...)                                                            \
+    {.n_in = 5, .dtype = {KERNEL_F64, KERNEL_F64, KERNEL_F64, KERNEL_F64, KERNEL_F64},             \
+     .rank = {rank_x, rank_x, 1, 1, 1}, .shape = {{__VA_ARGS__}, {__VA_ARGS__}, {c}, {c}, {c}},    \
+     .low = {-1, -2, 0.5, -1, 0.5}, .high = {1, 2, 2, 1, 2}}
+/* clang-format on */
+static const struct kernel_sample batch_samples[] = {
+    BATCH_SAMPLE(2, 3, 5, 3), BATCH_SAMPLE(3, 2, 2, 2, 3), BATCH_SAMPLE(3, 3, 1, 3, 4),
+    BATCH_SAMPLE(2, 3, 0, 3), BATCH_SAMPLE(3, 0, 2, 0, 3),
+};
+KERNEL_SAMPLES_OF(batch)
+
+static const struct norm_gradient_family batch_family = {.centered = true, .by_channel = true};
+
+KERNEL_OP(batch_norm_gradient) = {
+    .name = "batch_norm_gradient",
+    KERNEL_IN("g", "x", "w", "mean", "rstd"),
+    .n_out = 3,
+    .hidden = true,
+    .saves_in = 31,
+    .reads_for = {30, 31, 27, 31, 31},
+    .touches_all = true,
+    .saves_out = 1,
+    .family = &batch_family,
+    .shape = norm_gradient_shape,
+    .forward = norm_gradient_forward,
+    .pullback = norm_gradient_pullback,
+    .cost = norm_gradient_cost,
+    .workspace = norm_gradient_workspace,
+    .sample = batch_sample,
+    .brief = "Adjoints of batch_norm's operands.",
+    .shapes = "g [n,c,...], x [n,c,...], w [c], mean [c], rstd [c] -> [n,c,...], [c], [c]",
+    .formula =
+        "z = (x - mean) rstd, q = g w, gx = rstd (q - mean of q - z mean of (q z)), gw = sum "
+        "of g z, gb = sum of g",
+    .derivative = "the formula's, by g, x, w, mean and rstd",
+};
+
+/* clang-format off */
+#define LAYER_SAMPLE(rank_x, rank_w, x_extents, w_extents, lead)                                \
+    {.n_in = 5, .dtype = {KERNEL_F64, KERNEL_F64, KERNEL_F64, KERNEL_F64, KERNEL_F64},             \
+     .rank = {rank_x, rank_x, rank_w, (rank_x) - (rank_w), (rank_x) - (rank_w)},                   \
+     .shape = {{KERNEL_EXTENTS x_extents}, {KERNEL_EXTENTS x_extents},                             \
+               {KERNEL_EXTENTS w_extents}, {KERNEL_EXTENTS lead},                                  \
+               {KERNEL_EXTENTS lead}},                                                             \
+     .low = {-1, -2, 0.5, -1, 0.5}, .high = {1, 2, 2, 1, 2}}
+/* clang-format on */
+static const struct kernel_sample layer_samples[] = {
+    LAYER_SAMPLE(2, 1, (3, 5), (5), (3)),       LAYER_SAMPLE(1, 1, (4), (4), (0)),
+    LAYER_SAMPLE(3, 2, (2, 3, 2), (3, 2), (2)), LAYER_SAMPLE(3, 1, (2, 2, 3), (3), (2, 2)),
+    LAYER_SAMPLE(2, 1, (0, 3), (3), (0)),       LAYER_SAMPLE(2, 1, (2, 0), (0), (2)),
+};
+KERNEL_SAMPLES_OF(layer)
+
+static const struct norm_gradient_family layer_family = {.centered = true};
+
+KERNEL_OP(layer_norm_gradient) = {
+    .name = "layer_norm_gradient",
+    KERNEL_IN("g", "x", "w", "mean", "rstd"),
+    .n_out = 3,
+    .hidden = true,
+    .saves_in = 31,
+    .reads_for = {30, 31, 27, 31, 31},
+    .touches_all = true,
+    .saves_out = 1,
+    .family = &layer_family,
+    .shape = norm_gradient_shape,
+    .forward = norm_gradient_forward,
+    .pullback = norm_gradient_pullback,
+    .cost = norm_gradient_cost,
+    .workspace = norm_gradient_workspace,
+    .sample = layer_sample,
+    .brief = "Adjoints of layer_norm's operands.",
+    .shapes = "g [...,d...], x [...,d...], w [d...], mean [...], rstd [...] -> [...,d...], [d...], "
+              "[d...]",
+    .formula =
+        "z = (x - mean) rstd, q = g w, gx = rstd (q - mean of q - z mean of (q z)), gw = sum "
+        "of g z, gb = sum of g",
+    .derivative = "the formula's, by g, x, w, mean and rstd",
+};
+
+/* clang-format off */
+#define RMS_SAMPLE(rank_x, rank_w, x_extents, w_extents, lead)                                \
+    {.n_in = 4, .dtype = {KERNEL_F64, KERNEL_F64, KERNEL_F64, KERNEL_F64},                         \
+     .rank = {rank_x, rank_x, rank_w, (rank_x) - (rank_w)},                                        \
+     .shape = {{KERNEL_EXTENTS x_extents}, {KERNEL_EXTENTS x_extents},                             \
+               {KERNEL_EXTENTS w_extents}, {KERNEL_EXTENTS lead}},                                 \
+     .low = {-1, -2, 0.5, 0.5}, .high = {1, 2, 2, 2}}
+/* clang-format on */
+static const struct kernel_sample rms_samples[] = {
+    RMS_SAMPLE(2, 1, (3, 5), (5), (3)),       RMS_SAMPLE(1, 1, (4), (4), (0)),
+    RMS_SAMPLE(3, 2, (2, 3, 2), (3, 2), (2)), RMS_SAMPLE(3, 1, (2, 2, 3), (3), (2, 2)),
+    RMS_SAMPLE(2, 1, (0, 3), (3), (0)),       RMS_SAMPLE(2, 1, (2, 0), (0), (2)),
+};
+KERNEL_SAMPLES_OF(rms)
+
+static const struct norm_gradient_family rms_family = {.centered = false};
+
+KERNEL_OP(rms_norm_gradient) = {
+    .name = "rms_norm_gradient",
+    KERNEL_IN("g", "x", "w", "rstd"),
+    .n_out = 2,
+    .hidden = true,
+    .saves_in = 15,
+    .reads_for = {14, 15, 11, 15},
+    .touches_all = true,
+    .saves_out = 1,
+    .family = &rms_family,
+    .shape = norm_gradient_shape,
+    .forward = norm_gradient_forward,
+    .pullback = norm_gradient_pullback,
+    .cost = norm_gradient_cost,
+    .workspace = norm_gradient_workspace,
+    .sample = rms_sample,
+    .brief = "Adjoints of rms_norm's operands.",
+    .shapes = "g [...,d...], x [...,d...], w [d...], rstd [...] -> [...,d...], [d...]",
+    .formula = "z = x rstd, q = g w, gx = rstd (q - z mean of (q z)), gw = sum of g z",
+    .derivative = "the formula's, by g, x, w and rstd",
+};

@@ -1,13 +1,13 @@
 /* normalize.c: normalization and its gradient. Where no long runs of a channel lie together it goes
  * through the elementwise loops, block by block of the channels, so that what the passes over a
  * block share stays in cache; normalize_runs.c has the rest.
- *
- * May include: normalize.h, dense.h, elementwise.h, kernel_ops.h.
  */
 #include "normalize.h"
 #include "dense.h"
 #include "elementwise.h"
 #include "kernel_ops.h"
+
+#include <math.h>
 
 enum {
     BLOCK_BYTES = 1 << 16,
@@ -129,6 +129,108 @@ static void mean(enum kernel_loop_id loop, struct kernel_array *out, kernel_ref 
     run1(LOOP_scale, out, out, &share);
 }
 
+double normalize_value_at(int dtype, const void *data, int64_t i)
+{
+    return dtype == KERNEL_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i];
+}
+
+double normalize_value_put(int dtype, void *data, int64_t i, double value)
+{
+    if (dtype == KERNEL_F32)
+        ((float *)data)[i] = (float)value;
+    else
+        ((double *)data)[i] = value;
+    return normalize_value_at(dtype, data, i);
+}
+
+bool normalize_is_far(const struct normalization *n, double mean, double var, double eps)
+{
+    const double least = n->dtype == KERNEL_F32 ? 0x1p-100 : 0x1p-960;
+    return !isfinite(mean) || !isfinite(var) || var + eps < least;
+}
+
+/* The greatest magnitude, or a negative number if one is not finite; *equal: all are one number. */
+static double greatest(const struct normalization *n, const void *x, int64_t kept, bool *equal)
+{
+    double most = 0, first = 0;
+    *equal = true;
+    for (int64_t o = 0; o < n->outer; o++)
+        for (int64_t i = 0; i < n->inner; i++) {
+            const double value =
+                normalize_value_at(n->dtype, x, (o * n->kept + kept) * n->inner + i);
+            if (!isfinite(value))
+                return -1;
+            if (o == 0 && i == 0)
+                first = value;
+            *equal = *equal && value == first;
+            most = fmax(most, fabs(value));
+        }
+    return most;
+}
+
+/* The mean of (x scale - shift)^power, for a power of 1 or 2. */
+static double scaled_mean(const struct normalization *n, const void *x, int64_t kept, double scale,
+                          double shift, int power)
+{
+    double sum = 0;
+    for (int64_t o = 0; o < n->outer; o++)
+        for (int64_t i = 0; i < n->inner; i++) {
+            const double value =
+                normalize_value_at(n->dtype, x, (o * n->kept + kept) * n->inner + i);
+            const double apart = value * scale - shift;
+            sum += power == 2 ? apart * apart : apart;
+        }
+    return sum / (double)count_of(n);
+}
+
+bool normalize_rescale(const struct normalization *n, const void *x, int64_t kept, double eps,
+                       struct normalize_statistics *found)
+{
+    bool equal = true;
+    int exponent = 0;
+    const double most = greatest(n, x, kept, &equal), root = sqrt(eps);
+    if (most < 0 || count_of(n) == 0)
+        return false;
+    (void)frexp(fmax(most, root), &exponent);
+    exponent = exponent > 1000 ? 1000 : exponent < -1000 ? -1000 : exponent;
+    const double scale = ldexp(1, -exponent);
+    double mean = 0;
+    if (n->centered && equal)
+        mean = normalize_value_at(n->dtype, x, kept * n->inner);
+    else if (n->centered)
+        mean = scaled_mean(n, x, kept, scale, 0, 1) / scale;
+    if (n->dtype == KERNEL_F32)
+        mean = (double)(float)mean;
+    const double var = scaled_mean(n, x, kept, scale, mean * scale, 2);
+    *found = (struct normalize_statistics){mean, var / scale / scale,
+                                           scale / hypot(sqrt(var), root * scale)};
+    return true;
+}
+
+void normalize_rescale_into(const struct normalization *n, const struct normalize_forward *data,
+                            int64_t kept, double *mean, double *rstd)
+{
+    struct normalize_statistics found;
+    if (!normalize_rescale(n, data->x, kept, data->eps, &found))
+        return;
+    if (data->mean != NULL)
+        *mean = normalize_value_put(n->dtype, data->mean, kept, found.mean);
+    if (data->var != NULL)
+        (void)normalize_value_put(n->dtype, data->var, kept, found.var);
+    *rstd = normalize_value_put(n->dtype, data->rstd, kept, found.rstd);
+}
+
+/* The forward's statistics of the kept indices from..end that are far, again. */
+static void block_rescale(const struct normalization *n, const struct normalize_forward *data,
+                          int64_t from, int64_t end)
+{
+    for (int64_t k = from; k < end; k++) {
+        double mean = normalize_value_at(n->dtype, data->mean, k), rstd;
+        if (normalize_is_far(n, mean, normalize_value_at(n->dtype, data->var, k), data->eps))
+            normalize_rescale_into(n, data, k, &mean, &rstd);
+    }
+}
+
 void normalize_forward(const struct normalization *n, const struct normalize_forward *data)
 {
     if (normalize_has_runs(n)) {
@@ -151,6 +253,7 @@ void normalize_forward(const struct normalization *n, const struct normalize_for
         mean(LOOP_squared_difference, var, x, m, share);
         run1(LOOP_offset, rstd, var, &data->eps);
         run1(LOOP_rsqrt, rstd, rstd, NULL);
+        block_rescale(n, data, from, from + block);
         run3(LOOP_standardize, y, x, m, rstd);
         run3(LOOP_multiply_add, y, y, w, b);
     }
@@ -172,6 +275,27 @@ size_t normalize_gradient_space(const struct normalization *n)
     if (normalize_has_runs(n))
         return normalize_runs_space(n);
     return 2 * block_bytes(n) + 2 * mean_bytes(n);
+}
+
+/* The block's rstd, in `room` if a variance has left the range, from which it was computed. */
+static kernel_ref block_rstd(const struct normalization *n, const struct normalize_gradient *data,
+                             int64_t from, kernel_ref rstd, struct kernel_array *room)
+{
+    bool far = false;
+    for (int64_t k = 0; k < rstd->size && !far; k++) {
+        const double value = normalize_value_at(n->dtype, rstd->data, k);
+        far = value == 0 || isinf(value);
+    }
+    if (!far)
+        return rstd;
+    for (int64_t k = 0; k < rstd->size; k++) {
+        const double value = normalize_value_at(n->dtype, rstd->data, k);
+        struct normalize_statistics found = {.rstd = value};
+        if (value == 0 || isinf(value))
+            (void)normalize_rescale(n, data->x, from + k, 0, &found);
+        (void)normalize_value_put(n->dtype, room->data, k, found.rstd);
+    }
+    return room;
 }
 
 void normalize_gradient(const struct normalization *n, const struct normalize_gradient *data,
@@ -200,7 +324,7 @@ void normalize_gradient(const struct normalization *n, const struct normalize_gr
         struct kernel_array *of_q = part(&views[10], n, means, KEPT, block, 0, block);
         struct kernel_array *of_qz =
             part(&views[11], n, means + mean_bytes(n), KEPT, block, 0, block);
-        run3(LOOP_standardize, z, x, m, rstd);
+        run3(LOOP_standardize, z, x, m, block_rstd(n, data, from, rstd, of_q));
         mean(LOOP_mul, gw, g, z, 1);
         mean(LOOP_copy, gb, g, NULL, 1);
         run2(LOOP_mul, q, g, w);
@@ -208,7 +332,7 @@ void normalize_gradient(const struct normalization *n, const struct normalize_gr
         mean(LOOP_copy, of_q, q, NULL, share);
         run2(LOOP_mul, z, z, of_qz);
         run2(LOOP_sub, q, q, of_q);
-        run3(LOOP_standardize, gx, q, z, rstd);
+        run3(LOOP_standardize, gx, q, z, block_rstd(n, data, from, rstd, of_q));
     }
 }
 

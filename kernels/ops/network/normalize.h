@@ -1,10 +1,10 @@
 /* normalize.h: what layer_norm, rms_norm and batch_norm have in common.
  *
- * May include: op_rules.h. Internal to kernels/. x is seen as [outer, kept, inner], row-major. One
- * mean and one reciprocal standard deviation belong to each index of the kept axis; weights lie
- * along the kept axis (batch_norm) or along the inner one (the others, whose outer extent is 1).
- * The gradient is a function of the statistics as well, so that it can be differentiated: with
- * z = (x - mean) rstd and q = g w it is rstd (q - mean of q - z mean of (q z)).
+ * Internal to kernels/. x is seen as [outer, kept, inner], row-major. One mean and one reciprocal
+ * standard deviation belong to each index of the kept axis; weights lie along the kept axis
+ * (batch_norm) or along the inner one (the others, whose outer extent is 1). The gradient is a
+ * function of the statistics as well, so that it can be differentiated: with z = (x - mean) rstd
+ * and q = g w it is rstd (q - mean of q - z mean of (q z)).
  */
 #ifndef NORMALIZE_H
 #define NORMALIZE_H
@@ -47,6 +47,25 @@ struct normalize_gradient {
 size_t normalize_gradient_space(const struct normalization *n);
 void normalize_gradient(const struct normalization *n, const struct normalize_gradient *data,
                         void *space);
+
+/* Whether the statistics of a kept index may have left the range on the way: they are not finite,
+ * or squares may have vanished. */
+bool normalize_is_far(const struct normalization *n, double mean, double var, double eps);
+/* The same statistics by numbers scaled by a power of two. Returns false, and leaves them, if an
+ * element is not finite. */
+struct normalize_statistics {
+    double mean, var, rstd;
+};
+bool normalize_rescale(const struct normalization *n, const void *x, int64_t kept, double eps,
+                       struct normalize_statistics *found);
+
+/* The same, stored with what else was found of the index. */
+void normalize_rescale_into(const struct normalization *n, const struct normalize_forward *data,
+                            int64_t kept, double *mean, double *rstd);
+
+double normalize_value_at(int dtype, const void *data, int64_t i);
+/* Returns what was stored, rounded as it is there. */
+double normalize_value_put(int dtype, void *data, int64_t i, double value);
 
 /* The same where rows or channels lie together in long runs (normalize_runs.c). */
 bool normalize_has_runs(const struct normalization *n);

@@ -1,9 +1,8 @@
 /* normalize_runs.c: normalization and its gradient run by run: three passes forward, two backward,
  * over a row or a channel while it lies in cache.
  *
- * May include: normalize.h, dense.h, elementwise.h, threads.h. Rows and channels are shared among
- * threads; what is summed over rows is summed in groups that do not depend on the threads, so
- * neither does a result.
+ * Rows and channels are shared among threads; what is summed over rows is summed in groups that do
+ * not depend on the threads, so neither does a result.
  */
 #include "dense.h"
 #include "elementwise.h"
@@ -35,21 +34,6 @@ struct runs {
     char *shares; /* gw and gb of each group */
 };
 
-static double value_at(int dtype, const void *data, int64_t i)
-{
-    return dtype == KERNEL_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i];
-}
-
-/* Returns what was stored, rounded as it is there. */
-static double value_put(int dtype, void *data, int64_t i, double value)
-{
-    if (dtype == KERNEL_F32)
-        ((float *)data)[i] = (float)value;
-    else
-        ((double *)data)[i] = value;
-    return value_at(dtype, data, i);
-}
-
 static char *run_at(const struct runs *all, const void *data, int64_t outer, int64_t kept)
 {
     return (char *)data + (size_t)((outer * all->n->kept + kept) * all->n->inner) * all->elem;
@@ -79,7 +63,7 @@ static void forward_index(const struct runs *all, int64_t kept)
     if (n->centered) {
         for (int64_t o = 0; o < n->outer; o++)
             add(&sum, &lost, all->isa->sum[d](n->inner, run_at(all, data->x, o, kept)));
-        run.mean = value_put(d, data->mean, kept, total(sum, lost) / count);
+        run.mean = normalize_value_put(d, data->mean, kept, total(sum, lost) / count);
     }
     sum = lost = 0;
     for (int64_t o = 0; o < n->outer; o++)
@@ -87,11 +71,13 @@ static void forward_index(const struct runs *all, int64_t kept)
             all->isa->norm_spread[d](n->inner, run_at(all, data->x, o, kept), run.mean));
     double var = total(sum, lost) / count;
     if (data->var != NULL)
-        var = value_put(d, data->var, kept, var);
-    run.rstd = value_put(d, data->rstd, kept, 1 / sqrt(var + data->eps));
+        var = normalize_value_put(d, data->var, kept, var);
+    run.rstd = normalize_value_put(d, data->rstd, kept, 1 / sqrt(var + data->eps));
+    if (normalize_is_far(n, run.mean, var, data->eps))
+        normalize_rescale_into(n, data, kept, &run.mean, &run.rstd);
     if (n->by_channel) {
-        run.weight = value_at(d, data->w, kept);
-        run.bias = value_at(d, data->b, kept);
+        run.weight = normalize_value_at(d, data->w, kept);
+        run.bias = normalize_value_at(d, data->b, kept);
     } else {
         run.w = data->w;
         run.b = data->b;
@@ -131,9 +117,12 @@ static void channel_gradient(const struct runs *all, int64_t kept)
     const struct normalize_gradient *data = all->gradient;
     const int d = n->dtype;
     const double count = (double)(n->outer * n->inner);
-    struct kernel_norm_run run = {.mean = value_at(d, data->mean, kept),
-                                  .rstd = value_at(d, data->rstd, kept),
-                                  .weight = value_at(d, data->w, kept)};
+    struct kernel_norm_run run = {.mean = normalize_value_at(d, data->mean, kept),
+                                  .rstd = normalize_value_at(d, data->rstd, kept),
+                                  .weight = normalize_value_at(d, data->w, kept)};
+    struct normalize_statistics found;
+    if ((run.rstd == 0 || isinf(run.rstd)) && normalize_rescale(n, data->x, kept, 0, &found))
+        run.rstd = found.rstd;
     double sum[2] = {0}, lost[2] = {0};
     for (int64_t o = 0; o < n->outer; o++) {
         double sums[2] = {0};
@@ -145,8 +134,8 @@ static void channel_gradient(const struct runs *all, int64_t kept)
     }
     for (int k = 0; k < 2; k++)
         sum[k] = total(sum[k], lost[k]);
-    (void)value_put(d, data->gb, kept, sum[0]);
-    (void)value_put(d, data->gw, kept, sum[1]);
+    (void)normalize_value_put(d, data->gb, kept, sum[0]);
+    (void)normalize_value_put(d, data->gw, kept, sum[1]);
     run.of_q = run.weight * sum[0] / count;
     run.of_qz = run.weight * sum[1] / count;
     for (int64_t o = 0; o < n->outer; o++) {
@@ -179,8 +168,8 @@ static void group_gradient(const struct runs *all, int64_t group)
         run.g = run_at(all, data->g, 0, k);
         run.x = run_at(all, data->x, 0, k);
         run.y = run_at(all, data->gx, 0, k);
-        run.mean = n->centered ? value_at(d, data->mean, k) : 0;
-        run.rstd = value_at(d, data->rstd, k);
+        run.mean = n->centered ? normalize_value_at(d, data->mean, k) : 0;
+        run.rstd = normalize_value_at(d, data->rstd, k);
         all->isa->norm_sums[d](n->inner, &run, sums);
         run.of_q = n->centered ? sums[0] / (double)n->inner : 0;
         run.of_qz = sums[1] / (double)n->inner;

@@ -1,7 +1,4 @@
-/* philox.c: Philox 4x32-10, one block, or many side by side in loops that become vector code.
- *
- * May include: philox.h.
- */
+/* philox.c: Philox 4x32-10, one block, or many side by side in loops that become vector code. */
 #include "philox.h"
 
 enum { ROUNDS = 10 };

@@ -1,9 +1,8 @@
 /* philox.h: random words by counter: Philox 4x32 with 10 rounds.
  *
- * May include: nothing of the project. Internal to kernels/. A block of four words is a function of
- * key and counter alone, so that whoever knows both makes the same words again, in any order.
- * Source: Salmon, Moraes, Dror & Shaw, Parallel random numbers: as easy as 1, 2, 3, SC 2011, doi
- * 10.1145/2063384.2063405.
+ * Internal to kernels/. A block of four words is a function of key and counter alone, so that
+ * whoever knows both makes the same words again, in any order. Source: Salmon, Moraes, Dror &
+ * Shaw, Parallel random numbers: as easy as 1, 2, 3, SC 2011, doi 10.1145/2063384.2063405.
  */
 #ifndef PHILOX_H
 #define PHILOX_H

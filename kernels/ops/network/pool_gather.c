@@ -1,13 +1,10 @@
 /* ops/network/pool_gather.c: elements by their numbers in planes.
  *
- * May include: dense.h, op_rules.h, kernel_ops.h. The adjoint of pool_scatter.
+ * The adjoint of pool_scatter.
  */
 #include "dense.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
-
-static const char *const names[] = {"x", "at"};
-static const struct kernel_attr_info attrs[] = {{"axes", KERNEL_ATTR_INT}};
 
 /* clang-format off */
 #define GATHER_SAMPLE(rank_, x_extents, extents, size, axes)                                       \
@@ -75,11 +72,9 @@ static void pullback(struct kernel_rule *rule)
 
 KERNEL_OP(pool_gather) = {
     .name = "pool_gather",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 2,
+    KERNEL_IN("x", "at"),
+    KERNEL_ATTRS({"axes", KERNEL_ATTR_INT}),
     .n_out = 1,
-    .n_attrs = 1,
     .hidden = true,
     .saves_in = 2,
     .shape = shape,

@@ -1,16 +1,12 @@
 /* ops/network/pool_scatter.c: elements added at their numbers in planes.
  *
- * May include: dense.h, op_rules.h, kernel_ops.h. The adjoint of pool_gather, and of the maxima of
- * windows.
+ * The adjoint of pool_gather, and of the maxima of windows.
  */
 #include "dense.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
 #include <string.h>
-
-static const char *const names[] = {"g", "at"};
-static const struct kernel_attr_info attrs[] = {{"extents", KERNEL_ATTR_SHAPE}};
 
 /* clang-format off */
 #define SCATTER_SAMPLE(rank_, extents, size, count, ...)                                           \
@@ -78,11 +74,9 @@ static void pullback(struct kernel_rule *rule)
 
 KERNEL_OP(pool_scatter) = {
     .name = "pool_scatter",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 2,
+    KERNEL_IN("g", "at"),
+    KERNEL_ATTRS({"extents", KERNEL_ATTR_SHAPE}),
     .n_out = 1,
-    .n_attrs = 1,
     .hidden = true,
     .accumulates = true,
     .saves_in = 2,

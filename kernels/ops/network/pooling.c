@@ -1,7 +1,4 @@
-/* pooling.c: maxima and means of sliding windows, a row of results at a time.
- *
- * May include: pooling.h, dense.h, elementwise.h, op_rules.h, kernel_ops.h, threads.h.
- */
+/* pooling.c: maxima and means of sliding windows, a row of results at a time. */
 #include "pooling.h"
 #include "dense.h"
 #include "elementwise.h"

@@ -1,9 +1,9 @@
 /* pooling.h: windows that slide over the last one or two axes.
  *
- * May include: kernel.h. Internal to kernels/. All other axes are planes, one after another; one
- * axis is a plane of height 1. Every window has an element inside the plane, since the padding is
- * at most half of the window. Attributes are kernel, stride and padding, each one word an axis, and
- * for means count_padding.
+ * Internal to kernels/. All other axes are planes, one after another; one axis is a plane of
+ * height 1. Every window has an element inside the plane, since the padding is at most half of the
+ * window. Attributes are kernel, stride and padding, each one word an axis, and for means
+ * count_padding.
  */
 #ifndef POOLING_H
 #define POOLING_H

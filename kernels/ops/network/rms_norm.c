@@ -1,14 +1,11 @@
 /* ops/network/rms_norm.c: each row divided by its root mean square, with weights.
  *
- * May include: normalize.h, dense.h, kernel_ops.h. Output 1, the reciprocal root mean
- * square of the rows, is what the pullback reads beside x; it has a pullback of its own.
+ * Output 1, the reciprocal root mean square of the rows, is what the pullback reads beside x; it
+ * has a pullback of its own.
  */
 #include "dense.h"
 #include "kernel_ops.h"
 #include "normalize.h"
-
-static const char *const names[] = {"x", "w"};
-static const struct kernel_attr_info attrs[] = {{"eps", KERNEL_ATTR_REAL}};
 
 /* clang-format off */
 #define ROOT_SAMPLE(rank_x, rank_w, x_extents, w_extents)                                          \
@@ -76,11 +73,9 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(rms_norm) = {
     .name = "rms_norm",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 2,
+    KERNEL_IN("x", "w"),
+    KERNEL_ATTRS({"eps", KERNEL_ATTR_REAL}),
     .n_out = 2,
-    .n_attrs = 1,
     .saves_in = 3,
     .reads_for = {3, 1},
     .touches_all = true,
@@ -98,6 +93,7 @@ KERNEL_OP(rms_norm) = {
     .derivative = "q = y' w, x' += (q - z mean of (q z)) / (mean of x^2 + eps)^(1/2), w' += sum of "
                   "y' z over rows",
     .edges = "a row of zeros gives zeros, or NaN if eps is 0; a row with an infinity or NaN gives "
-             "NaN at that element, and 0 or NaN at the others; eps < 0 and NaN are refused",
+             "NaN at that element, and 0 or NaN at the others; the mean of squares may leave the "
+             "range, its root may not; eps < 0 and NaN are refused",
     .source = "Zhang & Sennrich (2019), arXiv:1910.07467",
 };

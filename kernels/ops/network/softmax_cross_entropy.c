@@ -1,13 +1,11 @@
 /* ops/network/softmax_cross_entropy.c: mean loss of a classifier from logits and labels.
  *
- * May include: elementwise.h, op_rules.h, kernel_ops.h. Output 1, the probabilities, is what the
- * pullback reads; it has a pullback of its own, for recorded gradients.
+ * Output 1, the probabilities, is what the pullback reads; it has a pullback of its own, for
+ * recorded gradients.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
-
-static const char *const names[] = {"logits", "labels"};
 
 /* clang-format off */
 #define LOSS_SAMPLE(b, c)                                                                          \
@@ -111,23 +109,16 @@ static void pullback(struct kernel_rule *rule)
     }
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = 24 * (uint64_t)call->in[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(softmax_cross_entropy) = {
     .name = "softmax_cross_entropy",
-    .in_names = names,
-    .n_in = 2,
+    KERNEL_IN("logits", "labels"),
     .n_out = 2,
     .saves_in = 2,
     .saves_out = 2,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 24,
     .sample = sample,
     .brief =
         "Mean cross entropy of softmax(logits) against labels; the probabilities stay on the tape.",

@@ -1,13 +1,11 @@
 /* ops/network/softmax_cross_entropy_gradient.c: gradient of the mean cross entropy in the logits.
  *
- * May include: elementwise.h, op_rules.h, kernel_ops.h. An op of its own so that the pullback is
- * one pass over the probabilities, and yet can be differentiated again.
+ * An op of its own so that the pullback is one pass over the probabilities, and yet can be
+ * differentiated again.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
-
-static const char *const names[] = {"g", "p", "labels"};
 
 /* clang-format off */
 #define GRADIENT_SAMPLE(b, c)                                                                      \
@@ -95,16 +93,9 @@ static void pullback(struct kernel_rule *rule)
     }
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = (uint64_t)call->in[1]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(softmax_cross_entropy_gradient) = {
     .name = "softmax_cross_entropy_gradient",
-    .in_names = names,
-    .n_in = 3,
+    KERNEL_IN("g", "p", "labels"),
     .n_out = 1,
     .hidden = true,
     .accumulates = true,
@@ -113,7 +104,7 @@ KERNEL_OP(softmax_cross_entropy_gradient) = {
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 1,
     .sample = sample,
     .brief = "Gradient of the mean cross entropy in the logits.",
     .shapes = "g [], p [b,c], labels i64 [b] -> [b,c]",

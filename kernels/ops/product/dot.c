@@ -1,12 +1,10 @@
 /* ops/product/dot.c: inner product of two vectors.
  *
- * May include: elementwise.h, op_rules.h, kernel_ops.h. Products are summed as in sum.c.
+ * Products are summed as in sum.c.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
-
-static const char *const names[] = {"a", "b"};
 
 /* clang-format off */
 #define DOT_SAMPLE(n)                                                                              \
@@ -50,16 +48,9 @@ static void pullback(struct kernel_rule *rule)
     }
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = 2 * (uint64_t)call->in[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(dot) = {
     .name = "dot",
-    .in_names = names,
-    .n_in = 2,
+    KERNEL_IN("a", "b"),
     .n_out = 1,
     .accumulates = true,
     .saves_in = 3,
@@ -67,7 +58,7 @@ KERNEL_OP(dot) = {
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 2,
     .sample = sample,
     .brief = "Inner product of two vectors.",
     .shapes = "a [n], b [n] -> []",

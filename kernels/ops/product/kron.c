@@ -1,15 +1,13 @@
 /* ops/product/kron.c: Kronecker product.
  *
- * May include: elementwise.h, op_rules.h, kernel_ops.h. With an axis of extent 1 behind each axis
- * of a and before each of b it is a product that broadcasts, so it is computed as one.
+ * Put an axis of extent 1 behind each axis of a and before each axis of b: then the Kronecker
+ * product is an elementwise product that broadcasts.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
 enum { MOST_AXES = KERNEL_MAX_RANK / 2 };
-
-static const char *const names[] = {"a", "b"};
 
 /* clang-format off */
 #define KRON_SAMPLE(r0, n0, r1, n1)                                                                \
@@ -115,23 +113,16 @@ static void pullback(struct kernel_rule *rule)
     }
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = (uint64_t)call->out[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(kron) = {
     .name = "kron",
-    .in_names = names,
-    .n_in = 2,
+    KERNEL_IN("a", "b"),
     .n_out = 1,
     .saves_in = 3,
     .reads_for = {2, 1},
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 1,
     .sample = sample,
     .brief = "Kronecker product.",
     .shapes = "a [m,n], b [p,q] -> [m p,n q]; any number of axes up to 4, the operand with fewer "

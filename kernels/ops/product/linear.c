@@ -1,8 +1,7 @@
 /* ops/product/linear.c: a layer's affine map, rows of x times w, plus a bias.
  *
- * May include: elementwise.h, gemm.h, op_rules.h, kernel_ops.h. The bias, one for all rows or one
- * for each, is written first and the product is added to it, so the result is touched by one pass
- * of BLAS.
+ * The bias, one for all rows or one for each, is written first and the product is added to it, so
+ * the result is touched by one pass of BLAS.
  */
 #include "elementwise.h"
 #include "gemm.h"
@@ -10,8 +9,6 @@
 #include "op_rules.h"
 
 #include <string.h>
-
-static const char *const names[] = {"x", "w", "b"};
 
 /* clang-format off */
 #define LINEAR_OF(rank_x, rank_b, ...)                                                             \
@@ -169,8 +166,7 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(linear) = {
     .name = "linear",
-    .in_names = names,
-    .n_in = 3,
+    KERNEL_IN("x", "w", "b"),
     .n_out = 1,
     .accumulates = true,
     .saves_in = 3,

@@ -1,15 +1,13 @@
 /* ops/product/matmul.c: products of matrices, vectors, and batches of matrices.
  *
- * May include: gemm.h, op_rules.h, kernel_ops.h. Transposed views are read in place; so are batches
- * that are repeated by broadcasting. A vector is a row on the left and a column on the right.
+ * Transposed views are read in place; so are batches that are repeated by broadcasting. A vector
+ * is a row on the left and a column on the right.
  */
 #include "gemm.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
 #include <string.h>
-
-static const char *const names[] = {"a", "b"};
 
 /* clang-format off */
 #define MATMUL_SAMPLE(rank_a, extents_a, rank_b, extents_b)                                        \
@@ -170,7 +168,7 @@ static int forward(const struct kernel_call *call)
     }
 }
 
-/* x with an axis of extent 1 put in, in place of the one that a vector lacks. */
+/* x with an axis of extent 1 in the place of the axis that a vector lacks. */
 static kernel_ref with_axis(struct kernel_rule *rule, kernel_ref x, int at)
 {
     int64_t shape[KERNEL_MAX_RANK + 1];
@@ -248,8 +246,7 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(matmul) = {
     .name = "matmul",
-    .in_names = names,
-    .n_in = 2,
+    KERNEL_IN("a", "b"),
     .n_out = 1,
     .accumulates = true,
     .saves_in = 3,

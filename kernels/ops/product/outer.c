@@ -1,13 +1,10 @@
 /* ops/product/outer.c: outer product of two vectors.
  *
- * May include: elementwise.h, op_rules.h, kernel_ops.h. A product of a column, which is a view of
- * the first operand, and a row.
+ * A product of a column, which is a view of the first operand, and a row.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
-
-static const char *const names[] = {"a", "b"};
 
 /* clang-format off */
 #define OUTER_SAMPLE(m, n)                                                                         \
@@ -57,16 +54,9 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 1, &kernel_op_matmul, 2, columns, 0, NULL);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = (uint64_t)call->out[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(outer) = {
     .name = "outer",
-    .in_names = names,
-    .n_in = 2,
+    KERNEL_IN("a", "b"),
     .n_out = 1,
     .accumulates = true,
     .saves_in = 3,
@@ -74,7 +64,7 @@ KERNEL_OP(outer) = {
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 1,
     .sample = sample,
     .brief = "Outer product of two vectors.",
     .shapes = "a [m], b [n] -> [m,n]",

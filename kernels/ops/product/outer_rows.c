@@ -1,7 +1,4 @@
-/* outer_rows.c: outer products of rows as one matrix, and BLAS on it.
- *
- * May include: outer_rows.h, dense.h, gemm.h.
- */
+/* outer_rows.c: outer products of rows as one matrix, and BLAS on it. */
 #include "outer_rows.h"
 #include "dense.h"
 
@@ -33,7 +30,7 @@ struct outer_rows outer_rows_make(kernel_ref x1, kernel_ref x2, int64_t o)
 
 static void *element(const struct outer_rows *all, const void *data, int64_t offset)
 {
-    return (char *)data + offset * (int64_t)kernel_dtype_bytes(all->dtype);
+    return kernel_behind(data, offset * (int64_t)kernel_dtype_bytes(all->dtype));
 }
 
 /* The matrices of a strip: products, rows of o elements, and w. */

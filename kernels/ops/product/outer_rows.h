@@ -1,6 +1,6 @@
 /* outer_rows.h: the outer products of rows of two operands, strip by strip, and products with them.
  *
- * May include: gemm.h. Internal to kernels/.
+ * Internal to kernels/.
  */
 #ifndef OUTER_ROWS_H
 #define OUTER_ROWS_H

@@ -1,17 +1,12 @@
 /* ops/reduce/absolute_power.c: powers of magnitudes, with or without the sign.
  *
- * May include: elementwise.h, op_rules.h, kernel_ops.h. The pullback of a p-norm is made of these,
- * and they are closed under differentiation.
+ * The pullback of a p-norm is made of these, and they are closed under differentiation.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 
 #include <math.h>
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"odd", KERNEL_ATTR_FLAG},
-                                                {"exponent", KERNEL_ATTR_REAL}};
 
 /* Either sign of operand, odd and even, each of the exponents; then the sizes. */
 static bool sample(int k, struct kernel_sample *s)
@@ -87,25 +82,17 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_mul, 2, in, 0, NULL);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = 40 * (uint64_t)call->in[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(absolute_power) = {
     .name = "absolute_power",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"odd", KERNEL_ATTR_FLAG}, {"exponent", KERNEL_ATTR_REAL}),
     .n_out = 1,
-    .n_attrs = 2,
     .hidden = true,
     .saves_in = 1,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 40,
     .sample = sample,
     .brief = "Power of the magnitude, with the sign where odd.",
     .shapes = "x [...] -> [...]",

@@ -1,16 +1,12 @@
 /* ops/reduce/cumprod.c: products of all elements up to each along an axis.
  *
- * May include: moves.h, op_rules.h, part.h, reduction_samples.h, kernel_ops.h. The pullback never
- * divides, so zeros among the factors are no exception.
+ * The pullback never divides, so zeros among the factors are no exception.
  */
 #include "kernel_ops.h"
 #include "moves.h"
 #include "op_rules.h"
 #include "part.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT}};
 
 static const struct kernel_sample samples[] = {ONE_AXIS_SAMPLES(-1.5, 1.5),
                                                AXES_SAMPLE(2, (0, 3), -1, 1, 1, 1)};
@@ -96,25 +92,17 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_mul, 2, product, 0, NULL);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = (uint64_t)call->out[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(cumprod) = {
     .name = "cumprod",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}),
     .n_out = 1,
-    .n_attrs = 1,
     .saves_in = 1,
     .saves_out = 1,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 1,
     .workspace = workspace,
     .sample = sample,
     .brief = "Products of the elements up to each along an axis.",

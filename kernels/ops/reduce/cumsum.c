@@ -1,8 +1,7 @@
 /* ops/reduce/cumsum.c: sums of all elements up to each along an axis.
  *
- * May include: moves.h, op_rules.h, part.h, reduction_samples.h, kernel_ops.h. f32 is summed in
- * double precision. In f64 what each addition rounds off is summed beside (Knuth's TwoSum, see
- * Ogita, Rump and Oishi, SIAM J. Sci. Comput. 26 (2005), 1955-1988), off the critical path.
+ * In f64 what each addition rounds off is summed beside (Knuth's TwoSum, see Ogita, Rump and
+ * Oishi, SIAM J. Sci. Comput. 26 (2005), 1955-1988), off the critical path.
  */
 #include "kernel_ops.h"
 #include "moves.h"
@@ -12,10 +11,6 @@
 
 #include <float.h>
 #include <math.h>
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
-                                                {"reverse", KERNEL_ATTR_FLAG}};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(2, (3, 5), -1, 1, 2, 1, 0),     AXES_SAMPLE(2, (3, 5), -1, 1, 2, 0, 0),
@@ -143,11 +138,9 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(cumsum) = {
     .name = "cumsum",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}, {"reverse", KERNEL_ATTR_FLAG}),
     .n_out = 1,
-    .n_attrs = 2,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,

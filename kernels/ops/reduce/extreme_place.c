@@ -1,10 +1,9 @@
-/* extreme_place.c: places of maxima and minima along an axis.
+/* ops/reduce/extreme_place.c: argmax and argmin, places of extremes along an axis.
  *
- * May include: extreme_place.h, moves.h, op_rules.h, part.h, reduction_samples.h. Along the last
- * axis the value is found first, in lanes that are independent of each other, and then its place;
- * along another axis whole rows are compared with the best so far.
+ * Along the last axis the value is found first, in lanes that are independent of each other, and
+ * then its place; along another axis whole rows are compared with the best so far.
  */
-#include "extreme_place.h"
+#include "kernel_ops.h"
 #include "moves.h"
 #include "op_rules.h"
 #include "part.h"
@@ -12,16 +11,26 @@
 
 enum { LANES = 16 };
 
-bool kernel_extreme_sample(int k, struct kernel_sample *sample)
+static const struct kernel_sample samples[] = {
+    AXES_SAMPLE(2, (3, 5), -1, 1, 2, 1, 0), AXES_SAMPLE(2, (3, 5), -1, 1, 2, 0, 1),
+    AXES_SAMPLE(3, (2, 3, 4), -1, 1, 2, -2, 0), AXES_SAMPLE(1, (37), -1, 1, 2, 0, 0),
+    AXES_SAMPLE(2, (0, 3), -1, 1, 2, 1, 0)};
+KERNEL_SAMPLES(samples)
+
+/* What argmax and argmin differ in. */
+struct extreme {
+    const char *what;
+    bool least;
+};
+
+static const struct extreme maximum = {"maximum", false}, minimum = {"minimum", true};
+
+static const struct extreme *extreme_of(const struct kernel_call *call)
 {
-    static const struct kernel_sample samples[] = {
-        AXES_SAMPLE(2, (3, 5), -1, 1, 2, 1, 0), AXES_SAMPLE(2, (3, 5), -1, 1, 2, 0, 1),
-        AXES_SAMPLE(3, (2, 3, 4), -1, 1, 2, -2, 0), AXES_SAMPLE(1, (37), -1, 1, 2, 0, 0),
-        AXES_SAMPLE(2, (0, 3), -1, 1, 2, 1, 0)};
-    return kernel_sample_from(samples, (int)(sizeof samples / sizeof *samples), k, sample);
+    return call->op->family;
 }
 
-int kernel_extreme_shape(const struct kernel_call *call, const char *what, struct kernel_shape *out)
+static int extreme_shape(const struct kernel_call *call, struct kernel_shape *out)
 {
     const kernel_ref x = call->in[0];
     if (kernel_require_float(call, 0) != 0)
@@ -30,7 +39,8 @@ int kernel_extreme_shape(const struct kernel_call *call, const char *what, struc
     if (axis < 0)
         return -1;
     if (x->shape[axis] == 0)
-        return kernel_refuse_operands(call, "", "axis %d is empty and has no %s", axis, what);
+        return kernel_refuse_operands(call, "", "axis %d is empty and has no %s", axis,
+                                      extreme_of(call)->what);
     int rank = 0;
     for (int i = 0; i < x->rank; i++) {
         if (i != axis)
@@ -43,15 +53,15 @@ int kernel_extreme_shape(const struct kernel_call *call, const char *what, struc
 }
 
 /* The best number of each line beside the axis, and x if it has gaps. */
-size_t kernel_extreme_workspace(const struct kernel_call *call)
+static size_t extreme_workspace(const struct kernel_call *call)
 {
     const kernel_ref x = call->in[0];
     const int axis = kernel_part_axis(call, call->attr[0], x->rank);
     return kernel_move_space(x) + sizeof(double) * (size_t)kernel_around_axis(x, axis).inner;
 }
 
-/* BEYOND is > or <. A NaN is beyond nothing, so that a lane keeps its number, and in `alien` it
- * stays. */
+/* BEYOND is > or <. A comparison with NaN is false, so a lane keeps its number; `alien` keeps the
+ * NaN. */
 #define EXTREME(TYPE, NAME, BEYOND)                                                                \
     static int64_t line_##NAME(int64_t n, const TYPE *x)                                           \
     {                                                                                              \
@@ -113,8 +123,9 @@ EXTREME(float, min_f32, <)
 EXTREME(double, max_f64, >)
 EXTREME(double, min_f64, <)
 
-int kernel_extreme_place(const struct kernel_call *call, bool least)
+static int extreme_forward(const struct kernel_call *call)
 {
+    const bool least = extreme_of(call)->least;
     const kernel_ref x = call->in[0];
     const int axis = kernel_part_axis(call, call->attr[0], x->rank);
     const struct kernel_around around = kernel_around_axis(x, axis);
@@ -130,8 +141,44 @@ int kernel_extreme_place(const struct kernel_call *call, bool least)
     return 0;
 }
 
-struct kernel_cost kernel_extreme_cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = (uint64_t)call->in[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
+KERNEL_OP(argmax) = {
+    .name = "argmax",
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}, {"keepdim", KERNEL_ATTR_FLAG}),
+    .n_out = 1,
+    .constant = true,
+    .family = &maximum,
+    .shape = extreme_shape,
+    .forward = extreme_forward,
+    .pullback = kernel_pullback_none,
+    .flops_per_element = 1,
+    .workspace = extreme_workspace,
+    .sample = sample,
+    .brief = "Place of the maximum along an axis, as i64.",
+    .shapes = "x [...,n,...] -> i64, x without the axis, or with an extent of 1 there",
+    .formula = "y = the first i with x_i the greatest",
+    .derivative = "0: constant, no gradient flows",
+    .edges = "the first of equal maxima; NaN counts as the maximum, so it is the first NaN where "
+             "there is one; an empty axis is refused",
+};
+
+KERNEL_OP(argmin) = {
+    .name = "argmin",
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}, {"keepdim", KERNEL_ATTR_FLAG}),
+    .n_out = 1,
+    .constant = true,
+    .family = &minimum,
+    .shape = extreme_shape,
+    .forward = extreme_forward,
+    .pullback = kernel_pullback_none,
+    .flops_per_element = 1,
+    .workspace = extreme_workspace,
+    .sample = sample,
+    .brief = "Place of the minimum along an axis, as i64.",
+    .shapes = "x [...,n,...] -> i64, x without the axis, or with an extent of 1 there",
+    .formula = "y = the first i with x_i the least",
+    .derivative = "0: constant, no gradient flows",
+    .edges = "the first of equal minima; NaN counts as the minimum, so it is the first NaN where "
+             "there is one; an empty axis is refused",
+};

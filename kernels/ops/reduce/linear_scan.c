@@ -1,18 +1,13 @@
 /* ops/reduce/linear_scan.c: the recurrence h_i = b_i + a_i h_(i-1) along an axis, and its
  * transpose.
  *
- * May include: moves.h, op_rules.h, part.h, kernel_ops.h. With A the matrix that has a_i in row i
- * and column i - 1, h is (1 - A)^-1 b; reversed it is (1 - A)^-T b, which is
- * h_i = b_i + a_(i+1) h_(i+1). So each of the two is the other's pullback in b.
+ * Let A have a_i in row i and column i - 1. Then h = (1 - A)^-1 b. The reversed op gives (1 - A)^-T
+ * b, that is h_i = b_i + a_(i+1) h_(i+1). So each is the pullback of the other in b.
  */
 #include "kernel_ops.h"
 #include "moves.h"
 #include "op_rules.h"
 #include "part.h"
-
-static const char *const names[] = {"a", "b"};
-static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
-                                                {"reverse", KERNEL_ATTR_FLAG}};
 
 /* clang-format off */
 #define SCAN_SAMPLE(r, n, ...)                                                                     \
@@ -81,7 +76,8 @@ static int forward(const struct kernel_call *call)
     const bool reverse = call->attr[1] != 0;
     char *const space = call->workspace;
     const void *const a = kernel_move_dense(call->in[0], space);
-    const void *const b = kernel_move_dense(call->in[1], space + kernel_move_space(call->in[0]));
+    const void *const b = kernel_move_dense(
+        call->in[1], kernel_behind(space, (int64_t)kernel_move_space(call->in[0])));
     for (int64_t o = 0; o < around.outer && y->size > 0; o++) {
         const int64_t at = o * n * inner + (reverse ? (n - 1) * inner : 0);
         const int64_t factor = at + (reverse && n > 1 ? inner : 0);
@@ -121,26 +117,18 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_mul, 2, product, 0, NULL);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = 2 * (uint64_t)call->out[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(linear_scan) = {
     .name = "linear_scan",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 2,
+    KERNEL_IN("a", "b"),
+    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}, {"reverse", KERNEL_ATTR_FLAG}),
     .n_out = 1,
-    .n_attrs = 2,
     .hidden = true,
     .saves_in = 1,
     .saves_out = 1,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 2,
     .workspace = workspace,
     .sample = sample,
     .brief = "Linear recurrence along an axis; reversed it is the transposed one.",

@@ -1,16 +1,12 @@
 /* ops/reduce/log_softmax.c: logarithm of softmax along one axis.
  *
- * May include: elementwise.h, shifted_exp.h, reduction_samples.h, kernel_ops.h. Exponentials are
- * taken of differences to the maximum, so that none overflows.
+ * Exponentials are taken of differences to the maximum, so that none overflows.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
 #include "shifted_exp.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT}};
 
 static const struct kernel_sample samples[] = {ONE_AXIS_SAMPLES(-3, 3)};
 KERNEL_SAMPLES(samples)
@@ -37,24 +33,16 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_sub, 2, in, 0, NULL);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = 26 * (uint64_t)call->in[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(log_softmax) = {
     .name = "log_softmax",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}),
     .n_out = 1,
-    .n_attrs = 1,
     .saves_out = 1,
     .shape = shifted_exp_shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 26,
     .workspace = shifted_exp_workspace,
     .sample = sample,
     .brief = "Logarithm of softmax along one axis.",

@@ -1,17 +1,12 @@
 /* ops/reduce/logsumexp.c: logarithm of the sum of exponentials over axes.
  *
- * May include: elementwise.h, op_rules.h, reduction_samples.h, kernel_ops.h. Exponentials are taken
- * of differences to the maximum, so that none overflows.
+ * Exponentials are taken of differences to the maximum, so that none overflows.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
 #include "shifted_exp.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"keepdim", KERNEL_ATTR_FLAG},
-                                                {"axes", KERNEL_ATTR_AXES}};
 
 static const struct kernel_sample samples[] = {REDUCTION_SAMPLES(-3, 3),
                                                AXES_SAMPLE(2, (3, 0), -1, 1, 2, 0, 0)};
@@ -46,6 +41,8 @@ static int forward(const struct kernel_call *call)
     return 0;
 }
 
+/* y is rounded at its own size, so e^(x - y) sums to s, near 1 at best: it is divided by s, or by 1
+ * where s is NaN. The quotient does not depend on y. */
 static void pullback(struct kernel_rule *rule)
 {
     if (rule->adjoint[0] == NULL || !kernel_needs(rule, 0))
@@ -53,7 +50,12 @@ static void pullback(struct kernel_rule *rule)
     const kernel_ref y = kernel_emit_kept(rule, rule->out[0]);
     const kernel_ref share =
         kernel_emit1(rule, &kernel_op_exp, kernel_emit2(rule, &kernel_op_sub, rule->in[0], y));
-    const kernel_ref in[] = {share, kernel_emit_kept(rule, rule->adjoint[0])};
+    const kernel_ref sum = kernel_emit_reduction(rule, &kernel_op_sum, share, 1);
+    const kernel_ref excess = kernel_emit2(rule, &kernel_op_gate, sum,
+                                           kernel_emit_real(rule, &kernel_op_offset, -1, sum));
+    const kernel_ref in[] = {
+        share, kernel_emit2(rule, &kernel_op_div, kernel_emit_kept(rule, rule->adjoint[0]),
+                            kernel_emit_real(rule, &kernel_op_offset, 1, excess))};
     kernel_accumulate(rule, 0, &kernel_op_mul, 2, in, 0, NULL);
 }
 
@@ -66,11 +68,9 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(logsumexp) = {
     .name = "logsumexp",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"keepdim", KERNEL_ATTR_FLAG}, {"axes", KERNEL_ATTR_AXES}),
     .n_out = 1,
-    .n_attrs = 2,
     .saves_in = 1,
     .saves_out = 1,
     .shape = kernel_reduction_shape,

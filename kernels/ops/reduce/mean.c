@@ -1,16 +1,11 @@
 /* ops/reduce/mean.c: mean over axes.
  *
- * May include: elementwise.h, op_rules.h, reduction_samples.h, kernel_ops.h. The sum is taken as in
- * sum.c and divided once.
+ * The sum is taken as in sum.c and divided once.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"keepdim", KERNEL_ATTR_FLAG},
-                                                {"axes", KERNEL_ATTR_AXES}};
 
 static const struct kernel_sample samples[] = {
     REDUCTION_SAMPLES(-1, 1),
@@ -62,11 +57,9 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(mean) = {
     .name = "mean",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"keepdim", KERNEL_ATTR_FLAG}, {"axes", KERNEL_ATTR_AXES}),
     .n_out = 1,
-    .n_attrs = 2,
     .shape = kernel_reduction_shape,
     .forward = forward,
     .pullback = pullback,

@@ -1,7 +1,7 @@
 /* ops/reduce/norm.c: p-norm over axes.
  *
- * May include: elementwise.h, op_rules.h, reduction_samples.h, kernel_ops.h. Magnitudes are divided
- * by the greatest one before they are raised to the power, so that nothing overflows or vanishes.
+ * Magnitudes are divided by the greatest one before they are raised to the power, so that nothing
+ * overflows or vanishes.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
@@ -9,10 +9,6 @@
 #include "reduction_samples.h"
 
 #include <math.h>
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {
-    {"keepdim", KERNEL_ATTR_FLAG}, {"p", KERNEL_ATTR_REAL}, {"axes", KERNEL_ATTR_AXES}};
 
 /* The axes for each p; the greatest magnitudes are far apart, for p = inf. */
 static bool sample(int k, struct kernel_sample *s)
@@ -155,11 +151,10 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(norm) = {
     .name = "norm",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"keepdim", KERNEL_ATTR_FLAG}, {"p", KERNEL_ATTR_REAL},
+                 {"axes", KERNEL_ATTR_AXES}),
     .n_out = 1,
-    .n_attrs = 3,
     .saves_in = 1,
     .saves_out = 1,
     .shape = shape,

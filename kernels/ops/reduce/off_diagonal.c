@@ -1,17 +1,12 @@
-/* ops/reduce/off_diagonal.c: the elements along axes, once for each of them, which is replaced by a
- * constant.
+/* ops/reduce/off_diagonal.c: one copy of the elements along the axes for each of them, in which
+ * that element is a constant.
  *
- * May include: product_axes.h, op_rules.h, reduction_samples.h, kernel_ops.h. Serves the second
- * derivative of products.
+ * Serves the second derivative of products.
  */
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "product_axes.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"c", KERNEL_ATTR_REAL},
-                                                {"axes", KERNEL_ATTR_AXES}};
 
 static const struct kernel_sample samples[] = {AXES_SAMPLE(2, (3, 5), -1, 1, 2, 0, 1),
                                                AXES_SAMPLE(2, (3, 2), -1, 1, 1, 0),
@@ -81,23 +76,15 @@ static void pullback(struct kernel_rule *rule)
         rule, 0, kernel_emit(rule, &kernel_op_off_diagonal_sum, 1, &g, rule->n_attr - 1, axes));
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(off_diagonal) = {
     .name = "off_diagonal",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"c", KERNEL_ATTR_REAL}, {"axes", KERNEL_ATTR_AXES}),
     .n_out = 1,
-    .n_attrs = 2,
     .hidden = true,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
     .sample = sample,
     .brief = "Rows that repeat the elements along axes, with a constant on the diagonal.",
     .shapes = "x [...] of n elements along the axes -> [...,n]",

@@ -1,16 +1,12 @@
 /* ops/reduce/off_diagonal_sum.c: sums of columns without the diagonal: the adjoint of off_diagonal.
  *
- * May include: elementwise.h, product_axes.h, op_rules.h, reduction_samples.h, kernel_ops.h. The
- * axes are those of the result.
+ * The axes are those of the result.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "product_axes.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"axes", KERNEL_ATTR_AXES}};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(3, (3, 5, 5), -1, 1, 1, 1),       AXES_SAMPLE(3, (3, 2, 6), -1, 1, 0, 0),
@@ -94,24 +90,16 @@ static void pullback(struct kernel_rule *rule)
         rule, 0, kernel_emit(rule, &kernel_op_off_diagonal, 1, &g, 1 + rule->n_attr, attr));
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = (uint64_t)call->in[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(off_diagonal_sum) = {
     .name = "off_diagonal_sum",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"axes", KERNEL_ATTR_AXES}),
     .n_out = 1,
-    .n_attrs = 1,
     .hidden = true,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 1,
     .sample = sample,
     .brief = "Sums of columns without the diagonal.",
     .shapes = "x [...,n] with n elements along the axes -> [...]",

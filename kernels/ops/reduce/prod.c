@@ -1,16 +1,11 @@
 /* ops/reduce/prod.c: product over axes.
  *
- * May include: product_axes.h, op_rules.h, reduction_samples.h, kernel_ops.h. The pullback never
- * divides, so zeros among the factors are no exception.
+ * The pullback never divides, so zeros among the factors are no exception.
  */
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "product_axes.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"keepdim", KERNEL_ATTR_FLAG},
-                                                {"axes", KERNEL_ATTR_AXES}};
 
 static const struct kernel_sample samples[] = {REDUCTION_SAMPLES(-1.5, 1.5),
                                                AXES_SAMPLE(2, (3, 0), -1, 1, 2, 0, 1),
@@ -50,24 +45,16 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_mul, 2, in, 0, NULL);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = (uint64_t)call->in[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(prod) = {
     .name = "prod",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"keepdim", KERNEL_ATTR_FLAG}, {"axes", KERNEL_ATTR_AXES}),
     .n_out = 1,
-    .n_attrs = 2,
     .saves_in = 1,
     .shape = kernel_reduction_shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 1,
     .sample = sample,
     .brief = "Product over axes.",
     .shapes = "x [...] -> x without the axes, or with extents of 1 there",

@@ -1,7 +1,4 @@
-/* product_axes.c: products with an exponent of their own, and the walk over some axes.
- *
- * May include: product_axes.h.
- */
+/* product_axes.c: products with an exponent of their own, and the walk over some axes. */
 #include "product_axes.h"
 
 #include <math.h>

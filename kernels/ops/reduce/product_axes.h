@@ -1,7 +1,7 @@
 /* product_axes.h: products over chosen axes that neither overflow nor vanish on the way, and the
  * walk over the elements that such a product is of.
  *
- * May include: kernel.h. Internal to kernels/.
+ * Internal to kernels/.
  */
 #ifndef PRODUCT_AXES_H
 #define PRODUCT_AXES_H

@@ -1,16 +1,13 @@
 /* ops/reduce/product_of_others.c: for each element the product of the others along axes.
  *
- * May include: elementwise.h, product_axes.h, op_rules.h, reduction_samples.h, kernel_ops.h. Each
- * is the product of those before it times the product of those behind it, so nothing is divided.
+ * Each is the product of those before it times the product of those behind it, so nothing is
+ * divided.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "product_axes.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"axes", KERNEL_ATTR_AXES}};
 
 static const struct kernel_sample samples[] = {AXES_SAMPLE(2, (3, 5), -1.5, 1.5, 1, 1),
                                                AXES_SAMPLE(2, (3, 2), -1.5, 1.5, 0, 0),
@@ -101,25 +98,17 @@ static void pullback(struct kernel_rule *rule)
         rule, 0, kernel_emit(rule, &kernel_op_off_diagonal_sum, 1, &share, rule->n_attr, attr + 1));
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = 3 * (uint64_t)call->in[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(product_of_others) = {
     .name = "product_of_others",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"axes", KERNEL_ATTR_AXES}),
     .n_out = 1,
-    .n_attrs = 1,
     .hidden = true,
     .saves_in = 1,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 3,
     .workspace = workspace,
     .sample = sample,
     .brief = "For each element the product of the others along the axes.",

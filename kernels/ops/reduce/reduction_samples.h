@@ -1,7 +1,7 @@
 /* reduction_samples.h: samples of the ops with one operand that reduce or walk along axes.
  *
- * May include: op_rules.h. Extents stand in parentheses; what follows the number of attributes is
- * the attributes: flags, integers and axes.
+ * Extents stand in parentheses; what follows the number of attributes is the attributes: flags,
+ * integers and axes.
  */
 #ifndef REDUCTION_SAMPLES_H
 #define REDUCTION_SAMPLES_H

@@ -1,7 +1,4 @@
-/* shifted_exp.c: maxima over axes, and sums of exponentials of differences to them.
- *
- * May include: shifted_exp.h, elementwise.h.
- */
+/* shifted_exp.c: maxima over axes, and sums of exponentials of differences to them. */
 #include "shifted_exp.h"
 #include "elementwise.h"
 

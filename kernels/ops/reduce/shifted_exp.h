@@ -1,6 +1,6 @@
 /* shifted_exp.h: what logsumexp, softmax and log_softmax have in common: the maximum to shift by.
  *
- * May include: elementwise.h, op_rules.h. Internal to kernels/.
+ * Internal to kernels/.
  */
 #ifndef SHIFTED_EXP_H
 #define SHIFTED_EXP_H

@@ -1,7 +1,6 @@
 /* ops/reduce/softmax_gradient.c: softmax's adjoint along the last axis.
  *
- * May include: dense.h, elementwise.h, op_rules.h, threads.h, kernel_ops.h. A row of the result
- * lies in cache between its two passes.
+ * A row of the result lies in cache between its two passes.
  */
 #include "dense.h"
 #include "elementwise.h"
@@ -10,8 +9,6 @@
 #include "threads.h"
 
 #include <string.h>
-
-static const char *const names[] = {"g", "y"};
 
 /* clang-format off */
 #define ROWS_SAMPLE(rank_, ...)                                                                    \
@@ -98,16 +95,9 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 1, &kernel_op_mul, 2, (const kernel_ref[]){g, to_sum}, 0, NULL);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = 4 * (uint64_t)call->in[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(softmax_gradient) = {
     .name = "softmax_gradient",
-    .in_names = names,
-    .n_in = 2,
+    KERNEL_IN("g", "y"),
     .n_out = 1,
     .hidden = true,
     .saves_in = 3,
@@ -115,7 +105,7 @@ KERNEL_OP(softmax_gradient) = {
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 4,
     .workspace = dense_workspace,
     .sample = sample,
     .brief = "Adjoint of softmax along the last axis.",

@@ -1,16 +1,8 @@
-/* ops/reduce/std.c: standard deviation over axes.
- *
- * May include: variance.h, elementwise.h, op_rules.h, reduction_samples.h, kernel_ops.h.
- */
-#include "elementwise.h"
+/* ops/reduce/std.c: standard deviation over axes. */
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
 #include "variance.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {
-    {"keepdim", KERNEL_ATTR_FLAG}, {"correction", KERNEL_ATTR_INT}, {"axes", KERNEL_ATTR_AXES}};
 
 static const struct kernel_sample samples[] = {
     REDUCTION_SAMPLES_WITH(0, -2, 2), AXES_SAMPLE(2, (3, 5), -2, 2, 2, 0, 1),
@@ -20,17 +12,11 @@ KERNEL_SAMPLES(samples)
 
 static int forward(const struct kernel_call *call)
 {
-    struct kernel_array *const y = call->out[0];
-    const kernel_ref variance = y;
-    if (kernel_variance(call) != 0)
-        return -1;
-    /* Rounding may leave a little less than 0 of subnormal squares. */
-    kernel_elementwise(LOOP_relu, y, 1, &variance, NULL, false);
-    kernel_elementwise(LOOP_sqrt, y, 1, &variance, NULL, false);
-    return 0;
+    return kernel_variance(call, true);
 }
 
-/* Where y is 0 the divisor is 1 and the share 0: constants, which do not depend on y. */
+/* Distances are divided first, since 1 / y may leave the range. Where y is 0 the divisor is 1 and
+ * the share 0: constants, which do not depend on y. */
 static void pullback(struct kernel_rule *rule)
 {
     if (rule->adjoint[0] == NULL || !kernel_needs(rule, 0))
@@ -41,10 +27,9 @@ static void pullback(struct kernel_rule *rule)
         kernel_emit2(rule, &kernel_op_tie, y, kernel_emit_real(rule, &kernel_op_scale, 0, y));
     const kernel_ref safe = kernel_emit2(rule, &kernel_op_add, y, zero);
     const kernel_ref share =
-        kernel_emit2(rule, &kernel_op_pick, y, kernel_emit2(rule, &kernel_op_div, g, safe));
-    const kernel_ref in[] = {
-        kernel_emit_centred(rule),
-        kernel_emit_real(rule, &kernel_op_scale, 1 / kernel_variance_divisor(rule), share)};
+        kernel_emit_real(rule, &kernel_op_scale, 1 / kernel_variance_divisor(rule), g);
+    const kernel_ref in[] = {kernel_emit2(rule, &kernel_op_div, kernel_emit_centred(rule), safe),
+                             kernel_emit2(rule, &kernel_op_pick, y, share)};
     kernel_accumulate(rule, 0, &kernel_op_mul, 2, in, 0, NULL);
 }
 
@@ -57,11 +42,10 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(std) = {
     .name = "std",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"keepdim", KERNEL_ATTR_FLAG}, {"correction", KERNEL_ATTR_INT},
+                 {"axes", KERNEL_ATTR_AXES}),
     .n_out = 1,
-    .n_attrs = 3,
     .saves_in = 1,
     .saves_out = 1,
     .shape = kernel_variance_shape,
@@ -77,5 +61,6 @@ KERNEL_OP(std) = {
     .derivative = "x' += y' (x - mean) / (y (number of terms - correction))",
     .edges = "0 with a gradient of 0 where all elements are equal; NaN, and a gradient of NaN, "
              "where there is nothing or not more than `correction` terms; NaN if an element is "
-             "infinite; a negative correction is refused",
+             "infinite; a negative correction is refused; "
+             "sums and squares on the way may leave the range",
 };

@@ -1,16 +1,12 @@
 /* ops/reduce/sum.c: sum over axes.
  *
- * May include: elementwise.h, op_rules.h, reduction_samples.h, kernel_ops.h. Sums are taken in
- * vector lanes and blocks, so that the error does not grow in proportion to the number of terms.
+ * Sums are taken in vector lanes and blocks, so that the error does not grow in proportion to the
+ * number of terms.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"keepdim", KERNEL_ATTR_FLAG},
-                                                {"axes", KERNEL_ATTR_AXES}};
 
 static const struct kernel_sample samples[] = {
     REDUCTION_SAMPLES(-1, 1),
@@ -42,24 +38,16 @@ static void pullback(struct kernel_rule *rule)
         rule, 0, kernel_emit_shape(rule, &kernel_op_broadcast_to, kept, x->rank, x->shape));
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = (uint64_t)call->in[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(sum) = {
     .name = "sum",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"keepdim", KERNEL_ATTR_FLAG}, {"axes", KERNEL_ATTR_AXES}),
     .n_out = 1,
-    .n_attrs = 2,
     .accumulates = true,
     .shape = kernel_reduction_shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 1,
     .sample = sample,
     .brief = "Sum over axes.",
     .shapes = "x [...] -> x without the axes, or with extents of 1 there",

@@ -1,15 +1,11 @@
 /* ops/reduce/sum_to.c: sums over the axes along which a smaller shape broadcasts to the operand's.
  *
- * May include: elementwise.h, op_rules.h, reduction_samples.h, kernel_ops.h. The adjoint of
- * broadcast_to.
+ * The adjoint of broadcast_to.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"shape", KERNEL_ATTR_SHAPE}};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(2, (3, 4), -1, 1, 1, 4),
@@ -55,25 +51,17 @@ static void pullback(struct kernel_rule *rule)
             kernel_emit_shape(rule, &kernel_op_broadcast_to, rule->adjoint[0], x->rank, x->shape));
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = (uint64_t)call->in[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(sum_to) = {
     .name = "sum_to",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"shape", KERNEL_ATTR_SHAPE}),
     .n_out = 1,
-    .n_attrs = 1,
     .hidden = true,
     .accumulates = true,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 1,
     .sample = sample,
     .brief = "Sum over the axes that broadcasting to the operand's shape would repeat.",
     .shapes = "x [...] -> shape",

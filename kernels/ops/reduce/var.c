@@ -1,20 +1,18 @@
-/* ops/reduce/var.c: variance over axes.
- *
- * May include: variance.h, op_rules.h, reduction_samples.h, kernel_ops.h.
- */
+/* ops/reduce/var.c: variance over axes. */
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
 #include "variance.h"
 
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {
-    {"keepdim", KERNEL_ATTR_FLAG}, {"correction", KERNEL_ATTR_INT}, {"axes", KERNEL_ATTR_AXES}};
-
 static const struct kernel_sample samples[] = {
     REDUCTION_SAMPLES_WITH(1, -2, 2), REDUCTION_SAMPLES_WITH(0, -2, 2),
     AXES_SAMPLE(0, (0), -1, 1, 2, 0, 0), AXES_SAMPLE(1, (65), -1, 1, 2, 0, 1)};
 KERNEL_SAMPLES(samples)
+
+static int forward(const struct kernel_call *call)
+{
+    return kernel_variance(call, false);
+}
 
 static void pullback(struct kernel_rule *rule)
 {
@@ -29,14 +27,13 @@ static void pullback(struct kernel_rule *rule)
 
 KERNEL_OP(var) = {
     .name = "var",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"keepdim", KERNEL_ATTR_FLAG}, {"correction", KERNEL_ATTR_INT},
+                 {"axes", KERNEL_ATTR_AXES}),
     .n_out = 1,
-    .n_attrs = 3,
     .saves_in = 1,
     .shape = kernel_variance_shape,
-    .forward = kernel_variance,
+    .forward = forward,
     .pullback = pullback,
     .cost = kernel_variance_cost,
     .workspace = kernel_variance_workspace,
@@ -46,5 +43,6 @@ KERNEL_OP(var) = {
     .formula = "y = sum over the axes of (x - mean)^2 / (number of terms - correction)",
     .derivative = "x' += 2 y' (x - mean) / (number of terms - correction)",
     .edges = "NaN, and a gradient of NaN, where there is nothing or not more than `correction` "
-             "terms; NaN if an element is infinite; a negative correction is refused",
+             "terms; NaN if an element is infinite; a negative correction is refused; "
+             "sums and squares on the way may leave the range",
 };

@@ -1,9 +1,9 @@
 /* variance.c: variance over axes, for the ops that are made of it.
  *
- * May include: variance.h, elementwise.h, op_rules.h, kernel_ops.h. Two passes, the second one
- * corrected by what the rounding of the mean leaves (Chan, Golub and LeVeque, The American
- * Statistician 37 (1983), 242-247), so that a large mean costs no accuracy. Before them the first
- * element is subtracted from all, so that equal elements leave exactly 0.
+ * Two passes. The second is corrected by the rounding error of the mean (Chan, Golub and LeVeque,
+ * The American Statistician 37 (1983), 242-247), so that a large mean costs no accuracy. Before
+ * them the first element is subtracted from all, so that equal elements leave exactly 0. Where a
+ * variance leaves the range all is done again with numbers scaled by a power of two.
  */
 #include "variance.h"
 #include "elementwise.h"
@@ -27,7 +27,7 @@ int kernel_variance_shape(const struct kernel_call *call, struct kernel_shape *o
 
 size_t kernel_variance_workspace(const struct kernel_call *call)
 {
-    return rounded(call->in[0]) + rounded(call->out[0]);
+    return rounded(call->in[0]) + 2 * rounded(call->out[0]);
 }
 
 static double divisor(kernel_ref x, unsigned axes, int64_t correction)
@@ -36,7 +36,7 @@ static double divisor(kernel_ref x, unsigned axes, int64_t correction)
     return n > 0 && left > 0 ? left : (double)NAN;
 }
 
-static void divide(struct kernel_array *array, double by)
+void kernel_divide_by(struct kernel_array *array, double by)
 {
     const float narrow = (float)by;
     struct kernel_array one = {.size = 1, .dtype = array->dtype, .contiguous = true};
@@ -61,42 +61,127 @@ static void first_of(struct kernel_view *first, kernel_ref x, unsigned axes)
     first->array.contiguous = first->array.size == x->size && x->contiguous;
 }
 
-int kernel_variance(const struct kernel_call *call)
+/* Scratch of one call: `apart` has x's shape, `mean` and `scale` the output's, its axes kept. */
+struct variance {
+    kernel_ref x;
+    double n, divisor;
+    unsigned axes;
+    struct kernel_view kept, apart, mean, scale;
+};
+
+/* The variance into `kept`: of x, or of x times the scales. */
+static void variance_run(struct variance *v, bool scaled)
+{
+    struct kernel_array *const apart = &v->apart.array, *const mean = &v->mean.array;
+    struct kernel_array *const kept = &v->kept.array;
+    struct kernel_view first;
+    const kernel_ref distance = apart, rest = mean, from_mean[] = {apart, mean};
+    first_of(&first, v->x, v->axes);
+    const kernel_ref from_first[] = {v->x, &first.array}, times[] = {v->x, &v->scale.array};
+    if (scaled) {
+        kernel_elementwise(LOOP_mul, apart, 2, times, NULL, false);
+        first_of(&first, apart, v->axes);
+        const kernel_ref one = &first.array;
+        kernel_elementwise(LOOP_copy, mean, 1, &one, NULL, false);
+        kernel_elementwise(LOOP_sub, apart, 2, from_mean, NULL, false);
+    } else {
+        kernel_elementwise(LOOP_sub, apart, 2, from_first, NULL, false);
+    }
+    kernel_fill(mean, 0);
+    kernel_reduce(KERNEL_REDUCE_SUM, mean, apart);
+    kernel_divide_by(mean, v->n);
+    kernel_elementwise(LOOP_sub, apart, 2, from_mean, NULL, false);
+    /* The distances' own sum, which exact arithmetic would make 0. */
+    kernel_fill(mean, 0);
+    kernel_reduce(KERNEL_REDUCE_SUM, mean, apart);
+    kernel_elementwise(LOOP_square, apart, 1, &distance, NULL, false);
+    kernel_fill(kept, 0);
+    kernel_reduce(KERNEL_REDUCE_SUM, kept, apart);
+    const kernel_ref corrected[] = {kept, mean};
+    kernel_elementwise(LOOP_square, mean, 1, &rest, NULL, false);
+    kernel_divide_by(mean, v->n);
+    kernel_elementwise(LOOP_sub, kept, 2, corrected, NULL, false);
+    kernel_divide_by(kept, v->divisor);
+}
+
+static double value_at(const struct kernel_array *array, int64_t i)
+{
+    return array->dtype == KERNEL_F32 ? (double)((const float *)array->data)[i]
+                                      : ((const double *)array->data)[i];
+}
+
+/* A power of two near 1 / most, for a variance that overflowed or whose squares may have vanished;
+ * else 1. */
+static double scale_for(int dtype, double variance, double most)
+{
+    const double least = dtype == KERNEL_F32 ? 0x1p-100 : 0x1p-960;
+    const int limit = dtype == KERNEL_F32 ? 120 : 1000;
+    int exponent;
+    if ((variance >= least && isfinite(variance)) || !isfinite(most) || most == 0)
+        return 1;
+    (void)frexp(most, &exponent);
+    return ldexp(1, exponent > limit ? -limit : exponent < -limit ? limit : -exponent);
+}
+
+/* Finds the scales. Returns whether one is not 1. */
+static bool variance_scales(struct variance *v)
+{
+    struct kernel_array *const apart = &v->apart.array, *const scale = &v->scale.array;
+    bool far = false;
+    for (int64_t i = 0; i < scale->size && !far; i++)
+        far = scale_for(scale->dtype, value_at(&v->kept.array, i), 2) != 1;
+    if (!far)
+        return false;
+    kernel_elementwise(LOOP_abs, apart, 1, &v->x, NULL, false);
+    kernel_fill(scale, 0);
+    kernel_reduce(KERNEL_REDUCE_MAX, scale, apart);
+    far = false;
+    for (int64_t i = 0; i < scale->size; i++) {
+        const double by = scale_for(scale->dtype, value_at(&v->kept.array, i), value_at(scale, i));
+        far = far || by != 1;
+        if (scale->dtype == KERNEL_F32)
+            ((float *)scale->data)[i] = (float)by;
+        else
+            ((double *)scale->data)[i] = by;
+    }
+    return far;
+}
+
+/* y = the square root of y, which rounding may leave a little below 0. */
+static void variance_root(struct kernel_array *y)
+{
+    const kernel_ref variance = y;
+    kernel_elementwise(LOOP_relu, y, 1, &variance, NULL, false);
+    kernel_elementwise(LOOP_sqrt, y, 1, &variance, NULL, false);
+}
+
+int kernel_variance(const struct kernel_call *call, bool root)
 {
     const kernel_ref x = call->in[0];
     struct kernel_array *y = call->out[0];
-    struct kernel_view kept, first, apart, mean;
+    struct variance v = {.x = x};
     char *space = call->workspace;
-    unsigned axes;
-    if (kernel_axes(call, 2, &axes) != 0)
+    if (kernel_axes(call, 2, &v.axes) != 0)
         return -1;
     if (x->size == 0) {
         kernel_fill(y, (double)NAN);
         return 0;
     }
-    const double n = (double)kernel_axes_count(x, axes);
-    kernel_keep_axes(&kept, y, x, axes);
-    first_of(&first, x, axes);
-    kernel_view_dense(&apart, space, x->dtype, x->rank, x->shape);
-    kernel_view_dense(&mean, space + rounded(x), x->dtype, x->rank, kept.shape);
-    const kernel_ref from_first[] = {x, &first.array};
-    kernel_elementwise(LOOP_sub, &apart.array, 2, from_first, NULL, false);
-    kernel_fill(&mean.array, 0);
-    kernel_reduce(KERNEL_REDUCE_SUM, &mean.array, &apart.array);
-    divide(&mean.array, n);
-    const kernel_ref from_mean[] = {&apart.array, &mean.array}, distance = &apart.array;
-    kernel_elementwise(LOOP_sub, &apart.array, 2, from_mean, NULL, false);
-    /* The distances' own sum, which exact arithmetic would make 0. */
-    kernel_fill(&mean.array, 0);
-    kernel_reduce(KERNEL_REDUCE_SUM, &mean.array, &apart.array);
-    kernel_elementwise(LOOP_square, &apart.array, 1, &distance, NULL, false);
-    kernel_fill(y, 0);
-    kernel_reduce(KERNEL_REDUCE_SUM, &kept.array, &apart.array);
-    const kernel_ref rest = &mean.array, corrected[] = {&kept.array, &mean.array};
-    kernel_elementwise(LOOP_square, &mean.array, 1, &rest, NULL, false);
-    divide(&mean.array, n);
-    kernel_elementwise(LOOP_sub, &kept.array, 2, corrected, NULL, false);
-    divide(&kept.array, divisor(x, axes, call->attr[1]));
+    v.n = (double)kernel_axes_count(x, v.axes);
+    v.divisor = divisor(x, v.axes, call->attr[1]);
+    kernel_keep_axes(&v.kept, y, x, v.axes);
+    kernel_view_dense(&v.apart, space, x->dtype, x->rank, x->shape);
+    kernel_view_dense(&v.mean, space + rounded(x), x->dtype, x->rank, v.kept.shape);
+    kernel_view_dense(&v.scale, space + rounded(x) + rounded(y), x->dtype, x->rank, v.kept.shape);
+    variance_run(&v, false);
+    const bool far = !isnan(v.divisor) && variance_scales(&v);
+    if (far)
+        variance_run(&v, true);
+    if (root)
+        variance_root(y);
+    const kernel_ref back[] = {&v.kept.array, &v.scale.array};
+    for (int k = 0; far && k < (root ? 1 : 2); k++)
+        kernel_elementwise(LOOP_div, &v.kept.array, 2, back, NULL, false);
     return 0;
 }
 
@@ -109,9 +194,7 @@ struct kernel_cost kernel_variance_cost(const struct kernel_call *call)
 
 kernel_ref kernel_emit_centred(struct kernel_rule *rule)
 {
-    const kernel_ref x = rule->in[0];
-    return kernel_emit2(rule, &kernel_op_sub, x,
-                        kernel_emit_reduction(rule, &kernel_op_mean, x, 2));
+    return kernel_emit(rule, &kernel_op_centred, 1, rule->in, rule->n_attr - 2, rule->attr + 2);
 }
 
 double kernel_variance_divisor(const struct kernel_rule *rule)

@@ -1,13 +1,10 @@
 /* ops/shape/broadcast_to.c: repeats an array along new axes and along axes of extent 1.
  *
- * May include: op_rules.h, reduction_samples.h, kernel_ops.h. Always a view, with strides of 0.
+ * Always a view, with strides of 0.
  */
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"shape", KERNEL_ATTR_SHAPE}};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(1, (4), -1, 1, 2, 3, 4),       AXES_SAMPLE(0, (0), -1, 1, 2, 2, 3),
@@ -58,11 +55,9 @@ static void pullback(struct kernel_rule *rule)
 
 KERNEL_OP(broadcast_to) = {
     .name = "broadcast_to",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"shape", KERNEL_ATTR_SHAPE}),
     .n_out = 1,
-    .n_attrs = 1,
     .any_dtype = true,
     .shape = shape,
     .forward = forward,

@@ -1,13 +1,10 @@
 /* ops/shape/cast.c: the same numbers in another float dtype.
  *
- * May include: kernel_ops.h, op_rules.h, reduction_samples.h. A view where the dtype stays.
+ * A view where the dtype stays.
  */
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"dtype", KERNEL_ATTR_INT}};
 
 /* To f64 alone: in f32, rounding would hide the slope from differences. */
 static const struct kernel_sample samples[] = {
@@ -110,11 +107,9 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(cast) = {
     .name = "cast",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"dtype", KERNEL_ATTR_INT}),
     .n_out = 1,
-    .n_attrs = 1,
     .accumulates = true,
     .shape = shape,
     .forward = forward,

@@ -1,12 +1,9 @@
 /* ops/shape/concat.c: arrays one behind the other along an axis that they have.
  *
- * May include: kernel_ops.h, part.h. Any number of operands.
+ * Any number of operands.
  */
 #include "kernel_ops.h"
 #include "part.h"
-
-static const char *const names[] = {"tensors"};
-static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT}};
 
 #define THREE(x)                                                                                   \
     {                                                                                              \
@@ -119,24 +116,16 @@ static void pullback(struct kernel_rule *rule)
     }
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(concat) = {
     .name = "concat",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("tensors"),
+    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}),
     .variadic = true,
     .n_out = 1,
-    .n_attrs = 1,
     .any_dtype = true,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
     .sample = sample,
     .brief = "Tensors one behind the other along an axis.",
     .shapes = "x1 [...,n1,...], x2 [...,n2,...], ... -> [...,n1 + n2 + ...,...]",

@@ -1,15 +1,11 @@
 /* ops/shape/diag.c: square matrices with vectors on a diagonal.
  *
- * May include: diagonals.h, op_rules.h, reduction_samples.h, kernel_ops.h. The adjoint is a view,
- * the diagonal.
+ * The adjoint is a view, the diagonal.
  */
 #include "diagonals.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"diagonal", KERNEL_ATTR_INT}};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(1, (4), -1, 1, 1, 0),     AXES_SAMPLE(1, (3), -1, 1, 1, 2),
@@ -57,11 +53,9 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(diag) = {
     .name = "diag",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"diagonal", KERNEL_ATTR_INT}),
     .n_out = 1,
-    .n_attrs = 1,
     .any_dtype = true,
     .shape = shape,
     .forward = forward,

@@ -1,15 +1,11 @@
 /* ops/shape/diagonal.c: a diagonal of matrices.
  *
- * May include: diagonals.h, op_rules.h, reduction_samples.h, kernel_ops.h. Always a view, whose
- * last stride steps a row and a column at once.
+ * Always a view, whose last stride steps a row and a column at once.
  */
 #include "diagonals.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"diagonal", KERNEL_ATTR_INT}};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(2, (4, 4), -1, 1, 1, 0),        AXES_SAMPLE(2, (3, 5), -1, 1, 1, 1),
@@ -58,11 +54,9 @@ static void pullback(struct kernel_rule *rule)
 
 KERNEL_OP(diagonal) = {
     .name = "diagonal",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"diagonal", KERNEL_ATTR_INT}),
     .n_out = 1,
-    .n_attrs = 1,
     .any_dtype = true,
     .shape = shape,
     .forward = forward,

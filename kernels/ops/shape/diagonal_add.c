@@ -1,16 +1,11 @@
 /* ops/shape/diagonal_add.c: zeros with vectors on a diagonal of matrices of any extents.
  *
- * May include: diagonals.h, op_rules.h, reduction_samples.h, kernel_ops.h. The adjoint of diagonal:
- * where it accumulates, only the diagonal is touched.
+ * The adjoint of diagonal. When it accumulates, it touches only the diagonal.
  */
 #include "diagonals.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {
-    {"diagonal", KERNEL_ATTR_INT}, {"rows", KERNEL_ATTR_INT}, {"columns", KERNEL_ATTR_INT}};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(1, (4), -1, 1, 3, 0, 4, 4),       AXES_SAMPLE(1, (3), -1, 1, 3, 1, 3, 5),
@@ -63,11 +58,10 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(diagonal_add) = {
     .name = "diagonal_add",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"diagonal", KERNEL_ATTR_INT}, {"rows", KERNEL_ATTR_INT},
+                 {"columns", KERNEL_ATTR_INT}),
     .n_out = 1,
-    .n_attrs = 3,
     .hidden = true,
     .accumulates = true,
     .shape = shape,

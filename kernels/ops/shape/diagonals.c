@@ -1,7 +1,4 @@
-/* diagonals.c: diagonals of matrices as views.
- *
- * May include: diagonals.h, elementwise.h, moves.h.
- */
+/* diagonals.c: diagonals of matrices as views. */
 #include "diagonals.h"
 #include "elementwise.h"
 #include "moves.h"

@@ -1,7 +1,7 @@
 /* diagonals.h: what the ops on diagonals of matrices have in common.
  *
- * May include: kernel.h. Internal to kernels/. Matrices are the last two axes [m,n] of an array;
- * diagonal 0 is the main one, k lies k columns to its right, -k lies k rows below it.
+ * Internal to kernels/. Matrices are the last two axes [m,n] of an array; diagonal 0 is the main
+ * one, k lies k columns to its right, -k lies k rows below it.
  */
 #ifndef DIAGONALS_H
 #define DIAGONALS_H

@@ -1,15 +1,11 @@
-/* ops/shape/flip.c: the order of the elements along axes turned round.
+/* ops/shape/flip.c: reverses the order of the elements along axes.
  *
- * May include: moves.h, op_rules.h, reduction_samples.h, kernel_ops.h. Strides of arrays are never
- * negative, so it is a copy. Its own adjoint.
+ * Strides of arrays are never negative, so the result is a copy. It is its own adjoint.
  */
 #include "kernel_ops.h"
 #include "moves.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"axes", KERNEL_ATTR_AXES}};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(2, (3, 4), -1, 1, 1, 1),       AXES_SAMPLE(2, (3, 4), -1, 1, 1, -2),
@@ -54,23 +50,15 @@ static void pullback(struct kernel_rule *rule)
         kernel_accumulate(rule, 0, &kernel_op_flip, 1, &rule->adjoint[0], rule->n_attr, rule->attr);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(flip) = {
     .name = "flip",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"axes", KERNEL_ATTR_AXES}),
     .n_out = 1,
-    .n_attrs = 1,
     .any_dtype = true,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
     .sample = sample,
     .brief = "The elements in reverse order along axes.",
     .shapes = "x [...,n,...] -> [...,n,...]",

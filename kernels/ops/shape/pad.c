@@ -1,16 +1,11 @@
 /* ops/shape/pad.c: an array with more elements of one value around it.
  *
- * May include: moves.h, op_rules.h, reduction_samples.h, kernel_ops.h. The adjoint is a slice of
- * every axis, which are views.
+ * The adjoint is a slice of every axis, which are views.
  */
 #include "kernel_ops.h"
 #include "moves.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"value", KERNEL_ATTR_REAL},
-                                                {"widths", KERNEL_ATTR_LIST}};
 
 /* The value 1.5 as a word. */
 #define VALUE 0x3ff8000000000000
@@ -80,23 +75,15 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate_value(rule, 0, g);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(pad) = {
     .name = "pad",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"value", KERNEL_ATTR_REAL}, {"widths", KERNEL_ATTR_LIST}),
     .n_out = 1,
-    .n_attrs = 2,
     .any_dtype = true,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
     .sample = sample,
     .brief = "More elements, all of one value, before and after each axis.",
     .shapes = "x [...], widths [2 rank] = {before and after axis 0, axis 1, ...} -> each extent "

@@ -1,14 +1,12 @@
 /* ops/shape/permute.c: puts the axes into another order.
  *
- * May include: kernel_ops.h, part.h, reduction_samples.h. Always a view; no element moves.
+ * Always a view; no element moves.
  */
 #include "kernel_ops.h"
 #include "part.h"
 #include "reduction_samples.h"
 
-static const char *const names[] = {"x"};
 /* One axis for each axis of the result. */
-static const struct kernel_attr_info attrs[] = {{"axes", KERNEL_ATTR_SHAPE}};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(3, (2, 3, 4), -1, 1, 3, 2, 0, 1),
@@ -65,11 +63,9 @@ static void pullback(struct kernel_rule *rule)
 
 KERNEL_OP(permute) = {
     .name = "permute",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"axes", KERNEL_ATTR_SHAPE}),
     .n_out = 1,
-    .n_attrs = 1,
     .any_dtype = true,
     .shape = shape,
     .forward = forward,

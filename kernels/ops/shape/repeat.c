@@ -1,14 +1,8 @@
-/* ops/shape/repeat.c: an array side by side with itself along its axes.
- *
- * May include: moves.h, op_rules.h, reduction_samples.h, kernel_ops.h.
- */
+/* ops/shape/repeat.c: an array side by side with itself along its axes. */
 #include "kernel_ops.h"
 #include "moves.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"times", KERNEL_ATTR_SHAPE}};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(2, (2, 3), -1, 1, 2, 2, 3),    AXES_SAMPLE(1, (3), -1, 1, 2, 2, 2),
@@ -74,23 +68,15 @@ static void pullback(struct kernel_rule *rule)
                                                   x->rank, x->shape));
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(repeat) = {
     .name = "repeat",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"times", KERNEL_ATTR_SHAPE}),
     .n_out = 1,
-    .n_attrs = 1,
     .any_dtype = true,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
     .sample = sample,
     .brief = "Copies of a tensor side by side along its axes.",
     .shapes =

@@ -1,16 +1,9 @@
-/* ops/shape/repeat_interleave.c: each element along an axis several times in a row.
- *
- * May include: moves.h, op_rules.h, part.h, reduction_samples.h, kernel_ops.h.
- */
+/* ops/shape/repeat_interleave.c: each element along an axis several times in a row. */
 #include "kernel_ops.h"
 #include "moves.h"
 #include "op_rules.h"
 #include "part.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
-                                                {"times", KERNEL_ATTR_INT}};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(2, (2, 3), -1, 1, 2, 1, 2),     AXES_SAMPLE(2, (2, 3), -1, 1, 2, 0, 3),
@@ -68,23 +61,15 @@ static void pullback(struct kernel_rule *rule)
                                               x->rank, x->shape));
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(repeat_interleave) = {
     .name = "repeat_interleave",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}, {"times", KERNEL_ATTR_INT}),
     .n_out = 1,
-    .n_attrs = 2,
     .any_dtype = true,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
     .sample = sample,
     .brief = "Each element along an axis several times in a row.",
     .shapes = "x [...,n,...] -> [...,n times,...]",

@@ -1,14 +1,11 @@
 /* ops/shape/repeat_sum.c: sums over the repetitions of a smaller array in a larger one.
  *
- * May include: elementwise.h, op_rules.h, reduction_samples.h, kernel_ops.h. The adjoint of repeat.
+ * The adjoint of repeat.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"shape", KERNEL_ATTR_SHAPE}};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(2, (4, 3), -1, 1, 2, 2, 1),
@@ -120,25 +117,17 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_repeat, 1, &rule->adjoint[0], x->rank, times);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.flops = (uint64_t)call->in[0]->size,
-                                .bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(repeat_sum) = {
     .name = "repeat_sum",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"shape", KERNEL_ATTR_SHAPE}),
     .n_out = 1,
-    .n_attrs = 1,
     .hidden = true,
     .accumulates = true,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
+    .flops_per_element = 1,
     .sample = sample,
     .brief = "Sum over the repetitions of a smaller shape in the operand's.",
     .shapes = "x [...], each extent a multiple of the result's -> shape",

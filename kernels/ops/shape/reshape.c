@@ -1,15 +1,11 @@
 /* ops/shape/reshape.c: the same elements in row-major order under another shape.
  *
- * May include: elementwise.h, op_rules.h, reduction_samples.h, kernel_ops.h. A view where the
- * operand is contiguous, else a copy.
+ * A view where the operand is contiguous, else a copy.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"shape", KERNEL_ATTR_SHAPE}};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(2, (3, 4), -1, 1, 3, 2, 2, 3), AXES_SAMPLE(2, (3, 4), -1, 1, 2, 6, -1),
@@ -95,11 +91,9 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(reshape) = {
     .name = "reshape",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"shape", KERNEL_ATTR_SHAPE}),
     .n_out = 1,
-    .n_attrs = 1,
     .any_dtype = true,
     .shape = shape,
     .forward = forward,

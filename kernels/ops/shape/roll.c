@@ -1,17 +1,13 @@
-/* ops/shape/roll.c: the elements moved on along an axis, those at its end to its beginning.
+/* ops/shape/roll.c: moves the elements along an axis; those that leave its end come back at its
+ * beginning.
  *
- * May include: moves.h, op_rules.h, part.h, reduction_samples.h, kernel_ops.h. Rolling back is the
- * adjoint.
+ * Rolling back is the adjoint.
  */
 #include "kernel_ops.h"
 #include "moves.h"
 #include "op_rules.h"
 #include "part.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
-                                                {"shift", KERNEL_ATTR_INT}};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(2, (3, 5), -1, 1, 2, 1, 2),     AXES_SAMPLE(2, (3, 5), -1, 1, 2, 0, -1),
@@ -66,23 +62,15 @@ static void pullback(struct kernel_rule *rule)
     kernel_accumulate(rule, 0, &kernel_op_roll, 1, &rule->adjoint[0], 2, attr);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(roll) = {
     .name = "roll",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}, {"shift", KERNEL_ATTR_INT}),
     .n_out = 1,
-    .n_attrs = 2,
     .any_dtype = true,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
     .sample = sample,
     .brief = "The elements moved on by `shift` along an axis, and round its end.",
     .shapes = "x [...,n,...] -> [...,n,...]",

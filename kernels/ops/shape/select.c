@@ -1,14 +1,10 @@
 /* ops/shape/select.c: one index of one axis, which goes away.
  *
- * May include: kernel_ops.h, part.h, reduction_samples.h. Always a view; no element moves.
+ * Always a view; no element moves.
  */
 #include "kernel_ops.h"
 #include "part.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
-                                                {"index", KERNEL_ATTR_INT}};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(2, (4, 5), -1, 1, 2, 0, 2),     AXES_SAMPLE(2, (4, 5), -1, 1, 2, 1, -1),
@@ -65,11 +61,9 @@ static void pullback(struct kernel_rule *rule)
 
 KERNEL_OP(select) = {
     .name = "select",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}, {"index", KERNEL_ATTR_INT}),
     .n_out = 1,
-    .n_attrs = 2,
     .any_dtype = true,
     .shape = shape,
     .forward = forward,

@@ -1,16 +1,10 @@
 /* ops/shape/slice.c: a range of one axis.
  *
- * May include: kernel_ops.h, part.h, reduction_samples.h. Always a view; no element moves.
+ * Always a view; no element moves.
  */
 #include "kernel_ops.h"
 #include "part.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
-                                                {"start", KERNEL_ATTR_INT},
-                                                {"stop", KERNEL_ATTR_INT},
-                                                {"step", KERNEL_ATTR_INT}};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(2, (4, 5), -1, 1, 4, 0, 1, 3, 1),
@@ -88,11 +82,10 @@ static void pullback(struct kernel_rule *rule)
 
 KERNEL_OP(slice) = {
     .name = "slice",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}, {"start", KERNEL_ATTR_INT}, {"stop", KERNEL_ATTR_INT},
+                 {"step", KERNEL_ATTR_INT}),
     .n_out = 1,
-    .n_attrs = 4,
     .any_dtype = true,
     .shape = shape,
     .forward = forward,

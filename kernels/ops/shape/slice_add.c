@@ -1,18 +1,11 @@
 /* ops/shape/slice_add.c: zeros with an array in the range of one axis that slice takes.
  *
- * May include: elementwise.h, kernel_ops.h, part.h, reduction_samples.h. The adjoint of slice:
- * where it accumulates, only the range is touched.
+ * The adjoint of slice. When it accumulates, it touches only the range.
  */
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "part.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
-static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT},
-                                                {"start", KERNEL_ATTR_INT},
-                                                {"step", KERNEL_ATTR_INT},
-                                                {"extent", KERNEL_ATTR_INT}};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(2, (2, 5), -1, 1, 4, 0, 1, 1, 4),     AXES_SAMPLE(2, (4, 2), -1, 1, 4, 1, 1, 2, 5),
@@ -77,11 +70,10 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(slice_add) = {
     .name = "slice_add",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}, {"start", KERNEL_ATTR_INT}, {"step", KERNEL_ATTR_INT},
+                 {"extent", KERNEL_ATTR_INT}),
     .n_out = 1,
-    .n_attrs = 4,
     .hidden = true,
     .accumulates = true,
     .shape = shape,

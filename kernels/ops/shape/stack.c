@@ -1,12 +1,9 @@
 /* ops/shape/stack.c: arrays of one shape one behind the other along a new axis.
  *
- * May include: kernel_ops.h, part.h. Any number of operands.
+ * Any number of operands.
  */
 #include "kernel_ops.h"
 #include "part.h"
-
-static const char *const names[] = {"tensors"};
-static const struct kernel_attr_info attrs[] = {{"axis", KERNEL_ATTR_INT}};
 
 #define THREE(x)                                                                                   \
     {                                                                                              \
@@ -83,24 +80,16 @@ static void pullback(struct kernel_rule *rule)
         kernel_accumulate(rule, (int)attr[1], &kernel_op_select, 1, &rule->adjoint[0], 2, attr);
 }
 
-static struct kernel_cost cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.bytes = kernel_moved_bytes(call)};
-}
-
 KERNEL_OP(stack) = {
     .name = "stack",
-    .in_names = names,
-    .attrs = attrs,
-    .n_in = 1,
+    KERNEL_IN("tensors"),
+    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}),
     .variadic = true,
     .n_out = 1,
-    .n_attrs = 1,
     .any_dtype = true,
     .shape = shape,
     .forward = forward,
     .pullback = pullback,
-    .cost = cost,
     .sample = sample,
     .brief = "Tensors of one shape along a new axis.",
     .shapes = "n times x [...] -> x's extents with n at axis",

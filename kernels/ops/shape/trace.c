@@ -1,14 +1,9 @@
-/* ops/shape/trace.c: sums of the main diagonals of matrices.
- *
- * May include: diagonals.h, elementwise.h, op_rules.h, reduction_samples.h, kernel_ops.h.
- */
+/* ops/shape/trace.c: sums of the main diagonals of matrices. */
 #include "diagonals.h"
 #include "elementwise.h"
 #include "kernel_ops.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
-
-static const char *const names[] = {"x"};
 
 static const struct kernel_sample samples[] = {
     AXES_SAMPLE(2, (4, 4), -1, 1, 0, 0),    AXES_SAMPLE(2, (3, 5), -1, 1, 0, 0),
@@ -74,8 +69,7 @@ static struct kernel_cost cost(const struct kernel_call *call)
 
 KERNEL_OP(trace) = {
     .name = "trace",
-    .in_names = names,
-    .n_in = 1,
+    KERNEL_IN("x"),
     .n_out = 1,
     .shape = shape,
     .forward = forward,

@@ -1,11 +1,9 @@
 /* ops/shape/transpose.c: exchanges the last two axes.
  *
- * May include: op_rules.h, kernel_ops.h. Always a view; no element moves.
+ * Always a view; no element moves.
  */
 #include "kernel_ops.h"
 #include "op_rules.h"
-
-static const char *const names[] = {"x"};
 
 static const struct kernel_sample samples[] = {
     {.n_in = 1, .dtype = {KERNEL_F64}, .rank = {2}, .shape = {{3, 5}}, .low = {-1}, .high = {1}},
@@ -45,8 +43,7 @@ static void pullback(struct kernel_rule *rule)
 
 KERNEL_OP(transpose) = {
     .name = "transpose",
-    .in_names = names,
-    .n_in = 1,
+    KERNEL_IN("x"),
     .n_out = 1,
     .any_dtype = true,
     .shape = shape,

@@ -1,27 +1,24 @@
-/* triangle.c: triangles of matrices.
+/* ops/shape/triangle.c: tril and triu, the elements of matrices on one side of a diagonal.
  *
- * May include: triangle.h, moves.h, op_rules.h, reduction_samples.h.
+ * Each is its own adjoint.
  */
-#include "triangle.h"
+#include "kernel_ops.h"
 #include "moves.h"
 #include "op_rules.h"
 #include "reduction_samples.h"
 
 #include <string.h>
 
-bool kernel_triangle_sample(int k, struct kernel_sample *sample)
-{
-    static const struct kernel_sample samples[] = {
-        AXES_SAMPLE(2, (4, 4), -1, 1, 1, 0),    AXES_SAMPLE(2, (3, 5), -1, 1, 1, 1),
-        AXES_SAMPLE(2, (5, 3), -1, 1, 1, -2),   AXES_SAMPLE(3, (2, 3, 3), -1, 1, 1, -1),
-        AXES_SAMPLE(2, (2, 3), -1, 1, 1, 3),    AXES_SAMPLE(2, (2, 3), -1, 1, 1, -2),
-        AXES_SAMPLE(2, (3, 0), -1, 1, 1, 0),    AXES_SAMPLE(2, (1, 1), -1, 1, 1, 0),
-        AXES_SAMPLE(3, (0, 2, 2), -1, 1, 1, 0), AXES_SAMPLE(2, (2, 3), -1, 1, 1, INT64_MIN),
-    };
-    return kernel_sample_from(samples, (int)(sizeof samples / sizeof *samples), k, sample);
-}
+static const struct kernel_sample samples[] = {
+    AXES_SAMPLE(2, (4, 4), -1, 1, 1, 0),    AXES_SAMPLE(2, (3, 5), -1, 1, 1, 1),
+    AXES_SAMPLE(2, (5, 3), -1, 1, 1, -2),   AXES_SAMPLE(3, (2, 3, 3), -1, 1, 1, -1),
+    AXES_SAMPLE(2, (2, 3), -1, 1, 1, 3),    AXES_SAMPLE(2, (2, 3), -1, 1, 1, -2),
+    AXES_SAMPLE(2, (3, 0), -1, 1, 1, 0),    AXES_SAMPLE(2, (1, 1), -1, 1, 1, 0),
+    AXES_SAMPLE(3, (0, 2, 2), -1, 1, 1, 0), AXES_SAMPLE(2, (2, 3), -1, 1, 1, INT64_MIN),
+};
+KERNEL_SAMPLES(samples)
 
-int kernel_triangle_shape(const struct kernel_call *call, struct kernel_shape *out)
+static int triangle_shape(const struct kernel_call *call, struct kernel_shape *out)
 {
     const kernel_ref x = call->in[0];
     if (x->rank < 2)
@@ -41,20 +38,24 @@ static int64_t columns_below(int64_t i, int64_t n, int64_t diagonal)
     return i + diagonal + 1 < n ? i + diagonal + 1 : n;
 }
 
-int kernel_triangle_copy(const struct kernel_call *call, bool upper)
+static const bool lower = false, upper = true;
+
+/* Output 0 = x on the diagonal and below it, or above it, and 0 elsewhere. */
+static int triangle_forward(const struct kernel_call *call)
 {
+    const bool is_upper = *(const bool *)call->op->family;
     const kernel_ref x = call->in[0];
     struct kernel_array *const y = call->out[0];
     const int rank = x->rank, dtype = x->dtype;
     const int64_t m = x->shape[rank - 2], n = x->shape[rank - 1];
     const int64_t row = x->strides[rank - 2], column = x->strides[rank - 1];
-    /* Above the diagonal of number `cut` all is beyond, or before, the triangle. */
-    const int64_t cut = call->attr[0] - (upper && call->attr[0] > INT64_MIN ? 1 : 0);
+    /* The triangle ends, or begins, at the diagonal of number `cut`. */
+    const int64_t cut = call->attr[0] - (is_upper && call->attr[0] > INT64_MIN ? 1 : 0);
     int64_t index[KERNEL_MAX_RANK] = {0}, from = 0;
     for (int64_t at = 0; at < y->size; at += m * n) {
         for (int64_t i = 0; i < m; i++) {
-            const int64_t below = columns_below(i, n, cut), first = upper ? below : 0;
-            const int64_t count = upper ? n - below : below, rest = upper ? 0 : below;
+            const int64_t below = columns_below(i, n, cut), first = is_upper ? below : 0;
+            const int64_t count = is_upper ? n - below : below, rest = is_upper ? 0 : below;
             char *const to = kernel_move_at(y->data, dtype, at + i * n);
             struct kernel_move move = {0};
             kernel_move_axis(&move, count, 1, column);
@@ -74,13 +75,48 @@ int kernel_triangle_copy(const struct kernel_call *call, bool upper)
     return 0;
 }
 
-void kernel_triangle_pullback(struct kernel_rule *rule)
+static void triangle_pullback(struct kernel_rule *rule)
 {
     if (rule->adjoint[0] != NULL && kernel_needs(rule, 0))
         kernel_accumulate(rule, 0, rule->op, 1, &rule->adjoint[0], 1, rule->attr);
 }
 
-struct kernel_cost kernel_triangle_cost(const struct kernel_call *call)
-{
-    return (struct kernel_cost){.bytes = kernel_moved_bytes(call)};
-}
+KERNEL_OP(tril) = {
+    .name = "tril",
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"diagonal", KERNEL_ATTR_INT}),
+    .n_out = 1,
+    .any_dtype = true,
+    .shape = triangle_shape,
+    .family = &lower,
+    .forward = triangle_forward,
+    .pullback = triangle_pullback,
+    .sample = sample,
+    .brief = "Matrices with 0 but on and below a diagonal.",
+    .shapes = "x [...,m,n] -> [...,m,n]",
+    .formula = "y_ij = x_ij where j <= i + diagonal, else 0",
+    .derivative = "x'_ij += y'_ij where j <= i + diagonal",
+    .edges =
+        "diagonal 0 is the main one, positive ones lie above it, and it may lie outside of the "
+        "matrix; what is left out does not matter, be it NaN",
+};
+
+KERNEL_OP(triu) = {
+    .name = "triu",
+    KERNEL_IN("x"),
+    KERNEL_ATTRS({"diagonal", KERNEL_ATTR_INT}),
+    .n_out = 1,
+    .any_dtype = true,
+    .shape = triangle_shape,
+    .family = &upper,
+    .forward = triangle_forward,
+    .pullback = triangle_pullback,
+    .sample = sample,
+    .brief = "Matrices with 0 but on and above a diagonal.",
+    .shapes = "x [...,m,n] -> [...,m,n]",
+    .formula = "y_ij = x_ij where j >= i + diagonal, else 0",
+    .derivative = "x'_ij += y'_ij where j >= i + diagonal",
+    .edges =
+        "diagonal 0 is the main one, positive ones lie above it, and it may lie outside of the "
+        "matrix; what is left out does not matter, be it NaN",
+};

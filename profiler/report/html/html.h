@@ -1,6 +1,5 @@
 /* html.h: the report as one page that needs no network.
  *
- * May include: profiler/report, profiler/analyze, profiler/format.
  * Invariant: what a profile or a source holds gets into the page as packed data alone, never as
  * markup or script; the same profiles and options give the same bytes.
  */
@@ -22,8 +21,9 @@ struct html_options {
     void *warn_payload;
 };
 
-/* Writes the page about one analysis to `out`. Returns 0, or -1 when memory is exhausted and
- * nothing was written; whether `out` took all of it is for the caller to see. */
-int html_write(FILE *out, const struct prof_analysis *analysis, const struct html_options *options);
+/* Writes the page about one analysis to `out`; whether that took all of it is for the caller to
+ * see. */
+void html_write(FILE *out, const struct prof_analysis *analysis,
+                const struct html_options *options);
 
 #endif

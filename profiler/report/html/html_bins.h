@@ -1,12 +1,14 @@
 /* html_bins.h: times of single events by what they are of and by when they were: the time of the
  * profile in bins of equal width.
  *
- * May include: nothing. Private to profiler/report/html.
- * Invariant: what a series has in a stretch of whole bins is exactly what its events had there,
- * whatever the width; memory is bounded by the number of series and the bound on cells.
+ * Private to profiler/report/html. Invariant: what a series has in a stretch of whole bins is
+ * exactly what its events had there, whatever the width; memory is bounded by the number of series
+ * and the bound on cells.
  */
 #ifndef PROFILER_REPORT_HTML_HTML_BINS_H
 #define PROFILER_REPORT_HTML_HTML_BINS_H
+
+#include "base_table.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,25 +23,25 @@ struct html_cell {
 
 struct html_bins {
     uint64_t width_ns;
-    uint32_t n;             /* bins; the last one has all that is later as well */
-    struct html_cell *cell; /* hash table; key UINT64_MAX: free */
-    size_t n_cells, n_slots, most_cells;
-    uint64_t steps; /* from bin to bin, since bins were joined last */
+    uint32_t n; /* bins; the last one has all that is later as well */
+    struct html_cell *cell;
+    size_t n_cells, room_cells, most_cells;
+    struct base_table cells; /* by key */
+    uint64_t steps;          /* from bin to bin, since bins were joined last */
 };
 
 /* Of a profile of that length. Where there would be more than most_cells (a power of two), bins are
- * joined two by two until there are fewer or one bin is left. False: memory is exhausted. */
-bool html_bins_open(struct html_bins *bins, uint64_t duration_ns, size_t most_cells);
+ * joined two by two until there are fewer or one bin is left. */
+void html_bins_open(struct html_bins *bins, uint64_t duration_ns, size_t most_cells);
 void html_bins_free(struct html_bins *bins);
 
-/* An event of a series, from the one time to the other (ns), counts as `count`. False: memory is
- * exhausted. */
-bool html_bins_add(struct html_bins *bins, uint32_t series, uint64_t from_ns, uint64_t to_ns,
+/* An event of a series, from the one time to the other (ns), counts as `count`. */
+void html_bins_add(struct html_bins *bins, uint32_t series, uint64_t from_ns, uint64_t to_ns,
                    uint64_t count);
 
 /* The same of an event within which others were under way: what the series `inner` has in its time
  * is not its own, and is taken from that series. */
-bool html_bins_add_outer(struct html_bins *bins, uint32_t series, uint32_t inner, uint64_t from_ns,
+void html_bins_add_outer(struct html_bins *bins, uint32_t series, uint32_t inner, uint64_t from_ns,
                          uint64_t to_ns, uint64_t count);
 
 /* Drops cells without anything, and those of `but`, and orders the others by their keys at the

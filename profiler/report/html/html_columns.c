@@ -1,6 +1,8 @@
 /* html_columns.c: lines as columns. See html_data.h. */
 #include "html_data.h"
 
+#include "base_array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,16 +56,7 @@ static void note_file(struct html_data *data, const char *file)
     for (size_t i = 0; i < data->n_files; i++)
         if (data->file[i] == file || strcmp(data->file[i], file) == 0)
             return;
-    if (data->n_files == data->room_files) {
-        const size_t room = data->room_files ? 2 * data->room_files : 64;
-        const char **grown = realloc(data->file, room * sizeof *grown);
-        if (!grown) {
-            data->strings.failed = true;
-            return;
-        }
-        data->file = grown;
-        data->room_files = room;
-    }
+    BASE_ARRAY_GROW(data->file, data->n_files, &data->room_files);
     data->file[data->n_files++] = file;
 }
 
@@ -123,37 +116,58 @@ void html_put_places(struct html_data *data, const char *prefix, struct html_lin
     }
 }
 
+/* The whole numbers of a cost that the page has, by their names there. */
+static const struct {
+    const char *name, *unit, *label;
+    size_t at;
+} cost_column[] = {
+#define ROW(X, name, field, unit, phase, out, label, ...)                                          \
+    {#out, UNIT_##unit, label, offsetof(struct prof_cost, PROF_COST_SHOWN(unit, name, out))},
+#define UNIT_COUNT "n"
+#define UNIT_FLOPS "n"
+#define UNIT_TICKS "ns"
+#define UNIT_NS "ns"
+#define UNIT_BYTES "B"
+    COUNTERS(ROW, COUNTER_NONE, )
+#undef ROW
+#define ROW(X, name, unit, shown, label, ...) ROW_##shown(name, unit, label)
+#define ROW_SHOWN(name, unit, label) {#name, UNIT_##unit, label, offsetof(struct prof_cost, name)},
+#define ROW_HIDDEN(name, unit, label)
+        SAMPLE_COSTS(ROW, COUNTER_NONE, )
+#undef ROW
+};
+enum { COST_COLUMNS = sizeof cost_column / sizeof *cost_column };
+
 void html_put_costs(struct html_data *data, const char *prefix, struct html_lines lines)
 {
-    static const struct {
-        const char *name;
-        size_t at;
-    } column[] = {
-        {"calls", offsetof(struct prof_cost, calls)},
-        {"forward_ns", offsetof(struct prof_cost, forward_ns)},
-        {"backward_calls", offsetof(struct prof_cost, backward_calls)},
-        {"backward_ns", offsetof(struct prof_cost, backward_ns)},
-        {"recompute_calls", offsetof(struct prof_cost, recompute_calls)},
-        {"recompute_ns", offsetof(struct prof_cost, recompute_ns)},
-        {"forward_flops", offsetof(struct prof_cost, forward_flops)},
-        {"backward_flops", offsetof(struct prof_cost, backward_flops)},
-        {"forward_moved_bytes", offsetof(struct prof_cost, forward_moved)},
-        {"backward_moved_bytes", offsetof(struct prof_cost, backward_moved)},
-        {"record_bytes", offsetof(struct prof_cost, record_bytes)},
-        {"value_bytes", offsetof(struct prof_cost, value_bytes)},
-        {"adjoint_bytes", offsetof(struct prof_cost, adjoint_bytes)},
-        {"kept_bytes", offsetof(struct prof_cost, kept_bytes)},
-        {"live_bytes", offsetof(struct prof_cost, live_bytes)},
-        {"peak_bytes", offsetof(struct prof_cost, peak_bytes)},
-        {"other_ns", offsetof(struct prof_cost, other_ns)},
-        {"waiting_ns", offsetof(struct prof_cost, waiting_ns)},
-        {"samples", offsetof(struct prof_cost, samples)},
-    };
     if (lines.n == 0)
         return;
-    for (size_t i = 0; i < sizeof column / sizeof *column; i++)
-        html_put_numbers(data, prefix, column[i].name,
-                         (const uint64_t *)((const char *)&lines.first->cost + column[i].at),
+    for (size_t i = 0; i < COST_COLUMNS; i++)
+        html_put_numbers(data, prefix, cost_column[i].name,
+                         (const uint64_t *)((const char *)&lines.first->cost + cost_column[i].at),
                          lines.stride, lines.n);
     put_doubles(data, prefix, "byte_ns", &lines.first->cost.byte_ns, lines.stride, lines.n);
+}
+
+void html_put_facts(struct html_data *data)
+{
+    struct json *json = &data->json;
+    json_array(json, "costs");
+    for (size_t i = 0; i < COST_COLUMNS; i++) {
+        json_object(json, NULL);
+        json_text(json, "name", cost_column[i].name);
+        json_text(json, "unit", cost_column[i].unit);
+        json_text(json, "label", cost_column[i].label);
+        json_end(json);
+    }
+    json_end(json);
+    json_array(json, "phases");
+#define ROW(X, NAME, name, number, brief)                                                          \
+    json_object(json, NULL);                                                                       \
+    json_text(json, "name", #name);                                                                \
+    json_text(json, "class", brief);                                                               \
+    json_end(json);
+    PHASE_LIST(ROW, )
+#undef ROW
+    json_end(json);
 }

@@ -109,15 +109,13 @@ static int put_file(struct html_data *data, const char *file, size_t *room)
     return error;
 }
 
-int html_put_files(struct html_data *data)
+void html_put_files(struct html_data *data)
 {
     struct unread unread = {NULL, 0, 0};
     size_t room = MOST_SOURCES;
     json_array(&data->json, "files");
     for (size_t i = 0; i < data->n_files; i++) {
         const int error = put_file(data, data->file[i], &room);
-        if (error == ENOMEM)
-            return -1;
         if (error != 0 && unread.n++ == 0) {
             unread.file = data->file[i];
             unread.error = error;
@@ -125,7 +123,6 @@ int html_put_files(struct html_data *data)
     }
     json_end(&data->json);
     say_unread(data, &unread);
-    return 0;
 }
 
 static void put_strings(struct html_data *data)
@@ -134,19 +131,18 @@ static void put_strings(struct html_data *data)
     html_string(&data->strings, "");
     json_array(json, "strings");
     for (size_t i = 0; i < data->strings.n; i++)
-        json_text(json, NULL, data->strings.text[i]);
+        json_name(json, NULL, data->strings.text[i]);
     json_end(json);
 }
 
-int html_put_data(FILE *out, const struct prof_analysis *analysis,
-                  const struct html_options *options)
+void html_put_data(FILE *out, const struct prof_analysis *analysis,
+                   const struct html_options *options)
 {
-    static int (*const section[])(struct html_data *) = {
+    static void (*const section[])(struct html_data *) = {
         html_put_tree, html_put_space,  html_put_whatif, html_put_scopes,
         html_put_diff, html_put_growth, html_put_files};
     static const char *const theme[] = {"auto", "light", "dark"};
     struct html_data data = {.analysis = analysis, .options = options};
-    int status = 0;
     report_json_begin(&data.json, out, "html");
     json_text(&data.json, "theme", theme[options->theme]);
     report_json_profile(&data.json, "profile", analysis->profile);
@@ -154,14 +150,12 @@ int html_put_data(FILE *out, const struct prof_analysis *analysis,
     json_bool(&data.json, "sampled", analysis->profile->is_sampled);
     json_u64(&data.json, "overhead_ns", analysis->total.overhead_ns);
     json_u64(&data.json, "lines_left_out", analysis->n_left_out);
+    html_put_facts(&data);
     put_lines(&data);
-    for (size_t i = 0; i < sizeof section / sizeof *section && status == 0; i++)
-        status = section[i](&data);
+    for (size_t i = 0; i < sizeof section / sizeof *section; i++)
+        section[i](&data);
     put_strings(&data);
     json_finish(&data.json);
-    if (data.strings.failed)
-        status = -1;
-    html_strings_free(&data.strings);
+    base_strings_free(&data.strings);
     free(data.file);
-    return status;
 }

@@ -1,8 +1,8 @@
 /* html_data.h: what the page shows, as one JSON document of columns.
  *
- * May include: html.h, html_strings.h, profiler/report. Private to profiler/report/html.
- * Invariant: a table is an object of arrays of one length; a column of zeros alone is left out;
- * texts are numbers of "strings", which comes last. The page's module data.js reads it.
+ * Private to profiler/report/html. Invariant: a table is an object of arrays of one length; a
+ * column of zeros alone is left out; texts are numbers of "strings", which comes last. The page's
+ * module data.js reads it.
  */
 #ifndef PROFILER_REPORT_HTML_HTML_DATA_H
 #define PROFILER_REPORT_HTML_HTML_DATA_H
@@ -15,7 +15,7 @@
 
 struct html_data {
     struct json json;
-    struct html_strings strings;
+    struct base_strings strings;
     const struct prof_analysis *analysis;
     const struct html_options *options;
     const char **file; /* of which something is shown, each once; owned */
@@ -32,28 +32,29 @@ struct html_lines {
  * after `prefix`), and what they cost. */
 void html_put_places(struct html_data *data, const char *prefix, struct html_lines lines);
 void html_put_costs(struct html_data *data, const char *prefix, struct html_lines lines);
+/* What the columns of costs are, and the phases: "costs" and "phases". */
+void html_put_facts(struct html_data *data);
 
 /* A column of whole numbers that lie `stride` bytes apart. */
 void html_put_numbers(struct html_data *data, const char *prefix, const char *name,
                       const uint64_t *first, size_t stride, size_t n);
 
-/* Sections of the document, each an object or null. They return 0, or -1 when memory is
- * exhausted. */
-int html_put_tree(struct html_data *data);
-int html_put_space(struct html_data *data);
-int html_put_whatif(struct html_data *data);
-int html_put_scopes(struct html_data *data);
+/* Sections of the document, each an object or null. */
+void html_put_tree(struct html_data *data);
+void html_put_space(struct html_data *data);
+void html_put_whatif(struct html_data *data);
+void html_put_scopes(struct html_data *data);
 /* Single events: when each node of the tree had what of its times, and when scopes were open. tree:
  * as html_put_tree() wrote it. */
-int html_put_timeline(struct html_data *data, const struct prof_tree *tree);
-int html_put_diff(struct html_data *data);
-int html_put_growth(struct html_data *data);
+void html_put_timeline(struct html_data *data, const struct prof_tree *tree);
+void html_put_diff(struct html_data *data);
+void html_put_growth(struct html_data *data);
 
 /* The files that places have named, with their text as the options say. */
-int html_put_files(struct html_data *data);
+void html_put_files(struct html_data *data);
 
-/* The whole document. Returns 0, or -1 when memory is exhausted. */
-int html_put_data(FILE *out, const struct prof_analysis *analysis,
-                  const struct html_options *options);
+/* The whole document. */
+void html_put_data(FILE *out, const struct prof_analysis *analysis,
+                   const struct html_options *options);
 
 #endif

@@ -2,6 +2,7 @@
 #include "html_data.h"
 
 #include "analyze_tree.h"
+#include "base_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,8 @@
 /* The joined rows' lines of profile i, with costs of 0 where there is none; to be freed. */
 static struct prof_line *side(const struct prof_join *join, size_t i)
 {
-    struct prof_line *line = calloc(join->n_rows + 1, sizeof *line);
-    for (size_t row = 0; line && row < join->n_rows; row++)
+    struct prof_line *line = base_calloc(join->n_rows + 1, sizeof *line);
+    for (size_t row = 0; row < join->n_rows; row++)
         if (join->row[row].line[i])
             line[row] = *join->row[row].line[i];
     return line;
@@ -41,8 +42,8 @@ static void put_sides(struct html_data *data, const struct prof_join *join,
 static struct prof_line *tree_side(const struct prof_tree *tree, const struct prof_tree_pair *pair,
                                    size_t n, int which, struct prof_line *any)
 {
-    struct prof_line *line = calloc(n, sizeof *line);
-    for (size_t i = 0; line && i < n; i++) {
+    struct prof_line *line = base_calloc(n, sizeof *line);
+    for (size_t i = 0; i < n; i++) {
         if (pair[i].node[which] == PROF_NO_NODE)
             continue;
         line[i] = tree->node[pair[i].node[which]].line;
@@ -51,90 +52,79 @@ static struct prof_line *tree_side(const struct prof_tree *tree, const struct pr
     return line;
 }
 
-static int put_pairs(struct html_data *data, const struct prof_tree *const tree[2],
-                     const struct prof_tree_pair *pair, size_t n)
+static void put_pairs(struct html_data *data, const struct prof_tree *const tree[2],
+                      const struct prof_tree_pair *pair, size_t n)
 {
     struct json *json = &data->json;
-    struct prof_line *any = calloc(n, sizeof *any);
-    struct prof_line *base = any ? tree_side(tree[0], pair, n, 0, any) : NULL;
-    struct prof_line *now = any ? tree_side(tree[1], pair, n, 1, any) : NULL;
-    const bool ok = base && now;
-    if (ok) {
-        json_array(json, "parent");
-        for (size_t i = 0; i < n; i++)
-            json_i64(json, NULL, i == 0 ? -1 : (int64_t)pair[i].parent);
-        json_end(json);
-        json_array(json, "in"); /* as of the rows */
-        for (size_t i = 0; i < n; i++)
-            json_u64(json, NULL,
-                     (pair[i].node[0] != PROF_NO_NODE ? 1u : 0) |
-                         (pair[i].node[1] != PROF_NO_NODE ? 2u : 0));
-        json_end(json);
-        json_array(json, "cut");
-        for (size_t i = 0; i < n; i++) {
-            const int side = pair[i].node[1] != PROF_NO_NODE;
-            if (tree[side]->node[pair[i].node[side]].cut)
-                json_u64(json, NULL, i);
-        }
-        json_end(json);
-        html_put_places(data, "", (struct html_lines){any, sizeof *any, n});
-        html_put_costs(data, "base_", (struct html_lines){base, sizeof *base, n});
-        html_put_costs(data, "new_", (struct html_lines){now, sizeof *now, n});
+    struct prof_line *any = base_calloc(n, sizeof *any);
+    struct prof_line *base = tree_side(tree[0], pair, n, 0, any);
+    struct prof_line *now = tree_side(tree[1], pair, n, 1, any);
+    json_array(json, "parent");
+    for (size_t i = 0; i < n; i++)
+        json_i64(json, NULL, i == 0 ? -1 : (int64_t)pair[i].parent);
+    json_end(json);
+    json_array(json, "in"); /* as of the rows */
+    for (size_t i = 0; i < n; i++)
+        json_u64(json, NULL,
+                 (pair[i].node[0] != PROF_NO_NODE ? 1u : 0) |
+                     (pair[i].node[1] != PROF_NO_NODE ? 2u : 0));
+    json_end(json);
+    json_array(json, "cut");
+    for (size_t i = 0; i < n; i++) {
+        const int side = pair[i].node[1] != PROF_NO_NODE;
+        if (tree[side]->node[pair[i].node[side]].cut)
+            json_u64(json, NULL, i);
     }
+    json_end(json);
+    html_put_places(data, "", (struct html_lines){any, sizeof *any, n});
+    html_put_costs(data, "base_", (struct html_lines){base, sizeof *base, n});
+    html_put_costs(data, "new_", (struct html_lines){now, sizeof *now, n});
     free(any);
     free(base);
     free(now);
-    return ok ? 0 : -1;
 }
 
 /* The calls of both profiles as one tree. */
-static int put_both_trees(struct html_data *data)
+static void put_both_trees(struct html_data *data)
 {
     const struct prof_tree_options all = {0};
     struct prof_tree *base = prof_tree_make(data->options->base, &all);
     struct prof_tree *now = prof_tree_make(data->analysis, &all);
     size_t n = 0;
-    struct prof_tree_pair *pair = base && now ? prof_tree_join(base, now, &n) : NULL;
+    struct prof_tree_pair *pair = prof_tree_join(base, now, &n);
     json_object(&data->json, "tree");
-    const int status =
-        pair ? put_pairs(data, (const struct prof_tree *const[]){base, now}, pair, n) : -1;
+    put_pairs(data, (const struct prof_tree *const[]){base, now}, pair, n);
     json_end(&data->json);
     free(pair);
     prof_tree_free(base);
     prof_tree_free(now);
-    return status;
 }
 
-int html_put_diff(struct html_data *data)
+void html_put_diff(struct html_data *data)
 {
     struct json *json = &data->json;
     if (!data->options->base) {
         json_null(json, "diff");
-        return 0;
+        return;
     }
     const struct prof_analysis *both[] = {data->options->base, data->analysis};
     struct prof_join join;
-    int status = prof_join_make(&join, both, 2, PROF_BY_LINE, true);
-    struct prof_line *base = status == 0 ? side(&join, 0) : NULL;
-    struct prof_line *now = status == 0 ? side(&join, 1) : NULL;
-    struct prof_line *any = status == 0 ? calloc(join.n_rows + 1, sizeof *any) : NULL;
-    if (base && now && any) {
-        json_object(json, "diff");
-        report_json_profile(json, "base_profile", both[0]->profile);
-        report_json_totals(json, "base_total", both[0]);
-        json_object(json, "rows");
-        put_sides(data, &join, base, now, any);
-        json_end(json);
-        status = put_both_trees(data);
-        json_end(json);
-    } else {
-        status = -1;
-    }
+    prof_join_make(&join, both, 2, PROF_BY_LINE, true);
+    struct prof_line *base = side(&join, 0);
+    struct prof_line *now = side(&join, 1);
+    struct prof_line *any = base_calloc(join.n_rows + 1, sizeof *any);
+    json_object(json, "diff");
+    report_json_profile(json, "base_profile", both[0]->profile);
+    report_json_totals(json, "base_total", both[0]);
+    json_object(json, "rows");
+    put_sides(data, &join, base, now, any);
+    json_end(json);
+    put_both_trees(data);
+    json_end(json);
     free(base);
     free(now);
     free(any);
     prof_join_free(&join);
-    return status;
 }
 
 static void put_fit(struct json *json, const char *name, const struct prof_fit *fit)
@@ -188,19 +178,16 @@ static void put_growth_row(struct html_data *data, const struct report_growth_ro
     json_end(json);
 }
 
-int html_put_growth(struct html_data *data)
+void html_put_growth(struct html_data *data)
 {
     struct json *json = &data->json;
     const struct report_sizes *sizes = data->options->growth;
     struct report_growth growth;
     if (!sizes) {
         json_null(json, "growth");
-        return 0;
+        return;
     }
-    if (report_growth_make(&growth, sizes, PROF_BY_LINE, REPORT_BYTES_TAPE) != 0) {
-        report_growth_free(&growth);
-        return -1;
-    }
+    report_growth_make(&growth, sizes, PROF_BY_LINE, REPORT_BYTES_TAPE);
     json_object(json, "growth");
     /* Sizes that an option lists have no name of their own. */
     json_text(json, "size", strcmp(sizes->name, "--sizes") == 0 ? "size" : sizes->name);
@@ -215,5 +202,4 @@ int html_put_growth(struct html_data *data)
     json_end(json);
     json_end(json);
     report_growth_free(&growth);
-    return 0;
 }

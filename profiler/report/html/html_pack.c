@@ -1,8 +1,7 @@
-/* html_pack.c: see html_pack.h.
- *
- * May include: html_pack.h, zlib.
- */
+/* html_pack.c: see html_pack.h. */
 #include "html_pack.h"
+
+#include "base_memory.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -89,24 +88,17 @@ static int pack_close(void *cookie)
 
 FILE *html_pack_open(FILE *out)
 {
-    struct pack *pack = calloc(1, sizeof *pack);
-    if (!pack)
-        return NULL;
+    struct pack *pack = base_calloc(1, sizeof *pack);
     pack->out = out;
     if (deflateInit2(&pack->zlib, LEVEL, Z_DEFLATED, MAX_WBITS + GZIP, MAX_MEM_LEVEL,
-                     Z_DEFAULT_STRATEGY) != Z_OK) {
-        free(pack);
-        return NULL;
-    }
+                     Z_DEFAULT_STRATEGY) != Z_OK)
+        base_no_memory();
     pack->zlib.next_out = pack->bytes;
     pack->zlib.avail_out = ROOM;
     FILE *stream =
         fopencookie(pack, "w", (cookie_io_functions_t){.write = pack_write, .close = pack_close});
-    if (!stream) {
-        deflateEnd(&pack->zlib);
-        free(pack);
-        return NULL;
-    }
+    if (!stream)
+        base_no_memory();
     setvbuf(stream, NULL, _IOFBF, STREAM_ROOM);
     return stream;
 }

@@ -1,6 +1,6 @@
 /* html_pack.h: a stream that compresses what is written to it into text.
  *
- * May include: nothing. Private to profiler/report/html.
+ * Private to profiler/report/html.
  */
 #ifndef PROFILER_REPORT_HTML_HTML_PACK_H
 #define PROFILER_REPORT_HTML_HTML_PACK_H
@@ -8,8 +8,7 @@
 #include <stdio.h>
 
 /* A stream whose bytes go to `out` (borrowed) as base64 (RFC 4648) of gzip (RFC 1952), all of them
- * once it is closed; a failure is one of writing to it, or of fclose(). NULL: memory is
- * exhausted. */
+ * once it is closed; a failure is one of writing to it, or of fclose(). */
 FILE *html_pack_open(FILE *out);
 
 #endif

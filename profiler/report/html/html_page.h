@@ -1,6 +1,6 @@
 /* html_page.h: the page as the build found it in profiler/report/web/dist/report.html.
  *
- * May include: nothing. Private to profiler/report/html; defined in a file that the build makes.
+ * Private to profiler/report/html; defined in a file that the build makes.
  */
 #ifndef PROFILER_REPORT_HTML_HTML_PAGE_H
 #define PROFILER_REPORT_HTML_HTML_PAGE_H

@@ -16,12 +16,10 @@
         json_end(&(data)->json);                                                                   \
     } while (0)
 
-int html_put_tree(struct html_data *data)
+void html_put_tree(struct html_data *data)
 {
     struct json *json = &data->json;
     struct prof_tree *tree = prof_tree_make(data->analysis, &(struct prof_tree_options){0});
-    if (!tree)
-        return -1;
     const struct html_lines lines = {&tree->node[0].line, sizeof tree->node[0], tree->n_nodes};
     json_object(json, "tree");
     json_bool(json, "has_paths", tree->has_paths);
@@ -37,9 +35,8 @@ int html_put_tree(struct html_data *data)
     html_put_places(data, "", lines);
     html_put_costs(data, "", lines);
     json_end(json);
-    const int status = html_put_timeline(data, tree);
+    html_put_timeline(data, tree);
     prof_tree_free(tree);
-    return status;
 }
 
 static void put_live(struct html_data *data, const struct prof_tape *tape)
@@ -80,7 +77,7 @@ static void put_holders(struct html_data *data, const struct prof_space *space)
     json_end(&data->json);
 }
 
-int html_put_space(struct html_data *data)
+void html_put_space(struct html_data *data)
 {
     struct json *json = &data->json;
     struct prof_space space;
@@ -100,35 +97,31 @@ int html_put_space(struct html_data *data)
         json_null(json, "space");
     }
     prof_space_free(&space);
-    return made < 0 ? -1 : 0;
 }
 
 /* With what the page needs to weigh several lines at once. */
-static int put_replay(struct html_data *data, const struct prof_whatif *whatif)
+static void put_replay(struct html_data *data, const struct prof_whatif *whatif)
 {
     struct prof_replay replay;
-    const int made = prof_replay_make(&replay, whatif);
-    if (made == 0) {
-        json_bool(&data->json, "tries_all", prof_whatif_tries_all(whatif));
-        json_object(&data->json, "replay");
-        COLUMN(data, "option", replay.n_classes, json_u64, replay.class_[i].option);
-        COLUMN(data, "again", replay.n_classes, json_u64, replay.class_[i].again);
-        COLUMN(data, "rest", replay.n_moments, json_i64, replay.moment[i].rest);
-        COLUMN(data, "changes", replay.n_moments, json_u64, replay.moment[i].n_changes);
-        COLUMN(data, "backward", replay.n_moments, json_u64, (uint64_t)replay.moment[i].backward);
-        COLUMN(data, "class", replay.n_changes, json_u64, replay.change[i].class_);
-        COLUMN(data, "delta", replay.n_changes, json_i64, replay.change[i].delta);
-        json_end(&data->json);
-    }
+    prof_replay_make(&replay, whatif);
+    json_bool(&data->json, "tries_all", prof_whatif_tries_all(whatif));
+    json_object(&data->json, "replay");
+    COLUMN(data, "option", replay.n_classes, json_u64, replay.class_[i].option);
+    COLUMN(data, "again", replay.n_classes, json_u64, replay.class_[i].again);
+    COLUMN(data, "rest", replay.n_moments, json_i64, replay.moment[i].rest);
+    COLUMN(data, "changes", replay.n_moments, json_u64, replay.moment[i].n_changes);
+    COLUMN(data, "backward", replay.n_moments, json_u64, (uint64_t)replay.moment[i].backward);
+    COLUMN(data, "class", replay.n_changes, json_u64, replay.change[i].class_);
+    COLUMN(data, "delta", replay.n_changes, json_i64, replay.change[i].delta);
+    json_end(&data->json);
     prof_replay_free(&replay);
-    return made;
 }
 
-int html_put_whatif(struct html_data *data)
+void html_put_whatif(struct html_data *data)
 {
     struct json *json = &data->json;
     struct prof_whatif whatif;
-    int made = prof_whatif_make(&whatif, data->analysis, false);
+    const int made = prof_whatif_make(&whatif, data->analysis, false);
     if (made == 0) {
         const struct prof_option *option = whatif.option;
         json_object(json, "whatif");
@@ -146,23 +139,19 @@ int html_put_whatif(struct html_data *data)
         if (whatif.n > 0)
             html_put_places(data, "", (struct html_lines){&option->line, sizeof *option, whatif.n});
         json_end(json);
-        made = put_replay(data, &whatif);
+        put_replay(data, &whatif);
         json_end(json);
     } else {
         json_null(json, "whatif");
     }
     prof_whatif_free(&whatif);
-    return made < 0 ? -1 : 0;
 }
 
-int html_put_scopes(struct html_data *data)
+void html_put_scopes(struct html_data *data)
 {
     struct json *json = &data->json;
     struct prof_scope_costs costs;
-    if (prof_scope_costs_make(&costs, data->analysis->profile, false) != 0) {
-        prof_scope_costs_free(&costs);
-        return -1;
-    }
+    prof_scope_costs_make(&costs, data->analysis->profile, false);
     const struct prof_scope_cost *scope = costs.scope;
     json_object(json, "scopes");
     COLUMN(data, "name", costs.n, json_u64, html_string(&data->strings, scope[i].name));
@@ -176,5 +165,4 @@ int html_put_scopes(struct html_data *data)
     COLUMN(data, "peak_bytes", costs.n, json_u64, scope[i].cost.peak_bytes);
     json_end(json);
     prof_scope_costs_free(&costs);
-    return 0;
 }

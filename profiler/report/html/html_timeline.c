@@ -1,13 +1,17 @@
 /* html_timeline.c: single events for the page. See html_data.h.
  *
- * May include: html_data.h, html_bins.h, profiler/analyze.
  * Invariant: the events are read once more, and nothing is kept of one but its share of the bins,
- * and of scopes the longest spans; so a profile of any number of them makes a page of bounded size.
+ * and of scopes the longest spans; so a profile of any number of them makes a page of bounded
+ * size.
  *
  * Times are ns since the profile began. A sweep's own time is what no pullback and nothing that ran
  * again took of it in its thread. Ops and pullbacks of one thread follow each other.
  */
 #include "html_bins.h"
+
+#include "base_array.h"
+#include "base_memory.h"
+#include "base_table.h"
 #include "html_data.h"
 
 #include <stdlib.h>
@@ -15,8 +19,21 @@
 
 enum { MOST_CELLS = 1 << 19, MOST_SPANS = 1 << 14, MOST_THREADS = 256, NO_PATH = -1 };
 
-/* What a series is of; INNER: of a thread, what the sweep that is under way has in its records. */
-enum kind { FORWARD, BACKWARD, RECOMPUTE, SWEEP, INNER };
+/* What a series is of; SWEEP: of a sweep, its own time; INNER: of a thread, what the sweep that is
+ * under way has in its records, which the page does not get. */
+enum kind { FORWARD, BACKWARD, RECOMPUTE, SWEEP, INNER, SHOWN = INNER };
+
+/* For the page: in which phase its times are, and whether what it counts are calls of ops, sweeps
+ * of records, both or neither. */
+static const struct {
+    const char *phase;
+    bool calls, swept;
+} kind_facts[SHOWN] = {
+    [FORWARD] = {"forward", true, false},
+    [BACKWARD] = {"backward", false, true},
+    [RECOMPUTE] = {"recompute", false, false},
+    [SWEEP] = {"backward", true, true},
+};
 struct series {
     uint32_t thread, node;
     enum kind kind;
@@ -49,14 +66,13 @@ struct making {
     size_t n_rows;
     struct html_bins bins;
     struct series *series;
-    uint32_t *slot; /* hash table: series plus 1 */
-    size_t n_series, room_series, n_slots;
+    struct base_table known; /* series by hash */
+    size_t n_series, room_series;
     struct span *span; /* room for twice MOST_SPANS */
     size_t n_spans;
     uint64_t n_left_out, n_read; /* spans; events */
     struct thread thread[MOST_THREADS];
     uint32_t n_threads, last_thread;
-    bool failed;
 };
 
 static int compare_rows(const void *x, const void *y)
@@ -90,15 +106,15 @@ static int64_t path_place(const struct prof_profile *profile, uint32_t id)
 }
 
 /* Each row with its path and for any path, ordered, each once. */
-static bool take_rows(struct making *m)
+static void take_rows(struct making *m)
 {
     const struct prof_profile *profile = m->profile;
     const uint32_t *node = m->tree->row_node;
     size_t all = 0, n = 0;
     for (size_t i = 0; i < profile->n_tapes; i++)
         all += 2 * profile->tape[i].n_rows;
-    m->row = calloc(all + 1, sizeof *m->row);
-    for (size_t i = 0; m->row && i < profile->n_tapes; i++)
+    m->row = base_calloc(all + 1, sizeof *m->row);
+    for (size_t i = 0; i < profile->n_tapes; i++)
         for (size_t j = 0; j < profile->tape[i].n_rows; j++, node++) {
             const struct prof_row *row = &profile->tape[i].row[j];
             const int64_t path = path_place(profile, row->path);
@@ -108,8 +124,6 @@ static bool take_rows(struct making *m)
             if (path != NO_PATH)
                 m->row[n++] = (struct row_key){row->pc, row->op, row->line, path, *node};
         }
-    if (!m->row)
-        return false;
     qsort(m->row, n, sizeof *m->row, compare_rows);
     for (size_t i = 0; i < n; i++) {
         struct row_key *last = m->n_rows > 0 ? &m->row[m->n_rows - 1] : NULL;
@@ -118,7 +132,6 @@ static bool take_rows(struct making *m)
         else
             m->row[m->n_rows++] = m->row[i];
     }
-    return true;
 }
 
 /* The node that an event belongs to: where its path is not known, one that has all it may be. */
@@ -151,59 +164,20 @@ static uint32_t thread_of(struct making *m, const struct prof_event *event)
     return m->last_thread = m->n_threads++;
 }
 
-static uint64_t hash_of(struct series of)
-{
-    uint64_t h = ((uint64_t)of.node << 12 ^ (uint64_t)of.thread << 3 ^ of.kind) *
-                 UINT64_C(0x9E3779B97F4A7C15);
-    return h ^ h >> 32;
-}
-
-static bool grow_series(struct making *m)
-{
-    enum { LEAST = 256 };
-    if (m->n_series == m->room_series) {
-        const size_t room = m->room_series ? 2 * m->room_series : LEAST;
-        struct series *grown = realloc(m->series, room * sizeof *grown);
-        if (!grown)
-            return false;
-        m->series = grown;
-        m->room_series = room;
-    }
-    if (2 * (m->n_series + 1) <= m->n_slots)
-        return true;
-    uint32_t *slot = calloc(4 * m->room_series, sizeof *slot);
-    if (!slot)
-        return false;
-    free(m->slot);
-    m->slot = slot;
-    m->n_slots = 4 * m->room_series;
-    for (size_t i = 0; i < m->n_series; i++) {
-        uint64_t h = hash_of(m->series[i]);
-        while (slot[h & (m->n_slots - 1)])
-            h++;
-        slot[h & (m->n_slots - 1)] = (uint32_t)i + 1;
-    }
-    return true;
-}
-
 static uint32_t series_of(struct making *m, uint32_t thread, uint32_t node, enum kind kind)
 {
-    const struct series of = {thread, node, kind};
-    if (!grow_series(m)) {
-        m->failed = true;
-        return 0;
-    }
-    for (uint64_t h = hash_of(of);; h++) {
-        uint32_t *slot = &m->slot[h & (m->n_slots - 1)];
-        if (*slot == 0) {
-            m->series[m->n_series] = of;
-            *slot = (uint32_t)++m->n_series;
-            return *slot - 1;
-        }
-        const struct series *known = &m->series[*slot - 1];
+    const uint64_t key = base_hash(base_hash(base_hash(0, node), thread), kind);
+    size_t walk;
+    for (int64_t at = base_table_first(&m->known, key, &walk); at >= 0;
+         at = base_table_next(&m->known, key, &walk)) {
+        const struct series *known = &m->series[at];
         if (known->thread == thread && known->node == node && known->kind == kind)
-            return *slot - 1;
+            return (uint32_t)at;
     }
+    BASE_ARRAY_GROW(m->series, m->n_series, &m->room_series);
+    m->series[m->n_series] = (struct series){thread, node, kind};
+    base_table_add(&m->known, key, m->n_series);
+    return (uint32_t)m->n_series++;
 }
 
 static bool is_inner(const void *payload, uint32_t series)
@@ -257,14 +231,15 @@ static void take_time(struct making *m, const struct prof_event *event, uint64_t
     const uint32_t inner = series_of(m, thread, 0, INNER);
     if (event->kind == PROF_EVENT_SWEEP) {
         const uint32_t own = series_of(m, thread, node, SWEEP);
-        m->failed = m->failed || !html_bins_add_outer(&m->bins, own, inner, from, to, 1);
+        html_bins_add_outer(&m->bins, own, inner, from, to, 1);
         return;
     }
     const bool forward = event->kind == PROF_EVENT_FORWARD;
     const enum kind kind = !forward ? BACKWARD : event->again ? RECOMPUTE : FORWARD;
     const uint32_t series = series_of(m, thread, node, kind);
-    m->failed = m->failed || !html_bins_add(&m->bins, series, from, to, !event->part) ||
-                (kind != FORWARD && !html_bins_add(&m->bins, inner, from, to, 0));
+    html_bins_add(&m->bins, series, from, to, !event->part);
+    if (kind != FORWARD)
+        html_bins_add(&m->bins, inner, from, to, 0);
 }
 
 static void take(void *payload, const struct prof_profile *part, const struct prof_event *event)
@@ -272,7 +247,7 @@ static void take(void *payload, const struct prof_profile *part, const struct pr
     struct making *m = payload;
     const struct prof_profile *profile = m->profile;
     (void)part; /* it is not read to its end: times are known by the first reading */
-    if (m->failed || m->n_read++ >= profile->n_events)
+    if (m->n_read++ >= profile->n_events)
         return;
     const uint64_t end = event->ticks < UINT64_MAX - event->start_ticks
                              ? event->start_ticks + event->ticks
@@ -315,8 +290,10 @@ static void put_bins(struct making *m)
         json_u64(json, NULL, first ? key & UINT32_MAX : key - before);
     }
     json_end(json);
-    html_put_numbers(m->data, "", "ns", &bins->cell->ns, sizeof *bins->cell, bins->n_cells);
-    html_put_numbers(m->data, "", "count", &bins->cell->count, sizeof *bins->cell, bins->n_cells);
+    static const struct html_cell none; /* no cell has a member either */
+    const struct html_cell *cell = bins->n_cells > 0 ? bins->cell : &none;
+    html_put_numbers(m->data, "", "ns", &cell->ns, sizeof *cell, bins->n_cells);
+    html_put_numbers(m->data, "", "count", &cell->count, sizeof *cell, bins->n_cells);
     json_end(json);
 }
 
@@ -355,6 +332,15 @@ static void put(struct making *m, const struct prof_scope_costs *costs)
     json_u64(json, "events_left_out", profile->events_left_out);
     json_double(json, "forward_overhead_ns", profile->forward_overhead / profile->ticks_per_ns);
     json_double(json, "backward_overhead_ns", profile->backward_overhead / profile->ticks_per_ns);
+    json_array(json, "kinds");
+    for (int kind = 0; kind < SHOWN; kind++) {
+        json_object(json, NULL);
+        json_text(json, "phase", kind_facts[kind].phase);
+        json_bool(json, "calls", kind_facts[kind].calls);
+        json_bool(json, "swept", kind_facts[kind].swept);
+        json_end(json);
+    }
+    json_end(json);
     json_u64(json, "bins", m->bins.n);
     json_u64(json, "bin_ns", m->bins.width_ns);
     json_object(json, "threads");
@@ -372,42 +358,37 @@ static void put(struct making *m, const struct prof_scope_costs *costs)
     json_end(json);
 }
 
-int html_put_timeline(struct html_data *data, const struct prof_tree *tree)
+void html_put_timeline(struct html_data *data, const struct prof_tree *tree)
 {
     const struct prof_profile *profile = data->analysis->profile;
     if (profile->n_events == 0) {
         json_null(&data->json, "timeline");
-        return 0;
+        return;
     }
     struct prof_scope_costs costs;
     struct making m = {.data = data, .profile = profile, .tree = tree};
-    m.span = malloc((size_t)2 * MOST_SPANS * sizeof *m.span);
-    int status = prof_scope_costs_make(&costs, profile, false);
-    if (!m.span || !take_rows(&m) || !html_bins_open(&m.bins, profile->duration_ns, MOST_CELLS))
-        status = -1;
-    if (status == 0) {
-        char error[512];
-        struct prof_profile *again =
-            prof_profile_read_events(profile->path, take, &m, error, sizeof error);
-        if (again && !m.failed) {
-            put(&m, &costs);
-        } else if (m.failed) {
-            status = -1;
-        } else { /* it was there a moment ago */
-            json_null(&data->json, "timeline");
-            if (data->options->warn) {
-                char text[640];
-                snprintf(text, sizeof text, "%s; the page has no single events", error);
-                data->options->warn(data->options->warn_payload, text);
-            }
+    m.span = base_malloc((size_t)2 * MOST_SPANS * sizeof *m.span);
+    prof_scope_costs_make(&costs, profile, false);
+    take_rows(&m);
+    html_bins_open(&m.bins, profile->duration_ns, MOST_CELLS);
+    char error[512];
+    struct prof_profile *again =
+        prof_profile_read_events(profile->path, take, &m, error, sizeof error);
+    if (again) {
+        put(&m, &costs);
+    } else { /* it was there a moment ago */
+        json_null(&data->json, "timeline");
+        if (data->options->warn) {
+            char text[640];
+            snprintf(text, sizeof text, "%s; the page has no single events", error);
+            data->options->warn(data->options->warn_payload, text);
         }
-        prof_profile_free(again);
     }
+    prof_profile_free(again);
     prof_scope_costs_free(&costs);
     html_bins_free(&m.bins);
+    base_table_free(&m.known);
     free(m.row);
     free(m.series);
-    free(m.slot);
     free(m.span);
-    return status;
 }

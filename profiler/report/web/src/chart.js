@@ -61,11 +61,11 @@ export function axes(width, height, margin, x, y) {
   return parts;
 }
 
-// A dot that selects a place: "round" or "square".
+// A dot that selects a place: "round", "square" or "diamond".
 export function dot(x, y, { shape = "round", kind, title, selected, radius = 5, onclick }) {
   const cls = `dot ${kind} ${selected ? "selected" : ""}`;
   const shown = shape === "round" ? svg("circle", { class: cls, cx: x, cy: y, r: radius })
-    : svg("rect", { class: cls, x: x - radius, y: y - radius, width: 2 * radius, height: 2 * radius });
+    : svg("rect", { class: cls, x: x - radius, y: y - radius, width: 2 * radius, height: 2 * radius, transform: shape === "diamond" ? `rotate(45 ${x} ${y})` : null });
   shown.append(svg("title", {}, title));
   if (onclick) shown.addEventListener("click", onclick);
   return shown;

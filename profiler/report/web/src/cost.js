@@ -1,9 +1,8 @@
-// cost.js: what can be asked of a line, a frame or everything, and what something cost.
+// cost.js: what can be asked of a line, a frame or everything, and what something cost. The document
+// brings the names of the costs and of the phases (counters.def, phases.def): no list of them is here.
 
 const TAPE = ["record_bytes", "value_bytes", "adjoint_bytes"];
-
-// What can be asked of a line, a frame or everything. "columns" are added up.
-export const METRICS = [
+const OWN = [
   { id: "total", name: "Total time", unit: "ns", columns: ["forward_ns", "backward_ns", "recompute_ns", "other_ns"] },
   { id: "forward", name: "Forward time", unit: "ns", columns: ["forward_ns"] },
   { id: "backward", name: "Backward time", unit: "ns", columns: ["backward_ns"] },
@@ -14,39 +13,34 @@ export const METRICS = [
   { id: "peak", name: "Bytes at the peak", unit: "B", columns: ["peak_bytes"] },
   { id: "lifetime", name: "Byte-seconds", unit: "Bs", columns: ["byte_ns"], optional: true },
 ];
+
+// What can be asked of a line, a frame or everything. "columns" are added up.
+export const METRICS = [...OWN];
 export const metricOf = (id) => METRICS.find((m) => m.id === id) ?? METRICS[0];
 
-export const COSTS = ["calls", "forward_ns", "backward_ns", "recompute_ns", "other_ns", "waiting_ns", "samples",
-  ...TAPE, "kept_bytes", "live_bytes", "peak_bytes", "byte_ns", "forward_flops", "backward_flops",
-  "forward_moved_bytes", "backward_moved_bytes"];
+// The names of the columns of costs.
+export const COSTS = [];
+// The phases of time, each with the class of its colour: {name, class}.
+export const PHASES = [];
 
 // What something cost, and by the names of the metrics what follows from that.
 export class Cost {
   constructor() {
     for (const name of COSTS) this[name] = 0;
   }
-  get forward() {
-    return this.forward_ns;
-  }
-  get backward() {
-    return this.backward_ns;
-  }
-  get recompute() {
-    return this.recompute_ns;
-  }
-  get other() {
-    return this.other_ns;
-  }
-  get total() {
-    return this.forward_ns + this.backward_ns + this.recompute_ns + this.other_ns;
-  }
-  get tape() {
-    return this.record_bytes + this.value_bytes + this.adjoint_bytes;
-  }
-  get peak() {
-    return this.peak_bytes;
-  }
-  get lifetime() {
-    return this.byte_ns;
-  }
+}
+
+// To be called with a document before anything is made of it.
+export function learn({ costs, phases }) {
+  COSTS.splice(0, Infinity, ...costs.map((cost) => cost.name), "byte_ns");
+  PHASES.splice(0, Infinity, ...phases);
+  METRICS.splice(OWN.length, Infinity, ...costs.filter((cost) => cost.label).map(({ name, unit, label }) =>
+    ({ id: name.replace(/_(ns|bytes)$/, ""), name: label, unit, columns: [name], optional: true })));
+  for (const { id, columns } of METRICS)
+    if (!COSTS.includes(id)) Object.defineProperty(Cost.prototype, id, { configurable: true, get: sumOf(columns) });
+}
+
+function sumOf(columns) {
+  if (columns.length === 1) return function one() { return this[columns[0]]; };
+  return function sum() { return columns.reduce((all, name) => all + this[name], 0); };
 }

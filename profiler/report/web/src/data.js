@@ -1,7 +1,7 @@
 // data.js: the document in the page as a model: lines, the call tree, and what belongs to a place.
 // Its columns are written by profiler/report/html; a column that is not there is all zeros.
 
-import { COSTS, Cost, METRICS } from "./cost.js";
+import { COSTS, Cost, METRICS, learn } from "./cost.js";
 import { Places } from "./places.js";
 
 export async function decode(base64) {
@@ -56,6 +56,7 @@ export const CAUSES = ["call", "sweep", "frame", "rewind", "reset", "destroy"];
 
 export class Model {
   constructor(document) {
+    learn(document);
     this.document = document;
     this.strings = document.strings;
     this.profile = document.profile;

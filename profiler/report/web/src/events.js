@@ -2,14 +2,12 @@
 // call tree has in which of them. What a stretch of whole bins has is exact, so stretches begin and
 // end where bins do.
 
-import { Cost } from "./cost.js";
-
-const KINDS = ["forward", "backward", "recompute", "backward"]; // the last: a sweep's own time
+import { Cost, PHASES } from "./cost.js";
 
 export class Events {
   constructor(document) {
-    const { series, cells, bins, bin_ns: binNs, threads } = document.timeline;
-    Object.assign(this, { series, bins, binNs, n: document.tree.parent.length });
+    const { series, cells, kinds, bins, bin_ns: binNs, threads } = document.timeline;
+    Object.assign(this, { series, kinds, bins, binNs, n: document.tree.parent.length });
     this.overhead = [document.timeline.forward_overhead_ns, document.timeline.backward_overhead_ns];
     this.threads = threads.number.map((number, i) => (threads.process[i] ? `${threads.process[i]}/${number}` : String(number)));
     this.ns = cells.ns ?? [];
@@ -47,29 +45,31 @@ export class Events {
   sums([from, to]) {
     const [first, end] = [Math.round(from / this.binNs), Math.round(to / this.binNs)];
     const make = () => new Float64Array(this.n);
-    const sums = { total: make(), forward: make(), backward: make(), recompute: make(), other: make(), calls: make() };
+    const sums = { total: make(), other: make(), calls: make() };
+    for (const phase of PHASES) sums[phase.name] = make();
     const swept = make(); // calls of pullbacks, and sweeps
     const { node, kind } = this.series;
     this.each((s, i) => {
       if (this.bin[i] < first || this.bin[i] >= end) return;
-      sums[KINDS[kind[s]]][node[s]] += this.ns[i] ?? 0;
-      if (kind[s] === 0 || kind[s] === 3) sums.calls[node[s]] += this.count[i] ?? 0;
-      if (kind[s] === 1 || kind[s] === 3) swept[node[s]] += this.count[i] ?? 0;
+      const of = this.kinds[kind[s]];
+      sums[of.phase][node[s]] += this.ns[i] ?? 0;
+      if (of.calls) sums.calls[node[s]] += this.count[i] ?? 0;
+      if (of.swept) swept[node[s]] += this.count[i] ?? 0;
     });
     for (let i = 0; i < this.n; i++) {
       sums.forward[i] = Math.max(0, sums.forward[i] - sums.calls[i] * this.overhead[0]);
       sums.backward[i] = Math.max(0, sums.backward[i] - swept[i] * this.overhead[1]);
-      sums.total[i] = sums.forward[i] + sums.backward[i] + sums.recompute[i];
+      for (const phase of PHASES) sums.total[i] += sums[phase.name][i];
     }
     return sums;
   }
 
-  // What a thread has done before the begin of each bin, in ns: {forward, backward, recompute}.
+  // What a thread has done before the begin of each bin, in ns by phase.
   lane(thread) {
     if (!this.lanes.has(thread)) {
       const lane = {};
-      for (const name of KINDS) lane[name] = new Float64Array(this.bins + 1);
-      this.each((s, i) => { if (this.series.thread[s] === thread) lane[KINDS[this.series.kind[s]]][this.bin[i] + 1] += this.ns[i] ?? 0; });
+      for (const { name } of PHASES) lane[name] = new Float64Array(this.bins + 1);
+      this.each((s, i) => { if (this.series.thread[s] === thread) lane[this.kinds[this.series.kind[s]].phase][this.bin[i] + 1] += this.ns[i] ?? 0; });
       for (const sum of Object.values(lane)) for (let i = 1; i <= this.bins; i++) sum[i] += sum[i - 1];
       this.lanes.set(thread, lane);
     }
@@ -87,7 +87,7 @@ export class Events {
 // Places and their sum as a model has them, with the times and calls of a stretch; places are made
 // when they are asked for.
 export function partOf(model, calls, sums) {
-  const columns = Object.entries({ forward_ns: sums.forward, backward_ns: sums.backward, recompute_ns: sums.recompute, other_ns: sums.other, calls: sums.calls });
+  const columns = Object.entries({ ...Object.fromEntries(PHASES.map(({ name }) => [`${name}_ns`, sums[name]])), other_ns: sums.other, calls: sums.calls });
   const whole = { places: model.places, sum: Object.assign(new Cost(), model.sum) };
   for (const [name, own] of columns) whole.sum[name] = own.reduce((a, b) => a + b, 0);
   const make = () => {

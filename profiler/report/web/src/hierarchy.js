@@ -1,7 +1,7 @@
 // hierarchy.js: trees of frames and where their rectangles lie. Node 0 is the root and a parent
 // comes before its children, so that sums need no recursion.
 
-import { metricOf } from "./cost.js";
+import { PHASES, metricOf } from "./cost.js";
 
 export class Hierarchy {
   // frame[i]: number of the place of node i; self[k][i]: what of the k-th value is its own. The
@@ -175,7 +175,7 @@ export class Calls {
   }
 
   build(mode, metric, of) {
-    const names = metric === "total" ? ["total", "forward", "backward", "recompute"] : [metric];
+    const names = metric === "total" ? ["total", ...PHASES.map((phase) => phase.name)] : [metric];
     const self = names.map((name) => this.selfOf(name));
     if (mode === "inverted") return this.merge(self, (i) => self[0][i] > 0);
     if (mode === "callers" || mode === "callees") {

@@ -4,6 +4,7 @@
 
 import { bytes, time } from "./format.js";
 import { palette } from "./colors.js";
+import { PHASES } from "./cost.js";
 import { h } from "./dom.js";
 import { scale, ticks } from "./chart.js";
 
@@ -246,7 +247,7 @@ export class TimeCanvas {
     c.globalAlpha = 1;
     for (let p = 0; p < pixels; p++) {
       let bottom = y + LANE;
-      for (const name of ["forward", "backward", "recompute"]) {
+      for (const { name } of PHASES) {
         const at = this.from + p * step;
         const height = Math.min(bottom - y, ((this.events.before(lane[name], at + step) - this.events.before(lane[name], at)) / step) * LANE);
         if (!(height > 0)) continue;

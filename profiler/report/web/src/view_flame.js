@@ -3,7 +3,7 @@
 
 import { h, replace } from "./dom.js";
 import { by, share } from "./format.js";
-import { metricOf } from "./cost.js";
+import { PHASES, metricOf } from "./cost.js";
 import { palette, shadesOf } from "./colors.js";
 import { FlameCanvas } from "./flame_canvas.js";
 import { frameList } from "./flame_list.js";
@@ -161,7 +161,7 @@ export class FlameView {
     const part = (k, name) => ({ share: h0.values[k][node] / whole, fill: colors[name][shade], hatched: name === "recompute" });
     if (only === 1) return [part(1, "forward")];
     if (only === 2) return [part(2, "backward")];
-    return [part(1, "forward"), part(2, "backward"), part(3, "recompute")];
+    return PHASES.map(({ name }, i) => part(i + 1, name));
   }
 
   pick(pane, node) {

@@ -5,9 +5,11 @@ import { h, svg, replace } from "./dom.js";
 import { share, time } from "./format.js";
 import { axes, chartWidth, dot, extent, powers, scale } from "./chart.js";
 import { DataTable, placeColumn } from "./table.js";
+import { PHASES } from "./cost.js";
 import { compile, matchesPlace } from "./search.js";
 
 const H = 380;
+const SHAPES = { fwd: "round", bwd: "square", rec: "diamond" };
 const MARGIN = { left: 64, top: 30, right: 20, bottom: 42 };
 const short = (x) => (x >= 1000 || (x > 0 && x < 0.01) ? x.toExponential(0).replace("e+", "e") : String(Number(x.toPrecision(3))));
 const rate = (x) => (x > 0 ? (x < 9.995 ? x.toFixed(2) : x < 99.95 ? x.toFixed(1) : x.toFixed(0)) : "–");
@@ -15,8 +17,8 @@ const rate = (x) => (x > 0 ? (x < 9.995 ? x.toFixed(2) : x < 99.95 ? x.toFixed(1
 function flows(model, roof) {
   const out = [];
   for (const entry of model.wholePlaces.values())
-    for (const [phase, ns, flops, moved] of [["forward", entry.cost.forward_ns, entry.cost.forward_flops, entry.cost.forward_moved_bytes],
-      ["backward", entry.cost.backward_ns, entry.cost.backward_flops, entry.cost.backward_moved_bytes]]) {
+    for (const phase of PHASES) {
+      const [ns, flops, moved] = ["ns", "flops", "moved_bytes"].map((what) => entry.cost[`${phase.name}_${what}`]);
       if (!(ns > 0) || !(flops > 0 || moved > 0)) continue;
       const intensity = moved > 0 ? flops / moved : Infinity;
       const limit = flops > 0 ? Math.min(roof.flops_per_ns, roof.bytes_per_ns * intensity) : roof.bytes_per_ns;
@@ -39,8 +41,8 @@ export function mountRoofline(root, app) {
     caption: "Rates of each line and direction", rows, sort: "time", keyOf: (r) => r.place.key, onSelect: (key) => app.state.set({ sel: key }),
     columns: [
       placeColumn("line", (r) => r.place, (r) => r.ops),
-      { id: "phase", title: "phase", value: (r) => r.phase, text: (r) => h("span", { class: `swatch ${r.phase === "forward" ? "fwd" : "bwd"}` }, r.phase) },
-      { id: "time", title: "time", bar: (r) => (r.phase === "forward" ? "fwd" : "bwd"), value: (r) => r.ns, text: (r) => time(r.ns) },
+      { id: "phase", title: "phase", value: (r) => r.phase.name, text: (r) => h("span", { class: `swatch ${r.phase.class}` }, r.phase.name) },
+      { id: "time", title: "time", bar: (r) => r.phase.class, value: (r) => r.ns, text: (r) => time(r.ns) },
       { id: "flops", title: "Gflop/s", value: (r) => r.flopRate, text: (r) => rate(r.flopRate) },
       { id: "bytes", title: "GB/s", value: (r) => r.byteRate, text: (r) => rate(r.byteRate) },
       { id: "intensity", title: "flop/B", value: (r) => r.intensity, text: (r) => (Number.isFinite(r.intensity) ? rate(r.intensity) : "–") },
@@ -50,7 +52,8 @@ export function mountRoofline(root, app) {
   });
   replace(root,
     h("section", {}, h("h2", {}, "Flops a second against flops a byte"),
-      h("div", { class: "tools" }, h("span", { class: "legend" }, h("span", { class: "swatch fwd" }, "forward (round)"), h("span", { class: "swatch bwd" }, "backward (square)"))),
+      h("div", { class: "tools" }, h("span", { class: "legend" }, PHASES.filter((phase) => rows.some((r) => r.phase === phase)).map((phase) =>
+        h("span", { class: `swatch ${phase.class}` }, `${phase.name} (${SHAPES[phase.class] ?? "square"})`)))),
       chart, h("p", { class: "note" }, `The roof is made of the highest rates in this profile, ${rate(roof.flops_per_ns)} Gflop/s and ${rate(roof.bytes_per_ns)} GB/s: what the machine could do is not known. Ops without flops are in the table alone.`)),
     h("section", {}, h("h2", {}, "Lines"), table.element));
   const update = (state) => {
@@ -80,7 +83,7 @@ function draw(app, rows, roof, state) {
     axes(W, H, MARGIN, { at: x, ticks: powers(...xs), text: short, name: "flops a byte moved" }, { at: y, ticks: powers(...ys), text: short, name: "Gflop/s" }),
     svg("path", { class: "roof", d: `M${x(begin)},${y(begin * roof.bytes_per_ns)}L${x(knee)},${y(roof.flops_per_ns)}H${x(xs[1])}` }),
     dots.map((r) => dot(x(r.intensity), y(r.flopRate), {
-      shape: r.phase === "forward" ? "round" : "square", kind: r.phase === "forward" ? "fwd" : "bwd", selected: state.sel === r.place.key, radius: 3 + 7 * Math.sqrt(r.ns / all),
-      title: `${r.place.key} ${r.ops} ${r.phase}: ${rate(r.flopRate)} Gflop/s, ${time(r.ns)}`, onclick: () => app.state.set({ sel: r.place.key }),
+      shape: SHAPES[r.phase.class], kind: r.phase.class, selected: state.sel === r.place.key, radius: 3 + 7 * Math.sqrt(r.ns / all),
+      title: `${r.place.key} ${r.ops} ${r.phase.name}: ${rate(r.flopRate)} Gflop/s, ${time(r.ns)}`, onclick: () => app.state.set({ sel: r.place.key }),
     })));
 }

@@ -31,7 +31,7 @@ export function mountSummary(root, app) {
     const metric = metricOf(state.metric);
     if (table.metric !== metric) {
       table.metric = metric;
-      table.sort = sortOf(metric);
+      table.sort = sortOf(metric, table.columns);
       table.down = true;
       table.render();
     }
@@ -88,22 +88,24 @@ const column = (id, title, bar) => {
 const ratioOf = (backward, forward) => (forward ? backward / forward : 0);
 
 // The column that a metric is in.
-const sortOf = ({ id }) => (id === "recompute" || id === "other" ? "total" : id);
+const sortOf = ({ id }, columns) => (columns.some((c) => c.id === id) ? id : "total");
 
 function linesTable(app) {
   const metric = metricOf(app.state.now.metric);
+  const known = (id) => app.model.metrics.some((m) => m.id === id);
+  const columns = [
+    placeColumn("Line", (e) => e.place, (e) => [...e.ops].join(", ")),
+    column("total", "total", "gray"), column("forward", "forward", "fwd"), column("backward", "backward", "bwd"), known("recompute") && column("recompute", "recomputed", "rec"),
+    { id: "ratio", title: "b/f", value: (e) => ratioOf(e.cost.backward, e.cost.forward),
+      values: (places) => places.metric("backward").map((ns, i) => ratioOf(ns, places.metric("forward")[i])),
+      text: (e) => `${ratio(e.cost.backward, e.cost.forward)}${e.slow ? " !" : ""}`, hint: "backward over forward time; !: far over what its flops and bytes let expect" },
+    column("tape", "tape", "mem"), column("peak", "at peak", "mem"), column("calls", "calls"),
+    known("lifetime") && column("lifetime", "byte-seconds", "mem"), known("other") && column("other", "other code", "gray"),
+    known("waiting") && column("waiting", "waiting"), known("waiting_io") && column("waiting_io", "for io"), known("waiting_lock") && column("waiting_lock", "for locks"),
+  ].filter(Boolean);
   const table = new DataTable({
-    caption: "Lines by cost", rows: app.model.places, sort: sortOf(metric),
-    keyOf: (e) => e.place.key, onSelect: (key) => app.state.set({ sel: key }),
-    columns: [
-      placeColumn("Line", (e) => e.place, (e) => [...e.ops].join(", ")),
-      column("total", "total", "gray"), column("forward", "forward", "fwd"), column("backward", "backward", "bwd"),
-      { id: "ratio", title: "b/f", value: (e) => ratioOf(e.cost.backward, e.cost.forward),
-        values: (places) => places.metric("backward").map((ns, i) => ratioOf(ns, places.metric("forward")[i])),
-        text: (e) => `${ratio(e.cost.backward, e.cost.forward)}${e.slow ? " !" : ""}`, hint: "backward over forward time; !: far over what its flops and bytes let expect" },
-      column("tape", "tape", "mem"), column("peak", "at peak", "mem"), column("calls", "calls"),
-      app.model.metrics.some((m) => m.id === "lifetime") && column("lifetime", "byte-seconds", "mem"),
-    ].filter(Boolean),
+    caption: "Lines by cost", rows: app.model.places, sort: sortOf(metric, columns),
+    keyOf: (e) => e.place.key, onSelect: (key) => app.state.set({ sel: key }), columns,
   });
   return Object.assign(table, { metric });
 }

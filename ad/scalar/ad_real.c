@@ -1,0 +1,476 @@
+/* ad_real.c: the scalar face: which tape a thread records on, leaves, sweeps, gradients.
+ *
+ * Statements themselves are written by the user's code (ad_real_expression.h); it calls here when
+ * the cursor has no room.
+ */
+#include <tapescope/ad_real.h>
+
+#include "ad_internal.h"
+
+#include "tape_bridge.h"
+#include "tape_call.h"
+#include "tape_nonfinite_scalars.h"
+#include "tape_preaccumulate.h"
+#include "tape_value.h"
+
+#include <math.h>
+#include <string.h>
+
+#if AD_LINE_MACROS
+#undef ad_real_gradient
+#endif
+
+__thread struct ad_statement_cursor ad_statement_cursor_;
+
+/* The tape that the thread records on, and those that it goes back to. */
+static _Thread_local struct tape *recording;
+
+#define SAME(field)                                                                                \
+    _Static_assert(offsetof(struct ad_statement_cursor, field) ==                                  \
+                       offsetof(struct tape_cursor, field),                                        \
+                   "one layout")
+SAME(partial);
+SAME(word);
+SAME(result);
+_Static_assert(sizeof(struct ad_statement_cursor) == sizeof(struct tape_cursor), "one layout");
+
+/* ---- which tape ---- */
+
+static void attach(struct tape *t)
+{
+    recording = t;
+    if (t)
+        tape_statement_attach(t, (struct tape_cursor *)(void *)&ad_statement_cursor_);
+}
+
+/* The thread records on t from now on; the end goes back to the tape before. */
+static ad_status push(struct tape *t, ad_tape tape, const char *what, struct tape_site site)
+{
+    if (recording && recording->statements.calling)
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                    "%s: a callback of the tape recorded on runs", what);
+    if (!tape_statement_reserve_tags(t, t->n_marks + t->sections.n + 3))
+        return (ad_status)tape_fail_memory(t, site, what);
+    if (!t->statements.slot)
+        tape_statement_name(t, tape.slot, tape.generation);
+    if (recording)
+        tape_statement_detach(recording);
+    t->statements.below = recording;
+    t->statements.depth = 1;
+    attach(t);
+    return AD_OK;
+}
+
+ad_status ad_real_record(struct tape *t, ad_tape tape, const char *what, struct tape_site site)
+{
+    if (recording == t)
+        return AD_OK;
+    if (recording)
+        return (ad_status)tape_fail(
+            t, TAPE_ERROR_STATE, site,
+            "%s: the thread records on another tape: ad_record_begin comes first", what);
+    return push(t, tape, what, site);
+}
+
+void ad_real_forget(struct tape *t)
+{
+    if (t->statements.depth == 0)
+        return;
+    if (recording == t) {
+        tape_statement_detach(t);
+        attach(t->statements.below);
+    } else {
+        struct tape *above = recording;
+        while (above->statements.below != t)
+            above = above->statements.below;
+        above->statements.below = t->statements.below;
+    }
+    t->statements.below = NULL;
+    t->statements.depth = 0;
+}
+
+ad_status ad_record_begin_site(ad_tape tape, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *taken = ad_tape_adopt(tape), *t = taken;
+    if (!t)
+        t = ad_tape_find(tape.slot, tape.generation, "record_begin", site);
+    if (!t)
+        return ad_failed();
+    if (t == recording)
+        t->statements.depth++;
+    else if (t->statements.depth > 0)
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                    "record_begin: the thread records on this tape already, "
+                                    "beneath another");
+    else {
+        ad_status status = push(t, tape, "record_begin", site);
+        if (status != AD_OK && taken)
+            ad_tape_abandon(t, tape.slot);
+        return status;
+    }
+    return AD_OK;
+}
+
+ad_status ad_record_end_site(ad_tape tape, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, "record_end", site);
+    if (!t)
+        return ad_failed();
+    if (t != recording)
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                    "record_end: the thread does not record on this tape");
+    if (t->statements.depth == 1 && t->sections.n > 0)
+        return (ad_status)tape_section_refuse(t, "record_end", site);
+    if (--t->statements.depth == 0) {
+        t->statements.depth = 1;
+        ad_real_forget(t);
+        if (t->fork.base)
+            ad_tape_abandon(t, tape.slot);
+    }
+    return AD_OK;
+}
+
+void ad_real_turn_begin(struct tape *t, struct ad_real_turn *turn)
+{
+    struct tape_statements *s = &t->statements;
+    *turn = (struct ad_real_turn){recording, s->below, s->depth};
+    s->depth++; /* an end too many is seen at the turn's end */
+    if (recording == t)
+        return;
+    if (recording)
+        tape_statement_detach(recording);
+    attach(t);
+}
+
+bool ad_real_turn_end(struct tape *t, const struct ad_real_turn *turn, struct tape_site site)
+{
+    struct tape_statements *s = &t->statements;
+    const bool ours = recording == t && s->depth == turn->depth + 1;
+    while (recording && recording != t && recording != turn->before)
+        ad_real_forget(recording);
+    if (recording != turn->before) {
+        if (recording)
+            tape_statement_detach(recording);
+        attach(turn->before);
+    }
+    s->below = turn->below;
+    s->depth = turn->depth;
+    if (!ours && t->error.code == TAPE_OK)
+        tape_fail(t, TAPE_ERROR_STATE, site,
+                  "the function of a checkpoint has ended with another tape recorded on than at "
+                  "its begin; the call is");
+    return ours;
+}
+
+/* ---- what statements call ---- */
+
+bool ad_statement_room_(uint32_t n, uint32_t low, double value)
+{
+    /* The statement and its call lie in one object, so less than 2 GiB apart. */
+    const uintptr_t near = (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0));
+    const struct tape_site site = {
+        low ? near + (uintptr_t)(intptr_t)(int32_t)(low - (uint32_t)near) : near, 0};
+    if (recording && recording->nonfinite)
+        tape_nonfinite_statement(recording, value, site);
+    if (recording)
+        return tape_statement_room(recording, n, site, near);
+    ad_fail(AD_ERROR_STATE, site, "statement: the thread records on no tape");
+    return false;
+}
+
+struct tape *ad_real_recording(void)
+{
+    return recording;
+}
+
+uint64_t ad_real_calls_begin(const struct tape *t)
+{
+    return __atomic_exchange_n(&ad_slots[t->statements.slot].thread, AD_THREAD_CALLED,
+                               __ATOMIC_RELAXED);
+}
+
+void ad_real_calls_end(const struct tape *t, uint64_t owner)
+{
+    __atomic_store_n(&ad_slots[t->statements.slot].thread, owner, __ATOMIC_RELAXED);
+}
+
+void ad_real_refuse(uint32_t tag, const char *what, struct tape_site site)
+{
+    const uint32_t slot = tag >> 16;
+    ad_status code = AD_ERROR_HANDLE;
+    const char *why = "an operand was never set, or its tape was destroyed";
+    struct tape *owner = slot ? __atomic_load_n(&ad_slots[slot].tape, __ATOMIC_RELAXED) : NULL;
+    if (recording && slot == recording->statements.slot) {
+        why =
+            "an operand was dropped by a reset or a rewind, or belongs to a section that has ended "
+            "without naming it as an output";
+    } else if (recording && recording->fork.base && slot == recording->fork.slot) {
+        why = "an operand was recorded on the parent after the fork, or dropped before it";
+    } else if (owner &&
+               __atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED) == AD_THREAD_NONE) {
+        code = AD_ERROR_THREAD;
+        why = "an operand belongs to a fork that is not joined";
+    } else if (owner && __atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED) != ad_thread) {
+        code = AD_ERROR_THREAD;
+        why = "an operand belongs to a tape of another thread";
+    } else if (owner && recording) {
+        code = AD_ERROR_TAPE;
+        why = "an operand belongs to another tape than the one recorded on";
+    } else if (owner) {
+        code = AD_ERROR_STATE;
+        why = "the thread records on no tape";
+    }
+    if (recording)
+        tape_fail(recording, (enum tape_status)code, site, "%s: %s", what, why);
+    else
+        ad_fail(code, site, "%s: %s", what, why);
+}
+
+uint32_t ad_statement_operand_(ad_real x)
+{
+    struct tape_site site = {(uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)),
+                             0};
+    if (recording && tape_statement_holds(recording, x.index, x.tag))
+        return x.index;
+    ad_real_refuse(x.tag, tape_statement_kind.op.name, site);
+    return 0;
+}
+
+/* ---- leaves ---- */
+
+/* Index and tag of the first of n new leaves in *first, as the cursor has them. */
+static ad_status take_leaves(ad_tape tape, int64_t n, const double *values, const ad_real *x,
+                             struct tape_site site, uint64_t *first)
+{
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, "real_leaves", site);
+    if (!t)
+        return ad_failed();
+    if (t->error.code != TAPE_OK)
+        return (ad_status)t->error.code;
+    if (n < 0 || (n > 0 && (!values || !x)))
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "real_leaves: %s",
+                                    n < 0 ? "n is negative" : "a null pointer");
+    ad_status status = ad_real_record(t, tape, "real_leaves", site);
+    uint32_t index;
+    if (status == AD_OK && n > 0)
+        status = (ad_status)tape_statement_leaves(t, n, values, site, &index);
+    if (status == AD_OK && n > 0)
+        *first = t->statements.rest.result >> 32 << 32 | index;
+    return status;
+}
+
+static ad_status leaves(ad_tape tape, int64_t n, const double *values, ad_real *x,
+                        struct tape_site site)
+{
+    uint64_t first = 0;
+    const ad_status status = take_leaves(tape, n, values, x, site, &first);
+    /* More than there are indices is no number of elements: nothing is written. */
+    for (int64_t i = 0; i < n && n <= UINT32_MAX && x && values; i++)
+        x[i] = (ad_real){values[i], first ? (uint32_t)first + (uint32_t)i : 0,
+                         (uint32_t)(first >> 32)};
+    return status;
+}
+
+ad_status ad_real_leaves_site(ad_tape tape, int64_t n, const double *values, ad_real *x,
+                              unsigned ad_line_)
+{
+    return leaves(tape, n, values, x, AD_HERE);
+}
+
+ad_real ad_real_leaf_site(ad_tape tape, double value, unsigned ad_line_)
+{
+    ad_real x = {value, 0, 0};
+    leaves(tape, 1, &value, &x, AD_HERE);
+    return x;
+}
+
+/* ---- sweeps ---- */
+
+/* The tape, without an error; else NULL and *status. */
+static struct tape *enter(ad_tape tape, const char *what, struct tape_site site, ad_status *status)
+{
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, what, site);
+    *status = t ? (ad_status)t->error.code : ad_failed();
+    if (t && *status == AD_OK && t->fork.base)
+        *status = (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                       "%s: a fork is swept with its parent: ad_tape_join comes "
+                                       "first",
+                                       what);
+    if (t && *status == AD_OK && t->calls.innermost)
+        *status = (ad_status)tape_call_refuse(t, what, site);
+    return *status == AD_OK ? t : NULL;
+}
+
+/* Indices of values: a few lie here, more in memory of the tape's. */
+struct indices {
+    uint32_t *index;
+    uint32_t few[64];
+};
+
+static void indices_free(const struct tape *t, const struct indices *of)
+{
+    if (of->index != of->few)
+        t->memory->release(of->index, t->memory->payload);
+}
+
+/* The indices of n values of the tape, 0 for a constant. False: *status says why, and there is
+ * nothing to free. */
+static bool indices(struct tape *t, int64_t n, const ad_real *x, const char *what, const char *name,
+                    struct tape_site site, struct indices *of, ad_status *status)
+{
+    *status = AD_OK;
+    of->index = of->few;
+    if (n < 0 || (n > 0 && !x)) {
+        *status = (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: %s", what,
+                                       n < 0 ? "a number is negative" : "a null pointer");
+        return false;
+    }
+    if ((size_t)n > sizeof of->few / sizeof *of->few)
+        of->index = (uint64_t)n < SIZE_MAX / sizeof *of->index
+                        ? t->memory->resize(NULL, (size_t)n * sizeof *of->index, t->memory->payload)
+                        : NULL;
+    if (!of->index) {
+        *status = (ad_status)tape_fail_memory(t, site, what);
+        return false;
+    }
+    /* Of the newest tag they nearly always are. */
+    const struct tape_tag *newest = tape_statement_newest(t);
+    const uint32_t span = tape_statement_next(t) - newest->first;
+    bool all = true;
+    for (int64_t i = 0; i < n; i++) {
+        of->index[i] = x[i].index;
+        all &= x[i].index == 0 || (x[i].tag == newest->tag && x[i].index - newest->first < span);
+    }
+    for (int64_t i = 0; i < n && !all; i++)
+        if (x[i].index && !tape_statement_holds(t, x[i].index, x[i].tag)) {
+            *status = (ad_status)tape_fail(
+                t, TAPE_ERROR_HANDLE, site,
+                "%s: %s[%lld] is no value of this tape: it was dropped, never set, or is another's",
+                what, name, (long long)i);
+            indices_free(t, of);
+            return false;
+        }
+    return true;
+}
+
+static ad_status backward(ad_tape tape, int64_t n, const ad_real *y, const double *seed,
+                          const char *what, struct tape_site site)
+{
+    ad_status status;
+    struct tape *t = enter(tape, what, site, &status);
+    if (t && t->fixed.n_values)
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                    "%s: not while a gradient check runs", what);
+    struct indices of;
+    if (!t || !indices(t, n, y, what, "y", site, &of, &status))
+        return status;
+    bool active = false;
+    for (int64_t i = 0; i < n; i++)
+        active = active || of.index[i];
+    if (active) {
+        const uint64_t owner = ad_real_calls_begin(t);
+        status = (ad_status)tape_sweep_statements(t, n, of.index, seed, site);
+        ad_real_calls_end(t, owner);
+    } else
+        status = (ad_status)tape_fail(
+            t, TAPE_ERROR_STATE, site,
+            "%s: y does not depend on a leaf, or was computed under no_grad", what);
+    indices_free(t, &of);
+    return status;
+}
+
+ad_status ad_real_backward_site(ad_tape tape, ad_real y, unsigned ad_line_)
+{
+    return backward(tape, 1, &y, NULL, "real_backward", AD_HERE);
+}
+
+ad_status ad_real_backward_seeds_site(ad_tape tape, int64_t n, const ad_real *y, const double *seed,
+                                      unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    ad_status status;
+    struct tape *t = enter(tape, "real_backward_seeds", site, &status);
+    if (!t)
+        return status;
+    if (n > 0 && !seed)
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
+                                    "real_backward_seeds: seed is a null pointer");
+    return backward(tape, n, y, seed, "real_backward_seeds", site);
+}
+
+static ad_status gradients(ad_tape tape, int64_t n, const ad_real *x, double *gradient,
+                           struct tape_site site)
+{
+    static const char what[] = "real_gradient";
+    ad_status status;
+    struct tape *t = enter(tape, what, site, &status);
+    if (!t)
+        return status;
+    if (n < 0 || (n > 0 && (!x || !gradient)))
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: %s", what,
+                                    n < 0 ? "n is negative" : "a null pointer");
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t value, element;
+        if (x[i].index == 0 || !tape_statement_holds(t, x[i].index, x[i].tag))
+            return (ad_status)tape_fail(
+                t, TAPE_ERROR_HANDLE, site, "%s: x[%lld] is %s", what, (long long)i,
+                x[i].index ? "no value of this tape: it was dropped, never set, or is another's"
+                           : "a constant");
+        if (!tape_statement_leaf(t, x[i].index, &value, &element))
+            return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                        "%s: x[%lld] is no leaf; ad_real_jacobian has derivatives "
+                                        "by what was computed",
+                                        what, (long long)i);
+        const struct tape_value *v = &t->entries[value];
+        if (!tape_was_swept(t, v))
+            return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                        "%s: no sweep since the tape was made, reset or rewound: "
+                                        "ad_real_backward comes first",
+                                        what);
+        const double *sum = tape_gradient(t, value);
+        gradient[i] = sum ? sum[element] : 0;
+    }
+    return AD_OK;
+}
+
+ad_status ad_real_gradients_site(ad_tape tape, int64_t n, const ad_real *x, double *gradient,
+                                 unsigned ad_line_)
+{
+    return gradients(tape, n, x, gradient, AD_HERE);
+}
+
+double ad_real_gradient_site(ad_tape tape, ad_real x, unsigned ad_line_)
+{
+    double gradient = NAN;
+    return gradients(tape, 1, &x, &gradient, AD_HERE) == AD_OK ? gradient : (double)NAN;
+}
+
+ad_status ad_real_jacobian_site(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
+                                const ad_real *x, double *jacobian, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    static const char what[] = "real_jacobian";
+    ad_status status;
+    struct tape *t = enter(tape, what, site, &status);
+    if (!t)
+        return status;
+    if (m > 0 && n > 0 && !jacobian)
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: jacobian is a null pointer",
+                                    what);
+    struct indices of, by;
+    if (!indices(t, m, y, what, "y", site, &of, &status))
+        return status;
+    if (t->fixed.n_values && tape_bridge_crosses(t)) { /* older tensors are constant then */
+        status = (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                      "%s: not through tensors while a gradient check runs", what);
+    } else if (indices(t, n, x, what, "x", site, &by, &status)) {
+        const uint64_t owner = ad_real_calls_begin(t);
+        status = (ad_status)tape_jacobian_statements(t, m, of.index, n, by.index, jacobian, site);
+        ad_real_calls_end(t, owner);
+        indices_free(t, &by);
+    }
+    indices_free(t, &of);
+    return status;
+}

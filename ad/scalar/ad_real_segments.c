@@ -1,0 +1,434 @@
+/* ad_real_segments.c: loops over real numbers as one record: arguments checked, operands looked
+ * at, values computed, results handed out.
+ */
+#include <tapescope/ad_real.h>
+
+#include "ad_internal.h"
+
+#include "tape_nonfinite_scalars.h"
+
+#include <string.h>
+
+_Static_assert(sizeof(ad_real) == sizeof(struct kernel_real), "one layout");
+_Static_assert(offsetof(ad_real, index) == offsetof(struct kernel_real, key), "one layout");
+
+enum { CHUNK = 128 };
+
+/* A call: what is to be recorded, and where results go. Small ones are frequent, so nothing is set
+ * that its kind does not use. */
+struct call {
+    struct tape_segment_plan plan;
+    struct tape *t; /* that is recorded on, or NULL */
+    ad_real *y;
+    bool in_place;        /* operands may be y */
+    ad_map_callback *map; /* map alone has these, */
+    void *payload;
+    struct tape_custom custom; /* and custom these */
+    const double *values;
+    const void *data;
+    size_t data_bytes;
+    struct tape_operand in[KERNEL_SEGMENT_IN];
+};
+
+static void begin(struct call *c, enum kernel_segment_kind kind, int64_t m, ad_real *y,
+                  struct tape_site site)
+{
+    c->plan = (struct tape_segment_plan){
+        .kind = kind, .name = kernel_segment_name[kind], .m = m, .site = site};
+    c->t = ad_real_recording();
+    c->y = y;
+    c->in_place = false;
+    c->map = NULL;
+    c->custom.pullback = NULL;
+    c->values = NULL;
+}
+
+static ad_status fail(const struct call *c, ad_status code, const char *why)
+{
+    if (c->t)
+        return (ad_status)tape_fail(c->t, (enum tape_status)code, c->plan.site, "%s: %s",
+                                    c->plan.name, why);
+    return ad_fail(code, c->plan.site, "%s: %s", c->plan.name, why);
+}
+
+static void operand(struct call *c, int64_t n, ad_array x)
+{
+    c->in[c->plan.n_in++] = (struct tape_operand){
+        .n = n, .real = (const struct kernel_real *)(const void *)x.real, .number = x.number};
+}
+
+/* m n, or -1: negative, or beyond what there can be. */
+static int64_t product(int64_t m, int64_t n)
+{
+    int64_t result;
+    return m < 0 || n < 0 || __builtin_mul_overflow(m, n, &result) ? -1 : result;
+}
+
+/* Whether results lie on an operand that is not the same array. */
+static bool overlaps(const struct call *c, const struct tape_operand *o)
+{
+    const uintptr_t x = (uintptr_t)o->real, y = (uintptr_t)c->y;
+    if (!o->real || (c->in_place && x == y) || o->n == 0)
+        return false;
+    return x < y + (uintptr_t)c->plan.m * sizeof(ad_real) &&
+           y < x + (uintptr_t)o->n * sizeof(ad_real);
+}
+
+static ad_status check_arguments(const struct call *c)
+{
+    if (c->plan.m < 0)
+        return fail(c, AD_ERROR_ARGUMENT, "an extent is negative, or beyond all numbers");
+    if (c->plan.m > 0 && !c->y)
+        return fail(c, AD_ERROR_ARGUMENT, "a null pointer for the results");
+    for (int k = 0; k < c->plan.n_in; k++) {
+        const struct tape_operand *o = &c->in[k];
+        if (o->n < 0)
+            return fail(c, AD_ERROR_ARGUMENT, "an extent is negative, or beyond all numbers");
+        if (o->n > 0 && !o->real && !o->number)
+            return fail(c, AD_ERROR_ARGUMENT, "a null pointer for an operand");
+        if (o->n >= UINT32_MAX || c->plan.m >= UINT32_MAX)
+            return fail(c, AD_ERROR_LIMIT, "an array of 2^32 numbers or more");
+        if (overlaps(c, o))
+            return fail(c, AD_ERROR_ARGUMENT, "the results overlap an operand");
+    }
+    return AD_OK;
+}
+
+/* Which values the pullback reads: those that stand beside what is active. */
+static void choose(struct call *c)
+{
+    struct tape_operand *in = c->in;
+    switch (c->plan.kind) {
+    case KERNEL_SEGMENT_dot:
+    case KERNEL_SEGMENT_axpy:
+    case KERNEL_SEGMENT_gemv:
+    case KERNEL_SEGMENT_stencil:
+        in[0].keep = in[1].active;
+        in[1].keep = in[0].active;
+        break;
+    case KERNEL_SEGMENT_sum_of_squares:
+        in[0].keep = true;
+        break;
+    case KERNEL_SEGMENT_trmv:
+        in[0].keep = in[1].keep = in[2].active || in[3].active;
+        in[2].keep = in[3].keep = in[0].active || in[1].active;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Whether all operands are values of the tape. The first that is none becomes the tape's error. */
+static bool survey(struct call *c)
+{
+    bool held = true;
+    for (int k = 0; k < c->plan.n_in; k++) {
+        int64_t refused;
+        if (tape_segment_survey(c->t, &c->in[k], &refused) || !held)
+            continue;
+        const ad_real *x = (const ad_real *)(const void *)c->in[k].real;
+        while (!c->t && x[refused].index == 0)
+            refused++;
+        ad_real_refuse(x[refused].tag, c->plan.name, c->plan.site);
+        held = false;
+    }
+    return held;
+}
+
+/* y and partials by the callback, a part at a time. */
+static void map_values(const struct call *c, const struct kernel_segment *s)
+{
+    double x[KERNEL_SEGMENT_IN][CHUNK], y[CHUNK];
+    const double *in[KERNEL_SEGMENT_IN];
+    double *partial[KERNEL_SEGMENT_IN];
+    for (int64_t i = 0; i < s->m; i += CHUNK) {
+        const int64_t n = s->m - i < CHUNK ? s->m - i : CHUNK;
+        double *saved = s->saved;
+        for (int k = 0; k < s->n_in; k++) {
+            for (int64_t j = 0; j < n; j++)
+                x[k][j] = s->x[k][(i + j) * s->stride[k]];
+            in[k] = x[k];
+            partial[k] = saved && c->in[k].active ? saved + i : NULL;
+            if (partial[k])
+                saved += s->m;
+        }
+        c->map(c->payload, n, in, y, partial);
+        for (int64_t j = 0; j < n; j++)
+            s->y[(i + j) * s->y_stride] = y[j];
+    }
+}
+
+/* Calls the callback of map. No thread may add to the run meanwhile, since the record that is being
+ * made lies behind its end. */
+static void call_map(const struct call *c, const struct kernel_segment *s)
+{
+    if (!c->t) {
+        map_values(c, s);
+        return;
+    }
+    struct tape_statements *on = &c->t->statements;
+    const bool calling = on->calling;
+    const uint32_t open = c->t->open;
+    const struct tape_cursor cursor = *on->cursor;
+    const uint64_t owner = ad_real_calls_begin(c->t);
+    *on->cursor = (struct tape_cursor){.result = cursor.result};
+    c->t->open = UINT32_MAX;
+    on->calling = true;
+    map_values(c, s);
+    on->calling = calling;
+    c->t->open = open;
+    *on->cursor = cursor;
+    ad_real_calls_end(c->t, owner);
+}
+
+static void compute(const struct call *c)
+{
+    struct kernel_segment s; /* the rest is of pullbacks */
+    s.m = c->plan.m;
+    s.n_in = c->plan.n_in;
+    s.y = &c->y->value;
+    s.y_stride = sizeof(ad_real) / sizeof(double);
+    s.saved = c->plan.saved;
+    for (int k = 0; k < s.n_in; k++) {
+        s.n[k] = c->in[k].n;
+        s.x[k] = c->in[k].values;
+        s.stride[k] = c->in[k].stride;
+    }
+    if (c->map) {
+        call_map(c, &s);
+    } else if (c->values) {
+        for (int64_t i = 0; i < c->plan.m; i++)
+            c->y[i].value = c->values[i];
+    } else {
+        kernel_segment_loops_get()->value[c->plan.kind](&s);
+    }
+}
+
+/* The record's own numbers of a custom one. */
+static void write_custom(const struct call *c)
+{
+    char *to = (char *)c->plan.saved;
+    memset(c->plan.saved + c->plan.n_saved - 1, 0, sizeof(double)); /* its end may be padding */
+    memcpy(to, &c->custom, sizeof c->custom);
+    if (c->data_bytes)
+        memcpy(to + sizeof c->custom, c->data, c->data_bytes);
+}
+
+static ad_status record(struct call *c)
+{
+    ad_status status = check_arguments(c);
+    if (status != AD_OK)
+        return status;
+    c->plan.in = c->in;
+    const bool held = survey(c);
+    choose(c);
+    for (int k = 0; c->map && k < c->plan.n_in; k++)
+        c->plan.n_saved += c->in[k].active ? c->plan.m : 0;
+    const bool open = held && c->t && tape_segment_open(c->t, &c->plan);
+    if (open && c->custom.pullback)
+        write_custom(c);
+    if (c->plan.m > 0)
+        compute(c);
+    for (int64_t i = 0; open && c->t->nonfinite && i < c->plan.m; i++)
+        if (!tape_nonfinite_result(c->t, c->plan.name, i, c->y[i].value, c->plan.site))
+            break;
+    const bool done = open && c->t->error.code == TAPE_OK;
+    const uint64_t first = done ? c->plan.first : 0;
+    /* Operands may be in place: the commit looks at them. */
+    if (done)
+        tape_segment_commit(c->t, &c->plan);
+    for (int64_t i = 0; i < c->plan.m; i++) {
+        c->y[i].index = done ? (uint32_t)first + (uint32_t)i : 0;
+        c->y[i].tag = (uint32_t)(first >> 32);
+    }
+    if (c->t)
+        return (ad_status)c->t->error.code;
+    return held ? AD_OK : ad_failed();
+}
+
+/* ---- the kinds ---- */
+
+ad_real ad_real_dot__site(int64_t n, ad_array x, ad_array y, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    ad_real result = {0};
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_dot, 1, &result, site);
+    operand(&c, n, x);
+    operand(&c, n, y);
+    record(&c);
+    return result;
+}
+
+ad_real ad_real_sum__site(int64_t n, ad_array x, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    ad_real result = {0};
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_sum, 1, &result, site);
+    operand(&c, n, x);
+    record(&c);
+    return result;
+}
+
+ad_status ad_real_sums_of_squares__site(int64_t m, int64_t n, ad_array x, ad_real *y,
+                                        unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_sum_of_squares, m, y, site);
+    operand(&c, product(m, n), x);
+    return record(&c);
+}
+
+ad_real ad_real_sum_of_squares__site(int64_t n, ad_array x, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    ad_real result = {0};
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_sum_of_squares, 1, &result, site);
+    operand(&c, n, x);
+    record(&c);
+    return result;
+}
+
+ad_real ad_real_log_sum_exp__site(int64_t n, ad_array x, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    ad_real result = {0};
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_log_sum_exp, 1, &result, site);
+    operand(&c, n, x);
+    c.plan.n_saved = n;
+    record(&c);
+    return result;
+}
+
+ad_status ad_real_axpy__site(int64_t n, ad_real a, ad_array x, ad_real *y, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_axpy, n, y, site);
+    c.in_place = true;
+    operand(&c, 1, ad_array_real_(&a));
+    operand(&c, n, x);
+    operand(&c, n, ad_array_real_(y));
+    return record(&c);
+}
+
+ad_status ad_real_gemv__site(int64_t m, int64_t n, ad_array a, ad_array x, ad_real *y,
+                             unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_gemv, m, y, site);
+    operand(&c, product(m, n), a);
+    operand(&c, n, x);
+    return record(&c);
+}
+
+static ad_status triangle(struct call *c, int64_t k, int64_t n, ad_array diagonal, ad_array below,
+                          ad_array shift, ad_array x)
+{
+    const int64_t square = product(n, n - (n > 0));
+    c->plan.m = product(k, n);
+    operand(c, n, diagonal);
+    operand(c, square < 0 ? -1 : square / 2, below);
+    operand(c, shift.real || shift.number ? n : 0, shift);
+    operand(c, c->plan.m, x);
+    return record(c);
+}
+
+ad_status ad_real_trmv__site(int64_t n, ad_array diagonal, ad_array below, ad_array x, ad_real *y,
+                             unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_trmv, 0, y, site);
+    return triangle(&c, 1, n, diagonal, below, ad_array_number_(NULL), x);
+}
+
+ad_status ad_real_trmm__site(int64_t k, int64_t n, ad_array diagonal, ad_array below,
+                             ad_array shift, ad_array x, ad_real *y, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_trmv, 0, y, site);
+    return triangle(&c, k, n, diagonal, below, shift, x);
+}
+
+ad_real ad_real_polynomial__site(int64_t n, ad_array coefficients, ad_real x, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    ad_real result = {0};
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_polynomial, 1, &result, site);
+    operand(&c, n, coefficients);
+    operand(&c, n > 0, ad_array_real_(&x));
+    c.plan.n_saved = 2;
+    record(&c);
+    return result;
+}
+
+ad_status ad_real_stencil__site(int64_t n, ad_array x, int64_t k, ad_array w, ad_real *y,
+                                unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_stencil, n, y, site);
+    int64_t extent = 0;
+    if (n > 0 && k > 0 && __builtin_add_overflow(n, k - 1, &extent))
+        extent = -1;
+    operand(&c, extent, x);
+    operand(&c, k, w);
+    return record(&c);
+}
+
+ad_status ad_real_map__site(int64_t n, int n_in, const ad_array *x, ad_real *y,
+                            ad_map_callback *callback, void *payload, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_map, n, y, site);
+    c.in_place = true;
+    c.map = callback;
+    c.payload = payload;
+    if (n_in < 1 || n_in > KERNEL_SEGMENT_IN || !x || !callback)
+        return fail(&c, AD_ERROR_ARGUMENT, "1 to 8 arrays and a callback are wanted");
+    for (int k = 0; k < n_in; k++)
+        operand(&c, n, x[k]);
+    return record(&c);
+}
+
+ad_status ad_real_collect__site(int64_t n, ad_array x, ad_real *y, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_collect, n, y, site);
+    c.in_place = true;
+    operand(&c, n, x);
+    return record(&c);
+}
+
+ad_status ad_real_custom__site(int64_t n, ad_array x, int64_t m, const double *values, ad_real *y,
+                               struct ad_custom_ custom, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct call c;
+    begin(&c, KERNEL_SEGMENT_custom, m, y, site);
+    if (!custom.name || !custom.pullback || (m > 0 && !values) ||
+        (custom.bytes > 0 && !custom.data))
+        return fail(&c, AD_ERROR_ARGUMENT, "a null pointer");
+    if (custom.bytes / sizeof(double) >= UINT32_MAX)
+        return fail(&c, AD_ERROR_LIMIT, "32 GiB of data or more");
+    c.custom = (struct tape_custom){custom.name, custom.pullback};
+    c.plan.name = custom.name;
+    c.plan.n_saved =
+        (int64_t)((sizeof c.custom + custom.bytes + sizeof(double) - 1) / sizeof(double));
+    c.data = custom.data;
+    c.data_bytes = custom.bytes;
+    c.values = values;
+    c.in_place = true;
+    operand(&c, n, x);
+    return record(&c);
+}

@@ -1,0 +1,85 @@
+/* ad_checkpoint.c: checkpoints by handles: the user's function is called here, at once and in
+ * sweeps.
+ */
+#include "ad_internal.h"
+
+#include "tape_checkpoint.h"
+
+static ad_tensor none(ad_tape tape)
+{
+    return (ad_tensor){tape.slot, tape.generation, 0, 0};
+}
+
+/* Calls the user's function with handles. In sweeps over statements no thread has the tape
+ * meanwhile: the caller has it again until the results are known. */
+static bool run(struct tape *t, const struct tape_function *f, int n_in, const uint32_t *in,
+                int n_out, uint32_t *out, struct tape_site site)
+{
+    const ad_tape tape = {f->slot, f->generation};
+    ad_tensor given[TAPE_MAX_IN], made[TAPE_MAX_IN];
+    uint64_t *thread = &ad_slots[f->slot].thread;
+    const uint64_t owner = __atomic_exchange_n(thread, ad_thread_number(), __ATOMIC_RELAXED);
+    for (int i = 0; i < n_in; i++)
+        given[i] = ad_handle_of(t, f->slot, f->generation, in[i]);
+    for (int o = 0; o < n_out; o++)
+        made[o] = none(tape);
+    ((ad_checkpoint_function *)f->function)(tape, n_in, given, n_out, made, f->payload);
+    for (int o = 0; o < n_out && t->error.code == TAPE_OK; o++)
+        out[o] = ad_value_on(t, made[o], site, "checkpoint: out[%d] of its function", o);
+    __atomic_store_n(thread, owner, __ATOMIC_RELAXED);
+    return t->error.code == TAPE_OK;
+}
+
+static ad_status check(struct tape *t, ad_checkpoint_function *function, int n_in,
+                       const ad_tensor *in, int n_out, const ad_tensor *out, uint32_t *value,
+                       struct tape_site site)
+{
+    if (t->error.code != TAPE_OK)
+        return (ad_status)t->error.code;
+    if (!function || (n_in > 0 && !in) || (n_out > 0 && !out))
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
+                                    "checkpoint: %s is a null pointer",
+                                    !function         ? "function"
+                                    : n_in > 0 && !in ? "in"
+                                                      : "out");
+    if (n_in < 0 || n_in > TAPE_MAX_IN || n_out < 0 || n_out > TAPE_MAX_IN)
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
+                                    "checkpoint: %d tensors in and %d out, from 0 to %d are "
+                                    "possible",
+                                    n_in, n_out, (int)TAPE_MAX_IN);
+    if (t->fork.base)
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                    "checkpoint: a fork records statements alone");
+    for (int i = 0; i < n_in; i++) {
+        value[i] = ad_value_on(t, in[i], site, "checkpoint: in[%d]", i);
+        if (!value[i])
+            return (ad_status)t->error.code;
+    }
+    return AD_OK;
+}
+
+ad_status ad_checkpoint_site(ad_tape tape, ad_checkpoint_function *function, void *payload,
+                             int n_in, const ad_tensor *in, int n_out, ad_tensor *out,
+                             unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    uint32_t value[TAPE_MAX_IN], made[TAPE_MAX_IN];
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, "checkpoint", site);
+    if (!t) {
+        for (int o = 0; o < n_out && out; o++)
+            out[o] = (ad_tensor){0, 0, 0, 0};
+        return ad_failed();
+    }
+    const struct tape_function f = {.run = run,
+                                    .function = (void (*)(void))function,
+                                    .payload = payload,
+                                    .slot = tape.slot,
+                                    .generation = tape.generation};
+    ad_status status = check(t, function, n_in, in, n_out, out, value, site);
+    if (status == AD_OK)
+        status = (ad_status)tape_checkpoint(t, &f, n_in, value, n_out, made, site);
+    for (int o = 0; o < n_out && out; o++)
+        out[o] =
+            status == AD_OK ? ad_handle_of(t, tape.slot, tape.generation, made[o]) : none(tape);
+    return status;
+}

@@ -1,0 +1,226 @@
+/* ad_error.c: statuses by name, the errors of tapes and threads, and the place in their messages.
+ *
+ * Reporting never allocates; only the symbol module, asked once per error, may, and without it a
+ * message still has what the caller's line macro or the dynamic linker knows.
+ */
+#include "ad_internal.h"
+#include "plain_format.h"
+
+#include "tape_nonfinite.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define X(name, text) _Static_assert((int)AD_##name == (int)TAPE_##name, "one vocabulary");
+AD_STATUS_MAP(X)
+#undef X
+
+/* The calling thread's own error: the first since the last that was read. */
+static _Thread_local struct {
+    struct tape_error error;
+    ad_tape tape;     /* what it was about, if that is no tape of the thread's; else zero */
+    ad_status newest; /* code of the newest failure, kept or not */
+    bool kept;        /* the newest is the one that is kept */
+    bool read;        /* the user has seen it: the next may take its place */
+} own;
+
+#define STATUSES (sizeof status_names / sizeof status_names[0])
+static const char *const status_names[] = {
+#define X(name, text) "AD_" #name,
+    AD_STATUS_MAP(X)
+#undef X
+};
+static const char *const status_texts[] = {
+#define X(name, text) text,
+    AD_STATUS_MAP(X)
+#undef X
+};
+
+const char *ad_status_name(ad_status status)
+{
+    return (size_t)status < STATUSES ? status_names[status] : "not a status";
+}
+
+const char *ad_status_text(ad_status status)
+{
+    return (size_t)status < STATUSES ? status_texts[status] : "not a status";
+}
+
+ad_status ad_fail(ad_status code, struct tape_site site, const char *format, ...)
+{
+    own.newest = code;
+    own.kept = own.error.code == TAPE_OK || own.read;
+    if (!own.kept)
+        return code;
+    own.read = false;
+    own.tape = (ad_tape){0, 0};
+    char *text = own.error.message;
+    va_list list;
+    va_start(list, format);
+    int n = plain_vformat(text, TAPE_MESSAGE_BYTES, format, list);
+    va_end(list);
+    own.error.code = (enum tape_status)code;
+    if (n < 0 || n > TAPE_MESSAGE_BYTES - 64)
+        n = n < 0 ? 0 : TAPE_MESSAGE_BYTES - 64;
+    if (site.pc) {
+        memcpy(text + n, " at ", 5);
+        ad_describe(site, text + n + 4, (size_t)(TAPE_MESSAGE_BYTES - n - 4));
+    }
+    return code;
+}
+
+ad_status ad_failed(void)
+{
+    return own.newest;
+}
+
+void ad_fail_about(ad_tape tape)
+{
+    if (own.kept)
+        own.tape = tape;
+}
+
+const char *ad_unread(void)
+{
+    bool unread = own.error.code != TAPE_OK && !own.read;
+    own.read = own.read || unread;
+    return unread ? own.error.message : NULL;
+}
+
+/* The tape whose error is looked at. NULL: it is not the thread's, and the thread's own error says
+ * so, or says what first failed for that reason. */
+static struct tape *look(ad_tape tape, const char *what)
+{
+    if (own.tape.slot == tape.slot && own.tape.generation == tape.generation)
+        own.read = false;
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, what, (struct tape_site){0, 0});
+    if (t)
+        tape_nonfinite_settle(t);
+    return t;
+}
+
+ad_status ad_status_of(ad_tape tape)
+{
+    struct tape *t = tape.slot ? look(tape, "status_of") : NULL;
+    own.read = own.read || !t;
+    return (ad_status)(t ? t->error.code : own.error.code);
+}
+
+const char *ad_message_of(ad_tape tape)
+{
+    struct tape *t = tape.slot ? look(tape, "message_of") : NULL;
+    if (t) {
+        const char *unread = t->error.code == TAPE_OK ? ad_unread() : NULL;
+        return unread ? unread : t->error.message;
+    }
+    own.read = true;
+    return own.error.message;
+}
+
+void ad_clear_error(ad_tape tape)
+{
+    struct tape *t = tape.slot ? look(tape, "clear_error") : NULL;
+    if (tape.slot && !t)
+        return;
+    struct tape_error *error = t ? &t->error : &own.error;
+    error->code = TAPE_OK;
+    error->message[0] = 0;
+}
+
+/* Hands the tape's failure to the user's callback. The tape may be half way through an op, so its
+ * slot is nobody's meanwhile and every handle is refused. */
+static void tell(const struct tape *t)
+{
+    const struct tape_error_watch *watch = &t->watch;
+    struct ad_slot *slot = &ad_slots[watch->slot];
+    uint64_t owner = __atomic_load_n(&slot->thread, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->thread, AD_THREAD_TOLD, __ATOMIC_RELAXED);
+    ((ad_error_callback *)watch->callback)((ad_tape){watch->slot, watch->generation},
+                                           (ad_status)t->error.code, t->error.message,
+                                           watch->payload);
+    __atomic_store_n(&slot->thread, owner, __ATOMIC_RELAXED);
+}
+
+ad_status ad_on_error_site(ad_tape tape, ad_error_callback *callback, void *payload,
+                           unsigned ad_line_)
+{
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, "on_error", AD_HERE);
+    if (!t)
+        return ad_failed();
+    t->watch = (struct tape_error_watch){.tell = callback ? tell : NULL,
+                                         .callback = (void (*)(void))callback,
+                                         .payload = payload,
+                                         .slot = tape.slot,
+                                         .generation = tape.generation};
+    return AD_OK;
+}
+
+static bool readable(const char *path)
+{
+    FILE *f = fopen(path, "re");
+    if (f)
+        fclose(f);
+    return f != NULL;
+}
+
+void *ad_module_open(const char *name, char *error, size_t n)
+{
+    char path[PATH_MAX] = "";
+    const char *dir = secure_getenv("TAPESCOPE_MODULE_DIR");
+    Dl_info info;
+    if (dir) {
+        snprintf(path, sizeof path, "%s/%s.so", dir, name);
+    } else if (dladdr((void *)(uintptr_t)&ad_module_open, &info) && info.dli_fname) {
+        /* Beside the library; beside the program's lib folder if the library is linked
+         * statically. */
+        const char *slash = strrchr(info.dli_fname, '/');
+        int length = slash ? (int)(slash - info.dli_fname) : 1;
+        const char *from = slash ? info.dli_fname : ".";
+        snprintf(path, sizeof path, "%.*s/tapescope/%s.so", length, from, name);
+        if (!readable(path))
+            snprintf(path, sizeof path, "%.*s/../lib/tapescope/%s.so", length, from, name);
+    }
+    /* `tapescope record` knows where its own installation has them. */
+    const char *hint = secure_getenv("TAPESCOPE_MODULE_HINT");
+    if (!dir && hint && !readable(path))
+        snprintf(path, sizeof path, "%s/%s.so", hint, name);
+    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!module && error) {
+        const char *why = dlerror();
+        snprintf(error, n, "%s", why ? why : path);
+    }
+    return module;
+}
+
+static tape_symbol_describe_fn *symbol_describe;
+
+static void open_symbols(void)
+{
+    void *module = ad_module_open("tapescope-symbols", NULL, 0);
+    if (module)
+        *(void **)&symbol_describe = dlsym(module, TAPE_SYMBOL_DESCRIBE);
+}
+
+void ad_describe(struct tape_site site, char *buf, size_t n)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, open_symbols);
+    if (symbol_describe && symbol_describe(site.pc, site.line, buf, (unsigned)n) == 0)
+        return;
+    Dl_info info = {0};
+    const char *name = "?";
+    uintptr_t base = 0;
+    if (dladdr((void *)site.pc, &info)) {
+        name = info.dli_sname ? info.dli_sname : info.dli_fname;
+        base = (uintptr_t)(info.dli_sname ? info.dli_saddr : info.dli_fbase);
+    }
+    if (site.line)
+        snprintf(buf, n, "line %u in %s+0x%zx", site.line, name, (size_t)(site.pc - base));
+    else
+        snprintf(buf, n, "%s+0x%zx", name, (size_t)(site.pc - base));
+}

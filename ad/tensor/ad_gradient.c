@@ -1,0 +1,218 @@
+/* ad_gradient.c: sweeps, gradients read back, derivatives recorded. */
+#include "ad_internal.h"
+
+#include "tape_call.h"
+#include "tape_guard.h"
+
+#include <string.h>
+
+/* y and its seed are fit to be swept from: indices into *y_value and *seed_value (0: ones). */
+static ad_status check(ad_tensor y, const ad_tensor *seed, const char *what, struct tape_site site,
+                       struct tape **tape, uint32_t *y_value, uint32_t *seed_value)
+{
+    ad_status status;
+    char a[96], b[96];
+    *seed_value = 0;
+    *y_value = ad_value_find(y, what, 0, site, tape, &status);
+    struct tape *t = *tape;
+    if (!t)
+        return status;
+    if (t->error.code != TAPE_OK)
+        return (ad_status)t->error.code;
+    if (t->calls.innermost)
+        return (ad_status)tape_call_refuse(t, what, site);
+    const struct tape_value *v = &t->entries[*y_value];
+    kernel_describe(&v->array, a, sizeof a);
+    if (v->array.dtype == KERNEL_I64)
+        return (ad_status)tape_fail(t, TAPE_ERROR_DTYPE, site,
+                                    "%s: y is %s, integers have no gradient", what, a);
+    if (!(v->flags & TAPE_NEEDS_GRADIENT))
+        return (ad_status)tape_fail(
+            t, TAPE_ERROR_STATE, site,
+            "%s: y does not depend on a leaf, or was computed under no_grad", what);
+    if (!seed) {
+        if (v->array.size != 1)
+            return (ad_status)tape_fail(t, TAPE_ERROR_SHAPE, site,
+                                        "%s: y is %s, only a tensor of size 1 needs no seed", what,
+                                        a);
+        return AD_OK;
+    }
+    *seed_value = ad_value_on(t, *seed, site, "%s: the seed", what);
+    if (!*seed_value)
+        return (ad_status)t->error.code;
+    const struct kernel_array *s = &t->entries[*seed_value].array;
+    kernel_describe(s, b, sizeof b);
+    if (s->dtype != v->array.dtype || s->rank != v->array.rank ||
+        memcmp(s->shape, v->array.shape, s->rank * sizeof(int64_t)) != 0)
+        return (ad_status)tape_fail(
+            t, s->dtype != v->array.dtype ? TAPE_ERROR_DTYPE : TAPE_ERROR_SHAPE, site,
+            "%s: the seed is %s, y is %s", what, b, a);
+    return AD_OK;
+}
+
+ad_status ad_backward_site(ad_tensor y, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    uint32_t value, none;
+    ad_status status = check(y, NULL, "backward", site, &t, &value, &none);
+    return status == AD_OK ? (ad_status)tape_sweep(t, value, 0, site) : status;
+}
+
+ad_status ad_backward_seed_site(ad_tensor y, ad_tensor seed, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    uint32_t value, seed_value;
+    ad_status status = check(y, &seed, "backward_seed", site, &t, &value, &seed_value);
+    return status == AD_OK ? (ad_status)tape_sweep(t, value, seed_value, site) : status;
+}
+
+ad_status ad_backward_release_site(ad_tensor y, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    uint32_t value, none;
+    ad_status status = check(y, NULL, "backward_release", site, &t, &value, &none);
+    return status == AD_OK ? (ad_status)tape_sweep_release(t, value, 0, site) : status;
+}
+
+ad_status ad_backward_seed_release_site(ad_tensor y, ad_tensor seed, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    uint32_t value, seed_value;
+    ad_status status = check(y, &seed, "backward_seed_release", site, &t, &value, &seed_value);
+    return status == AD_OK ? (ad_status)tape_sweep_release(t, value, seed_value, site) : status;
+}
+
+ad_status ad_gradient_site(ad_tensor x, void *buffer, int64_t count, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    ad_status status;
+    uint32_t v = ad_value_find(x, "gradient", 0, site, &t, &status);
+    if (!t)
+        return status;
+    if (t->error.code != TAPE_OK)
+        return (ad_status)t->error.code;
+    if (t->calls.innermost)
+        return (ad_status)tape_call_refuse(t, "gradient", site);
+    struct tape_value *value = &t->entries[v];
+    if (!(value->flags & (TAPE_LEAF | TAPE_RETAIN)))
+        return (ad_status)tape_fail(
+            t, TAPE_ERROR_STATE, site,
+            value->flags & TAPE_NEEDS_GRADIENT
+                ? "gradient: an intermediate's gradient is kept only after ad_retain_gradient"
+                : "gradient: a constant has none");
+    status = ad_buffer_check(t, v, "gradient", buffer, count, site);
+    if (status != AD_OK || value->array.size == 0)
+        return status;
+    if (!tape_was_swept(t, value))
+        return (ad_status)tape_fail(
+            t, TAPE_ERROR_STATE, site, "gradient: no sweep since %s: ad_backward comes first",
+            value->flags & TAPE_RETAIN       ? "ad_retain_gradient"
+            : value->flags & TAPE_TAKEN_BACK ? "its buffer was taken back"
+                                             : "the tape was made, reset or rewound");
+    const void *gradient = tape_gradient(t, v);
+    if (gradient)
+        memmove(buffer, gradient, tape_value_bytes(value));
+    else
+        memset(buffer, 0, tape_value_bytes(value));
+    return AD_OK;
+}
+
+ad_status ad_gradient_buffer_site(ad_tensor x, void *buffer, int64_t count, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    ad_status status;
+    uint32_t v = ad_value_find(x, "gradient_buffer", 0, site, &t, &status);
+    if (!v)
+        return status;
+    if (t->calls.innermost)
+        return (ad_status)tape_call_refuse(t, "gradient_buffer", site);
+    if (!(t->entries[v].flags & TAPE_LEAF))
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "gradient_buffer: not a leaf");
+    if (v < t->fixed.n_values)
+        return (ad_status)tape_fail(
+            t, TAPE_ERROR_STATE, site,
+            "gradient_buffer: the leaf is older than the gradient check that runs");
+    if (buffer)
+        status = ad_buffer_check(t, v, "gradient_buffer", buffer, count, site);
+    return status == AD_OK ? (ad_status)tape_gradient_buffer(t, v, buffer, site) : status;
+}
+
+ad_status ad_retain_gradient_site(ad_tensor x, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    ad_status status;
+    uint32_t v = ad_value_find(x, "retain_gradient", 0, site, &t, &status);
+    if (v && t->calls.innermost)
+        return (ad_status)tape_call_refuse(t, "retain_gradient", site);
+    return v ? (ad_status)tape_retain(t, v, site) : status;
+}
+
+/* The indices of what create_graph is to differentiate by. */
+static ad_status find_inputs(struct tape *t, int n, const ad_tensor *x, uint32_t *inputs,
+                             struct tape_site site)
+{
+    for (int i = 0; i < n; i++) {
+        inputs[i] = ad_value_on(t, x[i], site, "create_graph: x[%d]", i);
+        if (!inputs[i])
+            return (ad_status)t->error.code;
+        if (t->entries[inputs[i]].array.dtype == KERNEL_I64)
+            return (ad_status)tape_fail(t, TAPE_ERROR_DTYPE, site,
+                                        "create_graph: x[%d] is of integers", i);
+        /* Ops that had only constants left no record, so that a derivative would lack their part.
+         */
+        if (!(t->entries[inputs[i]].flags & TAPE_NEEDS_GRADIENT))
+            return (ad_status)tape_fail(
+                t, TAPE_ERROR_STATE, site,
+                "create_graph: x[%d] is constant: no leaf is in it, or it was detached, computed "
+                "under no_grad, or lies outside a gradient check that runs",
+                i);
+    }
+    return AD_OK;
+}
+
+bool ad_leaf_changed_site(ad_tensor x, unsigned ad_line_)
+{
+    struct tape *t;
+    ad_status status;
+    uint32_t v = ad_value_find(x, "leaf_changed", 0, AD_HERE, &t, &status);
+    return v && tape_guard_changed(t, v);
+}
+
+ad_status ad_create_graph_site(ad_tensor y, ad_tensor seed, int n, const ad_tensor *x,
+                               ad_tensor *gradient, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    uint32_t y_value, seed_value;
+    ad_status status =
+        check(y, seed.tape ? &seed : NULL, "create_graph", site, &t, &y_value, &seed_value);
+    for (int i = 0; i < n && gradient; i++)
+        gradient[i] = t ? (ad_tensor){y.tape, y.tape_generation, 0, 0} : (ad_tensor){0, 0, 0, 0};
+    if (status != AD_OK)
+        return status;
+    if (n < 0 || (n > 0 && (!x || !gradient)))
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
+                                    n < 0 ? "create_graph: n is negative"
+                                          : "create_graph: x or gradient is a null pointer");
+    if (t->no_grad)
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "create_graph: not under no_grad");
+    /* Their indices, and behind them those of the gradients. */
+    uint32_t *inputs =
+        t->memory->resize(NULL, (2 * (size_t)n + 1) * sizeof *inputs, t->memory->payload);
+    if (!inputs)
+        return (ad_status)tape_fail(t, TAPE_ERROR_MEMORY, site, "create_graph: out of memory");
+    status = find_inputs(t, n, x, inputs, site);
+    if (status == AD_OK)
+        status = (ad_status)tape_graph(t, y_value, seed_value, n, inputs, site, inputs + n);
+    for (int i = 0; i < n && status == AD_OK; i++)
+        gradient[i] = ad_handle_of(t, y.tape, y.tape_generation, inputs[n + i]);
+    t->memory->release(inputs, t->memory->payload);
+    return status;
+}

@@ -1,0 +1,177 @@
+/* ad_internal.h: how the public functions find a tape and a value behind a handle, and fail.
+ *
+ * A handle is checked before anything behind it is touched: slot, generation of the tape, thread,
+ * then generation of the value.
+ */
+#ifndef AD_INTERNAL_H
+#define AD_INTERNAL_H
+
+#include <tapescope/ad.h>
+
+#include "tape.h"
+
+#if AD_LINE_MACROS
+/* The library defines the functions behind the macros. */
+#undef ad_rank
+#undef ad_size
+#undef ad_shape
+#undef ad_value
+#undef ad_item
+#undef ad_backward
+#undef ad_gradient
+#undef ad_checkpoint
+#endif
+
+/* The site of the call of a *_site function; in that function alone. */
+#define AD_HERE                                                                                    \
+    ((struct tape_site){(uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)),     \
+                        ad_line_})
+
+enum { AD_SLOTS = 65536 };
+
+struct ad_slot {
+    struct tape *tape; /* of the owner's thread; atomic like the two below */
+    uint64_t thread;
+    uint32_t generation; /* grows when a tape takes the slot, before thread is set */
+    uint32_t next_free;
+};
+extern struct ad_slot ad_slots[AD_SLOTS];
+
+/* In ad_slot.thread while the tape's error callback runs: the tape is nobody's. */
+#define AD_THREAD_TOLD UINT64_MAX
+/* The same while callbacks of its records may run. */
+#define AD_THREAD_CALLED (UINT64_MAX - 1)
+
+/* There while a fork is nobody's: ad_record_begin takes it. */
+#define AD_THREAD_NONE (UINT64_MAX - 2)
+
+/* A number for the calling thread, never reused, never 0. */
+extern _Thread_local uint64_t ad_thread __attribute__((tls_model("initial-exec")));
+uint64_t ad_thread_number(void);
+
+/* Sets the calling thread's error, unless there is one that the user has not seen, and returns the
+ * code. */
+ad_status ad_fail(ad_status code, struct tape_site site, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The code of the calling thread's newest failure: what a call returns that has just failed. */
+ad_status ad_failed(void);
+/* The failure just made is about this tape, which is not the calling thread's. */
+void ad_fail_about(ad_tape tape);
+/* The thread's error if the user has not seen it, which he is about to; else NULL. */
+const char *ad_unread(void);
+
+/* Hands a message to the user's log callback. False: there is none. */
+bool ad_log_tell(int level, const char *message);
+/* The same, or a line on standard error. */
+void ad_log_say(int level, const char *message);
+/* The callback runs in this thread. */
+bool ad_log_telling(void);
+/* In the child of a fork: the lock may be held by a thread that does not exist there. */
+void ad_log_forget(void);
+
+/* ad_profile_options.c: reads options from `text` (NULL: the defaults), which must outlive *to.
+ * False: an option or value is unknown; the reason is in error (n bytes). */
+bool ad_profile_options_read(struct tape_collect_options *to, const char *text, char *error,
+                             size_t n);
+
+/* ad_attach.c: from now on a thread waits for the signal `number`, which asks for a profile.
+ * options: those of each such profile, before the ones in the request; they are copied. */
+void ad_attach_wait(int number, const char *options);
+
+/* Named by ad_handle.c, so that a static link takes the constructor in ad_profile.c along. */
+extern const char ad_profile_linked;
+
+/* kernel_prime, until it has succeeded once in the process. False: why not. */
+bool ad_prime(char *error, size_t n);
+
+/* Writes "mlp.c:41 in dense" by the symbol module, or as much as is known without it. */
+void ad_describe(struct tape_site site, char *buf, size_t n);
+
+/* The program counter whose lower half a statement has kept. Several loaded objects may have code
+ * at such an address: that of `near` is taken first, or else another. */
+uintptr_t ad_locate(uint32_t low, uintptr_t near);
+
+/* The calling thread records statements on t from now on, if it records on no tape yet. Errors:
+ * AD_ERROR_STATE where it records on another, AD_ERROR_MEMORY. */
+ad_status ad_real_record(struct tape *t, ad_tape tape, const char *what, struct tape_site site);
+
+/* The tape is about to be destroyed: no thread records on it. */
+void ad_real_forget(struct tape *t);
+/* Until the end the thread records on t, whatever it recorded on before. False: it no longer did at
+ * the end, and t's error says so. */
+struct ad_real_turn {
+    struct tape *before, *below;
+    uint32_t depth;
+};
+void ad_real_turn_begin(struct tape *t, struct ad_real_turn *turn);
+bool ad_real_turn_end(struct tape *t, const struct ad_real_turn *turn, struct tape_site site);
+/* The tape that the thread records on, or NULL. */
+struct tape *ad_real_recording(void);
+/* Between begin and end callbacks of the tape's records may run, and the tape's handle is refused.
+ * The end takes what the begin returned. */
+uint64_t ad_real_calls_begin(const struct tape *t);
+void ad_real_calls_end(const struct tape *t, uint64_t owner);
+/* Why an operand with this tag is refused; in the tape that is recorded on if there is one. */
+void ad_real_refuse(uint32_t tag, const char *what, struct tape_site site);
+
+/* dlopens a module that lies beside the library; NULL with the reason in error. */
+void *ad_module_open(const char *name, char *error, size_t n);
+
+/* The live tape of a slot if the calling thread owns it; else NULL, and the thread's error is set,
+ * naming `what`. */
+struct tape *ad_tape_find(uint32_t slot, uint32_t generation, const char *what,
+                          struct tape_site site);
+
+/* Puts a tape that belongs to a thread of this number into a free slot; 0: none is free. */
+uint32_t ad_slot_take(struct tape *t, uint64_t thread);
+void ad_slot_give(uint32_t slot);
+
+/* Gives the calling thread a fork that belongs to no thread. NULL: it is no such tape, and no error
+ * is set. The second function takes the fork from the thread again. */
+struct tape *ad_tape_adopt(ad_tape tape);
+void ad_tape_abandon(struct tape *t, uint32_t slot);
+
+/* The tape of the calling thread's that a handle names, or NULL; no error is set. */
+struct tape *ad_tape_behind(ad_tensor x);
+
+/* The index of a live value and its tape. 0 if there is none: *status says why; the failure is
+ * kept in the tape where there is one. */
+uint32_t ad_value_find(ad_tensor x, const char *what, int operand, struct tape_site site,
+                       struct tape **tape, ad_status *status);
+
+/* The index of a live value of this tape. 0 if it is none: the tape's error begins with the name
+ * that `format` gives the operand, and says why. */
+uint32_t ad_value_on(struct tape *t, ad_tensor x, struct tape_site site, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static inline ad_tensor ad_handle_of(const struct tape *t, uint32_t slot, uint32_t generation,
+                                     uint32_t value)
+{
+    return (ad_tensor){slot, generation, value, value ? t->entries[value].generation : 0};
+}
+
+/* buffer has room for x's elements; else the tape's error is set, naming `what`. */
+ad_status ad_buffer_check(struct tape *t, uint32_t x, const char *what, const void *buffer,
+                          int64_t count, struct tape_site site);
+
+/* Runs an op on handles: what every generated function does. */
+ad_tensor ad_apply(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr,
+                   const int64_t *attr, struct tape_site site);
+
+/* The same for an op of several results: result 1 + i goes to *more[i], unless that is NULL. */
+ad_tensor ad_apply_results(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr,
+                           const int64_t *attr, struct tape_site site, ad_tensor *const *more);
+
+/* Sets n more results to that of an op that failed; x is its first operand. */
+ad_tensor ad_no_results(ad_tensor x, ad_tensor *const *more, int n);
+
+/* As ad_apply, for a variadic op. Fails on a null pointer and on a number of operands that the op
+ * cannot take. Without an operand there is no tape, and the error is the thread's. */
+ad_tensor ad_apply_list(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr,
+                        const int64_t *attr, struct tape_site site);
+
+/* Checks a list attribute. False: it is no list, and the tape's error is set. */
+bool ad_list_ok(const struct kernel_op *op, ad_tensor x, const char *name, const int64_t *list,
+                int n, int max, struct tape_site site);
+
+#endif

@@ -1,0 +1,159 @@
+/* ad_value.c: leaves, constants, and reading values and their shapes. */
+#include "ad_internal.h"
+
+#include "tape_call.h"
+
+#include <math.h>
+#include <string.h>
+
+static ad_tensor borrow(ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape,
+                        const void *data, bool leaf, struct tape_site site)
+{
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, leaf ? "leaf" : "constant", site);
+    uint32_t value = 0;
+    if (!t)
+        return (ad_tensor){0, 0, 0, 0};
+    if (t->error.code == TAPE_OK)
+        tape_borrow(t, (int)dtype, rank, shape, data, leaf, site, &value);
+    return ad_handle_of(t, tape.slot, tape.generation, value);
+}
+
+ad_tensor ad_leaf_site(ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape,
+                       const void *data, unsigned ad_line_)
+{
+    return borrow(tape, dtype, rank, shape, data, true, AD_HERE);
+}
+
+ad_tensor ad_constant_site(ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape,
+                           const void *data, unsigned ad_line_)
+{
+    return borrow(tape, dtype, rank, shape, data, false, AD_HERE);
+}
+
+ad_tensor ad_scalar_site(ad_tape tape, ad_dtype dtype, double value, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, "scalar", site);
+    uint32_t index = 0;
+    if (!t)
+        return (ad_tensor){0, 0, 0, 0};
+    if (t->error.code == TAPE_OK)
+        tape_scalar(t, (int)dtype, value, site, &index);
+    return ad_handle_of(t, tape.slot, tape.generation, index);
+}
+
+ad_tensor ad_detach_site(ad_tensor x, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    ad_status status;
+    uint32_t value = ad_value_find(x, "detach", 0, site, &t, &status), out = 0;
+    if (!t)
+        return (ad_tensor){0, 0, 0, 0};
+    if (value && t->error.code == TAPE_OK)
+        tape_detach(t, value, site, &out);
+    return ad_handle_of(t, x.tape, x.tape_generation, out);
+}
+
+ad_tape ad_tape_of_site(ad_tensor x, unsigned ad_line_)
+{
+    struct tape *t;
+    ad_status status;
+    ad_value_find(x, "tape_of", 0, AD_HERE, &t, &status);
+    return t ? (ad_tape){x.tape, x.tape_generation} : (ad_tape){0, 0};
+}
+
+int ad_rank_site(ad_tensor x, unsigned ad_line_)
+{
+    struct tape *t;
+    ad_status status;
+    uint32_t v = ad_value_find(x, "rank", 0, AD_HERE, &t, &status);
+    return v ? t->entries[v].array.rank : -1;
+}
+
+int64_t ad_size_site(ad_tensor x, unsigned ad_line_)
+{
+    struct tape *t;
+    ad_status status;
+    uint32_t v = ad_value_find(x, "size", 0, AD_HERE, &t, &status);
+    return v ? t->entries[v].array.size : -1;
+}
+
+int ad_dtype_of_site(ad_tensor x, unsigned ad_line_)
+{
+    struct tape *t;
+    ad_status status;
+    uint32_t v = ad_value_find(x, "dtype_of", 0, AD_HERE, &t, &status);
+    return v ? t->entries[v].array.dtype : -1;
+}
+
+ad_status ad_shape_site(ad_tensor x, int64_t *shape, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    ad_status status;
+    uint32_t v = ad_value_find(x, "shape", 0, site, &t, &status);
+    if (!v)
+        return status;
+    const struct kernel_array *a = &t->entries[v].array;
+    if (!shape && a->rank)
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "shape: shape is a null pointer");
+    if (a->rank)
+        memcpy(shape, a->shape, a->rank * sizeof *shape);
+    return AD_OK;
+}
+
+ad_status ad_buffer_check(struct tape *t, uint32_t x, const char *what, const void *buffer,
+                          int64_t count, struct tape_site site)
+{
+    int64_t size = t->entries[x].array.size;
+    char text[96];
+    if (count != size)
+        return (ad_status)tape_fail(
+            t, TAPE_ERROR_ARGUMENT, site, "%s: the buffer has %lld elements, %s has %lld", what,
+            (long long)count, kernel_describe(&t->entries[x].array, text, sizeof text),
+            (long long)size);
+    if (!buffer && size)
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: buffer is a null pointer",
+                                    what);
+    return AD_OK;
+}
+
+ad_status ad_value_site(ad_tensor x, void *buffer, int64_t count, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    ad_status status;
+    uint32_t v = ad_value_find(x, "value", 0, site, &t, &status);
+    if (!v)
+        return status;
+    status = ad_buffer_check(t, v, "value", buffer, count, site);
+    if (status == AD_OK && !tape_call_reads(t, v))
+        return (ad_status)tape_fail_memory(t, site, "value");
+    if (status == AD_OK)
+        tape_read(t, v, buffer);
+    return status;
+}
+
+double ad_item_site(ad_tensor x, unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    ad_status status;
+    uint32_t v = ad_value_find(x, "item", 0, site, &t, &status);
+    if (!v)
+        return NAN;
+    const struct kernel_array *a = &t->entries[v].array;
+    char text[96];
+    if (a->size != 1 || a->dtype == KERNEL_I64) {
+        tape_fail(t, a->size != 1 ? TAPE_ERROR_SHAPE : TAPE_ERROR_DTYPE, site,
+                  "item: takes a float tensor of size 1, not %s",
+                  kernel_describe(a, text, sizeof text));
+        return NAN;
+    }
+    if (!tape_call_reads(t, v)) {
+        tape_fail_memory(t, site, "item");
+        return NAN;
+    }
+    return a->dtype == KERNEL_F32 ? (double)*(const float *)a->data : *(const double *)a->data;
+}

@@ -1,0 +1,226 @@
+/* gemm.c: matrix products by cblas_sgemm and cblas_dgemm.
+ *
+ * BLAS is never called with an extent of 0 or with a leading dimension that it would refuse.
+ */
+#include "gemm.h"
+#include "elementwise.h"
+
+#include <cblas.h>
+#include <limits.h>
+
+struct gemm_matrix gemm_matrix_of(kernel_ref array)
+{
+    return (struct gemm_matrix){
+        .data = array->data,
+        .rows = array->shape[0],
+        .columns = array->shape[1],
+        .row_stride = array->strides[0],
+        .column_stride = array->strides[1],
+    };
+}
+
+bool gemm_matrix_fold(kernel_ref array, struct gemm_matrix *matrix)
+{
+    const int last = array->rank - 1;
+    *matrix = (struct gemm_matrix){.data = array->data, .rows = 1, .columns = array->shape[last]};
+    matrix->column_stride = array->strides[last];
+    matrix->row_stride = matrix->columns;
+    bool folds = true, first = true;
+    for (int axis = last - 1; axis >= 0; axis--) {
+        const int64_t extent = array->shape[axis];
+        if (extent == 1)
+            continue;
+        if (first)
+            matrix->row_stride = array->strides[axis];
+        else
+            folds = folds && array->strides[axis] == matrix->row_stride * matrix->rows;
+        first = false;
+        matrix->rows *= extent;
+    }
+    return folds || matrix->rows == 0;
+}
+
+bool gemm_fits(int64_t m, int64_t k, int64_t n)
+{
+    return m <= INT_MAX && k <= INT_MAX && n <= INT_MAX;
+}
+
+/* True if BLAS reads the matrix in place; *transposed and *leading say how. */
+static bool in_place(const struct gemm_matrix *a, bool *transposed, int64_t *leading)
+{
+    *transposed = false;
+    *leading = 1;
+    if ((a->column_stride == 1 || a->columns == 1) &&
+        (a->rows == 1 || (a->row_stride >= a->columns && a->row_stride <= INT_MAX))) {
+        *leading = a->rows == 1 ? a->columns : a->row_stride;
+        return true;
+    }
+    *transposed = true;
+    if ((a->row_stride == 1 || a->rows == 1) &&
+        (a->columns == 1 || (a->column_stride >= a->rows && a->column_stride <= INT_MAX))) {
+        *leading = a->columns == 1 ? a->rows : a->column_stride;
+        return true;
+    }
+    return false;
+}
+
+static size_t dense_bytes(int dtype, const struct gemm_matrix *a)
+{
+    const size_t bytes = (size_t)a->rows * (size_t)a->columns * kernel_dtype_bytes(dtype);
+    return (bytes + 63) & ~(size_t)63;
+}
+
+static size_t copy_bytes(int dtype, const struct gemm_matrix *a)
+{
+    bool transposed;
+    int64_t leading;
+    return in_place(a, &transposed, &leading) ? 0 : dense_bytes(dtype, a);
+}
+
+/* True if workspace is reserved for a row-major copy of b, although BLAS could read b in place.
+ * Whether the copy is made depends on the processor. */
+static bool untransposes(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
+                         const struct gemm_matrix *c)
+{
+    bool flip_a, flip_b, flip_c;
+    int64_t leading;
+    return in_place(b, &flip_b, &leading) && flip_b && in_place(a, &flip_a, &leading) && !flip_a &&
+           in_place(c, &flip_c, &leading) && !flip_c &&
+           gemm_untransposes(dtype, c->rows, a->columns, c->columns);
+}
+
+size_t gemm_workspace(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
+                      const struct gemm_matrix *c)
+{
+    if (untransposes(dtype, a, b, c))
+        return dense_bytes(dtype, b);
+    return copy_bytes(dtype, a) + copy_bytes(dtype, b) + copy_bytes(dtype, c);
+}
+
+/* An array over the matrix; shape and strides belong to the caller. */
+static struct kernel_array matrix_array(const struct gemm_matrix *a, int dtype, int64_t *shape,
+                                        int64_t *strides)
+{
+    shape[0] = a->rows;
+    shape[1] = a->columns;
+    strides[0] = a->row_stride;
+    strides[1] = a->column_stride;
+    return (struct kernel_array){
+        .data = a->data,
+        .shape = shape,
+        .strides = strides,
+        .size = a->rows * a->columns,
+        .dtype = (uint8_t)dtype,
+        .rank = 2,
+        .contiguous = a->column_stride == 1 && a->row_stride == a->columns,
+    };
+}
+
+static void matrix_copy(int dtype, const struct gemm_matrix *from, const struct gemm_matrix *to,
+                        bool accumulate)
+{
+    int64_t shape[2][2], strides[2][2];
+    const struct kernel_array in = matrix_array(from, dtype, shape[0], strides[0]);
+    struct kernel_array out = matrix_array(to, dtype, shape[1], strides[1]);
+    const kernel_ref operand = &in;
+    kernel_elementwise(LOOP_copy, &out, 1, &operand, NULL, accumulate);
+}
+
+/* A dense matrix of the shape of `a` in the workspace, which is moved on. */
+static struct gemm_matrix matrix_take(int dtype, const struct gemm_matrix *a, char **workspace)
+{
+    struct gemm_matrix copy = *a;
+    copy.data = *workspace;
+    copy.row_stride = a->columns;
+    copy.column_stride = 1;
+    *workspace += dense_bytes(dtype, a);
+    return copy;
+}
+
+static struct gemm_matrix matrix_flip(const struct gemm_matrix *a)
+{
+    return (struct gemm_matrix){a->data, a->columns, a->rows, a->column_stride, a->row_stride};
+}
+
+static void *element(int dtype, void *data, int64_t offset)
+{
+    return (char *)data + offset * (int64_t)kernel_dtype_bytes(dtype);
+}
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* c is in place, and row-major. */
+static void call_blas(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
+                      const struct gemm_matrix *c, int64_t leading_c, bool accumulate)
+{
+    bool flip_a, flip_b;
+    int64_t leading_a, leading_b;
+    (void)in_place(a, &flip_a, &leading_a);
+    (void)in_place(b, &flip_b, &leading_b);
+    const CBLAS_TRANSPOSE op_a = flip_a ? CblasTrans : CblasNoTrans;
+    const CBLAS_TRANSPOSE op_b = flip_b ? CblasTrans : CblasNoTrans;
+    const int m = (int)c->rows, n = (int)c->columns, k = (int)a->columns;
+    const int threads = gemm_threads_limit(m, k, n);
+    const struct gemm_tile tile = gemm_tile_of(dtype, flip_a, flip_b, m, n, k);
+    /* Columns are the outermost loop: the result's columns stay in cache while the depth is
+     * summed. */
+    for (int column = 0; column < n; column += tile.columns)
+        for (int deep = 0; deep < k; deep += tile.depth)
+            for (int row = 0; row < m; row += tile.rows) {
+                const struct gemm_tile piece = {least(m - row, tile.rows),
+                                                least(n - column, tile.columns),
+                                                least(k - deep, tile.depth)};
+                const int64_t at_a = flip_a ? deep * leading_a + row : row * leading_a + deep;
+                const int64_t at_b = flip_b ? column * leading_b + deep : deep * leading_b + column;
+                const void *x = element(dtype, a->data, at_a), *y = element(dtype, b->data, at_b);
+                void *z = element(dtype, c->data, row * leading_c + column);
+                const int beta = accumulate || deep > 0;
+                if (dtype == KERNEL_F32)
+                    cblas_sgemm(CblasRowMajor, op_a, op_b, piece.rows, piece.columns, piece.depth,
+                                1, x, (int)leading_a, y, (int)leading_b, (float)beta, z,
+                                (int)leading_c);
+                else
+                    cblas_dgemm(CblasRowMajor, op_a, op_b, piece.rows, piece.columns, piece.depth,
+                                1, x, (int)leading_a, y, (int)leading_b, beta, z, (int)leading_c);
+            }
+    gemm_threads_restore(threads);
+}
+
+void gemm_run(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
+              const struct gemm_matrix *c, bool accumulate, void *workspace)
+{
+    char *space = workspace;
+    bool flip;
+    int64_t leading;
+    if (c->rows == 0 || c->columns == 0)
+        return;
+    if (a->columns == 0) {
+        int64_t shape[2], strides[2];
+        struct kernel_array out = matrix_array(c, dtype, shape, strides);
+        if (!accumulate)
+            kernel_fill(&out, 0);
+        return;
+    }
+    struct gemm_matrix x = *a, y = *b;
+    if (!in_place(a, &flip, &leading)) {
+        x = matrix_take(dtype, a, &space);
+        matrix_copy(dtype, a, &x, false);
+    }
+    if (!in_place(b, &flip, &leading) || (untransposes(dtype, a, b, c) && gemm_reads_in_place())) {
+        y = matrix_take(dtype, b, &space);
+        matrix_copy(dtype, b, &y, false);
+    }
+    if (!in_place(c, &flip, &leading)) {
+        const struct gemm_matrix z = matrix_take(dtype, c, &space);
+        call_blas(dtype, &x, &y, &z, z.columns, false);
+        matrix_copy(dtype, &z, c, accumulate);
+    } else if (flip) {
+        const struct gemm_matrix fx = matrix_flip(&x), fy = matrix_flip(&y), fc = matrix_flip(c);
+        call_blas(dtype, &fy, &fx, &fc, leading, accumulate);
+    } else {
+        call_blas(dtype, &x, &y, c, leading, accumulate);
+    }
+}

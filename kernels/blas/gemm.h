@@ -1,0 +1,62 @@
+/* gemm.h: matrix products of float matrices of any strides, by BLAS.
+ *
+ * Internal to kernels/. A matrix that BLAS can read in place, plain or transposed, is not copied;
+ * others are copied into workspace.
+ */
+#ifndef GEMM_H
+#define GEMM_H
+
+#include "kernel.h"
+
+struct gemm_matrix {
+    void *data;
+    int64_t rows, columns;
+    int64_t row_stride, column_stride; /* elements */
+};
+
+/* The last two axes of a rank-2 array. */
+struct gemm_matrix gemm_matrix_of(kernel_ref array);
+
+/* An array of rank >= 1 as a matrix whose columns are the last axis. False if its strides do not
+ * let the leading axes be folded; the matrix then has no strides. */
+bool gemm_matrix_fold(kernel_ref array, struct gemm_matrix *matrix);
+
+/* False if an extent is beyond what BLAS can count. */
+bool gemm_fits(int64_t m, int64_t k, int64_t n);
+
+size_t gemm_workspace(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
+                      const struct gemm_matrix *c);
+
+/* c = a b, or c += a b. Sizes of 0 are allowed everywhere. */
+void gemm_run(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
+              const struct gemm_matrix *c, bool accumulate, void *workspace);
+
+/* True if BLAS reads a matrix of complex numbers in place; its strides count complex numbers. */
+bool gemm_complex_fits(const struct gemm_matrix *a);
+
+/* c = a b for complex numbers (pairs of floats) and matrices that fit; c is dense. Sizes of 0 are
+ * allowed everywhere. */
+void gemm_complex_run(int dtype, const struct gemm_matrix *a, const struct gemm_matrix *b,
+                      const struct gemm_matrix *c);
+
+/* Rows, columns and depth of the pieces in which c [m,n] = op(a) [m,k] op(b) [k,n] is best
+ * computed; where that is the whole, m, n and k. flip_a, flip_b: whether BLAS reads the operand
+ * transposed. */
+struct gemm_tile {
+    int rows, columns, depth;
+};
+struct gemm_tile gemm_tile_of(int dtype, bool flip_a, bool flip_b, int m, int n, int k);
+
+/* Whether OpenBLAS has kernels on this processor that read their operands in place. */
+bool gemm_reads_in_place(void);
+
+/* Whether, with such kernels, c [m,n] = a [m,k] b^T is best computed from a copy of b [n,k]
+ * transposed back. */
+bool gemm_untransposes(int dtype, int64_t m, int64_t k, int64_t n);
+
+/* Around a call of BLAS: where memory is too short for threads, OpenBLAS is held to one. What is
+ * returned is for gemm_threads_restore. */
+int gemm_threads_limit(int64_t m, int64_t k, int64_t n);
+void gemm_threads_restore(int threads);
+
+#endif

@@ -1,0 +1,81 @@
+/* isa.c: which instruction set the loops use on this machine.
+ *
+ * The choice is made once and kept in an atomic pointer. Threads that choose at the same time
+ * choose the same.
+ */
+#include "elementwise.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct kernel_isa *_Atomic chosen;
+
+#if defined(__x86_64__) && defined(__linux__)
+enum { ISAS = 3 };
+static const struct kernel_isa *const isas[ISAS] = {&kernel_isa_portable, &kernel_isa_avx2,
+                                                    &kernel_isa_avx512};
+
+/* Index of the best set that this machine and its system can run. */
+static int isa_best(void)
+{
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("fma"))
+        return 2;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 1 : 0;
+}
+#else
+enum { ISAS = 1 };
+static const struct kernel_isa *const isas[ISAS] = {&kernel_isa_portable};
+
+static int isa_best(void)
+{
+    return 0;
+}
+#endif
+
+/* Index of a set by name, or -1. */
+static int isa_find(const char *name)
+{
+    for (int i = 0; i < ISAS; i++)
+        if (strcmp(isas[i]->name, name) == 0)
+            return i;
+    return -1;
+}
+
+__attribute__((noinline, cold)) static const struct kernel_isa *isa_choose(void)
+{
+    int best = isa_best();
+    const char *wish = secure_getenv("TAPESCOPE_ISA");
+    const int wished = wish != NULL ? isa_find(wish) : -1;
+    if (wished >= 0 && wished < best)
+        best = wished;
+    atomic_store_explicit(&chosen, isas[best], memory_order_release);
+    return isas[best];
+}
+
+const struct kernel_isa *kernel_isa_get(void)
+{
+    const struct kernel_isa *isa = atomic_load_explicit(&chosen, memory_order_acquire);
+    return isa != NULL ? isa : isa_choose();
+}
+
+bool kernel_isa_use(const char *name)
+{
+    if (name == NULL) {
+        (void)isa_choose();
+        return true;
+    }
+    const int found = isa_find(name);
+    if (found < 0 || found > isa_best())
+        return false;
+    atomic_store_explicit(&chosen, isas[found], memory_order_release);
+    return true;
+}
+
+const char *kernel_isa_name(void)
+{
+    return kernel_isa_get()->name;
+}

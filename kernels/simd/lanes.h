@@ -1,0 +1,283 @@
+/* lanes.h: vectors of one instruction set and one dtype, and the words of the row language on them.
+ *
+ * A template: included by elementwise_isa.c with LANES_DTYPE 32 and then 64, and KERNEL_ISA set by
+ * the build. Names end in the dtype: ON(vec) is vec_64.
+ *
+ * Vectors are spelled out, so that the code does not depend on what a compiler chooses to
+ * vectorise; `portable` has vectors of one lane. Elementary functions are glibc's libmvec (at most
+ * 4 ulp; right at NaN, infinities, zeros and subnormals), called by their ABI names, but for tanh
+ * (lanes_tanh.h).
+ */
+#ifndef LANES_H
+#define LANES_H
+
+#define LANES_JOIN_(a, b) a##b
+#define LANES_JOIN(a, b) LANES_JOIN_(a, b)
+#define LANES_TEXT_(a) #a
+#define LANES_TEXT(a) LANES_TEXT_(a)
+#define LANES_NUMBER_portable 1
+#define LANES_NUMBER_avx2 2
+#define LANES_NUMBER_avx512 3
+#define LANES_ISA LANES_JOIN(LANES_NUMBER_, KERNEL_ISA)
+
+#define ON(name) LANES_JOIN(LANES_JOIN(name, _), LANES_DTYPE)
+#define LANES_INLINE static inline __attribute__((always_inline, unused))
+
+#if LANES_ISA > 1
+#include <immintrin.h>
+#endif
+#if LANES_ISA == 2
+#define LANES_BYTES 32
+/* Mask of the first n lanes: LANES words beginning at LANES - n. */
+static const int32_t lanes_masks_32[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+static const int64_t lanes_masks_64[8] = {-1, -1, -1, -1};
+#elif LANES_ISA == 3
+#define LANES_BYTES 64
+#endif
+
+#endif
+
+#undef REAL
+#undef LANES
+#undef LANES_FUNCTION
+#if LANES_DTYPE == 32
+#define REAL float
+#else
+#define REAL double
+#endif
+
+#if LANES_ISA == 1
+
+#define LANES 1
+typedef REAL ON(vec);
+#if LANES_DTYPE == 32
+#define LANES_FUNCTION(name) name##f
+#else
+#define LANES_FUNCTION(name) name
+#endif
+
+LANES_INLINE ON(vec) ON(load)(const REAL *p)
+{
+    return *p;
+}
+
+LANES_INLINE void ON(store)(REAL *p, ON(vec) v)
+{
+    *p = v;
+}
+
+LANES_INLINE ON(vec) ON(load_part)(const REAL *p, int64_t n)
+{
+    return n > 0 ? *p : (REAL)1;
+}
+
+LANES_INLINE void ON(store_part)(REAL *p, ON(vec) v, int64_t n)
+{
+    if (n > 0)
+        *p = v;
+}
+
+#define ON_SELECT(condition, a, b) ((condition) ? (a) : (b))
+
+LANES_INLINE ON(vec) ON(lane_sqrt)(ON(vec) x)
+{
+    return LANES_FUNCTION(sqrt)(x);
+}
+
+#else
+
+typedef REAL ON(vec) __attribute__((vector_size(LANES_BYTES)));
+typedef REAL ON(loose) __attribute__((vector_size(LANES_BYTES), aligned(sizeof(REAL)), may_alias));
+#if LANES_DTYPE == 32
+typedef int32_t ON(bits) __attribute__((vector_size(LANES_BYTES)));
+typedef uint32_t ON(word) __attribute__((vector_size(LANES_BYTES)));
+#else
+typedef int64_t ON(bits) __attribute__((vector_size(LANES_BYTES)));
+typedef uint64_t ON(word) __attribute__((vector_size(LANES_BYTES)));
+#endif
+
+#if LANES_ISA == 2 && LANES_DTYPE == 32
+#define LANES 8
+#define LANES_FUNCTION(name) _ZGVdN8v_##name##f
+#elif LANES_ISA == 2
+#define LANES 4
+#define LANES_FUNCTION(name) _ZGVdN4v_##name
+#elif LANES_DTYPE == 32
+#define LANES 16
+#define LANES_FUNCTION(name) _ZGVeN16v_##name##f
+#else
+#define LANES 8
+#define LANES_FUNCTION(name) _ZGVeN8v_##name
+#endif
+
+ON(vec) LANES_FUNCTION(exp)(ON(vec));
+ON(vec) LANES_FUNCTION(log)(ON(vec));
+
+LANES_INLINE ON(vec) ON(load)(const REAL *p)
+{
+    return *(const ON(loose) *)p;
+}
+
+LANES_INLINE void ON(store)(REAL *p, ON(vec) v)
+{
+    *(ON(loose) *)p = v;
+}
+
+/* The first n elements, 0 <= n < LANES; the other lanes are 1, which no operation objects to. */
+LANES_INLINE ON(vec) ON(load_part)(const REAL *p, int64_t n)
+{
+    const ON(vec) ones = (REAL)1 - (ON(vec)){0};
+#if LANES_ISA == 2 && LANES_DTYPE == 32
+    const __m256i mask = _mm256_loadu_si256((const __m256i *)(lanes_masks_32 + 8 - n));
+    return _mm256_blendv_ps(ones, _mm256_maskload_ps(p, mask), (__m256)mask);
+#elif LANES_ISA == 2
+    const __m256i mask = _mm256_loadu_si256((const __m256i *)(lanes_masks_64 + 4 - n));
+    return _mm256_blendv_pd(ones, _mm256_maskload_pd(p, mask), (__m256d)mask);
+#elif LANES_DTYPE == 32
+    return _mm512_mask_loadu_ps(ones, (__mmask16)((1U << n) - 1), p);
+#else
+    return _mm512_mask_loadu_pd(ones, (__mmask8)((1U << n) - 1), p);
+#endif
+}
+
+LANES_INLINE void ON(store_part)(REAL *p, ON(vec) v, int64_t n)
+{
+#if LANES_ISA == 2 && LANES_DTYPE == 32
+    _mm256_maskstore_ps(p, _mm256_loadu_si256((const __m256i *)(lanes_masks_32 + 8 - n)), v);
+#elif LANES_ISA == 2
+    _mm256_maskstore_pd(p, _mm256_loadu_si256((const __m256i *)(lanes_masks_64 + 4 - n)), v);
+#elif LANES_DTYPE == 32
+    _mm512_mask_storeu_ps(p, (__mmask16)((1U << n) - 1), v);
+#else
+    _mm512_mask_storeu_pd(p, (__mmask8)((1U << n) - 1), v);
+#endif
+}
+
+#undef ON_SELECT
+#define ON_SELECT(condition, a, b) ON(select)((ON(bits))(condition), a, b)
+LANES_INLINE ON(vec) ON(select)(ON(bits) mask, ON(vec) a, ON(vec) b)
+{
+    return (ON(vec))((mask & (ON(bits))a) | (~mask & (ON(bits))b));
+}
+
+LANES_INLINE ON(vec) ON(lane_sqrt)(ON(vec) x)
+{
+#if LANES_ISA == 2 && LANES_DTYPE == 32
+    return _mm256_sqrt_ps(x);
+#elif LANES_ISA == 2
+    return _mm256_sqrt_pd(x);
+#elif LANES_DTYPE == 32
+    return _mm512_sqrt_ps(x);
+#else
+    return _mm512_sqrt_pd(x);
+#endif
+}
+
+/* a b + c, rounded once. */
+LANES_INLINE ON(vec) ON(lane_fma)(ON(vec) a, ON(vec) b, ON(vec) c)
+{
+#if LANES_ISA == 2 && LANES_DTYPE == 32
+    return _mm256_fmadd_ps(a, b, c);
+#elif LANES_ISA == 2
+    return _mm256_fmadd_pd(a, b, c);
+#elif LANES_DTYPE == 32
+    return _mm512_fmadd_ps(a, b, c);
+#else
+    return _mm512_fmadd_pd(a, b, c);
+#endif
+}
+
+#endif
+
+LANES_INLINE ON(vec) ON(splat)(REAL c)
+{
+    return c - (ON(vec)){0};
+}
+
+LANES_INLINE ON(vec) ON(lane_copy)(ON(vec) x)
+{
+    return x;
+}
+
+LANES_INLINE ON(vec) ON(lane_neg)(ON(vec) x)
+{
+    return -x;
+}
+
+LANES_INLINE ON(vec) ON(lane_exp)(ON(vec) x)
+{
+    return LANES_FUNCTION(exp)(x);
+}
+
+LANES_INLINE ON(vec) ON(lane_log)(ON(vec) x)
+{
+    return LANES_FUNCTION(log)(x);
+}
+
+/* By e^-|x|, which cannot overflow: 1 / (1 + e) for x >= 0, e / (1 + e) below. */
+LANES_INLINE ON(vec) ON(lane_sigmoid)(ON(vec) x)
+{
+    const ON(vec) zero = ON(splat)(0), one = ON(splat)(1);
+    const ON(vec) e = ON(lane_exp)(ON_SELECT(x > zero, -x, x));
+    return ON_SELECT(x < zero, e, one) / (one + e);
+}
+
+/* A comparison that is false for NaN keeps it. */
+LANES_INLINE ON(vec) ON(lane_relu)(ON(vec) x)
+{
+    const ON(vec) zero = ON(splat)(0);
+    return ON_SELECT(x <= zero, zero, x);
+}
+
+LANES_INLINE ON(vec) ON(lane_square)(ON(vec) x)
+{
+    return x * x;
+}
+
+LANES_INLINE ON(vec) ON(lane_add)(ON(vec) a, ON(vec) b)
+{
+    return a + b;
+}
+
+LANES_INLINE ON(vec) ON(lane_sub)(ON(vec) a, ON(vec) b)
+{
+    return a - b;
+}
+
+LANES_INLINE ON(vec) ON(lane_mul)(ON(vec) a, ON(vec) b)
+{
+    return a * b;
+}
+
+LANES_INLINE ON(vec) ON(lane_div)(ON(vec) a, ON(vec) b)
+{
+    return a / b;
+}
+
+LANES_INLINE ON(vec) ON(lane_gate)(ON(vec) a, ON(vec) b)
+{
+    const ON(vec) zero = ON(splat)(0);
+    return ON_SELECT(a > zero, b, zero);
+}
+
+LANES_INLINE ON(vec) ON(lane_tie)(ON(vec) a, ON(vec) b)
+{
+    const ON(vec) zero = ON(splat)(0), one = ON(splat)(1);
+    return ON_SELECT(a == b, one, ON_SELECT(a == a, zero, ON_SELECT(b == b, zero, one)));
+}
+
+LANES_INLINE ON(vec) ON(lane_scale)(REAL c, ON(vec) x)
+{
+    return ON(splat)(c) * x;
+}
+
+LANES_INLINE ON(vec) ON(lane_offset)(REAL c, ON(vec) x)
+{
+    return x + ON(splat)(c);
+}
+
+/* The greater; NaN if either is. */
+LANES_INLINE ON(vec) ON(lane_max)(ON(vec) a, ON(vec) b)
+{
+    return ON_SELECT(a >= b, a, ON_SELECT(a == a, b, a));
+}

@@ -1,0 +1,83 @@
+/* cmd_diff.c: `tapescope diff`: what is different between two profiles. */
+#include "cli_args.h"
+#include "report_many.h"
+
+struct diff_args {
+    struct cli_args cli;
+    int sort, by, relative;
+    size_t limit;
+};
+
+static const struct cli_option options[] = {
+    {"sort", 's', CLI_CHOICE, "KEY", "what is compared", offsetof(struct diff_args, sort),
+     cli_tree_metrics, 0},
+    {"abs", 0, CLI_CONSTANT, NULL, "the greatest difference first (the default)",
+     offsetof(struct diff_args, relative), NULL, 0},
+    {"rel", 0, CLI_CONSTANT, NULL, "the greatest change in relation to BASE first",
+     offsetof(struct diff_args, relative), NULL, 1},
+    {"limit", 'n', CLI_COUNT, "N", "show N rows (default 20); 0: all",
+     offsetof(struct diff_args, limit), NULL, 0},
+    {"by", 'b', CLI_CHOICE, "WHAT", "what a row stands for", offsetof(struct diff_args, by),
+     cli_top_views, 0},
+};
+
+const struct cli_command cli_diff = {
+    .name = "diff",
+    .summary = "what changed between two profiles",
+    .operands = "BASE NEW",
+    .about =
+        "The lines that cost more or less in NEW than in BASE, the greatest change first; tape "
+        "is the change in bytes.",
+    CLI_OPTIONS(options),
+    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_PHASE | CLI_MAP,
+    .notes =
+        "Lines are the same if file, function, line and op are. What is left over is joined by "
+        "function and op in the order of the source: such lines have moved. new, gone: only "
+        "one of the profiles has them. Exact times are not compared with sampled ones; of two "
+        "profiles with samples, ~error is the standard error of the change.",
+    .run = cmd_diff,
+};
+
+/* Whether both have what is to be compared; of profiles without any times that is bytes. */
+static int check(const struct cli_profiles *opened, int *sort)
+{
+    const struct prof_profile *base = opened->one[0].profile, *now = opened->one[1].profile;
+    const bool time =
+        *sort != REPORT_SORT_TAPE && *sort != REPORT_SORT_PEAK && *sort != REPORT_SORT_CALLS;
+    const bool counted = prof_profile_has_bytes(base) && prof_profile_has_bytes(now);
+    if (*sort == REPORT_SORT_LIFETIME && (base->is_sampled || now->is_sampled)) {
+        cli_message("diff: lifetimes need exact times");
+        return CLI_USAGE;
+    }
+    if (time && !cli_times_alike("diff", base, now, counted ? " (but bytes can: --sort tape)" : ""))
+        return CLI_USAGE;
+    if (time && base->without_times)
+        *sort = REPORT_SORT_TAPE;
+    else if (!time && (!cli_has_bytes("diff", base) || !cli_has_bytes("diff", now)))
+        return CLI_BAD_PROFILE;
+    return CLI_OK;
+}
+
+int cmd_diff(int argc, char **argv)
+{
+    struct diff_args args = {.limit = 20};
+    int status = cli_parse(&cli_diff, &args.cli, argc, argv);
+    if (status >= 0)
+        return status;
+    if (argc - optind != 2) {
+        cli_message("diff: name two profiles, the base first");
+        return CLI_USAGE;
+    }
+    struct cli_profiles opened;
+    status = cli_open_all(&opened, &args.cli, argv + optind, 2);
+    if (status != CLI_OK)
+        return status;
+    status = check(&opened, &args.sort);
+    if (status == CLI_OK) {
+        report_diff(opened.analysis[0], opened.analysis[1], (enum prof_by)args.by,
+                    (enum report_sort)args.sort, args.relative, args.limit, &args.cli.style);
+        status = cli_finish();
+    }
+    cli_close_all(&opened);
+    return status;
+}

@@ -1,0 +1,103 @@
+/* cmd_export.c: `tapescope export`: a profile for other programs. */
+#include "aside.h"
+#include "cli_export.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+struct export_args {
+    struct cli_args cli;
+    struct cli_export_args export;
+    const char *output;
+    int format;
+};
+
+static const char *const frames[] = {"line", "func", NULL};
+
+#define AT(member) offsetof(struct export_args, member)
+static const struct cli_option options[] = {
+    {"format", 'f', CLI_CHOICE, "FORMAT", "the form of the file", AT(format), export_format_names,
+     0},
+    {"output", 'o', CLI_TEXT, "FILE", "where to write (default, or '-': standard output)",
+     AT(output), NULL, 0},
+    {"metric", 'm', CLI_CHOICE, "WHAT", "of formats that hold one figure alone: which",
+     AT(export.metric), export_metric_names, 0},
+    {"frames", 0, CLI_CHOICE, "WHAT", "what a level of a call path is", AT(export.frames), frames,
+     0},
+    {"c-frames", 0, CLI_FLAG, NULL,
+     "also frames in libraries of the system, such as what calls main", AT(export.system), NULL, 0},
+};
+#undef AT
+
+const struct cli_command cli_export = {
+    .name = "export",
+    .summary = "a profile for other programs",
+    .operands = "[PROFILE]",
+    .about = "Writes a profile in the form that another program reads. What such a program adds up "
+             "is what the reports say.",
+    CLI_OPTIONS(options),
+    .shared = CLI_FILTER | CLI_MAP,
+    .notes = "docs/EXPORTS.md says which program reads which format, and what it shows.\n"
+             "PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
+    .run = cmd_export,
+};
+
+/* A file that becomes OUT when it is whole. */
+struct output {
+    const char *path;
+    char *aside; /* NULL: standard output */
+    FILE *out;
+};
+
+static int refuse(const struct output *output, int error)
+{
+    cli_message("export: cannot write %s: %s", output->path, strerror(error));
+    return CLI_FAILED;
+}
+
+static int open_output(struct output *output, const struct export_args *args)
+{
+    *output = (struct output){.path = args->output, .out = stdout};
+    if (!args->output || strcmp(args->output, "-") == 0) {
+        if (!(export_formats[args->format].needs & EXPORT_BINARY) || !isatty(STDOUT_FILENO))
+            return CLI_OK;
+        cli_message("export: %s is binary, nothing for a terminal: name a file by -o, or redirect "
+                    "standard output",
+                    export_formats[args->format].name);
+        return CLI_USAGE;
+    }
+    output->out = aside_open(args->output, &output->aside);
+    return output->out ? CLI_OK : refuse(output, errno);
+}
+
+/* status: what came before. */
+static int close_output(struct output *output, int status)
+{
+    if (!output->aside)
+        return status == CLI_OK ? cli_finish() : status;
+    /* Without a profile the file is to go, and the status that was said stays. */
+    const int error =
+        aside_close(output->out, output->aside, output->path, status == CLI_OK ? 0 : EIO);
+    return status == CLI_OK && error != 0 ? refuse(output, error) : status;
+}
+
+int cmd_export(int argc, char **argv)
+{
+    struct export_args args = {.output = NULL};
+    int status = cli_parse(&cli_export, &args.cli, argc, argv);
+    if (status >= 0)
+        return status;
+    struct cli_profile opened;
+    status = cli_open_only(&opened, &args.cli, argc, argv);
+    if (status != CLI_OK)
+        return status;
+    struct output output;
+    status = open_output(&output, &args);
+    if (status == CLI_OK)
+        status = close_output(&output, cli_export_to(output.out, opened.analysis,
+                                                     (enum export_kind)args.format, &args.cli,
+                                                     &args.export));
+    cli_close(&opened);
+    return status;
+}

@@ -1,0 +1,97 @@
+/* cmd_merge.c: `tapescope merge`: profiles of several processes or runs as one. */
+#include "cli_pack.h"
+
+#include "base_memory.h"
+#include "cli_sum.h"
+#include "merge.h"
+
+#include <stdlib.h>
+
+struct merge_args {
+    struct cli_args cli;
+    const char *output;
+};
+
+static const struct cli_option options[] = {
+    {"output", 'o', CLI_TEXT, "FILE", "where to write the sum; must be given",
+     offsetof(struct merge_args, output), NULL, 0},
+};
+
+const struct cli_command cli_merge = {
+    .name = "merge",
+    .summary = "add up profiles of one program",
+    .operands = "-o FILE PROFILE...",
+    .about = "Adds up profiles of one program, of several processes or runs, into one: lines are "
+             "the same if they are at the same place of the same module.",
+    CLI_OPTIONS(options),
+    .shared = CLI_JSON,
+    .notes =
+        "Times and bytes are sums; peaks are those of the one tape with the greatest. Call paths "
+        "and scopes are joined, samples added up; single events keep the number of their process. "
+        "Steps are from "
+        "the first to the last that any of the programs measured. The sum is packed: see "
+        "'tapescope pack'.",
+    .run = cmd_merge,
+};
+
+/* Times of ops, by the clock. */
+static bool is_timed(const struct prof_profile *profile)
+{
+    const struct prof_totals total = prof_profile_totals(profile);
+    return total.forward_ticks + total.backward_ticks > 0;
+}
+
+static int check_programs(const struct cli_profiles *opened)
+{
+    const struct prof_profile *first = opened->one[0].profile, *timed = NULL, *sampled = NULL;
+    for (size_t i = 0; i < opened->n; i++) {
+        const struct prof_profile *other = opened->one[i].profile;
+        if (!prof_may_merge(first, other)) {
+            cli_message("merge: %s is of another program than %s, or of another build of it",
+                        other->path, first->path);
+            return CLI_USAGE;
+        }
+        timed = is_timed(other) ? other : timed;
+        sampled = other->is_sampled ? other : sampled;
+    }
+    if (timed && sampled && timed != sampled) {
+        cli_message("merge: %s has exact times and %s has samples: they have no sum", timed->path,
+                    sampled->path);
+        return CLI_USAGE;
+    }
+    return CLI_OK;
+}
+
+static int merge(const struct cli_profiles *opened, const struct cli_args *args, const char *output)
+{
+    const struct prof_profile **from = base_calloc(opened->n + 1, sizeof *from);
+    for (size_t i = 0; i < opened->n; i++)
+        from[i] = opened->one[i].profile;
+    int status = cli_sum_profiles("merge", opened, output);
+    if (status == CLI_OK)
+        status = cli_say_written(args, "merge", output, from, opened->n);
+    free(from);
+    return status;
+}
+
+int cmd_merge(int argc, char **argv)
+{
+    struct merge_args args = {.output = NULL};
+    int status = cli_parse(&cli_merge, &args.cli, argc, argv);
+    if (status >= 0)
+        return status;
+    if (!args.output || optind == argc) {
+        cli_message("merge: name the file to write and the profiles, as in: tapescope merge -o "
+                    "all.prof a.prof b.prof");
+        return CLI_USAGE;
+    }
+    struct cli_profiles opened;
+    status = cli_open_all(&opened, &args.cli, argv + optind, (size_t)(argc - optind));
+    if (status != CLI_OK)
+        return status;
+    status = check_programs(&opened);
+    if (status == CLI_OK)
+        status = merge(&opened, &args.cli, args.output);
+    cli_close_all(&opened);
+    return status;
+}

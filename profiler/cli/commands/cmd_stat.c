@@ -1,0 +1,209 @@
+/* cmd_stat.c: `tapescope stat`: a program run again and again.
+ *
+ * Invariant: a run that failed or left no complete profile ends the command: its figures are in no
+ * mean. The profiles of the runs are temporary and never stay.
+ */
+#include "analyze.h"
+
+#include "base_memory.h"
+#include "cli_args.h"
+#include "cli_memory.h"
+#include "cli_recording.h"
+#include "cli_run.h"
+#include "report_stat.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+struct stat_args {
+    struct cli_args cli;
+    size_t runs, warmup;
+    const char *primal;
+    struct cli_recording recording;
+};
+
+static const struct cli_option options[] = {
+    {"runs", 'r', CLI_COUNT, "N", "how many runs are counted (default 5)",
+     offsetof(struct stat_args, runs), NULL, 0},
+    {"warmup", 0, CLI_COUNT, "K", "runs before them, which are not (default 1)",
+     offsetof(struct stat_args, warmup), NULL, 0},
+    {"primal", 0, CLI_TEXT, "COMMAND",
+     "a shell command that computes the value alone: its wall time is measured in turn",
+     offsetof(struct stat_args, primal), NULL, 0},
+    CLI_RECORDING_OPTIONS(offsetof(struct stat_args, recording)),
+};
+
+const struct cli_command cli_stat = {
+    .name = "stat",
+    .summary = "run a program again and again: mean and spread",
+    .operands = "[--] PROGRAM [ARGUMENTS]...",
+    .about = "Runs a program several times and says what its runs cost: mean, standard deviation, "
+             "least and most of the times, and of the tape's bytes.",
+    CLI_OPTIONS(options),
+    .shared = CLI_EXACT | CLI_JSON,
+    .notes = "wall: the process from start to end, profiled. gradient / forward: forward and "
+             "backward time over forward time. The program's own output is not shown.",
+    .runs_program = true,
+    .run = cmd_stat,
+};
+
+static double now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+/* Runs a program whose output goes nowhere; *ns: its wall time. */
+static int run(char **argv, const char *profile, double *ns)
+{
+    double start = now_ns();
+    int error = cli_start_quiet_program(argv, profile);
+    if (error != 0) {
+        cli_message("cannot run %s: %s", argv[0], strerror(error));
+        return error == ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_EXECUTE;
+    }
+    int status = cli_wait_program();
+    *ns = now_ns() - start;
+    if (WIFSIGNALED(status)) {
+        cli_message("stat: %s was killed by signal %d", argv[0], WTERMSIG(status));
+        return 128 + WTERMSIG(status);
+    }
+    if (WEXITSTATUS(status) != 0)
+        cli_message("stat: %s exited with status %d", argv[0], WEXITSTATUS(status));
+    return WEXITSTATUS(status);
+}
+
+/* Times of a profile: exact, or what its samples stand for. */
+static void add_times(struct report_stat *stat, const struct prof_totals *total)
+{
+    double forward = (double)total->forward_ns, backward = (double)total->backward_ns;
+    double recompute = (double)total->recompute_ns;
+    stat_add(&stat->series[STAT_FORWARD], forward);
+    stat_add(&stat->series[STAT_BACKWARD], backward);
+    stat_add(&stat->series[STAT_RECOMPUTE], recompute);
+    if (forward > 0)
+        stat_add(&stat->series[STAT_RATIO], (forward + backward + recompute) / forward);
+}
+
+static int add_profile(struct report_stat *stat, const char *path, const char *program)
+{
+    struct stat file;
+    if (lstat(path, &file) != 0 || file.st_size == 0) {
+        cli_message(
+            "stat: %s wrote no profile: it is not linked with libtapescope, or has said why",
+            program);
+        return CLI_FAILED;
+    }
+    char error[4096];
+    struct prof_profile *profile = prof_profile_read(path, error, sizeof error);
+    if (!profile || !profile->complete) {
+        cli_message("stat: %s", profile ? profile->warning : error);
+        prof_profile_free(profile);
+        return CLI_BAD_PROFILE;
+    }
+    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    stat->sampled |= profile->is_sampled;
+    add_times(stat, &analysis->total);
+    if (prof_profile_has_bytes(profile)) {
+        stat_add(&stat->series[STAT_TAPE], (double)analysis->total.handed_out_bytes);
+        stat_add(&stat->series[STAT_PEAK], (double)analysis->total.peak_bytes);
+    }
+    prof_analysis_free(analysis);
+    prof_profile_free(profile);
+    return CLI_OK;
+}
+
+/* One round: the program, and the primal if there is one. */
+static int round_of(struct report_stat *stat, char **argv, const char *path, bool counted)
+{
+    char *primal[] = {(char *)"/bin/sh", (char *)"-c", (char *)stat->primal, NULL};
+    double ns = 0, primal_ns = 0;
+    if (unlink(path) != 0 && errno != ENOENT) {
+        cli_message("stat: %s: %s", path, strerror(errno));
+        return CLI_FAILED;
+    }
+    int status = run(argv, path, &ns);
+    if (status == CLI_OK && stat->primal)
+        status = run(primal, NULL, &primal_ns);
+    if (status != CLI_OK || !counted)
+        return status;
+    stat_add(&stat->series[STAT_WALL], ns);
+    if (stat->primal) {
+        stat_add(&stat->series[STAT_PRIMAL], primal_ns);
+        stat_add(&stat->series[STAT_PRIMAL_RATIO], ns / primal_ns);
+    }
+    return add_profile(stat, path, argv[0]);
+}
+
+static int run_all(struct report_stat *stat, char **argv, const char *path, size_t runs)
+{
+    int status = CLI_OK;
+    for (size_t i = 0; i < stat->warmup + runs && status == CLI_OK; i++)
+        status = round_of(stat, argv, path, i >= stat->warmup);
+    return status;
+}
+
+static const char *temporary, *temporary_folder;
+
+static void remove_folder(void)
+{
+    unlink(temporary);
+    rmdir(temporary_folder);
+}
+
+/* A folder of our own for the profile; to be freed. */
+static char *make_folder(void)
+{
+    const char *parent = secure_getenv("TMPDIR");
+    if (!parent || parent[0] != '/')
+        parent = "/tmp";
+    char *folder = base_asprintf("%s/tapescope-stat-XXXXXX", parent);
+    if (mkdtemp(folder))
+        return folder;
+    cli_message("stat: cannot make a folder in %s: %s", parent, strerror(errno));
+    free(folder);
+    return NULL;
+}
+
+int cmd_stat(int argc, char **argv)
+{
+    struct stat_args args = {.runs = 5, .warmup = 1, .recording = CLI_RECORDING_DEFAULTS};
+    int status = cli_parse(&cli_stat, &args.cli, argc, argv);
+    if (status >= 0)
+        return status;
+    if (optind == argc || args.runs == 0) {
+        cli_message(args.runs == 0 ? "stat: --runs: at least one"
+                                   : "stat: name the program to run, as in: tapescope stat -- "
+                                     "./program");
+        return CLI_USAGE;
+    }
+    cli_export_recording(&args.recording);
+    char *folder = make_folder();
+    if (!folder)
+        return CLI_FAILED;
+    char *path = base_asprintf("%s/profile", folder);
+    struct report_stat stat = {.command = (const char *const *)argv + optind,
+                               .primal = args.primal,
+                               .warmup = args.warmup};
+    temporary = path;
+    temporary_folder = folder;
+    cli_before_end = remove_folder;
+    status = run_all(&stat, argv + optind, path, args.runs);
+    cli_before_end = NULL;
+    unlink(path);
+    if (rmdir(folder) != 0)
+        cli_message("stat: %s is left: %s", folder, strerror(errno));
+    if (status == CLI_OK) {
+        report_stat_print(&stat, &args.cli.style);
+        status = cli_finish();
+    }
+    free(path);
+    free(folder);
+    return status;
+}

@@ -1,0 +1,113 @@
+/* cmd_tape.c: `tapescope tape`: who holds a tape's memory, and what for. */
+#include "cli_args.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct tape_args {
+    struct cli_args cli;
+    const char *at;
+    int by, what;
+    size_t limit;
+};
+
+static const char *const views[] = {
+    [PROF_SPACE_BY_CLASS] = "class",
+    [PROF_SPACE_BY_LINE] = "line",
+    [PROF_SPACE_BY_OP] = "op",
+    [PROF_SPACE_BY_OP + 1] = NULL,
+};
+
+static const struct cli_option options[] = {
+    {"at", '\0', CLI_TEXT, "WHEN", "peak (default), end, or seconds since the start",
+     offsetof(struct tape_args, at), NULL, 0},
+    {"lifetime", '\0', CLI_CONSTANT, NULL, "bytes times the time that they lived",
+     offsetof(struct tape_args, what), NULL, REPORT_LIFETIME},
+    {"dead", '\0', CLI_CONSTANT, NULL, "what was saved and never read by a pullback",
+     offsetof(struct tape_args, what), NULL, REPORT_DEAD},
+    {"leaks", '\0', CLI_CONSTANT, NULL, "what was left when its tape was destroyed, or at the end",
+     offsetof(struct tape_args, what), NULL, REPORT_LEAKS},
+    {"by", 'b', CLI_CHOICE, "WHAT", "what a row stands for", offsetof(struct tape_args, by), views,
+     0},
+    {"limit", 'n', CLI_COUNT, "N", "show N rows (default 20); 0: all",
+     offsetof(struct tape_args, limit), NULL, 0},
+};
+
+const struct cli_command cli_tape = {
+    .name = "tape",
+    .summary = "who holds a tape's memory, what for and how long",
+    .operands = "[PROFILE]",
+    .about = "What holds the tape with the greatest peak at that peak: lines, and the ops whose "
+             "pullbacks will read it; and the bytes that were live over time.",
+    CLI_OPTIONS(options),
+    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_MAP,
+    .notes = "Kinds: saved values, which a pullback reads; values, which none reads; records; "
+             "adjoints with all that pullbacks need meanwhile. A + stands for further readers. In "
+             "the plot, = marks sweeps and ^ the peak. All bytes are exact; a time is that of the "
+             "op under way. --focus and --ignore ask for the line and op that the bytes were "
+             "made by.\n"
+             "PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
+    .run = cmd_tape,
+};
+
+/* "peak", "end" or seconds. */
+static bool parse_at(const char *text, struct report_space_options *what)
+{
+    static const char *const names[] = {[PROF_AT_PEAK] = "peak", [PROF_AT_END] = "end"};
+    const int name = cli_choice(text, names, 2);
+    if (name >= 0) {
+        what->at = (enum prof_space_at)name;
+        return true;
+    }
+    char *end;
+    const double seconds = strtod(text, &end);
+    if (end == text || *end != '\0' || !(seconds >= 0 && seconds < 1e9))
+        return false;
+    what->at = PROF_AT_TIME;
+    what->at_ns = (uint64_t)(seconds * 1e9 + 0.5);
+    return true;
+}
+
+static int run(const struct tape_args *args, const struct prof_analysis *analysis,
+               const struct report_space_options *what)
+{
+    struct prof_space space;
+    if (!cli_has_bytes("tape", analysis->profile))
+        return CLI_BAD_PROFILE;
+    const int made = prof_space_make(&space, analysis, what->by, what->at, what->at_ns);
+    if (made != 0) {
+        if (space.from_ns < space.to_ns)
+            cli_message("tape: --at: only %.9f to %.9f s are known change by change",
+                        (double)space.from_ns / 1e9, (double)space.to_ns / 1e9);
+        else
+            cli_message("tape: --at: the profile has no changes to look at");
+        prof_space_free(&space);
+        return CLI_USAGE;
+    }
+    report_space(analysis, &space, what, &args->cli.style);
+    prof_space_free(&space);
+    return cli_finish();
+}
+
+int cmd_tape(int argc, char **argv)
+{
+    struct tape_args args = {.limit = 20};
+    struct report_space_options what = {.at = PROF_AT_PEAK};
+    int status = cli_parse(&cli_tape, &args.cli, argc, argv);
+    if (status >= 0)
+        return status;
+    if (args.at && !parse_at(args.at, &what)) {
+        cli_message("tape: --at: '%s' is neither peak nor end nor a number of seconds", args.at);
+        return CLI_USAGE;
+    }
+    what.what = (enum report_space)args.what;
+    what.by = (enum prof_space_by)args.by;
+    what.limit = args.limit;
+    struct cli_profile opened;
+    status = cli_open_only(&opened, &args.cli, argc, argv);
+    if (status != CLI_OK)
+        return status;
+    status = run(&args, opened.analysis, &what);
+    cli_close(&opened);
+    return status;
+}

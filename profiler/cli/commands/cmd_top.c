@@ -1,0 +1,177 @@
+/* cmd_top.c: `tapescope top`: the costliest lines. */
+#include "analyze_tree.h"
+#include "cli_args.h"
+#include "cli_filter.h"
+
+#include <stdlib.h>
+
+struct top_args {
+    struct cli_args cli;
+    int sort, by;
+    size_t limit;
+    bool roofline, csv, cum, expectations;
+};
+
+const char *const cli_top_sorts[] = {
+    [REPORT_SORT_TOTAL] = "total",       [REPORT_SORT_FORWARD] = "forward",
+    [REPORT_SORT_BACKWARD] = "backward", [REPORT_SORT_TAPE] = "tape",
+    [REPORT_SORT_PEAK] = "peak",         [REPORT_SORT_CALLS] = "calls",
+    [REPORT_SORT_LIFETIME] = "lifetime", [REPORT_SORT_RATIO] = "ratio",
+    [REPORT_SORT_RATIO + 1] = NULL,
+};
+
+const char *const cli_top_views[] = {
+    [PROF_BY_LINE] = "line", [PROF_BY_FUNCTION] = "function", [PROF_BY_OP] = "op",
+    [PROF_BY_FILE] = "file", [PROF_BY_MODULE] = "module",     [PROF_BY_MODULE + 1] = NULL,
+};
+
+enum { BY_SCOPE = PROF_BY_SHAPE + 1 };
+static const char *const views[] = {
+    [PROF_BY_LINE] = "line", [PROF_BY_FUNCTION] = "function", [PROF_BY_OP] = "op",
+    [PROF_BY_FILE] = "file", [PROF_BY_MODULE] = "module",     [PROF_BY_SHAPE] = "shape",
+    [BY_SCOPE] = "scope",    [BY_SCOPE + 1] = NULL,
+};
+
+static const struct cli_option options[] = {
+    {"sort", 's', CLI_CHOICE, "KEY", "what comes first; 'share' is a line's part of it",
+     offsetof(struct top_args, sort), cli_top_sorts, 0},
+    {"limit", 'n', CLI_COUNT, "N", "show N lines (default 20); 0: all",
+     offsetof(struct top_args, limit), NULL, 0},
+    {"by", 'b', CLI_CHOICE, "WHAT", "what a row stands for", offsetof(struct top_args, by), views,
+     0},
+    {"roofline", 'r', CLI_FLAG, NULL, "flops and bytes a second instead, by direction",
+     offsetof(struct top_args, roofline), NULL, 0},
+    {"cum", 'c', CLI_FLAG, NULL, "each line or function with all that it called, by call path",
+     offsetof(struct top_args, cum), NULL, 0},
+    {"expectations", 'e', CLI_FLAG, NULL, "what the source expects (AD_EXPECT_...), and what is",
+     offsetof(struct top_args, expectations), NULL, 0},
+    {"csv", '\0', CLI_FLAG, NULL, "with --by scope: CSV, a row for each scope and thread",
+     offsetof(struct top_args, csv), NULL, 0},
+};
+
+const struct cli_command cli_top = {
+    .name = "top",
+    .summary = "the costliest lines, functions or ops",
+    .operands = "[PROFILE]",
+    .about = "The source lines that cost most, forward and backward, in time and in tape bytes.",
+    CLI_OPTIONS(options),
+    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_PHASE | CLI_MAP,
+    .notes =
+        "b/f: backward time over forward time, with a ! where it is over twice what the flops "
+        "and bytes of both directions let expect (column expect, on wide terminals), and sampled "
+        "times are so by more than two standard errors. tape: "
+        "bytes of records, values and adjoints "
+        "handed out in all. at peak: bytes held when the tape was largest. --sort lifetime is by "
+        "bytes times the time that each was on the tape (column B*ms), which exact times alone "
+        "tell; else it is by bytes.\n"
+        "--by shape needs a recording with --shapes on; its rows are ops, each with the shape of "
+        "its "
+        "result and, where one differs, of its operands.\n"
+        "A scope's figures have those of the scopes within it. Its forward time is all between "
+        "begin and end that was not in sweeps, its backward time that of what was recorded in "
+        "it.\n"
+        "PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
+    .run = cmd_top,
+};
+
+/* What scopes cannot be asked for. Returns CLI_OK, or says so. */
+static int check(const struct top_args *args)
+{
+    const bool scopes = args->by == BY_SCOPE;
+    const char *wrong = NULL;
+    if (args->expectations &&
+        (args->csv || args->cum || args->roofline || args->by != PROF_BY_LINE))
+        wrong = "--expectations does not go with --by, --cum, --csv and --roofline";
+    else if (args->csv && !scopes)
+        wrong = "--csv goes with --by scope";
+    else if (scopes && args->roofline)
+        wrong = "--roofline does not go with --by scope";
+    else if (scopes && (args->cli.focus || args->cli.ignore || args->cli.style.phases))
+        wrong = "--focus, --ignore and --phase do not go with --by scope";
+    else if (args->cum &&
+             (args->roofline || (args->by != PROF_BY_LINE && args->by != PROF_BY_FUNCTION)))
+        wrong = "--cum goes with --by line or --by function, and without --roofline";
+    if (wrong)
+        cli_message("top: %s", wrong);
+    return wrong ? CLI_USAGE : CLI_OK;
+}
+
+/* The same report of lines that hold what they called: a line that calls itself counts once. */
+static void report_cumulative(const struct top_args *args, const struct prof_analysis *analysis)
+{
+    struct cli_filter filter;
+    struct report_style style = args->cli.style;
+    if (cli_filter_open(&filter, &args->cli) != CLI_OK)
+        return; /* which cli_open has said */
+    const struct prof_tree_options how = {
+        .combine = args->by == PROF_BY_FUNCTION,
+        .focus = filter.has_focus ? cli_filter_focus : NULL,
+        .ignore = filter.has_ignore ? cli_filter_ignore : NULL,
+        .payload = &filter,
+    };
+    struct prof_tree *tree = prof_tree_make(analysis, &how);
+    struct prof_analysis inclusive = *analysis;
+    inclusive.line = prof_tree_inclusive(tree, &inclusive.n_lines);
+    style.inclusive = true;
+    inclusive.left_out = tree->left_out;
+    inclusive.n_left_out = tree->n_left_out;
+    report_top(&inclusive, (enum prof_by)args->by, (enum report_sort)args->sort, args->limit,
+               &style);
+    prof_tree_free(tree);
+    cli_filter_close(&filter);
+    free(inclusive.line);
+}
+
+/* Whether the recording told shapes apart; says how to, if it did not. */
+static bool has_shapes(const struct prof_analysis *analysis)
+{
+    for (size_t i = 0; i < analysis->profile->n_tapes; i++)
+        for (size_t j = 0; j < analysis->profile->tape[i].n_rows; j++)
+            if (analysis->profile->tape[i].row[j].shape)
+                return true;
+    cli_message("top: %s has no shapes: they are recorded by 'tapescope record --shapes on'",
+                analysis->profile->path);
+    return false;
+}
+
+static void report(const struct top_args *args, const struct prof_analysis *analysis)
+{
+    const enum report_sort sort = (enum report_sort)args->sort;
+    const struct report_style *style = &args->cli.style;
+    size_t n_failed;
+    if (args->expectations)
+        report_expectations(analysis, style, &n_failed);
+    else if (args->by == BY_SCOPE && args->csv)
+        report_scopes_csv(analysis, style);
+    else if (args->by == BY_SCOPE)
+        report_scopes(analysis, sort, args->limit, style);
+    else if (args->cum)
+        report_cumulative(args, analysis);
+    else if (args->roofline)
+        report_roofline(analysis, (enum prof_by)args->by, sort, args->limit, style);
+    else
+        report_top(analysis, (enum prof_by)args->by, sort, args->limit, style);
+}
+
+int cmd_top(int argc, char **argv)
+{
+    struct top_args args = {.limit = 20};
+    int status = cli_parse(&cli_top, &args.cli, argc, argv);
+    if (status >= 0)
+        return status;
+    status = check(&args);
+    if (status != CLI_OK)
+        return status;
+    struct cli_profile opened;
+    status = cli_open_only(&opened, &args.cli, argc, argv);
+    if (status != CLI_OK)
+        return status;
+    if (args.by == PROF_BY_SHAPE && !has_shapes(opened.analysis)) {
+        status = CLI_BAD_PROFILE;
+    } else {
+        report(&args, opened.analysis);
+        status = cli_finish();
+    }
+    cli_close(&opened);
+    return status;
+}

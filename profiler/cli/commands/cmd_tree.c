@@ -1,0 +1,136 @@
+/* cmd_tree.c: `tapescope tree`: what each call cost, by call path. */
+#include "cli_args.h"
+#include "cli_filter.h"
+#include "report_tree.h"
+
+#include <string.h>
+
+struct tree_args {
+    struct cli_args cli;
+    int metric, order, recursion, format;
+    size_t max_depth, min_count;
+    double noise_floor;
+    bool inverted, combine, system;
+};
+
+const char *const cli_tree_metrics[] = {
+    [REPORT_SORT_TOTAL] = "total",       [REPORT_SORT_FORWARD] = "forward",
+    [REPORT_SORT_BACKWARD] = "backward", [REPORT_SORT_TAPE] = "tape",
+    [REPORT_SORT_PEAK] = "peak",         [REPORT_SORT_CALLS] = "calls",
+    [REPORT_SORT_LIFETIME] = "lifetime", [REPORT_SORT_LIFETIME + 1] = NULL,
+};
+
+static const char *const orders[] = {
+    [REPORT_TREE_BY_COST] = "cost",     [REPORT_TREE_BY_CALLS] = "calls",
+    [REPORT_TREE_BY_SELF] = "self",     [REPORT_TREE_BY_SOURCE] = "source",
+    [REPORT_TREE_BY_SOURCE + 1] = NULL,
+};
+
+static const char *const formats[] = {"tree", "flat", NULL};
+
+static const char *const recursions[] = {"full", "flat", NULL};
+
+#define AT(member) offsetof(struct tree_args, member)
+static const struct cli_option options[] = {
+    {"metric", 'm', CLI_CHOICE, "WHAT", "what a call is said to cost", AT(metric), cli_tree_metrics,
+     0},
+    {"maxdepth", 'd', CLI_COUNT, "N", "show N levels; 0, the default: all", AT(max_depth), NULL, 0},
+    {"mincount", 0, CLI_COUNT, "N", "only what N op calls or more were made in", AT(min_count),
+     NULL, 0},
+    {"noisefloor", 0, CLI_NUMBER, "X",
+     "only what has more op calls than X times the root of its caller's", AT(noise_floor), NULL, 0},
+    {"sortedby", 's', CLI_CHOICE, "KEY", "the order of the calls below one", AT(order), orders, 0},
+    {"inverted", 'i', CLI_FLAG, NULL, "the lines that record first, their callers below",
+     AT(inverted), NULL, 0},
+    {"format", 0, CLI_CHOICE, "HOW", "calls below their callers, or each line once", AT(format),
+     formats, 0},
+    {"recursion", 0, CLI_CHOICE, "HOW",
+     "calls within themselves: each a level, or back to the level that is there", AT(recursion),
+     recursions, 0},
+    {"combine", 0, CLI_FLAG, NULL, "one level for a function, not for each of its lines",
+     AT(combine), NULL, 0},
+    {"c-frames", 0, CLI_FLAG, NULL,
+     "also frames in libraries of the system, such as what calls main", AT(system), NULL, 0},
+};
+#undef AT
+
+const struct cli_command cli_tree = {
+    .name = "tree",
+    .summary = "what each call cost, by call path",
+    .operands = "[PROFILE]",
+    .about = "The calls that led to ops, from main inwards, each with what it and all that it "
+             "called cost. Backward time is with the call that recorded the op.",
+    CLI_OPTIONS(options),
+    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_PHASE | CLI_MAP,
+    .notes =
+        "--format flat: each line (--combine: function) once with all that it called; the rows "
+        "overlap. self: of ops that this very line recorded. calls: of ops, on the line and below. "
+        "--focus and --ignore ask for any frame of a path. All figures are exact.\n"
+        "PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
+    .run = cmd_tree,
+};
+
+/* Whether an option of the recording, "name=value" with commas between, has this value. */
+static bool has_option(const char *text, const char *wanted)
+{
+    const size_t n = strlen(wanted);
+    for (; *text; text += strcspn(text, ","), text += *text == ',')
+        if (strncmp(text, wanted, n) == 0 && (text[n] == ',' || text[n] == '\0'))
+            return true;
+    return false;
+}
+
+static void show(const struct prof_analysis *analysis, const struct tree_args *args,
+                 struct cli_filter *filter)
+{
+    const struct prof_tree_options how = {
+        .inverted = args->inverted,
+        .combine = args->combine,
+        .flat = args->recursion == 1,
+        .system = args->system || has_option(analysis->profile->options, "frames=all"),
+        .focus = filter->has_focus ? cli_filter_focus : NULL,
+        .ignore = filter->has_ignore ? cli_filter_ignore : NULL,
+        .payload = filter,
+    };
+    const struct report_tree_options look = {
+        .metric = (enum report_sort)args->metric,
+        .order = (enum report_tree_order)args->order,
+        .max_depth = args->max_depth,
+        .min_count = args->min_count,
+        .noise_floor = args->noise_floor,
+        .inverted = args->inverted,
+    };
+    struct prof_tree *tree = prof_tree_make(analysis, &how);
+    if (args->format == 1) {
+        struct prof_tree *flat = prof_tree_flatten(tree);
+        prof_tree_free(tree);
+        tree = flat;
+    }
+    report_tree(tree, &look, &args->cli.style);
+    prof_tree_free(tree);
+}
+
+int cmd_tree(int argc, char **argv)
+{
+    struct tree_args args = {.metric = REPORT_SORT_TOTAL};
+    struct cli_filter filter;
+    int status = cli_parse(&cli_tree, &args.cli, argc, argv);
+    if (status >= 0)
+        return status;
+    if (args.inverted && args.format == 1) {
+        cli_message("tree: --inverted does not go with --format flat, which has no levels");
+        return CLI_USAGE;
+    }
+    struct cli_profile opened;
+    status = cli_open_only(&opened, &args.cli, argc, argv);
+    if (status != CLI_OK)
+        return status;
+    status = cli_filter_open(&filter, &args.cli);
+    if (status == CLI_OK) {
+        show(opened.analysis, &args, &filter);
+        status = cli_finish();
+        cli_filter_close(&filter);
+    }
+    cli_close(&opened);
+    return status;
+}

@@ -1,0 +1,88 @@
+/* cli_args.h: options, messages, and opening a profile, for all commands. */
+#ifndef PROFILER_CLI_CLI_ARGS_H
+#define PROFILER_CLI_CLI_ARGS_H
+
+#include "cli_options.h"
+
+#include <getopt.h>
+
+/* One line on standard error, after "tapescope: ". */
+void cli_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Options that several commands have. */
+enum cli_shared {
+    CLI_EXACT = 1 << 0,  /* --exact */
+    CLI_JSON = 1 << 1,   /* --json */
+    CLI_COLOR = 1 << 2,  /* --color, --no-color */
+    CLI_FILTER = 1 << 3, /* --focus, --ignore */
+    CLI_PHASE = 1 << 4,  /* --phase */
+    CLI_MAP = 1 << 5,    /* --map */
+};
+
+/* The values of the shared options: the first member of every command's struct of arguments. */
+struct cli_args {
+    struct report_style style;
+    int color; /* 1, 0, or -1: by the terminal */
+    const char *focus, *ignore;
+    struct cli_list map;
+};
+
+/* Shared option i and the bit of enum cli_shared it belongs to; NULL after the last. */
+const struct cli_option *cli_shared_option(size_t i, unsigned *bit);
+
+/* Reads the command's options into `args`, whose own members have their defaults already, and the
+ * shared ones, which get theirs here. Returns -1 if the command should go on, with optind at the
+ * first operand; else an exit status: usage, or --help was given. */
+int cli_parse(const struct cli_command *command, struct cli_args *args, int argc, char **argv);
+
+/* The choices of --sort (enum report_sort), --by (enum prof_by), and of what one cost is said to be
+ * (--sort without the ratio). */
+extern const char *const cli_top_sorts[], *const cli_top_views[], *const cli_tree_metrics[];
+
+/* The place of name among n names, or -1. A unique beginning is enough. */
+int cli_choice(const char *name, const char *const *names, int n);
+
+/* The known name nearest to a mistyped one, or NULL if none is near. */
+const char *cli_nearest(const char *name, const char *const *names, int n);
+
+/* Columns of the output: COLUMNS, the terminal's width, or 80; at least 40. */
+unsigned cli_width(void);
+
+struct cli_filter;
+
+/* A profile with its analysis; warnings were printed. */
+struct cli_profile {
+    struct prof_profile *profile;
+    struct prof_analysis *analysis;
+    struct cli_filter *filter; /* of the analysis' lines; NULL: all are kept */
+};
+
+/* Opens path, or the default profile if it is NULL, as the shared options say. Returns CLI_OK, or
+ * prints why not. */
+int cli_open(struct cli_profile *opened, const struct cli_args *args, const char *path);
+void cli_close(struct cli_profile *opened);
+
+/* Several profiles; what could be opened is closed again if one cannot. */
+struct cli_profiles {
+    struct cli_profile *one;
+    const struct prof_analysis **analysis;
+    size_t n;
+};
+int cli_open_all(struct cli_profiles *opened, const struct cli_args *args, char *const *path,
+                 size_t n);
+void cli_close_all(struct cli_profiles *opened);
+
+/* Whether the times of two profiles are of one kind: exact, sampled, or none. If not, says that
+ * they cannot be compared, and what can, which may be "". */
+bool cli_times_alike(const char *command, const struct prof_profile *a,
+                     const struct prof_profile *b, const char *what_can);
+/* Whether bytes were counted in the profile; if not, says so. */
+bool cli_has_bytes(const char *command, const struct prof_profile *profile);
+
+/* Opens the only operand that a command takes, or the default profile. */
+int cli_open_only(struct cli_profile *opened, const struct cli_args *args, int argc, char **argv);
+
+/* Ends a report: whether standard output took all of it. Returns an exit status. */
+int cli_finish(void);
+
+#endif

@@ -1,0 +1,334 @@
+/* reader.c: the stream of frames: lengths, checksums, what to say when it breaks off.
+ *
+ * See reader.h for the invariant.
+ */
+#include "reader.h"
+
+#include "profile_frame.h"
+#include "reader_inflate.h"
+#include "reader_state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Unpacked messages are larger than packed ones; those that a collector writes stay far below
+ * this factor, and a forged packet of empty rows does not. */
+enum { UNPACK_FACTOR = 40, UNPACK_BASE = 1 << 16, READ_STEP = 1 << 16 };
+
+/* The frame under way; the buffer grows with what was really read, never with what a length
+ * claims. */
+struct frame {
+    uint8_t *data;
+    size_t n, room;
+    uint64_t offset; /* of the frame in the file */
+};
+
+/* An allocator with a budget of bytes, for protobuf-c. */
+static void *budget_alloc(void *payload, size_t n)
+{
+    size_t *left = payload;
+    if (n > *left)
+        return NULL;
+    *left -= n;
+    return base_malloc(n);
+}
+
+static void budget_free(void *payload, void *memory)
+{
+    (void)payload;
+    free(memory);
+}
+
+enum reader_status reader_apply_bytes(struct reader_state *state, const uint8_t *data, size_t n)
+{
+    size_t budget = UNPACK_BASE + UNPACK_FACTOR * n;
+    ProtobufCAllocator allocator = {budget_alloc, budget_free, &budget};
+    Tapescope__Packet *packet = tapescope__packet__unpack(&allocator, n, data);
+    if (!packet)
+        return READER_BAD;
+    enum reader_status status = reader_apply(state, packet);
+    tapescope__packet__free_unpacked(packet, &allocator);
+    return status;
+}
+
+/* As fread() of bytes, which a signal does not end. What ended it early, if not the file's end, is
+ * in *error, which is 0 before. */
+static size_t read_bytes(FILE *stream, void *to, size_t n, int *error)
+{
+    size_t got = fread(to, 1, n, stream);
+    while (got < n && ferror(stream)) {
+        if (errno != EINTR) {
+            *error = errno ? errno : EIO;
+            break;
+        }
+        clearerr(stream);
+        got += fread((char *)to + got, 1, n - got, stream);
+    }
+    return got;
+}
+
+/* Reads up to n bytes into the frame's buffer. Returns how many. */
+static size_t read_payload(FILE *stream, struct frame *frame, size_t n, int *error)
+{
+    frame->n = 0;
+    while (frame->n < n) {
+        size_t step = n - frame->n < READ_STEP ? n - frame->n : READ_STEP;
+        while (frame->n + step > frame->room) {
+            size_t room = frame->room ? 2 * frame->room : READ_STEP;
+            frame->data = base_reallocarray(frame->data, room, 1);
+            frame->room = room;
+        }
+        size_t got = read_bytes(stream, frame->data + frame->n, step, error);
+        frame->n += got;
+        if (got < step)
+            break;
+    }
+    return frame->n;
+}
+
+static void warn(struct prof_profile *profile, char *line)
+{
+    free(profile->warning);
+    profile->warning = line;
+}
+
+static void warn_truncated(struct prof_profile *profile, uint64_t have, uint64_t want)
+{
+    static const char why[] =
+        "the program was killed or is still running; showing what was written before";
+    unsigned long long n = profile->n_packets;
+    if (have == want)
+        warn(profile, base_asprintf("%s: no end after %llu packets (%llu bytes): %s", profile->path,
+                                    n, (unsigned long long)have, why));
+    else
+        warn(profile, base_asprintf("%s: truncated after %llu packets (%llu of %llu bytes): %s",
+                                    profile->path, n, (unsigned long long)have,
+                                    (unsigned long long)want, why));
+}
+
+static void warn_damaged(struct prof_profile *profile, const char *what)
+{
+    warn(profile, base_asprintf("%s: packet %llu is damaged (%s); showing what was written "
+                                "before",
+                                profile->path, (unsigned long long)profile->n_packets + 1, what));
+}
+
+/* Reads frames up to the end packet or up to the first that is not whole. *error: why the file
+ * could not be read further. */
+static void read_frames(struct reader_state *state, FILE *stream, int *error)
+{
+    struct prof_profile *profile = state->profile;
+    struct frame frame = {.offset = PROFILE_MAGIC_BYTES};
+    while (!profile->complete) {
+        uint8_t head[PROFILE_FRAME_BYTES];
+        uint32_t n, crc;
+        size_t got = read_bytes(stream, head, sizeof head, error);
+        if (*error)
+            break;
+        if (got < sizeof head) {
+            warn_truncated(profile, frame.offset + got, frame.offset + (got > 0 ? sizeof head : 0));
+            break;
+        }
+        if (!profile_frame_get(head, &n, &crc)) {
+            warn_damaged(profile, "length");
+            break;
+        }
+        got = read_payload(stream, &frame, n, error);
+        if (*error)
+            break;
+        if (got < n) {
+            warn_truncated(profile, frame.offset + sizeof head + got,
+                           frame.offset + sizeof head + n);
+            break;
+        }
+        if (profile_crc(frame.data, n) != crc) {
+            warn_damaged(profile, "checksum");
+            break;
+        }
+        if (reader_apply_bytes(state, frame.data, frame.n) != READER_OK) {
+            warn_damaged(profile, "content");
+            break;
+        }
+        profile->n_packets++;
+        frame.offset += sizeof head + n;
+    }
+    char more;
+    if (profile->complete && read_bytes(stream, &more, 1, error) == 1)
+        warn(profile, base_asprintf("%s: bytes after its end are ignored", profile->path));
+    free(frame.data);
+}
+
+void reader_state_free(struct reader_state *state)
+{
+    for (size_t i = 0; i < state->n_tapes; i++)
+        reader_tape_free(&state->tape[i]);
+    free(state->tape);
+    base_table_free(&state->tapes);
+    base_table_free(&state->ops);
+    base_table_free(&state->scopes);
+    base_table_free(&state->expectations);
+    base_table_free(&state->samples);
+    base_table_free(&state->threads);
+}
+
+/* Reads everything after the magic. On failure `error` is set. */
+static bool read_packets(struct reader_state *state, FILE *stream, char *error, size_t n)
+{
+    const char *name = state->profile->path;
+    int why = 0;
+    read_frames(state, stream, &why);
+    if (why) {
+        snprintf(error, n, "%s: %s", name, strerror(why));
+        return false;
+    }
+    if (!state->has_header) {
+        snprintf(error, n,
+                 "%s: not usable: it has no readable header (damaged, truncated, or written by "
+                 "another version)",
+                 name);
+        return false;
+    }
+    if (!state->profile->end_reason)
+        state->profile->end_reason = base_strdup("");
+    reader_finish(state);
+    return true;
+}
+
+/* Everything behind the magic, of which `got` bytes were there. */
+static struct prof_profile *read_profile(FILE *stream, const uint8_t *magic, size_t got,
+                                         const char *name, prof_event_fn *each, void *payload,
+                                         char *error, size_t n)
+{
+    if (got < PROFILE_MAGIC_BYTES || memcmp(magic, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) != 0) {
+        snprintf(error, n, "%s: not a tapescope profile%s", name, got == 0 ? " (empty)" : "");
+        return NULL;
+    }
+    struct reader_state state = {
+        .profile = base_calloc(1, sizeof *state.profile), .each_event = each, .payload = payload};
+    state.profile->path = base_strdup(name);
+    bool ok = read_packets(&state, stream, error, n);
+    reader_state_free(&state);
+    if (ok)
+        return state.profile;
+    prof_profile_free(state.profile);
+    return NULL;
+}
+
+struct prof_profile *prof_profile_read_events_stream(FILE *stream, const char *name,
+                                                     prof_event_fn *each, void *payload,
+                                                     char *error, size_t n)
+{
+    uint8_t magic[PROFILE_MAGIC_BYTES];
+    int why = 0;
+    FILE *inflated = NULL;
+    struct prof_profile *profile = NULL;
+    size_t got = read_bytes(stream, magic, sizeof magic, &why);
+    if (why == 0 && reader_is_compressed(magic, got)) {
+        inflated = reader_inflate(stream, magic, got);
+        got = read_bytes(inflated, magic, sizeof magic, &why);
+    }
+    if (why == 0)
+        profile =
+            read_profile(inflated ? inflated : stream, magic, got, name, each, payload, error, n);
+    else
+        snprintf(error, n, "%s: %s", name, strerror(why));
+    if (inflated)
+        fclose(inflated);
+    return profile;
+}
+
+struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error, size_t n)
+{
+    return prof_profile_read_events_stream(stream, name, NULL, NULL, error, n);
+}
+
+struct prof_profile *prof_profile_read(const char *path, char *error, size_t n)
+{
+    return prof_profile_read_events(path, NULL, NULL, error, n);
+}
+
+struct prof_profile *prof_profile_read_events(const char *path, prof_event_fn *each, void *payload,
+                                              char *error, size_t n)
+{
+    struct stat status;
+    FILE *stream;
+    do
+        stream = fopen(path, "re");
+    while (!stream && errno == EINTR);
+    if (!stream) {
+        snprintf(error, n, "%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    struct prof_profile *profile = NULL;
+    if (fstat(fileno(stream), &status) == 0 && S_ISDIR(status.st_mode))
+        snprintf(error, n, "%s: %s", path, strerror(EISDIR));
+    else
+        profile = prof_profile_read_events_stream(stream, path, each, payload, error, n);
+    fclose(stream);
+    return profile;
+}
+
+bool prof_profile_has_bytes(const struct prof_profile *profile)
+{
+    return !profile->is_sampled || profile->n_tapes > 0;
+}
+
+uint64_t prof_whole(double x)
+{
+    return x >= 0x1p63 ? UINT64_C(1) << 63 : x > 0 ? (uint64_t)(x + 0.5) : 0;
+}
+
+uint64_t prof_profile_ns(const struct prof_profile *profile, uint64_t ticks)
+{
+    const uint64_t ns =
+        profile->ticks_per_ns == 1 ? ticks : prof_whole((double)ticks / profile->ticks_per_ns);
+    return ns < PROF_MOST ? ns : PROF_MOST;
+}
+
+static void free_tape(struct prof_tape *tape)
+{
+    free(tape->row);
+    free(tape->residual);
+    free(tape->change);
+    free(tape->moment);
+}
+
+void prof_profile_free(struct prof_profile *profile)
+{
+    if (!profile)
+        return;
+    for (size_t i = 0; i < profile->n_arguments; i++)
+        free(profile->argument[i]);
+    for (size_t i = 0; i < profile->n_tapes; i++)
+        free_tape(&profile->tape[i]);
+    for (size_t i = 0; i < profile->n_mappings; i++) {
+        free(profile->mapping[i].path);
+        free(profile->mapping[i].build_id);
+    }
+    for (size_t i = 0; i < profile->n_ops; i++)
+        free(profile->op[i]);
+    for (size_t i = 0; i < profile->n_scopes; i++)
+        free(profile->scope[i].name);
+    free(profile->scope);
+    free(profile->expectation);
+    reader_free_symbols(profile);
+    free(profile->argument);
+    free(profile->tape);
+    free(profile->mapping);
+    free(profile->op);
+    free(profile->call_path);
+    free(profile->path_by_number);
+    free(profile->path);
+    free(profile->library_version);
+    free(profile->program);
+    free(profile->working_directory);
+    free(profile->clock);
+    free(profile->collector);
+    free(profile->options);
+    free(profile->end_reason);
+    reader_samples_free(profile);
+    free(profile->warning);
+    free(profile);
+}

@@ -1,0 +1,407 @@
+/* writer_profile.c: a profile as packets. See writer.h.
+ *
+ * What the profile's strings and arrays hold is written as the reader has it: a profile that is
+ * read again is the same.
+ */
+#include "writer.h"
+
+#include "base_memory.h"
+
+#include <stdlib.h>
+
+enum {
+    PATHS_IN_PACKET = 1 << 14,
+    MOMENTS_IN_PACKET = 1 << 14,
+    OTHERS_IN_PACKET = 4096,
+    STACKS_IN_PACKET = 1 << 17
+};
+
+/* A packet of one kind. */
+#define PUT(writer, KIND, member, message)                                                         \
+    do {                                                                                           \
+        Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;                                        \
+        packet.kind_case = TAPESCOPE__PACKET__KIND_##KIND;                                         \
+        packet.member = (message);                                                                 \
+        writer_put_packet(writer, &packet);                                                        \
+    } while (0)
+
+/* n messages of a type, and the list of them; both are to be freed. */
+#define MESSAGES(Type, init, made, list, n)                                                        \
+    Type *made = base_calloc(n, sizeof(Type));                                                     \
+    Type **list = base_calloc(n, sizeof(Type *));                                                  \
+    for (size_t i_ = 0; i_ < (n); i_++)                                                            \
+    init(list[i_] = &(made)[i_])
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static char *text_of(const char *text)
+{
+    return (char *)(text ? text : "");
+}
+
+static void put_header(struct writer *writer, const struct prof_profile *profile)
+{
+    Tapescope__Header header = TAPESCOPE__HEADER__INIT;
+    header.version = 1;
+    header.library_version = profile->library_version;
+    header.program = profile->program;
+    header.argument = profile->argument;
+    header.n_argument = profile->n_arguments;
+    header.working_directory = profile->working_directory;
+    header.pid = profile->pid;
+    header.start_unix_ns = profile->start_unix_ns;
+    header.clock = profile->clock;
+    header.collector = profile->collector;
+    header.options = profile->options;
+    header.runs = profile->runs;
+    PUT(writer, HEADER, header, &header);
+}
+
+static void put_modules(struct writer *writer, const struct prof_profile *profile)
+{
+    for (size_t i = 0; i < profile->n_mappings; i++) {
+        const struct prof_mapping *mapping = &profile->mapping[i];
+        Tapescope__Module module = TAPESCOPE__MODULE__INIT, *list[] = {&module};
+        Tapescope__Modules modules = TAPESCOPE__MODULES__INIT;
+        module.path = mapping->path;
+        module.build_id = (ProtobufCBinaryData){mapping->build_id_bytes, mapping->build_id};
+        module.start = mapping->start;
+        module.end = mapping->end;
+        module.bias = mapping->bias;
+        modules.module = list;
+        modules.n_module = 1;
+        PUT(writer, MODULES, modules, &modules);
+    }
+}
+
+static void put_clock(struct writer *writer, uint64_t ns)
+{
+    Tapescope__Clock clock = TAPESCOPE__CLOCK__INIT;
+    clock.ticks = clock.monotonic_ns = ns;
+    PUT(writer, CLOCK, clock, &clock);
+}
+
+static void put_overhead(struct writer *writer, const struct prof_profile *profile)
+{
+    Tapescope__Overhead overhead = TAPESCOPE__OVERHEAD__INIT;
+    overhead.taken_ticks = profile->overhead_ticks;
+    PUT(writer, OVERHEAD, overhead, &overhead);
+}
+
+static void put_paths(struct writer *writer, const struct prof_profile *profile)
+{
+    const size_t n = profile->n_call_paths;
+    if (n == 0 && profile->paths_refused == 0)
+        return;
+    MESSAGES(Tapescope__Path, tapescope__path__init, made, list, n);
+    for (size_t i = 0; i < n; i++) {
+        made[i].id = profile->call_path[i].id;
+        made[i].number = profile->call_path[i].number;
+        made[i].parent = profile->call_path[i].parent;
+        made[i].pc = profile->call_path[i].pc;
+    }
+    size_t at = 0;
+    do {
+        Tapescope__Paths paths = TAPESCOPE__PATHS__INIT;
+        paths.path = list + at;
+        paths.n_path = least(n - at, PATHS_IN_PACKET);
+        paths.refused = profile->paths_refused;
+        PUT(writer, PATHS, paths, &paths);
+        at += paths.n_path;
+    } while (at < n);
+    free(made);
+    free(list);
+}
+
+static void fill_expectation(Tapescope__Expectation *to, const struct prof_expectation *from,
+                             size_t place)
+{
+    to->id = (uint32_t)place + 1;
+    to->kind = from->kind;
+    to->pc = from->pc;
+    to->line = from->line;
+    to->scope = from->scope;
+    to->bound = from->bound;
+    to->times = from->times;
+}
+
+static void fill_scope(Tapescope__Scope *to, const struct prof_scope *from, size_t place)
+{
+    to->id = (uint32_t)place + 1;
+    to->parent = from->parent;
+    to->thread = from->thread;
+    to->name = from->name;
+#define X(name) to->name = from->name;
+    PROF_SCOPE_COUNTERS(X)
+#undef X
+}
+
+/* Packets of scopes; the last one has what is not a scope. */
+static void put_scopes(struct writer *writer, const struct prof_profile *profile)
+{
+    const size_t n = profile->n_scopes, n_stated = profile->n_expectations;
+    Tapescope__Scopes whole = TAPESCOPE__SCOPES__INIT;
+    Tapescope__Steps steps = TAPESCOPE__STEPS__INIT;
+    if (n == 0 && n_stated == 0 && profile->lost_scopes == 0 && !profile->has_steps)
+        return;
+    steps.first = profile->first_step;
+    steps.last = profile->last_step;
+    steps.seen = profile->seen_steps;
+    steps.by_call = profile->steps_by_call;
+    MESSAGES(Tapescope__Scope, tapescope__scope__init, made, list, n);
+    MESSAGES(Tapescope__Expectation, tapescope__expectation__init, stated, statements, n_stated);
+    for (size_t i = 0; i < n; i++)
+        fill_scope(&made[i], &profile->scope[i], i);
+    for (size_t i = 0; i < n_stated; i++)
+        fill_expectation(&stated[i], &profile->expectation[i], i);
+    whole.lost = profile->lost_scopes;
+    whole.steps = profile->has_steps ? &steps : NULL;
+    whole.expectation = statements;
+    whole.n_expectation = n_stated;
+    size_t at = 0;
+    do {
+        Tapescope__Scopes scopes = TAPESCOPE__SCOPES__INIT;
+        const size_t some = least(n - at, OTHERS_IN_PACKET);
+        if (at + some == n)
+            scopes = whole;
+        scopes.scope = list + at;
+        scopes.n_scope = some;
+        PUT(writer, SCOPES, scopes, &scopes);
+        at += some;
+    } while (at < n);
+    free(made);
+    free(list);
+    free(stated);
+    free(statements);
+}
+
+static void fill_row(Tapescope__Row *to, const struct prof_row *from)
+{
+    to->index = from->index;
+    to->pc = from->pc;
+    to->line = from->line;
+    to->op = text_of(from->op);
+    to->shape = text_of(from->shape);
+    to->path = from->path;
+    to->scope = from->scope;
+    to->kept_by = from->kept_by_index;
+    to->kept_others = from->kept_others;
+#define X(name) to->name = from->name;
+    PROF_ROW_COUNTERS(X)
+#undef X
+}
+
+static void put_rows(struct writer *writer, const struct prof_tape *tape)
+{
+    const size_t n = tape->n_rows;
+    MESSAGES(Tapescope__Row, tapescope__row__init, made, list, n);
+    for (size_t i = 0; i < n; i++)
+        fill_row(&made[i], &tape->row[i]);
+    size_t at = 0;
+    do {
+        Tapescope__Ledger ledger = TAPESCOPE__LEDGER__INIT;
+        ledger.row = list + at;
+        ledger.n_row = least(n - at, OTHERS_IN_PACKET);
+        ledger.tapes = tape->tapes;
+#define X(name) ledger.name = tape->name;
+        PROF_TAPE_COUNTERS(X)
+#undef X
+        PUT(writer, LEDGER, ledger, &ledger);
+        at += ledger.n_row;
+    } while (at < n);
+    free(made);
+    free(list);
+}
+
+static void fill_class(Tapescope__ResidualClass *to, const struct prof_residual *from)
+{
+    to->index = from->index;
+    to->producer = from->producer ? from->producer - 1 : UINT32_MAX; /* which no row is */
+    to->consumer = from->consumer;
+    to->released_by = from->released_by;
+    to->kind = from->kind;
+    to->shared = from->shared;
+    to->released_others = from->released_others;
+    to->byte_ticks = from->byte_ticks;
+#define X(name) to->name = from->name;
+    PROF_RESIDUAL_COUNTERS(X)
+#undef X
+}
+
+static void put_classes(struct writer *writer, const struct prof_tape *tape)
+{
+    const size_t n = tape->n_residuals;
+    MESSAGES(Tapescope__ResidualClass, tapescope__residual_class__init, made, list, n);
+    for (size_t i = 0; i < n; i++)
+        fill_class(&made[i], &tape->residual[i]);
+    for (size_t at = 0; at < n;) {
+        Tapescope__Residuals residuals = TAPESCOPE__RESIDUALS__INIT;
+        residuals.part = list + at;
+        residuals.n_part = least(n - at, OTHERS_IN_PACKET);
+        PUT(writer, RESIDUALS, residuals, &residuals);
+        at += residuals.n_part;
+    }
+    free(made);
+    free(list);
+}
+
+static void put_stretch(struct writer *writer, const struct prof_tape *tape)
+{
+    const size_t n = tape->n_changes;
+    Tapescope__Stretch stretch = TAPESCOPE__STRETCH__INIT;
+    Tapescope__Residuals residuals = TAPESCOPE__RESIDUALS__INIT;
+    if (n == 0)
+        return;
+    stretch.part = base_calloc(n, sizeof *stretch.part);
+    stretch.delta = base_calloc(n, sizeof *stretch.delta);
+    stretch.ticks = base_calloc(n, sizeof *stretch.ticks);
+    stretch.flags = base_calloc(n, sizeof *stretch.flags);
+    stretch.n_part = stretch.n_delta = stretch.n_ticks = stretch.n_flags = n;
+    stretch.merged = tape->merged;
+    stretch.truncated = tape->stretch_is_truncated;
+    for (size_t i = 0; i < n; i++) {
+        const struct prof_change *change = &tape->change[i];
+        stretch.part[i] = change->residual;
+        stretch.delta[i] = change->delta;
+        stretch.ticks[i] = change->ticks - (i > 0 ? change[-1].ticks : 0);
+        stretch.flags[i] = (change->ends ? 1 : 0) | (change->backward ? 2 : 0);
+    }
+    residuals.stretch = &stretch;
+    PUT(writer, RESIDUALS, residuals, &residuals);
+    free(stretch.part);
+    free(stretch.delta);
+    free(stretch.ticks);
+    free(stretch.flags);
+}
+
+static void put_moments(struct writer *writer, const struct prof_tape *tape)
+{
+    const size_t n = tape->n_moments;
+    uint64_t *ticks = base_calloc(n, sizeof *ticks), *most = base_calloc(n, sizeof *most);
+    uint64_t *least_bytes = base_calloc(n, sizeof *least_bytes);
+    uint32_t *phase = base_calloc(n, sizeof *phase);
+    for (size_t i = 0; i < n; i++) {
+        const struct prof_moment *moment = &tape->moment[i];
+        ticks[i] = moment->ticks - (i % MOMENTS_IN_PACKET > 0 ? moment[-1].ticks : 0);
+        most[i] = moment->most_bytes;
+        least_bytes[i] = moment->least_bytes;
+        phase[i] = moment->backward;
+    }
+    for (size_t at = 0; at < n; at += MOMENTS_IN_PACKET) {
+        Tapescope__Timeline timeline = TAPESCOPE__TIMELINE__INIT;
+        timeline.n_ticks = timeline.n_most_bytes = timeline.n_least_bytes = timeline.n_phase =
+            least(n - at, MOMENTS_IN_PACKET);
+        timeline.ticks = ticks + at;
+        timeline.most_bytes = most + at;
+        timeline.least_bytes = least_bytes + at;
+        timeline.phase = phase + at;
+        timeline.peak_ticks = tape->peak_ticks;
+        PUT(writer, TIMELINE, timeline, &timeline);
+    }
+    free(ticks);
+    free(most);
+    free(least_bytes);
+    free(phase);
+}
+
+static void fill_thread(Tapescope__Thread *to, const struct prof_thread *from)
+{
+    to->index = from->index;
+    to->tid = from->tid;
+    to->name = from->name;
+#define X(name) to->name = from->name;
+    PROF_THREAD_COUNTERS(X)
+#undef X
+}
+
+static void put_threads(struct writer *writer, const struct prof_profile *profile)
+{
+    const size_t n = profile->n_threads;
+    MESSAGES(Tapescope__Thread, tapescope__thread__init, made, list, n);
+    for (size_t i = 0; i < n; i++)
+        fill_thread(&made[i], &profile->thread[i]);
+    size_t at = 0;
+    do {
+        Tapescope__Threads threads = TAPESCOPE__THREADS__INIT;
+        threads.thread = list + at;
+        threads.n_thread = least(n - at, OTHERS_IN_PACKET);
+        threads.process_cpu_ns = profile->process_cpu_ns;
+        PUT(writer, THREADS, threads, &threads);
+        at += threads.n_thread;
+    } while (at < n);
+    free(made);
+    free(list);
+}
+
+static void fill_sample(Tapescope__Sample *to, const struct prof_sample *from, size_t index)
+{
+    to->index = (uint32_t)index;
+    to->thread = from->thread;
+    to->phase = from->phase;
+    to->pc = from->pc;
+    to->line = from->line;
+    to->op = text_of(from->op);
+    to->path = from->path;
+    to->shared = from->shared;
+    to->waiting = from->waiting;
+    to->stack = from->stack;
+    to->n_stack = from->n_stack;
+#define X(name) to->name = from->name;
+    PROF_SAMPLE_COUNTERS(X)
+#undef X
+}
+
+static void put_samples(struct writer *writer, const struct prof_profile *profile)
+{
+    const size_t n = profile->n_samples;
+    if (!profile->is_sampled)
+        return;
+    put_threads(writer, profile);
+    MESSAGES(Tapescope__Sample, tapescope__sample__init, made, list, n);
+    for (size_t i = 0; i < n; i++)
+        fill_sample(&made[i], &profile->sample[i], i);
+    size_t at = 0;
+    do {
+        Tapescope__Samples samples = TAPESCOPE__SAMPLES__INIT;
+        samples.sample = list + at;
+        for (size_t stacks = 0;
+             at < n && samples.n_sample < OTHERS_IN_PACKET && stacks < STACKS_IN_PACKET; at++) {
+            samples.n_sample++;
+            stacks += made[at].n_stack;
+        }
+        samples.period_ns = profile->sample_period_ns;
+        PUT(writer, SAMPLES, samples, &samples);
+    } while (at < n);
+    free(made);
+    free(list);
+}
+
+void writer_put_profile(struct writer *writer, const struct prof_profile *profile)
+{
+    put_header(writer, profile);
+    put_modules(writer, profile);
+    put_clock(writer, 0);
+    put_overhead(writer, profile);
+    put_paths(writer, profile);
+    put_scopes(writer, profile);
+    for (size_t i = 0; i < profile->n_tapes; i++) {
+        put_rows(writer, &profile->tape[i]);
+        put_classes(writer, &profile->tape[i]);
+        put_stretch(writer, &profile->tape[i]);
+        put_moments(writer, &profile->tape[i]);
+    }
+    put_samples(writer, profile);
+}
+
+void writer_put_end(struct writer *writer, const struct prof_profile *profile)
+{
+    Tapescope__End end = TAPESCOPE__END__INIT;
+    put_clock(writer, profile->duration_ns);
+    writer_put_symbols(writer, profile->symbol, profile->n_symbols);
+    end.reason = profile->end_reason;
+    end.unix_ns = profile->end_unix_ns;
+    PUT(writer, END, end, &end);
+}

@@ -1,0 +1,285 @@
+/* gates.c: the judgements. See gates.h. */
+#include "gates.h"
+
+#include "base_array.h"
+#include "base_memory.h"
+#include "report_text.h"
+#include "units.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WHERE_ROOM = 2048 };
+
+void gates_add(struct gates *gates, bool failed, const char *name, const char *subject,
+               const char *format, ...)
+{
+    BASE_ARRAY_GROW(gates->gate, gates->n, &gates->room);
+    struct gate *gate = &gates->gate[gates->n++];
+    *gate =
+        (struct gate){.name = base_strdup(name), .subject = base_strdup(subject), .failed = failed};
+    va_list arguments;
+    va_start(arguments, format);
+    gate->text = base_vasprintf(format, arguments);
+    va_end(arguments);
+}
+
+void gates_free(struct gates *gates)
+{
+    for (size_t i = 0; i < gates->n; i++) {
+        free(gates->gate[i].name);
+        free(gates->gate[i].subject);
+        free(gates->gate[i].text);
+    }
+    free(gates->gate);
+    *gates = (struct gates){0};
+}
+
+size_t gates_failed(const struct gates *gates)
+{
+    size_t failed = 0;
+    for (size_t i = 0; i < gates->n; i++)
+        failed += gates->gate[i].failed;
+    return failed;
+}
+
+/* What was measured beside its limit; both exactly where the short forms are the same. */
+static void add_bytes(struct gates *gates, const char *name, const char *subject, uint64_t is,
+                      uint64_t most)
+{
+    char a[UNITS_ROOM], b[UNITS_ROOM];
+    units_bytes(a, is);
+    units_bytes(b, most);
+    if (is != most && strcmp(a, b) == 0)
+        gates_add(gates, is > most, name, subject, "%llu bytes, at most %llu",
+                  (unsigned long long)is, (unsigned long long)most);
+    else
+        gates_add(gates, is > most, name, subject, "%s, at most %s", a, b);
+}
+
+/* A gate on bytes that a profile did not count has failed. */
+static bool has_bytes(struct gates *gates, const struct prof_analysis *analysis, const char *name,
+                      const char *subject)
+{
+    const bool has = prof_profile_has_bytes(analysis->profile);
+    if (!has)
+        gates_add(gates, true, name, subject, "%s has no bytes: it was sampled without tape=on",
+                  analysis->profile->path);
+    return has;
+}
+
+void gate_peak(struct gates *gates, const struct prof_analysis *analysis, uint64_t most)
+{
+    if (has_bytes(gates, analysis, "max-peak", "all"))
+        add_bytes(gates, "max-peak", analysis->profile->path, analysis->total.peak_bytes, most);
+}
+
+void gate_total_tape(struct gates *gates, const struct prof_analysis *analysis, uint64_t most)
+{
+    if (has_bytes(gates, analysis, "max-total-tape", "all"))
+        add_bytes(gates, "max-total-tape", analysis->profile->path,
+                  analysis->total.handed_out_bytes, most);
+}
+
+void gate_line_tape(struct gates *gates, const struct prof_analysis *analysis, const char *file,
+                    uint32_t line, uint64_t most)
+{
+    static const char name[] = "max-tape";
+    char subject[WHERE_ROOM];
+    const char *found[1];
+    size_t n = prof_analysis_files(analysis, file, found, 1);
+    snprintf(subject, sizeof subject, "%s:%u", file, (unsigned)line);
+    if (n != 1) {
+        gates_add(gates, true, name, subject,
+                  n == 0 ? "%s has no such file" : "%s has several files of that name",
+                  analysis->profile->path);
+        return;
+    }
+    if (!has_bytes(gates, analysis, name, subject))
+        return;
+    uint64_t is = 0;
+    bool any = false;
+    for (size_t i = 0; i < analysis->n_lines; i++) {
+        if (analysis->line[i].file != found[0] || analysis->line[i].line != line)
+            continue;
+        is += prof_cost_tape_bytes(&analysis->line[i].cost);
+        any = true;
+    }
+    if (any)
+        add_bytes(gates, name, subject, is, most);
+    else
+        gates_add(gates, true, name, subject, "%s has no cost on that line",
+                  analysis->profile->path);
+}
+
+void gate_ratio(struct gates *gates, const struct prof_analysis *analysis, double most)
+{
+    const struct prof_totals *total = &analysis->total;
+    const char *path = analysis->profile->path;
+    if (total->forward_ns == 0) {
+        gates_add(gates, true, "max-ratio", path, "no forward time to compare with");
+        return;
+    }
+    double is = (double)total->backward_ns / (double)total->forward_ns;
+    gates_add(gates, is > most, "max-ratio", path, "backward is %.2f times forward, at most %g", is,
+              most);
+}
+
+static void judge_growth(struct gates *gates, const struct prof_fit *fit, const char *where,
+                         double most)
+{
+    if (prof_fit_is_above(fit, most))
+        gates_add(gates, true, "max-growth", where,
+                  "bytes grow as n^%.2f (%.2f to %.2f), at most %g", fit->exponent, fit->low,
+                  fit->high, most);
+}
+
+void gate_growth(struct gates *gates, const struct report_growth *growth,
+                 const struct report_sizes *sizes, double most)
+{
+    const struct prof_fit *whole = &growth->total.bytes;
+    for (size_t i = 0; i < sizes->n; i++)
+        if (!has_bytes(gates, sizes->analysis[i], "max-growth", "all"))
+            return;
+    if (!whole->has_interval) {
+        gates_add(gates, true, "max-growth", "all", "three sizes with tape bytes are needed");
+        return;
+    }
+    if (prof_fit_is_above(whole, most))
+        judge_growth(gates, whole, "all", most);
+    else
+        gates_add(gates, false, "max-growth", "all",
+                  "bytes grow as n^%.2f (%.2f to %.2f), at most %g", whole->exponent, whole->low,
+                  whole->high, most);
+    for (size_t i = 0; i < growth->n; i++) {
+        char where[WHERE_ROOM];
+        if (growth->row[i].row->any->own)
+            continue;
+        text_where(where, sizeof where, sizes->analysis[sizes->n - 1], growth->row[i].row->any,
+                   PROF_BY_LINE);
+        judge_growth(gates, &growth->row[i].bytes, where, most);
+    }
+}
+
+/* "mlp.c:41 dense", or as much as is known. */
+static void put_statement(char *buf, size_t n, const struct prof_analysis *analysis,
+                          const struct prof_expected_costs *costs,
+                          const struct prof_expected_cost *expected)
+{
+    char scope[TEXT_SCOPE_ROOM];
+    if (expected->scope)
+        text_scope_name(scope, &costs->scopes, &costs->scopes.scope[expected->scope - 1]);
+    const char *of = expected->scope ? scope : expected->function ? expected->function : "";
+    if (expected->file)
+        snprintf(buf, n, "%s:%u%s%s", report_short_path(analysis, expected->file),
+                 (unsigned)expected->line, *of ? " " : "", of);
+    else
+        snprintf(buf, n, "0x%llx%s%s", (unsigned long long)expected->stated->pc, *of ? " " : "",
+                 of);
+}
+
+/* Of the average of several times, which need not be whole. */
+static const char *put_bytes(char buf[UNITS_ROOM], double bytes)
+{
+    snprintf(buf, UNITS_ROOM, "%.12g", bytes);
+    return buf;
+}
+
+void gate_expectations(struct gates *gates, const struct prof_analysis *analysis)
+{
+    struct prof_expected_costs costs;
+    prof_expected_costs_make(&costs, analysis);
+    for (size_t i = 0; i < costs.n; i++) {
+        const struct prof_expected_cost *expected = &costs.expected[i];
+        bool is_ratio = expected->stated->kind == PROF_EXPECT_RATIO;
+        const char *name = is_ratio ? "expect-ratio" : "expect-tape-bytes";
+        char where[WHERE_ROOM], is[UNITS_ROOM];
+        put_statement(where, sizeof where, analysis, &costs, expected);
+        if (!expected->known)
+            gates_add(gates, expected->stated->times > 0, name, where,
+                      "at most %.12g; nothing was measured", expected->stated->bound);
+        else
+            gates_add(gates, !expected->holds, name, where, "%s, at most %.12g",
+                      is_ratio ? units_against(is, expected->measured, expected->stated->bound)
+                               : put_bytes(is, expected->measured),
+                      expected->stated->bound);
+    }
+    if (costs.n == 0)
+        gates_add(gates, true, "expectations", analysis->profile->path,
+                  "the program states none (AD_EXPECT_RATIO, AD_EXPECT_TAPE_BYTES)");
+    prof_expected_costs_free(&costs);
+}
+
+/* Adds a gate if `now` is more than the fraction above `base`; returns whether it was. */
+static bool judge_more(struct gates *gates, const char *name, const char *where, uint64_t base,
+                       uint64_t now, double fraction, bool is_time)
+{
+    char a[UNITS_ROOM], b[UNITS_ROOM];
+    if ((double)now <= (double)base * (1 + fraction))
+        return false;
+    if (is_time)
+        gates_add(gates, true, name, where, "%s, was %s, at most +%g%%", units_time(a, now, false),
+                  units_time(b, base, false), 100 * fraction);
+    else
+        gates_add(gates, true, name, where, "%llu bytes, was %llu, at most +%g%%",
+                  (unsigned long long)now, (unsigned long long)base, 100 * fraction);
+    return true;
+}
+
+static const struct prof_cost *cost_of(const struct prof_line *line)
+{
+    static const struct prof_cost nothing;
+    return line ? &line->cost : &nothing;
+}
+
+static uint64_t time_of(const struct prof_cost *cost)
+{
+    return cost->forward_ns + cost->backward_ns + cost->recompute_ns;
+}
+
+static uint64_t time_of_all(const struct prof_totals *total)
+{
+    return total->forward_ns + total->backward_ns + total->recompute_ns;
+}
+
+void gate_baseline(struct gates *gates, const struct prof_analysis *base,
+                   const struct prof_analysis *now, double bytes, double time)
+{
+    const struct prof_analysis *both[] = {base, now};
+    struct prof_join join;
+    bool more = false;
+    if (!has_bytes(gates, base, "baseline", "all") || !has_bytes(gates, now, "baseline", "all"))
+        return;
+    if (time >= 0 && base->profile->is_sampled != now->profile->is_sampled) {
+        gates_add(gates, true, "baseline-time", "all",
+                  "exact and sampled times cannot be compared");
+        return;
+    }
+    prof_join_make(&join, both, 2, PROF_BY_LINE, true);
+    for (size_t i = 0; i < join.n_rows; i++) {
+        const struct prof_joined *row = &join.row[i];
+        const struct prof_cost *a = cost_of(row->line[0]), *b = cost_of(row->line[1]);
+        char where[WHERE_ROOM];
+        if (!row->line[1])
+            continue; /* gone: no more than before */
+        if (row->line[1]->own)
+            continue;
+        text_where(where, sizeof where, now, row->line[1], PROF_BY_LINE);
+        more |= judge_more(gates, "baseline-tape", where, prof_cost_tape_bytes(a),
+                           prof_cost_tape_bytes(b), bytes, false);
+        if (time >= 0)
+            more |= judge_more(gates, "baseline-time", where, time_of(a), time_of(b), time, true);
+    }
+    prof_join_free(&join);
+    const struct prof_totals *a = &base->total, *b = &now->total;
+    more |= judge_more(gates, "baseline-tape", "all", a->handed_out_bytes, b->handed_out_bytes,
+                       bytes, false);
+    more |= judge_more(gates, "baseline-peak", "all", a->peak_bytes, b->peak_bytes, bytes, false);
+    if (time >= 0)
+        more |=
+            judge_more(gates, "baseline-time", "all", time_of_all(a), time_of_all(b), time, true);
+    if (!more)
+        gates_add(gates, false, "baseline", now->profile->path, "no more than %s by any line",
+                  base->profile->path);
+}

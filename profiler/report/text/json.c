@@ -1,0 +1,176 @@
+/* json.c: see json.h. */
+#include "json.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+unsigned json_character(const unsigned char *text)
+{
+    unsigned char first = text[0], least = 0x80, most = 0xbf;
+    unsigned n = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    if (first > 0xf4)
+        return 0;
+    least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : least;
+    most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : most;
+    for (unsigned i = 1; i < n; i++) {
+        if (text[i] < least || text[i] > most)
+            return 0;
+        least = 0x80;
+        most = 0xbf;
+    }
+    return n;
+}
+
+unsigned json_control(const unsigned char *text, unsigned n)
+{
+    unsigned code = text[0];
+    if (n == 2)
+        code = (text[0] & 0x1fU) << 6 | (text[1] & 0x3fU);
+    else if (n == 3)
+        code = (text[0] & 0xfU) << 12 | (text[1] & 0x3fU) << 6 | (text[2] & 0x3fU);
+    else if (n != 1)
+        return 0;
+    const bool is_control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+    const bool turns = code == 0x61c || code == 0x200e || code == 0x200f ||
+                       (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+    return is_control || turns ? code : 0;
+}
+
+/* Controls are escaped, or with `shown` question marks. */
+static void put_text(FILE *out, const char *text, bool shown)
+{
+    putc('"', out);
+    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+        unsigned n = json_character(at);
+        if (n == 0)
+            fputs("\\ufffd", out);
+        else if (*at == '"' || *at == '\\')
+            fprintf(out, "\\%c", *at);
+        else if (shown && json_control(at, n) != 0)
+            putc('?', out);
+        else if (json_control(at, n) != 0)
+            fprintf(out, "\\u%04x", json_control(at, n));
+        else
+            fwrite(at, 1, n, out);
+        at += n ? n : 1;
+    }
+    putc('"', out);
+}
+
+static void put_margin(const struct json *json)
+{
+    putc('\n', json->out);
+    for (unsigned i = 0; i < json->depth; i++)
+        fputs("  ", json->out);
+}
+
+/* What stands before a member. */
+static void put_name(struct json *json, const char *name)
+{
+    bool *has_member = &json->has_member[json->depth];
+    if (*has_member)
+        putc(',', json->out);
+    if (json->depth <= JSON_LINES)
+        put_margin(json);
+    else if (*has_member)
+        putc(' ', json->out);
+    *has_member = true;
+    if (!name)
+        return;
+    put_text(json->out, name, false);
+    fputs(": ", json->out);
+}
+
+static void open(struct json *json, bool is_array)
+{
+    putc(is_array ? '[' : '{', json->out);
+    if (json->depth + 1 < JSON_DEPTH)
+        json->depth++;
+    json->has_member[json->depth] = false;
+    json->is_array[json->depth] = is_array;
+}
+
+void json_begin(struct json *json, FILE *out)
+{
+    *json = (struct json){.out = out};
+    open(json, false);
+}
+
+void json_finish(struct json *json)
+{
+    while (json->depth > 0)
+        json_end(json);
+    putc('\n', json->out);
+}
+
+void json_object(struct json *json, const char *name)
+{
+    put_name(json, name);
+    open(json, false);
+}
+
+void json_array(struct json *json, const char *name)
+{
+    put_name(json, name);
+    open(json, true);
+}
+
+void json_end(struct json *json)
+{
+    bool is_array = json->is_array[json->depth], has_member = json->has_member[json->depth];
+    bool has_lines = json->depth <= JSON_LINES;
+    json->depth--;
+    if (has_member && has_lines)
+        put_margin(json);
+    putc(is_array ? ']' : '}', json->out);
+}
+
+void json_text(struct json *json, const char *name, const char *text)
+{
+    if (!text) {
+        json_null(json, name);
+        return;
+    }
+    put_name(json, name);
+    put_text(json->out, text, false);
+}
+
+void json_name(struct json *json, const char *name, const char *text)
+{
+    put_name(json, name);
+    put_text(json->out, text, true);
+}
+
+void json_u64(struct json *json, const char *name, uint64_t n)
+{
+    put_name(json, name);
+    fprintf(json->out, "%" PRIu64, n);
+}
+
+void json_i64(struct json *json, const char *name, int64_t n)
+{
+    put_name(json, name);
+    fprintf(json->out, "%" PRId64, n);
+}
+
+void json_double(struct json *json, const char *name, double x)
+{
+    if (!isfinite(x)) {
+        json_null(json, name);
+        return;
+    }
+    put_name(json, name);
+    fprintf(json->out, "%.17g", x);
+}
+
+void json_bool(struct json *json, const char *name, bool b)
+{
+    put_name(json, name);
+    fputs(b ? "true" : "false", json->out);
+}
+
+void json_null(struct json *json, const char *name)
+{
+    put_name(json, name);
+    fputs("null", json->out);
+}

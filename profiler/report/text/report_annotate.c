@@ -1,0 +1,489 @@
+/* report_annotate.c: a source file with the cost of each line in its gutter.
+ *
+ * Invariant: the rows below the source partition all cost: the file (or function), the other
+ * files, sites without a file, the tape's own, and what no row accounts for. Their sums are the
+ * totals. What was called through a line has columns of its own, which are in no sum.
+ */
+#include "report_json.h"
+
+#include "base_memory.h"
+#include "report_text.h"
+#include "source_text.h"
+#include "units.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMES_ROOM = 256, MAX_KEPT_BY = 12 };
+
+/* A line of the source: what it recorded, and what was called through it. */
+struct noted {
+    struct prof_line line;
+    struct prof_cost through;
+    bool records, calls;
+};
+
+/* What to show: the lines of one file, in order, and the parts of the whole. */
+struct view {
+    struct noted *at; /* merged by source line; n of them */
+    size_t n;
+    bool has_through;
+    uint32_t first, last; /* lines of the source to print */
+    struct prof_cost shown, rest_of_file, other_files, unlined, own;
+};
+
+static bool in_function(const struct prof_line *line, const char *function)
+{
+    return !function || (line->function && strcmp(line->function, function) == 0);
+}
+
+static int compare_noted(const void *x, const void *y)
+{
+    const struct noted *a = x, *b = y;
+    return a->line.line < b->line.line ? -1 : a->line.line > b->line.line;
+}
+
+/* Those of one source line become one. */
+static void merge_lines(struct view *view)
+{
+    size_t kept = 0;
+    if (view->n > 0)
+        qsort(view->at, view->n, sizeof *view->at, compare_noted);
+    for (size_t i = 1; i < view->n; i++) {
+        struct noted *last = &view->at[kept];
+        const struct noted *next = &view->at[i];
+        if (last->line.line != next->line.line) {
+            view->at[++kept] = *next;
+            continue;
+        }
+        prof_cost_add(&last->line.cost, &next->line.cost);
+        prof_cost_add(&last->through, &next->through);
+        prof_names_add(&last->line.kept_by, &next->line.kept_by);
+        if (last->line.function_line == 0)
+            last->line.function_line = next->line.function_line;
+        last->records |= next->records;
+        last->calls |= next->calls;
+    }
+    view->n = view->n > 0 ? kept + 1 : 0;
+}
+
+/* Lines of the file through which something was called. */
+static void add_through(struct view *view, const struct prof_analysis *analysis, const char *file,
+                        const char *function)
+{
+    for (size_t i = 0; i < analysis->n_through; i++) {
+        struct noted noted = {.line = analysis->through[i], .calls = true};
+        if (!noted.line.file || strcmp(noted.line.file, file) != 0 ||
+            !in_function(&noted.line, function))
+            continue;
+        noted.through = noted.line.cost;
+        noted.line.cost = (struct prof_cost){0};
+        view->at[view->n++] = noted;
+        view->has_through = true;
+    }
+}
+
+static void make_view(struct view *view, const struct prof_analysis *analysis, const char *file,
+                      const char *function)
+{
+    *view = (struct view){
+        .at = base_calloc(analysis->n_lines + analysis->n_through + 1, sizeof *view->at)};
+    for (size_t i = 0; i < analysis->n_lines; i++) {
+        const struct prof_line *line = &analysis->line[i];
+        if (line->own) {
+            prof_cost_add(&view->own, &line->cost);
+        } else if (!line->file) {
+            prof_cost_add(&view->unlined, &line->cost);
+        } else if (strcmp(line->file, file) != 0) {
+            prof_cost_add(&view->other_files, &line->cost);
+        } else if (!in_function(line, function)) {
+            prof_cost_add(&view->rest_of_file, &line->cost);
+        } else {
+            prof_cost_add(&view->shown, &line->cost);
+            view->at[view->n++] = (struct noted){.line = *line, .records = true};
+        }
+    }
+    add_through(view, analysis, file, function);
+    merge_lines(view);
+}
+
+/* All of the file; of a function, from its declaration to the brace that ends it at the margin. */
+static void set_range(struct view *view, const struct source_text *source, const char *function)
+{
+    uint32_t n = source->n_lines < UINT32_MAX ? (uint32_t)source->n_lines : UINT32_MAX;
+    uint32_t costliest = view->n > 0 ? view->at[view->n - 1].line.line : 0;
+    view->first = 1;
+    view->last = n;
+    if (!function || view->n == 0)
+        return;
+    const struct prof_line *top = &view->at[0].line;
+    view->first =
+        top->function_line && top->function_line <= top->line ? top->function_line : top->line;
+    view->last = costliest;
+    for (uint32_t i = costliest; i <= n; i++) {
+        if (source_text_line(source, i)[0] == '}') {
+            view->last = i;
+            return;
+        }
+    }
+}
+
+/* Long lists would push the source to the right: they are cut, and a "+" stands for the rest. */
+static void cell_kept_by(struct table *table, const struct prof_names *names)
+{
+    char buf[NAMES_ROOM];
+    text_names(buf, sizeof buf, names, ",");
+    if (strlen(buf) > MAX_KEPT_BY)
+        memcpy(buf + MAX_KEPT_BY - 1, "+", sizeof "+");
+    table_cell(table, buf);
+}
+
+/* The columns before the source, in order. `rank`: where there is no room, the highest goes
+ * first. */
+static const struct {
+    const char *title;
+    unsigned rank;
+    enum table_align align;
+    const char *sampled; /* title in a sampled profile, which has other code instead of calls */
+    unsigned sampled_rank;
+} columns[] = {
+    {"share", 4, TABLE_RIGHT, "~share", 1},       {"calls", 3, TABLE_RIGHT, "samples", 5},
+    {"forward", 0, TABLE_RIGHT, "~forward", 0},   {"per call", 6, TABLE_RIGHT, "~other", 0},
+    {"backward", 0, TABLE_RIGHT, "~backward", 0}, {"recompute", 1, TABLE_RIGHT, "~recompute", 2},
+    {"b/f", 1, TABLE_RIGHT, "~b/f", 4},           {"tape", 0, TABLE_RIGHT, "tape", 6},
+    {"at peak", 5, TABLE_RIGHT, "at peak", 7},    {"kept by", 5, TABLE_LEFT, "kept by", 8},
+    {"through", 2, TABLE_RIGHT, "~through", 3},   {"thr.tape", 6, TABLE_RIGHT, "thr.tape", 8},
+    {"line", 0, TABLE_RIGHT, "line", 0},
+};
+enum {
+    COLUMNS = sizeof columns / sizeof *columns,
+    CALLS = 1,
+    RECOMPUTE = 5,
+    TAPE = 7,
+    KEPT_BY = 9,
+    COST_COLUMNS = KEPT_BY,
+    THROUGH = 10,
+    THROUGH_TAPE,
+    ENOUGH_SOURCE = 24
+};
+
+/* Whether there is a column of it. */
+static bool has_recompute(const struct prof_analysis *analysis)
+{
+    return prof_cost_recomputes(&analysis->sum);
+}
+
+/* Whether the profile has the times, or the bytes, that are in a column. */
+static bool is_known(const struct prof_profile *profile, size_t column)
+{
+    const bool bytes = (column >= TAPE && column <= KEPT_BY) || column == THROUGH_TAPE;
+    return column == CALLS || column > THROUGH_TAPE ||
+           (bytes ? prof_profile_has_bytes(profile) : !profile->without_times);
+}
+
+static uint64_t all_time(const struct prof_analysis *analysis)
+{
+    const struct prof_totals *total = &analysis->total;
+    return total->forward_ns + total->backward_ns + total->recompute_ns + analysis->sum.other_ns;
+}
+
+static void add_cost(struct table *table, const struct prof_analysis *analysis,
+                     const struct prof_cost *cost, const struct report_style *style)
+{
+    char buf[UNITS_ROOM];
+    table_row(table);
+    const bool sampled = analysis->profile->is_sampled;
+    table_cell(table, units_share(buf, prof_cost_time(cost), all_time(analysis)));
+    cell_count(table, sampled ? cost->samples : cost->calls, style);
+    cell_time(table, cost->forward_ns, style);
+    if (sampled)
+        cell_time(table, cost->other_ns, style);
+    else if (cost->calls > 0)
+        cell_time(table, (cost->forward_ns + cost->calls / 2) / cost->calls, style);
+    else
+        table_cell(table, "-");
+    cell_time(table, cost->backward_ns, style);
+    if (has_recompute(analysis))
+        cell_time(table, cost->recompute_ns, style);
+    table_cell(table, units_ratio(buf, cost->backward_ns, cost->forward_ns));
+    cell_bytes(table, prof_cost_tape_bytes(cost), style);
+    cell_bytes(table, cost->peak_bytes, style);
+}
+
+/* Lines that hold a tenth of the time, or a hundredth, stand out. */
+static const char *color_of(const struct prof_cost *cost, const struct prof_analysis *analysis)
+{
+    uint64_t time = prof_cost_time(cost);
+    uint64_t all = all_time(analysis);
+    return time == 0 ? NULL : time >= all / 10 ? "1;31" : time >= all / 100 ? "33" : NULL;
+}
+
+/* Cells of the columns before "kept by" in which there is nothing. */
+static void no_cost(struct table *table, const struct prof_analysis *analysis)
+{
+    for (int i = 0; i < COST_COLUMNS; i++)
+        if (i != RECOMPUTE || has_recompute(analysis))
+            table_cell(table, "");
+}
+
+static void cells_through(struct table *table, const struct view *view, const struct noted *noted,
+                          const struct report_style *style)
+{
+    if (!view->has_through)
+        return;
+    if (noted && noted->calls) {
+        cell_time(table, prof_cost_time(&noted->through), style);
+        cell_bytes(table, prof_cost_tape_bytes(&noted->through), style);
+    } else {
+        table_cell(table, "");
+        table_cell(table, "");
+    }
+}
+
+static void add_source_line(struct table *table, const struct prof_analysis *analysis,
+                            const struct view *view, const struct noted *noted, uint32_t number,
+                            const char *text, const struct report_style *style)
+{
+    if (noted && noted->records) {
+        add_cost(table, analysis, &noted->line.cost, style);
+        cell_kept_by(table, &noted->line.kept_by);
+        if (style->color)
+            table_color(table, color_of(&noted->line.cost, analysis));
+    } else {
+        table_row(table);
+        no_cost(table, analysis);
+        table_cell(table, "");
+    }
+    cells_through(table, view, noted, style);
+    table_cellf(table, "%u", (unsigned)number);
+    table_cell(table, text ? text : "");
+}
+
+/* The cells behind a cost that is no line's. */
+static void no_line(struct table *table, const struct view *view, const struct report_style *style)
+{
+    table_cell(table, "");
+    cells_through(table, view, NULL, style);
+    table_cell(table, "");
+}
+
+static void add_part(struct table *table, const struct prof_analysis *analysis,
+                     const struct view *view, const struct prof_cost *cost, const char *name,
+                     const struct report_style *style)
+{
+    if (prof_cost_is_nothing(cost))
+        return;
+    add_cost(table, analysis, cost, style);
+    no_line(table, view, style);
+    table_cell(table, name);
+}
+
+/* A difference that may be negative, where a living tape was read while an op was under way. */
+static void cell_difference(struct table *table, uint64_t all, uint64_t part,
+                            void (*cell)(struct table *, uint64_t, const struct report_style *),
+                            const struct report_style *style)
+{
+    char buf[UNITS_ROOM];
+    if (all >= part)
+        cell(table, all - part, style);
+    else
+        table_cellf(table, "-%s", units_exact(buf, part - all));
+}
+
+static void add_unattributed(struct table *table, const struct prof_analysis *analysis,
+                             const struct view *view, const struct report_style *style)
+{
+    const struct prof_totals *total = &analysis->total;
+    const struct prof_cost *sum = &analysis->sum;
+    uint64_t bytes = prof_cost_tape_bytes(sum);
+    if (total->forward_ns == sum->forward_ns && total->backward_ns == sum->backward_ns &&
+        total->recompute_ns == sum->recompute_ns && total->handed_out_bytes == bytes)
+        return;
+    table_row(table);
+    table_cell(table, "-");
+    cell_count(table, 0, style);
+    cell_difference(table, total->forward_ns, sum->forward_ns, cell_time, style);
+    table_cell(table, "-");
+    cell_difference(table, total->backward_ns, sum->backward_ns, cell_time, style);
+    if (has_recompute(analysis))
+        cell_difference(table, total->recompute_ns, sum->recompute_ns, cell_time, style);
+    table_cell(table, "-");
+    cell_difference(table, total->handed_out_bytes, bytes, cell_bytes, style);
+    cell_bytes(table, 0, style);
+    no_line(table, view, style);
+    table_cell(table, "elsewhere: unattributed");
+}
+
+static void add_parts(struct table *table, const struct prof_analysis *analysis,
+                      const struct view *view, const char *file, const char *function,
+                      const struct report_style *style)
+{
+    const struct prof_totals *total = &analysis->total;
+    add_cost(table, analysis, &view->shown, style);
+    no_line(table, view, style);
+    table_cellf(table, "%s%s%s", report_short_path(analysis, file), function ? ":" : "",
+                function ? function : "");
+    add_part(table, analysis, view, &view->rest_of_file, "elsewhere: the rest of the file", style);
+    add_part(table, analysis, view, &view->other_files, "elsewhere: other files", style);
+    add_part(table, analysis, view, &view->unlined, "elsewhere: sites without line information",
+             style);
+    add_part(table, analysis, view, &view->own, "elsewhere: the tape's own (padding, seeds)",
+             style);
+    add_part(table, analysis, view, &analysis->left_out, "elsewhere: left out", style);
+    add_unattributed(table, analysis, view, style);
+    struct prof_cost all = {
+        .calls = analysis->sum.calls,
+        .forward_ns = total->forward_ns,
+        .backward_ns = total->backward_ns,
+        .recompute_ns = total->recompute_ns,
+        .record_bytes = total->handed_out_bytes,
+        .peak_bytes = total->peak_bytes,
+        .other_ns = analysis->sum.other_ns,
+        .samples = analysis->sum.samples,
+    };
+    add_cost(table, analysis, &all, style);
+    no_line(table, view, style);
+    table_cell(table, "total");
+}
+
+/* Source line i is near enough to a line with cost; at: the first such line not before i. */
+static bool is_near(const struct view *view, size_t at, uint32_t i,
+                    const struct report_style *style)
+{
+    if (style->around == 0)
+        return true;
+    return (at < view->n && view->at[at].line.line - i < style->around) ||
+           (at > 0 && i - view->at[at - 1].line.line < style->around);
+}
+
+/* One row for the lines left out. */
+static void add_gap(struct table *table, const struct prof_analysis *analysis,
+                    const struct view *view, const struct report_style *style)
+{
+    table_row(table);
+    no_cost(table, analysis);
+    table_cell(table, "");
+    cells_through(table, view, NULL, style);
+    table_cell(table, style->utf8 ? "\u22ee" : ":");
+    table_cell(table, "");
+}
+
+static void add_source(struct table *table, const struct prof_analysis *analysis,
+                       const struct view *view, const struct source_text *source,
+                       const struct report_style *style)
+{
+    size_t at = 0;
+    bool gap = false;
+    for (uint32_t i = view->first; i <= view->last && i > 0; i++) {
+        for (; at < view->n && view->at[at].line.line < i; at++) /* line 0, or before the range */
+            add_source_line(table, analysis, view, &view->at[at], view->at[at].line.line, NULL,
+                            style);
+        if (!is_near(view, at, i, style)) {
+            if (!gap)
+                add_gap(table, analysis, view, style);
+            gap = true;
+            continue;
+        }
+        gap = false;
+        const struct noted *noted =
+            at < view->n && view->at[at].line.line == i ? &view->at[at++] : NULL;
+        if (noted || source->n_lines > 0)
+            add_source_line(table, analysis, view, noted, i, source_text_line(source, i), style);
+    }
+    for (; at < view->n; at++) /* beyond the end of the file as it is now */
+        add_source_line(table, analysis, view, &view->at[at], view->at[at].line.line, NULL, style);
+}
+
+static void print(const struct prof_analysis *analysis, const struct view *view,
+                  const struct source_text *source, const char *file, const char *function,
+                  const struct report_style *style)
+{
+    const bool sampled = analysis->profile->is_sampled;
+    struct table *table = table_new();
+    for (size_t i = 0; i < COLUMNS; i++) {
+        if ((i == RECOMPUTE && !has_recompute(analysis)) ||
+            ((i == THROUGH || i == THROUGH_TAPE) && !view->has_through))
+            continue;
+        table_column(table, columns[i].align, sampled ? columns[i].sampled : columns[i].title);
+        table_optional(table, sampled ? columns[i].sampled_rank : columns[i].rank);
+        if (!is_known(analysis->profile, i))
+            table_hide(table);
+    }
+    table_column(table, TABLE_LEFT, file);
+    table_keep_last(table, ENOUGH_SOURCE);
+    add_source(table, analysis, view, source, style);
+    add_parts(table, analysis, view, file, function, style);
+    const unsigned width = style->exact ? 0 : style->width;
+    table_print(table, style->out, width, style->utf8);
+    const bool through = table_shows(table, sampled ? "~through" : "through", width);
+    table_free(table);
+    if (through)
+        fputs("through: of what the line called, which\nhas it on its own lines as well.\n",
+              style->out);
+    if (sampled)
+        text_sampled_note(analysis, style->out);
+    text_untimed_note(analysis, style->out);
+}
+
+static void put_part(struct json *json, const char *name, const struct prof_cost *cost,
+                     const struct prof_profile *profile)
+{
+    json_object(json, name);
+    report_json_cost(json, cost, profile);
+    json_end(json);
+}
+
+static void print_json(const struct prof_analysis *analysis, const struct view *view,
+                       const struct source_text *source, const char *file, const char *function,
+                       FILE *out)
+{
+    struct json json;
+    report_json_begin(&json, out, "annotate");
+    report_json_profile(&json, "profile", analysis->profile);
+    json_text(&json, "file", file);
+    json_text(&json, "function", function);
+    json_array(&json, "lines");
+    for (size_t i = 0; i < view->n; i++) {
+        const struct noted *noted = &view->at[i];
+        const struct prof_line *line = &noted->line;
+        json_object(&json, NULL);
+        report_json_place(&json, line);
+        json_text(&json, "text", source_text_line(source, line->line));
+        report_json_cost(&json, &line->cost, analysis->profile);
+        report_json_ratio(&json, "ratio", line->cost.backward_ns, line->cost.forward_ns);
+        if (noted->calls)
+            put_part(&json, "through", &noted->through, analysis->profile);
+        else
+            json_null(&json, "through");
+        json_end(&json);
+    }
+    json_end(&json);
+    json_object(&json, "parts");
+    put_part(&json, "shown", &view->shown, analysis->profile);
+    put_part(&json, "rest_of_file", &view->rest_of_file, analysis->profile);
+    put_part(&json, "other_files", &view->other_files, analysis->profile);
+    put_part(&json, "without_line", &view->unlined, analysis->profile);
+    put_part(&json, "own", &view->own, analysis->profile);
+    put_part(&json, "left_out", &analysis->left_out, analysis->profile);
+    json_end(&json);
+    report_json_totals(&json, "total", analysis);
+    json_finish(&json);
+}
+
+int report_annotate(const struct prof_analysis *analysis, const char *file, const char *function,
+                    const struct report_style *style)
+{
+    struct view view;
+    struct source_text source;
+    const int unread = source_text_read(&source, file);
+    make_view(&view, analysis, file, function);
+    set_range(&view, &source, function);
+    if (style->json)
+        print_json(analysis, &view, &source, file, function, style->out);
+    else
+        print(analysis, &view, &source, file, function, style);
+    free(view.at);
+    source_text_free(&source);
+    return unread;
+}

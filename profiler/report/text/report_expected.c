@@ -1,0 +1,163 @@
+/* report_expected.c: what the source expects beside what was measured. */
+#include "report_json.h"
+#include "report_text.h"
+#include "units.h"
+
+#include <stdlib.h>
+
+enum { NOTED = 5 };
+
+/* A ratio, or bytes in the style. */
+static const char *put_number(char buf[UNITS_ROOM], const struct prof_expected_cost *e, double x,
+                              const struct report_style *style)
+{
+    if (e->stated->kind == PROF_EXPECT_TAPE_BYTES && !style->exact && x >= 0 && x < 0x1p63)
+        return units_bytes(buf, prof_whole(x));
+    if (!style->exact)
+        return units_against(buf, x, e->stated->bound);
+    snprintf(buf, UNITS_ROOM, "%.12g", x);
+    return buf;
+}
+
+static const char *what(const struct prof_expected_cost *e)
+{
+    return e->stated->kind == PROF_EXPECT_TAPE_BYTES ? "tape" : "b/f";
+}
+
+/* "mlp.c:41", or what is known. */
+static void put_where(char *buf, size_t n, const struct prof_analysis *analysis,
+                      const struct prof_expected_cost *e)
+{
+    if (e->file)
+        snprintf(buf, n, "%s:%u", report_short_path(analysis, e->file), (unsigned)e->line);
+    else
+        snprintf(buf, n, "0x%llx", (unsigned long long)e->stated->pc);
+}
+
+/* "scope layer", "dense", or "". */
+static void put_subject(char *buf, size_t n, const struct prof_expected_costs *costs,
+                        const struct prof_expected_cost *e)
+{
+    char scope[TEXT_SCOPE_ROOM];
+    if (e->scope)
+        text_scope_name(scope, &costs->scopes, &costs->scopes.scope[e->scope - 1]);
+    snprintf(buf, n, "%s%s", e->scope ? "scope " : "",
+             e->scope      ? scope
+             : e->function ? e->function
+                           : "");
+}
+
+static void add_row(struct table *table, const struct prof_analysis *analysis,
+                    const struct prof_expected_costs *costs, const struct prof_expected_cost *e,
+                    const struct report_style *style)
+{
+    char number[UNITS_ROOM], where[512], subject[TEXT_SCOPE_ROOM + 8];
+    table_row(table);
+    table_cell(table, !e->known ? "-" : e->holds ? "ok" : "FAIL");
+    if (style->color && !e->holds)
+        table_color(table, "1;31");
+    table_cell(table, what(e));
+    table_cell(table, put_number(number, e, e->stated->bound, style));
+    table_cell(table, e->known ? put_number(number, e, e->measured, style) : "-");
+    cell_count(table, e->times, style);
+    put_where(where, sizeof where, analysis, e);
+    put_subject(subject, sizeof subject, costs, e);
+    table_cellf(table, "%s %s", where, subject);
+}
+
+static void print_table(const struct prof_analysis *analysis,
+                        const struct prof_expected_costs *costs, const struct report_style *style)
+{
+    if (costs->n == 0) {
+        fputs("The program states no expectations (AD_EXPECT_RATIO).\n", style->out);
+        return;
+    }
+    struct table *table = table_new();
+    table_column(table, TABLE_LEFT, "held");
+    table_column(table, TABLE_LEFT, "what");
+    table_optional(table, 1);
+    table_column(table, TABLE_RIGHT, "at most");
+    table_column(table, TABLE_RIGHT, "measured");
+    table_column(table, TABLE_RIGHT, "times");
+    table_optional(table, 2);
+    table_column(table, TABLE_LEFT, "line, of");
+    for (int failed = 1; failed >= 0; failed--)
+        for (size_t i = 0; i < costs->n; i++)
+            if (costs->expected[i].holds == !failed)
+                add_row(table, analysis, costs, &costs->expected[i], style);
+    table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    table_free(table);
+}
+
+static void print_json(const struct prof_analysis *analysis,
+                       const struct prof_expected_costs *costs, const struct report_style *style)
+{
+    struct json json;
+    report_json_begin(&json, style->out, "expectations");
+    report_json_profile(&json, "profile", analysis->profile);
+    json_array(&json, "rows");
+    for (size_t i = 0; i < costs->n; i++) {
+        const struct prof_expected_cost *e = &costs->expected[i];
+        json_object(&json, NULL);
+        json_text(&json, "kind",
+                  e->stated->kind == PROF_EXPECT_TAPE_BYTES ? "tape_bytes" : "ratio");
+        json_text(&json, "file", e->file);
+        json_u64(&json, "line", e->line);
+        json_text(&json, "function", e->function);
+        char scope[TEXT_SCOPE_ROOM];
+        if (e->scope)
+            text_scope_path(scope, &costs->scopes, &costs->scopes.scope[e->scope - 1]);
+        json_text(&json, "scope", e->scope ? scope : NULL);
+        json_double(&json, "bound", e->stated->bound);
+        if (e->known)
+            json_double(&json, "measured", e->measured);
+        else
+            json_null(&json, "measured");
+        json_u64(&json, "times", e->times);
+        json_bool(&json, "holds", e->holds);
+        json_end(&json);
+    }
+    json_end(&json);
+    json_u64(&json, "failed", costs->n_failed);
+    json_finish(&json);
+}
+
+void report_expectations(const struct prof_analysis *analysis, const struct report_style *style,
+                         size_t *n_failed)
+{
+    struct prof_expected_costs costs;
+    prof_expected_costs_make(&costs, analysis);
+    if (style->json)
+        print_json(analysis, &costs, style);
+    else
+        print_table(analysis, &costs, style);
+    *n_failed = costs.n_failed;
+    prof_expected_costs_free(&costs);
+}
+
+void text_expectations_note(const struct prof_analysis *analysis, const struct report_style *style)
+{
+    if (analysis->profile->n_expectations == 0)
+        return;
+    struct prof_expected_costs costs;
+    prof_expected_costs_make(&costs, analysis);
+    size_t noted = 0;
+    for (size_t i = 0; i < costs.n; i++) {
+        const struct prof_expected_cost *e = &costs.expected[i];
+        char bound[UNITS_ROOM], measured[UNITS_ROOM], where[512], subject[TEXT_SCOPE_ROOM + 8];
+        if (e->holds || ++noted > NOTED)
+            continue;
+        put_where(where, sizeof where, analysis, e);
+        put_subject(subject, sizeof subject, &costs, e);
+        put_number(bound, e, e->stated->bound, style);
+        put_number(measured, e, e->measured, style);
+        char line[TEXT_SCOPE_ROOM + 1200];
+        snprintf(line, sizeof line, "%s expects %s <= %s, measured %s: %s", where, what(e), bound,
+                 measured, subject);
+        table_put_text(style->out, line, style->exact ? 0 : style->width, style->utf8);
+        putc('\n', style->out);
+    }
+    if (noted > NOTED)
+        fprintf(style->out, "%zu more expectations do not hold.\n", noted - NOTED);
+    prof_expected_costs_free(&costs);
+}

@@ -1,0 +1,261 @@
+/* report_growth.c: how each row's bytes and time grow with the problem. */
+#include "report_json.h"
+
+#include "base_memory.h"
+#include "report_many.h"
+#include "report_rank.h"
+#include "report_text.h"
+
+#include <stdlib.h>
+
+static uint64_t bytes_of(const struct prof_cost *cost, enum report_bytes bytes)
+{
+    return bytes == REPORT_BYTES_PEAK ? cost->peak_bytes : prof_cost_tape_bytes(cost);
+}
+
+/* Points of one row: y[i] belongs to size i; 0 where the row is not there. */
+struct points {
+    double bytes[PROF_JOIN_MOST], ns[PROF_JOIN_MOST];
+};
+
+static struct report_growth_row fit(const struct prof_joined *row, const struct points *points,
+                                    const struct report_sizes *sizes)
+{
+    size_t largest = 0;
+    for (size_t i = 1; i < sizes->n; i++)
+        if (sizes->size[i] > sizes->size[largest])
+            largest = i;
+    return (struct report_growth_row){
+        .row = row,
+        .bytes = prof_fit_power(sizes->size, points->bytes, sizes->n),
+        .time = prof_fit_power(sizes->size, points->ns, sizes->n),
+        .largest_bytes = points->bytes[largest],
+        .largest_ns = points->ns[largest],
+    };
+}
+
+static void fit_total(struct report_growth *growth, const struct report_sizes *sizes,
+                      enum report_bytes bytes)
+{
+    struct points points = {0};
+    for (size_t i = 0; i < sizes->n; i++) {
+        const struct prof_totals *total = &sizes->analysis[i]->total;
+        points.bytes[i] =
+            (double)(bytes == REPORT_BYTES_PEAK ? total->peak_bytes : total->handed_out_bytes);
+        points.ns[i] = (double)(total->forward_ns + total->backward_ns + total->recompute_ns);
+    }
+    growth->total = fit(NULL, &points, sizes);
+}
+
+static int compare_rows(const void *x, const void *y)
+{
+    const struct report_growth_row *a = x, *b = y;
+    if (a->largest_bytes != b->largest_bytes)
+        return a->largest_bytes > b->largest_bytes ? -1 : 1;
+    if (a->largest_ns != b->largest_ns)
+        return a->largest_ns > b->largest_ns ? -1 : 1;
+    return a->row < b->row ? -1 : a->row > b->row;
+}
+
+void report_growth_make(struct report_growth *growth, const struct report_sizes *sizes,
+                        enum prof_by by, enum report_bytes bytes)
+{
+    *growth = (struct report_growth){.n = 0};
+    prof_join_make(&growth->join, sizes->analysis, sizes->n, by, false);
+    growth->row = base_calloc(growth->join.n_rows + 1, sizeof *growth->row);
+    for (size_t i = 0; i < growth->join.n_rows; i++) {
+        const struct prof_joined *row = &growth->join.row[i];
+        struct points points = {0};
+        for (size_t j = 0; j < sizes->n; j++) {
+            if (!row->line[j])
+                continue;
+            const struct prof_cost *cost = &row->line[j]->cost;
+            points.bytes[j] = (double)bytes_of(cost, bytes);
+            points.ns[j] = (double)(cost->forward_ns + cost->backward_ns + cost->recompute_ns);
+        }
+        growth->row[growth->n++] = fit(row, &points, sizes);
+    }
+    qsort(growth->row, growth->n, sizeof *growth->row, compare_rows);
+    fit_total(growth, sizes, bytes);
+}
+
+void report_growth_free(struct report_growth *growth)
+{
+    prof_join_free(&growth->join);
+    free(growth->row);
+    *growth = (struct report_growth){.n = 0};
+}
+
+/* What would be printed as "-0.00" has no sign. */
+static double unsigned_zero(double x)
+{
+    return x > -0.005 && x < 0.005 ? 0 : x;
+}
+
+/* Two cells: the exponent, and its interval. */
+static void cell_fit(struct table *table, const struct prof_fit *fit, double most, bool utf8)
+{
+    if (!fit->fits) {
+        table_cell(table, "-");
+        table_cell(table, "-");
+        return;
+    }
+    table_cellf(table, "%.2f%s", unsigned_zero(fit->exponent),
+                prof_fit_is_above(fit, most) ? "!" : "");
+    if (fit->has_interval)
+        table_cellf(table, "%.2f%s%.2f", unsigned_zero(fit->low), utf8 ? "\u2026" : "..",
+                    unsigned_zero(fit->high));
+    else
+        table_cell(table, "-");
+}
+
+static void add_row(struct table *table, const struct report_growth_row *row, double most,
+                    const struct report_style *style)
+{
+    table_row(table);
+    cell_bytes(table, prof_whole(row->largest_bytes), style);
+    cell_fit(table, &row->bytes, most, style->utf8);
+    cell_time(table, prof_whole(row->largest_ns), style);
+    cell_fit(table, &row->time, most, style->utf8);
+}
+
+/* Whether all profiles have bytes, or times. */
+static bool all_know(const struct report_sizes *sizes, enum report_sort what)
+{
+    for (size_t i = 0; i < sizes->n; i++)
+        if (!ranking_knows(sizes->analysis[i]->profile, what))
+            return false;
+    return true;
+}
+
+static bool any_sampled(const struct report_sizes *sizes)
+{
+    for (size_t i = 0; i < sizes->n; i++)
+        if (sizes->analysis[i]->profile->is_sampled)
+            return true;
+    return false;
+}
+
+static void add_columns(struct table *table, const struct report_sizes *sizes, enum prof_by by)
+{
+    enum { TIME = 3 }; /* and those behind it; bytes before */
+    static const struct {
+        const char *title;
+        unsigned rank;
+    } columns[] = {{"bytes", 0}, {"~n^", 0}, {"95 %", 1}, {"time", 2}, {"~n^", 3}, {"95 %", 4}};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        table_column(table, TABLE_RIGHT,
+                     i == TIME && any_sampled(sizes) ? "~time" : columns[i].title);
+        table_optional(table, columns[i].rank);
+        if (!all_know(sizes, i < TIME ? REPORT_SORT_TAPE : REPORT_SORT_TOTAL))
+            table_hide(table);
+    }
+    table_column(table, TABLE_LEFT, text_where_title(by));
+}
+
+static void json_fit(struct json *json, const char *name, const struct prof_fit *fit, double most)
+{
+    json_object(json, name);
+    json_u64(json, "points", fit->points);
+    if (fit->fits) {
+        json_double(json, "factor", fit->factor);
+        json_double(json, "exponent", fit->exponent);
+    }
+    if (fit->has_interval) {
+        json_double(json, "low", fit->low);
+        json_double(json, "high", fit->high);
+    }
+    json_bool(json, "above", prof_fit_is_above(fit, most));
+    json_end(json);
+}
+
+static void json_row(struct json *json, const struct report_sizes *sizes,
+                     const struct report_growth_row *row, double most)
+{
+    report_json_known(json, "largest_bytes", prof_whole(row->largest_bytes),
+                      all_know(sizes, REPORT_SORT_TAPE));
+    report_json_known(json, "largest_ns", prof_whole(row->largest_ns),
+                      all_know(sizes, REPORT_SORT_TOTAL));
+    json_fit(json, "bytes", &row->bytes, most);
+    json_fit(json, "time", &row->time, most);
+}
+
+static void print_json(const struct report_growth *growth, const struct report_sizes *sizes,
+                       enum prof_by by, double most, size_t shown, FILE *out)
+{
+    struct json json;
+    report_json_begin(&json, out, "growth");
+    json_text(&json, "by", ranking_noun(by));
+    json_text(&json, "size", sizes->name);
+    json_double(&json, "max", most);
+    json_array(&json, "profiles");
+    for (size_t i = 0; i < sizes->n; i++) {
+        json_object(&json, NULL);
+        json_text(&json, "path", sizes->analysis[i]->profile->path);
+        json_double(&json, "size", sizes->size[i]);
+        json_bool(&json, "sampled", sizes->analysis[i]->profile->is_sampled);
+        json_end(&json);
+    }
+    json_end(&json);
+    json_array(&json, "rows");
+    for (size_t i = 0; i < shown; i++) {
+        json_object(&json, NULL);
+        report_json_place(&json, growth->row[i].row->any);
+        json_row(&json, sizes, &growth->row[i], most);
+        json_end(&json);
+    }
+    json_end(&json);
+    json_u64(&json, "rows_not_shown", growth->n - shown);
+    json_object(&json, "total");
+    json_row(&json, sizes, &growth->total, most);
+    json_end(&json);
+    json_finish(&json);
+}
+
+static void put_sizes(const struct report_sizes *sizes, FILE *out)
+{
+    fprintf(out, "n: %s:", sizes->name);
+    for (size_t i = 0; i < sizes->n; i++)
+        fprintf(out, " %g", sizes->size[i]);
+    putc('\n', out);
+}
+
+static bool any_interval(const struct report_growth *growth)
+{
+    return growth->total.bytes.has_interval || growth->total.time.has_interval;
+}
+
+void report_growth_print(const struct report_growth *growth, const struct report_sizes *sizes,
+                         enum prof_by by, double most, size_t limit,
+                         const struct report_style *style)
+{
+    size_t shown = limit > 0 && limit < growth->n ? limit : growth->n;
+    if (style->json) {
+        print_json(growth, sizes, by, most, shown, style->out);
+        return;
+    }
+    struct table *table = table_new();
+    bool above = prof_fit_is_above(&growth->total.bytes, most) ||
+                 prof_fit_is_above(&growth->total.time, most);
+    add_columns(table, sizes, by);
+    for (size_t i = 0; i < shown; i++) {
+        const struct report_growth_row *row = &growth->row[i];
+        add_row(table, row, most, style);
+        cell_where(table, sizes->analysis[sizes->n - 1], row->row->any, by);
+        above |= prof_fit_is_above(&row->bytes, most) || prof_fit_is_above(&row->time, most);
+    }
+    add_row(table, &growth->total, most, style);
+    table_cell(table, "(all)");
+    table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    table_free(table);
+    put_sizes(sizes, style->out);
+    if (shown < growth->n)
+        text_paragraph(style->out, style->width, "%zu more %s%s; -n 0 shows everything.",
+                       growth->n - shown, ranking_noun(by), growth->n - shown == 1 ? "" : "s");
+    if (above)
+        fprintf(style->out, "! significantly above n^%g (95 %%).\n", most);
+    if (any_sampled(sizes))
+        fputs("~ sampled: times are estimates.\n", style->out);
+    if (!any_interval(growth))
+        text_paragraph(style->out, style->width, "Two sizes give no interval: record a third.");
+}

@@ -1,0 +1,130 @@
+/* report_rank.c: see report_rank.h. */
+#include "report_rank.h"
+
+#include "base_memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+bool ranking_has_phase(const struct report_style *style, enum report_phase phase)
+{
+    return style->phases == 0 || (style->phases & phase);
+}
+
+uint64_t ranking_time(const struct prof_cost *cost, const struct report_style *style)
+{
+    uint64_t ns = style->phases == 0 ? cost->other_ns : 0;
+#define ROW(X, NAME, name, ...) ns += ranking_has_phase(style, REPORT_##NAME) ? cost->name##_ns : 0;
+    PHASE_LIST(ROW, )
+#undef ROW
+    return ns;
+}
+
+bool ranking_is_time(enum report_sort sort)
+{
+    return sort == REPORT_SORT_TOTAL || sort == REPORT_SORT_FORWARD ||
+           sort == REPORT_SORT_BACKWARD || sort == REPORT_SORT_RATIO;
+}
+
+bool ranking_knows(const struct prof_profile *profile, enum report_sort sort)
+{
+    if (sort == REPORT_SORT_LIFETIME)
+        return !profile->without_times && !profile->is_sampled;
+    return ranking_is_time(sort) ? !profile->without_times : prof_profile_has_bytes(profile);
+}
+
+enum report_sort ranking_known(const struct prof_profile *profile, enum report_sort sort)
+{
+    if (ranking_knows(profile, sort))
+        return sort;
+    return prof_profile_has_bytes(profile) ? REPORT_SORT_TAPE : REPORT_SORT_TOTAL;
+}
+
+uint64_t ranking_key(const struct prof_cost *cost, enum report_sort sort,
+                     const struct report_style *style)
+{
+    switch (sort) {
+    case REPORT_SORT_FORWARD:
+        return cost->forward_ns;
+    case REPORT_SORT_BACKWARD:
+        return cost->backward_ns;
+    case REPORT_SORT_TAPE:
+        return prof_cost_tape_bytes(cost);
+    case REPORT_SORT_PEAK:
+        return cost->peak_bytes;
+    case REPORT_SORT_CALLS:
+        return cost->calls;
+    case REPORT_SORT_LIFETIME:
+        return prof_whole(cost->byte_ns / 1e3);
+    case REPORT_SORT_TOTAL:
+    case REPORT_SORT_RATIO:
+        break;
+    }
+    return ranking_time(cost, style);
+}
+
+char *ranking_share(char buf[UNITS_ROOM], const struct prof_cost *part,
+                    const struct prof_cost *whole, enum report_sort sort,
+                    const struct report_style *style)
+{
+    if (sort == REPORT_SORT_LIFETIME)
+        return units_part(buf, part->byte_ns, whole->byte_ns);
+    return units_share(buf, ranking_key(part, sort, style), ranking_key(whole, sort, style));
+}
+
+/* What is swept alone, such as a seed, has no ratio and comes last; before it what takes less than
+ * 1 % of all time, since nobody would want it faster. */
+static double ratio_order(const struct prof_cost *cost, const struct prof_cost *total)
+{
+    uint64_t time = cost->forward_ns + cost->backward_ns;
+    uint64_t all = total->forward_ns + total->backward_ns;
+    double ratio = cost->forward_ns > 0 ? (double)cost->backward_ns / (double)cost->forward_ns : -1;
+    return ratio < 0 ? -1 : time >= all / 100 ? 1 + ratio : ratio / (1 + ratio);
+}
+
+static int compare_ranked(const void *x, const void *y)
+{
+    const struct ranked *a = x, *b = y;
+    if (a->order != b->order)
+        return a->order > b->order ? -1 : 1;
+    if (a->key != b->key)
+        return a->key > b->key ? -1 : 1;
+    return a->line < b->line ? -1 : a->line > b->line;
+}
+
+void ranking_make(struct ranking *ranking, const struct prof_analysis *analysis, enum prof_by by,
+                  enum report_sort sort, size_t limit, const struct report_style *style)
+{
+    *ranking = (struct ranking){.total = prof_analysis_total(analysis)};
+    ranking->line = prof_analysis_group(analysis, by, &ranking->n);
+    ranking->row = base_calloc(ranking->n + 1, sizeof *ranking->row);
+    for (size_t i = 0; i < ranking->n; i++) {
+        const struct prof_cost *cost = &ranking->line[i].cost;
+        uint64_t key = ranking_key(cost, sort, style);
+        ranking->row[i] = (struct ranked){
+            .line = &ranking->line[i],
+            .key = key,
+            .order = sort == REPORT_SORT_RATIO      ? ratio_order(cost, &ranking->total)
+                     : sort == REPORT_SORT_LIFETIME ? cost->byte_ns
+                                                    : 0,
+        };
+    }
+    qsort(ranking->row, ranking->n, sizeof *ranking->row, compare_ranked);
+    ranking->shown = limit > 0 && limit < ranking->n ? limit : ranking->n;
+}
+
+void ranking_free(struct ranking *ranking)
+{
+    free(ranking->row);
+    free(ranking->line);
+    *ranking = (struct ranking){0};
+}
+
+const char *ranking_noun(enum prof_by by)
+{
+    static const char *const noun[] = {
+        [PROF_BY_LINE] = "line", [PROF_BY_FUNCTION] = "function", [PROF_BY_OP] = "op",
+        [PROF_BY_FILE] = "file", [PROF_BY_MODULE] = "module",     [PROF_BY_SHAPE] = "shape",
+    };
+    return noun[by];
+}

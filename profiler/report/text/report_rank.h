@@ -1,0 +1,55 @@
+/* report_rank.h: the rows of a view in the order of a key.
+ *
+ * Private to profiler/report.
+ */
+#ifndef PROFILER_REPORT_REPORT_RANK_H
+#define PROFILER_REPORT_REPORT_RANK_H
+
+#include "report.h"
+#include "units.h"
+
+/* A row with what it is sorted by; ties keep the order of the source. */
+struct ranked {
+    const struct prof_line *line;
+    uint64_t key;
+    double order;
+};
+
+/* The rows of an analysis in a view, the greatest key first. */
+struct ranking {
+    struct prof_line *line;
+    struct ranked *row;
+    size_t n, shown; /* shown: how many of them are to be printed */
+    struct prof_cost total;
+};
+
+/* The caller frees the ranking. */
+void ranking_make(struct ranking *ranking, const struct prof_analysis *analysis, enum prof_by by,
+                  enum report_sort sort, size_t limit, const struct report_style *style);
+void ranking_free(struct ranking *ranking);
+
+/* What a cost counts for under a key; times only of the phases in the style, and bytes times
+ * microseconds of lifetimes. */
+uint64_t ranking_key(const struct prof_cost *cost, enum report_sort sort,
+                     const struct report_style *style);
+
+/* The part of the whole that a cost is under a key, as text. */
+char *ranking_share(char buf[UNITS_ROOM], const struct prof_cost *part,
+                    const struct prof_cost *whole, enum report_sort sort,
+                    const struct report_style *style);
+
+/* Time in all phases, as far as the style shows them. */
+uint64_t ranking_time(const struct prof_cost *cost, const struct report_style *style);
+bool ranking_has_phase(const struct report_style *style, enum report_phase phase);
+
+/* Whether the profile has what a key names: times, bytes and calls, or lifetimes, for which bytes
+ * and exact times are needed. */
+bool ranking_knows(const struct prof_profile *profile, enum report_sort sort);
+/* The key, or the one that stands for it where the profile does not have it. */
+enum report_sort ranking_known(const struct prof_profile *profile, enum report_sort sort);
+bool ranking_is_time(enum report_sort sort);
+
+/* The name of a view's rows: "line", "op". */
+const char *ranking_noun(enum prof_by by);
+
+#endif

@@ -1,0 +1,211 @@
+/* report_roofline.c: flops and bytes a second, by row and direction, under the profile's roof.
+ *
+ * Invariant: rates are the ops' own counts over the time measured; the roof is made of the highest
+ * rates in the same profile, since what the machine could do is not known.
+ */
+#include "report_json.h"
+#include "report_rank.h"
+#include "report_text.h"
+#include "units.h"
+
+/* One phase of a row. */
+enum { FLOWS = PROF_PHASES - 1 };
+struct flow {
+    const char *direction;
+    uint64_t ns, flops, moved;
+};
+
+struct roofline {
+    const struct prof_analysis *analysis;
+    const struct report_style *style;
+    const struct ranking *ranking;
+    enum prof_by by;
+    struct prof_roof roof;
+};
+
+static void split(const struct prof_cost *cost, struct flow flow[FLOWS])
+{
+#define ROW(X, NAME, name, number, ...)                                                            \
+    flow[(number)-1] =                                                                             \
+        (struct flow){#name, cost->name##_ns, cost->name##_flops, cost->name##_moved};
+    PHASE_LIST(ROW, )
+#undef ROW
+}
+
+static double rate(uint64_t amount, uint64_t ns)
+{
+    return ns > 0 ? (double)amount / (double)ns : 0;
+}
+
+/* Flops a nanosecond that the roof allows at this intensity. */
+static double limit_of(const struct flow *flow, const struct prof_roof *roof)
+{
+    if (flow->moved == 0)
+        return roof->flops_per_ns;
+    double by_bytes = roof->bytes_per_ns * (double)flow->flops / (double)flow->moved;
+    return by_bytes < roof->flops_per_ns ? by_bytes : roof->flops_per_ns;
+}
+
+/* How much of the roof it reached, at most 1: of flops, or of bytes where it has no flops. */
+static double attained(const struct flow *flow, const struct prof_roof *roof)
+{
+    double limit = flow->flops > 0 ? limit_of(flow, roof) : roof->bytes_per_ns;
+    double part =
+        limit > 0 ? rate(flow->flops > 0 ? flow->flops : flow->moved, flow->ns) / limit : 0;
+    return part < 1 ? part : 1;
+}
+
+static bool is_bound_by_bytes(const struct flow *flow, const struct prof_roof *roof)
+{
+    return flow->moved > 0 && limit_of(flow, roof) < roof->flops_per_ns;
+}
+
+static void cell_rate(struct table *table, uint64_t amount, uint64_t ns)
+{
+    char buf[UNITS_ROOM] = "-";
+    double value = rate(amount, ns);
+    if (value > 0)
+        snprintf(buf, sizeof buf, "%.*f", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value);
+    table_cell(table, buf);
+}
+
+static void add_flow(struct table *table, const struct roofline *roofline,
+                     const struct prof_line *line, const struct flow *flow)
+{
+    char buf[UNITS_ROOM];
+    table_row(table);
+    cell_time(table, flow->ns, roofline->style);
+    cell_rate(table, flow->flops, flow->ns);
+    cell_rate(table, flow->moved, flow->ns);
+    cell_rate(table, flow->flops, flow->moved);
+    table_cell(table, units_share(buf, prof_whole(1e4 * attained(flow, &roofline->roof)), 10000));
+    table_cell(table, is_bound_by_bytes(flow, &roofline->roof) ? "bytes" : "flops");
+    table_cell(table, flow->direction);
+    cell_where(table, roofline->analysis, line, roofline->by);
+}
+
+static bool is_shown(const struct roofline *roofline, const struct flow *flow, int direction)
+{
+    return ranking_has_phase(roofline->style, (enum report_phase)(1 << direction)) &&
+           flow->ns > 0 && (flow->flops > 0 || flow->moved > 0);
+}
+
+static bool any_shown(const struct roofline *roofline)
+{
+    for (size_t i = 0; i < roofline->ranking->shown; i++) {
+        struct flow flow[FLOWS];
+        split(&roofline->ranking->row[i].line->cost, flow);
+        for (int j = 0; j < FLOWS; j++)
+            if (is_shown(roofline, &flow[j], j))
+                return true;
+    }
+    return false;
+}
+
+/* Why there is no row. */
+static void put_nothing(const struct roofline *roofline)
+{
+    const struct prof_profile *profile = roofline->analysis->profile;
+    const char *why = !prof_profile_has_bytes(profile)
+                          ? "without --tape on, samples have no flops or bytes moved"
+                      : profile->without_times ? "no times were taken (--time off)"
+                                               : "no row has a time with flops or bytes moved";
+    text_paragraph(roofline->style->out, roofline->style->width, "No rates are known: %s.", why);
+}
+
+static void add_columns(struct table *table, const struct roofline *roofline)
+{
+    static const struct {
+        const char *title, *sampled;
+        unsigned rank;
+    } columns[] = {{"time", "~time", 4},    {"Gflop/s", "~Gflop/s", 0}, {"GB/s", "~GB/s", 1},
+                   {"flop/B", "flop/B", 3}, {"roof", "~roof", 2},       {"limit", "limit", 5}};
+    const bool sampled = roofline->analysis->profile->is_sampled;
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        table_column(table, TABLE_RIGHT, sampled ? columns[i].sampled : columns[i].title);
+        table_optional(table, columns[i].rank);
+    }
+    table_column(table, TABLE_LEFT, "phase");
+    table_column(table, TABLE_LEFT, text_where_title(roofline->by));
+}
+
+static void print(const struct roofline *roofline)
+{
+    const struct report_style *style = roofline->style;
+    if (!any_shown(roofline)) {
+        put_nothing(roofline);
+        return;
+    }
+    struct table *table = table_new();
+    add_columns(table, roofline);
+    for (size_t i = 0; i < roofline->ranking->shown; i++) {
+        struct flow flow[FLOWS];
+        split(&roofline->ranking->row[i].line->cost, flow);
+        for (int j = 0; j < FLOWS; j++)
+            if (is_shown(roofline, &flow[j], j))
+                add_flow(table, roofline, roofline->ranking->row[i].line, &flow[j]);
+    }
+    table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    table_free(table);
+    fprintf(style->out,
+            "roof: part of what %.4g Gflop/s and\n%.4g GB/s allow, the highest\nrates in this "
+            "profile.\n",
+            roofline->roof.flops_per_ns, roofline->roof.bytes_per_ns);
+    if (roofline->analysis->profile->is_sampled)
+        text_sampled_note(roofline->analysis, style->out);
+}
+
+static void print_json(const struct roofline *roofline)
+{
+    struct json json;
+    report_json_begin(&json, roofline->style->out, "roofline");
+    report_json_profile(&json, "profile", roofline->analysis->profile);
+    json_text(&json, "by", ranking_noun(roofline->by));
+    json_object(&json, "roof");
+    json_double(&json, "flops_per_ns", roofline->roof.flops_per_ns);
+    json_double(&json, "bytes_per_ns", roofline->roof.bytes_per_ns);
+    json_end(&json);
+    json_array(&json, "rows");
+    for (size_t i = 0; i < roofline->ranking->shown; i++) {
+        const struct prof_line *line = roofline->ranking->row[i].line;
+        struct flow flow[FLOWS];
+        split(&line->cost, flow);
+        for (int j = 0; j < FLOWS; j++) {
+            if (!is_shown(roofline, &flow[j], j))
+                continue;
+            json_object(&json, NULL);
+            report_json_place(&json, line);
+            if (roofline->by == PROF_BY_SHAPE)
+                json_text(&json, "shape", line->shape);
+            json_text(&json, "phase", flow[j].direction);
+            json_u64(&json, "ns", flow[j].ns);
+            json_u64(&json, "flops", flow[j].flops);
+            json_u64(&json, "moved_bytes", flow[j].moved);
+            json_double(&json, "attained", attained(&flow[j], &roofline->roof));
+            json_text(&json, "limit",
+                      is_bound_by_bytes(&flow[j], &roofline->roof) ? "bytes" : "flops");
+            json_end(&json);
+        }
+    }
+    json_end(&json);
+    json_finish(&json);
+}
+
+void report_roofline(const struct prof_analysis *analysis, enum prof_by by, enum report_sort sort,
+                     size_t limit, const struct report_style *style)
+{
+    struct ranking ranking;
+    struct roofline roofline = {
+        .analysis = analysis,
+        .style = style,
+        .ranking = &ranking,
+        .by = by,
+        .roof = prof_analysis_roof(analysis),
+    };
+    ranking_make(&ranking, analysis, by, sort, limit, style);
+    if (style->json)
+        print_json(&roofline);
+    else
+        print(&roofline);
+    ranking_free(&ranking);
+}

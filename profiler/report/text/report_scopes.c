@@ -1,0 +1,359 @@
+/* report_scopes.c: what scopes cost: a table, JSON, and the columns of Stan's profiles as CSV.
+ *
+ * Invariant: a scope's figures have those of the scopes within it, so that they do not add up; a
+ * column is one row of the table below.
+ */
+#include "json.h"
+#include "report_json.h"
+
+#include "base_memory.h"
+#include "report_rank.h"
+#include "report_text.h"
+#include "units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A scope in the order of a key. */
+struct ranked_scope {
+    const struct prof_scope_cost *scope;
+    double key; /* ns, bytes, calls, or bytes times ns */
+    double order;
+};
+
+struct scopes {
+    const struct prof_analysis *analysis;
+    const struct report_style *style;
+    struct prof_scope_costs costs;
+    struct ranked_scope *row;
+    size_t n, shown;
+    double total; /* of the key, over the whole profile */
+    enum report_sort sort;
+    bool timed, counted; /* by this profile */
+};
+
+static double key_of(const struct prof_scope_cost *scope, enum report_sort sort)
+{
+    switch (sort) {
+    case REPORT_SORT_FORWARD:
+        return (double)scope->forward_ns;
+    case REPORT_SORT_BACKWARD:
+        return (double)scope->cost.backward_ns;
+    case REPORT_SORT_TAPE:
+        return (double)prof_cost_tape_bytes(&scope->cost);
+    case REPORT_SORT_PEAK:
+        return (double)scope->cost.peak_bytes;
+    case REPORT_SORT_CALLS:
+        return (double)scope->calls;
+    case REPORT_SORT_LIFETIME:
+        return scope->cost.byte_ns;
+    case REPORT_SORT_TOTAL:
+    case REPORT_SORT_RATIO:
+        break;
+    }
+    return (double)scope->forward_ns + (double)scope->cost.backward_ns;
+}
+
+/* What lies outside of all scopes, as if it were one: of its time, that within ops. */
+static struct prof_scope_cost outside(const struct scopes *scopes)
+{
+    return (struct prof_scope_cost){.name = "(no scope)",
+                                    .forward_ns = scopes->costs.outside.forward_ns,
+                                    .cost = scopes->costs.outside};
+}
+
+/* Of an earlier profile of the process, or begun before this one without a call since. */
+static bool is_idle(const struct prof_scope_cost *scope)
+{
+    return scope->calls == 0 && scope->wall_ns == 0 && scope->cost.calls == 0 &&
+           scope->cost.backward_ns == 0 && prof_cost_tape_bytes(&scope->cost) == 0;
+}
+
+static int compare(const void *x, const void *y)
+{
+    const struct ranked_scope *a = x, *b = y;
+    if (a->order != b->order)
+        return a->order > b->order ? -1 : 1;
+    if (a->key != b->key)
+        return a->key > b->key ? -1 : 1;
+    return a->scope < b->scope ? -1 : a->scope > b->scope;
+}
+
+static void rank(struct scopes *scopes, size_t limit)
+{
+    const size_t n = scopes->costs.n;
+    const struct prof_scope_cost none = outside(scopes);
+    scopes->row = base_calloc(n + 1, sizeof *scopes->row);
+    scopes->total = key_of(&none, scopes->sort);
+    for (size_t i = 0; i < n; i++) {
+        const struct prof_scope_cost *scope = &scopes->costs.scope[i];
+        if (is_idle(scope))
+            continue;
+        const double key = key_of(scope, scopes->sort);
+        double order = 0;
+        if (scopes->sort == REPORT_SORT_RATIO)
+            order = scope->forward_ns > 0
+                        ? (double)scope->cost.backward_ns / (double)scope->forward_ns
+                        : -1;
+        scopes->row[scopes->n++] = (struct ranked_scope){scope, key, order};
+        if (scope->parent == 0 || scopes->sort == REPORT_SORT_CALLS)
+            scopes->total += key;
+    }
+    qsort(scopes->row, scopes->n, sizeof *scopes->row, compare);
+    scopes->shown = limit > 0 && limit < scopes->n ? limit : scopes->n;
+}
+
+/* ---- the table ---- */
+
+static void put_share(struct table *table, const struct scopes *scopes,
+                      const struct prof_scope_cost *scope)
+{
+    char buf[UNITS_ROOM];
+    table_cell(table, units_part(buf, key_of(scope, scopes->sort), scopes->total));
+}
+
+static void put_wall(struct table *table, const struct scopes *scopes,
+                     const struct prof_scope_cost *scope)
+{
+    cell_time(table, scope->wall_ns, scopes->style);
+}
+
+static void put_self(struct table *table, const struct scopes *scopes,
+                     const struct prof_scope_cost *scope)
+{
+    cell_time(table, scope->self_ns, scopes->style);
+}
+
+static void put_forward(struct table *table, const struct scopes *scopes,
+                        const struct prof_scope_cost *scope)
+{
+    cell_time(table, scope->forward_ns, scopes->style);
+}
+
+static void put_backward(struct table *table, const struct scopes *scopes,
+                         const struct prof_scope_cost *scope)
+{
+    cell_time(table, scope->cost.backward_ns, scopes->style);
+}
+
+static void put_ratio(struct table *table, const struct scopes *scopes,
+                      const struct prof_scope_cost *scope)
+{
+    char buf[UNITS_ROOM];
+    (void)scopes;
+    table_cell(table, units_ratio(buf, scope->cost.backward_ns, scope->forward_ns));
+}
+
+static void put_tape(struct table *table, const struct scopes *scopes,
+                     const struct prof_scope_cost *scope)
+{
+    cell_bytes(table, prof_cost_tape_bytes(&scope->cost), scopes->style);
+}
+
+static void put_peak(struct table *table, const struct scopes *scopes,
+                     const struct prof_scope_cost *scope)
+{
+    cell_bytes(table, scope->cost.peak_bytes, scopes->style);
+}
+
+static void put_lifetime(struct table *table, const struct scopes *scopes,
+                         const struct prof_scope_cost *scope)
+{
+    cell_byte_time(table, scope->cost.byte_ns, scopes->style);
+}
+
+static void put_calls(struct table *table, const struct scopes *scopes,
+                      const struct prof_scope_cost *scope)
+{
+    cell_count(table, scope->calls, scopes->style);
+}
+
+/* In the order of the table. `rank`: where there is no room, the highest goes first. */
+static const struct column {
+    const char *title; /* NULL: of bytes times the time that they lived */
+    unsigned rank;
+    enum { ANY, TIME, BYTES, LIFETIME } of; /* what must be known; lifetimes if asked for */
+    void (*put)(struct table *table, const struct scopes *scopes,
+                const struct prof_scope_cost *scope);
+} columns[] = {
+    {"share", 0, ANY, put_share},        {"wall", 6, TIME, put_wall},
+    {"self", 8, TIME, put_self},         {"forward", 3, TIME, put_forward},
+    {"backward", 1, TIME, put_backward}, {"b/f", 2, TIME, put_ratio},
+    {"tape", 4, BYTES, put_tape},        {"at peak", 5, BYTES, put_peak},
+    {NULL, 0, LIFETIME, put_lifetime},   {"calls", 7, ANY, put_calls},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static void add_cells(struct table *table, const struct scopes *scopes,
+                      const struct prof_scope_cost *scope)
+{
+    table_row(table);
+    for (size_t i = 0; i < COLUMNS; i++)
+        columns[i].put(table, scopes, scope);
+}
+
+static void print_table(const struct scopes *scopes)
+{
+    const struct report_style *style = scopes->style;
+    const struct prof_scope_cost none = outside(scopes);
+    struct table *table = table_new();
+    for (size_t i = 0; i < COLUMNS; i++) {
+        table_column(table, TABLE_RIGHT,
+                     columns[i].title ? columns[i].title : text_byte_time_title(style));
+        table_optional(table, columns[i].rank);
+        if ((columns[i].of == TIME && !scopes->timed) ||
+            (columns[i].of == BYTES && !scopes->counted) ||
+            (columns[i].of == LIFETIME && scopes->sort != REPORT_SORT_LIFETIME))
+            table_hide(table);
+    }
+    table_column(table, TABLE_LEFT, "scope");
+    for (size_t i = 0; i < scopes->shown; i++) {
+        char path[TEXT_SCOPE_ROOM];
+        text_scope_path(path, &scopes->costs, scopes->row[i].scope);
+        add_cells(table, scopes, scopes->row[i].scope);
+        table_cell(table, path);
+    }
+    add_cells(table, scopes, &none);
+    table_cell(table, none.name);
+    table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    table_free(table);
+    const struct prof_profile *profile = scopes->analysis->profile;
+    const size_t hidden = scopes->n - scopes->shown;
+    if (!scopes->timed)
+        fputs("Scopes have times with --time exact alone.\n", style->out);
+    if (scopes->n == 0)
+        fputs("The program has named no scopes (AD_SCOPE).\n", style->out);
+    if (hidden > 0)
+        text_paragraph(style->out, style->width, "%s %zu more scope%s; -n 0 shows everything.",
+                       style->utf8 ? "\u2026" : "...", hidden, hidden == 1 ? "" : "s");
+    if (profile->lost_scopes > 0)
+        fprintf(style->out, "%llu begins of scopes had no room: they count\nas what is around.\n",
+                (unsigned long long)profile->lost_scopes);
+    text_expectations_note(scopes->analysis, style);
+}
+
+/* ---- JSON ---- */
+
+static void json_scope(struct json *json, const struct scopes *scopes,
+                       const struct prof_scope_cost *scope)
+{
+    const bool timed = scopes->timed, counted = scopes->counted;
+    json_u64(json, "calls", scope->calls);
+    json_u64(json, "recorded_calls", scope->recorded_calls);
+    json_u64(json, "open_calls", scope->open_calls);
+    json_u64(json, "records", scope->records);
+    report_json_known(json, "wall_ns", scope->wall_ns, timed);
+    report_json_known(json, "self_ns", scope->self_ns, timed);
+    report_json_known(json, "forward_ns", scope->forward_ns, timed);
+    report_json_known(json, "backward_ns", scope->cost.backward_ns, timed);
+    report_json_known(json, "tape_bytes", prof_cost_tape_bytes(&scope->cost), counted);
+    report_json_known(json, "peak_bytes", scope->cost.peak_bytes, counted);
+    report_json_byte_seconds(json, scope->cost.byte_ns, scopes->analysis->profile);
+    report_json_ratio(json, "ratio", scope->cost.backward_ns, scope->forward_ns);
+}
+
+static void print_json(const struct scopes *scopes)
+{
+    struct json json;
+    const struct prof_scope_cost none = outside(scopes);
+    report_json_begin(&json, scopes->style->out, "top");
+    report_json_profile(&json, "profile", scopes->analysis->profile);
+    json_text(&json, "by", "scope");
+    json_array(&json, "rows");
+    for (size_t i = 0; i < scopes->shown; i++) {
+        const struct prof_scope_cost *scope = scopes->row[i].scope;
+        char path[TEXT_SCOPE_ROOM];
+        text_scope_path(path, &scopes->costs, scope);
+        json_object(&json, NULL);
+        json_text(&json, "scope", path);
+        json_scope(&json, scopes, scope);
+        json_end(&json);
+    }
+    json_end(&json);
+    json_u64(&json, "rows_not_shown", scopes->n - scopes->shown);
+    json_object(&json, "no_scope");
+    json_scope(&json, scopes, &none);
+    json_end(&json);
+    json_u64(&json, "lost_scopes", scopes->analysis->profile->lost_scopes);
+    report_json_totals(&json, "total", scopes->analysis);
+    json_finish(&json);
+}
+
+void report_scopes(const struct prof_analysis *analysis, enum report_sort sort, size_t limit,
+                   const struct report_style *style)
+{
+    const struct prof_profile *profile = analysis->profile;
+    struct scopes scopes = {.analysis = analysis,
+                            .style = style,
+                            .timed = !profile->without_times && !profile->is_sampled,
+                            .counted = prof_profile_has_bytes(profile)};
+    prof_scope_costs_make(&scopes.costs, profile, false);
+    for (size_t i = 0; i < scopes.costs.n; i++) /* of exact profiles that were added to samples */
+        scopes.timed |= scopes.costs.scope[i].wall_ns > 0;
+    const bool known = ranking_is_time(sort)          ? scopes.timed
+                       : sort == REPORT_SORT_CALLS    ? true
+                       : sort == REPORT_SORT_LIFETIME ? ranking_knows(profile, sort)
+                                                      : scopes.counted;
+    scopes.sort = known            ? sort
+                  : scopes.timed   ? REPORT_SORT_TOTAL
+                  : scopes.counted ? REPORT_SORT_TAPE
+                                   : REPORT_SORT_CALLS;
+    rank(&scopes, limit);
+    if (style->json)
+        print_json(&scopes);
+    else
+        print_table(&scopes);
+    free(scopes.row);
+    prof_scope_costs_free(&scopes.costs);
+}
+
+/* ---- CSV ---- */
+
+/* A field as RFC 4180 says; as in tables, what would move the cursor is a question mark. */
+static void put_field(FILE *out, const char *text)
+{
+    const char *quote = strpbrk(text, ",\"") ? "\"" : "";
+    fputs(quote, out);
+    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+        const unsigned n = json_character(at);
+        if (*at == '"')
+            putc('"', out);
+        if (n == 0 || json_control(at, n) != 0)
+            putc('?', out);
+        else
+            fwrite(at, 1, n, out);
+        at += n ? n : 1;
+    }
+    fputs(quote, out);
+}
+
+/* Calls of ops and statements in it that left no record. */
+static uint64_t unrecorded(const struct prof_scope_cost *scope)
+{
+    return scope->cost.calls > scope->records ? scope->cost.calls - scope->records : 0;
+}
+
+void report_scopes_csv(const struct prof_analysis *analysis, const struct report_style *style)
+{
+    struct prof_scope_costs costs;
+    prof_scope_costs_make(&costs, analysis->profile, true);
+    fputs("name,thread,total_time,forward_time,reverse_time,chain_stack,no_chain_stack,"
+          "autodiff_calls,no_autodiff_calls\n",
+          style->out);
+    for (size_t i = 0; i < costs.n; i++) {
+        const struct prof_scope_cost *scope = &costs.scope[i];
+        char path[TEXT_SCOPE_ROOM];
+        if (is_idle(scope))
+            continue;
+        text_scope_path(path, &costs, scope);
+        put_field(style->out, path);
+        fprintf(style->out, ",%llu,%.9f,%.9f,%.9f,%llu,%llu,%llu,%llu\n",
+                (unsigned long long)scope->thread,
+                (double)(scope->forward_ns + scope->cost.backward_ns) * 1e-9,
+                (double)scope->forward_ns * 1e-9, (double)scope->cost.backward_ns * 1e-9,
+                (unsigned long long)scope->records, (unsigned long long)unrecorded(scope),
+                (unsigned long long)scope->recorded_calls,
+                (unsigned long long)(scope->calls - scope->recorded_calls));
+    }
+    prof_scope_costs_free(&costs);
+}

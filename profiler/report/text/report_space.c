@@ -1,0 +1,444 @@
+/* report_space.c: who holds a tape, for how long, in vain, or until its end.
+ *
+ * Invariant: the rows of a moment, with those that are not shown and what has no class, add up to
+ * the tape's own count.
+ */
+#include "report_json.h"
+
+#include "base_memory.h"
+#include "report_rank.h"
+#include "report_text.h"
+#include "units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLACE_ROOM = 1024, NAMES_ROOM = 256 };
+
+static const char *const cause_name[] = {"call", "sweep", "frame", "rewind", "reset", "destroy"};
+enum { CAUSES = sizeof cause_name / sizeof *cause_name };
+
+/* A holder with what it is sorted by. */
+struct ranked_holder {
+    const struct prof_holder *holder;
+    double key; /* bytes, or bytes times ns */
+};
+
+static void causes_of(const struct prof_holder *h, uint64_t by[CAUSES])
+{
+    const uint64_t all[CAUSES] = {h->by_call,   h->by_sweep, h->by_frame,
+                                  h->by_rewind, h->by_reset, h->by_destroy};
+    memcpy(by, all, sizeof all);
+}
+
+static double key_of(const struct prof_holder *h, enum report_space what)
+{
+    switch (what) {
+    case REPORT_LIFETIME:
+        return h->byte_ns;
+    case REPORT_DEAD:
+        return h->kinds & 1u << PROF_SAVED ? (double)h->dead_bytes + (double)h->unread_bytes : 0;
+    case REPORT_LEAKS:
+        return (double)h->by_destroy + (double)h->live_bytes;
+    case REPORT_HOLDERS:
+        break;
+    }
+    return (double)h->held;
+}
+
+static int compare_ranked(const void *x, const void *y)
+{
+    const struct ranked_holder *a = x, *b = y;
+    if (a->key != b->key)
+        return a->key > b->key ? -1 : 1;
+    return a->holder < b->holder ? -1 : a->holder > b->holder;
+}
+
+/* ---- cells ---- */
+
+static const char *kinds_text(const struct prof_holder *h)
+{
+    int found = -1;
+    for (int k = 0; k < PROF_RESIDUAL_KINDS; k++)
+        if (h->kinds & 1u << k)
+            found = found < 0 ? k : PROF_RESIDUAL_KINDS;
+    return found < 0 ? "" : found < PROF_RESIDUAL_KINDS ? text_kind_name[found] : "several";
+}
+
+/* "mlp.c:41 tanh", or "(tape) padding". */
+static void put_line(char *buf, size_t n, const struct prof_analysis *analysis,
+                     const struct prof_line *line)
+{
+    char names[NAMES_ROOM], place[PLACE_ROOM] = "(tape)";
+    text_names(names, sizeof names, &line->ops, ",");
+    if (!line->own)
+        text_place(place, sizeof place, analysis, line);
+    snprintf(buf, n, "%s %s", place, names);
+}
+
+/* The line, and for which other: the cell at the end of a row. */
+static void cell_holder(struct table *table, const struct prof_analysis *analysis,
+                        const struct prof_holder *h, enum prof_space_by by,
+                        const struct report_style *style)
+{
+    char line[PLACE_ROOM + NAMES_ROOM], consumer[PLACE_ROOM + NAMES_ROOM] = "";
+    if (by == PROF_SPACE_BY_OP)
+        text_names(line, sizeof line, &h->line.ops, ",");
+    else
+        put_line(line, sizeof line, analysis, &h->line);
+    if (by == PROF_SPACE_BY_OP)
+        text_names(consumer, sizeof consumer, &h->consumer.ops, ",");
+    else if (h->consumer.ops.n > 0)
+        put_line(consumer, sizeof consumer, analysis, &h->consumer);
+    table_cellf(table, "%s%s%s%s", line,
+                !*consumer    ? ""
+                : style->utf8 ? " \u2192 "
+                              : " -> ",
+                consumer, h->more_consumers || h->shared ? " +" : "");
+}
+
+static void cell_cause(struct table *table, const struct prof_holder *h)
+{
+    uint64_t by[CAUSES];
+    causes_of(h, by);
+    size_t most = 0;
+    for (size_t i = 1; i < CAUSES; i++)
+        if (by[i] > by[most])
+            most = i;
+    bool others = false;
+    for (size_t i = 0; i < CAUSES; i++)
+        others |= i != most && by[i] > 0;
+    if (by[most] == 0)
+        table_cell(table, "-");
+    else
+        table_cellf(table, "%s%s", cause_name[most], others ? "+" : "");
+}
+
+/* Mean time that a byte lived. */
+static uint64_t life_of(const struct prof_holder *h)
+{
+    return h->bytes > 0 ? prof_whole(h->byte_ns / (double)h->bytes) : 0;
+}
+
+/* ---- tables ---- */
+
+struct view {
+    const struct prof_analysis *analysis;
+    const struct prof_space *space;
+    const struct report_space_options *options;
+    const struct report_style *style;
+    struct ranked_holder *row;
+    size_t n, shown;
+    double total;
+};
+
+static void add_columns(struct table *table, const struct view *view)
+{
+    /* rank: where there is no room, the highest goes first. */
+    static const struct {
+        const char *title;
+        unsigned rank;
+    } columns[][5] = {
+        [REPORT_HOLDERS] = {{"bytes", 0}, {"share", 2}, {"kind", 1}},
+        [REPORT_LIFETIME] = {{"", 0}, {"share", 3}, {"life", 2}, {"bytes", 1}, {"freed by", 4}},
+        [REPORT_DEAD] = {{"never read", 0}, {"of", 2}, {"at peak", 1}, {"freed by", 3}},
+        [REPORT_LEAKS] = {{"left", 0}, {"live now", 2}, {"at peak", 3}, {"kind", 1}},
+    };
+    for (int i = 0; i < 5 && columns[view->options->what][i].title; i++) {
+        const char *title = columns[view->options->what][i].title;
+        table_column(table, TABLE_RIGHT, title[0] ? title : text_byte_time_title(view->style));
+        table_optional(table, columns[view->options->what][i].rank);
+    }
+    table_column(table, TABLE_LEFT,
+                 view->options->by == PROF_SPACE_BY_OP ? "op"
+                 : view->style->utf8                   ? "line op \u2192 read by"
+                                                       : "line op -> read by");
+}
+
+static void add_cells(struct table *table, const struct view *view, const struct ranked_holder *row)
+{
+    char share[UNITS_ROOM];
+    const struct prof_holder *h = row->holder;
+    const struct report_style *style = view->style;
+    table_row(table);
+    switch (view->options->what) {
+    case REPORT_HOLDERS:
+        cell_bytes(table, h->held, style);
+        table_cell(table, units_part(share, row->key, view->total));
+        table_cell(table, kinds_text(h));
+        break;
+    case REPORT_LIFETIME:
+        cell_byte_time(table, h->byte_ns, style);
+        table_cell(table, units_part(share, row->key, view->total));
+        cell_time(table, life_of(h), style);
+        cell_bytes(table, h->bytes, style);
+        cell_cause(table, h);
+        break;
+    case REPORT_DEAD:
+        cell_bytes(table, prof_whole(row->key), style);
+        cell_bytes(table, h->bytes, style);
+        cell_bytes(table, h->peak_bytes, style);
+        cell_cause(table, h);
+        break;
+    case REPORT_LEAKS:
+        cell_bytes(table, prof_whole(row->key), style);
+        cell_bytes(table, h->live_bytes, style);
+        cell_bytes(table, h->peak_bytes, style);
+        table_cell(table, kinds_text(h));
+        break;
+    }
+}
+
+static void add_holder(struct table *table, const struct view *view,
+                       const struct ranked_holder *row)
+{
+    add_cells(table, view, row);
+    cell_holder(table, view->analysis, row->holder, view->options->by, view->style);
+}
+
+static void add_left_out(struct table *table, const struct view *view)
+{
+    const struct prof_holder *h = &view->space->left_out;
+    if (view->space->n_left_out == 0)
+        return;
+    add_cells(table, view, &(struct ranked_holder){h, key_of(h, view->options->what)});
+    table_cell(table, "(left out)");
+}
+
+/* What the tape counts and no class does: a table that could not grow, or an older recording. */
+static void add_rest(struct table *table, const struct view *view)
+{
+    char share[UNITS_ROOM];
+    const struct prof_space *space = view->space;
+    if (view->options->what != REPORT_HOLDERS || space->total <= space->held)
+        return;
+    table_row(table);
+    cell_bytes(table, space->total - space->held, view->style);
+    table_cell(table, units_share(share, space->total - space->held, space->total));
+    table_cell(table, "");
+    table_cell(table, "(no class)");
+}
+
+static void put_hidden(const struct view *view)
+{
+    char buf[UNITS_ROOM];
+    double sum = 0;
+    for (size_t i = view->shown; i < view->n; i++)
+        sum += view->row[i].key;
+    text_paragraph(view->style->out, view->style->width,
+                   "%s %zu more with %s in all; -n 0 shows everything.",
+                   view->style->utf8 ? "\u2026" : "...", view->n - view->shown,
+                   units_part(buf, sum, view->total));
+}
+
+static struct table *make_table(const struct view *view)
+{
+    struct table *table = table_new();
+    add_columns(table, view);
+    for (size_t i = 0; i < view->shown; i++)
+        add_holder(table, view, &view->row[i]);
+    add_left_out(table, view);
+    add_rest(table, view);
+    return table;
+}
+
+static void put_kinds(const struct view *view)
+{
+    char bytes[PROF_RESIDUAL_KINDS][UNITS_ROOM], share[PROF_RESIDUAL_KINDS][UNITS_ROOM];
+    uint64_t by_kind[PROF_RESIDUAL_KINDS] = {0};
+    for (size_t i = 0; i < view->space->n; i++)
+        for (int k = 0; k < PROF_RESIDUAL_KINDS; k++)
+            if (view->space->holder[i].kinds == 1u << k)
+                by_kind[k] += view->space->holder[i].held;
+    for (int k = 0; k < PROF_RESIDUAL_KINDS; k++) {
+        units_bytes(bytes[k], by_kind[k]);
+        units_share(share[k], by_kind[k], view->space->total);
+    }
+    text_paragraph(view->style->out, view->style->width,
+                   "%s %s (%s), %s %s (%s), %s %s (%s), %s %s (%s)", text_kind_name[0], bytes[0],
+                   share[0], text_kind_name[1], bytes[1], share[1], text_kind_name[2], bytes[2],
+                   share[2], text_kind_name[3], bytes[3], share[3]);
+}
+
+/* What the rows are about, before them. */
+static void put_head(const struct view *view)
+{
+    static const char *const head[] = {
+        [REPORT_LIFETIME] = "Bytes times the time that they lived, all tapes (exact).",
+        [REPORT_DEAD] = "Saved for a pullback that never read it, all tapes (exact).",
+        [REPORT_LEAKS] = "Left when a tape was destroyed, or live at the end (exact).",
+    };
+    const struct prof_space *space = view->space;
+    const struct report_style *style = view->style;
+    char bytes[UNITS_ROOM], when[UNITS_ROOM];
+    if (view->options->what != REPORT_HOLDERS) {
+        text_paragraph(style->out, style->width, "%s", head[view->options->what]);
+        return;
+    }
+    units_time(when, space->at_ns, style->utf8);
+    text_paragraph(
+        style->out, style->width, "%s live%s%s%s%s%s (exact)",
+        style->exact ? units_exact(bytes, space->total) : units_bytes(bytes, space->total),
+        view->options->at == PROF_AT_END    ? " at the end"
+        : view->options->at == PROF_AT_PEAK ? " at the tape's peak"
+                                            : " at that time",
+        space->at_is_known ? ", " : "", space->at_is_known ? when : "",
+        space->at_is_known ? " after the start" : "", space->is_backward ? ", in a sweep" : "");
+}
+
+/* Values that no pullback reads, and yet lie on the tape at its peak. */
+static void put_unneeded(const struct view *view)
+{
+    char buf[UNITS_ROOM], share[UNITS_ROOM];
+    uint64_t sum = 0, peak = 0;
+    for (size_t i = 0; i < view->space->n; i++) {
+        peak += view->space->holder[i].peak_bytes;
+        if (view->space->holder[i].kinds == 1u << PROF_VALUE)
+            sum += view->space->holder[i].peak_bytes;
+    }
+    if (sum > 0)
+        text_paragraph(view->style->out, view->style->width,
+                       "At the peak, %s (%s) are values that no pullback reads: frames would give "
+                       "them back (kind 'value' in the default view).",
+                       units_bytes(buf, sum), units_share(share, sum, peak));
+}
+
+static void put_text(const struct view *view)
+{
+    const struct report_style *style = view->style;
+    const bool holders = view->options->what == REPORT_HOLDERS;
+    struct table *table = make_table(view);
+    put_head(view);
+    if (holders && view->options->by == PROF_SPACE_BY_CLASS)
+        put_kinds(view);
+    if (holders && view->space->tape)
+        report_timeline(view->analysis, view->space->tape, style);
+    const bool known = view->options->what != REPORT_LIFETIME ||
+                       ranking_knows(view->analysis->profile, REPORT_SORT_LIFETIME);
+    if (!known)
+        fputs("Not known: lifetimes are from exact times (--time exact).\n", style->out);
+    else if (view->n == 0 && view->space->n_left_out == 0)
+        fputs("Nothing.\n", style->out);
+    else
+        table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    if (known && view->shown < view->n)
+        put_hidden(view);
+    if (view->options->what == REPORT_DEAD)
+        put_unneeded(view);
+    text_unlined_note(view->analysis, style->out);
+    table_free(table);
+}
+
+/* ---- JSON ---- */
+
+static void json_line(struct json *json, const char *name, const struct prof_line *line)
+{
+    if (line->ops.n == 0) {
+        json_null(json, name);
+        return;
+    }
+    json_object(json, name);
+    report_json_place(json, line);
+    json_end(json);
+}
+
+static void json_holder(struct json *json, const struct view *view, const struct prof_holder *h)
+{
+    uint64_t by[CAUSES];
+    causes_of(h, by);
+    json_object(json, NULL);
+    json_line(json, "producer", &h->line);
+    json_line(json, "consumer", &h->consumer);
+    json_line(json, "released_by", &h->released_by);
+    json_bool(json, "more_consumers", h->more_consumers || h->shared);
+    json_bool(json, "more_releasers", h->more_releasers);
+    json_array(json, "kinds");
+    for (int k = 0; k < PROF_RESIDUAL_KINDS; k++)
+        if (h->kinds & 1u << k)
+            json_text(json, NULL, text_kind_name[k]);
+    json_end(json);
+    json_u64(json, "held_bytes", h->held);
+    json_u64(json, "peak_bytes", h->peak_bytes);
+    json_u64(json, "live_bytes", h->live_bytes);
+    json_u64(json, "bytes", h->bytes);
+    json_u64(json, "count", h->count);
+    json_u64(json, "largest_bytes", h->largest_bytes);
+    json_u64(json, "read_bytes", h->read_bytes);
+    json_u64(json, "dead_bytes", h->dead_bytes);
+    json_u64(json, "unread_bytes", h->unread_bytes);
+    report_json_byte_seconds(json, h->byte_ns, view->analysis->profile);
+    json_object(json, "released_bytes");
+    for (size_t i = 0; i < CAUSES; i++)
+        json_u64(json, cause_name[i], by[i]);
+    json_end(json);
+    json_end(json);
+}
+
+static void json_moments(struct json *json, const struct prof_analysis *analysis,
+                         const struct prof_tape *tape)
+{
+    const struct prof_profile *profile = analysis->profile;
+    json_array(json, "live");
+    for (size_t i = 0; tape && i < tape->n_moments; i++) {
+        const struct prof_moment *m = &tape->moment[i];
+        const uint64_t start = profile->start_ticks;
+        json_object(json, NULL);
+        json_u64(json, "ns", prof_profile_ns(profile, m->ticks > start ? m->ticks - start : 0));
+        json_u64(json, "most_bytes", m->most_bytes);
+        json_u64(json, "least_bytes", m->least_bytes);
+        json_bool(json, "backward", m->backward);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static void put_json(const struct view *view)
+{
+    static const char *const what[] = {"holders", "lifetime", "dead", "leaks"};
+    static const char *const at[] = {"peak", "end", "time"};
+    struct json json;
+    report_json_begin(&json, view->style->out, "tape");
+    report_json_profile(&json, "profile", view->analysis->profile);
+    json_text(&json, "view", what[view->options->what]);
+    json_text(&json, "at", at[view->options->at]);
+    if (view->space->at_is_known)
+        json_u64(&json, "at_ns", view->space->at_ns);
+    else
+        json_null(&json, "at_ns");
+    json_bool(&json, "backward", view->space->is_backward);
+    json_u64(&json, "total_bytes", view->space->total);
+    json_u64(&json, "held_bytes", view->space->held);
+    json_array(&json, "rows");
+    for (size_t i = 0; i < view->shown; i++)
+        json_holder(&json, view, view->row[i].holder);
+    json_end(&json);
+    json_u64(&json, "rows_not_shown", view->n - view->shown);
+    json_u64(&json, "rows_left_out", view->space->n_left_out);
+    json_u64(&json, "left_out_bytes",
+             prof_whole(key_of(&view->space->left_out, view->options->what)));
+    json_moments(&json, view->analysis, view->space->tape);
+    json_finish(&json);
+}
+
+void report_space(const struct prof_analysis *analysis, const struct prof_space *space,
+                  const struct report_space_options *options, const struct report_style *style)
+{
+    struct view view = {analysis, space, options, style, NULL, 0, 0, 0};
+    view.row = base_calloc(space->n + 1, sizeof *view.row);
+    view.total = key_of(&space->left_out, options->what);
+    for (size_t i = 0; i < space->n; i++) {
+        const double key = key_of(&space->holder[i], options->what);
+        view.total += key;
+        if (key > 0)
+            view.row[view.n++] = (struct ranked_holder){&space->holder[i], key};
+    }
+    if (options->what == REPORT_HOLDERS)
+        view.total = (double)space->total;
+    qsort(view.row, view.n, sizeof *view.row, compare_ranked);
+    view.shown = options->limit > 0 && options->limit < view.n ? options->limit : view.n;
+    if (style->json)
+        put_json(&view);
+    else
+        put_text(&view);
+    free(view.row);
+}

@@ -1,0 +1,174 @@
+/* report_text.c: see report_text.h. */
+#include "report_text.h"
+
+#include "units.h"
+
+#include <stdlib.h>
+
+#include <stdarg.h>
+#include <string.h>
+
+const char *const text_kind_name[PROF_RESIDUAL_KINDS] = {"saved", "value", "record", "adjoint"};
+
+void cell_time(struct table *table, uint64_t ns, const struct report_style *style)
+{
+    char buf[UNITS_ROOM];
+    table_cell(table, style->exact ? units_exact(buf, ns) : units_time(buf, ns, style->utf8));
+}
+
+void cell_bytes(struct table *table, uint64_t bytes, const struct report_style *style)
+{
+    char buf[UNITS_ROOM];
+    table_cell(table, style->exact ? units_exact(buf, bytes) : units_bytes(buf, bytes));
+}
+
+void cell_count(struct table *table, uint64_t n, const struct report_style *style)
+{
+    char buf[UNITS_ROOM];
+    table_cell(table, style->exact ? units_exact(buf, n) : units_count(buf, n));
+}
+
+void cell_byte_time(struct table *table, double byte_ns, const struct report_style *style)
+{
+    char buf[UNITS_ROOM];
+    if (style->exact)
+        table_cellf(table, "%.0f", byte_ns);
+    else
+        table_cell(table, units_bytes(buf, prof_whole(byte_ns / 1e6)));
+}
+
+const char *text_byte_time_title(const struct report_style *style)
+{
+    return style->exact ? "B*ns" : "B*ms";
+}
+
+void text_names(char *buf, size_t n, const struct prof_names *names, const char *separator)
+{
+    size_t used = 0;
+    buf[0] = '\0';
+    for (unsigned i = 0; i < names->n && used < n; i++) {
+        int wrote = snprintf(buf + used, n - used, "%s%s", i > 0 ? separator : "", names->name[i]);
+        used += wrote > 0 ? (size_t)wrote : 0;
+    }
+    if (names->more && used + 1 < n)
+        snprintf(buf + used, n - used, "+");
+}
+
+unsigned text_columns(const char *text)
+{
+    unsigned n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+void text_paragraph(FILE *out, unsigned width, const char *format, ...)
+{
+    char text[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it was, just above */
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    unsigned column = 0;
+    char *left = text;
+    for (char *word; (word = strtok_r(left, " ", &left)) != NULL;) {
+        const unsigned n = text_columns(word);
+        if (column > 0 && width > 0 && column + 1 + n > width) {
+            putc('\n', out);
+            column = 0;
+        }
+        fprintf(out, "%s%s", column > 0 ? " " : "", word);
+        column += n + (column > 0);
+    }
+    putc('\n', out);
+}
+
+const char *text_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+void text_scope_path(char buf[TEXT_SCOPE_ROOM], const struct prof_scope_costs *costs,
+                     const struct prof_scope_cost *scope)
+{
+    enum { MOST_LEVELS = 64 };
+    char *at = buf + TEXT_SCOPE_ROOM - 1;
+    *at = '\0';
+    for (int level = 0; level < MOST_LEVELS; level++) {
+        const size_t n = strlen(scope->name);
+        if ((size_t)(at - buf) < n + 4)
+            break;
+        memcpy(at -= n, scope->name, n);
+        if (scope->parent == 0) {
+            memmove(buf, at, strlen(at) + 1);
+            return;
+        }
+        *--at = '/';
+        scope = &costs->scope[scope->parent - 1];
+    }
+    memcpy(at -= 3, "...", 3);
+    memmove(buf, at, strlen(at) + 1);
+}
+
+void text_scope_name(char buf[TEXT_SCOPE_ROOM], const struct prof_scope_costs *costs,
+                     const struct prof_scope_cost *scope)
+{
+    size_t same = 0;
+    for (size_t i = 0; i < costs->n; i++)
+        same += strcmp(costs->scope[i].name, scope->name) == 0;
+    if (same > 1)
+        text_scope_path(buf, costs, scope);
+    else
+        snprintf(buf, TEXT_SCOPE_ROOM, "%s", scope->name);
+}
+
+const char *report_short_path(const struct prof_analysis *analysis, const char *file)
+{
+    const char *start = text_base_name(file);
+    while (start > file && prof_analysis_files(analysis, start, NULL, 0) > 1) {
+        start--; /* the slash; then back to the one before */
+        while (start > file && start[-1] != '/')
+            start--;
+    }
+    return start;
+}
+
+void text_sampled_note(const struct prof_analysis *analysis, FILE *out)
+{
+    const struct prof_totals *total = &analysis->total;
+    char buf[UNITS_ROOM];
+    if (total->fired == 0) {
+        fputs("No samples were taken.\n", out);
+        return;
+    }
+    const uint64_t period = analysis->profile->sample_period_ns;
+    char outside[64] = "";
+    if (total->outside > 0)
+        snprintf(outside, sizeof outside, " +\n%llu outside of the steps",
+                 (unsigned long long)total->outside);
+    fprintf(out,
+            "~ sampled, %llu a second and thread: %llu signals = %llu recorded +\n"
+            "%llu partial + %llu lost%s. Times are the processor's, of all threads.\n"
+            "An error is one standard deviation, 1/sqrt(samples at work) of the value.\n"
+            "The lines hold %s of the process' time.\n",
+            (unsigned long long)(period > 0 ? (1000000000 + period / 2) / period : 0),
+            (unsigned long long)total->fired, (unsigned long long)total->recorded,
+            (unsigned long long)total->partial, (unsigned long long)total->lost, outside,
+            units_share(buf, prof_cost_time(&analysis->sum), total->process_cpu_ns));
+}
+
+void text_untimed_note(const struct prof_analysis *analysis, FILE *out)
+{
+    if (analysis->profile->without_times)
+        fputs("No times were taken (--time off).\n", out);
+}
+
+void text_unlined_note(const struct prof_analysis *analysis, FILE *out)
+{
+    if (analysis->n_unlined > 0)
+        fprintf(out, "%zu site%s without line information%s.\n", analysis->n_unlined,
+                analysis->n_unlined == 1 ? " is" : "s are",
+                analysis->n_unusable > 0 ? "" : ": compile with -g to see source lines");
+}

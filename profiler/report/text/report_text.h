@@ -1,0 +1,65 @@
+/* report_text.h: cells that several reports share.
+ *
+ * Private to profiler/report.
+ */
+#ifndef PROFILER_REPORT_TEXT_H
+#define PROFILER_REPORT_TEXT_H
+
+#include "report.h"
+#include "table.h"
+
+/* Cells in the style: short with a unit, or exact. */
+void cell_time(struct table *table, uint64_t ns, const struct report_style *style);
+void cell_bytes(struct table *table, uint64_t bytes, const struct report_style *style);
+void cell_count(struct table *table, uint64_t n, const struct report_style *style);
+/* Bytes times ns that they lived, under the title that text_byte_time_title() says. */
+void cell_byte_time(struct table *table, double byte_ns, const struct report_style *style);
+const char *text_byte_time_title(const struct report_style *style);
+
+/* A row's "line, op, function" as the view names it; text_where_title() heads the column. */
+void text_where(char *buf, size_t n, const struct prof_analysis *analysis,
+                const struct prof_line *line, enum prof_by by);
+void cell_where(struct table *table, const struct prof_analysis *analysis,
+                const struct prof_line *line, enum prof_by by);
+const char *text_where_title(enum prof_by by);
+
+/* "file.c:12", or what is known instead. */
+void text_place(char *buf, size_t n, const struct prof_analysis *analysis,
+                const struct prof_line *line);
+
+/* What bytes of a tape are, by enum prof_residual_kind. */
+extern const char *const text_kind_name[PROF_RESIDUAL_KINDS];
+
+/* The names, separated by `separator`, with a "+" where there were more. Truncates. */
+void text_names(char *buf, size_t n, const struct prof_names *names, const char *separator);
+
+enum { TEXT_SCOPE_ROOM = 1024 };
+/* "train/layer index=3", or its end where it is very long. */
+void text_scope_path(char buf[TEXT_SCOPE_ROOM], const struct prof_scope_costs *costs,
+                     const struct prof_scope_cost *scope);
+/* The same of a scope whose name others have as well, else its name alone. */
+void text_scope_name(char buf[TEXT_SCOPE_ROOM], const struct prof_scope_costs *costs,
+                     const struct prof_scope_cost *scope);
+
+/* Columns that a text of UTF-8 takes. */
+unsigned text_columns(const char *text);
+
+/* Writes the text as a paragraph, broken between words so that lines are at most `width` columns
+ * where words allow; 0: one line. */
+void text_paragraph(FILE *out, unsigned width, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The last component of a path. */
+const char *text_base_name(const char *path);
+
+/* Of a sampled profile: what its times are, and from how many samples. */
+void text_sampled_note(const struct prof_analysis *analysis, FILE *out);
+/* Where no times were taken, that they were not. */
+void text_untimed_note(const struct prof_analysis *analysis, FILE *out);
+/* A line for each expectation of the source that does not hold, up to five. */
+void text_expectations_note(const struct prof_analysis *analysis, const struct report_style *style);
+
+/* Says how to get source lines, if some are missing. */
+void text_unlined_note(const struct prof_analysis *analysis, FILE *out);
+
+#endif

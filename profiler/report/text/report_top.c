@@ -1,0 +1,352 @@
+/* report_top.c: the table of the costliest lines.
+ *
+ * Invariant: a column is one row of the table below: title, cell, and when it is shown.
+ */
+#include "report_json.h"
+#include "report_rank.h"
+#include "report_text.h"
+#include "units.h"
+
+/* What the cells of a row are made of. */
+struct top {
+    const struct prof_analysis *analysis;
+    const struct report_style *style;
+    const struct ranking *ranking;
+    enum prof_by by;
+    enum report_sort sort;
+    struct prof_roof roof;
+};
+
+/* A row under way; line is NULL in the row of the totals. */
+struct top_row {
+    const struct prof_line *line;
+    const struct prof_cost *cost;
+};
+
+static void put_share(struct table *table, const struct top *top, const struct top_row *row)
+{
+    char buf[UNITS_ROOM];
+    table_cell(table, ranking_share(buf, row->cost, &top->ranking->total, top->sort, top->style));
+}
+
+static void put_total(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_time(table, ranking_time(row->cost, top->style), top->style);
+}
+
+static void put_forward(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_time(table, row->cost->forward_ns, top->style);
+}
+
+static void put_backward(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_time(table, row->cost->backward_ns, top->style);
+}
+
+static void put_recompute(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_time(table, row->cost->recompute_ns, top->style);
+}
+
+/* Without recomputation, which is neither. */
+static void put_ratio(struct table *table, const struct top *top, const struct top_row *row)
+{
+    char buf[UNITS_ROOM];
+    bool slow = row->line && prof_line_is_slow_backward(row->line, top->analysis, &top->roof);
+    table_cellf(table, "%s%s", units_ratio(buf, row->cost->backward_ns, row->cost->forward_ns),
+                slow ? "!" : "");
+}
+
+static void put_expected(struct table *table, const struct top *top, const struct top_row *row)
+{
+    char buf[UNITS_ROOM] = "-";
+    double expected = prof_cost_expected_ratio(row->cost, &top->roof);
+    if (expected > 0)
+        snprintf(buf, sizeof buf, "%.*f", expected < 9.95 ? 1 : 0, expected);
+    table_cell(table, buf);
+}
+
+static void put_tape(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_bytes(table, prof_cost_tape_bytes(row->cost), top->style);
+}
+
+static void put_peak(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_bytes(table, row->cost->peak_bytes, top->style);
+}
+
+static void put_lifetime(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_byte_time(table, row->cost->byte_ns, top->style);
+}
+
+static void put_calls(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_count(table, row->cost->calls, top->style);
+}
+
+/* The standard error of the share: it is from so many samples. */
+static void put_error(struct table *table, const struct top *top, const struct top_row *row)
+{
+    char buf[UNITS_ROOM];
+    const uint64_t key = ranking_key(row->cost, top->sort, top->style);
+    if (row->cost->cpu_samples == 0)
+        table_cell(table, "-");
+    else
+        table_cell(table, units_share(buf, prof_whole(prof_cost_error(row->cost, key)),
+                                      ranking_key(&top->ranking->total, top->sort, top->style)));
+}
+
+static void put_other(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_time(table, row->cost->other_ns, top->style);
+}
+
+static void put_waiting(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_time(table, row->cost->waiting_ns, top->style);
+}
+
+static void put_waiting_io(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_time(table, row->cost->waiting_io_ns, top->style);
+}
+
+static void put_waiting_lock(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_time(table, row->cost->waiting_lock_ns, top->style);
+}
+
+static void put_samples(struct table *table, const struct top *top, const struct top_row *row)
+{
+    cell_count(table, row->cost->samples, top->style);
+}
+
+static bool is_sampled(const struct top *top)
+{
+    return top->analysis->profile->is_sampled;
+}
+
+static bool by_sampled_time(const struct top *top)
+{
+    return is_sampled(top) && ranking_is_time(top->sort);
+}
+
+static bool has_other(const struct top *top)
+{
+    return is_sampled(top) && top->style->phases == 0;
+}
+
+/* Samples are taken without an account of the tape, unless both were asked for. */
+static bool has_rows(const struct top *top)
+{
+    return prof_profile_has_bytes(top->analysis->profile);
+}
+
+static bool by_lifetime(const struct top *top)
+{
+    return top->sort == REPORT_SORT_LIFETIME;
+}
+
+static bool has_forward(const struct top *top)
+{
+    return ranking_has_phase(top->style, REPORT_FORWARD) && !top->analysis->profile->without_times;
+}
+
+static bool has_backward(const struct top *top)
+{
+    return ranking_has_phase(top->style, REPORT_BACKWARD) && !top->analysis->profile->without_times;
+}
+
+static bool has_both(const struct top *top)
+{
+    return has_forward(top) && has_backward(top);
+}
+
+static bool has_recompute(const struct top *top)
+{
+    return ranking_has_phase(top->style, REPORT_RECOMPUTE) &&
+           !top->analysis->profile->without_times && prof_cost_recomputes(&top->ranking->total);
+}
+
+/* The expected ratio is from the rows' counts. */
+static bool has_expected(const struct top *top)
+{
+    return has_both(top) && has_rows(top);
+}
+
+/* In the order of the table. `rank`: where there is no room, the highest goes first. */
+static const struct column {
+    const char *title; /* NULL: of bytes times the time that they lived */
+    unsigned rank;
+    void (*put)(struct table *table, const struct top *top, const struct top_row *row);
+    bool (*shown)(const struct top *top); /* NULL: always */
+    const char *sampled; /* title where the cells are from samples; NULL: they never are */
+} columns[] = {
+    {"share", 0, put_share, NULL, NULL},
+    {"error", 3, put_error, by_sampled_time, "~error"},
+    {"total", 6, put_total, has_both, "~total"},
+    {"forward", 3, put_forward, has_forward, "~forward"},
+    {"backward", 1, put_backward, has_backward, "~backward"},
+    {"other", 4, put_other, has_other, "~other"},
+    {"waiting", 7, put_waiting, has_other, "~waiting"},
+    {"io", 8, put_waiting_io, has_other, "~for io"},
+    {"locks", 8, put_waiting_lock, has_other, "~locks"},
+    {"recompute", 3, put_recompute, has_recompute, "~recompute"},
+    {"b/f", 2, put_ratio, has_both, "~b/f"},
+    {"expect", 7, put_expected, has_expected, NULL},
+    {"tape", 4, put_tape, has_rows, NULL},
+    {"at peak", 5, put_peak, has_rows, NULL},
+    {NULL, 0, put_lifetime, by_lifetime, NULL},
+    {"calls", 6, put_calls, has_rows, NULL},
+    {"samples", 6, put_samples, is_sampled, NULL},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static void add_columns(struct table *table, const struct top *top)
+{
+    for (size_t i = 0; i < COLUMNS; i++) {
+        const struct column *column = &columns[i];
+        if (column->shown && !column->shown(top))
+            continue;
+        table_column(table, TABLE_RIGHT,
+                     column->sampled && is_sampled(top) ? column->sampled
+                     : column->title                    ? column->title
+                                                        : text_byte_time_title(top->style));
+        table_optional(table, column->rank);
+    }
+    table_column(table, TABLE_LEFT, text_where_title(top->by));
+}
+
+static void add_cells(struct table *table, const struct top *top, const struct prof_line *line,
+                      const struct prof_cost *cost)
+{
+    const struct top_row row = {line, cost};
+    table_row(table);
+    for (size_t i = 0; i < COLUMNS; i++)
+        if (!columns[i].shown || columns[i].shown(top))
+            columns[i].put(table, top, &row);
+}
+
+static void put_hidden(const struct top *top)
+{
+    const struct ranking *ranking = top->ranking;
+    const struct report_style *style = top->style;
+    char buf[UNITS_ROOM];
+    struct prof_cost sum = {0};
+    size_t n = ranking->n - ranking->shown;
+    for (size_t i = ranking->shown; i < ranking->n; i++)
+        prof_cost_add(&sum, &ranking->row[i].line->cost);
+    /* Rows with what they called overlap: their sum says nothing. */
+    const char *share = ranking_share(buf, &sum, &ranking->total, top->sort, style);
+    text_paragraph(style->out, style->width, "%s %zu more %s%s%s%s%s; -n 0 shows everything.",
+                   style->utf8 ? "\u2026" : "...", n, ranking_noun(top->by), n == 1 ? "" : "s",
+                   style->inclusive ? "" : " with ", style->inclusive ? "" : share,
+                   style->inclusive ? "" : " in all");
+}
+
+static bool any_slow(const struct top *top)
+{
+    if (!has_both(top))
+        return false;
+    for (size_t i = 0; i < top->ranking->shown; i++)
+        if (prof_line_is_slow_backward(top->ranking->row[i].line, top->analysis, &top->roof))
+            return true;
+    return false;
+}
+
+static void print(const struct top *top)
+{
+    const struct report_style *style = top->style;
+    const struct ranking *ranking = top->ranking;
+    struct table *table = table_new();
+    add_columns(table, top);
+    for (size_t i = 0; i < ranking->shown; i++) {
+        const struct prof_line *line = ranking->row[i].line;
+        add_cells(table, top, line, &line->cost);
+        cell_where(table, top->analysis, line, top->by);
+    }
+    if (top->analysis->n_left_out > 0) {
+        add_cells(table, top, NULL, &top->analysis->left_out);
+        table_cell(table, "(left out)");
+    }
+    add_cells(table, top, NULL, &ranking->total);
+    table_cell(table, "(all)");
+    table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    table_free(table);
+    if (ranking->n == 0 && top->analysis->n_left_out == 0)
+        fputs("Nothing was measured.\n", style->out);
+    if (ranking->shown < ranking->n)
+        put_hidden(top);
+    if (any_slow(top))
+        fputs(is_sampled(top)
+                  ? "! backward takes over twice what flops\nand bytes explain, by more "
+                    "than two\nstandard errors.\n"
+                  : "! backward takes over twice what flops\nand bytes explain.\n",
+              style->out);
+    if (is_sampled(top))
+        text_sampled_note(top->analysis, style->out);
+    if (style->inclusive)
+        fputs("Each row has all that it called as well.\n", style->out);
+    text_untimed_note(top->analysis, style->out);
+    text_unlined_note(top->analysis, style->out);
+    text_expectations_note(top->analysis, style);
+}
+
+static void print_json(const struct top *top)
+{
+    const struct ranking *ranking = top->ranking;
+    struct json json;
+    report_json_begin(&json, top->style->out, "top");
+    report_json_profile(&json, "profile", top->analysis->profile);
+    json_text(&json, "by", ranking_noun(top->by));
+    json_bool(&json, "inclusive", top->style->inclusive);
+    json_array(&json, "rows");
+    for (size_t i = 0; i < ranking->shown; i++) {
+        const struct prof_line *line = ranking->row[i].line;
+        double expected = prof_cost_expected_ratio(&line->cost, &top->roof);
+        json_object(&json, NULL);
+        report_json_place(&json, line);
+        if (top->by == PROF_BY_SHAPE)
+            json_text(&json, "shape", line->shape);
+        report_json_cost(&json, &line->cost, top->analysis->profile);
+        report_json_ratio(&json, "ratio", line->cost.backward_ns, line->cost.forward_ns);
+        if (expected > 0)
+            json_double(&json, "expected_ratio", expected);
+        else
+            json_null(&json, "expected_ratio");
+        json_bool(&json, "slow_backward",
+                  prof_line_is_slow_backward(line, top->analysis, &top->roof));
+        json_end(&json);
+    }
+    json_end(&json);
+    json_u64(&json, "rows_not_shown", ranking->n - ranking->shown);
+    json_object(&json, "left_out");
+    json_u64(&json, "lines", top->analysis->n_left_out);
+    report_json_cost(&json, &top->analysis->left_out, top->analysis->profile);
+    json_end(&json);
+    report_json_totals(&json, "total", top->analysis);
+    json_finish(&json);
+}
+
+void report_top(const struct prof_analysis *analysis, enum prof_by by, enum report_sort sort,
+                size_t limit, const struct report_style *style)
+{
+    struct ranking ranking;
+    struct top top = {
+        .analysis = analysis,
+        .style = style,
+        .ranking = &ranking,
+        .by = by,
+        .sort = ranking_known(analysis->profile, sort),
+        .roof = prof_analysis_roof(analysis),
+    };
+    ranking_make(&ranking, analysis, by, top.sort, limit, style);
+    if (style->json)
+        print_json(&top);
+    else
+        print(&top);
+    ranking_free(&ranking);
+}

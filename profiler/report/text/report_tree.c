@@ -1,0 +1,392 @@
+/* report_tree.c: the tree of calls, a line for each node.
+ *
+ * Invariant: the columns of a node are those of its own and of all below, shown or not; the first
+ * row has the sum of all that the tree holds.
+ */
+#include "report_tree.h"
+
+#include "base_memory.h"
+#include "report_json.h"
+#include "report_rank.h"
+#include "report_text.h"
+#include "units.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMES_ROOM = 256, LABEL_ROOM = 2048, WIDE = 100, COLUMNS_BEFORE = 36 };
+
+struct ordered {
+    uint32_t node;
+    uint64_t key;
+    const struct prof_line *line;
+};
+
+struct printer {
+    const struct prof_tree *tree;
+    const struct report_tree_options *options;
+    const struct report_style *style;
+    struct table *table;
+    struct json *json;
+    struct ordered *order; /* room for every node */
+    size_t n_order;
+    size_t shown, hidden;
+};
+
+static int compare_text(const char *a, const char *b)
+{
+    if (!a || !b)
+        return (a == NULL) - (b == NULL);
+    return strcmp(a, b);
+}
+
+/* The greatest key first; what is equal, in the order of the source. */
+static int compare_ordered(const void *x, const void *y)
+{
+    const struct ordered *a = x, *b = y;
+    if (a->key != b->key)
+        return a->key > b->key ? -1 : 1;
+    int order = compare_text(a->line->file, b->line->file);
+    if (order == 0)
+        order = compare_text(a->line->function, b->line->function);
+    if (order == 0 && a->line->line != b->line->line)
+        order = a->line->line < b->line->line ? -1 : 1;
+    return order ? order : a->node < b->node ? -1 : a->node > b->node;
+}
+
+static uint64_t cost_of(const struct printer *p, const struct prof_cost *cost)
+{
+    return ranking_key(cost, p->options->metric, p->style);
+}
+
+static uint64_t key_of(const struct printer *p, const struct prof_tree_node *node)
+{
+    switch (p->options->order) {
+    case REPORT_TREE_BY_CALLS:
+        return node->all.calls;
+    case REPORT_TREE_BY_SELF:
+        return cost_of(p, &node->line.cost);
+    case REPORT_TREE_BY_SOURCE:
+        return 0;
+    case REPORT_TREE_BY_COST:
+        break;
+    }
+    return cost_of(p, &node->all);
+}
+
+/* Op calls; where none were counted, samples. */
+static uint64_t count_of(const struct prof_cost *cost)
+{
+    return cost->calls > 0 ? cost->calls : cost->samples;
+}
+
+static bool is_shown(const struct printer *p, const struct prof_tree_node *node,
+                     const struct prof_tree_node *parent)
+{
+    const struct report_tree_options *options = p->options;
+    if (options->max_depth > 0 && node->depth > options->max_depth)
+        return false;
+    /* Julia's rule: more than chance would make of the parent's count, n > x sqrt(N). */
+    const double n = (double)count_of(&node->all), x = options->noise_floor;
+    return n >= (double)options->min_count &&
+           (x <= 0 || n * n > x * x * (double)count_of(&parent->all));
+}
+
+static const char *module_of(const struct prof_line *line)
+{
+    return line->module ? text_base_name(line->module) : "?";
+}
+
+static void put_place(char *buf, size_t n, const struct printer *p, const struct prof_line *line)
+{
+    const char *file = line->file ? report_short_path(p->tree->analysis, line->file) : NULL;
+    const char *function = line->function ? line->function : "";
+    const char *space = line->function ? " " : "";
+    if (file && line->line)
+        snprintf(buf, n, "%s%s%s:%u", function, space, file, (unsigned)line->line);
+    else if (file)
+        snprintf(buf, n, "%s%s%s", function, space, file);
+    else if (line->line)
+        snprintf(buf, n, "%s%s%s line %u", function, space, module_of(line), (unsigned)line->line);
+    else if (line->offset)
+        snprintf(buf, n, "%s%s%s+0x%llx", function, space, module_of(line),
+                 (unsigned long long)line->offset);
+    else
+        snprintf(buf, n, "%s%s%s", function, space, module_of(line));
+}
+
+static bool is_wide(const struct printer *p)
+{
+    return p->style->exact || p->style->width == 0 || p->style->width >= WIDE;
+}
+
+/* Levels shown by spaces: half of what the other columns leave. Deeper ones are numbers. */
+static unsigned most_indent(const struct printer *p)
+{
+    enum { LEAST = 3, MOST = 40 };
+    const unsigned width = p->style->exact || p->style->width == 0 ? UINT_MAX : p->style->width;
+    const unsigned levels = width > COLUMNS_BEFORE ? (width - COLUMNS_BEFORE) / 4 : 0;
+    return levels < LEAST ? LEAST : levels < MOST ? levels : MOST;
+}
+
+static void put_label(char *buf, size_t n, const struct printer *p,
+                      const struct prof_tree_node *node)
+{
+    char names[NAMES_ROOM], place[LABEL_ROOM / 2];
+    text_names(names, sizeof names, &node->line.ops, ",");
+    const unsigned level = node->depth > 0 ? node->depth - 1 : 0, most = most_indent(p);
+    const int indent = (int)(2 * (level < most ? level : most));
+    if (node->depth == 0)
+        snprintf(place, sizeof place, "(all)");
+    else if (node->line.own)
+        snprintf(place, sizeof place, "(tape)");
+    else if (node->line.idle)
+        snprintf(place, sizeof place, "%s", PROF_IDLE_NAME);
+    else if (node->cut)
+        snprintf(place, sizeof place, "(outer frames cut off)");
+    else
+        put_place(place, sizeof place, p, &node->line);
+    if (level > most)
+        snprintf(buf, n, "%*s+%u %s%s%s", indent, "", level - most, place, *names ? " " : "",
+                 names);
+    else
+        snprintf(buf, n, "%*s%s%s%s", indent, "", place, *names ? " " : "", names);
+}
+
+/* What stands beside the metric, where there is room. */
+static const struct {
+    enum report_sort metric;
+    unsigned rank;
+    bool wide; /* on wide terminals alone */
+} others[] = {
+    {REPORT_SORT_FORWARD, 5, true},
+    {REPORT_SORT_BACKWARD, 4, false},
+    {REPORT_SORT_TAPE, 6, true},
+    {REPORT_SORT_CALLS, 3, false},
+};
+enum { OTHERS = sizeof others / sizeof *others };
+
+static bool has_other(const struct printer *p, int i)
+{
+    return others[i].metric != p->options->metric && (!others[i].wide || is_wide(p)) &&
+           ranking_knows(p->tree->analysis->profile, others[i].metric);
+}
+
+/* Times of a profile with samples are estimates. */
+static bool is_estimate(const struct printer *p, enum report_sort metric)
+{
+    return p->tree->analysis->profile->n_samples > 0 &&
+           (metric == REPORT_SORT_TOTAL || metric == REPORT_SORT_FORWARD ||
+            metric == REPORT_SORT_BACKWARD);
+}
+
+static const char *title_of(const struct printer *p, enum report_sort metric)
+{
+    static const char *const title[][2] = {
+        [REPORT_SORT_TOTAL] = {"total", "~total"},
+        [REPORT_SORT_FORWARD] = {"forward", "~forward"},
+        [REPORT_SORT_BACKWARD] = {"backward", "~backward"},
+        [REPORT_SORT_TAPE] = {"tape", "tape"},
+        [REPORT_SORT_PEAK] = {"at peak", "at peak"},
+        [REPORT_SORT_CALLS] = {"calls", "calls"},
+    };
+    if (metric == REPORT_SORT_LIFETIME)
+        return text_byte_time_title(p->style);
+    return title[metric][is_estimate(p, metric)];
+}
+
+static void add_columns(const struct printer *p)
+{
+    table_column(p->table, TABLE_RIGHT, "share");
+    table_column(p->table, TABLE_RIGHT, title_of(p, p->options->metric));
+    if (!p->options->inverted) {
+        table_column(p->table, TABLE_RIGHT, is_estimate(p, p->options->metric) ? "~self" : "self");
+        table_optional(p->table, 2);
+    }
+    for (int i = 0; i < OTHERS; i++) {
+        if (!has_other(p, i))
+            continue;
+        table_column(p->table, TABLE_RIGHT, title_of(p, others[i].metric));
+        table_optional(p->table, others[i].rank);
+    }
+    table_column(p->table, TABLE_LEFT, p->options->inverted ? "call, op; its callers" : "call, op");
+}
+
+static void cell_cost(const struct printer *p, enum report_sort metric,
+                      const struct prof_cost *cost)
+{
+    const uint64_t value = ranking_key(cost, metric, p->style);
+    if (metric == REPORT_SORT_TAPE || metric == REPORT_SORT_PEAK)
+        cell_bytes(p->table, value, p->style);
+    else if (metric == REPORT_SORT_CALLS)
+        cell_count(p->table, value, p->style);
+    else if (metric == REPORT_SORT_LIFETIME)
+        cell_byte_time(p->table, cost->byte_ns, p->style);
+    else
+        cell_time(p->table, value, p->style);
+}
+
+static void add_cells(const struct printer *p, const struct prof_cost *all,
+                      const struct prof_cost *self)
+{
+    char buf[UNITS_ROOM];
+    table_row(p->table);
+    table_cell(p->table,
+               ranking_share(buf, all, &p->tree->analysis->sum, p->options->metric, p->style));
+    cell_cost(p, p->options->metric, all);
+    if (!p->options->inverted)
+        cell_cost(p, p->options->metric, self);
+    for (int i = 0; i < OTHERS; i++)
+        if (has_other(p, i))
+            cell_cost(p, others[i].metric, all);
+}
+
+static void put_json(const struct printer *p, uint32_t i)
+{
+    const struct prof_tree_node *node = &p->tree->node[i];
+    json_object(p->json, NULL);
+    json_u64(p->json, "id", i);
+    if (node->parent != PROF_NO_NODE)
+        json_u64(p->json, "parent", node->parent);
+    else
+        json_null(p->json, "parent");
+    json_u64(p->json, "depth", node->depth);
+    json_bool(p->json, "cut", node->cut);
+    report_json_place(p->json, &node->line);
+    json_object(p->json, "self");
+    report_json_cost(p->json, &node->line.cost, p->tree->analysis->profile);
+    json_end(p->json);
+    json_object(p->json, "all");
+    report_json_cost(p->json, &node->all, p->tree->analysis->profile);
+    json_end(p->json);
+    json_end(p->json);
+}
+
+static void put_node(struct printer *p, uint32_t i)
+{
+    char label[LABEL_ROOM];
+    const struct prof_tree_node *node = &p->tree->node[i];
+    p->shown++;
+    if (p->json) {
+        put_json(p, i);
+        return;
+    }
+    add_cells(p, &node->all, &node->line.cost);
+    put_label(label, sizeof label, p, node);
+    table_cell(p->table, label);
+}
+
+static size_t count_below(const struct prof_tree *tree, uint32_t i)
+{
+    size_t n = 1;
+    for (uint32_t at = tree->node[i].child; at != PROF_NO_NODE; at = tree->node[at].next)
+        n += count_below(tree, at);
+    return n;
+}
+
+/* The calls below one that are shown lie behind those of its callers in p->order. */
+static void put_subtree(struct printer *p, uint32_t i)
+{
+    const struct prof_tree_node *node = &p->tree->node[i];
+    const size_t first = p->n_order;
+    put_node(p, i);
+    for (uint32_t at = node->child; at != PROF_NO_NODE; at = p->tree->node[at].next) {
+        const struct prof_tree_node *below = &p->tree->node[at];
+        if (is_shown(p, below, node))
+            p->order[p->n_order++] = (struct ordered){at, key_of(p, below), &below->line};
+        else
+            p->hidden += count_below(p->tree, at);
+    }
+    const size_t end = p->n_order;
+    if (end > first)
+        qsort(p->order + first, end - first, sizeof *p->order, compare_ordered);
+    for (size_t k = first; k < end; k++)
+        put_subtree(p, p->order[k].node);
+    p->n_order = first;
+}
+
+static bool has_sampled_ops(const struct prof_profile *profile)
+{
+    for (size_t i = 0; i < profile->n_samples; i++)
+        if (profile->sample[i].phase != PROF_PHASE_NONE)
+            return true;
+    return false;
+}
+
+static void put_notes(const struct printer *p)
+{
+    const struct prof_tree *tree = p->tree;
+    FILE *out = p->style->out;
+    if (p->shown == 1 && p->hidden == 0 && tree->n_left_out == 0)
+        fputs("Nothing was measured.\n", out);
+    else if (!tree->has_paths && tree->n_left_out == 0 && tree->analysis->profile->n_samples == 0)
+        fputs("The profile has no call paths: only the calls\nthat record are shown.\n", out);
+    else if (!tree->has_paths && has_sampled_ops(tree->analysis->profile))
+        fputs("Callers of ops were not recorded: --depth 64\nof tapescope record asks for them.\n",
+              out);
+    if (p->hidden > 0)
+        fprintf(out, "%s %zu more node%s, counted in those above.\n",
+                p->style->utf8 ? "\u2026" : "...", p->hidden, p->hidden == 1 ? "" : "s");
+    if (tree->is_flat)
+        fputs("Each row has all that it called:\nrows overlap.\n", out);
+    if (tree->too_large)
+        fputs("The tree is too large: some paths are\ncut.\n", out);
+    if (tree->analysis->profile->n_samples > 0)
+        text_sampled_note(tree->analysis, out);
+    text_untimed_note(tree->analysis, out);
+    text_unlined_note(tree->analysis, out);
+}
+
+static void print_table(struct printer *p)
+{
+    p->table = table_new();
+    add_columns(p);
+    put_subtree(p, 0);
+    if (p->tree->n_left_out > 0) {
+        add_cells(p, &p->tree->left_out, &p->tree->left_out);
+        table_cell(p->table, "(left out)");
+    }
+    table_print(p->table, p->style->out, p->style->exact ? 0 : p->style->width, p->style->utf8);
+    table_free(p->table);
+    put_notes(p);
+}
+
+static void print_json(struct printer *p)
+{
+    struct json json;
+    const struct prof_analysis *analysis = p->tree->analysis;
+    report_json_begin(&json, p->style->out, "tree");
+    report_json_profile(&json, "profile", analysis->profile);
+    json_bool(&json, "inverted", p->options->inverted);
+    json_bool(&json, "flat", p->tree->is_flat);
+    json_bool(&json, "has_paths", p->tree->has_paths);
+    json_bool(&json, "too_large", p->tree->too_large);
+    json_u64(&json, "paths_refused", analysis->profile->paths_refused);
+    json_array(&json, "nodes");
+    p->json = &json;
+    put_subtree(p, 0);
+    json_end(&json);
+    json_u64(&json, "nodes_not_shown", p->hidden);
+    json_object(&json, "left_out");
+    json_u64(&json, "rows", p->tree->n_left_out);
+    report_json_cost(&json, &p->tree->left_out, analysis->profile);
+    json_end(&json);
+    report_json_totals(&json, "total", analysis);
+    json_finish(&json);
+    p->json = NULL;
+}
+
+void report_tree(const struct prof_tree *tree, const struct report_tree_options *options,
+                 const struct report_style *style)
+{
+    struct report_tree_options known = *options;
+    struct printer p = {.tree = tree, .options = &known, .style = style};
+    known.metric = ranking_known(tree->analysis->profile, options->metric);
+    p.order = base_calloc(tree->n_nodes, sizeof *p.order);
+    if (style->json)
+        print_json(&p);
+    else
+        print_table(&p);
+    free(p.order);
+}

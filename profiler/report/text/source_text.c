@@ -1,0 +1,85 @@
+/* source_text.c: see source_text.h. */
+#include "source_text.h"
+
+#include "base_memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MAX_BYTES = 64 << 20 }; /* no source is larger */
+
+/* Reads up to size bytes; returns 0 or an error number. */
+static int read_bytes(FILE *stream, char *bytes, size_t size, size_t *n)
+{
+    *n = fread(bytes, 1, size, stream);
+    while (*n < size && ferror(stream)) {
+        if (errno != EINTR)
+            return errno;
+        clearerr(stream);
+        *n += fread(bytes + *n, 1, size - *n, stream);
+    }
+    bytes[*n] = '\0';
+    return 0;
+}
+
+static void split(struct source_text *source, size_t n)
+{
+    size_t lines = 1;
+    for (size_t i = 0; i < n; i++) {
+        if (source->bytes[i] == '\0')
+            source->bytes[i] = ' ';
+        lines += source->bytes[i] == '\n';
+    }
+    source->line = base_calloc(lines, sizeof *source->line);
+    char *end = source->bytes + n;
+    for (char *at = source->bytes; at < end;) {
+        char *stop = memchr(at, '\n', (size_t)(end - at));
+        source->line[source->n_lines++] = at;
+        if (!stop)
+            break;
+        *stop = '\0';
+        if (stop > at && stop[-1] == '\r')
+            stop[-1] = '\0';
+        at = stop + 1;
+    }
+}
+
+int source_text_read(struct source_text *source, const char *path)
+{
+    *source = (struct source_text){0};
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return errno;
+    if (!S_ISREG(status.st_mode) || status.st_size > MAX_BYTES)
+        return EINVAL;
+    FILE *stream;
+    do
+        stream = fopen(path, "re");
+    while (!stream && errno == EINTR);
+    if (!stream)
+        return errno;
+    size_t size = (size_t)status.st_size, n = 0;
+    source->bytes = base_malloc(size + 1);
+    int error = read_bytes(stream, source->bytes, size, &n);
+    fclose(stream);
+    if (error == 0)
+        split(source, n);
+    else
+        source_text_free(source);
+    return error;
+}
+
+const char *source_text_line(const struct source_text *source, size_t line)
+{
+    return line > 0 && line <= source->n_lines ? source->line[line - 1] : NULL;
+}
+
+void source_text_free(struct source_text *source)
+{
+    free(source->bytes);
+    free(source->line);
+    *source = (struct source_text){0};
+}

@@ -1,0 +1,283 @@
+/* table.c: see table.h. */
+#include "table.h"
+#include "json.h"
+
+#include "base_array.h"
+#include "base_memory.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct row {
+    char *cell[TABLE_MAX_COLUMNS];
+    unsigned n;
+    const char *color;
+};
+
+struct table {
+    struct {
+        enum table_align align;
+        const char *title;
+        unsigned rank; /* 0: always printed */
+        bool hidden;
+    } column[TABLE_MAX_COLUMNS];
+    unsigned n_columns;
+    unsigned enough; /* columns for the last one; 0: the usual, and it is cut */
+    struct row *row;
+    size_t n_rows, room;
+};
+
+struct table *table_new(void)
+{
+    return base_calloc(1, sizeof(struct table));
+}
+
+void table_column(struct table *table, enum table_align align, const char *title)
+{
+    if (table->n_columns == TABLE_MAX_COLUMNS)
+        return;
+    table->column[table->n_columns].align = align;
+    table->column[table->n_columns++].title = title;
+}
+
+void table_optional(struct table *table, unsigned rank)
+{
+    if (table->n_columns > 0)
+        table->column[table->n_columns - 1].rank = rank;
+}
+
+void table_hide(struct table *table)
+{
+    if (table->n_columns > 0)
+        table->column[table->n_columns - 1].hidden = true;
+}
+
+void table_keep_last(struct table *table, unsigned enough)
+{
+    table->enough = enough;
+}
+
+void table_row(struct table *table)
+{
+    BASE_ARRAY_GROW(table->row, table->n_rows, &table->room);
+    table->row[table->n_rows++] = (struct row){0};
+}
+
+/* Takes ownership of the text. */
+static void add_cell(struct table *table, char *text)
+{
+    struct row *row = table->n_rows > 0 ? &table->row[table->n_rows - 1] : NULL;
+    if (row && row->n < table->n_columns)
+        row->cell[row->n++] = text;
+    else
+        free(text);
+}
+
+void table_cell(struct table *table, const char *text)
+{
+    add_cell(table, base_strdup(text));
+}
+
+void table_cellf(struct table *table, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add_cell(table, base_vasprintf(format, arguments));
+    va_end(arguments);
+}
+
+void table_color(struct table *table, const char *code)
+{
+    if (table->n_rows > 0)
+        table->row[table->n_rows - 1].color = code;
+}
+
+/* The bytes of the character at text, well formed or not. */
+static size_t character(const unsigned char *text)
+{
+    size_t n = text[0] < 0xc0 ? 1 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
+    for (size_t i = 1; i < n; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return i;
+    return n;
+}
+
+static bool is_control(const unsigned char *text, size_t n)
+{
+    return (n == 1 && text[0] >= 0x80) || json_control(text, (unsigned)n) != 0;
+}
+
+enum { TAB = 8 };
+
+static unsigned text_width(const char *text)
+{
+    unsigned width = 0;
+    for (const unsigned char *at = (const unsigned char *)text; *at; at += character(at))
+        width += *at == '\t' ? TAB - width % TAB : 1;
+    return width;
+}
+
+unsigned table_put_text(FILE *out, const char *text, unsigned limit, bool utf8)
+{
+    bool cut = limit > 0 && text_width(text) > limit;
+    unsigned end = limit == 0 ? UINT_MAX : cut ? limit - 1 : limit;
+    unsigned width = 0;
+    for (const unsigned char *at = (const unsigned char *)text; *at && width < end;) {
+        size_t n = character(at);
+        if (*at == '\t') {
+            do
+                putc(' ', out);
+            while (++width % TAB != 0 && width < end);
+        } else {
+            if (is_control(at, n))
+                putc('?', out);
+            else
+                fwrite(at, 1, n, out);
+            width++;
+        }
+        at += n;
+    }
+    if (cut) {
+        fputs(utf8 ? "\u2026" : "~", out);
+        width++;
+    }
+    return width;
+}
+
+static void put_spaces(FILE *out, unsigned n)
+{
+    while (n-- > 0)
+        putc(' ', out);
+}
+
+struct layout {
+    unsigned width[TABLE_MAX_COLUMNS];
+    unsigned last_limit; /* 0: none */
+    bool left_out[TABLE_MAX_COLUMNS];
+    bool utf8;
+};
+
+static unsigned greater(unsigned a, unsigned b)
+{
+    return a > b ? a : b;
+}
+
+/* The widest cell of a column. */
+static unsigned column_width(const struct table *table, unsigned i)
+{
+    const char *title = table->column[i].title;
+    unsigned width = title ? text_width(title) : 0;
+    for (size_t j = 0; j < table->n_rows; j++)
+        if (i < table->row[j].n)
+            width = greater(width, text_width(table->row[j].cell[i]));
+    return width;
+}
+
+/* The column to leave out next: the last of the highest rank; or n_columns: none is left. */
+static unsigned next_optional(const struct table *table, const struct layout *layout)
+{
+    unsigned best = table->n_columns, rank = 0;
+    for (unsigned i = 0; i < table->n_columns; i++) {
+        if (layout->left_out[i] || table->column[i].rank == 0 || table->column[i].rank < rank)
+            continue;
+        best = i;
+        rank = table->column[i].rank;
+    }
+    return best;
+}
+
+static struct layout lay_out(const struct table *table, unsigned width, bool utf8)
+{
+    enum { LEAST = 8, ENOUGH = 20 };
+    unsigned enough = table->enough > 0 ? table->enough : ENOUGH;
+    struct layout layout = {.utf8 = utf8};
+    unsigned before = 0;
+    for (unsigned i = 0; i < table->n_columns; i++) {
+        layout.width[i] = column_width(table, i);
+        layout.left_out[i] = table->column[i].hidden;
+        if (i + 1 < table->n_columns && !layout.left_out[i])
+            before += layout.width[i] + 1;
+    }
+    if (width == 0 || table->n_columns == 0)
+        return layout;
+    unsigned last = layout.width[table->n_columns - 1];
+    unsigned wanted = last < enough ? last : enough;
+    for (unsigned i; before + wanted > width;) {
+        i = next_optional(table, &layout);
+        if (i == table->n_columns)
+            break;
+        layout.left_out[i] = true;
+        before -= i + 1 < table->n_columns ? layout.width[i] + 1 : 0;
+    }
+    if (table->enough == 0)
+        layout.last_limit = width > before + LEAST ? width - before : LEAST;
+    return layout;
+}
+
+static void put_cells(const struct table *table, const struct layout *layout, FILE *out,
+                      const char *const *cell, unsigned n)
+{
+    unsigned last = n;
+    while (last > 0 && (layout->left_out[last - 1] || !cell[last - 1] || !*cell[last - 1]))
+        last--; /* no spaces at the end of a line */
+    for (unsigned i = 0; i < last; i++) {
+        if (layout->left_out[i])
+            continue;
+        const char *text = cell[i] ? cell[i] : "";
+        bool is_last = i + 1 == table->n_columns;
+        unsigned limit = is_last ? layout->last_limit : 0;
+        unsigned width = text_width(text);
+        unsigned pad = layout->width[i] > width ? layout->width[i] - width : 0;
+        if (table->column[i].align == TABLE_RIGHT)
+            put_spaces(out, pad);
+        table_put_text(out, text, limit, layout->utf8);
+        if (i + 1 == last)
+            break;
+        put_spaces(out, (table->column[i].align == TABLE_LEFT ? pad : 0) + 1);
+    }
+}
+
+void table_print(const struct table *table, FILE *out, unsigned width, bool utf8)
+{
+    struct layout layout = lay_out(table, width, utf8);
+    const char *title[TABLE_MAX_COLUMNS];
+    bool titled = false;
+    for (unsigned i = 0; i < table->n_columns; i++) {
+        title[i] = table->column[i].title;
+        titled |= title[i] != NULL;
+    }
+    if (titled) {
+        put_cells(table, &layout, out, title, table->n_columns);
+        putc('\n', out);
+    }
+    for (size_t i = 0; i < table->n_rows; i++) {
+        const struct row *row = &table->row[i];
+        if (row->color)
+            fprintf(out, "\033[%sm", row->color);
+        put_cells(table, &layout, out, (const char *const *)row->cell, row->n);
+        fputs(row->color ? "\033[0m\n" : "\n", out);
+    }
+}
+
+bool table_shows(const struct table *table, const char *title, unsigned width)
+{
+    const struct layout layout = lay_out(table, width, false);
+    for (unsigned i = 0; i < table->n_columns; i++)
+        if (!layout.left_out[i] && table->column[i].title &&
+            strcmp(table->column[i].title, title) == 0)
+            return true;
+    return false;
+}
+
+void table_free(struct table *table)
+{
+    if (!table)
+        return;
+    for (size_t i = 0; i < table->n_rows; i++)
+        for (unsigned j = 0; j < table->row[i].n; j++)
+            free(table->row[i].cell[j]);
+    free(table->row);
+    free(table);
+}

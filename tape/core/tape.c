@@ -1,0 +1,197 @@
+/* tape.c: a tape's life: create, mark, rewind, reset, destroy. */
+#include "tape.h"
+
+#include "tape_guard.h"
+#include "tape_observer.h"
+#include "tape_part.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void site_describe_plainly(struct tape_site site, char *buf, size_t n)
+{
+    if (site.line)
+        snprintf(buf, n, "line %u", site.line);
+    else
+        snprintf(buf, n, "%p", (void *)site.pc);
+}
+
+static uintptr_t site_locate_plainly(uint32_t low, uintptr_t near)
+{
+    return near + (uintptr_t)(intptr_t)(int32_t)(low - (uint32_t)near);
+}
+
+/* Entry 0 stands for the result of an op that failed; it is part of the tape, not handed out. */
+static void tape_begin(struct tape *t)
+{
+    t->n_values = 1;
+    t->n_records = 0;
+    t->last_record = UINT32_MAX;
+    t->last_guard = TAPE_NO_GUARD;
+    t->open = UINT32_MAX;
+    t->n_frames = 0;
+    t->has_released = false;
+    t->arena.entry_top += sizeof(struct tape_value);
+    t->no_grad = 0;
+    TAPE_PARTS_CALL(begin, t);
+}
+
+/* The tape itself, which holds the functions that release it. */
+static void tape_release_memory(struct tape *t)
+{
+    const struct tape_memory memory = t->own_memory;
+    memory.release(t, memory.payload);
+}
+
+struct tape *tape_create(const struct tape_options *options)
+{
+    const struct tape_memory *memory = options->memory ? options->memory : &tape_memory_system;
+    struct tape *t = memory->resize(NULL, sizeof *t, memory->payload);
+    if (!t)
+        return NULL;
+    memset(t, 0, sizeof *t);
+    t->own_memory = *memory;
+    memory = t->memory = &t->own_memory;
+    t->describe = options->describe ? options->describe : site_describe_plainly;
+    t->locate = options->locate ? options->locate : site_locate_plainly;
+    t->checked = options->checked;
+    t->generation = 1;
+    t->gradient_epoch = 1;
+    uint64_t budget = options->budget_bytes ? options->budget_bytes : tape_memory_default_budget();
+    if (tape_arena_open(&t->arena, memory, options->reserve_bytes, budget,
+                        !options->no_huge_pages) != 0)
+        goto failed;
+    t->entries = (struct tape_value *)(void *)t->arena.entry_base;
+    tape_begin(t);
+    if (tape_account_open(t) != 0)
+        goto failed;
+    tape_observer_add(t);
+    return t;
+failed:
+    tape_account_close(t);
+    tape_arena_close(&t->arena);
+    tape_release_memory(t);
+    return NULL;
+}
+
+void tape_destroy(struct tape *t)
+{
+    tape_observed(t);
+    tape_account_moment(t);
+    TAPE_PARTS_CALL(end, t);
+    tape_observer_cause(t, TAPE_BY_DESTROY);
+    tape_account_drop_all(t);
+    tape_observer_remove(t);
+    tape_account_close(t);
+    tape_arena_close(&t->arena);
+    if (t->marks)
+        t->memory->release(t->marks, t->memory->payload);
+    if (t->frames)
+        t->memory->release(t->frames, t->memory->payload);
+    if (t->calls.read)
+        t->memory->release(t->calls.read, t->memory->payload);
+    tape_release_memory(t);
+}
+
+void tape_reset(struct tape *t)
+{
+    tape_observed(t);
+    tape_account_moment(t);
+    tape_settle(t);
+    TAPE_PARTS_CALL(reset, t);
+    const enum tape_release_cause before = tape_observer_cause(t, TAPE_BY_RESET);
+    tape_account_drop_all(t);
+    tape_observer_cause(t, before);
+    tape_observer_dropped(t);
+    tape_arena_reset(&t->arena);
+    tape_begin(t);
+    t->generation++;
+    t->gradient_epoch++;
+    t->n_marks = 0;
+    t->error.code = TAPE_OK;
+    t->error.message[0] = 0;
+}
+
+struct tape_mark tape_mark_here(struct tape *t)
+{
+    tape_settle(t);
+    struct tape_mark mark = {.arena = tape_arena_take_mark(&t->arena),
+                             .generation = t->generation,
+                             .n_values = t->n_values,
+                             .last_record = t->last_record,
+                             .last_guard = t->last_guard,
+                             .n_records = t->n_records,
+                             .frame = t->frame,
+                             .no_grad = t->no_grad};
+    TAPE_PARTS_CALL(mark, t, &mark);
+    return mark;
+}
+
+uint32_t tape_mark(struct tape *t)
+{
+    bool ready = true;
+    TAPE_PARTS_ALL(ready, reserve, t);
+    if (!ready)
+        return UINT32_MAX;
+    if (t->n_marks == t->marks_size) {
+        uint32_t size = t->marks_size ? t->marks_size * 2 : 8;
+        void *p = t->memory->resize(t->marks, size * sizeof *t->marks, t->memory->payload);
+        if (!p)
+            return UINT32_MAX;
+        t->marks = p;
+        t->marks_size = size;
+    }
+    t->marks[t->n_marks] = tape_mark_here(t);
+    return t->n_marks++;
+}
+
+/* Buffers that a dropped value took from a block before the mark go back to the free lists. */
+static void value_give_back(struct tape *t, const struct tape_value *v, const char *end)
+{
+    uint64_t n = tape_value_bytes(v);
+    if ((v->flags & TAPE_OWNS_DATA) && (char *)v->array.data < end)
+        tape_arena_free(&t->arena, v->array.data, n);
+    void *gradient = NULL;
+    if (v->flags & TAPE_LEAF)
+        gradient = v->adjoint;
+    else if (v->flags & TAPE_RETAIN)
+        gradient = tape_retained_of(t, v)->buffer;
+    if (gradient && (char *)gradient < end)
+        tape_arena_free(&t->arena, gradient, n);
+}
+
+void tape_drop_behind(struct tape *t, const struct tape_mark *mark)
+{
+    tape_settle(t);
+    for (uint32_t i = mark->n_values; i < t->n_values; i++) {
+        tape_account_drop_value(t, &t->entries[i]);
+        value_give_back(t, &t->entries[i], mark->arena.buffer_top);
+    }
+    uint32_t at = t->last_record;
+    for (; t->hook && at != mark->last_record; at = tape_record_at(t, at)->previous)
+        tape_account_drop_record(t, tape_record_at(t, at));
+    TAPE_PARTS_CALL(rewind, t, mark, mark->arena.buffer_top);
+    tape_account_drop_guards(t, mark->last_guard);
+    tape_guard_drop(t, mark->last_guard);
+    t->phase++;
+    tape_arena_rewind(&t->arena, &mark->arena);
+    t->n_values = mark->n_values;
+    t->last_record = mark->last_record;
+    t->n_records = mark->n_records;
+    t->no_grad = mark->no_grad;
+    while (t->n_frames > 0 && t->frames[t->n_frames - 1].number > mark->frame)
+        t->n_frames--;
+}
+
+void tape_rewind(struct tape *t, uint32_t level)
+{
+    tape_observed(t);
+    tape_account_moment(t);
+    const enum tape_release_cause before = tape_observer_cause(t, TAPE_BY_REWIND);
+    tape_drop_behind(t, &t->marks[level]);
+    tape_observer_cause(t, before);
+    tape_observer_dropped(t);
+    t->n_marks = level + 1;
+    t->generation++;
+    t->gradient_epoch++;
+}

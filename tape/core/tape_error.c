@@ -1,0 +1,48 @@
+/* tape_error.c: a tape's sticky error: the first failure, kept with its message and its place.
+ *
+ * Allocates nothing, since what it reports may be a lack of memory.
+ */
+#include "plain_format.h"
+#include "tape_part.h"
+#include "tape_value.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum tape_status tape_fail(struct tape *t, enum tape_status code, struct tape_site site,
+                           const char *format, ...)
+{
+    if (t->error.code != TAPE_OK)
+        return code;
+    tape_settle(t); /* so that the next statement asks, and is not recorded */
+    char *text = t->error.message;
+    va_list list;
+    va_start(list, format);
+    int n = plain_vformat(text, TAPE_MESSAGE_BYTES, format, list);
+    va_end(list);
+    t->error.code = code;
+    if (n < 0 || n > TAPE_MESSAGE_BYTES - 64)
+        n = n < 0 ? 0 : TAPE_MESSAGE_BYTES - 64;
+    if (site.pc || site.line) {
+        memcpy(text + n, " at ", 5);
+        t->describe(site, text + n + 4, (size_t)(TAPE_MESSAGE_BYTES - n - 4));
+    }
+    if (t->watch.tell)
+        t->watch.tell(t);
+    return code;
+}
+
+enum tape_status tape_fail_memory(struct tape *t, struct tape_site site, const char *what)
+{
+    char wanted[64] = "";
+    if (t->arena.refused)
+        snprintf(wanted, sizeof wanted, "%llu bytes are wanted, ",
+                 (unsigned long long)t->arena.refused);
+    t->arena.refused = 0;
+    return tape_fail(
+        t, TAPE_ERROR_MEMORY, site,
+        "%s: out of memory: %s%llu bytes are on the tape, its budget is %llu of %llu reserved",
+        what, wanted, (unsigned long long)t->arena.live, (unsigned long long)t->arena.budget,
+        (unsigned long long)t->arena.reserved);
+}

@@ -1,0 +1,63 @@
+/* tape_kind.h: what a kind of record answers when the tape asks: the tape knows these verbs, and
+ * not what they are of.
+ *
+ * The records of all kernels' ops are of one kind, tape_op_kind. Any other kind begins with an op
+ * of its own, which has no pullback: so a record needs no more than its op to be told apart.
+ */
+#ifndef TAPE_KIND_H
+#define TAPE_KIND_H
+
+#include "tape_types.h"
+
+struct record_kind {
+    struct kernel_op op; /* first: the records' op. Its name is the kind's; it has no pullback */
+
+    /* The record's part of a sweep that has adjoints for its results. stamp: see tape_sweep.h.
+     * False: the tape's error says why, or there was no memory. */
+    bool (*sweep)(struct tape *t, struct tape_record *r, uint64_t *stamp);
+
+    /* For tape_reach: see there. */
+    bool (*reach)(struct tape *t, struct tape_record *r, enum tape_flag wants, uint32_t *reads);
+    /* Which operands its pullback touches; NULL: none. */
+    uint32_t (*touches)(const struct tape *t, struct tape_record *r);
+
+    /* Charges what belongs to the record beside its own bytes, or takes it off the account; NULL:
+     * nothing does. Called while the tape is observed. */
+    void (*account)(struct tape *t, struct tape_record *r);
+    void (*account_drop)(struct tape *t, struct tape_record *r);
+
+    /* The record is a call of a function of the user's: makes it again, recording for good;
+     * result[n_out]: what it returned. False: the tape's error says why, and nothing is left.
+     * NULL: it is no such call. */
+    bool (*again)(struct tape *t, struct tape_record *r, uint32_t *result);
+
+    bool is_run;        /* it is a run of statements (tape_run_of), and nothing else */
+    bool gives_scalars; /* its results are scalars, of an operand that is any tensor */
+};
+
+extern const struct record_kind tape_op_kind;
+
+static inline const struct record_kind *tape_record_kind(const struct tape_record *r)
+{
+    return r->op->pullback ? &tape_op_kind : (const struct record_kind *)(const void *)r->op;
+}
+
+/* Which operands the pullback touches in a sweep of all that needs a gradient. */
+static inline uint32_t tape_record_touches(const struct tape *t, struct tape_record *r)
+{
+    const struct record_kind *kind = tape_record_kind(r);
+    return kind->touches ? kind->touches(t, r) : 0;
+}
+
+/* The first operand from i on that is one of `reads`, or else n_in. Bit i of reads is that of
+ * operand i; a record of more operands than bits reads all or none. */
+static inline int tape_record_next(const struct tape_record *r, uint32_t reads, int i)
+{
+    if (reads == UINT32_MAX)
+        return i;
+    while (i < r->n_in && !(i < 32 && reads >> i & 1))
+        i++;
+    return i;
+}
+
+#endif

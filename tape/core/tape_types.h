@@ -1,0 +1,426 @@
+/* tape_types.h: the tape's own data: values, records, marks, errors, the tape.
+ *
+ * Invariant: entries[0] is no value (the result of an op that failed); entries [1, n_values) are. A
+ * record names its operands and outputs by index; every output's index is greater than every
+ * operand's.
+ */
+#ifndef TAPE_TYPES_H
+#define TAPE_TYPES_H
+
+#include "kernel.h"
+#include "tape_arena.h"
+#include "tape_hook.h"
+
+enum {
+    TAPE_MAX_IN = 64, /* operands of one op */
+    TAPE_MESSAGE_BYTES = 512,
+    TAPE_ROW_PADDING = 0, /* rows of the tape's own */
+    TAPE_ROW_OTHER = 1    /* what could not be given a row of its own: the table was full */
+};
+
+#define TAPE_ROW_NONE UINT32_MAX
+
+enum tape_flag {
+    TAPE_NEEDS_GRADIENT = 1 << 0,
+    TAPE_LEAF = 1 << 1, /* its adjoint is the gradient and outlives the sweep */
+    TAPE_OWNS_DATA = 1 << 2,
+    TAPE_OWNS_SHAPE = 1 << 3, /* shape [rank] was allocated for this value */
+    TAPE_OWNS_STRIDES = 1 << 4,
+    TAPE_USER_GRADIENT =
+        1 << 5,           /* leaf: one of tape.user_gradients, its adjoint holds one sweep's part */
+    TAPE_RETAIN = 1 << 6, /* retained holds the gradient after the sweep */
+    TAPE_KEPT = 1 << 7,   /* counted in kept_bytes */
+    TAPE_STARTS = 1 << 8, /* scratch of tape_graph: depends on what is differentiated */
+    TAPE_REACHED = 1 << 9,     /* scratch of tape_reach: the sweep comes to it */
+    TAPE_TAKEN_BACK = 1 << 10, /* leaf: one of tape.user_gradients whose buffer was taken back */
+    TAPE_RELEASED = 1 << 11,   /* no handle names it any more; its record may still need it */
+    TAPE_FREED = 1 << 12,      /* owned its buffer, which was given back: array.data is NULL */
+    TAPE_SPENT = 1 << 13,      /* a sweep that releases has passed the record that made it */
+    TAPE_STAYS = 1 << 14,      /* scratch of tape_release.c: keeps its handle */
+    TAPE_HELD = 1 << 15,       /* scratch of tape_release.c: its buffer is needed */
+    TAPE_DETACHED = 1 << 16,   /* scratch of tape_bridge.c: was TAPE_NEEDS_GRADIENT */
+    TAPE_UNRETAINED = 1 << 17, /* scratch of tape_bridge.c: was TAPE_RETAIN */
+    TAPE_READ = 1 << 18,       /* scratch of tape_call.c: one of what the innermost call has read */
+};
+
+/* One entry of the value table. The array comes first: a kernel_ref of the tape is a value. */
+struct tape_value {
+    struct kernel_array array;
+    void *adjoint;           /* row-major, of the value's shape */
+    uint32_t generation;     /* of the tape when the value was made; TAPE_RELEASED: none */
+    uint32_t row;            /* line that made it, in the account */
+    uint32_t gradient_epoch; /* leaf: tape-owned gradient is set if this is the tape's;
+                              * TAPE_RELEASED: row of the call that released it */
+    uint32_t root;           /* value that owns the data: itself, or what it is a view of */
+    uint32_t flags;
+    uint32_t retained; /* offset among the records, in 8 bytes: TAPE_RETAIN: of the tape_retained;
+                        * borrowed arrays: of the newest tape_guard, or TAPE_NO_GUARD;
+                        * TAPE_RELEASED: what the generation was */
+};
+
+#define TAPE_NO_GENERATION UINT32_MAX /* of a value that was released: no handle has it */
+
+#define TAPE_NO_GUARD UINT32_MAX
+
+/* What a borrowed array held when a record saved it; lies among the records. See tape_guard.h. */
+struct tape_guard {
+    uint64_t hash;
+    uint32_t value, row;      /* whose array; the op that saved it */
+    uint32_t previous, older; /* of all guards; of the same value */
+    uint32_t phase;           /* when it was made, or last found to hold still */
+    uint32_t changed;         /* scratch of tape_guard_verify */
+};
+
+/* The user's buffer that sweeps add a leaf's gradient into. */
+struct tape_user_gradient {
+    void *buffer; /* NULL: it was taken back, when the tape had the counts below */
+    uint32_t value;
+    uint32_t sweeps, epoch;
+};
+
+/* Addresses within which all arrays of a kind lie; to == 0: there are none. */
+struct tape_span {
+    uintptr_t from, to;
+};
+
+/* Gradient of an intermediate value, kept on request; lies among the records. */
+struct tape_retained {
+    void *buffer;
+    uint32_t epoch;
+    uint32_t sweeps; /* of the tape when it was retained */
+};
+
+/* An op that ran, followed by its attributes, then the indices of its operands and outputs. */
+struct tape_record {
+    const struct kernel_op *op;
+    uint32_t previous; /* offset of the record before, in 8 bytes; UINT32_MAX: none */
+    uint32_t row;
+    uint16_t n_in;
+    uint8_t n_out, n_attr;
+    uint32_t bytes; /* of the record whole */
+};
+
+/* The public header's ad_status, in its order (asserted in ad/). */
+enum tape_status {
+    TAPE_OK,
+    TAPE_ERROR_ARGUMENT,
+    TAPE_ERROR_SHAPE,
+    TAPE_ERROR_DTYPE,
+    TAPE_ERROR_HANDLE,
+    TAPE_ERROR_TAPE,
+    TAPE_ERROR_THREAD,
+    TAPE_ERROR_VALUE,
+    TAPE_ERROR_MEMORY,
+    TAPE_ERROR_LIMIT,
+    TAPE_ERROR_STATE,
+    TAPE_ERROR_PROFILE,
+    TAPE_ERROR_GRADIENT,
+    TAPE_ERROR_NONFINITE
+};
+
+struct tape_error {
+    enum tape_status code;
+    char message[TAPE_MESSAGE_BYTES];
+};
+
+/* Where a call stands in the user's program. */
+struct tape_site {
+    uintptr_t pc;
+    uint32_t line;
+};
+
+struct tape;
+
+/* Who is told when the sticky error is set; tell is NULL if nobody is. It may not touch the tape.
+ * The rest is the owner's. */
+struct tape_error_watch {
+    void (*tell)(const struct tape *t);
+    void (*callback)(void);
+    void *payload;
+    uint32_t slot, generation;
+};
+
+/* Where the next statement's record goes: the layout of the public ad_statement_cursor. */
+struct __attribute__((may_alias)) tape_cursor {
+    double *partial; /* upwards */
+    uint64_t apart;
+    uint32_t *word; /* downwards */
+    uint64_t apart_too;
+    uint64_t result; /* index of the next result, below the tag */
+};
+
+static inline uint32_t tape_cursor_next(const struct tape_cursor *c)
+{
+    return (uint32_t)c->result;
+}
+
+/* Where the limit is looked at, the smallest block follows, whose statements of at least 20 bytes
+ * all have indices yet. */
+enum { TAPE_BLOCK_LEAST = 4 << 10, TAPE_BLOCK_MOST = 4 << 20 };
+#define TAPE_INDEX_LIMIT (UINT32_MAX - TAPE_BLOCK_LEAST / 20)
+
+/* Head of a block of statements. */
+struct tape_block {
+    struct tape_block *previous;
+    uint64_t bytes;
+    uint64_t padding; /* what was left when the next block was begun */
+};
+
+/* Values with indices from `first` on have this tag, up to those of the next tag. */
+struct tape_tag {
+    uint32_t first, tag;
+};
+
+/* n leaves of the scalar kind, which are elements of a value. */
+struct tape_leaf_range {
+    uint32_t first, n, value;
+};
+
+/* Values of an array that some segment keeps. See tape_segment.c. */
+struct tape_seen {
+    const void *address; /* of constants */
+    const double *values;
+    uint32_t first, n; /* indices, of what is no constant */
+    uint32_t life;     /* of the tape's when it was noted */
+};
+
+/* What the tape has of segments besides their records. */
+struct tape_segments {
+    struct tape_seen *seen; /* [TAPE_SEEN], or NULL */
+    uint32_t life;          /* grows where values may be dropped */
+    uint64_t room[2]; /* doubles that sweeps of one seed and of several need beside adjoints */
+};
+
+/* What the tape has of scalar statements. See tape_statement.h. */
+struct tape_statements {
+    struct tape_cursor *cursor; /* the thread's that records on this tape now, or NULL */
+    struct tape_cursor rest;    /* what it will be when a run is opened */
+    struct tape *below;         /* what the thread recorded on before */
+    uint32_t depth;             /* of ad_record_begin; 0: no thread records on this tape */
+    uint32_t slot;              /* upper half of every tag; 0: never recorded on */
+    uint32_t epoch;             /* lower half of the newest */
+    struct tape_block *block;
+    uint64_t n, bytes;      /* of the runs that are closed */
+    uint32_t uncharged;     /* runs at the end of the records, which the open one follows */
+    double *adjoint;        /* while a sweep runs: [next index][width] */
+    uint32_t width;         /* of the sweep: seeds at once */
+    uint64_t adjoint_bytes; /* what they lie in */
+    uint32_t adjoint_row;   /* that it is charged to */
+    bool reading;           /* the sweep's adjoints are read and go to no gradient */
+    bool calling;           /* a callback of the user's runs: nothing may be recorded */
+    struct tape_segments segments;
+    struct tape_tag *tags;
+    uint32_t n_tags, tags_size;
+    struct tape_leaf_range *leaves;
+    uint32_t n_leaves, leaves_size;
+    uint32_t n_elements, n_gathers; /* records of the two kinds of tape_bridge.h */
+    const uint32_t *root;           /* while a sweep from statements is looked at: its roots */
+    int64_t n_roots;
+    uint8_t *reached; /* scratch of tape_reach: [next index], or NULL */
+};
+
+struct tape_statement_mark {
+    struct tape_cursor rest;
+    struct tape_block *block;
+    uint64_t n, bytes;
+    uint32_t n_leaves, n_elements, n_gathers;
+    uint32_t section; /* number of the newest section begun until then, open or not */
+};
+
+/* A section of statements that is to be preaccumulated: where the tape was at its begin. */
+struct tape_section {
+    struct tape_statement_mark from; /* the tag in rest.result is that of what lies outside */
+    char *record_top;
+    uint32_t last_record, n_records, n_values, n_marks, frame, n_tags;
+    uint32_t number; /* from 1, in order of their begin, over resets as well */
+};
+
+/* A buffer that lasts as long as the end of a section takes. */
+struct tape_scratch {
+    void *p;
+    uint64_t bytes;
+};
+
+enum { TAPE_SCRATCHES = 8 };
+
+/* See tape_preaccumulate.h. */
+struct tape_sections {
+    struct tape_section *open; /* the innermost last */
+    uint32_t n, size;
+    uint32_t number; /* of the newest, ever */
+    uint32_t row;    /* that scratch is charged to */
+    struct tape_scratch scratch[TAPE_SCRATCHES];
+};
+
+/* What a tape has to do with forks: its own ones, and its parent if it is one. See tape_fork.h. */
+struct tape_fork {
+    uint32_t base;             /* no result has this index, all of its own have greater ones; 0: the
+                                * tape is no fork */
+    uint32_t slot, generation; /* of the parent's handle */
+    uint32_t tag;              /* of the parent's value before base */
+    uint32_t low, high;   /* of the parent's indices that its statements name; low > high: none */
+    uint32_t parent_tags; /* copies of the parent's tags, and one more */
+    bool no_grad;         /* the parent was under it */
+    bool looked;          /* low and high are known */
+    uint32_t first;       /* joined: index of its first result on the parent */
+    uint32_t record;      /* joined: the parent's record of that */
+    uint32_t swept;       /* joins of results from here on are done with; while a sweep runs */
+    struct tape *joined, *spare; /* forks on this tape, newest first; to be used again */
+    struct tape *next;           /* in the parent's list */
+};
+
+struct tape_mark {
+    struct tape_arena_mark arena;
+    struct tape_statement_mark statements;
+    uint32_t generation;
+    uint32_t n_values;
+    uint32_t last_record;
+    uint32_t last_guard;
+    uint32_t n_records;
+    uint32_t frame; /* the newest frame begun until then, open or not */
+    int no_grad;
+};
+
+/* Values and records made since a frame's begin lie behind these. */
+struct tape_frame {
+    uint32_t number; /* from 1, in order of their begin, over resets as well */
+    uint32_t n_values;
+    uint32_t last_record;
+};
+
+/* What must stay as it is meanwhile: values, marks and frames below these numbers, and records up
+ * to last_record. */
+struct tape_fixed {
+    uint32_t n_values, n_marks, n_frames, last_record;
+};
+
+/* The calls of functions of the user's that run now; see tape_call.h. */
+struct tape_call;
+struct tape_calls {
+    struct tape_call *innermost; /* NULL: none runs */
+    bool made;                   /* some, ever */
+    bool dry;                    /* ops are computed, and what needs a gradient is known, but
+                                  * nothing is recorded */
+    uint32_t *read;              /* older values that the calls have read, those of the innermost
+                                  * last */
+    uint32_t n_read, size;
+};
+
+struct tape_table { /* open addressing: row index plus 1 by tape_row_key */
+    uint32_t *slot;
+    uint32_t size, used;
+};
+
+struct tape {
+    const struct tape_memory *memory; /* own_memory */
+    struct tape_memory own_memory;    /* a copy: the caller's need not outlive the call */
+    struct tape_arena arena;
+    struct tape_value *entries;
+    uint32_t n_values;
+    uint32_t last_record; /* offset in 8 bytes; UINT32_MAX: none */
+    uint32_t last_guard;  /* likewise */
+    uint32_t n_records;
+    uint32_t open;           /* record that is still being written; UINT32_MAX: none */
+    uint32_t generation;     /* grows with every reset and rewind */
+    uint32_t gradient_epoch; /* grows when the gradients are cleared */
+    uint32_t sweeps;         /* that ended well, ever */
+    uint32_t swept_epoch;    /* gradient_epoch that the last of them belongs to */
+    uint32_t phase;          /* of guards: grows with every sweep that ended well and rewind */
+    int no_grad;             /* depth of ad_no_grad_begin */
+    bool checked;            /* guards look at whole arrays */
+    int nonfinite;           /* what tape_nonfinite.h looks for; 0: nothing */
+    struct tape_error error;
+    struct tape_error_watch watch;
+
+    struct tape_mark *marks;
+    uint32_t n_marks, marks_size;
+
+    struct tape_frame *frames; /* that are open */
+    uint32_t n_frames, frames_size;
+    uint32_t frame;          /* number of the newest, ever */
+    struct tape_fixed fixed; /* what a gradient check found on the tape; zeros: none runs */
+    bool hold;               /* what is released keeps its buffer: it will be looked at */
+    bool has_released;       /* since the tape was made or reset; else sweeps need not look */
+
+    struct tape_user_gradient *user_gradients; /* ordered by value */
+    uint32_t n_user_gradients, user_gradients_size;
+    struct tape_span user_gradient_span, leaf_span; /* that they and the leaves' data lie in */
+
+    struct tape_statements statements;
+    struct tape_sections sections;
+    struct tape_fork fork;
+    struct tape_calls calls;
+    enum tape_phase activity; /* of a sweep, as tape_activity_begin has said, else none */
+    uint64_t *stamp; /* TAPE_PHASE_RECOMPUTE: the end of what the sweep has accounted for */
+
+    struct tape_ledger ledger;
+    struct tape_table sites;
+    uint32_t session;       /* of the observation that the ledger's counters belong to */
+    struct tape_hook *hook; /* while an op or a sweep is being observed, else NULL */
+    uint64_t ticks;         /* the last reading of its clock */
+    struct tape_residual_state *residual; /* see tape_residual.h; NULL: never observed */
+    const char *shape;                    /* of the row that is looked for, NULL: any */
+    uintptr_t swept_from;                 /* where the newest sweep was called */
+    const struct tape_path_root *root;    /* while a function of the user's runs; else NULL */
+    uint32_t path; /* what is recorded now belongs to this call path, plus 1; 0: the caller's */
+    struct tape_now *now; /* where its thread publishes what it does, likewise */
+
+    struct tape *next_tape, **link; /* list of live tapes, under the lock of tape_observe.c */
+
+    /* The program counter whose low half a statement has kept, and which lies in the module of
+     * another; set by the owner of the tape. */
+    uintptr_t (*locate)(uint32_t low, uintptr_t near);
+    /* Writes "mlp.c:41 in dense" for a site; set by the owner of the tape. */
+    void (*describe)(struct tape_site site, char *buf, size_t n);
+};
+
+static inline struct tape_record *tape_record_at(const struct tape *t, uint32_t offset)
+{
+    return (struct tape_record *)(void *)(t->arena.record_base + (size_t)offset * 8);
+}
+
+static inline struct tape_guard *tape_guard_at(const struct tape *t, uint32_t offset)
+{
+    return (struct tape_guard *)(void *)(t->arena.record_base + (size_t)offset * 8);
+}
+
+static inline int64_t *tape_record_attr(struct tape_record *r)
+{
+    return (int64_t *)(void *)(r + 1);
+}
+
+static inline uint32_t *tape_record_in(struct tape_record *r)
+{
+    return (uint32_t *)(void *)(tape_record_attr(r) + r->n_attr);
+}
+
+static inline uint32_t *tape_record_out(struct tape_record *r)
+{
+    return tape_record_in(r) + r->n_in;
+}
+
+static inline uint64_t tape_value_bytes(const struct tape_value *v)
+{
+    return (uint64_t)v->array.size * kernel_dtype_bytes(v->array.dtype);
+}
+
+static inline uint32_t tape_value_index(const struct tape *t, const struct tape_value *v)
+{
+    return (uint32_t)(v - t->entries);
+}
+
+/* A leaf's gradient, or a transient adjoint, has content. */
+static inline bool tape_has_adjoint(const struct tape *t, const struct tape_value *v)
+{
+    if (!(v->flags & TAPE_LEAF))
+        return v->adjoint != NULL;
+    return v->gradient_epoch == t->gradient_epoch;
+}
+
+static inline struct tape_retained *tape_retained_of(const struct tape *t,
+                                                     const struct tape_value *v)
+{
+    return (struct tape_retained *)(void *)(t->arena.record_base + (size_t)v->retained * 8);
+}
+
+#endif

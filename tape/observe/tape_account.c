@@ -1,0 +1,498 @@
+/* tape_account.c: rows found by their key, their byte counters, and what is live at the peak.
+ *
+ * See tape_hook.h for what the counters mean.
+ */
+#include "tape_account.h"
+#include "tape_kind.h"
+#include "tape_now.h"
+#include "tape_part.h"
+#include "tape_residual.h"
+#include "tape_scope.h"
+
+#include <string.h>
+
+enum { TABLE_LEAST = 64 };
+
+/* What makes a row: no two have the same. */
+struct tape_row_key {
+    uintptr_t pc;
+    const char *op;
+    uint32_t line, scope, path;
+    const char *shape;
+};
+
+static struct tape_row_key row_key(const struct tape_row *row)
+{
+    return (struct tape_row_key){row->pc, row->op, row->line, row->scope, row->path, row->shape};
+}
+
+static bool row_has_key(const struct tape_row *row, const struct tape_row_key *key)
+{
+    return row->pc == key->pc && row->op == key->op && row->line == key->line &&
+           row->scope == key->scope && row->path == key->path && row->shape == key->shape;
+}
+
+static uint64_t hash_of(const struct tape_row_key *key)
+{
+    uint64_t h = (key->pc + (uintptr_t)key->shape) ^ ((uint64_t)key->line << 40);
+    h *= 0x9e3779b97f4a7c15u;
+    h ^= ((uintptr_t)key->op ^ ((uint64_t)key->scope << 44) ^ ((uint64_t)key->path << 20)) *
+         0xc2b2ae3d27d4eb4fu;
+    return h ^ (h >> 29);
+}
+
+/* Appends a row, or returns TAPE_ROW_OTHER. */
+static uint32_t rows_append(struct tape *t, const struct tape_row_key *key)
+{
+    uint32_t i = t->ledger.n_rows, c = i / TAPE_ROW_CHUNK;
+    if (c >= TAPE_ROW_CHUNKS)
+        return TAPE_ROW_OTHER;
+    if (!t->ledger.chunk[c]) {
+        size_t n = TAPE_ROW_CHUNK * sizeof(struct tape_row);
+        void *p = t->memory->resize(NULL, n, t->memory->payload);
+        if (!p)
+            return TAPE_ROW_OTHER;
+        memset(p, 0, n);
+        t->ledger.chunk[c] = p;
+    }
+    *tape_row(t, i) = (struct tape_row){.pc = key->pc,
+                                        .op = key->op,
+                                        .line = key->line,
+                                        .path = key->path,
+                                        .scope = key->scope,
+                                        .shape = key->shape,
+                                        .peak_stamp = t->ledger.peak_count};
+    /* Another thread that reads n_rows must find the row filled. */
+    __atomic_store_n(&t->ledger.n_rows, i + 1, __ATOMIC_RELEASE);
+    return i;
+}
+
+static int table_grow(struct tape *t)
+{
+    struct tape_table *old = &t->sites;
+    uint32_t size = old->size ? old->size * 2 : TABLE_LEAST;
+    uint32_t *slot = t->memory->resize(NULL, size * sizeof *slot, t->memory->payload);
+    if (!slot)
+        return -1;
+    memset(slot, 0, size * sizeof *slot);
+    for (uint32_t k = 0; k < old->size; k++) {
+        if (!old->slot[k])
+            continue;
+        const struct tape_row_key key = row_key(tape_row(t, old->slot[k] - 1));
+        uint64_t h = hash_of(&key);
+        while (slot[h & (size - 1)])
+            h++;
+        slot[h & (size - 1)] = old->slot[k];
+    }
+    t->memory->release(old->slot, t->memory->payload);
+    old->slot = slot;
+    old->size = size;
+    return 0;
+}
+
+int tape_account_open(struct tape *t)
+{
+    rows_append(t, &(struct tape_row_key){.op = "padding"});
+    rows_append(t, &(struct tape_row_key){.op = "other"});
+    return t->ledger.n_rows == 2 && table_grow(t) == 0 ? 0 : -1;
+}
+
+void tape_account_close(struct tape *t)
+{
+    tape_residual_close(t);
+    for (uint32_t c = 0; c < TAPE_ROW_CHUNKS && t->ledger.chunk[c]; c++)
+        t->memory->release(t->ledger.chunk[c], t->memory->payload);
+    if (t->sites.slot)
+        t->memory->release(t->sites.slot, t->memory->payload);
+}
+
+static uint32_t table_insert(struct tape *t, uint64_t h, const struct tape_row_key *key)
+{
+    /* A table that cannot grow still finds what it holds; it only takes nothing new when full. */
+    if (t->sites.used * 2 >= t->sites.size && table_grow(t) != 0 &&
+        t->sites.used + 1 >= t->sites.size)
+        return TAPE_ROW_OTHER;
+    uint32_t i = rows_append(t, key);
+    if (i == TAPE_ROW_OTHER)
+        return i;
+    while (t->sites.slot[h & (t->sites.size - 1)])
+        h++;
+    t->sites.slot[h & (t->sites.size - 1)] = i + 1;
+    t->sites.used++;
+    return i;
+}
+
+static uint32_t table_find(struct tape *t, const struct tape_row_key *key)
+{
+    uint64_t h = hash_of(key);
+    for (uint64_t k = h;; k++) {
+        uint32_t slot = t->sites.slot[k & (t->sites.size - 1)];
+        if (!slot)
+            return table_insert(t, h, key);
+        if (row_has_key(tape_row(t, slot - 1), key))
+            return slot - 1;
+    }
+}
+
+uint32_t tape_account_row(struct tape *t, struct tape_site site, const char *op)
+{
+    struct tape_hook *paths = tape_path_hook(t);
+    struct tape_row_key key = {.pc = site.pc, .op = op, .line = site.line, .shape = t->shape};
+    if (__builtin_expect(t->hook != NULL, 0))
+        key.scope = tape_scope_now;
+    if (__builtin_expect(paths != NULL, 0))
+        key.path = t->path ? t->path - 1 : paths->path(paths, site.pc, t->root);
+    return table_find(t, &key);
+}
+
+uint32_t tape_account_row_beside(struct tape *t, uint32_t row, struct tape_site site,
+                                 const char *op)
+{
+    const struct tape_row *known = tape_row(t, row);
+    const struct tape_row_key key = {site.pc, op, site.line, known->scope, known->path, NULL};
+    return table_find(t, &key);
+}
+
+/* What a row holds changes: what it held at the peak is remembered first. */
+static void row_live(struct tape *t, struct tape_row *row, uint64_t delta)
+{
+    struct tape_ledger *l = &t->ledger;
+    if (row->peak_stamp != l->peak_count) {
+        __atomic_store_n(&row->peak_bytes, row->live_bytes, __ATOMIC_RELAXED);
+        __atomic_store_n(&row->peak_stamp, l->peak_count, __ATOMIC_RELAXED);
+    }
+    TAPE_ADD(row->live_bytes, delta);
+    TAPE_ADD(l->live_bytes, delta);
+    if (l->live_bytes > l->peak_bytes && (int64_t)delta > 0) {
+        __atomic_store_n(&l->peak_bytes, l->live_bytes, __ATOMIC_RELAXED);
+        TAPE_ADD(l->peak_count, 1);
+        if (t->residual)
+            tape_history_peak(t);
+    }
+    if (t->residual)
+        tape_history_tape(t);
+}
+
+static uint64_t *counter_of(struct tape_row *row, enum tape_residual_kind kind)
+{
+    return kind == TAPE_RECORD    ? &row->record_bytes
+           : kind == TAPE_ADJOINT ? &row->adjoint_bytes
+                                  : &row->value_bytes;
+}
+
+/* The class is told before the row: a peak comes after both. */
+static void row_take(struct tape *t, uint32_t row, enum tape_residual_kind kind, uint64_t n)
+{
+    if (n == 0)
+        return;
+    struct tape_row *r = tape_row(t, row);
+    TAPE_ADD(*counter_of(r, kind), n);
+    TAPE_ADD(t->ledger.handed_out_bytes, n);
+    tape_residual_take(t, tape_residual_of_row(t, row, kind), n);
+    row_live(t, r, n);
+}
+
+static void row_give(struct tape *t, uint32_t row, enum tape_residual_kind kind, uint64_t n)
+{
+    if (n == 0)
+        return;
+    tape_residual_give(t, tape_residual_of_row(t, row, kind), n);
+    row_live(t, tape_row(t, row), 0 - n);
+}
+
+static uint64_t padding_of(uint64_t n)
+{
+    return tape_arena_class_bytes(n) - n;
+}
+
+/* A buffer of n bytes takes its size class: the rest is padding. */
+static void buffer_take(struct tape *t, uint32_t row, enum tape_residual_kind kind, uint64_t n)
+{
+    __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);
+    row_take(t, row, kind, n);
+    row_take(t, TAPE_ROW_PADDING, kind, padding_of(n));
+}
+
+static void buffer_give(struct tape *t, uint32_t row, uint64_t n)
+{
+    row_give(t, row, TAPE_ADJOINT, n);
+    row_give(t, TAPE_ROW_PADDING, TAPE_ADJOINT, padding_of(n));
+}
+
+/* A value's class is its own. */
+static void value_take(struct tape *t, const struct tape_value *v)
+{
+    const uint64_t n = tape_value_bytes(v);
+    struct tape_row *row = tape_row(t, v->row);
+    __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);
+    TAPE_ADD(row->value_bytes, n);
+    TAPE_ADD(t->ledger.handed_out_bytes, n);
+    tape_residual_value_made(t, v);
+    row_live(t, row, n);
+    row_take(t, TAPE_ROW_PADDING, TAPE_VALUE, padding_of(n));
+}
+
+static void value_give(struct tape *t, const struct tape_value *v, enum tape_release_cause cause,
+                       uint32_t row)
+{
+    const uint64_t n = tape_value_bytes(v);
+    tape_residual_value_gone(t, v, cause, row);
+    row_live(t, tape_row(t, v->row), 0 - n);
+    row_give(t, TAPE_ROW_PADDING, TAPE_VALUE, padding_of(n));
+}
+
+static uint64_t value_entry_bytes(const struct tape_value *v)
+{
+    uint64_t lists =
+        (v->flags & TAPE_OWNS_SHAPE ? 1u : 0u) + (v->flags & TAPE_OWNS_STRIDES ? 1u : 0u);
+    return sizeof *v + lists * v->array.rank * sizeof(int64_t) +
+           ((v->flags & TAPE_RETAIN) ? sizeof(struct tape_retained) : 0);
+}
+
+void tape_account_value(struct tape *t, const struct tape_value *v)
+{
+    if (!t->hook)
+        return;
+    row_take(t, v->row, TAPE_RECORD, value_entry_bytes(v));
+    if (v->flags & TAPE_OWNS_DATA)
+        value_take(t, v);
+    if (v->flags & (TAPE_LEAF | TAPE_RETAIN))
+        buffer_take(t, v->row, TAPE_ADJOINT, tape_value_bytes(v));
+}
+
+void tape_account_drop_value(struct tape *t, const struct tape_value *v)
+{
+    if (!t->hook)
+        return;
+    row_give(t, v->row, TAPE_RECORD, value_entry_bytes(v));
+    if (v->flags & TAPE_OWNS_DATA)
+        value_give(t, v, t->residual ? t->residual->cause : TAPE_BY_CALL, TAPE_ROW_NONE);
+    if (v->flags & (TAPE_LEAF | TAPE_RETAIN))
+        buffer_give(t, v->row, tape_value_bytes(v));
+}
+
+void tape_account_record(struct tape *t, const struct tape_record *r)
+{
+    if (t->hook)
+        row_take(t, r->row, TAPE_RECORD, r->bytes);
+}
+
+void tape_account_drop_record(struct tape *t, struct tape_record *r)
+{
+    if (!t->hook)
+        return;
+    row_give(t, r->row, TAPE_RECORD, r->bytes);
+    const struct record_kind *kind = tape_record_kind(r);
+    if (kind->account_drop)
+        kind->account_drop(t, r);
+}
+
+void tape_account_guards(struct tape *t, uint32_t last)
+{
+    if (!t->hook)
+        return;
+    for (uint32_t at = t->last_guard; at != last; at = tape_guard_at(t, at)->previous)
+        row_take(t, tape_guard_at(t, at)->row, TAPE_RECORD, sizeof(struct tape_guard));
+}
+
+void tape_account_drop_guards(struct tape *t, uint32_t last)
+{
+    if (!t->hook)
+        return;
+    for (uint32_t at = t->last_guard; at != last; at = tape_guard_at(t, at)->previous)
+        row_give(t, tape_guard_at(t, at)->row, TAPE_RECORD, sizeof(struct tape_guard));
+}
+
+void tape_account_bytes(struct tape *t, uint32_t row, uint64_t n)
+{
+    if (t->hook)
+        row_take(t, row, TAPE_RECORD, n);
+}
+
+/* Where the room for statements is until they fill it. */
+static uint32_t padding_class(struct tape *t)
+{
+    return tape_residual_of_row(t, TAPE_ROW_PADDING, TAPE_RECORD);
+}
+
+void tape_account_block(struct tape *t, const struct tape_block *b)
+{
+    if (!t->hook)
+        return;
+    tape_account_bytes(t, TAPE_ROW_PADDING, sizeof *b);
+    tape_residual_shift(t, padding_class(t), b->bytes - sizeof *b);
+    row_live(t, tape_row(t, TAPE_ROW_PADDING), b->bytes - sizeof *b);
+}
+
+void tape_account_tail(struct tape *t, uint64_t n)
+{
+    if (!t->hook)
+        return;
+    TAPE_ADD(tape_row(t, TAPE_ROW_PADDING)->record_bytes, n);
+    TAPE_ADD(t->ledger.handed_out_bytes, n);
+    tape_residual_charge(t, padding_class(t), n);
+}
+
+/* Like live, of what was so when the peak came. */
+static void row_live_at_peak(const struct tape *t, struct tape_row *row, uint64_t delta)
+{
+    if (row->peak_stamp == t->ledger.peak_count)
+        TAPE_ADD(row->peak_bytes, delta);
+    TAPE_ADD(row->live_bytes, delta);
+}
+
+void tape_account_filled(struct tape *t, uint32_t row, uint64_t n, uint64_t peaks, bool dropped)
+{
+    struct tape_row *line = tape_row(t, row), *padding = tape_row(t, TAPE_ROW_PADDING);
+    const uint32_t class_ = tape_residual_of_row(t, row, TAPE_RECORD);
+    /* First what grows less, or the sum would seem to be at a peak. */
+    if (dropped) {
+        tape_residual_give(t, class_, n);
+        row_live(t, line, 0 - n);
+        tape_residual_shift(t, padding_class(t), n);
+        row_live(t, padding, n);
+        return;
+    }
+    TAPE_ADD(line->record_bytes, n);
+    TAPE_ADD(t->ledger.handed_out_bytes, n);
+    tape_residual_charge(t, class_, n);
+    if (peaks < t->ledger.peak_count) {
+        row_live_at_peak(t, padding, 0 - n);
+        row_live_at_peak(t, line, n);
+        tape_residual_shift_at_peak(t, padding_class(t), 0 - n);
+        tape_residual_shift_at_peak(t, class_, n);
+    } else {
+        tape_residual_shift(t, padding_class(t), 0 - n);
+        row_live(t, padding, 0 - n);
+        tape_residual_shift(t, class_, n);
+        row_live(t, line, n);
+    }
+}
+
+void tape_account_drop_bytes(struct tape *t, uint32_t row, uint64_t n)
+{
+    if (t->hook)
+        row_give(t, row, TAPE_RECORD, n);
+}
+
+void tape_account_buffer(struct tape *t, uint32_t row, uint64_t n)
+{
+    if (t->hook)
+        buffer_take(t, row, TAPE_ADJOINT, n);
+}
+
+void tape_account_copy(struct tape *t, uint32_t row, uint64_t n)
+{
+    if (t->hook)
+        buffer_take(t, row, TAPE_VALUE, n);
+}
+
+void tape_account_drop_copy(struct tape *t, uint32_t row, uint64_t n)
+{
+    if (!t->hook)
+        return;
+    row_give(t, row, TAPE_VALUE, n);
+    row_give(t, TAPE_ROW_PADDING, TAPE_VALUE, padding_of(n));
+}
+
+void tape_account_free(struct tape *t, uint32_t row, uint64_t n)
+{
+    if (t->hook)
+        buffer_give(t, row, n);
+}
+
+void tape_account_free_value(struct tape *t, const struct tape_value *v, uint32_t row)
+{
+    if (!t->hook)
+        return;
+    const bool swept = t->residual && t->residual->cause == TAPE_BY_SWEEP;
+    value_give(t, v, swept ? TAPE_BY_SWEEP : TAPE_BY_FRAME, row);
+}
+
+/* newest_first: records come in reverse, so that each is older than the keeper known so far. */
+static void value_keep(struct tape *t, struct tape_value *v, uint32_t keeper, bool newest_first)
+{
+    struct tape_value *root = &t->entries[v->root];
+    if (!(root->flags & TAPE_OWNS_DATA))
+        return;
+    struct tape_row *row = tape_row(t, root->row);
+    tape_residual_kept(t, root, keeper, newest_first || !(root->flags & TAPE_KEPT));
+    if (!(root->flags & TAPE_KEPT)) {
+        root->flags |= TAPE_KEPT;
+        TAPE_ADD(row->kept_bytes, tape_value_bytes(root));
+    }
+    if (row->kept_by && row->kept_by != keeper + 1)
+        __atomic_store_n(&row->kept_others, 1, __ATOMIC_RELAXED);
+    if (!row->kept_by || newest_first)
+        __atomic_store_n(&row->kept_by, keeper + 1, __ATOMIC_RELAXED);
+}
+
+static void record_keep_saved(struct tape *t, struct tape_record *r, bool newest_first)
+{
+    const uint32_t touches = tape_record_touches(t, r);
+    for (int i = 0; (i = tape_record_next(r, touches, i)) < r->n_in; i++)
+        value_keep(t, &t->entries[tape_record_in(r)[i]], r->row, newest_first);
+    for (int o = 0; o < r->n_out; o++)
+        if (r->op->saves_out >> o & 1)
+            value_keep(t, &t->entries[tape_record_out(r)[o]], r->row, newest_first);
+}
+
+void tape_account_kept(struct tape *t, struct tape_record *r)
+{
+    if (t->hook)
+        record_keep_saved(t, r, false);
+}
+
+void tape_account_drop_all(struct tape *t)
+{
+    if (!t->hook)
+        return;
+    tape_residual_drop_all(t);
+    for (uint32_t i = 0; i < t->ledger.n_rows; i++)
+        row_live(t, tape_row(t, i), 0 - tape_row(t, i)->live_bytes);
+}
+
+struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
+{
+    uint32_t session;
+    const bool observes = tape_session_of(hook, &session);
+    if (observes && hook->thread)
+        t->now = tape_now_here(hook);
+    if (!observes || hook->unaccounted)
+        return NULL;
+    if (t->session == session)
+        return hook;
+    /* A new profile: count from zero, then charge what is on the tape already. */
+    for (uint32_t i = 0; i < t->ledger.n_rows; i++) {
+        struct tape_row *row = tape_row(t, i);
+#define X(name) __atomic_store_n(&row->name, 0, __ATOMIC_RELAXED);
+        TAPE_ROW_COUNTERS(X)
+#undef X
+        row->kept_by = row->kept_others = 0;
+        row->peak_stamp = 0;
+    }
+#define X(name) __atomic_store_n(&t->ledger.name, 0, __ATOMIC_RELAXED);
+    TAPE_LEDGER_COUNTERS(X)
+#undef X
+    __atomic_store_n(&t->ledger.reserved_bytes, t->arena.reserved, __ATOMIC_RELAXED);
+    __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);
+    t->ticks = hook->clock();
+    tape_residual_open(t);
+    __atomic_store_n(&t->session, session, __ATOMIC_RELEASE);
+    t->hook = hook;
+    for (uint32_t v = 1; v < t->n_values; v++) {
+        t->entries[v].flags &= ~(uint32_t)TAPE_KEPT;
+        tape_account_value(t, &t->entries[v]);
+    }
+    TAPE_PARTS_CALL(account, t);
+    for (uint32_t at = t->last_record; at != UINT32_MAX; at = tape_record_at(t, at)->previous) {
+        struct tape_record *r = tape_record_at(t, at);
+        tape_account_record(t, r);
+        const struct record_kind *kind = tape_record_kind(r);
+        if (kind->account)
+            kind->account(t, r);
+        record_keep_saved(t, r, true);
+    }
+    tape_account_guards(t, TAPE_NO_GUARD);
+    return hook;
+}

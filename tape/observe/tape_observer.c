@@ -1,0 +1,106 @@
+/* tape_observer.c: see tape_observer.h. */
+#include "tape_observer.h"
+
+#include "tape_residual.h"
+#include "tape_scope.h"
+#include "tape_sweep.h"
+
+/* ---- tapes ---- */
+
+enum tape_release_cause tape_observer_cause(struct tape *t, enum tape_release_cause cause)
+{
+    return tape_residual_cause(t, cause);
+}
+
+void tape_observer_dropped(struct tape *t)
+{
+    tape_history_dropped(t);
+}
+
+void tape_observer_read(struct tape *t, struct tape_record *r)
+{
+    if (t->hook)
+        tape_residual_read(t, r);
+}
+
+/* ---- ops ---- */
+
+static void op_charge(struct tape *t, const struct kernel_call *call,
+                      const struct tape_op_watch *op, const struct tape_record *record)
+{
+    struct tape_row *r = tape_row(t, op->row);
+    const struct kernel_cost cost = kernel_cost_of(call);
+    const bool again = t->activity == TAPE_PHASE_RECOMPUTE;
+    TAPE_ADD(*(again ? &r->recompute_flops : &r->forward_flops), cost.flops);
+    TAPE_ADD(*(again ? &r->recompute_moved : &r->forward_moved), cost.bytes);
+    const uint64_t start = tape_account_until(t, op->row, op->start, op->end, 1);
+    tape_account_event(t, TAPE_EVENT_FORWARD, op->row, record, start, op->end, false);
+}
+
+void tape_op_end(struct tape *t, const struct kernel_call *call, const struct tape_op_watch *op,
+                 struct tape_record *record)
+{
+    for (int o = 0; o < call->n_out; o++)
+        tape_account_value(t, &t->entries[op->first_out + (uint32_t)o]);
+    if (record) {
+        tape_account_guards(t, op->last_guard);
+        tape_account_record(t, record);
+        tape_account_kept(t, record);
+        TAPE_ADD(t->ledger.records, 1);
+        tape_scope_records++;
+    }
+    op_charge(t, call, op, record);
+}
+
+/* ---- sweeps ---- */
+
+enum tape_phase tape_sweep_begins(struct tape *t, struct tape_site site)
+{
+    t->swept_from = site.pc;
+    tape_observed(t);
+    tape_residual_cause(t, TAPE_BY_SWEEP);
+    return tape_activity_begin(t, TAPE_PHASE_BACKWARD, NULL);
+}
+
+void tape_sweep_leaves(struct tape *t, enum tape_phase before)
+{
+    tape_activity_begin(t, before, NULL);
+    tape_residual_cause(t, TAPE_BY_CALL);
+}
+
+/* Charges the time since *stamp to a row; stamps are chained, so that nothing is left out. */
+static void sweep_charge_row(struct tape *t, uint32_t row, uint64_t *stamp)
+{
+    const uint64_t now = tape_clock(t);
+    TAPE_ADD(tape_row(t, row)->backward_ticks, now - *stamp);
+    TAPE_ADD(t->ledger.backward_ticks, now - *stamp);
+    *stamp = now;
+}
+
+void tape_sweep_charge(struct tape *t, struct tape_record *r, uint64_t *stamp)
+{
+    const uint64_t start = *stamp;
+    tape_residual_read(t, r);
+    sweep_charge_row(t, r->row, stamp);
+    TAPE_ADD(tape_row(t, r->row)->backward_calls, 1);
+    tape_account_event(t, TAPE_EVENT_BACKWARD, r->row, r, start, *stamp, false);
+    tape_account_flush(t, t->hook, *stamp);
+}
+
+void tape_sweep_own(struct tape *t, struct tape_sweep *s)
+{
+    if (t->hook)
+        sweep_charge_row(t, s->own, &s->stamp);
+}
+
+void tape_sweep_ends(struct tape *t, struct tape_sweep *s)
+{
+    if (!t->hook)
+        return;
+    sweep_charge_row(t, s->own, &s->stamp);
+    tape_scope_swept(s->stamp - s->begun);
+    tape_account_event(t, TAPE_EVENT_SWEEP, s->own, NULL, s->begun, s->stamp, false);
+    TAPE_ADD(tape_row(t, s->own)->calls, 1);
+    TAPE_ADD(tape_row(t, s->own)->backward_calls, 1);
+    TAPE_ADD(t->ledger.sweeps, s->grows_gradients ? 1 : s->sweeps);
+}

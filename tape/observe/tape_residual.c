@@ -1,0 +1,490 @@
+/* tape_residual.c: classes of what a tape holds: {line that made it, op that needs it, kind}.
+ *
+ * See tape_residuals.h for what the counters mean.
+ */
+#include "tape_residual.h"
+
+#include "tape_account.h"
+#include "tape_kind.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { LEAST_SLOTS = 64, LEAST_VALUES = 64, LEAST_ROWS = 32 };
+
+/* Class 0, and those of the padding row, which every buffer needs. */
+enum { CLASS_OTHER, CLASS_PADDING };
+
+#define SET(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELAXED)
+
+static uint64_t hash_of(uint32_t producer, uint32_t consumer, uint32_t kind)
+{
+    /* The upper half depends on all bits. */
+    return ((uint64_t)producer << 34 ^ (uint64_t)consumer << 2 ^ kind) * 0x9e3779b97f4a7c15u >> 32;
+}
+
+/* Appends a class. UINT32_MAX: there is no memory, or no room. */
+static uint32_t classes_append(struct tape *t, struct tape_residual_state *s, uint32_t producer,
+                               uint32_t consumer, uint32_t kind)
+{
+    struct tape_residuals *r = &s->shared;
+    const uint32_t i = r->n_classes, c = i / TAPE_CLASS_CHUNK;
+    if (c >= TAPE_CLASS_CHUNKS)
+        return UINT32_MAX;
+    if (!r->chunk[c]) {
+        const size_t n = TAPE_CLASS_CHUNK * sizeof(struct tape_class);
+        void *p = t->memory->resize(NULL, n, t->memory->payload);
+        if (!p)
+            return UINT32_MAX;
+        memset(p, 0, n);
+        r->chunk[c] = p;
+    }
+    struct tape_class *class_ = tape_class_at(r, i);
+    class_->producer = producer;
+    class_->consumer = consumer;
+    class_->kind = kind;
+    class_->peak_stamp = t->ledger.peak_count;
+    class_->changed_ticks = t->ticks;
+    __atomic_store_n(&r->n_classes, i + 1, __ATOMIC_RELEASE);
+    return i;
+}
+
+static bool grow_slots(struct tape *t, struct tape_residual_state *s)
+{
+    const uint32_t n = s->n_slots ? 2 * s->n_slots : LEAST_SLOTS;
+    uint32_t *slot = t->memory->resize(NULL, n * sizeof *slot, t->memory->payload);
+    if (!slot)
+        return false;
+    memset(slot, 0, n * sizeof *slot);
+    for (uint32_t k = 0; k < s->n_slots; k++) {
+        if (!s->slot[k])
+            continue;
+        const struct tape_class *c = tape_class_at(&s->shared, s->slot[k] - 1);
+        uint64_t h = hash_of(c->producer, c->consumer, c->kind);
+        while (slot[h & (n - 1)])
+            h++;
+        slot[h & (n - 1)] = s->slot[k];
+    }
+    if (s->slot)
+        t->memory->release(s->slot, t->memory->payload);
+    s->slot = slot;
+    s->n_slots = n;
+    return true;
+}
+
+static void residual_release(struct tape *t, struct tape_residual_state *s)
+{
+    const struct tape_memory *m = t->memory;
+    for (uint32_t c = 0; c < TAPE_CLASS_CHUNKS && s->shared.chunk[c]; c++)
+        m->release(s->shared.chunk[c], m->payload);
+    tape_history_close(t, s);
+    if (s->slot)
+        m->release(s->slot, m->payload);
+    if (s->of_row)
+        m->release(s->of_row, m->payload);
+    if (s->value)
+        m->release(s->value, m->payload);
+    m->release(s, m->payload);
+}
+
+static struct tape_residual_state *residual_create(struct tape *t)
+{
+    struct tape_residual_state *s = t->memory->resize(NULL, sizeof *s, t->memory->payload);
+    if (!s)
+        return NULL;
+    memset(s, 0, sizeof *s);
+    tape_history_clear(s);
+    bool ok =
+        grow_slots(t, s) && classes_append(t, s, TAPE_ROW_OTHER, 0, TAPE_RECORD) == CLASS_OTHER;
+    for (uint32_t kind = 0; ok && kind < TAPE_RESIDUAL_KINDS; kind++)
+        ok = classes_append(t, s, TAPE_ROW_PADDING, 0, kind) == CLASS_PADDING + kind;
+    if (ok)
+        return s;
+    residual_release(t, s);
+    return NULL;
+}
+
+static void set_byte_ticks(struct tape_class *c, double n)
+{
+    __atomic_store(&c->byte_ticks, &n, __ATOMIC_RELAXED);
+}
+
+/* Classes keep their places, since a thread that looked at the last observation may read them. */
+static void residual_clear(struct tape *t, struct tape_residual_state *s)
+{
+    for (uint32_t i = 0; i < s->shared.n_classes; i++) {
+        struct tape_class *c = tape_class_at(&s->shared, i);
+#define X(name) SET(c->name, 0);
+        TAPE_CLASS_COUNTERS(X)
+#undef X
+        set_byte_ticks(c, 0);
+        SET(c->shared, 0);
+        SET(c->released_by, 0);
+        SET(c->released_others, 0);
+        SET(c->peak_stamp, 0);
+        SET(c->changed_ticks, t->ticks);
+    }
+    s->full = false;
+    s->cause = TAPE_BY_CALL;
+    tape_history_clear(s);
+}
+
+void tape_residual_open(struct tape *t)
+{
+    if (t->residual) {
+        residual_clear(t, t->residual);
+        return;
+    }
+    t->residual = residual_create(t);
+    __atomic_store_n(&t->ledger.residuals, t->residual ? &t->residual->shared : NULL,
+                     __ATOMIC_RELEASE);
+}
+
+void tape_residual_close(struct tape *t)
+{
+    if (t->residual)
+        residual_release(t, t->residual);
+    t->residual = NULL;
+}
+
+/* Notes the class of a row where it is found without a search. */
+static uint32_t value_note(struct tape *t, uint32_t row, uint32_t kind, uint32_t class_)
+{
+    struct tape_residual_state *s = t->residual;
+    if (row >= s->n_of_row) {
+        const uint32_t n = row < LEAST_ROWS ? LEAST_ROWS : 2 * row;
+        void *p = t->memory->resize(s->of_row, n * sizeof *s->of_row, t->memory->payload);
+        if (!p)
+            return class_;
+        s->of_row = p;
+        memset(s->of_row + s->n_of_row, 0, (n - s->n_of_row) * sizeof *s->of_row);
+        s->n_of_row = n;
+    }
+    s->of_row[row][kind] = class_ + 1;
+    return class_;
+}
+
+uint32_t tape_residual_class(struct tape *t, uint32_t producer, uint32_t consumer,
+                             enum tape_residual_kind kind)
+{
+    struct tape_residual_state *s = t->residual;
+    if (!s)
+        return CLASS_OTHER;
+    if (producer == TAPE_ROW_PADDING)
+        return CLASS_PADDING + kind;
+    uint64_t h = hash_of(producer, consumer, kind);
+    for (; s->slot[h & (s->n_slots - 1)]; h++) {
+        const uint32_t i = s->slot[h & (s->n_slots - 1)] - 1;
+        const struct tape_class *c = tape_class_at(&s->shared, i);
+        if (c->producer == producer && c->consumer == consumer && c->kind == kind)
+            return consumer ? i : value_note(t, producer, kind, i);
+    }
+    /* What is given back must find the class that it was taken for: no class after a refusal. */
+    uint32_t i = UINT32_MAX;
+    if (!s->full && (s->shared.n_classes * 2 < s->n_slots || grow_slots(t, s)))
+        i = classes_append(t, s, producer, consumer, kind);
+    if (i == UINT32_MAX) {
+        s->full = true;
+        return CLASS_OTHER;
+    }
+    h = hash_of(producer, consumer, kind);
+    while (s->slot[h & (s->n_slots - 1)])
+        h++;
+    s->slot[h & (s->n_slots - 1)] = i + 1;
+    return i;
+}
+
+/* Adds bytes times ticks. */
+static void add_byte_ticks(struct tape_class *c, double n)
+{
+    set_byte_ticks(c, c->byte_ticks + n);
+}
+
+/* Clocks of two threads may differ: forks are swept by others. */
+static double value_since(const struct tape *t, uint64_t ticks)
+{
+    return t->ticks > ticks ? (double)(t->ticks - ticks) : 0;
+}
+
+/* Up to now the class was as it is. */
+static void class_settle(const struct tape *t, struct tape_class *c)
+{
+    if (c->changed_ticks == t->ticks)
+        return;
+    if (c->live_bytes > 0)
+        add_byte_ticks(c, (double)c->live_bytes * value_since(t, c->changed_ticks));
+    SET(c->changed_ticks, t->ticks);
+}
+
+static struct tape_class *class_change(struct tape *t, uint32_t class_, uint64_t delta)
+{
+    struct tape_class *c = tape_class_at(&t->residual->shared, class_);
+    if (c->peak_stamp != t->ledger.peak_count) {
+        SET(c->held_bytes, c->live_bytes);
+        SET(c->peak_stamp, t->ledger.peak_count);
+    }
+    class_settle(t, c);
+    TAPE_ADD(c->live_bytes, delta);
+    tape_history_class(t, class_, delta);
+    return c;
+}
+
+void tape_residual_shift(struct tape *t, uint32_t class_, uint64_t delta)
+{
+    if (t->residual)
+        class_change(t, class_, delta);
+}
+
+void tape_residual_shift_at_peak(struct tape *t, uint32_t class_, uint64_t delta)
+{
+    if (!t->residual)
+        return;
+    struct tape_class *c = tape_class_at(&t->residual->shared, class_);
+    class_settle(t, c);
+    if (c->peak_stamp == t->ledger.peak_count)
+        TAPE_ADD(c->held_bytes, delta);
+    TAPE_ADD(c->live_bytes, delta);
+    tape_history_class(t, class_, delta);
+}
+
+void tape_residual_charge(struct tape *t, uint32_t class_, uint64_t n)
+{
+    if (!t->residual)
+        return;
+    struct tape_class *c = tape_class_at(&t->residual->shared, class_);
+    if (c->bytes == 0)
+        SET(c->first_ticks, t->ticks);
+    TAPE_ADD(c->count, 1);
+    TAPE_ADD(c->bytes, n);
+}
+
+void tape_residual_take(struct tape *t, uint32_t class_, uint64_t n)
+{
+    if (!t->residual || n == 0)
+        return;
+    tape_residual_charge(t, class_, n);
+    class_change(t, class_, n);
+}
+
+static void count_cause(struct tape_class *c, enum tape_release_cause cause, uint64_t n)
+{
+    static const uint8_t by[] = {
+        [TAPE_BY_CALL] = offsetof(struct tape_class, by_call) / 8,
+        [TAPE_BY_SWEEP] = offsetof(struct tape_class, by_sweep) / 8,
+        [TAPE_BY_FRAME] = offsetof(struct tape_class, by_frame) / 8,
+        [TAPE_BY_REWIND] = offsetof(struct tape_class, by_rewind) / 8,
+        [TAPE_BY_RESET] = offsetof(struct tape_class, by_reset) / 8,
+        [TAPE_BY_DESTROY] = offsetof(struct tape_class, by_destroy) / 8,
+    };
+    TAPE_ADD(((uint64_t *)(void *)c)[by[cause]], n);
+}
+
+static void class_give(struct tape *t, uint32_t class_, enum tape_release_cause cause, uint64_t n)
+{
+    struct tape_class *c = class_change(t, class_, 0 - n);
+    SET(c->last_ticks, t->ticks);
+    count_cause(c, cause, n);
+}
+
+void tape_residual_give(struct tape *t, uint32_t class_, uint64_t n)
+{
+    if (t->residual && n > 0)
+        class_give(t, class_, t->residual->cause, n);
+}
+
+/* ---- values ---- */
+
+/* What is known of a value, or NULL: there was no memory. */
+static struct tape_residual_value *value_known(const struct tape *t, uint32_t x)
+{
+    const struct tape_residual_state *s = t->residual;
+    return x < s->n_values && s->value[x].class_ != UINT32_MAX ? &s->value[x] : NULL;
+}
+
+static bool reserve_values(struct tape *t, uint32_t n)
+{
+    struct tape_residual_state *s = t->residual;
+    if (n <= s->n_values)
+        return true;
+    uint64_t room = s->n_values ? s->n_values : LEAST_VALUES;
+    while (room < n)
+        room *= 2;
+    if (room > UINT32_MAX)
+        return false;
+    void *p = t->memory->resize(s->value, room * sizeof *s->value, t->memory->payload);
+    if (!p)
+        return false;
+    s->value = p;
+    for (uint32_t i = s->n_values; i < room; i++)
+        s->value[i].class_ = UINT32_MAX;
+    s->n_values = (uint32_t)room;
+    return true;
+}
+
+static struct tape_age age_now(const struct tape *t)
+{
+    return (struct tape_age){t->ticks, (uint32_t)t->ledger.peak_count};
+}
+
+/* Notes a value that is of this class from now on. */
+static void note_value(struct tape *t, const struct tape_value *v, uint32_t class_,
+                       struct tape_age age)
+{
+    const uint32_t x = tape_value_index(t, v);
+    if (reserve_values(t, x + 1))
+        t->residual->value[x] =
+            (struct tape_residual_value){.born = age.born, .class_ = class_, .peaks = age.peaks};
+}
+
+void tape_residual_value_adopted(struct tape *t, const struct tape_value *v, struct tape_age age)
+{
+    if (t->residual)
+        note_value(t, v, tape_residual_of_row(t, v->row, TAPE_VALUE), age);
+}
+
+void tape_residual_value_made(struct tape *t, const struct tape_value *v)
+{
+    if (!t->residual)
+        return;
+    const uint32_t class_ = tape_residual_of_row(t, v->row, TAPE_VALUE);
+    const uint64_t n = tape_value_bytes(v);
+    note_value(t, v, class_, age_now(t));
+    tape_residual_take(t, class_, n);
+    struct tape_class *c = tape_class_at(&t->residual->shared, class_);
+    if (n > c->largest_bytes)
+        SET(c->largest_bytes, n);
+}
+
+void tape_residual_value_gone(struct tape *t, const struct tape_value *v,
+                              enum tape_release_cause cause, uint32_t row)
+{
+    const uint64_t n = tape_value_bytes(v);
+    if (!t->residual || n == 0)
+        return;
+    struct tape_residual_value *value = value_known(t, tape_value_index(t, v));
+    const uint32_t class_ = value ? value->class_ : tape_residual_of_row(t, v->row, TAPE_VALUE);
+    struct tape_class *c = tape_class_at(&t->residual->shared, class_);
+    class_give(t, class_, cause, n);
+    if (value && value->read)
+        TAPE_ADD(c->read_live_bytes, 0 - n);
+    if (value)
+        value->class_ = UINT32_MAX;
+    if (row == TAPE_ROW_NONE)
+        return;
+    if (c->released_by && c->released_by != row + 1)
+        SET(c->released_others, 1);
+    else
+        SET(c->released_by, row + 1);
+}
+
+/* The value was never of its old class. */
+static void value_move(struct tape *t, struct tape_residual_value *value, uint32_t to, uint64_t n)
+{
+    struct tape_residuals *r = &t->residual->shared;
+    const uint32_t from = value->class_;
+    struct tape_class *a = tape_class_at(r, from), *b = tape_class_at(r, to);
+    if (value->peaks != (uint32_t)t->ledger.peak_count) {
+        tape_residual_shift_at_peak(t, from, 0 - n);
+        tape_residual_shift_at_peak(t, to, n);
+    } else {
+        class_change(t, from, 0 - n);
+        class_change(t, to, n);
+    }
+    const double byte_ticks = (double)n * value_since(t, value->born);
+    add_byte_ticks(a, -byte_ticks);
+    add_byte_ticks(b, byte_ticks);
+    if (b->bytes == 0 || value->born < b->first_ticks)
+        SET(b->first_ticks, value->born);
+    TAPE_ADD(a->count, -1);
+    TAPE_ADD(a->bytes, 0 - n);
+    TAPE_ADD(b->count, 1);
+    TAPE_ADD(b->bytes, n);
+    if (n > b->largest_bytes)
+        SET(b->largest_bytes, n);
+    value->class_ = to;
+}
+
+struct tape_age tape_residual_value_left(struct tape *t, const struct tape_value *v)
+{
+    const uint64_t n = tape_value_bytes(v);
+    struct tape_residual_value *value =
+        t->residual && n > 0 ? value_known(t, tape_value_index(t, v)) : NULL;
+    if (!value)
+        return age_now(t);
+    const struct tape_age age = {value->born, value->peaks};
+    const uint32_t to = tape_residual_of_row(t, v->row, TAPE_VALUE);
+    if (value->class_ != to && value->class_ != CLASS_OTHER) {
+        struct tape_class *from = tape_class_at(&t->residual->shared, value->class_);
+        if (value->read) {
+            TAPE_ADD(from->read_live_bytes, 0 - n);
+            TAPE_ADD(from->read_bytes, 0 - n);
+        }
+        value_move(t, value, to, n);
+    }
+    value->class_ = UINT32_MAX;
+    return age;
+}
+
+void tape_residual_kept(struct tape *t, const struct tape_value *v, uint32_t keeper, bool first)
+{
+    const uint64_t n = tape_value_bytes(v);
+    struct tape_residual_value *value =
+        t->residual && n > 0 ? value_known(t, tape_value_index(t, v)) : NULL;
+    if (!value || value->class_ == CLASS_OTHER)
+        return;
+    struct tape_class *c = tape_class_at(&t->residual->shared, value->class_);
+    if (c->kind == TAPE_SAVED && c->consumer == keeper + 1)
+        return;
+    if (c->kind == TAPE_SAVED)
+        SET(c->shared, 1);
+    const bool shared = c->kind == TAPE_SAVED;
+    if (!first)
+        return;
+    const uint32_t to = tape_residual_class(t, v->row, keeper + 1, TAPE_SAVED);
+    if (to == CLASS_OTHER)
+        return;
+    value_move(t, value, to, n);
+    if (shared)
+        SET(tape_class_at(&t->residual->shared, to)->shared, 1);
+}
+
+static void value_mark_read(struct tape *t, const struct tape_value *v)
+{
+    const struct tape_value *root = &t->entries[v->root];
+    if (!(root->flags & TAPE_OWNS_DATA))
+        return;
+    struct tape_residual_value *value = value_known(t, v->root);
+    if (!value || value->read)
+        return;
+    struct tape_class *c = tape_class_at(&t->residual->shared, value->class_);
+    if (c->kind != TAPE_SAVED)
+        return;
+    value->read = 1;
+    TAPE_ADD(c->read_bytes, tape_value_bytes(root));
+    TAPE_ADD(c->read_live_bytes, tape_value_bytes(root));
+}
+
+void tape_residual_read(struct tape *t, struct tape_record *r)
+{
+    if (!t->residual)
+        return;
+    const uint32_t touches = tape_record_touches(t, r);
+    for (int i = 0; (i = tape_record_next(r, touches, i)) < r->n_in; i++)
+        value_mark_read(t, &t->entries[tape_record_in(r)[i]]);
+    for (int o = 0; o < r->n_out; o++)
+        if (r->op->saves_out >> o & 1)
+            value_mark_read(t, &t->entries[tape_record_out(r)[o]]);
+}
+
+void tape_residual_drop_all(struct tape *t)
+{
+    struct tape_residual_state *s = t->residual;
+    for (uint32_t i = 0; s && i < s->shared.n_classes; i++) {
+        struct tape_class *c = tape_class_at(&s->shared, i);
+        SET(c->read_live_bytes, 0);
+        if (c->live_bytes > 0)
+            class_give(t, i, s->cause, c->live_bytes);
+    }
+    for (uint32_t x = 0; s && x < s->n_values; x++)
+        s->value[x].class_ = UINT32_MAX;
+}

@@ -1,0 +1,110 @@
+/* tape_residual.h: what each byte of the account is for, who gave it back, and what was live when.
+ *
+ * For the tape's own thread, and only while t->hook is set.
+ *
+ * Invariant: every byte that is charged to a row is charged to one class of that row as well; where
+ * there was no memory for a class, to class 0. Without memory for any of it, t->residual is NULL,
+ * and the account is all there is.
+ */
+#ifndef TAPE_RESIDUAL_H
+#define TAPE_RESIDUAL_H
+
+#include "tape_account.h"
+#include "tape_residuals.h"
+
+/* What is known of a value that owns a buffer. */
+struct tape_residual_value {
+    uint64_t born; /* ticks */
+    uint32_t class_;
+    uint32_t peaks; /* the ledger's peak_count when it was made, its lower half */
+    uint32_t read;  /* 1: a pullback has read it */
+};
+
+struct tape_residual_state {
+    struct tape_residuals shared;
+    enum tape_release_cause cause; /* of what is given back now */
+    uint32_t *slot;                /* open addressing: class plus 1 */
+    uint32_t n_slots;
+    bool full; /* a class was refused: none is made any more */
+    uint32_t (
+        *of_row)[TAPE_RESIDUAL_KINDS]; /* class plus 1 of {row, no consumer, kind}, if known */
+    uint32_t n_of_row;                 /* room */
+    struct tape_residual_value *value;
+    uint32_t n_values;    /* room */
+    uint64_t base, most;  /* live when the log was begun, and the most since */
+    uint64_t begun, span; /* of the open moment: its begin, and how long it may become */
+};
+
+/* Creates or empties the state of the tape, for a new observation. Never fails: see above. */
+void tape_residual_open(struct tape *t);
+void tape_residual_close(struct tape *t);
+
+/* The class; class 0 if there was no memory for it. consumer: row plus 1, or 0. */
+uint32_t tape_residual_class(struct tape *t, uint32_t producer, uint32_t consumer,
+                             enum tape_residual_kind kind);
+
+/* The same without a consumer, which is asked for at every change. */
+static inline uint32_t tape_residual_of_row(struct tape *t, uint32_t row,
+                                            enum tape_residual_kind kind)
+{
+    const struct tape_residual_state *s = t->residual;
+    if (s && row < s->n_of_row && s->of_row[row][kind])
+        return s->of_row[row][kind] - 1;
+    return tape_residual_class(t, row, 0, kind);
+}
+
+/* n bytes more are handed out for a class, or less: its live bytes change. Called before the row's
+ * and the ledger's do. */
+void tape_residual_take(struct tape *t, uint32_t class_, uint64_t n);
+void tape_residual_give(struct tape *t, uint32_t class_, uint64_t n);
+/* The same without an effect on bytes and causes: room of blocks that is not handed out, and
+ * bytes that another line takes over. */
+void tape_residual_shift(struct tape *t, uint32_t class_, uint64_t delta);
+/* As tape_residual_shift; the peak that came since is as if they had been so then already. */
+void tape_residual_shift_at_peak(struct tape *t, uint32_t class_, uint64_t delta);
+/* Bytes that were live as another's. */
+void tape_residual_charge(struct tape *t, uint32_t class_, uint64_t n);
+
+/* A value that owns a buffer is made, and its buffer is given back; row: of the call that gives it
+ * back, TAPE_ROW_NONE if it has none. */
+void tape_residual_value_made(struct tape *t, const struct tape_value *v);
+void tape_residual_value_gone(struct tape *t, const struct tape_value *v,
+                              enum tape_release_cause cause, uint32_t row);
+/* A value owns a buffer that was charged to its row already, for nobody to read; and the buffer is
+ * so from now on, with the value no more its owner. */
+void tape_residual_value_adopted(struct tape *t, const struct tape_value *v, struct tape_age age);
+struct tape_age tape_residual_value_left(struct tape *t, const struct tape_value *v);
+/* The pullback of an op of row `keeper` reads the value; move: and is the first known. */
+void tape_residual_kept(struct tape *t, const struct tape_value *v, uint32_t keeper, bool move);
+/* The pullback of r has run. */
+void tape_residual_read(struct tape *t, struct tape_record *r);
+
+/* All is given back. */
+void tape_residual_drop_all(struct tape *t);
+
+/* tape_history.c */
+
+/* The live bytes of a class, and then the tape's, have changed. */
+void tape_history_class(struct tape *t, uint32_t class_, uint64_t delta);
+void tape_history_tape(struct tape *t);
+/* The tape's peak rose. */
+void tape_history_peak(struct tape *t);
+/* After a rewind or reset: if the tape is nearly as empty as when the log was begun, a new one
+ * is. */
+void tape_history_dropped(struct tape *t);
+/* Empties all of it, for a new observation. */
+void tape_history_clear(struct tape_residual_state *s);
+void tape_history_close(struct tape *t, struct tape_residual_state *s);
+
+/* What is given back from now on is because of `cause`. Returns what it was before. */
+static inline enum tape_release_cause tape_residual_cause(struct tape *t,
+                                                          enum tape_release_cause cause)
+{
+    if (!t->hook || !t->residual)
+        return TAPE_BY_CALL;
+    const enum tape_release_cause before = t->residual->cause;
+    t->residual->cause = cause;
+    return before;
+}
+
+#endif

@@ -1,0 +1,13 @@
+/* tape_shape.h: shapes of ops, by which a profile may tell rows apart.
+ *
+ * Nothing here is called unless hook->shapes is set.
+ */
+#ifndef TAPE_SHAPE_H
+#define TAPE_SHAPE_H
+
+#include "tape_observer.h"
+
+/* Shapes that are told apart in a process; all others are one. */
+enum { TAPE_SHAPES = 4096 };
+
+#endif

@@ -1,0 +1,20 @@
+/* tape_adjoints.h: the adjoints of scalars, which live within one sweep.
+ *
+ * They are tape_statements.adjoint, [index][width], and behind them lies the room that segments
+ * need.
+ */
+#ifndef TAPE_ADJOINTS_H
+#define TAPE_ADJOINTS_H
+
+#include "tape_statement.h"
+
+/* Adjoints of all scalars, zero, for `width` seeds at once; charged to row `own`. NULL: no
+ * memory. */
+double *tape_adjoints_begin(struct tape *t, uint32_t width, uint32_t own);
+void tape_adjoints_end(struct tape *t);
+
+/* While they are there: room for all scalars that have come since, whose adjoints, from that of
+ * index `first` on, are zero then. The others may move. False: no memory. */
+bool tape_adjoints_grow(struct tape *t, uint32_t first);
+
+#endif

@@ -1,0 +1,162 @@
+/* tape_fork.c: see tape_fork.h. */
+#include "tape_fork.h"
+
+#include "tape_value.h"
+
+#include <string.h>
+
+enum { SPARE_TAGS = 3 };
+
+/* ---- made ---- */
+
+/* A tape for a fork: one that was used before, or a new one. */
+static struct tape *fork_take(struct tape *parent, uint64_t reserve, uint64_t budget)
+{
+    struct tape *child = parent->fork.spare;
+    if (child) {
+        parent->fork.spare = child->fork.next;
+        if (child->arena.reserved >= reserve) {
+            child->arena.budget = budget;
+            return child;
+        }
+        tape_destroy(child);
+    }
+    return tape_create(&(struct tape_options){.memory = parent->memory,
+                                              .reserve_bytes = reserve,
+                                              .budget_bytes = budget,
+                                              .no_huge_pages = !parent->arena.huge_pages,
+                                              .checked = parent->checked,
+                                              .describe = parent->describe,
+                                              .locate = parent->locate});
+}
+
+/* The parent's tags of what it has so far, and one for none of its values from then on. */
+static bool fork_copy_tags(const struct tape *parent, struct tape *child, uint32_t base)
+{
+    const struct tape_statements *from = &parent->statements;
+    struct tape_statements *s = &child->statements;
+    uint32_t n = 0;
+    while (n < from->n_tags && from->tags[n].first < base)
+        n++;
+    child->fork.tag = n > 0 ? from->tags[n - 1].tag : 0;
+    child->fork.parent_tags = n + 1;
+    if (!tape_statement_reserve_tags(child, SPARE_TAGS))
+        return false;
+    if (n > 0)
+        memcpy(s->tags, from->tags, n * sizeof *s->tags);
+    s->tags[n] = (struct tape_tag){base, 0};
+    s->n_tags = n + 1;
+    return true;
+}
+
+struct tape *tape_fork_make(struct tape *parent, uint32_t slot, uint32_t generation, int of)
+{
+    tape_settle(parent);
+    const struct tape_arena *a = &parent->arena;
+    const uint32_t base = tape_statement_next(parent);
+    const uint64_t share = (a->budget - a->live) / (unsigned)of, room = a->reserved / (unsigned)of;
+    struct tape *child =
+        fork_take(parent, room > TAPE_HUGE_PAGE ? room : TAPE_HUGE_PAGE, share ? share : 1);
+    if (!child)
+        return NULL;
+    child->fork = (struct tape_fork){.base = base,
+                                     .slot = slot,
+                                     .generation = generation,
+                                     .low = UINT32_MAX,
+                                     .no_grad = parent->no_grad > 0,
+                                     .spare = child->fork.spare};
+    child->no_grad = child->fork.no_grad;
+    child->nonfinite = parent->nonfinite;
+    child->statements.rest.result = (uint64_t)base + 1;
+    if (fork_copy_tags(parent, child, base)) {
+        tape_observe_adopt(child, false);
+        return child;
+    }
+    tape_destroy(child);
+    return NULL;
+}
+
+bool tape_fork_is_of(const struct tape *child, uint32_t slot, uint32_t generation)
+{
+    return child->fork.base && child->fork.slot == slot && child->fork.generation == generation;
+}
+
+bool tape_fork_stands(const struct tape *parent, const struct tape *child)
+{
+    const uint32_t last = child->fork.base - 1;
+    return last == 0 || tape_statement_holds(parent, last, child->fork.tag);
+}
+
+/* ---- joined, and dropped ---- */
+
+enum tape_status tape_fork_join(struct tape *parent, struct tape *child, uint32_t n,
+                                const uint32_t *of, struct tape_site site, uint32_t *first)
+{
+    struct tape_statements *s = &parent->statements;
+    struct tape_fork *f = &parent->fork;
+    tape_observed(parent);
+    tape_settle(parent);
+    const uint32_t next = tape_statement_next(parent);
+    const uint64_t bytes = child->arena.live;
+    if (next >= TAPE_INDEX_LIMIT || n > TAPE_INDEX_LIMIT - next || n > UINT32_MAX / 8)
+        return tape_fail(parent, TAPE_ERROR_LIMIT, site,
+                         "tape_join: %u results, and %u indices are left", (unsigned)n,
+                         next < TAPE_INDEX_LIMIT ? (unsigned)(TAPE_INDEX_LIMIT - next) : 0);
+    struct tape_record *r = NULL;
+    if (!tape_arena_charge(&parent->arena, bytes)) {
+        parent->arena.refused = bytes;
+        return tape_fail_memory(parent, site, "tape_join");
+    }
+    r = tape_record_of_kind(parent, &tape_join_kind,
+                            sizeof(struct tape_join) + n * sizeof(uint32_t), 0,
+                            tape_account_row(parent, site, tape_join_kind.op.name));
+    if (!r) {
+        parent->arena.live -= bytes;
+        return tape_fail_memory(parent, site, "tape_join");
+    }
+    r->n_attr = 0; /* more than it can count: nothing lies behind them */
+    struct tape_join *join = tape_join_of(r);
+    *join = (struct tape_join){child, next, n};
+    memcpy(join + 1, of, n * sizeof *of);
+    if (parent->hook)
+        TAPE_ADD(tape_row(parent, r->row)->calls, 1);
+    s->n += child->statements.n;
+    s->bytes += child->statements.bytes;
+    child->fork.record = parent->last_record;
+    child->fork.first = *first = tape_statement_results(parent, n);
+    child->fork.next = f->joined;
+    f->joined = child;
+    return TAPE_OK;
+}
+
+void tape_fork_give(struct tape *parent, struct tape *child)
+{
+    child->fork.base = child->fork.parent_tags = 0;
+    child->fork.no_grad = false;
+    child->statements.slot = 0;
+    child->statements.n_tags = 0;
+    child->watch = (struct tape_error_watch){.tell = NULL};
+    tape_reset(child);
+    child->fork.next = parent->fork.spare;
+    parent->fork.spare = child;
+}
+
+void tape_fork_drop(struct tape *t, uint32_t index)
+{
+    struct tape_fork *f = &t->fork;
+    while (f->joined && f->joined->fork.first >= index) {
+        struct tape *child = f->joined;
+        f->joined = child->fork.next;
+        tape_fork_give(t, child);
+    }
+}
+
+void tape_fork_end(struct tape *t)
+{
+    tape_fork_drop(t, 0);
+    while (t->fork.spare) {
+        struct tape *child = t->fork.spare;
+        t->fork.spare = child->fork.next;
+        tape_destroy(child);
+    }
+}

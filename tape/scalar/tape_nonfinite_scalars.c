@@ -1,0 +1,131 @@
+/* tape_nonfinite_scalars.c: see tape_nonfinite_scalars.h. */
+#include "tape_nonfinite_scalars.h"
+
+#include "tape_statement_sweep.h"
+
+void tape_nonfinite_statement(struct tape *t, double value, struct tape_site site)
+{
+    tape_settle(t);
+    if (tape_nonfinite_is(t->nonfinite, value))
+        tape_fail(t, TAPE_ERROR_NONFINITE, site, "statement: value %g",
+                  tape_nonfinite_shown(value));
+}
+
+static struct tape_site statement_site(const struct tape *t, const struct tape_run *run,
+                                       const uint32_t *word)
+{
+    return (struct tape_site){t->locate(word[1], run->near), 0};
+}
+
+bool tape_nonfinite_result(struct tape *t, const char *what, int64_t i, double value,
+                           struct tape_site site)
+{
+    if (!tape_nonfinite_is(t->nonfinite, value))
+        return true;
+    tape_fail(t, TAPE_ERROR_NONFINITE, site, "%s: value %g of result %lld", what,
+              tape_nonfinite_shown(value), (long long)i);
+    return false;
+}
+
+/* While a tape looks a run has one statement, or one segment, whose values have been looked at. */
+void tape_nonfinite_run(struct tape *t, const struct tape_run *run)
+{
+    if (run->segment)
+        return;
+    const double *p = run->partial_end;
+    const uint32_t *first = NULL; /* in time, and so the last that the walk comes to */
+    uint32_t operand = 0;
+    double partial = 0;
+    for (const uint32_t *w = run->word_end; w < run->word_begin; w += w[0] + 2) {
+        p -= w[0];
+        for (uint32_t k = w[0]; k-- > 0;) {
+            if (!tape_nonfinite_is(t->nonfinite, p[k]))
+                continue;
+            first = w;
+            operand = k;
+            partial = p[k];
+        }
+    }
+    if (first)
+        tape_fail(t, TAPE_ERROR_NONFINITE, statement_site(t, run, first),
+                  "statement: partial derivative %g by operand %u", tape_nonfinite_shown(partial),
+                  operand + 1);
+}
+
+/* Of a statement whose pullback has just run: y is its result's adjoint in the lane. */
+static bool statement_look(struct tape *t, const struct tape_run *one, const double *adjoint,
+                           uint32_t width)
+{
+    const uint32_t n = one->word_end[0], *index = one->word_end + 2;
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t lane = 0; lane < width; lane++) {
+            const double x = adjoint[(size_t)index[k] * width + lane];
+            if (!tape_nonfinite_is(t->nonfinite, x))
+                continue;
+            tape_fail(t, TAPE_ERROR_NONFINITE, statement_site(t, one, one->word_end),
+                      "statement: adjoint %g of operand %u, whose partial derivative is %g, from "
+                      "adjoint %g, backward,",
+                      tape_nonfinite_shown(x), k + 1, tape_nonfinite_shown(one->partial_begin[k]),
+                      adjoint[(size_t)one->first * width + lane]);
+            return false;
+        }
+    return true;
+}
+
+bool tape_nonfinite_pullback(struct tape *t, const struct tape_run *run, double *adjoint,
+                             uint32_t width)
+{
+    const double *p = run->partial_end;
+    uint32_t result = run->first + run->n;
+    for (const uint32_t *w = run->word_end; w < run->word_begin; w += w[0] + 2) {
+        const struct tape_run one = {.partial_begin = p - w[0],
+                                     .partial_end = p,
+                                     .word_begin = w + w[0] + 2,
+                                     .word_end = w,
+                                     .near = run->near,
+                                     .first = --result,
+                                     .n = 1};
+        tape_run_pullback(&one, adjoint, width, t->now);
+        if (!statement_look(t, &one, adjoint, width))
+            return false;
+        p -= w[0];
+    }
+    return true;
+}
+
+/* Element i of an operand, with this index. */
+static bool element_look(struct tape *t, const struct tape_run *run, const struct tape_segment *s,
+                         const double *at, uint32_t width, int operand, uint32_t i)
+{
+    for (uint32_t lane = 0; lane < width; lane++) {
+        if (!tape_nonfinite_is(t->nonfinite, at[lane]))
+            continue;
+        const struct tape_site site = {t->locate(s->site, run->near), tape_segment_line(s)};
+        tape_fail(t, TAPE_ERROR_NONFINITE, site,
+                  "%s: adjoint %g of element %u of operand %d, backward,",
+                  tape_segment_name(s, run->partial_begin + s->at), tape_nonfinite_shown(at[lane]),
+                  i, operand + 1);
+        return false;
+    }
+    return true;
+}
+
+bool tape_nonfinite_segment(struct tape *t, const struct tape_run *run,
+                            const struct tape_segment *s, const double *adjoint, uint32_t width)
+{
+    const int n_in = (int)tape_segment_n_in(s);
+    const struct tape_segment_in *in = tape_segment_in(s);
+    const uint32_t *index = (const uint32_t *)(const void *)(in + n_in);
+    for (int k = 0; k < n_in; k++, in++) {
+        if (in->first == TAPE_NO_INDICES)
+            continue;
+        const bool follow = in->first == TAPE_INDICES_FOLLOW;
+        for (uint32_t i = 0; i < in->n; i++) {
+            const size_t of = follow ? index[i] : in->first + i;
+            if (!element_look(t, run, s, adjoint + of * width, width, k, i))
+                return false;
+        }
+        index += follow ? in->n : 0;
+    }
+    return true;
+}

@@ -1,0 +1,30 @@
+/* tape_nonfinite_scalars.h: the same as tape_nonfinite.h, of statements and segments.
+ *
+ * Invariant: while a tape looks, a run has one statement, since the cursor never has room for two
+ * (tape_statement.c): so every statement asks for room, and its value is looked at then, its
+ * partial derivatives when the run is closed.
+ */
+#ifndef TAPE_NONFINITE_SCALARS_H
+#define TAPE_NONFINITE_SCALARS_H
+
+#include "tape_nonfinite.h"
+#include "tape_segment.h"
+
+/* All below are called only while t->nonfinite is not 0. False: the error is set. */
+
+/* The value of a segment's result i. */
+bool tape_nonfinite_result(struct tape *t, const char *what, int64_t i, double value,
+                           struct tape_site site);
+
+/* The value of a statement that asks for room; the partial derivatives of a closed run. */
+void tape_nonfinite_statement(struct tape *t, double value, struct tape_site site);
+void tape_nonfinite_run(struct tape *t, const struct tape_run *run);
+
+/* The adjoints of a segment's operands, after its pullback. */
+bool tape_nonfinite_segment(struct tape *t, const struct tape_run *run,
+                            const struct tape_segment *s, const double *adjoint, uint32_t width);
+/* As tape_run_pullback, looking at each statement's adjoints. */
+bool tape_nonfinite_pullback(struct tape *t, const struct tape_run *run, double *adjoint,
+                             uint32_t width);
+
+#endif

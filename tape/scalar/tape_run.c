@@ -1,0 +1,69 @@
+/* tape_run.c: the kind of record that a run of statements is. */
+#include "tape_segment.h"
+
+#include <string.h>
+
+static bool run_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
+{
+    const struct tape_statements *s = &t->statements;
+    (void)stamp;
+    return tape_run_sweep(t, tape_run_of(r), s->adjoint, s->width,
+                          s->adjoint + (size_t)tape_statement_next(t) * s->width);
+}
+
+/* ---- which scalars a sweep comes to ---- */
+
+static void reach_statements(const struct tape_run *run, uint8_t *reached)
+{
+    size_t result = (size_t)run->first + run->n;
+    for (const uint32_t *w = run->word_end; w < run->word_begin; w += w[0] + 2)
+        if (reached[--result])
+            for (uint32_t k = 0; k < w[0]; k++)
+                reached[w[2 + k]] = 1;
+}
+
+/* A segment's results depend on all of its operands. */
+static void reach_segment(const struct tape_segment *s, uint8_t *reached)
+{
+    const struct tape_segment_in *in = tape_segment_in(s), *end = in + tape_segment_n_in(s);
+    const uint32_t *index = (const uint32_t *)(const void *)end;
+    if (!memchr(reached + s->first, 1, s->m))
+        return;
+    for (; in < end; in++) {
+        if (in->first == TAPE_INDICES_FOLLOW)
+            for (uint32_t i = 0; i < in->n; i++)
+                reached[*index++] = 1;
+        else if (in->first != TAPE_NO_INDICES)
+            memset(reached + in->first, 1, in->n);
+    }
+}
+
+static bool run_reach(struct tape *t, struct tape_record *r, enum tape_flag wants, uint32_t *reads)
+{
+    uint8_t *const reached = t->statements.reached;
+    (void)wants, (void)reads;
+    if (!reached)
+        return false;
+    const struct tape_run *run = tape_run_of(r);
+    struct tape_run_part part = tape_run_last(run);
+    do {
+        reach_statements(&part.statements, reached);
+        if (part.segment)
+            reach_segment(part.segment, reached);
+    } while (tape_run_previous(run, &part));
+    return false;
+}
+
+/* ---- the kind ---- */
+
+static void run_account(struct tape *t, struct tape_record *r)
+{
+    tape_run_account(t, r, false);
+}
+
+const struct record_kind tape_statement_kind = {.op = {.name = "statement"},
+                                                .sweep = run_sweep,
+                                                .reach = run_reach,
+                                                .account = run_account,
+                                                .account_drop = tape_run_account_drop,
+                                                .is_run = true};

@@ -1,0 +1,141 @@
+/* tape_segment_sweep.c: the reverse sweep over segments: adjoints brought together, pullbacks, and
+ * adjoints spread.
+ */
+#include "tape_nonfinite_scalars.h"
+#include "tape_now.h"
+#include "tape_statement_sweep.h"
+
+#include <string.h>
+
+static bool all_zero(int64_t n, const double *x)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] != 0)
+            return false;
+    return true;
+}
+
+/* What the record has of an operand. */
+struct part {
+    const struct tape_segment_in *in;
+    const uint32_t *index; /* NULL: consecutive from in->first */
+    double *beside;        /* its adjoints brought together; NULL: they are where they lie */
+};
+
+static void segment_spread(const struct part *p, double *adjoint, uint32_t width)
+{
+    const uint32_t n = p->in->n;
+    if (p->index)
+        for (uint32_t i = 0; i < n; i++)
+            adjoint[(size_t)p->index[i] * width] += p->beside[i];
+    else
+        for (uint32_t i = 0; i < n; i++)
+            adjoint[((size_t)p->in->first + i) * width] += p->beside[i];
+}
+
+/* Adjoints of operands: where they lie, or in numbers of their own, which begin at zero. */
+static void segment_gather(const struct tape_segment *s, struct kernel_segment *k,
+                           struct part *part, double *adjoint, uint32_t width, double *beside)
+{
+    const double *doubles = k->saved;
+    const struct tape_segment_in *in = tape_segment_in(s);
+    const uint32_t *index = (const uint32_t *)(const void *)(in + k->n_in);
+    for (int i = 0; i < k->n_in; i++, in++) {
+        k->n[i] = in->n;
+        k->stride[i] = 1;
+        k->x[i] = NULL;
+        k->dx[i] = NULL;
+        part[i] = (struct part){.in = in};
+        if (in->kept)
+            memcpy(&k->x[i], doubles + in->kept - 1, sizeof k->x[i]);
+        if (in->first == TAPE_NO_INDICES)
+            continue;
+        if (in->first == TAPE_INDICES_FOLLOW) {
+            part[i].index = index;
+            index += in->n;
+        }
+        if (!part[i].index && width == 1) {
+            k->dx[i] = adjoint + in->first;
+            continue;
+        }
+        k->dx[i] = part[i].beside = beside;
+        beside += in->n;
+        memset(k->dx[i], 0, in->n * sizeof *k->dx[i]);
+    }
+}
+
+static void segment_custom(const struct kernel_segment *k)
+{
+    struct tape_custom c;
+    memcpy(&c, k->saved, sizeof c);
+    c.pullback(k->saved + sizeof c / sizeof(double), k->m, k->dy, k->n[0], k->dx[0]);
+}
+
+/* One of the `width` seeds; adjoint points to its lane of index 0. */
+static void segment_pull(const struct tape_segment *s, double *doubles, double *adjoint,
+                         uint32_t width, double *beside)
+{
+    struct kernel_segment k; /* the rest is of values */
+    k.m = s->m;
+    k.n_in = (int)tape_segment_n_in(s);
+    k.saved = doubles;
+    k.dy = adjoint + (size_t)s->first * width;
+    if (width > 1) {
+        for (uint32_t i = 0; i < s->m; i++)
+            beside[i] = k.dy[(size_t)i * width];
+        k.dy = beside;
+        beside += s->m;
+    }
+    const int n_in = k.n_in;
+    if (n_in == 0 || all_zero(k.m, k.dy))
+        return;
+    struct part part[KERNEL_SEGMENT_IN];
+    segment_gather(s, &k, part, adjoint, width, beside);
+    const uint32_t kind = tape_segment_kind(s);
+    if (kind == KERNEL_SEGMENT_custom)
+        segment_custom(&k);
+    else
+        kernel_segment_loops_get()->pullback[kind](&k);
+    for (int i = 0; i < n_in; i++)
+        if (part[i].beside)
+            segment_spread(&part[i], adjoint, width);
+}
+
+/* Says of a segment what statements say of themselves. */
+static void segment_publish(const struct tape *t, const struct tape_run *run,
+                            const struct tape_segment *s)
+{
+    const struct tape_site site = {t->locate(s->site, run->near), tape_segment_line(s)};
+    tape_now_set(t->now, TAPE_PHASE_BACKWARD, site,
+                 tape_segment_name(s, run->partial_begin + s->at), t->now->doing.path);
+}
+
+bool tape_run_sweep(struct tape *t, const struct tape_run *run, double *adjoint, uint32_t width,
+                    double *beside)
+{
+    if (!run->segment && t->nonfinite)
+        return tape_nonfinite_pullback(t, run, adjoint, width);
+    if (!run->segment) {
+        tape_run_pullback(run, adjoint, width, t->now);
+        return true;
+    }
+    const bool calling = t->statements.calling;
+    t->statements.calling = true;
+    struct tape_run_part part = tape_run_last(run);
+    bool ok = true;
+    do {
+        if (part.statements.n && t->nonfinite)
+            ok = tape_nonfinite_pullback(t, &part.statements, adjoint, width);
+        else if (part.statements.n)
+            tape_run_pullback(&part.statements, adjoint, width, t->now);
+        if (part.segment && t->now)
+            segment_publish(t, run, part.segment);
+        for (uint32_t lane = 0; part.segment && lane < width; lane++)
+            segment_pull(part.segment, (double *)(uintptr_t)(run->partial_begin + part.segment->at),
+                         adjoint + lane, width, beside);
+        if (part.segment && t->nonfinite)
+            ok = ok && tape_nonfinite_segment(t, run, part.segment, adjoint, width);
+    } while (ok && tape_run_previous(run, &part));
+    t->statements.calling = calling;
+    return t->error.code == TAPE_OK;
+}

@@ -1,0 +1,149 @@
+/* tape_statement.h: runs of scalar statements on the tape: their records, blocks and indices.
+ *
+ * Statements are written by the user's own code through a cursor of the recording thread
+ * (ad_real_expression.h has the layout, ad_real.c asserts that it is the one below); the tape
+ * gives it room and takes the cursor back before anything else is recorded.
+ *
+ * Invariant: a run is one record of the tape (tape_statement_kind) whose statements have
+ * consecutive indices and lie in one block. While a run is open the cursor alone knows its end. A
+ * cursor without room is the sign that no run is open.
+ */
+#ifndef TAPE_STATEMENT_H
+#define TAPE_STATEMENT_H
+
+#include "tape_account.h"
+#include "tape_part.h"
+#include "tape_record.h"
+
+/* What the record of a run has for attributes. */
+struct __attribute__((may_alias)) tape_run {
+    const double *partial_begin, *partial_end; /* upwards in time */
+    const uint32_t *word_begin, *word_end;     /* downwards: end <= begin */
+    const uint32_t *segment;                   /* the last segment's first word, or NULL */
+    uintptr_t near;                            /* a program counter of the run's first statement */
+    uint32_t first, n;                         /* index of the first result; statements */
+    uint64_t peaks;                            /* the ledger's number of peaks when it began */
+};
+
+/* And the record that stands for n leaves, or for the elements of a tensor (tape_bridge.h): they
+ * are elements of the value that is its operand. */
+struct __attribute__((may_alias)) tape_leaves {
+    uint32_t first, n;
+};
+
+extern const struct record_kind tape_statement_kind, tape_leaves_kind;
+
+static inline struct tape_run *tape_run_of(struct tape_record *r)
+{
+    return (struct tape_run *)(void *)tape_record_attr(r);
+}
+
+/* The run is all that its record has for attributes. */
+static inline const struct tape_record *tape_run_record(const struct tape_run *run)
+{
+    return (const struct tape_record *)(const void *)run - 1;
+}
+
+static inline struct tape_leaves *tape_leaves_of(struct tape_record *r)
+{
+    return (struct tape_leaves *)(void *)tape_record_attr(r);
+}
+
+/* The cursor has no room, so that the next statement asks for it. */
+static inline void tape_statement_shut(struct tape_statements *s)
+{
+    if (s->cursor)
+        *s->cursor = (struct tape_cursor){.result = s->rest.result};
+}
+
+/* What is recorded from now on is told from what was recorded before under the same indices. */
+void tape_statement_retag(struct tape *t);
+
+/* The calling thread's statements go to this tape through `cursor` from now on, or no more. */
+void tape_statement_attach(struct tape *t, struct tape_cursor *cursor);
+void tape_statement_detach(struct tape *t);
+
+/* Ends the open run; tape_settle calls it if there is one. */
+void tape_statement_close(struct tape *t);
+
+/* Room for a statement of n operands at the cursor; caller: the return address of the call that
+ * asks for it, by which its call path is found. False: it is not to be recorded; the tape's error
+ * says why, unless it is under no_grad. */
+bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site, uintptr_t caller);
+
+/* The same for anything of so many bytes, of an op of that name, with a block of its own if need
+ * be. The caller has seen that enough indices are left. */
+bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struct tape_site site);
+
+/* How many indices are left, while no run is open. */
+static inline uint32_t tape_statement_left(const struct tape *t)
+{
+    const uint32_t next = tape_cursor_next(&t->statements.rest);
+    return next < TAPE_INDEX_LIMIT ? TAPE_INDEX_LIMIT - next : 0;
+}
+
+/* A run that the tape itself writes at its statements' `rest`, where there is room: its record, and
+ * its end once all is written. NULL: out of memory. */
+struct tape_run *tape_run_begin(struct tape *t, struct tape_site site);
+void tape_run_end(struct tape *t, struct tape_run *run);
+
+/* n variables; *first: the index of the first. */
+enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *values,
+                                       struct tape_site site, uint32_t *first);
+/* The value and element behind a leaf's index. False: it is none. */
+bool tape_statement_leaf(const struct tape *t, uint32_t index, uint32_t *value, uint32_t *element);
+
+/* The index that the next result has. */
+static inline uint32_t tape_statement_next(const struct tape *t)
+{
+    const struct tape_statements *s = &t->statements;
+    return tape_cursor_next(t->open == UINT32_MAX ? &s->rest : s->cursor);
+}
+
+/* Whether a value with this index and tag is on the tape. */
+bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag);
+/* The values with this tag are those from *first up to *end. False: there are none. */
+bool tape_statement_tagged(const struct tape *t, uint32_t tag, uint32_t *first, uint32_t *end);
+
+/* The newest tag and where it begins; of a tape that was never recorded on, one that no value
+ * has. */
+static inline const struct tape_tag *tape_statement_newest(const struct tape *t)
+{
+    static const struct tape_tag none = {UINT32_MAX, 0};
+    return t->statements.n_tags ? &t->statements.tags[t->statements.n_tags - 1] : &none;
+}
+
+/* n results of a record just made: the index of the first. No run is open. */
+uint32_t tape_statement_results(struct tape *t, uint32_t n);
+
+/* Statements on the tape, and their bytes. */
+void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes);
+/* Of the newest block: the room that no statement has taken yet. */
+uint64_t tape_statement_unused(const struct tape *t);
+
+/* The upper half of tags from now on, not 0; generation: lower halves begin elsewhere for each. */
+void tape_statement_name(struct tape *t, uint32_t slot, uint32_t generation);
+/* Memory for so many tags beside those of the parent, so that a rewind need not ask. */
+bool tape_statement_reserve_tags(struct tape *t, uint32_t n);
+
+/* What is recorded between these two has a tag of its own, which no value has afterwards: the tags
+ * are then the first n_tags again, and `tag` goes on. There is memory for one more. */
+void tape_statement_tag_begin(struct tape *t);
+void tape_statement_tag_end(struct tape *t, uint32_t n_tags, uint32_t tag);
+
+/* For the life of a tape: see tape.c. What is recorded after a begin or rewind has a new tag. */
+void tape_statement_begin(struct tape *t);
+void tape_statement_end(struct tape *t);
+struct tape_statement_mark tape_statement_mark_here(const struct tape *t);
+/* Blocks before `end` (NULL: all) are given back one by one, the others with the arena's end. */
+void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mark, const char *end);
+void tape_block_drop(struct tape *t, struct tape_block *b, const char *end);
+
+uint64_t tape_run_bytes(const struct tape_run *run);
+
+/* Charges the statements of a closed run, given its record, to their lines, newly recorded or not;
+ * or takes them back. Nothing is done unless t->hook is set. */
+void tape_run_account(struct tape *t, struct tape_record *run, bool recorded);
+void tape_run_account_drop(struct tape *t, struct tape_record *run);
+
+#endif

@@ -1,0 +1,99 @@
+/* tape_statement_tag.c: tags, which tell what is recorded from what was there under the same
+ * indices.
+ *
+ * Invariant: tags[] is ordered by index; no two that values on the tape have are the same.
+ */
+#include "tape_statement.h"
+
+bool tape_statement_tagged(const struct tape *t, uint32_t tag, uint32_t *first, uint32_t *end)
+{
+    const struct tape_statements *s = &t->statements;
+    *end = tape_statement_next(t);
+    for (uint32_t k = s->n_tags; k > 0; *end = *first) {
+        *first = s->tags[--k].first;
+        if (s->tags[k].tag == tag)
+            return true;
+    }
+    return false;
+}
+
+bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag)
+{
+    uint32_t first, end;
+    return tape_statement_tagged(t, tag, &first, &end) && index >= first && index < end;
+}
+
+static bool reserve_tags(struct tape *t, uint32_t n)
+{
+    struct tape_statements *s = &t->statements;
+    if (n <= s->tags_size)
+        return true;
+    const uint32_t size = n < 8 ? 8 : n * 2;
+    void *p = t->memory->resize(s->tags, size * sizeof *s->tags, t->memory->payload);
+    if (!p)
+        return false;
+    s->tags = p;
+    s->tags_size = size;
+    return true;
+}
+
+/* The next tag that no value on the tape has: lower halves come again after 65535. */
+static uint32_t fresh_tag(struct tape_statements *s)
+{
+    for (uint32_t tries = 0;; tries++) {
+        if (++s->epoch > UINT16_MAX)
+            s->epoch = 1;
+        const uint32_t tag = s->slot << 16 | s->epoch;
+        uint32_t k = 0;
+        while (k < s->n_tags && s->tags[k].tag != tag)
+            k++;
+        if (k == s->n_tags || tries == UINT16_MAX)
+            return tag;
+    }
+}
+
+bool tape_statement_reserve_tags(struct tape *t, uint32_t n)
+{
+    return reserve_tags(t, t->fork.parent_tags + n);
+}
+
+void tape_statement_retag(struct tape *t)
+{
+    struct tape_statements *s = &t->statements;
+    const uint32_t next = tape_cursor_next(&s->rest), tag = fresh_tag(s);
+    /* Tags from before a section are needed at its end. */
+    const uint32_t least = t->sections.n ? t->sections.open[t->sections.n - 1].n_tags : 0;
+    s->rest.result = (uint64_t)tag << 32 | next;
+    while (s->n_tags > least && s->tags[s->n_tags - 1].first >= next)
+        s->n_tags--;
+    /* Without memory the values before share the new tag's entry and are refused from now on. */
+    if (s->n_tags > 0 && !reserve_tags(t, s->n_tags + 1))
+        s->n_tags--;
+    if (reserve_tags(t, s->n_tags + 1))
+        s->tags[s->n_tags++] = (struct tape_tag){next, tag};
+    tape_statement_shut(s);
+}
+
+void tape_statement_tag_begin(struct tape *t)
+{
+    struct tape_statements *s = &t->statements;
+    const uint32_t next = tape_cursor_next(&s->rest), tag = fresh_tag(s);
+    s->rest.result = (uint64_t)tag << 32 | next;
+    s->tags[s->n_tags++] = (struct tape_tag){next, tag};
+    tape_statement_shut(s);
+}
+
+void tape_statement_tag_end(struct tape *t, uint32_t n_tags, uint32_t tag)
+{
+    struct tape_statements *s = &t->statements;
+    s->n_tags = n_tags;
+    s->rest.result = (uint64_t)tag << 32 | tape_cursor_next(&s->rest);
+    tape_statement_shut(s);
+}
+
+void tape_statement_name(struct tape *t, uint32_t slot, uint32_t generation)
+{
+    t->statements.slot = slot;
+    t->statements.epoch = generation * 977 & UINT16_MAX;
+    tape_statement_retag(t);
+}

@@ -1,0 +1,103 @@
+/* tape_sweep_scalars.c: reverse sweeps that begin at scalars: gradients and Jacobians. */
+#include "tape_adjoints.h"
+#include "tape_bridge.h"
+#include "tape_now.h"
+#include "tape_observer.h"
+#include "tape_statement_sweep.h"
+#include "tape_sweep.h"
+#include "tape_user_gradient.h"
+
+#include <string.h>
+
+static bool sweep_statements(struct tape *t, struct tape_sweep *s)
+{
+    tape_user_gradient_begin(t);
+    double *adjoint = tape_adjoints_begin(t, 1, s->own);
+    for (int64_t i = 0; i < s->n_roots && adjoint; i++)
+        adjoint[s->root[i]] += s->seeds ? s->seeds[i] : 1;
+    tape_sweep_own(t, s);
+    const bool ok = adjoint && tape_sweep_behind(t, UINT32_MAX, &s->stamp);
+    tape_now_row(t, s->own);
+    if (adjoint)
+        tape_adjoints_end(t);
+    if (ok)
+        tape_user_gradient_add(t);
+    return ok;
+}
+
+enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t *y,
+                                       const double *seed, struct tape_site site)
+{
+    return tape_sweep_drive(t, &(struct tape_sweep){.run = sweep_statements,
+                                                    .what = "real_backward",
+                                                    .site = site,
+                                                    .root = y,
+                                                    .n_roots = n,
+                                                    .seeds = seed,
+                                                    .grows_gradients = true});
+}
+
+/* dy[m]/dx[n], row-major. */
+struct jacobian {
+    int64_t m, n;
+    const uint32_t *y, *x;
+    double *entry;
+};
+
+/* Rows [i, i + rows) of it, by one sweep of `width` seeds. */
+static bool jacobian_rows(struct tape *t, struct tape_sweep *s, int64_t i, int64_t rows,
+                          uint32_t width)
+{
+    const struct jacobian *j = s->of;
+    double *adjoint = tape_adjoints_begin(t, width, s->own);
+    if (!adjoint)
+        return false;
+    for (int64_t k = 0; k < rows; k++)
+        adjoint[(size_t)j->y[i + k] * width + (size_t)k] = 1;
+    const bool ok = tape_sweep_behind(t, UINT32_MAX, &s->stamp);
+    s->sweeps++;
+    tape_now_row(t, s->own);
+    adjoint = t->statements.adjoint; /* a checkpoint may have moved them */
+    /* Index 0 is that of constants, and gathers what statements with constants give it. */
+    memset(adjoint, 0, width * sizeof *adjoint);
+    for (int64_t c = 0; c < j->n; c++)
+        for (int64_t k = 0; k < rows; k++)
+            j->entry[(i + k) * j->n + c] = adjoint[(size_t)j->x[c] * width + (size_t)k];
+    tape_adjoints_end(t);
+    return ok;
+}
+
+static bool sweep_jacobian(struct tape *t, struct tape_sweep *s)
+{
+    const struct jacobian *j = s->of;
+    const bool crosses = tape_bridge_crosses(t);
+    if (crosses)
+        tape_bridge_detach_retained(t);
+    else
+        t->statements.reading = true;
+    bool ok = true;
+    uint32_t width = crosses ? 1 : TAPE_MAX_WIDTH; /* of a tensor there is one adjoint at a time */
+    for (int64_t i = 0; i < j->m && ok; i += width) {
+        while (width > 1 && width / 2 >= j->m - i)
+            width /= 2;
+        ok = jacobian_rows(t, s, i, j->m - i < width ? j->m - i : width, width);
+    }
+    t->statements.reading = false;
+    if (crosses)
+        tape_bridge_attach_retained(t);
+    return ok;
+}
+
+enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint32_t *y, int64_t n,
+                                          const uint32_t *x, double *jacobian,
+                                          struct tape_site site)
+{
+    struct jacobian j = {m, n, y, x, jacobian};
+    /* Without a way through tensors it reads nothing that could be gone or changed. */
+    return tape_sweep_drive(t, &(struct tape_sweep){.run = sweep_jacobian,
+                                                    .what = "real_jacobian",
+                                                    .site = site,
+                                                    .root = y,
+                                                    .n_roots = tape_bridge_crosses(t) ? m : 0,
+                                                    .of = &j});
+}

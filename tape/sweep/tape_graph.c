@@ -1,0 +1,296 @@
+/* tape_graph.c: the rule context that records: derivatives as ops on the tape.
+ *
+ * The records present at the start are swept; what the pullbacks emit is appended behind them,
+ * charged to the line of the op whose pullback it is. Only records that lead from x to y are
+ * visited. The function of a checkpoint among them is called again, recording for good, and what it
+ * has recorded is swept in the same way.
+ */
+#include "kernel_ops.h"
+#include "tape_kind.h"
+#include "tape_nonfinite.h"
+#include "tape_observer.h"
+#include "tape_part.h"
+#include "tape_reach.h"
+#include "tape_release.h"
+#include "tape_sweep.h"
+#include "tape_value.h"
+#include "tape_verify.h"
+
+#include <string.h>
+
+/* Values that were there when the derivatives were asked for, or that a checkpoint's function has
+ * made again, and records of one or the other, the last one first. */
+struct part {
+    struct part *outer;
+    uint32_t first, n_values, n_records;
+    uint32_t *adjoint; /* of each value: the value that is its adjoint so far, 0: none */
+    uint32_t *record;  /* behind these, in one piece of memory */
+};
+
+struct graph {
+    struct kernel_rule rule; /* first: the rule is the context */
+    struct tape *t;
+    struct tape_record *record;
+    struct part *part; /* the innermost */
+    bool failed;
+};
+
+/* A record's operands and outputs are of its own part or of one around it. */
+static uint32_t *adjoint_of(const struct graph *g, uint32_t value)
+{
+    const struct part *p = g->part;
+    while (value < p->first)
+        p = p->outer;
+    return &p->adjoint[value - p->first];
+}
+
+/* The values from `first` on, and the records up to `end`. False: out of memory. */
+static bool graph_part_begin(struct graph *g, struct part *p, uint32_t first, uint32_t end)
+{
+    struct tape *t = g->t;
+    *p = (struct part){.outer = g->part, .first = first, .n_values = t->n_values - first};
+    for (uint32_t at = t->last_record; at != end; at = tape_record_at(t, at)->previous)
+        p->n_records++;
+    const size_t bytes = ((size_t)p->n_values + p->n_records) * sizeof(uint32_t);
+    p->adjoint = t->memory->resize(NULL, bytes > 0 ? bytes : 1, t->memory->payload);
+    if (!p->adjoint) {
+        t->arena.refused = bytes;
+        return false;
+    }
+    memset(p->adjoint, 0, bytes);
+    p->record = p->adjoint + p->n_values;
+    uint32_t n = 0;
+    for (uint32_t at = t->last_record; at != end; at = tape_record_at(t, at)->previous)
+        p->record[n++] = at;
+    g->part = p;
+    return true;
+}
+
+static void graph_part_end(struct graph *g)
+{
+    struct part *p = g->part;
+    g->part = p->outer;
+    g->t->memory->release(p->adjoint, g->t->memory->payload);
+}
+
+static kernel_ref ref_of(const struct tape *t, uint32_t value)
+{
+    return value ? &t->entries[value].array : NULL;
+}
+
+static uint32_t value_of(const struct tape *t, kernel_ref ref)
+{
+    return tape_value_index(t, (const struct tape_value *)(const void *)ref);
+}
+
+static void graph_emit(struct kernel_rule *rule, const struct kernel_op *op, int n_in,
+                       const kernel_ref *in, int n_attr, const int64_t *attr, kernel_ref *results)
+{
+    struct graph *g = (struct graph *)(void *)rule;
+    uint32_t operand[KERNEL_MAX_IN], out[KERNEL_MAX_OUT];
+    for (int o = 0; o < op->n_out; o++)
+        results[o] = NULL;
+    for (int i = 0; i < n_in; i++) {
+        if (!in[i])
+            return;
+        operand[i] = value_of(g->t, in[i]);
+    }
+    if (g->failed)
+        return;
+    tape_path_begin(g->t, g->record->row);
+    g->failed = tape_apply(g->t, op, n_in, operand, n_attr, attr,
+                           tape_row_site(g->t, g->record->row), out) != TAPE_OK;
+    tape_path_end(g->t);
+    if (g->failed)
+        return;
+    for (int o = 0; o < op->n_out; o++)
+        results[o] = ref_of(g->t, out[o]);
+}
+
+/* adjoint[value] += term. */
+static void graph_add(struct graph *g, uint32_t value, kernel_ref term)
+{
+    kernel_ref sum = ref_of(g->t, *adjoint_of(g, value));
+    if (sum)
+        sum = kernel_emit(&g->rule, &kernel_op_add, 2, (kernel_ref[]){sum, term}, 0, NULL);
+    else
+        sum = term;
+    if (sum)
+        *adjoint_of(g, value) = value_of(g->t, sum);
+}
+
+static void graph_accumulate(struct kernel_rule *rule, int input, const struct kernel_op *op,
+                             int n_in, const kernel_ref *in, int n_attr, const int64_t *attr)
+{
+    struct graph *g = (struct graph *)(void *)rule;
+    uint32_t value = tape_record_in(g->record)[input];
+    kernel_ref v = ref_of(g->t, value);
+    /* The identity needs no record. */
+    kernel_ref term = op == &kernel_op_copy ? in[0] : kernel_emit(rule, op, n_in, in, n_attr, attr);
+    if (!term)
+        return;
+    if (term->rank != v->rank || memcmp(term->shape, v->shape, v->rank * sizeof(int64_t)) != 0)
+        term = kernel_emit(rule, &kernel_op_sum_to, 1, &term, v->rank, v->shape);
+    if (term)
+        graph_add(g, value, term);
+}
+
+static const struct kernel_rule_class recorded = {true, graph_emit, graph_accumulate};
+
+static void graph_pullback_again(struct graph *g, struct tape_record *r);
+
+static void graph_pullback(struct graph *g, struct tape_record *r)
+{
+    if (tape_record_kind(r)->again) {
+        graph_pullback_again(g, r);
+        return;
+    }
+    kernel_ref in[TAPE_MAX_IN], out[KERNEL_MAX_OUT], adjoint[KERNEL_MAX_OUT];
+    const struct tape *t = g->t;
+    uint64_t needs = 0;
+    bool any = false;
+    for (int i = 0; i < r->n_in; i++) {
+        uint32_t value = tape_record_in(r)[i];
+        in[i] = ref_of(t, value);
+        needs |= (uint64_t)((t->entries[value].flags & TAPE_STARTS) != 0) << i;
+    }
+    for (int o = 0; o < r->n_out; o++) {
+        out[o] = ref_of(t, tape_record_out(r)[o]);
+        adjoint[o] = ref_of(t, *adjoint_of(g, tape_record_out(r)[o]));
+        any = any || adjoint[o];
+    }
+    if (!any || !needs)
+        return;
+    g->record = r;
+    g->rule = (struct kernel_rule){.class_ = &recorded,
+                                   .op = r->op,
+                                   .in = in,
+                                   .out = out,
+                                   .adjoint = adjoint,
+                                   .attr = tape_record_attr(r),
+                                   .n_in = r->n_in,
+                                   .n_out = r->n_out,
+                                   .n_attr = r->n_attr,
+                                   .needs = needs};
+    r->op->pullback(&g->rule);
+    tape_observer_read(g->t, r);
+}
+
+/* Flags every value that the part's records make of flagged ones. */
+static void flag_dependents(struct tape *t, const struct part *p)
+{
+    for (uint32_t k = p->n_records; k-- > 0;) {
+        struct tape_record *r = tape_record_at(t, p->record[k]);
+        bool depends = false;
+        for (int i = 0; i < r->n_in; i++)
+            depends = depends || (t->entries[tape_record_in(r)[i]].flags & TAPE_STARTS);
+        for (int o = 0; o < r->n_out && depends; o++)
+            if (t->entries[tape_record_out(r)[o]].flags & TAPE_NEEDS_GRADIENT)
+                t->entries[tape_record_out(r)[o]].flags |= TAPE_STARTS;
+    }
+}
+
+/* What the results of a call have for adjoints goes to those of the same function, called
+ * once more, whose records stay. */
+static void graph_pullback_again(struct graph *g, struct tape_record *r)
+{
+    struct tape *t = g->t;
+    uint32_t result[TAPE_MAX_IN];
+    bool any = false, depends = false;
+    for (int o = 0; o < r->n_out; o++)
+        any = any || *adjoint_of(g, tape_record_out(r)[o]);
+    for (int i = 0; i < r->n_in; i++)
+        depends = depends || (t->entries[tape_record_in(r)[i]].flags & TAPE_STARTS);
+    if (g->failed || !any || !depends)
+        return;
+    const uint32_t first = t->n_values, end = t->last_record;
+    struct part part;
+    if (!tape_record_kind(r)->again(t, r, result) || !graph_part_begin(g, &part, first, end)) {
+        g->failed = true;
+        return;
+    }
+    flag_dependents(t, &part);
+    g->record = r;
+    for (int o = 0; o < r->n_out; o++) {
+        const uint32_t adjoint = *adjoint_of(g, tape_record_out(r)[o]);
+        if (adjoint && (t->entries[result[o]].flags & TAPE_STARTS))
+            graph_add(g, result[o], ref_of(t, adjoint));
+    }
+    for (uint32_t k = 0; k < part.n_records && !g->failed; k++)
+        graph_pullback(g, tape_record_at(t, part.record[k]));
+    graph_part_end(g);
+    tape_observer_read(t, r);
+}
+
+/* The statements through which y depends on what is flagged have no pullbacks that could be
+ * recorded. */
+static enum tape_status graph_verify_statements(struct tape *t, uint32_t y, struct tape_site site)
+{
+    if (t->statements.n_elements == 0 || t->statements.n_gathers == 0)
+        return TAPE_OK;
+    if (!tape_reach_begin(t, y))
+        return tape_fail_memory(t, site, "create_graph");
+    enum tape_status status = TAPE_OK;
+    unsigned reads;
+    for (uint32_t at = t->last_record; at != tape_sweep_oldest(t) && status == TAPE_OK;) {
+        struct tape_record *r = tape_record_at(t, at);
+        char made[160];
+        if (tape_reach(t, r, TAPE_NEEDS_GRADIENT, &reads) && tape_record_kind(r)->gives_scalars &&
+            (t->entries[tape_record_in(r)[0]].flags & TAPE_STARTS)) {
+            t->describe(tape_row_site(t, r->row), made, sizeof made);
+            status = tape_fail(t, TAPE_ERROR_STATE, site,
+                               "create_graph: y depends on x through statements over ad_real, from "
+                               "%s at %s; they have first derivatives alone, so use ad_backward, "
+                               "or ops instead of statements; the call is",
+                               r->op->name, made);
+        }
+        at = r->previous;
+    }
+    tape_reach_end(t);
+    return status;
+}
+
+enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, const uint32_t *x,
+                            struct tape_site site, uint32_t *gradient)
+{
+    struct graph g = {.t = t};
+    enum tape_status status = TAPE_OK;
+    TAPE_PARTS_STATUS(status, sweep_refuse, t, "create_graph", site);
+    if (status != TAPE_OK)
+        return status;
+    tape_settle(t);
+    t->swept_from = site.pc;
+    struct part whole;
+    if (!graph_part_begin(&g, &whole, 0, UINT32_MAX))
+        return tape_fail_memory(t, site, "create_graph");
+    for (uint32_t i = 1; i < t->n_values; i++)
+        t->entries[i].flags &= ~(uint32_t)TAPE_STARTS;
+    for (int i = 0; i < n; i++)
+        t->entries[x[i]].flags |= TAPE_STARTS;
+    flag_dependents(t, &whole);
+    const struct tape_mark before = tape_mark_here(t);
+
+    status = tape_release_verify(t, y, TAPE_STARTS, "create_graph", site);
+    if (status == TAPE_OK && t->nonfinite)
+        status = tape_nonfinite_begin(t, seed, "create_graph", site);
+    if (status == TAPE_OK)
+        status = tape_guard_verify(t, y, TAPE_STARTS, "create_graph", site);
+    if (status == TAPE_OK)
+        status = graph_verify_statements(t, y, site);
+    if (status == TAPE_OK && !seed)
+        status = tape_ones(t, y, site, &seed);
+    whole.adjoint[y] = seed;
+    for (uint32_t k = 0; k < whole.n_records && status == TAPE_OK && !g.failed; k++)
+        graph_pullback(&g, tape_record_at(t, whole.record[k]));
+    for (int i = 0; i < n && status == TAPE_OK && !g.failed; i++) {
+        gradient[i] = whole.adjoint[x[i]];
+        if (!gradient[i])
+            status = tape_zeros(t, x[i], site, &gradient[i]);
+    }
+    graph_part_end(&g);
+    if (g.failed)
+        status = t->error.code ? t->error.code : tape_fail_memory(t, site, "create_graph");
+    if (status != TAPE_OK)
+        tape_drop_behind(t, &before);
+    return status;
+}

@@ -1,0 +1,214 @@
+/* test_real_account.c: what a profile says of statements: every byte on the line that recorded it.
+ */
+#include <tapescope/ad_real.h>
+
+#include "observe_support.h"
+#include "run_cases.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS = 3000, BLOCKS = 40000, RUN_BYTES = 88 /* the record of a run */ };
+
+static ad_tape tape;
+static ad_real x[2];
+
+static void setup(void)
+{
+    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
+    tape = observe_tape();
+    ad_real_leaves(tape, 2, (double[]){0.5, 0.75}, x);
+}
+
+static void teardown(void)
+{
+    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
+}
+
+/* Three lines that differ in bytes, and the numbers of statements that each has recorded. */
+static uint64_t recorded[3];
+
+static ad_real record_once(ad_real y, int n)
+{
+    for (int i = 0; i < n; i++) {
+        ad_set(&y, ad_real_mul(y, x[0]));
+        recorded[0]++;
+        if (i % 3 == 0) {
+            ad_set(&y, ad_real_sin(y));
+            recorded[1]++;
+        } else if (i % 4 == 1) {
+            ad_set(&y, ad_real_add(ad_real_mul(y, x[0]), x[1]));
+            recorded[2]++;
+        }
+    }
+    return y;
+}
+
+/* Inlined or cloned, its lines would have a program counter for each caller. */
+static ad_real (*volatile record)(ad_real y, int n) = record_once;
+
+/* The rows of statements, by their bytes for each: calls times, bytes live. The records of runs and
+ * of leaves are charged to rows as well, so bytes may be more than the statements'. */
+static void check_lines(const struct tape_ledger *ledger, const uint64_t *calls,
+                        const uint64_t *live)
+{
+    static const uint64_t bytes[3] = {32, 20, 44};
+    int found = 0;
+    uint64_t runs = 0, all = 0;
+    for (uint32_t i = 0; i < ledger->n_rows; i++) {
+        const struct tape_row *row = tape_ledger_row(ledger, i);
+        if (strcmp(row->op, "statement") != 0)
+            continue;
+        for (int k = 0; k < 3; k++) {
+            if (row->calls != calls[k] || found >> k & 1)
+                continue;
+            found |= 1 << k;
+            ck_assert_uint_ge(row->live_bytes, live[k] * bytes[k]);
+            runs += row->live_bytes - live[k] * bytes[k];
+            all += live[k] * bytes[k];
+            break;
+        }
+    }
+    ck_assert_int_eq(found, 7);
+    ck_assert_uint_eq(runs % RUN_BYTES, 0);
+    ck_assert_uint_le(runs, RUN_BYTES * (8 + all / 4000)); /* they are few */
+}
+
+START_TEST(every_statement_is_charged_to_its_line)
+{
+    memset(recorded, 0, sizeof recorded);
+    observe_begin(UINT64_MAX);
+    ad_real y = record(x[1], STEPS);
+    ad_tensor t = ad_scalar(tape, AD_F64, 3);
+    const struct tape_ledger *ledger = observe_ledger();
+    (void)t;
+    y = record(y, STEPS + 1);
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+    ledger = observe_ledger();
+    check_lines(ledger, recorded, recorded);
+    observe_check_sums(ledger);
+    observe_check_live(ledger, tape);
+    tape_observe_end();
+}
+END_TEST
+
+START_TEST(a_profile_begun_in_mid_recording_has_the_bytes_but_not_the_calls)
+{
+    memset(recorded, 0, sizeof recorded);
+    ad_real y = record(x[1], BLOCKS);
+    uint64_t before[3];
+    memcpy(before, recorded, sizeof before);
+    observe_begin(UINT64_MAX);
+    y = record(y, STEPS);
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+    uint64_t calls[3];
+    for (int k = 0; k < 3; k++)
+        calls[k] = recorded[k] - before[k];
+    const struct tape_ledger *ledger = observe_ledger();
+    check_lines(ledger, calls, recorded);
+    observe_check_sums(ledger);
+    observe_check_live(ledger, tape);
+    tape_observe_end();
+}
+END_TEST
+
+START_TEST(what_a_rewind_or_reset_drops_is_live_no_more)
+{
+    memset(recorded, 0, sizeof recorded);
+    observe_begin(UINT64_MAX);
+    ad_real y = record(x[1], STEPS);
+    uint64_t live[3];
+    memcpy(live, recorded, sizeof live);
+    const ad_mark mark = ad_tape_mark(tape);
+    for (int round = 0; round < 3; round++) {
+        record(y, round * BLOCKS + 1);
+        ad_tensor square = ad_square(ad_leaf(tape, AD_F64, 0, NULL, &y.value));
+        record(y, 1);
+        ck_assert_int_eq(ad_backward(square), AD_OK);
+        observe_check_live(observe_ledger(), tape);
+        observe_check_sums(observe_ledger());
+        ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+        check_lines(observe_ledger(), recorded, live);
+        observe_check_live(observe_ledger(), tape);
+        observe_check_sums(observe_ledger());
+    }
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    const struct tape_ledger *ledger = observe_ledger();
+    ck_assert_uint_eq(ledger->live_bytes, 0);
+    observe_check_sums(ledger);
+    tape_observe_end();
+}
+END_TEST
+
+/* What a row held at the peak. */
+static uint64_t held(const struct tape_ledger *ledger, const struct tape_row *row)
+{
+    return row->peak_stamp == ledger->peak_count ? row->peak_bytes : row->live_bytes;
+}
+
+/* Lines are charged when the recording has ended: at the peak they had their bytes already. */
+START_TEST(at_the_peak_lines_hold_what_they_had_recorded)
+{
+    memset(recorded, 0, sizeof recorded);
+    observe_begin(UINT64_MAX);
+    const ad_mark mark = ad_tape_mark(tape);
+    for (int round = 0; round < 2; round++) {
+        record(x[1], round == 0 ? 2 * BLOCKS : BLOCKS); /* the second is below the peak */
+        ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    }
+    const struct tape_ledger *ledger = observe_ledger();
+    uint64_t all = 0, padding = held(ledger, tape_ledger_row(ledger, 0));
+    for (uint32_t i = 0; i < ledger->n_rows; i++)
+        all += held(ledger, tape_ledger_row(ledger, i));
+    ck_assert_uint_eq(all, ledger->peak_bytes);
+    ck_assert_uint_gt(all, 2 * BLOCKS * 32);
+    ck_assert_uint_lt(padding, all / 2); /* of the newest block alone */
+    tape_observe_end();
+}
+END_TEST
+
+START_TEST(the_end_of_a_profile_charges_the_run_that_is_open)
+{
+    memset(recorded, 0, sizeof recorded);
+    observe_begin(UINT64_MAX);
+    record(x[1], STEPS);
+    tape_observe_end();
+    const struct tape_ledger *ledger = observe_flushed[observe_n_flushed - 1].ledger;
+    check_lines(ledger, recorded, recorded);
+    observe_check_sums(ledger);
+}
+END_TEST
+
+/* Several rows of a Jacobian are swept together: 8, then 4, 2 or 1. */
+START_TEST(the_sweeps_of_a_jacobian_are_counted)
+{
+    static const struct {
+        int64_t m;
+        uint64_t sweeps;
+    } want[] = {{0, 0}, {1, 1}, {3, 1}, {8, 1}, {9, 2}, {12, 2}, {17, 3}};
+    double jacobian[17 * 2];
+    ad_real y[17] = {0};
+    for (int i = 0; i < 17; i++)
+        ad_set(&y[i], ad_real_mul(x[i % 2], x[0]));
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        observe_begin(UINT64_MAX);
+        ck_assert_int_eq(ad_real_jacobian(tape, want[i].m, y, 2, x, jacobian), AD_OK);
+        ck_assert_uint_eq(observe_ledger()->sweeps, want[i].sweeps);
+        tape_observe_end();
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("lines");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, every_statement_is_charged_to_its_line);
+    tcase_add_test(tcase, a_profile_begun_in_mid_recording_has_the_bytes_but_not_the_calls);
+    tcase_add_test(tcase, what_a_rewind_or_reset_drops_is_live_no_more);
+    tcase_add_test(tcase, at_the_peak_lines_hold_what_they_had_recorded);
+    tcase_add_test(tcase, the_end_of_a_profile_charges_the_run_that_is_open);
+    tcase_add_test(tcase, the_sweeps_of_a_jacobian_are_counted);
+    return run_cases("real_account", tcase);
+}

@@ -1,0 +1,434 @@
+/* test_real_bridge_checks.c: gradient checks of functions that go from tensors to real numbers and
+ * back, and mistakes with the bridges, one a case: named, with the line, and without a trace.
+ */
+#define AD_REAL_CHECKED 1
+#include <tapescope/ad_real.h>
+
+#include "ad_internal.h"
+#include "run_cases.h"
+
+#include <check.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHAPE(...) ((int64_t[]){__VA_ARGS__})
+
+#if AD_LINE_MACROS
+#define ad_gradient(...) ad_gradient_at(__VA_ARGS__, __LINE__)
+#define ad_backward(...) ad_backward_at(__VA_ARGS__, __LINE__)
+#define ad_item(...) ad_item_at(__VA_ARGS__, __LINE__)
+#endif
+
+static ad_tape tape;
+static ad_tensor w;
+static double data[3];
+
+static const ad_tape none;
+
+static void setup(void)
+{
+    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
+    static const ad_tape_options small = {.budget_bytes = 1 << 20, .reserve_bytes = 256 << 20};
+    ck_assert_int_eq(ad_tape_create(&tape, &small), AD_OK);
+    memcpy(data, (const double[3]){0.5, -2, 3}, sizeof data);
+    w = ad_leaf(tape, AD_F64, 1, SHAPE(3), data);
+}
+
+static void teardown(void)
+{
+    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
+}
+
+static void check_fine(void)
+{
+    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+}
+
+static void check_error(ad_tape where, ad_status status, const char *words)
+{
+    ck_assert_msg(ad_status_of(where) == status, "%s: %s", ad_status_name(ad_status_of(where)),
+                  ad_message_of(where));
+    ck_assert_msg(strstr(ad_message_of(where), words) != NULL, "%s", ad_message_of(where));
+    ck_assert_msg(strstr(ad_message_of(where), "test_real_bridge_checks.c") != NULL, "%s",
+                  ad_message_of(where));
+    ad_clear_error(where);
+}
+
+/* ---- gradient checks ---- */
+
+/* What is older than the check, for functions to use. */
+static ad_real older_leaf, older_element;
+static ad_tensor older_tensor;
+
+/* What the function does besides. */
+enum { PLAIN, CUT, BESIDE, OLDER, SWEEP, JACOBIAN, RELEASE, LEAVES };
+
+/* A loss with branches: Huber's of the differences of neighbours, over a tanh of a square. */
+static ad_tensor huber(ad_tape on, const ad_tensor *in, int n, void *payload)
+{
+    const int way = *(const int *)payload;
+    ad_real u[3], out[2], older = ad_real_of(1), j[3];
+    ck_assert_int_eq(n, 1);
+    ad_tensor h = way == CUT ? ad_detach(ad_square(in[0])) : ad_square(in[0]);
+    if (ad_reals_of_tensor(ad_tanh(h), 3, u) != AD_OK)
+        return h;
+    if (way == OLDER)
+        ad_set(&older, ad_real_mul(older_leaf, older_element));
+    if (way == LEAVES)
+        older = ad_real_leaf(on, 1.5);
+    for (int i = 0; i < 2; i++) {
+        ad_real d;
+        ad_set(&d, ad_real_mul(ad_real_sub(u[i + 1], u[i]), older));
+        if (d.value * d.value < 0.01)
+            ad_set(&out[i], ad_real_mul(0.5, ad_real_square(d)));
+        else
+            ad_set(&out[i], ad_real_mul(0.1, ad_real_sub(ad_real_fabs(d), 0.05)));
+    }
+    ad_tensor y = ad_tensor_of_reals(on, 1, SHAPE(2), out);
+    if (way == OLDER)
+        y = ad_mul(y, older_tensor);
+    ad_tensor result = ad_sum(ad_mul(y, ad_exp(y)));
+    if (way == BESIDE)
+        result = ad_add(result, ad_sum(ad_detach(h)));
+    if (way == SWEEP)
+        ck_assert_int_eq(ad_backward(result), AD_OK);
+    if (way == RELEASE)
+        ad_backward_release(ad_sum(ad_tensor_of_reals(on, 1, SHAPE(2), out)));
+    if (way == JACOBIAN) {
+        double jacobian[3];
+        ck_assert_int_eq(ad_reals_of_tensor(ad_exp(y), 2, j), AD_OK);
+        ck_assert_int_eq(ad_real_jacobian(on, 1, j, 3, u, jacobian), AD_ERROR_STATE);
+    }
+    return result;
+}
+
+static ad_status check(int way, ad_gradient_report *report)
+{
+    return ad_check_gradient(tape, huber, 1, &w, 1e-6, &way, report);
+}
+
+START_TEST(a_function_by_way_of_reals_passes)
+{
+    ad_gradient_report report;
+    ad_real first = ad_real_leaf(tape, 2), y;
+    ad_set(&y, ad_real_square(first));
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+    ck_assert_int_eq(check(PLAIN, &report), AD_OK);
+    ck_assert(report.compared == 3 && report.wrong == 0 && report.swept != 0);
+    ck_assert_int_eq(check(SWEEP, &report), AD_OK);
+    ck_assert_int_eq(check(LEAVES, &report), AD_OK);
+    ck_assert_double_eq(ad_real_gradient(tape, first), 4);
+    ad_set(&y, ad_real_mul(y, first)); /* values from before the check are valid */
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+    ck_assert_double_eq(ad_real_gradient(tape, first), 16);
+    check_fine();
+}
+END_TEST
+
+START_TEST(a_function_that_cuts_the_way_is_told)
+{
+    ad_gradient_report report;
+    for (int way = CUT; way <= BESIDE; way++) {
+        ck_assert_int_eq(check(way, &report), AD_ERROR_GRADIENT);
+        ck_assert_int_gt(report.wrong, 0);
+        ck_assert_ptr_null(report.op);
+        ck_assert_ptr_nonnull(strstr(report.message, "no op alone is wrong"));
+        ad_clear_error(none);
+    }
+    check_fine();
+}
+END_TEST
+
+START_TEST(what_is_older_than_a_check_is_constant_by_either_way)
+{
+    ad_gradient_report report;
+    ad_real x[3];
+    older_leaf = ad_real_leaf(tape, 0.75);
+    ck_assert_int_eq(ad_reals_of_tensor(w, 3, x), AD_OK);
+    ad_set(&older_element, ad_real_mul(x[0], 3));
+    older_tensor = ad_tensor_of_reals(tape, 1, SHAPE(2), (ad_real[]){older_element, older_leaf});
+    ck_assert_int_eq(ad_backward(ad_sum(older_tensor)), AD_OK);
+    ck_assert_int_eq(check(OLDER, &report), AD_OK);
+    ck_assert_int_eq(report.compared, 3);
+    double g[3];
+    ck_assert_double_eq(ad_real_gradient(tape, older_leaf), 1);
+    ck_assert_int_eq(ad_gradient(w, g, 3), AD_OK);
+    ck_assert(g[0] == 3 && g[1] == 0 && g[2] == 0);
+    check_fine();
+}
+END_TEST
+
+START_TEST(a_check_has_no_jacobian_through_tensors)
+{
+    ad_gradient_report report;
+    ck_assert_int_eq(check(JACOBIAN, &report), AD_ERROR_STATE);
+    check_error(tape, AD_ERROR_STATE, "real_jacobian: not through tensors while a gradient check");
+}
+END_TEST
+
+START_TEST(a_function_that_releases_what_it_gives_is_refused)
+{
+    ad_gradient_report report;
+    ck_assert_int_eq(check(RELEASE, &report), AD_ERROR_STATE);
+    check_error(tape, AD_ERROR_STATE, "a sweep that releases has passed tanh at");
+}
+END_TEST
+
+/* x^2 times what was computed before the check, from x as well: by derivatives as ops. */
+static ad_tensor slope(ad_tape on, const ad_tensor *in, int n, void *payload)
+{
+    ad_tensor t = ad_tensor_of_reals(on, 0, NULL, &older_element), g;
+    ad_tensor y = ad_sum(ad_mul(ad_square(in[0]), t));
+    (void)payload;
+    ck_assert_int_eq(n, 1);
+    ck_assert_int_eq(ad_create_graph(y, (ad_tensor){0}, 1, in, &g), AD_OK);
+    return ad_mul(g, in[0]);
+}
+
+START_TEST(derivatives_within_a_check_stop_at_what_is_older)
+{
+    ad_gradient_report report;
+    ad_real x[3];
+    ck_assert_int_eq(ad_reals_of_tensor(w, 3, x), AD_OK);
+    ad_set(&older_element, ad_real_mul(x[0], 3));
+    ck_assert_int_eq(ad_check_gradient(tape, slope, 1, &w, 1e-6, NULL, &report), AD_OK);
+    ck_assert_int_eq(report.compared, 3);
+    check_fine();
+}
+END_TEST
+
+/* ---- mistakes: from a tensor ---- */
+
+static void check_nan(const ad_real *y, int n)
+{
+    for (int i = 0; i < n; i++)
+        ck_assert(isnan(y[i].value) && y[i].index == 0 && y[i].tag == 0);
+}
+
+START_TEST(a_wrong_number_of_elements_is_refused)
+{
+    ad_real y[4];
+    ad_stats before, after;
+    ad_tape_stats(tape, &before);
+    ck_assert_int_eq(ad_reals_of_tensor(w, 4, y), AD_ERROR_ARGUMENT);
+    check_error(tape, AD_ERROR_ARGUMENT, "reals_of_tensor: n is 4, f64 [3] has 3 elements");
+    check_nan(y, 4);
+    ck_assert_int_eq(ad_reals_of_tensor(w, -1, y), AD_ERROR_ARGUMENT);
+    check_error(tape, AD_ERROR_ARGUMENT, "n is -1");
+    ck_assert_int_eq(ad_reals_of_tensor(w, INT64_MAX, y), AD_ERROR_ARGUMENT);
+    check_error(tape, AD_ERROR_ARGUMENT, "n is 9223372036854775807");
+    ck_assert_int_eq(ad_reals_of_tensor(w, 3, NULL), AD_ERROR_ARGUMENT);
+    check_error(tape, AD_ERROR_ARGUMENT, "reals_of_tensor: y is a null pointer");
+    ad_tape_stats(tape, &after);
+    ck_assert_uint_eq(after.records, before.records);
+    ck_assert_uint_eq(after.live_bytes, before.live_bytes);
+}
+END_TEST
+
+START_TEST(tensors_that_are_none_have_no_elements)
+{
+    ad_real y[3];
+    ck_assert_int_eq(ad_reals_of_tensor((ad_tensor){0}, 3, y), AD_ERROR_HANDLE);
+    check_error(none, AD_ERROR_HANDLE, "reals_of_tensor: the tensor is a handle of zeros");
+    check_nan(y, 3);
+    ad_tensor failed = ad_matmul(w, ad_reshape(w, SHAPE(1, 3), 2));
+    memset(y, 0, sizeof y);
+    ck_assert_int_eq(ad_reals_of_tensor(failed, 3, y), AD_ERROR_SHAPE); /* the first error */
+    check_nan(y, 3);
+    check_error(tape, AD_ERROR_SHAPE, "matmul");
+    ck_assert_int_eq(ad_reals_of_tensor(failed, 3, y), AD_ERROR_HANDLE);
+    check_error(tape, AD_ERROR_HANDLE, "is the result of an op that failed");
+    ad_tensor t = ad_square(w);
+    ck_assert_int_eq(ad_release(t), AD_OK);
+    ck_assert_int_eq(ad_reals_of_tensor(t, 3, y), AD_ERROR_HANDLE);
+    check_error(tape, AD_ERROR_HANDLE, "was released at");
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_ERROR_HANDLE);
+    check_error(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
+    check_nan(y, 3);
+}
+END_TEST
+
+START_TEST(after_an_error_nothing_crosses)
+{
+    ad_real y[3], x = ad_real_leaf(tape, 1);
+    ad_leaf(tape, AD_I64, 0, NULL, NULL);
+    ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_ERROR_DTYPE);
+    check_nan(y, 3);
+    ad_tensor t = ad_tensor_of_reals(tape, 0, NULL, &x);
+    ck_assert_uint_eq(t.value, 0);
+    ad_clear_error(tape);
+    ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_OK);
+}
+END_TEST
+
+START_TEST(a_thread_that_records_on_another_tape_gets_constants)
+{
+    ad_tape other;
+    ad_real y[3];
+    ck_assert_int_eq(ad_tape_create(&other, NULL), AD_OK);
+    ck_assert_int_eq(ad_record_begin(other), AD_OK);
+    ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_ERROR_STATE);
+    check_error(tape, AD_ERROR_STATE, "reals_of_tensor: the thread records on another tape");
+    ck_assert(y[1].value == data[1] && y[1].index == 0);
+    /* Constants need no recording. */
+    ck_assert_int_eq(ad_reals_of_tensor(ad_detach(w), 3, y), AD_OK);
+    ad_real x = ad_real_leaf(other, 1);
+    ad_tensor t = ad_tensor_of_reals(tape, 1, SHAPE(1), &x);
+    ck_assert_uint_eq(t.value, 0);
+    check_error(tape, AD_ERROR_HANDLE, "tensor_of_reals: x[0] is no value of this tape");
+    t = ad_tensor_of_reals(other, 1, SHAPE(1), &x);
+    ad_add(w, t);
+    check_error(tape, AD_ERROR_TAPE, "another tape");
+    ck_assert_int_eq(ad_record_end(other), AD_OK);
+    ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_OK);
+    /* A tensor may be made of what was recorded before. */
+    ck_assert_int_eq(ad_record_begin(other), AD_OK);
+    ck_assert_int_eq(ad_backward(ad_prod(ad_tensor_of_reals(tape, 1, SHAPE(3), y))), AD_OK);
+    double g[3];
+    ck_assert_int_eq(ad_gradient(w, g, 3), AD_OK);
+    ck_assert_double_eq(g[0], data[1] * data[2]);
+    ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
+    check_fine();
+}
+END_TEST
+
+static void *in_another_thread(void *payload)
+{
+    ad_real y[3];
+    (void)payload;
+    ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_ERROR_THREAD);
+    check_error(none, AD_ERROR_THREAD, "reals_of_tensor: the tensor: the tape belongs to another");
+    check_nan(y, 3);
+    ck_assert_uint_eq(ad_tensor_of_reals(tape, 1, SHAPE(3), y).tape, 0);
+    check_error(none, AD_ERROR_THREAD, "tensor_of_reals: the tape belongs to another thread");
+    return NULL;
+}
+
+START_TEST(another_thread_crosses_nothing)
+{
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, in_another_thread, NULL), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    check_fine();
+}
+END_TEST
+
+START_TEST(elements_beyond_the_last_index_are_refused)
+{
+    struct tape *t = ad_slots[tape.slot].tape;
+    ad_real y[3];
+    ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_OK);
+    /* As if so many statements had been recorded. */
+    ck_assert_int_eq(ad_record_end(tape), AD_OK);
+    t->statements.rest.result = (t->statements.rest.result >> 32) << 32 | (TAPE_INDEX_LIMIT - 2);
+    ck_assert_int_eq(ad_record_begin(tape), AD_OK);
+    ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_ERROR_LIMIT);
+    check_error(tape, AD_ERROR_LIMIT, "reals_of_tensor: 3, and 2 indices are left");
+    ck_assert(y[2].value == data[2] && y[2].index == 0);
+    ck_assert_int_eq(ad_reals_of_tensor(ad_slice(w, 0, 1, 3, 1), 2, y), AD_OK);
+    ck_assert_uint_eq(y[1].index, TAPE_INDEX_LIMIT - 1);
+}
+END_TEST
+
+/* ---- mistakes: to a tensor ---- */
+
+START_TEST(shapes_that_are_none_are_refused)
+{
+    ad_real x[3];
+    ad_stats before, after;
+    ad_real_leaves(tape, 3, data, x);
+    ad_tape_stats(tape, &before);
+    ad_tensor_of_reals(tape, AD_MAX_RANK + 1, SHAPE(1, 1, 1, 1, 1, 1, 1, 1, 1), x);
+    check_error(tape, AD_ERROR_SHAPE, "tensor_of_reals: rank 9 is not in");
+    ad_tensor_of_reals(tape, -1, NULL, x);
+    check_error(tape, AD_ERROR_SHAPE, "tensor_of_reals: rank -1 is not in");
+    ad_tensor_of_reals(tape, 2, SHAPE(3, -1), x);
+    check_error(tape, AD_ERROR_SHAPE, "tensor_of_reals: extent 1 is negative: -1");
+    ad_tensor_of_reals(tape, 1, NULL, x);
+    check_error(tape, AD_ERROR_ARGUMENT, "tensor_of_reals: shape is a null pointer");
+    ad_tensor_of_reals(tape, 1, SHAPE(3), NULL);
+    check_error(tape, AD_ERROR_ARGUMENT, "tensor_of_reals: x is a null pointer");
+    ad_tensor_of_reals(tape, 3, SHAPE(INT64_MAX, INT64_MAX, 2), x);
+    check_error(tape, AD_ERROR_SHAPE, "tensor_of_reals: the size of the shape overflows");
+    ad_tensor_of_reals(tape, 2, SHAPE((1 << 29) + 1, 1), x);
+    check_error(tape, AD_ERROR_LIMIT, "tensor_of_reals: 536870913 elements, at most 536870912");
+    ad_tape_stats(tape, &after);
+    ck_assert_uint_eq(after.values, before.values);
+    ck_assert_uint_eq(after.live_bytes, before.live_bytes);
+    ck_assert_uint_eq(ad_tensor_of_reals(none, 1, SHAPE(3), x).tape, 0);
+    check_error(none, AD_ERROR_HANDLE, "tensor_of_reals: the handle is zero");
+}
+END_TEST
+
+START_TEST(elements_that_are_no_values_are_refused)
+{
+    ad_real x[3];
+    ad_real_leaves(tape, 3, data, x);
+    memset(&x[1], 0xa5, sizeof x[1]);
+    ad_tensor_of_reals(tape, 1, SHAPE(3), x);
+    check_error(tape, AD_ERROR_HANDLE, "tensor_of_reals: x[1] is no value of this tape");
+    ad_tape_reset(tape);
+    ad_tensor_of_reals(tape, 0, NULL, x);
+    check_error(tape, AD_ERROR_HANDLE, "tensor_of_reals: x[0] is no value of this tape");
+}
+END_TEST
+
+START_TEST(a_full_budget_leaves_no_trace)
+{
+    enum { N = 100000 };
+    static ad_real x[N];
+    ad_stats before, after;
+    ad_real y[3], one = ad_real_leaf(tape, 1), s;
+    for (int i = 0; i < N; i++)
+        x[i] = one;
+    ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_OK);
+    ad_tensor small = ad_tensor_of_reals(tape, 1, SHAPE(3), y);
+    ad_tape_stats(tape, &before);
+    ad_tensor t = ad_tensor_of_reals(tape, 1, SHAPE(N), x); /* 1.2 MB, and the budget is 1 MiB */
+    ck_assert_uint_eq(t.value, 0);
+    check_error(tape, AD_ERROR_MEMORY, "tensor_of_reals: out of memory");
+    ad_tape_stats(tape, &after);
+    ck_assert_uint_eq(after.values, before.values);
+    ck_assert_uint_eq(after.records, before.records);
+    ck_assert_uint_eq(after.live_bytes, before.live_bytes);
+    /* 480 KB of leaves are there; then adjoints of as many do not fit. */
+    static double many[60000];
+    static ad_real leaf[60000];
+    ck_assert_int_eq(ad_real_leaves(tape, 60000, many, leaf), AD_OK);
+    s = leaf[0];
+    for (int i = 0; i < 4000; i++)
+        ad_set(&s, ad_real_add(s, leaf[i]));
+    ad_tape_stats(tape, &before);
+    ck_assert_int_eq(ad_backward(ad_sum(small)), AD_ERROR_MEMORY);
+    check_error(tape, AD_ERROR_MEMORY, "backward: out of memory");
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    w = ad_leaf(tape, AD_F64, 1, SHAPE(3), data);
+    ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_OK);
+    ck_assert_int_eq(ad_backward(ad_prod(ad_tensor_of_reals(tape, 1, SHAPE(3), y))), AD_OK);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("checks");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, a_function_by_way_of_reals_passes);
+    tcase_add_test(tcase, a_function_that_cuts_the_way_is_told);
+    tcase_add_test(tcase, what_is_older_than_a_check_is_constant_by_either_way);
+    tcase_add_test(tcase, a_check_has_no_jacobian_through_tensors);
+    tcase_add_test(tcase, a_function_that_releases_what_it_gives_is_refused);
+    tcase_add_test(tcase, derivatives_within_a_check_stop_at_what_is_older);
+    tcase_add_test(tcase, a_wrong_number_of_elements_is_refused);
+    tcase_add_test(tcase, tensors_that_are_none_have_no_elements);
+    tcase_add_test(tcase, after_an_error_nothing_crosses);
+    tcase_add_test(tcase, a_thread_that_records_on_another_tape_gets_constants);
+    tcase_add_test(tcase, another_thread_crosses_nothing);
+    tcase_add_test(tcase, elements_beyond_the_last_index_are_refused);
+    tcase_add_test(tcase, shapes_that_are_none_are_refused);
+    tcase_add_test(tcase, elements_that_are_no_values_are_refused);
+    tcase_add_test(tcase, a_full_budget_leaves_no_trace);
+    return run_cases("real_bridge_checks", tcase);
+}

@@ -1,0 +1,396 @@
+/* test_real_errors.c: mistakes with ad_real, one a case: named, with the line, and without a trace.
+ *
+ * It is compiled with checks of operands, whatever the build.
+ */
+#define AD_REAL_CHECKED 1
+#include <tapescope/ad_real.h>
+
+#include "ad_internal.h"
+#include "run_cases.h"
+
+#include <check.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if AD_LINE_MACROS
+#define ad_real_gradient(...) ad_real_gradient_at(__VA_ARGS__, __LINE__)
+#endif
+
+static ad_tape tape;
+static ad_real x, y;
+
+static void setup(void)
+{
+    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
+    static const ad_tape_options small = {.budget_bytes = 1 << 20, .reserve_bytes = 256 << 20};
+    ck_assert_int_eq(ad_tape_create(&tape, &small), AD_OK);
+    x = ad_real_leaf(tape, 2);
+    ad_set(&y, ad_real_square(x));
+}
+
+static void teardown(void)
+{
+    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
+}
+
+/* The tape (or thread) has this error, by a message with these words, and serves on without it. */
+static void check_error(ad_tape where, ad_status status, const char *words)
+{
+    ck_assert_msg(ad_status_of(where) == status, "%s: %s", ad_status_name(ad_status_of(where)),
+                  ad_message_of(where));
+    ck_assert_msg(strstr(ad_message_of(where), words) != NULL, "%s", ad_message_of(where));
+    ck_assert_msg(strstr(ad_message_of(where), "test_real_errors.c") != NULL, "%s",
+                  ad_message_of(where));
+    ad_clear_error(where);
+}
+
+static const ad_tape none;
+
+START_TEST(a_value_from_before_a_reset_is_refused)
+{
+    ad_real z;
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    ad_set(&z, ad_real_add(y, 1));
+    ck_assert_uint_eq(z.index, 0);
+    check_error(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
+    x = ad_real_leaf(tape, 3); /* under the same index */
+    ad_set(&z, ad_real_add(y, x));
+    check_error(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_ERROR_HANDLE);
+    check_error(tape, AD_ERROR_HANDLE, "y[0] is no value of this tape");
+}
+END_TEST
+
+START_TEST(a_value_from_behind_a_rewound_mark_is_refused_and_older_ones_are_not)
+{
+    ad_real late, z;
+    for (int round = 0; round < 3; round++) {
+        const ad_mark mark = ad_tape_mark(tape);
+        ad_set(&late, ad_real_mul(x, y));
+        ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+        ad_set(&z, ad_real_add(x, y)); /* has late's index */
+        ck_assert_uint_eq(z.index, late.index);
+        ck_assert_int_eq(ad_status_of(tape), AD_OK);
+        ad_set(&late, ad_real_add(late, x));
+        check_error(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
+        ad_set(&z, ad_real_add(z, y));
+        ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
+        ad_zero_gradients(tape);
+    }
+}
+END_TEST
+
+START_TEST(values_from_before_a_mark_stay_over_more_rewinds_than_there_are_tags)
+{
+    ad_real late, z;
+    ad_set(&late, ad_real_mul(x, x));
+    const ad_mark mark = ad_tape_mark(tape);
+    for (int round = 0; round < 70000; round++) {
+        ad_set(&late, ad_real_mul(x, y));
+        if (round % 1000 == 0 || round > 65000) {
+            ck_assert_int_eq(ad_real_backward(tape, late), AD_OK);
+            ck_assert_double_eq(ad_real_gradient(tape, x), 12);
+        }
+        ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    }
+    ad_set(&z, ad_real_mul(late, x)); /* of the last round */
+    check_error(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
+}
+END_TEST
+
+START_TEST(an_uninitialised_operand_is_refused)
+{
+    ad_real wild, z;
+    memset(&wild, 0xa5, sizeof wild);
+    ad_set(&z, ad_real_mul(wild, x));
+    check_error(tape, AD_ERROR_HANDLE, "an operand was never set");
+    memset(&wild, 0, sizeof wild); /* the constant 0 */
+    ad_set(&z, ad_real_mul(wild, x));
+    ck_assert_int_eq(ad_status_of(tape), AD_OK);
+    ck_assert_double_eq(z.value, 0);
+}
+END_TEST
+
+START_TEST(two_tapes_do_not_mix)
+{
+    ad_tape other;
+    ad_real a, z;
+    ck_assert_int_eq(ad_tape_create(&other, NULL), AD_OK);
+    a = ad_real_leaf(other, 1); /* the thread records on the first */
+    ck_assert_uint_eq(a.index, 0);
+    check_error(other, AD_ERROR_STATE, "the thread records on another tape");
+    ck_assert_int_eq(ad_record_begin(other), AD_OK);
+    ck_assert_int_eq(ad_record_begin(tape), AD_ERROR_STATE);
+    check_error(tape, AD_ERROR_STATE, "records on this tape already, beneath another");
+    a = ad_real_leaf(other, 1);
+    ad_set(&z, ad_real_mul(a, x));
+    check_error(other, AD_ERROR_TAPE, "belongs to another tape than the one recorded on");
+    ad_set(&z, ad_real_mul(a, a));
+    ck_assert_int_eq(ad_real_backward(other, z), AD_OK);
+    ck_assert_double_eq(ad_real_gradient(other, a), 2);
+    ck_assert_int_eq(ad_real_backward(tape, z), AD_ERROR_HANDLE);
+    check_error(tape, AD_ERROR_HANDLE, "is another's");
+    ck_assert_int_eq(ad_record_end(tape), AD_ERROR_STATE);
+    check_error(tape, AD_ERROR_STATE, "does not record on this tape");
+    ck_assert_int_eq(ad_record_end(other), AD_OK);
+    ad_set(&z, ad_real_mul(x, y));
+    ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
+    ck_assert_double_eq(ad_real_gradient(tape, x), 12);
+    ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
+}
+END_TEST
+
+START_TEST(a_destroyed_tape_is_recorded_on_no_more_wherever_it_stood)
+{
+    ad_tape other[3];
+    ad_real z;
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(ad_tape_create(&other[i], NULL), AD_OK);
+        ck_assert_int_eq(ad_record_begin(other[i]), AD_OK);
+    }
+    ck_assert_int_eq(ad_record_begin(other[2]), AD_OK); /* twice */
+    ck_assert_int_eq(ad_record_end(other[2]), AD_OK);
+    ck_assert_int_eq(ad_tape_destroy(other[1]), AD_OK);
+    ck_assert_int_eq(ad_tape_destroy(other[2]), AD_OK);
+    z = ad_real_leaf(other[0], 1);
+    ck_assert_uint_ne(z.index, 0);
+    ck_assert_int_eq(ad_tape_destroy(other[0]), AD_OK);
+    ad_set(&z, ad_real_mul(y, x));
+    ck_assert_int_eq(ad_status_of(tape), AD_OK);
+    ck_assert_int_eq(ad_record_end(tape), AD_OK);
+    ad_clear_error(none);
+    ad_set(&z, ad_real_mul(y, x));
+    ck_assert_uint_eq(z.index, 0);
+    check_error(none, AD_ERROR_STATE, "the thread records on no tape");
+    ck_assert_int_eq(ad_record_begin(tape), AD_OK);
+    ad_set(&z, ad_real_mul(y, x));
+    ck_assert_uint_ne(z.index, 0);
+}
+END_TEST
+
+static void *in_another_thread(void *payload)
+{
+    ad_tape own;
+    ad_real z, leaf;
+    (void)payload;
+    ck_assert_int_eq(ad_tape_create(&own, NULL), AD_OK);
+    leaf = ad_real_leaf(own, 1);
+    ad_set(&z, ad_real_mul(leaf, x));
+    check_error(own, AD_ERROR_THREAD, "belongs to a tape of another thread");
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_ERROR_THREAD);
+    check_error(none, AD_ERROR_THREAD, "belongs to another thread");
+    ad_set(&z, ad_real_mul(leaf, 3));
+    ck_assert_int_eq(ad_real_backward(own, z), AD_OK);
+    ck_assert_double_eq(ad_real_gradient(own, leaf), 3);
+    ck_assert_int_eq(ad_tape_destroy(own), AD_OK);
+    return NULL;
+}
+
+START_TEST(a_value_of_another_thread_is_refused)
+{
+    pthread_t thread;
+    ad_real z;
+    ck_assert_int_eq(pthread_create(&thread, NULL, in_another_thread, NULL), 0);
+    ad_set(&z, y);
+    for (int i = 0; i < 1000; i++)
+        ad_set(&z, ad_real_add(z, x));
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
+    ck_assert_double_eq(ad_real_gradient(tape, x), 1004);
+}
+END_TEST
+
+START_TEST(gradients_have_names_for_what_is_missing)
+{
+    double g[2];
+    ck_assert(isnan(ad_real_gradient(tape, x)));
+    check_error(tape, AD_ERROR_STATE, "no sweep since");
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+    ck_assert(isnan(ad_real_gradient(tape, y)));
+    check_error(tape, AD_ERROR_STATE, "x[0] is no leaf");
+    ck_assert_int_eq(ad_real_gradients(tape, 2, (ad_real[]){x, ad_real_of(1)}, g), AD_ERROR_HANDLE);
+    check_error(tape, AD_ERROR_HANDLE, "x[1] is a constant");
+    ck_assert_int_eq(ad_real_gradients(tape, -1, &x, g), AD_ERROR_ARGUMENT);
+    check_error(tape, AD_ERROR_ARGUMENT, "n is negative");
+    ck_assert_int_eq(ad_real_gradients(tape, 1, NULL, g), AD_ERROR_ARGUMENT);
+    check_error(tape, AD_ERROR_ARGUMENT, "a null pointer");
+    ck_assert_int_eq(ad_real_gradients(tape, 0, NULL, NULL), AD_OK);
+    ck_assert_int_eq(ad_real_backward_seeds(tape, 1, &y, NULL), AD_ERROR_ARGUMENT);
+    check_error(tape, AD_ERROR_ARGUMENT, "seed is a null pointer");
+    ck_assert_int_eq(ad_real_backward_seeds(tape, -2, &y, g), AD_ERROR_ARGUMENT);
+    check_error(tape, AD_ERROR_ARGUMENT, "a number is negative");
+    ck_assert_int_eq(ad_real_jacobian(tape, 1, &y, 1, &x, NULL), AD_ERROR_ARGUMENT);
+    check_error(tape, AD_ERROR_ARGUMENT, "jacobian is a null pointer");
+    ck_assert_int_eq(ad_real_jacobian(tape, 1, &y, 1, NULL, g), AD_ERROR_ARGUMENT);
+    check_error(tape, AD_ERROR_ARGUMENT, "a null pointer");
+    ck_assert_int_eq(ad_real_leaves(tape, -1, g, &x), AD_ERROR_ARGUMENT);
+    check_error(tape, AD_ERROR_ARGUMENT, "n is negative");
+    ck_assert_int_eq(ad_real_leaves(tape, 1, NULL, &x), AD_ERROR_ARGUMENT);
+    check_error(tape, AD_ERROR_ARGUMENT, "a null pointer");
+    ck_assert_int_eq(ad_real_leaves(tape, 0, NULL, NULL), AD_OK);
+    ck_assert_double_eq(ad_real_gradient(tape, x), 4);
+}
+END_TEST
+
+START_TEST(handles_of_no_tape_are_refused)
+{
+    double g;
+    ck_assert_int_eq(ad_real_backward(none, y), AD_ERROR_HANDLE);
+    check_error(none, AD_ERROR_HANDLE, "real_backward: the handle is zero");
+    ck_assert_int_eq(ad_real_backward_seeds(none, 1, &y, &g), AD_ERROR_HANDLE);
+    check_error(none, AD_ERROR_HANDLE, "real_backward_seeds");
+    ck_assert_int_eq(ad_real_jacobian(none, 1, &y, 1, &x, &g), AD_ERROR_HANDLE);
+    check_error(none, AD_ERROR_HANDLE, "real_jacobian");
+    ck_assert_int_eq(ad_record_begin(none), AD_ERROR_HANDLE);
+    check_error(none, AD_ERROR_HANDLE, "record_begin");
+    ck_assert_int_eq(ad_record_end(none), AD_ERROR_HANDLE);
+    check_error(none, AD_ERROR_HANDLE, "record_end");
+    const ad_real z = ad_real_leaf(none, 7);
+    ck_assert_double_eq(z.value, 7);
+    ck_assert_uint_eq(z.index, 0);
+    check_error(none, AD_ERROR_HANDLE, "real_leaves");
+}
+END_TEST
+
+START_TEST(after_an_error_statements_are_constants_until_it_is_cleared)
+{
+    ad_real z;
+    ad_stats before, after;
+    ad_leaf(tape, AD_I64, 0, NULL, NULL); /* while a run is open */
+    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_DTYPE);
+    ad_tape_stats(tape, &before);
+    ad_set(&z, ad_real_mul(x, y));
+    ad_tape_stats(tape, &after);
+    ck_assert_double_eq(z.value, 8);
+    ck_assert_uint_eq(z.index, 0);
+    ck_assert_uint_eq(after.statement_bytes, before.statement_bytes);
+    check_error(tape, AD_ERROR_DTYPE, "i64 has no gradient");
+    ad_set(&z, ad_real_mul(x, y));
+    ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
+    ck_assert_double_eq(ad_real_gradient(tape, x), 12);
+}
+END_TEST
+
+START_TEST(a_full_budget_is_an_error_and_the_values_go_on)
+{
+    ad_stats before, after;
+    ad_real z = y;
+    int n = 0;
+    for (; n < 1000000 && ad_status_of(tape) == AD_OK; n++)
+        ad_set(&z, ad_real_add(z, x));
+    ck_assert_double_eq(z.value, 4 + 2.0 * n);
+    ck_assert_uint_eq(z.index, 0);
+    ck_assert_int_gt(n, 10000);
+    ad_tape_stats(tape, &before);
+    ck_assert_uint_le(before.live_bytes, 1 << 20);
+    ck_assert_uint_gt(before.live_bytes, 1 << 18);
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_ERROR_MEMORY);
+    check_error(tape, AD_ERROR_MEMORY, "statement: out of memory");
+    /* There is no room for adjoints either. */
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_ERROR_MEMORY);
+    ad_tape_stats(tape, &after);
+    ck_assert_uint_eq(after.live_bytes, before.live_bytes);
+    check_error(tape, AD_ERROR_MEMORY, "real_backward: out of memory");
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    x = ad_real_leaf(tape, 2);
+    ad_set(&y, ad_real_square(x));
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+}
+END_TEST
+
+START_TEST(the_last_index_is_followed_by_an_error)
+{
+    /* As if so many statements had been recorded. */
+    struct tape *t = ad_slots[tape.slot].tape;
+    const uint32_t last = TAPE_INDEX_LIMIT;
+    ad_real z;
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    const uint64_t tag = t->statements.rest.result >> 32;
+    t->statements.rest.result = tag << 32 | (last - 1000);
+    ad_record_end(tape); /* the cursor takes it up */
+    ad_record_begin(tape);
+    ad_real leaf[2];
+    ck_assert_int_eq(ad_real_leaves(tape, 2, (double[]){1, 2}, leaf), AD_OK);
+    ck_assert_uint_eq(leaf[1].index, last - 999);
+    z = leaf[0];
+    uint32_t n = 0;
+    for (; n < 2000 && ad_status_of(tape) == AD_OK; n++) {
+        const uint32_t before = z.index;
+        ad_set(&z, ad_real_add(ad_real_mul(z, leaf[1]), leaf[0]));
+        ck_assert(ad_status_of(tape) != AD_OK || z.index > before);
+        ck_assert_uint_le(z.index, UINT32_MAX - 1);
+    }
+    ck_assert_uint_ge(n, 998);
+    ck_assert_uint_le(n, 998 + TAPE_BLOCK_LEAST / 20);
+    ck_assert_uint_eq(z.index, 0);
+    check_error(tape, AD_ERROR_LIMIT, "statement: the tape has all of its");
+    ck_assert_int_eq(ad_real_leaves(tape, 2, (double[]){1, 2}, leaf), AD_ERROR_LIMIT);
+    check_error(tape, AD_ERROR_LIMIT, "real_leaves: 2, and");
+    ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
+    x = ad_real_leaf(tape, 2);
+    ck_assert_uint_eq(x.index, 1);
+}
+END_TEST
+
+/* Sweeps what is older than the check. */
+static ad_tensor sweeping(ad_tape on, const ad_tensor *in, int n, void *payload)
+{
+    (void)payload;
+    ck_assert_int_eq(n, 1);
+    ck_assert_int_eq(ad_real_backward(on, y), AD_ERROR_STATE);
+    return ad_square(in[0]);
+}
+
+START_TEST(a_gradient_check_is_not_swept_into)
+{
+    double one = 1;
+    ad_tensor w = ad_leaf(tape, AD_F64, 0, NULL, &one);
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+    ck_assert_int_eq(ad_check_gradient(tape, sweeping, 1, &w, 1e-6, NULL, NULL), AD_ERROR_STATE);
+    check_error(tape, AD_ERROR_STATE, "real_backward: not while a gradient check runs");
+    ck_assert_double_eq(ad_real_gradient(tape, x), 4);
+}
+END_TEST
+
+START_TEST(the_first_failure_without_a_tape_stays)
+{
+    ad_clear_error(none);
+    ck_assert_int_eq(ad_real_backward(none, x), AD_ERROR_HANDLE);
+    ck_assert(isnan(ad_real_gradient(none, x)));
+    ck_assert_int_eq(ad_tape_reset(none), AD_ERROR_HANDLE);
+    check_error(none, AD_ERROR_HANDLE, "real_backward: the handle is zero");
+}
+END_TEST
+
+START_TEST(more_leaves_than_indices_write_nothing)
+{
+    ad_real z = {7, 0, 0};
+    ck_assert_int_eq(ad_real_leaves(tape, INT64_MAX, &z.value, &z), AD_ERROR_LIMIT);
+    check_error(tape, AD_ERROR_LIMIT, "real_leaves: 9223372036854775807, and");
+    ck_assert_double_eq(z.value, 7);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("mistakes");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, values_from_before_a_mark_stay_over_more_rewinds_than_there_are_tags);
+    tcase_add_test(tcase, a_value_from_before_a_reset_is_refused);
+    tcase_add_test(tcase, a_value_from_behind_a_rewound_mark_is_refused_and_older_ones_are_not);
+    tcase_add_test(tcase, an_uninitialised_operand_is_refused);
+    tcase_add_test(tcase, two_tapes_do_not_mix);
+    tcase_add_test(tcase, a_destroyed_tape_is_recorded_on_no_more_wherever_it_stood);
+    tcase_add_test(tcase, a_value_of_another_thread_is_refused);
+    tcase_add_test(tcase, gradients_have_names_for_what_is_missing);
+    tcase_add_test(tcase, handles_of_no_tape_are_refused);
+    tcase_add_test(tcase, after_an_error_statements_are_constants_until_it_is_cleared);
+    tcase_add_test(tcase, a_full_budget_is_an_error_and_the_values_go_on);
+    tcase_add_test(tcase, the_last_index_is_followed_by_an_error);
+    tcase_add_test(tcase, a_gradient_check_is_not_swept_into);
+    tcase_add_test(tcase, the_first_failure_without_a_tape_stays);
+    tcase_add_test(tcase, more_leaves_than_indices_write_nothing);
+    return run_cases("real_errors", tcase);
+}

@@ -1,0 +1,141 @@
+/* test_real_preaccumulate_beside.c: sections beside marks, tensors, other tapes and gradients. */
+#include "preaccumulate_support.h"
+#include "run_cases.h"
+
+#include <check.h>
+#include <math.h>
+
+START_TEST(marks_before_a_section_are_rewound_to_as_ever)
+{
+    ad_real y = powers(3), z;
+    const ad_stats s = stats();
+    for (int round = 0; round < 5; round++) {
+        const ad_mark mark = ad_tape_mark(tape);
+        begin();
+        z = y;
+        for (int i = 0; i < 20 + 2000 * round; i++)
+            ad_set(&z, ad_real_mul(z, x[1]));
+        end(1, &z);
+        ck_assert(saved.replaced);
+        ad_set(&z, ad_real_mul(z, x[2]));
+        ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
+        ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+        ck_assert_uint_eq(stats().live_bytes, s.live_bytes);
+        ck_assert_uint_eq(stats().statement_bytes, s.statement_bytes);
+        ad_set(&z, ad_real_mul(z, x[2])); /* dropped */
+        ck_assert_int_eq(ad_status_of(tape), AD_ERROR_HANDLE);
+        ad_clear_error(tape);
+        ad_set(&z, ad_real_mul(y, x[2]));
+        ck_assert_double_eq(derivative(z, x[0]), 0.25 * pow(0.75, 3));
+        ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    }
+}
+END_TEST
+
+START_TEST(a_mark_within_a_section_keeps_it_and_may_be_rewound_to)
+{
+    begin();
+    ad_real y = powers(10), z;
+    const ad_mark mark = ad_tape_mark(tape);
+    for (int round = 0; round < 3; round++) {
+        ad_set(&z, ad_real_mul(y, x[2]));
+        ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    }
+    ad_set(&z, ad_real_mul(y, y));
+    ad_real both[2] = {y, z};
+    end(2, both);
+    kept("a mark was set in it");
+    ck_assert_double_eq(derivative(both[0], x[0]), pow(0.75, 10));
+    ck_assert_double_eq(derivative(both[1], x[0]), pow(0.75, 20));
+    ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
+    ad_set(&z, ad_real_mul(both[0], x[0]));
+    ck_assert_int_eq(ad_status_of(tape), AD_OK);
+    ck_assert_double_eq(derivative(z, x[0]), 2 * 0.5 * pow(0.75, 10));
+}
+END_TEST
+
+START_TEST(what_is_no_statement_keeps_the_section)
+{
+    const double one = 1;
+    begin();
+    ad_real y = powers(10);
+    ad_square(ad_leaf(tape, AD_F64, 0, NULL, &one));
+    end(1, &y);
+    kept("something else than statements");
+    ck_assert_double_eq(derivative(y, x[0]), pow(0.75, 10));
+    begin();
+    y = powers(10);
+    ad_real dot = ad_real_dot(3, x, x), two[2];
+    y = powers(10);
+    two[0] = y;
+    two[1] = dot;
+    end(2, two);
+    kept("a record of a whole loop");
+    ck_assert_double_eq(derivative(two[0], x[0]), pow(0.75, 10));
+    ck_assert_double_eq(derivative(two[1], x[1]), 1.5);
+    begin(); /* a section between such records */
+    y = powers(10);
+    end(1, &y);
+    ck_assert(saved.replaced);
+    dot = ad_real_dot(1, &y, &two[1]);
+    ck_assert_double_eq(derivative(dot, x[2]), 0.5 * y.value);
+    begin();
+    y = powers(10);
+    const ad_frame frame = ad_frame_begin(tape);
+    end(1, &y);
+    kept("a frame was begun");
+    ck_assert_int_eq(ad_frame_end(frame, NULL, 0), AD_OK);
+    begin();
+    y = powers(10);
+    ck_assert_int_eq(ad_frame_end(ad_frame_begin(tape), NULL, 0), AD_OK);
+    end(1, &y);
+    ck_assert(saved.replaced);
+    ck_assert_double_eq(derivative(y, x[0]), pow(0.75, 10));
+}
+END_TEST
+
+START_TEST(another_tape_may_be_recorded_on_meanwhile)
+{
+    ad_tape other;
+    ck_assert_int_eq(ad_tape_create(&other, NULL), AD_OK);
+    begin();
+    ad_real y = powers(10);
+    ck_assert_int_eq(ad_record_begin(other), AD_OK);
+    ad_real a = ad_real_leaf(other, 3), b;
+    ad_set(&b, ad_real_square(a));
+    end(1, &y); /* beneath the other */
+    ck_assert(saved.replaced);
+    ad_set(&b, ad_real_mul(b, a));
+    ck_assert_int_eq(ad_record_end(other), AD_OK);
+    ad_set(&y, ad_real_mul(y, x[2]));
+    ck_assert_double_eq(derivative(y, x[0]), 0.25 * pow(0.75, 10));
+    ck_assert_int_eq(ad_real_backward(other, b), AD_OK);
+    ck_assert_double_eq(ad_real_gradient(other, a), 27);
+    ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
+}
+END_TEST
+
+START_TEST(gradients_stay_as_they_are)
+{
+    ad_real y = powers(2);
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+    begin();
+    y = powers(10);
+    end(1, &y);
+    ck_assert_double_eq(ad_real_gradient(tape, x[0]), 0.75 * 0.75);
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+    ck_assert_double_eq(ad_real_gradient(tape, x[0]), 0.75 * 0.75 + pow(0.75, 10));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("beside");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, marks_before_a_section_are_rewound_to_as_ever);
+    tcase_add_test(tcase, a_mark_within_a_section_keeps_it_and_may_be_rewound_to);
+    tcase_add_test(tcase, what_is_no_statement_keeps_the_section);
+    tcase_add_test(tcase, another_tape_may_be_recorded_on_meanwhile);
+    tcase_add_test(tcase, gradients_stay_as_they_are);
+    return run_cases("real_preaccumulate_beside", tcase);
+}

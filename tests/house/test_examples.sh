@@ -1,0 +1,175 @@
+#!/bin/sh
+# test_examples.sh: the examples that judge their own results (ode, logistic, lstm, and those that
+# record in parallel) come to the right end, alone and under the profiler; their tables name the
+# lines that compute; and a result that is not right fails.
+#
+# Environment: TAPESCOPE_PROGRAM, TAPESCOPE_SOURCE_DIR, TAPESCOPE_BINARY_DIR, TEST_BINARY_DIR.
+set -u
+LC_ALL=C.UTF-8
+COLUMNS=80
+export LC_ALL COLUMNS
+unset TAPESCOPE_PROFILE TAPESCOPE_CLOCK
+
+folder=$(mktemp -d "$TEST_BINARY_DIR/examples XXXXXX") || exit 1
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+failures=0
+
+# expect STATUS COMMAND...: runs it with its output in the files out and err.
+expect()
+{
+    wanted=$1
+    shift
+    "$@" >out 2>err
+    got=$?
+    [ $got -eq "$wanted" ] && return
+    echo "FAILED: status $got, not $wanted: $*"
+    cat out err
+    failures=$((failures + 1))
+}
+
+# shown FILE TEXT: the file holds TEXT.
+shown()
+{
+    grep -qF -- "$2" "$1" && return
+    echo "FAILED: no '$2' in"
+    cat "$1"
+    failures=$((failures + 1))
+}
+
+# line EXAMPLE TEXT: the number of the line of the example's source that holds TEXT.
+line() { grep -nF -- "$2" "$TAPESCOPE_SOURCE_DIR/examples/$1/$1.c" | cut -d: -f1; }
+
+tapescope=$TAPESCOPE_PROGRAM
+bin=$TAPESCOPE_BINARY_DIR/bin
+
+examples="ode logistic lstm checkpoint steps parallel_pthreads"
+if [ -x "$bin/parallel_openmp" ]; then
+    examples="$examples parallel_openmp"
+else
+    echo "skipped: parallel_openmp is not built (no OpenMP, or ThreadSanitizer)"
+fi
+for example in $examples; do
+    expect 0 "$bin/$example"
+    cp out alone
+    [ -s err ] && { echo "FAILED: $example says:"; cat err; failures=$((failures + 1)); }
+    expect 0 "$tapescope" record -o "$example.prof" -- "$bin/$example"
+    # Not a digit depends on the profiler.
+    cmp alone out || failures=$((failures + 1))
+    expect 0 "$tapescope" top -n 0 "$example.prof" # all lines: which cost most is not promised
+    widest=$(wc -L <out)
+    [ "$widest" -le 80 ] || { echo "FAILED: $widest columns"; failures=$((failures + 1)); }
+    # Where nothing is cut: how wide the times are differs from run to run.
+    expect 0 env COLUMNS=160 "$tapescope" top -n 0 "$example.prof"
+    cp out "$example.top"
+done
+shown ode.top "ode.c:$(line ode '.u = ad_sub(rates->alpha') exp,mul"
+shown ode.top "ode.c:$(line ode '.v = ad_add(s.v') add,scale"
+# What docs/SCALARS.md shows is the example's text.
+awk '/^## / { on = /Recording in several threads/ } on && /^    / { sub(/^ */, ""); print }' \
+    "$TAPESCOPE_SOURCE_DIR/docs/SCALARS.md" >shown.c
+[ "$(wc -l <shown.c)" -ge 10 ] || { echo "FAILED: nothing is shown"; failures=$((failures + 1)); }
+while IFS= read -r text; do
+    shown "$TAPESCOPE_SOURCE_DIR/examples/parallel_openmp/parallel_openmp.c" "$text"
+done <shown.c
+# A line that threads recorded on forks has one row, with the calls of all: 20 steps and a check.
+residual=$(grep -n 'ad_set(&residual' "$TAPESCOPE_SOURCE_DIR/examples/parallel_openmp/oscillations.c" |
+    cut -d: -f1)
+shown parallel_pthreads.top " 210k oscillations.c:$residual st"
+[ "$(grep -c "oscillations.c:$residual " parallel_pthreads.top)" -eq 1 ] || {
+    echo "FAILED: not one row of the residuals' line in"
+    cat parallel_pthreads.top
+    failures=$((failures + 1))
+}
+# Without checkpoints each of 256 steps is computed once, in segments twice; the report has a third
+# phase then.
+expect 0 "$bin/checkpoint"
+shown out "everything kept "
+shown out " 100.0%            256"
+shown out "%            512"
+shown out "the gradients are the same bit for bit"
+shown checkpoint.top " recompute "
+shown checkpoint.top "checkpoint.c:$(line checkpoint 'ad_lstm_cell(') lstm_cell"
+expect 0 "$tapescope" info checkpoint.prof
+shown out "recompute "
+expect 0 "$tapescope" annotate checkpoint.c checkpoint.prof
+shown out " recompute "
+expect 0 "$tapescope" annotate ode.c ode.prof
+grep -q recompute out && { echo "FAILED: recomputation without any"; failures=$((failures + 1)); }
+# What docs/CHECKPOINT.md shows of numbers is the example's text and its figures.
+expect 0 "$bin/steps"
+awk '/^## / { on = /Numbers/ } on && /^```/ { code = !code; next } on && code { print }' \
+    "$TAPESCOPE_SOURCE_DIR/docs/CHECKPOINT.md" >shown.c
+[ "$(wc -l <shown.c)" -ge 10 ] || { echo "FAILED: nothing is shown"; failures=$((failures + 1)); }
+while IFS= read -r text; do
+    shown "$TAPESCOPE_SOURCE_DIR/examples/steps/steps.c" "$text"
+done <shown.c
+awk -F ' *[|] *' '/^## / { on = /Numbers/ } on && /%/ { sub(" %", "%", $4); print $2, $3, $4, $5 }' \
+    "$TAPESCOPE_SOURCE_DIR/docs/CHECKPOINT.md" >figures
+[ "$(wc -l <figures)" -eq 3 ] || { echo "FAILED: no figures"; failures=$((failures + 1)); }
+tr -s ' ' <out | sed 's/ 100.0%/ 100%/' >squeezed
+while IFS= read -r text; do shown squeezed "$text"; done <figures
+shown out "the gradients are the same bit for bit"
+shown steps.top " recompute "
+shown steps.top "steps.c:$(line steps 'ad_set(&sum[i]') statement"
+# The LSTM learns what the digits are, by the gradient that differences have too.
+expect 0 "$bin/lstm" --check
+shown out "agrees with central differences at all 184 parameters"
+expect 0 "$bin/lstm"
+awk '/^epoch/ { loss = $NF; if (!first) first = loss } /^test accuracy/ { right = $3 }
+    END { exit !(loss < first / 20 && right > 93) }' out || {
+    echo "FAILED: lstm learns nothing:"
+    cat out
+    failures=$((failures + 1))
+}
+shown lstm.top "lstm.c:$(line lstm 'remembered = ad_matmul(h') matmul"
+shown lstm.top "lstm.c:$(line lstm 'h = ad_lstm_cell(') "
+# Without the values that no pullback reads half of the peak is left, and not a digit changes.
+cp out alone
+expect 0 "$tapescope" record -o lean.prof -- "$bin/lstm" --lean
+cmp alone out || failures=$((failures + 1))
+for profile in lstm lean; do
+    "$tapescope" info --exact $profile.prof | awk '/^peak of one tape/ { print $NF }'
+done | { read -r kept && read -r lean && [ "$lean" -lt $((kept * 51 / 100)) ]; } || {
+    echo "FAILED: lstm --lean does not halve the peak"
+    failures=$((failures + 1))
+}
+expect 0 "$tapescope" top --by scope lstm.prof
+shown out "row t=7"
+expect 1 "$bin/lstm" nowhere.csv
+shown err "nowhere.csv: No such file"
+
+shown logistic.top "logistic.c:$(line logistic 'ad_linear(p->images') linear"
+
+# Images whose labels mean nothing have an optimum too, but it classifies no image held out.
+gzip -dc "$TAPESCOPE_SOURCE_DIR/examples/data/digits.csv.gz" |
+    awk -F, -v OFS=, '{ $NF = ($NF + int(NR / 5)) % 10; print }' >labels.csv
+expect 1 "$bin/logistic" labels.csv
+shown out ">= 0.95  FAILED"
+shown err "logistic: the result is not what it must be"
+[ "$(grep -c FAILED out)" -eq 1 ] || {
+    echo "FAILED: not one condition, but"
+    cat out
+    failures=$((failures + 1))
+}
+expect 1 "$bin/logistic" nowhere.csv
+shown err "nowhere.csv: No such file"
+
+# Bytes, line by line, are the same on every processor.
+for program in digits checkpoint; do
+    for processor in "" "TAPESCOPE_ISA=avx2 OPENBLAS_CORETYPE=Haswell" \
+        "TAPESCOPE_ISA=portable OPENBLAS_CORETYPE=Nehalem"; do
+        # shellcheck disable=SC2086 # several words or none
+        expect 0 env $processor "$tapescope" record -o bytes.prof -- "$bin/$program"
+        "$tapescope" top --json -n 0 bytes.prof | jq -c '[.rows[] | [.file, .line, .calls,
+            .tape_bytes, .record_bytes, .value_bytes, .adjoint_bytes, .kept_bytes, .live_bytes,
+            .peak_bytes]] | sort | .[]' >"$program bytes $processor"
+        if [ ! -s "$program bytes " ] || ! diff "$program bytes " "$program bytes $processor"; then
+            echo "FAILED: other bytes of $program with ${processor:-this processor}"
+            failures=$((failures + 1))
+        fi
+    done
+done
+
+[ $failures -eq 0 ] && echo "1 passed, 0 failed"
+[ $failures -eq 0 ]

@@ -1,0 +1,244 @@
+/* test_attention.c: attention against plain loops in long double, in several strips, and at special
+ * values.
+ */
+#include "elementwise.h"
+#include "oracle.h"
+#include "run_cases.h"
+
+#include <check.h>
+#include <math.h>
+#include <string.h>
+
+enum { MOST = 8192, MOST_KEYS = 400, Q = 0, K, V, Y, OPERANDS };
+
+static double x[OPERANDS][MOST], dx[OPERANDS][MOST], got[MOST];
+static const char *const isa_names[] = {"portable", "avx2", "avx512"};
+
+struct sizes {
+    int64_t b, s, t, d, e;
+};
+
+/* Row i of batch b: value, and what it adds to the adjoints for the adjoint x[Y]' = dx[Y]. */
+static void plain_row(const struct sizes *n, int64_t b, int64_t i, double scale, bool causal)
+{
+    static long double p[MOST_KEYS], r[MOST_KEYS];
+    const int64_t seen = causal && i + 1 < n->t ? i + 1 : n->t;
+    const double *q = x[Q] + (b * n->s + i) * n->d, *k = x[K] + b * n->t * n->d;
+    const double *v = x[V] + b * n->t * n->e, *g = dx[Y] + (b * n->s + i) * n->e;
+    double *y = x[Y] + (b * n->s + i) * n->e, *dq = dx[Q] + (b * n->s + i) * n->d;
+    double *dk = dx[K] + b * n->t * n->d, *dv = dx[V] + b * n->t * n->e;
+    long double sum = 0, mean = 0, most = -INFINITY;
+    for (int64_t j = 0; j < seen; j++) {
+        p[j] = 0;
+        for (int64_t c = 0; c < n->d; c++)
+            p[j] += (long double)q[c] * k[j * n->d + c];
+        p[j] *= scale;
+        most = p[j] > most ? p[j] : most;
+    }
+    for (int64_t j = 0; j < seen; j++)
+        sum += p[j] = expl(p[j] - most);
+    for (int64_t j = 0; j < seen; j++) {
+        p[j] /= sum;
+        r[j] = 0;
+        for (int64_t c = 0; c < n->e; c++) {
+            y[c] += (double)(p[j] * v[j * n->e + c]);
+            dv[j * n->e + c] += (double)(p[j] * g[c]);
+            r[j] += (long double)g[c] * v[j * n->e + c];
+        }
+        mean += p[j] * r[j];
+    }
+    for (int64_t j = 0; j < seen; j++)
+        for (int64_t c = 0; c < n->d; c++) {
+            const long double u = scale * p[j] * (r[j] - mean);
+            dq[c] += (double)(u * k[j * n->d + c]);
+            dk[j * n->d + c] += (double)(u * q[c]);
+        }
+}
+
+static void draw(const struct sizes *n, double scale, bool causal)
+{
+    oracle_draw(1, n->b * n->s * n->d, -1, 1, x[Q]);
+    oracle_draw(2, n->b * n->t * n->d, -1, 1, x[K]);
+    oracle_draw(3, n->b * n->t * n->e, -1, 1, x[V]);
+    oracle_draw(4, n->b * n->s * n->e, -1, 1, dx[Y]);
+    memset(x[Y], 0, sizeof x[Y]);
+    memset(dx, 0, sizeof dx[0] * Y);
+    for (int64_t b = 0; b < n->b; b++)
+        for (int64_t i = 0; i < n->s; i++)
+            plain_row(n, b, i, scale, causal);
+}
+
+/* Value and gradients of one call, whose operands are views as the layout says. */
+static void check(const struct sizes *n, enum oracle_layout layout, double scale, bool causal,
+                  bool keep, double tolerance)
+{
+    const int64_t size[] = {n->b * n->s * n->d, n->b * n->t * n->d, n->b * n->t * n->e};
+    const ad_tensor in[] = {oracle_tensor(layout, 3, SHAPE(n->b, n->s, n->d), x[Q]),
+                            oracle_tensor(layout, 3, SHAPE(n->b, n->t, n->d), x[K]),
+                            oracle_tensor(layout, 3, SHAPE(n->b, n->t, n->e), x[V])};
+    static const char *const name[] = {"dq", "dk", "dv"};
+    const ad_tensor y = ad_attention(in[Q], in[K], in[V], scale, causal, keep);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(ad_retain_gradient(in[i]), AD_OK);
+    oracle_value(y, got);
+    oracle_close("y", n->b * n->s * n->e, got, x[Y], tolerance);
+    oracle_sweep(y, dx[Y]);
+    for (int i = 0; i < 3; i++) {
+        oracle_gradient(in[i], got);
+        oracle_close(name[i], size[i], got, dx[i], tolerance);
+    }
+}
+
+/* More rows than a strip has, fewer and more columns than rows. */
+START_TEST(values_and_gradients_are_those_of_plain_loops)
+{
+    static const struct sizes sizes[] = {{2, 3, 5, 4, 2},     {1, 17, 9, 1, 3},
+                                         {3, 1, 40, 2, 1},    {1, 300, 37, 3, 2},
+                                         {1, 290, 310, 2, 3}, {2, 33, 64, 16, 5}};
+    const ad_dtype dtype = _i % 2 ? AD_F32 : AD_F64;
+    const double tolerance = dtype == AD_F32 ? 4e-6 : 1e-13;
+    if (!kernel_isa_use(isa_names[_i / 2]))
+        return; /* the machine lacks it */
+    for (int k = 0; k < (int)(sizeof sizes / sizeof *sizes); k++)
+        for (int form = 0; form < 4; form++) {
+            const struct sizes *n = &sizes[k];
+            const double scale = form % 2 ? 1.5 : 1 / sqrt((double)n->d);
+            draw(n, scale, form >= 2);
+            for (int keep = 0; keep < 2; keep++) {
+                oracle_begin(dtype);
+                check(n, (enum oracle_layout)((k + form) % ORACLE_LAYOUTS), form % 2 ? 1.5 : 0,
+                      form >= 2, keep, tolerance);
+                oracle_end();
+            }
+        }
+    (void)kernel_isa_use(NULL);
+}
+END_TEST
+
+/* Heads as they come from one projection: [s, heads, d] with the first two axes exchanged. */
+START_TEST(heads_may_be_permuted_views)
+{
+    const struct sizes n = {3, 20, 20, 4, 4};
+    draw(&n, 0.5, true);
+    oracle_begin(AD_F64);
+    static double mixed[MOST];
+    ad_tensor in[3];
+    for (int i = 0; i < 3; i++) {
+        for (int64_t b = 0; b < 3; b++)
+            for (int64_t s = 0; s < 20; s++)
+                memcpy(mixed + (s * 3 + b) * 4, x[i] + (b * 20 + s) * 4, 4 * sizeof *mixed);
+        in[i] = ad_permute(oracle_leaf(3, SHAPE(20, 3, 4), mixed), SHAPE(1, 0, 2), 3);
+        ck_assert_int_eq(ad_retain_gradient(in[i]), AD_OK);
+    }
+    const ad_tensor y = ad_attention(in[0], in[1], in[2], 0.5, true, false);
+    oracle_value(y, got);
+    oracle_close("y", 240, got, x[Y], 1e-14);
+    oracle_sweep(y, dx[Y]);
+    for (int i = 0; i < 3; i++) {
+        oracle_gradient(in[i], got);
+        oracle_close("gradient", 240, got, dx[i], 1e-14);
+    }
+    oracle_end();
+}
+END_TEST
+
+/* One query, three keys of one number each, v = 1, 2, 3. */
+static const struct {
+    double q, k[3], y;
+} edges[] = {
+    {1, {1000, 0, 0}, 1},        {-1, {1000, 0, 0}, 2.5},
+    {1, {-INFINITY, 0, 0}, 2.5}, {1, {-INFINITY, -INFINITY, -INFINITY}, NAN},
+    {1, {INFINITY, 0, 0}, NAN},  {NAN, {0, 0, 0}, NAN},
+    {-0.0, {0, -0.0, 5}, 2},     {1, {NAN, 0, 0}, NAN},
+};
+
+START_TEST(scores_at_infinities_give_what_softmax_gives)
+{
+    static const double v[] = {1, 2, 3};
+    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
+        for (int form = 0; form < 4; form++) {
+            oracle_begin(form < 2 ? AD_F32 : AD_F64);
+            const ad_tensor q = oracle_leaf(2, SHAPE(1, 1), &edges[i].q);
+            const ad_tensor k = oracle_leaf(2, SHAPE(3, 1), edges[i].k);
+            const ad_tensor y =
+                ad_attention(q, k, oracle_leaf(2, SHAPE(3, 1), v), 1, false, form % 2 != 0);
+            oracle_value(y, got);
+            oracle_close("y", 1, got, &edges[i].y, 1e-6);
+            oracle_end();
+        }
+}
+END_TEST
+
+START_TEST(what_a_causal_row_does_not_see_does_not_matter)
+{
+    const double q[] = {1, 1}, k[] = {1, NAN}, v[] = {3, 4};
+    for (int keep = 0; keep < 2; keep++) {
+        oracle_begin(AD_F64);
+        const ad_tensor tq = oracle_leaf(2, SHAPE(2, 1), q), tk = oracle_leaf(2, SHAPE(2, 1), k);
+        const ad_tensor y = ad_attention(tq, tk, oracle_leaf(2, SHAPE(2, 1), v), 0, true, keep);
+        oracle_value(y, got);
+        oracle_close("y", 2, got, (const double[]){3, NAN}, 0);
+        oracle_end();
+    }
+}
+END_TEST
+
+START_TEST(without_keys_the_result_is_zero_and_so_are_the_gradients)
+{
+    for (int form = 0; form < 4; form++) {
+        oracle_begin(AD_F64);
+        const double q[] = {1, 2, 3, 4};
+        const ad_tensor tq = oracle_leaf(2, SHAPE(2, 2), q), none = oracle_leaf(2, SHAPE(0, 2), q);
+        const ad_tensor y = ad_attention(tq, none, none, 0, form / 2, form % 2);
+        oracle_value(y, got);
+        oracle_close("y", 4, got, (const double[4]){0}, 0);
+        oracle_sweep(y, q);
+        oracle_gradient(tq, got);
+        oracle_close("dq", 4, got, (const double[4]){0}, 0);
+        oracle_end();
+    }
+}
+END_TEST
+
+START_TEST(shapes_that_do_not_fit_are_refused)
+{
+    oracle_begin(AD_F64);
+    const ad_tensor q = oracle_leaf(2, SHAPE(3, 2), x[0]), k = oracle_leaf(2, SHAPE(4, 2), x[0]);
+    const ad_tensor line = oracle_leaf(1, SHAPE(2), x[0]);
+    const ad_tensor batch = oracle_leaf(3, SHAPE(1, 4, 2), x[0]);
+    const ad_tensor wide = oracle_leaf(2, SHAPE(4, 3), x[0]);
+    oracle_refused(ad_attention(q, wide, k, 0, false, false), AD_ERROR_SHAPE,
+                   "attention: f64 [3,2], f64 [4,3], f64 [4,2]: q [...,s,d], k [...,t,d] and v "
+                   "[...,t,e] of equal leading axes are wanted");
+    oracle_refused(ad_attention(q, k, q, 0, false, false), AD_ERROR_SHAPE, "of equal leading axes");
+    oracle_refused(ad_attention(line, k, k, 0, false, false), AD_ERROR_SHAPE, "f64 [2], f64 [4,2]");
+    oracle_refused(ad_attention(q, batch, batch, 0, false, false), AD_ERROR_SHAPE,
+                   "f64 [3,2], f64 [1,4,2]");
+    oracle_refused(ad_attention(q, k, batch, 0, false, false), AD_ERROR_SHAPE,
+                   "f64 [4,2], f64 [1,4,2]");
+    const ad_tensor two = oracle_leaf(3, SHAPE(2, 3, 2), x[0]);
+    oracle_refused(ad_attention(two, batch, batch, 0, false, false), AD_ERROR_SHAPE,
+                   "f64 [2,3,2], f64 [1,4,2]");
+    const ad_tensor one = oracle_leaf(2, SHAPE(1, 1), x[0]);
+    const ad_tensor long_one = ad_broadcast_to(one, SHAPE((int64_t)1 << 32, 1), 2);
+    oracle_refused(ad_attention(one, long_one, long_one, 0, false, false), AD_ERROR_SHAPE,
+                   "an extent is beyond the range of BLAS");
+    static const int64_t whole[8];
+    const ad_tensor integers = ad_constant(oracle_tape(), AD_I64, 2, SHAPE(4, 2), whole);
+    oracle_refused(ad_attention(q, integers, k, 0, false, false), AD_ERROR_DTYPE,
+                   "attention takes f32 or f64, not i64");
+    oracle_end();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("attention");
+    tcase_add_loop_test(tests, values_and_gradients_are_those_of_plain_loops, 0, 6);
+    tcase_add_test(tests, heads_may_be_permuted_views);
+    tcase_add_test(tests, scores_at_infinities_give_what_softmax_gives);
+    tcase_add_test(tests, what_a_causal_row_does_not_see_does_not_matter);
+    tcase_add_test(tests, without_keys_the_result_is_zero_and_so_are_the_gradients);
+    tcase_add_test(tests, shapes_that_do_not_fit_are_refused);
+    return run_cases("attention", tests);
+}

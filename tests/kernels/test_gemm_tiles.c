@@ -1,0 +1,174 @@
+/* test_gemm_tiles.c: products that are handed to BLAS in pieces are those of the whole.
+ *
+ * The elements are small whole numbers, so that every sum is exact in both dtypes, whatever its
+ * order, and results are compared bit by bit.
+ */
+#include "check_quietly.h"
+#include "gemm.h"
+#include "run_cases.h"
+
+#include <cblas.h>
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MARGIN = 3 }; /* unused columns at the end of each row */
+
+static double whole_number(int64_t i)
+{
+    return (double)((i * 2654435761u >> 7) % 9) - 4;
+}
+
+static void set(int dtype, void *data, int64_t i, double value)
+{
+    if (dtype == KERNEL_F32)
+        ((float *)data)[i] = (float)value;
+    else
+        ((double *)data)[i] = value;
+}
+
+static double get(int dtype, const void *data, int64_t i)
+{
+    return dtype == KERNEL_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i];
+}
+
+/* A matrix [rows, columns], stored as its transpose if `flip`, with a margin. */
+static struct gemm_matrix matrix_new(int dtype, int rows, int columns, bool flip)
+{
+    const int64_t lines = flip ? columns : rows, leading = (flip ? rows : columns) + MARGIN;
+    const size_t elements = (size_t)(lines * leading);
+    struct gemm_matrix a = {malloc(elements * kernel_dtype_bytes(dtype)), rows, columns,
+                            flip ? 1 : leading, flip ? leading : 1};
+    ck_assert_ptr_nonnull(a.data);
+    for (int64_t i = 0; i < (int64_t)elements; i++)
+        set(dtype, a.data, i, whole_number(i));
+    return a;
+}
+
+static double at(int dtype, const struct gemm_matrix *a, int64_t row, int64_t column)
+{
+    return get(dtype, a->data, row * a->row_stride + column * a->column_stride);
+}
+
+static void check_product(int dtype, bool flip_a, bool flip_b, int m, int n, int k, bool accumulate)
+{
+    struct gemm_matrix a = matrix_new(dtype, m, k, flip_a), b = matrix_new(dtype, k, n, flip_b),
+                       c = matrix_new(dtype, m, n, false), was = matrix_new(dtype, m, n, false);
+    double *row = malloc((size_t)n * sizeof *row);
+    ck_assert_ptr_nonnull(row);
+    const size_t bytes = gemm_workspace(dtype, &a, &b, &c);
+    void *workspace = malloc(bytes + 1);
+    ck_assert_ptr_nonnull(workspace);
+    gemm_run(dtype, &a, &b, &c, accumulate, workspace);
+    free(workspace);
+    for (int i = 0; i < m; i++) {
+        for (int j = 0; j < n; j++)
+            row[j] = accumulate ? at(dtype, &was, i, j) : 0;
+        for (int l = 0; l < k; l++)
+            for (int j = 0; j < n; j++)
+                row[j] += at(dtype, &a, i, l) * at(dtype, &b, l, j);
+        for (int j = 0; j < n; j++)
+            CHECK_QUIETLY(at(dtype, &c, i, j) == row[j],
+                          "%s %c%c %d x %d x %d: [%d,%d] is %g, not %g", kernel_dtype_name(dtype),
+                          flip_a ? 'T' : 'N', flip_b ? 'T' : 'N', m, n, k, i, j,
+                          at(dtype, &c, i, j), row[j]);
+        for (int j = n; j < n + MARGIN && i < m; j++)
+            CHECK_QUIETLY(at(dtype, &c, i, j) == at(dtype, &was, i, j), "the margin changed");
+    }
+    free(row);
+    free(a.data);
+    free(b.data);
+    free(c.data);
+    free(was.data);
+}
+
+/* Larger than the pieces along each axis, with and without a rest; narrow; flat; deep. */
+static const int sizes[][3] = {{64, 128, 128},  {70, 151, 131},  {129, 257, 40},  {16, 300, 300},
+                               {300, 16, 257},  {131, 17, 700},  {9, 130, 1000},  {40, 40, 1500},
+                               {257, 129, 64},  {1, 1100, 1000}, {1100, 1, 1000}, {64, 20, 19},
+                               {61, 200, 1030}, {25, 520, 270},  {67, 33, 61},    {130, 301, 100},
+                               {65, 512, 10}};
+
+START_TEST(products_in_pieces_are_exact)
+{
+    openblas_set_num_threads(_i & 1 ? 1 : 2);
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int flips = 0; flips < 4; flips++)
+            check_product(_i & 2 ? KERNEL_F32 : KERNEL_F64, flips & 1, flips & 2, sizes[s][0],
+                          sizes[s][1], sizes[s][2], (s + (size_t)flips) & 1);
+}
+END_TEST
+
+START_TEST(pieces_are_cut_where_openblas_reads_in_place)
+{
+    const char *core = openblas_get_corename();
+    const bool in_place = strcmp(core, "SkylakeX") == 0 || strcmp(core, "Cooperlake") == 0 ||
+                          strcmp(core, "SapphireRapids") == 0;
+    openblas_set_num_threads(1);
+    static const struct {
+        int dtype;
+        bool flip_a, flip_b;
+        int m, n, k;
+        struct gemm_tile tile; /* where rows are 0, the whole */
+    } cases[] = {
+        {KERNEL_F64, false, false, 64, 128, 128, {32, 128, 128}},
+        {KERNEL_F64, false, false, 64, 32, 32, {0}},     /* small as it is */
+        {KERNEL_F64, false, false, 64, 1024, 1024, {0}}, /* rows a page apart */
+        {KERNEL_F64, false, false, 64, 256, 1024, {8, 96, 512}},
+        {KERNEL_F32, false, false, 64, 512, 512, {8, 192, 512}},
+        {KERNEL_F32, false, false, 64, 1024, 1024, {0}}, /* out of the cache */
+        {KERNEL_F64, false, true, 64, 1024, 1024, {8, 128, 512}},
+        {KERNEL_F64, false, true, 64, 512, 10, {0}}, /* too flat: ten classes, say */
+        {KERNEL_F32, false, true, 64, 1024, 1024, {8, 96, 1024}},
+        {KERNEL_F32, false, true, 256, 256, 128, {0}}, /* many rows for its depth */
+        {KERNEL_F64, true, false, 1024, 1024, 64, {12, 512, 64}},
+        {KERNEL_F32, true, false, 512, 512, 256, {24, 128, 256}},
+        {KERNEL_F64, true, false, 512, 512, 250, {12, 512, 128}},
+        {KERNEL_F64, true, true, 128, 128, 128, {0}},
+        {KERNEL_F64, false, true, 64, 512, 5000, {0}}, /* deeper than was measured */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int m = cases[i].m, n = cases[i].n, k = cases[i].k;
+        const struct gemm_tile whole = {m, n, k},
+                               tile = gemm_tile_of(cases[i].dtype, cases[i].flip_a, cases[i].flip_b,
+                                                   m, n, k);
+        const struct gemm_tile *right = in_place && cases[i].tile.rows ? &cases[i].tile : &whole;
+        CHECK_QUIETLY(tile.rows == right->rows && tile.columns == right->columns &&
+                          tile.depth == right->depth,
+                      "case %d: %d x %d x %d", (int)i, tile.rows, tile.columns, tile.depth);
+    }
+    openblas_set_num_threads(2); /* which share the whole */
+    ck_assert_int_eq(gemm_tile_of(KERNEL_F64, false, false, 64, 128, 128).rows, 64);
+}
+END_TEST
+
+START_TEST(a_small_transposed_operand_has_workspace_on_every_processor)
+{
+    struct gemm_matrix a = matrix_new(KERNEL_F64, 64, 32, false),
+                       b = matrix_new(KERNEL_F64, 32, 40, true),
+                       c = matrix_new(KERNEL_F64, 64, 40, false);
+    for (int threads = 1; threads <= 2; threads++) {
+        openblas_set_num_threads(threads);
+        ck_assert_uint_eq(gemm_workspace(KERNEL_F64, &a, &b, &c), 32 * 40 * 8);
+    }
+    free(b.data);
+    b = matrix_new(KERNEL_F64, 32, 40, false);
+    ck_assert_uint_eq(gemm_workspace(KERNEL_F64, &a, &b, &c), 0);
+    ck_assert(!gemm_untransposes(KERNEL_F64, 64, 128, 128)); /* pieces are better */
+    ck_assert(!gemm_untransposes(KERNEL_F64, 16, 64, 128));  /* too few rows to pay */
+    ck_assert(!gemm_untransposes(KERNEL_F64, 64, 64, 1024)); /* the copy leaves the cache */
+    free(a.data);
+    free(b.data);
+    free(c.data);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("gemm_tiles");
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, products_in_pieces_are_exact, 0, 4);
+    tcase_add_test(tests, a_small_transposed_operand_has_workspace_on_every_processor);
+    tcase_add_test(tests, pieces_are_cut_where_openblas_reads_in_place);
+    return run_cases("gemm_tiles", tests);
+}

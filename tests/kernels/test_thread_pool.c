@@ -1,0 +1,258 @@
+/* test_thread_pool.c: the number of threads, the pool of large loops, and what does not depend on
+ * either.
+ */
+#include "gemm.h"
+#include "run_cases.h"
+#include "sanitizers.h"
+#include "threads.h"
+
+#include <tapescope/ad.h>
+
+#include <cblas.h>
+#include <check.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ThreadSanitizer knows neither what orders OpenBLAS' threads nor threads in the child of a fork;
+ * neither sanitizer can do without address space. */
+enum { BY_THREAD_SANITIZER = SANITIZED_THREAD, BY_ADDRESS_SANITIZER = SANITIZED_ADDRESS };
+
+enum { LARGE = (1 << 17) + 37, PARTS = 7, USERS = 4, ROUNDS = 50 };
+
+static void check_ok(ad_status status)
+{
+    ck_assert_msg(status == AD_OK, "%s", ad_message_of((ad_tape){0, 0}));
+}
+
+START_TEST(the_number_of_threads_is_what_was_asked_for)
+{
+    ck_assert_int_ge(ad_threads(), 1);
+    for (int n = 3; n >= 1; n--) {
+        check_ok(ad_set_threads(n));
+        ck_assert_int_eq(ad_threads(), n);
+    }
+    check_ok(ad_set_threads(2));
+    static const int wrong[] = {0, -1, 65};
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(ad_set_threads(wrong[i]), AD_ERROR_ARGUMENT);
+        const char *message = ad_message_of((ad_tape){0, 0});
+        ck_assert_msg(strstr(message, "set_threads: ") &&
+                          strstr(message, " threads, from 1 to 64 are possible at "),
+                      "%s", message);
+        ck_assert_int_eq(ad_threads(), 2);
+    }
+}
+END_TEST
+
+/* ---- the pool ---- */
+
+struct count {
+    int parts, done[KERNEL_MAX_THREADS];
+};
+
+static void count_part(void *job, int part, int parts)
+{
+    struct count *c = job;
+    ck_assert_int_eq(parts, c->parts);
+    __atomic_add_fetch(&c->done[part], 1, __ATOMIC_RELAXED);
+}
+
+static bool each_part_once(int parts)
+{
+    struct count c = {.parts = parts};
+    threads_run(parts, count_part, &c);
+    for (int i = 0; i < KERNEL_MAX_THREADS; i++)
+        if (c.done[i] != (i < parts))
+            return false;
+    return true;
+}
+
+START_TEST(every_part_runs_once)
+{
+    for (int i = 0; i < ROUNDS; i++)
+        for (int parts = 1; parts <= PARTS; parts++)
+            ck_assert(each_part_once(parts));
+}
+END_TEST
+
+static void meet_part(void *all, int part, int parts)
+{
+    (void)part, (void)parts;
+    pthread_barrier_wait(all);
+}
+
+/* Each part waits for the others: one thread alone would never end. */
+START_TEST(parts_run_at_the_same_time)
+{
+    pthread_barrier_t all;
+    ck_assert_int_eq(pthread_barrier_init(&all, NULL, 4), 0);
+    for (int i = 0; i < ROUNDS; i++)
+        threads_run(4, meet_part, &all);
+    ck_assert_int_eq(pthread_barrier_destroy(&all), 0);
+}
+END_TEST
+
+static void *use_pool(void *wrong)
+{
+    for (int i = 0; i < ROUNDS; i++)
+        if (!each_part_once(2 + i % PARTS))
+            __atomic_add_fetch((int *)wrong, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+START_TEST(several_threads_may_use_the_pool_at_once)
+{
+    pthread_t user[USERS];
+    int wrong = 0;
+    for (int i = 0; i < USERS; i++)
+        ck_assert_int_eq(pthread_create(&user[i], NULL, use_pool, &wrong), 0);
+    for (int i = 0; i < USERS; i++)
+        ck_assert_int_eq(pthread_join(user[i], NULL), 0);
+    ck_assert_int_eq(wrong, 0);
+}
+END_TEST
+
+static void run_within(void *job, int part, int parts)
+{
+    (void)part, (void)parts;
+    if (!each_part_once(3))
+        __atomic_add_fetch((int *)job, 1, __ATOMIC_RELAXED);
+}
+
+START_TEST(a_loop_within_a_part_runs_alone)
+{
+    int wrong = 0;
+    threads_run(4, run_within, &wrong);
+    ck_assert_int_eq(wrong, 0);
+}
+END_TEST
+
+START_TEST(the_child_of_a_fork_makes_threads_of_its_own)
+{
+    ck_assert(each_part_once(3));
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0)
+        _exit(each_part_once(3) && each_part_once(PARTS) ? 7 : 8);
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 7);
+    ck_assert(each_part_once(3));
+}
+END_TEST
+
+START_TEST(where_no_thread_can_be_made_the_caller_does_it_all)
+{
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        /* No address space for a stack. */
+        struct rlimit none = {1 << 20, 1 << 20};
+        const int before = ad_threads();
+        if (setrlimit(RLIMIT_AS, &none) != 0)
+            _exit(9);
+        if (!each_part_once(3))
+            _exit(8);
+        if (ad_set_threads(64) != AD_ERROR_MEMORY || ad_threads() != before ||
+            !strstr(ad_message_of((ad_tape){0, 0}), "set_threads: no memory for OpenBLAS: "))
+            _exit(10);
+        _exit(7);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 7);
+}
+END_TEST
+
+START_TEST(small_loops_are_not_divided)
+{
+    check_ok(ad_set_threads(3));
+    ck_assert_int_eq(threads_parts(0), 1);
+    ck_assert_int_eq(threads_parts((1 << 20) - 1), 1);
+    ck_assert_int_eq(threads_parts(1 << 20), 3);
+    check_ok(ad_set_threads(1));
+    ck_assert_int_eq(threads_parts(UINT64_MAX), 1);
+}
+END_TEST
+
+START_TEST(products_are_shared_only_where_that_is_worth_waking_threads)
+{
+    static const int64_t alone[][3] = {{64, 128, 128}, {128, 256, 255}};
+    check_ok(ad_set_threads(2));
+    for (int i = 0; i < 2; i++) {
+        const int before = gemm_threads_limit(alone[i][0], alone[i][1], alone[i][2]);
+        ck_assert_int_eq(before, 2);
+        ck_assert_int_eq(openblas_get_num_threads(), 1);
+        gemm_threads_restore(before);
+        ck_assert_int_eq(openblas_get_num_threads(), 2);
+    }
+    ck_assert_int_eq(gemm_threads_limit(64, 512, 512), 0);
+    ck_assert_int_eq(gemm_threads_limit(8, 8, 8), 0); /* OpenBLAS does so by itself */
+    ck_assert_int_eq(openblas_get_num_threads(), 2);
+    check_ok(ad_set_threads(1));
+    ck_assert_int_eq(gemm_threads_limit(64, 128, 128), 0);
+}
+END_TEST
+
+/* ---- results ---- */
+
+static double data[LARGE], gradient[2][LARGE], value[2][LARGE];
+
+/* Values and gradients of large elementwise ops, dense, accumulated and broadcast. */
+static void compute(int dtype, double *y, double *g)
+{
+    ad_tape tape;
+    const int64_t shape[1] = {LARGE};
+    check_ok(ad_tape_create(&tape, NULL));
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
+    ad_tensor h = dtype == AD_F32 ? ad_cast(x, AD_F32) : x;
+    h = ad_add(ad_mul(ad_tanh(h), h), ad_exp(ad_neg(ad_square(h))));
+    h = ad_where(ad_greater(h, ad_scale(h, 0.5)), h, ad_sin(h));
+    if (dtype == AD_F32)
+        h = ad_cast(h, AD_F64);
+    ad_tensor loss = ad_sum(ad_mul(h, h));
+    ck_assert_msg(ad_backward(loss) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_int_eq(ad_value(h, y, LARGE), AD_OK);
+    ck_assert_int_eq(ad_gradient(x, g, LARGE), AD_OK);
+    check_ok(ad_tape_destroy(tape));
+}
+
+START_TEST(elementwise_results_do_not_depend_on_the_number_of_threads)
+{
+    for (int i = 0; i < LARGE; i++)
+        data[i] = (double)(i * 37LL % LARGE) / (LARGE / 8.0) - 4;
+    threads_ask(1); /* of the loops alone: OpenBLAS keeps its number */
+    compute(_i, value[0], gradient[0]);
+    for (int n = 2; n <= 4; n++) {
+        threads_ask(n);
+        compute(_i, value[1], gradient[1]);
+        ck_assert_mem_eq(value[1], value[0], sizeof value[0]);
+        ck_assert_mem_eq(gradient[1], gradient[0], sizeof gradient[0]);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
+    TCase *tests = tcase_create("thread pool");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, every_part_runs_once);
+    tcase_add_test(tests, parts_run_at_the_same_time);
+    tcase_add_test(tests, several_threads_may_use_the_pool_at_once);
+    tcase_add_test(tests, a_loop_within_a_part_runs_alone);
+    if (!BY_THREAD_SANITIZER) {
+        tcase_add_test(tests, the_number_of_threads_is_what_was_asked_for);
+        tcase_add_test(tests, the_child_of_a_fork_makes_threads_of_its_own);
+        tcase_add_test(tests, small_loops_are_not_divided);
+        tcase_add_test(tests, products_are_shared_only_where_that_is_worth_waking_threads);
+    }
+    if (!BY_THREAD_SANITIZER && !BY_ADDRESS_SANITIZER)
+        tcase_add_test(tests, where_no_thread_can_be_made_the_caller_does_it_all);
+    tcase_add_loop_test(tests, elementwise_results_do_not_depend_on_the_number_of_threads, 0, 2);
+    return run_cases("thread pool", tests);
+}

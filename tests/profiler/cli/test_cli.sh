@@ -1,0 +1,504 @@
+#!/bin/sh
+# test_cli.sh: the program `tapescope` from outside: statuses, messages, tables, and programs that
+# are recorded while they end well, crash or are killed.
+#
+# Environment: TAPESCOPE_PROGRAM, TAPESCOPE_LIB_DIR, TAPESCOPE_INCLUDE_DIRS, TEST_C_COMPILER,
+# TEST_BINARY_DIR, TEST_SANITIZE_FLAGS.
+# shellcheck source=tests/support/cli_support.inc
+. "$TEST_SOURCE_DIR/support/cli_support.inc"
+
+# Usage.
+expect 2 "$tapescope"
+expect 0 "$tapescope" --help
+shown "annotate"
+expect 0 "$tapescope" --version
+shown "tapescope "
+expect 0 "$tapescope" --help
+commands=$(awk '/^  [a-z]/ { print $1 }' out)
+for command in record top tree annotate info completion; do
+    echo "$commands" | grep -qx $command || fail "--help does not list $command"
+done
+for command in $commands; do
+    expect 0 "$tapescope" "$command" --help
+    shown "Usage: tapescope $command"
+    expect 2 "$tapescope" "$command" --nonsense
+    said "--nonsense"
+done
+expect 2 "$tapescope" anotate
+said "did you mean 'annotate'?"
+expect 2 "$tapescope" xyzzy
+said "no command 'xyzzy'"
+expect 2 "$tapescope" top --sort size
+said "top: --sort: 'size' is none of: total, forward, backward"
+expect 2 "$tapescope" top --by mood
+said "top: --by: 'mood' is none of: line, function, op"
+expect 2 "$tapescope" top -n many
+said "'many' is not a number"
+for number in "" 5x -1 99999999999999999999999; do
+    expect 2 "$tapescope" top -n "$number"
+    said "'$number' is not a number"
+done
+for key in t "" totals; do
+    expect 2 "$tapescope" top --sort "$key"
+    said "--sort: '$key' is none of"
+done
+expect 2 "$tapescope" a-name-that-no-one-would-give-to-a-command
+said "try 'tapescope --help'"
+for help in -h help; do
+    expect 0 "$tapescope" $help
+    shown "annotate"
+done
+expect 3 "$tapescope" top "$(printf 'a\001\177b')"
+said "a??b: No such file or directory"
+expect 2 "$tapescope" top a b
+said "'b'"
+expect 2 "$tapescope" info a b
+said "'b'"
+expect 2 "$tapescope" annotate
+said "name one source file"
+expect 2 "$tapescope" record
+said "name the program"
+expect 2 "$tapescope" record -o
+said "'-o' lacks its value"
+expect 2 "$tapescope" top --sotr tape
+said "did you mean '--sort'?"
+expect 2 "$tapescope" record -timeline ./program
+said "record: no option '-timeline'; did you mean '--timeline'?"
+expect 2 "$tapescope" top -n3 -x
+said "top: no option '-x'"
+
+# Profiles that are none.
+expect 3 "$tapescope" top
+said "tapescope.prof: No such file or directory (make one by"
+echo "hello, world" >text
+expect 3 "$tapescope" info text
+said "text: not a tapescope profile"
+printf 'TAPESCP1' >head
+expect 3 "$tapescope" top head
+said "no readable header"
+mkdir directory
+expect 3 "$tapescope" annotate x.c directory
+said "directory: Is a directory"
+
+# Names never move the cursor or turn the text: C0, C1, and the controls of direction.
+expect 3 "$tapescope" top "$(printf 'a\033b\302\233c\342\200\256d.prof')"
+said 'a?b?c?d.prof: No such file'
+
+# Programs that cannot be recorded, or leave nothing.
+expect 127 "$tapescope" record -- ./missing
+said "cannot run ./missing: No such file"
+expect 126 "$tapescope" record ./text
+said "cannot run ./text: Permission denied"
+expect 2 "$tapescope" record -o nowhere/x.prof true
+said "cannot write nowhere/x.prof: No such file or directory"
+expect 2 "$tapescope" record -o directory true
+said "cannot write directory: Is a directory"
+expect 125 "$tapescope" record true
+said "true wrote no profile: it is not linked with libtapescope, or has said why"
+[ ! -e tapescope.prof ] || fail "an empty profile was left"
+cp text tapescope.prof
+expect 127 "$tapescope" record -- ./missing
+cmp -s text tapescope.prof || fail "the profile of before went with a program that is not there"
+cp text tapescope.prof
+expect 125 "$tapescope" record true
+said "wrote no profile"
+mkfifo pipe
+expect 2 timeout 20 "$tapescope" record -o pipe true
+said "cannot write pipe: Operation not supported"
+expect 3 "$tapescope" record sh -c 'exit 3'
+said "exited with status 3"
+expect 139 "$tapescope" record sh -c 'kill -SEGV $$'
+said "sh was killed by SIGSEGV"
+expect 162 "$tapescope" record sh -c 'kill -34 $$'
+said "sh was killed by signal 34; it wrote no profile"
+expect 143 "$tapescope" record sh -c 'kill $PPID; sleep 20 & wait'
+said "sh was killed by SIGTERM"
+expect 125 "$tapescope" record sh -c 'test "$TAPESCOPE_PROFILE" = "$PWD/tapescope.prof"'
+
+# Without a terminal, live is record.
+expect 3 "$tapescope" live -- sh -c 'echo one; echo two; exit 3'
+[ "$(cat out)" = "one
+two" ] || fail "live does not leave the output alone"
+said "sh exited with status 3; it wrote no profile"
+expect 0 "$tapescope" live --time exact sh -c 'echo "$TAPESCOPE_OPTIONS"'
+[ "$(cat out)" = "time=sampled,tape=on,depth=0,interval=125,time=exact" ] || fail "options of live"
+expect 0 env TAPESCOPE_OPTIONS=interval=50 "$tapescope" live sh -c 'echo "$TAPESCOPE_OPTIONS"'
+[ "$(cat out)" = "time=sampled,tape=on,depth=0,interval=125,interval=50" ] || fail "defaults of live"
+expect 2 "$tapescope" live
+said "name the program to run"
+expect 127 "$tapescope" live -- ./missing
+said "cannot run ./missing"
+
+# Options of the recording travel in the environment, behind those that are there.
+expect 125 "$tapescope" record --depth 3 --freq 99 --time sampled --tape off --frames all --unwind fp \
+    --timeline 64KiB --steps 2:5 --warmup 1 --snapshot-signal usr2 --follow-fork -- \
+    sh -c 'echo "$TAPESCOPE_OPTIONS"'
+shown "time=sampled,tape=off,freq=99,depth=3,frames=all,unwind=fp,timeline=65536,steps=2:5,warmup=1,"
+shown ",snapshot_signal=usr2,follow_fork=on"
+expect 125 env TAPESCOPE_OPTIONS=depth=7 "$tapescope" record --depth 8 sh -c 'echo "$TAPESCOPE_OPTIONS"'
+[ "$(cat out)" = "depth=7,depth=8" ] || fail "options are not behind those of the environment"
+expect 125 "$tapescope" record sh -c 'echo "${TAPESCOPE_OPTIONS-none}"'
+[ "$(cat out)" = "none" ] || fail "options that were not given"
+expect 2 "$tapescope" record --time guessed true
+said "--time: 'guessed' is none of: exact, sampled, off"
+
+# A program with tapes.
+cat >program.c <<'END'
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <tapescope/ad.h>
+static ad_tensor layer(ad_tensor x)
+{
+    return ad_tanh(x);
+}
+int main(int argc, char **argv)
+{
+    double data[8] = {0.5};
+    const char *end = argc > 1 ? argv[1] : "";
+    for (int i = 0; i < 20; i++) {
+        ad_tape tape;
+        ad_tape_create(&tape, NULL);
+        ad_tensor x = ad_leaf(tape, AD_F64, 1, (int64_t[]){8}, data);
+        ad_tensor y = ad_sum(
+            ad_mul(layer(x),
+                   ad_exp(x)));
+        ad_backward(y);
+        if (i == 15 && strcmp(end, "crash") == 0)
+            signal(SIGSEGV, SIG_DFL), raise(SIGSEGV);
+        if (i == 15 && strcmp(end, "kill") == 0)
+            raise(SIGKILL);
+        ad_tape_destroy(tape);
+    }
+    return strcmp(end, "fail") == 0 ? 7 : 0;
+}
+END
+include=
+rest=$TAPESCOPE_INCLUDE_DIRS:
+while [ -n "$rest" ]; do
+    CPATH=${rest%%:*}
+    rest=${rest#*:}
+    include="${include:+$include:}$CPATH"
+done
+CPATH=$include
+export CPATH
+# shellcheck disable=SC2086 # the flags are several words or none
+"$TEST_C_COMPILER" -g -O2 ${TEST_SANITIZE_FLAGS:-} -o program program.c \
+    -L"$TAPESCOPE_LIB_DIR" -ltapescope -Wl,-rpath,"$TAPESCOPE_LIB_DIR" || exit 1
+
+# The step clock makes every reading a millisecond, so that flushes come during the run.
+TAPESCOPE_CLOCK=step:1000000
+export TAPESCOPE_CLOCK
+expect 0 "$tapescope" record ./program
+said "wrote tapescope.prof:"
+grep -qF "20 tapes" err || fail "not 20 tapes"
+expect 7 "$tapescope" record -o failed.prof -- ./program fail
+said "./program exited with status 7; wrote failed.prof"
+expect 139 "$tapescope" record -o crashed.prof ./program crash
+grep -qF "was killed by SIGSEGV; crashed.prof holds what was measured until then" err ||
+    fail "nothing of the crash"
+expect 137 "$tapescope" record -o killed.prof ./program kill
+said "was killed by SIGKILL; killed.prof holds what was measured until then"
+expect 0 "$tapescope" top killed.prof
+said "was killed or is still running; showing what was written before"
+shown "program.c:18 "
+
+expect 0 "$tapescope" record -o /dev/null ./program
+said "wrote to /dev/null"
+expect 7 "$tapescope" record -o /dev/null ./program fail
+said "./program exited with status 7; wrote to /dev/null"
+expect 125 "$tapescope" record -o /dev/full ./program
+said "cannot write /dev/full: No space left on device"
+# A pipe as TAPESCOPE_PROFILE is refused, with a reader or without, and nothing waits for one.
+expect 0 env TAPESCOPE_PROFILE=pipe timeout 20 ./program
+said "it is a pipe, and a profile needs a file"
+exec 9<>pipe
+expect 0 env TAPESCOPE_PROFILE=pipe timeout 20 ./program
+said "it is a pipe, and a profile needs a file"
+exec 9>&-
+[ ! -e /dev/null ] || [ -c /dev/null ] || fail "/dev/null is no device any more"
+
+# Tables.
+for options in "" "--by op" "--by function" "--sort tape" "--sort peak -n 1"; do
+    # shellcheck disable=SC2086 # the options are words
+    expect 0 "$tapescope" top $options
+    [ ! -s err ] || fail "a message"
+    awk 'length($0) > 80 { exit 1 }' out || fail "wider than 80 columns: top $options"
+    shown "(all)"
+done
+shown "more lines with"
+expect 0 env COLUMNS=200 "$tapescope" top -n 0
+shown "program.c:7 tanh layer"
+cp out wide
+expect 0 env COLUMNS=5000 "$tapescope" top -n 0
+cmp -s out wide || fail "1000 columns show more than 200"
+for columns in 10 x 40x 0 ""; do
+    expect 0 env COLUMNS="$columns" "$tapescope" top
+    awk 'length($0) > 80 { exit 1 }' out || fail "wider than 80 columns: COLUMNS=$columns"
+done
+expect 0 "$tapescope" top --sort ba --by fu
+shown "function, file, op"
+expect 0 "$tapescope" info
+shown "complete"
+expect 0 "$tapescope" annotate program.c
+[ ! -s err ] || fail "a message"
+shown "return ad_tanh(x);"
+shown "elsewhere: the tape's own"
+expect 0 "$tapescope" annotate ./program.c:layer
+shown "elsewhere: the rest of the file"
+expect 0 "$tapescope" annotate --color program.c
+grep -q "$(printf '\033')" out || fail "no colour"
+expect 2 "$tapescope" annotate ./
+grep -qF "it has:" err || fail "no hint at other files"
+expect 0 "$tapescope" annotate "./../$(basename "$PWD")/program.c"
+shown "return ad_tanh(x);"
+expect 2 "$tapescope" annotate other.c
+grep -qF "has no file 'other.c'; it has:" err || fail "no hint at other files"
+grep -qF "/program.c" err || fail "no list of files"
+expect 2 "$tapescope" annotate program.c:nothing
+said "no function 'nothing'"
+
+# The tree of calls: its root has the totals, and each call its callers.
+expect 0 "$tapescope" tree
+[ ! -s err ] || fail "a message"
+shown "layer program.c:7 tanh"
+awk '/main program.c:/ { main = 1 } /^.*    ?layer program.c:7 tanh/ { found = main } END { exit !found }' \
+    out || fail "layer is not below main"
+for columns in 40 80 200; do
+    expect 0 env COLUMNS=$columns "$tapescope" tree
+    awk -v most=$columns 'length($0) > most { exit 1 }' out || fail "wider than $columns: tree"
+done
+expect 0 "$tapescope" info --exact
+total=$(awk '$1 == "calls" { c = $2 } $1 == "forward" { f = $2 } $1 == "backward" { b = $2 }
+    /^bytes handed out/ { h = $4 } END { print f + b, f, b, h, c }' out)
+for options in "" "--combine" "--recursion=flat" "--c-frames" "--maxdepth 1" "--sortedby source"; do
+    # shellcheck disable=SC2086 # the options are words
+    expect 0 "$tapescope" tree --exact $options
+    sum=$(awk '$NF == "(all)" { print $2, $4, $5, $6, $7 }' out)
+    [ "$sum" = "$total" ] || fail "the tree's root has $sum, info has $total: $options"
+done
+expect 0 "$tapescope" tree --inverted -m calls
+shown "its callers"
+expect 0 "$tapescope" tree --focus layer
+shown "(left out)"
+expect 0 "$tapescope" top --cum --by function
+shown "Each row has all that it called as well."
+awk '/ main program.c/ { exit !($1 == "100%" || $1 + 0 > 99) }' out || fail "main is not all"
+expect 2 "$tapescope" top --cum --by op
+said "--cum goes with"
+expect 0 "$tapescope" tree --exact --format flat --combine
+[ "$(grep -c ' layer program.c' out)" -eq 1 ] || fail "layer is not there once"
+[ "$(awk '/ main program.c/ { print $2 }' out)" = "${total%% *}" ] || fail "main has not all"
+shown "rows overlap"
+expect 2 "$tapescope" tree --format flat --inverted
+said "does not go with --format flat"
+expect 0 "$tapescope" tree --c-frames
+shown "__libc_start"
+expect 0 "$tapescope" tree --json
+shown '"tapescope": "tree"'
+expect 2 "$tapescope" tree --focus '('
+said "is no regular expression"
+expect 2 "$tapescope" tree --metric size
+said "size"
+expect 0 "$tapescope" record --depth 0 -o flat.prof ./program
+expect 0 "$tapescope" tree flat.prof
+shown "has no call paths"
+
+# The columns add up to the totals: above the totals are the lines of the source and of elsewhere.
+expect 0 "$tapescope" info --exact
+total=$(awk '$1 == "calls" { c = $2 } $1 == "forward" { f = $2 } $1 == "backward" { b = $2 }
+    /^bytes handed out/ { h = $4 } END { print c, f, b, h }' out)
+for file in program.c program.c:layer; do
+    expect 0 "$tapescope" annotate --exact $file
+    sum=$(awk -v name="${file%%:*}" '
+        function number(s) { return s ~ /^-?[0-9]+$/ }
+        !number($2) || !number($3) || !number($5) || !number($7) { next }
+        $9 == "total" || index($9, name) == 1 {
+            if ($2 != c || $3 != f || $5 != b || $7 != h) exit 1
+            if ($9 == "total") print $2, $3, $5, $7
+            next
+        }
+        { c += $2; f += $3; b += $5; h += $7 }' out) || fail "the columns of $file do not add up"
+    [ "$sum" = "$total" ] || fail "$file has $sum, info has $total"
+done
+
+# JSON is what python3 reads, and says the same.
+if command -v python3 >/dev/null; then
+    for options in "" "--by op" "--by file --phase backward" "--roofline" "--focus exp"; do
+        # shellcheck disable=SC2086 # the options are words
+        expect 0 "$tapescope" top --json $options
+        python3 -m json.tool <out >/dev/null || fail "no JSON: $options"
+    done
+    expect 0 "$tapescope" info --json
+    python3 -c 'import json, sys
+t = json.load(open("out"))["total"]
+print(t["calls"], t["forward_ns"], t["backward_ns"], t["tape_bytes"])' >sum
+    [ "$(cat sum)" = "$total" ] || fail "JSON has $(cat sum), info has $total"
+    expect 0 "$tapescope" top --json -n 0
+    python3 -c 'import json
+t = json.load(open("out"))
+r = t["rows"]
+print(*(sum(x[k] for x in r) for k in ("calls", "forward_ns", "backward_ns", "tape_bytes")))' >sum
+    [ "$(cat sum)" = "$total" ] || fail "the rows of JSON have $(cat sum), info has $total"
+fi
+
+# Which lines and phases, and where their sources are.
+expect 0 "$tapescope" top --focus 'program\.c:7' --by line
+shown "tanh layer"
+shown "(left out)"
+grep -q 'mul main' out && fail "a line that does not match"
+expect 0 "$tapescope" top --ignore layer
+grep -q 'tanh layer' out && fail "a line that is ignored"
+expect 2 "$tapescope" top --focus '('
+said "no regular expression"
+expect 0 "$tapescope" top --phase forward
+grep -qE '^share.*backward' out && fail "a phase that was not asked for"
+expect 2 "$tapescope" top --phase sideways
+said "'sideways' is none of: forward, backward, recompute"
+expect 0 "$tapescope" top --roofline
+shown "Gflop/s"
+for columns in 40 60 80 200; do
+    for command in "top" "top --by function" "top --roofline" "top --sort ratio"; do
+        # shellcheck disable=SC2086 # the command is words
+        expect 0 env COLUMNS=$columns "$tapescope" $command
+        awk -v w=$columns 'length($0) > w { exit 1 }' out || fail "wider than $columns: $command"
+    done
+done
+expect 2 "$tapescope" top --map nothing
+said "--map: 'nothing' is not OLD=NEW"
+
+# Only what costs, with a line around it.
+expect 0 "$tapescope" annotate --context 1 program.c
+shown "return ad_tanh(x);"
+grep -q 'strcmp(end, "fail")' out && fail "a line without cost, and far from any"
+expect 2 "$tapescope" annotate --context many program.c
+said "'many' is not a number"
+
+# Files beside the sources, of which only our own are replaced.
+expect 0 "$tapescope" annotate --write
+shown "/program.c.tape"
+grep -q "return ad_tanh(x);" program.c.tape || fail "no source in program.c.tape"
+expect 0 "$tapescope" annotate --write --exact
+grep -qF "elsewhere: the tape's own" program.c.tape || fail "the file was not replaced"
+echo "my own notes" >program.c.tape
+expect 1 "$tapescope" annotate --write
+said "program.c.tape is no file of 'annotate --write': it stays as it is"
+[ "$(cat program.c.tape)" = "my own notes" ] || fail "a file of another's was overwritten"
+rm program.c.tape
+ln -s nowhere program.c.tape
+expect 1 "$tapescope" annotate --write
+[ ! -e nowhere ] || fail "written through a link"
+rm program.c.tape
+mkdir tapes
+expect 0 "$tapescope" annotate --write --output-dir tapes
+[ -s tapes/program.c.tape ] || fail "no tapes/program.c.tape"
+expect 1 "$tapescope" annotate --write --output-dir missing
+said "missing/program.c.tape: No such file or directory"
+expect 2 "$tapescope" annotate --write program.c tapescope.prof
+said "--write takes a profile, no source files"
+
+# Sources that lie elsewhere than where they were compiled, and such as were changed since.
+mkdir moved
+mv program.c moved/
+expect 0 "$tapescope" annotate program.c
+said "showing line numbers without text"
+expect 0 "$tapescope" annotate --map "$PWD=$PWD/moved" program.c
+[ ! -s err ] || fail "a message"
+shown "return ad_tanh(x);"
+shown "$PWD/moved/program.c"
+mv moved/program.c .
+touch -d tomorrow program.c
+expect 0 "$tapescope" annotate program.c
+said "program.c is newer than the program: its lines may have moved"
+touch -r program program.c
+
+# Only what fits beside the source.
+expect 0 "$tapescope" annotate program.c
+grep -q '^share calls forward backward  b/f    tape through line ' out || fail "columns at 80"
+expect 0 env COLUMNS=40 "$tapescope" annotate program.c
+grep -q '^forward backward    tape line ' out || fail "columns at 40"
+expect 0 env COLUMNS=200 "$tapescope" annotate program.c
+grep -q '^share calls forward per call backward .* kept by ' out || fail "columns at 200"
+if command -v python3 >/dev/null; then
+    expect 0 "$tapescope" annotate --json program.c
+    python3 -c 'import json
+d = json.load(open("out"))
+for key in ("calls", "forward_ns", "backward_ns", "tape_bytes"):
+    assert sum(p[key] for p in d["parts"].values()) == d["total"][key], key
+    assert sum(l[key] for l in d["lines"]) == d["parts"]["shown"][key], key
+assert any("ad_tanh" in l["text"] for l in d["lines"])' 2>err || fail "annotate --json"
+fi
+
+# Two processes under one record: neither takes the other's place.
+expect 0 "$tapescope" record -o first.prof -- sh -c './program & wait; ./program'
+grep -qF "first.prof holds another process" err || fail "nothing of the second process"
+expect 0 "$tapescope" top first.prof
+expect 0 "$tapescope" top first.prof.*
+
+# Files of one name in two folders, compiled by their relative paths; line tables alone.
+for folder in one two; do
+    mkdir -p "$folder/src"
+    cat >"$folder/src/f.c" <<END
+#include <tapescope/ad.h>
+ad_tensor $folder(ad_tensor x);
+ad_tensor $folder(ad_tensor x)
+{
+    return ad_exp(x);
+}
+END
+done
+cat >both.c <<'END'
+#include <tapescope/ad.h>
+ad_tensor one(ad_tensor x), two(ad_tensor x);
+int main(void)
+{
+    double data[2] = {1, 2};
+    ad_tape tape;
+    ad_tape_create(&tape, NULL);
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, (int64_t[]){2}, data);
+    two(two(one(x)));
+    ad_tape_destroy(tape);
+    return 0;
+}
+END
+for compiler in "$TEST_C_COMPILER -g" "${TEST_CLANG:+$TEST_CLANG -g1 -O2}"; do
+    [ -n "$compiler" ] || continue
+    case $compiler in *-g1*) [ -z "${TEST_SANITIZE_FLAGS:-}" ] || continue ;; esac
+    # shellcheck disable=SC2086 # the compiler and its flags are several words
+    (cd one && $compiler ${TEST_SANITIZE_FLAGS:-} -c src/f.c -o f.o) &&
+        (cd two && $compiler ${TEST_SANITIZE_FLAGS:-} -c src/f.c -o f.o) &&
+        $compiler ${TEST_SANITIZE_FLAGS:-} -o both both.c one/f.o two/f.o -L"$TAPESCOPE_LIB_DIR" \
+            -ltapescope -Wl,-rpath,"$TAPESCOPE_LIB_DIR" || fail "$compiler"
+    expect 0 "$tapescope" record -o both.prof ./both
+    expect 0 "$tapescope" annotate --exact one/src/f.c both.prof
+    awk '/ return ad_exp/ && $2 == 1 { found = 1 } END { exit !found }' out ||
+        fail "$compiler: one call in one/src/f.c"
+    expect 0 "$tapescope" annotate --exact two/src/f.c both.prof
+    awk '/ return ad_exp/ && $2 == 2 { found = 1 } END { exit !found }' out ||
+        fail "$compiler: two calls in two/src/f.c"
+    expect 2 "$tapescope" annotate f.c both.prof
+    grep -qF "may be any of these" err || fail "two files of one name are not told apart"
+done
+
+# The source as it is now.
+touch -d '+1 hour' program.c
+expect 0 "$tapescope" annotate program.c
+said "program.c is newer than the program"
+mv program.c moved.c
+expect 0 "$tapescope" annotate program.c
+said "showing line numbers without text"
+shown " 18"
+expect 0 "$tapescope" annotate ./../program.c
+shown " 18"
+
+# A report that cannot be written.
+"$tapescope" info >/dev/full 2>err
+[ $? -eq 1 ] || fail "a full disk went unnoticed"
+: >out
+said "cannot write the report: No space left on device"
+
+if [ $failures -gt 0 ]; then
+    echo "test_cli: $failures failures"
+    exit 1
+fi
+echo "test_cli: ok"

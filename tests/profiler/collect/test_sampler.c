@@ -1,0 +1,438 @@
+/* test_sampler.c: samples without timers: the handler's own function, told the time and what the
+ * thread does.
+ *
+ * A program is simulated whose lines take a known part of its time; what samples make of it must
+ * be near that, at periods that are the sampling period's own, parts and multiples of it, as well
+ * as at others.
+ */
+#include "collect_sampler.h"
+#include "run_cases.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define US UINT64_C(1000)
+#define MS (1000 * US)
+
+enum { PERIOD = 4000000, SAMPLES = 40000 };
+
+static struct collect_sampler sampler;
+static struct collect_thread thread;
+static struct tape_now now;
+static struct collect_module module[2];
+static struct collect_modules modules = {.module = module, .n = 2};
+static char said[256];
+
+/* In the collector, to the user. */
+void collect_say(bool (*log)(int level, const char *message), const char *path, const char *format,
+                 const char *reason)
+{
+    (void)log;
+    ck_assert_str_eq(format, "%s: %s");
+    snprintf(said, sizeof said, "%s: %s", path, reason);
+}
+
+static uintptr_t locate(uint32_t low, uintptr_t near)
+{
+    return near + low;
+}
+
+static void setup(void)
+{
+    const struct collect_moment begin = {.wall_ns = 7 * MS, .cpu_ns = 3 * MS};
+    memset(&sampler, 0, sizeof sampler);
+    memset(&thread, 0, sizeof thread);
+    memset(&now, 0, sizeof now);
+    module[0] = (struct collect_module){.path = (char *)"/bin/fit", .start = 0x1000, .end = 0x9000};
+    module[1] = (struct collect_module){
+        .path = (char *)"/lib/libopenblas.so.0", .start = 0x20000, .end = 0x30000};
+    sampler.locate = locate;
+    sampler.samples.n_threads = 2;
+    thread.number = 1;
+    thread.now = &now;
+    said[0] = '\0';
+    collect_take_begin(&thread, PERIOD, 11, &begin);
+}
+
+static void teardown(void)
+{
+    collect_samples_free(&sampler.samples);
+}
+
+static void take(uint64_t wall_ns, uint64_t cpu_ns, uintptr_t pc)
+{
+    const struct collect_moment moment = {.wall_ns = wall_ns, .cpu_ns = cpu_ns, .pc = pc};
+    collect_take(&thread, &moment, &sampler.publishers);
+}
+
+static const struct collect_thread_total *total(void)
+{
+    const struct collect_thread_total *t = &sampler.samples.thread[1];
+    ck_assert_uint_eq(t->fired, t->recorded + t->partial + t->lost + t->outside);
+    return t;
+}
+
+/* How much processor time is said to be a line's in this phase. */
+static uint64_t time_of(uint32_t phase, uintptr_t pc)
+{
+    uint64_t ns = 0;
+    for (uint32_t i = 0; i < sampler.samples.n; i++) {
+        const struct collect_aggregate *a = &sampler.samples.aggregate[i];
+        if (a->phase == phase && a->pc == pc)
+            ns += a->cpu_ns;
+    }
+    return ns;
+}
+
+/* ---- a program of four parts: two lines forward, the same two backward ---- */
+
+static const unsigned part[4] = {30, 10, 15, 45}; /* percent of the period */
+static const uintptr_t site[2] = {0x1234, 0x1240};
+
+static unsigned part_at(uint64_t ns, uint64_t period)
+{
+    const uint64_t percent = ns % period * 100 / period;
+    unsigned at = 0;
+    for (unsigned end = part[0]; percent >= end; end += part[at])
+        at++;
+    return at;
+}
+
+/* What the tape publishes of a part; as statements that are swept, or as ops. */
+static void publish(unsigned at, bool scalar)
+{
+    static uint32_t word[2][2] = {{2, 0x1234}, {2, 0x1240}};
+    const struct tape_doing doing = {.phase = at < 2 ? TAPE_PHASE_FORWARD : TAPE_PHASE_BACKWARD,
+                                     .pc = scalar ? 0 : site[at % 2],
+                                     .op = scalar ? "statement" : "matmul"};
+    tape_doing_write(&now, &doing);
+    now.statement = scalar ? word[at % 2] : NULL;
+}
+
+/* The greatest difference, in percentage points, between what a part takes and what it is said to.
+ * jitter: as the timers are armed; else at a fixed period. */
+static double worst_split(uint64_t period, bool scalar, bool jitter)
+{
+    uint64_t ns = 7 * MS;
+    double worst = 0;
+    for (int i = 0; i < SAMPLES; i++) {
+        /* Handlers that run at once: a delay that is always the same would do a jitter's work. */
+        ns += jitter ? collect_take_interval(&thread) : PERIOD;
+        publish(part_at(ns, period), scalar);
+        take(ns, ns, 0x2000);
+        collect_drain(&sampler, &thread, &modules);
+    }
+    ck_assert_uint_eq(total()->recorded, SAMPLES);
+    for (unsigned at = 0; at < 4; at++) {
+        const uint32_t phase = at < 2 ? TAPE_PHASE_FORWARD : TAPE_PHASE_BACKWARD;
+        const double percent =
+            100. * (double)time_of(phase, site[at % 2]) / (double)total()->cpu_ns;
+        const double off = percent > part[at] ? percent - part[at] : part[at] - percent;
+        worst = off > worst ? off : worst;
+    }
+    return worst;
+}
+
+static const uint64_t periods[12] = {40 * US, 100 * US,  250 * US, 500 * US, 1 * MS, 1333 * US,
+                                     2 * MS,  2667 * US, 4 * MS,   5 * MS,   6 * MS, 8 * MS};
+
+START_TEST(lines_of_tensor_ops_get_their_share_within_2_points)
+{
+    const double worst = worst_split(periods[_i], false, true);
+    ck_assert_msg(worst < 2, "period %llu ns: %.2f points", (unsigned long long)periods[_i], worst);
+}
+END_TEST
+
+START_TEST(lines_of_scalar_statements_get_their_share_within_5_points)
+{
+    const double worst = worst_split(periods[_i], true, true);
+    ck_assert_msg(worst < 5, "period %llu ns: %.2f points", (unsigned long long)periods[_i], worst);
+}
+END_TEST
+
+START_TEST(a_fixed_period_would_be_far_off)
+{
+    ck_assert_double_gt(worst_split(4 * MS, false, false), 20);
+}
+END_TEST
+
+START_TEST(intervals_are_spread_evenly_around_the_period)
+{
+    enum { N = 100000, BINS = 10 };
+    unsigned bin[BINS] = {0};
+    for (int i = 0; i < N; i++) {
+        const uint64_t ns = collect_take_interval(&thread);
+        ck_assert_uint_ge(ns, PERIOD / 1024);
+        ck_assert_uint_lt(ns, 2 * PERIOD - PERIOD / 1024);
+        bin[(ns - PERIOD / 1024) * BINS / (2 * PERIOD - PERIOD / 512)]++;
+    }
+    for (int i = 0; i < BINS; i++) {
+        ck_assert_uint_gt(bin[i], N / BINS * 95 / 100);
+        ck_assert_uint_lt(bin[i], N / BINS * 105 / 100);
+    }
+}
+END_TEST
+
+/* ---- counting ---- */
+
+START_TEST(each_signal_is_recorded_partial_or_lost)
+{
+    const uint64_t n = 3 * PROF_RING + 7;
+    for (uint64_t i = 1; i <= n; i++) {
+        publish((unsigned)(i % 4), false);
+        if (i % 5 == 0)
+            tape_doing_write(&now, &(struct tape_doing){0});
+        take(7 * MS + i * MS, 3 * MS + i * MS / 2, 0x2000);
+        if (i == PROF_RING / 2)
+            collect_drain(&sampler, &thread, &modules);
+    }
+    ck_assert_uint_eq(thread.fired, n);
+    collect_drain(&sampler, &thread, &modules);
+    (void)total();
+    collect_drain_last(&sampler, &thread, &modules);
+    const uint64_t kept = PROF_RING / 2 + PROF_RING;
+    ck_assert_uint_eq(total()->fired, n);
+    ck_assert_uint_eq(total()->lost, n - kept);
+    ck_assert_uint_eq(total()->lost, thread.lost);
+    ck_assert_uint_eq(total()->partial, kept / 5);
+    ck_assert_uint_eq(total()->recorded, kept - kept / 5);
+}
+END_TEST
+
+START_TEST(samples_stand_for_all_time_up_to_the_last_of_them)
+{
+    for (uint64_t i = 1; i <= 2 * PROF_RING; i++) {
+        publish(0, false);
+        take(7 * MS + i * i, 3 * MS + 2 * i, 0x2000);
+    }
+    collect_drain(&sampler, &thread, &modules);
+    /* Of those that were lost the next one takes the time over. */
+    publish(1, false);
+    take(7 * MS + 9 * MS, 3 * MS + 5 * MS, 0x2000);
+    collect_drain(&sampler, &thread, &modules);
+    ck_assert_uint_eq(total()->lost, PROF_RING);
+    ck_assert_uint_eq(total()->wall_ns, 9 * MS);
+    ck_assert_uint_eq(total()->cpu_ns, 5 * MS);
+    uint64_t wall = 0, cpu = 0;
+    for (uint32_t i = 0; i < sampler.samples.n; i++) {
+        wall += sampler.samples.aggregate[i].wall_ns;
+        cpu += sampler.samples.aggregate[i].cpu_ns;
+    }
+    ck_assert_uint_eq(wall, 9 * MS);
+    ck_assert_uint_eq(cpu, 5 * MS);
+}
+END_TEST
+
+START_TEST(samples_outside_of_the_steps_are_counted_apart_and_have_no_time)
+{
+    for (uint64_t i = 1; i <= 30; i++) {
+        thread.outside = i <= 10 || i > 25;
+        if (i == 11) { /* in the middle between two samples */
+            thread.from_wall_ns = 7 * MS + 10 * MS + MS / 2;
+            thread.from_cpu_ns = 3 * MS + 10 * US + US / 4;
+        }
+        publish(0, false);
+        take(7 * MS + i * MS, 3 * MS + i * US, 0x2000);
+    }
+    collect_drain(&sampler, &thread, &modules);
+    ck_assert_uint_eq(total()->outside, 15);
+    ck_assert_uint_eq(total()->recorded, 15);
+    ck_assert_uint_eq(total()->wall_ns, 14 * MS + MS / 2);
+    ck_assert_uint_eq(total()->cpu_ns, 14 * US + US * 3 / 4);
+    ck_assert_uint_eq(time_of(TAPE_PHASE_FORWARD, site[0]), total()->cpu_ns);
+    /* What was measured turns out not to be wanted. */
+    collect_samples_void(&sampler.samples);
+    ck_assert_uint_eq(total()->outside, 30);
+    ck_assert_uint_eq(total()->wall_ns + total()->cpu_ns, 0);
+    ck_assert_uint_eq(time_of(TAPE_PHASE_FORWARD, site[0]), 0);
+}
+END_TEST
+
+START_TEST(samples_of_too_many_kinds_are_lost_and_the_user_is_told_once)
+{
+    for (uint64_t i = 1; i <= 70000; i++) {
+        take(7 * MS + i, 3 * MS + i, 0x100000 + i);
+        collect_drain(&sampler, &thread, &modules);
+    }
+    ck_assert_uint_eq(total()->fired, 70000);
+    ck_assert_uint_eq(total()->lost, 70000 - sampler.samples.n);
+    ck_assert_uint_gt(total()->lost, 0);
+    collect_sampler_tell(&sampler, NULL, "a.prof");
+    ck_assert_ptr_nonnull(strstr(said, "a.prof: too many different samples"));
+    said[0] = '\0';
+    collect_sampler_tell(&sampler, NULL, "a.prof");
+    ck_assert_str_eq(said, "");
+}
+END_TEST
+
+/* ---- threads that publish nothing ---- */
+
+static struct tape_now other[2];
+
+/* A sample of a worker thread at pc while two others publish these phases. */
+static const struct collect_aggregate *sample_worker(uintptr_t pc, uint32_t a, uint32_t b)
+{
+    memset(other, 0, sizeof other);
+    tape_doing_write(&other[0], &(struct tape_doing){.phase = a, .pc = 0x1500, .op = "matmul"});
+    tape_doing_write(&other[1], &(struct tape_doing){.phase = b, .pc = 0x1600, .op = "matmul"});
+    sampler.publishers.n = 2;
+    sampler.publishers.now[0] = &other[0];
+    sampler.publishers.now[1] = &other[1];
+    thread.now = NULL;
+    take(8 * MS, 4 * MS, pc);
+    collect_drain(&sampler, &thread, &modules);
+    (void)total();
+    ck_assert_uint_eq(sampler.samples.n, 1);
+    return &sampler.samples.aggregate[0];
+}
+
+START_TEST(a_worker_of_the_product_library_is_at_work_for_the_only_op)
+{
+    const struct collect_aggregate *a =
+        sample_worker(0x21000, TAPE_PHASE_NONE, TAPE_PHASE_BACKWARD);
+    ck_assert(a->shared);
+    ck_assert_uint_eq(a->phase, TAPE_PHASE_BACKWARD);
+    ck_assert_uint_eq(a->pc, 0x1600);
+    ck_assert_uint_eq(total()->recorded, 1);
+}
+END_TEST
+
+START_TEST(a_worker_is_at_work_for_no_op_if_there_are_two)
+{
+    const struct collect_aggregate *a =
+        sample_worker(0x21000, TAPE_PHASE_FORWARD, TAPE_PHASE_FORWARD);
+    ck_assert(!a->shared);
+    ck_assert_uint_eq(a->phase, TAPE_PHASE_NONE);
+}
+END_TEST
+
+START_TEST(a_thread_elsewhere_than_in_the_product_library_is_at_work_for_itself)
+{
+    const struct collect_aggregate *a = sample_worker(0x2100, TAPE_PHASE_FORWARD, TAPE_PHASE_NONE);
+    ck_assert(!a->shared);
+    ck_assert_uint_eq(a->phase, TAPE_PHASE_NONE);
+    ck_assert_uint_eq(total()->partial, 1);
+}
+END_TEST
+
+/* ---- stacks ---- */
+
+static uintptr_t stack[64];
+
+static const struct collect_aggregate *sample_stack(uintptr_t frame, uintptr_t low, uintptr_t high)
+{
+    const struct collect_moment moment = {.wall_ns = 8 * MS,
+                                          .cpu_ns = 4 * MS,
+                                          .pc = 0x2000,
+                                          .frame = frame,
+                                          .stack = (uintptr_t)&stack[2]};
+    thread.low = low;
+    thread.high = high;
+    collect_take(&thread, &moment, &sampler.publishers);
+    collect_drain(&sampler, &thread, &modules);
+    (void)total();
+    ck_assert_uint_eq(sampler.samples.n, 1);
+    return &sampler.samples.aggregate[0];
+}
+
+static void put_frame(unsigned at, unsigned next, uintptr_t pc)
+{
+    stack[at] = (uintptr_t)&stack[next];
+    stack[at + 1] = pc;
+}
+
+#define LOW ((uintptr_t)stack)
+#define HIGH ((uintptr_t)(stack + 64))
+
+START_TEST(callers_are_followed_by_frame_pointers_as_far_as_the_stack_goes)
+{
+    put_frame(4, 10, 0x3000);
+    put_frame(10, 62, 0x4000);
+    put_frame(62, 64, 0x5000); /* the next would lie beyond the stack */
+    const struct collect_aggregate *a = sample_stack((uintptr_t)&stack[4], LOW, HIGH);
+    const uint64_t *pc = sampler.samples.pc + a->first_pc;
+    ck_assert_uint_eq(a->n_pcs, 3);
+    ck_assert_uint_eq(pc[0], 0x2000);
+    ck_assert_uint_eq(pc[1], 0x3000);
+    ck_assert_uint_eq(pc[2], 0x4000);
+    ck_assert_uint_eq(total()->recorded, 1);
+}
+END_TEST
+
+START_TEST(frames_that_do_not_rise_end_the_walk)
+{
+    put_frame(4, 4, 0x3000);
+    ck_assert_uint_eq(sample_stack((uintptr_t)&stack[4], LOW, HIGH)->n_pcs, 2);
+}
+END_TEST
+
+START_TEST(a_register_that_is_no_frame_pointer_leaves_the_address_alone)
+{
+    static const struct {
+        intptr_t frame;
+        bool known;
+    } wrong[] = {{0, true}, {-8, true}, {5 * 8 + 4, true}, {8 * 8, false}, {63 * 8, true}};
+    const uintptr_t frame = LOW + (uintptr_t)wrong[_i].frame;
+    const struct collect_aggregate *a = sample_stack(frame, LOW, wrong[_i].known ? HIGH : 0);
+    ck_assert_uint_eq(a->n_pcs, 1);
+    ck_assert_uint_eq(total()->partial, 1);
+}
+END_TEST
+
+START_TEST(an_address_that_is_no_code_ends_the_callers)
+{
+    put_frame(4, 10, 0x3000);
+    put_frame(10, 20, 0xdead0000);
+    put_frame(20, 30, 0x4000);
+    ck_assert_uint_eq(sample_stack((uintptr_t)&stack[4], LOW, HIGH)->n_pcs, 2);
+}
+END_TEST
+
+START_TEST(another_stack_than_the_threads_own_is_not_followed)
+{
+    put_frame(4, 10, 0x3000);
+    ck_assert_uint_eq(sample_stack((uintptr_t)&stack[4], LOW + 512, HIGH + 512)->n_pcs, 1);
+}
+END_TEST
+
+START_TEST(what_the_next_owner_of_a_place_does_is_not_the_ending_threads)
+{
+    publish(2, true);
+    take(10 * MS, 5 * MS, 0x2000);
+    now.owner++; /* the thread has given it back, and ends; another publishes there */
+    publish(3, true);
+    take(14 * MS, 9 * MS, 0x2000);
+    collect_drain(&sampler, &thread, &modules);
+    ck_assert_uint_eq(total()->recorded, 1);
+    ck_assert_uint_eq(total()->partial, 1);
+    ck_assert_uint_eq(time_of(TAPE_PHASE_BACKWARD, site[0]), 2 * MS);
+    ck_assert_uint_eq(time_of(TAPE_PHASE_BACKWARD, site[1]), 0);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases = tcase_create("sampler");
+    tcase_set_timeout(cases, 120);
+    tcase_add_checked_fixture(cases, setup, teardown);
+    tcase_add_loop_test(cases, lines_of_tensor_ops_get_their_share_within_2_points, 0, 12);
+    tcase_add_loop_test(cases, lines_of_scalar_statements_get_their_share_within_5_points, 0, 12);
+    tcase_add_test(cases, a_fixed_period_would_be_far_off);
+    tcase_add_test(cases, intervals_are_spread_evenly_around_the_period);
+    tcase_add_test(cases, each_signal_is_recorded_partial_or_lost);
+    tcase_add_test(cases, samples_stand_for_all_time_up_to_the_last_of_them);
+    tcase_add_test(cases, samples_outside_of_the_steps_are_counted_apart_and_have_no_time);
+    tcase_add_test(cases, samples_of_too_many_kinds_are_lost_and_the_user_is_told_once);
+    tcase_add_test(cases, a_worker_of_the_product_library_is_at_work_for_the_only_op);
+    tcase_add_test(cases, a_worker_is_at_work_for_no_op_if_there_are_two);
+    tcase_add_test(cases, a_thread_elsewhere_than_in_the_product_library_is_at_work_for_itself);
+    tcase_add_test(cases, callers_are_followed_by_frame_pointers_as_far_as_the_stack_goes);
+    tcase_add_test(cases, frames_that_do_not_rise_end_the_walk);
+    tcase_add_loop_test(cases, a_register_that_is_no_frame_pointer_leaves_the_address_alone, 0, 5);
+    tcase_add_test(cases, an_address_that_is_no_code_ends_the_callers);
+    tcase_add_test(cases, another_stack_than_the_threads_own_is_not_followed);
+    tcase_add_test(cases, what_the_next_owner_of_a_place_does_is_not_the_ending_threads);
+    return run_cases("sampler", cases);
+}

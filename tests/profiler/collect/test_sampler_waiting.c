@@ -1,0 +1,246 @@
+/* test_sampler_waiting.c: what samples make of threads that wait: the handler's own function, told
+ * the system call that a thread is in.
+ */
+#include "collect_sampler.h"
+#include "run_cases.h"
+
+#include <check.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#define US UINT64_C(1000)
+#define MS (1000 * US)
+
+static struct collect_sampler sampler;
+static struct collect_thread thread;
+static struct tape_now now;
+static struct collect_module module[2];
+static struct collect_modules modules = {.module = module, .n = 2};
+
+/* In the collector, to the user. */
+void collect_say(bool (*log)(int level, const char *message), const char *path, const char *format,
+                 const char *reason)
+{
+    (void)log;
+    ck_abort_msg("%s, %s, %s", path, format, reason);
+}
+
+static void setup(void)
+{
+    const struct collect_moment begin = {.wall_ns = 7 * MS, .cpu_ns = 3 * MS};
+    memset(&sampler, 0, sizeof sampler);
+    memset(&thread, 0, sizeof thread);
+    memset(&now, 0, sizeof now);
+    module[0] = (struct collect_module){.path = (char *)"/bin/fit", .start = 0x1000, .end = 0x9000};
+    module[1] = (struct collect_module){
+        .path = (char *)"/lib/libopenblas.so.0", .start = 0x20000, .end = 0x30000};
+    sampler.samples.n_threads = 2;
+    thread.number = 1;
+    thread.now = &now;
+    collect_take_begin(&thread, 4 * MS, 11, &begin);
+}
+
+static void teardown(void)
+{
+    collect_samples_free(&sampler.samples);
+}
+
+static const struct collect_thread_total *total(void)
+{
+    const struct collect_thread_total *t = &sampler.samples.thread[1];
+    ck_assert_uint_eq(t->fired, t->recorded + t->partial + t->lost + t->outside);
+    return t;
+}
+
+/* The only sample with this reason to wait, of the thread that take_in makes. */
+static const struct collect_aggregate *waiting(enum collect_waiting why)
+{
+    const struct collect_aggregate *found = NULL;
+    for (uint32_t i = 0; i < sampler.samples.n; i++)
+        if (sampler.samples.aggregate[i].waiting == (uint32_t)why) {
+            ck_assert_ptr_null(found);
+            found = &sampler.samples.aggregate[i];
+        }
+    return found;
+}
+
+/* One sample: so many ms later, of which so many us on a processor, in a system call or in none. */
+static void take_in(long call, uint64_t ms, uint64_t us)
+{
+    static uint64_t wall = 7 * MS, cpu = 3 * MS;
+    const struct collect_moment moment = {.wall_ns = wall += ms * MS,
+                                          .cpu_ns = cpu += us * US,
+                                          .pc = 0x2000,
+                                          .call = (uint32_t)(call + 1),
+                                          .caller = 0x21000};
+    collect_take(&thread, &moment, &sampler.publishers);
+    collect_drain(&sampler, &thread, &modules);
+    (void)total();
+}
+
+enum { NO_CALL = -1 };
+
+START_TEST(processor_time_before_a_wait_is_that_of_the_next_sample_at_work)
+{
+    thread.now = NULL;
+    take_in(SYS_clock_nanosleep, 10, 4000);
+    take_in(SYS_futex, 10, 1000);
+    take_in(SYS_read, 10, 2000);
+    take_in(NO_CALL, 10, 3000);
+    const struct collect_aggregate *slept = waiting(PROF_WAITING_OTHER),
+                                   *locked = waiting(PROF_WAITING_LOCK),
+                                   *read = waiting(PROF_WAITING_INPUT_OUTPUT),
+                                   *worked = waiting(PROF_WAITING_NONE);
+    ck_assert_uint_eq(slept->cpu_ns + locked->cpu_ns + read->cpu_ns, 0);
+    ck_assert_uint_eq(slept->wall_ns, 6 * MS);
+    ck_assert_uint_eq(locked->wall_ns, 9 * MS);
+    ck_assert_uint_eq(read->wall_ns, 8 * MS);
+    ck_assert_uint_eq(worked->cpu_ns, 10 * MS);
+    ck_assert_uint_eq(worked->wall_ns, 17 * MS);
+    ck_assert_uint_eq(total()->cpu_ns, 10 * MS);
+    ck_assert_uint_eq(total()->wall_ns, 40 * MS);
+}
+END_TEST
+
+/* Of all samples within one op. */
+static uint64_t time_of(const char *op)
+{
+    uint64_t ns = 0;
+    for (uint32_t i = 0; i < sampler.samples.n; i++)
+        ns += sampler.samples.aggregate[i].op == op ? sampler.samples.aggregate[i].cpu_ns : 0;
+    return ns;
+}
+
+/* A wait of 2 ms, which a signal ends, then two ops, of 100 and of 300 us, again and again: so the
+ * work behind a wait is just where a signal came. */
+START_TEST(ops_behind_waits_that_signals_end_have_their_share)
+{
+    static const char *const op[2] = {"short", "long"};
+    const uint64_t pause = 2 * MS, length[2] = {100 * US, 300 * US};
+    struct collect_moment at = {.wall_ns = 7 * MS, .cpu_ns = 3 * MS, .pc = 0x2000};
+    collect_take_begin(&thread, MS, 11, &at);
+    uint64_t next = at.wall_ns + collect_take_interval(&thread), taken = 0;
+    for (int round = 0; round < 40000; round++) {
+        tape_doing_write(&now, &(struct tape_doing){.phase = TAPE_PHASE_NONE});
+        if (next < at.wall_ns + pause) {
+            at.wall_ns = next;
+            at.call = SYS_clock_nanosleep + 1;
+            collect_take(&thread, &at, &sampler.publishers);
+            next += collect_take_interval(&thread);
+        } else {
+            at.wall_ns += pause;
+        }
+        at.call = 0;
+        for (int i = 0; i < 2; i++) {
+            const uint64_t end = at.wall_ns + length[i];
+            const struct tape_doing doing = {
+                .phase = TAPE_PHASE_FORWARD, .pc = 0x1234, .op = op[i]};
+            tape_doing_write(&now, &doing);
+            for (; next < end; next += collect_take_interval(&thread)) {
+                at.cpu_ns += next - at.wall_ns;
+                at.wall_ns = next;
+                collect_take(&thread, &at, &sampler.publishers);
+                taken = at.cpu_ns;
+            }
+            at.cpu_ns += end - at.wall_ns;
+            at.wall_ns = end;
+        }
+        collect_drain(&sampler, &thread, &modules);
+    }
+    ck_assert_uint_eq(total()->lost, 0);
+    ck_assert_uint_eq(time_of(op[0]) + time_of(op[1]), taken - 3 * MS);
+    const double percent = 100. * (double)time_of(op[0]) / (double)(taken - 3 * MS);
+    /* 25 less what of a sample's time is of its own op: that is less for the first one. */
+    ck_assert_msg(percent > 21 && percent < 27, "%.2f %%", percent);
+}
+END_TEST
+
+START_TEST(a_call_that_uses_the_processor_keeps_its_time)
+{
+    thread.now = NULL;
+    take_in(SYS_read, 10, 9000);
+    ck_assert_uint_eq(waiting(PROF_WAITING_INPUT_OUTPUT)->cpu_ns, 9 * MS);
+    take_in(SYS_nanosleep, 10, 9000); /* which does not */
+    ck_assert_uint_eq(waiting(PROF_WAITING_OTHER)->cpu_ns, 0);
+}
+END_TEST
+
+START_TEST(what_is_owed_does_not_outlive_the_measured_steps)
+{
+    thread.now = NULL;
+    take_in(SYS_nanosleep, 10, 4000);
+    thread.outside = 1;
+    take_in(NO_CALL, 10, 4000);
+    thread.outside = 0;
+    take_in(NO_CALL, 10, 3000);
+    ck_assert_uint_eq(waiting(PROF_WAITING_NONE)->cpu_ns, 3 * MS);
+}
+END_TEST
+
+START_TEST(a_thread_of_the_product_library_without_work_is_told_from_others)
+{
+    static const struct {
+        bool publishes;
+        uintptr_t caller;
+        enum collect_waiting expected;
+    } is[] = {{false, 0x21000, PROF_WAITING_BLAS},
+              {false, 0x2100, PROF_WAITING_OTHER},
+              {true, 0x21000, PROF_WAITING_OTHER}};
+    const struct collect_moment moment = {.wall_ns = 17 * MS,
+                                          .cpu_ns = 12 * MS,
+                                          .pc = 0x2000,
+                                          .call = SYS_sched_yield + 1,
+                                          .caller = is[_i].caller};
+    if (!is[_i].publishes)
+        thread.now = NULL;
+    collect_take(&thread, &moment, &sampler.publishers);
+    collect_drain(&sampler, &thread, &modules);
+    ck_assert_ptr_nonnull(waiting(is[_i].expected));
+    ck_assert_uint_eq(waiting(is[_i].expected)->cpu_ns, 9 * MS); /* it spins */
+}
+END_TEST
+
+#if defined(__x86_64__)
+START_TEST(the_number_of_a_system_call_is_in_the_code_before_it)
+{
+    static const struct {
+        uint8_t code[24];
+        uint8_t n; /* of the bytes before the call */
+        uint32_t expected;
+    } is[] = {
+        {{0xb8, 0xe6, 0, 0, 0}, 5, 230 + 1},                               /* mov $230, %eax */
+        {{0x31, 0xc0}, 2, 0 + 1},                                          /* xor %eax, %eax */
+        {{0xb8, 0x2d, 0, 0, 0, 0x48, 0x8b, 0x54, 0x24, 0x10}, 10, 45 + 1}, /* mov 16(%rsp), %rdx */
+        {{0x41, 0xb8, 0xca, 0, 0, 0, 0x44, 0x89, 0xc0}, 9, 202 + 1},       /* by %r8d */
+        {{0x41, 0xb8, 0xca, 0, 0, 0}, 6, PROF_CALL_UNKNOWN},               /* of %r8d alone */
+        {{0xb8, 0, 0, 1, 0}, 5, PROF_CALL_UNKNOWN},                        /* no call has that */
+        {{0x90}, 1, PROF_CALL_UNKNOWN},
+    };
+    static uint8_t page[3 * 4096];
+    uint8_t *const begin = (uint8_t *)(((uintptr_t)page + 4095) / 4096 * 4096);
+    for (int edge = 0; edge < 2; edge++) { /* in the middle of a page, and at its very begin */
+        uint8_t *const at = begin + (edge ? 0 : 1000);
+        memset(page, 0, sizeof page);
+        memcpy(at, is[_i].code, is[_i].n);
+        ck_assert_uint_eq(collect_call_before(at + is[_i].n), is[_i].expected);
+    }
+    ck_assert_uint_eq(collect_call_before(begin), PROF_CALL_UNKNOWN);
+}
+END_TEST
+#endif
+
+int main(void)
+{
+    TCase *cases = tcase_create("sampler_waiting");
+    tcase_add_checked_fixture(cases, setup, teardown);
+    tcase_add_test(cases, processor_time_before_a_wait_is_that_of_the_next_sample_at_work);
+    tcase_add_test(cases, ops_behind_waits_that_signals_end_have_their_share);
+    tcase_add_test(cases, a_call_that_uses_the_processor_keeps_its_time);
+    tcase_add_test(cases, what_is_owed_does_not_outlive_the_measured_steps);
+    tcase_add_loop_test(cases, a_thread_of_the_product_library_without_work_is_told_from_others, 0,
+                        3);
+#if defined(__x86_64__)
+    tcase_add_loop_test(cases, the_number_of_a_system_call_is_in_the_code_before_it, 0, 7);
+#endif
+    return run_cases("sampler_waiting", cases);
+}

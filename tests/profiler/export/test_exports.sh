@@ -1,0 +1,187 @@
+#!/bin/sh
+# test_exports.sh: each export is opened by a program that reads its format, and what that adds up is
+# compared with `tapescope info`.
+#
+# Environment: as test_cli.sh; TEST_SOURCE_DIR, TAPESCOPE_BINARY_DIR.
+# shellcheck source=tests/support/cli_support.inc
+. "$TEST_SOURCE_DIR/support/cli_support.inc"
+# shellcheck source=tests/support/consumers.inc
+. "$TEST_SOURCE_DIR/support/consumers.inc"
+need go golang-go
+need callgrind_annotate valgrind
+need jq jq
+need ms_print valgrind
+need heaptrack_print heaptrack
+need script bsdutils
+
+record_program
+line=$(grep -n 'ad_tanh(ad_matmul' exports.c | cut -d: -f1)
+
+# What is wrong is one line.
+expect 2 "$tapescope" export -f pdf
+said "export: --format: 'pdf' is none of: pprof, callgrind"
+expect 1 "$tapescope" export -f csv -o missing/x.csv
+said "export: cannot write missing/x.csv: No such file or directory"
+# shellcheck disable=SC2016
+expect 1 sh -c 'exec "$0" export -f csv >/dev/full' "$tapescope"
+said "No space left on device"
+expect 3 "$tapescope" export -f csv -o x.csv exports.c
+[ ! -e x.csv ] || fail "a file was left"
+mkdir folder
+expect 1 "$tapescope" export -f csv -o folder
+said "export: cannot write folder: Is a directory"
+for left in *.??????; do
+    [ ! -e "$left" ] || fail "a file that was written aside was left: $left"
+done
+
+# What is no file stays what it is.
+mkfifo pipe
+for format in csv pprof; do
+    cat pipe >got &
+    expect 0 "$tapescope" export -f $format -o pipe
+    wait
+    "$tapescope" export -f $format | cmp -s - got || fail "$format: a pipe got something else"
+    [ -p pipe ] || fail "a file is in the place of a pipe"
+done
+
+# A terminal is sent text alone; a file is sent anything.
+"$tapescope" export --help >out
+formats=$(tr -s ' \n' ' ' <out |
+    sed 's/ (default)//; s/.*the form of the file: \([a-z, ]*\).*/\1/' | tr -d ,)
+for format in $formats; do
+    expect 0 "$tapescope" export -f "$format"
+    kind=text wanted=0
+    tr -d '\000-\010\016-\037' <out >text
+    cmp -s text out || kind=binary wanted=2
+    expect $wanted script -qec "'$tapescope' export -f $format" /dev/null </dev/null
+    if [ $kind = binary ]; then
+        shown "export: $format is binary, nothing for a terminal: name a file by -o, or redirect"
+        [ "$(wc -l <out)" -eq 1 ] || fail "$format: more than a line on the terminal"
+    fi
+    echo "$kind" >>kinds
+done
+same "binary formats" 3 "$(grep -c binary kinds)"
+
+# Sources under other names.
+for format in $formats; do
+    expect 0 "$tapescope" export -f "$format" --map "$PWD=/else/where" -o plain
+    expect 0 sh -c 'gzip -dcf <plain'
+    ! grep -qaF "$PWD/exports.c" out || fail "$format: a file under its old name"
+    case $format in
+    collapsed | chrome | xplane) grep -qaF exports.c: out || fail "$format: no base name" ;;
+    *) grep -qaF "/else/where/exports.c" out || fail "$format: no file under its new name" ;;
+    esac
+done
+
+# pprof: totals, lines of the source, labels, the difference of a profile and itself.
+expect 0 "$tapescope" export -f pprof -o x.pb.gz
+for what in "forward $forward ns" "backward $backward ns" "recompute $recompute ns" \
+    "time $time ns" "tape $tape B" "peak $peak B" "calls $calls "; do
+    # shellcheck disable=SC2086
+    set -- $what
+    expect 0 go tool pprof -top -nodefraction=0 -unit="${3-}" -sample_index="$1" x.pb.gz
+    same "pprof's $1" "$2" "$(sed -n "s/.* of \([0-9]*\)\(\.[0-9]*\)\{0,1\}${3-} total\$/\1/p" out)"
+    same "pprof's sum of $1" "$2" "$(awk -v unit="${3-}" \
+        '/flat%/ { on = 1; next } on { sub(unit "$", "", $1); n += $1 } END { print n }' out)"
+done
+expect 0 go tool pprof -list '^layer$' -unit=ns -sample_index=backward x.pb.gz
+same "pprof's line" "$("$tapescope" export -f csv | awk -F, -v line="$line" \
+    '$6 == line { n += $11 } END { print n "ns" }')" \
+    "$(awk -v line="$line:" '$3 == line { print $1 }' out)"
+shown "return ad_tanh(ad_matmul(x, w));"
+expect 0 go tool pprof -tags x.pb.gz
+shown "matmul,tanh"
+expect 0 go tool pprof -top -diff_base=x.pb.gz x.pb.gz
+shown "Showing nodes accounting for 0, 0% of"
+expect 0 go tool pprof -peek '^network$' x.pb.gz
+
+# callgrind: totals, the sum of all lines, and inclusive figures that count nothing twice.
+expect 0 "$tapescope" export -f callgrind -o x.callgrind
+expect 0 callgrind_annotate --auto=no --threshold=100 --show-percs=no x.callgrind
+numbers="$time $forward $backward $recompute $calls $tape $peak"
+same "callgrind's totals" "$numbers" "$(sed -n 's/,//g; s/ *PROGRAM TOTALS$//p' out | tr -s ' ')"
+same "callgrind's sum of functions" "$numbers" "$(sed 's/,//g' out | awk '
+    $8 ~ /:/ && $1 ~ /^[0-9]+$/ { for (i = 1; i < 8; i++) n[i] += $i }
+    END { for (i = 1; i < 8; i++) printf "%d%s", n[i], i < 7 ? " " : "" }')"
+expect 0 callgrind_annotate --auto=no --inclusive=yes --show-percs=no x.callgrind
+awk -F'  +' -v time="$time" '{ gsub(",", "", $1) } $1 + 0 > time { exit 1 }' out ||
+    fail "callgrind: a function has more than there is"
+shown "exports.c:network'3"
+expect 0 callgrind_annotate --auto=yes --show-percs=no x.callgrind
+shown "    return ad_tanh(ad_matmul(x, w));"
+
+# Stacks: one figure a file.
+for what in "time $time" "backward $backward" "peak $peak"; do
+    # shellcheck disable=SC2086
+    set -- $what
+    expect 0 "$tapescope" export -f collapsed -m "$1" -o x.collapsed
+    same "the stacks' $1" "$2" "$(awk '{ n += $NF } END { print n }' x.collapsed)"
+done
+expect 0 "$tapescope" export -f collapsed -m lifetime -o x.collapsed
+whole=$("$tapescope" info --json | jq '.sum.byte_seconds * 1e6')
+awk -v whole="$whole" '{ n += $NF } END { exit !(n > 0 && n - whole <= NR && whole - n <= NR) }' \
+    x.collapsed || fail "the stacks' lifetimes are not the $whole B*us of info"
+expect 0 "$tapescope" export -f collapsed -m forward --frames func --focus network
+shown "main exports.c;step exports.c;network exports.c;network exports.c;layer exports.c "
+
+# CSV and JSON.
+expect 0 "$tapescope" export -f csv
+same "the table's sums" "$time $forward $backward $recompute $calls $tape $peak" "$(tr -d '\r' <out |
+    awk -F'"?,"?' 'NR > 1 { for (i = 0; i < 7; i++) n[i] += $(NF - 9 + i) }
+        END { for (i = 0; i < 7; i++) printf "%d%s", n[i], i < 6 ? " " : "" }')"
+expect 0 "$tapescope" export -f json -o x.json
+for what in "forward_ns $forward" "backward_ns $backward" "recompute_ns $recompute" "tape_bytes $tape" \
+    "peak_bytes $peak"; do
+    # shellcheck disable=SC2086
+    set -- $what
+    same "the document's $1" "$2 $2" \
+        "$(jq -r --arg key "$1" '"\([.nodes[].self[$key]] | add) \(.total[$key])"' x.json)"
+done
+same "the moments' peak" "$peak" "$(jq '[.tapes[].moments[].most_bytes] | max' x.json)"
+same "the scopes" "forward depth=2,learn" "$(jq -r '[.scopes[].name] | join(",")' x.json)"
+
+# The table is the document's nodes, each line as RFC 4180 has it; a quote may be in a name.
+expect 0 "$tapescope" export -f csv --map "$PWD=/a \"quoted\", name"
+sed -n "s/$(printf '\r')\$//p" out >table
+"$tapescope" export -f json --map "$PWD=/a \"quoted\", name" | jq -r '
+    "id,parent,depth,function,file,line,module,ops,time_ns,forward_ns,backward_ns,recompute_ns," +
+        "calls,tape_bytes,peak_bytes,other_ns,waiting_ns,samples",
+    (.nodes[] | .self as $own | [.id, .parent, .depth,
+        if .id == 0 then "(all)" elif .own then "(tape) \(.ops[0])" else .function end,
+        .file // "", .line, .module // "", (.ops | join(",")),
+        $own.forward_ns + $own.backward_ns + $own.recompute_ns, $own.forward_ns, $own.backward_ns,
+        $own.recompute_ns, $own.calls, $own.tape_bytes, $own.peak_bytes, 0, 0, 0] | @csv)' |
+    diff - table >differences || fail "the table is another: $(cat differences)"
+grep -qF '"/a ""quoted"", name/exports.c"' table || fail "no quotes in the table"
+
+# Every format is in docs/EXPORTS.md, and its command there does what it says.
+page=$TAPESCOPE_SOURCE_DIR/docs/EXPORTS.md
+for format in $formats; do
+    command=$(sed -n "s/^| \`$format\` |[^|]*| \`\([^\`]*\)\` |.*/\1/p" "$page")
+    grep -q "^| \`$format\` |" "$page" || fail "$format is not in the page"
+    case $command in
+    "go tool"* | callgrind_annotate* | ms_print* | heaptrack_print* | jq*)
+        expect 0 "$tapescope" export -f "$format" -o OUT
+        expect 0 sh -c "$command" </dev/null
+        [ -s out ] || fail "$command prints nothing"
+        echo "$format" >>run
+        ;;
+    esac
+done
+[ "$(wc -l <run)" -eq 5 ] || fail "not all commands of the page were run"
+
+# Of samples the times are said to be estimates, and all samples are there.
+expect 0 "$tapescope" record --time sampled --freq 4000 -o sampled.prof ./exports long
+samples=$("$tapescope" info --json sampled.prof | jq .total.samples)
+[ "$samples" -gt 0 ] || fail "no samples"
+expect 0 "$tapescope" export -f pprof -o x.pb.gz sampled.prof
+expect 0 go tool pprof -comments x.pb.gz
+shown "times are estimates, from samples"
+expect 0 go tool pprof -top -nodefraction=0 -sample_index=samples x.pb.gz
+same "pprof's samples" "$samples" "$(sed -n 's/.* of \([0-9]*\) total$/\1/p' out)"
+expect 0 "$tapescope" export -f callgrind -o x.callgrind sampled.prof
+expect 0 callgrind_annotate --auto=no --show=samples --show-percs=no x.callgrind
+same "callgrind's samples" "$samples" "$(sed -n 's/,//g; s/ *PROGRAM TOTALS$//p' out | tr -d ' ')"
+
+[ $failures -eq 0 ] || exit 1
+echo "test_exports: ok"

@@ -1,0 +1,182 @@
+#!/bin/sh
+# test_exports_timeline.sh: exports of single events are decoded by their schemas, and their sums are
+# compared with `tapescope info`.
+#
+# Environment: as test_exports.sh.
+# shellcheck source=tests/support/cli_support.inc
+. "$TEST_SOURCE_DIR/support/cli_support.inc"
+# shellcheck source=tests/support/consumers.inc
+. "$TEST_SOURCE_DIR/support/consumers.inc"
+need protoc protobuf-compiler
+need jq jq
+record_program
+
+# What every timeline has, a line for each: "start|ns|kind|name|place|tape|record" of an event,
+# "start of an op|start of its pullback", "time|live bytes".
+expect 0 "$tapescope" dump --json -n 0
+mv out dump.json
+jq -r '.events[] | [.start_ns, .ns, {op: "forward", pullback: "backward"}[.kind] // .kind,
+    {scope, op, pullback: "\(.op) backward", sweep: "sweep"}[.kind],
+    if .file then "\(.file | split("/") | last):\(.line)" else null end,
+    if .kind == "scope" then null else .tape end, .place] | map(tostring) | join("|")' dump.json |
+    sort >slices.ours
+jq -r '.events as $all | $all[] | select(.kind == "pullback" and .place) | . as $to |
+    [$all[] | select(.kind == "op" and .place == $to.place and .tape == $to.tape and
+        .start_ns < $to.start_ns).start_ns] | "\(max)|\($to.start_ns)"' dump.json | sort >arrows.ours
+"$tapescope" tape --json | jq -r '.live[] | "\(.ns)|\(.most_bytes)"' >bytes.ours
+
+# alike FORMAT: the files slices, arrows and bytes have the same lines.
+alike()
+{
+    for what in slices arrows bytes; do
+        [ $what = bytes ] || sort -o $what $what
+        diff $what.ours $what >out || fail "$1: other $what"
+        [ "$(wc -l <$what)" -gt 30 ] || fail "$1: few $what"
+    done
+}
+
+# Chrome's trace events. An arrow begins and ends within slices, at the one that begins there.
+expect 0 "$tapescope" export -f chrome -o x.json
+jq -r '.traceEvents[] | select(.ph == "X") | [.ts * 1000, .dur * 1000, .cat, .name, .args.line,
+    .args.tape, .args.record] | map(tostring) | join("|")' x.json >slices
+jq -r '.traceEvents | (map(select(.ph == "s") | {key: "\(.id) \(.pid) \(.tid)", value: .ts}) |
+    from_entries) as $from | .[] | select(.ph == "f" and .bp == "e") |
+    "\($from["\(.id) \(.pid) \(.tid)"] * 1000)|\(.ts * 1000)"' x.json >arrows
+jq -r '.traceEvents[] | select(.ph == "C") | "\(.ts * 1000)|\(.args.bytes)"' x.json >bytes
+alike Chrome
+same "the slices' forward, recompute, backward" "$forward $recompute $backward" "$(jq -r '
+    [.traceEvents[] | select(.cat == "sweep")] as $sweep |
+    [.traceEvents[] | select(.cat == "forward") | . as $op |
+        {dur, again: any($sweep[]; .ts <= $op.ts and $op.ts < .ts + .dur)}] as $op |
+    ([$op[] | select(.again | not).dur] | add) as $forward |
+    ([$op[] | select(.again).dur] | add) as $again |
+    [$forward, $again, ([$sweep[].dur] | add) - $again] | map(. * 1000 | tostring) | join(" ")' x.json)"
+same "the counter's peak" "$peak" "$(cut -d'|' -f2 bytes | sort -n | tail -1)"
+TAPESCOPE_CLOCK=step:1000 expect 0 "$tapescope" record -o short.prof ./exports
+expect 1 "$tapescope" export -f chrome -o y.json short.prof
+said "export: short.prof: it has no timeline; record one by: tapescope record --timeline 64MiB"
+[ ! -e y.json ] || fail "a file was left"
+
+# Two processes: twice the slices and the arrows, none from one to the other.
+expect 0 "$tapescope" merge -o sum.prof tapescope.prof tapescope.prof
+expect 0 "$tapescope" export -f chrome -o sum.json sum.prof
+same "slices of two processes" "1,2 $((2 * (forward + recompute)))" "$(jq -r '[.traceEvents[] | select(.cat == "forward")] |
+    "\([.[].pid] | unique | join(",")) \([.[].dur] | add * 1000)"' sum.json)"
+same "arrows of two processes" "$(jq '[.traceEvents[] | select(.ph == "f")] | length * 2' x.json)" \
+    "$(jq '([.traceEvents[] | select(.ph == "s") | {(.id | tostring): .pid}] | add) as $from |
+        [.traceEvents[] | select(.ph == "f" and $from[.id | tostring] == .pid)] | length' sum.json)"
+
+# The document has the same events.
+expect 0 "$tapescope" export -f json -o document.json
+same "the document's events" "$(jq -c '[.traceEvents[] | select(.ph == "X") | [.ts * 1000, .dur * 1000, .cat]]' x.json)" \
+    "$(jq -c '[.events[] | [.start_ns, .ns, .kind]]' document.json)"
+same "the document's pairs" "$(jq '[.traceEvents[] | select(.ph == "f")] | length' x.json)" \
+    "$(jq '[.events[] | select(.kind == "backward" and .pair > 0)] | length' document.json)"
+
+# Statements have no op's slice: no arrow leads to them from the op that had their place before.
+cat >places.c <<'END'
+#include <tapescope/ad_real.h>
+int main(void)
+{
+    ad_tape tape;
+    ad_tape_create(&tape, NULL);
+    ad_real x;
+    ad_real_leaves(tape, 1, (double[]){0.5}, &x);
+    ad_tensor one = ad_leaf(tape, AD_F64, 0, NULL, (double[]){1});
+    ad_mark mark = ad_tape_mark(tape);
+    ad_exp(one);
+    ad_tape_rewind(tape, mark);
+    ad_record_begin(tape);
+    ad_real y = x;
+    ad_set(&y, ad_real_mul(y, x));
+    ad_real_backward(tape, y);
+    ad_record_end(tape);
+    ad_tape_rewind(tape, mark);
+    ad_backward(ad_exp(one));
+    return ad_status_of(tape) != AD_OK;
+}
+END
+compile places
+expect 0 "$tapescope" record --timeline 1MiB -o places.prof ./places
+expect 0 "$tapescope" export -f json -o places.json places.prof
+same "who has a pullback" "backward exp,forward exp statement" "$(jq -r '
+    ([.events[] | select(.pair > 0) | "\(.kind) \(.name)"] | sort | join(",")) + " " +
+    ([.events[] | select(.kind == "backward" and .record != null and .pair == 0).name] | unique |
+        map(select(. != "leaf")) | join(","))' places.json)"
+
+# decode FORMAT MESSAGE: the export as x.txt, and as decoded.json, in which a message is a list of
+# its fields. A field that the schema has not has a number for a name, which is no JSON.
+decode()
+{
+    expect 0 "$tapescope" export -f "$1" -o x.bin
+    protoc -I "$TAPESCOPE_SOURCE_DIR/profiler/export" --decode="$1.$2" "$1.proto" <x.bin >x.txt 2>err ||
+        fail "$1 does not decode"
+    sed '1s/^/[/; s/\([a-z][a-z_0-9]*\) {$/{"\1": [/; s/^ *}$/null]},/
+        s/^ *\([a-z][a-z_0-9]*\): \(.*\)/{"\1": \2},/; $s/$/ null]/' x.txt >decoded.json
+}
+fields='def all(k): .[] | .[k] | values; def one(k): [all(k)][0];
+    def row: map(tostring) | join("|");
+    def table(list; key; name): [list | {key: one(key) | tostring, value: name}] | from_entries;
+    def base: split("/") | last;'
+
+# Perfetto's packets: a slice ends where the last one ends that is open on its track.
+decode perfetto Trace
+jq -r "$fields"'[all("packet")] as $packet | [$packet[] | all("interned_data")] as $text |
+    table($text[] | all("event_names"); "iid"; one("name")) as $name |
+    table($text[] | all("event_categories"); "iid"; one("name")) as $kind |
+    table($text[] | all("source_locations"); "iid";
+        "\(one("file_name") | base):\(one("line_number"))") as $place |
+    $packet[] | one("timestamp") as $at | all("track_event") |
+    table(all("debug_annotations"); "name"; one("uint_value")) as $note |
+    [one("type"), $at, one("track_uuid"), one("flow_ids"), one("counter_value"),
+        $kind[one("category_iids") | tostring], $name[one("name_iid") | tostring],
+        $place[one("source_location_iid") | tostring], $note.tape, $note.record] |
+    row' decoded.json >edges
+rm slices arrows bytes
+awk -F'|' '
+    $1 != 4 && $2 + 0 < last[$3] { print "an event is before the one before"; bad = 1 }
+    $1 != 4 { last[$3] = $2 + 0 }
+    $1 == 1 { start[$3, ++depth[$3]] = $2
+        rest[$3, depth[$3]] = $6 "|" $7 "|" $8 "|" $9 "|" $10 }
+    $1 == 1 && $4 != "null" && $6 == "forward" { from[$4] = $2 }
+    $1 == 1 && $4 != "null" && $6 != "forward" { print from[$4] "|" $2 >"arrows" }
+    $1 == 2 { at = start[$3, depth[$3]]
+        print at "|" $2 - at "|" rest[$3, depth[$3]--] >"slices" }
+    $1 == 4 { print $2 "|" $5 >"bytes" }
+    END { for (track in depth) if (depth[track] != 0) { print "ends are missing"; bad = 1 }
+        exit bad }' edges >out || fail "the packets are not right"
+alike Perfetto
+same "Perfetto's tracks of a process, and of bytes" "1 1" "$(jq -r "$fields"'
+    [all("packet") | all("track_descriptor")] as $track |
+    [$track[] | select(one("process")) | one("uuid")] as $process |
+    [$track[] | select([one("parent_uuid")] - $process == [])] as $of |
+    "\([$of[] | select(one("thread"))] | length) " +
+    "\([$of[] | all("counter") | select(one("unit") == 3)] | length)"' decoded.json)"
+for text in 'file_name: "'"$PWD"'/exports.c"' 'function_name: "layer"'; do
+    grep -qF "$text" x.txt || fail "Perfetto: no $text"
+done
+
+# TensorBoard's plane, decoded by the schema alone: TensorBoard itself is not run here. It has no
+# arrows; a number of live bytes ends where the next begins.
+decode xplane XSpace
+jq -r "$fields"'all("planes") |
+    table(all("event_metadata"); "key"; one("value") | one("name")) as $name |
+    table(all("stat_metadata"); "key"; one("value") | one("name")) as $stat |
+    all("lines") | all("events") |
+    ([all("stats") | {key: $stat[one("metadata_id") | tostring],
+        value: (one("str_value") // one("uint64_value"))}] | from_entries) as $stat |
+    [(one("offset_ps") // 0) / 1000, (one("duration_ps") // 0) / 1000, $stat.kind,
+        $name[one("metadata_id") | tostring], $stat.line, $stat.tape, $stat.record, $stat.bytes] |
+    row' decoded.json >events
+sed -n 's/|null$//p' events >slices
+cp arrows.ours arrows
+awk -F'|' '$4 == "live bytes" { if (NR > 1 && end != "" && end != $1) print "a gap"
+    end = $1 + $2; print $1 "|" $8 }' events >bytes
+alike "the plane"
+start=$("$tapescope" info --json | sed -n 's/.*"start_unix_ns": *\([0-9]*\).*/\1/p')
+for text in 'name: "/host:CPU"' "timestamp_ns: $start"; do
+    grep -qF "$text" x.txt || fail "the plane: no $text"
+done
+
+[ $failures -eq 0 ] || exit 1
+echo "test_exports_timeline: ok"

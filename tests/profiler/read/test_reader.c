@@ -1,0 +1,474 @@
+/* test_reader.c: profiles made here byte by byte, read back, joined, damaged and reported. */
+#include "analyze.h"
+#include "profile_frame.h"
+#include "profile_maker.h"
+#include "reader.h"
+#include "report.h"
+#include "run_cases.h"
+
+#include <check.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct prof_profile *read_bytes(const struct maker_bytes *bytes, char *error, size_t n)
+{
+    FILE *stream = bytes->n > 0 ? fmemopen(bytes->data, bytes->n, "r") : fopen("/dev/null", "r");
+    ck_assert_ptr_nonnull(stream);
+    struct prof_profile *profile = prof_profile_read_stream(stream, "x.prof", error, n);
+    fclose(stream);
+    return profile;
+}
+
+static struct prof_profile *read_good(const struct maker_bytes *bytes)
+{
+    char error[1024] = "";
+    struct prof_profile *profile = read_bytes(bytes, error, sizeof error);
+    ck_assert_msg(profile != NULL, "%s", error);
+    return profile;
+}
+
+static void check_unusable(const struct maker_bytes *bytes, const char *expected)
+{
+    char error[1024] = "";
+    ck_assert_ptr_null(read_bytes(bytes, error, sizeof error));
+    ck_assert_msg(strstr(error, expected) != NULL, "'%s' lacks '%s'", error, expected);
+    ck_assert_ptr_null(strchr(error, '\n'));
+}
+
+/* A profile that has some of everything: two living tapes and destroyed ones. */
+static void put_observed(struct maker_bytes *bytes, double overhead)
+{
+    maker_put_header(bytes, "tsc", 1);
+    maker_put_modules(bytes);
+    maker_put_clock(bytes, 1000, 500);
+    struct maker_ledger *made = maker_new_ledger(1);
+    Tapescope__Row *row = maker_add_row(made, 0, 0, "padding");
+    row->value_bytes = 8;
+    row = maker_add_row(made, 2, 0x2001, "matmul");
+    row->line = 41;
+    row->kept_by = 4;
+    row->calls = 3;
+    row->forward_ticks = 31;
+    row->backward_ticks = 7;
+    row->recompute_calls = 2;
+    row->recompute_ticks = 11;
+    row->value_bytes = 64;
+    row->peak_bytes = 50;
+    row = maker_add_row(made, 3, 0x3001, "tanh");
+    row->calls = 5;
+    row->forward_ticks = 9;
+    row->record_bytes = 16;
+    row->kept_by = 77;
+    made->ledger.forward_ticks = 40;
+    made->ledger.backward_ticks = 7;
+    made->ledger.recompute_ticks = 11;
+    made->ledger.handed_out_bytes = 88;
+    made->ledger.peak_bytes = 50;
+    made->ledger.records = 8;
+    maker_put_ledger(bytes, made);
+    made = maker_new_ledger(2);
+    row = maker_add_row(made, 2, 0x2001, "matmul");
+    row->line = 41;
+    row->calls = 1;
+    row->forward_ticks = 4;
+    row->peak_bytes = 40;
+    made->ledger.forward_ticks = 4;
+    made->ledger.peak_bytes = 40;
+    maker_put_ledger(bytes, made);
+    maker_put_clock(bytes, 1300, 600);
+    maker_put_overhead(bytes, overhead, overhead);
+    maker_put_end(bytes);
+}
+
+static void put_rich(struct maker_bytes *bytes)
+{
+    put_observed(bytes, 0);
+}
+
+START_TEST(a_profile_is_read_with_all_that_it_holds)
+{
+    struct maker_bytes bytes = {0};
+    put_rich(&bytes);
+    struct prof_profile *profile = read_good(&bytes);
+    ck_assert(profile->complete);
+    ck_assert_ptr_null(profile->warning);
+    ck_assert_str_eq(profile->end_reason, "stop");
+    ck_assert_str_eq(profile->program, "/nowhere/program");
+    ck_assert_uint_eq(profile->n_arguments, 2);
+    ck_assert_uint_eq(profile->n_mappings, 1);
+    ck_assert_uint_eq(profile->mapping[0].build_id_bytes, 4);
+    ck_assert_uint_eq(profile->n_tapes, 2);
+    ck_assert_uint_eq(profile->duration_ns, 100);
+    ck_assert_double_eq(profile->ticks_per_ns, 3);
+    ck_assert_uint_eq(prof_profile_ns(profile, 40), 13);
+    const struct prof_row *row = &profile->tape[0].row[1];
+    ck_assert_str_eq(row->op, "matmul");
+    ck_assert_str_eq(row->kept_by, "tanh");
+    ck_assert_uint_eq(row->calls, 3);
+    ck_assert_uint_eq(row->recompute_calls, 2);
+    ck_assert_uint_eq(row->recompute_ticks, 11);
+    ck_assert_uint_eq(profile->tape[0].recompute_ticks, 11);
+    ck_assert_uint_eq(profile->tape[1].row[0].recompute_calls, 0); /* as in older files */
+    ck_assert_ptr_null(profile->tape[0].row[2].kept_by);           /* a row that is not there */
+    prof_profile_free(profile);
+    free(bytes.data);
+}
+END_TEST
+
+START_TEST(the_last_packet_of_a_row_wins_and_other_rows_stay)
+{
+    struct maker_bytes bytes = {0};
+    maker_put_header(&bytes, "step:10", 1);
+    struct maker_ledger *made = maker_new_ledger(1);
+    maker_add_row(made, 0, 0x2001, "exp")->calls = 1;
+    maker_add_row(made, 1, 0x3001, "log")->calls = 2;
+    made->ledger.forward_ticks = 5;
+    maker_put_ledger(&bytes, made);
+    made = maker_new_ledger(1);
+    maker_add_row(made, 1, 0x3001, "log")->calls = 9;
+    made->ledger.forward_ticks = 50;
+    maker_put_ledger(&bytes, made);
+    maker_put_end(&bytes);
+    struct prof_profile *profile = read_good(&bytes);
+    ck_assert_uint_eq(profile->n_tapes, 1);
+    ck_assert_uint_eq(profile->tape[0].n_rows, 2);
+    ck_assert_uint_eq(profile->tape[0].row[0].calls, 1);
+    ck_assert_uint_eq(profile->tape[0].row[1].calls, 9);
+    ck_assert_uint_eq(profile->tape[0].forward_ticks, 50);
+    ck_assert_uint_eq(prof_profile_ns(profile, 50), 50);
+    ck_assert(!profile->clock_is_uncalibrated);
+    prof_profile_free(profile);
+    free(bytes.data);
+}
+END_TEST
+
+/* Tape 1 is destroyed; tape 0 follows with what it held, or does not come. */
+static uint64_t calls_of_destroyed(bool merged, bool end)
+{
+    struct maker_bytes bytes = {0};
+    maker_put_header(&bytes, "monotonic", 1);
+    struct maker_ledger *made = maker_new_ledger(1);
+    maker_add_row(made, 0, 0x2001, "exp")->calls = 3;
+    maker_put_ledger(&bytes, made);
+    made = maker_new_ledger(1);
+    made->ledger.final = true;
+    maker_put_ledger(&bytes, made);
+    if (merged) {
+        made = maker_new_ledger(0);
+        made->ledger.tapes = 2;
+        maker_add_row(made, 0, 0x2001, "exp")->calls = 4;
+        maker_put_ledger(&bytes, made);
+    }
+    if (end)
+        maker_put_end(&bytes);
+    struct prof_profile *profile = read_good(&bytes);
+    uint64_t calls = 0;
+    for (size_t i = 0; i < profile->n_tapes; i++)
+        for (size_t j = 0; j < profile->tape[i].n_rows; j++)
+            calls += profile->tape[i].row[j].calls;
+    prof_profile_free(profile);
+    free(bytes.data);
+    return calls;
+}
+
+START_TEST(a_destroyed_tape_counts_once_wherever_the_profile_ends)
+{
+    ck_assert_uint_eq(calls_of_destroyed(true, true), 4);
+    ck_assert_uint_eq(calls_of_destroyed(true, false), 4);
+    ck_assert_uint_eq(calls_of_destroyed(false, false), 3);
+}
+END_TEST
+
+START_TEST(every_truncation_is_readable_and_says_so)
+{
+    struct maker_bytes bytes = {0};
+    put_rich(&bytes);
+    size_t first = bytes.frame[1]; /* the header is whole from here on */
+    for (size_t n = 0; n < bytes.n; n++) {
+        char error[1024] = "";
+        struct maker_bytes cut = {.data = bytes.data, .n = n};
+        if (n < first) {
+            check_unusable(&cut, n < PROFILE_MAGIC_BYTES ? "not a tapescope profile" : "header");
+            continue;
+        }
+        struct prof_profile *profile = read_bytes(&cut, error, sizeof error);
+        ck_assert_msg(profile != NULL, "%zu: %s", n, error);
+        ck_assert(!profile->complete);
+        ck_assert_ptr_nonnull(profile->warning);
+        ck_assert_ptr_nonnull(strstr(profile->warning, "was killed or is still running"));
+        ck_assert_ptr_null(strchr(profile->warning, '\n'));
+        prof_profile_free(profile);
+    }
+    struct maker_bytes cut = {.data = bytes.data, .n = bytes.frame[3] + 9};
+    struct prof_profile *profile = read_good(&cut);
+    char expected[128];
+    snprintf(expected, sizeof expected, "x.prof: truncated after 3 packets (%zu of %zu bytes)",
+             cut.n, bytes.frame[4]);
+    ck_assert_ptr_nonnull(strstr(profile->warning, expected));
+    prof_profile_free(profile);
+    free(bytes.data);
+}
+END_TEST
+
+/* Reads, analyses and reports whatever it is. */
+static void use(const struct maker_bytes *bytes)
+{
+    char error[1024], *text = NULL;
+    size_t n;
+    struct prof_profile *profile = read_bytes(bytes, error, sizeof error);
+    if (!profile)
+        return;
+    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    ck_assert_ptr_nonnull(analysis);
+    struct report_style style = {.out = open_memstream(&text, &n), .width = 80};
+    ck_assert_ptr_nonnull(style.out);
+    report_top(analysis, PROF_BY_LINE, REPORT_SORT_TAPE, 20, &style);
+    report_info(analysis, &style);
+    fclose(style.out);
+    free(text);
+    prof_analysis_free(analysis);
+    prof_profile_free(profile);
+}
+
+START_TEST(any_flipped_bit_is_noticed)
+{
+    struct maker_bytes bytes = {0};
+    put_rich(&bytes);
+    for (size_t bit = 0; bit < 8 * bytes.n; bit++) {
+        char error[1024];
+        bytes.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        struct prof_profile *profile = read_bytes(&bytes, error, sizeof error);
+        ck_assert(!profile || (!profile->complete && profile->warning));
+        prof_profile_free(profile);
+        bytes.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    bytes.data[bytes.frame[4] + PROFILE_FRAME_BYTES] ^= 1;
+    struct prof_profile *profile = read_good(&bytes);
+    ck_assert_ptr_nonnull(strstr(profile->warning, "x.prof: packet 5 is damaged (checksum)"));
+    prof_profile_free(profile);
+    free(bytes.data);
+}
+END_TEST
+
+START_TEST(any_flipped_bit_with_a_valid_checksum_is_survived)
+{
+    struct maker_bytes bytes = {0};
+    put_rich(&bytes);
+    bytes.frame[bytes.n_frames] = bytes.n;
+    for (size_t i = 0; i < bytes.n_frames; i++) {
+        size_t start = bytes.frame[i] + PROFILE_FRAME_BYTES;
+        uint32_t n = (uint32_t)(bytes.frame[i + 1] - start);
+        for (size_t bit = 0; bit < 8 * (size_t)n; bit++) {
+            bytes.data[start + bit / 8] ^= (uint8_t)(1u << bit % 8);
+            profile_frame_put(bytes.data + bytes.frame[i], bytes.data + start, n);
+            use(&bytes);
+            bytes.data[start + bit / 8] ^= (uint8_t)(1u << bit % 8);
+        }
+        profile_frame_put(bytes.data + bytes.frame[i], bytes.data + start, n);
+    }
+    use(&bytes);
+    free(bytes.data);
+}
+END_TEST
+
+START_TEST(what_is_not_a_profile_is_refused_in_one_line)
+{
+    char error[1024];
+    struct maker_bytes empty = {0}, text = {0}, later = {0}, headless = {0}, twice = {0};
+    struct maker_bytes once = {0};
+    check_unusable(&empty, "x.prof: not a tapescope profile");
+    maker_put(&text, "#!/bin/sh\necho hello\n", 21);
+    check_unusable(&text, "x.prof: not a tapescope profile");
+    maker_put_header(&later, "tsc", 2);
+    check_unusable(&later, "version");
+    maker_put(&headless, PROFILE_MAGIC, PROFILE_MAGIC_BYTES);
+    maker_put_end(&headless);
+    check_unusable(&headless, "header");
+    maker_put_header(&twice, "tsc", 1);
+    maker_put_header(&once, "tsc", 1);
+    maker_put(&twice, once.data + once.frame[0], once.n - once.frame[0]);
+    struct prof_profile *profile = read_good(&twice);
+    ck_assert_ptr_nonnull(strstr(profile->warning, "packet 2 is damaged (content)"));
+    prof_profile_free(profile);
+    ck_assert_ptr_null(prof_profile_read("/nowhere/x.prof", error, sizeof error));
+    ck_assert_str_eq(error, "/nowhere/x.prof: No such file or directory");
+    ck_assert_ptr_null(prof_profile_read("/", error, sizeof error));
+    ck_assert_str_eq(error, "/: Is a directory");
+    free(text.data);
+    free(later.data);
+    free(headless.data);
+    free(twice.data);
+    free(once.data);
+}
+END_TEST
+
+START_TEST(a_packet_of_a_million_empty_rows_does_not_take_its_weight_in_memory)
+{
+    enum { ROWS = 1000000 };
+    struct maker_bytes bytes = {0};
+    uint8_t head[PROFILE_FRAME_BYTES], *payload = calloc(ROWS, 2);
+    ck_assert_ptr_nonnull(payload);
+    size_t at = 0;
+    payload[at++] = 3 << 3 | 2; /* Packet.ledger, 2 * ROWS - 8 bytes of it */
+    size_t inside = 2 * (size_t)ROWS - 8;
+    for (size_t left = inside; left > 0 || at < 2; left >>= 7)
+        payload[at++] = (uint8_t)((left & 127) | (left >> 7 ? 128 : 0));
+    for (size_t i = 0; i < inside / 2; i++, at += 2)
+        payload[at] = 4 << 3 | 2; /* Ledger.row of no bytes */
+    maker_put_header(&bytes, "tsc", 1);
+    profile_frame_put(head, payload, (uint32_t)at);
+    maker_put(&bytes, head, sizeof head);
+    maker_put(&bytes, payload, at);
+    struct prof_profile *profile = read_good(&bytes);
+    ck_assert_ptr_nonnull(strstr(profile->warning, "packet 2 is damaged (content)"));
+    prof_profile_free(profile);
+    free(payload);
+    free(bytes.data);
+}
+END_TEST
+
+START_TEST(lines_are_joined_over_tapes_and_their_sums_are_the_totals)
+{
+    struct maker_bytes bytes = {0};
+    put_rich(&bytes);
+    struct prof_profile *profile = read_good(&bytes);
+    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    ck_assert_ptr_nonnull(analysis);
+    ck_assert_uint_eq(analysis->n_lines, 3);
+    const struct prof_totals *total = &analysis->total;
+    uint64_t forward = 0, backward = 0, bytes_on_tape = 0, peak = 0;
+    for (size_t i = 0; i < analysis->n_lines; i++) {
+        const struct prof_line *line = &analysis->line[i];
+        forward += line->cost.forward_ns;
+        backward += line->cost.backward_ns;
+        bytes_on_tape += prof_cost_tape_bytes(&line->cost);
+        peak += line->cost.peak_bytes;
+        if (strcmp(line->ops.name[0], "matmul") == 0) {
+            ck_assert_uint_eq(line->cost.calls, 4);
+            ck_assert_uint_eq(line->cost.forward_ticks, 35);
+            ck_assert_uint_eq(line->cost.peak_bytes, 50); /* of the tape with the greatest peak */
+            ck_assert_uint_eq(line->line, 41);
+            ck_assert_uint_eq(line->kept_by.n, 1);
+        }
+    }
+    ck_assert_uint_eq(total->forward_ns, 15); /* 44 ticks at 3 a nanosecond */
+    ck_assert_uint_eq(forward, total->forward_ns);
+    ck_assert_uint_eq(backward, total->backward_ns);
+    ck_assert_uint_eq(bytes_on_tape, total->handed_out_bytes);
+    ck_assert_uint_eq(peak, total->peak_bytes);
+    ck_assert_uint_eq(total->tapes, 2);
+    size_t n;
+    struct prof_line *op = prof_analysis_group(analysis, PROF_BY_OP, &n);
+    ck_assert_uint_eq(n, 3);
+    free(op);
+    prof_analysis_free(analysis);
+    prof_profile_free(profile);
+    free(bytes.data);
+}
+END_TEST
+
+/* tanh has 9 ticks in 5 calls: 2 a call are more than it has. */
+START_TEST(what_observing_added_is_taken_off_and_said)
+{
+    struct maker_bytes bytes = {0};
+    put_observed(&bytes, 2);
+    struct prof_profile *profile = read_good(&bytes);
+    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    ck_assert_ptr_nonnull(analysis);
+    for (size_t i = 0; i < analysis->n_lines; i++) {
+        const struct prof_cost *cost = &analysis->line[i].cost;
+        const char *op = analysis->line[i].ops.name[0];
+        if (strcmp(op, "matmul") == 0) {
+            ck_assert_uint_eq(cost->forward_ticks, 35 - 4 * 2);
+            ck_assert_uint_eq(cost->backward_ticks, 7); /* no call of it is known */
+            ck_assert_uint_eq(cost->recompute_ticks, 11 - 2 * 2);
+        } else if (strcmp(op, "tanh") == 0) {
+            ck_assert_uint_eq(cost->forward_ticks, 0);
+        }
+    }
+    const struct prof_totals *total = &analysis->total;
+    ck_assert_uint_eq(profile->overhead_ticks, 4 * 2 + 9 + 2 * 2);
+    ck_assert_uint_eq(total->forward_ticks, 44 - 4 * 2 - 9);
+    ck_assert_uint_eq(total->recompute_ticks, 11 - 2 * 2);
+    ck_assert_uint_eq(total->forward_ns, analysis->sum.forward_ns);
+    prof_analysis_free(analysis);
+    prof_profile_free(profile);
+    free(bytes.data);
+}
+END_TEST
+
+START_TEST(an_overhead_that_cannot_be_is_none)
+{
+    static const double wrong[] = {-1, 0, 1e300, (double)NAN, (double)INFINITY};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct maker_bytes bytes = {0};
+        put_observed(&bytes, wrong[i]);
+        struct prof_profile *profile = read_good(&bytes);
+        ck_assert_double_eq(profile->forward_overhead, 0);
+        ck_assert_double_eq(profile->backward_overhead, 0);
+        prof_profile_free(profile);
+        free(bytes.data);
+    }
+}
+END_TEST
+
+START_TEST(reports_fit_eighty_columns_and_hold_no_control_characters)
+{
+    struct maker_bytes bytes = {0};
+    char *text = NULL;
+    size_t n;
+    put_rich(&bytes);
+    struct prof_profile *profile = read_good(&bytes);
+    char name[] = "\033[2J of a screen\r\n that is not ours";
+    struct prof_scope open = {.name = name, .calls = 2, .open_calls = 1};
+    profile->scope = &open;
+    profile->n_scopes = 1;
+    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct report_style style = {.out = open_memstream(&text, &n), .width = 80};
+    report_summary(analysis, &style);
+    fputc('\n', style.out);
+    report_top(analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 1, &style);
+    report_info(analysis, &style);
+    fclose(style.out);
+    const char *summary = strchr(text, '\n'); /* which is a sentence, of any length */
+    size_t width = 0;
+    for (size_t i = 0; i < n; i++) {
+        width = text[i] == '\n' || text + i < summary ? 0 : width + 1;
+        ck_assert_uint_le(width, 80);
+        ck_assert(text[i] == '\n' || (unsigned char)text[i] >= ' ');
+    }
+    ck_assert_ptr_nonnull(strstr(text, "... 2 more lines"));
+    ck_assert_ptr_nonnull(strstr(text, "2 sites are without line information."));
+    ck_assert_ptr_nonnull(
+        strstr(text, ", scope \"?[2J of a screen?? that is not ours\" not ended"));
+    profile->scope = NULL;
+    profile->n_scopes = 0;
+    free(text);
+    prof_analysis_free(analysis);
+    prof_profile_free(profile);
+    free(bytes.data);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("reader");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, a_profile_is_read_with_all_that_it_holds);
+    tcase_add_test(tests, the_last_packet_of_a_row_wins_and_other_rows_stay);
+    tcase_add_test(tests, a_destroyed_tape_counts_once_wherever_the_profile_ends);
+    tcase_add_test(tests, every_truncation_is_readable_and_says_so);
+    tcase_add_test(tests, any_flipped_bit_is_noticed);
+    tcase_add_test(tests, any_flipped_bit_with_a_valid_checksum_is_survived);
+    tcase_add_test(tests, what_is_not_a_profile_is_refused_in_one_line);
+    tcase_add_test(tests, a_packet_of_a_million_empty_rows_does_not_take_its_weight_in_memory);
+    tcase_add_test(tests, lines_are_joined_over_tapes_and_their_sums_are_the_totals);
+    tcase_add_test(tests, what_observing_added_is_taken_off_and_said);
+    tcase_add_test(tests, an_overhead_that_cannot_be_is_none);
+    tcase_add_test(tests, reports_fit_eighty_columns_and_hold_no_control_characters);
+    return run_cases("reader", tests);
+}

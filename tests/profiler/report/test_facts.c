@@ -1,0 +1,109 @@
+/* test_facts.c: every counter of counters.def comes out where people read it: in JSON and in the
+ * columns of the page, under its name and with its own value.
+ */
+#include "html_data.h"
+#include "report_json.h"
+#include "run_cases.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct prof_profile profile;
+static struct prof_line line;
+static char *text;
+static size_t n_bytes;
+static FILE *out;
+
+/* A line each of whose costs is another number. */
+static void setup(void)
+{
+    uint64_t value = 1000;
+    profile = (struct prof_profile){.ticks_per_ns = 1};
+    line = (struct prof_line){.line = 7};
+#define X(name) line.cost.name = value++;
+    PROF_COST_MEMBERS(X)
+#undef X
+    line.cost.waiting_ns = line.cost.waiting_io_ns + line.cost.waiting_lock_ns + 5;
+    line.cost.byte_ns = 2.5;
+    out = open_memstream(&text, &n_bytes);
+    ck_assert_ptr_nonnull(out);
+}
+
+static void teardown(void)
+{
+    fclose(out);
+    free(text);
+}
+
+/* Fails unless the text has the member with this value. */
+static void check_member(const char *name, const char *before, uint64_t value, const char *after)
+{
+    char wanted[128];
+    snprintf(wanted, sizeof wanted, "\"%s\": %s%llu%s", name, before, (unsigned long long)value,
+             after);
+    fflush(out);
+    ck_assert_msg(strstr(text, wanted) != NULL, "no %s in %s", wanted, text);
+}
+
+START_TEST(json_has_every_cost)
+{
+    struct json json;
+    json_begin(&json, out);
+    report_json_cost(&json, &line.cost, &profile);
+    json_finish(&json);
+    const struct prof_cost *cost = &line.cost;
+    check_member("calls", "", cost->calls, "");
+    check_member("recompute_ns", "", cost->recompute_ns, "");
+    check_member("recompute_flops", "", cost->recompute_flops, "");
+    check_member("recompute_moved_bytes", "", cost->recompute_moved, "");
+    check_member("tape_bytes", "", prof_cost_tape_bytes(cost), "");
+    check_member("peak_bytes", "", cost->peak_bytes, "");
+    check_member("waiting_io_ns", "", cost->waiting_io_ns, "");
+    check_member("waiting_lock_ns", "", cost->waiting_lock_ns, "");
+    check_member("waiting_other_ns", "", 5, "");
+#define ROW(X, name, field, unit, phase, out, ...)                                                 \
+    check_member(#out, "", cost->PROF_COST_SHOWN(unit, name, out), "");
+    COUNTERS(ROW, COUNTER_NONE, )
+#undef ROW
+    ck_assert_ptr_null(strstr(text, "cpu_samples"));
+}
+END_TEST
+
+START_TEST(the_page_has_every_cost)
+{
+    struct html_data data = {0};
+    json_begin(&data.json, out);
+    html_put_facts(&data);
+    json_object(&data.json, "lines");
+    html_put_costs(&data, "", (struct html_lines){&line, sizeof line, 1});
+    json_end(&data.json);
+    json_finish(&data.json);
+    const struct prof_cost *cost = &line.cost;
+    check_member("recompute_ns", "[", cost->recompute_ns, "]");
+    check_member("recompute_flops", "[", cost->recompute_flops, "]");
+    check_member("recompute_moved_bytes", "[", cost->recompute_moved, "]");
+    check_member("waiting_ns", "[", cost->waiting_ns, "]");
+    check_member("waiting_io_ns", "[", cost->waiting_io_ns, "]");
+    check_member("waiting_lock_ns", "[", cost->waiting_lock_ns, "]");
+    check_member("samples", "[", cost->samples, "]");
+#define ROW(X, name, field, unit, phase, out, ...)                                                 \
+    check_member(#out, "[", cost->PROF_COST_SHOWN(unit, name, out), "]");
+    COUNTERS(ROW, COUNTER_NONE, )
+#undef ROW
+    /* The page's modules know them from the document. */
+    ck_assert_ptr_nonnull(strstr(text, "\"name\": \"recompute_flops\""));
+    ck_assert_ptr_nonnull(strstr(text, "\"name\": \"waiting_lock_ns\""));
+    ck_assert_ptr_nonnull(strstr(text, "{\"name\": \"recompute\", \"class\": \"rec\"}"));
+    ck_assert_ptr_null(strstr(text, "cpu_samples"));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases = tcase_create("facts");
+    tcase_add_checked_fixture(cases, setup, teardown);
+    tcase_add_test(cases, json_has_every_cost);
+    tcase_add_test(cases, the_page_has_every_cost);
+    return run_cases("facts", cases);
+}

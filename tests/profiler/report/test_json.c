@@ -1,0 +1,135 @@
+/* test_json.c: what the writer writes, to the letter. */
+#include "json.h"
+#include "run_cases.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *text;
+static size_t n;
+static struct json json;
+
+static void begin(void)
+{
+    json_begin(&json, open_memstream(&text, &n));
+}
+
+static void expect(const char *expected)
+{
+    json_finish(&json);
+    fclose(json.out);
+    ck_assert_str_eq(text, expected);
+    free(text);
+}
+
+START_TEST(members_stand_on_lines_of_their_own_down_to_two_deep)
+{
+    begin();
+    expect("{}\n");
+    begin();
+    json_text(&json, "a", "b");
+    json_array(&json, "rows");
+    json_object(&json, NULL);
+    json_u64(&json, "x", 1);
+    json_array(&json, "y");
+    json_u64(&json, NULL, 2);
+    json_u64(&json, NULL, 3);
+    json_end(&json);
+    json_end(&json);
+    json_object(&json, NULL);
+    json_end(&json);
+    json_end(&json);
+    json_bool(&json, "z", true);
+    expect("{\n"
+           "  \"a\": \"b\",\n"
+           "  \"rows\": [\n"
+           "    {\"x\": 1, \"y\": [2, 3]},\n"
+           "    {}\n"
+           "  ],\n"
+           "  \"z\": true\n"
+           "}\n");
+}
+END_TEST
+
+START_TEST(numbers_are_exact_and_what_is_none_is_null)
+{
+    begin();
+    json_u64(&json, "a", UINT64_MAX);
+    json_i64(&json, "b", INT64_MIN);
+    json_double(&json, "c", 0.1);
+    json_double(&json, "d", NAN);
+    json_double(&json, "e", INFINITY);
+    json_text(&json, "f", NULL);
+    json_bool(&json, "g", false);
+    expect("{\n"
+           "  \"a\": 18446744073709551615,\n"
+           "  \"b\": -9223372036854775808,\n"
+           "  \"c\": 0.10000000000000001,\n"
+           "  \"d\": null,\n"
+           "  \"e\": null,\n"
+           "  \"f\": null,\n"
+           "  \"g\": false\n"
+           "}\n");
+}
+END_TEST
+
+START_TEST(any_bytes_are_text)
+{
+    static const struct {
+        const char *bytes, *written;
+    } cases[] = {
+        {"\"\\/", "\\\"\\\\/"},
+        {"\n\t\x01\x7f", "\\u000a\\u0009\\u0001\\u007f"},
+        {"\xc2\x80\xc2\x9b\xc2\x9f\u00a0", "\\u0080\\u009b\\u009f\u00a0"},
+        {"\u061c\u200e\u200f", "\\u061c\\u200e\\u200f"},
+        // NOLINTBEGIN(misc-misleading-bidirectional): that is what is tested
+        {"a\u202e\u2066b\u2069", "a\\u202e\\u2066b\\u2069"},
+        {"\u2027\u2028\u2029\u202a", "\u2027\\u2028\\u2029\\u202a"},
+        // NOLINTEND(misc-misleading-bidirectional)
+        {"\u00e9\u20ac\U0001f600", "\u00e9\u20ac\U0001f600"},
+        {"a\xff\xc3", "a\\ufffd\\ufffd"},
+        {"\xc0\xaf", "\\ufffd\\ufffd"},                       /* too long a form */
+        {"\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"},            /* half of a pair */
+        {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"}, /* beyond the last */
+        {"\xe0\x9f\xbf", "\\ufffd\\ufffd\\ufffd"},
+        {"\xe2\x82", "\\ufffd\\ufffd"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char expected[128];
+        begin();
+        json_text(&json, "t", cases[i].bytes);
+        snprintf(expected, sizeof expected, "{\n  \"t\": \"%s\"\n}\n", cases[i].written);
+        expect(expected);
+    }
+}
+END_TEST
+
+START_TEST(a_name_that_is_shown_has_no_controls)
+{
+    begin();
+    json_name(&json, "t", "a\u202eb\n\xc2\x9b\"\u00e9");
+    expect("{\n  \"t\": \"a?b??\\\"\u00e9\"\n}\n");
+}
+END_TEST
+
+START_TEST(what_is_still_open_is_closed_at_the_end)
+{
+    begin();
+    json_array(&json, "a");
+    json_object(&json, NULL);
+    expect("{\n  \"a\": [\n    {}\n  ]\n}\n");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases = tcase_create("json");
+    tcase_add_test(cases, members_stand_on_lines_of_their_own_down_to_two_deep);
+    tcase_add_test(cases, numbers_are_exact_and_what_is_none_is_null);
+    tcase_add_test(cases, any_bytes_are_text);
+    tcase_add_test(cases, a_name_that_is_shown_has_no_controls);
+    tcase_add_test(cases, what_is_still_open_is_closed_at_the_end);
+    return run_cases("json", cases);
+}

@@ -1,0 +1,434 @@
+/* profile_seed_packets.c: see profile_seed_packets.h.
+ *
+ * Between them the packets have every kind, a kind and a field that no reader knows, and numbers
+ * of every length.
+ */
+#include "profile_seed_packets.h"
+
+#include "counters.def"
+#include "profile.pb-c.h"
+#include "profile_frame.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_ROWS = 8 };
+
+static void seed_put(struct profile_seed *seed, const void *data, size_t n)
+{
+    if (n > sizeof seed->data - seed->n) {
+        seed->overflow = true;
+        return;
+    }
+    memcpy(seed->data + seed->n, data, n);
+    seed->n += n;
+}
+
+static void seed_put_frame(struct profile_seed *seed, const uint8_t *payload, size_t n)
+{
+    uint8_t head[PROFILE_FRAME_BYTES];
+    if (seed->n_frames == PROFILE_SEED_FRAMES) {
+        seed->overflow = true;
+        return;
+    }
+    profile_frame_put(head, payload, (uint32_t)n);
+    seed_put(seed, head, sizeof head);
+    seed_put(seed, payload, n);
+    seed->frame[++seed->n_frames] = seed->n;
+}
+
+void seed_put_packet(struct profile_seed *seed, const Tapescope__Packet *packet)
+{
+    uint8_t payload[PROFILE_SEED_BYTES];
+    size_t n = tapescope__packet__get_packed_size(packet);
+    if (n > sizeof payload) {
+        seed->overflow = true;
+        return;
+    }
+    tapescope__packet__pack(packet, payload);
+    seed_put_frame(seed, payload, n);
+}
+
+void seed_put_header(struct profile_seed *seed, const char *clock, size_t n_arguments)
+{
+    Tapescope__Header header = TAPESCOPE__HEADER__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    char *argument[] = {(char *)"./fit", (char *)"--rate=0.1", (char *)"a\033[31m \xc3\xa9"};
+    header.version = 1;
+    header.library_version = (char *)"0.1";
+    header.program = (char *)"/nowhere/fit";
+    header.argument = argument;
+    header.n_argument = n_arguments;
+    header.working_directory = (char *)"/nowhere";
+    header.pid = 4711;
+    header.start_unix_ns = 1700000000000000000u;
+    header.clock = (char *)(uintptr_t)clock;
+    header.collector = (char *)"seed";
+    header.options = (char *)"depth=8,time=exact";
+    header.runs = n_arguments == 0 ? 2 : 0;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_HEADER;
+    packet.header = &header;
+    seed_put(seed, PROFILE_MAGIC, PROFILE_MAGIC_BYTES);
+    seed->frame[0] = seed->n;
+    seed_put_packet(seed, &packet);
+}
+
+void seed_put_clock(struct profile_seed *seed, uint64_t ticks, uint64_t ns)
+{
+    Tapescope__Clock clock = TAPESCOPE__CLOCK__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    clock.ticks = ticks;
+    clock.monotonic_ns = ns;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_CLOCK;
+    packet.clock = &clock;
+    seed_put_packet(seed, &packet);
+}
+
+void seed_put_overhead(struct profile_seed *seed, double forward, double backward)
+{
+    Tapescope__Overhead overhead = TAPESCOPE__OVERHEAD__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    overhead.forward_ticks = forward;
+    overhead.backward_ticks = backward;
+    overhead.taken_ticks = 12;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_OVERHEAD;
+    packet.overhead = &overhead;
+    seed_put_packet(seed, &packet);
+}
+
+void seed_put_modules(struct profile_seed *seed, size_t n)
+{
+    static const char *const path[] = {"/nowhere/fit", "/nowhere/libm.so.6", ""};
+    uint8_t id[] = {0xde, 0xad, 0, 0xff};
+    Tapescope__Module module[3], *list[3];
+    Tapescope__Modules modules = TAPESCOPE__MODULES__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    for (size_t i = 0; i < n; i++) {
+        tapescope__module__init(&module[i]);
+        module[i].path = (char *)(uintptr_t)path[i];
+        module[i].build_id = (ProtobufCBinaryData){i == 1 ? 0 : sizeof id, i == 1 ? NULL : id};
+        module[i].start = 0x1000 * (1 + 8 * i);
+        module[i].end = module[i].start + 0x8000;
+        module[i].bias = i == 0 ? 0 : 0x7f0000000000;
+        list[i] = &module[i];
+    }
+    modules.module = list;
+    modules.n_module = n;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_MODULES;
+    packet.modules = &modules;
+    seed_put_packet(seed, &packet);
+}
+
+/* Places of two sites, one of them twice, with a text that is no text. */
+void seed_put_symbols(struct profile_seed *seed)
+{
+    Tapescope__Symbol symbol[3], *list[3];
+    Tapescope__Symbols symbols = TAPESCOPE__SYMBOLS__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    for (size_t i = 0; i < 3; i++) {
+        tapescope__symbol__init(&symbol[i]);
+        symbol[i].pc = i == 2 ? UINT64_MAX : 0x2001;
+        symbol[i].line = i == 2 ? UINT32_MAX : 41;
+        symbol[i].function = (char *)(i == 1 ? "f\xff\033" : "f");
+        symbol[i].file = (char *)(i == 2 ? "" : "/nowhere/a.c");
+        symbol[i].module = (char *)"/bin/a";
+        symbol[i].source_line = 7;
+        symbol[i].function_line = 5;
+        symbol[i].depth = (uint32_t)i;
+        symbol[i].outermost = i > 0;
+        symbol[i].wrapped = i == 2;
+        symbol[i].offset = 1u << 20;
+        list[i] = &symbol[i];
+    }
+    symbols.symbol = list;
+    symbols.n_symbol = 3;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_SYMBOLS;
+    packet.symbols = &symbols;
+    seed_put_packet(seed, &packet);
+}
+
+/* n scopes from number `first` on, with keys and without, whose parent comes before it, or after
+ * it, or is not there; expectations of all kinds, of scopes that are there or not. */
+void seed_put_scopes(struct profile_seed *seed, uint32_t first, size_t n)
+{
+    static const char *const name[] = {"train", "", "a/b, \"c\"\n"};
+    Tapescope__ScopeKey key = TAPESCOPE__SCOPE_KEY__INIT, *keys[2] = {&key, &key};
+    Tapescope__Scope scope[MOST_ROWS], *list[MOST_ROWS];
+    Tapescope__Expectation expectation[3], *expectations[3];
+    Tapescope__Steps steps = TAPESCOPE__STEPS__INIT;
+    Tapescope__Scopes scopes = TAPESCOPE__SCOPES__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    key.key = (char *)"index";
+    key.value = -7;
+    for (size_t i = 0; i < n; i++) {
+        tapescope__scope__init(&scope[i]);
+        scope[i].id = first + (uint32_t)i;
+        scope[i].parent = i == 4 ? 1000 : i == 2 ? first + 3 : (uint32_t)i;
+        scope[i].thread = i / 2;
+        scope[i].name = (char *)(uintptr_t)name[i % 3];
+        scope[i].key = keys;
+        scope[i].n_key = i % 3;
+        scope[i].calls = 3 * i;
+        scope[i].recorded_calls = i;
+        scope[i].open_calls = i / 3;
+        scope[i].ticks = 1000 * i;
+        scope[i].sweep_ticks = 300 * i;
+        scope[i].overhead_ticks = 20 * i;
+        scope[i].records = 5 * i;
+        list[i] = &scope[i];
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        tapescope__expectation__init(&expectation[i]);
+        expectation[i].id = i + 1;
+        expectation[i].kind = i;
+        expectation[i].pc = 0x2001 + 0x100 * i;
+        expectation[i].line = 40 + i;
+        expectation[i].scope = i == 1 ? 0 : first + 50 * i;
+        expectation[i].bound = i == 0 ? 2.5 : 1e6;
+        expectation[i].times = 4;
+        expectations[i] = &expectation[i];
+    }
+    steps.first = 3;
+    steps.last = UINT64_MAX;
+    steps.seen = 5;
+    steps.by_call = n > 3;
+    scopes.scope = list;
+    scopes.n_scope = n;
+    scopes.expectation = expectations;
+    scopes.n_expectation = 3;
+    scopes.lost = 1;
+    scopes.steps = &steps;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_SCOPES;
+    packet.scopes = &scopes;
+    seed_put_packet(seed, &packet);
+}
+
+/* n events of the sites of scopes and ops, whose starts go back and forth. */
+void seed_put_events(struct profile_seed *seed, size_t n, uint32_t n_sites)
+{
+    Tapescope__EventSite site[MOST_ROWS], *sites[MOST_ROWS];
+    Tapescope__Timeline timeline = TAPESCOPE__TIMELINE__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    uint32_t place[MOST_ROWS];
+    int64_t start[MOST_ROWS], record[MOST_ROWS];
+    uint64_t ticks[MOST_ROWS];
+    for (uint32_t i = 0; i < n_sites; i++) {
+        tapescope__event_site__init(&site[i]);
+        site[i].kind = i; /* the last is none that is known */
+        site[i].thread = 4711;
+        site[i].process = i % 2 ? 4710 : 0;
+        site[i].tape = i;
+        site[i].pc = 0x2001;
+        site[i].line = 41;
+        site[i].op = (char *)"matmul";
+        site[i].scope = i;
+        site[i].process = i % 3;
+        site[i].path = i % 2 ? i + 1 : UINT32_MAX;
+        site[i].again = i % 2 == 0;
+        site[i].part = i % 3 == 0;
+        sites[i] = &site[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        place[i] = n_sites > 0 ? (uint32_t)i % n_sites : 0;
+        start[i] = i % 2 ? -100 : INT64_MAX / 2;
+        record[i] = i % 3 ? 5 : -5;
+        ticks[i] = i * UINT64_C(1000000007);
+    }
+    timeline.site = sites;
+    timeline.n_site = n_sites;
+    timeline.event_site = place;
+    timeline.event_start = start;
+    timeline.event_record = record;
+    timeline.event_ticks = ticks;
+    timeline.n_event_site = timeline.n_event_start = timeline.n_event_record =
+        timeline.n_event_ticks = n;
+    timeline.left_out = n;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_TIMELINE;
+    packet.timeline = &timeline;
+    seed_put_packet(seed, &packet);
+}
+
+void seed_put_end(struct profile_seed *seed)
+{
+    Tapescope__End end = TAPESCOPE__END__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    end.ticks = 2000;
+    end.unix_ns = 1700000000000001000u;
+    end.reason = (char *)"stop";
+    packet.kind_case = TAPESCOPE__PACKET__KIND_END;
+    packet.end = &end;
+    seed_put_packet(seed, &packet);
+}
+
+/* A tape with n rows from index `first` on, whose counters are multiples of unit. */
+void seed_put_tape(struct profile_seed *seed, uint64_t tape, uint32_t first, size_t n,
+                   uint64_t unit)
+{
+    static const char *const op[] = {"padding", "matmul", "tanh", "add", "sum", "", "exp", "log"};
+    Tapescope__Row row[MOST_ROWS], *list[MOST_ROWS];
+    Tapescope__Ledger ledger = TAPESCOPE__LEDGER__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t k = (i + 1) * unit;
+        tapescope__row__init(&row[i]);
+        row[i].index = first + (uint32_t)i;
+        row[i].pc = i == 0 && first == 0 ? 0 : 0x2001 + 0x100 * i;
+        row[i].line = i == 0 ? 0 : (uint32_t)(40 + i);
+        row[i].op = (char *)(uintptr_t)op[(first + i) % 8];
+        row[i].kept_by = i == 3 ? 1000 : (uint32_t)i; /* the fourth's keeper is in no packet */
+        row[i].kept_others = i % 2 == 1;
+        row[i].scope = (uint32_t)i;
+        row[i].shape = (char *)(uintptr_t)(i % 3 == 2 ? "f64[3] of [3,4], [4]" : "");
+        row[i].path = tape % 2 == 0 ? first + (uint32_t)i : 0;
+#define X(name) row[i].name = k; /* where nothing more is said below */
+        COUNTER_NAMES(X)
+#undef X
+        row[i].forward_ticks = 3 * k;
+        row[i].backward_calls = i == 2 ? 0 : k;
+        row[i].backward_ticks = 5 * k;
+        row[i].recompute_calls = i == 1 ? k : 0;
+        row[i].recompute_ticks = i == 1 ? 2 * k : 0;
+        row[i].forward_flops = 7 * k;
+        row[i].backward_flops = 14 * k;
+        row[i].recompute_flops = i == 1 ? 7 * k : 0;
+        row[i].forward_moved = 24 * k;
+        row[i].recompute_moved = i == 1 ? 24 * k : 0;
+        row[i].backward_moved = 40 * k;
+        row[i].record_bytes = 48 * k;
+        row[i].value_bytes = 64 * k;
+        row[i].adjoint_bytes = 64 * k;
+        row[i].kept_bytes = 32 * k;
+        row[i].live_bytes = i == 1 ? 64 * k : 0;
+        row[i].peak_bytes = 64 * k;
+        ledger.forward_ticks += row[i].forward_ticks;
+        ledger.backward_ticks += row[i].backward_ticks;
+        ledger.recompute_ticks += row[i].recompute_ticks;
+        ledger.handed_out_bytes += 176 * k;
+        ledger.live_bytes += row[i].live_bytes;
+        ledger.peak_bytes += row[i].peak_bytes;
+        list[i] = &row[i];
+    }
+    ledger.tape = tape;
+    ledger.thread = tape == 0 ? 0 : 4711;
+    ledger.row = list;
+    ledger.n_row = n;
+    ledger.peak_count = 1;
+    ledger.reserved_bytes = 1u << 30;
+    ledger.touched_bytes = 1u << 16;
+    ledger.sweeps = unit;
+    ledger.records = n * unit;
+    ledger.ticks = 1500;
+    ledger.tapes = tape == 0 ? unit : 0;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
+    packet.ledger = &ledger;
+    seed_put_packet(seed, &packet);
+}
+
+/* Two classes of the rows from `first` on, and how they changed; then what was live. */
+void seed_put_residuals(struct profile_seed *seed, uint64_t tape, uint32_t first, uint64_t unit)
+{
+    Tapescope__ResidualClass class_[2], *list[2] = {&class_[0], &class_[1]};
+    uint32_t part[] = {0, 1, 0, 9}, flags[] = {0, 1, 3, 3}, phase[] = {0, 1};
+    int64_t delta[] = {64, 128, -64, -128};
+    uint64_t ticks[] = {1100, 5, 20, 0}, most[] = {192 * unit, 128}, least[] = {0, 64};
+    Tapescope__Stretch stretch = TAPESCOPE__STRETCH__INIT;
+    Tapescope__Residuals residuals = TAPESCOPE__RESIDUALS__INIT;
+    Tapescope__Timeline timeline = TAPESCOPE__TIMELINE__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    for (uint32_t i = 0; i < 2; i++) {
+        tapescope__residual_class__init(list[i]);
+        class_[i].index = i;
+        class_[i].producer = first + i;
+        class_[i].consumer = i == 0 ? 0 : first + 2;
+        class_[i].kind = i == 0 ? 2 : 0;
+        class_[i].shared = i == 1;
+        class_[i].released_by = i;
+        class_[i].count = unit;
+        class_[i].bytes = 64 * unit;
+        class_[i].live_bytes = 64;
+        class_[i].peak_bytes = 128 * unit;
+        class_[i].largest_bytes = 64;
+        class_[i].read_bytes = 64;
+        class_[i].first_ticks = 1100;
+        class_[i].released_others = i == 0;
+        class_[i].read_live_bytes = 32;
+        class_[i].last_ticks = 1900;
+        class_[i].by_call = 1;
+        class_[i].by_sweep = 2;
+        class_[i].by_frame = 3;
+        class_[i].by_rewind = 4;
+        class_[i].by_reset = 64 * (unit - 1);
+        class_[i].by_destroy = 5;
+        class_[i].byte_ticks = 1e3 * (double)unit;
+    }
+    residuals.tape = timeline.tape = tape;
+    residuals.part = list;
+    residuals.n_part = 2;
+    stretch.part = part;
+    stretch.flags = flags;
+    stretch.delta = delta;
+    stretch.ticks = ticks;
+    stretch.n_part = stretch.n_flags = stretch.n_delta = stretch.n_ticks = 4;
+    stretch.merged = 1;
+    stretch.truncated = tape == 0;
+    residuals.stretch = &stretch;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_RESIDUALS;
+    packet.residuals = &residuals;
+    seed_put_packet(seed, &packet);
+    timeline.ticks = ticks;
+    timeline.most_bytes = most;
+    timeline.least_bytes = least;
+    timeline.phase = phase;
+    timeline.n_ticks = timeline.n_most_bytes = timeline.n_least_bytes = timeline.n_phase = 2;
+    timeline.peak_ticks = 1105;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_TIMELINE;
+    packet.timeline = &timeline;
+    seed_put_packet(seed, &packet);
+}
+
+/* Call paths, one behind frames that were cut off, one whose parent is in no packet, one that
+ * refers to a later one, and one that is there twice. */
+void seed_put_paths(struct profile_seed *seed, uint32_t first)
+{
+    static const struct {
+        uint32_t id, parent;
+        uint64_t pc;
+    } from[] = {{1, 0, 0x2401}, {2, 1, 0x2101},  {3, 0, 0},      {4, 3, 0x2201},
+                {5, 6, 0x2301}, {6, 99, 0x2301}, {6, 1, 0x2301}, {8, 7, UINT64_MAX}};
+    enum { PATHS = sizeof from / sizeof *from };
+    Tapescope__Path path[PATHS], *list[PATHS];
+    Tapescope__Paths paths = TAPESCOPE__PATHS__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    for (int i = 0; i < PATHS; i++) {
+        tapescope__path__init(&path[i]);
+        path[i].id = first + from[i].id;
+        path[i].parent = from[i].parent ? first + from[i].parent : 0;
+        path[i].pc = from[i].pc;
+        path[i].number = first + (uint32_t)i / 2; /* two have the same; 0: none */
+        list[i] = &path[i];
+    }
+    paths.path = list;
+    paths.n_path = PATHS;
+    paths.refused = first;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_PATHS;
+    packet.paths = &paths;
+    seed_put_packet(seed, &packet);
+}
+
+void seed_put_final(struct profile_seed *seed, uint64_t tape)
+{
+    Tapescope__Ledger ledger = TAPESCOPE__LEDGER__INIT;
+    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
+    ledger.tape = tape;
+    ledger.final = true;
+    packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
+    packet.ledger = &ledger;
+    seed_put_packet(seed, &packet);
+}
+
+/* A packet of a kind that a later writer may add: field 1000, four bytes. */
+void seed_put_unknown(struct profile_seed *seed)
+{
+    static const uint8_t payload[] = {0xc2, 0x3e, 4, 'n', 'e', 'w', '!'};
+    seed_put_frame(seed, payload, sizeof payload);
+}

@@ -1,0 +1,229 @@
+/* test_account_paths.c: rows by call path, with paths of the test's own: what each path is charged.
+ */
+#include <tapescope/ad_real.h>
+
+#include "observe_support.h"
+#include "run_cases.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIZE = 4 };
+
+static const int64_t shape[1] = {SIZE};
+static const double data[SIZE] = {0.25, 0.5, 0.75, 1};
+static ad_tape tape;
+
+/* What the next ops are told, and what they said. */
+static uint32_t path_now;
+static uintptr_t last_site;
+static int asked;
+
+static uint32_t path(struct tape_hook *hook, uintptr_t site, const struct tape_path_root *root)
+{
+    (void)root;
+    ck_assert_ptr_eq(hook, &observe_hook);
+    last_site = site;
+    asked++;
+    return path_now;
+}
+
+static void setup(void)
+{
+    setenv("TAPESCOPE_MODULE_DIR", TAPESCOPE_LIB_DIR "/tapescope", 1);
+    observe_hook.path = path;
+    observe_begin(UINT64_MAX);
+    tape = observe_tape();
+    path_now = 0;
+    asked = 0;
+}
+
+static void teardown(void)
+{
+    tape_observe_end();
+    observe_hook.path = NULL;
+    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
+}
+
+/* One call of tanh, so that its rows differ by their path alone. */
+__attribute__((noinline)) static ad_tensor layer(uint32_t on, ad_tensor x)
+{
+    path_now = on;
+    return ad_tanh(x);
+}
+
+static const struct tape_row *row_of(const struct tape_ledger *ledger, const char *op, uint32_t on)
+{
+    const struct tape_row *found = NULL;
+    for (uint32_t i = 0; i < ledger->n_rows; i++) {
+        const struct tape_row *row = tape_ledger_row(ledger, i);
+        if (row->path != on || strcmp(row->op, op) != 0)
+            continue;
+        ck_assert_msg(found == NULL, "two rows of %s on path %u", op, on);
+        found = row;
+    }
+    ck_assert_msg(found != NULL, "no row of %s on path %u", op, on);
+    return found;
+}
+
+START_TEST(a_line_has_a_row_for_each_path_that_leads_to_it)
+{
+    path_now = 1;
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
+    ad_tensor y = layer(3, layer(2, layer(2, x)));
+    path_now = 4;
+    ad_tensor s = ad_sum(y);
+    path_now = 5;
+    ck_assert_int_eq(ad_backward(s), AD_OK);
+    const struct tape_ledger *ledger = observe_ledger();
+    const struct tape_row *two = row_of(ledger, "tanh", 2), *three = row_of(ledger, "tanh", 3);
+    ck_assert_uint_eq(two->pc, three->pc);
+    ck_assert_uint_eq(two->calls, 2);
+    ck_assert_uint_eq(three->calls, 1);
+    /* A pullback belongs to the path that recorded its op, the sweep's own to that of the call. */
+    ck_assert_uint_eq(two->backward_calls, 2);
+    ck_assert_uint_eq(two->backward_ticks, 2);
+    ck_assert_uint_eq(three->backward_ticks, 1);
+    ck_assert_uint_eq(row_of(ledger, "leaf", 1)->calls, 1);
+    ck_assert_uint_eq(row_of(ledger, "sum", 4)->calls, 1);
+    ck_assert_uint_eq(row_of(ledger, "backward", 5)->calls, 1);
+    ck_assert_uint_eq(row_of(ledger, "padding", 0)->path, 0);
+    ck_assert_int_eq(asked, 6);
+    observe_check_sums(ledger);
+    observe_check_live(ledger, tape);
+}
+END_TEST
+
+START_TEST(the_path_is_asked_for_by_the_return_address_of_the_call)
+{
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
+    layer(7, x);
+    ck_assert_uint_eq(last_site, row_of(observe_ledger(), "tanh", 7)->pc);
+}
+END_TEST
+
+START_TEST(recorded_derivatives_stay_on_the_path_of_their_op)
+{
+    path_now = 1;
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data), gradient;
+    ad_tensor y = layer(2, x);
+    path_now = 3;
+    ad_tensor s = ad_sum(y);
+    path_now = 4;
+    asked = 0;
+    ck_assert_int_eq(ad_create_graph(s, (ad_tensor){0}, 1, &x, &gradient), AD_OK);
+    const struct tape_ledger *ledger = observe_ledger();
+    uint64_t more = 0;
+    for (uint32_t i = 0; i < ledger->n_rows; i++) {
+        const struct tape_row *row = tape_ledger_row(ledger, i);
+        ck_assert(row->path != 4 || row->calls == 0 || row->forward_ticks == 0 ||
+                  strcmp(row->op, "ones") == 0 || strcmp(row->op, "create_graph") == 0);
+        more += row->path == 2 && strcmp(row->op, "tanh") != 0 ? row->calls : 0;
+    }
+    ck_assert_uint_gt(more, 0);
+    path_now = 5; /* and what follows is asked for again */
+    ad_exp(x);
+    ck_assert_uint_eq(row_of(observe_ledger(), "exp", 5)->calls, 1);
+    observe_check_sums(ledger);
+}
+END_TEST
+
+__attribute__((noinline)) static ad_real step(ad_real y, ad_real x)
+{
+    ad_set(&y, ad_real_mul(y, x));
+    return y;
+}
+
+START_TEST(a_run_of_statements_belongs_to_the_path_where_it_opened)
+{
+    ad_real x;
+    path_now = 1;
+    ck_assert_int_eq(ad_real_leaves(tape, 1, (double[]){0.5}, &x), AD_OK);
+    path_now = 2;
+    ad_real y = step(x, x); /* opens a run */
+    path_now = 3;
+    y = step(y, x); /* goes on with it */
+    ad_exp(ad_leaf(tape, AD_F64, 1, shape, data));
+    y = step(y, x); /* opens another */
+    const int before = asked;
+    path_now = 4;
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+    ck_assert_int_eq(asked, before + 1);
+    const struct tape_ledger *ledger = observe_ledger();
+    uint64_t calls[5] = {0};
+    for (uint32_t i = 0; i < ledger->n_rows; i++) {
+        const struct tape_row *row = tape_ledger_row(ledger, i);
+        if (strcmp(row->op, "statement") == 0)
+            calls[row->path] += row->calls;
+    }
+    ck_assert_uint_eq(calls[2], 2);
+    ck_assert_uint_eq(calls[3], 1);
+    observe_check_sums(ledger);
+    ad_tape_reset(tape);
+    ledger = observe_ledger();
+    ck_assert_uint_eq(ledger->live_bytes, 0);
+    observe_check_sums(ledger);
+}
+END_TEST
+
+START_TEST(a_fork_is_joined_on_the_path_of_the_join)
+{
+    ad_real x, y;
+    ad_tape fork;
+    path_now = 1;
+    ck_assert_int_eq(ad_real_leaves(tape, 1, (double[]){0.5}, &x), AD_OK);
+    ck_assert_int_eq(ad_tape_fork(tape, 1, &fork), AD_OK);
+    ck_assert_int_eq(ad_record_begin(fork), AD_OK);
+    path_now = 2;
+    y = step(x, x);
+    ck_assert_int_eq(ad_record_end(fork), AD_OK);
+    path_now = 3;
+    ck_assert_int_eq(ad_tape_join(tape, fork, 1, &y), AD_OK);
+    path_now = 4;
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+    observe_n_flushed = 0;
+    tape_observe_flush();
+    uint64_t on[5] = {0};
+    for (int k = 0; k < observe_n_flushed; k++) {
+        const struct tape_ledger *ledger = observe_flushed[k].ledger;
+        observe_check_sums(ledger);
+        for (uint32_t i = 0; i < ledger->n_rows; i++)
+            on[tape_ledger_row(ledger, i)->path] += tape_ledger_row(ledger, i)->calls;
+    }
+    ck_assert_uint_eq(on[2], 1); /* the statement, of the fork's own tape */
+    ck_assert_uint_eq(on[3], 1); /* the join */
+    ck_assert_uint_eq(on[4], 1); /* the sweep */
+}
+END_TEST
+
+START_TEST(a_profile_without_paths_asks_for_none_and_keeps_the_rows_of_before)
+{
+    ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data);
+    layer(2, x);
+    tape_observe_end();
+    observe_hook.path = NULL;
+    asked = 0;
+    observe_begin(UINT64_MAX);
+    layer(3, x);
+    const struct tape_ledger *ledger = observe_ledger();
+    ck_assert_int_eq(asked, 0);
+    ck_assert_uint_eq(row_of(ledger, "tanh", 0)->calls, 1);
+    /* What was recorded on a path is charged to it still. */
+    ck_assert_uint_eq(row_of(ledger, "tanh", 2)->value_bytes, SIZE * sizeof(double));
+    observe_check_sums(ledger);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("account paths");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, a_line_has_a_row_for_each_path_that_leads_to_it);
+    tcase_add_test(tcase, the_path_is_asked_for_by_the_return_address_of_the_call);
+    tcase_add_test(tcase, recorded_derivatives_stay_on_the_path_of_their_op);
+    tcase_add_test(tcase, a_run_of_statements_belongs_to_the_path_where_it_opened);
+    tcase_add_test(tcase, a_fork_is_joined_on_the_path_of_the_join);
+    tcase_add_test(tcase, a_profile_without_paths_asks_for_none_and_keeps_the_rows_of_before);
+    return run_cases("account_paths", tcase);
+}
