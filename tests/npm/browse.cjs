@@ -34,6 +34,12 @@ exports.ready = page => page.waitForSelector('html[data-ready]')
 const drawn = page => page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))))
 exports.drawn = drawn
 
+/* The canvas of a view, as it stands once the page has drawn what it was told before. */
+exports.picture = async page => {
+    await drawn(page)
+    return (await page.locator('canvas').first().screenshot()).toString('base64')
+}
+
 /* The page on a screen with other features, or of another size: it is told so with its next picture. */
 exports.media = async (page, features) => {
     await page.emulateMedia(features)

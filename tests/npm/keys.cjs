@@ -1,7 +1,7 @@
 /* keys.cjs: every key that the sheet of `tapescope html` names does what the sheet says: keys.cjs
  * PAGE. Each is asserted by its effect; a key of the sheet that is not looked at here is a fault.
  * Prints what is wrong, or "keys: ok". */
-const { browse, hash, media, open, ready } = require('./browse.cjs')
+const { browse, hash, media, open, picture, ready } = require('./browse.cjs')
 const { pathToFileURL } = require('url')
 
 const failures = []
@@ -34,7 +34,6 @@ const press = async (page, ...keys) => {
     for (const key of keys) await page.keyboard.press(key)
 }
 const of = async (page, name) => (await hash(page)).get(name)
-const picture = async page => (await page.locator('canvas').first().screenshot()).toString('base64')
 
 /* What is wrong, or nothing. */
 const EFFECTS = [

@@ -27,7 +27,7 @@ browse(url, async page => {
     const hash = () => at.hash(page)
     const open = address => at.open(page, address)
     const text = selector => page.locator(selector).first().innerText()
-    const picture = async () => (await page.locator('canvas').first().screenshot()).toString('base64')
+    const picture = () => at.picture(page)
     await ready()
 
     await everyViewOpens(page, hash)

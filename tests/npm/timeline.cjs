@@ -2,7 +2,7 @@
  * SCOPES, where EVENTS is `tapescope dump --json` of the profile, from which sums are computed anew, BARE
  * the page of a profile without single events, and SCOPES `tapescope top --by scope --json`. Prints
  * what is wrong, or "timeline: ok". */
-const { browse, hash, open, ready, size } = require('./browse.cjs')
+const { browse, hash, open, picture, ready, size } = require('./browse.cjs')
 const { pathToFileURL } = require('url')
 const fs = require('fs')
 
@@ -254,14 +254,13 @@ async function phasesHaveTheirColours(page) {
 }
 
 async function keysMoveTheTime(page) {
-    const picture = async () => (await page.locator('canvas').first().screenshot()).toString('base64')
     const time = async () => (await hash(page)).get('time')
     await open(page, 'view=timeline')
     await page.mouse.move(0, 0)
-    const before = await picture()
+    const before = await picture(page)
     await page.keyboard.press('w')
     const near = await time()
-    check(Boolean(near) && (await picture()) !== before, 'w does not zoom')
+    check(Boolean(near) && (await picture(page)) !== before, 'w does not zoom')
     await page.keyboard.press('d')
     const right = await time()
     check(Number(right.split('-')[0]) > Number(near.split('-')[0]), 'd does not move to the right')
@@ -271,7 +270,7 @@ async function keysMoveTheTime(page) {
     await ready(page)
     check((await time()) === near, 'a reload loses what is zoomed to')
     for (let i = 0; i < 4; i++) await page.keyboard.press('s')
-    check((await time()) === null && (await picture()) === before, 's does not zoom out')
+    check((await time()) === null && (await picture(page)) === before, 's does not zoom out')
     await drag(page, 0.4, 0.6)
     await page.keyboard.press('Enter')
     check((await time()) === (await hash(page)).get('range'), 'Enter does not zoom to the range')
