@@ -31,7 +31,7 @@ ad_status ad_tape_fork_site(ad_tape parent, int n, ad_tape *child, unsigned ad_l
         return (ad_status)t->error.code;
     if (t->calls.innermost)
         return (ad_status)tape_call_refuse(t, "tape_fork", site);
-    if (t->sections.n > 0)
+    if (t->sections->n > 0)
         return (ad_status)tape_section_refuse(t, "tape_fork", site);
     if (n < 0 || (n > 0 && !child))
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "tape_fork: %s",
@@ -108,7 +108,7 @@ static ad_status join(struct tape *t, struct tape *c, int64_t m, ad_real *y, str
                 "tape_join: y[%lld] is no value of the fork: it was dropped, never set, or is "
                 "another's",
                 (long long)i);
-        n += y[i].index > c->fork.base;
+        n += y[i].index > c->fork->base;
     }
     if (n == 0 || t->no_grad)
         return AD_OK;
@@ -117,7 +117,7 @@ static ad_status join(struct tape *t, struct tape *c, int64_t m, ad_real *y, str
         return (ad_status)tape_fail_memory(t, site, "tape_join");
     n = 0;
     for (int64_t i = 0; i < m; i++)
-        if (y[i].index > c->fork.base)
+        if (y[i].index > c->fork->base)
             of[n++] = y[i].index;
     const ad_status status = (ad_status)tape_fork_join(t, c, n, of, site, &first);
     t->memory->release(of, t->memory->payload);
@@ -125,8 +125,8 @@ static ad_status join(struct tape *t, struct tape *c, int64_t m, ad_real *y, str
         return status;
     *owned = true;
     for (int64_t i = 0; i < m; i++)
-        if (y[i].index > c->fork.base)
-            y[i] = (ad_real){y[i].value, first++, (uint32_t)(t->statements.rest.result >> 32)};
+        if (y[i].index > c->fork->base)
+            y[i] = (ad_real){y[i].value, first++, (uint32_t)(t->statements->rest.result >> 32)};
     return AD_OK;
 }
 
@@ -149,7 +149,7 @@ ad_status ad_tape_join_site(ad_tape parent, ad_tape child, int64_t m, ad_real *y
     status = join(t, c, m, y, site, &owned);
     ad_slot_give(child.slot);
     for (int64_t i = 0; i < m; i++)
-        if (status != AD_OK || (!owned && y[i].index > c->fork.base))
+        if (status != AD_OK || (!owned && y[i].index > c->fork->base))
             y[i] = (ad_real){y[i].value, 0, 0};
     if (!owned)
         tape_fork_give(t, c);

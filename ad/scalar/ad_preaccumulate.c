@@ -29,10 +29,10 @@ ad_status ad_preaccumulate_begin_site(ad_tape tape, unsigned ad_line_)
         return ad_failed();
     if (t->error.code != TAPE_OK)
         return (ad_status)t->error.code;
-    if (!t->statements.cursor)
+    if (!t->statements->cursor)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "preaccumulate_begin: the thread does not record on this tape");
-    if (t->statements.calling)
+    if (t->statements->calling)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "preaccumulate_begin: a callback of the tape recorded on runs");
     if (t->calls.innermost)
@@ -42,7 +42,7 @@ ad_status ad_preaccumulate_begin_site(ad_tape tape, unsigned ad_line_)
 
 static ad_status check(struct tape *t, const struct outputs *o, struct tape_site site)
 {
-    if (t->sections.n == 0)
+    if (t->sections->n == 0)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "preaccumulate_end: no section is recorded: none was begun, or "
                                     "a reset or a rewind has dropped it");
@@ -72,7 +72,7 @@ static ad_status end(ad_tape tape, const struct outputs *o, ad_preaccumulated *s
     struct tape *t = ad_tape_find(tape.slot, tape.generation, "preaccumulate_end", site);
     if (!t)
         return ad_failed();
-    if (t->statements.calling)
+    if (t->statements->calling)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "preaccumulate_end: a callback of the tape recorded on runs");
     if (t->calls.innermost)
@@ -80,11 +80,11 @@ static ad_status end(ad_tape tape, const struct outputs *o, ad_preaccumulated *s
     const ad_status status =
         t->error.code != TAPE_OK ? (ad_status)t->error.code : check(t, o, site);
     if (status != AD_OK) {
-        if (t->sections.n > 0)
+        if (t->sections->n > 0)
             tape_section_leave(t);
         return status;
     }
-    const uint32_t first = tape_cursor_next(&t->sections.open[t->sections.n - 1].from.rest);
+    const uint32_t first = tape_cursor_next(&t->sections->open[t->sections->n - 1].from.rest);
     uint32_t *index = tape_section_outputs(t, o->m, site);
     for (int64_t i = 0; i < o->m && index; i++)
         index[i] = output(o, i)->index;
@@ -96,7 +96,7 @@ static ad_status end(ad_tape tape, const struct outputs *o, ad_preaccumulated *s
             continue;
         if (index && !r.kept)
             y->index = index[i];
-        y->tag = (uint32_t)(t->statements.rest.result >> 32);
+        y->tag = (uint32_t)(t->statements->rest.result >> 32);
     }
     tape_section_outputs_free(t);
     if (saved)

@@ -9,6 +9,7 @@
 
 #include "tape_bridge.h"
 #include "tape_call.h"
+#include "tape_fork.h"
 #include "tape_nonfinite_scalars.h"
 #include "tape_preaccumulate.h"
 #include "tape_value.h"
@@ -46,17 +47,17 @@ static void attach(struct tape *t)
 /* The thread records on t from now on; the end goes back to the tape before. */
 static ad_status push(struct tape *t, ad_tape tape, const char *what, struct tape_site site)
 {
-    if (recording && recording->statements.calling)
+    if (recording && recording->statements->calling)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "%s: a callback of the tape recorded on runs", what);
-    if (!tape_statement_reserve_tags(t, t->n_marks + t->sections.n + 3))
+    if (!tape_statement_reserve_tags(t, t->n_marks + t->sections->n + 3))
         return (ad_status)tape_fail_memory(t, site, what);
-    if (!t->statements.slot)
+    if (!t->statements->slot)
         tape_statement_name(t, tape.slot, tape.generation);
     if (recording)
         tape_statement_detach(recording);
-    t->statements.below = recording;
-    t->statements.depth = 1;
+    t->statements->below = recording;
+    t->statements->depth = 1;
     attach(t);
     return AD_OK;
 }
@@ -74,19 +75,19 @@ ad_status ad_real_record(struct tape *t, ad_tape tape, const char *what, struct 
 
 void ad_real_forget(struct tape *t)
 {
-    if (t->statements.depth == 0)
+    if (t->statements->depth == 0)
         return;
     if (recording == t) {
         tape_statement_detach(t);
-        attach(t->statements.below);
+        attach(t->statements->below);
     } else {
         struct tape *above = recording;
-        while (above->statements.below != t)
-            above = above->statements.below;
-        above->statements.below = t->statements.below;
+        while (above->statements->below != t)
+            above = above->statements->below;
+        above->statements->below = t->statements->below;
     }
-    t->statements.below = NULL;
-    t->statements.depth = 0;
+    t->statements->below = NULL;
+    t->statements->depth = 0;
 }
 
 ad_status ad_record_begin_site(ad_tape tape, unsigned ad_line_)
@@ -98,8 +99,8 @@ ad_status ad_record_begin_site(ad_tape tape, unsigned ad_line_)
     if (!t)
         return ad_failed();
     if (t == recording)
-        t->statements.depth++;
-    else if (t->statements.depth > 0)
+        t->statements->depth++;
+    else if (t->statements->depth > 0)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "record_begin: the thread records on this tape already, "
                                     "beneath another");
@@ -121,12 +122,12 @@ ad_status ad_record_end_site(ad_tape tape, unsigned ad_line_)
     if (t != recording)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "record_end: the thread does not record on this tape");
-    if (t->statements.depth == 1 && t->sections.n > 0)
+    if (t->statements->depth == 1 && t->sections->n > 0)
         return (ad_status)tape_section_refuse(t, "record_end", site);
-    if (--t->statements.depth == 0) {
-        t->statements.depth = 1;
+    if (--t->statements->depth == 0) {
+        t->statements->depth = 1;
         ad_real_forget(t);
-        if (t->fork.base)
+        if (t->fork->base)
             ad_tape_abandon(t, tape.slot);
     }
     return AD_OK;
@@ -134,7 +135,7 @@ ad_status ad_record_end_site(ad_tape tape, unsigned ad_line_)
 
 void ad_real_turn_begin(struct tape *t, struct ad_real_turn *turn)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     *turn = (struct ad_real_turn){recording, s->below, s->depth};
     s->depth++; /* an end too many is seen at the turn's end */
     if (recording == t)
@@ -146,7 +147,7 @@ void ad_real_turn_begin(struct tape *t, struct ad_real_turn *turn)
 
 bool ad_real_turn_end(struct tape *t, const struct ad_real_turn *turn, struct tape_site site)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     const bool ours = recording == t && s->depth == turn->depth + 1;
     while (recording && recording != t && recording != turn->before)
         ad_real_forget(recording);
@@ -187,13 +188,13 @@ struct tape *ad_real_recording(void)
 
 uint64_t ad_real_calls_begin(const struct tape *t)
 {
-    return __atomic_exchange_n(&ad_slots[t->statements.slot].thread, AD_THREAD_CALLED,
+    return __atomic_exchange_n(&ad_slots[t->statements->slot].thread, AD_THREAD_CALLED,
                                __ATOMIC_RELAXED);
 }
 
 void ad_real_calls_end(const struct tape *t, uint64_t owner)
 {
-    __atomic_store_n(&ad_slots[t->statements.slot].thread, owner, __ATOMIC_RELAXED);
+    __atomic_store_n(&ad_slots[t->statements->slot].thread, owner, __ATOMIC_RELAXED);
 }
 
 void ad_real_refuse(uint32_t tag, const char *what, struct tape_site site)
@@ -202,11 +203,11 @@ void ad_real_refuse(uint32_t tag, const char *what, struct tape_site site)
     ad_status code = AD_ERROR_HANDLE;
     const char *why = "an operand was never set, or its tape was destroyed";
     struct tape *owner = slot ? __atomic_load_n(&ad_slots[slot].tape, __ATOMIC_RELAXED) : NULL;
-    if (recording && slot == recording->statements.slot) {
+    if (recording && slot == recording->statements->slot) {
         why =
             "an operand was dropped by a reset or a rewind, or belongs to a section that has ended "
             "without naming it as an output";
-    } else if (recording && recording->fork.base && slot == recording->fork.slot) {
+    } else if (recording && recording->fork->base && slot == recording->fork->slot) {
         why = "an operand was recorded on the parent after the fork, or dropped before it";
     } else if (owner &&
                __atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED) == AD_THREAD_NONE) {
@@ -257,7 +258,7 @@ static ad_status take_leaves(ad_tape tape, int64_t n, const double *values, cons
     if (status == AD_OK && n > 0)
         status = (ad_status)tape_statement_leaves(t, n, values, site, &index);
     if (status == AD_OK && n > 0)
-        *first = t->statements.rest.result >> 32 << 32 | index;
+        *first = t->statements->rest.result >> 32 << 32 | index;
     return status;
 }
 
@@ -293,7 +294,7 @@ static struct tape *enter(ad_tape tape, const char *what, struct tape_site site,
 {
     struct tape *t = ad_tape_find(tape.slot, tape.generation, what, site);
     *status = t ? (ad_status)t->error.code : ad_failed();
-    if (t && *status == AD_OK && t->fork.base)
+    if (t && *status == AD_OK && t->fork->base)
         *status = (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                        "%s: a fork is swept with its parent: ad_tape_join comes "
                                        "first",

@@ -5,6 +5,7 @@
 
 #include "ad_internal.h"
 
+#include "tape_fork.h"
 #include "tape_real_checkpoint.h"
 
 #include <math.h>
@@ -51,7 +52,7 @@ static ad_status check(struct tape *t, ad_tape tape, ad_real_checkpoint_function
                                     !function         ? "function"
                                     : n_in > 0 && !in ? "in"
                                                       : "out");
-    if (t->fork.base)
+    if (t->fork->base)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "%s: a fork keeps its statements; checkpoints are its parent's",
                                     what);

@@ -166,7 +166,7 @@ static void call_map(const struct call *c, const struct kernel_segment *s)
         map_values(c, s);
         return;
     }
-    struct tape_statements *on = &c->t->statements;
+    struct tape_statements *on = c->t->statements;
     const bool calling = on->calling;
     const uint32_t open = c->t->open;
     const struct tape_cursor cursor = *on->cursor;

@@ -4,6 +4,7 @@
 #include "ad_internal.h"
 
 #include "tape_checkpoint.h"
+#include "tape_fork.h"
 
 static ad_tensor none(ad_tape tape)
 {
@@ -47,7 +48,7 @@ static ad_status check(struct tape *t, ad_checkpoint_function *function, int n_i
                                     "checkpoint: %d tensors in and %d out, from 0 to %d are "
                                     "possible",
                                     n_in, n_out, (int)TAPE_MAX_IN);
-    if (t->fork.base)
+    if (t->fork->base)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                     "checkpoint: a fork records statements alone");
     for (int i = 0; i < n_in; i++) {

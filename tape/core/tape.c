@@ -36,6 +36,33 @@ static void tape_begin(struct tape *t)
     TAPE_PARTS_CALL(begin, t);
 }
 
+/* All that parts keep, rounded so that each may hold any type. */
+enum { TAPE_PART_ALIGNMENT = 16 };
+
+static size_t part_bytes(size_t bytes)
+{
+    return (bytes + TAPE_PART_ALIGNMENT - 1) / TAPE_PART_ALIGNMENT * TAPE_PART_ALIGNMENT;
+}
+
+/* A tape of zeros, and what its parts keep behind it. */
+static struct tape *tape_make(const struct tape_memory *memory)
+{
+    size_t bytes = part_bytes(sizeof(struct tape));
+    for (const struct tape_part *const *part = tape_parts; *part; part++)
+        bytes += part_bytes((*part)->bytes);
+    struct tape *t = memory->resize(NULL, bytes, memory->payload);
+    if (!t)
+        return NULL;
+    memset(t, 0, bytes);
+    char *state = (char *)t + part_bytes(sizeof *t);
+    for (const struct tape_part *const *part = tape_parts; *part; part++) {
+        if ((*part)->attach)
+            (*part)->attach(t, state);
+        state += part_bytes((*part)->bytes);
+    }
+    return t;
+}
+
 /* The tape itself, which holds the functions that release it. */
 static void tape_release_memory(struct tape *t)
 {
@@ -46,10 +73,9 @@ static void tape_release_memory(struct tape *t)
 struct tape *tape_create(const struct tape_options *options)
 {
     const struct tape_memory *memory = options->memory ? options->memory : &tape_memory_system;
-    struct tape *t = memory->resize(NULL, sizeof *t, memory->payload);
+    struct tape *t = tape_make(memory);
     if (!t)
         return NULL;
-    memset(t, 0, sizeof *t);
     t->own_memory = *memory;
     memory = t->memory = &t->own_memory;
     t->describe = options->describe ? options->describe : site_describe_plainly;

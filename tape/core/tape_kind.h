@@ -16,6 +16,10 @@ struct record_kind {
      * False: the tape's error says why, or there was no memory. */
     bool (*sweep)(struct tape *t, struct tape_record *r, uint64_t *stamp);
 
+    /* Of a record without outputs, whose results are scalars: whether the sweep has adjoints for
+     * them. NULL: never. */
+    bool (*seeded)(const struct tape *t);
+
     /* For tape_reach: see there. */
     bool (*reach)(struct tape *t, struct tape_record *r, enum tape_flag wants, uint32_t *reads);
     /* Which operands its pullback touches; NULL: none. */
@@ -31,8 +35,7 @@ struct record_kind {
      * NULL: it is no such call. */
     bool (*again)(struct tape *t, struct tape_record *r, uint32_t *result);
 
-    bool is_run;        /* it is a run of statements (tape_run_of), and nothing else */
-    bool gives_scalars; /* its results are scalars, of an operand that is any tensor */
+    bool is_run; /* it is a run of statements (tape_run_of), and nothing else */
 };
 
 extern const struct record_kind tape_op_kind;

@@ -8,6 +8,11 @@
 #include "tape_types.h"
 
 struct tape_part {
+    /* What it keeps on a tape: so many bytes, which begin as zeros and lie behind the struct tape.
+     * attach tells the part where, before any other verb. */
+    size_t bytes;
+    void (*attach)(struct tape *t, void *state);
+
     /* The tape begins, new or once more; is about to be reset, after which it begins; ends. */
     void (*begin)(struct tape *t);
     void (*reset)(struct tape *t);
@@ -36,6 +41,9 @@ struct tape_part {
     enum tape_status (*sweep_refuse)(struct tape *t, const char *what, struct tape_site site);
     bool (*sweep_begin)(struct tape *t, uint32_t own);
     void (*sweep_end)(struct tape *t);
+
+    /* Why there may be no recorded derivative of y by what has TAPE_STARTS. */
+    enum tape_status (*graph_refuse)(struct tape *t, uint32_t y, struct tape_site site);
 
     /* A walk of tape_reach begins and has ended. False: there is no memory. */
     bool (*reach_begin)(struct tape *t);

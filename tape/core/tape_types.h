@@ -71,18 +71,6 @@ struct tape_guard {
     uint32_t changed;         /* scratch of tape_guard_verify */
 };
 
-/* The user's buffer that sweeps add a leaf's gradient into. */
-struct tape_user_gradient {
-    void *buffer; /* NULL: it was taken back, when the tape had the counts below */
-    uint32_t value;
-    uint32_t sweeps, epoch;
-};
-
-/* Addresses within which all arrays of a kind lie; to == 0: there are none. */
-struct tape_span {
-    uintptr_t from, to;
-};
-
 /* Gradient of an intermediate value, kept on request; lies among the records. */
 struct tape_retained {
     void *buffer;
@@ -166,107 +154,12 @@ struct tape_block {
     uint64_t padding; /* what was left when the next block was begun */
 };
 
-/* Values with indices from `first` on have this tag, up to those of the next tag. */
-struct tape_tag {
-    uint32_t first, tag;
-};
-
-/* n leaves of the scalar kind, which are elements of a value. */
-struct tape_leaf_range {
-    uint32_t first, n, value;
-};
-
-/* Values of an array that some segment keeps. See tape_segment.c. */
-struct tape_seen {
-    const void *address; /* of constants */
-    const double *values;
-    uint32_t first, n; /* indices, of what is no constant */
-    uint32_t life;     /* of the tape's when it was noted */
-};
-
-/* What the tape has of segments besides their records. */
-struct tape_segments {
-    struct tape_seen *seen; /* [TAPE_SEEN], or NULL */
-    uint32_t life;          /* grows where values may be dropped */
-    uint64_t room[2]; /* doubles that sweeps of one seed and of several need beside adjoints */
-};
-
-/* What the tape has of scalar statements. See tape_statement.h. */
-struct tape_statements {
-    struct tape_cursor *cursor; /* the thread's that records on this tape now, or NULL */
-    struct tape_cursor rest;    /* what it will be when a run is opened */
-    struct tape *below;         /* what the thread recorded on before */
-    uint32_t depth;             /* of ad_record_begin; 0: no thread records on this tape */
-    uint32_t slot;              /* upper half of every tag; 0: never recorded on */
-    uint32_t epoch;             /* lower half of the newest */
-    struct tape_block *block;
-    uint64_t n, bytes;      /* of the runs that are closed */
-    uint32_t uncharged;     /* runs at the end of the records, which the open one follows */
-    double *adjoint;        /* while a sweep runs: [next index][width] */
-    uint32_t width;         /* of the sweep: seeds at once */
-    uint64_t adjoint_bytes; /* what they lie in */
-    uint32_t adjoint_row;   /* that it is charged to */
-    bool reading;           /* the sweep's adjoints are read and go to no gradient */
-    bool calling;           /* a callback of the user's runs: nothing may be recorded */
-    struct tape_segments segments;
-    struct tape_tag *tags;
-    uint32_t n_tags, tags_size;
-    struct tape_leaf_range *leaves;
-    uint32_t n_leaves, leaves_size;
-    uint32_t n_elements, n_gathers; /* records of the two kinds of tape_bridge.h */
-    const uint32_t *root;           /* while a sweep from statements is looked at: its roots */
-    int64_t n_roots;
-    uint8_t *reached; /* scratch of tape_reach: [next index], or NULL */
-};
-
 struct tape_statement_mark {
     struct tape_cursor rest;
     struct tape_block *block;
     uint64_t n, bytes;
     uint32_t n_leaves, n_elements, n_gathers;
     uint32_t section; /* number of the newest section begun until then, open or not */
-};
-
-/* A section of statements that is to be preaccumulated: where the tape was at its begin. */
-struct tape_section {
-    struct tape_statement_mark from; /* the tag in rest.result is that of what lies outside */
-    char *record_top;
-    uint32_t last_record, n_records, n_values, n_marks, frame, n_tags;
-    uint32_t number; /* from 1, in order of their begin, over resets as well */
-};
-
-/* A buffer that lasts as long as the end of a section takes. */
-struct tape_scratch {
-    void *p;
-    uint64_t bytes;
-};
-
-enum { TAPE_SCRATCHES = 8 };
-
-/* See tape_preaccumulate.h. */
-struct tape_sections {
-    struct tape_section *open; /* the innermost last */
-    uint32_t n, size;
-    uint32_t number; /* of the newest, ever */
-    uint32_t row;    /* that scratch is charged to */
-    struct tape_scratch scratch[TAPE_SCRATCHES];
-};
-
-/* What a tape has to do with forks: its own ones, and its parent if it is one. See tape_fork.h. */
-struct tape_fork {
-    uint32_t base;             /* no result has this index, all of its own have greater ones; 0: the
-                                * tape is no fork */
-    uint32_t slot, generation; /* of the parent's handle */
-    uint32_t tag;              /* of the parent's value before base */
-    uint32_t low, high;   /* of the parent's indices that its statements name; low > high: none */
-    uint32_t parent_tags; /* copies of the parent's tags, and one more */
-    bool no_grad;         /* the parent was under it */
-    bool looked;          /* low and high are known */
-    uint32_t first;       /* joined: index of its first result on the parent */
-    uint32_t record;      /* joined: the parent's record of that */
-    uint32_t swept;       /* joins of results from here on are done with; while a sweep runs */
-    struct tape *joined, *spare; /* forks on this tape, newest first; to be used again */
-    struct tape *next;           /* in the parent's list */
 };
 
 struct tape_mark {
@@ -342,13 +235,14 @@ struct tape {
     bool hold;               /* what is released keeps its buffer: it will be looked at */
     bool has_released;       /* since the tape was made or reset; else sweeps need not look */
 
-    struct tape_user_gradient *user_gradients; /* ordered by value */
-    uint32_t n_user_gradients, user_gradients_size;
-    struct tape_span user_gradient_span, leaf_span; /* that they and the leaves' data lie in */
+    /* The parts' own (tape_part.h); each is known where its part is. */
+    struct tape_statements *statements;
+    struct tape_sections *sections;
+    struct tape_fork *fork;
+    struct tape_user_gradients *user_gradients;
 
-    struct tape_statements statements;
-    struct tape_sections sections;
-    struct tape_fork fork;
+    const struct tape_sweep *verified; /* whose beginning is being looked at, else NULL */
+    bool reading;                      /* the sweep's adjoints are read, and go to no gradient */
     struct tape_calls calls;
     enum tape_phase activity; /* of a sweep, as tape_activity_begin has said, else none */
     uint64_t *stamp; /* TAPE_PHASE_RECOMPUTE: the end of what the sweep has accounted for */

@@ -126,9 +126,6 @@ enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t 
         return tape_fail(t, TAPE_ERROR_DTYPE, site, "leaf: i64 has no gradient, use ad_constant");
     if (leaf && t->calls.innermost)
         return tape_call_refuse(t, what, site);
-    if (leaf && t->fork.base)
-        return tape_fail(t, TAPE_ERROR_STATE, site,
-                         "leaf: a fork has no leaves: make them on its parent before the fork");
     if (rank < 0 || rank > KERNEL_MAX_RANK)
         return tape_fail(t, TAPE_ERROR_SHAPE, site, "%s: rank %d is not in 0…%d", what, rank,
                          KERNEL_MAX_RANK);

@@ -11,13 +11,31 @@
 
 #include <string.h>
 
+/* The user's buffer that sweeps add a leaf's gradient into. */
+struct tape_user_gradient {
+    void *buffer; /* NULL: it was taken back, when the tape had the counts below */
+    uint32_t value;
+    uint32_t sweeps, epoch;
+};
+
+/* Addresses within which all arrays of a kind lie; to == 0: there are none. */
+struct tape_span {
+    uintptr_t from, to;
+};
+
+struct tape_user_gradients {
+    struct tape_user_gradient *of; /* [n], ordered by value */
+    uint32_t n, size;
+    struct tape_span buffers, leaves; /* that the buffers and the leaves' data lie in */
+};
+
 /* The place of the first entry whose value is not below x. */
 static uint32_t user_gradient_place(const struct tape *t, uint32_t x)
 {
-    uint32_t low = 0, high = t->n_user_gradients;
+    uint32_t low = 0, high = t->user_gradients->n;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (t->user_gradients[middle].value < x)
+        if (t->user_gradients->of[middle].value < x)
             low = middle + 1;
         else
             high = middle;
@@ -27,19 +45,19 @@ static uint32_t user_gradient_place(const struct tape *t, uint32_t x)
 
 void *tape_user_gradient_buffer(const struct tape *t, uint32_t x)
 {
-    return t->user_gradients[user_gradient_place(t, x)].buffer;
+    return t->user_gradients->of[user_gradient_place(t, x)].buffer;
 }
 
 bool tape_user_gradient_lost(const struct tape *t, uint32_t x)
 {
-    const struct tape_user_gradient *of = &t->user_gradients[user_gradient_place(t, x)];
+    const struct tape_user_gradient *of = &t->user_gradients->of[user_gradient_place(t, x)];
     return of->sweeps == t->sweeps && of->epoch == t->gradient_epoch;
 }
 
 void tape_user_gradient_begin(struct tape *t)
 {
-    for (uint32_t i = 0; i < t->n_user_gradients; i++) {
-        struct tape_value *v = &t->entries[t->user_gradients[i].value];
+    for (uint32_t i = 0; i < t->user_gradients->n; i++) {
+        struct tape_value *v = &t->entries[t->user_gradients->of[i].value];
         if (v->flags & TAPE_USER_GRADIENT)
             v->gradient_epoch = t->gradient_epoch - 1;
     }
@@ -47,31 +65,36 @@ void tape_user_gradient_begin(struct tape *t)
 
 void tape_user_gradient_add(struct tape *t)
 {
-    for (uint32_t i = 0; i < t->n_user_gradients; i++) {
-        const struct tape_value *v = &t->entries[t->user_gradients[i].value];
+    for (uint32_t i = 0; i < t->user_gradients->n; i++) {
+        const struct tape_value *v = &t->entries[t->user_gradients->of[i].value];
         if ((v->flags & TAPE_USER_GRADIENT) && tape_has_adjoint(t, v))
-            tape_add_into(v, t->user_gradients[i].buffer, v->adjoint, false);
+            tape_add_into(v, t->user_gradients->of[i].buffer, v->adjoint, false);
     }
+}
+
+static void user_gradients_attach(struct tape *t, void *state)
+{
+    t->user_gradients = state;
 }
 
 static void user_gradients_begin(struct tape *t)
 {
-    t->n_user_gradients = 0;
-    t->user_gradient_span = t->leaf_span = (struct tape_span){0, 0};
+    t->user_gradients->n = 0;
+    t->user_gradients->buffers = t->user_gradients->leaves = (struct tape_span){0, 0};
 }
 
 static void user_gradients_end(struct tape *t)
 {
-    if (t->user_gradients)
-        t->memory->release(t->user_gradients, t->memory->payload);
+    if (t->user_gradients->of)
+        t->memory->release(t->user_gradients->of, t->memory->payload);
 }
 
 static void user_gradients_rewind(struct tape *t, const struct tape_mark *mark, const char *end)
 {
     (void)end;
-    while (t->n_user_gradients > 0 &&
-           t->user_gradients[t->n_user_gradients - 1].value >= mark->n_values)
-        t->n_user_gradients--;
+    while (t->user_gradients->n > 0 &&
+           t->user_gradients->of[t->user_gradients->n - 1].value >= mark->n_values)
+        t->user_gradients->n--;
 }
 
 static struct tape_span span_of(const void *array, const struct tape_value *v)
@@ -108,15 +131,15 @@ static enum tape_status user_gradients_leaf(struct tape *t, const struct tape_va
                                             struct tape_site site)
 {
     const struct tape_span data = span_of(leaf->array.data, leaf);
-    for (uint32_t i = 0; i < t->n_user_gradients && spans_overlap(data, t->user_gradient_span);
-         i++) {
-        const struct tape_value *v = &t->entries[t->user_gradients[i].value];
-        if (t->user_gradients[i].buffer &&
-            spans_overlap(data, span_of(t->user_gradients[i].buffer, v)))
+    for (uint32_t i = 0;
+         i < t->user_gradients->n && spans_overlap(data, t->user_gradients->buffers); i++) {
+        const struct tape_value *v = &t->entries[t->user_gradients->of[i].value];
+        if (t->user_gradients->of[i].buffer &&
+            spans_overlap(data, span_of(t->user_gradients->of[i].buffer, v)))
             return user_gradient_fail_overlap(t, "leaf: its data overlap", "gradient buffer", v,
                                               site);
     }
-    span_widen(&t->leaf_span, data);
+    span_widen(&t->user_gradients->leaves, data);
     return TAPE_OK;
 }
 
@@ -126,18 +149,19 @@ static enum tape_status user_gradient_check(struct tape *t, uint32_t x, struct t
 {
     static const char what[] = "gradient_buffer: the buffer overlaps";
     const struct tape_value *own = &t->entries[x];
-    for (uint32_t i = 1; i < t->n_values && spans_overlap(buffer, t->leaf_span); i++) {
+    for (uint32_t i = 1; i < t->n_values && spans_overlap(buffer, t->user_gradients->leaves); i++) {
         const struct tape_value *v = &t->entries[i];
         if ((v->flags & TAPE_LEAF) && spans_overlap(buffer, span_of(v->array.data, v)))
             return user_gradient_fail_overlap(t, what, i == x ? "own data" : "data", v, site);
     }
-    for (uint32_t i = 0; i < t->n_user_gradients && spans_overlap(buffer, t->user_gradient_span);
-         i++) {
-        const struct tape_value *v = &t->entries[t->user_gradients[i].value];
-        const struct tape_span other = span_of(t->user_gradients[i].buffer, v);
+    for (uint32_t i = 0;
+         i < t->user_gradients->n && spans_overlap(buffer, t->user_gradients->buffers); i++) {
+        const struct tape_value *v = &t->entries[t->user_gradients->of[i].value];
+        const struct tape_span other = span_of(t->user_gradients->of[i].buffer, v);
         const bool same = other.from == buffer.from && other.to == buffer.to &&
                           v->array.dtype == own->array.dtype;
-        if (t->user_gradients[i].value != x && other.from && !same && spans_overlap(buffer, other))
+        if (t->user_gradients->of[i].value != x && other.from && !same &&
+            spans_overlap(buffer, other))
             return user_gradient_fail_overlap(t, what, "gradient buffer", v, site);
     }
     return TAPE_OK;
@@ -145,13 +169,13 @@ static enum tape_status user_gradient_check(struct tape *t, uint32_t x, struct t
 
 static bool user_gradients_grow(struct tape *t)
 {
-    uint32_t size = t->user_gradients_size ? t->user_gradients_size * 2 : 8;
-    void *p =
-        t->memory->resize(t->user_gradients, size * sizeof *t->user_gradients, t->memory->payload);
+    uint32_t size = t->user_gradients->size ? t->user_gradients->size * 2 : 8;
+    void *p = t->memory->resize(t->user_gradients->of, size * sizeof *t->user_gradients->of,
+                                t->memory->payload);
     if (!p)
         return false;
-    t->user_gradients = p;
-    t->user_gradients_size = size;
+    t->user_gradients->of = p;
+    t->user_gradients->size = size;
     return true;
 }
 
@@ -160,7 +184,7 @@ enum tape_status tape_gradient_buffer(struct tape *t, uint32_t x, void *buffer,
 {
     struct tape_value *v = &t->entries[x];
     uint32_t at = user_gradient_place(t, x);
-    bool known = at < t->n_user_gradients && t->user_gradients[at].value == x;
+    bool known = at < t->user_gradients->n && t->user_gradients->of[at].value == x;
     if (!buffer && !(v->flags & TAPE_USER_GRADIENT))
         return TAPE_OK;
     const struct tape_span span = span_of(buffer, v);
@@ -168,22 +192,25 @@ enum tape_status tape_gradient_buffer(struct tape *t, uint32_t x, void *buffer,
     if (status != TAPE_OK)
         return status;
     if (!known) {
-        if (t->n_user_gradients == t->user_gradients_size && !user_gradients_grow(t))
+        if (t->user_gradients->n == t->user_gradients->size && !user_gradients_grow(t))
             return tape_fail(t, TAPE_ERROR_MEMORY, site, "gradient_buffer: out of memory");
-        memmove(&t->user_gradients[at + 1], &t->user_gradients[at],
-                (t->n_user_gradients - at) * sizeof *t->user_gradients);
-        t->n_user_gradients++;
+        memmove(&t->user_gradients->of[at + 1], &t->user_gradients->of[at],
+                (t->user_gradients->n - at) * sizeof *t->user_gradients->of);
+        t->user_gradients->n++;
     }
-    t->user_gradients[at] = (struct tape_user_gradient){buffer, x, t->sweeps, t->gradient_epoch};
+    t->user_gradients->of[at] =
+        (struct tape_user_gradient){buffer, x, t->sweeps, t->gradient_epoch};
     if (buffer)
-        span_widen(&t->user_gradient_span, span);
+        span_widen(&t->user_gradients->buffers, span);
     v->flags &= ~(uint32_t)(TAPE_USER_GRADIENT | TAPE_TAKEN_BACK);
     v->flags |= buffer ? TAPE_USER_GRADIENT : TAPE_TAKEN_BACK;
     v->gradient_epoch = t->gradient_epoch - 1;
     return TAPE_OK;
 }
 
-const struct tape_part tape_user_gradients_part = {.begin = user_gradients_begin,
+const struct tape_part tape_user_gradients_part = {.bytes = sizeof(struct tape_user_gradients),
+                                                   .attach = user_gradients_attach,
+                                                   .begin = user_gradients_begin,
                                                    .end = user_gradients_end,
                                                    .rewind = user_gradients_rewind,
                                                    .leaf = user_gradients_leaf};

@@ -1,6 +1,7 @@
 /* tape_adjoints.c: see tape_adjoints.h. */
 #include "tape_adjoints.h"
 
+#include "tape_fork.h"
 #include <string.h>
 
 /* Of `bytes` bytes. */
@@ -20,13 +21,13 @@ static void adjoints_give(struct tape *t, double *adjoint, uint64_t bytes, uint3
 
 static uint64_t adjoints_wanted(const struct tape *t, uint32_t width)
 {
-    return ((uint64_t)tape_statement_next(t) * width + t->statements.segments.room[width > 1]) *
+    return ((uint64_t)tape_statement_next(t) * width + t->statements->segments.room[width > 1]) *
            sizeof(double);
 }
 
 double *tape_adjoints_begin(struct tape *t, uint32_t width, uint32_t own)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     const uint64_t bytes = adjoints_wanted(t, width);
     s->adjoint = adjoints_take(t, bytes, own);
     if (!s->adjoint)
@@ -35,20 +36,20 @@ double *tape_adjoints_begin(struct tape *t, uint32_t width, uint32_t own)
     s->adjoint_bytes = bytes;
     s->adjoint_row = own;
     s->width = width;
-    t->fork.swept = UINT32_MAX;
+    t->fork->swept = UINT32_MAX;
     return s->adjoint;
 }
 
 void tape_adjoints_end(struct tape *t)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     adjoints_give(t, s->adjoint, s->adjoint_bytes, s->adjoint_row);
     s->adjoint = NULL;
 }
 
 bool tape_adjoints_grow(struct tape *t, uint32_t first)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     const uint64_t bytes = adjoints_wanted(t, s->width),
                    known = (uint64_t)first * s->width * sizeof(double);
     if (bytes > s->adjoint_bytes) {

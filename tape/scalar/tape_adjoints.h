@@ -13,6 +13,13 @@
 double *tape_adjoints_begin(struct tape *t, uint32_t width, uint32_t own);
 void tape_adjoints_end(struct tape *t);
 
+/* Whether they are there: as record_kind.seeded. They lie in one array, so that a record has some if
+ * the sweep has any. */
+static inline bool tape_adjoints_seeded(const struct tape *t)
+{
+    return t->statements->adjoint != NULL;
+}
+
 /* While they are there: room for all scalars that have come since, whose adjoints, from that of
  * index `first` on, are zero then. The others may move. False: no memory. */
 bool tape_adjoints_grow(struct tape *t, uint32_t first);

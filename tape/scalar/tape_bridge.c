@@ -4,10 +4,13 @@
  */
 #include "tape_bridge.h"
 
+#include "tape_adjoints.h"
 #include "tape_call.h"
+#include "tape_fork.h"
 #include "tape_inplace.h"
 #include "tape_now.h"
 #include "tape_reach.h"
+#include "tape_sweep.h"
 #include "tape_value.h"
 
 #include <string.h>
@@ -82,7 +85,7 @@ void tape_bridge_constants(const struct tape *t, uint32_t x, struct tape_real *y
 enum tape_status tape_bridge_reals(struct tape *t, uint32_t x, struct tape_real *y,
                                    struct tape_site site)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     const char *what = tape_elements_kind.op.name;
     tape_observed(t);
     if (t->calls.innermost && t->calls.innermost->of_scalars) {
@@ -141,11 +144,11 @@ static bool adjoints_any(const double *adjoint, uint32_t n)
 static bool elements_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
 {
     (void)stamp;
-    if (t->statements.reading)
+    if (t->reading)
         return true;
     const struct tape_leaves *x = tape_leaves_of(r);
     struct tape_value *v = &t->entries[tape_record_in(r)[0]];
-    const double *from = t->statements.adjoint + x->first;
+    const double *from = t->statements->adjoint + x->first;
     if (!(v->flags & TAPE_NEEDS_GRADIENT) || !adjoints_any(from, x->n))
         return true;
     bool fresh;
@@ -218,7 +221,7 @@ enum tape_status tape_bridge_tensor(struct tape *t, int rank, const int64_t *sha
     active = active && !t->no_grad;
     if (t->calls.innermost && (active || t->calls.innermost->of_scalars))
         return tape_call_refuse(t, what, site);
-    if (active && t->fork.base)
+    if (active && t->fork->base)
         return tape_fail(t, TAPE_ERROR_STATE, site,
                          "%s: a fork records statements alone; join it, and make the tensor on its "
                          "parent",
@@ -248,7 +251,7 @@ enum tape_status tape_bridge_tensor(struct tape *t, int rank, const int64_t *sha
         }
         tape_record_out(r)[0] = *out;
         v->flags |= TAPE_NEEDS_GRADIENT;
-        t->statements.n_gathers++;
+        t->statements->n_gathers++;
     } else {
         for (int64_t i = 0; i < n; i++)
             data[i] = x[i].value;
@@ -266,7 +269,7 @@ static bool gather_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
     const struct tape_value *v = &t->entries[tape_record_out(r)[0]];
     const double *from = v->adjoint;
     const uint32_t *index = gather_indices(r);
-    double *to = t->statements.adjoint; /* that of index 0, the constants', is nobody's */
+    double *to = t->statements->adjoint; /* that of index 0, the constants', is nobody's */
     for (int64_t i = 0; i < v->array.size; i++)
         to[index[i]] += from[i];
     return true;
@@ -300,10 +303,11 @@ void tape_bridge_attach_retained(struct tape *t)
 
 bool tape_bridge_reach_begin(struct tape *t)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     s->reached = NULL;
     /* Only from the elements of a tensor does a walk over scalars come to anything. */
-    if (s->n_elements == 0 || (s->n_gathers == 0 && s->n_roots == 0))
+    const int64_t n_roots = t->verified ? t->verified->n_roots : 0;
+    if (s->n_elements == 0 || (s->n_gathers == 0 && n_roots == 0))
         return true;
     const size_t n = tape_statement_next(t);
     s->reached = t->memory->resize(NULL, n, t->memory->payload);
@@ -312,22 +316,22 @@ bool tape_bridge_reach_begin(struct tape *t)
         return false;
     }
     memset(s->reached, 0, n);
-    for (int64_t i = 0; i < s->n_roots; i++)
-        s->reached[s->root[i]] = 1;
+    for (int64_t i = 0; i < n_roots; i++)
+        s->reached[t->verified->root[i]] = 1;
     return true;
 }
 
 void tape_bridge_reach_end(struct tape *t)
 {
-    if (t->statements.reached)
-        t->memory->release(t->statements.reached, t->memory->payload);
-    t->statements.reached = NULL;
+    if (t->statements->reached)
+        t->memory->release(t->statements->reached, t->memory->payload);
+    t->statements->reached = NULL;
 }
 
 static bool elements_reach(struct tape *t, struct tape_record *r, enum tape_flag wants,
                            uint32_t *reads)
 {
-    const uint8_t *of = t->statements.reached;
+    const uint8_t *of = t->statements->reached;
     const struct tape_leaves *x = tape_leaves_of(r);
     struct tape_value *v = &t->entries[tape_record_in(r)[0]];
     (void)reads;
@@ -340,7 +344,7 @@ static bool elements_reach(struct tape *t, struct tape_record *r, enum tape_flag
 static bool gather_reach(struct tape *t, struct tape_record *r, enum tape_flag wants,
                          uint32_t *reads)
 {
-    uint8_t *of = t->statements.reached;
+    uint8_t *of = t->statements->reached;
     const uint32_t *index = gather_indices(r);
     const int64_t n = t->entries[tape_record_out(r)[0]].array.size;
     const bool reached = tape_reach_output(t, r);
@@ -352,11 +356,13 @@ static bool gather_reach(struct tape *t, struct tape_record *r, enum tape_flag w
 
 /* ---- the kinds ---- */
 
-const struct record_kind tape_leaves_kind = {
-    .op = {.name = "leaves", .n_in = 1}, .sweep = elements_sweep, .reach = elements_reach};
+const struct record_kind tape_leaves_kind = {.op = {.name = "leaves", .n_in = 1},
+                                             .sweep = elements_sweep,
+                                             .seeded = tape_adjoints_seeded,
+                                             .reach = elements_reach};
 const struct record_kind tape_elements_kind = {.op = {.name = "reals_of_tensor", .n_in = 1},
                                                .sweep = elements_sweep,
-                                               .reach = elements_reach,
-                                               .gives_scalars = true};
+                                               .seeded = tape_adjoints_seeded,
+                                               .reach = elements_reach};
 const struct record_kind tape_gather_kind = {
     .op = {.name = "tensor_of_reals", .n_out = 1}, .sweep = gather_sweep, .reach = gather_reach};

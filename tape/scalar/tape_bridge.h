@@ -37,7 +37,7 @@ enum tape_status tape_bridge_tensor(struct tape *t, int rank, const int64_t *sha
 /* Whether derivatives of scalars by scalars may lead through tensors. */
 static inline bool tape_bridge_crosses(const struct tape *t)
 {
-    return t->statements.n_elements > 0 && t->statements.n_gathers > 0;
+    return t->statements->n_elements > 0 && t->statements->n_gathers > 0;
 }
 
 /* Until it is ended no sweep changes the gradient of a leaf or of a retained value. */

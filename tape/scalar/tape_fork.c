@@ -12,9 +12,9 @@ enum { SPARE_TAGS = 3 };
 /* A tape for a fork: one that was used before, or a new one. */
 static struct tape *fork_take(struct tape *parent, uint64_t reserve, uint64_t budget)
 {
-    struct tape *child = parent->fork.spare;
+    struct tape *child = parent->fork->spare;
     if (child) {
-        parent->fork.spare = child->fork.next;
+        parent->fork->spare = child->fork->next;
         if (child->arena.reserved >= reserve) {
             child->arena.budget = budget;
             return child;
@@ -33,13 +33,13 @@ static struct tape *fork_take(struct tape *parent, uint64_t reserve, uint64_t bu
 /* The parent's tags of what it has so far, and one for none of its values from then on. */
 static bool fork_copy_tags(const struct tape *parent, struct tape *child, uint32_t base)
 {
-    const struct tape_statements *from = &parent->statements;
-    struct tape_statements *s = &child->statements;
+    const struct tape_statements *from = parent->statements;
+    struct tape_statements *s = child->statements;
     uint32_t n = 0;
     while (n < from->n_tags && from->tags[n].first < base)
         n++;
-    child->fork.tag = n > 0 ? from->tags[n - 1].tag : 0;
-    child->fork.parent_tags = n + 1;
+    child->fork->tag = n > 0 ? from->tags[n - 1].tag : 0;
+    child->fork->parent_tags = n + 1;
     if (!tape_statement_reserve_tags(child, SPARE_TAGS))
         return false;
     if (n > 0)
@@ -59,15 +59,15 @@ struct tape *tape_fork_make(struct tape *parent, uint32_t slot, uint32_t generat
         fork_take(parent, room > TAPE_HUGE_PAGE ? room : TAPE_HUGE_PAGE, share ? share : 1);
     if (!child)
         return NULL;
-    child->fork = (struct tape_fork){.base = base,
-                                     .slot = slot,
-                                     .generation = generation,
-                                     .low = UINT32_MAX,
-                                     .no_grad = parent->no_grad > 0,
-                                     .spare = child->fork.spare};
-    child->no_grad = child->fork.no_grad;
+    *child->fork = (struct tape_fork){.base = base,
+                                      .slot = slot,
+                                      .generation = generation,
+                                      .low = UINT32_MAX,
+                                      .no_grad = parent->no_grad > 0,
+                                      .spare = child->fork->spare};
+    child->no_grad = child->fork->no_grad;
     child->nonfinite = parent->nonfinite;
-    child->statements.rest.result = (uint64_t)base + 1;
+    child->statements->rest.result = (uint64_t)base + 1;
     if (fork_copy_tags(parent, child, base)) {
         tape_observe_adopt(child, false);
         return child;
@@ -78,13 +78,13 @@ struct tape *tape_fork_make(struct tape *parent, uint32_t slot, uint32_t generat
 
 bool tape_fork_is_of(const struct tape *child, uint32_t slot, uint32_t generation)
 {
-    return child->fork.base && child->fork.slot == slot && child->fork.generation == generation;
+    return child->fork->base && child->fork->slot == slot && child->fork->generation == generation;
 }
 
 bool tape_fork_stands(const struct tape *parent, const struct tape *child)
 {
-    const uint32_t last = child->fork.base - 1;
-    return last == 0 || tape_statement_holds(parent, last, child->fork.tag);
+    const uint32_t last = child->fork->base - 1;
+    return last == 0 || tape_statement_holds(parent, last, child->fork->tag);
 }
 
 /* ---- joined, and dropped ---- */
@@ -92,8 +92,8 @@ bool tape_fork_stands(const struct tape *parent, const struct tape *child)
 enum tape_status tape_fork_join(struct tape *parent, struct tape *child, uint32_t n,
                                 const uint32_t *of, struct tape_site site, uint32_t *first)
 {
-    struct tape_statements *s = &parent->statements;
-    struct tape_fork *f = &parent->fork;
+    struct tape_statements *s = parent->statements;
+    struct tape_fork *f = parent->fork;
     tape_observed(parent);
     tape_settle(parent);
     const uint32_t next = tape_statement_next(parent);
@@ -120,33 +120,33 @@ enum tape_status tape_fork_join(struct tape *parent, struct tape *child, uint32_
     memcpy(join + 1, of, n * sizeof *of);
     if (parent->hook)
         TAPE_ADD(tape_row(parent, r->row)->calls, 1);
-    s->n += child->statements.n;
-    s->bytes += child->statements.bytes;
-    child->fork.record = parent->last_record;
-    child->fork.first = *first = tape_statement_results(parent, n);
-    child->fork.next = f->joined;
+    s->n += child->statements->n;
+    s->bytes += child->statements->bytes;
+    child->fork->record = parent->last_record;
+    child->fork->first = *first = tape_statement_results(parent, n);
+    child->fork->next = f->joined;
     f->joined = child;
     return TAPE_OK;
 }
 
 void tape_fork_give(struct tape *parent, struct tape *child)
 {
-    child->fork.base = child->fork.parent_tags = 0;
-    child->fork.no_grad = false;
-    child->statements.slot = 0;
-    child->statements.n_tags = 0;
+    child->fork->base = child->fork->parent_tags = 0;
+    child->fork->no_grad = false;
+    child->statements->slot = 0;
+    child->statements->n_tags = 0;
     child->watch = (struct tape_error_watch){.tell = NULL};
     tape_reset(child);
-    child->fork.next = parent->fork.spare;
-    parent->fork.spare = child;
+    child->fork->next = parent->fork->spare;
+    parent->fork->spare = child;
 }
 
 void tape_fork_drop(struct tape *t, uint32_t index)
 {
-    struct tape_fork *f = &t->fork;
-    while (f->joined && f->joined->fork.first >= index) {
+    struct tape_fork *f = t->fork;
+    while (f->joined && f->joined->fork->first >= index) {
         struct tape *child = f->joined;
-        f->joined = child->fork.next;
+        f->joined = child->fork->next;
         tape_fork_give(t, child);
     }
 }
@@ -154,9 +154,9 @@ void tape_fork_drop(struct tape *t, uint32_t index)
 void tape_fork_end(struct tape *t)
 {
     tape_fork_drop(t, 0);
-    while (t->fork.spare) {
-        struct tape *child = t->fork.spare;
-        t->fork.spare = child->fork.next;
+    while (t->fork->spare) {
+        struct tape *child = t->fork->spare;
+        t->fork->spare = child->fork->next;
         tape_destroy(child);
     }
 }

@@ -14,6 +14,23 @@
 
 #include "tape_statement.h"
 
+/* What a tape has to do with forks: its own ones, and its parent if it is one. */
+struct tape_fork {
+    uint32_t base;             /* no result has this index, all of its own have greater ones; 0: the
+                                * tape is no fork */
+    uint32_t slot, generation; /* of the parent's handle */
+    uint32_t tag;              /* of the parent's value before base */
+    uint32_t low, high;   /* of the parent's indices that its statements name; low > high: none */
+    uint32_t parent_tags; /* copies of the parent's tags, and one more */
+    bool no_grad;         /* the parent was under it */
+    bool looked;          /* low and high are known */
+    uint32_t first;       /* joined: index of its first result on the parent */
+    uint32_t record;      /* joined: the parent's record of that */
+    uint32_t swept;       /* joins of results from here on are done with; while a sweep runs */
+    struct tape *joined, *spare; /* forks on this tape, newest first; to be used again */
+    struct tape *next;           /* in the parent's list */
+};
+
 /* What the record of a join has for attributes; the fork's indices of the n results follow. */
 struct __attribute__((may_alias)) tape_join {
     struct tape *child;

@@ -5,6 +5,7 @@
  * those between the parent's and its own stay untouched. The parent's are added to the parent's
  * adjoints fork by fork, the last one first: no bit depends on how many threads share the work.
  */
+#include "tape_adjoints.h"
 #include "tape_fork.h"
 
 #include "tape_now.h"
@@ -58,10 +59,10 @@ static void fork_name(struct tape_fork *f, uint32_t *operand)
 static void fork_name_nested(struct tape_fork *f, struct tape *nested)
 {
     tape_fork_look(nested);
-    if (nested->fork.low >= f->base)
+    if (nested->fork->low >= f->base)
         return;
-    f->low = nested->fork.low < f->low ? nested->fork.low : f->low;
-    const uint32_t high = nested->fork.high < f->base ? nested->fork.high : f->base - 1;
+    f->low = nested->fork->low < f->low ? nested->fork->low : f->low;
+    const uint32_t high = nested->fork->high < f->base ? nested->fork->high : f->base - 1;
     f->high = high > f->high ? high : f->high;
 }
 
@@ -108,7 +109,7 @@ static void fork_name_run(struct tape_fork *f, const struct tape_run *run)
  * look. */
 void tape_fork_look(struct tape *c)
 {
-    struct tape_fork *f = &c->fork;
+    struct tape_fork *f = c->fork;
     if (f->looked)
         return;
     f->looked = true;
@@ -117,7 +118,7 @@ void tape_fork_look(struct tape *c)
         f->high = f->base - 1;
         return;
     }
-    for (struct tape *nested = f->joined; nested; nested = nested->fork.next)
+    for (struct tape *nested = f->joined; nested; nested = nested->fork->next)
         fork_name_nested(f, nested);
     for (uint32_t at = c->last_record; at != UINT32_MAX;) {
         struct tape_record *r = tape_record_at(c, at);
@@ -131,7 +132,7 @@ void tape_fork_look(struct tape *c)
 
 static bool join_is_seeded(const struct batch *b, const struct tape_join *join)
 {
-    const double *y = b->t->statements.adjoint + (size_t)join->first * b->width;
+    const double *y = b->t->statements->adjoint + (size_t)join->first * b->width;
     for (size_t i = 0; i < (size_t)join->n * b->width; i++)
         if (y[i] != 0)
             return true;
@@ -142,8 +143,8 @@ static bool join_is_seeded(const struct batch *b, const struct tape_join *join)
 static struct tape_join *join_before(const struct tape *t, const struct tape_join *join)
 {
     const struct tape_record *r = (const struct tape_record *)(const void *)join - 1;
-    const struct tape *child = join->child->fork.next; /* the one that was joined before */
-    const bool adjacent = child && child->fork.record == r->previous;
+    const struct tape *child = join->child->fork->next; /* the one that was joined before */
+    const bool adjacent = child && child->fork->record == r->previous;
     return adjacent ? tape_join_of(tape_record_at(t, r->previous)) : NULL;
 }
 
@@ -157,10 +158,10 @@ static void batch_collect(struct batch *b, struct tape_record *r)
                                                                                 : BATCH_MOST;
     uint32_t base = 0;
     for (struct tape_join *join = tape_join_of(r); join && b->n < most;) {
-        const struct tape_fork *f = &join->child->fork;
+        const struct tape_fork *f = join->child->fork;
         if (join->first < base)
             return;
-        t->fork.swept = join->first;
+        t->fork->swept = join->first;
         if (join_is_seeded(b, join)) {
             b->section[b->n++] = (struct section){.join = join};
             base = f->base > base ? f->base : base;
@@ -176,16 +177,16 @@ static bool batch_take_buffers(struct batch *b, uint32_t row)
     for (int k = 0; k < b->n; k++) {
         struct section *s = &b->section[k];
         struct tape *c = s->join->child;
-        const struct tape_fork *f = &c->fork;
+        const struct tape_fork *f = c->fork;
         s->low = f->low < f->base ? f->low : f->base;
         s->bytes = ((uint64_t)(tape_statement_next(c) - s->low) * b->width +
-                    c->statements.segments.room[b->width > 1]) *
+                    c->statements->segments.room[b->width > 1]) *
                    sizeof(double);
         s->buffer = tape_arena_buffer(&t->arena, s->bytes);
         if (!s->buffer) {
             b->n = k;
             if (k > 0)
-                t->fork.swept = b->section[k - 1].join->first;
+                t->fork->swept = b->section[k - 1].join->first;
             return k > 0;
         }
         tape_account_buffer(t, row, s->bytes);
@@ -214,19 +215,19 @@ static void section_sweep(struct batch *b, struct section *s)
     TAPE_DOING(c, TAPE_PHASE_BACKWARD, ((struct tape_site){0, 0}), tape_join_kind.op.name);
     uint64_t stamp = hook ? tape_clock(c) : 0;
     double *adjoint = adjoints_origin(s->buffer, s->low, width);
-    if (c->fork.low <= c->fork.high)
-        adjoints_clear(adjoint, c->fork.low, c->fork.high + 1, width);
-    adjoints_clear(adjoint, c->fork.base, tape_statement_next(c), width);
-    const double *y = b->t->statements.adjoint + (size_t)s->join->first * width;
+    if (c->fork->low <= c->fork->high)
+        adjoints_clear(adjoint, c->fork->low, c->fork->high + 1, width);
+    adjoints_clear(adjoint, c->fork->base, tape_statement_next(c), width);
+    const double *y = b->t->statements->adjoint + (size_t)s->join->first * width;
     for (uint32_t i = 0; i < s->join->n; i++)
         for (uint32_t k = 0; k < width; k++)
             adjoint[(size_t)of[i] * width + k] += y[(size_t)i * width + k];
-    c->statements.adjoint = adjoint;
-    c->statements.width = width;
-    c->statements.reading = b->t->statements.reading;
-    c->fork.swept = UINT32_MAX;
+    c->statements->adjoint = adjoint;
+    c->statements->width = width;
+    c->reading = b->t->reading;
+    c->fork->swept = UINT32_MAX;
     s->ok = tape_sweep_behind(c, UINT32_MAX, &stamp);
-    c->statements.adjoint = NULL;
+    c->statements->adjoint = NULL;
 }
 
 static void batch_look(void *job, int part, int parts)
@@ -248,13 +249,13 @@ static void batch_sweep(void *job, int part, int parts)
 static void batch_add(void *job, int part, int parts)
 {
     const struct batch *b = job;
-    double *adjoint = b->t->statements.adjoint;
+    double *adjoint = b->t->statements->adjoint;
     const uint64_t n = b->to - b->from;
     const uint32_t from = b->from + (uint32_t)(n * (unsigned)part / (unsigned)parts),
                    to = b->from + (uint32_t)(n * (unsigned)(part + 1) / (unsigned)parts);
     for (int k = 0; k < b->n; k++) {
         const struct section *s = &b->section[k];
-        const struct tape_fork *f = &s->join->child->fork;
+        const struct tape_fork *f = s->join->child->fork;
         const double *own = adjoints_origin(s->buffer, s->low, b->width);
         const uint32_t low = f->low > from ? f->low : from, end = f->high < to ? f->high + 1 : to;
         for (size_t i = (size_t)low * b->width; i < (size_t)end * b->width; i++)
@@ -264,19 +265,19 @@ static void batch_add(void *job, int part, int parts)
 
 static bool join_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
 {
-    if (tape_join_of(r)->first >= t->fork.swept)
+    if (tape_join_of(r)->first >= t->fork->swept)
         return true;
-    struct batch b = {.t = t, .width = t->statements.width, .from = UINT32_MAX};
+    struct batch b = {.t = t, .width = t->statements->width, .from = UINT32_MAX};
     batch_collect(&b, r);
     uint64_t bytes = 0, named = 0;
     for (int k = 0; k < b.n; k++)
-        bytes += b.section[k].join->child->statements.bytes;
+        bytes += b.section[k].join->child->statements->bytes;
     const int threads = threads_parts(bytes), parts = threads < b.n ? threads : b.n;
     threads_run(parts, batch_look, &b);
     if (!batch_take_buffers(&b, r->row))
         return false;
     for (int k = 0; k < b.n; k++) {
-        const struct tape_fork *f = &b.section[k].join->child->fork;
+        const struct tape_fork *f = b.section[k].join->child->fork;
         if (f->low > f->high)
             continue;
         b.from = f->low < b.from ? f->low : b.from;
@@ -307,8 +308,8 @@ static bool join_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
 static bool join_reach(struct tape *t, struct tape_record *r, enum tape_flag wants, uint32_t *reads)
 {
     const struct tape_join *join = tape_join_of(r);
-    const struct tape_fork *f = &join->child->fork;
-    uint8_t *const reached = t->statements.reached;
+    const struct tape_fork *f = join->child->fork;
+    uint8_t *const reached = t->statements->reached;
     (void)wants, (void)reads;
     if (!reached)
         return false;
@@ -318,5 +319,7 @@ static bool join_reach(struct tape *t, struct tape_record *r, enum tape_flag wan
     return false;
 }
 
-const struct record_kind tape_join_kind = {
-    .op = {.name = "join"}, .sweep = join_sweep, .reach = join_reach};
+const struct record_kind tape_join_kind = {.op = {.name = "join"},
+                                           .sweep = join_sweep,
+                                           .seeded = tape_adjoints_seeded,
+                                           .reach = join_reach};

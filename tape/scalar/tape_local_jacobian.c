@@ -6,6 +6,7 @@
  */
 #include "tape_local_jacobian.h"
 
+#include "tape_preaccumulate.h"
 #include "tape_statement_sweep.h"
 
 #include <string.h>
@@ -27,7 +28,7 @@ static const char larger[] = "its Jacobian takes no fewer bytes";
 
 void *tape_scratch(struct tape *t, enum tape_scratch_use use, uint64_t bytes)
 {
-    struct tape_scratch *s = &t->sections.scratch[use];
+    struct tape_scratch *s = &t->sections->scratch[use];
     if (s->p && bytes <= s->bytes)
         return s->p;
     void *p = tape_arena_buffer(&t->arena, bytes);
@@ -35,11 +36,11 @@ void *tape_scratch(struct tape *t, enum tape_scratch_use use, uint64_t bytes)
         t->arena.refused = 0; /* no error says so */
         return NULL;
     }
-    tape_account_buffer(t, t->sections.row, bytes);
+    tape_account_buffer(t, t->sections->row, bytes);
     if (s->p) {
         memcpy(p, s->p, s->bytes);
         tape_arena_free(&t->arena, s->p, s->bytes);
-        tape_account_free(t, t->sections.row, s->bytes);
+        tape_account_free(t, t->sections->row, s->bytes);
     }
     *s = (struct tape_scratch){p, bytes};
     return p;
@@ -48,11 +49,11 @@ void *tape_scratch(struct tape *t, enum tape_scratch_use use, uint64_t bytes)
 void tape_scratch_free(struct tape *t)
 {
     for (int k = 0; k < TAPE_SCRATCHES; k++) {
-        struct tape_scratch *s = &t->sections.scratch[k];
+        struct tape_scratch *s = &t->sections->scratch[k];
         if (!s->p)
             continue;
         tape_arena_free(&t->arena, s->p, s->bytes);
-        tape_account_free(t, t->sections.row, s->bytes);
+        tape_account_free(t, t->sections->row, s->bytes);
         s->p = NULL;
     }
 }

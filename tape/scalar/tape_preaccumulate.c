@@ -22,8 +22,8 @@ enum tape_status tape_section_refuse(struct tape *t, const char *what, struct ta
 
 static bool section_append(struct tape *t)
 {
-    struct tape_sections *c = &t->sections;
-    if (!tape_statement_reserve_tags(t, t->statements.n_tags + t->n_marks + 4))
+    struct tape_sections *c = t->sections;
+    if (!tape_statement_reserve_tags(t, t->statements->n_tags + t->n_marks + 4))
         return false;
     if (c->n == c->size) {
         const uint32_t size = c->size ? c->size * 2 : 4;
@@ -38,7 +38,7 @@ static bool section_append(struct tape *t)
 
 enum tape_status tape_section_begin(struct tape *t, struct tape_site site)
 {
-    struct tape_sections *c = &t->sections;
+    struct tape_sections *c = t->sections;
     tape_observed(t);
     tape_settle(t);
     if (!section_append(t))
@@ -50,7 +50,7 @@ enum tape_status tape_section_begin(struct tape *t, struct tape_site site)
                                           .n_values = t->n_values,
                                           .n_marks = t->n_marks,
                                           .frame = t->frame,
-                                          .n_tags = t->statements.n_tags,
+                                          .n_tags = t->statements->n_tags,
                                           .number = ++c->number};
     c->n++;
     tape_statement_tag_begin(t);
@@ -60,19 +60,19 @@ enum tape_status tape_section_begin(struct tape *t, struct tape_site site)
 void tape_section_leave(struct tape *t)
 {
     tape_settle(t);
-    const struct tape_section *section = &t->sections.open[--t->sections.n];
+    const struct tape_section *section = &t->sections->open[--t->sections->n];
     tape_statement_tag_end(t, section->n_tags, (uint32_t)(section->from.rest.result >> 32));
 }
 
 void tape_sections_drop(struct tape *t, uint32_t number)
 {
-    while (t->sections.n > 0 && t->sections.open[t->sections.n - 1].number > number)
+    while (t->sections->n > 0 && t->sections->open[t->sections->n - 1].number > number)
         tape_section_leave(t);
 }
 
 void tape_sections_end(struct tape *t)
 {
-    struct tape_sections *c = &t->sections;
+    struct tape_sections *c = t->sections;
     if (c->open)
         t->memory->release(c->open, t->memory->payload);
 }
@@ -99,13 +99,13 @@ static struct place *section_places(struct tape *t, const struct tape_section *s
     }
     const bool within = oldest && oldest->partial_begin == section->from.rest.partial;
     uint32_t k = within;
-    for (struct tape_block *b = t->statements.block; b != section->from.block; b = b->previous)
+    for (struct tape_block *b = t->statements->block; b != section->from.block; b = b->previous)
         k++;
     struct place *p = tape_scratch(t, SCRATCH_PLACES, k * sizeof *p);
     if (!p)
         return NULL;
     *n = k;
-    for (struct tape_block *b = t->statements.block; b != section->from.block; b = b->previous)
+    for (struct tape_block *b = t->statements->block; b != section->from.block; b = b->previous)
         p[--k] = (struct place){b, (double *)(void *)(b + 1),
                                 (uint32_t *)(void *)((char *)b + b->bytes), 0};
     if (within)
@@ -144,7 +144,7 @@ static bool rows_distribute(struct place *p, uint32_t *n, const struct tape_loca
 static void section_take_off(struct tape *t, const struct tape_section *section,
                              const struct tape_block *block)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     for (uint32_t at = t->last_record; at != section->last_record;) {
         struct tape_record *r = tape_record_at(t, at);
         tape_account_drop_record(t, r);
@@ -167,7 +167,7 @@ static void section_take_off(struct tape *t, const struct tape_section *section,
 static bool rows_write(struct tape *t, const struct tape_local_jacobian *j, uint32_t n,
                        uint32_t *row, uint64_t *entry, struct tape_site site)
 {
-    struct tape_cursor *c = &t->statements.rest;
+    struct tape_cursor *c = &t->statements->rest;
     struct tape_run *run = tape_run_begin(t, site);
     if (!run)
         return false;
@@ -189,7 +189,7 @@ static bool rows_write(struct tape *t, const struct tape_local_jacobian *j, uint
 static void section_replace(struct tape *t, const struct tape_section *section, struct place *p,
                             uint32_t n, const struct tape_local_jacobian *j, struct tape_site site)
 {
-    struct tape_cursor *c = &t->statements.rest;
+    struct tape_cursor *c = &t->statements->rest;
     uint32_t row = 0;
     uint64_t entry = 0;
     bool ok = true;
@@ -265,7 +265,7 @@ uint32_t *tape_section_outputs(struct tape *t, int64_t m, struct tape_site site)
 {
     tape_observed(t);
     tape_settle(t);
-    t->sections.row = tape_account_row(t, site, "preaccumulate_end");
+    t->sections->row = tape_account_row(t, site, "preaccumulate_end");
     return (uint64_t)m < UINT64_MAX / 8
                ? tape_scratch(t, SCRATCH_OUTPUTS, (uint64_t)m * sizeof(uint32_t))
                : NULL;
@@ -274,11 +274,11 @@ uint32_t *tape_section_outputs(struct tape *t, int64_t m, struct tape_site site)
 void tape_section_end(struct tape *t, int64_t m, uint32_t *output, struct tape_site site,
                       struct tape_section_report *report)
 {
-    TAPE_DOING(t, TAPE_PHASE_FORWARD, site, tape_row(t, t->sections.row)->op);
-    tape_now_path(t, t->sections.row);
+    TAPE_DOING(t, TAPE_PHASE_FORWARD, site, tape_row(t, t->sections->row)->op);
+    tape_now_path(t, t->sections->row);
     const uint64_t start = tape_account_start(t);
-    const struct tape_statements *s = &t->statements;
-    const struct tape_section section = t->sections.open[t->sections.n - 1];
+    const struct tape_statements *s = t->statements;
+    const struct tape_section section = t->sections->open[t->sections->n - 1];
     *report = (struct tape_section_report){0};
     report->statements[0] = s->n - section.from.n;
     report->bytes[0] = s->bytes - section.from.bytes;
@@ -286,7 +286,7 @@ void tape_section_end(struct tape *t, int64_t m, uint32_t *output, struct tape_s
     report->statements[1] = s->n - section.from.n;
     report->bytes[1] = s->bytes - section.from.bytes;
     tape_section_leave(t);
-    tape_account_ran(t, t->sections.row, start, NULL, 1);
+    tape_account_ran(t, t->sections->row, start, NULL, 1);
 }
 
 void tape_section_outputs_free(struct tape *t)

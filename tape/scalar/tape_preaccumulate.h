@@ -11,6 +11,31 @@
 
 #include "tape_statement.h"
 
+/* A section of statements that is to be preaccumulated: where the tape was at its begin. */
+struct tape_section {
+    struct tape_statement_mark from; /* the tag in rest.result is that of what lies outside */
+    char *record_top;
+    uint32_t last_record, n_records, n_values, n_marks, frame, n_tags;
+    uint32_t number; /* from 1, in order of their begin, over resets as well */
+};
+
+/* A buffer that lasts as long as the end of a section takes. */
+struct tape_scratch {
+    void *p;
+    uint64_t bytes;
+};
+
+enum { TAPE_SCRATCHES = 8 };
+
+/* What the tape has of sections. */
+struct tape_sections {
+    struct tape_section *open; /* the innermost last */
+    uint32_t n, size;
+    uint32_t number; /* of the newest, ever */
+    uint32_t row;    /* that scratch is charged to */
+    struct tape_scratch scratch[TAPE_SCRATCHES];
+};
+
 /* What became of a section. */
 struct tape_section_report {
     uint64_t statements[2], bytes[2]; /* before, after */

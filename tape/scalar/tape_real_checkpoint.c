@@ -59,7 +59,7 @@ static enum tape_status given_check(struct tape *t, int64_t n_in, const struct t
                              what, (long long)i);
     }
     *active = *active && !t->no_grad;
-    if (*active && t->sections.n > 0)
+    if (*active && t->sections->n > 0)
         return tape_section_refuse(t, what, site);
     if (*active && !tape_call_takes_scalars(t))
         return tape_call_refuse_scalars(t, what, site);
@@ -204,7 +204,7 @@ enum tape_status tape_real_checkpoint(struct tape *t, const struct tape_real_fun
     if (done && n_out > 0) {
         c->signature = signature;
         c->first = tape_statement_results(t, c->n_out);
-        const uint32_t tag = (uint32_t)(t->statements.rest.result >> 32);
+        const uint32_t tag = (uint32_t)(t->statements->rest.result >> 32);
         for (uint32_t i = 0; i < c->n_out; i++)
             out[i] = (struct tape_real){out[i].value, c->first + i, tag};
         if (t->hook)
@@ -223,7 +223,7 @@ enum tape_status tape_real_checkpoint(struct tape *t, const struct tape_real_fun
 
 static bool results_seeded(const struct tape *t, const struct checkpoint *c)
 {
-    const struct tape_statements *s = &t->statements;
+    const struct tape_statements *s = t->statements;
     const double *y = s->adjoint + (size_t)c->first * s->width;
     for (size_t i = 0; i < (size_t)c->n_out * s->width; i++)
         if (y[i] != 0)
@@ -259,16 +259,16 @@ static bool real_checkpoint_rerun(struct tape *t, struct tape_record *r, struct 
 static void adjoints_hand_over(struct tape *t, const struct checkpoint *c,
                                const struct tape_real *result)
 {
-    const size_t width = t->statements.width;
-    const double *from = t->statements.adjoint + c->first * width;
+    const size_t width = t->statements->width;
+    const double *from = t->statements->adjoint + c->first * width;
     for (size_t i = 0; i < c->n_out; i++)
         for (size_t k = 0; k < width && result[i].index; k++)
-            t->statements.adjoint[result[i].index * width + k] += from[i * width + k];
+            t->statements->adjoint[result[i].index * width + k] += from[i * width + k];
 }
 
 static bool real_checkpoint_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     const struct checkpoint *c = checkpoint_of(r);
     struct tape_call call;
     if (!results_seeded(t, c))
@@ -308,7 +308,7 @@ static bool real_checkpoint_reach(struct tape *t, struct tape_record *r, enum ta
                                   uint32_t *reads)
 {
     const struct checkpoint *c = checkpoint_of(r);
-    uint8_t *const reached = t->statements.reached;
+    uint8_t *const reached = t->statements->reached;
     (void)wants, (void)reads;
     if (!reached || !memchr(reached + c->first, 1, c->n_out))
         return false;
@@ -319,4 +319,5 @@ static bool real_checkpoint_reach(struct tape *t, struct tape_record *r, enum ta
 
 const struct record_kind tape_real_checkpoint_kind = {.op = {.name = "real_checkpoint"},
                                                       .sweep = real_checkpoint_sweep,
+                                                      .seeded = tape_adjoints_seeded,
                                                       .reach = real_checkpoint_reach};

@@ -1,11 +1,12 @@
 /* tape_run.c: the kind of record that a run of statements is. */
+#include "tape_adjoints.h"
 #include "tape_segment.h"
 
 #include <string.h>
 
 static bool run_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
 {
-    const struct tape_statements *s = &t->statements;
+    const struct tape_statements *s = t->statements;
     (void)stamp;
     return tape_run_sweep(t, tape_run_of(r), s->adjoint, s->width,
                           s->adjoint + (size_t)tape_statement_next(t) * s->width);
@@ -40,7 +41,7 @@ static void reach_segment(const struct tape_segment *s, uint8_t *reached)
 
 static bool run_reach(struct tape *t, struct tape_record *r, enum tape_flag wants, uint32_t *reads)
 {
-    uint8_t *const reached = t->statements.reached;
+    uint8_t *const reached = t->statements->reached;
     (void)wants, (void)reads;
     if (!reached)
         return false;
@@ -63,6 +64,7 @@ static void run_account(struct tape *t, struct tape_record *r)
 
 const struct record_kind tape_statement_kind = {.op = {.name = "statement"},
                                                 .sweep = run_sweep,
+                                                .seeded = tape_adjoints_seeded,
                                                 .reach = run_reach,
                                                 .account = run_account,
                                                 .account_drop = tape_run_account_drop,

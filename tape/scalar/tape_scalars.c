@@ -5,6 +5,10 @@
 #include "tape_bridge.h"
 #include "tape_fork.h"
 #include "tape_preaccumulate.h"
+#include "tape_reach.h"
+#include "tape_record.h"
+#include "tape_sweep.h"
+#include "tape_value.h"
 
 static void forks_reset(struct tape *t)
 {
@@ -17,18 +21,49 @@ static void forks_rewind(struct tape *t, const struct tape_mark *mark, const cha
     tape_fork_drop(t, tape_cursor_next(&mark->statements.rest));
 }
 
-const struct tape_part tape_forks_part = {
-    .reset = forks_reset, .rewind = forks_rewind, .end = tape_fork_end};
+static enum tape_status forks_leaf(struct tape *t, const struct tape_value *leaf,
+                                   struct tape_site site)
+{
+    (void)leaf;
+    if (!t->fork->base)
+        return TAPE_OK;
+    return tape_fail(t, TAPE_ERROR_STATE, site,
+                     "leaf: a fork has no leaves: make them on its parent before the fork");
+}
+
+static void forks_attach(struct tape *t, void *state)
+{
+    t->fork = state;
+}
+
+const struct tape_part tape_forks_part = {.bytes = sizeof(struct tape_fork),
+                                          .attach = forks_attach,
+                                          .leaf = forks_leaf,
+                                          .reset = forks_reset,
+                                          .rewind = forks_rewind,
+                                          .end = tape_fork_end};
+
+struct scalars {
+    struct tape_statements statements;
+    struct tape_sections sections;
+};
+
+static void scalars_attach(struct tape *t, void *state)
+{
+    struct scalars *scalars = state;
+    t->statements = &scalars->statements;
+    t->sections = &scalars->sections;
+}
 
 static void scalars_begin(struct tape *t)
 {
     tape_statement_begin(t);
-    t->no_grad = t->fork.no_grad;
+    t->no_grad = t->fork->no_grad;
 }
 
 static bool scalars_reserve(struct tape *t)
 {
-    return !t->statements.slot || tape_statement_reserve_tags(t, t->n_marks + t->sections.n + 3);
+    return !t->statements->slot || tape_statement_reserve_tags(t, t->n_marks + t->sections->n + 3);
 }
 
 static void scalars_mark(const struct tape *t, struct tape_mark *mark)
@@ -44,8 +79,8 @@ static void scalars_rewind(struct tape *t, const struct tape_mark *mark, const c
 /* The runs are charged with their records. */
 static void scalars_account(struct tape *t)
 {
-    t->statements.uncharged = 0;
-    for (const struct tape_block *b = t->statements.block; b; b = b->previous) {
+    t->statements->uncharged = 0;
+    for (const struct tape_block *b = t->statements->block; b; b = b->previous) {
         tape_account_block(t, b);
         tape_account_tail(t, b->padding);
     }
@@ -54,22 +89,53 @@ static void scalars_account(struct tape *t)
 static enum tape_status scalars_sweep_refuse(struct tape *t, const char *what,
                                              struct tape_site site)
 {
-    return t->sections.n > 0 ? tape_section_refuse(t, what, site) : TAPE_OK;
+    return t->sections->n > 0 ? tape_section_refuse(t, what, site) : TAPE_OK;
 }
 
 /* A sweep from a tensor comes to scalars through tensors that were made of them. */
 static bool scalars_sweep_begin(struct tape *t, uint32_t own)
 {
-    return t->statements.n_gathers == 0 || tape_adjoints_begin(t, 1, own);
+    return t->statements->n_gathers == 0 || tape_adjoints_begin(t, 1, own);
 }
 
 static void scalars_sweep_end(struct tape *t)
 {
-    if (t->statements.adjoint)
+    if (t->statements->adjoint)
         tape_adjoints_end(t);
 }
 
-const struct tape_part tape_scalars_part = {.begin = scalars_begin,
+/* The statements through which y depends on what is flagged have no pullbacks that could be
+ * recorded. */
+static enum tape_status scalars_graph_refuse(struct tape *t, uint32_t y, struct tape_site site)
+{
+    if (!tape_bridge_crosses(t))
+        return TAPE_OK;
+    if (!tape_reach_begin(t, y))
+        return tape_fail_memory(t, site, "create_graph");
+    enum tape_status status = TAPE_OK;
+    unsigned reads;
+    for (uint32_t at = t->last_record; at != tape_sweep_oldest(t) && status == TAPE_OK;) {
+        struct tape_record *r = tape_record_at(t, at);
+        char made[160];
+        if (tape_reach(t, r, TAPE_NEEDS_GRADIENT, &reads) && r->op == &tape_elements_kind.op &&
+            (t->entries[tape_record_in(r)[0]].flags & TAPE_STARTS)) {
+            t->describe(tape_row_site(t, r->row), made, sizeof made);
+            status = tape_fail(t, TAPE_ERROR_STATE, site,
+                               "create_graph: y depends on x through statements over ad_real, from "
+                               "%s at %s; they have first derivatives alone, so use ad_backward, "
+                               "or ops instead of statements; the call is",
+                               r->op->name, made);
+        }
+        at = r->previous;
+    }
+    tape_reach_end(t);
+    return status;
+}
+
+const struct tape_part tape_scalars_part = {.bytes = sizeof(struct scalars),
+                                            .attach = scalars_attach,
+                                            .graph_refuse = scalars_graph_refuse,
+                                            .begin = scalars_begin,
                                             .end = tape_statement_end,
                                             .settle = tape_statement_close,
                                             .reserve = scalars_reserve,

@@ -63,7 +63,7 @@ static struct tape_seen *seen_at(struct tape_segments *s, const void *address, u
 /* The place of an array's values; NULL: there is no memory to remember any. */
 static struct tape_seen *seen_of(struct tape *t, const struct tape_operand *o)
 {
-    struct tape_segments *s = &t->statements.segments;
+    struct tape_segments *s = &t->statements->segments;
     if (!s->seen) {
         const size_t bytes = SEEN * sizeof *s->seen;
         s->seen = t->memory->resize(NULL, bytes, t->memory->payload);
@@ -80,7 +80,7 @@ static struct tape_seen *seen_of(struct tape *t, const struct tape_operand *o)
 static const double *seen_values(struct tape *t, const struct tape_operand *o)
 {
     const struct tape_seen *at = o->n ? seen_of(t, o) : NULL;
-    if (!at || at->life != t->statements.segments.life || at->n != o->n)
+    if (!at || at->life != t->statements->segments.life || at->n != o->n)
         return NULL;
     const uint32_t first = o->real ? (uint32_t)o->real[0].key : 0;
     const void *address = first ? NULL : o->real ? (const void *)o->real : o->number;
@@ -99,7 +99,7 @@ static void values_remember(struct tape *t, const struct tape_operand *o, const 
                              .values = values,
                              .first = first,
                              .n = (uint32_t)o->n,
-                             .life = t->statements.segments.life};
+                             .life = t->statements->segments.life};
 }
 
 /* ---- operands ---- */
@@ -107,7 +107,7 @@ static void values_remember(struct tape *t, const struct tape_operand *o, const 
 /* Elements one by one; the result is true if they are values of the tape or constants. */
 static bool each_holds(const struct tape *t, struct tape_operand *o, int64_t *refused)
 {
-    const uint32_t tag = (uint32_t)(t->statements.cursor->result >> 32);
+    const uint32_t tag = (uint32_t)(t->statements->cursor->result >> 32);
     const uint32_t next = tape_statement_next(t);
     for (int64_t i = 0; i < o->n; i++) {
         const uint32_t index = (uint32_t)o->real[i].key, of = (uint32_t)(o->real[i].key >> 32);
@@ -203,7 +203,7 @@ static double *values_keep(const struct tape_segment_plan *plan, int k, double *
 
 static void write_record(const struct tape *t, struct tape_segment_plan *plan)
 {
-    const struct tape_cursor *c = t->statements.cursor;
+    const struct tape_cursor *c = t->statements->cursor;
     const struct tape_run *run = tape_run_of(tape_record_at(t, t->open));
     uint32_t *word = c->word - plan->words, *index = word + HEAD_WORDS + IN_WORDS * plan->n_in;
     *(struct tape_segment *)(void *)word = (struct tape_segment){
@@ -255,7 +255,7 @@ static void note_room(struct tape_segments *s, const struct tape_segment_plan *p
 
 bool tape_segment_open(struct tape *t, struct tape_segment_plan *plan)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     bool active = false;
     plan->saved = NULL;
     for (int k = 0; k < plan->n_in; k++)
@@ -293,7 +293,7 @@ bool tape_segment_open(struct tape *t, struct tape_segment_plan *plan)
 
 void tape_segment_commit(struct tape *t, const struct tape_segment_plan *plan)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     struct tape_run *run = tape_run_of(tape_record_at(t, t->open));
     struct tape_cursor *c = s->cursor;
     c->word -= plan->words;

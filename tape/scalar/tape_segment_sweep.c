@@ -119,8 +119,8 @@ bool tape_run_sweep(struct tape *t, const struct tape_run *run, double *adjoint,
         tape_run_pullback(run, adjoint, width, t->now);
         return true;
     }
-    const bool calling = t->statements.calling;
-    t->statements.calling = true;
+    const bool calling = t->statements->calling;
+    t->statements->calling = true;
     struct tape_run_part part = tape_run_last(run);
     bool ok = true;
     do {
@@ -136,6 +136,6 @@ bool tape_run_sweep(struct tape *t, const struct tape_run *run, double *adjoint,
         if (part.segment && t->nonfinite)
             ok = ok && tape_nonfinite_segment(t, run, part.segment, adjoint, width);
     } while (ok && tape_run_previous(run, &part));
-    t->statements.calling = calling;
+    t->statements->calling = calling;
     return t->error.code == TAPE_OK;
 }

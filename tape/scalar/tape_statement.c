@@ -6,6 +6,7 @@
 #include "tape_statement.h"
 
 #include "tape_call.h"
+#include "tape_fork.h"
 #include "tape_nonfinite_scalars.h"
 #include "tape_preaccumulate.h"
 #include "tape_value.h"
@@ -24,15 +25,15 @@ enum {
 
 void tape_statement_attach(struct tape *t, struct tape_cursor *cursor)
 {
-    t->statements.cursor = cursor;
-    tape_statement_shut(&t->statements);
+    t->statements->cursor = cursor;
+    tape_statement_shut(t->statements);
 }
 
 void tape_statement_detach(struct tape *t)
 {
     tape_settle(t);
-    *t->statements.cursor = (struct tape_cursor){.result = 0};
-    t->statements.cursor = NULL;
+    *t->statements->cursor = (struct tape_cursor){.result = 0};
+    t->statements->cursor = NULL;
 }
 
 uint64_t tape_run_bytes(const struct tape_run *run)
@@ -51,7 +52,7 @@ static void go_on_behind(struct tape_statements *s, const struct tape_run *run)
 
 static void run_close(struct tape *t, struct tape_run *run)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     run->n = tape_cursor_next(&s->rest) - run->first;
     s->n += run->n;
     s->bytes += tape_run_bytes(run);
@@ -61,7 +62,7 @@ static void run_close(struct tape *t, struct tape_run *run)
 
 static void end_run(struct tape *t)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     struct tape_run *run = tape_run_of(tape_record_at(t, t->open));
     t->open = UINT32_MAX;
     run->partial_end = s->cursor->partial;
@@ -79,7 +80,7 @@ static void end_run(struct tape *t)
  * longer than the recording. */
 static void charge_runs(struct tape *t)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     for (uint32_t at = t->last_record; s->uncharged > 0; s->uncharged--) {
         struct tape_record *r = tape_record_at(t, at);
         tape_run_account(t, r, true);
@@ -89,8 +90,8 @@ static void charge_runs(struct tape *t)
 
 void tape_run_end(struct tape *t, struct tape_run *run)
 {
-    run->partial_end = t->statements.rest.partial;
-    run->word_end = t->statements.rest.word;
+    run->partial_end = t->statements->rest.partial;
+    run->word_end = t->statements->rest.word;
     run_close(t, run);
     charge_runs(t);
 }
@@ -112,7 +113,7 @@ static size_t room_of(const struct tape_cursor *c)
 /* A block with room for `bytes`; little: no larger than need be. */
 static bool block_take(struct tape *t, uint64_t bytes, bool little)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     uint64_t size = s->block && s->block->bytes < BLOCK_MOST ? s->block->bytes * 2 : BLOCK_MOST;
     if (!s->block || little)
         size = BLOCK_LEAST;
@@ -140,7 +141,7 @@ static bool block_take(struct tape *t, uint64_t bytes, bool little)
 
 struct tape_run *tape_run_begin(struct tape *t, struct tape_site site)
 {
-    const struct tape_cursor *at = &t->statements.rest;
+    const struct tape_cursor *at = &t->statements->rest;
     const uint64_t peaks = t->ledger.peak_count;
     struct tape_record *r =
         tape_record_of_kind(t, &tape_statement_kind, sizeof(struct tape_run), 0,
@@ -159,7 +160,7 @@ struct tape_run *tape_run_begin(struct tape *t, struct tape_site site)
 
 bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struct tape_site site)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     struct tape_hook *hook = t->hook;
     const uint64_t now = tape_clock(t);
     if (t->open != UINT32_MAX)
@@ -199,7 +200,7 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
 
 uint32_t tape_statement_results(struct tape *t, uint32_t n)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     const uint32_t first = tape_cursor_next(&s->rest);
     s->rest.result += n;
     tape_statement_shut(s);
@@ -208,7 +209,7 @@ uint32_t tape_statement_results(struct tape *t, uint32_t n)
 
 bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site, uintptr_t caller)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     tape_observed(t);
     if (t->no_grad || t->error.code != TAPE_OK) {
         tape_settle(t);
@@ -240,7 +241,7 @@ bool tape_statement_room(struct tape *t, uint32_t n, struct tape_site site, uint
 
 void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes)
 {
-    const struct tape_statements *s = &t->statements;
+    const struct tape_statements *s = t->statements;
     *n = s->n;
     *bytes = s->bytes;
     if (t->open == UINT32_MAX)
@@ -254,7 +255,7 @@ void tape_statement_count(const struct tape *t, uint64_t *n, uint64_t *bytes)
 
 uint64_t tape_statement_unused(const struct tape *t)
 {
-    const struct tape_statements *s = &t->statements;
+    const struct tape_statements *s = t->statements;
     if (!s->block)
         return 0;
     uint64_t room = room_of(&s->rest);
@@ -271,7 +272,7 @@ uint64_t tape_statement_unused(const struct tape *t)
 
 static bool range_append(struct tape *t, struct tape_leaf_range range)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     if (s->n_leaves == s->leaves_size) {
         const uint32_t size = s->leaves_size ? s->leaves_size * 2 : 8;
         void *p = t->memory->resize(s->leaves, size * sizeof *s->leaves, t->memory->payload);
@@ -287,10 +288,10 @@ static bool range_append(struct tape *t, struct tape_leaf_range range)
 enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *values,
                                        struct tape_site site, uint32_t *first)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     tape_observed(t);
     tape_settle(t);
-    if (t->sections.n > 0)
+    if (t->sections->n > 0)
         return tape_section_refuse(t, "real_leaves", site);
     const uint32_t next = tape_cursor_next(&s->rest), left = tape_statement_left(t);
     if (n > (int64_t)left)
@@ -325,7 +326,7 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
 
 bool tape_statement_leaf(const struct tape *t, uint32_t index, uint32_t *value, uint32_t *element)
 {
-    const struct tape_statements *s = &t->statements;
+    const struct tape_statements *s = t->statements;
     uint32_t low = 0, high = s->n_leaves; /* the last range that begins at or before the index */
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
@@ -345,14 +346,14 @@ bool tape_statement_leaf(const struct tape *t, uint32_t index, uint32_t *value, 
 
 void tape_statement_begin(struct tape *t)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     t->open = UINT32_MAX;
-    s->rest = (struct tape_cursor){.result = (uint64_t)t->fork.base + 1};
+    s->rest = (struct tape_cursor){.result = (uint64_t)t->fork->base + 1};
     s->block = NULL;
     s->n = s->bytes = 0;
     s->n_leaves = s->n_elements = s->n_gathers = 0;
     s->adjoint = NULL;
-    t->sections.n = 0;
+    t->sections->n = 0;
     s->segments.life++;
     s->segments.room[0] = s->segments.room[1] = 0;
     if (s->slot)
@@ -361,7 +362,7 @@ void tape_statement_begin(struct tape *t)
 
 void tape_statement_end(struct tape *t)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     tape_settle(t);
     if (s->tags)
         t->memory->release(s->tags, t->memory->payload);
@@ -374,7 +375,7 @@ void tape_statement_end(struct tape *t)
 
 struct tape_statement_mark tape_statement_mark_here(const struct tape *t)
 {
-    const struct tape_statements *s = &t->statements;
+    const struct tape_statements *s = t->statements;
     return (struct tape_statement_mark){.rest = s->rest,
                                         .block = s->block,
                                         .n = s->n,
@@ -382,7 +383,7 @@ struct tape_statement_mark tape_statement_mark_here(const struct tape *t)
                                         .n_leaves = s->n_leaves,
                                         .n_elements = s->n_elements,
                                         .n_gathers = s->n_gathers,
-                                        .section = t->sections.number};
+                                        .section = t->sections->number};
 }
 
 void tape_block_drop(struct tape *t, struct tape_block *b, const char *end)
@@ -396,7 +397,7 @@ void tape_block_drop(struct tape *t, struct tape_block *b, const char *end)
 
 void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mark, const char *end)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     tape_settle(t);
     tape_sections_drop(t, mark->section);
     for (struct tape_block *b = s->block, *previous; b != mark->block; b = previous) {

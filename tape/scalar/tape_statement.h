@@ -15,6 +15,56 @@
 #include "tape_part.h"
 #include "tape_record.h"
 
+/* Values with indices from `first` on have this tag, up to those of the next tag. */
+struct tape_tag {
+    uint32_t first, tag;
+};
+
+/* n leaves of the scalar kind, which are elements of a value. */
+struct tape_leaf_range {
+    uint32_t first, n, value;
+};
+
+/* Values of an array that some segment keeps. See tape_segment.c. */
+struct tape_seen {
+    const void *address; /* of constants */
+    const double *values;
+    uint32_t first, n; /* indices, of what is no constant */
+    uint32_t life;     /* of the tape's when it was noted */
+};
+
+/* What the tape has of segments besides their records. */
+struct tape_segments {
+    struct tape_seen *seen; /* [TAPE_SEEN], or NULL */
+    uint32_t life;          /* grows where values may be dropped */
+    uint64_t room[2]; /* doubles that sweeps of one seed and of several need beside adjoints */
+};
+
+/* What the tape has of scalar statements. */
+struct tape_statements {
+    struct tape_cursor *cursor; /* the thread's that records on this tape now, or NULL */
+    struct tape_cursor rest;    /* what it will be when a run is opened */
+    struct tape *below;         /* what the thread recorded on before */
+    uint32_t depth;             /* of ad_record_begin; 0: no thread records on this tape */
+    uint32_t slot;              /* upper half of every tag; 0: never recorded on */
+    uint32_t epoch;             /* lower half of the newest */
+    struct tape_block *block;
+    uint64_t n, bytes;      /* of the runs that are closed */
+    uint32_t uncharged;     /* runs at the end of the records, which the open one follows */
+    double *adjoint;        /* while a sweep runs: [next index][width] */
+    uint32_t width;         /* of the sweep: seeds at once */
+    uint64_t adjoint_bytes; /* what they lie in */
+    uint32_t adjoint_row;   /* that it is charged to */
+    bool calling;           /* a callback of the user's runs: nothing may be recorded */
+    struct tape_segments segments;
+    struct tape_tag *tags;
+    uint32_t n_tags, tags_size;
+    struct tape_leaf_range *leaves;
+    uint32_t n_leaves, leaves_size;
+    uint32_t n_elements, n_gathers; /* records of the two kinds of tape_bridge.h */
+    uint8_t *reached;               /* scratch of tape_reach: [next index], or NULL */
+};
+
 /* What the record of a run has for attributes. */
 struct __attribute__((may_alias)) tape_run {
     const double *partial_begin, *partial_end; /* upwards in time */
@@ -78,7 +128,7 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
 /* How many indices are left, while no run is open. */
 static inline uint32_t tape_statement_left(const struct tape *t)
 {
-    const uint32_t next = tape_cursor_next(&t->statements.rest);
+    const uint32_t next = tape_cursor_next(&t->statements->rest);
     return next < TAPE_INDEX_LIMIT ? TAPE_INDEX_LIMIT - next : 0;
 }
 
@@ -96,7 +146,7 @@ bool tape_statement_leaf(const struct tape *t, uint32_t index, uint32_t *value, 
 /* The index that the next result has. */
 static inline uint32_t tape_statement_next(const struct tape *t)
 {
-    const struct tape_statements *s = &t->statements;
+    const struct tape_statements *s = t->statements;
     return tape_cursor_next(t->open == UINT32_MAX ? &s->rest : s->cursor);
 }
 
@@ -110,7 +160,7 @@ bool tape_statement_tagged(const struct tape *t, uint32_t tag, uint32_t *first, 
 static inline const struct tape_tag *tape_statement_newest(const struct tape *t)
 {
     static const struct tape_tag none = {UINT32_MAX, 0};
-    return t->statements.n_tags ? &t->statements.tags[t->statements.n_tags - 1] : &none;
+    return t->statements->n_tags ? &t->statements->tags[t->statements->n_tags - 1] : &none;
 }
 
 /* n results of a record just made: the index of the first. No run is open. */

@@ -5,9 +5,11 @@
  */
 #include "tape_statement.h"
 
+#include "tape_fork.h"
+#include "tape_preaccumulate.h"
 bool tape_statement_tagged(const struct tape *t, uint32_t tag, uint32_t *first, uint32_t *end)
 {
-    const struct tape_statements *s = &t->statements;
+    const struct tape_statements *s = t->statements;
     *end = tape_statement_next(t);
     for (uint32_t k = s->n_tags; k > 0; *end = *first) {
         *first = s->tags[--k].first;
@@ -25,7 +27,7 @@ bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag)
 
 static bool reserve_tags(struct tape *t, uint32_t n)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     if (n <= s->tags_size)
         return true;
     const uint32_t size = n < 8 ? 8 : n * 2;
@@ -54,15 +56,15 @@ static uint32_t fresh_tag(struct tape_statements *s)
 
 bool tape_statement_reserve_tags(struct tape *t, uint32_t n)
 {
-    return reserve_tags(t, t->fork.parent_tags + n);
+    return reserve_tags(t, t->fork->parent_tags + n);
 }
 
 void tape_statement_retag(struct tape *t)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     const uint32_t next = tape_cursor_next(&s->rest), tag = fresh_tag(s);
     /* Tags from before a section are needed at its end. */
-    const uint32_t least = t->sections.n ? t->sections.open[t->sections.n - 1].n_tags : 0;
+    const uint32_t least = t->sections->n ? t->sections->open[t->sections->n - 1].n_tags : 0;
     s->rest.result = (uint64_t)tag << 32 | next;
     while (s->n_tags > least && s->tags[s->n_tags - 1].first >= next)
         s->n_tags--;
@@ -76,7 +78,7 @@ void tape_statement_retag(struct tape *t)
 
 void tape_statement_tag_begin(struct tape *t)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     const uint32_t next = tape_cursor_next(&s->rest), tag = fresh_tag(s);
     s->rest.result = (uint64_t)tag << 32 | next;
     s->tags[s->n_tags++] = (struct tape_tag){next, tag};
@@ -85,7 +87,7 @@ void tape_statement_tag_begin(struct tape *t)
 
 void tape_statement_tag_end(struct tape *t, uint32_t n_tags, uint32_t tag)
 {
-    struct tape_statements *s = &t->statements;
+    struct tape_statements *s = t->statements;
     s->n_tags = n_tags;
     s->rest.result = (uint64_t)tag << 32 | tape_cursor_next(&s->rest);
     tape_statement_shut(s);
@@ -93,7 +95,7 @@ void tape_statement_tag_end(struct tape *t, uint32_t n_tags, uint32_t tag)
 
 void tape_statement_name(struct tape *t, uint32_t slot, uint32_t generation)
 {
-    t->statements.slot = slot;
-    t->statements.epoch = generation * 977 & UINT16_MAX;
+    t->statements->slot = slot;
+    t->statements->epoch = generation * 977 & UINT16_MAX;
     tape_statement_retag(t);
 }

@@ -28,13 +28,15 @@ static bool sweep_statements(struct tape *t, struct tape_sweep *s)
 enum tape_status tape_sweep_statements(struct tape *t, int64_t n, const uint32_t *y,
                                        const double *seed, struct tape_site site)
 {
-    return tape_sweep_drive(t, &(struct tape_sweep){.run = sweep_statements,
-                                                    .what = "real_backward",
-                                                    .site = site,
-                                                    .root = y,
-                                                    .n_roots = n,
-                                                    .seeds = seed,
-                                                    .grows_gradients = true});
+    return tape_sweep_drive(
+        t, &(struct tape_sweep){.run = sweep_statements,
+                                .what = "real_backward",
+                                .site = site,
+                                .root = y,
+                                .n_roots = n,
+                                .reads_values = n > 0 && t->statements->n_elements > 0,
+                                .seeds = seed,
+                                .grows_gradients = true});
 }
 
 /* dy[m]/dx[n], row-major. */
@@ -57,7 +59,7 @@ static bool jacobian_rows(struct tape *t, struct tape_sweep *s, int64_t i, int64
     const bool ok = tape_sweep_behind(t, UINT32_MAX, &s->stamp);
     s->sweeps++;
     tape_now_row(t, s->own);
-    adjoint = t->statements.adjoint; /* a checkpoint may have moved them */
+    adjoint = t->statements->adjoint; /* a checkpoint may have moved them */
     /* Index 0 is that of constants, and gathers what statements with constants give it. */
     memset(adjoint, 0, width * sizeof *adjoint);
     for (int64_t c = 0; c < j->n; c++)
@@ -74,7 +76,7 @@ static bool sweep_jacobian(struct tape *t, struct tape_sweep *s)
     if (crosses)
         tape_bridge_detach_retained(t);
     else
-        t->statements.reading = true;
+        t->reading = true;
     bool ok = true;
     uint32_t width = crosses ? 1 : TAPE_MAX_WIDTH; /* of a tensor there is one adjoint at a time */
     for (int64_t i = 0; i < j->m && ok; i += width) {
@@ -82,7 +84,7 @@ static bool sweep_jacobian(struct tape *t, struct tape_sweep *s)
             width /= 2;
         ok = jacobian_rows(t, s, i, j->m - i < width ? j->m - i : width, width);
     }
-    t->statements.reading = false;
+    t->reading = false;
     if (crosses)
         tape_bridge_attach_retained(t);
     return ok;
@@ -99,5 +101,6 @@ enum tape_status tape_jacobian_statements(struct tape *t, int64_t m, const uint3
                                                     .site = site,
                                                     .root = y,
                                                     .n_roots = tape_bridge_crosses(t) ? m : 0,
+                                                    .reads_values = tape_bridge_crosses(t),
                                                     .of = &j});
 }

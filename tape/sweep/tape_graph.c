@@ -222,34 +222,6 @@ static void graph_pullback_again(struct graph *g, struct tape_record *r)
     tape_observer_read(t, r);
 }
 
-/* The statements through which y depends on what is flagged have no pullbacks that could be
- * recorded. */
-static enum tape_status graph_verify_statements(struct tape *t, uint32_t y, struct tape_site site)
-{
-    if (t->statements.n_elements == 0 || t->statements.n_gathers == 0)
-        return TAPE_OK;
-    if (!tape_reach_begin(t, y))
-        return tape_fail_memory(t, site, "create_graph");
-    enum tape_status status = TAPE_OK;
-    unsigned reads;
-    for (uint32_t at = t->last_record; at != tape_sweep_oldest(t) && status == TAPE_OK;) {
-        struct tape_record *r = tape_record_at(t, at);
-        char made[160];
-        if (tape_reach(t, r, TAPE_NEEDS_GRADIENT, &reads) && tape_record_kind(r)->gives_scalars &&
-            (t->entries[tape_record_in(r)[0]].flags & TAPE_STARTS)) {
-            t->describe(tape_row_site(t, r->row), made, sizeof made);
-            status = tape_fail(t, TAPE_ERROR_STATE, site,
-                               "create_graph: y depends on x through statements over ad_real, from "
-                               "%s at %s; they have first derivatives alone, so use ad_backward, "
-                               "or ops instead of statements; the call is",
-                               r->op->name, made);
-        }
-        at = r->previous;
-    }
-    tape_reach_end(t);
-    return status;
-}
-
 enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, const uint32_t *x,
                             struct tape_site site, uint32_t *gradient)
 {
@@ -276,7 +248,7 @@ enum tape_status tape_graph(struct tape *t, uint32_t y, uint32_t seed, int n, co
     if (status == TAPE_OK)
         status = tape_guard_verify(t, y, TAPE_STARTS, "create_graph", site);
     if (status == TAPE_OK)
-        status = graph_verify_statements(t, y, site);
+        TAPE_PARTS_STATUS(status, graph_refuse, t, y, site);
     if (status == TAPE_OK && !seed)
         status = tape_ones(t, y, site, &seed);
     whole.adjoint[y] = seed;

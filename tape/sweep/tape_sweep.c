@@ -17,12 +17,11 @@
 
 /* ---- the records, the last one first ---- */
 
-/* Whether an adjoint has come to a record's results. Those of scalars lie in one array, so that a
- * record has some if the sweep has any. */
+/* Whether an adjoint has come to a record's results. */
 static bool record_is_seeded(const struct tape *t, struct tape_record *r)
 {
     if (r->n_out == 0)
-        return t->statements.adjoint != NULL;
+        return tape_record_kind(r)->seeded && tape_record_kind(r)->seeded(t);
     const uint32_t *out = tape_record_out(r);
     for (int o = 0; o < r->n_out; o++)
         if (t->entries[out[o]].adjoint)
@@ -54,7 +53,7 @@ static void record_drop_adjoints(struct tape *t, struct tape_record *r)
 /* None of the adjoints that a pullback has left is one that the user asked to be told of. */
 static bool record_passes(struct tape *t, struct tape_record *r)
 {
-    return !t->nonfinite || t->statements.reading || tape_nonfinite_adjoints(t, r);
+    return !t->nonfinite || t->reading || tape_nonfinite_adjoints(t, r);
 }
 
 /* Pulls the adjoints of each record's results back to its operands, up to `end`. Returns the record
@@ -98,15 +97,13 @@ bool tape_sweep_behind(struct tape *t, uint32_t end, uint64_t *stamp)
 /* Nothing that the sweep reads is gone or changed. */
 static enum tape_status sweep_verify(struct tape *t, const struct tape_sweep *s)
 {
-    struct tape_statements *scalars = &t->statements;
-    if (s->y == 0 && (s->n_roots == 0 || scalars->n_elements == 0))
+    if (s->y == 0 && !s->reads_values)
         return TAPE_OK;
-    scalars->root = s->root;
-    scalars->n_roots = s->n_roots;
+    t->verified = s;
     enum tape_status status = tape_release_verify(t, s->y, TAPE_NEEDS_GRADIENT, s->what, s->site);
     if (status == TAPE_OK)
         status = tape_guard_verify(t, s->y, TAPE_NEEDS_GRADIENT, s->what, s->site);
-    scalars->n_roots = 0;
+    t->verified = NULL;
     return status;
 }
 

@@ -6,6 +6,7 @@
 
 #include "ad_internal.h"
 #include "run_cases.h"
+#include "tape_statement.h"
 
 #include <check.h>
 #include <math.h>
@@ -323,7 +324,7 @@ START_TEST(elements_beyond_the_last_index_are_refused)
     ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_OK);
     /* As if so many statements had been recorded. */
     ck_assert_int_eq(ad_record_end(tape), AD_OK);
-    t->statements.rest.result = (t->statements.rest.result >> 32) << 32 | (TAPE_INDEX_LIMIT - 2);
+    t->statements->rest.result = (t->statements->rest.result >> 32) << 32 | (TAPE_INDEX_LIMIT - 2);
     ck_assert_int_eq(ad_record_begin(tape), AD_OK);
     ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_ERROR_LIMIT);
     check_error(tape, AD_ERROR_LIMIT, "reals_of_tensor: 3, and 2 indices are left");

@@ -7,6 +7,7 @@
 
 #include "ad_internal.h"
 #include "run_cases.h"
+#include "tape_statement.h"
 
 #include <check.h>
 #include <math.h>
@@ -307,8 +308,8 @@ START_TEST(the_last_index_is_followed_by_an_error)
     const uint32_t last = TAPE_INDEX_LIMIT;
     ad_real z;
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
-    const uint64_t tag = t->statements.rest.result >> 32;
-    t->statements.rest.result = tag << 32 | (last - 1000);
+    const uint64_t tag = t->statements->rest.result >> 32;
+    t->statements->rest.result = tag << 32 | (last - 1000);
     ad_record_end(tape); /* the cursor takes it up */
     ad_record_begin(tape);
     ad_real leaf[2];

@@ -7,6 +7,7 @@
 
 #include "ad_internal.h"
 #include "run_cases.h"
+#include "tape_statement.h"
 
 #include <check.h>
 #include <math.h>
@@ -237,8 +238,8 @@ START_TEST(near_the_last_index_a_section_stays)
     ad_preaccumulated saved;
     for (uint32_t left = 1000; left < 2000000; left *= 1000) {
         ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
-        const uint64_t tag = t->statements.rest.result >> 32;
-        t->statements.rest.result = tag << 32 | (TAPE_INDEX_LIMIT - left);
+        const uint64_t tag = t->statements->rest.result >> 32;
+        t->statements->rest.result = tag << 32 | (TAPE_INDEX_LIMIT - left);
         ad_record_end(tape); /* the cursor takes it up */
         ad_record_begin(tape);
         ad_real z = x = ad_real_leaf(tape, 3);
@@ -301,7 +302,7 @@ START_TEST(old_values_outlive_all_tags)
         ck_assert_int_eq(ad_preaccumulate_end(tape, 0, NULL, NULL), AD_OK);
     }
     const struct tape *t = ad_slots[tape.slot].tape;
-    ck_assert_uint_le(t->statements.n_tags, 2);
+    ck_assert_uint_le(t->statements->n_tags, 2);
     check_serves();
 }
 END_TEST

@@ -3,6 +3,7 @@
 
 #include "ad_internal.h"
 #include "run_cases.h"
+#include "tape_statement.h"
 
 #include <check.h>
 #include <math.h>
@@ -268,8 +269,8 @@ START_TEST(the_last_index_is_the_last_for_segments_too)
     ad_set(&s, ad_real_square(x[0]));
     ad_tape_mark(tape); /* settles */
     struct tape *t = ad_tape_find(tape.slot, tape.generation, "test", (struct tape_site){0});
-    const uint64_t tag = t->statements.rest.result >> 32;
-    t->statements.rest.result = tag << 32 | (last - 150);
+    const uint64_t tag = t->statements->rest.result >> 32;
+    t->statements->rest.result = tag << 32 | (last - 150);
     ck_assert_int_eq(ad_real_collect(N, x, all), AD_OK);
     ck_assert_uint_eq(all[0].index, last - 150);
     ck_assert_int_eq(ad_real_collect(N, x, all), AD_ERROR_LIMIT);
@@ -301,8 +302,8 @@ START_TEST(statements_behind_a_segment_do_not_pass_the_last_index)
         ad_set(&s, ad_real_square(x[0]));
     ad_tape_mark(tape); /* settles */
     struct tape *t = ad_tape_find(tape.slot, tape.generation, "test", (struct tape_site){0});
-    const uint64_t tag = t->statements.rest.result >> 32;
-    t->statements.rest.result = tag << 32 | from;
+    const uint64_t tag = t->statements->rest.result >> 32;
+    t->statements->rest.result = tag << 32 | from;
     ad_set(&s, ad_real_square(x[0]));
     ck_assert_uint_eq(s.index, from);
     ck_assert_int_eq(ad_real_collect(MANY, many, many), AD_OK);
