@@ -7,7 +7,7 @@
 #define _GNU_SOURCE
 #endif
 #include "collect.h"
-#include "collect_unwind.h"
+#include "unwind.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -253,7 +253,7 @@ const char *collect_modules_refresh(struct collect_modules *modules)
         return collect_reason(error);
     }
     if (now.subs != modules->subs)
-        collect_unwind_forget();
+        unwind_forget();
     collect_modules_free(modules);
     *modules = now;
     modules->changed = true;

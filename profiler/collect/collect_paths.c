@@ -6,14 +6,13 @@
  */
 #include "collect_paths.h"
 
-#include "collect_unwind.h"
+#include "unwind.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert((int)PROF_TRAIL_DEPTH > (int)PROF_PATH_DEPTH,
-               "one more tells whether there are more");
+_Static_assert((int)UNWIND_DEPTH > (int)PROF_PATH_DEPTH, "one more tells whether there are more");
 
 enum { CHUNK = 1 << 12, CHUNKS = PROF_PATH_NODES / CHUNK, LEAST_SLOTS = 1 << 12, BETWEEN = 256 };
 
@@ -31,17 +30,17 @@ static struct slots *table;
 static uint64_t refused;
 
 /* The stack that a thread had last, the outermost frame first. */
-struct last {
+struct path_memory {
     uint32_t n;
     uint32_t root; /* 0, or the node that stands for what was cut off */
     uint32_t node[PROF_PATH_DEPTH];
     uintptr_t pc[PROF_PATH_DEPTH];
-    struct collect_trail trail;
+    struct unwind_stack stack;
 };
 
 /* A pointer, because a module's own room for thread-local data is small, and asking for more ends
  * the process where there is none. */
-static _Thread_local struct last *mine __attribute__((tls_model("initial-exec")));
+static _Thread_local struct path_memory *mine __attribute__((tls_model("initial-exec")));
 static pthread_key_t key;
 static bool has_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -61,24 +60,24 @@ void collect_paths_open(enum collect_unwinder unwinder)
 {
     pthread_once(&once, make_key);
     if (unwinder == PROF_UNWIND_LIBUNWIND)
-        collect_unwind_prime();
+        unwind_prime();
 }
 
 /* The calling thread's memory of its last stack; NULL: there is no room for one. */
-static struct last *my_last(void)
+static struct path_memory *my_last(void)
 {
     if (mine != NULL || !has_key)
         return mine;
-    struct last *made = malloc(sizeof *made);
+    struct path_memory *made = malloc(sizeof *made);
     if (made == NULL || pthread_setspecific(key, made) != 0) {
         free(made);
         return NULL;
     }
     made->n = made->root = 0;
-    made->trail.first = made->trail.end = 0;
-    made->trail.named = UINT32_MAX;
-    made->trail.whole = false;
-    made->trail.life = 0;
+    made->stack.first = made->stack.end = 0;
+    made->stack.named = UINT32_MAX;
+    made->stack.whole = false;
+    made->stack.life = 0;
     mine = made;
     return made;
 }
@@ -170,7 +169,7 @@ static uint32_t child_of(uint32_t parent, uintptr_t pc)
     return found;
 }
 
-static uint32_t refuse(struct last *last, uint32_t known, uint32_t path)
+static uint32_t refuse(struct path_memory *last, uint32_t known, uint32_t path)
 {
     if (last != NULL)
         last->n = known;
@@ -180,7 +179,7 @@ static uint32_t refuse(struct last *last, uint32_t known, uint32_t path)
 
 uint32_t collect_path_of(const uintptr_t *frame, size_t n, bool cut)
 {
-    struct last *last = my_last();
+    struct path_memory *last = my_last();
     uint32_t path = 0, known = 0, depth = (uint32_t)n;
     if (cut && last != NULL && last->root != 0)
         path = last->root;
@@ -221,20 +220,20 @@ uint32_t collect_path_of(const uintptr_t *frame, size_t n, bool cut)
     return path;
 }
 
-/* The path of a whole trail. */
-static uint32_t path_along(struct collect_trail *trail)
+/* The path of a whole stack. */
+static uint32_t path_along(struct unwind_stack *stack)
 {
-    uint32_t at = trail->named < trail->end ? trail->named : trail->end;
-    uint32_t path = at < trail->end ? trail->name[at] : 0;
-    while (at > trail->first) {
-        const uint32_t next = child_of(path, trail->place[at - 1].pc);
+    uint32_t at = stack->named < stack->end ? stack->named : stack->end;
+    uint32_t path = at < stack->end ? stack->name[at] : 0;
+    while (at > stack->first) {
+        const uint32_t next = child_of(path, stack->frame[at - 1].pc);
         if (next == 0) {
-            trail->named = at;
+            stack->named = at;
             return refuse(NULL, 0, path);
         }
-        trail->name[--at] = path = next;
+        stack->name[--at] = path = next;
     }
-    trail->named = at;
+    stack->named = at;
     return path;
 }
 
@@ -267,20 +266,20 @@ uint32_t collect_path_here(enum collect_unwinder unwinder, unsigned depth, uintp
     /* The library's frames between a root and what it leads to do not count. */
     const size_t most =
         root == NULL || depth + BETWEEN > PROF_PATH_DEPTH ? depth + 1 : depth + BETWEEN;
-    struct last *last = my_last();
+    struct path_memory *last = my_last();
     size_t n = 0;
     if (unwinder == PROF_UNWIND_FRAME_POINTERS) {
-        n = collect_unwind_fp(site, frame, most);
-    } else if (last != NULL && (n = collect_unwind_along(site, most, &last->trail)) > 0) {
-        struct collect_trail *trail = &last->trail;
+        n = unwind_by_frame_pointers(site, frame, most);
+    } else if (last != NULL && (n = unwind_along(site, most, &last->stack)) > 0) {
+        struct unwind_stack *stack = &last->stack;
         if (n <= depth && root == NULL)
-            return path_along(trail);
-        trail->named = UINT32_MAX; /* what is cut off, or in another place, has no name */
+            return path_along(stack);
+        stack->named = UINT32_MAX; /* what is cut off, or in another place, has no name */
         n = n < most ? n : most;
         for (size_t i = 0; i < n; i++)
-            frame[i] = trail->place[trail->first + i].pc;
+            frame[i] = stack->frame[stack->first + i].pc;
     } else {
-        n = collect_unwind(site, frame, most);
+        n = unwind_by_cursor(site, frame, most);
     }
     if (n == 0)
         return collect_path_of(&site, 1, true);
@@ -307,11 +306,11 @@ uint64_t collect_paths_refused(void)
 void collect_paths_before_fork(void)
 {
     pthread_mutex_lock(&lock);
-    collect_unwind_before_fork();
+    unwind_before_fork();
 }
 
 void collect_paths_after_fork(void)
 {
-    collect_unwind_after_fork();
+    unwind_after_fork();
     pthread_mutex_unlock(&lock);
 }

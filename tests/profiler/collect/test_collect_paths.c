@@ -6,7 +6,7 @@
 #endif
 #include "collect.h"
 #include "collect_paths.h"
-#include "collect_unwind.h"
+#include "unwind.h"
 #include "run_cases.h"
 #include "stack_kinds.h"
 
@@ -288,7 +288,7 @@ START_TEST(stacks_of_any_depth_are_followed_and_cut_where_they_are_too_deep)
         path = nested(unwinder, 7, n);
         ck_assert_uint_eq(length(path), base + (unsigned)n < 7 ? base + (unsigned)n : 7);
         ck_assert(is_cut(path) == (base + (unsigned)n > 7));
-        collect_unwind_forget(); /* and learns again */
+        unwind_forget(); /* and learns again */
     }
     ck_assert_uint_eq(length(nested(unwinder, PROF_PATH_DEPTH, 3000)), PROF_PATH_DEPTH);
 }
@@ -303,7 +303,7 @@ __attribute__((noinline)) static void compare(void)
     const uintptr_t site = (uintptr_t)__builtin_return_address(0);
     const unsigned depth = compared_depth;
     const uint32_t path = collect_path_here(PROF_UNWIND_LIBUNWIND, depth, site, NULL);
-    const size_t n = collect_unwind(site, frame, depth + 1);
+    const size_t n = unwind_by_cursor(site, frame, depth + 1);
     ck_assert_uint_gt(n, 0);
     if (path != collect_path_of(frame, n < depth ? n : depth, n > depth))
         ck_abort_msg("after %u stacks, of %zu frames", compared, n);
@@ -317,7 +317,7 @@ START_TEST(a_stack_is_found_along_the_one_before)
     for (unsigned round = 0; compared < 4000; round++) {
         compared_depth = depths[round % 4];
         if (round % 20 == 0)
-            collect_unwind_forget();
+            unwind_forget();
         stack_kinds_walk(round % 8 ? 12 : 90, compare);
     }
 }

@@ -1,0 +1,56 @@
+/* unwind.h: the return addresses on the calling thread's stack, from a call in the user's code
+ * outwards. docs/UNWIND.md explains how.
+ *
+ * Never in a signal handler: libunwind takes locks where it sees code for the first time.
+ */
+#ifndef UNWIND_H
+#define UNWIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { UNWIND_SPARE = 32, UNWIND_DEPTH = 1025, UNWIND_FOLLOWED = 1 };
+
+/* A stack frame: the registers of a function while it waits for a call to return to pc. */
+struct unwind_frame {
+    uintptr_t pc, sp, fp;
+    uintptr_t fp_at; /* where the frame pointer was saved by what it called; 0: it is the same; or
+                      * UNWIND_FOLLOWED: found along pointers */
+    bool uses_fp;    /* to find its caller */
+    bool needs_fp;   /* so does it, or one of its callers that has the same */
+};
+
+/* The stack that a thread had last: frames from `first` to before `end`, the innermost first. The
+ * room in front is for frames further in. The caller keeps one for each thread, zeroed at first. */
+struct unwind_stack {
+    uint32_t first, end;
+    uint32_t life;
+    uint32_t named; /* name[i] of frames from here outwards is what the caller called the stack from
+                     * frame i outwards; the caller names the frames further in */
+    bool whole;     /* the last frame is the outermost */
+    struct unwind_frame frame[UNWIND_SPARE + UNWIND_DEPTH];
+    uint32_t name[UNWIND_SPARE + UNWIND_DEPTH];
+};
+
+/* Makes `stack` the present one: at most n return addresses (UNWIND_DEPTH), or one more. The first
+ * is `site`, each other one the caller of the one before. Returns how many: fewer than n where the
+ * stack ends; 0: some code on the way is not known, so unwind_by_cursor must be asked. Fast; keeps
+ * errno. */
+size_t unwind_along(uintptr_t site, size_t n, struct unwind_stack *stack);
+/* Fills `frame` with up to n of them by libunwind's cursor, and makes the code known. Returns how
+ * many, 0 where the site is not found. Any code, by its unwind tables. Keeps errno. */
+size_t unwind_by_cursor(uintptr_t site, uintptr_t *frame, size_t n);
+/* The same along frame pointers, within the limits of the thread's stack: the caller of a function
+ * that was compiled without them is left out. */
+size_t unwind_by_frame_pointers(uintptr_t site, uintptr_t *frame, size_t n);
+
+/* Opens what libunwind opens with the first call, so that it has numbers beyond the program's own. */
+void unwind_prime(void);
+/* Around fork(). */
+void unwind_before_fork(void);
+void unwind_after_fork(void);
+/* Code was unloaded: other code may come in its place, so all rules are forgotten. */
+void unwind_forget(void);
+
+#endif

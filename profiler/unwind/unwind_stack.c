@@ -1,0 +1,122 @@
+/* unwind_stack.c: the present stack by what is known of the last one.
+ *
+ * Two stacks in succession mostly differ in their innermost frames alone. So each thread keeps its
+ * last stack. Where the present one meets it, the words on the stack are compared that led outwards
+ * from there; as long as they are the same, so are the frames.
+ */
+#include "unwind_rules.h"
+
+#include <string.h>
+
+/* The frame at `at` is the same as before. Returns the first one outwards of it that is not. Where
+ * a frame lies decides where the words lie by which its caller is found, so words are compared.
+ * Functions that need no frame pointer have another number in that register each time, which does
+ * not count. */
+static uint32_t stack_unchanged(struct unwind_stack *stack, uint32_t at)
+{
+    uintptr_t fp = stack->frame[at].fp;
+    while (++at < stack->end) {
+        struct unwind_frame *frame = &stack->frame[at];
+        if (frame->fp_at == UNWIND_FOLLOWED ||
+            unwind_word(frame->sp - sizeof frame->pc) != frame->pc)
+            break;
+        if (frame->fp_at != 0)
+            fp = unwind_word(frame->fp_at);
+        if (frame->needs_fp && fp != frame->fp)
+            break;
+        frame->fp = fp;
+    }
+    return at;
+}
+
+/* Sets needs_fp of the frames further in than `to`. */
+static void stack_tell_needs(struct unwind_stack *stack, uint32_t to)
+{
+    for (uint32_t i = to; i-- > stack->first;) {
+        const bool outermost = i + 1 == stack->end;
+        const struct unwind_frame *caller = &stack->frame[i + 1];
+        stack->frame[i].needs_fp =
+            stack->frame[i].uses_fp ||
+            (outermost ? !stack->whole : caller->fp_at == 0 && caller->needs_fp);
+    }
+}
+
+static bool same_frame(const struct unwind_frame *known, const struct unwind_frame *frame)
+{
+    return known->sp == frame->sp && known->pc == frame->pc &&
+           (!known->needs_fp || known->fp == frame->fp);
+}
+
+/* For as many frames outwards as may be asked for. */
+static void stack_make_room(struct unwind_stack *stack)
+{
+    const uint32_t n = stack->end - stack->first;
+    if (stack->first <= UNWIND_SPARE)
+        return;
+    memmove(&stack->frame[UNWIND_SPARE], &stack->frame[stack->first], n * sizeof *stack->frame);
+    stack->first = UNWIND_SPARE;
+    stack->end = UNWIND_SPARE + n;
+}
+
+/* Makes the stack lead from `frame` outwards, as far as it is known. */
+static enum unwind_going stack_meet(struct unwind_stack *stack, struct unwind_frame frame,
+                                    uint32_t now)
+{
+    struct unwind_frame further[UNWIND_SPARE];
+    uint32_t n = 0, at = stack->first;
+    enum unwind_going going = UNWIND_GOES_ON;
+    if (stack->life != now)
+        stack->end = at = 0;
+    while (going == UNWIND_GOES_ON && n < UNWIND_SPARE) {
+        while (at < stack->end && stack->frame[at].sp < frame.sp)
+            at++;
+        if (at >= n && at < stack->end && same_frame(&stack->frame[at], &frame)) {
+            stack->first = at - n;
+            stack->frame[at].fp = frame.fp;
+            stack->frame[at].fp_at = frame.fp_at;
+            memcpy(&stack->frame[at - n], further, n * sizeof *further);
+            const uint32_t end = stack_unchanged(stack, at);
+            if (end == stack->end && stack->whole) {
+                stack->named = stack->named > at ? stack->named : at;
+                stack_tell_needs(stack, at);
+                return UNWIND_ENDS;
+            }
+            stack->end = end;
+            stack_make_room(stack);
+            stack->named = UINT32_MAX;
+            return UNWIND_GOES_ON;
+        }
+        further[n] = frame;
+        going = unwind_go_on(&further[n++], &frame, now);
+    }
+    stack->life = now;
+    stack->whole = false;
+    stack->named = UINT32_MAX;
+    stack->first = UNWIND_SPARE;
+    stack->end = UNWIND_SPARE + n;
+    memcpy(&stack->frame[stack->first], further, n * sizeof *further);
+    if (going == UNWIND_GOES_ON)
+        stack->frame[stack->end++] = frame;
+    return going;
+}
+
+size_t unwind_along(uintptr_t site, size_t n, struct unwind_stack *stack)
+{
+    const uint32_t now = unwind_life();
+    struct unwind_frame frame;
+    if (!UNWIND_HAS_RULES || !unwind_bounds.asked || !unwind_find_site(site, &frame))
+        return 0;
+    enum unwind_going going = stack_meet(stack, frame, now);
+    if (going == UNWIND_ENDS && stack->whole)
+        return stack->end - stack->first;
+    while (going == UNWIND_GOES_ON && stack->end - stack->first < n) {
+        struct unwind_frame *at = &stack->frame[stack->end - 1];
+        going = unwind_go_on(at, at + 1, now);
+        stack->end += going == UNWIND_GOES_ON;
+    }
+    stack->whole = going == UNWIND_ENDS;
+    if (going == UNWIND_FAILS)
+        stack->end = stack->first;
+    stack_tell_needs(stack, stack->end);
+    return stack->end - stack->first;
+}
