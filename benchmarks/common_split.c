@@ -143,7 +143,7 @@ struct shares {
 static bool read_shares(const char *file, unsigned hz, struct shares *shares)
 {
     char reason[400] = "nothing was measured on its lines";
-    struct prof_profile *profile = prof_profile_read(file, reason, sizeof reason);
+    struct read_profile *profile = read_profile(file, reason, sizeof reason);
     struct prof_analysis *analysis = profile ? prof_analyze(profile, NULL, NULL) : NULL;
     bool found = false;
     if (analysis) {
@@ -159,7 +159,7 @@ static bool read_shares(const char *file, unsigned hz, struct shares *shares)
     if (!found)
         fprintf(stderr, "split: %s\n", reason);
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
     return found;
 }
 

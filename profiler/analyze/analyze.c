@@ -23,10 +23,10 @@ static void count_and_warn(void *payload, const char *message)
 
 static struct prof_symbols *open_symbols(struct prof_analysis *analysis)
 {
-    const struct prof_profile *profile = analysis->profile;
+    const struct read_profile *profile = analysis->profile;
     struct prof_module *module = base_calloc(profile->n_mappings + 1, sizeof *module);
     for (size_t i = 0; i < profile->n_mappings; i++) {
-        const struct prof_mapping *mapping = &profile->mapping[i];
+        const struct read_mapping *mapping = &profile->mapping[i];
         module[i] = (struct prof_module){
             .path = mapping->path,
             .build_id = mapping->build_id_bytes ? mapping->build_id : NULL,
@@ -49,7 +49,7 @@ static void first_name(struct prof_names *names, const char *name)
         names->name[names->n++] = name;
 }
 
-void prof_line_of_row(const struct prof_analysis *analysis, const struct prof_row *row,
+void prof_line_of_row(const struct prof_analysis *analysis, const struct read_row *row,
                       struct prof_line *line)
 {
     struct prof_place place = analyze_place(analysis, row->pc, row->line);
@@ -66,7 +66,7 @@ void prof_line_of_row(const struct prof_analysis *analysis, const struct prof_ro
         .cost =
             {
 #define X(name) .name = row->name,
-                PROF_ROW_COUNTERS(X)
+                READ_ROW_COUNTERS(X)
 #undef X
                     .byte_ns = row->byte_ticks / analysis->profile->ticks_per_ns,
             },
@@ -75,7 +75,7 @@ void prof_line_of_row(const struct prof_analysis *analysis, const struct prof_ro
     first_name(&line->kept_by, row->kept_by);
 }
 
-static void fill_line(struct prof_line *line, const struct prof_row *row, bool at_peak,
+static void fill_line(struct prof_line *line, const struct read_row *row, bool at_peak,
                       const struct prof_analysis *analysis)
 {
     prof_line_of_row(analysis, row, line);
@@ -83,7 +83,7 @@ static void fill_line(struct prof_line *line, const struct prof_row *row, bool a
         line->cost.peak_bytes = 0;
 }
 
-size_t analyze_peak_tape(const struct prof_profile *profile)
+size_t analyze_peak_tape(const struct read_profile *profile)
 {
     size_t best = 0;
     for (size_t i = 1; i < profile->n_tapes; i++)
@@ -97,11 +97,11 @@ static uint64_t greater(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-struct prof_totals prof_profile_totals(const struct prof_profile *profile)
+struct prof_totals prof_profile_totals(const struct read_profile *profile)
 {
     struct prof_totals sum = {0}, *total = &sum;
     for (size_t i = 0; i < profile->n_tapes; i++) {
-        const struct prof_tape *tape = &profile->tape[i];
+        const struct read_tape *tape = &profile->tape[i];
         total->forward_ticks += tape->forward_ticks;
         total->backward_ticks += tape->backward_ticks;
         total->recompute_ticks += tape->recompute_ticks;
@@ -114,10 +114,10 @@ struct prof_totals prof_profile_totals(const struct prof_profile *profile)
         total->reserved_bytes = greater(total->reserved_bytes, tape->reserved_bytes);
         total->touched_bytes = greater(total->touched_bytes, tape->touched_bytes);
     }
-    total->forward_ns = prof_profile_ns(profile, total->forward_ticks);
-    total->backward_ns = prof_profile_ns(profile, total->backward_ticks);
-    total->recompute_ns = prof_profile_ns(profile, total->recompute_ticks);
-    total->overhead_ns = prof_profile_ns(profile, profile->overhead_ticks);
+    total->forward_ns = read_profile_ns(profile, total->forward_ticks);
+    total->backward_ns = read_profile_ns(profile, total->backward_ticks);
+    total->recompute_ns = read_profile_ns(profile, total->recompute_ticks);
+    total->overhead_ns = read_profile_ns(profile, profile->overhead_ticks);
     return sum;
 }
 
@@ -150,7 +150,7 @@ static void drop_empty(struct prof_analysis *analysis)
 /* Makes the lines of an analysis that has none. */
 static void join(struct prof_analysis *analysis)
 {
-    const struct prof_profile *profile = analysis->profile;
+    const struct read_profile *profile = analysis->profile;
     size_t n_rows = 0;
     for (size_t i = 0; i < profile->n_tapes; i++)
         n_rows += profile->tape[i].n_rows;
@@ -173,7 +173,7 @@ static void join(struct prof_analysis *analysis)
     analyze_sum_samples(analysis);
 }
 
-struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn_fn *warn,
+struct prof_analysis *prof_analyze(const struct read_profile *profile, prof_warn_fn *warn,
                                    void *payload)
 {
     struct prof_analysis *analysis = base_calloc(1, sizeof *analysis);
@@ -184,7 +184,7 @@ struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn
     return analysis;
 }
 
-void prof_analysis_again(struct prof_analysis *analysis, const struct prof_profile *profile)
+void prof_analysis_again(struct prof_analysis *analysis, const struct read_profile *profile)
 {
     const struct prof_analysis before = *analysis;
     free(before.line);

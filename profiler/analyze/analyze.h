@@ -8,7 +8,7 @@
 #define PROFILER_ANALYZE_H
 
 #include "counters.def"
-#include "reader.h"
+#include "read.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 /* The whole numbers of a cost: the row's counters, of its times also the ns, and what samples say;
  * counters.def says what each is. */
 #define PROF_COST_MEMBERS(X)                                                                       \
-    PROF_ROW_COUNTERS(X) COUNTERS(PROF_COST_NS, COUNTER_NONE, X) SAMPLE_COST_NAMES(X)
+    READ_ROW_COUNTERS(X) COUNTERS(PROF_COST_NS, COUNTER_NONE, X) SAMPLE_COST_NAMES(X)
 #define PROF_COST_NS(X, name, field, unit, phase, out, ...) PROF_COST_NS_##unit(X, out)
 #define PROF_COST_NS_TICKS(X, out) X(out)
 #define PROF_COST_NS_COUNT(X, out)
@@ -88,7 +88,7 @@ struct analyze_map;
 typedef void prof_warn_fn(void *payload, const char *message);
 
 struct prof_analysis {
-    const struct prof_profile *profile;
+    const struct read_profile *profile;
     struct prof_symbols *symbols; /* owns the lines' strings */
     size_t n_mappings;            /* of the profile when they were opened */
     struct prof_line *line; /* one for each {file, line, function, op, shape}, in this order */
@@ -111,18 +111,18 @@ struct prof_analysis {
 
 /* Joins the profile (borrowed; it must outlive the analysis). warn may be NULL. Returns NULL
  * when memory is exhausted. The caller frees it with prof_analysis_free. */
-struct prof_analysis *prof_analyze(const struct prof_profile *profile, prof_warn_fn *warn,
+struct prof_analysis *prof_analyze(const struct read_profile *profile, prof_warn_fn *warn,
                                    void *payload);
 void prof_analysis_free(struct prof_analysis *analysis);
 
 /* Joins a later state of the same profile; the one before may be gone. What is known of the
  * program's symbols stays, and with it the lines' strings, unless libraries came. What was selected
  * is not. */
-void prof_analysis_again(struct prof_analysis *analysis, const struct prof_profile *profile);
+void prof_analysis_again(struct prof_analysis *analysis, const struct read_profile *profile);
 
-/* The places of all sites of the profile, for prof_pack(); the array is the caller's to free(), its
+/* The places of all sites of the profile, for read_pack(); the array is the caller's to free(), its
  * strings are borrowed from the analysis. */
-struct prof_symbol *prof_analysis_symbols(const struct prof_analysis *analysis, size_t *n);
+struct read_symbol *prof_analysis_symbols(const struct prof_analysis *analysis, size_t *n);
 
 /* Files below the folder `from` (or that file itself) are shown and read as if they lay below
  * `to`, in all that is joined with the analysis. */
@@ -176,11 +176,11 @@ struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum
                                       size_t *n);
 
 /* Where a row of the profile is, with its cost. */
-void prof_line_of_row(const struct prof_analysis *analysis, const struct prof_row *row,
+void prof_line_of_row(const struct prof_analysis *analysis, const struct read_row *row,
                       struct prof_line *line);
 
 /* The totals of a profile alone, without symbols. */
-struct prof_totals prof_profile_totals(const struct prof_profile *profile);
+struct prof_totals prof_profile_totals(const struct read_profile *profile);
 
 /* The totals as a cost: times and bytes from the tapes' own counters. */
 struct prof_cost prof_analysis_total(const struct prof_analysis *analysis);
@@ -207,14 +207,14 @@ struct prof_scope_costs {
 /* What each scope of the profile cost; those of several threads with the same name and place in the
  * forest are one unless by_thread. The caller frees it
  * by prof_scope_costs_free in either case. */
-void prof_scope_costs_make(struct prof_scope_costs *costs, const struct prof_profile *profile,
+void prof_scope_costs_make(struct prof_scope_costs *costs, const struct read_profile *profile,
                            bool by_thread);
 void prof_scope_costs_free(struct prof_scope_costs *costs);
 
 /* An expectation that the source states, held against what was measured: of a scope with those in
  * it, or of the lines of a function. */
 struct prof_expected_cost {
-    const struct prof_expectation *stated; /* the first, where a compiler made several of one */
+    const struct read_expectation *stated; /* the first, where a compiler made several of one */
     uint64_t times;                        /* that the line was passed */
     const char *file, *function;           /* where it stands; NULL: unknown */
     uint32_t line;

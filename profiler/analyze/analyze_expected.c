@@ -86,12 +86,12 @@ static struct prof_cost cost_of_function(const struct prof_analysis *analysis,
     return cost;
 }
 
-static void measure(struct prof_expected_cost *e, const struct prof_profile *profile,
+static void measure(struct prof_expected_cost *e, const struct read_profile *profile,
                     const struct prof_cost *cost, uint64_t forward_ns)
 {
     const double times = (double)e->times;
-    if (e->stated->kind == PROF_EXPECT_TAPE_BYTES) {
-        e->known = times > 0 && prof_profile_has_bytes(profile);
+    if (e->stated->kind == READ_EXPECT_TAPE_BYTES) {
+        e->known = times > 0 && read_profile_has_bytes(profile);
         e->measured = e->known ? (double)prof_cost_tape_bytes(cost) / times : 0;
     } else {
         e->known = forward_ns > 0;
@@ -103,12 +103,12 @@ static void measure(struct prof_expected_cost *e, const struct prof_profile *pro
 void prof_expected_costs_make(struct prof_expected_costs *costs,
                               const struct prof_analysis *analysis)
 {
-    const struct prof_profile *profile = analysis->profile;
+    const struct read_profile *profile = analysis->profile;
     *costs = (struct prof_expected_costs){
         .expected = base_calloc(profile->n_expectations + 1, sizeof *costs->expected)};
     prof_scope_costs_make(&costs->scopes, profile, false);
     for (size_t i = 0; i < profile->n_expectations; i++) {
-        const struct prof_expectation *stated = &profile->expectation[i];
+        const struct read_expectation *stated = &profile->expectation[i];
         const struct prof_place place = analyze_place(analysis, stated->pc, stated->line);
         costs->expected[costs->n++] = (struct prof_expected_cost){
             .stated = stated,

@@ -218,7 +218,7 @@ static void add_history(struct prof_live *live, uint64_t bytes)
     live->in_stretch = (live->in_stretch + 1) % live->stretch;
 }
 
-void prof_live_take(struct prof_live *live, const struct prof_profile *state, uint64_t now_ns)
+void prof_live_take(struct prof_live *live, const struct read_profile *state, uint64_t now_ns)
 {
     if (!live->analysis)
         live->analysis = prof_analyze(state, NULL, NULL);
@@ -227,7 +227,7 @@ void prof_live_take(struct prof_live *live, const struct prof_profile *state, ui
     compare_lines(live);
     live->view.analysis = live->analysis;
     live->view.is_sampled = state->is_sampled;
-    live->view.has_bytes = prof_profile_has_bytes(state);
+    live->view.has_bytes = read_profile_has_bytes(state);
     live->view.has_steps = state->has_steps;
     add_reading(live, now_ns);
     add_history(live, live->analysis->total.live_bytes);

@@ -39,7 +39,7 @@ struct prof_live;
 
 struct prof_live *prof_live_new(void);
 /* Takes the next state; now_ns: any clock that goes forward. */
-void prof_live_take(struct prof_live *live, const struct prof_profile *state, uint64_t now_ns);
+void prof_live_take(struct prof_live *live, const struct read_profile *state, uint64_t now_ns);
 /* The view; NULL: no state was taken yet. Valid until the next state. */
 const struct prof_live_view *prof_live_view(const struct prof_live *live);
 void prof_live_free(struct prof_live *live);

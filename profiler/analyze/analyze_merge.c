@@ -221,14 +221,14 @@ struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum
     return line;
 }
 
-void analyze_round_times(struct analyze_times *times, const struct prof_profile *profile,
+void analyze_round_times(struct analyze_times *times, const struct read_profile *profile,
                          struct prof_cost *cost)
 {
     const uint64_t ticks[3] = {cost->forward_ticks, cost->backward_ticks, cost->recompute_ticks};
     uint64_t *const ns[3] = {&cost->forward_ns, &cost->backward_ns, &cost->recompute_ns};
     for (int k = 0; k < 3; k++) {
         times->ticks[k] += ticks[k];
-        const uint64_t now = prof_profile_ns(profile, times->ticks[k]);
+        const uint64_t now = read_profile_ns(profile, times->ticks[k]);
         *ns[k] += now - times->ns[k];
         times->ns[k] = now;
     }

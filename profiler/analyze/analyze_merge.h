@@ -35,10 +35,10 @@ struct analyze_times {
 
 /* Adds the ns of a cost's ticks to its times. Sums are rounded rather than terms, so that nothing
  * is lost between the costs. */
-void analyze_round_times(struct analyze_times *times, const struct prof_profile *profile,
+void analyze_round_times(struct analyze_times *times, const struct read_profile *profile,
                          struct prof_cost *cost);
 
 /* The place of the tape whose peak is the greatest. */
-size_t analyze_peak_tape(const struct prof_profile *profile);
+size_t analyze_peak_tape(const struct read_profile *profile);
 
 #endif

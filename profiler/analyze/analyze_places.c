@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-static struct prof_place known_place(const struct prof_symbol *known)
+static struct prof_place known_place(const struct read_symbol *known)
 {
     return (struct prof_place){
         .function = known->function,
@@ -20,13 +20,13 @@ static struct prof_place known_place(const struct prof_symbol *known)
 }
 
 /* What the profile knows of an address; *whole: up to the function that has the code. */
-static size_t known_places(const struct prof_profile *profile, uint64_t pc, uint32_t line,
+static size_t known_places(const struct read_profile *profile, uint64_t pc, uint32_t line,
                            struct prof_place *place, size_t room, bool *whole)
 {
     size_t n = 0;
     *whole = false;
     while (n < room && !*whole) {
-        const struct prof_symbol *known = prof_profile_symbol(profile, pc, line, (uint32_t)n);
+        const struct read_symbol *known = read_profile_symbol(profile, pc, line, (uint32_t)n);
         if (!known)
             break;
         place[n++] = known_place(known);
@@ -72,20 +72,20 @@ struct prof_place analyze_place(const struct prof_analysis *analysis, uint64_t p
 
 static int compare_sites(const void *x, const void *y)
 {
-    const struct prof_symbol *a = x, *b = y;
+    const struct read_symbol *a = x, *b = y;
     if (a->pc != b->pc)
         return a->pc < b->pc ? -1 : 1;
     return a->line < b->line ? -1 : a->line > b->line;
 }
 
 /* How many addresses of all kinds there are, and, if there is a list, which. */
-static size_t list_sites(const struct prof_profile *profile, struct prof_symbol *list)
+static size_t list_sites(const struct read_profile *profile, struct read_symbol *list)
 {
     size_t n = 0;
 #define SITE(address, of_line)                                                                     \
     do {                                                                                           \
         if (list)                                                                                  \
-            list[n] = (struct prof_symbol){.pc = (address), .line = (of_line)};                    \
+            list[n] = (struct read_symbol){.pc = (address), .line = (of_line)};                    \
         n++;                                                                                       \
     } while (0)
     for (size_t i = 0; i < profile->n_tapes; i++)
@@ -96,7 +96,7 @@ static size_t list_sites(const struct prof_profile *profile, struct prof_symbol 
     for (size_t i = 0; i < profile->n_expectations; i++)
         SITE(profile->expectation[i].pc, profile->expectation[i].line);
     for (size_t i = 0; i < profile->n_samples; i++) {
-        const struct prof_sample *sample = &profile->sample[i];
+        const struct read_sample *sample = &profile->sample[i];
         SITE(sample->pc, sample->line);
         for (size_t j = 0; j < sample->n_stack; j++) /* the interrupted one is no return address */
             SITE(sample->stack[j] + (j == 0), 0);
@@ -106,7 +106,7 @@ static size_t list_sites(const struct prof_profile *profile, struct prof_symbol 
 }
 
 /* Each once, and those that are none left out. Returns how many remain. */
-static size_t unite_sites(struct prof_symbol *list, size_t n)
+static size_t unite_sites(struct read_symbol *list, size_t n)
 {
     size_t kept = 0;
     qsort(list, n, sizeof *list, compare_sites);
@@ -116,10 +116,10 @@ static size_t unite_sites(struct prof_symbol *list, size_t n)
     return kept;
 }
 
-struct prof_symbol *prof_analysis_symbols(const struct prof_analysis *analysis, size_t *n)
+struct read_symbol *prof_analysis_symbols(const struct prof_analysis *analysis, size_t *n)
 {
     const size_t most = list_sites(analysis->profile, NULL);
-    struct prof_symbol *site = base_calloc(most + 1, sizeof *site), *symbol = NULL;
+    struct read_symbol *site = base_calloc(most + 1, sizeof *site), *symbol = NULL;
     size_t n_sites, room = 0;
     *n = 0;
     list_sites(analysis->profile, site);
@@ -134,7 +134,7 @@ struct prof_symbol *prof_analysis_symbols(const struct prof_analysis *analysis, 
                                                           PROF_SYMBOLS_INLINED)
                                          : 0;
         for (size_t j = 0; j < found; j++)
-            symbol[(*n)++] = (struct prof_symbol){
+            symbol[(*n)++] = (struct read_symbol){
                 .pc = site[i].pc,
                 .line = site[i].line,
                 .depth = (uint32_t)j,

@@ -15,7 +15,7 @@ static void number_classes(struct prof_replay *replay, const struct prof_whatif 
                            uint32_t *number)
 {
     for (size_t i = 0; i < whatif->tape->n_residuals; i++) {
-        const struct prof_residual *r = &whatif->tape->residual[i];
+        const struct read_residual *r = &whatif->tape->residual[i];
         if (whatif->of[i] == 0)
             continue;
         replay->class_[replay->n_classes] = (struct prof_replay_class){
@@ -36,13 +36,13 @@ static void end_moment(struct prof_replay *replay, int64_t rest, uint32_t n, boo
         last->rest = rest;
 }
 
-static void shorten(struct prof_replay *replay, const struct prof_tape *tape,
+static void shorten(struct prof_replay *replay, const struct read_tape *tape,
                     const uint32_t *number)
 {
     int64_t rest = 0;
     uint32_t n = 0; /* changes of this moment */
     for (size_t i = 0; i < tape->n_changes; i++) {
-        const struct prof_change *change = &tape->change[i];
+        const struct read_change *change = &tape->change[i];
         const uint32_t class_ = number[change->residual];
         struct prof_replay_change *last = &replay->change[replay->n_changes];
         if (class_ == 0) {
@@ -64,7 +64,7 @@ static void shorten(struct prof_replay *replay, const struct prof_tape *tape,
 
 void prof_replay_make(struct prof_replay *replay, const struct prof_whatif *whatif)
 {
-    const struct prof_tape *tape = whatif->tape;
+    const struct read_tape *tape = whatif->tape;
     uint32_t *number = base_calloc(tape->n_residuals + 1, sizeof *number);
     *replay = (struct prof_replay){
         .class_ = base_calloc(tape->n_residuals + 1, sizeof *replay->class_),

@@ -19,7 +19,7 @@ static bool is_library(const char *module)
                     strcmp(name, "tapescope-collect.so") == 0);
 }
 
-size_t analyze_sample_owner(const struct prof_sample *sample, const struct prof_analysis *analysis)
+size_t analyze_sample_owner(const struct read_sample *sample, const struct prof_analysis *analysis)
 {
     size_t at = 0;
     const char *module = NULL;
@@ -31,12 +31,12 @@ size_t analyze_sample_owner(const struct prof_sample *sample, const struct prof_
     return at > 0 && (!module || analyze_is_system(module)) ? sample->n_stack : at;
 }
 
-void analyze_sample_line(struct prof_line *line, const struct prof_sample *sample,
+void analyze_sample_line(struct prof_line *line, const struct read_sample *sample,
                          const struct prof_analysis *analysis)
 {
     struct prof_place place = {0};
-    const bool code = sample->phase == PROF_PHASE_NONE;
-    const bool idle = code && sample->waiting == PROF_WAITING_BLAS;
+    const bool code = sample->phase == READ_PHASE_NONE;
+    const bool idle = code && sample->waiting == READ_WAITING_BLAS;
     const size_t owner = code && !idle ? analyze_sample_owner(sample, analysis) : 0;
     if (!code && sample->pc != 0)
         place = analyze_place(analysis, sample->pc, sample->line);
@@ -61,18 +61,18 @@ void analyze_sample_line(struct prof_line *line, const struct prof_sample *sampl
     cost->samples = sample->count;
     cost->cpu_samples = sample->cpu_ns > 0 ? sample->count : 0;
     cost->waiting_ns = sample->wall_ns > sample->cpu_ns ? sample->wall_ns - sample->cpu_ns : 0;
-    if (sample->waiting == PROF_WAITING_INPUT_OUTPUT)
+    if (sample->waiting == READ_WAITING_INPUT_OUTPUT)
         cost->waiting_io_ns = cost->waiting_ns;
-    else if (sample->waiting == PROF_WAITING_LOCK)
+    else if (sample->waiting == READ_WAITING_LOCK)
         cost->waiting_lock_ns = cost->waiting_ns;
     if (*sample->op)
         line->ops.name[line->ops.n++] = sample->op;
     /* The formula of a scalar statement is inlined in the user's code. */
     else if (code && place.wrapped)
         line->ops.name[line->ops.n++] = "statement";
-    if (sample->phase == PROF_PHASE_RECOMPUTE)
+    if (sample->phase == READ_PHASE_RECOMPUTE)
         cost->recompute_ns = sample->cpu_ns;
-    else if (sample->phase == PROF_PHASE_BACKWARD)
+    else if (sample->phase == READ_PHASE_BACKWARD)
         cost->backward_ns = sample->cpu_ns;
     else if (!code || place.wrapped)
         cost->forward_ns = sample->cpu_ns;
@@ -82,20 +82,20 @@ void analyze_sample_line(struct prof_line *line, const struct prof_sample *sampl
 
 void analyze_samples(struct prof_analysis *analysis)
 {
-    const struct prof_profile *profile = analysis->profile;
+    const struct read_profile *profile = analysis->profile;
     for (size_t i = 0; i < profile->n_samples; i++)
         analyze_sample_line(&analysis->line[analysis->n_lines++], &profile->sample[i], analysis);
 }
 
 void analyze_sum_samples(struct prof_analysis *analysis)
 {
-    const struct prof_profile *profile = analysis->profile;
+    const struct read_profile *profile = analysis->profile;
     struct prof_totals *total = &analysis->total;
     for (size_t i = 0; i < profile->n_samples; i++)
         if (profile->sample[i].shared)
             total->samples_shared += profile->sample[i].count;
     for (size_t i = 0; i < profile->n_threads; i++) {
-        const struct prof_thread *thread = &profile->thread[i];
+        const struct read_thread *thread = &profile->thread[i];
         total->fired += thread->fired;
         total->recorded += thread->recorded;
         total->partial += thread->partial;

@@ -11,11 +11,11 @@
  * room: the processor time that it stands for is forward, backward or other time. */
 void analyze_samples(struct prof_analysis *analysis);
 /* The line of one sample. */
-void analyze_sample_line(struct prof_line *line, const struct prof_sample *sample,
+void analyze_sample_line(struct prof_line *line, const struct read_sample *sample,
                          const struct prof_analysis *analysis);
 /* Outside of ops: whose line it is of the sample's stack. That is the innermost, but for what the
  * library does it is who called that; n_stack: that is not known, the line is the library's own. */
-size_t analyze_sample_owner(const struct prof_sample *sample, const struct prof_analysis *analysis);
+size_t analyze_sample_owner(const struct read_sample *sample, const struct prof_analysis *analysis);
 /* Threads and what their samples came to. */
 void analyze_sum_samples(struct prof_analysis *analysis);
 

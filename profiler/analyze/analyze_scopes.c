@@ -22,7 +22,7 @@ struct build {
 };
 
 /* The place of a scope with this name in this parent; made if there is none. */
-static size_t place_of(struct build *b, const struct prof_scope *from)
+static size_t place_of(struct build *b, const struct read_scope *from)
 {
     struct prof_scope_costs *costs = b->costs;
     const size_t parent = from->parent ? costs->place[from->parent - 1] + 1 : 0;
@@ -45,7 +45,7 @@ static size_t place_of(struct build *b, const struct prof_scope *from)
     return costs->n++;
 }
 
-static void add_scope(struct build *b, size_t i, const struct prof_scope *from)
+static void add_scope(struct build *b, size_t i, const struct read_scope *from)
 {
     const size_t at = place_of(b, from);
     struct prof_scope_cost *to = &b->costs->scope[at];
@@ -60,14 +60,14 @@ static void add_scope(struct build *b, size_t i, const struct prof_scope *from)
     b->ticks[at].off += from->overhead_ticks; /* of merged profiles: their rows add none */
 }
 
-static void add_rows(struct build *b, const struct prof_profile *profile,
-                     const struct prof_tape *tape, bool at_peak)
+static void add_rows(struct build *b, const struct read_profile *profile,
+                     const struct read_tape *tape, bool at_peak)
 {
     for (size_t i = 0; i < tape->n_rows; i++) {
-        const struct prof_row *row = &tape->row[i];
+        const struct read_row *row = &tape->row[i];
         struct prof_cost cost = {
 #define X(name) .name = row->name,
-            PROF_ROW_COUNTERS(X)
+            READ_ROW_COUNTERS(X)
 #undef X
                 .byte_ns = row->byte_ticks / profile->ticks_per_ns,
         };
@@ -80,19 +80,19 @@ static void add_rows(struct build *b, const struct prof_profile *profile,
         const size_t at = b->costs->place[row->scope - 1];
         prof_cost_add(&b->costs->scope[at].cost, &cost);
         if (row->forward_ticks > 0) /* the reader has taken it off the row */
-            b->ticks[at].off = prof_add(b->ticks[at].off,
-                                        prof_whole((double)row->calls * profile->forward_overhead));
+            b->ticks[at].off = read_add(b->ticks[at].off,
+                                        read_whole((double)row->calls * profile->forward_overhead));
     }
 }
 
-static void set_times(struct prof_cost *cost, const struct prof_profile *profile)
+static void set_times(struct prof_cost *cost, const struct read_profile *profile)
 {
-    cost->forward_ns = prof_profile_ns(profile, cost->forward_ticks);
-    cost->backward_ns = prof_profile_ns(profile, cost->backward_ticks);
-    cost->recompute_ns = prof_profile_ns(profile, cost->recompute_ticks);
+    cost->forward_ns = read_profile_ns(profile, cost->forward_ticks);
+    cost->backward_ns = read_profile_ns(profile, cost->backward_ticks);
+    cost->recompute_ns = read_profile_ns(profile, cost->recompute_ticks);
 }
 
-static void add_up(struct build *b, const struct prof_profile *profile)
+static void add_up(struct build *b, const struct read_profile *profile)
 {
     for (size_t i = b->costs->n; i-- > 0;) {
         struct prof_scope_cost *scope = &b->costs->scope[i];
@@ -103,19 +103,19 @@ static void add_up(struct build *b, const struct prof_profile *profile)
             b->ticks[scope->parent - 1].all += b->ticks[i].all;
             b->ticks[scope->parent - 1].sweeps += b->ticks[i].sweeps;
             b->ticks[scope->parent - 1].off =
-                prof_add(b->ticks[scope->parent - 1].off, b->ticks[i].off);
+                read_add(b->ticks[scope->parent - 1].off, b->ticks[i].off);
         }
         const struct ticks *ticks = &b->ticks[i];
-        const uint64_t other = prof_add(ticks->sweeps, ticks->off);
-        scope->wall_ns = prof_profile_ns(profile, ticks->all);
-        scope->self_ns = prof_profile_ns(profile, ticks->self);
-        scope->forward_ns = prof_profile_ns(profile, ticks->all > other ? ticks->all - other : 0);
+        const uint64_t other = read_add(ticks->sweeps, ticks->off);
+        scope->wall_ns = read_profile_ns(profile, ticks->all);
+        scope->self_ns = read_profile_ns(profile, ticks->self);
+        scope->forward_ns = read_profile_ns(profile, ticks->all > other ? ticks->all - other : 0);
         set_times(&scope->cost, profile);
     }
     set_times(&b->costs->outside, profile);
 }
 
-void prof_scope_costs_make(struct prof_scope_costs *costs, const struct prof_profile *profile,
+void prof_scope_costs_make(struct prof_scope_costs *costs, const struct read_profile *profile,
                            bool by_thread)
 {
     struct build b = {.costs = costs, .by_thread = by_thread};

@@ -53,7 +53,7 @@ static void add_line(struct prof_line *to, const struct prof_line *from, bool *m
 
 static void add_holder(struct prof_holder *to, const struct prof_holder *from)
 {
-    prof_residual_add(&to->counts, &from->counts);
+    read_residual_add(&to->counts, &from->counts);
     to->held += from->held;
     to->dead_bytes += from->dead_bytes;
     to->unread_bytes += from->unread_bytes;
@@ -67,7 +67,7 @@ static void add_holder(struct prof_holder *to, const struct prof_holder *from)
     prof_names_add(&to->line.ops, &from->line.ops);
 }
 
-static void line_at(const struct prof_analysis *analysis, const struct prof_tape *tape,
+static void line_at(const struct prof_analysis *analysis, const struct read_tape *tape,
                     uint32_t row, struct prof_line *line)
 {
     *line = (struct prof_line){0};
@@ -81,14 +81,14 @@ static uint64_t minus(uint64_t a, uint64_t b)
 }
 
 static void fill_holder(struct prof_holder *h, const struct prof_analysis *analysis,
-                        const struct prof_tape *tape, const struct prof_residual *r)
+                        const struct read_tape *tape, const struct read_residual *r)
 {
     *h = (struct prof_holder){.more_releasers = r->released_others,
                               .shared = r->shared,
                               .kinds = 1u << r->kind,
                               .byte_ns = r->byte_ticks / analysis->profile->ticks_per_ns,
                               .counts = r->counts};
-    if (r->kind == PROF_SAVED) {
+    if (r->kind == READ_SAVED) {
         h->unread_bytes = minus(r->live_bytes, r->read_live_bytes);
         h->dead_bytes = minus(minus(r->bytes, r->read_bytes), h->unread_bytes);
     }
@@ -114,7 +114,7 @@ static size_t merge(struct keyed *keyed, size_t n)
 }
 
 /* What each residual of the tape held at a time: `held` has a place for each. */
-static void hold_at(const struct prof_tape *tape, uint64_t ticks, int64_t *held, bool *backward)
+static void hold_at(const struct read_tape *tape, uint64_t ticks, int64_t *held, bool *backward)
 {
     for (size_t i = 0; i < tape->n_changes && tape->change[i].ticks <= ticks; i++) {
         int64_t *live = &held[tape->change[i].residual];
@@ -123,13 +123,13 @@ static void hold_at(const struct prof_tape *tape, uint64_t ticks, int64_t *held,
     }
 }
 
-static uint64_t since_start(const struct prof_profile *profile, uint64_t ticks)
+static uint64_t since_start(const struct read_profile *profile, uint64_t ticks)
 {
-    return prof_profile_ns(profile, minus(ticks, profile->start_ticks));
+    return read_profile_ns(profile, minus(ticks, profile->start_ticks));
 }
 
 /* The moment before or at the peak. */
-static bool peak_is_backward(const struct prof_tape *tape)
+static bool peak_is_backward(const struct read_tape *tape)
 {
     int64_t live = 0, most = -1;
     bool backward = false;
@@ -147,8 +147,8 @@ static bool peak_is_backward(const struct prof_tape *tape)
 static int set_moment(struct prof_space *space, const struct prof_analysis *analysis,
                       enum prof_space_at at, uint64_t ns, int64_t *held)
 {
-    const struct prof_profile *profile = analysis->profile;
-    const struct prof_tape *tape = space->tape;
+    const struct read_profile *profile = analysis->profile;
+    const struct read_tape *tape = space->tape;
     if (tape->n_changes > 0) {
         space->from_ns = since_start(profile, tape->change[0].ticks);
         space->to_ns = since_start(profile, tape->change[tape->n_changes - 1].ticks);
@@ -157,7 +157,7 @@ static int set_moment(struct prof_space *space, const struct prof_analysis *anal
         if (ns < space->from_ns || ns > space->to_ns || tape->n_changes == 0)
             return 1;
         const double ticks = (double)ns * profile->ticks_per_ns;
-        hold_at(tape, profile->start_ticks + prof_whole(ticks), held, &space->is_backward);
+        hold_at(tape, profile->start_ticks + read_whole(ticks), held, &space->is_backward);
         space->at_ns = ns;
         space->at_is_known = true;
         for (size_t i = 0; i < tape->n_residuals; i++)
@@ -178,10 +178,10 @@ static int set_moment(struct prof_space *space, const struct prof_analysis *anal
 static size_t collect(struct keyed *keyed, const struct prof_analysis *analysis,
                       struct prof_space *space, enum prof_space_by by, const int64_t *held)
 {
-    const struct prof_profile *profile = analysis->profile;
+    const struct read_profile *profile = analysis->profile;
     size_t n = 0;
     for (size_t i = 0; i < profile->n_tapes; i++) {
-        const struct prof_tape *tape = &profile->tape[i];
+        const struct read_tape *tape = &profile->tape[i];
         for (size_t j = 0; j < tape->n_residuals; j++) {
             struct prof_holder *h = &keyed[n].holder;
             fill_holder(h, analysis, tape, &tape->residual[j]);
@@ -206,7 +206,7 @@ static size_t collect(struct keyed *keyed, const struct prof_analysis *analysis,
 int prof_space_make(struct prof_space *space, const struct prof_analysis *analysis,
                     enum prof_space_by by, enum prof_space_at at, uint64_t ns)
 {
-    const struct prof_profile *profile = analysis->profile;
+    const struct read_profile *profile = analysis->profile;
     *space = (struct prof_space){0};
     if (profile->n_tapes == 0)
         return at == PROF_AT_TIME;

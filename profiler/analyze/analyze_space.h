@@ -15,19 +15,19 @@ struct prof_holder {
     struct prof_line line, consumer; /* a consumer without ops: there is none */
     struct prof_line released_by;    /* likewise */
     bool more_consumers, more_releasers, shared;
-    unsigned kinds; /* bits of enum prof_residual_kind */
+    unsigned kinds; /* bits of enum read_residual_kind */
     uint64_t held;
     uint64_t dead_bytes;   /* saved, given back, and never read */
     uint64_t unread_bytes; /* saved, live, and not read yet */
     double byte_ns;        /* bytes times ns that they were live */
-    PROF_RESIDUAL_MEMBERS;
+    READ_RESIDUAL_MEMBERS;
 };
 
 enum prof_space_by { PROF_SPACE_BY_CLASS, PROF_SPACE_BY_LINE, PROF_SPACE_BY_OP };
 enum prof_space_at { PROF_AT_PEAK, PROF_AT_END, PROF_AT_TIME };
 
 struct prof_space {
-    const struct prof_tape *tape; /* with the greatest peak */
+    const struct read_tape *tape; /* with the greatest peak */
     struct prof_holder *holder;
     size_t n;
     struct prof_holder left_out; /* of producers that prof_analysis_select() has removed */
@@ -60,7 +60,7 @@ struct prof_option {
 
 /* The options of the tape with the greatest peak, replayed change by change. */
 struct prof_whatif {
-    const struct prof_tape *tape;
+    const struct read_tape *tape;
     struct prof_option *option; /* in the order of the source */
     size_t n, n_left_out; /* n_left_out: rows that save values, and that the analysis leaves out */
     uint32_t *of;         /* [tape's residuals]: option plus 1; 0: stays as it is */

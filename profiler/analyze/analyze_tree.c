@@ -39,7 +39,7 @@ struct known {
 
 struct maker {
     struct prof_tree *tree;
-    const struct prof_profile *profile;
+    const struct read_profile *profile;
     const struct prof_tree_options *options;
     struct analyze_frames frames;
     struct known *known;
@@ -151,12 +151,12 @@ static void see(struct known *known, const struct maker *m, const struct analyze
 /* Parents come before their children: one pass finds what holds of each path. */
 static void know_paths(struct maker *m)
 {
-    const struct prof_profile *profile = m->profile;
+    const struct read_profile *profile = m->profile;
     m->known = base_calloc(profile->n_call_paths + 1, sizeof *m->known);
     for (size_t i = 0; i < profile->n_call_paths; i++) {
-        const struct prof_path *path = &profile->call_path[i];
+        const struct read_path *path = &profile->call_path[i];
         struct known *known = &m->known[i];
-        size_t parent = path->parent ? prof_profile_path(profile, path->parent) : SIZE_MAX;
+        size_t parent = path->parent ? read_profile_path(profile, path->parent) : SIZE_MAX;
         *known = (struct known){.parent = PROF_NO_NODE, .node = PROF_NO_NODE};
         if (parent < i && m->known[parent].depth < MOST_DEPTH) {
             *known = m->known[parent];
@@ -198,10 +198,10 @@ static bool same_function(const struct analyze_frame *a, const struct analyze_fr
 }
 
 /* The path that leads to a row's own frame. */
-static uint32_t path_to_row(struct maker *m, const struct prof_row *row,
+static uint32_t path_to_row(struct maker *m, const struct read_row *row,
                             const struct analyze_chain *own)
 {
-    size_t found = row->path ? prof_profile_path(m->profile, row->path) : SIZE_MAX;
+    size_t found = row->path ? read_profile_path(m->profile, row->path) : SIZE_MAX;
     if (found == SIZE_MAX || own->n == 0)
         return PROF_NO_NODE;
     uint32_t place = (uint32_t)found;
@@ -228,7 +228,7 @@ static bool is_kept(const struct maker *m, const struct known *known, const stru
 }
 
 /* Of the tape itself: a node for each op. A tape has few; what a forged profile has more is one. */
-static uint32_t own_node(struct maker *m, const struct prof_row *row, const struct prof_line *line)
+static uint32_t own_node(struct maker *m, const struct read_row *row, const struct prof_line *line)
 {
     for (uint32_t i = 0; i < m->n_own; i++)
         if (i + 1 == MOST_OWN || strcmp(m->tree->node[m->own[i]].line.ops.name[0], row->op) == 0)
@@ -239,7 +239,7 @@ static uint32_t own_node(struct maker *m, const struct prof_row *row, const stru
 }
 
 /* The node whose own a row's cost is; line: the row's, for the filters. PROF_NO_NODE: left out. */
-static uint32_t node_of_row(struct maker *m, const struct prof_row *row, struct prof_line *line)
+static uint32_t node_of_row(struct maker *m, const struct read_row *row, struct prof_line *line)
 {
     struct known known = {.focus = false};
     if (row->pc == 0) {
@@ -289,7 +289,7 @@ static void add_cost(struct maker *m, uint32_t at, const struct prof_line *line,
 }
 
 /* Returns the row's node. */
-static uint32_t add_row(struct maker *m, const struct prof_row *row, const struct prof_cost *cost)
+static uint32_t add_row(struct maker *m, const struct read_row *row, const struct prof_cost *cost)
 {
     struct prof_line line = {.ops = {.name = {row->op}, .n = 1}};
     if (prof_cost_is_nothing(cost) && !(cost->byte_ns > 0))
@@ -300,11 +300,11 @@ static uint32_t add_row(struct maker *m, const struct prof_row *row, const struc
     return at;
 }
 
-static uint32_t add_tape_row(struct maker *m, const struct prof_row *row, bool at_peak)
+static uint32_t add_tape_row(struct maker *m, const struct read_row *row, bool at_peak)
 {
     struct prof_cost cost = {
 #define X(name) .name = row->name,
-        PROF_ROW_COUNTERS(X)
+        READ_ROW_COUNTERS(X)
 #undef X
             .byte_ns = row->byte_ticks / m->profile->ticks_per_ns,
     };
@@ -315,7 +315,7 @@ static uint32_t add_tape_row(struct maker *m, const struct prof_row *row, bool a
 
 /* Code that has nothing to do with tapes, with its own stack. The interrupted address is no return
  * address. What the library does is its caller's, unless its frames are asked for. */
-static void add_code(struct maker *m, const struct prof_sample *sample,
+static void add_code(struct maker *m, const struct read_sample *sample,
                      const struct prof_line *line)
 {
     struct known known = {.focus = false};
@@ -355,13 +355,13 @@ static void add_idle(struct maker *m, struct prof_line *line)
     add_cost(m, m->idle, line, false);
 }
 
-static void add_sample(struct maker *m, const struct prof_sample *sample)
+static void add_sample(struct maker *m, const struct read_sample *sample)
 {
     struct prof_line line;
-    const struct prof_row row = {
+    const struct read_row row = {
         .pc = sample->pc, .op = sample->op, .line = sample->line, .path = sample->path};
     analyze_sample_line(&line, sample, m->frames.analysis);
-    if (sample->phase != PROF_PHASE_NONE)
+    if (sample->phase != READ_PHASE_NONE)
         add_row(m, &row, &line.cost);
     else if (line.idle)
         add_idle(m, &line);
@@ -385,7 +385,7 @@ static void sum_up(struct prof_tree *tree)
 
 static void make(struct maker *m)
 {
-    const struct prof_profile *profile = m->profile;
+    const struct read_profile *profile = m->profile;
     size_t n_rows = 0, peak = analyze_peak_tape(profile);
     for (size_t i = 0; i < profile->n_tapes; i++)
         n_rows += profile->tape[i].n_rows;

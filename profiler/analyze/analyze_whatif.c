@@ -39,7 +39,7 @@ static bool is_out(const struct prof_whatif *whatif, uint32_t residual)
 }
 
 /* Of a class with so many live bytes: what is never read is never made again. */
-static uint64_t again_of(const struct prof_residual *r, int64_t live)
+static uint64_t again_of(const struct read_residual *r, int64_t live)
 {
     return r->read_bytes > 0 ? smaller(r->largest_bytes, live) : 0;
 }
@@ -57,12 +57,12 @@ static uint64_t largest_again(const struct replay *replay)
     return most;
 }
 
-static void apply(struct replay *replay, const struct prof_change *change)
+static void apply(struct replay *replay, const struct read_change *change)
 {
     replay->total += change->delta;
     if (!is_out(replay->whatif, change->residual))
         return;
-    const struct prof_residual *r = &replay->whatif->tape->residual[change->residual];
+    const struct read_residual *r = &replay->whatif->tape->residual[change->residual];
     int64_t *live = &replay->live[change->residual];
     const uint64_t before = again_of(r, *live);
     replay->without += change->delta;
@@ -76,12 +76,12 @@ static void apply(struct replay *replay, const struct prof_change *change)
 
 uint64_t prof_whatif_peak(const struct prof_whatif *whatif)
 {
-    const struct prof_tape *tape = whatif->tape;
+    const struct read_tape *tape = whatif->tape;
     struct replay replay = {.whatif = whatif};
     replay.live = base_calloc(tape->n_residuals + 1, sizeof *replay.live);
     int64_t peak = 0;
     for (size_t i = 0; i < tape->n_changes; i++) {
-        const struct prof_change *change = &tape->change[i];
+        const struct read_change *change = &tape->change[i];
         apply(&replay, change);
         if (!change->ends)
             continue;
@@ -113,20 +113,20 @@ static uint64_t peak_of_one(struct prof_whatif *whatif, size_t i)
 /* ---- the options ---- */
 
 /* Saved values of a row that some pullback reads, as a number of them. */
-static double count_again(const struct prof_residual *r)
+static double count_again(const struct read_residual *r)
 {
     return r->bytes > 0 ? (double)r->count * ((double)r->read_bytes / (double)r->bytes) : 0;
 }
 
 /* Part of the row's forward time: of its calls, those whose values are made again. */
-static uint64_t cost_of_row(const struct prof_analysis *analysis, const struct prof_row *row,
+static uint64_t cost_of_row(const struct prof_analysis *analysis, const struct read_row *row,
                             double count)
 {
     if (row->calls == 0)
         return 0;
     const double part = count < (double)row->calls ? count / (double)row->calls : 1;
-    const uint64_t forward_ns = prof_profile_ns(analysis->profile, row->forward_ticks);
-    return prof_whole((double)forward_ns * part);
+    const uint64_t forward_ns = read_profile_ns(analysis->profile, row->forward_ticks);
+    return read_whole((double)forward_ns * part);
 }
 
 /* A row of the tape that saves something. */
@@ -147,14 +147,14 @@ static int compare_savers(const void *x, const void *y)
 static size_t find_savers(struct saver *saver, struct prof_whatif *whatif,
                           const struct prof_analysis *analysis, enum analyze_by by)
 {
-    const struct prof_tape *tape = whatif->tape;
+    const struct read_tape *tape = whatif->tape;
     double *again = base_calloc(tape->n_rows + 1, sizeof *again);
     uint64_t *at_peak = base_calloc(tape->n_rows + 1, sizeof *at_peak);
     bool *saves = base_calloc(tape->n_rows + 1, sizeof *saves);
     size_t n = 0;
     for (size_t i = 0; i < tape->n_residuals; i++) {
-        const struct prof_residual *r = &tape->residual[i];
-        if (r->kind != PROF_SAVED || r->producer == 0 || tape->row[r->producer - 1].pc == 0)
+        const struct read_residual *r = &tape->residual[i];
+        if (r->kind != READ_SAVED || r->producer == 0 || tape->row[r->producer - 1].pc == 0)
             continue;
         saves[r->producer - 1] = true;
         again[r->producer - 1] += count_again(r);
@@ -169,7 +169,7 @@ static size_t find_savers(struct saver *saver, struct prof_whatif *whatif,
             whatif->n_left_out++;
             continue;
         }
-        saver[n].option.count = prof_whole(again[i]);
+        saver[n].option.count = read_whole(again[i]);
         saver[n].option.cost_ns = cost_of_row(analysis, &tape->row[i], again[i]);
         saver[n].option.saved_peak = at_peak[i];
         n++;
@@ -203,7 +203,7 @@ static void merge_savers(struct prof_whatif *whatif, struct saver *saver, size_t
 static void make_options(struct prof_whatif *whatif, const struct prof_analysis *analysis,
                          enum analyze_by by)
 {
-    const struct prof_tape *tape = whatif->tape;
+    const struct read_tape *tape = whatif->tape;
     struct saver *saver = base_calloc(tape->n_rows + 1, sizeof *saver);
     uint32_t *of = base_calloc(tape->n_rows + 1, sizeof *of);
     whatif->option = base_calloc(tape->n_rows + 1, sizeof *whatif->option);
@@ -212,8 +212,8 @@ static void make_options(struct prof_whatif *whatif, const struct prof_analysis 
     whatif->next = base_calloc(tape->n_residuals + 1, sizeof *whatif->next);
     merge_savers(whatif, saver, find_savers(saver, whatif, analysis, by), of);
     for (size_t i = 0; i < tape->n_residuals; i++) {
-        const struct prof_residual *r = &tape->residual[i];
-        const uint32_t option = r->kind == PROF_SAVED && r->producer > 0 ? of[r->producer - 1] : 0;
+        const struct read_residual *r = &tape->residual[i];
+        const uint32_t option = r->kind == READ_SAVED && r->producer > 0 ? of[r->producer - 1] : 0;
         whatif->of[i] = option;
         if (option == 0)
             continue;
@@ -252,17 +252,17 @@ static void mark_best(struct prof_whatif *whatif)
 int prof_whatif_make(struct prof_whatif *whatif, const struct prof_analysis *analysis,
                      bool by_function)
 {
-    const struct prof_profile *profile = analysis->profile;
+    const struct read_profile *profile = analysis->profile;
     *whatif = (struct prof_whatif){0};
     if (profile->n_tapes == 0)
         return 1;
-    const struct prof_tape *tape = &profile->tape[analyze_peak_tape(profile)];
+    const struct read_tape *tape = &profile->tape[analyze_peak_tape(profile)];
     whatif->tape = tape;
     if (tape->n_changes == 0)
         return 1;
     whatif->merged = tape->merged;
     whatif->is_truncated = tape->stretch_is_truncated;
-    whatif->run_ns = prof_profile_ns(profile, tape->forward_ticks + tape->backward_ticks);
+    whatif->run_ns = read_profile_ns(profile, tape->forward_ticks + tape->backward_ticks);
     make_options(whatif, analysis, by_function ? ANALYZE_BY_FUNCTION : ANALYZE_BY_LINE);
     weigh(whatif);
     mark_best(whatif);

@@ -1,10 +1,10 @@
 /* cli_memory.c: see cli_memory.h. Nothing here asks for memory. */
 #include "cli_memory.h"
 
-#include "aside.h"
 #include "base_memory.h"
 #include "cli.h"
 #include "cli_run.h"
+#include "read_aside.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ static void end(void)
     if (cli_before_end)
         cli_before_end();
     dprintf(STDERR_FILENO, "tapescope: out of memory\n");
-    aside_drop();
+    read_aside_drop();
     if (cli_program() > 0)
         (void)cli_wait_program();
     _exit(CLI_NO_MEMORY);

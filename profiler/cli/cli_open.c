@@ -61,7 +61,7 @@ static void warn(void *payload, const char *message)
 /* What the recording had no room to tell apart. */
 static void say_left_out(const struct prof_analysis *analysis)
 {
-    const struct prof_profile *profile = analysis->profile;
+    const struct read_profile *profile = analysis->profile;
     uint64_t calls = 0;
     for (size_t i = 0; i < profile->n_tapes; i++)
         for (size_t j = 0; j < profile->tape[i].n_rows; j++)
@@ -85,7 +85,7 @@ int cli_open(struct cli_profile *opened, const struct cli_args *args, const char
     bool by_default = !path;
     if (by_default)
         path = CLI_DEFAULT_PROFILE;
-    opened->profile = prof_profile_read(path, error, sizeof error);
+    opened->profile = read_profile(path, error, sizeof error);
     if (!opened->profile) {
         cli_message("%s%s", error,
                     by_default && access(path, F_OK) != 0
@@ -111,7 +111,7 @@ int cli_open(struct cli_profile *opened, const struct cli_args *args, const char
 void cli_close(struct cli_profile *opened)
 {
     prof_analysis_free(opened->analysis);
-    prof_profile_free(opened->profile);
+    read_profile_free(opened->profile);
     if (opened->filter)
         cli_filter_close(opened->filter);
     free(opened->filter);
@@ -145,13 +145,13 @@ int cli_open_all(struct cli_profiles *opened, const struct cli_args *args, char 
     return status;
 }
 
-static const char *kind_of_times(const struct prof_profile *profile)
+static const char *kind_of_times(const struct read_profile *profile)
 {
     return profile->is_sampled ? "sampled" : profile->without_times ? "no" : "exact";
 }
 
-bool cli_times_alike(const char *command, const struct prof_profile *a,
-                     const struct prof_profile *b, const char *what_can)
+bool cli_times_alike(const char *command, const struct read_profile *a,
+                     const struct read_profile *b, const char *what_can)
 {
     const char *of_a = kind_of_times(a), *of_b = kind_of_times(b);
     if (strcmp(of_a, of_b) == 0)
@@ -161,9 +161,9 @@ bool cli_times_alike(const char *command, const struct prof_profile *a,
     return false;
 }
 
-bool cli_has_bytes(const char *command, const struct prof_profile *profile)
+bool cli_has_bytes(const char *command, const struct read_profile *profile)
 {
-    if (prof_profile_has_bytes(profile))
+    if (read_profile_has_bytes(profile))
         return true;
     cli_message("%s: %s has no bytes: it was sampled without --tape=on", command, profile->path);
     return false;

@@ -11,6 +11,6 @@ int cli_pack_profile(const struct prof_analysis *analysis, const char *from, con
 /* With --json, what `command` has written at `path`, made from n profiles. Returns an exit
  * status. */
 int cli_say_written(const struct cli_args *args, const char *command, const char *path,
-                    const struct prof_profile *const *from, size_t n);
+                    const struct read_profile *const *from, size_t n);
 
 #endif

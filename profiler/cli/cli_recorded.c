@@ -1,11 +1,11 @@
 /* cli_recorded.c: see cli_recorded.h. */
 #include "cli_recorded.h"
 
-#include "aside.h"
 #include "cli_args.h"
 #include "cli_pack.h"
 #include "cli_run.h"
 #include "cli_summary.h"
+#include "read_aside.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,13 +20,13 @@
 static char *move_aside(const char *path)
 {
     int fd;
-    char *aside = aside_make(path, &fd);
+    char *aside = read_aside_make(path, &fd);
     if (!aside)
         return NULL;
     close(fd);
     if (rename(path, aside) == 0)
         return aside;
-    aside_settle(aside, path, errno);
+    read_aside_settle(aside, path, errno);
     return NULL;
 }
 
@@ -105,7 +105,7 @@ static bool report_end(const struct cli_recorded *recording, int status)
         cli_message("%swrote to %s", end, profile);
         return true;
     }
-    struct prof_profile *read = prof_profile_read(path, error, sizeof error);
+    struct read_profile *read = read_profile(path, error, sizeof error);
     if (!read) {
         cli_message("%s%s", end, error);
         return false;
@@ -120,7 +120,7 @@ static bool report_end(const struct cli_recorded *recording, int status)
         cli_pack_profile(analysis, path, path);
     free(summary);
     prof_analysis_free(analysis);
-    prof_profile_free(read);
+    read_profile_free(read);
     return true;
 }
 

@@ -2,14 +2,14 @@
 #include "cli_sum.h"
 
 #include "base_memory.h"
-#include "merge.h"
+#include "read_merge.h"
 
 #include <stdlib.h>
 
 /* The places of every profile's sites. */
 struct places {
-    const struct prof_profile **profile;
-    struct prof_symbol **symbol;
+    const struct read_profile **profile;
+    struct read_symbol **symbol;
     size_t *n;
 };
 
@@ -41,7 +41,7 @@ int cli_sum_profiles(const char *command, const struct cli_profiles *opened, con
     char error[4096];
     int status = CLI_OK;
     find_places(&places, opened);
-    if (prof_merge(output, places.profile, (const struct prof_symbol *const *)places.symbol,
+    if (read_merge(output, places.profile, (const struct read_symbol *const *)places.symbol,
                    places.n, opened->n, error, sizeof error) != 0) {
         cli_message("%s: %s", command, error);
         status = CLI_FAILED;

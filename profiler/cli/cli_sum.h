@@ -4,7 +4,7 @@
 
 #include "cli_args.h"
 
-/* Writes the sum of profiles that may be merged (prof_may_merge) to `output`, which may be one of
+/* Writes the sum of profiles that may be merged (read_may_merge) to `output`, which may be one of
  * them. Returns an exit status; why not is said. */
 int cli_sum_profiles(const char *command, const struct cli_profiles *opened, const char *output);
 

@@ -5,8 +5,8 @@
  */
 #include "cli_tapes.h"
 
-#include "aside.h"
 #include "base_memory.h"
+#include "read_aside.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 static const char mark[] = "# tapescope annotate: ";
 
-void cli_check_age(const struct prof_profile *profile, const char *file)
+void cli_check_age(const struct read_profile *profile, const char *file)
 {
     struct stat source, program;
     if (stat(file, &source) != 0 || stat(profile->program, &program) != 0)
@@ -75,10 +75,10 @@ static int replace(const struct prof_analysis *analysis, const char *file, const
                    const struct report_style *style)
 {
     char *aside;
-    FILE *out = aside_open(path, &aside);
+    FILE *out = read_aside_open(path, &aside);
     if (!out)
         return errno;
-    return aside_close(out, aside, path, write_report(analysis, file, out, style));
+    return read_aside_close(out, aside, path, write_report(analysis, file, out, style));
 }
 
 static int write_tape(const struct cli_profile *opened, const char *file,

@@ -8,7 +8,7 @@
 
 /* Says so if a source was changed after the program was built: line numbers are those of the
  * source that was compiled. */
-void cli_check_age(const struct prof_profile *profile, const char *file);
+void cli_check_age(const struct read_profile *profile, const char *file);
 
 /* Writes SOURCE.tape for every source of the profile that can be read, beside it, or into `folder`
  * if it is not NULL. A file that is there and was not written by this command stays as it is.

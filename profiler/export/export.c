@@ -51,7 +51,7 @@ uint64_t export_cost(const struct prof_cost *cost, enum export_metric metric)
     case EXPORT_WAITING:
         return cost->waiting_ns;
     case EXPORT_LIFETIME:
-        return prof_whole(cost->byte_ns / 1e3);
+        return read_whole(cost->byte_ns / 1e3);
     case EXPORT_SAMPLES:
     case EXPORT_CHOICES:
         break;
@@ -59,22 +59,22 @@ uint64_t export_cost(const struct prof_cost *cost, enum export_metric metric)
     return cost->samples;
 }
 
-bool export_has(const struct prof_profile *profile, enum export_metric metric)
+bool export_has(const struct read_profile *profile, enum export_metric metric)
 {
     if (metric == EXPORT_LIFETIME)
         return !profile->without_times && !profile->is_sampled;
     return metric < EXPORT_OTHER || profile->n_samples > 0;
 }
 
-uint64_t export_ns(const struct prof_profile *profile, uint64_t ticks)
+uint64_t export_ns(const struct read_profile *profile, uint64_t ticks)
 {
-    return prof_profile_ns(profile,
+    return read_profile_ns(profile,
                            ticks > profile->start_ticks ? ticks - profile->start_ticks : 0);
 }
 
-const struct prof_tape *export_peak_tape(const struct prof_profile *profile)
+const struct read_tape *export_peak_tape(const struct read_profile *profile)
 {
-    const struct prof_tape *best = NULL;
+    const struct read_tape *best = NULL;
     for (size_t i = 0; i < profile->n_tapes; i++)
         if (!best || profile->tape[i].peak_bytes > best->peak_bytes)
             best = &profile->tape[i];

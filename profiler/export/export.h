@@ -34,10 +34,10 @@ extern const char *const export_metric_units[EXPORT_METRICS];     /* nanoseconds
 uint64_t export_cost(const struct prof_cost *cost, enum export_metric metric);
 /* Whether this profile has it: false of what only samples tell in one without samples, and of
  * lifetimes where times are not exact. */
-bool export_has(const struct prof_profile *profile, enum export_metric metric);
+bool export_has(const struct read_profile *profile, enum export_metric metric);
 
 /* Nanoseconds since the profile began. */
-uint64_t export_ns(const struct prof_profile *profile, uint64_t ticks);
+uint64_t export_ns(const struct read_profile *profile, uint64_t ticks);
 
 struct export_job {
     const struct prof_analysis *analysis;

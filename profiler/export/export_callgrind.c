@@ -52,7 +52,7 @@ static void put_costs(const struct export_job *job, uint32_t line, const struct 
 static void put_head(const struct export_job *job)
 {
     char name[EXPORT_NAME_ROOM];
-    const struct prof_profile *profile = job->analysis->profile;
+    const struct read_profile *profile = job->analysis->profile;
     fprintf(job->out, "# callgrind format\nversion: 1\ncreator: tapescope\npid: %" PRIu64 "\n",
             profile->pid);
     fprintf(job->out, "cmd: %s", export_clean(name, profile->program, ""));

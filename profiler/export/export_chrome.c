@@ -38,7 +38,7 @@ static void put_slice(struct json *json, const struct export_job *job,
     json_object(json, "args");
     if (*export_event_place(text, site))
         json_text(json, "line", text);
-    if (site->kind != PROF_EVENT_SCOPE)
+    if (site->kind != READ_EVENT_SCOPE)
         json_u64(json, "tape", site->tape);
     if (event->record > 0)
         json_u64(json, "record", event->record - 1);
@@ -50,7 +50,7 @@ static void put_slice(struct json *json, const struct export_job *job,
 static void put_arrow(struct json *json, const struct export_job *job,
                       const struct export_site *site, const struct export_event *event)
 {
-    const bool is_end = site->kind == PROF_EVENT_BACKWARD;
+    const bool is_end = site->kind == READ_EVENT_BACKWARD;
     begin(json, is_end ? "f" : "s", export_pid(job, site->process), site->thread, event->start);
     json_text(json, "name", "pullback");
     json_text(json, "cat", "pullback");
@@ -60,10 +60,10 @@ static void put_arrow(struct json *json, const struct export_job *job,
     json_end(json);
 }
 
-static void put_tape(struct json *json, const struct export_job *job, const struct prof_tape *tape)
+static void put_tape(struct json *json, const struct export_job *job, const struct read_tape *tape)
 {
     char name[64];
-    const struct prof_profile *profile = job->analysis->profile;
+    const struct read_profile *profile = job->analysis->profile;
     export_tape_name(name, sizeof name, tape);
     for (size_t i = 0; i < tape->n_moments; i++) {
         begin(json, "C", profile->pid, tape->thread, export_ns(profile, tape->moment[i].ticks));
@@ -79,7 +79,7 @@ static void put_all(const struct export_job *job, const struct export_events *ev
 {
     struct json json;
     char name[EXPORT_NAME_ROOM];
-    const struct prof_profile *profile = job->analysis->profile;
+    const struct read_profile *profile = job->analysis->profile;
     json_begin(&json, job->out);
     json_text(&json, "displayTimeUnit", "ns");
     json_array(&json, "traceEvents");

@@ -18,7 +18,7 @@ struct maker {
 
 /* The place of a class, which begins empty. */
 static uint32_t class_place(struct maker *m, uint32_t node, const char *op,
-                            enum prof_residual_kind kind)
+                            enum read_residual_kind kind)
 {
     struct export_classes *classes = m->classes;
     char *key = base_asprintf("%u %d %s", (unsigned)node, (int)kind, op);
@@ -32,12 +32,12 @@ static uint32_t class_place(struct maker *m, uint32_t node, const char *op,
 }
 
 /* row_node: of the tape's first row. */
-static void add_tape(struct maker *m, const struct prof_tape *tape, const uint32_t *row_node)
+static void add_tape(struct maker *m, const struct read_tape *tape, const uint32_t *row_node)
 {
     const bool at_peak = tape == m->classes->peak_tape;
     const double ticks_per_ns = m->job->analysis->profile->ticks_per_ns;
     for (size_t i = 0; i < tape->n_residuals; i++) {
-        const struct prof_residual *r = &tape->residual[i];
+        const struct read_residual *r = &tape->residual[i];
         const uint32_t node = r->producer > 0 ? row_node[r->producer - 1] : 0;
         const char *op = r->producer > 0 ? tape->row[r->producer - 1].op : "";
         const uint32_t place =
@@ -57,7 +57,7 @@ static void add_tape(struct maker *m, const struct prof_tape *tape, const uint32
 
 int export_classes_make(struct export_classes *classes, const struct export_job *job)
 {
-    const struct prof_profile *profile = job->analysis->profile;
+    const struct read_profile *profile = job->analysis->profile;
     struct maker m = {.job = job, .classes = classes};
     size_t n = 0;
     *classes = (struct export_classes){.peak_tape = export_peak_tape(profile)};
@@ -84,11 +84,11 @@ void export_classes_free(struct export_classes *classes)
 
 char *export_class_name(char buf[EXPORT_NAME_ROOM], const struct export_class *class)
 {
-    static const char *const kinds[PROF_RESIDUAL_KINDS] = {
-        [PROF_SAVED] = "saved value",
-        [PROF_VALUE] = "value",
-        [PROF_RECORD] = "record",
-        [PROF_ADJOINT] = "adjoint",
+    static const char *const kinds[READ_RESIDUAL_KINDS] = {
+        [READ_SAVED] = "saved value",
+        [READ_VALUE] = "value",
+        [READ_RECORD] = "record",
+        [READ_ADJOINT] = "adjoint",
     };
     char text[EXPORT_NAME_ROOM];
     snprintf(text, sizeof text, "%s: %s", kinds[class->kind], class->op);

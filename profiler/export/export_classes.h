@@ -11,7 +11,7 @@
 struct export_class {
     uint32_t node; /* of the tree: the line that recorded */
     const char *op;
-    enum prof_residual_kind kind;
+    enum read_residual_kind kind;
     uint64_t count, bytes, live_bytes;
     uint64_t peak_bytes; /* of the tape with the greatest peak */
     double byte_ns;      /* bytes times ns that they were live */
@@ -20,7 +20,7 @@ struct export_class {
 struct export_classes {
     struct export_class *class;
     size_t n;
-    const struct prof_tape *peak_tape;
+    const struct read_tape *peak_tape;
     uint32_t *of_peak; /* the class of each residual of that tape, or PROF_NO_NODE */
 };
 

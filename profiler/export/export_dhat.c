@@ -11,7 +11,7 @@
 /* Of all blocks, those that hold this part of the bytes. */
 static uint64_t part_of(uint64_t count, uint64_t bytes, uint64_t of)
 {
-    return of > 0 ? prof_whole((double)count * ((double)bytes / (double)of)) : 0;
+    return of > 0 ? read_whole((double)count * ((double)bytes / (double)of)) : 0;
 }
 
 static uint64_t greater(uint64_t a, uint64_t b)
@@ -29,7 +29,7 @@ static void put_point(struct json *json, const struct export_job *job,
     json_object(json, NULL);
     json_u64(json, "tb", class->bytes);
     json_u64(json, "tbk", class->count);
-    json_u64(json, "tl", prof_whole(lifetime * (double)class->count));
+    json_u64(json, "tl", read_whole(lifetime * (double)class->count));
     json_u64(json, "mb", greater(class->peak_bytes, class->live_bytes));
     json_u64(json, "mbk", greater(at_peak, at_end));
     json_u64(json, "gb", class->peak_bytes);
@@ -69,7 +69,7 @@ static void put_all(const struct export_job *job, const struct export_places *pl
 {
     struct json json;
     char name[EXPORT_NAME_ROOM];
-    const struct prof_profile *profile = job->analysis->profile;
+    const struct read_profile *profile = job->analysis->profile;
     const uint64_t at_peak = export_ns(profile, classes->peak_tape->peak_ticks);
     json_begin(&json, job->out);
     json_u64(&json, "dhatFileVersion", 2);

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROW(X, NAME, number, name, category) [PROF_EVENT_##NAME] = (category),
-const char *const export_event_kinds[PROF_EVENT_KINDS] = {EVENT_LIST(ROW, )};
+#define ROW(X, NAME, number, name, category) [READ_EVENT_##NAME] = (category),
+const char *const export_event_kinds[READ_EVENT_KINDS] = {EVENT_LIST(ROW, )};
 #undef ROW
 
 struct reading {
@@ -82,8 +82,8 @@ static void link_event(struct reading *r)
 {
     struct export_event *event = &r->events->event[r->events->n - 1];
     const struct export_site *site = &r->events->site[event->site];
-    const bool op = site->kind == PROF_EVENT_FORWARD;
-    if (event->record == 0 || (!op && site->kind != PROF_EVENT_BACKWARD))
+    const bool op = site->kind == READ_EVENT_FORWARD;
+    if (event->record == 0 || (!op && site->kind != READ_EVENT_BACKWARD))
         return;
     const uint64_t key = base_hash(base_hash(event->record, site->tape), site->process);
     uint32_t *newest = newest_of(r, event, site, key);
@@ -102,11 +102,11 @@ static void link_event(struct reading *r)
     }
 }
 
-static void take(void *payload, const struct prof_profile *profile, const struct prof_event *event)
+static void take(void *payload, const struct read_profile *profile, const struct read_event *event)
 {
     struct reading *r = payload;
     struct export_events *events = r->events;
-    const bool scope = event->kind == PROF_EVENT_SCOPE;
+    const bool scope = event->kind == READ_EVENT_SCOPE;
     const char *name = event->op;
     if (scope)
         name = event->scope > 0 ? profile->scope[event->scope - 1].name : "";
@@ -151,7 +151,7 @@ static int compare(const void *x, const void *y, void *payload)
 
 /* Times as ns; what would end behind an event that it began in ends with it. */
 static void nest(struct export_events *events, const struct export_thread *thread,
-                 const struct prof_profile *profile, size_t *open)
+                 const struct read_profile *profile, size_t *open)
 {
     size_t depth = 0;
     for (size_t i = thread->first; i < thread->first + thread->n; i++) {
@@ -192,7 +192,7 @@ static void arrange(struct export_events *events, const struct export_job *job)
 
 int export_events_read(struct export_events *events, const struct export_job *job)
 {
-    const struct prof_profile *profile = job->analysis->profile;
+    const struct read_profile *profile = job->analysis->profile;
     *events = (struct export_events){0};
     if (profile->n_events == 0) {
         snprintf(job->error, job->error_room,
@@ -202,18 +202,18 @@ int export_events_read(struct export_events *events, const struct export_job *jo
         return 1;
     }
     struct reading r = {.job = job, .events = events};
-    struct prof_profile *again =
-        prof_profile_read_events(profile->path, take, &r, job->error, job->error_room);
+    struct read_profile *again =
+        read_profile_events(profile->path, take, &r, job->error, job->error_room);
     base_table_free(&r.sites);
     base_table_free(&r.records);
     free(r.newest);
     if (!again)
         return 1;
-    prof_profile_free(again);
+    read_profile_free(again);
     for (size_t i = 0; i < events->n_sites; i++) {
         struct export_site *site = &events->site[i];
-        const struct prof_row row = {.pc = site->pc, .line = site->call_line, .op = site->name};
-        if (site->kind != PROF_EVENT_SCOPE)
+        const struct read_row row = {.pc = site->pc, .line = site->call_line, .op = site->name};
+        if (site->kind != READ_EVENT_SCOPE)
             prof_line_of_row(job->analysis, &row, &site->line);
     }
     arrange(events, job);
@@ -248,9 +248,9 @@ uint64_t export_pid(const struct export_job *job, uint32_t process)
 char *export_event_name(char buf[EXPORT_NAME_ROOM], const struct export_site *site)
 {
     char text[EXPORT_NAME_ROOM];
-    if (site->kind == PROF_EVENT_SWEEP)
+    if (site->kind == READ_EVENT_SWEEP)
         return export_clean(buf, "sweep", "");
-    if (site->kind != PROF_EVENT_BACKWARD)
+    if (site->kind != READ_EVENT_BACKWARD)
         return export_clean(buf, site->name, "");
     snprintf(text, sizeof text, "%.4000s backward", site->name);
     return export_clean(buf, text, "");

@@ -10,8 +10,8 @@
 
 /* What events have in common. */
 struct export_site {
-    enum prof_event_kind kind;
-    uint32_t process; /* as in struct prof_event */
+    enum read_event_kind kind;
+    uint32_t process; /* as in struct read_event */
     uint64_t thread, tape;
     uint64_t pc;
     uint32_t call_line, scope;
@@ -21,7 +21,7 @@ struct export_site {
 
 struct export_event {
     uint64_t start, end; /* ns since the profile began */
-    uint64_t record;     /* as in struct prof_event */
+    uint64_t record;     /* as in struct read_event */
     uint32_t site;
     uint32_t flow;  /* equal for an op and its pullbacks, from 1; 0: it has none */
     uint32_t order; /* place in the profile */
@@ -60,7 +60,7 @@ char *export_thread_name(char buf[EXPORT_THREAD_ROOM], const struct export_threa
 /* The number that tells processes apart: the system's, or that of a merged profile. */
 uint64_t export_pid(const struct export_job *job, uint32_t process);
 /* The category of each kind of event. */
-extern const char *const export_event_kinds[PROF_EVENT_KINDS];
+extern const char *const export_event_kinds[READ_EVENT_KINDS];
 
 /* Called with each beginning and each end of a thread, in their order. */
 typedef void export_edge_fn(void *payload, const struct export_event *event, bool is_end);

@@ -8,7 +8,7 @@
 #include "export.h"
 
 /* The tape with the greatest peak, or NULL. */
-const struct prof_tape *export_peak_tape(const struct prof_profile *profile);
+const struct read_tape *export_peak_tape(const struct read_profile *profile);
 /* Says in job->error that no bytes over time were recorded, and returns 1. */
 int export_no_bytes(const struct export_job *job);
 

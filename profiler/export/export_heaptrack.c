@@ -64,7 +64,7 @@ static void put_traces(struct maker *m)
     }
 }
 
-static void put_change(struct maker *m, const struct prof_change *change)
+static void put_change(struct maker *m, const struct read_change *change)
 {
     char key[64];
     const uint32_t class = m->classes->of_peak[change->residual];
@@ -84,7 +84,7 @@ static void put_change(struct maker *m, const struct prof_change *change)
 /* Within a moment what goes comes first, so that no sum in between is greater than it was. */
 static void put_changes(struct maker *m)
 {
-    const struct prof_tape *tape = m->classes->peak_tape;
+    const struct read_tape *tape = m->classes->peak_tape;
     uint64_t last_ms = UINT64_MAX;
     for (size_t first = 0, end; first < tape->n_changes; first = end) {
         end = first;

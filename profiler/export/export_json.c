@@ -25,7 +25,7 @@ static void put_node(struct json *json, const struct prof_tree *tree, uint32_t i
     json_end(json);
 }
 
-static void put_scopes(struct json *json, const struct prof_profile *profile)
+static void put_scopes(struct json *json, const struct read_profile *profile)
 {
     struct prof_scope_costs costs;
     prof_scope_costs_make(&costs, profile, true);
@@ -52,8 +52,8 @@ static void put_scopes(struct json *json, const struct prof_profile *profile)
     prof_scope_costs_free(&costs);
 }
 
-static void put_tape(struct json *json, const struct prof_profile *profile,
-                     const struct prof_tape *tape)
+static void put_tape(struct json *json, const struct read_profile *profile,
+                     const struct read_tape *tape)
 {
     json_object(json, NULL);
     json_u64(json, "tape", tape->tape);
@@ -70,7 +70,7 @@ static void put_tape(struct json *json, const struct prof_profile *profile,
         json_null(json, "peak_at_ns");
     json_array(json, "moments");
     for (size_t i = 0; i < tape->n_moments; i++) {
-        const struct prof_moment *moment = &tape->moment[i];
+        const struct read_moment *moment = &tape->moment[i];
         json_object(json, NULL);
         json_u64(json, "at_ns", export_ns(profile, moment->ticks));
         json_u64(json, "most_bytes", moment->most_bytes);
@@ -106,7 +106,7 @@ static void put_event(struct json *json, const struct export_site *site,
 static void put_all(struct json *json, const struct export_job *job,
                     const struct export_events *events)
 {
-    const struct prof_profile *profile = job->analysis->profile;
+    const struct read_profile *profile = job->analysis->profile;
     json_array(json, "nodes");
     for (uint32_t i = 0; i < job->tree->n_nodes; i++)
         put_node(json, job->tree, i);
@@ -126,7 +126,7 @@ int export_json(const struct export_job *job)
 {
     struct json json;
     struct export_events events = {0};
-    const struct prof_profile *profile = job->analysis->profile;
+    const struct read_profile *profile = job->analysis->profile;
     const int status = profile->n_events > 0 ? export_events_read(&events, job) : 0;
     if (status == 0) {
         report_json_begin(&json, job->out, "export");

@@ -12,7 +12,7 @@
 
 struct maker {
     const struct export_job *job;
-    const struct prof_tape *tape;
+    const struct read_tape *tape;
     unsigned n; /* snapshots so far */
     uint64_t at;
 };
@@ -73,7 +73,7 @@ static void put_peak(struct maker *m)
 int export_massif(const struct export_job *job)
 {
     char name[EXPORT_NAME_ROOM];
-    const struct prof_profile *profile = job->analysis->profile;
+    const struct read_profile *profile = job->analysis->profile;
     struct maker m = {.job = job, .tape = export_peak_tape(profile)};
     if (!m.tape || m.tape->peak_bytes == 0)
         return export_no_bytes(job);
@@ -82,7 +82,7 @@ int export_massif(const struct export_job *job)
     put_snapshot(&m, 0, 0, "empty");
     bool has_peak = false;
     for (size_t i = 0; i < m.tape->n_moments; i++) {
-        const struct prof_moment *moment = &m.tape->moment[i];
+        const struct read_moment *moment = &m.tape->moment[i];
         if (!has_peak && moment->ticks >= m.tape->peak_ticks) {
             put_peak(&m);
             has_peak = true;

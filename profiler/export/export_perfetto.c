@@ -11,7 +11,7 @@ enum { BEGINS = 1, ENDS = 2, COUNTS = 4, BYTES = 3, CLEARED = 1, NEEDED = 2 };
 
 /* The texts are of one sequence; its number is free. Tracks: threads and counters, and behind all
  * of them the processes. */
-enum { SEQUENCE = 1, FIRST_THREAD = 1, KINDS = PROF_EVENT_KINDS };
+enum { SEQUENCE = 1, FIRST_THREAD = 1, KINDS = READ_EVENT_KINDS };
 #define PROCESS_TRACK (UINT64_C(1) << 40)
 
 struct maker {
@@ -142,7 +142,7 @@ static void put_edge(void *payload, const struct export_event *event, bool is_en
         slice.n_category_iids = 1;
         slice.flow_ids = &flow;
         slice.n_flow_ids = flow > 0;
-        if (site->kind != PROF_EVENT_SCOPE)
+        if (site->kind != READ_EVENT_SCOPE)
             note(&notes[slice.n_debug_annotations++], "tape", site->tape);
         if (event->record > 0)
             note(&notes[slice.n_debug_annotations++], "record", event->record - 1);
@@ -154,7 +154,7 @@ static void put_edge(void *payload, const struct export_event *event, bool is_en
     put_packet(m, &packet);
 }
 
-static void put_tape(struct maker *m, const struct prof_tape *tape, uint64_t uuid)
+static void put_tape(struct maker *m, const struct read_tape *tape, uint64_t uuid)
 {
     char name[64];
     Perfetto__CounterDescriptor counter = PERFETTO__COUNTER_DESCRIPTOR__INIT;
@@ -186,7 +186,7 @@ static void put_tape(struct maker *m, const struct prof_tape *tape, uint64_t uui
 static void put_all(struct maker *m)
 {
     const struct export_events *events = m->events;
-    const struct prof_profile *profile = m->job->analysis->profile;
+    const struct read_profile *profile = m->job->analysis->profile;
     for (size_t i = 0; i < KINDS; i++)
         put_category(m, i);
     for (size_t i = 0; i < events->n_sites; i++)

@@ -120,7 +120,7 @@ char *export_label(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *node
     return export_clean(buf, text, instead);
 }
 
-void export_tape_name(char *buf, size_t n, const struct prof_tape *tape)
+void export_tape_name(char *buf, size_t n, const struct read_tape *tape)
 {
     if (tape->tape > 0)
         snprintf(buf, n, "bytes of tape %llu", (unsigned long long)tape->tape);

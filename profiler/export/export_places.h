@@ -37,7 +37,7 @@ char *export_label(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *node
                    const char *instead);
 
 /* What a counter of the tape's live bytes is called. */
-void export_tape_name(char *buf, size_t n, const struct prof_tape *tape);
+void export_tape_name(char *buf, size_t n, const struct read_tape *tape);
 
 /* Whether anything was measured at the node itself. */
 bool export_has_cost(const struct prof_tree_node *node);

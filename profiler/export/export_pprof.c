@@ -37,7 +37,7 @@ static void put_types(struct maker *m)
 {
     Pprof__ValueType type[EXPORT_METRICS], *list[EXPORT_METRICS];
     Pprof__Profile part = PPROF__PROFILE__INIT;
-    const struct prof_profile *profile = m->job->analysis->profile;
+    const struct read_profile *profile = m->job->analysis->profile;
     for (unsigned i = 0; i < EXPORT_METRICS; i++) {
         if (!export_has(profile, order[i]))
             continue;

@@ -95,7 +95,7 @@ static void put_event(struct maker *m, size_t id, uint64_t start, uint64_t end, 
 static void begin_line(struct maker *m, uint64_t id, const char *name)
 {
     Xplane__XLine line = XPLANE__XLINE__INIT;
-    const struct prof_profile *profile = m->job->analysis->profile;
+    const struct read_profile *profile = m->job->analysis->profile;
     line.id = (int64_t)id;
     line.name = (char *)name;
     line.timestamp_ns = (int64_t)profile->start_unix_ns;
@@ -115,7 +115,7 @@ static void put_thread(struct maker *m, const struct export_thread *thread, uint
         text(&stat[n++], STAT_KIND, export_event_kinds[site->kind]);
         if (*export_event_place(place, site))
             text(&stat[n++], STAT_LINE, place);
-        if (site->kind != PROF_EVENT_SCOPE)
+        if (site->kind != READ_EVENT_SCOPE)
             number(&stat[n++], STAT_TAPE, site->tape);
         if (event->record > 0)
             number(&stat[n++], STAT_RECORD, event->record - 1);
@@ -125,10 +125,10 @@ static void put_thread(struct maker *m, const struct export_thread *thread, uint
 }
 
 /* A value holds until the next. */
-static void put_tape(struct maker *m, const struct prof_tape *tape, uint64_t id)
+static void put_tape(struct maker *m, const struct read_tape *tape, uint64_t id)
 {
     char name[64];
-    const struct prof_profile *profile = m->job->analysis->profile;
+    const struct read_profile *profile = m->job->analysis->profile;
     if (tape->n_moments == 0)
         return;
     export_tape_name(name, sizeof name, tape);
@@ -175,7 +175,7 @@ static void put_plane(struct maker *m)
     char name[EXPORT_NAME_ROOM];
     Xplane__XPlane plane = XPLANE__XPLANE__INIT;
     const struct export_events *events = m->events;
-    const struct prof_profile *profile = m->job->analysis->profile;
+    const struct read_profile *profile = m->job->analysis->profile;
     plane.id = 1;
     plane.name = (char *)"/host:CPU"; /* the name that TensorBoard looks for */
     add_message(&m->plane, &plane.base);

@@ -7,7 +7,7 @@
 #include "analyze.h"
 #include "export.h"
 #include "profile_seeds.h"
-#include "reader.h"
+#include "read.h"
 #include "report.h"
 #include "report_dump.h"
 #include "report_tree.h"
@@ -90,7 +90,7 @@ static void export_all(const struct prof_analysis *analysis)
     }
 }
 
-static void report(struct prof_profile *profile)
+static void report(struct read_profile *profile)
 {
     size_t n_mappings = profile->n_mappings, n;
     profile->n_mappings = 0;
@@ -119,15 +119,15 @@ static void report(struct prof_profile *profile)
     profile->n_mappings = n_mappings;
 }
 
-static void take_event(void *payload, const struct prof_profile *profile,
-                       const struct prof_event *event)
+static void take_event(void *payload, const struct read_profile *profile,
+                       const struct read_event *event)
 {
     (void)profile;
     report_dump_event(payload, event);
 }
 
 /* The events of the input, of which this is the profile, one by one. */
-static void dump(uint8_t *data, size_t n, struct prof_profile *profile, bool json)
+static void dump(uint8_t *data, size_t n, struct read_profile *profile, bool json)
 {
     const size_t n_mappings = profile->n_mappings;
     const struct report_dump_options options = {.to_ns = UINT64_MAX};
@@ -142,8 +142,8 @@ static void dump(uint8_t *data, size_t n, struct prof_profile *profile, bool jso
     demand(analysis != NULL, "a profile of this size can be analysed");
     struct report_dump *made = report_dump_open(analysis, &options, &style);
     demand(made != NULL, "a profile of this size can be dumped");
-    struct prof_profile *again =
-        prof_profile_read_events_stream(stream, "x.prof", take_event, made, error, sizeof error);
+    struct read_profile *again =
+        read_profile_events_stream(stream, "x.prof", take_event, made, error, sizeof error);
     demand(again != NULL, "what was read can be read again");
     report_dump_close(made, true);
     fclose(style.out);
@@ -152,7 +152,7 @@ static void dump(uint8_t *data, size_t n, struct prof_profile *profile, bool jso
                "a dump has no control characters");
     free(text);
     fclose(stream);
-    prof_profile_free(again);
+    read_profile_free(again);
     prof_analysis_free(analysis);
     profile->n_mappings = n_mappings;
 }
@@ -162,7 +162,7 @@ static void use(uint8_t *data, size_t n)
     char error[1024] = "";
     FILE *stream = fmemopen(data, n, "r");
     demand(stream != NULL, "the input can be opened");
-    struct prof_profile *profile = prof_profile_read_stream(stream, "x.prof", error, sizeof error);
+    struct read_profile *profile = read_profile_stream(stream, "x.prof", error, sizeof error);
     fclose(stream);
     demand((profile == NULL) == (error[0] != '\0'), "either a profile or an error");
     demand(!strchr(error, '\n'), "an error is one line");
@@ -175,7 +175,7 @@ static void use(uint8_t *data, size_t n)
         dump(data, n, profile, false);
         dump(data, n, profile, true);
     }
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

@@ -11,7 +11,7 @@
 
 enum { MOST = 8 };
 
-static struct prof_profile profile = {.ticks_per_ns = 1};
+static struct read_profile profile = {.ticks_per_ns = 1};
 static struct prof_line line[MOST];
 static struct prof_analysis *analysis;
 
@@ -268,7 +268,7 @@ END_TEST
 
 START_TEST(a_roofline_of_samples_is_marked_as_an_estimate)
 {
-    struct prof_profile sampled = {
+    struct read_profile sampled = {
         .ticks_per_ns = 1, .is_sampled = true, .n_tapes = 1, .sample_period_ns = 4000000};
     analysis->profile = &sampled;
     add_two_of_known_ratio();
@@ -286,7 +286,7 @@ START_TEST(a_roofline_of_samples_is_marked_as_an_estimate)
 END_TEST
 
 /* No table without rows, but the reason. */
-static void check_no_roofline(const struct prof_profile *of, const char *why)
+static void check_no_roofline(const struct read_profile *of, const char *why)
 {
     char wanted[200];
     struct report_style style = style_of(200);
@@ -300,8 +300,8 @@ static void check_no_roofline(const struct prof_profile *of, const char *why)
 
 START_TEST(a_roofline_of_nothing_says_why)
 {
-    const struct prof_profile samples = {.ticks_per_ns = 1, .is_sampled = true};
-    const struct prof_profile untimed = {.ticks_per_ns = 1, .without_times = true, .n_tapes = 1};
+    const struct read_profile samples = {.ticks_per_ns = 1, .is_sampled = true};
+    const struct read_profile untimed = {.ticks_per_ns = 1, .without_times = true, .n_tapes = 1};
     add("/a.c", 1, "exp", 30, 1);
     check_no_roofline(&samples, "without --tape on, samples have no flops or bytes moved");
     check_no_roofline(&untimed, "no times were taken (--time off)");

@@ -167,13 +167,13 @@ void maker_put_ledger(struct maker_bytes *bytes, struct maker_ledger *made)
     free(made);
 }
 
-struct prof_profile *maker_read(struct maker_bytes *bytes)
+struct read_profile *maker_read(struct maker_bytes *bytes)
 {
     char error[1024] = "";
     maker_put_end(bytes);
     FILE *stream = fmemopen(bytes->data, bytes->n, "r");
     ck_assert_ptr_nonnull(stream);
-    struct prof_profile *profile = prof_profile_read_stream(stream, "x", error, sizeof error);
+    struct read_profile *profile = read_profile_stream(stream, "x", error, sizeof error);
     fclose(stream);
     free(bytes->data);
     *bytes = (struct maker_bytes){0};

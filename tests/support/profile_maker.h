@@ -6,7 +6,7 @@
 #define PROFILE_MAKER_H
 
 #include "profile.pb-c.h"
-#include "reader.h"
+#include "read.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,6 +44,6 @@ Tapescope__Row *maker_add_row(struct maker_ledger *made, uint32_t index, uint64_
 void maker_put_ledger(struct maker_bytes *bytes, struct maker_ledger *made);
 
 /* Ends the profile, frees its bytes and reads it, which must succeed. */
-struct prof_profile *maker_read(struct maker_bytes *bytes);
+struct read_profile *maker_read(struct maker_bytes *bytes);
 
 #endif

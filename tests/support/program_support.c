@@ -221,7 +221,7 @@ static void warn(void *payload, const char *message)
 struct program_profile program_open(const char *path)
 {
     char error[4096];
-    struct program_profile opened = {.profile = prof_profile_read(path, error, sizeof error)};
+    struct program_profile opened = {.profile = read_profile(path, error, sizeof error)};
     ck_assert_msg(opened.profile != NULL, "%s", error);
     opened.analysis = prof_analyze(opened.profile, warn, NULL);
     ck_assert_ptr_nonnull(opened.analysis);
@@ -231,7 +231,7 @@ struct program_profile program_open(const char *path)
 void program_close(struct program_profile *opened)
 {
     prof_analysis_free(opened->analysis);
-    prof_profile_free(opened->profile);
+    read_profile_free(opened->profile);
 }
 
 static bool is_file(const struct prof_line *line, const char *file)

@@ -57,7 +57,7 @@ unsigned program_line(const char *text, const char *label);
 
 /* A profile that must be readable, joined with its symbols. */
 struct program_profile {
-    struct prof_profile *profile;
+    struct read_profile *profile;
     struct prof_analysis *analysis;
 };
 struct program_profile program_open(const char *path);

@@ -129,14 +129,14 @@ double sampled_compute(double seconds)
     return sum;
 }
 
-struct prof_profile *sampled_fetch(void)
+struct read_profile *sampled_fetch(void)
 {
     void *data;
     size_t bytes;
     char error[400];
     ck_assert_int_eq(ad_profile_fetch(&data, &bytes), AD_OK);
     FILE *stream = fmemopen(data, bytes, "rb");
-    struct prof_profile *profile = prof_profile_read_stream(stream, "memory", error, sizeof error);
+    struct read_profile *profile = read_profile_stream(stream, "memory", error, sizeof error);
     ck_assert_msg(profile != NULL, "%s", error);
     fclose(stream);
     free(data);
@@ -144,7 +144,7 @@ struct prof_profile *sampled_fetch(void)
     return profile;
 }
 
-void sampled_compute_until(bool (*there)(const struct prof_profile *profile))
+void sampled_compute_until(bool (*there)(const struct read_profile *profile))
 {
     /* Looking may take longer than what is looked for. */
     double seconds = 0.02;
@@ -152,13 +152,13 @@ void sampled_compute_until(bool (*there)(const struct prof_profile *profile))
     while (!done) {
         sampled_compute(seconds);
         seconds *= 2;
-        struct prof_profile *profile = sampled_fetch();
+        struct read_profile *profile = sampled_fetch();
         done = there(profile);
-        prof_profile_free(profile);
+        read_profile_free(profile);
     }
 }
 
-static bool any(const struct prof_profile *profile)
+static bool any(const struct read_profile *profile)
 {
     return sampled_held(profile, 0) > 0;
 }
@@ -168,7 +168,7 @@ void sampled_compute_until_sampled(void)
     sampled_compute_until(any);
 }
 
-static const struct prof_thread *thread_of(const struct prof_profile *profile, uint32_t index)
+static const struct read_thread *thread_of(const struct read_profile *profile, uint32_t index)
 {
     for (size_t i = 0; i < profile->n_threads; i++)
         if (profile->thread[i].index == index)
@@ -176,11 +176,11 @@ static const struct prof_thread *thread_of(const struct prof_profile *profile, u
     return NULL;
 }
 
-uint64_t sampled_held(const struct prof_profile *profile, uint64_t tid)
+uint64_t sampled_held(const struct read_profile *profile, uint64_t tid)
 {
     uint64_t ns = 0;
     for (size_t i = 0; i < profile->n_samples; i++) {
-        const struct prof_thread *thread = thread_of(profile, profile->sample[i].thread);
+        const struct read_thread *thread = thread_of(profile, profile->sample[i].thread);
         ns += tid == 0 || (thread && thread->tid == tid) ? profile->sample[i].cpu_ns : 0;
     }
     return ns;
@@ -189,16 +189,16 @@ uint64_t sampled_held(const struct prof_profile *profile, uint64_t tid)
 /* Samples of this thread at work in an op: what was before is in them, or in earlier ones. */
 static uint64_t in_ops(void)
 {
-    struct prof_profile *profile = sampled_fetch();
+    struct read_profile *profile = sampled_fetch();
     uint64_t n = 0;
     for (size_t i = 0; i < profile->n_samples; i++) {
-        const struct prof_sample *sample = &profile->sample[i];
-        const struct prof_thread *thread = thread_of(profile, sample->thread);
-        if (sample->phase != PROF_PHASE_NONE && sample->waiting == PROF_WAITING_NONE && thread &&
+        const struct read_sample *sample = &profile->sample[i];
+        const struct read_thread *thread = thread_of(profile, sample->thread);
+        if (sample->phase != READ_PHASE_NONE && sample->waiting == READ_WAITING_NONE && thread &&
             thread->tid == sampled_tid())
             n += sample->count;
     }
-    prof_profile_free(profile);
+    read_profile_free(profile);
     return n;
 }
 
@@ -211,11 +211,11 @@ uint64_t sampled_compute_past(void (*compute)(void))
     return now;
 }
 
-void sampled_check(const struct prof_profile *profile)
+void sampled_check(const struct read_profile *profile)
 {
     uint64_t kept = 0, counted = 0;
     for (size_t i = 0; i < profile->n_threads; i++) {
-        const struct prof_thread *t = &profile->thread[i];
+        const struct read_thread *t = &profile->thread[i];
         ck_assert_uint_eq(t->fired, t->recorded + t->partial + t->lost + t->outside);
         kept += t->recorded + t->partial;
     }
@@ -224,10 +224,10 @@ void sampled_check(const struct prof_profile *profile)
     ck_assert_uint_eq(counted, kept);
 }
 
-struct prof_profile *sampled_read(const char *from)
+struct read_profile *sampled_read(const char *from)
 {
     char error[400];
-    struct prof_profile *profile = prof_profile_read(from, error, sizeof error);
+    struct read_profile *profile = read_profile(from, error, sizeof error);
     ck_assert_msg(profile != NULL, "%s", error);
     sampled_check(profile);
     return profile;
@@ -235,11 +235,11 @@ struct prof_profile *sampled_read(const char *from)
 
 uint64_t sampled_count(const char *from)
 {
-    struct prof_profile *profile = sampled_read(from);
+    struct read_profile *profile = sampled_read(from);
     uint64_t n = 0;
     for (size_t i = 0; i < profile->n_samples; i++)
         n += profile->sample[i].count;
-    prof_profile_free(profile);
+    read_profile_free(profile);
     return n;
 }
 

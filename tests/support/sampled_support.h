@@ -32,21 +32,21 @@ uint64_t sampled_thread_ns(void);
 uint64_t sampled_process_ns(void);
 
 /* What the profile has that is being taken, at this moment; the caller frees it. */
-struct prof_profile *sampled_fetch(void);
+struct read_profile *sampled_fetch(void);
 /* Computes until that has what is looked for, however long it takes. */
-void sampled_compute_until(bool (*there)(const struct prof_profile *profile));
+void sampled_compute_until(bool (*there)(const struct read_profile *profile));
 /* The same, until there is any sample. */
 void sampled_compute_until_sampled(void);
 /* Returns this thread's processor time of now, having called compute() until the profile has a
  * later sample of this thread in an op: its samples then hold all of the time before. */
 uint64_t sampled_compute_past(void (*compute)(void));
 /* Processor time in the samples of a thread; of all of them where it is 0. */
-uint64_t sampled_held(const struct prof_profile *profile, uint64_t tid);
+uint64_t sampled_held(const struct read_profile *profile, uint64_t tid);
 
 /* Every signal must be counted once, and every sample that was kept be there. */
-void sampled_check(const struct prof_profile *profile);
+void sampled_check(const struct read_profile *profile);
 /* A profile that must be readable, and whose signals and samples add up. */
-struct prof_profile *sampled_read(const char *from);
+struct read_profile *sampled_read(const char *from);
 /* How many samples it has. */
 uint64_t sampled_count(const char *from);
 /* Cost of a line of sampled_support.c, all ops together. */

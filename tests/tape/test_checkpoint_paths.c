@@ -106,7 +106,7 @@ START_TEST(deep_stacks_are_cut_alike)
     record("depth=2");
     struct program_profile opened = program_open(program_path("x.prof"));
     for (size_t t = 0; t < opened.profile->n_tapes; t++) {
-        const struct prof_tape *tape = &opened.profile->tape[t];
+        const struct read_tape *tape = &opened.profile->tape[t];
         for (size_t i = 0; i < tape->n_rows; i++)
             ck_assert_msg(tape->row[i].recompute_calls == 0 || tape->row[i].calls > 0, "%s",
                           tape->row[i].op);

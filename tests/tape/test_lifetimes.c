@@ -11,7 +11,7 @@
 
 enum { LINES = 3 };
 
-static struct prof_profile profile;
+static struct read_profile profile;
 static struct prof_line line[LINES];
 static struct prof_analysis analysis;
 static char *text;
@@ -22,7 +22,7 @@ static void setup(void)
 {
     static const double byte_ns[LINES] = {0x1p65, 0x3p65, 1};
     static const char *const ops[LINES] = {"exp", "tanh", "add"};
-    profile = (struct prof_profile){.ticks_per_ns = 1};
+    profile = (struct read_profile){.ticks_per_ns = 1};
     analysis = (struct prof_analysis){.profile = &profile, .line = line, .n_lines = LINES};
     for (uint32_t i = 0; i < LINES; i++) {
         line[i] = (struct prof_line){.file = "/a.c", .line = i + 1};
@@ -77,7 +77,7 @@ END_TEST
 /* Samples and --time off have no clock that says how long bytes live: bytes stand for it. */
 START_TEST(where_it_is_not_known_bytes_are_the_order)
 {
-    struct prof_profile unknown[] = {profile, profile};
+    struct read_profile unknown[] = {profile, profile};
     unknown[0].without_times = true;
     unknown[1].is_sampled = true;
     unknown[1].n_tapes = 1;

@@ -294,7 +294,7 @@ static int wait_for_end(struct target *target)
 static int report(const char *path, bool utf8)
 {
     char error[4096];
-    struct prof_profile *profile = prof_profile_read(path, error, sizeof error);
+    struct read_profile *profile = read_profile(path, error, sizeof error);
     if (!profile) {
         cli_message("%s", error);
         return CLI_BAD_PROFILE;
@@ -305,7 +305,7 @@ static int report(const char *path, bool utf8)
                 path, summary);
     free(summary);
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
     return CLI_OK;
 }
 

@@ -41,10 +41,10 @@ const struct cli_command cli_diff = {
 /* Whether both have what is to be compared; of profiles without any times that is bytes. */
 static int check(const struct cli_profiles *opened, int *sort)
 {
-    const struct prof_profile *base = opened->one[0].profile, *now = opened->one[1].profile;
+    const struct read_profile *base = opened->one[0].profile, *now = opened->one[1].profile;
     const bool time =
         *sort != REPORT_SORT_TAPE && *sort != REPORT_SORT_PEAK && *sort != REPORT_SORT_CALLS;
-    const bool counted = prof_profile_has_bytes(base) && prof_profile_has_bytes(now);
+    const bool counted = read_profile_has_bytes(base) && read_profile_has_bytes(now);
     if (*sort == REPORT_SORT_LIFETIME && (base->is_sampled || now->is_sampled)) {
         cli_message("diff: lifetimes need exact times");
         return CLI_USAGE;

@@ -35,7 +35,7 @@ const struct cli_command cli_dump = {
     .run = cmd_dump,
 };
 
-static void take(void *payload, const struct prof_profile *profile, const struct prof_event *event)
+static void take(void *payload, const struct read_profile *profile, const struct read_event *event)
 {
     (void)profile; /* the one that was read before has all */
     report_dump_event(payload, event);
@@ -47,12 +47,12 @@ static int dump(const struct cli_profile *opened, const struct report_dump_optio
     const char *path = opened->profile->path;
     char error[4096];
     struct report_dump *made = report_dump_open(opened->analysis, what, style);
-    struct prof_profile *again = prof_profile_read_events(path, take, made, error, sizeof error);
+    struct read_profile *again = read_profile_events(path, take, made, error, sizeof error);
     report_dump_close(made, again != NULL);
     const int status = cli_finish();
     if (!again)
         cli_message("%s", error);
-    prof_profile_free(again);
+    read_profile_free(again);
     return again ? status : CLI_BAD_PROFILE;
 }
 

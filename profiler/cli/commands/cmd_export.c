@@ -1,6 +1,6 @@
 /* cmd_export.c: `tapescope export`: a profile for other programs. */
-#include "aside.h"
 #include "cli_export.h"
+#include "read_aside.h"
 
 #include <errno.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static int open_output(struct output *output, const struct export_args *args)
                     export_formats[args->format].name);
         return CLI_USAGE;
     }
-    output->out = aside_open(args->output, &output->aside);
+    output->out = read_aside_open(args->output, &output->aside);
     return output->out ? CLI_OK : refuse(output, errno);
 }
 
@@ -78,7 +78,7 @@ static int close_output(struct output *output, int status)
         return status == CLI_OK ? cli_finish() : status;
     /* Without a profile the file is to go, and the status that was said stays. */
     const int error =
-        aside_close(output->out, output->aside, output->path, status == CLI_OK ? 0 : EIO);
+        read_aside_close(output->out, output->aside, output->path, status == CLI_OK ? 0 : EIO);
     return status == CLI_OK && error != 0 ? refuse(output, error) : status;
 }
 

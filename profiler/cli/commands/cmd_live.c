@@ -12,7 +12,7 @@
 #include "cli_recording.h"
 #include "cli_run.h"
 #include "cli_terminal.h"
-#include "follow.h"
+#include "read_follow.h"
 #include "report_live.h"
 
 #include <errno.h>
@@ -86,7 +86,7 @@ struct live {
     struct cli_terminal terminal;
     struct report_style style;
     int master; /* the program's terminal, seen from its other side; -1: closed */
-    struct prof_follow *follow;
+    struct read_follow *follow;
     struct prof_live *model;
     uint64_t start_ns, next_ns, passed_ns, cost_ns;
     struct cpu cpu[CPU_READINGS]; /* the oldest first */
@@ -238,11 +238,11 @@ static double read_cores(struct live *live, uint64_t now_ns, uint64_t *cpu_ns)
     return (double)(*cpu_ns - before.cpu_ns) / (double)(now_ns - before.at_ns);
 }
 
-static void read_profile(struct live *live, uint64_t now_ns)
+static void live_read(struct live *live, uint64_t now_ns)
 {
-    if (prof_follow_read(live->follow) != PROF_FOLLOW_NEW)
+    if (read_follow_take(live->follow) != READ_FOLLOW_NEW)
         return;
-    const struct prof_profile *state = prof_follow_state(live->follow);
+    const struct read_profile *state = read_follow_state(live->follow);
     if (state && (state->n_tapes > 0 || state->n_samples > 0))
         prof_live_take(live->model, state, now_ns);
 }
@@ -282,7 +282,7 @@ static void show_frame(struct live *live)
         return;
     if (!cli_terminal_is_between(&live->terminal) && now_ns - live->passed_ns < LATE_NS)
         return;
-    read_profile(live, now_ns);
+    live_read(live, now_ns);
     cli_terminal_show(&live->terminal);
     draw(live, now_ns);
     /* On average: symbols are opened once. */
@@ -402,7 +402,7 @@ static int run(const struct live_args *args, char **argv, const char *path)
                                     .utf8 = args->cli.style.utf8,
                                     .payload = &live};
     if (open_terminal(&live, args)) {
-        live.follow = prof_follow_new(path);
+        live.follow = read_follow_new(path);
         live.model = prof_live_new();
         recorded.start = start;
         recorded.wait = wait_program;
@@ -410,7 +410,7 @@ static int run(const struct live_args *args, char **argv, const char *path)
     }
     const int status = cli_run_recorded(&recorded);
     prof_live_free(live.model);
-    prof_follow_free(live.follow);
+    read_follow_free(live.follow);
     return status;
 }
 

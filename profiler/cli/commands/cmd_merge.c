@@ -3,7 +3,7 @@
 
 #include "base_memory.h"
 #include "cli_sum.h"
-#include "merge.h"
+#include "read_merge.h"
 
 #include <stdlib.h>
 
@@ -35,7 +35,7 @@ const struct cli_command cli_merge = {
 };
 
 /* Times of ops, by the clock. */
-static bool is_timed(const struct prof_profile *profile)
+static bool is_timed(const struct read_profile *profile)
 {
     const struct prof_totals total = prof_profile_totals(profile);
     return total.forward_ticks + total.backward_ticks > 0;
@@ -43,10 +43,10 @@ static bool is_timed(const struct prof_profile *profile)
 
 static int check_programs(const struct cli_profiles *opened)
 {
-    const struct prof_profile *first = opened->one[0].profile, *timed = NULL, *sampled = NULL;
+    const struct read_profile *first = opened->one[0].profile, *timed = NULL, *sampled = NULL;
     for (size_t i = 0; i < opened->n; i++) {
-        const struct prof_profile *other = opened->one[i].profile;
-        if (!prof_may_merge(first, other)) {
+        const struct read_profile *other = opened->one[i].profile;
+        if (!read_may_merge(first, other)) {
             cli_message("merge: %s is of another program than %s, or of another build of it",
                         other->path, first->path);
             return CLI_USAGE;
@@ -64,7 +64,7 @@ static int check_programs(const struct cli_profiles *opened)
 
 static int merge(const struct cli_profiles *opened, const struct cli_args *args, const char *output)
 {
-    const struct prof_profile **from = base_calloc(opened->n + 1, sizeof *from);
+    const struct read_profile **from = base_calloc(opened->n + 1, sizeof *from);
     for (size_t i = 0; i < opened->n; i++)
         from[i] = opened->one[i].profile;
     int status = cli_sum_profiles("merge", opened, output);

@@ -1,6 +1,6 @@
 /* cmd_pack.c: `tapescope pack`: a profile to keep. */
 #include "cli_pack.h"
-#include "pack.h"
+#include "read_pack.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,8 +33,8 @@ int cli_pack_profile(const struct prof_analysis *analysis, const char *from, con
 {
     size_t n;
     char error[4096];
-    struct prof_symbol *symbol = prof_analysis_symbols(analysis, &n);
-    int failed = prof_pack(from, to, symbol, n, error, sizeof error);
+    struct read_symbol *symbol = prof_analysis_symbols(analysis, &n);
+    int failed = read_pack(from, to, symbol, n, error, sizeof error);
     free(symbol);
     if (failed)
         cli_message("pack: %s", error);
@@ -42,20 +42,20 @@ int cli_pack_profile(const struct prof_analysis *analysis, const char *from, con
 }
 
 int cli_say_written(const struct cli_args *args, const char *command, const char *path,
-                    const struct prof_profile *const *from, size_t n)
+                    const struct read_profile *const *from, size_t n)
 {
     char error[4096];
     struct stat file;
     if (!args->style.json)
         return CLI_OK;
-    struct prof_profile *written = prof_profile_read(path, error, sizeof error);
+    struct read_profile *written = read_profile(path, error, sizeof error);
     if (!written || stat(path, &file) != 0) {
         cli_message("%s: %s", command, written ? strerror(errno) : error);
-        prof_profile_free(written);
+        read_profile_free(written);
         return CLI_FAILED;
     }
     report_written(written, (uint64_t)file.st_size, command, from, n, &args->style);
-    prof_profile_free(written);
+    read_profile_free(written);
     return cli_finish();
 }
 
@@ -73,7 +73,7 @@ int cmd_pack(int argc, char **argv)
     const char *to = args.output ? args.output : path;
     status = cli_pack_profile(opened.analysis, path, to);
     if (status == CLI_OK) {
-        const struct prof_profile *from = opened.profile;
+        const struct read_profile *from = opened.profile;
         status = cli_say_written(&args.cli, argv[0], to, &from, 1);
     }
     cli_close(&opened);

@@ -101,21 +101,21 @@ static int add_profile(struct report_stat *stat, const char *path, const char *p
         return CLI_FAILED;
     }
     char error[4096];
-    struct prof_profile *profile = prof_profile_read(path, error, sizeof error);
+    struct read_profile *profile = read_profile(path, error, sizeof error);
     if (!profile || !profile->complete) {
         cli_message("stat: %s", profile ? profile->warning : error);
-        prof_profile_free(profile);
+        read_profile_free(profile);
         return CLI_BAD_PROFILE;
     }
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     stat->sampled |= profile->is_sampled;
     add_times(stat, &analysis->total);
-    if (prof_profile_has_bytes(profile)) {
+    if (read_profile_has_bytes(profile)) {
         stat_add(&stat->series[STAT_TAPE], (double)analysis->total.handed_out_bytes);
         stat_add(&stat->series[STAT_PEAK], (double)analysis->total.peak_bytes);
     }
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
     return CLI_OK;
 }
 

@@ -225,7 +225,7 @@ static int give(void *payload, size_t i)
 static void list(struct view *view)
 {
     struct stat status;
-    const struct prof_profile *profile = view->page.analysis->profile;
+    const struct read_profile *profile = view->page.analysis->profile;
     for (enum kind kind = 0; kind < KINDS; kind++) {
         if ((kinds[kind].needs_timeline && profile->n_events == 0) ||
             (kind == PROFILE && !(stat(profile->path, &status) == 0 && S_ISREG(status.st_mode))))

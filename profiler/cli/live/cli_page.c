@@ -4,7 +4,7 @@
  */
 #include "cli_page.h"
 
-#include "aside.h"
+#include "read_aside.h"
 
 #include <errno.h>
 #include <string.h>
@@ -40,7 +40,7 @@ int cli_page_open(struct cli_page *page, const struct cli_args *args,
         return status;
     if (page_args->base)
         status = cli_open(&page->base, args, page_args->base);
-    const struct prof_profile *last = page->opened.one[page->opened.n - 1].profile;
+    const struct read_profile *last = page->opened.one[page->opened.n - 1].profile;
     if (status == CLI_OK && page_args->base &&
         !cli_times_alike(argv[0], page->base.profile, last, ""))
         status = CLI_USAGE;
@@ -85,11 +85,11 @@ static int replace(const char *path, const struct prof_analysis *analysis,
                    const struct html_options *how)
 {
     char *aside;
-    FILE *out = aside_open(path, &aside);
+    FILE *out = read_aside_open(path, &aside);
     if (!out)
         return errno;
     html_write(out, analysis, how);
-    return aside_close(out, aside, path, 0);
+    return read_aside_close(out, aside, path, 0);
 }
 
 int cli_write_page(const char *path, const struct prof_analysis *analysis,

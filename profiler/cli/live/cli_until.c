@@ -9,7 +9,7 @@
 #include "base_memory.h"
 #include "cli_run.h"
 #include "cli_sum.h"
-#include "merge.h"
+#include "read_merge.h"
 
 #include <errno.h>
 #include <math.h>
@@ -149,7 +149,7 @@ static int add(const struct cli_args *args, const char *path, const char *more)
     int status = cli_open_all(&opened, args, both, 2);
     if (status != CLI_OK)
         return status;
-    if (prof_may_merge(opened.one[0].profile, opened.one[1].profile)) {
+    if (read_may_merge(opened.one[0].profile, opened.one[1].profile)) {
         status = cli_sum_profiles("record", &opened, path);
     } else {
         cli_message("record: the program has changed: its samples are not added");

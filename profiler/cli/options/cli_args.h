@@ -52,7 +52,7 @@ struct cli_filter;
 
 /* A profile with its analysis; warnings were printed. */
 struct cli_profile {
-    struct prof_profile *profile;
+    struct read_profile *profile;
     struct prof_analysis *analysis;
     struct cli_filter *filter; /* of the analysis' lines; NULL: all are kept */
 };
@@ -74,10 +74,10 @@ void cli_close_all(struct cli_profiles *opened);
 
 /* Whether the times of two profiles are of one kind: exact, sampled, or none. If not, says that
  * they cannot be compared, and what can, which may be "". */
-bool cli_times_alike(const char *command, const struct prof_profile *a,
-                     const struct prof_profile *b, const char *what_can);
+bool cli_times_alike(const char *command, const struct read_profile *a,
+                     const struct read_profile *b, const char *what_can);
 /* Whether bytes were counted in the profile; if not, says so. */
-bool cli_has_bytes(const char *command, const struct prof_profile *profile);
+bool cli_has_bytes(const char *command, const struct read_profile *profile);
 
 /* Opens the only operand that a command takes, or the default profile. */
 int cli_open_only(struct cli_profile *opened, const struct cli_args *args, int argc, char **argv);

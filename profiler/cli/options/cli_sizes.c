@@ -15,19 +15,19 @@ static bool parse_size(const char *text, double *size)
     return *end == '\0' && isfinite(*size) && *size > 0;
 }
 
-static const struct prof_profile *profile_of(const struct cli_profiles *opened, size_t i)
+static const struct read_profile *profile_of(const struct cli_profiles *opened, size_t i)
 {
     return opened->one[i].profile;
 }
 
-static const char *argument_of(const struct prof_profile *profile, size_t k)
+static const char *argument_of(const struct read_profile *profile, size_t k)
 {
     return k < profile->n_arguments ? profile->argument[k] : NULL;
 }
 
 /* What stands behind `key`: in "key=V" or "--key=V" itself, else in the argument after "--key" or
  * "-key". */
-static const char *value_of(const struct prof_profile *profile, const char *key)
+static const char *value_of(const struct read_profile *profile, const char *key)
 {
     size_t n = strlen(key);
     for (size_t i = 1; i < profile->n_arguments; i++) {
@@ -56,7 +56,7 @@ static const char *key_of_scope(const char *scope, const char *key)
 
 /* What the key is in the profile's scopes, where all that have it agree. Returns CLI_OK, or says
  * why not. */
-static int read_scopes(const struct prof_profile *profile, const char *command, const char *key,
+static int read_scopes(const struct read_profile *profile, const char *command, const char *key,
                        double *size)
 {
     char first[64] = "", text[64];
@@ -161,7 +161,7 @@ int cli_find_sizes(const struct cli_size_args *args, const char *command,
     else
         snprintf(name, n, "argument %zu", args->argument);
     for (size_t i = 0; i < opened->n; i++) {
-        const struct prof_profile *profile = profile_of(opened, i);
+        const struct read_profile *profile = profile_of(opened, i);
         const char *text =
             args->key ? value_of(profile, args->key) : argument_of(profile, args->argument);
         if (args->key && !text) {

@@ -39,13 +39,13 @@ void html_put_tree(struct html_data *data)
     prof_tree_free(tree);
 }
 
-static void put_live(struct html_data *data, const struct prof_tape *tape)
+static void put_live(struct html_data *data, const struct read_tape *tape)
 {
-    const struct prof_profile *profile = data->analysis->profile;
+    const struct read_profile *profile = data->analysis->profile;
     const uint64_t start = profile->start_ticks;
     json_object(&data->json, "live");
     COLUMN(data, "ns", tape->n_moments, json_u64,
-           prof_profile_ns(profile,
+           read_profile_ns(profile,
                            tape->moment[i].ticks > start ? tape->moment[i].ticks - start : 0));
     COLUMN(data, "most_bytes", tape->n_moments, json_u64, tape->moment[i].most_bytes);
     COLUMN(data, "least_bytes", tape->n_moments, json_u64, tape->moment[i].least_bytes);
@@ -68,7 +68,7 @@ static void put_holders(struct html_data *data, const struct prof_space *space)
         NUMBERS(held)
         NUMBERS(dead_bytes)
         NUMBERS(unread_bytes)
-        PROF_RESIDUAL_COUNTERS(NUMBERS)
+        READ_RESIDUAL_COUNTERS(NUMBERS)
 #undef NUMBERS
         html_put_places(data, "", producers);
         html_put_places(data, "consumer_", consumers);

@@ -60,7 +60,7 @@ struct thread {
 
 struct making {
     struct html_data *data;
-    const struct prof_profile *profile;
+    const struct read_profile *profile;
     const struct prof_tree *tree;
     struct row_key *row;
     size_t n_rows;
@@ -99,16 +99,16 @@ static uint32_t common(const struct prof_tree *tree, uint32_t a, uint32_t b)
     return a;
 }
 
-static int64_t path_place(const struct prof_profile *profile, uint32_t id)
+static int64_t path_place(const struct read_profile *profile, uint32_t id)
 {
-    const size_t place = id ? prof_profile_path(profile, id) : SIZE_MAX;
+    const size_t place = id ? read_profile_path(profile, id) : SIZE_MAX;
     return place == SIZE_MAX ? NO_PATH : (int64_t)place;
 }
 
 /* Each row with its path and for any path, ordered, each once. */
 static void take_rows(struct making *m)
 {
-    const struct prof_profile *profile = m->profile;
+    const struct read_profile *profile = m->profile;
     const uint32_t *node = m->tree->row_node;
     size_t all = 0, n = 0;
     for (size_t i = 0; i < profile->n_tapes; i++)
@@ -116,7 +116,7 @@ static void take_rows(struct making *m)
     m->row = base_calloc(all + 1, sizeof *m->row);
     for (size_t i = 0; i < profile->n_tapes; i++)
         for (size_t j = 0; j < profile->tape[i].n_rows; j++, node++) {
-            const struct prof_row *row = &profile->tape[i].row[j];
+            const struct read_row *row = &profile->tape[i].row[j];
             const int64_t path = path_place(profile, row->path);
             if (*node == PROF_NO_NODE)
                 continue;
@@ -135,9 +135,9 @@ static void take_rows(struct making *m)
 }
 
 /* The node that an event belongs to: where its path is not known, one that has all it may be. */
-static uint32_t node_of(const struct making *m, const struct prof_event *event)
+static uint32_t node_of(const struct making *m, const struct read_event *event)
 {
-    const size_t path = prof_profile_path_numbered(m->profile, event->path);
+    const size_t path = read_profile_path_numbered(m->profile, event->path);
     struct row_key key = {event->pc, event->op, event->line, NO_PATH, 0};
     const struct row_key *found = NULL;
     if (path != SIZE_MAX) {
@@ -151,7 +151,7 @@ static uint32_t node_of(const struct making *m, const struct prof_event *event)
 }
 
 /* The event's thread; the last number stands for all that there is no room for. */
-static uint32_t thread_of(struct making *m, const struct prof_event *event)
+static uint32_t thread_of(struct making *m, const struct read_event *event)
 {
     for (uint32_t k = 0; k < m->n_threads; k++) {
         const uint32_t i = (m->last_thread + k) % m->n_threads;
@@ -218,23 +218,23 @@ static void take_span(struct making *m, const struct span *span)
     m->span[m->n_spans++] = *span;
 }
 
-static uint64_t since_start(const struct prof_profile *profile, uint64_t ticks)
+static uint64_t since_start(const struct read_profile *profile, uint64_t ticks)
 {
-    return ticks > profile->start_ticks ? prof_profile_ns(profile, ticks - profile->start_ticks)
+    return ticks > profile->start_ticks ? read_profile_ns(profile, ticks - profile->start_ticks)
                                         : 0;
 }
 
 /* An op, a pullback or a sweep. Times that samples estimate are no events'. */
-static void take_time(struct making *m, const struct prof_event *event, uint64_t from, uint64_t to)
+static void take_time(struct making *m, const struct read_event *event, uint64_t from, uint64_t to)
 {
     const uint32_t thread = thread_of(m, event), node = node_of(m, event);
     const uint32_t inner = series_of(m, thread, 0, INNER);
-    if (event->kind == PROF_EVENT_SWEEP) {
+    if (event->kind == READ_EVENT_SWEEP) {
         const uint32_t own = series_of(m, thread, node, SWEEP);
         html_bins_add_outer(&m->bins, own, inner, from, to, 1);
         return;
     }
-    const bool forward = event->kind == PROF_EVENT_FORWARD;
+    const bool forward = event->kind == READ_EVENT_FORWARD;
     const enum kind kind = !forward ? BACKWARD : event->again ? RECOMPUTE : FORWARD;
     const uint32_t series = series_of(m, thread, node, kind);
     html_bins_add(&m->bins, series, from, to, !event->part);
@@ -242,10 +242,10 @@ static void take_time(struct making *m, const struct prof_event *event, uint64_t
         html_bins_add(&m->bins, inner, from, to, 0);
 }
 
-static void take(void *payload, const struct prof_profile *part, const struct prof_event *event)
+static void take(void *payload, const struct read_profile *part, const struct read_event *event)
 {
     struct making *m = payload;
-    const struct prof_profile *profile = m->profile;
+    const struct read_profile *profile = m->profile;
     (void)part; /* it is not read to its end: times are known by the first reading */
     if (m->n_read++ >= profile->n_events)
         return;
@@ -253,7 +253,7 @@ static void take(void *payload, const struct prof_profile *part, const struct pr
                              ? event->start_ticks + event->ticks
                              : UINT64_MAX;
     const uint64_t from = since_start(profile, event->start_ticks), to = since_start(profile, end);
-    if (event->kind == PROF_EVENT_SCOPE) {
+    if (event->kind == READ_EVENT_SCOPE) {
         if (event->scope > 0 && event->scope <= profile->n_scopes)
             take_span(m, &(struct span){from, to > from ? to - from : 0, event->scope - 1,
                                         thread_of(m, event)});
@@ -326,7 +326,7 @@ static void put_spans(struct making *m, const struct prof_scope_costs *costs)
 static void put(struct making *m, const struct prof_scope_costs *costs)
 {
     struct json *json = &m->data->json;
-    const struct prof_profile *profile = m->profile;
+    const struct read_profile *profile = m->profile;
     html_bins_sort(&m->bins, is_inner, m);
     json_object(json, "timeline");
     json_u64(json, "events_left_out", profile->events_left_out);
@@ -360,7 +360,7 @@ static void put(struct making *m, const struct prof_scope_costs *costs)
 
 void html_put_timeline(struct html_data *data, const struct prof_tree *tree)
 {
-    const struct prof_profile *profile = data->analysis->profile;
+    const struct read_profile *profile = data->analysis->profile;
     if (profile->n_events == 0) {
         json_null(&data->json, "timeline");
         return;
@@ -372,8 +372,7 @@ void html_put_timeline(struct html_data *data, const struct prof_tree *tree)
     take_rows(&m);
     html_bins_open(&m.bins, profile->duration_ns, MOST_CELLS);
     char error[512];
-    struct prof_profile *again =
-        prof_profile_read_events(profile->path, take, &m, error, sizeof error);
+    struct read_profile *again = read_profile_events(profile->path, take, &m, error, sizeof error);
     if (again) {
         put(&m, &costs);
     } else { /* it was there a moment ago */
@@ -384,7 +383,7 @@ void html_put_timeline(struct html_data *data, const struct prof_tree *tree)
             data->options->warn(data->options->warn_payload, text);
         }
     }
-    prof_profile_free(again);
+    read_profile_free(again);
     prof_scope_costs_free(&costs);
     html_bins_free(&m.bins);
     base_table_free(&m.known);

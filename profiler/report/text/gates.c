@@ -62,7 +62,7 @@ static void add_bytes(struct gates *gates, const char *name, const char *subject
 static bool has_bytes(struct gates *gates, const struct prof_analysis *analysis, const char *name,
                       const char *subject)
 {
-    const bool has = prof_profile_has_bytes(analysis->profile);
+    const bool has = read_profile_has_bytes(analysis->profile);
     if (!has)
         gates_add(gates, true, name, subject, "%s has no bytes: it was sampled without tape=on",
                   analysis->profile->path);
@@ -192,7 +192,7 @@ void gate_expectations(struct gates *gates, const struct prof_analysis *analysis
     prof_expected_costs_make(&costs, analysis);
     for (size_t i = 0; i < costs.n; i++) {
         const struct prof_expected_cost *expected = &costs.expected[i];
-        bool is_ratio = expected->stated->kind == PROF_EXPECT_RATIO;
+        bool is_ratio = expected->stated->kind == READ_EXPECT_RATIO;
         const char *name = is_ratio ? "expect-ratio" : "expect-tape-bytes";
         char where[WHERE_ROOM], is[UNITS_ROOM];
         put_statement(where, sizeof where, analysis, &costs, expected);

@@ -87,7 +87,7 @@ void report_space(const struct prof_analysis *analysis, const struct prof_space 
                   const struct report_space_options *options, const struct report_style *style);
 
 /* Live bytes of a tape over time, as a plot of the style's width. */
-void report_timeline(const struct prof_analysis *analysis, const struct prof_tape *tape,
+void report_timeline(const struct prof_analysis *analysis, const struct read_tape *tape,
                      const struct report_style *style);
 
 /* Lines whose saved values might be computed again; `limit` rows (of those that would lower the
@@ -105,8 +105,8 @@ void report_info(const struct prof_analysis *analysis, const struct report_style
 
 /* As JSON: what `merge` or `pack` has written: how many of everything are in the profile `written`,
  * a file of so many bytes, and the n profiles that it was made from. */
-void report_written(const struct prof_profile *written, uint64_t bytes, const char *command,
-                    const struct prof_profile *const *from, size_t n,
+void report_written(const struct read_profile *written, uint64_t bytes, const char *command,
+                    const struct read_profile *const *from, size_t n,
                     const struct report_style *style);
 
 /* One line for people after `tapescope record`: "12 lines, 3 tapes, forward 1.23s, backward

@@ -175,11 +175,11 @@ static bool has_recompute(const struct prof_analysis *analysis)
 }
 
 /* Whether the profile has the times, or the bytes, that are in a column. */
-static bool is_known(const struct prof_profile *profile, size_t column)
+static bool is_known(const struct read_profile *profile, size_t column)
 {
     const bool bytes = (column >= TAPE && column <= KEPT_BY) || column == THROUGH_TAPE;
     return column == CALLS || column > THROUGH_TAPE ||
-           (bytes ? prof_profile_has_bytes(profile) : !profile->without_times);
+           (bytes ? read_profile_has_bytes(profile) : !profile->without_times);
 }
 
 static uint64_t all_time(const struct prof_analysis *analysis)
@@ -427,7 +427,7 @@ static void print(const struct prof_analysis *analysis, const struct view *view,
 }
 
 static void put_part(struct json *json, const char *name, const struct prof_cost *cost,
-                     const struct prof_profile *profile)
+                     const struct read_profile *profile)
 {
     json_object(json, name);
     report_json_cost(json, cost, profile);

@@ -120,7 +120,7 @@ static void cell_error(struct table *table, const struct diff *diff, const struc
 {
     const double error = hypot(prof_cost_error(base, ranking_key(base, diff->sort, diff->style)),
                                prof_cost_error(now, ranking_key(now, diff->sort, diff->style)));
-    cell_time(table, prof_whole(error), diff->style);
+    cell_time(table, read_whole(error), diff->style);
 }
 
 static void add_row(struct table *table, const struct diff *diff, const struct prof_cost *base_cost,
@@ -273,7 +273,7 @@ void report_diff(const struct prof_analysis *base, const struct prof_analysis *n
         .by = by,
         .sort = sort,
         .sampled = (base->profile->is_sampled || now->profile->is_sampled) && ranking_is_time(sort),
-        .counted = prof_profile_has_bytes(base->profile) && prof_profile_has_bytes(now->profile),
+        .counted = read_profile_has_bytes(base->profile) && read_profile_has_bytes(now->profile),
     };
     struct prof_join join;
     prof_join_make(&join, diff.analysis, 2, by, true);

@@ -20,7 +20,7 @@ enum { MOST_DEPTH = 64, INDENT = 2, MOST_INDENT = 24, PLACE_ROOM = 1024, WIDE = 
 
 /* What the rows of one line and op have, of all tapes. */
 struct site {
-    struct prof_row row; /* the first; counters are sums, a shape is that of all */
+    struct read_row row; /* the first; counters are sums, a shape is that of all */
     struct prof_line line;
 };
 
@@ -46,7 +46,7 @@ struct report_dump {
     struct json json;
 };
 
-static int compare_rows(const struct prof_row *a, const struct prof_row *b)
+static int compare_rows(const struct read_row *a, const struct read_row *b)
 {
     if (a->pc != b->pc)
         return a->pc < b->pc ? -1 : 1;
@@ -65,14 +65,14 @@ static void unite_sites(struct report_dump *dump)
     size_t kept = 0;
     qsort(dump->site, dump->n_sites, sizeof *dump->site, compare_sites);
     for (size_t i = 0; i < dump->n_sites; i++) {
-        struct prof_row *to = kept > 0 ? &dump->site[kept - 1].row : NULL;
-        const struct prof_row *from = &dump->site[i].row;
+        struct read_row *to = kept > 0 ? &dump->site[kept - 1].row : NULL;
+        const struct read_row *from = &dump->site[i].row;
         if (!to || compare_rows(to, from) != 0) {
             dump->site[kept++] = dump->site[i];
             continue;
         }
 #define X(name) to->name += from->name;
-        PROF_ROW_COUNTERS(X)
+        READ_ROW_COUNTERS(X)
 #undef X
         if (to->shape != from->shape)
             to->shape = NULL;
@@ -84,7 +84,7 @@ static void unite_sites(struct report_dump *dump)
 
 static void take_sites(struct report_dump *dump)
 {
-    const struct prof_profile *profile = dump->analysis->profile;
+    const struct read_profile *profile = dump->analysis->profile;
     size_t all = 0;
     for (size_t i = 0; i < profile->n_tapes; i++)
         all += profile->tape[i].n_rows;
@@ -96,7 +96,7 @@ static void take_sites(struct report_dump *dump)
 }
 
 /* Of an event whose row the profile lacks: a site without counters, in `room`. */
-static const struct site *site_of(const struct report_dump *dump, const struct prof_event *event,
+static const struct site *site_of(const struct report_dump *dump, const struct read_event *event,
                                   struct site *room)
 {
     *room = (struct site){.row = {.pc = event->pc, .line = event->line, .op = event->op}};
@@ -109,7 +109,7 @@ static const struct site *site_of(const struct report_dump *dump, const struct p
 }
 
 /* The place of the event's thread, made if it is new. */
-static size_t thread_of(struct report_dump *dump, const struct prof_event *event)
+static size_t thread_of(struct report_dump *dump, const struct read_event *event)
 {
     const struct thread *shown = dump->n_threads > 0 ? &dump->thread[dump->shown] : NULL;
     if (shown && shown->thread == event->thread && shown->process == event->process)
@@ -125,22 +125,22 @@ static size_t thread_of(struct report_dump *dump, const struct prof_event *event
 
 static uint64_t since_start(const struct report_dump *dump, uint64_t ticks)
 {
-    const struct prof_profile *profile = dump->analysis->profile;
-    return ticks > profile->start_ticks ? prof_profile_ns(profile, ticks - profile->start_ticks)
+    const struct read_profile *profile = dump->analysis->profile;
+    return ticks > profile->start_ticks ? read_profile_ns(profile, ticks - profile->start_ticks)
                                         : 0;
 }
 
-static uint64_t end_of(const struct prof_event *event)
+static uint64_t end_of(const struct read_event *event)
 {
     return event->ticks < UINT64_MAX - event->start_ticks ? event->start_ticks + event->ticks
                                                           : UINT64_MAX;
 }
 
-static bool is_wanted(const struct report_dump *dump, const struct prof_event *event)
+static bool is_wanted(const struct report_dump *dump, const struct read_event *event)
 {
     const unsigned phases = dump->style->phases;
-    const bool backward = event->kind == PROF_EVENT_BACKWARD || event->kind == PROF_EVENT_SWEEP;
-    if (phases && event->kind != PROF_EVENT_SCOPE &&
+    const bool backward = event->kind == READ_EVENT_BACKWARD || event->kind == READ_EVENT_SWEEP;
+    if (phases && event->kind != READ_EVENT_SCOPE &&
         !(phases & (backward ? REPORT_BACKWARD : REPORT_FORWARD | REPORT_RECOMPUTE)))
         return false;
     return since_start(dump, event->start_ticks) <= dump->options.to_ns &&
@@ -198,7 +198,7 @@ static const char *scope_name(const struct report_dump *dump, uint32_t scope)
 /* Opens the brackets of the scopes from the outermost on that are not open yet. */
 static void open_scopes(const struct report_dump *dump, struct thread *thread, uint32_t scope)
 {
-    const struct prof_profile *profile = dump->analysis->profile;
+    const struct read_profile *profile = dump->analysis->profile;
     uint32_t chain[MOST_DEPTH], n = 0;
     for (; scope != 0 && n < MOST_DEPTH; scope = profile->scope[scope - 1].parent)
         chain[n++] = scope;
@@ -219,37 +219,37 @@ static uint64_t per_call(uint64_t sum, uint64_t calls)
     return calls ? (sum + calls / 2) / calls : 0;
 }
 
-static uint64_t bytes_of(const struct prof_row *row)
+static uint64_t bytes_of(const struct read_row *row)
 {
     return row->record_bytes + row->value_bytes;
 }
 
 /* What is computed again is on the tape again. */
-static uint64_t calls_of(const struct prof_row *row)
+static uint64_t calls_of(const struct read_row *row)
 {
     return row->calls + row->recompute_calls;
 }
 
 /* Events have no shapes of their own: it is known where all ops of the line had one. */
-static const char *shape_of(const struct prof_event *event, const struct site *site)
+static const char *shape_of(const struct read_event *event, const struct site *site)
 {
-    const bool is_op = event->kind == PROF_EVENT_FORWARD || event->kind == PROF_EVENT_BACKWARD;
+    const bool is_op = event->kind == READ_EVENT_FORWARD || event->kind == READ_EVENT_BACKWARD;
     return site && is_op ? site->line.shape : NULL;
 }
 
-#define ROW(X, NAME, number, name, ...) [PROF_EVENT_##NAME] = (name),
-static const char *const kind_name[PROF_EVENT_KINDS] = {EVENT_LIST(ROW, )};
+#define ROW(X, NAME, number, name, ...) [READ_EVENT_##NAME] = (name),
+static const char *const kind_name[READ_EVENT_KINDS] = {EVENT_LIST(ROW, )};
 #undef ROW
 
 static void put_text(struct report_dump *dump, const struct thread *thread,
-                     const struct prof_event *event, const struct site *site)
+                     const struct read_event *event, const struct site *site)
 {
     const struct report_style *style = dump->style;
     const uint64_t from = since_start(dump, event->start_ticks);
     const uint64_t ns = since_start(dump, end_of(event)) - from;
     char start[UNITS_ROOM], time[UNITS_ROOM], place[UNITS_ROOM] = "-", saved[UNITS_ROOM] = "";
     char bytes[UNITS_ROOM] = "", text[PLACE_ROOM + 8] = "} ";
-    const bool closes = event->kind == PROF_EVENT_SWEEP || event->kind == PROF_EVENT_SCOPE;
+    const bool closes = event->kind == READ_EVENT_SWEEP || event->kind == READ_EVENT_SCOPE;
     if (style->exact) {
         units_exact(start, from);
         units_exact(time, ns);
@@ -259,7 +259,7 @@ static void put_text(struct report_dump *dump, const struct thread *thread,
     }
     if (event->record > 0)
         snprintf(place, sizeof place, "%" PRIu64, event->record - 1);
-    if (site && event->kind == PROF_EVENT_FORWARD && calls_of(&site->row) > 0) {
+    if (site && event->kind == READ_EVENT_FORWARD && calls_of(&site->row) > 0) {
         const uint64_t kept = per_call(site->row.kept_bytes, calls_of(&site->row));
         const uint64_t all = per_call(bytes_of(&site->row), calls_of(&site->row));
         if (style->exact) {
@@ -270,7 +270,7 @@ static void put_text(struct report_dump *dump, const struct thread *thread,
             units_bytes(bytes, all);
         }
     }
-    if (event->kind == PROF_EVENT_SCOPE)
+    if (event->kind == READ_EVENT_SCOPE)
         snprintf(text, sizeof text, "} %s", event->scope ? scope_name(dump, event->scope) : "");
     else
         text_where(text + (closes ? 2 : 0), PLACE_ROOM, dump->analysis, &site->line, PROF_BY_LINE);
@@ -291,12 +291,12 @@ static void json_place_of(struct json *json, const char *name, uint64_t record)
         json_null(json, name);
 }
 
-static void put_json(struct report_dump *dump, const struct prof_event *event,
+static void put_json(struct report_dump *dump, const struct read_event *event,
                      const struct site *site)
 {
     struct json *json = &dump->json;
     const uint64_t from = since_start(dump, event->start_ticks);
-    const bool known = site && event->kind == PROF_EVENT_FORWARD && calls_of(&site->row) > 0;
+    const bool known = site && event->kind == READ_EVENT_FORWARD && calls_of(&site->row) > 0;
     json_object(json, NULL);
     json_text(json, "kind", kind_name[event->kind]);
     json_bool(json, "again", event->again);
@@ -308,7 +308,7 @@ static void put_json(struct report_dump *dump, const struct prof_event *event,
     json_u64(json, "thread", event->thread);
     json_place_of(json, "process", event->process ? event->process + UINT64_C(1) : 0);
     json_text(json, "scope", event->scope ? scope_name(dump, event->scope) : NULL);
-    json_text(json, "op", event->kind == PROF_EVENT_SCOPE ? NULL : event->op);
+    json_text(json, "op", event->kind == READ_EVENT_SCOPE ? NULL : event->op);
     json_text(json, "shape", shape_of(event, site));
     json_text(json, "file", site ? site->line.file : NULL);
     json_u64(json, "line", site ? site->line.line : 0);
@@ -341,27 +341,27 @@ static void put_thread(struct report_dump *dump, size_t place)
 
 /* The brackets that the event is in, or ends. */
 static void put_brackets(const struct report_dump *dump, struct thread *thread,
-                         const struct prof_event *event)
+                         const struct read_event *event)
 {
-    if (event->kind == PROF_EVENT_SCOPE || event->kind == PROF_EVENT_FORWARD) {
+    if (event->kind == READ_EVENT_SCOPE || event->kind == READ_EVENT_FORWARD) {
         /* What is computed again within a sweep stands where it was recorded. */
-        if (!(event->kind == PROF_EVENT_FORWARD && thread->sweep))
+        if (!(event->kind == READ_EVENT_FORWARD && thread->sweep))
             open_scopes(dump, thread, event->scope);
-        if (event->kind == PROF_EVENT_SCOPE && thread->n > 0)
+        if (event->kind == READ_EVENT_SCOPE && thread->n > 0)
             thread->n--;
     } else if (!thread->sweep) {
-        if (event->kind == PROF_EVENT_SWEEP)
+        if (event->kind == READ_EVENT_SWEEP)
             open_scopes(dump, thread, event->scope);
         put_open(dump, thread->n, "sweep");
     }
     thread->sweep =
-        event->kind == PROF_EVENT_BACKWARD || (thread->sweep && event->kind == PROF_EVENT_FORWARD);
+        event->kind == READ_EVENT_BACKWARD || (thread->sweep && event->kind == READ_EVENT_FORWARD);
 }
 
-void report_dump_event(struct report_dump *dump, const struct prof_event *of_file)
+void report_dump_event(struct report_dump *dump, const struct read_event *of_file)
 {
     struct site room;
-    struct prof_event known = *of_file, *event = &known;
+    struct read_event known = *of_file, *event = &known;
     if (event->scope > dump->analysis->profile->n_scopes) /* the file has changed since */
         event->scope = 0;
     if (!is_wanted(dump, event))
@@ -370,7 +370,7 @@ void report_dump_event(struct report_dump *dump, const struct prof_event *of_fil
         dump->n_left++;
         return;
     }
-    const struct site *site = event->kind == PROF_EVENT_SCOPE ? NULL : site_of(dump, event, &room);
+    const struct site *site = event->kind == READ_EVENT_SCOPE ? NULL : site_of(dump, event, &room);
     if (dump->style->json) {
         put_json(dump, event, site);
     } else {

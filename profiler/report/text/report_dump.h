@@ -21,7 +21,7 @@ struct report_dump *report_dump_open(const struct prof_analysis *analysis,
                                      const struct report_dump_options *options,
                                      const struct report_style *style);
 /* The next event of the profile. */
-void report_dump_event(struct report_dump *dump, const struct prof_event *event);
+void report_dump_event(struct report_dump *dump, const struct read_event *event);
 /* Ends it: where all events came (`whole`), with what was left out; else it stays cut off, a JSON
  * document too. */
 void report_dump_close(struct report_dump *dump, bool whole);

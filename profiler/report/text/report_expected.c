@@ -11,8 +11,8 @@ enum { NOTED = 5 };
 static const char *put_number(char buf[UNITS_ROOM], const struct prof_expected_cost *e, double x,
                               const struct report_style *style)
 {
-    if (e->stated->kind == PROF_EXPECT_TAPE_BYTES && !style->exact && x >= 0 && x < 0x1p63)
-        return units_bytes(buf, prof_whole(x));
+    if (e->stated->kind == READ_EXPECT_TAPE_BYTES && !style->exact && x >= 0 && x < 0x1p63)
+        return units_bytes(buf, read_whole(x));
     if (!style->exact)
         return units_against(buf, x, e->stated->bound);
     snprintf(buf, UNITS_ROOM, "%.12g", x);
@@ -21,7 +21,7 @@ static const char *put_number(char buf[UNITS_ROOM], const struct prof_expected_c
 
 static const char *what(const struct prof_expected_cost *e)
 {
-    return e->stated->kind == PROF_EXPECT_TAPE_BYTES ? "tape" : "b/f";
+    return e->stated->kind == READ_EXPECT_TAPE_BYTES ? "tape" : "b/f";
 }
 
 /* "mlp.c:41", or what is known. */
@@ -100,7 +100,7 @@ static void print_json(const struct prof_analysis *analysis,
         const struct prof_expected_cost *e = &costs->expected[i];
         json_object(&json, NULL);
         json_text(&json, "kind",
-                  e->stated->kind == PROF_EXPECT_TAPE_BYTES ? "tape_bytes" : "ratio");
+                  e->stated->kind == READ_EXPECT_TAPE_BYTES ? "tape_bytes" : "ratio");
         json_text(&json, "file", e->file);
         json_u64(&json, "line", e->line);
         json_text(&json, "function", e->function);

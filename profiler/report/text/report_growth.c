@@ -113,9 +113,9 @@ static void add_row(struct table *table, const struct report_growth_row *row, do
                     const struct report_style *style)
 {
     table_row(table);
-    cell_bytes(table, prof_whole(row->largest_bytes), style);
+    cell_bytes(table, read_whole(row->largest_bytes), style);
     cell_fit(table, &row->bytes, most, style->utf8);
-    cell_time(table, prof_whole(row->largest_ns), style);
+    cell_time(table, read_whole(row->largest_ns), style);
     cell_fit(table, &row->time, most, style->utf8);
 }
 
@@ -172,9 +172,9 @@ static void json_fit(struct json *json, const char *name, const struct prof_fit 
 static void json_row(struct json *json, const struct report_sizes *sizes,
                      const struct report_growth_row *row, double most)
 {
-    report_json_known(json, "largest_bytes", prof_whole(row->largest_bytes),
+    report_json_known(json, "largest_bytes", read_whole(row->largest_bytes),
                       all_know(sizes, REPORT_SORT_TAPE));
-    report_json_known(json, "largest_ns", prof_whole(row->largest_ns),
+    report_json_known(json, "largest_ns", read_whole(row->largest_ns),
                       all_know(sizes, REPORT_SORT_TOTAL));
     json_fit(json, "bytes", &row->bytes, most);
     json_fit(json, "time", &row->time, most);

@@ -42,7 +42,7 @@ static void entry_bytes(struct table *table, const char *name, uint64_t bytes,
     cell_bytes(table, bytes, style);
 }
 
-static void entry_arguments(struct table *table, const struct prof_profile *profile)
+static void entry_arguments(struct table *table, const struct read_profile *profile)
 {
     size_t n = 1;
     for (size_t i = 0; i < profile->n_arguments; i++)
@@ -71,7 +71,7 @@ static void entry_when(struct table *table, uint64_t unix_ns)
     entry_text(table, "started", buf);
 }
 
-static void entry_clock(struct table *table, const struct prof_profile *profile)
+static void entry_clock(struct table *table, const struct read_profile *profile)
 {
     entry(table, "clock");
     if (profile->clock_is_uncalibrated)
@@ -82,7 +82,7 @@ static void entry_clock(struct table *table, const struct prof_profile *profile)
         table_cellf(table, "%s, %.6g ticks per ns", profile->clock, profile->ticks_per_ns);
 }
 
-static void entry_steps(struct table *table, const struct prof_profile *profile)
+static void entry_steps(struct table *table, const struct read_profile *profile)
 {
     const unsigned long long first = profile->first_step, seen = profile->seen_steps;
     const char *by = profile->steps_by_call ? "ad_profile_step" : "sweeps";
@@ -100,7 +100,7 @@ static void entry_steps(struct table *table, const struct prof_profile *profile)
 static void add_program(struct table *table, const struct prof_analysis *analysis,
                         const struct report_style *style)
 {
-    const struct prof_profile *profile = analysis->profile;
+    const struct read_profile *profile = analysis->profile;
     entry_text(table, "profile", profile->path);
     entry_text(table, "program", profile->program);
     entry_arguments(table, profile);
@@ -153,7 +153,7 @@ static const char *text_outside(char buf[UNITS_ROOM], uint64_t n)
 static void add_samples(struct table *table, const struct prof_analysis *analysis,
                         const struct report_style *style)
 {
-    const struct prof_profile *profile = analysis->profile;
+    const struct read_profile *profile = analysis->profile;
     const struct prof_totals *total = &analysis->total;
     entry_time(table, "other code", analysis->sum.other_ns, style);
     const struct prof_cost *sum = &analysis->sum;
@@ -174,7 +174,7 @@ static void add_samples(struct table *table, const struct prof_analysis *analysi
         entry_count(table, "  outside of the steps", total->outside);
     entry_count(table, "  at work for another's op", total->samples_shared);
     for (size_t i = 0; i < profile->n_threads; i++) {
-        const struct prof_thread *thread = &profile->thread[i];
+        const struct read_thread *thread = &profile->thread[i];
         if (thread->fired == 0 && thread->tid == 0)
             continue;
         char name[64], buf[UNITS_ROOM];
@@ -211,7 +211,7 @@ static void add_costs(struct table *table, const struct prof_analysis *analysis,
     if (analysis->profile->runs > 1)
         entry_count(table, "runs, added up", analysis->profile->runs);
     const bool timed = !analysis->profile->without_times;
-    const bool counted = prof_profile_has_bytes(analysis->profile);
+    const bool counted = read_profile_has_bytes(analysis->profile);
     if (counted) {
         entry_count(table, "tapes", total->tapes);
         entry_count(table, "sweeps", total->sweeps);
@@ -272,7 +272,7 @@ static void json_open_scopes(struct json *json, const struct prof_scope_costs *c
 static void print_json(const struct prof_analysis *analysis, const struct prof_scope_costs *costs,
                        FILE *out)
 {
-    const struct prof_profile *profile = analysis->profile;
+    const struct read_profile *profile = analysis->profile;
     struct json json;
     report_json_begin(&json, out, "info");
     report_json_profile(&json, "profile", profile);
@@ -282,7 +282,7 @@ static void print_json(const struct prof_analysis *analysis, const struct prof_s
     json_end(&json);
     json_array(&json, "modules");
     for (size_t i = 0; i < profile->n_mappings; i++) {
-        const struct prof_mapping *mapping = &profile->mapping[i];
+        const struct read_mapping *mapping = &profile->mapping[i];
         json_object(&json, NULL);
         json_text(&json, "path", mapping->path);
         json_u64(&json, "start", mapping->start);
@@ -324,10 +324,10 @@ void report_info(const struct prof_analysis *analysis, const struct report_style
 }
 
 /* An end that is missing shows nowhere else, where no scope is around it. */
-static void put_open_scopes(const struct prof_profile *profile, const struct report_style *style)
+static void put_open_scopes(const struct read_profile *profile, const struct report_style *style)
 {
     FILE *out = style->out;
-    const struct prof_scope *open = NULL;
+    const struct read_scope *open = NULL;
     size_t others = 0;
     for (size_t i = 0; i < profile->n_scopes; i++) {
         others += open && profile->scope[i].open_calls > 0;
@@ -361,7 +361,7 @@ void report_summary(const struct prof_analysis *analysis, const struct report_st
         fprintf(style->out, "%llu sample%s, ", (unsigned long long)analysis->sum.samples,
                 analysis->sum.samples == 1 ? "" : "s");
     fprintf(style->out, "%zu line%s, ", lines, lines == 1 ? "" : "s");
-    const bool counted = prof_profile_has_bytes(analysis->profile);
+    const bool counted = read_profile_has_bytes(analysis->profile);
     if (counted)
         fprintf(style->out, "%llu tape%s, ", (unsigned long long)total->tapes,
                 total->tapes == 1 ? "" : "s");

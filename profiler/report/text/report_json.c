@@ -10,7 +10,7 @@ void report_json_begin(struct json *json, FILE *out, const char *command)
     json_u64(json, "version", 1);
 }
 
-void report_json_profile(struct json *json, const char *name, const struct prof_profile *profile)
+void report_json_profile(struct json *json, const char *name, const struct read_profile *profile)
 {
     json_object(json, name);
     json_text(json, "path", profile->path);
@@ -56,7 +56,7 @@ void report_json_known(struct json *json, const char *name, uint64_t value, bool
         json_null(json, name);
 }
 
-void report_json_byte_seconds(struct json *json, double byte_ns, const struct prof_profile *profile)
+void report_json_byte_seconds(struct json *json, double byte_ns, const struct read_profile *profile)
 {
     if (ranking_knows(profile, REPORT_SORT_LIFETIME))
         json_double(json, "byte_seconds", byte_ns / 1e9);
@@ -77,9 +77,9 @@ static void json_sample_costs(struct json *json, const struct prof_cost *cost)
 }
 
 void report_json_cost(struct json *json, const struct prof_cost *cost,
-                      const struct prof_profile *profile)
+                      const struct read_profile *profile)
 {
-    const bool timed = !profile->without_times, counted = prof_profile_has_bytes(profile);
+    const bool timed = !profile->without_times, counted = read_profile_has_bytes(profile);
 #define ROW(X, name, field, unit, phase, out, ...)                                                 \
     report_json_known(json, #out, cost->PROF_COST_SHOWN(unit, name, out), KNOWN_##unit);
 #define KNOWN_TICKS timed
@@ -130,7 +130,7 @@ void report_json_totals(struct json *json, const char *name, const struct prof_a
 {
     const struct prof_totals *total = &analysis->total;
     const bool timed = !analysis->profile->without_times;
-    const bool counted = prof_profile_has_bytes(analysis->profile);
+    const bool counted = read_profile_has_bytes(analysis->profile);
     json_object(json, name);
     report_json_known(json, "tapes", total->tapes, counted);
     report_json_known(json, "sweeps", total->sweeps, counted);

@@ -13,17 +13,17 @@
 void report_json_begin(struct json *json, FILE *out, const char *command);
 
 /* "profile": {path, program, arguments, complete ...}. */
-void report_json_profile(struct json *json, const char *name, const struct prof_profile *profile);
+void report_json_profile(struct json *json, const char *name, const struct read_profile *profile);
 
 /* The members of a cost, into the object that is open; null: the profile does not know it. */
 void report_json_cost(struct json *json, const struct prof_cost *cost,
-                      const struct prof_profile *profile);
+                      const struct read_profile *profile);
 /* A number that may not be known. */
 void report_json_known(struct json *json, const char *name, uint64_t value, bool known);
 
 /* "byte_seconds", which are known from exact times. */
 void report_json_byte_seconds(struct json *json, double byte_ns,
-                              const struct prof_profile *profile);
+                              const struct read_profile *profile);
 
 /* Where a line, function or op is: file, line, function, module, offset, own, ops, kept_by. */
 void report_json_place(struct json *json, const struct prof_line *line);

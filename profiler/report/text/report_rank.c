@@ -26,18 +26,18 @@ bool ranking_is_time(enum report_sort sort)
            sort == REPORT_SORT_BACKWARD || sort == REPORT_SORT_RATIO;
 }
 
-bool ranking_knows(const struct prof_profile *profile, enum report_sort sort)
+bool ranking_knows(const struct read_profile *profile, enum report_sort sort)
 {
     if (sort == REPORT_SORT_LIFETIME)
         return !profile->without_times && !profile->is_sampled;
-    return ranking_is_time(sort) ? !profile->without_times : prof_profile_has_bytes(profile);
+    return ranking_is_time(sort) ? !profile->without_times : read_profile_has_bytes(profile);
 }
 
-enum report_sort ranking_known(const struct prof_profile *profile, enum report_sort sort)
+enum report_sort ranking_known(const struct read_profile *profile, enum report_sort sort)
 {
     if (ranking_knows(profile, sort))
         return sort;
-    return prof_profile_has_bytes(profile) ? REPORT_SORT_TAPE : REPORT_SORT_TOTAL;
+    return read_profile_has_bytes(profile) ? REPORT_SORT_TAPE : REPORT_SORT_TOTAL;
 }
 
 uint64_t ranking_key(const struct prof_cost *cost, enum report_sort sort,
@@ -55,7 +55,7 @@ uint64_t ranking_key(const struct prof_cost *cost, enum report_sort sort,
     case REPORT_SORT_CALLS:
         return cost->calls;
     case REPORT_SORT_LIFETIME:
-        return prof_whole(cost->byte_ns / 1e3);
+        return read_whole(cost->byte_ns / 1e3);
     case REPORT_SORT_TOTAL:
     case REPORT_SORT_RATIO:
         break;

@@ -44,9 +44,9 @@ bool ranking_has_phase(const struct report_style *style, enum report_phase phase
 
 /* Whether the profile has what a key names: times, bytes and calls, or lifetimes, for which bytes
  * and exact times are needed. */
-bool ranking_knows(const struct prof_profile *profile, enum report_sort sort);
+bool ranking_knows(const struct read_profile *profile, enum report_sort sort);
 /* The key, or the one that stands for it where the profile does not have it. */
-enum report_sort ranking_known(const struct prof_profile *profile, enum report_sort sort);
+enum report_sort ranking_known(const struct read_profile *profile, enum report_sort sort);
 bool ranking_is_time(enum report_sort sort);
 
 /* The name of a view's rows: "line", "op". */

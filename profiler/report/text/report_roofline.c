@@ -9,7 +9,7 @@
 #include "units.h"
 
 /* One phase of a row. */
-enum { FLOWS = PROF_PHASES - 1 };
+enum { FLOWS = READ_PHASES - 1 };
 struct flow {
     const char *direction;
     uint64_t ns, flops, moved;
@@ -78,7 +78,7 @@ static void add_flow(struct table *table, const struct roofline *roofline,
     cell_rate(table, flow->flops, flow->ns);
     cell_rate(table, flow->moved, flow->ns);
     cell_rate(table, flow->flops, flow->moved);
-    table_cell(table, units_share(buf, prof_whole(1e4 * attained(flow, &roofline->roof)), 10000));
+    table_cell(table, units_share(buf, read_whole(1e4 * attained(flow, &roofline->roof)), 10000));
     table_cell(table, is_bound_by_bytes(flow, &roofline->roof) ? "bytes" : "flops");
     table_cell(table, flow->direction);
     cell_where(table, roofline->analysis, line, roofline->by);
@@ -105,8 +105,8 @@ static bool any_shown(const struct roofline *roofline)
 /* Why there is no row. */
 static void put_nothing(const struct roofline *roofline)
 {
-    const struct prof_profile *profile = roofline->analysis->profile;
-    const char *why = !prof_profile_has_bytes(profile)
+    const struct read_profile *profile = roofline->analysis->profile;
+    const char *why = !read_profile_has_bytes(profile)
                           ? "without --tape on, samples have no flops or bytes moved"
                       : profile->without_times ? "no times were taken (--time off)"
                                                : "no row has a time with flops or bytes moved";

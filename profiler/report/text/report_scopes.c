@@ -217,7 +217,7 @@ static void print_table(const struct scopes *scopes)
     table_cell(table, none.name);
     table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     table_free(table);
-    const struct prof_profile *profile = scopes->analysis->profile;
+    const struct read_profile *profile = scopes->analysis->profile;
     const size_t hidden = scopes->n - scopes->shown;
     if (!scopes->timed)
         fputs("Scopes have times with --time exact alone.\n", style->out);
@@ -282,11 +282,11 @@ static void print_json(const struct scopes *scopes)
 void report_scopes(const struct prof_analysis *analysis, enum report_sort sort, size_t limit,
                    const struct report_style *style)
 {
-    const struct prof_profile *profile = analysis->profile;
+    const struct read_profile *profile = analysis->profile;
     struct scopes scopes = {.analysis = analysis,
                             .style = style,
                             .timed = !profile->without_times && !profile->is_sampled,
-                            .counted = prof_profile_has_bytes(profile)};
+                            .counted = read_profile_has_bytes(profile)};
     prof_scope_costs_make(&scopes.costs, profile, false);
     for (size_t i = 0; i < scopes.costs.n; i++) /* of exact profiles that were added to samples */
         scopes.timed |= scopes.costs.scope[i].wall_ns > 0;

@@ -37,7 +37,7 @@ static double key_of(const struct prof_holder *h, enum report_space what)
     case REPORT_LIFETIME:
         return h->byte_ns;
     case REPORT_DEAD:
-        return h->kinds & 1u << PROF_SAVED ? (double)h->dead_bytes + (double)h->unread_bytes : 0;
+        return h->kinds & 1u << READ_SAVED ? (double)h->dead_bytes + (double)h->unread_bytes : 0;
     case REPORT_LEAKS:
         return (double)h->by_destroy + (double)h->live_bytes;
     case REPORT_HOLDERS:
@@ -59,10 +59,10 @@ static int compare_ranked(const void *x, const void *y)
 static const char *kinds_text(const struct prof_holder *h)
 {
     int found = -1;
-    for (int k = 0; k < PROF_RESIDUAL_KINDS; k++)
+    for (int k = 0; k < READ_RESIDUAL_KINDS; k++)
         if (h->kinds & 1u << k)
-            found = found < 0 ? k : PROF_RESIDUAL_KINDS;
-    return found < 0 ? "" : found < PROF_RESIDUAL_KINDS ? text_kind_name[found] : "several";
+            found = found < 0 ? k : READ_RESIDUAL_KINDS;
+    return found < 0 ? "" : found < READ_RESIDUAL_KINDS ? text_kind_name[found] : "several";
 }
 
 /* "mlp.c:41 tanh", or "(tape) padding". */
@@ -117,7 +117,7 @@ static void cell_cause(struct table *table, const struct prof_holder *h)
 /* Mean time that a byte lived. */
 static uint64_t life_of(const struct prof_holder *h)
 {
-    return h->bytes > 0 ? prof_whole(h->byte_ns / (double)h->bytes) : 0;
+    return h->bytes > 0 ? read_whole(h->byte_ns / (double)h->bytes) : 0;
 }
 
 /* ---- tables ---- */
@@ -175,13 +175,13 @@ static void add_cells(struct table *table, const struct view *view, const struct
         cell_cause(table, h);
         break;
     case REPORT_DEAD:
-        cell_bytes(table, prof_whole(row->key), style);
+        cell_bytes(table, read_whole(row->key), style);
         cell_bytes(table, h->bytes, style);
         cell_bytes(table, h->peak_bytes, style);
         cell_cause(table, h);
         break;
     case REPORT_LEAKS:
-        cell_bytes(table, prof_whole(row->key), style);
+        cell_bytes(table, read_whole(row->key), style);
         cell_bytes(table, h->live_bytes, style);
         cell_bytes(table, h->peak_bytes, style);
         table_cell(table, kinds_text(h));
@@ -244,13 +244,13 @@ static struct table *make_table(const struct view *view)
 
 static void put_kinds(const struct view *view)
 {
-    char bytes[PROF_RESIDUAL_KINDS][UNITS_ROOM], share[PROF_RESIDUAL_KINDS][UNITS_ROOM];
-    uint64_t by_kind[PROF_RESIDUAL_KINDS] = {0};
+    char bytes[READ_RESIDUAL_KINDS][UNITS_ROOM], share[READ_RESIDUAL_KINDS][UNITS_ROOM];
+    uint64_t by_kind[READ_RESIDUAL_KINDS] = {0};
     for (size_t i = 0; i < view->space->n; i++)
-        for (int k = 0; k < PROF_RESIDUAL_KINDS; k++)
+        for (int k = 0; k < READ_RESIDUAL_KINDS; k++)
             if (view->space->holder[i].kinds == 1u << k)
                 by_kind[k] += view->space->holder[i].held;
-    for (int k = 0; k < PROF_RESIDUAL_KINDS; k++) {
+    for (int k = 0; k < READ_RESIDUAL_KINDS; k++) {
         units_bytes(bytes[k], by_kind[k]);
         units_share(share[k], by_kind[k], view->space->total);
     }
@@ -293,7 +293,7 @@ static void put_unneeded(const struct view *view)
     uint64_t sum = 0, peak = 0;
     for (size_t i = 0; i < view->space->n; i++) {
         peak += view->space->holder[i].peak_bytes;
-        if (view->space->holder[i].kinds == 1u << PROF_VALUE)
+        if (view->space->holder[i].kinds == 1u << READ_VALUE)
             sum += view->space->holder[i].peak_bytes;
     }
     if (sum > 0)
@@ -353,7 +353,7 @@ static void json_holder(struct json *json, const struct view *view, const struct
     json_bool(json, "more_consumers", h->more_consumers || h->shared);
     json_bool(json, "more_releasers", h->more_releasers);
     json_array(json, "kinds");
-    for (int k = 0; k < PROF_RESIDUAL_KINDS; k++)
+    for (int k = 0; k < READ_RESIDUAL_KINDS; k++)
         if (h->kinds & 1u << k)
             json_text(json, NULL, text_kind_name[k]);
     json_end(json);
@@ -375,15 +375,15 @@ static void json_holder(struct json *json, const struct view *view, const struct
 }
 
 static void json_moments(struct json *json, const struct prof_analysis *analysis,
-                         const struct prof_tape *tape)
+                         const struct read_tape *tape)
 {
-    const struct prof_profile *profile = analysis->profile;
+    const struct read_profile *profile = analysis->profile;
     json_array(json, "live");
     for (size_t i = 0; tape && i < tape->n_moments; i++) {
-        const struct prof_moment *m = &tape->moment[i];
+        const struct read_moment *m = &tape->moment[i];
         const uint64_t start = profile->start_ticks;
         json_object(json, NULL);
-        json_u64(json, "ns", prof_profile_ns(profile, m->ticks > start ? m->ticks - start : 0));
+        json_u64(json, "ns", read_profile_ns(profile, m->ticks > start ? m->ticks - start : 0));
         json_u64(json, "most_bytes", m->most_bytes);
         json_u64(json, "least_bytes", m->least_bytes);
         json_bool(json, "backward", m->backward);
@@ -415,7 +415,7 @@ static void put_json(const struct view *view)
     json_u64(&json, "rows_not_shown", view->n - view->shown);
     json_u64(&json, "rows_left_out", view->space->n_left_out);
     json_u64(&json, "left_out_bytes",
-             prof_whole(key_of(&view->space->left_out, view->options->what)));
+             read_whole(key_of(&view->space->left_out, view->options->what)));
     json_moments(&json, view->analysis, view->space->tape);
     json_finish(&json);
 }

@@ -46,9 +46,9 @@ static void cell_value(struct table *table, enum kind kind, double value,
                        const struct report_style *style)
 {
     if (kind == TIME)
-        cell_time(table, prof_whole(value), style);
+        cell_time(table, read_whole(value), style);
     else if (kind == BYTES)
-        cell_bytes(table, prof_whole(value), style);
+        cell_bytes(table, read_whole(value), style);
     else
         table_cellf(table, "%.3g", value);
 }

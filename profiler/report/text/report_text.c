@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-const char *const text_kind_name[PROF_RESIDUAL_KINDS] = {"saved", "value", "record", "adjoint"};
+const char *const text_kind_name[READ_RESIDUAL_KINDS] = {"saved", "value", "record", "adjoint"};
 
 void cell_time(struct table *table, uint64_t ns, const struct report_style *style)
 {
@@ -34,7 +34,7 @@ void cell_byte_time(struct table *table, double byte_ns, const struct report_sty
     if (style->exact)
         table_cellf(table, "%.0f", byte_ns);
     else
-        table_cell(table, units_bytes(buf, prof_whole(byte_ns / 1e6)));
+        table_cell(table, units_bytes(buf, read_whole(byte_ns / 1e6)));
 }
 
 const char *text_byte_time_title(const struct report_style *style)

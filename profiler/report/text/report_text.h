@@ -27,8 +27,8 @@ const char *text_where_title(enum prof_by by);
 void text_place(char *buf, size_t n, const struct prof_analysis *analysis,
                 const struct prof_line *line);
 
-/* What bytes of a tape are, by enum prof_residual_kind. */
-extern const char *const text_kind_name[PROF_RESIDUAL_KINDS];
+/* What bytes of a tape are, by enum read_residual_kind. */
+extern const char *const text_kind_name[READ_RESIDUAL_KINDS];
 
 /* The names, separated by `separator`, with a "+" where there were more. Truncates. */
 void text_names(char *buf, size_t n, const struct prof_names *names, const char *separator);

@@ -25,10 +25,10 @@ static unsigned column_of(const struct plot *plot, uint64_t ticks)
 }
 
 /* The most of each column; where nothing changed, what was live after the change before. */
-static void fill(struct plot *plot, const struct prof_tape *tape)
+static void fill(struct plot *plot, const struct read_tape *tape)
 {
     for (size_t i = 0; i < tape->n_moments; i++) {
-        const struct prof_moment *m = &tape->moment[i];
+        const struct read_moment *m = &tape->moment[i];
         struct column *column = &plot->column[column_of(plot, m->ticks)];
         if (!column->known || m->most_bytes > column->bytes) {
             column->bytes = m->most_bytes;
@@ -45,7 +45,7 @@ static void fill(struct plot *plot, const struct prof_tape *tape)
     size_t at = 0;
     for (unsigned c = 0; c < plot->n; c++) {
         for (; at < tape->n_moments && column_of(plot, tape->moment[at].ticks) <= c; at++) {
-            const struct prof_moment *m = &tape->moment[at];
+            const struct read_moment *m = &tape->moment[at];
             last = m->backward ? m->least_bytes : m->most_bytes;
             backward = m->backward;
         }
@@ -86,14 +86,14 @@ static void put_row(const struct plot *plot, unsigned row, const struct report_s
     putc('\n', style->out);
 }
 
-static void put_axis(const struct plot *plot, const struct prof_profile *profile,
+static void put_axis(const struct plot *plot, const struct read_profile *profile,
                      const struct report_style *style)
 {
     char from[UNITS_ROOM], to[UNITS_ROOM];
     const uint64_t start = profile->start_ticks;
-    units_time(from, prof_profile_ns(profile, plot->from > start ? plot->from - start : 0),
+    units_time(from, read_profile_ns(profile, plot->from > start ? plot->from - start : 0),
                style->utf8);
-    units_time(to, prof_profile_ns(profile, plot->to > start ? plot->to - start : 0), style->utf8);
+    units_time(to, read_profile_ns(profile, plot->to > start ? plot->to - start : 0), style->utf8);
     fprintf(style->out, "%*s +", LABEL, "");
     for (unsigned c = 0; c < plot->n; c++)
         putc(c == plot->peak ? '^' : plot->column[c].backward ? '=' : '-', style->out);
@@ -104,7 +104,7 @@ static void put_axis(const struct plot *plot, const struct prof_profile *profile
     fprintf(style->out, "%s\n", to);
 }
 
-void report_timeline(const struct prof_analysis *analysis, const struct prof_tape *tape,
+void report_timeline(const struct prof_analysis *analysis, const struct read_tape *tape,
                      const struct report_style *style)
 {
     struct plot plot = {.n = 0};

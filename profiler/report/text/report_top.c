@@ -95,7 +95,7 @@ static void put_error(struct table *table, const struct top *top, const struct t
     if (row->cost->cpu_samples == 0)
         table_cell(table, "-");
     else
-        table_cell(table, units_share(buf, prof_whole(prof_cost_error(row->cost, key)),
+        table_cell(table, units_share(buf, read_whole(prof_cost_error(row->cost, key)),
                                       ranking_key(&top->ranking->total, top->sort, top->style)));
 }
 
@@ -142,7 +142,7 @@ static bool has_other(const struct top *top)
 /* Samples are taken without an account of the tape, unless both were asked for. */
 static bool has_rows(const struct top *top)
 {
-    return prof_profile_has_bytes(top->analysis->profile);
+    return read_profile_has_bytes(top->analysis->profile);
 }
 
 static bool by_lifetime(const struct top *top)

@@ -306,10 +306,10 @@ static void put_subtree(struct printer *p, uint32_t i)
     p->n_order = first;
 }
 
-static bool has_sampled_ops(const struct prof_profile *profile)
+static bool has_sampled_ops(const struct read_profile *profile)
 {
     for (size_t i = 0; i < profile->n_samples; i++)
-        if (profile->sample[i].phase != PROF_PHASE_NONE)
+        if (profile->sample[i].phase != READ_PHASE_NONE)
             return true;
     return false;
 }

@@ -271,13 +271,13 @@ static void put_choice_json(const struct prof_analysis *analysis, const struct p
 /* What no choice of lines lowers, of the tape's peak. */
 static void put_rest(const struct prof_whatif *whatif, const struct report_style *style)
 {
-    const struct prof_tape *tape = whatif->tape;
-    uint64_t held[PROF_RESIDUAL_KINDS] = {0}, sum = 0;
-    char parts[PROF_RESIDUAL_KINDS * (UNITS_ROOM + 16)] = "", buf[UNITS_ROOM];
+    const struct read_tape *tape = whatif->tape;
+    uint64_t held[READ_RESIDUAL_KINDS] = {0}, sum = 0;
+    char parts[READ_RESIDUAL_KINDS * (UNITS_ROOM + 16)] = "", buf[UNITS_ROOM];
     for (size_t i = 0; i < tape->n_residuals; i++)
         if (whatif->of[i] == 0)
             held[tape->residual[i].kind] += tape->residual[i].peak_bytes;
-    for (int k = 0; k < PROF_RESIDUAL_KINDS; k++) {
+    for (int k = 0; k < READ_RESIDUAL_KINDS; k++) {
         const size_t at = strlen(parts);
         if (held[k] > 0)
             snprintf(parts + at, sizeof parts - at, "%s%s %s", at > 0 ? ", " : "",

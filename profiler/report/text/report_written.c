@@ -3,8 +3,8 @@
 
 #include "report_json.h"
 
-void report_written(const struct prof_profile *written, uint64_t bytes, const char *command,
-                    const struct prof_profile *const *from, size_t n,
+void report_written(const struct read_profile *written, uint64_t bytes, const char *command,
+                    const struct read_profile *const *from, size_t n,
                     const struct report_style *style)
 {
     struct json json;

@@ -10,11 +10,11 @@
 
 enum { OPTIONS = 5, RESIDUALS = 12, CHANGES = 400, TAPES = 40 };
 
-static struct prof_residual residual[RESIDUALS];
-static struct prof_change change[CHANGES];
+static struct read_residual residual[RESIDUALS];
+static struct read_change change[CHANGES];
 static struct prof_option option[OPTIONS];
 static uint32_t of[RESIDUALS], first[OPTIONS], next[RESIDUALS];
-static struct prof_tape tape;
+static struct read_tape tape;
 static struct prof_whatif whatif;
 static uint64_t seed;
 
@@ -32,7 +32,7 @@ static void make_tape(uint64_t number)
 {
     uint64_t live[RESIDUALS] = {0};
     seed = 88172645463325252u + number;
-    tape = (struct prof_tape){
+    tape = (struct read_tape){
         .residual = residual, .n_residuals = RESIDUALS, .change = change, .n_changes = CHANGES};
     whatif = (struct prof_whatif){
         .tape = &tape, .option = option, .n = OPTIONS, .of = of, .first = first, .next = next};
@@ -41,7 +41,7 @@ static void make_tape(uint64_t number)
         first[k] = 0;
     }
     for (uint32_t i = 0; i < RESIDUALS; i++) {
-        residual[i] = (struct prof_residual){.read_bytes = any(3), .largest_bytes = 1 + any(60)};
+        residual[i] = (struct read_residual){.read_bytes = any(3), .largest_bytes = 1 + any(60)};
         of[i] = (uint32_t)any(OPTIONS + 1);
         next[i] = of[i] ? first[of[i] - 1] : 0;
         if (of[i])
@@ -53,7 +53,7 @@ static void make_tape(uint64_t number)
         const bool takes = live[at] == 0 || any(2) == 0;
         const uint64_t n = takes ? 1 + any(100) : live[at];
         live[at] = takes ? live[at] + n : 0;
-        change[i] = (struct prof_change){.residual = at,
+        change[i] = (struct read_change){.residual = at,
                                          .delta = takes ? (int64_t)n : -(int64_t)n,
                                          .ends = any(6) == 0,
                                          .backward = backward};
@@ -108,8 +108,8 @@ START_TEST(moments_that_only_the_rest_changes_are_one)
     make_tape(0);
     for (size_t i = 0; i < RESIDUALS; i++)
         of[i] = i == 0;
-    residual[0] = (struct prof_residual){.read_bytes = 1, .largest_bytes = 8};
-    const struct prof_change few[] = {
+    residual[0] = (struct read_residual){.read_bytes = 1, .largest_bytes = 8};
+    const struct read_change few[] = {
         {.residual = 1, .delta = 10, .ends = true},
         {.residual = 1, .delta = 30, .ends = true},
         {.residual = 1, .delta = -20, .ends = true},

@@ -15,7 +15,7 @@
 enum { MOST_PATHS = 100 };
 
 static struct maker_bytes bytes;
-static struct prof_profile *profile;
+static struct read_profile *profile;
 static struct prof_analysis *analysis;
 
 struct path {
@@ -60,7 +60,7 @@ static void finish(void)
 static void teardown(void)
 {
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
     free(bytes.data);
     analysis = NULL;
     profile = NULL;

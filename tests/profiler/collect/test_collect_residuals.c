@@ -2,7 +2,7 @@
  * of live bytes, from ledgers made by hand.
  */
 #include "collect_support.h"
-#include "reader.h"
+#include "read.h"
 #include "run_cases.h"
 #include "tape_residuals.h"
 
@@ -224,10 +224,10 @@ START_TEST(what_was_before_an_observation_is_in_no_class)
     collect_stop();
     collect_read(collect_path);
     ck_assert_ptr_nonnull(nth_residuals(0, 1));
-    struct prof_profile *profile = prof_profile_read(collect_path, error, sizeof error);
+    struct read_profile *profile = read_profile(collect_path, error, sizeof error);
     ck_assert_msg(profile != NULL, "%s", error);
     ck_assert_uint_eq(profile->n_tapes, 1);
-    const struct prof_tape *tape = &profile->tape[0];
+    const struct read_tape *tape = &profile->tape[0];
     ck_assert_uint_eq(tape->tapes, 1);
     ck_assert_uint_eq(tape->n_residuals, CLASSES);
     for (size_t i = 0; i < CLASSES; i++) {
@@ -238,7 +238,7 @@ START_TEST(what_was_before_an_observation_is_in_no_class)
     ck_assert_uint_eq(tape->n_changes, CHANGES);
     for (size_t i = 0; i < tape->n_moments; i++)
         ck_assert_uint_eq(tape->moment[i].least_bytes, 100);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 

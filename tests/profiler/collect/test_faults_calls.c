@@ -5,7 +5,7 @@
 #include "exhaustive.h"
 #include "fault_workloads.h"
 #include "profile_frame.h"
-#include "reader.h"
+#include "read.h"
 #include "run_cases.h"
 #include "shim.h"
 
@@ -121,7 +121,7 @@ static struct content read_content(const char *from, size_t least)
     if (stat(from, &st) != 0)
         return content;
     content.bytes = (size_t)st.st_size;
-    struct prof_profile *profile = prof_profile_read(from, error, sizeof error);
+    struct read_profile *profile = read_profile(from, error, sizeof error);
     if (!profile) {
         ck_assert_msg(content.bytes < least, "%zu bytes: %s", content.bytes, error);
         return content;
@@ -140,7 +140,7 @@ static struct content read_content(const char *from, size_t least)
         for (size_t j = 0; j < profile->tape[i].n_rows; j++)
             content.calls += profile->tape[i].row[j].calls;
     }
-    prof_profile_free(profile);
+    read_profile_free(profile);
     return content;
 }
 

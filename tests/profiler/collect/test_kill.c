@@ -155,11 +155,11 @@ static uint64_t tanh_calls(const struct prof_analysis *analysis)
     return calls;
 }
 
-static void count_event(void *events, const struct prof_profile *profile,
-                        const struct prof_event *event)
+static void count_event(void *events, const struct read_profile *profile,
+                        const struct read_event *event)
 {
     (void)profile;
-    *(uint64_t *)events += event->kind == PROF_EVENT_FORWARD && strcmp(event->op, "tanh") == 0;
+    *(uint64_t *)events += event->kind == READ_EVENT_FORWARD && strcmp(event->op, "tanh") == 0;
 }
 
 /* What a profile is; fails the test if it is anything else. `calls` is what it counted. */
@@ -174,8 +174,8 @@ static enum left judge(const char *path, uint64_t *calls)
         return EMPTY;
     /* The first write holds the header. */
     uint64_t events = 0;
-    struct prof_profile *profile =
-        prof_profile_read_events(path, count_event, &events, error, sizeof error);
+    struct read_profile *profile =
+        read_profile_events(path, count_event, &events, error, sizeof error);
     ck_assert_msg(profile != NULL, "%s", error);
     ck_assert_uint_le(events, progress->ops);
     sampled_check(profile);
@@ -189,7 +189,7 @@ static enum left judge(const char *path, uint64_t *calls)
     else
         ck_assert_ptr_nonnull(strstr(profile->warning, "was killed or is still running"));
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
     return left;
 }
 

@@ -2,7 +2,7 @@
  * is refused, and that the profile says which they were.
  */
 #include "ad_internal.h"
-#include "reader.h"
+#include "read.h"
 #include "run_cases.h"
 
 #include <check.h>
@@ -134,10 +134,10 @@ START_TEST(a_profile_says_what_it_was_asked_for)
         ck_assert_int_eq(
             i == 0 ? ad_profile_start("a.prof") : ad_profile_start_with("a.prof", given), AD_OK);
         ck_assert_int_eq(ad_profile_stop(), AD_OK);
-        struct prof_profile *profile = prof_profile_read("a.prof", error, sizeof error);
+        struct read_profile *profile = read_profile("a.prof", error, sizeof error);
         ck_assert_msg(profile != NULL, "%s", error);
         ck_assert_str_eq(profile->options, i == 0 ? "depth=9" : i == 1 ? given : "");
-        prof_profile_free(profile);
+        read_profile_free(profile);
     }
 }
 END_TEST
@@ -153,11 +153,11 @@ START_TEST(the_profilers_own_time_is_measured_where_a_clock_runs_by_itself)
         setenv("TAPESCOPE_CLOCK", of[i].clock, 1);
         ck_assert_int_eq(ad_profile_start("a.prof"), AD_OK);
         ck_assert_int_eq(ad_profile_stop(), AD_OK);
-        struct prof_profile *profile = prof_profile_read("a.prof", error, sizeof error);
+        struct read_profile *profile = read_profile("a.prof", error, sizeof error);
         ck_assert_msg(profile != NULL, "%s", error);
         ck_assert_int_eq(profile->forward_overhead > 0, of[i].measured);
         ck_assert_int_eq(profile->backward_overhead > 0, of[i].measured);
-        prof_profile_free(profile);
+        read_profile_free(profile);
     }
 }
 END_TEST

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /* Whether both lines have time in both directions. */
-static bool has_lines(const struct prof_profile *profile)
+static bool has_lines(const struct read_profile *profile)
 {
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     const struct prof_cost matmul = sampled_cost(analysis, sampled_matmul_line),
@@ -39,7 +39,7 @@ START_TEST(time_lands_on_the_lines_of_ops_and_statements_in_both_directions)
     const uint64_t end = sampled_compute_past(compute);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     ck_assert_int_eq(sampled_n_logged, 0);
-    struct prof_profile *profile = sampled_read(sampled_path);
+    struct read_profile *profile = sampled_read(sampled_path);
     ck_assert(profile->complete && profile->is_sampled);
     ck_assert_uint_eq(profile->n_tapes, 0); /* no bytes were asked for */
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
@@ -51,7 +51,7 @@ START_TEST(time_lands_on_the_lines_of_ops_and_statements_in_both_directions)
     ck_assert_uint_le(held, profile->process_cpu_ns);
     ck_assert_uint_le(profile->process_cpu_ns, sampled_process_ns() - before);
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 
@@ -72,13 +72,13 @@ START_TEST(the_samples_hold_no_more_time_than_the_process_has_used)
         ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=5000"), AD_OK);
         sampled_compute_until_sampled();
         ck_assert_int_eq(ad_profile_stop(), AD_OK);
-        struct prof_profile *profile = sampled_read(sampled_path);
+        struct read_profile *profile = sampled_read(sampled_path);
         uint64_t cpu_ns = 0;
         for (size_t k = 0; k < profile->n_threads; k++)
             cpu_ns += profile->thread[k].cpu_ns;
         ck_assert_uint_gt(cpu_ns, 0);
         ck_assert_uint_le(cpu_ns, profile->process_cpu_ns);
-        prof_profile_free(profile);
+        read_profile_free(profile);
     }
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
@@ -90,14 +90,14 @@ START_TEST(bytes_are_counted_beside_samples_if_asked_for)
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,tape=on,freq=1000"), AD_OK);
     sampled_compute(0.1);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
-    struct prof_profile *profile = sampled_read(sampled_path);
+    struct read_profile *profile = sampled_read(sampled_path);
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     ck_assert_uint_gt(analysis->total.handed_out_bytes, 0);
     ck_assert_uint_eq(analysis->total.handed_out_bytes, prof_cost_tape_bytes(&analysis->sum));
     ck_assert_uint_eq(analysis->total.forward_ticks, 0);
     ck_assert_uint_gt(sampled_cost(analysis, sampled_matmul_line).value_bytes, 0);
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 
@@ -106,26 +106,26 @@ START_TEST(bytes_alone_are_counted_without_a_clock)
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=off,tape=on"), AD_OK);
     sampled_compute(0.05);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
-    struct prof_profile *profile = sampled_read(sampled_path);
+    struct read_profile *profile = sampled_read(sampled_path);
     ck_assert(profile->complete && !profile->is_sampled);
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     ck_assert_uint_gt(analysis->total.handed_out_bytes, 0);
     ck_assert_uint_eq(analysis->total.handed_out_bytes, prof_cost_tape_bytes(&analysis->sum));
     ck_assert_uint_eq(analysis->total.forward_ticks + analysis->total.backward_ticks, 0);
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 
 /* Wall time of samples that found a thread asleep, and processor time that they have. */
-static uint64_t asleep(const struct prof_profile *profile, uint64_t *cpu_ns)
+static uint64_t asleep(const struct read_profile *profile, uint64_t *cpu_ns)
 {
     uint64_t wall_ns = 0;
     *cpu_ns = 0;
     for (size_t i = 0; i < profile->n_samples; i++) {
-        const struct prof_sample *sample = &profile->sample[i];
-        wall_ns += sample->waiting == PROF_WAITING_OTHER ? sample->wall_ns : 0;
-        *cpu_ns += sample->waiting == PROF_WAITING_OTHER ? sample->cpu_ns : 0;
+        const struct read_sample *sample = &profile->sample[i];
+        wall_ns += sample->waiting == READ_WAITING_OTHER ? sample->wall_ns : 0;
+        *cpu_ns += sample->waiting == READ_WAITING_OTHER ? sample->cpu_ns : 0;
     }
     return wall_ns;
 }
@@ -147,18 +147,18 @@ START_TEST(time_of_a_thread_that_waits_is_told_from_time_that_it_computes)
     ck_assert_int_eq(pthread_create(&thread, NULL, sleep_on, &stop), 0);
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=500"), AD_OK);
     do {
-        struct prof_profile *profile = sampled_fetch();
+        struct read_profile *profile = sampled_fetch();
         wall_ns = asleep(profile, &cpu_ns);
-        prof_profile_free(profile);
+        read_profile_free(profile);
     } while (wall_ns == 0);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    struct prof_profile *profile = sampled_read(sampled_path);
+    struct read_profile *profile = sampled_read(sampled_path);
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     uint64_t waiting_ns = 0;
     for (size_t i = 0; i < profile->n_samples; i++) {
-        const struct prof_sample *sample = &profile->sample[i];
+        const struct read_sample *sample = &profile->sample[i];
         waiting_ns += sample->wall_ns > sample->cpu_ns ? sample->wall_ns - sample->cpu_ns : 0;
     }
     wall_ns = asleep(profile, &cpu_ns);
@@ -166,7 +166,7 @@ START_TEST(time_of_a_thread_that_waits_is_told_from_time_that_it_computes)
     ck_assert_uint_ge(waiting_ns, wall_ns - cpu_ns);
     ck_assert_uint_eq(prof_cost_time(&analysis->sum), sampled_held(profile, 0));
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 
@@ -182,7 +182,7 @@ static struct step_end {
 
 static uint64_t seen_before;
 
-static bool more_is_outside(const struct prof_profile *profile)
+static bool more_is_outside(const struct read_profile *profile)
 {
     uint64_t outside = 0;
     for (size_t i = 0; i < profile->n_threads; i++)
@@ -192,7 +192,7 @@ static bool more_is_outside(const struct prof_profile *profile)
     return more;
 }
 
-static bool more_is_backward(const struct prof_profile *profile)
+static bool more_is_backward(const struct read_profile *profile)
 {
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     const uint64_t ns = sampled_cost(analysis, sampled_matmul_line).backward_ns;
@@ -221,9 +221,9 @@ static uint64_t run_steps(int first, int last)
     for (int i = 0; i < STEPS; i++) {
         const bool measured = i >= first && i <= last;
         seen_before = 0;
-        struct prof_profile *profile = sampled_fetch();
+        struct read_profile *profile = sampled_fetch();
         (void)(measured ? more_is_backward(profile) : more_is_outside(profile));
-        prof_profile_free(profile);
+        read_profile_free(profile);
         sampled_compute_until(measured ? more_is_backward : more_is_outside);
         if (i == last)
             past = sampled_compute_past(compute);
@@ -237,11 +237,11 @@ static void begin_steps(const char *options)
     ck_assert_int_eq(ad_profile_start_with(sampled_path, options), AD_OK);
 }
 
-static struct prof_profile *end_steps(void)
+static struct read_profile *end_steps(void)
 {
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     ck_assert_int_eq(sampled_n_logged, 0);
-    struct prof_profile *profile = sampled_read(sampled_path);
+    struct read_profile *profile = sampled_read(sampled_path);
     ck_assert(profile->complete && profile->has_steps);
     return profile;
 }
@@ -250,7 +250,7 @@ START_TEST(samples_outside_of_the_measured_steps_are_in_no_row)
 {
     begin_steps("time=sampled,freq=2000,steps=3:4,warmup=1");
     const uint64_t past = run_steps(4, 5);
-    struct prof_profile *profile = end_steps();
+    struct read_profile *profile = end_steps();
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     ck_assert(profile->steps_by_call);
     ck_assert_uint_eq(profile->first_step, 4);
@@ -267,7 +267,7 @@ START_TEST(samples_outside_of_the_measured_steps_are_in_no_row)
     ck_assert_uint_ge(sampled_held(profile, sampled_tid()), past - step_end[3].thread_after);
     ck_assert_uint_le(held, all);
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 
@@ -275,14 +275,14 @@ START_TEST(steps_that_never_come_leave_no_sample)
 {
     begin_steps("time=sampled,freq=2000,steps=100:");
     run_steps(STEPS, STEPS);
-    struct prof_profile *profile = end_steps();
+    struct read_profile *profile = end_steps();
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     ck_assert_uint_eq(analysis->sum.samples, 0);
     ck_assert_uint_eq(prof_cost_time(&analysis->sum), 0);
     ck_assert_uint_eq(analysis->total.process_cpu_ns, 0);
     ck_assert_uint_gt(analysis->total.outside, 0);
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 
@@ -294,14 +294,14 @@ START_TEST(sweeps_are_steps_of_a_sampled_program_that_tells_none)
     begin_steps("time=sampled,freq=5000,tape=on,steps=2:3");
     for (int i = 0; i < STEPS; i++)
         sampled_tensor_step(tape, gradient);
-    struct prof_profile *profile = end_steps();
+    struct read_profile *profile = end_steps();
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     ck_assert(!profile->steps_by_call);
     ck_assert_uint_eq(profile->seen_steps, STEPS);
     ck_assert_uint_eq(analysis->total.sweeps, 2); /* rows are of the same steps */
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 
@@ -328,11 +328,11 @@ START_TEST(a_program_that_has_the_signal_keeps_it_and_is_told_once)
     ck_assert_int_eq(sampled_n_logged, 1);
     ck_assert_msg(strstr(sampled_logged, "the program uses the signal SIGPROF itself"), "%s",
                   sampled_logged);
-    struct prof_profile *profile = sampled_read(sampled_path);
+    struct read_profile *profile = sampled_read(sampled_path);
     ck_assert(profile->complete);
     ck_assert_uint_eq(profile->n_samples, 0);
     ck_assert_uint_gt(profile->n_tapes, 0); /* bytes are counted all the same */
-    prof_profile_free(profile);
+    read_profile_free(profile);
     raise(SIGPROF);
     ck_assert_int_eq(host_signals, 1);
 }
@@ -398,15 +398,15 @@ START_TEST(options_said_beforehand_hold_for_the_next_profiles)
     ck_assert_int_eq(ad_profile_init("time=sampled,freq=123"), AD_OK);
     ck_assert_int_eq(ad_profile_start(sampled_path), AD_OK);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
-    struct prof_profile *profile = sampled_read(sampled_path);
+    struct read_profile *profile = sampled_read(sampled_path);
     ck_assert_str_eq(profile->options, "time=sampled,freq=123");
-    prof_profile_free(profile);
+    read_profile_free(profile);
     ck_assert_int_eq(ad_profile_init(NULL), AD_OK);
     ck_assert_int_eq(ad_profile_start(sampled_path), AD_OK);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     profile = sampled_read(sampled_path);
     ck_assert_str_eq(profile->options, "");
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 
@@ -424,12 +424,12 @@ START_TEST(a_profile_that_is_cleared_begins_again)
     for (int i = 0; i < 3; i++)
         sampled_tensor_step(tape, gradient);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
-    struct prof_profile *profile = sampled_read(sampled_path);
+    struct read_profile *profile = sampled_read(sampled_path);
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     ck_assert_uint_eq(analysis->total.sweeps, 3);
     ck_assert_uint_eq(sampled_cost(analysis, sampled_matmul_line).calls, 3);
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 END_TEST
@@ -446,14 +446,14 @@ START_TEST(a_profile_can_be_had_in_memory_while_it_is_taken)
     sampled_compute_until_sampled();
     ck_assert_int_eq(ad_profile_fetch(&data, &bytes), AD_OK);
     FILE *stream = fmemopen(data, bytes, "rb");
-    struct prof_profile *profile = prof_profile_read_stream(stream, "memory", error, sizeof error);
+    struct read_profile *profile = read_profile_stream(stream, "memory", error, sizeof error);
     ck_assert_msg(profile != NULL, "%s", error);
     fclose(stream);
     ck_assert(profile->complete);
     ck_assert_str_eq(profile->end_reason, "snapshot");
     ck_assert_uint_gt(profile->n_samples, 0);
     ck_assert_uint_gt(profile->n_tapes, 0);
-    prof_profile_free(profile);
+    read_profile_free(profile);
     free(data);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
 }

@@ -36,10 +36,10 @@ static bool has_its_core(void)
 }
 
 /* Whether an address lies in the library for products. */
-static bool in_blas(const struct prof_profile *profile, uint64_t pc)
+static bool in_blas(const struct read_profile *profile, uint64_t pc)
 {
     for (size_t i = 0; i < profile->n_mappings; i++) {
-        const struct prof_mapping *m = &profile->mapping[i];
+        const struct read_mapping *m = &profile->mapping[i];
         if (pc >= m->start && pc < m->end)
             return strstr(m->path, "blas") != NULL;
     }
@@ -52,16 +52,16 @@ struct counts {
     uint64_t ops, stray, shared;
 };
 
-static struct counts count(const struct prof_profile *profile)
+static struct counts count(const struct read_profile *profile)
 {
     struct counts counts = {0};
     for (size_t i = 0; i < profile->n_samples; i++) {
-        const struct prof_sample *s = &profile->sample[i];
+        const struct read_sample *s = &profile->sample[i];
         bool is_first = false;
         for (size_t k = 0; k < profile->n_threads; k++)
             is_first |=
                 profile->thread[k].index == s->thread && profile->thread[k].tid == profile->pid;
-        if (s->phase != PROF_PHASE_NONE)
+        if (s->phase != READ_PHASE_NONE)
             *(is_first ? &counts.ops : &counts.shared) += s->count;
         else if (is_first && s->n_stack > 0 && in_blas(profile, s->stack[0]))
             counts.stray += s->count;
@@ -78,9 +78,9 @@ static bool is_enough(bool with_others)
     if (ad_profile_fetch(&data, &bytes) != AD_OK)
         return true;
     FILE *stream = fmemopen(data, bytes, "rb"); /* not by Check: it is another program's process */
-    struct prof_profile *profile = prof_profile_read_stream(stream, "memory", error, sizeof error);
+    struct read_profile *profile = read_profile_stream(stream, "memory", error, sizeof error);
     const struct counts counts = profile ? count(profile) : (struct counts){0};
-    prof_profile_free(profile);
+    read_profile_free(profile);
     fclose(stream);
     free(data);
     return counts.ops > 50 && (counts.shared > 0 || !with_others);
@@ -167,14 +167,14 @@ START_TEST(samples_within_ops_are_the_ops)
         return;
 #endif
     run(name, _i % 2 ? "2" : "1");
-    struct prof_profile *profile = sampled_read(sampled_path);
+    struct read_profile *profile = sampled_read(sampled_path);
     const struct counts counts = count(profile);
     ck_assert_uint_gt(counts.ops, 50);
     ck_assert_msg(counts.stray == 0, "%s, %d threads: %llu of an op, %llu of none",
                   name ? name : "own", 1 + _i % 2, (unsigned long long)counts.ops,
                   (unsigned long long)counts.stray);
     ck_assert((counts.shared > 0) == (_i % 2 != 0));
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 

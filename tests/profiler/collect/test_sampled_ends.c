@@ -79,9 +79,9 @@ START_TEST(however_the_process_ends_the_file_is_absent_complete_or_a_prefix)
             ck_assert_int_eq(end, KILLED);
             continue;
         }
-        struct prof_profile *profile = sampled_read(sampled_path);
+        struct read_profile *profile = sampled_read(sampled_path);
         ck_assert(end != EXIT || profile->complete);
-        prof_profile_free(profile);
+        read_profile_free(profile);
     }
 }
 END_TEST
@@ -167,11 +167,11 @@ START_TEST(a_child_that_is_followed_has_a_profile_of_its_own)
     ck_assert_int_eq(status, 0);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     snprintf(name, sizeof name, "%s.%ld", sampled_path, (long)child);
-    struct prof_profile *profile = sampled_read(name);
+    struct read_profile *profile = sampled_read(name);
     ck_assert(profile->complete);
     ck_assert_uint_eq(profile->pid, (uint64_t)child);
     ck_assert_uint_gt(profile->n_samples, 0);
-    prof_profile_free(profile);
+    read_profile_free(profile);
     ck_assert_uint_gt(sampled_count(sampled_path), 0);
 }
 END_TEST
@@ -180,8 +180,8 @@ struct events {
     uint64_t thread, n, of_others;
 };
 
-static void count_event(void *payload, const struct prof_profile *profile,
-                        const struct prof_event *event)
+static void count_event(void *payload, const struct read_profile *profile,
+                        const struct read_event *event)
 {
     struct events *events = payload;
     (void)profile;
@@ -205,12 +205,12 @@ START_TEST(events_of_a_child_that_is_followed_are_of_its_own_thread)
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     snprintf(name, sizeof name, "%s.%ld", sampled_path, (long)child);
     struct events events = {.thread = (uint64_t)child};
-    struct prof_profile *profile =
-        prof_profile_read_events(name, count_event, &events, error, sizeof error);
+    struct read_profile *profile =
+        read_profile_events(name, count_event, &events, error, sizeof error);
     ck_assert_msg(profile != NULL, "%s", error);
     ck_assert_uint_gt(events.n, 0);
     ck_assert_uint_eq(events.of_others, 0);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 
@@ -239,9 +239,9 @@ START_TEST(a_file_that_must_not_grow_is_one_warning_and_the_results_are_right)
     ck_assert_int_eq(ad_profile_stop(), AD_ERROR_PROFILE);
     ck_assert_int_eq(sampled_n_logged, 1);
     ck_assert_msg(strstr(sampled_logged, "the profile ends here"), "%s", sampled_logged);
-    struct prof_profile *profile = sampled_read(sampled_path);
+    struct read_profile *profile = sampled_read(sampled_path);
     ck_assert(!profile->complete);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 

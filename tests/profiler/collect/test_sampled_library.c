@@ -90,7 +90,7 @@ static void put_samples(struct maker_bytes *bytes)
     maker_put_packet(bytes, &packet);
 }
 
-static struct prof_profile *make(void)
+static struct read_profile *make(void)
 {
     struct maker_bytes bytes = {0};
     maker_put_header(&bytes, "step:1", 1);
@@ -114,7 +114,7 @@ static uint64_t other_of(const struct prof_analysis *analysis, const char *file,
 
 START_TEST(what_the_library_does_is_its_callers)
 {
-    struct prof_profile *profile = make();
+    struct read_profile *profile = make();
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     ck_assert_uint_eq(other_of(analysis, "/home/me/main.c", 3), 11);
@@ -131,7 +131,7 @@ START_TEST(what_the_library_does_is_its_callers)
         ck_assert_uint_eq(line->offset, 0);
     }
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 
@@ -152,7 +152,7 @@ static uint64_t self_of(const struct prof_tree *tree, bool inverted, const char 
 
 START_TEST(its_frames_are_there_if_asked_for)
 {
-    struct prof_profile *profile = make();
+    struct read_profile *profile = make();
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     for (int inverted = 0; inverted < 2; inverted++) {
@@ -169,7 +169,7 @@ START_TEST(its_frames_are_there_if_asked_for)
         }
     }
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 

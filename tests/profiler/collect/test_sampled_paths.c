@@ -90,11 +90,11 @@ APART static void work(void)
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
-static struct prof_profile *profile;
+static struct read_profile *profile;
 static struct prof_analysis *analysis;
 static struct prof_tree *tree;
 
-static void make_tree(struct prof_profile *from, bool inverted)
+static void make_tree(struct read_profile *from, bool inverted)
 {
     const struct prof_tree_options how = {.combine = true, .inverted = inverted};
     profile = from;
@@ -107,7 +107,7 @@ static void close_tree(void)
 {
     prof_tree_free(tree);
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 
 static bool is(const struct prof_tree_node *node, const char *function)

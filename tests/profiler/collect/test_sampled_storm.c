@@ -298,9 +298,9 @@ START_TEST(nothing_stands_still_and_no_bit_changes_in_a_storm)
         ck_assert_int_eq(pthread_create(&worker[i].thread, NULL, work, &worker[i]), 0);
     watch(worker, WORKERS, seconds > 0 ? seconds : 1);
     for (bool seen = _i > 0; !seen;) {
-        struct prof_profile *profile = sampled_fetch();
+        struct read_profile *profile = sampled_fetch();
         seen = profile->n_threads >= 3 && sampled_held(profile, 0) > 0;
-        prof_profile_free(profile);
+        read_profile_free(profile);
     }
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
     for (int i = 0; i < WORKERS; i++)

@@ -50,7 +50,7 @@ static void *compute(void *payload)
 
 static uint64_t held_before;
 
-static bool has_more_of_worker(const struct prof_profile *profile)
+static bool has_more_of_worker(const struct read_profile *profile)
 {
     return sampled_held(profile, (uint64_t)worker_tid) > held_before;
 }
@@ -66,12 +66,12 @@ START_TEST(a_thread_that_is_not_listed_but_lives_is_the_same_when_it_is_listed_a
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=1000"), AD_OK);
     sampled_compute_until(has_more_of_worker);
     __atomic_store_n(&hidden, worker_tid, __ATOMIC_RELEASE);
-    prof_profile_free(sampled_fetch());
+    read_profile_free(sampled_fetch());
     ck_assert_int_gt(__atomic_load_n(&n_hidden, __ATOMIC_ACQUIRE), 0);
     __atomic_store_n(&hidden, 0, __ATOMIC_RELEASE);
-    struct prof_profile *profile = sampled_fetch();
+    struct read_profile *profile = sampled_fetch();
     held_before = sampled_held(profile, (uint64_t)worker_tid);
-    prof_profile_free(profile);
+    read_profile_free(profile);
     sampled_compute_until(has_more_of_worker);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
@@ -82,7 +82,7 @@ START_TEST(a_thread_that_is_not_listed_but_lives_is_the_same_when_it_is_listed_a
         n += profile->thread[i].tid == (uint64_t)worker_tid;
     ck_assert_int_eq(n, 1);
     ck_assert_uint_le(sampled_held(profile, 0), profile->process_cpu_ns);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 
@@ -97,7 +97,7 @@ static void signal_of_slot(int slot)
                      0);
 }
 
-static uint64_t fired_of(const struct prof_profile *profile, uint64_t tid)
+static uint64_t fired_of(const struct read_profile *profile, uint64_t tid)
 {
     for (size_t i = 0; i < profile->n_threads; i++)
         if (profile->thread[i].tid == tid)
@@ -119,10 +119,10 @@ START_TEST(a_signal_that_finds_another_threads_slot_is_no_sample_of_that_thread)
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
     ck_assert_int_eq(pthread_join(worker, NULL), 0);
-    struct prof_profile *profile = sampled_read(sampled_path);
+    struct read_profile *profile = sampled_read(sampled_path);
     ck_assert_uint_ge(fired_of(profile, sampled_tid()), SIGNALS / SLOTS); /* in its own slot */
     ck_assert_uint_lt(fired_of(profile, (uint64_t)worker_tid), SIGNALS / SLOTS);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 

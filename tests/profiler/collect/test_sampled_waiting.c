@@ -49,7 +49,7 @@ static void *asleep(void *payload)
     return NULL;
 }
 
-static uint64_t tid_of(const struct prof_profile *profile, const struct prof_sample *sample)
+static uint64_t tid_of(const struct read_profile *profile, const struct read_sample *sample)
 {
     for (size_t i = 0; i < profile->n_threads; i++)
         if (profile->thread[i].index == sample->thread)
@@ -58,21 +58,21 @@ static uint64_t tid_of(const struct prof_profile *profile, const struct prof_sam
 }
 
 /* How long a thread is said to have waited like that. */
-static uint64_t waited(const struct prof_profile *profile, uint64_t tid, int kind)
+static uint64_t waited(const struct read_profile *profile, uint64_t tid, int kind)
 {
     uint64_t ns = 0;
     for (size_t i = 0; i < profile->n_samples; i++) {
-        const struct prof_sample *sample = &profile->sample[i];
+        const struct read_sample *sample = &profile->sample[i];
         ns += (int)sample->waiting == kind && tid_of(profile, sample) == tid ? sample->wall_ns : 0;
     }
     return ns;
 }
 
-static bool all_have_waited(const struct prof_profile *profile)
+static bool all_have_waited(const struct read_profile *profile)
 {
     bool all = true;
     for (int i = 0; i < WAITING; i++)
-        all = all && waited(profile, waiter[i], PROF_WAITING_INPUT_OUTPUT + i) > 0;
+        all = all && waited(profile, waiter[i], READ_WAITING_INPUT_OUTPUT + i) > 0;
     return all;
 }
 
@@ -97,13 +97,13 @@ START_TEST(input_locks_and_sleep_are_told_apart)
         ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
     close(ends[0]);
     close(ends[1]);
-    struct prof_profile *profile = sampled_read(sampled_path);
+    struct read_profile *profile = sampled_read(sampled_path);
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     const struct prof_cost *sum = &analysis->sum;
     for (int i = 0; i < WAITING; i++)
-        for (int kind = PROF_WAITING_INPUT_OUTPUT; kind <= PROF_WAITING_BLAS; kind++) {
+        for (int kind = READ_WAITING_INPUT_OUTPUT; kind <= READ_WAITING_BLAS; kind++) {
             const uint64_t ns = waited(profile, waiter[i], kind);
-            ck_assert_msg((ns > 0) == (kind == PROF_WAITING_INPUT_OUTPUT + i),
+            ck_assert_msg((ns > 0) == (kind == READ_WAITING_INPUT_OUTPUT + i),
                           "thread %d has waited %llu ns like %d", i, (unsigned long long)ns, kind);
         }
     ck_assert_uint_ge(sum->waiting_ns, sum->waiting_io_ns + sum->waiting_lock_ns);
@@ -112,7 +112,7 @@ START_TEST(input_locks_and_sleep_are_told_apart)
         waiting += analysis->line[i].cost.waiting_ns;
     ck_assert_uint_eq(waiting, sum->waiting_ns);
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 
@@ -146,12 +146,12 @@ static uint64_t clock_of(pthread_t thread)
 }
 
 /* Samples that found the worker asleep, or at work. */
-static uint64_t found(const struct prof_profile *profile, bool is_asleep)
+static uint64_t found(const struct read_profile *profile, bool is_asleep)
 {
     uint64_t n = 0;
     for (size_t i = 0; i < profile->n_samples; i++) {
-        const struct prof_sample *sample = &profile->sample[i];
-        if ((sample->waiting != PROF_WAITING_NONE) == is_asleep &&
+        const struct read_sample *sample = &profile->sample[i];
+        if ((sample->waiting != READ_WAITING_NONE) == is_asleep &&
             tid_of(profile, sample) == waiter[0])
             n += sample->count;
     }
@@ -160,14 +160,14 @@ static uint64_t found(const struct prof_profile *profile, bool is_asleep)
 
 static uint64_t at_work; /* the samples of which there must be more */
 
-static bool is_found(const struct prof_profile *profile)
+static bool is_found(const struct read_profile *profile)
 {
     return found(profile, true) > 0 && found(profile, false) > at_work;
 }
 
 /* The standard error of the time is that of the samples which have it: who sleeps adds nothing to
  * what is known. */
-static void check_error(const struct prof_profile *profile)
+static void check_error(const struct read_profile *profile)
 {
     uint64_t with_time = 0;
     for (size_t i = 0; i < profile->n_samples; i++)
@@ -195,9 +195,9 @@ START_TEST(work_between_sleeps_has_the_processor_time)
     const uint64_t begin = clock_of(thread);
     sampled_compute_until(is_found);
     const uint64_t end = clock_of(thread);
-    struct prof_profile *profile = sampled_fetch();
+    struct read_profile *profile = sampled_fetch();
     at_work = found(profile, false) + 1; /* one may have been under way before the end */
-    prof_profile_free(profile);
+    read_profile_free(profile);
     sampled_compute_until(is_found);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     const uint64_t after = clock_of(thread);
@@ -206,14 +206,14 @@ START_TEST(work_between_sleeps_has_the_processor_time)
     profile = sampled_read(sampled_path);
     uint64_t asleep_ns = 0;
     for (size_t i = 0; i < profile->n_samples; i++)
-        if (profile->sample[i].waiting != PROF_WAITING_NONE &&
+        if (profile->sample[i].waiting != READ_WAITING_NONE &&
             tid_of(profile, &profile->sample[i]) == waiter[0])
             asleep_ns += profile->sample[i].cpu_ns;
     ck_assert_uint_eq(asleep_ns, 0);
     ck_assert_uint_ge(sampled_held(profile, waiter[0]), end - begin);
     ck_assert_uint_le(sampled_held(profile, waiter[0]), after - before);
     check_error(profile);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 
@@ -240,10 +240,10 @@ static void print(struct prof_analysis *analysis, bool as_tree)
     fclose(style.out);
 }
 
-static bool has_own_code(const struct prof_profile *profile)
+static bool has_own_code(const struct read_profile *profile)
 {
     for (size_t i = 0; i < profile->n_samples; i++)
-        if (profile->sample[i].phase == PROF_PHASE_NONE && profile->sample[i].cpu_ns > 0)
+        if (profile->sample[i].phase == READ_PHASE_NONE && profile->sample[i].cpu_ns > 0)
             return true;
     return false;
 }
@@ -254,11 +254,11 @@ START_TEST(threads_of_the_product_library_without_work_have_a_row)
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,freq=1000"), AD_OK);
     sampled_compute_until(has_own_code);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
-    struct prof_profile *profile = sampled_read(sampled_path);
+    struct read_profile *profile = sampled_read(sampled_path);
     uint64_t idle_ns = 0, found = 0;
     for (size_t i = 0; i < profile->n_samples; i++)
-        if (profile->sample[i].phase == PROF_PHASE_NONE) {
-            profile->sample[i].waiting = PROF_WAITING_BLAS;
+        if (profile->sample[i].phase == READ_PHASE_NONE) {
+            profile->sample[i].waiting = READ_WAITING_BLAS;
             idle_ns += profile->sample[i].cpu_ns;
         }
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
@@ -276,7 +276,7 @@ START_TEST(threads_of_the_product_library_without_work_have_a_row)
     ck_assert_ptr_nonnull(strstr(text, "(idle BLAS threads)"));
     free(text);
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 

@@ -48,7 +48,7 @@ static double time_of(const struct prof_analysis *analysis, unsigned line)
 }
 
 /* Samples within ops of this name. */
-static bool has(const struct prof_profile *profile, const char *op)
+static bool has(const struct read_profile *profile, const char *op)
 {
     for (size_t i = 0; i < profile->n_samples; i++)
         if (strcmp(profile->sample[i].op, op) == 0 && profile->sample[i].cpu_ns > 0)
@@ -64,15 +64,15 @@ START_TEST(time_between_waits_is_that_of_the_ops)
     const uint64_t begin = sampled_thread_ns();
     for (bool seen = false; !seen;) {
         compute();
-        struct prof_profile *now = sampled_fetch();
+        struct read_profile *now = sampled_fetch();
         seen = has(now, "exp") && has(now, "sin");
-        prof_profile_free(now);
+        read_profile_free(now);
     }
     const uint64_t end = sampled_compute_past(compute);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     const uint64_t after = sampled_thread_ns();
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
-    struct prof_profile *profile = sampled_read(sampled_path);
+    struct read_profile *profile = sampled_read(sampled_path);
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     ck_assert_double_gt(time_of(analysis, short_line), 0);
@@ -83,7 +83,7 @@ START_TEST(time_between_waits_is_that_of_the_ops)
     ck_assert_uint_le(held, after - before);
     ck_assert_uint_le(sampled_held(profile, 0), profile->process_cpu_ns);
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 

@@ -55,7 +55,7 @@ static const struct prof_scope_cost *find(const struct prof_scope_costs *costs, 
     return NULL;
 }
 
-static void check_train(const struct prof_profile *profile)
+static void check_train(const struct read_profile *profile)
 {
     struct prof_scope_costs costs;
     prof_scope_costs_make(&costs, profile, false);
@@ -116,7 +116,7 @@ static void build_cpp(const char *compiler)
 }
 
 /* An exception ends the scopes that it leaves: the next one stands in none. */
-static void check_thrown(const struct prof_profile *profile)
+static void check_thrown(const struct read_profile *profile)
 {
     struct prof_scope_costs costs;
     prof_scope_costs_make(&costs, profile, false);
@@ -280,7 +280,7 @@ static const char *info_steps(void)
 START_TEST(only_the_steps_that_were_asked_for_are_measured)
 {
     struct program_profile opened = record("train", "steps=1:1");
-    const struct prof_profile *profile = opened.profile;
+    const struct read_profile *profile = opened.profile;
     struct prof_scope_costs costs;
     prof_scope_costs_make(&costs, profile, false);
     ck_assert_uint_eq(find(&costs, "train")->calls, 1);
@@ -300,7 +300,7 @@ START_TEST(only_the_steps_that_were_asked_for_are_measured)
 END_TEST
 
 /* Numbers of the steps whose scopes were begun while they were measured, a bit for each. */
-static unsigned steps_seen(const struct prof_profile *profile)
+static unsigned steps_seen(const struct read_profile *profile)
 {
     unsigned seen = 0;
     for (size_t i = 0; i < profile->n_scopes; i++)
@@ -382,19 +382,19 @@ struct seen {
     bool sorted;
 };
 
-static void see(void *payload, const struct prof_profile *profile, const struct prof_event *event)
+static void see(void *payload, const struct read_profile *profile, const struct read_event *event)
 {
     struct seen *seen = payload;
     const uint64_t end = event->start_ticks + event->ticks;
     seen->sorted = seen->sorted && end >= seen->last_end;
     seen->last_end = end;
-    seen->forward += event->kind == PROF_EVENT_FORWARD;
-    seen->backward += event->kind == PROF_EVENT_BACKWARD;
-    seen->sweeps += event->kind == PROF_EVENT_SWEEP;
-    seen->scopes += event->kind == PROF_EVENT_SCOPE;
+    seen->forward += event->kind == READ_EVENT_FORWARD;
+    seen->backward += event->kind == READ_EVENT_BACKWARD;
+    seen->sweeps += event->kind == READ_EVENT_SWEEP;
+    seen->scopes += event->kind == READ_EVENT_SCOPE;
     ck_assert_uint_ne(event->scope, 0);
     const char *scope = profile->scope[event->scope - 1].name;
-    if (event->kind == PROF_EVENT_SCOPE) {
+    if (event->kind == READ_EVENT_SCOPE) {
         ck_assert_str_eq(event->op, "");
         seen->train += strcmp(scope, "train") == 0;
         if (strcmp(scope, "train") == 0)
@@ -402,7 +402,7 @@ static void see(void *payload, const struct prof_profile *profile, const struct 
         return;
     }
     ck_assert_uint_eq(event->tape, 1);
-    if (event->kind == PROF_EVENT_SWEEP) {
+    if (event->kind == READ_EVENT_SWEEP) {
         ck_assert_str_eq(event->op, "backward");
         ck_assert_str_eq(scope, "sweep");
         ck_assert_uint_eq(event->record, 0);
@@ -413,7 +413,7 @@ static void see(void *payload, const struct prof_profile *profile, const struct 
     ck_assert_uint_ne(event->record, 0);
     if (strcmp(event->op, "tanh") != 0 || strcmp(scope, "layer index=0") != 0)
         return;
-    if (event->kind == PROF_EVENT_FORWARD) {
+    if (event->kind == READ_EVENT_FORWARD) {
         seen->tanh_record = event->record;
     } else {
         ck_assert_uint_eq(event->record, seen->tanh_record);
@@ -429,8 +429,8 @@ START_TEST(a_timeline_has_every_event_and_leads_from_an_op_to_its_pullback)
     program_close(&opened);
     struct seen seen = {.sorted = true};
     char error[1024];
-    struct prof_profile *profile =
-        prof_profile_read_events(program_path("scopes.prof"), see, &seen, error, sizeof error);
+    struct read_profile *profile =
+        read_profile_events(program_path("scopes.prof"), see, &seen, error, sizeof error);
     ck_assert_msg(profile != NULL, "%s", error);
     ck_assert_uint_eq(seen.forward, 12);
     ck_assert_uint_eq(seen.backward, 12);
@@ -439,7 +439,7 @@ START_TEST(a_timeline_has_every_event_and_leads_from_an_op_to_its_pullback)
     ck_assert_uint_eq(seen.train, 3);
     ck_assert_uint_eq(seen.tanh_backward, 3);
     ck_assert(seen.sorted);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 

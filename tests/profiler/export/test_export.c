@@ -77,7 +77,7 @@ static void check_messages(const struct made *made, int format)
 }
 
 /* Every format says what it has, or in a line why not. Returns how many have something. */
-static int export_all(const struct prof_profile *profile)
+static int export_all(const struct read_profile *profile)
 {
     int whole = 0;
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
@@ -101,7 +101,7 @@ static int export_all(const struct prof_profile *profile)
     return whole;
 }
 
-static struct prof_profile *read_file(const uint8_t *data, size_t n)
+static struct read_profile *read_file(const uint8_t *data, size_t n)
 {
     char error[1024];
     const char *path = program_path("x.prof");
@@ -109,7 +109,7 @@ static struct prof_profile *read_file(const uint8_t *data, size_t n)
     ck_assert_ptr_nonnull(file);
     ck_assert_uint_eq(fwrite(data, 1, n, file), n);
     ck_assert_int_eq(fclose(file), 0);
-    return prof_profile_read(path, error, sizeof error);
+    return read_profile(path, error, sizeof error);
 }
 
 START_TEST(a_name_is_one_line_of_utf8_that_has_a_bound)
@@ -153,7 +153,7 @@ enum { NAME = 1000 };
 static const char hostile[] = "</script>\"';\\\n(1)\r\x01%s,=cmd()\xff\xc2\x80 \xe2\x80\xae";
 
 /* A profile whose function, file, module and ops have this name. */
-static struct prof_profile *make_hostile(char *name)
+static struct read_profile *make_hostile(char *name)
 {
     struct maker_bytes bytes = {0};
     Tapescope__Symbol symbol = TAPESCOPE__SYMBOL__INIT, *list = &symbol;
@@ -177,7 +177,7 @@ static struct prof_profile *make_hostile(char *name)
     }
     maker_put_ledger(&bytes, made);
     maker_put_end(&bytes);
-    struct prof_profile *profile = read_file(bytes.data, bytes.n);
+    struct read_profile *profile = read_file(bytes.data, bytes.n);
     free(bytes.data);
     ck_assert_ptr_nonnull(profile);
     return profile;
@@ -191,7 +191,7 @@ START_TEST(names_that_mean_something_to_a_format_stay_names)
         memset(name, 'n', NAME);
         name[NAME] = '\0';
         memcpy(name + (i ? NAME / 2 : 0), hostile, sizeof hostile - (i ? 1 : 0));
-        struct prof_profile *profile = make_hostile(name);
+        struct read_profile *profile = make_hostile(name);
         ck_assert_int_ge(export_all(profile), 6);
         struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
         struct made made = export_one(analysis, EXPORT_KIND_collapsed, EXPORT_TAPE);
@@ -204,7 +204,7 @@ START_TEST(names_that_mean_something_to_a_format_stay_names)
         ck_assert_int_eq(levels, 0);
         free(made.data);
         prof_analysis_free(analysis);
-        prof_profile_free(profile);
+        read_profile_free(profile);
     }
     free(name);
 }
@@ -213,7 +213,7 @@ END_TEST
 static struct profile_seed seed;
 
 /* Stacks of each figure add up to that of the analysis, samples included. */
-static void check_sums(const struct prof_profile *profile)
+static void check_sums(const struct read_profile *profile)
 {
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
@@ -236,13 +236,13 @@ static void check_sums(const struct prof_profile *profile)
 START_TEST(small_profiles_are_exported_in_every_format)
 {
     profile_seed_make((unsigned)_i, &seed);
-    struct prof_profile *profile = read_file(seed.data, seed.n);
+    struct read_profile *profile = read_file(seed.data, seed.n);
     ck_assert_ptr_nonnull(profile);
     const int whole = export_all(profile);
     ck_assert_int_ge(whole, 6);
     ck_assert(whole >= 9 || profile->n_events == 0);
     check_sums(profile);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 
@@ -256,22 +256,22 @@ START_TEST(what_a_damaged_profile_still_says_is_exported)
             break;
         seed.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
         profile_seed_repair(seed.data, seed.n);
-        struct prof_profile *profile = read_file(seed.data, seed.n);
+        struct read_profile *profile = read_file(seed.data, seed.n);
         if (!profile)
             continue;
         usable++;
         export_all(profile);
-        prof_profile_free(profile);
+        read_profile_free(profile);
     }
     ck_assert_int_gt(usable, 1);
 }
 END_TEST
 
 /* A profile of one tape with events, whose clock has five ticks in two ns. */
-static struct prof_profile *read_calibrated(void)
+static struct read_profile *read_calibrated(void)
 {
     profile_seed_make(1, &seed);
-    struct prof_profile *profile = read_file(seed.data, seed.n);
+    struct read_profile *profile = read_file(seed.data, seed.n);
     ck_assert_ptr_nonnull(profile);
     ck_assert(profile->ticks_per_ns == 2.5);
     ck_assert_uint_eq(profile->start_ticks, 1000);
@@ -281,7 +281,7 @@ static struct prof_profile *read_calibrated(void)
 
 START_TEST(live_bytes_have_their_times_in_ns)
 {
-    struct prof_profile *profile = read_calibrated();
+    struct read_profile *profile = read_calibrated();
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     ck_assert_uint_eq(profile->tape[0].n_moments, 2);
@@ -306,21 +306,21 @@ START_TEST(live_bytes_have_their_times_in_ns)
     perfetto__trace__free_unpacked(trace, NULL);
     free(made.data);
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 
 /* heaptrack sums up line by line: what comes before what goes would be a peak that never was. */
 START_TEST(within_a_moment_what_goes_comes_before_what_comes)
 {
-    struct prof_profile *profile = read_calibrated();
-    struct prof_tape *tape = &profile->tape[0];
+    struct read_profile *profile = read_calibrated();
+    struct read_tape *tape = &profile->tape[0];
     ck_assert_uint_ge(tape->n_changes, 3);
     ck_assert_uint_eq(tape->n_residuals, 2);
     tape->n_changes = 3;
-    tape->change[0] = (struct prof_change){.ticks = 1100, .delta = 64, .ends = true};
-    tape->change[1] = (struct prof_change){.ticks = 1200, .delta = 128, .residual = 1};
-    tape->change[2] = (struct prof_change){.ticks = 1200, .delta = -64, .ends = true};
+    tape->change[0] = (struct read_change){.ticks = 1100, .delta = 64, .ends = true};
+    tape->change[1] = (struct read_change){.ticks = 1200, .delta = 128, .residual = 1};
+    tape->change[2] = (struct read_change){.ticks = 1200, .delta = -64, .ends = true};
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     struct made made = export_one(analysis, EXPORT_KIND_heaptrack, EXPORT_TIME);
@@ -332,7 +332,7 @@ START_TEST(within_a_moment_what_goes_comes_before_what_comes)
     ck_assert_str_eq(order, "+ 0\n- 0\n+ 1\n");
     free(made.data);
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* test_aside.c: files that appear whole or not at all. */
-#include "aside.h"
+#include "read_aside.h"
 #include "run_cases.h"
 
 #include <check.h>
@@ -43,7 +43,7 @@ static void teardown(void)
 static char *make(const char *text)
 {
     int fd;
-    char *aside = aside_make(path, &fd);
+    char *aside = read_aside_make(path, &fd);
     ck_assert_ptr_nonnull(aside);
     ck_assert_int_eq(write(fd, text, strlen(text)), (int)strlen(text));
     ck_assert_int_eq(close(fd), 0);
@@ -67,11 +67,11 @@ START_TEST(a_file_has_its_name_once_it_is_whole_and_the_rights_of_any_new_file)
     char *aside = make("one");
     umask(mask);
     ck_assert_int_ne(access(path, F_OK), 0);
-    ck_assert_int_eq(aside_settle(aside, path, 0), 0);
+    ck_assert_int_eq(read_aside_settle(aside, path, 0), 0);
     check_text("one");
     ck_assert_int_eq(stat(path, &status), 0);
     ck_assert_int_eq(status.st_mode & 0777, 0640);
-    ck_assert_int_eq(aside_settle(make("two"), path, 0), 0);
+    ck_assert_int_eq(read_aside_settle(make("two"), path, 0), 0);
     check_text("two");
     ck_assert_int_eq(count_files(), 1);
 }
@@ -79,11 +79,11 @@ END_TEST
 
 START_TEST(after_a_failure_nothing_is_left_and_what_was_there_stays)
 {
-    ck_assert_int_eq(aside_settle(make("one"), path, 0), 0);
-    ck_assert_int_eq(aside_settle(make("two"), path, ENOSPC), ENOSPC);
+    ck_assert_int_eq(read_aside_settle(make("one"), path, 0), 0);
+    ck_assert_int_eq(read_aside_settle(make("two"), path, ENOSPC), ENOSPC);
     check_text("one");
     ck_assert_int_eq(count_files(), 1);
-    ck_assert_int_eq(aside_settle(NULL, path, EIO), EIO);
+    ck_assert_int_eq(read_aside_settle(NULL, path, EIO), EIO);
 }
 END_TEST
 
@@ -92,10 +92,10 @@ START_TEST(a_name_that_cannot_be_had_is_a_failure)
     int fd;
     char nowhere[160];
     ck_assert_int_eq(mkdir(path, 0777), 0);
-    ck_assert_int_eq(aside_settle(make("one"), path, 0), EISDIR);
+    ck_assert_int_eq(read_aside_settle(make("one"), path, 0), EISDIR);
     ck_assert_int_eq(count_files(), 1);
     snprintf(nowhere, sizeof nowhere, "%s/no/where", folder);
-    ck_assert_ptr_null(aside_make(nowhere, &fd));
+    ck_assert_ptr_null(read_aside_make(nowhere, &fd));
     ck_assert_int_eq(errno, ENOENT);
 }
 END_TEST
@@ -107,8 +107,8 @@ START_TEST(a_pipe_stays_one_and_is_written_to)
     ck_assert_int_eq(mkfifo(path, 0600), 0);
     const int end = open(path, O_RDWR | O_CLOEXEC);
     ck_assert_int_ge(end, 0);
-    ck_assert_int_eq(aside_settle(make("one"), path, 0), 0);
-    ck_assert_int_eq(aside_settle(make("two"), path, ENOSPC), ENOSPC);
+    ck_assert_int_eq(read_aside_settle(make("one"), path, 0), 0);
+    ck_assert_int_eq(read_aside_settle(make("two"), path, ENOSPC), ENOSPC);
     ck_assert_int_eq(stat(path, &status), 0);
     ck_assert(S_ISFIFO(status.st_mode));
     ck_assert_int_eq(read(end, text, sizeof text), 6);

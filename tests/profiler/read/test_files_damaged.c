@@ -2,9 +2,9 @@
  * anything else: no numbers of a file lead out of what was read.
  */
 #include "exhaustive.h"
-#include "merge.h"
-#include "pack.h"
 #include "profile_seeds.h"
+#include "read_merge.h"
+#include "read_pack.h"
 #include "report_dump.h"
 #include "run_cases.h"
 
@@ -35,19 +35,19 @@ static void teardown(void)
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-static struct prof_profile *write_and_read(const uint8_t *data, size_t n)
+static struct read_profile *write_and_read(const uint8_t *data, size_t n)
 {
     char error[1024] = "";
     FILE *file = fopen(part, "w");
     ck_assert_ptr_nonnull(file);
     ck_assert_uint_eq(fwrite(data, 1, n, file), n);
     ck_assert_int_eq(fclose(file), 0);
-    struct prof_profile *profile = prof_profile_read(part, error, sizeof error);
+    struct read_profile *profile = read_profile(part, error, sizeof error);
     ck_assert_int_eq(profile == NULL, error[0] != '\0');
     return profile;
 }
 
-static uint64_t calls_of(const struct prof_profile *profile)
+static uint64_t calls_of(const struct read_profile *profile)
 {
     uint64_t n = 0;
     for (size_t i = 0; i < profile->n_tapes; i++)
@@ -56,31 +56,31 @@ static uint64_t calls_of(const struct prof_profile *profile)
     return n;
 }
 
-static struct prof_profile *read_whole(void)
+static struct read_profile *whole_profile(void)
 {
     char error[1024] = "";
-    struct prof_profile *profile = prof_profile_read(whole, error, sizeof error);
+    struct read_profile *profile = read_profile(whole, error, sizeof error);
     ck_assert_msg(profile != NULL, "%s", error);
     return profile;
 }
 
-static void add_up(const struct prof_profile *profile)
+static void add_up(const struct read_profile *profile)
 {
     char error[1024] = "";
-    const struct prof_profile *twice[] = {profile, profile};
-    const struct prof_symbol *symbol[] = {profile->symbol, profile->symbol};
+    const struct read_profile *twice[] = {profile, profile};
+    const struct read_symbol *symbol[] = {profile->symbol, profile->symbol};
     const size_t n_symbols[] = {profile->n_symbols, profile->n_symbols};
-    ck_assert_msg(prof_merge(whole, twice, symbol, n_symbols, 2, error, sizeof error) == 0, "%s",
+    ck_assert_msg(read_merge(whole, twice, symbol, n_symbols, 2, error, sizeof error) == 0, "%s",
                   error);
-    struct prof_profile *sum = read_whole();
+    struct read_profile *sum = whole_profile();
     ck_assert_uint_eq(calls_of(sum), 2 * calls_of(profile));
     ck_assert_uint_eq(sum->n_events, 2 * profile->n_events);
     ck_assert_uint_eq(sum->lost_scopes, 2 * profile->lost_scopes);
-    prof_profile_free(sum);
+    read_profile_free(sum);
 }
 
-static void take_event(void *payload, const struct prof_profile *profile,
-                       const struct prof_event *event)
+static void take_event(void *payload, const struct read_profile *profile,
+                       const struct read_event *event)
 {
     (void)profile;
     report_dump_event(payload, event);
@@ -94,18 +94,17 @@ static void dump(const struct prof_analysis *analysis, bool json)
     const struct report_style style = {.out = open_memstream(&text, &n), .width = 40, .json = json};
     struct report_dump *made = report_dump_open(analysis, &options, &style);
     ck_assert_ptr_nonnull(made);
-    struct prof_profile *again =
-        prof_profile_read_events(part, take_event, made, error, sizeof error);
+    struct read_profile *again = read_profile_events(part, take_event, made, error, sizeof error);
     ck_assert_msg(again != NULL, "%s", error);
     report_dump_close(made, true);
-    prof_profile_free(again);
+    read_profile_free(again);
     fclose(style.out);
     for (size_t i = 0; i < n; i++)
         ck_assert(text[i] == '\n' || ((unsigned char)text[i] >= ' ' && text[i] != 0x7f));
     free(text);
 }
 
-static void pack(struct prof_profile *profile)
+static void pack(struct read_profile *profile)
 {
     char error[1024] = "";
     size_t n;
@@ -113,13 +112,13 @@ static void pack(struct prof_profile *profile)
     profile->n_mappings = 0; /* no file that it names is opened */
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
-    struct prof_symbol *symbol = prof_analysis_symbols(analysis, &n);
+    struct read_symbol *symbol = prof_analysis_symbols(analysis, &n);
     ck_assert_ptr_nonnull(symbol);
-    ck_assert_msg(prof_pack(part, whole, symbol, n, error, sizeof error) == 0, "%s", error);
-    struct prof_profile *packed = read_whole();
+    ck_assert_msg(read_pack(part, whole, symbol, n, error, sizeof error) == 0, "%s", error);
+    struct read_profile *packed = whole_profile();
     /* A damaged packet of symbols, at which a reader stops, is gone. */
     ck_assert_uint_ge(packed->n_packets + 1, profile->n_packets);
-    prof_profile_free(packed);
+    read_profile_free(packed);
     if (profile->n_events > 0) {
         dump(analysis, false);
         dump(analysis, true);
@@ -139,13 +138,13 @@ START_TEST(any_bit_may_be_wrong)
         memcpy(data, seed.data, seed.n);
         data[bit / 8] ^= (uint8_t)(1 << bit % 8);
         profile_seed_repair(data, seed.n);
-        struct prof_profile *profile = write_and_read(data, seed.n);
+        struct read_profile *profile = write_and_read(data, seed.n);
         if (!profile)
             continue;
         read++;
         add_up(profile);
         pack(profile);
-        prof_profile_free(profile);
+        read_profile_free(profile);
     }
     ck_assert_uint_gt(read, 0);
 }

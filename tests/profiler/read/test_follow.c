@@ -1,7 +1,7 @@
 /* test_follow.c: a profile that grows is read as the whole frames that are there, whatever the
  * pieces in which it comes; damage ends it.
  */
-#include "follow.h"
+#include "read_follow.h"
 
 #include "profile_seeds.h"
 #include "run_cases.h"
@@ -34,31 +34,31 @@ static void append(size_t from, size_t to)
     ck_assert_int_eq(write(file, seed.data + from, to - from), (ssize_t)(to - from));
 }
 
-static void check_tape(const struct prof_tape *is, const struct prof_tape *wanted)
+static void check_tape(const struct read_tape *is, const struct read_tape *wanted)
 {
     ck_assert_uint_eq(is->tape, wanted->tape);
     ck_assert_int_eq(is->final, wanted->final);
     ck_assert_uint_eq(is->n_rows, wanted->n_rows);
 #define X(name) ck_assert_uint_eq(is->name, wanted->name);
-    PROF_TAPE_COUNTERS(X)
+    READ_TAPE_COUNTERS(X)
 #undef X
     for (size_t i = 0; i < is->n_rows; i++) {
         ck_assert_uint_eq(is->row[i].pc, wanted->row[i].pc);
         ck_assert_str_eq(is->row[i].op, wanted->row[i].op);
         ck_assert_uint_eq(is->row[i].scope + is->row[i].path, 0);
 #define X(name) ck_assert_uint_eq(is->row[i].name, wanted->row[i].name);
-        PROF_ROW_COUNTERS(X)
+        READ_ROW_COUNTERS(X)
 #undef X
     }
 }
 
 /* Compares a state with what the reader makes of the first n bytes. */
-static void check_state(const struct prof_profile *state, size_t n)
+static void check_state(const struct read_profile *state, size_t n)
 {
     char error[256];
     FILE *stream = fmemopen(seed.data, n, "r");
     ck_assert_ptr_nonnull(stream);
-    struct prof_profile *wanted = prof_profile_read_stream(stream, "x", error, sizeof error);
+    struct read_profile *wanted = read_profile_stream(stream, "x", error, sizeof error);
     fclose(stream);
     ck_assert_int_eq(state != NULL, wanted != NULL);
     if (!wanted)
@@ -77,12 +77,12 @@ static void check_state(const struct prof_profile *state, size_t n)
     ck_assert_uint_eq(state->n_tapes, wanted->n_tapes);
     for (size_t i = 0; i < state->n_tapes; i++)
         check_tape(&state->tape[i], &wanted->tape[i]);
-    prof_profile_free(wanted);
+    read_profile_free(wanted);
 }
 
-static struct prof_follow *follow_new(void)
+static struct read_follow *follow_new(void)
 {
-    struct prof_follow *follow = prof_follow_new(path);
+    struct read_follow *follow = read_follow_new(path);
     ck_assert_ptr_nonnull(follow);
     return follow;
 }
@@ -90,20 +90,20 @@ static struct prof_follow *follow_new(void)
 START_TEST(each_frame_is_read_once_it_is_whole)
 {
     profile_seed_make((unsigned)_i, &seed);
-    struct prof_follow *follow = follow_new();
+    struct read_follow *follow = follow_new();
     for (size_t at = 0, frame = 1; at < seed.n; at++) {
         append(at, at + 1);
         const bool whole = frame <= seed.n_frames && at + 1 == seed.frame[frame];
-        ck_assert_int_eq(prof_follow_read(follow), whole ? PROF_FOLLOW_NEW : PROF_FOLLOW_SAME);
-        ck_assert_uint_eq(prof_follow_bytes(follow), at + 1);
+        ck_assert_int_eq(read_follow_take(follow), whole ? READ_FOLLOW_NEW : READ_FOLLOW_SAME);
+        ck_assert_uint_eq(read_follow_bytes(follow), at + 1);
         if (whole) {
-            check_state(prof_follow_state(follow), at + 1);
+            check_state(read_follow_state(follow), at + 1);
             frame++;
         }
     }
-    ck_assert_int_eq(prof_follow_read(follow),
-                     _i < PROFILE_SEEDS_COMPLETE ? PROF_FOLLOW_ENDED : PROF_FOLLOW_SAME);
-    prof_follow_free(follow);
+    ck_assert_int_eq(read_follow_take(follow),
+                     _i < PROFILE_SEEDS_COMPLETE ? READ_FOLLOW_ENDED : READ_FOLLOW_SAME);
+    read_follow_free(follow);
 }
 END_TEST
 
@@ -113,14 +113,14 @@ START_TEST(pieces_of_any_size_give_the_same)
     for (size_t step = 2; step < seed.n; step = 2 * step + 1) {
         ck_assert_int_eq(ftruncate(file, 0), 0);
         ck_assert_int_eq(lseek(file, 0, SEEK_SET), 0);
-        struct prof_follow *follow = follow_new();
+        struct read_follow *follow = follow_new();
         for (size_t at = 0; at < seed.n; at += step) {
             append(at, at + step < seed.n ? at + step : seed.n);
-            (void)prof_follow_read(follow);
-            (void)prof_follow_state(follow); /* asking changes nothing */
+            (void)read_follow_take(follow);
+            (void)read_follow_state(follow); /* asking changes nothing */
         }
-        check_state(prof_follow_state(follow), seed.n);
-        prof_follow_free(follow);
+        check_state(read_follow_state(follow), seed.n);
+        read_follow_free(follow);
     }
 }
 END_TEST
@@ -135,11 +135,11 @@ START_TEST(damage_ends_it_with_what_came_before)
         seed.data[at] ^= 4;
         append(0, seed.n);
         seed.data[at] ^= 4;
-        struct prof_follow *follow = follow_new();
-        (void)prof_follow_read(follow);
-        const struct prof_profile *state = prof_follow_state(follow);
+        struct read_follow *follow = follow_new();
+        (void)read_follow_take(follow);
+        const struct read_profile *state = read_follow_state(follow);
         check_state(state, from);
-        prof_follow_free(follow);
+        read_follow_free(follow);
     }
 }
 END_TEST
@@ -148,16 +148,16 @@ START_TEST(a_file_that_is_not_there_yet_is_waited_for)
 {
     profile_seed_make(0, &seed);
     unlink(path);
-    struct prof_follow *follow = follow_new();
-    ck_assert_int_eq(prof_follow_read(follow), PROF_FOLLOW_SAME);
-    ck_assert_ptr_null(prof_follow_state(follow));
+    struct read_follow *follow = follow_new();
+    ck_assert_int_eq(read_follow_take(follow), READ_FOLLOW_SAME);
+    ck_assert_ptr_null(read_follow_state(follow));
     close(file);
     file = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
     ck_assert_int_ge(file, 0);
     append(0, seed.n);
-    ck_assert_int_eq(prof_follow_read(follow), PROF_FOLLOW_NEW);
-    check_state(prof_follow_state(follow), seed.n);
-    prof_follow_free(follow);
+    ck_assert_int_eq(read_follow_take(follow), READ_FOLLOW_NEW);
+    check_state(read_follow_state(follow), seed.n);
+    read_follow_free(follow);
 }
 END_TEST
 
@@ -165,10 +165,10 @@ START_TEST(what_is_no_profile_has_no_state)
 {
     static const char text[] = "a text of more than eight bytes";
     ck_assert_int_eq(write(file, text, sizeof text), (ssize_t)sizeof text);
-    struct prof_follow *follow = follow_new();
-    ck_assert_int_eq(prof_follow_read(follow), PROF_FOLLOW_ENDED);
-    ck_assert_ptr_null(prof_follow_state(follow));
-    prof_follow_free(follow);
+    struct read_follow *follow = follow_new();
+    ck_assert_int_eq(read_follow_take(follow), READ_FOLLOW_ENDED);
+    ck_assert_ptr_null(read_follow_state(follow));
+    read_follow_free(follow);
 }
 END_TEST
 

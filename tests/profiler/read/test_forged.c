@@ -8,10 +8,10 @@
 #include "export.h"
 #include "gates.h"
 #include "html.h"
-#include "merge.h"
 #include "profile.pb-c.h"
 #include "profile_frame.h"
 #include "profile_seeds.h"
+#include "read_merge.h"
 #include "report_dump.h"
 #include "report_many.h"
 #include "report_tree.h"
@@ -210,7 +210,7 @@ static void report_tree_and_exports(const struct prof_analysis *analysis,
         struct prof_tree *tree = prof_tree_make(analysis, &how);
         ck_assert_ptr_nonnull(tree);
 #define X(name) ck_assert_uint_eq(tree->node[0].all.name, analysis->sum.name);
-        PROF_ROW_COUNTERS(X)
+        READ_ROW_COUNTERS(X)
 #undef X
         if (i < 2)
             report_tree(tree, &look, style);
@@ -252,8 +252,8 @@ static void report_pairs(const struct prof_analysis *analysis, const struct prof
         html_write(style->out, analysis, &options);
 }
 
-static void take_event(void *payload, const struct prof_profile *profile,
-                       const struct prof_event *event)
+static void take_event(void *payload, const struct read_profile *profile,
+                       const struct read_event *event)
 {
     (void)profile;
     report_dump_event(payload, event);
@@ -265,11 +265,10 @@ static void dump(const struct prof_analysis *analysis, const struct report_style
     const struct report_dump_options options = {.to_ns = UINT64_MAX};
     struct report_dump *made = report_dump_open(analysis, &options, style);
     ck_assert_ptr_nonnull(made);
-    struct prof_profile *again =
-        prof_profile_read_events(part, take_event, made, error, sizeof error);
+    struct read_profile *again = read_profile_events(part, take_event, made, error, sizeof error);
     ck_assert_msg(again != NULL, "%s", error);
     report_dump_close(made, true);
-    prof_profile_free(again);
+    read_profile_free(again);
 }
 
 /* A sum of 64 bits is that of its parts as real numbers: it has not run over. */
@@ -290,7 +289,7 @@ static void check_sums(const struct prof_analysis *analysis)
             sum += (double)analysis->line[i].cost.name;                                            \
         check_sum(sum, all->name, #name);                                                          \
     } while (0);
-    PROF_ROW_COUNTERS(X)
+    READ_ROW_COUNTERS(X)
     X(forward_ns)
     X(backward_ns)
     X(recompute_ns)
@@ -313,7 +312,7 @@ static void check_sums(const struct prof_analysis *analysis)
 }
 
 /* The sum of a profile and itself is twice that, or what a profile may have at most. */
-static void check_twice(const struct prof_profile *once, const struct prof_profile *twice)
+static void check_twice(const struct read_profile *once, const struct read_profile *twice)
 {
 #define X(name)                                                                                    \
     do {                                                                                           \
@@ -324,7 +323,7 @@ static void check_twice(const struct prof_profile *once, const struct prof_profi
         for (size_t i = 0; i < twice->n_tapes; i++)                                                \
             for (size_t j = 0; j < twice->tape[i].n_rows; j++)                                     \
                 two += (double)twice->tape[i].row[j].name;                                         \
-        ck_assert_double_eq(two, 2 * one < (double)PROF_MOST ? 2 * one : (double)PROF_MOST);       \
+        ck_assert_double_eq(two, 2 * one < (double)READ_MOST ? 2 * one : (double)READ_MOST);       \
     } while (0);
     X(calls)
     X(forward_flops)
@@ -332,33 +331,33 @@ static void check_twice(const struct prof_profile *once, const struct prof_profi
 #undef X
 }
 
-static void add_up(const struct prof_profile *profile)
+static void add_up(const struct read_profile *profile)
 {
     char error[1024] = "";
-    const struct prof_profile *twice[] = {profile, profile};
-    const struct prof_symbol *symbol[] = {profile->symbol, profile->symbol};
+    const struct read_profile *twice[] = {profile, profile};
+    const struct read_symbol *symbol[] = {profile->symbol, profile->symbol};
     const size_t n_symbols[] = {profile->n_symbols, profile->n_symbols};
-    ck_assert_msg(prof_merge(whole, twice, symbol, n_symbols, 2, error, sizeof error) == 0, "%s",
+    ck_assert_msg(read_merge(whole, twice, symbol, n_symbols, 2, error, sizeof error) == 0, "%s",
                   error);
-    struct prof_profile *sum = prof_profile_read(whole, error, sizeof error);
+    struct read_profile *sum = read_profile(whole, error, sizeof error);
     ck_assert_msg(sum != NULL, "%s", error);
     check_twice(profile, sum);
-    prof_profile_free(sum);
+    read_profile_free(sum);
 }
 
-static struct prof_profile *write_and_read(const uint8_t *data, size_t n)
+static struct read_profile *write_and_read(const uint8_t *data, size_t n)
 {
     char error[1024] = "";
     FILE *file = fopen(part, "w");
     ck_assert_ptr_nonnull(file);
     ck_assert_uint_eq(fwrite(data, 1, n, file), n);
     ck_assert_int_eq(fclose(file), 0);
-    struct prof_profile *profile = prof_profile_read(part, error, sizeof error);
+    struct read_profile *profile = read_profile(part, error, sizeof error);
     ck_assert_msg(profile != NULL, "%s", error);
     return profile;
 }
 
-static struct prof_analysis *analyze(struct prof_profile *profile)
+static struct prof_analysis *analyze(struct read_profile *profile)
 {
     const size_t n_mappings = profile->n_mappings;
     profile->n_mappings = 0; /* no file that it names is opened */
@@ -370,7 +369,7 @@ static struct prof_analysis *analyze(struct prof_profile *profile)
 
 static void use(const uint8_t *data, size_t n, const struct prof_analysis *other)
 {
-    struct prof_profile *profile = write_and_read(data, n);
+    struct read_profile *profile = write_and_read(data, n);
     struct prof_analysis *analysis = analyze(profile);
     check_sums(analysis);
     prof_analysis_map(analysis, "/nowhere", folder);
@@ -390,7 +389,7 @@ static void use(const uint8_t *data, size_t n, const struct prof_analysis *other
     }
     add_up(profile);
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 
 /* All numbers at once, then those of each field alone. */
@@ -399,7 +398,7 @@ START_TEST(any_number_may_be_forged)
     static struct profile_seed seed;
     static uint8_t data[FORGED_BYTES], same[FORGED_BYTES];
     profile_seed_make((unsigned)_i, &seed);
-    struct prof_profile *profile = write_and_read(seed.data, seed.n);
+    struct read_profile *profile = write_and_read(seed.data, seed.n);
     struct prof_analysis *other = analyze(profile);
     for (size_t i = 0; i < FORGERIES; i++) {
         size_t n = make(data, &seed, NULL, &forgeries[i]);
@@ -416,7 +415,7 @@ START_TEST(any_number_may_be_forged)
     }
     ck_assert(_i != HAS_SOURCE || n_annotated > 0);
     prof_analysis_free(other);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 

@@ -1,8 +1,8 @@
 /* test_merge.c: profiles whose modules lie at other addresses, or in each other's place, added up.
  */
 #include "analyze.h"
-#include "merge.h"
 #include "profile_maker.h"
+#include "read_merge.h"
 #include "run_cases.h"
 
 #include <check.h>
@@ -28,7 +28,7 @@ static void teardown(void)
 
 /* A profile with the library at `base`, a row of it and a row of the tape's own; ticks are a third
  * of a nanosecond off, so that rounding has something to lose. */
-static struct prof_profile *make(const char *library, uint64_t base, uint64_t peak)
+static struct read_profile *make(const char *library, uint64_t base, uint64_t peak)
 {
     struct maker_bytes bytes = {0};
     maker_put_header(&bytes, "tsc", 1);
@@ -53,22 +53,22 @@ static struct prof_profile *make(const char *library, uint64_t base, uint64_t pe
     return maker_read(&bytes);
 }
 
-static struct prof_profile *merge(const struct prof_profile *a, const struct prof_profile *b)
+static struct read_profile *merge(const struct read_profile *a, const struct read_profile *b)
 {
     char error[1024] = "";
-    const struct prof_profile *both[] = {a, b};
-    static const struct prof_symbol known = {.pc = 0x50102, .line = 7, .source_line = 9};
-    const struct prof_symbol *symbol[] = {NULL, &known};
+    const struct read_profile *both[] = {a, b};
+    static const struct read_symbol known = {.pc = 0x50102, .line = 7, .source_line = 9};
+    const struct read_symbol *symbol[] = {NULL, &known};
     const size_t n_symbols[] = {0, 1};
-    ck_assert_msg(prof_merge(path, both, symbol, n_symbols, 2, error, sizeof error) == 0, "%s",
+    ck_assert_msg(read_merge(path, both, symbol, n_symbols, 2, error, sizeof error) == 0, "%s",
                   error);
-    struct prof_profile *sum = prof_profile_read(path, error, sizeof error);
+    struct read_profile *sum = read_profile(path, error, sizeof error);
     ck_assert_msg(sum != NULL, "%s", error);
     ck_assert(sum->complete);
     return sum;
 }
 
-static const struct prof_row *find_row(const struct prof_profile *sum, const char *op, uint64_t pc)
+static const struct read_row *find_row(const struct read_profile *sum, const char *op, uint64_t pc)
 {
     for (size_t i = 0; i < sum->tape[0].n_rows; i++)
         if (strcmp(sum->tape[0].row[i].op, op) == 0 && sum->tape[0].row[i].pc == pc)
@@ -79,12 +79,12 @@ static const struct prof_row *find_row(const struct prof_profile *sum, const cha
 
 START_TEST(rows_of_one_place_are_one_wherever_the_library_was)
 {
-    struct prof_profile *a = make("/lib/a.so", 0x10000, 40), *b = make("/lib/a.so", 0x50000, 30);
-    struct prof_profile *sum = merge(a, b);
+    struct read_profile *a = make("/lib/a.so", 0x10000, 40), *b = make("/lib/a.so", 0x50000, 30);
+    struct read_profile *sum = merge(a, b);
     ck_assert_uint_eq(sum->n_tapes, 1);
     ck_assert_uint_eq(sum->tape[0].tapes, 2);
     ck_assert_uint_eq(sum->tape[0].n_rows, 3);
-    const struct prof_row *row = find_row(sum, "matmul", 0x10101);
+    const struct read_row *row = find_row(sum, "matmul", 0x10101);
     ck_assert_uint_eq(row->calls, 2);
     ck_assert_str_eq(row->kept_by, "tanh");
     ck_assert_uint_eq(row->peak_bytes, 40);
@@ -94,16 +94,16 @@ START_TEST(rows_of_one_place_are_one_wherever_the_library_was)
     ck_assert_uint_eq(row->forward_ticks, 2 * 33);
     ck_assert_uint_eq(find_row(sum, "tanh", 0x10201)->forward_ticks, 2 * 34);
     ck_assert_uint_eq(sum->tape[0].forward_ticks, 2 * 67);
-    prof_profile_free(sum);
-    prof_profile_free(a);
-    prof_profile_free(b);
+    read_profile_free(sum);
+    read_profile_free(a);
+    read_profile_free(b);
 }
 END_TEST
 
 START_TEST(libraries_in_each_others_place_stay_apart)
 {
-    struct prof_profile *a = make("/lib/a.so", 0x50000, 40), *b = make("/lib/b.so", 0x50000, 50);
-    struct prof_profile *sum = merge(a, b);
+    struct read_profile *a = make("/lib/a.so", 0x50000, 40), *b = make("/lib/b.so", 0x50000, 50);
+    struct read_profile *sum = merge(a, b);
     ck_assert_uint_eq(sum->n_mappings, 2);
     ck_assert_uint_eq(sum->tape[0].n_rows, 5); /* the tape's own are one */
     ck_assert_uint_ge(sum->mapping[1].start, sum->mapping[0].end);
@@ -111,26 +111,26 @@ START_TEST(libraries_in_each_others_place_stay_apart)
     uint64_t moved = sum->mapping[1].start + 0x101;
     ck_assert_uint_eq(find_row(sum, "matmul", 0x50101)->peak_bytes, 0);
     ck_assert_uint_eq(find_row(sum, "matmul", moved)->peak_bytes, 50);
-    prof_profile_free(sum);
-    prof_profile_free(a);
-    prof_profile_free(b);
+    read_profile_free(sum);
+    read_profile_free(a);
+    read_profile_free(b);
 }
 END_TEST
 
 START_TEST(symbols_move_with_their_sites)
 {
-    struct prof_profile *a = make("/lib/a.so", 0x10000, 1), *b = make("/lib/a.so", 0x50000, 1);
-    struct prof_profile *sum = merge(a, b);
-    ck_assert_ptr_nonnull(prof_profile_symbol(sum, 0x10102, 7, 0));
-    ck_assert_uint_eq(prof_profile_symbol(sum, 0x10102, 7, 0)->source_line, 9);
-    prof_profile_free(sum);
-    prof_profile_free(a);
-    prof_profile_free(b);
+    struct read_profile *a = make("/lib/a.so", 0x10000, 1), *b = make("/lib/a.so", 0x50000, 1);
+    struct read_profile *sum = merge(a, b);
+    ck_assert_ptr_nonnull(read_profile_symbol(sum, 0x10102, 7, 0));
+    ck_assert_uint_eq(read_profile_symbol(sum, 0x10102, 7, 0)->source_line, 9);
+    read_profile_free(sum);
+    read_profile_free(a);
+    read_profile_free(b);
 }
 END_TEST
 
 /* A scope whose row took 100 ns in 3 calls, of which observing added 10 each. */
-static struct prof_profile *make_scope(void)
+static struct read_profile *make_scope(void)
 {
     struct maker_bytes bytes = {0};
     Tapescope__Scope scope = TAPESCOPE__SCOPE__INIT, *list[] = {&scope};
@@ -160,8 +160,8 @@ static struct prof_profile *make_scope(void)
 
 START_TEST(what_observing_added_is_off_scopes_and_rows_once)
 {
-    struct prof_profile *a = make_scope(), *b = make_scope(), *sum = merge(a, b);
-    struct prof_profile *again = merge(sum, a);
+    struct read_profile *a = make_scope(), *b = make_scope(), *sum = merge(a, b);
+    struct read_profile *again = merge(sum, a);
     struct prof_scope_costs costs;
     ck_assert_uint_eq(sum->overhead_ticks, 60);
     ck_assert_uint_eq(sum->tape[0].forward_ticks, 140);
@@ -176,10 +176,10 @@ START_TEST(what_observing_added_is_off_scopes_and_rows_once)
     ck_assert_uint_eq(again->overhead_ticks, 90);
     ck_assert_uint_eq(costs.scope[0].forward_ns, 1410);
     prof_scope_costs_free(&costs);
-    prof_profile_free(again);
-    prof_profile_free(sum);
-    prof_profile_free(a);
-    prof_profile_free(b);
+    read_profile_free(again);
+    read_profile_free(sum);
+    read_profile_free(a);
+    read_profile_free(b);
 }
 END_TEST
 

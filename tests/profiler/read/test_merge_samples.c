@@ -1,7 +1,7 @@
 /* test_merge_samples.c: call paths, samples and threads of several profiles as those of one. */
-#include "merge.h"
 #include "profile_maker.h"
 #include "profile_seeds.h"
+#include "read_merge.h"
 #include "run_cases.h"
 
 #include <check.h>
@@ -113,15 +113,15 @@ static void put_samples(struct maker_bytes *bytes, uint64_t base, uint32_t threa
     maker_put_packet(bytes, &packet);
 }
 
-static struct prof_profile *merge(const struct prof_profile *a, const struct prof_profile *b)
+static struct read_profile *merge(const struct read_profile *a, const struct read_profile *b)
 {
     char error[1024] = "";
-    const struct prof_profile *both[] = {a, b};
-    const struct prof_symbol *symbol[] = {NULL, NULL};
+    const struct read_profile *both[] = {a, b};
+    const struct read_symbol *symbol[] = {NULL, NULL};
     const size_t n_symbols[] = {0, 0};
-    ck_assert_msg(prof_merge(path, both, symbol, n_symbols, 2, error, sizeof error) == 0, "%s",
+    ck_assert_msg(read_merge(path, both, symbol, n_symbols, 2, error, sizeof error) == 0, "%s",
                   error);
-    struct prof_profile *sum = prof_profile_read(path, error, sizeof error);
+    struct read_profile *sum = read_profile(path, error, sizeof error);
     ck_assert_msg(sum != NULL, "%s", error);
     ck_assert(sum->complete);
     ck_assert_ptr_null(sum->warning);
@@ -134,7 +134,7 @@ static const struct made_path near_paths[] = {{1, 0, 0x101}, {2, 1, 0x201}, {3, 
 static const struct made_path far_paths[] = {
     {4, 0, 0x101}, {5, 4, 0x201}, {7, 5, 0x401}, {9, 5, 0x301}, {11, 10, 0x301}};
 
-static struct prof_profile *make_near(uint64_t period)
+static struct read_profile *make_near(uint64_t period)
 {
     struct maker_bytes bytes = {0};
     maker_put_header(&bytes, "monotonic", 1);
@@ -145,7 +145,7 @@ static struct prof_profile *make_near(uint64_t period)
     return maker_read(&bytes);
 }
 
-static struct prof_profile *make_far(uint32_t path_id, uint64_t period)
+static struct read_profile *make_far(uint32_t path_id, uint64_t period)
 {
     static const char *const other[] = {"fit", "io", "worker", "worker"};
     struct maker_bytes bytes = {0};
@@ -157,16 +157,16 @@ static struct prof_profile *make_far(uint32_t path_id, uint64_t period)
     return maker_read(&bytes);
 }
 
-static void free_all(struct prof_profile *a, struct prof_profile *b, struct prof_profile *c)
+static void free_all(struct read_profile *a, struct read_profile *b, struct read_profile *c)
 {
-    prof_profile_free(a);
-    prof_profile_free(b);
-    prof_profile_free(c);
+    read_profile_free(a);
+    read_profile_free(b);
+    read_profile_free(c);
 }
 
 START_TEST(equal_paths_are_one_and_others_stay_apart)
 {
-    struct prof_profile *a = make_near(7), *b = make_far(9, 7), *sum = merge(a, b);
+    struct read_profile *a = make_near(7), *b = make_far(9, 7), *sum = merge(a, b);
     static const struct made_path want[] = {
         {1, 0, 0x101}, {2, 1, 0x201}, {3, 2, 0x301}, {4, 2, 0x401}, {5, 0, 0x301}};
     ck_assert_uint_eq(sum->n_call_paths, 5);
@@ -182,14 +182,14 @@ END_TEST
 
 START_TEST(what_is_signalled_adds_up_thread_by_thread)
 {
-    struct prof_profile *a = make_near(7), *b = make_far(9, 7), *sum = merge(a, b);
+    struct read_profile *a = make_near(7), *b = make_far(9, 7), *sum = merge(a, b);
     static const struct {
         const char *name;
         uint64_t tid, fired;
     } want[] = {{"fit", 100, 20}, {"worker", 0, 11 + 12}, {"worker", 0, 12 + 13}, {"io", 101, 11}};
     ck_assert_uint_eq(sum->n_threads, 4);
     for (size_t i = 0; i < 4; i++) {
-        const struct prof_thread *thread = &sum->thread[i];
+        const struct read_thread *thread = &sum->thread[i];
         ck_assert_str_eq(thread->name, want[i].name);
         ck_assert_uint_eq(thread->tid, want[i].tid);
         ck_assert_uint_eq(thread->fired, want[i].fired);
@@ -207,9 +207,9 @@ END_TEST
 
 START_TEST(samples_that_say_the_same_are_one)
 {
-    struct prof_profile *a = make_near(7), *b = make_far(9, 7), *sum = merge(a, b);
+    struct read_profile *a = make_near(7), *b = make_far(9, 7), *sum = merge(a, b);
     ck_assert_uint_eq(sum->n_samples, 2);
-    const struct prof_sample *code = &sum->sample[0], *op = &sum->sample[1];
+    const struct read_sample *code = &sum->sample[0], *op = &sum->sample[1];
     ck_assert_uint_eq(code->thread, 2);
     ck_assert_uint_eq(code->n_stack, 2);
     ck_assert_uint_eq(code->stack[0], 0x10000); /* the module's first byte */
@@ -218,7 +218,7 @@ START_TEST(samples_that_say_the_same_are_one)
     ck_assert_uint_eq(code->partial, 4);
     ck_assert_uint_eq(code->wall_ns, 100);
     ck_assert_uint_eq(code->cpu_ns, 80);
-    ck_assert_uint_eq(op->phase, PROF_PHASE_BACKWARD);
+    ck_assert_uint_eq(op->phase, READ_PHASE_BACKWARD);
     ck_assert_uint_eq(op->pc, 0x10301);
     ck_assert_uint_eq(op->path, 3);
     ck_assert_uint_eq(op->count, 6);
@@ -228,7 +228,7 @@ END_TEST
 
 START_TEST(samples_on_other_paths_stay_apart)
 {
-    struct prof_profile *a = make_near(7), *b = make_far(7, 7), *sum = merge(a, b);
+    struct read_profile *a = make_near(7), *b = make_far(7, 7), *sum = merge(a, b);
     ck_assert_uint_eq(sum->n_samples, 3);
     ck_assert_uint_eq(sum->sample[1].path, 3);
     ck_assert_uint_eq(sum->sample[2].path, 4);
@@ -239,7 +239,7 @@ END_TEST
 
 START_TEST(of_two_periods_the_mean_is_by_signals)
 {
-    struct prof_profile *a = make_near(1000), *b = make_far(9, 2000), *sum = merge(a, b);
+    struct read_profile *a = make_near(1000), *b = make_far(9, 2000), *sum = merge(a, b);
     /* 10 + 11 + 12 signals, and 10 + 11 + 12 + 13. */
     ck_assert_uint_eq(sum->sample_period_ns, (33 * 1000 + 46 * 2000 + 39) / 79);
     free_all(a, b, sum);
@@ -248,14 +248,14 @@ END_TEST
 
 START_TEST(a_sum_is_added_up_as_its_parts_would_be)
 {
-    struct prof_profile *a = make_near(7), *b = make_far(7, 7), *sum = merge(a, b);
-    struct prof_profile *again = merge(sum, a);
+    struct read_profile *a = make_near(7), *b = make_far(7, 7), *sum = merge(a, b);
+    struct read_profile *again = merge(sum, a);
     ck_assert_uint_eq(again->n_call_paths, sum->n_call_paths);
     ck_assert_uint_eq(again->n_samples, 3);
     ck_assert_uint_eq(again->sample[0].count, 15);
     ck_assert_uint_eq(again->sample[1].count, 6);
     ck_assert_uint_eq(again->thread[0].fired, 30);
-    prof_profile_free(again);
+    read_profile_free(again);
     free_all(a, b, sum);
 }
 END_TEST
@@ -265,7 +265,7 @@ struct counts {
     uint64_t scope_calls, scope_records, stated, lost_scopes, bytes, dropped;
 };
 
-static void count(struct counts *counts, const struct prof_profile *profile)
+static void count(struct counts *counts, const struct read_profile *profile)
 {
     for (size_t i = 0; i < profile->n_threads; i++) {
         counts->fired += profile->thread[i].fired;
@@ -302,7 +302,7 @@ struct heard {
 };
 static uint32_t heard_path[MOST_HEARD]; /* by event, as the file has it */
 
-static void hear(void *payload, const struct prof_profile *profile, const struct prof_event *event)
+static void hear(void *payload, const struct read_profile *profile, const struct read_event *event)
 {
     struct heard *heard = payload;
     (void)profile;
@@ -320,15 +320,14 @@ static struct heard hear_all(const char *name)
 {
     char error[1024] = "";
     struct heard heard = {0};
-    struct prof_profile *profile =
-        prof_profile_read_events(name, hear, &heard, error, sizeof error);
+    struct read_profile *profile = read_profile_events(name, hear, &heard, error, sizeof error);
     ck_assert_msg(profile != NULL, "%s", error);
     for (uint64_t i = 0; i < heard.n; i++) {
-        size_t at = prof_profile_path_numbered(profile, heard_path[i]);
-        for (; at != SIZE_MAX; at = prof_profile_path(profile, profile->call_path[at].parent))
+        size_t at = read_profile_path_numbered(profile, heard_path[i]);
+        for (; at != SIZE_MAX; at = read_profile_path(profile, profile->call_path[at].parent))
             heard.frames++;
     }
-    prof_profile_free(profile);
+    read_profile_free(profile);
     return heard;
 }
 
@@ -343,7 +342,7 @@ static void seed_path(char *to, size_t room, unsigned i)
     ck_assert_int_lt(snprintf(to, room, "%s-%u", path, i), (int)room);
 }
 
-static struct prof_profile *open_seed(unsigned i)
+static struct read_profile *open_seed(unsigned i)
 {
     static struct profile_seed seed;
     char name[96], error[1024] = "";
@@ -353,7 +352,7 @@ static struct prof_profile *open_seed(unsigned i)
     ck_assert_ptr_nonnull(file);
     ck_assert_uint_eq(fwrite(seed.data, 1, seed.n, file), seed.n);
     ck_assert_int_eq(fclose(file), 0);
-    struct prof_profile *profile = prof_profile_read(name, error, sizeof error);
+    struct read_profile *profile = read_profile(name, error, sizeof error);
     ck_assert_msg(profile != NULL, "%s", error);
     return profile;
 }
@@ -361,13 +360,13 @@ static struct prof_profile *open_seed(unsigned i)
 /* Profiles of every kind: numbers that repeat, threads and paths that are not there. */
 START_TEST(any_two_profiles_add_up)
 {
-    struct prof_profile *one[PROFILE_SEEDS];
+    struct read_profile *one[PROFILE_SEEDS];
     uint64_t frames = 0;
     for (unsigned i = 0; i < PROFILE_SEEDS; i++)
         one[i] = open_seed(i);
     for (unsigned i = 0; i < PROFILE_SEEDS; i++) {
         for (unsigned j = 0; j < PROFILE_SEEDS; j++) {
-            struct prof_profile *sum = merge(one[i], one[j]);
+            struct read_profile *sum = merge(one[i], one[j]);
             struct counts want = {0}, got = {0};
             count(&want, one[i]);
             count(&want, one[j]);
@@ -390,41 +389,41 @@ START_TEST(any_two_profiles_add_up)
             ck_assert_uint_eq(sum->n_events, all.n);
             ck_assert_uint_eq(sum->events_left_out,
                               one[i]->events_left_out + one[j]->events_left_out);
-            prof_profile_free(sum);
+            read_profile_free(sum);
         }
     }
     ck_assert_uint_gt(frames, 0);
     for (unsigned i = 0; i < PROFILE_SEEDS; i++) {
         unlink(one[i]->path);
-        prof_profile_free(one[i]);
+        read_profile_free(one[i]);
     }
 }
 END_TEST
 
 START_TEST(what_cannot_be_read_again_is_said)
 {
-    struct prof_profile *a = open_seed(1), *b = open_seed(9);
+    struct read_profile *a = open_seed(1), *b = open_seed(9);
     char error[1024] = "";
-    const struct prof_profile *both[] = {a, b};
-    const struct prof_symbol *symbol[] = {NULL, NULL};
+    const struct read_profile *both[] = {a, b};
+    const struct read_symbol *symbol[] = {NULL, NULL};
     const size_t n_symbols[] = {0, 0};
     unlink(path);
     unlink(b->path);
-    ck_assert_int_eq(prof_merge(path, both, symbol, n_symbols, 2, error, sizeof error), -1);
+    ck_assert_int_eq(read_merge(path, both, symbol, n_symbols, 2, error, sizeof error), -1);
     ck_assert_msg(strstr(error, b->path) && strstr(error, "No such file"), "%s", error);
     ck_assert_int_ne(access(path, F_OK), 0);
     ck_assert_int_eq(rename(a->path, b->path), 0); /* another profile, with more events */
     ck_assert_int_eq(symlink(b->path, a->path), 0);
-    ck_assert_msg(prof_merge(path, both, symbol, n_symbols, 2, error, sizeof error) == 0, "%s",
+    ck_assert_msg(read_merge(path, both, symbol, n_symbols, 2, error, sizeof error) == 0, "%s",
                   error);
     ck_assert_uint_eq(hear_all(path).n, a->n_events + b->n_events);
     a->n_events += 1;
-    ck_assert_int_eq(prof_merge(path, both, symbol, n_symbols, 2, error, sizeof error), -1);
+    ck_assert_int_eq(read_merge(path, both, symbol, n_symbols, 2, error, sizeof error), -1);
     ck_assert_msg(strstr(error, "has changed meanwhile") != NULL, "%s", error);
     unlink(a->path);
     unlink(b->path);
-    prof_profile_free(a);
-    prof_profile_free(b);
+    read_profile_free(a);
+    read_profile_free(b);
 }
 END_TEST
 

@@ -1,8 +1,8 @@
 /* test_pack.c: compressed profiles and such as bring their symbols along. */
 #include "analyze.h"
-#include "pack.h"
 #include "profile_frame.h"
 #include "profile_maker.h"
+#include "read_pack.h"
 #include "run_cases.h"
 
 #include <check.h>
@@ -45,10 +45,10 @@ static void compress_file(const char *path, const void *data, size_t n)
     ck_assert_int_eq(gzclose(file), Z_OK);
 }
 
-static struct prof_profile *read_good(const char *path)
+static struct read_profile *read_good(const char *path)
 {
     char error[1024] = "";
-    struct prof_profile *profile = prof_profile_read(path, error, sizeof error);
+    struct read_profile *profile = read_profile(path, error, sizeof error);
     ck_assert_msg(profile != NULL, "%s", error);
     return profile;
 }
@@ -72,12 +72,12 @@ START_TEST(a_compressed_profile_reads_as_the_plain_one)
     put_body(&bytes);
     maker_put_end(&bytes);
     compress_file(packed, bytes.data, bytes.n);
-    struct prof_profile *profile = read_good(packed);
+    struct read_profile *profile = read_good(packed);
     ck_assert(profile->complete);
     ck_assert_ptr_null(profile->warning);
     ck_assert_uint_eq(profile->n_packets, 3);
     ck_assert_uint_eq(profile->tape[0].row[0].value_bytes, 64);
-    prof_profile_free(profile);
+    read_profile_free(profile);
     free(bytes.data);
 }
 END_TEST
@@ -100,15 +100,14 @@ START_TEST(cut_or_damaged_compression_never_does_harm)
         if (i >= n)
             data[(i - n) / 8] ^= (uint8_t)(1 << (i - n) % 8);
         FILE *stream = length > 0 ? fmemopen(data, length, "r") : fopen("/dev/null", "r");
-        struct prof_profile *profile =
-            prof_profile_read_stream(stream, "x.gz", error, sizeof error);
+        struct read_profile *profile = read_profile_stream(stream, "x.gz", error, sizeof error);
         fclose(stream);
         ck_assert_int_eq(profile == NULL, error[0] != '\0');
         if (profile) {
             ck_assert(profile->complete || profile->warning);
             whole += profile->complete;
         }
-        prof_profile_free(profile);
+        read_profile_free(profile);
         if (i >= n)
             data[(i - n) / 8] ^= (uint8_t)(1 << (i - n) % 8);
     }
@@ -139,14 +138,14 @@ START_TEST(what_expands_beyond_all_measure_is_refused)
         ck_assert_int_eq(gzwrite(file, zeros, ZEROS), ZEROS);
     }
     ck_assert_int_eq(gzclose(file), Z_OK);
-    ck_assert_ptr_null(prof_profile_read(packed, error, sizeof error));
+    ck_assert_ptr_null(read_profile(packed, error, sizeof error));
     ck_assert_msg(strstr(error, "File too large") != NULL, "%s", error);
     free(zeros);
     free(bytes.data);
 }
 END_TEST
 
-static void check_symbols(const struct prof_profile *profile)
+static void check_symbols(const struct read_profile *profile)
 {
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
@@ -169,19 +168,19 @@ START_TEST(symbols_in_the_profile_need_no_program)
     maker_put_symbols(&bytes, 0x2001, 0, 0x3001);
     maker_put_end(&bytes);
     write_file(plain, bytes.data, bytes.n);
-    struct prof_profile *profile = read_good(plain);
+    struct read_profile *profile = read_good(plain);
     check_symbols(profile);
-    ck_assert_ptr_null(prof_profile_symbol(profile, 0x2001, 5, 0));
-    ck_assert_ptr_null(prof_profile_symbol(profile, 0x2002, 0, 0));
-    prof_profile_free(profile);
+    ck_assert_ptr_null(read_profile_symbol(profile, 0x2001, 5, 0));
+    ck_assert_ptr_null(read_profile_symbol(profile, 0x2002, 0, 0));
+    read_profile_free(profile);
     free(bytes.data);
 }
 END_TEST
 
-static void pack(const char *from, const char *to, const struct prof_symbol *symbol, size_t n)
+static void pack(const char *from, const char *to, const struct read_symbol *symbol, size_t n)
 {
     char error[1024] = "";
-    ck_assert_msg(prof_pack(from, to, symbol, n, error, sizeof error) == 0, "%s", error);
+    ck_assert_msg(read_pack(from, to, symbol, n, error, sizeof error) == 0, "%s", error);
 }
 
 START_TEST(packing_keeps_every_packet_and_puts_symbols_before_the_end)
@@ -195,7 +194,7 @@ START_TEST(packing_keeps_every_packet_and_puts_symbols_before_the_end)
     maker_put(&bytes, unknown, sizeof unknown);
     maker_put_end(&bytes);
     write_file(plain, bytes.data, bytes.n);
-    const struct prof_symbol symbol[] = {
+    const struct read_symbol symbol[] = {
         {.pc = 0x2001,
          .function = (char *)"dense",
          .file = (char *)"/src/mlp.c",
@@ -206,12 +205,12 @@ START_TEST(packing_keeps_every_packet_and_puts_symbols_before_the_end)
     };
     pack(plain, packed, symbol, 2);
     for (int i = 0; i < 2; i++) { /* packed once more onto itself it is the same */
-        struct prof_profile *profile = read_good(packed);
+        struct read_profile *profile = read_good(packed);
         ck_assert(profile->complete);
         ck_assert_uint_eq(profile->n_packets, 5);
         ck_assert_uint_eq(profile->n_symbols, 2);
         check_symbols(profile);
-        prof_profile_free(profile);
+        read_profile_free(profile);
         pack(packed, packed, symbol, 2);
     }
     free(bytes.data);
@@ -225,10 +224,10 @@ START_TEST(what_was_cut_off_stays_cut_off)
     maker_put_end(&bytes);
     write_file(plain, bytes.data, bytes.n - 1);
     pack(plain, packed, NULL, 0);
-    struct prof_profile *profile = read_good(packed);
+    struct read_profile *profile = read_good(packed);
     ck_assert(!profile->complete);
     ck_assert_uint_eq(profile->n_packets, 2);
-    prof_profile_free(profile);
+    read_profile_free(profile);
     free(bytes.data);
 }
 END_TEST
@@ -236,19 +235,19 @@ END_TEST
 START_TEST(more_symbols_than_a_packet_holds_come_in_several)
 {
     enum { MANY = 2500 };
-    static struct prof_symbol symbol[MANY];
+    static struct read_symbol symbol[MANY];
     struct maker_bytes bytes = {0};
     put_body(&bytes);
     maker_put_end(&bytes);
     write_file(plain, bytes.data, bytes.n);
     for (size_t i = 0; i < MANY; i++)
-        symbol[i] = (struct prof_symbol){.pc = i + 1, .source_line = (uint32_t)i + 7};
+        symbol[i] = (struct read_symbol){.pc = i + 1, .source_line = (uint32_t)i + 7};
     pack(plain, packed, symbol, MANY);
-    struct prof_profile *profile = read_good(packed);
+    struct read_profile *profile = read_good(packed);
     ck_assert_uint_eq(profile->n_symbols, MANY);
     for (size_t i = 0; i < MANY; i++)
-        ck_assert_uint_eq(prof_profile_symbol(profile, i + 1, 0, 0)->source_line, i + 7);
-    prof_profile_free(profile);
+        ck_assert_uint_eq(read_profile_symbol(profile, i + 1, 0, 0)->source_line, i + 7);
+    read_profile_free(profile);
     free(bytes.data);
 }
 END_TEST
@@ -257,16 +256,16 @@ START_TEST(what_cannot_be_packed_leaves_nothing)
 {
     char error[1024] = "", nowhere[160];
     snprintf(nowhere, sizeof nowhere, "%s/no/where", folder);
-    ck_assert_int_eq(prof_pack(plain, packed, NULL, 0, error, sizeof error), -1);
+    ck_assert_int_eq(read_pack(plain, packed, NULL, 0, error, sizeof error), -1);
     ck_assert_msg(strstr(error, "/plain: No such file") != NULL, "%s", error);
     write_file(plain, "hello, world", 12);
-    ck_assert_int_eq(prof_pack(plain, packed, NULL, 0, error, sizeof error), -1);
+    ck_assert_int_eq(read_pack(plain, packed, NULL, 0, error, sizeof error), -1);
     ck_assert_int_ne(access(packed, F_OK), 0);
     struct maker_bytes bytes = {0};
     put_body(&bytes);
     write_file(plain, bytes.data, bytes.n);
     free(bytes.data);
-    ck_assert_int_eq(prof_pack(plain, nowhere, NULL, 0, error, sizeof error), -1);
+    ck_assert_int_eq(read_pack(plain, nowhere, NULL, 0, error, sizeof error), -1);
     ck_assert_msg(strstr(error, "/no/where: No such file") != NULL, "%s", error);
 }
 END_TEST

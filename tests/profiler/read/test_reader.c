@@ -2,7 +2,7 @@
 #include "analyze.h"
 #include "profile_frame.h"
 #include "profile_maker.h"
-#include "reader.h"
+#include "read.h"
 #include "report.h"
 #include "run_cases.h"
 
@@ -14,19 +14,19 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct prof_profile *read_bytes(const struct maker_bytes *bytes, char *error, size_t n)
+static struct read_profile *read_bytes(const struct maker_bytes *bytes, char *error, size_t n)
 {
     FILE *stream = bytes->n > 0 ? fmemopen(bytes->data, bytes->n, "r") : fopen("/dev/null", "r");
     ck_assert_ptr_nonnull(stream);
-    struct prof_profile *profile = prof_profile_read_stream(stream, "x.prof", error, n);
+    struct read_profile *profile = read_profile_stream(stream, "x.prof", error, n);
     fclose(stream);
     return profile;
 }
 
-static struct prof_profile *read_good(const struct maker_bytes *bytes)
+static struct read_profile *read_good(const struct maker_bytes *bytes)
 {
     char error[1024] = "";
-    struct prof_profile *profile = read_bytes(bytes, error, sizeof error);
+    struct read_profile *profile = read_bytes(bytes, error, sizeof error);
     ck_assert_msg(profile != NULL, "%s", error);
     return profile;
 }
@@ -93,7 +93,7 @@ START_TEST(a_profile_is_read_with_all_that_it_holds)
 {
     struct maker_bytes bytes = {0};
     put_rich(&bytes);
-    struct prof_profile *profile = read_good(&bytes);
+    struct read_profile *profile = read_good(&bytes);
     ck_assert(profile->complete);
     ck_assert_ptr_null(profile->warning);
     ck_assert_str_eq(profile->end_reason, "stop");
@@ -104,8 +104,8 @@ START_TEST(a_profile_is_read_with_all_that_it_holds)
     ck_assert_uint_eq(profile->n_tapes, 2);
     ck_assert_uint_eq(profile->duration_ns, 100);
     ck_assert_double_eq(profile->ticks_per_ns, 3);
-    ck_assert_uint_eq(prof_profile_ns(profile, 40), 13);
-    const struct prof_row *row = &profile->tape[0].row[1];
+    ck_assert_uint_eq(read_profile_ns(profile, 40), 13);
+    const struct read_row *row = &profile->tape[0].row[1];
     ck_assert_str_eq(row->op, "matmul");
     ck_assert_str_eq(row->kept_by, "tanh");
     ck_assert_uint_eq(row->calls, 3);
@@ -114,7 +114,7 @@ START_TEST(a_profile_is_read_with_all_that_it_holds)
     ck_assert_uint_eq(profile->tape[0].recompute_ticks, 11);
     ck_assert_uint_eq(profile->tape[1].row[0].recompute_calls, 0); /* as in older files */
     ck_assert_ptr_null(profile->tape[0].row[2].kept_by);           /* a row that is not there */
-    prof_profile_free(profile);
+    read_profile_free(profile);
     free(bytes.data);
 }
 END_TEST
@@ -133,15 +133,15 @@ START_TEST(the_last_packet_of_a_row_wins_and_other_rows_stay)
     made->ledger.forward_ticks = 50;
     maker_put_ledger(&bytes, made);
     maker_put_end(&bytes);
-    struct prof_profile *profile = read_good(&bytes);
+    struct read_profile *profile = read_good(&bytes);
     ck_assert_uint_eq(profile->n_tapes, 1);
     ck_assert_uint_eq(profile->tape[0].n_rows, 2);
     ck_assert_uint_eq(profile->tape[0].row[0].calls, 1);
     ck_assert_uint_eq(profile->tape[0].row[1].calls, 9);
     ck_assert_uint_eq(profile->tape[0].forward_ticks, 50);
-    ck_assert_uint_eq(prof_profile_ns(profile, 50), 50);
+    ck_assert_uint_eq(read_profile_ns(profile, 50), 50);
     ck_assert(!profile->clock_is_uncalibrated);
-    prof_profile_free(profile);
+    read_profile_free(profile);
     free(bytes.data);
 }
 END_TEST
@@ -165,12 +165,12 @@ static uint64_t calls_of_destroyed(bool merged, bool end)
     }
     if (end)
         maker_put_end(&bytes);
-    struct prof_profile *profile = read_good(&bytes);
+    struct read_profile *profile = read_good(&bytes);
     uint64_t calls = 0;
     for (size_t i = 0; i < profile->n_tapes; i++)
         for (size_t j = 0; j < profile->tape[i].n_rows; j++)
             calls += profile->tape[i].row[j].calls;
-    prof_profile_free(profile);
+    read_profile_free(profile);
     free(bytes.data);
     return calls;
 }
@@ -195,21 +195,21 @@ START_TEST(every_truncation_is_readable_and_says_so)
             check_unusable(&cut, n < PROFILE_MAGIC_BYTES ? "not a tapescope profile" : "header");
             continue;
         }
-        struct prof_profile *profile = read_bytes(&cut, error, sizeof error);
+        struct read_profile *profile = read_bytes(&cut, error, sizeof error);
         ck_assert_msg(profile != NULL, "%zu: %s", n, error);
         ck_assert(!profile->complete);
         ck_assert_ptr_nonnull(profile->warning);
         ck_assert_ptr_nonnull(strstr(profile->warning, "was killed or is still running"));
         ck_assert_ptr_null(strchr(profile->warning, '\n'));
-        prof_profile_free(profile);
+        read_profile_free(profile);
     }
     struct maker_bytes cut = {.data = bytes.data, .n = bytes.frame[3] + 9};
-    struct prof_profile *profile = read_good(&cut);
+    struct read_profile *profile = read_good(&cut);
     char expected[128];
     snprintf(expected, sizeof expected, "x.prof: truncated after 3 packets (%zu of %zu bytes)",
              cut.n, bytes.frame[4]);
     ck_assert_ptr_nonnull(strstr(profile->warning, expected));
-    prof_profile_free(profile);
+    read_profile_free(profile);
     free(bytes.data);
 }
 END_TEST
@@ -219,7 +219,7 @@ static void use(const struct maker_bytes *bytes)
 {
     char error[1024], *text = NULL;
     size_t n;
-    struct prof_profile *profile = read_bytes(bytes, error, sizeof error);
+    struct read_profile *profile = read_bytes(bytes, error, sizeof error);
     if (!profile)
         return;
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
@@ -231,7 +231,7 @@ static void use(const struct maker_bytes *bytes)
     fclose(style.out);
     free(text);
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 
 START_TEST(any_flipped_bit_is_noticed)
@@ -241,15 +241,15 @@ START_TEST(any_flipped_bit_is_noticed)
     for (size_t bit = 0; bit < 8 * bytes.n; bit++) {
         char error[1024];
         bytes.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        struct prof_profile *profile = read_bytes(&bytes, error, sizeof error);
+        struct read_profile *profile = read_bytes(&bytes, error, sizeof error);
         ck_assert(!profile || (!profile->complete && profile->warning));
-        prof_profile_free(profile);
+        read_profile_free(profile);
         bytes.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
     bytes.data[bytes.frame[4] + PROFILE_FRAME_BYTES] ^= 1;
-    struct prof_profile *profile = read_good(&bytes);
+    struct read_profile *profile = read_good(&bytes);
     ck_assert_ptr_nonnull(strstr(profile->warning, "x.prof: packet 5 is damaged (checksum)"));
-    prof_profile_free(profile);
+    read_profile_free(profile);
     free(bytes.data);
 }
 END_TEST
@@ -291,12 +291,12 @@ START_TEST(what_is_not_a_profile_is_refused_in_one_line)
     maker_put_header(&twice, "tsc", 1);
     maker_put_header(&once, "tsc", 1);
     maker_put(&twice, once.data + once.frame[0], once.n - once.frame[0]);
-    struct prof_profile *profile = read_good(&twice);
+    struct read_profile *profile = read_good(&twice);
     ck_assert_ptr_nonnull(strstr(profile->warning, "packet 2 is damaged (content)"));
-    prof_profile_free(profile);
-    ck_assert_ptr_null(prof_profile_read("/nowhere/x.prof", error, sizeof error));
+    read_profile_free(profile);
+    ck_assert_ptr_null(read_profile("/nowhere/x.prof", error, sizeof error));
     ck_assert_str_eq(error, "/nowhere/x.prof: No such file or directory");
-    ck_assert_ptr_null(prof_profile_read("/", error, sizeof error));
+    ck_assert_ptr_null(read_profile("/", error, sizeof error));
     ck_assert_str_eq(error, "/: Is a directory");
     free(text.data);
     free(later.data);
@@ -323,9 +323,9 @@ START_TEST(a_packet_of_a_million_empty_rows_does_not_take_its_weight_in_memory)
     profile_frame_put(head, payload, (uint32_t)at);
     maker_put(&bytes, head, sizeof head);
     maker_put(&bytes, payload, at);
-    struct prof_profile *profile = read_good(&bytes);
+    struct read_profile *profile = read_good(&bytes);
     ck_assert_ptr_nonnull(strstr(profile->warning, "packet 2 is damaged (content)"));
-    prof_profile_free(profile);
+    read_profile_free(profile);
     free(payload);
     free(bytes.data);
 }
@@ -335,7 +335,7 @@ START_TEST(lines_are_joined_over_tapes_and_their_sums_are_the_totals)
 {
     struct maker_bytes bytes = {0};
     put_rich(&bytes);
-    struct prof_profile *profile = read_good(&bytes);
+    struct read_profile *profile = read_good(&bytes);
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     ck_assert_uint_eq(analysis->n_lines, 3);
@@ -366,7 +366,7 @@ START_TEST(lines_are_joined_over_tapes_and_their_sums_are_the_totals)
     ck_assert_uint_eq(n, 3);
     free(op);
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
     free(bytes.data);
 }
 END_TEST
@@ -376,7 +376,7 @@ START_TEST(what_observing_added_is_taken_off_and_said)
 {
     struct maker_bytes bytes = {0};
     put_observed(&bytes, 2);
-    struct prof_profile *profile = read_good(&bytes);
+    struct read_profile *profile = read_good(&bytes);
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     for (size_t i = 0; i < analysis->n_lines; i++) {
@@ -396,7 +396,7 @@ START_TEST(what_observing_added_is_taken_off_and_said)
     ck_assert_uint_eq(total->recompute_ticks, 11 - 2 * 2);
     ck_assert_uint_eq(total->forward_ns, analysis->sum.forward_ns);
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
     free(bytes.data);
 }
 END_TEST
@@ -407,10 +407,10 @@ START_TEST(an_overhead_that_cannot_be_is_none)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct maker_bytes bytes = {0};
         put_observed(&bytes, wrong[i]);
-        struct prof_profile *profile = read_good(&bytes);
+        struct read_profile *profile = read_good(&bytes);
         ck_assert_double_eq(profile->forward_overhead, 0);
         ck_assert_double_eq(profile->backward_overhead, 0);
-        prof_profile_free(profile);
+        read_profile_free(profile);
         free(bytes.data);
     }
 }
@@ -422,9 +422,9 @@ START_TEST(reports_fit_eighty_columns_and_hold_no_control_characters)
     char *text = NULL;
     size_t n;
     put_rich(&bytes);
-    struct prof_profile *profile = read_good(&bytes);
+    struct read_profile *profile = read_good(&bytes);
     char name[] = "\033[2J of a screen\r\n that is not ours";
-    struct prof_scope open = {.name = name, .calls = 2, .open_calls = 1};
+    struct read_scope open = {.name = name, .calls = 2, .open_calls = 1};
     profile->scope = &open;
     profile->n_scopes = 1;
     struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
@@ -449,7 +449,7 @@ START_TEST(reports_fit_eighty_columns_and_hold_no_control_characters)
     profile->n_scopes = 0;
     free(text);
     prof_analysis_free(analysis);
-    prof_profile_free(profile);
+    read_profile_free(profile);
     free(bytes.data);
 }
 END_TEST

@@ -7,7 +7,7 @@
 #include "profile.pb-c.h"
 #include "profile_frame.h"
 #include "profile_seeds.h"
-#include "reader.h"
+#include "read.h"
 #include "report.h"
 #include "run_cases.h"
 
@@ -30,12 +30,12 @@ static void make(int number)
 }
 
 /* NULL: not usable, and the error is one line that names the file. */
-static struct prof_profile *read_bytes(uint8_t *data, size_t n)
+static struct read_profile *read_bytes(uint8_t *data, size_t n)
 {
     char error[1024] = "";
     FILE *stream = n > 0 ? fmemopen(data, n, "r") : fopen("/dev/null", "r");
     ck_assert_ptr_nonnull(stream);
-    struct prof_profile *profile = prof_profile_read_stream(stream, "x.prof", error, sizeof error);
+    struct read_profile *profile = read_profile_stream(stream, "x.prof", error, sizeof error);
     fclose(stream);
     if (profile) {
         ck_assert_str_eq(error, "");
@@ -76,7 +76,7 @@ static void report_all_space(const struct prof_analysis *analysis, const struct 
 }
 
 /* All reports of a profile, as text that the caller frees. */
-static char *report(const struct prof_profile *profile)
+static char *report(const struct read_profile *profile)
 {
     char *text = NULL;
     size_t n;
@@ -98,7 +98,7 @@ static char *report(const struct prof_profile *profile)
     return text;
 }
 
-static uint64_t calls_of(const struct prof_profile *profile)
+static uint64_t calls_of(const struct read_profile *profile)
 {
     uint64_t calls = 0;
     for (size_t i = 0; i < profile->n_tapes; i++)
@@ -111,7 +111,7 @@ START_TEST(a_seed_is_a_valid_profile_of_at_most_2_kib)
 {
     make(_i);
     bool complete = _i < PROFILE_SEEDS_COMPLETE;
-    struct prof_profile *profile = read_bytes(seed.data, seed.n);
+    struct read_profile *profile = read_bytes(seed.data, seed.n);
     ck_assert_ptr_nonnull(profile);
     ck_assert_uint_eq(profile->n_packets, seed.n_frames);
     ck_assert(profile->complete == complete);
@@ -119,7 +119,7 @@ START_TEST(a_seed_is_a_valid_profile_of_at_most_2_kib)
     char *text = report(profile);
     ck_assert_uint_gt(strlen(text), 0);
     free(text);
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 END_TEST
 
@@ -132,7 +132,7 @@ START_TEST(a_profile_cut_at_any_byte_is_its_whole_frames)
     for (size_t n = 0; n < seed.n; n++) {
         bool boundary = frames < seed.n_frames && n == seed.frame[frames + 1];
         frames += boundary;
-        struct prof_profile *profile = read_bytes(seed.data, n);
+        struct read_profile *profile = read_bytes(seed.data, n);
         if (frames == 0) {
             ck_assert_ptr_null(profile);
             continue;
@@ -147,7 +147,7 @@ START_TEST(a_profile_cut_at_any_byte_is_its_whole_frames)
             calls = calls_of(profile);
         ck_assert_uint_eq(calls_of(profile), calls);
         free(report(profile));
-        prof_profile_free(profile);
+        read_profile_free(profile);
     }
     ck_assert_uint_eq(frames, seed.n_frames - 1);
 }
@@ -161,7 +161,7 @@ START_TEST(a_flipped_bit_ends_the_profile_before_its_frame)
         while (bit / 8 >= seed.frame[frame + 1])
             frame++;
         seed.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        struct prof_profile *profile = read_bytes(seed.data, seed.n);
+        struct read_profile *profile = read_bytes(seed.data, seed.n);
         if (frame == 0) {
             ck_assert_ptr_null(profile);
         } else {
@@ -170,7 +170,7 @@ START_TEST(a_flipped_bit_ends_the_profile_before_its_frame)
             ck_assert_ptr_nonnull(profile->warning);
             ck_assert_uint_eq(profile->n_packets, frame);
         }
-        prof_profile_free(profile);
+        read_profile_free(profile);
         seed.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
 }
@@ -179,12 +179,12 @@ END_TEST
 /* What the bytes then mean is not known, but they are read, and reported if there is a header. */
 static void use(uint8_t *data, size_t n)
 {
-    struct prof_profile *profile = read_bytes(data, n);
+    struct read_profile *profile = read_bytes(data, n);
     if (!profile)
         return;
     ck_assert_uint_le(profile->n_packets, n / (PROFILE_FRAME_BYTES + 1));
     free(report(profile));
-    prof_profile_free(profile);
+    read_profile_free(profile);
 }
 
 START_TEST(a_flipped_bit_behind_a_valid_checksum_reaches_the_parser_and_is_survived)

@@ -6,7 +6,7 @@
  */
 #include "profile_frame.h"
 #include "profile_maker.h"
-#include "reader.h"
+#include "read.h"
 #include "run_cases.h"
 #include "sanitizers.h"
 
@@ -85,7 +85,7 @@ struct sum {
     bool in_order;
 };
 
-static void add(void *payload, const struct prof_profile *profile, const struct prof_event *event)
+static void add(void *payload, const struct read_profile *profile, const struct read_event *event)
 {
     struct sum *sum = payload;
     (void)profile;
@@ -117,8 +117,8 @@ START_TEST(millions_of_events_pass_in_bounded_memory)
     const uint64_t before = resident_bytes();
     struct sum sum = {.in_order = true};
     char error[1024] = "";
-    struct prof_profile *profile =
-        prof_profile_read_events_stream(file, "x.prof", add, &sum, error, sizeof error);
+    struct read_profile *profile =
+        read_profile_events_stream(file, "x.prof", add, &sum, error, sizeof error);
     ck_assert_msg(profile != NULL, "%s", error);
     ck_assert(profile->complete);
     ck_assert_ptr_null(profile->warning);
@@ -130,7 +130,7 @@ START_TEST(millions_of_events_pass_in_bounded_memory)
     sum.most_resident = after > sum.most_resident ? after : sum.most_resident;
     if (!SANITIZED)
         ck_assert_uint_lt(sum.most_resident, before + MOST_BYTES);
-    prof_profile_free(profile);
+    read_profile_free(profile);
     free(head.data);
     free(end.data);
     fclose(file);

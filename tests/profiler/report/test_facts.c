@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct prof_profile profile;
+static struct read_profile profile;
 static struct prof_line line;
 static char *text;
 static size_t n_bytes;
@@ -19,7 +19,7 @@ static FILE *out;
 static void setup(void)
 {
     uint64_t value = 1000;
-    profile = (struct prof_profile){.ticks_per_ns = 1};
+    profile = (struct read_profile){.ticks_per_ns = 1};
     line = (struct prof_line){.line = 7};
 #define X(name) line.cost.name = value++;
     PROF_COST_MEMBERS(X)

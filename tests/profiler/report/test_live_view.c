@@ -16,11 +16,11 @@ enum { MATMUL = 0x2001, TANH = 0x3001 };
 
 /* A profile of two lines in one tape, whose numbers the cases change. */
 static struct made {
-    struct prof_symbol symbol[2];
-    struct prof_row row[2];
-    struct prof_tape tape;
-    struct prof_sample sample[3];
-    struct prof_profile profile;
+    struct read_symbol symbol[2];
+    struct read_row row[2];
+    struct read_tape tape;
+    struct read_sample sample[3];
+    struct read_profile profile;
 } m;
 static struct prof_live *live;
 
@@ -123,9 +123,9 @@ START_TEST(samples_outside_of_ops_are_told_apart)
     m.profile.is_sampled = true;
     m.profile.sample = m.sample;
     m.profile.n_samples = 3;
-    m.sample[0] = (struct prof_sample){.phase = PROF_PHASE_BACKWARD, .pc = MATMUL, .op = "matmul"};
-    m.sample[1] = (struct prof_sample){.phase = PROF_PHASE_RECOMPUTE, .pc = TANH, .op = "tanh"};
-    m.sample[2] = (struct prof_sample){.phase = PROF_PHASE_NONE, .op = ""};
+    m.sample[0] = (struct read_sample){.phase = READ_PHASE_BACKWARD, .pc = MATMUL, .op = "matmul"};
+    m.sample[1] = (struct read_sample){.phase = READ_PHASE_RECOMPUTE, .pc = TANH, .op = "tanh"};
+    m.sample[2] = (struct read_sample){.phase = READ_PHASE_NONE, .op = ""};
     (void)take(0);
     m.sample[0].cpu_ns = 5 * MS;
     m.sample[1].cpu_ns = 9 * MS;

@@ -12,7 +12,7 @@
 enum { MOST = 12 };
 
 static char folder[64], source[128];
-static struct prof_profile profile;
+static struct read_profile profile;
 static struct prof_line line[MOST];
 static struct prof_analysis analysis;
 
@@ -42,7 +42,7 @@ static void setup(void)
     ck_assert_ptr_nonnull(file);
     fputs("int f(void)\n{\n    one;\n    two;\n}\n\nint g(void)\n{\n    three;\n}", file);
     fclose(file);
-    profile = (struct prof_profile){.ticks_per_ns = 1};
+    profile = (struct read_profile){.ticks_per_ns = 1};
     analysis = (struct prof_analysis){.profile = &profile, .line = line};
 }
 

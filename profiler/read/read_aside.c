@@ -1,5 +1,5 @@
-/* aside.c: see aside.h. */
-#include "aside.h"
+/* read_aside.c: see read_aside.h. */
+#include "read_aside.h"
 
 #include "base_memory.h"
 
@@ -13,12 +13,12 @@
 /* The file under way that is removed if the process ends early. */
 static const char *under_way;
 
-void aside_note(const char *aside)
+void read_aside_note(const char *aside)
 {
     under_way = *aside ? aside : NULL;
 }
 
-void aside_drop(void)
+void read_aside_drop(void)
 {
     if (under_way)
         unlink(under_way);
@@ -43,7 +43,7 @@ static char *open_special(const char *path, int *fd)
     return NULL;
 }
 
-char *aside_make(const char *path, int *fd)
+char *read_aside_make(const char *path, int *fd)
 {
     if (is_special(path))
         return open_special(path, fd);
@@ -65,7 +65,7 @@ char *aside_make(const char *path, int *fd)
     return NULL;
 }
 
-int aside_settle(char *aside, const char *path, int error)
+int read_aside_settle(char *aside, const char *path, int error)
 {
     const bool is_file = aside && *aside;
     if (aside == under_way)
@@ -78,28 +78,28 @@ int aside_settle(char *aside, const char *path, int error)
     return error;
 }
 
-FILE *aside_open(const char *path, char **aside)
+FILE *read_aside_open(const char *path, char **aside)
 {
     int fd;
-    *aside = aside_make(path, &fd);
+    *aside = read_aside_make(path, &fd);
     FILE *out = *aside ? fdopen(fd, "wb") : NULL;
     if (*aside && !out) {
         const int error = errno;
         close(fd);
-        errno = aside_settle(*aside, path, error);
+        errno = read_aside_settle(*aside, path, error);
     }
     if (out) {
-        aside_note(*aside);
-        errno = 0; /* aside_close asks why a stream has failed */
+        read_aside_note(*aside);
+        errno = 0; /* read_aside_close asks why a stream has failed */
     }
     return out;
 }
 
-int aside_close(FILE *out, char *aside, const char *path, int error)
+int read_aside_close(FILE *out, char *aside, const char *path, int error)
 {
     if (error == 0 && (fflush(out) != 0 || ferror(out)))
         error = errno ? errno : EIO;
     if (fclose(out) != 0 && error == 0)
         error = errno;
-    return aside_settle(aside, path, error);
+    return read_aside_settle(aside, path, error);
 }

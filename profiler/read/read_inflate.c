@@ -1,5 +1,5 @@
-/* reader_inflate.c: see reader_inflate.h. */
-#include "reader_inflate.h"
+/* read_inflate.c: see read_inflate.h. */
+#include "read_inflate.h"
 
 #include "base_memory.h"
 
@@ -20,13 +20,13 @@ struct inflater {
     uint8_t input[INPUT_ROOM];
 };
 
-bool reader_is_compressed(const uint8_t *head, size_t n)
+bool read_is_compressed(const uint8_t *head, size_t n)
 {
     return n >= 2 && head[0] == 0x1f && head[1] == 0x8b;
 }
 
 /* More input; false: there is none, or an error, which errno says. */
-static bool fill(struct inflater *inflater)
+static bool inflate_fill(struct inflater *inflater)
 {
     size_t got;
     do {
@@ -50,7 +50,7 @@ static ssize_t read_some(void *cookie, char *to, size_t n)
     zlib->next_out = (Bytef *)to;
     zlib->avail_out = (uInt)n;
     while (!inflater->ended && zlib->avail_out == n) {
-        if (zlib->avail_in == 0 && !fill(inflater)) {
+        if (zlib->avail_in == 0 && !inflate_fill(inflater)) {
             if (ferror(inflater->from))
                 return -1;
             inflater->ended = true;
@@ -70,7 +70,7 @@ static ssize_t read_some(void *cookie, char *to, size_t n)
     return (ssize_t)made;
 }
 
-static int close_all(void *cookie)
+static int inflate_close_all(void *cookie)
 {
     struct inflater *inflater = cookie;
     inflateEnd(&inflater->zlib);
@@ -78,7 +78,7 @@ static int close_all(void *cookie)
     return 0;
 }
 
-FILE *reader_inflate(FILE *from, const uint8_t *head, size_t n)
+FILE *read_inflate(FILE *from, const uint8_t *head, size_t n)
 {
     struct inflater *inflater = base_calloc(1, sizeof *inflater);
     inflater->from = from;

@@ -1,4 +1,4 @@
-/* merge.c: see merge.h.
+/* read_merge.c: see read_merge.h.
  *
  * The reader has read each profile; one after the other is added to the sum, which the writer then
  * writes as any other. Invariant: every counter of the sum is the sum of the parts' counters. Times
@@ -7,13 +7,13 @@
  * Lines marked NOLINT look at elements that a table has named, so the array is there; the analyser
  * cannot know.
  */
-#include "merge.h"
+#include "read_merge.h"
 
 #include "base_array.h"
 #include "base_memory.h"
 #include "base_strings.h"
-#include "merge_state.h"
-#include "writer.h"
+#include "read_merge_state.h"
+#include "read_writer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,16 +21,17 @@
 
 enum { PAGE = 4096 };
 
-static uint64_t greater(uint64_t a, uint64_t b)
+static uint64_t merge_greater(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
 
-uint64_t merge_time(const struct merge *merge, const struct merge_part *part, uint64_t ticks)
+uint64_t read_merge_time(const struct read_merge *merge, const struct read_merge_part *part,
+                         uint64_t ticks)
 {
-    const struct prof_profile *profile = part->profile;
+    const struct read_profile *profile = part->profile;
     const uint64_t since = ticks > profile->start_ticks ? ticks - profile->start_ticks : 0;
-    return profile->start_unix_ns - merge->sum.start_unix_ns + prof_profile_ns(profile, since);
+    return profile->start_unix_ns - merge->sum.start_unix_ns + read_profile_ns(profile, since);
 }
 
 /* ---- modules: the addresses of the sum ----
@@ -38,7 +39,7 @@ uint64_t merge_time(const struct merge *merge, const struct merge_part *part, ui
  * No two mappings of the sum overlap; each has the bytes of its file that it had in its process, so
  * that an address keeps its place in the module. */
 
-static bool same_module(const struct prof_mapping *a, const struct prof_mapping *b)
+static bool same_module(const struct read_mapping *a, const struct read_mapping *b)
 {
     if (a->build_id_bytes > 0 && b->build_id_bytes > 0)
         return a->build_id_bytes == b->build_id_bytes &&
@@ -46,7 +47,7 @@ static bool same_module(const struct prof_mapping *a, const struct prof_mapping 
     return a->path && b->path && strcmp(a->path, b->path) == 0;
 }
 
-static const struct prof_mapping *program_of(const struct prof_profile *profile)
+static const struct read_mapping *program_of(const struct read_profile *profile)
 {
     for (size_t i = 0; i < profile->n_mappings; i++)
         if (strcmp(profile->mapping[i].path, profile->program) == 0)
@@ -54,13 +55,13 @@ static const struct prof_mapping *program_of(const struct prof_profile *profile)
     return NULL;
 }
 
-bool prof_may_merge(const struct prof_profile *a, const struct prof_profile *b)
+bool read_may_merge(const struct read_profile *a, const struct read_profile *b)
 {
-    const struct prof_mapping *x = program_of(a), *y = program_of(b);
+    const struct read_mapping *x = program_of(a), *y = program_of(b);
     return x && y ? same_module(x, y) : strcmp(a->program, b->program) == 0;
 }
 
-static bool is_free(const struct prof_profile *sum, const struct prof_mapping *mapping)
+static bool is_free(const struct read_profile *sum, const struct read_mapping *mapping)
 {
     for (size_t i = 0; i < sum->n_mappings; i++)
         if (mapping->start < sum->mapping[i].end && sum->mapping[i].start < mapping->end)
@@ -70,21 +71,21 @@ static bool is_free(const struct prof_profile *sum, const struct prof_mapping *m
 
 /* The mapping of the sum that stands for one of a part, made if need be: where its addresses are
  * taken, behind all others. */
-static size_t counterpart(struct merge *merge, const struct prof_mapping *mapping)
+static size_t merge_counterpart(struct read_merge *merge, const struct read_mapping *mapping)
 {
-    struct prof_profile *sum = &merge->sum;
+    struct read_profile *sum = &merge->sum;
     uint64_t end = 0;
     for (size_t i = 0; i < sum->n_mappings; i++) {
-        const struct prof_mapping *known = &sum->mapping[i];
+        const struct read_mapping *known = &sum->mapping[i];
         if (same_module(known, mapping) &&
             known->start - known->bias == mapping->start - mapping->bias &&
             known->end - known->bias == mapping->end - mapping->bias)
             return i;
-        end = greater(end, known->end);
+        end = merge_greater(end, known->end);
     }
     const bool fits = is_free(sum, mapping);
     BASE_ARRAY_GROW(sum->mapping, sum->n_mappings, &merge->room_mappings);
-    struct prof_mapping *made = &sum->mapping[sum->n_mappings];
+    struct read_mapping *made = &sum->mapping[sum->n_mappings];
     *made = *mapping;
     if (!fits) {
         const uint64_t shift = (end + PAGE) / PAGE * PAGE - mapping->start / PAGE * PAGE;
@@ -95,19 +96,20 @@ static size_t counterpart(struct merge *merge, const struct prof_mapping *mappin
     return sum->n_mappings++;
 }
 
-static void add_modules(struct merge *merge, struct merge_part *part)
+static void add_modules(struct read_merge *merge, struct read_merge_part *part)
 {
-    const struct prof_profile *profile = part->profile;
+    const struct read_profile *profile = part->profile;
     part->mapping_of = base_calloc(profile->n_mappings, sizeof *part->mapping_of);
     for (size_t i = 0; i < profile->n_mappings; i++)
-        part->mapping_of[i] = counterpart(merge, &profile->mapping[i]);
+        part->mapping_of[i] = merge_counterpart(merge, &profile->mapping[i]);
 }
 
-uint64_t merge_move(const struct merge *merge, const struct merge_part *part, uint64_t pc)
+uint64_t read_merge_move(const struct read_merge *merge, const struct read_merge_part *part,
+                         uint64_t pc)
 {
-    const struct prof_profile *profile = part->profile;
+    const struct read_profile *profile = part->profile;
     for (size_t i = profile->n_mappings; pc != 0 && i-- > 0;) {
-        const struct prof_mapping *from = &profile->mapping[i];
+        const struct read_mapping *from = &profile->mapping[i];
         if (pc - 1 >= from->start && pc - 1 < from->end) /* of several, the last counts */
             return pc - from->bias + merge->sum.mapping[part->mapping_of[i]].bias;
     }
@@ -119,9 +121,9 @@ uint64_t merge_move(const struct merge *merge, const struct merge_part *part, ui
  * A path of the sum has the same frames as each that it stands for, and no other path has them; a
  * parent comes before its children. The id of path i is i + 1. */
 
-static uint32_t add_path(struct merge *merge, uint32_t parent, uint64_t pc)
+static uint32_t add_path(struct read_merge *merge, uint32_t parent, uint64_t pc)
 {
-    struct prof_profile *sum = &merge->sum;
+    struct read_profile *sum = &merge->sum;
     const uint64_t key = base_hash(base_hash(0, parent), pc);
     size_t walk;
     for (int64_t at = base_table_first(&merge->paths, key, &walk); at >= 0;
@@ -132,25 +134,25 @@ static uint32_t add_path(struct merge *merge, uint32_t parent, uint64_t pc)
     BASE_ARRAY_GROW(sum->call_path, sum->n_call_paths, &merge->room_paths);
     base_table_add(&merge->paths, key, sum->n_call_paths);
     sum->call_path[sum->n_call_paths++] =
-        (struct prof_path){.pc = pc, .parent = parent, .id = id, .number = id};
+        (struct read_path){.pc = pc, .parent = parent, .id = id, .number = id};
     return id;
 }
 
-static void add_paths(struct merge *merge, struct merge_part *part)
+static void add_paths(struct read_merge *merge, struct read_merge_part *part)
 {
-    const struct prof_profile *profile = part->profile;
-    merge->sum.paths_refused = prof_add(merge->sum.paths_refused, profile->paths_refused);
+    const struct read_profile *profile = part->profile;
+    merge->sum.paths_refused = read_add(merge->sum.paths_refused, profile->paths_refused);
     part->path_of = base_calloc(profile->n_call_paths, sizeof *part->path_of);
     for (size_t i = 0; i < profile->n_call_paths; i++) {
-        const struct prof_path *from = &profile->call_path[i];
-        part->path_of[i] =
-            add_path(merge, merge_path(part, from->parent), merge_move(merge, part, from->pc));
+        const struct read_path *from = &profile->call_path[i];
+        part->path_of[i] = add_path(merge, read_merge_path(part, from->parent),
+                                    read_merge_move(merge, part, from->pc));
     }
 }
 
-uint32_t merge_path(const struct merge_part *part, uint32_t id)
+uint32_t read_merge_path(const struct read_merge_part *part, uint32_t id)
 {
-    const size_t place = id ? prof_profile_path(part->profile, id) : SIZE_MAX;
+    const size_t place = id ? read_profile_path(part->profile, id) : SIZE_MAX;
     return place == SIZE_MAX ? 0 : part->path_of[place];
 }
 
@@ -161,31 +163,31 @@ uint32_t merge_path(const struct merge_part *part, uint32_t id)
  * at one time. */
 
 /* In ns, but for what is no time. */
-static struct prof_scope in_ns(const struct prof_profile *profile, const struct prof_scope *from)
+static struct read_scope in_ns(const struct read_profile *profile, const struct read_scope *from)
 {
-    struct prof_scope to = *from;
-    to.ticks = prof_profile_ns(profile, from->ticks);
-    to.sweep_ticks = prof_profile_ns(profile, from->sweep_ticks);
-    to.overhead_ticks = prof_profile_ns(profile, from->overhead_ticks);
+    struct read_scope to = *from;
+    to.ticks = read_profile_ns(profile, from->ticks);
+    to.sweep_ticks = read_profile_ns(profile, from->sweep_ticks);
+    to.overhead_ticks = read_profile_ns(profile, from->overhead_ticks);
     return to;
 }
 
-static uint32_t add_scope(struct merge *merge, const struct merge_part *part,
-                          const struct prof_scope *from)
+static uint32_t merge_add_scope(struct read_merge *merge, const struct read_merge_part *part,
+                                const struct read_scope *from)
 {
-    struct prof_profile *sum = &merge->sum;
-    struct prof_scope made = in_ns(part->profile, from);
-    made.parent = merge_scope(part, from->parent);
+    struct read_profile *sum = &merge->sum;
+    struct read_scope made = in_ns(part->profile, from);
+    made.parent = read_merge_scope(part, from->parent);
     const uint64_t key = base_hash(base_hash(base_hash_text(made.name), made.parent), made.thread);
     size_t walk;
     for (int64_t at = base_table_first(&merge->scopes, key, &walk); at >= 0;
          at = base_table_next(&merge->scopes, key, &walk)) {
-        struct prof_scope *to = &sum->scope[at];
+        struct read_scope *to = &sum->scope[at];
         if (to->parent != made.parent || to->thread != made.thread || // NOLINT
             strcmp(to->name, made.name) != 0)
             continue;
-#define X(name) to->name = prof_add(to->name, made.name);
-        PROF_SCOPE_COUNTERS(X)
+#define X(name) to->name = read_add(to->name, made.name);
+        READ_SCOPE_COUNTERS(X)
 #undef X
         return (uint32_t)at + 1;
     }
@@ -196,43 +198,43 @@ static uint32_t add_scope(struct merge *merge, const struct merge_part *part,
 }
 
 /* What the reader took off a row's time was in its scope's time as well. */
-static void add_overhead(struct merge *merge, const struct merge_part *part)
+static void add_overhead(struct read_merge *merge, const struct read_merge_part *part)
 {
-    const struct prof_profile *profile = part->profile;
+    const struct read_profile *profile = part->profile;
     for (size_t j = 0; j < profile->n_tapes; j++) {
         for (size_t k = 0; k < profile->tape[j].n_rows; k++) {
-            const struct prof_row *row = &profile->tape[j].row[k];
+            const struct read_row *row = &profile->tape[j].row[k];
             if (row->scope == 0 || row->forward_ticks == 0)
                 continue;
-            const uint64_t ticks = prof_whole((double)row->calls * profile->forward_overhead);
-            struct prof_scope *to = &merge->sum.scope[merge_scope(part, row->scope) - 1];
-            to->overhead_ticks = prof_add(to->overhead_ticks, prof_profile_ns(profile, ticks));
+            const uint64_t ticks = read_whole((double)row->calls * profile->forward_overhead);
+            struct read_scope *to = &merge->sum.scope[read_merge_scope(part, row->scope) - 1];
+            to->overhead_ticks = read_add(to->overhead_ticks, read_profile_ns(profile, ticks));
         }
     }
 }
 
-static bool same_expectation(const struct prof_expectation *a, const struct prof_expectation *b)
+static bool same_expectation(const struct read_expectation *a, const struct read_expectation *b)
 {
     return a->kind == b->kind && // NOLINT
            a->pc == b->pc && a->line == b->line && a->scope == b->scope &&
            (a->bound == b->bound || (isnan(a->bound) && isnan(b->bound)));
 }
 
-static void add_expectation(struct merge *merge, const struct merge_part *part,
-                            const struct prof_expectation *from)
+static void add_expectation(struct read_merge *merge, const struct read_merge_part *part,
+                            const struct read_expectation *from)
 {
-    struct prof_profile *sum = &merge->sum;
-    struct prof_expectation made = *from;
-    made.pc = merge_move(merge, part, from->pc);
-    made.scope = merge_scope(part, from->scope);
+    struct read_profile *sum = &merge->sum;
+    struct read_expectation made = *from;
+    made.pc = read_merge_move(merge, part, from->pc);
+    made.scope = read_merge_scope(part, from->scope);
     const uint64_t key = base_hash(base_hash(made.kind, made.pc), made.scope);
     size_t walk;
     for (int64_t at = base_table_first(&merge->expectations, key, &walk); at >= 0;
          at = base_table_next(&merge->expectations, key, &walk)) {
-        struct prof_expectation *to = &sum->expectation[at];
+        struct read_expectation *to = &sum->expectation[at];
         if (!same_expectation(to, &made))
             continue;
-        to->times = prof_add(to->times, made.times);
+        to->times = read_add(to->times, made.times);
         return;
     }
     BASE_ARRAY_GROW(sum->expectation, sum->n_expectations, &merge->room_expectations);
@@ -241,7 +243,7 @@ static void add_expectation(struct merge *merge, const struct merge_part *part,
 }
 
 /* Steps are those of every process: from the first to the last that any has measured. */
-static void add_steps(struct prof_profile *sum, const struct prof_profile *profile)
+static void add_steps(struct read_profile *sum, const struct read_profile *profile)
 {
     if (!profile->has_steps)
         return;
@@ -249,18 +251,18 @@ static void add_steps(struct prof_profile *sum, const struct prof_profile *profi
         sum->first_step = profile->first_step;
     if (!sum->has_steps || profile->last_step > sum->last_step)
         sum->last_step = profile->last_step;
-    sum->seen_steps = greater(sum->seen_steps, profile->seen_steps);
+    sum->seen_steps = merge_greater(sum->seen_steps, profile->seen_steps);
     sum->steps_by_call |= profile->steps_by_call;
     sum->has_steps = true;
 }
 
-static void add_scopes(struct merge *merge, struct merge_part *part)
+static void add_scopes(struct read_merge *merge, struct read_merge_part *part)
 {
-    const struct prof_profile *profile = part->profile;
-    merge->sum.lost_scopes = prof_add(merge->sum.lost_scopes, profile->lost_scopes);
+    const struct read_profile *profile = part->profile;
+    merge->sum.lost_scopes = read_add(merge->sum.lost_scopes, profile->lost_scopes);
     part->scope_of = base_calloc(profile->n_scopes, sizeof *part->scope_of);
     for (size_t i = 0; i < profile->n_scopes; i++)
-        part->scope_of[i] = add_scope(merge, part, &profile->scope[i]);
+        part->scope_of[i] = merge_add_scope(merge, part, &profile->scope[i]);
     for (size_t i = 0; i < profile->n_expectations; i++)
         add_expectation(merge, part, &profile->expectation[i]);
     if (profile->forward_overhead > 0)
@@ -268,7 +270,7 @@ static void add_scopes(struct merge *merge, struct merge_part *part)
     add_steps(&merge->sum, profile);
 }
 
-uint32_t merge_scope(const struct merge_part *part, uint32_t scope)
+uint32_t read_merge_scope(const struct read_merge_part *part, uint32_t scope)
 {
     return scope ? part->scope_of[scope - 1] : 0;
 }
@@ -281,49 +283,49 @@ struct running {
 };
 
 /* The difference in ns that one more term makes. */
-static uint64_t next_ns(const struct prof_profile *profile, struct running *sum, uint64_t more)
+static uint64_t next_ns(const struct read_profile *profile, struct running *sum, uint64_t more)
 {
     const uint64_t before = sum->ns;
     sum->ticks += more;
-    sum->ns = prof_profile_ns(profile, sum->ticks);
+    sum->ns = read_profile_ns(profile, sum->ticks);
     return sum->ns - before;
 }
 
 /* Forward, backward and recomputation. */
 enum { TIMES = 3 };
 
-static const char *shape_of(const struct prof_row *row)
+static const char *merge_shape_of(const struct read_row *row)
 {
     return row->shape ? row->shape : "";
 }
 
-static bool same_row(const struct prof_row *a, const struct prof_row *b)
+static bool same_row(const struct read_row *a, const struct read_row *b)
 {
     return a->pc == b->pc && a->line == b->line && a->path == b->path && a->scope == b->scope &&
-           strcmp(a->op, b->op) == 0 && strcmp(shape_of(a), shape_of(b)) == 0;
+           strcmp(a->op, b->op) == 0 && strcmp(merge_shape_of(a), merge_shape_of(b)) == 0;
 }
 
-static uint64_t hash_row(const struct prof_row *row)
+static uint64_t hash_row(const struct read_row *row)
 {
     uint64_t h = base_hash(base_hash(0, row->pc), row->line);
     h = base_hash(base_hash(h, row->path), row->scope);
-    return base_hash(base_hash(h, base_hash_text(row->op)), base_hash_text(shape_of(row)));
+    return base_hash(base_hash(h, base_hash_text(row->op)), base_hash_text(merge_shape_of(row)));
 }
 
 /* The place of the row in the sum. In the order of the tapes: that in which a line's ops are
  * named. */
-static uint32_t add_row(struct merge *merge, const struct prof_row *row)
+static uint32_t merge_add_row(struct read_merge *merge, const struct read_row *row)
 {
-    struct prof_tape *tape = &merge->tape;
+    struct read_tape *tape = &merge->tape;
     const uint64_t key = hash_row(row);
     size_t walk;
     for (int64_t at = base_table_first(&merge->rows, key, &walk); at >= 0;
          at = base_table_next(&merge->rows, key, &walk)) {
-        struct prof_row *to = &tape->row[at];
+        struct read_row *to = &tape->row[at];
         if (!same_row(to, row))
             continue;
-#define X(name) to->name = prof_add(to->name, row->name);
-        PROF_ROW_COUNTERS(X)
+#define X(name) to->name = read_add(to->name, row->name);
+        READ_ROW_COUNTERS(X)
 #undef X
         to->kept_others |= row->kept_others;
         return (uint32_t)at;
@@ -338,13 +340,14 @@ static uint32_t add_row(struct merge *merge, const struct prof_row *row)
 
 /* Names the keepers: the first that any of a row's sources has; if others have others, so it says.
  * row_of: of the tape's rows, in the sum. */
-static void name_keepers(struct merge *merge, const struct prof_tape *tape, const uint32_t *row_of)
+static void merge_name_keepers(struct read_merge *merge, const struct read_tape *tape,
+                               const uint32_t *row_of)
 {
     struct base_table places = {0}; /* by index in the file */
     for (size_t i = 0; i < tape->n_rows; i++)
         base_table_add(&places, tape->row[i].index, i);
     for (size_t i = 0; i < tape->n_rows; i++) {
-        struct prof_row *row = &merge->tape.row[row_of[i]];
+        struct read_row *row = &merge->tape.row[row_of[i]];
         if (tape->row[i].kept_by_index == 0)
             continue;
         const int64_t keeper = base_table_find(&places, tape->row[i].kept_by_index - 1);
@@ -357,37 +360,37 @@ static void name_keepers(struct merge *merge, const struct prof_tape *tape, cons
     base_table_free(&places);
 }
 
-static void add_rows(struct merge *merge, const struct merge_part *part,
-                     const struct prof_tape *tape, struct running *time, uint32_t *row_of)
+static void merge_add_rows(struct read_merge *merge, const struct read_merge_part *part,
+                           const struct read_tape *tape, struct running *time, uint32_t *row_of)
 {
-    const struct prof_profile *profile = part->profile;
+    const struct read_profile *profile = part->profile;
     for (size_t i = 0; i < tape->n_rows; i++) {
-        struct prof_row row = tape->row[i];
-        row.pc = merge_move(merge, part, row.pc);
-        row.path = merge_path(part, row.path);
-        row.scope = merge_scope(part, row.scope);
+        struct read_row row = tape->row[i];
+        row.pc = read_merge_move(merge, part, row.pc);
+        row.path = read_merge_path(part, row.path);
+        row.scope = read_merge_scope(part, row.scope);
         row.forward_ticks = next_ns(profile, &time[0], row.forward_ticks);
         row.backward_ticks = next_ns(profile, &time[1], row.backward_ticks);
         row.recompute_ticks = next_ns(profile, &time[2], row.recompute_ticks);
         if (tape != merge->peak)
             row.peak_bytes = 0;
-        row_of[i] = add_row(merge, &row);
+        row_of[i] = merge_add_row(merge, &row);
     }
 }
 
-static void add_counters(struct prof_tape *sum, const struct prof_profile *profile,
-                         const struct prof_tape *tape, bool at_peak, struct running *time)
+static void add_counters(struct read_tape *sum, const struct read_profile *profile,
+                         const struct read_tape *tape, bool at_peak, struct running *time)
 {
     sum->forward_ticks += next_ns(profile, &time[0], tape->forward_ticks);
     sum->backward_ticks += next_ns(profile, &time[1], tape->backward_ticks);
     sum->recompute_ticks += next_ns(profile, &time[2], tape->recompute_ticks);
-    sum->handed_out_bytes = prof_add(sum->handed_out_bytes, tape->handed_out_bytes);
-    sum->live_bytes = prof_add(sum->live_bytes, tape->live_bytes);
-    sum->sweeps = prof_add(sum->sweeps, tape->sweeps);
-    sum->records = prof_add(sum->records, tape->records);
-    sum->tapes = prof_add(sum->tapes, tape->tapes);
-    sum->reserved_bytes = greater(sum->reserved_bytes, tape->reserved_bytes);
-    sum->touched_bytes = greater(sum->touched_bytes, tape->touched_bytes);
+    sum->handed_out_bytes = read_add(sum->handed_out_bytes, tape->handed_out_bytes);
+    sum->live_bytes = read_add(sum->live_bytes, tape->live_bytes);
+    sum->sweeps = read_add(sum->sweeps, tape->sweeps);
+    sum->records = read_add(sum->records, tape->records);
+    sum->tapes = read_add(sum->tapes, tape->tapes);
+    sum->reserved_bytes = merge_greater(sum->reserved_bytes, tape->reserved_bytes);
+    sum->touched_bytes = merge_greater(sum->touched_bytes, tape->touched_bytes);
     if (at_peak) {
         sum->peak_bytes = tape->peak_bytes;
         sum->peak_count = tape->peak_count;
@@ -395,11 +398,11 @@ static void add_counters(struct prof_tape *sum, const struct prof_profile *profi
 }
 
 /* Finds the tape of all profiles whose peak is the greatest. */
-static void find_peak(struct merge *merge)
+static void find_peak(struct read_merge *merge)
 {
     for (size_t i = 0; i < merge->n; i++)
         for (size_t j = 0; j < merge->part[i].profile->n_tapes; j++) {
-            const struct prof_tape *tape = &merge->part[i].profile->tape[j];
+            const struct read_tape *tape = &merge->part[i].profile->tape[j];
             if (!merge->peak || tape->peak_bytes > merge->peak->peak_bytes)
                 merge->peak = tape;
         }
@@ -416,9 +419,9 @@ static uint32_t row_in_sum(const uint32_t *row_of, uint32_t row)
     return row ? row_of[row - 1] + 1 : 0;
 }
 
-static void add_class_counters(struct prof_residual *to, const struct prof_residual *from)
+static void add_class_counters(struct read_residual *to, const struct read_residual *from)
 {
-    prof_residual_add(&to->counts, &from->counts);
+    read_residual_add(&to->counts, &from->counts);
     to->byte_ticks += from->byte_ticks;
     to->shared |= from->shared;
     to->released_others |= from->released_others;
@@ -429,17 +432,17 @@ static void add_class_counters(struct prof_residual *to, const struct prof_resid
 }
 
 /* The place in the sum of a class of the tape. */
-static uint32_t add_class(struct merge *merge, const struct merge_part *part,
-                          const struct prof_residual *from, const uint32_t *row_of, bool at_peak)
+static uint32_t add_class(struct read_merge *merge, const struct read_merge_part *part,
+                          const struct read_residual *from, const uint32_t *row_of, bool at_peak)
 {
-    struct prof_tape *tape = &merge->tape;
-    struct prof_residual made = *from;
+    struct read_tape *tape = &merge->tape;
+    struct read_residual made = *from;
     made.index = (uint32_t)tape->n_residuals;
     made.producer = row_in_sum(row_of, from->producer);
     made.consumer = row_in_sum(row_of, from->consumer);
     made.released_by = row_in_sum(row_of, from->released_by);
-    made.first_ticks = merge_time(merge, part, from->first_ticks);
-    made.last_ticks = from->last_ticks ? merge_time(merge, part, from->last_ticks) : 0;
+    made.first_ticks = read_merge_time(merge, part, from->first_ticks);
+    made.last_ticks = from->last_ticks ? read_merge_time(merge, part, from->last_ticks) : 0;
     made.byte_ticks = from->byte_ticks / part->profile->ticks_per_ns;
     if (!at_peak)
         made.peak_bytes = 0;
@@ -447,7 +450,7 @@ static uint32_t add_class(struct merge *merge, const struct merge_part *part,
     size_t walk;
     for (int64_t at = base_table_first(&merge->classes, key, &walk); at >= 0;
          at = base_table_next(&merge->classes, key, &walk)) {
-        struct prof_residual *to = &tape->residual[at];
+        struct read_residual *to = &tape->residual[at];
         if (to->producer != made.producer || to->consumer != made.consumer || to->kind != made.kind)
             continue;
         add_class_counters(to, &made);
@@ -459,57 +462,57 @@ static uint32_t add_class(struct merge *merge, const struct merge_part *part,
     return (uint32_t)tape->n_residuals++;
 }
 
-static void add_changes(struct merge *merge, const struct merge_part *part,
-                        const struct prof_tape *from, const uint32_t *class_of)
+static void add_changes(struct read_merge *merge, const struct read_merge_part *part,
+                        const struct read_tape *from, const uint32_t *class_of)
 {
-    struct prof_tape *tape = &merge->tape;
+    struct read_tape *tape = &merge->tape;
     for (size_t i = 0; i < from->n_changes; i++) {
         BASE_ARRAY_GROW(tape->change, tape->n_changes, &merge->room_changes);
-        struct prof_change *to = &tape->change[tape->n_changes++];
+        struct read_change *to = &tape->change[tape->n_changes++];
         *to = from->change[i];
-        to->ticks = merge_time(merge, part, to->ticks);
+        to->ticks = read_merge_time(merge, part, to->ticks);
         to->residual = class_of[to->residual];
     }
     tape->merged = from->merged;
     tape->stretch_is_truncated = from->stretch_is_truncated;
-    tape->peak_ticks = from->peak_ticks ? merge_time(merge, part, from->peak_ticks) : 0;
+    tape->peak_ticks = from->peak_ticks ? read_merge_time(merge, part, from->peak_ticks) : 0;
 }
 
-static void add_residuals(struct merge *merge, const struct merge_part *part,
-                          const struct prof_tape *from, const uint32_t *row_of)
+static void add_residuals(struct read_merge *merge, const struct read_merge_part *part,
+                          const struct read_tape *from, const uint32_t *row_of)
 {
-    struct prof_tape *tape = &merge->tape;
+    struct read_tape *tape = &merge->tape;
     const bool at_peak = from == merge->peak;
     uint32_t *class_of = base_calloc(from->n_residuals, sizeof *class_of);
     for (size_t i = 0; i < from->n_residuals; i++)
         class_of[i] = add_class(merge, part, &from->residual[i], row_of, at_peak);
     for (size_t i = 0; i < from->n_moments; i++) {
         BASE_ARRAY_GROW(tape->moment, tape->n_moments, &merge->room_moments);
-        struct prof_moment *to = &tape->moment[tape->n_moments++];
+        struct read_moment *to = &tape->moment[tape->n_moments++];
         *to = from->moment[i];
-        to->ticks = merge_time(merge, part, to->ticks);
+        to->ticks = read_merge_time(merge, part, to->ticks);
     }
     if (at_peak)
         add_changes(merge, part, from, class_of);
     free(class_of);
 }
 
-static int compare_moments(const void *x, const void *y)
+static int merge_compare_moments(const void *x, const void *y)
 {
-    const struct prof_moment *a = x, *b = y;
+    const struct read_moment *a = x, *b = y;
     return a->ticks < b->ticks ? -1 : a->ticks > b->ticks;
 }
 
-static void add_tapes(struct merge *merge, const struct merge_part *part)
+static void add_tapes(struct read_merge *merge, const struct read_merge_part *part)
 {
-    const struct prof_profile *profile = part->profile;
+    const struct read_profile *profile = part->profile;
     struct running of_rows[TIMES] = {{0}}, of_tapes[TIMES] = {{0}};
     for (size_t i = 0; i < profile->n_tapes; i++) {
-        const struct prof_tape *tape = &profile->tape[i];
+        const struct read_tape *tape = &profile->tape[i];
         uint32_t *row_of = base_calloc(tape->n_rows, sizeof *row_of);
-        add_rows(merge, part, tape, of_rows, row_of);
+        merge_add_rows(merge, part, tape, of_rows, row_of);
         add_counters(&merge->tape, profile, tape, tape == merge->peak, of_tapes);
-        name_keepers(merge, tape, row_of);
+        merge_name_keepers(merge, tape, row_of);
         add_residuals(merge, part, tape, row_of);
         free(row_of);
     }
@@ -523,26 +526,26 @@ static void add_tapes(struct merge *merge, const struct merge_part *part)
 
 static int compare_indices(const void *x, const void *y)
 {
-    const struct prof_thread *a = *(const struct prof_thread *const *)x;
-    const struct prof_thread *b = *(const struct prof_thread *const *)y;
+    const struct read_thread *a = *(const struct read_thread *const *)x;
+    const struct read_thread *b = *(const struct read_thread *const *)y;
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
 /* Its place in the sum. */
-static size_t add_thread(struct merge *merge, const struct prof_thread *from, uint32_t which)
+static size_t add_thread(struct read_merge *merge, const struct read_thread *from, uint32_t which)
 {
-    struct prof_profile *sum = &merge->sum;
+    struct read_profile *sum = &merge->sum;
     const uint64_t key = base_hash(base_hash_text(from->name), which);
     size_t walk;
     for (int64_t at = base_table_first(&merge->threads, key, &walk); at >= 0;
          at = base_table_next(&merge->threads, key, &walk)) {
-        struct prof_thread *to = &sum->thread[at];
+        struct read_thread *to = &sum->thread[at];
         if (merge->which[at] != which || strcmp(to->name, from->name) != 0) // NOLINT
             continue;
         if (to->tid != from->tid)
             to->tid = 0;
-#define X(name) to->name = prof_add(to->name, from->name);
-        PROF_THREAD_COUNTERS(X)
+#define X(name) to->name = read_add(to->name, from->name);
+        READ_THREAD_COUNTERS(X)
 #undef X
         return (size_t)at;
     }
@@ -556,13 +559,13 @@ static size_t add_thread(struct merge *merge, const struct prof_thread *from, ui
 }
 
 /* thread_of: from the part's indices to places in the sum. */
-static void add_threads(struct merge *merge, const struct merge_part *part,
+static void add_threads(struct read_merge *merge, const struct read_merge_part *part,
                         struct base_table *thread_of)
 {
-    const struct prof_profile *profile = part->profile;
+    const struct read_profile *profile = part->profile;
     struct base_strings names = {0};
     uint32_t *count = base_calloc(profile->n_threads, sizeof *count); /* of each name */
-    const struct prof_thread **list = base_calloc(profile->n_threads, sizeof *list);
+    const struct read_thread **list = base_calloc(profile->n_threads, sizeof *list);
     for (size_t i = 0; i < profile->n_threads; i++)
         list[i] = &profile->thread[i];
     qsort(list, profile->n_threads, sizeof *list, compare_indices);
@@ -570,13 +573,13 @@ static void add_threads(struct merge *merge, const struct merge_part *part,
         const uint32_t which = count[base_strings_add(&names, list[i]->name)]++;
         base_table_add(thread_of, list[i]->index, add_thread(merge, list[i], which));
     }
-    merge->sum.process_cpu_ns = prof_add(merge->sum.process_cpu_ns, profile->process_cpu_ns);
+    merge->sum.process_cpu_ns = read_add(merge->sum.process_cpu_ns, profile->process_cpu_ns);
     base_strings_free(&names);
     free(count);
     free(list);
 }
 
-static bool same_sample(const struct prof_sample *a, const struct prof_sample *b)
+static bool same_sample(const struct read_sample *a, const struct read_sample *b)
 {
     return a->thread == b->thread && a->phase == b->phase && a->pc == b->pc && a->line == b->line &&
            a->path == b->path && a->shared == b->shared && a->waiting == b->waiting &&
@@ -584,7 +587,7 @@ static bool same_sample(const struct prof_sample *a, const struct prof_sample *b
            (a->n_stack == 0 || memcmp(a->stack, b->stack, a->n_stack * sizeof *a->stack) == 0);
 }
 
-static uint64_t hash_sample(const struct prof_sample *sample)
+static uint64_t hash_sample(const struct read_sample *sample)
 {
     uint64_t h = base_hash(sample->thread, sample->phase | sample->waiting << 8);
     h = base_hash(h, sample->pc);
@@ -595,35 +598,35 @@ static uint64_t hash_sample(const struct prof_sample *sample)
 }
 
 /* The interrupted address is no return address: what is looked up is one byte further. */
-static uint64_t *move_stack(const struct merge *merge, const struct merge_part *part,
-                            const struct prof_sample *from)
+static uint64_t *move_stack(const struct read_merge *merge, const struct read_merge_part *part,
+                            const struct read_sample *from)
 {
     uint64_t *to = base_calloc(from->n_stack, sizeof *to);
     for (size_t i = 0; i < from->n_stack; i++)
-        to[i] = i == 0 ? merge_move(merge, part, from->stack[0] + 1) - 1
-                       : merge_move(merge, part, from->stack[i]);
+        to[i] = i == 0 ? read_merge_move(merge, part, from->stack[0] + 1) - 1
+                       : read_merge_move(merge, part, from->stack[i]);
     return to;
 }
 
-static void add_sample(struct merge *merge, const struct merge_part *part,
-                       const struct prof_sample *from, const struct base_table *thread_of)
+static void merge_add_sample(struct read_merge *merge, const struct read_merge_part *part,
+                             const struct read_sample *from, const struct base_table *thread_of)
 {
-    struct prof_profile *sum = &merge->sum;
-    struct prof_sample made = *from;
+    struct read_profile *sum = &merge->sum;
+    struct read_sample made = *from;
     const int64_t thread = base_table_find(thread_of, from->thread);
     made.thread = thread >= 0 ? (uint32_t)thread : UINT32_MAX; /* the file lacks it */
-    made.pc = merge_move(merge, part, from->pc);
-    made.path = merge_path(part, from->path);
+    made.pc = read_merge_move(merge, part, from->pc);
+    made.path = read_merge_path(part, from->path);
     made.stack = move_stack(merge, part, from);
     const uint64_t key = hash_sample(&made);
     size_t walk;
     for (int64_t at = base_table_first(&merge->samples, key, &walk); at >= 0;
          at = base_table_next(&merge->samples, key, &walk)) {
-        struct prof_sample *to = &sum->sample[at];
+        struct read_sample *to = &sum->sample[at];
         if (!same_sample(to, &made))
             continue;
-#define X(name) to->name = prof_add(to->name, from->name);
-        PROF_SAMPLE_COUNTERS(X)
+#define X(name) to->name = read_add(to->name, from->name);
+        READ_SAMPLE_COUNTERS(X)
 #undef X
         free(made.stack);
         return;
@@ -633,20 +636,20 @@ static void add_sample(struct merge *merge, const struct merge_part *part,
     sum->sample[sum->n_samples++] = made;
 }
 
-static void add_samples(struct merge *merge, const struct merge_part *part)
+static void merge_add_samples(struct read_merge *merge, const struct read_merge_part *part)
 {
-    const struct prof_profile *profile = part->profile;
+    const struct read_profile *profile = part->profile;
     const uint64_t period = profile->sample_period_ns;
     struct base_table thread_of = {0};
     merge->sum.is_sampled |= profile->is_sampled || profile->n_samples > 0;
     add_threads(merge, part, &thread_of);
     for (size_t i = 0; i < profile->n_samples; i++)
-        add_sample(merge, part, &profile->sample[i], &thread_of);
+        merge_add_sample(merge, part, &profile->sample[i], &thread_of);
     base_table_free(&thread_of);
     if (period == 0)
         return;
     merge->least_period = period < merge->least_period ? period : merge->least_period;
-    merge->most_period = greater(merge->most_period, period);
+    merge->most_period = merge_greater(merge->most_period, period);
     for (size_t i = 0; i < profile->n_threads; i++) {
         merge->period_ns += (double)period * (double)profile->thread[i].fired;
         merge->fired += (double)profile->thread[i].fired;
@@ -654,7 +657,7 @@ static void add_samples(struct merge *merge, const struct merge_part *part)
 }
 
 /* Between samples, on average: one time where all profiles have the same. */
-static uint64_t period_of(const struct merge *merge)
+static uint64_t period_of(const struct read_merge *merge)
 {
     const uint64_t least = merge->least_period, most = merge->most_period;
     if (least >= most || !(merge->fired > 0))
@@ -665,7 +668,8 @@ static uint64_t period_of(const struct merge *merge)
 
 /* ---- symbols: those of the first profile that has an address ---- */
 
-static bool has_symbols(const struct merge *merge, const struct prof_symbol *site, uint64_t key)
+static bool has_symbols(const struct read_merge *merge, const struct read_symbol *site,
+                        uint64_t key)
 {
     size_t walk;
     for (int64_t at = base_table_first(&merge->symbols, key, &walk); at >= 0;
@@ -677,14 +681,14 @@ static bool has_symbols(const struct merge *merge, const struct prof_symbol *sit
 }
 
 /* The symbols of an address follow each other. */
-static void add_symbols(struct merge *merge, const struct merge_part *part,
-                        const struct prof_symbol *from, size_t n)
+static void add_symbols(struct read_merge *merge, const struct read_merge_part *part,
+                        const struct read_symbol *from, size_t n)
 {
-    struct prof_profile *sum = &merge->sum;
+    struct read_profile *sum = &merge->sum;
     bool taken = false;
     for (size_t i = 0; i < n; i++) {
-        struct prof_symbol made = from[i];
-        made.pc = merge_move(merge, part, made.pc);
+        struct read_symbol made = from[i];
+        made.pc = read_merge_move(merge, part, made.pc);
         if (i == 0 || from[i].pc != from[i - 1].pc || from[i].line != from[i - 1].line) {
             const uint64_t key = base_hash(base_hash(0, made.pc), made.line);
             taken = !has_symbols(merge, &made, key);
@@ -701,11 +705,11 @@ static void add_symbols(struct merge *merge, const struct merge_part *part,
 /* ---- the whole ---- */
 
 /* What the first profile says of all. */
-static void begin(struct merge *merge)
+static void merge_begin(struct read_merge *merge)
 {
-    const struct prof_profile *first = merge->part[0].profile;
+    const struct read_profile *first = merge->part[0].profile;
     merge->least_period = UINT64_MAX;
-    merge->sum = (struct prof_profile){.library_version = first->library_version,
+    merge->sum = (struct read_profile){.library_version = first->library_version,
                                        .program = first->program,
                                        .argument = first->argument,
                                        .n_arguments = first->n_arguments,
@@ -723,49 +727,49 @@ static void begin(struct merge *merge)
 }
 
 /* From the first start to the last end of all. Overhead has been taken off the rows. */
-static void add_whole(struct prof_profile *sum, const struct prof_profile *profile)
+static void add_whole(struct read_profile *sum, const struct read_profile *profile)
 {
-    sum->runs = prof_add(sum->runs, profile->runs);
-    sum->end_unix_ns = greater(sum->end_unix_ns, profile->end_unix_ns);
-    sum->duration_ns = greater(sum->duration_ns,
-                               profile->start_unix_ns - sum->start_unix_ns + profile->duration_ns);
+    sum->runs = read_add(sum->runs, profile->runs);
+    sum->end_unix_ns = merge_greater(sum->end_unix_ns, profile->end_unix_ns);
+    sum->duration_ns = merge_greater(sum->duration_ns, profile->start_unix_ns - sum->start_unix_ns +
+                                                           profile->duration_ns);
     sum->overhead_ticks =
-        prof_add(sum->overhead_ticks, prof_profile_ns(profile, profile->overhead_ticks));
+        read_add(sum->overhead_ticks, read_profile_ns(profile, profile->overhead_ticks));
 }
 
-static void add_part(struct merge *merge, struct merge_part *part)
+static void merge_add_part(struct read_merge *merge, struct read_merge_part *part)
 {
     add_whole(&merge->sum, part->profile);
     add_modules(merge, part);
     add_paths(merge, part);
     add_scopes(merge, part);
     add_tapes(merge, part);
-    add_samples(merge, part);
+    merge_add_samples(merge, part);
 }
 
-static void end(struct merge *merge)
+static void merge_end(struct read_merge *merge)
 {
-    struct prof_tape *tape = &merge->tape;
+    struct read_tape *tape = &merge->tape;
     if (tape->n_moments > 0)
-        qsort(tape->moment, tape->n_moments, sizeof *tape->moment, compare_moments);
+        qsort(tape->moment, tape->n_moments, sizeof *tape->moment, merge_compare_moments);
     merge->sum.tape = tape;
     merge->sum.n_tapes = 1;
     merge->sum.sample_period_ns = period_of(merge);
 }
 
-static int write_sum(const struct merge *merge, const char *to)
+static int write_sum(const struct read_merge *merge, const char *to)
 {
-    struct writer writer;
-    writer_open(&writer, to);
-    writer_put_profile(&writer, &merge->sum);
-    merge_put_events(merge, &writer);
-    writer_put_end(&writer, &merge->sum);
-    return writer_close(&writer);
+    struct read_writer writer;
+    read_writer_open(&writer, to);
+    read_writer_put_profile(&writer, &merge->sum);
+    read_merge_put_events(merge, &writer);
+    read_writer_put_end(&writer, &merge->sum);
+    return read_writer_close(&writer);
 }
 
-static void close_all(struct merge *merge)
+static void merge_close_all(struct read_merge *merge)
 {
-    struct prof_profile *sum = &merge->sum;
+    struct read_profile *sum = &merge->sum;
     struct base_table *const tables[] = {&merge->paths,   &merge->scopes,  &merge->expectations,
                                          &merge->rows,    &merge->classes, &merge->threads,
                                          &merge->samples, &merge->symbols};
@@ -786,23 +790,23 @@ static void close_all(struct merge *merge)
         free(arrays[i]);
 }
 
-int prof_merge(const char *to, const struct prof_profile *const *profile,
-               const struct prof_symbol *const *symbol, const size_t *n_symbols, size_t n,
+int read_merge(const char *to, const struct read_profile *const *profile,
+               const struct read_symbol *const *symbol, const size_t *n_symbols, size_t n,
                char *error, size_t room)
 {
-    struct merge merge = {
+    struct read_merge merge = {
         .part = base_calloc(n, sizeof *merge.part), .n = n, .error = error, .room = room};
     error[0] = '\0';
     for (size_t i = 0; i < n; i++)
         merge.part[i].profile = profile[i];
-    begin(&merge);
+    merge_begin(&merge);
     for (size_t i = 0; i < n; i++) {
-        add_part(&merge, &merge.part[i]);
+        merge_add_part(&merge, &merge.part[i]);
         add_symbols(&merge, &merge.part[i], symbol[i], n_symbols[i]);
     }
-    end(&merge);
+    merge_end(&merge);
     const int why = write_sum(&merge, to);
-    close_all(&merge);
+    merge_close_all(&merge);
     if (why != 0 && error[0] == '\0')
         snprintf(error, room, "%s: %s", to, strerror(why));
     return why != 0 ? -1 : 0;

@@ -1,9 +1,9 @@
-/* writer_profile.c: a profile as packets. See writer.h.
+/* read_writer_profile.c: a profile as packets. See read_writer.h.
  *
  * What the profile's strings and arrays hold is written as the reader has it: a profile that is
  * read again is the same.
  */
-#include "writer.h"
+#include "read_writer.h"
 
 #include "base_memory.h"
 
@@ -22,7 +22,7 @@ enum {
         Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;                                        \
         packet.kind_case = TAPESCOPE__PACKET__KIND_##KIND;                                         \
         packet.member = (message);                                                                 \
-        writer_put_packet(writer, &packet);                                                        \
+        read_writer_put_packet(writer, &packet);                                                   \
     } while (0)
 
 /* n messages of a type, and the list of them; both are to be freed. */
@@ -32,7 +32,7 @@ enum {
     for (size_t i_ = 0; i_ < (n); i_++)                                                            \
     init(list[i_] = &(made)[i_])
 
-static size_t least(size_t a, size_t b)
+static size_t writer_profile_least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -42,7 +42,7 @@ static char *text_of(const char *text)
     return (char *)(text ? text : "");
 }
 
-static void put_header(struct writer *writer, const struct prof_profile *profile)
+static void put_header(struct read_writer *writer, const struct read_profile *profile)
 {
     Tapescope__Header header = TAPESCOPE__HEADER__INIT;
     header.version = 1;
@@ -60,10 +60,11 @@ static void put_header(struct writer *writer, const struct prof_profile *profile
     PUT(writer, HEADER, header, &header);
 }
 
-static void put_modules(struct writer *writer, const struct prof_profile *profile)
+static void writer_profile_put_modules(struct read_writer *writer,
+                                       const struct read_profile *profile)
 {
     for (size_t i = 0; i < profile->n_mappings; i++) {
-        const struct prof_mapping *mapping = &profile->mapping[i];
+        const struct read_mapping *mapping = &profile->mapping[i];
         Tapescope__Module module = TAPESCOPE__MODULE__INIT, *list[] = {&module};
         Tapescope__Modules modules = TAPESCOPE__MODULES__INIT;
         module.path = mapping->path;
@@ -77,21 +78,21 @@ static void put_modules(struct writer *writer, const struct prof_profile *profil
     }
 }
 
-static void put_clock(struct writer *writer, uint64_t ns)
+static void put_clock(struct read_writer *writer, uint64_t ns)
 {
     Tapescope__Clock clock = TAPESCOPE__CLOCK__INIT;
     clock.ticks = clock.monotonic_ns = ns;
     PUT(writer, CLOCK, clock, &clock);
 }
 
-static void put_overhead(struct writer *writer, const struct prof_profile *profile)
+static void put_overhead(struct read_writer *writer, const struct read_profile *profile)
 {
     Tapescope__Overhead overhead = TAPESCOPE__OVERHEAD__INIT;
     overhead.taken_ticks = profile->overhead_ticks;
     PUT(writer, OVERHEAD, overhead, &overhead);
 }
 
-static void put_paths(struct writer *writer, const struct prof_profile *profile)
+static void put_paths(struct read_writer *writer, const struct read_profile *profile)
 {
     const size_t n = profile->n_call_paths;
     if (n == 0 && profile->paths_refused == 0)
@@ -107,7 +108,7 @@ static void put_paths(struct writer *writer, const struct prof_profile *profile)
     do {
         Tapescope__Paths paths = TAPESCOPE__PATHS__INIT;
         paths.path = list + at;
-        paths.n_path = least(n - at, PATHS_IN_PACKET);
+        paths.n_path = writer_profile_least(n - at, PATHS_IN_PACKET);
         paths.refused = profile->paths_refused;
         PUT(writer, PATHS, paths, &paths);
         at += paths.n_path;
@@ -116,7 +117,7 @@ static void put_paths(struct writer *writer, const struct prof_profile *profile)
     free(list);
 }
 
-static void fill_expectation(Tapescope__Expectation *to, const struct prof_expectation *from,
+static void fill_expectation(Tapescope__Expectation *to, const struct read_expectation *from,
                              size_t place)
 {
     to->id = (uint32_t)place + 1;
@@ -128,19 +129,20 @@ static void fill_expectation(Tapescope__Expectation *to, const struct prof_expec
     to->times = from->times;
 }
 
-static void fill_scope(Tapescope__Scope *to, const struct prof_scope *from, size_t place)
+static void fill_scope(Tapescope__Scope *to, const struct read_scope *from, size_t place)
 {
     to->id = (uint32_t)place + 1;
     to->parent = from->parent;
     to->thread = from->thread;
     to->name = from->name;
 #define X(name) to->name = from->name;
-    PROF_SCOPE_COUNTERS(X)
+    READ_SCOPE_COUNTERS(X)
 #undef X
 }
 
 /* Packets of scopes; the last one has what is not a scope. */
-static void put_scopes(struct writer *writer, const struct prof_profile *profile)
+static void writer_profile_put_scopes(struct read_writer *writer,
+                                      const struct read_profile *profile)
 {
     const size_t n = profile->n_scopes, n_stated = profile->n_expectations;
     Tapescope__Scopes whole = TAPESCOPE__SCOPES__INIT;
@@ -164,7 +166,7 @@ static void put_scopes(struct writer *writer, const struct prof_profile *profile
     size_t at = 0;
     do {
         Tapescope__Scopes scopes = TAPESCOPE__SCOPES__INIT;
-        const size_t some = least(n - at, OTHERS_IN_PACKET);
+        const size_t some = writer_profile_least(n - at, OTHERS_IN_PACKET);
         if (at + some == n)
             scopes = whole;
         scopes.scope = list + at;
@@ -178,7 +180,7 @@ static void put_scopes(struct writer *writer, const struct prof_profile *profile
     free(statements);
 }
 
-static void fill_row(Tapescope__Row *to, const struct prof_row *from)
+static void writer_profile_fill_row(Tapescope__Row *to, const struct read_row *from)
 {
     to->index = from->index;
     to->pc = from->pc;
@@ -190,24 +192,24 @@ static void fill_row(Tapescope__Row *to, const struct prof_row *from)
     to->kept_by = from->kept_by_index;
     to->kept_others = from->kept_others;
 #define X(name) to->name = from->name;
-    PROF_ROW_COUNTERS(X)
+    READ_ROW_COUNTERS(X)
 #undef X
 }
 
-static void put_rows(struct writer *writer, const struct prof_tape *tape)
+static void writer_profile_put_rows(struct read_writer *writer, const struct read_tape *tape)
 {
     const size_t n = tape->n_rows;
     MESSAGES(Tapescope__Row, tapescope__row__init, made, list, n);
     for (size_t i = 0; i < n; i++)
-        fill_row(&made[i], &tape->row[i]);
+        writer_profile_fill_row(&made[i], &tape->row[i]);
     size_t at = 0;
     do {
         Tapescope__Ledger ledger = TAPESCOPE__LEDGER__INIT;
         ledger.row = list + at;
-        ledger.n_row = least(n - at, OTHERS_IN_PACKET);
+        ledger.n_row = writer_profile_least(n - at, OTHERS_IN_PACKET);
         ledger.tapes = tape->tapes;
 #define X(name) ledger.name = tape->name;
-        PROF_TAPE_COUNTERS(X)
+        READ_TAPE_COUNTERS(X)
 #undef X
         PUT(writer, LEDGER, ledger, &ledger);
         at += ledger.n_row;
@@ -216,7 +218,8 @@ static void put_rows(struct writer *writer, const struct prof_tape *tape)
     free(list);
 }
 
-static void fill_class(Tapescope__ResidualClass *to, const struct prof_residual *from)
+static void writer_profile_fill_class(Tapescope__ResidualClass *to,
+                                      const struct read_residual *from)
 {
     to->index = from->index;
     to->producer = from->producer ? from->producer - 1 : UINT32_MAX; /* which no row is */
@@ -227,20 +230,20 @@ static void fill_class(Tapescope__ResidualClass *to, const struct prof_residual 
     to->released_others = from->released_others;
     to->byte_ticks = from->byte_ticks;
 #define X(name) to->name = from->name;
-    PROF_RESIDUAL_COUNTERS(X)
+    READ_RESIDUAL_COUNTERS(X)
 #undef X
 }
 
-static void put_classes(struct writer *writer, const struct prof_tape *tape)
+static void writer_profile_put_classes(struct read_writer *writer, const struct read_tape *tape)
 {
     const size_t n = tape->n_residuals;
     MESSAGES(Tapescope__ResidualClass, tapescope__residual_class__init, made, list, n);
     for (size_t i = 0; i < n; i++)
-        fill_class(&made[i], &tape->residual[i]);
+        writer_profile_fill_class(&made[i], &tape->residual[i]);
     for (size_t at = 0; at < n;) {
         Tapescope__Residuals residuals = TAPESCOPE__RESIDUALS__INIT;
         residuals.part = list + at;
-        residuals.n_part = least(n - at, OTHERS_IN_PACKET);
+        residuals.n_part = writer_profile_least(n - at, OTHERS_IN_PACKET);
         PUT(writer, RESIDUALS, residuals, &residuals);
         at += residuals.n_part;
     }
@@ -248,7 +251,7 @@ static void put_classes(struct writer *writer, const struct prof_tape *tape)
     free(list);
 }
 
-static void put_stretch(struct writer *writer, const struct prof_tape *tape)
+static void put_stretch(struct read_writer *writer, const struct read_tape *tape)
 {
     const size_t n = tape->n_changes;
     Tapescope__Stretch stretch = TAPESCOPE__STRETCH__INIT;
@@ -263,7 +266,7 @@ static void put_stretch(struct writer *writer, const struct prof_tape *tape)
     stretch.merged = tape->merged;
     stretch.truncated = tape->stretch_is_truncated;
     for (size_t i = 0; i < n; i++) {
-        const struct prof_change *change = &tape->change[i];
+        const struct read_change *change = &tape->change[i];
         stretch.part[i] = change->residual;
         stretch.delta[i] = change->delta;
         stretch.ticks[i] = change->ticks - (i > 0 ? change[-1].ticks : 0);
@@ -277,14 +280,14 @@ static void put_stretch(struct writer *writer, const struct prof_tape *tape)
     free(stretch.flags);
 }
 
-static void put_moments(struct writer *writer, const struct prof_tape *tape)
+static void writer_profile_put_moments(struct read_writer *writer, const struct read_tape *tape)
 {
     const size_t n = tape->n_moments;
     uint64_t *ticks = base_calloc(n, sizeof *ticks), *most = base_calloc(n, sizeof *most);
     uint64_t *least_bytes = base_calloc(n, sizeof *least_bytes);
     uint32_t *phase = base_calloc(n, sizeof *phase);
     for (size_t i = 0; i < n; i++) {
-        const struct prof_moment *moment = &tape->moment[i];
+        const struct read_moment *moment = &tape->moment[i];
         ticks[i] = moment->ticks - (i % MOMENTS_IN_PACKET > 0 ? moment[-1].ticks : 0);
         most[i] = moment->most_bytes;
         least_bytes[i] = moment->least_bytes;
@@ -293,7 +296,7 @@ static void put_moments(struct writer *writer, const struct prof_tape *tape)
     for (size_t at = 0; at < n; at += MOMENTS_IN_PACKET) {
         Tapescope__Timeline timeline = TAPESCOPE__TIMELINE__INIT;
         timeline.n_ticks = timeline.n_most_bytes = timeline.n_least_bytes = timeline.n_phase =
-            least(n - at, MOMENTS_IN_PACKET);
+            writer_profile_least(n - at, MOMENTS_IN_PACKET);
         timeline.ticks = ticks + at;
         timeline.most_bytes = most + at;
         timeline.least_bytes = least_bytes + at;
@@ -307,17 +310,17 @@ static void put_moments(struct writer *writer, const struct prof_tape *tape)
     free(phase);
 }
 
-static void fill_thread(Tapescope__Thread *to, const struct prof_thread *from)
+static void fill_thread(Tapescope__Thread *to, const struct read_thread *from)
 {
     to->index = from->index;
     to->tid = from->tid;
     to->name = from->name;
 #define X(name) to->name = from->name;
-    PROF_THREAD_COUNTERS(X)
+    READ_THREAD_COUNTERS(X)
 #undef X
 }
 
-static void put_threads(struct writer *writer, const struct prof_profile *profile)
+static void put_threads(struct read_writer *writer, const struct read_profile *profile)
 {
     const size_t n = profile->n_threads;
     MESSAGES(Tapescope__Thread, tapescope__thread__init, made, list, n);
@@ -327,7 +330,7 @@ static void put_threads(struct writer *writer, const struct prof_profile *profil
     do {
         Tapescope__Threads threads = TAPESCOPE__THREADS__INIT;
         threads.thread = list + at;
-        threads.n_thread = least(n - at, OTHERS_IN_PACKET);
+        threads.n_thread = writer_profile_least(n - at, OTHERS_IN_PACKET);
         threads.process_cpu_ns = profile->process_cpu_ns;
         PUT(writer, THREADS, threads, &threads);
         at += threads.n_thread;
@@ -336,7 +339,8 @@ static void put_threads(struct writer *writer, const struct prof_profile *profil
     free(list);
 }
 
-static void fill_sample(Tapescope__Sample *to, const struct prof_sample *from, size_t index)
+static void writer_profile_fill_sample(Tapescope__Sample *to, const struct read_sample *from,
+                                       size_t index)
 {
     to->index = (uint32_t)index;
     to->thread = from->thread;
@@ -350,11 +354,12 @@ static void fill_sample(Tapescope__Sample *to, const struct prof_sample *from, s
     to->stack = from->stack;
     to->n_stack = from->n_stack;
 #define X(name) to->name = from->name;
-    PROF_SAMPLE_COUNTERS(X)
+    READ_SAMPLE_COUNTERS(X)
 #undef X
 }
 
-static void put_samples(struct writer *writer, const struct prof_profile *profile)
+static void writer_profile_put_samples(struct read_writer *writer,
+                                       const struct read_profile *profile)
 {
     const size_t n = profile->n_samples;
     if (!profile->is_sampled)
@@ -362,7 +367,7 @@ static void put_samples(struct writer *writer, const struct prof_profile *profil
     put_threads(writer, profile);
     MESSAGES(Tapescope__Sample, tapescope__sample__init, made, list, n);
     for (size_t i = 0; i < n; i++)
-        fill_sample(&made[i], &profile->sample[i], i);
+        writer_profile_fill_sample(&made[i], &profile->sample[i], i);
     size_t at = 0;
     do {
         Tapescope__Samples samples = TAPESCOPE__SAMPLES__INIT;
@@ -379,28 +384,28 @@ static void put_samples(struct writer *writer, const struct prof_profile *profil
     free(list);
 }
 
-void writer_put_profile(struct writer *writer, const struct prof_profile *profile)
+void read_writer_put_profile(struct read_writer *writer, const struct read_profile *profile)
 {
     put_header(writer, profile);
-    put_modules(writer, profile);
+    writer_profile_put_modules(writer, profile);
     put_clock(writer, 0);
     put_overhead(writer, profile);
     put_paths(writer, profile);
-    put_scopes(writer, profile);
+    writer_profile_put_scopes(writer, profile);
     for (size_t i = 0; i < profile->n_tapes; i++) {
-        put_rows(writer, &profile->tape[i]);
-        put_classes(writer, &profile->tape[i]);
+        writer_profile_put_rows(writer, &profile->tape[i]);
+        writer_profile_put_classes(writer, &profile->tape[i]);
         put_stretch(writer, &profile->tape[i]);
-        put_moments(writer, &profile->tape[i]);
+        writer_profile_put_moments(writer, &profile->tape[i]);
     }
-    put_samples(writer, profile);
+    writer_profile_put_samples(writer, profile);
 }
 
-void writer_put_end(struct writer *writer, const struct prof_profile *profile)
+void read_writer_put_end(struct read_writer *writer, const struct read_profile *profile)
 {
     Tapescope__End end = TAPESCOPE__END__INIT;
     put_clock(writer, profile->duration_ns);
-    writer_put_symbols(writer, profile->symbol, profile->n_symbols);
+    read_writer_put_symbols(writer, profile->symbol, profile->n_symbols);
     end.reason = profile->end_reason;
     end.unix_ns = profile->end_unix_ns;
     PUT(writer, END, end, &end);

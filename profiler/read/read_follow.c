@@ -1,13 +1,13 @@
-/* follow.c: see follow.h.
+/* read_follow.c: see read_follow.h.
  *
  * Invariant: `pending` holds what was read behind the last whole frame, and no more than one frame
  * and what one call reads.
  */
-#include "follow.h"
+#include "read_follow.h"
 
 #include "base_memory.h"
 #include "profile_frame.h"
-#include "reader_state.h"
+#include "read_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,22 +15,22 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { READ_MOST = 8 << 20, READ_STEP = 1 << 16 };
+enum { FOLLOW_MOST = 8 << 20, FOLLOW_STEP = 1 << 16 };
 
-struct prof_follow {
+struct read_follow {
     char *path;
     int fd; /* -1: not open yet */
     bool has_magic, ended;
     uint8_t *pending;
     size_t n, room;
     uint64_t read;
-    struct reader_state state;
-    struct prof_profile now; /* the last state that was asked for; owns its tapes and their rows */
+    struct read_state state;
+    struct read_profile now; /* the last state that was asked for; owns its tapes and their rows */
 };
 
-struct prof_follow *prof_follow_new(const char *path)
+struct read_follow *read_follow_new(const char *path)
 {
-    struct prof_follow *follow = base_calloc(1, sizeof *follow);
+    struct read_follow *follow = base_calloc(1, sizeof *follow);
     follow->fd = -1;
     follow->path = base_strdup(path);
     follow->state.brief = true;
@@ -39,49 +39,49 @@ struct prof_follow *prof_follow_new(const char *path)
     return follow;
 }
 
-static void drop_state(struct prof_follow *follow)
+static void drop_state(struct read_follow *follow)
 {
     for (size_t i = 0; i < follow->now.n_tapes; i++)
         free(follow->now.tape[i].row);
     free(follow->now.tape);
-    follow->now = (struct prof_profile){0};
+    follow->now = (struct read_profile){0};
 }
 
-void prof_follow_free(struct prof_follow *follow)
+void read_follow_free(struct read_follow *follow)
 {
     if (!follow)
         return;
     drop_state(follow);
     if (follow->fd >= 0)
         close(follow->fd);
-    reader_state_free(&follow->state);
-    prof_profile_free(follow->state.profile);
+    read_state_free(&follow->state);
+    read_profile_free(follow->state.profile);
     free(follow->pending);
     free(follow->path);
     free(follow);
 }
 
-uint64_t prof_follow_bytes(const struct prof_follow *follow)
+uint64_t read_follow_bytes(const struct read_follow *follow)
 {
     return follow->read;
 }
 
 /* Bytes of the file that are new; 0: there are none; -1: they cannot be read. */
-static ssize_t read_more(struct prof_follow *follow)
+static ssize_t read_more(struct read_follow *follow)
 {
     if (follow->fd < 0) {
         follow->fd = open(follow->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         if (follow->fd < 0)
             return errno == ENOENT || errno == EINTR ? 0 : -1;
     }
-    if (follow->n + READ_STEP > follow->room) {
-        size_t room = 2 * follow->room + READ_STEP;
+    if (follow->n + FOLLOW_STEP > follow->room) {
+        size_t room = 2 * follow->room + FOLLOW_STEP;
         follow->pending = base_reallocarray(follow->pending, room, 1);
         follow->room = room;
     }
     ssize_t got;
     do
-        got = read(follow->fd, follow->pending + follow->n, READ_STEP);
+        got = read(follow->fd, follow->pending + follow->n, FOLLOW_STEP);
     while (got < 0 && errno == EINTR);
     if (got > 0) {
         follow->n += (size_t)got;
@@ -91,7 +91,7 @@ static ssize_t read_more(struct prof_follow *follow)
 }
 
 /* Applies the whole frames of what is pending; false: what comes is of no use any more. */
-static bool apply_pending(struct prof_follow *follow, size_t *n_applied)
+static bool apply_pending(struct read_follow *follow, size_t *n_applied)
 {
     const uint8_t *at = follow->pending;
     size_t left = follow->n;
@@ -108,7 +108,7 @@ static bool apply_pending(struct prof_follow *follow, size_t *n_applied)
         if (!ok || left - PROFILE_FRAME_BYTES < n)
             break;
         at += PROFILE_FRAME_BYTES;
-        ok = profile_crc(at, n) == crc && reader_apply_bytes(&follow->state, at, n) == READER_OK;
+        ok = profile_crc(at, n) == crc && read_apply_bytes(&follow->state, at, n) == READ_OK;
         at += n;
         left -= PROFILE_FRAME_BYTES + n;
         if (ok) {
@@ -123,25 +123,25 @@ static bool apply_pending(struct prof_follow *follow, size_t *n_applied)
     return ok;
 }
 
-enum prof_follow_status prof_follow_read(struct prof_follow *follow)
+enum read_follow_status read_follow_take(struct read_follow *follow)
 {
     size_t applied = 0;
     ssize_t got = 1;
-    for (size_t read = 0; !follow->ended && got > 0 && read < READ_MOST; read += (size_t)got) {
+    for (size_t read = 0; !follow->ended && got > 0 && read < FOLLOW_MOST; read += (size_t)got) {
         got = read_more(follow);
         if (got < 0 || (got > 0 && !apply_pending(follow, &applied)))
             follow->ended = true;
         if (got < 0)
             break;
     }
-    return applied > 0 ? PROF_FOLLOW_NEW : follow->ended ? PROF_FOLLOW_ENDED : PROF_FOLLOW_SAME;
+    return applied > 0 ? READ_FOLLOW_NEW : follow->ended ? READ_FOLLOW_ENDED : READ_FOLLOW_SAME;
 }
 
 /* A copy, since the tape's own goes on to grow. */
-static void copy_tape(struct prof_profile *now, const struct prof_tape *from)
+static void copy_tape(struct read_profile *now, const struct read_tape *from)
 {
-    struct prof_tape *to = &now->tape[now->n_tapes];
-    struct prof_row *row = base_calloc(from->n_rows + 1, sizeof *row);
+    struct read_tape *to = &now->tape[now->n_tapes];
+    struct read_row *row = base_calloc(from->n_rows + 1, sizeof *row);
     *to = *from;
     to->row = row;
     if (from->n_rows > 0)
@@ -155,15 +155,15 @@ static void copy_tape(struct prof_profile *now, const struct prof_tape *from)
     now->n_tapes++;
 }
 
-const struct prof_profile *prof_follow_state(struct prof_follow *follow)
+const struct read_profile *read_follow_state(struct read_follow *follow)
 {
-    struct reader_state *state = &follow->state;
+    struct read_state *state = &follow->state;
     drop_state(follow);
     if (!state->has_header)
         return NULL;
-    reader_calibrate(state);
+    read_calibrate(state);
     follow->now = *state->profile;
-    struct prof_profile *now = &follow->now;
+    struct read_profile *now = &follow->now;
     now->n_scopes = now->n_expectations = now->n_tapes = 0;
     if (!now->end_reason)
         now->end_reason = (char *)"";
@@ -171,8 +171,8 @@ const struct prof_profile *prof_follow_state(struct prof_follow *follow)
     for (size_t i = 0; i < state->n_tapes; i++)
         if (!(now->complete && state->tape[i].tape.final))
             copy_tape(now, &state->tape[i].tape);
-    reader_bound(now);
+    read_bound(now);
     for (size_t i = 0; i < now->n_tapes; i++)
-        reader_take_off_overhead(now, &now->tape[i]);
+        read_take_off_overhead(now, &now->tape[i]);
     return now;
 }

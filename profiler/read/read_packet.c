@@ -1,19 +1,19 @@
-/* reader_packet.c: applies packets other than a tape's state, and what follows the last packet.
+/* read_packet.c: applies packets other than a tape's state, and what follows the last packet.
  *
- * See reader_state.h for the invariant.
+ * See read_state.h for the invariant.
  */
-#include "reader_state.h"
+#include "read_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { PROFILE_VERSION = 1 };
 
-static enum reader_status apply_header(struct reader_state *state, const Tapescope__Header *header)
+static enum read_status apply_header(struct read_state *state, const Tapescope__Header *header)
 {
-    struct prof_profile *profile = state->profile;
+    struct read_profile *profile = state->profile;
     if (state->has_header || header->version != PROFILE_VERSION)
-        return READER_BAD;
+        return READ_BAD;
     profile->library_version = base_strdup(header->library_version);
     profile->program = base_strdup(header->program);
     profile->working_directory = base_strdup(header->working_directory);
@@ -28,13 +28,13 @@ static enum reader_status apply_header(struct reader_state *state, const Tapesco
     profile->runs = header->runs > 0 ? header->runs : 1;
     profile->start_unix_ns = header->start_unix_ns;
     state->has_header = true;
-    return READER_OK;
+    return READ_OK;
 }
 
-static bool is_known(const struct prof_profile *profile, const Tapescope__Module *module)
+static bool packet_is_known(const struct read_profile *profile, const Tapescope__Module *module)
 {
     for (size_t i = 0; i < profile->n_mappings; i++) {
-        const struct prof_mapping *known = &profile->mapping[i];
+        const struct read_mapping *known = &profile->mapping[i];
         if (known->start == module->start && known->end == module->end &&
             known->bias == module->bias && strcmp(known->path, module->path) == 0 &&
             known->build_id_bytes == module->build_id.len &&
@@ -45,16 +45,16 @@ static bool is_known(const struct prof_profile *profile, const Tapescope__Module
     return false;
 }
 
-static void apply_modules(struct reader_state *state, const Tapescope__Modules *modules)
+static void apply_modules(struct read_state *state, const Tapescope__Modules *modules)
 {
-    struct prof_profile *profile = state->profile;
+    struct read_profile *profile = state->profile;
     for (size_t i = 0; i < modules->n_module; i++) {
         const Tapescope__Module *module = modules->module[i];
-        if (is_known(profile, module))
+        if (packet_is_known(profile, module))
             continue;
         BASE_ARRAY_GROW(profile->mapping, profile->n_mappings, &state->room_mappings);
-        struct prof_mapping *mapping = &profile->mapping[profile->n_mappings++];
-        *mapping = (struct prof_mapping){
+        struct read_mapping *mapping = &profile->mapping[profile->n_mappings++];
+        *mapping = (struct read_mapping){
             .path = base_strdup(module->path),
             .build_id = base_malloc(module->build_id.len + 1),
             .build_id_bytes = module->build_id.len,
@@ -67,7 +67,7 @@ static void apply_modules(struct reader_state *state, const Tapescope__Modules *
     }
 }
 
-static void apply_clock(struct reader_state *state, const Tapescope__Clock *clock)
+static void apply_clock(struct read_state *state, const Tapescope__Clock *clock)
 {
     if (state->n_clocks++ == 0) {
         state->first_ticks = clock->ticks;
@@ -83,14 +83,14 @@ static double ticks_of(double ticks)
     return ticks > 0 && ticks < 1e9 ? ticks : 0;
 }
 
-static void apply_overhead(struct reader_state *state, const Tapescope__Overhead *overhead)
+static void apply_overhead(struct read_state *state, const Tapescope__Overhead *overhead)
 {
     state->profile->forward_overhead = ticks_of(overhead->forward_ticks);
     state->profile->backward_overhead = ticks_of(overhead->backward_ticks);
     state->profile->overhead_ticks = overhead->taken_ticks;
 }
 
-static void apply_end(struct reader_state *state, const Tapescope__End *end)
+static void apply_end(struct read_state *state, const Tapescope__End *end)
 {
     free(state->profile->end_reason);
     state->profile->end_reason = base_strdup(end->reason);
@@ -99,67 +99,67 @@ static void apply_end(struct reader_state *state, const Tapescope__End *end)
 }
 
 /* Live bytes, single events, or both. */
-static enum reader_status apply_timeline(struct reader_state *state,
-                                         const Tapescope__Timeline *timeline)
+static enum read_status apply_timeline(struct read_state *state,
+                                       const Tapescope__Timeline *timeline)
 {
-    const enum reader_status status = reader_apply_moments(state, timeline);
-    return status == READER_OK ? reader_apply_timeline(state, timeline) : status;
+    const enum read_status status = read_apply_moments(state, timeline);
+    return status == READ_OK ? read_apply_timeline(state, timeline) : status;
 }
 
-enum reader_status reader_apply(struct reader_state *state, const Tapescope__Packet *packet)
+enum read_status read_apply(struct read_state *state, const Tapescope__Packet *packet)
 {
     if (!state->has_header && packet->kind_case != TAPESCOPE__PACKET__KIND_HEADER)
-        return READER_BAD;
+        return READ_BAD;
     const bool is_detail = packet->kind_case == TAPESCOPE__PACKET__KIND_RESIDUALS ||
                            packet->kind_case == TAPESCOPE__PACKET__KIND_TIMELINE ||
                            packet->kind_case == TAPESCOPE__PACKET__KIND_PATHS;
     if (state->brief && is_detail)
-        return READER_OK;
+        return READ_OK;
     switch (packet->kind_case) {
     case TAPESCOPE__PACKET__KIND_HEADER:
         return apply_header(state, packet->header);
     case TAPESCOPE__PACKET__KIND_MODULES:
         apply_modules(state, packet->modules);
-        return READER_OK;
+        return READ_OK;
     case TAPESCOPE__PACKET__KIND_LEDGER:
-        reader_apply_ledger(state, packet->ledger);
-        return READER_OK;
+        read_apply_ledger(state, packet->ledger);
+        return READ_OK;
     case TAPESCOPE__PACKET__KIND_PATHS:
-        reader_apply_paths(state, packet->paths);
-        return READER_OK;
+        read_apply_paths(state, packet->paths);
+        return READ_OK;
     case TAPESCOPE__PACKET__KIND_CLOCK:
         apply_clock(state, packet->clock);
-        return READER_OK;
+        return READ_OK;
     case TAPESCOPE__PACKET__KIND_RESIDUALS:
-        return reader_apply_residuals(state, packet->residuals);
+        return read_apply_residuals(state, packet->residuals);
     case TAPESCOPE__PACKET__KIND_END:
         apply_end(state, packet->end);
-        return READER_OK;
+        return READ_OK;
     case TAPESCOPE__PACKET__KIND_SAMPLES:
-        return reader_apply_samples(state, packet->samples);
+        return read_apply_samples(state, packet->samples);
     case TAPESCOPE__PACKET__KIND_THREADS:
-        reader_apply_threads(state, packet->threads);
-        return READER_OK;
+        read_apply_threads(state, packet->threads);
+        return READ_OK;
     case TAPESCOPE__PACKET__KIND_TIMELINE:
         return apply_timeline(state, packet->timeline);
     case TAPESCOPE__PACKET__KIND_SCOPES:
-        reader_apply_scopes(state, packet->scopes);
-        return READER_OK;
+        read_apply_scopes(state, packet->scopes);
+        return READ_OK;
     case TAPESCOPE__PACKET__KIND_OVERHEAD:
         apply_overhead(state, packet->overhead);
-        return READER_OK;
+        return READ_OK;
     case TAPESCOPE__PACKET__KIND_SYMBOLS:
-        reader_apply_symbols(state, packet->symbols);
-        return READER_OK;
+        read_apply_symbols(state, packet->symbols);
+        return READ_OK;
     default: /* a kind that a later writer may add */
-        return READER_OK;
+        return READ_OK;
     }
 }
 
 /* Sets ticks_per_ns and the duration. */
-void reader_calibrate(struct reader_state *state)
+void read_calibrate(struct read_state *state)
 {
-    struct prof_profile *profile = state->profile;
+    struct read_profile *profile = state->profile;
     uint64_t ticks = state->last_ticks - state->first_ticks;
     uint64_t ns = state->last_ns - state->first_ns;
     bool forward = state->last_ticks > state->first_ticks && state->last_ns > state->first_ns;
@@ -177,14 +177,14 @@ void reader_calibrate(struct reader_state *state)
     if (state->last_ledger_ticks > state->last_ticks && state->n_clocks > 0 &&
         !profile->clock_is_uncalibrated && strncmp(profile->clock, "step:", 5) != 0)
         profile->duration_ns =
-            prof_profile_ns(profile, state->last_ledger_ticks - state->first_ticks);
+            read_profile_ns(profile, state->last_ledger_ticks - state->first_ticks);
 }
 
 /* Names the op of each row's keeper; an index that no row has names none. */
-static void name_keepers(struct reader_tape *tape)
+static void packet_name_keepers(struct read_tape_state *tape)
 {
     for (size_t i = 0; i < tape->tape.n_rows; i++) {
-        struct prof_row *row = &tape->tape.row[i];
+        struct read_row *row = &tape->tape.row[i];
         if (row->kept_by_index == 0)
             continue;
         int64_t keeper = base_table_find(&tape->rows, row->kept_by_index - 1);
@@ -195,7 +195,7 @@ static void name_keepers(struct reader_tape *tape)
 
 /* Takes off what observing added to a row's time, and from the tape's. Calls that were not
  * timed (of statements) have no time to take it from. */
-static void take_off(struct prof_profile *profile, uint64_t *row, uint64_t *tape, uint64_t calls,
+static void take_off(struct read_profile *profile, uint64_t *row, uint64_t *tape, uint64_t calls,
                      double overhead)
 {
     const double added = (double)calls * overhead + 0.5;
@@ -206,10 +206,10 @@ static void take_off(struct prof_profile *profile, uint64_t *row, uint64_t *tape
     profile->overhead_ticks += off;
 }
 
-void reader_take_off_overhead(struct prof_profile *profile, struct prof_tape *tape)
+void read_take_off_overhead(struct read_profile *profile, struct read_tape *tape)
 {
     for (size_t i = 0; i < tape->n_rows; i++) {
-        struct prof_row *row = &tape->row[i];
+        struct read_row *row = &tape->row[i];
         take_off(profile, &row->forward_ticks, &tape->forward_ticks, row->calls,
                  profile->forward_overhead);
         take_off(profile, &row->backward_ticks, &tape->backward_ticks, row->backward_calls,
@@ -220,12 +220,12 @@ void reader_take_off_overhead(struct prof_profile *profile, struct prof_tape *ta
     }
 }
 
-static bool is_timed(const struct prof_tape *tape)
+static bool packet_is_timed(const struct read_tape *tape)
 {
     return tape->forward_ticks > 0 || tape->backward_ticks > 0 || tape->recompute_ticks > 0;
 }
 
-static bool is_used(const struct prof_tape *tape)
+static bool is_used(const struct read_tape *tape)
 {
     for (size_t i = 0; i < tape->n_rows; i++)
         if (tape->row[i].calls > 0)
@@ -233,22 +233,22 @@ static bool is_used(const struct prof_tape *tape)
     return false;
 }
 
-void reader_finish(struct reader_state *state)
+void read_finish(struct read_state *state)
 {
-    struct prof_profile *profile = state->profile;
+    struct read_profile *profile = state->profile;
     bool timed = profile->is_sampled, used = false;
-    reader_calibrate(state);
-    reader_place_scopes(state);
-    reader_number_paths(profile);
+    read_calibrate(state);
+    read_place_scopes(state);
+    read_number_paths(profile);
     profile->tape = base_calloc(state->n_tapes + 1, sizeof *profile->tape);
     for (size_t i = 0; i < state->n_tapes; i++) {
-        struct reader_tape *tape = &state->tape[i];
+        struct read_tape_state *tape = &state->tape[i];
         /* A complete profile has its destroyed tapes in tape 0, in whatever order they came. */
         if (!(profile->complete && tape->tape.final)) {
-            timed |= is_timed(&tape->tape);
+            timed |= packet_is_timed(&tape->tape);
             used |= is_used(&tape->tape);
-            name_keepers(tape);
-            reader_finish_residuals(tape);
+            packet_name_keepers(tape);
+            read_finish_residuals(tape);
             profile->tape[profile->n_tapes++] = tape->tape;
             tape->tape.row = NULL;
             tape->tape.residual = NULL;
@@ -256,9 +256,9 @@ void reader_finish(struct reader_state *state)
             tape->tape.moment = NULL;
         }
     }
-    reader_bound(profile);
+    read_bound(profile);
     for (size_t i = 0; i < profile->n_tapes; i++)
-        reader_take_off_overhead(profile, &profile->tape[i]);
+        read_take_off_overhead(profile, &profile->tape[i]);
     profile->without_times = used && !timed;
-    reader_finish_symbols(profile);
+    read_finish_symbols(profile);
 }

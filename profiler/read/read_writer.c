@@ -1,9 +1,9 @@
-/* writer.c: see writer.h. */
-#include "writer.h"
+/* read_writer.c: see read_writer.h. */
+#include "read_writer.h"
 
-#include "aside.h"
 #include "base_memory.h"
 #include "profile_frame.h"
+#include "read_aside.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,54 +20,54 @@ static int gzip_error(gzFile to)
     return errno ? errno : EIO;
 }
 
-static void put(struct writer *writer, const void *data, size_t n)
+static void writer_put(struct read_writer *writer, const void *data, size_t n)
 {
     errno = 0;
     if (writer->error == 0 && n > 0 && gzwrite(writer->to, data, (unsigned)n) != (int)n)
         writer->error = gzip_error(writer->to);
 }
 
-void writer_open(struct writer *writer, const char *path)
+void read_writer_open(struct read_writer *writer, const char *path)
 {
-    *writer = (struct writer){.path = path};
+    *writer = (struct read_writer){.path = path};
     int fd;
-    writer->aside = aside_make(path, &fd);
+    writer->aside = read_aside_make(path, &fd);
     if (!writer->aside) {
         writer->error = errno;
         return;
     }
-    aside_note(writer->aside);
+    read_aside_note(writer->aside);
     writer->to = gzdopen(fd, "wb6");
     if (!writer->to)
         base_no_memory();
-    put(writer, PROFILE_MAGIC, PROFILE_MAGIC_BYTES);
+    writer_put(writer, PROFILE_MAGIC, PROFILE_MAGIC_BYTES);
 }
 
-void writer_put_frame(struct writer *writer, const void *payload, size_t n)
+void read_writer_put_frame(struct read_writer *writer, const void *payload, size_t n)
 {
     uint8_t head[PROFILE_FRAME_BYTES];
     profile_frame_put(head, payload, (uint32_t)n);
-    put(writer, head, sizeof head);
-    put(writer, payload, n);
+    writer_put(writer, head, sizeof head);
+    writer_put(writer, payload, n);
 }
 
-void writer_put_packet(struct writer *writer, const Tapescope__Packet *packet)
+void read_writer_put_packet(struct read_writer *writer, const Tapescope__Packet *packet)
 {
     if (writer->error != 0)
         return;
     size_t n = tapescope__packet__get_packed_size(packet);
     uint8_t *payload = base_malloc(n + 1);
     tapescope__packet__pack(packet, payload);
-    writer_put_frame(writer, payload, n);
+    read_writer_put_frame(writer, payload, n);
     free(payload);
 }
 
-static char *text(char *text)
+static char *writer_text(char *text)
 {
     return text ? text : (char *)"";
 }
 
-void writer_put_symbols(struct writer *writer, const struct prof_symbol *symbol, size_t n)
+void read_writer_put_symbols(struct read_writer *writer, const struct read_symbol *symbol, size_t n)
 {
     Tapescope__Symbol *made = base_calloc(SYMBOLS_IN_PACKET, sizeof *made);
     Tapescope__Symbol **list = base_calloc(SYMBOLS_IN_PACKET, sizeof(Tapescope__Symbol *));
@@ -82,9 +82,9 @@ void writer_put_symbols(struct writer *writer, const struct prof_symbol *symbol,
             to->depth = symbol[i].depth;
             to->outermost = symbol[i].outermost;
             to->wrapped = symbol[i].wrapped;
-            to->function = text(symbol[i].function);
-            to->file = text(symbol[i].file);
-            to->module = text(symbol[i].module);
+            to->function = writer_text(symbol[i].function);
+            to->file = writer_text(symbol[i].file);
+            to->module = writer_text(symbol[i].module);
             to->source_line = symbol[i].source_line;
             to->function_line = symbol[i].function_line;
             to->offset = symbol[i].offset;
@@ -93,13 +93,13 @@ void writer_put_symbols(struct writer *writer, const struct prof_symbol *symbol,
         symbols.symbol = list;
         packet.kind_case = TAPESCOPE__PACKET__KIND_SYMBOLS;
         packet.symbols = &symbols;
-        writer_put_packet(writer, &packet);
+        read_writer_put_packet(writer, &packet);
     }
     free(list);
     free(made);
 }
 
-int writer_close(struct writer *writer)
+int read_writer_close(struct read_writer *writer)
 {
     errno = 0;
     int closed = writer->to ? gzclose(writer->to) : Z_OK;
@@ -107,7 +107,7 @@ int writer_close(struct writer *writer)
         base_no_memory();
     if (closed != Z_OK && writer->error == 0)
         writer->error = errno ? errno : EIO;
-    writer->error = aside_settle(writer->aside, writer->path, writer->error);
+    writer->error = read_aside_settle(writer->aside, writer->path, writer->error);
     writer->aside = NULL;
     return writer->error;
 }

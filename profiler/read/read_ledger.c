@@ -1,18 +1,18 @@
-/* reader_ledger.c: joins the packets of each tape into its last state.
+/* read_ledger.c: joins the packets of each tape into its last state.
  *
- * See reader_state.h for the invariant. Counters are running totals, so a row's last packet
+ * See read_state.h for the invariant. Counters are running totals, so a row's last packet
  * replaces what came before. A destroyed tape says so in a last packet (`final`); the next packet
  * of tape 0 holds its rows, so the tape is dropped then and not before: a profile that ends
  * between the two loses nothing.
  */
-#include "reader_state.h"
+#include "read_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-const char *reader_intern_op(struct reader_state *state, const char *name)
+const char *read_intern_op(struct read_state *state, const char *name)
 {
-    struct prof_profile *profile = state->profile;
+    struct read_profile *profile = state->profile;
     const uint64_t key = base_hash_text(name);
     size_t walk;
     for (int64_t at = base_table_first(&state->ops, key, &walk); at >= 0;
@@ -24,7 +24,7 @@ const char *reader_intern_op(struct reader_state *state, const char *name)
     return profile->op[profile->n_ops++] = base_strdup(name);
 }
 
-static void apply_row(struct reader_state *state, struct reader_tape *tape,
+static void apply_row(struct read_state *state, struct read_tape_state *tape,
                       const Tapescope__Row *from)
 {
     int64_t at = base_table_find(&tape->rows, from->index);
@@ -34,11 +34,11 @@ static void apply_row(struct reader_state *state, struct reader_tape *tape,
         base_table_add(&tape->rows, from->index, (size_t)at);
         tape->tape.row[at].op = NULL;
     }
-    struct prof_row *row = &tape->tape.row[at];
+    struct read_row *row = &tape->tape.row[at];
     const char *op =
-        row->op && strcmp(row->op, from->op) == 0 ? row->op : reader_intern_op(state, from->op);
-    const char *shape = *from->shape ? reader_intern_op(state, from->shape) : NULL;
-    *row = (struct prof_row){.pc = from->pc,
+        row->op && strcmp(row->op, from->op) == 0 ? row->op : read_intern_op(state, from->op);
+    const char *shape = *from->shape ? read_intern_op(state, from->shape) : NULL;
+    *row = (struct read_row){.pc = from->pc,
                              .op = op,
                              .shape = shape,
                              .line = from->line,
@@ -48,25 +48,25 @@ static void apply_row(struct reader_state *state, struct reader_tape *tape,
                              .kept_others = from->kept_others,
                              .scope = from->scope,
 #define X(name) .name = from->name,
-                             PROF_ROW_COUNTERS(X)
+                             READ_ROW_COUNTERS(X)
 #undef X
     };
 }
 
-struct reader_tape *reader_find_tape(struct reader_state *state, uint64_t number)
+struct read_tape_state *read_find_tape(struct read_state *state, uint64_t number)
 {
     int64_t at = base_table_find(&state->tapes, number);
     if (at >= 0)
         return &state->tape[at];
     BASE_ARRAY_GROW(state->tape, state->n_tapes, &state->room_tapes);
     base_table_add(&state->tapes, number, state->n_tapes);
-    struct reader_tape *tape = &state->tape[state->n_tapes++];
-    *tape = (struct reader_tape){.tape = {.tape = number}};
+    struct read_tape_state *tape = &state->tape[state->n_tapes++];
+    *tape = (struct read_tape_state){.tape = {.tape = number}};
     return tape;
 }
 
 /* Tape 0 has arrived: what was destroyed before is in it. */
-static void drop_final(struct reader_state *state)
+static void drop_final(struct read_state *state)
 {
     if (state->n_final == 0)
         return;
@@ -75,7 +75,7 @@ static void drop_final(struct reader_state *state)
     base_table_free(&state->tapes);
     for (size_t i = 0; i < state->n_tapes; i++) {
         if (state->tape[i].tape.final) {
-            reader_tape_free(&state->tape[i]);
+            read_tape_state_free(&state->tape[i]);
             continue;
         }
         if (kept != i)
@@ -88,18 +88,18 @@ static void drop_final(struct reader_state *state)
 }
 
 /* Tape 0 stands for no tape: what was said of it before is void. Its rows follow, with zeros. */
-static void drop_residuals(struct reader_tape *tape)
+static void drop_residuals(struct read_tape_state *tape)
 {
     base_table_free(&tape->residuals);
     tape->tape.n_residuals = tape->tape.n_changes = tape->tape.n_moments = 0;
     tape->tape.peak_ticks = 0;
 }
 
-void reader_apply_ledger(struct reader_state *state, const Tapescope__Ledger *ledger)
+void read_apply_ledger(struct read_state *state, const Tapescope__Ledger *ledger)
 {
     if (ledger->tape == 0)
         drop_final(state);
-    struct reader_tape *tape = reader_find_tape(state, ledger->tape);
+    struct read_tape_state *tape = read_find_tape(state, ledger->tape);
     if (ledger->ticks > state->last_ledger_ticks)
         state->last_ledger_ticks = ledger->ticks;
     bool final = ledger->final && ledger->tape != 0;
@@ -116,11 +116,11 @@ void reader_apply_ledger(struct reader_state *state, const Tapescope__Ledger *le
     if (final && ledger->n_row == 0)
         return;
 #define X(name) tape->tape.name = ledger->name;
-    PROF_TAPE_COUNTERS(X)
+    READ_TAPE_COUNTERS(X)
 #undef X
 }
 
-void reader_tape_free(struct reader_tape *tape)
+void read_tape_state_free(struct read_tape_state *tape)
 {
     free(tape->tape.row);
     free(tape->tape.residual);
@@ -128,5 +128,5 @@ void reader_tape_free(struct reader_tape *tape)
     free(tape->tape.moment);
     base_table_free(&tape->rows);
     base_table_free(&tape->residuals);
-    *tape = (struct reader_tape){0};
+    *tape = (struct read_tape_state){0};
 }

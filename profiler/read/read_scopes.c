@@ -1,10 +1,10 @@
-/* reader_scopes.c: joins the packets of scopes into the forest as it was last known.
+/* read_scopes.c: joins the packets of scopes into the forest as it was last known.
  *
- * See reader_state.h for the invariant. Counters are running totals: the last packet of a node
+ * See read_state.h for the invariant. Counters are running totals: the last packet of a node
  * wins. A node whose parent is not known yet, which no collector writes, stands at the top; so a
  * parent's place is always less than its child's.
  */
-#include "reader_state.h"
+#include "read_state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,16 +22,16 @@ static char *full_name(const Tapescope__Scope *from)
     return text;
 }
 
-static void apply_scope(struct reader_state *state, const Tapescope__Scope *from)
+static void apply_scope(struct read_state *state, const Tapescope__Scope *from)
 {
-    struct prof_profile *profile = state->profile;
+    struct read_profile *profile = state->profile;
     int64_t at = base_table_find(&state->scopes, from->id);
     if (at < 0) {
-        struct prof_scope *scope =
+        struct read_scope *scope =
             BASE_ARRAY_GROW(profile->scope, profile->n_scopes, &state->room_scopes);
         at = (int64_t)profile->n_scopes;
         base_table_add(&state->scopes, from->id, (size_t)at);
-        scope[at] = (struct prof_scope){
+        scope[at] = (struct read_scope){
             .parent = (uint32_t)(base_table_find(&state->scopes, from->parent) + 1),
             .thread = from->thread,
             .name = full_name(from),
@@ -41,23 +41,23 @@ static void apply_scope(struct reader_state *state, const Tapescope__Scope *from
         profile->n_scopes++;
     }
 #define X(name) profile->scope[at].name = from->name;
-    PROF_SCOPE_COUNTERS(X)
+    READ_SCOPE_COUNTERS(X)
 #undef X
 }
 
-static void apply_expectation(struct reader_state *state, const Tapescope__Expectation *from)
+static void apply_expectation(struct read_state *state, const Tapescope__Expectation *from)
 {
-    struct prof_profile *profile = state->profile;
+    struct read_profile *profile = state->profile;
     int64_t at = base_table_find(&state->expectations, from->id);
-    if (from->kind > PROF_EXPECT_TAPE_BYTES) /* a later writer's */
+    if (from->kind > READ_EXPECT_TAPE_BYTES) /* a later writer's */
         return;
     if (at < 0) {
         BASE_ARRAY_GROW(profile->expectation, profile->n_expectations, &state->room_expectations);
         at = (int64_t)profile->n_expectations++;
         base_table_add(&state->expectations, from->id, (size_t)at);
     }
-    profile->expectation[at] = (struct prof_expectation){
-        .kind = (enum prof_expected)from->kind,
+    profile->expectation[at] = (struct read_expectation){
+        .kind = (enum read_expected)from->kind,
         .pc = from->pc,
         .line = from->line,
         .scope = from->scope,
@@ -66,9 +66,9 @@ static void apply_expectation(struct reader_state *state, const Tapescope__Expec
     };
 }
 
-void reader_apply_scopes(struct reader_state *state, const Tapescope__Scopes *scopes)
+void read_apply_scopes(struct read_state *state, const Tapescope__Scopes *scopes)
 {
-    struct prof_profile *profile = state->profile;
+    struct read_profile *profile = state->profile;
     for (size_t i = 0; i < scopes->n_scope; i++)
         apply_scope(state, scopes->scope[i]);
     for (size_t i = 0; i < scopes->n_expectation; i++)
@@ -83,20 +83,20 @@ void reader_apply_scopes(struct reader_state *state, const Tapescope__Scopes *sc
     }
 }
 
-uint32_t reader_scope_place(const struct reader_state *state, uint32_t number)
+uint32_t read_scope_place(const struct read_state *state, uint32_t number)
 {
     return number == 0 ? 0 : (uint32_t)(base_table_find(&state->scopes, number) + 1);
 }
 
-void reader_place_scopes(struct reader_state *state)
+void read_place_scopes(struct read_state *state)
 {
     for (size_t i = 0; i < state->n_tapes; i++) {
-        struct prof_tape *tape = &state->tape[i].tape;
+        struct read_tape *tape = &state->tape[i].tape;
         for (size_t j = 0; j < tape->n_rows; j++)
-            tape->row[j].scope = reader_scope_place(state, tape->row[j].scope);
+            tape->row[j].scope = read_scope_place(state, tape->row[j].scope);
     }
     for (size_t i = 0; i < state->profile->n_expectations; i++) {
-        struct prof_expectation *expectation = &state->profile->expectation[i];
-        expectation->scope = reader_scope_place(state, expectation->scope);
+        struct read_expectation *expectation = &state->profile->expectation[i];
+        expectation->scope = read_scope_place(state, expectation->scope);
     }
 }

@@ -1,17 +1,17 @@
-/* pack.h: a profile as one compressed file that needs no program beside it.
+/* read_pack.h: a profile as one compressed file that needs no program beside it.
  *
  * Invariant: every packet of the profile is copied as it is, of whatever kind; the new file
  * appears whole or not at all.
  */
-#ifndef PROFILER_FORMAT_PACK_H
-#define PROFILER_FORMAT_PACK_H
+#ifndef PROFILER_READ_PACK_H
+#define PROFILER_READ_PACK_H
 
-#include "reader.h"
+#include "read.h"
 
 /* Writes the packets of `from` (compressed or not) and n symbols to `to`, compressed (RFC 1952).
  * `from` and `to` may be one file. What is no whole frame any more is left out. Returns 0, or -1
  * with one line in `error`. Any thread. */
-int prof_pack(const char *from, const char *to, const struct prof_symbol *symbol, size_t n,
+int read_pack(const char *from, const char *to, const struct read_symbol *symbol, size_t n,
               char *error, size_t room);
 
 #endif

@@ -1,9 +1,9 @@
-/* reader_residuals.c: what a tape's bytes are for, and what was live when.
+/* read_residuals.c: what a tape's bytes are for, and what was live when.
  *
- * See reader_state.h for the invariant. Until the end, rows are named as in the file, since a
+ * See read_state.h for the invariant. Until the end, rows are named as in the file, since a
  * packet may name rows that come later. A class whose producer is in no packet stays, with no row.
  */
-#include "reader_state.h"
+#include "read_state.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,24 +13,25 @@
 enum { MOST_MOMENTS = 1 << 14 };
 
 /* What was never made has no first time. */
-static uint64_t first_of(const struct prof_residual_counts *a, const struct prof_residual_counts *b)
+static uint64_t first_of(const struct read_residual_counts *a, const struct read_residual_counts *b)
 {
     if (a->bytes == 0 || b->bytes == 0)
         return a->bytes == 0 ? b->first_ticks : a->first_ticks;
     return a->first_ticks < b->first_ticks ? a->first_ticks : b->first_ticks;
 }
 
-static uint64_t greater(uint64_t a, uint64_t b)
+static uint64_t residuals_greater(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
 
-void prof_residual_add(struct prof_residual_counts *to, const struct prof_residual_counts *from)
+void read_residual_add(struct read_residual_counts *to, const struct read_residual_counts *from)
 {
-    const uint64_t first = first_of(to, from), last = greater(to->last_ticks, from->last_ticks);
-    const uint64_t largest = greater(to->largest_bytes, from->largest_bytes);
-#define X(name) to->name = prof_add(to->name, from->name);
-    PROF_RESIDUAL_COUNTERS(X)
+    const uint64_t first = first_of(to, from),
+                   last = residuals_greater(to->last_ticks, from->last_ticks);
+    const uint64_t largest = residuals_greater(to->largest_bytes, from->largest_bytes);
+#define X(name) to->name = read_add(to->name, from->name);
+    READ_RESIDUAL_COUNTERS(X)
 #undef X
     to->first_ticks = first;
     to->last_ticks = last;
@@ -44,7 +45,7 @@ static double finite_or_none(double n)
     return !isfinite(n) || !(n > 0) ? 0 : n < most ? n : most;
 }
 
-static void apply_class(struct reader_tape *tape, const Tapescope__ResidualClass *from)
+static void apply_class(struct read_tape_state *tape, const Tapescope__ResidualClass *from)
 {
     int64_t at = base_table_find(&tape->residuals, from->index);
     if (at < 0) {
@@ -52,32 +53,32 @@ static void apply_class(struct reader_tape *tape, const Tapescope__ResidualClass
         at = (int64_t)tape->tape.n_residuals++;
         base_table_add(&tape->residuals, from->index, (size_t)at);
     }
-    tape->tape.residual[at] = (struct prof_residual){
+    tape->tape.residual[at] = (struct read_residual){
         .index = from->index,
         .producer = from->producer,
         .consumer = from->consumer,
         .released_by = from->released_by,
-        .kind = from->kind < PROF_RESIDUAL_KINDS ? (enum prof_residual_kind)from->kind : PROF_VALUE,
+        .kind = from->kind < READ_RESIDUAL_KINDS ? (enum read_residual_kind)from->kind : READ_VALUE,
         .shared = from->shared,
         .released_others = from->released_others,
         .byte_ticks = finite_or_none(from->byte_ticks),
 #define X(name) .name = from->name,
-        PROF_RESIDUAL_COUNTERS(X)
+        READ_RESIDUAL_COUNTERS(X)
 #undef X
     };
 }
 
 /* Columns of different lengths are damage. */
-static enum reader_status apply_stretch(struct reader_tape *tape, const Tapescope__Stretch *from)
+static enum read_status apply_stretch(struct read_tape_state *tape, const Tapescope__Stretch *from)
 {
     const size_t n = from->n_part;
     if (from->n_delta != n || from->n_ticks != n || from->n_flags != n)
-        return READER_BAD;
-    struct prof_change *change = base_calloc(n + 1, sizeof *change);
+        return READ_BAD;
+    struct read_change *change = base_calloc(n + 1, sizeof *change);
     uint64_t ticks = 0;
     for (size_t i = 0; i < n; i++) {
         ticks += from->ticks[i];
-        change[i] = (struct prof_change){.ticks = ticks,
+        change[i] = (struct read_change){.ticks = ticks,
                                          .delta = from->delta[i],
                                          .residual = from->part[i],
                                          .ends = from->flags[i] & 1,
@@ -88,77 +89,76 @@ static enum reader_status apply_stretch(struct reader_tape *tape, const Tapescop
     tape->tape.n_changes = n;
     tape->tape.merged = from->merged;
     tape->tape.stretch_is_truncated = from->truncated;
-    return READER_OK;
+    return READ_OK;
 }
 
-enum reader_status reader_apply_residuals(struct reader_state *state,
-                                          const Tapescope__Residuals *residuals)
+enum read_status read_apply_residuals(struct read_state *state,
+                                      const Tapescope__Residuals *residuals)
 {
-    struct reader_tape *tape = reader_find_tape(state, residuals->tape);
+    struct read_tape_state *tape = read_find_tape(state, residuals->tape);
     for (size_t i = 0; i < residuals->n_part; i++)
         apply_class(tape, residuals->part[i]);
-    return residuals->stretch ? apply_stretch(tape, residuals->stretch) : READER_OK;
+    return residuals->stretch ? apply_stretch(tape, residuals->stretch) : READ_OK;
 }
 
-static struct prof_moment both(const struct prof_moment *a, const struct prof_moment *b)
+static struct read_moment residuals_both(const struct read_moment *a, const struct read_moment *b)
 {
-    struct prof_moment m = b->most_bytes > a->most_bytes ? *b : *a;
+    struct read_moment m = b->most_bytes > a->most_bytes ? *b : *a;
     m.least_bytes = a->least_bytes < b->least_bytes ? a->least_bytes : b->least_bytes;
     return m;
 }
 
-static void halve(struct prof_tape *tape)
+static void residuals_halve(struct read_tape *tape)
 {
     const size_t n = tape->n_moments;
     for (size_t i = 0; i + 1 < n; i += 2)
-        tape->moment[i / 2] = both(&tape->moment[i], &tape->moment[i + 1]);
+        tape->moment[i / 2] = residuals_both(&tape->moment[i], &tape->moment[i + 1]);
     if (n % 2)
         tape->moment[n / 2] = tape->moment[n - 1];
     tape->n_moments = (n + 1) / 2;
 }
 
-enum reader_status reader_apply_moments(struct reader_state *state,
-                                        const Tapescope__Timeline *timeline)
+enum read_status read_apply_moments(struct read_state *state, const Tapescope__Timeline *timeline)
 {
     const size_t n = timeline->n_ticks;
     if (timeline->n_most_bytes != n || timeline->n_least_bytes != n || timeline->n_phase != n)
-        return READER_BAD;
+        return READ_BAD;
     if (n == 0) /* single events alone */
-        return READER_OK;
-    struct reader_tape *tape = reader_find_tape(state, timeline->tape);
+        return READ_OK;
+    struct read_tape_state *tape = read_find_tape(state, timeline->tape);
     uint64_t ticks = 0;
     for (size_t i = 0; i < n; i++) {
         if (tape->tape.n_moments == MOST_MOMENTS)
-            halve(&tape->tape);
+            residuals_halve(&tape->tape);
         BASE_ARRAY_GROW(tape->tape.moment, tape->tape.n_moments, &tape->room_moments);
         ticks += timeline->ticks[i];
         tape->tape.moment[tape->tape.n_moments++] =
-            (struct prof_moment){.ticks = ticks,
+            (struct read_moment){.ticks = ticks,
                                  .most_bytes = timeline->most_bytes[i],
                                  .least_bytes = timeline->least_bytes[i],
                                  .backward = timeline->phase[i] == 1};
     }
     tape->tape.peak_ticks = timeline->peak_ticks;
-    return READER_OK;
+    return READ_OK;
 }
 
-static int compare_moments(const void *x, const void *y)
+static int residuals_compare_moments(const void *x, const void *y)
 {
-    const struct prof_moment *a = x, *b = y;
+    const struct read_moment *a = x, *b = y;
     return a->ticks < b->ticks ? -1 : a->ticks > b->ticks;
 }
 
 /* The place of the row with this index, plus 1, or 0. */
-static uint32_t row_at(const struct reader_tape *tape, uint32_t index)
+static uint32_t row_at(const struct read_tape_state *tape, uint32_t index)
 {
     return (uint32_t)(base_table_find(&tape->rows, index) + 1);
 }
 
-void reader_finish_residuals(struct reader_tape *tape)
+void read_finish_residuals(struct read_tape_state *tape)
 {
-    struct prof_tape *t = &tape->tape;
+    struct read_tape *t = &tape->tape;
     for (size_t i = 0; i < t->n_residuals; i++) {
-        struct prof_residual *r = &t->residual[i];
+        struct read_residual *r = &t->residual[i];
         r->producer = row_at(tape, r->producer);
         r->consumer = r->consumer ? row_at(tape, r->consumer - 1) : 0;
         r->released_by = r->released_by ? row_at(tape, r->released_by - 1) : 0;
@@ -176,5 +176,5 @@ void reader_finish_residuals(struct reader_tape *tape)
     }
     t->n_changes = kept;
     if (t->n_moments > 1)
-        qsort(t->moment, t->n_moments, sizeof *t->moment, compare_moments);
+        qsort(t->moment, t->n_moments, sizeof *t->moment, residuals_compare_moments);
 }

@@ -1,9 +1,9 @@
-/* merge_events.c: single events of all profiles, one profile after the other.
+/* read_merge_events.c: single events of all profiles, one profile after the other.
  *
  * Events are read once more and written as they come, so that their number takes no memory.
  * Processes are numbered, and their tapes: what two of them call tape 1 are two tapes of the sum.
  */
-#include "merge_state.h"
+#include "read_merge_state.h"
 
 #include "base_memory.h"
 
@@ -15,9 +15,9 @@ enum { MOST_EVENTS = 2048, MOST_SITES = 256 };
 
 /* A packet under way, and what is known of the profile that is read. */
 struct events {
-    const struct merge *merge;
-    struct writer *writer;
-    const struct merge_part *part;
+    const struct read_merge *merge;
+    struct read_writer *writer;
+    const struct read_merge_part *part;
     uint64_t n_read;
     uint64_t tapes, most_tape;        /* before this profile, and so far */
     uint32_t processes, most_process; /* likewise */
@@ -29,7 +29,7 @@ struct events {
     Tapescope__EventSite site[MOST_SITES], *sites[MOST_SITES];
 };
 
-static void put_packet(struct events *events, uint64_t left_out)
+static void merge_events_put_packet(struct events *events, uint64_t left_out)
 {
     Tapescope__Timeline timeline = TAPESCOPE__TIMELINE__INIT;
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
@@ -45,14 +45,14 @@ static void put_packet(struct events *events, uint64_t left_out)
     packet.kind_case = TAPESCOPE__PACKET__KIND_TIMELINE;
     packet.timeline = &timeline;
     if (events->writer->error == 0)
-        writer_put_packet(events->writer, &packet);
+        read_writer_put_packet(events->writer, &packet);
     for (size_t i = 0; i < events->n_sites; i++)
         free(events->site[i].op);
     events->n = events->n_sites = 0;
     events->last_start = events->last_record = 0;
 }
 
-static bool same_site(const Tapescope__EventSite *a, const Tapescope__EventSite *b)
+static bool merge_events_same_site(const Tapescope__EventSite *a, const Tapescope__EventSite *b)
 {
     return a->pc == b->pc && a->kind == b->kind && a->line == b->line && a->scope == b->scope &&
            a->tape == b->tape && a->thread == b->thread && a->process == b->process &&
@@ -61,31 +61,32 @@ static bool same_site(const Tapescope__EventSite *a, const Tapescope__EventSite 
 }
 
 /* The place of the event's site in the packet; a packet that has no room for it is written. */
-static uint32_t place_of(struct events *events, const Tapescope__EventSite *site)
+static uint32_t merge_events_place_of(struct events *events, const Tapescope__EventSite *site)
 {
     for (size_t i = events->n_sites; i-- > 0;)
-        if (same_site(&events->site[i], site))
+        if (merge_events_same_site(&events->site[i], site))
             return (uint32_t)i;
     if (events->n_sites == MOST_SITES)
-        put_packet(events, 0);
+        merge_events_put_packet(events, 0);
     Tapescope__EventSite *to = events->sites[events->n_sites] = &events->site[events->n_sites];
     *to = *site;
     to->op = base_strdup(site->op); /* the event's own is gone after the call */
     return (uint32_t)events->n_sites++;
 }
 
-static uint64_t end_of(const struct prof_event *event)
+static uint64_t merge_events_end_of(const struct read_event *event)
 {
     return event->ticks < UINT64_MAX - event->start_ticks ? event->start_ticks + event->ticks
                                                           : UINT64_MAX;
 }
 
-static void take(void *payload, const struct prof_profile *profile, const struct prof_event *event)
+static void merge_events_take(void *payload, const struct read_profile *profile,
+                              const struct read_event *event)
 {
     struct events *events = payload;
-    const struct merge *merge = events->merge;
-    const struct merge_part *part = events->part;
-    const struct prof_profile *whole = part->profile;
+    const struct read_merge *merge = events->merge;
+    const struct read_merge_part *part = events->part;
+    const struct read_profile *whole = part->profile;
     (void)profile; /* it is not read to its end: times are known by the first reading */
     if (events->n_read++ >= whole->n_events || events->writer->error != 0)
         return;
@@ -94,54 +95,54 @@ static void take(void *payload, const struct prof_profile *profile, const struct
     site.thread = event->thread;
     site.tape = event->tape ? events->tapes + event->tape : 0;
     site.process = events->processes + (event->process ? event->process : 1);
-    site.pc = merge_move(merge, part, event->pc);
+    site.pc = read_merge_move(merge, part, event->pc);
     site.line = event->line;
     site.op = (char *)event->op;
-    const size_t path = prof_profile_path_numbered(whole, event->path);
-    site.path = path == SIZE_MAX ? 0 : merge_path(part, whole->call_path[path].id);
+    const size_t path = read_profile_path_numbered(whole, event->path);
+    site.path = path == SIZE_MAX ? 0 : read_merge_path(part, whole->call_path[path].id);
     site.again = event->again;
     site.part = event->part;
-    site.scope = event->scope <= whole->n_scopes ? merge_scope(part, event->scope) : 0;
+    site.scope = event->scope <= whole->n_scopes ? read_merge_scope(part, event->scope) : 0;
     events->most_tape = site.tape > events->most_tape ? site.tape : events->most_tape;
     if (site.process > events->most_process)
         events->most_process = site.process;
-    const uint32_t place = place_of(events, &site);
-    const uint64_t start = merge_time(merge, part, event->start_ticks);
+    const uint32_t place = merge_events_place_of(events, &site);
+    const uint64_t start = read_merge_time(merge, part, event->start_ticks);
     events->site_of[events->n] = place;
     events->record[events->n] = (int64_t)(event->record - events->last_record);
     events->start[events->n] = (int64_t)(start - events->last_start);
-    events->ticks[events->n] = merge_time(merge, part, end_of(event)) - start;
+    events->ticks[events->n] = read_merge_time(merge, part, merge_events_end_of(event)) - start;
     events->last_record = event->record;
     events->last_start = start;
     if (++events->n == MOST_EVENTS)
-        put_packet(events, 0);
+        merge_events_put_packet(events, 0);
 }
 
 /* False: the writer's error says why, or the merge's. */
-static bool take_profile(struct events *events, const struct merge_part *part)
+static bool take_profile(struct events *events, const struct read_merge_part *part)
 {
-    const struct prof_profile *known = part->profile;
+    const struct read_profile *known = part->profile;
     events->part = part;
     events->n_read = 0;
-    struct prof_profile *again = prof_profile_read_events(
-        known->path, take, events, events->merge->error, events->merge->room);
+    struct read_profile *again =
+        read_profile_events(known->path, take, events, events->merge->error, events->merge->room);
     const bool ok = again && events->n_read >= known->n_events;
     if (again && !ok)
         snprintf(events->merge->error, events->merge->room, "%s: it has changed meanwhile",
                  known->path);
-    prof_profile_free(again);
+    read_profile_free(again);
     if (!ok && events->writer->error == 0)
         events->writer->error = EIO;
     events->tapes = events->most_tape;
     return events->writer->error == 0;
 }
 
-void merge_put_events(const struct merge *merge, struct writer *writer)
+void read_merge_put_events(const struct read_merge *merge, struct read_writer *writer)
 {
     uint64_t all = 0, left_out = 0;
     for (size_t i = 0; i < merge->n; i++) {
         all += merge->part[i].profile->n_events;
-        left_out = prof_add(left_out, merge->part[i].profile->events_left_out);
+        left_out = read_add(left_out, merge->part[i].profile->events_left_out);
     }
     if ((all == 0 && left_out == 0) || writer->error != 0)
         return;
@@ -154,6 +155,6 @@ void merge_put_events(const struct merge *merge, struct writer *writer)
         const uint32_t next = events->processes + 1; /* one without events has a number as well */
         events->processes = events->most_process > next ? events->most_process : next;
     }
-    put_packet(events, left_out);
+    merge_events_put_packet(events, left_out);
     free(events);
 }

@@ -1,12 +1,12 @@
-/* reader.c: the stream of frames: lengths, checksums, what to say when it breaks off.
+/* read.c: the stream of frames: lengths, checksums, what to say when it breaks off.
  *
- * See reader.h for the invariant.
+ * See read.h for the invariant.
  */
-#include "reader.h"
+#include "read.h"
 
 #include "profile_frame.h"
-#include "reader_inflate.h"
-#include "reader_state.h"
+#include "read_inflate.h"
+#include "read_state.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -41,14 +41,14 @@ static void budget_free(void *payload, void *memory)
     free(memory);
 }
 
-enum reader_status reader_apply_bytes(struct reader_state *state, const uint8_t *data, size_t n)
+enum read_status read_apply_bytes(struct read_state *state, const uint8_t *data, size_t n)
 {
     size_t budget = UNPACK_BASE + UNPACK_FACTOR * n;
     ProtobufCAllocator allocator = {budget_alloc, budget_free, &budget};
     Tapescope__Packet *packet = tapescope__packet__unpack(&allocator, n, data);
     if (!packet)
-        return READER_BAD;
-    enum reader_status status = reader_apply(state, packet);
+        return READ_BAD;
+    enum read_status status = read_apply(state, packet);
     tapescope__packet__free_unpacked(packet, &allocator);
     return status;
 }
@@ -88,38 +88,40 @@ static size_t read_payload(FILE *stream, struct frame *frame, size_t n, int *err
     return frame->n;
 }
 
-static void warn(struct prof_profile *profile, char *line)
+static void read_warn(struct read_profile *profile, char *line)
 {
     free(profile->warning);
     profile->warning = line;
 }
 
-static void warn_truncated(struct prof_profile *profile, uint64_t have, uint64_t want)
+static void warn_truncated(struct read_profile *profile, uint64_t have, uint64_t want)
 {
     static const char why[] =
         "the program was killed or is still running; showing what was written before";
     unsigned long long n = profile->n_packets;
     if (have == want)
-        warn(profile, base_asprintf("%s: no end after %llu packets (%llu bytes): %s", profile->path,
-                                    n, (unsigned long long)have, why));
+        read_warn(profile, base_asprintf("%s: no end after %llu packets (%llu bytes): %s",
+                                         profile->path, n, (unsigned long long)have, why));
     else
-        warn(profile, base_asprintf("%s: truncated after %llu packets (%llu of %llu bytes): %s",
-                                    profile->path, n, (unsigned long long)have,
-                                    (unsigned long long)want, why));
+        read_warn(profile,
+                  base_asprintf("%s: truncated after %llu packets (%llu of %llu bytes): %s",
+                                profile->path, n, (unsigned long long)have,
+                                (unsigned long long)want, why));
 }
 
-static void warn_damaged(struct prof_profile *profile, const char *what)
+static void warn_damaged(struct read_profile *profile, const char *what)
 {
-    warn(profile, base_asprintf("%s: packet %llu is damaged (%s); showing what was written "
-                                "before",
-                                profile->path, (unsigned long long)profile->n_packets + 1, what));
+    read_warn(profile,
+              base_asprintf("%s: packet %llu is damaged (%s); showing what was written "
+                            "before",
+                            profile->path, (unsigned long long)profile->n_packets + 1, what));
 }
 
 /* Reads frames up to the end packet or up to the first that is not whole. *error: why the file
  * could not be read further. */
-static void read_frames(struct reader_state *state, FILE *stream, int *error)
+static void read_frames(struct read_state *state, FILE *stream, int *error)
 {
-    struct prof_profile *profile = state->profile;
+    struct read_profile *profile = state->profile;
     struct frame frame = {.offset = PROFILE_MAGIC_BYTES};
     while (!profile->complete) {
         uint8_t head[PROFILE_FRAME_BYTES];
@@ -147,7 +149,7 @@ static void read_frames(struct reader_state *state, FILE *stream, int *error)
             warn_damaged(profile, "checksum");
             break;
         }
-        if (reader_apply_bytes(state, frame.data, frame.n) != READER_OK) {
+        if (read_apply_bytes(state, frame.data, frame.n) != READ_OK) {
             warn_damaged(profile, "content");
             break;
         }
@@ -156,14 +158,14 @@ static void read_frames(struct reader_state *state, FILE *stream, int *error)
     }
     char more;
     if (profile->complete && read_bytes(stream, &more, 1, error) == 1)
-        warn(profile, base_asprintf("%s: bytes after its end are ignored", profile->path));
+        read_warn(profile, base_asprintf("%s: bytes after its end are ignored", profile->path));
     free(frame.data);
 }
 
-void reader_state_free(struct reader_state *state)
+void read_state_free(struct read_state *state)
 {
     for (size_t i = 0; i < state->n_tapes; i++)
-        reader_tape_free(&state->tape[i]);
+        read_tape_state_free(&state->tape[i]);
     free(state->tape);
     base_table_free(&state->tapes);
     base_table_free(&state->ops);
@@ -174,7 +176,7 @@ void reader_state_free(struct reader_state *state)
 }
 
 /* Reads everything after the magic. On failure `error` is set. */
-static bool read_packets(struct reader_state *state, FILE *stream, char *error, size_t n)
+static bool read_packets(struct read_state *state, FILE *stream, char *error, size_t n)
 {
     const char *name = state->profile->path;
     int why = 0;
@@ -192,46 +194,45 @@ static bool read_packets(struct reader_state *state, FILE *stream, char *error, 
     }
     if (!state->profile->end_reason)
         state->profile->end_reason = base_strdup("");
-    reader_finish(state);
+    read_finish(state);
     return true;
 }
 
 /* Everything behind the magic, of which `got` bytes were there. */
-static struct prof_profile *read_profile(FILE *stream, const uint8_t *magic, size_t got,
-                                         const char *name, prof_event_fn *each, void *payload,
-                                         char *error, size_t n)
+static struct read_profile *profile_read_frames(FILE *stream, const uint8_t *magic, size_t got,
+                                                const char *name, read_event_fn *each,
+                                                void *payload, char *error, size_t n)
 {
     if (got < PROFILE_MAGIC_BYTES || memcmp(magic, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) != 0) {
         snprintf(error, n, "%s: not a tapescope profile%s", name, got == 0 ? " (empty)" : "");
         return NULL;
     }
-    struct reader_state state = {
+    struct read_state state = {
         .profile = base_calloc(1, sizeof *state.profile), .each_event = each, .payload = payload};
     state.profile->path = base_strdup(name);
     bool ok = read_packets(&state, stream, error, n);
-    reader_state_free(&state);
+    read_state_free(&state);
     if (ok)
         return state.profile;
-    prof_profile_free(state.profile);
+    read_profile_free(state.profile);
     return NULL;
 }
 
-struct prof_profile *prof_profile_read_events_stream(FILE *stream, const char *name,
-                                                     prof_event_fn *each, void *payload,
-                                                     char *error, size_t n)
+struct read_profile *read_profile_events_stream(FILE *stream, const char *name, read_event_fn *each,
+                                                void *payload, char *error, size_t n)
 {
     uint8_t magic[PROFILE_MAGIC_BYTES];
     int why = 0;
     FILE *inflated = NULL;
-    struct prof_profile *profile = NULL;
+    struct read_profile *profile = NULL;
     size_t got = read_bytes(stream, magic, sizeof magic, &why);
-    if (why == 0 && reader_is_compressed(magic, got)) {
-        inflated = reader_inflate(stream, magic, got);
+    if (why == 0 && read_is_compressed(magic, got)) {
+        inflated = read_inflate(stream, magic, got);
         got = read_bytes(inflated, magic, sizeof magic, &why);
     }
     if (why == 0)
-        profile =
-            read_profile(inflated ? inflated : stream, magic, got, name, each, payload, error, n);
+        profile = profile_read_frames(inflated ? inflated : stream, magic, got, name, each, payload,
+                                      error, n);
     else
         snprintf(error, n, "%s: %s", name, strerror(why));
     if (inflated)
@@ -239,18 +240,18 @@ struct prof_profile *prof_profile_read_events_stream(FILE *stream, const char *n
     return profile;
 }
 
-struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error, size_t n)
+struct read_profile *read_profile_stream(FILE *stream, const char *name, char *error, size_t n)
 {
-    return prof_profile_read_events_stream(stream, name, NULL, NULL, error, n);
+    return read_profile_events_stream(stream, name, NULL, NULL, error, n);
 }
 
-struct prof_profile *prof_profile_read(const char *path, char *error, size_t n)
+struct read_profile *read_profile(const char *path, char *error, size_t n)
 {
-    return prof_profile_read_events(path, NULL, NULL, error, n);
+    return read_profile_events(path, NULL, NULL, error, n);
 }
 
-struct prof_profile *prof_profile_read_events(const char *path, prof_event_fn *each, void *payload,
-                                              char *error, size_t n)
+struct read_profile *read_profile_events(const char *path, read_event_fn *each, void *payload,
+                                         char *error, size_t n)
 {
     struct stat status;
     FILE *stream;
@@ -261,33 +262,33 @@ struct prof_profile *prof_profile_read_events(const char *path, prof_event_fn *e
         snprintf(error, n, "%s: %s", path, strerror(errno));
         return NULL;
     }
-    struct prof_profile *profile = NULL;
+    struct read_profile *profile = NULL;
     if (fstat(fileno(stream), &status) == 0 && S_ISDIR(status.st_mode))
         snprintf(error, n, "%s: %s", path, strerror(EISDIR));
     else
-        profile = prof_profile_read_events_stream(stream, path, each, payload, error, n);
+        profile = read_profile_events_stream(stream, path, each, payload, error, n);
     fclose(stream);
     return profile;
 }
 
-bool prof_profile_has_bytes(const struct prof_profile *profile)
+bool read_profile_has_bytes(const struct read_profile *profile)
 {
     return !profile->is_sampled || profile->n_tapes > 0;
 }
 
-uint64_t prof_whole(double x)
+uint64_t read_whole(double x)
 {
     return x >= 0x1p63 ? UINT64_C(1) << 63 : x > 0 ? (uint64_t)(x + 0.5) : 0;
 }
 
-uint64_t prof_profile_ns(const struct prof_profile *profile, uint64_t ticks)
+uint64_t read_profile_ns(const struct read_profile *profile, uint64_t ticks)
 {
     const uint64_t ns =
-        profile->ticks_per_ns == 1 ? ticks : prof_whole((double)ticks / profile->ticks_per_ns);
-    return ns < PROF_MOST ? ns : PROF_MOST;
+        profile->ticks_per_ns == 1 ? ticks : read_whole((double)ticks / profile->ticks_per_ns);
+    return ns < READ_MOST ? ns : READ_MOST;
 }
 
-static void free_tape(struct prof_tape *tape)
+static void free_tape(struct read_tape *tape)
 {
     free(tape->row);
     free(tape->residual);
@@ -295,7 +296,7 @@ static void free_tape(struct prof_tape *tape)
     free(tape->moment);
 }
 
-void prof_profile_free(struct prof_profile *profile)
+void read_profile_free(struct read_profile *profile)
 {
     if (!profile)
         return;
@@ -313,7 +314,7 @@ void prof_profile_free(struct prof_profile *profile)
         free(profile->scope[i].name);
     free(profile->scope);
     free(profile->expectation);
-    reader_free_symbols(profile);
+    read_free_symbols(profile);
     free(profile->argument);
     free(profile->tape);
     free(profile->mapping);
@@ -328,7 +329,7 @@ void prof_profile_free(struct prof_profile *profile)
     free(profile->collector);
     free(profile->options);
     free(profile->end_reason);
-    reader_samples_free(profile);
+    read_samples_free(profile);
     free(profile->warning);
     free(profile);
 }

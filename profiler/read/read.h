@@ -1,10 +1,10 @@
-/* reader.h: a native profile, read from a file into its final state.
+/* read.h: a native profile, read from a file into its final state.
  *
  * Invariant: any bytes are safe to read; memory is bounded by a multiple of the file's size. What
  * was written before a truncation or a damaged packet is used, and `warning` says so.
  */
-#ifndef PROFILER_FORMAT_READER_H
-#define PROFILER_FORMAT_READER_H
+#ifndef PROFILER_READ_H
+#define PROFILER_READ_H
 
 #include "counters.def"
 #include "events.def"
@@ -16,11 +16,11 @@
 #include <stdio.h>
 
 /* The counters of a row: counters.def says what each is. */
-#define PROF_ROW_COUNTERS(X) COUNTER_NAMES(X)
+#define READ_ROW_COUNTERS(X) COUNTER_NAMES(X)
 
 /* The counters of a tape and others; what each means is said in profile.proto, message by
  * message. */
-#define PROF_TAPE_COUNTERS(X)                                                                      \
+#define READ_TAPE_COUNTERS(X)                                                                      \
     X(forward_ticks)                                                                               \
     X(backward_ticks)                                                                              \
     X(recompute_ticks)                                                                             \
@@ -33,7 +33,7 @@
     X(sweeps)                                                                                      \
     X(records)
 
-#define PROF_SCOPE_COUNTERS(X)                                                                     \
+#define READ_SCOPE_COUNTERS(X)                                                                     \
     X(calls)                                                                                       \
     X(open_calls)                                                                                  \
     X(recorded_calls)                                                                              \
@@ -42,13 +42,13 @@
     X(overhead_ticks)                                                                              \
     X(records)
 
-#define PROF_SAMPLE_COUNTERS(X)                                                                    \
+#define READ_SAMPLE_COUNTERS(X)                                                                    \
     X(count)                                                                                       \
     X(partial)                                                                                     \
     X(wall_ns)                                                                                     \
     X(cpu_ns)
 
-#define PROF_THREAD_COUNTERS(X)                                                                    \
+#define READ_THREAD_COUNTERS(X)                                                                    \
     X(fired)                                                                                       \
     X(recorded)                                                                                    \
     X(partial)                                                                                     \
@@ -60,16 +60,16 @@
 /* The most that any of these counters is in sum, over all rows, tapes, scopes, samples or threads
  * of a profile that was read; a file that says more is forged, and what is beyond is left out. Also
  * of forward, backward and recomputed, of records, values and adjoints, a sum is within 64 bits. */
-#define PROF_MOST (UINT64_C(1) << 61)
+#define READ_MOST (UINT64_C(1) << 61)
 
 /* The sum of what several profiles say, which none of them bounds; 2^64 - 1 is the most. */
-static inline uint64_t prof_add(uint64_t a, uint64_t b)
+static inline uint64_t read_add(uint64_t a, uint64_t b)
 {
     return a < UINT64_MAX - b ? a + b : UINT64_MAX;
 }
 
 /* One site and op of one tape. Strings belong to the profile. */
-struct prof_row {
+struct read_row {
     uint64_t pc;         /* return address; 0: a row of the tape's own */
     const char *op;      /* never NULL */
     const char *kept_by; /* op of the row whose pullback needs the values; NULL: none, or unknown */
@@ -81,12 +81,12 @@ struct prof_row {
     uint32_t scope;                /* place in the profile's scopes plus 1, 0: none */
     double byte_ticks;             /* of the residual classes that it is the producer of */
 #define X(name) uint64_t name;
-    PROF_ROW_COUNTERS(X)
+    READ_ROW_COUNTERS(X)
 #undef X
 };
 
 /* The counters of a residual class; see profile.proto. */
-#define PROF_RESIDUAL_COUNTERS(X)                                                                  \
+#define READ_RESIDUAL_COUNTERS(X)                                                                  \
     X(count)                                                                                       \
     X(bytes)                                                                                       \
     X(live_bytes)                                                                                  \
@@ -103,40 +103,40 @@ struct prof_row {
     X(by_reset)                                                                                    \
     X(by_destroy)
 
-struct prof_residual_counts {
+struct read_residual_counts {
 #define X(name) uint64_t name;
-    PROF_RESIDUAL_COUNTERS(X)
+    READ_RESIDUAL_COUNTERS(X)
 #undef X
 };
 
 /* The counters as members of a struct, by their names and together as `counts`. */
-#define PROF_RESIDUAL_MEMBER(name) uint64_t name;
-#define PROF_RESIDUAL_MEMBERS                                                                      \
+#define READ_RESIDUAL_MEMBER(name) uint64_t name;
+#define READ_RESIDUAL_MEMBERS                                                                      \
     union {                                                                                        \
-        struct prof_residual_counts counts;                                                        \
+        struct read_residual_counts counts;                                                        \
         struct {                                                                                   \
-            PROF_RESIDUAL_COUNTERS(PROF_RESIDUAL_MEMBER)                                           \
+            READ_RESIDUAL_COUNTERS(READ_RESIDUAL_MEMBER)                                           \
         };                                                                                         \
     }
 
 /* Adds what two classes have as that of both. */
-void prof_residual_add(struct prof_residual_counts *to, const struct prof_residual_counts *from);
+void read_residual_add(struct read_residual_counts *to, const struct read_residual_counts *from);
 
-enum prof_residual_kind { PROF_SAVED, PROF_VALUE, PROF_RECORD, PROF_ADJOINT, PROF_RESIDUAL_KINDS };
+enum read_residual_kind { READ_SAVED, READ_VALUE, READ_RECORD, READ_ADJOINT, READ_RESIDUAL_KINDS };
 
 /* Bytes of one line for one purpose. Rows are places in the tape's array of rows, plus 1; 0: none,
  * or unknown. */
-struct prof_residual {
+struct read_residual {
     uint32_t index; /* as in the file */
     uint32_t producer, consumer, released_by;
-    enum prof_residual_kind kind;
+    enum read_residual_kind kind;
     bool shared, released_others;
     double byte_ticks;
-    PROF_RESIDUAL_MEMBERS;
+    READ_RESIDUAL_MEMBERS;
 };
 
 /* Live bytes of one class change; residual: its place in the tape's array. */
-struct prof_change {
+struct read_change {
     uint64_t ticks;
     int64_t delta;
     uint32_t residual;
@@ -144,46 +144,46 @@ struct prof_change {
 };
 
 /* Live bytes about a moment. */
-struct prof_moment {
+struct read_moment {
     uint64_t ticks, most_bytes, least_bytes;
     bool backward;
 };
 
 /* A tape in its last known state; tape 0 stands for all that were destroyed. */
-struct prof_tape {
+struct read_tape {
     uint64_t tape, thread;
     uint64_t tapes; /* how many this stands for */
     bool final;     /* destroyed, and tape 0 does not hold it yet */
-    struct prof_row *row;
+    struct read_row *row;
     size_t n_rows;
-    struct prof_residual *residual;
+    struct read_residual *residual;
     size_t n_residuals;
-    struct prof_change *change; /* of the stretch with the peak, from nothing on */
+    struct read_change *change; /* of the stretch with the peak, from nothing on */
     size_t n_changes;
     uint32_t merged; /* most changes that a moment stands for */
     bool stretch_is_truncated;
-    struct prof_moment *moment; /* ordered by time */
+    struct read_moment *moment; /* ordered by time */
     size_t n_moments;
     uint64_t peak_ticks; /* 0: unknown */
 #define X(name) uint64_t name;
-    PROF_TAPE_COUNTERS(X)
+    READ_TAPE_COUNTERS(X)
 #undef X
 };
 
 /* A named part of the program; counters are its own, without those of the scopes within it. */
-struct prof_scope {
+struct read_scope {
     uint32_t parent; /* place in the profile's scopes plus 1, less than its own; 0: none */
     uint64_t thread;
     char *name; /* with its keys and values: "layer index=3" */
 #define X(name) uint64_t name;
-    PROF_SCOPE_COUNTERS(X)
+    READ_SCOPE_COUNTERS(X)
 #undef X
 };
 
 /* What a line of the source says that its scope, or its function, costs at most. */
-enum prof_expected { PROF_EXPECT_RATIO, PROF_EXPECT_TAPE_BYTES };
-struct prof_expectation {
-    enum prof_expected kind;
+enum read_expected { READ_EXPECT_RATIO, READ_EXPECT_TAPE_BYTES };
+struct read_expectation {
+    enum read_expected kind;
     uint64_t pc;
     uint32_t line;  /* of the call; 0: unknown */
     uint32_t scope; /* place in the profile's scopes plus 1, 0: its function */
@@ -192,7 +192,7 @@ struct prof_expectation {
 };
 
 /* A call path: that of its parent and one frame more. */
-struct prof_path {
+struct read_path {
     uint64_t pc; /* return address; 0: stands for outer frames that were cut off */
     uint32_t id;
     uint32_t parent; /* id, smaller than this one's; 0: the frame is the outermost */
@@ -200,18 +200,18 @@ struct prof_path {
 };
 
 /* Something that has ended, once; events.def says what each kind is. */
-#define PROF_EVENT_ROW(X, NAME, number, ...) PROF_EVENT_##NAME = number,
-enum prof_event_kind { EVENT_LIST(PROF_EVENT_ROW, ) PROF_EVENT_KINDS };
-#undef PROF_EVENT_ROW
-struct prof_event {
-    enum prof_event_kind kind;
+#define READ_EVENT_ROW(X, NAME, number, ...) READ_EVENT_##NAME = number,
+enum read_event_kind { EVENT_LIST(READ_EVENT_ROW, ) READ_EVENT_KINDS };
+#undef READ_EVENT_ROW
+struct read_event {
+    enum read_event_kind kind;
     uint32_t line;    /* of the call; 0: unknown */
     uint32_t scope;   /* that it is or stood in: place in the profile's scopes plus 1, 0: none */
     uint32_t process; /* of a merged profile: number from 1; 0: there is one */
     uint64_t thread, tape;
     uint64_t pc;    /* 0: a scope */
     const char *op; /* "" for a scope */
-    uint32_t path;  /* number of its call path, see prof_profile_path_numbered; 0: unknown */
+    uint32_t path;  /* number of its call path, see read_profile_path_numbered; 0: unknown */
     bool again;     /* an op that ran again for a checkpoint: its time is recomputation */
     bool part;      /* a stretch of a call that has another event, which stands for the call */
     uint64_t
@@ -221,7 +221,7 @@ struct prof_event {
 };
 
 /* An executable mapping of the program. */
-struct prof_mapping {
+struct read_mapping {
     char *path;
     uint8_t *build_id;
     size_t build_id_bytes;
@@ -229,43 +229,43 @@ struct prof_mapping {
 };
 
 /* What threads were found at when they were interrupted; see Sample in profile.proto. */
-#define PROF_PHASE_ROW(X, NAME, name, number, ...) PROF_PHASE_##NAME = number,
-enum prof_phase { PROF_PHASE_NONE, PHASE_LIST(PROF_PHASE_ROW, ) PROF_PHASES };
-#undef PROF_PHASE_ROW
-enum prof_waiting {
-    PROF_WAITING_NONE, /* for a processor */
-    PROF_WAITING_INPUT_OUTPUT,
-    PROF_WAITING_LOCK,
-    PROF_WAITING_OTHER,
-    PROF_WAITING_BLAS /* it does not: it asks again and again for work */
+#define READ_PHASE_ROW(X, NAME, name, number, ...) READ_PHASE_##NAME = number,
+enum read_phase { READ_PHASE_NONE, PHASE_LIST(READ_PHASE_ROW, ) READ_PHASES };
+#undef READ_PHASE_ROW
+enum read_waiting {
+    READ_WAITING_NONE, /* for a processor */
+    READ_WAITING_INPUT_OUTPUT,
+    READ_WAITING_LOCK,
+    READ_WAITING_OTHER,
+    READ_WAITING_BLAS /* it does not: it asks again and again for work */
 };
-struct prof_sample {
+struct read_sample {
     uint32_t thread; /* index of a thread, which the file may lack */
-    enum prof_phase phase;
+    enum read_phase phase;
     uint64_t pc;    /* return address of the row, within ops */
     const char *op; /* never NULL */
     uint32_t line, path;
     bool shared;
-    enum prof_waiting waiting;
+    enum read_waiting waiting;
     uint64_t *stack; /* outside of ops: the interrupted address, then return addresses */
     size_t n_stack;
 #define X(name) uint64_t name;
-    PROF_SAMPLE_COUNTERS(X)
+    READ_SAMPLE_COUNTERS(X)
 #undef X
 };
 
 /* A thread that was sampled; fired = recorded + partial + lost + outside. */
-struct prof_thread {
+struct read_thread {
     uint32_t index;
     uint64_t tid; /* 0: several */
     char *name;
 #define X(name) uint64_t name;
-    PROF_THREAD_COUNTERS(X)
+    READ_THREAD_COUNTERS(X)
 #undef X
 };
 
 /* Where a site is, from a packed profile. Strings belong to the profile; NULL: unknown. */
-struct prof_symbol {
+struct read_symbol {
     uint64_t pc;
     uint32_t line;  /* of the row, not of the source */
     uint32_t depth; /* 0: the innermost function; others that the one before is inlined into */
@@ -276,7 +276,7 @@ struct prof_symbol {
     uint64_t offset;
 };
 
-struct prof_profile {
+struct read_profile {
     char *path; /* of the profile itself */
     char *library_version, *program, *working_directory, *clock, *collector;
     char *options; /* of the recording, "": all are defaults */
@@ -291,21 +291,21 @@ struct prof_profile {
     double forward_overhead, backward_overhead; /* ticks that observing added, a call */
     uint64_t overhead_ticks;    /* taken off the times of rows and of their tapes, in all */
     bool clock_is_uncalibrated; /* two readings of the clock were not there to compare */
-    struct prof_tape *tape;
+    struct read_tape *tape;
     size_t n_tapes;
-    struct prof_mapping *mapping; /* in the order of the file */
+    struct read_mapping *mapping; /* in the order of the file */
     size_t n_mappings;
-    struct prof_path *call_path; /* by ascending id */
+    struct read_path *call_path; /* by ascending id */
     size_t n_call_paths;
     uint32_t *path_by_number; /* places of those that have one, by ascending number */
     size_t n_path_numbers;
     uint64_t paths_refused; /* calls that are on an outer path, because the collector had no room */
     char **op;              /* names that rows point to */
     size_t n_ops;
-    struct prof_scope *scope; /* parents come before what is in them */
+    struct read_scope *scope; /* parents come before what is in them */
     size_t n_scopes;
     uint64_t lost_scopes; /* begun without room, counted as what they were in */
-    struct prof_expectation *expectation;
+    struct read_expectation *expectation;
     size_t n_expectations;
     uint64_t n_events;        /* of the timeline */
     uint64_t events_left_out; /* beyond its limit in bytes */
@@ -314,12 +314,12 @@ struct prof_profile {
     uint64_t first_step, last_step, seen_steps;
     bool without_times; /* ops ran, and none was timed */
     bool is_sampled;    /* samples were taken, if none perhaps */
-    struct prof_sample *sample;
+    struct read_sample *sample;
     size_t n_samples;
-    struct prof_thread *thread;
+    struct read_thread *thread;
     size_t n_threads;
     uint64_t sample_period_ns, process_cpu_ns;
-    struct prof_symbol *symbol; /* by pc, line and depth */
+    struct read_symbol *symbol; /* by pc, line and depth */
     size_t n_symbols;
     char **symbol_text; /* their strings, each once */
     size_t n_symbol_texts;
@@ -330,45 +330,43 @@ struct prof_profile {
 };
 
 /* Reads the profile at path. Returns it, or NULL with one clear line in `error` (n bytes). The
- * caller frees it with prof_profile_free. Any thread. */
-struct prof_profile *prof_profile_read(const char *path, char *error, size_t n);
+ * caller frees it with read_profile_free. Any thread. */
+struct read_profile *read_profile(const char *path, char *error, size_t n);
 
 /* The same from an open stream, read up to its end; name is what messages call it. Compressed
  * profiles (RFC 1952) are read as others. */
-struct prof_profile *prof_profile_read_stream(FILE *stream, const char *name, char *error,
-                                              size_t n);
+struct read_profile *read_profile_stream(FILE *stream, const char *name, char *error, size_t n);
 
 /* The place of a call path in profile->call_path, or SIZE_MAX: there is none with this id. */
-size_t prof_profile_path(const struct prof_profile *profile, uint32_t id);
+size_t read_profile_path(const struct read_profile *profile, uint32_t id);
 
 /* The same of the path that events name by this number, in a profile that was read to its end. */
-size_t prof_profile_path_numbered(const struct prof_profile *profile, uint32_t number);
+size_t read_profile_path_numbered(const struct read_profile *profile, uint32_t number);
 
-/* Reads the profile as prof_profile_read() does, with each event of the timeline in the order of
+/* Reads the profile as read_profile() does, with each event of the timeline in the order of
  * the file, which is that of their ends within a thread. profile: as far as it has been read;
  * event: valid during the call alone. */
-typedef void prof_event_fn(void *payload, const struct prof_profile *profile,
-                           const struct prof_event *event);
-struct prof_profile *prof_profile_read_events(const char *path, prof_event_fn *each, void *payload,
-                                              char *error, size_t n);
-struct prof_profile *prof_profile_read_events_stream(FILE *stream, const char *name,
-                                                     prof_event_fn *each, void *payload,
-                                                     char *error, size_t n);
+typedef void read_event_fn(void *payload, const struct read_profile *profile,
+                           const struct read_event *event);
+struct read_profile *read_profile_events(const char *path, read_event_fn *each, void *payload,
+                                         char *error, size_t n);
+struct read_profile *read_profile_events_stream(FILE *stream, const char *name, read_event_fn *each,
+                                                void *payload, char *error, size_t n);
 
-/* Ticks as nanoseconds, rounded to the nearest; at most PROF_MOST. */
-uint64_t prof_profile_ns(const struct prof_profile *profile, uint64_t ticks);
+/* Ticks as nanoseconds, rounded to the nearest; at most READ_MOST. */
+uint64_t read_profile_ns(const struct read_profile *profile, uint64_t ticks);
 
 /* The nearest whole number; 2^63 of what is larger, which a forged file may say, and 0 of what is
  * less than 0 or no number. */
-uint64_t prof_whole(double x);
+uint64_t read_whole(double x);
 
 /* Whether bytes were counted: samples come without them unless they were asked for. */
-bool prof_profile_has_bytes(const struct prof_profile *profile);
+bool read_profile_has_bytes(const struct read_profile *profile);
 
 /* What the profile itself knows of a site and the functions that it is inlined into, or NULL. */
-const struct prof_symbol *prof_profile_symbol(const struct prof_profile *profile, uint64_t pc,
+const struct read_symbol *read_profile_symbol(const struct read_profile *profile, uint64_t pc,
                                               uint32_t line, uint32_t depth);
 
-void prof_profile_free(struct prof_profile *profile);
+void read_profile_free(struct read_profile *profile);
 
 #endif

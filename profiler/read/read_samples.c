@@ -1,15 +1,15 @@
-/* reader_samples.c: samples and the threads that they were taken of.
+/* read_samples.c: samples and the threads that they were taken of.
  *
- * See reader_state.h for the invariant. Counts are running totals, so that the last packet of an
+ * See read_state.h for the invariant. Counts are running totals, so that the last packet of an
  * index replaces what came before.
  */
-#include "reader_state.h"
+#include "read_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* The place of an index among `n` elements; *added: it was not there. */
-static size_t place_of(struct base_table *map, uint32_t index, size_t n, bool *added)
+static size_t samples_place_of(struct base_table *map, uint32_t index, size_t n, bool *added)
 {
     const int64_t at = base_table_find(map, index);
     *added = at < 0;
@@ -19,68 +19,67 @@ static size_t place_of(struct base_table *map, uint32_t index, size_t n, bool *a
     return n;
 }
 
-static enum reader_status apply_sample(struct reader_state *state, const Tapescope__Sample *from)
+static enum read_status apply_sample(struct read_state *state, const Tapescope__Sample *from)
 {
-    struct prof_profile *profile = state->profile;
+    struct read_profile *profile = state->profile;
     bool added;
-    if (from->phase >= PROF_PHASES)
-        return READER_BAD;
-    const char *op = reader_intern_op(state, from->op);
+    if (from->phase >= READ_PHASES)
+        return READ_BAD;
+    const char *op = read_intern_op(state, from->op);
     uint64_t *stack = base_calloc(from->n_stack + 1, sizeof *stack);
-    struct prof_sample *list =
+    struct read_sample *list =
         BASE_ARRAY_GROW(profile->sample, profile->n_samples, &state->room_samples);
-    const size_t at = place_of(&state->samples, from->index, profile->n_samples, &added);
+    const size_t at = samples_place_of(&state->samples, from->index, profile->n_samples, &added);
     if (added)
         profile->n_samples++;
     else
         free(list[at].stack);
     if (from->n_stack > 0)
         memcpy(stack, from->stack, from->n_stack * sizeof *stack);
-    list[at] = (struct prof_sample){.thread = from->thread,
-                                    .phase = (enum prof_phase)from->phase,
+    list[at] = (struct read_sample){.thread = from->thread,
+                                    .phase = (enum read_phase)from->phase,
                                     .pc = from->pc,
                                     .line = from->line,
                                     .path = from->path,
                                     .op = op,
                                     .shared = from->shared,
-                                    .waiting = from->waiting > PROF_WAITING_BLAS
-                                                   ? PROF_WAITING_OTHER
-                                                   : (enum prof_waiting)from->waiting,
+                                    .waiting = from->waiting > READ_WAITING_BLAS
+                                                   ? READ_WAITING_OTHER
+                                                   : (enum read_waiting)from->waiting,
                                     .stack = stack,
                                     .n_stack = from->n_stack,
                                     .count = from->count,
                                     .partial = from->partial,
                                     .wall_ns = from->wall_ns,
                                     .cpu_ns = from->cpu_ns};
-    return READER_OK;
+    return READ_OK;
 }
 
-enum reader_status reader_apply_samples(struct reader_state *state,
-                                        const Tapescope__Samples *samples)
+enum read_status read_apply_samples(struct read_state *state, const Tapescope__Samples *samples)
 {
     state->profile->sample_period_ns = samples->period_ns;
     for (size_t i = 0; i < samples->n_sample; i++) {
-        const enum reader_status status = apply_sample(state, samples->sample[i]);
-        if (status != READER_OK)
+        const enum read_status status = apply_sample(state, samples->sample[i]);
+        if (status != READ_OK)
             return status;
     }
     if (samples->threads)
-        reader_apply_threads(state, samples->threads);
-    return READER_OK;
+        read_apply_threads(state, samples->threads);
+    return READ_OK;
 }
 
-static void apply_thread(struct reader_state *state, const Tapescope__Thread *from)
+static void apply_thread(struct read_state *state, const Tapescope__Thread *from)
 {
-    struct prof_profile *profile = state->profile;
+    struct read_profile *profile = state->profile;
     bool added;
-    struct prof_thread *list =
+    struct read_thread *list =
         BASE_ARRAY_GROW(profile->thread, profile->n_threads, &state->room_threads);
-    const size_t at = place_of(&state->threads, from->index, profile->n_threads, &added);
+    const size_t at = samples_place_of(&state->threads, from->index, profile->n_threads, &added);
     if (added)
         profile->n_threads++;
     else
         free(list[at].name);
-    list[at] = (struct prof_thread){.index = from->index,
+    list[at] = (struct read_thread){.index = from->index,
                                     .tid = from->tid,
                                     .name = base_strdup(from->name),
                                     .fired = from->fired,
@@ -92,7 +91,7 @@ static void apply_thread(struct reader_state *state, const Tapescope__Thread *fr
                                     .cpu_ns = from->cpu_ns};
 }
 
-void reader_apply_threads(struct reader_state *state, const Tapescope__Threads *threads)
+void read_apply_threads(struct read_state *state, const Tapescope__Threads *threads)
 {
     state->profile->process_cpu_ns = threads->process_cpu_ns;
     state->profile->is_sampled = true;
@@ -100,7 +99,7 @@ void reader_apply_threads(struct reader_state *state, const Tapescope__Threads *
         apply_thread(state, threads->thread[i]);
 }
 
-void reader_samples_free(struct prof_profile *profile)
+void read_samples_free(struct read_profile *profile)
 {
     for (size_t i = 0; i < profile->n_samples; i++)
         free(profile->sample[i].stack);

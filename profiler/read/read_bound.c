@@ -1,14 +1,14 @@
-/* reader_bound.c: the numbers of a profile as far as they can be added up.
+/* read_bound.c: the numbers of a profile as far as they can be added up.
  *
  * See there for the invariant. A forged file may say 2^64 - 1 of anything. Each counter is cut so
- * that it is at most PROF_MOST in the sum over all rows (tapes, classes, scopes, samples and so
+ * that it is at most READ_MOST in the sum over all rows (tapes, classes, scopes, samples and so
  * on): then no sum of parts, in whatever order and of however many kinds of time or bytes, runs
  * over 64 bits. What programs count is far from it, and stays as it is.
  */
-#include "reader_state.h"
+#include "read_state.h"
 
 /* Cuts *n to what is left, and takes it from there. */
-static void cut(uint64_t *n, uint64_t *left)
+static void bound_cut(uint64_t *n, uint64_t *left)
 {
     *n = *n < *left ? *n : *left;
     *left -= *n;
@@ -16,40 +16,40 @@ static void cut(uint64_t *n, uint64_t *left)
 
 static void cut_alone(uint64_t *n)
 {
-    *n = *n < PROF_MOST ? *n : PROF_MOST;
+    *n = *n < READ_MOST ? *n : READ_MOST;
 }
 
 /* What is left of each counter. */
 struct left {
-    struct prof_row row;
-    struct prof_residual_counts residual;
-    struct prof_tape tape;
-    struct prof_scope scope;
-    struct prof_sample sample;
-    struct prof_thread thread;
+    struct read_row row;
+    struct read_residual_counts residual;
+    struct read_tape tape;
+    struct read_scope scope;
+    struct read_sample sample;
+    struct read_thread thread;
     uint64_t change, times;
 };
 
-static void fill(struct left *left)
+static void bound_fill(struct left *left)
 {
-    *left = (struct left){.change = PROF_MOST, .times = PROF_MOST, .tape.tapes = PROF_MOST};
-#define X(name) left->row.name = PROF_MOST;
-    PROF_ROW_COUNTERS(X)
+    *left = (struct left){.change = READ_MOST, .times = READ_MOST, .tape.tapes = READ_MOST};
+#define X(name) left->row.name = READ_MOST;
+    READ_ROW_COUNTERS(X)
 #undef X
-#define X(name) left->residual.name = PROF_MOST;
-    PROF_RESIDUAL_COUNTERS(X)
+#define X(name) left->residual.name = READ_MOST;
+    READ_RESIDUAL_COUNTERS(X)
 #undef X
-#define X(name) left->tape.name = PROF_MOST;
-    PROF_TAPE_COUNTERS(X)
+#define X(name) left->tape.name = READ_MOST;
+    READ_TAPE_COUNTERS(X)
 #undef X
-#define X(name) left->scope.name = PROF_MOST;
-    PROF_SCOPE_COUNTERS(X)
+#define X(name) left->scope.name = READ_MOST;
+    READ_SCOPE_COUNTERS(X)
 #undef X
-#define X(name) left->sample.name = PROF_MOST;
-    PROF_SAMPLE_COUNTERS(X)
+#define X(name) left->sample.name = READ_MOST;
+    READ_SAMPLE_COUNTERS(X)
 #undef X
-#define X(name) left->thread.name = PROF_MOST;
-    PROF_THREAD_COUNTERS(X)
+#define X(name) left->thread.name = READ_MOST;
+    READ_THREAD_COUNTERS(X)
 #undef X
 }
 
@@ -57,26 +57,26 @@ static void cut_change(int64_t *delta, uint64_t *left)
 {
     const bool is_negative = *delta < 0;
     uint64_t size = is_negative ? -(uint64_t)*delta : (uint64_t)*delta;
-    cut(&size, left);
+    bound_cut(&size, left);
     *delta = is_negative ? -(int64_t)size : (int64_t)size;
 }
 
-static void cut_tape(struct prof_tape *tape, struct left *left)
+static void cut_tape(struct read_tape *tape, struct left *left)
 {
-    cut(&tape->tapes, &left->tape.tapes);
-#define X(name) cut(&tape->name, &left->tape.name);
-    PROF_TAPE_COUNTERS(X)
+    bound_cut(&tape->tapes, &left->tape.tapes);
+#define X(name) bound_cut(&tape->name, &left->tape.name);
+    READ_TAPE_COUNTERS(X)
 #undef X
     for (size_t i = 0; i < tape->n_rows; i++) {
-#define X(name) cut(&tape->row[i].name, &left->row.name);
-        PROF_ROW_COUNTERS(X)
+#define X(name) bound_cut(&tape->row[i].name, &left->row.name);
+        READ_ROW_COUNTERS(X)
 #undef X
     }
     for (size_t i = 0; i < tape->n_residuals; i++) {
         /* Times of the clock are not added up. */
         const uint64_t first = tape->residual[i].first_ticks, last = tape->residual[i].last_ticks;
-#define X(name) cut(&tape->residual[i].name, &left->residual.name);
-        PROF_RESIDUAL_COUNTERS(X)
+#define X(name) bound_cut(&tape->residual[i].name, &left->residual.name);
+        READ_RESIDUAL_COUNTERS(X)
 #undef X
         tape->residual[i].first_ticks = first;
         tape->residual[i].last_ticks = last;
@@ -89,27 +89,27 @@ static void cut_tape(struct prof_tape *tape, struct left *left)
     }
 }
 
-void reader_bound(struct prof_profile *profile)
+void read_bound(struct read_profile *profile)
 {
     struct left left;
-    fill(&left);
+    bound_fill(&left);
     for (size_t i = 0; i < profile->n_tapes; i++)
         cut_tape(&profile->tape[i], &left);
     for (size_t i = 0; i < profile->n_scopes; i++) {
-#define X(name) cut(&profile->scope[i].name, &left.scope.name);
-        PROF_SCOPE_COUNTERS(X)
+#define X(name) bound_cut(&profile->scope[i].name, &left.scope.name);
+        READ_SCOPE_COUNTERS(X)
 #undef X
     }
     for (size_t i = 0; i < profile->n_expectations; i++)
-        cut(&profile->expectation[i].times, &left.times);
+        bound_cut(&profile->expectation[i].times, &left.times);
     for (size_t i = 0; i < profile->n_samples; i++) {
-#define X(name) cut(&profile->sample[i].name, &left.sample.name);
-        PROF_SAMPLE_COUNTERS(X)
+#define X(name) bound_cut(&profile->sample[i].name, &left.sample.name);
+        READ_SAMPLE_COUNTERS(X)
 #undef X
     }
     for (size_t i = 0; i < profile->n_threads; i++) {
-#define X(name) cut(&profile->thread[i].name, &left.thread.name);
-        PROF_THREAD_COUNTERS(X)
+#define X(name) bound_cut(&profile->thread[i].name, &left.thread.name);
+        READ_THREAD_COUNTERS(X)
 #undef X
     }
     cut_alone(&profile->runs);

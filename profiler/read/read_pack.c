@@ -1,10 +1,10 @@
-/* pack.c: see pack.h. */
-#include "pack.h"
+/* read_pack.c: see read_pack.h. */
+#include "read_pack.h"
 
 #include "base_memory.h"
 #include "profile_frame.h"
-#include "reader_inflate.h"
-#include "writer.h"
+#include "read_inflate.h"
+#include "read_writer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct source {
     int error;
 };
 
-static size_t get(struct source *source, void *to, size_t n)
+static size_t pack_get(struct source *source, void *to, size_t n)
 {
     size_t got = fread(to, 1, n, source->from);
     while (got < n && ferror(source->from)) {
@@ -33,7 +33,7 @@ static size_t get(struct source *source, void *to, size_t n)
 }
 
 /* Room that grows with what is really read. */
-static void reserve(struct source *source, size_t n)
+static void pack_reserve(struct source *source, size_t n)
 {
     if (n <= source->room)
         return;
@@ -47,12 +47,12 @@ static size_t next_frame(struct source *source)
     enum { STEP = 1 << 20 };
     uint8_t head[PROFILE_FRAME_BYTES];
     uint32_t n, crc;
-    if (get(source, head, sizeof head) < sizeof head || !profile_frame_get(head, &n, &crc))
+    if (pack_get(source, head, sizeof head) < sizeof head || !profile_frame_get(head, &n, &crc))
         return 0;
     for (size_t have = 0; have < n;) {
         size_t step = n - have < STEP ? n - have : STEP;
-        reserve(source, have + step);
-        if (get(source, source->payload + have, step) < step)
+        pack_reserve(source, have + step);
+        if (pack_get(source, source->payload + have, step) < step)
             return 0;
         have += step;
     }
@@ -66,20 +66,20 @@ static bool is_kind(const uint8_t *payload, Tapescope__Packet__KindCase kind)
     return payload[0] == (unsigned)kind * 8 + 2;
 }
 
-static void copy_packets(struct source *source, struct writer *writer,
-                         const struct prof_symbol *symbol, size_t n)
+static void copy_packets(struct source *source, struct read_writer *writer,
+                         const struct read_symbol *symbol, size_t n)
 {
     size_t frame;
     bool ended = false;
     while (!ended && writer->error == 0 && (frame = next_frame(source)) > 0) {
         ended = is_kind(source->payload, TAPESCOPE__PACKET__KIND_END);
         if (ended)
-            writer_put_symbols(writer, symbol, n);
+            read_writer_put_symbols(writer, symbol, n);
         if (!is_kind(source->payload, TAPESCOPE__PACKET__KIND_SYMBOLS)) /* ours take their place */
-            writer_put_frame(writer, source->payload, frame);
+            read_writer_put_frame(writer, source->payload, frame);
     }
     if (!ended && source->error == 0)
-        writer_put_symbols(writer, symbol, n);
+        read_writer_put_symbols(writer, symbol, n);
 }
 
 /* Opens the profile behind its magic. */
@@ -87,31 +87,31 @@ static void open_source(struct source *source, FILE *raw)
 {
     uint8_t magic[PROFILE_MAGIC_BYTES];
     *source = (struct source){.from = raw};
-    size_t got = get(source, magic, sizeof magic);
-    if (reader_is_compressed(magic, got)) {
-        source->inflated = reader_inflate(raw, magic, got);
+    size_t got = pack_get(source, magic, sizeof magic);
+    if (read_is_compressed(magic, got)) {
+        source->inflated = read_inflate(raw, magic, got);
         source->from = source->inflated;
-        got = get(source, magic, sizeof magic);
+        got = pack_get(source, magic, sizeof magic);
     }
     if (source->error == 0 && (got < sizeof magic || memcmp(magic, PROFILE_MAGIC, got) != 0))
         source->error = EINVAL;
 }
 
 /* Packs an open profile; returns 0 or an errno. */
-static int pack(FILE *raw, const char *to, const struct prof_symbol *symbol, size_t n)
+static int pack_profile(FILE *raw, const char *to, const struct read_symbol *symbol, size_t n)
 {
     struct source source;
     int error;
     open_source(&source, raw);
     error = source.error;
     if (error == 0) {
-        struct writer writer;
-        writer_open(&writer, to);
+        struct read_writer writer;
+        read_writer_open(&writer, to);
         if (writer.error == 0)
             copy_packets(&source, &writer, symbol, n);
         if (writer.error == 0)
             writer.error = source.error;
-        error = writer_close(&writer);
+        error = read_writer_close(&writer);
     }
     if (source.inflated)
         fclose(source.inflated);
@@ -119,7 +119,7 @@ static int pack(FILE *raw, const char *to, const struct prof_symbol *symbol, siz
     return error;
 }
 
-int prof_pack(const char *from, const char *to, const struct prof_symbol *symbol, size_t n,
+int read_pack(const char *from, const char *to, const struct read_symbol *symbol, size_t n,
               char *error, size_t room)
 {
     FILE *raw;
@@ -130,7 +130,7 @@ int prof_pack(const char *from, const char *to, const struct prof_symbol *symbol
         snprintf(error, room, "%s: %s", from, strerror(errno));
         return -1;
     }
-    int why = pack(raw, to, symbol, n);
+    int why = pack_profile(raw, to, symbol, n);
     fclose(raw);
     if (why != 0)
         snprintf(error, room, "%s: %s", to, strerror(why));

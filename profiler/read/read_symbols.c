@@ -1,33 +1,33 @@
-/* reader_symbols.c: places that a packed profile brings along.
+/* read_symbols.c: places that a packed profile brings along.
  *
- * See reader_state.h for the invariant.
+ * See read_state.h for the invariant.
  */
-#include "reader_state.h"
+#include "read_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* NULL for "". */
-static char *copy(const char *text)
+static char *symbols_copy(const char *text)
 {
     return *text ? base_strdup(text) : NULL;
 }
 
-void reader_apply_symbols(struct reader_state *state, const Tapescope__Symbols *symbols)
+void read_apply_symbols(struct read_state *state, const Tapescope__Symbols *symbols)
 {
-    struct prof_profile *profile = state->profile;
+    struct read_profile *profile = state->profile;
     for (size_t i = 0; i < symbols->n_symbol; i++) {
         const Tapescope__Symbol *from = symbols->symbol[i];
         BASE_ARRAY_GROW(profile->symbol, profile->n_symbols, &state->room_symbols);
-        profile->symbol[profile->n_symbols++] = (struct prof_symbol){
+        profile->symbol[profile->n_symbols++] = (struct read_symbol){
             .pc = from->pc,
             .line = from->line,
             .depth = from->depth,
             .outermost = from->outermost,
             .wrapped = from->wrapped,
-            .function = copy(from->function),
-            .file = copy(from->file),
-            .module = copy(from->module),
+            .function = symbols_copy(from->function),
+            .file = symbols_copy(from->file),
+            .module = symbols_copy(from->module),
             .source_line = from->source_line,
             .function_line = from->function_line,
             .offset = from->offset,
@@ -35,9 +35,9 @@ void reader_apply_symbols(struct reader_state *state, const Tapescope__Symbols *
     }
 }
 
-static int compare(const void *x, const void *y)
+static int symbols_compare(const void *x, const void *y)
 {
-    const struct prof_symbol *a = x, *b = y;
+    const struct read_symbol *a = x, *b = y;
     if (a->pc != b->pc)
         return a->pc < b->pc ? -1 : 1;
     if (a->line != b->line)
@@ -58,13 +58,13 @@ static int compare_texts(const void *x, const void *y)
     return strcmp(a->text, b->text);
 }
 
-static void unite_texts(struct prof_profile *profile)
+static void unite_texts(struct read_profile *profile)
 {
     size_t n = 0;
     struct text *text = base_calloc(3 * profile->n_symbols + 1, sizeof *text);
     profile->symbol_text = base_calloc(3 * profile->n_symbols + 1, sizeof *profile->symbol_text);
     for (size_t i = 0; i < profile->n_symbols; i++) {
-        struct prof_symbol *symbol = &profile->symbol[i];
+        struct read_symbol *symbol = &profile->symbol[i];
         char **const places[] = {&symbol->function, &symbol->file, &symbol->module};
         for (size_t j = 0; j < 3; j++)
             if (*places[j])
@@ -84,24 +84,24 @@ static void unite_texts(struct prof_profile *profile)
     free(text);
 }
 
-void reader_finish_symbols(struct prof_profile *profile)
+void read_finish_symbols(struct read_profile *profile)
 {
     if (profile->n_symbols == 0)
         return;
-    qsort(profile->symbol, profile->n_symbols, sizeof *profile->symbol, compare);
+    qsort(profile->symbol, profile->n_symbols, sizeof *profile->symbol, symbols_compare);
     unite_texts(profile);
 }
 
-const struct prof_symbol *prof_profile_symbol(const struct prof_profile *profile, uint64_t pc,
+const struct read_symbol *read_profile_symbol(const struct read_profile *profile, uint64_t pc,
                                               uint32_t line, uint32_t depth)
 {
-    const struct prof_symbol key = {.pc = pc, .line = line, .depth = depth};
+    const struct read_symbol key = {.pc = pc, .line = line, .depth = depth};
     return profile->n_symbols > 0 ? bsearch(&key, profile->symbol, profile->n_symbols,
-                                            sizeof *profile->symbol, compare)
+                                            sizeof *profile->symbol, symbols_compare)
                                   : NULL;
 }
 
-void reader_free_symbols(struct prof_profile *profile)
+void read_free_symbols(struct read_profile *profile)
 {
     for (size_t i = 0; i < profile->n_symbols && !profile->symbol_text; i++) {
         free(profile->symbol[i].function);
