@@ -165,8 +165,7 @@ static void join(struct prof_analysis *analysis)
             fill_line(&analysis->line[analysis->n_lines++], &profile->tape[i].row[j], i == peak,
                       analysis);
     analyze_samples(analysis);
-    analysis->n_lines =
-        analyze_merge(analysis->line, analysis->n_lines, ANALYZE_BY_LINE_OP_AND_SHAPE);
+    analysis->n_lines = analyze_merge(analysis->line, analysis->n_lines, PROF_BY_LINE_OP_AND_SHAPE);
     drop_empty(analysis);
     set_times(analysis);
     analysis->total = prof_profile_totals(profile);

@@ -167,7 +167,9 @@ enum prof_by {
     PROF_BY_OP,
     PROF_BY_FILE,
     PROF_BY_MODULE,
-    PROF_BY_SHAPE /* and op, on whatever line */
+    PROF_BY_SHAPE, /* and op, on whatever line */
+    PROF_BY_LINE_AND_OP,
+    PROF_BY_LINE_OP_AND_SHAPE
 };
 
 /* The analysis' lines merged; the result holds *n lines, in the order of the source, and is the

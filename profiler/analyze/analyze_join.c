@@ -21,7 +21,7 @@ struct entry {
 enum level { EXACT, MOVED, ELSEWHERE, ELSEWHERE_MOVED, LEVELS };
 
 /* Beside enum prof_by: a line is one, whatever its ops are; what moved is told apart by them. */
-enum { PLACES = PROF_BY_SHAPE + 1 };
+enum { PLACES = PROF_BY_LINE_OP_AND_SHAPE + 1 };
 
 static const char *base_name(const char *path)
 {
@@ -170,7 +170,7 @@ static size_t take_rows(struct prof_join *join, const struct prof_analysis *anal
     *group = base_calloc(n + 1, sizeof **group);
     if (n > 0)
         memcpy(*group, analysis->line, n * sizeof **group);
-    return analyze_merge(*group, n, ANALYZE_BY_LINE_AND_OP); /* shapes are one */
+    return analyze_merge(*group, n, PROF_BY_LINE_AND_OP); /* shapes are one */
 }
 
 void prof_join_make(struct prof_join *join, const struct prof_analysis *const *analysis, size_t n,

@@ -124,22 +124,22 @@ void prof_names_add(struct prof_names *a, const struct prof_names *b)
 
 /* Each view's order. */
 static int (*const compare[])(const void *, const void *) = {
-    [ANALYZE_BY_LINE_AND_OP] = compare_by_line_and_op,
-    [ANALYZE_BY_LINE_OP_AND_SHAPE] = compare_by_line_op_and_shape,
-    [ANALYZE_BY_LINE] = compare_by_line,
-    [ANALYZE_BY_FUNCTION] = compare_by_function,
-    [ANALYZE_BY_OP] = compare_by_op,
-    [ANALYZE_BY_FILE] = compare_by_file,
-    [ANALYZE_BY_MODULE] = compare_by_module,
-    [ANALYZE_BY_SHAPE] = compare_by_shape,
+    [PROF_BY_LINE_AND_OP] = compare_by_line_and_op,
+    [PROF_BY_LINE_OP_AND_SHAPE] = compare_by_line_op_and_shape,
+    [PROF_BY_LINE] = compare_by_line,
+    [PROF_BY_FUNCTION] = compare_by_function,
+    [PROF_BY_OP] = compare_by_op,
+    [PROF_BY_FILE] = compare_by_file,
+    [PROF_BY_MODULE] = compare_by_module,
+    [PROF_BY_SHAPE] = compare_by_shape,
 };
 
-int analyze_compare(const struct prof_line *a, const struct prof_line *b, enum analyze_by by)
+int analyze_compare(const struct prof_line *a, const struct prof_line *b, enum prof_by by)
 {
     return compare[by](a, b);
 }
 
-size_t analyze_merge(struct prof_line *line, size_t n, enum analyze_by by)
+size_t analyze_merge(struct prof_line *line, size_t n, enum prof_by by)
 {
     if (n == 0)
         return 0;
@@ -209,15 +209,10 @@ uint64_t prof_cost_waiting_other_ns(const struct prof_cost *cost)
 struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum prof_by by,
                                       size_t *n)
 {
-    static const enum analyze_by how[] = {
-        [PROF_BY_LINE] = ANALYZE_BY_LINE,     [PROF_BY_FUNCTION] = ANALYZE_BY_FUNCTION,
-        [PROF_BY_OP] = ANALYZE_BY_OP,         [PROF_BY_FILE] = ANALYZE_BY_FILE,
-        [PROF_BY_MODULE] = ANALYZE_BY_MODULE, [PROF_BY_SHAPE] = ANALYZE_BY_SHAPE,
-    };
     struct prof_line *line = base_calloc(analysis->n_lines + 1, sizeof *line);
     if (analysis->n_lines > 0)
         memcpy(line, analysis->line, analysis->n_lines * sizeof *line);
-    *n = analyze_merge(line, analysis->n_lines, how[by]);
+    *n = analyze_merge(line, analysis->n_lines, by);
     return line;
 }
 

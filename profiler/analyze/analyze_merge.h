@@ -7,23 +7,12 @@
 
 #include "analyze.h"
 
-enum analyze_by {
-    ANALYZE_BY_LINE_AND_OP,
-    ANALYZE_BY_LINE_OP_AND_SHAPE,
-    ANALYZE_BY_LINE,
-    ANALYZE_BY_FUNCTION,
-    ANALYZE_BY_OP,
-    ANALYZE_BY_FILE,
-    ANALYZE_BY_MODULE,
-    ANALYZE_BY_SHAPE,
-};
-
 /* The order of two lines in a view; 0: they are one. */
-int analyze_compare(const struct prof_line *a, const struct prof_line *b, enum analyze_by by);
+int analyze_compare(const struct prof_line *a, const struct prof_line *b, enum prof_by by);
 
 /* Sorts the lines in the order of the source and merges equal ones in place. Returns how many
  * remain. */
-size_t analyze_merge(struct prof_line *line, size_t n, enum analyze_by by);
+size_t analyze_merge(struct prof_line *line, size_t n, enum prof_by by);
 
 /* Whether a line is an op's site without line information. */
 bool analyze_is_unlined(const struct prof_line *line);

@@ -12,8 +12,7 @@ void prof_analysis_map(struct prof_analysis *analysis, const char *from, const c
     struct analyze_map *map = analyze_map_add(&analysis->map, from, to);
     for (size_t i = 0; i < analysis->n_lines; i++)
         analysis->line[i].file = analyze_map_file(map, analysis->line[i].file);
-    analysis->n_lines =
-        analyze_merge(analysis->line, analysis->n_lines, ANALYZE_BY_LINE_OP_AND_SHAPE);
+    analysis->n_lines = analyze_merge(analysis->line, analysis->n_lines, PROF_BY_LINE_OP_AND_SHAPE);
     for (size_t i = 1; i < analysis->n_lines; i++) { /* equal files are one pointer */
         const char *before = analysis->line[i - 1].file;
         if (before && analysis->line[i].file && strcmp(before, analysis->line[i].file) == 0)

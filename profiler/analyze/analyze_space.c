@@ -19,12 +19,12 @@ static int compare_keyed(const void *x, const void *y)
 {
     const struct keyed *a = x, *b = y;
     if (a->by == PROF_SPACE_BY_OP)
-        return analyze_compare(&a->holder.line, &b->holder.line, ANALYZE_BY_OP);
+        return analyze_compare(&a->holder.line, &b->holder.line, PROF_BY_OP);
     if (a->by == PROF_SPACE_BY_LINE)
-        return analyze_compare(&a->holder.line, &b->holder.line, ANALYZE_BY_LINE);
-    int order = analyze_compare(&a->holder.line, &b->holder.line, ANALYZE_BY_LINE_AND_OP);
+        return analyze_compare(&a->holder.line, &b->holder.line, PROF_BY_LINE);
+    int order = analyze_compare(&a->holder.line, &b->holder.line, PROF_BY_LINE_AND_OP);
     if (order == 0)
-        order = analyze_compare(&a->holder.consumer, &b->holder.consumer, ANALYZE_BY_LINE_AND_OP);
+        order = analyze_compare(&a->holder.consumer, &b->holder.consumer, PROF_BY_LINE_AND_OP);
     return order ? order : (int)a->holder.kinds - (int)b->holder.kinds;
 }
 
@@ -47,7 +47,7 @@ static void add_line(struct prof_line *to, const struct prof_line *from, bool *m
         return;
     if (!is_line(to))
         *to = *from;
-    else if (analyze_compare(to, from, ANALYZE_BY_LINE_AND_OP) != 0)
+    else if (analyze_compare(to, from, PROF_BY_LINE_AND_OP) != 0)
         *more = true;
 }
 

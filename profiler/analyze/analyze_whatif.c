@@ -133,7 +133,7 @@ static uint64_t cost_of_row(const struct prof_analysis *analysis, const struct r
 struct saver {
     struct prof_option option;
     uint32_t row; /* plus 1 */
-    enum analyze_by by;
+    enum prof_by by;
 };
 
 static int compare_savers(const void *x, const void *y)
@@ -145,7 +145,7 @@ static int compare_savers(const void *x, const void *y)
 
 /* The rows that save values and are kept. Returns how many; saver[n_rows]. */
 static size_t find_savers(struct saver *saver, struct prof_whatif *whatif,
-                          const struct prof_analysis *analysis, enum analyze_by by)
+                          const struct prof_analysis *analysis, enum prof_by by)
 {
     const struct read_tape *tape = whatif->tape;
     double *again = base_calloc(tape->n_rows + 1, sizeof *again);
@@ -201,7 +201,7 @@ static void merge_savers(struct prof_whatif *whatif, struct saver *saver, size_t
 }
 
 static void make_options(struct prof_whatif *whatif, const struct prof_analysis *analysis,
-                         enum analyze_by by)
+                         enum prof_by by)
 {
     const struct read_tape *tape = whatif->tape;
     struct saver *saver = base_calloc(tape->n_rows + 1, sizeof *saver);
@@ -263,7 +263,7 @@ int prof_whatif_make(struct prof_whatif *whatif, const struct prof_analysis *ana
     whatif->merged = tape->merged;
     whatif->is_truncated = tape->stretch_is_truncated;
     whatif->run_ns = read_profile_ns(profile, tape->forward_ticks + tape->backward_ticks);
-    make_options(whatif, analysis, by_function ? ANALYZE_BY_FUNCTION : ANALYZE_BY_LINE);
+    make_options(whatif, analysis, by_function ? PROF_BY_FUNCTION : PROF_BY_LINE);
     weigh(whatif);
     mark_best(whatif);
     return 0;

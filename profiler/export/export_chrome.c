@@ -3,86 +3,88 @@
  *
  * The format: "Trace Event Format", The Chromium Authors; times are in microseconds.
  */
+#include "base_json.h"
 #include "export_events.h"
 #include "export_formats.h"
-#include "json.h"
 
-static void begin(struct json *json, const char *phase, uint64_t pid, uint64_t tid, uint64_t at_ns)
+static void begin(struct base_json *json, const char *phase, uint64_t pid, uint64_t tid,
+                  uint64_t at_ns)
 {
-    json_object(json, NULL);
-    json_text(json, "ph", phase);
-    json_u64(json, "pid", pid);
-    json_u64(json, "tid", tid);
-    json_double(json, "ts", (double)at_ns / 1e3);
+    base_json_object(json, NULL);
+    base_json_text(json, "ph", phase);
+    base_json_u64(json, "pid", pid);
+    base_json_u64(json, "tid", tid);
+    base_json_double(json, "ts", (double)at_ns / 1e3);
 }
 
-static void put_name(struct json *json, const char *what, uint64_t pid, uint64_t tid,
+static void put_name(struct base_json *json, const char *what, uint64_t pid, uint64_t tid,
                      const char *name)
 {
     begin(json, "M", pid, tid, 0);
-    json_text(json, "name", what);
-    json_object(json, "args");
-    json_text(json, "name", name);
-    json_end(json);
-    json_end(json);
+    base_json_text(json, "name", what);
+    base_json_object(json, "args");
+    base_json_text(json, "name", name);
+    base_json_end(json);
+    base_json_end(json);
 }
 
-static void put_slice(struct json *json, const struct export_job *job,
+static void put_slice(struct base_json *json, const struct export_job *job,
                       const struct export_site *site, const struct export_event *event)
 {
     char text[EXPORT_NAME_ROOM];
     begin(json, "X", export_pid(job, site->process), site->thread, event->start);
-    json_double(json, "dur", (double)(event->end - event->start) / 1e3);
-    json_text(json, "name", export_event_name(text, site));
-    json_text(json, "cat", export_event_kinds[site->kind]);
-    json_object(json, "args");
+    base_json_double(json, "dur", (double)(event->end - event->start) / 1e3);
+    base_json_text(json, "name", export_event_name(text, site));
+    base_json_text(json, "cat", export_event_kinds[site->kind]);
+    base_json_object(json, "args");
     if (*export_event_place(text, site))
-        json_text(json, "line", text);
+        base_json_text(json, "line", text);
     if (site->kind != READ_EVENT_SCOPE)
-        json_u64(json, "tape", site->tape);
+        base_json_u64(json, "tape", site->tape);
     if (event->record > 0)
-        json_u64(json, "record", event->record - 1);
-    json_end(json);
-    json_end(json);
+        base_json_u64(json, "record", event->record - 1);
+    base_json_end(json);
+    base_json_end(json);
 }
 
 /* From an op to each of its pullbacks. */
-static void put_arrow(struct json *json, const struct export_job *job,
+static void put_arrow(struct base_json *json, const struct export_job *job,
                       const struct export_site *site, const struct export_event *event)
 {
     const bool is_end = site->kind == READ_EVENT_BACKWARD;
     begin(json, is_end ? "f" : "s", export_pid(job, site->process), site->thread, event->start);
-    json_text(json, "name", "pullback");
-    json_text(json, "cat", "pullback");
-    json_u64(json, "id", event->flow);
+    base_json_text(json, "name", "pullback");
+    base_json_text(json, "cat", "pullback");
+    base_json_u64(json, "id", event->flow);
     if (is_end)
-        json_text(json, "bp", "e"); /* at the slice around it */
-    json_end(json);
+        base_json_text(json, "bp", "e"); /* at the slice around it */
+    base_json_end(json);
 }
 
-static void put_tape(struct json *json, const struct export_job *job, const struct read_tape *tape)
+static void put_tape(struct base_json *json, const struct export_job *job,
+                     const struct read_tape *tape)
 {
     char name[64];
     const struct read_profile *profile = job->analysis->profile;
     export_tape_name(name, sizeof name, tape);
     for (size_t i = 0; i < tape->n_moments; i++) {
         begin(json, "C", profile->pid, tape->thread, export_ns(profile, tape->moment[i].ticks));
-        json_text(json, "name", name);
-        json_object(json, "args");
-        json_u64(json, "bytes", tape->moment[i].most_bytes);
-        json_end(json);
-        json_end(json);
+        base_json_text(json, "name", name);
+        base_json_object(json, "args");
+        base_json_u64(json, "bytes", tape->moment[i].most_bytes);
+        base_json_end(json);
+        base_json_end(json);
     }
 }
 
 static void put_all(const struct export_job *job, const struct export_events *events)
 {
-    struct json json;
+    struct base_json json;
     char name[EXPORT_NAME_ROOM];
     const struct read_profile *profile = job->analysis->profile;
-    json_begin(&json, job->out);
-    json_text(&json, "displayTimeUnit", "ns");
-    json_array(&json, "traceEvents");
+    base_json_begin(&json, job->out);
+    base_json_text(&json, "displayTimeUnit", "ns");
+    base_json_array(&json, "traceEvents");
     export_clean(name, profile->program, "");
     for (size_t i = 0; i < events->n_threads; i++) {
         const struct export_thread *thread = &events->thread[i];
@@ -101,8 +103,8 @@ static void put_all(const struct export_job *job, const struct export_events *ev
     }
     for (size_t i = 0; i < profile->n_tapes; i++)
         put_tape(&json, job, &profile->tape[i]);
-    json_end(&json);
-    json_finish(&json);
+    base_json_end(&json);
+    base_json_finish(&json);
 }
 
 int export_chrome(const struct export_job *job)

@@ -7,135 +7,135 @@
 #include "export_formats.h"
 #include "report_json.h"
 
-static void put_node(struct json *json, const struct prof_tree *tree, uint32_t i)
+static void put_node(struct base_json *json, const struct prof_tree *tree, uint32_t i)
 {
     const struct prof_tree_node *node = &tree->node[i];
-    json_object(json, NULL);
-    json_u64(json, "id", i);
+    base_json_object(json, NULL);
+    base_json_u64(json, "id", i);
     if (node->parent != PROF_NO_NODE)
-        json_u64(json, "parent", node->parent);
+        base_json_u64(json, "parent", node->parent);
     else
-        json_null(json, "parent");
-    json_u64(json, "depth", node->depth);
-    json_bool(json, "cut", node->cut);
+        base_json_null(json, "parent");
+    base_json_u64(json, "depth", node->depth);
+    base_json_bool(json, "cut", node->cut);
     report_json_place(json, &node->line);
-    json_object(json, "self");
+    base_json_object(json, "self");
     report_json_cost(json, &node->line.cost, tree->analysis->profile);
-    json_end(json);
-    json_end(json);
+    base_json_end(json);
+    base_json_end(json);
 }
 
-static void put_scopes(struct json *json, const struct read_profile *profile)
+static void put_scopes(struct base_json *json, const struct read_profile *profile)
 {
     struct prof_scope_costs costs;
     prof_scope_costs_make(&costs, profile, true);
-    json_array(json, "scopes");
+    base_json_array(json, "scopes");
     for (size_t i = 0; i < costs.n; i++) {
         const struct prof_scope_cost *scope = &costs.scope[i];
-        json_object(json, NULL);
-        json_u64(json, "id", i);
+        base_json_object(json, NULL);
+        base_json_u64(json, "id", i);
         if (scope->parent > 0)
-            json_u64(json, "parent", scope->parent - 1);
+            base_json_u64(json, "parent", scope->parent - 1);
         else
-            json_null(json, "parent");
-        json_text(json, "name", scope->name);
-        json_u64(json, "thread", scope->thread);
-        json_u64(json, "calls", scope->calls);
-        json_u64(json, "wall_ns", scope->wall_ns);
-        json_u64(json, "self_ns", scope->self_ns);
-        json_object(json, "all");
+            base_json_null(json, "parent");
+        base_json_text(json, "name", scope->name);
+        base_json_u64(json, "thread", scope->thread);
+        base_json_u64(json, "calls", scope->calls);
+        base_json_u64(json, "wall_ns", scope->wall_ns);
+        base_json_u64(json, "self_ns", scope->self_ns);
+        base_json_object(json, "all");
         report_json_cost(json, &scope->cost, profile);
-        json_end(json);
-        json_end(json);
+        base_json_end(json);
+        base_json_end(json);
     }
-    json_end(json);
+    base_json_end(json);
     prof_scope_costs_free(&costs);
 }
 
-static void put_tape(struct json *json, const struct read_profile *profile,
+static void put_tape(struct base_json *json, const struct read_profile *profile,
                      const struct read_tape *tape)
 {
-    json_object(json, NULL);
-    json_u64(json, "tape", tape->tape);
-    json_u64(json, "thread", tape->thread);
-    json_u64(json, "tapes", tape->tapes);
-    json_u64(json, "sweeps", tape->sweeps);
-    json_u64(json, "records", tape->records);
-    json_u64(json, "tape_bytes", tape->handed_out_bytes);
-    json_u64(json, "live_bytes", tape->live_bytes);
-    json_u64(json, "peak_bytes", tape->peak_bytes);
+    base_json_object(json, NULL);
+    base_json_u64(json, "tape", tape->tape);
+    base_json_u64(json, "thread", tape->thread);
+    base_json_u64(json, "tapes", tape->tapes);
+    base_json_u64(json, "sweeps", tape->sweeps);
+    base_json_u64(json, "records", tape->records);
+    base_json_u64(json, "tape_bytes", tape->handed_out_bytes);
+    base_json_u64(json, "live_bytes", tape->live_bytes);
+    base_json_u64(json, "peak_bytes", tape->peak_bytes);
     if (tape->peak_ticks > 0)
-        json_u64(json, "peak_at_ns", export_ns(profile, tape->peak_ticks));
+        base_json_u64(json, "peak_at_ns", export_ns(profile, tape->peak_ticks));
     else
-        json_null(json, "peak_at_ns");
-    json_array(json, "moments");
+        base_json_null(json, "peak_at_ns");
+    base_json_array(json, "moments");
     for (size_t i = 0; i < tape->n_moments; i++) {
         const struct read_moment *moment = &tape->moment[i];
-        json_object(json, NULL);
-        json_u64(json, "at_ns", export_ns(profile, moment->ticks));
-        json_u64(json, "most_bytes", moment->most_bytes);
-        json_u64(json, "least_bytes", moment->least_bytes);
-        json_bool(json, "backward", moment->backward);
-        json_end(json);
+        base_json_object(json, NULL);
+        base_json_u64(json, "at_ns", export_ns(profile, moment->ticks));
+        base_json_u64(json, "most_bytes", moment->most_bytes);
+        base_json_u64(json, "least_bytes", moment->least_bytes);
+        base_json_bool(json, "backward", moment->backward);
+        base_json_end(json);
     }
-    json_end(json);
-    json_end(json);
+    base_json_end(json);
+    base_json_end(json);
 }
 
-static void put_event(struct json *json, const struct export_site *site,
+static void put_event(struct base_json *json, const struct export_site *site,
                       const struct export_event *event)
 {
-    json_object(json, NULL);
-    json_text(json, "kind", export_event_kinds[site->kind]);
-    json_text(json, "name", site->name);
-    json_u64(json, "process", site->process);
-    json_u64(json, "thread", site->thread);
-    json_u64(json, "start_ns", event->start);
-    json_u64(json, "ns", event->end - event->start);
-    json_text(json, "file", site->line.file);
-    json_u64(json, "line", site->line.line);
-    json_u64(json, "tape", site->tape);
+    base_json_object(json, NULL);
+    base_json_text(json, "kind", export_event_kinds[site->kind]);
+    base_json_text(json, "name", site->name);
+    base_json_u64(json, "process", site->process);
+    base_json_u64(json, "thread", site->thread);
+    base_json_u64(json, "start_ns", event->start);
+    base_json_u64(json, "ns", event->end - event->start);
+    base_json_text(json, "file", site->line.file);
+    base_json_u64(json, "line", site->line.line);
+    base_json_u64(json, "tape", site->tape);
     if (event->record > 0)
-        json_u64(json, "record", event->record - 1);
+        base_json_u64(json, "record", event->record - 1);
     else
-        json_null(json, "record");
-    json_u64(json, "pair", event->flow);
-    json_end(json);
+        base_json_null(json, "record");
+    base_json_u64(json, "pair", event->flow);
+    base_json_end(json);
 }
 
-static void put_all(struct json *json, const struct export_job *job,
+static void put_all(struct base_json *json, const struct export_job *job,
                     const struct export_events *events)
 {
     const struct read_profile *profile = job->analysis->profile;
-    json_array(json, "nodes");
+    base_json_array(json, "nodes");
     for (uint32_t i = 0; i < job->tree->n_nodes; i++)
         put_node(json, job->tree, i);
-    json_end(json);
-    json_array(json, "tapes");
+    base_json_end(json);
+    base_json_array(json, "tapes");
     for (size_t i = 0; i < profile->n_tapes; i++)
         put_tape(json, profile, &profile->tape[i]);
-    json_end(json);
-    json_array(json, "events");
+    base_json_end(json);
+    base_json_array(json, "events");
     for (size_t i = 0; i < events->n; i++)
         put_event(json, &events->site[events->event[i].site], &events->event[i]);
-    json_end(json);
+    base_json_end(json);
     report_json_totals(json, "total", job->analysis);
 }
 
 int export_json(const struct export_job *job)
 {
-    struct json json;
+    struct base_json json;
     struct export_events events = {0};
     const struct read_profile *profile = job->analysis->profile;
     const int status = profile->n_events > 0 ? export_events_read(&events, job) : 0;
     if (status == 0) {
         report_json_begin(&json, job->out, "export");
         report_json_profile(&json, "profile", profile);
-        json_bool(&json, "sampled", profile->is_sampled);
-        json_bool(&json, "has_paths", job->tree->has_paths);
+        base_json_bool(&json, "sampled", profile->is_sampled);
+        base_json_bool(&json, "has_paths", job->tree->has_paths);
         put_scopes(&json, profile);
         put_all(&json, job, &events);
-        json_finish(&json);
+        base_json_finish(&json);
     }
     export_events_free(&events);
     return status;

@@ -1,8 +1,8 @@
 /* export_places.c: see export_places.h. */
 #include "export_places.h"
 
+#include "base_json.h"
 #include "base_memory.h"
-#include "json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,11 +42,11 @@ char *export_clean(char buf[EXPORT_NAME_ROOM], const char *text, const char *ins
     const unsigned char *at = (const unsigned char *)text;
     size_t n = 0;
     while (*at && n + LONGEST + ELLIPSIS <= EXPORT_NAME_ROOM) {
-        const unsigned length = json_character(at);
+        const unsigned length = base_json_character(at);
         if (length == 0) {
             memcpy(buf + n, replacement, sizeof replacement);
             n += sizeof replacement;
-        } else if (json_control(at, length) != 0 || strchr(instead, *at)) {
+        } else if (base_json_control(at, length) != 0 || strchr(instead, *at)) {
             buf[n++] = '?';
         } else {
             memcpy(buf + n, at, length);

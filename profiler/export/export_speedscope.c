@@ -5,40 +5,40 @@
  */
 #include "export_events.h"
 
+#include "base_json.h"
 #include "base_memory.h"
 #include "export_formats.h"
 #include "export_places.h"
-#include "json.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static void put_frames(struct json *json, const struct export_job *job,
+static void put_frames(struct base_json *json, const struct export_job *job,
                        const struct export_places *places, const struct export_events *events)
 {
     char name[EXPORT_NAME_ROOM];
-    json_object(json, "shared");
-    json_array(json, "frames");
+    base_json_object(json, "shared");
+    base_json_array(json, "frames");
     for (size_t i = 0; i < places->n; i++) {
         const struct prof_tree_node *node = &job->tree->node[places->node[i]];
-        json_object(json, NULL);
-        json_text(json, "name", export_label(name, node, "")); /* it shows the name alone */
+        base_json_object(json, NULL);
+        base_json_text(json, "name", export_label(name, node, "")); /* it shows the name alone */
         if (*export_file(name, node))
-            json_text(json, "file", name);
+            base_json_text(json, "file", name);
         if (node->line.line > 0)
-            json_u64(json, "line", node->line.line);
-        json_end(json);
+            base_json_u64(json, "line", node->line.line);
+        base_json_end(json);
     }
     for (size_t i = 0; i < events->n_sites; i++) {
-        json_object(json, NULL);
-        json_text(json, "name", export_event_label(name, &events->site[i]));
-        json_end(json);
+        base_json_object(json, NULL);
+        base_json_text(json, "name", export_event_label(name, &events->site[i]));
+        base_json_end(json);
     }
-    json_end(json);
-    json_end(json);
+    base_json_end(json);
+    base_json_end(json);
 }
 
-static void put_stack(struct json *json, const struct prof_tree *tree,
+static void put_stack(struct base_json *json, const struct prof_tree *tree,
                       const struct export_places *places, uint32_t *stack, uint32_t i)
 {
     size_t n = 0;
@@ -47,57 +47,57 @@ static void put_stack(struct json *json, const struct prof_tree *tree,
         stack[n] = tree->node[stack[n - 1]].parent;
         n++;
     }
-    json_array(json, NULL);
+    base_json_array(json, NULL);
     while (n-- > 0)
-        json_u64(json, NULL, places->of_node[stack[n]]);
-    json_end(json);
+        base_json_u64(json, NULL, places->of_node[stack[n]]);
+    base_json_end(json);
 }
 
-static void put_profile(struct json *json, const struct export_job *job,
+static void put_profile(struct base_json *json, const struct export_job *job,
                         const struct export_places *places, uint32_t *stack,
                         enum export_metric metric)
 {
     const struct prof_tree *tree = job->tree;
     const char *unit = export_metric_units[metric];
     char name[64];
-    json_object(json, NULL);
-    json_text(json, "type", "sampled");
+    base_json_object(json, NULL);
+    base_json_text(json, "type", "sampled");
     const bool is_estimate = job->analysis->profile->is_sampled && strcmp(unit, "nanoseconds") == 0;
     snprintf(name, sizeof name, "%s%s", export_metric_names[metric],
              is_estimate ? " (sampled)" : "");
-    json_text(json, "name", name);
-    json_text(json, "unit", strcmp(unit, "count") == 0 ? "none" : unit);
-    json_u64(json, "startValue", 0);
-    json_u64(json, "endValue", export_cost(&tree->node[0].all, metric));
-    json_array(json, "samples");
+    base_json_text(json, "name", name);
+    base_json_text(json, "unit", strcmp(unit, "count") == 0 ? "none" : unit);
+    base_json_u64(json, "startValue", 0);
+    base_json_u64(json, "endValue", export_cost(&tree->node[0].all, metric));
+    base_json_array(json, "samples");
     for (uint32_t i = 0; i < tree->n_nodes; i++)
         if (export_cost(&tree->node[i].line.cost, metric) > 0)
             put_stack(json, tree, places, stack, i);
-    json_end(json);
-    json_array(json, "weights");
+    base_json_end(json);
+    base_json_array(json, "weights");
     for (uint32_t i = 0; i < tree->n_nodes; i++)
         if (export_cost(&tree->node[i].line.cost, metric) > 0)
-            json_u64(json, NULL, export_cost(&tree->node[i].line.cost, metric));
-    json_end(json);
-    json_end(json);
+            base_json_u64(json, NULL, export_cost(&tree->node[i].line.cost, metric));
+    base_json_end(json);
+    base_json_end(json);
 }
 
 struct edges {
-    struct json *json;
+    struct base_json *json;
     size_t first; /* frame of the first site */
 };
 
 static void put_edge(void *payload, const struct export_event *event, bool is_end)
 {
     const struct edges *edges = payload;
-    json_object(edges->json, NULL);
-    json_text(edges->json, "type", is_end ? "C" : "O");
-    json_u64(edges->json, "frame", edges->first + event->site);
-    json_u64(edges->json, "at", is_end ? event->end : event->start);
-    json_end(edges->json);
+    base_json_object(edges->json, NULL);
+    base_json_text(edges->json, "type", is_end ? "C" : "O");
+    base_json_u64(edges->json, "frame", edges->first + event->site);
+    base_json_u64(edges->json, "at", is_end ? event->end : event->start);
+    base_json_end(edges->json);
 }
 
-static void put_thread(struct json *json, const struct export_places *places,
+static void put_thread(struct base_json *json, const struct export_places *places,
                        const struct export_events *events, const struct export_thread *thread)
 {
     char name[EXPORT_THREAD_ROOM + 16], row[EXPORT_THREAD_ROOM];
@@ -105,38 +105,38 @@ static void put_thread(struct json *json, const struct export_places *places,
     for (size_t i = thread->first; i < thread->first + thread->n; i++)
         end = events->event[i].end > end ? events->event[i].end : end;
     snprintf(name, sizeof name, "%s over time", export_thread_name(row, thread));
-    json_object(json, NULL);
-    json_text(json, "type", "evented");
-    json_text(json, "name", name);
-    json_text(json, "unit", "nanoseconds");
-    json_u64(json, "startValue", 0);
-    json_u64(json, "endValue", end);
-    json_array(json, "events");
+    base_json_object(json, NULL);
+    base_json_text(json, "type", "evented");
+    base_json_text(json, "name", name);
+    base_json_text(json, "unit", "nanoseconds");
+    base_json_u64(json, "startValue", 0);
+    base_json_u64(json, "endValue", end);
+    base_json_array(json, "events");
     struct edges edges = {json, places->n};
     export_each_edge(events, thread, put_edge, &edges);
-    json_end(json);
-    json_end(json);
+    base_json_end(json);
+    base_json_end(json);
 }
 
 static void put_all(const struct export_job *job, const struct export_places *places,
                     const struct export_events *events, uint32_t *stack)
 {
-    struct json json;
+    struct base_json json;
     char name[EXPORT_NAME_ROOM];
-    json_begin(&json, job->out);
-    json_text(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
-    json_text(&json, "name", export_clean(name, job->analysis->profile->program, ""));
-    json_text(&json, "exporter", "tapescope");
-    json_u64(&json, "activeProfileIndex", 0);
+    base_json_begin(&json, job->out);
+    base_json_text(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
+    base_json_text(&json, "name", export_clean(name, job->analysis->profile->program, ""));
+    base_json_text(&json, "exporter", "tapescope");
+    base_json_u64(&json, "activeProfileIndex", 0);
     put_frames(&json, job, places, events);
-    json_array(&json, "profiles");
+    base_json_array(&json, "profiles");
     for (int i = 0; i < EXPORT_METRICS; i++)
         if (export_cost(&job->tree->node[0].all, (enum export_metric)i) > 0)
             put_profile(&json, job, places, stack, (enum export_metric)i);
     for (size_t i = 0; i < events->n_threads; i++)
         put_thread(&json, places, events, &events->thread[i]);
-    json_end(&json);
-    json_finish(&json);
+    base_json_end(&json);
+    base_json_finish(&json);
 }
 
 int export_speedscope(const struct export_job *job)

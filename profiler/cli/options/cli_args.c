@@ -1,6 +1,6 @@
 /* cli_args.c: see cli_args.h. */
 #include "cli_args.h"
-#include "json.h"
+#include "base_json.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -17,8 +17,8 @@ enum { DEFAULT_WIDTH = 80, LEAST_WIDTH = 40, MOST_WIDTH = 1000 };
 static void put_line(const char *text)
 {
     for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        const unsigned n = json_character(at);
-        if (json_control(at, n ? n : 1) != 0)
+        const unsigned n = base_json_character(at);
+        if (base_json_control(at, n ? n : 1) != 0)
             putc('?', stderr);
         else
             fwrite(at, 1, n ? n : 1, stderr);

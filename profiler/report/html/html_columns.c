@@ -17,7 +17,7 @@ static void begin_column(struct html_data *data, const char *prefix, const char 
 {
     char full[NAME_ROOM];
     snprintf(full, sizeof full, "%s%s", prefix, name);
-    json_array(&data->json, full);
+    base_json_array(&data->json, full);
 }
 
 void html_put_numbers(struct html_data *data, const char *prefix, const char *name,
@@ -30,8 +30,8 @@ void html_put_numbers(struct html_data *data, const char *prefix, const char *na
         return;
     begin_column(data, prefix, name);
     for (size_t i = 0; i < n; i++)
-        json_u64(&data->json, NULL, *(const uint64_t *)((const char *)first + i * stride));
-    json_end(&data->json);
+        base_json_u64(&data->json, NULL, *(const uint64_t *)((const char *)first + i * stride));
+    base_json_end(&data->json);
 }
 
 static void put_doubles(struct html_data *data, const char *prefix, const char *name,
@@ -44,8 +44,8 @@ static void put_doubles(struct html_data *data, const char *prefix, const char *
         return;
     begin_column(data, prefix, name);
     for (size_t i = 0; i < n; i++)
-        json_double(&data->json, NULL, *(const double *)((const char *)first + i * stride));
-    json_end(&data->json);
+        base_json_double(&data->json, NULL, *(const double *)((const char *)first + i * stride));
+    base_json_end(&data->json);
 }
 
 /* Remembers a file that a line is in; equal files have equal pointers. */
@@ -111,8 +111,8 @@ void html_put_places(struct html_data *data, const char *prefix, struct html_lin
             continue;
         begin_column(data, prefix, name[what]);
         for (size_t i = 0; i < lines.n; i++)
-            json_u64(&data->json, NULL, place_of(data, line_at(lines, i), (enum place)what));
-        json_end(&data->json);
+            base_json_u64(&data->json, NULL, place_of(data, line_at(lines, i), (enum place)what));
+        base_json_end(&data->json);
     }
 }
 
@@ -151,23 +151,23 @@ void html_put_costs(struct html_data *data, const char *prefix, struct html_line
 
 void html_put_facts(struct html_data *data)
 {
-    struct json *json = &data->json;
-    json_array(json, "costs");
+    struct base_json *json = &data->json;
+    base_json_array(json, "costs");
     for (size_t i = 0; i < COST_COLUMNS; i++) {
-        json_object(json, NULL);
-        json_text(json, "name", cost_column[i].name);
-        json_text(json, "unit", cost_column[i].unit);
-        json_text(json, "label", cost_column[i].label);
-        json_end(json);
+        base_json_object(json, NULL);
+        base_json_text(json, "name", cost_column[i].name);
+        base_json_text(json, "unit", cost_column[i].unit);
+        base_json_text(json, "label", cost_column[i].label);
+        base_json_end(json);
     }
-    json_end(json);
-    json_array(json, "phases");
+    base_json_end(json);
+    base_json_array(json, "phases");
 #define ROW(X, NAME, name, number, brief)                                                          \
-    json_object(json, NULL);                                                                       \
-    json_text(json, "name", #name);                                                                \
-    json_text(json, "class", brief);                                                               \
-    json_end(json);
+    base_json_object(json, NULL);                                                                  \
+    base_json_text(json, "name", #name);                                                           \
+    base_json_text(json, "class", brief);                                                          \
+    base_json_end(json);
     PHASE_LIST(ROW, )
 #undef ROW
-    json_end(json);
+    base_json_end(json);
 }

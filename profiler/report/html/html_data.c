@@ -12,27 +12,27 @@ enum { MOST_SOURCE = 2 << 20, MOST_SOURCES = 16 << 20 }; /* bytes of one file, o
 /* Lines with what is known of them alone: the ratio that their counts let expect. */
 static void put_lines(struct html_data *data)
 {
-    struct json *json = &data->json;
+    struct base_json *json = &data->json;
     const struct prof_analysis *analysis = data->analysis;
     const struct prof_roof roof = prof_analysis_roof(analysis);
-    json_object(json, "roof");
-    json_double(json, "flops_per_ns", roof.flops_per_ns);
-    json_double(json, "bytes_per_ns", roof.bytes_per_ns);
-    json_end(json);
-    json_object(json, "lines");
-    json_array(json, "expected_ratio");
+    base_json_object(json, "roof");
+    base_json_double(json, "flops_per_ns", roof.flops_per_ns);
+    base_json_double(json, "bytes_per_ns", roof.bytes_per_ns);
+    base_json_end(json);
+    base_json_object(json, "lines");
+    base_json_array(json, "expected_ratio");
     for (size_t i = 0; i < analysis->n_lines; i++)
-        json_double(json, NULL, prof_cost_expected_ratio(&analysis->line[i].cost, &roof));
-    json_end(json);
-    json_array(json, "slow_backward");
+        base_json_double(json, NULL, prof_cost_expected_ratio(&analysis->line[i].cost, &roof));
+    base_json_end(json);
+    base_json_array(json, "slow_backward");
     for (size_t i = 0; i < analysis->n_lines; i++)
         if (prof_line_is_slow_backward(&analysis->line[i], analysis, &roof))
-            json_u64(json, NULL, i);
-    json_end(json);
+            base_json_u64(json, NULL, i);
+    base_json_end(json);
     const struct html_lines lines = {analysis->line, sizeof *analysis->line, analysis->n_lines};
     html_put_places(data, "", lines);
     html_put_costs(data, "", lines);
-    json_end(json);
+    base_json_end(json);
 }
 
 static bool is_wanted(const struct html_data *data, const char *file)
@@ -59,7 +59,7 @@ static size_t bytes_of(const struct source_text *source)
 /* Returns 0, or an error number where there is no text. */
 static int put_text(struct html_data *data, const char *file, size_t *room)
 {
-    struct json *json = &data->json;
+    struct base_json *json = &data->json;
     struct source_text source;
     int error = source_text_read(&source, file);
     const size_t n = error == 0 ? bytes_of(&source) : 0;
@@ -67,10 +67,10 @@ static int put_text(struct html_data *data, const char *file, size_t *room)
         error = EFBIG;
     if (error == 0) {
         *room -= n;
-        json_array(json, "text");
+        base_json_array(json, "text");
         for (size_t i = 0; i < source.n_lines; i++)
-            json_text(json, NULL, source.line[i]);
-        json_end(json);
+            base_json_text(json, NULL, source.line[i]);
+        base_json_end(json);
     }
     source_text_free(&source);
     return error;
@@ -97,15 +97,15 @@ static void say_unread(const struct html_data *data, const struct unread *unread
 
 static int put_file(struct html_data *data, const char *file, size_t *room)
 {
-    struct json *json = &data->json;
+    struct base_json *json = &data->json;
     int error = 0;
-    json_object(json, NULL);
-    json_u64(json, "file", html_string(&data->strings, file));
+    base_json_object(json, NULL);
+    base_json_u64(json, "file", html_string(&data->strings, file));
     if (!is_wanted(data, file))
-        json_text(json, "why", "not asked for (--source)");
+        base_json_text(json, "why", "not asked for (--source)");
     else if ((error = put_text(data, file, room)) != 0)
-        json_text(json, "why", strerror(error));
-    json_end(json);
+        base_json_text(json, "why", strerror(error));
+    base_json_end(json);
     return error;
 }
 
@@ -113,7 +113,7 @@ void html_put_files(struct html_data *data)
 {
     struct unread unread = {NULL, 0, 0};
     size_t room = MOST_SOURCES;
-    json_array(&data->json, "files");
+    base_json_array(&data->json, "files");
     for (size_t i = 0; i < data->n_files; i++) {
         const int error = put_file(data, data->file[i], &room);
         if (error != 0 && unread.n++ == 0) {
@@ -121,18 +121,18 @@ void html_put_files(struct html_data *data)
             unread.error = error;
         }
     }
-    json_end(&data->json);
+    base_json_end(&data->json);
     say_unread(data, &unread);
 }
 
 static void put_strings(struct html_data *data)
 {
-    struct json *json = &data->json;
+    struct base_json *json = &data->json;
     html_string(&data->strings, "");
-    json_array(json, "strings");
+    base_json_array(json, "strings");
     for (size_t i = 0; i < data->strings.n; i++)
-        json_name(json, NULL, data->strings.text[i]);
-    json_end(json);
+        base_json_name(json, NULL, data->strings.text[i]);
+    base_json_end(json);
 }
 
 void html_put_data(FILE *out, const struct prof_analysis *analysis,
@@ -144,18 +144,18 @@ void html_put_data(FILE *out, const struct prof_analysis *analysis,
     static const char *const theme[] = {"auto", "light", "dark"};
     struct html_data data = {.analysis = analysis, .options = options};
     report_json_begin(&data.json, out, "html");
-    json_text(&data.json, "theme", theme[options->theme]);
+    base_json_text(&data.json, "theme", theme[options->theme]);
     report_json_profile(&data.json, "profile", analysis->profile);
     report_json_totals(&data.json, "total", analysis);
-    json_bool(&data.json, "sampled", analysis->profile->is_sampled);
-    json_u64(&data.json, "overhead_ns", analysis->total.overhead_ns);
-    json_u64(&data.json, "lines_left_out", analysis->n_left_out);
+    base_json_bool(&data.json, "sampled", analysis->profile->is_sampled);
+    base_json_u64(&data.json, "overhead_ns", analysis->total.overhead_ns);
+    base_json_u64(&data.json, "lines_left_out", analysis->n_left_out);
     html_put_facts(&data);
     put_lines(&data);
     for (size_t i = 0; i < sizeof section / sizeof *section; i++)
         section[i](&data);
     put_strings(&data);
-    json_finish(&data.json);
+    base_json_finish(&data.json);
     base_strings_free(&data.strings);
     free(data.file);
 }

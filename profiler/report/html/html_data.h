@@ -14,7 +14,7 @@
 #include "report_json.h"
 
 struct html_data {
-    struct json json;
+    struct base_json json;
     struct base_strings strings;
     const struct prof_analysis *analysis;
     const struct html_options *options;

@@ -21,17 +21,18 @@ static void put_sides(struct html_data *data, const struct prof_join *join,
                       const struct prof_line *base, const struct prof_line *now,
                       struct prof_line *any)
 {
-    struct json *json = &data->json;
+    struct base_json *json = &data->json;
     for (size_t i = 0; i < join->n_rows; i++)
         any[i] = *join->row[i].any;
-    json_array(json, "in"); /* 1: the base alone, 2: the new one alone, 3: both */
+    base_json_array(json, "in"); /* 1: the base alone, 2: the new one alone, 3: both */
     for (size_t i = 0; i < join->n_rows; i++)
-        json_u64(json, NULL, (join->row[i].line[0] ? 1u : 0) | (join->row[i].line[1] ? 2u : 0));
-    json_end(json);
-    json_array(json, "moved");
+        base_json_u64(json, NULL,
+                      (join->row[i].line[0] ? 1u : 0) | (join->row[i].line[1] ? 2u : 0));
+    base_json_end(json);
+    base_json_array(json, "moved");
     for (size_t i = 0; i < join->n_rows; i++)
-        json_u64(json, NULL, join->row[i].moved);
-    json_end(json);
+        base_json_u64(json, NULL, join->row[i].moved);
+    base_json_end(json);
     html_put_places(data, "", (struct html_lines){any, sizeof *any, join->n_rows});
     html_put_costs(data, "base_", (struct html_lines){base, sizeof *base, join->n_rows});
     html_put_costs(data, "new_", (struct html_lines){now, sizeof *now, join->n_rows});
@@ -55,27 +56,27 @@ static struct prof_line *tree_side(const struct prof_tree *tree, const struct pr
 static void put_pairs(struct html_data *data, const struct prof_tree *const tree[2],
                       const struct prof_tree_pair *pair, size_t n)
 {
-    struct json *json = &data->json;
+    struct base_json *json = &data->json;
     struct prof_line *any = base_calloc(n, sizeof *any);
     struct prof_line *base = tree_side(tree[0], pair, n, 0, any);
     struct prof_line *now = tree_side(tree[1], pair, n, 1, any);
-    json_array(json, "parent");
+    base_json_array(json, "parent");
     for (size_t i = 0; i < n; i++)
-        json_i64(json, NULL, i == 0 ? -1 : (int64_t)pair[i].parent);
-    json_end(json);
-    json_array(json, "in"); /* as of the rows */
+        base_json_i64(json, NULL, i == 0 ? -1 : (int64_t)pair[i].parent);
+    base_json_end(json);
+    base_json_array(json, "in"); /* as of the rows */
     for (size_t i = 0; i < n; i++)
-        json_u64(json, NULL,
-                 (pair[i].node[0] != PROF_NO_NODE ? 1u : 0) |
-                     (pair[i].node[1] != PROF_NO_NODE ? 2u : 0));
-    json_end(json);
-    json_array(json, "cut");
+        base_json_u64(json, NULL,
+                      (pair[i].node[0] != PROF_NO_NODE ? 1u : 0) |
+                          (pair[i].node[1] != PROF_NO_NODE ? 2u : 0));
+    base_json_end(json);
+    base_json_array(json, "cut");
     for (size_t i = 0; i < n; i++) {
         const int side = pair[i].node[1] != PROF_NO_NODE;
         if (tree[side]->node[pair[i].node[side]].cut)
-            json_u64(json, NULL, i);
+            base_json_u64(json, NULL, i);
     }
-    json_end(json);
+    base_json_end(json);
     html_put_places(data, "", (struct html_lines){any, sizeof *any, n});
     html_put_costs(data, "base_", (struct html_lines){base, sizeof *base, n});
     html_put_costs(data, "new_", (struct html_lines){now, sizeof *now, n});
@@ -92,9 +93,9 @@ static void put_both_trees(struct html_data *data)
     struct prof_tree *now = prof_tree_make(data->analysis, &all);
     size_t n = 0;
     struct prof_tree_pair *pair = prof_tree_join(base, now, &n);
-    json_object(&data->json, "tree");
+    base_json_object(&data->json, "tree");
     put_pairs(data, (const struct prof_tree *const[]){base, now}, pair, n);
-    json_end(&data->json);
+    base_json_end(&data->json);
     free(pair);
     prof_tree_free(base);
     prof_tree_free(now);
@@ -102,9 +103,9 @@ static void put_both_trees(struct html_data *data)
 
 void html_put_diff(struct html_data *data)
 {
-    struct json *json = &data->json;
+    struct base_json *json = &data->json;
     if (!data->options->base) {
-        json_null(json, "diff");
+        base_json_null(json, "diff");
         return;
     }
     const struct prof_analysis *both[] = {data->options->base, data->analysis};
@@ -113,32 +114,32 @@ void html_put_diff(struct html_data *data)
     struct prof_line *base = side(&join, 0);
     struct prof_line *now = side(&join, 1);
     struct prof_line *any = base_calloc(join.n_rows + 1, sizeof *any);
-    json_object(json, "diff");
+    base_json_object(json, "diff");
     report_json_profile(json, "base_profile", both[0]->profile);
     report_json_totals(json, "base_total", both[0]);
-    json_object(json, "rows");
+    base_json_object(json, "rows");
     put_sides(data, &join, base, now, any);
-    json_end(json);
+    base_json_end(json);
     put_both_trees(data);
-    json_end(json);
+    base_json_end(json);
     free(base);
     free(now);
     free(any);
     prof_join_free(&join);
 }
 
-static void put_fit(struct json *json, const char *name, const struct prof_fit *fit)
+static void put_fit(struct base_json *json, const char *name, const struct prof_fit *fit)
 {
-    json_object(json, name);
+    base_json_object(json, name);
     if (fit->fits) {
-        json_double(json, "factor", fit->factor);
-        json_double(json, "exponent", fit->exponent);
+        base_json_double(json, "factor", fit->factor);
+        base_json_double(json, "exponent", fit->exponent);
     }
     if (fit->fits && fit->has_interval) {
-        json_double(json, "low", fit->low);
-        json_double(json, "high", fit->high);
+        base_json_double(json, "low", fit->low);
+        base_json_double(json, "high", fit->high);
     }
-    json_end(json);
+    base_json_end(json);
 }
 
 /* As the growth's fits have it. */
@@ -154,52 +155,52 @@ static uint64_t time_of_all(const struct prof_totals *total)
 
 static void put_growth_row(struct html_data *data, const struct report_growth_row *row)
 {
-    struct json *json = &data->json;
+    struct base_json *json = &data->json;
     const struct report_sizes *sizes = data->options->growth;
-    json_object(json, NULL);
+    base_json_object(json, NULL);
     if (row->row)
         html_put_places(data, "", (struct html_lines){row->row->any, sizeof *row->row->any, 1});
-    json_array(json, "bytes");
+    base_json_array(json, "bytes");
     for (size_t i = 0; i < sizes->n; i++)
-        json_u64(json, NULL,
-                 !row->row           ? sizes->analysis[i]->total.handed_out_bytes
-                 : row->row->line[i] ? prof_cost_tape_bytes(&row->row->line[i]->cost)
-                                     : 0);
-    json_end(json);
-    json_array(json, "ns");
+        base_json_u64(json, NULL,
+                      !row->row           ? sizes->analysis[i]->total.handed_out_bytes
+                      : row->row->line[i] ? prof_cost_tape_bytes(&row->row->line[i]->cost)
+                                          : 0);
+    base_json_end(json);
+    base_json_array(json, "ns");
     for (size_t i = 0; i < sizes->n; i++)
-        json_u64(json, NULL,
-                 !row->row           ? time_of_all(&sizes->analysis[i]->total)
-                 : row->row->line[i] ? time_of(&row->row->line[i]->cost)
-                                     : 0);
-    json_end(json);
+        base_json_u64(json, NULL,
+                      !row->row           ? time_of_all(&sizes->analysis[i]->total)
+                      : row->row->line[i] ? time_of(&row->row->line[i]->cost)
+                                          : 0);
+    base_json_end(json);
     put_fit(json, "bytes_fit", &row->bytes);
     put_fit(json, "time_fit", &row->time);
-    json_end(json);
+    base_json_end(json);
 }
 
 void html_put_growth(struct html_data *data)
 {
-    struct json *json = &data->json;
+    struct base_json *json = &data->json;
     const struct report_sizes *sizes = data->options->growth;
     struct report_growth growth;
     if (!sizes) {
-        json_null(json, "growth");
+        base_json_null(json, "growth");
         return;
     }
     report_growth_make(&growth, sizes, PROF_BY_LINE, REPORT_BYTES_TAPE);
-    json_object(json, "growth");
+    base_json_object(json, "growth");
     /* Sizes that an option lists have no name of their own. */
-    json_text(json, "size", strcmp(sizes->name, "--sizes") == 0 ? "size" : sizes->name);
-    json_array(json, "sizes");
+    base_json_text(json, "size", strcmp(sizes->name, "--sizes") == 0 ? "size" : sizes->name);
+    base_json_array(json, "sizes");
     for (size_t i = 0; i < sizes->n; i++)
-        json_double(json, NULL, sizes->size[i]);
-    json_end(json);
-    json_array(json, "rows"); /* the totals first */
+        base_json_double(json, NULL, sizes->size[i]);
+    base_json_end(json);
+    base_json_array(json, "rows"); /* the totals first */
     put_growth_row(data, &growth.total);
     for (size_t i = 0; i < growth.n; i++)
         put_growth_row(data, &growth.row[i]);
-    json_end(json);
-    json_end(json);
+    base_json_end(json);
+    base_json_end(json);
     report_growth_free(&growth);
 }

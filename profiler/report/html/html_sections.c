@@ -10,31 +10,31 @@
 /* A column of the expression `value` over i < n. */
 #define COLUMN(data, name, n, put, value)                                                          \
     do {                                                                                           \
-        json_array(&(data)->json, name);                                                           \
+        base_json_array(&(data)->json, name);                                                      \
         for (size_t i = 0; i < (n); i++)                                                           \
             put(&(data)->json, NULL, value);                                                       \
-        json_end(&(data)->json);                                                                   \
+        base_json_end(&(data)->json);                                                              \
     } while (0)
 
 void html_put_tree(struct html_data *data)
 {
-    struct json *json = &data->json;
+    struct base_json *json = &data->json;
     struct prof_tree *tree = prof_tree_make(data->analysis, &(struct prof_tree_options){0});
     const struct html_lines lines = {&tree->node[0].line, sizeof tree->node[0], tree->n_nodes};
-    json_object(json, "tree");
-    json_bool(json, "has_paths", tree->has_paths);
-    json_bool(json, "too_large", tree->too_large);
-    COLUMN(data, "parent", tree->n_nodes, json_i64,
+    base_json_object(json, "tree");
+    base_json_bool(json, "has_paths", tree->has_paths);
+    base_json_bool(json, "too_large", tree->too_large);
+    COLUMN(data, "parent", tree->n_nodes, base_json_i64,
            tree->node[i].parent == PROF_NO_NODE ? -1 : (int64_t)tree->node[i].parent);
-    COLUMN(data, "frame", tree->n_nodes, json_u64, tree->node[i].frame);
-    json_array(json, "cut");
+    COLUMN(data, "frame", tree->n_nodes, base_json_u64, tree->node[i].frame);
+    base_json_array(json, "cut");
     for (size_t i = 0; i < tree->n_nodes; i++)
         if (tree->node[i].cut)
-            json_u64(json, NULL, i);
-    json_end(json);
+            base_json_u64(json, NULL, i);
+    base_json_end(json);
     html_put_places(data, "", lines);
     html_put_costs(data, "", lines);
-    json_end(json);
+    base_json_end(json);
     html_put_timeline(data, tree);
     prof_tree_free(tree);
 }
@@ -43,14 +43,14 @@ static void put_live(struct html_data *data, const struct read_tape *tape)
 {
     const struct read_profile *profile = data->analysis->profile;
     const uint64_t start = profile->start_ticks;
-    json_object(&data->json, "live");
-    COLUMN(data, "ns", tape->n_moments, json_u64,
+    base_json_object(&data->json, "live");
+    COLUMN(data, "ns", tape->n_moments, base_json_u64,
            read_profile_ns(profile,
                            tape->moment[i].ticks > start ? tape->moment[i].ticks - start : 0));
-    COLUMN(data, "most_bytes", tape->n_moments, json_u64, tape->moment[i].most_bytes);
-    COLUMN(data, "least_bytes", tape->n_moments, json_u64, tape->moment[i].least_bytes);
-    COLUMN(data, "backward", tape->n_moments, json_u64, (uint64_t)tape->moment[i].backward);
-    json_end(&data->json);
+    COLUMN(data, "most_bytes", tape->n_moments, base_json_u64, tape->moment[i].most_bytes);
+    COLUMN(data, "least_bytes", tape->n_moments, base_json_u64, tape->moment[i].least_bytes);
+    COLUMN(data, "backward", tape->n_moments, base_json_u64, (uint64_t)tape->moment[i].backward);
+    base_json_end(&data->json);
 }
 
 static void put_holders(struct html_data *data, const struct prof_space *space)
@@ -59,10 +59,10 @@ static void put_holders(struct html_data *data, const struct prof_space *space)
     const struct html_lines producers = {&h->line, sizeof *h, space->n};
     const struct html_lines consumers = {&h->consumer, sizeof *h, space->n};
     const struct html_lines releasers = {&h->released_by, sizeof *h, space->n};
-    json_object(&data->json, "holders");
-    COLUMN(data, "kinds", space->n, json_u64, h[i].kinds);
-    COLUMN(data, "more", space->n, json_u64, (uint64_t)(h[i].more_consumers || h[i].shared));
-    COLUMN(data, "byte_ns", space->n, json_double, h[i].byte_ns);
+    base_json_object(&data->json, "holders");
+    COLUMN(data, "kinds", space->n, base_json_u64, h[i].kinds);
+    COLUMN(data, "more", space->n, base_json_u64, (uint64_t)(h[i].more_consumers || h[i].shared));
+    COLUMN(data, "byte_ns", space->n, base_json_double, h[i].byte_ns);
     if (space->n > 0) {
 #define NUMBERS(name) html_put_numbers(data, "", #name, &h->name, sizeof *h, space->n);
         NUMBERS(held)
@@ -74,27 +74,27 @@ static void put_holders(struct html_data *data, const struct prof_space *space)
         html_put_places(data, "consumer_", consumers);
         html_put_places(data, "released_by_", releasers);
     }
-    json_end(&data->json);
+    base_json_end(&data->json);
 }
 
 void html_put_space(struct html_data *data)
 {
-    struct json *json = &data->json;
+    struct base_json *json = &data->json;
     struct prof_space space;
     const int made = prof_space_make(&space, data->analysis, PROF_SPACE_BY_CLASS, PROF_AT_PEAK, 0);
     if (made == 0 && space.tape) {
-        json_object(json, "space");
-        json_u64(json, "tape", space.tape->tape);
-        json_u64(json, "total_bytes", space.total);
-        json_u64(json, "held_bytes", space.held);
+        base_json_object(json, "space");
+        base_json_u64(json, "tape", space.tape->tape);
+        base_json_u64(json, "total_bytes", space.total);
+        base_json_u64(json, "held_bytes", space.held);
         if (space.at_is_known)
-            json_u64(json, "at_ns", space.at_ns);
-        json_bool(json, "backward", space.is_backward);
+            base_json_u64(json, "at_ns", space.at_ns);
+        base_json_bool(json, "backward", space.is_backward);
         put_holders(data, &space);
         put_live(data, space.tape);
-        json_end(json);
+        base_json_end(json);
     } else {
-        json_null(json, "space");
+        base_json_null(json, "space");
     }
     prof_space_free(&space);
 }
@@ -104,65 +104,65 @@ static void put_replay(struct html_data *data, const struct prof_whatif *whatif)
 {
     struct prof_replay replay;
     prof_replay_make(&replay, whatif);
-    json_bool(&data->json, "tries_all", prof_whatif_tries_all(whatif));
-    json_object(&data->json, "replay");
-    COLUMN(data, "option", replay.n_classes, json_u64, replay.class_[i].option);
-    COLUMN(data, "again", replay.n_classes, json_u64, replay.class_[i].again);
-    COLUMN(data, "rest", replay.n_moments, json_i64, replay.moment[i].rest);
-    COLUMN(data, "changes", replay.n_moments, json_u64, replay.moment[i].n_changes);
-    COLUMN(data, "backward", replay.n_moments, json_u64, (uint64_t)replay.moment[i].backward);
-    COLUMN(data, "class", replay.n_changes, json_u64, replay.change[i].class_);
-    COLUMN(data, "delta", replay.n_changes, json_i64, replay.change[i].delta);
-    json_end(&data->json);
+    base_json_bool(&data->json, "tries_all", prof_whatif_tries_all(whatif));
+    base_json_object(&data->json, "replay");
+    COLUMN(data, "option", replay.n_classes, base_json_u64, replay.class_[i].option);
+    COLUMN(data, "again", replay.n_classes, base_json_u64, replay.class_[i].again);
+    COLUMN(data, "rest", replay.n_moments, base_json_i64, replay.moment[i].rest);
+    COLUMN(data, "changes", replay.n_moments, base_json_u64, replay.moment[i].n_changes);
+    COLUMN(data, "backward", replay.n_moments, base_json_u64, (uint64_t)replay.moment[i].backward);
+    COLUMN(data, "class", replay.n_changes, base_json_u64, replay.change[i].class_);
+    COLUMN(data, "delta", replay.n_changes, base_json_i64, replay.change[i].delta);
+    base_json_end(&data->json);
     prof_replay_free(&replay);
 }
 
 void html_put_whatif(struct html_data *data)
 {
-    struct json *json = &data->json;
+    struct base_json *json = &data->json;
     struct prof_whatif whatif;
     const int made = prof_whatif_make(&whatif, data->analysis, false);
     if (made == 0) {
         const struct prof_option *option = whatif.option;
-        json_object(json, "whatif");
-        json_u64(json, "peak_bytes", whatif.peak_bytes);
-        json_u64(json, "tape_peak_bytes", whatif.tape->peak_bytes);
-        json_u64(json, "run_ns", whatif.run_ns);
-        json_u64(json, "changes_per_moment", whatif.merged);
-        json_bool(json, "truncated", whatif.is_truncated);
-        json_object(json, "options");
-        COLUMN(data, "new_peak_bytes", whatif.n, json_u64, option[i].peak_bytes);
-        COLUMN(data, "cost_ns", whatif.n, json_u64, option[i].cost_ns);
-        COLUMN(data, "saved_bytes", whatif.n, json_u64, option[i].saved_peak);
-        COLUMN(data, "count", whatif.n, json_u64, option[i].count);
-        COLUMN(data, "best", whatif.n, json_u64, (uint64_t)option[i].is_best);
+        base_json_object(json, "whatif");
+        base_json_u64(json, "peak_bytes", whatif.peak_bytes);
+        base_json_u64(json, "tape_peak_bytes", whatif.tape->peak_bytes);
+        base_json_u64(json, "run_ns", whatif.run_ns);
+        base_json_u64(json, "changes_per_moment", whatif.merged);
+        base_json_bool(json, "truncated", whatif.is_truncated);
+        base_json_object(json, "options");
+        COLUMN(data, "new_peak_bytes", whatif.n, base_json_u64, option[i].peak_bytes);
+        COLUMN(data, "cost_ns", whatif.n, base_json_u64, option[i].cost_ns);
+        COLUMN(data, "saved_bytes", whatif.n, base_json_u64, option[i].saved_peak);
+        COLUMN(data, "count", whatif.n, base_json_u64, option[i].count);
+        COLUMN(data, "best", whatif.n, base_json_u64, (uint64_t)option[i].is_best);
         if (whatif.n > 0)
             html_put_places(data, "", (struct html_lines){&option->line, sizeof *option, whatif.n});
-        json_end(json);
+        base_json_end(json);
         put_replay(data, &whatif);
-        json_end(json);
+        base_json_end(json);
     } else {
-        json_null(json, "whatif");
+        base_json_null(json, "whatif");
     }
     prof_whatif_free(&whatif);
 }
 
 void html_put_scopes(struct html_data *data)
 {
-    struct json *json = &data->json;
+    struct base_json *json = &data->json;
     struct prof_scope_costs costs;
     prof_scope_costs_make(&costs, data->analysis->profile, false);
     const struct prof_scope_cost *scope = costs.scope;
-    json_object(json, "scopes");
-    COLUMN(data, "name", costs.n, json_u64, html_string(&data->strings, scope[i].name));
-    COLUMN(data, "parent", costs.n, json_i64, (int64_t)scope[i].parent - 1);
-    COLUMN(data, "begun", costs.n, json_u64, scope[i].calls);
-    COLUMN(data, "wall_ns", costs.n, json_u64, scope[i].wall_ns);
-    COLUMN(data, "self_ns", costs.n, json_u64, scope[i].self_ns);
-    COLUMN(data, "forward_ns", costs.n, json_u64, scope[i].forward_ns);
-    COLUMN(data, "backward_ns", costs.n, json_u64, scope[i].cost.backward_ns);
-    COLUMN(data, "tape_bytes", costs.n, json_u64, prof_cost_tape_bytes(&scope[i].cost));
-    COLUMN(data, "peak_bytes", costs.n, json_u64, scope[i].cost.peak_bytes);
-    json_end(json);
+    base_json_object(json, "scopes");
+    COLUMN(data, "name", costs.n, base_json_u64, html_string(&data->strings, scope[i].name));
+    COLUMN(data, "parent", costs.n, base_json_i64, (int64_t)scope[i].parent - 1);
+    COLUMN(data, "begun", costs.n, base_json_u64, scope[i].calls);
+    COLUMN(data, "wall_ns", costs.n, base_json_u64, scope[i].wall_ns);
+    COLUMN(data, "self_ns", costs.n, base_json_u64, scope[i].self_ns);
+    COLUMN(data, "forward_ns", costs.n, base_json_u64, scope[i].forward_ns);
+    COLUMN(data, "backward_ns", costs.n, base_json_u64, scope[i].cost.backward_ns);
+    COLUMN(data, "tape_bytes", costs.n, base_json_u64, prof_cost_tape_bytes(&scope[i].cost));
+    COLUMN(data, "peak_bytes", costs.n, base_json_u64, scope[i].cost.peak_bytes);
+    base_json_end(json);
     prof_scope_costs_free(&costs);
 }

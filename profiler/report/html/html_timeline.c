@@ -265,104 +265,106 @@ static void take(void *payload, const struct read_profile *part, const struct re
 /* Series without a cell have no number in the page; the others are numbered in their order. */
 static void put_bins(struct making *m)
 {
-    struct json *json = &m->data->json;
+    struct base_json *json = &m->data->json;
     const struct html_bins *bins = &m->bins;
     static const char *const name[] = {"thread", "node", "kind", "cells"};
-    json_object(json, "series");
+    base_json_object(json, "series");
     for (int column = 0; column < 4; column++) {
-        json_array(json, name[column]);
+        base_json_array(json, name[column]);
         for (size_t i = 0, n; i < bins->n_cells; i += n) {
             const uint64_t number = bins->cell[i].key >> 32;
             const struct series *series = &m->series[number];
             for (n = 1; i + n < bins->n_cells && bins->cell[i + n].key >> 32 == number;)
                 n++;
             const uint64_t value[] = {series->thread, series->node, series->kind, n};
-            json_u64(json, NULL, value[column]);
+            base_json_u64(json, NULL, value[column]);
         }
-        json_end(json);
+        base_json_end(json);
     }
-    json_end(json);
-    json_object(json, "cells");
-    json_array(json, "bin"); /* less that of the cell before; of a series' first less 0 */
+    base_json_end(json);
+    base_json_object(json, "cells");
+    base_json_array(json, "bin"); /* less that of the cell before; of a series' first less 0 */
     for (size_t i = 0; i < bins->n_cells; i++) {
         const uint64_t key = bins->cell[i].key, before = i > 0 ? bins->cell[i - 1].key : 0;
         const bool first = i == 0 || before >> 32 != key >> 32;
-        json_u64(json, NULL, first ? key & UINT32_MAX : key - before);
+        base_json_u64(json, NULL, first ? key & UINT32_MAX : key - before);
     }
-    json_end(json);
+    base_json_end(json);
     static const struct html_cell none; /* no cell has a member either */
     const struct html_cell *cell = bins->n_cells > 0 ? bins->cell : &none;
     html_put_numbers(m->data, "", "ns", &cell->ns, sizeof *cell, bins->n_cells);
     html_put_numbers(m->data, "", "count", &cell->count, sizeof *cell, bins->n_cells);
-    json_end(json);
+    base_json_end(json);
 }
 
 static void put_spans(struct making *m, const struct prof_scope_costs *costs)
 {
-    struct json *json = &m->data->json;
+    struct base_json *json = &m->data->json;
     cut_spans(m);
     qsort(m->span, m->n_spans, sizeof *m->span, compare_start);
-    json_object(json, "spans");
-    json_array(json, "scope");
+    base_json_object(json, "spans");
+    base_json_array(json, "scope");
     for (size_t i = 0; i < m->n_spans; i++)
-        json_u64(json, NULL, costs->place[m->span[i].scope]);
-    json_end(json);
-    json_array(json, "thread");
+        base_json_u64(json, NULL, costs->place[m->span[i].scope]);
+    base_json_end(json);
+    base_json_array(json, "thread");
     for (size_t i = 0; i < m->n_spans; i++)
-        json_u64(json, NULL, m->span[i].thread);
-    json_end(json);
-    json_array(json, "start_ns"); /* less that of the one before */
+        base_json_u64(json, NULL, m->span[i].thread);
+    base_json_end(json);
+    base_json_array(json, "start_ns"); /* less that of the one before */
     for (size_t i = 0; i < m->n_spans; i++)
-        json_u64(json, NULL, m->span[i].start - (i > 0 ? m->span[i - 1].start : 0));
-    json_end(json);
-    json_array(json, "ns");
+        base_json_u64(json, NULL, m->span[i].start - (i > 0 ? m->span[i - 1].start : 0));
+    base_json_end(json);
+    base_json_array(json, "ns");
     for (size_t i = 0; i < m->n_spans; i++)
-        json_u64(json, NULL, m->span[i].ns);
-    json_end(json);
-    json_end(json);
-    json_u64(json, "spans_left_out", m->n_left_out);
+        base_json_u64(json, NULL, m->span[i].ns);
+    base_json_end(json);
+    base_json_end(json);
+    base_json_u64(json, "spans_left_out", m->n_left_out);
 }
 
 static void put(struct making *m, const struct prof_scope_costs *costs)
 {
-    struct json *json = &m->data->json;
+    struct base_json *json = &m->data->json;
     const struct read_profile *profile = m->profile;
     html_bins_sort(&m->bins, is_inner, m);
-    json_object(json, "timeline");
-    json_u64(json, "events_left_out", profile->events_left_out);
-    json_double(json, "forward_overhead_ns", profile->forward_overhead / profile->ticks_per_ns);
-    json_double(json, "backward_overhead_ns", profile->backward_overhead / profile->ticks_per_ns);
-    json_array(json, "kinds");
+    base_json_object(json, "timeline");
+    base_json_u64(json, "events_left_out", profile->events_left_out);
+    base_json_double(json, "forward_overhead_ns",
+                     profile->forward_overhead / profile->ticks_per_ns);
+    base_json_double(json, "backward_overhead_ns",
+                     profile->backward_overhead / profile->ticks_per_ns);
+    base_json_array(json, "kinds");
     for (int kind = 0; kind < SHOWN; kind++) {
-        json_object(json, NULL);
-        json_text(json, "phase", kind_facts[kind].phase);
-        json_bool(json, "calls", kind_facts[kind].calls);
-        json_bool(json, "swept", kind_facts[kind].swept);
-        json_end(json);
+        base_json_object(json, NULL);
+        base_json_text(json, "phase", kind_facts[kind].phase);
+        base_json_bool(json, "calls", kind_facts[kind].calls);
+        base_json_bool(json, "swept", kind_facts[kind].swept);
+        base_json_end(json);
     }
-    json_end(json);
-    json_u64(json, "bins", m->bins.n);
-    json_u64(json, "bin_ns", m->bins.width_ns);
-    json_object(json, "threads");
-    json_array(json, "number");
+    base_json_end(json);
+    base_json_u64(json, "bins", m->bins.n);
+    base_json_u64(json, "bin_ns", m->bins.width_ns);
+    base_json_object(json, "threads");
+    base_json_array(json, "number");
     for (uint32_t i = 0; i < m->n_threads; i++)
-        json_u64(json, NULL, m->thread[i].tid);
-    json_end(json);
-    json_array(json, "process");
+        base_json_u64(json, NULL, m->thread[i].tid);
+    base_json_end(json);
+    base_json_array(json, "process");
     for (uint32_t i = 0; i < m->n_threads; i++)
-        json_u64(json, NULL, m->thread[i].process);
-    json_end(json);
-    json_end(json);
+        base_json_u64(json, NULL, m->thread[i].process);
+    base_json_end(json);
+    base_json_end(json);
     put_bins(m);
     put_spans(m, costs);
-    json_end(json);
+    base_json_end(json);
 }
 
 void html_put_timeline(struct html_data *data, const struct prof_tree *tree)
 {
     const struct read_profile *profile = data->analysis->profile;
     if (profile->n_events == 0) {
-        json_null(&data->json, "timeline");
+        base_json_null(&data->json, "timeline");
         return;
     }
     struct prof_scope_costs costs;
@@ -376,7 +378,7 @@ void html_put_timeline(struct html_data *data, const struct prof_tree *tree)
     if (again) {
         put(&m, &costs);
     } else { /* it was there a moment ago */
-        json_null(&data->json, "timeline");
+        base_json_null(&data->json, "timeline");
         if (data->options->warn) {
             char text[640];
             snprintf(text, sizeof text, "%s; the page has no single events", error);

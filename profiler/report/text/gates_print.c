@@ -16,20 +16,20 @@ static void add_row(struct table *table, const struct gate *gate, const struct r
 
 static void print_json(const struct gates *gates, FILE *out)
 {
-    struct json json;
+    struct base_json json;
     report_json_begin(&json, out, "check");
-    json_u64(&json, "failed", gates_failed(gates));
-    json_array(&json, "gates");
+    base_json_u64(&json, "failed", gates_failed(gates));
+    base_json_array(&json, "gates");
     for (size_t i = 0; i < gates->n; i++) {
-        json_object(&json, NULL);
-        json_text(&json, "name", gates->gate[i].name);
-        json_text(&json, "subject", gates->gate[i].subject);
-        json_bool(&json, "ok", !gates->gate[i].failed);
-        json_text(&json, "text", gates->gate[i].text);
-        json_end(&json);
+        base_json_object(&json, NULL);
+        base_json_text(&json, "name", gates->gate[i].name);
+        base_json_text(&json, "subject", gates->gate[i].subject);
+        base_json_bool(&json, "ok", !gates->gate[i].failed);
+        base_json_text(&json, "text", gates->gate[i].text);
+        base_json_end(&json);
     }
-    json_end(&json);
-    json_finish(&json);
+    base_json_end(&json);
+    base_json_finish(&json);
 }
 
 void gates_print(const struct gates *gates, const struct report_style *style)
@@ -54,8 +54,8 @@ void gates_print(const struct gates *gates, const struct report_style *style)
 static void put_xml(FILE *out, const char *text)
 {
     for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        unsigned n = json_character(at);
-        if (n == 0 || json_control(at, n) != 0)
+        unsigned n = base_json_character(at);
+        if (n == 0 || base_json_control(at, n) != 0)
             putc('?', out);
         else if (*at == '<')
             fputs("&lt;", out);

@@ -426,49 +426,49 @@ static void print(const struct prof_analysis *analysis, const struct view *view,
     text_untimed_note(analysis, style->out);
 }
 
-static void put_part(struct json *json, const char *name, const struct prof_cost *cost,
+static void put_part(struct base_json *json, const char *name, const struct prof_cost *cost,
                      const struct read_profile *profile)
 {
-    json_object(json, name);
+    base_json_object(json, name);
     report_json_cost(json, cost, profile);
-    json_end(json);
+    base_json_end(json);
 }
 
 static void print_json(const struct prof_analysis *analysis, const struct view *view,
                        const struct source_text *source, const char *file, const char *function,
                        FILE *out)
 {
-    struct json json;
+    struct base_json json;
     report_json_begin(&json, out, "annotate");
     report_json_profile(&json, "profile", analysis->profile);
-    json_text(&json, "file", file);
-    json_text(&json, "function", function);
-    json_array(&json, "lines");
+    base_json_text(&json, "file", file);
+    base_json_text(&json, "function", function);
+    base_json_array(&json, "lines");
     for (size_t i = 0; i < view->n; i++) {
         const struct noted *noted = &view->at[i];
         const struct prof_line *line = &noted->line;
-        json_object(&json, NULL);
+        base_json_object(&json, NULL);
         report_json_place(&json, line);
-        json_text(&json, "text", source_text_line(source, line->line));
+        base_json_text(&json, "text", source_text_line(source, line->line));
         report_json_cost(&json, &line->cost, analysis->profile);
         report_json_ratio(&json, "ratio", line->cost.backward_ns, line->cost.forward_ns);
         if (noted->calls)
             put_part(&json, "through", &noted->through, analysis->profile);
         else
-            json_null(&json, "through");
-        json_end(&json);
+            base_json_null(&json, "through");
+        base_json_end(&json);
     }
-    json_end(&json);
-    json_object(&json, "parts");
+    base_json_end(&json);
+    base_json_object(&json, "parts");
     put_part(&json, "shown", &view->shown, analysis->profile);
     put_part(&json, "rest_of_file", &view->rest_of_file, analysis->profile);
     put_part(&json, "other_files", &view->other_files, analysis->profile);
     put_part(&json, "without_line", &view->unlined, analysis->profile);
     put_part(&json, "own", &view->own, analysis->profile);
     put_part(&json, "left_out", &analysis->left_out, analysis->profile);
-    json_end(&json);
+    base_json_end(&json);
     report_json_totals(&json, "total", analysis);
-    json_finish(&json);
+    base_json_finish(&json);
 }
 
 int report_annotate(const struct prof_analysis *analysis, const char *file, const char *function,

@@ -209,42 +209,42 @@ static void print(const struct diff *diff, size_t shown)
         fputs("~ sampled: an error is one standard\ndeviation of the change.\n", style->out);
 }
 
-static void json_side(struct json *json, const char *name, const struct diff *diff,
+static void json_side(struct base_json *json, const char *name, const struct diff *diff,
                       const struct prof_joined *row, int side)
 {
     if (!row->line[side]) {
-        json_null(json, name);
+        base_json_null(json, name);
         return;
     }
-    json_object(json, name);
-    json_u64(json, "line", row->line[side]->line);
+    base_json_object(json, name);
+    base_json_u64(json, "line", row->line[side]->line);
     report_json_cost(json, &row->line[side]->cost, diff->analysis[side]->profile);
-    json_end(json);
+    base_json_end(json);
 }
 
 static void print_json(const struct diff *diff, size_t shown)
 {
-    struct json json;
+    struct base_json json;
     report_json_begin(&json, diff->style->out, "diff");
-    json_text(&json, "by", ranking_noun(diff->by));
+    base_json_text(&json, "by", ranking_noun(diff->by));
     report_json_profile(&json, "base_profile", diff->analysis[0]->profile);
     report_json_profile(&json, "new_profile", diff->analysis[1]->profile);
-    json_array(&json, "rows");
+    base_json_array(&json, "rows");
     for (size_t i = 0; i < shown; i++) {
         const struct prof_joined *row = diff->row[i].row;
-        json_object(&json, NULL);
+        base_json_object(&json, NULL);
         report_json_place(&json, row->line[1] ? row->line[1] : row->line[0]);
-        json_bool(&json, "moved", row->moved);
+        base_json_bool(&json, "moved", row->moved);
         json_side(&json, "base", diff, row, 0);
         json_side(&json, "new", diff, row, 1);
-        json_end(&json);
+        base_json_end(&json);
     }
-    json_end(&json);
-    json_u64(&json, "rows_not_shown", diff->n - shown);
-    json_u64(&json, "rows_without_change", diff->unchanged);
+    base_json_end(&json);
+    base_json_u64(&json, "rows_not_shown", diff->n - shown);
+    base_json_u64(&json, "rows_without_change", diff->unchanged);
     report_json_totals(&json, "base_total", diff->analysis[0]);
     report_json_totals(&json, "new_total", diff->analysis[1]);
-    json_finish(&json);
+    base_json_finish(&json);
 }
 
 static void take_rows(struct diff *diff, const struct prof_join *join)

@@ -43,7 +43,7 @@ struct report_dump {
     size_t shown; /* the place of the thread whose events were printed last */
     size_t n_printed;
     uint64_t n_left;
-    struct json json;
+    struct base_json json;
 };
 
 static int compare_rows(const struct read_row *a, const struct read_row *b)
@@ -283,44 +283,46 @@ static void put_text(struct report_dump *dump, const struct thread *thread,
     put_last(dump, put_columns(dump, cell), thread->n + thread->sweep, text);
 }
 
-static void json_place_of(struct json *json, const char *name, uint64_t record)
+static void json_place_of(struct base_json *json, const char *name, uint64_t record)
 {
     if (record > 0)
-        json_u64(json, name, record - 1);
+        base_json_u64(json, name, record - 1);
     else
-        json_null(json, name);
+        base_json_null(json, name);
 }
 
 static void put_json(struct report_dump *dump, const struct read_event *event,
                      const struct site *site)
 {
-    struct json *json = &dump->json;
+    struct base_json *json = &dump->json;
     const uint64_t from = since_start(dump, event->start_ticks);
     const bool known = site && event->kind == READ_EVENT_FORWARD && calls_of(&site->row) > 0;
-    json_object(json, NULL);
-    json_text(json, "kind", kind_name[event->kind]);
-    json_bool(json, "again", event->again);
-    json_bool(json, "part", event->part);
-    json_u64(json, "start_ns", from);
-    json_u64(json, "ns", since_start(dump, end_of(event)) - from);
+    base_json_object(json, NULL);
+    base_json_text(json, "kind", kind_name[event->kind]);
+    base_json_bool(json, "again", event->again);
+    base_json_bool(json, "part", event->part);
+    base_json_u64(json, "start_ns", from);
+    base_json_u64(json, "ns", since_start(dump, end_of(event)) - from);
     json_place_of(json, "place", event->record);
-    json_u64(json, "tape", event->tape);
-    json_u64(json, "thread", event->thread);
+    base_json_u64(json, "tape", event->tape);
+    base_json_u64(json, "thread", event->thread);
     json_place_of(json, "process", event->process ? event->process + UINT64_C(1) : 0);
-    json_text(json, "scope", event->scope ? scope_name(dump, event->scope) : NULL);
-    json_text(json, "op", event->kind == READ_EVENT_SCOPE ? NULL : event->op);
-    json_text(json, "shape", shape_of(event, site));
-    json_text(json, "file", site ? site->line.file : NULL);
-    json_u64(json, "line", site ? site->line.line : 0);
-    json_text(json, "function", site ? site->line.function : NULL);
+    base_json_text(json, "scope", event->scope ? scope_name(dump, event->scope) : NULL);
+    base_json_text(json, "op", event->kind == READ_EVENT_SCOPE ? NULL : event->op);
+    base_json_text(json, "shape", shape_of(event, site));
+    base_json_text(json, "file", site ? site->line.file : NULL);
+    base_json_u64(json, "line", site ? site->line.line : 0);
+    base_json_text(json, "function", site ? site->line.function : NULL);
     if (known) {
-        json_u64(json, "saved_bytes_per_op", per_call(site->row.kept_bytes, calls_of(&site->row)));
-        json_u64(json, "tape_bytes_per_op", per_call(bytes_of(&site->row), calls_of(&site->row)));
+        base_json_u64(json, "saved_bytes_per_op",
+                      per_call(site->row.kept_bytes, calls_of(&site->row)));
+        base_json_u64(json, "tape_bytes_per_op",
+                      per_call(bytes_of(&site->row), calls_of(&site->row)));
     } else {
-        json_null(json, "saved_bytes_per_op");
-        json_null(json, "tape_bytes_per_op");
+        base_json_null(json, "saved_bytes_per_op");
+        base_json_null(json, "tape_bytes_per_op");
     }
-    json_end(json);
+    base_json_end(json);
 }
 
 /* A heading where another thread's events begin. */
@@ -395,7 +397,7 @@ struct report_dump *report_dump_open(const struct prof_analysis *analysis,
     if (style->json) {
         report_json_begin(&dump->json, style->out, "dump");
         report_json_profile(&dump->json, "profile", analysis->profile);
-        json_array(&dump->json, "events");
+        base_json_array(&dump->json, "events");
     } else {
         put_last(dump, put_columns(dump, title), 0, text_where_title(PROF_BY_LINE));
     }
@@ -407,10 +409,10 @@ void report_dump_close(struct report_dump *dump, bool whole)
     const struct report_style *style = dump->style;
     const uint64_t left_out = dump->analysis->profile->events_left_out;
     if (style->json && whole) {
-        json_end(&dump->json);
-        json_u64(&dump->json, "events_not_shown", dump->n_left);
-        json_u64(&dump->json, "events_left_out", left_out);
-        json_finish(&dump->json);
+        base_json_end(&dump->json);
+        base_json_u64(&dump->json, "events_not_shown", dump->n_left);
+        base_json_u64(&dump->json, "events_left_out", left_out);
+        base_json_finish(&dump->json);
     } else if (whole) {
         if (dump->n_left > 0)
             fprintf(style->out, "%" PRIu64 " more event%s; -n 0 shows everything.\n", dump->n_left,

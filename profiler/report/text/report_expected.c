@@ -92,34 +92,34 @@ static void print_table(const struct prof_analysis *analysis,
 static void print_json(const struct prof_analysis *analysis,
                        const struct prof_expected_costs *costs, const struct report_style *style)
 {
-    struct json json;
+    struct base_json json;
     report_json_begin(&json, style->out, "expectations");
     report_json_profile(&json, "profile", analysis->profile);
-    json_array(&json, "rows");
+    base_json_array(&json, "rows");
     for (size_t i = 0; i < costs->n; i++) {
         const struct prof_expected_cost *e = &costs->expected[i];
-        json_object(&json, NULL);
-        json_text(&json, "kind",
-                  e->stated->kind == READ_EXPECT_TAPE_BYTES ? "tape_bytes" : "ratio");
-        json_text(&json, "file", e->file);
-        json_u64(&json, "line", e->line);
-        json_text(&json, "function", e->function);
+        base_json_object(&json, NULL);
+        base_json_text(&json, "kind",
+                       e->stated->kind == READ_EXPECT_TAPE_BYTES ? "tape_bytes" : "ratio");
+        base_json_text(&json, "file", e->file);
+        base_json_u64(&json, "line", e->line);
+        base_json_text(&json, "function", e->function);
         char scope[TEXT_SCOPE_ROOM];
         if (e->scope)
             text_scope_path(scope, &costs->scopes, &costs->scopes.scope[e->scope - 1]);
-        json_text(&json, "scope", e->scope ? scope : NULL);
-        json_double(&json, "bound", e->stated->bound);
+        base_json_text(&json, "scope", e->scope ? scope : NULL);
+        base_json_double(&json, "bound", e->stated->bound);
         if (e->known)
-            json_double(&json, "measured", e->measured);
+            base_json_double(&json, "measured", e->measured);
         else
-            json_null(&json, "measured");
-        json_u64(&json, "times", e->times);
-        json_bool(&json, "holds", e->holds);
-        json_end(&json);
+            base_json_null(&json, "measured");
+        base_json_u64(&json, "times", e->times);
+        base_json_bool(&json, "holds", e->holds);
+        base_json_end(&json);
     }
-    json_end(&json);
-    json_u64(&json, "failed", costs->n_failed);
-    json_finish(&json);
+    base_json_end(&json);
+    base_json_u64(&json, "failed", costs->n_failed);
+    base_json_finish(&json);
 }
 
 void report_expectations(const struct prof_analysis *analysis, const struct report_style *style,

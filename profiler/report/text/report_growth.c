@@ -153,23 +153,24 @@ static void add_columns(struct table *table, const struct report_sizes *sizes, e
     table_column(table, TABLE_LEFT, text_where_title(by));
 }
 
-static void json_fit(struct json *json, const char *name, const struct prof_fit *fit, double most)
+static void json_fit(struct base_json *json, const char *name, const struct prof_fit *fit,
+                     double most)
 {
-    json_object(json, name);
-    json_u64(json, "points", fit->points);
+    base_json_object(json, name);
+    base_json_u64(json, "points", fit->points);
     if (fit->fits) {
-        json_double(json, "factor", fit->factor);
-        json_double(json, "exponent", fit->exponent);
+        base_json_double(json, "factor", fit->factor);
+        base_json_double(json, "exponent", fit->exponent);
     }
     if (fit->has_interval) {
-        json_double(json, "low", fit->low);
-        json_double(json, "high", fit->high);
+        base_json_double(json, "low", fit->low);
+        base_json_double(json, "high", fit->high);
     }
-    json_bool(json, "above", prof_fit_is_above(fit, most));
-    json_end(json);
+    base_json_bool(json, "above", prof_fit_is_above(fit, most));
+    base_json_end(json);
 }
 
-static void json_row(struct json *json, const struct report_sizes *sizes,
+static void json_row(struct base_json *json, const struct report_sizes *sizes,
                      const struct report_growth_row *row, double most)
 {
     report_json_known(json, "largest_bytes", read_whole(row->largest_bytes),
@@ -183,33 +184,33 @@ static void json_row(struct json *json, const struct report_sizes *sizes,
 static void print_json(const struct report_growth *growth, const struct report_sizes *sizes,
                        enum prof_by by, double most, size_t shown, FILE *out)
 {
-    struct json json;
+    struct base_json json;
     report_json_begin(&json, out, "growth");
-    json_text(&json, "by", ranking_noun(by));
-    json_text(&json, "size", sizes->name);
-    json_double(&json, "max", most);
-    json_array(&json, "profiles");
+    base_json_text(&json, "by", ranking_noun(by));
+    base_json_text(&json, "size", sizes->name);
+    base_json_double(&json, "max", most);
+    base_json_array(&json, "profiles");
     for (size_t i = 0; i < sizes->n; i++) {
-        json_object(&json, NULL);
-        json_text(&json, "path", sizes->analysis[i]->profile->path);
-        json_double(&json, "size", sizes->size[i]);
-        json_bool(&json, "sampled", sizes->analysis[i]->profile->is_sampled);
-        json_end(&json);
+        base_json_object(&json, NULL);
+        base_json_text(&json, "path", sizes->analysis[i]->profile->path);
+        base_json_double(&json, "size", sizes->size[i]);
+        base_json_bool(&json, "sampled", sizes->analysis[i]->profile->is_sampled);
+        base_json_end(&json);
     }
-    json_end(&json);
-    json_array(&json, "rows");
+    base_json_end(&json);
+    base_json_array(&json, "rows");
     for (size_t i = 0; i < shown; i++) {
-        json_object(&json, NULL);
+        base_json_object(&json, NULL);
         report_json_place(&json, growth->row[i].row->any);
         json_row(&json, sizes, &growth->row[i], most);
-        json_end(&json);
+        base_json_end(&json);
     }
-    json_end(&json);
-    json_u64(&json, "rows_not_shown", growth->n - shown);
-    json_object(&json, "total");
+    base_json_end(&json);
+    base_json_u64(&json, "rows_not_shown", growth->n - shown);
+    base_json_object(&json, "total");
     json_row(&json, sizes, &growth->total, most);
-    json_end(&json);
-    json_finish(&json);
+    base_json_end(&json);
+    base_json_finish(&json);
 }
 
 static void put_sizes(const struct report_sizes *sizes, FILE *out)

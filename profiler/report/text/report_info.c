@@ -252,50 +252,50 @@ static void add_open_scopes(struct table *table, const struct prof_scope_costs *
     }
 }
 
-static void json_open_scopes(struct json *json, const struct prof_scope_costs *costs)
+static void json_open_scopes(struct base_json *json, const struct prof_scope_costs *costs)
 {
-    json_array(json, "open_scopes");
+    base_json_array(json, "open_scopes");
     for (size_t i = 0; i < costs->n; i++) {
         char path[TEXT_SCOPE_ROOM];
         if (costs->scope[i].open_calls == 0)
             continue;
         text_scope_path(path, costs, &costs->scope[i]);
-        json_object(json, NULL);
-        json_text(json, "scope", path);
-        json_u64(json, "open_calls", costs->scope[i].open_calls);
-        json_u64(json, "calls", costs->scope[i].calls);
-        json_end(json);
+        base_json_object(json, NULL);
+        base_json_text(json, "scope", path);
+        base_json_u64(json, "open_calls", costs->scope[i].open_calls);
+        base_json_u64(json, "calls", costs->scope[i].calls);
+        base_json_end(json);
     }
-    json_end(json);
+    base_json_end(json);
 }
 
 static void print_json(const struct prof_analysis *analysis, const struct prof_scope_costs *costs,
                        FILE *out)
 {
     const struct read_profile *profile = analysis->profile;
-    struct json json;
+    struct base_json json;
     report_json_begin(&json, out, "info");
     report_json_profile(&json, "profile", profile);
     report_json_totals(&json, "total", analysis);
-    json_object(&json, "sum");
+    base_json_object(&json, "sum");
     report_json_cost(&json, &analysis->sum, analysis->profile);
-    json_end(&json);
-    json_array(&json, "modules");
+    base_json_end(&json);
+    base_json_array(&json, "modules");
     for (size_t i = 0; i < profile->n_mappings; i++) {
         const struct read_mapping *mapping = &profile->mapping[i];
-        json_object(&json, NULL);
-        json_text(&json, "path", mapping->path);
-        json_u64(&json, "start", mapping->start);
-        json_u64(&json, "end", mapping->end);
-        json_u64(&json, "bias", mapping->bias);
-        json_end(&json);
+        base_json_object(&json, NULL);
+        base_json_text(&json, "path", mapping->path);
+        base_json_u64(&json, "start", mapping->start);
+        base_json_u64(&json, "end", mapping->end);
+        base_json_u64(&json, "bias", mapping->bias);
+        base_json_end(&json);
     }
-    json_end(&json);
+    base_json_end(&json);
     json_open_scopes(&json, costs);
-    json_u64(&json, "packets", profile->n_packets);
-    json_u64(&json, "lines", analysis->n_lines);
-    json_u64(&json, "sites_without_line", analysis->n_unlined);
-    json_finish(&json);
+    base_json_u64(&json, "packets", profile->n_packets);
+    base_json_u64(&json, "lines", analysis->n_lines);
+    base_json_u64(&json, "sites_without_line", analysis->n_unlined);
+    base_json_finish(&json);
 }
 
 static void print_text(const struct prof_analysis *analysis, const struct prof_scope_costs *costs,

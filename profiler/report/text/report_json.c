@@ -3,80 +3,82 @@
 
 #include "report_rank.h"
 
-void report_json_begin(struct json *json, FILE *out, const char *command)
+void report_json_begin(struct base_json *json, FILE *out, const char *command)
 {
-    json_begin(json, out);
-    json_text(json, "tapescope", command);
-    json_u64(json, "version", 1);
+    base_json_begin(json, out);
+    base_json_text(json, "tapescope", command);
+    base_json_u64(json, "version", 1);
 }
 
-void report_json_profile(struct json *json, const char *name, const struct read_profile *profile)
+void report_json_profile(struct base_json *json, const char *name,
+                         const struct read_profile *profile)
 {
-    json_object(json, name);
-    json_text(json, "path", profile->path);
-    json_text(json, "program", profile->program);
-    json_array(json, "arguments");
+    base_json_object(json, name);
+    base_json_text(json, "path", profile->path);
+    base_json_text(json, "program", profile->program);
+    base_json_array(json, "arguments");
     for (size_t i = 0; i < profile->n_arguments; i++)
-        json_text(json, NULL, profile->argument[i]);
-    json_end(json);
-    json_text(json, "directory", profile->working_directory);
-    json_u64(json, "process", profile->pid);
-    json_u64(json, "runs", profile->runs);
-    json_u64(json, "start_unix_ns", profile->start_unix_ns);
-    json_u64(json, "duration_ns", profile->duration_ns);
-    json_text(json, "clock", profile->clock);
-    json_bool(json, "clock_calibrated", !profile->clock_is_uncalibrated);
-    json_double(json, "ticks_per_ns", profile->ticks_per_ns);
-    json_text(json, "library_version", profile->library_version);
-    json_text(json, "collector", profile->collector);
-    json_u64(json, "events", profile->n_events);
-    json_u64(json, "events_left_out", profile->events_left_out);
+        base_json_text(json, NULL, profile->argument[i]);
+    base_json_end(json);
+    base_json_text(json, "directory", profile->working_directory);
+    base_json_u64(json, "process", profile->pid);
+    base_json_u64(json, "runs", profile->runs);
+    base_json_u64(json, "start_unix_ns", profile->start_unix_ns);
+    base_json_u64(json, "duration_ns", profile->duration_ns);
+    base_json_text(json, "clock", profile->clock);
+    base_json_bool(json, "clock_calibrated", !profile->clock_is_uncalibrated);
+    base_json_double(json, "ticks_per_ns", profile->ticks_per_ns);
+    base_json_text(json, "library_version", profile->library_version);
+    base_json_text(json, "collector", profile->collector);
+    base_json_u64(json, "events", profile->n_events);
+    base_json_u64(json, "events_left_out", profile->events_left_out);
     if (profile->has_steps) {
-        json_object(json, "steps");
-        json_u64(json, "first", profile->first_step);
-        json_u64(json, "last", profile->last_step);
-        json_u64(json, "ended", profile->seen_steps);
-        json_bool(json, "by_call", profile->steps_by_call);
-        json_end(json);
+        base_json_object(json, "steps");
+        base_json_u64(json, "first", profile->first_step);
+        base_json_u64(json, "last", profile->last_step);
+        base_json_u64(json, "ended", profile->seen_steps);
+        base_json_bool(json, "by_call", profile->steps_by_call);
+        base_json_end(json);
     } else {
-        json_null(json, "steps");
+        base_json_null(json, "steps");
     }
-    json_bool(json, "sampled", profile->is_sampled);
-    json_bool(json, "complete", profile->complete);
-    json_text(json, "end_reason", profile->end_reason);
-    json_text(json, "warning", profile->warning);
-    json_end(json);
+    base_json_bool(json, "sampled", profile->is_sampled);
+    base_json_bool(json, "complete", profile->complete);
+    base_json_text(json, "end_reason", profile->end_reason);
+    base_json_text(json, "warning", profile->warning);
+    base_json_end(json);
 }
 
-void report_json_known(struct json *json, const char *name, uint64_t value, bool known)
+void report_json_known(struct base_json *json, const char *name, uint64_t value, bool known)
 {
     if (known)
-        json_u64(json, name, value);
+        base_json_u64(json, name, value);
     else
-        json_null(json, name);
+        base_json_null(json, name);
 }
 
-void report_json_byte_seconds(struct json *json, double byte_ns, const struct read_profile *profile)
+void report_json_byte_seconds(struct base_json *json, double byte_ns,
+                              const struct read_profile *profile)
 {
     if (ranking_knows(profile, REPORT_SORT_LIFETIME))
-        json_double(json, "byte_seconds", byte_ns / 1e9);
+        base_json_double(json, "byte_seconds", byte_ns / 1e9);
     else
-        json_null(json, "byte_seconds");
+        base_json_null(json, "byte_seconds");
 }
 
 /* Of times that are estimates. */
-static void json_sample_costs(struct json *json, const struct prof_cost *cost)
+static void json_sample_costs(struct base_json *json, const struct prof_cost *cost)
 {
 #define ROW(X, name, unit, shown, ...) ROW_##shown(name)
-#define ROW_SHOWN(name) json_u64(json, #name, cost->name);
+#define ROW_SHOWN(name) base_json_u64(json, #name, cost->name);
 #define ROW_HIDDEN(name)
-#define SUM(X, name, ...) json_u64(json, #name, prof_cost_##name(cost));
+#define SUM(X, name, ...) base_json_u64(json, #name, prof_cost_##name(cost));
     SAMPLE_COSTS(ROW, SUM, )
 #undef ROW
 #undef SUM
 }
 
-void report_json_cost(struct json *json, const struct prof_cost *cost,
+void report_json_cost(struct base_json *json, const struct prof_cost *cost,
                       const struct read_profile *profile)
 {
     const bool timed = !profile->without_times, counted = read_profile_has_bytes(profile);
@@ -96,42 +98,43 @@ void report_json_cost(struct json *json, const struct prof_cost *cost,
         json_sample_costs(json, cost);
 }
 
-static void put_names(struct json *json, const char *name, const struct prof_names *names)
+static void put_names(struct base_json *json, const char *name, const struct prof_names *names)
 {
-    json_array(json, name);
+    base_json_array(json, name);
     for (unsigned i = 0; i < names->n; i++)
-        json_text(json, NULL, names->name[i]);
-    json_end(json);
+        base_json_text(json, NULL, names->name[i]);
+    base_json_end(json);
 }
 
-void report_json_place(struct json *json, const struct prof_line *line)
+void report_json_place(struct base_json *json, const struct prof_line *line)
 {
-    json_text(json, "file", line->file);
-    json_u64(json, "line", line->line);
-    json_text(json, "function", line->function);
-    json_text(json, "module", line->module);
-    json_u64(json, "offset", line->offset);
-    json_bool(json, "own", line->own);
+    base_json_text(json, "file", line->file);
+    base_json_u64(json, "line", line->line);
+    base_json_text(json, "function", line->function);
+    base_json_text(json, "module", line->module);
+    base_json_u64(json, "offset", line->offset);
+    base_json_bool(json, "own", line->own);
     put_names(json, "ops", &line->ops);
-    json_bool(json, "more_ops", line->ops.more);
+    base_json_bool(json, "more_ops", line->ops.more);
     put_names(json, "kept_by", &line->kept_by);
-    json_bool(json, "kept_by_more", line->kept_by.more);
+    base_json_bool(json, "kept_by_more", line->kept_by.more);
 }
 
-void report_json_ratio(struct json *json, const char *name, uint64_t a, uint64_t b)
+void report_json_ratio(struct base_json *json, const char *name, uint64_t a, uint64_t b)
 {
     if (b > 0)
-        json_double(json, name, (double)a / (double)b);
+        base_json_double(json, name, (double)a / (double)b);
     else
-        json_null(json, name);
+        base_json_null(json, name);
 }
 
-void report_json_totals(struct json *json, const char *name, const struct prof_analysis *analysis)
+void report_json_totals(struct base_json *json, const char *name,
+                        const struct prof_analysis *analysis)
 {
     const struct prof_totals *total = &analysis->total;
     const bool timed = !analysis->profile->without_times;
     const bool counted = read_profile_has_bytes(analysis->profile);
-    json_object(json, name);
+    base_json_object(json, name);
     report_json_known(json, "tapes", total->tapes, counted);
     report_json_known(json, "sweeps", total->sweeps, counted);
     report_json_known(json, "records", total->records, counted);
@@ -146,12 +149,12 @@ void report_json_totals(struct json *json, const char *name, const struct prof_a
     report_json_known(json, "reserved_bytes", total->reserved_bytes, counted);
     if (analysis->profile->is_sampled) {
         json_sample_costs(json, &analysis->sum);
-        json_u64(json, "process_cpu_ns", total->process_cpu_ns);
-        json_u64(json, "signals", total->fired);
-        json_u64(json, "recorded", total->recorded);
-        json_u64(json, "partial", total->partial);
-        json_u64(json, "lost", total->lost);
-        json_u64(json, "outside", total->outside);
+        base_json_u64(json, "process_cpu_ns", total->process_cpu_ns);
+        base_json_u64(json, "signals", total->fired);
+        base_json_u64(json, "recorded", total->recorded);
+        base_json_u64(json, "partial", total->partial);
+        base_json_u64(json, "lost", total->lost);
+        base_json_u64(json, "outside", total->outside);
     }
-    json_end(json);
+    base_json_end(json);
 }

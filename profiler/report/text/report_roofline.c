@@ -157,15 +157,15 @@ static void print(const struct roofline *roofline)
 
 static void print_json(const struct roofline *roofline)
 {
-    struct json json;
+    struct base_json json;
     report_json_begin(&json, roofline->style->out, "roofline");
     report_json_profile(&json, "profile", roofline->analysis->profile);
-    json_text(&json, "by", ranking_noun(roofline->by));
-    json_object(&json, "roof");
-    json_double(&json, "flops_per_ns", roofline->roof.flops_per_ns);
-    json_double(&json, "bytes_per_ns", roofline->roof.bytes_per_ns);
-    json_end(&json);
-    json_array(&json, "rows");
+    base_json_text(&json, "by", ranking_noun(roofline->by));
+    base_json_object(&json, "roof");
+    base_json_double(&json, "flops_per_ns", roofline->roof.flops_per_ns);
+    base_json_double(&json, "bytes_per_ns", roofline->roof.bytes_per_ns);
+    base_json_end(&json);
+    base_json_array(&json, "rows");
     for (size_t i = 0; i < roofline->ranking->shown; i++) {
         const struct prof_line *line = roofline->ranking->row[i].line;
         struct flow flow[FLOWS];
@@ -173,22 +173,22 @@ static void print_json(const struct roofline *roofline)
         for (int j = 0; j < FLOWS; j++) {
             if (!is_shown(roofline, &flow[j], j))
                 continue;
-            json_object(&json, NULL);
+            base_json_object(&json, NULL);
             report_json_place(&json, line);
             if (roofline->by == PROF_BY_SHAPE)
-                json_text(&json, "shape", line->shape);
-            json_text(&json, "phase", flow[j].direction);
-            json_u64(&json, "ns", flow[j].ns);
-            json_u64(&json, "flops", flow[j].flops);
-            json_u64(&json, "moved_bytes", flow[j].moved);
-            json_double(&json, "attained", attained(&flow[j], &roofline->roof));
-            json_text(&json, "limit",
-                      is_bound_by_bytes(&flow[j], &roofline->roof) ? "bytes" : "flops");
-            json_end(&json);
+                base_json_text(&json, "shape", line->shape);
+            base_json_text(&json, "phase", flow[j].direction);
+            base_json_u64(&json, "ns", flow[j].ns);
+            base_json_u64(&json, "flops", flow[j].flops);
+            base_json_u64(&json, "moved_bytes", flow[j].moved);
+            base_json_double(&json, "attained", attained(&flow[j], &roofline->roof));
+            base_json_text(&json, "limit",
+                           is_bound_by_bytes(&flow[j], &roofline->roof) ? "bytes" : "flops");
+            base_json_end(&json);
         }
     }
-    json_end(&json);
-    json_finish(&json);
+    base_json_end(&json);
+    base_json_finish(&json);
 }
 
 void report_roofline(const struct prof_analysis *analysis, enum prof_by by, enum report_sort sort,

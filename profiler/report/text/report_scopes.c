@@ -3,7 +3,7 @@
  * Invariant: a scope's figures have those of the scopes within it, so that they do not add up; a
  * column is one row of the table below.
  */
-#include "json.h"
+#include "base_json.h"
 #include "report_json.h"
 
 #include "base_memory.h"
@@ -234,14 +234,14 @@ static void print_table(const struct scopes *scopes)
 
 /* ---- JSON ---- */
 
-static void json_scope(struct json *json, const struct scopes *scopes,
+static void json_scope(struct base_json *json, const struct scopes *scopes,
                        const struct prof_scope_cost *scope)
 {
     const bool timed = scopes->timed, counted = scopes->counted;
-    json_u64(json, "calls", scope->calls);
-    json_u64(json, "recorded_calls", scope->recorded_calls);
-    json_u64(json, "open_calls", scope->open_calls);
-    json_u64(json, "records", scope->records);
+    base_json_u64(json, "calls", scope->calls);
+    base_json_u64(json, "recorded_calls", scope->recorded_calls);
+    base_json_u64(json, "open_calls", scope->open_calls);
+    base_json_u64(json, "records", scope->records);
     report_json_known(json, "wall_ns", scope->wall_ns, timed);
     report_json_known(json, "self_ns", scope->self_ns, timed);
     report_json_known(json, "forward_ns", scope->forward_ns, timed);
@@ -254,29 +254,29 @@ static void json_scope(struct json *json, const struct scopes *scopes,
 
 static void print_json(const struct scopes *scopes)
 {
-    struct json json;
+    struct base_json json;
     const struct prof_scope_cost none = outside(scopes);
     report_json_begin(&json, scopes->style->out, "top");
     report_json_profile(&json, "profile", scopes->analysis->profile);
-    json_text(&json, "by", "scope");
-    json_array(&json, "rows");
+    base_json_text(&json, "by", "scope");
+    base_json_array(&json, "rows");
     for (size_t i = 0; i < scopes->shown; i++) {
         const struct prof_scope_cost *scope = scopes->row[i].scope;
         char path[TEXT_SCOPE_ROOM];
         text_scope_path(path, &scopes->costs, scope);
-        json_object(&json, NULL);
-        json_text(&json, "scope", path);
+        base_json_object(&json, NULL);
+        base_json_text(&json, "scope", path);
         json_scope(&json, scopes, scope);
-        json_end(&json);
+        base_json_end(&json);
     }
-    json_end(&json);
-    json_u64(&json, "rows_not_shown", scopes->n - scopes->shown);
-    json_object(&json, "no_scope");
+    base_json_end(&json);
+    base_json_u64(&json, "rows_not_shown", scopes->n - scopes->shown);
+    base_json_object(&json, "no_scope");
     json_scope(&json, scopes, &none);
-    json_end(&json);
-    json_u64(&json, "lost_scopes", scopes->analysis->profile->lost_scopes);
+    base_json_end(&json);
+    base_json_u64(&json, "lost_scopes", scopes->analysis->profile->lost_scopes);
     report_json_totals(&json, "total", scopes->analysis);
-    json_finish(&json);
+    base_json_finish(&json);
 }
 
 void report_scopes(const struct prof_analysis *analysis, enum report_sort sort, size_t limit,
@@ -315,10 +315,10 @@ static void put_field(FILE *out, const char *text)
     const char *quote = strpbrk(text, ",\"") ? "\"" : "";
     fputs(quote, out);
     for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        const unsigned n = json_character(at);
+        const unsigned n = base_json_character(at);
         if (*at == '"')
             putc('"', out);
-        if (n == 0 || json_control(at, n) != 0)
+        if (n == 0 || base_json_control(at, n) != 0)
             putc('?', out);
         else
             fwrite(at, 1, n, out);

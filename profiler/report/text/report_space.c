@@ -331,93 +331,95 @@ static void put_text(const struct view *view)
 
 /* ---- JSON ---- */
 
-static void json_line(struct json *json, const char *name, const struct prof_line *line)
+static void json_line(struct base_json *json, const char *name, const struct prof_line *line)
 {
     if (line->ops.n == 0) {
-        json_null(json, name);
+        base_json_null(json, name);
         return;
     }
-    json_object(json, name);
+    base_json_object(json, name);
     report_json_place(json, line);
-    json_end(json);
+    base_json_end(json);
 }
 
-static void json_holder(struct json *json, const struct view *view, const struct prof_holder *h)
+static void json_holder(struct base_json *json, const struct view *view,
+                        const struct prof_holder *h)
 {
     uint64_t by[CAUSES];
     causes_of(h, by);
-    json_object(json, NULL);
+    base_json_object(json, NULL);
     json_line(json, "producer", &h->line);
     json_line(json, "consumer", &h->consumer);
     json_line(json, "released_by", &h->released_by);
-    json_bool(json, "more_consumers", h->more_consumers || h->shared);
-    json_bool(json, "more_releasers", h->more_releasers);
-    json_array(json, "kinds");
+    base_json_bool(json, "more_consumers", h->more_consumers || h->shared);
+    base_json_bool(json, "more_releasers", h->more_releasers);
+    base_json_array(json, "kinds");
     for (int k = 0; k < READ_RESIDUAL_KINDS; k++)
         if (h->kinds & 1u << k)
-            json_text(json, NULL, text_kind_name[k]);
-    json_end(json);
-    json_u64(json, "held_bytes", h->held);
-    json_u64(json, "peak_bytes", h->peak_bytes);
-    json_u64(json, "live_bytes", h->live_bytes);
-    json_u64(json, "bytes", h->bytes);
-    json_u64(json, "count", h->count);
-    json_u64(json, "largest_bytes", h->largest_bytes);
-    json_u64(json, "read_bytes", h->read_bytes);
-    json_u64(json, "dead_bytes", h->dead_bytes);
-    json_u64(json, "unread_bytes", h->unread_bytes);
+            base_json_text(json, NULL, text_kind_name[k]);
+    base_json_end(json);
+    base_json_u64(json, "held_bytes", h->held);
+    base_json_u64(json, "peak_bytes", h->peak_bytes);
+    base_json_u64(json, "live_bytes", h->live_bytes);
+    base_json_u64(json, "bytes", h->bytes);
+    base_json_u64(json, "count", h->count);
+    base_json_u64(json, "largest_bytes", h->largest_bytes);
+    base_json_u64(json, "read_bytes", h->read_bytes);
+    base_json_u64(json, "dead_bytes", h->dead_bytes);
+    base_json_u64(json, "unread_bytes", h->unread_bytes);
     report_json_byte_seconds(json, h->byte_ns, view->analysis->profile);
-    json_object(json, "released_bytes");
+    base_json_object(json, "released_bytes");
     for (size_t i = 0; i < CAUSES; i++)
-        json_u64(json, cause_name[i], by[i]);
-    json_end(json);
-    json_end(json);
+        base_json_u64(json, cause_name[i], by[i]);
+    base_json_end(json);
+    base_json_end(json);
 }
 
-static void json_moments(struct json *json, const struct prof_analysis *analysis,
+static void json_moments(struct base_json *json, const struct prof_analysis *analysis,
                          const struct read_tape *tape)
 {
     const struct read_profile *profile = analysis->profile;
-    json_array(json, "live");
+    base_json_array(json, "live");
     for (size_t i = 0; tape && i < tape->n_moments; i++) {
         const struct read_moment *m = &tape->moment[i];
         const uint64_t start = profile->start_ticks;
-        json_object(json, NULL);
-        json_u64(json, "ns", read_profile_ns(profile, m->ticks > start ? m->ticks - start : 0));
-        json_u64(json, "most_bytes", m->most_bytes);
-        json_u64(json, "least_bytes", m->least_bytes);
-        json_bool(json, "backward", m->backward);
-        json_end(json);
+        base_json_object(json, NULL);
+        base_json_u64(json, "ns",
+                      read_profile_ns(profile, m->ticks > start ? m->ticks - start : 0));
+        base_json_u64(json, "most_bytes", m->most_bytes);
+        base_json_u64(json, "least_bytes", m->least_bytes);
+        base_json_bool(json, "backward", m->backward);
+        base_json_end(json);
     }
-    json_end(json);
+    base_json_end(json);
 }
 
 static void put_json(const struct view *view)
 {
     static const char *const what[] = {"holders", "lifetime", "dead", "leaks"};
     static const char *const at[] = {"peak", "end", "time"};
-    struct json json;
+    struct base_json json;
     report_json_begin(&json, view->style->out, "tape");
     report_json_profile(&json, "profile", view->analysis->profile);
-    json_text(&json, "view", what[view->options->what]);
-    json_text(&json, "at", at[view->options->at]);
+    base_json_text(&json, "view", what[view->options->what]);
+    base_json_text(&json, "at", at[view->options->at]);
     if (view->space->at_is_known)
-        json_u64(&json, "at_ns", view->space->at_ns);
+        base_json_u64(&json, "at_ns", view->space->at_ns);
     else
-        json_null(&json, "at_ns");
-    json_bool(&json, "backward", view->space->is_backward);
-    json_u64(&json, "total_bytes", view->space->total);
-    json_u64(&json, "held_bytes", view->space->held);
-    json_array(&json, "rows");
+        base_json_null(&json, "at_ns");
+    base_json_bool(&json, "backward", view->space->is_backward);
+    base_json_u64(&json, "total_bytes", view->space->total);
+    base_json_u64(&json, "held_bytes", view->space->held);
+    base_json_array(&json, "rows");
     for (size_t i = 0; i < view->shown; i++)
         json_holder(&json, view, view->row[i].holder);
-    json_end(&json);
-    json_u64(&json, "rows_not_shown", view->n - view->shown);
-    json_u64(&json, "rows_left_out", view->space->n_left_out);
-    json_u64(&json, "left_out_bytes",
-             read_whole(key_of(&view->space->left_out, view->options->what)));
+    base_json_end(&json);
+    base_json_u64(&json, "rows_not_shown", view->n - view->shown);
+    base_json_u64(&json, "rows_left_out", view->space->n_left_out);
+    base_json_u64(&json, "left_out_bytes",
+                  read_whole(key_of(&view->space->left_out, view->options->what)));
     json_moments(&json, view->analysis, view->space->tape);
-    json_finish(&json);
+    base_json_finish(&json);
 }
 
 void report_space(const struct prof_analysis *analysis, const struct prof_space *space,

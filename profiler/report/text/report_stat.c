@@ -81,31 +81,31 @@ static bool is_empty(const struct report_stat *stat, enum stat_metric metric)
 
 static void print_json(const struct report_stat *stat, FILE *out)
 {
-    struct json json;
+    struct base_json json;
     report_json_begin(&json, out, "stat");
-    json_array(&json, "command");
+    base_json_array(&json, "command");
     for (size_t i = 0; stat->command[i]; i++)
-        json_text(&json, NULL, stat->command[i]);
-    json_end(&json);
-    json_text(&json, "primal", stat->primal);
-    json_u64(&json, "runs", stat->series[STAT_WALL].n);
-    json_u64(&json, "warmup", stat->warmup);
-    json_bool(&json, "sampled", stat->sampled);
-    json_object(&json, "metrics");
+        base_json_text(&json, NULL, stat->command[i]);
+    base_json_end(&json);
+    base_json_text(&json, "primal", stat->primal);
+    base_json_u64(&json, "runs", stat->series[STAT_WALL].n);
+    base_json_u64(&json, "warmup", stat->warmup);
+    base_json_bool(&json, "sampled", stat->sampled);
+    base_json_object(&json, "metrics");
     for (int i = 0; i < STAT_METRICS; i++) {
         const struct stat_series *series = &stat->series[i];
         if (is_empty(stat, (enum stat_metric)i))
             continue;
-        json_object(&json, metrics[i].json);
-        json_u64(&json, "n", series->n);
-        json_double(&json, "mean", series->mean);
-        json_double(&json, "sd", stat_deviation(series));
-        json_double(&json, "min", series->least);
-        json_double(&json, "max", series->most);
-        json_end(&json);
+        base_json_object(&json, metrics[i].json);
+        base_json_u64(&json, "n", series->n);
+        base_json_double(&json, "mean", series->mean);
+        base_json_double(&json, "sd", stat_deviation(series));
+        base_json_double(&json, "min", series->least);
+        base_json_double(&json, "max", series->most);
+        base_json_end(&json);
     }
-    json_end(&json);
-    json_finish(&json);
+    base_json_end(&json);
+    base_json_finish(&json);
 }
 
 void report_stat_print(const struct report_stat *stat, const struct report_style *style)

@@ -298,37 +298,37 @@ static void print(const struct top *top)
 static void print_json(const struct top *top)
 {
     const struct ranking *ranking = top->ranking;
-    struct json json;
+    struct base_json json;
     report_json_begin(&json, top->style->out, "top");
     report_json_profile(&json, "profile", top->analysis->profile);
-    json_text(&json, "by", ranking_noun(top->by));
-    json_bool(&json, "inclusive", top->style->inclusive);
-    json_array(&json, "rows");
+    base_json_text(&json, "by", ranking_noun(top->by));
+    base_json_bool(&json, "inclusive", top->style->inclusive);
+    base_json_array(&json, "rows");
     for (size_t i = 0; i < ranking->shown; i++) {
         const struct prof_line *line = ranking->row[i].line;
         double expected = prof_cost_expected_ratio(&line->cost, &top->roof);
-        json_object(&json, NULL);
+        base_json_object(&json, NULL);
         report_json_place(&json, line);
         if (top->by == PROF_BY_SHAPE)
-            json_text(&json, "shape", line->shape);
+            base_json_text(&json, "shape", line->shape);
         report_json_cost(&json, &line->cost, top->analysis->profile);
         report_json_ratio(&json, "ratio", line->cost.backward_ns, line->cost.forward_ns);
         if (expected > 0)
-            json_double(&json, "expected_ratio", expected);
+            base_json_double(&json, "expected_ratio", expected);
         else
-            json_null(&json, "expected_ratio");
-        json_bool(&json, "slow_backward",
-                  prof_line_is_slow_backward(line, top->analysis, &top->roof));
-        json_end(&json);
+            base_json_null(&json, "expected_ratio");
+        base_json_bool(&json, "slow_backward",
+                       prof_line_is_slow_backward(line, top->analysis, &top->roof));
+        base_json_end(&json);
     }
-    json_end(&json);
-    json_u64(&json, "rows_not_shown", ranking->n - ranking->shown);
-    json_object(&json, "left_out");
-    json_u64(&json, "lines", top->analysis->n_left_out);
+    base_json_end(&json);
+    base_json_u64(&json, "rows_not_shown", ranking->n - ranking->shown);
+    base_json_object(&json, "left_out");
+    base_json_u64(&json, "lines", top->analysis->n_left_out);
     report_json_cost(&json, &top->analysis->left_out, top->analysis->profile);
-    json_end(&json);
+    base_json_end(&json);
     report_json_totals(&json, "total", top->analysis);
-    json_finish(&json);
+    base_json_finish(&json);
 }
 
 void report_top(const struct prof_analysis *analysis, enum prof_by by, enum report_sort sort,

@@ -28,7 +28,7 @@ struct printer {
     const struct report_tree_options *options;
     const struct report_style *style;
     struct table *table;
-    struct json *json;
+    struct base_json *json;
     struct ordered *order; /* room for every node */
     size_t n_order;
     size_t shown, hidden;
@@ -245,22 +245,22 @@ static void add_cells(const struct printer *p, const struct prof_cost *all,
 static void put_json(const struct printer *p, uint32_t i)
 {
     const struct prof_tree_node *node = &p->tree->node[i];
-    json_object(p->json, NULL);
-    json_u64(p->json, "id", i);
+    base_json_object(p->json, NULL);
+    base_json_u64(p->json, "id", i);
     if (node->parent != PROF_NO_NODE)
-        json_u64(p->json, "parent", node->parent);
+        base_json_u64(p->json, "parent", node->parent);
     else
-        json_null(p->json, "parent");
-    json_u64(p->json, "depth", node->depth);
-    json_bool(p->json, "cut", node->cut);
+        base_json_null(p->json, "parent");
+    base_json_u64(p->json, "depth", node->depth);
+    base_json_bool(p->json, "cut", node->cut);
     report_json_place(p->json, &node->line);
-    json_object(p->json, "self");
+    base_json_object(p->json, "self");
     report_json_cost(p->json, &node->line.cost, p->tree->analysis->profile);
-    json_end(p->json);
-    json_object(p->json, "all");
+    base_json_end(p->json);
+    base_json_object(p->json, "all");
     report_json_cost(p->json, &node->all, p->tree->analysis->profile);
-    json_end(p->json);
-    json_end(p->json);
+    base_json_end(p->json);
+    base_json_end(p->json);
 }
 
 static void put_node(struct printer *p, uint32_t i)
@@ -354,26 +354,26 @@ static void print_table(struct printer *p)
 
 static void print_json(struct printer *p)
 {
-    struct json json;
+    struct base_json json;
     const struct prof_analysis *analysis = p->tree->analysis;
     report_json_begin(&json, p->style->out, "tree");
     report_json_profile(&json, "profile", analysis->profile);
-    json_bool(&json, "inverted", p->options->inverted);
-    json_bool(&json, "flat", p->tree->is_flat);
-    json_bool(&json, "has_paths", p->tree->has_paths);
-    json_bool(&json, "too_large", p->tree->too_large);
-    json_u64(&json, "paths_refused", analysis->profile->paths_refused);
-    json_array(&json, "nodes");
+    base_json_bool(&json, "inverted", p->options->inverted);
+    base_json_bool(&json, "flat", p->tree->is_flat);
+    base_json_bool(&json, "has_paths", p->tree->has_paths);
+    base_json_bool(&json, "too_large", p->tree->too_large);
+    base_json_u64(&json, "paths_refused", analysis->profile->paths_refused);
+    base_json_array(&json, "nodes");
     p->json = &json;
     put_subtree(p, 0);
-    json_end(&json);
-    json_u64(&json, "nodes_not_shown", p->hidden);
-    json_object(&json, "left_out");
-    json_u64(&json, "rows", p->tree->n_left_out);
+    base_json_end(&json);
+    base_json_u64(&json, "nodes_not_shown", p->hidden);
+    base_json_object(&json, "left_out");
+    base_json_u64(&json, "rows", p->tree->n_left_out);
     report_json_cost(&json, &p->tree->left_out, analysis->profile);
-    json_end(&json);
+    base_json_end(&json);
     report_json_totals(&json, "total", analysis);
-    json_finish(&json);
+    base_json_finish(&json);
     p->json = NULL;
 }
 

@@ -138,38 +138,38 @@ static void put_terms(const struct prof_analysis *analysis, const struct prof_wh
                        bytes_text(buf, whatif->tape->peak_bytes, style));
 }
 
-static void put_json_option(struct json *json, const struct prof_option *option, bool costed)
+static void put_json_option(struct base_json *json, const struct prof_option *option, bool costed)
 {
-    json_object(json, NULL);
+    base_json_object(json, NULL);
     report_json_place(json, &option->line);
-    json_u64(json, "peak_bytes", option->peak_bytes);
-    json_u64(json, "saved_peak_bytes", option->saved_peak);
+    base_json_u64(json, "peak_bytes", option->peak_bytes);
+    base_json_u64(json, "saved_peak_bytes", option->saved_peak);
     report_json_known(json, "recompute_ns", option->cost_ns, costed);
-    json_u64(json, "values", option->count);
-    json_bool(json, "pareto", option->is_best);
-    json_end(json);
+    base_json_u64(json, "values", option->count);
+    base_json_bool(json, "pareto", option->is_best);
+    base_json_end(json);
 }
 
-static void begin_json(struct json *json, const struct prof_analysis *analysis,
+static void begin_json(struct base_json *json, const struct prof_analysis *analysis,
                        const struct prof_whatif *whatif, const struct report_style *style)
 {
     report_json_begin(json, style->out, "whatif");
     report_json_profile(json, "profile", analysis->profile);
-    json_u64(json, "peak_bytes", whatif->peak_bytes);
-    json_u64(json, "tape_peak_bytes", whatif->tape->peak_bytes);
+    base_json_u64(json, "peak_bytes", whatif->peak_bytes);
+    base_json_u64(json, "tape_peak_bytes", whatif->tape->peak_bytes);
     report_json_known(json, "run_ns", whatif->run_ns, is_costed(analysis));
-    json_u64(json, "changes_per_moment", whatif->merged);
-    json_bool(json, "truncated", whatif->is_truncated);
-    json_u64(json, "rows_left_out", whatif->n_left_out);
+    base_json_u64(json, "changes_per_moment", whatif->merged);
+    base_json_bool(json, "truncated", whatif->is_truncated);
+    base_json_u64(json, "rows_left_out", whatif->n_left_out);
 }
 
-static void put_json_options(struct json *json, const struct prof_option *const *option, size_t n,
-                             bool costed)
+static void put_json_options(struct base_json *json, const struct prof_option *const *option,
+                             size_t n, bool costed)
 {
-    json_array(json, "lines");
+    base_json_array(json, "lines");
     for (size_t i = 0; i < n; i++)
         put_json_option(json, option[i], costed);
-    json_end(json);
+    base_json_end(json);
 }
 
 static void put_table(struct table *table, const struct report_style *style)
@@ -241,10 +241,10 @@ void report_whatif(const struct prof_analysis *analysis, const struct prof_whati
     size_t n;
     const struct prof_option **option = ordered(whatif, false, &n);
     if (style->json) {
-        struct json json;
+        struct base_json json;
         begin_json(&json, analysis, whatif, style);
         put_json_options(&json, option, limit > 0 && limit < n ? limit : n, is_costed(analysis));
-        json_finish(&json);
+        base_json_finish(&json);
     } else {
         put_all(analysis, whatif, option, limit, style);
     }
@@ -255,17 +255,17 @@ static void put_choice_json(const struct prof_analysis *analysis, const struct p
                             const struct prof_option *const *option, size_t n, uint64_t peak,
                             uint64_t budget, bool is_optimal, const struct report_style *style)
 {
-    struct json json;
+    struct base_json json;
     begin_json(&json, analysis, whatif, style);
-    json_u64(&json, "new_peak_bytes", peak);
+    base_json_u64(&json, "new_peak_bytes", peak);
     report_json_known(&json, "recompute_ns", prof_whatif_cost(whatif), is_costed(analysis));
     if (budget > 0) {
-        json_u64(&json, "budget_bytes", budget);
-        json_bool(&json, "fits", peak <= budget);
-        json_bool(&json, "optimal", is_optimal);
+        base_json_u64(&json, "budget_bytes", budget);
+        base_json_bool(&json, "fits", peak <= budget);
+        base_json_bool(&json, "optimal", is_optimal);
     }
     put_json_options(&json, option, n, is_costed(analysis));
-    json_finish(&json);
+    base_json_finish(&json);
 }
 
 /* What no choice of lines lowers, of the tape's peak. */

@@ -1,6 +1,6 @@
 /* table.c: see table.h. */
 #include "table.h"
-#include "json.h"
+#include "base_json.h"
 
 #include "base_array.h"
 #include "base_memory.h"
@@ -106,7 +106,7 @@ static size_t character(const unsigned char *text)
 
 static bool is_control(const unsigned char *text, size_t n)
 {
-    return (n == 1 && text[0] >= 0x80) || json_control(text, (unsigned)n) != 0;
+    return (n == 1 && text[0] >= 0x80) || base_json_control(text, (unsigned)n) != 0;
 }
 
 enum { TAB = 8 };

@@ -1,9 +1,9 @@
 /* test_export.c: exports of profiles that are small, damaged, or full of names that mean something
  * to the formats.
  */
+#include "base_json.h"
 #include "export_formats.h"
 #include "export_places.h"
-#include "json.h"
 #include "perfetto.pb-c.h"
 #include "profile_maker.h"
 #include "profile_seeds.h"
@@ -52,7 +52,7 @@ static void check_text(const struct made *made, const char *format)
 {
     for (size_t i = 0; i < made->n;) {
         const unsigned char *at = (const unsigned char *)made->data + i;
-        const unsigned length = json_character(at);
+        const unsigned length = base_json_character(at);
         const bool end = *at == '\n' || (*at == '\r' && at[1] == '\n');
         ck_assert_msg(length > 0 && (end || *at >= 0x20) && *at != 0x7f, "%s: byte %02x at %zu",
                       format, *at, i);

@@ -48,10 +48,10 @@ static void check_member(const char *name, const char *before, uint64_t value, c
 
 START_TEST(json_has_every_cost)
 {
-    struct json json;
-    json_begin(&json, out);
+    struct base_json json;
+    base_json_begin(&json, out);
     report_json_cost(&json, &line.cost, &profile);
-    json_finish(&json);
+    base_json_finish(&json);
     const struct prof_cost *cost = &line.cost;
     check_member("calls", "", cost->calls, "");
     check_member("recompute_ns", "", cost->recompute_ns, "");
@@ -73,12 +73,12 @@ END_TEST
 START_TEST(the_page_has_every_cost)
 {
     struct html_data data = {0};
-    json_begin(&data.json, out);
+    base_json_begin(&data.json, out);
     html_put_facts(&data);
-    json_object(&data.json, "lines");
+    base_json_object(&data.json, "lines");
     html_put_costs(&data, "", (struct html_lines){&line, sizeof line, 1});
-    json_end(&data.json);
-    json_finish(&data.json);
+    base_json_end(&data.json);
+    base_json_finish(&data.json);
     const struct prof_cost *cost = &line.cost;
     check_member("recompute_ns", "[", cost->recompute_ns, "]");
     check_member("recompute_flops", "[", cost->recompute_flops, "]");

@@ -1,10 +1,10 @@
-/* json.c: see json.h. */
-#include "json.h"
+/* base_json.c: see base_json.h. */
+#include "base_json.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-unsigned json_character(const unsigned char *text)
+unsigned base_json_character(const unsigned char *text)
 {
     unsigned char first = text[0], least = 0x80, most = 0xbf;
     unsigned n = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
@@ -21,7 +21,7 @@ unsigned json_character(const unsigned char *text)
     return n;
 }
 
-unsigned json_control(const unsigned char *text, unsigned n)
+unsigned base_json_control(const unsigned char *text, unsigned n)
 {
     unsigned code = text[0];
     if (n == 2)
@@ -41,15 +41,15 @@ static void put_text(FILE *out, const char *text, bool shown)
 {
     putc('"', out);
     for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        unsigned n = json_character(at);
+        unsigned n = base_json_character(at);
         if (n == 0)
             fputs("\\ufffd", out);
         else if (*at == '"' || *at == '\\')
             fprintf(out, "\\%c", *at);
-        else if (shown && json_control(at, n) != 0)
+        else if (shown && base_json_control(at, n) != 0)
             putc('?', out);
-        else if (json_control(at, n) != 0)
-            fprintf(out, "\\u%04x", json_control(at, n));
+        else if (base_json_control(at, n) != 0)
+            fprintf(out, "\\u%04x", base_json_control(at, n));
         else
             fwrite(at, 1, n, out);
         at += n ? n : 1;
@@ -57,7 +57,7 @@ static void put_text(FILE *out, const char *text, bool shown)
     putc('"', out);
 }
 
-static void put_margin(const struct json *json)
+static void put_margin(const struct base_json *json)
 {
     putc('\n', json->out);
     for (unsigned i = 0; i < json->depth; i++)
@@ -65,12 +65,12 @@ static void put_margin(const struct json *json)
 }
 
 /* What stands before a member. */
-static void put_name(struct json *json, const char *name)
+static void put_name(struct base_json *json, const char *name)
 {
     bool *has_member = &json->has_member[json->depth];
     if (*has_member)
         putc(',', json->out);
-    if (json->depth <= JSON_LINES)
+    if (json->depth <= BASE_JSON_LINES)
         put_margin(json);
     else if (*has_member)
         putc(' ', json->out);
@@ -81,95 +81,95 @@ static void put_name(struct json *json, const char *name)
     fputs(": ", json->out);
 }
 
-static void open(struct json *json, bool is_array)
+static void open(struct base_json *json, bool is_array)
 {
     putc(is_array ? '[' : '{', json->out);
-    if (json->depth + 1 < JSON_DEPTH)
+    if (json->depth + 1 < BASE_JSON_DEPTH)
         json->depth++;
     json->has_member[json->depth] = false;
     json->is_array[json->depth] = is_array;
 }
 
-void json_begin(struct json *json, FILE *out)
+void base_json_begin(struct base_json *json, FILE *out)
 {
-    *json = (struct json){.out = out};
+    *json = (struct base_json){.out = out};
     open(json, false);
 }
 
-void json_finish(struct json *json)
+void base_json_finish(struct base_json *json)
 {
     while (json->depth > 0)
-        json_end(json);
+        base_json_end(json);
     putc('\n', json->out);
 }
 
-void json_object(struct json *json, const char *name)
+void base_json_object(struct base_json *json, const char *name)
 {
     put_name(json, name);
     open(json, false);
 }
 
-void json_array(struct json *json, const char *name)
+void base_json_array(struct base_json *json, const char *name)
 {
     put_name(json, name);
     open(json, true);
 }
 
-void json_end(struct json *json)
+void base_json_end(struct base_json *json)
 {
     bool is_array = json->is_array[json->depth], has_member = json->has_member[json->depth];
-    bool has_lines = json->depth <= JSON_LINES;
+    bool has_lines = json->depth <= BASE_JSON_LINES;
     json->depth--;
     if (has_member && has_lines)
         put_margin(json);
     putc(is_array ? ']' : '}', json->out);
 }
 
-void json_text(struct json *json, const char *name, const char *text)
+void base_json_text(struct base_json *json, const char *name, const char *text)
 {
     if (!text) {
-        json_null(json, name);
+        base_json_null(json, name);
         return;
     }
     put_name(json, name);
     put_text(json->out, text, false);
 }
 
-void json_name(struct json *json, const char *name, const char *text)
+void base_json_name(struct base_json *json, const char *name, const char *text)
 {
     put_name(json, name);
     put_text(json->out, text, true);
 }
 
-void json_u64(struct json *json, const char *name, uint64_t n)
+void base_json_u64(struct base_json *json, const char *name, uint64_t n)
 {
     put_name(json, name);
     fprintf(json->out, "%" PRIu64, n);
 }
 
-void json_i64(struct json *json, const char *name, int64_t n)
+void base_json_i64(struct base_json *json, const char *name, int64_t n)
 {
     put_name(json, name);
     fprintf(json->out, "%" PRId64, n);
 }
 
-void json_double(struct json *json, const char *name, double x)
+void base_json_double(struct base_json *json, const char *name, double x)
 {
     if (!isfinite(x)) {
-        json_null(json, name);
+        base_json_null(json, name);
         return;
     }
     put_name(json, name);
     fprintf(json->out, "%.17g", x);
 }
 
-void json_bool(struct json *json, const char *name, bool b)
+void base_json_bool(struct base_json *json, const char *name, bool b)
 {
     put_name(json, name);
     fputs(b ? "true" : "false", json->out);
 }
 
-void json_null(struct json *json, const char *name)
+void base_json_null(struct base_json *json, const char *name)
 {
     put_name(json, name);
     fputs("null", json->out);

@@ -1,5 +1,5 @@
 /* test_json.c: what the writer writes, to the letter. */
-#include "json.h"
+#include "base_json.h"
 #include "run_cases.h"
 
 #include <check.h>
@@ -9,16 +9,16 @@
 
 static char *text;
 static size_t n;
-static struct json json;
+static struct base_json json;
 
 static void begin(void)
 {
-    json_begin(&json, open_memstream(&text, &n));
+    base_json_begin(&json, open_memstream(&text, &n));
 }
 
 static void expect(const char *expected)
 {
-    json_finish(&json);
+    base_json_finish(&json);
     fclose(json.out);
     ck_assert_str_eq(text, expected);
     free(text);
@@ -29,19 +29,19 @@ START_TEST(members_stand_on_lines_of_their_own_down_to_two_deep)
     begin();
     expect("{}\n");
     begin();
-    json_text(&json, "a", "b");
-    json_array(&json, "rows");
-    json_object(&json, NULL);
-    json_u64(&json, "x", 1);
-    json_array(&json, "y");
-    json_u64(&json, NULL, 2);
-    json_u64(&json, NULL, 3);
-    json_end(&json);
-    json_end(&json);
-    json_object(&json, NULL);
-    json_end(&json);
-    json_end(&json);
-    json_bool(&json, "z", true);
+    base_json_text(&json, "a", "b");
+    base_json_array(&json, "rows");
+    base_json_object(&json, NULL);
+    base_json_u64(&json, "x", 1);
+    base_json_array(&json, "y");
+    base_json_u64(&json, NULL, 2);
+    base_json_u64(&json, NULL, 3);
+    base_json_end(&json);
+    base_json_end(&json);
+    base_json_object(&json, NULL);
+    base_json_end(&json);
+    base_json_end(&json);
+    base_json_bool(&json, "z", true);
     expect("{\n"
            "  \"a\": \"b\",\n"
            "  \"rows\": [\n"
@@ -56,13 +56,13 @@ END_TEST
 START_TEST(numbers_are_exact_and_what_is_none_is_null)
 {
     begin();
-    json_u64(&json, "a", UINT64_MAX);
-    json_i64(&json, "b", INT64_MIN);
-    json_double(&json, "c", 0.1);
-    json_double(&json, "d", NAN);
-    json_double(&json, "e", INFINITY);
-    json_text(&json, "f", NULL);
-    json_bool(&json, "g", false);
+    base_json_u64(&json, "a", UINT64_MAX);
+    base_json_i64(&json, "b", INT64_MIN);
+    base_json_double(&json, "c", 0.1);
+    base_json_double(&json, "d", NAN);
+    base_json_double(&json, "e", INFINITY);
+    base_json_text(&json, "f", NULL);
+    base_json_bool(&json, "g", false);
     expect("{\n"
            "  \"a\": 18446744073709551615,\n"
            "  \"b\": -9223372036854775808,\n"
@@ -99,7 +99,7 @@ START_TEST(any_bytes_are_text)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char expected[128];
         begin();
-        json_text(&json, "t", cases[i].bytes);
+        base_json_text(&json, "t", cases[i].bytes);
         snprintf(expected, sizeof expected, "{\n  \"t\": \"%s\"\n}\n", cases[i].written);
         expect(expected);
     }
@@ -109,7 +109,7 @@ END_TEST
 START_TEST(a_name_that_is_shown_has_no_controls)
 {
     begin();
-    json_name(&json, "t", "a\u202eb\n\xc2\x9b\"\u00e9");
+    base_json_name(&json, "t", "a\u202eb\n\xc2\x9b\"\u00e9");
     expect("{\n  \"t\": \"a?b??\\\"\u00e9\"\n}\n");
 }
 END_TEST
@@ -117,8 +117,8 @@ END_TEST
 START_TEST(what_is_still_open_is_closed_at_the_end)
 {
     begin();
-    json_array(&json, "a");
-    json_object(&json, NULL);
+    base_json_array(&json, "a");
+    base_json_object(&json, NULL);
     expect("{\n  \"a\": [\n    {}\n  ]\n}\n");
 }
 END_TEST
