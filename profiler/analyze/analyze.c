@@ -21,13 +21,13 @@ static void count_and_warn(void *payload, const char *message)
         analysis->warn(analysis->warn_payload, message);
 }
 
-static struct prof_symbols *open_symbols(struct prof_analysis *analysis)
+static struct symbols *open_symbols(struct prof_analysis *analysis)
 {
     const struct read_profile *profile = analysis->profile;
-    struct prof_module *module = base_calloc(profile->n_mappings + 1, sizeof *module);
+    struct symbols_module *module = base_calloc(profile->n_mappings + 1, sizeof *module);
     for (size_t i = 0; i < profile->n_mappings; i++) {
         const struct read_mapping *mapping = &profile->mapping[i];
-        module[i] = (struct prof_module){
+        module[i] = (struct symbols_module){
             .path = mapping->path,
             .build_id = mapping->build_id_bytes ? mapping->build_id : NULL,
             .build_id_bytes = mapping->build_id_bytes,
@@ -36,8 +36,7 @@ static struct prof_symbols *open_symbols(struct prof_analysis *analysis)
             .bias = mapping->bias,
         };
     }
-    struct prof_symbols *symbols =
-        prof_symbols_open(module, profile->n_mappings, count_and_warn, analysis);
+    struct symbols *symbols = symbols_open(module, profile->n_mappings, count_and_warn, analysis);
     free(module);
     return symbols;
 }
@@ -52,7 +51,7 @@ static void first_name(struct prof_names *names, const char *name)
 void prof_line_of_row(const struct prof_analysis *analysis, const struct read_row *row,
                       struct prof_line *line)
 {
-    struct prof_place place = analyze_place(analysis, row->pc, row->line);
+    struct symbols_place place = analyze_place(analysis, row->pc, row->line);
     *line = (struct prof_line){
         .own = row->pc == 0,
         .file = place.file,
@@ -195,7 +194,7 @@ void prof_analysis_again(struct prof_analysis *analysis, const struct read_profi
                                        .warn = before.warn,
                                        .warn_payload = before.warn_payload};
     if (analysis->symbols && analysis->n_mappings != profile->n_mappings) {
-        prof_symbols_close(analysis->symbols);
+        symbols_close(analysis->symbols);
         analysis->symbols = NULL;
     }
     join(analysis);
@@ -205,7 +204,7 @@ void prof_analysis_free(struct prof_analysis *analysis)
 {
     if (!analysis)
         return;
-    prof_symbols_close(analysis->symbols);
+    symbols_close(analysis->symbols);
     analyze_map_free(analysis->map);
     free(analysis->through);
     free(analysis->line);

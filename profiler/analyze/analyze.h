@@ -81,7 +81,7 @@ struct prof_totals {
     uint64_t process_cpu_ns; /* of the whole process, while it was sampled */
 };
 
-struct prof_symbols;
+struct symbols;
 struct analyze_map;
 
 /* Called with one line of text for each file whose symbols cannot be used. */
@@ -89,9 +89,9 @@ typedef void prof_warn_fn(void *payload, const char *message);
 
 struct prof_analysis {
     const struct read_profile *profile;
-    struct prof_symbols *symbols; /* owns the lines' strings */
-    size_t n_mappings;            /* of the profile when they were opened */
-    struct prof_line *line; /* one for each {file, line, function, op, shape}, in this order */
+    struct symbols *symbols; /* owns the lines' strings */
+    size_t n_mappings;       /* of the profile when they were opened */
+    struct prof_line *line;  /* one for each {file, line, function, op, shape}, in this order */
     size_t n_lines;
     size_t n_unlined;  /* of them: sites without line information */
     size_t n_unusable; /* files whose symbols could not be used */

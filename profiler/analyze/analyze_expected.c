@@ -109,7 +109,7 @@ void prof_expected_costs_make(struct prof_expected_costs *costs,
     prof_scope_costs_make(&costs->scopes, profile, false);
     for (size_t i = 0; i < profile->n_expectations; i++) {
         const struct read_expectation *stated = &profile->expectation[i];
-        const struct prof_place place = analyze_place(analysis, stated->pc, stated->line);
+        const struct symbols_place place = analyze_place(analysis, stated->pc, stated->line);
         costs->expected[costs->n++] = (struct prof_expected_cost){
             .stated = stated,
             .times = stated->times,

@@ -12,7 +12,7 @@ static uint64_t hash_text(uint64_t h, const char *text)
     return text ? base_hash(h, base_hash_text(text)) : base_hash(h, 0);
 }
 
-static uint64_t hash_place(const struct prof_place *place)
+static uint64_t hash_place(const struct symbols_place *place)
 {
     uint64_t h = hash_text(base_hash(0, place->line), place->function);
     return base_hash(hash_text(hash_text(h, place->file), place->module), place->offset);
@@ -23,7 +23,7 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool same_place(const struct prof_place *a, const struct prof_place *b)
+static bool same_place(const struct symbols_place *a, const struct symbols_place *b)
 {
     return a->line == b->line && a->offset == b->offset && same_text(a->function, b->function) &&
            same_text(a->file, b->file) && same_text(a->module, b->module);
@@ -40,13 +40,13 @@ bool analyze_is_system(const char *module)
 }
 
 /* What starts a program, and has no source. */
-static bool is_start(const struct prof_place *place)
+static bool is_start(const struct symbols_place *place)
 {
     return !place->file && place->function && strcmp(place->function, "_start") == 0;
 }
 
 /* What does not tell two frames apart is left out of the place. */
-static void normalise(const struct analyze_frames *frames, struct prof_place *place)
+static void normalise(const struct analyze_frames *frames, struct symbols_place *place)
 {
     if (frames->combine && (place->function || place->file))
         place->line = 0;
@@ -55,7 +55,7 @@ static void normalise(const struct analyze_frames *frames, struct prof_place *pl
 }
 
 /* The number of the frame. */
-static uint32_t intern(struct analyze_frames *frames, struct prof_place place, bool cut,
+static uint32_t intern(struct analyze_frames *frames, struct symbols_place place, bool cut,
                        bool hidden)
 {
     normalise(frames, &place);
@@ -76,14 +76,14 @@ static uint32_t intern(struct analyze_frames *frames, struct prof_place place, b
 static const struct analyze_chain *add_chain(struct analyze_frames *frames, uint64_t pc,
                                              uint32_t line, bool own)
 {
-    struct prof_place place[PROF_SYMBOLS_INLINED] = {{.line = 0}};
+    struct symbols_place place[SYMBOLS_INLINED] = {{.line = 0}};
     size_t n = 1;
-    const char *module = prof_symbols_module(frames->analysis->symbols, pc);
+    const char *module = symbols_module(frames->analysis->symbols, pc);
     bool hidden = !frames->system && !own && analyze_is_system(module);
     if (hidden)
         place[0].module = module; /* which need not be opened */
     else if (pc != 0)
-        n = analyze_places(frames->analysis, pc, line, place, PROF_SYMBOLS_INLINED);
+        n = analyze_places(frames->analysis, pc, line, place, SYMBOLS_INLINED);
     hidden |= !frames->system && !own && is_start(&place[0]);
     BASE_ARRAY_GROW(frames->chain, frames->n_chains, &frames->room_chains);
     struct analyze_chain *chain = &frames->chain[frames->n_chains++];

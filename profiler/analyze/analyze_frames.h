@@ -12,10 +12,10 @@
 #include "base_table.h"
 
 struct analyze_frame {
-    struct prof_place place; /* line 0 where lines are combined */
-    bool cut;                /* stands for outer frames */
-    bool hidden;             /* the system's */
-    bool focus, ignore;      /* for the tree's use */
+    struct symbols_place place; /* line 0 where lines are combined */
+    bool cut;                   /* stands for outer frames */
+    bool hidden;                /* the system's */
+    bool focus, ignore;         /* for the tree's use */
 };
 
 /* The frames of an address, the innermost first: `n` of them from `first` on in frames->list. */

@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 
-static struct prof_place known_place(const struct read_symbol *known)
+static struct symbols_place known_place(const struct read_symbol *known)
 {
-    return (struct prof_place){
+    return (struct symbols_place){
         .function = known->function,
         .file = known->file,
         .line = known->source_line,
@@ -21,7 +21,7 @@ static struct prof_place known_place(const struct read_symbol *known)
 
 /* What the profile knows of an address; *whole: up to the function that has the code. */
 static size_t known_places(const struct read_profile *profile, uint64_t pc, uint32_t line,
-                           struct prof_place *place, size_t room, bool *whole)
+                           struct symbols_place *place, size_t room, bool *whole)
 {
     size_t n = 0;
     *whole = false;
@@ -36,26 +36,26 @@ static size_t known_places(const struct read_profile *profile, uint64_t pc, uint
 }
 
 static size_t find_places(const struct prof_analysis *analysis, uint64_t pc, uint32_t line,
-                          struct prof_place *place, size_t room)
+                          struct symbols_place *place, size_t room)
 {
     bool whole;
-    *place = (struct prof_place){0};
+    *place = (struct symbols_place){0};
     if (pc == 0)
         return 1;
     const size_t n = known_places(analysis->profile, pc, line, place, room, &whole);
     if (whole || n == room)
         return n;
     if (n == 0)
-        return prof_symbols_chain(analysis->symbols, pc, line, place, room);
+        return symbols_chain(analysis->symbols, pc, line, place, room);
     /* Older profiles know the innermost function alone: the program, if it is there, has more. */
-    const struct prof_place known = place[0];
-    size_t found = prof_symbols_chain(analysis->symbols, pc, line, place, room);
+    const struct symbols_place known = place[0];
+    size_t found = symbols_chain(analysis->symbols, pc, line, place, room);
     place[0] = known;
     return found;
 }
 
 size_t analyze_places(const struct prof_analysis *analysis, uint64_t pc, uint32_t line,
-                      struct prof_place *place, size_t room)
+                      struct symbols_place *place, size_t room)
 {
     const size_t n = find_places(analysis, pc, line, place, room);
     for (size_t i = 0; i < n; i++)
@@ -63,9 +63,9 @@ size_t analyze_places(const struct prof_analysis *analysis, uint64_t pc, uint32_
     return n;
 }
 
-struct prof_place analyze_place(const struct prof_analysis *analysis, uint64_t pc, uint32_t line)
+struct symbols_place analyze_place(const struct prof_analysis *analysis, uint64_t pc, uint32_t line)
 {
-    struct prof_place place;
+    struct symbols_place place;
     analyze_places(analysis, pc, line, &place, 1);
     return place;
 }
@@ -125,14 +125,14 @@ struct read_symbol *prof_analysis_symbols(const struct prof_analysis *analysis, 
     list_sites(analysis->profile, site);
     n_sites = unite_sites(site, most);
     for (size_t i = 0; i <= n_sites; i++) { /* once more than needed: an array that is empty */
-        struct prof_place place[PROF_SYMBOLS_INLINED];
-        if (*n + PROF_SYMBOLS_INLINED > room) {
-            room = 2 * room + 2 * PROF_SYMBOLS_INLINED;
+        struct symbols_place place[SYMBOLS_INLINED];
+        if (*n + SYMBOLS_INLINED > room) {
+            room = 2 * room + 2 * SYMBOLS_INLINED;
             symbol = base_reallocarray(symbol, room, sizeof *symbol);
         }
-        const size_t found = i < n_sites ? analyze_places(analysis, site[i].pc, site[i].line, place,
-                                                          PROF_SYMBOLS_INLINED)
-                                         : 0;
+        const size_t found =
+            i < n_sites ? analyze_places(analysis, site[i].pc, site[i].line, place, SYMBOLS_INLINED)
+                        : 0;
         for (size_t j = 0; j < found; j++)
             symbol[(*n)++] = (struct read_symbol){
                 .pc = site[i].pc,

@@ -24,7 +24,7 @@ size_t analyze_sample_owner(const struct read_sample *sample, const struct prof_
     size_t at = 0;
     const char *module = NULL;
     for (; at < sample->n_stack; at++) {
-        module = prof_symbols_module(analysis->symbols, sample->stack[at] + (at == 0));
+        module = symbols_module(analysis->symbols, sample->stack[at] + (at == 0));
         if (!is_library(module))
             break;
     }
@@ -34,7 +34,7 @@ size_t analyze_sample_owner(const struct read_sample *sample, const struct prof_
 void analyze_sample_line(struct prof_line *line, const struct read_sample *sample,
                          const struct prof_analysis *analysis)
 {
-    struct prof_place place = {0};
+    struct symbols_place place = {0};
     const bool code = sample->phase == READ_PHASE_NONE;
     const bool idle = code && sample->waiting == READ_WAITING_BLAS;
     const size_t owner = code && !idle ? analyze_sample_owner(sample, analysis) : 0;
@@ -44,7 +44,7 @@ void analyze_sample_line(struct prof_line *line, const struct read_sample *sampl
              owner < sample->n_stack) /* the interrupted address is no return address */
         place = analyze_place(analysis, sample->stack[owner] + (owner == 0), 0);
     else if (code && !idle && sample->n_stack > 0)
-        place.module = prof_symbols_module(analysis->symbols, sample->stack[0] + 1);
+        place.module = symbols_module(analysis->symbols, sample->stack[0] + 1);
     place.wrapped &= owner == 0; /* a formula is inlined in the user's code, and calls nothing */
     *line = (struct prof_line){
         .own = !code && sample->pc == 0,

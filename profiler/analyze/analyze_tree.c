@@ -51,7 +51,7 @@ struct maker {
 
 static struct prof_line line_of(const struct analyze_frame *frame)
 {
-    const struct prof_place *place = &frame->place;
+    const struct symbols_place *place = &frame->place;
     return (struct prof_line){
         .own = false,
         .file = place->file,

@@ -270,7 +270,7 @@ struct read_symbol {
     uint32_t line;  /* of the row, not of the source */
     uint32_t depth; /* 0: the innermost function; others that the one before is inlined into */
     bool outermost; /* the function that has the code; older profiles do not say */
-    bool wrapped;   /* see prof_place in symbols.h */
+    bool wrapped;   /* see symbols_place in symbols.h */
     char *function, *file, *module;
     uint32_t source_line, function_line;
     uint64_t offset;

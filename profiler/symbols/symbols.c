@@ -28,24 +28,24 @@ struct lazy_object {
     struct symbols_object elf;
 };
 
-struct prof_symbols {
+struct symbols {
     struct mapping *mapping;
     struct lazy_object *object;
     size_t n_mappings, n_objects;
     struct base_strings texts; /* paths */
-    prof_symbols_warn_fn *warn;
+    symbols_warn_fn *warn;
     void *payload;
     bool no_memory;
 };
 
 /* The kernel's own name for code that is in no file, such as "[vdso]". */
-static bool is_file(const char *path)
+static bool symbols_is_file(const char *path)
 {
     return *path != '[';
 }
 
 static bool same_object(const struct lazy_object *object, const char *path,
-                        const struct prof_module *module)
+                        const struct symbols_module *module)
 {
     return object->path == path && object->build_id_bytes == module->build_id_bytes &&
            (module->build_id_bytes == 0 ||
@@ -53,8 +53,8 @@ static bool same_object(const struct lazy_object *object, const char *path,
 }
 
 /* The index of the module's file, added if it is new; SIZE_MAX when memory is exhausted. */
-static size_t object_of(struct prof_symbols *symbols, const char *path,
-                        const struct prof_module *module)
+static size_t object_of(struct symbols *symbols, const char *path,
+                        const struct symbols_module *module)
 {
     for (size_t i = symbols->n_objects; i-- > 0;)
         if (same_object(&symbols->object[i], path, module))
@@ -70,10 +70,10 @@ static size_t object_of(struct prof_symbols *symbols, const char *path,
     return symbols->n_objects++;
 }
 
-struct prof_symbols *prof_symbols_open(const struct prof_module *modules, size_t n,
-                                       prof_symbols_warn_fn *warn, void *payload)
+struct symbols *symbols_open(const struct symbols_module *modules, size_t n, symbols_warn_fn *warn,
+                             void *payload)
 {
-    struct prof_symbols *symbols = base_calloc(1, sizeof *symbols);
+    struct symbols *symbols = base_calloc(1, sizeof *symbols);
     if (!symbols)
         return NULL;
     symbols->warn = warn;
@@ -81,14 +81,14 @@ struct prof_symbols *prof_symbols_open(const struct prof_module *modules, size_t
     symbols->mapping = base_calloc(n ? n : 1, sizeof *symbols->mapping);
     symbols->object = base_calloc(n ? n : 1, sizeof *symbols->object);
     if (!symbols->mapping || !symbols->object) {
-        prof_symbols_close(symbols);
+        symbols_close(symbols);
         return NULL;
     }
     for (size_t i = 0; i < n; i++) {
         const char *path = symbols_path_text(&symbols->texts, modules[i].path);
         size_t object = path ? object_of(symbols, path, &modules[i]) : SIZE_MAX;
         if (object == SIZE_MAX) {
-            prof_symbols_close(symbols);
+            symbols_close(symbols);
             return NULL;
         }
         symbols->mapping[symbols->n_mappings++] =
@@ -98,7 +98,7 @@ struct prof_symbols *prof_symbols_open(const struct prof_module *modules, size_t
 }
 
 /* One line, with the end of a path that is long: the reason is never cut. */
-static void warn_of(const struct prof_symbols *symbols, const char *path, const char *problem)
+static void warn_of(const struct symbols *symbols, const char *path, const char *problem)
 {
     enum { MOST_PATH = 512 };
     char message[1024];
@@ -114,7 +114,7 @@ static void warn_of(const struct prof_symbols *symbols, const char *path, const 
     symbols->warn(symbols->payload, message);
 }
 
-static struct symbols_object *open_object(struct prof_symbols *symbols, size_t index)
+static struct symbols_object *open_object(struct symbols *symbols, size_t index)
 {
     struct lazy_object *object = &symbols->object[index];
     if (!object->opened) {
@@ -126,7 +126,7 @@ static struct symbols_object *open_object(struct prof_symbols *symbols, size_t i
     return &object->elf;
 }
 
-static const struct mapping *mapping_of(const struct prof_symbols *symbols, uint64_t address)
+static const struct mapping *mapping_of(const struct symbols *symbols, uint64_t address)
 {
     for (size_t i = symbols->n_mappings; i-- > 0;)
         if (symbols->mapping[i].start <= address && address < symbols->mapping[i].end)
@@ -134,7 +134,7 @@ static const struct mapping *mapping_of(const struct prof_symbols *symbols, uint
     return NULL;
 }
 
-static void fill_place(struct prof_symbols *symbols, struct prof_place *place,
+static void fill_place(struct symbols *symbols, struct symbols_place *place,
                        const struct symbols_found *found)
 {
     place->function = found->function;
@@ -147,28 +147,28 @@ static void fill_place(struct prof_symbols *symbols, struct prof_place *place,
         place->line = found->line;
 }
 
-size_t prof_symbols_chain(struct prof_symbols *symbols, uint64_t pc, uint32_t line,
-                          struct prof_place *place, size_t room)
+size_t symbols_chain(struct symbols *symbols, uint64_t pc, uint32_t line,
+                     struct symbols_place *place, size_t room)
 {
-    struct symbols_found found[PROF_SYMBOLS_INLINED];
-    *place = (struct prof_place){.line = line, .offset = pc};
+    struct symbols_found found[SYMBOLS_INLINED];
+    *place = (struct symbols_place){.line = line, .offset = pc};
     /* A return address may be the first byte after its function, or after its module. */
     const struct mapping *mapping = pc > 0 ? mapping_of(symbols, pc - 1) : NULL;
     if (!mapping)
         return 1;
     uint64_t address = pc - 1 - mapping->bias;
     place->module = mapping->path;
-    if (!is_file(mapping->path)) {
+    if (!symbols_is_file(mapping->path)) {
         place->offset = 0;
         return 1;
     }
     place->offset = address + 1;
     struct symbols_object *object = open_object(symbols, mapping->object);
     size_t n = symbols_object_find(object, address, found,
-                                   room < PROF_SYMBOLS_INLINED ? room : PROF_SYMBOLS_INLINED);
+                                   room < SYMBOLS_INLINED ? room : SYMBOLS_INLINED);
     for (size_t i = 0; i < n; i++) {
         if (i > 0)
-            place[i] = (struct prof_place){.module = mapping->path, .offset = address + 1};
+            place[i] = (struct symbols_place){.module = mapping->path, .offset = address + 1};
         fill_place(symbols, &place[i], &found[i]);
     }
     if (!place->function) {
@@ -181,25 +181,25 @@ size_t prof_symbols_chain(struct prof_symbols *symbols, uint64_t pc, uint32_t li
     return n > 0 ? n : 1;
 }
 
-int prof_symbols_resolve(struct prof_symbols *symbols, uint64_t pc, uint32_t line,
-                         struct prof_place *place)
+int symbols_resolve(struct symbols *symbols, uint64_t pc, uint32_t line,
+                    struct symbols_place *place)
 {
-    (void)prof_symbols_chain(symbols, pc, line, place, 1);
+    (void)symbols_chain(symbols, pc, line, place, 1);
     return place->file && place->line ? 0 : 1;
 }
 
-const char *prof_symbols_module(const struct prof_symbols *symbols, uint64_t pc)
+const char *symbols_module(const struct symbols *symbols, uint64_t pc)
 {
     const struct mapping *mapping = pc > 0 ? mapping_of(symbols, pc - 1) : NULL;
     return mapping ? mapping->path : NULL;
 }
 
-bool prof_symbols_no_memory(const struct prof_symbols *symbols)
+bool symbols_no_memory(const struct symbols *symbols)
 {
     return symbols->no_memory;
 }
 
-uint64_t prof_symbols_units_walked(const struct prof_symbols *symbols)
+uint64_t symbols_units_walked(const struct symbols *symbols)
 {
     uint64_t n = 0;
     for (size_t i = 0; i < symbols->n_objects; i++)
@@ -207,7 +207,7 @@ uint64_t prof_symbols_units_walked(const struct prof_symbols *symbols)
     return n;
 }
 
-void prof_symbols_close(struct prof_symbols *symbols)
+void symbols_close(struct symbols *symbols)
 {
     if (!symbols)
         return;

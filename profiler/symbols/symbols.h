@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* An executable mapping of the process. */
-struct prof_module {
+struct symbols_module {
     const char *path;        /* "[vdso]" and the like: of no file, of which nothing is asked */
     const uint8_t *build_id; /* may be NULL: not checked */
     size_t build_id_bytes;
@@ -22,8 +22,8 @@ struct prof_module {
     uint64_t bias;       /* run-time address minus address in the file */
 };
 
-/* Where an address lies. Strings belong to the prof_symbols and live until it is closed. */
-struct prof_place {
+/* Where an address lies. Strings belong to the symbols and live until it is closed. */
+struct symbols_place {
     const char *function;   /* NULL: unknown */
     const char *file;       /* absolute and normalised; NULL: no line information */
     uint32_t line;          /* 0: unknown */
@@ -34,41 +34,41 @@ struct prof_place {
                       * the module is no file, as "[vdso]" */
 };
 
-enum { PROF_SYMBOLS_INLINED = 32 }; /* functions within each other that one address may have */
+enum { SYMBOLS_INLINED = 32 }; /* functions within each other that one address may have */
 
-struct prof_symbols;
+struct symbols;
 
 /* Called once for each file that cannot be used, with one line of text. */
-typedef void prof_symbols_warn_fn(void *payload, const char *message);
+typedef void symbols_warn_fn(void *payload, const char *message);
 
 /* Opens a set of modules (copied); files are opened when an address first needs them. Where two
  * modules overlap, the later one counts. `warn` may be NULL. Returns NULL only when memory is
- * exhausted. One thread at a time may use a prof_symbols. */
-struct prof_symbols *prof_symbols_open(const struct prof_module *modules, size_t n,
-                                       prof_symbols_warn_fn *warn, void *payload);
+ * exhausted. One thread at a time may use a symbols. */
+struct symbols *symbols_open(const struct symbols_module *modules, size_t n, symbols_warn_fn *warn,
+                             void *payload);
 
 /* Resolves the return address pc; the call is looked up at pc - 1. line: __LINE__ of the call if
  * it is known, else 0; it replaces the line of the debug information. Fills *place in every
  * case; returns 0 if it has a file and a line, 1 if it has less. */
-int prof_symbols_resolve(struct prof_symbols *symbols, uint64_t pc, uint32_t line,
-                         struct prof_place *place);
+int symbols_resolve(struct symbols *symbols, uint64_t pc, uint32_t line,
+                    struct symbols_place *place);
 
 /* The same with the functions that the call's own was inlined into: place[0] is what
- * prof_symbols_resolve gives, place[1] the call in its caller, up to the function that has the
+ * symbols_resolve gives, place[1] the call in its caller, up to the function that has the
  * code. Returns how many of at most `room`, 1 or more, were filled. */
-size_t prof_symbols_chain(struct prof_symbols *symbols, uint64_t pc, uint32_t line,
-                          struct prof_place *place, size_t room);
+size_t symbols_chain(struct symbols *symbols, uint64_t pc, uint32_t line,
+                     struct symbols_place *place, size_t room);
 
 /* The path of the module that the address lies in, which is not opened for it; or NULL. */
-const char *prof_symbols_module(const struct prof_symbols *symbols, uint64_t pc);
+const char *symbols_module(const struct symbols *symbols, uint64_t pc);
 
 /* Whether memory was exhausted in any call: a place may then lack what the debug information
  * has. */
-bool prof_symbols_no_memory(const struct prof_symbols *symbols);
+bool symbols_no_memory(const struct symbols *symbols);
 
 /* How many compilation units were walked so far. */
-uint64_t prof_symbols_units_walked(const struct prof_symbols *symbols);
+uint64_t symbols_units_walked(const struct symbols *symbols);
 
-void prof_symbols_close(struct prof_symbols *symbols);
+void symbols_close(struct symbols *symbols);
 
 #endif

@@ -35,7 +35,7 @@ struct found_module {
 /* The file that was opened last stays open: errors come in groups from one program. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct found_module current;
-static struct prof_symbols *symbols;
+static struct symbols *symbols;
 
 static int match_module(struct dl_phdr_info *info, size_t size, void *payload)
 {
@@ -88,33 +88,33 @@ static int select_module(uintptr_t pc)
     if (symbols && current.bias == module.bias && current.start == module.start &&
         strcmp(current.path, module.path) == 0)
         return 0;
-    prof_symbols_close(symbols);
-    struct prof_module set = {
+    symbols_close(symbols);
+    struct symbols_module set = {
         .path = module.path, .start = module.start, .end = module.end, .bias = module.bias};
-    symbols = prof_symbols_open(&set, 1, NULL, NULL);
+    symbols = symbols_open(&set, 1, NULL, NULL);
     current = module;
     return symbols ? 0 : -1;
 }
 
-static const char *base_name(const char *path)
+static const char *module_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
 
-static int describe(uintptr_t pc, uint32_t line, char *buf, unsigned n)
+static int module_describe(uintptr_t pc, uint32_t line, char *buf, unsigned n)
 {
-    struct prof_place place;
+    struct symbols_place place;
     if (pc == 0 || select_module(pc) != 0)
         return -1;
-    int complete = prof_symbols_resolve(symbols, pc, line, &place);
-    if (prof_symbols_no_memory(symbols)) { /* the next message may have more */
-        prof_symbols_close(symbols);
+    int complete = symbols_resolve(symbols, pc, line, &place);
+    if (symbols_no_memory(symbols)) { /* the next message may have more */
+        symbols_close(symbols);
         symbols = NULL;
         return -1;
     }
     if (complete == 0) {
-        snprintf(buf, n, "%s:%u%s%s", base_name(place.file), (unsigned)place.line,
+        snprintf(buf, n, "%s:%u%s%s", module_base_name(place.file), (unsigned)place.line,
                  place.function ? " in " : "", place.function ? place.function : "");
         return 0;
     }
@@ -124,7 +124,7 @@ static int describe(uintptr_t pc, uint32_t line, char *buf, unsigned n)
         snprintf(buf, n, "line %u in %s", (unsigned)line, place.function);
     else
         snprintf(buf, n, "%s+0x%llx in %s", place.function, (unsigned long long)place.offset,
-                 base_name(place.module));
+                 module_base_name(place.module));
     return 0;
 }
 
@@ -134,7 +134,7 @@ int tapescope_symbol_describe(uintptr_t pc, uint32_t line, char *buf, unsigned n
         return -1;
     int saved = errno;
     pthread_mutex_lock(&mutex);
-    int status = describe(pc, line, buf, n);
+    int status = module_describe(pc, line, buf, n);
     pthread_mutex_unlock(&mutex);
     errno = saved;
     return status;
@@ -142,6 +142,6 @@ int tapescope_symbol_describe(uintptr_t pc, uint32_t line, char *buf, unsigned n
 
 __attribute__((destructor)) static void release(void)
 {
-    prof_symbols_close(symbols);
+    symbols_close(symbols);
     symbols = NULL;
 }

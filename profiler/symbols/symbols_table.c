@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Of symbols at one address those that know their size come last, where the search finds them. */
-static int compare_entries(const void *a, const void *b)
+static int table_compare_entries(const void *a, const void *b)
 {
     const struct symbols_entry *x = a, *y = b;
     if (x->start != y->start)
@@ -40,7 +40,7 @@ void symbols_table_read(struct symbols_table *table, Dwfl_Module *module)
             table->entry[table->n++] = (struct symbols_entry){address, symbol.st_size, name};
     }
     if (table->entry && table->n > 1)
-        qsort(table->entry, table->n, sizeof *table->entry, compare_entries);
+        qsort(table->entry, table->n, sizeof *table->entry, table_compare_entries);
 }
 
 const char *symbols_table_find(const struct symbols_table *table, uint64_t address,

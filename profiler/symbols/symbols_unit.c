@@ -17,7 +17,7 @@
 enum { MAX_DEPTH = 256 };
 
 /* A range of a scope as it stands in the tree, before flattening. */
-struct span {
+struct unit_span {
     uint64_t start, end;
     uint32_t scope, depth;
 };
@@ -25,7 +25,7 @@ struct span {
 struct walk {
     Dwarf_Die *unit; /* has the line table */
     struct symbols_scope *scope;
-    struct span *span;
+    struct unit_span *span;
     size_t n_scopes, n_spans, room_scopes, room_spans;
 };
 
@@ -92,17 +92,18 @@ static int add_span(struct walk *walk, uint64_t start, uint64_t end, uint32_t sc
     /* Sections that the linker dropped leave ranges at address 0. */
     if (start == 0 || start >= end)
         return 0;
-    struct span *span = base_array_grow(walk->span, walk->n_spans, &walk->room_spans, sizeof *span);
+    struct unit_span *span =
+        base_array_grow(walk->span, walk->n_spans, &walk->room_spans, sizeof *span);
     if (!span)
         return -1;
     walk->span = span;
-    span[walk->n_spans++] = (struct span){start, end, scope, depth};
+    span[walk->n_spans++] = (struct unit_span){start, end, scope, depth};
     return 0;
 }
 
 /* Adds a function with its ranges; *index is its scope, or the parent's if it has no code. */
-static int add_scope(struct walk *walk, Dwarf_Die *die, bool inlined, uint32_t parent,
-                     uint32_t depth, uint32_t *index)
+static int unit_add_scope(struct walk *walk, Dwarf_Die *die, bool inlined, uint32_t parent,
+                          uint32_t depth, uint32_t *index)
 {
     Dwarf_Addr base, start, end;
     ptrdiff_t offset = dwarf_ranges(die, 0, &base, &start, &end);
@@ -143,7 +144,8 @@ static int walk_children(struct walk *walk, Dwarf_Die *die, uint32_t parent, uin
         int tag = dwarf_tag(&child);
         uint32_t scope = parent;
         if ((tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine) &&
-            add_scope(walk, &child, tag == DW_TAG_inlined_subroutine, parent, depth, &scope) != 0)
+            unit_add_scope(walk, &child, tag == DW_TAG_inlined_subroutine, parent, depth, &scope) !=
+                0)
             return -1;
         if (dwarf_haschildren(&child) == 1 && walk_children(walk, &child, scope, depth + 1) != 0)
             return -1;
@@ -154,7 +156,7 @@ static int walk_children(struct walk *walk, Dwarf_Die *die, uint32_t parent, uin
 /* Outer spans before the inner ones that start at the same address. */
 static int compare_spans(const void *a, const void *b)
 {
-    const struct span *x = a, *y = b;
+    const struct unit_span *x = a, *y = b;
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
     if (x->depth != y->depth)
@@ -164,7 +166,7 @@ static int compare_spans(const void *a, const void *b)
     return x->scope < y->scope ? -1 : x->scope > y->scope;
 }
 
-static void emit(struct symbols_unit *unit, uint64_t start, uint64_t end, uint32_t scope)
+static void unit_emit(struct symbols_unit *unit, uint64_t start, uint64_t end, uint32_t scope)
 {
     if (start < end)
         unit->segment[unit->n_segments++] = (struct symbols_segment){start, end, scope};
@@ -173,7 +175,7 @@ static void emit(struct symbols_unit *unit, uint64_t start, uint64_t end, uint32
 /* Turns nested spans into disjoint segments: each span gives at most one segment before it and
  * one after it, hence the room. Spans that are not properly nested are cut at the end of the
  * outer one. */
-static int flatten(struct symbols_unit *unit, struct walk *walk)
+static int unit_flatten(struct symbols_unit *unit, struct walk *walk)
 {
     if (walk->n_spans == 0)
         return 0;
@@ -191,15 +193,15 @@ static int flatten(struct symbols_unit *unit, struct walk *walk)
     for (size_t i = 0; i <= walk->n_spans; i++) {
         uint64_t start = i < walk->n_spans ? walk->span[i].start : UINT64_MAX;
         while (top > 0 && walk->span[stack[top - 1]].end <= start) {
-            struct span *ended = &walk->span[stack[--top]];
-            emit(unit, at, ended->end, ended->scope);
+            struct unit_span *ended = &walk->span[stack[--top]];
+            unit_emit(unit, at, ended->end, ended->scope);
             at = ended->end > at ? ended->end : at;
         }
         if (i == walk->n_spans)
             break;
         if (top > 0) {
-            struct span *outer = &walk->span[stack[top - 1]];
-            emit(unit, at, start, outer->scope);
+            struct unit_span *outer = &walk->span[stack[top - 1]];
+            unit_emit(unit, at, start, outer->scope);
             if (walk->span[i].end > outer->end)
                 walk->span[i].end = outer->end;
         }
@@ -218,7 +220,7 @@ static int walk_unit(struct symbols_unit *unit)
     if (status == 0 && walk.n_spans >= UINT32_MAX)
         status = -1;
     if (status == 0)
-        status = flatten(unit, &walk);
+        status = unit_flatten(unit, &walk);
     free(walk.span);
     if (status != 0) {
         free(walk.scope);
@@ -255,7 +257,7 @@ static const char *directory_of(struct symbols_unit *unit, const char *file)
 }
 
 /* Goes on to where the scope's caller has the call that was inlined. */
-static uint32_t leave(struct symbols_unit *unit, uint32_t at, struct symbols_found *found)
+static uint32_t unit_leave(struct symbols_unit *unit, uint32_t at, struct symbols_found *found)
 {
     found->file = file_in_table(&unit->tree, unit->scope[at].call_file);
     found->line = unit->scope[at].call_line;
@@ -278,7 +280,7 @@ size_t symbols_unit_find(struct symbols_unit *unit, uint64_t address, struct sym
     for (uint32_t at = scope_at(unit, address); n < room;) {
         here.wrapped = false;
         while (at != SYMBOLS_NO_SCOPE && unit->scope[at].wrapper && unit->scope[at].inlined) {
-            at = leave(unit, at, &here);
+            at = unit_leave(unit, at, &here);
             here.wrapped = true;
         }
         here.function = NULL;
@@ -294,7 +296,7 @@ size_t symbols_unit_find(struct symbols_unit *unit, uint64_t address, struct sym
             found[n++] = here;
         if (at == SYMBOLS_NO_SCOPE || !unit->scope[at].inlined)
             break;
-        at = leave(unit, at, &here);
+        at = unit_leave(unit, at, &here);
         if (at == SYMBOLS_NO_SCOPE) /* inlined into nothing: the debug information is wrong */
             break;
     }

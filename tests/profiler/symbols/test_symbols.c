@@ -107,7 +107,7 @@ static char folder[512];
 
 /* What a run of the program said. */
 struct run {
-    struct prof_module module[MAX_MODULES];
+    struct symbols_module module[MAX_MODULES];
     char path[MAX_MODULES][1024];
     size_t n_modules;
     uint64_t pc[SITES];
@@ -149,7 +149,7 @@ static void build(const char *compiler, const char *flags)
 static void add_module(struct run *run, const char *text)
 {
     char *at;
-    struct prof_module *module = &run->module[run->n_modules];
+    struct symbols_module *module = &run->module[run->n_modules];
     ck_assert_uint_lt(run->n_modules, MAX_MODULES);
     module->bias = strtoull(text, &at, 16);
     module->start = strtoull(at, &at, 16);
@@ -210,15 +210,15 @@ static void count_warning(void *payload, const char *message)
 
 static void check_all_sites(const struct run *run, const char *how)
 {
-    struct prof_symbols *symbols = prof_symbols_open(run->module, run->n_modules, NULL, NULL);
+    struct symbols *symbols = symbols_open(run->module, run->n_modules, NULL, NULL);
     ck_assert_ptr_nonnull(symbols);
     for (int i = 0; i < SITES; i++) {
-        struct prof_place place;
+        struct symbols_place place;
         char file[1024];
         bool shared = strcmp(sites[i].file, "shared.c") == 0;
         unsigned line = marked_line(shared ? shared_text : program_text, sites[i].name);
         snprintf(file, sizeof file, "%s/%s", folder, sites[i].file);
-        ck_assert_msg(prof_symbols_resolve(symbols, run->pc[i], run->line[i], &place) == 0,
+        ck_assert_msg(symbols_resolve(symbols, run->pc[i], run->line[i], &place) == 0,
                       "%s: %s has no line", how, sites[i].name);
         ck_assert_str_eq(place.file, file);
         ck_assert_msg(strcmp(place.function, sites[i].function) == 0 && place.line == line,
@@ -227,8 +227,8 @@ static void check_all_sites(const struct run *run, const char *how)
         ck_assert_uint_gt(place.function_line, 0);
         ck_assert_uint_lt(place.function_line, place.line);
     }
-    ck_assert_uint_eq(prof_symbols_units_walked(symbols), 2);
-    prof_symbols_close(symbols);
+    ck_assert_uint_eq(symbols_units_walked(symbols), 2);
+    symbols_close(symbols);
 }
 
 static void set_up(void)
@@ -280,13 +280,13 @@ END_TEST
 static void check_chain(const char *compiler, const char *flags)
 {
     struct run run;
-    struct prof_place place[4];
+    struct symbols_place place[4];
     if (!*compiler)
         return;
     build(compiler, flags);
     run_program(&run);
-    struct prof_symbols *symbols = prof_symbols_open(run.module, run.n_modules, NULL, NULL);
-    size_t n = prof_symbols_chain(symbols, run.pc[5], run.line[5], place, 4);
+    struct symbols *symbols = symbols_open(run.module, run.n_modules, NULL, NULL);
+    size_t n = symbols_chain(symbols, run.pc[5], run.line[5], place, 4);
     ck_assert_msg(n == 2, "%s %s: %zu functions", compiler, flags, n);
     ck_assert_str_eq(place[0].function, "inner_function");
     ck_assert_uint_eq(place[0].line, marked_line(program_text, "inlined"));
@@ -294,10 +294,10 @@ static void check_chain(const char *compiler, const char *flags)
     ck_assert_ptr_eq(place[1].file, place[0].file);
     ck_assert_uint_eq(place[1].line, marked_line(program_text, "call of inner"));
     ck_assert_uint_eq(place[1].function_line, marked_line(program_text, "call of inner") - 3);
-    ck_assert_uint_eq(prof_symbols_chain(symbols, run.pc[5], run.line[5], place, 1), 1);
-    ck_assert_uint_eq(prof_symbols_chain(symbols, run.pc[0], run.line[0], place, 4), 1);
+    ck_assert_uint_eq(symbols_chain(symbols, run.pc[5], run.line[5], place, 1), 1);
+    ck_assert_uint_eq(symbols_chain(symbols, run.pc[0], run.line[0], place, 4), 1);
     ck_assert_str_eq(place[0].function, "plain_call");
-    prof_symbols_close(symbols);
+    symbols_close(symbols);
 }
 
 START_TEST(an_inlined_function_is_followed_by_the_one_that_has_its_code)
@@ -311,18 +311,18 @@ END_TEST
 START_TEST(without_debug_information_a_site_has_symbol_and_offset)
 {
     struct run run;
-    struct prof_place place;
+    struct symbols_place place;
     build(TEST_C_COMPILER, "-O0");
     run_program(&run);
-    struct prof_symbols *symbols = prof_symbols_open(run.module, run.n_modules, NULL, NULL);
-    ck_assert_int_eq(prof_symbols_resolve(symbols, run.pc[1], 0, &place), 1);
+    struct symbols *symbols = symbols_open(run.module, run.n_modules, NULL, NULL);
+    ck_assert_int_eq(symbols_resolve(symbols, run.pc[1], 0, &place), 1);
     ck_assert_ptr_null(place.file);
     ck_assert_str_eq(place.function, "tail_call");
     ck_assert_uint_gt(place.offset, 0);
     ck_assert_uint_lt(place.offset, 4096);
-    ck_assert_int_eq(prof_symbols_resolve(symbols, run.pc[1], 19, &place), 1);
+    ck_assert_int_eq(symbols_resolve(symbols, run.pc[1], 19, &place), 1);
     ck_assert_uint_eq(place.line, 19);
-    prof_symbols_close(symbols);
+    symbols_close(symbols);
 }
 END_TEST
 
@@ -335,11 +335,11 @@ START_TEST(a_separate_debug_file_is_found_by_its_link)
     run_program(&run);
     check_all_sites(&run, "debuglink");
     shell("rm program.debug");
-    struct prof_symbols *symbols = prof_symbols_open(run.module, run.n_modules, NULL, NULL);
-    struct prof_place place;
-    ck_assert_int_eq(prof_symbols_resolve(symbols, run.pc[1], 0, &place), 1);
+    struct symbols *symbols = symbols_open(run.module, run.n_modules, NULL, NULL);
+    struct symbols_place place;
+    ck_assert_int_eq(symbols_resolve(symbols, run.pc[1], 0, &place), 1);
     ck_assert_ptr_nonnull(place.module);
-    prof_symbols_close(symbols);
+    symbols_close(symbols);
 }
 END_TEST
 
@@ -347,7 +347,7 @@ START_TEST(a_program_that_was_built_again_is_not_used_and_warned_of_once)
 {
     static const uint8_t other_id[20] = {1, 2, 3};
     struct run run;
-    struct prof_place place;
+    struct symbols_place place;
     int warnings = 0;
     build(TEST_C_COMPILER, "-g -O2");
     run_program(&run);
@@ -355,15 +355,14 @@ START_TEST(a_program_that_was_built_again_is_not_used_and_warned_of_once)
         run.module[i].build_id = other_id;
         run.module[i].build_id_bytes = sizeof other_id;
     }
-    struct prof_symbols *symbols =
-        prof_symbols_open(run.module, run.n_modules, count_warning, &warnings);
+    struct symbols *symbols = symbols_open(run.module, run.n_modules, count_warning, &warnings);
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(prof_symbols_resolve(symbols, run.pc[1], 0, &place), 1);
+        ck_assert_int_eq(symbols_resolve(symbols, run.pc[1], 0, &place), 1);
         ck_assert_ptr_null(place.function);
         ck_assert_ptr_nonnull(place.module);
     }
     ck_assert_int_eq(warnings, 1);
-    prof_symbols_close(symbols);
+    symbols_close(symbols);
 }
 END_TEST
 
@@ -371,19 +370,19 @@ START_TEST(ten_thousand_addresses_walk_each_unit_once)
 {
     enum { ADDRESSES = 10000 };
     struct run run;
-    struct prof_place place;
+    struct symbols_place place;
     build(TEST_C_COMPILER, "-g -O2");
     run_program(&run);
-    struct prof_symbols *symbols = prof_symbols_open(run.module, run.n_modules, NULL, NULL);
+    struct symbols *symbols = symbols_open(run.module, run.n_modules, NULL, NULL);
     for (unsigned i = 0; i < ADDRESSES; i++) {
-        const struct prof_module *module = &run.module[i % run.n_modules];
+        const struct symbols_module *module = &run.module[i % run.n_modules];
         /* Only the program and its library: what the system has in debug information may vary. */
         if (!strstr(module->path, folder))
             continue;
-        prof_symbols_resolve(symbols, module->start + i % (module->end - module->start), 0, &place);
+        symbols_resolve(symbols, module->start + i % (module->end - module->start), 0, &place);
     }
-    ck_assert_uint_eq(prof_symbols_units_walked(symbols), 2);
-    prof_symbols_close(symbols);
+    ck_assert_uint_eq(symbols_units_walked(symbols), 2);
+    symbols_close(symbols);
 }
 END_TEST
 

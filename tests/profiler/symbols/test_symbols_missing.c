@@ -11,7 +11,7 @@
 
 enum { PATH_ROOM = 4096 };
 
-static struct prof_symbols *symbols;
+static struct symbols *symbols;
 static char warning[2 * PATH_ROOM];
 static int warnings;
 
@@ -25,29 +25,29 @@ static void keep_warning(void *payload, const char *message)
 /* One of 4 KiB at 0x1000. */
 static void open_module(const char *path)
 {
-    struct prof_module module = {.path = path, .start = 0x1000, .end = 0x2000, .bias = 0x1000};
+    struct symbols_module module = {.path = path, .start = 0x1000, .end = 0x2000, .bias = 0x1000};
     warnings = 0;
-    symbols = prof_symbols_open(&module, 1, keep_warning, NULL);
+    symbols = symbols_open(&module, 1, keep_warning, NULL);
     ck_assert_ptr_nonnull(symbols);
 }
 
 START_TEST(a_missing_module_is_warned_of_once_and_a_stray_address_has_no_module)
 {
     static const char path[] = "/nowhere/gone";
-    struct prof_place place;
+    struct symbols_place place;
     open_module(path);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(prof_symbols_resolve(symbols, 0x1801, 7, &place), 1);
+        ck_assert_int_eq(symbols_resolve(symbols, 0x1801, 7, &place), 1);
     ck_assert_int_eq(warnings, 1);
     ck_assert_ptr_eq(strstr(warning, "/nowhere/gone: no symbols: "), warning);
     ck_assert_uint_eq(place.offset, 0x801);
     ck_assert_uint_eq(place.line, 7);
-    ck_assert_int_eq(prof_symbols_resolve(symbols, 0, 0, &place), 1);
-    ck_assert_int_eq(prof_symbols_resolve(symbols, 0x2001, 0, &place), 1);
+    ck_assert_int_eq(symbols_resolve(symbols, 0, 0, &place), 1);
+    ck_assert_int_eq(symbols_resolve(symbols, 0x2001, 0, &place), 1);
     ck_assert_ptr_null(place.module);
-    ck_assert_int_eq(prof_symbols_resolve(symbols, 0x2000, 0, &place), 1);
+    ck_assert_int_eq(symbols_resolve(symbols, 0x2000, 0, &place), 1);
     ck_assert_str_eq(place.module, path);
-    prof_symbols_close(symbols);
+    symbols_close(symbols);
 }
 END_TEST
 
@@ -65,30 +65,30 @@ START_TEST(a_long_path_is_shortened_and_the_reason_is_not)
     static const char end[] = "the end: no symbols: ";
     for (int has_slashes = 0; has_slashes < 2; has_slashes++) {
         char path[PATH_ROOM];
-        struct prof_place place;
+        struct symbols_place place;
         fill_path(path, has_slashes);
         open_module(path);
-        ck_assert_int_eq(prof_symbols_resolve(symbols, 0x1801, 0, &place), 1);
+        ck_assert_int_eq(symbols_resolve(symbols, 0x1801, 0, &place), 1);
         ck_assert_str_eq(place.module, path);
         ck_assert_int_eq(strncmp(warning, start[has_slashes], strlen(start[has_slashes])), 0);
         const char *at = strstr(warning, end);
         ck_assert_msg(at != NULL && at[sizeof end - 1] != '\0', "%s", warning);
-        prof_symbols_close(symbols);
+        symbols_close(symbols);
     }
 }
 END_TEST
 
 START_TEST(code_that_is_in_no_file_has_its_name_and_no_warning)
 {
-    struct prof_place place;
+    struct symbols_place place;
     open_module("[vdso]");
-    ck_assert_int_eq(prof_symbols_resolve(symbols, 0x1801, 0, &place), 1);
+    ck_assert_int_eq(symbols_resolve(symbols, 0x1801, 0, &place), 1);
     ck_assert_str_eq(place.module, "[vdso]");
     ck_assert_ptr_null(place.function);
     ck_assert_ptr_null(place.file);
     ck_assert_uint_eq(place.offset, 0);
     ck_assert_int_eq(warnings, 0);
-    prof_symbols_close(symbols);
+    symbols_close(symbols);
 }
 END_TEST
 
