@@ -123,13 +123,13 @@ static void fit(struct program *p, uint64_t period_ns)
         p->times = (int64_t)((period_ns + least / 2) / least);
 }
 
-static struct prof_cost cost_of(const struct prof_analysis *analysis, unsigned line)
+static struct analyze_cost cost_of(const struct analyze_result *analysis, unsigned line)
 {
-    struct prof_cost sum = {0};
+    struct analyze_cost sum = {0};
     for (size_t i = 0; i < analysis->n_lines; i++) {
-        const struct prof_line *at = &analysis->line[i];
+        const struct analyze_line *at = &analysis->line[i];
         if (at->file && strstr(at->file, "common_split.c") && at->line == line)
-            prof_cost_add(&sum, &at->cost);
+            analyze_cost_add(&sum, &at->cost);
     }
     return sum;
 }
@@ -144,10 +144,10 @@ static bool read_shares(const char *file, unsigned hz, struct shares *shares)
 {
     char reason[400] = "nothing was measured on its lines";
     struct read_profile *profile = read_profile(file, reason, sizeof reason);
-    struct prof_analysis *analysis = profile ? prof_analyze(profile, NULL, NULL) : NULL;
+    struct analyze_result *analysis = profile ? analyze_profile(profile, NULL, NULL) : NULL;
     bool found = false;
     if (analysis) {
-        const struct prof_cost a = cost_of(analysis, line_a), b = cost_of(analysis, line_b);
+        const struct analyze_cost a = cost_of(analysis, line_a), b = cost_of(analysis, line_b);
         const double forward = (double)(a.forward_ns + b.forward_ns),
                      backward = (double)(a.backward_ns + b.backward_ns);
         found = a.forward_ns > 0 && a.backward_ns > 0;
@@ -158,7 +158,7 @@ static bool read_shares(const char *file, unsigned hz, struct shares *shares)
     }
     if (!found)
         fprintf(stderr, "split: %s\n", reason);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
     return found;
 }

@@ -15,13 +15,13 @@
 
 static void count_and_warn(void *payload, const char *message)
 {
-    struct prof_analysis *analysis = payload;
+    struct analyze_result *analysis = payload;
     analysis->n_unusable++;
     if (analysis->warn)
         analysis->warn(analysis->warn_payload, message);
 }
 
-static struct symbols *open_symbols(struct prof_analysis *analysis)
+static struct symbols *open_symbols(struct analyze_result *analysis)
 {
     const struct read_profile *profile = analysis->profile;
     struct symbols_module *module = base_calloc(profile->n_mappings + 1, sizeof *module);
@@ -42,17 +42,17 @@ static struct symbols *open_symbols(struct prof_analysis *analysis)
 }
 
 /* Into an empty list; no name is none. */
-static void first_name(struct prof_names *names, const char *name)
+static void first_name(struct analyze_names *names, const char *name)
 {
     if (name && *name)
         names->name[names->n++] = name;
 }
 
-void prof_line_of_row(const struct prof_analysis *analysis, const struct read_row *row,
-                      struct prof_line *line)
+void analyze_line_of_row(const struct analyze_result *analysis, const struct read_row *row,
+                         struct analyze_line *line)
 {
     struct symbols_place place = analyze_place(analysis, row->pc, row->line);
-    *line = (struct prof_line){
+    *line = (struct analyze_line){
         .own = row->pc == 0,
         .file = place.file,
         .function = place.function,
@@ -74,10 +74,10 @@ void prof_line_of_row(const struct prof_analysis *analysis, const struct read_ro
     first_name(&line->kept_by, row->kept_by);
 }
 
-static void fill_line(struct prof_line *line, const struct read_row *row, bool at_peak,
-                      const struct prof_analysis *analysis)
+static void fill_line(struct analyze_line *line, const struct read_row *row, bool at_peak,
+                      const struct analyze_result *analysis)
 {
-    prof_line_of_row(analysis, row, line);
+    analyze_line_of_row(analysis, row, line);
     if (!at_peak)
         line->cost.peak_bytes = 0;
 }
@@ -91,14 +91,14 @@ size_t analyze_peak_tape(const struct read_profile *profile)
     return best;
 }
 
-static uint64_t greater(uint64_t a, uint64_t b)
+static uint64_t analyze_greater(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
 
-struct prof_totals prof_profile_totals(const struct read_profile *profile)
+struct analyze_totals analyze_profile_totals(const struct read_profile *profile)
 {
-    struct prof_totals sum = {0}, *total = &sum;
+    struct analyze_totals sum = {0}, *total = &sum;
     for (size_t i = 0; i < profile->n_tapes; i++) {
         const struct read_tape *tape = &profile->tape[i];
         total->forward_ticks += tape->forward_ticks;
@@ -109,9 +109,9 @@ struct prof_totals prof_profile_totals(const struct read_profile *profile)
         total->sweeps += tape->sweeps;
         total->records += tape->records;
         total->tapes += tape->tapes;
-        total->peak_bytes = greater(total->peak_bytes, tape->peak_bytes);
-        total->reserved_bytes = greater(total->reserved_bytes, tape->reserved_bytes);
-        total->touched_bytes = greater(total->touched_bytes, tape->touched_bytes);
+        total->peak_bytes = analyze_greater(total->peak_bytes, tape->peak_bytes);
+        total->reserved_bytes = analyze_greater(total->reserved_bytes, tape->reserved_bytes);
+        total->touched_bytes = analyze_greater(total->touched_bytes, tape->touched_bytes);
     }
     total->forward_ns = read_profile_ns(profile, total->forward_ticks);
     total->backward_ns = read_profile_ns(profile, total->backward_ticks);
@@ -120,24 +120,24 @@ struct prof_totals prof_profile_totals(const struct read_profile *profile)
     return sum;
 }
 
-static void set_times(struct prof_analysis *analysis)
+static void analyze_set_times(struct analyze_result *analysis)
 {
     struct analyze_times times = {0};
     for (size_t i = 0; i < analysis->n_lines; i++) {
-        struct prof_cost *cost = &analysis->line[i].cost;
+        struct analyze_cost *cost = &analysis->line[i].cost;
         analyze_round_times(&times, analysis->profile, cost);
-        prof_cost_add(&analysis->sum, cost);
+        analyze_cost_add(&analysis->sum, cost);
         analysis->n_unlined += analyze_is_unlined(&analysis->line[i]);
     }
 }
 
 /* The tape has rows for what may be: those that never were say nothing. */
-static void drop_empty(struct prof_analysis *analysis)
+static void drop_empty(struct analyze_result *analysis)
 {
     size_t kept = 0;
     for (size_t i = 0; i < analysis->n_lines; i++) {
-        const struct prof_line *line = &analysis->line[i];
-        if (line->own && prof_cost_is_nothing(&line->cost) && !(line->cost.byte_ns > 0))
+        const struct analyze_line *line = &analysis->line[i];
+        if (line->own && analyze_cost_is_nothing(&line->cost) && !(line->cost.byte_ns > 0))
             continue;
         if (kept != i)
             analysis->line[kept] = *line;
@@ -147,7 +147,7 @@ static void drop_empty(struct prof_analysis *analysis)
 }
 
 /* Makes the lines of an analysis that has none. */
-static void join(struct prof_analysis *analysis)
+static void analyze_join(struct analyze_result *analysis)
 {
     const struct read_profile *profile = analysis->profile;
     size_t n_rows = 0;
@@ -164,43 +164,44 @@ static void join(struct prof_analysis *analysis)
             fill_line(&analysis->line[analysis->n_lines++], &profile->tape[i].row[j], i == peak,
                       analysis);
     analyze_samples(analysis);
-    analysis->n_lines = analyze_merge(analysis->line, analysis->n_lines, PROF_BY_LINE_OP_AND_SHAPE);
+    analysis->n_lines =
+        analyze_merge(analysis->line, analysis->n_lines, ANALYZE_BY_LINE_OP_AND_SHAPE);
     drop_empty(analysis);
-    set_times(analysis);
-    analysis->total = prof_profile_totals(profile);
+    analyze_set_times(analysis);
+    analysis->total = analyze_profile_totals(profile);
     analyze_sum_samples(analysis);
 }
 
-struct prof_analysis *prof_analyze(const struct read_profile *profile, prof_warn_fn *warn,
-                                   void *payload)
+struct analyze_result *analyze_profile(const struct read_profile *profile, analyze_warn_fn *warn,
+                                       void *payload)
 {
-    struct prof_analysis *analysis = base_calloc(1, sizeof *analysis);
+    struct analyze_result *analysis = base_calloc(1, sizeof *analysis);
     analysis->profile = profile;
     analysis->warn = warn;
     analysis->warn_payload = payload;
-    join(analysis);
+    analyze_join(analysis);
     return analysis;
 }
 
-void prof_analysis_again(struct prof_analysis *analysis, const struct read_profile *profile)
+void analyze_again(struct analyze_result *analysis, const struct read_profile *profile)
 {
-    const struct prof_analysis before = *analysis;
+    const struct analyze_result before = *analysis;
     free(before.line);
     free(before.through);
-    *analysis = (struct prof_analysis){.profile = profile,
-                                       .symbols = before.symbols,
-                                       .n_mappings = before.n_mappings,
-                                       .map = before.map,
-                                       .warn = before.warn,
-                                       .warn_payload = before.warn_payload};
+    *analysis = (struct analyze_result){.profile = profile,
+                                        .symbols = before.symbols,
+                                        .n_mappings = before.n_mappings,
+                                        .map = before.map,
+                                        .warn = before.warn,
+                                        .warn_payload = before.warn_payload};
     if (analysis->symbols && analysis->n_mappings != profile->n_mappings) {
         symbols_close(analysis->symbols);
         analysis->symbols = NULL;
     }
-    join(analysis);
+    analyze_join(analysis);
 }
 
-void prof_analysis_free(struct prof_analysis *analysis)
+void analyze_free(struct analyze_result *analysis)
 {
     if (!analysis)
         return;
@@ -219,7 +220,7 @@ static bool has_suffix(const char *path, const char *end)
            (end[0] == '/' || path[n - m - 1] == '/');
 }
 
-static size_t find_files(const struct prof_analysis *analysis, const char *path, bool whole,
+static size_t find_files(const struct analyze_result *analysis, const char *path, bool whole,
                          const char **file, size_t room)
 {
     size_t n = 0;
@@ -238,8 +239,8 @@ static size_t find_files(const struct prof_analysis *analysis, const char *path,
     return n;
 }
 
-size_t prof_analysis_files(const struct prof_analysis *analysis, const char *path,
-                           const char **file, size_t room)
+size_t analyze_files(const struct analyze_result *analysis, const char *path, const char **file,
+                     size_t room)
 {
     size_t n = path ? find_files(analysis, path, true, file, room) : 0;
     return n > 0 ? n : find_files(analysis, path, false, file, room);

@@ -16,27 +16,27 @@
 
 /* The whole numbers of a cost: the row's counters, of its times also the ns, and what samples say;
  * counters.def says what each is. */
-#define PROF_COST_MEMBERS(X)                                                                       \
-    READ_ROW_COUNTERS(X) COUNTERS(PROF_COST_NS, COUNTER_NONE, X) SAMPLE_COST_NAMES(X)
-#define PROF_COST_NS(X, name, field, unit, phase, out, ...) PROF_COST_NS_##unit(X, out)
-#define PROF_COST_NS_TICKS(X, out) X(out)
-#define PROF_COST_NS_COUNT(X, out)
-#define PROF_COST_NS_FLOPS(X, out)
-#define PROF_COST_NS_BYTES(X, out)
+#define ANALYZE_COST_MEMBERS(X)                                                                    \
+    READ_ROW_COUNTERS(X) COUNTERS(ANALYZE_COST_NS, COUNTER_NONE, X) SAMPLE_COST_NAMES(X)
+#define ANALYZE_COST_NS(X, name, field, unit, phase, out, ...) ANALYZE_COST_NS_##unit(X, out)
+#define ANALYZE_COST_NS_TICKS(X, out) X(out)
+#define ANALYZE_COST_NS_COUNT(X, out)
+#define ANALYZE_COST_NS_FLOPS(X, out)
+#define ANALYZE_COST_NS_BYTES(X, out)
 
 /* The member that is shown for a counter: of times the ns. */
-#define PROF_COST_SHOWN(unit, name, out) PROF_COST_SHOWN_##unit(name, out)
-#define PROF_COST_SHOWN_TICKS(name, out) out
-#define PROF_COST_SHOWN_COUNT(name, out) name
-#define PROF_COST_SHOWN_FLOPS(name, out) name
-#define PROF_COST_SHOWN_BYTES(name, out) name
+#define ANALYZE_COST_SHOWN(unit, name, out) ANALYZE_COST_SHOWN_##unit(name, out)
+#define ANALYZE_COST_SHOWN_TICKS(name, out) out
+#define ANALYZE_COST_SHOWN_COUNT(name, out) name
+#define ANALYZE_COST_SHOWN_FLOPS(name, out) name
+#define ANALYZE_COST_SHOWN_BYTES(name, out) name
 
 /* Cost of a line, a function, an op, or everything. peak_bytes counts the tape with the greatest
  * peak alone, so that the lines add up to a peak that really was. n samples have a standard error
  * of sqrt(n). */
-struct prof_cost {
+struct analyze_cost {
 #define X(name) uint64_t name;
-    PROF_COST_MEMBERS(X)
+    ANALYZE_COST_MEMBERS(X)
 #undef X
     /* Bytes on the tape times the ns that each was live; sums of it are rounded. 0 where the
      * profile has no classes of bytes. */
@@ -44,17 +44,17 @@ struct prof_cost {
 };
 
 /* A few distinct names in the order in which they were met; `more` if there were others. */
-enum { PROF_NAMES = 4 };
-struct prof_names {
-    const char *name[PROF_NAMES];
+enum { ANALYZE_NAMES = 4 };
+struct analyze_names {
+    const char *name[ANALYZE_NAMES];
     unsigned n;
     bool more;
 };
 
 /* Stands where the function's name does. */
-#define PROF_IDLE_NAME "(idle BLAS threads)"
+#define ANALYZE_IDLE_NAME "(idle BLAS threads)"
 
-struct prof_line {
+struct analyze_line {
     bool own;             /* of the tape itself (padding, seeds): no site */
     bool idle;            /* threads of the library for products that ask for work: no site */
     const char *file;     /* absolute; NULL: unknown */
@@ -63,12 +63,12 @@ struct prof_line {
     uint32_t line;        /* 0: unknown */
     uint32_t function_line;
     uint64_t offset; /* where there is no file: in the function, or in the module */
-    struct prof_names ops, kept_by;
+    struct analyze_names ops, kept_by;
     const char *shape; /* of the op's result and operands; NULL: unknown, or several */
-    struct prof_cost cost;
+    struct analyze_cost cost;
 };
 
-struct prof_totals {
+struct analyze_totals {
     uint64_t forward_ticks, backward_ticks, recompute_ticks;
     uint64_t forward_ns, backward_ns, recompute_ns;
     uint64_t overhead_ns; /* the profiler's own, not in the times above */
@@ -85,110 +85,112 @@ struct symbols;
 struct analyze_map;
 
 /* Called with one line of text for each file whose symbols cannot be used. */
-typedef void prof_warn_fn(void *payload, const char *message);
+typedef void analyze_warn_fn(void *payload, const char *message);
 
-struct prof_analysis {
+struct analyze_result {
     const struct read_profile *profile;
-    struct symbols *symbols; /* owns the lines' strings */
-    size_t n_mappings;       /* of the profile when they were opened */
-    struct prof_line *line;  /* one for each {file, line, function, op, shape}, in this order */
+    struct symbols *symbols;   /* owns the lines' strings */
+    size_t n_mappings;         /* of the profile when they were opened */
+    struct analyze_line *line; /* one for each {file, line, function, op, shape}, in this order */
     size_t n_lines;
     size_t n_unlined;  /* of them: sites without line information */
     size_t n_unusable; /* files whose symbols could not be used */
-    struct prof_cost sum;
-    struct prof_cost left_out; /* of lines that prof_analysis_select() has removed */
+    struct analyze_cost sum;
+    struct analyze_cost left_out; /* of lines that analyze_select() has removed */
     size_t n_left_out;
-    struct prof_totals total;
-    /* What prof_analysis_select() was asked for; NULL: all lines. */
-    bool (*keep)(void *payload, const struct prof_line *line);
+    struct analyze_totals total;
+    /* What analyze_select() was asked for; NULL: all lines. */
+    bool (*keep)(void *payload, const struct analyze_line *line);
     void *keep_payload;
-    struct prof_line *through; /* what prof_analysis_call_through() found; owned */
+    struct analyze_line *through; /* what analyze_call_through() found; owned */
     size_t n_through;
-    struct analyze_map *map; /* what prof_analysis_map() was told; owned */
-    prof_warn_fn *warn;
+    struct analyze_map *map; /* what analyze_map() was told; owned */
+    analyze_warn_fn *warn;
     void *warn_payload;
 };
 
 /* Joins the profile (borrowed; it must outlive the analysis). warn may be NULL. Returns NULL
- * when memory is exhausted. The caller frees it with prof_analysis_free. */
-struct prof_analysis *prof_analyze(const struct read_profile *profile, prof_warn_fn *warn,
-                                   void *payload);
-void prof_analysis_free(struct prof_analysis *analysis);
+ * when memory is exhausted. The caller frees it with analyze_free. */
+struct analyze_result *analyze_profile(const struct read_profile *profile, analyze_warn_fn *warn,
+                                       void *payload);
+void analyze_free(struct analyze_result *analysis);
 
 /* Joins a later state of the same profile; the one before may be gone. What is known of the
  * program's symbols stays, and with it the lines' strings, unless libraries came. What was selected
  * is not. */
-void prof_analysis_again(struct prof_analysis *analysis, const struct read_profile *profile);
+void analyze_again(struct analyze_result *analysis, const struct read_profile *profile);
 
 /* The places of all sites of the profile, for read_pack(); the array is the caller's to free(), its
  * strings are borrowed from the analysis. */
-struct read_symbol *prof_analysis_symbols(const struct prof_analysis *analysis, size_t *n);
+struct read_symbol *analyze_symbols(const struct analyze_result *analysis, size_t *n);
 
 /* Files below the folder `from` (or that file itself) are shown and read as if they lay below
  * `to`, in all that is joined with the analysis. */
-void prof_analysis_map(struct prof_analysis *analysis, const char *from, const char *to);
+void analyze_map(struct analyze_result *analysis, const char *from, const char *to);
 
 /* Removes the lines for which keep() is false: their cost goes to left_out. The tape's own rows
  * are lines too. What is joined with the analysis later, such as a space, asks keep() as well: it
  * and its payload must outlive the analysis. */
-void prof_analysis_select(struct prof_analysis *analysis,
-                          bool (*keep)(void *payload, const struct prof_line *line), void *payload);
+void analyze_select(struct analyze_result *analysis,
+                    bool (*keep)(void *payload, const struct analyze_line *line), void *payload);
 /* What was asked for, of any line. */
-bool prof_analysis_keeps(const struct prof_analysis *analysis, const struct prof_line *line);
+bool analyze_keeps(const struct analyze_result *analysis, const struct analyze_line *line);
 
 /* Joins the call paths: lines through which others were called, each with the cost of what was
  * called, are in `through`. Of the lines that are kept.
  */
-void prof_analysis_call_through(struct prof_analysis *analysis);
+void analyze_call_through(struct analyze_result *analysis);
 
 /* The highest rates that any line reached in either direction, among lines with at least
  * 1/1000 of the time; 0: not known. They stand for the machine's limits. */
-struct prof_roof {
+struct analyze_roof {
     double flops_per_ns, bytes_per_ns;
 };
-struct prof_roof prof_analysis_roof(const struct prof_analysis *analysis);
+struct analyze_roof analyze_roof(const struct analyze_result *analysis);
 
 /* Backward over forward time as the ops' counts of flops and bytes moved let it be expected on a
  * machine with that roof: each direction takes as long as its flops or its bytes, whichever is
  * longer (the roofline model: Williams, Waterman, Patterson, doi:10.1145/1498765.1498785). 0: the
  * counts say nothing. */
-double prof_cost_expected_ratio(const struct prof_cost *cost, const struct prof_roof *roof);
+double analyze_cost_expected_ratio(const struct analyze_cost *cost,
+                                   const struct analyze_roof *roof);
 
 /* Whether a line's backward pass is dearer than its counts explain: over twice the expected ratio,
  * and what is beyond twice is at least 1 % of all time and, where it is from samples, more than
  * two of its standard errors. Lines that hold a sweep's own time are not
  * judged: nothing counts what that should take. */
-bool prof_line_is_slow_backward(const struct prof_line *line, const struct prof_analysis *analysis,
-                                const struct prof_roof *roof);
+bool analyze_line_is_slow_backward(const struct analyze_line *line,
+                                   const struct analyze_result *analysis,
+                                   const struct analyze_roof *roof);
 
-enum prof_by {
-    PROF_BY_LINE,
-    PROF_BY_FUNCTION,
-    PROF_BY_OP,
-    PROF_BY_FILE,
-    PROF_BY_MODULE,
-    PROF_BY_SHAPE, /* and op, on whatever line */
-    PROF_BY_LINE_AND_OP,
-    PROF_BY_LINE_OP_AND_SHAPE
+enum analyze_by {
+    ANALYZE_BY_LINE,
+    ANALYZE_BY_FUNCTION,
+    ANALYZE_BY_OP,
+    ANALYZE_BY_FILE,
+    ANALYZE_BY_MODULE,
+    ANALYZE_BY_SHAPE, /* and op, on whatever line */
+    ANALYZE_BY_LINE_AND_OP,
+    ANALYZE_BY_LINE_OP_AND_SHAPE
 };
 
 /* The analysis' lines merged; the result holds *n lines, in the order of the source, and is the
  * caller's to free(); its strings belong to the analysis. */
-struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum prof_by by,
-                                      size_t *n);
+struct analyze_line *analyze_group(const struct analyze_result *analysis, enum analyze_by by,
+                                   size_t *n);
 
 /* Where a row of the profile is, with its cost. */
-void prof_line_of_row(const struct prof_analysis *analysis, const struct read_row *row,
-                      struct prof_line *line);
+void analyze_line_of_row(const struct analyze_result *analysis, const struct read_row *row,
+                         struct analyze_line *line);
 
 /* The totals of a profile alone, without symbols. */
-struct prof_totals prof_profile_totals(const struct read_profile *profile);
+struct analyze_totals analyze_profile_totals(const struct read_profile *profile);
 
 /* The totals as a cost: times and bytes from the tapes' own counters. */
-struct prof_cost prof_analysis_total(const struct prof_analysis *analysis);
+struct analyze_cost analyze_total(const struct analyze_result *analysis);
 
 /* A scope with all that it and the scopes within it cost. */
-struct prof_scope_cost {
+struct analyze_scope_cost {
     const char *name; /* without those of the scopes around it; belongs to the profile */
     size_t parent;    /* place plus 1, less than its own; 0: none */
     uint64_t thread;  /* 0: of several */
@@ -196,26 +198,26 @@ struct prof_scope_cost {
     uint64_t open_calls;       /* of calls: those that had not ended when the profile did */
     uint64_t wall_ns, self_ns; /* between begin and end, with and without the scopes within it */
     uint64_t forward_ns;       /* of wall_ns, what was not in sweeps: the user's own code too */
-    struct prof_cost cost;     /* of what was recorded in it, wherever it was swept */
+    struct analyze_cost cost;  /* of what was recorded in it, wherever it was swept */
 };
 
-struct prof_scope_costs {
-    struct prof_scope_cost *scope;
+struct analyze_scope_costs {
+    struct analyze_scope_cost *scope;
     size_t n;
-    size_t *place;            /* of the profile's scopes, in their order, in `scope` */
-    struct prof_cost outside; /* of what was recorded in no scope */
+    size_t *place;               /* of the profile's scopes, in their order, in `scope` */
+    struct analyze_cost outside; /* of what was recorded in no scope */
 };
 
 /* What each scope of the profile cost; those of several threads with the same name and place in the
  * forest are one unless by_thread. The caller frees it
- * by prof_scope_costs_free in either case. */
-void prof_scope_costs_make(struct prof_scope_costs *costs, const struct read_profile *profile,
-                           bool by_thread);
-void prof_scope_costs_free(struct prof_scope_costs *costs);
+ * by analyze_scope_costs_free in either case. */
+void analyze_scope_costs_make(struct analyze_scope_costs *costs, const struct read_profile *profile,
+                              bool by_thread);
+void analyze_scope_costs_free(struct analyze_scope_costs *costs);
 
 /* An expectation that the source states, held against what was measured: of a scope with those in
  * it, or of the lines of a function. */
-struct prof_expected_cost {
+struct analyze_expected_cost {
     const struct read_expectation *stated; /* the first, where a compiler made several of one */
     uint64_t times;                        /* that the line was passed */
     const char *file, *function;           /* where it stands; NULL: unknown */
@@ -226,43 +228,43 @@ struct prof_expected_cost {
     double measured; /* backward over forward time; tape bytes for each time */
 };
 
-struct prof_expected_costs {
-    struct prof_expected_cost *expected; /* in the order of the profile, each line's once */
+struct analyze_expected_costs {
+    struct analyze_expected_cost *expected; /* in the order of the profile, each line's once */
     size_t n, n_failed;
-    struct prof_scope_costs scopes;
+    struct analyze_scope_costs scopes;
 };
 
-/* The caller frees it by prof_expected_costs_free in
+/* The caller frees it by analyze_expected_costs_free in
  * either case. */
-void prof_expected_costs_make(struct prof_expected_costs *costs,
-                              const struct prof_analysis *analysis);
-void prof_expected_costs_free(struct prof_expected_costs *costs);
+void analyze_expected_costs_make(struct analyze_expected_costs *costs,
+                                 const struct analyze_result *analysis);
+void analyze_expected_costs_free(struct analyze_expected_costs *costs);
 
 /* Adds b to a. */
-void prof_cost_add(struct prof_cost *a, const struct prof_cost *b);
+void analyze_cost_add(struct analyze_cost *a, const struct analyze_cost *b);
 /* Whether all of it is 0 but byte_ns, whose sums are rounded. */
-bool prof_cost_is_nothing(const struct prof_cost *cost);
+bool analyze_cost_is_nothing(const struct analyze_cost *cost);
 
 /* Adds the names of b that a lacks. */
-void prof_names_add(struct prof_names *a, const struct prof_names *b);
+void analyze_names_add(struct analyze_names *a, const struct analyze_names *b);
 
 /* Time in all phases, and other time. */
-uint64_t prof_cost_time(const struct prof_cost *cost);
+uint64_t analyze_cost_time(const struct analyze_cost *cost);
 /* The standard error of `ns`, which is all or a part of the cost's time: of n samples with
  * processor time it is 1/sqrt(n) of the value. 0: the time is exact, or none was sampled. */
-double prof_cost_error(const struct prof_cost *cost, uint64_t ns);
+double analyze_cost_error(const struct analyze_cost *cost, uint64_t ns);
 /* There is anything to say of recomputation. */
-bool prof_cost_recomputes(const struct prof_cost *cost);
+bool analyze_cost_recomputes(const struct analyze_cost *cost);
 
 /* Records, values and adjoints. */
-uint64_t prof_cost_tape_bytes(const struct prof_cost *cost);
+uint64_t analyze_cost_tape_bytes(const struct analyze_cost *cost);
 /* Waiting neither for input or output nor for a lock. */
-uint64_t prof_cost_waiting_other_ns(const struct prof_cost *cost);
+uint64_t analyze_cost_waiting_other_ns(const struct analyze_cost *cost);
 
 /* Files of the analysis whose path is `path`, or else ends in it at a "/"; NULL: all. Writes up
  * to `room` of them, each once, and returns how many there are. Pointers are equal for equal
  * files. */
-size_t prof_analysis_files(const struct prof_analysis *analysis, const char *path,
-                           const char **file, size_t room);
+size_t analyze_files(const struct analyze_result *analysis, const char *path, const char **file,
+                     size_t room);
 
 #endif

@@ -21,7 +21,7 @@ static double student_inside(double t, unsigned n)
     return n % 2 ? 2 / M_PI * (angle + sin(angle) * sum) : sin(angle) * sum;
 }
 
-double prof_student_t(unsigned n, double confidence)
+double analyze_student_t(unsigned n, double confidence)
 {
     double low = 0, high = 1;
     while (student_inside(high, n) < confidence && high < 1e9)
@@ -36,9 +36,9 @@ double prof_student_t(unsigned n, double confidence)
     return high;
 }
 
-struct prof_fit prof_fit_power(const double *x, const double *y, size_t n)
+struct analyze_fit analyze_fit_power(const double *x, const double *y, size_t n)
 {
-    struct prof_fit fit = {0};
+    struct analyze_fit fit = {0};
     double mean_x = 0, mean_y = 0, xx = 0, xy = 0, rest = 0;
     for (size_t i = 0; i < n; i++) {
         if (!(x[i] > 0) || !(y[i] > 0))
@@ -73,14 +73,14 @@ struct prof_fit prof_fit_power(const double *x, const double *y, size_t n)
         rest += off * off;
     }
     unsigned freedom = (unsigned)(fit.points - 2);
-    double margin = prof_student_t(freedom, 0.95) * sqrt(rest / freedom / xx);
+    double margin = analyze_student_t(freedom, 0.95) * sqrt(rest / freedom / xx);
     fit.has_interval = true;
     fit.low = fit.exponent - margin;
     fit.high = fit.exponent + margin;
     return fit;
 }
 
-bool prof_fit_is_above(const struct prof_fit *fit, double limit)
+bool analyze_fit_is_above(const struct analyze_fit *fit, double limit)
 {
     return fit->has_interval && fit->low > limit + 1e-9; /* rounding of the logarithms */
 }

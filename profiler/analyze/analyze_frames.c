@@ -18,15 +18,16 @@ static uint64_t hash_place(const struct symbols_place *place)
     return base_hash(hash_text(hash_text(h, place->file), place->module), place->offset);
 }
 
-static bool same_text(const char *a, const char *b)
+static bool frames_same_text(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool same_place(const struct symbols_place *a, const struct symbols_place *b)
+static bool frames_same_place(const struct symbols_place *a, const struct symbols_place *b)
 {
-    return a->line == b->line && a->offset == b->offset && same_text(a->function, b->function) &&
-           same_text(a->file, b->file) && same_text(a->module, b->module);
+    return a->line == b->line && a->offset == b->offset &&
+           frames_same_text(a->function, b->function) && frames_same_text(a->file, b->file) &&
+           frames_same_text(a->module, b->module);
 }
 
 bool analyze_is_system(const char *module)
@@ -46,7 +47,7 @@ static bool is_start(const struct symbols_place *place)
 }
 
 /* What does not tell two frames apart is left out of the place. */
-static void normalise(const struct analyze_frames *frames, struct symbols_place *place)
+static void frames_normalise(const struct analyze_frames *frames, struct symbols_place *place)
 {
     if (frames->combine && (place->function || place->file))
         place->line = 0;
@@ -55,16 +56,16 @@ static void normalise(const struct analyze_frames *frames, struct symbols_place 
 }
 
 /* The number of the frame. */
-static uint32_t intern(struct analyze_frames *frames, struct symbols_place place, bool cut,
-                       bool hidden)
+static uint32_t frames_intern(struct analyze_frames *frames, struct symbols_place place, bool cut,
+                              bool hidden)
 {
-    normalise(frames, &place);
+    frames_normalise(frames, &place);
     const uint64_t key = hash_place(&place);
     size_t walk;
     for (int64_t i = base_table_first(&frames->frames, key, &walk); i >= 0;
          i = base_table_next(&frames->frames, key, &walk))
         if (frames->frame[i].cut == cut && frames->frame[i].hidden == hidden &&
-            same_place(&frames->frame[i].place, &place))
+            frames_same_place(&frames->frame[i].place, &place))
             return (uint32_t)i;
     BASE_ARRAY_GROW(frames->frame, frames->n_frames, &frames->room_frames);
     frames->frame[frames->n_frames] =
@@ -90,7 +91,7 @@ static const struct analyze_chain *add_chain(struct analyze_frames *frames, uint
     *chain = (struct analyze_chain){pc, line, (uint32_t)frames->n_list, (uint32_t)n, own};
     for (size_t i = 0; i < n; i++) {
         BASE_ARRAY_GROW(frames->list, frames->n_list, &frames->room_list);
-        frames->list[frames->n_list++] = intern(frames, place[i], pc == 0, hidden);
+        frames->list[frames->n_list++] = frames_intern(frames, place[i], pc == 0, hidden);
     }
     return chain;
 }

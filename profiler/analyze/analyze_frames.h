@@ -26,7 +26,7 @@ struct analyze_chain {
 };
 
 struct analyze_frames {
-    const struct prof_analysis *analysis;
+    const struct analyze_result *analysis;
     bool combine, system;
     struct analyze_frame *frame;
     size_t n_frames, room_frames;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* A row of one profile on its way to its joined row. */
-struct entry {
-    const struct prof_line *line;
+struct join_entry {
+    const struct analyze_line *line;
     char *key;
     size_t profile;
     size_t place; /* among the lines of its profile, in the order of the source */
@@ -20,8 +20,8 @@ struct entry {
 /* How closely rows must agree, one after the other. */
 enum level { EXACT, MOVED, ELSEWHERE, ELSEWHERE_MOVED, LEVELS };
 
-/* Beside enum prof_by: a line is one, whatever its ops are; what moved is told apart by them. */
-enum { PLACES = PROF_BY_LINE_OP_AND_SHAPE + 1 };
+/* Beside enum analyze_by: a line is one, whatever its ops are; what moved is told apart by them. */
+enum { PLACES = ANALYZE_BY_LINE_OP_AND_SHAPE + 1 };
 
 static const char *base_name(const char *path)
 {
@@ -30,7 +30,7 @@ static const char *base_name(const char *path)
 }
 
 /* What must agree, as a text. */
-static char *make_key(const struct prof_line *line, int by, enum level level)
+static char *join_make_key(const struct analyze_line *line, int by, enum level level)
 {
     const bool any_op = by == PLACES && !line->own && level != MOVED && level != ELSEWHERE_MOVED;
     const char *op = line->ops.n > 0 && !any_op ? line->ops.name[0] : "";
@@ -42,13 +42,13 @@ static char *make_key(const struct prof_line *line, int by, enum level level)
         file = base_name(file);
     if (line->own)
         return base_asprintf("own\x1f%s", op);
-    if (by == PROF_BY_OP)
+    if (by == ANALYZE_BY_OP)
         return base_asprintf("%s", op);
-    if (by == PROF_BY_FILE)
+    if (by == ANALYZE_BY_FILE)
         return base_asprintf("%s", file);
-    if (by == PROF_BY_MODULE)
+    if (by == ANALYZE_BY_MODULE)
         return base_asprintf("%s", base_name(line->module));
-    if (by == PROF_BY_FUNCTION)
+    if (by == ANALYZE_BY_FUNCTION)
         return base_asprintf("%s\x1f%s\x1f%llx", file, function, line->function ? 0 : offset);
     if (numbered)
         return base_asprintf("%s\x1f%s\x1f%s\x1f%u\x1f%llx", file, function, op,
@@ -56,9 +56,9 @@ static char *make_key(const struct prof_line *line, int by, enum level level)
     return base_asprintf("%s\x1f%s\x1f%s", file, function, op);
 }
 
-static int compare_entries(const void *x, const void *y)
+static int join_compare_entries(const void *x, const void *y)
 {
-    const struct entry *a = x, *b = y;
+    const struct join_entry *a = x, *b = y;
     int order = strcmp(a->key, b->key);
     if (order != 0)
         return order;
@@ -69,7 +69,7 @@ static int compare_entries(const void *x, const void *y)
 
 static int compare_turns(const void *x, const void *y)
 {
-    const struct entry *a = x, *b = y;
+    const struct join_entry *a = x, *b = y;
     int order = strcmp(a->key, b->key);
     if (order != 0)
         return order;
@@ -78,7 +78,7 @@ static int compare_turns(const void *x, const void *y)
     return a->profile < b->profile ? -1 : a->profile > b->profile;
 }
 
-static void drop_keys(struct entry *entry, size_t n)
+static void drop_keys(struct join_entry *entry, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         free(entry[i].key);
@@ -86,17 +86,17 @@ static void drop_keys(struct entry *entry, size_t n)
     }
 }
 
-static void make_keys(struct entry *entry, size_t n, int by, enum level level)
+static void make_keys(struct join_entry *entry, size_t n, int by, enum level level)
 {
     for (size_t i = 0; i < n; i++)
-        entry[i].key = make_key(entry[i].line, by, level);
+        entry[i].key = join_make_key(entry[i].line, by, level);
 }
 
 /* Numbers the entries of each profile and key in the order of the source, and sorts so that those
  * which belong together are neighbours. */
-static void sort_entries(struct entry *entry, size_t n)
+static void sort_entries(struct join_entry *entry, size_t n)
 {
-    qsort(entry, n, sizeof *entry, compare_entries);
+    qsort(entry, n, sizeof *entry, join_compare_entries);
     for (size_t i = 0; i < n; i++) {
         bool same = i > 0 && entry[i].profile == entry[i - 1].profile &&
                     strcmp(entry[i].key, entry[i - 1].key) == 0;
@@ -105,14 +105,14 @@ static void sort_entries(struct entry *entry, size_t n)
     qsort(entry, n, sizeof *entry, compare_turns);
 }
 
-static bool belong_together(const struct entry *a, const struct entry *b)
+static bool belong_together(const struct join_entry *a, const struct join_entry *b)
 {
     return a->turn == b->turn && strcmp(a->key, b->key) == 0;
 }
 
-static void put_cell(struct prof_join *join, struct entry *entry, size_t row, bool moved)
+static void put_cell(struct analyze_join *join, struct join_entry *entry, size_t row, bool moved)
 {
-    struct prof_joined *to = &join->row[row];
+    struct analyze_joined *to = &join->row[row];
     entry->row = row;
     to->line = join->cell + row * join->n_profiles;
     to->line[entry->profile] = entry->line;
@@ -122,7 +122,7 @@ static void put_cell(struct prof_join *join, struct entry *entry, size_t row, bo
 
 /* Makes a row of each run of entries that belong together: of all of them at the last level, of
  * those in several profiles before. Returns how many entries are left over, at the front. */
-static size_t join_level(struct prof_join *join, struct entry *entry, size_t n, bool last,
+static size_t join_level(struct analyze_join *join, struct join_entry *entry, size_t n, bool last,
                          bool moved)
 {
     size_t left = 0;
@@ -136,7 +136,7 @@ static size_t join_level(struct prof_join *join, struct entry *entry, size_t n, 
     }
     for (size_t i = 0; i < n; i++) {
         if (entry[i].row == SIZE_MAX) {
-            struct entry kept = entry[i];
+            struct join_entry kept = entry[i];
             entry[i] = entry[left];
             entry[left++] = kept;
         }
@@ -144,7 +144,8 @@ static size_t join_level(struct prof_join *join, struct entry *entry, size_t n, 
     return left;
 }
 
-static void join_all(struct prof_join *join, struct entry *entry, size_t n, int by, bool moved)
+static void join_all(struct analyze_join *join, struct join_entry *entry, size_t n, int by,
+                     bool moved)
 {
     enum level end = moved ? LEVELS : EXACT + 1;
     for (enum level level = EXACT; level < end && n > 0; level++) {
@@ -158,64 +159,64 @@ static void join_all(struct prof_join *join, struct entry *entry, size_t n, int 
 }
 
 /* The rows of one profile, which the join owns. */
-static size_t take_rows(struct prof_join *join, const struct prof_analysis *analysis,
-                        enum prof_by by)
+static size_t join_take_rows(struct analyze_join *join, const struct analyze_result *analysis,
+                             enum analyze_by by)
 {
     size_t n = analysis->n_lines;
-    struct prof_line **group = &join->group[join->n_profiles++];
-    if (by != PROF_BY_LINE) {
-        *group = prof_analysis_group(analysis, by, &n);
+    struct analyze_line **group = &join->group[join->n_profiles++];
+    if (by != ANALYZE_BY_LINE) {
+        *group = analyze_group(analysis, by, &n);
         return n;
     }
     *group = base_calloc(n + 1, sizeof **group);
     if (n > 0)
         memcpy(*group, analysis->line, n * sizeof **group);
-    return analyze_merge(*group, n, PROF_BY_LINE_AND_OP); /* shapes are one */
+    return analyze_merge(*group, n, ANALYZE_BY_LINE_AND_OP); /* shapes are one */
 }
 
-void prof_join_make(struct prof_join *join, const struct prof_analysis *const *analysis, size_t n,
-                    enum prof_by by, bool moved)
+void analyze_join_make(struct analyze_join *join, const struct analyze_result *const *analysis,
+                       size_t n, enum analyze_by by, bool moved)
 {
-    *join = (struct prof_join){0};
-    size_t rows[PROF_JOIN_MOST], all = 0;
+    *join = (struct analyze_join){0};
+    size_t rows[ANALYZE_JOIN_MOST], all = 0;
     for (size_t i = 0; i < n; i++) {
-        rows[i] = take_rows(join, analysis[i], by);
+        rows[i] = join_take_rows(join, analysis[i], by);
         all += rows[i];
     }
-    struct entry *entry = base_calloc(all + 1, sizeof *entry);
+    struct join_entry *entry = base_calloc(all + 1, sizeof *entry);
     join->row = base_calloc(all + 1, sizeof *join->row);
     join->cell = base_calloc(all * n + 1, sizeof *join->cell);
     size_t at = 0;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < rows[i]; j++)
-            entry[at++] = (struct entry){
+            entry[at++] = (struct join_entry){
                 .line = &join->group[i][j], .profile = i, .place = j, .row = SIZE_MAX};
     join_all(join, entry, all, (int)by, moved);
     free(entry);
 }
 
-void prof_join_lists(struct prof_join *join, const struct prof_line *const *const list[2],
-                     const size_t n[2])
+void analyze_join_lists(struct analyze_join *join, const struct analyze_line *const *const list[2],
+                        const size_t n[2])
 {
     const size_t all = n[0] + n[1];
-    *join = (struct prof_join){.n_profiles = 2};
-    struct entry *entry = base_calloc(all + 1, sizeof *entry);
+    *join = (struct analyze_join){.n_profiles = 2};
+    struct join_entry *entry = base_calloc(all + 1, sizeof *entry);
     join->row = base_calloc(all + 1, sizeof *join->row);
     join->cell = base_calloc(2 * all + 1, sizeof *join->cell);
     size_t at = 0;
     for (size_t i = 0; i < 2; i++)
         for (size_t j = 0; j < n[i]; j++)
             entry[at++] =
-                (struct entry){.line = list[i][j], .profile = i, .place = j, .row = SIZE_MAX};
+                (struct join_entry){.line = list[i][j], .profile = i, .place = j, .row = SIZE_MAX};
     join_all(join, entry, all, PLACES, true);
     free(entry);
 }
 
-void prof_join_free(struct prof_join *join)
+void analyze_join_free(struct analyze_join *join)
 {
     for (size_t i = 0; i < join->n_profiles; i++)
         free(join->group[i]);
     free(join->row);
     free(join->cell);
-    *join = (struct prof_join){0};
+    *join = (struct analyze_join){0};
 }

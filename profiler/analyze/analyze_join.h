@@ -7,35 +7,35 @@
 
 #include "analyze.h"
 
-enum { PROF_JOIN_MOST = 64 };
+enum { ANALYZE_JOIN_MOST = 64 };
 
 /* A row with its counterparts: line[i] is of profile i, or NULL where that has none. */
-struct prof_joined {
-    const struct prof_line **line;
-    const struct prof_line *any; /* the last that is there: what the row is called */
-    bool moved;                  /* found by function and op, not by its line number */
+struct analyze_joined {
+    const struct analyze_line **line;
+    const struct analyze_line *any; /* the last that is there: what the row is called */
+    bool moved;                     /* found by function and op, not by its line number */
 };
 
 /* Profiles side by side. */
-struct prof_join {
-    struct prof_joined *row;
+struct analyze_join {
+    struct analyze_joined *row;
     size_t n_rows, n_profiles;
-    struct prof_line *group[PROF_JOIN_MOST]; /* the rows of each profile; owned */
-    const struct prof_line **cell;
+    struct analyze_line *group[ANALYZE_JOIN_MOST]; /* the rows of each profile; owned */
+    const struct analyze_line **cell;
 };
 
-/* Joins n profiles (at most PROF_JOIN_MOST) in a view; PROF_BY_LINE keeps the ops of a line apart.
+/* Joins n profiles (at most ANALYZE_JOIN_MOST) in a view; ANALYZE_BY_LINE keeps the ops of a line apart.
  * Rows agree if file, function, line and op do. With `moved`, what is left over is joined by file,
  * function and op, in the order of the source: a line that moved is the same line; then both ways
  * once more with the name of the file alone: the sources may lie elsewhere. The caller frees the
  * join in either case. */
-void prof_join_make(struct prof_join *join, const struct prof_analysis *const *analysis, size_t n,
-                    enum prof_by by, bool moved);
-void prof_join_free(struct prof_join *join);
+void analyze_join_make(struct analyze_join *join, const struct analyze_result *const *analysis,
+                       size_t n, enum analyze_by by, bool moved);
+void analyze_join_free(struct analyze_join *join);
 
 /* The same of two lists of lines in the order of the source, which the caller keeps; a line is one
  * whatever its ops are. */
-void prof_join_lists(struct prof_join *join, const struct prof_line *const *const list[2],
-                     const size_t n[2]);
+void analyze_join_lists(struct analyze_join *join, const struct analyze_line *const *const list[2],
+                        const size_t n[2]);
 
 #endif

@@ -18,7 +18,7 @@ struct analyze_map {
 };
 
 /* What follows the folder `from` in file, or NULL: it does not lie there. */
-static const char *below(const char *file, const char *from)
+static const char *map_below(const char *file, const char *from)
 {
     size_t n = strlen(from);
     while (n > 1 && from[n - 1] == '/')
@@ -41,7 +41,7 @@ struct analyze_map *analyze_map_add(struct analyze_map **map, const char *from, 
 /* What the rule makes of the file; NULL where it is not about it. */
 static char *rename_file(const struct analyze_map *map, const char *file)
 {
-    const char *rest = below(file, map->from);
+    const char *rest = map_below(file, map->from);
     if (!rest)
         return NULL;
     size_t n = strlen(map->to);

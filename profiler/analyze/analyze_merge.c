@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Unknown names come last. */
-static int compare_text(const char *a, const char *b)
+static int merge_compare_text(const char *a, const char *b)
 {
     if (a == b)
         return 0;
@@ -16,73 +16,73 @@ static int compare_text(const char *a, const char *b)
     return strcmp(a, b);
 }
 
-static int compare_u64(uint64_t a, uint64_t b)
+static int merge_compare_u64(uint64_t a, uint64_t b)
 {
     return a < b ? -1 : a > b;
 }
 
-static const char *first_op(const struct prof_line *line)
+static const char *first_op(const struct analyze_line *line)
 {
     return line->ops.n > 0 ? line->ops.name[0] : NULL;
 }
 
-static int compare_files(const struct prof_line *a, const struct prof_line *b)
+static int compare_files(const struct analyze_line *a, const struct analyze_line *b)
 {
     int order = a->own - b->own;
     if (order == 0)
-        order = compare_text(a->file, b->file);
+        order = merge_compare_text(a->file, b->file);
     if (order == 0 && !a->file)
-        order = compare_text(a->module, b->module);
+        order = merge_compare_text(a->module, b->module);
     return order;
 }
 
 static int compare_by_op(const void *x, const void *y)
 {
-    const struct prof_line *a = x, *b = y;
-    return compare_text(first_op(a), first_op(b));
+    const struct analyze_line *a = x, *b = y;
+    return merge_compare_text(first_op(a), first_op(b));
 }
 
 /* The tape's own rows stay apart by op, as in the views below: they have no place. */
 static int compare_by_file(const void *x, const void *y)
 {
-    const struct prof_line *a = x, *b = y;
+    const struct analyze_line *a = x, *b = y;
     int order = compare_files(a, b);
     return order == 0 && a->own ? compare_by_op(a, b) : order;
 }
 
 static int compare_by_module(const void *x, const void *y)
 {
-    const struct prof_line *a = x, *b = y;
+    const struct analyze_line *a = x, *b = y;
     int order = a->own - b->own;
     if (order == 0)
-        order = a->own ? compare_by_op(a, b) : compare_text(a->module, b->module);
+        order = a->own ? compare_by_op(a, b) : merge_compare_text(a->module, b->module);
     return order;
 }
 
 static int compare_by_function(const void *x, const void *y)
 {
-    const struct prof_line *a = x, *b = y;
+    const struct analyze_line *a = x, *b = y;
     int order = compare_files(a, b);
     if (order == 0)
-        order = a->own ? compare_by_op(a, b) : compare_text(a->function, b->function);
+        order = a->own ? compare_by_op(a, b) : merge_compare_text(a->function, b->function);
     if (order == 0 && !a->function && !a->own)
-        order = compare_u64(a->offset, b->offset);
+        order = merge_compare_u64(a->offset, b->offset);
     return order;
 }
 
 static int compare_by_line(const void *x, const void *y)
 {
-    const struct prof_line *a = x, *b = y;
+    const struct analyze_line *a = x, *b = y;
     int order = compare_files(a, b);
     if (order == 0 && a->own)
         return compare_by_op(a, b);
     if (order == 0)
-        order = compare_u64(a->line, b->line);
+        order = merge_compare_u64(a->line, b->line);
     if (order == 0)
-        order = compare_text(a->function, b->function);
+        order = merge_compare_text(a->function, b->function);
     /* Without a file the line alone tells sites apart, and without that the address. */
     if (order == 0 && !a->file && a->line == 0)
-        order = compare_u64(a->offset, b->offset);
+        order = merge_compare_u64(a->offset, b->offset);
     return order;
 }
 
@@ -94,19 +94,19 @@ static int compare_by_line_and_op(const void *x, const void *y)
 
 static int compare_by_line_op_and_shape(const void *x, const void *y)
 {
-    const struct prof_line *a = x, *b = y;
+    const struct analyze_line *a = x, *b = y;
     int order = compare_by_line_and_op(x, y);
-    return order ? order : compare_text(a->shape, b->shape);
+    return order ? order : merge_compare_text(a->shape, b->shape);
 }
 
 static int compare_by_shape(const void *x, const void *y)
 {
-    const struct prof_line *a = x, *b = y;
+    const struct analyze_line *a = x, *b = y;
     int order = compare_by_op(x, y);
-    return order ? order : compare_text(a->shape, b->shape);
+    return order ? order : merge_compare_text(a->shape, b->shape);
 }
 
-void prof_names_add(struct prof_names *a, const struct prof_names *b)
+void analyze_names_add(struct analyze_names *a, const struct analyze_names *b)
 {
     a->more |= b->more;
     for (unsigned i = 0; i < b->n; i++) {
@@ -115,7 +115,7 @@ void prof_names_add(struct prof_names *a, const struct prof_names *b)
             j++;
         if (j < a->n)
             continue;
-        if (a->n < PROF_NAMES)
+        if (a->n < ANALYZE_NAMES)
             a->name[a->n++] = b->name[i];
         else
             a->more = true;
@@ -124,36 +124,36 @@ void prof_names_add(struct prof_names *a, const struct prof_names *b)
 
 /* Each view's order. */
 static int (*const compare[])(const void *, const void *) = {
-    [PROF_BY_LINE_AND_OP] = compare_by_line_and_op,
-    [PROF_BY_LINE_OP_AND_SHAPE] = compare_by_line_op_and_shape,
-    [PROF_BY_LINE] = compare_by_line,
-    [PROF_BY_FUNCTION] = compare_by_function,
-    [PROF_BY_OP] = compare_by_op,
-    [PROF_BY_FILE] = compare_by_file,
-    [PROF_BY_MODULE] = compare_by_module,
-    [PROF_BY_SHAPE] = compare_by_shape,
+    [ANALYZE_BY_LINE_AND_OP] = compare_by_line_and_op,
+    [ANALYZE_BY_LINE_OP_AND_SHAPE] = compare_by_line_op_and_shape,
+    [ANALYZE_BY_LINE] = compare_by_line,
+    [ANALYZE_BY_FUNCTION] = compare_by_function,
+    [ANALYZE_BY_OP] = compare_by_op,
+    [ANALYZE_BY_FILE] = compare_by_file,
+    [ANALYZE_BY_MODULE] = compare_by_module,
+    [ANALYZE_BY_SHAPE] = compare_by_shape,
 };
 
-int analyze_compare(const struct prof_line *a, const struct prof_line *b, enum prof_by by)
+int analyze_compare(const struct analyze_line *a, const struct analyze_line *b, enum analyze_by by)
 {
     return compare[by](a, b);
 }
 
-size_t analyze_merge(struct prof_line *line, size_t n, enum prof_by by)
+size_t analyze_merge(struct analyze_line *line, size_t n, enum analyze_by by)
 {
     if (n == 0)
         return 0;
     qsort(line, n, sizeof *line, compare[by]);
     size_t kept = 0;
     for (size_t i = 1; i < n; i++) {
-        struct prof_line *last = &line[kept];
+        struct analyze_line *last = &line[kept];
         if (compare[by](last, &line[i]) != 0) {
             line[++kept] = line[i];
             continue;
         }
-        prof_cost_add(&last->cost, &line[i].cost);
-        prof_names_add(&last->ops, &line[i].ops);
-        prof_names_add(&last->kept_by, &line[i].kept_by);
+        analyze_cost_add(&last->cost, &line[i].cost);
+        analyze_names_add(&last->ops, &line[i].ops);
+        analyze_names_add(&last->kept_by, &line[i].kept_by);
         if (last->shape != line[i].shape)
             last->shape = NULL;
         if (last->function_line == 0)
@@ -162,31 +162,31 @@ size_t analyze_merge(struct prof_line *line, size_t n, enum prof_by by)
     return kept + 1;
 }
 
-bool analyze_is_unlined(const struct prof_line *line)
+bool analyze_is_unlined(const struct analyze_line *line)
 {
     return !line->own && !line->file && line->ops.n > 0;
 }
 
-void prof_cost_add(struct prof_cost *a, const struct prof_cost *b)
+void analyze_cost_add(struct analyze_cost *a, const struct analyze_cost *b)
 {
 #define X(name) a->name += b->name;
-    PROF_COST_MEMBERS(X)
+    ANALYZE_COST_MEMBERS(X)
 #undef X
     a->byte_ns += b->byte_ns;
 }
 
-bool prof_cost_is_nothing(const struct prof_cost *cost)
+bool analyze_cost_is_nothing(const struct analyze_cost *cost)
 {
     uint64_t any = 0;
 #define X(name) any |= cost->name;
-    PROF_COST_MEMBERS(X)
+    ANALYZE_COST_MEMBERS(X)
 #undef X
     return any == 0;
 }
 
-struct prof_cost prof_analysis_total(const struct prof_analysis *analysis)
+struct analyze_cost analyze_total(const struct analyze_result *analysis)
 {
-    struct prof_cost cost = analysis->sum;
+    struct analyze_cost cost = analysis->sum;
     cost.forward_ns = analysis->total.forward_ns;
     cost.backward_ns = analysis->total.backward_ns;
     cost.recompute_ns = analysis->total.recompute_ns;
@@ -196,20 +196,20 @@ struct prof_cost prof_analysis_total(const struct prof_analysis *analysis)
     return cost;
 }
 
-uint64_t prof_cost_tape_bytes(const struct prof_cost *cost)
+uint64_t analyze_cost_tape_bytes(const struct analyze_cost *cost)
 {
     return cost->record_bytes + cost->value_bytes + cost->adjoint_bytes;
 }
 
-uint64_t prof_cost_waiting_other_ns(const struct prof_cost *cost)
+uint64_t analyze_cost_waiting_other_ns(const struct analyze_cost *cost)
 {
     return cost->waiting_ns - cost->waiting_io_ns - cost->waiting_lock_ns;
 }
 
-struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum prof_by by,
-                                      size_t *n)
+struct analyze_line *analyze_group(const struct analyze_result *analysis, enum analyze_by by,
+                                   size_t *n)
 {
-    struct prof_line *line = base_calloc(analysis->n_lines + 1, sizeof *line);
+    struct analyze_line *line = base_calloc(analysis->n_lines + 1, sizeof *line);
     if (analysis->n_lines > 0)
         memcpy(line, analysis->line, analysis->n_lines * sizeof *line);
     *n = analyze_merge(line, analysis->n_lines, by);
@@ -217,7 +217,7 @@ struct prof_line *prof_analysis_group(const struct prof_analysis *analysis, enum
 }
 
 void analyze_round_times(struct analyze_times *times, const struct read_profile *profile,
-                         struct prof_cost *cost)
+                         struct analyze_cost *cost)
 {
     const uint64_t ticks[3] = {cost->forward_ticks, cost->backward_ticks, cost->recompute_ticks};
     uint64_t *const ns[3] = {&cost->forward_ns, &cost->backward_ns, &cost->recompute_ns};

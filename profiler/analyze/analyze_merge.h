@@ -8,14 +8,14 @@
 #include "analyze.h"
 
 /* The order of two lines in a view; 0: they are one. */
-int analyze_compare(const struct prof_line *a, const struct prof_line *b, enum prof_by by);
+int analyze_compare(const struct analyze_line *a, const struct analyze_line *b, enum analyze_by by);
 
 /* Sorts the lines in the order of the source and merges equal ones in place. Returns how many
  * remain. */
-size_t analyze_merge(struct prof_line *line, size_t n, enum prof_by by);
+size_t analyze_merge(struct analyze_line *line, size_t n, enum analyze_by by);
 
 /* Whether a line is an op's site without line information. */
-bool analyze_is_unlined(const struct prof_line *line);
+bool analyze_is_unlined(const struct analyze_line *line);
 
 /* Running sums of the ticks of forward, backward and recomputation, and what they are in ns. */
 struct analyze_times {
@@ -25,7 +25,7 @@ struct analyze_times {
 /* Adds the ns of a cost's ticks to its times. Sums are rounded rather than terms, so that nothing
  * is lost between the costs. */
 void analyze_round_times(struct analyze_times *times, const struct read_profile *profile,
-                         struct prof_cost *cost);
+                         struct analyze_cost *cost);
 
 /* The place of the tape whose peak is the greatest. */
 size_t analyze_peak_tape(const struct read_profile *profile);

@@ -35,7 +35,7 @@ static size_t known_places(const struct read_profile *profile, uint64_t pc, uint
     return n;
 }
 
-static size_t find_places(const struct prof_analysis *analysis, uint64_t pc, uint32_t line,
+static size_t places_find(const struct analyze_result *analysis, uint64_t pc, uint32_t line,
                           struct symbols_place *place, size_t room)
 {
     bool whole;
@@ -54,23 +54,24 @@ static size_t find_places(const struct prof_analysis *analysis, uint64_t pc, uin
     return found;
 }
 
-size_t analyze_places(const struct prof_analysis *analysis, uint64_t pc, uint32_t line,
+size_t analyze_places(const struct analyze_result *analysis, uint64_t pc, uint32_t line,
                       struct symbols_place *place, size_t room)
 {
-    const size_t n = find_places(analysis, pc, line, place, room);
+    const size_t n = places_find(analysis, pc, line, place, room);
     for (size_t i = 0; i < n; i++)
         place[i].file = analyze_map_file(analysis->map, place[i].file);
     return n;
 }
 
-struct symbols_place analyze_place(const struct prof_analysis *analysis, uint64_t pc, uint32_t line)
+struct symbols_place analyze_place(const struct analyze_result *analysis, uint64_t pc,
+                                   uint32_t line)
 {
     struct symbols_place place;
     analyze_places(analysis, pc, line, &place, 1);
     return place;
 }
 
-static int compare_sites(const void *x, const void *y)
+static int places_compare_sites(const void *x, const void *y)
 {
     const struct read_symbol *a = x, *b = y;
     if (a->pc != b->pc)
@@ -106,24 +107,24 @@ static size_t list_sites(const struct read_profile *profile, struct read_symbol 
 }
 
 /* Each once, and those that are none left out. Returns how many remain. */
-static size_t unite_sites(struct read_symbol *list, size_t n)
+static size_t places_unite_sites(struct read_symbol *list, size_t n)
 {
     size_t kept = 0;
-    qsort(list, n, sizeof *list, compare_sites);
+    qsort(list, n, sizeof *list, places_compare_sites);
     for (size_t i = 0; i < n; i++)
-        if (list[i].pc != 0 && (kept == 0 || compare_sites(&list[kept - 1], &list[i]) != 0))
+        if (list[i].pc != 0 && (kept == 0 || places_compare_sites(&list[kept - 1], &list[i]) != 0))
             list[kept++] = list[i];
     return kept;
 }
 
-struct read_symbol *prof_analysis_symbols(const struct prof_analysis *analysis, size_t *n)
+struct read_symbol *analyze_symbols(const struct analyze_result *analysis, size_t *n)
 {
     const size_t most = list_sites(analysis->profile, NULL);
     struct read_symbol *site = base_calloc(most + 1, sizeof *site), *symbol = NULL;
     size_t n_sites, room = 0;
     *n = 0;
     list_sites(analysis->profile, site);
-    n_sites = unite_sites(site, most);
+    n_sites = places_unite_sites(site, most);
     for (size_t i = 0; i <= n_sites; i++) { /* once more than needed: an array that is empty */
         struct symbols_place place[SYMBOLS_INLINED];
         if (*n + SYMBOLS_INLINED > room) {

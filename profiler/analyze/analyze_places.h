@@ -12,11 +12,11 @@
 /* As symbols_chain(): the place of a return address, and the functions that it is inlined
  * into; line: of the call, where it is known. Address 0 has no place.
  * Files have the names that the analysis gives them. */
-size_t analyze_places(const struct prof_analysis *analysis, uint64_t pc, uint32_t line,
+size_t analyze_places(const struct analyze_result *analysis, uint64_t pc, uint32_t line,
                       struct symbols_place *place, size_t room);
 
 /* The first of them. */
-struct symbols_place analyze_place(const struct prof_analysis *analysis, uint64_t pc,
+struct symbols_place analyze_place(const struct analyze_result *analysis, uint64_t pc,
                                    uint32_t line);
 
 #endif

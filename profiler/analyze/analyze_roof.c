@@ -6,27 +6,27 @@
 
 enum { LEAST_PART = 1000, SLOW_FACTOR = 2, SLOW_ERRORS = 2, SLOW_PART = 100 };
 
-static void raise(double *to, uint64_t amount, uint64_t ns)
+static void roof_raise(double *to, uint64_t amount, uint64_t ns)
 {
     double rate = ns > 0 ? (double)amount / (double)ns : 0;
     if (rate > *to)
         *to = rate;
 }
 
-struct prof_roof prof_analysis_roof(const struct prof_analysis *analysis)
+struct analyze_roof analyze_roof(const struct analyze_result *analysis)
 {
-    struct prof_roof roof = {0};
+    struct analyze_roof roof = {0};
     uint64_t all = 0;
 #define ROW(X, NAME, name, ...) all += analysis->total.name##_ns;
     PHASE_LIST(ROW, )
 #undef ROW
     for (size_t i = 0; i < analysis->n_lines; i++) {
-        const struct prof_cost *cost = &analysis->line[i].cost;
+        const struct analyze_cost *cost = &analysis->line[i].cost;
         /* A short time is mostly its own rounding. */
 #define ROW(X, NAME, name, ...)                                                                    \
     if (cost->name##_ns >= all / LEAST_PART) {                                                     \
-        raise(&roof.flops_per_ns, cost->name##_flops, cost->name##_ns);                            \
-        raise(&roof.bytes_per_ns, cost->name##_moved, cost->name##_ns);                            \
+        roof_raise(&roof.flops_per_ns, cost->name##_flops, cost->name##_ns);                       \
+        roof_raise(&roof.bytes_per_ns, cost->name##_moved, cost->name##_ns);                       \
     }
         PHASE_LIST(ROW, )
 #undef ROW
@@ -35,21 +35,21 @@ struct prof_roof prof_analysis_roof(const struct prof_analysis *analysis)
 }
 
 /* The time that the roof lets one expect. */
-static double expected_ns(uint64_t flops, uint64_t moved, const struct prof_roof *roof)
+static double expected_ns(uint64_t flops, uint64_t moved, const struct analyze_roof *roof)
 {
     double compute = roof->flops_per_ns > 0 ? (double)flops / roof->flops_per_ns : 0;
     double move = roof->bytes_per_ns > 0 ? (double)moved / roof->bytes_per_ns : 0;
     return compute > move ? compute : move;
 }
 
-double prof_cost_expected_ratio(const struct prof_cost *cost, const struct prof_roof *roof)
+double analyze_cost_expected_ratio(const struct analyze_cost *cost, const struct analyze_roof *roof)
 {
     double forward = expected_ns(cost->forward_flops, cost->forward_moved, roof);
     double backward = expected_ns(cost->backward_flops, cost->backward_moved, roof);
     return forward > 0 ? backward / forward : 0;
 }
 
-static bool has_sweep(const struct prof_line *line)
+static bool has_sweep(const struct analyze_line *line)
 {
     for (unsigned i = 0; i < line->ops.n; i++)
         if (strcmp(line->ops.name[i], "backward") == 0)
@@ -58,19 +58,20 @@ static bool has_sweep(const struct prof_line *line)
 }
 
 /* A part of the time that was met by few samples, or by none, is not better known than to one. */
-static double error_of(const struct prof_cost *cost, uint64_t ns)
+static double error_of(const struct analyze_cost *cost, uint64_t ns)
 {
-    const double error = prof_cost_error(cost, ns);
+    const double error = analyze_cost_error(cost, ns);
     const double each =
-        cost->cpu_samples > 0 ? (double)prof_cost_time(cost) / (double)cost->cpu_samples : 0;
+        cost->cpu_samples > 0 ? (double)analyze_cost_time(cost) / (double)cost->cpu_samples : 0;
     return error > each ? error : each;
 }
 
-bool prof_line_is_slow_backward(const struct prof_line *line, const struct prof_analysis *analysis,
-                                const struct prof_roof *roof)
+bool analyze_line_is_slow_backward(const struct analyze_line *line,
+                                   const struct analyze_result *analysis,
+                                   const struct analyze_roof *roof)
 {
-    const struct prof_cost *cost = &line->cost;
-    double expected = prof_cost_expected_ratio(cost, roof);
+    const struct analyze_cost *cost = &line->cost;
+    double expected = analyze_cost_expected_ratio(cost, roof);
     double all = (double)analysis->total.forward_ns + (double)analysis->total.backward_ns;
     double beyond = (double)cost->backward_ns - SLOW_FACTOR * expected * (double)cost->forward_ns;
     double error = hypot(error_of(cost, cost->backward_ns),

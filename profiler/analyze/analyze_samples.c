@@ -19,7 +19,7 @@ static bool is_library(const char *module)
                     strcmp(name, "tapescope-collect.so") == 0);
 }
 
-size_t analyze_sample_owner(const struct read_sample *sample, const struct prof_analysis *analysis)
+size_t analyze_sample_owner(const struct read_sample *sample, const struct analyze_result *analysis)
 {
     size_t at = 0;
     const char *module = NULL;
@@ -31,8 +31,8 @@ size_t analyze_sample_owner(const struct read_sample *sample, const struct prof_
     return at > 0 && (!module || analyze_is_system(module)) ? sample->n_stack : at;
 }
 
-void analyze_sample_line(struct prof_line *line, const struct read_sample *sample,
-                         const struct prof_analysis *analysis)
+void analyze_sample_line(struct analyze_line *line, const struct read_sample *sample,
+                         const struct analyze_result *analysis)
 {
     struct symbols_place place = {0};
     const bool code = sample->phase == READ_PHASE_NONE;
@@ -46,18 +46,18 @@ void analyze_sample_line(struct prof_line *line, const struct read_sample *sampl
     else if (code && !idle && sample->n_stack > 0)
         place.module = symbols_module(analysis->symbols, sample->stack[0] + 1);
     place.wrapped &= owner == 0; /* a formula is inlined in the user's code, and calls nothing */
-    *line = (struct prof_line){
+    *line = (struct analyze_line){
         .own = !code && sample->pc == 0,
         .idle = idle,
         .file = place.file,
-        .function = idle ? PROF_IDLE_NAME : place.function,
+        .function = idle ? ANALYZE_IDLE_NAME : place.function,
         .module = place.module,
         .line = place.line,
         .function_line = place.function_line,
         /* Code without lines is told apart by function alone. */
         .offset = place.file || (code && place.function) ? 0 : place.offset,
     };
-    struct prof_cost *cost = &line->cost;
+    struct analyze_cost *cost = &line->cost;
     cost->samples = sample->count;
     cost->cpu_samples = sample->cpu_ns > 0 ? sample->count : 0;
     cost->waiting_ns = sample->wall_ns > sample->cpu_ns ? sample->wall_ns - sample->cpu_ns : 0;
@@ -80,17 +80,17 @@ void analyze_sample_line(struct prof_line *line, const struct read_sample *sampl
         cost->other_ns = sample->cpu_ns;
 }
 
-void analyze_samples(struct prof_analysis *analysis)
+void analyze_samples(struct analyze_result *analysis)
 {
     const struct read_profile *profile = analysis->profile;
     for (size_t i = 0; i < profile->n_samples; i++)
         analyze_sample_line(&analysis->line[analysis->n_lines++], &profile->sample[i], analysis);
 }
 
-void analyze_sum_samples(struct prof_analysis *analysis)
+void analyze_sum_samples(struct analyze_result *analysis)
 {
     const struct read_profile *profile = analysis->profile;
-    struct prof_totals *total = &analysis->total;
+    struct analyze_totals *total = &analysis->total;
     for (size_t i = 0; i < profile->n_samples; i++)
         if (profile->sample[i].shared)
             total->samples_shared += profile->sample[i].count;
@@ -110,20 +110,20 @@ void analyze_sum_samples(struct prof_analysis *analysis)
     total->recompute_ns = analysis->sum.recompute_ns;
 }
 
-uint64_t prof_cost_time(const struct prof_cost *cost)
+uint64_t analyze_cost_time(const struct analyze_cost *cost)
 {
     return cost->forward_ns + cost->backward_ns + cost->recompute_ns + cost->other_ns;
 }
 
-double prof_cost_error(const struct prof_cost *cost, uint64_t ns)
+double analyze_cost_error(const struct analyze_cost *cost, uint64_t ns)
 {
     if (cost->cpu_samples == 0)
         return 0;
-    const double each = (double)prof_cost_time(cost) / (double)cost->cpu_samples;
+    const double each = (double)analyze_cost_time(cost) / (double)cost->cpu_samples;
     return sqrt((double)ns * each);
 }
 
-bool prof_cost_recomputes(const struct prof_cost *cost)
+bool analyze_cost_recomputes(const struct analyze_cost *cost)
 {
     return cost->recompute_calls > 0 || cost->recompute_ns > 0;
 }

@@ -13,7 +13,7 @@
 
 /* While the costs are made: ticks of each scope. */
 struct build {
-    struct prof_scope_costs *costs;
+    struct analyze_scope_costs *costs;
     struct ticks {
         uint64_t all, self, sweeps, off; /* off: what observing added */
     } * ticks;
@@ -22,16 +22,16 @@ struct build {
 };
 
 /* The place of a scope with this name in this parent; made if there is none. */
-static size_t place_of(struct build *b, const struct read_scope *from)
+static size_t scopes_place_of(struct build *b, const struct read_scope *from)
 {
-    struct prof_scope_costs *costs = b->costs;
+    struct analyze_scope_costs *costs = b->costs;
     const size_t parent = from->parent ? costs->place[from->parent - 1] + 1 : 0;
     const uint64_t thread = b->by_thread ? from->thread : 0;
     const uint64_t key = base_hash(base_hash(base_hash_text(from->name), parent), thread);
     size_t walk;
     for (int64_t at = base_table_first(&b->known, key, &walk); at >= 0;
          at = base_table_next(&b->known, key, &walk)) {
-        struct prof_scope_cost *known = &costs->scope[at];
+        struct analyze_scope_cost *known = &costs->scope[at];
         if (known->parent != parent || strcmp(known->name, from->name) != 0 ||
             (b->by_thread && known->thread != thread))
             continue;
@@ -40,15 +40,15 @@ static size_t place_of(struct build *b, const struct read_scope *from)
         return (size_t)at;
     }
     costs->scope[costs->n] =
-        (struct prof_scope_cost){.name = from->name, .parent = parent, .thread = from->thread};
+        (struct analyze_scope_cost){.name = from->name, .parent = parent, .thread = from->thread};
     base_table_add(&b->known, key, costs->n);
     return costs->n++;
 }
 
 static void add_scope(struct build *b, size_t i, const struct read_scope *from)
 {
-    const size_t at = place_of(b, from);
-    struct prof_scope_cost *to = &b->costs->scope[at];
+    const size_t at = scopes_place_of(b, from);
+    struct analyze_scope_cost *to = &b->costs->scope[at];
     b->costs->place[i] = at;
     to->calls += from->calls;
     to->recorded_calls += from->recorded_calls;
@@ -60,12 +60,12 @@ static void add_scope(struct build *b, size_t i, const struct read_scope *from)
     b->ticks[at].off += from->overhead_ticks; /* of merged profiles: their rows add none */
 }
 
-static void add_rows(struct build *b, const struct read_profile *profile,
-                     const struct read_tape *tape, bool at_peak)
+static void scopes_add_rows(struct build *b, const struct read_profile *profile,
+                            const struct read_tape *tape, bool at_peak)
 {
     for (size_t i = 0; i < tape->n_rows; i++) {
         const struct read_row *row = &tape->row[i];
-        struct prof_cost cost = {
+        struct analyze_cost cost = {
 #define X(name) .name = row->name,
             READ_ROW_COUNTERS(X)
 #undef X
@@ -74,18 +74,18 @@ static void add_rows(struct build *b, const struct read_profile *profile,
         if (!at_peak)
             cost.peak_bytes = 0;
         if (row->scope == 0) {
-            prof_cost_add(&b->costs->outside, &cost);
+            analyze_cost_add(&b->costs->outside, &cost);
             continue;
         }
         const size_t at = b->costs->place[row->scope - 1];
-        prof_cost_add(&b->costs->scope[at].cost, &cost);
+        analyze_cost_add(&b->costs->scope[at].cost, &cost);
         if (row->forward_ticks > 0) /* the reader has taken it off the row */
             b->ticks[at].off = read_add(b->ticks[at].off,
                                         read_whole((double)row->calls * profile->forward_overhead));
     }
 }
 
-static void set_times(struct prof_cost *cost, const struct read_profile *profile)
+static void scopes_set_times(struct analyze_cost *cost, const struct read_profile *profile)
 {
     cost->forward_ns = read_profile_ns(profile, cost->forward_ticks);
     cost->backward_ns = read_profile_ns(profile, cost->backward_ticks);
@@ -95,10 +95,10 @@ static void set_times(struct prof_cost *cost, const struct read_profile *profile
 static void add_up(struct build *b, const struct read_profile *profile)
 {
     for (size_t i = b->costs->n; i-- > 0;) {
-        struct prof_scope_cost *scope = &b->costs->scope[i];
+        struct analyze_scope_cost *scope = &b->costs->scope[i];
         if (scope->parent) {
-            struct prof_scope_cost *parent = &b->costs->scope[scope->parent - 1];
-            prof_cost_add(&parent->cost, &scope->cost);
+            struct analyze_scope_cost *parent = &b->costs->scope[scope->parent - 1];
+            analyze_cost_add(&parent->cost, &scope->cost);
             parent->records += scope->records;
             b->ticks[scope->parent - 1].all += b->ticks[i].all;
             b->ticks[scope->parent - 1].sweeps += b->ticks[i].sweeps;
@@ -110,16 +110,16 @@ static void add_up(struct build *b, const struct read_profile *profile)
         scope->wall_ns = read_profile_ns(profile, ticks->all);
         scope->self_ns = read_profile_ns(profile, ticks->self);
         scope->forward_ns = read_profile_ns(profile, ticks->all > other ? ticks->all - other : 0);
-        set_times(&scope->cost, profile);
+        scopes_set_times(&scope->cost, profile);
     }
-    set_times(&b->costs->outside, profile);
+    scopes_set_times(&b->costs->outside, profile);
 }
 
-void prof_scope_costs_make(struct prof_scope_costs *costs, const struct read_profile *profile,
-                           bool by_thread)
+void analyze_scope_costs_make(struct analyze_scope_costs *costs, const struct read_profile *profile,
+                              bool by_thread)
 {
     struct build b = {.costs = costs, .by_thread = by_thread};
-    *costs = (struct prof_scope_costs){
+    *costs = (struct analyze_scope_costs){
         .scope = base_calloc(profile->n_scopes + 1, sizeof *costs->scope),
         .place = base_calloc(profile->n_scopes + 1, sizeof *costs->place),
     };
@@ -131,15 +131,15 @@ void prof_scope_costs_make(struct prof_scope_costs *costs, const struct read_pro
     for (size_t i = 0; i < profile->n_scopes; i++)
         add_scope(&b, i, &profile->scope[i]);
     for (size_t i = 0; i < profile->n_tapes; i++)
-        add_rows(&b, profile, &profile->tape[i], i == peak);
+        scopes_add_rows(&b, profile, &profile->tape[i], i == peak);
     add_up(&b, profile);
     free(b.ticks);
     base_table_free(&b.known);
 }
 
-void prof_scope_costs_free(struct prof_scope_costs *costs)
+void analyze_scope_costs_free(struct analyze_scope_costs *costs)
 {
     free(costs->scope);
     free(costs->place);
-    *costs = (struct prof_scope_costs){0};
+    *costs = (struct analyze_scope_costs){0};
 }

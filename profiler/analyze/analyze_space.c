@@ -10,48 +10,48 @@
 
 /* A holder with what it is sorted by. */
 struct keyed {
-    struct prof_holder holder;
-    enum prof_space_by by;
+    struct analyze_holder holder;
+    enum analyze_space_by by;
     size_t place; /* before they were sorted */
 };
 
 static int compare_keyed(const void *x, const void *y)
 {
     const struct keyed *a = x, *b = y;
-    if (a->by == PROF_SPACE_BY_OP)
-        return analyze_compare(&a->holder.line, &b->holder.line, PROF_BY_OP);
-    if (a->by == PROF_SPACE_BY_LINE)
-        return analyze_compare(&a->holder.line, &b->holder.line, PROF_BY_LINE);
-    int order = analyze_compare(&a->holder.line, &b->holder.line, PROF_BY_LINE_AND_OP);
+    if (a->by == ANALYZE_SPACE_BY_OP)
+        return analyze_compare(&a->holder.line, &b->holder.line, ANALYZE_BY_OP);
+    if (a->by == ANALYZE_SPACE_BY_LINE)
+        return analyze_compare(&a->holder.line, &b->holder.line, ANALYZE_BY_LINE);
+    int order = analyze_compare(&a->holder.line, &b->holder.line, ANALYZE_BY_LINE_AND_OP);
     if (order == 0)
-        order = analyze_compare(&a->holder.consumer, &b->holder.consumer, PROF_BY_LINE_AND_OP);
+        order = analyze_compare(&a->holder.consumer, &b->holder.consumer, ANALYZE_BY_LINE_AND_OP);
     return order ? order : (int)a->holder.kinds - (int)b->holder.kinds;
 }
 
 /* Those that are one stay in their order: which comes first is seen. */
-static int compare_places(const void *x, const void *y)
+static int space_compare_places(const void *x, const void *y)
 {
     const struct keyed *a = x, *b = y;
     const int order = compare_keyed(x, y);
     return order ? order : a->place < b->place ? -1 : a->place > b->place;
 }
 
-static bool is_line(const struct prof_line *line)
+static bool is_line(const struct analyze_line *line)
 {
     return line->ops.n > 0;
 }
 
-static void add_line(struct prof_line *to, const struct prof_line *from, bool *more)
+static void add_line(struct analyze_line *to, const struct analyze_line *from, bool *more)
 {
     if (!is_line(from))
         return;
     if (!is_line(to))
         *to = *from;
-    else if (analyze_compare(to, from, PROF_BY_LINE_AND_OP) != 0)
+    else if (analyze_compare(to, from, ANALYZE_BY_LINE_AND_OP) != 0)
         *more = true;
 }
 
-static void add_holder(struct prof_holder *to, const struct prof_holder *from)
+static void space_add_holder(struct analyze_holder *to, const struct analyze_holder *from)
 {
     read_residual_add(&to->counts, &from->counts);
     to->held += from->held;
@@ -64,49 +64,49 @@ static void add_holder(struct prof_holder *to, const struct prof_holder *from)
     to->more_releasers |= from->more_releasers;
     add_line(&to->consumer, &from->consumer, &to->more_consumers);
     add_line(&to->released_by, &from->released_by, &to->more_releasers);
-    prof_names_add(&to->line.ops, &from->line.ops);
+    analyze_names_add(&to->line.ops, &from->line.ops);
 }
 
-static void line_at(const struct prof_analysis *analysis, const struct read_tape *tape,
-                    uint32_t row, struct prof_line *line)
+static void space_line_at(const struct analyze_result *analysis, const struct read_tape *tape,
+                          uint32_t row, struct analyze_line *line)
 {
-    *line = (struct prof_line){0};
+    *line = (struct analyze_line){0};
     if (row > 0)
-        prof_line_of_row(analysis, &tape->row[row - 1], line);
+        analyze_line_of_row(analysis, &tape->row[row - 1], line);
 }
 
-static uint64_t minus(uint64_t a, uint64_t b)
+static uint64_t space_minus(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
 }
 
-static void fill_holder(struct prof_holder *h, const struct prof_analysis *analysis,
+static void fill_holder(struct analyze_holder *h, const struct analyze_result *analysis,
                         const struct read_tape *tape, const struct read_residual *r)
 {
-    *h = (struct prof_holder){.more_releasers = r->released_others,
-                              .shared = r->shared,
-                              .kinds = 1u << r->kind,
-                              .byte_ns = r->byte_ticks / analysis->profile->ticks_per_ns,
-                              .counts = r->counts};
+    *h = (struct analyze_holder){.more_releasers = r->released_others,
+                                 .shared = r->shared,
+                                 .kinds = 1u << r->kind,
+                                 .byte_ns = r->byte_ticks / analysis->profile->ticks_per_ns,
+                                 .counts = r->counts};
     if (r->kind == READ_SAVED) {
-        h->unread_bytes = minus(r->live_bytes, r->read_live_bytes);
-        h->dead_bytes = minus(minus(r->bytes, r->read_bytes), h->unread_bytes);
+        h->unread_bytes = space_minus(r->live_bytes, r->read_live_bytes);
+        h->dead_bytes = space_minus(space_minus(r->bytes, r->read_bytes), h->unread_bytes);
     }
-    line_at(analysis, tape, r->producer, &h->line);
-    line_at(analysis, tape, r->consumer, &h->consumer);
-    line_at(analysis, tape, r->released_by, &h->released_by);
+    space_line_at(analysis, tape, r->producer, &h->line);
+    space_line_at(analysis, tape, r->consumer, &h->consumer);
+    space_line_at(analysis, tape, r->released_by, &h->released_by);
 }
 
 /* Sorts and merges; returns how many remain. */
-static size_t merge(struct keyed *keyed, size_t n)
+static size_t space_merge(struct keyed *keyed, size_t n)
 {
     size_t kept = 0;
     if (n == 0)
         return 0;
-    qsort(keyed, n, sizeof *keyed, compare_places);
+    qsort(keyed, n, sizeof *keyed, space_compare_places);
     for (size_t i = 1; i < n; i++) {
         if (compare_keyed(&keyed[kept], &keyed[i]) == 0)
-            add_holder(&keyed[kept].holder, &keyed[i].holder);
+            space_add_holder(&keyed[kept].holder, &keyed[i].holder);
         else
             keyed[++kept] = keyed[i];
     }
@@ -123,9 +123,9 @@ static void hold_at(const struct read_tape *tape, uint64_t ticks, int64_t *held,
     }
 }
 
-static uint64_t since_start(const struct read_profile *profile, uint64_t ticks)
+static uint64_t space_since_start(const struct read_profile *profile, uint64_t ticks)
 {
-    return read_profile_ns(profile, minus(ticks, profile->start_ticks));
+    return read_profile_ns(profile, space_minus(ticks, profile->start_ticks));
 }
 
 /* The moment before or at the peak. */
@@ -144,16 +144,16 @@ static bool peak_is_backward(const struct read_tape *tape)
 }
 
 /* Sets what the residuals of the tape with the peak held at the moment that is asked for. */
-static int set_moment(struct prof_space *space, const struct prof_analysis *analysis,
-                      enum prof_space_at at, uint64_t ns, int64_t *held)
+static int set_moment(struct analyze_space *space, const struct analyze_result *analysis,
+                      enum analyze_space_at at, uint64_t ns, int64_t *held)
 {
     const struct read_profile *profile = analysis->profile;
     const struct read_tape *tape = space->tape;
     if (tape->n_changes > 0) {
-        space->from_ns = since_start(profile, tape->change[0].ticks);
-        space->to_ns = since_start(profile, tape->change[tape->n_changes - 1].ticks);
+        space->from_ns = space_since_start(profile, tape->change[0].ticks);
+        space->to_ns = space_since_start(profile, tape->change[tape->n_changes - 1].ticks);
     }
-    if (at == PROF_AT_TIME) {
+    if (at == ANALYZE_AT_TIME) {
         if (ns < space->from_ns || ns > space->to_ns || tape->n_changes == 0)
             return 1;
         const double ticks = (double)ns * profile->ticks_per_ns;
@@ -165,25 +165,26 @@ static int set_moment(struct prof_space *space, const struct prof_analysis *anal
         return 0;
     }
     for (size_t i = 0; i < tape->n_residuals; i++)
-        held[i] = (int64_t)(at == PROF_AT_PEAK ? tape->residual[i].peak_bytes
-                                               : tape->residual[i].live_bytes);
-    space->total = at == PROF_AT_PEAK ? tape->peak_bytes : tape->live_bytes;
-    space->at_is_known = at == PROF_AT_PEAK && tape->peak_ticks > 0;
-    space->at_ns = since_start(profile, tape->peak_ticks);
-    space->is_backward = at == PROF_AT_PEAK && peak_is_backward(tape);
+        held[i] = (int64_t)(at == ANALYZE_AT_PEAK ? tape->residual[i].peak_bytes
+                                                  : tape->residual[i].live_bytes);
+    space->total = at == ANALYZE_AT_PEAK ? tape->peak_bytes : tape->live_bytes;
+    space->at_is_known = at == ANALYZE_AT_PEAK && tape->peak_ticks > 0;
+    space->at_ns = space_since_start(profile, tape->peak_ticks);
+    space->is_backward = at == ANALYZE_AT_PEAK && peak_is_backward(tape);
     return 0;
 }
 
 /* The holders of all tapes; `held` counts in the tape with the peak. */
-static size_t collect(struct keyed *keyed, const struct prof_analysis *analysis,
-                      struct prof_space *space, enum prof_space_by by, const int64_t *held)
+static size_t space_collect(struct keyed *keyed, const struct analyze_result *analysis,
+                            struct analyze_space *space, enum analyze_space_by by,
+                            const int64_t *held)
 {
     const struct read_profile *profile = analysis->profile;
     size_t n = 0;
     for (size_t i = 0; i < profile->n_tapes; i++) {
         const struct read_tape *tape = &profile->tape[i];
         for (size_t j = 0; j < tape->n_residuals; j++) {
-            struct prof_holder *h = &keyed[n].holder;
+            struct analyze_holder *h = &keyed[n].holder;
             fill_holder(h, analysis, tape, &tape->residual[j]);
             const bool here = tape == space->tape;
             h->held = here && held[j] > 0 ? (uint64_t)held[j] : 0;
@@ -191,8 +192,8 @@ static size_t collect(struct keyed *keyed, const struct prof_analysis *analysis,
                 h->peak_bytes = 0;
             if (h->bytes == 0 && h->held == 0 && h->live_bytes == 0)
                 continue;
-            if (!prof_analysis_keeps(analysis, &h->line)) {
-                add_holder(&space->left_out, h);
+            if (!analyze_keeps(analysis, &h->line)) {
+                space_add_holder(&space->left_out, h);
                 space->n_left_out++;
                 continue;
             }
@@ -203,13 +204,13 @@ static size_t collect(struct keyed *keyed, const struct prof_analysis *analysis,
     return n;
 }
 
-int prof_space_make(struct prof_space *space, const struct prof_analysis *analysis,
-                    enum prof_space_by by, enum prof_space_at at, uint64_t ns)
+int analyze_space_make(struct analyze_space *space, const struct analyze_result *analysis,
+                       enum analyze_space_by by, enum analyze_space_at at, uint64_t ns)
 {
     const struct read_profile *profile = analysis->profile;
-    *space = (struct prof_space){0};
+    *space = (struct analyze_space){0};
     if (profile->n_tapes == 0)
-        return at == PROF_AT_TIME;
+        return at == ANALYZE_AT_TIME;
     space->tape = &profile->tape[analyze_peak_tape(profile)];
     size_t n = 0;
     for (size_t i = 0; i < profile->n_tapes; i++)
@@ -219,7 +220,7 @@ int prof_space_make(struct prof_space *space, const struct prof_analysis *analys
     space->holder = base_calloc(n + 1, sizeof *space->holder);
     const int status = set_moment(space, analysis, at, ns, held);
     if (status == 0) {
-        n = merge(keyed, collect(keyed, analysis, space, by, held));
+        n = space_merge(keyed, space_collect(keyed, analysis, space, by, held));
         space->held = space->left_out.held;
         for (; space->n < n; space->n++) {
             space->holder[space->n] = keyed[space->n].holder;
@@ -231,8 +232,8 @@ int prof_space_make(struct prof_space *space, const struct prof_analysis *analys
     return status;
 }
 
-void prof_space_free(struct prof_space *space)
+void analyze_space_free(struct analyze_space *space)
 {
     free(space->holder);
-    *space = (struct prof_space){0};
+    *space = (struct analyze_space){0};
 }

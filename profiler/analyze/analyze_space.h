@@ -2,7 +2,7 @@
  * lines' saved values were computed again.
  *
  * Invariant: the holders of a moment add up to what the classes say was live then; whether that is
- * the tape's own count is for the report to compare (prof_space.total).
+ * the tape's own count is for the report to compare (analyze_space.total).
  */
 #ifndef PROFILER_ANALYZE_SPACE_H
 #define PROFILER_ANALYZE_SPACE_H
@@ -11,9 +11,9 @@
 
 /* Bytes of one line (or op) for one purpose, of all tapes together; `held` at one moment of one
  * tape. */
-struct prof_holder {
-    struct prof_line line, consumer; /* a consumer without ops: there is none */
-    struct prof_line released_by;    /* likewise */
+struct analyze_holder {
+    struct analyze_line line, consumer; /* a consumer without ops: there is none */
+    struct analyze_line released_by;    /* likewise */
     bool more_consumers, more_releasers, shared;
     unsigned kinds; /* bits of enum read_residual_kind */
     uint64_t held;
@@ -23,14 +23,14 @@ struct prof_holder {
     READ_RESIDUAL_MEMBERS;
 };
 
-enum prof_space_by { PROF_SPACE_BY_CLASS, PROF_SPACE_BY_LINE, PROF_SPACE_BY_OP };
-enum prof_space_at { PROF_AT_PEAK, PROF_AT_END, PROF_AT_TIME };
+enum analyze_space_by { ANALYZE_SPACE_BY_CLASS, ANALYZE_SPACE_BY_LINE, ANALYZE_SPACE_BY_OP };
+enum analyze_space_at { ANALYZE_AT_PEAK, ANALYZE_AT_END, ANALYZE_AT_TIME };
 
-struct prof_space {
+struct analyze_space {
     const struct read_tape *tape; /* with the greatest peak */
-    struct prof_holder *holder;
+    struct analyze_holder *holder;
     size_t n;
-    struct prof_holder left_out; /* of producers that prof_analysis_select() has removed */
+    struct analyze_holder left_out; /* of producers that analyze_select() has removed */
     size_t n_left_out;
     uint64_t total;          /* live at the moment by the tape's own count */
     uint64_t held;           /* the same by the holders and left_out */
@@ -41,27 +41,27 @@ struct prof_space {
 };
 
 /* Classes of the lines that the analysis keeps, merged as `by` says; at: what `held` is about; ns:
- * of PROF_AT_TIME, since the start. Returns 0, or 1: that moment
+ * of ANALYZE_AT_TIME, since the start. Returns 0, or 1: that moment
  * is not within the stretch. The caller frees the space in any case. */
-int prof_space_make(struct prof_space *space, const struct prof_analysis *analysis,
-                    enum prof_space_by by, enum prof_space_at at, uint64_t ns);
-void prof_space_free(struct prof_space *space);
+int analyze_space_make(struct analyze_space *space, const struct analyze_result *analysis,
+                       enum analyze_space_by by, enum analyze_space_at at, uint64_t ns);
+void analyze_space_free(struct analyze_space *space);
 
 /* A line (or function) whose saved values might be computed again. */
-struct prof_option {
-    struct prof_line line; /* its ops are those that save something */
-    uint64_t saved_peak;   /* bytes of its saved values at the peak */
-    uint64_t count;        /* values that would be computed again */
-    uint64_t cost_ns;      /* their share of the line's forward time */
-    uint64_t peak_bytes;   /* the tape's peak without them */
-    bool is_best;          /* no other has a lower peak at no more cost */
+struct analyze_option {
+    struct analyze_line line; /* its ops are those that save something */
+    uint64_t saved_peak;      /* bytes of its saved values at the peak */
+    uint64_t count;           /* values that would be computed again */
+    uint64_t cost_ns;         /* their share of the line's forward time */
+    uint64_t peak_bytes;      /* the tape's peak without them */
+    bool is_best;             /* no other has a lower peak at no more cost */
     bool chosen;
 };
 
 /* The options of the tape with the greatest peak, replayed change by change. */
-struct prof_whatif {
+struct analyze_whatif {
     const struct read_tape *tape;
-    struct prof_option *option; /* in the order of the source */
+    struct analyze_option *option; /* in the order of the source */
     size_t n, n_left_out; /* n_left_out: rows that save values, and that the analysis leaves out */
     uint32_t *of;         /* [tape's residuals]: option plus 1; 0: stays as it is */
     uint32_t *first, *next; /* [options], [residuals]: an option's residuals, plus 1 each */
@@ -73,50 +73,50 @@ struct prof_whatif {
 
 /* Returns 0, or 1: the profile has no changes to replay. The caller
  * frees it in any case. */
-int prof_whatif_make(struct prof_whatif *whatif, const struct prof_analysis *analysis,
-                     bool by_function);
-void prof_whatif_free(struct prof_whatif *whatif);
+int analyze_whatif_make(struct analyze_whatif *whatif, const struct analyze_result *analysis,
+                        bool by_function);
+void analyze_whatif_free(struct analyze_whatif *whatif);
 
 /* The peak if the values of the chosen options were not saved but computed again, one at a time,
  * each just before the pullback that reads it. */
-uint64_t prof_whatif_peak(const struct prof_whatif *whatif);
+uint64_t analyze_whatif_peak(const struct analyze_whatif *whatif);
 /* What that would cost. */
-uint64_t prof_whatif_cost(const struct prof_whatif *whatif);
+uint64_t analyze_whatif_cost(const struct analyze_whatif *whatif);
 
 /* The replay without what makes no difference to any choice, for who chooses elsewhere: what is
  * live of all that is no option's at each moment, and how the options' classes change. The peak of
  * a choice is the greatest, over the moments, of what is live without the chosen options' classes,
  * and while a sweep runs with the most of min(again, live) of any of those classes. */
-struct prof_replay_class {
+struct analyze_replay_class {
     uint32_t option;
     uint64_t again; /* largest value that is made again; 0: none is */
 };
-struct prof_replay_moment {
+struct analyze_replay_moment {
     int64_t rest;
     uint32_t n_changes; /* of classes, since the moment before */
     bool backward;      /* a sweep runs */
 };
-struct prof_replay_change {
+struct analyze_replay_change {
     uint32_t class_;
     int64_t delta;
 };
-struct prof_replay {
-    struct prof_replay_class *class_;
-    struct prof_replay_moment *moment;
-    struct prof_replay_change *change;
+struct analyze_replay {
+    struct analyze_replay_class *class_;
+    struct analyze_replay_moment *moment;
+    struct analyze_replay_change *change;
     size_t n_classes, n_moments, n_changes;
 };
 
 /* The caller frees it in any case. */
-void prof_replay_make(struct prof_replay *replay, const struct prof_whatif *whatif);
-void prof_replay_free(struct prof_replay *replay);
+void analyze_replay_make(struct analyze_replay *replay, const struct analyze_whatif *whatif);
+void analyze_replay_free(struct analyze_replay *replay);
 
-/* Whether prof_whatif_fit() tries all choices where the peak is over the budget. */
-bool prof_whatif_tries_all(const struct prof_whatif *whatif);
+/* Whether analyze_whatif_fit() tries all choices where the peak is over the budget. */
+bool analyze_whatif_tries_all(const struct analyze_whatif *whatif);
 
 /* Chooses options so that the peak is at most `budget`, at little cost. Returns 0: it is, 1: no
  * choice reaches it (the one with the least peak is chosen). *is_optimal:
  * all choices were tried. */
-int prof_whatif_fit(struct prof_whatif *whatif, uint64_t budget, bool *is_optimal);
+int analyze_whatif_fit(struct analyze_whatif *whatif, uint64_t budget, bool *is_optimal);
 
 #endif

@@ -30,29 +30,29 @@ enum {
 };
 
 /* What is known of a call path, by its place in the profile. */
-struct known {
-    uint32_t parent; /* place, or PROF_NO_NODE */
+struct tree_known {
+    uint32_t parent; /* place, or ANALYZE_NO_NODE */
     uint32_t depth;
-    uint32_t node; /* of the tree, PROF_NO_NODE: not asked for yet */
+    uint32_t node; /* of the tree, ANALYZE_NO_NODE: not asked for yet */
     bool focus, ignore;
 };
 
-struct maker {
-    struct prof_tree *tree;
+struct tree_builder {
+    struct analyze_tree *tree;
     const struct read_profile *profile;
-    const struct prof_tree_options *options;
+    const struct analyze_tree_options *options;
     struct analyze_frames frames;
-    struct known *known;
+    struct tree_known *known;
     struct base_table nodes; /* by {parent, frame} */
     size_t room, most;
     uint32_t own[MOST_OWN], n_own; /* nodes of the tape's own rows */
-    uint32_t idle;                 /* node of what prof_line.idle is; 0: not there yet */
+    uint32_t idle;                 /* node of what analyze_line.idle is; 0: not there yet */
 };
 
-static struct prof_line line_of(const struct analyze_frame *frame)
+static struct analyze_line line_of(const struct analyze_frame *frame)
 {
     const struct symbols_place *place = &frame->place;
-    return (struct prof_line){
+    return (struct analyze_line){
         .own = false,
         .file = place->file,
         .function = place->function,
@@ -63,19 +63,19 @@ static struct prof_line line_of(const struct analyze_frame *frame)
     };
 }
 
-static uint32_t add_node(struct maker *m, uint32_t parent, uint32_t frame, struct prof_line line,
-                         bool cut)
+static uint32_t add_node(struct tree_builder *m, uint32_t parent, uint32_t frame,
+                         struct analyze_line line, bool cut)
 {
-    struct prof_tree *tree = m->tree;
-    struct prof_tree_node *node = BASE_ARRAY_GROW(tree->node, tree->n_nodes, &m->room);
+    struct analyze_tree *tree = m->tree;
+    struct analyze_tree_node *node = BASE_ARRAY_GROW(tree->node, tree->n_nodes, &m->room);
     uint32_t i = (uint32_t)tree->n_nodes++;
-    node[i] = (struct prof_tree_node){.line = line,
-                                      .parent = parent,
-                                      .child = PROF_NO_NODE,
-                                      .next = PROF_NO_NODE,
-                                      .frame = frame,
-                                      .cut = cut};
-    if (parent != PROF_NO_NODE) {
+    node[i] = (struct analyze_tree_node){.line = line,
+                                         .parent = parent,
+                                         .child = ANALYZE_NO_NODE,
+                                         .next = ANALYZE_NO_NODE,
+                                         .frame = frame,
+                                         .cut = cut};
+    if (parent != ANALYZE_NO_NODE) {
         node[i].next = node[parent].child;
         node[parent].child = i;
         node[i].depth = node[parent].depth + 1;
@@ -84,10 +84,10 @@ static uint32_t add_node(struct maker *m, uint32_t parent, uint32_t frame, struc
 }
 
 /* The parent's node of that frame; found or made. */
-static uint32_t child_of(struct maker *m, uint32_t parent, uint32_t frame, struct prof_line line,
-                         bool cut)
+static uint32_t tree_child_of(struct tree_builder *m, uint32_t parent, uint32_t frame,
+                              struct analyze_line line, bool cut)
 {
-    struct prof_tree *tree = m->tree;
+    struct analyze_tree *tree = m->tree;
     const uint64_t key = (uint64_t)parent << 32 | frame;
     const int64_t known = base_table_find(&m->nodes, key);
     if (known >= 0)
@@ -101,7 +101,7 @@ static uint32_t child_of(struct maker *m, uint32_t parent, uint32_t frame, struc
 }
 
 /* Goes from a node to what a frame is below it. */
-static uint32_t descend(struct maker *m, uint32_t node, uint32_t frame)
+static uint32_t tree_descend(struct tree_builder *m, uint32_t node, uint32_t frame)
 {
     const struct analyze_frame *at = &m->frames.frame[frame];
     if (at->hidden)
@@ -109,38 +109,42 @@ static uint32_t descend(struct maker *m, uint32_t node, uint32_t frame)
     for (uint32_t up = node; m->options->flat && up != 0; up = m->tree->node[up].parent)
         if (m->tree->node[up].frame == frame)
             return up;
-    return child_of(m, node, frame, line_of(at), at->cut);
+    return tree_child_of(m, node, frame, line_of(at), at->cut);
 }
 
 /* The frames of an address; those that are new are looked at by the filters. */
-static struct analyze_chain chain_of(struct maker *m, uint64_t pc, uint32_t line, bool own)
+static struct analyze_chain chain_of(struct tree_builder *m, uint64_t pc, uint32_t line, bool own)
 {
-    const struct prof_tree_options *options = m->options;
+    const struct analyze_tree_options *options = m->options;
     size_t before = m->frames.n_frames;
     const struct analyze_chain *chain = analyze_frames_of(&m->frames, pc, line, own);
     for (size_t i = before; i < m->frames.n_frames; i++) {
         struct analyze_frame *frame = &m->frames.frame[i];
-        struct prof_line place = line_of(frame);
+        struct analyze_line place = line_of(frame);
         frame->focus = options->focus && options->focus(options->payload, &place);
         frame->ignore = options->ignore && options->ignore(options->payload, &place);
     }
     return *chain;
 }
 
-static uint32_t frame_of(const struct maker *m, const struct analyze_chain *chain, uint32_t i)
+static uint32_t frame_of(const struct tree_builder *m, const struct analyze_chain *chain,
+                         uint32_t i)
 {
     return m->frames.list[chain->first + i];
 }
 
 /* From the outermost function of a chain to the innermost, or the other way. */
-static uint32_t descend_chain(struct maker *m, uint32_t node, const struct analyze_chain *chain)
+static uint32_t descend_chain(struct tree_builder *m, uint32_t node,
+                              const struct analyze_chain *chain)
 {
     for (uint32_t i = 0; i < chain->n; i++)
-        node = descend(m, node, frame_of(m, chain, m->options->inverted ? i : chain->n - 1 - i));
+        node =
+            tree_descend(m, node, frame_of(m, chain, m->options->inverted ? i : chain->n - 1 - i));
     return node;
 }
 
-static void see(struct known *known, const struct maker *m, const struct analyze_chain *chain)
+static void tree_see(struct tree_known *known, const struct tree_builder *m,
+                     const struct analyze_chain *chain)
 {
     for (uint32_t i = 0; i < chain->n; i++) {
         known->focus |= m->frames.frame[frame_of(m, chain, i)].focus;
@@ -149,33 +153,33 @@ static void see(struct known *known, const struct maker *m, const struct analyze
 }
 
 /* Parents come before their children: one pass finds what holds of each path. */
-static void know_paths(struct maker *m)
+static void know_paths(struct tree_builder *m)
 {
     const struct read_profile *profile = m->profile;
     m->known = base_calloc(profile->n_call_paths + 1, sizeof *m->known);
     for (size_t i = 0; i < profile->n_call_paths; i++) {
         const struct read_path *path = &profile->call_path[i];
-        struct known *known = &m->known[i];
+        struct tree_known *known = &m->known[i];
         size_t parent = path->parent ? read_profile_path(profile, path->parent) : SIZE_MAX;
-        *known = (struct known){.parent = PROF_NO_NODE, .node = PROF_NO_NODE};
+        *known = (struct tree_known){.parent = ANALYZE_NO_NODE, .node = ANALYZE_NO_NODE};
         if (parent < i && m->known[parent].depth < MOST_DEPTH) {
             *known = m->known[parent];
             known->parent = (uint32_t)parent;
             known->depth++;
         }
         struct analyze_chain chain = chain_of(m, path->pc, 0, false);
-        see(known, m, &chain);
+        tree_see(known, m, &chain);
         /* The outer paths have their nodes already, if they have any frame. */
-        known->node = PROF_NO_NODE;
+        known->node = ANALYZE_NO_NODE;
     }
 }
 
 /* The node of a path, all of its frames included; not of an inverted tree. */
-static uint32_t node_of_path(struct maker *m, uint32_t place)
+static uint32_t node_of_path(struct tree_builder *m, uint32_t place)
 {
     uint32_t pending[MOST_DEPTH + 1], n = 0, node = 0;
-    for (; place != PROF_NO_NODE; place = m->known[place].parent) {
-        if (m->known[place].node != PROF_NO_NODE) {
+    for (; place != ANALYZE_NO_NODE; place = m->known[place].parent) {
+        if (m->known[place].node != ANALYZE_NO_NODE) {
             node = m->known[place].node;
             break;
         }
@@ -198,17 +202,17 @@ static bool same_function(const struct analyze_frame *a, const struct analyze_fr
 }
 
 /* The path that leads to a row's own frame. */
-static uint32_t path_to_row(struct maker *m, const struct read_row *row,
+static uint32_t path_to_row(struct tree_builder *m, const struct read_row *row,
                             const struct analyze_chain *own)
 {
     size_t found = row->path ? read_profile_path(m->profile, row->path) : SIZE_MAX;
     if (found == SIZE_MAX || own->n == 0)
-        return PROF_NO_NODE;
+        return ANALYZE_NO_NODE;
     uint32_t place = (uint32_t)found;
     if (m->profile->call_path[place].pc == row->pc)
         return m->known[place].parent;
     uint32_t at = place;
-    for (int i = 0; i < NEAR && at != PROF_NO_NODE; i++, at = m->known[at].parent) {
+    for (int i = 0; i < NEAR && at != ANALYZE_NO_NODE; i++, at = m->known[at].parent) {
         struct analyze_chain chain = chain_of(m, m->profile->call_path[at].pc, 0, false);
         if (chain.n > 0 && same_function(&m->frames.frame[frame_of(m, &chain, chain.n - 1)],
                                          &m->frames.frame[frame_of(m, own, own->n - 1)]))
@@ -217,10 +221,11 @@ static uint32_t path_to_row(struct maker *m, const struct read_row *row,
     return place;
 }
 
-static bool is_kept(const struct maker *m, const struct known *known, const struct prof_line *line)
+static bool is_kept(const struct tree_builder *m, const struct tree_known *known,
+                    const struct analyze_line *line)
 {
-    const struct prof_tree_options *options = m->options;
-    if (options->selected && !prof_analysis_keeps(m->tree->analysis, line))
+    const struct analyze_tree_options *options = m->options;
+    if (options->selected && !analyze_keeps(m->tree->analysis, line))
         return false;
     if (options->focus && !known->focus && !options->focus(options->payload, line))
         return false;
@@ -228,81 +233,85 @@ static bool is_kept(const struct maker *m, const struct known *known, const stru
 }
 
 /* Of the tape itself: a node for each op. A tape has few; what a forged profile has more is one. */
-static uint32_t own_node(struct maker *m, const struct read_row *row, const struct prof_line *line)
+static uint32_t own_node(struct tree_builder *m, const struct read_row *row,
+                         const struct analyze_line *line)
 {
     for (uint32_t i = 0; i < m->n_own; i++)
         if (i + 1 == MOST_OWN || strcmp(m->tree->node[m->own[i]].line.ops.name[0], row->op) == 0)
             return m->own[i];
-    uint32_t made = add_node(m, 0, PROF_NO_NODE, *line, false);
+    uint32_t made = add_node(m, 0, ANALYZE_NO_NODE, *line, false);
     m->own[m->n_own++] = made;
     return made;
 }
 
-/* The node whose own a row's cost is; line: the row's, for the filters. PROF_NO_NODE: left out. */
-static uint32_t node_of_row(struct maker *m, const struct read_row *row, struct prof_line *line)
+/* The node whose own a row's cost is; line: the row's, for the filters. ANALYZE_NO_NODE: left out. */
+static uint32_t node_of_row(struct tree_builder *m, const struct read_row *row,
+                            struct analyze_line *line)
 {
-    struct known known = {.focus = false};
+    struct tree_known known = {.focus = false};
     if (row->pc == 0) {
         line->own = true;
         if (!is_kept(m, &known, line))
-            return PROF_NO_NODE;
+            return ANALYZE_NO_NODE;
         return own_node(m, row, line);
     }
     struct analyze_chain own = chain_of(m, row->pc, row->line, true);
     uint32_t place = path_to_row(m, row, &own);
-    if (place != PROF_NO_NODE)
+    if (place != ANALYZE_NO_NODE)
         known = m->known[place];
-    see(&known, m, &own);
+    tree_see(&known, m, &own);
     if (own.n > 0) {
-        struct prof_names ops = line->ops;
+        struct analyze_names ops = line->ops;
         *line = line_of(&m->frames.frame[frame_of(m, &own, 0)]);
         line->ops = ops;
     }
     if (!is_kept(m, &known, line))
-        return PROF_NO_NODE;
+        return ANALYZE_NO_NODE;
     m->tree->has_paths |= row->path != 0;
     if (!m->options->inverted)
-        return descend_chain(m, place != PROF_NO_NODE ? node_of_path(m, place) : 0, &own);
+        return descend_chain(m, place != ANALYZE_NO_NODE ? node_of_path(m, place) : 0, &own);
     uint32_t node = descend_chain(m, 0, &own);
     uint32_t first = node;
     while (first != 0 && m->tree->node[first].depth > 1)
         first = m->tree->node[first].parent;
-    prof_names_add(&m->tree->node[first].line.ops, &line->ops);
-    for (; place != PROF_NO_NODE; place = m->known[place].parent) {
+    analyze_names_add(&m->tree->node[first].line.ops, &line->ops);
+    for (; place != ANALYZE_NO_NODE; place = m->known[place].parent) {
         struct analyze_chain chain = chain_of(m, m->profile->call_path[place].pc, 0, false);
         node = descend_chain(m, node, &chain);
     }
     return node;
 }
 
-static void add_cost(struct maker *m, uint32_t at, const struct prof_line *line, bool named)
+static void tree_add_cost(struct tree_builder *m, uint32_t at, const struct analyze_line *line,
+                          bool named)
 {
-    if (at == PROF_NO_NODE) {
-        prof_cost_add(&m->tree->left_out, &line->cost);
+    if (at == ANALYZE_NO_NODE) {
+        analyze_cost_add(&m->tree->left_out, &line->cost);
         m->tree->n_left_out++;
         return;
     }
-    struct prof_tree_node *node = &m->tree->node[at];
-    prof_cost_add(&node->line.cost, &line->cost);
+    struct analyze_tree_node *node = &m->tree->node[at];
+    analyze_cost_add(&node->line.cost, &line->cost);
     if (named)
-        prof_names_add(&node->line.ops, &line->ops);
+        analyze_names_add(&node->line.ops, &line->ops);
 }
 
 /* Returns the row's node. */
-static uint32_t add_row(struct maker *m, const struct read_row *row, const struct prof_cost *cost)
+static uint32_t tree_add_row(struct tree_builder *m, const struct read_row *row,
+                             const struct analyze_cost *cost)
 {
-    struct prof_line line = {.ops = {.name = {row->op}, .n = 1}};
-    if (prof_cost_is_nothing(cost) && !(cost->byte_ns > 0))
-        return PROF_NO_NODE;
+    struct analyze_line line = {.ops = {.name = {row->op}, .n = 1}};
+    if (analyze_cost_is_nothing(cost) && !(cost->byte_ns > 0))
+        return ANALYZE_NO_NODE;
     uint32_t at = node_of_row(m, row, &line);
     line.cost = *cost;
-    add_cost(m, at, &line, !m->options->inverted || row->pc == 0);
+    tree_add_cost(m, at, &line, !m->options->inverted || row->pc == 0);
     return at;
 }
 
-static uint32_t add_tape_row(struct maker *m, const struct read_row *row, bool at_peak)
+static uint32_t add_tape_row(struct tree_builder *m, const struct read_row *row, bool at_peak)
 {
-    struct prof_cost cost = {
+    struct analyze_cost cost = {
 #define X(name) .name = row->name,
         READ_ROW_COUNTERS(X)
 #undef X
@@ -310,25 +319,25 @@ static uint32_t add_tape_row(struct maker *m, const struct read_row *row, bool a
     };
     if (!at_peak)
         cost.peak_bytes = 0;
-    return add_row(m, row, &cost);
+    return tree_add_row(m, row, &cost);
 }
 
 /* Code that has nothing to do with tapes, with its own stack. The interrupted address is no return
  * address. What the library does is its caller's, unless its frames are asked for. */
-static void add_code(struct maker *m, const struct read_sample *sample,
-                     const struct prof_line *line)
+static void add_code(struct tree_builder *m, const struct read_sample *sample,
+                     const struct analyze_line *line)
 {
-    struct known known = {.focus = false};
+    struct tree_known known = {.focus = false};
     const size_t n = sample->n_stack < MOST_DEPTH ? sample->n_stack : MOST_DEPTH;
     const size_t owner = m->frames.system ? 0 : analyze_sample_owner(sample, m->frames.analysis);
     const size_t first = owner < n ? owner : 0;
     uint32_t node = 0;
     for (size_t i = first; i < n; i++) {
         struct analyze_chain chain = chain_of(m, sample->stack[i] + (i == 0), 0, i == first);
-        see(&known, m, &chain);
+        tree_see(&known, m, &chain);
     }
     if (!is_kept(m, &known, line)) {
-        add_cost(m, PROF_NO_NODE, line, false);
+        tree_add_cost(m, ANALYZE_NO_NODE, line, false);
         return;
     }
     for (size_t k = first; k < n; k++) {
@@ -336,33 +345,33 @@ static void add_code(struct maker *m, const struct read_sample *sample,
         struct analyze_chain chain = chain_of(m, sample->stack[i] + (i == 0), 0, i == first);
         node = descend_chain(m, node, &chain);
     }
-    add_cost(m, node, line, !m->options->inverted);
+    tree_add_cost(m, node, line, !m->options->inverted);
 }
 
 /* Nobody calls what has no work. */
-static void add_idle(struct maker *m, struct prof_line *line)
+static void add_idle(struct tree_builder *m, struct analyze_line *line)
 {
-    const struct known known = {.focus = false};
-    const struct prof_cost cost = line->cost;
+    const struct tree_known known = {.focus = false};
+    const struct analyze_cost cost = line->cost;
     if (!is_kept(m, &known, line)) {
-        add_cost(m, PROF_NO_NODE, line, false);
+        tree_add_cost(m, ANALYZE_NO_NODE, line, false);
         return;
     }
-    line->cost = (struct prof_cost){0};
+    line->cost = (struct analyze_cost){0};
     if (m->idle == 0)
-        m->idle = add_node(m, 0, PROF_NO_NODE, *line, false);
+        m->idle = add_node(m, 0, ANALYZE_NO_NODE, *line, false);
     line->cost = cost;
-    add_cost(m, m->idle, line, false);
+    tree_add_cost(m, m->idle, line, false);
 }
 
-static void add_sample(struct maker *m, const struct read_sample *sample)
+static void add_sample(struct tree_builder *m, const struct read_sample *sample)
 {
-    struct prof_line line;
+    struct analyze_line line;
     const struct read_row row = {
         .pc = sample->pc, .op = sample->op, .line = sample->line, .path = sample->path};
     analyze_sample_line(&line, sample, m->frames.analysis);
     if (sample->phase != READ_PHASE_NONE)
-        add_row(m, &row, &line.cost);
+        tree_add_row(m, &row, &line.cost);
     else if (line.idle)
         add_idle(m, &line);
     else
@@ -371,7 +380,7 @@ static void add_sample(struct maker *m, const struct read_sample *sample)
 
 /* Rounds running sums, so that the times of all nodes add up to the rounded sum; then adds what is
  * below to what is above. What was left out comes first. */
-static void sum_up(struct prof_tree *tree)
+static void sum_up(struct analyze_tree *tree)
 {
     struct analyze_times times = {0};
     analyze_round_times(&times, tree->analysis->profile, &tree->left_out);
@@ -380,10 +389,10 @@ static void sum_up(struct prof_tree *tree)
         tree->node[i].all = tree->node[i].line.cost;
     }
     for (size_t i = tree->n_nodes; i-- > 1;)
-        prof_cost_add(&tree->node[tree->node[i].parent].all, &tree->node[i].all);
+        analyze_cost_add(&tree->node[tree->node[i].parent].all, &tree->node[i].all);
 }
 
-static void make(struct maker *m)
+static void tree_make(struct tree_builder *m)
 {
     const struct read_profile *profile = m->profile;
     size_t n_rows = 0, peak = analyze_peak_tape(profile);
@@ -391,7 +400,7 @@ static void make(struct maker *m)
         n_rows += profile->tape[i].n_rows;
     m->most = NODES * (n_rows + profile->n_call_paths + profile->n_samples);
     m->most = m->most < LEAST_NODES ? LEAST_NODES : m->most > MOST_NODES ? MOST_NODES : m->most;
-    add_node(m, PROF_NO_NODE, PROF_NO_NODE, (struct prof_line){.own = true}, false);
+    add_node(m, ANALYZE_NO_NODE, ANALYZE_NO_NODE, (struct analyze_line){.own = true}, false);
     m->tree->row_node = base_calloc(n_rows + 1, sizeof *m->tree->row_node);
     know_paths(m);
     uint32_t *row_node = m->tree->row_node;
@@ -404,24 +413,24 @@ static void make(struct maker *m)
     sum_up(m->tree);
 }
 
-struct prof_tree *prof_tree_make(const struct prof_analysis *analysis,
-                                 const struct prof_tree_options *options)
+struct analyze_tree *analyze_tree_make(const struct analyze_result *analysis,
+                                       const struct analyze_tree_options *options)
 {
-    struct prof_tree *tree = base_calloc(1, sizeof *tree);
-    struct maker m = {
+    struct analyze_tree *tree = base_calloc(1, sizeof *tree);
+    struct tree_builder m = {
         .tree = tree,
         .profile = analysis->profile,
         .options = options,
         .frames = {.analysis = analysis, .combine = options->combine, .system = options->system}};
     tree->analysis = analysis;
-    make(&m);
+    tree_make(&m);
     analyze_frames_free(&m.frames);
     free(m.known);
     base_table_free(&m.nodes);
     return tree;
 }
 
-void prof_tree_free(struct prof_tree *tree)
+void analyze_tree_free(struct analyze_tree *tree)
 {
     if (!tree)
         return;

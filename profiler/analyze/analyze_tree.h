@@ -9,68 +9,68 @@
 
 #include "analyze.h"
 
-#define PROF_NO_NODE UINT32_MAX
+#define ANALYZE_NO_NODE UINT32_MAX
 
-struct prof_tree_options {
+struct analyze_tree_options {
     bool inverted; /* from the lines that record, down to their callers */
     bool combine;  /* a node for a function, not for each of its lines */
     bool flat;     /* a call of what is on the path already goes back to it */
     bool system;   /* also frames of the system's libraries that have no source */
-    bool selected; /* only rows of lines that prof_analysis_select() keeps */
+    bool selected; /* only rows of lines that analyze_select() keeps */
     /* Rows are kept if any frame of theirs is in focus, and none is ignored; NULL: does not matter.
      * Asked once for each frame, and for each row with its op. */
-    bool (*focus)(void *payload, const struct prof_line *line);
-    bool (*ignore)(void *payload, const struct prof_line *line);
+    bool (*focus)(void *payload, const struct analyze_line *line);
+    bool (*ignore)(void *payload, const struct analyze_line *line);
     void *payload;
 };
 
 /* line.cost is the node's own, line.ops the ops that it is of: those on this very line. Inverted,
  * it is that of the rows whose path ends here, and the ops are with the line that recorded them. */
-struct prof_tree_node {
-    struct prof_line line;
-    struct prof_cost all;         /* with all below */
-    uint32_t parent, child, next; /* places in the array, or PROF_NO_NODE */
+struct analyze_tree_node {
+    struct analyze_line line;
+    struct analyze_cost all;      /* with all below */
+    uint32_t parent, child, next; /* places in the array, or ANALYZE_NO_NODE */
     uint32_t depth;               /* of the root: 0 */
     uint32_t frame;               /* equal for equal places */
     bool cut;                     /* stands for outer frames that were not kept */
 };
 
-struct prof_tree {
-    const struct prof_analysis *analysis;
-    struct prof_tree_node *node; /* node[0] is the root; a parent comes before its children */
+struct analyze_tree {
+    const struct analyze_result *analysis;
+    struct analyze_tree_node *node; /* node[0] is the root; a parent comes before its children */
     size_t n_nodes, n_frames;
-    /* The nodes that the rows of all tapes, one tape after the other, are part of; PROF_NO_NODE: a
+    /* The nodes that the rows of all tapes, one tape after the other, are part of; ANALYZE_NO_NODE: a
      * row that is left out, or has no cost. */
     uint32_t *row_node;
-    struct prof_cost left_out; /* of rows that are not in focus, or ignored */
+    struct analyze_cost left_out; /* of rows that are not in focus, or ignored */
     size_t n_left_out;
-    bool is_flat;   /* made by prof_tree_flatten() */
+    bool is_flat;   /* made by analyze_tree_flatten() */
     bool has_paths; /* any row has one */
     bool too_large; /* not every path is shown to its end: there were too many nodes */
 };
 
 /* The analysis must outlive the tree; the caller frees it. */
-struct prof_tree *prof_tree_make(const struct prof_analysis *analysis,
-                                 const struct prof_tree_options *options);
-void prof_tree_free(struct prof_tree *tree);
+struct analyze_tree *analyze_tree_make(const struct analyze_result *analysis,
+                                       const struct analyze_tree_options *options);
+void analyze_tree_free(struct analyze_tree *tree);
 
 /* The same without its levels: below the root is a node for each line (function, if they are
  * combined), whose own cost is that of all of its nodes, and whose cost with all below counts what
  * it calls once, also where it calls itself. Costs of nodes overlap.
  * It has no row_node. The caller frees it; the tree it was made of is needed no more. */
-struct prof_tree *prof_tree_flatten(const struct prof_tree *tree);
+struct analyze_tree *analyze_tree_flatten(const struct analyze_tree *tree);
 
 /* Each line of the tree (each function, if they are combined) once with what it and all that it
  * called has cost, in no order; *n of them. The caller frees it. */
-struct prof_line *prof_tree_inclusive(const struct prof_tree *tree, size_t *n);
+struct analyze_line *analyze_tree_inclusive(const struct analyze_tree *tree, size_t *n);
 
 /* Likewise, but only what was called through the line, and only lines through which anything was:
  * with what such a line recorded itself it is the same. Not of an inverted tree. */
-struct prof_line *prof_tree_through(const struct prof_tree *tree, size_t *n);
+struct analyze_line *analyze_tree_through(const struct analyze_tree *tree, size_t *n);
 
-/* A call in two trees: places of its nodes, PROF_NO_NODE where one has none. */
-struct prof_tree_pair {
-    uint32_t parent; /* place of the caller's pair, PROF_NO_NODE: the roots */
+/* A call in two trees: places of its nodes, ANALYZE_NO_NODE where one has none. */
+struct analyze_tree_pair {
+    uint32_t parent; /* place of the caller's pair, ANALYZE_NO_NODE: the roots */
     uint32_t node[2];
     bool moved; /* found by function and op, not by its line number */
 };
@@ -78,7 +78,7 @@ struct prof_tree_pair {
 /* Joins two trees made in the same way, from their roots down: what is called by calls that are one
  * is joined as lines of two profiles are (analyze_join.h). Each node of either is in exactly one
  * pair; a pair comes before those below it. *n of them; the caller frees it. */
-struct prof_tree_pair *prof_tree_join(const struct prof_tree *base, const struct prof_tree *now,
-                                      size_t *n);
+struct analyze_tree_pair *analyze_tree_join(const struct analyze_tree *base,
+                                            const struct analyze_tree *now, size_t *n);
 
 #endif

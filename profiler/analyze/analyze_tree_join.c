@@ -11,24 +11,24 @@
 
 /* While the pairs are made; the lists have room for the nodes of either tree. */
 struct joiner {
-    const struct prof_tree *tree[2];
-    struct prof_tree_pair *pair;
+    const struct analyze_tree *tree[2];
+    struct analyze_tree_pair *pair;
     size_t n;
-    const struct prof_line **list[2];
+    const struct analyze_line **list[2];
 };
 
 /* A line of a list is the first member of its node. */
-static uint32_t place_of(const struct prof_tree *tree, const struct prof_line *line)
+static uint32_t tree_join_place_of(const struct analyze_tree *tree, const struct analyze_line *line)
 {
-    return line ? (uint32_t)((const struct prof_tree_node *)(const void *)line - tree->node)
-                : PROF_NO_NODE;
+    return line ? (uint32_t)((const struct analyze_tree_node *)(const void *)line - tree->node)
+                : ANALYZE_NO_NODE;
 }
 
 /* Children stand in the order of their line, then of their place in the tree. */
-static int compare_lines(const void *x, const void *y)
+static int tree_join_compare_lines(const void *x, const void *y)
 {
-    const struct prof_line *a = *(const struct prof_line *const *)x;
-    const struct prof_line *b = *(const struct prof_line *const *)y;
+    const struct analyze_line *a = *(const struct analyze_line *const *)x;
+    const struct analyze_line *b = *(const struct analyze_line *const *)y;
     if (a->line != b->line)
         return a->line < b->line ? -1 : 1;
     return a < b ? -1 : a > b;
@@ -36,22 +36,22 @@ static int compare_lines(const void *x, const void *y)
 
 static size_t list_children(struct joiner *j, int side, uint32_t parent)
 {
-    const struct prof_tree *tree = j->tree[side];
+    const struct analyze_tree *tree = j->tree[side];
     size_t n = 0;
-    if (parent == PROF_NO_NODE)
+    if (parent == ANALYZE_NO_NODE)
         return 0;
-    for (uint32_t i = tree->node[parent].child; i != PROF_NO_NODE; i = tree->node[i].next)
+    for (uint32_t i = tree->node[parent].child; i != ANALYZE_NO_NODE; i = tree->node[i].next)
         j->list[side][n++] = &tree->node[i].line;
-    qsort(j->list[side], n, sizeof *j->list[side], compare_lines);
+    qsort(j->list[side], n, sizeof *j->list[side], tree_join_compare_lines);
     return n;
 }
 
-static void add_pair(struct joiner *j, uint32_t parent, const struct prof_line *base,
-                     const struct prof_line *now, bool moved)
+static void add_pair(struct joiner *j, uint32_t parent, const struct analyze_line *base,
+                     const struct analyze_line *now, bool moved)
 {
-    j->pair[j->n++] = (struct prof_tree_pair){
+    j->pair[j->n++] = (struct analyze_tree_pair){
         .parent = parent,
-        .node = {place_of(j->tree[0], base), place_of(j->tree[1], now)},
+        .node = {tree_join_place_of(j->tree[0], base), tree_join_place_of(j->tree[1], now)},
         .moved = moved,
     };
 }
@@ -68,22 +68,22 @@ static void add_below(struct joiner *j, uint32_t parent)
             add_pair(j, parent, NULL, j->list[1][i], false);
         return;
     }
-    struct prof_join join;
-    const struct prof_line *const *const list[2] = {j->list[0], j->list[1]};
-    prof_join_lists(&join, list, n);
+    struct analyze_join join;
+    const struct analyze_line *const *const list[2] = {j->list[0], j->list[1]};
+    analyze_join_lists(&join, list, n);
     for (size_t i = 0; i < join.n_rows; i++)
         add_pair(j, parent, join.row[i].line[0], join.row[i].line[1], join.row[i].moved);
-    prof_join_free(&join);
+    analyze_join_free(&join);
 }
 
-struct prof_tree_pair *prof_tree_join(const struct prof_tree *base, const struct prof_tree *now,
-                                      size_t *n)
+struct analyze_tree_pair *analyze_tree_join(const struct analyze_tree *base,
+                                            const struct analyze_tree *now, size_t *n)
 {
     struct joiner j = {.tree = {base, now}};
     j.pair = base_calloc(base->n_nodes + now->n_nodes, sizeof *j.pair);
     j.list[0] = base_calloc(base->n_nodes, sizeof *j.list[0]);
     j.list[1] = base_calloc(now->n_nodes, sizeof *j.list[1]);
-    add_pair(&j, PROF_NO_NODE, &base->node[0].line, &now->node[0].line, false);
+    add_pair(&j, ANALYZE_NO_NODE, &base->node[0].line, &now->node[0].line, false);
     for (uint32_t i = 0; i < j.n; i++)
         add_below(&j, i);
     free(j.list[0]);

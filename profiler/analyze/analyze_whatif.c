@@ -19,20 +19,20 @@ enum { MOST_TRIED = 20 };
 
 /* ---- the replay ---- */
 
-static uint64_t smaller(uint64_t a, int64_t b)
+static uint64_t whatif_smaller(uint64_t a, int64_t b)
 {
     return b <= 0 ? 0 : a < (uint64_t)b ? a : (uint64_t)b;
 }
 
 /* Live bytes with what is left out, change by change. */
 struct replay {
-    const struct prof_whatif *whatif;
+    const struct analyze_whatif *whatif;
     int64_t *live; /* [residuals], of those that are left out */
     int64_t total, without;
     uint64_t again; /* the largest value that is made again, while a sweep runs */
 };
 
-static bool is_out(const struct prof_whatif *whatif, uint32_t residual)
+static bool is_out(const struct analyze_whatif *whatif, uint32_t residual)
 {
     const uint32_t option = whatif->of[residual];
     return option > 0 && whatif->option[option - 1].chosen;
@@ -41,12 +41,12 @@ static bool is_out(const struct prof_whatif *whatif, uint32_t residual)
 /* Of a class with so many live bytes: what is never read is never made again. */
 static uint64_t again_of(const struct read_residual *r, int64_t live)
 {
-    return r->read_bytes > 0 ? smaller(r->largest_bytes, live) : 0;
+    return r->read_bytes > 0 ? whatif_smaller(r->largest_bytes, live) : 0;
 }
 
 static uint64_t largest_again(const struct replay *replay)
 {
-    const struct prof_whatif *whatif = replay->whatif;
+    const struct analyze_whatif *whatif = replay->whatif;
     uint64_t most = 0;
     for (size_t k = 0; k < whatif->n; k++)
         for (uint32_t i = whatif->option[k].chosen ? whatif->first[k] : 0; i > 0;
@@ -57,7 +57,7 @@ static uint64_t largest_again(const struct replay *replay)
     return most;
 }
 
-static void apply(struct replay *replay, const struct read_change *change)
+static void whatif_apply(struct replay *replay, const struct read_change *change)
 {
     replay->total += change->delta;
     if (!is_out(replay->whatif, change->residual))
@@ -74,7 +74,7 @@ static void apply(struct replay *replay, const struct read_change *change)
         replay->again = largest_again(replay);
 }
 
-uint64_t prof_whatif_peak(const struct prof_whatif *whatif)
+uint64_t analyze_whatif_peak(const struct analyze_whatif *whatif)
 {
     const struct read_tape *tape = whatif->tape;
     struct replay replay = {.whatif = whatif};
@@ -82,7 +82,7 @@ uint64_t prof_whatif_peak(const struct prof_whatif *whatif)
     int64_t peak = 0;
     for (size_t i = 0; i < tape->n_changes; i++) {
         const struct read_change *change = &tape->change[i];
-        apply(&replay, change);
+        whatif_apply(&replay, change);
         if (!change->ends)
             continue;
         const uint64_t now = (uint64_t)replay.total - (uint64_t)replay.without +
@@ -93,7 +93,7 @@ uint64_t prof_whatif_peak(const struct prof_whatif *whatif)
     return (uint64_t)peak;
 }
 
-uint64_t prof_whatif_cost(const struct prof_whatif *whatif)
+uint64_t analyze_whatif_cost(const struct analyze_whatif *whatif)
 {
     uint64_t cost = 0;
     for (size_t i = 0; i < whatif->n; i++)
@@ -101,11 +101,11 @@ uint64_t prof_whatif_cost(const struct prof_whatif *whatif)
     return cost;
 }
 
-static uint64_t peak_of_one(struct prof_whatif *whatif, size_t i)
+static uint64_t peak_of_one(struct analyze_whatif *whatif, size_t i)
 {
     const bool before = whatif->option[i].chosen;
     whatif->option[i].chosen = true;
-    const uint64_t peak = prof_whatif_peak(whatif);
+    const uint64_t peak = analyze_whatif_peak(whatif);
     whatif->option[i].chosen = before;
     return peak;
 }
@@ -119,7 +119,7 @@ static double count_again(const struct read_residual *r)
 }
 
 /* Part of the row's forward time: of its calls, those whose values are made again. */
-static uint64_t cost_of_row(const struct prof_analysis *analysis, const struct read_row *row,
+static uint64_t cost_of_row(const struct analyze_result *analysis, const struct read_row *row,
                             double count)
 {
     if (row->calls == 0)
@@ -131,9 +131,9 @@ static uint64_t cost_of_row(const struct prof_analysis *analysis, const struct r
 
 /* A row of the tape that saves something. */
 struct saver {
-    struct prof_option option;
+    struct analyze_option option;
     uint32_t row; /* plus 1 */
-    enum prof_by by;
+    enum analyze_by by;
 };
 
 static int compare_savers(const void *x, const void *y)
@@ -144,8 +144,8 @@ static int compare_savers(const void *x, const void *y)
 }
 
 /* The rows that save values and are kept. Returns how many; saver[n_rows]. */
-static size_t find_savers(struct saver *saver, struct prof_whatif *whatif,
-                          const struct prof_analysis *analysis, enum prof_by by)
+static size_t find_savers(struct saver *saver, struct analyze_whatif *whatif,
+                          const struct analyze_result *analysis, enum analyze_by by)
 {
     const struct read_tape *tape = whatif->tape;
     double *again = base_calloc(tape->n_rows + 1, sizeof *again);
@@ -164,8 +164,8 @@ static size_t find_savers(struct saver *saver, struct prof_whatif *whatif,
         if (!saves[i])
             continue;
         saver[n] = (struct saver){.row = (uint32_t)i + 1, .by = by};
-        prof_line_of_row(analysis, &tape->row[i], &saver[n].option.line);
-        if (!prof_analysis_keeps(analysis, &saver[n].option.line)) {
+        analyze_line_of_row(analysis, &tape->row[i], &saver[n].option.line);
+        if (!analyze_keeps(analysis, &saver[n].option.line)) {
             whatif->n_left_out++;
             continue;
         }
@@ -181,15 +181,15 @@ static size_t find_savers(struct saver *saver, struct prof_whatif *whatif,
 }
 
 /* Merges savers into options; of[row] becomes the option plus 1. */
-static void merge_savers(struct prof_whatif *whatif, struct saver *saver, size_t n, uint32_t *of)
+static void merge_savers(struct analyze_whatif *whatif, struct saver *saver, size_t n, uint32_t *of)
 {
     qsort(saver, n, sizeof *saver, compare_savers);
     for (size_t i = 0; i < n; i++) {
-        const struct prof_option *from = &saver[i].option;
-        struct prof_option *to = whatif->n > 0 ? &whatif->option[whatif->n - 1] : NULL;
+        const struct analyze_option *from = &saver[i].option;
+        struct analyze_option *to = whatif->n > 0 ? &whatif->option[whatif->n - 1] : NULL;
         if (to && analyze_compare(&to->line, &from->line, saver[i].by) == 0) {
-            prof_names_add(&to->line.ops, &from->line.ops);
-            prof_cost_add(&to->line.cost, &from->line.cost);
+            analyze_names_add(&to->line.ops, &from->line.ops);
+            analyze_cost_add(&to->line.cost, &from->line.cost);
             to->saved_peak += from->saved_peak;
             to->count += from->count;
             to->cost_ns += from->cost_ns;
@@ -200,8 +200,8 @@ static void merge_savers(struct prof_whatif *whatif, struct saver *saver, size_t
     }
 }
 
-static void make_options(struct prof_whatif *whatif, const struct prof_analysis *analysis,
-                         enum prof_by by)
+static void make_options(struct analyze_whatif *whatif, const struct analyze_result *analysis,
+                         enum analyze_by by)
 {
     const struct read_tape *tape = whatif->tape;
     struct saver *saver = base_calloc(tape->n_rows + 1, sizeof *saver);
@@ -225,35 +225,35 @@ static void make_options(struct prof_whatif *whatif, const struct prof_analysis 
 }
 
 /* Each option's own peak. One that has nothing at the peak leaves it as it is. */
-static void weigh(struct prof_whatif *whatif)
+static void whatif_weigh(struct analyze_whatif *whatif)
 {
-    whatif->peak_bytes = prof_whatif_peak(whatif);
+    whatif->peak_bytes = analyze_whatif_peak(whatif);
     for (size_t i = 0; i < whatif->n; i++)
         whatif->option[i].peak_bytes =
             whatif->option[i].saved_peak > 0 ? peak_of_one(whatif, i) : whatif->peak_bytes;
 }
 
-static bool is_better(const struct prof_option *a, const struct prof_option *b)
+static bool is_better(const struct analyze_option *a, const struct analyze_option *b)
 {
     return a->peak_bytes <= b->peak_bytes && a->cost_ns <= b->cost_ns &&
            (a->peak_bytes < b->peak_bytes || a->cost_ns < b->cost_ns);
 }
 
-static void mark_best(struct prof_whatif *whatif)
+static void mark_best(struct analyze_whatif *whatif)
 {
     for (size_t i = 0; i < whatif->n; i++) {
-        struct prof_option *option = &whatif->option[i];
+        struct analyze_option *option = &whatif->option[i];
         option->is_best = option->peak_bytes < whatif->peak_bytes;
         for (size_t j = 0; j < whatif->n && option->is_best; j++)
             option->is_best = !is_better(&whatif->option[j], option);
     }
 }
 
-int prof_whatif_make(struct prof_whatif *whatif, const struct prof_analysis *analysis,
-                     bool by_function)
+int analyze_whatif_make(struct analyze_whatif *whatif, const struct analyze_result *analysis,
+                        bool by_function)
 {
     const struct read_profile *profile = analysis->profile;
-    *whatif = (struct prof_whatif){0};
+    *whatif = (struct analyze_whatif){0};
     if (profile->n_tapes == 0)
         return 1;
     const struct read_tape *tape = &profile->tape[analyze_peak_tape(profile)];
@@ -263,36 +263,36 @@ int prof_whatif_make(struct prof_whatif *whatif, const struct prof_analysis *ana
     whatif->merged = tape->merged;
     whatif->is_truncated = tape->stretch_is_truncated;
     whatif->run_ns = read_profile_ns(profile, tape->forward_ticks + tape->backward_ticks);
-    make_options(whatif, analysis, by_function ? PROF_BY_FUNCTION : PROF_BY_LINE);
-    weigh(whatif);
+    make_options(whatif, analysis, by_function ? ANALYZE_BY_FUNCTION : ANALYZE_BY_LINE);
+    whatif_weigh(whatif);
     mark_best(whatif);
     return 0;
 }
 
-void prof_whatif_free(struct prof_whatif *whatif)
+void analyze_whatif_free(struct analyze_whatif *whatif)
 {
     free(whatif->option);
     free(whatif->of);
     free(whatif->first);
     free(whatif->next);
-    *whatif = (struct prof_whatif){0};
+    *whatif = (struct analyze_whatif){0};
 }
 
 /* ---- a budget ---- */
 
-static void choose(struct prof_whatif *whatif, uint64_t bits)
+static void whatif_choose(struct analyze_whatif *whatif, uint64_t bits)
 {
     for (size_t i = 0; i < whatif->n; i++)
         whatif->option[i].chosen = i < 64 && (bits >> i & 1);
 }
 
 /* Every choice: the cheapest that fits, or the one with the least peak. */
-static int try_all(struct prof_whatif *whatif, uint64_t budget)
+static int try_all(struct analyze_whatif *whatif, uint64_t budget)
 {
     uint64_t best = 0, best_cost = UINT64_MAX, best_peak = UINT64_MAX;
     for (uint64_t bits = 0; bits < (uint64_t)1 << whatif->n; bits++) {
-        choose(whatif, bits);
-        const uint64_t peak = prof_whatif_peak(whatif), cost = prof_whatif_cost(whatif);
+        whatif_choose(whatif, bits);
+        const uint64_t peak = analyze_whatif_peak(whatif), cost = analyze_whatif_cost(whatif);
         const bool fits = peak <= budget, fitted = best_peak <= budget;
         const bool better =
             fits ? !fitted || cost < best_cost || (cost == best_cost && peak < best_peak)
@@ -303,13 +303,13 @@ static int try_all(struct prof_whatif *whatif, uint64_t budget)
         best_cost = cost;
         best_peak = peak;
     }
-    choose(whatif, best);
+    whatif_choose(whatif, best);
     return best_peak <= budget ? 0 : 1;
 }
 
 /* Adds the option that lowers the peak most for its cost; where none does, the one that saves most
  * at the peak, since two together may. Returns the new peak; UINT64_MAX: none is left. */
-static uint64_t add_one(struct prof_whatif *whatif, uint64_t peak)
+static uint64_t add_one(struct analyze_whatif *whatif, uint64_t peak)
 {
     size_t best = whatif->n;
     double best_gain = -1;
@@ -333,13 +333,13 @@ static uint64_t add_one(struct prof_whatif *whatif, uint64_t peak)
 }
 
 /* Takes back, the dearest first, what the peak does not need. */
-static void drop_needless(struct prof_whatif *whatif, uint64_t limit)
+static void drop_needless(struct analyze_whatif *whatif, uint64_t limit)
 {
     uint64_t below = UINT64_MAX;
     for (size_t k = 0; k < whatif->n; k++) {
         size_t dearest = whatif->n;
         for (size_t i = 0; i < whatif->n; i++) {
-            const struct prof_option *option = &whatif->option[i];
+            const struct analyze_option *option = &whatif->option[i];
             if (option->chosen && option->cost_ns < below &&
                 (dearest == whatif->n || option->cost_ns > whatif->option[dearest].cost_ns))
                 dearest = i;
@@ -348,15 +348,15 @@ static void drop_needless(struct prof_whatif *whatif, uint64_t limit)
             return;
         below = whatif->option[dearest].cost_ns;
         whatif->option[dearest].chosen = false;
-        const uint64_t peak = prof_whatif_peak(whatif);
+        const uint64_t peak = analyze_whatif_peak(whatif);
         if (peak > limit)
             whatif->option[dearest].chosen = true;
     }
 }
 
-static int be_greedy(struct prof_whatif *whatif, uint64_t budget)
+static int be_greedy(struct analyze_whatif *whatif, uint64_t budget)
 {
-    choose(whatif, 0);
+    whatif_choose(whatif, 0);
     uint64_t peak = whatif->peak_bytes, least = peak;
     for (size_t k = 0; k < whatif->n && peak > budget; k++) {
         peak = add_one(whatif, peak);
@@ -366,18 +366,18 @@ static int be_greedy(struct prof_whatif *whatif, uint64_t budget)
     return peak <= budget ? 0 : 1;
 }
 
-bool prof_whatif_tries_all(const struct prof_whatif *whatif)
+bool analyze_whatif_tries_all(const struct analyze_whatif *whatif)
 {
     return whatif->n <= MOST_TRIED &&
            ldexp((double)whatif->tape->n_changes + 1, (int)whatif->n) <= MOST_STEPS;
 }
 
-int prof_whatif_fit(struct prof_whatif *whatif, uint64_t budget, bool *is_optimal)
+int analyze_whatif_fit(struct analyze_whatif *whatif, uint64_t budget, bool *is_optimal)
 {
-    choose(whatif, 0);
+    whatif_choose(whatif, 0);
     *is_optimal = true;
     if (whatif->peak_bytes <= budget)
         return 0;
-    *is_optimal = prof_whatif_tries_all(whatif);
+    *is_optimal = analyze_whatif_tries_all(whatif);
     return *is_optimal ? try_all(whatif, budget) : be_greedy(whatif, budget);
 }

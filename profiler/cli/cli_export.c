@@ -11,7 +11,7 @@ static int write_format(const struct export_job *job, const struct export_format
     return status == 0 ? CLI_OK : CLI_FAILED;
 }
 
-int cli_export_to(FILE *out, const struct prof_analysis *analysis, enum export_kind kind,
+int cli_export_to(FILE *out, const struct analyze_result *analysis, enum export_kind kind,
                   const struct cli_args *args, const struct cli_export_args *export_args)
 {
     char error[4096];
@@ -20,7 +20,7 @@ int cli_export_to(FILE *out, const struct prof_analysis *analysis, enum export_k
     int status = cli_filter_open(&filter, args);
     if (status != CLI_OK)
         return status;
-    const struct prof_tree_options how = {
+    const struct analyze_tree_options how = {
         .inverted = (format->needs & EXPORT_CALLERS) != 0,
         .combine = export_args->frames == 1,
         .system = export_args->system,
@@ -28,7 +28,7 @@ int cli_export_to(FILE *out, const struct prof_analysis *analysis, enum export_k
         .ignore = filter.has_ignore ? cli_filter_ignore : NULL,
         .payload = &filter,
     };
-    struct prof_tree *tree = prof_tree_make(analysis, &how);
+    struct analyze_tree *tree = analyze_tree_make(analysis, &how);
     const struct export_job job = {
         .analysis = analysis,
         .tree = tree,
@@ -40,7 +40,7 @@ int cli_export_to(FILE *out, const struct prof_analysis *analysis, enum export_k
     if (tree->too_large)
         cli_message("export: %s: too many call paths: some are cut", analysis->profile->path);
     status = write_format(&job, format);
-    prof_tree_free(tree);
+    analyze_tree_free(tree);
     cli_filter_close(&filter);
     return status;
 }

@@ -13,7 +13,7 @@ struct cli_export_args {
 
 /* Writes a profile in a format; what --focus and --ignore leave out is not in it. Returns an exit
  * status, after saying what is wrong with the profile; errors of writing stay with `out`. */
-int cli_export_to(FILE *out, const struct prof_analysis *analysis, enum export_kind kind,
+int cli_export_to(FILE *out, const struct analyze_result *analysis, enum export_kind kind,
                   const struct cli_args *args, const struct cli_export_args *export_args);
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool keep(void *payload, const struct prof_line *line)
+static bool keep(void *payload, const struct analyze_line *line)
 {
     const struct cli_filter *filter = payload;
     return (!filter->has_focus || cli_filter_focus(payload, line)) &&
@@ -27,11 +27,11 @@ static int apply_filter(struct cli_profile *opened, const struct cli_args *args)
         return status;
     }
     opened->filter = filter;
-    prof_analysis_select(opened->analysis, keep, filter);
+    analyze_select(opened->analysis, keep, filter);
     return CLI_OK;
 }
 
-static int apply_maps(struct prof_analysis *analysis, const struct cli_args *args)
+static int apply_maps(struct analyze_result *analysis, const struct cli_args *args)
 {
     for (size_t i = 0; i < args->map.n; i++) {
         const char *equals = strchr(args->map.item[i], '=');
@@ -40,7 +40,7 @@ static int apply_maps(struct prof_analysis *analysis, const struct cli_args *arg
             return CLI_USAGE;
         }
         char *from = base_strndup(args->map.item[i], (size_t)(equals - args->map.item[i]));
-        prof_analysis_map(analysis, from, equals + 1);
+        analyze_map(analysis, from, equals + 1);
         free(from);
     }
     return CLI_OK;
@@ -59,7 +59,7 @@ static void warn(void *payload, const char *message)
 }
 
 /* What the recording had no room to tell apart. */
-static void say_left_out(const struct prof_analysis *analysis)
+static void say_left_out(const struct analyze_result *analysis)
 {
     const struct read_profile *profile = analysis->profile;
     uint64_t calls = 0;
@@ -95,14 +95,14 @@ int cli_open(struct cli_profile *opened, const struct cli_args *args, const char
     }
     if (opened->profile->warning)
         cli_message("%s", opened->profile->warning);
-    opened->analysis = prof_analyze(opened->profile, warn, NULL);
+    opened->analysis = analyze_profile(opened->profile, warn, NULL);
     int status = apply(opened, args);
     if (status != CLI_OK) {
         cli_close(opened);
         return status;
     }
     say_left_out(opened->analysis);
-    const struct prof_totals *total = &opened->analysis->total;
+    const struct analyze_totals *total = &opened->analysis->total;
     if (opened->profile->clock_is_uncalibrated && (total->forward_ticks || total->backward_ticks))
         cli_message("%s: the clock was not calibrated: times are in ticks, not in ns", path);
     return CLI_OK;
@@ -110,7 +110,7 @@ int cli_open(struct cli_profile *opened, const struct cli_args *args, const char
 
 void cli_close(struct cli_profile *opened)
 {
-    prof_analysis_free(opened->analysis);
+    analyze_free(opened->analysis);
     read_profile_free(opened->profile);
     if (opened->filter)
         cli_filter_close(opened->filter);

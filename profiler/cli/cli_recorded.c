@@ -110,7 +110,7 @@ static bool report_end(const struct cli_recorded *recording, int status)
         cli_message("%s%s", end, error);
         return false;
     }
-    struct prof_analysis *analysis = prof_analyze(read, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(read, NULL, NULL);
     char *summary = cli_summarize(analysis, recording->utf8);
     if (read->complete)
         cli_message("%swrote %s: %s", end, profile, summary);
@@ -119,7 +119,7 @@ static bool report_end(const struct cli_recorded *recording, int status)
     if (recording->pack)
         cli_pack_profile(analysis, path, path);
     free(summary);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(read);
     return true;
 }

@@ -22,7 +22,7 @@ static void find_places(struct places *places, const struct cli_profiles *opened
     };
     for (size_t i = 0; i < opened->n; i++) {
         places->profile[i] = opened->one[i].profile;
-        places->symbol[i] = prof_analysis_symbols(opened->analysis[i], &places->n[i]);
+        places->symbol[i] = analyze_symbols(opened->analysis[i], &places->n[i]);
     }
 }
 

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-char *cli_summarize(const struct prof_analysis *analysis, bool utf8)
+char *cli_summarize(const struct analyze_result *analysis, bool utf8)
 {
     char *text = NULL;
     size_t n = 0;

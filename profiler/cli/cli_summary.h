@@ -5,6 +5,6 @@
 #include "cli.h"
 
 /* What report_summary writes, to be freed. */
-char *cli_summarize(const struct prof_analysis *analysis, bool utf8);
+char *cli_summarize(const struct analyze_result *analysis, bool utf8);
 
 #endif

@@ -46,7 +46,7 @@ static bool is_ours(const char *path)
 
 /* Where the source's costs go; to be freed. Two sources of one name in a folder get more of their
  * paths, with "#" for "/". */
-static char *tape_path(const struct prof_analysis *analysis, const char *file, const char *folder)
+static char *tape_path(const struct analyze_result *analysis, const char *file, const char *folder)
 {
     if (!folder)
         return base_asprintf("%s" CLI_TAPE_SUFFIX, file);
@@ -58,7 +58,7 @@ static char *tape_path(const struct prof_analysis *analysis, const char *file, c
 }
 
 /* Writes one report to an open stream; 0, or an error number. */
-static int write_report(const struct prof_analysis *analysis, const char *file, FILE *out,
+static int write_report(const struct analyze_result *analysis, const char *file, FILE *out,
                         const struct report_style *style)
 {
     struct report_style to_file = *style;
@@ -71,7 +71,7 @@ static int write_report(const struct prof_analysis *analysis, const char *file, 
 }
 
 /* The file at `path`, by way of a new one. Returns 0 or an error number. */
-static int replace(const struct prof_analysis *analysis, const char *file, const char *path,
+static int replace(const struct analyze_result *analysis, const char *file, const char *path,
                    const struct report_style *style)
 {
     char *aside;
@@ -108,10 +108,10 @@ static int write_tape(const struct cli_profile *opened, const char *file,
 int cli_write_tapes(const struct cli_profile *opened, const struct report_style *style,
                     const char *folder)
 {
-    const struct prof_analysis *analysis = opened->analysis;
-    size_t n = prof_analysis_files(analysis, NULL, NULL, 0);
+    const struct analyze_result *analysis = opened->analysis;
+    size_t n = analyze_files(analysis, NULL, NULL, 0);
     const char **file = base_calloc(n + 1, sizeof *file);
-    prof_analysis_files(analysis, NULL, file, n);
+    analyze_files(analysis, NULL, file, n);
     int status = CLI_OK;
     for (size_t i = 0; i < n; i++) {
         int wrote = write_tape(opened, file[i], style, folder);

@@ -29,11 +29,11 @@ const char *const export_metric_units[EXPORT_METRICS] = {
     [EXPORT_SAMPLES] = count,
 };
 
-uint64_t export_cost(const struct prof_cost *cost, enum export_metric metric)
+uint64_t export_cost(const struct analyze_cost *cost, enum export_metric metric)
 {
     switch (metric) {
     case EXPORT_TIME:
-        return prof_cost_time(cost);
+        return analyze_cost_time(cost);
     case EXPORT_FORWARD:
         return cost->forward_ns;
     case EXPORT_BACKWARD:
@@ -43,7 +43,7 @@ uint64_t export_cost(const struct prof_cost *cost, enum export_metric metric)
     case EXPORT_CALLS:
         return cost->calls;
     case EXPORT_TAPE:
-        return prof_cost_tape_bytes(cost);
+        return analyze_cost_tape_bytes(cost);
     case EXPORT_PEAK:
         return cost->peak_bytes;
     case EXPORT_OTHER:

@@ -31,7 +31,7 @@ enum export_metric {
 extern const char *const export_metric_names[EXPORT_CHOICES + 1]; /* ends with NULL */
 extern const char *const export_metric_units[EXPORT_METRICS];     /* nanoseconds, bytes, count */
 
-uint64_t export_cost(const struct prof_cost *cost, enum export_metric metric);
+uint64_t export_cost(const struct analyze_cost *cost, enum export_metric metric);
 /* Whether this profile has it: false of what only samples tell in one without samples, and of
  * lifetimes where times are not exact. */
 bool export_has(const struct read_profile *profile, enum export_metric metric);
@@ -40,11 +40,11 @@ bool export_has(const struct read_profile *profile, enum export_metric metric);
 uint64_t export_ns(const struct read_profile *profile, uint64_t ticks);
 
 struct export_job {
-    const struct prof_analysis *analysis;
-    const struct prof_tree *tree; /* from the outermost calls; `callers`: inverted */
-    enum export_metric metric;    /* of formats that hold one alone */
-    FILE *out;                    /* errors of writing stay with it */
-    char *error;                  /* room for one line: why this profile cannot be exported */
+    const struct analyze_result *analysis;
+    const struct analyze_tree *tree; /* from the outermost calls; `callers`: inverted */
+    enum export_metric metric;       /* of formats that hold one alone */
+    FILE *out;                       /* errors of writing stay with it */
+    char *error;                     /* room for one line: why this profile cannot be exported */
     size_t error_room;
 };
 

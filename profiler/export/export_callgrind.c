@@ -23,13 +23,13 @@ static void put_name(struct base_strings *names, FILE *out, const char *key, con
 
 /* A function within itself has a name of its own at each level, as callgrind has it, so that what
  * is added up by name counts nothing twice. */
-static char *level_name(char buf[EXPORT_NAME_ROOM], const struct prof_tree *tree, uint32_t i)
+static char *level_name(char buf[EXPORT_NAME_ROOM], const struct analyze_tree *tree, uint32_t i)
 {
     enum { LEVEL_ROOM = 16 };
-    const struct prof_line *line = &tree->node[i].line;
+    const struct analyze_line *line = &tree->node[i].line;
     unsigned level = 1;
-    for (uint32_t up = tree->node[i].parent; up != PROF_NO_NODE; up = tree->node[up].parent) {
-        const struct prof_line *outer = &tree->node[up].line;
+    for (uint32_t up = tree->node[i].parent; up != ANALYZE_NO_NODE; up = tree->node[up].parent) {
+        const struct analyze_line *outer = &tree->node[up].line;
         level += line->function && outer->function && line->file == outer->file &&
                  strcmp(line->function, outer->function) == 0;
     }
@@ -40,7 +40,7 @@ static char *level_name(char buf[EXPORT_NAME_ROOM], const struct prof_tree *tree
     return buf;
 }
 
-static void put_costs(const struct export_job *job, uint32_t line, const struct prof_cost *cost)
+static void put_costs(const struct export_job *job, uint32_t line, const struct analyze_cost *cost)
 {
     fprintf(job->out, "%u", (unsigned)line);
     for (int i = 0; i < EXPORT_METRICS; i++)
@@ -73,7 +73,7 @@ static void put_head(const struct export_job *job)
 }
 
 /* How often a function was called is not known: the ops within it are. */
-static uint64_t calls_of(const struct prof_cost *cost)
+static uint64_t calls_of(const struct analyze_cost *cost)
 {
     const uint64_t calls = cost->calls + cost->recompute_calls;
     return calls > 0 ? calls : 1;
@@ -83,15 +83,15 @@ static void put_node(const struct export_job *job, struct base_strings *files,
                      struct base_strings *functions, uint32_t i)
 {
     char name[EXPORT_NAME_ROOM];
-    const struct prof_tree *tree = job->tree;
-    const struct prof_tree_node *node = &tree->node[i];
+    const struct analyze_tree *tree = job->tree;
+    const struct analyze_tree_node *node = &tree->node[i];
     putc('\n', job->out);
     put_name(files, job->out, "fl", export_file(name, node));
     put_name(functions, job->out, "fn", level_name(name, tree, i));
     if (export_has_cost(node))
         put_costs(job, node->line.line, &node->line.cost);
-    for (uint32_t at = node->child; at != PROF_NO_NODE; at = tree->node[at].next) {
-        const struct prof_tree_node *below = &tree->node[at];
+    for (uint32_t at = node->child; at != ANALYZE_NO_NODE; at = tree->node[at].next) {
+        const struct analyze_tree_node *below = &tree->node[at];
         put_name(files, job->out, "cfi", export_file(name, below));
         put_name(functions, job->out, "cfn", level_name(name, tree, at));
         fprintf(job->out, "calls=%" PRIu64 " %u\n", calls_of(&below->all),

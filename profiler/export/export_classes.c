@@ -41,10 +41,10 @@ static void add_tape(struct maker *m, const struct read_tape *tape, const uint32
         const uint32_t node = r->producer > 0 ? row_node[r->producer - 1] : 0;
         const char *op = r->producer > 0 ? tape->row[r->producer - 1].op : "";
         const uint32_t place =
-            node != PROF_NO_NODE ? class_place(m, node, op, r->kind) : PROF_NO_NODE;
+            node != ANALYZE_NO_NODE ? class_place(m, node, op, r->kind) : ANALYZE_NO_NODE;
         if (at_peak)
             m->classes->of_peak[i] = place;
-        if (place == PROF_NO_NODE)
+        if (place == ANALYZE_NO_NODE)
             continue;
         struct export_class *class = &m->classes->class[place];
         class->count += r->count;

@@ -21,7 +21,7 @@ struct export_classes {
     struct export_class *class;
     size_t n;
     const struct read_tape *peak_tape;
-    uint32_t *of_peak; /* the class of each residual of that tape, or PROF_NO_NODE */
+    uint32_t *of_peak; /* the class of each residual of that tape, or ANALYZE_NO_NODE */
 };
 
 /* Of the tapes of the job. Returns 0, or 1 with a line in job->error: the profile has none. The

@@ -10,7 +10,7 @@
 int export_collapsed(const struct export_job *job)
 {
     char name[EXPORT_NAME_ROOM];
-    const struct prof_tree *tree = job->tree;
+    const struct analyze_tree *tree = job->tree;
     if (job->metric == EXPORT_LIFETIME && !export_has(job->analysis->profile, job->metric)) {
         snprintf(job->error, job->error_room, "%s: lifetimes need exact times",
                  job->analysis->profile->path);

@@ -19,11 +19,11 @@ static void put_text(FILE *out, const char *text)
 static void put_row(const struct export_job *job, uint32_t i)
 {
     char name[EXPORT_NAME_ROOM];
-    const struct prof_tree_node *node = &job->tree->node[i];
-    const struct prof_line *line = &node->line;
+    const struct analyze_tree_node *node = &job->tree->node[i];
+    const struct analyze_line *line = &node->line;
     FILE *out = job->out;
     fprintf(out, "%u,", (unsigned)i);
-    if (node->parent != PROF_NO_NODE)
+    if (node->parent != ANALYZE_NO_NODE)
         fprintf(out, "%u", (unsigned)node->parent);
     fprintf(out, ",%u,", (unsigned)node->depth);
     put_text(out, export_function(name, node));

@@ -38,7 +38,8 @@ static void put_point(struct base_json *json, const struct export_job *job,
     base_json_u64(json, "ebk", at_end);
     base_json_array(json, "fs");
     base_json_u64(json, NULL, name);
-    for (uint32_t at = class->node; at != 0 && at != PROF_NO_NODE; at = job->tree->node[at].parent)
+    for (uint32_t at = class->node; at != 0 && at != ANALYZE_NO_NODE;
+         at = job->tree->node[at].parent)
         base_json_u64(json, NULL, places->of_node[at] + UINT64_C(1));
     base_json_end(json);
     base_json_end(json);
@@ -52,7 +53,7 @@ static void put_frames(struct base_json *json, const struct export_job *job,
     base_json_array(json, "ftbl");
     base_json_text(json, NULL, "[root]");
     for (size_t i = 0; i < places->n; i++) {
-        const struct prof_tree_node *node = &job->tree->node[places->node[i]];
+        const struct analyze_tree_node *node = &job->tree->node[places->node[i]];
         snprintf(text, sizeof text, "0x%zX: %s (%s:%u)", i, export_function(name, node),
                  *export_file(file, node) ? file : "?", (unsigned)node->line.line);
         base_json_text(json, NULL, text);

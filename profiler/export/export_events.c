@@ -214,7 +214,7 @@ int export_events_read(struct export_events *events, const struct export_job *jo
         struct export_site *site = &events->site[i];
         const struct read_row row = {.pc = site->pc, .line = site->call_line, .op = site->name};
         if (site->kind != READ_EVENT_SCOPE)
-            prof_line_of_row(job->analysis, &row, &site->line);
+            analyze_line_of_row(job->analysis, &row, &site->line);
     }
     arrange(events, job);
     return 0;
@@ -259,7 +259,7 @@ char *export_event_name(char buf[EXPORT_NAME_ROOM], const struct export_site *si
 char *export_event_place(char buf[EXPORT_NAME_ROOM], const struct export_site *site)
 {
     char text[EXPORT_NAME_ROOM];
-    const struct prof_line *line = &site->line;
+    const struct analyze_line *line = &site->line;
     text[0] = '\0';
     if (line->file && line->line > 0)
         snprintf(text, sizeof text, "%s:%u", export_base_name(line->file), (unsigned)line->line);

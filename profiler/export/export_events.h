@@ -15,8 +15,8 @@ struct export_site {
     uint64_t thread, tape;
     uint64_t pc;
     uint32_t call_line, scope;
-    char *name;            /* of the op or scope, as the profile has it */
-    struct prof_line line; /* where the call stands; of a scope: nothing */
+    char *name;               /* of the op or scope, as the profile has it */
+    struct analyze_line line; /* where the call stands; of a scope: nothing */
 };
 
 struct export_event {

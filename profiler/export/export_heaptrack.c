@@ -49,9 +49,9 @@ static uint32_t put_trace(struct maker *m, uint32_t parent, const char *function
 static void put_traces(struct maker *m)
 {
     char name[EXPORT_NAME_ROOM], file[EXPORT_NAME_ROOM], module[EXPORT_NAME_ROOM];
-    const struct prof_tree *tree = m->job->tree;
+    const struct analyze_tree *tree = m->job->tree;
     for (uint32_t i = 1; i < tree->n_nodes; i++) {
-        const struct prof_tree_node *node = &tree->node[i];
+        const struct analyze_tree_node *node = &tree->node[i];
         export_clean(module, node->line.module ? node->line.module : "", "");
         m->trace[i] =
             put_trace(m, m->trace[node->parent], export_function(name, node),
@@ -70,7 +70,7 @@ static void put_change(struct maker *m, const struct read_change *change)
     const uint32_t class = m->classes->of_peak[change->residual];
     const bool came = change->delta > 0;
     const uint64_t size = came ? (uint64_t)change->delta : UINT64_C(0) - (uint64_t)change->delta;
-    if (class == PROF_NO_NODE || size == 0)
+    if (class == ANALYZE_NO_NODE || size == 0)
         return;
     const size_t before = m->sizes.n;
     snprintf(key, sizeof key, "%" PRIx64 " %x", size,

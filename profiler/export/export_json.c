@@ -7,12 +7,12 @@
 #include "export_formats.h"
 #include "report_json.h"
 
-static void put_node(struct base_json *json, const struct prof_tree *tree, uint32_t i)
+static void put_node(struct base_json *json, const struct analyze_tree *tree, uint32_t i)
 {
-    const struct prof_tree_node *node = &tree->node[i];
+    const struct analyze_tree_node *node = &tree->node[i];
     base_json_object(json, NULL);
     base_json_u64(json, "id", i);
-    if (node->parent != PROF_NO_NODE)
+    if (node->parent != ANALYZE_NO_NODE)
         base_json_u64(json, "parent", node->parent);
     else
         base_json_null(json, "parent");
@@ -27,11 +27,11 @@ static void put_node(struct base_json *json, const struct prof_tree *tree, uint3
 
 static void put_scopes(struct base_json *json, const struct read_profile *profile)
 {
-    struct prof_scope_costs costs;
-    prof_scope_costs_make(&costs, profile, true);
+    struct analyze_scope_costs costs;
+    analyze_scope_costs_make(&costs, profile, true);
     base_json_array(json, "scopes");
     for (size_t i = 0; i < costs.n; i++) {
-        const struct prof_scope_cost *scope = &costs.scope[i];
+        const struct analyze_scope_cost *scope = &costs.scope[i];
         base_json_object(json, NULL);
         base_json_u64(json, "id", i);
         if (scope->parent > 0)
@@ -49,7 +49,7 @@ static void put_scopes(struct base_json *json, const struct read_profile *profil
         base_json_end(json);
     }
     base_json_end(json);
-    prof_scope_costs_free(&costs);
+    analyze_scope_costs_free(&costs);
 }
 
 static void put_tape(struct base_json *json, const struct read_profile *profile,

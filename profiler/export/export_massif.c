@@ -27,10 +27,10 @@ static void put_snapshot(struct maker *m, uint64_t at_ns, uint64_t bytes, const 
 }
 
 /* What lies below a node at the peak: those that hold something. */
-static unsigned count_below(const struct prof_tree *tree, const struct prof_tree_node *node)
+static unsigned count_below(const struct analyze_tree *tree, const struct analyze_tree_node *node)
 {
     unsigned n = 0;
-    for (uint32_t i = node->child; i != PROF_NO_NODE; i = tree->node[i].next)
+    for (uint32_t i = node->child; i != ANALYZE_NO_NODE; i = tree->node[i].next)
         n += tree->node[i].all.peak_bytes > 0;
     return n;
 }
@@ -39,10 +39,10 @@ static unsigned count_below(const struct prof_tree *tree, const struct prof_tree
 static void put_tree(const struct maker *m)
 {
     char name[EXPORT_NAME_ROOM], file[EXPORT_NAME_ROOM];
-    const struct prof_tree *tree = m->job->tree;
+    const struct analyze_tree *tree = m->job->tree;
     uint32_t i = 0;
-    while (i != PROF_NO_NODE) {
-        const struct prof_tree_node *node = &tree->node[i];
+    while (i != ANALYZE_NO_NODE) {
+        const struct analyze_tree_node *node = &tree->node[i];
         const bool shown = i == 0 || node->all.peak_bytes > 0;
         if (i == 0)
             fprintf(m->job->out, "n%u: %" PRIu64 " (held at the peak)\n", count_below(tree, node),
@@ -52,13 +52,13 @@ static void put_tree(const struct maker *m)
                     count_below(tree, node), node->all.peak_bytes, (unsigned)node->frame,
                     export_function(name, node), *export_file(file, node) ? file : "?",
                     (unsigned)node->line.line);
-        if (shown && node->child != PROF_NO_NODE) {
+        if (shown && node->child != ANALYZE_NO_NODE) {
             i = node->child;
             continue;
         }
-        while (i != PROF_NO_NODE && tree->node[i].next == PROF_NO_NODE)
+        while (i != ANALYZE_NO_NODE && tree->node[i].next == ANALYZE_NO_NODE)
             i = tree->node[i].parent;
-        if (i != PROF_NO_NODE)
+        if (i != ANALYZE_NO_NODE)
             i = tree->node[i].next;
     }
 }

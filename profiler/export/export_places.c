@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void export_places_make(struct export_places *places, const struct prof_tree *tree)
+void export_places_make(struct export_places *places, const struct analyze_tree *tree)
 {
     uint32_t *of_frame = base_calloc(tree->n_frames + 1, sizeof *of_frame); /* plus 1 */
     *places = (struct export_places){
@@ -16,13 +16,13 @@ void export_places_make(struct export_places *places, const struct prof_tree *tr
     };
     for (uint32_t i = 0; i < tree->n_nodes; i++) {
         const uint32_t frame = tree->node[i].frame;
-        if (frame != PROF_NO_NODE && of_frame[frame] > 0) {
+        if (frame != ANALYZE_NO_NODE && of_frame[frame] > 0) {
             places->of_node[i] = of_frame[frame] - 1;
             continue;
         }
         places->of_node[i] = (uint32_t)places->n;
         places->node[places->n++] = i;
-        if (frame != PROF_NO_NODE)
+        if (frame != ANALYZE_NO_NODE)
             of_frame[frame] = (uint32_t)places->n;
     }
     free(of_frame);
@@ -64,11 +64,11 @@ const char *export_base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-char *export_function(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *node)
+char *export_function(char buf[EXPORT_NAME_ROOM], const struct analyze_tree_node *node)
 {
     char text[EXPORT_NAME_ROOM];
-    const struct prof_line *line = &node->line;
-    if (node->parent == PROF_NO_NODE)
+    const struct analyze_line *line = &node->line;
+    if (node->parent == ANALYZE_NO_NODE)
         return export_clean(buf, "(all)", "");
     if (line->own) {
         snprintf(text, sizeof text, "(tape) %s", line->ops.n > 0 ? line->ops.name[0] : "");
@@ -85,16 +85,16 @@ char *export_function(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *n
     return export_clean(buf, text, "");
 }
 
-char *export_file(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *node)
+char *export_file(char buf[EXPORT_NAME_ROOM], const struct analyze_tree_node *node)
 {
-    const struct prof_line *line = &node->line;
+    const struct analyze_line *line = &node->line;
     return export_clean(buf, line->file ? line->file : line->module ? line->module : "", "");
 }
 
-char *export_ops(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *node)
+char *export_ops(char buf[EXPORT_NAME_ROOM], const struct analyze_tree_node *node)
 {
     char text[EXPORT_NAME_ROOM];
-    const struct prof_names *ops = &node->line.ops;
+    const struct analyze_names *ops = &node->line.ops;
     size_t n = 0;
     text[0] = '\0';
     for (unsigned i = 0; i < ops->n && n < sizeof text; i++)
@@ -104,12 +104,12 @@ char *export_ops(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *node)
     return export_clean(buf, text, "");
 }
 
-char *export_label(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *node,
+char *export_label(char buf[EXPORT_NAME_ROOM], const struct analyze_tree_node *node,
                    const char *instead)
 {
     char function[EXPORT_NAME_ROOM], text[2 * EXPORT_NAME_ROOM];
     export_function(function, node);
-    const struct prof_line *line = &node->line;
+    const struct analyze_line *line = &node->line;
     if (line->file && line->line > 0)
         snprintf(text, sizeof text, "%s %s:%u", function, export_base_name(line->file),
                  (unsigned)line->line);
@@ -128,7 +128,7 @@ void export_tape_name(char *buf, size_t n, const struct read_tape *tape)
         snprintf(buf, n, "bytes of tapes that were destroyed");
 }
 
-bool export_has_cost(const struct prof_tree_node *node)
+bool export_has_cost(const struct analyze_tree_node *node)
 {
-    return !prof_cost_is_nothing(&node->line.cost);
+    return !analyze_cost_is_nothing(&node->line.cost);
 }

@@ -18,7 +18,7 @@ struct export_places {
 };
 
 /* The caller frees it. */
-void export_places_make(struct export_places *places, const struct prof_tree *tree);
+void export_places_make(struct export_places *places, const struct analyze_tree *tree);
 void export_places_free(struct export_places *places);
 
 /* Text without what a line cannot hold: control characters and the characters of `instead` become
@@ -27,19 +27,19 @@ char *export_clean(char buf[EXPORT_NAME_ROOM], const char *text, const char *ins
 
 /* A node's function, or what is known instead; its file, or module, or "" if neither is known; all
  * of its ops with commas between them. Return buf. */
-char *export_function(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *node);
-char *export_file(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *node);
-char *export_ops(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *node);
+char *export_function(char buf[EXPORT_NAME_ROOM], const struct analyze_tree_node *node);
+char *export_file(char buf[EXPORT_NAME_ROOM], const struct analyze_tree_node *node);
+char *export_ops(char buf[EXPORT_NAME_ROOM], const struct analyze_tree_node *node);
 /* The last component of a path. */
 const char *export_base_name(const char *path);
 /* "function file.c:12": where a consumer shows one name alone. */
-char *export_label(char buf[EXPORT_NAME_ROOM], const struct prof_tree_node *node,
+char *export_label(char buf[EXPORT_NAME_ROOM], const struct analyze_tree_node *node,
                    const char *instead);
 
 /* What a counter of the tape's live bytes is called. */
 void export_tape_name(char *buf, size_t n, const struct read_tape *tape);
 
 /* Whether anything was measured at the node itself. */
-bool export_has_cost(const struct prof_tree_node *node);
+bool export_has_cost(const struct analyze_tree_node *node);
 
 #endif

@@ -76,7 +76,7 @@ static void put_mapping(struct maker *m)
 }
 
 /* A place is a location with a function of its own; pprof merges those that are equal. */
-static void put_place(struct maker *m, uint64_t id, const struct prof_tree_node *node)
+static void put_place(struct maker *m, uint64_t id, const struct analyze_tree_node *node)
 {
     char name[EXPORT_NAME_ROOM];
     Pprof__Function function = PPROF__FUNCTION__INIT, *functions = &function;
@@ -102,8 +102,8 @@ static void put_place(struct maker *m, uint64_t id, const struct prof_tree_node 
 
 static void put_sample(struct maker *m, uint32_t i)
 {
-    const struct prof_tree *tree = m->job->tree;
-    const struct prof_cost *cost = &tree->node[i].line.cost;
+    const struct analyze_tree *tree = m->job->tree;
+    const struct analyze_cost *cost = &tree->node[i].line.cost;
     char ops[EXPORT_NAME_ROOM];
     int64_t value[EXPORT_METRICS];
     Pprof__Label label = PPROF__LABEL__INIT, *labels = &label;
@@ -118,7 +118,7 @@ static void put_sample(struct maker *m, uint32_t i)
     do { /* the root is in no other stack than its own */
         m->stack[sample.n_location_id++] = m->places.of_node[at] + UINT64_C(1);
         at = tree->node[at].parent;
-    } while (at != 0 && at != PROF_NO_NODE);
+    } while (at != 0 && at != ANALYZE_NO_NODE);
     sample.location_id = m->stack;
     sample.value = value;
     sample.label = &labels;
@@ -130,7 +130,7 @@ static void put_sample(struct maker *m, uint32_t i)
 
 static void put_all(struct maker *m)
 {
-    const struct prof_tree *tree = m->job->tree;
+    const struct analyze_tree *tree = m->job->tree;
     text(m, "");
     put_types(m);
     put_mapping(m);

@@ -20,7 +20,7 @@ static void put_frames(struct base_json *json, const struct export_job *job,
     base_json_object(json, "shared");
     base_json_array(json, "frames");
     for (size_t i = 0; i < places->n; i++) {
-        const struct prof_tree_node *node = &job->tree->node[places->node[i]];
+        const struct analyze_tree_node *node = &job->tree->node[places->node[i]];
         base_json_object(json, NULL);
         base_json_text(json, "name", export_label(name, node, "")); /* it shows the name alone */
         if (*export_file(name, node))
@@ -38,7 +38,7 @@ static void put_frames(struct base_json *json, const struct export_job *job,
     base_json_end(json);
 }
 
-static void put_stack(struct base_json *json, const struct prof_tree *tree,
+static void put_stack(struct base_json *json, const struct analyze_tree *tree,
                       const struct export_places *places, uint32_t *stack, uint32_t i)
 {
     size_t n = 0;
@@ -57,7 +57,7 @@ static void put_profile(struct base_json *json, const struct export_job *job,
                         const struct export_places *places, uint32_t *stack,
                         enum export_metric metric)
 {
-    const struct prof_tree *tree = job->tree;
+    const struct analyze_tree *tree = job->tree;
     const char *unit = export_metric_units[metric];
     char name[64];
     base_json_object(json, NULL);

@@ -26,55 +26,56 @@ static void demand(bool condition, const char *what)
     abort();
 }
 
-static void report_space_and_whatif(const struct prof_analysis *analysis,
+static void report_space_and_whatif(const struct analyze_result *analysis,
                                     const struct report_style *style)
 {
-    struct prof_space space;
+    struct analyze_space space;
     const struct report_space_options options = {.limit = 20};
-    demand(prof_space_make(&space, analysis, PROF_SPACE_BY_CLASS, PROF_AT_PEAK, 0) == 0, "space");
+    demand(analyze_space_make(&space, analysis, ANALYZE_SPACE_BY_CLASS, ANALYZE_AT_PEAK, 0) == 0,
+           "space");
     report_space(analysis, &space, &options, style);
-    prof_space_free(&space);
-    struct prof_whatif whatif;
+    analyze_space_free(&space);
+    struct analyze_whatif whatif;
     bool is_optimal;
-    if (prof_whatif_make(&whatif, analysis, false) == 0) {
+    if (analyze_whatif_make(&whatif, analysis, false) == 0) {
         report_whatif(analysis, &whatif, 20, style);
-        demand(prof_whatif_fit(&whatif, 1000, &is_optimal) >= 0, "whatif with a budget");
+        demand(analyze_whatif_fit(&whatif, 1000, &is_optimal) >= 0, "whatif with a budget");
     }
-    prof_whatif_free(&whatif);
+    analyze_whatif_free(&whatif);
 }
 
 /* As trees of every kind, of which each has all that there is. */
-static void report_calls(const struct prof_analysis *analysis, const struct report_style *style)
+static void report_calls(const struct analyze_result *analysis, const struct report_style *style)
 {
     for (int how = 0; how < 8; how++) {
-        const struct prof_tree_options options = {
+        const struct analyze_tree_options options = {
             .inverted = how & 1, .combine = how & 2, .flat = how & 4};
         const struct report_tree_options look = {.inverted = how & 1};
         size_t n;
-        struct prof_tree *tree = prof_tree_make(analysis, &options);
+        struct analyze_tree *tree = analyze_tree_make(analysis, &options);
         demand(tree != NULL, "a profile of this size has a tree");
         demand(memcmp(&tree->node[0].all, &analysis->sum, sizeof analysis->sum) == 0,
                "the tree has all");
         report_tree(tree, &look, style);
-        struct prof_line *line = prof_tree_inclusive(tree, &n);
+        struct analyze_line *line = analyze_tree_inclusive(tree, &n);
         demand(line != NULL, "lines with what they call");
         free(line);
-        struct prof_tree *flat = prof_tree_flatten(tree);
+        struct analyze_tree *flat = analyze_tree_flatten(tree);
         report_tree(flat, &look, style);
-        prof_tree_free(flat);
-        prof_tree_free(tree);
+        analyze_tree_free(flat);
+        analyze_tree_free(tree);
     }
 }
 
 /* The timeline is read from a file, which there is none of. */
-static void export_all(const struct prof_analysis *analysis)
+static void export_all(const struct analyze_result *analysis)
 {
     for (int i = 0; i < EXPORT_KINDS; i++) {
         char error[1024] = "", *data = NULL;
         size_t n;
-        const struct prof_tree_options how = {.inverted =
-                                                  (export_formats[i].needs & EXPORT_CALLERS) != 0};
-        struct prof_tree *tree = prof_tree_make(analysis, &how);
+        const struct analyze_tree_options how = {
+            .inverted = (export_formats[i].needs & EXPORT_CALLERS) != 0};
+        struct analyze_tree *tree = analyze_tree_make(analysis, &how);
         demand(tree != NULL, "a profile of this size has a tree");
         const struct export_job job = {.analysis = analysis,
                                        .tree = tree,
@@ -86,7 +87,7 @@ static void export_all(const struct prof_analysis *analysis)
         demand(export_formats[i].write(&job) == (*error ? 1 : 0), "an export, or an error");
         fclose(job.out);
         free(data);
-        prof_tree_free(tree);
+        analyze_tree_free(tree);
     }
 }
 
@@ -94,15 +95,15 @@ static void report(struct read_profile *profile)
 {
     size_t n_mappings = profile->n_mappings, n;
     profile->n_mappings = 0;
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     demand(analysis != NULL, "a profile of this size can be analysed");
     char *text = NULL;
     struct report_style style = {.out = open_memstream(&text, &n), .width = 80};
     demand(style.out != NULL, "there is memory for the report");
-    report_top(analysis, PROF_BY_LINE, REPORT_SORT_TAPE, 20, &style);
-    report_top(analysis, PROF_BY_OP, REPORT_SORT_TOTAL, 0, &style);
-    report_top(analysis, PROF_BY_SHAPE, REPORT_SORT_PEAK, 0, &style);
-    prof_analysis_call_through(analysis);
+    report_top(analysis, ANALYZE_BY_LINE, REPORT_SORT_TAPE, 20, &style);
+    report_top(analysis, ANALYZE_BY_OP, REPORT_SORT_TOTAL, 0, &style);
+    report_top(analysis, ANALYZE_BY_SHAPE, REPORT_SORT_PEAK, 0, &style);
+    analyze_call_through(analysis);
     report_scopes(analysis, REPORT_SORT_TOTAL, 0, &style);
     report_scopes_csv(analysis, &style);
     report_info(analysis, &style);
@@ -115,7 +116,7 @@ static void report(struct read_profile *profile)
         demand(text[i] == '\n' || ((unsigned char)text[i] >= ' ' && text[i] != 0x7f),
                "a report has no control characters");
     free(text);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     profile->n_mappings = n_mappings;
 }
 
@@ -138,7 +139,7 @@ static void dump(uint8_t *data, size_t n, struct read_profile *profile, bool jso
     FILE *stream = fmemopen(data, n, "r");
     demand(style.out != NULL && stream != NULL, "there is memory for the events");
     profile->n_mappings = 0;
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     demand(analysis != NULL, "a profile of this size can be analysed");
     struct report_dump *made = report_dump_open(analysis, &options, &style);
     demand(made != NULL, "a profile of this size can be dumped");
@@ -153,7 +154,7 @@ static void dump(uint8_t *data, size_t n, struct read_profile *profile, bool jso
     free(text);
     fclose(stream);
     read_profile_free(again);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     profile->n_mappings = n_mappings;
 }
 

@@ -12,19 +12,19 @@
 enum { MOST = 8 };
 
 static struct read_profile profile = {.ticks_per_ns = 1};
-static struct prof_line line[MOST];
-static struct prof_analysis *analysis;
+static struct analyze_line line[MOST];
+static struct analyze_result *analysis;
 
-static struct prof_line *add(const char *file, uint32_t number, const char *op, uint64_t forward,
-                             uint64_t backward)
+static struct analyze_line *add(const char *file, uint32_t number, const char *op, uint64_t forward,
+                                uint64_t backward)
 {
-    struct prof_line *to = &analysis->line[analysis->n_lines++];
+    struct analyze_line *to = &analysis->line[analysis->n_lines++];
     ck_assert_uint_le(analysis->n_lines, MOST);
-    *to = (struct prof_line){.file = file, .line = number, .function = "f", .own = !file};
-    to->ops = (struct prof_names){.name = {op}, .n = 1};
-    to->cost = (struct prof_cost){
+    *to = (struct analyze_line){.file = file, .line = number, .function = "f", .own = !file};
+    to->ops = (struct analyze_names){.name = {op}, .n = 1};
+    to->cost = (struct analyze_cost){
         .calls = 1, .forward_ns = forward, .backward_ns = backward, .value_bytes = 10};
-    prof_cost_add(&analysis->sum, &to->cost);
+    analyze_cost_add(&analysis->sum, &to->cost);
     analysis->total.forward_ns += forward;
     analysis->total.backward_ns += backward;
     analysis->total.handed_out_bytes += 10;
@@ -33,8 +33,8 @@ static struct prof_line *add(const char *file, uint32_t number, const char *op, 
 
 static void setup(void)
 {
-    static struct prof_analysis made;
-    made = (struct prof_analysis){.profile = &profile, .line = line};
+    static struct analyze_result made;
+    made = (struct analyze_result){.profile = &profile, .line = line};
     analysis = &made;
 }
 
@@ -56,7 +56,7 @@ START_TEST(files_below_a_folder_move_and_others_stay)
     add("/build/a.c", 1, "exp", 1, 1);
     add("/build/sub/b.c", 2, "exp", 1, 1);
     add("/builder/c.c", 3, "exp", 1, 1);
-    prof_analysis_map(analysis, "/build/", "/home/me");
+    analyze_map(analysis, "/build/", "/home/me");
     ck_assert_uint_eq(analysis->n_lines, 3);
     ck_assert_str_eq(line[0].file, "/builder/c.c");
     ck_assert_str_eq(line[1].file, "/home/me/a.c");
@@ -69,16 +69,16 @@ START_TEST(lines_that_become_one_are_one)
     add("/a/x.c", 1, "exp", 1, 2);
     add("/b/x.c", 1, "exp", 10, 20);
     add("/b/x.c", 2, "exp", 5, 5);
-    prof_analysis_map(analysis, "/a", "/b/");
+    analyze_map(analysis, "/a", "/b/");
     ck_assert_uint_eq(analysis->n_lines, 2);
     ck_assert_uint_eq(line[0].cost.forward_ns, 11);
     ck_assert_uint_eq(line[0].cost.backward_ns, 22);
     ck_assert_ptr_eq(line[0].file, line[1].file);
-    ck_assert_uint_eq(prof_analysis_files(analysis, "x.c", NULL, 0), 1);
+    ck_assert_uint_eq(analyze_files(analysis, "x.c", NULL, 0), 1);
 }
 END_TEST
 
-static bool is_exp(void *payload, const struct prof_line *candidate)
+static bool is_exp(void *payload, const struct analyze_line *candidate)
 {
     (void)payload;
     return strcmp(candidate->ops.name[0], "exp") == 0;
@@ -89,14 +89,14 @@ START_TEST(what_is_left_out_stays_in_the_sum)
     add("/a.c", 1, "exp", 1, 2);
     add("/a.c", 2, "tanh", 10, 20);
     add(NULL, 0, "padding", 0, 0);
-    prof_analysis_select(analysis, is_exp, NULL);
+    analyze_select(analysis, is_exp, NULL);
     ck_assert_uint_eq(analysis->n_lines, 1);
     ck_assert_uint_eq(analysis->n_left_out, 2);
     ck_assert_uint_eq(analysis->left_out.backward_ns, 20);
     ck_assert_uint_eq(analysis->left_out.value_bytes, 20);
     ck_assert_uint_eq(analysis->sum.value_bytes, 30);
     struct report_style style = style_of(0);
-    report_top(analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
+    report_top(analysis, ANALYZE_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
     fclose(style.out);
     ck_assert_ptr_nonnull(strstr(text, " (left out)\n"));
     ck_assert_ptr_null(strstr(text, "tanh"));
@@ -106,12 +106,12 @@ END_TEST
 
 START_TEST(sites_without_lines_that_are_left_out_are_not_counted)
 {
-    struct prof_line *site = add("", 0, "exp", 1, 2), *other = add("", 0, "tanh", 1, 2),
-                     *code = add("", 0, "", 1, 2);
+    struct analyze_line *site = add("", 0, "exp", 1, 2), *other = add("", 0, "tanh", 1, 2),
+                        *code = add("", 0, "", 1, 2);
     site->file = other->file = code->file = NULL;
     code->ops.n = 0;
     analysis->n_unlined = 2;
-    prof_analysis_select(analysis, is_exp, NULL);
+    analyze_select(analysis, is_exp, NULL);
     ck_assert_uint_eq(analysis->n_lines, 1);
     ck_assert_uint_eq(analysis->n_unlined, 1);
 }
@@ -119,9 +119,9 @@ END_TEST
 
 /* Counts: a product of 1000 flops forward and 2000 backward, and a map of 100 bytes either way;
  * the roof is 10 flops and 10 bytes a nanosecond. */
-static struct prof_line *add_product(uint32_t number, uint64_t forward, uint64_t backward)
+static struct analyze_line *add_product(uint32_t number, uint64_t forward, uint64_t backward)
 {
-    struct prof_line *to = add("/a.c", number, "matmul", forward, backward);
+    struct analyze_line *to = add("/a.c", number, "matmul", forward, backward);
     to->cost.forward_flops = 1000;
     to->cost.backward_flops = 2000;
     return to;
@@ -130,19 +130,19 @@ static struct prof_line *add_product(uint32_t number, uint64_t forward, uint64_t
 static void add_two_of_known_ratio(void)
 {
     add_product(1, 100, 200);
-    struct prof_line *map = add("/a.c", 2, "exp", 10, 10);
+    struct analyze_line *map = add("/a.c", 2, "exp", 10, 10);
     map->cost.forward_moved = map->cost.backward_moved = 100;
 }
 
 START_TEST(the_roof_is_what_was_reached_and_ratios_follow_from_counts)
 {
     add_two_of_known_ratio();
-    struct prof_roof roof = prof_analysis_roof(analysis);
+    struct analyze_roof roof = analyze_roof(analysis);
     ck_assert_double_eq_tol(roof.flops_per_ns, 10, 1e-12);
     ck_assert_double_eq_tol(roof.bytes_per_ns, 10, 1e-12);
-    ck_assert_double_eq_tol(prof_cost_expected_ratio(&line[0].cost, &roof), 2, 1e-12);
-    ck_assert_double_eq_tol(prof_cost_expected_ratio(&line[1].cost, &roof), 1, 1e-12);
-    ck_assert(prof_cost_expected_ratio(&analysis->left_out, &roof) == 0);
+    ck_assert_double_eq_tol(analyze_cost_expected_ratio(&line[0].cost, &roof), 2, 1e-12);
+    ck_assert_double_eq_tol(analyze_cost_expected_ratio(&line[1].cost, &roof), 1, 1e-12);
+    ck_assert(analyze_cost_expected_ratio(&analysis->left_out, &roof) == 0);
 }
 END_TEST
 
@@ -150,18 +150,18 @@ START_TEST(a_slow_pullback_is_marked_and_comes_first_by_ratio)
 {
     add_two_of_known_ratio();
     add_product(3, 100, 401);
-    struct prof_line *sweep = add_product(4, 100, 900);
+    struct analyze_line *sweep = add_product(4, 100, 900);
     sweep->ops.name[sweep->ops.n++] = "backward";
     add("/a.c", 5, "leaf", 0, 3000);
-    struct prof_roof roof = prof_analysis_roof(analysis);
-    ck_assert(!prof_line_is_slow_backward(&line[0], analysis, &roof));
-    ck_assert(!prof_line_is_slow_backward(&line[2], analysis, &roof)); /* not 1 % beyond */
-    ck_assert(!prof_line_is_slow_backward(&line[3], analysis, &roof));
+    struct analyze_roof roof = analyze_roof(analysis);
+    ck_assert(!analyze_line_is_slow_backward(&line[0], analysis, &roof));
+    ck_assert(!analyze_line_is_slow_backward(&line[2], analysis, &roof)); /* not 1 % beyond */
+    ck_assert(!analyze_line_is_slow_backward(&line[3], analysis, &roof));
     line[2].cost.backward_ns = 600;
-    ck_assert(prof_line_is_slow_backward(&line[2], analysis, &roof));
+    ck_assert(analyze_line_is_slow_backward(&line[2], analysis, &roof));
     analysis->n_lines = 3;
     struct report_style style = style_of(80);
-    report_top(analysis, PROF_BY_LINE, REPORT_SORT_RATIO, 1, &style);
+    report_top(analysis, ANALYZE_BY_LINE, REPORT_SORT_RATIO, 1, &style);
     fclose(style.out);
     ck_assert_ptr_nonnull(strstr(text, " 6.00! "));
     ck_assert_ptr_nonnull(strstr(text, " a.c:3 matmul f\n"));
@@ -175,19 +175,19 @@ END_TEST
 START_TEST(a_pullback_is_slow_only_beyond_two_standard_errors_of_its_samples)
 {
     add_two_of_known_ratio();
-    struct prof_cost *cost = &add_product(3, 100, 600)->cost;
-    struct prof_roof roof = prof_analysis_roof(analysis);
+    struct analyze_cost *cost = &add_product(3, 100, 600)->cost;
+    struct analyze_roof roof = analyze_roof(analysis);
     cost->cpu_samples = 153;
-    ck_assert(!prof_line_is_slow_backward(&line[2], analysis, &roof));
+    ck_assert(!analyze_line_is_slow_backward(&line[2], analysis, &roof));
     cost->cpu_samples = 155;
-    ck_assert(prof_line_is_slow_backward(&line[2], analysis, &roof));
+    ck_assert(analyze_line_is_slow_backward(&line[2], analysis, &roof));
     /* No sample forward is no proof that it takes no time. */
     cost->forward_ns = 0;
     cost->backward_ns = 700;
     cost->cpu_samples = 7;
-    ck_assert(!prof_line_is_slow_backward(&line[2], analysis, &roof));
-    ck_assert_double_eq_tol(prof_cost_error(cost, 700), 700 / sqrt(7), 1e-9);
-    ck_assert_double_eq_tol(prof_cost_error(cost, 100), 100, 1e-9);
+    ck_assert(!analyze_line_is_slow_backward(&line[2], analysis, &roof));
+    ck_assert_double_eq_tol(analyze_cost_error(cost, 700), 700 / sqrt(7), 1e-9);
+    ck_assert_double_eq_tol(analyze_cost_error(cost, 100), 100, 1e-9);
 }
 END_TEST
 
@@ -198,7 +198,7 @@ START_TEST(what_hardly_takes_time_is_no_slow_pullback)
     add("/a.c", 3, "seed", 0, 500);
     struct report_style style = style_of(0);
     style.exact = true;
-    report_top(analysis, PROF_BY_LINE, REPORT_SORT_RATIO, 0, &style);
+    report_top(analysis, ANALYZE_BY_LINE, REPORT_SORT_RATIO, 0, &style);
     fclose(style.out);
     const char *exp = strstr(text, " exp "), *tanh = strstr(text, " tanh ");
     ck_assert(exp && tanh && exp < tanh && tanh < strstr(text, " seed "));
@@ -212,7 +212,7 @@ START_TEST(one_phase_alone_has_its_own_columns_and_shares)
     add("/a.c", 2, "tanh", 10, 99);
     struct report_style style = style_of(0);
     style.phases = REPORT_FORWARD;
-    report_top(analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 1, &style);
+    report_top(analysis, ANALYZE_BY_LINE, REPORT_SORT_TOTAL, 1, &style);
     fclose(style.out);
     ck_assert_str_eq(text, "share forward tape at peak calls line, op, function\n"
                            "75.0%    30ns  10B       0     1 a.c:1 exp f\n"
@@ -226,7 +226,7 @@ START_TEST(a_roofline_says_what_limits_each_direction)
 {
     add_two_of_known_ratio();
     struct report_style style = style_of(0);
-    report_roofline(analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
+    report_roofline(analysis, ANALYZE_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
     fclose(style.out);
     ck_assert_str_eq(text, " time Gflop/s GB/s flop/B roof limit phase    line, op, function\n"
                            "100ns    10.0    -      - 100% flops forward  a.c:1 matmul f\n"
@@ -241,13 +241,13 @@ END_TEST
 
 START_TEST(a_roofline_has_recomputation_as_a_third_phase)
 {
-    struct prof_cost *cost = &add_product(1, 100, 200)->cost;
+    struct analyze_cost *cost = &add_product(1, 100, 200)->cost;
     cost->recompute_calls = 1;
     cost->recompute_ns = analysis->sum.recompute_ns = analysis->total.recompute_ns = 50;
     cost->recompute_flops = 1000;
     cost->recompute_moved = 200;
     struct report_style style = style_of(0);
-    report_roofline(analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
+    report_roofline(analysis, ANALYZE_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
     fclose(style.out);
     ck_assert_str_eq(text, " time Gflop/s GB/s flop/B  roof limit phase     line, op, function\n"
                            "100ns    10.0    -      - 50.0% flops forward   a.c:1 matmul f\n"
@@ -258,7 +258,7 @@ START_TEST(a_roofline_has_recomputation_as_a_third_phase)
     free(text);
     style = style_of(0);
     style.phases = REPORT_RECOMPUTE;
-    report_roofline(analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
+    report_roofline(analysis, ANALYZE_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
     fclose(style.out);
     ck_assert_ptr_nonnull(strstr(text, " recompute a.c:1"));
     ck_assert_ptr_null(strstr(text, " backward a.c:1"));
@@ -274,7 +274,7 @@ START_TEST(a_roofline_of_samples_is_marked_as_an_estimate)
     add_two_of_known_ratio();
     analysis->total.fired = analysis->total.recorded = 5;
     struct report_style style = style_of(0);
-    report_roofline(analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
+    report_roofline(analysis, ANALYZE_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
     fclose(style.out);
     static const char head[] =
         "~time ~Gflop/s ~GB/s flop/B ~roof limit phase    line, op, function\n"
@@ -291,7 +291,7 @@ static void check_no_roofline(const struct read_profile *of, const char *why)
     char wanted[200];
     struct report_style style = style_of(200);
     analysis->profile = of;
-    report_roofline(analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
+    report_roofline(analysis, ANALYZE_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
     fclose(style.out);
     snprintf(wanted, sizeof wanted, "No rates are known: %s.\n", why);
     ck_assert_str_eq(text, wanted);

@@ -223,28 +223,28 @@ struct program_profile program_open(const char *path)
     char error[4096];
     struct program_profile opened = {.profile = read_profile(path, error, sizeof error)};
     ck_assert_msg(opened.profile != NULL, "%s", error);
-    opened.analysis = prof_analyze(opened.profile, warn, NULL);
+    opened.analysis = analyze_profile(opened.profile, warn, NULL);
     ck_assert_ptr_nonnull(opened.analysis);
     return opened;
 }
 
 void program_close(struct program_profile *opened)
 {
-    prof_analysis_free(opened->analysis);
+    analyze_free(opened->analysis);
     read_profile_free(opened->profile);
 }
 
-static bool is_file(const struct prof_line *line, const char *file)
+static bool is_file(const struct analyze_line *line, const char *file)
 {
     const char *last = line->file ? strrchr(line->file, '/') : NULL;
     return line->file && strcmp(last ? last + 1 : line->file, file) == 0;
 }
 
-const struct prof_line *program_find(const struct prof_analysis *analysis, const char *file,
-                                     unsigned line, const char *op)
+const struct analyze_line *program_find(const struct analyze_result *analysis, const char *file,
+                                        unsigned line, const char *op)
 {
     for (size_t i = 0; i < analysis->n_lines; i++) {
-        const struct prof_line *at = &analysis->line[i];
+        const struct analyze_line *at = &analysis->line[i];
         bool here = line ? !at->own && is_file(at, file) && at->line == line : at->own;
         if (here && at->ops.n == 1 && strcmp(at->ops.name[0], op) == 0)
             return at;
@@ -252,11 +252,11 @@ const struct prof_line *program_find(const struct prof_analysis *analysis, const
     return NULL;
 }
 
-void program_check_sums(const struct prof_analysis *analysis)
+void program_check_sums(const struct analyze_result *analysis)
 {
-    const struct prof_cost *sum = &analysis->sum;
-    const struct prof_totals *total = &analysis->total;
-    ck_assert_uint_eq(prof_cost_tape_bytes(sum), total->handed_out_bytes);
+    const struct analyze_cost *sum = &analysis->sum;
+    const struct analyze_totals *total = &analysis->total;
+    ck_assert_uint_eq(analyze_cost_tape_bytes(sum), total->handed_out_bytes);
     ck_assert_uint_eq(sum->live_bytes, total->live_bytes);
     ck_assert_uint_eq(sum->peak_bytes, total->peak_bytes);
     ck_assert_uint_eq(sum->forward_ticks, total->forward_ticks);

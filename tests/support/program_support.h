@@ -58,16 +58,16 @@ unsigned program_line(const char *text, const char *label);
 /* A profile that must be readable, joined with its symbols. */
 struct program_profile {
     struct read_profile *profile;
-    struct prof_analysis *analysis;
+    struct analyze_result *analysis;
 };
 struct program_profile program_open(const char *path);
 void program_close(struct program_profile *opened);
 /* The analysis' entry of this file (its last part), line and op, or NULL; line 0: the tape's
  * own. */
-const struct prof_line *program_find(const struct prof_analysis *analysis, const char *file,
-                                     unsigned line, const char *op);
+const struct analyze_line *program_find(const struct analyze_result *analysis, const char *file,
+                                        unsigned line, const char *op);
 /* Rows add up to the tapes' own totals: bytes, ticks, what is live and what was live at the
  * peak. */
-void program_check_sums(const struct prof_analysis *analysis);
+void program_check_sums(const struct analyze_result *analysis);
 
 #endif

@@ -243,13 +243,13 @@ uint64_t sampled_count(const char *from)
     return n;
 }
 
-struct prof_cost sampled_cost(const struct prof_analysis *analysis, unsigned line)
+struct analyze_cost sampled_cost(const struct analyze_result *analysis, unsigned line)
 {
-    struct prof_cost sum = {0};
+    struct analyze_cost sum = {0};
     for (size_t i = 0; i < analysis->n_lines; i++) {
-        const struct prof_line *at = &analysis->line[i];
+        const struct analyze_line *at = &analysis->line[i];
         if (at->file && strstr(at->file, "sampled_support.c") && at->line == line)
-            prof_cost_add(&sum, &at->cost);
+            analyze_cost_add(&sum, &at->cost);
     }
     return sum;
 }

@@ -50,6 +50,6 @@ struct read_profile *sampled_read(const char *from);
 /* How many samples it has. */
 uint64_t sampled_count(const char *from);
 /* Cost of a line of sampled_support.c, all ops together. */
-struct prof_cost sampled_cost(const struct prof_analysis *analysis, unsigned line);
+struct analyze_cost sampled_cost(const struct analyze_result *analysis, unsigned line);
 
 #endif

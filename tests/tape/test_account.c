@@ -53,9 +53,9 @@ static void check_number(const struct expected *e, const char *what, uint64_t is
                   what, (unsigned long long)is, (unsigned long long)expected);
 }
 
-static void check_line(const struct expected *e, const struct prof_line *line)
+static void check_line(const struct expected *e, const struct analyze_line *line)
 {
-    const struct prof_cost *cost = &line->cost;
+    const struct analyze_cost *cost = &line->cost;
     check_number(e, "calls", cost->calls, e->calls);
     check_number(e, "forward ns", cost->forward_ns, e->forward * STEP);
     check_number(e, "backward calls", cost->backward_calls, e->backward_calls);
@@ -85,19 +85,19 @@ static struct program_profile record(const char *name)
     return opened;
 }
 
-static void check_table(const struct prof_analysis *analysis, const struct expected *table,
+static void check_table(const struct analyze_result *analysis, const struct expected *table,
                         size_t n)
 {
     char *text = program_text(program_source("account.c"));
     size_t lines = 0;
     for (size_t i = 0; i < n; i++) {
         unsigned number = table[i].label ? program_line(text, table[i].label) : 0;
-        const struct prof_line *line = program_find(analysis, "account.c", number, table[i].op);
+        const struct analyze_line *line = program_find(analysis, "account.c", number, table[i].op);
         ck_assert_msg(line != NULL, "%s: no row", table[i].label ? table[i].label : table[i].op);
         check_line(&table[i], line);
     }
     for (size_t i = 0; i < analysis->n_lines; i++)
-        lines += !analysis->line[i].own || prof_cost_tape_bytes(&analysis->line[i].cost) > 0;
+        lines += !analysis->line[i].own || analyze_cost_tape_bytes(&analysis->line[i].cost) > 0;
     ck_assert_uint_eq(lines, n);
     program_check_sums(analysis);
     free(text);
@@ -133,7 +133,7 @@ START_TEST(a_layer_costs_what_it_must)
 {
     struct program_profile opened = record("layer");
     check_table(opened.analysis, layer, ROWS(layer));
-    const struct prof_totals *total = &opened.analysis->total;
+    const struct analyze_totals *total = &opened.analysis->total;
     ck_assert_uint_eq(total->forward_ns, 4 * STEP);
     ck_assert_uint_eq(total->backward_ns, 2 * (4 + 2) * STEP);
     ck_assert_uint_eq(total->sweeps, 2);

@@ -28,18 +28,19 @@ static void record(const char *options)
 }
 
 /* The node of this name below the one at `at`, or NULL. */
-static const struct prof_tree_node *below(const struct prof_tree *tree, uint32_t at,
-                                          const char *name)
+static const struct analyze_tree_node *below(const struct analyze_tree *tree, uint32_t at,
+                                             const char *name)
 {
-    for (uint32_t i = tree->node[at].child; i != PROF_NO_NODE; i = tree->node[i].next)
+    for (uint32_t i = tree->node[at].child; i != ANALYZE_NO_NODE; i = tree->node[i].next)
         if (tree->node[i].line.function && strcmp(tree->node[i].line.function, name) == 0)
             return &tree->node[i];
     return NULL;
 }
 
-static const struct prof_tree_node *find(const struct prof_tree *tree, const char *const *name)
+static const struct analyze_tree_node *find(const struct analyze_tree *tree,
+                                            const char *const *name)
 {
-    const struct prof_tree_node *node = &tree->node[0];
+    const struct analyze_tree_node *node = &tree->node[0];
     for (; *name && node; name++)
         node = below(tree, (uint32_t)(node - tree->node), *name);
     return node;
@@ -49,16 +50,16 @@ static const struct prof_tree_node *find(const struct prof_tree *tree, const cha
  * part within that, and itself. */
 static void check_tree(void)
 {
-    static const struct prof_tree_options combined = {.combine = true};
+    static const struct analyze_tree_options combined = {.combine = true};
     static const char *const single[] = {"main", "forward", "block", "layer", NULL},
                              *const nested[] = {"main",  "forward", "halves", "halves",
                                                 "block", "layer",   NULL},
                              *const sweep[] = {"main", "sweep", NULL};
     struct program_profile opened = program_open(program_path("x.prof"));
-    struct prof_tree *tree = prof_tree_make(opened.analysis, &combined);
+    struct analyze_tree *tree = analyze_tree_make(opened.analysis, &combined);
     ck_assert_ptr_nonnull(tree);
     program_check_sums(opened.analysis);
-    const struct prof_tree_node *node = find(tree, single);
+    const struct analyze_tree_node *node = find(tree, single);
     ck_assert_ptr_nonnull(node);
     ck_assert_uint_eq(node->all.calls, 3);
     ck_assert_uint_eq(node->all.recompute_calls, 3);
@@ -74,9 +75,9 @@ static void check_tree(void)
     ck_assert_uint_eq(node->all.recompute_flops, 3 * node->all.forward_flops);
     node = find(tree, sweep);
     ck_assert_ptr_nonnull(node);
-    ck_assert_uint_eq(node->child, PROF_NO_NODE);
+    ck_assert_uint_eq(node->child, ANALYZE_NO_NODE);
     ck_assert_uint_eq(node->all.recompute_calls, 0);
-    prof_tree_free(tree);
+    analyze_tree_free(tree);
     program_close(&opened);
 }
 
@@ -120,11 +121,11 @@ START_TEST(recomputation_is_in_the_scope_of_the_first_run)
     build_program("-fomit-frame-pointer");
     record("");
     struct program_profile opened = program_open(program_path("x.prof"));
-    struct prof_scope_costs costs;
-    prof_scope_costs_make(&costs, opened.profile, false);
+    struct analyze_scope_costs costs;
+    analyze_scope_costs_make(&costs, opened.profile, false);
     unsigned found = 0;
     for (size_t i = 0; i < costs.n; i++) {
-        const struct prof_scope_cost *s = &costs.scope[i];
+        const struct analyze_scope_cost *s = &costs.scope[i];
         ck_assert_msg(strcmp(s->name, "sweep") != 0 || s->cost.recompute_calls == 0,
                       "the sweep's scope has recomputation");
         ck_assert_uint_le(s->forward_ns, s->wall_ns);
@@ -136,7 +137,7 @@ START_TEST(recomputation_is_in_the_scope_of_the_first_run)
         ck_assert_uint_eq(s->cost.recompute_calls, 3 + 12);
     }
     ck_assert_uint_eq(found, 1); /* none within the sweep's */
-    prof_scope_costs_free(&costs);
+    analyze_scope_costs_free(&costs);
     program_close(&opened);
 }
 END_TEST

@@ -12,8 +12,8 @@
 enum { LINES = 3 };
 
 static struct read_profile profile;
-static struct prof_line line[LINES];
-static struct prof_analysis analysis;
+static struct analyze_line line[LINES];
+static struct analyze_result analysis;
 static char *text;
 static size_t n_text;
 
@@ -23,12 +23,12 @@ static void setup(void)
     static const double byte_ns[LINES] = {0x1p65, 0x3p65, 1};
     static const char *const ops[LINES] = {"exp", "tanh", "add"};
     profile = (struct read_profile){.ticks_per_ns = 1};
-    analysis = (struct prof_analysis){.profile = &profile, .line = line, .n_lines = LINES};
+    analysis = (struct analyze_result){.profile = &profile, .line = line, .n_lines = LINES};
     for (uint32_t i = 0; i < LINES; i++) {
-        line[i] = (struct prof_line){.file = "/a.c", .line = i + 1};
-        line[i].ops = (struct prof_names){.name = {ops[i]}, .n = 1};
-        line[i].cost = (struct prof_cost){.calls = 1, .value_bytes = 10, .byte_ns = byte_ns[i]};
-        prof_cost_add(&analysis.sum, &line[i].cost);
+        line[i] = (struct analyze_line){.file = "/a.c", .line = i + 1};
+        line[i].ops = (struct analyze_names){.name = {ops[i]}, .n = 1};
+        line[i].cost = (struct analyze_cost){.calls = 1, .value_bytes = 10, .byte_ns = byte_ns[i]};
+        analyze_cost_add(&analysis.sum, &line[i].cost);
     }
 }
 
@@ -49,7 +49,7 @@ static void expect(struct report_style *style, const char *from, const char *wan
 START_TEST(lines_are_in_the_order_of_their_bytes_times_time)
 {
     struct report_style style = style_of(true);
-    report_top(&analysis, PROF_BY_LINE, REPORT_SORT_LIFETIME, 0, &style);
+    report_top(&analysis, ANALYZE_BY_LINE, REPORT_SORT_LIFETIME, 0, &style);
     expect(&style, "B*ns",
            "B*ns calls line, op, function\n"
            "75.0%     0       0        0   -      -   10       0 110680464442257309696     1 a.c:2 "
@@ -59,7 +59,7 @@ START_TEST(lines_are_in_the_order_of_their_bytes_times_time)
            " 0.0%     0       0        0   -      -   10       0                     1     1 a.c:3 "
            "add\n");
     style = style_of(false);
-    report_top(&analysis, PROF_BY_LINE, REPORT_SORT_LIFETIME, 1, &style);
+    report_top(&analysis, ANALYZE_BY_LINE, REPORT_SORT_LIFETIME, 1, &style);
     expect(&style, "... ", "... 2 more lines with 25.0% in all; -n 0 shows everything.\n");
 }
 END_TEST
@@ -67,7 +67,7 @@ END_TEST
 START_TEST(other_orders_have_no_column_of_it)
 {
     struct report_style style = style_of(true);
-    report_top(&analysis, PROF_BY_LINE, REPORT_SORT_PEAK, 0, &style);
+    report_top(&analysis, ANALYZE_BY_LINE, REPORT_SORT_PEAK, 0, &style);
     fclose(style.out);
     ck_assert_ptr_null(strstr(text, "B*ns"));
     free(text);
@@ -85,7 +85,7 @@ START_TEST(where_it_is_not_known_bytes_are_the_order)
     for (int i = 0; i < 2; i++) {
         struct report_style style = style_of(false);
         analysis.profile = &unknown[i];
-        report_top(&analysis, PROF_BY_OP, REPORT_SORT_LIFETIME, 1, &style);
+        report_top(&analysis, ANALYZE_BY_OP, REPORT_SORT_LIFETIME, 1, &style);
         fclose(style.out);
         ck_assert_ptr_nonnull(strstr(text, " add\n"));
         ck_assert_ptr_null(strstr(text, "B*ms"));
@@ -96,10 +96,10 @@ END_TEST
 
 START_TEST(holders_are_in_the_order_of_their_bytes_times_time)
 {
-    struct prof_holder holder[LINES] = {{.line = line[0], .byte_ns = line[0].cost.byte_ns},
-                                        {.line = line[1], .byte_ns = line[1].cost.byte_ns},
-                                        {.line = line[2], .byte_ns = line[2].cost.byte_ns}};
-    const struct prof_space space = {.holder = holder, .n = LINES};
+    struct analyze_holder holder[LINES] = {{.line = line[0], .byte_ns = line[0].cost.byte_ns},
+                                           {.line = line[1], .byte_ns = line[1].cost.byte_ns},
+                                           {.line = line[2], .byte_ns = line[2].cost.byte_ns}};
+    const struct analyze_space space = {.holder = holder, .n = LINES};
     const struct report_space_options options = {.what = REPORT_LIFETIME, .limit = 2};
     struct report_style style = style_of(true);
     report_space(&analysis, &space, &options, &style);
@@ -114,17 +114,17 @@ END_TEST
 
 START_TEST(a_difference_of_it_is_a_change)
 {
-    static struct prof_line other[LINES];
-    struct prof_analysis now = analysis;
+    static struct analyze_line other[LINES];
+    struct analyze_result now = analysis;
     memcpy(other, line, sizeof other);
     now.line = other;
     line[2].cost.byte_ns = 5e9;
     other[2].cost.byte_ns = 7e9;
     struct report_style style = style_of(false);
-    report_diff(&analysis, &now, PROF_BY_LINE, REPORT_SORT_LIFETIME, false, 0, &style);
+    report_diff(&analysis, &now, ANALYZE_BY_LINE, REPORT_SORT_LIFETIME, false, 0, &style);
     expect(&style, "B*ms", "B*ms change");
     style = style_of(true);
-    report_diff(&analysis, &now, PROF_BY_LINE, REPORT_SORT_LIFETIME, false, 0, &style);
+    report_diff(&analysis, &now, ANALYZE_BY_LINE, REPORT_SORT_LIFETIME, false, 0, &style);
     expect(&style, "+2000000 ", "+2000000 +40.0% ");
 }
 END_TEST

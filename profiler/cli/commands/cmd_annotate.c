@@ -54,16 +54,16 @@ struct target {
 };
 
 /* The files of the profile that the user's spelling may mean. */
-static size_t match(const struct prof_analysis *analysis, const char *name, const char **file)
+static size_t match(const struct analyze_result *analysis, const char *name, const char **file)
 {
     char *real = realpath(name, NULL);
     if (!real && errno == ENOMEM)
         base_no_memory();
-    size_t n = real ? prof_analysis_files(analysis, real, file, MAX_NAMED) : 0;
+    size_t n = real ? analyze_files(analysis, real, file, MAX_NAMED) : 0;
     free(real);
     while (strncmp(name, "./", 2) == 0 || strncmp(name, "../", 3) == 0)
         name = strchr(name, '/') + 1;
-    return n > 0 || !*name ? n : prof_analysis_files(analysis, name, file, MAX_NAMED);
+    return n > 0 || !*name ? n : analyze_files(analysis, name, file, MAX_NAMED);
 }
 
 static void list_files(const char **file, size_t n)
@@ -75,7 +75,7 @@ static void list_files(const char **file, size_t n)
 }
 
 /* Finds what the user named; says so if it is nothing or several things. */
-static int find_target(struct target *target, const struct prof_analysis *analysis,
+static int find_target(struct target *target, const struct analyze_result *analysis,
                        const char *name)
 {
     const char *file[MAX_NAMED];
@@ -98,7 +98,7 @@ static int find_target(struct target *target, const struct prof_analysis *analys
         cli_message("annotate: '%s' may be any of these; name more of the path:", target->text);
     } else {
         target->text[strcspn(target->text, ":")] = '\0';
-        n = prof_analysis_files(analysis, NULL, file, MAX_NAMED);
+        n = analyze_files(analysis, NULL, file, MAX_NAMED);
         cli_message("annotate: the profile has no file '%s'%s", target->text,
                     n > 0 ? "; it has:" : ", nor any other: compile with -g to see source lines");
     }
@@ -106,10 +106,10 @@ static int find_target(struct target *target, const struct prof_analysis *analys
     return CLI_USAGE;
 }
 
-static bool has_function(const struct prof_analysis *analysis, const struct target *target)
+static bool has_function(const struct analyze_result *analysis, const struct target *target)
 {
     for (size_t i = 0; i < analysis->n_lines; i++) {
-        const struct prof_line *line = &analysis->line[i];
+        const struct analyze_line *line = &analysis->line[i];
         if (line->file == target->file && line->function &&
             strcmp(line->function, target->function) == 0)
             return true;
@@ -157,7 +157,7 @@ int cmd_annotate(int argc, char **argv)
     status = cli_open(&opened, &args.cli, argv[optind + files]);
     if (status != CLI_OK)
         return status;
-    prof_analysis_call_through(opened.analysis);
+    analyze_call_through(opened.analysis);
     status = args.write ? cli_write_tapes(&opened, style, args.folder)
                         : annotate(&opened, style, argv[optind]);
     cli_close(&opened);

@@ -299,12 +299,12 @@ static int report(const char *path, bool utf8)
         cli_message("%s", error);
         return CLI_BAD_PROFILE;
     }
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     char *summary = cli_summarize(analysis, utf8);
     cli_message(profile->complete ? "wrote %s: %s" : "%s holds what was measured until then: %s",
                 path, summary);
     free(summary);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
     return CLI_OK;
 }

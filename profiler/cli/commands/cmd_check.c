@@ -88,7 +88,7 @@ static bool split_limit(char *text, const char **file, uint32_t *line, uint64_t 
 }
 
 static int judge_lines(struct gates *gates, const struct check_args *args,
-                       const struct prof_analysis *analysis)
+                       const struct analyze_result *analysis)
 {
     for (size_t i = 0; i < args->tape.n; i++) {
         const char *file;
@@ -108,7 +108,7 @@ static int judge_lines(struct gates *gates, const struct check_args *args,
 }
 
 static int judge_one(struct gates *gates, const struct check_args *args,
-                     const struct prof_analysis *analysis, const struct prof_analysis *base)
+                     const struct analyze_result *analysis, const struct analyze_result *base)
 {
     if (args->peak != UINT64_MAX)
         gate_peak(gates, analysis, args->peak);
@@ -126,14 +126,14 @@ static int judge_one(struct gates *gates, const struct check_args *args,
 static int judge_growth(struct gates *gates, const struct check_args *args,
                         const struct cli_profiles *opened)
 {
-    double size[PROF_JOIN_MOST];
+    double size[ANALYZE_JOIN_MOST];
     char name[128];
     int status = cli_find_sizes(&args->sizes, "check", opened, size, name, sizeof name);
     if (status != CLI_OK)
         return status;
     struct report_sizes sizes = {opened->analysis, size, opened->n, name};
     struct report_growth growth;
-    report_growth_make(&growth, &sizes, PROF_BY_LINE, REPORT_BYTES_TAPE);
+    report_growth_make(&growth, &sizes, ANALYZE_BY_LINE, REPORT_BYTES_TAPE);
     gate_growth(gates, &growth, &sizes, args->growth);
     report_growth_free(&growth);
     return CLI_OK;
@@ -211,7 +211,7 @@ int cmd_check(int argc, char **argv)
         return CLI_USAGE;
     }
     int n = argc - optind;
-    if (n > PROF_JOIN_MOST || (args.growth >= 0 && n < 3)) {
+    if (n > ANALYZE_JOIN_MOST || (args.growth >= 0 && n < 3)) {
         cli_message(n < 3 ? "check: --max-growth needs three profiles or more"
                           : "check: too many profiles");
         return CLI_USAGE;

@@ -74,7 +74,7 @@ int cmd_diff(int argc, char **argv)
         return status;
     status = check(&opened, &args.sort);
     if (status == CLI_OK) {
-        report_diff(opened.analysis[0], opened.analysis[1], (enum prof_by)args.by,
+        report_diff(opened.analysis[0], opened.analysis[1], (enum analyze_by)args.by,
                     (enum report_sort)args.sort, args.relative, args.limit, &args.cli.style);
         status = cli_finish();
     }

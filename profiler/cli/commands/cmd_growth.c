@@ -47,8 +47,8 @@ int cmd_growth(int argc, char **argv)
     if (status >= 0)
         return status;
     int n = argc - optind;
-    if (n < 2 || n > PROF_JOIN_MOST) {
-        cli_message("growth: name two profiles or more, up to %d", PROF_JOIN_MOST);
+    if (n < 2 || n > ANALYZE_JOIN_MOST) {
+        cli_message("growth: name two profiles or more, up to %d", ANALYZE_JOIN_MOST);
         return CLI_USAGE;
     }
     struct cli_profiles opened;
@@ -58,14 +58,14 @@ int cmd_growth(int argc, char **argv)
     for (int i = 1; i < n && status == CLI_OK; i++)
         if (!cli_times_alike("growth", opened.one[0].profile, opened.one[i].profile, ""))
             status = CLI_USAGE;
-    double size[PROF_JOIN_MOST];
+    double size[ANALYZE_JOIN_MOST];
     char name[128];
     if (status == CLI_OK)
         status = cli_find_sizes(&args.sizes, "growth", &opened, size, name, sizeof name);
     if (status == CLI_OK) {
         struct report_sizes sizes = {opened.analysis, size, opened.n, name};
         struct report_growth growth;
-        enum prof_by by = (enum prof_by)args.by;
+        enum analyze_by by = (enum analyze_by)args.by;
         report_growth_make(&growth, &sizes, by, (enum report_bytes)args.bytes);
         report_growth_print(&growth, &sizes, by, args.most, args.limit, &args.cli.style);
         report_growth_free(&growth);

@@ -87,7 +87,7 @@ struct live {
     struct report_style style;
     int master; /* the program's terminal, seen from its other side; -1: closed */
     struct read_follow *follow;
-    struct prof_live *model;
+    struct analyze_live *model;
     uint64_t start_ns, next_ns, passed_ns, cost_ns;
     struct cpu cpu[CPU_READINGS]; /* the oldest first */
     unsigned n_cpu;
@@ -244,7 +244,7 @@ static void live_read(struct live *live, uint64_t now_ns)
         return;
     const struct read_profile *state = read_follow_state(live->follow);
     if (state && (state->n_tapes > 0 || state->n_samples > 0))
-        prof_live_take(live->model, state, now_ns);
+        analyze_live_take(live->model, state, now_ns);
 }
 
 static void draw(struct live *live, uint64_t now_ns)
@@ -253,7 +253,7 @@ static void draw(struct live *live, uint64_t now_ns)
     size_t n = 0;
     struct report_style style = live->style;
     struct report_live gauge = {
-        .view = prof_live_view(live->model),
+        .view = analyze_live_view(live->model),
         .program = live->program,
         .now_ns = now_ns,
         .running_ns = now_ns - live->start_ns,
@@ -403,13 +403,13 @@ static int run(const struct live_args *args, char **argv, const char *path)
                                     .payload = &live};
     if (open_terminal(&live, args)) {
         live.follow = read_follow_new(path);
-        live.model = prof_live_new();
+        live.model = analyze_live_new();
         recorded.start = start;
         recorded.wait = wait_program;
         shown = &live;
     }
     const int status = cli_run_recorded(&recorded);
-    prof_live_free(live.model);
+    analyze_live_free(live.model);
     read_follow_free(live.follow);
     return status;
 }

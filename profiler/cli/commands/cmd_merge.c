@@ -37,7 +37,7 @@ const struct cli_command cli_merge = {
 /* Times of ops, by the clock. */
 static bool is_timed(const struct read_profile *profile)
 {
-    const struct prof_totals total = prof_profile_totals(profile);
+    const struct analyze_totals total = analyze_profile_totals(profile);
     return total.forward_ticks + total.backward_ticks > 0;
 }
 

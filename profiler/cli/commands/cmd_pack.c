@@ -29,11 +29,11 @@ const struct cli_command cli_pack = {
     .run = cmd_pack,
 };
 
-int cli_pack_profile(const struct prof_analysis *analysis, const char *from, const char *to)
+int cli_pack_profile(const struct analyze_result *analysis, const char *from, const char *to)
 {
     size_t n;
     char error[4096];
-    struct read_symbol *symbol = prof_analysis_symbols(analysis, &n);
+    struct read_symbol *symbol = analyze_symbols(analysis, &n);
     int failed = read_pack(from, to, symbol, n, error, sizeof error);
     free(symbol);
     if (failed)

@@ -80,7 +80,7 @@ static int run(char **argv, const char *profile, double *ns)
 }
 
 /* Times of a profile: exact, or what its samples stand for. */
-static void add_times(struct report_stat *stat, const struct prof_totals *total)
+static void add_times(struct report_stat *stat, const struct analyze_totals *total)
 {
     double forward = (double)total->forward_ns, backward = (double)total->backward_ns;
     double recompute = (double)total->recompute_ns;
@@ -107,14 +107,14 @@ static int add_profile(struct report_stat *stat, const char *path, const char *p
         read_profile_free(profile);
         return CLI_BAD_PROFILE;
     }
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     stat->sampled |= profile->is_sampled;
     add_times(stat, &analysis->total);
     if (read_profile_has_bytes(profile)) {
         stat_add(&stat->series[STAT_TAPE], (double)analysis->total.handed_out_bytes);
         stat_add(&stat->series[STAT_PEAK], (double)analysis->total.peak_bytes);
     }
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
     return CLI_OK;
 }

@@ -12,10 +12,10 @@ struct tape_args {
 };
 
 static const char *const views[] = {
-    [PROF_SPACE_BY_CLASS] = "class",
-    [PROF_SPACE_BY_LINE] = "line",
-    [PROF_SPACE_BY_OP] = "op",
-    [PROF_SPACE_BY_OP + 1] = NULL,
+    [ANALYZE_SPACE_BY_CLASS] = "class",
+    [ANALYZE_SPACE_BY_LINE] = "line",
+    [ANALYZE_SPACE_BY_OP] = "op",
+    [ANALYZE_SPACE_BY_OP + 1] = NULL,
 };
 
 static const struct cli_option options[] = {
@@ -53,46 +53,46 @@ const struct cli_command cli_tape = {
 /* "peak", "end" or seconds. */
 static bool parse_at(const char *text, struct report_space_options *what)
 {
-    static const char *const names[] = {[PROF_AT_PEAK] = "peak", [PROF_AT_END] = "end"};
+    static const char *const names[] = {[ANALYZE_AT_PEAK] = "peak", [ANALYZE_AT_END] = "end"};
     const int name = cli_choice(text, names, 2);
     if (name >= 0) {
-        what->at = (enum prof_space_at)name;
+        what->at = (enum analyze_space_at)name;
         return true;
     }
     char *end;
     const double seconds = strtod(text, &end);
     if (end == text || *end != '\0' || !(seconds >= 0 && seconds < 1e9))
         return false;
-    what->at = PROF_AT_TIME;
+    what->at = ANALYZE_AT_TIME;
     what->at_ns = (uint64_t)(seconds * 1e9 + 0.5);
     return true;
 }
 
-static int run(const struct tape_args *args, const struct prof_analysis *analysis,
+static int run(const struct tape_args *args, const struct analyze_result *analysis,
                const struct report_space_options *what)
 {
-    struct prof_space space;
+    struct analyze_space space;
     if (!cli_has_bytes("tape", analysis->profile))
         return CLI_BAD_PROFILE;
-    const int made = prof_space_make(&space, analysis, what->by, what->at, what->at_ns);
+    const int made = analyze_space_make(&space, analysis, what->by, what->at, what->at_ns);
     if (made != 0) {
         if (space.from_ns < space.to_ns)
             cli_message("tape: --at: only %.9f to %.9f s are known change by change",
                         (double)space.from_ns / 1e9, (double)space.to_ns / 1e9);
         else
             cli_message("tape: --at: the profile has no changes to look at");
-        prof_space_free(&space);
+        analyze_space_free(&space);
         return CLI_USAGE;
     }
     report_space(analysis, &space, what, &args->cli.style);
-    prof_space_free(&space);
+    analyze_space_free(&space);
     return cli_finish();
 }
 
 int cmd_tape(int argc, char **argv)
 {
     struct tape_args args = {.limit = 20};
-    struct report_space_options what = {.at = PROF_AT_PEAK};
+    struct report_space_options what = {.at = ANALYZE_AT_PEAK};
     int status = cli_parse(&cli_tape, &args.cli, argc, argv);
     if (status >= 0)
         return status;
@@ -101,7 +101,7 @@ int cmd_tape(int argc, char **argv)
         return CLI_USAGE;
     }
     what.what = (enum report_space)args.what;
-    what.by = (enum prof_space_by)args.by;
+    what.by = (enum analyze_space_by)args.by;
     what.limit = args.limit;
     struct cli_profile opened;
     status = cli_open_only(&opened, &args.cli, argc, argv);

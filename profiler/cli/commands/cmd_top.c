@@ -21,15 +21,16 @@ const char *const cli_top_sorts[] = {
 };
 
 const char *const cli_top_views[] = {
-    [PROF_BY_LINE] = "line", [PROF_BY_FUNCTION] = "function", [PROF_BY_OP] = "op",
-    [PROF_BY_FILE] = "file", [PROF_BY_MODULE] = "module",     [PROF_BY_MODULE + 1] = NULL,
+    [ANALYZE_BY_LINE] = "line", [ANALYZE_BY_FUNCTION] = "function", [ANALYZE_BY_OP] = "op",
+    [ANALYZE_BY_FILE] = "file", [ANALYZE_BY_MODULE] = "module",     [ANALYZE_BY_MODULE + 1] = NULL,
 };
 
-enum { BY_SCOPE = PROF_BY_SHAPE + 1 };
+enum { BY_SCOPE = ANALYZE_BY_SHAPE + 1 };
 static const char *const views[] = {
-    [PROF_BY_LINE] = "line", [PROF_BY_FUNCTION] = "function", [PROF_BY_OP] = "op",
-    [PROF_BY_FILE] = "file", [PROF_BY_MODULE] = "module",     [PROF_BY_SHAPE] = "shape",
-    [BY_SCOPE] = "scope",    [BY_SCOPE + 1] = NULL,
+    [ANALYZE_BY_LINE] = "line",     [ANALYZE_BY_FUNCTION] = "function",
+    [ANALYZE_BY_OP] = "op",         [ANALYZE_BY_FILE] = "file",
+    [ANALYZE_BY_MODULE] = "module", [ANALYZE_BY_SHAPE] = "shape",
+    [BY_SCOPE] = "scope",           [BY_SCOPE + 1] = NULL,
 };
 
 static const struct cli_option options[] = {
@@ -80,7 +81,7 @@ static int check(const struct top_args *args)
     const bool scopes = args->by == BY_SCOPE;
     const char *wrong = NULL;
     if (args->expectations &&
-        (args->csv || args->cum || args->roofline || args->by != PROF_BY_LINE))
+        (args->csv || args->cum || args->roofline || args->by != ANALYZE_BY_LINE))
         wrong = "--expectations does not go with --by, --cum, --csv and --roofline";
     else if (args->csv && !scopes)
         wrong = "--csv goes with --by scope";
@@ -89,7 +90,7 @@ static int check(const struct top_args *args)
     else if (scopes && (args->cli.focus || args->cli.ignore || args->cli.style.phases))
         wrong = "--focus, --ignore and --phase do not go with --by scope";
     else if (args->cum &&
-             (args->roofline || (args->by != PROF_BY_LINE && args->by != PROF_BY_FUNCTION)))
+             (args->roofline || (args->by != ANALYZE_BY_LINE && args->by != ANALYZE_BY_FUNCTION)))
         wrong = "--cum goes with --by line or --by function, and without --roofline";
     if (wrong)
         cli_message("top: %s", wrong);
@@ -97,33 +98,33 @@ static int check(const struct top_args *args)
 }
 
 /* The same report of lines that hold what they called: a line that calls itself counts once. */
-static void report_cumulative(const struct top_args *args, const struct prof_analysis *analysis)
+static void report_cumulative(const struct top_args *args, const struct analyze_result *analysis)
 {
     struct cli_filter filter;
     struct report_style style = args->cli.style;
     if (cli_filter_open(&filter, &args->cli) != CLI_OK)
         return; /* which cli_open has said */
-    const struct prof_tree_options how = {
-        .combine = args->by == PROF_BY_FUNCTION,
+    const struct analyze_tree_options how = {
+        .combine = args->by == ANALYZE_BY_FUNCTION,
         .focus = filter.has_focus ? cli_filter_focus : NULL,
         .ignore = filter.has_ignore ? cli_filter_ignore : NULL,
         .payload = &filter,
     };
-    struct prof_tree *tree = prof_tree_make(analysis, &how);
-    struct prof_analysis inclusive = *analysis;
-    inclusive.line = prof_tree_inclusive(tree, &inclusive.n_lines);
+    struct analyze_tree *tree = analyze_tree_make(analysis, &how);
+    struct analyze_result inclusive = *analysis;
+    inclusive.line = analyze_tree_inclusive(tree, &inclusive.n_lines);
     style.inclusive = true;
     inclusive.left_out = tree->left_out;
     inclusive.n_left_out = tree->n_left_out;
-    report_top(&inclusive, (enum prof_by)args->by, (enum report_sort)args->sort, args->limit,
+    report_top(&inclusive, (enum analyze_by)args->by, (enum report_sort)args->sort, args->limit,
                &style);
-    prof_tree_free(tree);
+    analyze_tree_free(tree);
     cli_filter_close(&filter);
     free(inclusive.line);
 }
 
 /* Whether the recording told shapes apart; says how to, if it did not. */
-static bool has_shapes(const struct prof_analysis *analysis)
+static bool has_shapes(const struct analyze_result *analysis)
 {
     for (size_t i = 0; i < analysis->profile->n_tapes; i++)
         for (size_t j = 0; j < analysis->profile->tape[i].n_rows; j++)
@@ -134,7 +135,7 @@ static bool has_shapes(const struct prof_analysis *analysis)
     return false;
 }
 
-static void report(const struct top_args *args, const struct prof_analysis *analysis)
+static void report(const struct top_args *args, const struct analyze_result *analysis)
 {
     const enum report_sort sort = (enum report_sort)args->sort;
     const struct report_style *style = &args->cli.style;
@@ -148,9 +149,9 @@ static void report(const struct top_args *args, const struct prof_analysis *anal
     else if (args->cum)
         report_cumulative(args, analysis);
     else if (args->roofline)
-        report_roofline(analysis, (enum prof_by)args->by, sort, args->limit, style);
+        report_roofline(analysis, (enum analyze_by)args->by, sort, args->limit, style);
     else
-        report_top(analysis, (enum prof_by)args->by, sort, args->limit, style);
+        report_top(analysis, (enum analyze_by)args->by, sort, args->limit, style);
 }
 
 int cmd_top(int argc, char **argv)
@@ -166,7 +167,7 @@ int cmd_top(int argc, char **argv)
     status = cli_open_only(&opened, &args.cli, argc, argv);
     if (status != CLI_OK)
         return status;
-    if (args.by == PROF_BY_SHAPE && !has_shapes(opened.analysis)) {
+    if (args.by == ANALYZE_BY_SHAPE && !has_shapes(opened.analysis)) {
         status = CLI_BAD_PROFILE;
     } else {
         report(&args, opened.analysis);

@@ -80,10 +80,10 @@ static bool has_option(const char *text, const char *wanted)
     return false;
 }
 
-static void show(const struct prof_analysis *analysis, const struct tree_args *args,
+static void show(const struct analyze_result *analysis, const struct tree_args *args,
                  struct cli_filter *filter)
 {
-    const struct prof_tree_options how = {
+    const struct analyze_tree_options how = {
         .inverted = args->inverted,
         .combine = args->combine,
         .flat = args->recursion == 1,
@@ -100,14 +100,14 @@ static void show(const struct prof_analysis *analysis, const struct tree_args *a
         .noise_floor = args->noise_floor,
         .inverted = args->inverted,
     };
-    struct prof_tree *tree = prof_tree_make(analysis, &how);
+    struct analyze_tree *tree = analyze_tree_make(analysis, &how);
     if (args->format == 1) {
-        struct prof_tree *flat = prof_tree_flatten(tree);
-        prof_tree_free(tree);
+        struct analyze_tree *flat = analyze_tree_flatten(tree);
+        analyze_tree_free(tree);
         tree = flat;
     }
     report_tree(tree, &look, &args->cli.style);
-    prof_tree_free(tree);
+    analyze_tree_free(tree);
 }
 
 int cmd_tree(int argc, char **argv)

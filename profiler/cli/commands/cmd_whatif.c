@@ -57,15 +57,15 @@ static bool is_file(const char *path, const char *name)
 }
 
 /* Chooses what FILE:LINE (or a function's name) says. */
-static int choose(struct prof_whatif *whatif, const char *text, bool by_function)
+static int choose(struct analyze_whatif *whatif, const char *text, bool by_function)
 {
     const char *colon = strrchr(text, ':');
     const unsigned long line = colon ? strtoul(colon + 1, NULL, 10) : 0;
     char *file = base_strndup(text, colon ? (size_t)(colon - text) : strlen(text));
     size_t found = 0;
     for (size_t i = 0; i < whatif->n; i++) {
-        struct prof_option *option = &whatif->option[i];
-        const struct prof_line *at = &option->line;
+        struct analyze_option *option = &whatif->option[i];
+        const struct analyze_line *at = &option->line;
         const bool same = by_function ? at->function && strcmp(at->function, text) == 0
                                       : at->file && at->line == line && is_file(at->file, file);
         option->chosen |= same;
@@ -79,7 +79,7 @@ static int choose(struct prof_whatif *whatif, const char *text, bool by_function
     return CLI_USAGE;
 }
 
-static int report(struct prof_whatif *whatif, const struct prof_analysis *analysis,
+static int report(struct analyze_whatif *whatif, const struct analyze_result *analysis,
                   const struct whatif_args *args)
 {
     bool is_optimal = false;
@@ -89,7 +89,7 @@ static int report(struct prof_whatif *whatif, const struct prof_analysis *analys
     if (status != CLI_OK)
         return status;
     if (args->budget > 0)
-        (void)prof_whatif_fit(whatif, args->budget, &is_optimal);
+        (void)analyze_whatif_fit(whatif, args->budget, &is_optimal);
     if (args->budget > 0 || args->checkpoint.n > 0)
         report_whatif_choice(analysis, whatif, args->budget, is_optimal, &args->cli.style);
     else
@@ -111,8 +111,8 @@ int cmd_whatif(int argc, char **argv)
     status = cli_open_only(&opened, &args.cli, argc, argv);
     if (status != CLI_OK)
         return status;
-    struct prof_whatif whatif;
-    const int made = prof_whatif_make(&whatif, opened.analysis, args.by == 1);
+    struct analyze_whatif whatif;
+    const int made = analyze_whatif_make(&whatif, opened.analysis, args.by == 1);
     if (!cli_has_bytes("whatif", opened.profile)) {
         status = CLI_BAD_PROFILE;
     } else if (made != 0) {
@@ -123,7 +123,7 @@ int cmd_whatif(int argc, char **argv)
     } else {
         status = report(&whatif, opened.analysis, &args);
     }
-    prof_whatif_free(&whatif);
+    analyze_whatif_free(&whatif);
     cli_close(&opened);
     return status;
 }

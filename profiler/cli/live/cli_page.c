@@ -30,8 +30,8 @@ int cli_page_open(struct cli_page *page, const struct cli_args *args,
     const int n = argc - optind;
     char *const none[] = {NULL};
     *page = (struct cli_page){.base.profile = NULL};
-    if (n > PROF_JOIN_MOST) {
-        cli_message("%s: name up to %d profiles", argv[0], PROF_JOIN_MOST);
+    if (n > ANALYZE_JOIN_MOST) {
+        cli_message("%s: name up to %d profiles", argv[0], ANALYZE_JOIN_MOST);
         return CLI_USAGE;
     }
     int status =
@@ -81,7 +81,7 @@ static int say_unwritten(const char *path, int error)
 }
 
 /* The file at `path`, by way of a new one. Returns 0 or an error number. */
-static int replace(const char *path, const struct prof_analysis *analysis,
+static int replace(const char *path, const struct analyze_result *analysis,
                    const struct html_options *how)
 {
     char *aside;
@@ -92,7 +92,7 @@ static int replace(const char *path, const struct prof_analysis *analysis,
     return read_aside_close(out, aside, path, 0);
 }
 
-int cli_write_page(const char *path, const struct prof_analysis *analysis,
+int cli_write_page(const char *path, const struct analyze_result *analysis,
                    const struct html_options *options)
 {
     struct html_options how = *options;

@@ -46,9 +46,9 @@ extern const char *const cli_page_sources[], *const cli_page_themes[];
 struct cli_page {
     struct cli_profiles opened;
     struct cli_profile base;
-    const struct prof_analysis *analysis; /* the one that the page is about: the last */
+    const struct analyze_result *analysis; /* the one that the page is about: the last */
     struct html_options how;
-    double size[PROF_JOIN_MOST];
+    double size[ANALYZE_JOIN_MOST];
     char name[128];
     struct report_sizes sizes;
 };
@@ -61,7 +61,7 @@ void cli_page_close(struct cli_page *page);
 
 /* Writes the page about an analysis to `path` ("-": standard output), by way of a new file. Says
  * where it is, which sources could not be read, or why there is none. Returns an exit status. */
-int cli_write_page(const char *path, const struct prof_analysis *analysis,
+int cli_write_page(const char *path, const struct analyze_result *analysis,
                    const struct html_options *options);
 
 #endif

@@ -69,14 +69,14 @@ bool cli_until_check(const struct cli_until *until)
 }
 
 /* Samples of a place that its share is from: those that found it at work. */
-static uint64_t samples_of(const struct goal *goal, const struct prof_analysis *analysis)
+static uint64_t samples_of(const struct goal *goal, const struct analyze_result *analysis)
 {
     uint64_t n = 0;
     const char *file = NULL;
-    if (goal->line > 0 && prof_analysis_files(analysis, goal->place, &file, 1) != 1)
+    if (goal->line > 0 && analyze_files(analysis, goal->place, &file, 1) != 1)
         return 0;
     for (size_t i = 0; i < analysis->n_lines; i++) {
-        const struct prof_line *line = &analysis->line[i];
+        const struct analyze_line *line = &analysis->line[i];
         const bool here = goal->line > 0
                               ? line->file == file && line->line == goal->line
                               : line->function && strcmp(line->function, goal->place) == 0;
@@ -88,14 +88,14 @@ static uint64_t samples_of(const struct goal *goal, const struct prof_analysis *
 enum progress { REACHED, NOT_YET, HOPELESS };
 
 /* How far one goal is, which is said. */
-static enum progress judge(const char *text, const struct prof_analysis *analysis, uint64_t runs)
+static enum progress judge(const char *text, const struct analyze_result *analysis, uint64_t runs)
 {
     struct goal goal;
     const char *const plural = runs == 1 ? "" : "s";
     if (!read_goal(&goal, text))
         return HOPELESS;
     const int name = (int)(strrchr(text, '=') - text);
-    if (goal.line > 0 && prof_analysis_files(analysis, goal.place, NULL, 0) > 1) {
+    if (goal.line > 0 && analyze_files(analysis, goal.place, NULL, 0) > 1) {
         cli_message("%s: several files have that name: write more of its path", goal.place);
         return HOPELESS;
     }
@@ -117,7 +117,7 @@ static enum progress judge(const char *text, const struct prof_analysis *analysi
     return reached ? REACHED : NOT_YET;
 }
 
-static enum progress judge_all(const struct cli_until *until, const struct prof_analysis *analysis)
+static enum progress judge_all(const struct cli_until *until, const struct analyze_result *analysis)
 {
     enum progress all = REACHED;
     for (size_t i = 0; i < until->goal.n; i++) {

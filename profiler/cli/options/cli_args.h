@@ -35,7 +35,7 @@ const struct cli_option *cli_shared_option(size_t i, unsigned *bit);
  * first operand; else an exit status: usage, or --help was given. */
 int cli_parse(const struct cli_command *command, struct cli_args *args, int argc, char **argv);
 
-/* The choices of --sort (enum report_sort), --by (enum prof_by), and of what one cost is said to be
+/* The choices of --sort (enum report_sort), --by (enum analyze_by), and of what one cost is said to be
  * (--sort without the ratio). */
 extern const char *const cli_top_sorts[], *const cli_top_views[], *const cli_tree_metrics[];
 
@@ -53,7 +53,7 @@ struct cli_filter;
 /* A profile with its analysis; warnings were printed. */
 struct cli_profile {
     struct read_profile *profile;
-    struct prof_analysis *analysis;
+    struct analyze_result *analysis;
     struct cli_filter *filter; /* of the analysis' lines; NULL: all are kept */
 };
 
@@ -65,7 +65,7 @@ void cli_close(struct cli_profile *opened);
 /* Several profiles; what could be opened is closed again if one cannot. */
 struct cli_profiles {
     struct cli_profile *one;
-    const struct prof_analysis **analysis;
+    const struct analyze_result **analysis;
     size_t n;
 };
 int cli_open_all(struct cli_profiles *opened, const struct cli_args *args, char *const *path,

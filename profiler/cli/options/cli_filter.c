@@ -3,7 +3,7 @@
 
 #include "base_memory.h"
 
-static bool matches(const regex_t *expression, const struct prof_line *line)
+static bool matches(const regex_t *expression, const struct analyze_line *line)
 {
     char place[4096];
     snprintf(place, sizeof place, "%s:%u", line->file ? line->file : "", (unsigned)line->line);
@@ -17,13 +17,13 @@ static bool matches(const regex_t *expression, const struct prof_line *line)
     return false;
 }
 
-bool cli_filter_focus(void *payload, const struct prof_line *line)
+bool cli_filter_focus(void *payload, const struct analyze_line *line)
 {
     const struct cli_filter *filter = payload;
     return matches(&filter->focus, line);
 }
 
-bool cli_filter_ignore(void *payload, const struct prof_line *line)
+bool cli_filter_ignore(void *payload, const struct analyze_line *line)
 {
     const struct cli_filter *filter = payload;
     return matches(&filter->ignore, line);

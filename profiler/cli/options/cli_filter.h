@@ -17,7 +17,7 @@ void cli_filter_close(struct cli_filter *filter);
 
 /* Whether a line's file:line, function or an op of its matches; payload: the filter, whose
  * expression must be there. */
-bool cli_filter_focus(void *payload, const struct prof_line *line);
-bool cli_filter_ignore(void *payload, const struct prof_line *line);
+bool cli_filter_focus(void *payload, const struct analyze_line *line);
+bool cli_filter_ignore(void *payload, const struct analyze_line *line);
 
 #endif

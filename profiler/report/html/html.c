@@ -16,7 +16,7 @@
 static const char mark[] = "@TAPESCOPE-DATA@";
 
 /* The document, compressed, as text that the caller frees. */
-static char *pack(const struct prof_analysis *analysis, const struct html_options *options,
+static char *pack(const struct analyze_result *analysis, const struct html_options *options,
                   size_t *n)
 {
     char *text;
@@ -28,7 +28,8 @@ static char *pack(const struct prof_analysis *analysis, const struct html_option
     return text;
 }
 
-void html_write(FILE *out, const struct prof_analysis *analysis, const struct html_options *options)
+void html_write(FILE *out, const struct analyze_result *analysis,
+                const struct html_options *options)
 {
     const char *page = (const char *)html_page;
     const char *at = memmem(page, html_page_bytes, mark, strlen(mark));

@@ -15,15 +15,15 @@ enum html_theme { HTML_THEME_AUTO, HTML_THEME_LIGHT, HTML_THEME_DARK };
 struct html_options {
     enum html_sources sources;
     enum html_theme theme;             /* which one the page begins with; auto: the browser's */
-    const struct prof_analysis *base;  /* what the differences are to; NULL: none are shown */
+    const struct analyze_result *base; /* what the differences are to; NULL: none are shown */
     const struct report_sizes *growth; /* the profiles at several sizes; NULL: no growth */
-    prof_warn_fn *warn;                /* says which sources could not be read; may be NULL */
+    analyze_warn_fn *warn;             /* says which sources could not be read; may be NULL */
     void *warn_payload;
 };
 
 /* Writes the page about one analysis to `out`; whether that took all of it is for the caller to
  * see. */
-void html_write(FILE *out, const struct prof_analysis *analysis,
+void html_write(FILE *out, const struct analyze_result *analysis,
                 const struct html_options *options);
 
 #endif

@@ -8,9 +8,9 @@
 
 enum { NAME_ROOM = 64, NAMES_ROOM = 512 };
 
-static const struct prof_line *line_at(struct html_lines lines, size_t i)
+static const struct analyze_line *line_at(struct html_lines lines, size_t i)
 {
-    return (const struct prof_line *)((const char *)lines.first + i * lines.stride);
+    return (const struct analyze_line *)((const char *)lines.first + i * lines.stride);
 }
 
 static void begin_column(struct html_data *data, const char *prefix, const char *name)
@@ -61,7 +61,7 @@ static void note_file(struct html_data *data, const char *file)
 }
 
 /* The names as one text, in which they are separated by ", ". */
-static uint32_t names_string(struct html_data *data, const struct prof_names *names)
+static uint32_t names_string(struct html_data *data, const struct analyze_names *names)
 {
     char text[NAMES_ROOM] = "";
     size_t n = 0;
@@ -74,7 +74,7 @@ static uint32_t names_string(struct html_data *data, const struct prof_names *na
 
 enum place { FILE_NAME, LINE, FUNCTION, FUNCTION_LINE, MODULE, OFFSET, OWN, OPS, KEPT_BY, PLACES };
 
-static uint64_t place_of(struct html_data *data, const struct prof_line *line, enum place what)
+static uint64_t place_of(struct html_data *data, const struct analyze_line *line, enum place what)
 {
     switch (what) {
     case FILE_NAME:
@@ -122,7 +122,7 @@ static const struct {
     size_t at;
 } cost_column[] = {
 #define ROW(X, name, field, unit, phase, out, label, ...)                                          \
-    {#out, UNIT_##unit, label, offsetof(struct prof_cost, PROF_COST_SHOWN(unit, name, out))},
+    {#out, UNIT_##unit, label, offsetof(struct analyze_cost, ANALYZE_COST_SHOWN(unit, name, out))},
 #define UNIT_COUNT "n"
 #define UNIT_FLOPS "n"
 #define UNIT_TICKS "ns"
@@ -131,7 +131,8 @@ static const struct {
     COUNTERS(ROW, COUNTER_NONE, )
 #undef ROW
 #define ROW(X, name, unit, shown, label, ...) ROW_##shown(name, unit, label)
-#define ROW_SHOWN(name, unit, label) {#name, UNIT_##unit, label, offsetof(struct prof_cost, name)},
+#define ROW_SHOWN(name, unit, label)                                                               \
+    {#name, UNIT_##unit, label, offsetof(struct analyze_cost, name)},
 #define ROW_HIDDEN(name, unit, label)
         SAMPLE_COSTS(ROW, COUNTER_NONE, )
 #undef ROW

@@ -13,8 +13,8 @@ enum { MOST_SOURCE = 2 << 20, MOST_SOURCES = 16 << 20 }; /* bytes of one file, o
 static void put_lines(struct html_data *data)
 {
     struct base_json *json = &data->json;
-    const struct prof_analysis *analysis = data->analysis;
-    const struct prof_roof roof = prof_analysis_roof(analysis);
+    const struct analyze_result *analysis = data->analysis;
+    const struct analyze_roof roof = analyze_roof(analysis);
     base_json_object(json, "roof");
     base_json_double(json, "flops_per_ns", roof.flops_per_ns);
     base_json_double(json, "bytes_per_ns", roof.bytes_per_ns);
@@ -22,11 +22,11 @@ static void put_lines(struct html_data *data)
     base_json_object(json, "lines");
     base_json_array(json, "expected_ratio");
     for (size_t i = 0; i < analysis->n_lines; i++)
-        base_json_double(json, NULL, prof_cost_expected_ratio(&analysis->line[i].cost, &roof));
+        base_json_double(json, NULL, analyze_cost_expected_ratio(&analysis->line[i].cost, &roof));
     base_json_end(json);
     base_json_array(json, "slow_backward");
     for (size_t i = 0; i < analysis->n_lines; i++)
-        if (prof_line_is_slow_backward(&analysis->line[i], analysis, &roof))
+        if (analyze_line_is_slow_backward(&analysis->line[i], analysis, &roof))
             base_json_u64(json, NULL, i);
     base_json_end(json);
     const struct html_lines lines = {analysis->line, sizeof *analysis->line, analysis->n_lines};
@@ -135,7 +135,7 @@ static void put_strings(struct html_data *data)
     base_json_end(json);
 }
 
-void html_put_data(FILE *out, const struct prof_analysis *analysis,
+void html_put_data(FILE *out, const struct analyze_result *analysis,
                    const struct html_options *options)
 {
     static void (*const section[])(struct html_data *) = {

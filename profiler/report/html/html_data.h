@@ -16,7 +16,7 @@
 struct html_data {
     struct base_json json;
     struct base_strings strings;
-    const struct prof_analysis *analysis;
+    const struct analyze_result *analysis;
     const struct html_options *options;
     const char **file; /* of which something is shown, each once; owned */
     size_t n_files, room_files;
@@ -24,7 +24,7 @@ struct html_data {
 
 /* Lines within an array of larger things: the first one, bytes from one to the next, how many. */
 struct html_lines {
-    const struct prof_line *first;
+    const struct analyze_line *first;
     size_t stride, n;
 };
 
@@ -46,7 +46,7 @@ void html_put_whatif(struct html_data *data);
 void html_put_scopes(struct html_data *data);
 /* Single events: when each node of the tree had what of its times, and when scopes were open. tree:
  * as html_put_tree() wrote it. */
-void html_put_timeline(struct html_data *data, const struct prof_tree *tree);
+void html_put_timeline(struct html_data *data, const struct analyze_tree *tree);
 void html_put_diff(struct html_data *data);
 void html_put_growth(struct html_data *data);
 
@@ -54,7 +54,7 @@ void html_put_growth(struct html_data *data);
 void html_put_files(struct html_data *data);
 
 /* The whole document. */
-void html_put_data(FILE *out, const struct prof_analysis *analysis,
+void html_put_data(FILE *out, const struct analyze_result *analysis,
                    const struct html_options *options);
 
 #endif

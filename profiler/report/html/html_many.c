@@ -8,18 +8,18 @@
 #include <string.h>
 
 /* The joined rows' lines of profile i, with costs of 0 where there is none; to be freed. */
-static struct prof_line *side(const struct prof_join *join, size_t i)
+static struct analyze_line *side(const struct analyze_join *join, size_t i)
 {
-    struct prof_line *line = base_calloc(join->n_rows + 1, sizeof *line);
+    struct analyze_line *line = base_calloc(join->n_rows + 1, sizeof *line);
     for (size_t row = 0; row < join->n_rows; row++)
         if (join->row[row].line[i])
             line[row] = *join->row[row].line[i];
     return line;
 }
 
-static void put_sides(struct html_data *data, const struct prof_join *join,
-                      const struct prof_line *base, const struct prof_line *now,
-                      struct prof_line *any)
+static void put_sides(struct html_data *data, const struct analyze_join *join,
+                      const struct analyze_line *base, const struct analyze_line *now,
+                      struct analyze_line *any)
 {
     struct base_json *json = &data->json;
     for (size_t i = 0; i < join->n_rows; i++)
@@ -40,12 +40,13 @@ static void put_sides(struct html_data *data, const struct prof_join *join,
 
 /* What the nodes of one side of the pairs are, with costs of 0 where there is none; `any` gets what
  * the calls are named by, if it is not named yet. To be freed. */
-static struct prof_line *tree_side(const struct prof_tree *tree, const struct prof_tree_pair *pair,
-                                   size_t n, int which, struct prof_line *any)
+static struct analyze_line *tree_side(const struct analyze_tree *tree,
+                                      const struct analyze_tree_pair *pair, size_t n, int which,
+                                      struct analyze_line *any)
 {
-    struct prof_line *line = base_calloc(n, sizeof *line);
+    struct analyze_line *line = base_calloc(n, sizeof *line);
     for (size_t i = 0; i < n; i++) {
-        if (pair[i].node[which] == PROF_NO_NODE)
+        if (pair[i].node[which] == ANALYZE_NO_NODE)
             continue;
         line[i] = tree->node[pair[i].node[which]].line;
         any[i] = line[i];
@@ -53,13 +54,13 @@ static struct prof_line *tree_side(const struct prof_tree *tree, const struct pr
     return line;
 }
 
-static void put_pairs(struct html_data *data, const struct prof_tree *const tree[2],
-                      const struct prof_tree_pair *pair, size_t n)
+static void put_pairs(struct html_data *data, const struct analyze_tree *const tree[2],
+                      const struct analyze_tree_pair *pair, size_t n)
 {
     struct base_json *json = &data->json;
-    struct prof_line *any = base_calloc(n, sizeof *any);
-    struct prof_line *base = tree_side(tree[0], pair, n, 0, any);
-    struct prof_line *now = tree_side(tree[1], pair, n, 1, any);
+    struct analyze_line *any = base_calloc(n, sizeof *any);
+    struct analyze_line *base = tree_side(tree[0], pair, n, 0, any);
+    struct analyze_line *now = tree_side(tree[1], pair, n, 1, any);
     base_json_array(json, "parent");
     for (size_t i = 0; i < n; i++)
         base_json_i64(json, NULL, i == 0 ? -1 : (int64_t)pair[i].parent);
@@ -67,12 +68,12 @@ static void put_pairs(struct html_data *data, const struct prof_tree *const tree
     base_json_array(json, "in"); /* as of the rows */
     for (size_t i = 0; i < n; i++)
         base_json_u64(json, NULL,
-                      (pair[i].node[0] != PROF_NO_NODE ? 1u : 0) |
-                          (pair[i].node[1] != PROF_NO_NODE ? 2u : 0));
+                      (pair[i].node[0] != ANALYZE_NO_NODE ? 1u : 0) |
+                          (pair[i].node[1] != ANALYZE_NO_NODE ? 2u : 0));
     base_json_end(json);
     base_json_array(json, "cut");
     for (size_t i = 0; i < n; i++) {
-        const int side = pair[i].node[1] != PROF_NO_NODE;
+        const int side = pair[i].node[1] != ANALYZE_NO_NODE;
         if (tree[side]->node[pair[i].node[side]].cut)
             base_json_u64(json, NULL, i);
     }
@@ -88,17 +89,17 @@ static void put_pairs(struct html_data *data, const struct prof_tree *const tree
 /* The calls of both profiles as one tree. */
 static void put_both_trees(struct html_data *data)
 {
-    const struct prof_tree_options all = {0};
-    struct prof_tree *base = prof_tree_make(data->options->base, &all);
-    struct prof_tree *now = prof_tree_make(data->analysis, &all);
+    const struct analyze_tree_options all = {0};
+    struct analyze_tree *base = analyze_tree_make(data->options->base, &all);
+    struct analyze_tree *now = analyze_tree_make(data->analysis, &all);
     size_t n = 0;
-    struct prof_tree_pair *pair = prof_tree_join(base, now, &n);
+    struct analyze_tree_pair *pair = analyze_tree_join(base, now, &n);
     base_json_object(&data->json, "tree");
-    put_pairs(data, (const struct prof_tree *const[]){base, now}, pair, n);
+    put_pairs(data, (const struct analyze_tree *const[]){base, now}, pair, n);
     base_json_end(&data->json);
     free(pair);
-    prof_tree_free(base);
-    prof_tree_free(now);
+    analyze_tree_free(base);
+    analyze_tree_free(now);
 }
 
 void html_put_diff(struct html_data *data)
@@ -108,12 +109,12 @@ void html_put_diff(struct html_data *data)
         base_json_null(json, "diff");
         return;
     }
-    const struct prof_analysis *both[] = {data->options->base, data->analysis};
-    struct prof_join join;
-    prof_join_make(&join, both, 2, PROF_BY_LINE, true);
-    struct prof_line *base = side(&join, 0);
-    struct prof_line *now = side(&join, 1);
-    struct prof_line *any = base_calloc(join.n_rows + 1, sizeof *any);
+    const struct analyze_result *both[] = {data->options->base, data->analysis};
+    struct analyze_join join;
+    analyze_join_make(&join, both, 2, ANALYZE_BY_LINE, true);
+    struct analyze_line *base = side(&join, 0);
+    struct analyze_line *now = side(&join, 1);
+    struct analyze_line *any = base_calloc(join.n_rows + 1, sizeof *any);
     base_json_object(json, "diff");
     report_json_profile(json, "base_profile", both[0]->profile);
     report_json_totals(json, "base_total", both[0]);
@@ -125,10 +126,10 @@ void html_put_diff(struct html_data *data)
     free(base);
     free(now);
     free(any);
-    prof_join_free(&join);
+    analyze_join_free(&join);
 }
 
-static void put_fit(struct base_json *json, const char *name, const struct prof_fit *fit)
+static void put_fit(struct base_json *json, const char *name, const struct analyze_fit *fit)
 {
     base_json_object(json, name);
     if (fit->fits) {
@@ -143,12 +144,12 @@ static void put_fit(struct base_json *json, const char *name, const struct prof_
 }
 
 /* As the growth's fits have it. */
-static uint64_t time_of(const struct prof_cost *cost)
+static uint64_t time_of(const struct analyze_cost *cost)
 {
     return cost->forward_ns + cost->backward_ns + cost->recompute_ns;
 }
 
-static uint64_t time_of_all(const struct prof_totals *total)
+static uint64_t time_of_all(const struct analyze_totals *total)
 {
     return total->forward_ns + total->backward_ns + total->recompute_ns;
 }
@@ -164,7 +165,7 @@ static void put_growth_row(struct html_data *data, const struct report_growth_ro
     for (size_t i = 0; i < sizes->n; i++)
         base_json_u64(json, NULL,
                       !row->row           ? sizes->analysis[i]->total.handed_out_bytes
-                      : row->row->line[i] ? prof_cost_tape_bytes(&row->row->line[i]->cost)
+                      : row->row->line[i] ? analyze_cost_tape_bytes(&row->row->line[i]->cost)
                                           : 0);
     base_json_end(json);
     base_json_array(json, "ns");
@@ -188,7 +189,7 @@ void html_put_growth(struct html_data *data)
         base_json_null(json, "growth");
         return;
     }
-    report_growth_make(&growth, sizes, PROF_BY_LINE, REPORT_BYTES_TAPE);
+    report_growth_make(&growth, sizes, ANALYZE_BY_LINE, REPORT_BYTES_TAPE);
     base_json_object(json, "growth");
     /* Sizes that an option lists have no name of their own. */
     base_json_text(json, "size", strcmp(sizes->name, "--sizes") == 0 ? "size" : sizes->name);

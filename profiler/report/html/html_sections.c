@@ -19,13 +19,14 @@
 void html_put_tree(struct html_data *data)
 {
     struct base_json *json = &data->json;
-    struct prof_tree *tree = prof_tree_make(data->analysis, &(struct prof_tree_options){0});
+    struct analyze_tree *tree =
+        analyze_tree_make(data->analysis, &(struct analyze_tree_options){0});
     const struct html_lines lines = {&tree->node[0].line, sizeof tree->node[0], tree->n_nodes};
     base_json_object(json, "tree");
     base_json_bool(json, "has_paths", tree->has_paths);
     base_json_bool(json, "too_large", tree->too_large);
     COLUMN(data, "parent", tree->n_nodes, base_json_i64,
-           tree->node[i].parent == PROF_NO_NODE ? -1 : (int64_t)tree->node[i].parent);
+           tree->node[i].parent == ANALYZE_NO_NODE ? -1 : (int64_t)tree->node[i].parent);
     COLUMN(data, "frame", tree->n_nodes, base_json_u64, tree->node[i].frame);
     base_json_array(json, "cut");
     for (size_t i = 0; i < tree->n_nodes; i++)
@@ -36,7 +37,7 @@ void html_put_tree(struct html_data *data)
     html_put_costs(data, "", lines);
     base_json_end(json);
     html_put_timeline(data, tree);
-    prof_tree_free(tree);
+    analyze_tree_free(tree);
 }
 
 static void put_live(struct html_data *data, const struct read_tape *tape)
@@ -53,9 +54,9 @@ static void put_live(struct html_data *data, const struct read_tape *tape)
     base_json_end(&data->json);
 }
 
-static void put_holders(struct html_data *data, const struct prof_space *space)
+static void put_holders(struct html_data *data, const struct analyze_space *space)
 {
-    const struct prof_holder *h = space->holder;
+    const struct analyze_holder *h = space->holder;
     const struct html_lines producers = {&h->line, sizeof *h, space->n};
     const struct html_lines consumers = {&h->consumer, sizeof *h, space->n};
     const struct html_lines releasers = {&h->released_by, sizeof *h, space->n};
@@ -80,8 +81,9 @@ static void put_holders(struct html_data *data, const struct prof_space *space)
 void html_put_space(struct html_data *data)
 {
     struct base_json *json = &data->json;
-    struct prof_space space;
-    const int made = prof_space_make(&space, data->analysis, PROF_SPACE_BY_CLASS, PROF_AT_PEAK, 0);
+    struct analyze_space space;
+    const int made =
+        analyze_space_make(&space, data->analysis, ANALYZE_SPACE_BY_CLASS, ANALYZE_AT_PEAK, 0);
     if (made == 0 && space.tape) {
         base_json_object(json, "space");
         base_json_u64(json, "tape", space.tape->tape);
@@ -96,15 +98,15 @@ void html_put_space(struct html_data *data)
     } else {
         base_json_null(json, "space");
     }
-    prof_space_free(&space);
+    analyze_space_free(&space);
 }
 
 /* With what the page needs to weigh several lines at once. */
-static void put_replay(struct html_data *data, const struct prof_whatif *whatif)
+static void put_replay(struct html_data *data, const struct analyze_whatif *whatif)
 {
-    struct prof_replay replay;
-    prof_replay_make(&replay, whatif);
-    base_json_bool(&data->json, "tries_all", prof_whatif_tries_all(whatif));
+    struct analyze_replay replay;
+    analyze_replay_make(&replay, whatif);
+    base_json_bool(&data->json, "tries_all", analyze_whatif_tries_all(whatif));
     base_json_object(&data->json, "replay");
     COLUMN(data, "option", replay.n_classes, base_json_u64, replay.class_[i].option);
     COLUMN(data, "again", replay.n_classes, base_json_u64, replay.class_[i].again);
@@ -114,16 +116,16 @@ static void put_replay(struct html_data *data, const struct prof_whatif *whatif)
     COLUMN(data, "class", replay.n_changes, base_json_u64, replay.change[i].class_);
     COLUMN(data, "delta", replay.n_changes, base_json_i64, replay.change[i].delta);
     base_json_end(&data->json);
-    prof_replay_free(&replay);
+    analyze_replay_free(&replay);
 }
 
 void html_put_whatif(struct html_data *data)
 {
     struct base_json *json = &data->json;
-    struct prof_whatif whatif;
-    const int made = prof_whatif_make(&whatif, data->analysis, false);
+    struct analyze_whatif whatif;
+    const int made = analyze_whatif_make(&whatif, data->analysis, false);
     if (made == 0) {
-        const struct prof_option *option = whatif.option;
+        const struct analyze_option *option = whatif.option;
         base_json_object(json, "whatif");
         base_json_u64(json, "peak_bytes", whatif.peak_bytes);
         base_json_u64(json, "tape_peak_bytes", whatif.tape->peak_bytes);
@@ -144,15 +146,15 @@ void html_put_whatif(struct html_data *data)
     } else {
         base_json_null(json, "whatif");
     }
-    prof_whatif_free(&whatif);
+    analyze_whatif_free(&whatif);
 }
 
 void html_put_scopes(struct html_data *data)
 {
     struct base_json *json = &data->json;
-    struct prof_scope_costs costs;
-    prof_scope_costs_make(&costs, data->analysis->profile, false);
-    const struct prof_scope_cost *scope = costs.scope;
+    struct analyze_scope_costs costs;
+    analyze_scope_costs_make(&costs, data->analysis->profile, false);
+    const struct analyze_scope_cost *scope = costs.scope;
     base_json_object(json, "scopes");
     COLUMN(data, "name", costs.n, base_json_u64, html_string(&data->strings, scope[i].name));
     COLUMN(data, "parent", costs.n, base_json_i64, (int64_t)scope[i].parent - 1);
@@ -161,8 +163,8 @@ void html_put_scopes(struct html_data *data)
     COLUMN(data, "self_ns", costs.n, base_json_u64, scope[i].self_ns);
     COLUMN(data, "forward_ns", costs.n, base_json_u64, scope[i].forward_ns);
     COLUMN(data, "backward_ns", costs.n, base_json_u64, scope[i].cost.backward_ns);
-    COLUMN(data, "tape_bytes", costs.n, base_json_u64, prof_cost_tape_bytes(&scope[i].cost));
+    COLUMN(data, "tape_bytes", costs.n, base_json_u64, analyze_cost_tape_bytes(&scope[i].cost));
     COLUMN(data, "peak_bytes", costs.n, base_json_u64, scope[i].cost.peak_bytes);
     base_json_end(json);
-    prof_scope_costs_free(&costs);
+    analyze_scope_costs_free(&costs);
 }

@@ -61,7 +61,7 @@ struct thread {
 struct making {
     struct html_data *data;
     const struct read_profile *profile;
-    const struct prof_tree *tree;
+    const struct analyze_tree *tree;
     struct row_key *row;
     size_t n_rows;
     struct html_bins bins;
@@ -88,7 +88,7 @@ static int compare_rows(const void *x, const void *y)
 }
 
 /* The innermost node that both are below, or one of them; a parent comes before its children. */
-static uint32_t common(const struct prof_tree *tree, uint32_t a, uint32_t b)
+static uint32_t common(const struct analyze_tree *tree, uint32_t a, uint32_t b)
 {
     while (a != b) {
         if (a < b)
@@ -118,7 +118,7 @@ static void take_rows(struct making *m)
         for (size_t j = 0; j < profile->tape[i].n_rows; j++, node++) {
             const struct read_row *row = &profile->tape[i].row[j];
             const int64_t path = path_place(profile, row->path);
-            if (*node == PROF_NO_NODE)
+            if (*node == ANALYZE_NO_NODE)
                 continue;
             m->row[n++] = (struct row_key){row->pc, row->op, row->line, NO_PATH, *node};
             if (path != NO_PATH)
@@ -297,7 +297,7 @@ static void put_bins(struct making *m)
     base_json_end(json);
 }
 
-static void put_spans(struct making *m, const struct prof_scope_costs *costs)
+static void put_spans(struct making *m, const struct analyze_scope_costs *costs)
 {
     struct base_json *json = &m->data->json;
     cut_spans(m);
@@ -323,7 +323,7 @@ static void put_spans(struct making *m, const struct prof_scope_costs *costs)
     base_json_u64(json, "spans_left_out", m->n_left_out);
 }
 
-static void put(struct making *m, const struct prof_scope_costs *costs)
+static void put(struct making *m, const struct analyze_scope_costs *costs)
 {
     struct base_json *json = &m->data->json;
     const struct read_profile *profile = m->profile;
@@ -360,17 +360,17 @@ static void put(struct making *m, const struct prof_scope_costs *costs)
     base_json_end(json);
 }
 
-void html_put_timeline(struct html_data *data, const struct prof_tree *tree)
+void html_put_timeline(struct html_data *data, const struct analyze_tree *tree)
 {
     const struct read_profile *profile = data->analysis->profile;
     if (profile->n_events == 0) {
         base_json_null(&data->json, "timeline");
         return;
     }
-    struct prof_scope_costs costs;
+    struct analyze_scope_costs costs;
     struct making m = {.data = data, .profile = profile, .tree = tree};
     m.span = base_malloc((size_t)2 * MOST_SPANS * sizeof *m.span);
-    prof_scope_costs_make(&costs, profile, false);
+    analyze_scope_costs_make(&costs, profile, false);
     take_rows(&m);
     html_bins_open(&m.bins, profile->duration_ns, MOST_CELLS);
     char error[512];
@@ -386,7 +386,7 @@ void html_put_timeline(struct html_data *data, const struct prof_tree *tree)
         }
     }
     read_profile_free(again);
-    prof_scope_costs_free(&costs);
+    analyze_scope_costs_free(&costs);
     html_bins_free(&m.bins);
     base_table_free(&m.known);
     free(m.row);

@@ -59,7 +59,7 @@ static void add_bytes(struct gates *gates, const char *name, const char *subject
 }
 
 /* A gate on bytes that a profile did not count has failed. */
-static bool has_bytes(struct gates *gates, const struct prof_analysis *analysis, const char *name,
+static bool has_bytes(struct gates *gates, const struct analyze_result *analysis, const char *name,
                       const char *subject)
 {
     const bool has = read_profile_has_bytes(analysis->profile);
@@ -69,26 +69,26 @@ static bool has_bytes(struct gates *gates, const struct prof_analysis *analysis,
     return has;
 }
 
-void gate_peak(struct gates *gates, const struct prof_analysis *analysis, uint64_t most)
+void gate_peak(struct gates *gates, const struct analyze_result *analysis, uint64_t most)
 {
     if (has_bytes(gates, analysis, "max-peak", "all"))
         add_bytes(gates, "max-peak", analysis->profile->path, analysis->total.peak_bytes, most);
 }
 
-void gate_total_tape(struct gates *gates, const struct prof_analysis *analysis, uint64_t most)
+void gate_total_tape(struct gates *gates, const struct analyze_result *analysis, uint64_t most)
 {
     if (has_bytes(gates, analysis, "max-total-tape", "all"))
         add_bytes(gates, "max-total-tape", analysis->profile->path,
                   analysis->total.handed_out_bytes, most);
 }
 
-void gate_line_tape(struct gates *gates, const struct prof_analysis *analysis, const char *file,
+void gate_line_tape(struct gates *gates, const struct analyze_result *analysis, const char *file,
                     uint32_t line, uint64_t most)
 {
     static const char name[] = "max-tape";
     char subject[WHERE_ROOM];
     const char *found[1];
-    size_t n = prof_analysis_files(analysis, file, found, 1);
+    size_t n = analyze_files(analysis, file, found, 1);
     snprintf(subject, sizeof subject, "%s:%u", file, (unsigned)line);
     if (n != 1) {
         gates_add(gates, true, name, subject,
@@ -103,7 +103,7 @@ void gate_line_tape(struct gates *gates, const struct prof_analysis *analysis, c
     for (size_t i = 0; i < analysis->n_lines; i++) {
         if (analysis->line[i].file != found[0] || analysis->line[i].line != line)
             continue;
-        is += prof_cost_tape_bytes(&analysis->line[i].cost);
+        is += analyze_cost_tape_bytes(&analysis->line[i].cost);
         any = true;
     }
     if (any)
@@ -113,9 +113,9 @@ void gate_line_tape(struct gates *gates, const struct prof_analysis *analysis, c
                   analysis->profile->path);
 }
 
-void gate_ratio(struct gates *gates, const struct prof_analysis *analysis, double most)
+void gate_ratio(struct gates *gates, const struct analyze_result *analysis, double most)
 {
-    const struct prof_totals *total = &analysis->total;
+    const struct analyze_totals *total = &analysis->total;
     const char *path = analysis->profile->path;
     if (total->forward_ns == 0) {
         gates_add(gates, true, "max-ratio", path, "no forward time to compare with");
@@ -126,10 +126,10 @@ void gate_ratio(struct gates *gates, const struct prof_analysis *analysis, doubl
               most);
 }
 
-static void judge_growth(struct gates *gates, const struct prof_fit *fit, const char *where,
+static void judge_growth(struct gates *gates, const struct analyze_fit *fit, const char *where,
                          double most)
 {
-    if (prof_fit_is_above(fit, most))
+    if (analyze_fit_is_above(fit, most))
         gates_add(gates, true, "max-growth", where,
                   "bytes grow as n^%.2f (%.2f to %.2f), at most %g", fit->exponent, fit->low,
                   fit->high, most);
@@ -138,7 +138,7 @@ static void judge_growth(struct gates *gates, const struct prof_fit *fit, const 
 void gate_growth(struct gates *gates, const struct report_growth *growth,
                  const struct report_sizes *sizes, double most)
 {
-    const struct prof_fit *whole = &growth->total.bytes;
+    const struct analyze_fit *whole = &growth->total.bytes;
     for (size_t i = 0; i < sizes->n; i++)
         if (!has_bytes(gates, sizes->analysis[i], "max-growth", "all"))
             return;
@@ -146,7 +146,7 @@ void gate_growth(struct gates *gates, const struct report_growth *growth,
         gates_add(gates, true, "max-growth", "all", "three sizes with tape bytes are needed");
         return;
     }
-    if (prof_fit_is_above(whole, most))
+    if (analyze_fit_is_above(whole, most))
         judge_growth(gates, whole, "all", most);
     else
         gates_add(gates, false, "max-growth", "all",
@@ -157,15 +157,15 @@ void gate_growth(struct gates *gates, const struct report_growth *growth,
         if (growth->row[i].row->any->own)
             continue;
         text_where(where, sizeof where, sizes->analysis[sizes->n - 1], growth->row[i].row->any,
-                   PROF_BY_LINE);
+                   ANALYZE_BY_LINE);
         judge_growth(gates, &growth->row[i].bytes, where, most);
     }
 }
 
 /* "mlp.c:41 dense", or as much as is known. */
-static void put_statement(char *buf, size_t n, const struct prof_analysis *analysis,
-                          const struct prof_expected_costs *costs,
-                          const struct prof_expected_cost *expected)
+static void put_statement(char *buf, size_t n, const struct analyze_result *analysis,
+                          const struct analyze_expected_costs *costs,
+                          const struct analyze_expected_cost *expected)
 {
     char scope[TEXT_SCOPE_ROOM];
     if (expected->scope)
@@ -186,12 +186,12 @@ static const char *put_bytes(char buf[UNITS_ROOM], double bytes)
     return buf;
 }
 
-void gate_expectations(struct gates *gates, const struct prof_analysis *analysis)
+void gate_expectations(struct gates *gates, const struct analyze_result *analysis)
 {
-    struct prof_expected_costs costs;
-    prof_expected_costs_make(&costs, analysis);
+    struct analyze_expected_costs costs;
+    analyze_expected_costs_make(&costs, analysis);
     for (size_t i = 0; i < costs.n; i++) {
-        const struct prof_expected_cost *expected = &costs.expected[i];
+        const struct analyze_expected_cost *expected = &costs.expected[i];
         bool is_ratio = expected->stated->kind == READ_EXPECT_RATIO;
         const char *name = is_ratio ? "expect-ratio" : "expect-tape-bytes";
         char where[WHERE_ROOM], is[UNITS_ROOM];
@@ -208,7 +208,7 @@ void gate_expectations(struct gates *gates, const struct prof_analysis *analysis
     if (costs.n == 0)
         gates_add(gates, true, "expectations", analysis->profile->path,
                   "the program states none (AD_EXPECT_RATIO, AD_EXPECT_TAPE_BYTES)");
-    prof_expected_costs_free(&costs);
+    analyze_expected_costs_free(&costs);
 }
 
 /* Adds a gate if `now` is more than the fraction above `base`; returns whether it was. */
@@ -227,27 +227,27 @@ static bool judge_more(struct gates *gates, const char *name, const char *where,
     return true;
 }
 
-static const struct prof_cost *cost_of(const struct prof_line *line)
+static const struct analyze_cost *cost_of(const struct analyze_line *line)
 {
-    static const struct prof_cost nothing;
+    static const struct analyze_cost nothing;
     return line ? &line->cost : &nothing;
 }
 
-static uint64_t time_of(const struct prof_cost *cost)
+static uint64_t time_of(const struct analyze_cost *cost)
 {
     return cost->forward_ns + cost->backward_ns + cost->recompute_ns;
 }
 
-static uint64_t time_of_all(const struct prof_totals *total)
+static uint64_t time_of_all(const struct analyze_totals *total)
 {
     return total->forward_ns + total->backward_ns + total->recompute_ns;
 }
 
-void gate_baseline(struct gates *gates, const struct prof_analysis *base,
-                   const struct prof_analysis *now, double bytes, double time)
+void gate_baseline(struct gates *gates, const struct analyze_result *base,
+                   const struct analyze_result *now, double bytes, double time)
 {
-    const struct prof_analysis *both[] = {base, now};
-    struct prof_join join;
+    const struct analyze_result *both[] = {base, now};
+    struct analyze_join join;
     bool more = false;
     if (!has_bytes(gates, base, "baseline", "all") || !has_bytes(gates, now, "baseline", "all"))
         return;
@@ -256,23 +256,23 @@ void gate_baseline(struct gates *gates, const struct prof_analysis *base,
                   "exact and sampled times cannot be compared");
         return;
     }
-    prof_join_make(&join, both, 2, PROF_BY_LINE, true);
+    analyze_join_make(&join, both, 2, ANALYZE_BY_LINE, true);
     for (size_t i = 0; i < join.n_rows; i++) {
-        const struct prof_joined *row = &join.row[i];
-        const struct prof_cost *a = cost_of(row->line[0]), *b = cost_of(row->line[1]);
+        const struct analyze_joined *row = &join.row[i];
+        const struct analyze_cost *a = cost_of(row->line[0]), *b = cost_of(row->line[1]);
         char where[WHERE_ROOM];
         if (!row->line[1])
             continue; /* gone: no more than before */
         if (row->line[1]->own)
             continue;
-        text_where(where, sizeof where, now, row->line[1], PROF_BY_LINE);
-        more |= judge_more(gates, "baseline-tape", where, prof_cost_tape_bytes(a),
-                           prof_cost_tape_bytes(b), bytes, false);
+        text_where(where, sizeof where, now, row->line[1], ANALYZE_BY_LINE);
+        more |= judge_more(gates, "baseline-tape", where, analyze_cost_tape_bytes(a),
+                           analyze_cost_tape_bytes(b), bytes, false);
         if (time >= 0)
             more |= judge_more(gates, "baseline-time", where, time_of(a), time_of(b), time, true);
     }
-    prof_join_free(&join);
-    const struct prof_totals *a = &base->total, *b = &now->total;
+    analyze_join_free(&join);
+    const struct analyze_totals *a = &base->total, *b = &now->total;
     more |= judge_more(gates, "baseline-tape", "all", a->handed_out_bytes, b->handed_out_bytes,
                        bytes, false);
     more |= judge_more(gates, "baseline-peak", "all", a->peak_bytes, b->peak_bytes, bytes, false);

@@ -25,15 +25,15 @@ void gates_free(struct gates *gates);
 size_t gates_failed(const struct gates *gates);
 
 /* The tape's bytes: at its peak, and handed out in all. */
-void gate_peak(struct gates *gates, const struct prof_analysis *analysis, uint64_t most);
-void gate_total_tape(struct gates *gates, const struct prof_analysis *analysis, uint64_t most);
+void gate_peak(struct gates *gates, const struct analyze_result *analysis, uint64_t most);
+void gate_total_tape(struct gates *gates, const struct analyze_result *analysis, uint64_t most);
 
 /* Bytes that one source line put on the tape. file: as the user wrote it, the end of a path. */
-void gate_line_tape(struct gates *gates, const struct prof_analysis *analysis, const char *file,
+void gate_line_tape(struct gates *gates, const struct analyze_result *analysis, const char *file,
                     uint32_t line, uint64_t most);
 
 /* Backward over forward time of the whole. */
-void gate_ratio(struct gates *gates, const struct prof_analysis *analysis, double most);
+void gate_ratio(struct gates *gates, const struct analyze_result *analysis, double most);
 
 /* No row's bytes, and not the whole, grow significantly faster than size^most. The tape's own rows
  * (padding) are in the whole alone: no line of a program mends them. */
@@ -42,13 +42,13 @@ void gate_growth(struct gates *gates, const struct report_growth *growth,
 
 /* What the source states by AD_EXPECT_RATIO and AD_EXPECT_TAPE_BYTES; that it states something. One
  * that was never come by holds. */
-void gate_expectations(struct gates *gates, const struct prof_analysis *analysis);
+void gate_expectations(struct gates *gates, const struct analyze_result *analysis);
 
 /* No row has more bytes on the tape than in the base, nor the whole, nor its peak, by more than
  * `bytes` (a fraction); and no more time by more than `time`, unless that is negative. The tape's
  * own rows are in the whole alone. */
-void gate_baseline(struct gates *gates, const struct prof_analysis *base,
-                   const struct prof_analysis *now, double bytes, double time);
+void gate_baseline(struct gates *gates, const struct analyze_result *base,
+                   const struct analyze_result *now, double bytes, double time);
 
 /* One line for each gate, failing ones first; or JSON. */
 void gates_print(const struct gates *gates, const struct report_style *style);

@@ -19,8 +19,8 @@ enum { NAMES_ROOM = 256, MAX_KEPT_BY = 12 };
 
 /* A line of the source: what it recorded, and what was called through it. */
 struct noted {
-    struct prof_line line;
-    struct prof_cost through;
+    struct analyze_line line;
+    struct analyze_cost through;
     bool records, calls;
 };
 
@@ -30,10 +30,10 @@ struct view {
     size_t n;
     bool has_through;
     uint32_t first, last; /* lines of the source to print */
-    struct prof_cost shown, rest_of_file, other_files, unlined, own;
+    struct analyze_cost shown, rest_of_file, other_files, unlined, own;
 };
 
-static bool in_function(const struct prof_line *line, const char *function)
+static bool in_function(const struct analyze_line *line, const char *function)
 {
     return !function || (line->function && strcmp(line->function, function) == 0);
 }
@@ -57,9 +57,9 @@ static void merge_lines(struct view *view)
             view->at[++kept] = *next;
             continue;
         }
-        prof_cost_add(&last->line.cost, &next->line.cost);
-        prof_cost_add(&last->through, &next->through);
-        prof_names_add(&last->line.kept_by, &next->line.kept_by);
+        analyze_cost_add(&last->line.cost, &next->line.cost);
+        analyze_cost_add(&last->through, &next->through);
+        analyze_names_add(&last->line.kept_by, &next->line.kept_by);
         if (last->line.function_line == 0)
             last->line.function_line = next->line.function_line;
         last->records |= next->records;
@@ -69,7 +69,7 @@ static void merge_lines(struct view *view)
 }
 
 /* Lines of the file through which something was called. */
-static void add_through(struct view *view, const struct prof_analysis *analysis, const char *file,
+static void add_through(struct view *view, const struct analyze_result *analysis, const char *file,
                         const char *function)
 {
     for (size_t i = 0; i < analysis->n_through; i++) {
@@ -78,29 +78,29 @@ static void add_through(struct view *view, const struct prof_analysis *analysis,
             !in_function(&noted.line, function))
             continue;
         noted.through = noted.line.cost;
-        noted.line.cost = (struct prof_cost){0};
+        noted.line.cost = (struct analyze_cost){0};
         view->at[view->n++] = noted;
         view->has_through = true;
     }
 }
 
-static void make_view(struct view *view, const struct prof_analysis *analysis, const char *file,
+static void make_view(struct view *view, const struct analyze_result *analysis, const char *file,
                       const char *function)
 {
     *view = (struct view){
         .at = base_calloc(analysis->n_lines + analysis->n_through + 1, sizeof *view->at)};
     for (size_t i = 0; i < analysis->n_lines; i++) {
-        const struct prof_line *line = &analysis->line[i];
+        const struct analyze_line *line = &analysis->line[i];
         if (line->own) {
-            prof_cost_add(&view->own, &line->cost);
+            analyze_cost_add(&view->own, &line->cost);
         } else if (!line->file) {
-            prof_cost_add(&view->unlined, &line->cost);
+            analyze_cost_add(&view->unlined, &line->cost);
         } else if (strcmp(line->file, file) != 0) {
-            prof_cost_add(&view->other_files, &line->cost);
+            analyze_cost_add(&view->other_files, &line->cost);
         } else if (!in_function(line, function)) {
-            prof_cost_add(&view->rest_of_file, &line->cost);
+            analyze_cost_add(&view->rest_of_file, &line->cost);
         } else {
-            prof_cost_add(&view->shown, &line->cost);
+            analyze_cost_add(&view->shown, &line->cost);
             view->at[view->n++] = (struct noted){.line = *line, .records = true};
         }
     }
@@ -117,7 +117,7 @@ static void set_range(struct view *view, const struct source_text *source, const
     view->last = n;
     if (!function || view->n == 0)
         return;
-    const struct prof_line *top = &view->at[0].line;
+    const struct analyze_line *top = &view->at[0].line;
     view->first =
         top->function_line && top->function_line <= top->line ? top->function_line : top->line;
     view->last = costliest;
@@ -130,7 +130,7 @@ static void set_range(struct view *view, const struct source_text *source, const
 }
 
 /* Long lists would push the source to the right: they are cut, and a "+" stands for the rest. */
-static void cell_kept_by(struct table *table, const struct prof_names *names)
+static void cell_kept_by(struct table *table, const struct analyze_names *names)
 {
     char buf[NAMES_ROOM];
     text_names(buf, sizeof buf, names, ",");
@@ -169,9 +169,9 @@ enum {
 };
 
 /* Whether there is a column of it. */
-static bool has_recompute(const struct prof_analysis *analysis)
+static bool has_recompute(const struct analyze_result *analysis)
 {
-    return prof_cost_recomputes(&analysis->sum);
+    return analyze_cost_recomputes(&analysis->sum);
 }
 
 /* Whether the profile has the times, or the bytes, that are in a column. */
@@ -182,19 +182,19 @@ static bool is_known(const struct read_profile *profile, size_t column)
            (bytes ? read_profile_has_bytes(profile) : !profile->without_times);
 }
 
-static uint64_t all_time(const struct prof_analysis *analysis)
+static uint64_t all_time(const struct analyze_result *analysis)
 {
-    const struct prof_totals *total = &analysis->total;
+    const struct analyze_totals *total = &analysis->total;
     return total->forward_ns + total->backward_ns + total->recompute_ns + analysis->sum.other_ns;
 }
 
-static void add_cost(struct table *table, const struct prof_analysis *analysis,
-                     const struct prof_cost *cost, const struct report_style *style)
+static void add_cost(struct table *table, const struct analyze_result *analysis,
+                     const struct analyze_cost *cost, const struct report_style *style)
 {
     char buf[UNITS_ROOM];
     table_row(table);
     const bool sampled = analysis->profile->is_sampled;
-    table_cell(table, units_share(buf, prof_cost_time(cost), all_time(analysis)));
+    table_cell(table, units_share(buf, analyze_cost_time(cost), all_time(analysis)));
     cell_count(table, sampled ? cost->samples : cost->calls, style);
     cell_time(table, cost->forward_ns, style);
     if (sampled)
@@ -207,20 +207,20 @@ static void add_cost(struct table *table, const struct prof_analysis *analysis,
     if (has_recompute(analysis))
         cell_time(table, cost->recompute_ns, style);
     table_cell(table, units_ratio(buf, cost->backward_ns, cost->forward_ns));
-    cell_bytes(table, prof_cost_tape_bytes(cost), style);
+    cell_bytes(table, analyze_cost_tape_bytes(cost), style);
     cell_bytes(table, cost->peak_bytes, style);
 }
 
 /* Lines that hold a tenth of the time, or a hundredth, stand out. */
-static const char *color_of(const struct prof_cost *cost, const struct prof_analysis *analysis)
+static const char *color_of(const struct analyze_cost *cost, const struct analyze_result *analysis)
 {
-    uint64_t time = prof_cost_time(cost);
+    uint64_t time = analyze_cost_time(cost);
     uint64_t all = all_time(analysis);
     return time == 0 ? NULL : time >= all / 10 ? "1;31" : time >= all / 100 ? "33" : NULL;
 }
 
 /* Cells of the columns before "kept by" in which there is nothing. */
-static void no_cost(struct table *table, const struct prof_analysis *analysis)
+static void no_cost(struct table *table, const struct analyze_result *analysis)
 {
     for (int i = 0; i < COST_COLUMNS; i++)
         if (i != RECOMPUTE || has_recompute(analysis))
@@ -233,15 +233,15 @@ static void cells_through(struct table *table, const struct view *view, const st
     if (!view->has_through)
         return;
     if (noted && noted->calls) {
-        cell_time(table, prof_cost_time(&noted->through), style);
-        cell_bytes(table, prof_cost_tape_bytes(&noted->through), style);
+        cell_time(table, analyze_cost_time(&noted->through), style);
+        cell_bytes(table, analyze_cost_tape_bytes(&noted->through), style);
     } else {
         table_cell(table, "");
         table_cell(table, "");
     }
 }
 
-static void add_source_line(struct table *table, const struct prof_analysis *analysis,
+static void add_source_line(struct table *table, const struct analyze_result *analysis,
                             const struct view *view, const struct noted *noted, uint32_t number,
                             const char *text, const struct report_style *style)
 {
@@ -268,11 +268,11 @@ static void no_line(struct table *table, const struct view *view, const struct r
     table_cell(table, "");
 }
 
-static void add_part(struct table *table, const struct prof_analysis *analysis,
-                     const struct view *view, const struct prof_cost *cost, const char *name,
+static void add_part(struct table *table, const struct analyze_result *analysis,
+                     const struct view *view, const struct analyze_cost *cost, const char *name,
                      const struct report_style *style)
 {
-    if (prof_cost_is_nothing(cost))
+    if (analyze_cost_is_nothing(cost))
         return;
     add_cost(table, analysis, cost, style);
     no_line(table, view, style);
@@ -291,12 +291,12 @@ static void cell_difference(struct table *table, uint64_t all, uint64_t part,
         table_cellf(table, "-%s", units_exact(buf, part - all));
 }
 
-static void add_unattributed(struct table *table, const struct prof_analysis *analysis,
+static void add_unattributed(struct table *table, const struct analyze_result *analysis,
                              const struct view *view, const struct report_style *style)
 {
-    const struct prof_totals *total = &analysis->total;
-    const struct prof_cost *sum = &analysis->sum;
-    uint64_t bytes = prof_cost_tape_bytes(sum);
+    const struct analyze_totals *total = &analysis->total;
+    const struct analyze_cost *sum = &analysis->sum;
+    uint64_t bytes = analyze_cost_tape_bytes(sum);
     if (total->forward_ns == sum->forward_ns && total->backward_ns == sum->backward_ns &&
         total->recompute_ns == sum->recompute_ns && total->handed_out_bytes == bytes)
         return;
@@ -315,11 +315,11 @@ static void add_unattributed(struct table *table, const struct prof_analysis *an
     table_cell(table, "elsewhere: unattributed");
 }
 
-static void add_parts(struct table *table, const struct prof_analysis *analysis,
+static void add_parts(struct table *table, const struct analyze_result *analysis,
                       const struct view *view, const char *file, const char *function,
                       const struct report_style *style)
 {
-    const struct prof_totals *total = &analysis->total;
+    const struct analyze_totals *total = &analysis->total;
     add_cost(table, analysis, &view->shown, style);
     no_line(table, view, style);
     table_cellf(table, "%s%s%s", report_short_path(analysis, file), function ? ":" : "",
@@ -332,7 +332,7 @@ static void add_parts(struct table *table, const struct prof_analysis *analysis,
              style);
     add_part(table, analysis, view, &analysis->left_out, "elsewhere: left out", style);
     add_unattributed(table, analysis, view, style);
-    struct prof_cost all = {
+    struct analyze_cost all = {
         .calls = analysis->sum.calls,
         .forward_ns = total->forward_ns,
         .backward_ns = total->backward_ns,
@@ -358,7 +358,7 @@ static bool is_near(const struct view *view, size_t at, uint32_t i,
 }
 
 /* One row for the lines left out. */
-static void add_gap(struct table *table, const struct prof_analysis *analysis,
+static void add_gap(struct table *table, const struct analyze_result *analysis,
                     const struct view *view, const struct report_style *style)
 {
     table_row(table);
@@ -369,7 +369,7 @@ static void add_gap(struct table *table, const struct prof_analysis *analysis,
     table_cell(table, "");
 }
 
-static void add_source(struct table *table, const struct prof_analysis *analysis,
+static void add_source(struct table *table, const struct analyze_result *analysis,
                        const struct view *view, const struct source_text *source,
                        const struct report_style *style)
 {
@@ -395,7 +395,7 @@ static void add_source(struct table *table, const struct prof_analysis *analysis
         add_source_line(table, analysis, view, &view->at[at], view->at[at].line.line, NULL, style);
 }
 
-static void print(const struct prof_analysis *analysis, const struct view *view,
+static void print(const struct analyze_result *analysis, const struct view *view,
                   const struct source_text *source, const char *file, const char *function,
                   const struct report_style *style)
 {
@@ -426,7 +426,7 @@ static void print(const struct prof_analysis *analysis, const struct view *view,
     text_untimed_note(analysis, style->out);
 }
 
-static void put_part(struct base_json *json, const char *name, const struct prof_cost *cost,
+static void put_part(struct base_json *json, const char *name, const struct analyze_cost *cost,
                      const struct read_profile *profile)
 {
     base_json_object(json, name);
@@ -434,7 +434,7 @@ static void put_part(struct base_json *json, const char *name, const struct prof
     base_json_end(json);
 }
 
-static void print_json(const struct prof_analysis *analysis, const struct view *view,
+static void print_json(const struct analyze_result *analysis, const struct view *view,
                        const struct source_text *source, const char *file, const char *function,
                        FILE *out)
 {
@@ -446,7 +446,7 @@ static void print_json(const struct prof_analysis *analysis, const struct view *
     base_json_array(&json, "lines");
     for (size_t i = 0; i < view->n; i++) {
         const struct noted *noted = &view->at[i];
-        const struct prof_line *line = &noted->line;
+        const struct analyze_line *line = &noted->line;
         base_json_object(&json, NULL);
         report_json_place(&json, line);
         base_json_text(&json, "text", source_text_line(source, line->line));
@@ -471,7 +471,7 @@ static void print_json(const struct prof_analysis *analysis, const struct view *
     base_json_finish(&json);
 }
 
-int report_annotate(const struct prof_analysis *analysis, const char *file, const char *function,
+int report_annotate(const struct analyze_result *analysis, const char *file, const char *function,
                     const struct report_style *style)
 {
     struct view view;

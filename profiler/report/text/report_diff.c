@@ -15,31 +15,32 @@
 
 /* A row with its change. */
 struct changed {
-    const struct prof_joined *row;
+    const struct analyze_joined *row;
     uint64_t base, now;
 };
 
 struct diff {
-    const struct prof_analysis *analysis[2];
+    const struct analyze_result *analysis[2];
     const struct report_style *style;
-    enum prof_by by;
+    enum analyze_by by;
     enum report_sort sort;
     struct changed *row;
     size_t n, unchanged;
     bool sampled, counted; /* what is compared has errors; both have bytes */
 };
 
-static const struct prof_cost *cost_of(const struct prof_joined *row, int side)
+static const struct analyze_cost *cost_of(const struct analyze_joined *row, int side)
 {
-    static const struct prof_cost nothing;
+    static const struct analyze_cost nothing;
     return row->line[side] ? &row->line[side]->cost : &nothing;
 }
 
-static bool differ(const struct prof_joined *row, const struct diff *diff)
+static bool differ(const struct analyze_joined *row, const struct diff *diff)
 {
-    const struct prof_cost *a = cost_of(row, 0), *b = cost_of(row, 1);
+    const struct analyze_cost *a = cost_of(row, 0), *b = cost_of(row, 1);
     return ranking_key(a, diff->sort, diff->style) != ranking_key(b, diff->sort, diff->style) ||
-           prof_cost_tape_bytes(a) != prof_cost_tape_bytes(b) || !row->line[0] || !row->line[1];
+           analyze_cost_tape_bytes(a) != analyze_cost_tape_bytes(b) || !row->line[0] ||
+           !row->line[1];
 }
 
 static double relation(const struct changed *row)
@@ -115,16 +116,16 @@ static void cell_percent(struct table *table, uint64_t base, uint64_t now)
 }
 
 /* The standard error of the change; both sides have samples of their own. */
-static void cell_error(struct table *table, const struct diff *diff, const struct prof_cost *base,
-                       const struct prof_cost *now)
+static void cell_error(struct table *table, const struct diff *diff,
+                       const struct analyze_cost *base, const struct analyze_cost *now)
 {
-    const double error = hypot(prof_cost_error(base, ranking_key(base, diff->sort, diff->style)),
-                               prof_cost_error(now, ranking_key(now, diff->sort, diff->style)));
+    const double error = hypot(analyze_cost_error(base, ranking_key(base, diff->sort, diff->style)),
+                               analyze_cost_error(now, ranking_key(now, diff->sort, diff->style)));
     cell_time(table, read_whole(error), diff->style);
 }
 
-static void add_row(struct table *table, const struct diff *diff, const struct prof_cost *base_cost,
-                    const struct prof_cost *now_cost)
+static void add_row(struct table *table, const struct diff *diff,
+                    const struct analyze_cost *base_cost, const struct analyze_cost *now_cost)
 {
     char buf[UNITS_ROOM];
     const uint64_t base = ranking_key(base_cost, diff->sort, diff->style);
@@ -137,15 +138,16 @@ static void add_row(struct table *table, const struct diff *diff, const struct p
     table_cell(table, amount(buf, base, diff));
     table_cell(table, amount(buf, now, diff));
     if (diff->sort != REPORT_SORT_TAPE)
-        cell_change(table, prof_cost_tape_bytes(base_cost), prof_cost_tape_bytes(now_cost), diff,
-                    bytes_amount);
+        cell_change(table, analyze_cost_tape_bytes(base_cost), analyze_cost_tape_bytes(now_cost),
+                    diff, bytes_amount);
 }
 
 /* Where the row is now, and what became of it. */
-static void cell_fate(struct table *table, const struct diff *diff, const struct prof_joined *row)
+static void cell_fate(struct table *table, const struct diff *diff,
+                      const struct analyze_joined *row)
 {
     char where[1024];
-    const struct prof_line *now = row->line[1] ? row->line[1] : row->line[0];
+    const struct analyze_line *now = row->line[1] ? row->line[1] : row->line[0];
     text_where(where, sizeof where, diff->analysis[row->line[1] ? 1 : 0], now, diff->by);
     if (!row->line[0])
         table_cellf(table, "new: %s", where);
@@ -194,8 +196,8 @@ static void print(const struct diff *diff, size_t shown)
         add_row(table, diff, cost_of(row->row, 0), cost_of(row->row, 1));
         cell_fate(table, diff, row->row);
     }
-    const struct prof_cost base = prof_analysis_total(diff->analysis[0]);
-    const struct prof_cost now = prof_analysis_total(diff->analysis[1]);
+    const struct analyze_cost base = analyze_total(diff->analysis[0]);
+    const struct analyze_cost now = analyze_total(diff->analysis[1]);
     add_row(table, diff, &base, &now);
     table_cell(table, "(all)");
     table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
@@ -210,7 +212,7 @@ static void print(const struct diff *diff, size_t shown)
 }
 
 static void json_side(struct base_json *json, const char *name, const struct diff *diff,
-                      const struct prof_joined *row, int side)
+                      const struct analyze_joined *row, int side)
 {
     if (!row->line[side]) {
         base_json_null(json, name);
@@ -231,7 +233,7 @@ static void print_json(const struct diff *diff, size_t shown)
     report_json_profile(&json, "new_profile", diff->analysis[1]->profile);
     base_json_array(&json, "rows");
     for (size_t i = 0; i < shown; i++) {
-        const struct prof_joined *row = diff->row[i].row;
+        const struct analyze_joined *row = diff->row[i].row;
         base_json_object(&json, NULL);
         report_json_place(&json, row->line[1] ? row->line[1] : row->line[0]);
         base_json_bool(&json, "moved", row->moved);
@@ -247,10 +249,10 @@ static void print_json(const struct diff *diff, size_t shown)
     base_json_finish(&json);
 }
 
-static void take_rows(struct diff *diff, const struct prof_join *join)
+static void take_rows(struct diff *diff, const struct analyze_join *join)
 {
     for (size_t i = 0; i < join->n_rows; i++) {
-        const struct prof_joined *row = &join->row[i];
+        const struct analyze_joined *row = &join->row[i];
         if (!differ(row, diff)) {
             diff->unchanged++;
             continue;
@@ -263,8 +265,8 @@ static void take_rows(struct diff *diff, const struct prof_join *join)
     }
 }
 
-void report_diff(const struct prof_analysis *base, const struct prof_analysis *now, enum prof_by by,
-                 enum report_sort sort, bool relative, size_t limit,
+void report_diff(const struct analyze_result *base, const struct analyze_result *now,
+                 enum analyze_by by, enum report_sort sort, bool relative, size_t limit,
                  const struct report_style *style)
 {
     struct diff diff = {
@@ -275,8 +277,8 @@ void report_diff(const struct prof_analysis *base, const struct prof_analysis *n
         .sampled = (base->profile->is_sampled || now->profile->is_sampled) && ranking_is_time(sort),
         .counted = read_profile_has_bytes(base->profile) && read_profile_has_bytes(now->profile),
     };
-    struct prof_join join;
-    prof_join_make(&join, diff.analysis, 2, by, true);
+    struct analyze_join join;
+    analyze_join_make(&join, diff.analysis, 2, by, true);
     diff.row = base_calloc(join.n_rows + 1, sizeof *diff.row);
     take_rows(&diff, &join);
     qsort(diff.row, diff.n, sizeof *diff.row, relative ? compare_relative : compare_absolute);
@@ -286,5 +288,5 @@ void report_diff(const struct prof_analysis *base, const struct prof_analysis *n
     else
         print(&diff, shown);
     free(diff.row);
-    prof_join_free(&join);
+    analyze_join_free(&join);
 }

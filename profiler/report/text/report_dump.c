@@ -21,7 +21,7 @@ enum { MOST_DEPTH = 64, INDENT = 2, MOST_INDENT = 24, PLACE_ROOM = 1024, WIDE = 
 /* What the rows of one line and op have, of all tapes. */
 struct site {
     struct read_row row; /* the first; counters are sums, a shape is that of all */
-    struct prof_line line;
+    struct analyze_line line;
 };
 
 /* A thread of a process, and the brackets that are open in it. */
@@ -33,7 +33,7 @@ struct thread {
 };
 
 struct report_dump {
-    const struct prof_analysis *analysis;
+    const struct analyze_result *analysis;
     struct report_dump_options options;
     const struct report_style *style;
     struct site *site; /* by pc, line, op */
@@ -79,7 +79,7 @@ static void unite_sites(struct report_dump *dump)
     }
     dump->n_sites = kept;
     for (size_t i = 0; i < kept; i++)
-        prof_line_of_row(dump->analysis, &dump->site[i].row, &dump->site[i].line);
+        analyze_line_of_row(dump->analysis, &dump->site[i].row, &dump->site[i].line);
 }
 
 static void take_sites(struct report_dump *dump)
@@ -104,7 +104,7 @@ static const struct site *site_of(const struct report_dump *dump, const struct r
         bsearch(room, dump->site, dump->n_sites, sizeof *dump->site, compare_sites);
     if (found)
         return found;
-    prof_line_of_row(dump->analysis, &room->row, &room->line);
+    analyze_line_of_row(dump->analysis, &room->row, &room->line);
     return room;
 }
 
@@ -273,7 +273,8 @@ static void put_text(struct report_dump *dump, const struct thread *thread,
     if (event->kind == READ_EVENT_SCOPE)
         snprintf(text, sizeof text, "} %s", event->scope ? scope_name(dump, event->scope) : "");
     else
-        text_where(text + (closes ? 2 : 0), PLACE_ROOM, dump->analysis, &site->line, PROF_BY_LINE);
+        text_where(text + (closes ? 2 : 0), PLACE_ROOM, dump->analysis, &site->line,
+                   ANALYZE_BY_LINE);
     if (shape_of(event, site)) {
         const size_t n = strlen(text);
         snprintf(text + n, sizeof text - n, " %s", shape_of(event, site));
@@ -384,7 +385,7 @@ void report_dump_event(struct report_dump *dump, const struct read_event *of_fil
     dump->n_printed++;
 }
 
-struct report_dump *report_dump_open(const struct prof_analysis *analysis,
+struct report_dump *report_dump_open(const struct analyze_result *analysis,
                                      const struct report_dump_options *options,
                                      const struct report_style *style)
 {
@@ -399,7 +400,7 @@ struct report_dump *report_dump_open(const struct prof_analysis *analysis,
         report_json_profile(&dump->json, "profile", analysis->profile);
         base_json_array(&dump->json, "events");
     } else {
-        put_last(dump, put_columns(dump, title), 0, text_where_title(PROF_BY_LINE));
+        put_last(dump, put_columns(dump, title), 0, text_where_title(ANALYZE_BY_LINE));
     }
     return dump;
 }

@@ -17,7 +17,7 @@ struct report_dump;
 
 /* Begins a dump, with its heading. The style's phases choose ops and
  * recomputation (forward) or sweeps and pullbacks (backward). What it is given must outlive it. */
-struct report_dump *report_dump_open(const struct prof_analysis *analysis,
+struct report_dump *report_dump_open(const struct analyze_result *analysis,
                                      const struct report_dump_options *options,
                                      const struct report_style *style);
 /* The next event of the profile. */

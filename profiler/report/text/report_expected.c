@@ -8,7 +8,7 @@
 enum { NOTED = 5 };
 
 /* A ratio, or bytes in the style. */
-static const char *put_number(char buf[UNITS_ROOM], const struct prof_expected_cost *e, double x,
+static const char *put_number(char buf[UNITS_ROOM], const struct analyze_expected_cost *e, double x,
                               const struct report_style *style)
 {
     if (e->stated->kind == READ_EXPECT_TAPE_BYTES && !style->exact && x >= 0 && x < 0x1p63)
@@ -19,14 +19,14 @@ static const char *put_number(char buf[UNITS_ROOM], const struct prof_expected_c
     return buf;
 }
 
-static const char *what(const struct prof_expected_cost *e)
+static const char *what(const struct analyze_expected_cost *e)
 {
     return e->stated->kind == READ_EXPECT_TAPE_BYTES ? "tape" : "b/f";
 }
 
 /* "mlp.c:41", or what is known. */
-static void put_where(char *buf, size_t n, const struct prof_analysis *analysis,
-                      const struct prof_expected_cost *e)
+static void put_where(char *buf, size_t n, const struct analyze_result *analysis,
+                      const struct analyze_expected_cost *e)
 {
     if (e->file)
         snprintf(buf, n, "%s:%u", report_short_path(analysis, e->file), (unsigned)e->line);
@@ -35,8 +35,8 @@ static void put_where(char *buf, size_t n, const struct prof_analysis *analysis,
 }
 
 /* "scope layer", "dense", or "". */
-static void put_subject(char *buf, size_t n, const struct prof_expected_costs *costs,
-                        const struct prof_expected_cost *e)
+static void put_subject(char *buf, size_t n, const struct analyze_expected_costs *costs,
+                        const struct analyze_expected_cost *e)
 {
     char scope[TEXT_SCOPE_ROOM];
     if (e->scope)
@@ -47,9 +47,9 @@ static void put_subject(char *buf, size_t n, const struct prof_expected_costs *c
                            : "");
 }
 
-static void add_row(struct table *table, const struct prof_analysis *analysis,
-                    const struct prof_expected_costs *costs, const struct prof_expected_cost *e,
-                    const struct report_style *style)
+static void add_row(struct table *table, const struct analyze_result *analysis,
+                    const struct analyze_expected_costs *costs,
+                    const struct analyze_expected_cost *e, const struct report_style *style)
 {
     char number[UNITS_ROOM], where[512], subject[TEXT_SCOPE_ROOM + 8];
     table_row(table);
@@ -65,8 +65,9 @@ static void add_row(struct table *table, const struct prof_analysis *analysis,
     table_cellf(table, "%s %s", where, subject);
 }
 
-static void print_table(const struct prof_analysis *analysis,
-                        const struct prof_expected_costs *costs, const struct report_style *style)
+static void print_table(const struct analyze_result *analysis,
+                        const struct analyze_expected_costs *costs,
+                        const struct report_style *style)
 {
     if (costs->n == 0) {
         fputs("The program states no expectations (AD_EXPECT_RATIO).\n", style->out);
@@ -89,15 +90,15 @@ static void print_table(const struct prof_analysis *analysis,
     table_free(table);
 }
 
-static void print_json(const struct prof_analysis *analysis,
-                       const struct prof_expected_costs *costs, const struct report_style *style)
+static void print_json(const struct analyze_result *analysis,
+                       const struct analyze_expected_costs *costs, const struct report_style *style)
 {
     struct base_json json;
     report_json_begin(&json, style->out, "expectations");
     report_json_profile(&json, "profile", analysis->profile);
     base_json_array(&json, "rows");
     for (size_t i = 0; i < costs->n; i++) {
-        const struct prof_expected_cost *e = &costs->expected[i];
+        const struct analyze_expected_cost *e = &costs->expected[i];
         base_json_object(&json, NULL);
         base_json_text(&json, "kind",
                        e->stated->kind == READ_EXPECT_TAPE_BYTES ? "tape_bytes" : "ratio");
@@ -122,28 +123,28 @@ static void print_json(const struct prof_analysis *analysis,
     base_json_finish(&json);
 }
 
-void report_expectations(const struct prof_analysis *analysis, const struct report_style *style,
+void report_expectations(const struct analyze_result *analysis, const struct report_style *style,
                          size_t *n_failed)
 {
-    struct prof_expected_costs costs;
-    prof_expected_costs_make(&costs, analysis);
+    struct analyze_expected_costs costs;
+    analyze_expected_costs_make(&costs, analysis);
     if (style->json)
         print_json(analysis, &costs, style);
     else
         print_table(analysis, &costs, style);
     *n_failed = costs.n_failed;
-    prof_expected_costs_free(&costs);
+    analyze_expected_costs_free(&costs);
 }
 
-void text_expectations_note(const struct prof_analysis *analysis, const struct report_style *style)
+void text_expectations_note(const struct analyze_result *analysis, const struct report_style *style)
 {
     if (analysis->profile->n_expectations == 0)
         return;
-    struct prof_expected_costs costs;
-    prof_expected_costs_make(&costs, analysis);
+    struct analyze_expected_costs costs;
+    analyze_expected_costs_make(&costs, analysis);
     size_t noted = 0;
     for (size_t i = 0; i < costs.n; i++) {
-        const struct prof_expected_cost *e = &costs.expected[i];
+        const struct analyze_expected_cost *e = &costs.expected[i];
         char bound[UNITS_ROOM], measured[UNITS_ROOM], where[512], subject[TEXT_SCOPE_ROOM + 8];
         if (e->holds || ++noted > NOTED)
             continue;
@@ -159,5 +160,5 @@ void text_expectations_note(const struct prof_analysis *analysis, const struct r
     }
     if (noted > NOTED)
         fprintf(style->out, "%zu more expectations do not hold.\n", noted - NOTED);
-    prof_expected_costs_free(&costs);
+    analyze_expected_costs_free(&costs);
 }

@@ -8,17 +8,17 @@
 
 #include <stdlib.h>
 
-static uint64_t bytes_of(const struct prof_cost *cost, enum report_bytes bytes)
+static uint64_t bytes_of(const struct analyze_cost *cost, enum report_bytes bytes)
 {
-    return bytes == REPORT_BYTES_PEAK ? cost->peak_bytes : prof_cost_tape_bytes(cost);
+    return bytes == REPORT_BYTES_PEAK ? cost->peak_bytes : analyze_cost_tape_bytes(cost);
 }
 
 /* Points of one row: y[i] belongs to size i; 0 where the row is not there. */
 struct points {
-    double bytes[PROF_JOIN_MOST], ns[PROF_JOIN_MOST];
+    double bytes[ANALYZE_JOIN_MOST], ns[ANALYZE_JOIN_MOST];
 };
 
-static struct report_growth_row fit(const struct prof_joined *row, const struct points *points,
+static struct report_growth_row fit(const struct analyze_joined *row, const struct points *points,
                                     const struct report_sizes *sizes)
 {
     size_t largest = 0;
@@ -27,8 +27,8 @@ static struct report_growth_row fit(const struct prof_joined *row, const struct 
             largest = i;
     return (struct report_growth_row){
         .row = row,
-        .bytes = prof_fit_power(sizes->size, points->bytes, sizes->n),
-        .time = prof_fit_power(sizes->size, points->ns, sizes->n),
+        .bytes = analyze_fit_power(sizes->size, points->bytes, sizes->n),
+        .time = analyze_fit_power(sizes->size, points->ns, sizes->n),
         .largest_bytes = points->bytes[largest],
         .largest_ns = points->ns[largest],
     };
@@ -39,7 +39,7 @@ static void fit_total(struct report_growth *growth, const struct report_sizes *s
 {
     struct points points = {0};
     for (size_t i = 0; i < sizes->n; i++) {
-        const struct prof_totals *total = &sizes->analysis[i]->total;
+        const struct analyze_totals *total = &sizes->analysis[i]->total;
         points.bytes[i] =
             (double)(bytes == REPORT_BYTES_PEAK ? total->peak_bytes : total->handed_out_bytes);
         points.ns[i] = (double)(total->forward_ns + total->backward_ns + total->recompute_ns);
@@ -58,18 +58,18 @@ static int compare_rows(const void *x, const void *y)
 }
 
 void report_growth_make(struct report_growth *growth, const struct report_sizes *sizes,
-                        enum prof_by by, enum report_bytes bytes)
+                        enum analyze_by by, enum report_bytes bytes)
 {
     *growth = (struct report_growth){.n = 0};
-    prof_join_make(&growth->join, sizes->analysis, sizes->n, by, false);
+    analyze_join_make(&growth->join, sizes->analysis, sizes->n, by, false);
     growth->row = base_calloc(growth->join.n_rows + 1, sizeof *growth->row);
     for (size_t i = 0; i < growth->join.n_rows; i++) {
-        const struct prof_joined *row = &growth->join.row[i];
+        const struct analyze_joined *row = &growth->join.row[i];
         struct points points = {0};
         for (size_t j = 0; j < sizes->n; j++) {
             if (!row->line[j])
                 continue;
-            const struct prof_cost *cost = &row->line[j]->cost;
+            const struct analyze_cost *cost = &row->line[j]->cost;
             points.bytes[j] = (double)bytes_of(cost, bytes);
             points.ns[j] = (double)(cost->forward_ns + cost->backward_ns + cost->recompute_ns);
         }
@@ -81,7 +81,7 @@ void report_growth_make(struct report_growth *growth, const struct report_sizes 
 
 void report_growth_free(struct report_growth *growth)
 {
-    prof_join_free(&growth->join);
+    analyze_join_free(&growth->join);
     free(growth->row);
     *growth = (struct report_growth){.n = 0};
 }
@@ -93,7 +93,7 @@ static double unsigned_zero(double x)
 }
 
 /* Two cells: the exponent, and its interval. */
-static void cell_fit(struct table *table, const struct prof_fit *fit, double most, bool utf8)
+static void cell_fit(struct table *table, const struct analyze_fit *fit, double most, bool utf8)
 {
     if (!fit->fits) {
         table_cell(table, "-");
@@ -101,7 +101,7 @@ static void cell_fit(struct table *table, const struct prof_fit *fit, double mos
         return;
     }
     table_cellf(table, "%.2f%s", unsigned_zero(fit->exponent),
-                prof_fit_is_above(fit, most) ? "!" : "");
+                analyze_fit_is_above(fit, most) ? "!" : "");
     if (fit->has_interval)
         table_cellf(table, "%.2f%s%.2f", unsigned_zero(fit->low), utf8 ? "\u2026" : "..",
                     unsigned_zero(fit->high));
@@ -136,7 +136,7 @@ static bool any_sampled(const struct report_sizes *sizes)
     return false;
 }
 
-static void add_columns(struct table *table, const struct report_sizes *sizes, enum prof_by by)
+static void add_columns(struct table *table, const struct report_sizes *sizes, enum analyze_by by)
 {
     enum { TIME = 3 }; /* and those behind it; bytes before */
     static const struct {
@@ -153,7 +153,7 @@ static void add_columns(struct table *table, const struct report_sizes *sizes, e
     table_column(table, TABLE_LEFT, text_where_title(by));
 }
 
-static void json_fit(struct base_json *json, const char *name, const struct prof_fit *fit,
+static void json_fit(struct base_json *json, const char *name, const struct analyze_fit *fit,
                      double most)
 {
     base_json_object(json, name);
@@ -166,7 +166,7 @@ static void json_fit(struct base_json *json, const char *name, const struct prof
         base_json_double(json, "low", fit->low);
         base_json_double(json, "high", fit->high);
     }
-    base_json_bool(json, "above", prof_fit_is_above(fit, most));
+    base_json_bool(json, "above", analyze_fit_is_above(fit, most));
     base_json_end(json);
 }
 
@@ -182,7 +182,7 @@ static void json_row(struct base_json *json, const struct report_sizes *sizes,
 }
 
 static void print_json(const struct report_growth *growth, const struct report_sizes *sizes,
-                       enum prof_by by, double most, size_t shown, FILE *out)
+                       enum analyze_by by, double most, size_t shown, FILE *out)
 {
     struct base_json json;
     report_json_begin(&json, out, "growth");
@@ -227,7 +227,7 @@ static bool any_interval(const struct report_growth *growth)
 }
 
 void report_growth_print(const struct report_growth *growth, const struct report_sizes *sizes,
-                         enum prof_by by, double most, size_t limit,
+                         enum analyze_by by, double most, size_t limit,
                          const struct report_style *style)
 {
     size_t shown = limit > 0 && limit < growth->n ? limit : growth->n;
@@ -236,14 +236,14 @@ void report_growth_print(const struct report_growth *growth, const struct report
         return;
     }
     struct table *table = table_new();
-    bool above = prof_fit_is_above(&growth->total.bytes, most) ||
-                 prof_fit_is_above(&growth->total.time, most);
+    bool above = analyze_fit_is_above(&growth->total.bytes, most) ||
+                 analyze_fit_is_above(&growth->total.time, most);
     add_columns(table, sizes, by);
     for (size_t i = 0; i < shown; i++) {
         const struct report_growth_row *row = &growth->row[i];
         add_row(table, row, most, style);
         cell_where(table, sizes->analysis[sizes->n - 1], row->row->any, by);
-        above |= prof_fit_is_above(&row->bytes, most) || prof_fit_is_above(&row->time, most);
+        above |= analyze_fit_is_above(&row->bytes, most) || analyze_fit_is_above(&row->time, most);
     }
     add_row(table, &growth->total, most, style);
     table_cell(table, "(all)");

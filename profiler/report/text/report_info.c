@@ -97,7 +97,7 @@ static void entry_steps(struct table *table, const struct read_profile *profile)
         table_cellf(table, "from %llu on measured, %llu ended (%s)", first, seen, by);
 }
 
-static void add_program(struct table *table, const struct prof_analysis *analysis,
+static void add_program(struct table *table, const struct analyze_result *analysis,
                         const struct report_style *style)
 {
     const struct read_profile *profile = analysis->profile;
@@ -129,13 +129,13 @@ static void add_program(struct table *table, const struct prof_analysis *analysi
 }
 
 /* What the tape lost to the sizes of its blocks: a row of its own. */
-static struct prof_cost padding_cost(const struct prof_analysis *analysis)
+static struct analyze_cost padding_cost(const struct analyze_result *analysis)
 {
-    struct prof_cost padding = {0};
+    struct analyze_cost padding = {0};
     for (size_t i = 0; i < analysis->n_lines; i++) {
-        const struct prof_line *line = &analysis->line[i];
+        const struct analyze_line *line = &analysis->line[i];
         if (line->own && line->ops.n > 0 && strcmp(line->ops.name[0], "padding") == 0)
-            prof_cost_add(&padding, &line->cost);
+            analyze_cost_add(&padding, &line->cost);
     }
     return padding;
 }
@@ -150,13 +150,13 @@ static const char *text_outside(char buf[UNITS_ROOM], uint64_t n)
 }
 
 /* Signals by thread: each adds up. */
-static void add_samples(struct table *table, const struct prof_analysis *analysis,
+static void add_samples(struct table *table, const struct analyze_result *analysis,
                         const struct report_style *style)
 {
     const struct read_profile *profile = analysis->profile;
-    const struct prof_totals *total = &analysis->total;
+    const struct analyze_totals *total = &analysis->total;
     entry_time(table, "other code", analysis->sum.other_ns, style);
-    const struct prof_cost *sum = &analysis->sum;
+    const struct analyze_cost *sum = &analysis->sum;
     entry_time(table, "waiting", sum->waiting_ns, style);
     entry_time(table, "  for input and output", sum->waiting_io_ns, style);
     entry_time(table, "  for locks", sum->waiting_lock_ns, style);
@@ -186,28 +186,28 @@ static void add_samples(struct table *table, const struct prof_analysis *analysi
     }
 }
 
-static void add_bytes(struct table *table, const struct prof_analysis *analysis,
+static void add_bytes(struct table *table, const struct analyze_result *analysis,
                       const struct report_style *style)
 {
-    const struct prof_totals *total = &analysis->total;
-    const struct prof_cost *sum = &analysis->sum;
-    struct prof_cost padding = padding_cost(analysis);
+    const struct analyze_totals *total = &analysis->total;
+    const struct analyze_cost *sum = &analysis->sum;
+    struct analyze_cost padding = padding_cost(analysis);
     entry_bytes(table, "bytes handed out", total->handed_out_bytes, style);
     entry_bytes(table, "  records", sum->record_bytes - padding.record_bytes, style);
     entry_bytes(table, "  values", sum->value_bytes - padding.value_bytes, style);
     entry_bytes(table, "  adjoints", sum->adjoint_bytes - padding.adjoint_bytes, style);
-    entry_bytes(table, "  padding", prof_cost_tape_bytes(&padding), style);
+    entry_bytes(table, "  padding", analyze_cost_tape_bytes(&padding), style);
     entry_bytes(table, "live at the end", total->live_bytes, style);
     entry_bytes(table, "peak of one tape", total->peak_bytes, style);
     entry_bytes(table, "touched by one tape", total->touched_bytes, style);
     entry_bytes(table, "reserved by one tape", total->reserved_bytes, style);
 }
 
-static void add_costs(struct table *table, const struct prof_analysis *analysis,
+static void add_costs(struct table *table, const struct analyze_result *analysis,
                       const struct report_style *style)
 {
-    const struct prof_totals *total = &analysis->total;
-    const struct prof_cost *sum = &analysis->sum;
+    const struct analyze_totals *total = &analysis->total;
+    const struct analyze_cost *sum = &analysis->sum;
     if (analysis->profile->runs > 1)
         entry_count(table, "runs, added up", analysis->profile->runs);
     const bool timed = !analysis->profile->without_times;
@@ -221,7 +221,7 @@ static void add_costs(struct table *table, const struct prof_analysis *analysis,
     if (timed) {
         entry_time(table, "forward", total->forward_ns, style);
         entry_time(table, "backward", total->backward_ns, style);
-        if (prof_cost_recomputes(sum))
+        if (analyze_cost_recomputes(sum))
             entry_time(table, "recompute", total->recompute_ns, style);
     }
     if (analysis->profile->is_sampled)
@@ -233,12 +233,12 @@ static void add_costs(struct table *table, const struct prof_analysis *analysis,
 }
 
 /* Scopes that had not ended with the profile: an end is missing, or the program left within. */
-static void add_open_scopes(struct table *table, const struct prof_scope_costs *costs)
+static void add_open_scopes(struct table *table, const struct analyze_scope_costs *costs)
 {
     enum { MOST = 10 };
     size_t found = 0;
     for (size_t i = 0; i < costs->n; i++) {
-        const struct prof_scope_cost *scope = &costs->scope[i];
+        const struct analyze_scope_cost *scope = &costs->scope[i];
         char path[TEXT_SCOPE_ROOM];
         if (scope->open_calls == 0 || found++ >= MOST)
             continue;
@@ -252,7 +252,7 @@ static void add_open_scopes(struct table *table, const struct prof_scope_costs *
     }
 }
 
-static void json_open_scopes(struct base_json *json, const struct prof_scope_costs *costs)
+static void json_open_scopes(struct base_json *json, const struct analyze_scope_costs *costs)
 {
     base_json_array(json, "open_scopes");
     for (size_t i = 0; i < costs->n; i++) {
@@ -269,8 +269,8 @@ static void json_open_scopes(struct base_json *json, const struct prof_scope_cos
     base_json_end(json);
 }
 
-static void print_json(const struct prof_analysis *analysis, const struct prof_scope_costs *costs,
-                       FILE *out)
+static void print_json(const struct analyze_result *analysis,
+                       const struct analyze_scope_costs *costs, FILE *out)
 {
     const struct read_profile *profile = analysis->profile;
     struct base_json json;
@@ -298,8 +298,8 @@ static void print_json(const struct prof_analysis *analysis, const struct prof_s
     base_json_finish(&json);
 }
 
-static void print_text(const struct prof_analysis *analysis, const struct prof_scope_costs *costs,
-                       const struct report_style *style)
+static void print_text(const struct analyze_result *analysis,
+                       const struct analyze_scope_costs *costs, const struct report_style *style)
 {
     struct table *table = table_new();
     table_column(table, TABLE_LEFT, NULL);
@@ -312,15 +312,15 @@ static void print_text(const struct prof_analysis *analysis, const struct prof_s
     text_unlined_note(analysis, style->out);
 }
 
-void report_info(const struct prof_analysis *analysis, const struct report_style *style)
+void report_info(const struct analyze_result *analysis, const struct report_style *style)
 {
-    struct prof_scope_costs costs;
-    prof_scope_costs_make(&costs, analysis->profile, false);
+    struct analyze_scope_costs costs;
+    analyze_scope_costs_make(&costs, analysis->profile, false);
     if (style->json)
         print_json(analysis, &costs, style->out);
     else
         print_text(analysis, &costs, style);
-    prof_scope_costs_free(&costs);
+    analyze_scope_costs_free(&costs);
 }
 
 /* An end that is missing shows nowhere else, where no scope is around it. */
@@ -344,19 +344,19 @@ static void put_open_scopes(const struct read_profile *profile, const struct rep
     fputs(" not ended", out);
 }
 
-void report_summary(const struct prof_analysis *analysis, const struct report_style *style)
+void report_summary(const struct analyze_result *analysis, const struct report_style *style)
 {
     char forward[UNITS_ROOM], backward[UNITS_ROOM], bytes[UNITS_ROOM];
     size_t lines = 0;
-    const struct prof_line *last = NULL;
+    const struct analyze_line *last = NULL;
     for (size_t i = 0; i < analysis->n_lines; i++) {
-        const struct prof_line *line = &analysis->line[i];
+        const struct analyze_line *line = &analysis->line[i];
         if (line->own)
             continue;
         lines += !last || last->file != line->file || last->line != line->line || !line->file;
         last = line;
     }
-    const struct prof_totals *total = &analysis->total;
+    const struct analyze_totals *total = &analysis->total;
     if (analysis->profile->is_sampled)
         fprintf(style->out, "%llu sample%s, ", (unsigned long long)analysis->sum.samples,
                 analysis->sum.samples == 1 ? "" : "s");
@@ -371,7 +371,7 @@ void report_summary(const struct prof_analysis *analysis, const struct report_st
         fprintf(style->out, "forward %s, backward %s",
                 units_time(forward, total->forward_ns, style->utf8),
                 units_time(backward, total->backward_ns, style->utf8));
-    if (prof_cost_recomputes(&analysis->sum))
+    if (analyze_cost_recomputes(&analysis->sum))
         fprintf(style->out, ", recompute %s",
                 units_time(forward, total->recompute_ns, style->utf8));
     if (counted)

@@ -67,29 +67,29 @@ void report_json_byte_seconds(struct base_json *json, double byte_ns,
 }
 
 /* Of times that are estimates. */
-static void json_sample_costs(struct base_json *json, const struct prof_cost *cost)
+static void json_sample_costs(struct base_json *json, const struct analyze_cost *cost)
 {
 #define ROW(X, name, unit, shown, ...) ROW_##shown(name)
 #define ROW_SHOWN(name) base_json_u64(json, #name, cost->name);
 #define ROW_HIDDEN(name)
-#define SUM(X, name, ...) base_json_u64(json, #name, prof_cost_##name(cost));
+#define SUM(X, name, ...) base_json_u64(json, #name, analyze_cost_##name(cost));
     SAMPLE_COSTS(ROW, SUM, )
 #undef ROW
 #undef SUM
 }
 
-void report_json_cost(struct base_json *json, const struct prof_cost *cost,
+void report_json_cost(struct base_json *json, const struct analyze_cost *cost,
                       const struct read_profile *profile)
 {
     const bool timed = !profile->without_times, counted = read_profile_has_bytes(profile);
 #define ROW(X, name, field, unit, phase, out, ...)                                                 \
-    report_json_known(json, #out, cost->PROF_COST_SHOWN(unit, name, out), KNOWN_##unit);
+    report_json_known(json, #out, cost->ANALYZE_COST_SHOWN(unit, name, out), KNOWN_##unit);
 #define KNOWN_TICKS timed
 #define KNOWN_COUNT counted
 #define KNOWN_FLOPS counted
 #define KNOWN_BYTES counted
 #define SUM(X, name, unit, ...) SUM_##unit(name)
-#define SUM_BYTES(name) report_json_known(json, #name, prof_cost_##name(cost), counted);
+#define SUM_BYTES(name) report_json_known(json, #name, analyze_cost_##name(cost), counted);
 #define SUM_BYTE_SECONDS(name) report_json_byte_seconds(json, cost->byte_ns, profile);
     COUNTERS(ROW, SUM, )
 #undef ROW
@@ -98,7 +98,7 @@ void report_json_cost(struct base_json *json, const struct prof_cost *cost,
         json_sample_costs(json, cost);
 }
 
-static void put_names(struct base_json *json, const char *name, const struct prof_names *names)
+static void put_names(struct base_json *json, const char *name, const struct analyze_names *names)
 {
     base_json_array(json, name);
     for (unsigned i = 0; i < names->n; i++)
@@ -106,7 +106,7 @@ static void put_names(struct base_json *json, const char *name, const struct pro
     base_json_end(json);
 }
 
-void report_json_place(struct base_json *json, const struct prof_line *line)
+void report_json_place(struct base_json *json, const struct analyze_line *line)
 {
     base_json_text(json, "file", line->file);
     base_json_u64(json, "line", line->line);
@@ -129,9 +129,9 @@ void report_json_ratio(struct base_json *json, const char *name, uint64_t a, uin
 }
 
 void report_json_totals(struct base_json *json, const char *name,
-                        const struct prof_analysis *analysis)
+                        const struct analyze_result *analysis)
 {
-    const struct prof_totals *total = &analysis->total;
+    const struct analyze_totals *total = &analysis->total;
     const bool timed = !analysis->profile->without_times;
     const bool counted = read_profile_has_bytes(analysis->profile);
     base_json_object(json, name);

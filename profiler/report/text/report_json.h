@@ -17,7 +17,7 @@ void report_json_profile(struct base_json *json, const char *name,
                          const struct read_profile *profile);
 
 /* The members of a cost, into the object that is open; null: the profile does not know it. */
-void report_json_cost(struct base_json *json, const struct prof_cost *cost,
+void report_json_cost(struct base_json *json, const struct analyze_cost *cost,
                       const struct read_profile *profile);
 /* A number that may not be known. */
 void report_json_known(struct base_json *json, const char *name, uint64_t value, bool known);
@@ -27,13 +27,13 @@ void report_json_byte_seconds(struct base_json *json, double byte_ns,
                               const struct read_profile *profile);
 
 /* Where a line, function or op is: file, line, function, module, offset, own, ops, kept_by. */
-void report_json_place(struct base_json *json, const struct prof_line *line);
+void report_json_place(struct base_json *json, const struct analyze_line *line);
 
 /* a / b, or null where b is 0. */
 void report_json_ratio(struct base_json *json, const char *name, uint64_t a, uint64_t b);
 
 /* "total": {...}, from the tapes' own counters. */
 void report_json_totals(struct base_json *json, const char *name,
-                        const struct prof_analysis *analysis);
+                        const struct analyze_result *analysis);
 
 #endif

@@ -23,11 +23,11 @@ enum {
 };
 #define STALE_NS UINT64_C(1500000000)
 
-static const char *const colors[PROF_LIVE_PHASES] = {"36", "33", "35", "90"};
+static const char *const colors[ANALYZE_LIVE_PHASES] = {"36", "33", "35", "90"};
 #define NAME(X, NAME, name, ...) #name,
 #define BRIEF(X, NAME, name, number, brief) brief,
-static const char *const names[PROF_LIVE_PHASES] = {PHASE_LIST(NAME, ) "outside"};
-static const char *const short_names[PROF_LIVE_PHASES] = {PHASE_LIST(BRIEF, ) "out"};
+static const char *const names[ANALYZE_LIVE_PHASES] = {PHASE_LIST(NAME, ) "outside"};
+static const char *const short_names[ANALYZE_LIVE_PHASES] = {PHASE_LIST(BRIEF, ) "out"};
 #undef NAME
 #undef BRIEF
 
@@ -79,7 +79,7 @@ static void put_seconds(char *buf, size_t n, uint64_t ns)
 
 static void put_title(const struct report_live *live, const struct report_style *style)
 {
-    const struct prof_live_view *view = live->view;
+    const struct analyze_live_view *view = live->view;
     const char *rule = style->utf8 ? "\u2500" : "-";
     struct row row = begin(style);
     char text[TEXT_ROOM], time[UNITS_ROOM], cpu[UNITS_ROOM], count[UNITS_ROOM];
@@ -110,17 +110,17 @@ static void put_title(const struct report_live *live, const struct report_style 
 }
 
 /* The phase and the place of the line that took the most. */
-static void put_line(struct row *row, const struct prof_live_view *view)
+static void put_line(struct row *row, const struct analyze_live_view *view)
 {
     char where[TEXT_ROOM];
-    text_where(where, sizeof where, view->analysis, view->line, PROF_BY_LINE);
+    text_where(where, sizeof where, view->analysis, view->line, ANALYZE_BY_LINE);
     put(row, colors[view->line_phase], "%s", names[view->line_phase]);
     put(row, NULL, " %s", where);
 }
 
 static void put_now(const struct report_live *live, const struct report_style *style)
 {
-    const struct prof_live_view *view = live->view;
+    const struct analyze_live_view *view = live->view;
     struct row row = begin(style);
     char text[TEXT_ROOM], share[UNITS_ROOM];
     put(&row, NULL, "now   ");
@@ -149,12 +149,12 @@ static void put_now(const struct report_live *live, const struct report_style *s
 /* A bar of parts, each with a sign of its own. */
 static void put_bar(struct row *row, const uint64_t *part, uint64_t whole)
 {
-    static const char *const block[PROF_LIVE_PHASES] = {"\u2588", "\u2593", "\u2592", "\u2591"};
-    static const char *const letter[PROF_LIVE_PHASES] = {"F", "B", "R", "."};
+    static const char *const block[ANALYZE_LIVE_PHASES] = {"\u2588", "\u2593", "\u2592", "\u2591"};
+    static const char *const letter[ANALYZE_LIVE_PHASES] = {"F", "B", "R", "."};
     const unsigned width = row->left;
     unsigned column = 0;
     uint64_t sum = 0;
-    for (unsigned i = 0; i < PROF_LIVE_PHASES; i++) {
+    for (unsigned i = 0; i < ANALYZE_LIVE_PHASES; i++) {
         sum += part[i];
         const double end = (double)sum / (double)whole * width;
         for (; column < width && column + 0.5 <= end; column++)
@@ -164,16 +164,16 @@ static void put_bar(struct row *row, const uint64_t *part, uint64_t whole)
 
 static void put_phases(const struct report_live *live, const struct report_style *style)
 {
-    const struct prof_live_view *view = live->view;
+    const struct analyze_live_view *view = live->view;
     const bool narrow = style->width < NARROW;
     struct row row = begin(style);
     uint64_t whole = 0;
     char share[UNITS_ROOM];
     put(&row, NULL, "phase ");
-    for (unsigned i = 0; view && i < PROF_LIVE_PHASES; i++)
+    for (unsigned i = 0; view && i < ANALYZE_LIVE_PHASES; i++)
         whole += view->phase_ns[i];
-    for (unsigned i = 0; whole > 0 && i < PROF_LIVE_PHASES; i++) {
-        if (i == PROF_LIVE_RECOMPUTE && !prof_cost_recomputes(&view->analysis->sum))
+    for (unsigned i = 0; whole > 0 && i < ANALYZE_LIVE_PHASES; i++) {
+        if (i == ANALYZE_LIVE_RECOMPUTE && !analyze_cost_recomputes(&view->analysis->sum))
             continue;
         const char *mark = view->is_sampled ? "~" : "";
         if (narrow)
@@ -192,7 +192,7 @@ static void put_phases(const struct report_live *live, const struct report_style
 }
 
 /* The history in as many columns as there are, the greatest value of each. */
-static void put_sparks(struct row *row, const struct prof_live_view *view)
+static void put_sparks(struct row *row, const struct analyze_live_view *view)
 {
     static const char *const block[] = {"\u2581", "\u2582", "\u2583", "\u2584",
                                         "\u2585", "\u2586", "\u2587", "\u2588"};
@@ -217,7 +217,7 @@ static void put_sparks(struct row *row, const struct prof_live_view *view)
 
 static void put_tape(const struct report_live *live, const struct report_style *style)
 {
-    const struct prof_live_view *view = live->view;
+    const struct analyze_live_view *view = live->view;
     struct row row = begin(style);
     char now[UNITS_ROOM], peak[UNITS_ROOM];
     put(&row, NULL, "tape  ");
@@ -226,7 +226,7 @@ static void put_tape(const struct report_live *live, const struct report_style *
     else if (!view->has_bytes)
         put(&row, NULL, "not counted");
     else {
-        const struct prof_totals *total = &view->analysis->total;
+        const struct analyze_totals *total = &view->analysis->total;
         put(&row, NULL, "%s now, peak%s %s ", units_bytes(now, total->live_bytes),
             total->tapes > 1 && style->width >= NARROW ? " of one tape" : "",
             units_bytes(peak, total->peak_bytes));
@@ -236,7 +236,7 @@ static void put_tape(const struct report_live *live, const struct report_style *
     putc('\n', style->out);
 }
 
-static void add_columns(struct table *table, const struct prof_live_view *view, bool narrow)
+static void add_columns(struct table *table, const struct analyze_live_view *view, bool narrow)
 {
     const bool sampled = view->is_sampled;
     table_column(table, TABLE_RIGHT, sampled ? "~share" : "share");
@@ -249,7 +249,7 @@ static void add_columns(struct table *table, const struct prof_live_view *view, 
                  narrow    ? sampled ? "~bwd" : "bwd"
                  : sampled ? "~backward"
                            : "backward");
-    if (prof_cost_recomputes(&view->analysis->sum)) {
+    if (analyze_cost_recomputes(&view->analysis->sum)) {
         table_column(table, TABLE_RIGHT, sampled ? "~recompute" : "recompute");
         table_optional(table, 4);
     }
@@ -262,22 +262,22 @@ static void add_columns(struct table *table, const struct prof_live_view *view, 
         table_optional(table, 5);
         table_column(table, TABLE_RIGHT, "at peak");
     }
-    table_column(table, TABLE_LEFT, text_where_title(PROF_BY_LINE));
+    table_column(table, TABLE_LEFT, text_where_title(ANALYZE_BY_LINE));
 }
 
-static void add_rows(struct table *table, const struct prof_live_view *view,
+static void add_rows(struct table *table, const struct analyze_live_view *view,
                      const struct ranking *ranking, enum report_sort sort,
                      const struct report_style *style)
 {
     char share[UNITS_ROOM];
     for (size_t i = 0; i < ranking->shown; i++) {
-        const struct prof_line *line = ranking->row[i].line;
+        const struct analyze_line *line = ranking->row[i].line;
         table_row(table);
         table_cell(table, units_share(share, ranking->row[i].key,
                                       ranking_key(&view->analysis->sum, sort, style)));
         cell_time(table, line->cost.forward_ns, style);
         cell_time(table, line->cost.backward_ns, style);
-        if (prof_cost_recomputes(&view->analysis->sum))
+        if (analyze_cost_recomputes(&view->analysis->sum))
             cell_time(table, line->cost.recompute_ns, style);
         if (view->is_sampled)
             cell_time(table, line->cost.other_ns, style);
@@ -285,7 +285,7 @@ static void add_rows(struct table *table, const struct prof_live_view *view,
             cell_bytes(table, line->cost.live_bytes, style);
             cell_bytes(table, line->cost.peak_bytes, style);
         }
-        cell_where(table, view->analysis, line, PROF_BY_LINE);
+        cell_where(table, view->analysis, line, ANALYZE_BY_LINE);
     }
 }
 
@@ -303,17 +303,17 @@ static unsigned copy_lines(char *text, unsigned most, const struct report_style 
 }
 
 /* The heading and the costliest lines; returns how many rows were written. */
-static unsigned put_table(const struct prof_live_view *view, unsigned rows,
+static unsigned put_table(const struct analyze_live_view *view, unsigned rows,
                           const struct report_style *style)
 {
     struct ranking ranking;
     char *text;
     size_t n;
-    const bool timed = prof_cost_time(&view->analysis->sum) > 0;
+    const bool timed = analyze_cost_time(&view->analysis->sum) > 0;
     const enum report_sort sort = timed ? REPORT_SORT_TOTAL : REPORT_SORT_PEAK;
     struct table *table = table_new();
     FILE *out = base_memstream_open(&text, &n);
-    ranking_make(&ranking, view->analysis, PROF_BY_LINE, sort, rows, style);
+    ranking_make(&ranking, view->analysis, ANALYZE_BY_LINE, sort, rows, style);
     add_columns(table, view, style->width < NARROW);
     add_rows(table, view, &ranking, sort, style);
     table_print(table, out, style->width, style->utf8);

@@ -10,7 +10,7 @@
 #include "report.h"
 
 struct report_live {
-    const struct prof_live_view *view; /* NULL: nothing is known yet */
+    const struct analyze_live_view *view; /* NULL: nothing is known yet */
     const char *program;
     uint64_t now_ns;     /* by the clock of the view */
     uint64_t running_ns; /* since the program began */

@@ -13,7 +13,7 @@ enum report_bytes { REPORT_BYTES_TAPE, REPORT_BYTES_PEAK };
 
 /* Profiles of one program at several sizes. */
 struct report_sizes {
-    const struct prof_analysis *const *analysis;
+    const struct analyze_result *const *analysis;
     const double *size;
     size_t n;
     const char *name; /* what the size is, as "argument 1" */
@@ -21,13 +21,13 @@ struct report_sizes {
 
 /* How a row's bytes and time grow with the size. */
 struct report_growth_row {
-    const struct prof_joined *row; /* NULL: the totals */
-    struct prof_fit bytes, time;
+    const struct analyze_joined *row; /* NULL: the totals */
+    struct analyze_fit bytes, time;
     double largest_bytes, largest_ns; /* at the greatest size */
 };
 
 struct report_growth {
-    struct prof_join join;
+    struct analyze_join join;
     struct report_growth_row *row; /* the fastest growing in bytes at the greatest size first */
     size_t n;
     struct report_growth_row total;
@@ -35,19 +35,19 @@ struct report_growth {
 
 /* Fits every row. The caller frees it. */
 void report_growth_make(struct report_growth *growth, const struct report_sizes *sizes,
-                        enum prof_by by, enum report_bytes bytes);
+                        enum analyze_by by, enum report_bytes bytes);
 void report_growth_free(struct report_growth *growth);
 
 /* The table: at most `limit` rows (0: all); exponents significantly above `most` have a "!". */
 void report_growth_print(const struct report_growth *growth, const struct report_sizes *sizes,
-                         enum prof_by by, double most, size_t limit,
+                         enum analyze_by by, double most, size_t limit,
                          const struct report_style *style);
 
 /* What is different between two profiles of one program, by the change of what `sort` names (not
  * REPORT_SORT_RATIO), or by its relation to the first if `relative`. Rows without any change are
  * counted, not shown. */
-void report_diff(const struct prof_analysis *base, const struct prof_analysis *now, enum prof_by by,
-                 enum report_sort sort, bool relative, size_t limit,
+void report_diff(const struct analyze_result *base, const struct analyze_result *now,
+                 enum analyze_by by, enum report_sort sort, bool relative, size_t limit,
                  const struct report_style *style);
 
 #endif

@@ -3,8 +3,8 @@
 
 enum { NAMES_ROOM = 256, WHERE_ROOM = 1024 };
 
-void text_place(char *buf, size_t n, const struct prof_analysis *analysis,
-                const struct prof_line *line)
+void text_place(char *buf, size_t n, const struct analyze_result *analysis,
+                const struct analyze_line *line)
 {
     const char *module = line->module ? text_base_name(line->module) : "?";
     if (line->file)
@@ -19,16 +19,16 @@ void text_place(char *buf, size_t n, const struct prof_analysis *analysis,
         snprintf(buf, n, "%s+0x%llx", module, (unsigned long long)line->offset);
 }
 
-static const char *file_or_module(const struct prof_analysis *analysis,
-                                  const struct prof_line *line)
+static const char *file_or_module(const struct analyze_result *analysis,
+                                  const struct analyze_line *line)
 {
     return line->file     ? report_short_path(analysis, line->file)
            : line->module ? text_base_name(line->module)
                           : "?";
 }
 
-static void put_function(char *buf, size_t n, const struct prof_analysis *analysis,
-                         const struct prof_line *line)
+static void put_function(char *buf, size_t n, const struct analyze_result *analysis,
+                         const struct analyze_line *line)
 {
     const char *where = file_or_module(analysis, line);
     if (line->function)
@@ -39,45 +39,45 @@ static void put_function(char *buf, size_t n, const struct prof_analysis *analys
         snprintf(buf, n, "%s+0x%llx", where, (unsigned long long)line->offset);
 }
 
-const char *text_where_title(enum prof_by by)
+const char *text_where_title(enum analyze_by by)
 {
     static const char *const title[] = {
-        [PROF_BY_LINE] = "line, op, function",
-        [PROF_BY_FUNCTION] = "function, file, op",
-        [PROF_BY_OP] = "op",
-        [PROF_BY_FILE] = "file, op",
-        [PROF_BY_MODULE] = "module, op",
-        [PROF_BY_SHAPE] = "op, shape",
+        [ANALYZE_BY_LINE] = "line, op, function",
+        [ANALYZE_BY_FUNCTION] = "function, file, op",
+        [ANALYZE_BY_OP] = "op",
+        [ANALYZE_BY_FILE] = "file, op",
+        [ANALYZE_BY_MODULE] = "module, op",
+        [ANALYZE_BY_SHAPE] = "op, shape",
     };
     return title[by];
 }
 
-void text_where(char *buf, size_t n, const struct prof_analysis *analysis,
-                const struct prof_line *line, enum prof_by by)
+void text_where(char *buf, size_t n, const struct analyze_result *analysis,
+                const struct analyze_line *line, enum analyze_by by)
 {
     char names[NAMES_ROOM], where[WHERE_ROOM];
     text_names(names, sizeof names, &line->ops, ",");
-    if (by == PROF_BY_OP) {
+    if (by == ANALYZE_BY_OP) {
         snprintf(buf, n, "%s", names);
         return;
     }
-    if (by == PROF_BY_SHAPE) {
-        snprintf(buf, n, "%s%s%s", line->idle ? PROF_IDLE_NAME : names, line->shape ? " " : "",
+    if (by == ANALYZE_BY_SHAPE) {
+        snprintf(buf, n, "%s%s%s", line->idle ? ANALYZE_IDLE_NAME : names, line->shape ? " " : "",
                  line->shape ? line->shape : "");
         return;
     }
     if (line->own || line->idle) {
-        snprintf(buf, n, "%s %s", line->own ? "(tape)" : PROF_IDLE_NAME, names);
+        snprintf(buf, n, "%s %s", line->own ? "(tape)" : ANALYZE_IDLE_NAME, names);
         return;
     }
     switch (by) {
-    case PROF_BY_FUNCTION:
+    case ANALYZE_BY_FUNCTION:
         put_function(where, sizeof where, analysis, line);
         break;
-    case PROF_BY_FILE:
+    case ANALYZE_BY_FILE:
         snprintf(where, sizeof where, "%s", file_or_module(analysis, line));
         break;
-    case PROF_BY_MODULE:
+    case ANALYZE_BY_MODULE:
         snprintf(where, sizeof where, "%s", line->module ? text_base_name(line->module) : "?");
         break;
     default: /* what is cut at the end of a narrow terminal is what the line tells anyway */
@@ -89,8 +89,8 @@ void text_where(char *buf, size_t n, const struct prof_analysis *analysis,
     snprintf(buf, n, "%s%s%s", where, *names ? " " : "", names);
 }
 
-void cell_where(struct table *table, const struct prof_analysis *analysis,
-                const struct prof_line *line, enum prof_by by)
+void cell_where(struct table *table, const struct analyze_result *analysis,
+                const struct analyze_line *line, enum analyze_by by)
 {
     char where[2 * WHERE_ROOM];
     text_where(where, sizeof where, analysis, line, by);

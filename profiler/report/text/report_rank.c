@@ -11,7 +11,7 @@ bool ranking_has_phase(const struct report_style *style, enum report_phase phase
     return style->phases == 0 || (style->phases & phase);
 }
 
-uint64_t ranking_time(const struct prof_cost *cost, const struct report_style *style)
+uint64_t ranking_time(const struct analyze_cost *cost, const struct report_style *style)
 {
     uint64_t ns = style->phases == 0 ? cost->other_ns : 0;
 #define ROW(X, NAME, name, ...) ns += ranking_has_phase(style, REPORT_##NAME) ? cost->name##_ns : 0;
@@ -40,7 +40,7 @@ enum report_sort ranking_known(const struct read_profile *profile, enum report_s
     return read_profile_has_bytes(profile) ? REPORT_SORT_TAPE : REPORT_SORT_TOTAL;
 }
 
-uint64_t ranking_key(const struct prof_cost *cost, enum report_sort sort,
+uint64_t ranking_key(const struct analyze_cost *cost, enum report_sort sort,
                      const struct report_style *style)
 {
     switch (sort) {
@@ -49,7 +49,7 @@ uint64_t ranking_key(const struct prof_cost *cost, enum report_sort sort,
     case REPORT_SORT_BACKWARD:
         return cost->backward_ns;
     case REPORT_SORT_TAPE:
-        return prof_cost_tape_bytes(cost);
+        return analyze_cost_tape_bytes(cost);
     case REPORT_SORT_PEAK:
         return cost->peak_bytes;
     case REPORT_SORT_CALLS:
@@ -63,8 +63,8 @@ uint64_t ranking_key(const struct prof_cost *cost, enum report_sort sort,
     return ranking_time(cost, style);
 }
 
-char *ranking_share(char buf[UNITS_ROOM], const struct prof_cost *part,
-                    const struct prof_cost *whole, enum report_sort sort,
+char *ranking_share(char buf[UNITS_ROOM], const struct analyze_cost *part,
+                    const struct analyze_cost *whole, enum report_sort sort,
                     const struct report_style *style)
 {
     if (sort == REPORT_SORT_LIFETIME)
@@ -74,7 +74,7 @@ char *ranking_share(char buf[UNITS_ROOM], const struct prof_cost *part,
 
 /* What is swept alone, such as a seed, has no ratio and comes last; before it what takes less than
  * 1 % of all time, since nobody would want it faster. */
-static double ratio_order(const struct prof_cost *cost, const struct prof_cost *total)
+static double ratio_order(const struct analyze_cost *cost, const struct analyze_cost *total)
 {
     uint64_t time = cost->forward_ns + cost->backward_ns;
     uint64_t all = total->forward_ns + total->backward_ns;
@@ -92,14 +92,15 @@ static int compare_ranked(const void *x, const void *y)
     return a->line < b->line ? -1 : a->line > b->line;
 }
 
-void ranking_make(struct ranking *ranking, const struct prof_analysis *analysis, enum prof_by by,
-                  enum report_sort sort, size_t limit, const struct report_style *style)
+void ranking_make(struct ranking *ranking, const struct analyze_result *analysis,
+                  enum analyze_by by, enum report_sort sort, size_t limit,
+                  const struct report_style *style)
 {
-    *ranking = (struct ranking){.total = prof_analysis_total(analysis)};
-    ranking->line = prof_analysis_group(analysis, by, &ranking->n);
+    *ranking = (struct ranking){.total = analyze_total(analysis)};
+    ranking->line = analyze_group(analysis, by, &ranking->n);
     ranking->row = base_calloc(ranking->n + 1, sizeof *ranking->row);
     for (size_t i = 0; i < ranking->n; i++) {
-        const struct prof_cost *cost = &ranking->line[i].cost;
+        const struct analyze_cost *cost = &ranking->line[i].cost;
         uint64_t key = ranking_key(cost, sort, style);
         ranking->row[i] = (struct ranked){
             .line = &ranking->line[i],
@@ -120,11 +121,12 @@ void ranking_free(struct ranking *ranking)
     *ranking = (struct ranking){0};
 }
 
-const char *ranking_noun(enum prof_by by)
+const char *ranking_noun(enum analyze_by by)
 {
     static const char *const noun[] = {
-        [PROF_BY_LINE] = "line", [PROF_BY_FUNCTION] = "function", [PROF_BY_OP] = "op",
-        [PROF_BY_FILE] = "file", [PROF_BY_MODULE] = "module",     [PROF_BY_SHAPE] = "shape",
+        [ANALYZE_BY_LINE] = "line",     [ANALYZE_BY_FUNCTION] = "function",
+        [ANALYZE_BY_OP] = "op",         [ANALYZE_BY_FILE] = "file",
+        [ANALYZE_BY_MODULE] = "module", [ANALYZE_BY_SHAPE] = "shape",
     };
     return noun[by];
 }

@@ -10,36 +10,37 @@
 
 /* A row with what it is sorted by; ties keep the order of the source. */
 struct ranked {
-    const struct prof_line *line;
+    const struct analyze_line *line;
     uint64_t key;
     double order;
 };
 
 /* The rows of an analysis in a view, the greatest key first. */
 struct ranking {
-    struct prof_line *line;
+    struct analyze_line *line;
     struct ranked *row;
     size_t n, shown; /* shown: how many of them are to be printed */
-    struct prof_cost total;
+    struct analyze_cost total;
 };
 
 /* The caller frees the ranking. */
-void ranking_make(struct ranking *ranking, const struct prof_analysis *analysis, enum prof_by by,
-                  enum report_sort sort, size_t limit, const struct report_style *style);
+void ranking_make(struct ranking *ranking, const struct analyze_result *analysis,
+                  enum analyze_by by, enum report_sort sort, size_t limit,
+                  const struct report_style *style);
 void ranking_free(struct ranking *ranking);
 
 /* What a cost counts for under a key; times only of the phases in the style, and bytes times
  * microseconds of lifetimes. */
-uint64_t ranking_key(const struct prof_cost *cost, enum report_sort sort,
+uint64_t ranking_key(const struct analyze_cost *cost, enum report_sort sort,
                      const struct report_style *style);
 
 /* The part of the whole that a cost is under a key, as text. */
-char *ranking_share(char buf[UNITS_ROOM], const struct prof_cost *part,
-                    const struct prof_cost *whole, enum report_sort sort,
+char *ranking_share(char buf[UNITS_ROOM], const struct analyze_cost *part,
+                    const struct analyze_cost *whole, enum report_sort sort,
                     const struct report_style *style);
 
 /* Time in all phases, as far as the style shows them. */
-uint64_t ranking_time(const struct prof_cost *cost, const struct report_style *style);
+uint64_t ranking_time(const struct analyze_cost *cost, const struct report_style *style);
 bool ranking_has_phase(const struct report_style *style, enum report_phase phase);
 
 /* Whether the profile has what a key names: times, bytes and calls, or lifetimes, for which bytes
@@ -50,6 +51,6 @@ enum report_sort ranking_known(const struct read_profile *profile, enum report_s
 bool ranking_is_time(enum report_sort sort);
 
 /* The name of a view's rows: "line", "op". */
-const char *ranking_noun(enum prof_by by);
+const char *ranking_noun(enum analyze_by by);
 
 #endif

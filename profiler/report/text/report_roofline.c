@@ -16,14 +16,14 @@ struct flow {
 };
 
 struct roofline {
-    const struct prof_analysis *analysis;
+    const struct analyze_result *analysis;
     const struct report_style *style;
     const struct ranking *ranking;
-    enum prof_by by;
-    struct prof_roof roof;
+    enum analyze_by by;
+    struct analyze_roof roof;
 };
 
-static void split(const struct prof_cost *cost, struct flow flow[FLOWS])
+static void split(const struct analyze_cost *cost, struct flow flow[FLOWS])
 {
 #define ROW(X, NAME, name, number, ...)                                                            \
     flow[(number)-1] =                                                                             \
@@ -38,7 +38,7 @@ static double rate(uint64_t amount, uint64_t ns)
 }
 
 /* Flops a nanosecond that the roof allows at this intensity. */
-static double limit_of(const struct flow *flow, const struct prof_roof *roof)
+static double limit_of(const struct flow *flow, const struct analyze_roof *roof)
 {
     if (flow->moved == 0)
         return roof->flops_per_ns;
@@ -47,7 +47,7 @@ static double limit_of(const struct flow *flow, const struct prof_roof *roof)
 }
 
 /* How much of the roof it reached, at most 1: of flops, or of bytes where it has no flops. */
-static double attained(const struct flow *flow, const struct prof_roof *roof)
+static double attained(const struct flow *flow, const struct analyze_roof *roof)
 {
     double limit = flow->flops > 0 ? limit_of(flow, roof) : roof->bytes_per_ns;
     double part =
@@ -55,7 +55,7 @@ static double attained(const struct flow *flow, const struct prof_roof *roof)
     return part < 1 ? part : 1;
 }
 
-static bool is_bound_by_bytes(const struct flow *flow, const struct prof_roof *roof)
+static bool is_bound_by_bytes(const struct flow *flow, const struct analyze_roof *roof)
 {
     return flow->moved > 0 && limit_of(flow, roof) < roof->flops_per_ns;
 }
@@ -70,7 +70,7 @@ static void cell_rate(struct table *table, uint64_t amount, uint64_t ns)
 }
 
 static void add_flow(struct table *table, const struct roofline *roofline,
-                     const struct prof_line *line, const struct flow *flow)
+                     const struct analyze_line *line, const struct flow *flow)
 {
     char buf[UNITS_ROOM];
     table_row(table);
@@ -167,7 +167,7 @@ static void print_json(const struct roofline *roofline)
     base_json_end(&json);
     base_json_array(&json, "rows");
     for (size_t i = 0; i < roofline->ranking->shown; i++) {
-        const struct prof_line *line = roofline->ranking->row[i].line;
+        const struct analyze_line *line = roofline->ranking->row[i].line;
         struct flow flow[FLOWS];
         split(&line->cost, flow);
         for (int j = 0; j < FLOWS; j++) {
@@ -175,7 +175,7 @@ static void print_json(const struct roofline *roofline)
                 continue;
             base_json_object(&json, NULL);
             report_json_place(&json, line);
-            if (roofline->by == PROF_BY_SHAPE)
+            if (roofline->by == ANALYZE_BY_SHAPE)
                 base_json_text(&json, "shape", line->shape);
             base_json_text(&json, "phase", flow[j].direction);
             base_json_u64(&json, "ns", flow[j].ns);
@@ -191,8 +191,8 @@ static void print_json(const struct roofline *roofline)
     base_json_finish(&json);
 }
 
-void report_roofline(const struct prof_analysis *analysis, enum prof_by by, enum report_sort sort,
-                     size_t limit, const struct report_style *style)
+void report_roofline(const struct analyze_result *analysis, enum analyze_by by,
+                     enum report_sort sort, size_t limit, const struct report_style *style)
 {
     struct ranking ranking;
     struct roofline roofline = {
@@ -200,7 +200,7 @@ void report_roofline(const struct prof_analysis *analysis, enum prof_by by, enum
         .style = style,
         .ranking = &ranking,
         .by = by,
-        .roof = prof_analysis_roof(analysis),
+        .roof = analyze_roof(analysis),
     };
     ranking_make(&ranking, analysis, by, sort, limit, style);
     if (style->json)

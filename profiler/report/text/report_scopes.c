@@ -16,15 +16,15 @@
 
 /* A scope in the order of a key. */
 struct ranked_scope {
-    const struct prof_scope_cost *scope;
+    const struct analyze_scope_cost *scope;
     double key; /* ns, bytes, calls, or bytes times ns */
     double order;
 };
 
 struct scopes {
-    const struct prof_analysis *analysis;
+    const struct analyze_result *analysis;
     const struct report_style *style;
-    struct prof_scope_costs costs;
+    struct analyze_scope_costs costs;
     struct ranked_scope *row;
     size_t n, shown;
     double total; /* of the key, over the whole profile */
@@ -32,7 +32,7 @@ struct scopes {
     bool timed, counted; /* by this profile */
 };
 
-static double key_of(const struct prof_scope_cost *scope, enum report_sort sort)
+static double key_of(const struct analyze_scope_cost *scope, enum report_sort sort)
 {
     switch (sort) {
     case REPORT_SORT_FORWARD:
@@ -40,7 +40,7 @@ static double key_of(const struct prof_scope_cost *scope, enum report_sort sort)
     case REPORT_SORT_BACKWARD:
         return (double)scope->cost.backward_ns;
     case REPORT_SORT_TAPE:
-        return (double)prof_cost_tape_bytes(&scope->cost);
+        return (double)analyze_cost_tape_bytes(&scope->cost);
     case REPORT_SORT_PEAK:
         return (double)scope->cost.peak_bytes;
     case REPORT_SORT_CALLS:
@@ -55,18 +55,18 @@ static double key_of(const struct prof_scope_cost *scope, enum report_sort sort)
 }
 
 /* What lies outside of all scopes, as if it were one: of its time, that within ops. */
-static struct prof_scope_cost outside(const struct scopes *scopes)
+static struct analyze_scope_cost outside(const struct scopes *scopes)
 {
-    return (struct prof_scope_cost){.name = "(no scope)",
-                                    .forward_ns = scopes->costs.outside.forward_ns,
-                                    .cost = scopes->costs.outside};
+    return (struct analyze_scope_cost){.name = "(no scope)",
+                                       .forward_ns = scopes->costs.outside.forward_ns,
+                                       .cost = scopes->costs.outside};
 }
 
 /* Of an earlier profile of the process, or begun before this one without a call since. */
-static bool is_idle(const struct prof_scope_cost *scope)
+static bool is_idle(const struct analyze_scope_cost *scope)
 {
     return scope->calls == 0 && scope->wall_ns == 0 && scope->cost.calls == 0 &&
-           scope->cost.backward_ns == 0 && prof_cost_tape_bytes(&scope->cost) == 0;
+           scope->cost.backward_ns == 0 && analyze_cost_tape_bytes(&scope->cost) == 0;
 }
 
 static int compare(const void *x, const void *y)
@@ -82,11 +82,11 @@ static int compare(const void *x, const void *y)
 static void rank(struct scopes *scopes, size_t limit)
 {
     const size_t n = scopes->costs.n;
-    const struct prof_scope_cost none = outside(scopes);
+    const struct analyze_scope_cost none = outside(scopes);
     scopes->row = base_calloc(n + 1, sizeof *scopes->row);
     scopes->total = key_of(&none, scopes->sort);
     for (size_t i = 0; i < n; i++) {
-        const struct prof_scope_cost *scope = &scopes->costs.scope[i];
+        const struct analyze_scope_cost *scope = &scopes->costs.scope[i];
         if (is_idle(scope))
             continue;
         const double key = key_of(scope, scopes->sort);
@@ -106,38 +106,38 @@ static void rank(struct scopes *scopes, size_t limit)
 /* ---- the table ---- */
 
 static void put_share(struct table *table, const struct scopes *scopes,
-                      const struct prof_scope_cost *scope)
+                      const struct analyze_scope_cost *scope)
 {
     char buf[UNITS_ROOM];
     table_cell(table, units_part(buf, key_of(scope, scopes->sort), scopes->total));
 }
 
 static void put_wall(struct table *table, const struct scopes *scopes,
-                     const struct prof_scope_cost *scope)
+                     const struct analyze_scope_cost *scope)
 {
     cell_time(table, scope->wall_ns, scopes->style);
 }
 
 static void put_self(struct table *table, const struct scopes *scopes,
-                     const struct prof_scope_cost *scope)
+                     const struct analyze_scope_cost *scope)
 {
     cell_time(table, scope->self_ns, scopes->style);
 }
 
 static void put_forward(struct table *table, const struct scopes *scopes,
-                        const struct prof_scope_cost *scope)
+                        const struct analyze_scope_cost *scope)
 {
     cell_time(table, scope->forward_ns, scopes->style);
 }
 
 static void put_backward(struct table *table, const struct scopes *scopes,
-                         const struct prof_scope_cost *scope)
+                         const struct analyze_scope_cost *scope)
 {
     cell_time(table, scope->cost.backward_ns, scopes->style);
 }
 
 static void put_ratio(struct table *table, const struct scopes *scopes,
-                      const struct prof_scope_cost *scope)
+                      const struct analyze_scope_cost *scope)
 {
     char buf[UNITS_ROOM];
     (void)scopes;
@@ -145,25 +145,25 @@ static void put_ratio(struct table *table, const struct scopes *scopes,
 }
 
 static void put_tape(struct table *table, const struct scopes *scopes,
-                     const struct prof_scope_cost *scope)
+                     const struct analyze_scope_cost *scope)
 {
-    cell_bytes(table, prof_cost_tape_bytes(&scope->cost), scopes->style);
+    cell_bytes(table, analyze_cost_tape_bytes(&scope->cost), scopes->style);
 }
 
 static void put_peak(struct table *table, const struct scopes *scopes,
-                     const struct prof_scope_cost *scope)
+                     const struct analyze_scope_cost *scope)
 {
     cell_bytes(table, scope->cost.peak_bytes, scopes->style);
 }
 
 static void put_lifetime(struct table *table, const struct scopes *scopes,
-                         const struct prof_scope_cost *scope)
+                         const struct analyze_scope_cost *scope)
 {
     cell_byte_time(table, scope->cost.byte_ns, scopes->style);
 }
 
 static void put_calls(struct table *table, const struct scopes *scopes,
-                      const struct prof_scope_cost *scope)
+                      const struct analyze_scope_cost *scope)
 {
     cell_count(table, scope->calls, scopes->style);
 }
@@ -174,7 +174,7 @@ static const struct column {
     unsigned rank;
     enum { ANY, TIME, BYTES, LIFETIME } of; /* what must be known; lifetimes if asked for */
     void (*put)(struct table *table, const struct scopes *scopes,
-                const struct prof_scope_cost *scope);
+                const struct analyze_scope_cost *scope);
 } columns[] = {
     {"share", 0, ANY, put_share},        {"wall", 6, TIME, put_wall},
     {"self", 8, TIME, put_self},         {"forward", 3, TIME, put_forward},
@@ -185,7 +185,7 @@ static const struct column {
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static void add_cells(struct table *table, const struct scopes *scopes,
-                      const struct prof_scope_cost *scope)
+                      const struct analyze_scope_cost *scope)
 {
     table_row(table);
     for (size_t i = 0; i < COLUMNS; i++)
@@ -195,7 +195,7 @@ static void add_cells(struct table *table, const struct scopes *scopes,
 static void print_table(const struct scopes *scopes)
 {
     const struct report_style *style = scopes->style;
-    const struct prof_scope_cost none = outside(scopes);
+    const struct analyze_scope_cost none = outside(scopes);
     struct table *table = table_new();
     for (size_t i = 0; i < COLUMNS; i++) {
         table_column(table, TABLE_RIGHT,
@@ -235,7 +235,7 @@ static void print_table(const struct scopes *scopes)
 /* ---- JSON ---- */
 
 static void json_scope(struct base_json *json, const struct scopes *scopes,
-                       const struct prof_scope_cost *scope)
+                       const struct analyze_scope_cost *scope)
 {
     const bool timed = scopes->timed, counted = scopes->counted;
     base_json_u64(json, "calls", scope->calls);
@@ -246,7 +246,7 @@ static void json_scope(struct base_json *json, const struct scopes *scopes,
     report_json_known(json, "self_ns", scope->self_ns, timed);
     report_json_known(json, "forward_ns", scope->forward_ns, timed);
     report_json_known(json, "backward_ns", scope->cost.backward_ns, timed);
-    report_json_known(json, "tape_bytes", prof_cost_tape_bytes(&scope->cost), counted);
+    report_json_known(json, "tape_bytes", analyze_cost_tape_bytes(&scope->cost), counted);
     report_json_known(json, "peak_bytes", scope->cost.peak_bytes, counted);
     report_json_byte_seconds(json, scope->cost.byte_ns, scopes->analysis->profile);
     report_json_ratio(json, "ratio", scope->cost.backward_ns, scope->forward_ns);
@@ -255,13 +255,13 @@ static void json_scope(struct base_json *json, const struct scopes *scopes,
 static void print_json(const struct scopes *scopes)
 {
     struct base_json json;
-    const struct prof_scope_cost none = outside(scopes);
+    const struct analyze_scope_cost none = outside(scopes);
     report_json_begin(&json, scopes->style->out, "top");
     report_json_profile(&json, "profile", scopes->analysis->profile);
     base_json_text(&json, "by", "scope");
     base_json_array(&json, "rows");
     for (size_t i = 0; i < scopes->shown; i++) {
-        const struct prof_scope_cost *scope = scopes->row[i].scope;
+        const struct analyze_scope_cost *scope = scopes->row[i].scope;
         char path[TEXT_SCOPE_ROOM];
         text_scope_path(path, &scopes->costs, scope);
         base_json_object(&json, NULL);
@@ -279,7 +279,7 @@ static void print_json(const struct scopes *scopes)
     base_json_finish(&json);
 }
 
-void report_scopes(const struct prof_analysis *analysis, enum report_sort sort, size_t limit,
+void report_scopes(const struct analyze_result *analysis, enum report_sort sort, size_t limit,
                    const struct report_style *style)
 {
     const struct read_profile *profile = analysis->profile;
@@ -287,7 +287,7 @@ void report_scopes(const struct prof_analysis *analysis, enum report_sort sort, 
                             .style = style,
                             .timed = !profile->without_times && !profile->is_sampled,
                             .counted = read_profile_has_bytes(profile)};
-    prof_scope_costs_make(&scopes.costs, profile, false);
+    analyze_scope_costs_make(&scopes.costs, profile, false);
     for (size_t i = 0; i < scopes.costs.n; i++) /* of exact profiles that were added to samples */
         scopes.timed |= scopes.costs.scope[i].wall_ns > 0;
     const bool known = ranking_is_time(sort)          ? scopes.timed
@@ -304,7 +304,7 @@ void report_scopes(const struct prof_analysis *analysis, enum report_sort sort, 
     else
         print_table(&scopes);
     free(scopes.row);
-    prof_scope_costs_free(&scopes.costs);
+    analyze_scope_costs_free(&scopes.costs);
 }
 
 /* ---- CSV ---- */
@@ -328,20 +328,20 @@ static void put_field(FILE *out, const char *text)
 }
 
 /* Calls of ops and statements in it that left no record. */
-static uint64_t unrecorded(const struct prof_scope_cost *scope)
+static uint64_t unrecorded(const struct analyze_scope_cost *scope)
 {
     return scope->cost.calls > scope->records ? scope->cost.calls - scope->records : 0;
 }
 
-void report_scopes_csv(const struct prof_analysis *analysis, const struct report_style *style)
+void report_scopes_csv(const struct analyze_result *analysis, const struct report_style *style)
 {
-    struct prof_scope_costs costs;
-    prof_scope_costs_make(&costs, analysis->profile, true);
+    struct analyze_scope_costs costs;
+    analyze_scope_costs_make(&costs, analysis->profile, true);
     fputs("name,thread,total_time,forward_time,reverse_time,chain_stack,no_chain_stack,"
           "autodiff_calls,no_autodiff_calls\n",
           style->out);
     for (size_t i = 0; i < costs.n; i++) {
-        const struct prof_scope_cost *scope = &costs.scope[i];
+        const struct analyze_scope_cost *scope = &costs.scope[i];
         char path[TEXT_SCOPE_ROOM];
         if (is_idle(scope))
             continue;
@@ -355,5 +355,5 @@ void report_scopes_csv(const struct prof_analysis *analysis, const struct report
                 (unsigned long long)scope->recorded_calls,
                 (unsigned long long)(scope->calls - scope->recorded_calls));
     }
-    prof_scope_costs_free(&costs);
+    analyze_scope_costs_free(&costs);
 }

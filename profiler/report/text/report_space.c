@@ -20,18 +20,18 @@ enum { CAUSES = sizeof cause_name / sizeof *cause_name };
 
 /* A holder with what it is sorted by. */
 struct ranked_holder {
-    const struct prof_holder *holder;
+    const struct analyze_holder *holder;
     double key; /* bytes, or bytes times ns */
 };
 
-static void causes_of(const struct prof_holder *h, uint64_t by[CAUSES])
+static void causes_of(const struct analyze_holder *h, uint64_t by[CAUSES])
 {
     const uint64_t all[CAUSES] = {h->by_call,   h->by_sweep, h->by_frame,
                                   h->by_rewind, h->by_reset, h->by_destroy};
     memcpy(by, all, sizeof all);
 }
 
-static double key_of(const struct prof_holder *h, enum report_space what)
+static double key_of(const struct analyze_holder *h, enum report_space what)
 {
     switch (what) {
     case REPORT_LIFETIME:
@@ -56,7 +56,7 @@ static int compare_ranked(const void *x, const void *y)
 
 /* ---- cells ---- */
 
-static const char *kinds_text(const struct prof_holder *h)
+static const char *kinds_text(const struct analyze_holder *h)
 {
     int found = -1;
     for (int k = 0; k < READ_RESIDUAL_KINDS; k++)
@@ -66,8 +66,8 @@ static const char *kinds_text(const struct prof_holder *h)
 }
 
 /* "mlp.c:41 tanh", or "(tape) padding". */
-static void put_line(char *buf, size_t n, const struct prof_analysis *analysis,
-                     const struct prof_line *line)
+static void put_line(char *buf, size_t n, const struct analyze_result *analysis,
+                     const struct analyze_line *line)
 {
     char names[NAMES_ROOM], place[PLACE_ROOM] = "(tape)";
     text_names(names, sizeof names, &line->ops, ",");
@@ -77,16 +77,16 @@ static void put_line(char *buf, size_t n, const struct prof_analysis *analysis,
 }
 
 /* The line, and for which other: the cell at the end of a row. */
-static void cell_holder(struct table *table, const struct prof_analysis *analysis,
-                        const struct prof_holder *h, enum prof_space_by by,
+static void cell_holder(struct table *table, const struct analyze_result *analysis,
+                        const struct analyze_holder *h, enum analyze_space_by by,
                         const struct report_style *style)
 {
     char line[PLACE_ROOM + NAMES_ROOM], consumer[PLACE_ROOM + NAMES_ROOM] = "";
-    if (by == PROF_SPACE_BY_OP)
+    if (by == ANALYZE_SPACE_BY_OP)
         text_names(line, sizeof line, &h->line.ops, ",");
     else
         put_line(line, sizeof line, analysis, &h->line);
-    if (by == PROF_SPACE_BY_OP)
+    if (by == ANALYZE_SPACE_BY_OP)
         text_names(consumer, sizeof consumer, &h->consumer.ops, ",");
     else if (h->consumer.ops.n > 0)
         put_line(consumer, sizeof consumer, analysis, &h->consumer);
@@ -97,7 +97,7 @@ static void cell_holder(struct table *table, const struct prof_analysis *analysi
                 consumer, h->more_consumers || h->shared ? " +" : "");
 }
 
-static void cell_cause(struct table *table, const struct prof_holder *h)
+static void cell_cause(struct table *table, const struct analyze_holder *h)
 {
     uint64_t by[CAUSES];
     causes_of(h, by);
@@ -115,7 +115,7 @@ static void cell_cause(struct table *table, const struct prof_holder *h)
 }
 
 /* Mean time that a byte lived. */
-static uint64_t life_of(const struct prof_holder *h)
+static uint64_t life_of(const struct analyze_holder *h)
 {
     return h->bytes > 0 ? read_whole(h->byte_ns / (double)h->bytes) : 0;
 }
@@ -123,8 +123,8 @@ static uint64_t life_of(const struct prof_holder *h)
 /* ---- tables ---- */
 
 struct view {
-    const struct prof_analysis *analysis;
-    const struct prof_space *space;
+    const struct analyze_result *analysis;
+    const struct analyze_space *space;
     const struct report_space_options *options;
     const struct report_style *style;
     struct ranked_holder *row;
@@ -150,15 +150,15 @@ static void add_columns(struct table *table, const struct view *view)
         table_optional(table, columns[view->options->what][i].rank);
     }
     table_column(table, TABLE_LEFT,
-                 view->options->by == PROF_SPACE_BY_OP ? "op"
-                 : view->style->utf8                   ? "line op \u2192 read by"
-                                                       : "line op -> read by");
+                 view->options->by == ANALYZE_SPACE_BY_OP ? "op"
+                 : view->style->utf8                      ? "line op \u2192 read by"
+                                                          : "line op -> read by");
 }
 
 static void add_cells(struct table *table, const struct view *view, const struct ranked_holder *row)
 {
     char share[UNITS_ROOM];
-    const struct prof_holder *h = row->holder;
+    const struct analyze_holder *h = row->holder;
     const struct report_style *style = view->style;
     table_row(table);
     switch (view->options->what) {
@@ -198,7 +198,7 @@ static void add_holder(struct table *table, const struct view *view,
 
 static void add_left_out(struct table *table, const struct view *view)
 {
-    const struct prof_holder *h = &view->space->left_out;
+    const struct analyze_holder *h = &view->space->left_out;
     if (view->space->n_left_out == 0)
         return;
     add_cells(table, view, &(struct ranked_holder){h, key_of(h, view->options->what)});
@@ -209,7 +209,7 @@ static void add_left_out(struct table *table, const struct view *view)
 static void add_rest(struct table *table, const struct view *view)
 {
     char share[UNITS_ROOM];
-    const struct prof_space *space = view->space;
+    const struct analyze_space *space = view->space;
     if (view->options->what != REPORT_HOLDERS || space->total <= space->held)
         return;
     table_row(table);
@@ -268,7 +268,7 @@ static void put_head(const struct view *view)
         [REPORT_DEAD] = "Saved for a pullback that never read it, all tapes (exact).",
         [REPORT_LEAKS] = "Left when a tape was destroyed, or live at the end (exact).",
     };
-    const struct prof_space *space = view->space;
+    const struct analyze_space *space = view->space;
     const struct report_style *style = view->style;
     char bytes[UNITS_ROOM], when[UNITS_ROOM];
     if (view->options->what != REPORT_HOLDERS) {
@@ -279,9 +279,9 @@ static void put_head(const struct view *view)
     text_paragraph(
         style->out, style->width, "%s live%s%s%s%s%s (exact)",
         style->exact ? units_exact(bytes, space->total) : units_bytes(bytes, space->total),
-        view->options->at == PROF_AT_END    ? " at the end"
-        : view->options->at == PROF_AT_PEAK ? " at the tape's peak"
-                                            : " at that time",
+        view->options->at == ANALYZE_AT_END    ? " at the end"
+        : view->options->at == ANALYZE_AT_PEAK ? " at the tape's peak"
+                                               : " at that time",
         space->at_is_known ? ", " : "", space->at_is_known ? when : "",
         space->at_is_known ? " after the start" : "", space->is_backward ? ", in a sweep" : "");
 }
@@ -309,7 +309,7 @@ static void put_text(const struct view *view)
     const bool holders = view->options->what == REPORT_HOLDERS;
     struct table *table = make_table(view);
     put_head(view);
-    if (holders && view->options->by == PROF_SPACE_BY_CLASS)
+    if (holders && view->options->by == ANALYZE_SPACE_BY_CLASS)
         put_kinds(view);
     if (holders && view->space->tape)
         report_timeline(view->analysis, view->space->tape, style);
@@ -331,7 +331,7 @@ static void put_text(const struct view *view)
 
 /* ---- JSON ---- */
 
-static void json_line(struct base_json *json, const char *name, const struct prof_line *line)
+static void json_line(struct base_json *json, const char *name, const struct analyze_line *line)
 {
     if (line->ops.n == 0) {
         base_json_null(json, name);
@@ -343,7 +343,7 @@ static void json_line(struct base_json *json, const char *name, const struct pro
 }
 
 static void json_holder(struct base_json *json, const struct view *view,
-                        const struct prof_holder *h)
+                        const struct analyze_holder *h)
 {
     uint64_t by[CAUSES];
     causes_of(h, by);
@@ -375,7 +375,7 @@ static void json_holder(struct base_json *json, const struct view *view,
     base_json_end(json);
 }
 
-static void json_moments(struct base_json *json, const struct prof_analysis *analysis,
+static void json_moments(struct base_json *json, const struct analyze_result *analysis,
                          const struct read_tape *tape)
 {
     const struct read_profile *profile = analysis->profile;
@@ -422,7 +422,7 @@ static void put_json(const struct view *view)
     base_json_finish(&json);
 }
 
-void report_space(const struct prof_analysis *analysis, const struct prof_space *space,
+void report_space(const struct analyze_result *analysis, const struct analyze_space *space,
                   const struct report_space_options *options, const struct report_style *style)
 {
     struct view view = {analysis, space, options, style, NULL, 0, 0, 0};

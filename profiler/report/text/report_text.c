@@ -42,7 +42,7 @@ const char *text_byte_time_title(const struct report_style *style)
     return style->exact ? "B*ns" : "B*ms";
 }
 
-void text_names(char *buf, size_t n, const struct prof_names *names, const char *separator)
+void text_names(char *buf, size_t n, const struct analyze_names *names, const char *separator)
 {
     size_t used = 0;
     buf[0] = '\0';
@@ -90,8 +90,8 @@ const char *text_base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-void text_scope_path(char buf[TEXT_SCOPE_ROOM], const struct prof_scope_costs *costs,
-                     const struct prof_scope_cost *scope)
+void text_scope_path(char buf[TEXT_SCOPE_ROOM], const struct analyze_scope_costs *costs,
+                     const struct analyze_scope_cost *scope)
 {
     enum { MOST_LEVELS = 64 };
     char *at = buf + TEXT_SCOPE_ROOM - 1;
@@ -112,8 +112,8 @@ void text_scope_path(char buf[TEXT_SCOPE_ROOM], const struct prof_scope_costs *c
     memmove(buf, at, strlen(at) + 1);
 }
 
-void text_scope_name(char buf[TEXT_SCOPE_ROOM], const struct prof_scope_costs *costs,
-                     const struct prof_scope_cost *scope)
+void text_scope_name(char buf[TEXT_SCOPE_ROOM], const struct analyze_scope_costs *costs,
+                     const struct analyze_scope_cost *scope)
 {
     size_t same = 0;
     for (size_t i = 0; i < costs->n; i++)
@@ -124,10 +124,10 @@ void text_scope_name(char buf[TEXT_SCOPE_ROOM], const struct prof_scope_costs *c
         snprintf(buf, TEXT_SCOPE_ROOM, "%s", scope->name);
 }
 
-const char *report_short_path(const struct prof_analysis *analysis, const char *file)
+const char *report_short_path(const struct analyze_result *analysis, const char *file)
 {
     const char *start = text_base_name(file);
-    while (start > file && prof_analysis_files(analysis, start, NULL, 0) > 1) {
+    while (start > file && analyze_files(analysis, start, NULL, 0) > 1) {
         start--; /* the slash; then back to the one before */
         while (start > file && start[-1] != '/')
             start--;
@@ -135,9 +135,9 @@ const char *report_short_path(const struct prof_analysis *analysis, const char *
     return start;
 }
 
-void text_sampled_note(const struct prof_analysis *analysis, FILE *out)
+void text_sampled_note(const struct analyze_result *analysis, FILE *out)
 {
-    const struct prof_totals *total = &analysis->total;
+    const struct analyze_totals *total = &analysis->total;
     char buf[UNITS_ROOM];
     if (total->fired == 0) {
         fputs("No samples were taken.\n", out);
@@ -156,16 +156,16 @@ void text_sampled_note(const struct prof_analysis *analysis, FILE *out)
             (unsigned long long)(period > 0 ? (1000000000 + period / 2) / period : 0),
             (unsigned long long)total->fired, (unsigned long long)total->recorded,
             (unsigned long long)total->partial, (unsigned long long)total->lost, outside,
-            units_share(buf, prof_cost_time(&analysis->sum), total->process_cpu_ns));
+            units_share(buf, analyze_cost_time(&analysis->sum), total->process_cpu_ns));
 }
 
-void text_untimed_note(const struct prof_analysis *analysis, FILE *out)
+void text_untimed_note(const struct analyze_result *analysis, FILE *out)
 {
     if (analysis->profile->without_times)
         fputs("No times were taken (--time off).\n", out);
 }
 
-void text_unlined_note(const struct prof_analysis *analysis, FILE *out)
+void text_unlined_note(const struct analyze_result *analysis, FILE *out)
 {
     if (analysis->n_unlined > 0)
         fprintf(out, "%zu site%s without line information%s.\n", analysis->n_unlined,

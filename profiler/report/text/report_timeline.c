@@ -104,7 +104,7 @@ static void put_axis(const struct plot *plot, const struct read_profile *profile
     fprintf(style->out, "%s\n", to);
 }
 
-void report_timeline(const struct prof_analysis *analysis, const struct read_tape *tape,
+void report_timeline(const struct analyze_result *analysis, const struct read_tape *tape,
                      const struct report_style *style)
 {
     struct plot plot = {.n = 0};

@@ -9,18 +9,18 @@
 
 /* What the cells of a row are made of. */
 struct top {
-    const struct prof_analysis *analysis;
+    const struct analyze_result *analysis;
     const struct report_style *style;
     const struct ranking *ranking;
-    enum prof_by by;
+    enum analyze_by by;
     enum report_sort sort;
-    struct prof_roof roof;
+    struct analyze_roof roof;
 };
 
 /* A row under way; line is NULL in the row of the totals. */
 struct top_row {
-    const struct prof_line *line;
-    const struct prof_cost *cost;
+    const struct analyze_line *line;
+    const struct analyze_cost *cost;
 };
 
 static void put_share(struct table *table, const struct top *top, const struct top_row *row)
@@ -53,7 +53,7 @@ static void put_recompute(struct table *table, const struct top *top, const stru
 static void put_ratio(struct table *table, const struct top *top, const struct top_row *row)
 {
     char buf[UNITS_ROOM];
-    bool slow = row->line && prof_line_is_slow_backward(row->line, top->analysis, &top->roof);
+    bool slow = row->line && analyze_line_is_slow_backward(row->line, top->analysis, &top->roof);
     table_cellf(table, "%s%s", units_ratio(buf, row->cost->backward_ns, row->cost->forward_ns),
                 slow ? "!" : "");
 }
@@ -61,7 +61,7 @@ static void put_ratio(struct table *table, const struct top *top, const struct t
 static void put_expected(struct table *table, const struct top *top, const struct top_row *row)
 {
     char buf[UNITS_ROOM] = "-";
-    double expected = prof_cost_expected_ratio(row->cost, &top->roof);
+    double expected = analyze_cost_expected_ratio(row->cost, &top->roof);
     if (expected > 0)
         snprintf(buf, sizeof buf, "%.*f", expected < 9.95 ? 1 : 0, expected);
     table_cell(table, buf);
@@ -69,7 +69,7 @@ static void put_expected(struct table *table, const struct top *top, const struc
 
 static void put_tape(struct table *table, const struct top *top, const struct top_row *row)
 {
-    cell_bytes(table, prof_cost_tape_bytes(row->cost), top->style);
+    cell_bytes(table, analyze_cost_tape_bytes(row->cost), top->style);
 }
 
 static void put_peak(struct table *table, const struct top *top, const struct top_row *row)
@@ -95,7 +95,7 @@ static void put_error(struct table *table, const struct top *top, const struct t
     if (row->cost->cpu_samples == 0)
         table_cell(table, "-");
     else
-        table_cell(table, units_share(buf, read_whole(prof_cost_error(row->cost, key)),
+        table_cell(table, units_share(buf, read_whole(analyze_cost_error(row->cost, key)),
                                       ranking_key(&top->ranking->total, top->sort, top->style)));
 }
 
@@ -168,7 +168,7 @@ static bool has_both(const struct top *top)
 static bool has_recompute(const struct top *top)
 {
     return ranking_has_phase(top->style, REPORT_RECOMPUTE) &&
-           !top->analysis->profile->without_times && prof_cost_recomputes(&top->ranking->total);
+           !top->analysis->profile->without_times && analyze_cost_recomputes(&top->ranking->total);
 }
 
 /* The expected ratio is from the rows' counts. */
@@ -220,8 +220,8 @@ static void add_columns(struct table *table, const struct top *top)
     table_column(table, TABLE_LEFT, text_where_title(top->by));
 }
 
-static void add_cells(struct table *table, const struct top *top, const struct prof_line *line,
-                      const struct prof_cost *cost)
+static void add_cells(struct table *table, const struct top *top, const struct analyze_line *line,
+                      const struct analyze_cost *cost)
 {
     const struct top_row row = {line, cost};
     table_row(table);
@@ -235,10 +235,10 @@ static void put_hidden(const struct top *top)
     const struct ranking *ranking = top->ranking;
     const struct report_style *style = top->style;
     char buf[UNITS_ROOM];
-    struct prof_cost sum = {0};
+    struct analyze_cost sum = {0};
     size_t n = ranking->n - ranking->shown;
     for (size_t i = ranking->shown; i < ranking->n; i++)
-        prof_cost_add(&sum, &ranking->row[i].line->cost);
+        analyze_cost_add(&sum, &ranking->row[i].line->cost);
     /* Rows with what they called overlap: their sum says nothing. */
     const char *share = ranking_share(buf, &sum, &ranking->total, top->sort, style);
     text_paragraph(style->out, style->width, "%s %zu more %s%s%s%s%s; -n 0 shows everything.",
@@ -252,7 +252,7 @@ static bool any_slow(const struct top *top)
     if (!has_both(top))
         return false;
     for (size_t i = 0; i < top->ranking->shown; i++)
-        if (prof_line_is_slow_backward(top->ranking->row[i].line, top->analysis, &top->roof))
+        if (analyze_line_is_slow_backward(top->ranking->row[i].line, top->analysis, &top->roof))
             return true;
     return false;
 }
@@ -264,7 +264,7 @@ static void print(const struct top *top)
     struct table *table = table_new();
     add_columns(table, top);
     for (size_t i = 0; i < ranking->shown; i++) {
-        const struct prof_line *line = ranking->row[i].line;
+        const struct analyze_line *line = ranking->row[i].line;
         add_cells(table, top, line, &line->cost);
         cell_where(table, top->analysis, line, top->by);
     }
@@ -305,11 +305,11 @@ static void print_json(const struct top *top)
     base_json_bool(&json, "inclusive", top->style->inclusive);
     base_json_array(&json, "rows");
     for (size_t i = 0; i < ranking->shown; i++) {
-        const struct prof_line *line = ranking->row[i].line;
-        double expected = prof_cost_expected_ratio(&line->cost, &top->roof);
+        const struct analyze_line *line = ranking->row[i].line;
+        double expected = analyze_cost_expected_ratio(&line->cost, &top->roof);
         base_json_object(&json, NULL);
         report_json_place(&json, line);
-        if (top->by == PROF_BY_SHAPE)
+        if (top->by == ANALYZE_BY_SHAPE)
             base_json_text(&json, "shape", line->shape);
         report_json_cost(&json, &line->cost, top->analysis->profile);
         report_json_ratio(&json, "ratio", line->cost.backward_ns, line->cost.forward_ns);
@@ -318,7 +318,7 @@ static void print_json(const struct top *top)
         else
             base_json_null(&json, "expected_ratio");
         base_json_bool(&json, "slow_backward",
-                       prof_line_is_slow_backward(line, top->analysis, &top->roof));
+                       analyze_line_is_slow_backward(line, top->analysis, &top->roof));
         base_json_end(&json);
     }
     base_json_end(&json);
@@ -331,7 +331,7 @@ static void print_json(const struct top *top)
     base_json_finish(&json);
 }
 
-void report_top(const struct prof_analysis *analysis, enum prof_by by, enum report_sort sort,
+void report_top(const struct analyze_result *analysis, enum analyze_by by, enum report_sort sort,
                 size_t limit, const struct report_style *style)
 {
     struct ranking ranking;
@@ -341,7 +341,7 @@ void report_top(const struct prof_analysis *analysis, enum prof_by by, enum repo
         .ranking = &ranking,
         .by = by,
         .sort = ranking_known(analysis->profile, sort),
-        .roof = prof_analysis_roof(analysis),
+        .roof = analyze_roof(analysis),
     };
     ranking_make(&ranking, analysis, by, top.sort, limit, style);
     if (style->json)

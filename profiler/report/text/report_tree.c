@@ -20,11 +20,11 @@ enum { NAMES_ROOM = 256, LABEL_ROOM = 2048, WIDE = 100, COLUMNS_BEFORE = 36 };
 struct ordered {
     uint32_t node;
     uint64_t key;
-    const struct prof_line *line;
+    const struct analyze_line *line;
 };
 
 struct printer {
-    const struct prof_tree *tree;
+    const struct analyze_tree *tree;
     const struct report_tree_options *options;
     const struct report_style *style;
     struct table *table;
@@ -55,12 +55,12 @@ static int compare_ordered(const void *x, const void *y)
     return order ? order : a->node < b->node ? -1 : a->node > b->node;
 }
 
-static uint64_t cost_of(const struct printer *p, const struct prof_cost *cost)
+static uint64_t cost_of(const struct printer *p, const struct analyze_cost *cost)
 {
     return ranking_key(cost, p->options->metric, p->style);
 }
 
-static uint64_t key_of(const struct printer *p, const struct prof_tree_node *node)
+static uint64_t key_of(const struct printer *p, const struct analyze_tree_node *node)
 {
     switch (p->options->order) {
     case REPORT_TREE_BY_CALLS:
@@ -76,13 +76,13 @@ static uint64_t key_of(const struct printer *p, const struct prof_tree_node *nod
 }
 
 /* Op calls; where none were counted, samples. */
-static uint64_t count_of(const struct prof_cost *cost)
+static uint64_t count_of(const struct analyze_cost *cost)
 {
     return cost->calls > 0 ? cost->calls : cost->samples;
 }
 
-static bool is_shown(const struct printer *p, const struct prof_tree_node *node,
-                     const struct prof_tree_node *parent)
+static bool is_shown(const struct printer *p, const struct analyze_tree_node *node,
+                     const struct analyze_tree_node *parent)
 {
     const struct report_tree_options *options = p->options;
     if (options->max_depth > 0 && node->depth > options->max_depth)
@@ -93,12 +93,12 @@ static bool is_shown(const struct printer *p, const struct prof_tree_node *node,
            (x <= 0 || n * n > x * x * (double)count_of(&parent->all));
 }
 
-static const char *module_of(const struct prof_line *line)
+static const char *module_of(const struct analyze_line *line)
 {
     return line->module ? text_base_name(line->module) : "?";
 }
 
-static void put_place(char *buf, size_t n, const struct printer *p, const struct prof_line *line)
+static void put_place(char *buf, size_t n, const struct printer *p, const struct analyze_line *line)
 {
     const char *file = line->file ? report_short_path(p->tree->analysis, line->file) : NULL;
     const char *function = line->function ? line->function : "";
@@ -131,7 +131,7 @@ static unsigned most_indent(const struct printer *p)
 }
 
 static void put_label(char *buf, size_t n, const struct printer *p,
-                      const struct prof_tree_node *node)
+                      const struct analyze_tree_node *node)
 {
     char names[NAMES_ROOM], place[LABEL_ROOM / 2];
     text_names(names, sizeof names, &node->line.ops, ",");
@@ -142,7 +142,7 @@ static void put_label(char *buf, size_t n, const struct printer *p,
     else if (node->line.own)
         snprintf(place, sizeof place, "(tape)");
     else if (node->line.idle)
-        snprintf(place, sizeof place, "%s", PROF_IDLE_NAME);
+        snprintf(place, sizeof place, "%s", ANALYZE_IDLE_NAME);
     else if (node->cut)
         snprintf(place, sizeof place, "(outer frames cut off)");
     else
@@ -214,7 +214,7 @@ static void add_columns(const struct printer *p)
 }
 
 static void cell_cost(const struct printer *p, enum report_sort metric,
-                      const struct prof_cost *cost)
+                      const struct analyze_cost *cost)
 {
     const uint64_t value = ranking_key(cost, metric, p->style);
     if (metric == REPORT_SORT_TAPE || metric == REPORT_SORT_PEAK)
@@ -227,8 +227,8 @@ static void cell_cost(const struct printer *p, enum report_sort metric,
         cell_time(p->table, value, p->style);
 }
 
-static void add_cells(const struct printer *p, const struct prof_cost *all,
-                      const struct prof_cost *self)
+static void add_cells(const struct printer *p, const struct analyze_cost *all,
+                      const struct analyze_cost *self)
 {
     char buf[UNITS_ROOM];
     table_row(p->table);
@@ -244,10 +244,10 @@ static void add_cells(const struct printer *p, const struct prof_cost *all,
 
 static void put_json(const struct printer *p, uint32_t i)
 {
-    const struct prof_tree_node *node = &p->tree->node[i];
+    const struct analyze_tree_node *node = &p->tree->node[i];
     base_json_object(p->json, NULL);
     base_json_u64(p->json, "id", i);
-    if (node->parent != PROF_NO_NODE)
+    if (node->parent != ANALYZE_NO_NODE)
         base_json_u64(p->json, "parent", node->parent);
     else
         base_json_null(p->json, "parent");
@@ -266,7 +266,7 @@ static void put_json(const struct printer *p, uint32_t i)
 static void put_node(struct printer *p, uint32_t i)
 {
     char label[LABEL_ROOM];
-    const struct prof_tree_node *node = &p->tree->node[i];
+    const struct analyze_tree_node *node = &p->tree->node[i];
     p->shown++;
     if (p->json) {
         put_json(p, i);
@@ -277,10 +277,10 @@ static void put_node(struct printer *p, uint32_t i)
     table_cell(p->table, label);
 }
 
-static size_t count_below(const struct prof_tree *tree, uint32_t i)
+static size_t count_below(const struct analyze_tree *tree, uint32_t i)
 {
     size_t n = 1;
-    for (uint32_t at = tree->node[i].child; at != PROF_NO_NODE; at = tree->node[at].next)
+    for (uint32_t at = tree->node[i].child; at != ANALYZE_NO_NODE; at = tree->node[at].next)
         n += count_below(tree, at);
     return n;
 }
@@ -288,11 +288,11 @@ static size_t count_below(const struct prof_tree *tree, uint32_t i)
 /* The calls below one that are shown lie behind those of its callers in p->order. */
 static void put_subtree(struct printer *p, uint32_t i)
 {
-    const struct prof_tree_node *node = &p->tree->node[i];
+    const struct analyze_tree_node *node = &p->tree->node[i];
     const size_t first = p->n_order;
     put_node(p, i);
-    for (uint32_t at = node->child; at != PROF_NO_NODE; at = p->tree->node[at].next) {
-        const struct prof_tree_node *below = &p->tree->node[at];
+    for (uint32_t at = node->child; at != ANALYZE_NO_NODE; at = p->tree->node[at].next) {
+        const struct analyze_tree_node *below = &p->tree->node[at];
         if (is_shown(p, below, node))
             p->order[p->n_order++] = (struct ordered){at, key_of(p, below), &below->line};
         else
@@ -316,7 +316,7 @@ static bool has_sampled_ops(const struct read_profile *profile)
 
 static void put_notes(const struct printer *p)
 {
-    const struct prof_tree *tree = p->tree;
+    const struct analyze_tree *tree = p->tree;
     FILE *out = p->style->out;
     if (p->shown == 1 && p->hidden == 0 && tree->n_left_out == 0)
         fputs("Nothing was measured.\n", out);
@@ -355,7 +355,7 @@ static void print_table(struct printer *p)
 static void print_json(struct printer *p)
 {
     struct base_json json;
-    const struct prof_analysis *analysis = p->tree->analysis;
+    const struct analyze_result *analysis = p->tree->analysis;
     report_json_begin(&json, p->style->out, "tree");
     report_json_profile(&json, "profile", analysis->profile);
     base_json_bool(&json, "inverted", p->options->inverted);
@@ -377,7 +377,7 @@ static void print_json(struct printer *p)
     p->json = NULL;
 }
 
-void report_tree(const struct prof_tree *tree, const struct report_tree_options *options,
+void report_tree(const struct analyze_tree *tree, const struct report_tree_options *options,
                  const struct report_style *style)
 {
     struct report_tree_options known = *options;

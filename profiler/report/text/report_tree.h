@@ -22,7 +22,7 @@ struct report_tree_options {
 };
 
 /* Each node with what it and all below cost. */
-void report_tree(const struct prof_tree *tree, const struct report_tree_options *options,
+void report_tree(const struct analyze_tree *tree, const struct report_tree_options *options,
                  const struct report_style *style);
 
 #endif

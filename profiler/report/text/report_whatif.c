@@ -11,8 +11,8 @@
 /* In the order of the new peak, then of the cost; ties keep the order of the source. */
 static int compare_options(const void *x, const void *y)
 {
-    const struct prof_option *a = *(const struct prof_option *const *)x;
-    const struct prof_option *b = *(const struct prof_option *const *)y;
+    const struct analyze_option *a = *(const struct analyze_option *const *)x;
+    const struct analyze_option *b = *(const struct analyze_option *const *)y;
     if (a->peak_bytes != b->peak_bytes)
         return a->peak_bytes < b->peak_bytes ? -1 : 1;
     if (a->cost_ns != b->cost_ns)
@@ -21,9 +21,10 @@ static int compare_options(const void *x, const void *y)
 }
 
 /* The options in that order, all of them or those that were chosen; the caller frees the list. */
-static const struct prof_option **ordered(const struct prof_whatif *whatif, bool chosen, size_t *n)
+static const struct analyze_option **ordered(const struct analyze_whatif *whatif, bool chosen,
+                                             size_t *n)
 {
-    const struct prof_option **list = base_calloc(whatif->n + 1, sizeof *list);
+    const struct analyze_option **list = base_calloc(whatif->n + 1, sizeof *list);
     *n = 0;
     for (size_t i = 0; i < whatif->n; i++)
         if (!chosen || whatif->option[i].chosen)
@@ -44,7 +45,7 @@ static const char *time_text(char buf[UNITS_ROOM], uint64_t ns, const struct rep
 }
 
 /* What it costs to compute values again is known from exact times. */
-static bool is_costed(const struct prof_analysis *analysis)
+static bool is_costed(const struct analyze_result *analysis)
 {
     return !analysis->profile->without_times && !analysis->profile->is_sampled;
 }
@@ -59,8 +60,8 @@ static void cell_less(struct table *table, uint64_t now, uint64_t before)
 
 /* Less than what the table shows as 0.1 %. The options come by their peaks: those that gain too
  * little are the last. */
-static size_t count_gaining(const struct prof_whatif *whatif,
-                            const struct prof_option *const *option, size_t n)
+static size_t count_gaining(const struct analyze_whatif *whatif,
+                            const struct analyze_option *const *option, size_t n)
 {
     while (n > 0 && (double)option[n - 1]->peak_bytes > 0.9995 * (double)whatif->peak_bytes)
         n--;
@@ -68,9 +69,9 @@ static size_t count_gaining(const struct prof_whatif *whatif,
 }
 
 /* All rows. */
-static struct table *make_table(const struct prof_analysis *analysis,
-                                const struct prof_whatif *whatif,
-                                const struct prof_option *const *option, size_t n,
+static struct table *make_table(const struct analyze_result *analysis,
+                                const struct analyze_whatif *whatif,
+                                const struct analyze_option *const *option, size_t n,
                                 const struct report_style *style)
 {
     static const char *const title[] = {"new peak", "less", "cost", "of run", "values", ""};
@@ -94,13 +95,13 @@ static struct table *make_table(const struct prof_analysis *analysis,
         table_cell(table, units_share(buf, option[i]->cost_ns, whatif->run_ns));
         cell_count(table, option[i]->count, style);
         table_cell(table, option[i]->is_best ? "*" : "");
-        cell_where(table, analysis, &option[i]->line, PROF_BY_LINE);
+        cell_where(table, analysis, &option[i]->line, ANALYZE_BY_LINE);
     }
     return table;
 }
 
 /* What the numbers stand on. */
-static void put_terms(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
+static void put_terms(const struct analyze_result *analysis, const struct analyze_whatif *whatif,
                       const struct report_style *style)
 {
     char buf[UNITS_ROOM];
@@ -138,7 +139,8 @@ static void put_terms(const struct prof_analysis *analysis, const struct prof_wh
                        bytes_text(buf, whatif->tape->peak_bytes, style));
 }
 
-static void put_json_option(struct base_json *json, const struct prof_option *option, bool costed)
+static void put_json_option(struct base_json *json, const struct analyze_option *option,
+                            bool costed)
 {
     base_json_object(json, NULL);
     report_json_place(json, &option->line);
@@ -150,8 +152,8 @@ static void put_json_option(struct base_json *json, const struct prof_option *op
     base_json_end(json);
 }
 
-static void begin_json(struct base_json *json, const struct prof_analysis *analysis,
-                       const struct prof_whatif *whatif, const struct report_style *style)
+static void begin_json(struct base_json *json, const struct analyze_result *analysis,
+                       const struct analyze_whatif *whatif, const struct report_style *style)
 {
     report_json_begin(json, style->out, "whatif");
     report_json_profile(json, "profile", analysis->profile);
@@ -163,7 +165,7 @@ static void begin_json(struct base_json *json, const struct prof_analysis *analy
     base_json_u64(json, "rows_left_out", whatif->n_left_out);
 }
 
-static void put_json_options(struct base_json *json, const struct prof_option *const *option,
+static void put_json_options(struct base_json *json, const struct analyze_option *const *option,
                              size_t n, bool costed)
 {
     base_json_array(json, "lines");
@@ -197,7 +199,7 @@ static void put_hidden(size_t beyond, size_t idle, const struct report_style *st
 }
 
 /* Where no line is shown: why. */
-static void put_none(const struct prof_whatif *whatif, const struct report_style *style)
+static void put_none(const struct analyze_whatif *whatif, const struct report_style *style)
 {
     if (whatif->n == 0)
         fputs(whatif->n_left_out > 0 ? "Every line that saves values was left out.\n"
@@ -210,8 +212,8 @@ static void put_none(const struct prof_whatif *whatif, const struct report_style
                        whatif->n);
 }
 
-static void put_all(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
-                    const struct prof_option *const *option, size_t limit,
+static void put_all(const struct analyze_result *analysis, const struct analyze_whatif *whatif,
+                    const struct analyze_option *const *option, size_t limit,
                     const struct report_style *style)
 {
     char buf[UNITS_ROOM];
@@ -235,11 +237,11 @@ static void put_all(const struct prof_analysis *analysis, const struct prof_what
     text_unlined_note(analysis, style->out);
 }
 
-void report_whatif(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
+void report_whatif(const struct analyze_result *analysis, const struct analyze_whatif *whatif,
                    size_t limit, const struct report_style *style)
 {
     size_t n;
-    const struct prof_option **option = ordered(whatif, false, &n);
+    const struct analyze_option **option = ordered(whatif, false, &n);
     if (style->json) {
         struct base_json json;
         begin_json(&json, analysis, whatif, style);
@@ -251,14 +253,15 @@ void report_whatif(const struct prof_analysis *analysis, const struct prof_whati
     free(option);
 }
 
-static void put_choice_json(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
-                            const struct prof_option *const *option, size_t n, uint64_t peak,
+static void put_choice_json(const struct analyze_result *analysis,
+                            const struct analyze_whatif *whatif,
+                            const struct analyze_option *const *option, size_t n, uint64_t peak,
                             uint64_t budget, bool is_optimal, const struct report_style *style)
 {
     struct base_json json;
     begin_json(&json, analysis, whatif, style);
     base_json_u64(&json, "new_peak_bytes", peak);
-    report_json_known(&json, "recompute_ns", prof_whatif_cost(whatif), is_costed(analysis));
+    report_json_known(&json, "recompute_ns", analyze_whatif_cost(whatif), is_costed(analysis));
     if (budget > 0) {
         base_json_u64(&json, "budget_bytes", budget);
         base_json_bool(&json, "fits", peak <= budget);
@@ -269,7 +272,7 @@ static void put_choice_json(const struct prof_analysis *analysis, const struct p
 }
 
 /* What no choice of lines lowers, of the tape's peak. */
-static void put_rest(const struct prof_whatif *whatif, const struct report_style *style)
+static void put_rest(const struct analyze_whatif *whatif, const struct report_style *style)
 {
     const struct read_tape *tape = whatif->tape;
     uint64_t held[READ_RESIDUAL_KINDS] = {0}, sum = 0;
@@ -310,12 +313,12 @@ static void put_fit(uint64_t peak, uint64_t budget, bool is_optimal,
                        bytes_text(over, peak - budget, style));
 }
 
-static void put_choice(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
-                       const struct prof_option *const *option, size_t n, uint64_t peak,
+static void put_choice(const struct analyze_result *analysis, const struct analyze_whatif *whatif,
+                       const struct analyze_option *const *option, size_t n, uint64_t peak,
                        uint64_t budget, bool is_optimal, const struct report_style *style)
 {
     char before[UNITS_ROOM], after[UNITS_ROOM], time[UNITS_ROOM], share[UNITS_ROOM];
-    const uint64_t cost = prof_whatif_cost(whatif);
+    const uint64_t cost = analyze_whatif_cost(whatif);
     struct table *table = make_table(analysis, whatif, option, n, style);
     text_paragraph(style->out, style->width, "Peak now: %s; with these lines computed again: %s.",
                    bytes_text(before, whatif->peak_bytes, style), bytes_text(after, peak, style));
@@ -335,12 +338,13 @@ static void put_choice(const struct prof_analysis *analysis, const struct prof_w
     put_terms(analysis, whatif, style);
 }
 
-void report_whatif_choice(const struct prof_analysis *analysis, const struct prof_whatif *whatif,
-                          uint64_t budget, bool is_optimal, const struct report_style *style)
+void report_whatif_choice(const struct analyze_result *analysis,
+                          const struct analyze_whatif *whatif, uint64_t budget, bool is_optimal,
+                          const struct report_style *style)
 {
     size_t n;
-    const uint64_t peak = prof_whatif_peak(whatif);
-    const struct prof_option **option = ordered(whatif, true, &n);
+    const uint64_t peak = analyze_whatif_peak(whatif);
+    const struct analyze_option **option = ordered(whatif, true, &n);
     if (style->json)
         put_choice_json(analysis, whatif, option, n, peak, budget, is_optimal, style);
     else

@@ -17,7 +17,8 @@ START_TEST(quantiles_are_those_of_the_table)
                  {5, 0.95, 2.571},  {6, 0.95, 2.447}, {10, 0.95, 2.228}, {30, 0.95, 2.042},
                  {1, 0.99, 63.657}, {2, 0.99, 9.925}, {7, 0.99, 3.499},  {120, 0.95, 1.980}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        ck_assert_double_eq_tol(prof_student_t(cases[i].n, cases[i].confidence), cases[i].t, 5e-4);
+        ck_assert_double_eq_tol(analyze_student_t(cases[i].n, cases[i].confidence), cases[i].t,
+                                5e-4);
 }
 END_TEST
 
@@ -26,13 +27,13 @@ START_TEST(an_exact_power_has_its_exponent_and_no_width)
     double x[] = {10, 20, 40, 80}, y[4];
     for (int i = 0; i < 4; i++)
         y[i] = 3 * x[i] * x[i];
-    struct prof_fit fit = prof_fit_power(x, y, 4);
+    struct analyze_fit fit = analyze_fit_power(x, y, 4);
     ck_assert(fit.fits && fit.has_interval);
     ck_assert_double_eq_tol(fit.exponent, 2, 1e-12);
     ck_assert_double_eq_tol(fit.factor, 3, 1e-10);
     ck_assert_double_eq_tol(fit.low, 2, 1e-9);
     ck_assert_double_eq_tol(fit.high, 2, 1e-9);
-    ck_assert(prof_fit_is_above(&fit, 1) && !prof_fit_is_above(&fit, 2));
+    ck_assert(analyze_fit_is_above(&fit, 1) && !analyze_fit_is_above(&fit, 2));
 }
 END_TEST
 
@@ -41,25 +42,25 @@ END_TEST
 START_TEST(an_interval_is_as_wide_as_the_scatter_says)
 {
     double x[] = {1, 2, 4}, y[] = {1, 2, 8};
-    struct prof_fit fit = prof_fit_power(x, y, 3);
+    struct analyze_fit fit = analyze_fit_power(x, y, 3);
     ck_assert_double_eq_tol(fit.exponent, 1.5, 1e-12);
     ck_assert_double_eq_tol(fit.high - fit.exponent, 12.7062 * sqrt(1.0 / 12), 1e-3);
     ck_assert_double_eq_tol(fit.exponent - fit.low, fit.high - fit.exponent, 1e-12);
-    ck_assert(!prof_fit_is_above(&fit, 1));
+    ck_assert(!analyze_fit_is_above(&fit, 1));
 }
 END_TEST
 
 START_TEST(what_cannot_be_fitted_is_not)
 {
     double x[] = {10, 20, 10}, y[] = {1, 4, 0};
-    struct prof_fit fit = prof_fit_power(x, y, 3);
+    struct analyze_fit fit = analyze_fit_power(x, y, 3);
     ck_assert_uint_eq(fit.points, 2);
     ck_assert(fit.fits && !fit.has_interval);
     ck_assert_double_eq_tol(fit.exponent, 2, 1e-12);
-    ck_assert(!prof_fit_is_above(&fit, 1));
-    ck_assert(!prof_fit_power(x, y, 1).fits);
-    ck_assert(!prof_fit_power((double[]){5, 5, 5}, (double[]){1, 2, 3}, 3).fits);
-    ck_assert(!prof_fit_power(x, y, 0).fits);
+    ck_assert(!analyze_fit_is_above(&fit, 1));
+    ck_assert(!analyze_fit_power(x, y, 1).fits);
+    ck_assert(!analyze_fit_power((double[]){5, 5, 5}, (double[]){1, 2, 3}, 3).fits);
+    ck_assert(!analyze_fit_power(x, y, 0).fits);
 }
 END_TEST
 

@@ -12,10 +12,10 @@ enum { OPTIONS = 5, RESIDUALS = 12, CHANGES = 400, TAPES = 40 };
 
 static struct read_residual residual[RESIDUALS];
 static struct read_change change[CHANGES];
-static struct prof_option option[OPTIONS];
+static struct analyze_option option[OPTIONS];
 static uint32_t of[RESIDUALS], first[OPTIONS], next[RESIDUALS];
 static struct read_tape tape;
-static struct prof_whatif whatif;
+static struct analyze_whatif whatif;
 static uint64_t seed;
 
 /* Marsaglia, "Xorshift RNGs", doi:10.18637/jss.v008.i14 */
@@ -34,10 +34,10 @@ static void make_tape(uint64_t number)
     seed = 88172645463325252u + number;
     tape = (struct read_tape){
         .residual = residual, .n_residuals = RESIDUALS, .change = change, .n_changes = CHANGES};
-    whatif = (struct prof_whatif){
+    whatif = (struct analyze_whatif){
         .tape = &tape, .option = option, .n = OPTIONS, .of = of, .first = first, .next = next};
     for (uint32_t k = 0; k < OPTIONS; k++) {
-        option[k] = (struct prof_option){0};
+        option[k] = (struct analyze_option){0};
         first[k] = 0;
     }
     for (uint32_t i = 0; i < RESIDUALS; i++) {
@@ -63,7 +63,7 @@ static void make_tape(uint64_t number)
 }
 
 /* What analyze_space.h says of a replay. */
-static uint64_t peak_of(const struct prof_replay *replay)
+static uint64_t peak_of(const struct analyze_replay *replay)
 {
     int64_t live[RESIDUALS] = {0}, peak = 0;
     size_t at = 0;
@@ -88,23 +88,23 @@ static uint64_t peak_of(const struct prof_replay *replay)
 
 START_TEST(every_choice_has_the_same_peak)
 {
-    struct prof_replay replay;
+    struct analyze_replay replay;
     make_tape((uint64_t)_i);
-    prof_replay_make(&replay, &whatif);
+    analyze_replay_make(&replay, &whatif);
     ck_assert_uint_lt(replay.n_moments, CHANGES / 3);
     ck_assert_uint_le(replay.n_changes, CHANGES);
     for (uint32_t bits = 0; bits < 1 << OPTIONS; bits++) {
         for (uint32_t k = 0; k < OPTIONS; k++)
             option[k].chosen = bits >> k & 1;
-        ck_assert_uint_eq(peak_of(&replay), prof_whatif_peak(&whatif));
+        ck_assert_uint_eq(peak_of(&replay), analyze_whatif_peak(&whatif));
     }
-    prof_replay_free(&replay);
+    analyze_replay_free(&replay);
 }
 END_TEST
 
 START_TEST(moments_that_only_the_rest_changes_are_one)
 {
-    struct prof_replay replay;
+    struct analyze_replay replay;
     make_tape(0);
     for (size_t i = 0; i < RESIDUALS; i++)
         of[i] = i == 0;
@@ -121,7 +121,7 @@ START_TEST(moments_that_only_the_rest_changes_are_one)
     tape.n_changes = sizeof few / sizeof *few;
     for (size_t i = 0; i < tape.n_changes; i++)
         change[i] = few[i];
-    prof_replay_make(&replay, &whatif);
+    analyze_replay_make(&replay, &whatif);
     ck_assert_uint_eq(replay.n_classes, 1);
     ck_assert_uint_eq(replay.class_[0].again, 8);
     ck_assert_uint_eq(replay.n_moments, 3);
@@ -131,7 +131,7 @@ START_TEST(moments_that_only_the_rest_changes_are_one)
     ck_assert(!replay.moment[1].backward && replay.moment[2].backward);
     ck_assert_uint_eq(replay.n_changes, 1);
     ck_assert_int_eq(replay.change[0].delta, 16);
-    prof_replay_free(&replay);
+    analyze_replay_free(&replay);
 }
 END_TEST
 

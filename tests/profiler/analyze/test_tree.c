@@ -16,7 +16,7 @@ enum { MOST_PATHS = 100 };
 
 static struct maker_bytes bytes;
 static struct read_profile *profile;
-static struct prof_analysis *analysis;
+static struct analyze_result *analysis;
 
 struct path {
     uint32_t id, parent;
@@ -53,13 +53,13 @@ static void begin(void)
 static void finish(void)
 {
     profile = maker_read(&bytes);
-    analysis = prof_analyze(profile, NULL, NULL);
+    analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
 }
 
 static void teardown(void)
 {
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
     free(bytes.data);
     analysis = NULL;
@@ -82,12 +82,12 @@ static void add(struct maker_ledger *made, uint32_t path, uint64_t pc, const cha
     made->ledger.handed_out_bytes += 10 * calls;
 }
 
-static struct prof_tree *make(struct prof_tree_options options)
+static struct analyze_tree *make(struct analyze_tree_options options)
 {
-    struct prof_tree *tree = prof_tree_make(analysis, &options);
+    struct analyze_tree *tree = analyze_tree_make(analysis, &options);
     ck_assert_ptr_nonnull(tree);
-    struct prof_cost sum = tree->node[0].all;
-    prof_cost_add(&sum, &tree->left_out);
+    struct analyze_cost sum = tree->node[0].all;
+    analyze_cost_add(&sum, &tree->left_out);
     ck_assert_mem_eq(&sum, &analysis->sum, sizeof sum);
     for (uint32_t i = 1; i < tree->n_nodes; i++) {
         ck_assert_uint_lt(tree->node[i].parent, i);
@@ -97,14 +97,14 @@ static struct prof_tree *make(struct prof_tree_options options)
 }
 
 /* The node reached over frames of these addresses, from the outermost; 0 ends them. */
-static const struct prof_tree_node *at(const struct prof_tree *tree, const uint64_t *offset)
+static const struct analyze_tree_node *at(const struct analyze_tree *tree, const uint64_t *offset)
 {
     uint32_t i = 0;
     for (; *offset; offset++) {
-        for (i = tree->node[i].child; i != PROF_NO_NODE; i = tree->node[i].next)
+        for (i = tree->node[i].child; i != ANALYZE_NO_NODE; i = tree->node[i].next)
             if (tree->node[i].line.offset == *offset && !tree->node[i].line.own)
                 break;
-        if (i == PROF_NO_NODE)
+        if (i == ANALYZE_NO_NODE)
             return NULL;
     }
     return &tree->node[i];
@@ -134,7 +134,7 @@ START_TEST(rows_of_all_tapes_are_one_tree)
     put_usual();
     ck_assert_uint_eq(profile->n_call_paths, 6);
     ck_assert_uint_eq(profile->paths_refused, 7);
-    struct prof_tree *tree = make((struct prof_tree_options){.inverted = false});
+    struct analyze_tree *tree = make((struct analyze_tree_options){.inverted = false});
     ck_assert(tree->has_paths);
     ck_assert_uint_eq(tree->node[0].all.calls, 63);
     ck_assert_uint_eq(AT(tree, 0x10)->line.cost.calls, 0);
@@ -147,7 +147,7 @@ START_TEST(rows_of_all_tapes_are_one_tree)
     ck_assert_uint_eq(AT(tree, 0x50)->line.cost.calls, 32); /* without a path */
     ck_assert_str_eq(AT(tree, 0x10, 0x20)->line.ops.name[0], "mul");
     ck_assert_ptr_null(AT(tree, 0x20));
-    prof_tree_free(tree);
+    analyze_tree_free(tree);
 }
 END_TEST
 
@@ -156,8 +156,8 @@ START_TEST(a_frame_that_calls_itself_is_counted_once)
     put_usual();
     for (int flat = 0; flat < 2; flat++) {
         size_t n;
-        struct prof_tree *tree = make((struct prof_tree_options){.flat = flat});
-        struct prof_line *line = prof_tree_inclusive(tree, &n);
+        struct analyze_tree *tree = make((struct analyze_tree_options){.flat = flat});
+        struct analyze_line *line = analyze_tree_inclusive(tree, &n);
         ck_assert_ptr_nonnull(line);
         for (size_t i = 0; i < n; i++) {
             const uint64_t all = line[i].offset == 0x10   ? 30
@@ -172,7 +172,7 @@ START_TEST(a_frame_that_calls_itself_is_counted_once)
         if (flat) /* back to the 0x20 that is there */
             ck_assert_uint_eq(AT(tree, 0x10, 0x20, 0x40)->line.cost.calls, 16);
         free(line);
-        prof_tree_free(tree);
+        analyze_tree_free(tree);
     }
 }
 END_TEST
@@ -180,33 +180,33 @@ END_TEST
 START_TEST(without_levels_each_frame_is_there_once)
 {
     put_usual();
-    struct prof_tree *tree = make((struct prof_tree_options){.combine = false});
-    struct prof_tree *flat = prof_tree_flatten(tree);
+    struct analyze_tree *tree = make((struct analyze_tree_options){.combine = false});
+    struct analyze_tree *flat = analyze_tree_flatten(tree);
     ck_assert_ptr_nonnull(flat);
     ck_assert_uint_eq(flat->n_nodes, 7);
     ck_assert_mem_eq(&flat->node[0].all, &tree->node[0].all, sizeof flat->node[0].all);
-    prof_tree_free(tree);
+    analyze_tree_free(tree);
     static const struct {
         uint64_t offset, self, all;
     } want[] = {{0x10, 0, 30}, {0x20, 2, 22}, {0x30, 12, 28}, {0x40, 16, 16}, {0x50, 32, 32}};
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
-        const struct prof_tree_node *node = AT(flat, want[i].offset);
+        const struct analyze_tree_node *node = AT(flat, want[i].offset);
         ck_assert_ptr_nonnull(node);
         ck_assert_uint_eq(node->line.cost.calls, want[i].self);
         ck_assert_uint_eq(node->all.calls, want[i].all);
         ck_assert_uint_eq(node->depth, 1);
     }
-    prof_tree_free(flat);
+    analyze_tree_free(flat);
 }
 END_TEST
 
 START_TEST(what_is_called_through_a_line_is_not_its_own)
 {
     put_usual();
-    prof_analysis_call_through(analysis);
+    analyze_call_through(analysis);
     ck_assert_uint_eq(analysis->n_through, 3);
     for (size_t i = 0; i < analysis->n_through; i++) {
-        const struct prof_line *line = &analysis->through[i];
+        const struct analyze_line *line = &analysis->through[i];
         /* 0x20 has 2 of 22 calls itself, 0x30 has 12 of 28. */
         ck_assert_uint_eq(line->cost.calls, line->offset == 0x10   ? 30
                                             : line->offset == 0x20 ? 20
@@ -216,7 +216,7 @@ START_TEST(what_is_called_through_a_line_is_not_its_own)
 }
 END_TEST
 
-static bool is_exp(void *payload, const struct prof_line *line)
+static bool is_exp(void *payload, const struct analyze_line *line)
 {
     (void)payload;
     return line->ops.n > 0 && strcmp(line->ops.name[0], "exp") == 0;
@@ -225,8 +225,8 @@ static bool is_exp(void *payload, const struct prof_line *line)
 START_TEST(only_rows_of_lines_that_are_kept_were_called)
 {
     put_usual();
-    prof_analysis_select(analysis, is_exp, NULL);
-    prof_analysis_call_through(analysis);
+    analyze_select(analysis, is_exp, NULL);
+    analyze_call_through(analysis);
     ck_assert_uint_eq(analysis->n_through, 3);
     for (size_t i = 0; i < analysis->n_through; i++)
         ck_assert_uint_eq(analysis->through[i].cost.calls, 16);
@@ -236,17 +236,17 @@ END_TEST
 START_TEST(an_inverted_tree_begins_with_what_records)
 {
     put_usual();
-    struct prof_tree *tree = make((struct prof_tree_options){.inverted = true});
+    struct analyze_tree *tree = make((struct analyze_tree_options){.inverted = true});
     ck_assert_uint_eq(AT(tree, 0x30)->all.calls, 12);
     ck_assert_str_eq(AT(tree, 0x30)->line.ops.name[0], "tanh");
     ck_assert_uint_eq(AT(tree, 0x30, 0x10)->all.calls, 8);
     ck_assert_uint_eq(AT(tree, 0x30, 0x20, 0x10)->all.calls, 4);
     ck_assert_uint_eq(AT(tree, 0x40, 0x20, 0x30, 0x20, 0x10)->all.calls, 16);
-    prof_tree_free(tree);
+    analyze_tree_free(tree);
 }
 END_TEST
 
-static bool has_offset(void *payload, const struct prof_line *line)
+static bool has_offset(void *payload, const struct analyze_line *line)
 {
     return !line->own && line->offset == *(const uint64_t *)payload;
 }
@@ -255,14 +255,14 @@ START_TEST(focus_and_ignore_ask_for_any_frame)
 {
     uint64_t twenty = 0x20;
     put_usual();
-    struct prof_tree *tree =
-        make((struct prof_tree_options){.focus = has_offset, .payload = &twenty});
+    struct analyze_tree *tree =
+        make((struct analyze_tree_options){.focus = has_offset, .payload = &twenty});
     ck_assert_uint_eq(tree->node[0].all.calls, 22);
     ck_assert_uint_eq(tree->n_left_out, 3);
-    prof_tree_free(tree);
-    tree = make((struct prof_tree_options){.ignore = has_offset, .payload = &twenty});
+    analyze_tree_free(tree);
+    tree = make((struct analyze_tree_options){.ignore = has_offset, .payload = &twenty});
     ck_assert_uint_eq(tree->node[0].all.calls, 41);
-    prof_tree_free(tree);
+    analyze_tree_free(tree);
 }
 END_TEST
 
@@ -289,7 +289,7 @@ START_TEST(a_path_may_refer_to_anything)
     maker_put_ledger(&bytes, made);
     finish();
     for (int inverted = 0; inverted < 2; inverted++) {
-        struct prof_tree *tree = make((struct prof_tree_options){.inverted = inverted});
+        struct analyze_tree *tree = make((struct analyze_tree_options){.inverted = inverted});
         ck_assert_uint_eq(tree->node[0].all.calls, 63);
         if (!inverted) {
             ck_assert_uint_eq(AT(tree, 0x10)->line.cost.calls, 1);
@@ -298,7 +298,7 @@ START_TEST(a_path_may_refer_to_anything)
             ck_assert_uint_eq(AT(tree, 0x40)->line.cost.calls, 8);
             ck_assert_uint_eq(AT(tree, 0x70)->line.cost.calls, 32);
         }
-        prof_tree_free(tree);
+        analyze_tree_free(tree);
     }
 }
 END_TEST
@@ -311,9 +311,9 @@ START_TEST(a_statement_is_below_the_call_that_opened_its_run)
     add(made, 2, 0x24, "statement", 4); /* its function is not known: below */
     maker_put_ledger(&bytes, made);
     finish();
-    struct prof_tree *tree = make((struct prof_tree_options){.inverted = false});
+    struct analyze_tree *tree = make((struct analyze_tree_options){.inverted = false});
     ck_assert_uint_eq(AT(tree, 0x10, 0x20, 0x24)->line.cost.calls, 4);
-    prof_tree_free(tree);
+    analyze_tree_free(tree);
 }
 END_TEST
 
@@ -325,11 +325,11 @@ START_TEST(outer_frames_that_were_cut_off_are_a_frame)
     add(made, 2, 0x20, "exp", 1);
     maker_put_ledger(&bytes, made);
     finish();
-    struct prof_tree *tree = make((struct prof_tree_options){.inverted = false});
-    const struct prof_tree_node *cut = &tree->node[tree->node[0].child];
+    struct analyze_tree *tree = make((struct analyze_tree_options){.inverted = false});
+    const struct analyze_tree_node *cut = &tree->node[tree->node[0].child];
     ck_assert(cut->cut);
     ck_assert_uint_eq(tree->node[cut->child].line.cost.calls, 1);
-    prof_tree_free(tree);
+    analyze_tree_free(tree);
 }
 END_TEST
 
@@ -351,11 +351,11 @@ START_TEST(a_path_of_many_frames_ends_somewhere)
     maker_put_ledger(&bytes, made);
     finish();
     for (int how = 0; how < 4; how++) {
-        struct prof_tree *tree =
-            make((struct prof_tree_options){.inverted = how & 1, .flat = how & 2});
+        struct analyze_tree *tree =
+            make((struct analyze_tree_options){.inverted = how & 1, .flat = how & 2});
         ck_assert_uint_eq(tree->node[0].all.calls, 8);
         ck_assert_uint_lt(tree->n_nodes, 8 * FRAMES);
-        prof_tree_free(tree);
+        analyze_tree_free(tree);
     }
 }
 END_TEST
@@ -365,10 +365,10 @@ END_TEST
 static char *text;
 static size_t length;
 
-static void print(struct prof_tree_options how, struct report_tree_options look, unsigned width,
+static void print(struct analyze_tree_options how, struct report_tree_options look, unsigned width,
                   bool exact, bool json)
 {
-    struct prof_tree *tree = make(how);
+    struct analyze_tree *tree = make(how);
     free(text);
     text = NULL;
     struct report_style style = {.width = width, .exact = exact, .json = json};
@@ -376,7 +376,7 @@ static void print(struct prof_tree_options how, struct report_tree_options look,
     look.inverted = how.inverted;
     report_tree(tree, &look, &style);
     fclose(style.out);
-    prof_tree_free(tree);
+    analyze_tree_free(tree);
 }
 
 static unsigned widest(void)
@@ -400,7 +400,7 @@ static unsigned count_lines(void)
 
 START_TEST(the_tree_fits_and_says_the_sums)
 {
-    const struct prof_tree_options how = {.inverted = false};
+    const struct analyze_tree_options how = {.inverted = false};
     put_usual();
     for (unsigned width = 40; width <= 200; width += 40) {
         print(how, (struct report_tree_options){.max_depth = 0}, width, false, false);
@@ -418,7 +418,7 @@ END_TEST
 
 START_TEST(what_is_shown_can_be_limited_and_ordered)
 {
-    const struct prof_tree_options how = {.inverted = false};
+    const struct analyze_tree_options how = {.inverted = false};
     put_usual();
     print(how, (struct report_tree_options){.max_depth = 1}, 80, false, false);
     ck_assert_ptr_nonnull(strstr(text, "... 5 more nodes, counted in those above.\n"));
@@ -441,7 +441,7 @@ END_TEST
 START_TEST(the_json_has_every_node_with_its_parent)
 {
     put_usual();
-    print((struct prof_tree_options){.inverted = false},
+    print((struct analyze_tree_options){.inverted = false},
           (struct report_tree_options){.max_depth = 0}, 80, false, true);
     ck_assert_ptr_nonnull(strstr(text, "\"tapescope\": \"tree\""));
     unsigned nodes = 0;

@@ -15,30 +15,32 @@ struct call {
     const char *op;
 };
 
-static struct prof_tree_node node[2][MOST];
-static struct prof_tree tree[2];
-static struct prof_tree_pair *pair;
+static struct analyze_tree_node node[2][MOST];
+static struct analyze_tree tree[2];
+static struct analyze_tree_pair *pair;
 static size_t n_pairs;
 
 /* Calls come in the order of a walk; node 0 is the root. */
 static void make(int side, const struct call *call, size_t n)
 {
     uint32_t last[MOST] = {0};
-    tree[side] = (struct prof_tree){.node = node[side], .n_nodes = n + 1};
-    node[side][0] = (struct prof_tree_node){
-        .line.own = true, .parent = PROF_NO_NODE, .child = PROF_NO_NODE, .next = PROF_NO_NODE};
+    tree[side] = (struct analyze_tree){.node = node[side], .n_nodes = n + 1};
+    node[side][0] = (struct analyze_tree_node){.line.own = true,
+                                               .parent = ANALYZE_NO_NODE,
+                                               .child = ANALYZE_NO_NODE,
+                                               .next = ANALYZE_NO_NODE};
     for (uint32_t i = 1; i <= n; i++, call++) {
         const uint32_t parent = call->depth == 1 ? 0 : last[call->depth - 1];
-        struct prof_tree_node *to = &node[side][i];
-        *to = (struct prof_tree_node){.parent = parent,
-                                      .child = PROF_NO_NODE,
-                                      .next = node[side][parent].child,
-                                      .depth = call->depth};
+        struct analyze_tree_node *to = &node[side][i];
+        *to = (struct analyze_tree_node){.parent = parent,
+                                         .child = ANALYZE_NO_NODE,
+                                         .next = node[side][parent].child,
+                                         .depth = call->depth};
         to->line.file = "x.c";
         to->line.function = call->function;
         to->line.line = call->line;
         if (call->op)
-            to->line.ops = (struct prof_names){.name = {call->op}, .n = 1};
+            to->line.ops = (struct analyze_names){.name = {call->op}, .n = 1};
         node[side][parent].child = i;
         last[call->depth] = i;
     }
@@ -51,12 +53,12 @@ static void make(int side, const struct call *call, size_t n)
 static void join(void)
 {
     uint32_t seen[2][MOST] = {{0}};
-    pair = prof_tree_join(&tree[0], &tree[1], &n_pairs);
+    pair = analyze_tree_join(&tree[0], &tree[1], &n_pairs);
     ck_assert_ptr_nonnull(pair);
     for (uint32_t i = 0; i < n_pairs; i++)
         for (int side = 0; side < 2; side++) {
             const uint32_t at = pair[i].node[side];
-            if (at == PROF_NO_NODE)
+            if (at == ANALYZE_NO_NODE)
                 continue;
             seen[side][at]++;
             if (at == 0) {
@@ -78,7 +80,7 @@ static void teardown(void)
 }
 
 /* The pair of a node of one side. */
-static const struct prof_tree_pair *of(int side, uint32_t at)
+static const struct analyze_tree_pair *of(int side, uint32_t at)
 {
     for (size_t i = 0; i < n_pairs; i++)
         if (pair[i].node[side] == at)
@@ -110,10 +112,10 @@ START_TEST(what_is_new_or_gone_has_all_below_it_so)
     MAKE(1, {1, "main", 5, NULL}, {2, "fresh", 3, NULL}, {3, "deep", 2, "exp"});
     join();
     ck_assert_uint_eq(n_pairs, 6);
-    ck_assert_uint_eq(of(0, 2)->node[1], PROF_NO_NODE);
-    ck_assert_uint_eq(of(0, 3)->node[1], PROF_NO_NODE);
-    ck_assert_uint_eq(of(1, 2)->node[0], PROF_NO_NODE);
-    ck_assert_uint_eq(of(1, 3)->node[0], PROF_NO_NODE);
+    ck_assert_uint_eq(of(0, 2)->node[1], ANALYZE_NO_NODE);
+    ck_assert_uint_eq(of(0, 3)->node[1], ANALYZE_NO_NODE);
+    ck_assert_uint_eq(of(1, 2)->node[0], ANALYZE_NO_NODE);
+    ck_assert_uint_eq(of(1, 3)->node[0], ANALYZE_NO_NODE);
 }
 END_TEST
 

@@ -12,21 +12,21 @@
 #include <string.h>
 
 static struct program_profile opened;
-static struct prof_tree *tree;
+static struct analyze_tree *tree;
 
-static void open_tree(const char *profile, const struct prof_tree_options *options)
+static void open_tree(const char *profile, const struct analyze_tree_options *options)
 {
     opened = program_open(profile);
-    tree = prof_tree_make(opened.analysis, options);
+    tree = analyze_tree_make(opened.analysis, options);
     ck_assert_ptr_nonnull(tree);
     /* The tree has all, and each node what is its own and what its children have. */
     ck_assert(!tree->too_large);
     ck_assert_uint_eq(tree->n_left_out, 0);
     ck_assert_mem_eq(&tree->node[0].all, &opened.analysis->sum, sizeof opened.analysis->sum);
     for (uint32_t i = 0; i < tree->n_nodes; i++) {
-        struct prof_cost sum = tree->node[i].line.cost;
-        for (uint32_t c = tree->node[i].child; c != PROF_NO_NODE; c = tree->node[c].next)
-            prof_cost_add(&sum, &tree->node[c].all);
+        struct analyze_cost sum = tree->node[i].line.cost;
+        for (uint32_t c = tree->node[i].child; c != ANALYZE_NO_NODE; c = tree->node[c].next)
+            analyze_cost_add(&sum, &tree->node[c].all);
         ck_assert_mem_eq(&sum, &tree->node[i].all, sizeof sum);
     }
     program_check_sums(opened.analysis);
@@ -34,28 +34,28 @@ static void open_tree(const char *profile, const struct prof_tree_options *optio
 
 static void close_tree(void)
 {
-    prof_tree_free(tree);
+    analyze_tree_free(tree);
     program_close(&opened);
 }
 
 /* The node at "main/recurse/leaf_op", of a tree in which functions are combined; or NULL. */
-static const struct prof_tree_node *find(const char *path)
+static const struct analyze_tree_node *find(const char *path)
 {
     uint32_t at = 0;
-    for (size_t n = strcspn(path, "/"); *path && at != PROF_NO_NODE;
+    for (size_t n = strcspn(path, "/"); *path && at != ANALYZE_NO_NODE;
          path += n + (path[n] == '/'), n = strcspn(path, "/")) {
         at = tree->node[at].child;
-        while (at != PROF_NO_NODE &&
+        while (at != ANALYZE_NO_NODE &&
                !(tree->node[at].line.function && strlen(tree->node[at].line.function) == n &&
                  strncmp(tree->node[at].line.function, path, n) == 0))
             at = tree->node[at].next;
     }
-    return at != PROF_NO_NODE ? &tree->node[at] : NULL;
+    return at != ANALYZE_NO_NODE ? &tree->node[at] : NULL;
 }
 
 static void expect_calls(const char *how, const char *path, uint64_t self, uint64_t all)
 {
-    const struct prof_tree_node *node = find(path);
+    const struct analyze_tree_node *node = find(path);
     ck_assert_msg(node != NULL, "%s: no node %s", how, path);
     ck_assert_msg(node->line.cost.calls == self && node->all.calls == all,
                   "%s: %s has %llu and %llu calls instead of %llu and %llu", how, path,
@@ -121,7 +121,7 @@ static const struct {
 
 static void check_calls(const char *how)
 {
-    static const struct prof_tree_options combined = {.combine = true};
+    static const struct analyze_tree_options combined = {.combine = true};
     open_tree(program_path("x.prof"), &combined);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         const bool libraries = i == 0; /* load() is called from main */
@@ -131,17 +131,17 @@ static void check_calls(const char *how)
     expect_calls(how, "main/load", 0, 9);
     expect_calls(how, "main/load/open_tape", 3, 3);
     ck_assert(find("main/load/first_through/leaf_op") || find("main/load/second_through/leaf_op"));
-    const struct prof_tree_node *load = find("main/load");
+    const struct analyze_tree_node *load = find("main/load");
     uint64_t through = 0;
-    for (uint32_t i = load->child; i != PROF_NO_NODE; i = tree->node[i].next)
-        for (uint32_t k = tree->node[i].child; k != PROF_NO_NODE; k = tree->node[k].next)
+    for (uint32_t i = load->child; i != ANALYZE_NO_NODE; i = tree->node[i].next)
+        for (uint32_t k = tree->node[i].child; k != ANALYZE_NO_NODE; k = tree->node[k].next)
             if (strcmp(tree->node[k].line.function, "leaf_op") == 0)
                 through += tree->node[k].line.cost.calls;
     ck_assert_msg(through == 6, "%s: %llu calls through a library", how,
                   (unsigned long long)through);
     /* Recursion is counted once. */
     size_t n;
-    struct prof_line *line = prof_tree_inclusive(tree, &n);
+    struct analyze_line *line = analyze_tree_inclusive(tree, &n);
     ck_assert_ptr_nonnull(line);
     for (size_t i = 0; i < n; i++) {
         const char *function = line[i].function ? line[i].function : "";
@@ -200,7 +200,7 @@ START_TEST(calls_are_known_by_frame_pointers_where_code_has_them)
         puts("skipped: threads begin in ThreadSanitizer's code, which has no frame pointers");
         return;
     }
-    static const struct prof_tree_options combined = {.combine = true};
+    static const struct analyze_tree_options combined = {.combine = true};
     build(TEST_C_COMPILER, "-O2", "-fno-omit-frame-pointer", "paths.c", "paths");
     record("paths", "unwind=fp");
     open_tree(program_path("x.prof"), &combined);
@@ -213,17 +213,17 @@ END_TEST
 
 START_TEST(lines_of_inlined_calls_are_those_of_the_source)
 {
-    static const struct prof_tree_options lines = {.combine = false};
+    static const struct analyze_tree_options lines = {.combine = false};
     char *text = program_text(program_source("paths.c"));
     build(TEST_C_COMPILER, "-O2", "-fomit-frame-pointer", "paths.c", "paths");
     record("paths", "");
     open_tree(program_path("x.prof"), &lines);
     unsigned found = 0;
     for (uint32_t i = 0; i < tree->n_nodes; i++) {
-        const struct prof_tree_node *node = &tree->node[i];
+        const struct analyze_tree_node *node = &tree->node[i];
         if (node->depth != 5 || strcmp(node->line.function, "leaf_op") != 0)
             continue;
-        const struct prof_tree_node *up = &tree->node[node->parent];
+        const struct analyze_tree_node *up = &tree->node[node->parent];
         if (strcmp(up->line.function, "innermost") != 0)
             continue;
         ck_assert_uint_eq(up->line.line, program_line(text, "leaf in innermost"));
@@ -243,7 +243,7 @@ END_TEST
 
 START_TEST(recursion_may_be_folded)
 {
-    static const struct prof_tree_options flat = {.combine = true, .flat = true};
+    static const struct analyze_tree_options flat = {.combine = true, .flat = true};
     build(TEST_C_COMPILER, "-O2", "-fomit-frame-pointer", "paths.c", "paths");
     record("paths", "");
     open_tree(program_path("x.prof"), &flat);
@@ -258,11 +258,11 @@ END_TEST
 
 START_TEST(an_inverted_tree_has_the_callers_below)
 {
-    static const struct prof_tree_options inverted = {.combine = true, .inverted = true};
+    static const struct analyze_tree_options inverted = {.combine = true, .inverted = true};
     build(TEST_C_COMPILER, "-O2", "-fomit-frame-pointer", "paths.c", "paths");
     record("paths", "");
     open_tree(program_path("x.prof"), &inverted);
-    const struct prof_tree_node *leaf = find("leaf_op");
+    const struct analyze_tree_node *leaf = find("leaf_op");
     ck_assert_ptr_nonnull(leaf);
     ck_assert_uint_eq(leaf->all.calls, 1 + 1 + 2 + 1 + 2 + 1 + 1 + 200);
     ck_assert_str_eq(leaf->line.ops.name[0], "tanh");
@@ -275,18 +275,18 @@ END_TEST
 
 START_TEST(a_deep_stack_keeps_its_innermost_frames)
 {
-    static const struct prof_tree_options combined = {.combine = true};
+    static const struct analyze_tree_options combined = {.combine = true};
     build(TEST_C_COMPILER, "-O2", "-fomit-frame-pointer", "paths.c", "paths");
     record("paths", "depth=3");
     open_tree(program_path("x.prof"), &combined);
     ck_assert_ptr_null(find("main/recurse/recurse/recurse"));
-    const struct prof_tree_node *cut = NULL;
-    for (uint32_t i = tree->node[0].child; i != PROF_NO_NODE; i = tree->node[i].next)
+    const struct analyze_tree_node *cut = NULL;
+    for (uint32_t i = tree->node[0].child; i != ANALYZE_NO_NODE; i = tree->node[i].next)
         cut = tree->node[i].cut ? &tree->node[i] : cut;
     ck_assert_ptr_nonnull(cut);
     /* recurse/recurse/leaf_op and three levels of recurse */
     unsigned levels = 0;
-    for (uint32_t i = cut->child; i != PROF_NO_NODE; i = tree->node[i].next)
+    for (uint32_t i = cut->child; i != ANALYZE_NO_NODE; i = tree->node[i].next)
         levels += tree->node[i].line.function && strcmp(tree->node[i].line.function, "recurse") == 0
                       ? (unsigned)tree->node[i].all.calls
                       : 0;
@@ -298,7 +298,7 @@ END_TEST
 START_TEST(a_recording_without_paths_has_none)
 {
     static const char *const options[] = {"depth=0", "frames=none"};
-    static const struct prof_tree_options combined = {.combine = true};
+    static const struct analyze_tree_options combined = {.combine = true};
     build(TEST_C_COMPILER, "-O2", "-fomit-frame-pointer", "paths.c", "paths");
     record("paths", options[_i]);
     open_tree(program_path("x.prof"), &combined);
@@ -311,7 +311,7 @@ END_TEST
 
 START_TEST(code_without_symbols_has_its_paths)
 {
-    static const struct prof_tree_options lines = {.combine = false};
+    static const struct analyze_tree_options lines = {.combine = false};
     struct program_command command = {0};
     build(TEST_C_COMPILER, "-O2", "-fomit-frame-pointer", "paths.c", "paths");
     program_add_all(&command, "strip", program_path("paths"), NULL);
@@ -329,7 +329,7 @@ END_TEST
 
 START_TEST(frames_of_c_plus_plus_and_exceptions_through_them)
 {
-    static const struct prof_tree_options combined = {.combine = true};
+    static const struct analyze_tree_options combined = {.combine = true};
     if (!*TEST_CXX_COMPILER) {
         puts("skipped: no C++ compiler");
         return;
@@ -339,13 +339,13 @@ START_TEST(frames_of_c_plus_plus_and_exceptions_through_them)
     open_tree(program_path("x.prof"), &combined);
     expect_calls("C++", "main", 1, 11);
     expect_calls("C++", "main/train", 2, 10);
-    const struct prof_tree_node *train = find("main/train");
-    ck_assert_uint_ne(train->child, PROF_NO_NODE);
-    const struct prof_tree_node *repeat = &tree->node[train->child];
+    const struct analyze_tree_node *train = find("main/train");
+    ck_assert_uint_ne(train->child, ANALYZE_NO_NODE);
+    const struct analyze_tree_node *repeat = &tree->node[train->child];
     ck_assert_int_eq(strncmp(repeat->line.function, "repeat", 6), 0);
-    const struct prof_tree_node *lambda = &tree->node[repeat->child];
+    const struct analyze_tree_node *lambda = &tree->node[repeat->child];
     ck_assert_str_eq(lambda->line.function, "operator()");
-    const struct prof_tree_node *layer = &tree->node[lambda->child];
+    const struct analyze_tree_node *layer = &tree->node[lambda->child];
     ck_assert_str_eq(layer->line.function, "layer");
     ck_assert_uint_eq(layer->all.calls, 8);
     close_tree();
@@ -354,7 +354,7 @@ END_TEST
 
 START_TEST(frames_of_fortran)
 {
-    static const struct prof_tree_options combined = {.combine = true};
+    static const struct analyze_tree_options combined = {.combine = true};
     if (!*TEST_FORTRAN_COMPILER) {
         puts("skipped: no Fortran compiler");
         return;

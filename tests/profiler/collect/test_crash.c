@@ -52,10 +52,10 @@ static void check_message(const char *words)
     ck_assert_msg(end && !end[1], "more than a line: %s", program_output);
 }
 
-static uint64_t tanh_calls(const struct prof_analysis *analysis)
+static uint64_t tanh_calls(const struct analyze_result *analysis)
 {
     char *text = program_text(program_source("crash.c"));
-    const struct prof_line *line =
+    const struct analyze_line *line =
         program_find(analysis, "crash.c", program_line(text, "tanh"), "tanh");
     free(text);
     return line ? line->cost.calls : 0;

@@ -146,7 +146,7 @@ static int run(const struct way *how, struct when when)
 
 enum left { ABSENT, EMPTY, PREFIX, COMPLETE, KINDS };
 
-static uint64_t tanh_calls(const struct prof_analysis *analysis)
+static uint64_t tanh_calls(const struct analyze_result *analysis)
 {
     uint64_t calls = 0;
     for (size_t i = 0; i < analysis->n_lines; i++)
@@ -179,7 +179,7 @@ static enum left judge(const char *path, uint64_t *calls)
     ck_assert_msg(profile != NULL, "%s", error);
     ck_assert_uint_le(events, progress->ops);
     sampled_check(profile);
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     program_check_sums(analysis);
     *calls = tanh_calls(analysis);
@@ -188,7 +188,7 @@ static enum left judge(const char *path, uint64_t *calls)
         ck_assert_msg(profile->warning == NULL, "%s", profile->warning);
     else
         ck_assert_ptr_nonnull(strstr(profile->warning, "was killed or is still running"));
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
     return left;
 }

@@ -17,10 +17,10 @@
 /* Whether both lines have time in both directions. */
 static bool has_lines(const struct read_profile *profile)
 {
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
-    const struct prof_cost matmul = sampled_cost(analysis, sampled_matmul_line),
-                           statement = sampled_cost(analysis, sampled_statement_line);
-    prof_analysis_free(analysis);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
+    const struct analyze_cost matmul = sampled_cost(analysis, sampled_matmul_line),
+                              statement = sampled_cost(analysis, sampled_statement_line);
+    analyze_free(analysis);
     return matmul.forward_ns > 0 && matmul.backward_ns > 0 && statement.forward_ns > 0 &&
            statement.backward_ns > 0;
 }
@@ -42,15 +42,15 @@ START_TEST(time_lands_on_the_lines_of_ops_and_statements_in_both_directions)
     struct read_profile *profile = sampled_read(sampled_path);
     ck_assert(profile->complete && profile->is_sampled);
     ck_assert_uint_eq(profile->n_tapes, 0); /* no bytes were asked for */
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert(has_lines(profile));
     /* Processor time up to each thread's last sample, out of all. */
     const uint64_t held = sampled_held(profile, 0);
-    ck_assert_uint_eq(prof_cost_time(&analysis->sum), held);
+    ck_assert_uint_eq(analyze_cost_time(&analysis->sum), held);
     ck_assert_uint_ge(sampled_held(profile, sampled_tid()), end - begin);
     ck_assert_uint_le(held, profile->process_cpu_ns);
     ck_assert_uint_le(profile->process_cpu_ns, sampled_process_ns() - before);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
 }
 END_TEST
@@ -91,12 +91,12 @@ START_TEST(bytes_are_counted_beside_samples_if_asked_for)
     sampled_compute(0.1);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     struct read_profile *profile = sampled_read(sampled_path);
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_uint_gt(analysis->total.handed_out_bytes, 0);
-    ck_assert_uint_eq(analysis->total.handed_out_bytes, prof_cost_tape_bytes(&analysis->sum));
+    ck_assert_uint_eq(analysis->total.handed_out_bytes, analyze_cost_tape_bytes(&analysis->sum));
     ck_assert_uint_eq(analysis->total.forward_ticks, 0);
     ck_assert_uint_gt(sampled_cost(analysis, sampled_matmul_line).value_bytes, 0);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
 }
 END_TEST
@@ -108,11 +108,11 @@ START_TEST(bytes_alone_are_counted_without_a_clock)
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     struct read_profile *profile = sampled_read(sampled_path);
     ck_assert(profile->complete && !profile->is_sampled);
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_uint_gt(analysis->total.handed_out_bytes, 0);
-    ck_assert_uint_eq(analysis->total.handed_out_bytes, prof_cost_tape_bytes(&analysis->sum));
+    ck_assert_uint_eq(analysis->total.handed_out_bytes, analyze_cost_tape_bytes(&analysis->sum));
     ck_assert_uint_eq(analysis->total.forward_ticks + analysis->total.backward_ticks, 0);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
 }
 END_TEST
@@ -155,7 +155,7 @@ START_TEST(time_of_a_thread_that_waits_is_told_from_time_that_it_computes)
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     struct read_profile *profile = sampled_read(sampled_path);
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     uint64_t waiting_ns = 0;
     for (size_t i = 0; i < profile->n_samples; i++) {
         const struct read_sample *sample = &profile->sample[i];
@@ -164,8 +164,8 @@ START_TEST(time_of_a_thread_that_waits_is_told_from_time_that_it_computes)
     wall_ns = asleep(profile, &cpu_ns);
     ck_assert_uint_eq(analysis->sum.waiting_ns, waiting_ns);
     ck_assert_uint_ge(waiting_ns, wall_ns - cpu_ns);
-    ck_assert_uint_eq(prof_cost_time(&analysis->sum), sampled_held(profile, 0));
-    prof_analysis_free(analysis);
+    ck_assert_uint_eq(analyze_cost_time(&analysis->sum), sampled_held(profile, 0));
+    analyze_free(analysis);
     read_profile_free(profile);
 }
 END_TEST
@@ -194,9 +194,9 @@ static bool more_is_outside(const struct read_profile *profile)
 
 static bool more_is_backward(const struct read_profile *profile)
 {
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     const uint64_t ns = sampled_cost(analysis, sampled_matmul_line).backward_ns;
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     const bool more = ns > seen_before;
     seen_before = ns;
     return more;
@@ -251,7 +251,7 @@ START_TEST(samples_outside_of_the_measured_steps_are_in_no_row)
     begin_steps("time=sampled,freq=2000,steps=3:4,warmup=1");
     const uint64_t past = run_steps(4, 5);
     struct read_profile *profile = end_steps();
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert(profile->steps_by_call);
     ck_assert_uint_eq(profile->first_step, 4);
     ck_assert_uint_eq(profile->last_step, 5);
@@ -263,10 +263,10 @@ START_TEST(samples_outside_of_the_measured_steps_are_in_no_row)
     const uint64_t all = analysis->total.process_cpu_ns, held = sampled_held(profile, 0);
     ck_assert_uint_ge(all, step_end[5].thread_before - step_end[3].thread_after);
     ck_assert_uint_le(all, step_end[5].process_after - step_end[3].process_before);
-    ck_assert_uint_eq(prof_cost_time(&analysis->sum), held);
+    ck_assert_uint_eq(analyze_cost_time(&analysis->sum), held);
     ck_assert_uint_ge(sampled_held(profile, sampled_tid()), past - step_end[3].thread_after);
     ck_assert_uint_le(held, all);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
 }
 END_TEST
@@ -276,12 +276,12 @@ START_TEST(steps_that_never_come_leave_no_sample)
     begin_steps("time=sampled,freq=2000,steps=100:");
     run_steps(STEPS, STEPS);
     struct read_profile *profile = end_steps();
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_uint_eq(analysis->sum.samples, 0);
-    ck_assert_uint_eq(prof_cost_time(&analysis->sum), 0);
+    ck_assert_uint_eq(analyze_cost_time(&analysis->sum), 0);
     ck_assert_uint_eq(analysis->total.process_cpu_ns, 0);
     ck_assert_uint_gt(analysis->total.outside, 0);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
 }
 END_TEST
@@ -296,11 +296,11 @@ START_TEST(sweeps_are_steps_of_a_sampled_program_that_tells_none)
         sampled_tensor_step(tape, gradient);
     struct read_profile *profile = end_steps();
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert(!profile->steps_by_call);
     ck_assert_uint_eq(profile->seen_steps, STEPS);
     ck_assert_uint_eq(analysis->total.sweeps, 2); /* rows are of the same steps */
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
 }
 END_TEST
@@ -425,10 +425,10 @@ START_TEST(a_profile_that_is_cleared_begins_again)
         sampled_tensor_step(tape, gradient);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     struct read_profile *profile = sampled_read(sampled_path);
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_uint_eq(analysis->total.sweeps, 3);
     ck_assert_uint_eq(sampled_cost(analysis, sampled_matmul_line).calls, 3);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }

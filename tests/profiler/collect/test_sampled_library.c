@@ -101,11 +101,11 @@ static struct read_profile *make(void)
 }
 
 /* Other time of a place; file NULL: of what has none. */
-static uint64_t other_of(const struct prof_analysis *analysis, const char *file, uint32_t line)
+static uint64_t other_of(const struct analyze_result *analysis, const char *file, uint32_t line)
 {
     uint64_t ns = 0;
     for (size_t i = 0; i < analysis->n_lines; i++) {
-        const struct prof_line *at = &analysis->line[i];
+        const struct analyze_line *at = &analysis->line[i];
         if (file ? at->file && strcmp(at->file, file) == 0 && at->line == line : !at->file)
             ns += at->cost.other_ns;
     }
@@ -115,7 +115,7 @@ static uint64_t other_of(const struct prof_analysis *analysis, const char *file,
 START_TEST(what_the_library_does_is_its_callers)
 {
     struct read_profile *profile = make();
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     ck_assert_uint_eq(other_of(analysis, "/home/me/main.c", 3), 11);
     ck_assert_uint_eq(other_of(analysis, "/home/me/main.c", 4), 10000);
@@ -123,25 +123,25 @@ START_TEST(what_the_library_does_is_its_callers)
     ck_assert_uint_eq(other_of(analysis, NULL, 0), 1100);
     ck_assert_uint_eq(analysis->n_lines, 3);
     for (size_t i = 0; i < analysis->n_lines; i++) {
-        const struct prof_line *line = &analysis->line[i];
+        const struct analyze_line *line = &analysis->line[i];
         if (line->file)
             continue;
         ck_assert_str_eq(line->module, "/opt/lib/libtapescope.so.0");
         ck_assert_ptr_null(line->function);
         ck_assert_uint_eq(line->offset, 0);
     }
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
 }
 END_TEST
 
 /* The own time of a line of a file; in an inverted tree the lines are the outermost nodes. */
-static uint64_t self_of(const struct prof_tree *tree, bool inverted, const char *file,
+static uint64_t self_of(const struct analyze_tree *tree, bool inverted, const char *file,
                         uint32_t line)
 {
     uint64_t ns = 0;
     for (size_t i = 0; i < tree->n_nodes; i++) {
-        const struct prof_line *at = &tree->node[i].line;
+        const struct analyze_line *at = &tree->node[i].line;
         if (at->file && strcmp(at->file, file) == 0 && at->line == line)
             ns += !inverted                   ? at->cost.other_ns
                   : tree->node[i].parent == 0 ? tree->node[i].all.other_ns
@@ -153,22 +153,22 @@ static uint64_t self_of(const struct prof_tree *tree, bool inverted, const char 
 START_TEST(its_frames_are_there_if_asked_for)
 {
     struct read_profile *profile = make();
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     for (int inverted = 0; inverted < 2; inverted++) {
         for (int system = 0; system < 2; system++) {
-            const struct prof_tree_options how = {.inverted = inverted, .system = system};
-            struct prof_tree *tree = prof_tree_make(analysis, &how);
+            const struct analyze_tree_options how = {.inverted = inverted, .system = system};
+            struct analyze_tree *tree = analyze_tree_make(analysis, &how);
             ck_assert_ptr_nonnull(tree);
             ck_assert_uint_eq(tree->node[0].all.other_ns, 11111);
             ck_assert_uint_eq(self_of(tree, inverted, "/home/me/main.c", 4), 10000);
             /* Where nobody knows who called, the frame that was interrupted stands there. */
             ck_assert_uint_eq(self_of(tree, inverted, "/home/me/main.c", 3), system ? 0 : 11);
             ck_assert_uint_eq(self_of(tree, inverted, "/lib/tape.c", 1), system ? 1101 : 1100);
-            prof_tree_free(tree);
+            analyze_tree_free(tree);
         }
     }
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
 }
 END_TEST

@@ -91,39 +91,39 @@ APART static void work(void)
 }
 
 static struct read_profile *profile;
-static struct prof_analysis *analysis;
-static struct prof_tree *tree;
+static struct analyze_result *analysis;
+static struct analyze_tree *tree;
 
 static void make_tree(struct read_profile *from, bool inverted)
 {
-    const struct prof_tree_options how = {.combine = true, .inverted = inverted};
+    const struct analyze_tree_options how = {.combine = true, .inverted = inverted};
     profile = from;
-    analysis = prof_analyze(profile, NULL, NULL);
-    tree = prof_tree_make(analysis, &how);
+    analysis = analyze_profile(profile, NULL, NULL);
+    tree = analyze_tree_make(analysis, &how);
     ck_assert_ptr_nonnull(tree);
 }
 
 static void close_tree(void)
 {
-    prof_tree_free(tree);
-    prof_analysis_free(analysis);
+    analyze_tree_free(tree);
+    analyze_free(analysis);
     read_profile_free(profile);
 }
 
-static bool is(const struct prof_tree_node *node, const char *function)
+static bool is(const struct analyze_tree_node *node, const char *function)
 {
     return node->line.function && strcmp(node->line.function, function) == 0;
 }
 
 /* What is below `caller`, called by `outer`, anywhere in the tree. */
-static struct prof_cost below(const char *outer, const char *caller)
+static struct analyze_cost below(const char *outer, const char *caller)
 {
-    struct prof_cost sum = {0};
+    struct analyze_cost sum = {0};
     for (uint32_t i = 1; i < tree->n_nodes; i++) {
-        const struct prof_tree_node *node = &tree->node[i];
-        if (is(node, caller) && node->parent != PROF_NO_NODE &&
+        const struct analyze_tree_node *node = &tree->node[i];
+        if (is(node, caller) && node->parent != ANALYZE_NO_NODE &&
             is(&tree->node[node->parent], outer))
-            prof_cost_add(&sum, &node->all);
+            analyze_cost_add(&sum, &node->all);
     }
     return sum;
 }
@@ -147,20 +147,21 @@ static void open_tree(const char *options, bool inverted, bool (*there)(void))
     /* The tree has all, and each node what is its own and what is below it. */
     ck_assert_mem_eq(&tree->node[0].all, &analysis->sum, sizeof analysis->sum);
     for (uint32_t i = 0; i < tree->n_nodes; i++) {
-        struct prof_cost sum = tree->node[i].line.cost;
-        for (uint32_t c = tree->node[i].child; c != PROF_NO_NODE; c = tree->node[c].next)
-            prof_cost_add(&sum, &tree->node[c].all);
+        struct analyze_cost sum = tree->node[i].line.cost;
+        for (uint32_t c = tree->node[i].child; c != ANALYZE_NO_NODE; c = tree->node[c].next)
+            analyze_cost_add(&sum, &tree->node[c].all);
         ck_assert_mem_eq(&sum, &tree->node[i].all, sizeof sum);
     }
-    ck_assert_uint_eq(prof_cost_time(&tree->node[0].all), sampled_held(profile, 0));
+    ck_assert_uint_eq(analyze_cost_time(&tree->node[0].all), sampled_held(profile, 0));
     ck_assert(there());
 }
 
 /* That three times the work takes longer is for the split's benchmark: machines may stall. */
 static bool has_both_kinds(void)
 {
-    const struct prof_cost once = below("work", "by_once"), thrice = below("work", "by_thrice"),
-                           scalars = below("work", "by_scalars"); /* forward: by frame pointers */
+    const struct analyze_cost once = below("work", "by_once"), thrice = below("work", "by_thrice"),
+                              scalars =
+                                  below("work", "by_scalars"); /* forward: by frame pointers */
     return once.forward_ns > 0 && once.backward_ns > 0 && thrice.forward_ns > 0 &&
            thrice.backward_ns > 0 && below("by_thrice", "op").forward_ns > 0 &&
            scalars.backward_ns > 0 && scalars.forward_ns > 0 &&

@@ -98,8 +98,8 @@ START_TEST(input_locks_and_sleep_are_told_apart)
     close(ends[0]);
     close(ends[1]);
     struct read_profile *profile = sampled_read(sampled_path);
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
-    const struct prof_cost *sum = &analysis->sum;
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
+    const struct analyze_cost *sum = &analysis->sum;
     for (int i = 0; i < WAITING; i++)
         for (int kind = READ_WAITING_INPUT_OUTPUT; kind <= READ_WAITING_BLAS; kind++) {
             const uint64_t ns = waited(profile, waiter[i], kind);
@@ -111,7 +111,7 @@ START_TEST(input_locks_and_sleep_are_told_apart)
     for (size_t i = 0; i < analysis->n_lines; i++)
         waiting += analysis->line[i].cost.waiting_ns;
     ck_assert_uint_eq(waiting, sum->waiting_ns);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
 }
 END_TEST
@@ -172,15 +172,15 @@ static void check_error(const struct read_profile *profile)
     uint64_t with_time = 0;
     for (size_t i = 0; i < profile->n_samples; i++)
         with_time += profile->sample[i].cpu_ns > 0 ? profile->sample[i].count : 0;
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
-    const struct prof_cost *sum = &analysis->sum;
-    const double all = (double)prof_cost_time(sum);
+    const struct analyze_cost *sum = &analysis->sum;
+    const double all = (double)analyze_cost_time(sum);
     ck_assert_uint_eq(sum->cpu_samples, with_time);
     ck_assert_uint_lt(with_time, sum->samples);
-    ck_assert_double_eq_tol(prof_cost_error(sum, prof_cost_time(sum)),
+    ck_assert_double_eq_tol(analyze_cost_error(sum, analyze_cost_time(sum)),
                             all / sqrt((double)with_time), all * 1e-9);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
 }
 
 /* The work, not the sleep, is on a processor: no time of it is missed. */
@@ -220,22 +220,22 @@ END_TEST
 static char *text;
 static size_t length;
 
-static void print(struct prof_analysis *analysis, bool as_tree)
+static void print(struct analyze_result *analysis, bool as_tree)
 {
     free(text);
     text = NULL;
     struct report_style style = {.width = 80};
     style.out = open_memstream(&text, &length);
     if (as_tree) {
-        const struct prof_tree_options how = {.combine = true};
+        const struct analyze_tree_options how = {.combine = true};
         const struct report_tree_options look = {.max_depth = 0};
-        struct prof_tree *tree = prof_tree_make(analysis, &how);
+        struct analyze_tree *tree = analyze_tree_make(analysis, &how);
         ck_assert_ptr_nonnull(tree);
         ck_assert_mem_eq(&tree->node[0].all, &analysis->sum, sizeof analysis->sum);
         report_tree(tree, &look, &style);
-        prof_tree_free(tree);
+        analyze_tree_free(tree);
     } else {
-        report_top(analysis, PROF_BY_FUNCTION, REPORT_SORT_TOTAL, 10, &style);
+        report_top(analysis, ANALYZE_BY_FUNCTION, REPORT_SORT_TOTAL, 10, &style);
     }
     fclose(style.out);
 }
@@ -261,7 +261,7 @@ START_TEST(threads_of_the_product_library_without_work_have_a_row)
             profile->sample[i].waiting = READ_WAITING_BLAS;
             idle_ns += profile->sample[i].cpu_ns;
         }
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     for (size_t i = 0; i < analysis->n_lines; i++) {
         ck_assert(analysis->line[i].idle || analysis->line[i].cost.other_ns == 0);
         found += analysis->line[i].idle;
@@ -275,7 +275,7 @@ START_TEST(threads_of_the_product_library_without_work_have_a_row)
     print(analysis, true);
     ck_assert_ptr_nonnull(strstr(text, "(idle BLAS threads)"));
     free(text);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
 }
 END_TEST

@@ -36,11 +36,11 @@ static void compute(void)
         wait_and_compute();
 }
 
-static double time_of(const struct prof_analysis *analysis, unsigned line)
+static double time_of(const struct analyze_result *analysis, unsigned line)
 {
     double ns = 0;
     for (size_t i = 0; i < analysis->n_lines; i++) {
-        const struct prof_line *at = &analysis->line[i];
+        const struct analyze_line *at = &analysis->line[i];
         if (at->file && strstr(at->file, "test_sampled_waits.c") && at->line == line)
             ns += (double)at->cost.forward_ns;
     }
@@ -73,7 +73,7 @@ START_TEST(time_between_waits_is_that_of_the_ops)
     const uint64_t after = sampled_thread_ns();
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
     struct read_profile *profile = sampled_read(sampled_path);
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     ck_assert_double_gt(time_of(analysis, short_line), 0);
     ck_assert_double_gt(time_of(analysis, long_line), 0);
@@ -82,7 +82,7 @@ START_TEST(time_between_waits_is_that_of_the_ops)
     ck_assert_uint_ge(held, end - begin);
     ck_assert_uint_le(held, after - before);
     ck_assert_uint_le(sampled_held(profile, 0), profile->process_cpu_ns);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
 }
 END_TEST

@@ -46,7 +46,8 @@ static struct program_profile record(const char *part, const char *options)
 }
 
 /* The scope of that name, which may be given with that of the scope around it. */
-static const struct prof_scope_cost *find(const struct prof_scope_costs *costs, const char *name)
+static const struct analyze_scope_cost *find(const struct analyze_scope_costs *costs,
+                                             const char *name)
 {
     for (size_t i = 0; i < costs->n; i++)
         if (strcmp(costs->scope[i].name, name) == 0)
@@ -57,12 +58,12 @@ static const struct prof_scope_cost *find(const struct prof_scope_costs *costs, 
 
 static void check_train(const struct read_profile *profile)
 {
-    struct prof_scope_costs costs;
-    prof_scope_costs_make(&costs, profile, false);
+    struct analyze_scope_costs costs;
+    analyze_scope_costs_make(&costs, profile, false);
     ck_assert_uint_eq(costs.n, 4);
-    const struct prof_scope_cost *train = find(&costs, "train"), *sweep = find(&costs, "sweep");
-    const struct prof_scope_cost *first = find(&costs, "layer index=0");
-    const struct prof_scope_cost *second = find(&costs, "layer index=1");
+    const struct analyze_scope_cost *train = find(&costs, "train"), *sweep = find(&costs, "sweep");
+    const struct analyze_scope_cost *first = find(&costs, "layer index=0");
+    const struct analyze_scope_cost *second = find(&costs, "layer index=1");
     ck_assert_uint_eq(train->parent, 0);
     ck_assert_ptr_eq(&costs.scope[second->parent - 1], train);
     ck_assert_uint_eq(train->calls, 3);
@@ -84,14 +85,15 @@ static void check_train(const struct read_profile *profile)
     ck_assert_uint_eq(train->cost.backward_ns, 3 * 6 * STEP);
     ck_assert_uint_eq(train->cost.backward_ticks + costs.outside.backward_ticks,
                       profile->tape[0].backward_ticks);
-    ck_assert_uint_eq(prof_cost_tape_bytes(&train->cost) + prof_cost_tape_bytes(&costs.outside),
+    ck_assert_uint_eq(analyze_cost_tape_bytes(&train->cost) +
+                          analyze_cost_tape_bytes(&costs.outside),
                       profile->tape[0].handed_out_bytes);
     ck_assert_uint_eq(train->cost.peak_bytes + costs.outside.peak_bytes,
                       profile->tape[0].peak_bytes);
     ck_assert_uint_eq(train->records, 12);
     ck_assert_uint_eq(train->recorded_calls, 3);
     ck_assert_uint_eq(sweep->recorded_calls, 0);
-    prof_scope_costs_free(&costs);
+    analyze_scope_costs_free(&costs);
 }
 
 START_TEST(each_scope_costs_what_it_must)
@@ -118,14 +120,14 @@ static void build_cpp(const char *compiler)
 /* An exception ends the scopes that it leaves: the next one stands in none. */
 static void check_thrown(const struct read_profile *profile)
 {
-    struct prof_scope_costs costs;
-    prof_scope_costs_make(&costs, profile, false);
+    struct analyze_scope_costs costs;
+    analyze_scope_costs_make(&costs, profile, false);
     ck_assert_uint_eq(costs.n, 4);
     ck_assert_uint_eq(find(&costs, "caught")->parent, 0);
     ck_assert_uint_eq(find(&costs, "caught")->wall_ns, STEP);
     ck_assert_uint_eq(find(&costs, "throws depth=0")->wall_ns, STEP);
     ck_assert_uint_eq(find(&costs, "throws depth=2")->wall_ns, 5 * STEP);
-    prof_scope_costs_free(&costs);
+    analyze_scope_costs_free(&costs);
 }
 
 START_TEST(scopes_are_the_same_in_cpp)
@@ -194,13 +196,13 @@ START_TEST(the_csv_has_a_row_for_each_scope_and_thread)
     ck_assert_int_eq(rows, 2);
     ck_assert_ptr_nonnull(
         strstr(text, "\"thread, \"\"quoted\"\"\",1,0.000007000,0.000007000,0.000000000,2,0,1,0\n"));
-    struct prof_scope_costs costs;
-    prof_scope_costs_make(&costs, opened.profile, false);
+    struct analyze_scope_costs costs;
+    analyze_scope_costs_make(&costs, opened.profile, false);
     ck_assert_uint_eq(costs.n, 2);
     ck_assert_uint_eq(costs.scope[0].thread, 0);
     ck_assert_uint_eq(costs.scope[0].calls, 2);
     ck_assert_uint_eq(costs.scope[0].wall_ns, 2 * 7 * STEP);
-    prof_scope_costs_free(&costs);
+    analyze_scope_costs_free(&costs);
     program_close(&opened);
 }
 END_TEST
@@ -227,8 +229,8 @@ START_TEST(expectations_are_held_against_what_was_measured)
 {
     struct program_profile opened = record("expect", NULL);
     char *text = program_text(program_source("scopes.c"));
-    struct prof_expected_costs costs;
-    prof_expected_costs_make(&costs, opened.analysis);
+    struct analyze_expected_costs costs;
+    analyze_expected_costs_make(&costs, opened.analysis);
     static const struct {
         const char *label;
         bool holds, scope;
@@ -240,7 +242,7 @@ START_TEST(expectations_are_held_against_what_was_measured)
     ck_assert_uint_eq(costs.n, 4);
     ck_assert_uint_eq(costs.n_failed, 2);
     for (size_t i = 0; i < 4; i++) {
-        const struct prof_expected_cost *e = &costs.expected[i];
+        const struct analyze_expected_cost *e = &costs.expected[i];
         ck_assert_uint_eq(e->line, program_line(text, want[i].label));
         ck_assert_str_eq(e->function, "expect");
         ck_assert(e->known);
@@ -250,11 +252,11 @@ START_TEST(expectations_are_held_against_what_was_measured)
         ck_assert_uint_eq(e->times, 1);
     }
     /* Of all rows but the tape's own padding; two pullbacks over two ops and what is between. */
-    const struct prof_totals *total = &opened.analysis->total;
+    const struct analyze_totals *total = &opened.analysis->total;
     ck_assert_double_gt(costs.expected[0].measured, 0.5 * (double)total->handed_out_bytes);
     ck_assert_double_le(costs.expected[0].measured, (double)total->handed_out_bytes);
     ck_assert_double_eq(costs.expected[2].measured, 2.0 / 5);
-    prof_expected_costs_free(&costs);
+    analyze_expected_costs_free(&costs);
     free(text);
     struct program_command command = {0};
     program_add_all(&command, TAPESCOPE_PROGRAM, "top", program_path("scopes.prof"), NULL);
@@ -281,8 +283,8 @@ START_TEST(only_the_steps_that_were_asked_for_are_measured)
 {
     struct program_profile opened = record("train", "steps=1:1");
     const struct read_profile *profile = opened.profile;
-    struct prof_scope_costs costs;
-    prof_scope_costs_make(&costs, profile, false);
+    struct analyze_scope_costs costs;
+    analyze_scope_costs_make(&costs, profile, false);
     ck_assert_uint_eq(find(&costs, "train")->calls, 1);
     /* The tape reads the clock once more when it finds itself observed. */
     ck_assert_uint_eq(find(&costs, "train")->wall_ns, (1 + 3 + 5 + 1 + 8 + 5) * STEP);
@@ -294,7 +296,7 @@ START_TEST(only_the_steps_that_were_asked_for_are_measured)
     ck_assert_uint_eq(profile->first_step, 1);
     ck_assert_uint_eq(profile->last_step, 1);
     ck_assert_uint_eq(profile->seen_steps, 3);
-    prof_scope_costs_free(&costs);
+    analyze_scope_costs_free(&costs);
     program_close(&opened);
 }
 END_TEST

@@ -24,13 +24,13 @@ struct made {
     char error[1024];
 };
 
-static struct made export_one(const struct prof_analysis *analysis, int format,
+static struct made export_one(const struct analyze_result *analysis, int format,
                               enum export_metric metric)
 {
     struct made made = {.status = -1};
-    const struct prof_tree_options how = {.inverted =
-                                              (export_formats[format].needs & EXPORT_CALLERS) != 0};
-    struct prof_tree *tree = prof_tree_make(analysis, &how);
+    const struct analyze_tree_options how = {
+        .inverted = (export_formats[format].needs & EXPORT_CALLERS) != 0};
+    struct analyze_tree *tree = analyze_tree_make(analysis, &how);
     ck_assert_ptr_nonnull(tree);
     const struct export_job job = {
         .analysis = analysis,
@@ -43,7 +43,7 @@ static struct made export_one(const struct prof_analysis *analysis, int format,
     ck_assert_ptr_nonnull(job.out);
     made.status = export_formats[format].write(&job);
     fclose(job.out);
-    prof_tree_free(tree);
+    analyze_tree_free(tree);
     return made;
 }
 
@@ -80,7 +80,7 @@ static void check_messages(const struct made *made, int format)
 static int export_all(const struct read_profile *profile)
 {
     int whole = 0;
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     for (int i = 0; i < EXPORT_KINDS; i++) {
         const char *name = export_format_names[i];
@@ -97,7 +97,7 @@ static int export_all(const struct read_profile *profile)
         whole += made.status == 0;
         free(made.data);
     }
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     return whole;
 }
 
@@ -193,7 +193,7 @@ START_TEST(names_that_mean_something_to_a_format_stay_names)
         memcpy(name + (i ? NAME / 2 : 0), hostile, sizeof hostile - (i ? 1 : 0));
         struct read_profile *profile = make_hostile(name);
         ck_assert_int_ge(export_all(profile), 6);
-        struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+        struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
         struct made made = export_one(analysis, EXPORT_KIND_collapsed, EXPORT_TAPE);
         int lines = 0, levels = 0;
         for (size_t k = 0; k < made.n; k++) {
@@ -203,7 +203,7 @@ START_TEST(names_that_mean_something_to_a_format_stay_names)
         ck_assert_int_eq(lines, 2);
         ck_assert_int_eq(levels, 0);
         free(made.data);
-        prof_analysis_free(analysis);
+        analyze_free(analysis);
         read_profile_free(profile);
     }
     free(name);
@@ -215,7 +215,7 @@ static struct profile_seed seed;
 /* Stacks of each figure add up to that of the analysis, samples included. */
 static void check_sums(const struct read_profile *profile)
 {
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     for (int i = 0; i < EXPORT_METRICS; i++) {
         const enum export_metric metric = (enum export_metric)i;
@@ -230,7 +230,7 @@ static void check_sums(const struct read_profile *profile)
         ck_assert_uint_eq(sum, export_cost(&analysis->sum, metric));
         free(made.data);
     }
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
 }
 
 START_TEST(small_profiles_are_exported_in_every_format)
@@ -282,7 +282,7 @@ static struct read_profile *read_calibrated(void)
 START_TEST(live_bytes_have_their_times_in_ns)
 {
     struct read_profile *profile = read_calibrated();
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     ck_assert_uint_eq(profile->tape[0].n_moments, 2);
     ck_assert_uint_eq(profile->tape[0].moment[0].ticks, 1100);
@@ -305,7 +305,7 @@ START_TEST(live_bytes_have_their_times_in_ns)
     ck_assert_uint_eq(n, 2);
     perfetto__trace__free_unpacked(trace, NULL);
     free(made.data);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
 }
 END_TEST
@@ -321,7 +321,7 @@ START_TEST(within_a_moment_what_goes_comes_before_what_comes)
     tape->change[0] = (struct read_change){.ticks = 1100, .delta = 64, .ends = true};
     tape->change[1] = (struct read_change){.ticks = 1200, .delta = 128, .residual = 1};
     tape->change[2] = (struct read_change){.ticks = 1200, .delta = -64, .ends = true};
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     struct made made = export_one(analysis, EXPORT_KIND_heaptrack, EXPORT_TIME);
     ck_assert_int_eq(made.status, 0);
@@ -331,7 +331,7 @@ START_TEST(within_a_moment_what_goes_comes_before_what_comes)
             snprintf(order + strlen(order), sizeof order - strlen(order), "%.4s", line);
     ck_assert_str_eq(order, "+ 0\n- 0\n+ 1\n");
     free(made.data);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
 }
 END_TEST

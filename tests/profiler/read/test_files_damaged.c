@@ -86,7 +86,7 @@ static void take_event(void *payload, const struct read_profile *profile,
     report_dump_event(payload, event);
 }
 
-static void dump(const struct prof_analysis *analysis, bool json)
+static void dump(const struct analyze_result *analysis, bool json)
 {
     char *text = NULL, error[1024] = "";
     size_t n;
@@ -110,9 +110,9 @@ static void pack(struct read_profile *profile)
     size_t n;
     const size_t n_mappings = profile->n_mappings;
     profile->n_mappings = 0; /* no file that it names is opened */
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
-    struct read_symbol *symbol = prof_analysis_symbols(analysis, &n);
+    struct read_symbol *symbol = analyze_symbols(analysis, &n);
     ck_assert_ptr_nonnull(symbol);
     ck_assert_msg(read_pack(part, whole, symbol, n, error, sizeof error) == 0, "%s", error);
     struct read_profile *packed = whole_profile();
@@ -124,7 +124,7 @@ static void pack(struct read_profile *profile)
         dump(analysis, true);
     }
     free(symbol);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     profile->n_mappings = n_mappings;
 }
 

@@ -158,15 +158,15 @@ static size_t make(uint8_t data[FORGED_BYTES], const struct profile_seed *seed,
     return n;
 }
 
-static void report_lines(const struct prof_analysis *analysis, const struct report_style *style)
+static void report_lines(const struct analyze_result *analysis, const struct report_style *style)
 {
     size_t n_failed;
     for (int sort = REPORT_SORT_TOTAL; sort <= REPORT_SORT_RATIO; sort++) {
         const enum report_sort by = (enum report_sort)sort;
-        report_top(analysis, PROF_BY_LINE, by, 0, style);
+        report_top(analysis, ANALYZE_BY_LINE, by, 0, style);
         report_scopes(analysis, by, 0, style);
     }
-    report_roofline(analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 0, style);
+    report_roofline(analysis, ANALYZE_BY_LINE, REPORT_SORT_TOTAL, 0, style);
     report_scopes_csv(analysis, style);
     report_expectations(analysis, style, &n_failed);
     report_info(analysis, style);
@@ -179,35 +179,35 @@ static void report_lines(const struct prof_analysis *analysis, const struct repo
         }
 }
 
-static void report_memory(const struct prof_analysis *analysis, const struct report_style *style)
+static void report_memory(const struct analyze_result *analysis, const struct report_style *style)
 {
     for (int what = REPORT_HOLDERS; what <= REPORT_LEAKS; what++) {
-        struct prof_space space;
+        struct analyze_space space;
         const struct report_space_options options = {.what = (enum report_space)what};
-        ck_assert_int_eq(prof_space_make(&space, analysis, PROF_SPACE_BY_CLASS, PROF_AT_PEAK, 0),
-                         0);
+        ck_assert_int_eq(
+            analyze_space_make(&space, analysis, ANALYZE_SPACE_BY_CLASS, ANALYZE_AT_PEAK, 0), 0);
         report_space(analysis, &space, &options, style);
-        prof_space_free(&space);
+        analyze_space_free(&space);
     }
-    struct prof_whatif whatif;
+    struct analyze_whatif whatif;
     bool is_optimal;
-    if (prof_whatif_make(&whatif, analysis, false) == 0) {
+    if (analyze_whatif_make(&whatif, analysis, false) == 0) {
         report_whatif(analysis, &whatif, 0, style);
-        ck_assert_int_ge(prof_whatif_fit(&whatif, 1000, &is_optimal), 0);
+        ck_assert_int_ge(analyze_whatif_fit(&whatif, 1000, &is_optimal), 0);
         report_whatif_choice(analysis, &whatif, 1000, is_optimal, style);
     }
-    prof_whatif_free(&whatif);
+    analyze_whatif_free(&whatif);
 }
 
-static void report_tree_and_exports(const struct prof_analysis *analysis,
+static void report_tree_and_exports(const struct analyze_result *analysis,
                                     const struct report_style *style)
 {
     for (int i = 0; i < EXPORT_KINDS; i++) {
         char error[1024] = "";
-        const struct prof_tree_options how = {.inverted =
-                                                  (export_formats[i].needs & EXPORT_CALLERS) != 0};
+        const struct analyze_tree_options how = {
+            .inverted = (export_formats[i].needs & EXPORT_CALLERS) != 0};
         const struct report_tree_options look = {.inverted = how.inverted};
-        struct prof_tree *tree = prof_tree_make(analysis, &how);
+        struct analyze_tree *tree = analyze_tree_make(analysis, &how);
         ck_assert_ptr_nonnull(tree);
 #define X(name) ck_assert_uint_eq(tree->node[0].all.name, analysis->sum.name);
         READ_ROW_COUNTERS(X)
@@ -223,23 +223,23 @@ static void report_tree_and_exports(const struct prof_analysis *analysis,
         ck_assert_ptr_nonnull(job.out);
         ck_assert_int_eq(export_formats[i].write(&job), *error != '\0');
         fclose(job.out);
-        prof_tree_free(tree);
+        analyze_tree_free(tree);
     }
 }
 
 /* With another profile beside it. */
-static void report_pairs(const struct prof_analysis *analysis, const struct prof_analysis *other,
+static void report_pairs(const struct analyze_result *analysis, const struct analyze_result *other,
                          const struct report_style *style)
 {
-    const struct prof_analysis *all[] = {other, other, analysis};
+    const struct analyze_result *all[] = {other, other, analysis};
     const double size[] = {1, 2, 3};
     const struct report_sizes sizes = {all, size, 3, "n"};
     const struct html_options options = {.base = other, .growth = &sizes};
     struct report_growth growth;
     struct gates gates = {0};
-    report_diff(other, analysis, PROF_BY_LINE, REPORT_SORT_TAPE, true, 0, style);
-    report_growth_make(&growth, &sizes, PROF_BY_LINE, REPORT_BYTES_TAPE);
-    report_growth_print(&growth, &sizes, PROF_BY_LINE, 1, 0, style);
+    report_diff(other, analysis, ANALYZE_BY_LINE, REPORT_SORT_TAPE, true, 0, style);
+    report_growth_make(&growth, &sizes, ANALYZE_BY_LINE, REPORT_BYTES_TAPE);
+    report_growth_print(&growth, &sizes, ANALYZE_BY_LINE, 1, 0, style);
     gate_peak(&gates, analysis, 1);
     gate_ratio(&gates, analysis, 1);
     gate_growth(&gates, &growth, &sizes, 1);
@@ -259,7 +259,7 @@ static void take_event(void *payload, const struct read_profile *profile,
     report_dump_event(payload, event);
 }
 
-static void dump(const struct prof_analysis *analysis, const struct report_style *style)
+static void dump(const struct analyze_result *analysis, const struct report_style *style)
 {
     char error[1024] = "";
     const struct report_dump_options options = {.to_ns = UINT64_MAX};
@@ -278,9 +278,9 @@ static void check_sum(double parts, uint64_t sum, const char *name)
                   name, parts, (double)sum);
 }
 
-static void check_sums(const struct prof_analysis *analysis)
+static void check_sums(const struct analyze_result *analysis)
 {
-    const struct prof_cost *all = &analysis->sum;
+    const struct analyze_cost *all = &analysis->sum;
     double bytes = 0, time = 0, handed_out = 0;
 #define X(name)                                                                                    \
     do {                                                                                           \
@@ -298,14 +298,14 @@ static void check_sums(const struct prof_analysis *analysis)
     X(samples)
 #undef X
     for (size_t i = 0; i < analysis->n_lines; i++) {
-        const struct prof_cost *cost = &analysis->line[i].cost;
+        const struct analyze_cost *cost = &analysis->line[i].cost;
         bytes +=
             (double)cost->record_bytes + (double)cost->value_bytes + (double)cost->adjoint_bytes;
         time += (double)cost->forward_ns + (double)cost->backward_ns + (double)cost->recompute_ns +
                 (double)cost->other_ns;
     }
-    check_sum(bytes, prof_cost_tape_bytes(all), "tape bytes");
-    check_sum(time, prof_cost_time(all), "time");
+    check_sum(bytes, analyze_cost_tape_bytes(all), "tape bytes");
+    check_sum(time, analyze_cost_time(all), "time");
     for (size_t i = 0; i < analysis->profile->n_tapes; i++)
         handed_out += (double)analysis->profile->tape[i].handed_out_bytes;
     check_sum(handed_out, analysis->total.handed_out_bytes, "handed out");
@@ -357,23 +357,23 @@ static struct read_profile *write_and_read(const uint8_t *data, size_t n)
     return profile;
 }
 
-static struct prof_analysis *analyze(struct read_profile *profile)
+static struct analyze_result *analyze(struct read_profile *profile)
 {
     const size_t n_mappings = profile->n_mappings;
     profile->n_mappings = 0; /* no file that it names is opened */
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     profile->n_mappings = n_mappings;
     return analysis;
 }
 
-static void use(const uint8_t *data, size_t n, const struct prof_analysis *other)
+static void use(const uint8_t *data, size_t n, const struct analyze_result *other)
 {
     struct read_profile *profile = write_and_read(data, n);
-    struct prof_analysis *analysis = analyze(profile);
+    struct analyze_result *analysis = analyze(profile);
     check_sums(analysis);
-    prof_analysis_map(analysis, "/nowhere", folder);
-    prof_analysis_call_through(analysis);
+    analyze_map(analysis, "/nowhere", folder);
+    analyze_call_through(analysis);
     for (int how = 0; how < 3; how++) {
         struct report_style style = {
             .out = fopen("/dev/null", "w"), .width = 80, .exact = how == 1, .json = how == 2};
@@ -388,7 +388,7 @@ static void use(const uint8_t *data, size_t n, const struct prof_analysis *other
         fclose(style.out);
     }
     add_up(profile);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
 }
 
@@ -399,7 +399,7 @@ START_TEST(any_number_may_be_forged)
     static uint8_t data[FORGED_BYTES], same[FORGED_BYTES];
     profile_seed_make((unsigned)_i, &seed);
     struct read_profile *profile = write_and_read(seed.data, seed.n);
-    struct prof_analysis *other = analyze(profile);
+    struct analyze_result *other = analyze(profile);
     for (size_t i = 0; i < FORGERIES; i++) {
         size_t n = make(data, &seed, NULL, &forgeries[i]);
         use(data, n, other);
@@ -414,7 +414,7 @@ START_TEST(any_number_may_be_forged)
         }
     }
     ck_assert(_i != HAS_SOURCE || n_annotated > 0);
-    prof_analysis_free(other);
+    analyze_free(other);
     read_profile_free(profile);
 }
 END_TEST

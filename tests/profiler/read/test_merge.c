@@ -162,20 +162,20 @@ START_TEST(what_observing_added_is_off_scopes_and_rows_once)
 {
     struct read_profile *a = make_scope(), *b = make_scope(), *sum = merge(a, b);
     struct read_profile *again = merge(sum, a);
-    struct prof_scope_costs costs;
+    struct analyze_scope_costs costs;
     ck_assert_uint_eq(sum->overhead_ticks, 60);
     ck_assert_uint_eq(sum->tape[0].forward_ticks, 140);
-    prof_scope_costs_make(&costs, sum, false);
+    analyze_scope_costs_make(&costs, sum, false);
     ck_assert_uint_eq(costs.n, 1);
     ck_assert_uint_eq(costs.scope[0].calls, 2);
     ck_assert_uint_eq(costs.scope[0].wall_ns, 1000);
     ck_assert_uint_eq(costs.scope[0].forward_ns, 940);
     ck_assert_uint_eq(costs.scope[0].cost.forward_ns, 140);
-    prof_scope_costs_free(&costs);
-    prof_scope_costs_make(&costs, again, false);
+    analyze_scope_costs_free(&costs);
+    analyze_scope_costs_make(&costs, again, false);
     ck_assert_uint_eq(again->overhead_ticks, 90);
     ck_assert_uint_eq(costs.scope[0].forward_ns, 1410);
-    prof_scope_costs_free(&costs);
+    analyze_scope_costs_free(&costs);
     read_profile_free(again);
     read_profile_free(sum);
     read_profile_free(a);

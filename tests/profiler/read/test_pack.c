@@ -147,7 +147,7 @@ END_TEST
 
 static void check_symbols(const struct read_profile *profile)
 {
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     ck_assert_uint_eq(analysis->n_lines, 2);
     ck_assert_str_eq(analysis->line[0].file, "/src/mlp.c");
@@ -158,7 +158,7 @@ static void check_symbols(const struct read_profile *profile)
     ck_assert_ptr_null(analysis->line[1].file);
     ck_assert_ptr_eq(analysis->line[1].function, analysis->line[0].function);
     ck_assert_uint_eq(analysis->line[1].offset, 16);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
 }
 
 START_TEST(symbols_in_the_profile_need_no_program)

@@ -222,15 +222,15 @@ static void use(const struct maker_bytes *bytes)
     struct read_profile *profile = read_bytes(bytes, error, sizeof error);
     if (!profile)
         return;
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     struct report_style style = {.out = open_memstream(&text, &n), .width = 80};
     ck_assert_ptr_nonnull(style.out);
-    report_top(analysis, PROF_BY_LINE, REPORT_SORT_TAPE, 20, &style);
+    report_top(analysis, ANALYZE_BY_LINE, REPORT_SORT_TAPE, 20, &style);
     report_info(analysis, &style);
     fclose(style.out);
     free(text);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
 }
 
@@ -336,16 +336,16 @@ START_TEST(lines_are_joined_over_tapes_and_their_sums_are_the_totals)
     struct maker_bytes bytes = {0};
     put_rich(&bytes);
     struct read_profile *profile = read_good(&bytes);
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     ck_assert_uint_eq(analysis->n_lines, 3);
-    const struct prof_totals *total = &analysis->total;
+    const struct analyze_totals *total = &analysis->total;
     uint64_t forward = 0, backward = 0, bytes_on_tape = 0, peak = 0;
     for (size_t i = 0; i < analysis->n_lines; i++) {
-        const struct prof_line *line = &analysis->line[i];
+        const struct analyze_line *line = &analysis->line[i];
         forward += line->cost.forward_ns;
         backward += line->cost.backward_ns;
-        bytes_on_tape += prof_cost_tape_bytes(&line->cost);
+        bytes_on_tape += analyze_cost_tape_bytes(&line->cost);
         peak += line->cost.peak_bytes;
         if (strcmp(line->ops.name[0], "matmul") == 0) {
             ck_assert_uint_eq(line->cost.calls, 4);
@@ -362,10 +362,10 @@ START_TEST(lines_are_joined_over_tapes_and_their_sums_are_the_totals)
     ck_assert_uint_eq(peak, total->peak_bytes);
     ck_assert_uint_eq(total->tapes, 2);
     size_t n;
-    struct prof_line *op = prof_analysis_group(analysis, PROF_BY_OP, &n);
+    struct analyze_line *op = analyze_group(analysis, ANALYZE_BY_OP, &n);
     ck_assert_uint_eq(n, 3);
     free(op);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
     free(bytes.data);
 }
@@ -377,10 +377,10 @@ START_TEST(what_observing_added_is_taken_off_and_said)
     struct maker_bytes bytes = {0};
     put_observed(&bytes, 2);
     struct read_profile *profile = read_good(&bytes);
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     for (size_t i = 0; i < analysis->n_lines; i++) {
-        const struct prof_cost *cost = &analysis->line[i].cost;
+        const struct analyze_cost *cost = &analysis->line[i].cost;
         const char *op = analysis->line[i].ops.name[0];
         if (strcmp(op, "matmul") == 0) {
             ck_assert_uint_eq(cost->forward_ticks, 35 - 4 * 2);
@@ -390,12 +390,12 @@ START_TEST(what_observing_added_is_taken_off_and_said)
             ck_assert_uint_eq(cost->forward_ticks, 0);
         }
     }
-    const struct prof_totals *total = &analysis->total;
+    const struct analyze_totals *total = &analysis->total;
     ck_assert_uint_eq(profile->overhead_ticks, 4 * 2 + 9 + 2 * 2);
     ck_assert_uint_eq(total->forward_ticks, 44 - 4 * 2 - 9);
     ck_assert_uint_eq(total->recompute_ticks, 11 - 2 * 2);
     ck_assert_uint_eq(total->forward_ns, analysis->sum.forward_ns);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
     free(bytes.data);
 }
@@ -427,11 +427,11 @@ START_TEST(reports_fit_eighty_columns_and_hold_no_control_characters)
     struct read_scope open = {.name = name, .calls = 2, .open_calls = 1};
     profile->scope = &open;
     profile->n_scopes = 1;
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     struct report_style style = {.out = open_memstream(&text, &n), .width = 80};
     report_summary(analysis, &style);
     fputc('\n', style.out);
-    report_top(analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 1, &style);
+    report_top(analysis, ANALYZE_BY_LINE, REPORT_SORT_TOTAL, 1, &style);
     report_info(analysis, &style);
     fclose(style.out);
     const char *summary = strchr(text, '\n'); /* which is a sentence, of any length */
@@ -448,7 +448,7 @@ START_TEST(reports_fit_eighty_columns_and_hold_no_control_characters)
     profile->scope = NULL;
     profile->n_scopes = 0;
     free(text);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     read_profile_free(profile);
     free(bytes.data);
 }

@@ -48,31 +48,32 @@ static struct read_profile *read_bytes(uint8_t *data, size_t n)
 }
 
 /* Everything that is said of the tapes' bytes. */
-static void report_all_space(const struct prof_analysis *analysis, const struct report_style *style)
+static void report_all_space(const struct analyze_result *analysis,
+                             const struct report_style *style)
 {
-    struct prof_space space;
+    struct analyze_space space;
     struct report_space_options options = {.limit = 20};
-    for (int by = PROF_SPACE_BY_CLASS; by <= PROF_SPACE_BY_OP; by++) {
-        options.by = (enum prof_space_by)by;
-        ck_assert_int_eq(prof_space_make(&space, analysis, options.by, PROF_AT_PEAK, 0), 0);
+    for (int by = ANALYZE_SPACE_BY_CLASS; by <= ANALYZE_SPACE_BY_OP; by++) {
+        options.by = (enum analyze_space_by)by;
+        ck_assert_int_eq(analyze_space_make(&space, analysis, options.by, ANALYZE_AT_PEAK, 0), 0);
         for (int what = REPORT_HOLDERS; what <= REPORT_LEAKS; what++) {
             options.what = (enum report_space)what;
             report_space(analysis, &space, &options, style);
         }
-        prof_space_free(&space);
+        analyze_space_free(&space);
     }
-    ck_assert_int_ge(prof_space_make(&space, analysis, options.by, PROF_AT_TIME, 50), 0);
-    prof_space_free(&space);
-    struct prof_whatif whatif;
-    const int made = prof_whatif_make(&whatif, analysis, false);
+    ck_assert_int_ge(analyze_space_make(&space, analysis, options.by, ANALYZE_AT_TIME, 50), 0);
+    analyze_space_free(&space);
+    struct analyze_whatif whatif;
+    const int made = analyze_whatif_make(&whatif, analysis, false);
     ck_assert_int_ge(made, 0);
     if (made == 0) {
         bool is_optimal;
         report_whatif(analysis, &whatif, 0, style);
-        ck_assert_int_ge(prof_whatif_fit(&whatif, 100, &is_optimal), 0);
+        ck_assert_int_ge(analyze_whatif_fit(&whatif, 100, &is_optimal), 0);
         report_whatif_choice(analysis, &whatif, 100, is_optimal, style);
     }
-    prof_whatif_free(&whatif);
+    analyze_whatif_free(&whatif);
 }
 
 /* All reports of a profile, as text that the caller frees. */
@@ -80,21 +81,21 @@ static char *report(const struct read_profile *profile)
 {
     char *text = NULL;
     size_t n;
-    struct prof_analysis *analysis = prof_analyze(profile, NULL, NULL);
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     struct report_style style = {.out = open_memstream(&text, &n), .width = 80};
     ck_assert_ptr_nonnull(style.out);
-    report_top(analysis, PROF_BY_LINE, REPORT_SORT_TAPE, 20, &style);
-    report_top(analysis, PROF_BY_OP, REPORT_SORT_TOTAL, 0, &style);
-    report_top(analysis, PROF_BY_SHAPE, REPORT_SORT_PEAK, 0, &style);
-    prof_analysis_call_through(analysis);
+    report_top(analysis, ANALYZE_BY_LINE, REPORT_SORT_TAPE, 20, &style);
+    report_top(analysis, ANALYZE_BY_OP, REPORT_SORT_TOTAL, 0, &style);
+    report_top(analysis, ANALYZE_BY_SHAPE, REPORT_SORT_PEAK, 0, &style);
+    analyze_call_through(analysis);
     report_scopes(analysis, REPORT_SORT_TOTAL, 0, &style);
     report_scopes_csv(analysis, &style);
     report_info(analysis, &style);
     report_summary(analysis, &style);
     report_all_space(analysis, &style);
     fclose(style.out);
-    prof_analysis_free(analysis);
+    analyze_free(analysis);
     return text;
 }
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static struct read_profile profile;
-static struct prof_line line;
+static struct analyze_line line;
 static char *text;
 static size_t n_bytes;
 static FILE *out;
@@ -20,9 +20,9 @@ static void setup(void)
 {
     uint64_t value = 1000;
     profile = (struct read_profile){.ticks_per_ns = 1};
-    line = (struct prof_line){.line = 7};
+    line = (struct analyze_line){.line = 7};
 #define X(name) line.cost.name = value++;
-    PROF_COST_MEMBERS(X)
+    ANALYZE_COST_MEMBERS(X)
 #undef X
     line.cost.waiting_ns = line.cost.waiting_io_ns + line.cost.waiting_lock_ns + 5;
     line.cost.byte_ns = 2.5;
@@ -52,18 +52,18 @@ START_TEST(json_has_every_cost)
     base_json_begin(&json, out);
     report_json_cost(&json, &line.cost, &profile);
     base_json_finish(&json);
-    const struct prof_cost *cost = &line.cost;
+    const struct analyze_cost *cost = &line.cost;
     check_member("calls", "", cost->calls, "");
     check_member("recompute_ns", "", cost->recompute_ns, "");
     check_member("recompute_flops", "", cost->recompute_flops, "");
     check_member("recompute_moved_bytes", "", cost->recompute_moved, "");
-    check_member("tape_bytes", "", prof_cost_tape_bytes(cost), "");
+    check_member("tape_bytes", "", analyze_cost_tape_bytes(cost), "");
     check_member("peak_bytes", "", cost->peak_bytes, "");
     check_member("waiting_io_ns", "", cost->waiting_io_ns, "");
     check_member("waiting_lock_ns", "", cost->waiting_lock_ns, "");
     check_member("waiting_other_ns", "", 5, "");
 #define ROW(X, name, field, unit, phase, out, ...)                                                 \
-    check_member(#out, "", cost->PROF_COST_SHOWN(unit, name, out), "");
+    check_member(#out, "", cost->ANALYZE_COST_SHOWN(unit, name, out), "");
     COUNTERS(ROW, COUNTER_NONE, )
 #undef ROW
     ck_assert_ptr_null(strstr(text, "cpu_samples"));
@@ -79,7 +79,7 @@ START_TEST(the_page_has_every_cost)
     html_put_costs(&data, "", (struct html_lines){&line, sizeof line, 1});
     base_json_end(&data.json);
     base_json_finish(&data.json);
-    const struct prof_cost *cost = &line.cost;
+    const struct analyze_cost *cost = &line.cost;
     check_member("recompute_ns", "[", cost->recompute_ns, "]");
     check_member("recompute_flops", "[", cost->recompute_flops, "]");
     check_member("recompute_moved_bytes", "[", cost->recompute_moved, "]");
@@ -88,7 +88,7 @@ START_TEST(the_page_has_every_cost)
     check_member("waiting_lock_ns", "[", cost->waiting_lock_ns, "]");
     check_member("samples", "[", cost->samples, "]");
 #define ROW(X, name, field, unit, phase, out, ...)                                                 \
-    check_member(#out, "[", cost->PROF_COST_SHOWN(unit, name, out), "]");
+    check_member(#out, "[", cost->ANALYZE_COST_SHOWN(unit, name, out), "]");
     COUNTERS(ROW, COUNTER_NONE, )
 #undef ROW
     /* The page's modules know them from the document. */

@@ -22,7 +22,7 @@ static struct made {
     struct read_sample sample[3];
     struct read_profile profile;
 } m;
-static struct prof_live *live;
+static struct analyze_live *live;
 
 static void setup(void)
 {
@@ -44,21 +44,21 @@ static void setup(void)
     m.tape.row = m.row;
     m.profile.tape = &m.tape;
     m.profile.symbol = m.symbol;
-    live = prof_live_new();
+    live = analyze_live_new();
     ck_assert_ptr_nonnull(live);
-    ck_assert_ptr_null(prof_live_view(live));
+    ck_assert_ptr_null(analyze_live_view(live));
 }
 
 static void teardown(void)
 {
-    prof_live_free(live);
+    analyze_live_free(live);
 }
 
-static const struct prof_live_view *take(uint64_t now_ms)
+static const struct analyze_live_view *take(uint64_t now_ms)
 {
-    prof_live_take(live, &m.profile, now_ms * MS);
-    ck_assert_ptr_nonnull(prof_live_view(live));
-    return prof_live_view(live);
+    analyze_live_take(live, &m.profile, now_ms * MS);
+    ck_assert_ptr_nonnull(analyze_live_view(live));
+    return analyze_live_view(live);
 }
 
 /* Some more of a line, in milliseconds. */
@@ -74,20 +74,20 @@ static void run(unsigned row, uint64_t forward, uint64_t backward)
 START_TEST(the_line_that_took_the_most_since_the_last_state_is_under_way)
 {
     run(0, 30, 50);
-    const struct prof_live_view *view = take(100);
+    const struct analyze_live_view *view = take(100);
     ck_assert_ptr_null(view->line); /* there is nothing to compare with */
     run(1, 10, 2);
     run(0, 0, 8);
     view = take(120);
     ck_assert_uint_eq(view->line->line, 52);
-    ck_assert_int_eq(view->line_phase, PROF_LIVE_FORWARD);
+    ck_assert_int_eq(view->line_phase, ANALYZE_LIVE_FORWARD);
     ck_assert_uint_eq(view->line_ns, 12 * MS);
     ck_assert_uint_eq(view->all_ns, 20 * MS);
     ck_assert_uint_eq(view->recent_ns, 20 * MS);
     run(0, 1, 8);
     view = take(140);
     ck_assert_uint_eq(view->line->line, 41);
-    ck_assert_int_eq(view->line_phase, PROF_LIVE_BACKWARD);
+    ck_assert_int_eq(view->line_phase, ANALYZE_LIVE_BACKWARD);
     view = take(160);
     ck_assert_ptr_null(view->line);
     ck_assert_uint_eq(view->all_ns, 0);
@@ -100,10 +100,10 @@ START_TEST(phases_are_shares_of_the_last_second)
     run(0, 100, 300);
     m.profile.duration_ns += 600 * MS;
     m.tape.sweeps = 7;
-    const struct prof_live_view *view = take(1000);
-    ck_assert_uint_eq(view->phase_ns[PROF_LIVE_FORWARD], 100 * MS);
-    ck_assert_uint_eq(view->phase_ns[PROF_LIVE_BACKWARD], 300 * MS);
-    ck_assert_uint_eq(view->phase_ns[PROF_LIVE_OUTSIDE], 600 * MS);
+    const struct analyze_live_view *view = take(1000);
+    ck_assert_uint_eq(view->phase_ns[ANALYZE_LIVE_FORWARD], 100 * MS);
+    ck_assert_uint_eq(view->phase_ns[ANALYZE_LIVE_BACKWARD], 300 * MS);
+    ck_assert_uint_eq(view->phase_ns[ANALYZE_LIVE_OUTSIDE], 600 * MS);
     ck_assert_uint_eq(view->span_sweeps, 7);
     ck_assert_uint_eq(view->span_ns, 1000 * MS);
     run(1, 40, 0);
@@ -111,8 +111,8 @@ START_TEST(phases_are_shares_of_the_last_second)
     run(1, 2, 3);
     m.tape.sweeps = 8;
     view = take(2200); /* the state of 1500 is the oldest of that second */
-    ck_assert_uint_eq(view->phase_ns[PROF_LIVE_FORWARD], 2 * MS);
-    ck_assert_uint_eq(view->phase_ns[PROF_LIVE_BACKWARD], 3 * MS);
+    ck_assert_uint_eq(view->phase_ns[ANALYZE_LIVE_FORWARD], 2 * MS);
+    ck_assert_uint_eq(view->phase_ns[ANALYZE_LIVE_BACKWARD], 3 * MS);
     ck_assert_uint_eq(view->span_sweeps, 1);
     ck_assert_uint_eq(view->span_ns, 700 * MS);
 }
@@ -130,12 +130,12 @@ START_TEST(samples_outside_of_ops_are_told_apart)
     m.sample[0].cpu_ns = 5 * MS;
     m.sample[1].cpu_ns = 9 * MS;
     m.sample[2].cpu_ns = 2 * MS;
-    const struct prof_live_view *view = take(250);
+    const struct analyze_live_view *view = take(250);
     ck_assert(view->is_sampled);
-    ck_assert_uint_eq(view->phase_ns[PROF_LIVE_BACKWARD], 5 * MS);
-    ck_assert_uint_eq(view->phase_ns[PROF_LIVE_RECOMPUTE], 9 * MS);
-    ck_assert_uint_eq(view->phase_ns[PROF_LIVE_OUTSIDE], 2 * MS);
-    ck_assert_int_eq(view->line_phase, PROF_LIVE_RECOMPUTE);
+    ck_assert_uint_eq(view->phase_ns[ANALYZE_LIVE_BACKWARD], 5 * MS);
+    ck_assert_uint_eq(view->phase_ns[ANALYZE_LIVE_RECOMPUTE], 9 * MS);
+    ck_assert_uint_eq(view->phase_ns[ANALYZE_LIVE_OUTSIDE], 2 * MS);
+    ck_assert_int_eq(view->line_phase, ANALYZE_LIVE_RECOMPUTE);
     ck_assert_uint_eq(view->line->line, 52);
     ck_assert_uint_eq(view->all_ns, 16 * MS);
 }
@@ -143,23 +143,23 @@ END_TEST
 
 START_TEST(the_history_keeps_the_greatest_and_stays_bounded)
 {
-    const struct prof_live_view *view = NULL;
-    for (uint64_t i = 1; i <= 5 * PROF_LIVE_HISTORY; i++) {
+    const struct analyze_live_view *view = NULL;
+    for (uint64_t i = 1; i <= 5 * ANALYZE_LIVE_HISTORY; i++) {
         m.tape.live_bytes = i == 3 ? 1000000 : i;
         view = take(i);
-        ck_assert_uint_le(view->n_history, PROF_LIVE_HISTORY);
+        ck_assert_uint_le(view->n_history, ANALYZE_LIVE_HISTORY);
     }
-    ck_assert_uint_gt(view->n_history, PROF_LIVE_HISTORY / 2 - 1);
+    ck_assert_uint_gt(view->n_history, ANALYZE_LIVE_HISTORY / 2 - 1);
     ck_assert_uint_eq(view->history[0], 1000000);
     for (unsigned i = 2; i < view->n_history; i++)
         ck_assert_uint_gt(view->history[i], view->history[i - 1]);
-    ck_assert_uint_eq(view->history[view->n_history - 1], 5 * PROF_LIVE_HISTORY);
+    ck_assert_uint_eq(view->history[view->n_history - 1], 5 * ANALYZE_LIVE_HISTORY);
 }
 END_TEST
 
 /* ---- the gauge ---- */
 
-static char *gauge(const struct prof_live_view *view, unsigned rows, struct report_style style)
+static char *gauge(const struct analyze_live_view *view, unsigned rows, struct report_style style)
 {
     char *text = NULL;
     size_t n = 0;
@@ -177,7 +177,7 @@ static char *gauge(const struct prof_live_view *view, unsigned rows, struct repo
     return text;
 }
 
-static const struct prof_live_view *some_view(void)
+static const struct analyze_live_view *some_view(void)
 {
     (void)take(0);
     run(0, 100, 300);
@@ -228,7 +228,7 @@ static unsigned columns_of(const char *text, const char **end)
 
 START_TEST(every_size_has_its_rows_and_none_is_too_long)
 {
-    const struct prof_live_view *view = some_view();
+    const struct analyze_live_view *view = some_view();
     struct report_style style = {.utf8 = _i & 1, .color = _i & 2};
     m.row[1].op = "an_op_with_a_long_name_so_that_its_row_is_cut_at_its_end";
     if (_i & 4) {

@@ -13,20 +13,20 @@ enum { MOST = 12 };
 
 static char folder[64], source[128];
 static struct read_profile profile;
-static struct prof_line line[MOST];
-static struct prof_analysis analysis;
+static struct analyze_line line[MOST];
+static struct analyze_result analysis;
 
 /* The totals are the sums, unless a test makes them differ. */
-static struct prof_line *add(const char *file, uint32_t number, const char *function,
-                             const char *op, uint64_t ns)
+static struct analyze_line *add(const char *file, uint32_t number, const char *function,
+                                const char *op, uint64_t ns)
 {
-    struct prof_line *to = &line[analysis.n_lines++];
+    struct analyze_line *to = &line[analysis.n_lines++];
     ck_assert_uint_le(analysis.n_lines, MOST);
-    *to = (struct prof_line){.file = file, .line = number, .function = function};
-    to->ops = (struct prof_names){.name = {op}, .n = 1};
-    to->cost = (struct prof_cost){
+    *to = (struct analyze_line){.file = file, .line = number, .function = function};
+    to->ops = (struct analyze_names){.name = {op}, .n = 1};
+    to->cost = (struct analyze_cost){
         .calls = 1, .forward_ns = ns, .backward_ns = 2 * ns, .record_bytes = 10, .peak_bytes = ns};
-    prof_cost_add(&analysis.sum, &to->cost);
+    analyze_cost_add(&analysis.sum, &to->cost);
     analysis.total.forward_ns += ns;
     analysis.total.backward_ns += 2 * ns;
     analysis.total.handed_out_bytes += 10;
@@ -43,7 +43,7 @@ static void setup(void)
     fputs("int f(void)\n{\n    one;\n    two;\n}\n\nint g(void)\n{\n    three;\n}", file);
     fclose(file);
     profile = (struct read_profile){.ticks_per_ns = 1};
-    analysis = (struct prof_analysis){.profile = &profile, .line = line};
+    analysis = (struct analyze_result){.profile = &profile, .line = line};
 }
 
 static void teardown(void)
@@ -75,9 +75,9 @@ static void make_two_functions(void)
 {
     add(source, 3, "f", "tanh", 100)->function_line = 1;
     add(source, 4, "f", "exp", 1)->kept_by =
-        (struct prof_names){.name = {"a", "b", "c", "d"}, .n = 4, .more = true};
-    struct prof_line *more = add(source, 4, "f2", "mul", 2);
-    more->kept_by = (struct prof_names){.name = {"b", "e"}, .n = 2};
+        (struct analyze_names){.name = {"a", "b", "c", "d"}, .n = 4, .more = true};
+    struct analyze_line *more = add(source, 4, "f2", "mul", 2);
+    more->kept_by = (struct analyze_names){.name = {"b", "e"}, .n = 2};
     add(source, 9, "g", "sum", 4)->function_line = 7;
     add("/other/b.c", 5, "h", "sum", 8);
     add(NULL, 0, NULL, "add", 16);
@@ -214,7 +214,7 @@ START_TEST(what_no_line_accounts_for_has_a_row_of_its_own)
 END_TEST
 
 /* Of a line: so often, so long. */
-static void recompute(struct prof_line *to, uint64_t calls, uint64_t ns)
+static void recompute(struct analyze_line *to, uint64_t calls, uint64_t ns)
 {
     to->cost.recompute_calls += calls;
     to->cost.recompute_ns += ns;
@@ -225,11 +225,11 @@ static void recompute(struct prof_line *to, uint64_t calls, uint64_t ns)
 
 START_TEST(recomputation_has_a_column_where_there_is_any_and_is_in_the_total)
 {
-    struct prof_line *tanh = add(source, 3, "f", "tanh", 10);
+    struct analyze_line *tanh = add(source, 3, "f", "tanh", 10);
     add(source, 4, "f", "exp", 11);
     recompute(tanh, 1, 7);
     struct report_style style = style_of(true);
-    report_top(&analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
+    report_top(&analysis, ANALYZE_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
     expect(&style,
            "share total forward backward recompute  b/f expect tape at peak calls line, op, "
            "function\n"
@@ -240,7 +240,7 @@ START_TEST(recomputation_has_a_column_where_there_is_any_and_is_in_the_total)
            " 100%    70      21       42         7 2.00      -   20       0     2 (all)\n");
     style = style_of(true);
     style.phases = REPORT_RECOMPUTE;
-    report_top(&analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 1, &style);
+    report_top(&analysis, ANALYZE_BY_LINE, REPORT_SORT_TOTAL, 1, &style);
     fclose(style.out);
     ck_assert_ptr_nonnull(strstr(text, "share recompute tape at peak calls line, op, function\n"
                                        " 100%         7   10      10     1 a.c:3 tanh f\n"));
@@ -289,7 +289,7 @@ START_TEST(the_costliest_line_comes_first_by_every_key)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct report_style style = style_of(true);
         char row[64];
-        report_top(&analysis, PROF_BY_LINE, cases[i].sort, 1, &style);
+        report_top(&analysis, ANALYZE_BY_LINE, cases[i].sort, 1, &style);
         fclose(style.out);
         snprintf(row, sizeof row, " a.c:%zu %s f\n", i + 1, cases[i].op);
         ck_assert_msg(strstr(text, row) != NULL, "%s in\n%s", row, text);
@@ -311,7 +311,7 @@ START_TEST(a_site_is_named_by_what_is_known_of_it)
     add(NULL, 0, NULL, "padding", 10)->own = true;
     analysis.n_unlined = 4;
     struct report_style style = style_of(false);
-    report_top(&analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
+    report_top(&analysis, ANALYZE_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
     fclose(style.out);
     ck_assert_ptr_nonnull(strstr(text, " a.c:3 whole f\n"));
     ck_assert_ptr_nonnull(strstr(text, " m.so line 7 numbered f\n"));
@@ -323,7 +323,7 @@ START_TEST(a_site_is_named_by_what_is_known_of_it)
     free(text);
     style = style_of(false);
     style.utf8 = true;
-    report_top(&analysis, PROF_BY_FUNCTION, REPORT_SORT_TOTAL, 5, &style);
+    report_top(&analysis, ANALYZE_BY_FUNCTION, REPORT_SORT_TOTAL, 5, &style);
     fclose(style.out);
     ck_assert_ptr_nonnull(strstr(text, " f a.c whole\n"));
     ck_assert_ptr_nonnull(strstr(text, " f m.so numbered,in_function\n"));
@@ -333,7 +333,7 @@ START_TEST(a_site_is_named_by_what_is_known_of_it)
     free(text);
     style = style_of(false);
     style.utf8 = true;
-    report_top(&analysis, PROF_BY_OP, REPORT_SORT_TOTAL, 5, &style);
+    report_top(&analysis, ANALYZE_BY_OP, REPORT_SORT_TOTAL, 5, &style);
     fclose(style.out);
     ck_assert_ptr_nonnull(
         strstr(text, "\u2026 1 more op with 4.8% in all; -n 0 shows everything."));
@@ -345,9 +345,9 @@ START_TEST(code_in_no_file_is_named_alone)
 {
     add(NULL, 0, NULL, "", 30)->module = "[vdso]";
     line[0].ops.n = 0;
-    for (int by = PROF_BY_LINE; by <= PROF_BY_FUNCTION; by++) {
+    for (int by = ANALYZE_BY_LINE; by <= ANALYZE_BY_FUNCTION; by++) {
         struct report_style style = style_of(false);
-        report_top(&analysis, (enum prof_by)by, REPORT_SORT_TOTAL, 0, &style);
+        report_top(&analysis, (enum analyze_by)by, REPORT_SORT_TOTAL, 0, &style);
         fclose(style.out);
         ck_assert_ptr_nonnull(strstr(text, " [vdso]\n"));
         free(text);
@@ -361,27 +361,27 @@ START_TEST(files_of_one_name_are_told_apart_by_their_folders)
     add("/two/src/f.c", 1, "f", "exp", 1);
     add("/f.c", 1, "f", "exp", 1);
     struct report_style style = style_of(true);
-    report_top(&analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
+    report_top(&analysis, ANALYZE_BY_LINE, REPORT_SORT_TOTAL, 0, &style);
     fclose(style.out);
     ck_assert_ptr_nonnull(strstr(text, " one/src/f.c:1 exp f\n"));
     ck_assert_ptr_nonnull(strstr(text, " two/src/f.c:1 exp f\n"));
     ck_assert_ptr_nonnull(strstr(text, " /f.c:1 exp f\n"));
     free(text);
     const char *file[4];
-    ck_assert_uint_eq(prof_analysis_files(&analysis, "f.c", file, 4), 3);
-    ck_assert_uint_eq(prof_analysis_files(&analysis, "/f.c", file, 4), 1); /* the whole name */
-    ck_assert_uint_eq(prof_analysis_files(&analysis, "src/f.c", file, 1), 2);
-    ck_assert_uint_eq(prof_analysis_files(&analysis, "/src/f.c", file, 4), 2);
-    ck_assert_uint_eq(prof_analysis_files(&analysis, "rc/f.c", file, 4), 0);
-    ck_assert_uint_eq(prof_analysis_files(&analysis, "", file, 4), 0);
-    ck_assert_uint_eq(prof_analysis_files(&analysis, NULL, file, 4), 3);
+    ck_assert_uint_eq(analyze_files(&analysis, "f.c", file, 4), 3);
+    ck_assert_uint_eq(analyze_files(&analysis, "/f.c", file, 4), 1); /* the whole name */
+    ck_assert_uint_eq(analyze_files(&analysis, "src/f.c", file, 1), 2);
+    ck_assert_uint_eq(analyze_files(&analysis, "/src/f.c", file, 4), 2);
+    ck_assert_uint_eq(analyze_files(&analysis, "rc/f.c", file, 4), 0);
+    ck_assert_uint_eq(analyze_files(&analysis, "", file, 4), 0);
+    ck_assert_uint_eq(analyze_files(&analysis, NULL, file, 4), 3);
 }
 END_TEST
 
 START_TEST(a_profile_of_nothing_says_so)
 {
     struct report_style style = style_of(false);
-    report_top(&analysis, PROF_BY_LINE, REPORT_SORT_TOTAL, 20, &style);
+    report_top(&analysis, ANALYZE_BY_LINE, REPORT_SORT_TOTAL, 20, &style);
     expect(&style, "share total forward backward b/f expect tape at peak calls line, op, "
                    "function\n"
                    "    -     0       0        0   -      -    0       0     0 (all)\n"

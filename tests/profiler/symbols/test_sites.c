@@ -98,7 +98,7 @@ static void build(const struct variant *v)
 }
 
 /* Compares the marks of one source line with the analysis; returns how many there are. */
-static size_t check_marks(const struct prof_analysis *analysis, const struct variant *v,
+static size_t check_marks(const struct analyze_result *analysis, const struct variant *v,
                           const char *file, unsigned number, const char *from, const char *end)
 {
     size_t n = 0;
@@ -108,7 +108,7 @@ static size_t check_marks(const struct prof_analysis *analysis, const struct var
         snprintf(rest, sizeof rest, "%.*s", (int)strcspn(from + 1, " \n"), from + 1);
         if (sscanf(rest, "%31[^:]:%63[^:]:%u", op, function, &calls) != 3)
             continue;
-        const struct prof_line *line = program_find(analysis, file, number, op);
+        const struct analyze_line *line = program_find(analysis, file, number, op);
         ck_assert_msg(line != NULL, "%s: %s:%u: nothing is charged to %s", v->name, file, number,
                       op);
         ck_assert_msg(line->cost.calls == calls, "%s: %s:%u: %s has %llu calls instead of %u",

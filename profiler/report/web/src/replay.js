@@ -1,6 +1,6 @@
 // replay.js: the tape's peak if some lines' saved values were computed again, as `tapescope whatif`
 // has it: analyze_space.h says what the columns are and what a choice's peak is, and fit() chooses as
-// prof_whatif_fit() does, to the same answer.
+// analyze_whatif_fit() does, to the same answer.
 
 const SLICE = 2e6; // steps between two rests
 
