@@ -13,9 +13,9 @@
 #include <string.h>
 
 /* The numbers of stats; those of events are their sites' plus 1, and one more for live bytes. */
-enum { STAT_KIND = 1, STAT_LINE, STAT_TAPE, STAT_RECORD, STAT_BYTES, STAT_END };
+enum { STAT_KIND = 1, STAT_LINE, REPORT_STAT_TAPE, STAT_RECORD, STAT_BYTES, STAT_END };
 static const char *const stat_names[STAT_END] = {
-    [STAT_KIND] = "kind",     [STAT_LINE] = "line",   [STAT_TAPE] = "tape",
+    [STAT_KIND] = "kind",     [STAT_LINE] = "line",   [REPORT_STAT_TAPE] = "tape",
     [STAT_RECORD] = "record", [STAT_BYTES] = "bytes",
 };
 enum { MOST_STATS = 4 };
@@ -116,7 +116,7 @@ static void put_thread(struct maker *m, const struct export_thread *thread, uint
         if (*export_event_place(place, site))
             text(&stat[n++], STAT_LINE, place);
         if (site->kind != READ_EVENT_SCOPE)
-            number(&stat[n++], STAT_TAPE, site->tape);
+            number(&stat[n++], REPORT_STAT_TAPE, site->tape);
         if (event->record > 0)
             number(&stat[n++], STAT_RECORD, event->record - 1);
         put_event(m, event->site + (size_t)1, event->start, event->end, stat, n);

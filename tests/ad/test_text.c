@@ -1,9 +1,9 @@
 /* test_text.c: quantities, cells, paths and sources as text, at the ends of what they take. */
+#include "report_source_text.h"
+#include "report_table.h"
+#include "report_units.h"
 #include "run_cases.h"
-#include "source_text.h"
 #include "symbols_path.h"
-#include "table.h"
-#include "units.h"
 
 #include <check.h>
 #include <errno.h>
@@ -14,41 +14,41 @@
 
 START_TEST(quantities_take_three_digits_and_a_unit)
 {
-    char buf[UNITS_ROOM];
-    ck_assert_str_eq(units_time(buf, 0, false), "0");
-    ck_assert_str_eq(units_time(buf, 999, false), "999ns");
-    ck_assert_str_eq(units_time(buf, 1000, false), "1.00us");
-    ck_assert_str_eq(units_time(buf, 1000, true), "1.00\u00b5s");
-    ck_assert_str_eq(units_time(buf, 12340, false), "12.3us");
-    ck_assert_str_eq(units_time(buf, 999499, false), "999us");
-    ck_assert_str_eq(units_time(buf, 999500, false), "1.00ms");
-    ck_assert_str_eq(units_time(buf, 4000000000000, false), "4000s");
-    ck_assert_str_eq(units_bytes(buf, 0), "0");
-    ck_assert_str_eq(units_bytes(buf, 999), "999B");
-    ck_assert_str_eq(units_bytes(buf, 1000), "0.98KiB");
-    ck_assert_str_eq(units_bytes(buf, 1 << 20), "1.00MiB");
-    ck_assert_str_eq(units_bytes(buf, UINT64_MAX), "16.0EiB");
-    ck_assert_str_eq(units_count(buf, 9999), "9999");
-    ck_assert_str_eq(units_count(buf, 10000), "10.0k");
-    ck_assert_str_eq(units_count(buf, UINT64_MAX), "18.4E");
-    ck_assert_str_eq(units_share(buf, 1, 3), "33.3%");
-    ck_assert_str_eq(units_share(buf, 2, 2), "100%");
-    ck_assert_str_eq(units_share(buf, 0, 0), "-");
-    ck_assert_str_eq(units_ratio(buf, 213, 100), "2.13");
-    ck_assert_str_eq(units_ratio(buf, 1, 0), "-");
-    ck_assert_str_eq(units_exact(buf, UINT64_MAX), "18446744073709551615");
+    char buf[REPORT_UNITS_ROOM];
+    ck_assert_str_eq(report_units_time(buf, 0, false), "0");
+    ck_assert_str_eq(report_units_time(buf, 999, false), "999ns");
+    ck_assert_str_eq(report_units_time(buf, 1000, false), "1.00us");
+    ck_assert_str_eq(report_units_time(buf, 1000, true), "1.00\u00b5s");
+    ck_assert_str_eq(report_units_time(buf, 12340, false), "12.3us");
+    ck_assert_str_eq(report_units_time(buf, 999499, false), "999us");
+    ck_assert_str_eq(report_units_time(buf, 999500, false), "1.00ms");
+    ck_assert_str_eq(report_units_time(buf, 4000000000000, false), "4000s");
+    ck_assert_str_eq(report_units_bytes(buf, 0), "0");
+    ck_assert_str_eq(report_units_bytes(buf, 999), "999B");
+    ck_assert_str_eq(report_units_bytes(buf, 1000), "0.98KiB");
+    ck_assert_str_eq(report_units_bytes(buf, 1 << 20), "1.00MiB");
+    ck_assert_str_eq(report_units_bytes(buf, UINT64_MAX), "16.0EiB");
+    ck_assert_str_eq(report_units_count(buf, 9999), "9999");
+    ck_assert_str_eq(report_units_count(buf, 10000), "10.0k");
+    ck_assert_str_eq(report_units_count(buf, UINT64_MAX), "18.4E");
+    ck_assert_str_eq(report_units_share(buf, 1, 3), "33.3%");
+    ck_assert_str_eq(report_units_share(buf, 2, 2), "100%");
+    ck_assert_str_eq(report_units_share(buf, 0, 0), "-");
+    ck_assert_str_eq(report_units_ratio(buf, 213, 100), "2.13");
+    ck_assert_str_eq(report_units_ratio(buf, 1, 0), "-");
+    ck_assert_str_eq(report_units_exact(buf, UINT64_MAX), "18446744073709551615");
 }
 END_TEST
 
 START_TEST(what_is_held_against_a_bound_shows_on_which_side_it_is)
 {
-    char buf[UNITS_ROOM];
-    ck_assert_str_eq(units_against(buf, 0.09412, 0.5), "0.0941");
-    ck_assert_str_eq(units_against(buf, 3.0004, 3), "3.0004");
-    ck_assert_str_eq(units_against(buf, 2.9996, 3), "3");
-    ck_assert_str_eq(units_against(buf, 3, 3), "3");
-    ck_assert_str_eq(units_against(buf, 1e300, 1), "1e+300");
-    ck_assert_str_eq(units_against(buf, 1.0 / 3, 0.333), "0.3333");
+    char buf[REPORT_UNITS_ROOM];
+    ck_assert_str_eq(report_units_against(buf, 0.09412, 0.5), "0.0941");
+    ck_assert_str_eq(report_units_against(buf, 3.0004, 3), "3.0004");
+    ck_assert_str_eq(report_units_against(buf, 2.9996, 3), "3");
+    ck_assert_str_eq(report_units_against(buf, 3, 3), "3");
+    ck_assert_str_eq(report_units_against(buf, 1e300, 1), "1e+300");
+    ck_assert_str_eq(report_units_against(buf, 1.0 / 3, 0.333), "0.3333");
 }
 END_TEST
 
@@ -81,7 +81,7 @@ START_TEST(text_holds_no_control_characters_and_is_cut_to_its_limit)
         char *shown = NULL;
         size_t n;
         FILE *out = open_memstream(&shown, &n);
-        unsigned width = table_put_text(out, cases[i].text, cases[i].limit, cases[i].utf8);
+        unsigned width = report_table_put_text(out, cases[i].text, cases[i].limit, cases[i].utf8);
         fclose(out);
         ck_assert_str_eq(shown, cases[i].shown);
         ck_assert_uint_eq(width, cases[i].width);
@@ -92,29 +92,29 @@ END_TEST
 
 START_TEST(a_table_aligns_its_columns_and_cuts_the_last)
 {
-    struct table *table = table_new();
+    struct table *table = report_table_new();
     char *shown = NULL;
     size_t n;
     FILE *out = open_memstream(&shown, &n);
-    table_cell(table, "before any row: dropped");
-    table_column(table, TABLE_RIGHT, "n");
-    table_column(table, TABLE_LEFT, NULL);
-    table_column(table, TABLE_LEFT, "text");
-    for (int i = 0; i < TABLE_MAX_COLUMNS; i++) /* more than there is room for */
-        table_column(table, TABLE_LEFT, NULL);
-    table_row(table);
-    table_cell(table, "12");
-    table_cell(table, "a");
-    table_cell(table, "long enough");
-    table_row(table);
-    table_cellf(table, "%d", 1);
-    table_color(table, "33");
-    table_row(table);
-    for (int i = 0; i < TABLE_MAX_COLUMNS + 3; i++)
-        table_cell(table, i == 2 ? "x" : "");
-    table_print(table, out, 0, false);
+    report_table_cell(table, "before any row: dropped");
+    report_table_column(table, REPORT_TABLE_RIGHT, "n");
+    report_table_column(table, REPORT_TABLE_LEFT, NULL);
+    report_table_column(table, REPORT_TABLE_LEFT, "text");
+    for (int i = 0; i < REPORT_TABLE_MAX_COLUMNS; i++) /* more than there is room for */
+        report_table_column(table, REPORT_TABLE_LEFT, NULL);
+    report_table_row(table);
+    report_table_cell(table, "12");
+    report_table_cell(table, "a");
+    report_table_cell(table, "long enough");
+    report_table_row(table);
+    report_table_cellf(table, "%d", 1);
+    report_table_color(table, "33");
+    report_table_row(table);
+    for (int i = 0; i < REPORT_TABLE_MAX_COLUMNS + 3; i++)
+        report_table_cell(table, i == 2 ? "x" : "");
+    report_table_print(table, out, 0, false);
     fclose(out);
-    table_free(table);
+    report_table_free(table);
     ck_assert_str_eq(shown, " n   text\n"
                             "12 a long enough\n"
                             "\033[33m 1\033[0m\n"
@@ -136,24 +136,24 @@ START_TEST(columns_of_the_highest_rank_go_first_where_there_is_no_room)
         {10, "a last, w~\n1 4\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct table *table = table_new();
+        struct table *table = report_table_new();
         char *shown = NULL;
         size_t n;
         FILE *out = open_memstream(&shown, &n);
-        table_column(table, TABLE_LEFT, "a");
-        table_column(table, TABLE_LEFT, "bbbb");
-        table_optional(table, 1);
-        table_column(table, TABLE_LEFT, "cccc");
-        table_optional(table, 2);
-        table_column(table, TABLE_LEFT, "last, which is long");
-        table_row(table);
-        table_cell(table, "1");
-        table_cell(table, "22");
-        table_cell(table, "33");
-        table_cell(table, "4");
-        table_print(table, out, cases[i].width, false);
+        report_table_column(table, REPORT_TABLE_LEFT, "a");
+        report_table_column(table, REPORT_TABLE_LEFT, "bbbb");
+        report_table_optional(table, 1);
+        report_table_column(table, REPORT_TABLE_LEFT, "cccc");
+        report_table_optional(table, 2);
+        report_table_column(table, REPORT_TABLE_LEFT, "last, which is long");
+        report_table_row(table);
+        report_table_cell(table, "1");
+        report_table_cell(table, "22");
+        report_table_cell(table, "33");
+        report_table_cell(table, "4");
+        report_table_print(table, out, cases[i].width, false);
         fclose(out);
-        table_free(table);
+        report_table_free(table);
         ck_assert_str_eq(shown, cases[i].expected);
         free(shown);
     }
@@ -162,20 +162,20 @@ END_TEST
 
 START_TEST(a_table_without_headings_prints_rows_alone)
 {
-    struct table *table = table_new();
+    struct table *table = report_table_new();
     char *shown = NULL;
     size_t n;
     FILE *out = open_memstream(&shown, &n);
-    table_column(table, TABLE_LEFT, NULL);
-    table_color(table, "1"); /* of no row */
+    report_table_column(table, REPORT_TABLE_LEFT, NULL);
+    report_table_color(table, "1"); /* of no row */
     for (int i = 0; i < 40; i++) {
-        table_row(table);
-        table_cell(table, "twelve bytes");
+        report_table_row(table);
+        report_table_cell(table, "twelve bytes");
     }
-    table_print(table, out, 4, false); /* eight columns are the least */
+    report_table_print(table, out, 4, false); /* eight columns are the least */
     fclose(out);
-    table_free(table);
-    table_free(NULL);
+    report_table_free(table);
+    report_table_free(NULL);
     ck_assert_uint_eq(n, 40 * strlen("twelve ~\n"));
     ck_assert_int_eq(strncmp(shown, "twelve ~\ntwelve ~\n", 18), 0);
     free(shown);
@@ -226,29 +226,29 @@ START_TEST(a_source_has_lines_however_they_end)
 {
     static const char bytes[] = "one\r\n\0two\n\r\nlast";
     char path[] = "/tmp/tapescope-text-XXXXXX";
-    struct source_text source;
+    struct report_source_text source;
     int fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(source_text_read(&source, path), 0);
+    ck_assert_int_eq(report_source_text_read(&source, path), 0);
     ck_assert_uint_eq(source.n_lines, 0);
-    ck_assert_ptr_null(source_text_line(&source, 1));
-    source_text_free(&source);
+    ck_assert_ptr_null(report_source_text_line(&source, 1));
+    report_source_text_free(&source);
     ck_assert_int_eq(write(fd, bytes, sizeof bytes - 1), sizeof bytes - 1);
-    ck_assert_int_eq(source_text_read(&source, path), 0);
+    ck_assert_int_eq(report_source_text_read(&source, path), 0);
     ck_assert_uint_eq(source.n_lines, 4);
-    ck_assert_ptr_null(source_text_line(&source, 0));
-    ck_assert_str_eq(source_text_line(&source, 1), "one");
-    ck_assert_str_eq(source_text_line(&source, 2), " two");
-    ck_assert_str_eq(source_text_line(&source, 3), "");
-    ck_assert_str_eq(source_text_line(&source, 4), "last");
-    ck_assert_ptr_null(source_text_line(&source, 5));
-    source_text_free(&source);
+    ck_assert_ptr_null(report_source_text_line(&source, 0));
+    ck_assert_str_eq(report_source_text_line(&source, 1), "one");
+    ck_assert_str_eq(report_source_text_line(&source, 2), " two");
+    ck_assert_str_eq(report_source_text_line(&source, 3), "");
+    ck_assert_str_eq(report_source_text_line(&source, 4), "last");
+    ck_assert_ptr_null(report_source_text_line(&source, 5));
+    report_source_text_free(&source);
     ck_assert_int_eq(ftruncate(fd, ((off_t)64 << 20) + 1), 0); /* no source is that large */
-    ck_assert_int_eq(source_text_read(&source, path), EINVAL);
+    ck_assert_int_eq(report_source_text_read(&source, path), EINVAL);
     close(fd);
     unlink(path);
-    ck_assert_int_eq(source_text_read(&source, path), ENOENT);
-    ck_assert_int_eq(source_text_read(&source, "/tmp"), EINVAL);
+    ck_assert_int_eq(report_source_text_read(&source, path), ENOENT);
+    ck_assert_int_eq(report_source_text_read(&source, "/tmp"), EINVAL);
     ck_assert_uint_eq(source.n_lines, 0);
 }
 END_TEST

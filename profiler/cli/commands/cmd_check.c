@@ -7,7 +7,7 @@
 
 #include "base_memory.h"
 #include "cli_sizes.h"
-#include "gates.h"
+#include "report_gates.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -87,7 +87,7 @@ static bool split_limit(char *text, const char **file, uint32_t *line, uint64_t 
     return *end == '\0' && n <= UINT32_MAX && cli_store("check", &bytes, equals + 1, most);
 }
 
-static int judge_lines(struct gates *gates, const struct check_args *args,
+static int judge_lines(struct report_gates *gates, const struct check_args *args,
                        const struct analyze_result *analysis)
 {
     for (size_t i = 0; i < args->tape.n; i++) {
@@ -97,7 +97,7 @@ static int judge_lines(struct gates *gates, const struct check_args *args,
         char *text = base_strdup(args->tape.item[i]);
         bool good = split_limit(text, &file, &line, &most);
         if (good)
-            gate_line_tape(gates, analysis, file, line, most);
+            report_gate_line_tape(gates, analysis, file, line, most);
         else
             cli_message("check: --max-tape: '%s' is not FILE:LINE=BYTES", args->tape.item[i]);
         free(text);
@@ -107,23 +107,23 @@ static int judge_lines(struct gates *gates, const struct check_args *args,
     return CLI_OK;
 }
 
-static int judge_one(struct gates *gates, const struct check_args *args,
+static int judge_one(struct report_gates *gates, const struct check_args *args,
                      const struct analyze_result *analysis, const struct analyze_result *base)
 {
     if (args->peak != UINT64_MAX)
-        gate_peak(gates, analysis, args->peak);
+        report_gate_peak(gates, analysis, args->peak);
     if (args->total_tape != UINT64_MAX)
-        gate_total_tape(gates, analysis, args->total_tape);
+        report_gate_total_tape(gates, analysis, args->total_tape);
     if (args->ratio >= 0)
-        gate_ratio(gates, analysis, args->ratio);
+        report_gate_ratio(gates, analysis, args->ratio);
     if (args->expectations)
-        gate_expectations(gates, analysis);
+        report_gate_expectations(gates, analysis);
     if (base)
-        gate_baseline(gates, base, analysis, args->tolerance, args->time_tolerance);
+        report_gate_baseline(gates, base, analysis, args->tolerance, args->time_tolerance);
     return judge_lines(gates, args, analysis);
 }
 
-static int judge_growth(struct gates *gates, const struct check_args *args,
+static int judge_growth(struct report_gates *gates, const struct check_args *args,
                         const struct cli_profiles *opened)
 {
     double size[ANALYZE_JOIN_MOST];
@@ -134,7 +134,7 @@ static int judge_growth(struct gates *gates, const struct check_args *args,
     struct report_sizes sizes = {opened->analysis, size, opened->n, name};
     struct report_growth growth;
     report_growth_make(&growth, &sizes, ANALYZE_BY_LINE, REPORT_BYTES_TAPE);
-    gate_growth(gates, &growth, &sizes, args->growth);
+    report_gate_growth(gates, &growth, &sizes, args->growth);
     report_growth_free(&growth);
     return CLI_OK;
 }
@@ -152,7 +152,7 @@ static int demand_complete(const struct cli_profiles *opened)
     return CLI_OK;
 }
 
-static int judge(struct gates *gates, const struct check_args *args,
+static int judge(struct report_gates *gates, const struct check_args *args,
                  const struct cli_profiles *opened, const struct cli_profiles *base)
 {
     int status = demand_complete(opened);
@@ -165,12 +165,12 @@ static int judge(struct gates *gates, const struct check_args *args,
     return status;
 }
 
-static int write_junit(const struct gates *gates, const char *path)
+static int write_junit(const struct report_gates *gates, const char *path)
 {
     FILE *out = fopen(path, "we");
     int error = out ? 0 : errno;
     if (out) {
-        gates_put_junit(gates, out);
+        report_gates_put_junit(gates, out);
         error = ferror(out) ? EIO : 0;
         if (fclose(out) != 0)
             error = errno;
@@ -181,13 +181,13 @@ static int write_junit(const struct gates *gates, const char *path)
     return CLI_FAILED;
 }
 
-static int report(const struct gates *gates, const struct check_args *args)
+static int report(const struct report_gates *gates, const struct check_args *args)
 {
-    gates_print(gates, &args->cli.style);
+    report_gates_print(gates, &args->cli.style);
     int status = cli_finish();
     if (status == CLI_OK && args->junit)
         status = write_junit(gates, args->junit);
-    return status == CLI_OK && gates_failed(gates) > 0 ? CLI_FAILED : status;
+    return status == CLI_OK && report_gates_failed(gates) > 0 ? CLI_FAILED : status;
 }
 
 static bool has_gate(const struct check_args *args)
@@ -221,14 +221,14 @@ int cmd_check(int argc, char **argv)
     status = cli_open_all(&opened, &args.cli, n ? argv + optind : by_default, n ? (size_t)n : 1);
     if (status != CLI_OK)
         return status;
-    struct gates gates = {.n = 0};
+    struct report_gates gates = {.n = 0};
     if (args.baseline)
         status = cli_open_all(&base, &args.cli, base_path, 1);
     if (status == CLI_OK)
         status = judge(&gates, &args, &opened, &base);
     if (status == CLI_OK)
         status = report(&gates, &args);
-    gates_free(&gates);
+    report_gates_free(&gates);
     cli_close_all(&base);
     cli_close_all(&opened);
     return status;

@@ -84,11 +84,12 @@ static void add_times(struct report_stat *stat, const struct analyze_totals *tot
 {
     double forward = (double)total->forward_ns, backward = (double)total->backward_ns;
     double recompute = (double)total->recompute_ns;
-    stat_add(&stat->series[STAT_FORWARD], forward);
-    stat_add(&stat->series[STAT_BACKWARD], backward);
-    stat_add(&stat->series[STAT_RECOMPUTE], recompute);
+    report_stat_add(&stat->series[REPORT_STAT_FORWARD], forward);
+    report_stat_add(&stat->series[REPORT_STAT_BACKWARD], backward);
+    report_stat_add(&stat->series[REPORT_STAT_RECOMPUTE], recompute);
     if (forward > 0)
-        stat_add(&stat->series[STAT_RATIO], (forward + backward + recompute) / forward);
+        report_stat_add(&stat->series[REPORT_STAT_RATIO],
+                        (forward + backward + recompute) / forward);
 }
 
 static int add_profile(struct report_stat *stat, const char *path, const char *program)
@@ -111,8 +112,8 @@ static int add_profile(struct report_stat *stat, const char *path, const char *p
     stat->sampled |= profile->is_sampled;
     add_times(stat, &analysis->total);
     if (read_profile_has_bytes(profile)) {
-        stat_add(&stat->series[STAT_TAPE], (double)analysis->total.handed_out_bytes);
-        stat_add(&stat->series[STAT_PEAK], (double)analysis->total.peak_bytes);
+        report_stat_add(&stat->series[REPORT_STAT_TAPE], (double)analysis->total.handed_out_bytes);
+        report_stat_add(&stat->series[REPORT_STAT_PEAK], (double)analysis->total.peak_bytes);
     }
     analyze_free(analysis);
     read_profile_free(profile);
@@ -133,10 +134,10 @@ static int round_of(struct report_stat *stat, char **argv, const char *path, boo
         status = run(primal, NULL, &primal_ns);
     if (status != CLI_OK || !counted)
         return status;
-    stat_add(&stat->series[STAT_WALL], ns);
+    report_stat_add(&stat->series[REPORT_STAT_WALL], ns);
     if (stat->primal) {
-        stat_add(&stat->series[STAT_PRIMAL], primal_ns);
-        stat_add(&stat->series[STAT_PRIMAL_RATIO], ns / primal_ns);
+        report_stat_add(&stat->series[REPORT_STAT_PRIMAL], primal_ns);
+        report_stat_add(&stat->series[REPORT_STAT_PRIMAL_RATIO], ns / primal_ns);
     }
     return add_profile(stat, path, argv[0]);
 }

@@ -1,7 +1,7 @@
 /* html_data.c: the document that the page shows. See html_data.h. */
 #include "html_data.h"
 
-#include "source_text.h"
+#include "report_source_text.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static bool is_wanted(const struct html_data *data, const char *file)
     return strncmp(file, "/usr/", strlen("/usr/")) != 0;
 }
 
-static size_t bytes_of(const struct source_text *source)
+static size_t bytes_of(const struct report_source_text *source)
 {
     size_t n = 0;
     for (size_t i = 0; i < source->n_lines; i++)
@@ -60,8 +60,8 @@ static size_t bytes_of(const struct source_text *source)
 static int put_text(struct html_data *data, const char *file, size_t *room)
 {
     struct base_json *json = &data->json;
-    struct source_text source;
-    int error = source_text_read(&source, file);
+    struct report_source_text source;
+    int error = report_source_text_read(&source, file);
     const size_t n = error == 0 ? bytes_of(&source) : 0;
     if (error == 0 && (n > MOST_SOURCE || n > *room))
         error = EFBIG;
@@ -72,7 +72,7 @@ static int put_text(struct html_data *data, const char *file, size_t *room)
             base_json_text(json, NULL, source.line[i]);
         base_json_end(json);
     }
-    source_text_free(&source);
+    report_source_text_free(&source);
     return error;
 }
 

@@ -7,9 +7,9 @@
 #include "report_json.h"
 
 #include "base_memory.h"
+#include "report_source_text.h"
 #include "report_text.h"
-#include "source_text.h"
-#include "units.h"
+#include "report_units.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct noted {
 };
 
 /* What to show: the lines of one file, in order, and the parts of the whole. */
-struct view {
+struct annotate_view {
     struct noted *at; /* merged by source line; n of them */
     size_t n;
     bool has_through;
@@ -45,7 +45,7 @@ static int compare_noted(const void *x, const void *y)
 }
 
 /* Those of one source line become one. */
-static void merge_lines(struct view *view)
+static void merge_lines(struct annotate_view *view)
 {
     size_t kept = 0;
     if (view->n > 0)
@@ -69,8 +69,8 @@ static void merge_lines(struct view *view)
 }
 
 /* Lines of the file through which something was called. */
-static void add_through(struct view *view, const struct analyze_result *analysis, const char *file,
-                        const char *function)
+static void add_through(struct annotate_view *view, const struct analyze_result *analysis,
+                        const char *file, const char *function)
 {
     for (size_t i = 0; i < analysis->n_through; i++) {
         struct noted noted = {.line = analysis->through[i], .calls = true};
@@ -84,10 +84,10 @@ static void add_through(struct view *view, const struct analyze_result *analysis
     }
 }
 
-static void make_view(struct view *view, const struct analyze_result *analysis, const char *file,
-                      const char *function)
+static void make_view(struct annotate_view *view, const struct analyze_result *analysis,
+                      const char *file, const char *function)
 {
-    *view = (struct view){
+    *view = (struct annotate_view){
         .at = base_calloc(analysis->n_lines + analysis->n_through + 1, sizeof *view->at)};
     for (size_t i = 0; i < analysis->n_lines; i++) {
         const struct analyze_line *line = &analysis->line[i];
@@ -109,7 +109,8 @@ static void make_view(struct view *view, const struct analyze_result *analysis, 
 }
 
 /* All of the file; of a function, from its declaration to the brace that ends it at the margin. */
-static void set_range(struct view *view, const struct source_text *source, const char *function)
+static void set_range(struct annotate_view *view, const struct report_source_text *source,
+                      const char *function)
 {
     uint32_t n = source->n_lines < UINT32_MAX ? (uint32_t)source->n_lines : UINT32_MAX;
     uint32_t costliest = view->n > 0 ? view->at[view->n - 1].line.line : 0;
@@ -122,7 +123,7 @@ static void set_range(struct view *view, const struct source_text *source, const
         top->function_line && top->function_line <= top->line ? top->function_line : top->line;
     view->last = costliest;
     for (uint32_t i = costliest; i <= n; i++) {
-        if (source_text_line(source, i)[0] == '}') {
+        if (report_source_text_line(source, i)[0] == '}') {
             view->last = i;
             return;
         }
@@ -133,10 +134,10 @@ static void set_range(struct view *view, const struct source_text *source, const
 static void cell_kept_by(struct table *table, const struct analyze_names *names)
 {
     char buf[NAMES_ROOM];
-    text_names(buf, sizeof buf, names, ",");
+    report_text_names(buf, sizeof buf, names, ",");
     if (strlen(buf) > MAX_KEPT_BY)
         memcpy(buf + MAX_KEPT_BY - 1, "+", sizeof "+");
-    table_cell(table, buf);
+    report_table_cell(table, buf);
 }
 
 /* The columns before the source, in order. `rank`: where there is no room, the highest goes
@@ -144,17 +145,23 @@ static void cell_kept_by(struct table *table, const struct analyze_names *names)
 static const struct {
     const char *title;
     unsigned rank;
-    enum table_align align;
+    enum report_table_align align;
     const char *sampled; /* title in a sampled profile, which has other code instead of calls */
     unsigned sampled_rank;
 } columns[] = {
-    {"share", 4, TABLE_RIGHT, "~share", 1},       {"calls", 3, TABLE_RIGHT, "samples", 5},
-    {"forward", 0, TABLE_RIGHT, "~forward", 0},   {"per call", 6, TABLE_RIGHT, "~other", 0},
-    {"backward", 0, TABLE_RIGHT, "~backward", 0}, {"recompute", 1, TABLE_RIGHT, "~recompute", 2},
-    {"b/f", 1, TABLE_RIGHT, "~b/f", 4},           {"tape", 0, TABLE_RIGHT, "tape", 6},
-    {"at peak", 5, TABLE_RIGHT, "at peak", 7},    {"kept by", 5, TABLE_LEFT, "kept by", 8},
-    {"through", 2, TABLE_RIGHT, "~through", 3},   {"thr.tape", 6, TABLE_RIGHT, "thr.tape", 8},
-    {"line", 0, TABLE_RIGHT, "line", 0},
+    {"share", 4, REPORT_TABLE_RIGHT, "~share", 1},
+    {"calls", 3, REPORT_TABLE_RIGHT, "samples", 5},
+    {"forward", 0, REPORT_TABLE_RIGHT, "~forward", 0},
+    {"per call", 6, REPORT_TABLE_RIGHT, "~other", 0},
+    {"backward", 0, REPORT_TABLE_RIGHT, "~backward", 0},
+    {"recompute", 1, REPORT_TABLE_RIGHT, "~recompute", 2},
+    {"b/f", 1, REPORT_TABLE_RIGHT, "~b/f", 4},
+    {"tape", 0, REPORT_TABLE_RIGHT, "tape", 6},
+    {"at peak", 5, REPORT_TABLE_RIGHT, "at peak", 7},
+    {"kept by", 5, REPORT_TABLE_LEFT, "kept by", 8},
+    {"through", 2, REPORT_TABLE_RIGHT, "~through", 3},
+    {"thr.tape", 6, REPORT_TABLE_RIGHT, "thr.tape", 8},
+    {"line", 0, REPORT_TABLE_RIGHT, "line", 0},
 };
 enum {
     COLUMNS = sizeof columns / sizeof *columns,
@@ -169,7 +176,7 @@ enum {
 };
 
 /* Whether there is a column of it. */
-static bool has_recompute(const struct analyze_result *analysis)
+static bool annotate_has_recompute(const struct analyze_result *analysis)
 {
     return analyze_cost_recomputes(&analysis->sum);
 }
@@ -191,24 +198,24 @@ static uint64_t all_time(const struct analyze_result *analysis)
 static void add_cost(struct table *table, const struct analyze_result *analysis,
                      const struct analyze_cost *cost, const struct report_style *style)
 {
-    char buf[UNITS_ROOM];
-    table_row(table);
+    char buf[REPORT_UNITS_ROOM];
+    report_table_row(table);
     const bool sampled = analysis->profile->is_sampled;
-    table_cell(table, units_share(buf, analyze_cost_time(cost), all_time(analysis)));
-    cell_count(table, sampled ? cost->samples : cost->calls, style);
-    cell_time(table, cost->forward_ns, style);
+    report_table_cell(table, report_units_share(buf, analyze_cost_time(cost), all_time(analysis)));
+    report_cell_count(table, sampled ? cost->samples : cost->calls, style);
+    report_cell_time(table, cost->forward_ns, style);
     if (sampled)
-        cell_time(table, cost->other_ns, style);
+        report_cell_time(table, cost->other_ns, style);
     else if (cost->calls > 0)
-        cell_time(table, (cost->forward_ns + cost->calls / 2) / cost->calls, style);
+        report_cell_time(table, (cost->forward_ns + cost->calls / 2) / cost->calls, style);
     else
-        table_cell(table, "-");
-    cell_time(table, cost->backward_ns, style);
-    if (has_recompute(analysis))
-        cell_time(table, cost->recompute_ns, style);
-    table_cell(table, units_ratio(buf, cost->backward_ns, cost->forward_ns));
-    cell_bytes(table, analyze_cost_tape_bytes(cost), style);
-    cell_bytes(table, cost->peak_bytes, style);
+        report_table_cell(table, "-");
+    report_cell_time(table, cost->backward_ns, style);
+    if (annotate_has_recompute(analysis))
+        report_cell_time(table, cost->recompute_ns, style);
+    report_table_cell(table, report_units_ratio(buf, cost->backward_ns, cost->forward_ns));
+    report_cell_bytes(table, analyze_cost_tape_bytes(cost), style);
+    report_cell_bytes(table, cost->peak_bytes, style);
 }
 
 /* Lines that hold a tenth of the time, or a hundredth, stand out. */
@@ -223,60 +230,61 @@ static const char *color_of(const struct analyze_cost *cost, const struct analyz
 static void no_cost(struct table *table, const struct analyze_result *analysis)
 {
     for (int i = 0; i < COST_COLUMNS; i++)
-        if (i != RECOMPUTE || has_recompute(analysis))
-            table_cell(table, "");
+        if (i != RECOMPUTE || annotate_has_recompute(analysis))
+            report_table_cell(table, "");
 }
 
-static void cells_through(struct table *table, const struct view *view, const struct noted *noted,
-                          const struct report_style *style)
+static void cells_through(struct table *table, const struct annotate_view *view,
+                          const struct noted *noted, const struct report_style *style)
 {
     if (!view->has_through)
         return;
     if (noted && noted->calls) {
-        cell_time(table, analyze_cost_time(&noted->through), style);
-        cell_bytes(table, analyze_cost_tape_bytes(&noted->through), style);
+        report_cell_time(table, analyze_cost_time(&noted->through), style);
+        report_cell_bytes(table, analyze_cost_tape_bytes(&noted->through), style);
     } else {
-        table_cell(table, "");
-        table_cell(table, "");
+        report_table_cell(table, "");
+        report_table_cell(table, "");
     }
 }
 
 static void add_source_line(struct table *table, const struct analyze_result *analysis,
-                            const struct view *view, const struct noted *noted, uint32_t number,
-                            const char *text, const struct report_style *style)
+                            const struct annotate_view *view, const struct noted *noted,
+                            uint32_t number, const char *text, const struct report_style *style)
 {
     if (noted && noted->records) {
         add_cost(table, analysis, &noted->line.cost, style);
         cell_kept_by(table, &noted->line.kept_by);
         if (style->color)
-            table_color(table, color_of(&noted->line.cost, analysis));
+            report_table_color(table, color_of(&noted->line.cost, analysis));
     } else {
-        table_row(table);
+        report_table_row(table);
         no_cost(table, analysis);
-        table_cell(table, "");
+        report_table_cell(table, "");
     }
     cells_through(table, view, noted, style);
-    table_cellf(table, "%u", (unsigned)number);
-    table_cell(table, text ? text : "");
+    report_table_cellf(table, "%u", (unsigned)number);
+    report_table_cell(table, text ? text : "");
 }
 
 /* The cells behind a cost that is no line's. */
-static void no_line(struct table *table, const struct view *view, const struct report_style *style)
+static void no_line(struct table *table, const struct annotate_view *view,
+                    const struct report_style *style)
 {
-    table_cell(table, "");
+    report_table_cell(table, "");
     cells_through(table, view, NULL, style);
-    table_cell(table, "");
+    report_table_cell(table, "");
 }
 
 static void add_part(struct table *table, const struct analyze_result *analysis,
-                     const struct view *view, const struct analyze_cost *cost, const char *name,
-                     const struct report_style *style)
+                     const struct annotate_view *view, const struct analyze_cost *cost,
+                     const char *name, const struct report_style *style)
 {
     if (analyze_cost_is_nothing(cost))
         return;
     add_cost(table, analysis, cost, style);
     no_line(table, view, style);
-    table_cell(table, name);
+    report_table_cell(table, name);
 }
 
 /* A difference that may be negative, where a living tape was read while an op was under way. */
@@ -284,15 +292,15 @@ static void cell_difference(struct table *table, uint64_t all, uint64_t part,
                             void (*cell)(struct table *, uint64_t, const struct report_style *),
                             const struct report_style *style)
 {
-    char buf[UNITS_ROOM];
+    char buf[REPORT_UNITS_ROOM];
     if (all >= part)
         cell(table, all - part, style);
     else
-        table_cellf(table, "-%s", units_exact(buf, part - all));
+        report_table_cellf(table, "-%s", report_units_exact(buf, part - all));
 }
 
 static void add_unattributed(struct table *table, const struct analyze_result *analysis,
-                             const struct view *view, const struct report_style *style)
+                             const struct annotate_view *view, const struct report_style *style)
 {
     const struct analyze_totals *total = &analysis->total;
     const struct analyze_cost *sum = &analysis->sum;
@@ -300,30 +308,30 @@ static void add_unattributed(struct table *table, const struct analyze_result *a
     if (total->forward_ns == sum->forward_ns && total->backward_ns == sum->backward_ns &&
         total->recompute_ns == sum->recompute_ns && total->handed_out_bytes == bytes)
         return;
-    table_row(table);
-    table_cell(table, "-");
-    cell_count(table, 0, style);
-    cell_difference(table, total->forward_ns, sum->forward_ns, cell_time, style);
-    table_cell(table, "-");
-    cell_difference(table, total->backward_ns, sum->backward_ns, cell_time, style);
-    if (has_recompute(analysis))
-        cell_difference(table, total->recompute_ns, sum->recompute_ns, cell_time, style);
-    table_cell(table, "-");
-    cell_difference(table, total->handed_out_bytes, bytes, cell_bytes, style);
-    cell_bytes(table, 0, style);
+    report_table_row(table);
+    report_table_cell(table, "-");
+    report_cell_count(table, 0, style);
+    cell_difference(table, total->forward_ns, sum->forward_ns, report_cell_time, style);
+    report_table_cell(table, "-");
+    cell_difference(table, total->backward_ns, sum->backward_ns, report_cell_time, style);
+    if (annotate_has_recompute(analysis))
+        cell_difference(table, total->recompute_ns, sum->recompute_ns, report_cell_time, style);
+    report_table_cell(table, "-");
+    cell_difference(table, total->handed_out_bytes, bytes, report_cell_bytes, style);
+    report_cell_bytes(table, 0, style);
     no_line(table, view, style);
-    table_cell(table, "elsewhere: unattributed");
+    report_table_cell(table, "elsewhere: unattributed");
 }
 
 static void add_parts(struct table *table, const struct analyze_result *analysis,
-                      const struct view *view, const char *file, const char *function,
+                      const struct annotate_view *view, const char *file, const char *function,
                       const struct report_style *style)
 {
     const struct analyze_totals *total = &analysis->total;
     add_cost(table, analysis, &view->shown, style);
     no_line(table, view, style);
-    table_cellf(table, "%s%s%s", report_short_path(analysis, file), function ? ":" : "",
-                function ? function : "");
+    report_table_cellf(table, "%s%s%s", report_short_path(analysis, file), function ? ":" : "",
+                       function ? function : "");
     add_part(table, analysis, view, &view->rest_of_file, "elsewhere: the rest of the file", style);
     add_part(table, analysis, view, &view->other_files, "elsewhere: other files", style);
     add_part(table, analysis, view, &view->unlined, "elsewhere: sites without line information",
@@ -344,11 +352,11 @@ static void add_parts(struct table *table, const struct analyze_result *analysis
     };
     add_cost(table, analysis, &all, style);
     no_line(table, view, style);
-    table_cell(table, "total");
+    report_table_cell(table, "total");
 }
 
 /* Source line i is near enough to a line with cost; at: the first such line not before i. */
-static bool is_near(const struct view *view, size_t at, uint32_t i,
+static bool is_near(const struct annotate_view *view, size_t at, uint32_t i,
                     const struct report_style *style)
 {
     if (style->around == 0)
@@ -359,18 +367,18 @@ static bool is_near(const struct view *view, size_t at, uint32_t i,
 
 /* One row for the lines left out. */
 static void add_gap(struct table *table, const struct analyze_result *analysis,
-                    const struct view *view, const struct report_style *style)
+                    const struct annotate_view *view, const struct report_style *style)
 {
-    table_row(table);
+    report_table_row(table);
     no_cost(table, analysis);
-    table_cell(table, "");
+    report_table_cell(table, "");
     cells_through(table, view, NULL, style);
-    table_cell(table, style->utf8 ? "\u22ee" : ":");
-    table_cell(table, "");
+    report_table_cell(table, style->utf8 ? "\u22ee" : ":");
+    report_table_cell(table, "");
 }
 
 static void add_source(struct table *table, const struct analyze_result *analysis,
-                       const struct view *view, const struct source_text *source,
+                       const struct annotate_view *view, const struct report_source_text *source,
                        const struct report_style *style)
 {
     size_t at = 0;
@@ -389,41 +397,43 @@ static void add_source(struct table *table, const struct analyze_result *analysi
         const struct noted *noted =
             at < view->n && view->at[at].line.line == i ? &view->at[at++] : NULL;
         if (noted || source->n_lines > 0)
-            add_source_line(table, analysis, view, noted, i, source_text_line(source, i), style);
+            add_source_line(table, analysis, view, noted, i, report_source_text_line(source, i),
+                            style);
     }
     for (; at < view->n; at++) /* beyond the end of the file as it is now */
         add_source_line(table, analysis, view, &view->at[at], view->at[at].line.line, NULL, style);
 }
 
-static void print(const struct analyze_result *analysis, const struct view *view,
-                  const struct source_text *source, const char *file, const char *function,
-                  const struct report_style *style)
+static void annotate_print(const struct analyze_result *analysis, const struct annotate_view *view,
+                           const struct report_source_text *source, const char *file,
+                           const char *function, const struct report_style *style)
 {
     const bool sampled = analysis->profile->is_sampled;
-    struct table *table = table_new();
+    struct table *table = report_table_new();
     for (size_t i = 0; i < COLUMNS; i++) {
-        if ((i == RECOMPUTE && !has_recompute(analysis)) ||
+        if ((i == RECOMPUTE && !annotate_has_recompute(analysis)) ||
             ((i == THROUGH || i == THROUGH_TAPE) && !view->has_through))
             continue;
-        table_column(table, columns[i].align, sampled ? columns[i].sampled : columns[i].title);
-        table_optional(table, sampled ? columns[i].sampled_rank : columns[i].rank);
+        report_table_column(table, columns[i].align,
+                            sampled ? columns[i].sampled : columns[i].title);
+        report_table_optional(table, sampled ? columns[i].sampled_rank : columns[i].rank);
         if (!is_known(analysis->profile, i))
-            table_hide(table);
+            report_table_hide(table);
     }
-    table_column(table, TABLE_LEFT, file);
-    table_keep_last(table, ENOUGH_SOURCE);
+    report_table_column(table, REPORT_TABLE_LEFT, file);
+    report_table_keep_last(table, ENOUGH_SOURCE);
     add_source(table, analysis, view, source, style);
     add_parts(table, analysis, view, file, function, style);
     const unsigned width = style->exact ? 0 : style->width;
-    table_print(table, style->out, width, style->utf8);
-    const bool through = table_shows(table, sampled ? "~through" : "through", width);
-    table_free(table);
+    report_table_print(table, style->out, width, style->utf8);
+    const bool through = report_table_shows(table, sampled ? "~through" : "through", width);
+    report_table_free(table);
     if (through)
         fputs("through: of what the line called, which\nhas it on its own lines as well.\n",
               style->out);
     if (sampled)
-        text_sampled_note(analysis, style->out);
-    text_untimed_note(analysis, style->out);
+        report_text_sampled_note(analysis, style->out);
+    report_text_untimed_note(analysis, style->out);
 }
 
 static void put_part(struct base_json *json, const char *name, const struct analyze_cost *cost,
@@ -434,9 +444,10 @@ static void put_part(struct base_json *json, const char *name, const struct anal
     base_json_end(json);
 }
 
-static void print_json(const struct analyze_result *analysis, const struct view *view,
-                       const struct source_text *source, const char *file, const char *function,
-                       FILE *out)
+static void annotate_print_json(const struct analyze_result *analysis,
+                                const struct annotate_view *view,
+                                const struct report_source_text *source, const char *file,
+                                const char *function, FILE *out)
 {
     struct base_json json;
     report_json_begin(&json, out, "annotate");
@@ -449,7 +460,7 @@ static void print_json(const struct analyze_result *analysis, const struct view 
         const struct analyze_line *line = &noted->line;
         base_json_object(&json, NULL);
         report_json_place(&json, line);
-        base_json_text(&json, "text", source_text_line(source, line->line));
+        base_json_text(&json, "text", report_source_text_line(source, line->line));
         report_json_cost(&json, &line->cost, analysis->profile);
         report_json_ratio(&json, "ratio", line->cost.backward_ns, line->cost.forward_ns);
         if (noted->calls)
@@ -474,16 +485,16 @@ static void print_json(const struct analyze_result *analysis, const struct view 
 int report_annotate(const struct analyze_result *analysis, const char *file, const char *function,
                     const struct report_style *style)
 {
-    struct view view;
-    struct source_text source;
-    const int unread = source_text_read(&source, file);
+    struct annotate_view view;
+    struct report_source_text source;
+    const int unread = report_source_text_read(&source, file);
     make_view(&view, analysis, file, function);
     set_range(&view, &source, function);
     if (style->json)
-        print_json(analysis, &view, &source, file, function, style->out);
+        annotate_print_json(analysis, &view, &source, file, function, style->out);
     else
-        print(analysis, &view, &source, file, function, style);
+        annotate_print(analysis, &view, &source, file, function, style);
     free(view.at);
-    source_text_free(&source);
+    report_source_text_free(&source);
     return unread;
 }

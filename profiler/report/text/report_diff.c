@@ -8,7 +8,7 @@
 #include "report_many.h"
 #include "report_rank.h"
 #include "report_text.h"
-#include "units.h"
+#include "report_units.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,28 +29,29 @@ struct diff {
     bool sampled, counted; /* what is compared has errors; both have bytes */
 };
 
-static const struct analyze_cost *cost_of(const struct analyze_joined *row, int side)
+static const struct analyze_cost *diff_cost_of(const struct analyze_joined *row, int side)
 {
     static const struct analyze_cost nothing;
     return row->line[side] ? &row->line[side]->cost : &nothing;
 }
 
-static bool differ(const struct analyze_joined *row, const struct diff *diff)
+static bool diff_differ(const struct analyze_joined *row, const struct diff *diff)
 {
-    const struct analyze_cost *a = cost_of(row, 0), *b = cost_of(row, 1);
-    return ranking_key(a, diff->sort, diff->style) != ranking_key(b, diff->sort, diff->style) ||
+    const struct analyze_cost *a = diff_cost_of(row, 0), *b = diff_cost_of(row, 1);
+    return report_ranking_key(a, diff->sort, diff->style) !=
+               report_ranking_key(b, diff->sort, diff->style) ||
            analyze_cost_tape_bytes(a) != analyze_cost_tape_bytes(b) || !row->line[0] ||
            !row->line[1];
 }
 
-static double relation(const struct changed *row)
+static double diff_relation(const struct changed *row)
 {
     if (row->base == 0)
         return row->now > 0 ? INFINITY : 0;
     return fabs((double)row->now - (double)row->base) / (double)row->base;
 }
 
-static double distance(const struct changed *row)
+static double diff_distance(const struct changed *row)
 {
     return fabs((double)row->now - (double)row->base);
 }
@@ -58,16 +59,16 @@ static double distance(const struct changed *row)
 static int compare_absolute(const void *x, const void *y)
 {
     const struct changed *a = x, *b = y;
-    if (distance(a) != distance(b))
-        return distance(a) > distance(b) ? -1 : 1;
+    if (diff_distance(a) != diff_distance(b))
+        return diff_distance(a) > diff_distance(b) ? -1 : 1;
     return a->row < b->row ? -1 : a->row > b->row;
 }
 
 static int compare_relative(const void *x, const void *y)
 {
     const struct changed *a = x, *b = y;
-    if (relation(a) != relation(b))
-        return relation(a) > relation(b) ? -1 : 1;
+    if (diff_relation(a) != diff_relation(b))
+        return diff_relation(a) > diff_relation(b) ? -1 : 1;
     return compare_absolute(x, y);
 }
 
@@ -76,67 +77,69 @@ static bool is_bytes(enum report_sort sort)
     return sort == REPORT_SORT_TAPE || sort == REPORT_SORT_PEAK;
 }
 
-static char *amount(char buf[UNITS_ROOM], uint64_t n, const struct diff *diff)
+static char *diff_amount(char buf[REPORT_UNITS_ROOM], uint64_t n, const struct diff *diff)
 {
     if (diff->style->exact || diff->sort == REPORT_SORT_CALLS)
-        return units_exact(buf, n);
+        return report_units_exact(buf, n);
     if (diff->sort == REPORT_SORT_LIFETIME) /* of bytes times us */
-        return units_bytes(buf, n / 1000);
-    return is_bytes(diff->sort) ? units_bytes(buf, n) : units_time(buf, n, diff->style->utf8);
+        return report_units_bytes(buf, n / 1000);
+    return is_bytes(diff->sort) ? report_units_bytes(buf, n)
+                                : report_units_time(buf, n, diff->style->utf8);
 }
 
-static char *bytes_amount(char buf[UNITS_ROOM], uint64_t n, const struct diff *diff)
+static char *bytes_amount(char buf[REPORT_UNITS_ROOM], uint64_t n, const struct diff *diff)
 {
-    return diff->style->exact ? units_exact(buf, n) : units_bytes(buf, n);
+    return diff->style->exact ? report_units_exact(buf, n) : report_units_bytes(buf, n);
 }
 
 /* "+1.2ms", "-3", "0". */
 static void cell_change(struct table *table, uint64_t base, uint64_t now, const struct diff *diff,
-                        char *(*put)(char[UNITS_ROOM], uint64_t, const struct diff *))
+                        char *(*put)(char[REPORT_UNITS_ROOM], uint64_t, const struct diff *))
 {
-    char buf[UNITS_ROOM];
+    char buf[REPORT_UNITS_ROOM];
     if (base == now)
-        table_cell(table, "0");
+        report_table_cell(table, "0");
     else
-        table_cellf(table, "%c%s", now > base ? '+' : '-',
-                    put(buf, now > base ? now - base : base - now, diff));
+        report_table_cellf(table, "%c%s", now > base ? '+' : '-',
+                           put(buf, now > base ? now - base : base - now, diff));
 }
 
 static void cell_percent(struct table *table, uint64_t base, uint64_t now)
 {
     double percent = base ? 100 * ((double)now - (double)base) / (double)base : 0;
     if (base == 0)
-        table_cell(table, now > 0 ? "new" : "-");
+        report_table_cell(table, now > 0 ? "new" : "-");
     else if (now == 0)
-        table_cell(table, "gone");
+        report_table_cell(table, "gone");
     else if (fabs(percent) < 999.5)
-        table_cellf(table, "%+.1f%%", percent);
+        report_table_cellf(table, "%+.1f%%", percent);
     else
-        table_cellf(table, "x%.3g", (double)now / (double)base);
+        report_table_cellf(table, "x%.3g", (double)now / (double)base);
 }
 
 /* The standard error of the change; both sides have samples of their own. */
 static void cell_error(struct table *table, const struct diff *diff,
                        const struct analyze_cost *base, const struct analyze_cost *now)
 {
-    const double error = hypot(analyze_cost_error(base, ranking_key(base, diff->sort, diff->style)),
-                               analyze_cost_error(now, ranking_key(now, diff->sort, diff->style)));
-    cell_time(table, read_whole(error), diff->style);
+    const double error =
+        hypot(analyze_cost_error(base, report_ranking_key(base, diff->sort, diff->style)),
+              analyze_cost_error(now, report_ranking_key(now, diff->sort, diff->style)));
+    report_cell_time(table, read_whole(error), diff->style);
 }
 
-static void add_row(struct table *table, const struct diff *diff,
-                    const struct analyze_cost *base_cost, const struct analyze_cost *now_cost)
+static void diff_add_row(struct table *table, const struct diff *diff,
+                         const struct analyze_cost *base_cost, const struct analyze_cost *now_cost)
 {
-    char buf[UNITS_ROOM];
-    const uint64_t base = ranking_key(base_cost, diff->sort, diff->style);
-    const uint64_t now = ranking_key(now_cost, diff->sort, diff->style);
-    table_row(table);
+    char buf[REPORT_UNITS_ROOM];
+    const uint64_t base = report_ranking_key(base_cost, diff->sort, diff->style);
+    const uint64_t now = report_ranking_key(now_cost, diff->sort, diff->style);
+    report_table_row(table);
     cell_change(table, base, now, diff, amount);
     if (diff->sampled)
         cell_error(table, diff, base_cost, now_cost);
     cell_percent(table, base, now);
-    table_cell(table, amount(buf, base, diff));
-    table_cell(table, amount(buf, now, diff));
+    report_table_cell(table, diff_amount(buf, base, diff));
+    report_table_cell(table, diff_amount(buf, now, diff));
     if (diff->sort != REPORT_SORT_TAPE)
         cell_change(table, analyze_cost_tape_bytes(base_cost), analyze_cost_tape_bytes(now_cost),
                     diff, bytes_amount);
@@ -148,18 +151,18 @@ static void cell_fate(struct table *table, const struct diff *diff,
 {
     char where[1024];
     const struct analyze_line *now = row->line[1] ? row->line[1] : row->line[0];
-    text_where(where, sizeof where, diff->analysis[row->line[1] ? 1 : 0], now, diff->by);
+    report_text_where(where, sizeof where, diff->analysis[row->line[1] ? 1 : 0], now, diff->by);
     if (!row->line[0])
-        table_cellf(table, "new: %s", where);
+        report_table_cellf(table, "new: %s", where);
     else if (!row->line[1])
-        table_cellf(table, "gone: %s", where);
+        report_table_cellf(table, "gone: %s", where);
     else if (row->moved && row->line[0]->line != row->line[1]->line)
-        table_cellf(table, "%s (was line %u)", where, (unsigned)row->line[0]->line);
+        report_table_cellf(table, "%s (was line %u)", where, (unsigned)row->line[0]->line);
     else
-        table_cell(table, where);
+        report_table_cell(table, where);
 }
 
-static void print(const struct diff *diff, size_t shown)
+static void diff_print(const struct diff *diff, size_t shown)
 {
     static const char *const title[] = {
         [REPORT_SORT_TOTAL] = "total",       [REPORT_SORT_FORWARD] = "forward",
@@ -168,45 +171,45 @@ static void print(const struct diff *diff, size_t shown)
         [REPORT_SORT_LIFETIME] = "B*ms",
     };
     const struct report_style *style = diff->style;
-    struct table *table = table_new();
+    struct table *table = report_table_new();
     char heading[32];
     const bool exact_lifetime = style->exact && diff->sort == REPORT_SORT_LIFETIME;
     snprintf(heading, sizeof heading, "%s%s", diff->sampled ? "~" : "",
              exact_lifetime ? "B*us" : title[diff->sort]);
-    table_column(table, TABLE_RIGHT, heading);
+    report_table_column(table, REPORT_TABLE_RIGHT, heading);
     if (diff->sampled) {
-        table_column(table, TABLE_RIGHT, "~error");
-        table_optional(table, 2);
+        report_table_column(table, REPORT_TABLE_RIGHT, "~error");
+        report_table_optional(table, 2);
     }
-    table_column(table, TABLE_RIGHT, "change");
-    table_optional(table, 1);
-    table_column(table, TABLE_RIGHT, "base");
-    table_optional(table, 4);
-    table_column(table, TABLE_RIGHT, "new");
-    table_optional(table, 3);
+    report_table_column(table, REPORT_TABLE_RIGHT, "change");
+    report_table_optional(table, 1);
+    report_table_column(table, REPORT_TABLE_RIGHT, "base");
+    report_table_optional(table, 4);
+    report_table_column(table, REPORT_TABLE_RIGHT, "new");
+    report_table_optional(table, 3);
     if (diff->sort != REPORT_SORT_TAPE) {
-        table_column(table, TABLE_RIGHT, "tape");
-        table_optional(table, 2);
+        report_table_column(table, REPORT_TABLE_RIGHT, "tape");
+        report_table_optional(table, 2);
         if (!diff->counted)
-            table_hide(table);
+            report_table_hide(table);
     }
-    table_column(table, TABLE_LEFT, text_where_title(diff->by));
+    report_table_column(table, REPORT_TABLE_LEFT, report_text_where_title(diff->by));
     for (size_t i = 0; i < shown; i++) {
         const struct changed *row = &diff->row[i];
-        add_row(table, diff, cost_of(row->row, 0), cost_of(row->row, 1));
+        diff_add_row(table, diff, diff_cost_of(row->row, 0), diff_cost_of(row->row, 1));
         cell_fate(table, diff, row->row);
     }
     const struct analyze_cost base = analyze_total(diff->analysis[0]);
     const struct analyze_cost now = analyze_total(diff->analysis[1]);
-    add_row(table, diff, &base, &now);
-    table_cell(table, "(all)");
-    table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
-    table_free(table);
+    diff_add_row(table, diff, &base, &now);
+    report_table_cell(table, "(all)");
+    report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    report_table_free(table);
     if (shown < diff->n)
         fprintf(style->out, "%zu more with changes; -n 0 shows them.\n", diff->n - shown);
     if (diff->unchanged > 0)
-        fprintf(style->out, "%zu %s%s without change.\n", diff->unchanged, ranking_noun(diff->by),
-                diff->unchanged == 1 ? "" : "s");
+        fprintf(style->out, "%zu %s%s without change.\n", diff->unchanged,
+                report_ranking_noun(diff->by), diff->unchanged == 1 ? "" : "s");
     if (diff->sampled)
         fputs("~ sampled: an error is one standard\ndeviation of the change.\n", style->out);
 }
@@ -224,11 +227,11 @@ static void json_side(struct base_json *json, const char *name, const struct dif
     base_json_end(json);
 }
 
-static void print_json(const struct diff *diff, size_t shown)
+static void diff_print_json(const struct diff *diff, size_t shown)
 {
     struct base_json json;
     report_json_begin(&json, diff->style->out, "diff");
-    base_json_text(&json, "by", ranking_noun(diff->by));
+    base_json_text(&json, "by", report_ranking_noun(diff->by));
     report_json_profile(&json, "base_profile", diff->analysis[0]->profile);
     report_json_profile(&json, "new_profile", diff->analysis[1]->profile);
     base_json_array(&json, "rows");
@@ -249,18 +252,18 @@ static void print_json(const struct diff *diff, size_t shown)
     base_json_finish(&json);
 }
 
-static void take_rows(struct diff *diff, const struct analyze_join *join)
+static void diff_take_rows(struct diff *diff, const struct analyze_join *join)
 {
     for (size_t i = 0; i < join->n_rows; i++) {
         const struct analyze_joined *row = &join->row[i];
-        if (!differ(row, diff)) {
+        if (!diff_differ(row, diff)) {
             diff->unchanged++;
             continue;
         }
         diff->row[diff->n++] = (struct changed){
             .row = row,
-            .base = ranking_key(cost_of(row, 0), diff->sort, diff->style),
-            .now = ranking_key(cost_of(row, 1), diff->sort, diff->style),
+            .base = report_ranking_key(diff_cost_of(row, 0), diff->sort, diff->style),
+            .now = report_ranking_key(diff_cost_of(row, 1), diff->sort, diff->style),
         };
     }
 }
@@ -274,19 +277,20 @@ void report_diff(const struct analyze_result *base, const struct analyze_result 
         .style = style,
         .by = by,
         .sort = sort,
-        .sampled = (base->profile->is_sampled || now->profile->is_sampled) && ranking_is_time(sort),
+        .sampled =
+            (base->profile->is_sampled || now->profile->is_sampled) && report_ranking_is_time(sort),
         .counted = read_profile_has_bytes(base->profile) && read_profile_has_bytes(now->profile),
     };
     struct analyze_join join;
     analyze_join_make(&join, diff.analysis, 2, by, true);
     diff.row = base_calloc(join.n_rows + 1, sizeof *diff.row);
-    take_rows(&diff, &join);
+    diff_take_rows(&diff, &join);
     qsort(diff.row, diff.n, sizeof *diff.row, relative ? compare_relative : compare_absolute);
     size_t shown = limit > 0 && limit < diff.n ? limit : diff.n;
     if (style->json)
-        print_json(&diff, shown);
+        diff_print_json(&diff, shown);
     else
-        print(&diff, shown);
+        diff_print(&diff, shown);
     free(diff.row);
     analyze_join_free(&join);
 }

@@ -10,7 +10,7 @@
 #include "base_memory.h"
 #include "report_json.h"
 #include "report_text.h"
-#include "units.h"
+#include "report_units.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,13 +19,13 @@
 enum { MOST_DEPTH = 64, INDENT = 2, MOST_INDENT = 24, PLACE_ROOM = 1024, WIDE = 66, NARROW = 50 };
 
 /* What the rows of one line and op have, of all tapes. */
-struct site {
+struct dump_site {
     struct read_row row; /* the first; counters are sums, a shape is that of all */
     struct analyze_line line;
 };
 
 /* A thread of a process, and the brackets that are open in it. */
-struct thread {
+struct dump_thread {
     uint64_t thread;
     uint32_t process;
     bool sweep;                    /* the innermost bracket is a sweep's */
@@ -36,9 +36,9 @@ struct report_dump {
     const struct analyze_result *analysis;
     struct report_dump_options options;
     const struct report_style *style;
-    struct site *site; /* by pc, line, op */
+    struct dump_site *site; /* by pc, line, op */
     size_t n_sites;
-    struct thread *thread;
+    struct dump_thread *thread;
     size_t n_threads, room_threads;
     size_t shown; /* the place of the thread whose events were printed last */
     size_t n_printed;
@@ -46,7 +46,7 @@ struct report_dump {
     struct base_json json;
 };
 
-static int compare_rows(const struct read_row *a, const struct read_row *b)
+static int dump_compare_rows(const struct read_row *a, const struct read_row *b)
 {
     if (a->pc != b->pc)
         return a->pc < b->pc ? -1 : 1;
@@ -57,7 +57,8 @@ static int compare_rows(const struct read_row *a, const struct read_row *b)
 
 static int compare_sites(const void *x, const void *y)
 {
-    return compare_rows(&((const struct site *)x)->row, &((const struct site *)y)->row);
+    return dump_compare_rows(&((const struct dump_site *)x)->row,
+                             &((const struct dump_site *)y)->row);
 }
 
 static void unite_sites(struct report_dump *dump)
@@ -67,7 +68,7 @@ static void unite_sites(struct report_dump *dump)
     for (size_t i = 0; i < dump->n_sites; i++) {
         struct read_row *to = kept > 0 ? &dump->site[kept - 1].row : NULL;
         const struct read_row *from = &dump->site[i].row;
-        if (!to || compare_rows(to, from) != 0) {
+        if (!to || dump_compare_rows(to, from) != 0) {
             dump->site[kept++] = dump->site[i];
             continue;
         }
@@ -96,11 +97,11 @@ static void take_sites(struct report_dump *dump)
 }
 
 /* Of an event whose row the profile lacks: a site without counters, in `room`. */
-static const struct site *site_of(const struct report_dump *dump, const struct read_event *event,
-                                  struct site *room)
+static const struct dump_site *site_of(const struct report_dump *dump,
+                                       const struct read_event *event, struct dump_site *room)
 {
-    *room = (struct site){.row = {.pc = event->pc, .line = event->line, .op = event->op}};
-    const struct site *found =
+    *room = (struct dump_site){.row = {.pc = event->pc, .line = event->line, .op = event->op}};
+    const struct dump_site *found =
         bsearch(room, dump->site, dump->n_sites, sizeof *dump->site, compare_sites);
     if (found)
         return found;
@@ -109,9 +110,9 @@ static const struct site *site_of(const struct report_dump *dump, const struct r
 }
 
 /* The place of the event's thread, made if it is new. */
-static size_t thread_of(struct report_dump *dump, const struct read_event *event)
+static size_t dump_thread_of(struct report_dump *dump, const struct read_event *event)
 {
-    const struct thread *shown = dump->n_threads > 0 ? &dump->thread[dump->shown] : NULL;
+    const struct dump_thread *shown = dump->n_threads > 0 ? &dump->thread[dump->shown] : NULL;
     if (shown && shown->thread == event->thread && shown->process == event->process)
         return dump->shown;
     for (size_t i = dump->n_threads; i-- > 0;)
@@ -119,11 +120,11 @@ static size_t thread_of(struct report_dump *dump, const struct read_event *event
             return i;
     BASE_ARRAY_GROW(dump->thread, dump->n_threads, &dump->room_threads);
     dump->thread[dump->n_threads] =
-        (struct thread){.thread = event->thread, .process = event->process};
+        (struct dump_thread){.thread = event->thread, .process = event->process};
     return dump->n_threads++;
 }
 
-static uint64_t since_start(const struct report_dump *dump, uint64_t ticks)
+static uint64_t dump_since_start(const struct report_dump *dump, uint64_t ticks)
 {
     const struct read_profile *profile = dump->analysis->profile;
     return ticks > profile->start_ticks ? read_profile_ns(profile, ticks - profile->start_ticks)
@@ -136,15 +137,15 @@ static uint64_t end_of(const struct read_event *event)
                                                           : UINT64_MAX;
 }
 
-static bool is_wanted(const struct report_dump *dump, const struct read_event *event)
+static bool dump_is_wanted(const struct report_dump *dump, const struct read_event *event)
 {
     const unsigned phases = dump->style->phases;
     const bool backward = event->kind == READ_EVENT_BACKWARD || event->kind == READ_EVENT_SWEEP;
     if (phases && event->kind != READ_EVENT_SCOPE &&
         !(phases & (backward ? REPORT_BACKWARD : REPORT_FORWARD | REPORT_RECOMPUTE)))
         return false;
-    return since_start(dump, event->start_ticks) <= dump->options.to_ns &&
-           since_start(dump, end_of(event)) >= dump->options.from_ns;
+    return dump_since_start(dump, event->start_ticks) <= dump->options.to_ns &&
+           dump_since_start(dump, end_of(event)) >= dump->options.from_ns;
 }
 
 /* Columns before the last one. */
@@ -157,7 +158,7 @@ static unsigned put_columns(const struct report_dump *dump, const char *const ce
     unsigned used = 0;
     for (unsigned i = 0; i < n; i++) {
         const unsigned room = style->exact && i != 2 ? 14 : wide[i];
-        const unsigned columns = text_columns(cell[i]);
+        const unsigned columns = report_text_columns(cell[i]);
         fprintf(style->out, "%*s%s ", columns < room ? (int)(room - columns) : 0, "", cell[i]);
         used += (columns < room ? room : columns) + 1;
     }
@@ -174,11 +175,11 @@ static void put_last(const struct report_dump *dump, unsigned used, unsigned dep
         indent = style->width > used + 16 ? style->width - used - 16 : 0;
     fprintf(style->out, "%*s", (int)indent, "");
     used += indent;
-    table_put_text(style->out, text,
-                   style->width == 0         ? 0
-                   : style->width > used + 1 ? style->width - used
-                                             : 1,
-                   style->utf8);
+    report_table_put_text(style->out, text,
+                          style->width == 0         ? 0
+                          : style->width > used + 1 ? style->width - used
+                                                    : 1,
+                          style->utf8);
     putc('\n', style->out);
 }
 
@@ -196,7 +197,7 @@ static const char *scope_name(const struct report_dump *dump, uint32_t scope)
 }
 
 /* Opens the brackets of the scopes from the outermost on that are not open yet. */
-static void open_scopes(const struct report_dump *dump, struct thread *thread, uint32_t scope)
+static void open_scopes(const struct report_dump *dump, struct dump_thread *thread, uint32_t scope)
 {
     const struct read_profile *profile = dump->analysis->profile;
     uint32_t chain[MOST_DEPTH], n = 0;
@@ -219,19 +220,19 @@ static uint64_t per_call(uint64_t sum, uint64_t calls)
     return calls ? (sum + calls / 2) / calls : 0;
 }
 
-static uint64_t bytes_of(const struct read_row *row)
+static uint64_t dump_bytes_of(const struct read_row *row)
 {
     return row->record_bytes + row->value_bytes;
 }
 
 /* What is computed again is on the tape again. */
-static uint64_t calls_of(const struct read_row *row)
+static uint64_t dump_calls_of(const struct read_row *row)
 {
     return row->calls + row->recompute_calls;
 }
 
 /* Events have no shapes of their own: it is known where all ops of the line had one. */
-static const char *shape_of(const struct read_event *event, const struct site *site)
+static const char *shape_of(const struct read_event *event, const struct dump_site *site)
 {
     const bool is_op = event->kind == READ_EVENT_FORWARD || event->kind == READ_EVENT_BACKWARD;
     return site && is_op ? site->line.shape : NULL;
@@ -241,40 +242,41 @@ static const char *shape_of(const struct read_event *event, const struct site *s
 static const char *const kind_name[READ_EVENT_KINDS] = {EVENT_LIST(ROW, )};
 #undef ROW
 
-static void put_text(struct report_dump *dump, const struct thread *thread,
-                     const struct read_event *event, const struct site *site)
+static void dump_put_text(struct report_dump *dump, const struct dump_thread *thread,
+                          const struct read_event *event, const struct dump_site *site)
 {
     const struct report_style *style = dump->style;
-    const uint64_t from = since_start(dump, event->start_ticks);
-    const uint64_t ns = since_start(dump, end_of(event)) - from;
-    char start[UNITS_ROOM], time[UNITS_ROOM], place[UNITS_ROOM] = "-", saved[UNITS_ROOM] = "";
-    char bytes[UNITS_ROOM] = "", text[PLACE_ROOM + 8] = "} ";
+    const uint64_t from = dump_since_start(dump, event->start_ticks);
+    const uint64_t ns = dump_since_start(dump, end_of(event)) - from;
+    char start[REPORT_UNITS_ROOM], time[REPORT_UNITS_ROOM], place[REPORT_UNITS_ROOM] = "-",
+                                                            saved[REPORT_UNITS_ROOM] = "";
+    char bytes[REPORT_UNITS_ROOM] = "", text[PLACE_ROOM + 8] = "} ";
     const bool closes = event->kind == READ_EVENT_SWEEP || event->kind == READ_EVENT_SCOPE;
     if (style->exact) {
-        units_exact(start, from);
-        units_exact(time, ns);
+        report_units_exact(start, from);
+        report_units_exact(time, ns);
     } else {
-        units_time(start, from, style->utf8);
-        units_time(time, ns, style->utf8);
+        report_units_time(start, from, style->utf8);
+        report_units_time(time, ns, style->utf8);
     }
     if (event->record > 0)
         snprintf(place, sizeof place, "%" PRIu64, event->record - 1);
-    if (site && event->kind == READ_EVENT_FORWARD && calls_of(&site->row) > 0) {
-        const uint64_t kept = per_call(site->row.kept_bytes, calls_of(&site->row));
-        const uint64_t all = per_call(bytes_of(&site->row), calls_of(&site->row));
+    if (site && event->kind == READ_EVENT_FORWARD && dump_calls_of(&site->row) > 0) {
+        const uint64_t kept = per_call(site->row.kept_bytes, dump_calls_of(&site->row));
+        const uint64_t all = per_call(dump_bytes_of(&site->row), dump_calls_of(&site->row));
         if (style->exact) {
-            units_exact(saved, kept);
-            units_exact(bytes, all);
+            report_units_exact(saved, kept);
+            report_units_exact(bytes, all);
         } else {
-            units_bytes(saved, kept);
-            units_bytes(bytes, all);
+            report_units_bytes(saved, kept);
+            report_units_bytes(bytes, all);
         }
     }
     if (event->kind == READ_EVENT_SCOPE)
         snprintf(text, sizeof text, "} %s", event->scope ? scope_name(dump, event->scope) : "");
     else
-        text_where(text + (closes ? 2 : 0), PLACE_ROOM, dump->analysis, &site->line,
-                   ANALYZE_BY_LINE);
+        report_text_where(text + (closes ? 2 : 0), PLACE_ROOM, dump->analysis, &site->line,
+                          ANALYZE_BY_LINE);
     if (shape_of(event, site)) {
         const size_t n = strlen(text);
         snprintf(text + n, sizeof text - n, " %s", shape_of(event, site));
@@ -292,18 +294,18 @@ static void json_place_of(struct base_json *json, const char *name, uint64_t rec
         base_json_null(json, name);
 }
 
-static void put_json(struct report_dump *dump, const struct read_event *event,
-                     const struct site *site)
+static void dump_put_json(struct report_dump *dump, const struct read_event *event,
+                          const struct dump_site *site)
 {
     struct base_json *json = &dump->json;
-    const uint64_t from = since_start(dump, event->start_ticks);
-    const bool known = site && event->kind == READ_EVENT_FORWARD && calls_of(&site->row) > 0;
+    const uint64_t from = dump_since_start(dump, event->start_ticks);
+    const bool known = site && event->kind == READ_EVENT_FORWARD && dump_calls_of(&site->row) > 0;
     base_json_object(json, NULL);
     base_json_text(json, "kind", kind_name[event->kind]);
     base_json_bool(json, "again", event->again);
     base_json_bool(json, "part", event->part);
     base_json_u64(json, "start_ns", from);
-    base_json_u64(json, "ns", since_start(dump, end_of(event)) - from);
+    base_json_u64(json, "ns", dump_since_start(dump, end_of(event)) - from);
     json_place_of(json, "place", event->record);
     base_json_u64(json, "tape", event->tape);
     base_json_u64(json, "thread", event->thread);
@@ -316,9 +318,9 @@ static void put_json(struct report_dump *dump, const struct read_event *event,
     base_json_text(json, "function", site ? site->line.function : NULL);
     if (known) {
         base_json_u64(json, "saved_bytes_per_op",
-                      per_call(site->row.kept_bytes, calls_of(&site->row)));
+                      per_call(site->row.kept_bytes, dump_calls_of(&site->row)));
         base_json_u64(json, "tape_bytes_per_op",
-                      per_call(bytes_of(&site->row), calls_of(&site->row)));
+                      per_call(dump_bytes_of(&site->row), dump_calls_of(&site->row)));
     } else {
         base_json_null(json, "saved_bytes_per_op");
         base_json_null(json, "tape_bytes_per_op");
@@ -327,9 +329,9 @@ static void put_json(struct report_dump *dump, const struct read_event *event,
 }
 
 /* A heading where another thread's events begin. */
-static void put_thread(struct report_dump *dump, size_t place)
+static void dump_put_thread(struct report_dump *dump, size_t place)
 {
-    const struct thread *thread = &dump->thread[place];
+    const struct dump_thread *thread = &dump->thread[place];
     const struct report_style *style = dump->style;
     const bool first = dump->n_printed == 0;
     if (!first && dump->shown == place)
@@ -343,7 +345,7 @@ static void put_thread(struct report_dump *dump, size_t place)
 }
 
 /* The brackets that the event is in, or ends. */
-static void put_brackets(const struct report_dump *dump, struct thread *thread,
+static void put_brackets(const struct report_dump *dump, struct dump_thread *thread,
                          const struct read_event *event)
 {
     if (event->kind == READ_EVENT_SCOPE || event->kind == READ_EVENT_FORWARD) {
@@ -363,24 +365,25 @@ static void put_brackets(const struct report_dump *dump, struct thread *thread,
 
 void report_dump_event(struct report_dump *dump, const struct read_event *of_file)
 {
-    struct site room;
+    struct dump_site room;
     struct read_event known = *of_file, *event = &known;
     if (event->scope > dump->analysis->profile->n_scopes) /* the file has changed since */
         event->scope = 0;
-    if (!is_wanted(dump, event))
+    if (!dump_is_wanted(dump, event))
         return;
     if (dump->options.limit > 0 && dump->n_printed >= dump->options.limit) {
         dump->n_left++;
         return;
     }
-    const struct site *site = event->kind == READ_EVENT_SCOPE ? NULL : site_of(dump, event, &room);
+    const struct dump_site *site =
+        event->kind == READ_EVENT_SCOPE ? NULL : site_of(dump, event, &room);
     if (dump->style->json) {
-        put_json(dump, event, site);
+        dump_put_json(dump, event, site);
     } else {
-        const size_t place = thread_of(dump, event);
-        put_thread(dump, place);
+        const size_t place = dump_thread_of(dump, event);
+        dump_put_thread(dump, place);
         put_brackets(dump, &dump->thread[place], event);
-        put_text(dump, &dump->thread[place], event, site);
+        dump_put_text(dump, &dump->thread[place], event, site);
     }
     dump->n_printed++;
 }
@@ -400,7 +403,7 @@ struct report_dump *report_dump_open(const struct analyze_result *analysis,
         report_json_profile(&dump->json, "profile", analysis->profile);
         base_json_array(&dump->json, "events");
     } else {
-        put_last(dump, put_columns(dump, title), 0, text_where_title(ANALYZE_BY_LINE));
+        put_last(dump, put_columns(dump, title), 0, report_text_where_title(ANALYZE_BY_LINE));
     }
     return dump;
 }

@@ -1,25 +1,25 @@
 /* report_expected.c: what the source expects beside what was measured. */
 #include "report_json.h"
 #include "report_text.h"
-#include "units.h"
+#include "report_units.h"
 
 #include <stdlib.h>
 
 enum { NOTED = 5 };
 
 /* A ratio, or bytes in the style. */
-static const char *put_number(char buf[UNITS_ROOM], const struct analyze_expected_cost *e, double x,
-                              const struct report_style *style)
+static const char *put_number(char buf[REPORT_UNITS_ROOM], const struct analyze_expected_cost *e,
+                              double x, const struct report_style *style)
 {
     if (e->stated->kind == READ_EXPECT_TAPE_BYTES && !style->exact && x >= 0 && x < 0x1p63)
-        return units_bytes(buf, read_whole(x));
+        return report_units_bytes(buf, read_whole(x));
     if (!style->exact)
-        return units_against(buf, x, e->stated->bound);
-    snprintf(buf, UNITS_ROOM, "%.12g", x);
+        return report_units_against(buf, x, e->stated->bound);
+    snprintf(buf, REPORT_UNITS_ROOM, "%.12g", x);
     return buf;
 }
 
-static const char *what(const struct analyze_expected_cost *e)
+static const char *expected_what(const struct analyze_expected_cost *e)
 {
     return e->stated->kind == READ_EXPECT_TAPE_BYTES ? "tape" : "b/f";
 }
@@ -38,60 +38,62 @@ static void put_where(char *buf, size_t n, const struct analyze_result *analysis
 static void put_subject(char *buf, size_t n, const struct analyze_expected_costs *costs,
                         const struct analyze_expected_cost *e)
 {
-    char scope[TEXT_SCOPE_ROOM];
+    char scope[REPORT_TEXT_SCOPE_ROOM];
     if (e->scope)
-        text_scope_name(scope, &costs->scopes, &costs->scopes.scope[e->scope - 1]);
+        report_text_scope_name(scope, &costs->scopes, &costs->scopes.scope[e->scope - 1]);
     snprintf(buf, n, "%s%s", e->scope ? "scope " : "",
              e->scope      ? scope
              : e->function ? e->function
                            : "");
 }
 
-static void add_row(struct table *table, const struct analyze_result *analysis,
-                    const struct analyze_expected_costs *costs,
-                    const struct analyze_expected_cost *e, const struct report_style *style)
+static void expected_add_row(struct table *table, const struct analyze_result *analysis,
+                             const struct analyze_expected_costs *costs,
+                             const struct analyze_expected_cost *e,
+                             const struct report_style *style)
 {
-    char number[UNITS_ROOM], where[512], subject[TEXT_SCOPE_ROOM + 8];
-    table_row(table);
-    table_cell(table, !e->known ? "-" : e->holds ? "ok" : "FAIL");
+    char number[REPORT_UNITS_ROOM], where[512], subject[REPORT_TEXT_SCOPE_ROOM + 8];
+    report_table_row(table);
+    report_table_cell(table, !e->known ? "-" : e->holds ? "ok" : "FAIL");
     if (style->color && !e->holds)
-        table_color(table, "1;31");
-    table_cell(table, what(e));
-    table_cell(table, put_number(number, e, e->stated->bound, style));
-    table_cell(table, e->known ? put_number(number, e, e->measured, style) : "-");
-    cell_count(table, e->times, style);
+        report_table_color(table, "1;31");
+    report_table_cell(table, expected_what(e));
+    report_table_cell(table, put_number(number, e, e->stated->bound, style));
+    report_table_cell(table, e->known ? put_number(number, e, e->measured, style) : "-");
+    report_cell_count(table, e->times, style);
     put_where(where, sizeof where, analysis, e);
     put_subject(subject, sizeof subject, costs, e);
-    table_cellf(table, "%s %s", where, subject);
+    report_table_cellf(table, "%s %s", where, subject);
 }
 
-static void print_table(const struct analyze_result *analysis,
-                        const struct analyze_expected_costs *costs,
-                        const struct report_style *style)
+static void expected_print_table(const struct analyze_result *analysis,
+                                 const struct analyze_expected_costs *costs,
+                                 const struct report_style *style)
 {
     if (costs->n == 0) {
         fputs("The program states no expectations (AD_EXPECT_RATIO).\n", style->out);
         return;
     }
-    struct table *table = table_new();
-    table_column(table, TABLE_LEFT, "held");
-    table_column(table, TABLE_LEFT, "what");
-    table_optional(table, 1);
-    table_column(table, TABLE_RIGHT, "at most");
-    table_column(table, TABLE_RIGHT, "measured");
-    table_column(table, TABLE_RIGHT, "times");
-    table_optional(table, 2);
-    table_column(table, TABLE_LEFT, "line, of");
+    struct table *table = report_table_new();
+    report_table_column(table, REPORT_TABLE_LEFT, "held");
+    report_table_column(table, REPORT_TABLE_LEFT, "what");
+    report_table_optional(table, 1);
+    report_table_column(table, REPORT_TABLE_RIGHT, "at most");
+    report_table_column(table, REPORT_TABLE_RIGHT, "measured");
+    report_table_column(table, REPORT_TABLE_RIGHT, "times");
+    report_table_optional(table, 2);
+    report_table_column(table, REPORT_TABLE_LEFT, "line, of");
     for (int failed = 1; failed >= 0; failed--)
         for (size_t i = 0; i < costs->n; i++)
             if (costs->expected[i].holds == !failed)
-                add_row(table, analysis, costs, &costs->expected[i], style);
-    table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
-    table_free(table);
+                expected_add_row(table, analysis, costs, &costs->expected[i], style);
+    report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    report_table_free(table);
 }
 
-static void print_json(const struct analyze_result *analysis,
-                       const struct analyze_expected_costs *costs, const struct report_style *style)
+static void expected_print_json(const struct analyze_result *analysis,
+                                const struct analyze_expected_costs *costs,
+                                const struct report_style *style)
 {
     struct base_json json;
     report_json_begin(&json, style->out, "expectations");
@@ -105,9 +107,9 @@ static void print_json(const struct analyze_result *analysis,
         base_json_text(&json, "file", e->file);
         base_json_u64(&json, "line", e->line);
         base_json_text(&json, "function", e->function);
-        char scope[TEXT_SCOPE_ROOM];
+        char scope[REPORT_TEXT_SCOPE_ROOM];
         if (e->scope)
-            text_scope_path(scope, &costs->scopes, &costs->scopes.scope[e->scope - 1]);
+            report_text_scope_path(scope, &costs->scopes, &costs->scopes.scope[e->scope - 1]);
         base_json_text(&json, "scope", e->scope ? scope : NULL);
         base_json_double(&json, "bound", e->stated->bound);
         if (e->known)
@@ -129,14 +131,15 @@ void report_expectations(const struct analyze_result *analysis, const struct rep
     struct analyze_expected_costs costs;
     analyze_expected_costs_make(&costs, analysis);
     if (style->json)
-        print_json(analysis, &costs, style);
+        expected_print_json(analysis, &costs, style);
     else
-        print_table(analysis, &costs, style);
+        expected_print_table(analysis, &costs, style);
     *n_failed = costs.n_failed;
     analyze_expected_costs_free(&costs);
 }
 
-void text_expectations_note(const struct analyze_result *analysis, const struct report_style *style)
+void report_text_expectations_note(const struct analyze_result *analysis,
+                                   const struct report_style *style)
 {
     if (analysis->profile->n_expectations == 0)
         return;
@@ -145,17 +148,18 @@ void text_expectations_note(const struct analyze_result *analysis, const struct 
     size_t noted = 0;
     for (size_t i = 0; i < costs.n; i++) {
         const struct analyze_expected_cost *e = &costs.expected[i];
-        char bound[UNITS_ROOM], measured[UNITS_ROOM], where[512], subject[TEXT_SCOPE_ROOM + 8];
+        char bound[REPORT_UNITS_ROOM], measured[REPORT_UNITS_ROOM], where[512],
+            subject[REPORT_TEXT_SCOPE_ROOM + 8];
         if (e->holds || ++noted > NOTED)
             continue;
         put_where(where, sizeof where, analysis, e);
         put_subject(subject, sizeof subject, &costs, e);
         put_number(bound, e, e->stated->bound, style);
         put_number(measured, e, e->measured, style);
-        char line[TEXT_SCOPE_ROOM + 1200];
-        snprintf(line, sizeof line, "%s expects %s <= %s, measured %s: %s", where, what(e), bound,
-                 measured, subject);
-        table_put_text(style->out, line, style->exact ? 0 : style->width, style->utf8);
+        char line[REPORT_TEXT_SCOPE_ROOM + 1200];
+        snprintf(line, sizeof line, "%s expects %s <= %s, measured %s: %s", where, expected_what(e),
+                 bound, measured, subject);
+        report_table_put_text(style->out, line, style->exact ? 0 : style->width, style->utf8);
         putc('\n', style->out);
     }
     if (noted > NOTED)

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-static uint64_t bytes_of(const struct analyze_cost *cost, enum report_bytes bytes)
+static uint64_t growth_bytes_of(const struct analyze_cost *cost, enum report_bytes bytes)
 {
     return bytes == REPORT_BYTES_PEAK ? cost->peak_bytes : analyze_cost_tape_bytes(cost);
 }
@@ -18,8 +18,9 @@ struct points {
     double bytes[ANALYZE_JOIN_MOST], ns[ANALYZE_JOIN_MOST];
 };
 
-static struct report_growth_row fit(const struct analyze_joined *row, const struct points *points,
-                                    const struct report_sizes *sizes)
+static struct report_growth_row growth_fit(const struct analyze_joined *row,
+                                           const struct points *points,
+                                           const struct report_sizes *sizes)
 {
     size_t largest = 0;
     for (size_t i = 1; i < sizes->n; i++)
@@ -44,10 +45,10 @@ static void fit_total(struct report_growth *growth, const struct report_sizes *s
             (double)(bytes == REPORT_BYTES_PEAK ? total->peak_bytes : total->handed_out_bytes);
         points.ns[i] = (double)(total->forward_ns + total->backward_ns + total->recompute_ns);
     }
-    growth->total = fit(NULL, &points, sizes);
+    growth->total = growth_fit(NULL, &points, sizes);
 }
 
-static int compare_rows(const void *x, const void *y)
+static int growth_compare_rows(const void *x, const void *y)
 {
     const struct report_growth_row *a = x, *b = y;
     if (a->largest_bytes != b->largest_bytes)
@@ -70,12 +71,12 @@ void report_growth_make(struct report_growth *growth, const struct report_sizes 
             if (!row->line[j])
                 continue;
             const struct analyze_cost *cost = &row->line[j]->cost;
-            points.bytes[j] = (double)bytes_of(cost, bytes);
+            points.bytes[j] = (double)growth_bytes_of(cost, bytes);
             points.ns[j] = (double)(cost->forward_ns + cost->backward_ns + cost->recompute_ns);
         }
-        growth->row[growth->n++] = fit(row, &points, sizes);
+        growth->row[growth->n++] = growth_fit(row, &points, sizes);
     }
-    qsort(growth->row, growth->n, sizeof *growth->row, compare_rows);
+    qsort(growth->row, growth->n, sizeof *growth->row, growth_compare_rows);
     fit_total(growth, sizes, bytes);
 }
 
@@ -96,26 +97,26 @@ static double unsigned_zero(double x)
 static void cell_fit(struct table *table, const struct analyze_fit *fit, double most, bool utf8)
 {
     if (!fit->fits) {
-        table_cell(table, "-");
-        table_cell(table, "-");
+        report_table_cell(table, "-");
+        report_table_cell(table, "-");
         return;
     }
-    table_cellf(table, "%.2f%s", unsigned_zero(fit->exponent),
-                analyze_fit_is_above(fit, most) ? "!" : "");
+    report_table_cellf(table, "%.2f%s", unsigned_zero(fit->exponent),
+                       analyze_fit_is_above(fit, most) ? "!" : "");
     if (fit->has_interval)
-        table_cellf(table, "%.2f%s%.2f", unsigned_zero(fit->low), utf8 ? "\u2026" : "..",
-                    unsigned_zero(fit->high));
+        report_table_cellf(table, "%.2f%s%.2f", unsigned_zero(fit->low), utf8 ? "\u2026" : "..",
+                           unsigned_zero(fit->high));
     else
-        table_cell(table, "-");
+        report_table_cell(table, "-");
 }
 
-static void add_row(struct table *table, const struct report_growth_row *row, double most,
-                    const struct report_style *style)
+static void growth_add_row(struct table *table, const struct report_growth_row *row, double most,
+                           const struct report_style *style)
 {
-    table_row(table);
-    cell_bytes(table, read_whole(row->largest_bytes), style);
+    report_table_row(table);
+    report_cell_bytes(table, read_whole(row->largest_bytes), style);
     cell_fit(table, &row->bytes, most, style->utf8);
-    cell_time(table, read_whole(row->largest_ns), style);
+    report_cell_time(table, read_whole(row->largest_ns), style);
     cell_fit(table, &row->time, most, style->utf8);
 }
 
@@ -123,7 +124,7 @@ static void add_row(struct table *table, const struct report_growth_row *row, do
 static bool all_know(const struct report_sizes *sizes, enum report_sort what)
 {
     for (size_t i = 0; i < sizes->n; i++)
-        if (!ranking_knows(sizes->analysis[i]->profile, what))
+        if (!report_ranking_knows(sizes->analysis[i]->profile, what))
             return false;
     return true;
 }
@@ -136,7 +137,8 @@ static bool any_sampled(const struct report_sizes *sizes)
     return false;
 }
 
-static void add_columns(struct table *table, const struct report_sizes *sizes, enum analyze_by by)
+static void growth_add_columns(struct table *table, const struct report_sizes *sizes,
+                               enum analyze_by by)
 {
     enum { TIME = 3 }; /* and those behind it; bytes before */
     static const struct {
@@ -144,13 +146,13 @@ static void add_columns(struct table *table, const struct report_sizes *sizes, e
         unsigned rank;
     } columns[] = {{"bytes", 0}, {"~n^", 0}, {"95 %", 1}, {"time", 2}, {"~n^", 3}, {"95 %", 4}};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        table_column(table, TABLE_RIGHT,
-                     i == TIME && any_sampled(sizes) ? "~time" : columns[i].title);
-        table_optional(table, columns[i].rank);
+        report_table_column(table, REPORT_TABLE_RIGHT,
+                            i == TIME && any_sampled(sizes) ? "~time" : columns[i].title);
+        report_table_optional(table, columns[i].rank);
         if (!all_know(sizes, i < TIME ? REPORT_SORT_TAPE : REPORT_SORT_TOTAL))
-            table_hide(table);
+            report_table_hide(table);
     }
-    table_column(table, TABLE_LEFT, text_where_title(by));
+    report_table_column(table, REPORT_TABLE_LEFT, report_text_where_title(by));
 }
 
 static void json_fit(struct base_json *json, const char *name, const struct analyze_fit *fit,
@@ -181,12 +183,12 @@ static void json_row(struct base_json *json, const struct report_sizes *sizes,
     json_fit(json, "time", &row->time, most);
 }
 
-static void print_json(const struct report_growth *growth, const struct report_sizes *sizes,
-                       enum analyze_by by, double most, size_t shown, FILE *out)
+static void growth_print_json(const struct report_growth *growth, const struct report_sizes *sizes,
+                              enum analyze_by by, double most, size_t shown, FILE *out)
 {
     struct base_json json;
     report_json_begin(&json, out, "growth");
-    base_json_text(&json, "by", ranking_noun(by));
+    base_json_text(&json, "by", report_ranking_noun(by));
     base_json_text(&json, "size", sizes->name);
     base_json_double(&json, "max", most);
     base_json_array(&json, "profiles");
@@ -232,31 +234,33 @@ void report_growth_print(const struct report_growth *growth, const struct report
 {
     size_t shown = limit > 0 && limit < growth->n ? limit : growth->n;
     if (style->json) {
-        print_json(growth, sizes, by, most, shown, style->out);
+        growth_print_json(growth, sizes, by, most, shown, style->out);
         return;
     }
-    struct table *table = table_new();
+    struct table *table = report_table_new();
     bool above = analyze_fit_is_above(&growth->total.bytes, most) ||
                  analyze_fit_is_above(&growth->total.time, most);
-    add_columns(table, sizes, by);
+    growth_add_columns(table, sizes, by);
     for (size_t i = 0; i < shown; i++) {
         const struct report_growth_row *row = &growth->row[i];
-        add_row(table, row, most, style);
-        cell_where(table, sizes->analysis[sizes->n - 1], row->row->any, by);
+        growth_add_row(table, row, most, style);
+        report_cell_where(table, sizes->analysis[sizes->n - 1], row->row->any, by);
         above |= analyze_fit_is_above(&row->bytes, most) || analyze_fit_is_above(&row->time, most);
     }
-    add_row(table, &growth->total, most, style);
-    table_cell(table, "(all)");
-    table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
-    table_free(table);
+    growth_add_row(table, &growth->total, most, style);
+    report_table_cell(table, "(all)");
+    report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    report_table_free(table);
     put_sizes(sizes, style->out);
     if (shown < growth->n)
-        text_paragraph(style->out, style->width, "%zu more %s%s; -n 0 shows everything.",
-                       growth->n - shown, ranking_noun(by), growth->n - shown == 1 ? "" : "s");
+        report_text_paragraph(style->out, style->width, "%zu more %s%s; -n 0 shows everything.",
+                              growth->n - shown, report_ranking_noun(by),
+                              growth->n - shown == 1 ? "" : "s");
     if (above)
         fprintf(style->out, "! significantly above n^%g (95 %%).\n", most);
     if (any_sampled(sizes))
         fputs("~ sampled: times are estimates.\n", style->out);
     if (!any_interval(growth))
-        text_paragraph(style->out, style->width, "Two sizes give no interval: record a third.");
+        report_text_paragraph(style->out, style->width,
+                              "Two sizes give no interval: record a third.");
 }

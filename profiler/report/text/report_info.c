@@ -3,43 +3,43 @@
 
 #include "base_memory.h"
 #include "report_text.h"
-#include "units.h"
+#include "report_units.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-static void entry(struct table *table, const char *name)
+static void info_entry(struct table *table, const char *name)
 {
-    table_row(table);
-    table_cell(table, name);
+    report_table_row(table);
+    report_table_cell(table, name);
 }
 
 static void entry_text(struct table *table, const char *name, const char *text)
 {
-    entry(table, name);
-    table_cell(table, text);
+    info_entry(table, name);
+    report_table_cell(table, text);
 }
 
 static void entry_count(struct table *table, const char *name, uint64_t n)
 {
-    entry(table, name);
-    table_cellf(table, "%" PRIu64, n);
+    info_entry(table, name);
+    report_table_cellf(table, "%" PRIu64, n);
 }
 
 static void entry_time(struct table *table, const char *name, uint64_t ns,
                        const struct report_style *style)
 {
-    entry(table, name);
-    cell_time(table, ns, style);
+    info_entry(table, name);
+    report_cell_time(table, ns, style);
 }
 
 static void entry_bytes(struct table *table, const char *name, uint64_t bytes,
                         const struct report_style *style)
 {
-    entry(table, name);
-    cell_bytes(table, bytes, style);
+    info_entry(table, name);
+    report_cell_bytes(table, bytes, style);
 }
 
 static void entry_arguments(struct table *table, const struct read_profile *profile)
@@ -48,7 +48,7 @@ static void entry_arguments(struct table *table, const struct read_profile *prof
     for (size_t i = 0; i < profile->n_arguments; i++)
         n += strlen(profile->argument[i]) + 1;
     char *line = base_malloc(n), *at = line;
-    entry(table, "arguments");
+    info_entry(table, "arguments");
     for (size_t i = 0; i < profile->n_arguments; i++) {
         size_t length = strlen(profile->argument[i]);
         if (i > 0)
@@ -57,7 +57,7 @@ static void entry_arguments(struct table *table, const struct read_profile *prof
         at += length;
     }
     *at = '\0';
-    table_cell(table, line);
+    report_table_cell(table, line);
     free(line);
 }
 
@@ -73,28 +73,28 @@ static void entry_when(struct table *table, uint64_t unix_ns)
 
 static void entry_clock(struct table *table, const struct read_profile *profile)
 {
-    entry(table, "clock");
+    info_entry(table, "clock");
     if (profile->clock_is_uncalibrated)
-        table_cellf(table, "%s, not calibrated: times are in ticks", profile->clock);
+        report_table_cellf(table, "%s, not calibrated: times are in ticks", profile->clock);
     else if (profile->ticks_per_ns == 1)
-        table_cell(table, profile->clock);
+        report_table_cell(table, profile->clock);
     else
-        table_cellf(table, "%s, %.6g ticks per ns", profile->clock, profile->ticks_per_ns);
+        report_table_cellf(table, "%s, %.6g ticks per ns", profile->clock, profile->ticks_per_ns);
 }
 
 static void entry_steps(struct table *table, const struct read_profile *profile)
 {
     const unsigned long long first = profile->first_step, seen = profile->seen_steps;
     const char *by = profile->steps_by_call ? "ad_profile_step" : "sweeps";
-    entry(table, "steps");
+    info_entry(table, "steps");
     if (profile->seen_steps < profile->first_step || profile->seen_steps == 0)
-        table_cellf(table, "none measured: %llu ended (%s), the first wanted is %llu", seen, by,
-                    first);
+        report_table_cellf(table, "none measured: %llu ended (%s), the first wanted is %llu", seen,
+                           by, first);
     else if (profile->last_step < profile->seen_steps)
-        table_cellf(table, "%llu to %llu measured of %llu (%s), from 0", first,
-                    (unsigned long long)profile->last_step, seen, by);
+        report_table_cellf(table, "%llu to %llu measured of %llu (%s), from 0", first,
+                           (unsigned long long)profile->last_step, seen, by);
     else
-        table_cellf(table, "from %llu on measured, %llu ended (%s)", first, seen, by);
+        report_table_cellf(table, "from %llu on measured, %llu ended (%s)", first, seen, by);
 }
 
 static void add_program(struct table *table, const struct analyze_result *analysis,
@@ -112,20 +112,20 @@ static void add_program(struct table *table, const struct analyze_result *analys
     if (*profile->options)
         entry_text(table, "options", profile->options);
     if (profile->n_events > 0 || profile->events_left_out > 0) {
-        entry(table, "timeline");
-        table_cellf(table, "%llu events, %llu more were beyond its limit",
-                    (unsigned long long)profile->n_events,
-                    (unsigned long long)profile->events_left_out);
+        info_entry(table, "timeline");
+        report_table_cellf(table, "%llu events, %llu more were beyond its limit",
+                           (unsigned long long)profile->n_events,
+                           (unsigned long long)profile->events_left_out);
     }
     if (profile->has_steps)
         entry_steps(table, profile);
-    entry(table, "written by");
-    table_cellf(table, "%s, library %s", profile->collector, profile->library_version);
-    entry(table, "state");
+    info_entry(table, "written by");
+    report_table_cellf(table, "%s, library %s", profile->collector, profile->library_version);
+    info_entry(table, "state");
     if (profile->complete)
-        table_cellf(table, "complete (%s)", profile->end_reason);
+        report_table_cellf(table, "complete (%s)", profile->end_reason);
     else
-        table_cell(table, "truncated");
+        report_table_cell(table, "truncated");
 }
 
 /* What the tape lost to the sizes of its blocks: a row of its own. */
@@ -141,11 +141,11 @@ static struct analyze_cost padding_cost(const struct analyze_result *analysis)
 }
 
 /* Of a thread's signals, where not all of the program was measured. */
-static const char *text_outside(char buf[UNITS_ROOM], uint64_t n)
+static const char *text_outside(char buf[REPORT_UNITS_ROOM], uint64_t n)
 {
     buf[0] = '\0';
     if (n > 0)
-        snprintf(buf, UNITS_ROOM, " + %" PRIu64, n);
+        snprintf(buf, REPORT_UNITS_ROOM, " + %" PRIu64, n);
     return buf;
 }
 
@@ -163,9 +163,9 @@ static void add_samples(struct table *table, const struct analyze_result *analys
     entry_time(table, "  asleep, or for a processor",
                sum->waiting_ns - sum->waiting_io_ns - sum->waiting_lock_ns, style);
     entry_time(table, "the process", total->process_cpu_ns, style);
-    entry(table, "times are");
-    table_cellf(table, "sampled every %.3g ms, of processors",
-                (double)profile->sample_period_ns / 1e6);
+    info_entry(table, "times are");
+    report_table_cellf(table, "sampled every %.3g ms, of processors",
+                       (double)profile->sample_period_ns / 1e6);
     entry_count(table, "signals", total->fired);
     entry_count(table, "  recorded", total->recorded);
     entry_count(table, "  partial", total->partial);
@@ -177,17 +177,17 @@ static void add_samples(struct table *table, const struct analyze_result *analys
         const struct read_thread *thread = &profile->thread[i];
         if (thread->fired == 0 && thread->tid == 0)
             continue;
-        char name[64], buf[UNITS_ROOM];
+        char name[64], buf[REPORT_UNITS_ROOM];
         snprintf(name, sizeof name, "  thread %" PRIu64, thread->tid);
-        entry(table, name);
-        table_cellf(table, "%s: %" PRIu64 " = %" PRIu64 " + %" PRIu64 " + %" PRIu64 "%s",
-                    thread->name, thread->fired, thread->recorded, thread->partial, thread->lost,
-                    text_outside(buf, thread->outside));
+        info_entry(table, name);
+        report_table_cellf(table, "%s: %" PRIu64 " = %" PRIu64 " + %" PRIu64 " + %" PRIu64 "%s",
+                           thread->name, thread->fired, thread->recorded, thread->partial,
+                           thread->lost, text_outside(buf, thread->outside));
     }
 }
 
-static void add_bytes(struct table *table, const struct analyze_result *analysis,
-                      const struct report_style *style)
+static void info_add_bytes(struct table *table, const struct analyze_result *analysis,
+                           const struct report_style *style)
 {
     const struct analyze_totals *total = &analysis->total;
     const struct analyze_cost *sum = &analysis->sum;
@@ -229,7 +229,7 @@ static void add_costs(struct table *table, const struct analyze_result *analysis
     else if (timed)
         entry_time(table, "profiler's own, taken off", total->overhead_ns, style);
     if (counted)
-        add_bytes(table, analysis, style);
+        info_add_bytes(table, analysis, style);
 }
 
 /* Scopes that had not ended with the profile: an end is missing, or the program left within. */
@@ -239,16 +239,17 @@ static void add_open_scopes(struct table *table, const struct analyze_scope_cost
     size_t found = 0;
     for (size_t i = 0; i < costs->n; i++) {
         const struct analyze_scope_cost *scope = &costs->scope[i];
-        char path[TEXT_SCOPE_ROOM];
+        char path[REPORT_TEXT_SCOPE_ROOM];
         if (scope->open_calls == 0 || found++ >= MOST)
             continue;
-        text_scope_path(path, costs, scope);
-        entry(table, found == 1 ? "scopes not ended" : "");
-        table_cellf(table, "%s: %" PRIu64 " of %" PRIu64, path, scope->open_calls, scope->calls);
+        report_text_scope_path(path, costs, scope);
+        info_entry(table, found == 1 ? "scopes not ended" : "");
+        report_table_cellf(table, "%s: %" PRIu64 " of %" PRIu64, path, scope->open_calls,
+                           scope->calls);
     }
     if (found > MOST) {
-        entry(table, "");
-        table_cellf(table, "%zu more", found - MOST);
+        info_entry(table, "");
+        report_table_cellf(table, "%zu more", found - MOST);
     }
 }
 
@@ -256,10 +257,10 @@ static void json_open_scopes(struct base_json *json, const struct analyze_scope_
 {
     base_json_array(json, "open_scopes");
     for (size_t i = 0; i < costs->n; i++) {
-        char path[TEXT_SCOPE_ROOM];
+        char path[REPORT_TEXT_SCOPE_ROOM];
         if (costs->scope[i].open_calls == 0)
             continue;
-        text_scope_path(path, costs, &costs->scope[i]);
+        report_text_scope_path(path, costs, &costs->scope[i]);
         base_json_object(json, NULL);
         base_json_text(json, "scope", path);
         base_json_u64(json, "open_calls", costs->scope[i].open_calls);
@@ -269,8 +270,8 @@ static void json_open_scopes(struct base_json *json, const struct analyze_scope_
     base_json_end(json);
 }
 
-static void print_json(const struct analyze_result *analysis,
-                       const struct analyze_scope_costs *costs, FILE *out)
+static void info_print_json(const struct analyze_result *analysis,
+                            const struct analyze_scope_costs *costs, FILE *out)
 {
     const struct read_profile *profile = analysis->profile;
     struct base_json json;
@@ -301,15 +302,15 @@ static void print_json(const struct analyze_result *analysis,
 static void print_text(const struct analyze_result *analysis,
                        const struct analyze_scope_costs *costs, const struct report_style *style)
 {
-    struct table *table = table_new();
-    table_column(table, TABLE_LEFT, NULL);
-    table_column(table, TABLE_LEFT, NULL);
+    struct table *table = report_table_new();
+    report_table_column(table, REPORT_TABLE_LEFT, NULL);
+    report_table_column(table, REPORT_TABLE_LEFT, NULL);
     add_program(table, analysis, style);
     add_open_scopes(table, costs);
     add_costs(table, analysis, style);
-    table_print(table, style->out, 0, style->utf8);
-    table_free(table);
-    text_unlined_note(analysis, style->out);
+    report_table_print(table, style->out, 0, style->utf8);
+    report_table_free(table);
+    report_text_unlined_note(analysis, style->out);
 }
 
 void report_info(const struct analyze_result *analysis, const struct report_style *style)
@@ -317,7 +318,7 @@ void report_info(const struct analyze_result *analysis, const struct report_styl
     struct analyze_scope_costs costs;
     analyze_scope_costs_make(&costs, analysis->profile, false);
     if (style->json)
-        print_json(analysis, &costs, style->out);
+        info_print_json(analysis, &costs, style->out);
     else
         print_text(analysis, &costs, style);
     analyze_scope_costs_free(&costs);
@@ -337,7 +338,7 @@ static void put_open_scopes(const struct read_profile *profile, const struct rep
     if (!open)
         return;
     fputs(", scope \"", out);
-    table_put_text(out, open->name, 40, style->utf8);
+    report_table_put_text(out, open->name, 40, style->utf8);
     fputc('"', out);
     if (others > 0)
         fprintf(out, " and %zu more", others);
@@ -346,7 +347,7 @@ static void put_open_scopes(const struct read_profile *profile, const struct rep
 
 void report_summary(const struct analyze_result *analysis, const struct report_style *style)
 {
-    char forward[UNITS_ROOM], backward[UNITS_ROOM], bytes[UNITS_ROOM];
+    char forward[REPORT_UNITS_ROOM], backward[REPORT_UNITS_ROOM], bytes[REPORT_UNITS_ROOM];
     size_t lines = 0;
     const struct analyze_line *last = NULL;
     for (size_t i = 0; i < analysis->n_lines; i++) {
@@ -369,12 +370,12 @@ void report_summary(const struct analyze_result *analysis, const struct report_s
         fputs("no times", style->out);
     else
         fprintf(style->out, "forward %s, backward %s",
-                units_time(forward, total->forward_ns, style->utf8),
-                units_time(backward, total->backward_ns, style->utf8));
+                report_units_time(forward, total->forward_ns, style->utf8),
+                report_units_time(backward, total->backward_ns, style->utf8));
     if (analyze_cost_recomputes(&analysis->sum))
         fprintf(style->out, ", recompute %s",
-                units_time(forward, total->recompute_ns, style->utf8));
+                report_units_time(forward, total->recompute_ns, style->utf8));
     if (counted)
-        fprintf(style->out, ", %s on tape", units_bytes(bytes, total->handed_out_bytes));
+        fprintf(style->out, ", %s on tape", report_units_bytes(bytes, total->handed_out_bytes));
     put_open_scopes(analysis->profile, style);
 }

@@ -60,7 +60,7 @@ void report_json_known(struct base_json *json, const char *name, uint64_t value,
 void report_json_byte_seconds(struct base_json *json, double byte_ns,
                               const struct read_profile *profile)
 {
-    if (ranking_knows(profile, REPORT_SORT_LIFETIME))
+    if (report_ranking_knows(profile, REPORT_SORT_LIFETIME))
         base_json_double(json, "byte_seconds", byte_ns / 1e9);
     else
         base_json_null(json, "byte_seconds");

@@ -8,7 +8,7 @@
 #include "base_memory.h"
 #include "report_rank.h"
 #include "report_text.h"
-#include "units.h"
+#include "report_units.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -32,22 +32,22 @@ static const char *const short_names[ANALYZE_LIVE_PHASES] = {PHASE_LIST(BRIEF, )
 #undef BRIEF
 
 /* A row under way. */
-struct row {
+struct live_row {
     FILE *out;
     unsigned left; /* columns */
     const struct report_style *style;
 };
 
-static struct row begin(const struct report_style *style)
+static struct live_row live_begin(const struct report_style *style)
 {
-    return (struct row){style->out, style->width, style};
+    return (struct live_row){style->out, style->width, style};
 }
 
-static void put(struct row *row, const char *color, const char *format, ...)
+static void live_put(struct live_row *row, const char *color, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* color: NULL: none. */
-static void put(struct row *row, const char *color, const char *format, ...)
+static void live_put(struct live_row *row, const char *color, const char *format, ...)
 {
     char text[TEXT_ROOM];
     va_list arguments;
@@ -60,16 +60,16 @@ static void put(struct row *row, const char *color, const char *format, ...)
     const bool colored = color && row->style->color;
     if (colored)
         fprintf(row->out, "\033[%sm", color);
-    row->left -= table_put_text(row->out, text, row->left, row->style->utf8);
+    row->left -= report_table_put_text(row->out, text, row->left, row->style->utf8);
     if (colored)
         fputs("\033[0m", row->out);
 }
 
 /* Only if all of it fits. */
-static void put_whole(struct row *row, const char *text)
+static void put_whole(struct live_row *row, const char *text)
 {
-    if (text_columns(text) <= row->left)
-        put(row, NULL, "%s", text);
+    if (report_text_columns(text) <= row->left)
+        live_put(row, NULL, "%s", text);
 }
 
 static void put_seconds(char *buf, size_t n, uint64_t ns)
@@ -81,19 +81,19 @@ static void put_title(const struct report_live *live, const struct report_style 
 {
     const struct analyze_live_view *view = live->view;
     const char *rule = style->utf8 ? "\u2500" : "-";
-    struct row row = begin(style);
-    char text[TEXT_ROOM], time[UNITS_ROOM], cpu[UNITS_ROOM], count[UNITS_ROOM];
+    struct live_row row = live_begin(style);
+    char text[TEXT_ROOM], time[REPORT_UNITS_ROOM], cpu[REPORT_UNITS_ROOM], count[REPORT_UNITS_ROOM];
     put_seconds(time, sizeof time, live->running_ns);
     put_seconds(cpu, sizeof cpu, live->cpu_ns);
-    put(&row, NULL, "%s ", rule);
-    put(&row, "1", "%s", live->program);
+    live_put(&row, NULL, "%s ", rule);
+    live_put(&row, "1", "%s", live->program);
     snprintf(text, sizeof text, " %s", time);
     put_whole(&row, text);
     if (view && view->span_ns > 0) {
         const uint64_t n = view->has_steps ? view->steps : view->analysis->total.sweeps;
         const uint64_t some = view->has_steps ? view->span_steps : view->span_sweeps;
         const double rate = (double)some * 1e9 / (double)view->span_ns;
-        snprintf(text, sizeof text, ", %s %s", units_count(count, n),
+        snprintf(text, sizeof text, ", %s %s", report_units_count(count, n),
                  view->has_steps ? "steps" : "sweeps");
         put_whole(&row, text);
         snprintf(text, sizeof text, rate < 100 ? ", %.3g/s" : ", %.0f/s", rate);
@@ -105,49 +105,50 @@ static void put_title(const struct report_live *live, const struct report_style 
         put_whole(&row, view->is_sampled ? ", ~ sampled" : ", exact");
     put_whole(&row, " ");
     while (row.left > 0)
-        put(&row, NULL, "%s", rule);
+        live_put(&row, NULL, "%s", rule);
     putc('\n', style->out);
 }
 
 /* The phase and the place of the line that took the most. */
-static void put_line(struct row *row, const struct analyze_live_view *view)
+static void live_put_line(struct live_row *row, const struct analyze_live_view *view)
 {
     char where[TEXT_ROOM];
-    text_where(where, sizeof where, view->analysis, view->line, ANALYZE_BY_LINE);
-    put(row, colors[view->line_phase], "%s", names[view->line_phase]);
-    put(row, NULL, " %s", where);
+    report_text_where(where, sizeof where, view->analysis, view->line, ANALYZE_BY_LINE);
+    live_put(row, colors[view->line_phase], "%s", names[view->line_phase]);
+    live_put(row, NULL, " %s", where);
 }
 
 static void put_now(const struct report_live *live, const struct report_style *style)
 {
     const struct analyze_live_view *view = live->view;
-    struct row row = begin(style);
-    char text[TEXT_ROOM], share[UNITS_ROOM];
-    put(&row, NULL, "now   ");
+    struct live_row row = live_begin(style);
+    char text[TEXT_ROOM], share[REPORT_UNITS_ROOM];
+    live_put(&row, NULL, "now   ");
     if (!view) {
-        put(&row, NULL, "no profile yet");
+        live_put(&row, NULL, "no profile yet");
     } else if (live->now_ns > view->taken_ns && live->now_ns - view->taken_ns > STALE_NS) {
-        put(&row, NULL, "nothing new for %.1fs%s", (double)(live->now_ns - view->taken_ns) / 1e9,
-            view->line ? ", last: " : "");
+        live_put(&row, NULL, "nothing new for %.1fs%s",
+                 (double)(live->now_ns - view->taken_ns) / 1e9, view->line ? ", last: " : "");
         if (view->line)
-            put_line(&row, view);
+            live_put_line(&row, view);
     } else if (!view->line) {
-        put(&row, NULL,
-            view->is_sampled ? "waiting: no processor time" : "outside of ops and sweeps");
+        live_put(&row, NULL,
+                 view->is_sampled ? "waiting: no processor time" : "outside of ops and sweeps");
     } else if (!view->is_sampled && view->all_ns < view->recent_ns / 2) {
-        put(&row, NULL, "outside of ops and sweeps, last: ");
-        put_line(&row, view);
+        live_put(&row, NULL, "outside of ops and sweeps, last: ");
+        live_put_line(&row, view);
     } else {
-        put_line(&row, view);
+        live_put_line(&row, view);
         snprintf(text, sizeof text, ", %s%s of the last %.2fs", view->is_sampled ? "~" : "",
-                 units_share(share, view->line_ns, view->all_ns), (double)view->recent_ns / 1e9);
+                 report_units_share(share, view->line_ns, view->all_ns),
+                 (double)view->recent_ns / 1e9);
         put_whole(&row, text);
     }
     putc('\n', style->out);
 }
 
 /* A bar of parts, each with a sign of its own. */
-static void put_bar(struct row *row, const uint64_t *part, uint64_t whole)
+static void put_bar(struct live_row *row, const uint64_t *part, uint64_t whole)
 {
     static const char *const block[ANALYZE_LIVE_PHASES] = {"\u2588", "\u2593", "\u2592", "\u2591"};
     static const char *const letter[ANALYZE_LIVE_PHASES] = {"F", "B", "R", "."};
@@ -158,7 +159,7 @@ static void put_bar(struct row *row, const uint64_t *part, uint64_t whole)
         sum += part[i];
         const double end = (double)sum / (double)whole * width;
         for (; column < width && column + 0.5 <= end; column++)
-            put(row, colors[i], "%s", row->style->utf8 ? block[i] : letter[i]);
+            live_put(row, colors[i], "%s", row->style->utf8 ? block[i] : letter[i]);
     }
 }
 
@@ -166,10 +167,10 @@ static void put_phases(const struct report_live *live, const struct report_style
 {
     const struct analyze_live_view *view = live->view;
     const bool narrow = style->width < NARROW;
-    struct row row = begin(style);
+    struct live_row row = live_begin(style);
     uint64_t whole = 0;
-    char share[UNITS_ROOM];
-    put(&row, NULL, "phase ");
+    char share[REPORT_UNITS_ROOM];
+    live_put(&row, NULL, "phase ");
     for (unsigned i = 0; view && i < ANALYZE_LIVE_PHASES; i++)
         whole += view->phase_ns[i];
     for (unsigned i = 0; whole > 0 && i < ANALYZE_LIVE_PHASES; i++) {
@@ -180,19 +181,19 @@ static void put_phases(const struct report_live *live, const struct report_style
             snprintf(share, sizeof share, "%.0f%%",
                      100 * (double)view->phase_ns[i] / (double)whole);
         else
-            units_share(share, view->phase_ns[i], whole);
-        put(&row, colors[i], "%s%s", mark, narrow ? short_names[i] : names[i]);
-        put(&row, NULL, " %s ", share);
+            report_units_share(share, view->phase_ns[i], whole);
+        live_put(&row, colors[i], "%s%s", mark, narrow ? short_names[i] : names[i]);
+        live_put(&row, NULL, " %s ", share);
     }
     if (whole == 0)
-        put(&row, NULL, "no time was measured in the last second");
+        live_put(&row, NULL, "no time was measured in the last second");
     else if (row.left >= LEAST_BAR)
         put_bar(&row, view->phase_ns, whole);
     putc('\n', style->out);
 }
 
 /* The history in as many columns as there are, the greatest value of each. */
-static void put_sparks(struct row *row, const struct analyze_live_view *view)
+static void put_sparks(struct live_row *row, const struct analyze_live_view *view)
 {
     static const char *const block[] = {"\u2581", "\u2582", "\u2583", "\u2584",
                                         "\u2585", "\u2586", "\u2587", "\u2588"};
@@ -209,83 +210,84 @@ static void put_sparks(struct row *row, const struct analyze_live_view *view)
         const unsigned level =
             most > 0 ? (unsigned)((double)height[i] / (double)most * 7 + 0.5) : 0;
         if (row->style->utf8)
-            put(row, NULL, "%s", block[level]);
+            live_put(row, NULL, "%s", block[level]);
         else
-            put(row, NULL, "%c", ascii[level]);
+            live_put(row, NULL, "%c", ascii[level]);
     }
 }
 
-static void put_tape(const struct report_live *live, const struct report_style *style)
+static void live_put_tape(const struct report_live *live, const struct report_style *style)
 {
     const struct analyze_live_view *view = live->view;
-    struct row row = begin(style);
-    char now[UNITS_ROOM], peak[UNITS_ROOM];
-    put(&row, NULL, "tape  ");
+    struct live_row row = live_begin(style);
+    char now[REPORT_UNITS_ROOM], peak[REPORT_UNITS_ROOM];
+    live_put(&row, NULL, "tape  ");
     if (!view)
-        put(&row, NULL, "-");
+        live_put(&row, NULL, "-");
     else if (!view->has_bytes)
-        put(&row, NULL, "not counted");
+        live_put(&row, NULL, "not counted");
     else {
         const struct analyze_totals *total = &view->analysis->total;
-        put(&row, NULL, "%s now, peak%s %s ", units_bytes(now, total->live_bytes),
-            total->tapes > 1 && style->width >= NARROW ? " of one tape" : "",
-            units_bytes(peak, total->peak_bytes));
+        live_put(&row, NULL, "%s now, peak%s %s ", report_units_bytes(now, total->live_bytes),
+                 total->tapes > 1 && style->width >= NARROW ? " of one tape" : "",
+                 report_units_bytes(peak, total->peak_bytes));
         if (row.left >= LEAST_BAR)
             put_sparks(&row, view);
     }
     putc('\n', style->out);
 }
 
-static void add_columns(struct table *table, const struct analyze_live_view *view, bool narrow)
+static void live_add_columns(struct table *table, const struct analyze_live_view *view, bool narrow)
 {
     const bool sampled = view->is_sampled;
-    table_column(table, TABLE_RIGHT, sampled ? "~share" : "share");
-    table_optional(table, 3);
-    table_column(table, TABLE_RIGHT,
-                 narrow    ? sampled ? "~fwd" : "fwd"
-                 : sampled ? "~forward"
-                           : "forward");
-    table_column(table, TABLE_RIGHT,
-                 narrow    ? sampled ? "~bwd" : "bwd"
-                 : sampled ? "~backward"
-                           : "backward");
+    report_table_column(table, REPORT_TABLE_RIGHT, sampled ? "~share" : "share");
+    report_table_optional(table, 3);
+    report_table_column(table, REPORT_TABLE_RIGHT,
+                        narrow    ? sampled ? "~fwd" : "fwd"
+                        : sampled ? "~forward"
+                                  : "forward");
+    report_table_column(table, REPORT_TABLE_RIGHT,
+                        narrow    ? sampled ? "~bwd" : "bwd"
+                        : sampled ? "~backward"
+                                  : "backward");
     if (analyze_cost_recomputes(&view->analysis->sum)) {
-        table_column(table, TABLE_RIGHT, sampled ? "~recompute" : "recompute");
-        table_optional(table, 4);
+        report_table_column(table, REPORT_TABLE_RIGHT, sampled ? "~recompute" : "recompute");
+        report_table_optional(table, 4);
     }
     if (sampled) {
-        table_column(table, TABLE_RIGHT, "~other");
-        table_optional(table, 4);
+        report_table_column(table, REPORT_TABLE_RIGHT, "~other");
+        report_table_optional(table, 4);
     }
     if (view->has_bytes) {
-        table_column(table, TABLE_RIGHT, "live");
-        table_optional(table, 5);
-        table_column(table, TABLE_RIGHT, "at peak");
+        report_table_column(table, REPORT_TABLE_RIGHT, "live");
+        report_table_optional(table, 5);
+        report_table_column(table, REPORT_TABLE_RIGHT, "at peak");
     }
-    table_column(table, TABLE_LEFT, text_where_title(ANALYZE_BY_LINE));
+    report_table_column(table, REPORT_TABLE_LEFT, report_text_where_title(ANALYZE_BY_LINE));
 }
 
 static void add_rows(struct table *table, const struct analyze_live_view *view,
-                     const struct ranking *ranking, enum report_sort sort,
+                     const struct report_ranking *ranking, enum report_sort sort,
                      const struct report_style *style)
 {
-    char share[UNITS_ROOM];
+    char share[REPORT_UNITS_ROOM];
     for (size_t i = 0; i < ranking->shown; i++) {
         const struct analyze_line *line = ranking->row[i].line;
-        table_row(table);
-        table_cell(table, units_share(share, ranking->row[i].key,
-                                      ranking_key(&view->analysis->sum, sort, style)));
-        cell_time(table, line->cost.forward_ns, style);
-        cell_time(table, line->cost.backward_ns, style);
+        report_table_row(table);
+        report_table_cell(
+            table, report_units_share(share, ranking->row[i].key,
+                                      report_ranking_key(&view->analysis->sum, sort, style)));
+        report_cell_time(table, line->cost.forward_ns, style);
+        report_cell_time(table, line->cost.backward_ns, style);
         if (analyze_cost_recomputes(&view->analysis->sum))
-            cell_time(table, line->cost.recompute_ns, style);
+            report_cell_time(table, line->cost.recompute_ns, style);
         if (view->is_sampled)
-            cell_time(table, line->cost.other_ns, style);
+            report_cell_time(table, line->cost.other_ns, style);
         if (view->has_bytes) {
-            cell_bytes(table, line->cost.live_bytes, style);
-            cell_bytes(table, line->cost.peak_bytes, style);
+            report_cell_bytes(table, line->cost.live_bytes, style);
+            report_cell_bytes(table, line->cost.peak_bytes, style);
         }
-        cell_where(table, view->analysis, line, ANALYZE_BY_LINE);
+        report_cell_where(table, view->analysis, line, ANALYZE_BY_LINE);
     }
 }
 
@@ -296,31 +298,31 @@ static unsigned copy_lines(char *text, unsigned most, const struct report_style 
     for (char *end; n < most && (end = strchr(text, '\n')) != NULL; text = end + 1, n++) {
         *end = '\0';
         if (*text)
-            table_put_text(style->out, text, style->width, style->utf8);
+            report_table_put_text(style->out, text, style->width, style->utf8);
         putc('\n', style->out);
     }
     return n;
 }
 
 /* The heading and the costliest lines; returns how many rows were written. */
-static unsigned put_table(const struct analyze_live_view *view, unsigned rows,
-                          const struct report_style *style)
+static unsigned live_put_table(const struct analyze_live_view *view, unsigned rows,
+                               const struct report_style *style)
 {
-    struct ranking ranking;
+    struct report_ranking ranking;
     char *text;
     size_t n;
     const bool timed = analyze_cost_time(&view->analysis->sum) > 0;
     const enum report_sort sort = timed ? REPORT_SORT_TOTAL : REPORT_SORT_PEAK;
-    struct table *table = table_new();
+    struct table *table = report_table_new();
     FILE *out = base_memstream_open(&text, &n);
-    ranking_make(&ranking, view->analysis, ANALYZE_BY_LINE, sort, rows, style);
-    add_columns(table, view, style->width < NARROW);
+    report_ranking_make(&ranking, view->analysis, ANALYZE_BY_LINE, sort, rows, style);
+    live_add_columns(table, view, style->width < NARROW);
     add_rows(table, view, &ranking, sort, style);
-    table_print(table, out, style->width, style->utf8);
+    report_table_print(table, out, style->width, style->utf8);
     base_memstream_close(out, &text);
     const unsigned written = copy_lines(text, rows, style);
-    ranking_free(&ranking);
-    table_free(table);
+    report_ranking_free(&ranking);
+    report_table_free(table);
     free(text);
     return written;
 }
@@ -334,7 +336,7 @@ void report_live(const struct report_live *live, const struct report_style *styl
     for (; n < FIXED_ROWS && n < live->rows; n++)
         fixed[n](live, style);
     if (live->view && n < live->rows)
-        n += put_table(live->view, live->rows - n, style);
+        n += live_put_table(live->view, live->rows - n, style);
     for (; n < live->rows; n++)
         putc('\n', style->out);
 }

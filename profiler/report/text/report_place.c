@@ -3,10 +3,10 @@
 
 enum { NAMES_ROOM = 256, WHERE_ROOM = 1024 };
 
-void text_place(char *buf, size_t n, const struct analyze_result *analysis,
-                const struct analyze_line *line)
+void report_text_place(char *buf, size_t n, const struct analyze_result *analysis,
+                       const struct analyze_line *line)
 {
-    const char *module = line->module ? text_base_name(line->module) : "?";
+    const char *module = line->module ? report_text_base_name(line->module) : "?";
     if (line->file)
         snprintf(buf, n, "%s:%u", report_short_path(analysis, line->file), (unsigned)line->line);
     else if (line->line)
@@ -23,7 +23,7 @@ static const char *file_or_module(const struct analyze_result *analysis,
                                   const struct analyze_line *line)
 {
     return line->file     ? report_short_path(analysis, line->file)
-           : line->module ? text_base_name(line->module)
+           : line->module ? report_text_base_name(line->module)
                           : "?";
 }
 
@@ -39,7 +39,7 @@ static void put_function(char *buf, size_t n, const struct analyze_result *analy
         snprintf(buf, n, "%s+0x%llx", where, (unsigned long long)line->offset);
 }
 
-const char *text_where_title(enum analyze_by by)
+const char *report_text_where_title(enum analyze_by by)
 {
     static const char *const title[] = {
         [ANALYZE_BY_LINE] = "line, op, function",
@@ -52,11 +52,11 @@ const char *text_where_title(enum analyze_by by)
     return title[by];
 }
 
-void text_where(char *buf, size_t n, const struct analyze_result *analysis,
-                const struct analyze_line *line, enum analyze_by by)
+void report_text_where(char *buf, size_t n, const struct analyze_result *analysis,
+                       const struct analyze_line *line, enum analyze_by by)
 {
     char names[NAMES_ROOM], where[WHERE_ROOM];
-    text_names(names, sizeof names, &line->ops, ",");
+    report_text_names(names, sizeof names, &line->ops, ",");
     if (by == ANALYZE_BY_OP) {
         snprintf(buf, n, "%s", names);
         return;
@@ -78,10 +78,11 @@ void text_where(char *buf, size_t n, const struct analyze_result *analysis,
         snprintf(where, sizeof where, "%s", file_or_module(analysis, line));
         break;
     case ANALYZE_BY_MODULE:
-        snprintf(where, sizeof where, "%s", line->module ? text_base_name(line->module) : "?");
+        snprintf(where, sizeof where, "%s",
+                 line->module ? report_text_base_name(line->module) : "?");
         break;
     default: /* what is cut at the end of a narrow terminal is what the line tells anyway */
-        text_place(where, sizeof where, analysis, line);
+        report_text_place(where, sizeof where, analysis, line);
         snprintf(buf, n, "%s%s%s%s%s", where, *names ? " " : "", names, line->function ? " " : "",
                  line->function ? line->function : "");
         return;
@@ -89,10 +90,10 @@ void text_where(char *buf, size_t n, const struct analyze_result *analysis,
     snprintf(buf, n, "%s%s%s", where, *names ? " " : "", names);
 }
 
-void cell_where(struct table *table, const struct analyze_result *analysis,
-                const struct analyze_line *line, enum analyze_by by)
+void report_cell_where(struct table *table, const struct analyze_result *analysis,
+                       const struct analyze_line *line, enum analyze_by by)
 {
     char where[2 * WHERE_ROOM];
-    text_where(where, sizeof where, analysis, line, by);
-    table_cell(table, where);
+    report_text_where(where, sizeof where, analysis, line, by);
+    report_table_cell(table, where);
 }

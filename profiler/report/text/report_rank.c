@@ -6,42 +6,43 @@
 #include <math.h>
 #include <stdlib.h>
 
-bool ranking_has_phase(const struct report_style *style, enum report_phase phase)
+bool report_ranking_has_phase(const struct report_style *style, enum report_phase phase)
 {
     return style->phases == 0 || (style->phases & phase);
 }
 
-uint64_t ranking_time(const struct analyze_cost *cost, const struct report_style *style)
+uint64_t report_ranking_time(const struct analyze_cost *cost, const struct report_style *style)
 {
     uint64_t ns = style->phases == 0 ? cost->other_ns : 0;
-#define ROW(X, NAME, name, ...) ns += ranking_has_phase(style, REPORT_##NAME) ? cost->name##_ns : 0;
+#define ROW(X, NAME, name, ...)                                                                    \
+    ns += report_ranking_has_phase(style, REPORT_##NAME) ? cost->name##_ns : 0;
     PHASE_LIST(ROW, )
 #undef ROW
     return ns;
 }
 
-bool ranking_is_time(enum report_sort sort)
+bool report_ranking_is_time(enum report_sort sort)
 {
     return sort == REPORT_SORT_TOTAL || sort == REPORT_SORT_FORWARD ||
            sort == REPORT_SORT_BACKWARD || sort == REPORT_SORT_RATIO;
 }
 
-bool ranking_knows(const struct read_profile *profile, enum report_sort sort)
+bool report_ranking_knows(const struct read_profile *profile, enum report_sort sort)
 {
     if (sort == REPORT_SORT_LIFETIME)
         return !profile->without_times && !profile->is_sampled;
-    return ranking_is_time(sort) ? !profile->without_times : read_profile_has_bytes(profile);
+    return report_ranking_is_time(sort) ? !profile->without_times : read_profile_has_bytes(profile);
 }
 
-enum report_sort ranking_known(const struct read_profile *profile, enum report_sort sort)
+enum report_sort report_ranking_known(const struct read_profile *profile, enum report_sort sort)
 {
-    if (ranking_knows(profile, sort))
+    if (report_ranking_knows(profile, sort))
         return sort;
     return read_profile_has_bytes(profile) ? REPORT_SORT_TAPE : REPORT_SORT_TOTAL;
 }
 
-uint64_t ranking_key(const struct analyze_cost *cost, enum report_sort sort,
-                     const struct report_style *style)
+uint64_t report_ranking_key(const struct analyze_cost *cost, enum report_sort sort,
+                            const struct report_style *style)
 {
     switch (sort) {
     case REPORT_SORT_FORWARD:
@@ -60,16 +61,17 @@ uint64_t ranking_key(const struct analyze_cost *cost, enum report_sort sort,
     case REPORT_SORT_RATIO:
         break;
     }
-    return ranking_time(cost, style);
+    return report_ranking_time(cost, style);
 }
 
-char *ranking_share(char buf[UNITS_ROOM], const struct analyze_cost *part,
-                    const struct analyze_cost *whole, enum report_sort sort,
-                    const struct report_style *style)
+char *report_ranking_share(char buf[REPORT_UNITS_ROOM], const struct analyze_cost *part,
+                           const struct analyze_cost *whole, enum report_sort sort,
+                           const struct report_style *style)
 {
     if (sort == REPORT_SORT_LIFETIME)
-        return units_part(buf, part->byte_ns, whole->byte_ns);
-    return units_share(buf, ranking_key(part, sort, style), ranking_key(whole, sort, style));
+        return report_units_part(buf, part->byte_ns, whole->byte_ns);
+    return report_units_share(buf, report_ranking_key(part, sort, style),
+                              report_ranking_key(whole, sort, style));
 }
 
 /* What is swept alone, such as a seed, has no ratio and comes last; before it what takes less than
@@ -82,9 +84,9 @@ static double ratio_order(const struct analyze_cost *cost, const struct analyze_
     return ratio < 0 ? -1 : time >= all / 100 ? 1 + ratio : ratio / (1 + ratio);
 }
 
-static int compare_ranked(const void *x, const void *y)
+static int rank_compare_ranked(const void *x, const void *y)
 {
-    const struct ranked *a = x, *b = y;
+    const struct report_ranked *a = x, *b = y;
     if (a->order != b->order)
         return a->order > b->order ? -1 : 1;
     if (a->key != b->key)
@@ -92,17 +94,17 @@ static int compare_ranked(const void *x, const void *y)
     return a->line < b->line ? -1 : a->line > b->line;
 }
 
-void ranking_make(struct ranking *ranking, const struct analyze_result *analysis,
-                  enum analyze_by by, enum report_sort sort, size_t limit,
-                  const struct report_style *style)
+void report_ranking_make(struct report_ranking *ranking, const struct analyze_result *analysis,
+                         enum analyze_by by, enum report_sort sort, size_t limit,
+                         const struct report_style *style)
 {
-    *ranking = (struct ranking){.total = analyze_total(analysis)};
+    *ranking = (struct report_ranking){.total = analyze_total(analysis)};
     ranking->line = analyze_group(analysis, by, &ranking->n);
     ranking->row = base_calloc(ranking->n + 1, sizeof *ranking->row);
     for (size_t i = 0; i < ranking->n; i++) {
         const struct analyze_cost *cost = &ranking->line[i].cost;
-        uint64_t key = ranking_key(cost, sort, style);
-        ranking->row[i] = (struct ranked){
+        uint64_t key = report_ranking_key(cost, sort, style);
+        ranking->row[i] = (struct report_ranked){
             .line = &ranking->line[i],
             .key = key,
             .order = sort == REPORT_SORT_RATIO      ? ratio_order(cost, &ranking->total)
@@ -110,18 +112,18 @@ void ranking_make(struct ranking *ranking, const struct analyze_result *analysis
                                                     : 0,
         };
     }
-    qsort(ranking->row, ranking->n, sizeof *ranking->row, compare_ranked);
+    qsort(ranking->row, ranking->n, sizeof *ranking->row, rank_compare_ranked);
     ranking->shown = limit > 0 && limit < ranking->n ? limit : ranking->n;
 }
 
-void ranking_free(struct ranking *ranking)
+void report_ranking_free(struct report_ranking *ranking)
 {
     free(ranking->row);
     free(ranking->line);
-    *ranking = (struct ranking){0};
+    *ranking = (struct report_ranking){0};
 }
 
-const char *ranking_noun(enum analyze_by by)
+const char *report_ranking_noun(enum analyze_by by)
 {
     static const char *const noun[] = {
         [ANALYZE_BY_LINE] = "line",     [ANALYZE_BY_FUNCTION] = "function",

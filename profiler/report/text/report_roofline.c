@@ -6,7 +6,7 @@
 #include "report_json.h"
 #include "report_rank.h"
 #include "report_text.h"
-#include "units.h"
+#include "report_units.h"
 
 /* One phase of a row. */
 enum { FLOWS = READ_PHASES - 1 };
@@ -18,12 +18,12 @@ struct flow {
 struct roofline {
     const struct analyze_result *analysis;
     const struct report_style *style;
-    const struct ranking *ranking;
+    const struct report_ranking *ranking;
     enum analyze_by by;
     struct analyze_roof roof;
 };
 
-static void split(const struct analyze_cost *cost, struct flow flow[FLOWS])
+static void roofline_split(const struct analyze_cost *cost, struct flow flow[FLOWS])
 {
 #define ROW(X, NAME, name, number, ...)                                                            \
     flow[(number)-1] =                                                                             \
@@ -32,7 +32,7 @@ static void split(const struct analyze_cost *cost, struct flow flow[FLOWS])
 #undef ROW
 }
 
-static double rate(uint64_t amount, uint64_t ns)
+static double roofline_rate(uint64_t amount, uint64_t ns)
 {
     return ns > 0 ? (double)amount / (double)ns : 0;
 }
@@ -47,11 +47,12 @@ static double limit_of(const struct flow *flow, const struct analyze_roof *roof)
 }
 
 /* How much of the roof it reached, at most 1: of flops, or of bytes where it has no flops. */
-static double attained(const struct flow *flow, const struct analyze_roof *roof)
+static double roofline_attained(const struct flow *flow, const struct analyze_roof *roof)
 {
     double limit = flow->flops > 0 ? limit_of(flow, roof) : roof->bytes_per_ns;
-    double part =
-        limit > 0 ? rate(flow->flops > 0 ? flow->flops : flow->moved, flow->ns) / limit : 0;
+    double part = limit > 0
+                      ? roofline_rate(flow->flops > 0 ? flow->flops : flow->moved, flow->ns) / limit
+                      : 0;
     return part < 1 ? part : 1;
 }
 
@@ -62,31 +63,34 @@ static bool is_bound_by_bytes(const struct flow *flow, const struct analyze_roof
 
 static void cell_rate(struct table *table, uint64_t amount, uint64_t ns)
 {
-    char buf[UNITS_ROOM] = "-";
-    double value = rate(amount, ns);
+    char buf[REPORT_UNITS_ROOM] = "-";
+    double value = roofline_rate(amount, ns);
     if (value > 0)
         snprintf(buf, sizeof buf, "%.*f", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value);
-    table_cell(table, buf);
+    report_table_cell(table, buf);
 }
 
 static void add_flow(struct table *table, const struct roofline *roofline,
                      const struct analyze_line *line, const struct flow *flow)
 {
-    char buf[UNITS_ROOM];
-    table_row(table);
-    cell_time(table, flow->ns, roofline->style);
+    char buf[REPORT_UNITS_ROOM];
+    report_table_row(table);
+    report_cell_time(table, flow->ns, roofline->style);
     cell_rate(table, flow->flops, flow->ns);
     cell_rate(table, flow->moved, flow->ns);
     cell_rate(table, flow->flops, flow->moved);
-    table_cell(table, units_share(buf, read_whole(1e4 * attained(flow, &roofline->roof)), 10000));
-    table_cell(table, is_bound_by_bytes(flow, &roofline->roof) ? "bytes" : "flops");
-    table_cell(table, flow->direction);
-    cell_where(table, roofline->analysis, line, roofline->by);
+    report_table_cell(
+        table,
+        report_units_share(buf, read_whole(1e4 * roofline_attained(flow, &roofline->roof)), 10000));
+    report_table_cell(table, is_bound_by_bytes(flow, &roofline->roof) ? "bytes" : "flops");
+    report_table_cell(table, flow->direction);
+    report_cell_where(table, roofline->analysis, line, roofline->by);
 }
 
-static bool is_shown(const struct roofline *roofline, const struct flow *flow, int direction)
+static bool roofline_is_shown(const struct roofline *roofline, const struct flow *flow,
+                              int direction)
 {
-    return ranking_has_phase(roofline->style, (enum report_phase)(1 << direction)) &&
+    return report_ranking_has_phase(roofline->style, (enum report_phase)(1 << direction)) &&
            flow->ns > 0 && (flow->flops > 0 || flow->moved > 0);
 }
 
@@ -94,9 +98,9 @@ static bool any_shown(const struct roofline *roofline)
 {
     for (size_t i = 0; i < roofline->ranking->shown; i++) {
         struct flow flow[FLOWS];
-        split(&roofline->ranking->row[i].line->cost, flow);
+        roofline_split(&roofline->ranking->row[i].line->cost, flow);
         for (int j = 0; j < FLOWS; j++)
-            if (is_shown(roofline, &flow[j], j))
+            if (roofline_is_shown(roofline, &flow[j], j))
                 return true;
     }
     return false;
@@ -110,10 +114,11 @@ static void put_nothing(const struct roofline *roofline)
                           ? "without --tape on, samples have no flops or bytes moved"
                       : profile->without_times ? "no times were taken (--time off)"
                                                : "no row has a time with flops or bytes moved";
-    text_paragraph(roofline->style->out, roofline->style->width, "No rates are known: %s.", why);
+    report_text_paragraph(roofline->style->out, roofline->style->width, "No rates are known: %s.",
+                          why);
 }
 
-static void add_columns(struct table *table, const struct roofline *roofline)
+static void roofline_add_columns(struct table *table, const struct roofline *roofline)
 {
     static const struct {
         const char *title, *sampled;
@@ -122,45 +127,46 @@ static void add_columns(struct table *table, const struct roofline *roofline)
                    {"flop/B", "flop/B", 3}, {"roof", "~roof", 2},       {"limit", "limit", 5}};
     const bool sampled = roofline->analysis->profile->is_sampled;
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        table_column(table, TABLE_RIGHT, sampled ? columns[i].sampled : columns[i].title);
-        table_optional(table, columns[i].rank);
+        report_table_column(table, REPORT_TABLE_RIGHT,
+                            sampled ? columns[i].sampled : columns[i].title);
+        report_table_optional(table, columns[i].rank);
     }
-    table_column(table, TABLE_LEFT, "phase");
-    table_column(table, TABLE_LEFT, text_where_title(roofline->by));
+    report_table_column(table, REPORT_TABLE_LEFT, "phase");
+    report_table_column(table, REPORT_TABLE_LEFT, report_text_where_title(roofline->by));
 }
 
-static void print(const struct roofline *roofline)
+static void roofline_print(const struct roofline *roofline)
 {
     const struct report_style *style = roofline->style;
     if (!any_shown(roofline)) {
         put_nothing(roofline);
         return;
     }
-    struct table *table = table_new();
-    add_columns(table, roofline);
+    struct table *table = report_table_new();
+    roofline_add_columns(table, roofline);
     for (size_t i = 0; i < roofline->ranking->shown; i++) {
         struct flow flow[FLOWS];
-        split(&roofline->ranking->row[i].line->cost, flow);
+        roofline_split(&roofline->ranking->row[i].line->cost, flow);
         for (int j = 0; j < FLOWS; j++)
-            if (is_shown(roofline, &flow[j], j))
+            if (roofline_is_shown(roofline, &flow[j], j))
                 add_flow(table, roofline, roofline->ranking->row[i].line, &flow[j]);
     }
-    table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
-    table_free(table);
+    report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    report_table_free(table);
     fprintf(style->out,
             "roof: part of what %.4g Gflop/s and\n%.4g GB/s allow, the highest\nrates in this "
             "profile.\n",
             roofline->roof.flops_per_ns, roofline->roof.bytes_per_ns);
     if (roofline->analysis->profile->is_sampled)
-        text_sampled_note(roofline->analysis, style->out);
+        report_text_sampled_note(roofline->analysis, style->out);
 }
 
-static void print_json(const struct roofline *roofline)
+static void roofline_print_json(const struct roofline *roofline)
 {
     struct base_json json;
     report_json_begin(&json, roofline->style->out, "roofline");
     report_json_profile(&json, "profile", roofline->analysis->profile);
-    base_json_text(&json, "by", ranking_noun(roofline->by));
+    base_json_text(&json, "by", report_ranking_noun(roofline->by));
     base_json_object(&json, "roof");
     base_json_double(&json, "flops_per_ns", roofline->roof.flops_per_ns);
     base_json_double(&json, "bytes_per_ns", roofline->roof.bytes_per_ns);
@@ -169,9 +175,9 @@ static void print_json(const struct roofline *roofline)
     for (size_t i = 0; i < roofline->ranking->shown; i++) {
         const struct analyze_line *line = roofline->ranking->row[i].line;
         struct flow flow[FLOWS];
-        split(&line->cost, flow);
+        roofline_split(&line->cost, flow);
         for (int j = 0; j < FLOWS; j++) {
-            if (!is_shown(roofline, &flow[j], j))
+            if (!roofline_is_shown(roofline, &flow[j], j))
                 continue;
             base_json_object(&json, NULL);
             report_json_place(&json, line);
@@ -181,7 +187,7 @@ static void print_json(const struct roofline *roofline)
             base_json_u64(&json, "ns", flow[j].ns);
             base_json_u64(&json, "flops", flow[j].flops);
             base_json_u64(&json, "moved_bytes", flow[j].moved);
-            base_json_double(&json, "attained", attained(&flow[j], &roofline->roof));
+            base_json_double(&json, "attained", roofline_attained(&flow[j], &roofline->roof));
             base_json_text(&json, "limit",
                            is_bound_by_bytes(&flow[j], &roofline->roof) ? "bytes" : "flops");
             base_json_end(&json);
@@ -194,7 +200,7 @@ static void print_json(const struct roofline *roofline)
 void report_roofline(const struct analyze_result *analysis, enum analyze_by by,
                      enum report_sort sort, size_t limit, const struct report_style *style)
 {
-    struct ranking ranking;
+    struct report_ranking ranking;
     struct roofline roofline = {
         .analysis = analysis,
         .style = style,
@@ -202,10 +208,10 @@ void report_roofline(const struct analyze_result *analysis, enum analyze_by by,
         .by = by,
         .roof = analyze_roof(analysis),
     };
-    ranking_make(&ranking, analysis, by, sort, limit, style);
+    report_ranking_make(&ranking, analysis, by, sort, limit, style);
     if (style->json)
-        print_json(&roofline);
+        roofline_print_json(&roofline);
     else
-        print(&roofline);
-    ranking_free(&ranking);
+        roofline_print(&roofline);
+    report_ranking_free(&ranking);
 }

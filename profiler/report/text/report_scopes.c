@@ -9,7 +9,7 @@
 #include "base_memory.h"
 #include "report_rank.h"
 #include "report_text.h"
-#include "units.h"
+#include "report_units.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ struct scopes {
     bool timed, counted; /* by this profile */
 };
 
-static double key_of(const struct analyze_scope_cost *scope, enum report_sort sort)
+static double scopes_key_of(const struct analyze_scope_cost *scope, enum report_sort sort)
 {
     switch (sort) {
     case REPORT_SORT_FORWARD:
@@ -55,7 +55,7 @@ static double key_of(const struct analyze_scope_cost *scope, enum report_sort so
 }
 
 /* What lies outside of all scopes, as if it were one: of its time, that within ops. */
-static struct analyze_scope_cost outside(const struct scopes *scopes)
+static struct analyze_scope_cost scopes_outside(const struct scopes *scopes)
 {
     return (struct analyze_scope_cost){.name = "(no scope)",
                                        .forward_ns = scopes->costs.outside.forward_ns,
@@ -69,7 +69,7 @@ static bool is_idle(const struct analyze_scope_cost *scope)
            scope->cost.backward_ns == 0 && analyze_cost_tape_bytes(&scope->cost) == 0;
 }
 
-static int compare(const void *x, const void *y)
+static int scopes_compare(const void *x, const void *y)
 {
     const struct ranked_scope *a = x, *b = y;
     if (a->order != b->order)
@@ -79,17 +79,17 @@ static int compare(const void *x, const void *y)
     return a->scope < b->scope ? -1 : a->scope > b->scope;
 }
 
-static void rank(struct scopes *scopes, size_t limit)
+static void scopes_rank(struct scopes *scopes, size_t limit)
 {
     const size_t n = scopes->costs.n;
-    const struct analyze_scope_cost none = outside(scopes);
+    const struct analyze_scope_cost none = scopes_outside(scopes);
     scopes->row = base_calloc(n + 1, sizeof *scopes->row);
-    scopes->total = key_of(&none, scopes->sort);
+    scopes->total = scopes_key_of(&none, scopes->sort);
     for (size_t i = 0; i < n; i++) {
         const struct analyze_scope_cost *scope = &scopes->costs.scope[i];
         if (is_idle(scope))
             continue;
-        const double key = key_of(scope, scopes->sort);
+        const double key = scopes_key_of(scope, scopes->sort);
         double order = 0;
         if (scopes->sort == REPORT_SORT_RATIO)
             order = scope->forward_ns > 0
@@ -99,77 +99,78 @@ static void rank(struct scopes *scopes, size_t limit)
         if (scope->parent == 0 || scopes->sort == REPORT_SORT_CALLS)
             scopes->total += key;
     }
-    qsort(scopes->row, scopes->n, sizeof *scopes->row, compare);
+    qsort(scopes->row, scopes->n, sizeof *scopes->row, scopes_compare);
     scopes->shown = limit > 0 && limit < scopes->n ? limit : scopes->n;
 }
 
 /* ---- the table ---- */
 
-static void put_share(struct table *table, const struct scopes *scopes,
-                      const struct analyze_scope_cost *scope)
+static void scopes_put_share(struct table *table, const struct scopes *scopes,
+                             const struct analyze_scope_cost *scope)
 {
-    char buf[UNITS_ROOM];
-    table_cell(table, units_part(buf, key_of(scope, scopes->sort), scopes->total));
+    char buf[REPORT_UNITS_ROOM];
+    report_table_cell(table,
+                      report_units_part(buf, scopes_key_of(scope, scopes->sort), scopes->total));
 }
 
 static void put_wall(struct table *table, const struct scopes *scopes,
                      const struct analyze_scope_cost *scope)
 {
-    cell_time(table, scope->wall_ns, scopes->style);
+    report_cell_time(table, scope->wall_ns, scopes->style);
 }
 
 static void put_self(struct table *table, const struct scopes *scopes,
                      const struct analyze_scope_cost *scope)
 {
-    cell_time(table, scope->self_ns, scopes->style);
+    report_cell_time(table, scope->self_ns, scopes->style);
 }
 
-static void put_forward(struct table *table, const struct scopes *scopes,
-                        const struct analyze_scope_cost *scope)
+static void scopes_put_forward(struct table *table, const struct scopes *scopes,
+                               const struct analyze_scope_cost *scope)
 {
-    cell_time(table, scope->forward_ns, scopes->style);
+    report_cell_time(table, scope->forward_ns, scopes->style);
 }
 
-static void put_backward(struct table *table, const struct scopes *scopes,
-                         const struct analyze_scope_cost *scope)
+static void scopes_put_backward(struct table *table, const struct scopes *scopes,
+                                const struct analyze_scope_cost *scope)
 {
-    cell_time(table, scope->cost.backward_ns, scopes->style);
+    report_cell_time(table, scope->cost.backward_ns, scopes->style);
 }
 
-static void put_ratio(struct table *table, const struct scopes *scopes,
-                      const struct analyze_scope_cost *scope)
+static void scopes_put_ratio(struct table *table, const struct scopes *scopes,
+                             const struct analyze_scope_cost *scope)
 {
-    char buf[UNITS_ROOM];
+    char buf[REPORT_UNITS_ROOM];
     (void)scopes;
-    table_cell(table, units_ratio(buf, scope->cost.backward_ns, scope->forward_ns));
+    report_table_cell(table, report_units_ratio(buf, scope->cost.backward_ns, scope->forward_ns));
 }
 
-static void put_tape(struct table *table, const struct scopes *scopes,
-                     const struct analyze_scope_cost *scope)
+static void scopes_put_tape(struct table *table, const struct scopes *scopes,
+                            const struct analyze_scope_cost *scope)
 {
-    cell_bytes(table, analyze_cost_tape_bytes(&scope->cost), scopes->style);
+    report_cell_bytes(table, analyze_cost_tape_bytes(&scope->cost), scopes->style);
 }
 
-static void put_peak(struct table *table, const struct scopes *scopes,
-                     const struct analyze_scope_cost *scope)
+static void scopes_put_peak(struct table *table, const struct scopes *scopes,
+                            const struct analyze_scope_cost *scope)
 {
-    cell_bytes(table, scope->cost.peak_bytes, scopes->style);
+    report_cell_bytes(table, scope->cost.peak_bytes, scopes->style);
 }
 
-static void put_lifetime(struct table *table, const struct scopes *scopes,
-                         const struct analyze_scope_cost *scope)
+static void scopes_put_lifetime(struct table *table, const struct scopes *scopes,
+                                const struct analyze_scope_cost *scope)
 {
-    cell_byte_time(table, scope->cost.byte_ns, scopes->style);
+    report_cell_byte_time(table, scope->cost.byte_ns, scopes->style);
 }
 
-static void put_calls(struct table *table, const struct scopes *scopes,
-                      const struct analyze_scope_cost *scope)
+static void scopes_put_calls(struct table *table, const struct scopes *scopes,
+                             const struct analyze_scope_cost *scope)
 {
-    cell_count(table, scope->calls, scopes->style);
+    report_cell_count(table, scope->calls, scopes->style);
 }
 
 /* In the order of the table. `rank`: where there is no room, the highest goes first. */
-static const struct column {
+static const struct scopes_column {
     const char *title; /* NULL: of bytes times the time that they lived */
     unsigned rank;
     enum { ANY, TIME, BYTES, LIFETIME } of; /* what must be known; lifetimes if asked for */
@@ -184,39 +185,40 @@ static const struct column {
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static void add_cells(struct table *table, const struct scopes *scopes,
-                      const struct analyze_scope_cost *scope)
+static void scopes_add_cells(struct table *table, const struct scopes *scopes,
+                             const struct analyze_scope_cost *scope)
 {
-    table_row(table);
+    report_table_row(table);
     for (size_t i = 0; i < COLUMNS; i++)
         columns[i].put(table, scopes, scope);
 }
 
-static void print_table(const struct scopes *scopes)
+static void scopes_print_table(const struct scopes *scopes)
 {
     const struct report_style *style = scopes->style;
-    const struct analyze_scope_cost none = outside(scopes);
-    struct table *table = table_new();
+    const struct analyze_scope_cost none = scopes_outside(scopes);
+    struct table *table = report_table_new();
     for (size_t i = 0; i < COLUMNS; i++) {
-        table_column(table, TABLE_RIGHT,
-                     columns[i].title ? columns[i].title : text_byte_time_title(style));
-        table_optional(table, columns[i].rank);
+        report_table_column(table, REPORT_TABLE_RIGHT,
+                            columns[i].title ? columns[i].title
+                                             : report_text_byte_time_title(style));
+        report_table_optional(table, columns[i].rank);
         if ((columns[i].of == TIME && !scopes->timed) ||
             (columns[i].of == BYTES && !scopes->counted) ||
             (columns[i].of == LIFETIME && scopes->sort != REPORT_SORT_LIFETIME))
-            table_hide(table);
+            report_table_hide(table);
     }
-    table_column(table, TABLE_LEFT, "scope");
+    report_table_column(table, REPORT_TABLE_LEFT, "scope");
     for (size_t i = 0; i < scopes->shown; i++) {
-        char path[TEXT_SCOPE_ROOM];
-        text_scope_path(path, &scopes->costs, scopes->row[i].scope);
-        add_cells(table, scopes, scopes->row[i].scope);
-        table_cell(table, path);
+        char path[REPORT_TEXT_SCOPE_ROOM];
+        report_text_scope_path(path, &scopes->costs, scopes->row[i].scope);
+        scopes_add_cells(table, scopes, scopes->row[i].scope);
+        report_table_cell(table, path);
     }
-    add_cells(table, scopes, &none);
-    table_cell(table, none.name);
-    table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
-    table_free(table);
+    scopes_add_cells(table, scopes, &none);
+    report_table_cell(table, none.name);
+    report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    report_table_free(table);
     const struct read_profile *profile = scopes->analysis->profile;
     const size_t hidden = scopes->n - scopes->shown;
     if (!scopes->timed)
@@ -224,12 +226,13 @@ static void print_table(const struct scopes *scopes)
     if (scopes->n == 0)
         fputs("The program has named no scopes (AD_SCOPE).\n", style->out);
     if (hidden > 0)
-        text_paragraph(style->out, style->width, "%s %zu more scope%s; -n 0 shows everything.",
-                       style->utf8 ? "\u2026" : "...", hidden, hidden == 1 ? "" : "s");
+        report_text_paragraph(style->out, style->width,
+                              "%s %zu more scope%s; -n 0 shows everything.",
+                              style->utf8 ? "\u2026" : "...", hidden, hidden == 1 ? "" : "s");
     if (profile->lost_scopes > 0)
         fprintf(style->out, "%llu begins of scopes had no room: they count\nas what is around.\n",
                 (unsigned long long)profile->lost_scopes);
-    text_expectations_note(scopes->analysis, style);
+    report_text_expectations_note(scopes->analysis, style);
 }
 
 /* ---- JSON ---- */
@@ -252,18 +255,18 @@ static void json_scope(struct base_json *json, const struct scopes *scopes,
     report_json_ratio(json, "ratio", scope->cost.backward_ns, scope->forward_ns);
 }
 
-static void print_json(const struct scopes *scopes)
+static void scopes_print_json(const struct scopes *scopes)
 {
     struct base_json json;
-    const struct analyze_scope_cost none = outside(scopes);
+    const struct analyze_scope_cost none = scopes_outside(scopes);
     report_json_begin(&json, scopes->style->out, "top");
     report_json_profile(&json, "profile", scopes->analysis->profile);
     base_json_text(&json, "by", "scope");
     base_json_array(&json, "rows");
     for (size_t i = 0; i < scopes->shown; i++) {
         const struct analyze_scope_cost *scope = scopes->row[i].scope;
-        char path[TEXT_SCOPE_ROOM];
-        text_scope_path(path, &scopes->costs, scope);
+        char path[REPORT_TEXT_SCOPE_ROOM];
+        report_text_scope_path(path, &scopes->costs, scope);
         base_json_object(&json, NULL);
         base_json_text(&json, "scope", path);
         json_scope(&json, scopes, scope);
@@ -290,19 +293,19 @@ void report_scopes(const struct analyze_result *analysis, enum report_sort sort,
     analyze_scope_costs_make(&scopes.costs, profile, false);
     for (size_t i = 0; i < scopes.costs.n; i++) /* of exact profiles that were added to samples */
         scopes.timed |= scopes.costs.scope[i].wall_ns > 0;
-    const bool known = ranking_is_time(sort)          ? scopes.timed
+    const bool known = report_ranking_is_time(sort)   ? scopes.timed
                        : sort == REPORT_SORT_CALLS    ? true
-                       : sort == REPORT_SORT_LIFETIME ? ranking_knows(profile, sort)
+                       : sort == REPORT_SORT_LIFETIME ? report_ranking_knows(profile, sort)
                                                       : scopes.counted;
     scopes.sort = known            ? sort
                   : scopes.timed   ? REPORT_SORT_TOTAL
                   : scopes.counted ? REPORT_SORT_TAPE
                                    : REPORT_SORT_CALLS;
-    rank(&scopes, limit);
+    scopes_rank(&scopes, limit);
     if (style->json)
-        print_json(&scopes);
+        scopes_print_json(&scopes);
     else
-        print_table(&scopes);
+        scopes_print_table(&scopes);
     free(scopes.row);
     analyze_scope_costs_free(&scopes.costs);
 }
@@ -328,7 +331,7 @@ static void put_field(FILE *out, const char *text)
 }
 
 /* Calls of ops and statements in it that left no record. */
-static uint64_t unrecorded(const struct analyze_scope_cost *scope)
+static uint64_t scopes_unrecorded(const struct analyze_scope_cost *scope)
 {
     return scope->cost.calls > scope->records ? scope->cost.calls - scope->records : 0;
 }
@@ -342,16 +345,16 @@ void report_scopes_csv(const struct analyze_result *analysis, const struct repor
           style->out);
     for (size_t i = 0; i < costs.n; i++) {
         const struct analyze_scope_cost *scope = &costs.scope[i];
-        char path[TEXT_SCOPE_ROOM];
+        char path[REPORT_TEXT_SCOPE_ROOM];
         if (is_idle(scope))
             continue;
-        text_scope_path(path, &costs, scope);
+        report_text_scope_path(path, &costs, scope);
         put_field(style->out, path);
         fprintf(style->out, ",%llu,%.9f,%.9f,%.9f,%llu,%llu,%llu,%llu\n",
                 (unsigned long long)scope->thread,
                 (double)(scope->forward_ns + scope->cost.backward_ns) * 1e-9,
                 (double)scope->forward_ns * 1e-9, (double)scope->cost.backward_ns * 1e-9,
-                (unsigned long long)scope->records, (unsigned long long)unrecorded(scope),
+                (unsigned long long)scope->records, (unsigned long long)scopes_unrecorded(scope),
                 (unsigned long long)scope->recorded_calls,
                 (unsigned long long)(scope->calls - scope->recorded_calls));
     }

@@ -8,7 +8,7 @@
 #include "base_memory.h"
 #include "report_rank.h"
 #include "report_text.h"
-#include "units.h"
+#include "report_units.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void causes_of(const struct analyze_holder *h, uint64_t by[CAUSES])
     memcpy(by, all, sizeof all);
 }
 
-static double key_of(const struct analyze_holder *h, enum report_space what)
+static double space_key_of(const struct analyze_holder *h, enum report_space what)
 {
     switch (what) {
     case REPORT_LIFETIME:
@@ -46,7 +46,7 @@ static double key_of(const struct analyze_holder *h, enum report_space what)
     return (double)h->held;
 }
 
-static int compare_ranked(const void *x, const void *y)
+static int space_compare_ranked(const void *x, const void *y)
 {
     const struct ranked_holder *a = x, *b = y;
     if (a->key != b->key)
@@ -62,17 +62,17 @@ static const char *kinds_text(const struct analyze_holder *h)
     for (int k = 0; k < READ_RESIDUAL_KINDS; k++)
         if (h->kinds & 1u << k)
             found = found < 0 ? k : READ_RESIDUAL_KINDS;
-    return found < 0 ? "" : found < READ_RESIDUAL_KINDS ? text_kind_name[found] : "several";
+    return found < 0 ? "" : found < READ_RESIDUAL_KINDS ? report_text_kind_name[found] : "several";
 }
 
 /* "mlp.c:41 tanh", or "(tape) padding". */
-static void put_line(char *buf, size_t n, const struct analyze_result *analysis,
-                     const struct analyze_line *line)
+static void space_put_line(char *buf, size_t n, const struct analyze_result *analysis,
+                           const struct analyze_line *line)
 {
     char names[NAMES_ROOM], place[PLACE_ROOM] = "(tape)";
-    text_names(names, sizeof names, &line->ops, ",");
+    report_text_names(names, sizeof names, &line->ops, ",");
     if (!line->own)
-        text_place(place, sizeof place, analysis, line);
+        report_text_place(place, sizeof place, analysis, line);
     snprintf(buf, n, "%s %s", place, names);
 }
 
@@ -83,18 +83,18 @@ static void cell_holder(struct table *table, const struct analyze_result *analys
 {
     char line[PLACE_ROOM + NAMES_ROOM], consumer[PLACE_ROOM + NAMES_ROOM] = "";
     if (by == ANALYZE_SPACE_BY_OP)
-        text_names(line, sizeof line, &h->line.ops, ",");
+        report_text_names(line, sizeof line, &h->line.ops, ",");
     else
-        put_line(line, sizeof line, analysis, &h->line);
+        space_put_line(line, sizeof line, analysis, &h->line);
     if (by == ANALYZE_SPACE_BY_OP)
-        text_names(consumer, sizeof consumer, &h->consumer.ops, ",");
+        report_text_names(consumer, sizeof consumer, &h->consumer.ops, ",");
     else if (h->consumer.ops.n > 0)
-        put_line(consumer, sizeof consumer, analysis, &h->consumer);
-    table_cellf(table, "%s%s%s%s", line,
-                !*consumer    ? ""
-                : style->utf8 ? " \u2192 "
-                              : " -> ",
-                consumer, h->more_consumers || h->shared ? " +" : "");
+        space_put_line(consumer, sizeof consumer, analysis, &h->consumer);
+    report_table_cellf(table, "%s%s%s%s", line,
+                       !*consumer    ? ""
+                       : style->utf8 ? " \u2192 "
+                                     : " -> ",
+                       consumer, h->more_consumers || h->shared ? " +" : "");
 }
 
 static void cell_cause(struct table *table, const struct analyze_holder *h)
@@ -109,9 +109,9 @@ static void cell_cause(struct table *table, const struct analyze_holder *h)
     for (size_t i = 0; i < CAUSES; i++)
         others |= i != most && by[i] > 0;
     if (by[most] == 0)
-        table_cell(table, "-");
+        report_table_cell(table, "-");
     else
-        table_cellf(table, "%s%s", cause_name[most], others ? "+" : "");
+        report_table_cellf(table, "%s%s", cause_name[most], others ? "+" : "");
 }
 
 /* Mean time that a byte lived. */
@@ -122,7 +122,7 @@ static uint64_t life_of(const struct analyze_holder *h)
 
 /* ---- tables ---- */
 
-struct view {
+struct space_view {
     const struct analyze_result *analysis;
     const struct analyze_space *space;
     const struct report_space_options *options;
@@ -132,7 +132,7 @@ struct view {
     double total;
 };
 
-static void add_columns(struct table *table, const struct view *view)
+static void space_add_columns(struct table *table, const struct space_view *view)
 {
     /* rank: where there is no room, the highest goes first. */
     static const struct {
@@ -146,95 +146,97 @@ static void add_columns(struct table *table, const struct view *view)
     };
     for (int i = 0; i < 5 && columns[view->options->what][i].title; i++) {
         const char *title = columns[view->options->what][i].title;
-        table_column(table, TABLE_RIGHT, title[0] ? title : text_byte_time_title(view->style));
-        table_optional(table, columns[view->options->what][i].rank);
+        report_table_column(table, REPORT_TABLE_RIGHT,
+                            title[0] ? title : report_text_byte_time_title(view->style));
+        report_table_optional(table, columns[view->options->what][i].rank);
     }
-    table_column(table, TABLE_LEFT,
-                 view->options->by == ANALYZE_SPACE_BY_OP ? "op"
-                 : view->style->utf8                      ? "line op \u2192 read by"
-                                                          : "line op -> read by");
+    report_table_column(table, REPORT_TABLE_LEFT,
+                        view->options->by == ANALYZE_SPACE_BY_OP ? "op"
+                        : view->style->utf8                      ? "line op \u2192 read by"
+                                                                 : "line op -> read by");
 }
 
-static void add_cells(struct table *table, const struct view *view, const struct ranked_holder *row)
+static void space_add_cells(struct table *table, const struct space_view *view,
+                            const struct ranked_holder *row)
 {
-    char share[UNITS_ROOM];
+    char share[REPORT_UNITS_ROOM];
     const struct analyze_holder *h = row->holder;
     const struct report_style *style = view->style;
-    table_row(table);
+    report_table_row(table);
     switch (view->options->what) {
     case REPORT_HOLDERS:
-        cell_bytes(table, h->held, style);
-        table_cell(table, units_part(share, row->key, view->total));
-        table_cell(table, kinds_text(h));
+        report_cell_bytes(table, h->held, style);
+        report_table_cell(table, report_units_part(share, row->key, view->total));
+        report_table_cell(table, kinds_text(h));
         break;
     case REPORT_LIFETIME:
-        cell_byte_time(table, h->byte_ns, style);
-        table_cell(table, units_part(share, row->key, view->total));
-        cell_time(table, life_of(h), style);
-        cell_bytes(table, h->bytes, style);
+        report_cell_byte_time(table, h->byte_ns, style);
+        report_table_cell(table, report_units_part(share, row->key, view->total));
+        report_cell_time(table, life_of(h), style);
+        report_cell_bytes(table, h->bytes, style);
         cell_cause(table, h);
         break;
     case REPORT_DEAD:
-        cell_bytes(table, read_whole(row->key), style);
-        cell_bytes(table, h->bytes, style);
-        cell_bytes(table, h->peak_bytes, style);
+        report_cell_bytes(table, read_whole(row->key), style);
+        report_cell_bytes(table, h->bytes, style);
+        report_cell_bytes(table, h->peak_bytes, style);
         cell_cause(table, h);
         break;
     case REPORT_LEAKS:
-        cell_bytes(table, read_whole(row->key), style);
-        cell_bytes(table, h->live_bytes, style);
-        cell_bytes(table, h->peak_bytes, style);
-        table_cell(table, kinds_text(h));
+        report_cell_bytes(table, read_whole(row->key), style);
+        report_cell_bytes(table, h->live_bytes, style);
+        report_cell_bytes(table, h->peak_bytes, style);
+        report_table_cell(table, kinds_text(h));
         break;
     }
 }
 
-static void add_holder(struct table *table, const struct view *view,
+static void add_holder(struct table *table, const struct space_view *view,
                        const struct ranked_holder *row)
 {
-    add_cells(table, view, row);
+    space_add_cells(table, view, row);
     cell_holder(table, view->analysis, row->holder, view->options->by, view->style);
 }
 
-static void add_left_out(struct table *table, const struct view *view)
+static void add_left_out(struct table *table, const struct space_view *view)
 {
     const struct analyze_holder *h = &view->space->left_out;
     if (view->space->n_left_out == 0)
         return;
-    add_cells(table, view, &(struct ranked_holder){h, key_of(h, view->options->what)});
-    table_cell(table, "(left out)");
+    space_add_cells(table, view, &(struct ranked_holder){h, space_key_of(h, view->options->what)});
+    report_table_cell(table, "(left out)");
 }
 
 /* What the tape counts and no class does: a table that could not grow, or an older recording. */
-static void add_rest(struct table *table, const struct view *view)
+static void add_rest(struct table *table, const struct space_view *view)
 {
-    char share[UNITS_ROOM];
+    char share[REPORT_UNITS_ROOM];
     const struct analyze_space *space = view->space;
     if (view->options->what != REPORT_HOLDERS || space->total <= space->held)
         return;
-    table_row(table);
-    cell_bytes(table, space->total - space->held, view->style);
-    table_cell(table, units_share(share, space->total - space->held, space->total));
-    table_cell(table, "");
-    table_cell(table, "(no class)");
+    report_table_row(table);
+    report_cell_bytes(table, space->total - space->held, view->style);
+    report_table_cell(table, report_units_share(share, space->total - space->held, space->total));
+    report_table_cell(table, "");
+    report_table_cell(table, "(no class)");
 }
 
-static void put_hidden(const struct view *view)
+static void space_put_hidden(const struct space_view *view)
 {
-    char buf[UNITS_ROOM];
+    char buf[REPORT_UNITS_ROOM];
     double sum = 0;
     for (size_t i = view->shown; i < view->n; i++)
         sum += view->row[i].key;
-    text_paragraph(view->style->out, view->style->width,
-                   "%s %zu more with %s in all; -n 0 shows everything.",
-                   view->style->utf8 ? "\u2026" : "...", view->n - view->shown,
-                   units_part(buf, sum, view->total));
+    report_text_paragraph(view->style->out, view->style->width,
+                          "%s %zu more with %s in all; -n 0 shows everything.",
+                          view->style->utf8 ? "\u2026" : "...", view->n - view->shown,
+                          report_units_part(buf, sum, view->total));
 }
 
-static struct table *make_table(const struct view *view)
+static struct table *space_make_table(const struct space_view *view)
 {
-    struct table *table = table_new();
-    add_columns(table, view);
+    struct table *table = report_table_new();
+    space_add_columns(table, view);
     for (size_t i = 0; i < view->shown; i++)
         add_holder(table, view, &view->row[i]);
     add_left_out(table, view);
@@ -242,26 +244,27 @@ static struct table *make_table(const struct view *view)
     return table;
 }
 
-static void put_kinds(const struct view *view)
+static void put_kinds(const struct space_view *view)
 {
-    char bytes[READ_RESIDUAL_KINDS][UNITS_ROOM], share[READ_RESIDUAL_KINDS][UNITS_ROOM];
+    char bytes[READ_RESIDUAL_KINDS][REPORT_UNITS_ROOM],
+        share[READ_RESIDUAL_KINDS][REPORT_UNITS_ROOM];
     uint64_t by_kind[READ_RESIDUAL_KINDS] = {0};
     for (size_t i = 0; i < view->space->n; i++)
         for (int k = 0; k < READ_RESIDUAL_KINDS; k++)
             if (view->space->holder[i].kinds == 1u << k)
                 by_kind[k] += view->space->holder[i].held;
     for (int k = 0; k < READ_RESIDUAL_KINDS; k++) {
-        units_bytes(bytes[k], by_kind[k]);
-        units_share(share[k], by_kind[k], view->space->total);
+        report_units_bytes(bytes[k], by_kind[k]);
+        report_units_share(share[k], by_kind[k], view->space->total);
     }
-    text_paragraph(view->style->out, view->style->width,
-                   "%s %s (%s), %s %s (%s), %s %s (%s), %s %s (%s)", text_kind_name[0], bytes[0],
-                   share[0], text_kind_name[1], bytes[1], share[1], text_kind_name[2], bytes[2],
-                   share[2], text_kind_name[3], bytes[3], share[3]);
+    report_text_paragraph(
+        view->style->out, view->style->width, "%s %s (%s), %s %s (%s), %s %s (%s), %s %s (%s)",
+        report_text_kind_name[0], bytes[0], share[0], report_text_kind_name[1], bytes[1], share[1],
+        report_text_kind_name[2], bytes[2], share[2], report_text_kind_name[3], bytes[3], share[3]);
 }
 
 /* What the rows are about, before them. */
-static void put_head(const struct view *view)
+static void space_put_head(const struct space_view *view)
 {
     static const char *const head[] = {
         [REPORT_LIFETIME] = "Bytes times the time that they lived, all tapes (exact).",
@@ -270,26 +273,27 @@ static void put_head(const struct view *view)
     };
     const struct analyze_space *space = view->space;
     const struct report_style *style = view->style;
-    char bytes[UNITS_ROOM], when[UNITS_ROOM];
+    char bytes[REPORT_UNITS_ROOM], when[REPORT_UNITS_ROOM];
     if (view->options->what != REPORT_HOLDERS) {
-        text_paragraph(style->out, style->width, "%s", head[view->options->what]);
+        report_text_paragraph(style->out, style->width, "%s", head[view->options->what]);
         return;
     }
-    units_time(when, space->at_ns, style->utf8);
-    text_paragraph(
-        style->out, style->width, "%s live%s%s%s%s%s (exact)",
-        style->exact ? units_exact(bytes, space->total) : units_bytes(bytes, space->total),
-        view->options->at == ANALYZE_AT_END    ? " at the end"
-        : view->options->at == ANALYZE_AT_PEAK ? " at the tape's peak"
-                                               : " at that time",
-        space->at_is_known ? ", " : "", space->at_is_known ? when : "",
-        space->at_is_known ? " after the start" : "", space->is_backward ? ", in a sweep" : "");
+    report_units_time(when, space->at_ns, style->utf8);
+    report_text_paragraph(style->out, style->width, "%s live%s%s%s%s%s (exact)",
+                          style->exact ? report_units_exact(bytes, space->total)
+                                       : report_units_bytes(bytes, space->total),
+                          view->options->at == ANALYZE_AT_END    ? " at the end"
+                          : view->options->at == ANALYZE_AT_PEAK ? " at the tape's peak"
+                                                                 : " at that time",
+                          space->at_is_known ? ", " : "", space->at_is_known ? when : "",
+                          space->at_is_known ? " after the start" : "",
+                          space->is_backward ? ", in a sweep" : "");
 }
 
 /* Values that no pullback reads, and yet lie on the tape at its peak. */
-static void put_unneeded(const struct view *view)
+static void put_unneeded(const struct space_view *view)
 {
-    char buf[UNITS_ROOM], share[UNITS_ROOM];
+    char buf[REPORT_UNITS_ROOM], share[REPORT_UNITS_ROOM];
     uint64_t sum = 0, peak = 0;
     for (size_t i = 0; i < view->space->n; i++) {
         peak += view->space->holder[i].peak_bytes;
@@ -297,36 +301,37 @@ static void put_unneeded(const struct view *view)
             sum += view->space->holder[i].peak_bytes;
     }
     if (sum > 0)
-        text_paragraph(view->style->out, view->style->width,
-                       "At the peak, %s (%s) are values that no pullback reads: frames would give "
-                       "them back (kind 'value' in the default view).",
-                       units_bytes(buf, sum), units_share(share, sum, peak));
+        report_text_paragraph(
+            view->style->out, view->style->width,
+            "At the peak, %s (%s) are values that no pullback reads: frames would give "
+            "them back (kind 'value' in the default view).",
+            report_units_bytes(buf, sum), report_units_share(share, sum, peak));
 }
 
-static void put_text(const struct view *view)
+static void space_put_text(const struct space_view *view)
 {
     const struct report_style *style = view->style;
     const bool holders = view->options->what == REPORT_HOLDERS;
-    struct table *table = make_table(view);
-    put_head(view);
+    struct table *table = space_make_table(view);
+    space_put_head(view);
     if (holders && view->options->by == ANALYZE_SPACE_BY_CLASS)
         put_kinds(view);
     if (holders && view->space->tape)
         report_timeline(view->analysis, view->space->tape, style);
     const bool known = view->options->what != REPORT_LIFETIME ||
-                       ranking_knows(view->analysis->profile, REPORT_SORT_LIFETIME);
+                       report_ranking_knows(view->analysis->profile, REPORT_SORT_LIFETIME);
     if (!known)
         fputs("Not known: lifetimes are from exact times (--time exact).\n", style->out);
     else if (view->n == 0 && view->space->n_left_out == 0)
         fputs("Nothing.\n", style->out);
     else
-        table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+        report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     if (known && view->shown < view->n)
-        put_hidden(view);
+        space_put_hidden(view);
     if (view->options->what == REPORT_DEAD)
         put_unneeded(view);
-    text_unlined_note(view->analysis, style->out);
-    table_free(table);
+    report_text_unlined_note(view->analysis, style->out);
+    report_table_free(table);
 }
 
 /* ---- JSON ---- */
@@ -342,7 +347,7 @@ static void json_line(struct base_json *json, const char *name, const struct ana
     base_json_end(json);
 }
 
-static void json_holder(struct base_json *json, const struct view *view,
+static void json_holder(struct base_json *json, const struct space_view *view,
                         const struct analyze_holder *h)
 {
     uint64_t by[CAUSES];
@@ -356,7 +361,7 @@ static void json_holder(struct base_json *json, const struct view *view,
     base_json_array(json, "kinds");
     for (int k = 0; k < READ_RESIDUAL_KINDS; k++)
         if (h->kinds & 1u << k)
-            base_json_text(json, NULL, text_kind_name[k]);
+            base_json_text(json, NULL, report_text_kind_name[k]);
     base_json_end(json);
     base_json_u64(json, "held_bytes", h->held);
     base_json_u64(json, "peak_bytes", h->peak_bytes);
@@ -394,7 +399,7 @@ static void json_moments(struct base_json *json, const struct analyze_result *an
     base_json_end(json);
 }
 
-static void put_json(const struct view *view)
+static void space_put_json(const struct space_view *view)
 {
     static const char *const what[] = {"holders", "lifetime", "dead", "leaks"};
     static const char *const at[] = {"peak", "end", "time"};
@@ -417,7 +422,7 @@ static void put_json(const struct view *view)
     base_json_u64(&json, "rows_not_shown", view->n - view->shown);
     base_json_u64(&json, "rows_left_out", view->space->n_left_out);
     base_json_u64(&json, "left_out_bytes",
-                  read_whole(key_of(&view->space->left_out, view->options->what)));
+                  read_whole(space_key_of(&view->space->left_out, view->options->what)));
     json_moments(&json, view->analysis, view->space->tape);
     base_json_finish(&json);
 }
@@ -425,22 +430,22 @@ static void put_json(const struct view *view)
 void report_space(const struct analyze_result *analysis, const struct analyze_space *space,
                   const struct report_space_options *options, const struct report_style *style)
 {
-    struct view view = {analysis, space, options, style, NULL, 0, 0, 0};
+    struct space_view view = {analysis, space, options, style, NULL, 0, 0, 0};
     view.row = base_calloc(space->n + 1, sizeof *view.row);
-    view.total = key_of(&space->left_out, options->what);
+    view.total = space_key_of(&space->left_out, options->what);
     for (size_t i = 0; i < space->n; i++) {
-        const double key = key_of(&space->holder[i], options->what);
+        const double key = space_key_of(&space->holder[i], options->what);
         view.total += key;
         if (key > 0)
             view.row[view.n++] = (struct ranked_holder){&space->holder[i], key};
     }
     if (options->what == REPORT_HOLDERS)
         view.total = (double)space->total;
-    qsort(view.row, view.n, sizeof *view.row, compare_ranked);
+    qsort(view.row, view.n, sizeof *view.row, space_compare_ranked);
     view.shown = options->limit > 0 && options->limit < view.n ? options->limit : view.n;
     if (style->json)
-        put_json(&view);
+        space_put_json(&view);
     else
-        put_text(&view);
+        space_put_text(&view);
     free(view.row);
 }

@@ -1,48 +1,53 @@
 /* report_text.c: see report_text.h. */
 #include "report_text.h"
 
-#include "units.h"
+#include "report_units.h"
 
 #include <stdlib.h>
 
 #include <stdarg.h>
 #include <string.h>
 
-const char *const text_kind_name[READ_RESIDUAL_KINDS] = {"saved", "value", "record", "adjoint"};
+const char *const report_text_kind_name[READ_RESIDUAL_KINDS] = {"saved", "value", "record",
+                                                                "adjoint"};
 
-void cell_time(struct table *table, uint64_t ns, const struct report_style *style)
+void report_cell_time(struct table *table, uint64_t ns, const struct report_style *style)
 {
-    char buf[UNITS_ROOM];
-    table_cell(table, style->exact ? units_exact(buf, ns) : units_time(buf, ns, style->utf8));
+    char buf[REPORT_UNITS_ROOM];
+    report_table_cell(table, style->exact ? report_units_exact(buf, ns)
+                                          : report_units_time(buf, ns, style->utf8));
 }
 
-void cell_bytes(struct table *table, uint64_t bytes, const struct report_style *style)
+void report_cell_bytes(struct table *table, uint64_t bytes, const struct report_style *style)
 {
-    char buf[UNITS_ROOM];
-    table_cell(table, style->exact ? units_exact(buf, bytes) : units_bytes(buf, bytes));
+    char buf[REPORT_UNITS_ROOM];
+    report_table_cell(table, style->exact ? report_units_exact(buf, bytes)
+                                          : report_units_bytes(buf, bytes));
 }
 
-void cell_count(struct table *table, uint64_t n, const struct report_style *style)
+void report_cell_count(struct table *table, uint64_t n, const struct report_style *style)
 {
-    char buf[UNITS_ROOM];
-    table_cell(table, style->exact ? units_exact(buf, n) : units_count(buf, n));
+    char buf[REPORT_UNITS_ROOM];
+    report_table_cell(table,
+                      style->exact ? report_units_exact(buf, n) : report_units_count(buf, n));
 }
 
-void cell_byte_time(struct table *table, double byte_ns, const struct report_style *style)
+void report_cell_byte_time(struct table *table, double byte_ns, const struct report_style *style)
 {
-    char buf[UNITS_ROOM];
+    char buf[REPORT_UNITS_ROOM];
     if (style->exact)
-        table_cellf(table, "%.0f", byte_ns);
+        report_table_cellf(table, "%.0f", byte_ns);
     else
-        table_cell(table, units_bytes(buf, read_whole(byte_ns / 1e6)));
+        report_table_cell(table, report_units_bytes(buf, read_whole(byte_ns / 1e6)));
 }
 
-const char *text_byte_time_title(const struct report_style *style)
+const char *report_text_byte_time_title(const struct report_style *style)
 {
     return style->exact ? "B*ns" : "B*ms";
 }
 
-void text_names(char *buf, size_t n, const struct analyze_names *names, const char *separator)
+void report_text_names(char *buf, size_t n, const struct analyze_names *names,
+                       const char *separator)
 {
     size_t used = 0;
     buf[0] = '\0';
@@ -54,7 +59,7 @@ void text_names(char *buf, size_t n, const struct analyze_names *names, const ch
         snprintf(buf + used, n - used, "+");
 }
 
-unsigned text_columns(const char *text)
+unsigned report_text_columns(const char *text)
 {
     unsigned n = 0;
     for (; *text; text++)
@@ -62,7 +67,7 @@ unsigned text_columns(const char *text)
     return n;
 }
 
-void text_paragraph(FILE *out, unsigned width, const char *format, ...)
+void report_text_paragraph(FILE *out, unsigned width, const char *format, ...)
 {
     char text[2048];
     va_list arguments;
@@ -73,7 +78,7 @@ void text_paragraph(FILE *out, unsigned width, const char *format, ...)
     unsigned column = 0;
     char *left = text;
     for (char *word; (word = strtok_r(left, " ", &left)) != NULL;) {
-        const unsigned n = text_columns(word);
+        const unsigned n = report_text_columns(word);
         if (column > 0 && width > 0 && column + 1 + n > width) {
             putc('\n', out);
             column = 0;
@@ -84,17 +89,18 @@ void text_paragraph(FILE *out, unsigned width, const char *format, ...)
     putc('\n', out);
 }
 
-const char *text_base_name(const char *path)
+const char *report_text_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
 
-void text_scope_path(char buf[TEXT_SCOPE_ROOM], const struct analyze_scope_costs *costs,
-                     const struct analyze_scope_cost *scope)
+void report_text_scope_path(char buf[REPORT_TEXT_SCOPE_ROOM],
+                            const struct analyze_scope_costs *costs,
+                            const struct analyze_scope_cost *scope)
 {
     enum { MOST_LEVELS = 64 };
-    char *at = buf + TEXT_SCOPE_ROOM - 1;
+    char *at = buf + REPORT_TEXT_SCOPE_ROOM - 1;
     *at = '\0';
     for (int level = 0; level < MOST_LEVELS; level++) {
         const size_t n = strlen(scope->name);
@@ -112,21 +118,22 @@ void text_scope_path(char buf[TEXT_SCOPE_ROOM], const struct analyze_scope_costs
     memmove(buf, at, strlen(at) + 1);
 }
 
-void text_scope_name(char buf[TEXT_SCOPE_ROOM], const struct analyze_scope_costs *costs,
-                     const struct analyze_scope_cost *scope)
+void report_text_scope_name(char buf[REPORT_TEXT_SCOPE_ROOM],
+                            const struct analyze_scope_costs *costs,
+                            const struct analyze_scope_cost *scope)
 {
     size_t same = 0;
     for (size_t i = 0; i < costs->n; i++)
         same += strcmp(costs->scope[i].name, scope->name) == 0;
     if (same > 1)
-        text_scope_path(buf, costs, scope);
+        report_text_scope_path(buf, costs, scope);
     else
-        snprintf(buf, TEXT_SCOPE_ROOM, "%s", scope->name);
+        snprintf(buf, REPORT_TEXT_SCOPE_ROOM, "%s", scope->name);
 }
 
 const char *report_short_path(const struct analyze_result *analysis, const char *file)
 {
-    const char *start = text_base_name(file);
+    const char *start = report_text_base_name(file);
     while (start > file && analyze_files(analysis, start, NULL, 0) > 1) {
         start--; /* the slash; then back to the one before */
         while (start > file && start[-1] != '/')
@@ -135,10 +142,10 @@ const char *report_short_path(const struct analyze_result *analysis, const char 
     return start;
 }
 
-void text_sampled_note(const struct analyze_result *analysis, FILE *out)
+void report_text_sampled_note(const struct analyze_result *analysis, FILE *out)
 {
     const struct analyze_totals *total = &analysis->total;
-    char buf[UNITS_ROOM];
+    char buf[REPORT_UNITS_ROOM];
     if (total->fired == 0) {
         fputs("No samples were taken.\n", out);
         return;
@@ -156,16 +163,16 @@ void text_sampled_note(const struct analyze_result *analysis, FILE *out)
             (unsigned long long)(period > 0 ? (1000000000 + period / 2) / period : 0),
             (unsigned long long)total->fired, (unsigned long long)total->recorded,
             (unsigned long long)total->partial, (unsigned long long)total->lost, outside,
-            units_share(buf, analyze_cost_time(&analysis->sum), total->process_cpu_ns));
+            report_units_share(buf, analyze_cost_time(&analysis->sum), total->process_cpu_ns));
 }
 
-void text_untimed_note(const struct analyze_result *analysis, FILE *out)
+void report_text_untimed_note(const struct analyze_result *analysis, FILE *out)
 {
     if (analysis->profile->without_times)
         fputs("No times were taken (--time off).\n", out);
 }
 
-void text_unlined_note(const struct analyze_result *analysis, FILE *out)
+void report_text_unlined_note(const struct analyze_result *analysis, FILE *out)
 {
     if (analysis->n_unlined > 0)
         fprintf(out, "%zu site%s without line information%s.\n", analysis->n_unlined,

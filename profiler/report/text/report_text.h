@@ -6,61 +6,64 @@
 #define PROFILER_REPORT_TEXT_H
 
 #include "report.h"
-#include "table.h"
+#include "report_table.h"
 
 /* Cells in the style: short with a unit, or exact. */
-void cell_time(struct table *table, uint64_t ns, const struct report_style *style);
-void cell_bytes(struct table *table, uint64_t bytes, const struct report_style *style);
-void cell_count(struct table *table, uint64_t n, const struct report_style *style);
-/* Bytes times ns that they lived, under the title that text_byte_time_title() says. */
-void cell_byte_time(struct table *table, double byte_ns, const struct report_style *style);
-const char *text_byte_time_title(const struct report_style *style);
+void report_cell_time(struct table *table, uint64_t ns, const struct report_style *style);
+void report_cell_bytes(struct table *table, uint64_t bytes, const struct report_style *style);
+void report_cell_count(struct table *table, uint64_t n, const struct report_style *style);
+/* Bytes times ns that they lived, under the title that report_text_byte_time_title() says. */
+void report_cell_byte_time(struct table *table, double byte_ns, const struct report_style *style);
+const char *report_text_byte_time_title(const struct report_style *style);
 
-/* A row's "line, op, function" as the view names it; text_where_title() heads the column. */
-void text_where(char *buf, size_t n, const struct analyze_result *analysis,
-                const struct analyze_line *line, enum analyze_by by);
-void cell_where(struct table *table, const struct analyze_result *analysis,
-                const struct analyze_line *line, enum analyze_by by);
-const char *text_where_title(enum analyze_by by);
+/* A row's "line, op, function" as the view names it; report_text_where_title() heads the column. */
+void report_text_where(char *buf, size_t n, const struct analyze_result *analysis,
+                       const struct analyze_line *line, enum analyze_by by);
+void report_cell_where(struct table *table, const struct analyze_result *analysis,
+                       const struct analyze_line *line, enum analyze_by by);
+const char *report_text_where_title(enum analyze_by by);
 
 /* "file.c:12", or what is known instead. */
-void text_place(char *buf, size_t n, const struct analyze_result *analysis,
-                const struct analyze_line *line);
+void report_text_place(char *buf, size_t n, const struct analyze_result *analysis,
+                       const struct analyze_line *line);
 
 /* What bytes of a tape are, by enum read_residual_kind. */
-extern const char *const text_kind_name[READ_RESIDUAL_KINDS];
+extern const char *const report_text_kind_name[READ_RESIDUAL_KINDS];
 
 /* The names, separated by `separator`, with a "+" where there were more. Truncates. */
-void text_names(char *buf, size_t n, const struct analyze_names *names, const char *separator);
+void report_text_names(char *buf, size_t n, const struct analyze_names *names,
+                       const char *separator);
 
-enum { TEXT_SCOPE_ROOM = 1024 };
+enum { REPORT_TEXT_SCOPE_ROOM = 1024 };
 /* "train/layer index=3", or its end where it is very long. */
-void text_scope_path(char buf[TEXT_SCOPE_ROOM], const struct analyze_scope_costs *costs,
-                     const struct analyze_scope_cost *scope);
+void report_text_scope_path(char buf[REPORT_TEXT_SCOPE_ROOM],
+                            const struct analyze_scope_costs *costs,
+                            const struct analyze_scope_cost *scope);
 /* The same of a scope whose name others have as well, else its name alone. */
-void text_scope_name(char buf[TEXT_SCOPE_ROOM], const struct analyze_scope_costs *costs,
-                     const struct analyze_scope_cost *scope);
+void report_text_scope_name(char buf[REPORT_TEXT_SCOPE_ROOM],
+                            const struct analyze_scope_costs *costs,
+                            const struct analyze_scope_cost *scope);
 
 /* Columns that a text of UTF-8 takes. */
-unsigned text_columns(const char *text);
+unsigned report_text_columns(const char *text);
 
 /* Writes the text as a paragraph, broken between words so that lines are at most `width` columns
  * where words allow; 0: one line. */
-void text_paragraph(FILE *out, unsigned width, const char *format, ...)
+void report_text_paragraph(FILE *out, unsigned width, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* The last component of a path. */
-const char *text_base_name(const char *path);
+const char *report_text_base_name(const char *path);
 
 /* Of a sampled profile: what its times are, and from how many samples. */
-void text_sampled_note(const struct analyze_result *analysis, FILE *out);
+void report_text_sampled_note(const struct analyze_result *analysis, FILE *out);
 /* Where no times were taken, that they were not. */
-void text_untimed_note(const struct analyze_result *analysis, FILE *out);
+void report_text_untimed_note(const struct analyze_result *analysis, FILE *out);
 /* A line for each expectation of the source that does not hold, up to five. */
-void text_expectations_note(const struct analyze_result *analysis,
-                            const struct report_style *style);
+void report_text_expectations_note(const struct analyze_result *analysis,
+                                   const struct report_style *style);
 
 /* Says how to get source lines, if some are missing. */
-void text_unlined_note(const struct analyze_result *analysis, FILE *out);
+void report_text_unlined_note(const struct analyze_result *analysis, FILE *out);
 
 #endif

@@ -1,16 +1,16 @@
 /* report_timeline.c: live bytes over time, as a plot of text. */
 #include "report_text.h"
-#include "units.h"
+#include "report_units.h"
 
 enum { ROWS = 6, LABEL = 8, MOST_COLUMNS = 160, EIGHTHS = 8 };
 
-struct column {
+struct timeline_column {
     uint64_t bytes;
     bool known, backward;
 };
 
 struct plot {
-    struct column column[MOST_COLUMNS];
+    struct timeline_column column[MOST_COLUMNS];
     unsigned n;
     unsigned peak; /* column */
     uint64_t most, from, to;
@@ -25,11 +25,11 @@ static unsigned column_of(const struct plot *plot, uint64_t ticks)
 }
 
 /* The most of each column; where nothing changed, what was live after the change before. */
-static void fill(struct plot *plot, const struct read_tape *tape)
+static void timeline_fill(struct plot *plot, const struct read_tape *tape)
 {
     for (size_t i = 0; i < tape->n_moments; i++) {
         const struct read_moment *m = &tape->moment[i];
-        struct column *column = &plot->column[column_of(plot, m->ticks)];
+        struct timeline_column *column = &plot->column[column_of(plot, m->ticks)];
         if (!column->known || m->most_bytes > column->bytes) {
             column->bytes = m->most_bytes;
             column->backward = m->backward;
@@ -50,12 +50,12 @@ static void fill(struct plot *plot, const struct read_tape *tape)
             backward = m->backward;
         }
         if (!plot->column[c].known)
-            plot->column[c] = (struct column){.bytes = last, .backward = backward};
+            plot->column[c] = (struct timeline_column){.bytes = last, .backward = backward};
     }
 }
 
 /* How much of a row the column fills, in eighths. row 0 is the lowest. */
-static unsigned eighths(const struct plot *plot, unsigned c, unsigned row)
+static unsigned timeline_eighths(const struct plot *plot, unsigned c, unsigned row)
 {
     if (plot->most == 0)
         return 0;
@@ -66,16 +66,17 @@ static unsigned eighths(const struct plot *plot, unsigned c, unsigned row)
     return height >= EIGHTHS ? EIGHTHS : height < 1 ? 1 : (unsigned)height;
 }
 
-static void put_row(const struct plot *plot, unsigned row, const struct report_style *style)
+static void timeline_put_row(const struct plot *plot, unsigned row,
+                             const struct report_style *style)
 {
     static const char *const block[] = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",
                                         "\u2585", "\u2586", "\u2587", "\u2588"};
     unsigned last = 0;
     for (unsigned c = 0; c < plot->n; c++)
-        if (eighths(plot, c, row) > 0)
+        if (timeline_eighths(plot, c, row) > 0)
             last = c + 1;
     for (unsigned c = 0; c < last; c++) {
-        const unsigned n = eighths(plot, c, row);
+        const unsigned n = timeline_eighths(plot, c, row);
         fputs(style->utf8       ? block[n]
               : n == 0          ? " "
               : n > EIGHTHS / 2 ? "#"
@@ -89,16 +90,17 @@ static void put_row(const struct plot *plot, unsigned row, const struct report_s
 static void put_axis(const struct plot *plot, const struct read_profile *profile,
                      const struct report_style *style)
 {
-    char from[UNITS_ROOM], to[UNITS_ROOM];
+    char from[REPORT_UNITS_ROOM], to[REPORT_UNITS_ROOM];
     const uint64_t start = profile->start_ticks;
-    units_time(from, read_profile_ns(profile, plot->from > start ? plot->from - start : 0),
-               style->utf8);
-    units_time(to, read_profile_ns(profile, plot->to > start ? plot->to - start : 0), style->utf8);
+    report_units_time(from, read_profile_ns(profile, plot->from > start ? plot->from - start : 0),
+                      style->utf8);
+    report_units_time(to, read_profile_ns(profile, plot->to > start ? plot->to - start : 0),
+                      style->utf8);
     fprintf(style->out, "%*s +", LABEL, "");
     for (unsigned c = 0; c < plot->n; c++)
         putc(c == plot->peak ? '^' : plot->column[c].backward ? '=' : '-', style->out);
     fprintf(style->out, "\n%*s  %s", LABEL, "", from);
-    const unsigned used = text_columns(from) + text_columns(to);
+    const unsigned used = report_text_columns(from) + report_text_columns(to);
     for (unsigned c = used; c < plot->n; c++)
         putc(' ', style->out);
     fprintf(style->out, "%s\n", to);
@@ -108,7 +110,7 @@ void report_timeline(const struct analyze_result *analysis, const struct read_ta
                      const struct report_style *style)
 {
     struct plot plot = {.n = 0};
-    char label[UNITS_ROOM];
+    char label[REPORT_UNITS_ROOM];
     if (tape->n_moments < 2 ||
         tape->moment[0].ticks == tape->moment[tape->n_moments - 1].ticks) /* nobody read a clock */
         return;
@@ -116,11 +118,14 @@ void report_timeline(const struct analyze_result *analysis, const struct read_ta
     plot.n = width - LABEL - 2 < MOST_COLUMNS ? width - LABEL - 2 : MOST_COLUMNS;
     plot.from = tape->moment[0].ticks;
     plot.to = tape->moment[tape->n_moments - 1].ticks;
-    fill(&plot, tape);
+    timeline_fill(&plot, tape);
     for (unsigned row = ROWS; row-- > 0;) {
         const bool top = row + 1 == ROWS;
-        fprintf(style->out, "%*s |", LABEL, top ? units_bytes(label, plot.most) : row ? "" : "0");
-        put_row(&plot, row, style);
+        fprintf(style->out, "%*s |", LABEL,
+                top   ? report_units_bytes(label, plot.most)
+                : row ? ""
+                      : "0");
+        timeline_put_row(&plot, row, style);
     }
     put_axis(&plot, analysis->profile, style);
 }

@@ -5,13 +5,13 @@
 #include "report_json.h"
 #include "report_rank.h"
 #include "report_text.h"
-#include "units.h"
+#include "report_units.h"
 
 /* What the cells of a row are made of. */
 struct top {
     const struct analyze_result *analysis;
     const struct report_style *style;
-    const struct ranking *ranking;
+    const struct report_ranking *ranking;
     enum analyze_by by;
     enum report_sort sort;
     struct analyze_roof roof;
@@ -23,105 +23,109 @@ struct top_row {
     const struct analyze_cost *cost;
 };
 
-static void put_share(struct table *table, const struct top *top, const struct top_row *row)
+static void top_put_share(struct table *table, const struct top *top, const struct top_row *row)
 {
-    char buf[UNITS_ROOM];
-    table_cell(table, ranking_share(buf, row->cost, &top->ranking->total, top->sort, top->style));
+    char buf[REPORT_UNITS_ROOM];
+    report_table_cell(
+        table, report_ranking_share(buf, row->cost, &top->ranking->total, top->sort, top->style));
 }
 
 static void put_total(struct table *table, const struct top *top, const struct top_row *row)
 {
-    cell_time(table, ranking_time(row->cost, top->style), top->style);
+    report_cell_time(table, report_ranking_time(row->cost, top->style), top->style);
 }
 
-static void put_forward(struct table *table, const struct top *top, const struct top_row *row)
+static void top_put_forward(struct table *table, const struct top *top, const struct top_row *row)
 {
-    cell_time(table, row->cost->forward_ns, top->style);
+    report_cell_time(table, row->cost->forward_ns, top->style);
 }
 
-static void put_backward(struct table *table, const struct top *top, const struct top_row *row)
+static void top_put_backward(struct table *table, const struct top *top, const struct top_row *row)
 {
-    cell_time(table, row->cost->backward_ns, top->style);
+    report_cell_time(table, row->cost->backward_ns, top->style);
 }
 
 static void put_recompute(struct table *table, const struct top *top, const struct top_row *row)
 {
-    cell_time(table, row->cost->recompute_ns, top->style);
+    report_cell_time(table, row->cost->recompute_ns, top->style);
 }
 
 /* Without recomputation, which is neither. */
-static void put_ratio(struct table *table, const struct top *top, const struct top_row *row)
+static void top_put_ratio(struct table *table, const struct top *top, const struct top_row *row)
 {
-    char buf[UNITS_ROOM];
+    char buf[REPORT_UNITS_ROOM];
     bool slow = row->line && analyze_line_is_slow_backward(row->line, top->analysis, &top->roof);
-    table_cellf(table, "%s%s", units_ratio(buf, row->cost->backward_ns, row->cost->forward_ns),
-                slow ? "!" : "");
+    report_table_cellf(table, "%s%s",
+                       report_units_ratio(buf, row->cost->backward_ns, row->cost->forward_ns),
+                       slow ? "!" : "");
 }
 
 static void put_expected(struct table *table, const struct top *top, const struct top_row *row)
 {
-    char buf[UNITS_ROOM] = "-";
+    char buf[REPORT_UNITS_ROOM] = "-";
     double expected = analyze_cost_expected_ratio(row->cost, &top->roof);
     if (expected > 0)
         snprintf(buf, sizeof buf, "%.*f", expected < 9.95 ? 1 : 0, expected);
-    table_cell(table, buf);
+    report_table_cell(table, buf);
 }
 
-static void put_tape(struct table *table, const struct top *top, const struct top_row *row)
+static void top_put_tape(struct table *table, const struct top *top, const struct top_row *row)
 {
-    cell_bytes(table, analyze_cost_tape_bytes(row->cost), top->style);
+    report_cell_bytes(table, analyze_cost_tape_bytes(row->cost), top->style);
 }
 
-static void put_peak(struct table *table, const struct top *top, const struct top_row *row)
+static void top_put_peak(struct table *table, const struct top *top, const struct top_row *row)
 {
-    cell_bytes(table, row->cost->peak_bytes, top->style);
+    report_cell_bytes(table, row->cost->peak_bytes, top->style);
 }
 
-static void put_lifetime(struct table *table, const struct top *top, const struct top_row *row)
+static void top_put_lifetime(struct table *table, const struct top *top, const struct top_row *row)
 {
-    cell_byte_time(table, row->cost->byte_ns, top->style);
+    report_cell_byte_time(table, row->cost->byte_ns, top->style);
 }
 
-static void put_calls(struct table *table, const struct top *top, const struct top_row *row)
+static void top_put_calls(struct table *table, const struct top *top, const struct top_row *row)
 {
-    cell_count(table, row->cost->calls, top->style);
+    report_cell_count(table, row->cost->calls, top->style);
 }
 
 /* The standard error of the share: it is from so many samples. */
 static void put_error(struct table *table, const struct top *top, const struct top_row *row)
 {
-    char buf[UNITS_ROOM];
-    const uint64_t key = ranking_key(row->cost, top->sort, top->style);
+    char buf[REPORT_UNITS_ROOM];
+    const uint64_t key = report_ranking_key(row->cost, top->sort, top->style);
     if (row->cost->cpu_samples == 0)
-        table_cell(table, "-");
+        report_table_cell(table, "-");
     else
-        table_cell(table, units_share(buf, read_whole(analyze_cost_error(row->cost, key)),
-                                      ranking_key(&top->ranking->total, top->sort, top->style)));
+        report_table_cell(
+            table,
+            report_units_share(buf, read_whole(analyze_cost_error(row->cost, key)),
+                               report_ranking_key(&top->ranking->total, top->sort, top->style)));
 }
 
 static void put_other(struct table *table, const struct top *top, const struct top_row *row)
 {
-    cell_time(table, row->cost->other_ns, top->style);
+    report_cell_time(table, row->cost->other_ns, top->style);
 }
 
 static void put_waiting(struct table *table, const struct top *top, const struct top_row *row)
 {
-    cell_time(table, row->cost->waiting_ns, top->style);
+    report_cell_time(table, row->cost->waiting_ns, top->style);
 }
 
 static void put_waiting_io(struct table *table, const struct top *top, const struct top_row *row)
 {
-    cell_time(table, row->cost->waiting_io_ns, top->style);
+    report_cell_time(table, row->cost->waiting_io_ns, top->style);
 }
 
 static void put_waiting_lock(struct table *table, const struct top *top, const struct top_row *row)
 {
-    cell_time(table, row->cost->waiting_lock_ns, top->style);
+    report_cell_time(table, row->cost->waiting_lock_ns, top->style);
 }
 
 static void put_samples(struct table *table, const struct top *top, const struct top_row *row)
 {
-    cell_count(table, row->cost->samples, top->style);
+    report_cell_count(table, row->cost->samples, top->style);
 }
 
 static bool is_sampled(const struct top *top)
@@ -131,10 +135,10 @@ static bool is_sampled(const struct top *top)
 
 static bool by_sampled_time(const struct top *top)
 {
-    return is_sampled(top) && ranking_is_time(top->sort);
+    return is_sampled(top) && report_ranking_is_time(top->sort);
 }
 
-static bool has_other(const struct top *top)
+static bool top_has_other(const struct top *top)
 {
     return is_sampled(top) && top->style->phases == 0;
 }
@@ -152,12 +156,14 @@ static bool by_lifetime(const struct top *top)
 
 static bool has_forward(const struct top *top)
 {
-    return ranking_has_phase(top->style, REPORT_FORWARD) && !top->analysis->profile->without_times;
+    return report_ranking_has_phase(top->style, REPORT_FORWARD) &&
+           !top->analysis->profile->without_times;
 }
 
 static bool has_backward(const struct top *top)
 {
-    return ranking_has_phase(top->style, REPORT_BACKWARD) && !top->analysis->profile->without_times;
+    return report_ranking_has_phase(top->style, REPORT_BACKWARD) &&
+           !top->analysis->profile->without_times;
 }
 
 static bool has_both(const struct top *top)
@@ -165,9 +171,9 @@ static bool has_both(const struct top *top)
     return has_forward(top) && has_backward(top);
 }
 
-static bool has_recompute(const struct top *top)
+static bool top_has_recompute(const struct top *top)
 {
-    return ranking_has_phase(top->style, REPORT_RECOMPUTE) &&
+    return report_ranking_has_phase(top->style, REPORT_RECOMPUTE) &&
            !top->analysis->profile->without_times && analyze_cost_recomputes(&top->ranking->total);
 }
 
@@ -178,7 +184,7 @@ static bool has_expected(const struct top *top)
 }
 
 /* In the order of the table. `rank`: where there is no room, the highest goes first. */
-static const struct column {
+static const struct top_column {
     const char *title; /* NULL: of bytes times the time that they lived */
     unsigned rank;
     void (*put)(struct table *table, const struct top *top, const struct top_row *row);
@@ -205,46 +211,47 @@ static const struct column {
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static void add_columns(struct table *table, const struct top *top)
+static void top_add_columns(struct table *table, const struct top *top)
 {
     for (size_t i = 0; i < COLUMNS; i++) {
-        const struct column *column = &columns[i];
+        const struct top_column *column = &columns[i];
         if (column->shown && !column->shown(top))
             continue;
-        table_column(table, TABLE_RIGHT,
-                     column->sampled && is_sampled(top) ? column->sampled
-                     : column->title                    ? column->title
-                                                        : text_byte_time_title(top->style));
-        table_optional(table, column->rank);
+        report_table_column(table, REPORT_TABLE_RIGHT,
+                            column->sampled && is_sampled(top) ? column->sampled
+                            : column->title                    ? column->title
+                                            : report_text_byte_time_title(top->style));
+        report_table_optional(table, column->rank);
     }
-    table_column(table, TABLE_LEFT, text_where_title(top->by));
+    report_table_column(table, REPORT_TABLE_LEFT, report_text_where_title(top->by));
 }
 
-static void add_cells(struct table *table, const struct top *top, const struct analyze_line *line,
-                      const struct analyze_cost *cost)
+static void top_add_cells(struct table *table, const struct top *top,
+                          const struct analyze_line *line, const struct analyze_cost *cost)
 {
     const struct top_row row = {line, cost};
-    table_row(table);
+    report_table_row(table);
     for (size_t i = 0; i < COLUMNS; i++)
         if (!columns[i].shown || columns[i].shown(top))
             columns[i].put(table, top, &row);
 }
 
-static void put_hidden(const struct top *top)
+static void top_put_hidden(const struct top *top)
 {
-    const struct ranking *ranking = top->ranking;
+    const struct report_ranking *ranking = top->ranking;
     const struct report_style *style = top->style;
-    char buf[UNITS_ROOM];
+    char buf[REPORT_UNITS_ROOM];
     struct analyze_cost sum = {0};
     size_t n = ranking->n - ranking->shown;
     for (size_t i = ranking->shown; i < ranking->n; i++)
         analyze_cost_add(&sum, &ranking->row[i].line->cost);
     /* Rows with what they called overlap: their sum says nothing. */
-    const char *share = ranking_share(buf, &sum, &ranking->total, top->sort, style);
-    text_paragraph(style->out, style->width, "%s %zu more %s%s%s%s%s; -n 0 shows everything.",
-                   style->utf8 ? "\u2026" : "...", n, ranking_noun(top->by), n == 1 ? "" : "s",
-                   style->inclusive ? "" : " with ", style->inclusive ? "" : share,
-                   style->inclusive ? "" : " in all");
+    const char *share = report_ranking_share(buf, &sum, &ranking->total, top->sort, style);
+    report_text_paragraph(style->out, style->width,
+                          "%s %zu more %s%s%s%s%s; -n 0 shows everything.",
+                          style->utf8 ? "\u2026" : "...", n, report_ranking_noun(top->by),
+                          n == 1 ? "" : "s", style->inclusive ? "" : " with ",
+                          style->inclusive ? "" : share, style->inclusive ? "" : " in all");
 }
 
 static bool any_slow(const struct top *top)
@@ -257,29 +264,29 @@ static bool any_slow(const struct top *top)
     return false;
 }
 
-static void print(const struct top *top)
+static void top_print(const struct top *top)
 {
     const struct report_style *style = top->style;
-    const struct ranking *ranking = top->ranking;
-    struct table *table = table_new();
-    add_columns(table, top);
+    const struct report_ranking *ranking = top->ranking;
+    struct table *table = report_table_new();
+    top_add_columns(table, top);
     for (size_t i = 0; i < ranking->shown; i++) {
         const struct analyze_line *line = ranking->row[i].line;
-        add_cells(table, top, line, &line->cost);
-        cell_where(table, top->analysis, line, top->by);
+        top_add_cells(table, top, line, &line->cost);
+        report_cell_where(table, top->analysis, line, top->by);
     }
     if (top->analysis->n_left_out > 0) {
-        add_cells(table, top, NULL, &top->analysis->left_out);
-        table_cell(table, "(left out)");
+        top_add_cells(table, top, NULL, &top->analysis->left_out);
+        report_table_cell(table, "(left out)");
     }
-    add_cells(table, top, NULL, &ranking->total);
-    table_cell(table, "(all)");
-    table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
-    table_free(table);
+    top_add_cells(table, top, NULL, &ranking->total);
+    report_table_cell(table, "(all)");
+    report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    report_table_free(table);
     if (ranking->n == 0 && top->analysis->n_left_out == 0)
         fputs("Nothing was measured.\n", style->out);
     if (ranking->shown < ranking->n)
-        put_hidden(top);
+        top_put_hidden(top);
     if (any_slow(top))
         fputs(is_sampled(top)
                   ? "! backward takes over twice what flops\nand bytes explain, by more "
@@ -287,21 +294,21 @@ static void print(const struct top *top)
                   : "! backward takes over twice what flops\nand bytes explain.\n",
               style->out);
     if (is_sampled(top))
-        text_sampled_note(top->analysis, style->out);
+        report_text_sampled_note(top->analysis, style->out);
     if (style->inclusive)
         fputs("Each row has all that it called as well.\n", style->out);
-    text_untimed_note(top->analysis, style->out);
-    text_unlined_note(top->analysis, style->out);
-    text_expectations_note(top->analysis, style);
+    report_text_untimed_note(top->analysis, style->out);
+    report_text_unlined_note(top->analysis, style->out);
+    report_text_expectations_note(top->analysis, style);
 }
 
-static void print_json(const struct top *top)
+static void top_print_json(const struct top *top)
 {
-    const struct ranking *ranking = top->ranking;
+    const struct report_ranking *ranking = top->ranking;
     struct base_json json;
     report_json_begin(&json, top->style->out, "top");
     report_json_profile(&json, "profile", top->analysis->profile);
-    base_json_text(&json, "by", ranking_noun(top->by));
+    base_json_text(&json, "by", report_ranking_noun(top->by));
     base_json_bool(&json, "inclusive", top->style->inclusive);
     base_json_array(&json, "rows");
     for (size_t i = 0; i < ranking->shown; i++) {
@@ -334,19 +341,19 @@ static void print_json(const struct top *top)
 void report_top(const struct analyze_result *analysis, enum analyze_by by, enum report_sort sort,
                 size_t limit, const struct report_style *style)
 {
-    struct ranking ranking;
+    struct report_ranking ranking;
     struct top top = {
         .analysis = analysis,
         .style = style,
         .ranking = &ranking,
         .by = by,
-        .sort = ranking_known(analysis->profile, sort),
+        .sort = report_ranking_known(analysis->profile, sort),
         .roof = analyze_roof(analysis),
     };
-    ranking_make(&ranking, analysis, by, top.sort, limit, style);
+    report_ranking_make(&ranking, analysis, by, top.sort, limit, style);
     if (style->json)
-        print_json(&top);
+        top_print_json(&top);
     else
-        print(&top);
-    ranking_free(&ranking);
+        top_print(&top);
+    report_ranking_free(&ranking);
 }

@@ -9,7 +9,7 @@
 #include "report_json.h"
 #include "report_rank.h"
 #include "report_text.h"
-#include "units.h"
+#include "report_units.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -55,24 +55,24 @@ static int compare_ordered(const void *x, const void *y)
     return order ? order : a->node < b->node ? -1 : a->node > b->node;
 }
 
-static uint64_t cost_of(const struct printer *p, const struct analyze_cost *cost)
+static uint64_t tree_cost_of(const struct printer *p, const struct analyze_cost *cost)
 {
-    return ranking_key(cost, p->options->metric, p->style);
+    return report_ranking_key(cost, p->options->metric, p->style);
 }
 
-static uint64_t key_of(const struct printer *p, const struct analyze_tree_node *node)
+static uint64_t tree_key_of(const struct printer *p, const struct analyze_tree_node *node)
 {
     switch (p->options->order) {
     case REPORT_TREE_BY_CALLS:
         return node->all.calls;
     case REPORT_TREE_BY_SELF:
-        return cost_of(p, &node->line.cost);
+        return tree_cost_of(p, &node->line.cost);
     case REPORT_TREE_BY_SOURCE:
         return 0;
     case REPORT_TREE_BY_COST:
         break;
     }
-    return cost_of(p, &node->all);
+    return tree_cost_of(p, &node->all);
 }
 
 /* Op calls; where none were counted, samples. */
@@ -81,8 +81,8 @@ static uint64_t count_of(const struct analyze_cost *cost)
     return cost->calls > 0 ? cost->calls : cost->samples;
 }
 
-static bool is_shown(const struct printer *p, const struct analyze_tree_node *node,
-                     const struct analyze_tree_node *parent)
+static bool tree_is_shown(const struct printer *p, const struct analyze_tree_node *node,
+                          const struct analyze_tree_node *parent)
 {
     const struct report_tree_options *options = p->options;
     if (options->max_depth > 0 && node->depth > options->max_depth)
@@ -95,10 +95,11 @@ static bool is_shown(const struct printer *p, const struct analyze_tree_node *no
 
 static const char *module_of(const struct analyze_line *line)
 {
-    return line->module ? text_base_name(line->module) : "?";
+    return line->module ? report_text_base_name(line->module) : "?";
 }
 
-static void put_place(char *buf, size_t n, const struct printer *p, const struct analyze_line *line)
+static void tree_put_place(char *buf, size_t n, const struct printer *p,
+                           const struct analyze_line *line)
 {
     const char *file = line->file ? report_short_path(p->tree->analysis, line->file) : NULL;
     const char *function = line->function ? line->function : "";
@@ -134,7 +135,7 @@ static void put_label(char *buf, size_t n, const struct printer *p,
                       const struct analyze_tree_node *node)
 {
     char names[NAMES_ROOM], place[LABEL_ROOM / 2];
-    text_names(names, sizeof names, &node->line.ops, ",");
+    report_text_names(names, sizeof names, &node->line.ops, ",");
     const unsigned level = node->depth > 0 ? node->depth - 1 : 0, most = most_indent(p);
     const int indent = (int)(2 * (level < most ? level : most));
     if (node->depth == 0)
@@ -146,7 +147,7 @@ static void put_label(char *buf, size_t n, const struct printer *p,
     else if (node->cut)
         snprintf(place, sizeof place, "(outer frames cut off)");
     else
-        put_place(place, sizeof place, p, &node->line);
+        tree_put_place(place, sizeof place, p, &node->line);
     if (level > most)
         snprintf(buf, n, "%*s+%u %s%s%s", indent, "", level - most, place, *names ? " " : "",
                  names);
@@ -167,10 +168,10 @@ static const struct {
 };
 enum { OTHERS = sizeof others / sizeof *others };
 
-static bool has_other(const struct printer *p, int i)
+static bool tree_has_other(const struct printer *p, int i)
 {
     return others[i].metric != p->options->metric && (!others[i].wide || is_wide(p)) &&
-           ranking_knows(p->tree->analysis->profile, others[i].metric);
+           report_ranking_knows(p->tree->analysis->profile, others[i].metric);
 }
 
 /* Times of a profile with samples are estimates. */
@@ -192,57 +193,59 @@ static const char *title_of(const struct printer *p, enum report_sort metric)
         [REPORT_SORT_CALLS] = {"calls", "calls"},
     };
     if (metric == REPORT_SORT_LIFETIME)
-        return text_byte_time_title(p->style);
+        return report_text_byte_time_title(p->style);
     return title[metric][is_estimate(p, metric)];
 }
 
-static void add_columns(const struct printer *p)
+static void tree_add_columns(const struct printer *p)
 {
-    table_column(p->table, TABLE_RIGHT, "share");
-    table_column(p->table, TABLE_RIGHT, title_of(p, p->options->metric));
+    report_table_column(p->table, REPORT_TABLE_RIGHT, "share");
+    report_table_column(p->table, REPORT_TABLE_RIGHT, title_of(p, p->options->metric));
     if (!p->options->inverted) {
-        table_column(p->table, TABLE_RIGHT, is_estimate(p, p->options->metric) ? "~self" : "self");
-        table_optional(p->table, 2);
+        report_table_column(p->table, REPORT_TABLE_RIGHT,
+                            is_estimate(p, p->options->metric) ? "~self" : "self");
+        report_table_optional(p->table, 2);
     }
     for (int i = 0; i < OTHERS; i++) {
-        if (!has_other(p, i))
+        if (!tree_has_other(p, i))
             continue;
-        table_column(p->table, TABLE_RIGHT, title_of(p, others[i].metric));
-        table_optional(p->table, others[i].rank);
+        report_table_column(p->table, REPORT_TABLE_RIGHT, title_of(p, others[i].metric));
+        report_table_optional(p->table, others[i].rank);
     }
-    table_column(p->table, TABLE_LEFT, p->options->inverted ? "call, op; its callers" : "call, op");
+    report_table_column(p->table, REPORT_TABLE_LEFT,
+                        p->options->inverted ? "call, op; its callers" : "call, op");
 }
 
 static void cell_cost(const struct printer *p, enum report_sort metric,
                       const struct analyze_cost *cost)
 {
-    const uint64_t value = ranking_key(cost, metric, p->style);
+    const uint64_t value = report_ranking_key(cost, metric, p->style);
     if (metric == REPORT_SORT_TAPE || metric == REPORT_SORT_PEAK)
-        cell_bytes(p->table, value, p->style);
+        report_cell_bytes(p->table, value, p->style);
     else if (metric == REPORT_SORT_CALLS)
-        cell_count(p->table, value, p->style);
+        report_cell_count(p->table, value, p->style);
     else if (metric == REPORT_SORT_LIFETIME)
-        cell_byte_time(p->table, cost->byte_ns, p->style);
+        report_cell_byte_time(p->table, cost->byte_ns, p->style);
     else
-        cell_time(p->table, value, p->style);
+        report_cell_time(p->table, value, p->style);
 }
 
-static void add_cells(const struct printer *p, const struct analyze_cost *all,
-                      const struct analyze_cost *self)
+static void tree_add_cells(const struct printer *p, const struct analyze_cost *all,
+                           const struct analyze_cost *self)
 {
-    char buf[UNITS_ROOM];
-    table_row(p->table);
-    table_cell(p->table,
-               ranking_share(buf, all, &p->tree->analysis->sum, p->options->metric, p->style));
+    char buf[REPORT_UNITS_ROOM];
+    report_table_row(p->table);
+    report_table_cell(p->table, report_ranking_share(buf, all, &p->tree->analysis->sum,
+                                                     p->options->metric, p->style));
     cell_cost(p, p->options->metric, all);
     if (!p->options->inverted)
         cell_cost(p, p->options->metric, self);
     for (int i = 0; i < OTHERS; i++)
-        if (has_other(p, i))
+        if (tree_has_other(p, i))
             cell_cost(p, others[i].metric, all);
 }
 
-static void put_json(const struct printer *p, uint32_t i)
+static void tree_put_json(const struct printer *p, uint32_t i)
 {
     const struct analyze_tree_node *node = &p->tree->node[i];
     base_json_object(p->json, NULL);
@@ -263,25 +266,25 @@ static void put_json(const struct printer *p, uint32_t i)
     base_json_end(p->json);
 }
 
-static void put_node(struct printer *p, uint32_t i)
+static void tree_put_node(struct printer *p, uint32_t i)
 {
     char label[LABEL_ROOM];
     const struct analyze_tree_node *node = &p->tree->node[i];
     p->shown++;
     if (p->json) {
-        put_json(p, i);
+        tree_put_json(p, i);
         return;
     }
-    add_cells(p, &node->all, &node->line.cost);
+    tree_add_cells(p, &node->all, &node->line.cost);
     put_label(label, sizeof label, p, node);
-    table_cell(p->table, label);
+    report_table_cell(p->table, label);
 }
 
-static size_t count_below(const struct analyze_tree *tree, uint32_t i)
+static size_t tree_count_below(const struct analyze_tree *tree, uint32_t i)
 {
     size_t n = 1;
     for (uint32_t at = tree->node[i].child; at != ANALYZE_NO_NODE; at = tree->node[at].next)
-        n += count_below(tree, at);
+        n += tree_count_below(tree, at);
     return n;
 }
 
@@ -290,13 +293,13 @@ static void put_subtree(struct printer *p, uint32_t i)
 {
     const struct analyze_tree_node *node = &p->tree->node[i];
     const size_t first = p->n_order;
-    put_node(p, i);
+    tree_put_node(p, i);
     for (uint32_t at = node->child; at != ANALYZE_NO_NODE; at = p->tree->node[at].next) {
         const struct analyze_tree_node *below = &p->tree->node[at];
-        if (is_shown(p, below, node))
-            p->order[p->n_order++] = (struct ordered){at, key_of(p, below), &below->line};
+        if (tree_is_shown(p, below, node))
+            p->order[p->n_order++] = (struct ordered){at, tree_key_of(p, below), &below->line};
         else
-            p->hidden += count_below(p->tree, at);
+            p->hidden += tree_count_below(p->tree, at);
     }
     const size_t end = p->n_order;
     if (end > first)
@@ -333,26 +336,27 @@ static void put_notes(const struct printer *p)
     if (tree->too_large)
         fputs("The tree is too large: some paths are\ncut.\n", out);
     if (tree->analysis->profile->n_samples > 0)
-        text_sampled_note(tree->analysis, out);
-    text_untimed_note(tree->analysis, out);
-    text_unlined_note(tree->analysis, out);
+        report_text_sampled_note(tree->analysis, out);
+    report_text_untimed_note(tree->analysis, out);
+    report_text_unlined_note(tree->analysis, out);
 }
 
-static void print_table(struct printer *p)
+static void tree_print_table(struct printer *p)
 {
-    p->table = table_new();
-    add_columns(p);
+    p->table = report_table_new();
+    tree_add_columns(p);
     put_subtree(p, 0);
     if (p->tree->n_left_out > 0) {
-        add_cells(p, &p->tree->left_out, &p->tree->left_out);
-        table_cell(p->table, "(left out)");
+        tree_add_cells(p, &p->tree->left_out, &p->tree->left_out);
+        report_table_cell(p->table, "(left out)");
     }
-    table_print(p->table, p->style->out, p->style->exact ? 0 : p->style->width, p->style->utf8);
-    table_free(p->table);
+    report_table_print(p->table, p->style->out, p->style->exact ? 0 : p->style->width,
+                       p->style->utf8);
+    report_table_free(p->table);
     put_notes(p);
 }
 
-static void print_json(struct printer *p)
+static void tree_print_json(struct printer *p)
 {
     struct base_json json;
     const struct analyze_result *analysis = p->tree->analysis;
@@ -382,11 +386,11 @@ void report_tree(const struct analyze_tree *tree, const struct report_tree_optio
 {
     struct report_tree_options known = *options;
     struct printer p = {.tree = tree, .options = &known, .style = style};
-    known.metric = ranking_known(tree->analysis->profile, options->metric);
+    known.metric = report_ranking_known(tree->analysis->profile, options->metric);
     p.order = base_calloc(tree->n_nodes, sizeof *p.order);
     if (style->json)
-        print_json(&p);
+        tree_print_json(&p);
     else
-        print_table(&p);
+        tree_print_table(&p);
     free(p.order);
 }

@@ -3,7 +3,7 @@
 
 #include "base_memory.h"
 #include "report_text.h"
-#include "units.h"
+#include "report_units.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,8 @@ static int compare_options(const void *x, const void *y)
 }
 
 /* The options in that order, all of them or those that were chosen; the caller frees the list. */
-static const struct analyze_option **ordered(const struct analyze_whatif *whatif, bool chosen,
-                                             size_t *n)
+static const struct analyze_option **whatif_ordered(const struct analyze_whatif *whatif,
+                                                    bool chosen, size_t *n)
 {
     const struct analyze_option **list = base_calloc(whatif->n + 1, sizeof *list);
     *n = 0;
@@ -33,15 +33,16 @@ static const struct analyze_option **ordered(const struct analyze_whatif *whatif
     return list;
 }
 
-static const char *bytes_text(char buf[UNITS_ROOM], uint64_t bytes,
+static const char *bytes_text(char buf[REPORT_UNITS_ROOM], uint64_t bytes,
                               const struct report_style *style)
 {
-    return style->exact ? units_exact(buf, bytes) : units_bytes(buf, bytes);
+    return style->exact ? report_units_exact(buf, bytes) : report_units_bytes(buf, bytes);
 }
 
-static const char *time_text(char buf[UNITS_ROOM], uint64_t ns, const struct report_style *style)
+static const char *time_text(char buf[REPORT_UNITS_ROOM], uint64_t ns,
+                             const struct report_style *style)
 {
-    return style->exact ? units_exact(buf, ns) : units_time(buf, ns, style->utf8);
+    return style->exact ? report_units_exact(buf, ns) : report_units_time(buf, ns, style->utf8);
 }
 
 /* What it costs to compute values again is known from exact times. */
@@ -53,9 +54,10 @@ static bool is_costed(const struct analyze_result *analysis)
 /* The saving in percent: "-33.3%". */
 static void cell_less(struct table *table, uint64_t now, uint64_t before)
 {
-    char buf[UNITS_ROOM];
+    char buf[REPORT_UNITS_ROOM];
     const bool less = now < before;
-    table_cellf(table, "%s%s", less ? "-" : "", units_share(buf, less ? before - now : 0, before));
+    report_table_cellf(table, "%s%s", less ? "-" : "",
+                       report_units_share(buf, less ? before - now : 0, before));
 }
 
 /* Less than what the table shows as 0.1 %. The options come by their peaks: those that gain too
@@ -69,33 +71,33 @@ static size_t count_gaining(const struct analyze_whatif *whatif,
 }
 
 /* All rows. */
-static struct table *make_table(const struct analyze_result *analysis,
-                                const struct analyze_whatif *whatif,
-                                const struct analyze_option *const *option, size_t n,
-                                const struct report_style *style)
+static struct table *whatif_make_table(const struct analyze_result *analysis,
+                                       const struct analyze_whatif *whatif,
+                                       const struct analyze_option *const *option, size_t n,
+                                       const struct report_style *style)
 {
     static const char *const title[] = {"new peak", "less", "cost", "of run", "values", ""};
     static const unsigned rank[] = {0, 2, 0,
                                     1, 3, 0}; /* where there is no room, the highest goes */
-    char buf[UNITS_ROOM];
-    struct table *table = table_new();
+    char buf[REPORT_UNITS_ROOM];
+    struct table *table = report_table_new();
     for (size_t i = 0; i < sizeof title / sizeof *title; i++) {
-        table_column(table, TABLE_RIGHT, title[i]);
-        table_optional(table, rank[i]);
+        report_table_column(table, REPORT_TABLE_RIGHT, title[i]);
+        report_table_optional(table, rank[i]);
     }
-    table_column(table, TABLE_LEFT, "line, op, function");
+    report_table_column(table, REPORT_TABLE_LEFT, "line, op, function");
     for (size_t i = 0; i < n; i++) {
-        table_row(table);
-        cell_bytes(table, option[i]->peak_bytes, style);
+        report_table_row(table);
+        report_cell_bytes(table, option[i]->peak_bytes, style);
         cell_less(table, option[i]->peak_bytes, whatif->peak_bytes);
         if (is_costed(analysis))
-            cell_time(table, option[i]->cost_ns, style);
+            report_cell_time(table, option[i]->cost_ns, style);
         else
-            table_cell(table, "-");
-        table_cell(table, units_share(buf, option[i]->cost_ns, whatif->run_ns));
-        cell_count(table, option[i]->count, style);
-        table_cell(table, option[i]->is_best ? "*" : "");
-        cell_where(table, analysis, &option[i]->line, ANALYZE_BY_LINE);
+            report_table_cell(table, "-");
+        report_table_cell(table, report_units_share(buf, option[i]->cost_ns, whatif->run_ns));
+        report_cell_count(table, option[i]->count, style);
+        report_table_cell(table, option[i]->is_best ? "*" : "");
+        report_cell_where(table, analysis, &option[i]->line, ANALYZE_BY_LINE);
     }
     return table;
 }
@@ -104,17 +106,18 @@ static struct table *make_table(const struct analyze_result *analysis,
 static void put_terms(const struct analyze_result *analysis, const struct analyze_whatif *whatif,
                       const struct report_style *style)
 {
-    char buf[UNITS_ROOM];
+    char buf[REPORT_UNITS_ROOM];
     FILE *out = style->out;
     if (!is_costed(analysis))
-        text_paragraph(out, style->width,
-                       "The cost is not known: it is from exact times (--time exact).");
+        report_text_paragraph(out, style->width,
+                              "The cost is not known: it is from exact times (--time exact).");
     if (whatif->n_left_out > 0)
-        text_paragraph(out, style->width,
-                       "Rows of the profile that save values and were left out, and so stay as "
-                       "they are: %zu.",
-                       whatif->n_left_out);
-    text_paragraph(
+        report_text_paragraph(
+            out, style->width,
+            "Rows of the profile that save values and were left out, and so stay as "
+            "they are: %zu.",
+            whatif->n_left_out);
+    report_text_paragraph(
         out, style->width,
         "Assumed: each value is made again just before the pullback that reads it, one at "
         "a time, from operands that are there then.");
@@ -122,21 +125,24 @@ static void put_terms(const struct analyze_result *analysis, const struct analyz
     for (size_t i = 0; i < whatif->n; i++)
         chosen += whatif->option[i].chosen;
     if (chosen > 1)
-        text_paragraph(out, style->width,
-                       "Where one of these lines feeds another, peak and cost are lower bounds.");
+        report_text_paragraph(
+            out, style->width,
+            "Where one of these lines feeds another, peak and cost are lower bounds.");
     if (whatif->merged > 1)
-        text_paragraph(out, style->width,
-                       "Replayed in moments of up to %u changes each: the new peak may be higher "
-                       "between two of them.",
-                       (unsigned)whatif->merged);
+        report_text_paragraph(
+            out, style->width,
+            "Replayed in moments of up to %u changes each: the new peak may be higher "
+            "between two of them.",
+            (unsigned)whatif->merged);
     else
-        text_paragraph(out, style->width, "Replayed change by change (exact).");
+        report_text_paragraph(out, style->width, "Replayed change by change (exact).");
     if (whatif->is_truncated)
-        text_paragraph(out, style->width,
-                       "The replay ends before the tape was emptied: there was no room.");
+        report_text_paragraph(out, style->width,
+                              "The replay ends before the tape was emptied: there was no room.");
     if (whatif->peak_bytes != whatif->tape->peak_bytes)
-        text_paragraph(out, style->width, "The replay's peak is not the tape's, which was %s.",
-                       bytes_text(buf, whatif->tape->peak_bytes, style));
+        report_text_paragraph(out, style->width,
+                              "The replay's peak is not the tape's, which was %s.",
+                              bytes_text(buf, whatif->tape->peak_bytes, style));
 }
 
 static void put_json_option(struct base_json *json, const struct analyze_option *option,
@@ -174,26 +180,27 @@ static void put_json_options(struct base_json *json, const struct analyze_option
     base_json_end(json);
 }
 
-static void put_table(struct table *table, const struct report_style *style)
+static void whatif_put_table(struct table *table, const struct report_style *style)
 {
-    table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
-    table_free(table);
+    report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
+    report_table_free(table);
 }
 
 /* How many lines are not shown, and how they are. */
-static void put_hidden(size_t beyond, size_t idle, const struct report_style *style)
+static void whatif_put_hidden(size_t beyond, size_t idle, const struct report_style *style)
 {
     const char *dots = style->utf8 ? "\u2026" : "...";
     if (beyond > 0 && idle > 0)
-        text_paragraph(style->out, style->width,
-                       "%s %zu more, and %zu that would lower the peak by less than 0.05 %%; "
-                       "-n 0 shows everything.",
-                       dots, beyond, idle);
+        report_text_paragraph(
+            style->out, style->width,
+            "%s %zu more, and %zu that would lower the peak by less than 0.05 %%; "
+            "-n 0 shows everything.",
+            dots, beyond, idle);
     else if (idle > 0)
-        text_paragraph(style->out, style->width,
-                       "%s %zu line%s would lower the peak by less than 0.05 %%; -n 0 shows "
-                       "everything.",
-                       dots, idle, idle == 1 ? "" : "s");
+        report_text_paragraph(style->out, style->width,
+                              "%s %zu line%s would lower the peak by less than 0.05 %%; -n 0 shows "
+                              "everything.",
+                              dots, idle, idle == 1 ? "" : "s");
     else if (beyond > 0)
         fprintf(style->out, "%s %zu more; -n 0 shows everything.\n", dots, beyond);
 }
@@ -206,49 +213,51 @@ static void put_none(const struct analyze_whatif *whatif, const struct report_st
                                      : "No line saves values.\n",
               style->out);
     else
-        text_paragraph(style->out, style->width,
-                       "No line would lower it by 0.05 %% if its saved values were computed "
-                       "again; -n 0 shows all %zu.",
-                       whatif->n);
+        report_text_paragraph(style->out, style->width,
+                              "No line would lower it by 0.05 %% if its saved values were computed "
+                              "again; -n 0 shows all %zu.",
+                              whatif->n);
 }
 
-static void put_all(const struct analyze_result *analysis, const struct analyze_whatif *whatif,
-                    const struct analyze_option *const *option, size_t limit,
-                    const struct report_style *style)
+static void whatif_put_all(const struct analyze_result *analysis,
+                           const struct analyze_whatif *whatif,
+                           const struct analyze_option *const *option, size_t limit,
+                           const struct report_style *style)
 {
-    char buf[UNITS_ROOM];
+    char buf[REPORT_UNITS_ROOM];
     const size_t n = limit > 0 ? count_gaining(whatif, option, whatif->n) : whatif->n;
     const size_t shown = limit > 0 && limit < n ? limit : n;
-    struct table *table = make_table(analysis, whatif, option, shown, style);
-    text_paragraph(style->out, style->width,
-                   shown > 0 ? "Peak now: %s. Each line by itself, its saved values computed again:"
-                             : "Peak now: %s.",
-                   bytes_text(buf, whatif->peak_bytes, style));
+    struct table *table = whatif_make_table(analysis, whatif, option, shown, style);
+    report_text_paragraph(
+        style->out, style->width,
+        shown > 0 ? "Peak now: %s. Each line by itself, its saved values computed again:"
+                  : "Peak now: %s.",
+        bytes_text(buf, whatif->peak_bytes, style));
     if (shown > 0) {
-        put_table(table, style);
-        put_hidden(n - shown, whatif->n - n, style);
-        text_paragraph(style->out, style->width,
-                       "* no other line has a lower peak at no more cost.");
+        whatif_put_table(table, style);
+        whatif_put_hidden(n - shown, whatif->n - n, style);
+        report_text_paragraph(style->out, style->width,
+                              "* no other line has a lower peak at no more cost.");
     } else {
-        table_free(table);
+        report_table_free(table);
         put_none(whatif, style);
     }
     put_terms(analysis, whatif, style);
-    text_unlined_note(analysis, style->out);
+    report_text_unlined_note(analysis, style->out);
 }
 
 void report_whatif(const struct analyze_result *analysis, const struct analyze_whatif *whatif,
                    size_t limit, const struct report_style *style)
 {
     size_t n;
-    const struct analyze_option **option = ordered(whatif, false, &n);
+    const struct analyze_option **option = whatif_ordered(whatif, false, &n);
     if (style->json) {
         struct base_json json;
         begin_json(&json, analysis, whatif, style);
         put_json_options(&json, option, limit > 0 && limit < n ? limit : n, is_costed(analysis));
         base_json_finish(&json);
     } else {
-        put_all(analysis, whatif, option, limit, style);
+        whatif_put_all(analysis, whatif, option, limit, style);
     }
     free(option);
 }
@@ -276,7 +285,7 @@ static void put_rest(const struct analyze_whatif *whatif, const struct report_st
 {
     const struct read_tape *tape = whatif->tape;
     uint64_t held[READ_RESIDUAL_KINDS] = {0}, sum = 0;
-    char parts[READ_RESIDUAL_KINDS * (UNITS_ROOM + 16)] = "", buf[UNITS_ROOM];
+    char parts[READ_RESIDUAL_KINDS * (REPORT_UNITS_ROOM + 16)] = "", buf[REPORT_UNITS_ROOM];
     for (size_t i = 0; i < tape->n_residuals; i++)
         if (whatif->of[i] == 0)
             held[tape->residual[i].kind] += tape->residual[i].peak_bytes;
@@ -284,51 +293,56 @@ static void put_rest(const struct analyze_whatif *whatif, const struct report_st
         const size_t at = strlen(parts);
         if (held[k] > 0)
             snprintf(parts + at, sizeof parts - at, "%s%s %s", at > 0 ? ", " : "",
-                     text_kind_name[k], bytes_text(buf, held[k], style));
+                     report_text_kind_name[k], bytes_text(buf, held[k], style));
         sum += held[k];
     }
     if (sum > 0)
-        text_paragraph(style->out, style->width,
-                       "Of the tape's peak %s are not a line's saved values, and stay: %s. "
-                       "'tapescope tape' names who holds them, 'tapescope tape --dead' what no "
-                       "pullback reads.",
-                       bytes_text(buf, sum, style), parts);
+        report_text_paragraph(
+            style->out, style->width,
+            "Of the tape's peak %s are not a line's saved values, and stay: %s. "
+            "'tapescope tape' names who holds them, 'tapescope tape --dead' what no "
+            "pullback reads.",
+            bytes_text(buf, sum, style), parts);
 }
 
 /* Whether the budget is kept, and by how good a choice. */
-static void put_fit(uint64_t peak, uint64_t budget, bool is_optimal,
-                    const struct report_style *style)
+static void whatif_put_fit(uint64_t peak, uint64_t budget, bool is_optimal,
+                           const struct report_style *style)
 {
-    char most[UNITS_ROOM], over[UNITS_ROOM];
+    char most[REPORT_UNITS_ROOM], over[REPORT_UNITS_ROOM];
     if (peak <= budget)
-        text_paragraph(style->out, style->width, "%s",
-                       is_optimal ? "Every choice of lines was tried: none that fits costs less."
+        report_text_paragraph(style->out, style->width, "%s",
+                              is_optimal
+                                  ? "Every choice of lines was tried: none that fits costs less."
                                   : "Chosen one by one: a cheaper choice may exist.");
     else
-        text_paragraph(style->out, style->width, "%s of %s: %s is %s above it.",
-                       is_optimal ? "No choice of lines fits the budget"
-                                  : "Chosen one by one, no lines were found that fit the budget",
-                       bytes_text(most, budget, style),
-                       is_optimal ? "the least peak" : "the least peak found",
-                       bytes_text(over, peak - budget, style));
+        report_text_paragraph(
+            style->out, style->width, "%s of %s: %s is %s above it.",
+            is_optimal ? "No choice of lines fits the budget"
+                       : "Chosen one by one, no lines were found that fit the budget",
+            bytes_text(most, budget, style), is_optimal ? "the least peak" : "the least peak found",
+            bytes_text(over, peak - budget, style));
 }
 
-static void put_choice(const struct analyze_result *analysis, const struct analyze_whatif *whatif,
-                       const struct analyze_option *const *option, size_t n, uint64_t peak,
-                       uint64_t budget, bool is_optimal, const struct report_style *style)
+static void whatif_put_choice(const struct analyze_result *analysis,
+                              const struct analyze_whatif *whatif,
+                              const struct analyze_option *const *option, size_t n, uint64_t peak,
+                              uint64_t budget, bool is_optimal, const struct report_style *style)
 {
-    char before[UNITS_ROOM], after[UNITS_ROOM], time[UNITS_ROOM], share[UNITS_ROOM];
+    char before[REPORT_UNITS_ROOM], after[REPORT_UNITS_ROOM], time[REPORT_UNITS_ROOM],
+        share[REPORT_UNITS_ROOM];
     const uint64_t cost = analyze_whatif_cost(whatif);
-    struct table *table = make_table(analysis, whatif, option, n, style);
-    text_paragraph(style->out, style->width, "Peak now: %s; with these lines computed again: %s.",
-                   bytes_text(before, whatif->peak_bytes, style), bytes_text(after, peak, style));
+    struct table *table = whatif_make_table(analysis, whatif, option, n, style);
+    report_text_paragraph(
+        style->out, style->width, "Peak now: %s; with these lines computed again: %s.",
+        bytes_text(before, whatif->peak_bytes, style), bytes_text(after, peak, style));
     if (is_costed(analysis))
-        text_paragraph(style->out, style->width,
-                       "Cost: %s, %s of the run's forward and backward time.",
-                       time_text(time, cost, style), units_share(share, cost, whatif->run_ns));
+        report_text_paragraph(
+            style->out, style->width, "Cost: %s, %s of the run's forward and backward time.",
+            time_text(time, cost, style), report_units_share(share, cost, whatif->run_ns));
     if (budget > 0)
-        put_fit(peak, budget, is_optimal, style);
-    put_table(table, style);
+        whatif_put_fit(peak, budget, is_optimal, style);
+    whatif_put_table(table, style);
     if (n == 0)
         fputs(budget > 0 && peak > budget ? "No line would lower it.\n"
                                           : "No line need be computed again.\n",
@@ -344,10 +358,10 @@ void report_whatif_choice(const struct analyze_result *analysis,
 {
     size_t n;
     const uint64_t peak = analyze_whatif_peak(whatif);
-    const struct analyze_option **option = ordered(whatif, true, &n);
+    const struct analyze_option **option = whatif_ordered(whatif, true, &n);
     if (style->json)
         put_choice_json(analysis, whatif, option, n, peak, budget, is_optimal, style);
     else
-        put_choice(analysis, whatif, option, n, peak, budget, is_optimal, style);
+        whatif_put_choice(analysis, whatif, option, n, peak, budget, is_optimal, style);
     free(option);
 }

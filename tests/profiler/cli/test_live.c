@@ -6,9 +6,9 @@
  * time: each case waits for what has to come.
  */
 #include "program_support.h"
+#include "report_units.h"
 #include "run_cases.h"
 #include "screen.h"
-#include "units.h"
 
 #include <check.h>
 #include <errno.h>
@@ -245,9 +245,9 @@ static void check_gauge(unsigned rows, unsigned above)
 /* Bytes at the peak, of the profile that was left. */
 static void check_peak(const char *gauge)
 {
-    char peak[UNITS_ROOM];
+    char peak[REPORT_UNITS_ROOM];
     struct program_profile opened = program_open(program_path("tapescope.prof"));
-    units_bytes(peak, opened.analysis->total.peak_bytes);
+    report_units_bytes(peak, opened.analysis->total.peak_bytes);
     ck_assert_uint_gt(opened.analysis->total.peak_bytes, 4 * 800000);
     ck_assert_ptr_nonnull(program_find(opened.analysis, "live.c", dear_line, "tanh"));
     ck_assert_msg(strstr(gauge, peak) != NULL, "no %s in\n%s", peak, gauge);

@@ -6,13 +6,13 @@
  */
 #include "exhaustive.h"
 #include "export.h"
-#include "gates.h"
 #include "html.h"
 #include "profile.pb-c.h"
 #include "profile_frame.h"
 #include "profile_seeds.h"
 #include "read_merge.h"
 #include "report_dump.h"
+#include "report_gates.h"
 #include "report_many.h"
 #include "report_tree.h"
 #include "run_cases.h"
@@ -236,17 +236,17 @@ static void report_pairs(const struct analyze_result *analysis, const struct ana
     const struct report_sizes sizes = {all, size, 3, "n"};
     const struct html_options options = {.base = other, .growth = &sizes};
     struct report_growth growth;
-    struct gates gates = {0};
+    struct report_gates gates = {0};
     report_diff(other, analysis, ANALYZE_BY_LINE, REPORT_SORT_TAPE, true, 0, style);
     report_growth_make(&growth, &sizes, ANALYZE_BY_LINE, REPORT_BYTES_TAPE);
     report_growth_print(&growth, &sizes, ANALYZE_BY_LINE, 1, 0, style);
-    gate_peak(&gates, analysis, 1);
-    gate_ratio(&gates, analysis, 1);
-    gate_growth(&gates, &growth, &sizes, 1);
-    gate_expectations(&gates, analysis);
-    gate_baseline(&gates, other, analysis, 0.1, 0.1);
-    gates_print(&gates, style);
-    gates_free(&gates);
+    report_gate_peak(&gates, analysis, 1);
+    report_gate_ratio(&gates, analysis, 1);
+    report_gate_growth(&gates, &growth, &sizes, 1);
+    report_gate_expectations(&gates, analysis);
+    report_gate_baseline(&gates, other, analysis, 0.1, 0.1);
+    report_gates_print(&gates, style);
+    report_gates_free(&gates);
     report_growth_free(&growth);
     if (style->json)
         html_write(style->out, analysis, &options);

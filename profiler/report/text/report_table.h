@@ -1,4 +1,4 @@
-/* table.h: text in columns.
+/* report_table.h: text in columns.
  *
  * Invariant: what is printed holds no control characters but line ends and, if asked for, colours;
  */
@@ -8,41 +8,41 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum table_align { TABLE_LEFT, TABLE_RIGHT };
-enum { TABLE_MAX_COLUMNS = 24 };
+enum report_table_align { REPORT_TABLE_LEFT, REPORT_TABLE_RIGHT };
+enum { REPORT_TABLE_MAX_COLUMNS = 24 };
 
 struct table;
 
 /* An empty table. */
-struct table *table_new(void);
+struct table *report_table_new(void);
 /* Adds a column; all columns come before the first row. NULL title: no heading. */
-void table_column(struct table *table, enum table_align align, const char *title);
+void report_table_column(struct table *table, enum report_table_align align, const char *title);
 /* The column just added may be left out where there is not enough width for the last one: columns
  * of a higher rank go first, then those of a lower one. Rank 0, as all have at first: never. */
-void table_optional(struct table *table, unsigned rank);
+void report_table_optional(struct table *table, unsigned rank);
 /* The column just added is shown at no width: of this table's rows nobody knows what is in it. */
-void table_hide(struct table *table);
+void report_table_hide(struct table *table);
 /* The last column is never cut; optional columns go while it has less than `enough`. */
-void table_keep_last(struct table *table, unsigned enough);
+void report_table_keep_last(struct table *table, unsigned enough);
 /* Begins a row. */
-void table_row(struct table *table);
+void report_table_row(struct table *table);
 /* Appends a cell to the row. */
-void table_cell(struct table *table, const char *text);
-void table_cellf(struct table *table, const char *format, ...)
+void report_table_cell(struct table *table, const char *text);
+void report_table_cellf(struct table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The row is printed in this colour (an SGR code such as "1;31"; static storage). */
-void table_color(struct table *table, const char *code);
+void report_table_color(struct table *table, const char *code);
 
 /* Prints heading and rows. width: to which the last column is cut, 0: not at all; columns that
- * table_optional() names are left out until the last one has room. utf8: the cut
+ * report_table_optional() names are left out until the last one has room. utf8: the cut
  * may be shown by an ellipsis. */
-void table_print(const struct table *table, FILE *out, unsigned width, bool utf8);
+void report_table_print(const struct table *table, FILE *out, unsigned width, bool utf8);
 /* Whether the column with this heading is printed at this width. */
-bool table_shows(const struct table *table, const char *title, unsigned width);
-void table_free(struct table *table);
+bool report_table_shows(const struct table *table, const char *title, unsigned width);
+void report_table_free(struct table *table);
 
 /* Writes text with control characters replaced by "?" and tabs by spaces, cut to `limit` columns
  * (0: not). Returns how many columns it took. */
-unsigned table_put_text(FILE *out, const char *text, unsigned limit, bool utf8);
+unsigned report_table_put_text(FILE *out, const char *text, unsigned limit, bool utf8);
 
 #endif

@@ -1,5 +1,5 @@
-/* source_text.c: see source_text.h. */
-#include "source_text.h"
+/* report_source_text.c: see report_source_text.h. */
+#include "report_source_text.h"
 
 #include "base_memory.h"
 
@@ -12,7 +12,7 @@
 enum { MAX_BYTES = 64 << 20 }; /* no source is larger */
 
 /* Reads up to size bytes; returns 0 or an error number. */
-static int read_bytes(FILE *stream, char *bytes, size_t size, size_t *n)
+static int source_text_read_bytes(FILE *stream, char *bytes, size_t size, size_t *n)
 {
     *n = fread(bytes, 1, size, stream);
     while (*n < size && ferror(stream)) {
@@ -25,7 +25,7 @@ static int read_bytes(FILE *stream, char *bytes, size_t size, size_t *n)
     return 0;
 }
 
-static void split(struct source_text *source, size_t n)
+static void source_text_split(struct report_source_text *source, size_t n)
 {
     size_t lines = 1;
     for (size_t i = 0; i < n; i++) {
@@ -47,9 +47,9 @@ static void split(struct source_text *source, size_t n)
     }
 }
 
-int source_text_read(struct source_text *source, const char *path)
+int report_source_text_read(struct report_source_text *source, const char *path)
 {
-    *source = (struct source_text){0};
+    *source = (struct report_source_text){0};
     struct stat status;
     if (stat(path, &status) != 0)
         return errno;
@@ -63,23 +63,23 @@ int source_text_read(struct source_text *source, const char *path)
         return errno;
     size_t size = (size_t)status.st_size, n = 0;
     source->bytes = base_malloc(size + 1);
-    int error = read_bytes(stream, source->bytes, size, &n);
+    int error = source_text_read_bytes(stream, source->bytes, size, &n);
     fclose(stream);
     if (error == 0)
-        split(source, n);
+        source_text_split(source, n);
     else
-        source_text_free(source);
+        report_source_text_free(source);
     return error;
 }
 
-const char *source_text_line(const struct source_text *source, size_t line)
+const char *report_source_text_line(const struct report_source_text *source, size_t line)
 {
     return line > 0 && line <= source->n_lines ? source->line[line - 1] : NULL;
 }
 
-void source_text_free(struct source_text *source)
+void report_source_text_free(struct report_source_text *source)
 {
     free(source->bytes);
     free(source->line);
-    *source = (struct source_text){0};
+    *source = (struct report_source_text){0};
 }

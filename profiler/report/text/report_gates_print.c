@@ -1,24 +1,25 @@
-/* gates_print.c: gates as lines, JSON and JUnit's XML. See gates.h. */
-#include "gates.h"
+/* report_gates_print.c: gates as lines, JSON and JUnit's XML. See report_gates.h. */
+#include "report_gates.h"
 
 #include "report_json.h"
 #include "report_text.h"
 
-static void add_row(struct table *table, const struct gate *gate, const struct report_style *style)
+static void gates_print_add_row(struct table *table, const struct report_gate *gate,
+                                const struct report_style *style)
 {
-    table_row(table);
-    table_cell(table, gate->failed ? "FAILED" : "ok");
-    table_cell(table, gate->name);
-    table_cellf(table, "%s: %s", gate->subject, gate->text);
+    report_table_row(table);
+    report_table_cell(table, gate->failed ? "FAILED" : "ok");
+    report_table_cell(table, gate->name);
+    report_table_cellf(table, "%s: %s", gate->subject, gate->text);
     if (style->color)
-        table_color(table, gate->failed ? "1;31" : "32");
+        report_table_color(table, gate->failed ? "1;31" : "32");
 }
 
-static void print_json(const struct gates *gates, FILE *out)
+static void gates_print_print_json(const struct report_gates *gates, FILE *out)
 {
     struct base_json json;
     report_json_begin(&json, out, "check");
-    base_json_u64(&json, "failed", gates_failed(gates));
+    base_json_u64(&json, "failed", report_gates_failed(gates));
     base_json_array(&json, "gates");
     for (size_t i = 0; i < gates->n; i++) {
         base_json_object(&json, NULL);
@@ -32,21 +33,21 @@ static void print_json(const struct gates *gates, FILE *out)
     base_json_finish(&json);
 }
 
-void gates_print(const struct gates *gates, const struct report_style *style)
+void report_gates_print(const struct report_gates *gates, const struct report_style *style)
 {
     if (style->json) {
-        print_json(gates, style->out);
+        gates_print_print_json(gates, style->out);
         return;
     }
-    struct table *table = table_new();
+    struct table *table = report_table_new();
     for (int i = 0; i < 3; i++)
-        table_column(table, TABLE_LEFT, NULL);
+        report_table_column(table, REPORT_TABLE_LEFT, NULL);
     for (int failed = 1; failed >= 0; failed--)
         for (size_t i = 0; i < gates->n; i++)
             if (gates->gate[i].failed == failed)
-                add_row(table, &gates->gate[i], style);
-    table_print(table, style->out, 0, style->utf8);
-    table_free(table);
+                gates_print_add_row(table, &gates->gate[i], style);
+    report_table_print(table, style->out, 0, style->utf8);
+    report_table_free(table);
 }
 
 /* Text within an attribute: XML 1.0 has no control characters, and bytes that are no UTF-8 are
@@ -69,16 +70,16 @@ static void put_xml(FILE *out, const char *text)
     }
 }
 
-void gates_put_junit(const struct gates *gates, FILE *out)
+void report_gates_put_junit(const struct report_gates *gates, FILE *out)
 {
     fprintf(out,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
             "<testsuites tests=\"%zu\" failures=\"%zu\">\n"
             "<testsuite name=\"tapescope check\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" "
             "skipped=\"0\">\n",
-            gates->n, gates_failed(gates), gates->n, gates_failed(gates));
+            gates->n, report_gates_failed(gates), gates->n, report_gates_failed(gates));
     for (size_t i = 0; i < gates->n; i++) {
-        const struct gate *gate = &gates->gate[i];
+        const struct report_gate *gate = &gates->gate[i];
         fputs("<testcase classname=\"", out);
         put_xml(out, gate->name);
         fputs("\" name=\"", out);

@@ -1,4 +1,4 @@
-/* source_text.h: the lines of a source file.
+/* report_source_text.h: the lines of a source file.
  *
  * Invariant: a missing or unreadable file is a source of no lines.
  */
@@ -7,16 +7,16 @@
 
 #include <stddef.h>
 
-struct source_text {
+struct report_source_text {
     char *bytes;
     char **line; /* from line 1 at index 0; without line ends */
     size_t n_lines;
 };
 
 /* Reads path. Returns 0, or an error number (EIO ...); the source is then empty. */
-int source_text_read(struct source_text *source, const char *path);
+int report_source_text_read(struct report_source_text *source, const char *path);
 /* The text of a line, counted from 1; NULL if there is none. */
-const char *source_text_line(const struct source_text *source, size_t line);
-void source_text_free(struct source_text *source);
+const char *report_source_text_line(const struct report_source_text *source, size_t line);
+void report_source_text_free(struct report_source_text *source);
 
 #endif

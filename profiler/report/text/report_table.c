@@ -1,5 +1,5 @@
-/* table.c: see table.h. */
-#include "table.h"
+/* report_table.c: see report_table.h. */
+#include "report_table.h"
 #include "base_json.h"
 
 #include "base_array.h"
@@ -10,77 +10,77 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct row {
-    char *cell[TABLE_MAX_COLUMNS];
+struct table_row {
+    char *cell[REPORT_TABLE_MAX_COLUMNS];
     unsigned n;
     const char *color;
 };
 
 struct table {
     struct {
-        enum table_align align;
+        enum report_table_align align;
         const char *title;
         unsigned rank; /* 0: always printed */
         bool hidden;
-    } column[TABLE_MAX_COLUMNS];
+    } column[REPORT_TABLE_MAX_COLUMNS];
     unsigned n_columns;
     unsigned enough; /* columns for the last one; 0: the usual, and it is cut */
-    struct row *row;
+    struct table_row *row;
     size_t n_rows, room;
 };
 
-struct table *table_new(void)
+struct table *report_table_new(void)
 {
     return base_calloc(1, sizeof(struct table));
 }
 
-void table_column(struct table *table, enum table_align align, const char *title)
+void report_table_column(struct table *table, enum report_table_align align, const char *title)
 {
-    if (table->n_columns == TABLE_MAX_COLUMNS)
+    if (table->n_columns == REPORT_TABLE_MAX_COLUMNS)
         return;
     table->column[table->n_columns].align = align;
     table->column[table->n_columns++].title = title;
 }
 
-void table_optional(struct table *table, unsigned rank)
+void report_table_optional(struct table *table, unsigned rank)
 {
     if (table->n_columns > 0)
         table->column[table->n_columns - 1].rank = rank;
 }
 
-void table_hide(struct table *table)
+void report_table_hide(struct table *table)
 {
     if (table->n_columns > 0)
         table->column[table->n_columns - 1].hidden = true;
 }
 
-void table_keep_last(struct table *table, unsigned enough)
+void report_table_keep_last(struct table *table, unsigned enough)
 {
     table->enough = enough;
 }
 
-void table_row(struct table *table)
+void report_table_row(struct table *table)
 {
     BASE_ARRAY_GROW(table->row, table->n_rows, &table->room);
-    table->row[table->n_rows++] = (struct row){0};
+    table->row[table->n_rows++] = (struct table_row){0};
 }
 
 /* Takes ownership of the text. */
 static void add_cell(struct table *table, char *text)
 {
-    struct row *row = table->n_rows > 0 ? &table->row[table->n_rows - 1] : NULL;
+    struct table_row *row = table->n_rows > 0 ? &table->row[table->n_rows - 1] : NULL;
     if (row && row->n < table->n_columns)
         row->cell[row->n++] = text;
     else
         free(text);
 }
 
-void table_cell(struct table *table, const char *text)
+void report_table_cell(struct table *table, const char *text)
 {
     add_cell(table, base_strdup(text));
 }
 
-void table_cellf(struct table *table, const char *format, ...)
+void report_table_cellf(struct table *table, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -88,14 +88,14 @@ void table_cellf(struct table *table, const char *format, ...)
     va_end(arguments);
 }
 
-void table_color(struct table *table, const char *code)
+void report_table_color(struct table *table, const char *code)
 {
     if (table->n_rows > 0)
         table->row[table->n_rows - 1].color = code;
 }
 
 /* The bytes of the character at text, well formed or not. */
-static size_t character(const unsigned char *text)
+static size_t table_character(const unsigned char *text)
 {
     size_t n = text[0] < 0xc0 ? 1 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
     for (size_t i = 1; i < n; i++)
@@ -114,18 +114,18 @@ enum { TAB = 8 };
 static unsigned text_width(const char *text)
 {
     unsigned width = 0;
-    for (const unsigned char *at = (const unsigned char *)text; *at; at += character(at))
+    for (const unsigned char *at = (const unsigned char *)text; *at; at += table_character(at))
         width += *at == '\t' ? TAB - width % TAB : 1;
     return width;
 }
 
-unsigned table_put_text(FILE *out, const char *text, unsigned limit, bool utf8)
+unsigned report_table_put_text(FILE *out, const char *text, unsigned limit, bool utf8)
 {
     bool cut = limit > 0 && text_width(text) > limit;
     unsigned end = limit == 0 ? UINT_MAX : cut ? limit - 1 : limit;
     unsigned width = 0;
     for (const unsigned char *at = (const unsigned char *)text; *at && width < end;) {
-        size_t n = character(at);
+        size_t n = table_character(at);
         if (*at == '\t') {
             do
                 putc(' ', out);
@@ -152,14 +152,14 @@ static void put_spaces(FILE *out, unsigned n)
         putc(' ', out);
 }
 
-struct layout {
-    unsigned width[TABLE_MAX_COLUMNS];
+struct table_layout {
+    unsigned width[REPORT_TABLE_MAX_COLUMNS];
     unsigned last_limit; /* 0: none */
-    bool left_out[TABLE_MAX_COLUMNS];
+    bool left_out[REPORT_TABLE_MAX_COLUMNS];
     bool utf8;
 };
 
-static unsigned greater(unsigned a, unsigned b)
+static unsigned table_greater(unsigned a, unsigned b)
 {
     return a > b ? a : b;
 }
@@ -171,12 +171,12 @@ static unsigned column_width(const struct table *table, unsigned i)
     unsigned width = title ? text_width(title) : 0;
     for (size_t j = 0; j < table->n_rows; j++)
         if (i < table->row[j].n)
-            width = greater(width, text_width(table->row[j].cell[i]));
+            width = table_greater(width, text_width(table->row[j].cell[i]));
     return width;
 }
 
 /* The column to leave out next: the last of the highest rank; or n_columns: none is left. */
-static unsigned next_optional(const struct table *table, const struct layout *layout)
+static unsigned next_optional(const struct table *table, const struct table_layout *layout)
 {
     unsigned best = table->n_columns, rank = 0;
     for (unsigned i = 0; i < table->n_columns; i++) {
@@ -188,11 +188,11 @@ static unsigned next_optional(const struct table *table, const struct layout *la
     return best;
 }
 
-static struct layout lay_out(const struct table *table, unsigned width, bool utf8)
+static struct table_layout lay_out(const struct table *table, unsigned width, bool utf8)
 {
     enum { LEAST = 8, ENOUGH = 20 };
     unsigned enough = table->enough > 0 ? table->enough : ENOUGH;
-    struct layout layout = {.utf8 = utf8};
+    struct table_layout layout = {.utf8 = utf8};
     unsigned before = 0;
     for (unsigned i = 0; i < table->n_columns; i++) {
         layout.width[i] = column_width(table, i);
@@ -216,7 +216,7 @@ static struct layout lay_out(const struct table *table, unsigned width, bool utf
     return layout;
 }
 
-static void put_cells(const struct table *table, const struct layout *layout, FILE *out,
+static void put_cells(const struct table *table, const struct table_layout *layout, FILE *out,
                       const char *const *cell, unsigned n)
 {
     unsigned last = n;
@@ -230,19 +230,19 @@ static void put_cells(const struct table *table, const struct layout *layout, FI
         unsigned limit = is_last ? layout->last_limit : 0;
         unsigned width = text_width(text);
         unsigned pad = layout->width[i] > width ? layout->width[i] - width : 0;
-        if (table->column[i].align == TABLE_RIGHT)
+        if (table->column[i].align == REPORT_TABLE_RIGHT)
             put_spaces(out, pad);
-        table_put_text(out, text, limit, layout->utf8);
+        report_table_put_text(out, text, limit, layout->utf8);
         if (i + 1 == last)
             break;
-        put_spaces(out, (table->column[i].align == TABLE_LEFT ? pad : 0) + 1);
+        put_spaces(out, (table->column[i].align == REPORT_TABLE_LEFT ? pad : 0) + 1);
     }
 }
 
-void table_print(const struct table *table, FILE *out, unsigned width, bool utf8)
+void report_table_print(const struct table *table, FILE *out, unsigned width, bool utf8)
 {
-    struct layout layout = lay_out(table, width, utf8);
-    const char *title[TABLE_MAX_COLUMNS];
+    struct table_layout layout = lay_out(table, width, utf8);
+    const char *title[REPORT_TABLE_MAX_COLUMNS];
     bool titled = false;
     for (unsigned i = 0; i < table->n_columns; i++) {
         title[i] = table->column[i].title;
@@ -253,7 +253,7 @@ void table_print(const struct table *table, FILE *out, unsigned width, bool utf8
         putc('\n', out);
     }
     for (size_t i = 0; i < table->n_rows; i++) {
-        const struct row *row = &table->row[i];
+        const struct table_row *row = &table->row[i];
         if (row->color)
             fprintf(out, "\033[%sm", row->color);
         put_cells(table, &layout, out, (const char *const *)row->cell, row->n);
@@ -261,9 +261,9 @@ void table_print(const struct table *table, FILE *out, unsigned width, bool utf8
     }
 }
 
-bool table_shows(const struct table *table, const char *title, unsigned width)
+bool report_table_shows(const struct table *table, const char *title, unsigned width)
 {
-    const struct layout layout = lay_out(table, width, false);
+    const struct table_layout layout = lay_out(table, width, false);
     for (unsigned i = 0; i < table->n_columns; i++)
         if (!layout.left_out[i] && table->column[i].title &&
             strcmp(table->column[i].title, title) == 0)
@@ -271,7 +271,7 @@ bool table_shows(const struct table *table, const char *title, unsigned width)
     return false;
 }
 
-void table_free(struct table *table)
+void report_table_free(struct table *table)
 {
     if (!table)
         return;

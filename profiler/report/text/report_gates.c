@@ -1,0 +1,295 @@
+/* report_gates.c: the judgements. See report_gates.h. */
+#include "report_gates.h"
+
+#include "base_array.h"
+#include "base_memory.h"
+#include "report_text.h"
+#include "report_units.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WHERE_ROOM = 2048 };
+
+void report_gates_add(struct report_gates *gates, bool failed, const char *name,
+                      const char *subject, const char *format, ...)
+{
+    BASE_ARRAY_GROW(gates->gate, gates->n, &gates->room);
+    struct report_gate *gate = &gates->gate[gates->n++];
+    *gate = (struct report_gate){
+        .name = base_strdup(name), .subject = base_strdup(subject), .failed = failed};
+    va_list arguments;
+    va_start(arguments, format);
+    gate->text = base_vasprintf(format, arguments);
+    va_end(arguments);
+}
+
+void report_gates_free(struct report_gates *gates)
+{
+    for (size_t i = 0; i < gates->n; i++) {
+        free(gates->gate[i].name);
+        free(gates->gate[i].subject);
+        free(gates->gate[i].text);
+    }
+    free(gates->gate);
+    *gates = (struct report_gates){0};
+}
+
+size_t report_gates_failed(const struct report_gates *gates)
+{
+    size_t failed = 0;
+    for (size_t i = 0; i < gates->n; i++)
+        failed += gates->gate[i].failed;
+    return failed;
+}
+
+/* What was measured beside its limit; both exactly where the short forms are the same. */
+static void gates_add_bytes(struct report_gates *gates, const char *name, const char *subject,
+                            uint64_t is, uint64_t most)
+{
+    char a[REPORT_UNITS_ROOM], b[REPORT_UNITS_ROOM];
+    report_units_bytes(a, is);
+    report_units_bytes(b, most);
+    if (is != most && strcmp(a, b) == 0)
+        report_gates_add(gates, is > most, name, subject, "%llu bytes, at most %llu",
+                         (unsigned long long)is, (unsigned long long)most);
+    else
+        report_gates_add(gates, is > most, name, subject, "%s, at most %s", a, b);
+}
+
+/* A gate on bytes that a profile did not count has failed. */
+static bool has_bytes(struct report_gates *gates, const struct analyze_result *analysis,
+                      const char *name, const char *subject)
+{
+    const bool has = read_profile_has_bytes(analysis->profile);
+    if (!has)
+        report_gates_add(gates, true, name, subject,
+                         "%s has no bytes: it was sampled without tape=on",
+                         analysis->profile->path);
+    return has;
+}
+
+void report_gate_peak(struct report_gates *gates, const struct analyze_result *analysis,
+                      uint64_t most)
+{
+    if (has_bytes(gates, analysis, "max-peak", "all"))
+        gates_add_bytes(gates, "max-peak", analysis->profile->path, analysis->total.peak_bytes,
+                        most);
+}
+
+void report_gate_total_tape(struct report_gates *gates, const struct analyze_result *analysis,
+                            uint64_t most)
+{
+    if (has_bytes(gates, analysis, "max-total-tape", "all"))
+        gates_add_bytes(gates, "max-total-tape", analysis->profile->path,
+                        analysis->total.handed_out_bytes, most);
+}
+
+void report_gate_line_tape(struct report_gates *gates, const struct analyze_result *analysis,
+                           const char *file, uint32_t line, uint64_t most)
+{
+    static const char name[] = "max-tape";
+    char subject[WHERE_ROOM];
+    const char *found[1];
+    size_t n = analyze_files(analysis, file, found, 1);
+    snprintf(subject, sizeof subject, "%s:%u", file, (unsigned)line);
+    if (n != 1) {
+        report_gates_add(gates, true, name, subject,
+                         n == 0 ? "%s has no such file" : "%s has several files of that name",
+                         analysis->profile->path);
+        return;
+    }
+    if (!has_bytes(gates, analysis, name, subject))
+        return;
+    uint64_t is = 0;
+    bool any = false;
+    for (size_t i = 0; i < analysis->n_lines; i++) {
+        if (analysis->line[i].file != found[0] || analysis->line[i].line != line)
+            continue;
+        is += analyze_cost_tape_bytes(&analysis->line[i].cost);
+        any = true;
+    }
+    if (any)
+        gates_add_bytes(gates, name, subject, is, most);
+    else
+        report_gates_add(gates, true, name, subject, "%s has no cost on that line",
+                         analysis->profile->path);
+}
+
+void report_gate_ratio(struct report_gates *gates, const struct analyze_result *analysis,
+                       double most)
+{
+    const struct analyze_totals *total = &analysis->total;
+    const char *path = analysis->profile->path;
+    if (total->forward_ns == 0) {
+        report_gates_add(gates, true, "max-ratio", path, "no forward time to compare with");
+        return;
+    }
+    double is = (double)total->backward_ns / (double)total->forward_ns;
+    report_gates_add(gates, is > most, "max-ratio", path,
+                     "backward is %.2f times forward, at most %g", is, most);
+}
+
+static void gates_judge_growth(struct report_gates *gates, const struct analyze_fit *fit,
+                               const char *where, double most)
+{
+    if (analyze_fit_is_above(fit, most))
+        report_gates_add(gates, true, "max-growth", where,
+                         "bytes grow as n^%.2f (%.2f to %.2f), at most %g", fit->exponent, fit->low,
+                         fit->high, most);
+}
+
+void report_gate_growth(struct report_gates *gates, const struct report_growth *growth,
+                        const struct report_sizes *sizes, double most)
+{
+    const struct analyze_fit *whole = &growth->total.bytes;
+    for (size_t i = 0; i < sizes->n; i++)
+        if (!has_bytes(gates, sizes->analysis[i], "max-growth", "all"))
+            return;
+    if (!whole->has_interval) {
+        report_gates_add(gates, true, "max-growth", "all",
+                         "three sizes with tape bytes are needed");
+        return;
+    }
+    if (analyze_fit_is_above(whole, most))
+        gates_judge_growth(gates, whole, "all", most);
+    else
+        report_gates_add(gates, false, "max-growth", "all",
+                         "bytes grow as n^%.2f (%.2f to %.2f), at most %g", whole->exponent,
+                         whole->low, whole->high, most);
+    for (size_t i = 0; i < growth->n; i++) {
+        char where[WHERE_ROOM];
+        if (growth->row[i].row->any->own)
+            continue;
+        report_text_where(where, sizeof where, sizes->analysis[sizes->n - 1],
+                          growth->row[i].row->any, ANALYZE_BY_LINE);
+        gates_judge_growth(gates, &growth->row[i].bytes, where, most);
+    }
+}
+
+/* "mlp.c:41 dense", or as much as is known. */
+static void put_statement(char *buf, size_t n, const struct analyze_result *analysis,
+                          const struct analyze_expected_costs *costs,
+                          const struct analyze_expected_cost *expected)
+{
+    char scope[REPORT_TEXT_SCOPE_ROOM];
+    if (expected->scope)
+        report_text_scope_name(scope, &costs->scopes, &costs->scopes.scope[expected->scope - 1]);
+    const char *of = expected->scope ? scope : expected->function ? expected->function : "";
+    if (expected->file)
+        snprintf(buf, n, "%s:%u%s%s", report_short_path(analysis, expected->file),
+                 (unsigned)expected->line, *of ? " " : "", of);
+    else
+        snprintf(buf, n, "0x%llx%s%s", (unsigned long long)expected->stated->pc, *of ? " " : "",
+                 of);
+}
+
+/* Of the average of several times, which need not be whole. */
+static const char *put_bytes(char buf[REPORT_UNITS_ROOM], double bytes)
+{
+    snprintf(buf, REPORT_UNITS_ROOM, "%.12g", bytes);
+    return buf;
+}
+
+void report_gate_expectations(struct report_gates *gates, const struct analyze_result *analysis)
+{
+    struct analyze_expected_costs costs;
+    analyze_expected_costs_make(&costs, analysis);
+    for (size_t i = 0; i < costs.n; i++) {
+        const struct analyze_expected_cost *expected = &costs.expected[i];
+        bool is_ratio = expected->stated->kind == READ_EXPECT_RATIO;
+        const char *name = is_ratio ? "expect-ratio" : "expect-tape-bytes";
+        char where[WHERE_ROOM], is[REPORT_UNITS_ROOM];
+        put_statement(where, sizeof where, analysis, &costs, expected);
+        if (!expected->known)
+            report_gates_add(gates, expected->stated->times > 0, name, where,
+                             "at most %.12g; nothing was measured", expected->stated->bound);
+        else
+            report_gates_add(
+                gates, !expected->holds, name, where, "%s, at most %.12g",
+                is_ratio ? report_units_against(is, expected->measured, expected->stated->bound)
+                         : put_bytes(is, expected->measured),
+                expected->stated->bound);
+    }
+    if (costs.n == 0)
+        report_gates_add(gates, true, "expectations", analysis->profile->path,
+                         "the program states none (AD_EXPECT_RATIO, AD_EXPECT_TAPE_BYTES)");
+    analyze_expected_costs_free(&costs);
+}
+
+/* Adds a gate if `now` is more than the fraction above `base`; returns whether it was. */
+static bool judge_more(struct report_gates *gates, const char *name, const char *where,
+                       uint64_t base, uint64_t now, double fraction, bool is_time)
+{
+    char a[REPORT_UNITS_ROOM], b[REPORT_UNITS_ROOM];
+    if ((double)now <= (double)base * (1 + fraction))
+        return false;
+    if (is_time)
+        report_gates_add(gates, true, name, where, "%s, was %s, at most +%g%%",
+                         report_units_time(a, now, false), report_units_time(b, base, false),
+                         100 * fraction);
+    else
+        report_gates_add(gates, true, name, where, "%llu bytes, was %llu, at most +%g%%",
+                         (unsigned long long)now, (unsigned long long)base, 100 * fraction);
+    return true;
+}
+
+static const struct analyze_cost *gates_cost_of(const struct analyze_line *line)
+{
+    static const struct analyze_cost nothing;
+    return line ? &line->cost : &nothing;
+}
+
+static uint64_t gates_time_of(const struct analyze_cost *cost)
+{
+    return cost->forward_ns + cost->backward_ns + cost->recompute_ns;
+}
+
+static uint64_t gates_time_of_all(const struct analyze_totals *total)
+{
+    return total->forward_ns + total->backward_ns + total->recompute_ns;
+}
+
+void report_gate_baseline(struct report_gates *gates, const struct analyze_result *base,
+                          const struct analyze_result *now, double bytes, double time)
+{
+    const struct analyze_result *both[] = {base, now};
+    struct analyze_join join;
+    bool more = false;
+    if (!has_bytes(gates, base, "baseline", "all") || !has_bytes(gates, now, "baseline", "all"))
+        return;
+    if (time >= 0 && base->profile->is_sampled != now->profile->is_sampled) {
+        report_gates_add(gates, true, "baseline-time", "all",
+                         "exact and sampled times cannot be compared");
+        return;
+    }
+    analyze_join_make(&join, both, 2, ANALYZE_BY_LINE, true);
+    for (size_t i = 0; i < join.n_rows; i++) {
+        const struct analyze_joined *row = &join.row[i];
+        const struct analyze_cost *a = gates_cost_of(row->line[0]),
+                                  *b = gates_cost_of(row->line[1]);
+        char where[WHERE_ROOM];
+        if (!row->line[1])
+            continue; /* gone: no more than before */
+        if (row->line[1]->own)
+            continue;
+        report_text_where(where, sizeof where, now, row->line[1], ANALYZE_BY_LINE);
+        more |= judge_more(gates, "baseline-tape", where, analyze_cost_tape_bytes(a),
+                           analyze_cost_tape_bytes(b), bytes, false);
+        if (time >= 0)
+            more |= judge_more(gates, "baseline-time", where, gates_time_of(a), gates_time_of(b),
+                               time, true);
+    }
+    analyze_join_free(&join);
+    const struct analyze_totals *a = &base->total, *b = &now->total;
+    more |= judge_more(gates, "baseline-tape", "all", a->handed_out_bytes, b->handed_out_bytes,
+                       bytes, false);
+    more |= judge_more(gates, "baseline-peak", "all", a->peak_bytes, b->peak_bytes, bytes, false);
+    if (time >= 0)
+        more |= judge_more(gates, "baseline-time", "all", gates_time_of_all(a),
+                           gates_time_of_all(b), time, true);
+    if (!more)
+        report_gates_add(gates, false, "baseline", now->profile->path,
+                         "no more than %s by any line", base->profile->path);
+}
