@@ -16,8 +16,8 @@
 static const char mark[] = "@TAPESCOPE-DATA@";
 
 /* The document, compressed, as text that the caller frees. */
-static char *pack(const struct analyze_result *analysis, const struct html_options *options,
-                  size_t *n)
+static char *html_pack_data(const struct analyze_result *analysis,
+                            const struct html_options *options, size_t *n)
 {
     char *text;
     FILE *memory = base_memstream_open(&text, n), *packed = html_pack_open(memory);
@@ -34,7 +34,7 @@ void html_write(FILE *out, const struct analyze_result *analysis,
     const char *page = (const char *)html_page;
     const char *at = memmem(page, html_page_bytes, mark, strlen(mark));
     size_t n;
-    char *text = pack(analysis, options, &n);
+    char *text = html_pack_data(analysis, options, &n);
     fwrite(page, 1, (size_t)(at - page), out);
     fwrite(text, 1, n, out);
     at += strlen(mark);

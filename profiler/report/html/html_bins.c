@@ -25,7 +25,7 @@ void html_bins_free(struct html_bins *bins)
 }
 
 /* The cell of this key, or NULL. */
-static struct html_cell *find(const struct html_bins *bins, uint64_t key)
+static struct html_cell *bins_find(const struct html_bins *bins, uint64_t key)
 {
     const int64_t at = base_table_find(&bins->cells, key);
     return at >= 0 ? &bins->cell[at] : NULL;
@@ -33,7 +33,7 @@ static struct html_cell *find(const struct html_bins *bins, uint64_t key)
 
 static struct html_cell *cell_of(struct html_bins *bins, uint64_t key)
 {
-    struct html_cell *known = find(bins, key);
+    struct html_cell *known = bins_find(bins, key);
     if (known)
         return known;
     BASE_ARRAY_GROW(bins->cell, bins->n_cells, &bins->room_cells);
@@ -67,7 +67,7 @@ static uint64_t bin_of(const struct html_bins *bins, uint64_t ns)
 }
 
 /* Joins bins until one event more is in few enough of them. */
-static void make_room(struct html_bins *bins, uint64_t from_ns, uint64_t to_ns)
+static void bins_make_room(struct html_bins *bins, uint64_t from_ns, uint64_t to_ns)
 {
     for (;;) {
         const uint64_t steps = bin_of(bins, to_ns) - bin_of(bins, from_ns), more = steps + 2;
@@ -91,13 +91,13 @@ void html_bins_add_outer(struct html_bins *bins, uint32_t series, uint32_t inner
 {
     if (to_ns < from_ns) /* a forged profile's */
         to_ns = from_ns;
-    make_room(bins, from_ns, to_ns);
+    bins_make_room(bins, from_ns, to_ns);
     const uint64_t first = bin_of(bins, from_ns), last = bin_of(bins, to_ns);
     for (uint64_t bin = first; bin <= last; bin++) {
         const uint64_t begin = bin == first ? from_ns : bin * bins->width_ns;
         uint64_t ns = (bin == last ? to_ns : (bin + 1) * bins->width_ns) - begin;
         struct html_cell *within =
-            inner == UINT32_MAX ? NULL : find(bins, (uint64_t)inner << 32 | bin);
+            inner == UINT32_MAX ? NULL : bins_find(bins, (uint64_t)inner << 32 | bin);
         if (within) {
             ns -= within->ns < ns ? within->ns : ns;
             within->ns = 0;
@@ -110,7 +110,7 @@ void html_bins_add_outer(struct html_bins *bins, uint32_t series, uint32_t inner
     }
 }
 
-static int compare(const void *x, const void *y)
+static int bins_compare(const void *x, const void *y)
 {
     const uint64_t a = ((const struct html_cell *)x)->key, b = ((const struct html_cell *)y)->key;
     return a < b ? -1 : a > b;
@@ -128,5 +128,5 @@ void html_bins_sort(struct html_bins *bins, bool (*but)(const void *payload, uin
     bins->n_cells = n;
     base_table_clear(&bins->cells);
     if (n > 0)
-        qsort(bins->cell, n, sizeof *bins->cell, compare);
+        qsort(bins->cell, n, sizeof *bins->cell, bins_compare);
 }

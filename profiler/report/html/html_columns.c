@@ -74,7 +74,8 @@ static uint32_t names_string(struct html_data *data, const struct analyze_names 
 
 enum place { FILE_NAME, LINE, FUNCTION, FUNCTION_LINE, MODULE, OFFSET, OWN, OPS, KEPT_BY, PLACES };
 
-static uint64_t place_of(struct html_data *data, const struct analyze_line *line, enum place what)
+static uint64_t columns_place_of(struct html_data *data, const struct analyze_line *line,
+                                 enum place what)
 {
     switch (what) {
     case FILE_NAME:
@@ -106,12 +107,13 @@ void html_put_places(struct html_data *data, const char *prefix, struct html_lin
     for (int what = 0; what < PLACES; what++) {
         uint64_t any = 0;
         for (size_t i = 0; i < lines.n; i++)
-            any |= place_of(data, line_at(lines, i), (enum place)what);
+            any |= columns_place_of(data, line_at(lines, i), (enum place)what);
         if (any == 0)
             continue;
         begin_column(data, prefix, name[what]);
         for (size_t i = 0; i < lines.n; i++)
-            base_json_u64(&data->json, NULL, place_of(data, line_at(lines, i), (enum place)what));
+            base_json_u64(&data->json, NULL,
+                          columns_place_of(data, line_at(lines, i), (enum place)what));
         base_json_end(&data->json);
     }
 }

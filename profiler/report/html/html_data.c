@@ -35,7 +35,7 @@ static void put_lines(struct html_data *data)
     base_json_end(json);
 }
 
-static bool is_wanted(const struct html_data *data, const char *file)
+static bool data_is_wanted(const struct html_data *data, const char *file)
 {
     switch (data->options->sources) {
     case HTML_SOURCES_ALL:
@@ -57,7 +57,7 @@ static size_t bytes_of(const struct report_source_text *source)
 }
 
 /* Returns 0, or an error number where there is no text. */
-static int put_text(struct html_data *data, const char *file, size_t *room)
+static int data_put_text(struct html_data *data, const char *file, size_t *room)
 {
     struct base_json *json = &data->json;
     struct report_source_text source;
@@ -101,9 +101,9 @@ static int put_file(struct html_data *data, const char *file, size_t *room)
     int error = 0;
     base_json_object(json, NULL);
     base_json_u64(json, "file", html_string(&data->strings, file));
-    if (!is_wanted(data, file))
+    if (!data_is_wanted(data, file))
         base_json_text(json, "why", "not asked for (--source)");
-    else if ((error = put_text(data, file, room)) != 0)
+    else if ((error = data_put_text(data, file, room)) != 0)
         base_json_text(json, "why", strerror(error));
     base_json_end(json);
     return error;

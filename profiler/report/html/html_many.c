@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* The joined rows' lines of profile i, with costs of 0 where there is none; to be freed. */
-static struct analyze_line *side(const struct analyze_join *join, size_t i)
+static struct analyze_line *many_side(const struct analyze_join *join, size_t i)
 {
     struct analyze_line *line = base_calloc(join->n_rows + 1, sizeof *line);
     for (size_t row = 0; row < join->n_rows; row++)
@@ -112,8 +112,8 @@ void html_put_diff(struct html_data *data)
     const struct analyze_result *both[] = {data->options->base, data->analysis};
     struct analyze_join join;
     analyze_join_make(&join, both, 2, ANALYZE_BY_LINE, true);
-    struct analyze_line *base = side(&join, 0);
-    struct analyze_line *now = side(&join, 1);
+    struct analyze_line *base = many_side(&join, 0);
+    struct analyze_line *now = many_side(&join, 1);
     struct analyze_line *any = base_calloc(join.n_rows + 1, sizeof *any);
     base_json_object(json, "diff");
     report_json_profile(json, "base_profile", both[0]->profile);

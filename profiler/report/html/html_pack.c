@@ -15,14 +15,14 @@ enum {
     STREAM_ROOM = 65536
 };
 
-struct pack {
+struct pack_state {
     FILE *out;
     z_stream zlib;
     unsigned char bytes[ROOM];
     char text[ROOM / 3 * 4];
 };
 
-static void encode(const unsigned char *three, char *four)
+static void pack_encode(const unsigned char *three, char *four)
 {
     static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const unsigned bits = (unsigned)three[0] << 16 | (unsigned)three[1] << 8 | three[2];
@@ -31,14 +31,14 @@ static void encode(const unsigned char *three, char *four)
 }
 
 /* Writes the n bytes that are there; but for the last time, n is a multiple of 3. */
-static bool put_text(struct pack *pack, size_t n)
+static bool pack_put_text(struct pack_state *pack, size_t n)
 {
     size_t length = 0;
     for (size_t i = 0; i < n; i += 3) {
         const size_t left = n - i;
         const unsigned char three[3] = {pack->bytes[i], left > 1 ? pack->bytes[i + 1] : 0,
                                         left > 2 ? pack->bytes[i + 2] : 0};
-        encode(three, pack->text + length);
+        pack_encode(three, pack->text + length);
         if (left < 3)
             pack->text[length + 3] = '=';
         if (left < 2)
@@ -49,7 +49,7 @@ static bool put_text(struct pack *pack, size_t n)
 }
 
 /* Compresses what zlib was given, all of it, and ends the stream if asked to. */
-static bool run(struct pack *pack, int flush)
+static bool pack_run(struct pack_state *pack, int flush)
 {
     z_stream *zlib = &pack->zlib;
     for (;;) {
@@ -58,7 +58,7 @@ static bool run(struct pack *pack, int flush)
             return false;
         if (zlib->avail_out > 0)
             return true;
-        if (!put_text(pack, ROOM))
+        if (!pack_put_text(pack, ROOM))
             return false;
         zlib->next_out = pack->bytes;
         zlib->avail_out = ROOM;
@@ -67,17 +67,17 @@ static bool run(struct pack *pack, int flush)
 
 static ssize_t pack_write(void *cookie, const char *bytes, size_t n)
 {
-    struct pack *pack = cookie;
+    struct pack_state *pack = cookie;
     pack->zlib.next_in = (z_const Bytef *)bytes;
     pack->zlib.avail_in = (uInt)n;
-    return run(pack, Z_NO_FLUSH) ? (ssize_t)n : 0;
+    return pack_run(pack, Z_NO_FLUSH) ? (ssize_t)n : 0;
 }
 
 static int pack_close(void *cookie)
 {
-    struct pack *pack = cookie;
+    struct pack_state *pack = cookie;
     pack->zlib.avail_in = 0;
-    const bool good = run(pack, Z_FINISH) && put_text(pack, ROOM - pack->zlib.avail_out);
+    const bool good = pack_run(pack, Z_FINISH) && pack_put_text(pack, ROOM - pack->zlib.avail_out);
     deflateEnd(&pack->zlib);
     free(pack);
     if (good)
@@ -88,7 +88,7 @@ static int pack_close(void *cookie)
 
 FILE *html_pack_open(FILE *out)
 {
-    struct pack *pack = base_calloc(1, sizeof *pack);
+    struct pack_state *pack = base_calloc(1, sizeof *pack);
     pack->out = out;
     if (deflateInit2(&pack->zlib, LEVEL, Z_DEFLATED, MAX_WBITS + GZIP, MAX_MEM_LEVEL,
                      Z_DEFAULT_STRATEGY) != Z_OK)

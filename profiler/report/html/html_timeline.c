@@ -21,7 +21,7 @@ enum { MOST_CELLS = 1 << 19, MOST_SPANS = 1 << 14, MOST_THREADS = 256, NO_PATH =
 
 /* What a series is of; SWEEP: of a sweep, its own time; INNER: of a thread, what the sweep that is
  * under way has in its records, which the page does not get. */
-enum kind { FORWARD, BACKWARD, RECOMPUTE, SWEEP, INNER, SHOWN = INNER };
+enum timeline_kind { FORWARD, BACKWARD, RECOMPUTE, SWEEP, INNER, SHOWN = INNER };
 
 /* For the page: in which phase its times are, and whether what it counts are calls of ops, sweeps
  * of records, both or neither. */
@@ -36,7 +36,7 @@ static const struct {
 };
 struct series {
     uint32_t thread, node;
-    enum kind kind;
+    enum timeline_kind kind;
 };
 
 /* A row of the account by what events say of it, and the node that has all such rows. */
@@ -88,7 +88,7 @@ static int compare_rows(const void *x, const void *y)
 }
 
 /* The innermost node that both are below, or one of them; a parent comes before its children. */
-static uint32_t common(const struct analyze_tree *tree, uint32_t a, uint32_t b)
+static uint32_t timeline_common(const struct analyze_tree *tree, uint32_t a, uint32_t b)
 {
     while (a != b) {
         if (a < b)
@@ -128,14 +128,14 @@ static void take_rows(struct making *m)
     for (size_t i = 0; i < n; i++) {
         struct row_key *last = m->n_rows > 0 ? &m->row[m->n_rows - 1] : NULL;
         if (last && compare_rows(last, &m->row[i]) == 0)
-            last->node = common(m->tree, last->node, m->row[i].node);
+            last->node = timeline_common(m->tree, last->node, m->row[i].node);
         else
             m->row[m->n_rows++] = m->row[i];
     }
 }
 
 /* The node that an event belongs to: where its path is not known, one that has all it may be. */
-static uint32_t node_of(const struct making *m, const struct read_event *event)
+static uint32_t timeline_node_of(const struct making *m, const struct read_event *event)
 {
     const size_t path = read_profile_path_numbered(m->profile, event->path);
     struct row_key key = {event->pc, event->op, event->line, NO_PATH, 0};
@@ -164,7 +164,7 @@ static uint32_t thread_of(struct making *m, const struct read_event *event)
     return m->last_thread = m->n_threads++;
 }
 
-static uint32_t series_of(struct making *m, uint32_t thread, uint32_t node, enum kind kind)
+static uint32_t series_of(struct making *m, uint32_t thread, uint32_t node, enum timeline_kind kind)
 {
     const uint64_t key = base_hash(base_hash(base_hash(0, node), thread), kind);
     size_t walk;
@@ -227,7 +227,7 @@ static uint64_t since_start(const struct read_profile *profile, uint64_t ticks)
 /* An op, a pullback or a sweep. Times that samples estimate are no events'. */
 static void take_time(struct making *m, const struct read_event *event, uint64_t from, uint64_t to)
 {
-    const uint32_t thread = thread_of(m, event), node = node_of(m, event);
+    const uint32_t thread = thread_of(m, event), node = timeline_node_of(m, event);
     const uint32_t inner = series_of(m, thread, 0, INNER);
     if (event->kind == READ_EVENT_SWEEP) {
         const uint32_t own = series_of(m, thread, node, SWEEP);
@@ -235,14 +235,15 @@ static void take_time(struct making *m, const struct read_event *event, uint64_t
         return;
     }
     const bool forward = event->kind == READ_EVENT_FORWARD;
-    const enum kind kind = !forward ? BACKWARD : event->again ? RECOMPUTE : FORWARD;
+    const enum timeline_kind kind = !forward ? BACKWARD : event->again ? RECOMPUTE : FORWARD;
     const uint32_t series = series_of(m, thread, node, kind);
     html_bins_add(&m->bins, series, from, to, !event->part);
     if (kind != FORWARD)
         html_bins_add(&m->bins, inner, from, to, 0);
 }
 
-static void take(void *payload, const struct read_profile *part, const struct read_event *event)
+static void timeline_take(void *payload, const struct read_profile *part,
+                          const struct read_event *event)
 {
     struct making *m = payload;
     const struct read_profile *profile = m->profile;
@@ -323,7 +324,7 @@ static void put_spans(struct making *m, const struct analyze_scope_costs *costs)
     base_json_u64(json, "spans_left_out", m->n_left_out);
 }
 
-static void put(struct making *m, const struct analyze_scope_costs *costs)
+static void timeline_put(struct making *m, const struct analyze_scope_costs *costs)
 {
     struct base_json *json = &m->data->json;
     const struct read_profile *profile = m->profile;
@@ -376,7 +377,7 @@ void html_put_timeline(struct html_data *data, const struct analyze_tree *tree)
     char error[512];
     struct read_profile *again = read_profile_events(profile->path, take, &m, error, sizeof error);
     if (again) {
-        put(&m, &costs);
+        timeline_put(&m, &costs);
     } else { /* it was there a moment ago */
         base_json_null(&data->json, "timeline");
         if (data->options->warn) {
