@@ -11,7 +11,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void put_name(struct base_strings *names, FILE *out, const char *key, const char *name)
+static void callgrind_put_name(struct base_strings *names, FILE *out, const char *key,
+                               const char *name)
 {
     const size_t before = names->n;
     const uint32_t place = (uint32_t)base_strings_add(names, *name ? name : "???");
@@ -79,21 +80,21 @@ static uint64_t calls_of(const struct analyze_cost *cost)
     return calls > 0 ? calls : 1;
 }
 
-static void put_node(const struct export_job *job, struct base_strings *files,
-                     struct base_strings *functions, uint32_t i)
+static void callgrind_put_node(const struct export_job *job, struct base_strings *files,
+                               struct base_strings *functions, uint32_t i)
 {
     char name[EXPORT_NAME_ROOM];
     const struct analyze_tree *tree = job->tree;
     const struct analyze_tree_node *node = &tree->node[i];
     putc('\n', job->out);
-    put_name(files, job->out, "fl", export_file(name, node));
-    put_name(functions, job->out, "fn", level_name(name, tree, i));
+    callgrind_put_name(files, job->out, "fl", export_file(name, node));
+    callgrind_put_name(functions, job->out, "fn", level_name(name, tree, i));
     if (export_has_cost(node))
         put_costs(job, node->line.line, &node->line.cost);
     for (uint32_t at = node->child; at != ANALYZE_NO_NODE; at = tree->node[at].next) {
         const struct analyze_tree_node *below = &tree->node[at];
-        put_name(files, job->out, "cfi", export_file(name, below));
-        put_name(functions, job->out, "cfn", level_name(name, tree, at));
+        callgrind_put_name(files, job->out, "cfi", export_file(name, below));
+        callgrind_put_name(functions, job->out, "cfn", level_name(name, tree, at));
         fprintf(job->out, "calls=%" PRIu64 " %u\n", calls_of(&below->all),
                 (unsigned)below->line.line);
         put_costs(job, node->line.line, &below->all);
@@ -106,12 +107,12 @@ int export_callgrind(const struct export_job *job)
     put_head(job);
     /* Nothing calls the outermost functions; the root is only what has no call path at all. */
     if (export_has_cost(&job->tree->node[0])) {
-        put_name(&files, job->out, "fl", "");
-        put_name(&functions, job->out, "fn", "(all)");
+        callgrind_put_name(&files, job->out, "fl", "");
+        callgrind_put_name(&functions, job->out, "fn", "(all)");
         put_costs(job, 0, &job->tree->node[0].line.cost);
     }
     for (uint32_t i = 1; i < job->tree->n_nodes; i++)
-        put_node(job, &files, &functions, i);
+        callgrind_put_node(job, &files, &functions, i);
     base_strings_free(&files);
     base_strings_free(&functions);
     return 0;

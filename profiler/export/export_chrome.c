@@ -7,8 +7,8 @@
 #include "export_events.h"
 #include "export_formats.h"
 
-static void begin(struct base_json *json, const char *phase, uint64_t pid, uint64_t tid,
-                  uint64_t at_ns)
+static void chrome_begin(struct base_json *json, const char *phase, uint64_t pid, uint64_t tid,
+                         uint64_t at_ns)
 {
     base_json_object(json, NULL);
     base_json_text(json, "ph", phase);
@@ -17,10 +17,10 @@ static void begin(struct base_json *json, const char *phase, uint64_t pid, uint6
     base_json_double(json, "ts", (double)at_ns / 1e3);
 }
 
-static void put_name(struct base_json *json, const char *what, uint64_t pid, uint64_t tid,
-                     const char *name)
+static void chrome_put_name(struct base_json *json, const char *what, uint64_t pid, uint64_t tid,
+                            const char *name)
 {
-    begin(json, "M", pid, tid, 0);
+    chrome_begin(json, "M", pid, tid, 0);
     base_json_text(json, "name", what);
     base_json_object(json, "args");
     base_json_text(json, "name", name);
@@ -32,7 +32,7 @@ static void put_slice(struct base_json *json, const struct export_job *job,
                       const struct export_site *site, const struct export_event *event)
 {
     char text[EXPORT_NAME_ROOM];
-    begin(json, "X", export_pid(job, site->process), site->thread, event->start);
+    chrome_begin(json, "X", export_pid(job, site->process), site->thread, event->start);
     base_json_double(json, "dur", (double)(event->end - event->start) / 1e3);
     base_json_text(json, "name", export_event_name(text, site));
     base_json_text(json, "cat", export_event_kinds[site->kind]);
@@ -52,7 +52,8 @@ static void put_arrow(struct base_json *json, const struct export_job *job,
                       const struct export_site *site, const struct export_event *event)
 {
     const bool is_end = site->kind == READ_EVENT_BACKWARD;
-    begin(json, is_end ? "f" : "s", export_pid(job, site->process), site->thread, event->start);
+    chrome_begin(json, is_end ? "f" : "s", export_pid(job, site->process), site->thread,
+                 event->start);
     base_json_text(json, "name", "pullback");
     base_json_text(json, "cat", "pullback");
     base_json_u64(json, "id", event->flow);
@@ -61,14 +62,15 @@ static void put_arrow(struct base_json *json, const struct export_job *job,
     base_json_end(json);
 }
 
-static void put_tape(struct base_json *json, const struct export_job *job,
-                     const struct read_tape *tape)
+static void chrome_put_tape(struct base_json *json, const struct export_job *job,
+                            const struct read_tape *tape)
 {
     char name[64];
     const struct read_profile *profile = job->analysis->profile;
     export_tape_name(name, sizeof name, tape);
     for (size_t i = 0; i < tape->n_moments; i++) {
-        begin(json, "C", profile->pid, tape->thread, export_ns(profile, tape->moment[i].ticks));
+        chrome_begin(json, "C", profile->pid, tape->thread,
+                     export_ns(profile, tape->moment[i].ticks));
         base_json_text(json, "name", name);
         base_json_object(json, "args");
         base_json_u64(json, "bytes", tape->moment[i].most_bytes);
@@ -77,7 +79,7 @@ static void put_tape(struct base_json *json, const struct export_job *job,
     }
 }
 
-static void put_all(const struct export_job *job, const struct export_events *events)
+static void chrome_put_all(const struct export_job *job, const struct export_events *events)
 {
     struct base_json json;
     char name[EXPORT_NAME_ROOM];
@@ -91,8 +93,8 @@ static void put_all(const struct export_job *job, const struct export_events *ev
         const uint64_t pid = export_pid(job, thread->process);
         char row[EXPORT_THREAD_ROOM];
         if (i == 0 || thread->process != events->thread[i - 1].process)
-            put_name(&json, "process_name", pid, 0, name);
-        put_name(&json, "thread_name", pid, thread->tid, export_thread_name(row, thread));
+            chrome_put_name(&json, "process_name", pid, 0, name);
+        chrome_put_name(&json, "thread_name", pid, thread->tid, export_thread_name(row, thread));
         for (size_t k = thread->first; k < thread->first + thread->n; k++) {
             const struct export_event *event = &events->event[k];
             const struct export_site *site = &events->site[event->site];
@@ -102,7 +104,7 @@ static void put_all(const struct export_job *job, const struct export_events *ev
         }
     }
     for (size_t i = 0; i < profile->n_tapes; i++)
-        put_tape(&json, job, &profile->tape[i]);
+        chrome_put_tape(&json, job, &profile->tape[i]);
     base_json_end(&json);
     base_json_finish(&json);
 }
@@ -112,7 +114,7 @@ int export_chrome(const struct export_job *job)
     struct export_events events;
     const int status = export_events_read(&events, job);
     if (status == 0)
-        put_all(job, &events);
+        chrome_put_all(job, &events);
     export_events_free(&events);
     return status;
 }

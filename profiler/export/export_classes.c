@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct maker {
+struct classes_writer {
     const struct export_job *job;
     struct export_classes *classes;
     struct base_strings keys; /* their places are those of the classes */
@@ -17,7 +17,7 @@ struct maker {
 };
 
 /* The place of a class, which begins empty. */
-static uint32_t class_place(struct maker *m, uint32_t node, const char *op,
+static uint32_t class_place(struct classes_writer *m, uint32_t node, const char *op,
                             enum read_residual_kind kind)
 {
     struct export_classes *classes = m->classes;
@@ -32,7 +32,8 @@ static uint32_t class_place(struct maker *m, uint32_t node, const char *op,
 }
 
 /* row_node: of the tape's first row. */
-static void add_tape(struct maker *m, const struct read_tape *tape, const uint32_t *row_node)
+static void add_tape(struct classes_writer *m, const struct read_tape *tape,
+                     const uint32_t *row_node)
 {
     const bool at_peak = tape == m->classes->peak_tape;
     const double ticks_per_ns = m->job->analysis->profile->ticks_per_ns;
@@ -58,7 +59,7 @@ static void add_tape(struct maker *m, const struct read_tape *tape, const uint32
 int export_classes_make(struct export_classes *classes, const struct export_job *job)
 {
     const struct read_profile *profile = job->analysis->profile;
-    struct maker m = {.job = job, .classes = classes};
+    struct classes_writer m = {.job = job, .classes = classes};
     size_t n = 0;
     *classes = (struct export_classes){.peak_tape = export_peak_tape(profile)};
     for (size_t i = 0; i < profile->n_tapes; i++)

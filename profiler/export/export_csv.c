@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-static void put_text(FILE *out, const char *text)
+static void csv_put_text(FILE *out, const char *text)
 {
     putc('"', out);
     for (; *text; text++)
@@ -26,11 +26,11 @@ static void put_row(const struct export_job *job, uint32_t i)
     if (node->parent != ANALYZE_NO_NODE)
         fprintf(out, "%u", (unsigned)node->parent);
     fprintf(out, ",%u,", (unsigned)node->depth);
-    put_text(out, export_function(name, node));
-    put_text(out, line->file ? export_clean(name, line->file, "") : "");
+    csv_put_text(out, export_function(name, node));
+    csv_put_text(out, line->file ? export_clean(name, line->file, "") : "");
     fprintf(out, "%u,", (unsigned)line->line);
-    put_text(out, line->module ? export_clean(name, line->module, "") : "");
-    put_text(out, i > 0 ? export_ops(name, node) : "");
+    csv_put_text(out, line->module ? export_clean(name, line->module, "") : "");
+    csv_put_text(out, i > 0 ? export_ops(name, node) : "");
     for (int k = 0; k < EXPORT_METRICS; k++)
         fprintf(out, "%" PRIu64 "%s", export_cost(&line->cost, (enum export_metric)k),
                 k + 1 < EXPORT_METRICS ? "," : "\r\n");

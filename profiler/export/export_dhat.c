@@ -14,7 +14,7 @@ static uint64_t part_of(uint64_t count, uint64_t bytes, uint64_t of)
     return of > 0 ? read_whole((double)count * ((double)bytes / (double)of)) : 0;
 }
 
-static uint64_t greater(uint64_t a, uint64_t b)
+static uint64_t dhat_greater(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
@@ -30,8 +30,8 @@ static void put_point(struct base_json *json, const struct export_job *job,
     base_json_u64(json, "tb", class->bytes);
     base_json_u64(json, "tbk", class->count);
     base_json_u64(json, "tl", read_whole(lifetime * (double)class->count));
-    base_json_u64(json, "mb", greater(class->peak_bytes, class->live_bytes));
-    base_json_u64(json, "mbk", greater(at_peak, at_end));
+    base_json_u64(json, "mb", dhat_greater(class->peak_bytes, class->live_bytes));
+    base_json_u64(json, "mbk", dhat_greater(at_peak, at_end));
     base_json_u64(json, "gb", class->peak_bytes);
     base_json_u64(json, "gbk", at_peak);
     base_json_u64(json, "eb", class->live_bytes);
@@ -46,8 +46,8 @@ static void put_point(struct base_json *json, const struct export_job *job,
 }
 
 /* Number 0 is the root, then places, then what bytes are for, each name once. */
-static void put_frames(struct base_json *json, const struct export_job *job,
-                       const struct export_places *places, const struct base_strings *names)
+static void dhat_put_frames(struct base_json *json, const struct export_job *job,
+                            const struct export_places *places, const struct base_strings *names)
 {
     char name[EXPORT_NAME_ROOM], file[EXPORT_NAME_ROOM], text[2 * EXPORT_NAME_ROOM + 64];
     base_json_array(json, "ftbl");
@@ -65,8 +65,8 @@ static void put_frames(struct base_json *json, const struct export_job *job,
     base_json_end(json);
 }
 
-static void put_all(const struct export_job *job, const struct export_places *places,
-                    const struct export_classes *classes, struct base_strings *names)
+static void dhat_put_all(const struct export_job *job, const struct export_places *places,
+                         const struct export_classes *classes, struct base_strings *names)
 {
     struct base_json json;
     char name[EXPORT_NAME_ROOM];
@@ -83,7 +83,7 @@ static void put_all(const struct export_job *job, const struct export_places *pl
     base_json_u64(&json, "tuth", 1000); /* what lives shorter is marked */
     base_json_text(&json, "cmd", export_clean(name, profile->program, ""));
     base_json_u64(&json, "pid", profile->pid);
-    base_json_u64(&json, "te", greater(profile->duration_ns, at_peak));
+    base_json_u64(&json, "te", dhat_greater(profile->duration_ns, at_peak));
     base_json_u64(&json, "tg", at_peak);
     base_json_array(&json, "pps");
     for (size_t i = 0; i < classes->n; i++)
@@ -93,7 +93,7 @@ static void put_all(const struct export_job *job, const struct export_places *pl
                 1 + places->n +
                     (size_t)base_strings_add(names, export_class_name(name, &classes->class[i])));
     base_json_end(&json);
-    put_frames(&json, job, places, names);
+    dhat_put_frames(&json, job, places, names);
     base_json_finish(&json);
 }
 
@@ -105,7 +105,7 @@ int export_dhat(const struct export_job *job)
     const int status = export_classes_make(&classes, job);
     export_places_make(&places, job->tree);
     if (status == 0)
-        put_all(job, &places, &classes, &names);
+        dhat_put_all(job, &places, &classes, &names);
     base_strings_free(&names);
     export_places_free(&places);
     export_classes_free(&classes);

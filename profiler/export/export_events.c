@@ -22,7 +22,7 @@ struct reading {
     uint32_t n_flows;
 };
 
-static uint64_t hash_site(const struct export_site *site)
+static uint64_t events_hash_site(const struct export_site *site)
 {
     uint64_t h = base_hash(site->pc, (uint64_t)site->kind << 32 | site->call_line);
     h = base_hash(base_hash(h, site->thread), site->tape);
@@ -30,7 +30,7 @@ static uint64_t hash_site(const struct export_site *site)
                      base_hash_text(site->name));
 }
 
-static bool same_site(const struct export_site *a, const struct export_site *b)
+static bool events_same_site(const struct export_site *a, const struct export_site *b)
 {
     return a->kind == b->kind && a->thread == b->thread && a->tape == b->tape && a->pc == b->pc &&
            a->call_line == b->call_line && a->process == b->process && a->scope == b->scope &&
@@ -41,11 +41,11 @@ static bool same_site(const struct export_site *a, const struct export_site *b)
 static uint32_t site_place(struct reading *r, const struct export_site *like)
 {
     struct export_events *events = r->events;
-    const uint64_t key = hash_site(like);
+    const uint64_t key = events_hash_site(like);
     size_t walk;
     for (int64_t at = base_table_first(&r->sites, key, &walk); at >= 0;
          at = base_table_next(&r->sites, key, &walk))
-        if (same_site(&events->site[at], like))
+        if (events_same_site(&events->site[at], like))
             return (uint32_t)at;
     BASE_ARRAY_GROW(events->site, events->n_sites, &events->room_sites);
     base_table_add(&r->sites, key, events->n_sites);
@@ -102,7 +102,8 @@ static void link_event(struct reading *r)
     }
 }
 
-static void take(void *payload, const struct read_profile *profile, const struct read_event *event)
+static void events_take(void *payload, const struct read_profile *profile,
+                        const struct read_event *event)
 {
     struct reading *r = payload;
     struct export_events *events = r->events;
@@ -133,7 +134,7 @@ static void take(void *payload, const struct read_profile *profile, const struct
     link_event(r);
 }
 
-static int compare(const void *x, const void *y, void *payload)
+static int events_compare(const void *x, const void *y, void *payload)
 {
     const struct export_event *a = x, *b = y;
     const struct export_site *site = payload;
@@ -150,8 +151,8 @@ static int compare(const void *x, const void *y, void *payload)
 }
 
 /* Times as ns; what would end behind an event that it began in ends with it. */
-static void nest(struct export_events *events, const struct export_thread *thread,
-                 const struct read_profile *profile, size_t *open)
+static void events_nest(struct export_events *events, const struct export_thread *thread,
+                        const struct read_profile *profile, size_t *open)
 {
     size_t depth = 0;
     for (size_t i = thread->first; i < thread->first + thread->n; i++) {
@@ -169,10 +170,10 @@ static void nest(struct export_events *events, const struct export_thread *threa
 }
 
 /* Orders the events and divides them among the threads. */
-static void arrange(struct export_events *events, const struct export_job *job)
+static void events_arrange(struct export_events *events, const struct export_job *job)
 {
     size_t *open = base_calloc(events->n + 1, sizeof *open);
-    qsort_r(events->event, events->n, sizeof *events->event, compare, events->site);
+    qsort_r(events->event, events->n, sizeof *events->event, events_compare, events->site);
     size_t room = 0;
     for (size_t i = 0; i < events->n; i++) {
         const struct export_site *site = &events->site[events->event[i].site];
@@ -186,7 +187,7 @@ static void arrange(struct export_events *events, const struct export_job *job)
         events->thread[events->n_threads - 1].n++;
     }
     for (size_t i = 0; i < events->n_threads; i++)
-        nest(events, &events->thread[i], job->analysis->profile, open);
+        events_nest(events, &events->thread[i], job->analysis->profile, open);
     free(open);
 }
 
@@ -216,7 +217,7 @@ int export_events_read(struct export_events *events, const struct export_job *jo
         if (site->kind != READ_EVENT_SCOPE)
             analyze_line_of_row(job->analysis, &row, &site->line);
     }
-    arrange(events, job);
+    events_arrange(events, job);
     return 0;
 }
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct maker {
+struct heaptrack_writer {
     const struct export_job *job;
     const struct export_classes *classes;
     FILE *out;
@@ -24,7 +24,7 @@ struct maker {
     uint32_t n_traces;
 };
 
-static unsigned text(struct maker *m, const char *name)
+static unsigned heaptrack_text(struct heaptrack_writer *m, const char *name)
 {
     const size_t before = m->texts.n;
     if (!*name)
@@ -36,17 +36,18 @@ static unsigned text(struct maker *m, const char *name)
 }
 
 /* A place of its own for each trace. */
-static uint32_t put_trace(struct maker *m, uint32_t parent, const char *function, const char *file,
-                          const char *module, unsigned line)
+static uint32_t put_trace(struct heaptrack_writer *m, uint32_t parent, const char *function,
+                          const char *file, const char *module, unsigned line)
 {
-    const unsigned in = text(m, module), at = text(m, file), name = text(m, function);
+    const unsigned in = heaptrack_text(m, module), at = heaptrack_text(m, file),
+                   name = heaptrack_text(m, function);
     m->n_traces++;
     fprintf(m->out, "i %x %x %x %x %x\nt %x %x\n", (unsigned)m->n_traces, in, name, at, line,
             (unsigned)m->n_traces, (unsigned)parent);
     return m->n_traces;
 }
 
-static void put_traces(struct maker *m)
+static void put_traces(struct heaptrack_writer *m)
 {
     char name[EXPORT_NAME_ROOM], file[EXPORT_NAME_ROOM], module[EXPORT_NAME_ROOM];
     const struct analyze_tree *tree = m->job->tree;
@@ -64,7 +65,7 @@ static void put_traces(struct maker *m)
     }
 }
 
-static void put_change(struct maker *m, const struct read_change *change)
+static void put_change(struct heaptrack_writer *m, const struct read_change *change)
 {
     char key[64];
     const uint32_t class = m->classes->of_peak[change->residual];
@@ -82,7 +83,7 @@ static void put_change(struct maker *m, const struct read_change *change)
 }
 
 /* Within a moment what goes comes first, so that no sum in between is greater than it was. */
-static void put_changes(struct maker *m)
+static void put_changes(struct heaptrack_writer *m)
 {
     const struct read_tape *tape = m->classes->peak_tape;
     uint64_t last_ms = UINT64_MAX;
@@ -108,7 +109,7 @@ int export_heaptrack(const struct export_job *job)
 {
     char name[EXPORT_NAME_ROOM];
     struct export_classes classes;
-    struct maker m = {.job = job, .classes = &classes, .out = job->out};
+    struct heaptrack_writer m = {.job = job, .classes = &classes, .out = job->out};
     int status = export_classes_make(&classes, job);
     if (status == 0 && classes.peak_tape->n_changes == 0)
         status = export_no_bytes(job);

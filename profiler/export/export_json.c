@@ -7,7 +7,7 @@
 #include "export_formats.h"
 #include "report_json.h"
 
-static void put_node(struct base_json *json, const struct analyze_tree *tree, uint32_t i)
+static void json_put_node(struct base_json *json, const struct analyze_tree *tree, uint32_t i)
 {
     const struct analyze_tree_node *node = &tree->node[i];
     base_json_object(json, NULL);
@@ -52,8 +52,8 @@ static void put_scopes(struct base_json *json, const struct read_profile *profil
     analyze_scope_costs_free(&costs);
 }
 
-static void put_tape(struct base_json *json, const struct read_profile *profile,
-                     const struct read_tape *tape)
+static void json_put_tape(struct base_json *json, const struct read_profile *profile,
+                          const struct read_tape *tape)
 {
     base_json_object(json, NULL);
     base_json_u64(json, "tape", tape->tape);
@@ -82,8 +82,8 @@ static void put_tape(struct base_json *json, const struct read_profile *profile,
     base_json_end(json);
 }
 
-static void put_event(struct base_json *json, const struct export_site *site,
-                      const struct export_event *event)
+static void json_put_event(struct base_json *json, const struct export_site *site,
+                           const struct export_event *event)
 {
     base_json_object(json, NULL);
     base_json_text(json, "kind", export_event_kinds[site->kind]);
@@ -103,21 +103,21 @@ static void put_event(struct base_json *json, const struct export_site *site,
     base_json_end(json);
 }
 
-static void put_all(struct base_json *json, const struct export_job *job,
-                    const struct export_events *events)
+static void json_put_all(struct base_json *json, const struct export_job *job,
+                         const struct export_events *events)
 {
     const struct read_profile *profile = job->analysis->profile;
     base_json_array(json, "nodes");
     for (uint32_t i = 0; i < job->tree->n_nodes; i++)
-        put_node(json, job->tree, i);
+        json_put_node(json, job->tree, i);
     base_json_end(json);
     base_json_array(json, "tapes");
     for (size_t i = 0; i < profile->n_tapes; i++)
-        put_tape(json, profile, &profile->tape[i]);
+        json_put_tape(json, profile, &profile->tape[i]);
     base_json_end(json);
     base_json_array(json, "events");
     for (size_t i = 0; i < events->n; i++)
-        put_event(json, &events->site[events->event[i].site], &events->event[i]);
+        json_put_event(json, &events->site[events->event[i].site], &events->event[i]);
     base_json_end(json);
     report_json_totals(json, "total", job->analysis);
 }
@@ -134,7 +134,7 @@ int export_json(const struct export_job *job)
         base_json_bool(&json, "sampled", profile->is_sampled);
         base_json_bool(&json, "has_paths", job->tree->has_paths);
         put_scopes(&json, profile);
-        put_all(&json, job, &events);
+        json_put_all(&json, job, &events);
         base_json_finish(&json);
     }
     export_events_free(&events);

@@ -10,14 +10,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-struct maker {
+struct massif_writer {
     const struct export_job *job;
     const struct read_tape *tape;
     unsigned n; /* snapshots so far */
     uint64_t at;
 };
 
-static void put_snapshot(struct maker *m, uint64_t at_ns, uint64_t bytes, const char *tree)
+static void put_snapshot(struct massif_writer *m, uint64_t at_ns, uint64_t bytes, const char *tree)
 {
     m->at = at_ns > m->at ? at_ns : m->at; /* time does not go back */
     fprintf(m->job->out,
@@ -36,7 +36,7 @@ static unsigned count_below(const struct analyze_tree *tree, const struct analyz
 }
 
 /* Each node before those below it; without recursion, since a tree may be deep. */
-static void put_tree(const struct maker *m)
+static void put_tree(const struct massif_writer *m)
 {
     char name[EXPORT_NAME_ROOM], file[EXPORT_NAME_ROOM];
     const struct analyze_tree *tree = m->job->tree;
@@ -63,7 +63,7 @@ static void put_tree(const struct maker *m)
     }
 }
 
-static void put_peak(struct maker *m)
+static void put_peak(struct massif_writer *m)
 {
     put_snapshot(m, export_ns(m->job->analysis->profile, m->tape->peak_ticks), m->tape->peak_bytes,
                  "peak");
@@ -74,7 +74,7 @@ int export_massif(const struct export_job *job)
 {
     char name[EXPORT_NAME_ROOM];
     const struct read_profile *profile = job->analysis->profile;
-    struct maker m = {.job = job, .tape = export_peak_tape(profile)};
+    struct massif_writer m = {.job = job, .tape = export_peak_tape(profile)};
     if (!m.tape || m.tape->peak_bytes == 0)
         return export_no_bytes(job);
     fprintf(job->out, "desc: bytes of a tape\ncmd: %s\ntime_unit: ms\n",

@@ -14,14 +14,14 @@ enum { BEGINS = 1, ENDS = 2, COUNTS = 4, BYTES = 3, CLEARED = 1, NEEDED = 2 };
 enum { SEQUENCE = 1, FIRST_THREAD = 1, KINDS = READ_EVENT_KINDS };
 #define PROCESS_TRACK (UINT64_C(1) << 40)
 
-struct maker {
+struct perfetto_writer {
     const struct export_job *job;
     const struct export_events *events;
     struct export_packets packets;
     uint64_t track;
 };
 
-static void put_packet(struct maker *m, Perfetto__TracePacket *packet)
+static void perfetto_put_packet(struct perfetto_writer *m, Perfetto__TracePacket *packet)
 {
     Perfetto__Trace trace = PERFETTO__TRACE__INIT;
     packet->has_trusted_packet_sequence_id = true;
@@ -35,16 +35,16 @@ static void put_packet(struct maker *m, Perfetto__TracePacket *packet)
     export_put_message(&m->packets, &trace.base);
 }
 
-static void put_track(struct maker *m, Perfetto__TrackDescriptor *track, uint64_t uuid)
+static void put_track(struct perfetto_writer *m, Perfetto__TrackDescriptor *track, uint64_t uuid)
 {
     Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
     track->has_uuid = true;
     track->uuid = uuid;
     packet.track_descriptor = track;
-    put_packet(m, &packet);
+    perfetto_put_packet(m, &packet);
 }
 
-static void put_process(struct maker *m, uint32_t number)
+static void put_process(struct perfetto_writer *m, uint32_t number)
 {
     char name[EXPORT_NAME_ROOM];
     Perfetto__ProcessDescriptor process = PERFETTO__PROCESS_DESCRIPTOR__INIT;
@@ -56,7 +56,8 @@ static void put_process(struct maker *m, uint32_t number)
     put_track(m, &track, PROCESS_TRACK + number);
 }
 
-static void put_thread(struct maker *m, uint64_t uuid, const struct export_thread *of)
+static void perfetto_put_thread(struct perfetto_writer *m, uint64_t uuid,
+                                const struct export_thread *of)
 {
     Perfetto__ThreadDescriptor thread = PERFETTO__THREAD_DESCRIPTOR__INIT;
     Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
@@ -69,7 +70,7 @@ static void put_thread(struct maker *m, uint64_t uuid, const struct export_threa
     put_track(m, &track, uuid);
 }
 
-static void put_category(struct maker *m, size_t kind)
+static void put_category(struct perfetto_writer *m, size_t kind)
 {
     Perfetto__InternedText text = PERFETTO__INTERNED_TEXT__INIT, *texts = &text;
     Perfetto__InternedData data = PERFETTO__INTERNED_DATA__INIT;
@@ -84,11 +85,11 @@ static void put_category(struct maker *m, size_t kind)
         packet.has_sequence_flags = true;
         packet.sequence_flags = CLEARED;
     }
-    put_packet(m, &packet);
+    perfetto_put_packet(m, &packet);
 }
 
 /* A site's name and place have its number plus 1. */
-static void put_site(struct maker *m, size_t i)
+static void put_site(struct perfetto_writer *m, size_t i)
 {
     char name[EXPORT_NAME_ROOM], file[EXPORT_NAME_ROOM], function[EXPORT_NAME_ROOM];
     const struct export_site *site = &m->events->site[i];
@@ -111,10 +112,10 @@ static void put_site(struct maker *m, size_t i)
         data.n_source_locations = 1;
     }
     packet.interned_data = &data;
-    put_packet(m, &packet);
+    perfetto_put_packet(m, &packet);
 }
 
-static void note(Perfetto__DebugAnnotation *to, const char *name, uint64_t value)
+static void perfetto_note(Perfetto__DebugAnnotation *to, const char *name, uint64_t value)
 {
     perfetto__debug_annotation__init(to);
     to->name = (char *)name;
@@ -122,9 +123,9 @@ static void note(Perfetto__DebugAnnotation *to, const char *name, uint64_t value
     to->uint_value = value;
 }
 
-static void put_edge(void *payload, const struct export_event *event, bool is_end)
+static void perfetto_put_edge(void *payload, const struct export_event *event, bool is_end)
 {
-    struct maker *m = payload;
+    struct perfetto_writer *m = payload;
     const struct export_site *site = &m->events->site[event->site];
     Perfetto__DebugAnnotation notes[2], *list[] = {&notes[0], &notes[1]};
     Perfetto__TrackEvent slice = PERFETTO__TRACK_EVENT__INIT;
@@ -143,18 +144,19 @@ static void put_edge(void *payload, const struct export_event *event, bool is_en
         slice.flow_ids = &flow;
         slice.n_flow_ids = flow > 0;
         if (site->kind != READ_EVENT_SCOPE)
-            note(&notes[slice.n_debug_annotations++], "tape", site->tape);
+            perfetto_note(&notes[slice.n_debug_annotations++], "tape", site->tape);
         if (event->record > 0)
-            note(&notes[slice.n_debug_annotations++], "record", event->record - 1);
+            perfetto_note(&notes[slice.n_debug_annotations++], "record", event->record - 1);
         slice.debug_annotations = list;
     }
     packet.has_timestamp = true;
     packet.timestamp = is_end ? event->end : event->start;
     packet.track_event = &slice;
-    put_packet(m, &packet);
+    perfetto_put_packet(m, &packet);
 }
 
-static void put_tape(struct maker *m, const struct read_tape *tape, uint64_t uuid)
+static void perfetto_put_tape(struct perfetto_writer *m, const struct read_tape *tape,
+                              uint64_t uuid)
 {
     char name[64];
     Perfetto__CounterDescriptor counter = PERFETTO__COUNTER_DESCRIPTOR__INIT;
@@ -179,11 +181,11 @@ static void put_tape(struct maker *m, const struct read_tape *tape, uint64_t uui
         packet.has_timestamp = true;
         packet.timestamp = export_ns(m->job->analysis->profile, tape->moment[i].ticks);
         packet.track_event = &event;
-        put_packet(m, &packet);
+        perfetto_put_packet(m, &packet);
     }
 }
 
-static void put_all(struct maker *m)
+static void perfetto_put_all(struct perfetto_writer *m)
 {
     const struct export_events *events = m->events;
     const struct read_profile *profile = m->job->analysis->profile;
@@ -197,11 +199,11 @@ static void put_all(struct maker *m)
         if (thread->process > 0 && (i == 0 || thread->process != thread[-1].process))
             put_process(m, thread->process);
         m->track = FIRST_THREAD + i;
-        put_thread(m, m->track, thread);
+        perfetto_put_thread(m, m->track, thread);
         export_each_edge(events, &events->thread[i], put_edge, m);
     }
     for (size_t i = 0; i < profile->n_tapes; i++)
-        put_tape(m, &profile->tape[i], FIRST_THREAD + events->n_threads + i);
+        perfetto_put_tape(m, &profile->tape[i], FIRST_THREAD + events->n_threads + i);
 }
 
 int export_perfetto(const struct export_job *job)
@@ -209,9 +211,9 @@ int export_perfetto(const struct export_job *job)
     struct export_events events;
     const int status = export_events_read(&events, job);
     if (status == 0) {
-        struct maker m = {.job = job, .events = &events};
+        struct perfetto_writer m = {.job = job, .events = &events};
         export_packets_begin(&m.packets, job->out, false);
-        put_all(&m);
+        perfetto_put_all(&m);
         export_packets_end(&m.packets);
     }
     export_events_free(&events);

@@ -15,7 +15,7 @@ static const enum export_metric order[] = {
     EXPORT_TAPE,  EXPORT_PEAK, EXPORT_OTHER,   EXPORT_WAITING,  EXPORT_SAMPLES,
 };
 
-struct maker {
+struct pprof_writer {
     const struct export_job *job;
     struct export_places places;
     struct base_strings strings;
@@ -23,17 +23,17 @@ struct maker {
     uint64_t *stack; /* of locations, room for the deepest node */
 };
 
-static int64_t text(struct maker *m, const char *text)
+static int64_t pprof_text(struct pprof_writer *m, const char *text)
 {
     return base_strings_add(&m->strings, text);
 }
 
-static int64_t whole(uint64_t n)
+static int64_t pprof_whole(uint64_t n)
 {
     return n < INT64_MAX ? (int64_t)n : INT64_MAX;
 }
 
-static void put_types(struct maker *m)
+static void put_types(struct pprof_writer *m)
 {
     Pprof__ValueType type[EXPORT_METRICS], *list[EXPORT_METRICS];
     Pprof__Profile part = PPROF__PROFILE__INIT;
@@ -43,31 +43,32 @@ static void put_types(struct maker *m)
             continue;
         list[part.n_sample_type] = &type[i];
         pprof__value_type__init(&type[i]);
-        type[i].type = text(m, export_metric_names[order[i]]);
-        type[i].unit = text(m, export_metric_units[order[i]]);
+        type[i].type = pprof_text(m, export_metric_names[order[i]]);
+        type[i].unit = pprof_text(m, export_metric_units[order[i]]);
         part.n_sample_type++;
     }
     part.sample_type = list;
     const bool timed = export_cost(&m->job->tree->node[0].all, EXPORT_TIME) > 0;
-    part.default_sample_type = text(m, export_metric_names[timed ? EXPORT_TIME : EXPORT_TAPE]);
+    part.default_sample_type =
+        pprof_text(m, export_metric_names[timed ? EXPORT_TIME : EXPORT_TAPE]);
     int64_t comment = 0;
     if (profile->is_sampled) {
-        comment = text(m, "times are estimates, from samples");
+        comment = pprof_text(m, "times are estimates, from samples");
         part.comment = &comment;
         part.n_comment = 1;
     }
-    part.time_nanos = whole(profile->start_unix_ns);
-    part.duration_nanos = whole(profile->duration_ns);
+    part.time_nanos = pprof_whole(profile->start_unix_ns);
+    part.duration_nanos = pprof_whole(profile->duration_ns);
     export_put_message(&m->packets, &part.base);
 }
 
-static void put_mapping(struct maker *m)
+static void put_mapping(struct pprof_writer *m)
 {
     Pprof__Mapping mapping = PPROF__MAPPING__INIT, *list = &mapping;
     Pprof__Profile part = PPROF__PROFILE__INIT;
     char name[EXPORT_NAME_ROOM];
     mapping.id = 1;
-    mapping.filename = text(m, export_clean(name, m->job->analysis->profile->program, ""));
+    mapping.filename = pprof_text(m, export_clean(name, m->job->analysis->profile->program, ""));
     mapping.has_functions = mapping.has_filenames = mapping.has_line_numbers =
         mapping.has_inline_frames = true;
     part.mapping = &list;
@@ -76,7 +77,7 @@ static void put_mapping(struct maker *m)
 }
 
 /* A place is a location with a function of its own; pprof merges those that are equal. */
-static void put_place(struct maker *m, uint64_t id, const struct analyze_tree_node *node)
+static void put_place(struct pprof_writer *m, uint64_t id, const struct analyze_tree_node *node)
 {
     char name[EXPORT_NAME_ROOM];
     Pprof__Function function = PPROF__FUNCTION__INIT, *functions = &function;
@@ -84,8 +85,8 @@ static void put_place(struct maker *m, uint64_t id, const struct analyze_tree_no
     Pprof__Location location = PPROF__LOCATION__INIT, *locations = &location;
     Pprof__Profile part = PPROF__PROFILE__INIT;
     function.id = id;
-    function.name = function.system_name = text(m, export_function(name, node));
-    function.filename = text(m, export_file(name, node));
+    function.name = function.system_name = pprof_text(m, export_function(name, node));
+    function.filename = pprof_text(m, export_file(name, node));
     function.start_line = node->line.function_line;
     line.function_id = id;
     line.line = node->line.line;
@@ -100,7 +101,7 @@ static void put_place(struct maker *m, uint64_t id, const struct analyze_tree_no
     export_put_message(&m->packets, &part.base);
 }
 
-static void put_sample(struct maker *m, uint32_t i)
+static void put_sample(struct pprof_writer *m, uint32_t i)
 {
     const struct analyze_tree *tree = m->job->tree;
     const struct analyze_cost *cost = &tree->node[i].line.cost;
@@ -109,11 +110,11 @@ static void put_sample(struct maker *m, uint32_t i)
     Pprof__Label label = PPROF__LABEL__INIT, *labels = &label;
     Pprof__Sample sample = PPROF__SAMPLE__INIT, *samples = &sample;
     Pprof__Profile part = PPROF__PROFILE__INIT;
-    label.key = text(m, "op");
-    label.str = text(m, export_ops(ops, &tree->node[i]));
+    label.key = pprof_text(m, "op");
+    label.str = pprof_text(m, export_ops(ops, &tree->node[i]));
     for (unsigned k = 0; k < EXPORT_METRICS; k++)
         if (export_has(m->job->analysis->profile, order[k]))
-            value[sample.n_value++] = whole(export_cost(cost, order[k]));
+            value[sample.n_value++] = pprof_whole(export_cost(cost, order[k]));
     uint32_t at = i;
     do { /* the root is in no other stack than its own */
         m->stack[sample.n_location_id++] = m->places.of_node[at] + UINT64_C(1);
@@ -128,10 +129,10 @@ static void put_sample(struct maker *m, uint32_t i)
     export_put_message(&m->packets, &part.base);
 }
 
-static void put_all(struct maker *m)
+static void pprof_put_all(struct pprof_writer *m)
 {
     const struct analyze_tree *tree = m->job->tree;
-    text(m, "");
+    pprof_text(m, "");
     put_types(m);
     put_mapping(m);
     for (size_t i = 0; i < m->places.n; i++)
@@ -147,14 +148,14 @@ static void put_all(struct maker *m)
 
 int export_pprof(const struct export_job *job)
 {
-    struct maker m = {.job = job};
+    struct pprof_writer m = {.job = job};
     size_t deepest = 0;
     for (size_t i = 0; i < job->tree->n_nodes; i++)
         deepest = job->tree->node[i].depth > deepest ? job->tree->node[i].depth : deepest;
     m.stack = base_calloc(deepest + 1, sizeof *m.stack);
     export_places_make(&m.places, job->tree);
     export_packets_begin(&m.packets, job->out, true);
-    put_all(&m);
+    pprof_put_all(&m);
     export_packets_end(&m.packets);
     base_strings_free(&m.strings);
     export_places_free(&m.places);

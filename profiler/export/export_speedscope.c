@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put_frames(struct base_json *json, const struct export_job *job,
-                       const struct export_places *places, const struct export_events *events)
+static void speedscope_put_frames(struct base_json *json, const struct export_job *job,
+                                  const struct export_places *places,
+                                  const struct export_events *events)
 {
     char name[EXPORT_NAME_ROOM];
     base_json_object(json, "shared");
@@ -87,7 +88,7 @@ struct edges {
     size_t first; /* frame of the first site */
 };
 
-static void put_edge(void *payload, const struct export_event *event, bool is_end)
+static void speedscope_put_edge(void *payload, const struct export_event *event, bool is_end)
 {
     const struct edges *edges = payload;
     base_json_object(edges->json, NULL);
@@ -97,8 +98,9 @@ static void put_edge(void *payload, const struct export_event *event, bool is_en
     base_json_end(edges->json);
 }
 
-static void put_thread(struct base_json *json, const struct export_places *places,
-                       const struct export_events *events, const struct export_thread *thread)
+static void speedscope_put_thread(struct base_json *json, const struct export_places *places,
+                                  const struct export_events *events,
+                                  const struct export_thread *thread)
 {
     char name[EXPORT_THREAD_ROOM + 16], row[EXPORT_THREAD_ROOM];
     uint64_t end = 0;
@@ -118,8 +120,8 @@ static void put_thread(struct base_json *json, const struct export_places *place
     base_json_end(json);
 }
 
-static void put_all(const struct export_job *job, const struct export_places *places,
-                    const struct export_events *events, uint32_t *stack)
+static void speedscope_put_all(const struct export_job *job, const struct export_places *places,
+                               const struct export_events *events, uint32_t *stack)
 {
     struct base_json json;
     char name[EXPORT_NAME_ROOM];
@@ -128,13 +130,13 @@ static void put_all(const struct export_job *job, const struct export_places *pl
     base_json_text(&json, "name", export_clean(name, job->analysis->profile->program, ""));
     base_json_text(&json, "exporter", "tapescope");
     base_json_u64(&json, "activeProfileIndex", 0);
-    put_frames(&json, job, places, events);
+    speedscope_put_frames(&json, job, places, events);
     base_json_array(&json, "profiles");
     for (int i = 0; i < EXPORT_METRICS; i++)
         if (export_cost(&job->tree->node[0].all, (enum export_metric)i) > 0)
             put_profile(&json, job, places, stack, (enum export_metric)i);
     for (size_t i = 0; i < events->n_threads; i++)
-        put_thread(&json, places, events, &events->thread[i]);
+        speedscope_put_thread(&json, places, events, &events->thread[i]);
     base_json_end(&json);
     base_json_finish(&json);
 }
@@ -147,7 +149,7 @@ int export_speedscope(const struct export_job *job)
     export_places_make(&places, job->tree);
     const int status = job->analysis->profile->n_events > 0 ? export_events_read(&events, job) : 0;
     if (status == 0)
-        put_all(job, &places, &events, stack);
+        speedscope_put_all(job, &places, &events, stack);
     export_events_free(&events);
     export_places_free(&places);
     free(stack);

@@ -23,7 +23,7 @@ enum { MOST_STATS = 4 };
 /* The fields of messages within messages, as in xplane.proto. */
 enum { SPACE_PLANES = 1, PLANE_LINES = 3, LINE_EVENTS = 4 };
 
-struct maker {
+struct xplane_writer {
     const struct export_job *job;
     const struct export_events *events;
     struct base_buffer plane, line, message;
@@ -45,7 +45,7 @@ static void add_message(struct base_buffer *to, const ProtobufCMessage *message)
 }
 
 /* What `from` holds becomes a message within the one that is put together in `to`. */
-static void embed(struct base_buffer *to, unsigned field, struct base_buffer *from)
+static void xplane_embed(struct base_buffer *to, unsigned field, struct base_buffer *from)
 {
     enum { LENGTH_AND_BYTES = 2 };
     add_varint(to, field << 3 | LENGTH_AND_BYTES);
@@ -54,12 +54,12 @@ static void embed(struct base_buffer *to, unsigned field, struct base_buffer *fr
     from->n = 0;
 }
 
-static int64_t ps(uint64_t ns)
+static int64_t xplane_ps(uint64_t ns)
 {
     return ns < INT64_MAX / 1000 ? (int64_t)ns * 1000 : INT64_MAX;
 }
 
-static void number(Xplane__XStat *stat, int64_t what, uint64_t value)
+static void xplane_number(Xplane__XStat *stat, int64_t what, uint64_t value)
 {
     xplane__xstat__init(stat);
     stat->metadata_id = what;
@@ -67,7 +67,7 @@ static void number(Xplane__XStat *stat, int64_t what, uint64_t value)
     stat->uint64_value = value;
 }
 
-static void text(Xplane__XStat *stat, int64_t what, const char *value)
+static void xplane_text(Xplane__XStat *stat, int64_t what, const char *value)
 {
     xplane__xstat__init(stat);
     stat->metadata_id = what;
@@ -75,8 +75,8 @@ static void text(Xplane__XStat *stat, int64_t what, const char *value)
     stat->str_value = (char *)value;
 }
 
-static void put_event(struct maker *m, size_t id, uint64_t start, uint64_t end, Xplane__XStat *stat,
-                      size_t n)
+static void xplane_put_event(struct xplane_writer *m, size_t id, uint64_t start, uint64_t end,
+                             Xplane__XStat *stat, size_t n)
 {
     Xplane__XStat *list[MOST_STATS];
     Xplane__XEvent event = XPLANE__XEVENT__INIT;
@@ -84,26 +84,27 @@ static void put_event(struct maker *m, size_t id, uint64_t start, uint64_t end, 
         list[i] = &stat[i];
     event.metadata_id = (int64_t)id;
     event.data_case = XPLANE__XEVENT__DATA_OFFSET_PS;
-    event.offset_ps = ps(start);
-    event.duration_ps = ps(end - start);
+    event.offset_ps = xplane_ps(start);
+    event.duration_ps = xplane_ps(end - start);
     event.stats = list;
     event.n_stats = n;
     add_message(&m->message, &event.base);
-    embed(&m->line, LINE_EVENTS, &m->message);
+    xplane_embed(&m->line, LINE_EVENTS, &m->message);
 }
 
-static void begin_line(struct maker *m, uint64_t id, const char *name)
+static void begin_line(struct xplane_writer *m, uint64_t id, const char *name)
 {
     Xplane__XLine line = XPLANE__XLINE__INIT;
     const struct read_profile *profile = m->job->analysis->profile;
     line.id = (int64_t)id;
     line.name = (char *)name;
     line.timestamp_ns = (int64_t)profile->start_unix_ns;
-    line.duration_ps = ps(profile->duration_ns);
+    line.duration_ps = xplane_ps(profile->duration_ns);
     add_message(&m->line, &line.base);
 }
 
-static void put_thread(struct maker *m, const struct export_thread *thread, uint64_t id)
+static void xplane_put_thread(struct xplane_writer *m, const struct export_thread *thread,
+                              uint64_t id)
 {
     char name[EXPORT_THREAD_ROOM], place[EXPORT_NAME_ROOM];
     begin_line(m, id, export_thread_name(name, thread));
@@ -112,20 +113,20 @@ static void put_thread(struct maker *m, const struct export_thread *thread, uint
         const struct export_site *site = &m->events->site[event->site];
         Xplane__XStat stat[MOST_STATS];
         size_t n = 0;
-        text(&stat[n++], STAT_KIND, export_event_kinds[site->kind]);
+        xplane_text(&stat[n++], STAT_KIND, export_event_kinds[site->kind]);
         if (*export_event_place(place, site))
-            text(&stat[n++], STAT_LINE, place);
+            xplane_text(&stat[n++], STAT_LINE, place);
         if (site->kind != READ_EVENT_SCOPE)
-            number(&stat[n++], REPORT_STAT_TAPE, site->tape);
+            xplane_number(&stat[n++], REPORT_STAT_TAPE, site->tape);
         if (event->record > 0)
-            number(&stat[n++], STAT_RECORD, event->record - 1);
-        put_event(m, event->site + (size_t)1, event->start, event->end, stat, n);
+            xplane_number(&stat[n++], STAT_RECORD, event->record - 1);
+        xplane_put_event(m, event->site + (size_t)1, event->start, event->end, stat, n);
     }
-    embed(&m->plane, PLANE_LINES, &m->line);
+    xplane_embed(&m->plane, PLANE_LINES, &m->line);
 }
 
 /* A value holds until the next. */
-static void put_tape(struct maker *m, const struct read_tape *tape, uint64_t id)
+static void xplane_put_tape(struct xplane_writer *m, const struct read_tape *tape, uint64_t id)
 {
     char name[64];
     const struct read_profile *profile = m->job->analysis->profile;
@@ -138,13 +139,13 @@ static void put_tape(struct maker *m, const struct read_tape *tape, uint64_t id)
         const uint64_t start = export_ns(profile, tape->moment[i].ticks);
         uint64_t end = last ? start : export_ns(profile, tape->moment[i + 1].ticks);
         Xplane__XStat stat;
-        number(&stat, STAT_BYTES, tape->moment[i].most_bytes);
-        put_event(m, m->events->n_sites + 1, start, end > start ? end : start, &stat, 1);
+        xplane_number(&stat, STAT_BYTES, tape->moment[i].most_bytes);
+        xplane_put_event(m, m->events->n_sites + 1, start, end > start ? end : start, &stat, 1);
     }
-    embed(&m->plane, PLANE_LINES, &m->line);
+    xplane_embed(&m->plane, PLANE_LINES, &m->line);
 }
 
-static void put_event_name(struct maker *m, size_t id, const char *name)
+static void put_event_name(struct xplane_writer *m, size_t id, const char *name)
 {
     Xplane__XEventMetadata metadata = XPLANE__XEVENT_METADATA__INIT;
     Xplane__EventEntry entry = XPLANE__EVENT_ENTRY__INIT, *list = &entry;
@@ -157,7 +158,7 @@ static void put_event_name(struct maker *m, size_t id, const char *name)
     add_message(&m->plane, &plane.base);
 }
 
-static void put_stat_name(struct maker *m, int64_t id)
+static void put_stat_name(struct xplane_writer *m, int64_t id)
 {
     Xplane__XStatMetadata metadata = XPLANE__XSTAT_METADATA__INIT;
     Xplane__StatEntry entry = XPLANE__STAT_ENTRY__INIT, *list = &entry;
@@ -170,7 +171,7 @@ static void put_stat_name(struct maker *m, int64_t id)
     add_message(&m->plane, &plane.base);
 }
 
-static void put_plane(struct maker *m)
+static void put_plane(struct xplane_writer *m)
 {
     char name[EXPORT_NAME_ROOM];
     Xplane__XPlane plane = XPLANE__XPLANE__INIT;
@@ -185,19 +186,19 @@ static void put_plane(struct maker *m)
         put_event_name(m, i + 1, export_event_name(name, &events->site[i]));
     put_event_name(m, events->n_sites + 1, "live bytes");
     for (size_t i = 0; i < events->n_threads; i++)
-        put_thread(m, &events->thread[i], i + 1);
+        xplane_put_thread(m, &events->thread[i], i + 1);
     for (size_t i = 0; i < profile->n_tapes; i++)
-        put_tape(m, &profile->tape[i], events->n_threads + i + 1);
+        xplane_put_tape(m, &profile->tape[i], events->n_threads + i + 1);
 }
 
 int export_xplane(const struct export_job *job)
 {
     struct export_events events;
     const int status = export_events_read(&events, job);
-    struct maker m = {.job = job, .events = &events};
+    struct xplane_writer m = {.job = job, .events = &events};
     if (status == 0) {
         put_plane(&m);
-        embed(&m.message, SPACE_PLANES, &m.plane);
+        xplane_embed(&m.message, SPACE_PLANES, &m.plane);
         fwrite(m.message.data, 1, m.message.n, job->out);
     }
     base_buffer_free(&m.plane);
