@@ -11,7 +11,7 @@
 
 void (*cli_before_end)(void);
 
-static void end(void)
+static void memory_end(void)
 {
     base_memory_ended = NULL;
     if (cli_before_end)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool keep(void *payload, const struct analyze_line *line)
+static bool open_keep(void *payload, const struct analyze_line *line)
 {
     const struct cli_filter *filter = payload;
     return (!filter->has_focus || cli_filter_focus(payload, line)) &&
@@ -46,13 +46,13 @@ static int apply_maps(struct analyze_result *analysis, const struct cli_args *ar
     return CLI_OK;
 }
 
-static int apply(struct cli_profile *opened, const struct cli_args *args)
+static int open_apply(struct cli_profile *opened, const struct cli_args *args)
 {
     int status = apply_maps(opened->analysis, args);
     return status == CLI_OK ? apply_filter(opened, args) : status;
 }
 
-static void warn(void *payload, const char *message)
+static void open_warn(void *payload, const char *message)
 {
     (void)payload;
     cli_message("%s", message);
@@ -96,7 +96,7 @@ int cli_open(struct cli_profile *opened, const struct cli_args *args, const char
     if (opened->profile->warning)
         cli_message("%s", opened->profile->warning);
     opened->analysis = analyze_profile(opened->profile, warn, NULL);
-    int status = apply(opened, args);
+    int status = open_apply(opened, args);
     if (status != CLI_OK) {
         cli_close(opened);
         return status;

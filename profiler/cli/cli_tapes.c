@@ -28,7 +28,7 @@ void cli_check_age(const struct read_profile *profile, const char *file)
 }
 
 /* What is at path may be replaced: nothing, or a plain file that begins with the mark. */
-static bool is_ours(const char *path)
+static bool tapes_is_ours(const char *path)
 {
     struct stat status;
     char head[sizeof mark - 1];
@@ -58,8 +58,8 @@ static char *tape_path(const struct analyze_result *analysis, const char *file, 
 }
 
 /* Writes one report to an open stream; 0, or an error number. */
-static int write_report(const struct analyze_result *analysis, const char *file, FILE *out,
-                        const struct report_style *style)
+static int tapes_write_report(const struct analyze_result *analysis, const char *file, FILE *out,
+                              const struct report_style *style)
 {
     struct report_style to_file = *style;
     to_file.out = out;
@@ -71,14 +71,14 @@ static int write_report(const struct analyze_result *analysis, const char *file,
 }
 
 /* The file at `path`, by way of a new one. Returns 0 or an error number. */
-static int replace(const struct analyze_result *analysis, const char *file, const char *path,
-                   const struct report_style *style)
+static int tapes_replace(const struct analyze_result *analysis, const char *file, const char *path,
+                         const struct report_style *style)
 {
     char *aside;
     FILE *out = read_aside_open(path, &aside);
     if (!out)
         return errno;
-    return read_aside_close(out, aside, path, write_report(analysis, file, out, style));
+    return read_aside_close(out, aside, path, tapes_write_report(analysis, file, out, style));
 }
 
 static int write_tape(const struct cli_profile *opened, const char *file,
@@ -90,10 +90,10 @@ static int write_tape(const struct cli_profile *opened, const char *file,
     }
     char *path = tape_path(opened->analysis, file, folder);
     int error = 0;
-    bool refused = !is_ours(path);
+    bool refused = !tapes_is_ours(path);
     if (!refused) {
         cli_check_age(opened->profile, file);
-        error = replace(opened->analysis, file, path, style);
+        error = tapes_replace(opened->analysis, file, path, style);
     }
     if (refused)
         cli_message("%s is no file of 'annotate --write': it stays as it is", path);

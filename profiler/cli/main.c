@@ -39,7 +39,7 @@ static void put_help(FILE *out)
     cli_put_wrapped(out, statuses, 0, 0, width);
 }
 
-static int unknown(const char *name)
+static int main_unknown(const char *name)
 {
     enum { MOST = 64 };
     const char *names[MOST];
@@ -87,5 +87,5 @@ int main(int argc, char **argv)
         cli_put_help(stdout, command[i], cli_width());
         return cli_finish();
     }
-    return unknown(argv[1 + is_help]);
+    return main_unknown(argv[1 + is_help]);
 }

@@ -47,14 +47,15 @@ const struct cli_command cli_annotate = {
 enum { MAX_NAMED = 16 };
 
 /* What the user named: a file of the profile and perhaps a function. */
-struct target {
+struct annotate_target {
     const char *file;
     char *function; /* within `text`, or NULL */
     char *text;
 };
 
 /* The files of the profile that the user's spelling may mean. */
-static size_t match(const struct analyze_result *analysis, const char *name, const char **file)
+static size_t annotate_match(const struct analyze_result *analysis, const char *name,
+                             const char **file)
 {
     char *real = realpath(name, NULL);
     if (!real && errno == ENOMEM)
@@ -75,18 +76,18 @@ static void list_files(const char **file, size_t n)
 }
 
 /* Finds what the user named; says so if it is nothing or several things. */
-static int find_target(struct target *target, const struct analyze_result *analysis,
+static int find_target(struct annotate_target *target, const struct analyze_result *analysis,
                        const char *name)
 {
     const char *file[MAX_NAMED];
-    *target = (struct target){.text = base_strdup(name)};
-    size_t n = match(analysis, target->text, file);
+    *target = (struct annotate_target){.text = base_strdup(name)};
+    size_t n = annotate_match(analysis, target->text, file);
     /* Names of functions may hold colons, and so may paths: the first split that fits counts. */
     char *colon = n == 0 ? strchr(target->text, ':') : NULL;
     for (; n == 0 && colon; colon = strchr(colon + 1, ':')) {
         *colon = '\0';
         target->function = colon + 1;
-        n = match(analysis, target->text, file);
+        n = annotate_match(analysis, target->text, file);
         if (n == 0)
             *colon = ':';
     }
@@ -106,7 +107,8 @@ static int find_target(struct target *target, const struct analyze_result *analy
     return CLI_USAGE;
 }
 
-static bool has_function(const struct analyze_result *analysis, const struct target *target)
+static bool has_function(const struct analyze_result *analysis,
+                         const struct annotate_target *target)
 {
     for (size_t i = 0; i < analysis->n_lines; i++) {
         const struct analyze_line *line = &analysis->line[i];
@@ -118,9 +120,10 @@ static bool has_function(const struct analyze_result *analysis, const struct tar
 }
 
 /* The source beside its costs, on standard output. */
-static int annotate(struct cli_profile *opened, const struct report_style *style, const char *name)
+static int annotate_show(struct cli_profile *opened, const struct report_style *style,
+                         const char *name)
 {
-    struct target target;
+    struct annotate_target target;
     int status = find_target(&target, opened->analysis, name);
     if (status == CLI_OK && target.function && !has_function(opened->analysis, &target)) {
         cli_message("annotate: the profile has no function '%s' in %s", target.function,
@@ -159,7 +162,7 @@ int cmd_annotate(int argc, char **argv)
         return status;
     analyze_call_through(opened.analysis);
     status = args.write ? cli_write_tapes(&opened, style, args.folder)
-                        : annotate(&opened, style, argv[optind]);
+                        : annotate_show(&opened, style, argv[optind]);
     cli_close(&opened);
     return status;
 }

@@ -54,7 +54,7 @@ const struct cli_command cli_attach = {
 };
 
 /* A process that is asked; `fd` refers to it for good (-1: the system has none of that kind). */
-struct target {
+struct attach_target {
     long pid;
     int fd, signal;
     char folder[ATTACH_NAME_ROOM];
@@ -62,7 +62,7 @@ struct target {
 
 static volatile sig_atomic_t interrupted;
 
-static void interrupt(int number)
+static void attach_interrupt(int number)
 {
     (void)number;
     interrupted = 1;
@@ -114,7 +114,7 @@ static bool read_status(long pid, int number, bool *handled, unsigned long *user
 }
 
 /* Whether the process may have the signal; says why not. */
-static bool check_target(struct target *target)
+static bool check_target(struct attach_target *target)
 {
     bool handled;
     unsigned long user;
@@ -136,7 +136,7 @@ static bool check_target(struct target *target)
 }
 
 /* A folder that is ours alone. */
-static bool make_folder(struct target *target)
+static bool attach_make_folder(struct attach_target *target)
 {
     struct stat st;
     attach_folder(target->folder, geteuid());
@@ -151,14 +151,14 @@ static bool make_folder(struct target *target)
     return false;
 }
 
-static void name_file(const struct target *target, const char *suffix, char path[PATH_MAX])
+static void name_file(const struct attach_target *target, const char *suffix, char path[PATH_MAX])
 {
     char name[ATTACH_NAME_ROOM];
     attach_file(name, target->pid, suffix);
     snprintf(path, PATH_MAX, "%s/%s", target->folder, name);
 }
 
-static void remove_file(const struct target *target, const char *suffix)
+static void remove_file(const struct attach_target *target, const char *suffix)
 {
     char path[PATH_MAX];
     name_file(target, suffix, path);
@@ -167,7 +167,7 @@ static void remove_file(const struct target *target, const char *suffix)
 
 /* 0 or an error number. The process is the one that was looked at, also if its number went to
  * another. */
-static int send(const struct target *target, int number)
+static int attach_send(const struct attach_target *target, int number)
 {
     const int status = target->fd >= 0
                            ? (int)syscall(SYS_pidfd_send_signal, target->fd, number, NULL, 0)
@@ -176,7 +176,7 @@ static int send(const struct target *target, int number)
 }
 
 /* Leaves the request and sends the signal. */
-static bool ask(struct target *target, const struct attach_request *request)
+static bool attach_ask(struct attach_target *target, const struct attach_request *request)
 {
     char path[PATH_MAX], aside[PATH_MAX];
     name_file(target, "", path);
@@ -194,7 +194,7 @@ static bool ask(struct target *target, const struct attach_request *request)
         unlink(path);
         return false;
     }
-    const int error = send(target, target->signal);
+    const int error = attach_send(target, target->signal);
     if (error != 0)
         cli_message("attach: process %ld: %s", target->pid, strerror(error));
     return error == 0;
@@ -207,7 +207,8 @@ static void pause_a_step(void)
 }
 
 /* Takes the process's answer; false: there is none yet. */
-static bool take_answer(const struct target *target, const char *suffix, char text[TEXT_ROOM])
+static bool take_answer(const struct attach_target *target, const char *suffix,
+                        char text[TEXT_ROOM])
 {
     char path[PATH_MAX];
     name_file(target, suffix, path);
@@ -222,13 +223,13 @@ static bool take_answer(const struct target *target, const char *suffix, char te
 }
 
 /* Its parent may not have heard of it yet. */
-static bool has_ended(const struct target *target)
+static bool has_ended(const struct attach_target *target)
 {
     struct pollfd one = {.fd = target->fd, .events = POLLIN};
-    return target->fd >= 0 ? poll(&one, 1, 0) > 0 : send(target, 0) == ESRCH;
+    return target->fd >= 0 ? poll(&one, 1, 0) > 0 : attach_send(target, 0) == ESRCH;
 }
 
-static bool ask_and_hear(struct target *target, double seconds, const char *recording,
+static bool ask_and_hear(struct attach_target *target, double seconds, const char *recording,
                          const char *output)
 {
     char text[TEXT_ROOM];
@@ -240,7 +241,7 @@ static bool ask_and_hear(struct target *target, double seconds, const char *reco
                                            .path = output};
     remove_file(target, ATTACH_SAID);
     remove_file(target, ATTACH_OVER);
-    if (!ask(target, &request))
+    if (!attach_ask(target, &request))
         return false;
     bool ended = false; /* as it was before its answer was looked for */
     for (int waited = 0; waited < ANSWER_MS && !ended; waited += STEP_MS) {
@@ -259,7 +260,8 @@ static bool ask_and_hear(struct target *target, double seconds, const char *reco
 }
 
 /* One asks at a time, so that nobody takes another's answer. */
-static bool begin(struct target *target, double seconds, const char *recording, const char *output)
+static bool begin(struct attach_target *target, double seconds, const char *recording,
+                  const char *output)
 {
     const int folder = open(target->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const bool ok = folder >= 0 && flock(folder, LOCK_EX) == 0;
@@ -272,7 +274,7 @@ static bool begin(struct target *target, double seconds, const char *recording, 
 }
 
 /* Until the profile has ended, or the process. */
-static int wait_for_end(struct target *target)
+static int wait_for_end(struct attach_target *target)
 {
     char text[TEXT_ROOM];
     bool asked = false;
@@ -282,7 +284,8 @@ static int wait_for_end(struct target *target)
             return CLI_OK;
         }
         if (interrupted && !asked)
-            asked = ask(target, &(struct attach_request){.ms = 0, .options = "", .path = ""});
+            asked =
+                attach_ask(target, &(struct attach_request){.ms = 0, .options = "", .path = ""});
         pause_a_step();
     }
     if (strcmp(text, ATTACH_ENDED) == 0)
@@ -291,7 +294,7 @@ static int wait_for_end(struct target *target)
     return CLI_FAILED;
 }
 
-static int report(const char *path, bool utf8)
+static int attach_report(const char *path, bool utf8)
 {
     char error[4096];
     struct read_profile *profile = read_profile(path, error, sizeof error);
@@ -309,7 +312,7 @@ static int report(const char *path, bool utf8)
     return CLI_OK;
 }
 
-static int attach(struct target *target, const struct attach_args *args)
+static int attach_begin(struct attach_target *target, const struct attach_args *args)
 {
     const char *recording = secure_getenv("TAPESCOPE_OPTIONS");
     char *path = cli_absolute_path(args->output);
@@ -317,13 +320,13 @@ static int attach(struct target *target, const struct attach_args *args)
     target->fd = (int)syscall(SYS_pidfd_open, (pid_t)target->pid, 0);
     if (!path || strchr(path, '\n')) {
         cli_message("cannot write %s: %s", args->output, path ? "no such name" : strerror(errno));
-    } else if (check_target(target) && make_folder(target)) {
+    } else if (check_target(target) && attach_make_folder(target)) {
         const struct sigaction action = {.sa_handler = interrupt};
         sigaction(SIGINT, &action, NULL);
         sigaction(SIGTERM, &action, NULL);
         if (begin(target, args->seconds, recording ? recording : "", path)) {
             status = wait_for_end(target);
-            const int reported = report(path, args->cli.style.utf8);
+            const int reported = attach_report(path, args->cli.style.utf8);
             status = status == CLI_OK ? reported : status;
         }
     }
@@ -341,7 +344,7 @@ int cmd_attach(int argc, char **argv)
     if (status >= 0)
         return status;
     char *end = NULL;
-    struct target target = {.fd = -1};
+    struct attach_target target = {.fd = -1};
     errno = 0;
     if (optind + 1 == argc)
         target.pid = strtol(argv[optind], &end, 10);
@@ -351,5 +354,5 @@ int cmd_attach(int argc, char **argv)
     }
     unsetenv("TAPESCOPE_OPTIONS"); /* ours are not the program's */
     cli_export_recording(&args.recording);
-    return attach(&target, &args);
+    return attach_begin(&target, &args);
 }

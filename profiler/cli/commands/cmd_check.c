@@ -152,8 +152,8 @@ static int demand_complete(const struct cli_profiles *opened)
     return CLI_OK;
 }
 
-static int judge(struct report_gates *gates, const struct check_args *args,
-                 const struct cli_profiles *opened, const struct cli_profiles *base)
+static int check_judge(struct report_gates *gates, const struct check_args *args,
+                       const struct cli_profiles *opened, const struct cli_profiles *base)
 {
     int status = demand_complete(opened);
     if (status == CLI_OK)
@@ -181,7 +181,7 @@ static int write_junit(const struct report_gates *gates, const char *path)
     return CLI_FAILED;
 }
 
-static int report(const struct report_gates *gates, const struct check_args *args)
+static int check_report(const struct report_gates *gates, const struct check_args *args)
 {
     report_gates_print(gates, &args->cli.style);
     int status = cli_finish();
@@ -225,9 +225,9 @@ int cmd_check(int argc, char **argv)
     if (args.baseline)
         status = cli_open_all(&base, &args.cli, base_path, 1);
     if (status == CLI_OK)
-        status = judge(&gates, &args, &opened, &base);
+        status = check_judge(&gates, &args, &opened, &base);
     if (status == CLI_OK)
-        status = report(&gates, &args);
+        status = check_report(&gates, &args);
     report_gates_free(&gates);
     cli_close_all(&base);
     cli_close_all(&opened);

@@ -39,7 +39,7 @@ const struct cli_command cli_diff = {
 };
 
 /* Whether both have what is to be compared; of profiles without any times that is bytes. */
-static int check(const struct cli_profiles *opened, int *sort)
+static int diff_check(const struct cli_profiles *opened, int *sort)
 {
     const struct read_profile *base = opened->one[0].profile, *now = opened->one[1].profile;
     const bool time =
@@ -72,7 +72,7 @@ int cmd_diff(int argc, char **argv)
     status = cli_open_all(&opened, &args.cli, argv + optind, 2);
     if (status != CLI_OK)
         return status;
-    status = check(&opened, &args.sort);
+    status = diff_check(&opened, &args.sort);
     if (status == CLI_OK) {
         report_diff(opened.analysis[0], opened.analysis[1], (enum analyze_by)args.by,
                     (enum report_sort)args.sort, args.relative, args.limit, &args.cli.style);

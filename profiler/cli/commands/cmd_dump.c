@@ -35,14 +35,15 @@ const struct cli_command cli_dump = {
     .run = cmd_dump,
 };
 
-static void take(void *payload, const struct read_profile *profile, const struct read_event *event)
+static void dump_take(void *payload, const struct read_profile *profile,
+                      const struct read_event *event)
 {
     (void)profile; /* the one that was read before has all */
     report_dump_event(payload, event);
 }
 
-static int dump(const struct cli_profile *opened, const struct report_dump_options *what,
-                const struct report_style *style)
+static int dump_write(const struct cli_profile *opened, const struct report_dump_options *what,
+                      const struct report_style *style)
 {
     const char *path = opened->profile->path;
     char error[4096];
@@ -84,7 +85,7 @@ int cmd_dump(int argc, char **argv)
                     opened.profile->path);
         status = CLI_USAGE;
     } else {
-        status = dump(&opened, &what, &args.cli.style);
+        status = dump_write(&opened, &what, &args.cli.style);
     }
     cli_close(&opened);
     return status;

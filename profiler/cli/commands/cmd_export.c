@@ -50,7 +50,7 @@ struct output {
     FILE *out;
 };
 
-static int refuse(const struct output *output, int error)
+static int export_refuse(const struct output *output, int error)
 {
     cli_message("export: cannot write %s: %s", output->path, strerror(error));
     return CLI_FAILED;
@@ -68,7 +68,7 @@ static int open_output(struct output *output, const struct export_args *args)
         return CLI_USAGE;
     }
     output->out = read_aside_open(args->output, &output->aside);
-    return output->out ? CLI_OK : refuse(output, errno);
+    return output->out ? CLI_OK : export_refuse(output, errno);
 }
 
 /* status: what came before. */
@@ -79,7 +79,7 @@ static int close_output(struct output *output, int status)
     /* Without a profile the file is to go, and the status that was said stays. */
     const int error =
         read_aside_close(output->out, output->aside, output->path, status == CLI_OK ? 0 : EIO);
-    return status == CLI_OK && error != 0 ? refuse(output, error) : status;
+    return status == CLI_OK && error != 0 ? export_refuse(output, error) : status;
 }
 
 int cmd_export(int argc, char **argv)

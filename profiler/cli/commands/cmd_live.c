@@ -111,7 +111,7 @@ static uint64_t clock_ns(clockid_t clock)
 }
 
 /* Without SA_RESTART, so that waiting ends. What was ignored stays so. */
-static void watch(int number)
+static void live_watch(int number)
 {
     struct sigaction action = {.sa_handler = note_signal}, before;
     if (sigaction(number, NULL, &before) == 0 &&
@@ -154,7 +154,7 @@ static bool is_same(int fd, int terminal)
     return isatty(fd) && fstat(fd, &a) == 0 && fstat(terminal, &b) == 0 && a.st_rdev == b.st_rdev;
 }
 
-static int start(void *payload, char **argv, const char *path)
+static int live_start(void *payload, char **argv, const char *path)
 {
     struct live *live = payload;
     const int fd = live->terminal.fd;
@@ -247,7 +247,7 @@ static void live_read(struct live *live, uint64_t now_ns)
         analyze_live_take(live->model, state, now_ns);
 }
 
-static void draw(struct live *live, uint64_t now_ns)
+static void live_draw(struct live *live, uint64_t now_ns)
 {
     char *lines = NULL;
     size_t n = 0;
@@ -284,7 +284,7 @@ static void show_frame(struct live *live)
         return;
     live_read(live, now_ns);
     cli_terminal_show(&live->terminal);
-    draw(live, now_ns);
+    live_draw(live, now_ns);
     /* On average: symbols are opened once. */
     live->cost_ns = (3 * live->cost_ns + clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu) / 4;
     const uint64_t pause = live->cost_ns * COST_FACTOR;
@@ -300,7 +300,7 @@ static void stop_here(struct live *live)
         kill(program, SIGTSTP);
     signal(SIGTSTP, SIG_DFL);
     raise(SIGTSTP);
-    watch(SIGTSTP); /* it goes on */
+    live_watch(SIGTSTP); /* it goes on */
     if (program > 0)
         kill(program, SIGCONT);
     stopped = 0;
@@ -344,9 +344,9 @@ static int wait_program(void *payload)
     int status = 0;
     if (live->terminal.gauge == 0 && live->master < 0)
         return cli_wait_program();
-    watch(SIGWINCH);
-    watch(SIGTSTP);
-    watch(SIGCHLD);
+    live_watch(SIGWINCH);
+    live_watch(SIGTSTP);
+    live_watch(SIGCHLD);
     cli_before_end = give_terminal_back;
     while (!end_here(live, &status)) {
         (void)pass_output(live, POLL_MS);
@@ -371,7 +371,7 @@ static int wait_program(void *payload)
 /* ---- the command ---- */
 
 /* Puts the defaults of this command before what the environment has. */
-static void set_defaults(void)
+static void live_set_defaults(void)
 {
     const char *given = secure_getenv("TAPESCOPE_OPTIONS");
     char *text = base_asprintf("%s%s%s", DEFAULTS, given && *given ? "," : "", given ? given : "");
@@ -392,7 +392,7 @@ static bool open_terminal(struct live *live, const struct live_args *args)
     return true;
 }
 
-static int run(const struct live_args *args, char **argv, const char *path)
+static int live_run(const struct live_args *args, char **argv, const char *path)
 {
     struct live live = {.program = argv[0], .master = -1};
     struct cli_recorded recorded = {.argv = argv,
@@ -429,9 +429,9 @@ int cmd_live(int argc, char **argv)
         cli_message("cannot write %s: %s", args.output, strerror(errno));
         return CLI_FAILED;
     }
-    set_defaults();
+    live_set_defaults();
     cli_export_recording(&args.recording);
-    status = run(&args, argv + optind, path);
+    status = live_run(&args, argv + optind, path);
     free(path);
     return status;
 }

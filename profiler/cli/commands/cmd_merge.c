@@ -62,7 +62,8 @@ static int check_programs(const struct cli_profiles *opened)
     return CLI_OK;
 }
 
-static int merge(const struct cli_profiles *opened, const struct cli_args *args, const char *output)
+static int merge_write(const struct cli_profiles *opened, const struct cli_args *args,
+                       const char *output)
 {
     const struct read_profile **from = base_calloc(opened->n + 1, sizeof *from);
     for (size_t i = 0; i < opened->n; i++)
@@ -91,7 +92,7 @@ int cmd_merge(int argc, char **argv)
         return status;
     status = check_programs(&opened);
     if (status == CLI_OK)
-        status = merge(&opened, &args.cli, args.output);
+        status = merge_write(&opened, &args.cli, args.output);
     cli_close_all(&opened);
     return status;
 }

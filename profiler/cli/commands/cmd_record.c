@@ -67,7 +67,7 @@ const struct cli_command cli_record = {
 };
 
 /* The page about the profile at `path`, if the program left one. */
-static void write_report(const struct record_args *args, const char *path)
+static void record_write_report(const struct record_args *args, const char *path)
 {
     struct cli_profile opened;
     struct stat status;
@@ -130,7 +130,7 @@ int cmd_record(int argc, char **argv)
     if (status == CLI_OK && args.until.goal.n > 0)
         status = cli_until_repeat(&args.until, &args.cli, recording.argv, path);
     if (args.report == REPORT_HTML)
-        write_report(&args, path);
+        record_write_report(&args, path);
     free(path);
     return status;
 }

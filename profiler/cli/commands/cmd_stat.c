@@ -60,7 +60,7 @@ static double now_ns(void)
 }
 
 /* Runs a program whose output goes nowhere; *ns: its wall time. */
-static int run(char **argv, const char *profile, double *ns)
+static int stat_run(char **argv, const char *profile, double *ns)
 {
     double start = now_ns();
     int error = cli_start_quiet_program(argv, profile);
@@ -129,9 +129,9 @@ static int round_of(struct report_stat *stat, char **argv, const char *path, boo
         cli_message("stat: %s: %s", path, strerror(errno));
         return CLI_FAILED;
     }
-    int status = run(argv, path, &ns);
+    int status = stat_run(argv, path, &ns);
     if (status == CLI_OK && stat->primal)
-        status = run(primal, NULL, &primal_ns);
+        status = stat_run(primal, NULL, &primal_ns);
     if (status != CLI_OK || !counted)
         return status;
     report_stat_add(&stat->series[REPORT_STAT_WALL], ns);
@@ -159,7 +159,7 @@ static void remove_folder(void)
 }
 
 /* A folder of our own for the profile; to be freed. */
-static char *make_folder(void)
+static char *stat_make_folder(void)
 {
     const char *parent = secure_getenv("TMPDIR");
     if (!parent || parent[0] != '/')
@@ -185,7 +185,7 @@ int cmd_stat(int argc, char **argv)
         return CLI_USAGE;
     }
     cli_export_recording(&args.recording);
-    char *folder = make_folder();
+    char *folder = stat_make_folder();
     if (!folder)
         return CLI_FAILED;
     char *path = base_asprintf("%s/profile", folder);

@@ -68,8 +68,8 @@ static bool parse_at(const char *text, struct report_space_options *what)
     return true;
 }
 
-static int run(const struct tape_args *args, const struct analyze_result *analysis,
-               const struct report_space_options *what)
+static int tape_run(const struct tape_args *args, const struct analyze_result *analysis,
+                    const struct report_space_options *what)
 {
     struct analyze_space space;
     if (!cli_has_bytes("tape", analysis->profile))
@@ -107,7 +107,7 @@ int cmd_tape(int argc, char **argv)
     status = cli_open_only(&opened, &args.cli, argc, argv);
     if (status != CLI_OK)
         return status;
-    status = run(&args, opened.analysis, &what);
+    status = tape_run(&args, opened.analysis, &what);
     cli_close(&opened);
     return status;
 }

@@ -76,7 +76,7 @@ const struct cli_command cli_top = {
 };
 
 /* What scopes cannot be asked for. Returns CLI_OK, or says so. */
-static int check(const struct top_args *args)
+static int top_check(const struct top_args *args)
 {
     const bool scopes = args->by == BY_SCOPE;
     const char *wrong = NULL;
@@ -135,7 +135,7 @@ static bool has_shapes(const struct analyze_result *analysis)
     return false;
 }
 
-static void report(const struct top_args *args, const struct analyze_result *analysis)
+static void top_report(const struct top_args *args, const struct analyze_result *analysis)
 {
     const enum report_sort sort = (enum report_sort)args->sort;
     const struct report_style *style = &args->cli.style;
@@ -160,7 +160,7 @@ int cmd_top(int argc, char **argv)
     int status = cli_parse(&cli_top, &args.cli, argc, argv);
     if (status >= 0)
         return status;
-    status = check(&args);
+    status = top_check(&args);
     if (status != CLI_OK)
         return status;
     struct cli_profile opened;
@@ -170,7 +170,7 @@ int cmd_top(int argc, char **argv)
     if (args.by == ANALYZE_BY_SHAPE && !has_shapes(opened.analysis)) {
         status = CLI_BAD_PROFILE;
     } else {
-        report(&args, opened.analysis);
+        top_report(&args, opened.analysis);
         status = cli_finish();
     }
     cli_close(&opened);

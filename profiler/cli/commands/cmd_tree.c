@@ -80,8 +80,8 @@ static bool has_option(const char *text, const char *wanted)
     return false;
 }
 
-static void show(const struct analyze_result *analysis, const struct tree_args *args,
-                 struct cli_filter *filter)
+static void tree_show(const struct analyze_result *analysis, const struct tree_args *args,
+                      struct cli_filter *filter)
 {
     const struct analyze_tree_options how = {
         .inverted = args->inverted,
@@ -127,7 +127,7 @@ int cmd_tree(int argc, char **argv)
         return status;
     status = cli_filter_open(&filter, &args.cli);
     if (status == CLI_OK) {
-        show(opened.analysis, &args, &filter);
+        tree_show(opened.analysis, &args, &filter);
         status = cli_finish();
         cli_filter_close(&filter);
     }

@@ -63,7 +63,7 @@ const struct cli_command cli_view = {
 
 /* ---- what is served ---- */
 
-enum kind { FOLDER, REPORT, PERFETTO_TRACE, CHROME_TRACE, SPEEDSCOPE, PROFILE, KINDS };
+enum view_kind { FOLDER, REPORT, PERFETTO_TRACE, CHROME_TRACE, SPEEDSCOPE, PROFILE, KINDS };
 
 static const struct {
     struct serve_document document;
@@ -106,7 +106,7 @@ static const struct {
 struct view {
     const struct view_args *args;
     struct cli_page page;
-    enum kind kind[KINDS]; /* of each document that there is */
+    enum view_kind kind[KINDS]; /* of each document that there is */
     struct serve_document document[KINDS];
     size_t n;
     int ready[KINDS]; /* descriptors of documents made before anybody came; -1: none */
@@ -149,7 +149,7 @@ static void put_list(FILE *out, const struct view *view)
 }
 
 /* Returns an exit status. */
-static int put_document(FILE *out, const struct view *view, enum kind kind)
+static int put_document(FILE *out, const struct view *view, enum view_kind kind)
 {
     static const struct cli_export_args defaults = {0};
     if (kind == FOLDER)
@@ -162,7 +162,7 @@ static int put_document(FILE *out, const struct view *view, enum kind kind)
     return CLI_OK;
 }
 
-static int refuse(const char *what, int error)
+static int view_refuse(const char *what, int error)
 {
     cli_message("view: %s: %s", what, strerror(error));
     return CLI_FAILED;
@@ -191,42 +191,42 @@ static int open_nameless(char path[PATH_MAX], FILE **out)
 }
 
 /* Makes a document. Returns an exit status and, with CLI_OK, its descriptor. */
-static int make(const struct view *view, enum kind kind, int *fd)
+static int view_make(const struct view *view, enum view_kind kind, int *fd)
 {
     char path[PATH_MAX];
     if (kind == PROFILE) {
         *fd = open(view->page.analysis->profile->path, O_RDONLY | O_CLOEXEC);
-        return *fd >= 0 ? CLI_OK : refuse(view->page.analysis->profile->path, errno);
+        return *fd >= 0 ? CLI_OK : view_refuse(view->page.analysis->profile->path, errno);
     }
     FILE *out;
     *fd = open_nameless(path, &out);
     if (*fd < 0)
-        return refuse(path, errno);
+        return view_refuse(path, errno);
     int status = put_document(out, view, kind);
     errno = 0;
     bool failed = ferror(out) != 0;
     failed |= fclose(out) != 0;
     if (status == CLI_OK && failed)
-        status = refuse(path, errno ? errno : EIO);
+        status = view_refuse(path, errno ? errno : EIO);
     if (status != CLI_OK)
         close(*fd);
     return status;
 }
 
-static int give(void *payload, size_t i)
+static int view_give(void *payload, size_t i)
 {
     struct view *view = payload;
     int fd = view->ready[i];
     view->ready[i] = -1;
-    return fd >= 0 || make(view, view->kind[i], &fd) == CLI_OK ? fd : -1;
+    return fd >= 0 || view_make(view, view->kind[i], &fd) == CLI_OK ? fd : -1;
 }
 
 /* Which documents there are. */
-static void list(struct view *view)
+static void view_list(struct view *view)
 {
     struct stat status;
     const struct read_profile *profile = view->page.analysis->profile;
-    for (enum kind kind = 0; kind < KINDS; kind++) {
+    for (enum view_kind kind = 0; kind < KINDS; kind++) {
         if ((kinds[kind].needs_timeline && profile->n_events == 0) ||
             (kind == PROFILE && !(stat(profile->path, &status) == 0 && S_ISREG(status.st_mode))))
             continue;
@@ -238,7 +238,7 @@ static void list(struct view *view)
     }
 }
 
-static size_t place(const struct view *view, enum kind kind)
+static size_t view_place(const struct view *view, enum view_kind kind)
 {
     size_t i = 0;
     while (i < view->n && view->kind[i] != kind)
@@ -265,11 +265,11 @@ static struct serve *open_server(struct view *view, size_t shown)
         cli_message("view: port %u of 127.0.0.1 is taken%s", (unsigned)how.port,
                     args->perfetto ? ", and Perfetto's page reads from no other" : "");
     else if (!serve)
-        refuse("cannot serve", errno);
+        view_refuse("cannot serve", errno);
     return serve;
 }
 
-static int run(struct view *view, size_t shown)
+static int view_run(struct view *view, size_t shown)
 {
     char link[256];
     struct serve *serve = open_server(view, shown);
@@ -294,15 +294,15 @@ static int run(struct view *view, size_t shown)
 
 static int view_all(struct view *view)
 {
-    list(view);
-    const size_t shown = place(view, view->args->perfetto ? PERFETTO_TRACE : REPORT);
+    view_list(view);
+    const size_t shown = view_place(view, view->args->perfetto ? PERFETTO_TRACE : REPORT);
     int status = CLI_OK;
     if (shown < view->n)
-        status = make(view, view->kind[shown], &view->ready[shown]);
+        status = view_make(view, view->kind[shown], &view->ready[shown]);
     else /* says why there is none */
         status = put_document(stdout, view, PERFETTO_TRACE);
     if (status == CLI_OK)
-        status = run(view, shown);
+        status = view_run(view, shown);
     for (size_t i = 0; i < view->n; i++)
         if (view->ready[i] >= 0)
             close(view->ready[i]);

@@ -57,7 +57,7 @@ static bool is_file(const char *path, const char *name)
 }
 
 /* Chooses what FILE:LINE (or a function's name) says. */
-static int choose(struct analyze_whatif *whatif, const char *text, bool by_function)
+static int whatif_choose(struct analyze_whatif *whatif, const char *text, bool by_function)
 {
     const char *colon = strrchr(text, ':');
     const unsigned long line = colon ? strtoul(colon + 1, NULL, 10) : 0;
@@ -79,13 +79,13 @@ static int choose(struct analyze_whatif *whatif, const char *text, bool by_funct
     return CLI_USAGE;
 }
 
-static int report(struct analyze_whatif *whatif, const struct analyze_result *analysis,
-                  const struct whatif_args *args)
+static int whatif_report(struct analyze_whatif *whatif, const struct analyze_result *analysis,
+                         const struct whatif_args *args)
 {
     bool is_optimal = false;
     int status = CLI_OK;
     for (size_t i = 0; i < args->checkpoint.n && status == CLI_OK; i++)
-        status = choose(whatif, args->checkpoint.item[i], args->by == 1);
+        status = whatif_choose(whatif, args->checkpoint.item[i], args->by == 1);
     if (status != CLI_OK)
         return status;
     if (args->budget > 0)
@@ -121,7 +121,7 @@ int cmd_whatif(int argc, char **argv)
             "written when the program ended");
         status = CLI_BAD_PROFILE;
     } else {
-        status = report(&whatif, opened.analysis, &args);
+        status = whatif_report(&whatif, opened.analysis, &args);
     }
     analyze_whatif_free(&whatif);
     cli_close(&opened);

@@ -16,14 +16,14 @@
 
 enum { TEXT_ROOM = 1024, MOST_WORDS = 16 };
 
-static bool has(const char *name)
+static bool browser_has(const char *name)
 {
     const char *value = secure_getenv(name);
     return value && *value;
 }
 
 /* Runs the command in `text`, words separated by spaces; returns if it cannot be run. */
-static void run(char *text, char *address)
+static void browser_run(char *text, char *address)
 {
     char *words[MOST_WORDS + 2] = {NULL}, *rest = NULL;
     size_t n = 0;
@@ -57,15 +57,15 @@ _Noreturn static void become_browser(char *list, char *address)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     for (char *rest = list, *entry; (entry = strsep(&rest, ":")) != NULL;)
-        run(entry, address);
-    run(standard, address);
+        browser_run(entry, address);
+    browser_run(standard, address);
     _exit(127);
 }
 
 void cli_open_browser(const char *address)
 {
     char list[TEXT_ROOM] = "", text[TEXT_ROOM];
-    if (!isatty(STDOUT_FILENO) || !(has("DISPLAY") || has("WAYLAND_DISPLAY")) ||
+    if (!isatty(STDOUT_FILENO) || !(browser_has("DISPLAY") || browser_has("WAYLAND_DISPLAY")) ||
         strlen(address) >= sizeof text)
         return;
     const char *chosen = secure_getenv("BROWSER");

@@ -18,7 +18,7 @@ const char *const cli_page_themes[] = {[HTML_THEME_AUTO] = "auto",
                                        [HTML_THEME_DARK] = "dark",
                                        [HTML_THEME_DARK + 1] = NULL};
 
-static void warn(void *payload, const char *message)
+static void page_warn(void *payload, const char *message)
 {
     (void)payload;
     cli_message("html: %s", message);
@@ -81,8 +81,8 @@ static int say_unwritten(const char *path, int error)
 }
 
 /* The file at `path`, by way of a new one. Returns 0 or an error number. */
-static int replace(const char *path, const struct analyze_result *analysis,
-                   const struct html_options *how)
+static int page_replace(const char *path, const struct analyze_result *analysis,
+                        const struct html_options *how)
 {
     char *aside;
     FILE *out = read_aside_open(path, &aside);
@@ -101,7 +101,7 @@ int cli_write_page(const char *path, const struct analyze_result *analysis,
         html_write(stdout, analysis, &how);
         return cli_finish();
     }
-    const int error = replace(path, analysis, &how);
+    const int error = page_replace(path, analysis, &how);
     if (error != 0)
         return say_unwritten(path, error);
     cli_message("wrote %s", path);

@@ -88,7 +88,7 @@ static void run_child(char **argv, const char *profile, const sigset_t *mask, in
     _exit(wrote > 0 ? CLI_NOT_FOUND : CLI_CANNOT_EXECUTE);
 }
 
-static int start(char **argv, const char *profile, const struct streams *streams)
+static int run_start(char **argv, const char *profile, const struct streams *streams)
 {
     int ends[2], error = 0;
     sigset_t set, mask;
@@ -124,17 +124,17 @@ static int start(char **argv, const char *profile, const struct streams *streams
 
 int cli_start_program(char **argv, const char *profile)
 {
-    return start(argv, profile, &(struct streams){.out = -1, .err = -1});
+    return run_start(argv, profile, &(struct streams){.out = -1, .err = -1});
 }
 
 int cli_start_quiet_program(char **argv, const char *profile)
 {
-    return start(argv, profile, &(struct streams){.quiet = true, .out = -1, .err = -1});
+    return run_start(argv, profile, &(struct streams){.quiet = true, .out = -1, .err = -1});
 }
 
 int cli_start_program_at(char **argv, const char *profile, int out, int err)
 {
-    return start(argv, profile, &(struct streams){.out = out, .err = err});
+    return run_start(argv, profile, &(struct streams){.out = out, .err = err});
 }
 
 static void settle_program(void)

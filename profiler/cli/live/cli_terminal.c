@@ -24,7 +24,7 @@ enum {
 };
 
 /* What cannot be written is lost: the terminal is gone then. */
-static void write_all(int fd, const char *data, size_t n)
+static void terminal_write_all(int fd, const char *data, size_t n)
 {
     while (n > 0) {
         const ssize_t done = write(fd, data, n);
@@ -46,7 +46,7 @@ static bool ask_size(struct cli_terminal *terminal)
     return !same;
 }
 
-static void divide(struct cli_terminal *terminal)
+static void terminal_divide(struct cli_terminal *terminal)
 {
     const unsigned rows = terminal->rows;
     unsigned gauge = rows < SMALL_ROWS ? (2 * rows + 2) / 3 : rows / 2;
@@ -63,7 +63,7 @@ bool cli_terminal_open(struct cli_terminal *terminal, int fd)
         return false;
     if (!ask_size(terminal))
         return false;
-    divide(terminal);
+    terminal_divide(terminal);
     return true;
 }
 
@@ -72,7 +72,7 @@ bool cli_terminal_resize(struct cli_terminal *terminal)
     if (!ask_size(terminal))
         return false;
     cli_terminal_hide(terminal);
-    divide(terminal);
+    terminal_divide(terminal);
     return true;
 }
 
@@ -88,7 +88,7 @@ void cli_terminal_show(struct cli_terminal *terminal)
     }
     n += (size_t)snprintf(text + n, sizeof text - n, "\033[%uA\0337\033[1;%ur\0338",
                           terminal->gauge, terminal->rows - terminal->gauge);
-    write_all(terminal->fd, text, n);
+    terminal_write_all(terminal->fd, text, n);
     terminal->shown = true;
 }
 
@@ -97,12 +97,12 @@ void cli_terminal_hide(struct cli_terminal *terminal)
     static const char text[] = "\0337\033[r\0338\033[J";
     if (!terminal->shown)
         return;
-    write_all(terminal->fd, text, sizeof text - 1);
+    terminal_write_all(terminal->fd, text, sizeof text - 1);
     terminal->shown = false;
 }
 
 /* Bytes of a character of UTF-8 that follow its first. */
-static unsigned following(unsigned char c)
+static unsigned terminal_following(unsigned char c)
 {
     return c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : 0;
 }
@@ -113,31 +113,31 @@ static void step_escape(struct cli_terminal *terminal, unsigned char c)
         return;
     if (c == '7' || c == '8')
         terminal->saved = c == '7';
-    terminal->state = c == '['                       ? TERMINAL_CONTROL
-                      : c != 0 && strchr("]PX^_", c) ? TERMINAL_STRING
-                                                     : TERMINAL_GROUND;
+    terminal->state = c == '['                       ? CLI_TERMINAL_CONTROL
+                      : c != 0 && strchr("]PX^_", c) ? CLI_TERMINAL_STRING
+                                                     : CLI_TERMINAL_GROUND;
 }
 
-static void step(struct cli_terminal *terminal, unsigned char c)
+static void terminal_step(struct cli_terminal *terminal, unsigned char c)
 {
     enum { CANCEL = 0x18, SUBSTITUTE = 0x1a, ESCAPE = 0x1b, BELL = 0x07 };
     if (c == ESCAPE) {
-        terminal->state = TERMINAL_ESCAPE;
+        terminal->state = CLI_TERMINAL_ESCAPE;
         terminal->more = 0;
     } else if (c == CANCEL || c == SUBSTITUTE) {
-        terminal->state = TERMINAL_GROUND;
-    } else if (terminal->state == TERMINAL_ESCAPE) {
+        terminal->state = CLI_TERMINAL_GROUND;
+    } else if (terminal->state == CLI_TERMINAL_ESCAPE) {
         step_escape(terminal, c);
-    } else if (terminal->state == TERMINAL_CONTROL) {
+    } else if (terminal->state == CLI_TERMINAL_CONTROL) {
         if (c >= 0x40 && c <= 0x7e)
-            terminal->state = TERMINAL_GROUND;
-    } else if (terminal->state == TERMINAL_STRING) {
+            terminal->state = CLI_TERMINAL_GROUND;
+    } else if (terminal->state == CLI_TERMINAL_STRING) {
         if (c == BELL)
-            terminal->state = TERMINAL_GROUND;
+            terminal->state = CLI_TERMINAL_GROUND;
     } else if ((c & 0xc0) == 0x80) {
         terminal->more -= terminal->more > 0;
     } else {
-        terminal->more = following(c);
+        terminal->more = terminal_following(c);
     }
 }
 
@@ -145,13 +145,13 @@ void cli_terminal_pass(struct cli_terminal *terminal, const void *data, size_t n
 {
     const unsigned char *byte = data;
     for (size_t i = 0; i < n; i++)
-        step(terminal, byte[i]);
-    write_all(terminal->fd, data, n);
+        terminal_step(terminal, byte[i]);
+    terminal_write_all(terminal->fd, data, n);
 }
 
 bool cli_terminal_is_between(const struct cli_terminal *terminal)
 {
-    return terminal->state == TERMINAL_GROUND && terminal->more == 0 && !terminal->saved;
+    return terminal->state == CLI_TERMINAL_GROUND && terminal->more == 0 && !terminal->saved;
 }
 
 void cli_terminal_draw(struct cli_terminal *terminal, const char *lines)
@@ -171,6 +171,6 @@ void cli_terminal_draw(struct cli_terminal *terminal, const char *lines)
     }
     fputs("\0338", out);
     base_memstream_close(out, &text);
-    write_all(terminal->fd, text, n);
+    terminal_write_all(terminal->fd, text, n);
     free(text);
 }

@@ -17,7 +17,12 @@ struct cli_terminal {
     unsigned gauge; /* rows of the gauge; 0: the terminal is too small for one */
     bool shown;
     /* Where the program's output stands: within a control sequence or a character. */
-    enum { TERMINAL_GROUND, TERMINAL_ESCAPE, TERMINAL_CONTROL, TERMINAL_STRING } state;
+    enum {
+        CLI_TERMINAL_GROUND,
+        CLI_TERMINAL_ESCAPE,
+        CLI_TERMINAL_CONTROL,
+        CLI_TERMINAL_STRING
+    } state;
     unsigned more; /* bytes of a character that are to come */
     bool saved;    /* the program has saved the cursor, and not gone back to it */
 };

@@ -88,7 +88,8 @@ static uint64_t samples_of(const struct goal *goal, const struct analyze_result 
 enum progress { REACHED, NOT_YET, HOPELESS };
 
 /* How far one goal is, which is said. */
-static enum progress judge(const char *text, const struct analyze_result *analysis, uint64_t runs)
+static enum progress until_judge(const char *text, const struct analyze_result *analysis,
+                                 uint64_t runs)
 {
     struct goal goal;
     const char *const plural = runs == 1 ? "" : "s";
@@ -121,7 +122,8 @@ static enum progress judge_all(const struct cli_until *until, const struct analy
 {
     enum progress all = REACHED;
     for (size_t i = 0; i < until->goal.n; i++) {
-        const enum progress one = judge(until->goal.item[i], analysis, analysis->profile->runs);
+        const enum progress one =
+            until_judge(until->goal.item[i], analysis, analysis->profile->runs);
         all = one > all ? one : all;
     }
     return all;
@@ -142,7 +144,7 @@ static int run_again(char **argv, const char *path)
     return code;
 }
 
-static int add(const struct cli_args *args, const char *path, const char *more)
+static int until_add(const struct cli_args *args, const char *path, const char *more)
 {
     char *both[] = {(char *)path, (char *)more};
     struct cli_profiles opened;
@@ -160,8 +162,8 @@ static int add(const struct cli_args *args, const char *path, const char *more)
 }
 
 /* Returns REACHED and so on, or -1 with the exit status in *status. */
-static int look(const struct cli_until *until, const struct cli_args *args, const char *path,
-                int *status)
+static int until_look(const struct cli_until *until, const struct cli_args *args, const char *path,
+                      int *status)
 {
     struct cli_profile opened;
     *status = cli_open(&opened, args, path);
@@ -184,11 +186,12 @@ int cli_until_repeat(const struct cli_until *until, const struct cli_args *args,
     int status, progress;
     size_t runs = 1;
     char *more = base_asprintf("%s.run", path);
-    while ((progress = look(until, args, path, &status)) == NOT_YET && runs < until->most_runs) {
+    while ((progress = until_look(until, args, path, &status)) == NOT_YET &&
+           runs < until->most_runs) {
         unlink(more); /* what is there already is not the program's */
         status = run_again(argv, more);
         if (status == CLI_OK)
-            status = add(args, path, more);
+            status = until_add(args, path, more);
         unlink(more);
         if (status != CLI_OK)
             break;

@@ -93,7 +93,7 @@ const struct cli_option *cli_shared_option(size_t i, unsigned *bit)
     return &shared[i].option;
 }
 
-static void set_defaults(struct cli_args *args)
+static void args_set_defaults(struct cli_args *args)
 {
     *args = (struct cli_args){.color = -1};
     args->style.out = stdout;
@@ -173,7 +173,7 @@ int cli_parse(const struct cli_command *command, struct cli_args *args, int argc
         table.letters[table.n_letters++] = '+';
     table.letters[table.n_letters++] = ':';
     cli_each_option(command, add_option, &table);
-    set_defaults(args);
+    args_set_defaults(args);
     optind = 1;
     opterr = 0;
     for (int found; (found = getopt_long(argc, argv, table.letters, table.name, NULL)) != -1;) {

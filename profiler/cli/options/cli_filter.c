@@ -3,7 +3,7 @@
 
 #include "base_memory.h"
 
-static bool matches(const regex_t *expression, const struct analyze_line *line)
+static bool filter_matches(const regex_t *expression, const struct analyze_line *line)
 {
     char place[4096];
     snprintf(place, sizeof place, "%s:%u", line->file ? line->file : "", (unsigned)line->line);
@@ -20,17 +20,17 @@ static bool matches(const regex_t *expression, const struct analyze_line *line)
 bool cli_filter_focus(void *payload, const struct analyze_line *line)
 {
     const struct cli_filter *filter = payload;
-    return matches(&filter->focus, line);
+    return filter_matches(&filter->focus, line);
 }
 
 bool cli_filter_ignore(void *payload, const struct analyze_line *line)
 {
     const struct cli_filter *filter = payload;
-    return matches(&filter->ignore, line);
+    return filter_matches(&filter->ignore, line);
 }
 
 /* Compiles an extended regular expression; CLI_OK, or says what is wrong with it. */
-static int compile(regex_t *expression, const char *name, const char *text)
+static int filter_compile(regex_t *expression, const char *name, const char *text)
 {
     char why[256];
     int error = regcomp(expression, text, REG_EXTENDED | REG_NOSUB);
@@ -48,11 +48,11 @@ int cli_filter_open(struct cli_filter *filter, const struct cli_args *args)
     int status = CLI_OK;
     *filter = (struct cli_filter){.has_focus = false};
     if (args->focus) {
-        status = compile(&filter->focus, "focus", args->focus);
+        status = filter_compile(&filter->focus, "focus", args->focus);
         filter->has_focus = status == CLI_OK;
     }
     if (status == CLI_OK && args->ignore) {
-        status = compile(&filter->ignore, "ignore", args->ignore);
+        status = filter_compile(&filter->ignore, "ignore", args->ignore);
         filter->has_ignore = status == CLI_OK;
     }
     if (status != CLI_OK)

@@ -22,7 +22,7 @@ static void put_text(FILE *out, const char *text)
     }
 }
 
-static void put_option(void *payload, const struct cli_option *option)
+static void man_put_option(void *payload, const struct cli_option *option)
 {
     FILE *out = payload;
     fputs(".TP\n", out);

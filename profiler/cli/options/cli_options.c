@@ -31,7 +31,7 @@ void cli_each_option(const struct cli_command *command, cli_option_fn *each, voi
 }
 
 /* Columns that text takes: every character is one. */
-static unsigned columns(const char *text, size_t n)
+static unsigned options_columns(const char *text, size_t n)
 {
     unsigned width = 0;
     for (size_t i = 0; i < n; i++)
@@ -52,7 +52,7 @@ void cli_put_wrapped(FILE *out, const char *text, unsigned column, unsigned inde
             continue;
         }
         size_t n = strcspn(text, " \n");
-        unsigned word = columns(text, n);
+        unsigned word = options_columns(text, n);
         if (!first && column + 1 + word > width) {
             putc('\n', out);
             column = 0;
@@ -76,7 +76,7 @@ struct layout {
     unsigned width;
 };
 
-static void put_option(void *payload, const struct cli_option *option)
+static void options_put_option(void *payload, const struct cli_option *option)
 {
     const struct layout *layout = payload;
     unsigned indent = layout->width < NARROW ? 8 : TEXT_COLUMN;

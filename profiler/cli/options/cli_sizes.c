@@ -84,7 +84,7 @@ static int read_scopes(const struct read_profile *profile, const char *command, 
     return CLI_USAGE;
 }
 
-static int read_list(const char *list, const char *command, size_t wanted, double *size)
+static int sizes_read_list(const char *list, const char *command, size_t wanted, double *size)
 {
     size_t n = 0;
     char item[64];
@@ -122,8 +122,8 @@ static bool is_size(const struct cli_profiles *opened, size_t k, double *size)
     return differs;
 }
 
-static int guess(const char *command, const struct cli_profiles *opened, double *size, char *name,
-                 size_t n)
+static int sizes_guess(const char *command, const struct cli_profiles *opened, double *size,
+                       char *name, size_t n)
 {
     size_t found = 0, how_many = 0;
     for (size_t k = 1; k < profile_of(opened, 0)->n_arguments; k++) {
@@ -152,10 +152,10 @@ int cli_find_sizes(const struct cli_size_args *args, const char *command,
     }
     if (args->list) {
         snprintf(name, n, "--sizes");
-        return read_list(args->list, command, opened->n, size);
+        return sizes_read_list(args->list, command, opened->n, size);
     }
     if (!args->key && args->argument == 0)
-        return guess(command, opened, size, name, n);
+        return sizes_guess(command, opened, size, name, n);
     if (args->key)
         snprintf(name, n, "%s", args->key);
     else

@@ -23,7 +23,7 @@ int cli_choice(const char *name, const char *const *names, int n)
 }
 
 /* Levenshtein's distance, up to names of 31 characters. */
-static unsigned distance(const char *a, const char *b)
+static unsigned values_distance(const char *a, const char *b)
 {
     enum { MOST = 31 };
     unsigned row[MOST + 1];
@@ -51,7 +51,7 @@ const char *cli_nearest(const char *name, const char *const *names, int n)
     const char *best = NULL;
     unsigned least = 3;
     for (int i = 0; i < n; i++) {
-        unsigned d = distance(name, names[i]);
+        unsigned d = values_distance(name, names[i]);
         if (d < least && d < strlen(names[i])) {
             least = d;
             best = names[i];
@@ -156,8 +156,8 @@ static bool add_item(const char *command, const struct cli_option *option, const
     return true;
 }
 
-static bool refuse(const char *command, const struct cli_option *option, const char *value,
-                   const char *what)
+static bool values_refuse(const char *command, const struct cli_option *option, const char *value,
+                          const char *what)
 {
     cli_message("%s: --%s: '%s' is not %s", command, option->name, value, what);
     return false;
@@ -190,16 +190,16 @@ bool cli_store(const char *command, const struct cli_option *option, const char 
         *(const char **)target = value;
         return true;
     case CLI_COUNT:
-        return parse_count(target, value) || refuse(command, option, value, "a number");
+        return parse_count(target, value) || values_refuse(command, option, value, "a number");
     case CLI_NUMBER:
         return (parse_decimal(target, value, &end) && !*end) ||
-               refuse(command, option, value, "a number");
+               values_refuse(command, option, value, "a number");
     case CLI_BYTES:
         return parse_bytes(target, value) ||
-               refuse(command, option, value, "a size such as 4096, 64KiB or 1.5MiB");
+               values_refuse(command, option, value, "a size such as 4096, 64KiB or 1.5MiB");
     case CLI_PERCENT:
         return parse_percent(target, value) ||
-               refuse(command, option, value, "a percentage such as 2%");
+               values_refuse(command, option, value, "a percentage such as 2%");
     case CLI_CHOICE:
         place = cli_choice(value, option->choice, count_choices(option));
         if (place < 0)
