@@ -41,7 +41,7 @@ double serve_now(void)
 
 /* ---- signals ---- */
 
-static void stop(int number)
+static void serve_stop(int number)
 {
     (void)number;
     stopped = 1;
@@ -86,8 +86,8 @@ static void give_signals_back(void)
 
 /* libmicrohttpd's MHD_NotifyConnectionCallback. It has no limit for how long a request may take as
  * long as bytes come, so that is kept here. */
-static void notice(void *cls, struct MHD_Connection *connection, void **visitor,
-                   enum MHD_ConnectionNotificationCode code)
+static void serve_notice(void *cls, struct MHD_Connection *connection, void **visitor,
+                         enum MHD_ConnectionNotificationCode code)
 {
     struct serve *serve = cls;
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
@@ -173,7 +173,7 @@ static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *t
     return strlen(text);
 }
 
-static int start(struct serve *serve)
+static int serve_start(struct serve *serve)
 {
     const int fd = listen_on(serve->options.port, &serve->port);
     if (fd < 0)
@@ -203,7 +203,7 @@ struct serve *serve_open(const struct serve_options *options)
     struct serve *serve = base_calloc(1, sizeof *serve);
     serve->options = *options;
     serve->response = base_calloc(options->n + 1, sizeof(struct MHD_Response *));
-    if (start(serve) != 0) {
+    if (serve_start(serve) != 0) {
         const int error = errno;
         free(serve->response);
         free(serve);
@@ -234,7 +234,7 @@ void serve_close(struct serve *serve)
 /* ---- serving ---- */
 
 /* Seconds until the server ends if nobody comes; at most a day, which is then looked at again. */
-static double left(const struct serve *serve)
+static double serve_left(const struct serve *serve)
 {
     const double day = 86400;
     if (serve->options.timeout <= 0 || serve->visits > 0)
@@ -243,20 +243,20 @@ static double left(const struct serve *serve)
     return rest < day ? rest : day;
 }
 
-static unsigned connections(const struct serve *serve)
+static unsigned serve_connections(const struct serve *serve)
 {
     return MHD_get_daemon_info(serve->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)->num_connections;
 }
 
 /* Does what there is to do. After the most connections, new ones are not looked for before the run
  * behind the one in which one has ended. */
-static void work(struct serve *serve)
+static void serve_work(struct serve *serve)
 {
     unsigned n;
     do {
-        n = connections(serve);
+        n = serve_connections(serve);
         MHD_run(serve->daemon);
-    } while (connections(serve) < n);
+    } while (serve_connections(serve) < n);
 }
 
 bool serve_run(struct serve *serve)
@@ -264,7 +264,7 @@ bool serve_run(struct serve *serve)
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(serve->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     struct pollfd events = {.fd = info->epoll_fd, .events = POLLIN};
     while (!serve->done && !stopped) {
-        double wait = left(serve);
+        double wait = serve_left(serve);
         if (wait <= 0)
             return false;
         MHD_UNSIGNED_LONG_LONG ms;
@@ -275,7 +275,7 @@ bool serve_run(struct serve *serve)
         const struct timespec most = {.tv_sec = (time_t)wait,
                                       .tv_nsec = (long)((wait - (double)(time_t)wait) * 1e9)};
         ppoll(&events, 1, &most, &mask_before);
-        work(serve);
+        serve_work(serve);
     }
     return true;
 }

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *header(struct MHD_Connection *connection, const char *name)
+static const char *answer_header(struct MHD_Connection *connection, const char *name)
 {
     return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
@@ -35,7 +35,7 @@ static bool is_us(const struct serve *serve, const char *text)
 
 /* The document of the path, or NULL. How long it takes does not tell how much of the token is
  * right. */
-static const struct serve_document *find(const struct serve *serve, const char *path)
+static const struct serve_document *answer_find(const struct serve *serve, const char *path)
 {
     unsigned wrong = 0;
     if (strlen(path) < SERVE_TOKEN + 2 || path[0] != '/' || path[SERVE_TOKEN + 1] != '/')
@@ -75,8 +75,9 @@ static bool add_headers(struct MHD_Response *response, const struct serve_docume
 }
 
 /* Answers by a status, and a header of its own if there is one. */
-static enum MHD_Result say(struct MHD_Connection *connection, unsigned status, const char *text,
-                           const struct serve_document *document, const char *const (*extra)[2])
+static enum MHD_Result answer_say(struct MHD_Connection *connection, unsigned status,
+                                  const char *text, const struct serve_document *document,
+                                  const char *const (*extra)[2])
 {
     struct MHD_Response *response =
         MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
@@ -89,7 +90,7 @@ static enum MHD_Result say(struct MHD_Connection *connection, unsigned status, c
     return result;
 }
 
-static struct MHD_Response *make(struct serve *serve, size_t i)
+static struct MHD_Response *answer_make(struct serve *serve, size_t i)
 {
     struct stat status;
     const int fd = serve->options.make(serve->options.payload, i);
@@ -109,13 +110,13 @@ static struct MHD_Response *make(struct serve *serve, size_t i)
 }
 
 /* A page of `origin` asks whether it may read the document: it may. */
-static enum MHD_Result allow(struct MHD_Connection *connection,
-                             const struct serve_document *document)
+static enum MHD_Result answer_allow(struct MHD_Connection *connection,
+                                    const struct serve_document *document)
 {
     static const char *const extra[][2] = {{"Access-Control-Allow-Methods", "GET, HEAD"},
                                            {"Access-Control-Allow-Private-Network", "true"},
                                            {NULL, NULL}};
-    return say(connection, MHD_HTTP_NO_CONTENT, "", document, extra);
+    return answer_say(connection, MHD_HTTP_NO_CONTENT, "", document, extra);
 }
 
 enum MHD_Result serve_answer(void *cls, struct MHD_Connection *connection, const char *url,
@@ -129,28 +130,29 @@ enum MHD_Result serve_answer(void *cls, struct MHD_Connection *connection, const
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     if (info && info->socket_context)
         ((struct serve_visitor *)info->socket_context)->until = INFINITY;
-    const struct serve_document *document = find(serve, url);
-    const char *origin = header(connection, "Origin");
+    const struct serve_document *document = answer_find(serve, url);
+    const char *origin = answer_header(connection, "Origin");
     const bool invited =
         origin && document && document->origin && strcmp(origin, document->origin) == 0;
     const bool own = !origin || (strncmp(origin, "http://", 7) == 0 && is_us(serve, origin + 7));
-    if (!is_us(serve, header(connection, "Host")) || !(own || invited))
-        return say(connection, MHD_HTTP_FORBIDDEN, "forbidden\n", NULL, NULL);
+    if (!is_us(serve, answer_header(connection, "Host")) || !(own || invited))
+        return answer_say(connection, MHD_HTTP_FORBIDDEN, "forbidden\n", NULL, NULL);
     if (!document)
-        return say(connection, MHD_HTTP_NOT_FOUND, "not found\n", NULL, NULL);
+        return answer_say(connection, MHD_HTTP_NOT_FOUND, "not found\n", NULL, NULL);
     if (invited && strcmp(method, "OPTIONS") == 0)
-        return allow(connection, document);
+        return answer_allow(connection, document);
     const bool whole = strcmp(method, "GET") == 0;
     if (!whole && strcmp(method, "HEAD") != 0)
-        return say(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n", NULL, methods);
+        return answer_say(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n", NULL,
+                          methods);
     const size_t i = (size_t)(document - serve->options.document);
     serve->last = serve_now();
     if (!serve->response[i])
-        serve->response[i] = make(serve, i);
+        serve->response[i] = answer_make(serve, i);
     serve->last = serve_now();
     if (!serve->response[i])
-        return say(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "this could not be made\n", NULL,
-                   NULL);
+        return answer_say(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "this could not be made\n",
+                          NULL, NULL);
     const enum MHD_Result result = MHD_queue_response(connection, MHD_HTTP_OK, serve->response[i]);
     if (result == MHD_YES && whole) {
         *visit = (void *)document;
