@@ -25,5 +25,5 @@ static void memory_end(void)
 
 void cli_end_without_memory(void)
 {
-    base_memory_ended = end;
+    base_memory_ended = memory_end;
 }

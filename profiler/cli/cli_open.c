@@ -27,7 +27,7 @@ static int apply_filter(struct cli_profile *opened, const struct cli_args *args)
         return status;
     }
     opened->filter = filter;
-    analyze_select(opened->analysis, keep, filter);
+    analyze_select(opened->analysis, open_keep, filter);
     return CLI_OK;
 }
 
@@ -95,7 +95,7 @@ int cli_open(struct cli_profile *opened, const struct cli_args *args, const char
     }
     if (opened->profile->warning)
         cli_message("%s", opened->profile->warning);
-    opened->analysis = analyze_profile(opened->profile, warn, NULL);
+    opened->analysis = analyze_profile(opened->profile, open_warn, NULL);
     int status = open_apply(opened, args);
     if (status != CLI_OK) {
         cli_close(opened);

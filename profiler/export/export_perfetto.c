@@ -200,7 +200,7 @@ static void perfetto_put_all(struct perfetto_writer *m)
             put_process(m, thread->process);
         m->track = FIRST_THREAD + i;
         perfetto_put_thread(m, m->track, thread);
-        export_each_edge(events, &events->thread[i], put_edge, m);
+        export_each_edge(events, &events->thread[i], perfetto_put_edge, m);
     }
     for (size_t i = 0; i < profile->n_tapes; i++)
         perfetto_put_tape(m, &profile->tape[i], FIRST_THREAD + events->n_threads + i);

@@ -115,7 +115,7 @@ static void speedscope_put_thread(struct base_json *json, const struct export_pl
     base_json_u64(json, "endValue", end);
     base_json_array(json, "events");
     struct edges edges = {json, places->n};
-    export_each_edge(events, thread, put_edge, &edges);
+    export_each_edge(events, thread, speedscope_put_edge, &edges);
     base_json_end(json);
     base_json_end(json);
 }

@@ -88,8 +88,8 @@ FILE *read_inflate(FILE *from, const uint8_t *head, size_t n)
     inflater->in = n;
     if (inflateInit2(&inflater->zlib, GZIP_WINDOW) != Z_OK)
         base_no_memory();
-    FILE *stream =
-        fopencookie(inflater, "r", (cookie_io_functions_t){.read = read_some, .close = close_all});
+    FILE *stream = fopencookie(
+        inflater, "r", (cookie_io_functions_t){.read = read_some, .close = inflate_close_all});
     if (!stream)
         base_no_memory();
     return stream;

@@ -124,8 +124,8 @@ static bool take_profile(struct events *events, const struct read_merge_part *pa
     const struct read_profile *known = part->profile;
     events->part = part;
     events->n_read = 0;
-    struct read_profile *again =
-        read_profile_events(known->path, take, events, events->merge->error, events->merge->room);
+    struct read_profile *again = read_profile_events(known->path, merge_events_take, events,
+                                                     events->merge->error, events->merge->room);
     const bool ok = again && events->n_read >= known->n_events;
     if (again && !ok)
         snprintf(events->merge->error, events->merge->room, "%s: it has changed meanwhile",

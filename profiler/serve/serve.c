@@ -50,7 +50,7 @@ static void serve_stop(int number)
 /* They are blocked but where serve_run() waits, so that none is missed before it. */
 static void take_signals(void)
 {
-    const struct sigaction action = {.sa_handler = stop}, ignore = {.sa_handler = SIG_IGN};
+    const struct sigaction action = {.sa_handler = serve_stop}, ignore = {.sa_handler = SIG_IGN};
     sigset_t set;
     sigemptyset(&set);
     stopped = 0;
@@ -187,7 +187,7 @@ static int serve_start(struct serve *serve)
             (unsigned)CONNECTION_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
             (size_t)CONNECTION_BYTES, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
             MHD_OPTION_NOTIFY_COMPLETED, serve_completed, serve, MHD_OPTION_NOTIFY_CONNECTION,
-            notice, serve, MHD_OPTION_END);
+            serve_notice, serve, MHD_OPTION_END);
     if (serve->daemon)
         return 0;
     if (errno == 0 || errno == ENOMEM)

@@ -92,7 +92,7 @@ END_TEST
 
 START_TEST(a_table_aligns_its_columns_and_cuts_the_last)
 {
-    struct table *table = report_table_new();
+    struct report_table *table = report_table_new();
     char *shown = NULL;
     size_t n;
     FILE *out = open_memstream(&shown, &n);
@@ -136,7 +136,7 @@ START_TEST(columns_of_the_highest_rank_go_first_where_there_is_no_room)
         {10, "a last, w~\n1 4\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct table *table = report_table_new();
+        struct report_table *table = report_table_new();
         char *shown = NULL;
         size_t n;
         FILE *out = open_memstream(&shown, &n);
@@ -162,7 +162,7 @@ END_TEST
 
 START_TEST(a_table_without_headings_prints_rows_alone)
 {
-    struct table *table = report_table_new();
+    struct report_table *table = report_table_new();
     char *shown = NULL;
     size_t n;
     FILE *out = open_memstream(&shown, &n);

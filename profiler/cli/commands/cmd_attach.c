@@ -321,7 +321,7 @@ static int attach_begin(struct attach_target *target, const struct attach_args *
     if (!path || strchr(path, '\n')) {
         cli_message("cannot write %s: %s", args->output, path ? "no such name" : strerror(errno));
     } else if (check_target(target) && attach_make_folder(target)) {
-        const struct sigaction action = {.sa_handler = interrupt};
+        const struct sigaction action = {.sa_handler = attach_interrupt};
         sigaction(SIGINT, &action, NULL);
         sigaction(SIGTERM, &action, NULL);
         if (begin(target, args->seconds, recording ? recording : "", path)) {

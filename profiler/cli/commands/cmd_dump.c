@@ -48,7 +48,7 @@ static int dump_write(const struct cli_profile *opened, const struct report_dump
     const char *path = opened->profile->path;
     char error[4096];
     struct report_dump *made = report_dump_open(opened->analysis, what, style);
-    struct read_profile *again = read_profile_events(path, take, made, error, sizeof error);
+    struct read_profile *again = read_profile_events(path, dump_take, made, error, sizeof error);
     report_dump_close(made, again != NULL);
     const int status = cli_finish();
     if (!again)

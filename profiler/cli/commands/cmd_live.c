@@ -404,7 +404,7 @@ static int live_run(const struct live_args *args, char **argv, const char *path)
     if (open_terminal(&live, args)) {
         live.follow = read_follow_new(path);
         live.model = analyze_live_new();
-        recorded.start = start;
+        recorded.start = live_start;
         recorded.wait = wait_program;
         shown = &live;
     }

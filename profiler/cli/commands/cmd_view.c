@@ -254,7 +254,7 @@ static struct serve *open_server(struct view *view, size_t shown)
     const struct serve_options how = {
         .document = view->document,
         .n = view->n,
-        .make = give,
+        .make = view_give,
         .payload = view,
         .port = args->perfetto ? PERFETTO_PORT : (uint16_t)args->port,
         .timeout = args->timeout,

@@ -62,7 +62,7 @@ int cli_page_open(struct cli_page *page, const struct cli_args *args,
         .theme = (enum html_theme)page_args->theme,
         .base = page->base.analysis,
         .growth = n > 1 ? &page->sizes : NULL,
-        .warn = warn,
+        .warn = page_warn,
     };
     return CLI_OK;
 }
@@ -96,7 +96,7 @@ int cli_write_page(const char *path, const struct analyze_result *analysis,
                    const struct html_options *options)
 {
     struct html_options how = *options;
-    how.warn = warn;
+    how.warn = page_warn;
     if (strcmp(path, "-") == 0) {
         html_write(stdout, analysis, &how);
         return cli_finish();

@@ -60,7 +60,7 @@ static void put_command(FILE *out, const struct cli_command *command)
     putc('\n', out);
     put_text(out, command->about);
     putc('\n', out);
-    cli_each_option(command, put_option, out);
+    cli_each_option(command, man_put_option, out);
     if (command->notes) {
         fputs(".PP\n", out);
         put_text(out, command->notes);

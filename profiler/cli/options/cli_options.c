@@ -107,7 +107,7 @@ void cli_put_help(FILE *out, const struct cli_command *command, unsigned width)
             *command->operands ? " " : "", command->operands);
     cli_put_wrapped(out, command->about, 0, 0, layout.width);
     putc('\n', out);
-    cli_each_option(command, put_option, &layout);
+    cli_each_option(command, options_put_option, &layout);
     if (command->notes) {
         putc('\n', out);
         cli_put_wrapped(out, command->notes, 0, 0, layout.width);

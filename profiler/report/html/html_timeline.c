@@ -375,7 +375,8 @@ void html_put_timeline(struct html_data *data, const struct analyze_tree *tree)
     take_rows(&m);
     html_bins_open(&m.bins, profile->duration_ns, MOST_CELLS);
     char error[512];
-    struct read_profile *again = read_profile_events(profile->path, take, &m, error, sizeof error);
+    struct read_profile *again =
+        read_profile_events(profile->path, timeline_take, &m, error, sizeof error);
     if (again) {
         timeline_put(&m, &costs);
     } else { /* it was there a moment ago */

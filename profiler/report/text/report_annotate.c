@@ -131,7 +131,7 @@ static void set_range(struct annotate_view *view, const struct report_source_tex
 }
 
 /* Long lists would push the source to the right: they are cut, and a "+" stands for the rest. */
-static void cell_kept_by(struct table *table, const struct analyze_names *names)
+static void cell_kept_by(struct report_table *table, const struct analyze_names *names)
 {
     char buf[NAMES_ROOM];
     report_text_names(buf, sizeof buf, names, ",");
@@ -195,7 +195,7 @@ static uint64_t all_time(const struct analyze_result *analysis)
     return total->forward_ns + total->backward_ns + total->recompute_ns + analysis->sum.other_ns;
 }
 
-static void add_cost(struct table *table, const struct analyze_result *analysis,
+static void add_cost(struct report_table *table, const struct analyze_result *analysis,
                      const struct analyze_cost *cost, const struct report_style *style)
 {
     char buf[REPORT_UNITS_ROOM];
@@ -227,14 +227,14 @@ static const char *color_of(const struct analyze_cost *cost, const struct analyz
 }
 
 /* Cells of the columns before "kept by" in which there is nothing. */
-static void no_cost(struct table *table, const struct analyze_result *analysis)
+static void no_cost(struct report_table *table, const struct analyze_result *analysis)
 {
     for (int i = 0; i < COST_COLUMNS; i++)
         if (i != RECOMPUTE || annotate_has_recompute(analysis))
             report_table_cell(table, "");
 }
 
-static void cells_through(struct table *table, const struct annotate_view *view,
+static void cells_through(struct report_table *table, const struct annotate_view *view,
                           const struct noted *noted, const struct report_style *style)
 {
     if (!view->has_through)
@@ -248,7 +248,7 @@ static void cells_through(struct table *table, const struct annotate_view *view,
     }
 }
 
-static void add_source_line(struct table *table, const struct analyze_result *analysis,
+static void add_source_line(struct report_table *table, const struct analyze_result *analysis,
                             const struct annotate_view *view, const struct noted *noted,
                             uint32_t number, const char *text, const struct report_style *style)
 {
@@ -268,7 +268,7 @@ static void add_source_line(struct table *table, const struct analyze_result *an
 }
 
 /* The cells behind a cost that is no line's. */
-static void no_line(struct table *table, const struct annotate_view *view,
+static void no_line(struct report_table *table, const struct annotate_view *view,
                     const struct report_style *style)
 {
     report_table_cell(table, "");
@@ -276,7 +276,7 @@ static void no_line(struct table *table, const struct annotate_view *view,
     report_table_cell(table, "");
 }
 
-static void add_part(struct table *table, const struct analyze_result *analysis,
+static void add_part(struct report_table *table, const struct analyze_result *analysis,
                      const struct annotate_view *view, const struct analyze_cost *cost,
                      const char *name, const struct report_style *style)
 {
@@ -288,8 +288,9 @@ static void add_part(struct table *table, const struct analyze_result *analysis,
 }
 
 /* A difference that may be negative, where a living tape was read while an op was under way. */
-static void cell_difference(struct table *table, uint64_t all, uint64_t part,
-                            void (*cell)(struct table *, uint64_t, const struct report_style *),
+static void cell_difference(struct report_table *table, uint64_t all, uint64_t part,
+                            void (*cell)(struct report_table *, uint64_t,
+                                         const struct report_style *),
                             const struct report_style *style)
 {
     char buf[REPORT_UNITS_ROOM];
@@ -299,7 +300,7 @@ static void cell_difference(struct table *table, uint64_t all, uint64_t part,
         report_table_cellf(table, "-%s", report_units_exact(buf, part - all));
 }
 
-static void add_unattributed(struct table *table, const struct analyze_result *analysis,
+static void add_unattributed(struct report_table *table, const struct analyze_result *analysis,
                              const struct annotate_view *view, const struct report_style *style)
 {
     const struct analyze_totals *total = &analysis->total;
@@ -323,7 +324,7 @@ static void add_unattributed(struct table *table, const struct analyze_result *a
     report_table_cell(table, "elsewhere: unattributed");
 }
 
-static void add_parts(struct table *table, const struct analyze_result *analysis,
+static void add_parts(struct report_table *table, const struct analyze_result *analysis,
                       const struct annotate_view *view, const char *file, const char *function,
                       const struct report_style *style)
 {
@@ -366,7 +367,7 @@ static bool is_near(const struct annotate_view *view, size_t at, uint32_t i,
 }
 
 /* One row for the lines left out. */
-static void add_gap(struct table *table, const struct analyze_result *analysis,
+static void add_gap(struct report_table *table, const struct analyze_result *analysis,
                     const struct annotate_view *view, const struct report_style *style)
 {
     report_table_row(table);
@@ -377,7 +378,7 @@ static void add_gap(struct table *table, const struct analyze_result *analysis,
     report_table_cell(table, "");
 }
 
-static void add_source(struct table *table, const struct analyze_result *analysis,
+static void add_source(struct report_table *table, const struct analyze_result *analysis,
                        const struct annotate_view *view, const struct report_source_text *source,
                        const struct report_style *style)
 {
@@ -409,7 +410,7 @@ static void annotate_print(const struct analyze_result *analysis, const struct a
                            const char *function, const struct report_style *style)
 {
     const bool sampled = analysis->profile->is_sampled;
-    struct table *table = report_table_new();
+    struct report_table *table = report_table_new();
     for (size_t i = 0; i < COLUMNS; i++) {
         if ((i == RECOMPUTE && !annotate_has_recompute(analysis)) ||
             ((i == THROUGH || i == THROUGH_TAPE) && !view->has_through))

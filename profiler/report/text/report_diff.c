@@ -93,7 +93,8 @@ static char *bytes_amount(char buf[REPORT_UNITS_ROOM], uint64_t n, const struct 
 }
 
 /* "+1.2ms", "-3", "0". */
-static void cell_change(struct table *table, uint64_t base, uint64_t now, const struct diff *diff,
+static void cell_change(struct report_table *table, uint64_t base, uint64_t now,
+                        const struct diff *diff,
                         char *(*put)(char[REPORT_UNITS_ROOM], uint64_t, const struct diff *))
 {
     char buf[REPORT_UNITS_ROOM];
@@ -104,7 +105,7 @@ static void cell_change(struct table *table, uint64_t base, uint64_t now, const 
                            put(buf, now > base ? now - base : base - now, diff));
 }
 
-static void cell_percent(struct table *table, uint64_t base, uint64_t now)
+static void cell_percent(struct report_table *table, uint64_t base, uint64_t now)
 {
     double percent = base ? 100 * ((double)now - (double)base) / (double)base : 0;
     if (base == 0)
@@ -118,7 +119,7 @@ static void cell_percent(struct table *table, uint64_t base, uint64_t now)
 }
 
 /* The standard error of the change; both sides have samples of their own. */
-static void cell_error(struct table *table, const struct diff *diff,
+static void cell_error(struct report_table *table, const struct diff *diff,
                        const struct analyze_cost *base, const struct analyze_cost *now)
 {
     const double error =
@@ -127,14 +128,14 @@ static void cell_error(struct table *table, const struct diff *diff,
     report_cell_time(table, read_whole(error), diff->style);
 }
 
-static void diff_add_row(struct table *table, const struct diff *diff,
+static void diff_add_row(struct report_table *table, const struct diff *diff,
                          const struct analyze_cost *base_cost, const struct analyze_cost *now_cost)
 {
     char buf[REPORT_UNITS_ROOM];
     const uint64_t base = report_ranking_key(base_cost, diff->sort, diff->style);
     const uint64_t now = report_ranking_key(now_cost, diff->sort, diff->style);
     report_table_row(table);
-    cell_change(table, base, now, diff, amount);
+    cell_change(table, base, now, diff, diff_amount);
     if (diff->sampled)
         cell_error(table, diff, base_cost, now_cost);
     cell_percent(table, base, now);
@@ -146,7 +147,7 @@ static void diff_add_row(struct table *table, const struct diff *diff,
 }
 
 /* Where the row is now, and what became of it. */
-static void cell_fate(struct table *table, const struct diff *diff,
+static void cell_fate(struct report_table *table, const struct diff *diff,
                       const struct analyze_joined *row)
 {
     char where[1024];
@@ -171,7 +172,7 @@ static void diff_print(const struct diff *diff, size_t shown)
         [REPORT_SORT_LIFETIME] = "B*ms",
     };
     const struct report_style *style = diff->style;
-    struct table *table = report_table_new();
+    struct report_table *table = report_table_new();
     char heading[32];
     const bool exact_lifetime = style->exact && diff->sort == REPORT_SORT_LIFETIME;
     snprintf(heading, sizeof heading, "%s%s", diff->sampled ? "~" : "",

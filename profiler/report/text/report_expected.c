@@ -47,7 +47,7 @@ static void put_subject(char *buf, size_t n, const struct analyze_expected_costs
                            : "");
 }
 
-static void expected_add_row(struct table *table, const struct analyze_result *analysis,
+static void expected_add_row(struct report_table *table, const struct analyze_result *analysis,
                              const struct analyze_expected_costs *costs,
                              const struct analyze_expected_cost *e,
                              const struct report_style *style)
@@ -74,7 +74,7 @@ static void expected_print_table(const struct analyze_result *analysis,
         fputs("The program states no expectations (AD_EXPECT_RATIO).\n", style->out);
         return;
     }
-    struct table *table = report_table_new();
+    struct report_table *table = report_table_new();
     report_table_column(table, REPORT_TABLE_LEFT, "held");
     report_table_column(table, REPORT_TABLE_LEFT, "what");
     report_table_optional(table, 1);

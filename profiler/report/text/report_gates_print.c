@@ -4,7 +4,7 @@
 #include "report_json.h"
 #include "report_text.h"
 
-static void gates_print_add_row(struct table *table, const struct report_gate *gate,
+static void gates_print_add_row(struct report_table *table, const struct report_gate *gate,
                                 const struct report_style *style)
 {
     report_table_row(table);
@@ -39,7 +39,7 @@ void report_gates_print(const struct report_gates *gates, const struct report_st
         gates_print_print_json(gates, style->out);
         return;
     }
-    struct table *table = report_table_new();
+    struct report_table *table = report_table_new();
     for (int i = 0; i < 3; i++)
         report_table_column(table, REPORT_TABLE_LEFT, NULL);
     for (int failed = 1; failed >= 0; failed--)

@@ -94,7 +94,8 @@ static double unsigned_zero(double x)
 }
 
 /* Two cells: the exponent, and its interval. */
-static void cell_fit(struct table *table, const struct analyze_fit *fit, double most, bool utf8)
+static void cell_fit(struct report_table *table, const struct analyze_fit *fit, double most,
+                     bool utf8)
 {
     if (!fit->fits) {
         report_table_cell(table, "-");
@@ -110,8 +111,8 @@ static void cell_fit(struct table *table, const struct analyze_fit *fit, double 
         report_table_cell(table, "-");
 }
 
-static void growth_add_row(struct table *table, const struct report_growth_row *row, double most,
-                           const struct report_style *style)
+static void growth_add_row(struct report_table *table, const struct report_growth_row *row,
+                           double most, const struct report_style *style)
 {
     report_table_row(table);
     report_cell_bytes(table, read_whole(row->largest_bytes), style);
@@ -137,7 +138,7 @@ static bool any_sampled(const struct report_sizes *sizes)
     return false;
 }
 
-static void growth_add_columns(struct table *table, const struct report_sizes *sizes,
+static void growth_add_columns(struct report_table *table, const struct report_sizes *sizes,
                                enum analyze_by by)
 {
     enum { TIME = 3 }; /* and those behind it; bytes before */
@@ -237,7 +238,7 @@ void report_growth_print(const struct report_growth *growth, const struct report
         growth_print_json(growth, sizes, by, most, shown, style->out);
         return;
     }
-    struct table *table = report_table_new();
+    struct report_table *table = report_table_new();
     bool above = analyze_fit_is_above(&growth->total.bytes, most) ||
                  analyze_fit_is_above(&growth->total.time, most);
     growth_add_columns(table, sizes, by);

@@ -10,39 +10,39 @@
 #include <string.h>
 #include <time.h>
 
-static void info_entry(struct table *table, const char *name)
+static void info_entry(struct report_table *table, const char *name)
 {
     report_table_row(table);
     report_table_cell(table, name);
 }
 
-static void entry_text(struct table *table, const char *name, const char *text)
+static void entry_text(struct report_table *table, const char *name, const char *text)
 {
     info_entry(table, name);
     report_table_cell(table, text);
 }
 
-static void entry_count(struct table *table, const char *name, uint64_t n)
+static void entry_count(struct report_table *table, const char *name, uint64_t n)
 {
     info_entry(table, name);
     report_table_cellf(table, "%" PRIu64, n);
 }
 
-static void entry_time(struct table *table, const char *name, uint64_t ns,
+static void entry_time(struct report_table *table, const char *name, uint64_t ns,
                        const struct report_style *style)
 {
     info_entry(table, name);
     report_cell_time(table, ns, style);
 }
 
-static void entry_bytes(struct table *table, const char *name, uint64_t bytes,
+static void entry_bytes(struct report_table *table, const char *name, uint64_t bytes,
                         const struct report_style *style)
 {
     info_entry(table, name);
     report_cell_bytes(table, bytes, style);
 }
 
-static void entry_arguments(struct table *table, const struct read_profile *profile)
+static void entry_arguments(struct report_table *table, const struct read_profile *profile)
 {
     size_t n = 1;
     for (size_t i = 0; i < profile->n_arguments; i++)
@@ -61,7 +61,7 @@ static void entry_arguments(struct table *table, const struct read_profile *prof
     free(line);
 }
 
-static void entry_when(struct table *table, uint64_t unix_ns)
+static void entry_when(struct report_table *table, uint64_t unix_ns)
 {
     char buf[64] = "?";
     struct tm parts;
@@ -71,7 +71,7 @@ static void entry_when(struct table *table, uint64_t unix_ns)
     entry_text(table, "started", buf);
 }
 
-static void entry_clock(struct table *table, const struct read_profile *profile)
+static void entry_clock(struct report_table *table, const struct read_profile *profile)
 {
     info_entry(table, "clock");
     if (profile->clock_is_uncalibrated)
@@ -82,7 +82,7 @@ static void entry_clock(struct table *table, const struct read_profile *profile)
         report_table_cellf(table, "%s, %.6g ticks per ns", profile->clock, profile->ticks_per_ns);
 }
 
-static void entry_steps(struct table *table, const struct read_profile *profile)
+static void entry_steps(struct report_table *table, const struct read_profile *profile)
 {
     const unsigned long long first = profile->first_step, seen = profile->seen_steps;
     const char *by = profile->steps_by_call ? "ad_profile_step" : "sweeps";
@@ -97,7 +97,7 @@ static void entry_steps(struct table *table, const struct read_profile *profile)
         report_table_cellf(table, "from %llu on measured, %llu ended (%s)", first, seen, by);
 }
 
-static void add_program(struct table *table, const struct analyze_result *analysis,
+static void add_program(struct report_table *table, const struct analyze_result *analysis,
                         const struct report_style *style)
 {
     const struct read_profile *profile = analysis->profile;
@@ -150,7 +150,7 @@ static const char *text_outside(char buf[REPORT_UNITS_ROOM], uint64_t n)
 }
 
 /* Signals by thread: each adds up. */
-static void add_samples(struct table *table, const struct analyze_result *analysis,
+static void add_samples(struct report_table *table, const struct analyze_result *analysis,
                         const struct report_style *style)
 {
     const struct read_profile *profile = analysis->profile;
@@ -186,7 +186,7 @@ static void add_samples(struct table *table, const struct analyze_result *analys
     }
 }
 
-static void info_add_bytes(struct table *table, const struct analyze_result *analysis,
+static void info_add_bytes(struct report_table *table, const struct analyze_result *analysis,
                            const struct report_style *style)
 {
     const struct analyze_totals *total = &analysis->total;
@@ -203,7 +203,7 @@ static void info_add_bytes(struct table *table, const struct analyze_result *ana
     entry_bytes(table, "reserved by one tape", total->reserved_bytes, style);
 }
 
-static void add_costs(struct table *table, const struct analyze_result *analysis,
+static void add_costs(struct report_table *table, const struct analyze_result *analysis,
                       const struct report_style *style)
 {
     const struct analyze_totals *total = &analysis->total;
@@ -233,7 +233,7 @@ static void add_costs(struct table *table, const struct analyze_result *analysis
 }
 
 /* Scopes that had not ended with the profile: an end is missing, or the program left within. */
-static void add_open_scopes(struct table *table, const struct analyze_scope_costs *costs)
+static void add_open_scopes(struct report_table *table, const struct analyze_scope_costs *costs)
 {
     enum { MOST = 10 };
     size_t found = 0;
@@ -302,7 +302,7 @@ static void info_print_json(const struct analyze_result *analysis,
 static void print_text(const struct analyze_result *analysis,
                        const struct analyze_scope_costs *costs, const struct report_style *style)
 {
-    struct table *table = report_table_new();
+    struct report_table *table = report_table_new();
     report_table_column(table, REPORT_TABLE_LEFT, NULL);
     report_table_column(table, REPORT_TABLE_LEFT, NULL);
     add_program(table, analysis, style);

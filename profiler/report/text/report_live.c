@@ -237,7 +237,8 @@ static void live_put_tape(const struct report_live *live, const struct report_st
     putc('\n', style->out);
 }
 
-static void live_add_columns(struct table *table, const struct analyze_live_view *view, bool narrow)
+static void live_add_columns(struct report_table *table, const struct analyze_live_view *view,
+                             bool narrow)
 {
     const bool sampled = view->is_sampled;
     report_table_column(table, REPORT_TABLE_RIGHT, sampled ? "~share" : "share");
@@ -266,7 +267,7 @@ static void live_add_columns(struct table *table, const struct analyze_live_view
     report_table_column(table, REPORT_TABLE_LEFT, report_text_where_title(ANALYZE_BY_LINE));
 }
 
-static void add_rows(struct table *table, const struct analyze_live_view *view,
+static void add_rows(struct report_table *table, const struct analyze_live_view *view,
                      const struct report_ranking *ranking, enum report_sort sort,
                      const struct report_style *style)
 {
@@ -313,7 +314,7 @@ static unsigned live_put_table(const struct analyze_live_view *view, unsigned ro
     size_t n;
     const bool timed = analyze_cost_time(&view->analysis->sum) > 0;
     const enum report_sort sort = timed ? REPORT_SORT_TOTAL : REPORT_SORT_PEAK;
-    struct table *table = report_table_new();
+    struct report_table *table = report_table_new();
     FILE *out = base_memstream_open(&text, &n);
     report_ranking_make(&ranking, view->analysis, ANALYZE_BY_LINE, sort, rows, style);
     live_add_columns(table, view, style->width < NARROW);
@@ -329,9 +330,9 @@ static unsigned live_put_table(const struct analyze_live_view *view, unsigned ro
 
 void report_live(const struct report_live *live, const struct report_style *style)
 {
-    static void (*const fixed[FIXED_ROWS])(const struct report_live *,
-                                           const struct report_style *) = {put_title, put_now,
-                                                                           put_phases, put_tape};
+    static void (*const fixed[FIXED_ROWS])(
+        const struct report_live *, const struct report_style *) = {put_title, put_now, put_phases,
+                                                                    live_put_tape};
     unsigned n = 0;
     for (; n < FIXED_ROWS && n < live->rows; n++)
         fixed[n](live, style);

@@ -90,7 +90,7 @@ void report_text_where(char *buf, size_t n, const struct analyze_result *analysi
     snprintf(buf, n, "%s%s%s", where, *names ? " " : "", names);
 }
 
-void report_cell_where(struct table *table, const struct analyze_result *analysis,
+void report_cell_where(struct report_table *table, const struct analyze_result *analysis,
                        const struct analyze_line *line, enum analyze_by by)
 {
     char where[2 * WHERE_ROOM];

@@ -61,7 +61,7 @@ static bool is_bound_by_bytes(const struct flow *flow, const struct analyze_roof
     return flow->moved > 0 && limit_of(flow, roof) < roof->flops_per_ns;
 }
 
-static void cell_rate(struct table *table, uint64_t amount, uint64_t ns)
+static void cell_rate(struct report_table *table, uint64_t amount, uint64_t ns)
 {
     char buf[REPORT_UNITS_ROOM] = "-";
     double value = roofline_rate(amount, ns);
@@ -70,7 +70,7 @@ static void cell_rate(struct table *table, uint64_t amount, uint64_t ns)
     report_table_cell(table, buf);
 }
 
-static void add_flow(struct table *table, const struct roofline *roofline,
+static void add_flow(struct report_table *table, const struct roofline *roofline,
                      const struct analyze_line *line, const struct flow *flow)
 {
     char buf[REPORT_UNITS_ROOM];
@@ -118,7 +118,7 @@ static void put_nothing(const struct roofline *roofline)
                           why);
 }
 
-static void roofline_add_columns(struct table *table, const struct roofline *roofline)
+static void roofline_add_columns(struct report_table *table, const struct roofline *roofline)
 {
     static const struct {
         const char *title, *sampled;
@@ -142,7 +142,7 @@ static void roofline_print(const struct roofline *roofline)
         put_nothing(roofline);
         return;
     }
-    struct table *table = report_table_new();
+    struct report_table *table = report_table_new();
     roofline_add_columns(table, roofline);
     for (size_t i = 0; i < roofline->ranking->shown; i++) {
         struct flow flow[FLOWS];

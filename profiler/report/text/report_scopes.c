@@ -105,7 +105,7 @@ static void scopes_rank(struct scopes *scopes, size_t limit)
 
 /* ---- the table ---- */
 
-static void scopes_put_share(struct table *table, const struct scopes *scopes,
+static void scopes_put_share(struct report_table *table, const struct scopes *scopes,
                              const struct analyze_scope_cost *scope)
 {
     char buf[REPORT_UNITS_ROOM];
@@ -113,31 +113,31 @@ static void scopes_put_share(struct table *table, const struct scopes *scopes,
                       report_units_part(buf, scopes_key_of(scope, scopes->sort), scopes->total));
 }
 
-static void put_wall(struct table *table, const struct scopes *scopes,
+static void put_wall(struct report_table *table, const struct scopes *scopes,
                      const struct analyze_scope_cost *scope)
 {
     report_cell_time(table, scope->wall_ns, scopes->style);
 }
 
-static void put_self(struct table *table, const struct scopes *scopes,
+static void put_self(struct report_table *table, const struct scopes *scopes,
                      const struct analyze_scope_cost *scope)
 {
     report_cell_time(table, scope->self_ns, scopes->style);
 }
 
-static void scopes_put_forward(struct table *table, const struct scopes *scopes,
+static void scopes_put_forward(struct report_table *table, const struct scopes *scopes,
                                const struct analyze_scope_cost *scope)
 {
     report_cell_time(table, scope->forward_ns, scopes->style);
 }
 
-static void scopes_put_backward(struct table *table, const struct scopes *scopes,
+static void scopes_put_backward(struct report_table *table, const struct scopes *scopes,
                                 const struct analyze_scope_cost *scope)
 {
     report_cell_time(table, scope->cost.backward_ns, scopes->style);
 }
 
-static void scopes_put_ratio(struct table *table, const struct scopes *scopes,
+static void scopes_put_ratio(struct report_table *table, const struct scopes *scopes,
                              const struct analyze_scope_cost *scope)
 {
     char buf[REPORT_UNITS_ROOM];
@@ -145,25 +145,25 @@ static void scopes_put_ratio(struct table *table, const struct scopes *scopes,
     report_table_cell(table, report_units_ratio(buf, scope->cost.backward_ns, scope->forward_ns));
 }
 
-static void scopes_put_tape(struct table *table, const struct scopes *scopes,
+static void scopes_put_tape(struct report_table *table, const struct scopes *scopes,
                             const struct analyze_scope_cost *scope)
 {
     report_cell_bytes(table, analyze_cost_tape_bytes(&scope->cost), scopes->style);
 }
 
-static void scopes_put_peak(struct table *table, const struct scopes *scopes,
+static void scopes_put_peak(struct report_table *table, const struct scopes *scopes,
                             const struct analyze_scope_cost *scope)
 {
     report_cell_bytes(table, scope->cost.peak_bytes, scopes->style);
 }
 
-static void scopes_put_lifetime(struct table *table, const struct scopes *scopes,
+static void scopes_put_lifetime(struct report_table *table, const struct scopes *scopes,
                                 const struct analyze_scope_cost *scope)
 {
     report_cell_byte_time(table, scope->cost.byte_ns, scopes->style);
 }
 
-static void scopes_put_calls(struct table *table, const struct scopes *scopes,
+static void scopes_put_calls(struct report_table *table, const struct scopes *scopes,
                              const struct analyze_scope_cost *scope)
 {
     report_cell_count(table, scope->calls, scopes->style);
@@ -174,18 +174,23 @@ static const struct scopes_column {
     const char *title; /* NULL: of bytes times the time that they lived */
     unsigned rank;
     enum { ANY, TIME, BYTES, LIFETIME } of; /* what must be known; lifetimes if asked for */
-    void (*put)(struct table *table, const struct scopes *scopes,
+    void (*put)(struct report_table *table, const struct scopes *scopes,
                 const struct analyze_scope_cost *scope);
 } columns[] = {
-    {"share", 0, ANY, put_share},        {"wall", 6, TIME, put_wall},
-    {"self", 8, TIME, put_self},         {"forward", 3, TIME, put_forward},
-    {"backward", 1, TIME, put_backward}, {"b/f", 2, TIME, put_ratio},
-    {"tape", 4, BYTES, put_tape},        {"at peak", 5, BYTES, put_peak},
-    {NULL, 0, LIFETIME, put_lifetime},   {"calls", 7, ANY, put_calls},
+    {"share", 0, ANY, scopes_put_share},
+    {"wall", 6, TIME, put_wall},
+    {"self", 8, TIME, put_self},
+    {"forward", 3, TIME, scopes_put_forward},
+    {"backward", 1, TIME, scopes_put_backward},
+    {"b/f", 2, TIME, scopes_put_ratio},
+    {"tape", 4, BYTES, scopes_put_tape},
+    {"at peak", 5, BYTES, scopes_put_peak},
+    {NULL, 0, LIFETIME, scopes_put_lifetime},
+    {"calls", 7, ANY, scopes_put_calls},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static void scopes_add_cells(struct table *table, const struct scopes *scopes,
+static void scopes_add_cells(struct report_table *table, const struct scopes *scopes,
                              const struct analyze_scope_cost *scope)
 {
     report_table_row(table);
@@ -197,7 +202,7 @@ static void scopes_print_table(const struct scopes *scopes)
 {
     const struct report_style *style = scopes->style;
     const struct analyze_scope_cost none = scopes_outside(scopes);
-    struct table *table = report_table_new();
+    struct report_table *table = report_table_new();
     for (size_t i = 0; i < COLUMNS; i++) {
         report_table_column(table, REPORT_TABLE_RIGHT,
                             columns[i].title ? columns[i].title

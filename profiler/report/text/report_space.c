@@ -77,7 +77,7 @@ static void space_put_line(char *buf, size_t n, const struct analyze_result *ana
 }
 
 /* The line, and for which other: the cell at the end of a row. */
-static void cell_holder(struct table *table, const struct analyze_result *analysis,
+static void cell_holder(struct report_table *table, const struct analyze_result *analysis,
                         const struct analyze_holder *h, enum analyze_space_by by,
                         const struct report_style *style)
 {
@@ -97,7 +97,7 @@ static void cell_holder(struct table *table, const struct analyze_result *analys
                        consumer, h->more_consumers || h->shared ? " +" : "");
 }
 
-static void cell_cause(struct table *table, const struct analyze_holder *h)
+static void cell_cause(struct report_table *table, const struct analyze_holder *h)
 {
     uint64_t by[CAUSES];
     causes_of(h, by);
@@ -132,7 +132,7 @@ struct space_view {
     double total;
 };
 
-static void space_add_columns(struct table *table, const struct space_view *view)
+static void space_add_columns(struct report_table *table, const struct space_view *view)
 {
     /* rank: where there is no room, the highest goes first. */
     static const struct {
@@ -156,7 +156,7 @@ static void space_add_columns(struct table *table, const struct space_view *view
                                                                  : "line op -> read by");
 }
 
-static void space_add_cells(struct table *table, const struct space_view *view,
+static void space_add_cells(struct report_table *table, const struct space_view *view,
                             const struct ranked_holder *row)
 {
     char share[REPORT_UNITS_ROOM];
@@ -191,14 +191,14 @@ static void space_add_cells(struct table *table, const struct space_view *view,
     }
 }
 
-static void add_holder(struct table *table, const struct space_view *view,
+static void add_holder(struct report_table *table, const struct space_view *view,
                        const struct ranked_holder *row)
 {
     space_add_cells(table, view, row);
     cell_holder(table, view->analysis, row->holder, view->options->by, view->style);
 }
 
-static void add_left_out(struct table *table, const struct space_view *view)
+static void add_left_out(struct report_table *table, const struct space_view *view)
 {
     const struct analyze_holder *h = &view->space->left_out;
     if (view->space->n_left_out == 0)
@@ -208,7 +208,7 @@ static void add_left_out(struct table *table, const struct space_view *view)
 }
 
 /* What the tape counts and no class does: a table that could not grow, or an older recording. */
-static void add_rest(struct table *table, const struct space_view *view)
+static void add_rest(struct report_table *table, const struct space_view *view)
 {
     char share[REPORT_UNITS_ROOM];
     const struct analyze_space *space = view->space;
@@ -233,9 +233,9 @@ static void space_put_hidden(const struct space_view *view)
                           report_units_part(buf, sum, view->total));
 }
 
-static struct table *space_make_table(const struct space_view *view)
+static struct report_table *space_make_table(const struct space_view *view)
 {
-    struct table *table = report_table_new();
+    struct report_table *table = report_table_new();
     space_add_columns(table, view);
     for (size_t i = 0; i < view->shown; i++)
         add_holder(table, view, &view->row[i]);
@@ -312,7 +312,7 @@ static void space_put_text(const struct space_view *view)
 {
     const struct report_style *style = view->style;
     const bool holders = view->options->what == REPORT_HOLDERS;
-    struct table *table = space_make_table(view);
+    struct report_table *table = space_make_table(view);
     space_put_head(view);
     if (holders && view->options->by == ANALYZE_SPACE_BY_CLASS)
         put_kinds(view);

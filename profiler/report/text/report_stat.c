@@ -42,7 +42,7 @@ double report_stat_deviation(const struct report_stat_series *series)
     return series->n > 1 ? sqrt(series->squares / (double)(series->n - 1)) : 0;
 }
 
-static void cell_value(struct table *table, enum stat_kind kind, double value,
+static void cell_value(struct report_table *table, enum stat_kind kind, double value,
                        const struct report_style *style)
 {
     if (kind == TIME)
@@ -53,7 +53,7 @@ static void cell_value(struct table *table, enum stat_kind kind, double value,
         report_table_cellf(table, "%.3g", value);
 }
 
-static void stat_add_row(struct table *table, const struct report_stat *stat,
+static void stat_add_row(struct report_table *table, const struct report_stat *stat,
                          enum report_stat_metric metric, const struct report_style *style)
 {
     const struct report_stat_series *series = &stat->series[metric];
@@ -122,7 +122,7 @@ void report_stat_print(const struct report_stat *stat, const struct report_style
         stat_print_json(stat, style->out);
         return;
     }
-    struct table *table = report_table_new();
+    struct report_table *table = report_table_new();
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
         report_table_column(table, columns[i].align, columns[i].title);
         report_table_optional(table, columns[i].rank);

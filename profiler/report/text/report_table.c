@@ -16,7 +16,7 @@ struct table_row {
     const char *color;
 };
 
-struct table {
+struct report_table {
     struct {
         enum report_table_align align;
         const char *title;
@@ -29,12 +29,13 @@ struct table {
     size_t n_rows, room;
 };
 
-struct table *report_table_new(void)
+struct report_table *report_table_new(void)
 {
-    return base_calloc(1, sizeof(struct table));
+    return base_calloc(1, sizeof(struct report_table));
 }
 
-void report_table_column(struct table *table, enum report_table_align align, const char *title)
+void report_table_column(struct report_table *table, enum report_table_align align,
+                         const char *title)
 {
     if (table->n_columns == REPORT_TABLE_MAX_COLUMNS)
         return;
@@ -42,31 +43,31 @@ void report_table_column(struct table *table, enum report_table_align align, con
     table->column[table->n_columns++].title = title;
 }
 
-void report_table_optional(struct table *table, unsigned rank)
+void report_table_optional(struct report_table *table, unsigned rank)
 {
     if (table->n_columns > 0)
         table->column[table->n_columns - 1].rank = rank;
 }
 
-void report_table_hide(struct table *table)
+void report_table_hide(struct report_table *table)
 {
     if (table->n_columns > 0)
         table->column[table->n_columns - 1].hidden = true;
 }
 
-void report_table_keep_last(struct table *table, unsigned enough)
+void report_table_keep_last(struct report_table *table, unsigned enough)
 {
     table->enough = enough;
 }
 
-void report_table_row(struct table *table)
+void report_table_row(struct report_table *table)
 {
     BASE_ARRAY_GROW(table->row, table->n_rows, &table->room);
     table->row[table->n_rows++] = (struct table_row){0};
 }
 
 /* Takes ownership of the text. */
-static void add_cell(struct table *table, char *text)
+static void add_cell(struct report_table *table, char *text)
 {
     struct table_row *row = table->n_rows > 0 ? &table->row[table->n_rows - 1] : NULL;
     if (row && row->n < table->n_columns)
@@ -75,12 +76,12 @@ static void add_cell(struct table *table, char *text)
         free(text);
 }
 
-void report_table_cell(struct table *table, const char *text)
+void report_table_cell(struct report_table *table, const char *text)
 {
     add_cell(table, base_strdup(text));
 }
 
-void report_table_cellf(struct table *table, const char *format, ...)
+void report_table_cellf(struct report_table *table, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -88,7 +89,7 @@ void report_table_cellf(struct table *table, const char *format, ...)
     va_end(arguments);
 }
 
-void report_table_color(struct table *table, const char *code)
+void report_table_color(struct report_table *table, const char *code)
 {
     if (table->n_rows > 0)
         table->row[table->n_rows - 1].color = code;
@@ -165,7 +166,7 @@ static unsigned table_greater(unsigned a, unsigned b)
 }
 
 /* The widest cell of a column. */
-static unsigned column_width(const struct table *table, unsigned i)
+static unsigned column_width(const struct report_table *table, unsigned i)
 {
     const char *title = table->column[i].title;
     unsigned width = title ? text_width(title) : 0;
@@ -176,7 +177,7 @@ static unsigned column_width(const struct table *table, unsigned i)
 }
 
 /* The column to leave out next: the last of the highest rank; or n_columns: none is left. */
-static unsigned next_optional(const struct table *table, const struct table_layout *layout)
+static unsigned next_optional(const struct report_table *table, const struct table_layout *layout)
 {
     unsigned best = table->n_columns, rank = 0;
     for (unsigned i = 0; i < table->n_columns; i++) {
@@ -188,7 +189,7 @@ static unsigned next_optional(const struct table *table, const struct table_layo
     return best;
 }
 
-static struct table_layout lay_out(const struct table *table, unsigned width, bool utf8)
+static struct table_layout lay_out(const struct report_table *table, unsigned width, bool utf8)
 {
     enum { LEAST = 8, ENOUGH = 20 };
     unsigned enough = table->enough > 0 ? table->enough : ENOUGH;
@@ -216,8 +217,8 @@ static struct table_layout lay_out(const struct table *table, unsigned width, bo
     return layout;
 }
 
-static void put_cells(const struct table *table, const struct table_layout *layout, FILE *out,
-                      const char *const *cell, unsigned n)
+static void put_cells(const struct report_table *table, const struct table_layout *layout,
+                      FILE *out, const char *const *cell, unsigned n)
 {
     unsigned last = n;
     while (last > 0 && (layout->left_out[last - 1] || !cell[last - 1] || !*cell[last - 1]))
@@ -239,7 +240,7 @@ static void put_cells(const struct table *table, const struct table_layout *layo
     }
 }
 
-void report_table_print(const struct table *table, FILE *out, unsigned width, bool utf8)
+void report_table_print(const struct report_table *table, FILE *out, unsigned width, bool utf8)
 {
     struct table_layout layout = lay_out(table, width, utf8);
     const char *title[REPORT_TABLE_MAX_COLUMNS];
@@ -261,7 +262,7 @@ void report_table_print(const struct table *table, FILE *out, unsigned width, bo
     }
 }
 
-bool report_table_shows(const struct table *table, const char *title, unsigned width)
+bool report_table_shows(const struct report_table *table, const char *title, unsigned width)
 {
     const struct table_layout layout = lay_out(table, width, false);
     for (unsigned i = 0; i < table->n_columns; i++)
@@ -271,7 +272,7 @@ bool report_table_shows(const struct table *table, const char *title, unsigned w
     return false;
 }
 
-void report_table_free(struct table *table)
+void report_table_free(struct report_table *table)
 {
     if (!table)
         return;

@@ -11,35 +11,36 @@
 enum report_table_align { REPORT_TABLE_LEFT, REPORT_TABLE_RIGHT };
 enum { REPORT_TABLE_MAX_COLUMNS = 24 };
 
-struct table;
+struct report_table;
 
 /* An empty table. */
-struct table *report_table_new(void);
+struct report_table *report_table_new(void);
 /* Adds a column; all columns come before the first row. NULL title: no heading. */
-void report_table_column(struct table *table, enum report_table_align align, const char *title);
+void report_table_column(struct report_table *table, enum report_table_align align,
+                         const char *title);
 /* The column just added may be left out where there is not enough width for the last one: columns
  * of a higher rank go first, then those of a lower one. Rank 0, as all have at first: never. */
-void report_table_optional(struct table *table, unsigned rank);
+void report_table_optional(struct report_table *table, unsigned rank);
 /* The column just added is shown at no width: of this table's rows nobody knows what is in it. */
-void report_table_hide(struct table *table);
+void report_table_hide(struct report_table *table);
 /* The last column is never cut; optional columns go while it has less than `enough`. */
-void report_table_keep_last(struct table *table, unsigned enough);
+void report_table_keep_last(struct report_table *table, unsigned enough);
 /* Begins a row. */
-void report_table_row(struct table *table);
+void report_table_row(struct report_table *table);
 /* Appends a cell to the row. */
-void report_table_cell(struct table *table, const char *text);
-void report_table_cellf(struct table *table, const char *format, ...)
+void report_table_cell(struct report_table *table, const char *text);
+void report_table_cellf(struct report_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The row is printed in this colour (an SGR code such as "1;31"; static storage). */
-void report_table_color(struct table *table, const char *code);
+void report_table_color(struct report_table *table, const char *code);
 
 /* Prints heading and rows. width: to which the last column is cut, 0: not at all; columns that
  * report_table_optional() names are left out until the last one has room. utf8: the cut
  * may be shown by an ellipsis. */
-void report_table_print(const struct table *table, FILE *out, unsigned width, bool utf8);
+void report_table_print(const struct report_table *table, FILE *out, unsigned width, bool utf8);
 /* Whether the column with this heading is printed at this width. */
-bool report_table_shows(const struct table *table, const char *title, unsigned width);
-void report_table_free(struct table *table);
+bool report_table_shows(const struct report_table *table, const char *title, unsigned width);
+void report_table_free(struct report_table *table);
 
 /* Writes text with control characters replaced by "?" and tabs by spaces, cut to `limit` columns
  * (0: not). Returns how many columns it took. */

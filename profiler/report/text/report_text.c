@@ -11,28 +11,29 @@
 const char *const report_text_kind_name[READ_RESIDUAL_KINDS] = {"saved", "value", "record",
                                                                 "adjoint"};
 
-void report_cell_time(struct table *table, uint64_t ns, const struct report_style *style)
+void report_cell_time(struct report_table *table, uint64_t ns, const struct report_style *style)
 {
     char buf[REPORT_UNITS_ROOM];
     report_table_cell(table, style->exact ? report_units_exact(buf, ns)
                                           : report_units_time(buf, ns, style->utf8));
 }
 
-void report_cell_bytes(struct table *table, uint64_t bytes, const struct report_style *style)
+void report_cell_bytes(struct report_table *table, uint64_t bytes, const struct report_style *style)
 {
     char buf[REPORT_UNITS_ROOM];
     report_table_cell(table, style->exact ? report_units_exact(buf, bytes)
                                           : report_units_bytes(buf, bytes));
 }
 
-void report_cell_count(struct table *table, uint64_t n, const struct report_style *style)
+void report_cell_count(struct report_table *table, uint64_t n, const struct report_style *style)
 {
     char buf[REPORT_UNITS_ROOM];
     report_table_cell(table,
                       style->exact ? report_units_exact(buf, n) : report_units_count(buf, n));
 }
 
-void report_cell_byte_time(struct table *table, double byte_ns, const struct report_style *style)
+void report_cell_byte_time(struct report_table *table, double byte_ns,
+                           const struct report_style *style)
 {
     char buf[REPORT_UNITS_ROOM];
     if (style->exact)

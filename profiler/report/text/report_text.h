@@ -9,17 +9,19 @@
 #include "report_table.h"
 
 /* Cells in the style: short with a unit, or exact. */
-void report_cell_time(struct table *table, uint64_t ns, const struct report_style *style);
-void report_cell_bytes(struct table *table, uint64_t bytes, const struct report_style *style);
-void report_cell_count(struct table *table, uint64_t n, const struct report_style *style);
+void report_cell_time(struct report_table *table, uint64_t ns, const struct report_style *style);
+void report_cell_bytes(struct report_table *table, uint64_t bytes,
+                       const struct report_style *style);
+void report_cell_count(struct report_table *table, uint64_t n, const struct report_style *style);
 /* Bytes times ns that they lived, under the title that report_text_byte_time_title() says. */
-void report_cell_byte_time(struct table *table, double byte_ns, const struct report_style *style);
+void report_cell_byte_time(struct report_table *table, double byte_ns,
+                           const struct report_style *style);
 const char *report_text_byte_time_title(const struct report_style *style);
 
 /* A row's "line, op, function" as the view names it; report_text_where_title() heads the column. */
 void report_text_where(char *buf, size_t n, const struct analyze_result *analysis,
                        const struct analyze_line *line, enum analyze_by by);
-void report_cell_where(struct table *table, const struct analyze_result *analysis,
+void report_cell_where(struct report_table *table, const struct analyze_result *analysis,
                        const struct analyze_line *line, enum analyze_by by);
 const char *report_text_where_title(enum analyze_by by);
 

@@ -23,35 +23,40 @@ struct top_row {
     const struct analyze_cost *cost;
 };
 
-static void top_put_share(struct table *table, const struct top *top, const struct top_row *row)
+static void top_put_share(struct report_table *table, const struct top *top,
+                          const struct top_row *row)
 {
     char buf[REPORT_UNITS_ROOM];
     report_table_cell(
         table, report_ranking_share(buf, row->cost, &top->ranking->total, top->sort, top->style));
 }
 
-static void put_total(struct table *table, const struct top *top, const struct top_row *row)
+static void put_total(struct report_table *table, const struct top *top, const struct top_row *row)
 {
     report_cell_time(table, report_ranking_time(row->cost, top->style), top->style);
 }
 
-static void top_put_forward(struct table *table, const struct top *top, const struct top_row *row)
+static void top_put_forward(struct report_table *table, const struct top *top,
+                            const struct top_row *row)
 {
     report_cell_time(table, row->cost->forward_ns, top->style);
 }
 
-static void top_put_backward(struct table *table, const struct top *top, const struct top_row *row)
+static void top_put_backward(struct report_table *table, const struct top *top,
+                             const struct top_row *row)
 {
     report_cell_time(table, row->cost->backward_ns, top->style);
 }
 
-static void put_recompute(struct table *table, const struct top *top, const struct top_row *row)
+static void put_recompute(struct report_table *table, const struct top *top,
+                          const struct top_row *row)
 {
     report_cell_time(table, row->cost->recompute_ns, top->style);
 }
 
 /* Without recomputation, which is neither. */
-static void top_put_ratio(struct table *table, const struct top *top, const struct top_row *row)
+static void top_put_ratio(struct report_table *table, const struct top *top,
+                          const struct top_row *row)
 {
     char buf[REPORT_UNITS_ROOM];
     bool slow = row->line && analyze_line_is_slow_backward(row->line, top->analysis, &top->roof);
@@ -60,7 +65,8 @@ static void top_put_ratio(struct table *table, const struct top *top, const stru
                        slow ? "!" : "");
 }
 
-static void put_expected(struct table *table, const struct top *top, const struct top_row *row)
+static void put_expected(struct report_table *table, const struct top *top,
+                         const struct top_row *row)
 {
     char buf[REPORT_UNITS_ROOM] = "-";
     double expected = analyze_cost_expected_ratio(row->cost, &top->roof);
@@ -69,28 +75,32 @@ static void put_expected(struct table *table, const struct top *top, const struc
     report_table_cell(table, buf);
 }
 
-static void top_put_tape(struct table *table, const struct top *top, const struct top_row *row)
+static void top_put_tape(struct report_table *table, const struct top *top,
+                         const struct top_row *row)
 {
     report_cell_bytes(table, analyze_cost_tape_bytes(row->cost), top->style);
 }
 
-static void top_put_peak(struct table *table, const struct top *top, const struct top_row *row)
+static void top_put_peak(struct report_table *table, const struct top *top,
+                         const struct top_row *row)
 {
     report_cell_bytes(table, row->cost->peak_bytes, top->style);
 }
 
-static void top_put_lifetime(struct table *table, const struct top *top, const struct top_row *row)
+static void top_put_lifetime(struct report_table *table, const struct top *top,
+                             const struct top_row *row)
 {
     report_cell_byte_time(table, row->cost->byte_ns, top->style);
 }
 
-static void top_put_calls(struct table *table, const struct top *top, const struct top_row *row)
+static void top_put_calls(struct report_table *table, const struct top *top,
+                          const struct top_row *row)
 {
     report_cell_count(table, row->cost->calls, top->style);
 }
 
 /* The standard error of the share: it is from so many samples. */
-static void put_error(struct table *table, const struct top *top, const struct top_row *row)
+static void put_error(struct report_table *table, const struct top *top, const struct top_row *row)
 {
     char buf[REPORT_UNITS_ROOM];
     const uint64_t key = report_ranking_key(row->cost, top->sort, top->style);
@@ -103,27 +113,31 @@ static void put_error(struct table *table, const struct top *top, const struct t
                                report_ranking_key(&top->ranking->total, top->sort, top->style)));
 }
 
-static void put_other(struct table *table, const struct top *top, const struct top_row *row)
+static void put_other(struct report_table *table, const struct top *top, const struct top_row *row)
 {
     report_cell_time(table, row->cost->other_ns, top->style);
 }
 
-static void put_waiting(struct table *table, const struct top *top, const struct top_row *row)
+static void put_waiting(struct report_table *table, const struct top *top,
+                        const struct top_row *row)
 {
     report_cell_time(table, row->cost->waiting_ns, top->style);
 }
 
-static void put_waiting_io(struct table *table, const struct top *top, const struct top_row *row)
+static void put_waiting_io(struct report_table *table, const struct top *top,
+                           const struct top_row *row)
 {
     report_cell_time(table, row->cost->waiting_io_ns, top->style);
 }
 
-static void put_waiting_lock(struct table *table, const struct top *top, const struct top_row *row)
+static void put_waiting_lock(struct report_table *table, const struct top *top,
+                             const struct top_row *row)
 {
     report_cell_time(table, row->cost->waiting_lock_ns, top->style);
 }
 
-static void put_samples(struct table *table, const struct top *top, const struct top_row *row)
+static void put_samples(struct report_table *table, const struct top *top,
+                        const struct top_row *row)
 {
     report_cell_count(table, row->cost->samples, top->style);
 }
@@ -187,31 +201,31 @@ static bool has_expected(const struct top *top)
 static const struct top_column {
     const char *title; /* NULL: of bytes times the time that they lived */
     unsigned rank;
-    void (*put)(struct table *table, const struct top *top, const struct top_row *row);
+    void (*put)(struct report_table *table, const struct top *top, const struct top_row *row);
     bool (*shown)(const struct top *top); /* NULL: always */
     const char *sampled; /* title where the cells are from samples; NULL: they never are */
 } columns[] = {
-    {"share", 0, put_share, NULL, NULL},
+    {"share", 0, top_put_share, NULL, NULL},
     {"error", 3, put_error, by_sampled_time, "~error"},
     {"total", 6, put_total, has_both, "~total"},
-    {"forward", 3, put_forward, has_forward, "~forward"},
-    {"backward", 1, put_backward, has_backward, "~backward"},
-    {"other", 4, put_other, has_other, "~other"},
-    {"waiting", 7, put_waiting, has_other, "~waiting"},
-    {"io", 8, put_waiting_io, has_other, "~for io"},
-    {"locks", 8, put_waiting_lock, has_other, "~locks"},
-    {"recompute", 3, put_recompute, has_recompute, "~recompute"},
-    {"b/f", 2, put_ratio, has_both, "~b/f"},
+    {"forward", 3, top_put_forward, has_forward, "~forward"},
+    {"backward", 1, top_put_backward, has_backward, "~backward"},
+    {"other", 4, put_other, top_has_other, "~other"},
+    {"waiting", 7, put_waiting, top_has_other, "~waiting"},
+    {"io", 8, put_waiting_io, top_has_other, "~for io"},
+    {"locks", 8, put_waiting_lock, top_has_other, "~locks"},
+    {"recompute", 3, put_recompute, top_has_recompute, "~recompute"},
+    {"b/f", 2, top_put_ratio, has_both, "~b/f"},
     {"expect", 7, put_expected, has_expected, NULL},
-    {"tape", 4, put_tape, has_rows, NULL},
-    {"at peak", 5, put_peak, has_rows, NULL},
-    {NULL, 0, put_lifetime, by_lifetime, NULL},
-    {"calls", 6, put_calls, has_rows, NULL},
+    {"tape", 4, top_put_tape, has_rows, NULL},
+    {"at peak", 5, top_put_peak, has_rows, NULL},
+    {NULL, 0, top_put_lifetime, by_lifetime, NULL},
+    {"calls", 6, top_put_calls, has_rows, NULL},
     {"samples", 6, put_samples, is_sampled, NULL},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static void top_add_columns(struct table *table, const struct top *top)
+static void top_add_columns(struct report_table *table, const struct top *top)
 {
     for (size_t i = 0; i < COLUMNS; i++) {
         const struct top_column *column = &columns[i];
@@ -226,7 +240,7 @@ static void top_add_columns(struct table *table, const struct top *top)
     report_table_column(table, REPORT_TABLE_LEFT, report_text_where_title(top->by));
 }
 
-static void top_add_cells(struct table *table, const struct top *top,
+static void top_add_cells(struct report_table *table, const struct top *top,
                           const struct analyze_line *line, const struct analyze_cost *cost)
 {
     const struct top_row row = {line, cost};
@@ -268,7 +282,7 @@ static void top_print(const struct top *top)
 {
     const struct report_style *style = top->style;
     const struct report_ranking *ranking = top->ranking;
-    struct table *table = report_table_new();
+    struct report_table *table = report_table_new();
     top_add_columns(table, top);
     for (size_t i = 0; i < ranking->shown; i++) {
         const struct analyze_line *line = ranking->row[i].line;

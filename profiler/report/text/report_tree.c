@@ -27,7 +27,7 @@ struct printer {
     const struct analyze_tree *tree;
     const struct report_tree_options *options;
     const struct report_style *style;
-    struct table *table;
+    struct report_table *table;
     struct base_json *json;
     struct ordered *order; /* room for every node */
     size_t n_order;

@@ -52,7 +52,7 @@ static bool is_costed(const struct analyze_result *analysis)
 }
 
 /* The saving in percent: "-33.3%". */
-static void cell_less(struct table *table, uint64_t now, uint64_t before)
+static void cell_less(struct report_table *table, uint64_t now, uint64_t before)
 {
     char buf[REPORT_UNITS_ROOM];
     const bool less = now < before;
@@ -71,16 +71,16 @@ static size_t count_gaining(const struct analyze_whatif *whatif,
 }
 
 /* All rows. */
-static struct table *whatif_make_table(const struct analyze_result *analysis,
-                                       const struct analyze_whatif *whatif,
-                                       const struct analyze_option *const *option, size_t n,
-                                       const struct report_style *style)
+static struct report_table *whatif_make_table(const struct analyze_result *analysis,
+                                              const struct analyze_whatif *whatif,
+                                              const struct analyze_option *const *option, size_t n,
+                                              const struct report_style *style)
 {
     static const char *const title[] = {"new peak", "less", "cost", "of run", "values", ""};
     static const unsigned rank[] = {0, 2, 0,
                                     1, 3, 0}; /* where there is no room, the highest goes */
     char buf[REPORT_UNITS_ROOM];
-    struct table *table = report_table_new();
+    struct report_table *table = report_table_new();
     for (size_t i = 0; i < sizeof title / sizeof *title; i++) {
         report_table_column(table, REPORT_TABLE_RIGHT, title[i]);
         report_table_optional(table, rank[i]);
@@ -180,7 +180,7 @@ static void put_json_options(struct base_json *json, const struct analyze_option
     base_json_end(json);
 }
 
-static void whatif_put_table(struct table *table, const struct report_style *style)
+static void whatif_put_table(struct report_table *table, const struct report_style *style)
 {
     report_table_print(table, style->out, style->exact ? 0 : style->width, style->utf8);
     report_table_free(table);
@@ -227,7 +227,7 @@ static void whatif_put_all(const struct analyze_result *analysis,
     char buf[REPORT_UNITS_ROOM];
     const size_t n = limit > 0 ? count_gaining(whatif, option, whatif->n) : whatif->n;
     const size_t shown = limit > 0 && limit < n ? limit : n;
-    struct table *table = whatif_make_table(analysis, whatif, option, shown, style);
+    struct report_table *table = whatif_make_table(analysis, whatif, option, shown, style);
     report_text_paragraph(
         style->out, style->width,
         shown > 0 ? "Peak now: %s. Each line by itself, its saved values computed again:"
@@ -332,7 +332,7 @@ static void whatif_put_choice(const struct analyze_result *analysis,
     char before[REPORT_UNITS_ROOM], after[REPORT_UNITS_ROOM], time[REPORT_UNITS_ROOM],
         share[REPORT_UNITS_ROOM];
     const uint64_t cost = analyze_whatif_cost(whatif);
-    struct table *table = whatif_make_table(analysis, whatif, option, n, style);
+    struct report_table *table = whatif_make_table(analysis, whatif, option, n, style);
     report_text_paragraph(
         style->out, style->width, "Peak now: %s; with these lines computed again: %s.",
         bytes_text(before, whatif->peak_bytes, style), bytes_text(after, peak, style));

@@ -87,10 +87,10 @@ START_TEST(processor_time_before_a_wait_is_that_of_the_next_sample_at_work)
     take_in(SYS_futex, 10, 1000);
     take_in(SYS_read, 10, 2000);
     take_in(NO_CALL, 10, 3000);
-    const struct collect_aggregate *slept = waiting(READ_WAITING_OTHER),
-                                   *locked = waiting(READ_WAITING_LOCK),
-                                   *read = waiting(READ_WAITING_INPUT_OUTPUT),
-                                   *worked = waiting(READ_WAITING_NONE);
+    const struct collect_aggregate *slept = waiting(COLLECT_WAITING_OTHER),
+                                   *locked = waiting(COLLECT_WAITING_LOCK),
+                                   *read = waiting(COLLECT_WAITING_INPUT_OUTPUT),
+                                   *worked = waiting(COLLECT_WAITING_NONE);
     ck_assert_uint_eq(slept->cpu_ns + locked->cpu_ns + read->cpu_ns, 0);
     ck_assert_uint_eq(slept->wall_ns, 6 * MS);
     ck_assert_uint_eq(locked->wall_ns, 9 * MS);
@@ -159,9 +159,9 @@ START_TEST(a_call_that_uses_the_processor_keeps_its_time)
 {
     thread.now = NULL;
     take_in(SYS_read, 10, 9000);
-    ck_assert_uint_eq(waiting(READ_WAITING_INPUT_OUTPUT)->cpu_ns, 9 * MS);
+    ck_assert_uint_eq(waiting(COLLECT_WAITING_INPUT_OUTPUT)->cpu_ns, 9 * MS);
     take_in(SYS_nanosleep, 10, 9000); /* which does not */
-    ck_assert_uint_eq(waiting(READ_WAITING_OTHER)->cpu_ns, 0);
+    ck_assert_uint_eq(waiting(COLLECT_WAITING_OTHER)->cpu_ns, 0);
 }
 END_TEST
 
@@ -173,7 +173,7 @@ START_TEST(what_is_owed_does_not_outlive_the_measured_steps)
     take_in(NO_CALL, 10, 4000);
     thread.outside = 0;
     take_in(NO_CALL, 10, 3000);
-    ck_assert_uint_eq(waiting(READ_WAITING_NONE)->cpu_ns, 3 * MS);
+    ck_assert_uint_eq(waiting(COLLECT_WAITING_NONE)->cpu_ns, 3 * MS);
 }
 END_TEST
 
@@ -183,9 +183,9 @@ START_TEST(a_thread_of_the_product_library_without_work_is_told_from_others)
         bool publishes;
         uintptr_t caller;
         enum collect_waiting expected;
-    } is[] = {{false, 0x21000, READ_WAITING_BLAS},
-              {false, 0x2100, READ_WAITING_OTHER},
-              {true, 0x21000, READ_WAITING_OTHER}};
+    } is[] = {{false, 0x21000, COLLECT_WAITING_BLAS},
+              {false, 0x2100, COLLECT_WAITING_OTHER},
+              {true, 0x21000, COLLECT_WAITING_OTHER}};
     const struct collect_moment moment = {.wall_ns = 17 * MS,
                                           .cpu_ns = 12 * MS,
                                           .pc = 0x2000,
