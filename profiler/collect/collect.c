@@ -16,14 +16,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool is_ours(const struct collector *c)
+static bool collect_is_ours(const struct collector *c)
 {
     return c->pid == getpid(); /* asked, because a raw clone() runs no handlers */
 }
 
 /* In a child process: closes its copy of the descriptor, and with it its hold on the file's
  * lock. */
-static void forget(struct collect_open *open)
+static void collect_forget(struct collect_open *open)
 {
     struct collector *c =
         (struct collector *)(void *)((char *)open - offsetof(struct collector, open));
@@ -40,7 +40,7 @@ struct entry {
 };
 
 /* The host's errno stays, and its threads are not cancelled while they hold our mutex. */
-static struct entry enter(struct collector *c)
+static struct entry collect_enter(struct collector *c)
 {
     struct entry entry = {.error = errno};
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &entry.cancel);
@@ -48,7 +48,7 @@ static struct entry enter(struct collector *c)
     return entry;
 }
 
-static void leave(struct collector *c, struct entry entry)
+static void collect_leave(struct collector *c, struct entry entry)
 {
     pthread_mutex_unlock(&c->mutex);
     pthread_setcancelstate(entry.cancel, NULL);
@@ -56,28 +56,28 @@ static void leave(struct collector *c, struct entry entry)
 }
 
 /* The tape's side has begun to call: `thread` of the hook. */
-static void publish(struct tape_hook *hook, const struct tape_now *now)
+static void collect_publish(struct tape_hook *hook, const struct tape_now *now)
 {
     struct collector *c = (struct collector *)(void *)hook;
-    if (!is_ours(c))
+    if (!collect_is_ours(c))
         return;
-    struct entry entry = enter(c);
+    struct entry entry = collect_enter(c);
     if (!c->closed)
         collect_sampler_publish(&c->sampler, now);
-    leave(c, entry);
+    collect_leave(c, entry);
 }
 
 /* A path that is new may lead through a library that is new, and gone before the next flush. */
 static void see_paths(struct collector *c, uint32_t n)
 {
-    if (!is_ours(c))
+    if (!collect_is_ours(c))
         return;
-    struct entry entry = enter(c);
+    struct entry entry = collect_enter(c);
     const char *reason = c->closed ? NULL : collect_modules_refresh(&c->modules);
     if (reason != NULL)
         collect_fail(c, reason);
     __atomic_store_n(&c->paths_seen, n, __ATOMIC_RELAXED);
-    leave(c, entry);
+    collect_leave(c, entry);
 }
 
 /* The mapping of the library, unless the program was linked with it whole. Under the mutex. */
@@ -142,7 +142,7 @@ static const char *write_snapshot(struct collector *c, const char *path)
     struct collect_buffer out = {0};
     const char *reason = collect_modules_refresh(&c->modules);
     if (reason == NULL && (c->lost || !build_snapshot(c, &out)))
-        reason = PROF_NO_MEMORY;
+        reason = COLLECT_NO_MEMORY;
     if (reason == NULL)
         reason = collect_file_put(path, &out);
     free(out.data);
@@ -160,12 +160,12 @@ static void answer_signal(struct collector *c)
 }
 
 /* On the helper thread, many times a second. */
-static void tick(void *payload)
+static void collect_tick(void *payload)
 {
     struct collector *c = payload;
-    if (!is_ours(c))
+    if (!collect_is_ours(c))
         return;
-    struct entry entry = enter(c);
+    struct entry entry = collect_enter(c);
     if (!c->closed) {
         (void)collect_modules_refresh(&c->modules);
         collect_sampler_scan(&c->sampler, &c->modules);
@@ -180,17 +180,17 @@ static void tick(void *payload)
         if (c->base.hook.unaccounted && collect_signal_taken(&c->base.hook.due))
             answer_signal(c);
     }
-    leave(c, entry);
+    collect_leave(c, entry);
 }
 
-static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool final)
+static void collect_flush(struct tape_hook *hook, const struct tape_ledger *from, bool final)
 {
     struct collector *c = (struct collector *)(void *)hook;
-    if (!is_ours(c))
+    if (!collect_is_ours(c))
         return;
-    struct entry entry = enter(c);
+    struct entry entry = collect_enter(c);
     if (c->closed) {
-        leave(c, entry);
+        collect_leave(c, entry);
         return;
     }
     uint64_t now = c->clock.peek();
@@ -209,19 +209,19 @@ static void flush(struct tape_hook *hook, const struct tape_ledger *from, bool f
         collect_round_end(c, now);
     if (collect_signal_taken(&hook->due))
         answer_signal(c);
-    leave(c, entry);
+    collect_leave(c, entry);
 }
 
 /* See struct tape_hook. */
 static void begin_observation(struct tape_hook *hook, const struct tape_scopes *scopes)
 {
     struct collector *c = (struct collector *)(void *)hook;
-    if (!is_ours(c))
+    if (!collect_is_ours(c))
         return;
-    struct entry entry = enter(c);
+    struct entry entry = collect_enter(c);
     if (!c->closed) {
         if (!collect_drop_all(&c->out, &c->tapes, &c->retired, &c->paths) && c->failed == NULL)
-            collect_fail(c, PROF_NO_MEMORY);
+            collect_fail(c, COLLECT_NO_MEMORY);
         collect_send_frames(c);
         if (c->events != NULL)
             collect_events_clear(c->events);
@@ -232,21 +232,21 @@ static void begin_observation(struct tape_hook *hook, const struct tape_scopes *
         if (reason != NULL)
             collect_say(c->base.log, c->path, "%s: no snapshots: %s", reason);
     }
-    leave(c, entry);
+    collect_leave(c, entry);
 }
 
 static void end_observation(struct tape_hook *hook)
 {
     struct collector *c = (struct collector *)(void *)hook;
-    if (!is_ours(c))
+    if (!collect_is_ours(c))
         return;
-    struct entry entry = enter(c);
+    struct entry entry = collect_enter(c);
     if (!c->closed)
         collect_sampler_end(&c->sampler);
-    leave(c, entry);
+    collect_leave(c, entry);
 }
 
-static int explain(const char *path, const char *reason, char *error, unsigned n)
+static int collect_explain(const char *path, const char *reason, char *error, unsigned n)
 {
     if (reason == NULL)
         return 0;
@@ -254,18 +254,18 @@ static int explain(const char *path, const char *reason, char *error, unsigned n
     return -1;
 }
 
-static int snapshot(struct tape_collector *base, const char *path, char *error, unsigned n)
+static int collect_snapshot(struct tape_collector *base, const char *path, char *error, unsigned n)
 {
     struct collector *c = (struct collector *)(void *)base;
-    if (!is_ours(c))
-        return explain(path, "the profile belongs to the parent process", error, n);
-    struct entry entry = enter(c);
+    if (!collect_is_ours(c))
+        return collect_explain(path, "the profile belongs to the parent process", error, n);
+    struct entry entry = collect_enter(c);
     const char *reason = write_snapshot(c, path);
-    leave(c, entry);
-    return explain(path, reason, error, n);
+    collect_leave(c, entry);
+    return collect_explain(path, reason, error, n);
 }
 
-static void release(struct collector *c)
+static void collect_release(struct collector *c)
 {
     collect_modules_free(&c->modules);
     collect_tapes_free(&c->tapes);
@@ -286,10 +286,10 @@ static void release(struct collector *c)
 static int close_collector(struct tape_collector *base, char *error, unsigned n)
 {
     struct collector *c = (struct collector *)(void *)base;
-    if (!is_ours(c))
+    if (!collect_is_ours(c))
         return 0;
     collect_sampler_join(&c->sampler);
-    struct entry entry = enter(c);
+    struct entry entry = collect_enter(c);
     c->closing = true;
     (void)collect_modules_refresh(&c->modules);
     collect_sampler_stop(&c->sampler, &c->modules);
@@ -302,33 +302,33 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     collect_write_events(c, true);
     collect_write_clock(c);
     if (c->failed == NULL && !collect_put_end(&c->out, c->clock.peek(), "stop"))
-        collect_fail(c, PROF_NO_MEMORY);
+        collect_fail(c, COLLECT_NO_MEMORY);
     collect_send_frames(c);
-    leave(c, entry);
+    collect_leave(c, entry);
     const char *reason = collect_file_close(&c->file);
     if (reason != NULL)
         collect_fail(c, reason);
-    int status = explain(c->path, c->failed, error, n);
+    int status = collect_explain(c->path, c->failed, error, n);
     /* Another thread may have taken up the hook just before the observation ended: the collector
      * itself stays where it is, and a late call finds it closed. */
     pthread_mutex_lock(&c->mutex);
     c->closed = true;
     collect_signal_forget(&c->base.hook.due);
-    release(c);
+    collect_release(c);
     pthread_mutex_unlock(&c->mutex);
     collect_open_remove(&c->open);
     errno = entry.error;
     return status;
 }
 
-static const char *prepare(struct collector *c, const char *library_version,
-                           const struct tape_collect_options *options)
+static const char *collect_prepare(struct collector *c, const char *library_version,
+                                   const struct tape_collect_options *options)
 {
     const char *reason = collect_clock_open(&c->clock);
     if (reason != NULL)
         return reason;
     if (options->timeline > 0 && (c->events = collect_events_open(options->timeline)) == NULL)
-        return PROF_NO_MEMORY;
+        return COLLECT_NO_MEMORY;
     reason = collect_modules_refresh(&c->modules);
     if (reason != NULL)
         return reason;
@@ -340,7 +340,7 @@ static const char *prepare(struct collector *c, const char *library_version,
         !collect_put_modules(&c->out, &c->modules) ||
         !collect_put_clock(&c->out, &c->clock.start) ||
         !collect_put_overhead(&c->out, &c->overhead))
-        return PROF_NO_MEMORY;
+        return COLLECT_NO_MEMORY;
     c->modules.changed = false;
     reason = collect_file_open(&c->file, c->path);
     if (reason != NULL)
@@ -355,9 +355,9 @@ static const char *prepare(struct collector *c, const char *library_version,
 static void set_paths(struct collector *c, const struct tape_collect_options *options)
 {
     uint64_t depth = options->frames != TAPE_FRAMES_NONE ? options->depth : 0;
-    c->depth = depth < PROF_PATH_DEPTH ? (unsigned)depth : PROF_PATH_DEPTH;
-    c->unwinder = options->unwind == TAPE_UNWIND_FRAME_POINTERS ? PROF_UNWIND_FRAME_POINTERS
-                                                                : PROF_UNWIND_LIBUNWIND;
+    c->depth = depth < COLLECT_PATH_DEPTH ? (unsigned)depth : COLLECT_PATH_DEPTH;
+    c->unwinder = options->unwind == TAPE_UNWIND_FRAME_POINTERS ? COLLECT_UNWIND_FRAME_POINTERS
+                                                                : COLLECT_UNWIND_LIBUNWIND;
     c->paths.refused_before = collect_paths_refused();
     if (c->depth > 0)
         collect_paths_open(c->unwinder);
@@ -378,15 +378,16 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     struct collector *c = calloc(1, sizeof *c);
     if (c == NULL || (c->path = strdup(path)) == NULL) {
         free(c);
-        explain(path, PROF_NO_MEMORY, error, n);
+        collect_explain(path, COLLECT_NO_MEMORY, error, n);
         return NULL;
     }
     pthread_mutex_init(&c->mutex, NULL);
     c->file.fd = -1;
-    const char *reason = prepare(c, library_version != NULL ? library_version : "", options);
+    const char *reason =
+        collect_prepare(c, library_version != NULL ? library_version : "", options);
     if (reason != NULL) {
-        explain(path, reason, error, n);
-        release(c);
+        collect_explain(path, reason, error, n);
+        collect_release(c);
         free(c->events);
         pthread_mutex_destroy(&c->mutex);
         free(c);
@@ -401,27 +402,28 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
         .hook = {.abi = TAPE_HOOK_ABI,
                  .clock = c->clock.read,
                  .due = c->clock.start.ticks + collect_clock_ticks(&c->clock, FIRST_INTERVAL_NS),
-                 .flush = flush,
+                 .flush = collect_flush,
                  .begin = begin_observation,
                  .end = end_observation,
                  .event = c->events != NULL ? take_event : NULL,
                  .ns = to_ns,
                  .path = c->depth > 0 ? path_here : NULL,
                  .shapes = options->shapes != 0},
-        .snapshot = snapshot,
+        .snapshot = collect_snapshot,
         .close = close_collector,
         .log = options->log,
         .locate = options->locate,
     };
-    c->open.forget = forget;
+    c->open.forget = collect_forget;
     collect_open_add(&c->open);
     /* Its thread may tick at once, and must not find it half begun. */
-    struct entry entry = enter(c);
-    const bool ticks = collect_sampler_open(&c->sampler, &c->base.hook, options, c->path, tick, c);
-    leave(c, entry);
+    struct entry entry = collect_enter(c);
+    const bool ticks =
+        collect_sampler_open(&c->sampler, &c->base.hook, options, c->path, collect_tick, c);
+    collect_leave(c, entry);
     if (ticks && options->time == TAPE_TIME_SAMPLED) {
-        c->base.hook.thread = publish;
-        tick(c);
+        c->base.hook.thread = collect_publish;
+        collect_tick(c);
     }
     return &c->base;
 }

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define PROF_NO_MEMORY "Cannot allocate memory"
+#define COLLECT_NO_MEMORY "Cannot allocate memory"
 
 /* collect_fork.c */
 

@@ -91,7 +91,7 @@ static uint64_t parse_step(const char *text)
     return errno == 0 && *end == '\0' && n <= STEP_MAX ? n : 0;
 }
 
-static void choose(struct collect_clock *clock, const char *name, uint64_t (*read)(void))
+static void clock_choose(struct collect_clock *clock, const char *name, uint64_t (*read)(void))
 {
     snprintf(clock->name, sizeof clock->name, "%s", name);
     clock->read = read;
@@ -142,7 +142,7 @@ double collect_clock_ns(const struct collect_clock *clock, uint64_t ticks)
     return (double)ticks / rate;
 }
 
-static void calibrate(struct collect_clock *clock)
+static void clock_calibrate(struct collect_clock *clock)
 {
     struct collect_stamp now;
     do
@@ -163,21 +163,21 @@ const char *collect_clock_open(struct collect_clock *clock)
     if (step != 0) {
         char name[32];
         snprintf(name, sizeof name, "step:%llu", (unsigned long long)step);
-        choose(clock, name, step_read);
+        clock_choose(clock, name, step_read);
         clock->peek = step_peek;
         __atomic_store_n(&step_ns, step, __ATOMIC_RELAXED);
         __atomic_fetch_add(&step_epoch, 1, __ATOMIC_RELEASE);
     } else if (strcmp(wish, "monotonic") == 0) {
-        choose(clock, wish, collect_time_monotonic);
+        clock_choose(clock, wish, collect_time_monotonic);
     } else if (strcmp(wish, "tsc") == 0) {
         if (!tsc_is_invariant())
             return "TAPESCOPE_CLOCK=tsc: this processor has no invariant time-stamp counter";
-        choose(clock, wish, tsc_read);
+        clock_choose(clock, wish, tsc_read);
     } else {
         return "TAPESCOPE_CLOCK must be tsc, monotonic or step:N with N from 1 to 1000000000 ns";
     }
     clock->start = collect_clock_stamp(clock);
     if (clock->read == tsc_read)
-        calibrate(clock);
+        clock_calibrate(clock);
     return NULL;
 }

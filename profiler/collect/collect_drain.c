@@ -24,8 +24,8 @@ static bool is_blas(const struct collect_modules *modules, uintptr_t pc)
 }
 
 /* Completes what the handler could not find out. Returns whether it is only partial. */
-static bool complete(const struct collect_sampler *sampler, struct collect_sample *sample,
-                     const struct collect_modules *modules)
+static bool drain_complete(const struct collect_sampler *sampler, struct collect_sample *sample,
+                           const struct collect_modules *modules)
 {
     if (sample->shared && !is_blas(modules, sample->pc[0])) {
         sample->shared = false;
@@ -49,7 +49,7 @@ static enum collect_waiting waiting_of(const struct collect_sample *sample,
 {
     const bool idle = collect_waiting_yields(sample->call) && !sample->publishes &&
                       sample->doing.phase == TAPE_PHASE_NONE && is_blas(modules, sample->caller);
-    return idle ? PROF_WAITING_BLAS : collect_waiting_of(sample->call);
+    return idle ? COLLECT_WAITING_BLAS : collect_waiting_of(sample->call);
 }
 
 /* A thread that waits was on a processor before it did: that time, and as much of its own, is the
@@ -63,7 +63,7 @@ static void hand_on(struct collect_thread *thread, struct collect_sample *sample
         return;
     }
     const bool waits =
-        waiting != PROF_WAITING_NONE && waiting != PROF_WAITING_BLAS &&
+        waiting != COLLECT_WAITING_NONE && waiting != COLLECT_WAITING_BLAS &&
         !collect_waiting_yields(sample->call) &&
         (collect_waiting_sleeps(sample->call) || sample->cpu_ns < sample->wall_ns / 2);
     if (waits) {
@@ -83,8 +83,8 @@ void collect_drain(struct collect_sampler *sampler, struct collect_thread *threa
     struct collect_thread_total *total = &sampler->samples.thread[thread->number];
     const uint32_t head = __atomic_load_n(&thread->head, __ATOMIC_ACQUIRE);
     for (uint32_t at = thread->tail; at != head; at++) {
-        struct collect_sample sample = thread->ring[at % PROF_RING];
-        const bool partial = complete(sampler, &sample, modules);
+        struct collect_sample sample = thread->ring[at % COLLECT_RING];
+        const bool partial = drain_complete(sampler, &sample, modules);
         const enum collect_waiting waiting = waiting_of(&sample, modules);
         hand_on(thread, &sample, waiting);
         /* Between this signal and the last one that was read are those that found the ring full. */

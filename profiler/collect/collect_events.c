@@ -82,7 +82,7 @@ void collect_events_close(struct collect_events *events)
     }
 }
 
-static void empty(struct batch *b)
+static void events_empty(struct batch *b)
 {
     b->n = b->n_sites = 0;
     b->last_start = b->last_record = 0;
@@ -95,7 +95,7 @@ void collect_events_clear(struct collect_events *events)
         struct stripe *s = &events->stripe[i];
         pthread_mutex_lock(&s->mutex);
         if (s->batch != NULL)
-            empty(s->batch);
+            events_empty(s->batch);
         s->done.n = 0;
         pthread_mutex_unlock(&s->mutex);
     }
@@ -145,7 +145,7 @@ static bool put_batch(struct collect_buffer *out, struct batch *b)
 }
 
 /* Packs what the stripe has, or leaves it out. */
-static void pack(struct collect_events *events, struct stripe *s)
+static void events_pack(struct collect_events *events, struct stripe *s)
 {
     struct batch *b = s->batch;
     const size_t before = s->done.n;
@@ -162,11 +162,11 @@ static void pack(struct collect_events *events, struct stripe *s)
         s->done.n = before;
         leave_out(events, b->n);
     }
-    empty(b);
+    events_empty(b);
 }
 
 /* The place of a site in the batch, or MOST_SITES: it has no room for one more. */
-static uint32_t place_of(struct batch *b, const struct site *site)
+static uint32_t events_place_of(struct batch *b, const struct site *site)
 {
     uint64_t h = site->pc ^ (uint64_t)site->line << 40 ^ (uint64_t)site->scope << 20 ^ site->kind;
     h ^= (uint64_t)site->path << 28 ^ (uint64_t)site->again << 8 ^ (uint64_t)site->part << 9;
@@ -190,14 +190,14 @@ static uint32_t place_of(struct batch *b, const struct site *site)
     }
 }
 
-static void append(struct collect_events *events, struct stripe *s, const struct site *site,
-                   const struct tape_event *event)
+static void events_append(struct collect_events *events, struct stripe *s, const struct site *site,
+                          const struct tape_event *event)
 {
     struct batch *b = s->batch;
-    uint32_t place = b->n < MOST_EVENTS ? place_of(b, site) : MOST_SITES;
+    uint32_t place = b->n < MOST_EVENTS ? events_place_of(b, site) : MOST_SITES;
     if (place == MOST_SITES) {
-        pack(events, s);
-        place = place_of(b, site);
+        events_pack(events, s);
+        place = events_place_of(b, site);
     }
     b->site_of[b->n] = place;
     b->record[b->n] = (int64_t)(event->record - b->last_record);
@@ -237,7 +237,7 @@ void collect_events_take(struct collect_events *events, const struct tape_event 
     if (s->batch == NULL && !s->closed)
         s->batch = calloc(1, sizeof *s->batch);
     if (s->batch != NULL)
-        append(events, s, &site, event);
+        events_append(events, s, &site, event);
     else if (!s->closed)
         leave_out(events, 1);
     pthread_mutex_unlock(&s->mutex);
@@ -264,7 +264,7 @@ bool collect_put_events(struct collect_buffer *out, struct collect_events *event
         struct stripe *s = &events->stripe[i];
         pthread_mutex_lock(&s->mutex);
         if (all)
-            pack(events, s);
+            events_pack(events, s);
         ok = ok && collect_put_bytes(out, s->done.data, s->done.n);
         s->done.n = 0;
         pthread_mutex_unlock(&s->mutex);

@@ -29,7 +29,7 @@ const char *collect_reason(int error)
 }
 
 /* Takes the signal that our own write left pending for this thread. */
-static void consume(int signal_number)
+static void file_consume(int signal_number)
 {
     sigset_t one;
     sigemptyset(&one);
@@ -62,7 +62,7 @@ static int write_all(int fd, const uint8_t *data, size_t n)
     }
     int raised = error == EFBIG ? SIGXFSZ : error == EPIPE ? SIGPIPE : 0;
     if (raised != 0 && !sigismember(&before, raised))
-        consume(raised);
+        file_consume(raised);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return error;
 }

@@ -19,7 +19,7 @@ static uint64_t own_ns(void)
     return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
 }
 
-static void *help(void *payload)
+static void *helper_help(void *payload)
 {
     struct collect_sampler *sampler = payload;
     (void)pthread_setname_np(pthread_self(), "tapescope");
@@ -29,7 +29,7 @@ static void *help(void *payload)
     while (!sampler->stop) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += PROF_TICK_NS;
+        until.tv_nsec += COLLECT_TICK_NS;
         if (until.tv_nsec >= SECOND) {
             until.tv_nsec -= SECOND;
             until.tv_sec++;
@@ -64,11 +64,11 @@ const char *collect_sampler_help(struct collect_sampler *sampler)
     pthread_cond_init(&sampler->wake, &clock);
     pthread_condattr_destroy(&clock);
     if (pthread_attr_init(&attr) != 0)
-        return PROF_NO_MEMORY;
+        return COLLECT_NO_MEMORY;
     (void)pthread_attr_setstacksize(&attr, HELPER_STACK);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int error = pthread_create(&sampler->helper, &attr, help, sampler);
+    const int error = pthread_create(&sampler->helper, &attr, helper_help, sampler);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
     if (error != 0)

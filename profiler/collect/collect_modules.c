@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct collect_module *append(struct collect_modules *list)
+static struct collect_module *modules_append(struct collect_modules *list)
 {
     if (list->n == list->capacity) {
         size_t capacity = list->capacity == 0 ? 16 : 2 * list->capacity;
@@ -91,7 +91,7 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *payload)
         const ElfW(Phdr) *load = &info->dlpi_phdr[i];
         if (load->p_type != PT_LOAD || !(load->p_flags & PF_X))
             continue;
-        struct collect_module *module = append(list);
+        struct collect_module *module = modules_append(list);
         if (module == NULL)
             return -1;
         module->path = strdup(info->dlpi_name != NULL ? info->dlpi_name : "");
@@ -173,7 +173,8 @@ static int name_modules(struct collect_modules *list)
     return error == ENOENT ? 0 : error;
 }
 
-static bool overlaps(const struct collect_modules *list, const struct collect_module *module)
+static bool modules_overlaps(const struct collect_modules *list,
+                             const struct collect_module *module)
 {
     for (size_t i = 0; i < list->n; i++)
         if (module->start < list->module[i].end && list->module[i].start < module->end)
@@ -185,9 +186,9 @@ static bool overlaps(const struct collect_modules *list, const struct collect_mo
 static bool keep_gone(struct collect_modules *list, const struct collect_modules *old)
 {
     for (size_t i = 0; i < old->n; i++) {
-        if (overlaps(list, &old->module[i]))
+        if (modules_overlaps(list, &old->module[i]))
             continue;
-        struct collect_module *module = append(list);
+        struct collect_module *module = modules_append(list);
         if (module == NULL)
             return false;
         *module = old->module[i];
@@ -215,7 +216,7 @@ static int read_list(int (*take)(struct dl_phdr_info *info, size_t size, void *p
 static collect_locate *of_tape; /* atomic */
 
 /* It reads that list as well. */
-static uintptr_t locate(uint32_t low, uintptr_t near)
+static uintptr_t modules_locate(uint32_t low, uintptr_t near)
 {
     pthread_mutex_lock(&reading);
     const uintptr_t pc = __atomic_load_n(&of_tape, __ATOMIC_RELAXED)(low, near);
@@ -226,7 +227,7 @@ static uintptr_t locate(uint32_t low, uintptr_t near)
 collect_locate *collect_modules_locate(collect_locate *tape_locate)
 {
     __atomic_store_n(&of_tape, tape_locate, __ATOMIC_RELAXED);
-    return tape_locate != NULL ? locate : NULL;
+    return tape_locate != NULL ? modules_locate : NULL;
 }
 
 void collect_modules_before_fork(void)

@@ -32,7 +32,7 @@ static uint64_t batch_backward(uint64_t (*read)(void))
     return last - first;
 }
 
-static double least(uint64_t (*batch)(uint64_t (*read)(void)), uint64_t (*read)(void))
+static double overhead_least(uint64_t (*batch)(uint64_t (*read)(void)), uint64_t (*read)(void))
 {
     uint64_t best = UINT64_MAX;
     for (int i = 0; i < BATCHES; i++) {
@@ -47,6 +47,6 @@ void collect_overhead_measure(struct collect_overhead *overhead, const struct co
     *overhead = (struct collect_overhead){0};
     if (clock->read != clock->peek) /* a clock that moves when it is read, by as much as it says */
         return;
-    overhead->forward_ticks = least(batch_forward, clock->read);
-    overhead->backward_ticks = least(batch_backward, clock->read);
+    overhead->forward_ticks = overhead_least(batch_forward, clock->read);
+    overhead->backward_ticks = overhead_least(batch_backward, clock->read);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* An array with room for n elements, its new ones 0. False: no memory. */
-static bool reserve(uint32_t **array, uint32_t *room, uint32_t n)
+static bool path_map_reserve(uint32_t **array, uint32_t *room, uint32_t n)
 {
     if (n <= *room)
         return true;
@@ -34,8 +34,8 @@ bool collect_path_map_add(struct collect_path_map *map, uint32_t path)
     for (uint32_t at = path; at != 0 && collect_path_map_id(map, at) == 0;
          at = collect_path_at(at).parent)
         frames++;
-    if (!reserve(&map->id, &map->room, path + 1) ||
-        !reserve(&map->listed, &map->n_room, map->n + frames))
+    if (!path_map_reserve(&map->id, &map->room, path + 1) ||
+        !path_map_reserve(&map->listed, &map->n_room, map->n + frames))
         return false;
     map->n += frames;
     uint32_t last = map->n; /* the outermost frame gets the first number */

@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert((int)UNWIND_DEPTH > (int)PROF_PATH_DEPTH, "one more tells whether there are more");
+_Static_assert((int)UNWIND_DEPTH > (int)COLLECT_PATH_DEPTH,
+               "one more tells whether there are more");
 
-enum { CHUNK = 1 << 12, CHUNKS = PROF_PATH_NODES / CHUNK, LEAST_SLOTS = 1 << 12, BETWEEN = 256 };
+enum { CHUNK = 1 << 12, CHUNKS = COLLECT_PATH_NODES / CHUNK, LEAST_SLOTS = 1 << 12, BETWEEN = 256 };
 
 struct slots {
     const struct slots *before; /* outgrown, and perhaps still looked at */
@@ -33,8 +34,8 @@ static uint64_t refused;
 struct path_memory {
     uint32_t n;
     uint32_t root; /* 0, or the node that stands for what was cut off */
-    uint32_t node[PROF_PATH_DEPTH];
-    uintptr_t pc[PROF_PATH_DEPTH];
+    uint32_t node[COLLECT_PATH_DEPTH];
+    uintptr_t pc[COLLECT_PATH_DEPTH];
     struct unwind_stack stack;
 };
 
@@ -45,7 +46,7 @@ static pthread_key_t key;
 static bool has_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void forget(void *memory)
+static void paths_forget(void *memory)
 {
     free(memory);
     mine = NULL;
@@ -53,13 +54,13 @@ static void forget(void *memory)
 
 static void make_key(void)
 {
-    has_key = pthread_key_create(&key, forget) == 0;
+    has_key = pthread_key_create(&key, paths_forget) == 0;
 }
 
 void collect_paths_open(enum collect_unwinder unwinder)
 {
     pthread_once(&once, make_key);
-    if (unwinder == PROF_UNWIND_LIBUNWIND)
+    if (unwinder == COLLECT_UNWIND_LIBUNWIND)
         unwind_prime();
 }
 
@@ -87,7 +88,7 @@ static const struct collect_path *node_of(uint32_t i)
     return &__atomic_load_n(&chunk[i / CHUNK], __ATOMIC_ACQUIRE)[i % CHUNK];
 }
 
-static uint32_t hash(uint32_t parent, uintptr_t pc)
+static uint32_t paths_hash(uint32_t parent, uintptr_t pc)
 {
     const uint64_t h = (uint64_t)pc * UINT64_C(0x9E3779B97F4A7C15) ^
                        (uint64_t)parent * UINT64_C(0xC2B2AE3D27D4EB4F);
@@ -95,9 +96,10 @@ static uint32_t hash(uint32_t parent, uintptr_t pc)
 }
 
 /* The node, or 0 with *place the free slot where it belongs. */
-static uint32_t find(const struct slots *slots, uint32_t parent, uintptr_t pc, uint32_t *place)
+static uint32_t paths_find(const struct slots *slots, uint32_t parent, uintptr_t pc,
+                           uint32_t *place)
 {
-    uint32_t i = hash(parent, pc) & (slots->n - 1);
+    uint32_t i = paths_hash(parent, pc) & (slots->n - 1);
     for (;; i = (i + 1) & (slots->n - 1)) {
         uint32_t found = __atomic_load_n(&slots->slot[i], __ATOMIC_ACQUIRE);
         if (found == 0) {
@@ -111,7 +113,7 @@ static uint32_t find(const struct slots *slots, uint32_t parent, uintptr_t pc, u
 }
 
 /* Room for one more; NULL: no memory. Under the lock. */
-static struct slots *room(void)
+static struct slots *paths_room(void)
 {
     struct slots *old = table;
     if (old != NULL && 2 * (old->used + 1) <= old->n)
@@ -124,7 +126,7 @@ static struct slots *room(void)
     slots->before = old;
     for (uint32_t i = 1; i <= n_nodes; i++) {
         const struct collect_path *node = node_of(i);
-        (void)find(slots, node->parent, node->pc, &place);
+        (void)paths_find(slots, node->parent, node->pc, &place);
         slots->slot[place] = i;
     }
     slots->used = n_nodes;
@@ -135,11 +137,11 @@ static struct slots *room(void)
 /* The node, made if there is room for it, or 0. Under the lock. */
 static uint32_t find_or_make(uint32_t parent, uintptr_t pc)
 {
-    uint32_t place = 0, found = table != NULL ? find(table, parent, pc, &place) : 0;
+    uint32_t place = 0, found = table != NULL ? paths_find(table, parent, pc, &place) : 0;
     if (found != 0)
         return found;
     uint32_t i = n_nodes + 1;
-    struct slots *slots = i < PROF_PATH_NODES ? room() : NULL;
+    struct slots *slots = i < COLLECT_PATH_NODES ? paths_room() : NULL;
     if (slots == NULL)
         return 0;
     if (chunk[i / CHUNK] == NULL) {
@@ -149,7 +151,7 @@ static uint32_t find_or_make(uint32_t parent, uintptr_t pc)
         __atomic_store_n(&chunk[i / CHUNK], made, __ATOMIC_RELEASE);
     }
     chunk[i / CHUNK][i % CHUNK] = (struct collect_path){pc, parent};
-    (void)find(slots, parent, pc, &place);
+    (void)paths_find(slots, parent, pc, &place);
     __atomic_store_n(&n_nodes, i, __ATOMIC_RELEASE);
     __atomic_store_n(&slots->slot[place], i, __ATOMIC_RELEASE);
     slots->used++;
@@ -160,7 +162,7 @@ static uint32_t child_of(uint32_t parent, uintptr_t pc)
 {
     uint32_t place;
     const struct slots *slots = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
-    uint32_t found = slots != NULL ? find(slots, parent, pc, &place) : 0;
+    uint32_t found = slots != NULL ? paths_find(slots, parent, pc, &place) : 0;
     if (found != 0)
         return found;
     pthread_mutex_lock(&lock);
@@ -169,7 +171,7 @@ static uint32_t child_of(uint32_t parent, uintptr_t pc)
     return found;
 }
 
-static uint32_t refuse(struct path_memory *last, uint32_t known, uint32_t path)
+static uint32_t paths_refuse(struct path_memory *last, uint32_t known, uint32_t path)
 {
     if (last != NULL)
         last->n = known;
@@ -184,12 +186,12 @@ uint32_t collect_path_of(const uintptr_t *frame, size_t n, bool cut)
     if (cut && last != NULL && last->root != 0)
         path = last->root;
     else if (cut && (path = child_of(0, 0)) == 0)
-        return refuse(last, 0, 0);
+        return paths_refuse(last, 0, 0);
     if (last == NULL) {
         while (depth-- > 0) {
             uint32_t next = child_of(path, frame[depth]);
             if (next == 0)
-                return refuse(NULL, 0, path);
+                return paths_refuse(NULL, 0, path);
             path = next;
         }
         return path;
@@ -212,7 +214,7 @@ uint32_t collect_path_of(const uintptr_t *frame, size_t n, bool cut)
         const uintptr_t pc = *--at;
         const uint32_t next = child_of(path, pc);
         if (next == 0)
-            return refuse(last, known, path);
+            return paths_refuse(last, known, path);
         last->pc[known] = pc;
         last->node[known] = path = next;
     }
@@ -229,7 +231,7 @@ static uint32_t path_along(struct unwind_stack *stack)
         const uint32_t next = child_of(path, stack->frame[at - 1].pc);
         if (next == 0) {
             stack->named = at;
-            return refuse(NULL, 0, path);
+            return paths_refuse(NULL, 0, path);
         }
         stack->name[--at] = path = next;
     }
@@ -239,8 +241,8 @@ static uint32_t path_along(struct unwind_stack *stack)
 
 /* Puts the frames of root->path in the place of what lies outwards of root->pc in frame[n], which
  * has room for `most`. Returns how many there are then; *cut: there were more outwards. */
-static size_t replant(uintptr_t *frame, size_t n, size_t most, const struct collect_path_root *root,
-                      bool *cut)
+static size_t paths_replant(uintptr_t *frame, size_t n, size_t most,
+                            const struct collect_path_root *root, bool *cut)
 {
     size_t k =
         1; /* the site may be that of the root again, in a function that is called by itself */
@@ -261,14 +263,14 @@ static size_t replant(uintptr_t *frame, size_t n, size_t most, const struct coll
 uint32_t collect_path_here(enum collect_unwinder unwinder, unsigned depth, uintptr_t site,
                            const struct collect_path_root *root)
 {
-    uintptr_t frame[PROF_PATH_DEPTH + 1]; /* one more tells whether there are more */
+    uintptr_t frame[COLLECT_PATH_DEPTH + 1]; /* one more tells whether there are more */
     bool cut = false;
     /* The library's frames between a root and what it leads to do not count. */
     const size_t most =
-        root == NULL || depth + BETWEEN > PROF_PATH_DEPTH ? depth + 1 : depth + BETWEEN;
+        root == NULL || depth + BETWEEN > COLLECT_PATH_DEPTH ? depth + 1 : depth + BETWEEN;
     struct path_memory *last = my_last();
     size_t n = 0;
-    if (unwinder == PROF_UNWIND_FRAME_POINTERS) {
+    if (unwinder == COLLECT_UNWIND_FRAME_POINTERS) {
         n = unwind_by_frame_pointers(site, frame, most);
     } else if (last != NULL && (n = unwind_along(site, most, &last->stack)) > 0) {
         struct unwind_stack *stack = &last->stack;
@@ -284,7 +286,7 @@ uint32_t collect_path_here(enum collect_unwinder unwinder, unsigned depth, uintp
     if (n == 0)
         return collect_path_of(&site, 1, true);
     if (__builtin_expect(root != NULL, 0))
-        n = replant(frame, n, depth + 1, root, &cut);
+        n = paths_replant(frame, n, depth + 1, root, &cut);
     return collect_path_of(frame, n < depth ? n : depth, cut || n > depth);
 }
 

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 enum {
-    PROF_PATH_DEPTH = 1024,   /* the most frames of a path */
-    PROF_PATH_NODES = 1 << 20 /* of the tree */
+    COLLECT_PATH_DEPTH = 1024,   /* the most frames of a path */
+    COLLECT_PATH_NODES = 1 << 20 /* of the tree */
 };
 
 /* A path is its parent and one frame more; parent 0: the frame is the outermost. pc 0, always
@@ -22,7 +22,7 @@ struct collect_path {
     uint32_t parent;
 };
 
-enum collect_unwinder { PROF_UNWIND_LIBUNWIND, PROF_UNWIND_FRAME_POINTERS };
+enum collect_unwinder { COLLECT_UNWIND_LIBUNWIND, COLLECT_UNWIND_FRAME_POINTERS };
 
 /* Makes the first capture as fast as the others. Any number of times. */
 void collect_paths_open(enum collect_unwinder unwinder);
@@ -35,7 +35,7 @@ struct collect_path_root {
 };
 
 /* The path that led the calling thread to a call in the user's code that returns to `site`: at most
- * `depth` frames (1 to PROF_PATH_DEPTH) from there outwards. Keeps errno. Never fails: where the
+ * `depth` frames (1 to COLLECT_PATH_DEPTH) from there outwards. Keeps errno. Never fails: where the
  * stack cannot be followed, the path is the site alone behind a frame that says so; where the tree
  * is full, the nearest path outwards that is in it, perhaps 0. root: NULL: the stack as it is,
  * which is taken also where no frame returns to root->pc. */

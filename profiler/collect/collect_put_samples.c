@@ -30,7 +30,7 @@ static void fill_sample(Tapescope__Sample *to, const struct collect_samples *sam
     to->cpu_ns = from->cpu_ns;
 }
 
-static bool put(struct collect_buffer *out, Tapescope__Samples *samples)
+static bool samples_put(struct collect_buffer *out, Tapescope__Samples *samples)
 {
     Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     packet.kind_case = TAPESCOPE__PACKET__KIND_SAMPLES;
@@ -56,7 +56,7 @@ static bool put_aggregates(struct collect_buffer *out, const struct collect_samp
     }
     message->n_sample = n;
     message->sample = list;
-    ok = ok && put(out, message);
+    ok = ok && samples_put(out, message);
     free(sample);
     free(list);
     return ok;
@@ -97,7 +97,7 @@ bool collect_put_samples(struct collect_buffer *out, const struct collect_sample
             return false;
     if (!collect_put_new_paths(out, paths))
         return false;
-    Tapescope__Thread thread[PROF_NAMED_THREADS + 1], *list[PROF_NAMED_THREADS + 1];
+    Tapescope__Thread thread[COLLECT_NAMED_THREADS + 1], *list[COLLECT_NAMED_THREADS + 1];
     Tapescope__Threads threads = TAPESCOPE__THREADS__INIT;
     Tapescope__Samples message = TAPESCOPE__SAMPLES__INIT;
     fill_threads(&threads, thread, list, samples, all);

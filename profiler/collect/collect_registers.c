@@ -24,7 +24,7 @@ __attribute__((unused)) static bool may_read(const struct collect_code *code, ui
 
 enum { PAGE = 4096, BEFORE = 64, MOST_NUMBER = 1024 };
 
-static uint32_t immediate(const uint8_t *at)
+static uint32_t registers_immediate(const uint8_t *at)
 {
     return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
@@ -33,9 +33,9 @@ static uint32_t immediate(const uint8_t *at)
 static uint32_t number_in(const uint8_t *begin, const uint8_t *end, unsigned which)
 {
     for (const uint8_t *at = end - 6; at >= begin; at--)
-        if (at[0] == 0x41 && at[1] == 0xb8 + which && immediate(at + 2) < MOST_NUMBER)
-            return immediate(at + 2) + 1;
-    return PROF_CALL_UNKNOWN;
+        if (at[0] == 0x41 && at[1] == 0xb8 + which && registers_immediate(at + 2) < MOST_NUMBER)
+            return registers_immediate(at + 2) + 1;
+    return COLLECT_CALL_UNKNOWN;
 }
 
 /* The number is in eax, which the call overwrites: it is the constant that the code before puts
@@ -46,14 +46,15 @@ NO_CHECKS uint32_t collect_call_before(const uint8_t *call)
     const uint8_t *const begin = call - (within < BEFORE ? within : BEFORE);
     for (const uint8_t *at = call - 2; at >= begin; at--) {
         const bool prefixed = at > begin && (at[-1] == 0x41 || at[-1] == 0x49);
-        if (at[0] == 0xb8 && at + 5 <= call && !prefixed && immediate(at + 1) < MOST_NUMBER)
-            return immediate(at + 1) + 1; /* mov $n, %eax */
+        if (at[0] == 0xb8 && at + 5 <= call && !prefixed &&
+            registers_immediate(at + 1) < MOST_NUMBER)
+            return registers_immediate(at + 1) + 1; /* mov $n, %eax */
         if (at[0] == 0x31 && at[1] == 0xc0 && !(at > begin && at[-1] >= 0x40 && at[-1] < 0x50))
             return 1; /* xor %eax, %eax */
         if (at + 3 <= call && at[0] == 0x44 && at[1] == 0x89 && (at[2] & 0xc7) == 0xc0)
             return number_in(begin, at, at[2] >> 3 & 7u); /* mov %rNd, %eax */
     }
-    return PROF_CALL_UNKNOWN;
+    return COLLECT_CALL_UNKNOWN;
 }
 
 NO_CHECKS void collect_registers_read(struct collect_moment *moment, const void *context,

@@ -13,7 +13,7 @@ enum { TRIES = 64, MOST_MOMENTS = 4096 };
 #define LOAD(place) __atomic_load_n(&(place), __ATOMIC_ACQUIRE)
 
 /* An array with room for n elements of `size` bytes, or NULL. */
-static void *reserve(void *array, uint32_t *capacity, uint32_t n, size_t size)
+static void *residuals_reserve(void *array, uint32_t *capacity, uint32_t n, size_t size)
 {
     if (n <= *capacity && array)
         return array;
@@ -30,7 +30,7 @@ static bool reserve_classes(struct collect_residuals *r, uint32_t n)
 {
     if (!r->class_)
         r->n = 0;
-    struct collect_class *class_ = reserve(r->class_, &r->capacity, n, sizeof *class_);
+    struct collect_class *class_ = residuals_reserve(r->class_, &r->capacity, n, sizeof *class_);
     if (!class_)
         return false;
     r->class_ = class_;
@@ -41,14 +41,14 @@ static bool reserve_classes(struct collect_residuals *r, uint32_t n)
 
 static bool reserve_changes(struct collect_residuals *r, uint32_t n)
 {
-    void *change = reserve(r->change, &r->changes_capacity, n, sizeof *r->change);
+    void *change = residuals_reserve(r->change, &r->changes_capacity, n, sizeof *r->change);
     r->change = change ? change : r->change;
     return change != NULL;
 }
 
 static bool reserve_moments(struct collect_residuals *r, uint32_t n)
 {
-    void *moment = reserve(r->moment, &r->moments_capacity, n, sizeof *r->moment);
+    void *moment = residuals_reserve(r->moment, &r->moments_capacity, n, sizeof *r->moment);
     r->moment = moment ? moment : r->moment;
     return moment != NULL;
 }
@@ -220,8 +220,8 @@ struct chains {
     uint32_t *next;  /* [classes] */
 };
 
-static void chain(struct chains *chains, const struct collect_residuals *r, uint32_t n_rows,
-                  uint32_t *scratch)
+static void residuals_chain(struct chains *chains, const struct collect_residuals *r,
+                            uint32_t n_rows, uint32_t *scratch)
 {
     memset(scratch, 0, n_rows * sizeof *scratch);
     chains->first = scratch;
@@ -233,8 +233,8 @@ static void chain(struct chains *chains, const struct collect_residuals *r, uint
 }
 
 /* The place of a class among those of tape 0; one that is new gets the next. */
-static uint32_t place_of(struct collect_residuals *to, struct chains *chains,
-                         const struct collect_class *like)
+static uint32_t residuals_place_of(struct collect_residuals *to, struct chains *chains,
+                                   const struct collect_class *like)
 {
     uint32_t *first = &chains->first[like->producer];
     for (uint32_t i = *first; i > 0; i = chains->next[i - 1])
@@ -249,7 +249,7 @@ static uint32_t place_of(struct collect_residuals *to, struct chains *chains,
     return to->n++;
 }
 
-static uint64_t greater(uint64_t a, uint64_t b)
+static uint64_t residuals_greater(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
@@ -263,8 +263,8 @@ static void merge_class(struct collect_class *to, const struct collect_class *fr
     to->byte_ticks += from->byte_ticks;
     to->held_bytes = before.held_bytes + (has_peak ? from->held_bytes : 0);
     to->live_bytes = to->read_live_bytes = 0;
-    to->largest_bytes = greater(before.largest_bytes, from->largest_bytes);
-    to->last_ticks = greater(before.last_ticks, from->last_ticks);
+    to->largest_bytes = residuals_greater(before.largest_bytes, from->largest_bytes);
+    to->last_ticks = residuals_greater(before.last_ticks, from->last_ticks);
     to->first_ticks = from->bytes > 0 && from->first_ticks < before.first_ticks
                           ? from->first_ticks
                           : before.first_ticks;
@@ -275,7 +275,7 @@ static void merge_class(struct collect_class *to, const struct collect_class *fr
     to->changed = 1;
 }
 
-static struct tape_moment both(const struct tape_moment *a, const struct tape_moment *b)
+static struct tape_moment residuals_both(const struct tape_moment *a, const struct tape_moment *b)
 {
     struct tape_moment m = b->most_bytes > a->most_bytes ? *b : *a;
     m.least_bytes = a->least_bytes < b->least_bytes ? a->least_bytes : b->least_bytes;
@@ -303,7 +303,7 @@ static bool merge_moments(struct collect_residuals *to, const struct collect_res
         qsort(to->moment, to->n_moments, sizeof *to->moment, compare_moments);
     while (to->n_moments > MOST_MOMENTS) {
         for (uint32_t i = 0; i + 1 < to->n_moments; i += 2)
-            to->moment[i / 2] = both(&to->moment[i], &to->moment[i + 1]);
+            to->moment[i / 2] = residuals_both(&to->moment[i], &to->moment[i + 1]);
         if (to->n_moments % 2)
             to->moment[to->n_moments / 2] = to->moment[to->n_moments - 1];
         to->n_moments = (to->n_moments + 1) / 2;
@@ -328,8 +328,8 @@ static void take_stretch(struct collect_residuals *to, const struct collect_resi
     to->stretch_changed = true;
 }
 
-static struct collect_class renamed(const struct collect_class *c, const uint32_t *place,
-                                    uint32_t n_rows)
+static struct collect_class residuals_renamed(const struct collect_class *c, const uint32_t *place,
+                                              uint32_t n_rows)
 {
     struct collect_class at = *c;
     at.producer = c->producer < n_rows ? place[c->producer] : 0;
@@ -347,8 +347,8 @@ bool collect_residuals_merge(struct collect_ledger *to_ledger,
     if (from->n == 0)
         return true;
     const uint32_t n_rows = to_ledger->n_rows;
-    uint32_t *scratch =
-        reserve(to->scratch, &to->scratch_capacity, n_rows + to->n + 2 * from->n, sizeof *scratch);
+    uint32_t *scratch = residuals_reserve(to->scratch, &to->scratch_capacity,
+                                          n_rows + to->n + 2 * from->n, sizeof *scratch);
     if (!scratch)
         return false;
     to->scratch = scratch;
@@ -356,15 +356,16 @@ bool collect_residuals_merge(struct collect_ledger *to_ledger,
         (has_peak && !reserve_changes(to, from->n_changes)) || !merge_moments(to, from))
         return false;
     struct chains chains;
-    chain(&chains, to, n_rows, scratch);
+    residuals_chain(&chains, to, n_rows, scratch);
     uint32_t *map = chains.next + to->n + from->n;
     for (uint32_t i = 0; has_peak && i < to->n; i++) {
         to->class_[i].changed |= to->class_[i].held_bytes != 0;
         to->class_[i].held_bytes = 0;
     }
     for (uint32_t i = 0; i < from->n; i++) {
-        const struct collect_class c = renamed(&from->class_[i], place, from_ledger->n_rows);
-        map[i] = place_of(to, &chains, &c);
+        const struct collect_class c =
+            residuals_renamed(&from->class_[i], place, from_ledger->n_rows);
+        map[i] = residuals_place_of(to, &chains, &c);
         merge_class(&to->class_[map[i]], &c, has_peak);
     }
     if (has_peak)

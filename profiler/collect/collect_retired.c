@@ -36,7 +36,7 @@ static uint32_t *find_slot(const struct collect_retired *retired, const struct c
     return &retired->slot[i];
 }
 
-static bool reserve_slots(struct collect_retired *retired, uint32_t n_rows)
+static bool retired_reserve_slots(struct collect_retired *retired, uint32_t n_rows)
 {
     if (2 * (uint64_t)n_rows <= retired->n_slots)
         return true;
@@ -57,7 +57,7 @@ static bool reserve_slots(struct collect_retired *retired, uint32_t n_rows)
     return true;
 }
 
-static bool reserve(struct collect_retired *retired, uint32_t n_more)
+static bool retired_reserve(struct collect_retired *retired, uint32_t n_more)
 {
     if (n_more > UINT32_MAX - retired->ledger.n_rows)
         return false;
@@ -69,10 +69,10 @@ static bool reserve(struct collect_retired *retired, uint32_t n_more)
         retired->n_places = n_more;
     }
     return collect_ledger_reserve(&retired->ledger, retired->ledger.n_rows + n_more) &&
-           reserve_slots(retired, retired->ledger.n_rows + n_more);
+           retired_reserve_slots(retired, retired->ledger.n_rows + n_more);
 }
 
-static uint32_t place_of(struct collect_retired *retired, const struct collect_row *row)
+static uint32_t retired_place_of(struct collect_retired *retired, const struct collect_row *row)
 {
     uint32_t *slot = find_slot(retired, row);
     if (*slot == 0) {
@@ -123,7 +123,7 @@ static void take_peak(struct collect_ledger *to, const struct collect_ledger *fr
     }
 }
 
-static uint64_t greater(uint64_t a, uint64_t b)
+static uint64_t retired_greater(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
@@ -136,20 +136,20 @@ static void merge_totals(struct collect_ledger *to, const struct collect_ledger 
     to->handed_out_bytes += from->handed_out_bytes;
     to->sweeps += from->sweeps;
     to->records += from->records;
-    to->reserved_bytes = greater(to->reserved_bytes, from->reserved_bytes);
-    to->touched_bytes = greater(to->touched_bytes, from->touched_bytes);
-    to->ticks = greater(to->ticks, from->ticks);
+    to->reserved_bytes = retired_greater(to->reserved_bytes, from->reserved_bytes);
+    to->touched_bytes = retired_greater(to->touched_bytes, from->touched_bytes);
+    to->ticks = retired_greater(to->ticks, from->ticks);
     to->tapes++;
     to->changed = true;
 }
 
 bool collect_retired_merge(struct collect_retired *retired, const struct collect_ledger *tape)
 {
-    if (!reserve(retired, tape->n_rows))
+    if (!retired_reserve(retired, tape->n_rows))
         return false;
     struct collect_ledger *to = &retired->ledger;
     for (uint32_t i = 0; i < tape->n_rows; i++)
-        retired->place[i] = place_of(retired, &tape->row[i]);
+        retired->place[i] = retired_place_of(retired, &tape->row[i]);
     bool has_peak = to->tapes == 0 || tape->peak_bytes > to->peak_bytes;
     if (!collect_residuals_merge(to, tape, retired->place, has_peak))
         return false;
@@ -166,7 +166,7 @@ bool collect_retired_merge(struct collect_retired *retired, const struct collect
     return true;
 }
 
-static void clear(struct collect_retired *retired)
+static void retired_clear(struct collect_retired *retired)
 {
     struct collect_ledger *ledger = &retired->ledger;
     for (uint32_t i = 0; i < ledger->n_rows; i++) {
@@ -194,7 +194,7 @@ bool collect_drop_all(struct collect_buffer *out, struct collect_tapes *tapes,
         ok = !tapes->tape[i]->written || collect_put_final(out, tapes->tape[i]);
     const bool known = retired->ledger.written || out->n > before;
     collect_tapes_free(tapes);
-    clear(retired);
+    retired_clear(retired);
     return ok && (!known || (collect_put_paths(out, paths, &retired->ledger, true) &&
                              collect_put_ledger(out, &retired->ledger, paths, true)));
 }

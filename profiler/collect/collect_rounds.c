@@ -43,13 +43,13 @@ static void put_modules(struct collector *c)
     if (collect_put_modules(&c->out, &c->modules))
         c->modules.changed = false;
     else
-        collect_fail(c, PROF_NO_MEMORY);
+        collect_fail(c, COLLECT_NO_MEMORY);
 }
 
 void collect_write_scopes(struct collector *c)
 {
     if (c->failed == NULL && !collect_put_scopes(&c->out, &c->scopes, false))
-        collect_fail(c, PROF_NO_MEMORY);
+        collect_fail(c, COLLECT_NO_MEMORY);
 }
 
 /* What changed in a tape's state since it was last written, its modules, scopes and paths first. */
@@ -67,7 +67,7 @@ void collect_write_ledger(struct collector *c, struct collect_ledger *ledger)
     if (!collect_put_paths(&c->out, &c->paths, ledger, false) ||
         !collect_put_ledger(&c->out, ledger, &c->paths, false) ||
         !collect_put_residuals(&c->out, &c->scratch, ledger, false, c->closing)) {
-        collect_fail(c, PROF_NO_MEMORY);
+        collect_fail(c, COLLECT_NO_MEMORY);
         return;
     }
     ledger->changed = false;
@@ -81,7 +81,7 @@ void collect_write_clock(struct collector *c)
     struct collect_stamp now = collect_clock_stamp(&c->clock);
     collect_clock_refine(&c->clock, &now);
     if (c->failed == NULL && !collect_put_clock(&c->out, &now))
-        collect_fail(c, PROF_NO_MEMORY);
+        collect_fail(c, COLLECT_NO_MEMORY);
 }
 
 /* A packet of a tape 0 that has never merged a tape would say nothing. */
@@ -99,7 +99,7 @@ void collect_write_events(struct collector *c, bool all)
     if (collect_scopes_are_new(&c->scopes))
         collect_write_scopes(c);
     if (c->failed == NULL && !collect_put_events(&c->out, c->events, all))
-        collect_fail(c, PROF_NO_MEMORY);
+        collect_fail(c, COLLECT_NO_MEMORY);
 }
 
 void collect_round_begin(struct collector *c, uint64_t now)
@@ -132,7 +132,7 @@ void collect_write_samples(struct collector *c)
         return;
     put_modules(c);
     if (!collect_sampler_put(&c->sampler, &c->out, &c->paths, false))
-        collect_fail(c, PROF_NO_MEMORY);
+        collect_fail(c, COLLECT_NO_MEMORY);
 }
 
 void collect_round_keep(struct collector *c, const struct tape_ledger *from, uint64_t now,
@@ -143,7 +143,7 @@ void collect_round_keep(struct collector *c, const struct tape_ledger *from, uin
         ledger = collect_tapes_add(&c->tapes, from->tape);
     if (ledger == NULL || !collect_ledger_read(ledger, from, now)) {
         c->lost = true;
-        collect_fail(c, PROF_NO_MEMORY);
+        collect_fail(c, COLLECT_NO_MEMORY);
         return;
     }
     if (!in_round) {
@@ -164,7 +164,7 @@ void collect_round_retire(struct collector *c, const struct tape_ledger *from, u
         c->dying.n_rows = 0;
     if (!collect_ledger_read(ledger, from, now) || !collect_retired_merge(&c->retired, ledger)) {
         c->lost = true;
-        collect_fail(c, PROF_NO_MEMORY);
+        collect_fail(c, COLLECT_NO_MEMORY);
         return;
     }
     if (known == NULL)
@@ -172,7 +172,7 @@ void collect_round_retire(struct collector *c, const struct tape_ledger *from, u
     if (known->written && c->failed == NULL) {
         put_modules(c);
         if (!collect_put_final(&c->out, known))
-            collect_fail(c, PROF_NO_MEMORY);
+            collect_fail(c, COLLECT_NO_MEMORY);
         collect_write_retired(c);
     }
     collect_tapes_remove(&c->tapes, known);

@@ -31,12 +31,12 @@ enum {
 };
 
 /* All slots that there ever were, and the one sampler that has a handler. */
-static struct collect_thread *slots[PROF_MOST_THREADS];
-static bool slot_taken[PROF_MOST_THREADS];
+static struct collect_thread *slots[COLLECT_MOST_THREADS];
+static bool slot_taken[COLLECT_MOST_THREADS];
 static uint32_t n_slots; /* atomic */
 static struct collect_sampler *running;
 
-static struct collect_moment clocks(void)
+static struct collect_moment sampler_clocks(void)
 {
     struct timespec wall = {0}, cpu = {0};
     clock_gettime(CLOCK_MONOTONIC, &wall);
@@ -69,14 +69,14 @@ static uint64_t end_ns(const struct collect_sampler *sampler)
     return process_ns() - helper;
 }
 
-static void arm(struct collect_thread *thread, uint64_t ns)
+static void sampler_arm(struct collect_thread *thread, uint64_t ns)
 {
     const struct itimerspec next = {
         .it_value = {.tv_sec = (time_t)(ns / SECOND), .tv_nsec = (long)(ns % SECOND)}};
     (void)timer_settime(thread->timer, 0, &next, NULL);
 }
 
-static void handle(int number, siginfo_t *info, void *context)
+static void sampler_handle(int number, siginfo_t *info, void *context)
 {
     (void)number;
     const int saved = errno;
@@ -92,10 +92,10 @@ static void handle(int number, siginfo_t *info, void *context)
             __atomic_store_n(&thread->busy, 1, __ATOMIC_SEQ_CST);
         if (mine && __atomic_load_n(&thread->armed, __ATOMIC_SEQ_CST) &&
             __atomic_load_n(&thread->tid, __ATOMIC_RELAXED) == tid) {
-            struct collect_moment moment = clocks();
+            struct collect_moment moment = sampler_clocks();
             collect_registers_read(&moment, context, &sampler->code);
             collect_take(thread, &moment, &sampler->publishers);
-            arm(thread, collect_take_interval(thread));
+            sampler_arm(thread, collect_take_interval(thread));
         }
         if (mine)
             __atomic_store_n(&thread->busy, 0, __ATOMIC_SEQ_CST);
@@ -107,7 +107,7 @@ static void handle(int number, siginfo_t *info, void *context)
 
 static struct collect_thread *slot_take(void)
 {
-    for (uint32_t i = 0; i < PROF_MOST_THREADS; i++) {
+    for (uint32_t i = 0; i < COLLECT_MOST_THREADS; i++) {
         if (slot_taken[i])
             continue;
         if (slots[i] == NULL) {
@@ -138,7 +138,7 @@ static uint32_t number_of(struct collect_samples *samples, pid_t tid)
 {
     if (samples->n_threads == 0)
         samples->n_threads = 1;
-    if (samples->n_threads > PROF_NAMED_THREADS) {
+    if (samples->n_threads > COLLECT_NAMED_THREADS) {
         memcpy(samples->thread[0].name, "others", sizeof "others");
         return 0;
     }
@@ -148,7 +148,7 @@ static uint32_t number_of(struct collect_samples *samples, pid_t tid)
     return samples->n_threads++;
 }
 
-static struct collect_thread *find(const struct collect_sampler *sampler, pid_t tid)
+static struct collect_thread *sampler_find(const struct collect_sampler *sampler, pid_t tid)
 {
     for (uint32_t i = 0; i < sampler->n_threads; i++)
         if (sampler->thread[i]->tid == tid)
@@ -157,7 +157,7 @@ static struct collect_thread *find(const struct collect_sampler *sampler, pid_t 
 }
 
 /* Begins to sample a thread; NULL: it cannot be. */
-static struct collect_thread *add(struct collect_sampler *sampler, pid_t tid)
+static struct collect_thread *sampler_add(struct collect_sampler *sampler, pid_t tid)
 {
     struct collect_thread *thread = sampler->ended == NULL ? slot_take() : NULL;
     if (thread == NULL)
@@ -174,7 +174,7 @@ static struct collect_thread *add(struct collect_sampler *sampler, pid_t tid)
         slot_taken[thread->slot] = false;
         return NULL;
     }
-    struct collect_moment now = clocks();
+    struct collect_moment now = sampler_clocks();
     /* What a thread has done since it began is part of its first sample. */
     now.cpu_ns = sampler->first ? collect_thread_cpu(tid) : 0;
     collect_take_begin(thread, sampler->period_ns, now.wall_ns ^ (uint64_t)tid << 32, &now);
@@ -186,20 +186,20 @@ static struct collect_thread *add(struct collect_sampler *sampler, pid_t tid)
     /* Once it is armed, the slot is its handler's. */
     const uint64_t interval_ns = collect_take_interval(thread);
     __atomic_store_n(&thread->armed, 1, __ATOMIC_SEQ_CST);
-    arm(thread, interval_ns);
+    sampler_arm(thread, interval_ns);
     return thread;
 }
 
 /* No further signal of this thread is counted once this returns. */
-static void disarm(struct collect_thread *thread)
+static void sampler_disarm(struct collect_thread *thread)
 {
     __atomic_store_n(&thread->armed, 0, __ATOMIC_SEQ_CST);
     (void)timer_delete(thread->timer);
 }
 
 /* Ends a thread's sampling. `exists`: its handler may be at work, for which it waits. */
-static void end(struct collect_sampler *sampler, uint32_t at, bool exists,
-                const struct collect_modules *modules)
+static void sampler_end(struct collect_sampler *sampler, uint32_t at, bool exists,
+                        const struct collect_modules *modules)
 {
     struct collect_thread *thread = sampler->thread[at];
     const struct timespec pause = {.tv_nsec = 100000};
@@ -232,9 +232,9 @@ static void learn_stack(struct collect_thread *thread)
 
 /* ---- the process's SIGPROF ---- */
 
-static bool is_ours(const struct sigaction *action)
+static bool sampler_is_ours(const struct sigaction *action)
 {
-    return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == handle;
+    return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == sampler_handle;
 }
 
 static const char *take_signal(struct collect_sampler *sampler)
@@ -250,7 +250,7 @@ static const char *take_signal(struct collect_sampler *sampler)
         return "the program uses the signal SIGPROF itself";
     struct sigaction action;
     memset(&action, 0, sizeof action);
-    action.sa_sigaction = handle;
+    action.sa_sigaction = sampler_handle;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     sigfillset(&action.sa_mask);
     return sigaction(SIGPROF, &action, NULL) == 0 ? NULL : collect_reason(errno);
@@ -262,7 +262,7 @@ static void give_signal(const struct collect_sampler *sampler)
     struct sigaction now, ignore;
     memset(&ignore, 0, sizeof ignore);
     ignore.sa_handler = SIG_IGN;
-    if (sigaction(SIGPROF, NULL, &now) == 0 && is_ours(&now) &&
+    if (sigaction(SIGPROF, NULL, &now) == 0 && sampler_is_ours(&now) &&
         sigaction(SIGPROF, &ignore, NULL) == 0)
         (void)sigaction(SIGPROF, &sampler->before, NULL);
 }
@@ -270,7 +270,7 @@ static void give_signal(const struct collect_sampler *sampler)
 /* ---- the whole ---- */
 
 /* NULL, or why no samples can be taken. */
-static const char *start(struct collect_sampler *sampler, uint64_t hz)
+static const char *sampler_start(struct collect_sampler *sampler, uint64_t hz)
 {
     if (__atomic_load_n(&running, __ATOMIC_ACQUIRE) != NULL)
         return "samples are being taken already";
@@ -312,7 +312,7 @@ bool collect_sampler_open(struct collect_sampler *sampler, struct tape_hook *hoo
     hook->clock = no_clock;
     hook->due = UINT64_MAX;
     hook->unaccounted = options->tape == 0 || (options->tape == TAPE_BYTES_WITH_TIME && sampled);
-    const char *reason = start(sampler, sampled ? options->freq : 0);
+    const char *reason = sampler_start(sampler, sampled ? options->freq : 0);
     if (reason != NULL) {
         char text[256];
         snprintf(text, sizeof text, "%s: %s",
@@ -327,7 +327,7 @@ bool collect_sampler_is_due(struct collect_sampler *sampler)
     const uint64_t now = collect_time_monotonic();
     if (now < sampler->write_due)
         return false;
-    sampler->write_ns = sampler->write_ns == 0                     ? PROF_TICK_NS
+    sampler->write_ns = sampler->write_ns == 0                     ? COLLECT_TICK_NS
                         : 2 * sampler->write_ns < sampler->most_ns ? 2 * sampler->write_ns
                                                                    : sampler->most_ns;
     sampler->write_due = now + sampler->write_ns;
@@ -356,7 +356,7 @@ void collect_sampler_publish(struct collect_sampler *sampler, const struct tape_
     uint32_t known = 0;
     while (known < all->n && all->now[known] != now)
         known++;
-    if (known == all->n && known < PROF_MOST_PUBLISHERS) {
+    if (known == all->n && known < COLLECT_MOST_PUBLISHERS) {
         all->now[known] = now;
         __atomic_store_n(&all->n, known + 1, __ATOMIC_RELEASE);
     }
@@ -365,9 +365,9 @@ void collect_sampler_publish(struct collect_sampler *sampler, const struct tape_
         if (sampler->thread[i]->now == now)
             __atomic_store_n(&sampler->thread[i]->now, NULL, __ATOMIC_RELAXED);
     const pid_t tid = (pid_t)syscall(SYS_gettid);
-    struct collect_thread *thread = find(sampler, tid);
+    struct collect_thread *thread = sampler_find(sampler, tid);
     if (thread == NULL)
-        thread = add(sampler, tid);
+        thread = sampler_add(sampler, tid);
     if (thread == NULL)
         return;
     /* In this order, which is that of a handler of the calling thread's as well. */
@@ -392,26 +392,26 @@ static void find_code(struct collect_sampler *sampler, const struct collect_modu
 
 void collect_sampler_scan(struct collect_sampler *sampler, const struct collect_modules *modules)
 {
-    pid_t tid[PROF_MOST_THREADS];
+    pid_t tid[COLLECT_MOST_THREADS];
     struct sigaction now;
     if (!sampler->running)
         return;
     if (sampler->code.high == 0)
         find_code(sampler, modules);
-    if (sampler->ended == NULL && sigaction(SIGPROF, NULL, &now) == 0 && !is_ours(&now)) {
+    if (sampler->ended == NULL && sigaction(SIGPROF, NULL, &now) == 0 && !sampler_is_ours(&now)) {
         sampler->ended = "the program has taken the signal SIGPROF; no further samples are taken";
         for (uint32_t i = 0; i < sampler->n_threads; i++)
-            disarm(sampler->thread[i]);
+            sampler_disarm(sampler->thread[i]);
     }
-    const uint32_t n = collect_threads_list(tid, PROF_MOST_THREADS);
+    const uint32_t n = collect_threads_list(tid, COLLECT_MOST_THREADS);
     for (uint32_t i = 0; i < sampler->n_threads; i++)
         sampler->thread[i]->seen = n == 0;
     for (uint32_t i = 0; i < n; i++) {
-        struct collect_thread *thread = find(sampler, tid[i]);
+        struct collect_thread *thread = sampler_find(sampler, tid[i]);
         if (thread != NULL)
             thread->seen = true;
         else if (tid[i] != sampler->helper_tid && !collect_thread_is_own(tid[i]))
-            (void)add(sampler, tid[i]);
+            (void)sampler_add(sampler, tid[i]);
     }
     sampler->first = false;
     for (uint32_t i = sampler->n_threads; i-- > 0;) {
@@ -423,15 +423,15 @@ void collect_sampler_scan(struct collect_sampler *sampler, const struct collect_
             continue;
         }
         if (sampler->ended == NULL)
-            disarm(thread);
-        end(sampler, i, false, modules);
+            sampler_disarm(thread);
+        sampler_end(sampler, i, false, modules);
     }
 }
 
 /* A signal that comes meanwhile is on either side. */
-static void measure(struct collect_sampler *sampler, bool begin)
+static void sampler_measure(struct collect_sampler *sampler, bool begin)
 {
-    const uint64_t wall_ns = clocks().wall_ns;
+    const uint64_t wall_ns = sampler_clocks().wall_ns;
     sampler->outside = !begin;
     for (uint32_t i = 0; i < sampler->n_threads; i++) {
         struct collect_thread *thread = sampler->thread[i];
@@ -451,14 +451,14 @@ void collect_sampler_begin(struct collect_sampler *sampler, const struct collect
     collect_samples_void(&sampler->samples);
     sampler->began_ns = sampler->ended_ns = begin_ns(sampler);
     if (wanted)
-        measure(sampler, true);
+        sampler_measure(sampler, true);
 }
 
 void collect_sampler_end(struct collect_sampler *sampler)
 {
     if (!sampler->running || !sampler->stepped || sampler->outside)
         return;
-    measure(sampler, false);
+    sampler_measure(sampler, false);
     sampler->ended_ns = end_ns(sampler); /* not before the last sample */
 }
 
@@ -468,9 +468,9 @@ void collect_sampler_stop(struct collect_sampler *sampler, const struct collect_
         return;
     sampler->running = false;
     for (uint32_t i = 0; i < sampler->n_threads && sampler->ended == NULL; i++)
-        disarm(sampler->thread[i]);
+        sampler_disarm(sampler->thread[i]);
     while (sampler->n_threads > 0)
-        end(sampler, sampler->n_threads - 1, true, modules);
+        sampler_end(sampler, sampler->n_threads - 1, true, modules);
     give_signal(sampler);
     __atomic_store_n(&running, NULL, __ATOMIC_RELEASE);
 }
@@ -481,7 +481,7 @@ void collect_sampler_forget(struct collect_sampler *sampler)
     if (!sampler->running)
         return;
     sampler->running = false;
-    for (uint32_t i = 0; i < PROF_MOST_THREADS; i++)
+    for (uint32_t i = 0; i < COLLECT_MOST_THREADS; i++)
         slot_taken[i] = false;
     __atomic_store_n(&running, NULL, __ATOMIC_RELEASE);
     give_signal(sampler);

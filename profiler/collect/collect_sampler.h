@@ -16,15 +16,15 @@
 #include <signal.h>
 
 enum {
-    PROF_STACK = 32,         /* addresses of a sample, the innermost ones */
-    PROF_RING = 512,         /* samples of a thread that wait to be read; a power of 2 */
-    PROF_MOST_THREADS = 512, /* that are sampled at once */
-    PROF_NAMED_THREADS = 64, /* told apart in the profile; all others together */
-    PROF_MOST_PUBLISHERS = 256,
-    PROF_TICK_NS = 20000000,     /* between two looks of the helper thread */
-    PROF_CALL_UNKNOWN = 1 << 20, /* a system call, whose number is not known */
-    PROF_LEAST_HZ = 1,
-    PROF_MOST_HZ = 10000
+    COLLECT_STACK = 32,         /* addresses of a sample, the innermost ones */
+    COLLECT_RING = 512,         /* samples of a thread that wait to be read; a power of 2 */
+    COLLECT_MOST_THREADS = 512, /* that are sampled at once */
+    COLLECT_NAMED_THREADS = 64, /* told apart in the profile; all others together */
+    COLLECT_MOST_PUBLISHERS = 256,
+    COLLECT_TICK_NS = 20000000,     /* between two looks of the helper thread */
+    COLLECT_CALL_UNKNOWN = 1 << 20, /* a system call, whose number is not known */
+    COLLECT_LEAST_HZ = 1,
+    COLLECT_MOST_HZ = 10000
 };
 
 /* ---- collect_take.c: one sample; pure functions of their arguments, safe in a handler ---- */
@@ -42,7 +42,7 @@ struct collect_sample {
     uint32_t call;    /* see struct collect_moment */
     uintptr_t caller; /* likewise */
     uint32_t n_pcs;
-    uintptr_t pc[PROF_STACK]; /* the interrupted one, then return addresses */
+    uintptr_t pc[COLLECT_STACK]; /* the interrupted one, then return addresses */
 };
 
 /* What the handler saw. */
@@ -56,7 +56,7 @@ struct collect_moment {
 /* Who publishes what he does. */
 struct collect_publishers {
     uint32_t n; /* written with release after the entry */
-    const struct tape_now *now[PROF_MOST_PUBLISHERS];
+    const struct tape_now *now[COLLECT_MOST_PUBLISHERS];
 };
 
 /* A thread that is sampled. */
@@ -84,7 +84,7 @@ struct collect_thread {
     bool seen;        /* in the scan under way */
     uint64_t owed_ns; /* processor time of samples in which it waited */
     uint64_t read;    /* signals whose samples were taken from the ring or found lost */
-    struct collect_sample ring[PROF_RING];
+    struct collect_sample ring[COLLECT_RING];
 };
 
 /* Begins a thread's sampling at this moment. seed: any. */
@@ -114,11 +114,11 @@ uint32_t collect_call_before(const uint8_t *call);
 
 /* What a thread waits for that is not on a processor; as in the profile. */
 enum collect_waiting {
-    PROF_WAITING_NONE,
-    PROF_WAITING_INPUT_OUTPUT,
-    PROF_WAITING_LOCK,
-    PROF_WAITING_OTHER,
-    PROF_WAITING_BLAS /* a thread of the library for products asks again and again for work */
+    COLLECT_WAITING_NONE,
+    COLLECT_WAITING_INPUT_OUTPUT,
+    COLLECT_WAITING_LOCK,
+    COLLECT_WAITING_OTHER,
+    COLLECT_WAITING_BLAS /* a thread of the library for products asks again and again for work */
 };
 /* call: as in struct collect_moment. */
 enum collect_waiting collect_waiting_of(uint32_t call);
@@ -155,7 +155,7 @@ struct collect_samples {
     uint64_t *pc;
     uint32_t n_pcs, pc_capacity;
     bool full; /* something was lost for want of room here */
-    struct collect_thread_total thread[PROF_NAMED_THREADS + 1]; /* [0]: all that have no own */
+    struct collect_thread_total thread[COLLECT_NAMED_THREADS + 1]; /* [0]: all that have no own */
     uint32_t n_threads;
 };
 
@@ -190,7 +190,7 @@ struct collect_sampler {
     struct collect_code code; /* the C library's, where system calls are; high is written last */
     uint32_t unarmed;         /* threads for which there was no timer */
     struct collect_publishers publishers;
-    struct collect_thread *thread[PROF_MOST_THREADS]; /* those that are sampled now */
+    struct collect_thread *thread[COLLECT_MOST_THREADS]; /* those that are sampled now */
     uint32_t n_threads;
     struct collect_samples samples;
     struct sigaction before;
@@ -202,7 +202,7 @@ struct collect_sampler {
     bool stop;
     pid_t helper_tid;
     uint64_t helper_ns;          /* processor time that it had used at its end */
-    void (*tick)(void *payload); /* what it does every PROF_TICK_NS */
+    void (*tick)(void *payload); /* what it does every COLLECT_TICK_NS */
     void *payload;
 };
 

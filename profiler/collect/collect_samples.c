@@ -10,7 +10,7 @@
 
 enum { MOST_AGGREGATES = 1 << 16, MOST_PCS = 1 << 20, LEAST_SLOTS = 256 };
 
-static uint64_t mix(uint64_t h, uint64_t value)
+static uint64_t samples_mix(uint64_t h, uint64_t value)
 {
     h = (h ^ value) * UINT64_C(0x9E3779B97F4A7C15);
     return h ^ h >> 29;
@@ -18,16 +18,16 @@ static uint64_t mix(uint64_t h, uint64_t value)
 
 static uint64_t hash_of(const struct collect_aggregate *key, const uint64_t *pc)
 {
-    uint64_t h = mix(key->phase | key->waiting << 8, key->thread);
-    h = mix(h, key->pc ^ (uint64_t)key->line << 40);
-    h = mix(h, (uintptr_t)key->op ^ (uint64_t)key->path << 48);
+    uint64_t h = samples_mix(key->phase | key->waiting << 8, key->thread);
+    h = samples_mix(h, key->pc ^ (uint64_t)key->line << 40);
+    h = samples_mix(h, (uintptr_t)key->op ^ (uint64_t)key->path << 48);
     for (uint32_t i = 0; i < key->n_pcs; i++)
-        h = mix(h, pc[i]);
+        h = samples_mix(h, pc[i]);
     return h;
 }
 
-static bool same(const struct collect_samples *samples, const struct collect_aggregate *a,
-                 const struct collect_aggregate *key, const uint64_t *pc)
+static bool samples_same(const struct collect_samples *samples, const struct collect_aggregate *a,
+                         const struct collect_aggregate *key, const uint64_t *pc)
 {
     return a->thread == key->thread && a->phase == key->phase && a->pc == key->pc &&
            a->line == key->line && a->op == key->op && a->path == key->path &&
@@ -35,7 +35,7 @@ static bool same(const struct collect_samples *samples, const struct collect_agg
            (key->n_pcs == 0 || memcmp(samples->pc + a->first_pc, pc, key->n_pcs * sizeof *pc) == 0);
 }
 
-static bool reserve_slots(struct collect_samples *samples)
+static bool samples_reserve_slots(struct collect_samples *samples)
 {
     if (2 * (samples->n + 1) <= samples->n_slots)
         return true;
@@ -57,7 +57,7 @@ static bool reserve_slots(struct collect_samples *samples)
 }
 
 /* Doubles an array of *capacity elements until it has room for n. */
-static bool reserve(void **array, uint32_t *capacity, uint32_t n, size_t size)
+static bool samples_reserve(void **array, uint32_t *capacity, uint32_t n, size_t size)
 {
     if (n <= *capacity)
         return true;
@@ -72,17 +72,18 @@ static bool reserve(void **array, uint32_t *capacity, uint32_t n, size_t size)
     return true;
 }
 
-static struct collect_aggregate *append(struct collect_samples *samples,
-                                        const struct collect_aggregate *key, const uint64_t *pc)
+static struct collect_aggregate *samples_append(struct collect_samples *samples,
+                                                const struct collect_aggregate *key,
+                                                const uint64_t *pc)
 {
     if (samples->n == MOST_AGGREGATES || samples->n_pcs > MOST_PCS - key->n_pcs)
         return NULL;
     void *aggregate = samples->aggregate, *pcs = samples->pc;
     const bool room =
-        reserve(&aggregate, &samples->capacity, samples->n + 1, sizeof *samples->aggregate);
+        samples_reserve(&aggregate, &samples->capacity, samples->n + 1, sizeof *samples->aggregate);
     samples->aggregate = aggregate;
-    const bool more =
-        reserve(&pcs, &samples->pc_capacity, samples->n_pcs + key->n_pcs, sizeof *samples->pc);
+    const bool more = samples_reserve(&pcs, &samples->pc_capacity, samples->n_pcs + key->n_pcs,
+                                      sizeof *samples->pc);
     samples->pc = pcs;
     if (!room || !more)
         return NULL;
@@ -99,7 +100,7 @@ bool collect_samples_add(struct collect_samples *samples, const struct collect_s
 {
     struct collect_aggregate key = {
         .thread = thread, .phase = sample->doing.phase, .waiting = waiting};
-    uint64_t pc[PROF_STACK];
+    uint64_t pc[COLLECT_STACK];
     if (key.phase == TAPE_PHASE_NONE) {
         for (; key.n_pcs < sample->n_pcs; key.n_pcs++)
             pc[key.n_pcs] = sample->pc[key.n_pcs];
@@ -110,16 +111,16 @@ bool collect_samples_add(struct collect_samples *samples, const struct collect_s
         key.path = sample->doing.path;
         key.shared = sample->shared;
     }
-    if (!reserve_slots(samples))
+    if (!samples_reserve_slots(samples))
         return false;
     uint64_t h = hash_of(&key, pc);
     uint32_t *slot;
     while (*(slot = &samples->slot[h & (samples->n_slots - 1)]) != 0 &&
-           !same(samples, &samples->aggregate[*slot - 1], &key, pc))
+           !samples_same(samples, &samples->aggregate[*slot - 1], &key, pc))
         h++;
     struct collect_aggregate *a = *slot != 0 ? &samples->aggregate[*slot - 1] : NULL;
     if (a == NULL) {
-        a = append(samples, &key, pc);
+        a = samples_append(samples, &key, pc);
         if (a == NULL)
             return false;
         *slot = samples->n;

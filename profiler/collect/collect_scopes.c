@@ -40,7 +40,7 @@ static bool pack_open(struct pack *pack, uint32_t n_scopes, uint32_t n_expectati
            pack->expectations;
 }
 
-static void pack_close(struct pack *pack)
+static void scopes_pack_close(struct pack *pack)
 {
     free(pack->scope);
     free(pack->scopes);
@@ -126,7 +126,7 @@ static uint64_t times_passed(const struct tape_scopes *from, uint32_t n)
     return sum;
 }
 
-static bool reserve(struct collect_scopes *scopes, uint32_t n)
+static bool scopes_reserve(struct collect_scopes *scopes, uint32_t n)
 {
     if (n <= scopes->capacity)
         return true;
@@ -185,7 +185,7 @@ bool collect_put_scopes(struct collect_buffer *out, struct collect_scopes *scope
         return true;
     const size_t before = out->n;
     struct pack pack;
-    bool ok = pack_open(&pack, n, n_expected) && reserve(scopes, n) &&
+    bool ok = pack_open(&pack, n, n_expected) && scopes_reserve(scopes, n) &&
               put_nodes(out, scopes, &pack, n, all);
     pack.message.lost = lost;
     if (asked)
@@ -195,7 +195,7 @@ bool collect_put_scopes(struct collect_buffer *out, struct collect_scopes *scope
     if (ok && (pack.n > 0 || pack.message.n_expectation > 0 || lost != scopes->lost ||
                seen != scopes->seen_steps))
         ok = pack_send(&pack, out);
-    pack_close(&pack);
+    scopes_pack_close(&pack);
     if (!ok) {
         out->n = before;
         return false;

@@ -12,7 +12,7 @@
 static uint64_t *watched; /* of the collector that waits, or NULL; collectors live for good */
 static int wanted;
 
-static void take(int number)
+static void signal_take(int number)
 {
     (void)number;
     uint64_t *due = __atomic_load_n(&watched, __ATOMIC_ACQUIRE);
@@ -27,12 +27,12 @@ const char *collect_signal_watch(int number, uint64_t *due)
     struct sigaction now;
     if (sigaction(number, NULL, &now) != 0)
         return collect_reason(errno);
-    const bool is_ours = !(now.sa_flags & SA_SIGINFO) && now.sa_handler == take;
+    const bool is_ours = !(now.sa_flags & SA_SIGINFO) && now.sa_handler == signal_take;
     if (!is_ours && ((now.sa_flags & SA_SIGINFO) || now.sa_handler != SIG_DFL))
         return "the program has a use of its own for the signal";
     __atomic_store_n(&wanted, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&watched, due, __ATOMIC_RELEASE);
-    struct sigaction action = {.sa_handler = take, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = signal_take, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     return is_ours || sigaction(number, &action, NULL) == 0 ? NULL : collect_reason(errno);
 }

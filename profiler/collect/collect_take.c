@@ -71,16 +71,17 @@ static bool only_op(struct tape_doing *doing, const struct collect_publishers *p
 }
 
 /* Where the thread publishes, NULL: nowhere, or no more: it ends, and another may publish there. */
-static const struct tape_now *published(const struct collect_thread *thread)
+static const struct tape_now *take_published(const struct collect_thread *thread)
 {
     const struct tape_now *const now = LOAD(&thread->now);
     return now != NULL && LOAD(&now->owner) == LOAD(&thread->owner) ? now : NULL;
 }
 
-static void fill(struct collect_sample *sample, const struct collect_thread *thread,
-                 const struct collect_moment *moment, const struct collect_publishers *publishers)
+static void take_fill(struct collect_sample *sample, const struct collect_thread *thread,
+                      const struct collect_moment *moment,
+                      const struct collect_publishers *publishers)
 {
-    const struct tape_now *const now = published(thread);
+    const struct tape_now *const now = take_published(thread);
     sample->doing.phase = TAPE_PHASE_NONE;
     sample->is_statement = sample->shared = false;
     sample->pc[0] = moment->pc;
@@ -102,11 +103,11 @@ static void fill(struct collect_sample *sample, const struct collect_thread *thr
             sample->doing.phase = TAPE_PHASE_NONE;
     }
     if (sample->doing.phase == TAPE_PHASE_NONE || sample->shared)
-        sample->n_pcs += walk(sample->pc + 1, PROF_STACK - 1, thread, moment);
+        sample->n_pcs += walk(sample->pc + 1, COLLECT_STACK - 1, thread, moment);
 }
 
 /* From the later of two moments until now. */
-static uint64_t since(uint64_t last, uint64_t from, uint64_t now)
+static uint64_t take_since(uint64_t last, uint64_t from, uint64_t now)
 {
     const uint64_t begin = last > from ? last : from;
     return now > begin ? now - begin : 0;
@@ -119,17 +120,17 @@ void collect_take(struct collect_thread *thread, const struct collect_moment *mo
     if (LOAD(&thread->stack_begin) == 0)
         STORE(&thread->stack_begin, moment->stack);
     const uint32_t head = thread->head;
-    if (head - __atomic_load_n(&thread->tail, __ATOMIC_ACQUIRE) >= PROF_RING) {
+    if (head - __atomic_load_n(&thread->tail, __ATOMIC_ACQUIRE) >= COLLECT_RING) {
         STORE(&thread->lost, thread->lost + 1);
         return;
     }
-    struct collect_sample *const sample = &thread->ring[head % PROF_RING];
-    fill(sample, thread, moment, publishers);
+    struct collect_sample *const sample = &thread->ring[head % COLLECT_RING];
+    take_fill(sample, thread, moment, publishers);
     sample->fired = thread->fired;
     sample->outside = __atomic_load_n(&thread->outside, __ATOMIC_ACQUIRE) != 0;
     /* What passed while samples were lost belongs to the next one that is not. */
-    sample->wall_ns = since(thread->wall_ns, LOAD(&thread->from_wall_ns), moment->wall_ns);
-    sample->cpu_ns = since(thread->cpu_ns, LOAD(&thread->from_cpu_ns), moment->cpu_ns);
+    sample->wall_ns = take_since(thread->wall_ns, LOAD(&thread->from_wall_ns), moment->wall_ns);
+    sample->cpu_ns = take_since(thread->cpu_ns, LOAD(&thread->from_cpu_ns), moment->cpu_ns);
     thread->wall_ns = moment->wall_ns;
     thread->cpu_ns = moment->cpu_ns;
     __atomic_store_n(&thread->head, head + 1, __ATOMIC_RELEASE);

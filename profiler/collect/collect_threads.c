@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-static int compare(const void *a, const void *b)
+static int threads_compare(const void *a, const void *b)
 {
     const pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
     return x < y ? -1 : x > y;
@@ -32,7 +32,7 @@ uint32_t collect_threads_list(pid_t *tid, uint32_t room)
             tid[n++] = (pid_t)number;
     }
     closedir(folder);
-    qsort(tid, n, sizeof *tid, compare);
+    qsort(tid, n, sizeof *tid, threads_compare);
     return n;
 }
 

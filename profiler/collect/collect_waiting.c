@@ -10,7 +10,7 @@
 enum collect_waiting collect_waiting_of(uint32_t call)
 {
     if (call == 0)
-        return PROF_WAITING_NONE;
+        return COLLECT_WAITING_NONE;
     switch ((long)call - 1) {
     case SYS_read:
     case SYS_write:
@@ -48,15 +48,15 @@ enum collect_waiting collect_waiting_of(uint32_t call)
     case SYS_epoll_wait:
     case SYS_open:
 #endif
-        return PROF_WAITING_INPUT_OUTPUT;
+        return COLLECT_WAITING_INPUT_OUTPUT;
     case SYS_futex:
     case SYS_flock:
     case SYS_fcntl:
     case SYS_semop:
     case SYS_semtimedop:
-        return PROF_WAITING_LOCK;
+        return COLLECT_WAITING_LOCK;
     default:
-        return PROF_WAITING_OTHER;
+        return COLLECT_WAITING_OTHER;
     }
 }
 

@@ -20,7 +20,7 @@ enum {
     ARGUMENT_BYTES = 1 << 20, /* of the command line, what is more is left out */
 };
 
-static bool reserve(struct collect_buffer *out, size_t more)
+static bool write_reserve(struct collect_buffer *out, size_t more)
 {
     if (more <= out->capacity - out->n)
         return true;
@@ -35,7 +35,7 @@ static bool reserve(struct collect_buffer *out, size_t more)
 
 bool collect_put_bytes(struct collect_buffer *out, const void *data, size_t n)
 {
-    if (!reserve(out, n))
+    if (!write_reserve(out, n))
         return false;
     if (n > 0)
         memcpy(out->data + out->n, data, n);
@@ -46,7 +46,7 @@ bool collect_put_bytes(struct collect_buffer *out, const void *data, size_t n)
 static bool put_packet(struct collect_buffer *out, const Tapescope__Packet *packet)
 {
     size_t n = tapescope__packet__get_packed_size(packet);
-    if (n > PROFILE_MAX_PAYLOAD || !reserve(out, PROFILE_FRAME_BYTES + n))
+    if (n > PROFILE_MAX_PAYLOAD || !write_reserve(out, PROFILE_FRAME_BYTES + n))
         return false;
     uint8_t *head = out->data + out->n;
     tapescope__packet__pack(packet, head + PROFILE_FRAME_BYTES);

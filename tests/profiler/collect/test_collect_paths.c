@@ -6,9 +6,9 @@
 #endif
 #include "collect.h"
 #include "collect_paths.h"
-#include "unwind.h"
 #include "run_cases.h"
 #include "stack_kinds.h"
+#include "unwind.h"
 
 #include <check.h>
 #include <errno.h>
@@ -48,7 +48,7 @@ static void check_path(uint32_t path, size_t n, const uintptr_t *frame, bool cut
 
 START_TEST(a_stack_has_one_number_and_its_callers_are_its_parents)
 {
-    collect_paths_open(PROF_UNWIND_LIBUNWIND);
+    collect_paths_open(COLLECT_UNWIND_LIBUNWIND);
     const uintptr_t a[] = {0x30, 0x20, 0x10}, b[] = {0x31, 0x20, 0x10}, c[] = {0x20, 0x10};
     uint32_t first = path_of(3, a), second = path_of(3, b), outer = path_of(2, c);
     check_path(first, 3, a, false);
@@ -94,7 +94,7 @@ START_TEST(threads_find_the_same_numbers)
 {
     static unsigned seed[THREADS] = {1, 2, 1, 2};
     pthread_t thread[THREADS];
-    collect_paths_open(PROF_UNWIND_LIBUNWIND);
+    collect_paths_open(COLLECT_UNWIND_LIBUNWIND);
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_create(&thread[i], NULL, many, &seed[i]), 0);
     for (int i = 0; i < THREADS; i++)
@@ -110,16 +110,16 @@ END_TEST
 
 START_TEST(a_full_tree_gives_the_nearest_path_outwards_and_counts)
 {
-    collect_paths_open(PROF_UNWIND_LIBUNWIND);
+    collect_paths_open(COLLECT_UNWIND_LIBUNWIND);
     const uintptr_t known[] = {0x20, 0x10};
     const uint32_t outer = path_of(2, known);
     uintptr_t frame[2] = {0, 0x10};
     uint32_t last = 0;
-    for (uintptr_t i = 0; i < PROF_PATH_NODES; i++) {
+    for (uintptr_t i = 0; i < COLLECT_PATH_NODES; i++) {
         frame[0] = 0x100 + i;
         last = path_of(2, frame);
     }
-    ck_assert_uint_lt(collect_paths_count(), PROF_PATH_NODES);
+    ck_assert_uint_lt(collect_paths_count(), COLLECT_PATH_NODES);
     const uint64_t refused = collect_paths_refused();
     ck_assert_uint_gt(refused, 0);
     ck_assert_uint_eq(last, collect_path_at(outer).parent);
@@ -133,7 +133,7 @@ END_TEST
 
 START_TEST(a_child_process_goes_on_with_the_tree)
 {
-    collect_paths_open(PROF_UNWIND_LIBUNWIND);
+    collect_paths_open(COLLECT_UNWIND_LIBUNWIND);
     const uintptr_t a[] = {0x30, 0x20}, b[] = {0x31, 0x20};
     uint32_t path = path_of(2, a);
     collect_paths_before_fork();
@@ -205,7 +205,7 @@ START_TEST(no_fork_comes_while_another_thread_looks_what_is_loaded)
     static struct collect_open open = {.forget = leave_it};
     pthread_t thread;
     bool failed = false;
-    collect_paths_open(PROF_UNWIND_LIBUNWIND);
+    collect_paths_open(COLLECT_UNWIND_LIBUNWIND);
     collect_open_add(&open);
     ck_assert_int_eq(pthread_create(&thread, NULL, look_what_is_loaded, &failed), 0);
     for (int i = 0; i < FORKS; i++) {
@@ -271,7 +271,8 @@ static bool is_cut(uint32_t path)
 
 START_TEST(stacks_of_any_depth_are_followed_and_cut_where_they_are_too_deep)
 {
-    const enum collect_unwinder unwinder = _i ? PROF_UNWIND_FRAME_POINTERS : PROF_UNWIND_LIBUNWIND;
+    const enum collect_unwinder unwinder =
+        _i ? COLLECT_UNWIND_FRAME_POINTERS : COLLECT_UNWIND_LIBUNWIND;
     collect_paths_open(unwinder);
     unsigned base = 0;
     for (int n = 0; n < 100; n++) {
@@ -290,7 +291,7 @@ START_TEST(stacks_of_any_depth_are_followed_and_cut_where_they_are_too_deep)
         ck_assert(is_cut(path) == (base + (unsigned)n > 7));
         unwind_forget(); /* and learns again */
     }
-    ck_assert_uint_eq(length(nested(unwinder, PROF_PATH_DEPTH, 3000)), PROF_PATH_DEPTH);
+    ck_assert_uint_eq(length(nested(unwinder, COLLECT_PATH_DEPTH, 3000)), COLLECT_PATH_DEPTH);
 }
 END_TEST
 
@@ -299,10 +300,10 @@ static unsigned compared, compared_depth;
 /* What is found along the last stack is what the cursor finds. */
 __attribute__((noinline)) static void compare(void)
 {
-    static uintptr_t frame[PROF_PATH_DEPTH + 1];
+    static uintptr_t frame[COLLECT_PATH_DEPTH + 1];
     const uintptr_t site = (uintptr_t)__builtin_return_address(0);
     const unsigned depth = compared_depth;
-    const uint32_t path = collect_path_here(PROF_UNWIND_LIBUNWIND, depth, site, NULL);
+    const uint32_t path = collect_path_here(COLLECT_UNWIND_LIBUNWIND, depth, site, NULL);
     const size_t n = unwind_by_cursor(site, frame, depth + 1);
     ck_assert_uint_gt(n, 0);
     if (path != collect_path_of(frame, n < depth ? n : depth, n > depth))
@@ -312,8 +313,8 @@ __attribute__((noinline)) static void compare(void)
 
 START_TEST(a_stack_is_found_along_the_one_before)
 {
-    static const unsigned depths[] = {64, PROF_PATH_DEPTH, 10, 33};
-    collect_paths_open(PROF_UNWIND_LIBUNWIND);
+    static const unsigned depths[] = {64, COLLECT_PATH_DEPTH, 10, 33};
+    collect_paths_open(COLLECT_UNWIND_LIBUNWIND);
     for (unsigned round = 0; compared < 4000; round++) {
         compared_depth = depths[round % 4];
         if (round % 20 == 0)
@@ -325,7 +326,8 @@ END_TEST
 
 START_TEST(a_site_that_is_not_on_the_stack_is_a_path_of_its_own)
 {
-    const enum collect_unwinder unwinder = _i ? PROF_UNWIND_FRAME_POINTERS : PROF_UNWIND_LIBUNWIND;
+    const enum collect_unwinder unwinder =
+        _i ? COLLECT_UNWIND_FRAME_POINTERS : COLLECT_UNWIND_LIBUNWIND;
     const uintptr_t site = 0x123456;
     collect_paths_open(unwinder);
     check_path(collect_path_here(unwinder, 64, site, NULL), 1, &site, true);

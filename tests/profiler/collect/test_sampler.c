@@ -179,20 +179,20 @@ END_TEST
 
 START_TEST(each_signal_is_recorded_partial_or_lost)
 {
-    const uint64_t n = 3 * PROF_RING + 7;
+    const uint64_t n = 3 * COLLECT_RING + 7;
     for (uint64_t i = 1; i <= n; i++) {
         publish((unsigned)(i % 4), false);
         if (i % 5 == 0)
             tape_doing_write(&now, &(struct tape_doing){0});
         take(7 * MS + i * MS, 3 * MS + i * MS / 2, 0x2000);
-        if (i == PROF_RING / 2)
+        if (i == COLLECT_RING / 2)
             collect_drain(&sampler, &thread, &modules);
     }
     ck_assert_uint_eq(thread.fired, n);
     collect_drain(&sampler, &thread, &modules);
     (void)total();
     collect_drain_last(&sampler, &thread, &modules);
-    const uint64_t kept = PROF_RING / 2 + PROF_RING;
+    const uint64_t kept = COLLECT_RING / 2 + COLLECT_RING;
     ck_assert_uint_eq(total()->fired, n);
     ck_assert_uint_eq(total()->lost, n - kept);
     ck_assert_uint_eq(total()->lost, thread.lost);
@@ -203,7 +203,7 @@ END_TEST
 
 START_TEST(samples_stand_for_all_time_up_to_the_last_of_them)
 {
-    for (uint64_t i = 1; i <= 2 * PROF_RING; i++) {
+    for (uint64_t i = 1; i <= 2 * COLLECT_RING; i++) {
         publish(0, false);
         take(7 * MS + i * i, 3 * MS + 2 * i, 0x2000);
     }
@@ -212,7 +212,7 @@ START_TEST(samples_stand_for_all_time_up_to_the_last_of_them)
     publish(1, false);
     take(7 * MS + 9 * MS, 3 * MS + 5 * MS, 0x2000);
     collect_drain(&sampler, &thread, &modules);
-    ck_assert_uint_eq(total()->lost, PROF_RING);
+    ck_assert_uint_eq(total()->lost, COLLECT_RING);
     ck_assert_uint_eq(total()->wall_ns, 9 * MS);
     ck_assert_uint_eq(total()->cpu_ns, 5 * MS);
     uint64_t wall = 0, cpu = 0;

@@ -212,9 +212,9 @@ START_TEST(the_number_of_a_system_call_is_in_the_code_before_it)
         {{0x31, 0xc0}, 2, 0 + 1},                                          /* xor %eax, %eax */
         {{0xb8, 0x2d, 0, 0, 0, 0x48, 0x8b, 0x54, 0x24, 0x10}, 10, 45 + 1}, /* mov 16(%rsp), %rdx */
         {{0x41, 0xb8, 0xca, 0, 0, 0, 0x44, 0x89, 0xc0}, 9, 202 + 1},       /* by %r8d */
-        {{0x41, 0xb8, 0xca, 0, 0, 0}, 6, PROF_CALL_UNKNOWN},               /* of %r8d alone */
-        {{0xb8, 0, 0, 1, 0}, 5, PROF_CALL_UNKNOWN},                        /* no call has that */
-        {{0x90}, 1, PROF_CALL_UNKNOWN},
+        {{0x41, 0xb8, 0xca, 0, 0, 0}, 6, COLLECT_CALL_UNKNOWN},            /* of %r8d alone */
+        {{0xb8, 0, 0, 1, 0}, 5, COLLECT_CALL_UNKNOWN},                     /* no call has that */
+        {{0x90}, 1, COLLECT_CALL_UNKNOWN},
     };
     static uint8_t page[3 * 4096];
     uint8_t *const begin = (uint8_t *)(((uintptr_t)page + 4095) / 4096 * 4096);
@@ -224,7 +224,7 @@ START_TEST(the_number_of_a_system_call_is_in_the_code_before_it)
         memcpy(at, is[_i].code, is[_i].n);
         ck_assert_uint_eq(collect_call_before(at + is[_i].n), is[_i].expected);
     }
-    ck_assert_uint_eq(collect_call_before(begin), PROF_CALL_UNKNOWN);
+    ck_assert_uint_eq(collect_call_before(begin), COLLECT_CALL_UNKNOWN);
 }
 END_TEST
 #endif
