@@ -2,7 +2,7 @@
  * SCOPES, where EVENTS is `tapescope dump --json` of the profile, from which sums are computed anew, BARE
  * the page of a profile without single events, and SCOPES `tapescope top --by scope --json`. Prints
  * what is wrong, or "timeline: ok". */
-const { browse, hash, open, picture, ready, size } = require('./browse.cjs')
+const { browse, drawn, hash, open, picture, ready, size } = require('./browse.cjs')
 const { pathToFileURL } = require('url')
 const fs = require('fs')
 
@@ -148,8 +148,8 @@ async function linesAreSummed(page) {
 /* What a range does not change is as the command has it for the whole run, and the strip says so. */
 async function othersAreOfTheWholeRun(page) {
     const scopes = JSON.parse(fs.readFileSync(scopesFile, 'utf8')).rows
-    const bytesAxis = () => page.locator('.time-canvas').evaluate(canvas =>
-        canvas.getContext('2d').getImageData(0, 0, 74 * devicePixelRatio, canvas.height).data.join())
+    const bytesAxis = () => drawn(page).then(() => page.locator('.time-canvas').evaluate(canvas =>
+        canvas.getContext('2d').getImageData(0, 0, 74 * devicePixelRatio, canvas.height).data.join()))
     const axes = []
     for (const range of ['', '&range=20000-70000']) {
         await open(page, `view=source${range}`) // so that the view is made under the range
@@ -243,6 +243,7 @@ async function phasesHaveTheirColours(page) {
     for (const [kind, color] of [['op', '--fwd-1'], ['pullback', '--bwd-1']]) {
         const e = events.find(one => one.kind === kind && !one.again)
         await open(page, `view=timeline&time=${e.start_ns + 200}-${e.start_ns + e.ns - 200}`)
+        await drawn(page)
         const [pixel, wanted] = await page.locator('.time-canvas').evaluate((canvas, [name, up]) => {
             const zoom = canvas.height / canvas.offsetHeight
             const { data } = canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height - up * zoom, 1, 1)
