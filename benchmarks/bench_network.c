@@ -48,7 +48,7 @@ static bool against(const struct options *options, struct workload *w, struct to
     torch->workload = w;
     return rounds_compare(&plan, &(struct rounds_side){"tapescope", own_round, &own},
                           &(struct rounds_side){torch->name, torch_round, torch}) ||
-           (!torch->wrong && ad_status_of(w->tape) == AD_OK);
+           (!torch->wrong && ad_tape_status(w->tape) == AD_OK);
 }
 
 static bool run_case(const struct options *options, struct torch *torch,
@@ -56,7 +56,7 @@ static bool run_case(const struct options *options, struct torch *torch,
 {
     struct workload w;
     bool done =
-        workload_create(&w, spec, dtype) == AD_OK || own_complain(&w, ad_message_of(w.tape));
+        workload_create(&w, spec, dtype) == AD_OK || own_complain(&w, ad_tape_message(w.tape));
     done = done && own_check(&w);
     for (int k = TORCH_PLAIN; k <= TORCH_TUNED && done; ++k)
         done = against(options, &w, &torch[k]);

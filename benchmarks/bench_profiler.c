@@ -94,7 +94,7 @@ static bool against_unprofiled(const struct options *options, struct workload *w
         const struct rounds_plan plan = plan_of(options, w, modes[m].metric, "ns");
         done = rounds_compare(&plan, &(struct rounds_side){modes[m].metric, own_total, &own},
                               &(struct rounds_side){unprofiled->name, peer_total, unprofiled}) ||
-               (!unprofiled->wrong && ad_status_of(w->tape) == AD_OK);
+               (!unprofiled->wrong && ad_tape_status(w->tape) == AD_OK);
     }
     return done;
 }
@@ -126,7 +126,7 @@ static bool against_torch(const struct options *options, struct workload *w, str
     const struct rounds_plan plan = plan_of(options, w, "slowdown", "1");
     return rounds_compare(&plan, &(struct rounds_side){"exact_paths", own_slowdown, &own},
                           &(struct rounds_side){"torch_profiler", torch_slowdown, torch}) ||
-           (!torch->wrong && ad_status_of(w->tape) == AD_OK);
+           (!torch->wrong && ad_tape_status(w->tape) == AD_OK);
 }
 
 static bool run_case(const struct options *options, const struct workload_case *spec,
@@ -135,7 +135,7 @@ static bool run_case(const struct options *options, const struct workload_case *
     struct workload w;
     struct own_path path;
     bool done =
-        workload_create(&w, spec, dtype) == AD_OK || own_complain(&w, ad_message_of(w.tape));
+        workload_create(&w, spec, dtype) == AD_OK || own_complain(&w, ad_tape_message(w.tape));
     done = done && own_check(&w);
     if (done && !own_path_make(&path)) {
         done = own_complain(&w, "no temporary folder for the profile");

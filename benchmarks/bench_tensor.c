@@ -80,7 +80,7 @@ static bool against_libtorch(const struct bench *bench, struct workload *w, stru
     const struct rounds_side peer = {torch->name, torch_round, torch};
     const unsigned all = (1u << STEP_METRICS) - 1;
     return compare(bench, &own, &peer, all, "") ||
-           (!torch->wrong && ad_status_of(w->tape) == AD_OK);
+           (!torch->wrong && ad_tape_status(w->tape) == AD_OK);
 }
 
 static bool against_bare_gemm(const struct bench *bench, struct workload *w)
@@ -143,7 +143,7 @@ static bool run_case(struct bench *bench, const struct workload_case *spec, ad_d
 {
     struct workload w;
     bool done =
-        workload_create(&w, spec, dtype) == AD_OK || own_complain(&w, ad_message_of(w.tape));
+        workload_create(&w, spec, dtype) == AD_OK || own_complain(&w, ad_tape_message(w.tape));
     done = done && own_check(&w);
     if (done) {
         done = against_libtorch(bench, &w, &bench->torch[TORCH_PLAIN]) && done;

@@ -31,7 +31,7 @@ static ad_status create(struct workload *w)
 {
     input_tensor(w, true, 1, (int64_t[]){WIDTH}, 0.0, 0.5, 0);
     w->constant[0] = input_tensor(w, false, 1, (int64_t[]){WIDTH}, 0.0, 0.01, 1);
-    return ad_status_of(w->tape);
+    return ad_tape_status(w->tape);
 }
 
 static ad_tensor forward(const struct workload *w)

@@ -29,7 +29,7 @@ ad_status lstm_create(struct workload *w)
     input_tensor(w, true, 1, (int64_t[]){LSTM_GATES * h}, 0.0, 0.1, 3);
     w->constant[1] = ad_constant(w->tape, w->dtype, 2, (int64_t[]){LSTM_BATCH, h},
                                  input_array(w, (size_t)step * element));
-    return ad_status_of(w->tape);
+    return ad_tape_status(w->tape);
 }
 
 ad_tensor lstm_forward(const struct workload *w)
@@ -52,7 +52,7 @@ ad_status attn_create(struct workload *w)
     input_tensor(w, true, 2, (int64_t[]){ATTN_LENGTH, d}, 0.0, 1.0, 0);
     for (int k = 1; k <= ATTN_WEIGHTS; ++k)
         input_tensor(w, true, 2, (int64_t[]){d, d}, 0.0, 0.125, k);
-    return ad_status_of(w->tape);
+    return ad_tape_status(w->tape);
 }
 
 ad_tensor attn_forward(const struct workload *w)
@@ -60,7 +60,7 @@ ad_tensor attn_forward(const struct workload *w)
     ad_tensor x = w->parameter[0];
     ad_tensor q = ad_matmul(x, w->parameter[1]), k = ad_matmul(x, w->parameter[2]);
     ad_tensor v = ad_matmul(x, w->parameter[3]);
-    ad_tensor y = ad_matmul(ad_attention(q, k, v, 0.125, false, true), w->parameter[4]);
+    ad_tensor y = ad_matmul(ad_attention(q, k, v, 0.125, AD_KEEP_WEIGHTS), w->parameter[4]);
     return ad_mean(ad_square(y));
 }
 
@@ -74,7 +74,7 @@ ad_status gp_create(struct workload *w)
     input_tensor(w, true, 1, (int64_t[]){GP_INPUTS}, 0.0, 0.1, 2);
     input_vector(w, true, 1, 0.0);
     input_vector(w, true, 1, -1.0);
-    return ad_status_of(w->tape);
+    return ad_tape_status(w->tape);
 }
 
 /* The exponent 2 lsf - |u_i - u_j|^2 / 2 is u_i u_j - |u_j|^2 / 2 + (2 lsf - |u_i|^2 / 2), an
@@ -84,12 +84,12 @@ ad_tensor gp_forward(const struct workload *w)
     const int64_t n = w->spec->width, last = 1;
     ad_tensor scale = ad_scale(w->parameter[1], 2), noise = ad_exp(ad_scale(w->parameter[2], 2));
     ad_tensor u = ad_mul(w->constant[0], ad_exp(ad_neg(w->parameter[0])));
-    ad_tensor half = ad_scale(ad_sum_axes(ad_square(u), &last, 1, false), -0.5);
+    ad_tensor half = ad_scale(ad_sum_axes(ad_square(u), &last, 1, 0), -0.5);
     ad_tensor column = ad_reshape(ad_add(half, scale), (int64_t[]){n, 1}, 2);
     ad_tensor k = ad_exp(ad_add(ad_linear(u, ad_transpose(u), half), column));
     k = ad_add(k, ad_diag(ad_broadcast_to(noise, &n, 1), 0));
     ad_tensor l = ad_cholesky(k), y = w->constant[1];
-    ad_tensor a = ad_solve_triangular(l, y, false, false, false);
+    ad_tensor a = ad_solve_triangular(l, y, 0);
     ad_tensor fit = ad_scale(ad_sum(ad_square(a)), 0.5);
     ad_tensor loss = ad_add(fit, ad_sum(ad_log(ad_diagonal(l, 0))));
     return ad_offset(loss, 0.5 * (double)n * log(two_pi));

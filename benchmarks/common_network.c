@@ -13,7 +13,7 @@ static ad_status seeded(struct workload *w, int rank, const int64_t *shape)
 {
     w->seed = input_tensor(w, false, rank, shape, 0, 1, SEED);
     w->seeded = true;
-    return ad_status_of(w->tape);
+    return ad_tape_status(w->tape);
 }
 
 /* ---- convolutions ---- */
@@ -47,7 +47,8 @@ static ad_status conv_w_create(struct workload *w)
 
 static ad_tensor conv_forward(const struct workload *w)
 {
-    return ad_conv2d(w->constant[0], w->constant[1], 1, 1, 1, 1, 1, 1, 1);
+    return ad_conv2d(w->constant[0], w->constant[1],
+                     &(ad_conv2d_options){.padding_h = 1, .padding_w = 1});
 }
 
 /* ---- pooling: the width of the case is that of its result ---- */
@@ -61,22 +62,26 @@ static ad_status pool_create(struct workload *w)
 
 static ad_tensor maxpool2_forward(const struct workload *w)
 {
-    return ad_max_pool2d(w->parameter[0], 2, 2, 2, 2, 0, 0);
+    return ad_max_pool2d(w->parameter[0], 2, 2, NULL);
 }
 
 static ad_tensor maxpool3_forward(const struct workload *w)
 {
-    return ad_max_pool2d(w->parameter[0], 3, 3, 2, 2, 1, 1);
+    return ad_max_pool2d(
+        w->parameter[0], 3, 3,
+        &(ad_max_pool2d_options){.stride_h = 2, .stride_w = 2, .padding_h = 1, .padding_w = 1});
 }
 
 static ad_tensor avgpool2_forward(const struct workload *w)
 {
-    return ad_avg_pool2d(w->parameter[0], 2, 2, 2, 2, 0, 0, true);
+    return ad_avg_pool2d(w->parameter[0], 2, 2, NULL);
 }
 
 static ad_tensor avgpool3_forward(const struct workload *w)
 {
-    return ad_avg_pool2d(w->parameter[0], 3, 3, 1, 1, 1, 1, true);
+    return ad_avg_pool2d(
+        w->parameter[0], 3, 3,
+        &(ad_avg_pool2d_options){.stride_h = 1, .stride_w = 1, .padding_h = 1, .padding_w = 1});
 }
 
 /* ---- norms: the width of the case is that of its weights ---- */
@@ -144,7 +149,7 @@ static ad_status rowsums_create(struct workload *w)
 
 static ad_tensor rowsums_forward(const struct workload *w)
 {
-    return ad_sum_axes(w->parameter[0], (int64_t[]){1}, 1, false);
+    return ad_sum_axes(w->parameter[0], (int64_t[]){1}, 1, 0);
 }
 
 /* `n` labels or indices, (7 r^power + 3) mod `extent`. */
@@ -160,7 +165,7 @@ static ad_status celoss_create(struct workload *w)
 {
     input_tensor(w, true, 2, (int64_t[]){ROWS, CLASSES}, 0, 1, 0);
     numbers(w, ROWS, false, CLASSES);
-    return ad_status_of(w->tape);
+    return ad_tape_status(w->tape);
 }
 
 static ad_tensor celoss_forward(const struct workload *w)
@@ -192,12 +197,12 @@ static ad_status attention_create(struct workload *w)
 
 static ad_tensor attnkeep_forward(const struct workload *w)
 {
-    return ad_attention(w->parameter[0], w->parameter[1], w->parameter[2], 0.125, false, true);
+    return ad_attention(w->parameter[0], w->parameter[1], w->parameter[2], 0.125, AD_KEEP_WEIGHTS);
 }
 
 static ad_tensor attnstrip_forward(const struct workload *w)
 {
-    return ad_attention(w->parameter[0], w->parameter[1], w->parameter[2], 0.125, false, false);
+    return ad_attention(w->parameter[0], w->parameter[1], w->parameter[2], 0.125, 0);
 }
 
 /* ---- all ---- */

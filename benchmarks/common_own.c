@@ -39,7 +39,7 @@ static bool steps(struct workload *w, double seconds, double *result)
             status = ad_tape_rewind(w->tape, w->mark);
         double stop = rounds_now();
         if (status != AD_OK)
-            return own_complain(w, ad_message_of(w->tape));
+            return own_complain(w, ad_tape_message(w->tape));
         size_t slot = n++ % MAX_STEPS;
         sample[STEP_FORWARD][slot] = middle - start;
         sample[STEP_BACKWARD][slot] = stop - middle;
@@ -72,12 +72,12 @@ void own_path_drop(const struct own_path *path)
 static bool profile_start(const struct own *own)
 {
     return ad_profile_start_with(own->profile, own->options) == AD_OK ||
-           own_complain(own->workload, ad_message_of((ad_tape){0}));
+           own_complain(own->workload, ad_tape_message((ad_tape){0}));
 }
 
 static bool profile_stop(const struct workload *w)
 {
-    return ad_profile_stop() == AD_OK || own_complain(w, ad_message_of((ad_tape){0}));
+    return ad_profile_stop() == AD_OK || own_complain(w, ad_tape_message((ad_tape){0}));
 }
 
 bool own_round(void *context, double seconds, double *result)
@@ -97,18 +97,18 @@ bool own_bytes_of(struct workload *w, struct own_bytes *bytes)
 {
     ad_saved before, after;
     ad_stats start, end;
-    ad_status status = ad_saved_for_backward(w->tape, &before);
+    ad_status status = ad_tape_saved_for_backward(w->tape, &before);
     if (status == AD_OK)
         status = ad_tape_stats(w->tape, &start);
     workload_forward(w);
     if (status == AD_OK)
-        status = ad_saved_for_backward(w->tape, &after);
+        status = ad_tape_saved_for_backward(w->tape, &after);
     if (status == AD_OK)
         status = ad_tape_stats(w->tape, &end);
     if (status == AD_OK)
         status = ad_tape_rewind(w->tape, w->mark);
     if (status != AD_OK)
-        return own_complain(w, ad_message_of(w->tape));
+        return own_complain(w, ad_tape_message(w->tape));
     bytes->saved = after.buffer_bytes - before.buffer_bytes;
     bytes->records = after.record_bytes - before.record_bytes;
     bytes->all = end.live_bytes - start.live_bytes;
@@ -139,6 +139,6 @@ bool own_check(struct workload *w)
     if (status == AD_OK)
         status = ad_tape_rewind(w->tape, w->mark);
     if (status != AD_OK)
-        return own_complain(w, ad_message_of(w->tape));
+        return own_complain(w, ad_tape_message(w->tape));
     return own_sum_is_right(w, "tapescope", sum);
 }

@@ -177,9 +177,9 @@ static bool observe(const struct program *p, double seconds, const char *options
     const uint64_t end = now_ns() + (uint64_t)(1e9 * seconds);
     while (ok && now_ns() < end)
         run(p);
-    ok = ok && ad_profile_stop() == AD_OK && ad_status_of(p->tape) == AD_OK;
+    ok = ok && ad_profile_stop() == AD_OK && ad_tape_status(p->tape) == AD_OK;
     if (!ok)
-        fprintf(stderr, "split: %s\n", ad_message_of(p->tape));
+        fprintf(stderr, "split: %s\n", ad_tape_message(p->tape));
     ok = ok && read_shares(file, hz, shares);
     unlink(file);
     return ok;

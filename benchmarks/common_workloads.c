@@ -20,7 +20,7 @@ static ad_status chain_inputs(struct workload *w, bool parameters)
     w->constant[0] = input_tensor(w, true, 1, shape, 0.0, 0.5, 0);
     w->constant[1] = input_tensor(w, parameters, 1, shape, 0.0, 0.01, 1);
     w->constant[2] = input_tensor(w, parameters, 1, shape, 1.0, 0.01, 2);
-    return ad_status_of(w->tape);
+    return ad_tape_status(w->tape);
 }
 
 static ad_status chain_create(struct workload *w)
@@ -60,7 +60,7 @@ static ad_status mlp_create(struct workload *w)
     for (int64_t r = 0; labels && r < batch; ++r)
         labels[r] = (7 * r + 3) % width;
     w->constant[1] = ad_constant(w->tape, AD_I64, 1, &batch, labels);
-    return ad_status_of(w->tape);
+    return ad_tape_status(w->tape);
 }
 
 static ad_tensor mlp_forward(const struct workload *w)
@@ -106,7 +106,7 @@ ad_status workload_create(struct workload *workload, const struct workload_case 
         status = spec->create(workload);
     if (status == AD_OK) {
         workload->mark = ad_tape_mark(workload->tape);
-        status = ad_status_of(workload->tape);
+        status = ad_tape_status(workload->tape);
     }
     return status;
 }

@@ -1,5 +1,6 @@
 # Looks into the shared library: it needs only what the design allows, has its soname, shows nothing
-# but the public names and reads no environment of the unprivileged. Variables: LIBRARY, READELF.
+# but the public names and reads no environment of the unprivileged. Variables: LIBRARY, READELF,
+# SONAME.
 cmake_minimum_required(VERSION 3.25)
 
 execute_process(COMMAND "${READELF}" --wide --dynamic "${LIBRARY}"
@@ -13,8 +14,9 @@ macro(complain)
   math(EXPR wrong "${wrong} + 1")
 endmacro()
 
-if(NOT dynamic MATCHES "SONAME[^\n]*\\[libtapescope\\.so\\.0\\]")
-  complain("the soname is not libtapescope.so.0")
+string(FIND "${dynamic}" "[${SONAME}]" named)
+if(NOT dynamic MATCHES "\\(SONAME\\)" OR named LESS 0)
+  complain("the soname is not ${SONAME}")
 endif()
 
 string(REGEX MATCHALL "\\(NEEDED\\)[^\n]*\\[[^]\n]*" needed "${dynamic}")

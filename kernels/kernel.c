@@ -99,6 +99,20 @@ size_t kernel_dtype_bytes(int dtype)
     return dtype == KERNEL_F32 ? 4 : 8;
 }
 
+const struct kernel_flag kernel_flags[] = {
+#define X(name, attribute, text) {#name, attribute, text},
+    KERNEL_FLAG_MAP(X)
+#undef X
+        {NULL, NULL, NULL}};
+
+unsigned kernel_flag_bit(const char *attribute)
+{
+    for (unsigned i = 0; kernel_flags[i].name; i++)
+        if (strcmp(kernel_flags[i].attribute, attribute) == 0)
+            return 2U << i;
+    return 0;
+}
+
 const char *kernel_dtype_name(int dtype)
 {
     static const char *const names[KERNEL_DTYPES] = {"f32", "f64", "i64"};

@@ -69,9 +69,15 @@ struct kernel_cost {
 };
 
 enum kernel_attr_kind {
-    KERNEL_ATTR_FLAG,  /* one word, 0 or 1 */
+    KERNEL_ATTR_FLAG,  /* one word, 0 or 1; that of a public op is in KERNEL_FLAG_MAP */
     KERNEL_ATTR_INT,   /* one word */
     KERNEL_ATTR_REAL,  /* one word, a double's bits: kernel_attr_real() */
+    KERNEL_ATTR_DTYPE, /* one word, an enum kernel_dtype */
+    /* One word, a field of the public function's options, where 0 stands for 0, for 1, or for the
+     * extent of the kernel on this axis ("stride_h": kernel_h). The op itself sees no default. */
+    KERNEL_ATTR_OPTION,
+    KERNEL_ATTR_OPTION_ONE,
+    KERNEL_ATTR_OPTION_KERNEL,
     KERNEL_ATTR_AXES,  /* the rest: axes, negative ones count from the end; none means all */
     KERNEL_ATTR_SHAPE, /* the rest: extents, or other numbers, one for each axis of the result */
     KERNEL_ATTR_LIST   /* the rest: numbers, as many as the op's shapes say */
@@ -81,6 +87,28 @@ struct kernel_attr_info {
     const char *name;
     enum kernel_attr_kind kind;
 };
+
+/* The flags of public ops: the public name behind AD_, the attribute, what it asks for. The bits
+ * follow the rows, the first one is bit 1: no row moves or goes, a new one stands at the end. */
+#define KERNEL_FLAG_MAP(X)                                                                         \
+    X(KEEPDIM, "keepdim", "the axes that go stay, of extent 1")                                    \
+    X(CAUSAL, "causal", "row i sees columns 0 to i alone")                                         \
+    X(KEEP_WEIGHTS, "keep_weights", "the weights stay on the tape")                                \
+    X(UPPER, "upper", "the upper triangle, else the lower")                                        \
+    X(TRANSPOSED, "transposed", "the matrix transposed")                                           \
+    X(UNIT_DIAGONAL, "unit_diagonal", "the diagonal is taken for 1")                               \
+    X(DESCENDING, "descending", "from the greatest to the least")                                  \
+    X(REVERSE, "reverse", "from the end of the axis")                                              \
+    X(SKIP_PADDING, "skip_padding", "means over what lies inside of x alone")                      \
+    X(SMALLEST, "smallest", "the least numbers, in ascending order")
+
+/* One for each bit from bit 1 on; a name of NULL ends it. */
+struct kernel_flag {
+    const char *name, *attribute, *text;
+};
+extern const struct kernel_flag kernel_flags[];
+/* The bit of an attribute's flag; 0: it has no public name. */
+unsigned kernel_flag_bit(const char *attribute);
 
 /* Input and attributes that exercise an op: drives gradcheck, edge tests and benchmarks. */
 struct kernel_sample {

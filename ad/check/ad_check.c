@@ -9,6 +9,7 @@
 
 #include "tape_call.h"
 #include "tape_inplace.h"
+#include "tape_no_grad.h"
 
 #include <math.h>
 #include <string.h>
@@ -82,6 +83,7 @@ static ad_status find_leaves(struct job *j)
 static ad_status enter(struct job *j)
 {
     struct tape *t = j->t;
+    char open[TAPE_NO_GRAD_TEXT];
     if (t->error.code != TAPE_OK)
         return (ad_status)t->error.code;
     if (!j->function || !j->x || j->n < 1 || j->n > TAPE_MAX_IN)
@@ -96,7 +98,8 @@ static ad_status enter(struct job *j)
                                     ad_check_shown(j->tolerance));
     if (t->no_grad)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, j->site,
-                                    "check_gradient: not under no_grad");
+                                    "check_gradient: not under no_grad%s",
+                                    tape_no_grad_open(t, open));
     if (t->calls.innermost)
         return (ad_status)tape_call_refuse(t, "check_gradient", j->site);
     ad_status status = find_leaves(j);

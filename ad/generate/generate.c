@@ -33,10 +33,54 @@ static bool is_list(const struct kernel_attr_info *a)
            a->kind == KERNEL_ATTR_LIST;
 }
 
-/* A short form has what no default can stand for. */
+/* A field of the op's options. */
+static bool is_option(const struct kernel_attr_info *a)
+{
+    return a->kind == KERNEL_ATTR_OPTION || a->kind == KERNEL_ATTR_OPTION_ONE ||
+           a->kind == KERNEL_ATTR_OPTION_KERNEL;
+}
+
+static bool has_options(const struct kernel_op *op)
+{
+    for (int i = 0; i < op->n_attrs; i++)
+        if (is_option(&op->attrs[i]))
+            return true;
+    return false;
+}
+
+/* The bits of all flags that the op takes. */
+static unsigned flags_of(const struct kernel_op *op)
+{
+    unsigned bits = 0;
+    for (int i = 0; i < op->n_attrs; i++)
+        if (op->attrs[i].kind == KERNEL_ATTR_FLAG)
+            bits |= kernel_flag_bit(op->attrs[i].name);
+    return bits;
+}
+
+/* The form has its flags as a parameter of their own. */
+static bool has_flags(const struct form *f)
+{
+    return f->attrs && flags_of(f->op) != 0 && !has_options(f->op);
+}
+
+/* "AD_CAUSAL | AD_KEEP_WEIGHTS", in the order of the bits. */
+static void print_bits(unsigned bits)
+{
+    const char *before = "";
+    for (unsigned i = 0; kernel_flags[i].name; i++)
+        if (bits & 2U << i) {
+            printf("%sAD_%s", before, kernel_flags[i].name);
+            before = " | ";
+        }
+}
+
+/* An attribute that is a parameter of the form. A short form has what no default can stand for. */
 static bool is_shown(const struct form *f, const struct kernel_attr_info *a)
 {
-    return f->attrs || a->kind == KERNEL_ATTR_REAL || a->kind == KERNEL_ATTR_INT;
+    if (a->kind == KERNEL_ATTR_FLAG || is_option(a))
+        return false;
+    return f->attrs || !is_list(a);
 }
 
 static const char *count_name(const struct kernel_attr_info *a)
@@ -44,7 +88,14 @@ static const char *count_name(const struct kernel_attr_info *a)
     return a->kind == KERNEL_ATTR_SHAPE ? "rank" : a->kind == KERNEL_ATTR_LIST ? "n" : "n_axes";
 }
 
-/* "ad_tensor x, const int64_t *axes, int n_axes, bool keepdim", or the names alone. */
+static const char *type_of(const struct kernel_attr_info *a)
+{
+    return a->kind == KERNEL_ATTR_REAL    ? "double"
+           : a->kind == KERNEL_ATTR_DTYPE ? "ad_dtype"
+                                          : "int64_t";
+}
+
+/* "ad_tensor x, const int64_t *axes, int n_axes, unsigned flags", or the names alone. */
 static void print_parameters(const struct form *f, bool types, const char *tensor)
 {
     const struct kernel_op *op = f->op;
@@ -59,14 +110,16 @@ static void print_parameters(const struct form *f, bool types, const char *tenso
                 continue;
             if (is_list(a))
                 printf(types ? ", const int64_t *%s, int %s" : ", %s, %s", a->name, count_name(a));
-            else if (a->kind == KERNEL_ATTR_REAL)
-                printf(types ? ", double %s" : ", %s", a->name);
-            else if (a->kind == KERNEL_ATTR_FLAG)
-                printf(types ? ", bool %s" : ", %s", a->name);
             else
-                printf(types ? ", int64_t %s" : ", %s", a->name);
+                printf(", %s%s%s", types ? type_of(a) : "", types ? " " : "", a->name);
         }
     }
+    if (has_flags(f))
+        printf(", %sflags", types ? "unsigned " : "");
+    if (has_options(op) && types)
+        printf(", const ad_%s_options *options", op->name);
+    else if (has_options(op))
+        printf(", options");
     for (int i = 1; i < kernel_results(op); i++)
         printf(", %s%s", types ? "ad_tensor *" : "", op->result_names[i - 1]);
 }
@@ -88,9 +141,52 @@ static void print_filled(const char *label, const char *text)
     printf("\n");
 }
 
+/* " *  flags: AD_CAUSAL: row i sees columns 0 to i alone; …." */
+static void print_flags(const struct kernel_op *op)
+{
+    char text[512] = "";
+    for (unsigned i = 0; kernel_flags[i].name; i++)
+        if (flags_of(op) & 2U << i)
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%sAD_%s: %s",
+                     text[0] ? "; " : "", kernel_flags[i].name, kernel_flags[i].text);
+    snprintf(text + strlen(text), sizeof text - strlen(text), "; 0: none of it.");
+    print_filled("flags:", text);
+}
+
+/* What a 0 of the field stands for, as C text. */
+static const char *option_default(const struct kernel_attr_info *a)
+{
+    static char kernel[64];
+    if (a->kind == KERNEL_ATTR_OPTION_KERNEL) {
+        snprintf(kernel, sizeof kernel, "kernel%s", a->name + strlen("stride"));
+        return kernel;
+    }
+    return a->kind == KERNEL_ATTR_OPTION_ONE ? "1" : "0";
+}
+
+static void print_options(const struct kernel_op *op)
+{
+    printf("/* Options of ad_%s. A field of 0 stands for what is named beside it. */\n"
+           "typedef struct ad_%s_options {\n",
+           op->name, op->name);
+    for (int i = 0; i < op->n_attrs; i++) {
+        const struct kernel_attr_info *a = &op->attrs[i];
+        if (is_option(a))
+            printf("    int64_t %s; /* %s */\n", a->name, option_default(a));
+    }
+    if (flags_of(op)) {
+        printf("    unsigned flags; /* ");
+        print_bits(flags_of(op));
+        printf(" */\n");
+    }
+    printf("} ad_%s_options;\n\n", op->name);
+}
+
 static void print_declaration(const struct form *f)
 {
     const struct kernel_op *op = f->op;
+    if (has_options(op))
+        print_options(op);
     printf("/* %s\n", op->brief);
     print_filled("Shapes:", op->shapes);
     print_filled("Value:", op->formula);
@@ -101,6 +197,10 @@ static void print_declaration(const struct form *f)
         printf(f->attrs ? " *  axes [n_axes]: which axes, negative ones from the end; none: all.\n"
                         : " *  Over all axes; ad_%s_axes takes some.\n",
                op->name);
+    if (flags_of(op) && (has_flags(f) || has_options(op)))
+        print_flags(op);
+    if (has_options(op))
+        printf(" *  options: NULL stands for a struct of zeros.\n");
     for (int i = 1; i < kernel_results(op); i++)
         printf(" *  %s: receives a further result; may be a null pointer.\n",
                op->result_names[i - 1]);
@@ -111,6 +211,52 @@ static void print_declaration(const struct form *f)
     printf("))\n");
     printf("#if AD_LINE_MACROS\n#define %s(...) %s_at(__VA_ARGS__, __LINE__)\n#endif\n\n", f->name,
            f->name);
+}
+
+/* The word of an attribute that is no list. */
+static void print_word(const struct form *f, const struct kernel_attr_info *a, int at)
+{
+    const char *const from = has_options(f->op) ? "ad_given_." : "";
+    if (a->kind == KERNEL_ATTR_FLAG && (has_flags(f) || has_options(f->op))) {
+        printf("    ad_attr_[%d] = (%sflags & ", at, from);
+        print_bits(kernel_flag_bit(a->name));
+        printf(") != 0;\n");
+    } else if (a->kind == KERNEL_ATTR_OPTION) {
+        printf("    ad_attr_[%d] = ad_given_.%s;\n", at, a->name);
+    } else if (is_option(a)) {
+        printf("    ad_attr_[%d] = ad_given_.%s ? ad_given_.%s : %s;\n", at, a->name, a->name,
+               option_default(a));
+    } else if (is_shown(f, a)) {
+        printf(a->kind == KERNEL_ATTR_REAL    ? "    ad_attr_[%d] = kernel_attr_word(%s);\n"
+               : a->kind == KERNEL_ATTR_DTYPE ? "    ad_attr_[%d] = (int)%s;\n"
+                                              : "    ad_attr_[%d] = %s;\n",
+               at, a->name);
+    }
+}
+
+/* What refuses a call before its attributes are set: flags of other ops, lists of no length. */
+static void print_checks(const struct form *f, const struct kernel_attr_info *list, int most)
+{
+    const struct kernel_op *op = f->op;
+    const bool flags = flags_of(op) != 0 && (has_flags(f) || has_options(op));
+    const char *const from = has_options(op) ? "ad_given_." : "";
+    if (has_options(op))
+        printf("    static const ad_%s_options ad_none_;\n"
+               "    const ad_%s_options ad_given_ = options ? *options : ad_none_;\n",
+               op->name, op->name);
+    if (!flags && !list)
+        return;
+    printf("    if (");
+    if (flags)
+        printf("!ad_flags_ok(&kernel_op_%s, %s, %sflags, %uU, AD_HERE)", op->name, op->in_names[0],
+               from, flags_of(op));
+    if (list)
+        printf("%s!ad_list_ok(&kernel_op_%s, %s, \"%s\", %s, %s, %d, AD_HERE)",
+               flags ? " ||\n        " : "", op->name, op->in_names[0], list->name, list->name,
+               count_name(list), most);
+    printf(")\n        return ad_no_results(%s, %s);\n", op->in_names[0],
+           kernel_results(op) > 1 ? "ad_more_, (int)(sizeof ad_more_ / sizeof *ad_more_)"
+                                  : "NULL, 0");
 }
 
 static void print_definition(const struct form *f)
@@ -151,25 +297,11 @@ static void print_definition(const struct form *f)
     const bool any = list && list->kind == KERNEL_ATTR_LIST;
     const int most = any ? KERNEL_MAX_ATTR - words : KERNEL_MAX_RANK;
     printf("    int64_t ad_attr_[%d] = {0};\n", words + most);
-    int at = 0;
-    for (int i = 0; i < op->n_attrs; i++) {
-        const struct kernel_attr_info *a = &op->attrs[i];
-        if (is_list(a))
-            continue;
-        if (!is_shown(f, a)) {
-            at++;
-            continue;
-        }
-        printf(a->kind == KERNEL_ATTR_REAL ? "    ad_attr_[%d] = kernel_attr_word(%s);\n"
-                                           : "    ad_attr_[%d] = (int64_t)%s;\n",
-               at++, a->name);
-    }
+    print_checks(f, f->attrs ? list : NULL, most);
+    for (int i = 0, at = 0; i < op->n_attrs; i++)
+        if (!is_list(&op->attrs[i]))
+            print_word(f, &op->attrs[i], at++);
     if (list && f->attrs) {
-        printf("    if (!ad_list_ok(&kernel_op_%s, %s, \"%s\", %s, %s, %d, AD_HERE))\n"
-               "        return %s(%s, %s);\n",
-               op->name, op->in_names[0], list->name, list->name, count_name(list), most,
-               "ad_no_results", op->in_names[0],
-               more ? "ad_more_, (int)(sizeof ad_more_ / sizeof *ad_more_)" : "NULL, 0");
         printf("    if (%s)\n        memcpy(ad_attr_ + %d, %s, (size_t)%s * sizeof(int64_t));\n",
                count_name(list), words, list->name, count_name(list));
         printf("    return %s, %d + %s, ad_attr_, %s);\n}\n\n", apply, words, count_name(list),
@@ -251,6 +383,35 @@ static void print_docs(void)
     }
 }
 
+/* The enum of flags. */
+static void print_flag_bits(void)
+{
+    printf(
+        "/* Flags of ops, joined by |. The comment of an op names those that it takes; another one "
+        "is\n * AD_ERROR_ARGUMENT. None is 1, so that `true` is refused as well. */\n"
+        "enum ad_flags {\n");
+    for (unsigned i = 0; kernel_flags[i].name; i++)
+        printf("    AD_%s = 1 << %u%s /* %s */\n", kernel_flags[i].name, i + 1,
+               kernel_flags[i + 1].name ? "," : "", kernel_flags[i].text);
+    printf("};\n\n");
+}
+
+/* A public op whose flag has no public name does not build. */
+static bool all_flags_have_names(void)
+{
+    int n;
+    const struct kernel_op *const *ops = kernel_ops(&n);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < ops[i]->n_attrs && !ops[i]->hidden; k++)
+            if (ops[i]->attrs[k].kind == KERNEL_ATTR_FLAG &&
+                !kernel_flag_bit(ops[i]->attrs[k].name)) {
+                fprintf(stderr, "%s: the flag \"%s\" is not in KERNEL_FLAG_MAP\n", ops[i]->name,
+                        ops[i]->attrs[k].name);
+                return false;
+            }
+    return true;
+}
+
 /* Nothing is printed for an op that the gradient checks could not run: it does not build. */
 static bool all_have_samples(void)
 {
@@ -268,7 +429,7 @@ static bool all_have_samples(void)
 int main(int argc, char **argv)
 {
     const char *what = argc == 2 ? argv[1] : "";
-    if (!all_have_samples())
+    if (!all_have_samples() || !all_flags_have_names())
         return 1;
     if (strcmp(what, "header") == 0) {
         printf("/* ad_ops.h: the ops, printed from the op table by tapescope_generate; included by "
@@ -280,6 +441,7 @@ int main(int argc, char **argv)
                " * AD_ERROR_DTYPE, AD_ERROR_VALUE, AD_ERROR_HANDLE, AD_ERROR_TAPE, "
                "AD_ERROR_THREAD, AD_ERROR_MEMORY.\n"
                " */\n#ifndef TAPESCOPE_AD_OPS_H\n#define TAPESCOPE_AD_OPS_H\n\n");
+        print_flag_bits();
         each(print_declaration);
         printf("#endif\n");
     } else if (strcmp(what, "source") == 0) {

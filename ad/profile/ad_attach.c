@@ -99,9 +99,9 @@ static uint64_t now_ns(void)
 static void take_error(char *buf, size_t n)
 {
     static const ad_tape none;
-    const char *message = ad_message_of(none);
+    const char *message = ad_tape_message(none);
     snprintf(buf, n, "%s", message ? message : "");
-    ad_clear_error(none);
+    ad_tape_clear_error(none);
 }
 
 /* Begins a profile. Returns when it ends, in ns. 0: it has not begun, and the answer says why. */

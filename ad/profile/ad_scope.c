@@ -10,7 +10,7 @@
 #include <time.h>
 
 #undef ad_scope_end
-#undef ad_assert_tape_bytes
+#undef ad_tape_assert_bytes
 
 int ad_profiling_;
 
@@ -147,15 +147,15 @@ void ad_grown_end_(const struct ad_grown_ *grown)
         *grown->bytes = (int64_t)(tape_observe_held() - grown->before);
 }
 
-ad_status ad_assert_tape_bytes_site(ad_tape tape, uint64_t bytes, unsigned ad_line_)
+ad_status ad_tape_assert_bytes_site(ad_tape tape, uint64_t bytes, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
-    struct tape *t = ad_tape_find(tape.slot, tape.generation, "assert_tape_bytes", site);
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, "tape_assert_bytes", site);
     if (!t)
         return ad_failed();
     if (t->arena.live <= bytes)
         return AD_OK;
     return (ad_status)tape_fail(t, TAPE_ERROR_LIMIT, site,
-                                "assert_tape_bytes: the tape holds %llu bytes, more than %llu",
+                                "tape_assert_bytes: the tape holds %llu bytes, more than %llu",
                                 (unsigned long long)t->arena.live, (unsigned long long)bytes);
 }

@@ -77,10 +77,10 @@ static struct tape *take(struct tape *t, ad_tape parent, ad_tape child, struct t
             why = "the fork was joined already, or destroyed";
         } else if (!own) {
             code = TAPE_ERROR_THREAD;
-            why = "another thread records on the fork: its ad_record_end comes first";
+            why = "another thread records on the fork: its ad_tape_record_end comes first";
         } else if (tape_fork_is_of(own, parent.slot, parent.generation)) {
             code = TAPE_ERROR_STATE;
-            why = "the fork is recorded on: ad_record_end comes first";
+            why = "the fork is recorded on: ad_tape_record_end comes first";
         }
     }
     *status = (ad_status)tape_fail(t, code, site, "tape_join: %s", why);

@@ -10,6 +10,7 @@
 #include "tape_bridge.h"
 #include "tape_call.h"
 #include "tape_fork.h"
+#include "tape_no_grad.h"
 #include "tape_nonfinite_scalars.h"
 #include "tape_preaccumulate.h"
 #include "tape_value.h"
@@ -69,7 +70,7 @@ ad_status ad_real_record(struct tape *t, ad_tape tape, const char *what, struct 
     if (recording)
         return (ad_status)tape_fail(
             t, TAPE_ERROR_STATE, site,
-            "%s: the thread records on another tape: ad_record_begin comes first", what);
+            "%s: the thread records on another tape: ad_tape_record_begin comes first", what);
     return push(t, tape, what, site);
 }
 
@@ -90,22 +91,22 @@ void ad_real_forget(struct tape *t)
     t->statements->depth = 0;
 }
 
-ad_status ad_record_begin_site(ad_tape tape, unsigned ad_line_)
+ad_status ad_tape_record_begin_site(ad_tape tape, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
     struct tape *taken = ad_tape_adopt(tape), *t = taken;
     if (!t)
-        t = ad_tape_find(tape.slot, tape.generation, "record_begin", site);
+        t = ad_tape_find(tape.slot, tape.generation, "tape_record_begin", site);
     if (!t)
         return ad_failed();
     if (t == recording)
         t->statements->depth++;
     else if (t->statements->depth > 0)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
-                                    "record_begin: the thread records on this tape already, "
+                                    "tape_record_begin: the thread records on this tape already, "
                                     "beneath another");
     else {
-        ad_status status = push(t, tape, "record_begin", site);
+        ad_status status = push(t, tape, "tape_record_begin", site);
         if (status != AD_OK && taken)
             ad_tape_abandon(t, tape.slot);
         return status;
@@ -113,17 +114,17 @@ ad_status ad_record_begin_site(ad_tape tape, unsigned ad_line_)
     return AD_OK;
 }
 
-ad_status ad_record_end_site(ad_tape tape, unsigned ad_line_)
+ad_status ad_tape_record_end_site(ad_tape tape, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
-    struct tape *t = ad_tape_find(tape.slot, tape.generation, "record_end", site);
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, "tape_record_end", site);
     if (!t)
         return ad_failed();
     if (t != recording)
         return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
-                                    "record_end: the thread does not record on this tape");
+                                    "tape_record_end: the thread does not record on this tape");
     if (t->statements->depth == 1 && t->sections->n > 0)
-        return (ad_status)tape_section_refuse(t, "record_end", site);
+        return (ad_status)tape_section_refuse(t, "tape_record_end", site);
     if (--t->statements->depth == 0) {
         t->statements->depth = 1;
         ad_real_forget(t);
@@ -368,6 +369,7 @@ static ad_status backward(ad_tape tape, int64_t n, const ad_real *y, const doubl
     if (!t || !indices(t, n, y, what, "y", site, &of, &status))
         return status;
     bool active = false;
+    char open[TAPE_NO_GRAD_TEXT];
     for (int64_t i = 0; i < n; i++)
         active = active || of.index[i];
     if (active) {
@@ -375,9 +377,10 @@ static ad_status backward(ad_tape tape, int64_t n, const ad_real *y, const doubl
         status = (ad_status)tape_sweep_statements(t, n, of.index, seed, site);
         ad_real_calls_end(t, owner);
     } else
-        status = (ad_status)tape_fail(
-            t, TAPE_ERROR_STATE, site,
-            "%s: y does not depend on a leaf, or was computed under no_grad", what);
+        status =
+            (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                 "%s: y does not depend on a leaf, or was computed under no_grad%s",
+                                 what, tape_no_grad_open(t, open));
     indices_free(t, &of);
     return status;
 }

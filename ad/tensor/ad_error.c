@@ -92,42 +92,41 @@ const char *ad_unread(void)
     return unread ? own.error.message : NULL;
 }
 
-/* The tape whose error is looked at. NULL: it is not the thread's, and the thread's own error says
- * so, or says what first failed for that reason. */
-static struct tape *look(ad_tape tape, const char *what)
+/* The error that belongs to a handle: the tape's own, or the thread's for the zero handle and for
+ * one whose tape is not the thread's. That is a failure too, unless the thread's error says so
+ * already or was shown for this handle before: status and message are of one error. */
+static struct tape_error *error_of(ad_tape tape, const char *what)
 {
-    if (own.tape.slot == tape.slot && own.tape.generation == tape.generation)
-        own.read = false;
-    struct tape *t = ad_tape_find(tape.slot, tape.generation, what, (struct tape_site){0, 0});
-    if (t)
-        tape_nonfinite_settle(t);
-    return t;
-}
-
-ad_status ad_status_of(ad_tape tape)
-{
-    struct tape *t = tape.slot ? look(tape, "status_of") : NULL;
-    own.read = own.read || !t;
-    return (ad_status)(t ? t->error.code : own.error.code);
-}
-
-const char *ad_message_of(ad_tape tape)
-{
-    struct tape *t = tape.slot ? look(tape, "message_of") : NULL;
+    struct tape *t = ad_tape_behind((ad_tensor){tape.slot, tape.generation, 0, 0});
     if (t) {
-        const char *unread = t->error.code == TAPE_OK ? ad_unread() : NULL;
-        return unread ? unread : t->error.message;
+        tape_nonfinite_settle(t);
+        return &t->error;
     }
+    const bool shown = own.error.code != TAPE_OK && own.tape.slot == tape.slot &&
+                       own.tape.generation == tape.generation;
+    if (tape.slot && !shown)
+        ad_tape_find(tape.slot, tape.generation, what, (struct tape_site){0, 0});
+    if (tape.slot)
+        own.tape = tape;
     own.read = true;
-    return own.error.message;
+    return &own.error;
 }
 
-void ad_clear_error(ad_tape tape)
+ad_status ad_tape_status(ad_tape tape)
 {
-    struct tape *t = tape.slot ? look(tape, "clear_error") : NULL;
-    if (tape.slot && !t)
+    return (ad_status)error_of(tape, "tape_status")->code;
+}
+
+const char *ad_tape_message(ad_tape tape)
+{
+    return error_of(tape, "tape_message")->message;
+}
+
+void ad_tape_clear_error(ad_tape tape)
+{
+    struct tape_error *error = error_of(tape, "tape_clear_error");
+    if (tape.slot && error == &own.error)
         return;
-    struct tape_error *error = t ? &t->error : &own.error;
     error->code = TAPE_OK;
     error->message[0] = 0;
 }
@@ -146,10 +145,10 @@ static void tell(const struct tape *t)
     __atomic_store_n(&slot->thread, owner, __ATOMIC_RELAXED);
 }
 
-ad_status ad_on_error_site(ad_tape tape, ad_error_callback *callback, void *payload,
-                           unsigned ad_line_)
+ad_status ad_tape_on_error_site(ad_tape tape, ad_error_callback *callback, void *payload,
+                                unsigned ad_line_)
 {
-    struct tape *t = ad_tape_find(tape.slot, tape.generation, "on_error", AD_HERE);
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, "tape_on_error", AD_HERE);
     if (!t)
         return ad_failed();
     t->watch = (struct tape_error_watch){.tell = callback ? tell : NULL,

@@ -3,6 +3,7 @@
 
 #include "tape_call.h"
 #include "tape_guard.h"
+#include "tape_no_grad.h"
 
 #include <string.h>
 
@@ -11,7 +12,7 @@ static ad_status check(ad_tensor y, const ad_tensor *seed, const char *what, str
                        struct tape **tape, uint32_t *y_value, uint32_t *seed_value)
 {
     ad_status status;
-    char a[96], b[96];
+    char a[96], b[96], open[TAPE_NO_GRAD_TEXT];
     *seed_value = 0;
     *y_value = ad_value_find(y, what, 0, site, tape, &status);
     struct tape *t = *tape;
@@ -29,7 +30,8 @@ static ad_status check(ad_tensor y, const ad_tensor *seed, const char *what, str
     if (!(v->flags & TAPE_NEEDS_GRADIENT))
         return (ad_status)tape_fail(
             t, TAPE_ERROR_STATE, site,
-            "%s: y does not depend on a leaf, or was computed under no_grad", what);
+            "%s: y does not depend on a leaf, or was computed under no_grad%s", what,
+            tape_no_grad_open(t, open));
     if (!seed) {
         if (v->array.size != 1)
             return (ad_status)tape_fail(t, TAPE_ERROR_SHAPE, site,
@@ -86,6 +88,44 @@ ad_status ad_backward_seed_release_site(ad_tensor y, ad_tensor seed, unsigned ad
     return status == AD_OK ? (ad_status)tape_sweep_release(t, value, seed_value, site) : status;
 }
 
+/* The gradient of the value v of t can be read into the buffer. */
+static ad_status check_gradient(struct tape *t, uint32_t v, const void *buffer, int64_t count,
+                                const char *what, struct tape_site site)
+{
+    const struct tape_value *value = &t->entries[v];
+    char open[TAPE_NO_GRAD_TEXT];
+    if (!(value->flags & (TAPE_LEAF | TAPE_RETAIN))) {
+        if (value->flags & TAPE_NEEDS_GRADIENT)
+            return (ad_status)tape_fail(
+                t, TAPE_ERROR_STATE, site,
+                "%s: an intermediate's gradient is kept only after ad_retain_gradient", what);
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "%s: a constant has none%s", what,
+                                    tape_no_grad_open(t, open));
+    }
+    const ad_status status = ad_buffer_check(t, v, what, buffer, count, site);
+    if (status != AD_OK || value->array.size == 0)
+        return status;
+    if (!tape_was_swept(t, value))
+        return (ad_status)tape_fail(
+            t, TAPE_ERROR_STATE, site, "%s: no sweep since %s: ad_backward comes first", what,
+            value->flags & TAPE_RETAIN       ? "ad_retain_gradient"
+            : value->flags & TAPE_TAKEN_BACK ? "its buffer was taken back"
+                                             : "the tape was made, reset or rewound");
+    return AD_OK;
+}
+
+static void read_gradient(const struct tape *t, uint32_t v, void *buffer)
+{
+    const struct tape_value *value = &t->entries[v];
+    if (value->array.size == 0)
+        return;
+    const void *gradient = tape_gradient(t, v);
+    if (gradient)
+        memmove(buffer, gradient, tape_value_bytes(value));
+    else
+        memset(buffer, 0, tape_value_bytes(value));
+}
+
 ad_status ad_gradient_site(ad_tensor x, void *buffer, int64_t count, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
@@ -98,27 +138,44 @@ ad_status ad_gradient_site(ad_tensor x, void *buffer, int64_t count, unsigned ad
         return (ad_status)t->error.code;
     if (t->calls.innermost)
         return (ad_status)tape_call_refuse(t, "gradient", site);
-    struct tape_value *value = &t->entries[v];
-    if (!(value->flags & (TAPE_LEAF | TAPE_RETAIN)))
-        return (ad_status)tape_fail(
-            t, TAPE_ERROR_STATE, site,
-            value->flags & TAPE_NEEDS_GRADIENT
-                ? "gradient: an intermediate's gradient is kept only after ad_retain_gradient"
-                : "gradient: a constant has none");
-    status = ad_buffer_check(t, v, "gradient", buffer, count, site);
-    if (status != AD_OK || value->array.size == 0)
+    status = check_gradient(t, v, buffer, count, "gradient", site);
+    if (status == AD_OK)
+        read_gradient(t, v, buffer);
+    return status;
+}
+
+ad_status ad_gradients_site(int n, const ad_tensor *x, void *const *buffers, const int64_t *counts,
+                            unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    ad_status status;
+    char what[32];
+    if (n == 0)
+        return AD_OK;
+    if (n < 0 || !x)
+        return ad_fail(AD_ERROR_ARGUMENT, site,
+                       n < 0 ? "gradients: n is negative" : "gradients: x is a null pointer");
+    ad_value_find(x[0], "gradients: x[0]", 0, site, &t, &status);
+    if (!t)
         return status;
-    if (!tape_was_swept(t, value))
-        return (ad_status)tape_fail(
-            t, TAPE_ERROR_STATE, site, "gradient: no sweep since %s: ad_backward comes first",
-            value->flags & TAPE_RETAIN       ? "ad_retain_gradient"
-            : value->flags & TAPE_TAKEN_BACK ? "its buffer was taken back"
-                                             : "the tape was made, reset or rewound");
-    const void *gradient = tape_gradient(t, v);
-    if (gradient)
-        memmove(buffer, gradient, tape_value_bytes(value));
-    else
-        memset(buffer, 0, tape_value_bytes(value));
+    if (t->error.code != TAPE_OK)
+        return (ad_status)t->error.code;
+    if (t->calls.innermost)
+        return (ad_status)tape_call_refuse(t, "gradients", site);
+    if (!buffers || !counts)
+        return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site, "gradients: %s is a null pointer",
+                                    buffers ? "counts" : "buffers");
+    for (int i = 0; i < n; i++) {
+        const uint32_t v = ad_value_on(t, x[i], site, "gradients: x[%d]", i);
+        (void)snprintf(what, sizeof what, "gradients: x[%d]", i);
+        status =
+            v ? check_gradient(t, v, buffers[i], counts[i], what, site) : (ad_status)t->error.code;
+        if (status != AD_OK)
+            return status;
+    }
+    for (int i = 0; i < n; i++)
+        read_gradient(t, x[i].value, buffers[i]);
     return AD_OK;
 }
 
@@ -158,6 +215,7 @@ ad_status ad_retain_gradient_site(ad_tensor x, unsigned ad_line_)
 static ad_status find_inputs(struct tape *t, int n, const ad_tensor *x, uint32_t *inputs,
                              struct tape_site site)
 {
+    char open[TAPE_NO_GRAD_TEXT];
     for (int i = 0; i < n; i++) {
         inputs[i] = ad_value_on(t, x[i], site, "create_graph: x[%d]", i);
         if (!inputs[i])
@@ -171,8 +229,8 @@ static ad_status find_inputs(struct tape *t, int n, const ad_tensor *x, uint32_t
             return (ad_status)tape_fail(
                 t, TAPE_ERROR_STATE, site,
                 "create_graph: x[%d] is constant: no leaf is in it, or it was detached, computed "
-                "under no_grad, or lies outside a gradient check that runs",
-                i);
+                "under no_grad, or lies outside a gradient check that runs%s",
+                i, tape_no_grad_open(t, open));
     }
     return AD_OK;
 }
@@ -201,8 +259,10 @@ ad_status ad_create_graph_site(ad_tensor y, ad_tensor seed, int n, const ad_tens
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
                                     n < 0 ? "create_graph: n is negative"
                                           : "create_graph: x or gradient is a null pointer");
+    char open[TAPE_NO_GRAD_TEXT];
     if (t->no_grad)
-        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "create_graph: not under no_grad");
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "create_graph: not under no_grad%s",
+                                    tape_no_grad_open(t, open));
     /* Their indices, and behind them those of the gradients. */
     uint32_t *inputs =
         t->memory->resize(NULL, (2 * (size_t)n + 1) * sizeof *inputs, t->memory->payload);

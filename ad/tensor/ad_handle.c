@@ -124,7 +124,7 @@ static const char *no_tape(uint32_t slot, uint32_t generation, ad_status *code)
     if (thread == AD_THREAD_CALLED)
         return "not while a callback of ad_real_map or ad_real_custom runs";
     if (thread == AD_THREAD_NONE)
-        return "the fork belongs to no thread: ad_record_begin comes first";
+        return "the fork belongs to no thread: ad_tape_record_begin comes first";
     *code = AD_ERROR_THREAD;
     return "the tape belongs to another thread";
 }
@@ -439,5 +439,36 @@ bool ad_list_ok(const struct kernel_op *op, ad_tensor x, const char *name, const
                   op->name, n, name, max);
     else
         tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: %s is a null pointer", op->name, name);
+    return false;
+}
+
+/* "AD_CAUSAL | AD_UPPER"; bits without a name as a number. */
+static const char *flag_names(unsigned flags, char *buf, size_t n)
+{
+    size_t used = 0;
+    buf[0] = 0;
+    for (unsigned i = 0; kernel_flags[i].name && used < n; i++)
+        if (flags & 2U << i) {
+            used += (size_t)snprintf(buf + used, n - used, "%sAD_%s", used ? " | " : "",
+                                     kernel_flags[i].name);
+            flags &= ~(2U << i);
+        }
+    if (flags && used < n)
+        (void)snprintf(buf + used, n - used, "%s%#x", used ? " | " : "", flags);
+    return buf;
+}
+
+bool ad_flags_ok(const struct kernel_op *op, ad_tensor x, unsigned flags, unsigned taken,
+                 struct tape_site site)
+{
+    char wrong[160], right[160];
+    struct tape *t;
+    ad_status status;
+    if (!(flags & ~taken))
+        return true;
+    if (ad_value_find(x, op->name, 1, site, &t, &status) && t->error.code == TAPE_OK)
+        tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: flags has %s; it takes %s", op->name,
+                  flag_names(flags & ~taken, wrong, sizeof wrong),
+                  flag_names(taken, right, sizeof right));
     return false;
 }

@@ -42,7 +42,7 @@ extern struct ad_slot ad_slots[AD_SLOTS];
 /* The same while callbacks of its records may run. */
 #define AD_THREAD_CALLED (UINT64_MAX - 1)
 
-/* There while a fork is nobody's: ad_record_begin takes it. */
+/* There while a fork is nobody's: ad_tape_record_begin takes it. */
 #define AD_THREAD_NONE (UINT64_MAX - 2)
 
 /* A number for the calling thread, never reused, never 0. */
@@ -173,5 +173,10 @@ ad_tensor ad_apply_list(const struct kernel_op *op, int n_in, const ad_tensor *i
 /* Checks a list attribute. False: it is no list, and the tape's error is set. */
 bool ad_list_ok(const struct kernel_op *op, ad_tensor x, const char *name, const int64_t *list,
                 int n, int max, struct tape_site site);
+
+/* Checks the flags given to an op that takes those of the bits `taken`. False: it has others, and
+ * the tape's error names them. */
+bool ad_flags_ok(const struct kernel_op *op, ad_tensor x, unsigned flags, unsigned taken,
+                 struct tape_site site);
 
 #endif

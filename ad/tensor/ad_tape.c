@@ -5,6 +5,7 @@
 #include "ad_internal.h"
 
 #include "tape_call.h"
+#include "tape_no_grad.h"
 #include "tape_release.h"
 #include "tape_statement.h"
 
@@ -103,37 +104,39 @@ ad_status ad_tape_rewind_site(ad_tape tape, ad_mark mark, unsigned ad_line_)
     return AD_OK;
 }
 
-ad_status ad_no_grad_begin_site(ad_tape tape, unsigned ad_line_)
+ad_status ad_tape_no_grad_begin_site(ad_tape tape, unsigned ad_line_)
 {
     ad_status status;
-    struct tape *t = enter(tape, "no_grad_begin", AD_HERE, &status);
+    struct tape_site site = AD_HERE;
+    struct tape *t = enter(tape, "tape_no_grad_begin", site, &status);
     if (!t)
         return status;
     tape_settle(t);
-    t->no_grad++;
+    tape_no_grad_begin(t, site);
     return status;
 }
 
-ad_status ad_no_grad_end_site(ad_tape tape, unsigned ad_line_)
+ad_status ad_tape_no_grad_end_site(ad_tape tape, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
     ad_status status;
-    struct tape *t = enter(tape, "no_grad_end", site, &status);
+    struct tape *t = enter(tape, "tape_no_grad_end", site, &status);
     if (!t)
         return status;
     if (t->no_grad == 0)
-        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site, "no_grad_end: there was no begin");
+        return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
+                                    "tape_no_grad_end: there was no begin");
     t->no_grad--;
     return AD_OK;
 }
 
-ad_status ad_zero_gradients_site(ad_tape tape, unsigned ad_line_)
+ad_status ad_tape_zero_gradients_site(ad_tape tape, unsigned ad_line_)
 {
     ad_status status;
     struct tape_site site = AD_HERE;
-    struct tape *t = enter(tape, "zero_gradients", site, &status);
+    struct tape *t = enter(tape, "tape_zero_gradients", site, &status);
     if (t && t->calls.innermost)
-        return (ad_status)tape_call_refuse(t, "zero_gradients", site);
+        return (ad_status)tape_call_refuse(t, "tape_zero_gradients", site);
     if (t)
         tape_zero_gradients(t);
     return status;
@@ -159,27 +162,27 @@ ad_status ad_tape_stats_site(ad_tape tape, ad_stats *stats, unsigned ad_line_)
     return AD_OK;
 }
 
-ad_status ad_peak_reset_site(ad_tape tape, unsigned ad_line_)
+ad_status ad_tape_reset_peak_site(ad_tape tape, unsigned ad_line_)
 {
     ad_status status;
-    struct tape *t = enter(tape, "peak_reset", AD_HERE, &status);
+    struct tape *t = enter(tape, "tape_reset_peak", AD_HERE, &status);
     if (t)
         t->arena.peak = t->arena.live;
     return status;
 }
 
-ad_status ad_saved_for_backward_site(ad_tape tape, ad_saved *saved, unsigned ad_line_)
+ad_status ad_tape_saved_for_backward_site(ad_tape tape, ad_saved *saved, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
     ad_status status;
-    struct tape *t = enter(tape, "saved_for_backward", site, &status);
+    struct tape *t = enter(tape, "tape_saved_for_backward", site, &status);
     if (!t)
         return status;
     if (t->calls.innermost)
-        return (ad_status)tape_call_refuse(t, "saved_for_backward", site);
+        return (ad_status)tape_call_refuse(t, "tape_saved_for_backward", site);
     if (!saved)
         return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
-                                    "saved_for_backward: saved is a null pointer");
+                                    "tape_saved_for_backward: saved is a null pointer");
     *saved = (ad_saved){0};
     saved->buffers = tape_release_saved(t, &saved->buffer_bytes);
     uint64_t n, bytes;
@@ -192,5 +195,5 @@ ad_status ad_saved_for_backward_site(ad_tape tape, ad_saved *saved, unsigned ad_
 
 const char *ad_version(void)
 {
-    return "0.1.0";
+    return TAPESCOPE_VERSION;
 }

@@ -30,16 +30,30 @@ ad_tensor ad_constant_site(ad_tape tape, ad_dtype dtype, int rank, const int64_t
     return borrow(tape, dtype, rank, shape, data, false, AD_HERE);
 }
 
-ad_tensor ad_scalar_site(ad_tape tape, ad_dtype dtype, double value, unsigned ad_line_)
+static ad_tensor scalar(ad_tape tape, int dtype, const void *number, struct tape_site site)
 {
-    struct tape_site site = AD_HERE;
     struct tape *t = ad_tape_find(tape.slot, tape.generation, "scalar", site);
     uint32_t index = 0;
     if (!t)
         return (ad_tensor){0, 0, 0, 0};
     if (t->error.code == TAPE_OK)
-        tape_scalar(t, (int)dtype, value, site, &index);
+        tape_scalar(t, dtype, number, site, &index);
     return ad_handle_of(t, tape.slot, tape.generation, index);
+}
+
+ad_tensor ad_scalar_f64_site(ad_tape tape, double number, unsigned ad_line_)
+{
+    return scalar(tape, AD_F64, &number, AD_HERE);
+}
+
+ad_tensor ad_scalar_f32_site(ad_tape tape, float number, unsigned ad_line_)
+{
+    return scalar(tape, AD_F32, &number, AD_HERE);
+}
+
+ad_tensor ad_scalar_i64_site(ad_tape tape, int64_t number, unsigned ad_line_)
+{
+    return scalar(tape, AD_I64, &number, AD_HERE);
 }
 
 ad_tensor ad_detach_site(ad_tensor x, unsigned ad_line_)

@@ -27,7 +27,7 @@ static void answer(struct workload *w, double seconds)
     if (status == AD_OK)
         status = ad_tape_rewind(w->tape, w->mark);
     if (status != AD_OK || !own_round(&own, seconds, result))
-        printf("error %s\n", ad_message_of(w->tape));
+        printf("error %s\n", ad_tape_message(w->tape));
     else
         printf("ok %.1f %.1f %.1f %.17g\n", result[STEP_FORWARD], result[STEP_BACKWARD],
                result[STEP_TOTAL], sum);
@@ -56,7 +56,7 @@ int main(void)
             if (status == AD_OK)
                 answer(&w, seconds);
             else
-                printf("error %s\n", ad_message_of(w.tape));
+                printf("error %s\n", ad_tape_message(w.tape));
         }
         fflush(stdout);
     }

@@ -26,7 +26,7 @@ const struct real_case real_cases[] = {
 
 static bool complain(const struct real *real)
 {
-    fprintf(stderr, "%s: %s\n", real->problem->spec->name, ad_message_of(real->tape));
+    fprintf(stderr, "%s: %s\n", real->problem->spec->name, ad_tape_message(real->tape));
     return false;
 }
 

@@ -124,7 +124,7 @@ static bool pass(ad_tape tape, void (*way)(ad_tape, ad_tensor *, struct model *)
 {
     const double begin = now();
     ad_tape_reset(tape);
-    ad_peak_reset(tape);
+    ad_tape_reset_peak(tape);
     struct model m = {.wx = ad_leaf(tape, AD_F32, 2, (int64_t[]){INPUTS, GATES}, wx),
                       .wh = ad_leaf(tape, AD_F32, 2, (int64_t[]){HIDDEN, GATES}, wh),
                       .b = ad_leaf(tape, AD_F32, 1, (int64_t[]){GATES}, bias)};
@@ -136,15 +136,15 @@ static bool pass(ad_tape tape, void (*way)(ad_tape, ad_tensor *, struct model *)
     ad_stats stats;
     ad_tape_stats(tape, &stats);
     result->loss = ad_item(loss);
-    ad_gradient(m.wx, result->gradient, WX);
-    ad_gradient(m.wh, result->gradient + WX, WH);
-    ad_gradient(m.b, result->gradient + WX + WH, GATES);
+    float *g = result->gradient;
+    ad_gradients(3, (ad_tensor[]){m.wx, m.wh, m.b}, (void *[]){g, g + WX, g + WX + WH},
+                 (int64_t[]){WX, WH, GATES});
     result->peak_bytes = stats.peak_bytes;
     result->steps = m.steps;
     result->milliseconds = now() - begin;
-    if (ad_status_of(tape) == AD_OK)
+    if (ad_tape_status(tape) == AD_OK)
         return true;
-    fprintf(stderr, "checkpoint: %s\n", ad_message_of(tape));
+    fprintf(stderr, "checkpoint: %s\n", ad_tape_message(tape));
     return false;
 }
 
@@ -173,7 +173,7 @@ int main(int argc, char **argv)
     const bool timed = argc > 1 && strcmp(argv[1], "--time") == 0;
     ad_tape tape;
     if (ad_tape_create(&tape, NULL) != AD_OK) {
-        fprintf(stderr, "checkpoint: %s\n", ad_message_of(tape));
+        fprintf(stderr, "checkpoint: %s\n", ad_tape_message(tape));
         return 1;
     }
     fill();

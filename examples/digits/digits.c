@@ -145,7 +145,7 @@ static int64_t largest(const float *logits)
 static ad_status evaluate(const struct model *model, const struct digits *digits, int64_t *right)
 {
     ad_tape tape = model->tape;
-    ad_status status = ad_no_grad_begin(tape);
+    ad_status status = ad_tape_no_grad_begin(tape);
     *right = 0;
     for (int64_t first = 0; first < digits->count && status == AD_OK; first += BATCH) {
         struct batch batch;
@@ -161,7 +161,7 @@ static ad_status evaluate(const struct model *model, const struct digits *digits
             *right += largest(logits + i * DIGITS_CLASSES) == batch.labels[i];
         status = ad_tape_rewind(tape, mark);
     }
-    return status == AD_OK ? ad_no_grad_end(tape) : status;
+    return status == AD_OK ? ad_tape_no_grad_end(tape) : status;
 }
 
 /* ---- the program ---- */
@@ -214,7 +214,7 @@ int main(int argc, char **argv)
         free(order);
     }
     if (status != AD_OK) {
-        const char *message = ad_message_of(tape);
+        const char *message = ad_tape_message(tape);
         fprintf(stderr, "digits: %s\n", *message ? message : ad_status_text(status));
     }
     ad_tape_destroy(tape);

@@ -51,13 +51,13 @@ static double objective(unsigned n, const double *x, double *gradient, void *pay
     double value = ad_item(loss);
     if (gradient) {
         ad_backward(loss);
-        ad_gradient(p->weight, gradient, WEIGHTS);
-        ad_gradient(p->bias, gradient + WEIGHTS, DIGITS_CLASSES);
+        ad_gradients(2, (ad_tensor[]){p->weight, p->bias}, (void *[]){gradient, gradient + WEIGHTS},
+                     (int64_t[]){WEIGHTS, DIGITS_CLASSES});
     }
     ad_tape_rewind(p->tape, mark);
     p->evaluations++;
     /* One look: the first failure of all these stays in the tape. */
-    if (ad_status_of(p->tape) != AD_OK)
+    if (ad_tape_status(p->tape) != AD_OK)
         nlopt_force_stop(p->optimiser);
     return value;
 }
@@ -77,8 +77,8 @@ static bool minimise(struct problem *p, nlopt_algorithm algorithm, double *x, do
     nlopt_set_maxeval(p->optimiser, 5000);
     nlopt_result result = nlopt_optimize(p->optimiser, x, loss);
     nlopt_destroy(p->optimiser);
-    if (ad_status_of(p->tape) != AD_OK) {
-        fprintf(stderr, "logistic: %s\n", ad_message_of(p->tape));
+    if (ad_tape_status(p->tape) != AD_OK) {
+        fprintf(stderr, "logistic: %s\n", ad_tape_message(p->tape));
         return false;
     }
     printf("%s: loss %.12f after %d evaluations (%s)\n", nlopt_algorithm_to_string(algorithm),
@@ -99,11 +99,11 @@ static double accuracy(struct problem *p, const struct images *images, const dou
         return NAN;
     memcpy(p->parameters, x, sizeof p->parameters);
     ad_mark mark = ad_tape_mark(p->tape);
-    ad_no_grad_begin(p->tape);
+    ad_tape_no_grad_begin(p->tape);
     ad_tensor held_out =
         ad_constant(p->tape, AD_F64, 2, (int64_t[]){images->count, DIGITS_PIXELS}, images->pixels);
     ad_value(ad_linear(held_out, p->weight, p->bias), logits, images->count * DIGITS_CLASSES);
-    ad_no_grad_end(p->tape);
+    ad_tape_no_grad_end(p->tape);
     ad_tape_rewind(p->tape, mark);
     int64_t right = 0;
     for (int64_t i = 0; i < images->count; ++i) {
@@ -115,7 +115,7 @@ static double accuracy(struct problem *p, const struct images *images, const dou
         right += best == images->labels[i];
     }
     free(logits);
-    return ad_status_of(p->tape) == AD_OK ? (double)right / (double)images->count : NAN;
+    return ad_tape_status(p->tape) == AD_OK ? (double)right / (double)images->count : NAN;
 }
 
 /* One line for what must hold; returns whether it does. */
@@ -169,7 +169,7 @@ int main(int argc, char **argv)
     if (!images_make(&digits[0], &train) || !images_make(&digits[1], &held_out))
         fprintf(stderr, "logistic: out of memory\n");
     else if (ad_tape_create(&tape, NULL) != AD_OK)
-        fprintf(stderr, "logistic: %s\n", ad_message_of(tape));
+        fprintf(stderr, "logistic: %s\n", ad_tape_message(tape));
     else
         good = run(tape, &train, &held_out);
     ad_tape_destroy(tape); /* harmless if there is none */

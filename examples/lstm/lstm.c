@@ -169,7 +169,7 @@ static ad_status train(struct model *model, const struct digits *digits, int64_t
 static ad_status evaluate(const struct model *model, const struct digits *digits, int64_t *right)
 {
     ad_tensor leaf[PARAMETERS];
-    ad_status status = ad_no_grad_begin(model->tape);
+    ad_status status = ad_tape_no_grad_begin(model->tape);
     leaves(model, leaf);
     *right = 0;
     for (int64_t first = 0; first < digits->count && status == AD_OK; first += BATCH) {
@@ -184,7 +184,7 @@ static ad_status evaluate(const struct model *model, const struct digits *digits
         if (status == AD_OK)
             status = ad_tape_rewind(model->tape, mark);
     }
-    return status == AD_OK ? ad_no_grad_end(model->tape) : status;
+    return status == AD_OK ? ad_tape_no_grad_end(model->tape) : status;
 }
 
 static ad_status run(struct model *model, const char *path)
@@ -235,6 +235,8 @@ static ad_status check(ad_tape tape)
     if (status == AD_OK)
         printf("the gradient agrees with central differences at all %lld parameters: %.1e\n",
                (long long)report.compared, report.difference);
+    else if (status == AD_ERROR_GRADIENT) /* which is no error of the tape */
+        fprintf(stderr, "lstm: %s\n", report.message);
     return status;
 }
 
@@ -248,7 +250,7 @@ int main(int argc, char **argv)
         status = check(model.tape);
     else if (status == AD_OK)
         status = run(&model, path);
-    const char *message = ad_message_of(model.tape);
+    const char *message = ad_tape_message(model.tape);
     if (status != AD_OK && *message)
         fprintf(stderr, "lstm: %s\n", message);
     else if (status == AD_ERROR_MEMORY)

@@ -199,8 +199,8 @@ int main(void)
     ad_status status = ad_tape_create(&tape, NULL);
     if (status == AD_OK)
         status = fit(tape, theta, observed);
-    if (ad_status_of(tape) != AD_OK)
-        fprintf(stderr, "ode: %s\n", ad_message_of(tape));
+    if (ad_tape_status(tape) != AD_OK)
+        fprintf(stderr, "ode: %s\n", ad_tape_message(tape));
     if (status == AD_OK && !recovered(theta)) {
         fprintf(stderr, "ode: the rates are further off than the noise permits\n");
         status = AD_ERROR_STATE;

@@ -73,13 +73,13 @@ int judge(double loss, const double *gradient)
     ad_real p[PARAMETERS], sum;
     double serial[PARAMETERS];
     ad_tape_create(&tape, NULL);
-    ad_record_begin(tape);
+    ad_tape_record_begin(tape);
     ad_real_leaves(tape, PARAMETERS, guess, p);
     sum = squared_residuals(p, 0, MEASUREMENTS);
     ad_real_backward(tape, sum);
     ad_real_gradients(tape, PARAMETERS, p, serial);
-    if (ad_status_of(tape) != AD_OK) {
-        fprintf(stderr, "%s\n", ad_message_of(tape));
+    if (ad_tape_status(tape) != AD_OK) {
+        fprintf(stderr, "%s\n", ad_tape_message(tape));
         return 1;
     }
     int wrong = !is_close(loss, sum.value);
@@ -89,7 +89,7 @@ int judge(double loss, const double *gradient)
         wrong += !is_close(gradient[i], serial[i]);
     }
     printf("%s\n", wrong ? "differs from one tape's: FAILED" : "the same on one tape");
-    ad_record_end(tape);
+    ad_tape_record_end(tape);
     ad_tape_destroy(tape);
     return wrong != 0;
 }

@@ -20,9 +20,9 @@ int main(void)
     ad_tape_fork(tape, PARTS, part);
 #pragma omp parallel for num_threads(PARTS)
     for (int k = 0; k < PARTS; k++) {
-        ad_record_begin(part[k]);
+        ad_tape_record_begin(part[k]);
         y[k] = squared_residuals(p, MEASUREMENTS / PARTS * k, MEASUREMENTS / PARTS * (k + 1));
-        ad_record_end(part[k]);
+        ad_tape_record_end(part[k]);
     }
     for (int k = 0; k < PARTS; k++)
         ad_tape_join(tape, part[k], 1, &y[k]);
@@ -31,8 +31,8 @@ int main(void)
     ad_real_backward(tape, loss);
     ad_real_gradients(tape, PARAMETERS, p, gradient);
     /* One look for all that was done, on the forks as well. */
-    if (ad_status_of(tape) != AD_OK) {
-        fprintf(stderr, "parallel_openmp: %s\n", ad_message_of(tape));
+    if (ad_tape_status(tape) != AD_OK) {
+        fprintf(stderr, "parallel_openmp: %s\n", ad_tape_message(tape));
         return 1;
     }
     const int wrong = judge(loss.value, gradient);

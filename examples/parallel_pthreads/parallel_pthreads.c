@@ -22,9 +22,9 @@ struct worker {
 static void *work(void *payload)
 {
     struct worker *w = payload;
-    ad_record_begin(w->part);
+    ad_tape_record_begin(w->part);
     w->y = squared_residuals(w->p, w->from, w->to);
-    ad_record_end(w->part);
+    ad_tape_record_end(w->part);
     return NULL;
 }
 
@@ -74,8 +74,8 @@ int main(void)
         ad_real_backward(tape, loss);
         ad_real_gradients(tape, PARAMETERS, p, gradient);
         ad_tape_stats(tape, &stats);
-        if (ad_status_of(tape) != AD_OK) {
-            fprintf(stderr, "parallel_pthreads: %s\n", ad_message_of(tape));
+        if (ad_tape_status(tape) != AD_OK) {
+            fprintf(stderr, "parallel_pthreads: %s\n", ad_tape_message(tape));
             return 1;
         }
         for (int i = 0; i < PARAMETERS; i++) {

@@ -148,7 +148,7 @@ static bool differentiate(ad_tape tape, void (*way)(ad_tape, ad_real *), struct 
     ad_real x[ALL], u[ALL], y;
     ad_stats stats = {0};
     ad_tape_reset(tape);
-    ad_peak_reset(tape);
+    ad_tape_reset_peak(tape);
     computed = 0;
     ad_real_leaves(tape, ALL, start, x);
     memcpy(u, x, sizeof u);
@@ -160,9 +160,9 @@ static bool differentiate(ad_tape tape, void (*way)(ad_tape, ad_real *), struct 
     result->value = ad_real_value(y);
     result->peak_bytes = stats.peak_bytes;
     result->computed = computed;
-    if (ad_status_of(tape) == AD_OK)
+    if (ad_tape_status(tape) == AD_OK)
         return true;
-    fprintf(stderr, "steps: %s\n", ad_message_of(tape));
+    fprintf(stderr, "steps: %s\n", ad_tape_message(tape));
     return false;
 }
 
@@ -184,7 +184,7 @@ int main(void)
     struct result result[3];
     ad_tape tape;
     if (ad_tape_create(&tape, NULL) != AD_OK) {
-        fprintf(stderr, "steps: %s\n", ad_message_of(tape));
+        fprintf(stderr, "steps: %s\n", ad_tape_message(tape));
         return 1;
     }
     printf("the Lorenz system over %d steps\n", STEPS);

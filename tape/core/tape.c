@@ -2,6 +2,7 @@
 #include "tape.h"
 
 #include "tape_guard.h"
+#include "tape_no_grad.h"
 #include "tape_observer.h"
 #include "tape_part.h"
 
@@ -148,7 +149,8 @@ struct tape_mark tape_mark_here(struct tape *t)
                              .last_guard = t->last_guard,
                              .n_records = t->n_records,
                              .frame = t->frame,
-                             .no_grad = t->no_grad};
+                             .no_grad = t->no_grad,
+                             .no_grad_begun = t->no_grad_begun};
     TAPE_PARTS_CALL(mark, t, &mark);
     return mark;
 }
@@ -204,7 +206,7 @@ void tape_drop_behind(struct tape *t, const struct tape_mark *mark)
     t->n_values = mark->n_values;
     t->last_record = mark->last_record;
     t->n_records = mark->n_records;
-    t->no_grad = mark->no_grad;
+    tape_no_grad_restore(t, mark);
     while (t->n_frames > 0 && t->frames[t->n_frames - 1].number > mark->frame)
         t->n_frames--;
 }

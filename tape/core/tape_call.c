@@ -6,6 +6,7 @@
 #include "tape_call.h"
 
 #include "tape_guard.h"
+#include "tape_no_grad.h"
 #include "tape_part.h"
 
 static void call_flag_read(struct tape *t, const struct tape_call *c, uint32_t end, bool on)
@@ -63,7 +64,7 @@ bool tape_call_begin(struct tape *t, struct tape_call *c, int n, const uint32_t 
 /* Marks and frames of the call's own, and handles of what it made, are no more. */
 static void call_leave(struct tape *t, const struct tape_call *c)
 {
-    t->no_grad = c->from.no_grad;
+    tape_no_grad_restore(t, &c->from);
     t->n_marks = c->n_marks;
     while (t->n_frames > 0 && t->frames[t->n_frames - 1].number > c->from.frame)
         t->n_frames--;
@@ -106,7 +107,7 @@ void tape_call_end(struct tape *t, struct tape_call *c)
     calls->innermost = c->up;
     calls->dry = c->dry;
     t->fixed = c->fixed;
-    t->no_grad = c->from.no_grad;
+    tape_no_grad_restore(t, &c->from);
     t->gradient_epoch = c->gradient_epoch; /* a rewind within the call has cleared nothing */
     calls->n_read = c->first;
     if (!c->up)

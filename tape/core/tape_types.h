@@ -172,6 +172,7 @@ struct tape_mark {
     uint32_t n_records;
     uint32_t frame; /* the newest frame begun until then, open or not */
     int no_grad;
+    uint64_t no_grad_begun; /* levels, ever */
 };
 
 /* Values and records made since a frame's begin lie behind these. */
@@ -199,6 +200,13 @@ struct tape_calls {
     uint32_t n_read, size;
 };
 
+/* Where a level of ad_tape_no_grad_begin was begun, and its number among all, from 1. */
+enum { TAPE_NO_GRAD_LEVELS = 8 };
+struct tape_no_grad_level {
+    struct tape_site site;
+    uint64_t number;
+};
+
 struct tape_table { /* open addressing: row index plus 1 by tape_row_key */
     uint32_t *slot;
     uint32_t size, used;
@@ -219,9 +227,11 @@ struct tape {
     uint32_t sweeps;         /* that ended well, ever */
     uint32_t swept_epoch;    /* gradient_epoch that the last of them belongs to */
     uint32_t phase;          /* of guards: grows with every sweep that ended well and rewind */
-    int no_grad;             /* depth of ad_no_grad_begin */
-    bool checked;            /* guards look at whole arrays */
-    int nonfinite;           /* what tape_nonfinite.h looks for; 0: nothing */
+    int no_grad;             /* depth of ad_tape_no_grad_begin; see tape_no_grad.h */
+    uint64_t no_grad_begun;  /* levels, ever */
+    struct tape_no_grad_level no_grad_levels[TAPE_NO_GRAD_LEVELS];
+    bool checked;  /* guards look at whole arrays */
+    int nonfinite; /* what tape_nonfinite.h looks for; 0: nothing */
     struct tape_error error;
     struct tape_error_watch watch;
 

@@ -208,28 +208,19 @@ static enum tape_status value_filled(struct tape *t, const struct kernel_shape *
     return TAPE_OK;
 }
 
-enum tape_status tape_scalar(struct tape *t, int dtype, double value, struct tape_site site,
+enum tape_status tape_scalar(struct tape *t, int dtype, const void *number, struct tape_site site,
                              uint32_t *out)
 {
-    if (dtype < 0 || dtype >= KERNEL_DTYPES)
-        return tape_fail(t, TAPE_ERROR_DTYPE, site, "scalar: %d is no dtype", dtype);
-    /* 2^63 is a double, the greatest i64 is not. */
-    if (dtype == KERNEL_I64 && !(value >= -0x1p63 && value < 0x1p63 && value == trunc(value)))
-        return tape_fail(t, TAPE_ERROR_VALUE, site, "scalar: %g is no i64",
-                         isnan(value) ? fabs(value) : value);
     struct kernel_shape shape = {.dtype = (uint8_t)dtype, .same_as = -1, .view_of = -1};
+    const double value = dtype == KERNEL_F32   ? (double)*(const float *)number
+                         : dtype == KERNEL_F64 ? *(const double *)number
+                                               : 0;
     if (t->nonfinite && tape_nonfinite_numbers(t, "scalar", NULL, 1, &value, site) != TAPE_OK)
         return t->error.code;
     enum tape_status status = value_filled(t, &shape, NULL, site, "scalar", out);
     if (status != TAPE_OK)
         return status;
-    void *data = t->entries[*out].array.data;
-    if (dtype == KERNEL_F32)
-        *(float *)data = (float)value;
-    else if (dtype == KERNEL_F64)
-        *(double *)data = value;
-    else
-        *(int64_t *)data = (int64_t)value;
+    memcpy(t->entries[*out].array.data, number, kernel_dtype_bytes(dtype));
     tape_call_constant(t, &t->entries[*out]);
     return TAPE_OK;
 }

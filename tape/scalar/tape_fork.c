@@ -1,6 +1,7 @@
 /* tape_fork.c: see tape_fork.h. */
 #include "tape_fork.h"
 
+#include "tape_no_grad.h"
 #include "tape_value.h"
 
 #include <string.h>
@@ -64,8 +65,10 @@ struct tape *tape_fork_make(struct tape *parent, uint32_t slot, uint32_t generat
                                       .generation = generation,
                                       .low = UINT32_MAX,
                                       .no_grad = parent->no_grad > 0,
+                                      .no_grad_site = tape_no_grad_site(parent),
                                       .spare = child->fork->spare};
     child->no_grad = child->fork->no_grad;
+    child->no_grad_levels[0] = (struct tape_no_grad_level){child->fork->no_grad_site, 0};
     child->nonfinite = parent->nonfinite;
     child->statements->rest.result = (uint64_t)base + 1;
     if (fork_copy_tags(parent, child, base)) {

@@ -23,10 +23,11 @@ struct tape_fork {
     uint32_t low, high;   /* of the parent's indices that its statements name; low > high: none */
     uint32_t parent_tags; /* copies of the parent's tags, and one more */
     bool no_grad;         /* the parent was under it */
-    bool looked;          /* low and high are known */
-    uint32_t first;       /* joined: index of its first result on the parent */
-    uint32_t record;      /* joined: the parent's record of that */
-    uint32_t swept;       /* joins of results from here on are done with; while a sweep runs */
+    struct tape_site no_grad_site; /* where that was begun */
+    bool looked;                   /* low and high are known */
+    uint32_t first;                /* joined: index of its first result on the parent */
+    uint32_t record;               /* joined: the parent's record of that */
+    uint32_t swept; /* joins of results from here on are done with; while a sweep runs */
     struct tape *joined, *spare; /* forks on this tape, newest first; to be used again */
     struct tape *next;           /* in the parent's list */
 };

@@ -59,6 +59,7 @@ static void scalars_begin(struct tape *t)
 {
     tape_statement_begin(t);
     t->no_grad = t->fork->no_grad;
+    t->no_grad_levels[0] = (struct tape_no_grad_level){t->fork->no_grad_site, 0};
 }
 
 static bool scalars_reserve(struct tape *t)

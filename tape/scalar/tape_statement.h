@@ -45,7 +45,7 @@ struct tape_statements {
     struct tape_cursor *cursor; /* the thread's that records on this tape now, or NULL */
     struct tape_cursor rest;    /* what it will be when a run is opened */
     struct tape *below;         /* what the thread recorded on before */
-    uint32_t depth;             /* of ad_record_begin; 0: no thread records on this tape */
+    uint32_t depth;             /* of ad_tape_record_begin; 0: no thread records on this tape */
     uint32_t slot;              /* upper half of every tag; 0: never recorded on */
     uint32_t epoch;             /* lower half of the newest */
     struct tape_block *block;

@@ -1,4 +1,5 @@
 /* tape_gradient.c: the gradients that sweeps leave: of leaves, and of retained values. */
+#include "tape_no_grad.h"
 #include "tape_user_gradient.h"
 
 bool tape_was_swept(const struct tape *t, const struct tape_value *v)
@@ -30,12 +31,14 @@ const void *tape_gradient(const struct tape *t, uint32_t x)
 enum tape_status tape_retain(struct tape *t, uint32_t x, struct tape_site site)
 {
     struct tape_value *v = &t->entries[x];
+    char open[TAPE_NO_GRAD_TEXT];
     tape_observed(t);
     tape_account_moment(t);
     if (v->flags & (TAPE_LEAF | TAPE_RETAIN))
         return TAPE_OK;
     if (!(v->flags & TAPE_NEEDS_GRADIENT))
-        return tape_fail(t, TAPE_ERROR_STATE, site, "retain_gradient: a constant has no gradient");
+        return tape_fail(t, TAPE_ERROR_STATE, site, "retain_gradient: a constant has no gradient%s",
+                         tape_no_grad_open(t, open));
     /* The buffer lies behind the mark and would be dropped before its value. */
     if (t->n_marks && x < t->marks[t->n_marks - 1].n_values)
         return tape_fail(t, TAPE_ERROR_STATE, site,

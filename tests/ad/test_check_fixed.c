@@ -35,7 +35,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    ck_assert_int_eq(ad_status_of(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_status(tape), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
@@ -71,7 +71,7 @@ static ad_tensor mistaken(ad_tape t, const ad_tensor *v, int n, void *payload)
         break;
     case CHECK: /* the end of a check within does not end what holds for this one */
         ck_assert_int_eq(ad_check_gradient(t, mistaken, 1, v, 1e-6, &none, NULL), AD_OK);
-        ck_assert_int_eq(ad_status_of(t), AD_OK);
+        ck_assert_int_eq(ad_tape_status(t), AD_OK);
         ad_release(older);
         break;
     case RELEASE:
@@ -93,9 +93,10 @@ static void check_stays(enum misuse misuse, const char *text)
     ad_tensor y = cubic(x);
     ck_assert_int_eq(ad_tape_stats(tape, &before), AD_OK);
     ck_assert_int_eq(ad_check_gradient(tape, mistaken, 1, &x, 1e-6, &misuse, NULL), AD_ERROR_STATE);
-    ck_assert_msg(strstr(ad_message_of(tape), text) && strstr(ad_message_of(tape), "in mistaken"),
-                  "%s", ad_message_of(tape));
-    ad_clear_error(tape);
+    ck_assert_msg(strstr(ad_tape_message(tape), text) &&
+                      strstr(ad_tape_message(tape), "in mistaken"),
+                  "%s", ad_tape_message(tape));
+    ad_tape_clear_error(tape);
     ck_assert_mem_eq(data, was, sizeof was);
     ck_assert_int_eq(ad_tape_stats(tape, &after), AD_OK);
     ck_assert_uint_eq(after.values, before.values);
@@ -140,8 +141,8 @@ START_TEST(the_end_of_an_outer_frame_in_which_nothing_was_made_is_refused)
 {
     enum misuse end = END_EMPTY;
     ck_assert_int_eq(ad_check_gradient(tape, mistaken, 1, &x, 1e-6, &end, NULL), AD_ERROR_STATE);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "frame_end: the frame is older than the "));
-    ad_clear_error(tape);
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "frame_end: the frame is older than the "));
+    ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_frame_end(empty, NULL, 0), AD_OK);
 }
 END_TEST

@@ -113,7 +113,7 @@ static void check(const char *equation, struct plain *p, int layout, ad_dtype dt
     }
     const ad_tensor z = ad_einsum(equation, in, p->n);
     ck_assert_msg(ad_rank(z) == (int)strlen(p->term[MOST_IN]), "%s: %s", equation,
-                  ad_message_of(oracle_tape()));
+                  ad_tape_message(oracle_tape()));
     int64_t shape[AD_MAX_RANK];
     ck_assert_int_eq(ad_shape(z, shape), AD_OK);
     for (int i = 0; i < ad_rank(z); i++)
@@ -269,7 +269,7 @@ START_TEST(gradients_agree_with_differences)
             oracle_leaf(2, SHAPE(3, 3), x[0] + 3), oracle_leaf(2, SHAPE(3, 3), x[0] + 9)};
         ck_assert_msg(ad_check_gradient(oracle_tape(), of_three, 3, in, 1e-7, equations[i], NULL) ==
                           AD_OK,
-                      "%s", ad_message_of((ad_tape){0, 0}));
+                      "%s", ad_tape_message((ad_tape){0, 0}));
         oracle_end();
     }
 }
@@ -325,8 +325,8 @@ START_TEST(equations_that_cannot_be_read_are_refused_and_leave_nothing)
         ad_stats before, after;
         ck_assert_int_eq(ad_tape_stats(oracle_tape(), &before), AD_OK);
         const ad_tensor z = ad_einsum(wrong[i].equation, in, wrong[i].n);
-        ck_assert_msg(strstr(ad_message_of(oracle_tape()), "test_einsum.c") != NULL, "%s",
-                      ad_message_of(oracle_tape()));
+        ck_assert_msg(strstr(ad_tape_message(oracle_tape()), "test_einsum.c") != NULL, "%s",
+                      ad_tape_message(oracle_tape()));
         oracle_refused(z, wrong[i].status, wrong[i].text);
         ck_assert_int_eq(ad_tape_stats(oracle_tape(), &after), AD_OK);
         ck_assert_int_eq(memcmp(&before, &after, sizeof before), 0);
@@ -379,21 +379,21 @@ START_TEST(operands_that_are_none_or_of_other_types_are_refused)
     in[1] = (ad_tensor){0};
     oracle_refused(ad_einsum("ij,ij", in, 2), AD_ERROR_HANDLE,
                    "einsum: operand 2 is a handle of zeros: no tensor");
-    ad_clear_error(none);
+    ad_tape_clear_error(none);
     in[1] = in[0];
     in[1].value += 1000;
     oracle_refused(ad_einsum("ij,ij", in, 2), AD_ERROR_HANDLE,
                    "einsum: operand 2 was dropped by a reset or a rewind");
     ck_assert_int_eq(ad_tape_create(&other, NULL), AD_OK);
-    in[1] = ad_scalar(other, AD_F64, 1);
+    in[1] = ad_scalar_f64(other, 1);
     oracle_refused(ad_einsum("ij,", in, 2), AD_ERROR_TAPE, "einsum: operand 2 is of another tape");
     ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
     ck_assert_int_eq(ad_einsum("ij", NULL, 1).value, 0);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(none), "einsum: tensors is a null pointer"));
-    ad_clear_error(none);
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(none), "einsum: tensors is a null pointer"));
+    ad_tape_clear_error(none);
     ck_assert_int_eq(ad_einsum("ij", in, 0).value, 0);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(none), "einsum: 0 operands, from 1 to 64"));
-    ad_clear_error(none);
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(none), "einsum: 0 operands, from 1 to 64"));
+    ad_tape_clear_error(none);
     oracle_end();
 }
 END_TEST

@@ -71,10 +71,8 @@ START_TEST(tensors_and_messages_have_points)
     fclose(file);
     ck_assert_str_eq(printed, "f64 [3]\n[ 1.5 2.25   3.]\n");
     ad_norm(v, 0.5);
-    ck_assert_msg(strstr(ad_message_of(tape), "p is 0.5: ") != NULL, "%s", ad_message_of(tape));
-    ad_clear_error(tape);
-    ad_scalar(tape, AD_I64, 2.5);
-    ck_assert_msg(strstr(ad_message_of(tape), "2.5 is no i64") != NULL, "%s", ad_message_of(tape));
+    ck_assert_msg(strstr(ad_tape_message(tape), "p is 0.5: ") != NULL, "%s", ad_tape_message(tape));
+    ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 END_TEST
@@ -96,7 +94,7 @@ START_TEST(checks_of_gradients_have_points)
     const ad_tensor v = ad_leaf(tape, AD_F64, 0, NULL, x);
     ck_assert_int_eq(ad_check_gradient(tape, detached, 1, &v, 1e-6, NULL, &report),
                      AD_ERROR_GRADIENT);
-    ad_clear_error((ad_tape){0, 0});
+    ad_tape_clear_error((ad_tape){0, 0});
     ck_assert_msg(strstr(report.message, "the sweep gives 1.25") != NULL, "%s", report.message);
     ck_assert_msg(strstr(report.message, "differences give 2.5") != NULL ||
                       strstr(report.message, "differences give 2.4999") != NULL,

@@ -70,7 +70,7 @@ static void listen(ad_log_level level, const char *message, void *payload)
     to->level = level;
     snprintf(to->message, sizeof to->message, "%s", message);
     ad_exp(to->x);
-    to->inside[0] = ad_status_of(no_tape);
+    to->inside[0] = ad_tape_status(no_tape);
     to->inside[1] = ad_tape_reset(to->tape);
     to->inside[2] = ad_tape_destroy(to->tape);
     to->inside[3] = ad_tape_create(&other, NULL);
@@ -100,7 +100,7 @@ START_TEST(a_profile_that_ends_in_the_midst_of_an_op_is_told_and_harms_nothing)
 {
     double gradient[3];
     ad_on_log(listen, &told);
-    ck_assert_msg(ad_profile_start(profile) == AD_OK, "%s", ad_message_of(no_tape));
+    ck_assert_msg(ad_profile_start(profile) == AD_OK, "%s", ad_tape_message(no_tape));
     ck_assert_int_eq(told.calls, 0);
     int limited = limit(true);
     ad_tensor y = ad_sum(ad_square(told.x));
@@ -108,8 +108,8 @@ START_TEST(a_profile_that_ends_in_the_midst_of_an_op_is_told_and_harms_nothing)
     limit(false);
     ck_assert(limited == 0 && swept == AD_OK);
     check_told();
-    ck_assert_ptr_nonnull(strstr(ad_message_of(no_tape), "not while the log callback runs"));
-    ad_clear_error(no_tape);
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(no_tape), "not while the log callback runs"));
+    ad_tape_clear_error(no_tape);
     ck_assert_int_eq(ad_gradient(told.x, gradient, 3), AD_OK);
     for (int i = 0; i < 3; i++)
         ck_assert_double_eq(gradient[i], 2 * data[i]);
@@ -159,7 +159,7 @@ START_TEST(the_thread_that_meets_the_trouble_tells)
     ck_assert_int_eq(told.calls, 1);
     for (int i = 0; i < TRIES; i++)
         ck_assert_int_eq(told.inside[i], AD_ERROR_STATE);
-    ck_assert_int_eq(ad_status_of(no_tape), AD_OK); /* of the other thread */
+    ck_assert_int_eq(ad_tape_status(no_tape), AD_OK); /* of the other thread */
     ck_assert_int_eq(ad_backward(ad_sum(told.x)), AD_OK);
     ck_assert_int_eq(ad_profile_stop(), AD_ERROR_PROFILE);
 }

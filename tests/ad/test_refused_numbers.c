@@ -32,9 +32,10 @@ static void teardown(void)
 static void check_refused(ad_tensor y, const char *text)
 {
     ck_assert_uint_eq(y.value, 0);
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_ARGUMENT);
-    ck_assert_msg(strncmp(ad_message_of(tape), text, strlen(text)) == 0, "%s", ad_message_of(tape));
-    ad_clear_error(tape);
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_ARGUMENT);
+    ck_assert_msg(strncmp(ad_tape_message(tape), text, strlen(text)) == 0, "%s",
+                  ad_tape_message(tape));
+    ad_tape_clear_error(tape);
 }
 
 START_TEST(an_interval_has_bounds)
@@ -68,14 +69,11 @@ START_TEST(nan_is_told_without_its_sign)
 {
     for (int i = 0; i < 2; i++) {
         const double either = i ? nan_ : -nan_;
-        ck_assert_uint_eq(ad_scalar(tape, AD_I64, either).value, 0);
-        ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "scalar: nan is no i64"));
-        ad_clear_error(tape);
         check_refused(ad_norm(x, either), "norm: p is nan: ");
         ck_assert_int_eq(ad_check_gradient(tape, NULL, 1, &x, either, NULL, NULL),
                          AD_ERROR_ARGUMENT);
-        ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "function or x is a null pointer"));
-        ad_clear_error(tape);
+        ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "function or x is a null pointer"));
+        ad_tape_clear_error(tape);
     }
 }
 END_TEST
@@ -84,13 +82,13 @@ END_TEST
 START_TEST(an_operand_that_does_not_fit_comes_before_the_number)
 {
     ad_norm(ad_constant(tape, AD_I64, 1, shape, (int64_t[]){1, 2, 3}), 0.5);
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_DTYPE);
-    ad_clear_error(tape);
-    ad_rms_norm(x, ad_scalar(tape, AD_F64, 1), -1);
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_SHAPE);
-    ad_clear_error(tape);
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_DTYPE);
+    ad_tape_clear_error(tape);
+    ad_rms_norm(x, ad_scalar_f64(tape, 1), -1);
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_SHAPE);
+    ad_tape_clear_error(tape);
     ck_assert_uint_eq(ad_norm(zero, 0.5).value, 0);
-    ck_assert_int_eq(ad_status_of((ad_tape){0, 0}), AD_ERROR_HANDLE);
+    ck_assert_int_eq(ad_tape_status((ad_tape){0, 0}), AD_ERROR_HANDLE);
 }
 END_TEST
 
@@ -98,22 +96,25 @@ END_TEST
 START_TEST(a_shape_that_is_not_to_be_had_is_named)
 {
     ad_reshape(x, (int64_t[]){2, 2}, 2);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape),
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape),
                                  "reshape: f64 [3]: 3 elements do not fill the new shape [2,2] "));
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     ad_reshape(x, NULL, 0);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "3 elements do not fill the new shape [] "));
-    ad_clear_error(tape);
-    ad_broadcast_to(x, (int64_t[]){2, 4}, 2);
     ck_assert_ptr_nonnull(
-        strstr(ad_message_of(tape), "broadcast_to: f64 [3]: extent 3 does not become 4 of [2,4] "));
-    ad_clear_error(tape);
+        strstr(ad_tape_message(tape), "3 elements do not fill the new shape [] "));
+    ad_tape_clear_error(tape);
+    ad_broadcast_to(x, (int64_t[]){2, 4}, 2);
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape),
+                                 "broadcast_to: f64 [3]: extent 3 does not become 4 of [2,4] "));
+    ad_tape_clear_error(tape);
     ad_broadcast_to(x, NULL, 0);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "f64 [3]: 1 axes do not become the 0 of []"));
-    ad_clear_error(tape);
+    ck_assert_ptr_nonnull(
+        strstr(ad_tape_message(tape), "f64 [3]: 1 axes do not become the 0 of []"));
+    ad_tape_clear_error(tape);
     ad_broadcast_to(x, (int64_t[]){-2, 3}, 2);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "f64 [3]: an extent of [-2,3] is negative"));
-    ad_clear_error(tape);
+    ck_assert_ptr_nonnull(
+        strstr(ad_tape_message(tape), "f64 [3]: an extent of [-2,3] is negative"));
+    ad_tape_clear_error(tape);
 }
 END_TEST
 

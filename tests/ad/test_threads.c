@@ -176,30 +176,30 @@ static void *trespass(void *payload)
                        ad_gradient_buffer(w->x, buffer, SIZE),
                        ad_retain_gradient(w->x),
                        ad_shape(w->x, shape),
-                       ad_zero_gradients(w->tape),
-                       ad_no_grad_begin(w->tape),
-                       ad_no_grad_end(w->tape),
+                       ad_tape_zero_gradients(w->tape),
+                       ad_tape_no_grad_begin(w->tape),
+                       ad_tape_no_grad_end(w->tape),
                        ad_tape_reset(w->tape),
                        ad_tape_stats(w->tape, &stats),
                        ad_tape_rewind(w->tape, (ad_mark){1, 1, 0, 1}),
                        ad_tape_destroy(w->tape),
-                       ad_status_of(w->tape),
+                       ad_tape_status(w->tape),
                        ad_create_graph(w->x, (ad_tensor){0}, 1, &w->x, &(ad_tensor){0})};
-    ad_clear_error(w->tape);
+    ad_tape_clear_error(w->tape);
     for (size_t i = 0; i < sizeof got / sizeof got[0]; i++)
         w->wrong += got[i] != AD_ERROR_THREAD;
     ad_tensor z[] = {ad_square(w->x), ad_matmul(w->x, w->x), ad_detach(w->x),
-                     ad_leaf(w->tape, AD_F64, 0, NULL, buffer), ad_scalar(w->tape, AD_F64, 1)};
+                     ad_leaf(w->tape, AD_F64, 0, NULL, buffer), ad_scalar_f64(w->tape, 1)};
     for (size_t i = 0; i < sizeof z / sizeof z[0]; i++)
         w->wrong += z[i].value != 0;
     w->wrong += ad_tape_mark(w->tape).tape != 0;
     w->wrong += ad_rank(w->x) != -1 || ad_size(w->x) != -1 || ad_dtype_of(w->x) != -1;
     w->wrong += !isnan(ad_item(w->x)) || ad_tape_of(w->x).slot != 0;
-    ad_clear_error((ad_tape){0, 0});
-    w->wrong += ad_status_of((ad_tape){0, 0}) != AD_OK;
+    ad_tape_clear_error((ad_tape){0, 0});
+    w->wrong += ad_tape_status((ad_tape){0, 0}) != AD_OK;
     (void)ad_square(w->x);
-    w->status[0] = ad_status_of((ad_tape){0, 0});
-    strncpy(w->message, ad_message_of((ad_tape){0, 0}), sizeof w->message - 1);
+    w->status[0] = ad_tape_status((ad_tape){0, 0});
+    strncpy(w->message, ad_tape_message((ad_tape){0, 0}), sizeof w->message - 1);
     return NULL;
 }
 
@@ -226,8 +226,8 @@ START_TEST(a_foreign_thread_is_refused_and_the_tape_does_not_notice)
     ck_assert_ptr_nonnull(strstr(w.message, "test_threads.c:"));
     ck_assert_int_eq(ad_tape_stats(w.tape, &after), AD_OK);
     ck_assert_mem_eq(&before, &after, sizeof before);
-    ck_assert_int_eq(ad_status_of(w.tape), AD_OK);
-    ck_assert_int_eq(ad_status_of((ad_tape){0, 0}), AD_OK);
+    ck_assert_int_eq(ad_tape_status(w.tape), AD_OK);
+    ck_assert_int_eq(ad_tape_status((ad_tape){0, 0}), AD_OK);
 
     /* While its owner works: a thread sanitizer would see a touch. */
     ck_assert_int_eq(pthread_create(&w.thread, NULL, trespass_often, &w), 0);
@@ -244,8 +244,8 @@ static void *trespass_nested(void *payload)
 {
     struct worker *w = payload;
     (void)ad_sum(ad_square(w->x));
-    w->status[0] = ad_status_of((ad_tape){0, 0});
-    strncpy(w->message, ad_message_of((ad_tape){0, 0}), sizeof w->message - 1);
+    w->status[0] = ad_tape_status((ad_tape){0, 0});
+    strncpy(w->message, ad_tape_message((ad_tape){0, 0}), sizeof w->message - 1);
     return NULL;
 }
 
@@ -277,7 +277,7 @@ static void *storm(void *payload)
         w->wrong += ad_tape_destroy(tape) != AD_ERROR_HANDLE;
         w->wrong += ad_square(x).value != 0;
         int earlier = i / 2; /* its slot may be another thread's by now */
-        w->wrong += ad_status_of(w->made[earlier]) != AD_ERROR_HANDLE;
+        w->wrong += ad_tape_status(w->made[earlier]) != AD_ERROR_HANDLE;
     }
     return NULL;
 }
@@ -290,8 +290,8 @@ static void *ask_often(void *payload)
     struct worker *w = payload;
     for (uint64_t both; (both = __atomic_load_n(&destroyed, __ATOMIC_ACQUIRE)) != 0;) {
         const ad_tape tape = {(uint32_t)(both >> 32), (uint32_t)both};
-        w->wrong += ad_status_of(tape) != AD_ERROR_HANDLE;
-        ad_clear_error((ad_tape){0, 0});
+        w->wrong += ad_tape_status(tape) != AD_ERROR_HANDLE;
+        ad_tape_clear_error((ad_tape){0, 0});
     }
     return NULL;
 }
@@ -374,7 +374,7 @@ static void *err(void *payload)
 {
     struct worker *w = payload;
     ad_tape none = {0, 0};
-    w->wrong += ad_status_of(none) != AD_OK || strcmp(ad_message_of(none), "") != 0;
+    w->wrong += ad_tape_status(none) != AD_OK || strcmp(ad_tape_message(none), "") != 0;
     pthread_barrier_wait(&barrier);
     if (w->number % 2)
         (void)ad_square((ad_tensor){0, 0, 0, 0});
@@ -382,11 +382,11 @@ static void *err(void *payload)
         (void)ad_tape_create(NULL, NULL);
     pthread_barrier_wait(&barrier);
     ad_status want = w->number % 2 ? AD_ERROR_HANDLE : w->number % 4 ? AD_ERROR_ARGUMENT : AD_OK;
-    w->wrong += ad_status_of(none) != want;
+    w->wrong += ad_tape_status(none) != want;
     const char *text = w->number % 2 ? "square" : w->number % 4 ? "tape_create" : "";
-    w->wrong += strstr(ad_message_of(none), text) == NULL;
-    ad_clear_error(none);
-    w->wrong += ad_status_of(none) != AD_OK || strcmp(ad_message_of(none), "") != 0;
+    w->wrong += strstr(ad_tape_message(none), text) == NULL;
+    ad_tape_clear_error(none);
+    w->wrong += ad_tape_status(none) != AD_OK || strcmp(ad_tape_message(none), "") != 0;
     return NULL;
 }
 
@@ -396,7 +396,7 @@ START_TEST(each_thread_has_an_error_of_its_own)
     start_all(err);
     join_all();
     pthread_barrier_destroy(&barrier);
-    ck_assert_int_eq(ad_status_of((ad_tape){0, 0}), AD_OK);
+    ck_assert_int_eq(ad_tape_status((ad_tape){0, 0}), AD_OK);
 }
 END_TEST
 

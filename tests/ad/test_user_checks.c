@@ -31,7 +31,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    ad_clear_error((ad_tape){0, 0});
+    ad_tape_clear_error((ad_tape){0, 0});
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
@@ -129,7 +129,7 @@ static ad_tensor resetting(ad_tape t, const ad_tensor *v, int n, void *payload)
 {
     (void)v, (void)n, (void)payload;
     ad_tape_reset(t);
-    return ad_scalar(t, AD_F64, 1);
+    return ad_scalar_f64(t, 1);
 }
 
 static ad_tensor destroying(ad_tape t, const ad_tensor *v, int n, void *payload)
@@ -217,8 +217,8 @@ START_TEST(a_wrong_pullback_is_named_with_its_line)
     snprintf(where, sizeof where, "test_user_checks.c:%d in with_wrong_op", wrong_line);
     ck_assert_msg(strstr(report.where, where) != NULL, "%s", report.where);
     ck_assert_msg(strstr(report.message, where) != NULL, "%s", report.message);
-    ck_assert_str_eq(ad_message_of((ad_tape){0, 0}), report.message);
-    ck_assert_int_eq(ad_status_of(tape), AD_OK);
+    ck_assert_str_eq(ad_tape_message((ad_tape){0, 0}), report.message);
+    ck_assert_int_eq(ad_tape_status(tape), AD_OK);
     double h = p[report.element] * p[report.element], c = cosh(exp(h));
     ck_assert_double_eq_tol(report.measured, 2 * p[report.element] * exp(h) / (c * c), 1e-6);
     ck_assert_double_eq_tol(report.swept, 2 * p[report.element] / (c * c), 1e-12);
@@ -293,7 +293,7 @@ START_TEST(values_from_before_are_constants)
     double g[3];
     /* The check's own sweeps are not the user's. */
     ck_assert_int_eq(ad_gradient(x[0], g, 3), AD_ERROR_STATE);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_backward(ad_sum(older)), AD_OK);
     ad_gradient(x[0], g, 3);
     ck_assert_double_eq(g[0], 1);
@@ -321,8 +321,8 @@ START_TEST(nan_never_agrees)
 {
     ck_assert_int_eq(ad_check_gradient(tape, marking, 1, x, -NAN, NULL, &report),
                      AD_ERROR_ARGUMENT);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "the tolerance nan is not positive"));
-    ad_clear_error(tape);
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "the tolerance nan is not positive"));
+    ad_tape_clear_error(tape);
     p[2] = NAN;
     ck_assert_int_eq(ad_check_gradient(tape, marking, 1, x, 1e-6, NULL, &report),
                      AD_ERROR_GRADIENT);
@@ -341,17 +341,17 @@ END_TEST
 START_TEST(mistakes_of_the_function_stay_on_the_tape_with_their_line)
 {
     ck_assert_int_eq(ad_check_gradient(tape, mistaken, 2, x, 1e-6, NULL, &report), AD_ERROR_SHAPE);
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_SHAPE);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "in mistaken"));
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_SHAPE);
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "in mistaken"));
     ck_assert_int_eq(report.leaf, -1);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     int calls = 0;
     ck_assert_int_eq(ad_check_gradient(tape, growing, 1, x, 1e-6, &calls, NULL), AD_ERROR_STATE);
     ck_assert_double_eq(p[0], 0.5);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_check_gradient(tape, smooth, 2, x, 1e-8, NULL, NULL), AD_OK);
     ck_assert_int_eq(ad_check_gradient(tape, resetting, 1, x, 1e-6, NULL, NULL), AD_ERROR_STATE);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_rank(x[0]), 1);
 }
 END_TEST
@@ -391,8 +391,8 @@ START_TEST(the_gradient_check_survives_each_refused_allocation)
         /* Rows of the account do without their memory. */
         ck_assert(status == AD_ERROR_MEMORY || status == AD_ERROR_GRADIENT);
         refused += status == AD_ERROR_MEMORY;
-        ck_assert_int_eq(ad_status_of(tape), status == AD_ERROR_MEMORY ? status : AD_OK);
-        ad_clear_error(tape);
+        ck_assert_int_eq(ad_tape_status(tape), status == AD_ERROR_MEMORY ? status : AD_OK);
+        ad_tape_clear_error(tape);
         ad_tape_stats(tape, &is);
         ck_assert_uint_eq(is.values, was.values);
         ck_assert_uint_eq(is.records, was.records);
@@ -422,8 +422,8 @@ START_TEST(a_budget_used_up_half_way_leaves_all_as_it_was)
     ad_stats was, is;
     ad_tape_stats(tape, &was);
     ck_assert_int_eq(ad_check_gradient(tape, greedy, 1, x, 1e-6, NULL, &report), AD_ERROR_MEMORY);
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_MEMORY);
-    ad_clear_error(tape);
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_MEMORY);
+    ad_tape_clear_error(tape);
     ad_tape_stats(tape, &is);
     ck_assert_uint_eq(is.live_bytes, was.live_bytes);
     ck_assert(p[0] == 0.5 && p[1] == -1.25);
@@ -454,13 +454,13 @@ START_TEST(arguments_of_the_gradient_check_are_checked)
         ck_assert_int_eq(ad_check_gradient(tape, rows[i].function, rows[i].n, rows[i].x,
                                            rows[i].tolerance, NULL, &report),
                          rows[i].status);
-        ck_assert_int_eq(ad_status_of(tape), rows[i].status);
-        ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "test_user_checks.c"));
-        ad_clear_error(tape);
+        ck_assert_int_eq(ad_tape_status(tape), rows[i].status);
+        ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "test_user_checks.c"));
+        ad_tape_clear_error(tape);
     }
-    ad_no_grad_begin(tape);
+    ad_tape_no_grad_begin(tape);
     ck_assert_int_eq(ad_check_gradient(tape, smooth, 2, x, 1e-6, NULL, NULL), AD_ERROR_STATE);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_check_gradient((ad_tape){0, 0}, smooth, 2, x, 1e-6, NULL, NULL),
                      AD_ERROR_HANDLE);
 }

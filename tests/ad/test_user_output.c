@@ -27,7 +27,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    ad_clear_error((ad_tape){0, 0});
+    ad_tape_clear_error((ad_tape){0, 0});
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
@@ -49,7 +49,7 @@ START_TEST(tensors_are_printed_as_numpy_does)
 {
     static const double a[8] = {1, -2.5, 1e-9, INFINITY, -NAN, 100, 1.0 / 3, -0.0};
     static const int64_t whole[3] = {-1, 20, 3};
-    ck_assert_int_eq(print(ad_scalar(tape, AD_F64, 2)), AD_OK);
+    ck_assert_int_eq(print(ad_scalar_f64(tape, 2)), AD_OK);
     ck_assert_str_eq(printed, "f64 []\n2.\n");
     print(ad_constant(tape, AD_I64, 1, (int64_t[]){3}, whole));
     ck_assert_str_eq(printed, "i64 [3]\n[-1 20  3]\n");
@@ -99,11 +99,11 @@ START_TEST(printing_that_fails_says_why_and_spares_the_tape)
     setvbuf(full, NULL, _IONBF, 0);
     ck_assert_int_eq(ad_tensor_print(full, x[0]), AD_ERROR_STATE);
     fclose(full);
-    ck_assert_ptr_nonnull(strstr(ad_message_of((ad_tape){0, 0}), "No space left"));
-    ck_assert_int_eq(ad_status_of(tape), AD_OK);
+    ck_assert_ptr_nonnull(strstr(ad_tape_message((ad_tape){0, 0}), "No space left"));
+    ck_assert_int_eq(ad_tape_status(tape), AD_OK);
     ck_assert_int_eq(ad_tensor_print(NULL, x[0]), AD_ERROR_ARGUMENT);
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_ARGUMENT);
-    ad_clear_error(tape);
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_ARGUMENT);
+    ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_tensor_print(stdout, (ad_tensor){0, 0, 0, 0}), AD_ERROR_HANDLE);
 }
 END_TEST
@@ -128,42 +128,42 @@ static void listen(ad_tape t, ad_status status, const char *message, void *paylo
     to->inside[0] = ad_tape_reset(t);
     to->inside[1] = ad_tape_destroy(t);
     ad_exp(x[0]);
-    to->inside[2] = ad_status_of((ad_tape){0, 0});
-    ad_clear_error(t);
-    to->inside[3] = ad_on_error(t, NULL, NULL);
-    to->inside[4] = ad_tape_mark(t).tape ? AD_OK : ad_status_of((ad_tape){0, 0});
+    to->inside[2] = ad_tape_status((ad_tape){0, 0});
+    ad_tape_clear_error(t);
+    to->inside[3] = ad_tape_on_error(t, NULL, NULL);
+    to->inside[4] = ad_tape_mark(t).tape ? AD_OK : ad_tape_status((ad_tape){0, 0});
 }
 
 START_TEST(the_callback_is_told_once_a_failure)
 {
     memset(&told, 0, sizeof told);
-    ck_assert_int_eq(ad_on_error(tape, listen, &told), AD_OK);
+    ck_assert_int_eq(ad_tape_on_error(tape, listen, &told), AD_OK);
     ad_exp(x[0]);
     ck_assert_int_eq(told.calls, 0);
     ad_tensor y = ad_matmul(x[1], x[1]);
     ck_assert_int_eq(told.calls, 1);
     ck_assert_int_eq(told.status, AD_ERROR_SHAPE);
     ck_assert_mem_eq(&told.tape, &tape, sizeof tape);
-    ck_assert_str_eq(told.message, ad_message_of(tape));
+    ck_assert_str_eq(told.message, ad_tape_message(tape));
     ck_assert_ptr_nonnull(strstr(told.message, "test_user_output.c"));
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(told.inside[i], AD_ERROR_STATE);
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_SHAPE);
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_SHAPE);
     ck_assert_int_eq(ad_backward(y), AD_ERROR_SHAPE);
     ad_matmul(x[1], x[1]);
     ck_assert_int_eq(told.calls, 1);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     ad_sum(y);
     ck_assert_int_eq(told.calls, 2);
     ck_assert_int_eq(told.status, AD_ERROR_HANDLE);
     ad_tape_reset(tape);
-    ck_assert_int_eq(ad_no_grad_end(tape), AD_ERROR_STATE);
+    ck_assert_int_eq(ad_tape_no_grad_end(tape), AD_ERROR_STATE);
     ck_assert_int_eq(told.calls, 3);
-    ad_clear_error(tape);
-    ck_assert_int_eq(ad_on_error(tape, NULL, NULL), AD_OK);
-    ck_assert_int_eq(ad_no_grad_end(tape), AD_ERROR_STATE);
+    ad_tape_clear_error(tape);
+    ck_assert_int_eq(ad_tape_on_error(tape, NULL, NULL), AD_OK);
+    ck_assert_int_eq(ad_tape_no_grad_end(tape), AD_ERROR_STATE);
     ck_assert_int_eq(told.calls, 3);
-    ck_assert_int_eq(ad_on_error((ad_tape){0, 0}, listen, &told), AD_ERROR_HANDLE);
+    ck_assert_int_eq(ad_tape_on_error((ad_tape){0, 0}, listen, &told), AD_ERROR_HANDLE);
 }
 END_TEST
 

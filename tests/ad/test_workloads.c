@@ -40,14 +40,15 @@ static void open_workload(struct workload *w, const char *name, ad_dtype dtype)
 {
     const struct workload_case *spec = workload_find(name);
     ck_assert_msg(spec != NULL, "there is no workload %s", name);
-    ck_assert_msg(workload_create(w, spec, dtype) == AD_OK, "%s: %s", name, ad_message_of(w->tape));
+    ck_assert_msg(workload_create(w, spec, dtype) == AD_OK, "%s: %s", name,
+                  ad_tape_message(w->tape));
 }
 
 /* One step; the gradients stay on the tape. */
 static double step(const struct workload *w)
 {
     ad_status status = ad_backward(workload_forward(w));
-    ck_assert_msg(status == AD_OK, "%s: %s", w->spec->name, ad_message_of(w->tape));
+    ck_assert_msg(status == AD_OK, "%s: %s", w->spec->name, ad_tape_message(w->tape));
     return workload_gradient_sum(w);
 }
 
@@ -98,10 +99,10 @@ START_TEST(no_more_bytes_are_saved_than_by_pytorch)
         struct workload w;
         ad_saved before, after;
         open_workload(&w, references[_i].name, (ad_dtype)dtype);
-        ck_assert_int_eq(ad_saved_for_backward(w.tape, &before), AD_OK);
+        ck_assert_int_eq(ad_tape_saved_for_backward(w.tape, &before), AD_OK);
         ck_assert_uint_eq(before.buffer_bytes, 0);
         workload_forward(&w);
-        ck_assert_int_eq(ad_saved_for_backward(w.tape, &after), AD_OK);
+        ck_assert_int_eq(ad_tape_saved_for_backward(w.tape, &after), AD_OK);
         const uint64_t theirs = references[_i].saved[dtype == AD_F64];
         ck_assert_uint_gt(after.buffer_bytes, 0);
         ck_assert_msg(after.buffer_bytes <= theirs, "%s: %llu bytes, PyTorch saves %llu",
@@ -143,10 +144,10 @@ START_TEST(a_profile_changes_no_bit)
         step(&w);
         void *plain = gradients(&w, &bytes);
         ck_assert_int_eq(ad_tape_rewind(w.tape, w.mark), AD_OK);
-        ck_assert_msg(ad_profile_start(path) == AD_OK, "%s", ad_message_of((ad_tape){0}));
+        ck_assert_msg(ad_profile_start(path) == AD_OK, "%s", ad_tape_message((ad_tape){0}));
         step(&w);
         void *profiled = gradients(&w, &again_bytes);
-        ck_assert_msg(ad_profile_stop() == AD_OK, "%s", ad_message_of((ad_tape){0}));
+        ck_assert_msg(ad_profile_stop() == AD_OK, "%s", ad_tape_message((ad_tape){0}));
         ck_assert_uint_eq(bytes, again_bytes);
         ck_assert_msg(memcmp(plain, profiled, bytes) == 0, "%s: the profile changed a gradient",
                       references[_i].name);
@@ -207,7 +208,7 @@ static void step_in_frame(const struct workload *w, int kind)
     if (kind)
         ck_assert_int_eq(ad_frame_end(frame, &y, 1), AD_OK);
     ad_status status = kind == 2 ? ad_backward_release(y) : ad_backward(y);
-    ck_assert_msg(status == AD_OK, "%s: %s", w->spec->name, ad_message_of(w->tape));
+    ck_assert_msg(status == AD_OK, "%s: %s", w->spec->name, ad_tape_message(w->tape));
 }
 
 /* Every workload, plain, in a frame, and in a frame with a sweep that releases. */
@@ -219,7 +220,7 @@ START_TEST(a_loop_takes_nothing_from_the_system_after_its_second_step)
     const ad_tape_options options = {.allocator = &counted};
     w = (struct workload){.spec = spec, .dtype = _i % 2 ? AD_F64 : AD_F32};
     ck_assert_int_eq(ad_tape_create(&w.tape, &options), AD_OK);
-    ck_assert_msg(spec->create(&w) == AD_OK, "%s", ad_message_of(w.tape));
+    ck_assert_msg(spec->create(&w) == AD_OK, "%s", ad_tape_message(w.tape));
     w.mark = ad_tape_mark(w.tape);
     ad_stats first, later;
     int calls_then = 0;
@@ -250,7 +251,7 @@ START_TEST(frames_and_releasing_sweeps_lower_the_peak_of_a_perceptron)
         struct workload w;
         ad_stats stats;
         ck_assert_int_eq(workload_create(&w, workload_find("mlp128"), AD_F64), AD_OK);
-        ck_assert_int_eq(ad_peak_reset(w.tape), AD_OK);
+        ck_assert_int_eq(ad_tape_reset_peak(w.tape), AD_OK);
         step_in_frame(&w, kind);
         ck_assert_int_eq(ad_tape_stats(w.tape, &stats), AD_OK);
         peak[kind] = stats.peak_bytes;

@@ -28,7 +28,7 @@ int main(void)
     double a[4] = {0.1, -0.2, 0.3, 0.4}, b[4] = {1, 2, -1, 0.5}, g[4];
     ad_tape tape;
     if (ad_tape_create(&tape, NULL) != AD_OK)
-        return puts(ad_message_of(tape)), 1;
+        return puts(ad_tape_message(tape)), 1;
     ad_tensor x[2] = {ad_leaf(tape, AD_F64, 2, (int64_t[]){2, 2}, a),
                       ad_leaf(tape, AD_F64, 2, (int64_t[]){2, 2}, b)};
     ad_gradient_report report;
@@ -36,12 +36,12 @@ int main(void)
         return puts(report.message), 1;
     ad_tensor y = energy(tape, x, 2, NULL);
     if (ad_backward(y) != AD_OK || ad_gradient(x[0], g, 4) != AD_OK)
-        return puts(ad_message_of(tape)), 1;
+        return puts(ad_tape_message(tape)), 1;
     /* y_00 of the product is 0.1 + 0.2, y_01 is 0.2 - 0.1. */
     if (fabs(g[0] - (exp(0.3) + 2 * exp(0.1))) > 1e-12)
         return printf("wrong gradient: %.17g\n", g[0]), 1;
     if (!cube(tape))
-        return puts(ad_message_of(tape)), 1;
+        return puts(ad_tape_message(tape)), 1;
     printf("tapescope %s, %lld derivatives agree\n", ad_version(), (long long)report.compared);
     return ad_tape_destroy(tape) == AD_OK ? 0 : 1;
 }

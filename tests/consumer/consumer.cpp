@@ -27,6 +27,27 @@ bool norm_of_reals(ad_tape tape, const std::vector<double> &data)
            ad_real_gradients(tape, (int64_t)x.size(), x.data(), g.data()) == AD_OK &&
            std::fabs(g[0] - 0.6) < 1e-15 && std::fabs(g[1] - 0.8) < 1e-15;
 }
+
+// Options are a variable with a name here; flags are joined by |.
+bool windows(ad_tape tape)
+{
+    const double numbers[] = {1, 2, 3, 4};
+    const int64_t shape[] = {1, 1, 2, 2};
+    double means[4], weights[2];
+    const ad_tensor x = ad_constant(tape, AD_F64, 4, shape, numbers);
+    ad_avg_pool2d_options options{};
+    options.stride_h = options.stride_w = 1;
+    options.padding_h = options.padding_w = 1;
+    options.flags = AD_SKIP_PADDING;
+    const ad_tensor y = ad_avg_pool2d(
+        ad_conv2d(x, ad_slice(ad_slice(x, 2, 0, 1, 1), 3, 0, 1, 1), nullptr), 2, 2, &options);
+    const ad_tensor row = ad_slice(ad_reshape(x, shape + 2, 2), 0, 0, 1, 1);
+    const ad_tensor z = ad_attention(row, row, row, 0, AD_CAUSAL | AD_KEEP_WEIGHTS);
+    return ad_size(y) == 9 &&
+           ad_value(ad_slice(ad_slice(y, 2, 0, 2, 1), 3, 0, 2, 1), means, 4) == AD_OK &&
+           means[0] == 1 && means[1] == 1.5 && means[2] == 2 && means[3] == 2.5 &&
+           ad_value(z, weights, 2) == AD_OK && weights[0] == 1 && weights[1] == 2;
+}
 } // namespace
 
 int main()
@@ -39,13 +60,13 @@ int main()
     const ad_tensor x = ad_leaf(tape, AD_F64, 1, shape, data.data());
     const ad_tensor y = norm(x);
     if (ad_backward(y) != AD_OK || ad_gradient(x, g.data(), 2) != AD_OK) {
-        std::puts(ad_message_of(tape));
+        std::puts(ad_tape_message(tape));
         return 1;
     }
     if (std::fabs(g[0] - 0.6) > 1e-15 || std::fabs(g[1] - 0.8) > 1e-15)
         return 1;
-    if (!norm_of_reals(tape, data)) {
-        std::puts(ad_message_of(tape));
+    if (!norm_of_reals(tape, data) || !windows(tape)) {
+        std::puts(ad_tape_message(tape));
         return 1;
     }
     std::printf("tapescope %s\n", ad_version());

@@ -32,7 +32,7 @@ quietly cmake --install "$TAPESCOPE_BINARY_DIR" --prefix "$work/first"
 mv first prefix
 libdir=$(dirname "$(find "$work/prefix" -name libtapescope.a)")
 tapescope="$work/prefix/bin/tapescope"
-[ -f "$libdir/libtapescope.so.0" ] || fail "no libtapescope.so.0"
+[ -f "$libdir/libtapescope.so.0.2" ] || fail "no libtapescope.so.0.2"
 if grep -rlF "$TAPESCOPE_BINARY_DIR" "$libdir/cmake" "$libdir/pkgconfig" "$work/prefix/include"; then
     fail "an installed file names the build folder"
 fi
@@ -121,7 +121,7 @@ fi
 quietly cpack --config "$TAPESCOPE_BINARY_DIR/CPackConfig.cmake" -B "$work/deb"
 deb=$(ls deb/*.deb)
 dpkg-deb -c "$deb" >list
-for file in bin/tapescope libtapescope.so.0 libtapescope.a tapescope/tapescope-collect.so \
+for file in bin/tapescope libtapescope.so.0.2 libtapescope.a tapescope/tapescope-collect.so \
     tapescope/tapescope-symbols.so tapescope/ad.h tapescope/ad_ops.h tapescope.pc \
     tapescope-config.cmake; do
     grep -q "/$file\( \|\$\)" list || fail "the package lacks $file"

@@ -77,7 +77,8 @@ static void check(const struct sizes *n, enum oracle_layout layout, double scale
                             oracle_tensor(layout, 3, SHAPE(n->b, n->t, n->d), x[K]),
                             oracle_tensor(layout, 3, SHAPE(n->b, n->t, n->e), x[V])};
     static const char *const name[] = {"dq", "dk", "dv"};
-    const ad_tensor y = ad_attention(in[Q], in[K], in[V], scale, causal, keep);
+    const ad_tensor y = ad_attention(in[Q], in[K], in[V], scale,
+                                     (causal ? AD_CAUSAL : 0) | (keep ? AD_KEEP_WEIGHTS : 0));
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(ad_retain_gradient(in[i]), AD_OK);
     oracle_value(y, got);
@@ -130,7 +131,7 @@ START_TEST(heads_may_be_permuted_views)
         in[i] = ad_permute(oracle_leaf(3, SHAPE(20, 3, 4), mixed), SHAPE(1, 0, 2), 3);
         ck_assert_int_eq(ad_retain_gradient(in[i]), AD_OK);
     }
-    const ad_tensor y = ad_attention(in[0], in[1], in[2], 0.5, true, false);
+    const ad_tensor y = ad_attention(in[0], in[1], in[2], 0.5, AD_CAUSAL);
     oracle_value(y, got);
     oracle_close("y", 240, got, x[Y], 1e-14);
     oracle_sweep(y, dx[Y]);
@@ -160,8 +161,8 @@ START_TEST(scores_at_infinities_give_what_softmax_gives)
             oracle_begin(form < 2 ? AD_F32 : AD_F64);
             const ad_tensor q = oracle_leaf(2, SHAPE(1, 1), &edges[i].q);
             const ad_tensor k = oracle_leaf(2, SHAPE(3, 1), edges[i].k);
-            const ad_tensor y =
-                ad_attention(q, k, oracle_leaf(2, SHAPE(3, 1), v), 1, false, form % 2 != 0);
+            const ad_tensor y = ad_attention(q, k, oracle_leaf(2, SHAPE(3, 1), v), 1,
+                                             form % 2 != 0 ? AD_KEEP_WEIGHTS : 0);
             oracle_value(y, got);
             oracle_close("y", 1, got, &edges[i].y, 1e-6);
             oracle_end();
@@ -175,7 +176,8 @@ START_TEST(what_a_causal_row_does_not_see_does_not_matter)
     for (int keep = 0; keep < 2; keep++) {
         oracle_begin(AD_F64);
         const ad_tensor tq = oracle_leaf(2, SHAPE(2, 1), q), tk = oracle_leaf(2, SHAPE(2, 1), k);
-        const ad_tensor y = ad_attention(tq, tk, oracle_leaf(2, SHAPE(2, 1), v), 0, true, keep);
+        const ad_tensor y = ad_attention(tq, tk, oracle_leaf(2, SHAPE(2, 1), v), 0,
+                                         AD_CAUSAL | (keep ? AD_KEEP_WEIGHTS : 0));
         oracle_value(y, got);
         oracle_close("y", 2, got, (const double[]){3, NAN}, 0);
         oracle_end();
@@ -189,7 +191,8 @@ START_TEST(without_keys_the_result_is_zero_and_so_are_the_gradients)
         oracle_begin(AD_F64);
         const double q[] = {1, 2, 3, 4};
         const ad_tensor tq = oracle_leaf(2, SHAPE(2, 2), q), none = oracle_leaf(2, SHAPE(0, 2), q);
-        const ad_tensor y = ad_attention(tq, none, none, 0, form / 2, form % 2);
+        const ad_tensor y = ad_attention(
+            tq, none, none, 0, (form / 2 ? AD_CAUSAL : 0) | (form % 2 ? AD_KEEP_WEIGHTS : 0));
         oracle_value(y, got);
         oracle_close("y", 4, got, (const double[4]){0}, 0);
         oracle_sweep(y, q);
@@ -207,25 +210,23 @@ START_TEST(shapes_that_do_not_fit_are_refused)
     const ad_tensor line = oracle_leaf(1, SHAPE(2), x[0]);
     const ad_tensor batch = oracle_leaf(3, SHAPE(1, 4, 2), x[0]);
     const ad_tensor wide = oracle_leaf(2, SHAPE(4, 3), x[0]);
-    oracle_refused(ad_attention(q, wide, k, 0, false, false), AD_ERROR_SHAPE,
+    oracle_refused(ad_attention(q, wide, k, 0, 0), AD_ERROR_SHAPE,
                    "attention: f64 [3,2], f64 [4,3], f64 [4,2]: q [...,s,d], k [...,t,d] and v "
                    "[...,t,e] of equal leading axes are wanted");
-    oracle_refused(ad_attention(q, k, q, 0, false, false), AD_ERROR_SHAPE, "of equal leading axes");
-    oracle_refused(ad_attention(line, k, k, 0, false, false), AD_ERROR_SHAPE, "f64 [2], f64 [4,2]");
-    oracle_refused(ad_attention(q, batch, batch, 0, false, false), AD_ERROR_SHAPE,
-                   "f64 [3,2], f64 [1,4,2]");
-    oracle_refused(ad_attention(q, k, batch, 0, false, false), AD_ERROR_SHAPE,
-                   "f64 [4,2], f64 [1,4,2]");
+    oracle_refused(ad_attention(q, k, q, 0, 0), AD_ERROR_SHAPE, "of equal leading axes");
+    oracle_refused(ad_attention(line, k, k, 0, 0), AD_ERROR_SHAPE, "f64 [2], f64 [4,2]");
+    oracle_refused(ad_attention(q, batch, batch, 0, 0), AD_ERROR_SHAPE, "f64 [3,2], f64 [1,4,2]");
+    oracle_refused(ad_attention(q, k, batch, 0, 0), AD_ERROR_SHAPE, "f64 [4,2], f64 [1,4,2]");
     const ad_tensor two = oracle_leaf(3, SHAPE(2, 3, 2), x[0]);
-    oracle_refused(ad_attention(two, batch, batch, 0, false, false), AD_ERROR_SHAPE,
+    oracle_refused(ad_attention(two, batch, batch, 0, 0), AD_ERROR_SHAPE,
                    "f64 [2,3,2], f64 [1,4,2]");
     const ad_tensor one = oracle_leaf(2, SHAPE(1, 1), x[0]);
     const ad_tensor long_one = ad_broadcast_to(one, SHAPE((int64_t)1 << 32, 1), 2);
-    oracle_refused(ad_attention(one, long_one, long_one, 0, false, false), AD_ERROR_SHAPE,
+    oracle_refused(ad_attention(one, long_one, long_one, 0, 0), AD_ERROR_SHAPE,
                    "an extent is beyond the range of BLAS");
     static const int64_t whole[8];
     const ad_tensor integers = ad_constant(oracle_tape(), AD_I64, 2, SHAPE(4, 2), whole);
-    oracle_refused(ad_attention(q, integers, k, 0, false, false), AD_ERROR_DTYPE,
+    oracle_refused(ad_attention(q, integers, k, 0, 0), AD_ERROR_DTYPE,
                    "attention takes f32 or f64, not i64");
     oracle_end();
 }

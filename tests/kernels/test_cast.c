@@ -10,7 +10,7 @@
 
 enum { N = 35 };
 #define SHAPE(...) ((int64_t[]){__VA_ARGS__})
-#define OK(call) ck_assert_msg((call) == AD_OK, "%s", ad_message_of(tape))
+#define OK(call) ck_assert_msg((call) == AD_OK, "%s", ad_tape_message(tape))
 
 static ad_tape tape;
 static double wide[N];
@@ -29,7 +29,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
@@ -146,16 +146,16 @@ START_TEST(integers_become_constants)
     for (int i = 0; i < N; i++)
         ck_assert(g[i] == (double)whole[i]);
     ck_assert_int_eq(ad_backward(ad_sum(ad_cast(k, AD_F64))), AD_ERROR_STATE);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
 }
 END_TEST
 
 static void refused(ad_tensor y, const char *text)
 {
     ck_assert_int_eq(ad_size(y), -1);
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_DTYPE);
-    ck_assert_msg(strstr(ad_message_of(tape), text), "%s", ad_message_of(tape));
-    ad_clear_error(tape);
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_DTYPE);
+    ck_assert_msg(strstr(ad_tape_message(tape), text), "%s", ad_tape_message(tape));
+    ad_tape_clear_error(tape);
 }
 
 START_TEST(other_dtypes_are_refused)
@@ -164,9 +164,8 @@ START_TEST(other_dtypes_are_refused)
     const ad_tensor k = ad_constant(tape, AD_I64, 1, SHAPE(N), whole);
     refused(ad_cast(x, AD_I64), "cast: the result is f32 or f64, not i64");
     refused(ad_cast(k, AD_I64), "cast: the result is f32 or f64, not i64");
-    refused(ad_cast(x, 7), "cast: 7 is no dtype");
-    refused(ad_cast(x, -1), "cast: -1 is no dtype");
-    refused(ad_cast(x, INT64_C(1) << 32), "cast: 4294967296 is no dtype");
+    refused(ad_cast(x, (ad_dtype)7), "cast: 7 is no dtype");
+    refused(ad_cast(x, (ad_dtype)-1), "cast: -1 is no dtype");
 }
 END_TEST
 

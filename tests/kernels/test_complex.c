@@ -126,7 +126,7 @@ START_TEST(adjoints_are_those_of_the_parts)
     put(want, number_of(seed) * conjl(number_of(x)));
     oracle_gradient(tw, got);
     oracle_close("w'", 2, got, want, 1e-15);
-    ck_assert_int_eq(ad_zero_gradients(oracle_tape()), AD_OK);
+    ck_assert_int_eq(ad_tape_zero_gradients(oracle_tape()), AD_OK);
     oracle_sweep(ad_complex_exp(tx), seed);
     put(want, number_of(seed) * conjl(cexpl(number_of(x))));
     oracle_gradient(tx, got);
@@ -360,7 +360,7 @@ START_TEST(shapes_that_do_not_fit_are_refused)
 {
     oracle_begin(AD_F64);
     const ad_tensor x = oracle_leaf(2, SHAPE(3, 2), a), flat = oracle_leaf(1, SHAPE(3), a);
-    const ad_tensor one = ad_scalar(oracle_tape(), AD_F64, 1), y = oracle_leaf(2, SHAPE(4, 2), a);
+    const ad_tensor one = ad_scalar_f64(oracle_tape(), 1), y = oracle_leaf(2, SHAPE(4, 2), a);
     oracle_refused(ad_complex_abs(flat), AD_ERROR_SHAPE,
                    "complex_abs: f64 [3]: operand 1 has no last axis of extent 2");
     oracle_refused(ad_complex_exp(one), AD_ERROR_SHAPE,

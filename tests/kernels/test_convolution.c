@@ -83,8 +83,14 @@ START_TEST(values_and_gradients_agree_with_plain_loops)
         net_random(&net, &w, form, 4, SHAPE(g->o, g->c / g->groups, g->kh, g->kw), -0.5, 0.5);
         net_random(&net, &u, NET_PLAIN, 4, SHAPE(g->n, g->o, oh, ow), -0.75, 1);
         compute(g, oh, ow);
-        const ad_tensor result =
-            ad_conv2d(x.x, w.x, g->sh, g->sw, g->ph, g->pw, g->dh, g->dw, g->groups);
+        const ad_tensor result = ad_conv2d(x.x, w.x,
+                                           &(ad_conv2d_options){.stride_h = g->sh,
+                                                                .stride_w = g->sw,
+                                                                .padding_h = g->ph,
+                                                                .padding_w = g->pw,
+                                                                .dilation_h = g->dh,
+                                                                .dilation_w = g->dw,
+                                                                .groups = g->groups});
         net_expect(&net, result, 4, SHAPE(g->n, g->o, oh, ow), y, 40);
         const ad_tensor loss = ad_sum(ad_mul(result, u.x));
         expect_turned(loss, &x, gx, g->h, g->w, form == NET_TURNED);
@@ -108,8 +114,17 @@ START_TEST(the_transposed_convolution_is_the_adjoint)
         net_random(&net, &w, NET_PLAIN, 4, SHAPE(g->o, g->c / g->groups, g->kh, g->kw), -0.5, 0.5);
         net_random(&net, &u, NET_PLAIN, 4, SHAPE(g->n, g->o, oh, ow), -0.75, 1);
         compute(g, oh, ow);
-        const ad_tensor result = ad_conv_transpose2d(u.x, w.x, g->sh, g->sw, g->ph, g->pw, g->dh,
-                                                     g->dw, g->groups, more_h, more_w);
+        const ad_tensor result =
+            ad_conv_transpose2d(u.x, w.x,
+                                &(ad_conv_transpose2d_options){.stride_h = g->sh,
+                                                               .stride_w = g->sw,
+                                                               .padding_h = g->ph,
+                                                               .padding_w = g->pw,
+                                                               .dilation_h = g->dh,
+                                                               .dilation_w = g->dw,
+                                                               .groups = g->groups,
+                                                               .output_padding_h = more_h,
+                                                               .output_padding_w = more_w});
         net_expect(&net, result, 4, SHAPE(g->n, g->c, g->h, g->w), gx, 40);
         const ad_tensor loss = ad_sum(ad_mul(result, x.x));
         net_expect_gradient(&net, loss, &u, y, 200);
@@ -132,7 +147,10 @@ START_TEST(one_axis_is_an_image_of_height_1)
         net_random(&net, &w, NET_PLAIN, 3, SHAPE(g->o, g->c / g->groups, g->kw), -0.5, 0.5);
         net_random(&net, &u, NET_PLAIN, 3, SHAPE(g->n, g->o, ow), -0.75, 1);
         compute(g, 1, ow);
-        const ad_tensor result = ad_conv1d(x.x, w.x, g->sw, g->pw, g->dw, g->groups);
+        const ad_tensor result = ad_conv1d(
+            x.x, w.x,
+            &(ad_conv1d_options){
+                .stride = g->sw, .padding = g->pw, .dilation = g->dw, .groups = g->groups});
         net_expect(&net, result, 3, SHAPE(g->n, g->o, ow), y, 40);
         const ad_tensor loss = ad_sum(ad_mul(result, u.x));
         expect_turned(loss, &x, gx, g->c, g->w, true);
@@ -148,10 +166,10 @@ START_TEST(without_channels_the_result_is_0_and_without_images_it_is_empty)
     net_begin(&net, AD_F64);
     net_random(&net, &x, NET_PLAIN, 4, SHAPE(1, 0, 3, 3), -1, 1);
     net_random(&net, &w, NET_PLAIN, 4, SHAPE(2, 0, 2, 2), -1, 1);
-    net_expect(&net, ad_conv2d(x.x, w.x, 1, 1, 0, 0, 1, 1, 1), 4, SHAPE(1, 2, 2, 2), zeros, 0);
+    net_expect(&net, ad_conv2d(x.x, w.x, NULL), 4, SHAPE(1, 2, 2, 2), zeros, 0);
     net_random(&net, &x, NET_PLAIN, 4, SHAPE(0, 1, 3, 3), -1, 1);
     net_random(&net, &w, NET_PLAIN, 4, SHAPE(2, 1, 2, 2), -1, 1);
-    const ad_tensor none = ad_conv2d(x.x, w.x, 1, 1, 0, 0, 1, 1, 1);
+    const ad_tensor none = ad_conv2d(x.x, w.x, NULL);
     net_expect(&net, none, 4, SHAPE(0, 2, 2, 2), zeros, 0);
     net_expect_gradient(&net, ad_sum(none), &w, zeros, 0);
     net_end(&net);
@@ -170,13 +188,13 @@ START_TEST(what_does_not_fit_is_refused)
         int64_t attr[7];
         const char *text;
     } wrong[] = {
-        {{0, 1, 0, 0, 1, 1, 1}, "conv2d: f64 [1,2,4,5], f64 [4,2,3,3]: stride 0 is out of range"},
+        {{-1, 1, 0, 0, 1, 1, 1}, "conv2d: f64 [1,2,4,5], f64 [4,2,3,3]: stride -1 is out of range"},
         {{1, far, 0, 0, 1, 1, 1}, "stride 2147483648 is out of range"},
         {{1, 1, -1, 0, 1, 1, 1}, "padding -1 is out of range"},
         {{1, 1, 0, -1, 1, 1, 1}, "padding -1 is out of range"},
-        {{1, 1, 0, 0, 0, 1, 1}, "dilation 0 is out of range"},
-        {{1, 1, 0, 0, 1, 0, 1}, "dilation 0 is out of range"},
-        {{1, 1, 0, 0, 1, 1, 0}, "groups 0 is out of range"},
+        {{1, 1, 0, 0, -1, 1, 1}, "dilation -1 is out of range"},
+        {{1, 1, 0, 0, 1, -1, 1}, "dilation -1 is out of range"},
+        {{1, 1, 0, 0, 1, 1, -1}, "groups -1 is out of range"},
         {{1, 1, 0, 0, 1, 1, 2}, "channels do not fit 2 groups"},
         {{1, 1, 0, 0, 1, 1, 3}, "channels do not fit 3 groups"},
         {{1, 1, 0, 0, 2, 1, 1}, "a window of 3 does not fit into 4"},
@@ -184,18 +202,26 @@ START_TEST(what_does_not_fit_is_refused)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const int64_t *a = wrong[i].attr;
-        net_refused(&net, ad_conv2d(x.x, w.x, a[0], a[1], a[2], a[3], a[4], a[5], a[6]),
+        net_refused(&net,
+                    ad_conv2d(x.x, w.x,
+                              &(ad_conv2d_options){.stride_h = a[0],
+                                                   .stride_w = a[1],
+                                                   .padding_h = a[2],
+                                                   .padding_w = a[3],
+                                                   .dilation_h = a[4],
+                                                   .dilation_w = a[5],
+                                                   .groups = a[6]}),
                     AD_ERROR_SHAPE, wrong[i].text);
     }
-    net_refused(&net, ad_conv2d(line, w.x, 1, 1, 0, 0, 1, 1, 1), AD_ERROR_SHAPE,
+    net_refused(&net, ad_conv2d(line, w.x, NULL), AD_ERROR_SHAPE,
                 "x [n,c,h,w] and w [o,c/groups,kh,kw] are wanted");
-    net_refused(&net, ad_conv2d(x.x, whole, 1, 1, 0, 0, 1, 1, 1), AD_ERROR_DTYPE,
+    net_refused(&net, ad_conv2d(x.x, whole, NULL), AD_ERROR_DTYPE,
                 "conv2d takes f32 or f64, not i64");
-    net_refused(&net, ad_conv1d(x.x, window, 1, 0, 1, 1), AD_ERROR_SHAPE,
+    net_refused(&net, ad_conv1d(x.x, window, NULL), AD_ERROR_SHAPE,
                 "conv1d: f64 [1,2,4,5], f64 [4,2,3]: x [n,c,l] and w [o,c/groups,k] are wanted");
-    net_refused(&net, ad_conv1d(line, window, 1, 0, 1, 1), AD_ERROR_SHAPE,
+    net_refused(&net, ad_conv1d(line, window, NULL), AD_ERROR_SHAPE,
                 "conv1d: f64 [2,4,5], f64 [4,2,3]: channels do not fit 1 groups");
-    net_refused(&net, ad_conv1d(line, whole, 1, 0, 1, 1), AD_ERROR_DTYPE,
+    net_refused(&net, ad_conv1d(line, whole, NULL), AD_ERROR_DTYPE,
                 "conv1d takes f32 or f64, not i64");
     net_end(&net);
 }
@@ -208,24 +234,31 @@ START_TEST(transposed_convolutions_refuse_what_does_not_fit)
     net_random(&net, &w, NET_PLAIN, 4, SHAPE(2, 1, 3, 3), -1, 1);
     const ad_tensor other = ad_reshape(w.x, SHAPE(1, 2, 3, 3), 4);
     const ad_tensor none = ad_slice(x.x, 2, 0, 0, 1);
-    net_refused(&net, ad_conv_transpose2d(x.x, other, 1, 1, 0, 0, 1, 1, 1, 0, 0), AD_ERROR_SHAPE,
+    net_refused(&net, ad_conv_transpose2d(x.x, other, NULL), AD_ERROR_SHAPE,
                 "conv_transpose2d: f64 [1,2,1,5], f64 [1,2,3,3]: x has 2 channels, w takes 1");
-    net_refused(&net, ad_conv_transpose2d(x.x, w.x, 1, 1, 0, 0, 1, 1, 1, 1, 0), AD_ERROR_SHAPE,
-                "output_padding_h 1 is not in 0..0");
-    net_refused(&net, ad_conv_transpose2d(x.x, w.x, 1, 2, 0, 0, 1, 1, 1, 0, -1), AD_ERROR_SHAPE,
-                "output_padding_w -1 is not in 0..1");
-    net_refused(&net, ad_conv_transpose2d(x.x, w.x, 1, 1, 2, 0, 1, 1, 1, 0, 0), AD_ERROR_SHAPE,
-                "the result has an extent of -1");
-    net_refused(&net, ad_conv_transpose2d(none, w.x, 1, 1, 0, 0, 1, 1, 1, 0, 0), AD_ERROR_SHAPE,
+    net_refused(
+        &net, ad_conv_transpose2d(x.x, w.x, &(ad_conv_transpose2d_options){.output_padding_h = 1}),
+        AD_ERROR_SHAPE, "output_padding_h 1 is not in 0..0");
+    net_refused(
+        &net,
+        ad_conv_transpose2d(x.x, w.x,
+                            &(ad_conv_transpose2d_options){.stride_w = 2, .output_padding_w = -1}),
+        AD_ERROR_SHAPE, "output_padding_w -1 is not in 0..1");
+    net_refused(&net, ad_conv_transpose2d(x.x, w.x, &(ad_conv_transpose2d_options){.padding_h = 2}),
+                AD_ERROR_SHAPE, "the result has an extent of -1");
+    net_refused(&net, ad_conv_transpose2d(none, w.x, NULL), AD_ERROR_SHAPE,
                 "there is no image of extent 0");
-    net_refused(&net, ad_conv_transpose2d(x.x, w.x, 1, 1, -1, 0, 1, 1, 1, 0, 0), AD_ERROR_SHAPE,
+    net_refused(&net,
+                ad_conv_transpose2d(x.x, w.x, &(ad_conv_transpose2d_options){.padding_h = -1}),
+                AD_ERROR_SHAPE,
                 "conv_transpose2d: f64 [1,2,1,5], f64 [2,1,3,3]: padding_h -1 is out of range");
-    net_refused(&net, ad_conv_transpose2d(x.x, w.x, 1, 1, 0, 0, 0, 1, 1, 0, 0), AD_ERROR_SHAPE,
-                "dilation 0 is out of range");
-    net_refused(&net, ad_conv_transpose2d(x.x, w.x, 1, 1, 0, 0, 1, 1, 3, 0, 0), AD_ERROR_SHAPE,
-                "channels do not fit 3 groups");
-    net_refused(&net, ad_conv_transpose2d(x.x, ad_sum(w.x), 1, 1, 0, 0, 1, 1, 1, 0, 0),
-                AD_ERROR_SHAPE, "x [n,o,h,w] and w [o,c/groups,kh,kw] are wanted");
+    net_refused(&net,
+                ad_conv_transpose2d(x.x, w.x, &(ad_conv_transpose2d_options){.dilation_h = -1}),
+                AD_ERROR_SHAPE, "dilation_h -1 is out of range");
+    net_refused(&net, ad_conv_transpose2d(x.x, w.x, &(ad_conv_transpose2d_options){.groups = 3}),
+                AD_ERROR_SHAPE, "channels do not fit 3 groups");
+    net_refused(&net, ad_conv_transpose2d(x.x, ad_sum(w.x), NULL), AD_ERROR_SHAPE,
+                "x [n,o,h,w] and w [o,c/groups,kh,kw] are wanted");
     net_end(&net);
 }
 END_TEST

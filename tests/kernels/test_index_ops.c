@@ -140,15 +140,15 @@ START_TEST(scattered_sums_agree_with_plain_loops)
             const ad_tensor y =
                 ad_scatter_add(operand[k], index_tensor(&indices, k != 0), axis - 3 * k, EXTENT);
             ck_assert_msg(ad_value(ad_cast(y, AD_F64), got, naive_size(&want)) == AD_OK, "%s",
-                          ad_message_of(scene.tape));
+                          ad_tape_message(scene.tape));
             for (int64_t j = 0; j < naive_size(&want); j++) {
                 ck_assert(got[j] == want.at[j]);
                 seed[j] = (double)(j * 3 % 17);
             }
             const ad_tensor u =
                 ad_cast(ad_constant(scene.tape, AD_F64, 3, want.shape, seed), scene.dtype);
-            ck_assert_int_eq(ad_zero_gradients(scene.tape), AD_OK);
-            ck_assert_msg(ad_backward_seed(y, u) == AD_OK, "%s", ad_message_of(scene.tape));
+            ck_assert_int_eq(ad_tape_zero_gradients(scene.tape), AD_OK);
+            ck_assert_msg(ad_backward_seed(y, u) == AD_OK, "%s", ad_tape_message(scene.tape));
             char raw[NAIVE_MOST * 8];
             ck_assert_int_eq(ad_gradient(scene.x, raw, naive_size(&scene.plain)), AD_OK);
             for (int64_t j = 0; j < naive_size(&scene.plain); j++)

@@ -98,8 +98,8 @@ START_TEST(an_iteration_that_does_not_converge_names_op_shape_matrix_and_line)
     ck_assert_uint_eq(after.records, before.records);
     ck_assert_uint_eq(after.live_bytes, before.live_bytes);
     snprintf(text, sizeof text, "test_lapack_fails.c:%d in ", line);
-    ck_assert_msg(strstr(ad_message_of(matrix_tape()), text) != NULL, "%s",
-                  ad_message_of(matrix_tape()));
+    ck_assert_msg(strstr(ad_tape_message(matrix_tape()), text) != NULL, "%s",
+                  ad_tape_message(matrix_tape()));
     snprintf(text, sizeof text, "%s: %s [3,2,2]: matrix 1: LAPACK's iteration did not converge",
              svd ? "svd" : "eigh", dtype);
     matrix_refused(AD_ERROR_VALUE, text);

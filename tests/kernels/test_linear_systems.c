@@ -188,7 +188,11 @@ START_TEST(triangular_systems_are_solved_in_every_form)
                 matrix_random(n * columns, b);
                 const ad_tensor t = matrix_laid((enum matrix_layout)layout, n, n, a);
                 const ad_tensor right = matrix_laid((enum matrix_layout)layout, n, columns, b);
-                matrix_read(ad_solve_triangular(t, right, upper, transposed, unit), x);
+                matrix_read(ad_solve_triangular(t, right,
+                                                (upper ? AD_UPPER : 0) |
+                                                    (transposed ? AD_TRANSPOSED : 0) |
+                                                    (unit ? AD_UNIT_DIAGONAL : 0)),
+                            x);
                 product_of(n, columns, upper, transposed, unit);
                 for (int i = 0; i < n * columns; i++)
                     near(b[i], exact[i], 16.0 * n);
@@ -205,7 +209,7 @@ START_TEST(the_other_triangle_is_not_read_and_has_no_gradient)
     for (int k = 0; k < 2; k++) {
         const ad_tensor at = matrix_leaf(2, SHAPE(2, 2), k ? unit : t);
         const ad_tensor bt = matrix_leaf(1, SHAPE(2), right);
-        const ad_tensor y = ad_solve_triangular(at, bt, false, false, k == 1);
+        const ad_tensor y = ad_solve_triangular(at, bt, k == 1 ? AD_UNIT_DIAGONAL : 0);
         matrix_read(y, x);
         ck_assert(k ? x[0] == 2 && x[1] == 5 : x[0] == 1 && x[1] == 2);
         matrix_sweep(y, ones);
@@ -220,9 +224,8 @@ START_TEST(a_zero_on_the_diagonal_gives_no_finite_solution)
 {
     const double t[4] = {2, 0, 3, 0}, right[2] = {2, 11};
     matrix_begin(dtypes[_i]);
-    matrix_read(ad_solve_triangular(matrix_leaf(2, SHAPE(2, 2), t), matrix_leaf(1, SHAPE(2), right),
-                                    false, false, false),
-                x);
+    matrix_read(
+        ad_solve_triangular(matrix_leaf(2, SHAPE(2, 2), t), matrix_leaf(1, SHAPE(2), right), 0), x);
     ck_assert(x[0] == 1 && !isfinite(x[1]));
     matrix_end();
 }
@@ -459,7 +462,7 @@ START_TEST(shapes_that_do_not_fit_are_refused)
     matrix_refused(AD_ERROR_SHAPE, "cholesky: f64 [2,3]: a is square in its last two axes");
     ad_cholesky(vector);
     matrix_refused(AD_ERROR_SHAPE, "cholesky: f64 [3]: a has two axes at least");
-    ad_solve_triangular(square, pair, false, false, false);
+    ad_solve_triangular(square, pair, 0);
     matrix_refused(AD_ERROR_SHAPE, "solve_triangular: f64 [3,3], f64 [2]: b is [3] or [...,3,k]");
     ad_solve(square, number);
     matrix_refused(AD_ERROR_SHAPE, "solve: f64 [3,3], f64 []: b is [3] or [...,3,k]");

@@ -12,7 +12,7 @@
 static void open_case(struct workload *w, const struct workload_case *spec, ad_dtype dtype)
 {
     ck_assert_msg(workload_create(w, spec, dtype) == AD_OK, "%s: %s", spec->name,
-                  ad_message_of(w->tape));
+                  ad_tape_message(w->tape));
 }
 
 START_TEST(gradient_sums_equal_those_of_pytorch)
@@ -23,7 +23,7 @@ START_TEST(gradient_sums_equal_those_of_pytorch)
     struct workload w;
     open_case(&w, spec, dtype);
     ck_assert_msg(workload_backward(&w, workload_forward(&w)) == AD_OK, "%s: %s", spec->name,
-                  ad_message_of(w.tape));
+                  ad_tape_message(w.tape));
     const double sum = workload_gradient_sum(&w);
     ck_assert_msg(fabs(sum - want) <= bound * (fabs(want) + 0.01), "%s: %.17g, PyTorch has %.17g",
                   spec->name, sum, want);
@@ -44,7 +44,7 @@ START_TEST(batch_norm_keeps_two_numbers_a_channel)
     open_case(&w, spec, dtype);
     ck_assert_int_eq(ad_tape_stats(w.tape, &before), AD_OK);
     const ad_tensor y = workload_forward(&w);
-    ck_assert_int_eq(ad_saved_for_backward(w.tape, &saved), AD_OK);
+    ck_assert_int_eq(ad_tape_saved_for_backward(w.tape, &saved), AD_OK);
     ck_assert_uint_eq(saved.buffer_bytes, 2 * channels);
     ck_assert_int_eq(ad_tape_stats(w.tape, &after), AD_OK);
     const uint64_t result = (uint64_t)ad_size(y) * element;

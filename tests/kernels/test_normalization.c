@@ -295,7 +295,7 @@ START_TEST(what_does_not_fit_is_refused)
     net_random(&net, &x, NET_PLAIN, 2, SHAPE(2, 3), -1, 1);
     net_random(&net, &w, NET_PLAIN, 1, SHAPE(2), 0, 1);
     net_random(&net, &b, NET_PLAIN, 1, SHAPE(3), 0, 1);
-    const ad_tensor one = ad_scalar(net.tape, AD_F64, 1), row = ad_sum_axes(x.x, SHAPE(0), 1, 0);
+    const ad_tensor one = ad_scalar_f64(net.tape, 1), row = ad_sum_axes(x.x, SHAPE(0), 1, 0);
     const ad_tensor whole = ad_constant(net.tape, AD_I64, 1, SHAPE(3), SHAPE(1, 1, 1));
     net_refused(&net, ad_layer_norm(x.x, w.x, b.x, 1), AD_ERROR_SHAPE, wanted);
     net_refused(&net, ad_layer_norm(x.x, one, one, 1), AD_ERROR_SHAPE, wanted);

@@ -22,7 +22,7 @@ static double value[2][MOST], to_x[2][MOST], to_w[2][COLUMNS], to_b[2][COLUMNS];
 
 static void check_ok(ad_tape tape, ad_status status)
 {
-    ck_assert_msg(status == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(status == AD_OK, "%s", ad_tape_message(tape));
 }
 
 /* Value and gradients into place `to`. */

@@ -83,11 +83,20 @@ START_TEST(images_agree_with_plain_loops)
                    1);
         net_random(&net, &u, NET_PLAIN, 3, shape, -0.75, 1);
         compute(g, oh, ow);
-        expect(ad_max_pool2d(x.x, g->kh, g->kw, g->sh, g->sw, g->ph, g->pw), 3, shape, most, most_g,
-               g->h, g->w, turned);
+        expect(ad_max_pool2d(x.x, g->kh, g->kw,
+                             &(ad_max_pool2d_options){.stride_h = g->sh,
+                                                      .stride_w = g->sw,
+                                                      .padding_h = g->ph,
+                                                      .padding_w = g->pw}),
+               3, shape, most, most_g, g->h, g->w, turned);
         for (int padded = 0; padded < 2; padded++)
-            expect(ad_avg_pool2d(x.x, g->kh, g->kw, g->sh, g->sw, g->ph, g->pw, padded), 3, shape,
-                   mean[padded], mean_g[padded], g->h, g->w, turned);
+            expect(ad_avg_pool2d(x.x, g->kh, g->kw,
+                                 &(ad_avg_pool2d_options){.stride_h = g->sh,
+                                                          .stride_w = g->sw,
+                                                          .padding_h = g->ph,
+                                                          .padding_w = g->pw,
+                                                          .flags = padded ? 0 : AD_SKIP_PADDING}),
+                   3, shape, mean[padded], mean_g[padded], g->h, g->w, turned);
         net_end(&net);
     }
 }
@@ -106,10 +115,15 @@ START_TEST(lines_agree_with_plain_loops)
         net_random(&net, &x, turned ? NET_TURNED : NET_PLAIN, 3, SHAPE(2, 3, g->w), -1, 1);
         net_random(&net, &u, NET_PLAIN, 3, shape, -0.75, 1);
         compute(g, 1, ow);
-        expect(ad_max_pool1d(x.x, g->kw, g->sw, g->pw), 3, shape, most, most_g, 3, g->w, turned);
+        expect(
+            ad_max_pool1d(x.x, g->kw, &(ad_max_pool1d_options){.stride = g->sw, .padding = g->pw}),
+            3, shape, most, most_g, 3, g->w, turned);
         for (int padded = 0; padded < 2; padded++)
-            expect(ad_avg_pool1d(x.x, g->kw, g->sw, g->pw, padded), 3, shape, mean[padded],
-                   mean_g[padded], 3, g->w, turned);
+            expect(ad_avg_pool1d(x.x, g->kw,
+                                 &(ad_avg_pool1d_options){.stride = g->sw,
+                                                          .padding = g->pw,
+                                                          .flags = padded ? 0 : AD_SKIP_PADDING}),
+                   3, shape, mean[padded], mean_g[padded], 3, g->w, turned);
         net_end(&net);
     }
 }
@@ -124,11 +138,11 @@ static void check_window(const double *numbers, double value, int who)
     for (int dtype = 0; dtype < 2; dtype++) {
         net_begin(&net, dtypes[dtype]);
         net_given(&net, &x, 1, SHAPE(4), numbers);
-        ad_tensor y = ad_max_pool1d(x.x, 4, 1, 0);
+        ad_tensor y = ad_max_pool1d(x.x, 4, &(ad_max_pool1d_options){.stride = 1});
         net_expect(&net, y, 1, SHAPE(1), &want, 0);
         net_expect_gradient(&net, ad_sum(y), &x, g, 0);
         net_given(&net, &x, 2, SHAPE(2, 2), numbers);
-        y = ad_max_pool2d(x.x, 2, 2, 1, 1, 0, 0);
+        y = ad_max_pool2d(x.x, 2, 2, &(ad_max_pool2d_options){.stride_h = 1, .stride_w = 1});
         net_expect(&net, y, 2, SHAPE(1, 1), &want, 0);
         net_expect_gradient(&net, ad_sum(y), &x, g, 0);
         net_end(&net);
@@ -156,9 +170,15 @@ START_TEST(padding_is_no_maximum_and_counts_in_a_mean_where_asked)
                       inside[] = {-3, -2.5L, -2};
     net_begin(&net, AD_F64);
     net_given(&net, &x, 1, SHAPE(2), (double[]){-3, -2});
-    net_expect(&net, ad_max_pool1d(x.x, 2, 1, 1), 1, SHAPE(3), low, 0);
-    net_expect(&net, ad_avg_pool1d(x.x, 2, 1, 1, true), 1, SHAPE(3), padded, 0);
-    net_expect(&net, ad_avg_pool1d(x.x, 2, 1, 1, false), 1, SHAPE(3), inside, 0);
+    net_expect(&net, ad_max_pool1d(x.x, 2, &(ad_max_pool1d_options){.stride = 1, .padding = 1}), 1,
+               SHAPE(3), low, 0);
+    net_expect(&net, ad_avg_pool1d(x.x, 2, &(ad_avg_pool1d_options){.stride = 1, .padding = 1}), 1,
+               SHAPE(3), padded, 0);
+    net_expect(
+        &net,
+        ad_avg_pool1d(
+            x.x, 2, &(ad_avg_pool1d_options){.stride = 1, .padding = 1, .flags = AD_SKIP_PADDING}),
+        1, SHAPE(3), inside, 0);
     net_end(&net);
 }
 END_TEST
@@ -170,40 +190,49 @@ START_TEST(what_does_not_fit_is_refused)
     const ad_tensor row = ad_select(x.x, 0, 0), one = ad_sum(x.x);
     const ad_tensor whole = ad_constant(net.tape, AD_I64, 2, SHAPE(1, 1), SHAPE(1));
     const ad_tensor none = ad_slice(x.x, 1, 0, 0, 1);
-    net_refused(&net, ad_max_pool2d(x.x, 0, 1, 1, 1, 0, 0), AD_ERROR_SHAPE,
-                "max_pool2d: f64 [3,4]: there is no window of 0 with stride 1");
-    net_refused(&net, ad_max_pool2d(x.x, 1, 1, 1, 0, 0, 0), AD_ERROR_SHAPE,
-                "there is no window of 1 with stride 0");
-    net_refused(&net, ad_max_pool2d(x.x, 3, 3, 1, 1, 0, 2), AD_ERROR_SHAPE,
-                "padding 2 is not in 0..1");
-    net_refused(&net, ad_max_pool2d(x.x, 3, 3, 1, 1, -1, 0), AD_ERROR_SHAPE,
-                "padding -1 is not in 0..1");
-    net_refused(&net, ad_max_pool2d(x.x, 4, 3, 1, 1, 0, 0), AD_ERROR_SHAPE,
-                "a window of 4 does not fit into 3");
-    net_refused(&net, ad_max_pool2d(none, 2, 2, 1, 1, 1, 1), AD_ERROR_SHAPE,
-                "a window of 2 does not fit into 0");
-    net_refused(&net, ad_max_pool2d(row, 1, 1, 1, 1, 0, 0), AD_ERROR_SHAPE,
+    net_refused(&net, ad_max_pool2d(x.x, 0, 1, &(ad_max_pool2d_options){.stride_h = 1}),
+                AD_ERROR_SHAPE, "max_pool2d: f64 [3,4]: there is no window of 0 with stride 1");
+    net_refused(&net, ad_max_pool2d(x.x, 1, 1, &(ad_max_pool2d_options){.stride_w = -1}),
+                AD_ERROR_SHAPE, "there is no window of 1 with stride -1");
+    net_refused(
+        &net,
+        ad_max_pool2d(x.x, 3, 3,
+                      &(ad_max_pool2d_options){.stride_h = 1, .stride_w = 1, .padding_w = 2}),
+        AD_ERROR_SHAPE, "padding 2 is not in 0..1");
+    net_refused(
+        &net,
+        ad_max_pool2d(x.x, 3, 3,
+                      &(ad_max_pool2d_options){.stride_h = 1, .stride_w = 1, .padding_h = -1}),
+        AD_ERROR_SHAPE, "padding -1 is not in 0..1");
+    net_refused(&net,
+                ad_max_pool2d(x.x, 4, 3, &(ad_max_pool2d_options){.stride_h = 1, .stride_w = 1}),
+                AD_ERROR_SHAPE, "a window of 4 does not fit into 3");
+    net_refused(&net,
+                ad_max_pool2d(none, 2, 2,
+                              &(ad_max_pool2d_options){
+                                  .stride_h = 1, .stride_w = 1, .padding_h = 1, .padding_w = 1}),
+                AD_ERROR_SHAPE, "a window of 2 does not fit into 0");
+    net_refused(&net, ad_max_pool2d(row, 1, 1, NULL), AD_ERROR_SHAPE,
                 "max_pool2d: f64 [4]: x [...,h,w] is wanted");
-    net_refused(&net, ad_max_pool2d(whole, 1, 1, 1, 1, 0, 0), AD_ERROR_DTYPE,
+    net_refused(&net, ad_max_pool2d(whole, 1, 1, NULL), AD_ERROR_DTYPE,
                 "max_pool2d takes f32 or f64, not i64");
-    net_refused(&net, ad_avg_pool2d(row, 1, 1, 1, 1, 0, 0, true), AD_ERROR_SHAPE,
+    net_refused(&net, ad_avg_pool2d(row, 1, 1, NULL), AD_ERROR_SHAPE,
                 "avg_pool2d: f64 [4]: x [...,h,w] is wanted");
-    net_refused(&net, ad_avg_pool2d(x.x, 1, 5, 1, 1, 0, 0, true), AD_ERROR_SHAPE,
-                "avg_pool2d: f64 [3,4]: a window of 5 does not fit into 4");
-    net_refused(&net, ad_avg_pool2d(whole, 1, 1, 1, 1, 0, 0, true), AD_ERROR_DTYPE,
+    net_refused(&net, ad_avg_pool2d(x.x, 1, 5, &(ad_avg_pool2d_options){.stride_w = 1}),
+                AD_ERROR_SHAPE, "avg_pool2d: f64 [3,4]: a window of 5 does not fit into 4");
+    net_refused(&net, ad_avg_pool2d(whole, 1, 1, NULL), AD_ERROR_DTYPE,
                 "avg_pool2d takes f32 or f64, not i64");
-    net_refused(&net, ad_max_pool1d(row, 5, 1, 0), AD_ERROR_SHAPE,
+    net_refused(&net, ad_max_pool1d(row, 5, &(ad_max_pool1d_options){.stride = 1}), AD_ERROR_SHAPE,
                 "max_pool1d: f64 [4]: a window of 5 does not fit into 4");
-    net_refused(&net, ad_max_pool1d(one, 1, 1, 0), AD_ERROR_SHAPE, "x [...,l] is wanted");
-    net_refused(&net, ad_max_pool1d(whole, 1, 1, 0), AD_ERROR_DTYPE, "takes f32 or f64, not i64");
-    net_refused(&net, ad_avg_pool1d(row, 2, 1, 2, true), AD_ERROR_SHAPE,
-                "avg_pool1d: f64 [4]: padding 2 is not in 0..1");
-    net_refused(&net, ad_avg_pool1d(one, 1, 1, 0, true), AD_ERROR_SHAPE,
+    net_refused(&net, ad_max_pool1d(one, 1, NULL), AD_ERROR_SHAPE, "x [...,l] is wanted");
+    net_refused(&net, ad_max_pool1d(whole, 1, NULL), AD_ERROR_DTYPE, "takes f32 or f64, not i64");
+    net_refused(&net, ad_avg_pool1d(row, 2, &(ad_avg_pool1d_options){.stride = 1, .padding = 2}),
+                AD_ERROR_SHAPE, "avg_pool1d: f64 [4]: padding 2 is not in 0..1");
+    net_refused(&net, ad_avg_pool1d(one, 1, NULL), AD_ERROR_SHAPE,
                 "x [...,l] of at most 7 axes is wanted");
-    net_refused(&net, ad_avg_pool1d(ad_reshape(row, SHAPE(1, 1, 1, 1, 1, 1, 1, 4), 8), 1, 1, 0, 1),
+    net_refused(&net, ad_avg_pool1d(ad_reshape(row, SHAPE(1, 1, 1, 1, 1, 1, 1, 4), 8), 1, NULL),
                 AD_ERROR_SHAPE, "x [...,l] of at most 7 axes is wanted");
-    net_refused(&net, ad_avg_pool1d(whole, 1, 1, 0, true), AD_ERROR_DTYPE,
-                "takes f32 or f64, not i64");
+    net_refused(&net, ad_avg_pool1d(whole, 1, NULL), AD_ERROR_DTYPE, "takes f32 or f64, not i64");
     net_end(&net);
 }
 END_TEST

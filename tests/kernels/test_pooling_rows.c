@@ -76,10 +76,12 @@ static void check_case(const struct geometry *c, ad_dtype dtype)
     ad_tape tape;
     ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
     const ad_tensor leaf = ad_leaf(tape, AD_F64, 3, shape, x);
-    const ad_tensor most =
-        ad_max_pool2d(ad_cast(leaf, dtype), c->kh, c->kw, c->sh, c->sw, c->ph, c->pw);
+    const ad_tensor most = ad_max_pool2d(
+        ad_cast(leaf, dtype), c->kh, c->kw,
+        &(ad_max_pool2d_options){
+            .stride_h = c->sh, .stride_w = c->sw, .padding_h = c->ph, .padding_w = c->pw});
     const ad_tensor result = ad_cast(most, AD_F64);
-    ck_assert_msg(ad_value(result, y, count) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_value(result, y, count) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_backward_seed(result, ad_constant(tape, AD_F64, 3, out, u)), AD_OK);
     ck_assert_int_eq(ad_gradient(leaf, g, size), AD_OK);
     for (int i = 0; i < count; i++)

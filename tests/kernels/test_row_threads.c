@@ -18,7 +18,7 @@ static double numbers[SIZE], seeds[SIZE], value[2][SIZE], gradient[2][SIZE];
 
 static void check_ok(ad_tape tape, ad_status status)
 {
-    ck_assert_msg(status == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(status == AD_OK, "%s", ad_tape_message(tape));
 }
 
 static void fill(void)
@@ -33,11 +33,12 @@ static void fill(void)
 static ad_tensor combine(ad_tensor x)
 {
     const int64_t last = 1, outer[] = {1};
-    ad_tensor sums = ad_sum_axes(x, &last, 1, true), most = ad_max_axes(x, &last, 1, true);
+    ad_tensor sums = ad_sum_axes(x, &last, 1, AD_KEEPDIM),
+              most = ad_max_axes(x, &last, 1, AD_KEEPDIM);
     ad_tensor y = ad_mul(ad_sub(x, most), sums);
     y = ad_add(ad_softmax(y, -1), ad_softmax(x, 0));
     ad_tensor blocks = ad_reshape(y, (int64_t[]){10, ROWS / 10, COLUMNS}, 3);
-    ad_tensor means = ad_mean_axes(ad_mul(blocks, blocks), outer, 1, true);
+    ad_tensor means = ad_mean_axes(ad_mul(blocks, blocks), outer, 1, AD_KEEPDIM);
     return ad_reshape(ad_add(blocks, means), (int64_t[]){ROWS, COLUMNS}, 2);
 }
 

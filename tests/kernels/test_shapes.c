@@ -88,7 +88,7 @@ START_TEST(dtypes_and_what_operands_there_are_tell_shapes_apart)
     ad_gather(x, i, 0);
     ad_exp(f);
     ad_exp(x);
-    ad_mul(x, ad_scalar(tape, AD_F64, 2));
+    ad_mul(x, ad_scalar_f64(tape, 2));
     ad_mul(x, x);
     const struct tape_ledger *ledger = observe_ledger();
     row_of(ledger, "gather", "f64[2] of [3], i64[2]");

@@ -25,7 +25,7 @@ enum { LARGE = (1 << 17) + 37, PARTS = 7, USERS = 4, ROUNDS = 50 };
 
 static void check_ok(ad_status status)
 {
-    ck_assert_msg(status == AD_OK, "%s", ad_message_of((ad_tape){0, 0}));
+    ck_assert_msg(status == AD_OK, "%s", ad_tape_message((ad_tape){0, 0}));
 }
 
 START_TEST(the_number_of_threads_is_what_was_asked_for)
@@ -39,7 +39,7 @@ START_TEST(the_number_of_threads_is_what_was_asked_for)
     static const int wrong[] = {0, -1, 65};
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(ad_set_threads(wrong[i]), AD_ERROR_ARGUMENT);
-        const char *message = ad_message_of((ad_tape){0, 0});
+        const char *message = ad_tape_message((ad_tape){0, 0});
         ck_assert_msg(strstr(message, "set_threads: ") &&
                           strstr(message, " threads, from 1 to 64 are possible at "),
                       "%s", message);
@@ -158,7 +158,7 @@ START_TEST(where_no_thread_can_be_made_the_caller_does_it_all)
         if (!each_part_once(3))
             _exit(8);
         if (ad_set_threads(64) != AD_ERROR_MEMORY || ad_threads() != before ||
-            !strstr(ad_message_of((ad_tape){0, 0}), "set_threads: no memory for OpenBLAS: "))
+            !strstr(ad_tape_message((ad_tape){0, 0}), "set_threads: no memory for OpenBLAS: "))
             _exit(10);
         _exit(7);
     }
@@ -215,7 +215,7 @@ static void compute(int dtype, double *y, double *g)
     if (dtype == AD_F32)
         h = ad_cast(h, AD_F64);
     ad_tensor loss = ad_sum(ad_mul(h, h));
-    ck_assert_msg(ad_backward(loss) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_backward(loss) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_value(h, y, LARGE), AD_OK);
     ck_assert_int_eq(ad_gradient(x, g, LARGE), AD_OK);
     check_ok(ad_tape_destroy(tape));

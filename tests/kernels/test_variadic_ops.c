@@ -84,7 +84,7 @@ START_TEST(sixty_four_operands_are_possible)
     ck_assert_int_eq(ad_value(gradient, got, 192), AD_OK);
     for (int i = 0; i < 192; i++)
         ck_assert(got[i] == 2 * i * uses[i]);
-    ck_assert_int_eq(ad_zero_gradients(scene.tape), AD_OK);
+    ck_assert_int_eq(ad_tape_zero_gradients(scene.tape), AD_OK);
     ck_assert_int_eq(ad_backward(ad_sum(gradient)), AD_OK);
     ck_assert_int_eq(ad_gradient(scene.x, got, 192), AD_OK);
     for (int i = 0; i < 192; i++)
@@ -146,7 +146,7 @@ START_TEST(a_list_without_operands_or_with_too_many_is_an_error)
     t[3] = (ad_tensor){0, 0, 0, 0};
     naive_refused(&scene, ad_stack(t, 5, 0), AD_ERROR_HANDLE,
                   "stack: operand 4 (tensors) is a handle of zeros: no tensor");
-    ad_clear_error(no_tape);
+    ad_tape_clear_error(no_tape);
     static const struct {
         bool null;
         int n;
@@ -158,9 +158,10 @@ START_TEST(a_list_without_operands_or_with_too_many_is_an_error)
     for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
         const ad_tensor y = ad_concat(lists[k].null ? NULL : t, lists[k].n, 0);
         ck_assert(y.tape == 0 && y.value == 0);
-        ck_assert_int_eq(ad_status_of(no_tape), AD_ERROR_ARGUMENT);
-        ck_assert_msg(strstr(ad_message_of(no_tape), lists[k].text), "%s", ad_message_of(no_tape));
-        ad_clear_error(no_tape);
+        ck_assert_int_eq(ad_tape_status(no_tape), AD_ERROR_ARGUMENT);
+        ck_assert_msg(strstr(ad_tape_message(no_tape), lists[k].text), "%s",
+                      ad_tape_message(no_tape));
+        ad_tape_clear_error(no_tape);
     }
     scene_end(&scene);
 }

@@ -40,7 +40,7 @@ static ad_status step(ad_tape tape, ad_tensor w, bool recompute)
     {
         ad_backward(ad_sum(h));
     }
-    return ad_status_of(tape);
+    return ad_tape_status(tape);
 }
 
 /* With an argument nothing is computed again; `long` goes on for more than a tenth of a second. */

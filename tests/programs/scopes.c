@@ -202,8 +202,8 @@ int main(int argc, char **argv)
     else if (strcmp(what, "handles") == 0)
         status = handles();
     if (status == AD_OK)
-        status = ad_status_of(none);
+        status = ad_tape_status(none);
     if (status != AD_OK)
-        fprintf(stderr, "%s: %s\n", what, ad_message_of(none));
+        fprintf(stderr, "%s: %s\n", what, ad_tape_message(none));
     return status == AD_OK ? 0 : 1;
 }

@@ -187,7 +187,7 @@ int sites_run(void)
     if (status == AD_OK)
         status = by_scalars(tape);
     if (status != AD_OK)
-        fprintf(stderr, "%s\n", ad_message_of(tape));
+        fprintf(stderr, "%s\n", ad_tape_message(tape));
     return status == AD_OK ? 0 : 1;
 }
 
@@ -199,7 +199,7 @@ int sites_error(void)
     x = ad_leaf(tape, AD_F64, 1, extent, data);
     y = ad_leaf(tape, AD_F64, 1, extent, data);
     failing(x, y);
-    puts(ad_message_of(tape));
+    puts(ad_tape_message(tape));
     ad_tape_destroy(tape);
     return 0;
 }

@@ -24,7 +24,7 @@ static float data_f32[48];
 static void look(void)
 {
     REQUIRE(ad_tape_stats(now_tape, &before) == AD_OK);
-    status_before = ad_status_of(now_tape);
+    status_before = ad_tape_status(now_tape);
 }
 
 /* A call that failed, or came after a failure, has left nothing. */
@@ -38,13 +38,13 @@ static void check_untouched(void)
              (unsigned long long)before.values, (unsigned long long)before.records,
              (unsigned long long)before.live_bytes, (unsigned long long)after.values,
              (unsigned long long)after.records, (unsigned long long)after.live_bytes,
-             ad_message_of(now_tape));
+             ad_tape_message(now_tape));
 }
 
 static ad_tensor tensor_done(ad_tensor result)
 {
-    REQUIRE((ad_status_of(now_tape) == AD_OK) == (result.value != 0));
-    if (ad_status_of(now_tape) != AD_OK)
+    REQUIRE((ad_tape_status(now_tape) == AD_OK) == (result.value != 0));
+    if (ad_tape_status(now_tape) != AD_OK)
         check_untouched();
     return result;
 }
@@ -52,10 +52,10 @@ static ad_tensor tensor_done(ad_tensor result)
 static ad_status status_done(ad_status status)
 {
     if (status != AD_OK) {
-        REQUIRE(status == ad_status_of(now_tape));
+        REQUIRE(status == ad_tape_status(now_tape));
         check_untouched();
     } else {
-        REQUIRE(ad_status_of(now_tape) == status_before);
+        REQUIRE(ad_tape_status(now_tape) == status_before);
     }
     return status;
 }
@@ -71,7 +71,7 @@ ad_status fault_run(const struct fault_workload *w, ad_tape tape, struct fault_r
     memset(out, 0, sizeof *out);
     fault_wrong[0] = 0;
     w->run(tape, out);
-    return ad_status_of(tape);
+    return ad_tape_status(tape);
 }
 
 /* ---- parts of workloads ---- */
@@ -219,9 +219,9 @@ static void strided_products(ad_tape tape, struct fault_results *out)
 static void reductions(ad_tape tape, struct fault_results *out)
 {
     ad_tensor x = leaf(tape, 4, 6);
-    ad_tensor a = OP(ad_sum_axes(x, (int64_t[]){0}, 1, true));
-    ad_tensor b = OP(ad_mean_axes(x, (int64_t[]){1}, 1, true));
-    ad_tensor c = OP(ad_max_axes(x, (int64_t[]){1}, 1, true));
+    ad_tensor a = OP(ad_sum_axes(x, (int64_t[]){0}, 1, AD_KEEPDIM));
+    ad_tensor b = OP(ad_mean_axes(x, (int64_t[]){1}, 1, AD_KEEPDIM));
+    ad_tensor c = OP(ad_max_axes(x, (int64_t[]){1}, 1, AD_KEEPDIM));
     ad_tensor h = OP(ad_mul(a, b));
     h = OP(ad_mul(h, c));
     h = OP(ad_max(h));
@@ -261,7 +261,7 @@ static void several_sweeps(ad_tape tape, struct fault_results *out)
     for (int i = 0; i < 3; i++)
         DO(ad_backward(y));
     read_gradient(x, 12, out);
-    DO(ad_zero_gradients(tape));
+    DO(ad_tape_zero_gradients(tape));
     y = OP(ad_sum(h));
     DO(ad_backward(y));
     read_gradient(x, 12, out);
@@ -309,7 +309,7 @@ static void user_buffer(ad_tape tape, struct fault_results *out)
     DO(ad_gradient_buffer(x, NULL, 0));
     DO(ad_backward(h));
     read_gradient(x, 15, out);
-    if (ad_status_of(tape) == AD_OK)
+    if (ad_tape_status(tape) == AD_OK)
         memcpy(out->number + out->n, mine, sizeof mine);
     out->n += 15;
 }
@@ -322,7 +322,7 @@ static void second_derivative(ad_tape tape, struct fault_results *out)
     h = OP(ad_tanh(h));
     h = OP(ad_sum(h));
     DO(ad_create_graph(h, (ad_tensor){0}, 1, &x, &g));
-    if (ad_status_of(tape) != AD_OK)
+    if (ad_tape_status(tape) != AD_OK)
         REQUIRE(g.value == 0);
     h = mean_of_squares(g);
     DO(ad_backward(h));
@@ -359,13 +359,13 @@ static void marks(ad_tape tape, struct fault_results *out)
     for (int i = 0; i < 3; i++) {
         look();
         ad_mark mark = ad_tape_mark(tape);
-        if (ad_status_of(tape) != AD_OK)
+        if (ad_tape_status(tape) != AD_OK)
             check_untouched();
         ad_tensor h = OP(ad_scale(base, 1 + i));
         h = mean_of_squares(h);
         DO(ad_backward(h));
         read_gradient(x, 6, out);
-        if (ad_status_of(tape) == AD_OK)
+        if (ad_tape_status(tape) == AD_OK)
             REQUIRE(ad_tape_rewind(tape, mark) == AD_OK);
     }
 }
@@ -377,14 +377,14 @@ static void nested_marks(ad_tape tape, struct fault_results *out)
     for (int i = 0; i < 20; i++) {
         look();
         mark[i] = ad_tape_mark(tape);
-        if (ad_status_of(tape) != AD_OK)
+        if (ad_tape_status(tape) != AD_OK)
             check_untouched();
         h = OP(ad_tanh(h));
     }
     ad_tensor y = OP(ad_sum(h));
     DO(ad_backward(y));
     read_gradient(x, 4, out);
-    if (ad_status_of(tape) == AD_OK)
+    if (ad_tape_status(tape) == AD_OK)
         REQUIRE(ad_tape_rewind(tape, mark[0]) == AD_OK);
     y = OP(ad_sum(x));
     DO(ad_backward(y));
@@ -394,12 +394,12 @@ static void nested_marks(ad_tape tape, struct fault_results *out)
 static void without_recording(ad_tape tape, struct fault_results *out)
 {
     ad_tensor x = leaf(tape, 3, 3);
-    REQUIRE(ad_no_grad_begin(tape) == AD_OK);
+    REQUIRE(ad_tape_no_grad_begin(tape) == AD_OK);
     ad_tensor h = OP(ad_matmul(x, x));
-    REQUIRE(ad_no_grad_end(tape) == AD_OK);
+    REQUIRE(ad_tape_no_grad_end(tape) == AD_OK);
     ad_tensor cut = OP(ad_tanh(x));
     cut = OP(ad_detach(cut));
-    ad_tensor two = OP(ad_scalar(tape, AD_F64, 2));
+    ad_tensor two = OP(ad_scalar_f64(tape, 2));
     h = OP(ad_mul(h, cut));
     h = OP(ad_mul(h, x));
     h = OP(ad_mul(h, two));

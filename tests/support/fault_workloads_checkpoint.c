@@ -44,7 +44,7 @@ void fault_checkpoints(ad_tape tape, struct fault_results *out)
     for (int i = 0; i < OLDER; i++)
         older[i] = OP(ad_scale(x, 0.25 + i / 64.0));
     DO(ad_checkpoint(tape, rows, older, 1, &x, 2, y));
-    for (int i = 0; i < 2 && ad_status_of(tape) != AD_OK; i++)
+    for (int i = 0; i < 2 && ad_tape_status(tape) != AD_OK; i++)
         if (y[i].value != 0)
             snprintf(fault_wrong, sizeof fault_wrong, "checkpoints: a result of a failed one");
     DO(ad_checkpoint(tape, nested, older, 1, &y[1], 2, y));
@@ -84,7 +84,7 @@ void fault_real_checkpoints(ad_tape tape, struct fault_results *out)
 {
     ad_real x[2], y[2];
     double g[2] = {0}, jacobian[4] = {0};
-    const ad_status begun = DO(ad_record_begin(tape));
+    const ad_status begun = DO(ad_tape_record_begin(tape));
     DO(ad_real_leaves(tape, 2, (double[]){0.5, 0.75}, x));
     DO(ad_real_checkpoint(tape, powers, NULL, 2, x, 2, y));
     DO(ad_real_checkpoint(tape, twice, NULL, 2, y, 2, y));
@@ -93,8 +93,8 @@ void fault_real_checkpoints(ad_tape tape, struct fault_results *out)
     if (ad_real_gradients(tape, 2, x, g) == AD_OK)
         for (int i = 0; i < 2; i++)
             out->number[out->n++] = g[i];
-    for (int i = 0; i < 4 && ad_status_of(tape) == AD_OK; i++)
+    for (int i = 0; i < 4 && ad_tape_status(tape) == AD_OK; i++)
         out->number[out->n++] = jacobian[i];
     if (begun == AD_OK)
-        ad_record_end(tape);
+        ad_tape_record_end(tape);
 }

@@ -21,8 +21,8 @@ static ad_tensor right_side(ad_tape tape)
 void fault_linear_systems(ad_tape tape, struct fault_results *out)
 {
     ad_tensor a = matrix(tape), b = right_side(tape), log = {0};
-    ad_tensor l = OP(ad_cholesky(a)), x = OP(ad_solve_triangular(l, b, false, false, false));
-    x = OP(ad_solve_triangular(l, x, false, true, false));
+    ad_tensor l = OP(ad_cholesky(a)), x = OP(ad_solve_triangular(l, b, 0));
+    x = OP(ad_solve_triangular(l, x, AD_TRANSPOSED));
     ad_tensor y = OP(ad_solve(a, b));
     x = OP(ad_mul(x, y));
     y = OP(ad_inverse(a));
@@ -45,7 +45,7 @@ void fault_second_of_linear_systems(ad_tape tape, struct fault_results *out)
 {
     ad_tensor a = matrix(tape), b = right_side(tape), g = {0};
     ad_tensor l = OP(ad_cholesky(a)), x = OP(ad_solve(a, b));
-    x = OP(ad_solve_triangular(l, x, false, false, false));
+    x = OP(ad_solve_triangular(l, x, 0));
     x = OP(ad_sum(x));
     DO(ad_create_graph(x, (ad_tensor){0}, 1, &a, &g));
     fault_read_value(g, 9, out);

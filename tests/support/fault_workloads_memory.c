@@ -17,7 +17,7 @@ void fault_frames(ad_tape tape, struct fault_results *out)
     for (int i = 0; i < DEPTH; i++) {
         fault_look();
         frame[i] = ad_frame_begin(tape);
-        fault_status_done(ad_status_of(tape));
+        fault_status_done(ad_tape_status(tape));
         h = OP(ad_tanh(h));
         h = OP(ad_scale(h, 1.5));
     }
@@ -25,11 +25,11 @@ void fault_frames(ad_tape tape, struct fault_results *out)
         ad_tensor part = OP(ad_mul(h, x));
         h = OP(ad_add(part, h));
         ad_status status = ad_frame_end(frame[i], &h, 1);
-        if (status != AD_OK && status != ad_status_of(tape))
+        if (status != AD_OK && status != ad_tape_status(tape))
             snprintf(fault_wrong, sizeof fault_wrong, "frames: the end of %d gives %d", i, status);
     }
     ad_tensor y = OP(ad_sum(h));
-    if (h.value && ad_status_of(tape) == AD_OK)
+    if (h.value && ad_tape_status(tape) == AD_OK)
         DO(ad_release(h));
     DO(ad_backward(y));
     fault_read_gradient(x, 12, out);
@@ -48,9 +48,9 @@ void fault_releasing_sweep(ad_tape tape, struct fault_results *out)
     }
     ad_tensor y = OP(ad_sum(h));
     ad_tape_stats(tape, &before);
-    ad_status found = ad_status_of(tape), status = ad_backward_release(y);
+    ad_status found = ad_tape_status(tape), status = ad_backward_release(y);
     ad_tape_stats(tape, &after);
-    if (status != ad_status_of(tape) || after.values != before.values ||
+    if (status != ad_tape_status(tape) || after.values != before.values ||
         after.records != before.records || after.live_bytes > before.live_bytes ||
         (found != AD_OK && after.live_bytes != before.live_bytes))
         snprintf(fault_wrong, sizeof fault_wrong, "releasing_sweep: %d", (int)status);

@@ -76,12 +76,12 @@ void fault_convolved(ad_tape tape, struct fault_results *out)
 {
     ad_tensor x = leaf(tape, 4, SHAPE(1, 2, 4, 3)), w = leaf(tape, 4, SHAPE(2, 2, 2, 2));
     ad_tensor line = leaf(tape, 3, SHAPE(2, 2, 2)), view = OP(ad_permute(x, SHAPE(0, 1, 3, 2), 4));
-    ad_tensor h = OP(ad_conv2d(x, w, 1, 1, 1, 0, 1, 1, 1));
-    ad_tensor k = OP(ad_conv_transpose2d(view, w, 1, 1, 0, 0, 1, 1, 1, 0, 0));
+    ad_tensor h = OP(ad_conv2d(x, w, &(ad_conv2d_options){.padding_h = 1}));
+    ad_tensor k = OP(ad_conv_transpose2d(view, w, NULL));
     h = OP(ad_sum(h));
     k = OP(ad_mul(k, h));
     k = OP(ad_reshape(k, SHAPE(2, 2, 10), 3));
-    k = OP(ad_conv1d(k, line, 2, 1, 1, 1));
+    k = OP(ad_conv1d(k, line, &(ad_conv1d_options){.stride = 2, .padding = 1}));
     sweep_twice(k, x, 24, out);
     fault_read_gradient(w, 16, out);
     fault_read_gradient(line, 8, out);
@@ -91,11 +91,12 @@ void fault_pooled(ad_tape tape, struct fault_results *out)
 {
     ad_tensor x = leaf(tape, 3, SHAPE(2, 4, 6)), square = OP(ad_square(x));
     ad_tensor view = OP(ad_permute(square, SHAPE(0, 2, 1), 3));
-    ad_tensor h = OP(ad_max_pool2d(view, 2, 2, 2, 2, 0, 0));
-    ad_tensor k = OP(ad_avg_pool2d(view, 2, 2, 2, 2, 0, 0, true));
+    ad_tensor h = OP(ad_max_pool2d(view, 2, 2, NULL));
+    ad_tensor k = OP(ad_avg_pool2d(view, 2, 2, NULL));
     h = OP(ad_mul(h, k));
-    k = OP(ad_max_pool1d(h, 2, 1, 1));
-    h = OP(ad_avg_pool1d(h, 2, 1, 1, false));
+    k = OP(ad_max_pool1d(h, 2, &(ad_max_pool1d_options){.stride = 1, .padding = 1}));
+    h = OP(ad_avg_pool1d(
+        h, 2, &(ad_avg_pool1d_options){.stride = 1, .padding = 1, .flags = AD_SKIP_PADDING}));
     h = OP(ad_mul(h, k));
     sweep_twice(h, x, 48, out);
 }

@@ -84,12 +84,12 @@ void fault_rows_by_index(ad_tape tape, struct fault_results *out)
 void fault_more_reductions(ad_tape tape, struct fault_results *out)
 {
     ad_tensor x = leaf(tape, 4, 5);
-    ad_tensor h = OP(ad_prod_axes(x, SHAPE(1), 1, true));
-    ad_tensor k = OP(ad_norm_axes(x, SHAPE(0), 1, true, 3));
+    ad_tensor h = OP(ad_prod_axes(x, SHAPE(1), 1, AD_KEEPDIM));
+    ad_tensor k = OP(ad_norm_axes(x, SHAPE(0), 1, 3, AD_KEEPDIM));
     h = OP(ad_mul(h, k));
-    k = OP(ad_min_axes(x, SHAPE(0), 1, false));
+    k = OP(ad_min_axes(x, SHAPE(0), 1, 0));
     h = OP(ad_mul(h, k));
-    k = OP(ad_var_axes(x, SHAPE(1), 1, true, 1));
+    k = OP(ad_var_axes(x, SHAPE(1), 1, 1, AD_KEEPDIM));
     h = OP(ad_add(h, k));
     h = OP(ad_logsumexp(h));
     sweep(h, x, 20, out);
@@ -134,7 +134,7 @@ void fault_casts(ad_tape tape, struct fault_results *out)
 void fault_second_of_reductions(ad_tape tape, struct fault_results *out)
 {
     ad_tensor g = {0}, x = leaf(tape, 2, 3);
-    ad_tensor h = OP(ad_prod_axes(x, SHAPE(1), 1, true));
+    ad_tensor h = OP(ad_prod_axes(x, SHAPE(1), 1, AD_KEEPDIM));
     ad_tensor k = OP(ad_norm(x, 2));
     h = OP(ad_mul(h, k));
     k = OP(ad_softmax(x, 1));
@@ -173,7 +173,7 @@ void fault_looked_at(ad_tape tape, struct fault_results *out)
     int told = 0;
     ad_stats stats;
     FILE *nowhere = fopen("/dev/null", "w");
-    DO(ad_on_error(tape, count, &told));
+    DO(ad_tape_on_error(tape, count, &told));
     ad_tensor x = leaf(tape, 3, 5);
     ad_tensor h = OP(ad_exp(x));
     if (nowhere && h.value)
@@ -183,9 +183,9 @@ void fault_looked_at(ad_tape tape, struct fault_results *out)
         out->number[out->n++] = (double)ad_size(h) + ad_rank(h) + ad_dtype_of(h);
     sweep(h, x, 15, out);
     /* Once, however many calls met the error. */
-    if (told != (ad_status_of(tape) != AD_OK))
+    if (told != (ad_tape_status(tape) != AD_OK))
         snprintf(fault_wrong, sizeof fault_wrong, "looked_at: told %d times", told);
-    DO(ad_on_error(tape, NULL, NULL));
+    DO(ad_tape_on_error(tape, NULL, NULL));
     if (nowhere)
         fclose(nowhere);
 }

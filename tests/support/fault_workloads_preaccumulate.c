@@ -15,7 +15,7 @@ enum { SECTIONS = 6, STATEMENTS = 25, TAIL = 500, ROWS = 8 };
 static ad_status set(ad_tape tape, ad_real *y, ad_expr formula)
 {
     ad_set(y, formula);
-    const ad_status status = ad_status_of(tape);
+    const ad_status status = ad_tape_status(tape);
     if (status != AD_OK && y->index != 0)
         snprintf(fault_wrong, sizeof fault_wrong, "sections: a failed statement has an index");
     return status;
@@ -40,7 +40,7 @@ static void section(ad_tape tape, ad_real *y, const ad_real *x, int depth)
 void fault_sections(ad_tape tape, struct fault_results *out)
 {
     ad_real x[2], y;
-    const ad_status begun = DO(ad_record_begin(tape)); /* another may have been recorded on */
+    const ad_status begun = DO(ad_tape_record_begin(tape)); /* another may have been recorded on */
     DO(ad_real_leaves(tape, 2, (double[]){0.5, 0.25}, x));
     ad_real sum = ad_real_of(0);
     for (int i = 0; i < SECTIONS; i++) {
@@ -59,5 +59,5 @@ void fault_sections(ad_tape tape, struct fault_results *out)
         for (int i = 0; i < ROWS * 2; i++)
             out->number[out->n++] = jacobian[i];
     if (begun == AD_OK)
-        ad_record_end(tape);
+        ad_tape_record_end(tape);
 }

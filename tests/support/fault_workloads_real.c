@@ -16,7 +16,7 @@ enum { STATEMENTS = 300, ROWS = 7, WIDE = 1000 };
 static ad_status set(ad_tape tape, ad_real *y, ad_expr formula)
 {
     ad_set(y, formula);
-    const ad_status status = ad_status_of(tape);
+    const ad_status status = ad_tape_status(tape);
     if (status != AD_OK && y->index != 0)
         snprintf(fault_wrong, sizeof fault_wrong, "reals: a failed statement has an index");
     return status;
@@ -32,7 +32,7 @@ void fault_reals(ad_tape tape, struct fault_results *out)
 {
     ad_real x[3], y, row[ROWS];
     double jacobian[ROWS * 3] = {0}, g[3] = {0};
-    const ad_status begun = DO(ad_record_begin(tape)); /* another may have been recorded on */
+    const ad_status begun = DO(ad_tape_record_begin(tape)); /* another may have been recorded on */
     DO(ad_real_leaves(tape, 3, (double[]){0.5, 0.75, 0.25}, x));
     y = x[0];
     fill(tape, STATEMENTS, &y, x);
@@ -40,16 +40,16 @@ void fault_reals(ad_tape tape, struct fault_results *out)
     t = FAULT_OP(ad_tanh(t));
     fault_look();
     const ad_mark mark = ad_tape_mark(tape);
-    fault_status_done(ad_status_of(tape));
+    fault_status_done(ad_tape_status(tape));
     for (int i = 0; i < ROWS; i++) {
         row[i] = y;
         DO(set(tape, &row[i], ad_real_mul(y, ad_real_pow(x[1], i))));
     }
     DO(ad_real_jacobian(tape, ROWS, row, 3, x, jacobian));
-    for (int i = 0; i < ROWS * 3 && ad_status_of(tape) == AD_OK; i++)
+    for (int i = 0; i < ROWS * 3 && ad_tape_status(tape) == AD_OK; i++)
         out->number[out->n++] = jacobian[i];
     fill(tape, STATEMENTS, &y, x);
-    if (ad_status_of(tape) == AD_OK)
+    if (ad_tape_status(tape) == AD_OK)
         ad_tape_rewind(tape, mark);
     y = x[2];
     fill(tape, 3, &y, x);
@@ -58,7 +58,7 @@ void fault_reals(ad_tape tape, struct fault_results *out)
         for (int i = 0; i < 3; i++)
             out->number[out->n++] = g[i];
     if (begun == AD_OK)
-        ad_record_end(tape);
+        ad_tape_record_end(tape);
 }
 
 /* Statements on a fork, or on forks of it; a constant where it cannot be recorded on. */
@@ -66,7 +66,7 @@ static ad_real on_fork(ad_tape fork, const ad_real *x, int depth)
 {
     ad_tape part[2] = {{0, 0}, {0, 0}};
     ad_real y[2] = {{0, 0, 0}, {0, 0, 0}};
-    if (fork.slot == 0 || ad_record_begin(fork) != AD_OK)
+    if (fork.slot == 0 || ad_tape_record_begin(fork) != AD_OK)
         return y[0];
     for (int i = 0; i < 2; i++)
         ad_set(&y[i], ad_real_mul(x[i], ad_real_sin(x[2])));
@@ -79,7 +79,7 @@ static ad_real on_fork(ad_tape fork, const ad_real *x, int depth)
                 ad_tape_join(fork, part[i], 1, &y[i]);
     }
     ad_set(&y[0], ad_real_add(y[0], y[1]));
-    ad_record_end(fork);
+    ad_tape_record_end(fork);
     return y[0];
 }
 
@@ -88,7 +88,7 @@ void fault_forks(ad_tape tape, struct fault_results *out)
     ad_real x[3], y[3], sum;
     ad_tape fork[3];
     double jacobian[3 * 3] = {0}, g[3] = {0};
-    const ad_status begun = DO(ad_record_begin(tape));
+    const ad_status begun = DO(ad_tape_record_begin(tape));
     DO(ad_real_leaves(tape, 3, (double[]){0.5, 0.75, 0.25}, x));
     DO(ad_tape_fork(tape, 3, fork));
     for (int k = 0; k < 3; k++)
@@ -98,7 +98,7 @@ void fault_forks(ad_tape tape, struct fault_results *out)
             DO(ad_tape_join(tape, fork[k], 1, &y[k]));
     DO(set(tape, &sum, ad_real_mul(ad_real_mul(y[0], y[1]), y[2])));
     DO(ad_real_jacobian(tape, 3, y, 3, x, jacobian));
-    for (int i = 0; i < 3 * 3 && ad_status_of(tape) == AD_OK; i++)
+    for (int i = 0; i < 3 * 3 && ad_tape_status(tape) == AD_OK; i++)
         out->number[out->n++] = jacobian[i];
     DO(ad_real_backward(tape, sum));
     if (ad_real_gradients(tape, 3, x, g) == AD_OK)
@@ -109,7 +109,7 @@ void fault_forks(ad_tape tape, struct fault_results *out)
     ad_real wide[WIDE];
     DO(ad_real_leaves(tape, WIDE, values, wide));
     if (begun == AD_OK)
-        ad_record_end(tape);
+        ad_tape_record_end(tape);
 }
 
 /* What a failed call gave is constant. */
@@ -125,7 +125,7 @@ void fault_bridges(ad_tape tape, struct fault_results *out)
 {
     ad_real a[2], u[6];
     double g[2] = {0}, jacobian[4] = {0};
-    const ad_status begun = DO(ad_record_begin(tape));
+    const ad_status begun = DO(ad_tape_record_begin(tape));
     DO(ad_real_leaves(tape, 2, (double[]){0.5, 0.75}, a));
     ad_tensor w = FAULT_OP(ad_leaf(tape, AD_F64, 2, FAULT_SHAPE(2, 3), fault_data));
     ad_tensor h = FAULT_OP(ad_tanh(w));
@@ -140,7 +140,7 @@ void fault_bridges(ad_tape tape, struct fault_results *out)
     DO(ad_backward(y));
     fault_look();
     const ad_mark mark = ad_tape_mark(tape);
-    fault_status_done(ad_status_of(tape));
+    fault_status_done(ad_tape_status(tape));
     DO(elements(y, 1, u));
     DO(set(tape, &u[0], ad_real_mul(u[0], a[1])));
     DO(ad_real_jacobian(tape, 2, (ad_real[]){u[0], u[5]}, 2, a, jacobian));
@@ -153,7 +153,7 @@ void fault_bridges(ad_tape tape, struct fault_results *out)
             out->number[out->n++] = jacobian[i];
             out->number[out->n++] = jacobian[2 + i];
         }
-    if (ad_status_of(tape) == AD_OK)
+    if (ad_tape_status(tape) == AD_OK)
         ad_tape_rewind(tape, mark);
     DO(elements(y, 1, u));
     ad_tensor z = FAULT_OP(ad_tensor_of_reals(tape, 0, NULL, u));
@@ -162,13 +162,13 @@ void fault_bridges(ad_tape tape, struct fault_results *out)
     ad_tape_stats(tape, &before);
     const ad_status swept = ad_backward_release(z);
     ad_tape_stats(tape, &after);
-    if (swept != ad_status_of(tape) || after.live_bytes > before.live_bytes ||
+    if (swept != ad_tape_status(tape) || after.live_bytes > before.live_bytes ||
         after.values != before.values || after.records != before.records)
         snprintf(fault_wrong, sizeof fault_wrong, "bridges: a release, %d", (int)swept);
     DO(ad_real_backward(tape, a[0])); /* looks at what was released */
     fault_read_gradient(w, 6, out);
     if (begun == AD_OK)
-        ad_record_end(tape);
+        ad_tape_record_end(tape);
 }
 
 /* The same while each statement asks for room and each op is looked at. */

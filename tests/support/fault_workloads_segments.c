@@ -31,7 +31,7 @@ static void square(void *payload, int64_t n, const double *const *x, double *y,
 
 static ad_status results(ad_tape tape, int n, const ad_real *y)
 {
-    const ad_status status = ad_status_of(tape);
+    const ad_status status = ad_tape_status(tape);
     for (int i = 0; i < n; i++)
         if (status != AD_OK && y[i].index != 0)
             snprintf(fault_wrong, sizeof fault_wrong, "segments: a failed one has an index");
@@ -71,23 +71,23 @@ void fault_segments(ad_tape tape, struct fault_results *out)
 {
     ad_real x[N], y = {0}, row[ROWS];
     double jacobian[ROWS * N] = {0}, g[N] = {0};
-    const ad_status begun = DO(ad_record_begin(tape));
+    const ad_status begun = DO(ad_tape_record_begin(tape));
     DO(ad_real_leaves(tape, N, fault_data, x));
     for (int i = 0; i < ROUNDS; i++)
         y = fill(tape, x, row);
     fault_look();
     const ad_mark mark = ad_tape_mark(tape);
-    fault_status_done(ad_status_of(tape));
+    fault_status_done(ad_tape_status(tape));
     fill(tape, x, row);
     DO(ad_real_jacobian(tape, ROWS, row, N, x, jacobian));
-    for (int i = 0; i < ROWS * N && ad_status_of(tape) == AD_OK; i++)
+    for (int i = 0; i < ROWS * N && ad_tape_status(tape) == AD_OK; i++)
         out->number[out->n++] = jacobian[i];
-    if (ad_status_of(tape) == AD_OK)
+    if (ad_tape_status(tape) == AD_OK)
         ad_tape_rewind(tape, mark);
     DO(ad_real_backward(tape, y));
     if (ad_real_gradients(tape, N, x, g) == AD_OK)
         for (int i = 0; i < N; i++)
             out->number[out->n++] = g[i];
     if (begun == AD_OK)
-        ad_record_end(tape);
+        ad_tape_record_end(tape);
 }

@@ -35,8 +35,8 @@ void fault_attention(ad_tape tape, struct fault_results *out)
 {
     ad_tensor g[3] = {{0}, {0}, {0}}, x[3] = {leaf(tape, 2, 3), leaf(tape, 4, 2), leaf(tape, 4, 3)};
     ad_tensor q = OP(ad_transpose(x[0]));
-    ad_tensor h = OP(ad_attention(q, x[1], x[2], 0, true, false));
-    ad_tensor k = OP(ad_attention(q, x[1], x[2], 0.5, false, true));
+    ad_tensor h = OP(ad_attention(q, x[1], x[2], 0, AD_CAUSAL));
+    ad_tensor k = OP(ad_attention(q, x[1], x[2], 0.5, AD_KEEP_WEIGHTS));
     h = OP(ad_mul(h, k));
     h = OP(ad_sum(h));
     DO(ad_backward(h));

@@ -24,11 +24,11 @@ static void sweep(ad_tensor y, ad_tensor x, int n, struct fault_results *out)
 void fault_scans(ad_tape tape, struct fault_results *out)
 {
     ad_tensor g = {0}, x = leaf(tape, 4, 5), turned = OP(ad_transpose(x));
-    ad_tensor h = OP(ad_cumsum(turned, 0, false));
-    h = OP(ad_cumsum(h, 1, true));
+    ad_tensor h = OP(ad_cumsum(turned, 0, 0));
+    h = OP(ad_cumsum(h, 1, AD_REVERSE));
     ad_tensor k = OP(ad_cumprod(turned, 1));
     h = OP(ad_mul(h, k));
-    k = OP(ad_std_axes(x, SHAPE(0), 1, true, 1));
+    k = OP(ad_std_axes(x, SHAPE(0), 1, 1, AD_KEEPDIM));
     k = OP(ad_transpose(k));
     h = OP(ad_mul(h, k));
     h = OP(ad_sum(h));
@@ -69,12 +69,12 @@ void fault_repeated(ad_tape tape, struct fault_results *out)
 void fault_ordered(ad_tape tape, struct fault_results *out)
 {
     ad_tensor places = {0}, g = {0}, x = leaf(tape, 4, 5), turned = OP(ad_transpose(x));
-    ad_tensor h = OP(ad_sort(turned, 0, true, &places));
+    ad_tensor h = OP(ad_sort(turned, 0, AD_DESCENDING, &places));
     h = OP(ad_gather(h, places, 0));
-    ad_tensor k = OP(ad_topk(h, 1, 2, false, NULL));
-    places = OP(ad_argmax(turned, 0, false));
+    ad_tensor k = OP(ad_topk(h, 1, 2, AD_SMALLEST, NULL));
+    places = OP(ad_argmax(turned, 0, 0));
     h = OP(ad_index_select(k, places, 0));
-    places = OP(ad_argmin(turned, 1, false));
+    places = OP(ad_argmin(turned, 1, 0));
     k = OP(ad_index_select(x, places, 0));
     h = OP(ad_transpose(h));
     k = OP(ad_slice(k, 1, 0, 4, 1));

@@ -32,7 +32,7 @@ void matrix_begin(ad_dtype dtype)
 
 void matrix_end(void)
 {
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
     while (n_blocks > 0)
         free(blocks[--n_blocks]);
@@ -100,9 +100,9 @@ static void widen(int64_t n, const void *from, double *to)
 void matrix_read(ad_tensor x, double *to)
 {
     const int64_t n = ad_size(x);
-    ck_assert_msg(n >= 0, "%s", ad_message_of(tape));
+    ck_assert_msg(n >= 0, "%s", ad_tape_message(tape));
     void *buffer = block((size_t)n * sizeof *to);
-    ck_assert_msg(ad_value(x, buffer, n) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_value(x, buffer, n) == AD_OK, "%s", ad_tape_message(tape));
     widen(n, buffer, to);
 }
 
@@ -110,7 +110,7 @@ void matrix_gradient(ad_tensor x, double *to)
 {
     const int64_t n = ad_size(x);
     void *buffer = block((size_t)(n > 0 ? n : 0) * sizeof *to);
-    ck_assert_msg(ad_gradient(x, buffer, n) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_gradient(x, buffer, n) == AD_OK, "%s", ad_tape_message(tape));
     widen(n, buffer, to);
 }
 
@@ -118,11 +118,11 @@ void matrix_sweep(ad_tensor y, const double *weights)
 {
     int64_t shape[16];
     const int rank = ad_rank(y);
-    ck_assert_msg(rank >= 0, "%s", ad_message_of(tape));
+    ck_assert_msg(rank >= 0, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_shape(y, shape), AD_OK);
     const void *elements = converted(ad_size(y), weights);
     const ad_tensor seed = ad_constant(tape, dtype_now, rank, shape, elements);
-    ck_assert_msg(ad_backward_seed(y, seed) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_backward_seed(y, seed) == AD_OK, "%s", ad_tape_message(tape));
 }
 
 void matrix_random(int64_t n, double *to)
@@ -142,8 +142,8 @@ void matrix_random_raised(int64_t n, double raise, double *to)
 
 void matrix_refused(ad_status status, const char *text)
 {
-    ck_assert_int_eq(ad_status_of(tape), status);
-    ck_assert_msg(strstr(ad_message_of(tape), text) != NULL, "\"%s\" is not in \"%s\"", text,
-                  ad_message_of(tape));
-    ad_clear_error(tape);
+    ck_assert_int_eq(ad_tape_status(tape), status);
+    ck_assert_msg(strstr(ad_tape_message(tape), text) != NULL, "\"%s\" is not in \"%s\"", text,
+                  ad_tape_message(tape));
+    ad_tape_clear_error(tape);
 }

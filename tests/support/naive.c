@@ -144,7 +144,7 @@ void scene_begin(struct scene *s, ad_dtype dtype, int rank, const int64_t *shape
 
 void scene_end(struct scene *s)
 {
-    ck_assert_msg(ad_status_of(s->tape) == AD_OK, "%s", ad_message_of(s->tape));
+    ck_assert_msg(ad_tape_status(s->tape) == AD_OK, "%s", ad_tape_message(s->tape));
     ck_assert_int_eq(ad_tape_destroy(s->tape), AD_OK);
 }
 
@@ -159,10 +159,10 @@ static void expect_gradient(const struct scene *s, ad_tensor y, const struct nai
         if (want->at[i] >= 0)
             g[(int64_t)want->at[i]] += u;
     }
-    ck_assert_int_eq(ad_zero_gradients(s->tape), AD_OK);
+    ck_assert_int_eq(ad_tape_zero_gradients(s->tape), AD_OK);
     const ad_tensor u = ad_constant(s->tape, s->dtype, want->rank, want->shape, seed);
-    ck_assert_msg(ad_backward_seed(y, u) == AD_OK, "%s", ad_message_of(s->tape));
-    ck_assert_msg(ad_gradient(s->x, got, n) == AD_OK, "%s", ad_message_of(s->tape));
+    ck_assert_msg(ad_backward_seed(y, u) == AD_OK, "%s", ad_tape_message(s->tape));
+    ck_assert_msg(ad_gradient(s->x, got, n) == AD_OK, "%s", ad_tape_message(s->tape));
     for (int64_t i = 0; i < n; i++)
         ck_assert_msg(get(s->dtype, got, i) == g[i], "gradient %lld is %g, not %g", (long long)i,
                       get(s->dtype, got, i), g[i]);
@@ -173,7 +173,7 @@ void naive_expect(const struct scene *s, ad_tensor y, const struct naive *want)
     static char got[NAIVE_MOST * 8];
     int64_t shape[NAIVE_RANK];
     ck_assert_msg(ad_rank(y) == want->rank, "rank %d, not %d: %s", ad_rank(y), want->rank,
-                  ad_message_of(s->tape));
+                  ad_tape_message(s->tape));
     ck_assert_int_eq(ad_shape(y, shape), AD_OK);
     for (int axis = 0; axis < want->rank; axis++)
         ck_assert_int_eq(shape[axis], want->shape[axis]);
@@ -191,8 +191,8 @@ void naive_expect(const struct scene *s, ad_tensor y, const struct naive *want)
 void naive_refused(const struct scene *s, ad_tensor y, ad_status status, const char *text)
 {
     ck_assert_int_eq(ad_size(y), -1);
-    ck_assert_int_eq(ad_status_of(s->tape), status);
-    ck_assert_msg(strstr(ad_message_of(s->tape), text), "%s", ad_message_of(s->tape));
-    ad_clear_error(s->tape);
+    ck_assert_int_eq(ad_tape_status(s->tape), status);
+    ck_assert_msg(strstr(ad_tape_message(s->tape), text), "%s", ad_tape_message(s->tape));
+    ad_tape_clear_error(s->tape);
     ck_assert_int_eq(ad_size(ad_reshape(s->x, SHAPE(-1), 1)), naive_size(&s->plain));
 }

@@ -14,7 +14,7 @@ void net_begin(struct net *net, ad_dtype dtype)
 
 void net_end(struct net *net)
 {
-    ck_assert_msg(ad_status_of(net->tape) == AD_OK, "%s", ad_message_of(net->tape));
+    ck_assert_msg(ad_tape_status(net->tape) == AD_OK, "%s", ad_tape_message(net->tape));
     ck_assert_int_eq(ad_tape_destroy(net->tape), AD_OK);
 }
 
@@ -92,7 +92,7 @@ void net_expect(const struct net *net, ad_tensor y, int rank, const int64_t *sha
     static char got[NET_MOST * 8];
     int64_t extent[8];
     ck_assert_msg(ad_rank(y) == rank, "rank %d, not %d: %s", ad_rank(y), rank,
-                  ad_message_of(net->tape));
+                  ad_tape_message(net->tape));
     ck_assert_int_eq(ad_shape(y, extent), AD_OK);
     for (int axis = 0; axis < rank; axis++)
         ck_assert_int_eq(extent[axis], shape[axis]);
@@ -105,16 +105,17 @@ void net_expect_gradient(const struct net *net, ad_tensor y, const struct net_te
                          const long double *want, double ulps)
 {
     static char got[NET_MOST * 8];
-    ck_assert_int_eq(ad_zero_gradients(net->tape), AD_OK);
-    ck_assert_msg(ad_backward(y) == AD_OK, "%s", ad_message_of(net->tape));
-    ck_assert_msg(ad_gradient(t->leaf, got, t->n) == AD_OK, "%s", ad_message_of(net->tape));
+    ck_assert_int_eq(ad_tape_zero_gradients(net->tape), AD_OK);
+    ck_assert_msg(ad_backward(y) == AD_OK, "%s", ad_tape_message(net->tape));
+    ck_assert_msg(ad_gradient(t->leaf, got, t->n) == AD_OK, "%s", ad_tape_message(net->tape));
     compare(net, "gradient", got, t->n, want, ulps);
 }
 
 void net_refused(const struct net *net, ad_tensor y, ad_status status, const char *text)
 {
     ck_assert_int_eq(ad_size(y), -1);
-    ck_assert_msg((int)ad_status_of(net->tape) == (int)status, "%s", ad_message_of(net->tape));
-    ck_assert_msg(strstr(ad_message_of(net->tape), text) != NULL, "%s", ad_message_of(net->tape));
-    ad_clear_error(net->tape);
+    ck_assert_msg((int)ad_tape_status(net->tape) == (int)status, "%s", ad_tape_message(net->tape));
+    ck_assert_msg(strstr(ad_tape_message(net->tape), text) != NULL, "%s",
+                  ad_tape_message(net->tape));
+    ad_tape_clear_error(net->tape);
 }

@@ -16,7 +16,7 @@ static double wide[MOST_ELEMENTS];
 
 static void succeed(void)
 {
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
 }
 
 void oracle_begin(ad_dtype dtype)
@@ -114,7 +114,7 @@ static void read_into(ad_tensor x, double *out,
     succeed();
     void *data = malloc((size_t)n * sizeof(double) + 1);
     ck_assert_ptr_nonnull(data);
-    ck_assert_msg(reader(x, data, n) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(reader(x, data, n) == AD_OK, "%s", ad_tape_message(tape));
     widen(n, data, out);
     free(data);
 }
@@ -145,7 +145,7 @@ void oracle_sweep(ad_tensor y, const double *seed)
     succeed();
     ck_assert_int_eq(ad_shape(y, shape), AD_OK);
     ck_assert_msg(ad_backward_seed(y, oracle_leaf(ad_rank(y), shape, seed)) == AD_OK, "%s",
-                  ad_message_of(tape));
+                  ad_tape_message(tape));
 }
 
 void oracle_close(const char *what, int64_t n, const double *got, const double *want,
@@ -161,8 +161,8 @@ void oracle_close(const char *what, int64_t n, const double *got, const double *
 void oracle_refused(ad_tensor y, ad_status status, const char *text)
 {
     ck_assert_int_eq(ad_size(y), -1);
-    ck_assert_msg(ad_status_of(tape) == status, "%s: %s", ad_status_name(ad_status_of(tape)),
-                  ad_message_of(tape));
-    ck_assert_msg(strstr(ad_message_of(tape), text), "%s", ad_message_of(tape));
-    ad_clear_error(tape);
+    ck_assert_msg(ad_tape_status(tape) == status, "%s: %s", ad_status_name(ad_tape_status(tape)),
+                  ad_tape_message(tape));
+    ck_assert_msg(strstr(ad_tape_message(tape), text), "%s", ad_tape_message(tape));
+    ad_tape_clear_error(tape);
 }

@@ -39,13 +39,13 @@ static inline ad_stats stats(void)
 
 static inline void begin(void)
 {
-    ck_assert_msg(ad_preaccumulate_begin(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_preaccumulate_begin(tape) == AD_OK, "%s", ad_tape_message(tape));
 }
 
 static inline void end(int64_t m, ad_real *y)
 {
     const ad_stats before = stats();
-    ck_assert_msg(ad_preaccumulate_end(tape, m, y, &saved) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_preaccumulate_end(tape, m, y, &saved) == AD_OK, "%s", ad_tape_message(tape));
     const ad_stats after = stats();
     ck_assert_uint_eq(saved.replaced, saved.kept == NULL);
     ck_assert_uint_eq(before.statements - after.statements,
@@ -68,7 +68,7 @@ static inline void kept(const char *why)
 static inline double derivative(ad_real y, ad_real by)
 {
     double d = 7;
-    ck_assert_msg(ad_real_jacobian(tape, 1, &y, 1, &by, &d) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_real_jacobian(tape, 1, &y, 1, &by, &d) == AD_OK, "%s", ad_tape_message(tape));
     return d;
 }
 

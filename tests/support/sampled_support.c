@@ -124,7 +124,7 @@ double sampled_compute(double seconds)
         for (int i = 0; i < SAMPLED_N * SAMPLED_N; i++)
             sum += gradient[i];
     } while (cpu_seconds() - begin < seconds);
-    ck_assert_int_eq(ad_status_of(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_status(tape), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
     return sum;
 }

@@ -174,10 +174,10 @@ START_TEST(a_fork_is_joined_on_the_path_of_the_join)
     path_now = 1;
     ck_assert_int_eq(ad_real_leaves(tape, 1, (double[]){0.5}, &x), AD_OK);
     ck_assert_int_eq(ad_tape_fork(tape, 1, &fork), AD_OK);
-    ck_assert_int_eq(ad_record_begin(fork), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(fork), AD_OK);
     path_now = 2;
     y = step(x, x);
-    ck_assert_int_eq(ad_record_end(fork), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(fork), AD_OK);
     path_now = 3;
     ck_assert_int_eq(ad_tape_join(tape, fork, 1, &y), AD_OK);
     path_now = 4;

@@ -135,12 +135,12 @@ static void step(ad_tape tape, ad_tensor *pool, ad_mark *mark, int *n_marks)
         break;
     }
     case 13:
-        ad_zero_gradients(tape);
+        ad_tape_zero_gradients(tape);
         break;
     case 14:
-        ad_no_grad_begin(tape);
+        ad_tape_no_grad_begin(tape);
         *out = ad_exp(ad_neg(ad_square(a)));
-        ad_no_grad_end(tape);
+        ad_tape_no_grad_end(tape);
         break;
     default:
         *out = ad_div(a, ad_offset(ad_square(b), 1));
@@ -148,10 +148,10 @@ static void step(ad_tape tape, ad_tensor *pool, ad_mark *mark, int *n_marks)
     }
     /* Dropped handles and constants are errors here: they are cleared, and leaves take their
      * place. */
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     for (int i = 0; i < POOL; i++) {
         int rank = ad_rank(pool[i]);
-        ad_clear_error(tape);
+        ad_tape_clear_error(tape);
         if (rank != 1)
             pool[i] = ad_leaf(tape, AD_F64, 1, shape, data);
     }

@@ -38,9 +38,9 @@ static ad_stats stats(void)
 
 static void check_error(ad_status status, const char *words)
 {
-    ck_assert_int_eq(ad_status_of(tape), status);
-    ck_assert_msg(strstr(ad_message_of(tape), words), "%s", ad_message_of(tape));
-    ad_clear_error(tape);
+    ck_assert_int_eq(ad_tape_status(tape), status);
+    ck_assert_msg(strstr(ad_tape_message(tape), words), "%s", ad_tape_message(tape));
+    ad_tape_clear_error(tape);
 }
 
 static void check_gone(ad_tensor v)
@@ -65,7 +65,7 @@ static ad_tensor chain(ad_tensor h, int n)
 
 static void gradient_of(ad_tensor leaf, double *to)
 {
-    ck_assert_msg(ad_gradient(leaf, to, N) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_gradient(leaf, to, N) == AD_OK, "%s", ad_tape_message(tape));
 }
 
 START_TEST(the_gradient_is_the_same_and_what_was_passed_is_gone)
@@ -77,14 +77,14 @@ START_TEST(the_gradient_is_the_same_and_what_was_passed_is_gone)
     ad_tensor h = chain(x, DEPTH / 2), last = chain(h, DEPTH / 2), y = ad_sum(last);
     uint64_t before = stats().live_bytes;
     double loss = ad_item(y);
-    ck_assert_msg(ad_backward_release(y) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_backward_release(y) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_uint_eq(before - stats().live_bytes, (uint64_t)DEPTH * BYTES);
     gradient_of(x, got);
     ck_assert_mem_eq(got, want, BYTES);
     ck_assert_double_eq(ad_item(y), loss);
     check_gone(h);
     check_gone(last);
-    ck_assert_int_eq(ad_zero_gradients(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_zero_gradients(tape), AD_OK);
 }
 END_TEST
 
@@ -97,7 +97,7 @@ START_TEST(a_seeded_sweep_releases_as_well)
     ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
     ad_tensor h = chain(x, 2), y = chain(h, 1);
     ck_assert_int_eq(ad_value(y, data + 0, 0), AD_ERROR_ARGUMENT);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_backward_seed_release(y, seed), AD_OK);
     gradient_of(x, got);
     ck_assert_mem_eq(got, want, BYTES);
@@ -193,11 +193,11 @@ END_TEST
 
 START_TEST(retained_values_constants_and_what_has_no_record_stay)
 {
-    ad_tensor s = ad_scalar(tape, AD_F64, 3), h = ad_mul(ad_tanh(x), s);
+    ad_tensor s = ad_scalar_f64(tape, 3), h = ad_mul(ad_tanh(x), s);
     ck_assert_int_eq(ad_retain_gradient(h), AD_OK);
-    ad_no_grad_begin(tape);
+    ad_tape_no_grad_begin(tape);
     ad_tensor apart = ad_exp(h);
-    ad_no_grad_end(tape);
+    ad_tape_no_grad_end(tape);
     ad_tensor y = ad_sum(ad_mul(h, apart));
     ck_assert_int_eq(ad_value(h, want, N), AD_OK);
     ck_assert_int_eq(ad_backward_release(y), AD_OK);
@@ -267,7 +267,7 @@ START_TEST(a_sweep_that_runs_out_of_memory_has_released_all_the_same)
         w = ad_leaf(tight, AD_F64, 1, shape, data);
         h = chain(w, 6);
         y = ad_sum(h);
-        if (ad_status_of(tight) == AD_OK)
+        if (ad_tape_status(tight) == AD_OK)
             break;
         ck_assert_int_eq(ad_tape_destroy(tight), AD_OK);
     }
@@ -276,14 +276,14 @@ START_TEST(a_sweep_that_runs_out_of_memory_has_released_all_the_same)
     ck_assert_int_eq(ad_backward_release(y), AD_ERROR_MEMORY);
     ck_assert_int_eq(ad_tape_stats(tight, &s), AD_OK);
     ck_assert_uint_eq(before - s.live_bytes, (uint64_t)6 * BYTES);
-    ad_clear_error(tight);
+    ad_tape_clear_error(tight);
     ck_assert_int_eq(ad_gradient(w, got, N), AD_ERROR_STATE);
-    ad_clear_error(tight);
+    ad_tape_clear_error(tight);
     ck_assert_int_eq(ad_backward(y), AD_ERROR_STATE);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tight), "a sweep that releases has passed sum"));
-    ad_clear_error(tight);
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tight), "a sweep that releases has passed sum"));
+    ad_tape_clear_error(tight);
     ck_assert_int_eq(ad_size(h), -1);
-    ad_clear_error(tight);
+    ad_tape_clear_error(tight);
     ck_assert_int_eq(ad_backward_release(ad_sum(ad_tanh(w))), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(tight), AD_OK);
 }

@@ -42,12 +42,12 @@ START_TEST(a_sweep_refuses_a_label_that_is_no_class_any_more)
         ad_tensor y = losses[_i](x, of);
         labels[1] = wrong[i];
         ck_assert_int_ne(ad_backward(y), AD_OK);
-        ck_assert_msg(strstr(ad_message_of(tape), "label") ||
-                          strstr(ad_message_of(tape), "changed"),
-                      "%s", ad_message_of(tape));
-        ad_clear_error(tape);
+        ck_assert_msg(strstr(ad_tape_message(tape), "label") ||
+                          strstr(ad_tape_message(tape), "changed"),
+                      "%s", ad_tape_message(tape));
+        ad_tape_clear_error(tape);
         ck_assert_int_ne(ad_create_graph(y, (ad_tensor){0}, 1, &x, &gradient), AD_OK);
-        ad_clear_error(tape);
+        ad_tape_clear_error(tape);
         labels[1] = 0;
         ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
         y = losses[_i](x, of);

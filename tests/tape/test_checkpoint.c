@@ -51,15 +51,15 @@ static void setup(void)
 
 static void teardown(void)
 {
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 static void check_error(ad_status status, const char *words)
 {
-    ck_assert_msg(ad_status_of(tape) == status && strstr(ad_message_of(tape), words), "%s: %s",
-                  ad_status_name(ad_status_of(tape)), ad_message_of(tape));
-    ad_clear_error(tape);
+    ck_assert_msg(ad_tape_status(tape) == status && strstr(ad_tape_message(tape), words), "%s: %s",
+                  ad_status_name(ad_tape_status(tape)), ad_tape_message(tape));
+    ad_tape_clear_error(tape);
 }
 
 static ad_stats stats(void)
@@ -172,7 +172,7 @@ START_TEST(a_function_is_called_once_and_once_in_each_sweep)
     ck_assert_int_eq(ad_backward(y), AD_OK);
     gradients(x, &w, &r);
     ck_assert_int_eq(w.calls, 8);
-    ck_assert_int_eq(ad_zero_gradients(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_zero_gradients(tape), AD_OK);
     ck_assert_int_eq(ad_backward(y), AD_OK);
     gradients(x, &w, &again);
     ck_assert_int_eq(w.calls, 12);
@@ -211,7 +211,7 @@ END_TEST
 static uint64_t buffers(void)
 {
     ad_saved saved;
-    ck_assert_int_eq(ad_saved_for_backward(tape, &saved), AD_OK);
+    ck_assert_int_eq(ad_tape_saved_for_backward(tape, &saved), AD_OK);
     ck_assert_uint_eq(saved.buffer_bytes % BYTES, 0);
     return saved.buffer_bytes / BYTES;
 }
@@ -240,7 +240,7 @@ static void peaks(int n, int of, uint64_t *kept, uint64_t *more)
     *kept = stats().live_bytes - start;
     ad_tensor seed = ad_constant(tape, AD_F64, 2, square, x_data);
     const uint64_t before = stats().live_bytes;
-    ck_assert_int_eq(ad_peak_reset(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_reset_peak(tape), AD_OK);
     ck_assert_int_eq(ad_backward_seed(h, seed), AD_OK);
     *more = stats().peak_bytes - before;
 }
@@ -299,7 +299,7 @@ START_TEST(halves_of_halves_need_memory_that_grows_by_the_same_for_each_doubling
     for (int k = 0; k < 8; k++) {
         ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
         ad_tensor x = ad_leaf(tape, AD_F64, 2, square, x_data), y;
-        ck_assert_int_eq(ad_peak_reset(tape), AD_OK);
+        ck_assert_int_eq(ad_tape_reset_peak(tape), AD_OK);
         const uint64_t before = stats().live_bytes;
         ck_assert_int_eq(ad_checkpoint(tape, halves, depths + 7 - k, 1, &x, 1, &y), AD_OK);
         ck_assert_int_eq(ad_backward_seed(y, ad_constant(tape, AD_F64, 2, square, w_data)), AD_OK);
@@ -417,7 +417,7 @@ static void reads_alone(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad
     (void)in;
     ck_assert_int_eq(n_in, 0);
     for (int o = 0; o < n_out; o++)
-        out[o] = ad_mul(w->b, ad_scalar(on, AD_F64, o + 2));
+        out[o] = ad_mul(w->b, ad_scalar_f64(on, o + 2));
 }
 
 START_TEST(there_may_be_no_operands_and_no_results)
@@ -447,9 +447,9 @@ START_TEST(constants_alone_leave_no_record)
     ck_assert_int_eq(ad_checkpoint(tape, tanhs, &n, 1, &c, 1, &y), AD_OK);
     ck_assert_uint_eq(stats().records, 0);
     ad_tensor x = ad_leaf(tape, AD_F64, 2, square, x_data);
-    ck_assert_int_eq(ad_no_grad_begin(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_no_grad_begin(tape), AD_OK);
     ck_assert_int_eq(ad_checkpoint(tape, tanhs, &n, 1, &x, 1, &y), AD_OK);
-    ck_assert_int_eq(ad_no_grad_end(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_no_grad_end(tape), AD_OK);
     ck_assert_uint_eq(stats().records, 0);
     ck_assert_int_eq(ad_backward(ad_sum(y)), AD_ERROR_STATE);
     check_error(AD_ERROR_STATE, "does not depend on a leaf");

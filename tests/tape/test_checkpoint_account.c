@@ -28,7 +28,7 @@ __attribute__((noinline)) static ad_tensor do_square(ad_tensor h)
 
 __attribute__((noinline)) static ad_tensor do_constant(ad_tape tape)
 {
-    return ad_scalar(tape, AD_F64, 0.5);
+    return ad_scalar_f64(tape, 0.5);
 }
 
 __attribute__((noinline)) static ad_tensor do_mul(ad_tensor a, ad_tensor b)
@@ -293,7 +293,7 @@ START_TEST(a_sweep_that_fails_in_the_function_keeps_the_sums)
     data[3] = 1e308; /* the guard is told of it first */
     ck_assert_int_eq(sweep(y), AD_ERROR_STATE);
     data[3] = kept;
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     observe_check_sums(observe_ledger());
     observe_check_live(observe_ledger(), tape);
     ck_assert_int_eq(sweep(y), AD_OK);

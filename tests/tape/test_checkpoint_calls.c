@@ -33,15 +33,15 @@ static void setup(void)
 
 static void teardown(void)
 {
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 static void check_error(ad_status status, const char *words)
 {
-    ck_assert_msg(ad_status_of(tape) == status && strstr(ad_message_of(tape), words), "%s: %s",
-                  ad_status_name(ad_status_of(tape)), ad_message_of(tape));
-    ad_clear_error(tape);
+    ck_assert_msg(ad_tape_status(tape) == status && strstr(ad_tape_message(tape), words), "%s: %s",
+                  ad_status_name(ad_tape_status(tape)), ad_tape_message(tape));
+    ad_tape_clear_error(tape);
 }
 
 static ad_stats stats(void)
@@ -97,16 +97,16 @@ static void allowed(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_ten
         h = exp_sin(h);
         ad_tape_mark(on); /* left behind */
     } else if (is(w, "no_grad")) {
-        ad_no_grad_begin(on); /* left open */
+        ad_tape_no_grad_begin(on); /* left open */
         h = ad_mul(h, exp_sin(h));
-        ad_no_grad_end(on);
+        ad_tape_no_grad_end(on);
         h = ad_mul(in[0], h);
-        ad_no_grad_begin(on);
+        ad_tape_no_grad_begin(on);
     } else if (is(w, "numbers")) {
         double value[N];
         ck_assert_int_eq(ad_value(w->w, value, N), AD_OK);
         h = ad_mul(h, ad_add(ad_constant(on, AD_F64, 1, shape, other),
-                             ad_scalar(on, AD_F64, value[2] + ad_item(ad_sum(w->w)))));
+                             ad_scalar_f64(on, value[2] + ad_item(ad_sum(w->w)))));
     } else if (is(w, "dropout")) {
         h = ad_dropout(exp_sin(h), 0.5, 77);
     } else if (is(w, "detached")) {
@@ -136,14 +136,14 @@ static void gradient_of(const char *what, bool checkpoint, bool release, double 
     ad_tensor h = ad_tanh(x), y;
     if (checkpoint)
         ck_assert_msg(ad_checkpoint(tape, allowed, &w, 1, &h, 1, &y) == AD_OK, "%s",
-                      ad_message_of(tape));
+                      ad_tape_message(tape));
     else
         allowed(tape, 1, &h, 1, &y, &w);
     while (!checkpoint && is(&w, "no_grad") && w.call-- > 0)
-        ck_assert_int_eq(ad_no_grad_end(tape), AD_OK);
+        ck_assert_int_eq(ad_tape_no_grad_end(tape), AD_OK);
     ad_tensor loss = ad_sum(ad_square(ad_mul(y, w.w)));
     const ad_status status = release ? ad_backward_release(loss) : ad_backward(loss);
-    ck_assert_msg(status == AD_OK, "%s: %s", what, ad_message_of(tape));
+    ck_assert_msg(status == AD_OK, "%s: %s", what, ad_tape_message(tape));
     ck_assert_int_eq(ad_gradient(x, gradient, N), AD_OK);
     ck_assert_int_eq(ad_gradient(leaf, gradient + N, N), AD_OK);
 }
@@ -178,7 +178,7 @@ START_TEST(what_was_released_is_there_for_the_function_and_for_nobody_else)
 {
     ad_tensor leaf = ad_leaf(tape, AD_F64, 1, shape, other), y;
     for (int kept = 0; kept < 2; kept++) {
-        ck_assert_int_eq(ad_zero_gradients(tape), AD_OK);
+        ck_assert_int_eq(ad_tape_zero_gradients(tape), AD_OK);
         ad_frame frame = ad_frame_begin(tape);
         ad_tensor h = ad_tanh(x);
         struct way w = {.w = ad_exp(leaf)};
@@ -247,15 +247,15 @@ START_TEST(sweeps_and_jacobians_of_scalars_go_through_a_checkpoint)
     for (int checkpoint = 0; checkpoint < 2; checkpoint++) {
         ad_real a[N];
         ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
-        ck_assert_int_eq(ad_record_begin(tape), AD_OK);
+        ck_assert_int_eq(ad_tape_record_begin(tape), AD_OK);
         struct way w = {.w = ad_leaf(tape, AD_F64, 1, shape, other)};
         ad_real y = through_scalars(checkpoint, &w, a);
         ck_assert_msg(ad_real_jacobian(tape, 1, &y, N, a, jacobian[checkpoint]) == AD_OK, "%s",
-                      ad_message_of(tape));
+                      ad_tape_message(tape));
         ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
         ck_assert_int_eq(ad_real_gradients(tape, N, a, gradient[checkpoint]), AD_OK);
         ck_assert_int_eq(ad_gradient(w.w, of_w[checkpoint], N), AD_OK);
-        ck_assert_int_eq(ad_record_end(tape), AD_OK);
+        ck_assert_int_eq(ad_tape_record_end(tape), AD_OK);
     }
     ck_assert_mem_eq(gradient[1], gradient[0], sizeof gradient[0]);
     ck_assert_mem_eq(jacobian[1], gradient[0], sizeof gradient[0]);
@@ -326,10 +326,10 @@ static void refused(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_ten
         ad_gradient_buffer(w->w, other, N);
     else if (is(w, "retain_gradient"))
         ad_retain_gradient(y);
-    else if (is(w, "zero_gradients"))
-        ad_zero_gradients(on);
-    else if (is(w, "saved_for_backward"))
-        ad_saved_for_backward(on, &saved);
+    else if (is(w, "tape_zero_gradients"))
+        ad_tape_zero_gradients(on);
+    else if (is(w, "tape_saved_for_backward"))
+        ad_tape_saved_for_backward(on, &saved);
     else if (is(w, "tape_reset"))
         ad_tape_reset(on);
     else if (is(w, "tape_destroy"))
@@ -352,18 +352,32 @@ static void refused(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_ten
         ad_preaccumulate_begin(on);
 }
 
-static const char *const refusals[] = {
-    "leaf",           "backward",           "backward_release", "create_graph",
-    "check_gradient", "gradient",           "gradient_buffer",  "retain_gradient",
-    "zero_gradients", "saved_for_backward", "tape_reset",       "tape_destroy",
-    "tape_rewind",    "frame_end",          "release",          "reals_of_tensor",
-    "real_leaves",    "real_backward",      "tape_fork",        "preaccumulate_begin"};
+static const char *const refusals[] = {"leaf",
+                                       "backward",
+                                       "backward_release",
+                                       "create_graph",
+                                       "check_gradient",
+                                       "gradient",
+                                       "gradient_buffer",
+                                       "retain_gradient",
+                                       "tape_zero_gradients",
+                                       "tape_saved_for_backward",
+                                       "tape_reset",
+                                       "tape_destroy",
+                                       "tape_rewind",
+                                       "frame_end",
+                                       "release",
+                                       "reals_of_tensor",
+                                       "real_leaves",
+                                       "real_backward",
+                                       "tape_fork",
+                                       "preaccumulate_begin"};
 
 /* from: the call of the function that does what is refused. */
 static void check_refused(const char *what, int from)
 {
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
-    ck_assert_int_eq(ad_record_begin(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(tape), AD_OK);
     x = ad_leaf(tape, AD_F64, 1, shape, data);
     struct way w = {.what = what, .from = from, .w = x, .mark = ad_tape_mark(tape)};
     w.frame = ad_frame_begin(tape);
@@ -371,7 +385,7 @@ static void check_refused(const char *what, int from)
     const ad_stats before = stats();
     ad_status status = ad_checkpoint(tape, refused, &w, 1, &h, 1, &y);
     if (from > 1) {
-        ck_assert_msg(status == AD_OK, "%s: %s", what, ad_message_of(tape));
+        ck_assert_msg(status == AD_OK, "%s: %s", what, ad_tape_message(tape));
         const ad_stats recorded = stats();
         status = ad_backward(y);
         ck_assert_uint_eq(stats().live_bytes, recorded.live_bytes);
@@ -383,17 +397,17 @@ static void check_refused(const char *what, int from)
     }
     ck_assert_msg(status == AD_ERROR_STATE, "%s: %s", what, ad_status_name(status));
     ck_assert_int_eq(w.call, from);
-    ck_assert_msg(strstr(ad_message_of(tape), "checkpoint's function") &&
-                      strstr(ad_message_of(tape), "test_checkpoint_calls.c:"),
-                  "%s: %s", what, ad_message_of(tape));
-    ad_clear_error(tape);
+    ck_assert_msg(strstr(ad_tape_message(tape), "checkpoint's function") &&
+                      strstr(ad_tape_message(tape), "test_checkpoint_calls.c:"),
+                  "%s: %s", what, ad_tape_message(tape));
+    ad_tape_clear_error(tape);
     /* The tape serves again. */
     double gradient[N];
     ck_assert_int_eq(ad_backward(ad_sum(ad_square(h))), AD_OK);
     ck_assert_int_eq(ad_gradient(x, gradient, N), AD_OK);
     ck_assert_int_eq(ad_frame_end(w.frame, NULL, 0), AD_OK);
     ck_assert_int_eq(ad_tape_rewind(tape, w.mark), AD_OK);
-    ck_assert_int_eq(ad_record_end(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(tape), AD_OK);
 }
 
 START_TEST(what_would_touch_older_values_or_sweep_is_refused_in_the_first_call)

@@ -33,15 +33,15 @@ static void setup(void)
 
 static void teardown(void)
 {
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 static void check_error(ad_status status, const char *words)
 {
-    ck_assert_msg(ad_status_of(tape) == status && strstr(ad_message_of(tape), words), "%s: %s",
-                  ad_status_name(ad_status_of(tape)), ad_message_of(tape));
-    ad_clear_error(tape);
+    ck_assert_msg(ad_tape_status(tape) == status && strstr(ad_tape_message(tape), words), "%s: %s",
+                  ad_status_name(ad_tape_status(tape)), ad_tape_message(tape));
+    ad_tape_clear_error(tape);
 }
 
 static ad_stats stats(void)
@@ -62,7 +62,7 @@ static void check_same(ad_stats before)
 static void check_serves(void)
 {
     double gradient[N];
-    ck_assert_int_eq(ad_zero_gradients(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_zero_gradients(tape), AD_OK);
     ck_assert_int_eq(ad_backward(ad_sum(ad_square(x))), AD_OK);
     ck_assert_int_eq(ad_gradient(x, gradient, N), AD_OK);
     for (int i = 0; i < N; i++)
@@ -89,7 +89,7 @@ static void fickle(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_tens
         ad_neg(h);
     h = strcmp(what, "another op") == 0 ? ad_sin(h) : ad_cos(h);
     if (strcmp(what, "under no_grad") == 0)
-        ad_no_grad_begin(on);
+        ad_tape_no_grad_begin(on);
     h = ad_mul(h, f->older[strcmp(what, "an older operand") == 0]);
     const double last = inner[N - 1];
     if (strcmp(what, "a constant's numbers") == 0)
@@ -97,13 +97,13 @@ static void fickle(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_tens
     ad_tensor constant = ad_constant(on, AD_F64, 1, shape, inner);
     inner[N - 1] = last;
     h = ad_mul(h, constant);
-    h = ad_mul(h, ad_scalar(on, AD_F64, strcmp(what, "a number") == 0 ? 1.5 : 2.5));
+    h = ad_mul(h, ad_scalar_f64(on, strcmp(what, "a number") == 0 ? 1.5 : 2.5));
     ad_tensor next = ad_mul(h, strcmp(what, "an operand") == 0 ? in[0] : h);
     out[0] = strcmp(what, "a result") == 0 ? h : next;
     if (strcmp(what, "a shape") == 0)
         out[0] = ad_reshape(out[0], halves, 2);
     if (strcmp(what, "a failure") == 0)
-        out[0] = ad_matmul(out[0], ad_scalar(on, AD_F32, 1));
+        out[0] = ad_matmul(out[0], ad_scalar_f32(on, 1));
     if (strcmp(what, "no result") == 0)
         out[0] = (ad_tensor){0, 0, 0, 0};
     if (strcmp(what, "another tape's result") == 0)
@@ -143,7 +143,7 @@ START_TEST(a_function_that_does_otherwise_in_a_sweep_fails_it)
         struct fickle f = fickle_of(ways[i].what, 2);
         ad_tensor y;
         ck_assert_msg(ad_checkpoint(tape, fickle, &f, 1, &x, 1, &y) == AD_OK, "%s",
-                      ad_message_of(tape));
+                      ad_tape_message(tape));
         ad_tensor loss = ad_sum(ad_square(y));
         const ad_stats before = stats();
         const ad_status status = ad_backward(loss);
@@ -178,7 +178,7 @@ START_TEST(a_failure_within_the_function_is_told_by_its_own_line)
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         for (int from = 1; from <= 3; from++) {
             struct fickle f = fickle_of(ways[i].what, from);
-            f.foreign = ad_scalar(foreign, AD_F64, 1);
+            f.foreign = ad_scalar_f64(foreign, 1);
             ad_tensor y, first;
             if (strcmp(ways[i].what, "an old result") == 0) { /* one that there was */
                 f.from = 10;
@@ -189,7 +189,7 @@ START_TEST(a_failure_within_the_function_is_told_by_its_own_line)
             ad_stats before = stats();
             ad_status status = ad_checkpoint(tape, fickle, &f, 1, &x, 1, &y);
             if (from > 1) {
-                ck_assert_msg(status == AD_OK, "%s", ad_message_of(tape));
+                ck_assert_msg(status == AD_OK, "%s", ad_tape_message(tape));
                 ad_tensor loss = ad_sum(y);
                 before = stats();
                 status = ad_backward(loss);
@@ -201,7 +201,7 @@ START_TEST(a_failure_within_the_function_is_told_by_its_own_line)
                 ck_assert_uint_eq(y.value, 0);
             }
             ck_assert_msg(status == ways[i].status, "%s: %s", ways[i].what, ad_status_name(status));
-            ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "test_checkpoint_errors.c:"));
+            ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "test_checkpoint_errors.c:"));
             check_error(ways[i].status, ways[i].words);
             check_same(before);
             check_serves();
@@ -259,16 +259,16 @@ START_TEST(arguments_are_looked_at_before_the_function_is_called)
     out[0] = x;
     ck_assert_int_eq(ad_checkpoint((ad_tape){0, 0}, fickle, &f, 1, in, 1, out), AD_ERROR_HANDLE);
     ck_assert_uint_eq(out[0].tape, 0);
-    ad_clear_error((ad_tape){0, 0});
+    ad_tape_clear_error((ad_tape){0, 0});
     ad_tape fork;
     ad_real leaf;
-    ck_assert_int_eq(ad_record_begin(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(tape), AD_OK);
     ck_assert_int_eq(ad_real_leaves(tape, 1, data, &leaf), AD_OK);
-    ck_assert_int_eq(ad_record_end(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(tape), AD_OK);
     ck_assert_int_eq(ad_tape_fork(tape, 1, &fork), AD_OK);
-    ck_assert_int_eq(ad_record_begin(fork), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(fork), AD_OK);
     ck_assert_int_eq(ad_checkpoint(fork, fickle, &f, 0, NULL, 0, NULL), AD_ERROR_STATE);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(fork), "checkpoint: a fork records statements"));
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(fork), "checkpoint: a fork records statements"));
     ck_assert_int_eq(ad_tape_destroy(fork), AD_OK);
 }
 END_TEST

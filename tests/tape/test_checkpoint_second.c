@@ -32,7 +32,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
@@ -69,7 +69,7 @@ static ad_tensor do_solve(ad_tensor a, ad_tensor b)
 }
 static ad_tensor do_sums(ad_tensor a, ad_tensor b)
 {
-    return ad_mul(ad_square(a), ad_sqrt(ad_sum_axes(ad_square(b), (int64_t[]){0}, 1, true)));
+    return ad_mul(ad_square(a), ad_sqrt(ad_sum_axes(ad_square(b), (int64_t[]){0}, 1, AD_KEEPDIM)));
 }
 static ad_tensor do_nothing_with_one(ad_tensor a, ad_tensor b)
 {
@@ -155,15 +155,15 @@ struct result {
 static void derive(struct job *j, struct result *r)
 {
     ad_tensor g[LEAVES];
-    ck_assert_int_eq(ad_zero_gradients(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_zero_gradients(tape), AD_OK);
     const ad_status status = ad_create_graph(whole(j, leaf), ones, LEAVES, leaf, g);
-    ck_assert_msg(status == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(status == AD_OK, "%s", ad_tape_message(tape));
     for (int k = 0; k < LEAVES; k++)
         ck_assert_int_eq(ad_value(g[k], r->g[k], SIZE), AD_OK);
     ad_tensor s = ad_sum(ad_mul(ad_tanh(g[0]), ad_sin(g[1])));
     for (int again = 0; again < 2; again++) { /* what was made again stays */
-        ck_assert_int_eq(ad_zero_gradients(tape), AD_OK);
-        ck_assert_msg(ad_backward(s) == AD_OK, "%s", ad_message_of(tape));
+        ck_assert_int_eq(ad_tape_zero_gradients(tape), AD_OK);
+        ck_assert_msg(ad_backward(s) == AD_OK, "%s", ad_tape_message(tape));
         for (int k = 0; k < LEAVES; k++)
             ck_assert_int_eq(ad_gradient(leaf[k], r->second[k], SIZE), AD_OK);
     }
@@ -243,9 +243,9 @@ START_TEST(a_function_that_does_otherwise_is_told_and_leaves_the_tape_as_it_was)
     ad_mark mark = ad_tape_mark(tape);
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(fickle_graph(&j, g), AD_ERROR_STATE);
-        ck_assert_msg(strstr(ad_message_of(tape), "checkpoint: its function did not do the same"),
-                      "%s", ad_message_of(tape));
-        ad_clear_error(tape);
+        ck_assert_msg(strstr(ad_tape_message(tape), "checkpoint: its function did not do the same"),
+                      "%s", ad_tape_message(tape));
+        ad_tape_clear_error(tape);
         for (int k = 0; k < LEAVES; k++)
             ck_assert_uint_eq(g[k].value, 0);
         const ad_stats after = stats(); /* two leaves, the checkpoint, its result, the sum */

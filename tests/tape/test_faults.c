@@ -87,7 +87,7 @@ static void learn(const struct fault_workload *w)
     ad_tape tape;
     ad_stats stats;
     ck_assert_int_eq(create(&tape, &a, 0), AD_OK);
-    ck_assert_msg(run(w, tape, &expected) == AD_OK, "%s: %s", w->name, ad_message_of(tape));
+    ck_assert_msg(run(w, tape, &expected) == AD_OK, "%s: %s", w->name, ad_tape_message(tape));
     ck_assert_int_gt(expected.n, 0);
     ck_assert_int_eq(ad_tape_stats(tape, &stats), AD_OK);
     peak = stats.peak_bytes;
@@ -107,8 +107,8 @@ static void check_expected(const struct fault_workload *w, const struct fault_re
  * nothing. */
 static void check_memory_error(const struct fault_workload *w, ad_tape tape)
 {
-    const char *message = ad_message_of(tape);
-    ck_assert_msg(ad_status_of(tape) == AD_ERROR_MEMORY, "%s: %s", w->name, message);
+    const char *message = ad_tape_message(tape);
+    ck_assert_msg(ad_tape_status(tape) == AD_ERROR_MEMORY, "%s: %s", w->name, message);
     ck_assert_msg(strstr(message, "out of memory") && strstr(message, " at "), "%s: %s", w->name,
                   message);
 }
@@ -126,8 +126,8 @@ static void check_nth(const struct fault_workload *w, int n, bool sticky)
         failed_creates++;
         ck_assert_int_eq(status, AD_ERROR_MEMORY);
         ck_assert(tape.slot == 0 && tape.generation == 0);
-        ck_assert_int_eq(ad_status_of(tape), AD_ERROR_MEMORY);
-        ad_clear_error(tape);
+        ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_MEMORY);
+        ad_tape_clear_error(tape);
         ck_assert_int_eq(a.live, 0);
         a.fail_at = 0;
         ck_assert_int_eq(create(&tape, &a, 0), AD_OK);
@@ -138,10 +138,10 @@ static void check_nth(const struct fault_workload *w, int n, bool sticky)
     } else {
         failed_runs++;
         check_memory_error(w, tape);
-        ad_clear_error(tape);
+        ad_tape_clear_error(tape);
     }
     a.fail_at = 0;
-    ck_assert_msg(run(w, tape, &got) == AD_OK, "%s: %s", w->name, ad_message_of(tape));
+    ck_assert_msg(run(w, tape, &got) == AD_OK, "%s: %s", w->name, ad_tape_message(tape));
     check_expected(w, &got);
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
     ck_assert_int_eq(run(w, tape, &got), AD_OK);
@@ -175,7 +175,7 @@ START_TEST(the_same_holds_while_a_profile_is_taken)
     char path[] = "/tmp/tapescope-faults-XXXXXX";
     int fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
-    ck_assert_msg(ad_profile_start(path) == AD_OK, "%s", ad_message_of((ad_tape){0, 0}));
+    ck_assert_msg(ad_profile_start(path) == AD_OK, "%s", ad_tape_message((ad_tape){0, 0}));
     for (int i = 0; i < fault_workload_count; i++)
         check_every_nth(&fault_workloads[i]);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
@@ -198,7 +198,7 @@ static void check_budget(const struct fault_workload *w, uint64_t budget)
         check_expected(w, &got);
     } else {
         check_memory_error(w, tape);
-        ad_clear_error(tape);
+        ad_tape_clear_error(tape);
     }
     ck_assert_int_eq(ad_tape_stats(tape, &stats), AD_OK);
     ck_assert_uint_le(stats.peak_bytes, budget);
@@ -242,7 +242,7 @@ START_TEST(an_allocator_without_one_of_its_functions_is_refused)
             allocator.release = NULL;
         ck_assert_int_eq(ad_tape_create(&tape, &options), AD_ERROR_ARGUMENT);
         ck_assert_uint_eq(tape.slot, 0);
-        ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "the allocator lacks a function"));
+        ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "the allocator lacks a function"));
         ck_assert_int_eq(a.calls, 0);
     }
 }

@@ -65,10 +65,10 @@ static int failed_for_openblas(ad_tape *tape)
 {
     if (ad_tape_create(tape, NULL) != AD_ERROR_MEMORY || tape->slot != 0)
         return 10;
-    const char *message = ad_message_of(*tape);
+    const char *message = ad_tape_message(*tape);
     if (!strstr(message, "no memory for OpenBLAS") || !strstr(message, "OPENBLAS_NUM_THREADS"))
         return 11;
-    ad_clear_error(*tape);
+    ad_tape_clear_error(*tape);
     return 0;
 }
 
@@ -111,7 +111,7 @@ static int child_reservation(long mib)
     allow(mib);
     if (ad_tape_create(&second, NULL) != AD_ERROR_MEMORY || second.slot != 0)
         return 41;
-    if (!strstr(ad_message_of(second), "no memory for a tape"))
+    if (!strstr(ad_tape_message(second), "no memory for a tape"))
         return 42;
     int wrong = work(tape);
     if (wrong)
@@ -131,7 +131,7 @@ static int child_message(long kib)
     if (ad_tape_create(&tape, &(ad_tape_options){.reserve_bytes = 2 << 20}) != AD_OK)
         return 50;
     ad_tape_of((ad_tensor){tape.slot, tape.generation, 9, 9}); /* loads the module, asks no line */
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     const long full = size_of_process_kib() + 1024;
     allow(1);
     void *volatile taken = NULL; /* volatile: or the compiler leaves the allocations out */
@@ -145,9 +145,10 @@ static int child_message(long kib)
     if (setrlimit(RLIMIT_AS, &limit) != 0)
         return 93;
     ad_leaf(tape, AD_F64, 99, NULL, NULL);
-    if (ad_status_of(tape) != AD_ERROR_SHAPE || !strstr(ad_message_of(tape), "rank 99 is not in"))
+    if (ad_tape_status(tape) != AD_ERROR_SHAPE ||
+        !strstr(ad_tape_message(tape), "rank 99 is not in"))
         return 51;
-    if (!strstr(ad_message_of(tape), " at "))
+    if (!strstr(ad_tape_message(tape), " at "))
         return 52;
     return (int)ad_tape_destroy(tape);
 }

@@ -42,15 +42,13 @@ START_TEST(a_chain_of_unary_ops_on_zeros_names_the_first)
     int line = __LINE__ - 1;
     ad_tensor y = ad_sum(ad_exp(h));
     ck_assert_int_eq(ad_backward(y), AD_ERROR_HANDLE);
-    ck_assert_int_eq(ad_status_of(tape), AD_OK);
-    /* Asked as where the tape's own error is asked, since nothing else can be. */
-    check_text(ad_message_of(tape), "relu: operand 1 is a handle of zeros: no tensor", line);
-    ck_assert_str_eq(ad_message_of(tape), "");
-    ck_assert_int_eq(ad_status_of(none), AD_ERROR_HANDLE);
-    check_text(ad_message_of(none), "relu: operand 1 is a handle of zeros: no tensor", line);
-    ad_clear_error(none);
-    ck_assert_int_eq(ad_status_of(none), AD_OK);
-    ck_assert_str_eq(ad_message_of(none), "");
+    ck_assert_int_eq(ad_tape_status(tape), AD_OK);
+    ck_assert_str_eq(ad_tape_message(tape), "");
+    ck_assert_int_eq(ad_tape_status(none), AD_ERROR_HANDLE);
+    check_text(ad_tape_message(none), "relu: operand 1 is a handle of zeros: no tensor", line);
+    ad_tape_clear_error(none);
+    ck_assert_int_eq(ad_tape_status(none), AD_OK);
+    ck_assert_str_eq(ad_tape_message(none), "");
 }
 END_TEST
 
@@ -60,15 +58,15 @@ START_TEST(where_such_a_chain_meets_a_tape_its_error_has_the_first_as_well)
     int line = __LINE__ - 1;
     ad_tensor y = ad_mul(x, ad_exp(h));
     ck_assert_int_eq(ad_backward(ad_sum(y)), AD_ERROR_HANDLE);
-    const char *message = ad_message_of(tape);
+    const char *message = ad_tape_message(tape);
     check_text(message,
                "mul: operand 2 (b) is a handle of zeros: no tensor; before that, relu: ", line);
     check_text(message, "mul: ", line + 2);
     ck_assert_ptr_nonnull(strstr(message, "; the call is at test_first_failures.c:"));
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     /* It has been told. */
     ad_mul(x, zero);
-    check_text(ad_message_of(tape), "mul: operand 2 (b) is a handle of zeros: no tensor at ",
+    check_text(ad_tape_message(tape), "mul: operand 2 (b) is a handle of zeros: no tensor at ",
                __LINE__ - 2);
 }
 END_TEST
@@ -94,15 +92,15 @@ START_TEST(an_operand_that_is_none_says_why)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         ck_assert_uint_eq(ad_mul(x, cases[i].operand).value, 0);
-        ck_assert_int_eq(ad_status_of(tape), cases[i].status);
-        check_text(ad_message_of(tape), cases[i].text, __LINE__ - 2);
-        ad_clear_error(tape);
+        ck_assert_int_eq(ad_tape_status(tape), cases[i].status);
+        check_text(ad_tape_message(tape), cases[i].text, __LINE__ - 2);
+        ad_tape_clear_error(tape);
     }
     /* What is wrong with the operand is nothing to the tape that it is on, or to the thread. */
-    ck_assert_int_eq(ad_status_of(other), AD_OK);
-    ck_assert_int_eq(ad_status_of(none), AD_OK);
+    ck_assert_int_eq(ad_tape_status(other), AD_OK);
+    ck_assert_int_eq(ad_tape_status(none), AD_OK);
     ad_mul(zero, x);
-    check_text(ad_message_of(tape), "mul: operand 1 (a) is a handle of zeros", __LINE__ - 1);
+    check_text(ad_tape_message(tape), "mul: operand 1 (a) is a handle of zeros", __LINE__ - 1);
     ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
 }
 END_TEST
@@ -115,14 +113,14 @@ START_TEST(a_threads_first_failure_stays_until_it_is_read)
     ck_assert_int_eq(ad_set_threads(0), AD_ERROR_ARGUMENT);
     ck_assert_int_eq(ad_tape_reset(none), AD_ERROR_HANDLE);
     ck_assert_int_eq(ad_value(zero, got, 3), AD_ERROR_HANDLE);
-    check_text(ad_message_of(none), "tape_create: tape is a null pointer", line);
-    check_text(ad_message_of(none), "tape_create: tape is a null pointer", line);
+    check_text(ad_tape_message(none), "tape_create: tape is a null pointer", line);
+    check_text(ad_tape_message(none), "tape_create: tape is a null pointer", line);
     /* Read, it gives way to the next. */
     ck_assert_int_eq(ad_set_threads(0), AD_ERROR_ARGUMENT);
-    check_text(ad_message_of(none), "set_threads: 0 threads", __LINE__ - 1);
+    check_text(ad_tape_message(none), "set_threads: 0 threads", __LINE__ - 1);
     ck_assert_int_eq(ad_tape_reset(none), AD_ERROR_HANDLE);
-    ck_assert_int_eq(ad_status_of(none), AD_ERROR_HANDLE);
-    ad_clear_error(none);
+    ck_assert_int_eq(ad_tape_status(none), AD_ERROR_HANDLE);
+    ad_tape_clear_error(none);
 }
 END_TEST
 
@@ -135,28 +133,28 @@ START_TEST(looking_at_the_errors_of_a_destroyed_tape_makes_none)
     ad_sum(ad_exp(v));
     int line = __LINE__ - 1;
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(ad_status_of(gone), AD_ERROR_HANDLE);
-        check_text(ad_message_of(gone), "exp: operand 1: the tape was destroyed", line);
-        ad_clear_error(gone);
+        ck_assert_int_eq(ad_tape_status(gone), AD_ERROR_HANDLE);
+        check_text(ad_tape_message(gone), "exp: operand 1: the tape was destroyed", line);
+        ad_tape_clear_error(gone);
     }
-    check_text(ad_message_of(none), "exp: operand 1: the tape was destroyed", line);
-    ad_clear_error(none);
+    check_text(ad_tape_message(none), "exp: operand 1: the tape was destroyed", line);
+    ad_tape_clear_error(none);
     /* Where nothing has failed before, they are the first. */
-    ck_assert_int_eq(ad_status_of(gone), AD_ERROR_HANDLE);
-    ck_assert_str_eq(ad_message_of(gone), "status_of: the tape was destroyed");
-    ad_clear_error(none);
+    ck_assert_int_eq(ad_tape_status(gone), AD_ERROR_HANDLE);
+    ck_assert_str_eq(ad_tape_message(gone), "tape_status: the tape was destroyed");
+    ad_tape_clear_error(none);
 }
 END_TEST
 
 START_TEST(functions_that_only_look_name_their_line)
 {
     ck_assert_int_eq(ad_tape_stats(tape, NULL), AD_ERROR_ARGUMENT);
-    check_text(ad_message_of(tape), "tape_stats: stats is a null pointer at ", __LINE__ - 1);
-    ad_clear_error(tape);
+    check_text(ad_tape_message(tape), "tape_stats: stats is a null pointer at ", __LINE__ - 1);
+    ad_tape_clear_error(tape);
     ad_tensor h = ad_exp(x);
     ck_assert_int_eq(ad_release(h), AD_OK);
     ck_assert_uint_eq(ad_tape_of(h).slot, tape.slot);
-    check_text(ad_message_of(tape), "tape_of: the tensor was released at ", __LINE__ - 1);
+    check_text(ad_tape_message(tape), "tape_of: the tensor was released at ", __LINE__ - 1);
 }
 END_TEST
 

@@ -50,23 +50,24 @@ static uint64_t live(void)
 
 static void check_fine(void)
 {
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
 }
 
 /* The handle is refused, by a message that holds all of the words. */
 static void check_gone(ad_tensor v, const char *how)
 {
     ck_assert_int_eq(ad_size(v), -1);
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_HANDLE);
-    ck_assert_msg(strstr(ad_message_of(tape), how) && strstr(ad_message_of(tape), "test_frames.c"),
-                  "%s", ad_message_of(tape));
-    ad_clear_error(tape);
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_HANDLE);
+    ck_assert_msg(strstr(ad_tape_message(tape), how) &&
+                      strstr(ad_tape_message(tape), "test_frames.c"),
+                  "%s", ad_tape_message(tape));
+    ad_tape_clear_error(tape);
 }
 
 static void check_gradient(ad_tensor y, const double *expected)
 {
-    ck_assert_int_eq(ad_zero_gradients(tape), AD_OK);
-    ck_assert_msg(ad_backward(y) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_int_eq(ad_tape_zero_gradients(tape), AD_OK);
+    ck_assert_msg(ad_backward(y) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_gradient(x, got, N), AD_OK);
     ck_assert_mem_eq(got, expected, BYTES);
 }
@@ -131,8 +132,8 @@ START_TEST(an_op_on_a_released_operand_names_it_and_the_frame)
     ad_tensor h = ad_exp(x);
     ck_assert_int_eq(ad_frame_end(frame, NULL, 0), AD_OK);
     ad_mul(x, h);
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_HANDLE);
-    const char *message = ad_message_of(tape);
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_HANDLE);
+    const char *message = ad_tape_message(tape);
     ck_assert_msg(
         strstr(message, "mul: operand 2 was released at the end of its frame at test_fra"), "%s",
         message);
@@ -149,9 +150,9 @@ START_TEST(no_handle_of_a_later_value_is_mistaken_for_a_released_one)
     ck_assert_uint_eq(old.value, new.value);
     ck_assert_int_eq(ad_release(new), AD_OK);
     ck_assert_int_eq(ad_size(old), -1);
-    ck_assert_msg(strstr(ad_message_of(tape), "was dropped by a reset or a rewind"), "%s",
-                  ad_message_of(tape));
-    ad_clear_error(tape);
+    ck_assert_msg(strstr(ad_tape_message(tape), "was dropped by a reset or a rewind"), "%s",
+                  ad_tape_message(tape));
+    ad_tape_clear_error(tape);
     check_gone(new, "size: the tensor was released at test_frames.c:");
 }
 END_TEST
@@ -175,10 +176,10 @@ START_TEST(frames_nest_and_an_outer_end_ends_the_inner_ones)
     check_gone(product, "was released at the end of its frame");
     check_gradient(y, want);
     ck_assert_int_eq(ad_frame_end(open, NULL, 0), AD_ERROR_STATE);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "frame_end: the frame is not open"));
-    ad_clear_error(tape);
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "frame_end: the frame is not open"));
+    ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_frame_end(inner, NULL, 0), AD_ERROR_STATE);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_frame_end(outer, NULL, 0), AD_ERROR_STATE);
 }
 END_TEST
@@ -186,7 +187,7 @@ END_TEST
 START_TEST(a_kept_view_keeps_its_buffer_and_a_released_view_gives_it_up)
 {
     uint64_t before = live();
-    ad_no_grad_begin(tape);
+    ad_tape_no_grad_begin(tape);
     ad_frame frame = ad_frame_begin(tape);
     ad_tensor h = ad_square(x);
     ad_tensor view = ad_transpose(ad_reshape(h, square_shape, 2));
@@ -204,7 +205,7 @@ START_TEST(a_kept_view_keeps_its_buffer_and_a_released_view_gives_it_up)
     ck_assert_int_eq(ad_release(copy), AD_OK);
     ck_assert_uint_eq(with - live(), (uint64_t)2 * BYTES);
     check_gone(view, "was released at test_frames.c:");
-    ad_no_grad_end(tape);
+    ad_tape_no_grad_end(tape);
     ck_assert_uint_gt(live(), before); /* entries and shapes stay */
     ck_assert_uint_lt(live() - before, 800);
 }
@@ -237,7 +238,7 @@ START_TEST(leaves_and_constants_made_in_a_frame_stay)
     ad_frame frame = ad_frame_begin(tape);
     ad_tensor w = ad_leaf(tape, AD_F64, 1, shape, other);
     ad_tensor c = ad_constant(tape, AD_F64, 1, shape, other);
-    ad_tensor s = ad_scalar(tape, AD_F64, 3);
+    ad_tensor s = ad_scalar_f64(tape, 3);
     ad_tensor d = ad_detach(w);
     ad_tensor y = ad_sum(ad_mul(ad_mul(w, c), s));
     ck_assert_int_eq(ad_frame_end(frame, &y, 1), AD_OK);
@@ -250,10 +251,10 @@ START_TEST(leaves_and_constants_made_in_a_frame_stay)
     for (int i = 0; i < N; i++)
         ck_assert_double_eq(got[i], other[i] * 3);
     ck_assert_int_eq(ad_release(w), AD_ERROR_STATE);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "release: a leaf borrows its array"));
-    ad_clear_error(tape);
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "release: a leaf borrows its array"));
+    ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_release(c), AD_ERROR_STATE);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "release: a constant borrows its array"));
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "release: a constant borrows its array"));
 }
 END_TEST
 
@@ -265,8 +266,9 @@ START_TEST(a_retained_value_stays_with_its_gradient)
     ck_assert_int_eq(ad_retain_gradient(p.sum), AD_OK);
     ck_assert_int_eq(ad_frame_end(frame, &p.y, 1), AD_OK);
     ck_assert_int_eq(ad_release(p.sum), AD_ERROR_STATE);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "release: the tensor's gradient is retain"));
-    ad_clear_error(tape);
+    ck_assert_ptr_nonnull(
+        strstr(ad_tape_message(tape), "release: the tensor's gradient is retain"));
+    ad_tape_clear_error(tape);
     check_gradient(p.y, want);
     ck_assert_int_eq(ad_gradient(p.sum, got, N), AD_OK);
     for (int i = 0; i < N; i++)
@@ -283,7 +285,7 @@ START_TEST(without_records_all_that_is_not_kept_is_freed)
             ad_mark mark = ad_tape_mark(tape);
             uint64_t start = live();
             if (no_grad)
-                ad_no_grad_begin(tape);
+                ad_tape_no_grad_begin(tape);
             ad_frame frame = ad_frame_begin(tape);
             ad_tensor h = no_grad ? x : c;
             for (int i = 0; i < 10; i++)
@@ -307,11 +309,11 @@ START_TEST(an_op_without_a_record_keeps_no_hidden_output)
     uint64_t before = live();
     ad_softmax_cross_entropy(logits, l);
     uint64_t recorded = live() - before;
-    ad_no_grad_begin(tape);
+    ad_tape_no_grad_begin(tape);
     before = live();
     ad_softmax_cross_entropy(logits, l);
     uint64_t unrecorded = live() - before;
-    ad_no_grad_end(tape);
+    ad_tape_no_grad_end(tape);
     check_fine();
     ck_assert_uint_gt(recorded, unrecorded + BYTES - 1);
 }
@@ -329,13 +331,14 @@ START_TEST(second_derivatives_pass_frames)
             ck_assert_int_eq(ad_frame_end(frame, &y, 1), AD_OK);
         frame = ad_frame_begin(tape);
         ck_assert_msg(ad_create_graph(y, zero, 1, &x, &gradient) == AD_OK, "%s",
-                      ad_message_of(tape));
+                      ad_tape_message(tape));
         ad_tensor z = ad_sum(ad_square(gradient));
         if (framed == 2) {
             ck_assert_int_eq(ad_frame_end(frame, &z, 1), AD_OK);
             check_gone(gradient, "was released at the end of its frame");
         }
-        ck_assert_msg(ad_create_graph(z, zero, 1, &x, &second) == AD_OK, "%s", ad_message_of(tape));
+        ck_assert_msg(ad_create_graph(z, zero, 1, &x, &second) == AD_OK, "%s",
+                      ad_tape_message(tape));
         ck_assert_int_eq(ad_backward(z), AD_OK);
         ck_assert_int_eq(ad_gradient(x, got, N), AD_OK);
         ck_assert_int_eq(ad_value(second, want, N), AD_OK);

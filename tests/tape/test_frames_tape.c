@@ -44,9 +44,9 @@ static uint64_t live(void)
 /* The error that the last call has left, which is cleared. */
 static void check_error(ad_status status, const char *words)
 {
-    ck_assert_int_eq(ad_status_of(tape), status);
-    ck_assert_msg(strstr(ad_message_of(tape), words), "%s", ad_message_of(tape));
-    ad_clear_error(tape);
+    ck_assert_int_eq(ad_tape_status(tape), status);
+    ck_assert_msg(strstr(ad_tape_message(tape), words), "%s", ad_tape_message(tape));
+    ad_tape_clear_error(tape);
 }
 
 static ad_tensor chain(ad_tensor h, int n)
@@ -90,9 +90,9 @@ START_TEST(a_rewind_to_before_a_frame_drops_it)
     ad_frame again = ad_frame_begin(tape);
     ck_assert_uint_eq(again.level, frame.level);
     ck_assert_int_eq(ad_frame_end(inner, NULL, 0), AD_ERROR_STATE);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_frame_end(frame, NULL, 0), AD_ERROR_STATE);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_frame_end(again, NULL, 0), AD_OK);
 }
 END_TEST
@@ -107,16 +107,16 @@ START_TEST(a_frame_that_ended_behind_a_mark_stays_ended_after_the_rewind)
     chain(h, 1);
     ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
     ck_assert_int_eq(ad_frame_end(second, NULL, 0), AD_ERROR_STATE);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_frame_end(first, NULL, 0), AD_ERROR_STATE);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_size(h), N);
 }
 END_TEST
 
 START_TEST(what_was_freed_before_a_mark_is_counted_right_after_the_rewind)
 {
-    ad_no_grad_begin(tape);
+    ad_tape_no_grad_begin(tape);
     ad_tensor h[4];
     for (int i = 0; i < 4; i++)
         h[i] = ad_neg(x);
@@ -132,7 +132,7 @@ START_TEST(what_was_freed_before_a_mark_is_counted_right_after_the_rewind)
     ck_assert_int_eq(ad_tape_rewind(tape, inner), AD_OK);
     ck_assert_uint_eq(live(), at_outer - (uint64_t)2 * BYTES);
     ck_assert_int_eq(ad_size(reused[0]), -1);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_tape_rewind(tape, outer), AD_OK);
     uint64_t last = live();
     ck_assert_int_eq(ad_release(h[0]), AD_OK);
@@ -163,7 +163,7 @@ START_TEST(a_failed_op_in_a_frame_leaves_the_frame_to_be_ended)
     ad_tensor h = ad_neg(x), kept = ad_exp(x);
     ad_tensor bad = ad_matmul(h, ad_sum(h));
     ad_tensor y = ad_sum(bad);
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_SHAPE);
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_SHAPE);
     ck_assert_int_eq(ad_frame_end(frame, (ad_tensor[]){y, kept, bad, zero}, 4), AD_OK);
     check_error(AD_ERROR_SHAPE, "matmul: ");
     ck_assert_int_eq(ad_size(kept), N);
@@ -241,7 +241,7 @@ START_TEST(a_gradient_check_passes_frames_and_names_no_op_for_them)
     ad_tensor h = ad_neg(x);
     before = live();
     ck_assert_int_eq(ad_frame_end(ad_frame_begin(tape), NULL, 0), AD_OK);
-    ad_no_grad_begin(tape);
+    ad_tape_no_grad_begin(tape);
     ad_frame frame = ad_frame_begin(tape);
     ad_neg(h);
     ck_assert_int_eq(ad_frame_end(frame, NULL, 0), AD_OK);
@@ -273,7 +273,7 @@ END_TEST
 
 START_TEST(a_long_loop_with_frames_holds_its_peak)
 {
-    ad_no_grad_begin(tape);
+    ad_tape_no_grad_begin(tape);
     ad_tensor h = chain(x, 1);
     uint64_t peak = 0;
     for (int i = 0; i < 200; i++) {

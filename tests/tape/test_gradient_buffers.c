@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define SHAPE(...) ((int64_t[]){__VA_ARGS__})
-#define OK(call) ck_assert_msg((call) == AD_OK, "%s", ad_message_of(tape))
+#define OK(call) ck_assert_msg((call) == AD_OK, "%s", ad_tape_message(tape))
 
 enum { MANY = 50, LONG = 4096 };
 
@@ -25,7 +25,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
@@ -52,9 +52,9 @@ START_TEST(a_sweep_that_fails_leaves_the_users_buffers_as_they_were)
         h = ad_sum(h);
         ad_tensor last = ad_sum(ad_mul(x, x)); /* gives x its part before h needs more memory */
         ad_tensor y = ad_add(h, last);
-        bool recorded = ad_status_of(t) == AD_OK;
+        bool recorded = ad_tape_status(t) == AD_OK;
         if (ad_backward(y) != AD_OK) {
-            ck_assert_int_eq(ad_status_of(t), AD_ERROR_MEMORY);
+            ck_assert_int_eq(ad_tape_status(t), AD_ERROR_MEMORY);
             ck_assert_mem_eq(mine, before, sizeof mine);
             failed_late += recorded;
         } else {
@@ -72,7 +72,7 @@ END_TEST
 START_TEST(each_leaf_has_its_buffer_in_whatever_order_they_were_given)
 {
     double buffer[MANY] = {0}, gradient;
-    ad_tensor x[MANY], y = ad_scalar(tape, AD_F64, 0);
+    ad_tensor x[MANY], y = ad_scalar_f64(tape, 0);
     for (int i = 0; i < MANY; i++) {
         x[i] = ad_leaf(tape, AD_F64, 0, NULL, &data[i]);
         y = ad_add(y, ad_scale(x[i], i + 1));
@@ -155,16 +155,16 @@ START_TEST(a_gradient_that_went_with_its_buffer_is_not_zero_but_unknown)
     gradient = -7;
     ck_assert_int_eq(ad_gradient(x, &gradient, 1), AD_ERROR_STATE);
     ck_assert_msg(
-        strncmp(ad_message_of(tape), "gradient: no sweep since its buffer was taken", 45) == 0,
-        "%s", ad_message_of(tape));
+        strncmp(ad_tape_message(tape), "gradient: no sweep since its buffer was taken", 45) == 0,
+        "%s", ad_tape_message(tape));
     ck_assert(gradient == -7 && buffer[0] == 3);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     OK(ad_backward(y));
     OK(ad_gradient(x, &gradient, 1));
     ck_assert(gradient == 3 && buffer[0] == 3);
     OK(ad_gradient_buffer(x, buffer, 1));
     OK(ad_gradient_buffer(x, NULL, 0));
-    OK(ad_zero_gradients(tape));
+    OK(ad_tape_zero_gradients(tape));
     OK(ad_gradient(x, &gradient, 1));
     ck_assert_double_eq(gradient, 0);
 }
@@ -203,9 +203,9 @@ START_TEST(a_buffer_that_there_is_no_memory_to_note_is_refused)
         if (ad_gradient_buffer(x[i], &buffer[i], 1) == AD_OK) {
             given++;
         } else {
-            ck_assert_int_eq(ad_status_of(t), AD_ERROR_MEMORY);
-            ck_assert_ptr_nonnull(strstr(ad_message_of(t), "gradient_buffer: out of memory at "));
-            ad_clear_error(t);
+            ck_assert_int_eq(ad_tape_status(t), AD_ERROR_MEMORY);
+            ck_assert_ptr_nonnull(strstr(ad_tape_message(t), "gradient_buffer: out of memory at "));
+            ad_tape_clear_error(t);
         }
     }
     refuse = false;
@@ -224,10 +224,10 @@ END_TEST
 #define OVERLAPS(call, text)                                                                       \
     do {                                                                                           \
         ck_assert_int_eq((call), AD_ERROR_ARGUMENT);                                               \
-        ck_assert_msg(strncmp(ad_message_of(tape), text, strlen(text)) == 0 &&                     \
-                          strstr(ad_message_of(tape), " of test_gradient_buffers.c:") != NULL,     \
-                      "%s", ad_message_of(tape));                                                  \
-        ad_clear_error(tape);                                                                      \
+        ck_assert_msg(strncmp(ad_tape_message(tape), text, strlen(text)) == 0 &&                   \
+                          strstr(ad_tape_message(tape), " of test_gradient_buffers.c:") != NULL,   \
+                      "%s", ad_tape_message(tape));                                                \
+        ad_tape_clear_error(tape);                                                                 \
     } while (0)
 
 START_TEST(a_buffer_over_the_data_of_a_leaf_is_refused)
@@ -260,7 +260,8 @@ START_TEST(a_leaf_over_a_gradient_buffer_is_refused)
     OK(ad_tape_stats(tape, &before));
     for (int from = 0; from < 6; from++) {
         ad_leaf(tape, AD_F64, 1, SHAPE(3), mine + from);
-        OVERLAPS(ad_status_of(tape), "leaf: its data overlap the gradient buffer of the leaf f64");
+        OVERLAPS(ad_tape_status(tape),
+                 "leaf: its data overlap the gradient buffer of the leaf f64");
     }
     OK(ad_tape_stats(tape, &after));
     ck_assert_uint_eq(before.values, after.values);

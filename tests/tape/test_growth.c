@@ -97,7 +97,7 @@ static void fail_and_reset(ad_tape *tape)
     ad_tensor y = ad_leaf(*tape, AD_F64, 1, (int64_t[]){SIZE - 1}, x_data);
     ck_assert_int_eq(ad_backward(ad_sum(ad_add(x, y))), AD_ERROR_SHAPE);
     ck_assert_int_eq(ad_tape_reset(*tape), AD_OK);
-    ck_assert_int_eq(ad_status_of(*tape), AD_OK);
+    ck_assert_int_eq(ad_tape_status(*tape), AD_OK);
 }
 
 static void create_and_destroy(ad_tape *tape)

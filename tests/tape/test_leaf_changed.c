@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define SHAPE(...) ((int64_t[]){__VA_ARGS__})
-#define OK(call) ck_assert_msg((call) == AD_OK, "%s", ad_message_of(tape))
+#define OK(call) ck_assert_msg((call) == AD_OK, "%s", ad_tape_message(tape))
 
 enum { N = 6 };
 
@@ -45,7 +45,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
@@ -70,17 +70,17 @@ static ad_stats stats(void)
 static void expect_refusal(ad_status status, ad_stats before, const char *what, const char *array,
                            const char *op)
 {
-    const char *message = ad_message_of(tape);
+    const char *message = ad_tape_message(tape);
     ad_stats after;
     ck_assert_msg(status == AD_ERROR_STATE, "%s", message);
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_STATE);
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_STATE);
     ck_assert_msg(strncmp(message, what, strlen(what)) == 0 && strstr(message, array) &&
                       strstr(message, op) && strstr(message, "test_leaf_changed.c:"),
                   "%s", message);
     ck_assert_int_eq(ad_tape_stats(tape, &after), AD_OK);
     ck_assert(after.values == before.values && after.records == before.records &&
               after.live_bytes == before.live_bytes);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
 }
 
 #define REFUSED(call, what, array, op)                                                             \
@@ -93,7 +93,7 @@ static void expect_refusal(ad_status status, ad_stats before, const char *what, 
 static void expect_gradient(ad_tensor x, const double *want, int line)
 {
     double got[N];
-    ck_assert_msg(ad_gradient(x, got, N) == AD_OK, "line %d: %s", line, ad_message_of(tape));
+    ck_assert_msg(ad_gradient(x, got, N) == AD_OK, "line %d: %s", line, ad_tape_message(tape));
     for (int i = 0; i < N; i++)
         ck_assert_msg(got[i] == want[i], "line %d: element %d is %.17g, not %.17g", line, i, got[i],
                       want[i]);
@@ -117,9 +117,9 @@ START_TEST(a_sweep_that_would_read_a_changed_leaf_is_refused_and_changes_nothing
             "saved it; the call is at ");
     ck_assert_int_eq(ad_backward(y), AD_ERROR_STATE);
     snprintf(place, sizeof place, "test_leaf_changed.c:%d in ", line);
-    const char *first = strstr(ad_message_of(tape), place);
-    ck_assert_msg(first && strstr(first + 1, place), "%s", ad_message_of(tape));
-    ad_clear_error(tape);
+    const char *first = strstr(ad_tape_message(tape), place);
+    ck_assert_msg(first && strstr(first + 1, place), "%s", ad_tape_message(tape));
+    ad_tape_clear_error(tape);
     OK(ad_gradient(x, after, N));
     ck_assert_mem_eq(before, after, sizeof before);
     /* What does not read it sweeps on; and it is no change that has been undone. */
@@ -245,18 +245,18 @@ START_TEST(a_leaf_that_no_pullback_reads_may_change)
     ck_assert(!ad_leaf_changed(x) && !ad_leaf_changed(c) && !ad_leaf_changed(y));
     OK(ad_backward(y));
     expect_gradient(x, ones, __LINE__);
-    OK(ad_zero_gradients(tape));
+    OK(ad_tape_zero_gradients(tape));
     OK(ad_backward(product));
     expect_gradient(x, other, __LINE__);
-    OK(ad_zero_gradients(tape));
+    OK(ad_tape_zero_gradients(tape));
     OK(ad_backward(matrix));
     for (int i = 0; i < N; i++)
         want[i] = other[i % 3] + other[i % 3 + 3];
     expect_gradient(x, want, __LINE__);
     /* Nor what was computed from it without a record. */
-    OK(ad_no_grad_begin(tape));
+    OK(ad_tape_no_grad_begin(tape));
     ad_tensor square = ad_square(c);
-    OK(ad_no_grad_end(tape));
+    OK(ad_tape_no_grad_end(tape));
     other[0] = 50;
     ck_assert(!ad_leaf_changed(square));
 }
@@ -301,7 +301,7 @@ START_TEST(an_array_may_be_updated_after_each_sweep)
         y = ad_sum(ad_square(x));
         OK(ad_backward(y));
         OK(ad_backward(y));
-        OK(ad_zero_gradients(tape));
+        OK(ad_tape_zero_gradients(tape));
         OK(ad_backward(y));
         if (i % 2) {
             descend(x);
@@ -313,7 +313,7 @@ START_TEST(an_array_may_be_updated_after_each_sweep)
         }
     }
     for (int i = 0; i < 5; i++) { /* never rewound */
-        OK(ad_zero_gradients(tape));
+        OK(ad_tape_zero_gradients(tape));
         ck_assert_int_eq(ad_leaf_changed(x), i > 0);
         y = ad_sum(ad_square(x));
         ck_assert(!ad_leaf_changed(x));
@@ -346,7 +346,7 @@ START_TEST(a_gradient_check_between_sweep_and_update_is_no_recording)
     for (int sweeps = 0; sweeps < 70; sweeps++) {
         OK(ad_backward(y));
         ck_assert_msg(ad_check_gradient(tape, sum_of_squares, 1, &x, 1e-6, &sweeps, NULL) == AD_OK,
-                      "%d: %s", sweeps, ad_message_of((ad_tape){0, 0}));
+                      "%d: %s", sweeps, ad_tape_message((ad_tape){0, 0}));
         data[sweeps % N] += 1;
         y = ad_sum(ad_square(x));
         OK(ad_backward(y));
@@ -364,7 +364,7 @@ START_TEST(each_recording_is_held_to_what_it_found)
     ck_assert(!ad_leaf_changed(x));
     REFUSED(ad_backward(old), "backward: the leaf ", "after square at ", "saved it");
     REFUSED(ad_backward(both), "backward: the leaf ", "after square at ", "saved it");
-    OK(ad_zero_gradients(tape));
+    OK(ad_tape_zero_gradients(tape));
     OK(ad_backward(now));
     for (int i = 0; i < N; i++)
         want[i] = 2 * data[i];
@@ -418,15 +418,15 @@ END_TEST
 START_TEST(a_handle_that_is_none_is_not_changed_but_an_error)
 {
     ck_assert(!ad_leaf_changed(zero));
-    ck_assert_int_eq(ad_status_of((ad_tape){0, 0}), AD_ERROR_HANDLE);
-    ad_clear_error((ad_tape){0, 0});
+    ck_assert_int_eq(ad_tape_status((ad_tape){0, 0}), AD_ERROR_HANDLE);
+    ad_tape_clear_error((ad_tape){0, 0});
     ad_mark mark = ad_tape_mark(tape);
     ad_tensor x = leaf(data);
     OK(ad_tape_rewind(tape, mark));
     ck_assert(!ad_leaf_changed(x));
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_HANDLE);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "leaf_changed: the tensor was dropped"));
-    ad_clear_error(tape);
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_HANDLE);
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "leaf_changed: the tensor was dropped"));
+    ad_tape_clear_error(tape);
     x = ad_leaf(tape, AD_F64, 1, SHAPE(0), NULL);
     OK(ad_backward(ad_sum(ad_square(x))));
     ck_assert(!ad_leaf_changed(x));
@@ -438,8 +438,8 @@ START_TEST(a_gradient_buffer_may_not_be_the_leafs_own_array)
     ad_tensor x = ad_leaf(tape, AD_F64, 1, SHAPE(3), data);
     for (int at = 0; at < 3; at++) {
         ck_assert_int_eq(ad_gradient_buffer(x, data + at, 3), AD_ERROR_ARGUMENT);
-        ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "overlaps the own data of the leaf"));
-        ad_clear_error(tape);
+        ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "overlaps the own data of the leaf"));
+        ad_tape_clear_error(tape);
     }
     memset(data + 3, 0, 3 * sizeof *data);
     OK(ad_gradient_buffer(x, data + 3, 3));

@@ -37,7 +37,7 @@ START_TEST(a_checked_tape_notices_every_bit_and_another_one_64_elements)
             many[i] += 1;
             noticed += ad_leaf_changed(x);
             ck_assert_int_eq(ad_backward(y) == AD_ERROR_STATE, ad_leaf_changed(x));
-            ad_clear_error(t);
+            ad_tape_clear_error(t);
             many[i] -= 1;
         }
         for (int i = 0; i <= MANY; i++) {
@@ -83,7 +83,7 @@ START_TEST(a_way_of_checking_that_does_not_exist_is_refused)
         ad_tape_options options = {.check = (ad_check)check};
         ck_assert_int_eq(ad_tape_create(&t, &options), AD_ERROR_ARGUMENT);
         ck_assert_uint_eq(t.slot, 0);
-        ad_clear_error(t);
+        ad_tape_clear_error(t);
     }
 }
 END_TEST
@@ -100,11 +100,11 @@ START_TEST(a_guard_that_there_is_no_memory_for_fails_the_op_without_a_trace)
         ck_assert_int_eq(ad_tape_stats(t, &before), AD_OK);
         ad_tensor y = ad_mul(x, w); /* two guards */
         ck_assert_int_eq(ad_tape_stats(t, &after), AD_OK);
-        if (before.values == 2 && ad_status_of(t) != AD_OK) {
+        if (before.values == 2 && ad_tape_status(t) != AD_OK) {
             failed++;
-            ck_assert_int_eq(ad_status_of(t), AD_ERROR_MEMORY);
+            ck_assert_int_eq(ad_tape_status(t), AD_ERROR_MEMORY);
             ck_assert(after.live_bytes == before.live_bytes && after.records == 0);
-            ad_clear_error(t);
+            ad_tape_clear_error(t);
             data[0] += 1;
             ck_assert(!ad_leaf_changed(x) && !ad_leaf_changed(w));
             data[0] -= 1;

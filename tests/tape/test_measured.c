@@ -62,7 +62,7 @@ END_TEST
 START_TEST(statements_count_by_their_own_bytes)
 {
     ad_tape tape = observe_tape();
-    ad_record_begin(tape);
+    ad_tape_record_begin(tape);
     ad_real x[4];
     ad_real_leaves(tape, 4, data, x);
     ad_real y = x[0];
@@ -72,7 +72,7 @@ START_TEST(statements_count_by_their_own_bytes)
     ck_assert_int_eq(bytes, 2 * 12 + 8);
     AD_TAPE_BYTES(&bytes, ad_set(&y, ad_real_sin(y)));
     ck_assert_int_eq(bytes, 12 + 8);
-    ad_record_end(tape);
+    ad_tape_record_end(tape);
     ad_tape_destroy(tape);
 }
 END_TEST
@@ -85,9 +85,9 @@ START_TEST(a_tape_that_holds_more_than_asserted_is_a_sticky_error_on_the_line)
     ad_tape_stats(tape, &stats);
     ck_assert_int_eq(AD_ASSERT_TAPE_BYTES(tape, stats.live_bytes), AD_OK);
     ck_assert_int_eq(AD_ASSERT_TAPE_BYTES(tape, stats.live_bytes - 1), AD_ERROR_LIMIT);
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_LIMIT);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "assert_tape_bytes: the tape holds"));
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "at test_measured.c:"));
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_LIMIT);
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "tape_assert_bytes: the tape holds"));
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "at test_measured.c:"));
     ad_tape_destroy(tape);
     ck_assert_int_eq(AD_ASSERT_TAPE_BYTES(tape, 1), AD_ERROR_HANDLE);
 }

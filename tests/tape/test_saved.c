@@ -30,7 +30,7 @@ static void teardown(void)
 static void check_saved(uint64_t buffers, uint64_t bytes)
 {
     ad_saved saved;
-    ck_assert_int_eq(ad_saved_for_backward(tape, &saved), AD_OK);
+    ck_assert_int_eq(ad_tape_saved_for_backward(tape, &saved), AD_OK);
     ck_assert_uint_eq(saved.buffers, buffers);
     ck_assert_uint_eq(saved.buffer_bytes, bytes);
 }
@@ -53,9 +53,9 @@ START_TEST(a_buffer_counts_once_if_a_pullback_reads_it)
     check_saved(3, (uint64_t)3 * BYTES);
     ad_matmul(view, view); /* two reads of a view of p */
     check_saved(4, (uint64_t)4 * BYTES);
-    ad_no_grad_begin(tape);
+    ad_tape_no_grad_begin(tape);
     ad_exp(q);
-    ad_no_grad_end(tape);
+    ad_tape_no_grad_end(tape);
     check_saved(4, (uint64_t)4 * BYTES);
 }
 END_TEST
@@ -71,7 +71,7 @@ START_TEST(an_account_counts_as_kept_what_is_saved)
     const struct tape_ledger *ledger = observe_ledger();
     ck_assert_uint_eq(observe_row(ledger, "scale")->kept_bytes, 0);
     ck_assert_uint_eq(observe_row(ledger, "neg")->kept_bytes, BYTES);
-    ck_assert_int_eq(ad_saved_for_backward(tape, &saved), AD_OK);
+    ck_assert_int_eq(ad_tape_saved_for_backward(tape, &saved), AD_OK);
     ck_assert_uint_eq(saved.buffer_bytes, BYTES);
     tape_observe_end();
 }
@@ -94,18 +94,18 @@ START_TEST(record_bytes_are_all_that_is_not_a_buffer)
     ad_saved empty, saved;
     ad_stats stats;
     ad_tape other = observe_tape();
-    ck_assert_int_eq(ad_saved_for_backward(other, &empty), AD_OK);
+    ck_assert_int_eq(ad_tape_saved_for_backward(other, &empty), AD_OK);
     ck_assert_uint_eq(empty.record_bytes, 0);
-    ad_no_grad_begin(other); /* no guards */
-    ad_tensor s = ad_scalar(other, AD_F64, 1);
+    ad_tape_no_grad_begin(other); /* no guards */
+    ad_tensor s = ad_scalar_f64(other, 1);
     for (int i = 0; i < 4; i++)
         s = ad_neg(s);
-    ck_assert_int_eq(ad_saved_for_backward(other, &saved), AD_OK);
+    ck_assert_int_eq(ad_tape_saved_for_backward(other, &saved), AD_OK);
     ck_assert_int_eq(ad_tape_stats(other, &stats), AD_OK);
     ck_assert_uint_eq(stats.live_bytes, saved.record_bytes + (uint64_t)5 * 64);
-    ck_assert_int_eq(ad_saved_for_backward(other, NULL), AD_ERROR_ARGUMENT);
+    ck_assert_int_eq(ad_tape_saved_for_backward(other, NULL), AD_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(
-        strstr(ad_message_of(other), "saved_for_backward: saved is a null pointer at "));
+        strstr(ad_tape_message(other), "tape_saved_for_backward: saved is a null pointer at "));
     ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
 }
 END_TEST
@@ -119,7 +119,7 @@ START_TEST(the_peak_begins_anew_when_it_is_asked_to)
     ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
     ck_assert_int_eq(ad_tape_stats(tape, &stats), AD_OK);
     ck_assert_uint_gt(stats.peak_bytes, stats.live_bytes + (uint64_t)10 * BYTES);
-    ck_assert_int_eq(ad_peak_reset(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_reset_peak(tape), AD_OK);
     ck_assert_int_eq(ad_tape_stats(tape, &stats), AD_OK);
     ck_assert_uint_eq(stats.peak_bytes, stats.live_bytes);
     ad_neg(x);
@@ -138,8 +138,8 @@ START_TEST(an_error_of_the_budget_says_how_much_was_wanted)
     ck_assert_int_eq(ad_tape_create(&tight, &options), AD_OK);
     ad_tensor c = ad_constant(tight, AD_F64, 1, (int64_t[]){1 << 16}, large);
     ad_neg(c);
-    ck_assert_int_eq(ad_status_of(tight), AD_ERROR_MEMORY);
-    const char *message = ad_message_of(tight);
+    ck_assert_int_eq(ad_tape_status(tight), AD_ERROR_MEMORY);
+    const char *message = ad_tape_message(tight);
     ck_assert_msg(strstr(message, "neg: out of memory: 524288 bytes are wanted, "), "%s", message);
     ck_assert_msg(strstr(message, " bytes are on the tape, its budget is 262144 of "), "%s",
                   message);

@@ -32,7 +32,7 @@ static void end(void)
 /* A clean thread's error, whatever a case left. */
 static void setup(void)
 {
-    ad_clear_error((ad_tape){0, 0});
+    ad_tape_clear_error((ad_tape){0, 0});
 }
 
 /* Number of the newest node of that name, or 0. */
@@ -171,7 +171,7 @@ START_TEST(a_scope_ends_by_whatever_way_it_is_left)
             ck_assert_uint_eq(scope("here")->calls, want[way].heres);
         end();
     }
-    ck_assert_int_eq(ad_status_of((ad_tape){0, 0}), AD_OK);
+    ck_assert_int_eq(ad_tape_status((ad_tape){0, 0}), AD_OK);
 }
 END_TEST
 
@@ -234,7 +234,7 @@ START_TEST(a_run_of_statements_is_split_where_a_scope_begins_or_ends)
 {
     begin();
     ad_tape tape = observe_tape();
-    ad_record_begin(tape);
+    ad_tape_record_begin(tape);
     ad_real x[4];
     ad_real_leaves(tape, 4, data, x);
     ad_real y = x[0];
@@ -252,7 +252,7 @@ START_TEST(a_run_of_statements_is_split_where_a_scope_begins_or_ends)
     for (int i = 0; i < 2; i++)
         ad_set(&y, ad_real_mul(y, x[3]));
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
-    ad_record_end(tape);
+    ad_tape_record_end(tape);
     const struct tape_ledger *ledger = observe_ledger();
     ck_assert_uint_eq(calls_in(ledger, NULL, "statement"), 7);
     ck_assert_uint_eq(calls_in(ledger, "statements", "statement"), 7);
@@ -276,10 +276,10 @@ START_TEST(calls_that_recorded_nothing_are_told_apart)
         AD_SCOPE("maybe")
         {
             if (i < 2)
-                ad_no_grad_begin(tape);
+                ad_tape_no_grad_begin(tape);
             ad_neg(x);
             if (i < 2)
-                ad_no_grad_end(tape);
+                ad_tape_no_grad_end(tape);
         }
     }
     ck_assert_uint_eq(scope("maybe")->calls, 5);
@@ -291,7 +291,7 @@ END_TEST
 
 static const char *message(void)
 {
-    return ad_message_of((ad_tape){0, 0});
+    return ad_tape_message((ad_tape){0, 0});
 }
 
 START_TEST(an_end_without_a_begin_is_a_named_error_with_and_without_a_profile)
@@ -303,7 +303,7 @@ START_TEST(an_end_without_a_begin_is_a_named_error_with_and_without_a_profile)
         ck_assert_int_eq(ad_scope_end(), AD_OK);
         ck_assert_int_eq(ad_scope_end(), AD_ERROR_STATE);
         ck_assert_ptr_nonnull(strstr(message(), "scope_end: no scope was begun at test_scope.c:"));
-        ad_clear_error((ad_tape){0, 0});
+        ad_tape_clear_error((ad_tape){0, 0});
         if (profiled)
             end();
     }
@@ -317,7 +317,7 @@ START_TEST(a_begin_without_an_end_is_named_where_the_scope_around_it_ends)
     {
         ck_assert_int_eq(ad_scope_begin("forgotten"), AD_OK);
     }
-    ck_assert_int_eq(ad_status_of((ad_tape){0, 0}), AD_ERROR_STATE);
+    ck_assert_int_eq(ad_tape_status((ad_tape){0, 0}), AD_ERROR_STATE);
     ck_assert_ptr_nonnull(strstr(message(), "the scope \"forgotten\" was begun within and not"));
     ck_assert_ptr_nonnull(strstr(message(), "test_scope.c"));
     ck_assert_uint_eq(tape_scope_now, 0);
@@ -360,7 +360,7 @@ START_TEST(scopes_that_began_before_the_profile_or_end_after_it_are_no_errors)
         ck_assert_int_eq(ad_scope_end(), AD_OK);
     }
     ck_assert_int_eq(ad_scope_end(), AD_OK);
-    ck_assert_int_eq(ad_status_of((ad_tape){0, 0}), AD_OK);
+    ck_assert_int_eq(ad_tape_status((ad_tape){0, 0}), AD_OK);
     ck_assert_uint_eq(tape_scope_now, 0);
     ck_assert_uint_eq(scope("whole")->parent, 0);
 }

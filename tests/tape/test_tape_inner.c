@@ -120,13 +120,13 @@ START_TEST(a_rule_that_emits_what_an_op_refuses_is_an_error_of_its_op_and_line)
         ad_tensor y = ad_sum(ad_apply(&wrong, 1, &h, 0, NULL, here));
         ck_assert_int_eq(ad_tape_stats(tape, &before), AD_OK);
         ck_assert_int_eq(ad_backward(y), rules[i].status);
-        ck_assert_msg(strncmp(ad_message_of(tape), rules[i].text, strlen(rules[i].text)) == 0, "%s",
-                      ad_message_of(tape));
-        ad_clear_error(tape);
+        ck_assert_msg(strncmp(ad_tape_message(tape), rules[i].text, strlen(rules[i].text)) == 0,
+                      "%s", ad_tape_message(tape));
+        ad_tape_clear_error(tape);
         ck_assert_int_eq(ad_tape_stats(tape, &after), AD_OK);
         ck_assert_uint_eq(after.live_bytes, before.live_bytes);
         ck_assert_int_eq(ad_gradient(x, gradient, 3), AD_ERROR_STATE);
-        ad_clear_error(tape);
+        ad_tape_clear_error(tape);
         ck_assert_int_eq(ad_backward(ad_sum(h)), AD_OK);
         ck_assert_int_eq(ad_gradient(x, gradient, 3), AD_OK);
         ck_assert_double_eq(gradient[2], 2 * data[2]);
@@ -146,8 +146,8 @@ START_TEST(a_recorded_rule_that_is_refused_leaves_nothing_on_the_tape)
     ck_assert_int_eq(ad_tape_stats(tape, &before), AD_OK);
     ck_assert_int_eq(ad_create_graph(y, (ad_tensor){0}, 1, &x, &g), AD_ERROR_SHAPE);
     ck_assert_uint_eq(g.value, 0);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "sum: f64 [3]: there is no axis 5"));
-    ad_clear_error(tape);
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "sum: f64 [3]: there is no axis 5"));
+    ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_tape_stats(tape, &after), AD_OK);
     ck_assert_uint_eq(after.values, before.values);
     ck_assert_uint_eq(after.records, before.records);
@@ -265,9 +265,9 @@ START_TEST(a_long_message_is_cut_before_its_place)
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = 0;
     tape_fail(ad_slots[tape.slot].tape, TAPE_ERROR_STATE, here, "%s", text);
-    check_cut(ad_message_of(tape));
+    check_cut(ad_tape_message(tape));
     ad_fail(AD_ERROR_STATE, here, "%s", text);
-    check_cut(ad_message_of((ad_tape){0, 0}));
+    check_cut(ad_tape_message((ad_tape){0, 0}));
 }
 END_TEST
 

@@ -39,11 +39,11 @@ static void check_found(const char *words)
 {
     char place[64];
     snprintf(place, sizeof place, "test_trap.c:%u in ", line);
-    const char *message = ad_message_of(tape);
-    ck_assert_msg(ad_status_of(tape) == AD_ERROR_NONFINITE, "%s", message);
+    const char *message = ad_tape_message(tape);
+    ck_assert_msg(ad_tape_status(tape) == AD_ERROR_NONFINITE, "%s", message);
     ck_assert_msg(strncmp(message, words, strlen(words)) == 0, "%s", message);
     ck_assert_msg(strstr(message, place) != NULL, "%s, not %s", message, place);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
 }
 
 START_TEST(a_value_is_named_at_its_statement_which_is_not_recorded)
@@ -83,12 +83,12 @@ START_TEST(a_partial_derivative_is_named_by_whatever_looks_next)
     HERE(ad_set(&y, ad_real_sqrt(a))); /* the message alone */
     check_found("statement: partial derivative inf by operand 1 at ");
     HERE(ad_set(&y, ad_real_sqrt(a))); /* a tensor op */
-    ad_tensor t = ad_scalar(tape, AD_F64, 1);
+    ad_tensor t = ad_scalar_f64(tape, 1);
     t = ad_exp(t);
     check_found("statement: partial derivative inf by operand 1 at ");
     ad_set(&y, ad_real_sqrt(a)); /* or nothing: a reset clears it, a rewind and a new leaf do not */
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
-    ck_assert_int_eq(ad_status_of(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_status(tape), AD_OK);
 }
 END_TEST
 
@@ -102,8 +102,8 @@ START_TEST(an_adjoint_is_named_where_finite_factors_overflowed)
                 "adjoint 1e+120, backward, at ");
     /* Half a sweep is in no gradient. */
     (void)ad_real_gradient(tape, x[0]);
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_STATE);
-    ad_clear_error(tape);
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_STATE);
+    ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x[1]), 1e200 * 1e-180);
     /* A sum that overflows, in one of several lanes. */
@@ -143,13 +143,13 @@ START_TEST(nan_alone_lets_infinities_pass_and_the_other_way_round)
     ck_assert_int_eq(ad_tape_trap(tape, AD_TRAP_NAN), AD_OK);
     ad_set(&y, ad_real_log(a));
     ad_set(&y, ad_real_mul(y, x[0]));
-    ck_assert_int_eq(ad_status_of(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_status(tape), AD_OK);
     ck_assert_double_eq(y.value, -INFINITY);
     HERE(ad_set(&y, ad_real_sub(y, y)));
     check_found("statement: value nan at ");
     ck_assert_int_eq(ad_tape_trap(tape, AD_TRAP_INF), AD_OK);
     ad_set(&y, ad_real_log(ad_real_neg(x[0])));
-    ck_assert_int_eq(ad_status_of(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_status(tape), AD_OK);
     HERE(ad_set(&y, ad_real_log(a)));
     check_found("statement: value -inf at ");
 }
@@ -163,7 +163,7 @@ START_TEST(it_is_switched_at_any_time_and_statements_from_before_are_swept_one_b
     ad_set(&y, ad_real_add(x[0], 1));
     HERE(ad_set(&z, ad_real_sqrt(a)));
     ad_set(&y, ad_real_add(y, z));
-    ck_assert_int_eq(ad_status_of(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_status(tape), AD_OK);
     ck_assert_int_eq(ad_tape_trap(tape, AD_TRAP_ALL), AD_OK);
     ck_assert_int_eq(ad_real_backward(tape, y), AD_ERROR_NONFINITE);
     check_found("statement: adjoint inf of operand 1, whose partial derivative is inf, from "
@@ -175,9 +175,10 @@ START_TEST(it_is_switched_at_any_time_and_statements_from_before_are_swept_one_b
     ck_assert_int_eq(ad_tape_trap(tape, AD_TRAP_ALL), AD_OK);
     ad_set(&y, ad_real_add(x[0], 1));
     ck_assert_int_eq(ad_real_backward(tape, y), AD_ERROR_NONFINITE);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "real_backward: gradient inf of element [0],"
-                                                      " from an earlier sweep, of the leaf at "));
-    ad_clear_error(tape);
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape),
+                                 "real_backward: gradient inf of element [0],"
+                                 " from an earlier sweep, of the leaf at "));
+    ad_tape_clear_error(tape);
 }
 END_TEST
 
@@ -209,10 +210,10 @@ START_TEST(it_stays_over_resets_rewinds_and_frames_and_works_under_no_grad)
     HERE(ad_set(&y, ad_real_log(a)));
     check_found("statement: value -inf at ");
     ck_assert_int_eq(ad_frame_end(frame, NULL, 0), AD_OK);
-    ck_assert_int_eq(ad_no_grad_begin(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_no_grad_begin(tape), AD_OK);
     HERE(ad_set(&y, ad_real_log(a)));
     check_found("statement: value -inf at ");
-    ck_assert_int_eq(ad_no_grad_end(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_no_grad_end(tape), AD_OK);
 }
 END_TEST
 
@@ -220,13 +221,13 @@ START_TEST(what_is_no_ad_trap_is_refused_and_changes_nothing)
 {
     ad_real y;
     HERE(ad_tape_trap(tape, 4));
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_ARGUMENT);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "tape_trap: 4 is no ad_trap"));
-    ad_clear_error(tape);
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "tape_trap: 4 is no ad_trap"));
+    ad_tape_clear_error(tape);
     HERE(ad_set(&y, ad_real_mul(x[0], NAN)));
     check_found("statement: value nan at ");
     ck_assert_int_eq(ad_tape_trap((ad_tape){0, 0}, AD_TRAP_ALL), AD_ERROR_HANDLE);
-    ad_clear_error((ad_tape){0, 0});
+    ad_tape_clear_error((ad_tape){0, 0});
 }
 END_TEST
 

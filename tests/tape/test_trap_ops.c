@@ -32,11 +32,11 @@ static void check_found(const char *words)
 {
     char place[64];
     snprintf(place, sizeof place, " at test_trap_ops.c:%u in ", line);
-    const char *message = ad_message_of(tape), *at = strstr(message, place);
-    ck_assert_msg(ad_status_of(tape) == AD_ERROR_NONFINITE, "%s", message);
+    const char *message = ad_tape_message(tape), *at = strstr(message, place);
+    ck_assert_msg(ad_tape_status(tape) == AD_ERROR_NONFINITE, "%s", message);
     ck_assert_msg(strncmp(message, words, strlen(words)) == 0, "%s", message);
     ck_assert_msg(at && !strstr(at + 1, " at "), "%s, not %s", message, place);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
 }
 
 #define leaf64(n, ...) ad_leaf(tape, AD_F64, 1, SHAPE(n), __VA_ARGS__)
@@ -55,7 +55,7 @@ START_TEST(the_op_whose_operands_are_finite_is_named_with_the_element)
     ck_assert_uint_eq(after.records, before.records);
     HERE(y = ad_sqrt(f));
     check_found("sqrt: value nan of element [0] at ");
-    HERE(y = ad_log(ad_sum(ad_mul(x, ad_scalar(tape, AD_F64, 0)))));
+    HERE(y = ad_log(ad_sum(ad_mul(x, ad_scalar_f64(tape, 0)))));
     check_found("log: value -inf at ");
     HERE(y = ad_reciprocal(ad_transpose(ad_mul(x, x))));
     check_found("reciprocal: value inf of element [1,1] at ");
@@ -77,28 +77,28 @@ START_TEST(an_array_of_the_users_is_named_itself_at_first_use)
     double data[4] = {1, 2, NAN, 4}, mask[2] = {0, -INFINITY};
     ad_tensor x, m, y;
     HERE(x = leaf64(4, data));
-    ck_assert_int_eq(ad_status_of(tape), AD_OK); /* it may be filled until it is used */
+    ck_assert_int_eq(ad_tape_status(tape), AD_OK); /* it may be filled until it is used */
     y = ad_relu(x);
-    const char *message = ad_message_of(tape);
+    const char *message = ad_tape_message(tape);
     ck_assert_msg(strstr(message, "(seen in operand 1 of relu at test_trap_ops.c:") != NULL, "%s",
                   message);
     char place[64];
     snprintf(place, sizeof place, ") at test_trap_ops.c:%u in ", line);
     ck_assert_msg(strstr(message, "leaf: value nan of element [2] (") == message, "%s", message);
     ck_assert_msg(strstr(message, place) != NULL, "%s", message);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     /* Seen through a view too, and only what the view has. */
     y = ad_slice(x, 0, 0, 2, 1);
     ad_exp(y);
-    ck_assert_int_eq(ad_status_of(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_status(tape), AD_OK);
     HERE(m = ad_constant(tape, AD_F64, 1, SHAPE(2), mask));
     y = ad_add(y, m);
-    message = ad_message_of(tape);
+    message = ad_tape_message(tape);
     ck_assert_msg(strstr(message, "constant: value -inf of element [1] (seen in operand 2 of add "
                                   "at ") == message,
                   "%s", message);
-    ad_clear_error(tape);
-    HERE(y = ad_scalar(tape, AD_F64, INFINITY));
+    ad_tape_clear_error(tape);
+    HERE(y = ad_scalar_f64(tape, INFINITY));
     check_found("scalar: value inf at ");
 }
 END_TEST
@@ -116,7 +116,7 @@ START_TEST(a_mask_of_infinities_passes_where_nan_alone_is_looked_for)
     check_found("sub: value nan of element [1] at ");
     ck_assert_int_eq(ad_tape_trap(tape, AD_TRAP_INF), AD_OK);
     y = ad_log(ad_neg(x));
-    ck_assert_int_eq(ad_status_of(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_status(tape), AD_OK);
 }
 END_TEST
 
@@ -129,7 +129,7 @@ START_TEST(what_arose_before_it_was_switched_on_is_followed_back)
     y = ad_mul(ad_add(l, x), x);
     ck_assert_int_eq(ad_tape_trap(tape, AD_TRAP_ALL), AD_OK);
     y = ad_neg(y);
-    const char *message = ad_message_of(tape);
+    const char *message = ad_tape_message(tape);
     char place[64];
     snprintf(place, sizeof place, ") at test_trap_ops.c:%u in ", line);
     ck_assert_msg(strstr(message, "log: value -inf of element [1] (seen in operand 1 of neg at ") ==
@@ -148,7 +148,7 @@ START_TEST(the_pullback_that_gives_an_adjoint_that_is_not_finite_is_named)
     ck_assert_int_eq(ad_backward(z), AD_ERROR_NONFINITE);
     check_found("sqrt: adjoint inf of element [1] of operand 1 (x), backward, at ");
     ck_assert_int_eq(ad_gradient(x, g, 2), AD_ERROR_STATE); /* half a gradient is none */
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     /* The seed, and a gradient from before. */
     HERE(ad_backward_seed(z, ad_constant(tape, AD_F64, 0, NULL, (double[]){NAN})));
     check_found("backward: seed nan at ");
@@ -183,10 +183,10 @@ START_TEST(recorded_derivatives_are_named_at_the_line_of_their_op)
     HERE(y = ad_sqrt(x));
     ad_tensor s = ad_sum(y);
     ck_assert_int_eq(ad_create_graph(s, (ad_tensor){0, 0, 0, 0}, 1, &x, &g), AD_ERROR_NONFINITE);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), ": value inf of element [1]"));
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), ": value inf of element [1]"));
     char place[64];
     snprintf(place, sizeof place, " at test_trap_ops.c:%u in ", line);
-    ck_assert_msg(strstr(ad_message_of(tape), place) != NULL, "%s", ad_message_of(tape));
+    ck_assert_msg(strstr(ad_tape_message(tape), place) != NULL, "%s", ad_tape_message(tape));
 }
 END_TEST
 
@@ -203,7 +203,7 @@ START_TEST(a_gradient_check_ends_with_the_same_error)
     double data[1] = {1e-9}; /* a step of differences goes below 0 */
     ad_tensor x = leaf64(1, data);
     ck_assert_int_eq(ad_check_gradient(tape, root, 1, &x, 1e-6, NULL, NULL), AD_ERROR_NONFINITE);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "sqrt: value nan of element [0] at "));
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "sqrt: value nan of element [0] at "));
     ck_assert_double_eq(data[0], 1e-9);
 }
 END_TEST
@@ -216,10 +216,10 @@ START_TEST(ops_under_no_grad_integers_and_arrays_without_elements_are_looked_at)
     ad_tensor i = ad_constant(tape, AD_I64, 1, SHAPE(1), (int64_t[]){INT64_MIN});
     y = ad_cast(ad_concat((ad_tensor[]){i, i}, 2, 0), AD_F64);
     (void)y;
-    ck_assert_int_eq(ad_no_grad_begin(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_no_grad_begin(tape), AD_OK);
     HERE(y = ad_log(x));
     check_found("log: value -inf of element [1] at ");
-    ck_assert_int_eq(ad_no_grad_end(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_no_grad_end(tape), AD_OK);
 }
 END_TEST
 
@@ -235,7 +235,7 @@ static void tell(ad_tape on, ad_status status, const char *message, void *payloa
 START_TEST(the_error_callback_is_told_once)
 {
     told = 0;
-    ck_assert_int_eq(ad_on_error(tape, tell, NULL), AD_OK);
+    ck_assert_int_eq(ad_tape_on_error(tape, tell, NULL), AD_OK);
     ad_exp(ad_log(ad_log(leaf64(1, (double[]){0}))));
     ck_assert_int_eq(told, 1);
 }

@@ -11,10 +11,11 @@
  *
  * Errors: an op that fails returns a handle all the same, so that ops compose. The first failure
  * stays in the tape with its code, its message and the line of the caller; later ops on that tape
- * do nothing, and ad_backward returns it. Errors that belong to no tape (a handle of zeros has
- * none), or that a foreign thread caused, go to the calling thread's own error, which is that of
- * the zero handle: ad_status_of((ad_tape){0}). There the first failure stays until it is read or
- * cleared. What a call returns is its own failure in any case. Nothing aborts.
+ * do nothing, and ad_backward returns it: ad_tape_status(tape), ad_tape_message(tape). Errors that
+ * belong to no tape (a handle of zeros has none), or that a foreign thread caused, go to the calling
+ * thread's own error, which is that of the zero handle: ad_tape_message((ad_tape){0}). There the
+ * first failure stays until it is read or cleared. A function whose failures go there although it
+ * has a tape says so. What a call returns is its own failure in any case. Nothing aborts.
  *
  * Threads: a tape belongs to the thread that created it; other threads get AD_ERROR_THREAD.
  * Different tapes may be used in different threads at once.
@@ -149,15 +150,15 @@ AD_SITED(ad_mark, ad_tape_mark, (ad_tape tape), (tape))
  * for a mark that a reset or an outer rewind has dropped. */
 AD_SITED(ad_status, ad_tape_rewind, (ad_tape tape, ad_mark mark), (tape, mark))
 
-/* The sticky error of a tape, or of the calling thread for the zero handle: one look after any
- * number of calls tells whether all went well. A failed ad_tape_create leaves a zero handle, so
- * that the same `ad_message_of(tape)` tells why. */
-AD_API ad_status ad_status_of(ad_tape tape);
-/* Its message: "matmul: f64 [3,4] x f64 [5,6]: … at mlp.c:41 in dense"; "" if there is none. For a
- * tape without an error it is the thread's message, if that was not read yet. Valid until the error
- * is cleared or the tape destroyed; a thread's message until the thread's next failure. */
-AD_API const char *ad_message_of(ad_tape tape);
-AD_API void ad_clear_error(ad_tape tape);
+/* The sticky error of a tape, or of the calling thread for the zero handle and for one whose tape is
+ * not this thread's: one look after any number of calls tells whether all went well. A failed
+ * ad_tape_create leaves a zero handle, so that the same `ad_tape_message(tape)` tells why. */
+AD_API ad_status ad_tape_status(ad_tape tape);
+/* The message of the same error: "matmul: f64 [3,4] x f64 [5,6]: … at mlp.c:41 in dense"; "" exactly
+ * where ad_tape_status(tape) is AD_OK. Valid until the error is cleared or the tape destroyed; a
+ * thread's message until the thread's next failure. */
+AD_API const char *ad_tape_message(ad_tape tape);
+AD_API void ad_tape_clear_error(ad_tape tape);
 
 /* Receives a tape's failure: the code, and the message, which is valid only during the call. It
  * must return (no longjmp). The tape is in the middle of a call, so every use of it from in here is
@@ -168,7 +169,7 @@ typedef void ad_error_callback(ad_tape tape, ad_status status, const char *messa
  * set. Later failures do not call it until that error is cleared. NULL: none. It stays over a
  * reset. Errors of threads are not reported. payload is passed on, never followed. Errors:
  * AD_ERROR_HANDLE, AD_ERROR_THREAD. */
-AD_SITED(ad_status, ad_on_error, (ad_tape tape, ad_error_callback *callback, void *payload),
+AD_SITED(ad_status, ad_tape_on_error, (ad_tape tape, ad_error_callback *callback, void *payload),
          (tape, callback, payload))
 
 /* The tape that a tensor is on (zero if the handle is no live tensor). */
@@ -178,7 +179,7 @@ typedef struct ad_stats {
     uint64_t values, records;             /* released ones count until a rewind or reset */
     uint64_t statements, statement_bytes; /* of scalars (ad_real.h), without the blocks' tails */
     uint64_t live_bytes;     /* handed out now: records, values, gradients, padding, joined forks */
-    uint64_t peak_bytes;     /* the most there has been since creation or ad_peak_reset */
+    uint64_t peak_bytes;     /* the most there has been since creation or ad_tape_reset_peak */
     uint64_t reserved_bytes; /* address space */
     uint64_t budget_bytes;
 } ad_stats;
@@ -187,7 +188,7 @@ typedef struct ad_stats {
 AD_SITED(ad_status, ad_tape_stats, (ad_tape tape, ad_stats *stats), (tape, stats))
 
 /* peak_bytes begins anew, at what is live. The peak of a profile is its own. */
-AD_SITED(ad_status, ad_peak_reset, (ad_tape tape), (tape))
+AD_SITED(ad_status, ad_tape_reset_peak, (ad_tape tape), (tape))
 
 typedef struct ad_saved {
     uint64_t buffers, buffer_bytes; /* that the pullback of some record reads */
@@ -197,7 +198,7 @@ typedef struct ad_saved {
 /* What the tape holds now for sweeps to come. A buffer counts once, however many pullbacks read it
  * or views of it, without padding; arrays of leaves and constants are the user's and do not count.
  * Takes time in proportion to the tape's length. Errors: AD_ERROR_ARGUMENT (saved is NULL). */
-AD_SITED(ad_status, ad_saved_for_backward, (ad_tape tape, ad_saved *saved), (tape, saved))
+AD_SITED(ad_status, ad_tape_saved_for_backward, (ad_tape tape, ad_saved *saved), (tape, saved))
 
 /* ---- values ---- */
 
@@ -223,22 +224,25 @@ AD_SITED(ad_tensor, ad_constant,
  *
  * Sweeps and ad_create_graph compare as much by themselves before they begin, and refuse with
  * AD_ERROR_STATE, naming the op that saved the array, if they would read one that has changed.
- * Nothing is swept then, and the tape serves on after ad_clear_error.
+ * Nothing is swept then, and the tape serves on after ad_tape_clear_error.
  *
  * An array is looked at when the first op saves it, and again at the first op that saves it after a
  * sweep, rewind or reset. If it is changed between two recordings with none of these in between, it
  * counts as changed for the second one as well. */
 AD_SITED(bool, ad_leaf_changed, (ad_tensor x), (x))
 
-/* A constant of rank 0, its value copied to the tape. */
-AD_SITED(ad_tensor, ad_scalar, (ad_tape tape, ad_dtype dtype, double value), (tape, dtype, value))
+/* A constant of rank 0 of the dtype in the name, its number copied to the tape. */
+AD_SITED(ad_tensor, ad_scalar_f64, (ad_tape tape, double number), (tape, number))
+AD_SITED(ad_tensor, ad_scalar_f32, (ad_tape tape, float number), (tape, number))
+AD_SITED(ad_tensor, ad_scalar_i64, (ad_tape tape, int64_t number), (tape, number))
 
 /* The same value, cut off from what it was computed from: no gradient flows through it. No copy. */
 AD_SITED(ad_tensor, ad_detach, (ad_tensor x), (x))
 
-/* Between begin and end ops are computed but not recorded. Nests. */
-AD_SITED(ad_status, ad_no_grad_begin, (ad_tape tape), (tape))
-AD_SITED(ad_status, ad_no_grad_end, (ad_tape tape), (tape))
+/* Between begin and end ops are computed but not recorded. Nests. What a missing end lets fail (a
+ * sweep from what was computed meanwhile, ad_create_graph) names the line of the begin. */
+AD_SITED(ad_status, ad_tape_no_grad_begin, (ad_tape tape), (tape))
+AD_SITED(ad_status, ad_tape_no_grad_end, (ad_tape tape), (tape))
 
 /* ---- values that are no longer needed ---- */
 
@@ -335,6 +339,14 @@ AD_SITED(ad_status, ad_backward_seed_release, (ad_tensor y, ad_tensor seed), (y,
  * value for which ad_retain_gradient was called. */
 AD_SITED(ad_status, ad_gradient, (ad_tensor x, void *buffer, int64_t count), (x, buffer, count))
 
+/* The same for x[n], tensors of one tape: buffers[i] with counts[i] elements receives the gradient of
+ * x[i]. All are written, or, after an error, which names the first x[i] that it is about, none.
+ * AD_ERROR_ARGUMENT for n < 0 or x of NULL is in the calling thread's error, not in a tape's:
+ * ad_tape_message((ad_tape){0}). */
+AD_SITED(ad_status, ad_gradients,
+         (int n, const ad_tensor *x, void *const *buffers, const int64_t *counts),
+         (n, x, buffers, counts))
+
 /* From now on sweeps add the gradient of leaf x into buffer [shape of x], which stays the user's
  * (zeroed, read, kept by him); NULL: back to the tape's own, which ad_gradient can read after the
  * next sweep. Given behind a mark, it stays after a rewind. A sweep that fails adds nothing.
@@ -348,7 +360,7 @@ AD_SITED(ad_status, ad_gradient_buffer, (ad_tensor x, void *buffer, int64_t coun
 AD_SITED(ad_status, ad_retain_gradient, (ad_tensor x), (x))
 
 /* Clears all gradients that the tape holds. */
-AD_SITED(ad_status, ad_zero_gradients, (ad_tape tape), (tape))
+AD_SITED(ad_status, ad_tape_zero_gradients, (ad_tape tape), (tape))
 
 /* Records the derivative instead of computing it in place: gradient[i] becomes a tensor on the
  * tape, seed^T dy/dx[i] [shape of x[i]], which can be differentiated again. seed: zero handle
@@ -368,7 +380,8 @@ AD_SITED(ad_status, ad_create_graph,
  * "[[1. 2.]", " [3. 4.]]". At most 8 digits a number (6 for f32); of more than 1000 elements only
  * the first and the last three of each axis. Allocates nothing and flushes nothing. Errors: of the
  * handle; AD_ERROR_ARGUMENT for no file; a file that refuses leaves AD_ERROR_STATE with its reason
- * in the calling thread's error, not in the tape's, since nothing is wrong with the tape. */
+ * in the calling thread's error, ad_tape_message((ad_tape){0}), not in the tape's, since nothing is
+ * wrong with the tape. */
 AD_SITED(ad_status, ad_tensor_print, (FILE * file, ad_tensor x), (file, x))
 
 /* A function to be checked: computes an f64 tensor of any shape from x[0] … x[n-1], the same each
@@ -402,8 +415,8 @@ typedef struct ad_gradient_report {
  * else would change what is on the tape from before, are refused while it runs, with
  * AD_ERROR_STATE. A function may check another one.
  *
- * Returns AD_OK, or AD_ERROR_GRADIENT with the report's message also in the calling thread's error;
- * that leaves the tape free of errors. Errors kept in the tape: those of the function itself;
+ * Returns AD_OK, or AD_ERROR_GRADIENT with the report's message also in the calling thread's error,
+ * ad_tape_message((ad_tape){0}); that leaves the tape free of errors. Errors kept in the tape: those of the function itself;
  * AD_ERROR_ARGUMENT, AD_ERROR_DTYPE, AD_ERROR_HANDLE, AD_ERROR_MEMORY, AD_ERROR_STATE (under
  * no_grad; the result's shape changes). report: NULL if it is not wanted;
  * written in every case. */
@@ -449,7 +462,7 @@ typedef void ad_log_callback(ad_log_level level, const char *message, void *payl
  * running in another thread. */
 AD_API void ad_on_log(ad_log_callback *callback, void *payload);
 
-/* Version of the library, "0.1.0". */
+/* Version of the library, "0.2.0". */
 AD_API const char *ad_version(void);
 
 #include <tapescope/ad_checkpoint.h>

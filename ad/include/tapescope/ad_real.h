@@ -9,7 +9,7 @@
  *     double g = ad_real_gradient(tape, x[0]);                         // reads dy/dx[0]
  *
  * A statement goes to the tape on which the calling thread records: that of its first leaf, or of
- * ad_record_begin. A statement of constants alone records nothing. It costs 12 bytes an operand and
+ * ad_tape_record_begin. A statement of constants alone records nothing. It costs 12 bytes an operand and
  * 8 more; the same operand twice counts once.
  *
  * An ad_real is a plain struct, ad_real_of(3) a constant. It belongs to its tape and thread until a
@@ -43,11 +43,11 @@
 extern "C" {
 #endif
 
-/* From now on, until ad_record_end, the calling thread's statements are recorded on `tape`. After
+/* From now on, until ad_tape_record_end, the calling thread's statements are recorded on `tape`. After
  * that they go to the tape that was recorded on before. Needed only where a thread uses several
  * tapes. Errors: AD_ERROR_STATE where the tape is being recorded on already, under another. */
-AD_SITED(ad_status, ad_record_begin, (ad_tape tape), (tape))
-AD_SITED(ad_status, ad_record_end, (ad_tape tape), (tape))
+AD_SITED(ad_status, ad_tape_record_begin, (ad_tape tape), (tape))
+AD_SITED(ad_status, ad_tape_record_end, (ad_tape tape), (tape))
 
 /* n variables with these values, whose gradients are wanted; the values are copied. Begins to
  * record if the thread records on no tape. If it fails x[n] are constants,
@@ -74,7 +74,7 @@ AD_SITED(ad_status, ad_real_backward_seeds,
          (ad_tape tape, int64_t n, const ad_real *y, const double *seed), (tape, n, y, seed))
 
 /* The gradient of leaf x that sweeps have added up; NaN on error. AD_ERROR_STATE where there was no
- * sweep since the tape was made, reset or rewound, or x is no leaf. ad_zero_gradients clears. */
+ * sweep since the tape was made, reset or rewound, or x is no leaf. ad_tape_zero_gradients clears. */
 AD_SITED(double, ad_real_gradient, (ad_tape tape, ad_real x), (tape, x))
 /* The same of n leaves into gradient[n]. */
 AD_SITED(ad_status, ad_real_gradients,
@@ -90,8 +90,8 @@ AD_SITED(ad_status, ad_real_jacobian,
          (tape, m, y, n, x, jacobian))
 
 #if AD_LINE_MACROS
-#define ad_record_begin(...) ad_record_begin_at(__VA_ARGS__, __LINE__)
-#define ad_record_end(...) ad_record_end_at(__VA_ARGS__, __LINE__)
+#define ad_tape_record_begin(...) ad_tape_record_begin_at(__VA_ARGS__, __LINE__)
+#define ad_tape_record_end(...) ad_tape_record_end_at(__VA_ARGS__, __LINE__)
 #define ad_real_leaves(...) ad_real_leaves_at(__VA_ARGS__, __LINE__)
 #define ad_real_leaf(...) ad_real_leaf_at(__VA_ARGS__, __LINE__)
 #define ad_real_backward(...) ad_real_backward_at(__VA_ARGS__, __LINE__)

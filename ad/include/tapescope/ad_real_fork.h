@@ -4,9 +4,9 @@
  *     ad_real y[4], sum;
  *     ad_tape_fork(tape, 4, part);
  *     // in four threads, k = 0...3:
- *         ad_record_begin(part[k]);                     // the thread takes part[k]
+ *         ad_tape_record_begin(part[k]);                     // the thread takes part[k]
  *         y[k] = model(x, k);                           // x: recorded on `tape` before the fork
- *         ad_record_end(part[k]);                       // and gives it up
+ *         ad_tape_record_end(part[k]);                       // and gives it up
  *     // in the tape's own thread, when they are done:
  *     for (int k = 0; k < 4; k++)
  *         ad_tape_join(tape, part[k], 1, &y[k]);        // y[k] is a value of `tape` now
@@ -24,11 +24,11 @@ extern "C" {
 
 /* Makes n forks of a tape into child[n]: tapes on which statements may use what is on the parent
  * now, and results of their own. A fork belongs to no thread until one begins to record on it
- * (ad_record_begin), and again from ad_record_end on. Forks share nothing that is written, with
+ * (ad_tape_record_begin), and again from ad_tape_record_end on. Forks share nothing that is written, with
  * each other or the parent, so the parent may be recorded on meanwhile. A fork refuses values that
  * were recorded on the parent after the fork, or on another fork. A fork has no leaves and is not
  * swept alone. Rewound or reset, it is as when it was made. It may be forked in its turn. Under
- * ad_no_grad_begin of the parent its results are constants. A fork is joined or destroyed; while it
+ * ad_tape_no_grad_begin of the parent its results are constants. A fork is joined or destroyed; while it
  * belongs to no thread, any thread may destroy it. Parent and forks may be destroyed in any order.
  * An allocator of the parent's is called by the threads of its forks. Each fork may hand out an
  * equal part of the bytes that the parent's budget has left. Errors, after which child[n] are zero:

@@ -86,8 +86,8 @@ AD_INLINE ad_status ad_scope_end(void)
 
 /* AD_ERROR_LIMIT, the tape's sticky error on this line, if the tape holds more than `bytes` now
  * (live_bytes of ad_tape_stats); else AD_OK. */
-AD_SITED(ad_status, ad_assert_tape_bytes, (ad_tape tape, uint64_t bytes), (tape, bytes))
-#define AD_ASSERT_TAPE_BYTES(tape, bytes) ad_assert_tape_bytes(tape, bytes)
+AD_SITED(ad_status, ad_tape_assert_bytes, (ad_tape tape, uint64_t bytes), (tape, bytes))
+#define AD_ASSERT_TAPE_BYTES(tape, bytes) ad_tape_assert_bytes(tape, bytes)
 
 /* ---- what is expected ---- */
 
@@ -182,7 +182,7 @@ AD_API AD_NO_MERGE void ad_expect_site(int kind, double bound, unsigned ad_line_
 
 #if AD_LINE_MACROS
 #define ad_scope_end() ad_scope_end_at(__LINE__)
-#define ad_assert_tape_bytes(...) ad_assert_tape_bytes_at(__VA_ARGS__, __LINE__)
+#define ad_tape_assert_bytes(...) ad_tape_assert_bytes_at(__VA_ARGS__, __LINE__)
 #endif
 
 #ifdef __cplusplus

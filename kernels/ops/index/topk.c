@@ -14,10 +14,10 @@
 static const char *const results[] = {"indices"};
 
 static const struct kernel_sample samples[] = {
-    AXES_SAMPLE(2, (3, 5), -1, 1, 3, 1, 2, 1),     AXES_SAMPLE(2, (4, 3), -1, 1, 3, 0, 3, 0),
-    AXES_SAMPLE(3, (2, 3, 2), -1, 1, 3, -2, 1, 1), AXES_SAMPLE(1, (33), -1, 1, 3, 0, 3, 0),
-    AXES_SAMPLE(1, (4), -1, 1, 3, 0, 4, 1),        AXES_SAMPLE(1, (4), -1, 1, 3, 0, 0, 1),
-    AXES_SAMPLE(2, (3, 0), -1, 1, 3, 1, 0, 1),     AXES_SAMPLE(2, (0, 3), -1, 1, 3, 1, 2, 0)};
+    AXES_SAMPLE(2, (3, 5), -1, 1, 3, 1, 2, 0),     AXES_SAMPLE(2, (4, 3), -1, 1, 3, 0, 3, 1),
+    AXES_SAMPLE(3, (2, 3, 2), -1, 1, 3, -2, 1, 0), AXES_SAMPLE(1, (33), -1, 1, 3, 0, 3, 1),
+    AXES_SAMPLE(1, (4), -1, 1, 3, 0, 4, 0),        AXES_SAMPLE(1, (4), -1, 1, 3, 0, 0, 0),
+    AXES_SAMPLE(2, (3, 0), -1, 1, 3, 1, 0, 0),     AXES_SAMPLE(2, (0, 3), -1, 1, 3, 1, 2, 1)};
 KERNEL_SAMPLES(samples)
 
 static int shape(const struct kernel_call *call, struct kernel_shape *out)
@@ -42,7 +42,7 @@ static int shape(const struct kernel_call *call, struct kernel_shape *out)
 static int forward(const struct kernel_call *call)
 {
     const int axis = kernel_part_axis(call, call->attr[0], call->in[0]->rank);
-    kernel_order_lines(call, axis, call->attr[1], call->attr[2] != 0);
+    kernel_order_lines(call, axis, call->attr[1], call->attr[2] == 0);
     return 0;
 }
 
@@ -63,7 +63,7 @@ static struct kernel_cost cost(const struct kernel_call *call)
 KERNEL_OP(topk) = {
     .name = "topk",
     KERNEL_IN("x"),
-    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}, {"k", KERNEL_ATTR_INT}, {"largest", KERNEL_ATTR_FLAG}),
+    KERNEL_ATTRS({"axis", KERNEL_ATTR_INT}, {"k", KERNEL_ATTR_INT}, {"smallest", KERNEL_ATTR_FLAG}),
     .n_out = 2,
     .n_results = 2,
     .result_names = results,

@@ -120,7 +120,7 @@ KERNEL_OP(solve_triangular) = {
     .name = "solve_triangular",
     KERNEL_IN("a", "b"),
     KERNEL_ATTRS({"upper", KERNEL_ATTR_FLAG}, {"transposed", KERNEL_ATTR_FLAG},
-                 {"unit", KERNEL_ATTR_FLAG}),
+                 {"unit_diagonal", KERNEL_ATTR_FLAG}),
     .n_out = 1,
     .saves_in = 1,
     .saves_out = 1,
@@ -133,10 +133,11 @@ KERNEL_OP(solve_triangular) = {
     .brief = "Solution of linear systems with a triangular matrix.",
     .shapes = "a [...,n,n], b [n] or [...,n,k] -> [...,n] or [...,n,k], leading axes broadcast",
     .formula = "t x = b, or t^T x = b if transposed; t: the lower or upper triangle of a, its "
-               "diagonal taken for 1 if unit",
+               "diagonal taken for 1 if unit_diagonal",
     .derivative = "b' += t^-T x', a' -= the triangle of t^-T x' x^T; if transposed, b' += t^-1 x', "
-                  "a' -= the triangle of x (t^-1 x')^T; nothing to the diagonal if unit",
-    .edges = "the other triangle of a, and its diagonal if unit, is not read and has gradient 0; a "
+                  "a' -= the triangle of x (t^-1 x')^T; nothing to the diagonal if unit_diagonal",
+    .edges = "the other triangle of a, and its diagonal if unit_diagonal, is not read and has "
+             "gradient 0; a "
              "zero on the diagonal gives infinities or NaN, as does NaN in a or b",
     .source = "Giles (2008), Collected matrix derivative results for forward and reverse mode "
               "algorithmic differentiation, doi:10.1007/978-3-540-68942-3_4",

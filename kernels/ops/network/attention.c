@@ -215,7 +215,7 @@ KERNEL_OP(attention) = {
     .name = "attention",
     KERNEL_IN("q", "k", "v"),
     KERNEL_ATTRS({"scale", KERNEL_ATTR_REAL}, {"causal", KERNEL_ATTR_FLAG},
-                 {"keep", KERNEL_ATTR_FLAG}),
+                 {"keep_weights", KERNEL_ATTR_FLAG}),
     .n_out = 2,
     .saves_in = 7,
     .saves_out = 2,
@@ -226,7 +226,8 @@ KERNEL_OP(attention) = {
     .cost = cost,
     .workspace = workspace,
     .sample = sample,
-    .brief = "Scaled dot-product attention; keep: the weights stay on the tape, else their rows' "
+    .brief = "Scaled dot-product attention; keep_weights: the softmax stays on the tape, else "
+             "their rows' "
              "sums alone, and the pullback makes the weights again.",
     .shapes = "q [...,s,d], k [...,t,d], v [...,t,e] -> [...,s,e], leading axes equal; scale 0 is "
               "d^(-1/2)",

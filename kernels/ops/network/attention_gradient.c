@@ -274,7 +274,7 @@ KERNEL_OP(attention_gradient) = {
     .name = "attention_gradient",
     .in_names = names,
     KERNEL_ATTRS({"scale", KERNEL_ATTR_REAL}, {"causal", KERNEL_ATTR_FLAG},
-                 {"keep", KERNEL_ATTR_FLAG}),
+                 {"keep_weights", KERNEL_ATTR_FLAG}),
     .n_in = OPERANDS,
     .n_out = 3,
     .hidden = true,

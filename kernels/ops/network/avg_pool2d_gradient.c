@@ -8,11 +8,11 @@
 #include <string.h>
 
 static const struct kernel_sample samples[] = {
-    AXES_SAMPLE(3, (2, 2, 2), -2, 2, 9, 2, 2, 2, 2, 0, 0, 1, 4, 5),
-    AXES_SAMPLE(2, (1, 1), -2, 2, 9, 1, 1, 1, 1, 0, 0, 0, 1, 1),
-    AXES_SAMPLE(3, (2, 5, 3), -2, 2, 9, 3, 2, 1, 2, 1, 1, 0, 5, 4),
+    AXES_SAMPLE(3, (2, 2, 2), -2, 2, 9, 2, 2, 2, 2, 0, 0, 0, 4, 5),
+    AXES_SAMPLE(2, (1, 1), -2, 2, 9, 1, 1, 1, 1, 0, 0, 1, 1, 1),
     AXES_SAMPLE(3, (2, 5, 3), -2, 2, 9, 3, 2, 1, 2, 1, 1, 1, 5, 4),
-    AXES_SAMPLE(3, (0, 2, 2), -2, 2, 9, 2, 2, 1, 1, 0, 0, 1, 3, 3),
+    AXES_SAMPLE(3, (2, 5, 3), -2, 2, 9, 3, 2, 1, 2, 1, 1, 0, 5, 4),
+    AXES_SAMPLE(3, (0, 2, 2), -2, 2, 9, 2, 2, 1, 1, 0, 0, 0, 3, 3),
 };
 KERNEL_SAMPLES(samples)
 
@@ -86,7 +86,7 @@ KERNEL_OP(avg_pool2d_gradient) = {
     KERNEL_ATTRS({"kernel_h", KERNEL_ATTR_INT}, {"kernel_w", KERNEL_ATTR_INT},
                  {"stride_h", KERNEL_ATTR_INT}, {"stride_w", KERNEL_ATTR_INT},
                  {"padding_h", KERNEL_ATTR_INT}, {"padding_w", KERNEL_ATTR_INT},
-                 {"count_padding", KERNEL_ATTR_FLAG}, {"h", KERNEL_ATTR_INT},
+                 {"skip_padding", KERNEL_ATTR_FLAG}, {"h", KERNEL_ATTR_INT},
                  {"w", KERNEL_ATTR_INT}),
     .n_out = 1,
     .hidden = true,

@@ -76,8 +76,8 @@ static void pullback(struct kernel_rule *rule)
 KERNEL_OP(conv1d) = {
     .name = "conv1d",
     KERNEL_IN("x", "w"),
-    KERNEL_ATTRS({"stride", KERNEL_ATTR_INT}, {"padding", KERNEL_ATTR_INT},
-                 {"dilation", KERNEL_ATTR_INT}, {"groups", KERNEL_ATTR_INT}),
+    KERNEL_ATTRS({"stride", KERNEL_ATTR_OPTION_ONE}, {"padding", KERNEL_ATTR_OPTION},
+                 {"dilation", KERNEL_ATTR_OPTION_ONE}, {"groups", KERNEL_ATTR_OPTION_ONE}),
     .n_out = 1,
     .accumulates = true,
     .saves_in = 3,

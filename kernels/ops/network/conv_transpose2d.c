@@ -9,8 +9,8 @@
 #include <limits.h>
 
 static const struct kernel_attr_info attrs[] = {CONVOLUTION_ATTRIBUTE_NAMES,
-                                                {"output_padding_h", KERNEL_ATTR_INT},
-                                                {"output_padding_w", KERNEL_ATTR_INT}};
+                                                {"output_padding_h", KERNEL_ATTR_OPTION},
+                                                {"output_padding_w", KERNEL_ATTR_OPTION}};
 
 static const struct kernel_sample samples[] = {
     CONVOLUTION_SAMPLE(4, (2, 3, 3, 2), (3, 2, 2, 2), 9, 1, 1, 0, 0, 1, 1, 1, 0, 0),

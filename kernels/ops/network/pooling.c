@@ -15,7 +15,7 @@ int pooling_make(const struct kernel_call *call, struct pooling *all)
     const kernel_ref x = call->in[0];
     const int axes = family->axes;
     *all = (struct pooling){.dtype = x->dtype,
-                            .count_padding = family->mean && call->attr[3 * axes] != 0,
+                            .count_padding = family->mean && call->attr[3 * axes] == 0,
                             .planes = 1,
                             .image = {1, 1},
                             .kernel = {1, 1},

@@ -25,8 +25,8 @@ static const struct pooling_family max_pool1d_family = {
 KERNEL_OP(max_pool1d) = {
     .name = "max_pool1d",
     KERNEL_IN("x"),
-    KERNEL_ATTRS({"kernel", KERNEL_ATTR_INT}, {"stride", KERNEL_ATTR_INT},
-                 {"padding", KERNEL_ATTR_INT}),
+    KERNEL_ATTRS({"kernel", KERNEL_ATTR_INT}, {"stride", KERNEL_ATTR_OPTION_KERNEL},
+                 {"padding", KERNEL_ATTR_OPTION}),
     .n_out = 2,
     .saves_out = 2,
     .family = &max_pool1d_family,
@@ -62,8 +62,8 @@ KERNEL_OP(max_pool2d) = {
     .name = "max_pool2d",
     KERNEL_IN("x"),
     KERNEL_ATTRS({"kernel_h", KERNEL_ATTR_INT}, {"kernel_w", KERNEL_ATTR_INT},
-                 {"stride_h", KERNEL_ATTR_INT}, {"stride_w", KERNEL_ATTR_INT},
-                 {"padding_h", KERNEL_ATTR_INT}, {"padding_w", KERNEL_ATTR_INT}),
+                 {"stride_h", KERNEL_ATTR_OPTION_KERNEL}, {"stride_w", KERNEL_ATTR_OPTION_KERNEL},
+                 {"padding_h", KERNEL_ATTR_OPTION}, {"padding_w", KERNEL_ATTR_OPTION}),
     .n_out = 2,
     .saves_out = 2,
     .family = &max_pool2d_family,
@@ -87,12 +87,12 @@ KERNEL_OP(max_pool2d) = {
 };
 
 static const struct kernel_sample avg_pool1d_samples[] = {
-    AXES_SAMPLE(2, (3, 7), -2, 2, 4, 2, 2, 0, 0),
-    AXES_SAMPLE(1, (1), -2, 2, 4, 1, 1, 0, 1),
-    AXES_SAMPLE(3, (2, 2, 5), -2, 2, 4, 3, 2, 1, 0),
+    AXES_SAMPLE(2, (3, 7), -2, 2, 4, 2, 2, 0, 1),
+    AXES_SAMPLE(1, (1), -2, 2, 4, 1, 1, 0, 0),
     AXES_SAMPLE(3, (2, 2, 5), -2, 2, 4, 3, 2, 1, 1),
-    AXES_SAMPLE(2, (0, 3), -2, 2, 4, 2, 1, 0, 1),
+    AXES_SAMPLE(3, (2, 2, 5), -2, 2, 4, 3, 2, 1, 0),
     AXES_SAMPLE(2, (0, 3), -2, 2, 4, 2, 1, 0, 0),
+    AXES_SAMPLE(2, (0, 3), -2, 2, 4, 2, 1, 0, 1),
 };
 KERNEL_SAMPLES_OF(avg_pool1d)
 
@@ -124,8 +124,8 @@ static void avg_pool1d_pullback(struct kernel_rule *rule)
 KERNEL_OP(avg_pool1d) = {
     .name = "avg_pool1d",
     KERNEL_IN("x"),
-    KERNEL_ATTRS({"kernel", KERNEL_ATTR_INT}, {"stride", KERNEL_ATTR_INT},
-                 {"padding", KERNEL_ATTR_INT}, {"count_padding", KERNEL_ATTR_FLAG}),
+    KERNEL_ATTRS({"kernel", KERNEL_ATTR_INT}, {"stride", KERNEL_ATTR_OPTION_KERNEL},
+                 {"padding", KERNEL_ATTR_OPTION}, {"skip_padding", KERNEL_ATTR_FLAG}),
     .n_out = 1,
     .family = &avg_pool1d_family,
     .shape = pooling_shape,
@@ -141,20 +141,20 @@ KERNEL_OP(avg_pool1d) = {
         "terms",
     .derivative = "x' += y' / number of terms, at each element of the window",
     .edges =
-        "with count_padding the number of terms is the window's size, which is usual, else the "
-        "number of its elements inside of x; padding is at most half of the window; a window "
+        "the number of terms is the window's size, with skip_padding the number of its elements "
+        "inside of x; padding is at most half of the window; a window "
         "that does not fit is refused",
 };
 
 static const struct kernel_sample avg_pool2d_samples[] = {
-    AXES_SAMPLE(3, (2, 4, 5), -2, 2, 7, 2, 2, 2, 2, 0, 0, 0),
-    AXES_SAMPLE(2, (1, 1), -2, 2, 7, 1, 1, 1, 1, 0, 0, 1),
+    AXES_SAMPLE(3, (2, 4, 5), -2, 2, 7, 2, 2, 2, 2, 0, 0, 1),
     AXES_SAMPLE(2, (1, 1), -2, 2, 7, 1, 1, 1, 1, 0, 0, 0),
-    AXES_SAMPLE(3, (2, 5, 4), -2, 2, 7, 3, 2, 1, 2, 1, 1, 0),
+    AXES_SAMPLE(2, (1, 1), -2, 2, 7, 1, 1, 1, 1, 0, 0, 1),
     AXES_SAMPLE(3, (2, 5, 4), -2, 2, 7, 3, 2, 1, 2, 1, 1, 1),
-    AXES_SAMPLE(4, (1, 2, 3, 3), -2, 2, 7, 2, 3, 1, 1, 1, 0, 1),
+    AXES_SAMPLE(3, (2, 5, 4), -2, 2, 7, 3, 2, 1, 2, 1, 1, 0),
     AXES_SAMPLE(4, (1, 2, 3, 3), -2, 2, 7, 2, 3, 1, 1, 1, 0, 0),
-    AXES_SAMPLE(3, (0, 3, 3), -2, 2, 7, 2, 2, 1, 1, 0, 0, 0),
+    AXES_SAMPLE(4, (1, 2, 3, 3), -2, 2, 7, 2, 3, 1, 1, 1, 0, 1),
+    AXES_SAMPLE(3, (0, 3, 3), -2, 2, 7, 2, 2, 1, 1, 0, 0, 1),
 };
 KERNEL_SAMPLES_OF(avg_pool2d)
 
@@ -180,9 +180,9 @@ KERNEL_OP(avg_pool2d) = {
     .name = "avg_pool2d",
     KERNEL_IN("x"),
     KERNEL_ATTRS({"kernel_h", KERNEL_ATTR_INT}, {"kernel_w", KERNEL_ATTR_INT},
-                 {"stride_h", KERNEL_ATTR_INT}, {"stride_w", KERNEL_ATTR_INT},
-                 {"padding_h", KERNEL_ATTR_INT}, {"padding_w", KERNEL_ATTR_INT},
-                 {"count_padding", KERNEL_ATTR_FLAG}),
+                 {"stride_h", KERNEL_ATTR_OPTION_KERNEL}, {"stride_w", KERNEL_ATTR_OPTION_KERNEL},
+                 {"padding_h", KERNEL_ATTR_OPTION}, {"padding_w", KERNEL_ATTR_OPTION},
+                 {"skip_padding", KERNEL_ATTR_FLAG}),
     .n_out = 1,
     .family = &avg_pool2d_family,
     .shape = pooling_shape,
@@ -199,7 +199,7 @@ KERNEL_OP(avg_pool2d) = {
                "padding_w], 0 outside of x, / number of terms",
     .derivative = "x' += y' / number of terms, at each element of the window",
     .edges =
-        "with count_padding the number of terms is the window's size, which is usual, else the "
-        "number of its elements inside of x; padding is at most half of the window; a window "
+        "the number of terms is the window's size, with skip_padding the number of its elements "
+        "inside of x; padding is at most half of the window; a window "
         "that does not fit is refused",
 };

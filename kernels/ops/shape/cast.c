@@ -108,7 +108,7 @@ static struct kernel_cost cost(const struct kernel_call *call)
 KERNEL_OP(cast) = {
     .name = "cast",
     KERNEL_IN("x"),
-    KERNEL_ATTRS({"dtype", KERNEL_ATTR_INT}),
+    KERNEL_ATTRS({"dtype", KERNEL_ATTR_DTYPE}),
     .n_out = 1,
     .accumulates = true,
     .shape = shape,

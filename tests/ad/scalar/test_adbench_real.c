@@ -75,7 +75,7 @@ static void step(struct real *real)
 {
     for (size_t i = 0; i < real->problem->n_gradient; ++i)
         real->gradient[i] = NAN;
-    ck_assert_msg(real_step(real, NULL), "%s", ad_message_of(real->tape));
+    ck_assert_msg(real_step(real, NULL), "%s", ad_tape_message(real->tape));
 }
 
 START_TEST(gradients_of_the_benchmarks_equal_those_by_hand)

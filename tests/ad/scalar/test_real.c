@@ -24,7 +24,7 @@ static void teardown(void)
 
 static void check_fine(void)
 {
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
 }
 
 static ad_stats stats(void)
@@ -82,7 +82,7 @@ START_TEST(a_statement_of_constants_records_nothing)
     ck_assert_double_eq(y.value, 7);
     ck_assert_uint_eq(stats().statements, 0);
     ck_assert_int_eq(ad_real_backward(tape, y), AD_ERROR_STATE);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "does not depend on a leaf"));
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "does not depend on a leaf"));
 }
 END_TEST
 
@@ -147,7 +147,7 @@ START_TEST(a_formula_twelve_deep_has_the_right_gradient)
         p = p * 0.9 + 0.5;
     }
     ck_assert_double_eq(y.value, p);
-    ad_zero_gradients(tape);
+    ad_tape_zero_gradients(tape);
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
     ck_assert_double_eq_tol(ad_real_gradient(tape, x), dp, 1e-14 * dp);
 }
@@ -210,7 +210,7 @@ START_TEST(sweeps_add_up_until_gradients_are_cleared)
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
     ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x), 6 + 27);
-    ad_zero_gradients(tape);
+    ad_tape_zero_gradients(tape);
     ck_assert_double_eq(ad_real_gradient(tape, x), 0);
     const ad_real both[3] = {y, ad_real_of(5), z};
     ck_assert_int_eq(ad_real_backward_seeds(tape, 3, both, (double[]){2, 9, -1}), AD_OK);
@@ -328,7 +328,7 @@ START_TEST(a_rewind_drops_what_came_after_the_mark)
     ad_real other;
     ad_set(&other, ad_real_mul(x, 3));
     ck_assert_int_eq(ad_real_backward(tape, z), AD_ERROR_HANDLE);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_real_backward(tape, other), AD_OK);
 }
 END_TEST
@@ -349,7 +349,7 @@ START_TEST(tensors_and_scalars_share_a_tape)
     ck_assert_double_eq(g[1], 6);
     ck_assert_int_eq(ad_release(s[0]), AD_OK);
     ad_saved saved;
-    ck_assert_int_eq(ad_saved_for_backward(tape, &saved), AD_OK);
+    ck_assert_int_eq(ad_tape_saved_for_backward(tape, &saved), AD_OK);
     ck_assert_uint_eq(saved.buffers, 0);
     ad_tensor d;
     ck_assert_int_eq(ad_create_graph(s[1], (ad_tensor){0, 0, 0, 0}, 1, &t, &d), AD_OK);
@@ -364,11 +364,11 @@ START_TEST(under_no_grad_results_are_constants)
 {
     ad_real x = ad_real_leaf(tape, 2), y, z;
     ad_set(&y, ad_real_square(x));
-    ad_no_grad_begin(tape);
+    ad_tape_no_grad_begin(tape);
     ad_set(&z, ad_real_mul(y, x));
     ck_assert_double_eq(z.value, 8);
     ck_assert_uint_eq(z.index, 0);
-    ad_no_grad_end(tape);
+    ad_tape_no_grad_end(tape);
     ad_set(&z, ad_real_mul(y, z));
     ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x), 8 * 4);

@@ -80,7 +80,7 @@ START_TEST(every_statement_is_charged_to_its_line)
     memset(recorded, 0, sizeof recorded);
     observe_begin(UINT64_MAX);
     ad_real y = record(x[1], STEPS);
-    ad_tensor t = ad_scalar(tape, AD_F64, 3);
+    ad_tensor t = ad_scalar_f64(tape, 3);
     const struct tape_ledger *ledger = observe_ledger();
     (void)t;
     y = record(y, STEPS + 1);

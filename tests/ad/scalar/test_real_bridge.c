@@ -28,7 +28,7 @@ static void teardown(void)
 
 static void check_fine(void)
 {
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
 }
 
 static ad_tensor leaf(int rows, int columns, const double *data)
@@ -80,11 +80,11 @@ static void check_view(ad_tensor x, ad_tensor view, int n)
     }
     int64_t shape[AD_MAX_RANK];
     ck_assert_int_eq(ad_shape(view, shape), AD_OK);
-    ad_zero_gradients(tape);
+    ad_tape_zero_gradients(tape);
     ad_tensor w = ad_constant(tape, AD_F64, ad_rank(view), shape, weight);
     ck_assert_int_eq(ad_backward(ad_sum(ad_mul(view, w))), AD_OK);
     ck_assert_int_eq(ad_gradient(x, want, 6), AD_OK);
-    ad_zero_gradients(tape);
+    ad_tape_zero_gradients(tape);
     ck_assert_int_eq(ad_real_backward(tape, sum), AD_OK);
     check_gradient(x, 6, want, 0);
     check_fine();
@@ -154,7 +154,7 @@ START_TEST(narrow_tensors_give_their_values_and_round_their_adjoints)
     ck_assert_int_eq(ad_reals_of_tensor(h, 3, y), AD_OK);
     ck_assert_int_eq(ad_reals_of_tensor(h, 3, z), AD_OK);
     ad_set(&u, ad_real_add(ad_real_mul(0.1, y[1]), ad_real_mul(0.7, z[1])));
-    ad_zero_gradients(tape);
+    ad_tape_zero_gradients(tape);
     ck_assert_int_eq(ad_real_backward(tape, u), AD_OK);
     ck_assert_int_eq(ad_gradient(x, g, 3), AD_OK);
     ck_assert_float_eq(g[1], (0.1f + 0.7f) * (float)y[1].value);
@@ -178,20 +178,20 @@ START_TEST(what_needs_no_gradient_gives_constants)
     ck_assert_int_eq(ad_reals_of_tensor(ad_constant(tape, AD_I64, 1, SHAPE(2), whole), 2, y),
                      AD_OK);
     ck_assert(y[0].value == 3 && y[1].value == -4 && y[1].index == 0);
-    ad_no_grad_begin(tape);
+    ad_tape_no_grad_begin(tape);
     ck_assert_int_eq(ad_reals_of_tensor(w, 6, y), AD_OK);
     ck_assert(y[3].value == six[3] && y[3].index == 0);
     ad_tensor t = ad_tensor_of_reals(tape, 0, NULL, &x);
-    ad_no_grad_end(tape);
+    ad_tape_no_grad_end(tape);
     ad_tape_stats(tape, &after);
     ck_assert_uint_eq(after.records, before.records);
     ck_assert_double_eq(ad_item(t), 2);
     ck_assert_int_eq(ad_backward(t), AD_ERROR_STATE);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "does not depend on a leaf"));
-    ad_clear_error(tape);
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "does not depend on a leaf"));
+    ad_tape_clear_error(tape);
     t = ad_tensor_of_reals(tape, 1, SHAPE(2), y);
     ck_assert_int_eq(ad_backward(ad_sum(t)), AD_ERROR_STATE);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     /* Beside a variable they have no gradient, and do no harm. */
     y[1] = x;
     ck_assert_int_eq(ad_backward(ad_prod(ad_tensor_of_reals(tape, 1, SHAPE(2), y))), AD_OK);
@@ -263,7 +263,7 @@ static ad_tensor network(ad_tensor x, ad_tensor w, ad_tensor v, bool scalar)
             normalize(u, 2, 4);
             h = ad_tensor_of_reals(tape, 2, SHAPE(2, 4), u);
         } else {
-            ad_tensor s = ad_sum_axes(ad_square(h), SHAPE(1), 1, true);
+            ad_tensor s = ad_sum_axes(ad_square(h), SHAPE(1), 1, AD_KEEPDIM);
             h = ad_div(h, ad_sqrt(s));
         }
         h = ad_sin(ad_matmul(h, v));
@@ -284,7 +284,7 @@ START_TEST(there_and_back_twice_the_gradients_are_those_of_tensors_alone)
     ck_assert_int_eq(ad_gradient(x, gx, 6), AD_OK);
     ck_assert_int_eq(ad_gradient(w, gw, 12), AD_OK);
     ck_assert_int_eq(ad_gradient(v, gv, 16), AD_OK);
-    ad_zero_gradients(tape);
+    ad_tape_zero_gradients(tape);
     ck_assert_int_eq(ad_backward(z), AD_OK);
     check_gradient(x, 6, gx, 1e-13);
     check_gradient(w, 12, gw, 1e-13);
@@ -329,7 +329,7 @@ START_TEST(leaves_of_both_kinds_agree_with_differences)
     ck_assert_int_eq(ad_real_backward(tape, s), AD_OK);
     ck_assert_int_eq(ad_real_gradients(tape, 3, a, got), AD_OK);
     ck_assert_int_eq(ad_gradient(t, got + 3, 3), AD_OK);
-    ad_zero_gradients(tape);
+    ad_tape_zero_gradients(tape);
     ck_assert_int_eq(ad_backward(y), AD_OK);
     ck_assert_int_eq(ad_real_gradients(tape, 3, a, got + 6), AD_OK);
     ck_assert_int_eq(ad_gradient(t, got + 9, 3), AD_OK);
@@ -360,7 +360,7 @@ START_TEST(sweeps_add_up_and_are_cleared_in_both_kinds_of_leaves)
             ck_assert_int_eq(k == 1 ? ad_real_backward(tape, s) : ad_backward(y), AD_OK);
         ck_assert_int_eq(ad_real_gradients(tape, 3, a, g[round]), AD_OK);
         ck_assert_int_eq(ad_gradient(t, g[round] + 3, 3), AD_OK);
-        ad_zero_gradients(tape);
+        ad_tape_zero_gradients(tape);
         ck_assert_double_eq(ad_real_gradient(tape, a[0]), 0);
         check_gradient(t, 3, (double[3]){0}, 0);
     }

@@ -166,7 +166,7 @@ START_TEST(without_memory_to_look_a_sweep_has_failed_and_another_call_has_not)
     ad_real u[3];
     double g[3], jacobian[1];
     ck_assert_int_eq(ad_tape_create(&tape, &options), AD_OK);
-    ck_assert_int_eq(ad_record_begin(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(tape), AD_OK);
     a = ad_real_leaf(tape, 2);
     w = ad_leaf(tape, AD_F64, 1, SHAPE(3), data);
     ad_tensor t = ad_sum(forth_and_back(ad_square(w)));
@@ -187,11 +187,11 @@ START_TEST(without_memory_to_look_a_sweep_has_failed_and_another_call_has_not)
             status = ad_real_jacobian(tape, 1, u, 1, &a, jacobian);
         ck_assert_int_eq(until_refused, 0);
         ck_assert_int_eq(status, AD_ERROR_MEMORY);
-        ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "out of memory"));
-        ad_clear_error(tape);
+        ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "out of memory"));
+        ad_tape_clear_error(tape);
         /* A sweep that fails clears gradients; a Jacobian has none to do with. */
         ck_assert_msg(ad_gradient(w, g, 3) == (k < 3 ? AD_ERROR_STATE : AD_OK), "%d", k);
-        ad_clear_error(tape);
+        ad_tape_clear_error(tape);
         ck_assert_double_ne(ad_item(t), 0);
     }
     ck_assert_int_eq(ad_real_jacobian(tape, 1, u, 1, &a, jacobian), AD_OK);
@@ -215,7 +215,7 @@ START_TEST(a_jacobian_is_right_or_has_no_memory)
         double jacobian[2] = {0, 0};
         ad_stats before, after;
         ck_assert_int_eq(ad_tape_create(&tape, &options), AD_OK);
-        ck_assert_int_eq(ad_record_begin(tape), AD_OK);
+        ck_assert_int_eq(ad_tape_record_begin(tape), AD_OK);
         a = ad_real_leaf(tape, 2);
         ad_tensor x = ad_leaf(tape, AD_F64, 1, SHAPE(N), many);
         ad_reals_of_tensor(ad_exp(x), N, u);
@@ -227,7 +227,7 @@ START_TEST(a_jacobian_is_right_or_has_no_memory)
             ad_set(&s, ad_real_add(s, u[i]));
         y[0] = s;
         y[1] = u[1];
-        if (ad_status_of(tape) == AD_OK) {
+        if (ad_tape_status(tape) == AD_OK) {
             ad_tape_stats(tape, &before);
             const ad_status status = ad_real_jacobian(tape, 2, y, 1, &a, jacobian);
             ad_tape_stats(tape, &after);

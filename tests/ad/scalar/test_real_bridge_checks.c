@@ -44,17 +44,17 @@ static void teardown(void)
 
 static void check_fine(void)
 {
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
 }
 
 static void check_error(ad_tape where, ad_status status, const char *words)
 {
-    ck_assert_msg(ad_status_of(where) == status, "%s: %s", ad_status_name(ad_status_of(where)),
-                  ad_message_of(where));
-    ck_assert_msg(strstr(ad_message_of(where), words) != NULL, "%s", ad_message_of(where));
-    ck_assert_msg(strstr(ad_message_of(where), "test_real_bridge_checks.c") != NULL, "%s",
-                  ad_message_of(where));
-    ad_clear_error(where);
+    ck_assert_msg(ad_tape_status(where) == status, "%s: %s", ad_status_name(ad_tape_status(where)),
+                  ad_tape_message(where));
+    ck_assert_msg(strstr(ad_tape_message(where), words) != NULL, "%s", ad_tape_message(where));
+    ck_assert_msg(strstr(ad_tape_message(where), "test_real_bridge_checks.c") != NULL, "%s",
+                  ad_tape_message(where));
+    ad_tape_clear_error(where);
 }
 
 /* ---- gradient checks ---- */
@@ -136,7 +136,7 @@ START_TEST(a_function_that_cuts_the_way_is_told)
         ck_assert_int_gt(report.wrong, 0);
         ck_assert_ptr_null(report.op);
         ck_assert_ptr_nonnull(strstr(report.message, "no op alone is wrong"));
-        ad_clear_error(none);
+        ad_tape_clear_error(none);
     }
     check_fine();
 }
@@ -260,7 +260,7 @@ START_TEST(after_an_error_nothing_crosses)
     check_nan(y, 3);
     ad_tensor t = ad_tensor_of_reals(tape, 0, NULL, &x);
     ck_assert_uint_eq(t.value, 0);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_OK);
 }
 END_TEST
@@ -270,7 +270,7 @@ START_TEST(a_thread_that_records_on_another_tape_gets_constants)
     ad_tape other;
     ad_real y[3];
     ck_assert_int_eq(ad_tape_create(&other, NULL), AD_OK);
-    ck_assert_int_eq(ad_record_begin(other), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(other), AD_OK);
     ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_ERROR_STATE);
     check_error(tape, AD_ERROR_STATE, "reals_of_tensor: the thread records on another tape");
     ck_assert(y[1].value == data[1] && y[1].index == 0);
@@ -283,10 +283,10 @@ START_TEST(a_thread_that_records_on_another_tape_gets_constants)
     t = ad_tensor_of_reals(other, 1, SHAPE(1), &x);
     ad_add(w, t);
     check_error(tape, AD_ERROR_TAPE, "another tape");
-    ck_assert_int_eq(ad_record_end(other), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(other), AD_OK);
     ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_OK);
     /* A tensor may be made of what was recorded before. */
-    ck_assert_int_eq(ad_record_begin(other), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(other), AD_OK);
     ck_assert_int_eq(ad_backward(ad_prod(ad_tensor_of_reals(tape, 1, SHAPE(3), y))), AD_OK);
     double g[3];
     ck_assert_int_eq(ad_gradient(w, g, 3), AD_OK);
@@ -323,9 +323,9 @@ START_TEST(elements_beyond_the_last_index_are_refused)
     ad_real y[3];
     ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_OK);
     /* As if so many statements had been recorded. */
-    ck_assert_int_eq(ad_record_end(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(tape), AD_OK);
     t->statements->rest.result = (t->statements->rest.result >> 32) << 32 | (TAPE_INDEX_LIMIT - 2);
-    ck_assert_int_eq(ad_record_begin(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(tape), AD_OK);
     ck_assert_int_eq(ad_reals_of_tensor(w, 3, y), AD_ERROR_LIMIT);
     check_error(tape, AD_ERROR_LIMIT, "reals_of_tensor: 3, and 2 indices are left");
     ck_assert(y[2].value == data[2] && y[2].index == 0);

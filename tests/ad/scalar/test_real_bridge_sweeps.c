@@ -39,15 +39,15 @@ static void teardown(void)
 
 static void check_fine(void)
 {
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
 }
 
 static void check_error(ad_status status, const char *words)
 {
-    ck_assert_msg(ad_status_of(tape) == status, "%s: %s", ad_status_name(ad_status_of(tape)),
-                  ad_message_of(tape));
-    ck_assert_msg(strstr(ad_message_of(tape), words) != NULL, "%s", ad_message_of(tape));
-    ad_clear_error(tape);
+    ck_assert_msg(ad_tape_status(tape) == status, "%s: %s", ad_status_name(ad_tape_status(tape)),
+                  ad_tape_message(tape));
+    ck_assert_msg(strstr(ad_tape_message(tape), words) != NULL, "%s", ad_tape_message(tape));
+    ad_tape_clear_error(tape);
 }
 
 static void check_gradient(ad_tensor x, double g0, double g1, double g2)
@@ -168,7 +168,7 @@ START_TEST(derivatives_of_statements_cannot_be_recorded)
 {
     ad_tensor y = ad_sum(ad_mul(tensor(), w)), g;
     ck_assert_int_eq(ad_create_graph(y, (ad_tensor){0}, 1, &w, &g), AD_ERROR_STATE);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "test_real_bridge_sweeps.c"));
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "test_real_bridge_sweeps.c"));
     check_error(AD_ERROR_STATE, "y depends on x through statements over ad_real, from "
                                 "reals_of_tensor at");
     ck_assert_int_eq(ad_create_graph(y, (ad_tensor){0}, 1, &h, &g), AD_ERROR_STATE);
@@ -317,7 +317,7 @@ START_TEST(a_rewind_drops_bridges_and_what_they_cost)
         ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
     }
     /* Sweeps of tensors have no adjoints of scalars any more, and Jacobians several rows. */
-    ck_assert_int_eq(ad_peak_reset(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_reset_peak(tape), AD_OK);
     ck_assert_int_eq(ad_backward(y), AD_OK);
     ad_tape_stats(tape, &after);
     ck_assert_uint_le(after.peak_bytes - before.live_bytes, 2 * 64);
@@ -370,7 +370,7 @@ START_TEST(jacobians_are_of_several_rows_again_after_a_rewind)
         for (int i = 0; i < 100; i++)
             ad_set(&y[i % 4], ad_real_mul(y[i % 4], 1.01));
         ad_tape_stats(tape, &before);
-        ck_assert_int_eq(ad_peak_reset(tape), AD_OK);
+        ck_assert_int_eq(ad_tape_reset_peak(tape), AD_OK);
         ck_assert_int_eq(ad_real_jacobian(tape, 4, y, 1, &a, jacobian), AD_OK);
         ad_tape_stats(tape, &after[round]);
         after[round].peak_bytes -= before.live_bytes;

@@ -28,13 +28,13 @@ static void setup(void)
 
 static void teardown(void)
 {
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 static void check_ok(ad_status status)
 {
-    ck_assert_msg(status == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(status == AD_OK, "%s", ad_tape_message(tape));
 }
 
 static ad_stats stats(void)
@@ -120,7 +120,7 @@ static void derive(struct plan *p, int of, struct result *r)
     ad_set(&y, ad_real_add(ad_real_square(u[0]), ad_real_mul(u[1], u[2])));
     for (int i = 0; i < STATE; i++)
         r->value[i] = ad_real_value(u[i]);
-    check_ok(ad_zero_gradients(tape));
+    check_ok(ad_tape_zero_gradients(tape));
     check_ok(ad_real_backward(tape, y));
     check_ok(ad_real_gradients(tape, ALL, x, r->gradient));
     check_ok(ad_real_jacobian(tape, STATE, u, ALL, x, r->jacobian));
@@ -174,7 +174,7 @@ static uint64_t peak_of(int n, int of, int depth)
     ad_real u[ALL];
     const ad_mark mark = ad_tape_mark(tape);
     plan(p, of, depth);
-    check_ok(ad_peak_reset(tape));
+    check_ok(ad_tape_reset_peak(tape));
     const uint64_t before = stats().live_bytes;
     integrate(p, n, of, u);
     check_ok(ad_real_backward(tape, u[0]));
@@ -210,12 +210,12 @@ static void mixed(ad_tape on, int64_t n_in, const ad_real *in, int64_t n_out, ad
     ad_set(&unused, ad_real_exp(in[1]));
     ck_assert_int_eq(ad_tape_rewind(on, mark), AD_OK);
     ad_set(&y, ad_real_add(ad_real_dot(n_in, in, w), ad_real_sum_of_squares(n_in, in)));
-    ck_assert_int_eq(ad_record_begin(on), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(on), AD_OK);
     ad_set(&out[1], ad_real_mul(y, ad_real_dot(n_in, in, in)));
-    ck_assert_int_eq(ad_record_end(on), AD_OK);
-    ck_assert_int_eq(ad_no_grad_begin(on), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(on), AD_OK);
+    ck_assert_int_eq(ad_tape_no_grad_begin(on), AD_OK);
     ad_set(&unused, ad_real_mul(in[0], in[0]));
-    ck_assert_int_eq(ad_no_grad_end(on), AD_OK);
+    ck_assert_int_eq(ad_tape_no_grad_end(on), AD_OK);
     ad_set(&out[0], ad_real_mul(y, ad_real_value(unused)));
     if (n_out > 2) {
         out[2] = in[1];
@@ -238,7 +238,7 @@ START_TEST(segments_marks_constants_and_operands_may_be_in_it)
             mixed(tape, ALL, x, ROWS, y, (void *)(uintptr_t)weights);
         ad_set(&after, ad_real_mul(y[0], ad_real_add(y[2], ad_real_mul(y[3], y[4]))));
         for (int again = 0; again < 2; again++) {
-            check_ok(ad_zero_gradients(tape));
+            check_ok(ad_tape_zero_gradients(tape));
             check_ok(ad_real_backward(tape, after));
             check_ok(ad_real_jacobian(tape, ROWS, y, ALL, x, jacobian[checkpoint]));
         }
@@ -265,9 +265,9 @@ START_TEST(without_variables_it_is_a_call)
     check_ok(ad_real_checkpoint(tape, steps, p, ALL, u, STATE, u));
     ck_assert_int_eq(p[0].calls, 1);
     memcpy(u, x, sizeof u);
-    check_ok(ad_no_grad_begin(tape));
+    check_ok(ad_tape_no_grad_begin(tape));
     check_ok(ad_real_checkpoint(tape, steps, p, ALL, u, STATE, u));
-    check_ok(ad_no_grad_end(tape));
+    check_ok(ad_tape_no_grad_end(tape));
     ck_assert_int_eq(p[0].calls, 2);
     ck_assert_uint_eq(u[0].index, 0);
     check_ok(ad_real_checkpoint(tape, steps, p, ALL, x, STATE, u));
@@ -286,26 +286,26 @@ START_TEST(a_sweep_may_come_under_no_grad_or_while_another_tape_is_recorded_on)
     integrate(p, 8, 4, u);
     check_ok(ad_real_backward(tape, u[0]));
     check_ok(ad_real_gradients(tape, ALL, x, plain));
-    check_ok(ad_no_grad_begin(tape));
-    check_ok(ad_zero_gradients(tape));
+    check_ok(ad_tape_no_grad_begin(tape));
+    check_ok(ad_tape_zero_gradients(tape));
     check_ok(ad_real_backward(tape, u[0]));
     check_ok(ad_real_gradients(tape, ALL, x, got));
     ck_assert_mem_eq(got, plain, sizeof got);
-    check_ok(ad_no_grad_end(tape));
+    check_ok(ad_tape_no_grad_end(tape));
     ck_assert_int_eq(ad_tape_create(&other, NULL), AD_OK);
-    ck_assert_int_eq(ad_record_begin(other), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(other), AD_OK);
     ad_real o = ad_real_leaf(other, 2);
     ad_set(&z, ad_real_mul(o, o));
-    check_ok(ad_zero_gradients(tape));
+    check_ok(ad_tape_zero_gradients(tape));
     check_ok(ad_real_backward(tape, u[0]));
     check_ok(ad_real_gradients(tape, ALL, x, got));
     ck_assert_mem_eq(got, plain, sizeof got);
     ad_set(&z, ad_real_mul(z, o)); /* goes on where it was */
     ck_assert_int_eq(ad_real_backward(other, z), AD_OK);
     ck_assert_double_eq(ad_real_gradient(other, o), 12);
-    ck_assert_int_eq(ad_record_end(other), AD_OK);
-    ck_assert_int_eq(ad_record_end(tape), AD_OK); /* and without any */
-    check_ok(ad_zero_gradients(tape));
+    ck_assert_int_eq(ad_tape_record_end(other), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(tape), AD_OK); /* and without any */
+    check_ok(ad_tape_zero_gradients(tape));
     check_ok(ad_real_backward(tape, u[0]));
     check_ok(ad_real_gradients(tape, ALL, x, got));
     ck_assert_mem_eq(got, plain, sizeof got);
@@ -325,9 +325,9 @@ START_TEST(with_forks_beside_it_and_swept_before_they_are_joined)
         integrate(checkpoint ? p : &none, 8, checkpoint ? 4 : 0, u);
         check_ok(ad_tape_fork(tape, 2, fork));
         for (int k = 0; k < 2; k++) {
-            ck_assert_int_eq(ad_record_begin(fork[k]), AD_OK);
+            ck_assert_int_eq(ad_tape_record_begin(fork[k]), AD_OK);
             ad_set(&y[k], ad_real_mul(u[k], ad_real_sin(u[2])));
-            ck_assert_int_eq(ad_record_end(fork[k]), AD_OK);
+            ck_assert_int_eq(ad_tape_record_end(fork[k]), AD_OK);
         }
         check_ok(ad_real_backward(tape, u[0])); /* the forks stay what they are */
         for (int k = 0; k < 2; k++)
@@ -339,7 +339,7 @@ START_TEST(with_forks_beside_it_and_swept_before_they_are_joined)
             for (int i = 0; i < 4; i++)
                 step(u);
         ad_set(&sum, ad_real_add(u[0], ad_real_mul(y[0], y[1])));
-        check_ok(ad_zero_gradients(tape));
+        check_ok(ad_tape_zero_gradients(tape));
         check_ok(ad_real_backward(tape, sum));
         check_ok(ad_real_gradients(tape, ALL, x, gradient[checkpoint]));
         check_ok(ad_tape_rewind(tape, mark));
@@ -405,7 +405,7 @@ START_TEST(a_changed_array_is_told_through_it)
     check_ok(ad_real_checkpoint(tape, steps, p, ALL, u, STATE, u));
     data[1] = 7;
     ck_assert_int_eq(ad_real_backward(tape, u[0]), AD_ERROR_STATE);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     data[1] = start[1];
     check_ok(ad_real_backward(tape, u[0]));
 }

@@ -24,7 +24,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
@@ -200,7 +200,7 @@ START_TEST(a_sweep_that_fails_in_the_function_keeps_the_sums)
     call = 0;
     const ad_real y = record(fails_later, 1);
     ck_assert_int_eq(ad_real_backward(tape, y), AD_ERROR_STATE);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     observe_check_sums(observe_ledger());
     observe_check_live(observe_ledger(), tape);
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);

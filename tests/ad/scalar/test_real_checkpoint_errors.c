@@ -28,7 +28,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
@@ -42,10 +42,10 @@ static ad_stats stats(void)
 
 static void check_error(ad_status status, const char *words)
 {
-    ck_assert_msg(ad_status_of(tape) == status && strstr(ad_message_of(tape), words), "%s: %s",
-                  ad_status_name(ad_status_of(tape)), ad_message_of(tape));
-    ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "test_real_checkpoint_errors.c:"));
-    ad_clear_error(tape);
+    ck_assert_msg(ad_tape_status(tape) == status && strstr(ad_tape_message(tape), words), "%s: %s",
+                  ad_status_name(ad_tape_status(tape)), ad_tape_message(tape));
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "test_real_checkpoint_errors.c:"));
+    ad_tape_clear_error(tape);
 }
 
 static void check_same(ad_stats before)
@@ -60,7 +60,7 @@ static void check_serves(void)
     ad_real y;
     const ad_mark mark = ad_tape_mark(tape);
     ad_set(&y, ad_real_mul(x[0], x[1]));
-    ck_assert_int_eq(ad_zero_gradients(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_zero_gradients(tape), AD_OK);
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x[0]), start[1]);
     ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
@@ -115,11 +115,11 @@ static void fickle(ad_tape on, int64_t n_in, const ad_real *in, int64_t n_out, a
     if (is(what, "a tensor"))
         ad_tensor_of_reals(on, 1, shape, in);
     if (is(what, "an end too many"))
-        ad_record_end(on);
+        ad_tape_record_end(on);
     if (is(what, "a begin too many"))
-        ad_record_begin(on);
+        ad_tape_record_begin(on);
     if (is(what, "another tape"))
-        ad_record_begin(f->other);
+        ad_tape_record_begin(f->other);
     out[0] = is(what, "another result") ? f->variable : y;
     if (!is(what, "no result"))
         out[1] = is(what, "a dropped result") ? f->variable : in[0];
@@ -168,7 +168,7 @@ START_TEST(what_is_wrong_at_once_is_told_at_once)
         ad_real y[N] = {x[0], x[0]};
         const ad_stats before = stats();
         const ad_status status = ad_real_checkpoint(tape, fickle, &f, N, x, N, y);
-        ck_assert_msg(status == wrong[k].status, "%s: %s", wrong[k].what, ad_message_of(tape));
+        ck_assert_msg(status == wrong[k].status, "%s: %s", wrong[k].what, ad_tape_message(tape));
         check_error(wrong[k].status, wrong[k].words);
         for (int i = 0; i < N; i++)
             ck_assert(y[i].index == 0 && isnan(y[i].value));
@@ -193,15 +193,15 @@ START_TEST(what_becomes_wrong_is_told_in_the_sweep)
         const bool same = is(wrong[k].what, "a variable");
         const ad_status status = ad_real_backward(tape, y[0]);
         if (same) {
-            ck_assert_msg(status == AD_OK, "%s", ad_message_of(tape));
+            ck_assert_msg(status == AD_OK, "%s", ad_tape_message(tape));
         } else {
             ck_assert_msg(status == wrong[k].status ||
                               (is(wrong[k].what, "another result") && status == AD_ERROR_STATE) ||
                               is(wrong[k].what, "a segment of a variable"),
-                          "%s: %s", wrong[k].what, ad_message_of(tape));
+                          "%s: %s", wrong[k].what, ad_tape_message(tape));
             ck_assert_int_ne(status, AD_OK);
-            ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "test_real_checkpoint_errors.c:"));
-            ad_clear_error(tape);
+            ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "test_real_checkpoint_errors.c:"));
+            ad_tape_clear_error(tape);
         }
         check_same(before);
         ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
@@ -248,7 +248,7 @@ START_TEST(arguments_that_cannot_be_are_refused)
     check_error(AD_ERROR_LIMIT, "real_checkpoint: 2 numbers in and");
     ck_assert_int_eq(f.call, 0);
     ck_assert_int_eq(ad_real_checkpoint((ad_tape){0, 0}, fickle, &f, N, x, N, y), AD_ERROR_HANDLE);
-    ad_clear_error((ad_tape){0, 0});
+    ad_tape_clear_error((ad_tape){0, 0});
 }
 END_TEST
 
@@ -258,16 +258,16 @@ START_TEST(forks_sections_and_other_tapes_are_refused_by_name)
     ad_real y[N];
     ad_tape fork, other;
     ck_assert_int_eq(ad_tape_fork(tape, 1, &fork), AD_OK);
-    ck_assert_int_eq(ad_record_begin(fork), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(fork), AD_OK);
     ck_assert_int_eq(ad_real_checkpoint(fork, fickle, &f, N, x, N, y), AD_ERROR_STATE);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(fork), "real_checkpoint: a fork keeps"));
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(fork), "real_checkpoint: a fork keeps"));
     ck_assert_int_eq(ad_tape_destroy(fork), AD_OK);
     ck_assert_int_eq(ad_preaccumulate_begin(tape), AD_OK);
     ck_assert_int_eq(ad_real_checkpoint(tape, fickle, &f, N, x, N, y), AD_ERROR_STATE);
     check_error(AD_ERROR_STATE, "real_checkpoint: ");
     ck_assert_int_eq(ad_preaccumulate_end(tape, 0, NULL, NULL), AD_OK);
     ck_assert_int_eq(ad_tape_create(&other, NULL), AD_OK);
-    ck_assert_int_eq(ad_record_begin(other), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(other), AD_OK);
     ck_assert_int_eq(ad_real_checkpoint(tape, fickle, &f, N, x, N, y), AD_ERROR_STATE);
     check_error(AD_ERROR_STATE, "real_checkpoint: the thread records on another tape");
     ck_assert_int_eq(ad_tape_destroy(other), AD_OK);
@@ -315,7 +315,7 @@ START_TEST(a_sweep_without_memory_for_it_leaves_the_tape_as_it_was)
     ad_tape tight;
     ad_real y, z, leaf;
     ck_assert_int_eq(ad_tape_create(&tight, &small), AD_OK);
-    ck_assert_int_eq(ad_record_begin(tight), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(tight), AD_OK);
     leaf = ad_real_leaf(tight, 0.5);
     ck_assert_int_eq(ad_real_checkpoint(tight, grows, &many, 1, &leaf, 1, &y), AD_OK);
     ck_assert_int_eq(ad_real_checkpoint(tight, grows, &few, 1, &leaf, 1, &z), AD_OK);
@@ -323,13 +323,13 @@ START_TEST(a_sweep_without_memory_for_it_leaves_the_tape_as_it_was)
     ck_assert_int_eq(ad_tape_stats(tight, &before), AD_OK);
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(ad_real_backward(tight, y), AD_ERROR_MEMORY);
-        ad_clear_error(tight);
+        ad_tape_clear_error(tight);
         ck_assert_int_eq(ad_tape_stats(tight, &after), AD_OK);
         after.peak_bytes = before.peak_bytes;
         ck_assert_mem_eq(&after, &before, sizeof after);
         ck_assert_int_eq(ad_real_backward(tight, z), AD_OK);
     }
-    ck_assert_int_eq(ad_record_end(tight), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(tight), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(tight), AD_OK);
 }
 END_TEST

@@ -39,12 +39,12 @@ static void teardown(void)
 /* The tape (or thread) has this error, by a message with these words, and serves on without it. */
 static void check_error(ad_tape where, ad_status status, const char *words)
 {
-    ck_assert_msg(ad_status_of(where) == status, "%s: %s", ad_status_name(ad_status_of(where)),
-                  ad_message_of(where));
-    ck_assert_msg(strstr(ad_message_of(where), words) != NULL, "%s", ad_message_of(where));
-    ck_assert_msg(strstr(ad_message_of(where), "test_real_errors.c") != NULL, "%s",
-                  ad_message_of(where));
-    ad_clear_error(where);
+    ck_assert_msg(ad_tape_status(where) == status, "%s: %s", ad_status_name(ad_tape_status(where)),
+                  ad_tape_message(where));
+    ck_assert_msg(strstr(ad_tape_message(where), words) != NULL, "%s", ad_tape_message(where));
+    ck_assert_msg(strstr(ad_tape_message(where), "test_real_errors.c") != NULL, "%s",
+                  ad_tape_message(where));
+    ad_tape_clear_error(where);
 }
 
 static const ad_tape none;
@@ -73,12 +73,12 @@ START_TEST(a_value_from_behind_a_rewound_mark_is_refused_and_older_ones_are_not)
         ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
         ad_set(&z, ad_real_add(x, y)); /* has late's index */
         ck_assert_uint_eq(z.index, late.index);
-        ck_assert_int_eq(ad_status_of(tape), AD_OK);
+        ck_assert_int_eq(ad_tape_status(tape), AD_OK);
         ad_set(&late, ad_real_add(late, x));
         check_error(tape, AD_ERROR_HANDLE, "dropped by a reset or a rewind");
         ad_set(&z, ad_real_add(z, y));
         ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
-        ad_zero_gradients(tape);
+        ad_tape_zero_gradients(tape);
     }
 }
 END_TEST
@@ -109,7 +109,7 @@ START_TEST(an_uninitialised_operand_is_refused)
     check_error(tape, AD_ERROR_HANDLE, "an operand was never set");
     memset(&wild, 0, sizeof wild); /* the constant 0 */
     ad_set(&z, ad_real_mul(wild, x));
-    ck_assert_int_eq(ad_status_of(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_status(tape), AD_OK);
     ck_assert_double_eq(z.value, 0);
 }
 END_TEST
@@ -122,8 +122,8 @@ START_TEST(two_tapes_do_not_mix)
     a = ad_real_leaf(other, 1); /* the thread records on the first */
     ck_assert_uint_eq(a.index, 0);
     check_error(other, AD_ERROR_STATE, "the thread records on another tape");
-    ck_assert_int_eq(ad_record_begin(other), AD_OK);
-    ck_assert_int_eq(ad_record_begin(tape), AD_ERROR_STATE);
+    ck_assert_int_eq(ad_tape_record_begin(other), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(tape), AD_ERROR_STATE);
     check_error(tape, AD_ERROR_STATE, "records on this tape already, beneath another");
     a = ad_real_leaf(other, 1);
     ad_set(&z, ad_real_mul(a, x));
@@ -133,9 +133,9 @@ START_TEST(two_tapes_do_not_mix)
     ck_assert_double_eq(ad_real_gradient(other, a), 2);
     ck_assert_int_eq(ad_real_backward(tape, z), AD_ERROR_HANDLE);
     check_error(tape, AD_ERROR_HANDLE, "is another's");
-    ck_assert_int_eq(ad_record_end(tape), AD_ERROR_STATE);
+    ck_assert_int_eq(ad_tape_record_end(tape), AD_ERROR_STATE);
     check_error(tape, AD_ERROR_STATE, "does not record on this tape");
-    ck_assert_int_eq(ad_record_end(other), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(other), AD_OK);
     ad_set(&z, ad_real_mul(x, y));
     ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x), 12);
@@ -149,23 +149,23 @@ START_TEST(a_destroyed_tape_is_recorded_on_no_more_wherever_it_stood)
     ad_real z;
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(ad_tape_create(&other[i], NULL), AD_OK);
-        ck_assert_int_eq(ad_record_begin(other[i]), AD_OK);
+        ck_assert_int_eq(ad_tape_record_begin(other[i]), AD_OK);
     }
-    ck_assert_int_eq(ad_record_begin(other[2]), AD_OK); /* twice */
-    ck_assert_int_eq(ad_record_end(other[2]), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(other[2]), AD_OK); /* twice */
+    ck_assert_int_eq(ad_tape_record_end(other[2]), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(other[1]), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(other[2]), AD_OK);
     z = ad_real_leaf(other[0], 1);
     ck_assert_uint_ne(z.index, 0);
     ck_assert_int_eq(ad_tape_destroy(other[0]), AD_OK);
     ad_set(&z, ad_real_mul(y, x));
-    ck_assert_int_eq(ad_status_of(tape), AD_OK);
-    ck_assert_int_eq(ad_record_end(tape), AD_OK);
-    ad_clear_error(none);
+    ck_assert_int_eq(ad_tape_status(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(tape), AD_OK);
+    ad_tape_clear_error(none);
     ad_set(&z, ad_real_mul(y, x));
     ck_assert_uint_eq(z.index, 0);
     check_error(none, AD_ERROR_STATE, "the thread records on no tape");
-    ck_assert_int_eq(ad_record_begin(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(tape), AD_OK);
     ad_set(&z, ad_real_mul(y, x));
     ck_assert_uint_ne(z.index, 0);
 }
@@ -244,10 +244,10 @@ START_TEST(handles_of_no_tape_are_refused)
     check_error(none, AD_ERROR_HANDLE, "real_backward_seeds");
     ck_assert_int_eq(ad_real_jacobian(none, 1, &y, 1, &x, &g), AD_ERROR_HANDLE);
     check_error(none, AD_ERROR_HANDLE, "real_jacobian");
-    ck_assert_int_eq(ad_record_begin(none), AD_ERROR_HANDLE);
-    check_error(none, AD_ERROR_HANDLE, "record_begin");
-    ck_assert_int_eq(ad_record_end(none), AD_ERROR_HANDLE);
-    check_error(none, AD_ERROR_HANDLE, "record_end");
+    ck_assert_int_eq(ad_tape_record_begin(none), AD_ERROR_HANDLE);
+    check_error(none, AD_ERROR_HANDLE, "tape_record_begin");
+    ck_assert_int_eq(ad_tape_record_end(none), AD_ERROR_HANDLE);
+    check_error(none, AD_ERROR_HANDLE, "tape_record_end");
     const ad_real z = ad_real_leaf(none, 7);
     ck_assert_double_eq(z.value, 7);
     ck_assert_uint_eq(z.index, 0);
@@ -260,7 +260,7 @@ START_TEST(after_an_error_statements_are_constants_until_it_is_cleared)
     ad_real z;
     ad_stats before, after;
     ad_leaf(tape, AD_I64, 0, NULL, NULL); /* while a run is open */
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_DTYPE);
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_DTYPE);
     ad_tape_stats(tape, &before);
     ad_set(&z, ad_real_mul(x, y));
     ad_tape_stats(tape, &after);
@@ -279,7 +279,7 @@ START_TEST(a_full_budget_is_an_error_and_the_values_go_on)
     ad_stats before, after;
     ad_real z = y;
     int n = 0;
-    for (; n < 1000000 && ad_status_of(tape) == AD_OK; n++)
+    for (; n < 1000000 && ad_tape_status(tape) == AD_OK; n++)
         ad_set(&z, ad_real_add(z, x));
     ck_assert_double_eq(z.value, 4 + 2.0 * n);
     ck_assert_uint_eq(z.index, 0);
@@ -310,17 +310,17 @@ START_TEST(the_last_index_is_followed_by_an_error)
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
     const uint64_t tag = t->statements->rest.result >> 32;
     t->statements->rest.result = tag << 32 | (last - 1000);
-    ad_record_end(tape); /* the cursor takes it up */
-    ad_record_begin(tape);
+    ad_tape_record_end(tape); /* the cursor takes it up */
+    ad_tape_record_begin(tape);
     ad_real leaf[2];
     ck_assert_int_eq(ad_real_leaves(tape, 2, (double[]){1, 2}, leaf), AD_OK);
     ck_assert_uint_eq(leaf[1].index, last - 999);
     z = leaf[0];
     uint32_t n = 0;
-    for (; n < 2000 && ad_status_of(tape) == AD_OK; n++) {
+    for (; n < 2000 && ad_tape_status(tape) == AD_OK; n++) {
         const uint32_t before = z.index;
         ad_set(&z, ad_real_add(ad_real_mul(z, leaf[1]), leaf[0]));
-        ck_assert(ad_status_of(tape) != AD_OK || z.index > before);
+        ck_assert(ad_tape_status(tape) != AD_OK || z.index > before);
         ck_assert_uint_le(z.index, UINT32_MAX - 1);
     }
     ck_assert_uint_ge(n, 998);
@@ -357,7 +357,7 @@ END_TEST
 
 START_TEST(the_first_failure_without_a_tape_stays)
 {
-    ad_clear_error(none);
+    ad_tape_clear_error(none);
     ck_assert_int_eq(ad_real_backward(none, x), AD_ERROR_HANDLE);
     ck_assert(isnan(ad_real_gradient(none, x)));
     ck_assert_int_eq(ad_tape_reset(none), AD_ERROR_HANDLE);

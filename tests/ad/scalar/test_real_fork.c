@@ -29,13 +29,13 @@ static void setup(void)
 
 static void teardown(void)
 {
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 static void check_ok(ad_status status)
 {
-    ck_assert_msg(status == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(status == AD_OK, "%s", ad_tape_message(tape));
 }
 
 /* A sum over data [from, to) of a model of N parameters, with constants and copies. */
@@ -64,9 +64,9 @@ struct worker {
 static void *work(void *payload)
 {
     struct worker *w = payload;
-    w->wrong += ad_record_begin(w->fork) != AD_OK;
+    w->wrong += ad_tape_record_begin(w->fork) != AD_OK;
     w->y = model(w->p, w->from, w->to);
-    w->wrong += ad_record_end(w->fork) != AD_OK;
+    w->wrong += ad_tape_record_end(w->fork) != AD_OK;
     return NULL;
 }
 
@@ -97,7 +97,7 @@ static ad_real forked(int n, int data, ad_real *p)
 
 static void sweep(ad_real y, double *g)
 {
-    ck_assert_int_eq(ad_zero_gradients(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_zero_gradients(tape), AD_OK);
     check_ok(ad_real_backward(tape, y));
     check_ok(ad_real_gradients(tape, N, x, g));
 }
@@ -160,9 +160,9 @@ START_TEST(a_jacobian_through_joins_is_that_of_one_tape)
     check_ok(ad_tape_fork(tape, ROWS, fork));
     for (int i = 0; i < ROWS; i++) {
         z[i] = model(x, i, 2 * i + 1);
-        check_ok(ad_record_begin(fork[i]));
+        check_ok(ad_tape_record_begin(fork[i]));
         y[i] = model(x, i, 2 * i + 1);
-        check_ok(ad_record_end(fork[i]));
+        check_ok(ad_tape_record_end(fork[i]));
     }
     for (int i = 0; i < ROWS; i++)
         check_ok(ad_tape_join(tape, fork[i], 1, &y[i]));
@@ -182,14 +182,14 @@ START_TEST(results_of_every_kind_are_joined_in_place)
     double g[N];
     ad_set(&square, ad_real_square(x[0]));
     check_ok(ad_tape_fork(tape, 1, &fork));
-    check_ok(ad_record_begin(fork));
+    check_ok(ad_tape_record_begin(fork));
     ad_set(&y[0], ad_real_mul(square, x[1]));
     y[1] = y[0];
     y[2] = ad_real_of(3.0);
     y[3] = square;
     ad_set(&y[4], ad_real_mul(y[0], y[0]));
     ad_set(&y[5], ad_real_log(x[2]));
-    check_ok(ad_record_end(fork));
+    check_ok(ad_tape_record_end(fork));
     check_ok(ad_tape_join(tape, fork, 6, y));
     ck_assert_uint_eq(y[2].index, 0);
     ck_assert_uint_eq(y[3].index, square.index);
@@ -214,17 +214,17 @@ START_TEST(what_is_forked_after_a_join_may_go_on_from_its_results)
     double g[N];
     check_ok(ad_tape_fork(tape, 1, &a));
     check_ok(ad_tape_fork(tape, 1, &b));
-    check_ok(ad_record_begin(a));
+    check_ok(ad_tape_record_begin(a));
     ad_set(&u, ad_real_exp(x[0]));
-    check_ok(ad_record_end(a));
-    check_ok(ad_record_begin(b));
+    check_ok(ad_tape_record_end(a));
+    check_ok(ad_tape_record_begin(b));
     ad_set(&v, ad_real_mul(x[0], x[1]));
-    check_ok(ad_record_end(b));
+    check_ok(ad_tape_record_end(b));
     check_ok(ad_tape_join(tape, a, 1, &u));
     check_ok(ad_tape_fork(tape, 1, &c));
-    check_ok(ad_record_begin(c));
+    check_ok(ad_tape_record_begin(c));
     ad_set(&w, ad_real_sin(ad_real_mul(u, x[2])));
-    check_ok(ad_record_end(c));
+    check_ok(ad_tape_record_end(c));
     check_ok(ad_tape_join(tape, c, 1, &w));
     check_ok(ad_tape_join(tape, b, 1, &v));
     ad_set(&sum, ad_real_add(ad_real_mul(v, w), u));
@@ -249,9 +249,9 @@ static ad_real nested(ad_tape parent, const ad_real *p, int from, int to, int de
     q[3] = own;
     check_ok(ad_tape_fork(parent, 2, fork));
     for (int k = 0; k < 2; k++) {
-        check_ok(ad_record_begin(fork[k]));
+        check_ok(ad_tape_record_begin(fork[k]));
         y[k] = nested(fork[k], q, k ? middle : from, k ? to : middle, depth - 1);
-        check_ok(ad_record_end(fork[k]));
+        check_ok(ad_tape_record_end(fork[k]));
         ad_set(&own, ad_real_sin(own)); /* the parent is recorded on meanwhile */
     }
     for (int k = 0; k < 2; k++)
@@ -301,12 +301,12 @@ START_TEST(a_result_whose_adjoint_is_zero_is_passed_over)
     ad_real zero;
     ad_set(&zero, ad_real_mul(x[0], 0.0));
     check_ok(ad_tape_fork(tape, 2, fork));
-    check_ok(ad_record_begin(fork[0]));
+    check_ok(ad_tape_record_begin(fork[0]));
     ad_set(&bad, ad_real_sqrt(zero)); /* infinite derivative */
-    check_ok(ad_record_end(fork[0]));
-    check_ok(ad_record_begin(fork[1]));
+    check_ok(ad_tape_record_end(fork[0]));
+    check_ok(ad_tape_record_begin(fork[1]));
     ad_set(&good, ad_real_square(x[1]));
-    check_ok(ad_record_end(fork[1]));
+    check_ok(ad_tape_record_end(fork[1]));
     check_ok(ad_tape_join(tape, fork[0], 1, &bad));
     check_ok(ad_tape_join(tape, fork[1], 1, &good));
     ad_set(&sum, ad_real_add(ad_real_mul(bad, 0.0), good));
@@ -320,24 +320,24 @@ START_TEST(under_no_grad_forks_and_joins_give_constants)
 {
     ad_tape fork[2];
     ad_real y[2];
-    check_ok(ad_no_grad_begin(tape));
+    check_ok(ad_tape_no_grad_begin(tape));
     check_ok(ad_tape_fork(tape, 1, fork));
-    check_ok(ad_no_grad_end(tape));
-    check_ok(ad_record_begin(fork[0]));
+    check_ok(ad_tape_no_grad_end(tape));
+    check_ok(ad_tape_record_begin(fork[0]));
     y[0] = model(x, 0, 3);
     check_ok(ad_tape_reset(fork[0]));
     y[0] = model(x, 0, 3);
-    check_ok(ad_record_end(fork[0]));
+    check_ok(ad_tape_record_end(fork[0]));
     ck_assert_uint_eq(y[0].index, 0);
     check_ok(ad_tape_join(tape, fork[0], 1, &y[0]));
     check_ok(ad_tape_fork(tape, 1, &fork[1]));
-    check_ok(ad_record_begin(fork[1]));
+    check_ok(ad_tape_record_begin(fork[1]));
     y[1] = model(x, 0, 3);
-    check_ok(ad_record_end(fork[1]));
+    check_ok(ad_tape_record_end(fork[1]));
     ck_assert_uint_ne(y[1].index, 0);
-    check_ok(ad_no_grad_begin(tape));
+    check_ok(ad_tape_no_grad_begin(tape));
     check_ok(ad_tape_join(tape, fork[1], 1, &y[1]));
-    check_ok(ad_no_grad_end(tape));
+    check_ok(ad_tape_no_grad_end(tape));
     ck_assert_uint_eq(y[1].index, 0);
     ck_assert(y[0].value == y[1].value);
 }
@@ -349,7 +349,7 @@ START_TEST(a_fork_is_marked_rewound_and_reset_by_its_thread)
     ad_real y, z;
     double g[N], right[N];
     check_ok(ad_tape_fork(tape, 1, &fork));
-    check_ok(ad_record_begin(fork));
+    check_ok(ad_tape_record_begin(fork));
     model(x, 0, 1000);
     check_ok(ad_tape_reset(fork));
     y = model(x, 0, 3);
@@ -358,7 +358,7 @@ START_TEST(a_fork_is_marked_rewound_and_reset_by_its_thread)
         ck_assert_int_eq(ad_tape_rewind(fork, mark), AD_OK);
         ad_set(&z, ad_real_add(y, ad_real_mul(model(x, 0, 500 * i + 1), 2.0)));
     }
-    check_ok(ad_record_end(fork));
+    check_ok(ad_tape_record_end(fork));
     check_ok(ad_tape_join(tape, fork, 1, &z));
     sweep(z, g);
     ad_set(&y, ad_real_add(model(x, 0, 3), ad_real_mul(model(x, 0, 1001), 2.0)));

@@ -49,12 +49,12 @@ static ad_real join_all(int n)
     ad_real y[FORKS], sum;
     ck_assert_int_eq(ad_tape_fork(tape, FORKS, fork), AD_OK);
     for (int k = 0; k < FORKS; k++) {
-        ck_assert_int_eq(ad_record_begin(fork[k]), AD_OK);
+        ck_assert_int_eq(ad_tape_record_begin(fork[k]), AD_OK);
         y[k] = record(n * (k + 1));
-        ck_assert_int_eq(ad_record_end(fork[k]), AD_OK);
+        ck_assert_int_eq(ad_tape_record_end(fork[k]), AD_OK);
     }
     for (int k = 0; k < FORKS; k++)
-        ck_assert_msg(ad_tape_join(tape, fork[k], 1, &y[k]) == AD_OK, "%s", ad_message_of(tape));
+        ck_assert_msg(ad_tape_join(tape, fork[k], 1, &y[k]) == AD_OK, "%s", ad_tape_message(tape));
     ad_set(&sum, ad_real_add(y[0], ad_real_add(y[1], y[2])));
     return sum;
 }
@@ -195,13 +195,13 @@ static uint64_t sweep_bytes(bool newest)
     for (int i = 0; i < STEPS; i++)
         ad_set(&late, ad_real_mul(late, 1.0));
     ck_assert_int_eq(ad_tape_fork(tape, 1, &fork), AD_OK);
-    ck_assert_int_eq(ad_record_begin(fork), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(fork), AD_OK);
     ad_set(&y, ad_real_add(ad_real_mul(newest ? late : x[0], 2.0), ad_real_of(1.0)));
     ad_set(&y, ad_real_add(y, ad_real_of(0.0)));
-    ck_assert_int_eq(ad_record_end(fork), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(fork), AD_OK);
     ck_assert_int_eq(ad_tape_join(tape, fork, 1, &y), AD_OK);
     ck_assert_int_eq(ad_tape_stats(tape, &before), AD_OK);
-    ck_assert_int_eq(ad_peak_reset(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_reset_peak(tape), AD_OK);
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
     ck_assert_int_eq(ad_tape_stats(tape, &after), AD_OK);
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
@@ -226,37 +226,37 @@ START_TEST(forks_share_what_the_budget_has_left_and_count_against_it_when_joined
     ad_real p, y, z;
     ad_stats stats;
     ck_assert_int_eq(ad_tape_create(&parent, &tight), AD_OK);
-    ck_assert_int_eq(ad_record_begin(parent), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(parent), AD_OK);
     p = ad_real_leaf(parent, 1);
     ck_assert_int_eq(ad_tape_fork(parent, 4, fork), AD_OK);
-    ck_assert_int_eq(ad_record_begin(fork[0]), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(fork[0]), AD_OK);
     ck_assert_int_eq(ad_tape_stats(fork[0], &stats), AD_OK);
     ck_assert_uint_le(stats.budget_bytes * 4, 1 << 20);
     ck_assert_uint_gt(stats.budget_bytes * 4, (1 << 20) - 4096);
     y = p;
     for (int i = 0; i < 20000; i++)
         ad_set(&y, ad_real_mul(y, 1.0));
-    ck_assert_int_eq(ad_status_of(fork[0]), AD_ERROR_MEMORY);
-    ck_assert_int_eq(ad_record_end(fork[0]), AD_OK);
+    ck_assert_int_eq(ad_tape_status(fork[0]), AD_ERROR_MEMORY);
+    ck_assert_int_eq(ad_tape_record_end(fork[0]), AD_OK);
     ck_assert_int_eq(ad_tape_join(parent, fork[0], 1, &y), AD_ERROR_MEMORY);
     ck_assert_ptr_nonnull(
-        strstr(ad_message_of(parent), "tape_join: on the fork: statement: out of memory"));
-    ad_clear_error(parent);
+        strstr(ad_tape_message(parent), "tape_join: on the fork: statement: out of memory"));
+    ad_tape_clear_error(parent);
     /* The parent takes the rest meanwhile: the fork is joined no more. */
-    ck_assert_int_eq(ad_record_begin(fork[1]), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(fork[1]), AD_OK);
     y = p;
     for (int i = 0; i < 5000; i++)
         ad_set(&y, ad_real_mul(y, 1.0));
-    ck_assert_int_eq(ad_status_of(fork[1]), AD_OK);
-    ck_assert_int_eq(ad_record_end(fork[1]), AD_OK);
+    ck_assert_int_eq(ad_tape_status(fork[1]), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(fork[1]), AD_OK);
     z = p;
     for (int i = 0; i < 40000; i++)
         ad_set(&z, ad_real_mul(z, 1.0));
-    ck_assert_int_eq(ad_status_of(parent), AD_OK);
+    ck_assert_int_eq(ad_tape_status(parent), AD_OK);
     ck_assert_int_eq(ad_tape_join(parent, fork[1], 1, &y), AD_ERROR_MEMORY);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(parent), "tape_join: out of memory: "));
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(parent), "tape_join: out of memory: "));
     ck_assert_uint_eq(y.index, 0);
-    ad_clear_error(parent);
+    ad_tape_clear_error(parent);
     ck_assert_int_eq(ad_tape_destroy(fork[2]), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(fork[3]), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(parent), AD_OK);
@@ -292,11 +292,11 @@ static void *keep_recording(void *fork)
 {
     intptr_t wrong = 0;
     do {
-        wrong += ad_record_begin(*(ad_tape *)fork) != AD_OK;
+        wrong += ad_tape_record_begin(*(ad_tape *)fork) != AD_OK;
         record(100);
         wrong += ad_tape_reset(*(ad_tape *)fork) != AD_OK;
         record(100);
-        wrong += ad_record_end(*(ad_tape *)fork) != AD_OK;
+        wrong += ad_tape_record_end(*(ad_tape *)fork) != AD_OK;
     } while (!__atomic_load_n(&stop, __ATOMIC_RELAXED));
     return (void *)wrong;
 }

@@ -26,27 +26,27 @@ static void setup(void)
 
 static void teardown(void)
 {
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
 /* y = x^2 on the fork. */
 static void record(void)
 {
-    ck_assert_int_eq(ad_record_begin(fork_), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(fork_), AD_OK);
     ad_set(&y, ad_real_square(x));
-    ck_assert_int_eq(ad_record_end(fork_), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(fork_), AD_OK);
 }
 
 /* The tape (or thread) has this error, by a message with these words, and serves on without it. */
 static void check_error(ad_tape where, ad_status status, const char *words)
 {
-    ck_assert_msg(ad_status_of(where) == status, "%s: %s", ad_status_name(ad_status_of(where)),
-                  ad_message_of(where));
-    ck_assert_msg(strstr(ad_message_of(where), words) != NULL, "%s", ad_message_of(where));
-    ck_assert_msg(strstr(ad_message_of(where), "test_real_fork_errors.c") != NULL, "%s",
-                  ad_message_of(where));
-    ad_clear_error(where);
+    ck_assert_msg(ad_tape_status(where) == status, "%s: %s", ad_status_name(ad_tape_status(where)),
+                  ad_tape_message(where));
+    ck_assert_msg(strstr(ad_tape_message(where), words) != NULL, "%s", ad_tape_message(where));
+    ck_assert_msg(strstr(ad_tape_message(where), "test_real_fork_errors.c") != NULL, "%s",
+                  ad_tape_message(where));
+    ad_tape_clear_error(where);
 }
 
 /* The fork is there, nobody's, and joined gives the gradient of x^2. */
@@ -74,8 +74,8 @@ START_TEST(forking_needs_a_tape_a_number_and_a_place)
     ck_assert_int_eq(ad_tape_fork((ad_tape){0, 0}, 2, fork), AD_ERROR_HANDLE);
     ck_assert(fork[0].slot == 0 && fork[1].slot == 0);
     check_error((ad_tape){0, 0}, AD_ERROR_HANDLE, "tape_fork: the handle is zero");
-    ad_record_end((ad_tape){0, 0});
-    check_error((ad_tape){0, 0}, AD_ERROR_HANDLE, "record_end");
+    ad_tape_record_end((ad_tape){0, 0});
+    check_error((ad_tape){0, 0}, AD_ERROR_HANDLE, "tape_record_end");
     record();
     check_joins();
 }
@@ -130,31 +130,32 @@ static pthread_barrier_t begun, done;
 
 static void *hold(void *nothing)
 {
-    ad_record_begin(fork_);
+    ad_tape_record_begin(fork_);
     pthread_barrier_wait(&begun);
     pthread_barrier_wait(&done);
     ad_set(&y, ad_real_square(x));
-    ad_record_end(fork_);
+    ad_tape_record_end(fork_);
     return nothing;
 }
 
 START_TEST(a_fork_that_is_recorded_on_is_not_joined_nor_taken)
 {
     pthread_t thread;
-    ck_assert_int_eq(ad_record_begin(fork_), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(fork_), AD_OK);
     ck_assert_int_eq(ad_tape_join(tape, fork_, 0, NULL), AD_ERROR_STATE);
     check_error(tape, AD_ERROR_STATE,
-                "tape_join: the fork is recorded on: ad_record_end comes first");
-    ck_assert_int_eq(ad_record_end(fork_), AD_OK);
+                "tape_join: the fork is recorded on: ad_tape_record_end comes first");
+    ck_assert_int_eq(ad_tape_record_end(fork_), AD_OK);
     pthread_barrier_init(&begun, NULL, 2);
     pthread_barrier_init(&done, NULL, 2);
     ck_assert_int_eq(pthread_create(&thread, NULL, hold, NULL), 0);
     pthread_barrier_wait(&begun);
     ck_assert_int_eq(ad_tape_join(tape, fork_, 0, NULL), AD_ERROR_THREAD);
-    check_error(tape, AD_ERROR_THREAD,
-                "tape_join: another thread records on the fork: its ad_record_end comes first");
-    ck_assert_int_eq(ad_record_begin(fork_), AD_ERROR_THREAD);
-    check_error((ad_tape){0, 0}, AD_ERROR_THREAD, "record_begin: the tape belongs to another");
+    check_error(
+        tape, AD_ERROR_THREAD,
+        "tape_join: another thread records on the fork: its ad_tape_record_end comes first");
+    ck_assert_int_eq(ad_tape_record_begin(fork_), AD_ERROR_THREAD);
+    check_error((ad_tape){0, 0}, AD_ERROR_THREAD, "tape_record_begin: the tape belongs to another");
     ck_assert_int_eq(ad_tape_destroy(fork_), AD_ERROR_THREAD);
     check_error((ad_tape){0, 0}, AD_ERROR_THREAD, "tape_destroy: the tape belongs to another");
     pthread_barrier_wait(&done);
@@ -170,13 +171,13 @@ START_TEST(a_fork_that_is_nobodys_is_refused_by_name)
     ad_stats stats;
     ck_assert_int_eq(ad_tape_stats(fork_, &stats), AD_ERROR_STATE);
     check_error((ad_tape){0, 0}, AD_ERROR_STATE,
-                "tape_stats: the fork belongs to no thread: ad_record_begin comes first");
+                "tape_stats: the fork belongs to no thread: ad_tape_record_begin comes first");
     record();
     ad_set(&y, ad_real_of(y)); /* a copy is no use */
     ad_real z;
     ad_set(&z, ad_real_sin(y)); /* before the join */
     ck_assert_uint_eq(z.index, 0);
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_THREAD);
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_THREAD);
     check_error(tape, AD_ERROR_THREAD, "statement: an operand belongs to a fork that is not");
     check_joins();
 }
@@ -189,17 +190,17 @@ START_TEST(operands_of_later_or_elsewhere_are_refused)
     ad_set(&later, ad_real_square(x));
     ck_assert_int_eq(ad_tape_fork(tape, 1, &sibling), AD_OK);
     record();
-    ck_assert_int_eq(ad_record_begin(sibling), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(sibling), AD_OK);
     ad_set(&z, ad_real_mul(x, y));
     ck_assert_uint_eq(z.index, 0);
     check_error(sibling, AD_ERROR_THREAD, "statement: an operand belongs to a fork that is not");
-    ck_assert_int_eq(ad_record_end(sibling), AD_OK);
-    ck_assert_int_eq(ad_record_begin(fork_), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(sibling), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(fork_), AD_OK);
     ad_set(&z, ad_real_mul(y, later));
     ck_assert_uint_eq(z.index, 0);
     check_error(fork_, AD_ERROR_HANDLE,
                 "statement: an operand was recorded on the parent after the fork, or dropped");
-    ck_assert_int_eq(ad_record_end(fork_), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(fork_), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(sibling), AD_OK);
     check_joins();
 }
@@ -209,7 +210,7 @@ START_TEST(a_fork_has_no_leaves_and_is_not_swept_alone)
 {
     double g;
     record();
-    ck_assert_int_eq(ad_record_begin(fork_), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(fork_), AD_OK);
     const ad_real leaf = ad_real_leaf(fork_, 1);
     ck_assert_uint_eq(leaf.index, 0);
     check_error(fork_, AD_ERROR_STATE, "leaf: a fork has no leaves: make them on its parent");
@@ -224,7 +225,7 @@ START_TEST(a_fork_has_no_leaves_and_is_not_swept_alone)
     check_error(fork_, AD_ERROR_STATE, "real_jacobian: a fork is swept");
     ck_assert_int_eq(ad_real_gradients(fork_, 1, &x, &g), AD_ERROR_STATE);
     check_error(fork_, AD_ERROR_STATE, "real_gradient: a fork is swept");
-    ck_assert_int_eq(ad_record_end(fork_), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(fork_), AD_OK);
     check_joins();
 }
 END_TEST
@@ -232,12 +233,12 @@ END_TEST
 START_TEST(what_failed_on_the_fork_is_told_by_the_join)
 {
     ad_real never = {1, 77, 77};
-    ck_assert_int_eq(ad_record_begin(fork_), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(fork_), AD_OK);
     ad_set(&y, ad_real_square(x));
     const ad_real good = y;
     ad_real bad;
     ad_set(&bad, ad_real_sin(never));
-    ck_assert_int_eq(ad_record_end(fork_), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(fork_), AD_OK);
     ad_real both[2] = {good, bad};
     ck_assert_int_eq(ad_tape_join(tape, fork_, 2, both), AD_ERROR_HANDLE);
     check_error(tape, AD_ERROR_HANDLE,
@@ -253,11 +254,11 @@ START_TEST(results_must_be_the_forks)
     ad_real later, dropped;
     record();
     ad_set(&later, ad_real_square(x));
-    ck_assert_int_eq(ad_record_begin(fork_), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(fork_), AD_OK);
     const ad_mark mark = ad_tape_mark(fork_);
     ad_set(&dropped, ad_real_square(y));
     ck_assert_int_eq(ad_tape_rewind(fork_, mark), AD_OK);
-    ck_assert_int_eq(ad_record_end(fork_), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(fork_), AD_OK);
     ad_real both[2] = {y, dropped};
     ck_assert_int_eq(ad_tape_join(tape, fork_, 2, both), AD_ERROR_HANDLE);
     check_error(tape, AD_ERROR_HANDLE, "tape_join: y[1] is no value of the fork: it was dropped");
@@ -282,9 +283,9 @@ START_TEST(a_parent_that_was_rewound_behind_the_fork_has_no_place_for_it)
     check_joins();
     ad_set(&z, ad_real_exp(x));
     ad_set(&z, ad_real_exp(x));
-    ck_assert_int_eq(ad_record_begin(late[0]), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(late[0]), AD_OK);
     ad_set(&z, ad_real_exp(x)); /* the fork cannot know */
-    ck_assert_int_eq(ad_record_end(late[0]), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(late[0]), AD_OK);
     ck_assert_int_eq(ad_tape_join(tape, late[0], 1, &z), AD_ERROR_STATE);
     check_error(tape, AD_ERROR_STATE,
                 "tape_join: a reset or a rewind has dropped what was on the tape at the fork");
@@ -323,7 +324,7 @@ START_TEST(parent_and_forks_are_destroyed_in_any_order_by_any_thread)
     pthread_t thread;
     ad_real p, z;
     ck_assert_int_eq(ad_tape_create(&parent, &small), AD_OK);
-    ck_assert_int_eq(ad_record_begin(parent), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(parent), AD_OK);
     p = ad_real_leaf(parent, 3);
     ck_assert_int_eq(ad_tape_fork(parent, 4, part), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(part[0]), AD_OK);
@@ -331,15 +332,15 @@ START_TEST(parent_and_forks_are_destroyed_in_any_order_by_any_thread)
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_int_eq(ad_tape_destroy(part[1]), AD_ERROR_HANDLE);
     check_error((ad_tape){0, 0}, AD_ERROR_HANDLE, "tape_destroy");
-    ck_assert_int_eq(ad_record_begin(part[2]), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(part[2]), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(parent), AD_OK); /* recorded on beneath */
     ad_set(&z, ad_real_square(p));
     ck_assert_uint_ne(z.index, 0);
-    ck_assert_int_eq(ad_record_end(part[2]), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(part[2]), AD_OK);
     ck_assert_int_eq(ad_tape_join(parent, part[2], 1, &z), AD_ERROR_HANDLE);
     check_error((ad_tape){0, 0}, AD_ERROR_HANDLE, "tape_join: the tape was destroyed");
     ck_assert_int_eq(ad_tape_destroy(part[2]), AD_OK);
-    ck_assert_int_eq(ad_record_begin(part[3]), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(part[3]), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(part[3]), AD_OK);
     record();
     check_joins();

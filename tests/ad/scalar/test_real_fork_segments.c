@@ -28,7 +28,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
@@ -60,9 +60,9 @@ static void forked(ad_real (*y)[2])
     ad_tape fork[PARTS];
     ck_assert_int_eq(ad_tape_fork(tape, PARTS, fork), AD_OK);
     for (int k = 0; k < PARTS; k++) {
-        ck_assert_int_eq(ad_record_begin(fork[k]), AD_OK);
+        ck_assert_int_eq(ad_tape_record_begin(fork[k]), AD_OK);
         compute(k, y[k]);
-        ck_assert_int_eq(ad_record_end(fork[k]), AD_OK);
+        ck_assert_int_eq(ad_tape_record_end(fork[k]), AD_OK);
     }
     for (int k = 0; k < PARTS; k++)
         ck_assert_int_eq(ad_tape_join(tape, fork[k], 2, y[k]), AD_OK);
@@ -82,7 +82,7 @@ START_TEST(gradients_and_jacobians_through_segments_of_forks_are_those_of_one_ta
     forked(y);
     sum = total(y);
     ck_assert(sum.value == value);
-    ck_assert_int_eq(ad_zero_gradients(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_zero_gradients(tape), AD_OK);
     ck_assert_int_eq(ad_real_backward(tape, sum), AD_OK);
     ck_assert_int_eq(ad_real_gradients(tape, N, x, one), AD_OK);
     ck_assert_int_eq(ad_real_jacobian(tape, 2, y[1], N, x, jacobian), AD_OK);

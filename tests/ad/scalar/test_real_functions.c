@@ -116,7 +116,7 @@ START_TEST(a_function_has_libms_value_and_its_derivative)
         const long double want = f->exact(at);
         CHECK_QUIETLY(fabsl((long double)y.value - want) <= 8 * DBL_EPSILON * (1e-3L + fabsl(want)),
                       "%s(%.17g) = %.17g, not %.17Lg", f->name, at, y.value, want);
-        CHECK_QUIETLY(ad_real_backward(tape, y) == AD_OK, "%s", ad_message_of(tape));
+        CHECK_QUIETLY(ad_real_backward(tape, y) == AD_OK, "%s", ad_tape_message(tape));
         check_derivative(f->name, at, ad_real_gradient(tape, x), slope(f->exact, at));
         /* A constant gives the same value and no record. */
         ad_set(&y, f->real(ad_real_of(at)));
@@ -213,7 +213,7 @@ START_TEST(a_function_of_two_has_both_derivatives_also_with_one_constant)
                           "%s(%.17g, %.17g) = %.17g, not %.17Lg", two->name, at[k][0], at[k][1],
                           z.value, want);
             double g[2];
-            CHECK_QUIETLY(ad_real_backward(tape, z) == AD_OK, "%s", ad_message_of(tape));
+            CHECK_QUIETLY(ad_real_backward(tape, z) == AD_OK, "%s", ad_tape_message(tape));
             ck_assert_int_eq(ad_real_gradients(tape, 2, x, g), AD_OK);
             other = at[k][1];
             check_derivative(two->name, at[k][0], g[0], active & 1 ? slope(of_first, at[k][0]) : 0);
@@ -237,7 +237,7 @@ START_TEST(what_is_left_of_math_h_has_its_value_and_derivative)
     ck_assert(g[0] == -3.5 && g[1] == 1.25 && g[2] == 1);
     ad_set(&y, ad_real_add(ad_real_ldexp(x[0], 5), ad_real_scalbn(x[1], -1)));
     ck_assert_double_eq(y.value, 1.25 * 32 - 1.75);
-    ad_zero_gradients(tape);
+    ad_tape_zero_gradients(tape);
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
     ck_assert_int_eq(ad_real_gradients(tape, 3, x, g), AD_OK);
     ck_assert(g[0] == 32 && g[1] == 0.5 && g[2] == 0);

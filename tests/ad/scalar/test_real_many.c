@@ -51,7 +51,7 @@ START_TEST(millions_of_statements_are_recorded_and_swept)
         ck_assert_uint_eq(stats.statement_bytes, (uint64_t)n * 20);
         ck_assert_uint_le(stats.records, 20 + (uint64_t)n / 200000); /* runs: one for each 4 MiB */
         ck_assert_uint_le(stats.live_bytes, (uint64_t)n * 20 + (8 << 20));
-        ck_assert_msg(ad_real_backward(tape, y) == AD_OK, "%s", ad_message_of(tape));
+        ck_assert_msg(ad_real_backward(tape, y) == AD_OK, "%s", ad_tape_message(tape));
         ck_assert_double_eq(ad_real_gradient(tape, x), n % 2 ? -1 : 1);
         ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
         left -= n;

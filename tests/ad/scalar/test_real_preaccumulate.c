@@ -191,16 +191,16 @@ START_TEST(other_results_of_a_section_are_refused_whether_it_was_replaced_or_not
         ck_assert_uint_eq(saved.replaced, n > 1);
         for (int k = 0; k < 3; k++) /* there is a value under their index soon */
             ad_set(&z, ad_real_add(y, x[k]));
-        ck_assert_int_eq(ad_status_of(tape), AD_OK);
+        ck_assert_int_eq(ad_tape_status(tape), AD_OK);
         ad_set(&z, ad_real_mul(inner, x[0]));
-        ck_assert_int_eq(ad_status_of(tape), AD_ERROR_HANDLE);
-        ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "a section that has ended"));
-        ad_clear_error(tape);
+        ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_HANDLE);
+        ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "a section that has ended"));
+        ad_tape_clear_error(tape);
         ad_set(&z, ad_real_mul(copy, x[0]));
-        ck_assert_int_eq(ad_status_of(tape), AD_ERROR_HANDLE);
-        ad_clear_error(tape);
+        ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_HANDLE);
+        ad_tape_clear_error(tape);
         ck_assert_int_eq(ad_real_backward(tape, inner), AD_ERROR_HANDLE);
-        ad_clear_error(tape);
+        ad_tape_clear_error(tape);
     }
 }
 END_TEST
@@ -232,8 +232,8 @@ START_TEST(sections_nest)
     ck_assert_double_eq_tol(derivative(y[0], x[0]), 2 * p * q * pow(0.75, 5), 1e-18);
     ck_assert_double_eq_tol(derivative(y[1], x[2]), (p + p * p) * 10 * pow(0.25, 9), 1e-18);
     ad_set(&z, ad_real_mul(inner, 2));
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_HANDLE);
-    ad_clear_error(tape);
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_HANDLE);
+    ad_tape_clear_error(tape);
 }
 END_TEST
 
@@ -241,11 +241,11 @@ START_TEST(what_no_grad_leaves_out_is_a_constant)
 {
     begin();
     ad_real a = powers(5), b;
-    ad_no_grad_begin(tape);
+    ad_tape_no_grad_begin(tape);
     ad_set(&b, ad_real_mul(a, x[0]));
     ad_real y[2] = {a, b};
     end(2, y); /* what is recorded is replaced all the same */
-    ad_no_grad_end(tape);
+    ad_tape_no_grad_end(tape);
     ck_assert(saved.replaced);
     ck_assert_uint_eq(y[1].index, 0);
     ck_assert_double_eq(y[1].value, 0.25 * pow(0.75, 5));
@@ -278,7 +278,7 @@ static void check_long(int before, int n, int m)
         ck_assert_double_eq_tol(derivative(y[k], first), 0, 1e-13);
     }
     ad_set(&z, ad_real_mul(y[0], y[m - 1]));
-    ad_zero_gradients(tape);
+    ad_tape_zero_gradients(tape);
     ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
     ck_assert_double_eq_tol(ad_real_gradient(tape, x[2]), 8, 1e-12);
 }

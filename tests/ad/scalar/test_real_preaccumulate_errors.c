@@ -34,12 +34,12 @@ static void teardown(void)
 
 static void check_error(ad_tape where, ad_status status, const char *words)
 {
-    ck_assert_msg(ad_status_of(where) == status, "%s: %s", ad_status_name(ad_status_of(where)),
-                  ad_message_of(where));
-    ck_assert_msg(strstr(ad_message_of(where), words) != NULL, "%s", ad_message_of(where));
-    ck_assert_msg(strstr(ad_message_of(where), "test_real_preaccumulate_errors.c") != NULL, "%s",
-                  ad_message_of(where));
-    ad_clear_error(where);
+    ck_assert_msg(ad_tape_status(where) == status, "%s: %s", ad_status_name(ad_tape_status(where)),
+                  ad_tape_message(where));
+    ck_assert_msg(strstr(ad_tape_message(where), words) != NULL, "%s", ad_tape_message(where));
+    ck_assert_msg(strstr(ad_tape_message(where), "test_real_preaccumulate_errors.c") != NULL, "%s",
+                  ad_tape_message(where));
+    ad_tape_clear_error(where);
 }
 
 /* A section over y that is replaced, and what it gives. */
@@ -52,7 +52,7 @@ static void check_serves(void)
         ad_set(&z, ad_real_add(z, y));
     ck_assert_int_eq(ad_preaccumulate_end(tape, 1, &z, &saved), AD_OK);
     ck_assert(saved.replaced);
-    ad_zero_gradients(tape);
+    ad_tape_zero_gradients(tape);
     ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x), 11 * 2 * x.value);
 }
@@ -99,7 +99,7 @@ START_TEST(a_rewind_drops_the_sections_behind_its_mark_alone)
     ad_set(&b, ad_real_mul(a, y));
     ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
     ad_set(&b, ad_real_mul(a, x));
-    ck_assert_int_eq(ad_status_of(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_status(tape), AD_OK);
     ck_assert_int_eq(ad_preaccumulate_end(tape, 1, &b, NULL), AD_OK);
     ck_assert_int_eq(ad_preaccumulate_end(tape, 0, NULL, NULL), AD_ERROR_STATE);
     check_error(tape, AD_ERROR_STATE, "no section is recorded");
@@ -114,7 +114,7 @@ START_TEST(no_sweep_while_a_section_is_recorded)
     const double one = 1;
     double d;
     ad_tensor leaf = ad_leaf(tape, AD_F64, 0, NULL, &one), square = ad_square(leaf), g;
-    const ad_tensor seed = ad_scalar(tape, AD_F64, 1);
+    const ad_tensor seed = ad_scalar_f64(tape, 1);
     ck_assert_int_eq(ad_preaccumulate_begin(tape), AD_OK);
     ck_assert_int_eq(ad_real_backward(tape, y), AD_ERROR_STATE);
     check_error(tape, AD_ERROR_STATE, words);
@@ -134,10 +134,10 @@ START_TEST(no_sweep_while_a_section_is_recorded)
     ad_tape child;
     ck_assert_int_eq(ad_tape_fork(tape, 1, &child), AD_ERROR_STATE);
     check_error(tape, AD_ERROR_STATE, "tape_fork: not while a section");
-    ck_assert_int_eq(ad_record_end(tape), AD_ERROR_STATE);
-    check_error(tape, AD_ERROR_STATE, "record_end: not while a section");
-    ck_assert_int_eq(ad_record_begin(tape), AD_OK); /* once more may be ended */
-    ck_assert_int_eq(ad_record_end(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_record_end(tape), AD_ERROR_STATE);
+    check_error(tape, AD_ERROR_STATE, "tape_record_end: not while a section");
+    ck_assert_int_eq(ad_tape_record_begin(tape), AD_OK); /* once more may be ended */
+    ck_assert_int_eq(ad_tape_record_end(tape), AD_OK);
     ck_assert_int_eq(ad_preaccumulate_end(tape, 1, &y, NULL), AD_OK);
     ck_assert_int_eq(ad_backward(square), AD_OK);
     check_serves();
@@ -199,7 +199,7 @@ START_TEST(a_tape_that_is_not_recorded_on_has_no_sections)
     ck_assert_int_eq(ad_tape_create(&other, NULL), AD_OK);
     ck_assert_int_eq(ad_preaccumulate_begin(other), AD_ERROR_STATE);
     check_error(other, AD_ERROR_STATE, "the thread does not record on this tape");
-    ck_assert_int_eq(ad_record_begin(other), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(other), AD_OK);
     ck_assert_int_eq(ad_preaccumulate_begin(tape), AD_ERROR_STATE); /* beneath */
     check_error(tape, AD_ERROR_STATE, "the thread does not record on this tape");
     ck_assert_int_eq(ad_preaccumulate_begin(other), AD_OK);
@@ -240,8 +240,8 @@ START_TEST(near_the_last_index_a_section_stays)
         ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
         const uint64_t tag = t->statements->rest.result >> 32;
         t->statements->rest.result = tag << 32 | (TAPE_INDEX_LIMIT - left);
-        ad_record_end(tape); /* the cursor takes it up */
-        ad_record_begin(tape);
+        ad_tape_record_end(tape); /* the cursor takes it up */
+        ad_tape_record_begin(tape);
         ad_real z = x = ad_real_leaf(tape, 3);
         ck_assert_int_eq(ad_preaccumulate_begin(tape), AD_OK);
         for (int i = 0; i < 10; i++)
@@ -251,7 +251,7 @@ START_TEST(near_the_last_index_a_section_stays)
         if (!saved.replaced)
             ck_assert_str_eq(saved.kept, "few indices are left");
         ad_set(&z, ad_real_mul(z, 2));
-        ck_assert_int_eq(ad_status_of(tape), AD_OK);
+        ck_assert_int_eq(ad_tape_status(tape), AD_OK);
     }
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
 }
@@ -292,13 +292,13 @@ START_TEST(old_values_outlive_all_tags)
         ad_set(&z, ad_real_mul(x, y));
         ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
         ad_set(&z, ad_real_mul(x, y));
-        ck_assert_msg(ad_real_backward(tape, y) == AD_OK, "%d: %s", i, ad_message_of(tape));
+        ck_assert_msg(ad_real_backward(tape, y) == AD_OK, "%d: %s", i, ad_tape_message(tape));
     }
     for (int i = 0; i < 70000; i++) {
         ck_assert_int_eq(ad_preaccumulate_begin(tape), AD_OK);
         ad_set(&z, ad_real_mul(x, y));
         ck_assert_double_eq(ad_real_gradient(tape, x), 4);
-        ck_assert_msg(ad_status_of(tape) == AD_OK, "%d: %s", i, ad_message_of(tape));
+        ck_assert_msg(ad_tape_status(tape) == AD_OK, "%d: %s", i, ad_tape_message(tape));
         ck_assert_int_eq(ad_preaccumulate_end(tape, 0, NULL, NULL), AD_OK);
     }
     const struct tape *t = ad_slots[tape.slot].tape;

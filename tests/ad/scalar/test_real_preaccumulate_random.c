@@ -95,7 +95,7 @@ static void graph(ad_real *v, uint32_t from, uint32_t to, bool preaccumulated, i
         if (preaccumulated) {
             ad_preaccumulated saved;
             ck_assert_msg(ad_preaccumulate_end(tape, m, y, &saved) == AD_OK, "%s",
-                          ad_message_of(tape));
+                          ad_tape_message(tape));
             sections++;
             replaced += saved.replaced;
             nested += saved.replaced && depth > 0;
@@ -121,7 +121,7 @@ static void run(uint64_t seed, bool preaccumulated, double *derivatives)
     for (int i = 1; i < 9; i++)
         ad_set(&sum, ad_real_add(sum, ad_real_mul(y[i], i)));
     ad_set(&sum, ad_real_add(sum, ad_real_mul(v[0], v[INPUTS])));
-    ck_assert_msg(ad_real_backward(tape, sum) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_real_backward(tape, sum) == AD_OK, "%s", ad_tape_message(tape));
     ck_assert_int_eq(ad_real_gradients(tape, INPUTS, v, derivatives), AD_OK);
     ck_assert_int_eq(ad_real_jacobian(tape, 9, y, INPUTS, v, derivatives + INPUTS), AD_OK);
 }

@@ -124,17 +124,17 @@ static void check_case(const struct segment_case *c, int n, int layout, int step
         active = active || y[i].index;
         other = other || z[i].index;
     }
-    ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));
+    ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));
     compare("the value", c->name, n, layout, v, w, m, 1e-14);
     ck_assert_int_eq(active, other);
     if (!active)
         return;
     ck_assert_int_eq(ad_real_backward_seeds(tape, m, y, seed), AD_OK);
     ck_assert_int_eq(ad_real_gradients(tape, o.n_leaves, o.leaf, g), AD_OK);
-    ad_zero_gradients(tape);
+    ad_tape_zero_gradients(tape);
     ck_assert_int_eq(ad_real_backward_seeds(tape, m, z, seed), AD_OK);
     ck_assert_int_eq(ad_real_gradients(tape, o.n_leaves, o.leaf, h), AD_OK);
-    ad_zero_gradients(tape);
+    ad_tape_zero_gradients(tape);
     compare("the gradient", c->name, n, layout, g, h, o.n_leaves, 1e-13);
 }
 
@@ -220,9 +220,9 @@ START_TEST(values_do_not_depend_on_what_is_recorded)
         ad_stats before, after;
         c->segment(17, o.x, y);
         ad_tape_stats(tape, &before);
-        ad_no_grad_begin(tape);
+        ad_tape_no_grad_begin(tape);
         c->segment(17, o.x, z);
-        ad_no_grad_end(tape);
+        ad_tape_no_grad_end(tape);
         ad_tape_stats(tape, &after);
         ck_assert_uint_eq(before.statement_bytes, after.statement_bytes);
         for (int i = 0; i < o.shape.m; i++) {
@@ -252,10 +252,10 @@ START_TEST(a_second_record_of_the_same_operands_gives_the_same)
             continue;
         ck_assert_int_eq(ad_real_backward_seeds(tape, m, y, seed), AD_OK);
         ck_assert_int_eq(ad_real_gradients(tape, o.n_leaves, o.leaf, g), AD_OK);
-        ad_zero_gradients(tape);
+        ad_tape_zero_gradients(tape);
         ck_assert_int_eq(ad_real_backward_seeds(tape, m, z, seed), AD_OK);
         ck_assert_int_eq(ad_real_gradients(tape, o.n_leaves, o.leaf, h), AD_OK);
-        ad_zero_gradients(tape);
+        ad_tape_zero_gradients(tape);
         ck_assert_mem_eq(g, h, (size_t)o.n_leaves * sizeof *g);
     }
 }

@@ -51,7 +51,7 @@ static uint64_t bytes(void)
         const uint64_t before_ = bytes();                                                          \
         __VA_ARGS__;                                                                               \
         ck_assert_uint_eq(bytes() - before_, (uint64_t)(n));                                       \
-        ck_assert_msg(ad_status_of(tape) == AD_OK, "%s", ad_message_of(tape));                     \
+        ck_assert_msg(ad_tape_status(tape) == AD_OK, "%s", ad_tape_message(tape));                 \
     } while (0)
 
 /* A record's head, each operand, and what is kept of one with n values. */
@@ -143,7 +143,7 @@ START_TEST(constants_that_have_changed_are_kept_anew)
     TAKES(HEAD + 2 * OPERAND + KEPT(7), second = ad_real_dot(7, c, x));
     ck_assert_int_eq(ad_real_backward(tape, first), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x[6]), 2 - 6 / 32.0);
-    ad_zero_gradients(tape);
+    ad_tape_zero_gradients(tape);
     ck_assert_int_eq(ad_real_backward(tape, second), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x[6]), 50);
 }
@@ -251,9 +251,9 @@ START_TEST(results_of_a_segment_beyond_the_budget_are_constants)
     many[LARGE - 1] = x[0];
     z = ad_real_dot(LARGE, many, v); /* 96 MB of values, 48 of indices */
     ck_assert_uint_eq(z.index, 0);
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_MEMORY);
-    ck_assert_msg(strstr(ad_message_of(tape), "dot") != NULL, "%s", ad_message_of(tape));
-    ad_clear_error(tape);
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_MEMORY);
+    ck_assert_msg(strstr(ad_tape_message(tape), "dot") != NULL, "%s", ad_tape_message(tape));
+    ad_tape_clear_error(tape);
     TAKES(HEAD + OPERAND, z = ad_real_sum(3, x));
     ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
     free(many);
@@ -274,16 +274,16 @@ START_TEST(the_last_index_is_the_last_for_segments_too)
     ck_assert_int_eq(ad_real_collect(N, x, all), AD_OK);
     ck_assert_uint_eq(all[0].index, last - 150);
     ck_assert_int_eq(ad_real_collect(N, x, all), AD_ERROR_LIMIT);
-    ck_assert_msg(strstr(ad_message_of(tape), "collect: 100 results") != NULL, "%s",
-                  ad_message_of(tape));
+    ck_assert_msg(strstr(ad_tape_message(tape), "collect: 100 results") != NULL, "%s",
+                  ad_tape_message(tape));
     ck_assert_uint_eq(all[0].index, 0);
-    ad_clear_error(tape);
+    ad_tape_clear_error(tape);
     /* Statements go on to the limit and a little further, never around. */
-    for (int i = 0; i < 2000 && ad_status_of(tape) == AD_OK; i++) {
+    for (int i = 0; i < 2000 && ad_tape_status(tape) == AD_OK; i++) {
         ad_set(&s, ad_real_mul(x[0], x[1]));
         ck_assert(s.index == 0 || s.index >= last - 50);
     }
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_LIMIT);
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_LIMIT);
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
 }
 END_TEST
@@ -307,11 +307,11 @@ START_TEST(statements_behind_a_segment_do_not_pass_the_last_index)
     ad_set(&s, ad_real_square(x[0]));
     ck_assert_uint_eq(s.index, from);
     ck_assert_int_eq(ad_real_collect(MANY, many, many), AD_OK);
-    for (int i = 0; i < MANY && ad_status_of(tape) == AD_OK; i++) {
+    for (int i = 0; i < MANY && ad_tape_status(tape) == AD_OK; i++) {
         ad_set(&s, ad_real_square(x[0]));
         ck_assert(s.index == 0 || s.index >= last - 100);
     }
-    ck_assert_int_eq(ad_status_of(tape), AD_ERROR_LIMIT);
+    ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_LIMIT);
     ck_assert_int_eq(ad_tape_reset(tape), AD_OK);
     free(many);
     free(v);

@@ -50,10 +50,10 @@ static ad_tensor network(ad_tape t, const ad_tensor *x, int n, void *forked)
         ad_tape_fork(t, PARTS, fork);
     for (int k = 0; k < PARTS; k++) {
         if (forked)
-            ad_record_begin(fork[k]);
+            ad_tape_record_begin(fork[k]);
         y[k] = part_of(u, k);
         if (forked)
-            ad_record_end(fork[k]);
+            ad_tape_record_end(fork[k]);
     }
     for (int k = 0; k < PARTS && forked; k++)
         ad_tape_join(t, fork[k], 1, &y[k]);
@@ -67,8 +67,8 @@ START_TEST(its_gradient_is_that_of_differences_with_forks_and_without)
     for (int forked = 0; forked < 2; forked++) {
         void *const payload = forked ? &data : NULL;
         ck_assert_msg(ad_check_gradient(tape, network, 1, &x, 1e-7, payload, NULL) == AD_OK, "%s",
-                      ad_message_of(tape));
-        ck_assert_int_eq(ad_zero_gradients(tape), AD_OK);
+                      ad_tape_message(tape));
+        ck_assert_int_eq(ad_tape_zero_gradients(tape), AD_OK);
         ck_assert_int_eq(ad_backward(network(tape, &x, 1, payload)), AD_OK);
         ck_assert_int_eq(ad_gradient(x, g[forked], N), AD_OK);
     }
@@ -92,18 +92,18 @@ START_TEST(a_changed_leaf_is_seen_through_segments_and_forks)
         ck_assert_int_eq(ad_reals_of_tensor(product, N, u), AD_OK);
         if (forked) {
             ck_assert_int_eq(ad_tape_fork(tape, 1, fork), AD_OK);
-            ck_assert_int_eq(ad_record_begin(fork[0]), AD_OK);
+            ck_assert_int_eq(ad_tape_record_begin(fork[0]), AD_OK);
         }
         y = part_of(u, 1);
         if (forked) {
-            ck_assert_int_eq(ad_record_end(fork[0]), AD_OK);
+            ck_assert_int_eq(ad_tape_record_end(fork[0]), AD_OK);
             ck_assert_int_eq(ad_tape_join(tape, fork[0], 1, &y), AD_OK);
         }
         ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
         w[2] += 1;
         ck_assert_int_ne(ad_real_backward(tape, y), AD_OK);
-        ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "changed"));
-        ad_clear_error(tape);
+        ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "changed"));
+        ad_tape_clear_error(tape);
     }
 }
 END_TEST
@@ -113,14 +113,14 @@ START_TEST(a_fork_makes_no_tensor_of_what_it_records)
     ad_tape fork[1];
     ad_real x = ad_real_leaf(tape, 2), y;
     ck_assert_int_eq(ad_tape_fork(tape, 1, fork), AD_OK);
-    ck_assert_int_eq(ad_record_begin(fork[0]), AD_OK);
+    ck_assert_int_eq(ad_tape_record_begin(fork[0]), AD_OK);
     ad_set(&y, ad_real_mul(x, 3));
     const ad_tensor t = ad_tensor_of_reals(fork[0], 0, NULL, &y);
     (void)t;
-    ck_assert_int_eq(ad_status_of(fork[0]), AD_ERROR_STATE);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(fork[0]), "a fork records statements alone"));
-    ad_clear_error(fork[0]);
-    ck_assert_int_eq(ad_record_end(fork[0]), AD_OK);
+    ck_assert_int_eq(ad_tape_status(fork[0]), AD_ERROR_STATE);
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(fork[0]), "a fork records statements alone"));
+    ad_tape_clear_error(fork[0]);
+    ck_assert_int_eq(ad_tape_record_end(fork[0]), AD_OK);
     ck_assert_int_eq(ad_tape_join(tape, fork[0], 1, &y), AD_OK);
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
     ck_assert_double_eq(ad_real_gradient(tape, x), 3);
@@ -140,27 +140,27 @@ START_TEST(a_trap_names_values_and_adjoints_of_segments_and_forks)
         ck_assert_int_eq(ad_real_leaves(tape, 3, (double[]){1e200, 2, 3}, x), AD_OK);
         if (forked)
             ck_assert_int_eq(ad_tape_fork(tape, 1, fork), AD_OK);
-        ck_assert_int_eq(ad_record_begin(fork[0]), AD_OK);
+        ck_assert_int_eq(ad_tape_record_begin(fork[0]), AD_OK);
         y = ad_real_dot(3, x, by);
-        ck_assert_int_eq(ad_status_of(fork[0]), AD_OK);
+        ck_assert_int_eq(ad_tape_status(fork[0]), AD_OK);
         if (!forked) {
             y = ad_real_dot(3, x, x); /* 1e400 */
-            ck_assert_int_eq(ad_status_of(tape), AD_ERROR_NONFINITE);
-            ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "dot: value inf of result 0 at "));
-            ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "test_real_together.c"));
-            ad_clear_error(tape);
+            ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_NONFINITE);
+            ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "dot: value inf of result 0 at "));
+            ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "test_real_together.c"));
+            ad_tape_clear_error(tape);
             y = ad_real_dot(3, x, by);
         }
-        ck_assert_int_eq(ad_record_end(fork[0]), AD_OK);
+        ck_assert_int_eq(ad_tape_record_end(fork[0]), AD_OK);
         if (forked)
             ck_assert_int_eq(ad_tape_join(tape, fork[0], 1, &y), AD_OK);
         ck_assert_int_eq(ad_real_backward_seeds(tape, 1, &y, (double[]){1e200}),
                          AD_ERROR_NONFINITE);
-        ck_assert_ptr_nonnull(strstr(ad_message_of(tape),
+        ck_assert_ptr_nonnull(strstr(ad_tape_message(tape),
                                      "dot: adjoint inf of element 1 of operand 1, backward, at "));
-        ck_assert_ptr_nonnull(strstr(ad_message_of(tape), "test_real_together.c"));
-        ad_clear_error(tape);
-        ck_assert_int_eq(ad_zero_gradients(tape), AD_OK);
+        ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "test_real_together.c"));
+        ad_tape_clear_error(tape);
+        ck_assert_int_eq(ad_tape_zero_gradients(tape), AD_OK);
         ck_assert_int_eq(ad_real_backward_seeds(tape, 1, &y, (double[]){1}), AD_OK);
         ck_assert_double_eq(ad_real_gradient(tape, x[1]), 1e200);
         ck_assert_int_eq(ad_tape_trap(tape, 0), AD_OK);

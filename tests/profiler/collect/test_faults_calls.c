@@ -59,8 +59,8 @@ static const ad_tape thread = {0, 0};
 
 static ad_status noted(ad_status status, char *why)
 {
-    snprintf(why, 512, "%s", status == AD_OK ? "" : ad_message_of(thread));
-    ad_clear_error(thread);
+    snprintf(why, 512, "%s", status == AD_OK ? "" : ad_tape_message(thread));
+    ad_tape_clear_error(thread);
     return status;
 }
 

@@ -52,7 +52,7 @@ static int run_all(struct fault_results *results, const char *snapshot)
             return WRONG_STATUS;
         if (snapshot && ad_profile_write(snapshot) == AD_OK)
             return WRONG_STATUS;
-        if (ad_status_of(tape) != AD_OK || ad_tape_reset(tape) != AD_OK)
+        if (ad_tape_status(tape) != AD_OK || ad_tape_reset(tape) != AD_OK)
             return WRONG_STATUS;
     }
     return ad_tape_destroy(tape) == AD_OK ? 0 : WRONG_STATUS;
@@ -72,21 +72,21 @@ static int profile(const char *path, const char *snapshot)
 {
     const ad_tape thread = {0, 0};
     ad_status started = ad_profile_start(path);
-    if (started != AD_OK && (started != AD_ERROR_PROFILE || !strstr(ad_message_of(thread), ": ")))
+    if (started != AD_OK && (started != AD_ERROR_PROFILE || !strstr(ad_tape_message(thread), ": ")))
         return WRONG_START;
-    ad_clear_error(thread);
+    ad_tape_clear_error(thread);
     int wrong = run_and_compare(snapshot);
     if (!wrong)
         wrong = run_and_compare(snapshot);
     if (wrong)
         return wrong;
-    ad_clear_error(thread);
+    ad_tape_clear_error(thread);
     ad_status stopped = ad_profile_stop();
     if (started != AD_OK)
         return stopped == AD_ERROR_STATE ? FAILED_AT_START : WRONG_STOP;
     if (stopped == AD_OK)
         return WROTE;
-    return stopped == AD_ERROR_PROFILE && strstr(ad_message_of(thread), "cannot write")
+    return stopped == AD_ERROR_PROFILE && strstr(ad_tape_message(thread), "cannot write")
                ? FAILED_AT_STOP
                : WRONG_STOP;
 }

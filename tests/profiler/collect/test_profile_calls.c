@@ -58,9 +58,9 @@ static void teardown(void)
 static void expect(ad_status is, ad_status status, const char *text)
 {
     ck_assert_int_eq(is, status);
-    ck_assert_int_eq(ad_status_of(no_tape), status);
-    ck_assert_msg(strstr(ad_message_of(no_tape), text) != NULL, "%s", ad_message_of(no_tape));
-    ad_clear_error(no_tape);
+    ck_assert_int_eq(ad_tape_status(no_tape), status);
+    ck_assert_msg(strstr(ad_tape_message(no_tape), text) != NULL, "%s", ad_tape_message(no_tape));
+    ad_tape_clear_error(no_tape);
 }
 
 START_TEST(without_a_profile_there_is_nothing_to_write_or_to_end)

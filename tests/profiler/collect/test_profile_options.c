@@ -165,11 +165,11 @@ END_TEST
 START_TEST(a_bad_option_begins_no_profile)
 {
     ck_assert_int_eq(ad_profile_start_with("a.prof", "depht=8"), AD_ERROR_ARGUMENT);
-    ck_assert_str_eq(ad_message_of(no_tape),
+    ck_assert_str_eq(ad_tape_message(no_tape),
                      "profile_start: no profile option is called 'depht'; there are time, tape, "
                      "freq, interval, depth, frames, unwind, timeline, shapes, steps, warmup, "
                      "snapshot_signal, attach, follow_fork");
-    ad_clear_error(no_tape);
+    ad_tape_clear_error(no_tape);
     ck_assert_int_eq(access("a.prof", F_OK), -1);
     ck_assert_int_eq(ad_profile_start_with("a.prof", "depth=8"), AD_OK);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);

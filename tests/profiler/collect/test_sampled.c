@@ -393,8 +393,8 @@ static const ad_tape no_tape;
 START_TEST(options_said_beforehand_hold_for_the_next_profiles)
 {
     ck_assert_int_eq(ad_profile_init("time=often"), AD_ERROR_ARGUMENT);
-    ck_assert_ptr_nonnull(strstr(ad_message_of(no_tape), "profile_init: "));
-    ad_clear_error(no_tape);
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(no_tape), "profile_init: "));
+    ad_tape_clear_error(no_tape);
     ck_assert_int_eq(ad_profile_init("time=sampled,freq=123"), AD_OK);
     ck_assert_int_eq(ad_profile_start(sampled_path), AD_OK);
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
@@ -415,7 +415,7 @@ START_TEST(a_profile_that_is_cleared_begins_again)
     static double gradient[SAMPLED_N * SAMPLED_N];
     ad_tape tape;
     ck_assert_int_eq(ad_profile_clear(), AD_ERROR_STATE);
-    ad_clear_error(no_tape);
+    ad_tape_clear_error(no_tape);
     ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=exact"), AD_OK);
     for (int i = 0; i < 10; i++)
@@ -441,7 +441,7 @@ START_TEST(a_profile_can_be_had_in_memory_while_it_is_taken)
     char error[400];
     ck_assert_int_eq(ad_profile_fetch(&data, &bytes), AD_ERROR_STATE);
     ck_assert_int_eq(ad_profile_fetch(NULL, &bytes), AD_ERROR_ARGUMENT);
-    ad_clear_error(no_tape);
+    ad_tape_clear_error(no_tape);
     ck_assert_int_eq(ad_profile_start_with(sampled_path, "time=sampled,tape=on,freq=5000"), AD_OK);
     sampled_compute_until_sampled();
     ck_assert_int_eq(ad_profile_fetch(&data, &bytes), AD_OK);

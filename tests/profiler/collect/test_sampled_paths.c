@@ -86,7 +86,7 @@ APART static void work(void)
         ad_real_backward(tape, by_scalars(leaf));
         by_code();
     }
-    ck_assert_int_eq(ad_status_of(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_status(tape), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 

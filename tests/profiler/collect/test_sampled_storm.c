@@ -183,7 +183,7 @@ static void check_results(int which)
     if (!has_tape && ad_tape_create(&tape, NULL) == AD_OK)
         has_tape = true;
     compute[which](tape, out);
-    if (ad_status_of(tape) != AD_OK || memcmp(out, expected[which], sizeof out) != 0)
+    if (ad_tape_status(tape) != AD_OK || memcmp(out, expected[which], sizeof out) != 0)
         __atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
     if (__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
         ad_tape_destroy(tape);
@@ -196,7 +196,7 @@ static void compute_once(int which)
     ad_tape tape;
     ck_assert_int_eq(ad_tape_create(&tape, NULL), AD_OK);
     compute[which](tape, expected[which]);
-    ck_assert_int_eq(ad_status_of(tape), AD_OK);
+    ck_assert_int_eq(ad_tape_status(tape), AD_OK);
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 

@@ -86,14 +86,14 @@ int main(void)
     ad_mark mark = ad_tape_mark(tape);
     ad_exp(one);
     ad_tape_rewind(tape, mark);
-    ad_record_begin(tape);
+    ad_tape_record_begin(tape);
     ad_real y = x;
     ad_set(&y, ad_real_mul(y, x));
     ad_real_backward(tape, y);
-    ad_record_end(tape);
+    ad_tape_record_end(tape);
     ad_tape_rewind(tape, mark);
     ad_backward(ad_exp(one));
-    return ad_status_of(tape) != AD_OK;
+    return ad_tape_status(tape) != AD_OK;
 }
 END
 compile places
