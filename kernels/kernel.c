@@ -7,6 +7,7 @@
 #include "op_rules.h"
 
 #include <stdio.h>
+#include <string.h>
 
 const struct kernel_op *const *kernel_ops(int *n)
 {
