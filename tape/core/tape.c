@@ -161,14 +161,11 @@ uint32_t tape_mark(struct tape *t)
     TAPE_PARTS_ALL(ready, reserve, t);
     if (!ready)
         return UINT32_MAX;
-    if (t->n_marks == t->marks_size) {
-        uint32_t size = t->marks_size ? t->marks_size * 2 : 8;
-        void *p = t->memory->resize(t->marks, size * sizeof *t->marks, t->memory->payload);
-        if (!p)
-            return UINT32_MAX;
-        t->marks = p;
-        t->marks_size = size;
-    }
+    struct tape_mark *marks =
+        tape_array_reserve(t->memory, t->marks, t->n_marks + 1, &t->marks_size, sizeof *marks);
+    if (!marks)
+        return UINT32_MAX;
+    t->marks = marks;
     t->marks[t->n_marks] = tape_mark_here(t);
     return t->n_marks++;
 }

@@ -23,14 +23,11 @@ static bool call_note_read(struct tape *t, uint32_t x)
     struct tape_calls *calls = &t->calls;
     if (t->entries[x].flags & TAPE_READ)
         return true;
-    if (calls->n_read == calls->size) {
-        const uint32_t size = calls->size ? calls->size * 2 : 16;
-        void *p = t->memory->resize(calls->read, size * sizeof *calls->read, t->memory->payload);
-        if (!p)
-            return false;
-        calls->read = p;
-        calls->size = size;
-    }
+    uint32_t *read =
+        tape_array_reserve(t->memory, calls->read, calls->n_read + 1, &calls->size, sizeof *read);
+    if (!read)
+        return false;
+    calls->read = read;
     calls->read[calls->n_read++] = x;
     t->entries[x].flags |= TAPE_READ;
     return true;

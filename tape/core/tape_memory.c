@@ -118,3 +118,16 @@ uint64_t tape_memory_default_budget(void)
 {
     return tape_memory_budget_under("");
 }
+
+void *tape_array_reserve(const struct tape_memory *memory, void *array, uint32_t n, uint32_t *size,
+                         size_t each)
+{
+    enum { LEAST = 8 };
+    if (n <= *size)
+        return array;
+    const uint32_t most = n < LEAST / 2 ? LEAST : n * 2;
+    void *p = memory->resize(array, most * each, memory->payload);
+    if (p)
+        *size = most;
+    return p;
+}

@@ -3,14 +3,11 @@
 
 uint32_t tape_frame_begin(struct tape *t)
 {
-    if (t->n_frames == t->frames_size) {
-        uint32_t size = t->frames_size ? t->frames_size * 2 : 8;
-        void *p = t->memory->resize(t->frames, size * sizeof *t->frames, t->memory->payload);
-        if (!p)
-            return UINT32_MAX;
-        t->frames = p;
-        t->frames_size = size;
-    }
+    struct tape_frame *frames =
+        tape_array_reserve(t->memory, t->frames, t->n_frames + 1, &t->frames_size, sizeof *frames);
+    if (!frames)
+        return UINT32_MAX;
+    t->frames = frames;
     t->frames[t->n_frames] = (struct tape_frame){++t->frame, t->n_values, t->last_record};
     return t->n_frames++;
 }

@@ -169,14 +169,12 @@ static enum tape_status user_gradient_check(struct tape *t, uint32_t x, struct t
 
 static bool user_gradients_grow(struct tape *t)
 {
-    uint32_t size = t->user_gradients->size ? t->user_gradients->size * 2 : 8;
-    void *p = t->memory->resize(t->user_gradients->of, size * sizeof *t->user_gradients->of,
-                                t->memory->payload);
-    if (!p)
-        return false;
-    t->user_gradients->of = p;
-    t->user_gradients->size = size;
-    return true;
+    struct tape_user_gradients *g = t->user_gradients;
+    struct tape_user_gradient *of =
+        tape_array_reserve(t->memory, g->of, g->n + 1, &g->size, sizeof *of);
+    if (of)
+        g->of = of;
+    return of != NULL;
 }
 
 enum tape_status tape_gradient_buffer(struct tape *t, uint32_t x, void *buffer,
@@ -192,7 +190,7 @@ enum tape_status tape_gradient_buffer(struct tape *t, uint32_t x, void *buffer,
     if (status != TAPE_OK)
         return status;
     if (!known) {
-        if (t->user_gradients->n == t->user_gradients->size && !user_gradients_grow(t))
+        if (!user_gradients_grow(t))
             return tape_fail(t, TAPE_ERROR_MEMORY, site, "gradient_buffer: out of memory");
         memmove(&t->user_gradients->of[at + 1], &t->user_gradients->of[at],
                 (t->user_gradients->n - at) * sizeof *t->user_gradients->of);

@@ -25,15 +25,11 @@ static bool section_append(struct tape *t)
     struct tape_sections *c = t->sections;
     if (!tape_statement_reserve_tags(t, t->statements->n_tags + t->n_marks + 4))
         return false;
-    if (c->n == c->size) {
-        const uint32_t size = c->size ? c->size * 2 : 4;
-        void *p = t->memory->resize(c->open, size * sizeof *c->open, t->memory->payload);
-        if (!p)
-            return false;
-        c->open = p;
-        c->size = size;
-    }
-    return true;
+    struct tape_section *open =
+        tape_array_reserve(t->memory, c->open, c->n + 1, &c->size, sizeof *open);
+    if (open)
+        c->open = open;
+    return open != NULL;
 }
 
 enum tape_status tape_section_begin(struct tape *t, struct tape_site site)

@@ -273,14 +273,11 @@ uint64_t tape_statement_unused(const struct tape *t)
 static bool range_append(struct tape *t, struct tape_leaf_range range)
 {
     struct tape_statements *s = t->statements;
-    if (s->n_leaves == s->leaves_size) {
-        const uint32_t size = s->leaves_size ? s->leaves_size * 2 : 8;
-        void *p = t->memory->resize(s->leaves, size * sizeof *s->leaves, t->memory->payload);
-        if (!p)
-            return false;
-        s->leaves = p;
-        s->leaves_size = size;
-    }
+    struct tape_leaf_range *leaves =
+        tape_array_reserve(t->memory, s->leaves, s->n_leaves + 1, &s->leaves_size, sizeof *leaves);
+    if (!leaves)
+        return false;
+    s->leaves = leaves;
     s->leaves[s->n_leaves++] = range;
     return true;
 }

@@ -28,15 +28,10 @@ bool tape_statement_holds(const struct tape *t, uint32_t index, uint32_t tag)
 static bool reserve_tags(struct tape *t, uint32_t n)
 {
     struct tape_statements *s = t->statements;
-    if (n <= s->tags_size)
-        return true;
-    const uint32_t size = n < 8 ? 8 : n * 2;
-    void *p = t->memory->resize(s->tags, size * sizeof *s->tags, t->memory->payload);
-    if (!p)
-        return false;
-    s->tags = p;
-    s->tags_size = size;
-    return true;
+    struct tape_tag *tags = tape_array_reserve(t->memory, s->tags, n, &s->tags_size, sizeof *tags);
+    if (tags)
+        s->tags = tags;
+    return tags != NULL || n == 0;
 }
 
 /* The next tag that no value on the tape has: lower halves come again after 65535. */
