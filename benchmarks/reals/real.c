@@ -12,9 +12,9 @@
 
 const struct real_case real_cases[] = {
     {"gmm_d10_k25", "gmm_d10_k25", &real_gmm},
-    {"gmm_d10_k25_segments", "gmm_d10_k25", &real_gmm_segments},
+    {"gmm_d10_k25_fused_loops", "gmm_d10_k25", &real_gmm_fused_loops},
     {"gmm_d20_k50", "gmm_d20_k50", &real_gmm},
-    {"gmm_d20_k50_segments", "gmm_d20_k50", &real_gmm_segments},
+    {"gmm_d20_k50_fused_loops", "gmm_d20_k50", &real_gmm_fused_loops},
     {"lstm_l2_c1024", "lstm_l2_c1024", &real_lstm},
     {"ba1", "ba1", NULL},
     {"hand1", "hand1", &real_hand},

@@ -17,8 +17,8 @@ struct real_objective {
     void (*value)(const struct problem *problem, const ad_real *x, ad_real *work, ad_real *y);
 };
 
-extern const struct real_objective real_gmm, real_gmm_segments, real_lstm, real_hand, real_lorenz,
-    real_burgers, real_mulchain;
+extern const struct real_objective real_gmm, real_gmm_fused_loops, real_lstm, real_hand,
+    real_lorenz, real_burgers, real_mulchain;
 
 /* Bundle adjustment: the residuals of one observation by a camera, a point and a weight (x [15]):
  * two of the observation and that of the weight (y [3]). */

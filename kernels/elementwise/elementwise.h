@@ -63,12 +63,12 @@ struct kernel_isa {
     void (*norm_sums[2])(int64_t n, const struct kernel_norm_run *run, double *sums);
     void (*norm_back[2])(int64_t n, const struct kernel_norm_run *run);
     void (*pool_max[2])(const struct kernel_pool_row *run);
-    const struct kernel_segment_loops *segments; /* see segment.h */
+    const struct kernel_fused_loop_loops *fused_loops; /* see fused loop.h */
 };
 
-extern const struct kernel_segment_loops kernel_segments_portable;
+extern const struct kernel_fused_loop_loops kernel_fused_loops_portable;
 #if defined(__x86_64__) && defined(__linux__)
-extern const struct kernel_segment_loops kernel_segments_avx2, kernel_segments_avx512;
+extern const struct kernel_fused_loop_loops kernel_fused_loops_avx2, kernel_fused_loops_avx512;
 #endif
 
 extern const struct kernel_isa kernel_isa_portable;

@@ -74,5 +74,5 @@ const struct kernel_isa LANES_JOIN(kernel_isa_, KERNEL_ISA) = {
     .norm_sums = {norm_sums_32, norm_sums_64},
     .norm_back = {norm_back_32, norm_back_64},
     .pool_max = {pool_max_32, pool_max_64},
-    .segments = &LANES_JOIN(kernel_segments_, KERNEL_ISA),
+    .fused_loops = &LANES_JOIN(kernel_fused_loops_, KERNEL_ISA),
 };

@@ -21,7 +21,7 @@ static void adjoints_give(struct tape *t, double *adjoint, uint64_t bytes, uint3
 
 static uint64_t adjoints_wanted(const struct tape *t, uint32_t width)
 {
-    return ((uint64_t)tape_statement_next(t) * width + t->statements->segments.room[width > 1]) *
+    return ((uint64_t)tape_statement_next(t) * width + t->statements->fused_loops.room[width > 1]) *
            sizeof(double);
 }
 

@@ -1,6 +1,6 @@
 /* tape_adjoints.h: the adjoints of scalars, which live within one sweep.
  *
- * They are tape_statements.adjoint, [index][width], and behind them lies the room that segments
+ * They are tape_statements.adjoint, [index][width], and behind them lies the room that fused loops
  * need.
  */
 #ifndef TAPE_ADJOINTS_H
@@ -13,8 +13,8 @@
 double *tape_adjoints_begin(struct tape *t, uint32_t width, uint32_t own);
 void tape_adjoints_end(struct tape *t);
 
-/* Whether they are there: as record_kind.seeded. They lie in one array, so that a record has some if
- * the sweep has any. */
+/* Whether they are there: as record_kind.seeded. They lie in one array, so that a record has some
+ * if the sweep has any. */
 static inline bool tape_adjoints_seeded(const struct tape *t)
 {
     return t->statements->adjoint != NULL;

@@ -8,8 +8,8 @@
 #include "tape_adjoints.h"
 #include "tape_fork.h"
 
+#include "tape_fused_loop.h"
 #include "tape_now.h"
-#include "tape_segment.h"
 #include "tape_sweep.h"
 #include "threads.h"
 
@@ -76,9 +76,10 @@ static void fork_name_statements(struct tape_fork *f, const struct tape_run *run
     }
 }
 
-static void fork_name_segment(struct tape_fork *f, const struct tape_segment *s)
+static void fork_name_fused_loop(struct tape_fork *f, const struct tape_fused_loop *s)
 {
-    const struct tape_segment_in *in = tape_segment_in(s), *end = in + tape_segment_n_in(s);
+    const struct tape_fused_loop_in *in = tape_fused_loop_in(s),
+                                    *end = in + tape_fused_loop_n_in(s);
     uint32_t *index = (uint32_t *)(uintptr_t)end;
     for (; in < end; in++) {
         if (in->first == TAPE_NO_INDICES || in->n == 0)
@@ -100,8 +101,8 @@ static void fork_name_run(struct tape_fork *f, const struct tape_run *run)
     struct tape_run_part part = tape_run_last(run);
     do {
         fork_name_statements(f, &part.statements);
-        if (part.segment)
-            fork_name_segment(f, part.segment);
+        if (part.fused_loop)
+            fork_name_fused_loop(f, part.fused_loop);
     } while (tape_run_previous(run, &part));
 }
 
@@ -180,7 +181,7 @@ static bool batch_take_buffers(struct batch *b, uint32_t row)
         const struct tape_fork *f = c->fork;
         s->low = f->low < f->base ? f->low : f->base;
         s->bytes = ((uint64_t)(tape_statement_next(c) - s->low) * b->width +
-                    c->statements->segments.room[b->width > 1]) *
+                    c->statements->fused_loops.room[b->width > 1]) *
                    sizeof(double);
         s->buffer = tape_arena_buffer(&t->arena, s->bytes);
         if (!s->buffer) {

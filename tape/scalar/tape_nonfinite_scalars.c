@@ -27,10 +27,11 @@ bool tape_nonfinite_result(struct tape *t, const char *what, int64_t i, double v
     return false;
 }
 
-/* While a tape looks a run has one statement, or one segment, whose values have been looked at. */
+/* While a tape looks, a run has one statement, or one fused loop whose values have been looked
+ * at. */
 void tape_nonfinite_run(struct tape *t, const struct tape_run *run)
 {
-    if (run->segment)
+    if (run->fused_loop)
         return;
     const double *p = run->partial_end;
     const uint32_t *first = NULL; /* in time, and so the last that the walk comes to */
@@ -94,27 +95,29 @@ bool tape_nonfinite_pullback(struct tape *t, const struct tape_run *run, double 
 }
 
 /* Element i of an operand, with this index. */
-static bool element_look(struct tape *t, const struct tape_run *run, const struct tape_segment *s,
-                         const double *at, uint32_t width, int operand, uint32_t i)
+static bool element_look(struct tape *t, const struct tape_run *run,
+                         const struct tape_fused_loop *s, const double *at, uint32_t width,
+                         int operand, uint32_t i)
 {
     for (uint32_t lane = 0; lane < width; lane++) {
         if (!tape_nonfinite_is(t->nonfinite, at[lane]))
             continue;
-        const struct tape_site site = {t->locate(s->site, run->near), tape_segment_line(s)};
+        const struct tape_site site = {t->locate(s->site, run->near), tape_fused_loop_line(s)};
         tape_fail(t, TAPE_ERROR_NONFINITE, site,
                   "%s: adjoint %g of element %u of operand %d, backward,",
-                  tape_segment_name(s, run->partial_begin + s->at), tape_nonfinite_shown(at[lane]),
-                  i, operand + 1);
+                  tape_fused_loop_name(s, run->partial_begin + s->at),
+                  tape_nonfinite_shown(at[lane]), i, operand + 1);
         return false;
     }
     return true;
 }
 
-bool tape_nonfinite_segment(struct tape *t, const struct tape_run *run,
-                            const struct tape_segment *s, const double *adjoint, uint32_t width)
+bool tape_nonfinite_fused_loop(struct tape *t, const struct tape_run *run,
+                               const struct tape_fused_loop *s, const double *adjoint,
+                               uint32_t width)
 {
-    const int n_in = (int)tape_segment_n_in(s);
-    const struct tape_segment_in *in = tape_segment_in(s);
+    const int n_in = (int)tape_fused_loop_n_in(s);
+    const struct tape_fused_loop_in *in = tape_fused_loop_in(s);
     const uint32_t *index = (const uint32_t *)(const void *)(in + n_in);
     for (int k = 0; k < n_in; k++, in++) {
         if (in->first == TAPE_NO_INDICES)

@@ -1,4 +1,4 @@
-/* tape_nonfinite_scalars.h: the same as tape_nonfinite.h, of statements and segments.
+/* tape_nonfinite_scalars.h: the same as tape_nonfinite.h, of statements and fused loops.
  *
  * Invariant: while a tape looks, a run has one statement, since the cursor never has room for two
  * (tape_statement.c): so every statement asks for room, and its value is looked at then, its
@@ -7,12 +7,12 @@
 #ifndef TAPE_NONFINITE_SCALARS_H
 #define TAPE_NONFINITE_SCALARS_H
 
+#include "tape_fused_loop.h"
 #include "tape_nonfinite.h"
-#include "tape_segment.h"
 
 /* All below are called only while t->nonfinite is not 0. False: the error is set. */
 
-/* The value of a segment's result i. */
+/* The value of a fused loop's result i. */
 bool tape_nonfinite_result(struct tape *t, const char *what, int64_t i, double value,
                            struct tape_site site);
 
@@ -20,9 +20,10 @@ bool tape_nonfinite_result(struct tape *t, const char *what, int64_t i, double v
 void tape_nonfinite_statement(struct tape *t, double value, struct tape_site site);
 void tape_nonfinite_run(struct tape *t, const struct tape_run *run);
 
-/* The adjoints of a segment's operands, after its pullback. */
-bool tape_nonfinite_segment(struct tape *t, const struct tape_run *run,
-                            const struct tape_segment *s, const double *adjoint, uint32_t width);
+/* The adjoints of a fused loop's operands, after its pullback. */
+bool tape_nonfinite_fused_loop(struct tape *t, const struct tape_run *run,
+                               const struct tape_fused_loop *s, const double *adjoint,
+                               uint32_t width);
 /* As tape_run_pullback, looking at each statement's adjoints. */
 bool tape_nonfinite_pullback(struct tape *t, const struct tape_run *run, double *adjoint,
                              uint32_t width);

@@ -1,6 +1,6 @@
 /* tape_run.c: the kind of record that a run of statements is. */
 #include "tape_adjoints.h"
-#include "tape_segment.h"
+#include "tape_fused_loop.h"
 
 #include <string.h>
 
@@ -23,10 +23,11 @@ static void reach_statements(const struct tape_run *run, uint8_t *reached)
                 reached[w[2 + k]] = 1;
 }
 
-/* A segment's results depend on all of its operands. */
-static void reach_segment(const struct tape_segment *s, uint8_t *reached)
+/* A fused loop's results depend on all of its operands. */
+static void reach_fused_loop(const struct tape_fused_loop *s, uint8_t *reached)
 {
-    const struct tape_segment_in *in = tape_segment_in(s), *end = in + tape_segment_n_in(s);
+    const struct tape_fused_loop_in *in = tape_fused_loop_in(s),
+                                    *end = in + tape_fused_loop_n_in(s);
     const uint32_t *index = (const uint32_t *)(const void *)end;
     if (!memchr(reached + s->first, 1, s->m))
         return;
@@ -49,8 +50,8 @@ static bool run_reach(struct tape *t, struct tape_record *r, enum tape_flag want
     struct tape_run_part part = tape_run_last(run);
     do {
         reach_statements(&part.statements, reached);
-        if (part.segment)
-            reach_segment(part.segment, reached);
+        if (part.fused_loop)
+            reach_fused_loop(part.fused_loop, reached);
     } while (tape_run_previous(run, &part));
     return false;
 }

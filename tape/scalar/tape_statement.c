@@ -351,8 +351,8 @@ void tape_statement_begin(struct tape *t)
     s->n_leaves = s->n_elements = s->n_gathers = 0;
     s->adjoint = NULL;
     t->sections->n = 0;
-    s->segments.life++;
-    s->segments.room[0] = s->segments.room[1] = 0;
+    s->fused_loops.life++;
+    s->fused_loops.room[0] = s->fused_loops.room[1] = 0;
     if (s->slot)
         tape_statement_retag(t);
 }
@@ -366,8 +366,8 @@ void tape_statement_end(struct tape *t)
     if (s->leaves)
         t->memory->release(s->leaves, t->memory->payload);
     tape_sections_end(t);
-    if (s->segments.seen)
-        t->memory->release(s->segments.seen, t->memory->payload);
+    if (s->fused_loops.seen)
+        t->memory->release(s->fused_loops.seen, t->memory->payload);
 }
 
 struct tape_statement_mark tape_statement_mark_here(const struct tape *t)
@@ -402,7 +402,7 @@ void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mar
         tape_block_drop(t, b, end);
     }
     const bool more = tape_cursor_next(&s->rest) != tape_cursor_next(&mark->rest);
-    s->segments.life++;
+    s->fused_loops.life++;
     s->block = mark->block;
     s->n = mark->n;
     s->bytes = mark->bytes;

@@ -25,7 +25,7 @@ struct tape_leaf_range {
     uint32_t first, n, value;
 };
 
-/* Values of an array that some segment keeps. See tape_segment.c. */
+/* Values of an array that some fused loop keeps. See tape_fused_loop.c. */
 struct tape_seen {
     const void *address; /* of constants */
     const double *values;
@@ -33,8 +33,8 @@ struct tape_seen {
     uint32_t life;     /* of the tape's when it was noted */
 };
 
-/* What the tape has of segments besides their records. */
-struct tape_segments {
+/* What the tape has of fused loops besides their records. */
+struct tape_fused_loops {
     struct tape_seen *seen; /* [TAPE_SEEN], or NULL */
     uint32_t life;          /* grows where values may be dropped */
     uint64_t room[2]; /* doubles that sweeps of one seed and of several need beside adjoints */
@@ -56,7 +56,7 @@ struct tape_statements {
     uint64_t adjoint_bytes; /* what they lie in */
     uint32_t adjoint_row;   /* that it is charged to */
     bool calling;           /* a callback of the user's runs: nothing may be recorded */
-    struct tape_segments segments;
+    struct tape_fused_loops fused_loops;
     struct tape_tag *tags;
     uint32_t n_tags, tags_size;
     struct tape_leaf_range *leaves;
@@ -69,7 +69,7 @@ struct tape_statements {
 struct __attribute__((may_alias)) tape_run {
     const double *partial_begin, *partial_end; /* upwards in time */
     const uint32_t *word_begin, *word_end;     /* downwards: end <= begin */
-    const uint32_t *segment;                   /* the last segment's first word, or NULL */
+    const uint32_t *fused_loop;                /* the last fused loop's first word, or NULL */
     uintptr_t near;                            /* a program counter of the run's first statement */
     uint32_t first, n;                         /* index of the first result; statements */
     uint64_t peaks;                            /* the ledger's number of peaks when it began */

@@ -3,8 +3,8 @@
  * Counts are gathered in a small table by site first, since a run has many statements of few
  * lines.
  */
+#include "tape_fused_loop.h"
 #include "tape_scope.h"
-#include "tape_segment.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@ enum { TABLE = 256, OPERAND_BYTES = 12, HEAD_BYTES = 8 };
 
 struct line {
     uint32_t site, row;
-    uint32_t mark; /* a segment's; statements: 0 */
+    uint32_t mark; /* a fused loop's; statements: 0 */
     uint64_t calls, bytes;
 };
 
@@ -79,12 +79,12 @@ static struct line *line_of(struct charge *c, uint32_t site, uint32_t mark, cons
     return line;
 }
 
-static void charge_segment(struct charge *c, const struct tape_segment *s)
+static void charge_fused_loop(struct charge *c, const struct tape_fused_loop *s)
 {
-    const char *name = tape_segment_name(s, c->run->partial_begin + s->at);
-    struct line *line = line_of(c, s->site, s->mark, name, tape_segment_line(s));
+    const char *name = tape_fused_loop_name(s, c->run->partial_begin + s->at);
+    struct line *line = line_of(c, s->site, s->mark, name, tape_fused_loop_line(s));
     line->calls++;
-    line->bytes += tape_segment_bytes(s);
+    line->bytes += tape_fused_loop_bytes(s);
 }
 
 static void charge_statements(struct charge *c, const struct tape_run *run)
@@ -108,8 +108,8 @@ static void run_charge(struct charge *c)
     struct tape_run_part part = tape_run_last(c->run);
     do {
         charge_statements(c, &part.statements);
-        if (part.segment)
-            charge_segment(c, part.segment);
+        if (part.fused_loop)
+            charge_fused_loop(c, part.fused_loop);
     } while (tape_run_previous(c->run, &part));
     for (int i = 0; i < TABLE / 64; i++)
         for (uint64_t left = c->used[i]; left; left &= left - 1)

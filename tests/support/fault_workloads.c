@@ -455,7 +455,7 @@ const struct fault_workload fault_workloads[] = {
     {"checkpoints of scalars", fault_real_checkpoints},
     {"reals", fault_reals},
     {"sections", fault_sections},
-    {"segments", fault_segments},
+    {"fused loops", fault_fused_loops},
     {"forks", fault_forks},
     {"bridges", fault_bridges},
     {"trapped", fault_trapped},

@@ -9,8 +9,8 @@
  *     double g = ad_real_gradient(tape, x[0]);                         // reads dy/dx[0]
  *
  * A statement goes to the tape on which the calling thread records: that of its first leaf, or of
- * ad_tape_record_begin. A statement of constants alone records nothing. It costs 12 bytes an operand and
- * 8 more; the same operand twice counts once.
+ * ad_tape_record_begin. A statement of constants alone records nothing. It costs 12 bytes an
+ * operand and 8 more; the same operand twice counts once.
  *
  * An ad_real is a plain struct, ad_real_of(3) a constant. It belongs to its tape and thread until a
  * reset or a rewind drops it. Code compiled without NDEBUG (or with AD_REAL_CHECKED = 1) refuses
@@ -26,8 +26,8 @@
 #include <tapescope/ad_real_expression.h>
 #include <tapescope/ad_real_fork.h>
 #include <tapescope/ad_real_functions.h>
+#include <tapescope/ad_real_fused_loops.h>
 #include <tapescope/ad_real_preaccumulate.h>
-#include <tapescope/ad_real_segments.h>
 
 /* Records a formula (or number) as one statement and gives its result. */
 #define ad_real_of(e) AD_RESULT_(e)
@@ -43,9 +43,10 @@
 extern "C" {
 #endif
 
-/* From now on, until ad_tape_record_end, the calling thread's statements are recorded on `tape`. After
- * that they go to the tape that was recorded on before. Needed only where a thread uses several
- * tapes. Errors: AD_ERROR_STATE where the tape is being recorded on already, under another. */
+/* From now on, until ad_tape_record_end, the calling thread's statements are recorded on `tape`.
+ * After that they go to the tape that was recorded on before. Needed only where a thread uses
+ * several tapes. Errors: AD_ERROR_STATE where the tape is being recorded on already, under
+ * another. */
 AD_SITED(ad_status, ad_tape_record_begin, (ad_tape tape), (tape))
 AD_SITED(ad_status, ad_tape_record_end, (ad_tape tape), (tape))
 
@@ -74,7 +75,8 @@ AD_SITED(ad_status, ad_real_backward_seeds,
          (ad_tape tape, int64_t n, const ad_real *y, const double *seed), (tape, n, y, seed))
 
 /* The gradient of leaf x that sweeps have added up; NaN on error. AD_ERROR_STATE where there was no
- * sweep since the tape was made, reset or rewound, or x is no leaf. ad_tape_zero_gradients clears. */
+ * sweep since the tape was made, reset or rewound, or x is no leaf. ad_tape_zero_gradients
+ * clears. */
 AD_SITED(double, ad_real_gradient, (ad_tape tape, ad_real x), (tape, x))
 /* The same of n leaves into gradient[n]. */
 AD_SITED(ad_status, ad_real_gradients,

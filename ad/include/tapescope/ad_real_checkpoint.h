@@ -44,10 +44,10 @@ typedef void ad_real_checkpoint_function(ad_tape tape, int64_t n_in, const ad_re
  * until the tape is rewound, reset or destroyed, or no sweep is to come any more. Begins to record
  * if the thread records on no tape. In the function the thread records on `tape`.
  *
- * The function may use everything that records statements or segments, marks of its own, no_grad,
- * and further checkpoints. Not possible in it, with AD_ERROR_STATE in the tape: a statement of a
- * variable that is not among in[]; leaves, bridges to tensors, sections, forks; sweeps, gradients;
- * what would change or drop what is older. Tensors are given by their elements
+ * The function may use everything that records statements or fused loops, marks of its own,
+ * no_grad, and further checkpoints. Not possible in it, with AD_ERROR_STATE in the tape: a
+ * statement of a variable that is not among in[]; leaves, bridges to tensors, sections, forks;
+ * sweeps, gradients; what would change or drop what is older. Tensors are given by their elements
  * (ad_reals_of_tensor), before, and made of out[] (ad_tensor_of_reals), afterwards.
  *
  * Errors, which leave the tape as it was and out[] NaN: those of the function, by its own line;

@@ -120,9 +120,9 @@ static const struct {
 } small[] = {
     {"gmm_d10_k25", {3, 4, 7}},
     {"gmm_d10_k25", {1, 1, 1}},
-    {"gmm_d10_k25_segments", {3, 4, 67}},
-    {"gmm_d10_k25_segments", {1, 1, 1}},
-    {"gmm_d10_k25_segments", {50, 2, 33}},
+    {"gmm_d10_k25_fused_loops", {3, 4, 67}},
+    {"gmm_d10_k25_fused_loops", {1, 1, 1}},
+    {"gmm_d10_k25_fused_loops", {50, 2, 33}},
     {"lstm_l2_c1024", {2, 9, 3}},
     {"lstm_l2_c1024", {1, 3, 2}},
     {"ba1", {2, 3, 7}},

@@ -102,7 +102,7 @@ static void integrate(struct plan *p, int n, int of, ad_real *u)
     }
 }
 
-/* Segments of so many steps, which are halved so often. */
+/* Fused loops of so many steps, which are halved so often. */
 static void plan(struct plan *p, int of, int depth)
 {
     for (int k = 0; k <= depth; k++)
@@ -226,7 +226,7 @@ static void mixed(ad_tape on, int64_t n_in, const ad_real *in, int64_t n_out, ad
 
 static const double weights[ALL] = {0.5, -1.5, 0.25, 2};
 
-START_TEST(segments_marks_constants_and_operands_may_be_in_it)
+START_TEST(fused_loops_marks_constants_and_operands_may_be_in_it)
 {
     double jacobian[2][ROWS * ALL], value[2][ROWS];
     ad_real y[ROWS], after;
@@ -419,7 +419,7 @@ int main(void)
     tcase_add_test(cases, values_and_gradients_are_those_without_checkpoints);
     tcase_add_test(cases, each_segment_is_called_once_and_once_in_each_sweep);
     tcase_add_test(cases, memory_grows_by_the_square_root);
-    tcase_add_test(cases, segments_marks_constants_and_operands_may_be_in_it);
+    tcase_add_test(cases, fused_loops_marks_constants_and_operands_may_be_in_it);
     tcase_add_test(cases, without_variables_it_is_a_call);
     tcase_add_test(cases, a_sweep_may_come_under_no_grad_or_while_another_tape_is_recorded_on);
     tcase_add_test(cases, with_forks_beside_it_and_swept_before_they_are_joined);

@@ -94,7 +94,7 @@ static void fickle(ad_tape on, int64_t n_in, const ad_real *in, int64_t n_out, a
         ad_set(&y, ad_real_mul(y, 1 + 1e-15));
     if (is(what, "a variable"))
         ad_set(&y, ad_real_add(y, ad_real_mul(0, f->variable)));
-    if (is(what, "a segment of a variable"))
+    if (is(what, "a fused loop of a variable"))
         ad_set(&y, ad_real_add(y, ad_real_dot(1, &f->variable, &f->variable)));
     if (is(what, "a leaf"))
         y = ad_real_leaf(on, 1);
@@ -131,7 +131,7 @@ static const struct {
     const char *words;
 } wrong[] = {
     {"a variable", AD_ERROR_STATE, "statement: the function of a checkpoint depends on a variable"},
-    {"a segment of a variable", AD_ERROR_STATE, "depends on a variable that it is not given"},
+    {"a fused loop of a variable", AD_ERROR_STATE, "depends on a variable that it is not given"},
     {"another result", AD_ERROR_STATE, "out[0] of its function is a variable"},
     {"a leaf", AD_ERROR_STATE, "not while a checkpoint's function runs"},
     {"a fork", AD_ERROR_STATE, "tape_fork: not while a checkpoint's"},
@@ -197,7 +197,7 @@ START_TEST(what_becomes_wrong_is_told_in_the_sweep)
         } else {
             ck_assert_msg(status == wrong[k].status ||
                               (is(wrong[k].what, "another result") && status == AD_ERROR_STATE) ||
-                              is(wrong[k].what, "a segment of a variable"),
+                              is(wrong[k].what, "a fused loop of a variable"),
                           "%s: %s", wrong[k].what, ad_tape_message(tape));
             ck_assert_int_ne(status, AD_OK);
             ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "test_real_checkpoint_errors.c:"));

@@ -1,4 +1,4 @@
-/* test_real_together.c: tensors, statements, segments and forks in one computation.
+/* test_real_together.c: tensors, statements, fused loops and forks in one computation.
  *
  * Differences are the oracle (ad_check_gradient), and so is the same computation without forks.
  */
@@ -27,7 +27,7 @@ static void teardown(void)
     ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
 }
 
-/* By a segment with consecutive operands and one with any, and statements between. */
+/* By a fused loop with consecutive operands and one with any, and statements between. */
 static ad_real part_of(const ad_real *u, int part)
 {
     ad_real turned[N], y;
@@ -77,8 +77,8 @@ START_TEST(its_gradient_is_that_of_differences_with_forks_and_without)
 }
 END_TEST
 
-/* What the sweep reads is found through segments and joins as well: a leaf that has changed. */
-START_TEST(a_changed_leaf_is_seen_through_segments_and_forks)
+/* What the sweep reads is found through fused loops and joins as well: a leaf that has changed. */
+START_TEST(a_changed_leaf_is_seen_through_fused_loops_and_forks)
 {
     for (int forked = 0; forked < 2; forked++) {
         ad_real u[N], y;
@@ -129,7 +129,7 @@ END_TEST
 
 /* The first number that is not finite is named where it arose, in a loop as one record too, on a
  * fork too. */
-START_TEST(a_trap_names_values_and_adjoints_of_segments_and_forks)
+START_TEST(a_trap_names_values_and_adjoints_of_fused_loops_and_forks)
 {
     for (int forked = 0; forked < 2; forked++) {
         ad_real x[3], y;
@@ -173,8 +173,8 @@ int main(void)
     TCase *tcase = tcase_create("together");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, its_gradient_is_that_of_differences_with_forks_and_without);
-    tcase_add_test(tcase, a_changed_leaf_is_seen_through_segments_and_forks);
+    tcase_add_test(tcase, a_changed_leaf_is_seen_through_fused_loops_and_forks);
     tcase_add_test(tcase, a_fork_makes_no_tensor_of_what_it_records);
-    tcase_add_test(tcase, a_trap_names_values_and_adjoints_of_segments_and_forks);
+    tcase_add_test(tcase, a_trap_names_values_and_adjoints_of_fused_loops_and_forks);
     return run_cases("real_together", tcase);
 }

@@ -1,4 +1,4 @@
-/* ad_real_segments.c: loops over real numbers as one record: arguments checked, operands looked
+/* ad_real_fused_loops.c: loops over real numbers as one record: arguments checked, operands looked
  * at, values computed, results handed out.
  */
 #include <tapescope/ad_real.h>
@@ -17,7 +17,7 @@ enum { CHUNK = 128 };
 /* A call: what is to be recorded, and where results go. Small ones are frequent, so nothing is set
  * that its kind does not use. */
 struct call {
-    struct tape_segment_plan plan;
+    struct tape_fused_loop_plan plan;
     struct tape *t; /* that is recorded on, or NULL */
     ad_real *y;
     bool in_place;        /* operands may be y */
@@ -27,14 +27,14 @@ struct call {
     const double *values;
     const void *data;
     size_t data_bytes;
-    struct tape_operand in[KERNEL_SEGMENT_IN];
+    struct tape_operand in[KERNEL_FUSED_LOOP_IN];
 };
 
-static void begin(struct call *c, enum kernel_segment_kind kind, int64_t m, ad_real *y,
+static void begin(struct call *c, enum kernel_fused_loop_kind kind, int64_t m, ad_real *y,
                   struct tape_site site)
 {
-    c->plan = (struct tape_segment_plan){
-        .kind = kind, .name = kernel_segment_name[kind], .m = m, .site = site};
+    c->plan = (struct tape_fused_loop_plan){
+        .kind = kind, .name = kernel_fused_loop_name[kind], .m = m, .site = site};
     c->t = ad_real_recording();
     c->y = y;
     c->in_place = false;
@@ -99,17 +99,17 @@ static void choose(struct call *c)
 {
     struct tape_operand *in = c->in;
     switch (c->plan.kind) {
-    case KERNEL_SEGMENT_dot:
-    case KERNEL_SEGMENT_axpy:
-    case KERNEL_SEGMENT_gemv:
-    case KERNEL_SEGMENT_stencil:
+    case KERNEL_FUSED_LOOP_dot:
+    case KERNEL_FUSED_LOOP_axpy:
+    case KERNEL_FUSED_LOOP_gemv:
+    case KERNEL_FUSED_LOOP_stencil:
         in[0].keep = in[1].active;
         in[1].keep = in[0].active;
         break;
-    case KERNEL_SEGMENT_sum_of_squares:
+    case KERNEL_FUSED_LOOP_sum_of_squares:
         in[0].keep = true;
         break;
-    case KERNEL_SEGMENT_trmv:
+    case KERNEL_FUSED_LOOP_trmv:
         in[0].keep = in[1].keep = in[2].active || in[3].active;
         in[2].keep = in[3].keep = in[0].active || in[1].active;
         break;
@@ -124,7 +124,7 @@ static bool survey(struct call *c)
     bool held = true;
     for (int k = 0; k < c->plan.n_in; k++) {
         int64_t refused;
-        if (tape_segment_survey(c->t, &c->in[k], &refused) || !held)
+        if (tape_fused_loop_survey(c->t, &c->in[k], &refused) || !held)
             continue;
         const ad_real *x = (const ad_real *)(const void *)c->in[k].real;
         while (!c->t && x[refused].index == 0)
@@ -136,11 +136,11 @@ static bool survey(struct call *c)
 }
 
 /* y and partials by the callback, a part at a time. */
-static void map_values(const struct call *c, const struct kernel_segment *s)
+static void map_values(const struct call *c, const struct kernel_fused_loop *s)
 {
-    double x[KERNEL_SEGMENT_IN][CHUNK], y[CHUNK];
-    const double *in[KERNEL_SEGMENT_IN];
-    double *partial[KERNEL_SEGMENT_IN];
+    double x[KERNEL_FUSED_LOOP_IN][CHUNK], y[CHUNK];
+    const double *in[KERNEL_FUSED_LOOP_IN];
+    double *partial[KERNEL_FUSED_LOOP_IN];
     for (int64_t i = 0; i < s->m; i += CHUNK) {
         const int64_t n = s->m - i < CHUNK ? s->m - i : CHUNK;
         double *saved = s->saved;
@@ -160,7 +160,7 @@ static void map_values(const struct call *c, const struct kernel_segment *s)
 
 /* Calls the callback of map. No thread may add to the run meanwhile, since the record that is being
  * made lies behind its end. */
-static void call_map(const struct call *c, const struct kernel_segment *s)
+static void call_map(const struct call *c, const struct kernel_fused_loop *s)
 {
     if (!c->t) {
         map_values(c, s);
@@ -183,7 +183,7 @@ static void call_map(const struct call *c, const struct kernel_segment *s)
 
 static void compute(const struct call *c)
 {
-    struct kernel_segment s; /* the rest is of pullbacks */
+    struct kernel_fused_loop s; /* the rest is of pullbacks */
     s.m = c->plan.m;
     s.n_in = c->plan.n_in;
     s.y = &c->y->value;
@@ -200,7 +200,7 @@ static void compute(const struct call *c)
         for (int64_t i = 0; i < c->plan.m; i++)
             c->y[i].value = c->values[i];
     } else {
-        kernel_segment_loops_get()->value[c->plan.kind](&s);
+        kernel_fused_loop_loops_get()->value[c->plan.kind](&s);
     }
 }
 
@@ -224,7 +224,7 @@ static ad_status record(struct call *c)
     choose(c);
     for (int k = 0; c->map && k < c->plan.n_in; k++)
         c->plan.n_saved += c->in[k].active ? c->plan.m : 0;
-    const bool open = held && c->t && tape_segment_open(c->t, &c->plan);
+    const bool open = held && c->t && tape_fused_loop_open(c->t, &c->plan);
     if (open && c->custom.pullback)
         write_custom(c);
     if (c->plan.m > 0)
@@ -236,7 +236,7 @@ static ad_status record(struct call *c)
     const uint64_t first = done ? c->plan.first : 0;
     /* Operands may be in place: the commit looks at them. */
     if (done)
-        tape_segment_commit(c->t, &c->plan);
+        tape_fused_loop_commit(c->t, &c->plan);
     for (int64_t i = 0; i < c->plan.m; i++) {
         c->y[i].index = done ? (uint32_t)first + (uint32_t)i : 0;
         c->y[i].tag = (uint32_t)(first >> 32);
@@ -253,7 +253,7 @@ ad_real ad_real_dot__site(int64_t n, ad_array x, ad_array y, unsigned ad_line_)
     struct tape_site site = AD_HERE;
     ad_real result = {0};
     struct call c;
-    begin(&c, KERNEL_SEGMENT_dot, 1, &result, site);
+    begin(&c, KERNEL_FUSED_LOOP_dot, 1, &result, site);
     operand(&c, n, x);
     operand(&c, n, y);
     record(&c);
@@ -265,7 +265,7 @@ ad_real ad_real_sum__site(int64_t n, ad_array x, unsigned ad_line_)
     struct tape_site site = AD_HERE;
     ad_real result = {0};
     struct call c;
-    begin(&c, KERNEL_SEGMENT_sum, 1, &result, site);
+    begin(&c, KERNEL_FUSED_LOOP_sum, 1, &result, site);
     operand(&c, n, x);
     record(&c);
     return result;
@@ -276,7 +276,7 @@ ad_status ad_real_sums_of_squares__site(int64_t m, int64_t n, ad_array x, ad_rea
 {
     struct tape_site site = AD_HERE;
     struct call c;
-    begin(&c, KERNEL_SEGMENT_sum_of_squares, m, y, site);
+    begin(&c, KERNEL_FUSED_LOOP_sum_of_squares, m, y, site);
     operand(&c, product(m, n), x);
     return record(&c);
 }
@@ -286,7 +286,7 @@ ad_real ad_real_sum_of_squares__site(int64_t n, ad_array x, unsigned ad_line_)
     struct tape_site site = AD_HERE;
     ad_real result = {0};
     struct call c;
-    begin(&c, KERNEL_SEGMENT_sum_of_squares, 1, &result, site);
+    begin(&c, KERNEL_FUSED_LOOP_sum_of_squares, 1, &result, site);
     operand(&c, n, x);
     record(&c);
     return result;
@@ -297,7 +297,7 @@ ad_real ad_real_log_sum_exp__site(int64_t n, ad_array x, unsigned ad_line_)
     struct tape_site site = AD_HERE;
     ad_real result = {0};
     struct call c;
-    begin(&c, KERNEL_SEGMENT_log_sum_exp, 1, &result, site);
+    begin(&c, KERNEL_FUSED_LOOP_log_sum_exp, 1, &result, site);
     operand(&c, n, x);
     c.plan.n_saved = n;
     record(&c);
@@ -308,7 +308,7 @@ ad_status ad_real_axpy__site(int64_t n, ad_real a, ad_array x, ad_real *y, unsig
 {
     struct tape_site site = AD_HERE;
     struct call c;
-    begin(&c, KERNEL_SEGMENT_axpy, n, y, site);
+    begin(&c, KERNEL_FUSED_LOOP_axpy, n, y, site);
     c.in_place = true;
     operand(&c, 1, ad_array_real_(&a));
     operand(&c, n, x);
@@ -321,7 +321,7 @@ ad_status ad_real_gemv__site(int64_t m, int64_t n, ad_array a, ad_array x, ad_re
 {
     struct tape_site site = AD_HERE;
     struct call c;
-    begin(&c, KERNEL_SEGMENT_gemv, m, y, site);
+    begin(&c, KERNEL_FUSED_LOOP_gemv, m, y, site);
     operand(&c, product(m, n), a);
     operand(&c, n, x);
     return record(&c);
@@ -344,7 +344,7 @@ ad_status ad_real_trmv__site(int64_t n, ad_array diagonal, ad_array below, ad_ar
 {
     struct tape_site site = AD_HERE;
     struct call c;
-    begin(&c, KERNEL_SEGMENT_trmv, 0, y, site);
+    begin(&c, KERNEL_FUSED_LOOP_trmv, 0, y, site);
     return triangle(&c, 1, n, diagonal, below, ad_array_number_(NULL), x);
 }
 
@@ -353,7 +353,7 @@ ad_status ad_real_trmm__site(int64_t k, int64_t n, ad_array diagonal, ad_array b
 {
     struct tape_site site = AD_HERE;
     struct call c;
-    begin(&c, KERNEL_SEGMENT_trmv, 0, y, site);
+    begin(&c, KERNEL_FUSED_LOOP_trmv, 0, y, site);
     return triangle(&c, k, n, diagonal, below, shift, x);
 }
 
@@ -362,7 +362,7 @@ ad_real ad_real_polynomial__site(int64_t n, ad_array coefficients, ad_real x, un
     struct tape_site site = AD_HERE;
     ad_real result = {0};
     struct call c;
-    begin(&c, KERNEL_SEGMENT_polynomial, 1, &result, site);
+    begin(&c, KERNEL_FUSED_LOOP_polynomial, 1, &result, site);
     operand(&c, n, coefficients);
     operand(&c, n > 0, ad_array_real_(&x));
     c.plan.n_saved = 2;
@@ -375,7 +375,7 @@ ad_status ad_real_stencil__site(int64_t n, ad_array x, int64_t k, ad_array w, ad
 {
     struct tape_site site = AD_HERE;
     struct call c;
-    begin(&c, KERNEL_SEGMENT_stencil, n, y, site);
+    begin(&c, KERNEL_FUSED_LOOP_stencil, n, y, site);
     int64_t extent = 0;
     if (n > 0 && k > 0 && __builtin_add_overflow(n, k - 1, &extent))
         extent = -1;
@@ -389,11 +389,11 @@ ad_status ad_real_map__site(int64_t n, int n_in, const ad_array *x, ad_real *y,
 {
     struct tape_site site = AD_HERE;
     struct call c;
-    begin(&c, KERNEL_SEGMENT_map, n, y, site);
+    begin(&c, KERNEL_FUSED_LOOP_map, n, y, site);
     c.in_place = true;
     c.map = callback;
     c.payload = payload;
-    if (n_in < 1 || n_in > KERNEL_SEGMENT_IN || !x || !callback)
+    if (n_in < 1 || n_in > KERNEL_FUSED_LOOP_IN || !x || !callback)
         return fail(&c, AD_ERROR_ARGUMENT, "1 to 8 arrays and a callback are wanted");
     for (int k = 0; k < n_in; k++)
         operand(&c, n, x[k]);
@@ -404,7 +404,7 @@ ad_status ad_real_collect__site(int64_t n, ad_array x, ad_real *y, unsigned ad_l
 {
     struct tape_site site = AD_HERE;
     struct call c;
-    begin(&c, KERNEL_SEGMENT_collect, n, y, site);
+    begin(&c, KERNEL_FUSED_LOOP_collect, n, y, site);
     c.in_place = true;
     operand(&c, n, x);
     return record(&c);
@@ -415,7 +415,7 @@ ad_status ad_real_custom__site(int64_t n, ad_array x, int64_t m, const double *v
 {
     struct tape_site site = AD_HERE;
     struct call c;
-    begin(&c, KERNEL_SEGMENT_custom, m, y, site);
+    begin(&c, KERNEL_FUSED_LOOP_custom, m, y, site);
     if (!custom.name || !custom.pullback || (m > 0 && !values) ||
         (custom.bytes > 0 && !custom.data))
         return fail(&c, AD_ERROR_ARGUMENT, "a null pointer");

@@ -1,7 +1,7 @@
-/* test_real_segments.c: every kind of segment against the same loop in statements and central
+/* test_real_fused_loops.c: every kind of fused loop against the same loop in statements and central
  * differences, of every kind of operand, at several sizes, on every instruction set.
  */
-#include "segment_kinds.h"
+#include "fused_loop_kinds.h"
 
 #include "elementwise.h"
 #include "run_cases.h"
@@ -47,12 +47,12 @@ static double draw(void)
 
 /* The operands of one case. */
 struct operands {
-    struct segment_shape shape;
+    struct fused_loop_shape shape;
     ad_real leaf[MOST];
     int n_leaves;
     double number[MOST];
-    ad_real real[SEGMENT_IN][MOST]; /* as statements take them */
-    ad_array x[SEGMENT_IN];         /* as the segment takes them */
+    ad_real real[FUSED_LOOP_IN][MOST]; /* as statements take them */
+    ad_array x[FUSED_LOOP_IN];         /* as the fused loop takes them */
 };
 
 static struct operands o;
@@ -77,7 +77,7 @@ static void lay(int k, enum layout layout, int *used, double *number)
 }
 
 /* Leaves and operands; layouts differ from operand to operand by `step`. */
-static void prepare(const struct segment_case *c, int n, int layout, int step)
+static void prepare(const struct fused_loop_case *c, int n, int layout, int step)
 {
     double value[MOST];
     int used = 0;
@@ -103,18 +103,18 @@ static void compare(const char *what, const char *of, int n, int layout, const d
                       (long)i, a[i], b[i]);
 }
 
-static void check_case(const struct segment_case *c, int n, int layout, int step)
+static void check_case(const struct fused_loop_case *c, int n, int layout, int step)
 {
     static ad_real y[RESULTS], z[RESULTS];
     static double seed[RESULTS], g[MOST], h[MOST], v[RESULTS], w[RESULTS];
     prepare(c, n, layout, step);
-    ad_real *loop[SEGMENT_IN];
-    for (int k = 0; k < SEGMENT_IN; k++)
+    ad_real *loop[FUSED_LOOP_IN];
+    for (int k = 0; k < FUSED_LOOP_IN; k++)
         loop[k] = o.real[k];
     const int m = o.shape.m;
     ck_assert_int_le(m, RESULTS);
     memset(y, 0xff, sizeof y);
-    c->segment(n, o.x, y);
+    c->fused_loop(n, o.x, y);
     c->loop(n, loop, z);
     bool active = false, other = false;
     for (int i = 0; i < m; i++) {
@@ -143,7 +143,7 @@ enum { SIZES = sizeof sizes / sizeof *sizes };
 
 START_TEST(values_and_gradients_are_those_of_the_loop_in_statements)
 {
-    const struct segment_case *c = &segment_cases[_i];
+    const struct fused_loop_case *c = &fused_loop_cases[_i];
     static const char *const isa[] = {"portable", "avx2", "avx512"};
     for (int q = 0; q < 3; q++)
         for (int s = 0; s < SIZES && kernel_isa_use(isa[q]); s++)
@@ -156,16 +156,16 @@ END_TEST
 /* Up to 11 results: a sweep of eight seeds, one of two, one of one. */
 START_TEST(jacobians_are_those_of_the_loop_in_statements)
 {
-    const struct segment_case *c = &segment_cases[_i];
+    const struct fused_loop_case *c = &fused_loop_cases[_i];
     static ad_real y[RESULTS], z[RESULTS];
     static double a[11 * MOST], b[11 * MOST];
     for (int layout = 0; layout < LAYOUTS; layout++) {
         prepare(c, 5, layout, 1);
-        ad_real *loop[SEGMENT_IN];
-        for (int k = 0; k < SEGMENT_IN; k++)
+        ad_real *loop[FUSED_LOOP_IN];
+        for (int k = 0; k < FUSED_LOOP_IN; k++)
             loop[k] = o.real[k];
         const int m = o.shape.m < 11 ? o.shape.m : 11;
-        c->segment(5, o.x, y);
+        c->fused_loop(5, o.x, y);
         c->loop(5, loop, z);
         ck_assert_int_eq(ad_real_jacobian(tape, m, y, o.n_leaves, o.leaf, a), AD_OK);
         ck_assert_int_eq(ad_real_jacobian(tape, m, z, o.n_leaves, o.leaf, b), AD_OK);
@@ -174,10 +174,10 @@ START_TEST(jacobians_are_those_of_the_loop_in_statements)
 }
 END_TEST
 
-/* Of constants moved by a step: what the segment computes without a record. */
+/* Of constants moved by a step: what the fused loop computes without a record. */
 START_TEST(gradients_are_central_differences)
 {
-    const struct segment_case *c = &segment_cases[_i];
+    const struct fused_loop_case *c = &fused_loop_cases[_i];
     static const double step = 1e-5;
     static ad_real y[RESULTS];
     static double number[MOST], g[MOST];
@@ -185,12 +185,12 @@ START_TEST(gradients_are_central_differences)
     prepare(c, n, CONSECUTIVE, 0);
     const int m = o.shape.m;
     double seed[RESULTS];
-    ad_array x[SEGMENT_IN];
+    ad_array x[FUSED_LOOP_IN];
     for (int i = 0, at = 0; i < o.shape.n_in; at += o.shape.n[i++])
         x[i] = ad_array_of(number + at);
     for (int i = 0; i < m; i++)
         seed[i] = draw();
-    c->segment(n, o.x, y);
+    c->fused_loop(n, o.x, y);
     ck_assert_int_eq(ad_real_backward_seeds(tape, m, y, seed), AD_OK);
     ck_assert_int_eq(ad_real_gradients(tape, o.n_leaves, o.leaf, g), AD_OK);
     for (int j = 0; j < o.n_leaves; j += 1 + o.n_leaves / 40) {
@@ -198,7 +198,7 @@ START_TEST(gradients_are_central_differences)
         for (int sign = -1; sign <= 1; sign += 2) {
             for (int i = 0; i < o.n_leaves; i++)
                 number[i] = o.leaf[i].value + (i == j ? sign * step : 0);
-            c->segment(n, x, y);
+            c->fused_loop(n, x, y);
             for (int i = 0; i < m; i++) {
                 ck_assert_uint_eq(y[i].index, 0);
                 moved += sign * seed[i] * y[i].value;
@@ -213,15 +213,15 @@ END_TEST
 /* A record of constants, under no_grad, or strided: to the last bit what is recorded. */
 START_TEST(values_do_not_depend_on_what_is_recorded)
 {
-    const struct segment_case *c = &segment_cases[_i];
+    const struct fused_loop_case *c = &fused_loop_cases[_i];
     static ad_real y[RESULTS], z[RESULTS];
     for (int layout = 0; layout < LAYOUTS; layout++) {
         prepare(c, 17, layout, 1);
         ad_stats before, after;
-        c->segment(17, o.x, y);
+        c->fused_loop(17, o.x, y);
         ad_tape_stats(tape, &before);
         ad_tape_no_grad_begin(tape);
-        c->segment(17, o.x, z);
+        c->fused_loop(17, o.x, z);
         ad_tape_no_grad_end(tape);
         ad_tape_stats(tape, &after);
         ck_assert_uint_eq(before.statement_bytes, after.statement_bytes);
@@ -236,7 +236,7 @@ END_TEST
 /* The first record has kept what the second reads; sweeps see both. */
 START_TEST(a_second_record_of_the_same_operands_gives_the_same)
 {
-    const struct segment_case *c = &segment_cases[_i];
+    const struct fused_loop_case *c = &fused_loop_cases[_i];
     static ad_real y[RESULTS], z[RESULTS];
     static double g[MOST], h[MOST], seed[RESULTS];
     for (int layout = 0; layout < LAYOUTS; layout++) {
@@ -244,8 +244,8 @@ START_TEST(a_second_record_of_the_same_operands_gives_the_same)
         const int m = o.shape.m;
         for (int i = 0; i < m; i++)
             seed[i] = draw();
-        c->segment(13, o.x, y);
-        c->segment(13, o.x, z);
+        c->fused_loop(13, o.x, y);
+        c->fused_loop(13, o.x, z);
         for (int i = 0; i < m; i++)
             ck_assert_mem_eq(&y[i].value, &z[i].value, sizeof(double));
         if (m == 0 || y[m - 1].index == 0)
@@ -267,11 +267,11 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, values_and_gradients_are_those_of_the_loop_in_statements, 0,
-                        SEGMENT_COUNT);
-    tcase_add_loop_test(tcase, jacobians_are_those_of_the_loop_in_statements, 0, SEGMENT_COUNT);
-    tcase_add_loop_test(tcase, gradients_are_central_differences, 0, SEGMENT_COUNT);
-    tcase_add_loop_test(tcase, values_do_not_depend_on_what_is_recorded, 0, SEGMENT_COUNT);
+                        FUSED_LOOP_COUNT);
+    tcase_add_loop_test(tcase, jacobians_are_those_of_the_loop_in_statements, 0, FUSED_LOOP_COUNT);
+    tcase_add_loop_test(tcase, gradients_are_central_differences, 0, FUSED_LOOP_COUNT);
+    tcase_add_loop_test(tcase, values_do_not_depend_on_what_is_recorded, 0, FUSED_LOOP_COUNT);
     tcase_add_loop_test(tcase, a_second_record_of_the_same_operands_gives_the_same, 0,
-                        SEGMENT_COUNT);
-    return run_cases("real_segments", tcase);
+                        FUSED_LOOP_COUNT);
+    return run_cases("real_fused_loops", tcase);
 }

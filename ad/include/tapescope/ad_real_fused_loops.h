@@ -1,4 +1,4 @@
-/* ad_real_segments.h: loops over ad_real that are recorded as one. Included by ad_real.h.
+/* ad_real_fused_loops.h: loops over ad_real that are recorded as one. Included by ad_real.h.
  *
  *     ad_real y = ad_real_dot(n, x, w);       // one record, whatever n is
  *     ad_real_gemv(m, n, a, x, z);            // z[m] = a[m,n] x[n]
@@ -14,8 +14,8 @@
  * those of statements; AD_ERROR_ARGUMENT (an extent is negative, a null pointer where there are
  * elements, an overlap); AD_ERROR_LIMIT (2^32 numbers, or no indices are left).
  */
-#ifndef TAPESCOPE_AD_REAL_SEGMENTS_H
-#define TAPESCOPE_AD_REAL_SEGMENTS_H
+#ifndef TAPESCOPE_AD_REAL_FUSED_LOOPS_H
+#define TAPESCOPE_AD_REAL_FUSED_LOOPS_H
 
 #include <tapescope/ad_real_expression.h>
 

@@ -1,6 +1,5 @@
-/* test_real_segments_account.c: what a profile says of segments: every call and byte on the line
- * that recorded it, under its own name.
- */
+/* test_real_fused_loops_account.c: what a profile says of fused loops: every call and byte on the
+ * line that recorded it, under its own name. */
 #include <tapescope/ad_real.h>
 
 #include "observe_support.h"
@@ -84,7 +83,7 @@ static void check_rows(const struct tape_ledger *ledger, uint64_t calls, uint64_
     observe_check_sums(ledger);
 }
 
-START_TEST(calls_and_bytes_stand_on_the_line_of_each_segment)
+START_TEST(calls_and_bytes_stand_on_the_line_of_each_fused_loop)
 {
     observe_begin(UINT64_MAX);
     ad_real y = record(x[0], STEPS);
@@ -125,7 +124,7 @@ START_TEST(a_profile_begun_in_mid_recording_has_the_bytes_but_not_the_calls)
 }
 END_TEST
 
-START_TEST(what_segments_need_beside_adjoints_is_counted_too)
+START_TEST(what_fused_loops_need_beside_adjoints_is_counted_too)
 {
     ad_real any[N], y, z[3];
     double jacobian[3 * N];
@@ -147,9 +146,9 @@ int main(void)
 {
     TCase *tcase = tcase_create("lines");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, calls_and_bytes_stand_on_the_line_of_each_segment);
+    tcase_add_test(tcase, calls_and_bytes_stand_on_the_line_of_each_fused_loop);
     tcase_add_test(tcase, what_a_rewind_drops_is_live_no_more);
     tcase_add_test(tcase, a_profile_begun_in_mid_recording_has_the_bytes_but_not_the_calls);
-    tcase_add_test(tcase, what_segments_need_beside_adjoints_is_counted_too);
-    return run_cases("real_segments_account", tcase);
+    tcase_add_test(tcase, what_fused_loops_need_beside_adjoints_is_counted_too);
+    return run_cases("real_fused_loops_account", tcase);
 }

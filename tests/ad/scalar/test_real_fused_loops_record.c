@@ -1,4 +1,5 @@
-/* test_real_segments_record.c: what records of segments take, what they share, and their edges. */
+/* test_real_fused_loops_record.c: what records of fused loops take, what they share, and their
+ * edges. */
 #include <tapescope/ad_real.h>
 
 #include "ad_internal.h"
@@ -149,7 +150,7 @@ START_TEST(constants_that_have_changed_are_kept_anew)
 }
 END_TEST
 
-/* Statements take the value that an ad_real has; so do segments, though its index is known. */
+/* Statements take the value that an ad_real has; so do fused loops, though its index is known. */
 START_TEST(a_value_that_was_changed_by_hand_counts)
 {
     ad_real first = ad_real_dot(7, x, x), second;
@@ -218,8 +219,8 @@ START_TEST(bytes_grow_with_the_number_of_records_alone)
 }
 END_TEST
 
-/* Statements between segments, over several blocks, and one that has a block of its own. */
-START_TEST(a_segment_larger_than_a_block_has_one_of_its_own)
+/* Statements between fused loops, over several blocks, and one that has a block of its own. */
+START_TEST(a_fused_loop_larger_than_a_block_has_one_of_its_own)
 {
     enum { LARGE = 700000 };
     ad_real *large = malloc(LARGE * sizeof *large), s, t;
@@ -242,7 +243,7 @@ START_TEST(a_segment_larger_than_a_block_has_one_of_its_own)
 }
 END_TEST
 
-START_TEST(results_of_a_segment_beyond_the_budget_are_constants)
+START_TEST(results_of_a_fused_loop_beyond_the_budget_are_constants)
 {
     enum { LARGE = 12000000 };
     double *v = calloc(LARGE, sizeof *v);
@@ -262,7 +263,7 @@ START_TEST(results_of_a_segment_beyond_the_budget_are_constants)
 END_TEST
 
 /* The tape begins near its last index. */
-START_TEST(the_last_index_is_the_last_for_segments_too)
+START_TEST(the_last_index_is_the_last_for_fused_loops_too)
 {
     ad_real all[N], s;
     const uint32_t last = TAPE_INDEX_LIMIT;
@@ -288,9 +289,9 @@ START_TEST(the_last_index_is_the_last_for_segments_too)
 }
 END_TEST
 
-/* A large block that was begun far from the last index, of which a segment takes most: what is left
- * of the block has room for more statements than there are indices. */
-START_TEST(statements_behind_a_segment_do_not_pass_the_last_index)
+/* A large block that was begun far from the last index, of which a fused loop takes most: what is
+ * left of the block has room for more statements than there are indices. */
+START_TEST(statements_behind_a_fused_loop_do_not_pass_the_last_index)
 {
     enum { MANY = 209900, BLOCKS = 600000 };
     const uint32_t last = TAPE_INDEX_LIMIT, from = last - 210000;
@@ -331,9 +332,9 @@ int main(void)
     tcase_add_test(tcase, what_a_rewind_drops_is_kept_anew);
     tcase_add_test(tcase, values_from_before_a_mark_are_operands_after_a_rewind);
     tcase_add_test(tcase, bytes_grow_with_the_number_of_records_alone);
-    tcase_add_test(tcase, a_segment_larger_than_a_block_has_one_of_its_own);
-    tcase_add_test(tcase, results_of_a_segment_beyond_the_budget_are_constants);
-    tcase_add_test(tcase, the_last_index_is_the_last_for_segments_too);
-    tcase_add_test(tcase, statements_behind_a_segment_do_not_pass_the_last_index);
-    return run_cases("real_segments_record", tcase);
+    tcase_add_test(tcase, a_fused_loop_larger_than_a_block_has_one_of_its_own);
+    tcase_add_test(tcase, results_of_a_fused_loop_beyond_the_budget_are_constants);
+    tcase_add_test(tcase, the_last_index_is_the_last_for_fused_loops_too);
+    tcase_add_test(tcase, statements_behind_a_fused_loop_do_not_pass_the_last_index);
+    return run_cases("real_fused_loops_record", tcase);
 }

@@ -1,4 +1,4 @@
-/* gmm_segments_real.c: the mixture of Gaussians over ad_real, by loops that are one record each.
+/* gmm_fused_loops_real.c: the mixture of Gaussians over ad_real, by loops that are one record each.
  *
  * Invariant: as in real.h. Points are taken BLOCK at a time, so that a factor's product with all
  * of them is one record.
@@ -64,4 +64,4 @@ static void value(const struct problem *problem, const ad_real *x, ad_real *work
                             ad_real_add(prior, gmm_constant(g))));
 }
 
-const struct real_objective real_gmm_segments = {room, value};
+const struct real_objective real_gmm_fused_loops = {room, value};

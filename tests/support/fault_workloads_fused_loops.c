@@ -1,6 +1,5 @@
-/* fault_workloads_segments.c: a workload of segments of every kind of operand, over several blocks,
- * with marks and sweeps of every width.
- */
+/* fault_workloads_fused_loops.c: a workload of fused loops of every kind of operand, over several
+ * blocks, with marks and sweeps of every width. */
 #include "fault_workloads.h"
 
 #include <tapescope/ad_real.h>
@@ -34,7 +33,7 @@ static ad_status results(ad_tape tape, int n, const ad_real *y)
     const ad_status status = ad_tape_status(tape);
     for (int i = 0; i < n; i++)
         if (status != AD_OK && y[i].index != 0)
-            snprintf(fault_wrong, sizeof fault_wrong, "segments: a failed one has an index");
+            snprintf(fault_wrong, sizeof fault_wrong, "fused loops: a failed one has an index");
     return status;
 }
 
@@ -67,7 +66,7 @@ static ad_real fill(ad_tape tape, const ad_real *x, ad_real *row)
     return sum;
 }
 
-void fault_segments(ad_tape tape, struct fault_results *out)
+void fault_fused_loops(ad_tape tape, struct fault_results *out)
 {
     ad_real x[N], y = {0}, row[ROWS];
     double jacobian[ROWS * N] = {0}, g[N] = {0};

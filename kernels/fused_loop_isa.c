@@ -1,11 +1,11 @@
-/* segment_isa.c: values and pullbacks of segments for one instruction set.
+/* fused_loop_isa.c: values and pullbacks of fused loops for one instruction set.
  *
  * Compiled once for each instruction set.
  *
  * Invariant: sums have WIDTH partial sums whatever the machine, and no multiplication is fused, so
  * that values are the same everywhere. Nothing but the table leaves this file.
  */
-#include "segment.h"
+#include "fused_loop.h"
 
 #include "elementwise.h"
 
@@ -29,7 +29,7 @@ typedef double vec
            (p)[7 * (s)]})
 #define LOAD(p, s) ((s) == 1 ? load(p) : strided(p, s))
 
-#include "segment_trmv.h"
+#include "fused_loop_trmv.h"
 
 /* ---- sums ---- */
 
@@ -72,12 +72,12 @@ static void add_scaled(int64_t n, double a, const double *x, double *to)
         to[i] += a * x[i];
 }
 
-static void dot_value(const struct kernel_segment *s)
+static void dot_value(const struct kernel_fused_loop *s)
 {
     *s->y = dot(s->n[0], s->x[0], s->stride[0], s->x[1], s->stride[1]);
 }
 
-static void dot_pullback(const struct kernel_segment *s)
+static void dot_pullback(const struct kernel_fused_loop *s)
 {
     if (s->dx[0])
         add_scaled(s->n[0], *s->dy, s->x[1], s->dx[0]);
@@ -85,18 +85,18 @@ static void dot_pullback(const struct kernel_segment *s)
         add_scaled(s->n[0], *s->dy, s->x[0], s->dx[1]);
 }
 
-static void sum_value(const struct kernel_segment *s)
+static void sum_value(const struct kernel_fused_loop *s)
 {
     *s->y = s->stride[0] == 1 ? sum_of(s->n[0], s->x[0], 1) : sum_of(s->n[0], s->x[0], 2);
 }
 
-static void sum_pullback(const struct kernel_segment *s)
+static void sum_pullback(const struct kernel_fused_loop *s)
 {
     for (int64_t i = 0; i < s->n[0]; i++)
         s->dx[0][i] += *s->dy;
 }
 
-static void sum_of_squares_value(const struct kernel_segment *s)
+static void sum_of_squares_value(const struct kernel_fused_loop *s)
 {
     const int64_t n = s->m ? s->n[0] / s->m : 0;
     for (int64_t i = 0; i < s->m; i++) {
@@ -105,7 +105,7 @@ static void sum_of_squares_value(const struct kernel_segment *s)
     }
 }
 
-static void sum_of_squares_pullback(const struct kernel_segment *s)
+static void sum_of_squares_pullback(const struct kernel_fused_loop *s)
 {
     const int64_t n = s->m ? s->n[0] / s->m : 0;
     for (int64_t i = 0; i < s->m; i++)
@@ -123,7 +123,7 @@ static double greatest(int64_t n, const double *x, int64_t sx)
     return most;
 }
 
-static void log_sum_exp_value(const struct kernel_segment *s)
+static void log_sum_exp_value(const struct kernel_fused_loop *s)
 {
     const int64_t n = s->n[0], sx = s->stride[0];
     const double *x = s->x[0];
@@ -143,21 +143,21 @@ static void log_sum_exp_value(const struct kernel_segment *s)
         s->saved[i] = isinf(most) ? (x[i * sx] == most ? (double)NAN : 0) : s->saved[i] / sum;
 }
 
-static void log_sum_exp_pullback(const struct kernel_segment *s)
+static void log_sum_exp_pullback(const struct kernel_fused_loop *s)
 {
     add_scaled(s->n[0], *s->dy, s->saved, s->dx[0]);
 }
 
 /* ---- linear ---- */
 
-static void axpy_value(const struct kernel_segment *s)
+static void axpy_value(const struct kernel_fused_loop *s)
 {
     const double a = s->x[0][0], *x = s->x[1], *y = s->x[2];
     for (int64_t i = 0; i < s->m; i++)
         s->y[i * s->y_stride] = y[i * s->stride[2]] + a * x[i * s->stride[1]];
 }
 
-static void axpy_pullback(const struct kernel_segment *s)
+static void axpy_pullback(const struct kernel_fused_loop *s)
 {
     const double *dy = s->dy;
     for (int64_t i = 0; s->dx[2] && i < s->m; i++)
@@ -171,14 +171,14 @@ static void axpy_pullback(const struct kernel_segment *s)
         s->dx[0][0] += sum;
 }
 
-static void gemv_value(const struct kernel_segment *s)
+static void gemv_value(const struct kernel_fused_loop *s)
 {
     const int64_t n = s->n[1], sa = s->stride[0];
     for (int64_t i = 0; i < s->m; i++)
         s->y[i * s->y_stride] = dot(n, s->x[0] + i * n * sa, sa, s->x[1], s->stride[1]);
 }
 
-static void gemv_pullback(const struct kernel_segment *s)
+static void gemv_pullback(const struct kernel_fused_loop *s)
 {
     const int64_t n = s->n[1];
     for (int64_t i = 0; s->dx[0] && i < s->m; i++)
@@ -187,7 +187,7 @@ static void gemv_pullback(const struct kernel_segment *s)
         add_scaled(n, s->dy[i], s->x[0] + i * n, s->dx[1]);
 }
 
-static void stencil_value(const struct kernel_segment *s)
+static void stencil_value(const struct kernel_fused_loop *s)
 {
     const double *x = s->x[0], *w = s->x[1];
     for (int64_t i = 0; i < s->m; i++) {
@@ -198,7 +198,7 @@ static void stencil_value(const struct kernel_segment *s)
     }
 }
 
-static void stencil_pullback(const struct kernel_segment *s)
+static void stencil_pullback(const struct kernel_fused_loop *s)
 {
     const double *dy = s->dy;
     for (int64_t j = 0; s->dx[0] && j < s->n[1]; j++) {
@@ -214,13 +214,13 @@ static void stencil_pullback(const struct kernel_segment *s)
     }
 }
 
-static void collect_value(const struct kernel_segment *s)
+static void collect_value(const struct kernel_fused_loop *s)
 {
     for (int64_t i = 0; i < s->m; i++)
         s->y[i * s->y_stride] = s->x[0][i * s->stride[0]];
 }
 
-static void collect_pullback(const struct kernel_segment *s)
+static void collect_pullback(const struct kernel_fused_loop *s)
 {
     for (int64_t i = 0; i < s->m; i++)
         s->dx[0][i] += s->dy[i];
@@ -229,7 +229,7 @@ static void collect_pullback(const struct kernel_segment *s)
 /* ---- others ---- */
 
 /* Horner's rule, for the derivative as well. */
-static void polynomial_value(const struct kernel_segment *s)
+static void polynomial_value(const struct kernel_fused_loop *s)
 {
     const double x = s->x[1][0];
     double value = 0, slope = 0;
@@ -244,7 +244,7 @@ static void polynomial_value(const struct kernel_segment *s)
     }
 }
 
-static void polynomial_pullback(const struct kernel_segment *s)
+static void polynomial_pullback(const struct kernel_fused_loop *s)
 {
     double power = *s->dy;
     for (int64_t i = 0; s->dx[0] && i < s->n[0]; i++) {
@@ -255,7 +255,7 @@ static void polynomial_pullback(const struct kernel_segment *s)
         s->dx[1][0] += s->saved[1] * *s->dy;
 }
 
-static void map_pullback(const struct kernel_segment *s)
+static void map_pullback(const struct kernel_fused_loop *s)
 {
     const double *partial = s->saved;
     for (int k = 0; k < s->n_in; k++) {
@@ -268,7 +268,7 @@ static void map_pullback(const struct kernel_segment *s)
 }
 
 /* Its values are computed by the user. */
-static void map_value(const struct kernel_segment *s)
+static void map_value(const struct kernel_fused_loop *s)
 {
     (void)s;
 }
@@ -311,10 +311,10 @@ static struct kernel_real_scan scan(int64_t n, const struct kernel_real *x, cons
                                      .seen = of && changed == 0};
 }
 
-const struct kernel_segment_loops JOIN(kernel_segments_, KERNEL_ISA) = {
-#define ENTRY(name) [KERNEL_SEGMENT_##name] = name##_value,
-    .value = {KERNEL_SEGMENTS(ENTRY)},
+const struct kernel_fused_loop_loops JOIN(kernel_fused_loops_, KERNEL_ISA) = {
+#define ENTRY(name) [KERNEL_FUSED_LOOP_##name] = name##_value,
+    .value = {KERNEL_FUSED_LOOPS(ENTRY)},
 #undef ENTRY
-#define ENTRY(name) [KERNEL_SEGMENT_##name] = name##_pullback,
-    .pullback = {KERNEL_SEGMENTS(ENTRY)},
+#define ENTRY(name) [KERNEL_FUSED_LOOP_##name] = name##_pullback,
+    .pullback = {KERNEL_FUSED_LOOPS(ENTRY)},
     .scan = scan};

@@ -1,8 +1,8 @@
-/* segment_kinds.c: see segment_kinds.h.
+/* fused_loop_kinds.c: see fused_loop_kinds.h.
  *
  * Loops are written as the definitions have them, one statement a step.
  */
-#include "segment_kinds.h"
+#include "fused_loop_kinds.h"
 
 #include <math.h>
 
@@ -15,12 +15,12 @@ static void add_product(ad_real *sum, ad_real a, ad_real b)
 
 /* ---- dot, sum, sum_of_squares, log_sum_exp ---- */
 
-static struct segment_shape dot_shape(int n)
+static struct fused_loop_shape dot_shape(int n)
 {
-    return (struct segment_shape){1, 2, {n, n}};
+    return (struct fused_loop_shape){1, 2, {n, n}};
 }
 
-static void dot_segment(int n, const ad_array *x, ad_real *y)
+static void dot_fused_loop(int n, const ad_array *x, ad_real *y)
 {
     *y = ad_real_dot_(n, x[0], x[1]);
 }
@@ -32,12 +32,12 @@ static void dot_loop(int n, ad_real *const *x, ad_real *y)
         add_product(y, x[0][i], x[1][i]);
 }
 
-static struct segment_shape one_shape(int n)
+static struct fused_loop_shape one_shape(int n)
 {
-    return (struct segment_shape){1, 1, {n}};
+    return (struct fused_loop_shape){1, 1, {n}};
 }
 
-static void sum_segment(int n, const ad_array *x, ad_real *y)
+static void sum_fused_loop(int n, const ad_array *x, ad_real *y)
 {
     *y = ad_real_sum_(n, x[0]);
 }
@@ -49,7 +49,7 @@ static void sum_loop(int n, ad_real *const *x, ad_real *y)
         ad_set(y, ad_real_add(*y, x[0][i]));
 }
 
-static void squares_segment(int n, const ad_array *x, ad_real *y)
+static void squares_fused_loop(int n, const ad_array *x, ad_real *y)
 {
     *y = ad_real_sum_of_squares_(n, x[0]);
 }
@@ -61,12 +61,12 @@ static void squares_loop(int n, ad_real *const *x, ad_real *y)
         ad_set(y, ad_real_add(*y, ad_real_square(x[0][i])));
 }
 
-static struct segment_shape rows_shape(int n)
+static struct fused_loop_shape rows_shape(int n)
 {
-    return (struct segment_shape){ROWS, 1, {ROWS * n}};
+    return (struct fused_loop_shape){ROWS, 1, {ROWS * n}};
 }
 
-static void rows_segment(int n, const ad_array *x, ad_real *y)
+static void rows_fused_loop(int n, const ad_array *x, ad_real *y)
 {
     ad_real_sums_of_squares_(ROWS, n, x[0], y);
 }
@@ -77,7 +77,7 @@ static void rows_loop(int n, ad_real *const *x, ad_real *y)
         squares_loop(n, (ad_real *[]){x[0] + i * n}, &y[i]);
 }
 
-static void log_sum_exp_segment(int n, const ad_array *x, ad_real *y)
+static void log_sum_exp_fused_loop(int n, const ad_array *x, ad_real *y)
 {
     *y = ad_real_log_sum_exp_(n, x[0]);
 }
@@ -94,9 +94,9 @@ static void log_sum_exp_loop(int n, ad_real *const *x, ad_real *y)
 
 /* ---- linear algebra ---- */
 
-static struct segment_shape axpy_shape(int n)
+static struct fused_loop_shape axpy_shape(int n)
 {
-    return (struct segment_shape){n, 3, {1, n, n}};
+    return (struct fused_loop_shape){n, 3, {1, n, n}};
 }
 
 /* In place, so of a copy; what is no array of ad_real becomes one. */
@@ -105,7 +105,7 @@ static ad_real element(ad_array x, int i)
     return x.real ? x.real[i] : ad_real_of(x.number[i]);
 }
 
-static void axpy_segment(int n, const ad_array *x, ad_real *y)
+static void axpy_fused_loop(int n, const ad_array *x, ad_real *y)
 {
     for (int i = 0; i < n; i++)
         y[i] = element(x[2], i);
@@ -120,12 +120,12 @@ static void axpy_loop(int n, ad_real *const *x, ad_real *y)
     }
 }
 
-static struct segment_shape gemv_shape(int n)
+static struct fused_loop_shape gemv_shape(int n)
 {
-    return (struct segment_shape){ROWS, 2, {ROWS * n, n}};
+    return (struct fused_loop_shape){ROWS, 2, {ROWS * n, n}};
 }
 
-static void gemv_segment(int n, const ad_array *x, ad_real *y)
+static void gemv_fused_loop(int n, const ad_array *x, ad_real *y)
 {
     ad_real_gemv_(ROWS, n, x[0], x[1], y);
 }
@@ -136,12 +136,12 @@ static void gemv_loop(int n, ad_real *const *x, ad_real *y)
         dot_loop(n, (ad_real *[]){x[0] + i * n, x[1]}, &y[i]);
 }
 
-static struct segment_shape trmv_shape(int n)
+static struct fused_loop_shape trmv_shape(int n)
 {
-    return (struct segment_shape){n, 3, {n, n * (n - 1) / 2, n}};
+    return (struct fused_loop_shape){n, 3, {n, n * (n - 1) / 2, n}};
 }
 
-static void trmv_segment(int n, const ad_array *x, ad_real *y)
+static void trmv_fused_loop(int n, const ad_array *x, ad_real *y)
 {
     ad_real_trmv_(n, x[0], x[1], x[2], y);
 }
@@ -156,12 +156,12 @@ static void trmv_loop(int n, ad_real *const *x, ad_real *y)
             add_product(&y[r], *l++, x[2][c]);
 }
 
-static struct segment_shape trmm_shape(int n)
+static struct fused_loop_shape trmm_shape(int n)
 {
-    return (struct segment_shape){VECTORS * n, 4, {n, n * (n - 1) / 2, n, VECTORS * n}};
+    return (struct fused_loop_shape){VECTORS * n, 4, {n, n * (n - 1) / 2, n, VECTORS * n}};
 }
 
-static void trmm_segment(int n, const ad_array *x, ad_real *y)
+static void trmm_fused_loop(int n, const ad_array *x, ad_real *y)
 {
     ad_real_trmm_(VECTORS, n, x[0], x[1], x[2], x[3], y);
 }
@@ -177,13 +177,13 @@ static void trmm_loop(int n, ad_real *const *x, ad_real *y)
 }
 
 /* Long enough for columns to be loops. */
-static struct segment_shape wide_shape(int n)
+static struct fused_loop_shape wide_shape(int n)
 {
     n = n ? 50 : 0;
-    return (struct segment_shape){2 * n, 4, {n, n * (n - 1) / 2, n, 2 * n}};
+    return (struct fused_loop_shape){2 * n, 4, {n, n * (n - 1) / 2, n, 2 * n}};
 }
 
-static void wide_segment(int n, const ad_array *x, ad_real *y)
+static void wide_fused_loop(int n, const ad_array *x, ad_real *y)
 {
     ad_real_trmm_(2, n ? 50 : 0, x[0], x[1], x[2], x[3], y);
 }
@@ -200,12 +200,12 @@ static void wide_loop(int n, ad_real *const *x, ad_real *y)
 
 /* ---- others ---- */
 
-static struct segment_shape polynomial_shape(int n)
+static struct fused_loop_shape polynomial_shape(int n)
 {
-    return (struct segment_shape){1, 2, {n, 1}};
+    return (struct fused_loop_shape){1, 2, {n, 1}};
 }
 
-static void polynomial_segment(int n, const ad_array *x, ad_real *y)
+static void polynomial_fused_loop(int n, const ad_array *x, ad_real *y)
 {
     *y = ad_real_polynomial_(n, x[0], element(x[1], 0));
 }
@@ -217,12 +217,12 @@ static void polynomial_loop(int n, ad_real *const *x, ad_real *y)
         ad_set(y, ad_real_add(ad_real_mul(*y, x[1][0]), x[0][i]));
 }
 
-static struct segment_shape stencil_shape(int n)
+static struct fused_loop_shape stencil_shape(int n)
 {
-    return (struct segment_shape){n, 2, {n ? n + TAPS - 1 : 0, TAPS}};
+    return (struct fused_loop_shape){n, 2, {n ? n + TAPS - 1 : 0, TAPS}};
 }
 
-static void stencil_segment(int n, const ad_array *x, ad_real *y)
+static void stencil_fused_loop(int n, const ad_array *x, ad_real *y)
 {
     ad_real_stencil_(n, x[0], TAPS, x[1], y);
 }
@@ -233,9 +233,9 @@ static void stencil_loop(int n, ad_real *const *x, ad_real *y)
         dot_loop(TAPS, (ad_real *[]){x[0] + i, x[1]}, &y[i]);
 }
 
-static struct segment_shape map_shape(int n)
+static struct fused_loop_shape map_shape(int n)
 {
-    return (struct segment_shape){n, 2, {n, n}};
+    return (struct fused_loop_shape){n, 2, {n, n}};
 }
 
 /* a sin b */
@@ -252,7 +252,7 @@ static void map_callback(void *payload, int64_t n, const double *const *x, doubl
     }
 }
 
-static void map_segment(int n, const ad_array *x, ad_real *y)
+static void map_fused_loop(int n, const ad_array *x, ad_real *y)
 {
     ad_real_map(n, 2, x, y, map_callback, NULL);
 }
@@ -263,12 +263,12 @@ static void map_loop(int n, ad_real *const *x, ad_real *y)
         ad_set(&y[i], ad_real_mul(x[0][i], ad_real_sin(x[1][i])));
 }
 
-static struct segment_shape collect_shape(int n)
+static struct fused_loop_shape collect_shape(int n)
 {
-    return (struct segment_shape){n, 1, {n}};
+    return (struct fused_loop_shape){n, 1, {n}};
 }
 
-static void collect_segment(int n, const ad_array *x, ad_real *y)
+static void collect_fused_loop(int n, const ad_array *x, ad_real *y)
 {
     ad_real_collect_(n, x[0], y);
 }
@@ -279,9 +279,9 @@ static void collect_loop(int n, ad_real *const *x, ad_real *y)
         y[i] = x[0][i];
 }
 
-static struct segment_shape custom_shape(int n)
+static struct fused_loop_shape custom_shape(int n)
 {
-    return (struct segment_shape){2, 1, {n}};
+    return (struct fused_loop_shape){2, 1, {n}};
 }
 
 /* The sum times data[0], and the sum of the squares, by data[1 + i] = x[i]. */
@@ -294,7 +294,7 @@ static void custom_pullback(const void *data, int64_t m, const double *y_adjoint
         x_adjoint[i] += d[0] * y_adjoint[0] + 2 * d[1 + i] * y_adjoint[1];
 }
 
-static void custom_segment(int n, const ad_array *x, ad_real *y)
+static void custom_fused_loop(int n, const ad_array *x, ad_real *y)
 {
     double data[200] = {3}, values[2] = {0};
     for (int i = 0; i < n; i++) {
@@ -315,20 +315,20 @@ static void custom_loop(int n, ad_real *const *x, ad_real *y)
     }
 }
 
-const struct segment_case segment_cases[SEGMENT_COUNT] = {
-    {"dot", dot_shape, dot_segment, dot_loop},
-    {"sum", one_shape, sum_segment, sum_loop},
-    {"sum of squares", one_shape, squares_segment, squares_loop},
-    {"sums of squares", rows_shape, rows_segment, rows_loop},
-    {"log sum exp", one_shape, log_sum_exp_segment, log_sum_exp_loop},
-    {"axpy", axpy_shape, axpy_segment, axpy_loop},
-    {"gemv", gemv_shape, gemv_segment, gemv_loop},
-    {"trmv", trmv_shape, trmv_segment, trmv_loop},
-    {"trmm", trmm_shape, trmm_segment, trmm_loop},
-    {"trmm of long columns", wide_shape, wide_segment, wide_loop},
-    {"polynomial", polynomial_shape, polynomial_segment, polynomial_loop},
-    {"stencil", stencil_shape, stencil_segment, stencil_loop},
-    {"map", map_shape, map_segment, map_loop},
-    {"collect", collect_shape, collect_segment, collect_loop},
-    {"custom", custom_shape, custom_segment, custom_loop},
+const struct fused_loop_case fused_loop_cases[FUSED_LOOP_COUNT] = {
+    {"dot", dot_shape, dot_fused_loop, dot_loop},
+    {"sum", one_shape, sum_fused_loop, sum_loop},
+    {"sum of squares", one_shape, squares_fused_loop, squares_loop},
+    {"sums of squares", rows_shape, rows_fused_loop, rows_loop},
+    {"log sum exp", one_shape, log_sum_exp_fused_loop, log_sum_exp_loop},
+    {"axpy", axpy_shape, axpy_fused_loop, axpy_loop},
+    {"gemv", gemv_shape, gemv_fused_loop, gemv_loop},
+    {"trmv", trmv_shape, trmv_fused_loop, trmv_loop},
+    {"trmm", trmm_shape, trmm_fused_loop, trmm_loop},
+    {"trmm of long columns", wide_shape, wide_fused_loop, wide_loop},
+    {"polynomial", polynomial_shape, polynomial_fused_loop, polynomial_loop},
+    {"stencil", stencil_shape, stencil_fused_loop, stencil_loop},
+    {"map", map_shape, map_fused_loop, map_loop},
+    {"collect", collect_shape, collect_fused_loop, collect_loop},
+    {"custom", custom_shape, custom_fused_loop, custom_loop},
 };

@@ -1,5 +1,5 @@
-/* tape_segment_sweep.c: the reverse sweep over segments: adjoints brought together, pullbacks, and
- * adjoints spread.
+/* tape_fused_loop_sweep.c: the reverse sweep over fused loops: adjoints brought together,
+ * pullbacks, and adjoints spread.
  */
 #include "tape_nonfinite_scalars.h"
 #include "tape_now.h"
@@ -17,12 +17,12 @@ static bool all_zero(int64_t n, const double *x)
 
 /* What the record has of an operand. */
 struct part {
-    const struct tape_segment_in *in;
+    const struct tape_fused_loop_in *in;
     const uint32_t *index; /* NULL: consecutive from in->first */
     double *beside;        /* its adjoints brought together; NULL: they are where they lie */
 };
 
-static void segment_spread(const struct part *p, double *adjoint, uint32_t width)
+static void fused_loop_spread(const struct part *p, double *adjoint, uint32_t width)
 {
     const uint32_t n = p->in->n;
     if (p->index)
@@ -34,11 +34,11 @@ static void segment_spread(const struct part *p, double *adjoint, uint32_t width
 }
 
 /* Adjoints of operands: where they lie, or in numbers of their own, which begin at zero. */
-static void segment_gather(const struct tape_segment *s, struct kernel_segment *k,
-                           struct part *part, double *adjoint, uint32_t width, double *beside)
+static void fused_loop_gather(const struct tape_fused_loop *s, struct kernel_fused_loop *k,
+                              struct part *part, double *adjoint, uint32_t width, double *beside)
 {
     const double *doubles = k->saved;
-    const struct tape_segment_in *in = tape_segment_in(s);
+    const struct tape_fused_loop_in *in = tape_fused_loop_in(s);
     const uint32_t *index = (const uint32_t *)(const void *)(in + k->n_in);
     for (int i = 0; i < k->n_in; i++, in++) {
         k->n[i] = in->n;
@@ -64,7 +64,7 @@ static void segment_gather(const struct tape_segment *s, struct kernel_segment *
     }
 }
 
-static void segment_custom(const struct kernel_segment *k)
+static void fused_loop_custom(const struct kernel_fused_loop *k)
 {
     struct tape_custom c;
     memcpy(&c, k->saved, sizeof c);
@@ -72,12 +72,12 @@ static void segment_custom(const struct kernel_segment *k)
 }
 
 /* One of the `width` seeds; adjoint points to its lane of index 0. */
-static void segment_pull(const struct tape_segment *s, double *doubles, double *adjoint,
-                         uint32_t width, double *beside)
+static void fused_loop_pull(const struct tape_fused_loop *s, double *doubles, double *adjoint,
+                            uint32_t width, double *beside)
 {
-    struct kernel_segment k; /* the rest is of values */
+    struct kernel_fused_loop k; /* the rest is of values */
     k.m = s->m;
-    k.n_in = (int)tape_segment_n_in(s);
+    k.n_in = (int)tape_fused_loop_n_in(s);
     k.saved = doubles;
     k.dy = adjoint + (size_t)s->first * width;
     if (width > 1) {
@@ -89,33 +89,33 @@ static void segment_pull(const struct tape_segment *s, double *doubles, double *
     const int n_in = k.n_in;
     if (n_in == 0 || all_zero(k.m, k.dy))
         return;
-    struct part part[KERNEL_SEGMENT_IN];
-    segment_gather(s, &k, part, adjoint, width, beside);
-    const uint32_t kind = tape_segment_kind(s);
-    if (kind == KERNEL_SEGMENT_custom)
-        segment_custom(&k);
+    struct part part[KERNEL_FUSED_LOOP_IN];
+    fused_loop_gather(s, &k, part, adjoint, width, beside);
+    const uint32_t kind = tape_fused_loop_kind(s);
+    if (kind == KERNEL_FUSED_LOOP_custom)
+        fused_loop_custom(&k);
     else
-        kernel_segment_loops_get()->pullback[kind](&k);
+        kernel_fused_loop_loops_get()->pullback[kind](&k);
     for (int i = 0; i < n_in; i++)
         if (part[i].beside)
-            segment_spread(&part[i], adjoint, width);
+            fused_loop_spread(&part[i], adjoint, width);
 }
 
-/* Says of a segment what statements say of themselves. */
-static void segment_publish(const struct tape *t, const struct tape_run *run,
-                            const struct tape_segment *s)
+/* Says of a fused loop what statements say of themselves. */
+static void fused_loop_publish(const struct tape *t, const struct tape_run *run,
+                               const struct tape_fused_loop *s)
 {
-    const struct tape_site site = {t->locate(s->site, run->near), tape_segment_line(s)};
+    const struct tape_site site = {t->locate(s->site, run->near), tape_fused_loop_line(s)};
     tape_now_set(t->now, TAPE_PHASE_BACKWARD, site,
-                 tape_segment_name(s, run->partial_begin + s->at), t->now->doing.path);
+                 tape_fused_loop_name(s, run->partial_begin + s->at), t->now->doing.path);
 }
 
 bool tape_run_sweep(struct tape *t, const struct tape_run *run, double *adjoint, uint32_t width,
                     double *beside)
 {
-    if (!run->segment && t->nonfinite)
+    if (!run->fused_loop && t->nonfinite)
         return tape_nonfinite_pullback(t, run, adjoint, width);
-    if (!run->segment) {
+    if (!run->fused_loop) {
         tape_run_pullback(run, adjoint, width, t->now);
         return true;
     }
@@ -128,13 +128,14 @@ bool tape_run_sweep(struct tape *t, const struct tape_run *run, double *adjoint,
             ok = tape_nonfinite_pullback(t, &part.statements, adjoint, width);
         else if (part.statements.n)
             tape_run_pullback(&part.statements, adjoint, width, t->now);
-        if (part.segment && t->now)
-            segment_publish(t, run, part.segment);
-        for (uint32_t lane = 0; part.segment && lane < width; lane++)
-            segment_pull(part.segment, (double *)(uintptr_t)(run->partial_begin + part.segment->at),
-                         adjoint + lane, width, beside);
-        if (part.segment && t->nonfinite)
-            ok = ok && tape_nonfinite_segment(t, run, part.segment, adjoint, width);
+        if (part.fused_loop && t->now)
+            fused_loop_publish(t, run, part.fused_loop);
+        for (uint32_t lane = 0; part.fused_loop && lane < width; lane++)
+            fused_loop_pull(part.fused_loop,
+                            (double *)(uintptr_t)(run->partial_begin + part.fused_loop->at),
+                            adjoint + lane, width, beside);
+        if (part.fused_loop && t->nonfinite)
+            ok = ok && tape_nonfinite_fused_loop(t, run, part.fused_loop, adjoint, width);
     } while (ok && tape_run_previous(run, &part));
     t->statements->calling = calling;
     return t->error.code == TAPE_OK;

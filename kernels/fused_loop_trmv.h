@@ -1,13 +1,13 @@
-/* segment_trmv.h: products of a packed triangle with several vectors, for one instruction set.
+/* fused_loop_trmv.h: products of a packed triangle with several vectors, for one instruction set.
  *
- * Included by segment_isa.c, whose vectors it uses.
+ * Included by fused_loop_isa.c, whose vectors it uses.
  *
  * Vectors are taken WIDTH at a time and transposed: each lane holds one vector, and the triangle's
  * entries are read one by one. Beyond MOST rows, the triangle's columns are long enough for vector
  * loops of their own.
  */
-#ifndef SEGMENT_TRMV_H
-#define SEGMENT_TRMV_H
+#ifndef FUSED_LOOP_TRMV_H
+#define FUSED_LOOP_TRMV_H
 
 enum { MOST = 48, TILES = 4, GROUP = TILES * WIDTH };
 
@@ -17,7 +17,7 @@ struct triangle {
     int64_t s_diagonal, s_below, s_shift, s_x;
 };
 
-static struct triangle triangle_of(const struct kernel_segment *s)
+static struct triangle triangle_of(const struct kernel_fused_loop *s)
 {
     const int64_t n = s->n[0];
     return (struct triangle){.n = n,
@@ -66,7 +66,7 @@ INLINE void rows_of_group(const struct triangle *q, int64_t s_diagonal, int64_t 
     }
 }
 
-static void trmv_wide(const struct triangle *q, const struct kernel_segment *s)
+static void trmv_wide(const struct triangle *q, const struct kernel_fused_loop *s)
 {
     const int64_t n = q->n, sy = s->y_stride;
     for (int64_t i = 0; i < q->count; i++) {
@@ -83,7 +83,7 @@ static void trmv_wide(const struct triangle *q, const struct kernel_segment *s)
     }
 }
 
-static void trmv_value(const struct kernel_segment *s)
+static void trmv_value(const struct kernel_fused_loop *s)
 {
     const struct triangle q = triangle_of(s);
     double a[MOST][GROUP];
@@ -163,7 +163,7 @@ static void shifts_back(const struct triangle *q, const double *dy, double *d_sh
         shift_back(q, sum, d_shift);
 }
 
-static void trmv_wide_back(const struct triangle *q, const struct kernel_segment *s)
+static void trmv_wide_back(const struct triangle *q, const struct kernel_fused_loop *s)
 {
     const int64_t n = q->n;
     for (int64_t i = 0; i < q->count; i++) {
@@ -187,7 +187,7 @@ static void trmv_wide_back(const struct triangle *q, const struct kernel_segment
     }
 }
 
-static void trmv_pullback(const struct kernel_segment *s)
+static void trmv_pullback(const struct kernel_fused_loop *s)
 {
     const struct triangle q = triangle_of(s);
     double a[MOST][GROUP], dy[MOST][GROUP];

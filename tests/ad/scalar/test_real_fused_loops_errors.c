@@ -1,7 +1,7 @@
-/* test_real_segments_errors.c: mistakes with segments, one a case, each named with its line; what
- * callbacks may not do; special values.
+/* test_real_fused_loops_errors.c: mistakes with fused loops, one a case, each named with its line;
+ * what callbacks may not do; special values.
  *
- * Operands of segments are checked without AD_REAL_CHECKED too.
+ * Operands of fused loops are checked without AD_REAL_CHECKED too.
  */
 #define AD_REAL_CHECKED 0
 #include <tapescope/ad_real.h>
@@ -43,7 +43,7 @@ static void check_error(ad_tape where, ad_status status, const char *words)
     ck_assert_msg(ad_tape_status(where) == status, "%s: %s", ad_status_name(ad_tape_status(where)),
                   ad_tape_message(where));
     ck_assert_msg(strstr(ad_tape_message(where), words) != NULL, "%s", ad_tape_message(where));
-    ck_assert_msg(strstr(ad_tape_message(where), "test_real_segments_errors.c") != NULL, "%s",
+    ck_assert_msg(strstr(ad_tape_message(where), "test_real_fused_loops_errors.c") != NULL, "%s",
                   ad_tape_message(where));
     ad_tape_clear_error(where);
 }
@@ -439,5 +439,5 @@ int main(void)
     tcase_add_test(tcase, a_custom_record_has_a_copy_of_its_data);
     tcase_add_test(tcase, log_sum_exp_of_special_values);
     tcase_add_test(tcase, results_whose_adjoint_is_zero_are_passed_over);
-    return run_cases("real_segments_errors", tcase);
+    return run_cases("real_fused_loops_errors", tcase);
 }

@@ -1,29 +1,29 @@
-/* segment.h: loops over real numbers that the tape records as one: values and pullbacks.
+/* fused loop.h: loops over real numbers that the tape records as one: values and pullbacks.
  *
  * Used by tape/ and ad/, which know nothing of the mathematics. A pullback is a pure function that
  * adds to the adjoints of its operands.
  *
  * Invariant: values do not depend on strides, and on the instruction set only by exp (log_sum_exp).
  */
-#ifndef KERNEL_SEGMENT_H
-#define KERNEL_SEGMENT_H
+#ifndef KERNEL_FUSED_LOOP_H
+#define KERNEL_FUSED_LOOP_H
 
 #include "kernel.h"
 
-enum { KERNEL_SEGMENT_IN = 8 };
+enum { KERNEL_FUSED_LOOP_IN = 8 };
 
 /* Operands and results of one. Extents follow from these numbers: see each kind. */
-struct kernel_segment {
+struct kernel_fused_loop {
     int64_t m; /* results */
     int n_in;
-    int64_t n[KERNEL_SEGMENT_IN];
-    const double *x[KERNEL_SEGMENT_IN]; /* pullback: contiguous, NULL: not kept */
-    int64_t stride[KERNEL_SEGMENT_IN];  /* of values: 1, or 2 between elements of ad_real */
-    double *y;                          /* results, y_stride apart */
+    int64_t n[KERNEL_FUSED_LOOP_IN];
+    const double *x[KERNEL_FUSED_LOOP_IN]; /* pullback: contiguous, NULL: not kept */
+    int64_t stride[KERNEL_FUSED_LOOP_IN];  /* of values: 1, or 2 between elements of ad_real */
+    double *y;                             /* results, y_stride apart */
     int64_t y_stride;
     double *saved; /* numbers of the kind's own; when values are computed NULL: not wanted */
     const double *dy;
-    double *dx[KERNEL_SEGMENT_IN]; /* NULL: constant */
+    double *dx[KERNEL_FUSED_LOOP_IN]; /* NULL: constant */
 };
 
 /* Kind, operands and results:
@@ -40,7 +40,7 @@ struct kernel_segment {
  *   map            k times x [n]; [n]; saves the partials by what is active
  *   collect        x [n]; [n]: x
  *   custom         x [n]; [m]: by the user's callback */
-#define KERNEL_SEGMENTS(X)                                                                         \
+#define KERNEL_FUSED_LOOPS(X)                                                                      \
     X(dot)                                                                                         \
     X(sum)                                                                                         \
     X(sum_of_squares)                                                                              \
@@ -53,12 +53,12 @@ struct kernel_segment {
     X(map)                                                                                         \
     X(collect)
 
-#define KERNEL_SEGMENT_ID(name) KERNEL_SEGMENT_##name,
-enum kernel_segment_kind {
-    KERNEL_SEGMENTS(KERNEL_SEGMENT_ID) KERNEL_SEGMENT_custom,
-    KERNEL_SEGMENT_KINDS
+#define KERNEL_FUSED_LOOP_ID(name) KERNEL_FUSED_LOOP_##name,
+enum kernel_fused_loop_kind {
+    KERNEL_FUSED_LOOPS(KERNEL_FUSED_LOOP_ID) KERNEL_FUSED_LOOP_custom,
+    KERNEL_FUSED_LOOP_KINDS
 };
-#undef KERNEL_SEGMENT_ID
+#undef KERNEL_FUSED_LOOP_ID
 
 /* A number of the user's as it lies in memory. */
 struct __attribute__((may_alias)) kernel_real {
@@ -74,14 +74,14 @@ struct kernel_real_scan {
 };
 
 /* All of them for one instruction set. */
-struct kernel_segment_loops {
-    void (*value[KERNEL_SEGMENT_KINDS])(const struct kernel_segment *s);
-    void (*pullback[KERNEL_SEGMENT_KINDS])(const struct kernel_segment *s);
+struct kernel_fused_loop_loops {
+    void (*value[KERNEL_FUSED_LOOP_KINDS])(const struct kernel_fused_loop *s);
+    void (*pullback[KERNEL_FUSED_LOOP_KINDS])(const struct kernel_fused_loop *s);
     /* values: what they may be equal to, or NULL. n > 0. */
     struct kernel_real_scan (*scan)(int64_t n, const struct kernel_real *x, const double *values);
 };
 
-const struct kernel_segment_loops *kernel_segment_loops_get(void);
-extern const char *const kernel_segment_name[KERNEL_SEGMENT_KINDS];
+const struct kernel_fused_loop_loops *kernel_fused_loop_loops_get(void);
+extern const char *const kernel_fused_loop_name[KERNEL_FUSED_LOOP_KINDS];
 
 #endif

@@ -1,4 +1,5 @@
-/* test_real_fork_segments.c: segments on forks: loops as one record that name the parent's values.
+/* test_real_fork_fused_loops.c: fused loops on forks: loops as one record that name the parent's
+ * values.
  *
  * The same loops on one tape are the oracle.
  */
@@ -68,7 +69,7 @@ static void forked(ad_real (*y)[2])
         ck_assert_int_eq(ad_tape_join(tape, fork[k], 2, y[k]), AD_OK);
 }
 
-START_TEST(gradients_and_jacobians_through_segments_of_forks_are_those_of_one_tape)
+START_TEST(gradients_and_jacobians_through_fused_loops_of_forks_are_those_of_one_tape)
 {
     ad_real y[PARTS][2], sum;
     double one[N], right[N], jacobian[2 * N], rows[2 * N], value;
@@ -95,8 +96,9 @@ END_TEST
 
 int main(void)
 {
-    TCase *tcase = tcase_create("segments");
+    TCase *tcase = tcase_create("fused loops");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, gradients_and_jacobians_through_segments_of_forks_are_those_of_one_tape);
-    return run_cases("real_fork_segments", tcase);
+    tcase_add_test(tcase,
+                   gradients_and_jacobians_through_fused_loops_of_forks_are_those_of_one_tape);
+    return run_cases("real_fork_fused_loops", tcase);
 }

@@ -1,25 +1,25 @@
-/* tape_segment.c: see tape_segment.h: operands looked at, records written, runs taken apart. */
-#include "tape_segment.h"
+/* tape_fused_loop.c: operands looked at, records written, runs taken apart. */
+#include "tape_fused_loop.h"
 
 #include "tape_call.h"
 
 #include <string.h>
 
-enum { SEEN = 512, HEAD_WORDS = sizeof(struct tape_segment) / sizeof(uint32_t), IN_WORDS = 3 };
+enum { SEEN = 512, HEAD_WORDS = sizeof(struct tape_fused_loop) / sizeof(uint32_t), IN_WORDS = 3 };
 
 /* ---- the parts of a run ---- */
 
-static struct tape_run_part part_before(const struct tape_run *run, const uint32_t *segment,
+static struct tape_run_part part_before(const struct tape_run *run, const uint32_t *fused_loop,
                                         const uint32_t *word_end, const double *partial_end,
                                         uint32_t end)
 {
-    const struct tape_segment *s = (const struct tape_segment *)(const void *)segment;
+    const struct tape_fused_loop *s = (const struct tape_fused_loop *)(const void *)fused_loop;
     struct tape_run_part part = {*run, s};
-    part.statements.segment = NULL;
+    part.statements.fused_loop = NULL;
     part.statements.word_end = word_end;
     part.statements.partial_end = partial_end;
     if (s) {
-        part.statements.word_begin = segment;
+        part.statements.word_begin = fused_loop;
         part.statements.partial_begin = run->partial_begin + s->at + s->doubles;
         part.statements.first = s->first + s->m;
     }
@@ -29,12 +29,12 @@ static struct tape_run_part part_before(const struct tape_run *run, const uint32
 
 struct tape_run_part tape_run_last(const struct tape_run *run)
 {
-    return part_before(run, run->segment, run->word_end, run->partial_end, run->first + run->n);
+    return part_before(run, run->fused_loop, run->word_end, run->partial_end, run->first + run->n);
 }
 
 bool tape_run_previous(const struct tape_run *run, struct tape_run_part *part)
 {
-    const struct tape_segment *s = part->segment;
+    const struct tape_fused_loop *s = part->fused_loop;
     if (!s)
         return false;
     *part = part_before(run, s->previous ? run->word_begin - s->previous : NULL,
@@ -43,18 +43,18 @@ bool tape_run_previous(const struct tape_run *run, struct tape_run_part *part)
     return true;
 }
 
-const char *tape_segment_name(const struct tape_segment *s, const double *doubles)
+const char *tape_fused_loop_name(const struct tape_fused_loop *s, const double *doubles)
 {
     struct tape_custom custom;
-    if (tape_segment_kind(s) != KERNEL_SEGMENT_custom)
-        return kernel_segment_name[tape_segment_kind(s)];
+    if (tape_fused_loop_kind(s) != KERNEL_FUSED_LOOP_custom)
+        return kernel_fused_loop_name[tape_fused_loop_kind(s)];
     memcpy(&custom, doubles, sizeof custom);
     return custom.name;
 }
 
 /* ---- values that are kept already ---- */
 
-static struct tape_seen *seen_at(struct tape_segments *s, const void *address, uint32_t first)
+static struct tape_seen *seen_at(struct tape_fused_loops *s, const void *address, uint32_t first)
 {
     const uint64_t hash = ((uintptr_t)address / 8 + first) * 0x9e3779b97f4a7c15u;
     return &s->seen[hash >> 32 & (SEEN - 1)];
@@ -63,7 +63,7 @@ static struct tape_seen *seen_at(struct tape_segments *s, const void *address, u
 /* The place of an array's values; NULL: there is no memory to remember any. */
 static struct tape_seen *seen_of(struct tape *t, const struct tape_operand *o)
 {
-    struct tape_segments *s = &t->statements->segments;
+    struct tape_fused_loops *s = &t->statements->fused_loops;
     if (!s->seen) {
         const size_t bytes = SEEN * sizeof *s->seen;
         s->seen = t->memory->resize(NULL, bytes, t->memory->payload);
@@ -80,7 +80,7 @@ static struct tape_seen *seen_of(struct tape *t, const struct tape_operand *o)
 static const double *seen_values(struct tape *t, const struct tape_operand *o)
 {
     const struct tape_seen *at = o->n ? seen_of(t, o) : NULL;
-    if (!at || at->life != t->statements->segments.life || at->n != o->n)
+    if (!at || at->life != t->statements->fused_loops.life || at->n != o->n)
         return NULL;
     const uint32_t first = o->real ? (uint32_t)o->real[0].key : 0;
     const void *address = first ? NULL : o->real ? (const void *)o->real : o->number;
@@ -99,7 +99,7 @@ static void values_remember(struct tape *t, const struct tape_operand *o, const 
                              .values = values,
                              .first = first,
                              .n = (uint32_t)o->n,
-                             .life = t->statements->segments.life};
+                             .life = t->statements->fused_loops.life};
 }
 
 /* ---- operands ---- */
@@ -119,7 +119,7 @@ static bool each_holds(const struct tape *t, struct tape_operand *o, int64_t *re
     return true;
 }
 
-bool tape_segment_survey(struct tape *t, struct tape_operand *o, int64_t *refused)
+bool tape_fused_loop_survey(struct tape *t, struct tape_operand *o, int64_t *refused)
 {
     *refused = 0;
     o->active = false;
@@ -135,7 +135,7 @@ bool tape_segment_survey(struct tape *t, struct tape_operand *o, int64_t *refuse
             o->seen = seen;
         return true;
     }
-    const struct kernel_real_scan scan = kernel_segment_loops_get()->scan(o->n, o->real, seen);
+    const struct kernel_real_scan scan = kernel_fused_loop_loops_get()->scan(o->n, o->real, seen);
     o->active = scan.active;
     if (scan.seen && (!scan.active || scan.consecutive))
         o->seen = o->values = seen;
@@ -156,7 +156,7 @@ bool tape_segment_survey(struct tape *t, struct tape_operand *o, int64_t *refuse
 /* ---- records ---- */
 
 /* Operands whose values lie in one place are kept once. */
-static const struct tape_operand *same_as(const struct tape_segment_plan *plan, int k)
+static const struct tape_operand *same_as(const struct tape_fused_loop_plan *plan, int k)
 {
     const struct tape_operand *o = &plan->in[k];
     for (int q = 0; q < k; q++) {
@@ -171,7 +171,7 @@ struct size {
     uint64_t words, doubles;
 };
 
-static struct size size_of(const struct tape_segment_plan *plan)
+static struct size size_of(const struct tape_fused_loop_plan *plan)
 {
     struct size size = {HEAD_WORDS + (uint64_t)plan->n_in * IN_WORDS, (uint64_t)plan->n_saved};
     for (int k = 0; k < plan->n_in; k++) {
@@ -185,7 +185,8 @@ static struct size size_of(const struct tape_segment_plan *plan)
 }
 
 /* Values of an operand into the record; where the next numbers go. */
-static double *values_keep(const struct tape_segment_plan *plan, int k, double *place, double *to)
+static double *values_keep(const struct tape_fused_loop_plan *plan, int k, double *place,
+                           double *to)
 {
     struct tape_operand *o = &plan->in[k];
     const struct tape_operand *same = same_as(plan, k);
@@ -201,23 +202,23 @@ static double *values_keep(const struct tape_segment_plan *plan, int k, double *
     return to;
 }
 
-static void write_record(const struct tape *t, struct tape_segment_plan *plan)
+static void write_record(const struct tape *t, struct tape_fused_loop_plan *plan)
 {
     const struct tape_cursor *c = t->statements->cursor;
     const struct tape_run *run = tape_run_of(tape_record_at(t, t->open));
     uint32_t *word = c->word - plan->words, *index = word + HEAD_WORDS + IN_WORDS * plan->n_in;
-    *(struct tape_segment *)(void *)word = (struct tape_segment){
-        .mark = TAPE_SEGMENT_MARK | (uint32_t)plan->kind << TAPE_SEGMENT_KIND_SHIFT |
-                (uint32_t)plan->n_in << TAPE_SEGMENT_IN_SHIFT |
-                (plan->site.line <= TAPE_SEGMENT_LINE_MASK ? plan->site.line : 0),
+    *(struct tape_fused_loop *)(void *)word = (struct tape_fused_loop){
+        .mark = TAPE_FUSED_LOOP_MARK | (uint32_t)plan->kind << TAPE_FUSED_LOOP_KIND_SHIFT |
+                (uint32_t)plan->n_in << TAPE_FUSED_LOOP_IN_SHIFT |
+                (plan->site.line <= TAPE_FUSED_LOOP_LINE_MASK ? plan->site.line : 0),
         .site = (uint32_t)plan->site.pc,
         .words = (uint32_t)plan->words,
         .doubles = (uint32_t)plan->doubles,
         .m = (uint32_t)plan->m,
         .first = tape_cursor_next(c),
         .at = (uint32_t)(c->partial - run->partial_begin),
-        .previous = run->segment ? (uint32_t)(run->word_begin - run->segment) : 0};
-    struct tape_segment_in *in = (struct tape_segment_in *)(void *)(word + HEAD_WORDS);
+        .previous = run->fused_loop ? (uint32_t)(run->word_begin - run->fused_loop) : 0};
+    struct tape_fused_loop_in *in = (struct tape_fused_loop_in *)(void *)(word + HEAD_WORDS);
     uint32_t kept = (uint32_t)plan->n_saved;
     plan->saved = c->partial;
     double *to = c->partial + kept;
@@ -225,7 +226,7 @@ static void write_record(const struct tape *t, struct tape_segment_plan *plan)
         to += plan->in[k].keep && plan->in[k].n;
     for (int k = 0; k < plan->n_in; k++) {
         const struct tape_operand *o = &plan->in[k];
-        in[k] = (struct tape_segment_in){.n = (uint32_t)o->n, .first = o->first};
+        in[k] = (struct tape_fused_loop_in){.n = (uint32_t)o->n, .first = o->first};
         for (int64_t i = 0; i < o->n && o->first == TAPE_INDICES_FOLLOW; i++)
             *index++ = (uint32_t)o->real[i].key;
         if (!o->keep || !o->n)
@@ -238,7 +239,7 @@ static void write_record(const struct tape *t, struct tape_segment_plan *plan)
 
 /* Doubles beside the adjoints: of results and operands that are not where the pullback wants
  * them. */
-static void note_room(struct tape_segments *s, const struct tape_segment_plan *plan)
+static void note_room(struct tape_fused_loops *s, const struct tape_fused_loop_plan *plan)
 {
     uint64_t apart = 0, all = (uint64_t)plan->m;
     for (int k = 0; k < plan->n_in; k++) {
@@ -253,7 +254,7 @@ static void note_room(struct tape_segments *s, const struct tape_segment_plan *p
         s->room[1] = all;
 }
 
-bool tape_segment_open(struct tape *t, struct tape_segment_plan *plan)
+bool tape_fused_loop_open(struct tape *t, struct tape_fused_loop_plan *plan)
 {
     struct tape_statements *s = t->statements;
     bool active = false;
@@ -291,7 +292,7 @@ bool tape_segment_open(struct tape *t, struct tape_segment_plan *plan)
     return true;
 }
 
-void tape_segment_commit(struct tape *t, const struct tape_segment_plan *plan)
+void tape_fused_loop_commit(struct tape *t, const struct tape_fused_loop_plan *plan)
 {
     struct tape_statements *s = t->statements;
     struct tape_run *run = tape_run_of(tape_record_at(t, t->open));
@@ -299,8 +300,8 @@ void tape_segment_commit(struct tape *t, const struct tape_segment_plan *plan)
     c->word -= plan->words;
     c->partial += plan->doubles;
     c->result += (uint64_t)plan->m;
-    run->segment = c->word;
-    note_room(&s->segments, plan);
+    run->fused_loop = c->word;
+    note_room(&s->fused_loops, plan);
     for (int k = 0; k < plan->n_in; k++) {
         const struct tape_operand *o = &plan->in[k];
         if (o->keep && o->n && !o->seen && o->first != TAPE_INDICES_FOLLOW)
