@@ -8,10 +8,6 @@
 #include <locale.h>
 #include <string.h>
 
-#ifndef TAPESCOPE_VERSION
-#define TAPESCOPE_VERSION "0.1.0"
-#endif
-
 #define X(NAME, number, text) " " #number " " text ";"
 static const char statuses[] =
     "Exit status:" CLI_STATUSES(X) " and of record and stat that of a program that failed.";

@@ -73,7 +73,7 @@ for kind in shared static; do
     check "$work/cmake/${kind}_c" consumer.c
     check "$work/cmake/${kind}_cxx" consumer.cpp
 done
-readelf -d cmake/shared_c | grep -q 'NEEDED.*\[libtapescope\.so\.0\]' || fail "not linked shared"
+readelf -d cmake/shared_c | grep -q 'NEEDED.*\[libtapescope\.so\.0\.2\]' || fail "not linked shared"
 readelf -d cmake/static_c | grep -q 'NEEDED.*libtapescope' && fail "not linked static"
 
 # By pkg-config. Its words are escaped for a shell, hence eval.
@@ -94,7 +94,7 @@ compile pkg_shared
 case $flags in *openblas*) fail "a shared link line with what is private: $flags" ;; esac
 check ./pkg_shared_c consumer.c
 check ./pkg_shared_cxx consumer.cpp
-readelf -d pkg_shared_c | grep -q 'NEEDED.*\[libtapescope\.so\.0\]' || fail "not linked shared"
+readelf -d pkg_shared_c | grep -q 'NEEDED.*\[libtapescope\.so\.0\.2\]' || fail "not linked shared"
 
 # Where there is no shared library, -ltapescope means the archive.
 mkdir aside
