@@ -10,6 +10,7 @@
 #include "analyze_tree.h"
 
 #include "analyze_frames.h"
+#include "analyze_join.h"
 #include "analyze_merge.h"
 #include "analyze_places.h"
 #include "analyze_samples.h"
@@ -437,4 +438,209 @@ void analyze_tree_free(struct analyze_tree *tree)
     free(tree->row_node);
     free(tree->node);
     free(tree);
+}
+
+/* An outer node is of the same place: what this one has is counted there. */
+static bool is_within_itself(const struct analyze_tree *tree, uint32_t i)
+{
+    const uint32_t frame = tree->node[i].frame;
+    for (uint32_t up = tree->node[i].parent; up != ANALYZE_NO_NODE; up = tree->node[up].parent)
+        if (tree->node[up].frame == frame)
+            return true;
+    return false;
+}
+
+/* The lines, and for each frame the place of its line, plus 1; the caller frees both. */
+static struct analyze_line *make_lines(const struct analyze_tree *tree, size_t *n,
+                                       uint32_t **places)
+{
+    struct analyze_line *line = base_calloc(tree->n_nodes + 1, sizeof *line);
+    uint32_t *place = base_calloc(tree->n_frames + 1, sizeof *place);
+    *places = place;
+    *n = 0;
+    for (uint32_t i = 1; i < tree->n_nodes; i++) {
+        const struct analyze_tree_node *node = &tree->node[i];
+        if (node->frame == ANALYZE_NO_NODE) { /* the tape's own */
+            line[*n] = node->line;
+            line[(*n)++].cost = node->all;
+            continue;
+        }
+        if (node->cut)
+            continue;
+        if (place[node->frame] == 0) {
+            line[*n] = node->line;
+            line[*n].cost = (struct analyze_cost){0};
+            place[node->frame] = (uint32_t)++ * n;
+        }
+        struct analyze_line *to = &line[place[node->frame] - 1];
+        analyze_names_add(&to->ops, &node->line.ops);
+        if (!is_within_itself(tree, i))
+            analyze_cost_add(&to->cost, &node->all);
+    }
+    return line;
+}
+
+struct analyze_line *analyze_tree_inclusive(const struct analyze_tree *tree, size_t *n)
+{
+    uint32_t *place;
+    struct analyze_line *line = make_lines(tree, n, &place);
+    free(place);
+    return line;
+}
+
+/* Takes b, of which no counter is greater, from a. */
+static void tree_inclusive_subtract(struct analyze_cost *a, const struct analyze_cost *b)
+{
+#define X(name) a->name -= b->name;
+    ANALYZE_COST_MEMBERS(X)
+#undef X
+    a->byte_ns = a->byte_ns > b->byte_ns ? a->byte_ns - b->byte_ns : 0;
+}
+
+struct analyze_line *analyze_tree_through(const struct analyze_tree *tree, size_t *n)
+{
+    uint32_t *place;
+    struct analyze_line *line = make_lines(tree, n, &place);
+    for (uint32_t i = 1; i < tree->n_nodes; i++) {
+        const struct analyze_tree_node *node = &tree->node[i];
+        if (node->frame != ANALYZE_NO_NODE && place[node->frame] > 0)
+            tree_inclusive_subtract(&line[place[node->frame] - 1].cost, &node->line.cost);
+    }
+    free(place);
+    size_t kept = 0;
+    for (size_t i = 0; i < *n; i++)
+        if (!line[i].own && !line[i].idle && !analyze_cost_is_nothing(&line[i].cost))
+            line[kept++] = line[i];
+    *n = kept;
+    return line;
+}
+
+struct analyze_tree *analyze_tree_flatten(const struct analyze_tree *tree)
+{
+    uint32_t *place;
+    size_t n;
+    struct analyze_line *line = make_lines(tree, &n, &place);
+    struct analyze_tree *flat = base_calloc(1, sizeof *flat);
+    struct analyze_tree_node *node = base_calloc(n + 1, sizeof *node);
+    *flat = *tree;
+    flat->is_flat = true;
+    flat->node = node;
+    flat->row_node = NULL;
+    flat->n_nodes = n + 1;
+    node[0] = tree->node[0];
+    node[0].child = ANALYZE_NO_NODE;
+    for (size_t i = n; i > 0; i--) { /* so that the children are in order */
+        node[i] = (struct analyze_tree_node){.line = line[i - 1],
+                                             .all = line[i - 1].cost,
+                                             .parent = 0,
+                                             .child = ANALYZE_NO_NODE,
+                                             .next = node[0].child,
+                                             .depth = 1};
+        if (!line[i - 1].own && !line[i - 1].idle)
+            node[i].line.cost = (struct analyze_cost){0};
+        node[0].child = (uint32_t)i;
+    }
+    for (uint32_t i = 1; i < tree->n_nodes; i++) {
+        const struct analyze_tree_node *from = &tree->node[i];
+        if (from->frame != ANALYZE_NO_NODE && place[from->frame] > 0)
+            analyze_cost_add(&node[place[from->frame]].line.cost, &from->line.cost);
+    }
+    free(line);
+    free(place);
+    return flat;
+}
+
+void analyze_call_through(struct analyze_result *analysis)
+{
+    const struct analyze_tree_options how = {.selected = true};
+    struct analyze_tree *tree = analyze_tree_make(analysis, &how);
+    size_t n = 0;
+    struct analyze_line *line = analyze_tree_through(tree, &n);
+    analyze_tree_free(tree);
+    free(analysis->through);
+    analysis->through = line;
+    analysis->n_through = n;
+}
+
+/* While the pairs are made; the lists have room for the nodes of either tree. */
+struct joiner {
+    const struct analyze_tree *tree[2];
+    struct analyze_tree_pair *pair;
+    size_t n;
+    const struct analyze_line **list[2];
+};
+
+/* A line of a list is the first member of its node. */
+static uint32_t tree_join_place_of(const struct analyze_tree *tree, const struct analyze_line *line)
+{
+    return line ? (uint32_t)((const struct analyze_tree_node *)(const void *)line - tree->node)
+                : ANALYZE_NO_NODE;
+}
+
+/* Children stand in the order of their line, then of their place in the tree. */
+static int tree_join_compare_lines(const void *x, const void *y)
+{
+    const struct analyze_line *a = *(const struct analyze_line *const *)x;
+    const struct analyze_line *b = *(const struct analyze_line *const *)y;
+    if (a->line != b->line)
+        return a->line < b->line ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+static size_t list_children(struct joiner *j, int side, uint32_t parent)
+{
+    const struct analyze_tree *tree = j->tree[side];
+    size_t n = 0;
+    if (parent == ANALYZE_NO_NODE)
+        return 0;
+    for (uint32_t i = tree->node[parent].child; i != ANALYZE_NO_NODE; i = tree->node[i].next)
+        j->list[side][n++] = &tree->node[i].line;
+    qsort(j->list[side], n, sizeof *j->list[side], tree_join_compare_lines);
+    return n;
+}
+
+static void add_pair(struct joiner *j, uint32_t parent, const struct analyze_line *base,
+                     const struct analyze_line *now, bool moved)
+{
+    j->pair[j->n++] = (struct analyze_tree_pair){
+        .parent = parent,
+        .node = {tree_join_place_of(j->tree[0], base), tree_join_place_of(j->tree[1], now)},
+        .moved = moved,
+    };
+}
+
+/* Adds what a pair's calls called. */
+static void add_below(struct joiner *j, uint32_t parent)
+{
+    const uint32_t *node = j->pair[parent].node;
+    const size_t n[2] = {list_children(j, 0, node[0]), list_children(j, 1, node[1])};
+    if (n[0] == 0 || n[1] == 0) {
+        for (size_t i = 0; i < n[0]; i++)
+            add_pair(j, parent, j->list[0][i], NULL, false);
+        for (size_t i = 0; i < n[1]; i++)
+            add_pair(j, parent, NULL, j->list[1][i], false);
+        return;
+    }
+    struct analyze_join join;
+    const struct analyze_line *const *const list[2] = {j->list[0], j->list[1]};
+    analyze_join_lists(&join, list, n);
+    for (size_t i = 0; i < join.n_rows; i++)
+        add_pair(j, parent, join.row[i].line[0], join.row[i].line[1], join.row[i].moved);
+    analyze_join_free(&join);
+}
+
+struct analyze_tree_pair *analyze_tree_join(const struct analyze_tree *base,
+                                            const struct analyze_tree *now, size_t *n)
+{
+    struct joiner j = {.tree = {base, now}};
+    j.pair = base_calloc(base->n_nodes + now->n_nodes, sizeof *j.pair);
+    j.list[0] = base_calloc(base->n_nodes, sizeof *j.list[0]);
+    j.list[1] = base_calloc(now->n_nodes, sizeof *j.list[1]);
+    add_pair(&j, ANALYZE_NO_NODE, &base->node[0].line, &now->node[0].line, false);
+    for (uint32_t i = 0; i < j.n; i++)
+        add_below(&j, i);
+    free(j.list[0]);
+    free(j.list[1]);
+    *n = j.n;
+    return j.pair;
 }

@@ -257,8 +257,7 @@ struct collect_buffer {
 };
 
 bool collect_put_bytes(struct collect_buffer *out, const void *data, size_t n);
-struct Tapescope__Packet;
-bool collect_put_packet(struct collect_buffer *out, const struct Tapescope__Packet *packet);
+bool collect_put_packet(struct collect_buffer *out, int kind, void *message);
 /* The magic and the header. Arguments that the system does not show are left out. */
 bool collect_put_head(struct collect_buffer *out, const char *library_version, const char *program,
                       const char *clock, const char *options);

@@ -129,7 +129,6 @@ static bool put_batch(struct collect_buffer *out, struct batch *b)
 {
     Tapescope__EventSite site[MOST_SITES], *sites[MOST_SITES];
     Tapescope__Timeline message = TAPESCOPE__TIMELINE__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     fill_sites(site, sites, b);
     message.n_site = b->n_sites;
     message.site = sites;
@@ -139,9 +138,7 @@ static bool put_batch(struct collect_buffer *out, struct batch *b)
     message.event_record = b->record;
     message.event_start = b->start;
     message.event_ticks = b->ticks;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_TIMELINE;
-    packet.timeline = &message;
-    return collect_put_packet(out, &packet);
+    return collect_put_packet(out, TAPESCOPE__PACKET__KIND_TIMELINE, &message);
 }
 
 /* Packs what the stripe has, or leaves it out. */
@@ -249,12 +246,9 @@ static bool put_left_out(struct collect_buffer *out, struct collect_events *even
     if (left_out == events->said)
         return true;
     Tapescope__Timeline message = TAPESCOPE__TIMELINE__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     message.left_out = left_out;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_TIMELINE;
-    packet.timeline = &message;
     events->said = left_out;
-    return collect_put_packet(out, &packet);
+    return collect_put_packet(out, TAPESCOPE__PACKET__KIND_TIMELINE, &message);
 }
 
 bool collect_put_events(struct collect_buffer *out, struct collect_events *events, bool all)

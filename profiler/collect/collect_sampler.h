@@ -166,7 +166,7 @@ bool collect_samples_add(struct collect_samples *samples, const struct collect_s
 void collect_samples_void(struct collect_samples *samples);
 void collect_samples_free(struct collect_samples *samples);
 
-/* collect_put_samples.c: as those of collect_write.c; what changed since the last packet, or `all`;
+/* As those of collect.h; what changed since the last packet, or `all`;
  * the marks of change stay. */
 bool collect_put_samples(struct collect_buffer *out, const struct collect_samples *samples,
                          uint64_t period_ns, uint64_t process_ns, struct collect_path_map *paths,

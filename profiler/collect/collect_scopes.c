@@ -5,7 +5,7 @@
  */
 #include "collect.h"
 
-#include "profile.pb-c.h"
+#include "profile_frame.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +16,9 @@ enum { SCOPES_PER_PACKET = 1 << 12 };
 
 /* Messages of one packet, and the room for them. */
 struct pack {
-    Tapescope__Scope *scope, **scopes;
-    Tapescope__ScopeKey *key, **keys; /* TAPE_SCOPE_KEYS a scope */
-    Tapescope__Expectation *expectation, **expectations;
+    Tapescope__Scope **scopes;
+    Tapescope__ScopeKey **keys; /* TAPE_SCOPE_KEYS a scope */
+    Tapescope__Expectation **expectations;
     uint32_t n;
     Tapescope__Steps steps;
     Tapescope__Scopes message;
@@ -28,37 +28,27 @@ static bool pack_open(struct pack *pack, uint32_t n_scopes, uint32_t n_expectati
 {
     const size_t most = n_scopes < SCOPES_PER_PACKET ? n_scopes : SCOPES_PER_PACKET;
     *pack = (struct pack){
-        .scope = calloc(most + 1, sizeof *pack->scope),
-        .scopes = calloc(most + 1, sizeof *pack->scopes),
-        .key = calloc(TAPE_SCOPE_KEYS * most + 1, sizeof *pack->key),
-        .keys = calloc(TAPE_SCOPE_KEYS * most + 1, sizeof *pack->keys),
-        .expectation = calloc(n_expectations + (size_t)1, sizeof *pack->expectation),
-        .expectations = calloc(n_expectations + (size_t)1, sizeof *pack->expectations),
+        .scopes = profile_list(&tapescope__scope__descriptor, most),
+        .keys = profile_list(&tapescope__scope_key__descriptor, TAPE_SCOPE_KEYS * most),
+        .expectations = profile_list(&tapescope__expectation__descriptor, n_expectations),
     };
     tapescope__scopes__init(&pack->message);
-    return pack->scope && pack->scopes && pack->key && pack->keys && pack->expectation &&
-           pack->expectations;
+    return pack->scopes && pack->keys && pack->expectations;
 }
 
 static void scopes_pack_close(struct pack *pack)
 {
-    free(pack->scope);
     free(pack->scopes);
-    free(pack->key);
     free(pack->keys);
-    free(pack->expectation);
     free(pack->expectations);
 }
 
 /* Appends the packet, and empties it. */
 static bool pack_send(struct pack *pack, struct collect_buffer *out)
 {
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_SCOPES;
-    packet.scopes = &pack->message;
     pack->message.n_scope = pack->n;
     pack->message.scope = pack->scopes;
-    const bool ok = collect_put_packet(out, &packet);
+    const bool ok = collect_put_packet(out, TAPESCOPE__PACKET__KIND_SCOPES, &pack->message);
     pack->n = 0;
     pack->message.n_expectation = 0;
     return ok;
@@ -67,9 +57,8 @@ static bool pack_send(struct pack *pack, struct collect_buffer *out)
 static void pack_scope(struct pack *pack, uint32_t id, const struct tape_scope *from,
                        const struct collect_scope *now)
 {
-    Tapescope__Scope *to = &pack->scope[pack->n];
+    Tapescope__Scope *to = pack->scopes[pack->n];
     Tapescope__ScopeKey **keys = &pack->keys[(size_t)pack->n * TAPE_SCOPE_KEYS];
-    tapescope__scope__init(to);
     to->id = id;
     to->parent = from->parent;
     to->thread = from->lane;
@@ -77,24 +66,20 @@ static void pack_scope(struct pack *pack, uint32_t id, const struct tape_scope *
     to->n_key = from->n_keys;
     to->key = keys;
     for (uint32_t i = 0; i < from->n_keys; i++) {
-        Tapescope__ScopeKey *key = &pack->key[(size_t)pack->n * TAPE_SCOPE_KEYS + i];
-        tapescope__scope_key__init(key);
-        key->key = (char *)from->key[i];
-        key->value = from->value[i];
-        keys[i] = key;
+        keys[i]->key = (char *)from->key[i];
+        keys[i]->value = from->value[i];
     }
 #define X(name) to->name = now->name;
     TAPE_SCOPE_COUNTERS(X)
 #undef X
-    pack->scopes[pack->n++] = to;
+    pack->n++;
 }
 
 static void pack_expectations(struct pack *pack, const struct tape_scopes *from, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         const struct tape_expectation *e = &from->expectation[i];
-        Tapescope__Expectation *to = &pack->expectation[i];
-        tapescope__expectation__init(to);
+        Tapescope__Expectation *to = pack->expectations[i];
         to->id = i + 1;
         to->kind = e->kind;
         to->pc = e->pc;
@@ -102,7 +87,6 @@ static void pack_expectations(struct pack *pack, const struct tape_scopes *from,
         to->scope = e->scope;
         to->bound = e->bound;
         to->times = LOAD(&e->times);
-        pack->expectations[i] = to;
     }
     pack->message.n_expectation = n;
     pack->message.expectation = pack->expectations;

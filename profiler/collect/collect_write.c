@@ -5,7 +5,8 @@
 #include "collect.h"
 
 #include "collect_paths.h"
-#include "profile.pb-c.h"
+#include "collect_sampler.h"
+#include "profile_frame.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -43,21 +44,17 @@ bool collect_put_bytes(struct collect_buffer *out, const void *data, size_t n)
     return true;
 }
 
-static bool put_packet(struct collect_buffer *out, const Tapescope__Packet *packet)
+bool collect_put_packet(struct collect_buffer *out, int kind, void *message)
 {
-    size_t n = tapescope__packet__get_packed_size(packet);
+    const Tapescope__Packet packet = profile_packet((Tapescope__Packet__KindCase)kind, message);
+    size_t n = tapescope__packet__get_packed_size(&packet);
     if (n > PROFILE_MAX_PAYLOAD || !write_reserve(out, PROFILE_FRAME_BYTES + n))
         return false;
     uint8_t *head = out->data + out->n;
-    tapescope__packet__pack(packet, head + PROFILE_FRAME_BYTES);
+    tapescope__packet__pack(&packet, head + PROFILE_FRAME_BYTES);
     profile_frame_put(head, head + PROFILE_FRAME_BYTES, (uint32_t)n);
     out->n += PROFILE_FRAME_BYTES + n;
     return true;
-}
-
-bool collect_put_packet(struct collect_buffer *out, const Tapescope__Packet *packet)
-{
-    return put_packet(out, packet);
 }
 
 struct arguments {
@@ -107,12 +104,9 @@ bool collect_put_head(struct collect_buffer *out, const char *library_version, c
     header.clock = (char *)clock;
     header.collector = (char *)"tapescope-collect";
     header.options = (char *)options;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_HEADER;
-    packet.header = &header;
     size_t before = out->n;
     ok = ok && collect_put_bytes(out, PROFILE_MAGIC, PROFILE_MAGIC_BYTES) &&
-         put_packet(out, &packet);
+         collect_put_packet(out, TAPESCOPE__PACKET__KIND_HEADER, &header);
     if (!ok)
         out->n = before;
     free(arguments.at);
@@ -122,30 +116,21 @@ bool collect_put_head(struct collect_buffer *out, const char *library_version, c
 
 bool collect_put_modules(struct collect_buffer *out, const struct collect_modules *modules)
 {
-    Tapescope__Module *module = calloc(modules->n + 1, sizeof *module);
-    Tapescope__Module **list = calloc(modules->n + 1, sizeof *list);
-    bool ok = module != NULL && list != NULL;
-    for (size_t i = 0; ok && i < modules->n; i++) {
+    Tapescope__Module **list = profile_list(&tapescope__module__descriptor, modules->n);
+    Tapescope__Modules message = TAPESCOPE__MODULES__INIT;
+    message.n_module = modules->n;
+    message.module = list;
+    for (size_t i = 0; list != NULL && i < modules->n; i++) {
         const struct collect_module *from = &modules->module[i];
-        tapescope__module__init(&module[i]);
-        module[i].path = from->path;
-        module[i].build_id.len = from->n_build_id;
-        module[i].build_id.data = (uint8_t *)from->build_id;
-        module[i].start = from->start;
-        module[i].end = from->end;
-        module[i].bias = from->bias;
-        list[i] = &module[i];
+        list[i]->path = from->path;
+        list[i]->build_id.len = from->n_build_id;
+        list[i]->build_id.data = (uint8_t *)from->build_id;
+        list[i]->start = from->start;
+        list[i]->end = from->end;
+        list[i]->bias = from->bias;
     }
-    if (ok) {
-        Tapescope__Modules message = TAPESCOPE__MODULES__INIT;
-        message.n_module = modules->n;
-        message.module = list;
-        Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
-        packet.kind_case = TAPESCOPE__PACKET__KIND_MODULES;
-        packet.modules = &message;
-        ok = put_packet(out, &packet);
-    }
-    free(module);
+    const bool ok =
+        list != NULL && collect_put_packet(out, TAPESCOPE__PACKET__KIND_MODULES, &message);
     free(list);
     return ok;
 }
@@ -157,10 +142,7 @@ bool collect_put_overhead(struct collect_buffer *out, const struct collect_overh
     Tapescope__Overhead overhead = TAPESCOPE__OVERHEAD__INIT;
     overhead.forward_ticks = from->forward_ticks;
     overhead.backward_ticks = from->backward_ticks;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_OVERHEAD;
-    packet.overhead = &overhead;
-    return collect_put_packet(out, &packet);
+    return collect_put_packet(out, TAPESCOPE__PACKET__KIND_OVERHEAD, &overhead);
 }
 
 bool collect_put_clock(struct collect_buffer *out, const struct collect_stamp *stamp)
@@ -168,39 +150,27 @@ bool collect_put_clock(struct collect_buffer *out, const struct collect_stamp *s
     Tapescope__Clock clock = TAPESCOPE__CLOCK__INIT;
     clock.ticks = stamp->ticks;
     clock.monotonic_ns = stamp->monotonic_ns;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_CLOCK;
-    packet.clock = &clock;
-    return put_packet(out, &packet);
+    return collect_put_packet(out, TAPESCOPE__PACKET__KIND_CLOCK, &clock);
 }
 
 /* n paths that the file does not have yet. */
 static bool put_path_packet(struct collect_buffer *out, const struct collect_path_map *map,
                             uint32_t n)
 {
-    Tapescope__Path *path = calloc(n + (size_t)1, sizeof *path);
-    Tapescope__Path **list = calloc(n + (size_t)1, sizeof *list);
-    bool ok = path != NULL && list != NULL;
-    for (uint32_t i = 0; ok && i < n; i++) {
+    Tapescope__Path **list = profile_list(&tapescope__path__descriptor, n);
+    Tapescope__Paths message = TAPESCOPE__PATHS__INIT;
+    message.n_path = n;
+    message.path = list;
+    message.refused = map->refused;
+    for (uint32_t i = 0; list != NULL && i < n; i++) {
         struct collect_path from = collect_path_at(map->listed[map->written + i]);
-        tapescope__path__init(&path[i]);
-        path[i].id = map->written + i + 1;
-        path[i].parent = collect_path_map_id(map, from.parent);
-        path[i].pc = from.pc;
-        path[i].number = map->listed[map->written + i];
-        list[i] = &path[i];
+        list[i]->id = map->written + i + 1;
+        list[i]->parent = collect_path_map_id(map, from.parent);
+        list[i]->pc = from.pc;
+        list[i]->number = map->listed[map->written + i];
     }
-    if (ok) {
-        Tapescope__Paths message = TAPESCOPE__PATHS__INIT;
-        message.n_path = n;
-        message.path = list;
-        message.refused = map->refused;
-        Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
-        packet.kind_case = TAPESCOPE__PACKET__KIND_PATHS;
-        packet.paths = &message;
-        ok = collect_put_packet(out, &packet);
-    }
-    free(path);
+    const bool ok =
+        list != NULL && collect_put_packet(out, TAPESCOPE__PACKET__KIND_PATHS, &message);
     free(list);
     return ok;
 }
@@ -238,13 +208,12 @@ bool collect_put_new_paths(struct collect_buffer *out, struct collect_path_map *
 static void fill_row(Tapescope__Row *to, const struct collect_row *from, uint32_t index,
                      const struct collect_path_map *paths)
 {
-    tapescope__row__init(to);
     to->index = index;
     to->pc = from->pc;
     to->line = from->line;
     to->path = collect_path_map_id(paths, from->path);
     to->op = (char *)from->op;
-    to->shape = from->shape ? (char *)from->shape : to->shape;
+    to->shape = (char *)(from->shape ? from->shape : "");
     to->kept_by = from->kept_by;
     to->kept_others = from->kept_others != 0;
 #define X(name) to->name = from->name;
@@ -271,19 +240,15 @@ static bool put_rows(struct collect_buffer *out, const struct collect_ledger *le
     fill_totals(&message, ledger);
     message.n_row = n;
     message.row = list;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
-    packet.ledger = &message;
-    return put_packet(out, &packet);
+    return collect_put_packet(out, TAPESCOPE__PACKET__KIND_LEDGER, &message);
 }
 
 bool collect_put_ledger(struct collect_buffer *out, const struct collect_ledger *ledger,
                         const struct collect_path_map *paths, bool all)
 {
     uint32_t most = ledger->n_rows < ROWS_PER_PACKET ? ledger->n_rows : ROWS_PER_PACKET;
-    Tapescope__Row *row = calloc(most + (size_t)1, sizeof *row);
-    Tapescope__Row **list = calloc(most + (size_t)1, sizeof *list);
-    bool ok = row != NULL && list != NULL;
+    Tapescope__Row **list = profile_list(&tapescope__row__descriptor, most);
+    bool ok = list != NULL;
     size_t before = out->n, n = 0;
     for (uint32_t i = 0; ok && i < ledger->n_rows; i++) {
         if (!all && !ledger->row[i].changed)
@@ -292,14 +257,11 @@ bool collect_put_ledger(struct collect_buffer *out, const struct collect_ledger 
             ok = put_rows(out, ledger, list, n);
             n = 0;
         }
-        fill_row(&row[n], &ledger->row[i], i, paths);
-        list[n] = &row[n];
-        n++;
+        fill_row(list[n++], &ledger->row[i], i, paths);
     }
     ok = ok && put_rows(out, ledger, list, n);
     if (!ok)
         out->n = before;
-    free(row);
     free(list);
     return ok;
 }
@@ -311,10 +273,7 @@ bool collect_put_final(struct collect_buffer *out, const struct collect_ledger *
     message.thread = ledger->thread;
     message.ticks = ledger->ticks;
     message.final = true;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
-    packet.ledger = &message;
-    return put_packet(out, &packet);
+    return collect_put_packet(out, TAPESCOPE__PACKET__KIND_LEDGER, &message);
 }
 
 bool collect_put_end(struct collect_buffer *out, uint64_t ticks, const char *reason)
@@ -323,8 +282,268 @@ bool collect_put_end(struct collect_buffer *out, uint64_t ticks, const char *rea
     end.ticks = ticks;
     end.unix_ns = collect_time_unix();
     end.reason = (char *)reason;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_END;
-    packet.end = &end;
-    return put_packet(out, &packet);
+    return collect_put_packet(out, TAPESCOPE__PACKET__KIND_END, &end);
+}
+
+/* Samples and threads are in one packet: a process that is killed leaves a file in which they
+ * agree. */
+static void fill_sample(Tapescope__Sample *to, const struct collect_samples *samples, uint32_t i,
+                        const struct collect_path_map *paths)
+{
+    const struct collect_aggregate *from = &samples->aggregate[i];
+    to->index = i;
+    to->thread = from->thread;
+    to->phase = from->phase;
+    to->pc = from->pc;
+    to->line = from->line;
+    to->op = (char *)(from->op != NULL ? from->op : "");
+    to->path = collect_path_map_id(paths, from->path);
+    to->shared = from->shared;
+    to->n_stack = from->n_pcs;
+    to->stack = samples->pc + from->first_pc;
+    to->count = from->count;
+    to->partial = from->partial;
+    to->waiting = from->waiting;
+    to->wall_ns = from->wall_ns;
+    to->cpu_ns = from->cpu_ns;
+}
+
+/* As many as there may be are below PROFILE_MAX_PAYLOAD, with all their callers. */
+static bool put_aggregates(struct collect_buffer *out, const struct collect_samples *samples,
+                           Tapescope__Samples *message, const struct collect_path_map *paths,
+                           bool all)
+{
+    Tapescope__Sample **list = profile_list(&tapescope__sample__descriptor, samples->n);
+    size_t n = 0;
+    for (uint32_t i = 0; list != NULL && i < samples->n; i++)
+        if (all || samples->aggregate[i].changed)
+            fill_sample(list[n++], samples, i, paths);
+    message->n_sample = n;
+    message->sample = list;
+    const bool ok =
+        list != NULL && collect_put_packet(out, TAPESCOPE__PACKET__KIND_SAMPLES, message);
+    free(list);
+    return ok;
+}
+
+static void fill_threads(Tapescope__Threads *message, Tapescope__Thread *thread,
+                         Tapescope__Thread **list, const struct collect_samples *samples, bool all)
+{
+    for (uint32_t i = 0; i < samples->n_threads; i++) {
+        const struct collect_thread_total *from = &samples->thread[i];
+        if (!all && !from->changed)
+            continue;
+        Tapescope__Thread *to = &thread[message->n_thread];
+        tapescope__thread__init(to);
+        to->index = i;
+        to->tid = (uint64_t)from->tid;
+        to->name = (char *)from->name;
+        to->fired = from->fired;
+        to->recorded = from->recorded;
+        to->partial = from->partial;
+        to->lost = from->lost;
+        to->outside = from->outside;
+        to->wall_ns = from->wall_ns;
+        to->cpu_ns = from->cpu_ns;
+        list[message->n_thread++] = to;
+    }
+    message->thread = list;
+}
+
+bool collect_put_samples(struct collect_buffer *out, const struct collect_samples *samples,
+                         uint64_t period_ns, uint64_t process_ns, struct collect_path_map *paths,
+                         bool all)
+{
+    const size_t before = out->n;
+    for (uint32_t i = 0; i < samples->n; i++)
+        if ((all || samples->aggregate[i].changed) &&
+            !collect_path_map_add(paths, samples->aggregate[i].path))
+            return false;
+    if (!collect_put_new_paths(out, paths))
+        return false;
+    Tapescope__Thread thread[COLLECT_NAMED_THREADS + 1], *list[COLLECT_NAMED_THREADS + 1];
+    Tapescope__Threads threads = TAPESCOPE__THREADS__INIT;
+    Tapescope__Samples message = TAPESCOPE__SAMPLES__INIT;
+    fill_threads(&threads, thread, list, samples, all);
+    threads.process_cpu_ns = process_ns;
+    message.period_ns = period_ns;
+    message.threads = &threads;
+    const bool ok = put_aggregates(out, samples, &message, paths, all);
+    if (!ok)
+        out->n = before;
+    return ok;
+}
+
+/* The file has all of TAPE_CLASS_COUNTERS, but for held_bytes, which it calls peak_bytes. */
+#define FILE_COUNTERS(X)                                                                           \
+    X(count)                                                                                       \
+    X(bytes)                                                                                       \
+    X(live_bytes)                                                                                  \
+    X(largest_bytes)                                                                               \
+    X(read_bytes)                                                                                  \
+    X(read_live_bytes)                                                                             \
+    X(first_ticks)                                                                                 \
+    X(last_ticks)                                                                                  \
+    X(by_call)                                                                                     \
+    X(by_sweep)                                                                                    \
+    X(by_frame)                                                                                    \
+    X(by_rewind)                                                                                   \
+    X(by_reset)                                                                                    \
+    X(by_destroy)
+#define X(name) +1
+_Static_assert(FILE_COUNTERS(X) + 1 == 0 TAPE_CLASS_COUNTERS(X), "a counter is not in the file");
+#undef X
+
+static void fill_class(Tapescope__ResidualClass *to, const struct collect_class *from,
+                       uint32_t index)
+{
+    tapescope__residual_class__init(to);
+    to->index = index;
+    to->producer = from->producer;
+    to->consumer = from->consumer;
+    to->kind = from->kind;
+    to->shared = from->shared != 0;
+    to->released_by = from->released_by;
+    to->released_others = from->released_others != 0;
+#define X(name) to->name = from->name;
+    FILE_COUNTERS(X)
+#undef X
+    to->peak_bytes = from->held_bytes;
+    to->byte_ticks = from->byte_ticks;
+}
+
+/* Room for n bytes, which the next call takes again, or NULL. */
+static void *scratch_of(struct collect_buffer *scratch, size_t n)
+{
+    if (n <= scratch->capacity)
+        return scratch->data;
+    uint8_t *data = realloc(scratch->data, 2 * n);
+    if (data == NULL)
+        return NULL;
+    scratch->data = data;
+    scratch->capacity = 2 * n;
+    return data;
+}
+
+enum {
+    CHANGE_BYTES = 24,
+    MOMENT_BYTES = 28
+}; /* of the columns, whose elements are 8 bytes first */
+
+static void fill_stretch(Tapescope__Stretch *to, const struct collect_residuals *r, void *columns)
+{
+    const size_t n = r->n_changes;
+    tapescope__stretch__init(to);
+    to->ticks = columns;
+    to->delta = (int64_t *)(void *)(to->ticks + n);
+    to->part = (uint32_t *)(void *)(to->delta + n);
+    to->flags = to->part + n;
+    uint64_t before = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct tape_change *c = &r->change[i];
+        to->ticks[i] = c->ticks > before ? c->ticks - before : 0;
+        before += to->ticks[i];
+        to->delta[i] = c->delta;
+        to->part[i] = c->class_;
+        to->flags[i] = c->flags;
+    }
+    to->n_ticks = to->n_delta = to->n_part = to->n_flags = n;
+    to->merged = r->merged;
+    to->truncated = r->truncated;
+}
+
+/* At the end those that are live count as changed: time has passed. */
+static bool is_wanted(const struct collect_class *c, bool all, bool last)
+{
+    return all || c->changed || (last && c->live_bytes > 0);
+}
+
+static bool put_classes(struct collect_buffer *out, struct collect_buffer *scratch,
+                        const struct collect_ledger *ledger, bool all, bool last, bool with_stretch)
+{
+    const struct collect_residuals *r = &ledger->residuals;
+    const size_t columns = with_stretch ? (size_t)r->n_changes * CHANGE_BYTES : 0;
+    Tapescope__ResidualClass *class_ =
+        scratch_of(scratch, r->n * (sizeof *class_ + sizeof(void *)) + columns);
+    if (class_ == NULL)
+        return false;
+    Tapescope__ResidualClass **list = (Tapescope__ResidualClass **)(void *)(class_ + r->n);
+    Tapescope__Residuals message = TAPESCOPE__RESIDUALS__INIT;
+    Tapescope__Stretch stretch;
+    message.tape = ledger->tape;
+    message.part = list;
+    for (uint32_t i = 0; i < r->n; i++) {
+        if (!is_wanted(&r->class_[i], all, last))
+            continue;
+        fill_class(&class_[message.n_part], &r->class_[i], i);
+        list[message.n_part] = &class_[message.n_part];
+        message.n_part++;
+    }
+    if (with_stretch) {
+        fill_stretch(&stretch, r, list + r->n);
+        message.stretch = &stretch;
+    }
+    return collect_put_packet(out, TAPESCOPE__PACKET__KIND_RESIDUALS, &message);
+}
+
+static bool put_moments(struct collect_buffer *out, struct collect_buffer *scratch,
+                        const struct collect_ledger *ledger, uint64_t after)
+{
+    const struct collect_residuals *r = &ledger->residuals;
+    const size_t n = r->n_moments;
+    Tapescope__Timeline message = TAPESCOPE__TIMELINE__INIT;
+    message.ticks = scratch_of(scratch, n * MOMENT_BYTES);
+    if (message.ticks == NULL)
+        return n == 0;
+    message.tape = ledger->tape;
+    message.peak_ticks = r->peak_ticks;
+    message.most_bytes = message.ticks + n;
+    message.least_bytes = message.most_bytes + n;
+    message.phase = (uint32_t *)(void *)(message.least_bytes + n);
+    size_t k = 0;
+    uint64_t before = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct tape_moment *m = &r->moment[i];
+        if (m->ticks < after)
+            continue;
+        message.ticks[k] = m->ticks > before ? m->ticks - before : 0;
+        before += message.ticks[k];
+        message.most_bytes[k] = m->most_bytes;
+        message.least_bytes[k] = m->least_bytes;
+        message.phase[k++] = m->backward != 0;
+    }
+    message.n_ticks = message.n_most_bytes = message.n_least_bytes = message.n_phase = k;
+    return k == 0 || collect_put_packet(out, TAPESCOPE__PACKET__KIND_TIMELINE, &message);
+}
+
+/* A stretch is long: of a peak that keeps rising only every eighth more is written. */
+static bool is_worth_it(const struct collect_ledger *ledger)
+{
+    const struct collect_residuals *r = &ledger->residuals;
+    return r->stretch_changed && ledger->peak_bytes - r->stretch_peak / 8 > r->stretch_peak;
+}
+
+bool collect_put_residuals(struct collect_buffer *out, struct collect_buffer *scratch,
+                           struct collect_ledger *ledger, bool all, bool last)
+{
+    struct collect_residuals *r = &ledger->residuals;
+    if (r->n == 0)
+        return true;
+    const bool with_stretch = all || (last && r->stretch_changed) || is_worth_it(ledger);
+    /* Tapes that were destroyed since may have lived before the last packet of tape 0. */
+    const bool again = all || (last && ledger->tape == 0);
+    if (!put_classes(out, scratch, ledger, all, last, with_stretch) ||
+        !put_moments(out, scratch, ledger, again ? 0 : r->written_ticks))
+        return false;
+    if (all)
+        return true;
+    for (uint32_t i = 0; i < r->n; i++)
+        r->class_[i].changed = 0;
+    if (with_stretch) {
+        r->stretch_changed = false;
+        r->stretch_peak = ledger->peak_bytes;
+    }
+    if (r->n_moments > 0)
+        r->written_ticks = r->moment[r->n_moments - 1].ticks + 1;
+    return true;
 }

@@ -1,4 +1,4 @@
-/* profile_frame.h: the frames of the native profile: magic, length, CRC-32.
+/* profile_frame.h: the frames of the native profile: magic, length, CRC-32; and packets to put there.
  *
  * A profile is PROFILE_MAGIC, then frames. A frame is a head of PROFILE_FRAME_BYTES bytes (u32
  * length and u32 CRC-32 of the payload, both little-endian whatever the machine), then the payload:
@@ -7,6 +7,8 @@
  */
 #ifndef PROFILE_FRAME_H
 #define PROFILE_FRAME_H
+
+#include "profile.pb-c.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +33,11 @@ bool profile_frame_get(const uint8_t head[PROFILE_FRAME_BYTES], uint32_t *n, uin
 
 /* CRC-32 (zlib's, the polynomial of Ethernet) of `n` bytes. */
 uint32_t profile_crc(const void *data, size_t n);
+
+/* The packet of a kind, which has that kind's message. */
+Tapescope__Packet profile_packet(Tapescope__Packet__KindCase kind, void *message);
+
+/* The list of n new messages of a type, which packets want; free() takes both. NULL: no memory. */
+void *profile_list(const ProtobufCMessageDescriptor *type, size_t n);
 
 #endif

@@ -12,22 +12,48 @@
 #include "base_array.h"
 #include "base_memory.h"
 #include "base_strings.h"
-#include "read_merge_state.h"
+#include "base_table.h"
 #include "read_writer.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { PAGE = 4096 };
 
+/* A profile, and what its own numbers are in the sum. */
+struct read_merge_part {
+    const struct read_profile *profile;
+    size_t *mapping_of;
+    uint32_t *path_of;  /* ids, by place */
+    uint32_t *scope_of; /* places plus 1, by place */
+};
+
+struct read_merge {
+    struct read_merge_part *part;
+    size_t n;
+    char *error; /* why not, if it is not for the writer to say; `room` bytes */
+    size_t room;
+    struct read_profile sum;
+    struct read_tape tape;        /* of the sum: its only one */
+    const struct read_tape *peak; /* of all tapes the one with the greatest */
+    struct base_table paths, scopes, expectations, rows, classes, threads, samples, symbols;
+    size_t room_mappings, room_paths, room_scopes, room_expectations, room_rows, room_classes,
+        room_changes, room_moments, room_threads, room_samples, room_symbols;
+    uint32_t *which; /* of the sum's threads: the how-manieth of its name in a process */
+    size_t room_which;
+    double period_ns, fired; /* of all timers: sums */
+    uint64_t least_period, most_period;
+};
+
 static uint64_t merge_greater(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
 
-uint64_t read_merge_time(const struct read_merge *merge, const struct read_merge_part *part,
-                         uint64_t ticks)
+static uint64_t merge_time(const struct read_merge *merge, const struct read_merge_part *part,
+                           uint64_t ticks)
 {
     const struct read_profile *profile = part->profile;
     const uint64_t since = ticks > profile->start_ticks ? ticks - profile->start_ticks : 0;
@@ -104,8 +130,8 @@ static void add_modules(struct read_merge *merge, struct read_merge_part *part)
         part->mapping_of[i] = merge_counterpart(merge, &profile->mapping[i]);
 }
 
-uint64_t read_merge_move(const struct read_merge *merge, const struct read_merge_part *part,
-                         uint64_t pc)
+static uint64_t merge_move(const struct read_merge *merge, const struct read_merge_part *part,
+                           uint64_t pc)
 {
     const struct read_profile *profile = part->profile;
     for (size_t i = profile->n_mappings; pc != 0 && i-- > 0;) {
@@ -138,6 +164,12 @@ static uint32_t add_path(struct read_merge *merge, uint32_t parent, uint64_t pc)
     return id;
 }
 
+static uint32_t merge_path(const struct read_merge_part *part, uint32_t id)
+{
+    const size_t place = id ? read_profile_path(part->profile, id) : SIZE_MAX;
+    return place == SIZE_MAX ? 0 : part->path_of[place];
+}
+
 static void add_paths(struct read_merge *merge, struct read_merge_part *part)
 {
     const struct read_profile *profile = part->profile;
@@ -145,15 +177,9 @@ static void add_paths(struct read_merge *merge, struct read_merge_part *part)
     part->path_of = base_calloc(profile->n_call_paths, sizeof *part->path_of);
     for (size_t i = 0; i < profile->n_call_paths; i++) {
         const struct read_path *from = &profile->call_path[i];
-        part->path_of[i] = add_path(merge, read_merge_path(part, from->parent),
-                                    read_merge_move(merge, part, from->pc));
+        part->path_of[i] =
+            add_path(merge, merge_path(part, from->parent), merge_move(merge, part, from->pc));
     }
-}
-
-uint32_t read_merge_path(const struct read_merge_part *part, uint32_t id)
-{
-    const size_t place = id ? read_profile_path(part->profile, id) : SIZE_MAX;
-    return place == SIZE_MAX ? 0 : part->path_of[place];
 }
 
 /* ---- scopes: one forest ----
@@ -172,12 +198,17 @@ static struct read_scope in_ns(const struct read_profile *profile, const struct 
     return to;
 }
 
+static uint32_t merge_scope(const struct read_merge_part *part, uint32_t scope)
+{
+    return scope ? part->scope_of[scope - 1] : 0;
+}
+
 static uint32_t merge_add_scope(struct read_merge *merge, const struct read_merge_part *part,
                                 const struct read_scope *from)
 {
     struct read_profile *sum = &merge->sum;
     struct read_scope made = in_ns(part->profile, from);
-    made.parent = read_merge_scope(part, from->parent);
+    made.parent = merge_scope(part, from->parent);
     const uint64_t key = base_hash(base_hash(base_hash_text(made.name), made.parent), made.thread);
     size_t walk;
     for (int64_t at = base_table_first(&merge->scopes, key, &walk); at >= 0;
@@ -207,7 +238,7 @@ static void add_overhead(struct read_merge *merge, const struct read_merge_part 
             if (row->scope == 0 || row->forward_ticks == 0)
                 continue;
             const uint64_t ticks = read_whole((double)row->calls * profile->forward_overhead);
-            struct read_scope *to = &merge->sum.scope[read_merge_scope(part, row->scope) - 1];
+            struct read_scope *to = &merge->sum.scope[merge_scope(part, row->scope) - 1];
             to->overhead_ticks = read_add(to->overhead_ticks, read_profile_ns(profile, ticks));
         }
     }
@@ -225,8 +256,8 @@ static void add_expectation(struct read_merge *merge, const struct read_merge_pa
 {
     struct read_profile *sum = &merge->sum;
     struct read_expectation made = *from;
-    made.pc = read_merge_move(merge, part, from->pc);
-    made.scope = read_merge_scope(part, from->scope);
+    made.pc = merge_move(merge, part, from->pc);
+    made.scope = merge_scope(part, from->scope);
     const uint64_t key = base_hash(base_hash(made.kind, made.pc), made.scope);
     size_t walk;
     for (int64_t at = base_table_first(&merge->expectations, key, &walk); at >= 0;
@@ -268,11 +299,6 @@ static void add_scopes(struct read_merge *merge, struct read_merge_part *part)
     if (profile->forward_overhead > 0)
         add_overhead(merge, part);
     add_steps(&merge->sum, profile);
-}
-
-uint32_t read_merge_scope(const struct read_merge_part *part, uint32_t scope)
-{
-    return scope ? part->scope_of[scope - 1] : 0;
 }
 
 /* ---- rows: those of all tapes as of one ---- */
@@ -366,9 +392,9 @@ static void merge_add_rows(struct read_merge *merge, const struct read_merge_par
     const struct read_profile *profile = part->profile;
     for (size_t i = 0; i < tape->n_rows; i++) {
         struct read_row row = tape->row[i];
-        row.pc = read_merge_move(merge, part, row.pc);
-        row.path = read_merge_path(part, row.path);
-        row.scope = read_merge_scope(part, row.scope);
+        row.pc = merge_move(merge, part, row.pc);
+        row.path = merge_path(part, row.path);
+        row.scope = merge_scope(part, row.scope);
         row.forward_ticks = next_ns(profile, &time[0], row.forward_ticks);
         row.backward_ticks = next_ns(profile, &time[1], row.backward_ticks);
         row.recompute_ticks = next_ns(profile, &time[2], row.recompute_ticks);
@@ -441,8 +467,8 @@ static uint32_t add_class(struct read_merge *merge, const struct read_merge_part
     made.producer = row_in_sum(row_of, from->producer);
     made.consumer = row_in_sum(row_of, from->consumer);
     made.released_by = row_in_sum(row_of, from->released_by);
-    made.first_ticks = read_merge_time(merge, part, from->first_ticks);
-    made.last_ticks = from->last_ticks ? read_merge_time(merge, part, from->last_ticks) : 0;
+    made.first_ticks = merge_time(merge, part, from->first_ticks);
+    made.last_ticks = from->last_ticks ? merge_time(merge, part, from->last_ticks) : 0;
     made.byte_ticks = from->byte_ticks / part->profile->ticks_per_ns;
     if (!at_peak)
         made.peak_bytes = 0;
@@ -470,12 +496,12 @@ static void add_changes(struct read_merge *merge, const struct read_merge_part *
         BASE_ARRAY_GROW(tape->change, tape->n_changes, &merge->room_changes);
         struct read_change *to = &tape->change[tape->n_changes++];
         *to = from->change[i];
-        to->ticks = read_merge_time(merge, part, to->ticks);
+        to->ticks = merge_time(merge, part, to->ticks);
         to->residual = class_of[to->residual];
     }
     tape->merged = from->merged;
     tape->stretch_is_truncated = from->stretch_is_truncated;
-    tape->peak_ticks = from->peak_ticks ? read_merge_time(merge, part, from->peak_ticks) : 0;
+    tape->peak_ticks = from->peak_ticks ? merge_time(merge, part, from->peak_ticks) : 0;
 }
 
 static void add_residuals(struct read_merge *merge, const struct read_merge_part *part,
@@ -490,7 +516,7 @@ static void add_residuals(struct read_merge *merge, const struct read_merge_part
         BASE_ARRAY_GROW(tape->moment, tape->n_moments, &merge->room_moments);
         struct read_moment *to = &tape->moment[tape->n_moments++];
         *to = from->moment[i];
-        to->ticks = read_merge_time(merge, part, to->ticks);
+        to->ticks = merge_time(merge, part, to->ticks);
     }
     if (at_peak)
         add_changes(merge, part, from, class_of);
@@ -603,8 +629,8 @@ static uint64_t *move_stack(const struct read_merge *merge, const struct read_me
 {
     uint64_t *to = base_calloc(from->n_stack, sizeof *to);
     for (size_t i = 0; i < from->n_stack; i++)
-        to[i] = i == 0 ? read_merge_move(merge, part, from->stack[0] + 1) - 1
-                       : read_merge_move(merge, part, from->stack[i]);
+        to[i] = i == 0 ? merge_move(merge, part, from->stack[0] + 1) - 1
+                       : merge_move(merge, part, from->stack[i]);
     return to;
 }
 
@@ -615,8 +641,8 @@ static void merge_add_sample(struct read_merge *merge, const struct read_merge_p
     struct read_sample made = *from;
     const int64_t thread = base_table_find(thread_of, from->thread);
     made.thread = thread >= 0 ? (uint32_t)thread : UINT32_MAX; /* the file lacks it */
-    made.pc = read_merge_move(merge, part, from->pc);
-    made.path = read_merge_path(part, from->path);
+    made.pc = merge_move(merge, part, from->pc);
+    made.path = merge_path(part, from->path);
     made.stack = move_stack(merge, part, from);
     const uint64_t key = hash_sample(&made);
     size_t walk;
@@ -688,7 +714,7 @@ static void add_symbols(struct read_merge *merge, const struct read_merge_part *
     bool taken = false;
     for (size_t i = 0; i < n; i++) {
         struct read_symbol made = from[i];
-        made.pc = read_merge_move(merge, part, made.pc);
+        made.pc = merge_move(merge, part, made.pc);
         if (i == 0 || from[i].pc != from[i - 1].pc || from[i].line != from[i - 1].line) {
             const uint64_t key = base_hash(base_hash(0, made.pc), made.line);
             taken = !has_symbols(merge, &made, key);
@@ -757,12 +783,163 @@ static void merge_end(struct read_merge *merge)
     merge->sum.sample_period_ns = period_of(merge);
 }
 
+/* ---- events: of all profiles, one profile after the other ----
+ *
+ * They are read once more and written as they come, so that their number takes no memory. Processes
+ * are numbered, and their tapes: what two of them call tape 1 are two tapes of the sum. */
+
+enum { MOST_EVENTS = 2048, MOST_SITES = 256 };
+
+/* A packet under way, and what is known of the profile that is read. */
+struct events {
+    const struct read_merge *merge;
+    struct read_writer *writer;
+    const struct read_merge_part *part;
+    uint64_t n_read;
+    uint64_t tapes, most_tape;        /* before this profile, and so far */
+    uint32_t processes, most_process; /* likewise */
+    uint64_t last_start, last_record;
+    size_t n, n_sites;
+    uint32_t site_of[MOST_EVENTS];
+    int64_t record[MOST_EVENTS], start[MOST_EVENTS];
+    uint64_t ticks[MOST_EVENTS];
+    Tapescope__EventSite site[MOST_SITES], *sites[MOST_SITES];
+};
+
+static void merge_events_put_packet(struct events *events, uint64_t left_out)
+{
+    Tapescope__Timeline timeline = TAPESCOPE__TIMELINE__INIT;
+    timeline.n_site = events->n_sites;
+    timeline.site = events->sites;
+    timeline.n_event_site = timeline.n_event_record = timeline.n_event_start =
+        timeline.n_event_ticks = events->n;
+    timeline.event_site = events->site_of;
+    timeline.event_record = events->record;
+    timeline.event_start = events->start;
+    timeline.event_ticks = events->ticks;
+    timeline.left_out = left_out;
+    read_writer_put_packet(events->writer, TAPESCOPE__PACKET__KIND_TIMELINE, &timeline);
+    for (size_t i = 0; i < events->n_sites; i++)
+        free(events->site[i].op);
+    events->n = events->n_sites = 0;
+    events->last_start = events->last_record = 0;
+}
+
+static bool merge_events_same_site(const Tapescope__EventSite *a, const Tapescope__EventSite *b)
+{
+    return a->pc == b->pc && a->kind == b->kind && a->line == b->line && a->scope == b->scope &&
+           a->tape == b->tape && a->thread == b->thread && a->process == b->process &&
+           a->path == b->path && a->again == b->again && a->part == b->part &&
+           strcmp(a->op, b->op) == 0;
+}
+
+/* The place of the event's site in the packet; a packet that has no room for it is written. */
+static uint32_t merge_events_place_of(struct events *events, const Tapescope__EventSite *site)
+{
+    for (size_t i = events->n_sites; i-- > 0;)
+        if (merge_events_same_site(&events->site[i], site))
+            return (uint32_t)i;
+    if (events->n_sites == MOST_SITES)
+        merge_events_put_packet(events, 0);
+    Tapescope__EventSite *to = events->sites[events->n_sites] = &events->site[events->n_sites];
+    *to = *site;
+    to->op = base_strdup(site->op); /* the event's own is gone after the call */
+    return (uint32_t)events->n_sites++;
+}
+
+static uint64_t merge_events_end_of(const struct read_event *event)
+{
+    return event->ticks < UINT64_MAX - event->start_ticks ? event->start_ticks + event->ticks
+                                                          : UINT64_MAX;
+}
+
+static void merge_events_take(void *payload, const struct read_profile *profile,
+                              const struct read_event *event)
+{
+    struct events *events = payload;
+    const struct read_merge *merge = events->merge;
+    const struct read_merge_part *part = events->part;
+    const struct read_profile *whole = part->profile;
+    (void)profile; /* it is not read to its end: times are known by the first reading */
+    if (events->n_read++ >= whole->n_events || events->writer->error != 0)
+        return;
+    Tapescope__EventSite site = TAPESCOPE__EVENT_SITE__INIT;
+    site.kind = event->kind;
+    site.thread = event->thread;
+    site.tape = event->tape ? events->tapes + event->tape : 0;
+    site.process = events->processes + (event->process ? event->process : 1);
+    site.pc = merge_move(merge, part, event->pc);
+    site.line = event->line;
+    site.op = (char *)event->op;
+    const size_t path = read_profile_path_numbered(whole, event->path);
+    site.path = path == SIZE_MAX ? 0 : merge_path(part, whole->call_path[path].id);
+    site.again = event->again;
+    site.part = event->part;
+    site.scope = event->scope <= whole->n_scopes ? merge_scope(part, event->scope) : 0;
+    events->most_tape = site.tape > events->most_tape ? site.tape : events->most_tape;
+    if (site.process > events->most_process)
+        events->most_process = site.process;
+    const uint32_t place = merge_events_place_of(events, &site);
+    const uint64_t start = merge_time(merge, part, event->start_ticks);
+    events->site_of[events->n] = place;
+    events->record[events->n] = (int64_t)(event->record - events->last_record);
+    events->start[events->n] = (int64_t)(start - events->last_start);
+    events->ticks[events->n] = merge_time(merge, part, merge_events_end_of(event)) - start;
+    events->last_record = event->record;
+    events->last_start = start;
+    if (++events->n == MOST_EVENTS)
+        merge_events_put_packet(events, 0);
+}
+
+/* False: the writer's error says why, or the merge's. */
+static bool take_profile(struct events *events, const struct read_merge_part *part)
+{
+    const struct read_profile *known = part->profile;
+    events->part = part;
+    events->n_read = 0;
+    struct read_profile *again = read_profile_events(known->path, merge_events_take, events,
+                                                     events->merge->error, events->merge->room);
+    const bool ok = again && events->n_read >= known->n_events;
+    if (again && !ok)
+        snprintf(events->merge->error, events->merge->room, "%s: it has changed meanwhile",
+                 known->path);
+    read_profile_free(again);
+    if (!ok && events->writer->error == 0)
+        events->writer->error = EIO;
+    events->tapes = events->most_tape;
+    return events->writer->error == 0;
+}
+
+static void merge_put_events(const struct read_merge *merge, struct read_writer *writer)
+{
+    uint64_t all = 0, left_out = 0;
+    for (size_t i = 0; i < merge->n; i++) {
+        all += merge->part[i].profile->n_events;
+        left_out = read_add(left_out, merge->part[i].profile->events_left_out);
+    }
+    if ((all == 0 && left_out == 0) || writer->error != 0)
+        return;
+    struct events *events = base_calloc(1, sizeof *events);
+    events->merge = merge;
+    events->writer = writer;
+    for (size_t i = 0; i < merge->n; i++) {
+        if (merge->part[i].profile->n_events > 0 && !take_profile(events, &merge->part[i]))
+            break;
+        const uint32_t next = events->processes + 1; /* one without events has a number as well */
+        events->processes = events->most_process > next ? events->most_process : next;
+    }
+    merge_events_put_packet(events, left_out);
+    free(events);
+}
+
+/* ---- the sum ---- */
+
 static int write_sum(const struct read_merge *merge, const char *to)
 {
     struct read_writer writer;
     read_writer_open(&writer, to);
     read_writer_put_profile(&writer, &merge->sum);
-    read_merge_put_events(merge, &writer);
+    merge_put_events(merge, &writer);
     read_writer_put_end(&writer, &merge->sum);
     return read_writer_close(&writer);
 }

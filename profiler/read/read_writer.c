@@ -51,13 +51,15 @@ void read_writer_put_frame(struct read_writer *writer, const void *payload, size
     writer_put(writer, payload, n);
 }
 
-void read_writer_put_packet(struct read_writer *writer, const Tapescope__Packet *packet)
+void read_writer_put_packet(struct read_writer *writer, Tapescope__Packet__KindCase kind,
+                            void *message)
 {
+    const Tapescope__Packet packet = profile_packet(kind, message);
     if (writer->error != 0)
         return;
-    size_t n = tapescope__packet__get_packed_size(packet);
+    size_t n = tapescope__packet__get_packed_size(&packet);
     uint8_t *payload = base_malloc(n + 1);
-    tapescope__packet__pack(packet, payload);
+    tapescope__packet__pack(&packet, payload);
     read_writer_put_frame(writer, payload, n);
     free(payload);
 }
@@ -69,14 +71,13 @@ static char *writer_text(char *text)
 
 void read_writer_put_symbols(struct read_writer *writer, const struct read_symbol *symbol, size_t n)
 {
-    Tapescope__Symbol *made = base_calloc(SYMBOLS_IN_PACKET, sizeof *made);
-    Tapescope__Symbol **list = base_calloc(SYMBOLS_IN_PACKET, sizeof(Tapescope__Symbol *));
+    Tapescope__Symbol **list = profile_list(&tapescope__symbol__descriptor, SYMBOLS_IN_PACKET);
+    if (!list)
+        base_no_memory();
     for (size_t i = 0; i < n && writer->error == 0;) {
         Tapescope__Symbols symbols = TAPESCOPE__SYMBOLS__INIT;
-        Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
         for (; i < n && symbols.n_symbol < SYMBOLS_IN_PACKET; i++) {
-            Tapescope__Symbol *to = list[symbols.n_symbol] = &made[symbols.n_symbol];
-            tapescope__symbol__init(to);
+            Tapescope__Symbol *to = list[symbols.n_symbol++];
             to->pc = symbol[i].pc;
             to->line = symbol[i].line;
             to->depth = symbol[i].depth;
@@ -88,15 +89,11 @@ void read_writer_put_symbols(struct read_writer *writer, const struct read_symbo
             to->source_line = symbol[i].source_line;
             to->function_line = symbol[i].function_line;
             to->offset = symbol[i].offset;
-            symbols.n_symbol++;
         }
         symbols.symbol = list;
-        packet.kind_case = TAPESCOPE__PACKET__KIND_SYMBOLS;
-        packet.symbols = &symbols;
-        read_writer_put_packet(writer, &packet);
+        read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_SYMBOLS, &symbols);
     }
     free(list);
-    free(made);
 }
 
 int read_writer_close(struct read_writer *writer)

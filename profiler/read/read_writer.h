@@ -22,7 +22,8 @@ struct read_writer {
 void read_writer_open(struct read_writer *writer, const char *path);
 /* One frame with this payload. */
 void read_writer_put_frame(struct read_writer *writer, const void *payload, size_t n);
-void read_writer_put_packet(struct read_writer *writer, const Tapescope__Packet *packet);
+void read_writer_put_packet(struct read_writer *writer, Tapescope__Packet__KindCase kind,
+                            void *message);
 /* All of a profile of one tape whose clock counts ns, but for single events; and what ends it:
  * symbols come after the events. */
 void read_writer_put_profile(struct read_writer *writer, const struct read_profile *profile);

@@ -6,6 +6,7 @@
 #include "read_writer.h"
 
 #include "base_memory.h"
+#include "profile_frame.h"
 
 #include <stdlib.h>
 
@@ -16,21 +17,14 @@ enum {
     STACKS_IN_PACKET = 1 << 17
 };
 
-/* A packet of one kind. */
-#define PUT(writer, KIND, member, message)                                                         \
-    do {                                                                                           \
-        Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;                                        \
-        packet.kind_case = TAPESCOPE__PACKET__KIND_##KIND;                                         \
-        packet.member = (message);                                                                 \
-        read_writer_put_packet(writer, &packet);                                                   \
-    } while (0)
-
-/* n messages of a type, and the list of them; both are to be freed. */
-#define MESSAGES(Type, init, made, list, n)                                                        \
-    Type *made = base_calloc(n, sizeof(Type));                                                     \
-    Type **list = base_calloc(n, sizeof(Type *));                                                  \
-    for (size_t i_ = 0; i_ < (n); i_++)                                                            \
-    init(list[i_] = &(made)[i_])
+/* See profile_list(). */
+static void *new_list(const ProtobufCMessageDescriptor *type, size_t n)
+{
+    void *list = profile_list(type, n);
+    if (!list)
+        base_no_memory();
+    return list;
+}
 
 static size_t writer_profile_least(size_t a, size_t b)
 {
@@ -57,7 +51,7 @@ static void put_header(struct read_writer *writer, const struct read_profile *pr
     header.collector = profile->collector;
     header.options = profile->options;
     header.runs = profile->runs;
-    PUT(writer, HEADER, header, &header);
+    read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_HEADER, &header);
 }
 
 static void writer_profile_put_modules(struct read_writer *writer,
@@ -74,7 +68,7 @@ static void writer_profile_put_modules(struct read_writer *writer,
         module.bias = mapping->bias;
         modules.module = list;
         modules.n_module = 1;
-        PUT(writer, MODULES, modules, &modules);
+        read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_MODULES, &modules);
     }
 }
 
@@ -82,14 +76,14 @@ static void put_clock(struct read_writer *writer, uint64_t ns)
 {
     Tapescope__Clock clock = TAPESCOPE__CLOCK__INIT;
     clock.ticks = clock.monotonic_ns = ns;
-    PUT(writer, CLOCK, clock, &clock);
+    read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_CLOCK, &clock);
 }
 
 static void put_overhead(struct read_writer *writer, const struct read_profile *profile)
 {
     Tapescope__Overhead overhead = TAPESCOPE__OVERHEAD__INIT;
     overhead.taken_ticks = profile->overhead_ticks;
-    PUT(writer, OVERHEAD, overhead, &overhead);
+    read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_OVERHEAD, &overhead);
 }
 
 static void put_paths(struct read_writer *writer, const struct read_profile *profile)
@@ -97,12 +91,12 @@ static void put_paths(struct read_writer *writer, const struct read_profile *pro
     const size_t n = profile->n_call_paths;
     if (n == 0 && profile->paths_refused == 0)
         return;
-    MESSAGES(Tapescope__Path, tapescope__path__init, made, list, n);
+    Tapescope__Path **list = new_list(&tapescope__path__descriptor, n);
     for (size_t i = 0; i < n; i++) {
-        made[i].id = profile->call_path[i].id;
-        made[i].number = profile->call_path[i].number;
-        made[i].parent = profile->call_path[i].parent;
-        made[i].pc = profile->call_path[i].pc;
+        list[i]->id = profile->call_path[i].id;
+        list[i]->number = profile->call_path[i].number;
+        list[i]->parent = profile->call_path[i].parent;
+        list[i]->pc = profile->call_path[i].pc;
     }
     size_t at = 0;
     do {
@@ -110,10 +104,9 @@ static void put_paths(struct read_writer *writer, const struct read_profile *pro
         paths.path = list + at;
         paths.n_path = writer_profile_least(n - at, PATHS_IN_PACKET);
         paths.refused = profile->paths_refused;
-        PUT(writer, PATHS, paths, &paths);
+        read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_PATHS, &paths);
         at += paths.n_path;
     } while (at < n);
-    free(made);
     free(list);
 }
 
@@ -153,12 +146,12 @@ static void writer_profile_put_scopes(struct read_writer *writer,
     steps.last = profile->last_step;
     steps.seen = profile->seen_steps;
     steps.by_call = profile->steps_by_call;
-    MESSAGES(Tapescope__Scope, tapescope__scope__init, made, list, n);
-    MESSAGES(Tapescope__Expectation, tapescope__expectation__init, stated, statements, n_stated);
+    Tapescope__Scope **list = new_list(&tapescope__scope__descriptor, n);
+    Tapescope__Expectation **statements = new_list(&tapescope__expectation__descriptor, n_stated);
     for (size_t i = 0; i < n; i++)
-        fill_scope(&made[i], &profile->scope[i], i);
+        fill_scope(list[i], &profile->scope[i], i);
     for (size_t i = 0; i < n_stated; i++)
-        fill_expectation(&stated[i], &profile->expectation[i], i);
+        fill_expectation(statements[i], &profile->expectation[i], i);
     whole.lost = profile->lost_scopes;
     whole.steps = profile->has_steps ? &steps : NULL;
     whole.expectation = statements;
@@ -171,12 +164,10 @@ static void writer_profile_put_scopes(struct read_writer *writer,
             scopes = whole;
         scopes.scope = list + at;
         scopes.n_scope = some;
-        PUT(writer, SCOPES, scopes, &scopes);
+        read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_SCOPES, &scopes);
         at += some;
     } while (at < n);
-    free(made);
     free(list);
-    free(stated);
     free(statements);
 }
 
@@ -199,9 +190,9 @@ static void writer_profile_fill_row(Tapescope__Row *to, const struct read_row *f
 static void writer_profile_put_rows(struct read_writer *writer, const struct read_tape *tape)
 {
     const size_t n = tape->n_rows;
-    MESSAGES(Tapescope__Row, tapescope__row__init, made, list, n);
+    Tapescope__Row **list = new_list(&tapescope__row__descriptor, n);
     for (size_t i = 0; i < n; i++)
-        writer_profile_fill_row(&made[i], &tape->row[i]);
+        writer_profile_fill_row(list[i], &tape->row[i]);
     size_t at = 0;
     do {
         Tapescope__Ledger ledger = TAPESCOPE__LEDGER__INIT;
@@ -211,10 +202,9 @@ static void writer_profile_put_rows(struct read_writer *writer, const struct rea
 #define X(name) ledger.name = tape->name;
         READ_TAPE_COUNTERS(X)
 #undef X
-        PUT(writer, LEDGER, ledger, &ledger);
+        read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_LEDGER, &ledger);
         at += ledger.n_row;
     } while (at < n);
-    free(made);
     free(list);
 }
 
@@ -237,17 +227,16 @@ static void writer_profile_fill_class(Tapescope__ResidualClass *to,
 static void writer_profile_put_classes(struct read_writer *writer, const struct read_tape *tape)
 {
     const size_t n = tape->n_residuals;
-    MESSAGES(Tapescope__ResidualClass, tapescope__residual_class__init, made, list, n);
+    Tapescope__ResidualClass **list = new_list(&tapescope__residual_class__descriptor, n);
     for (size_t i = 0; i < n; i++)
-        writer_profile_fill_class(&made[i], &tape->residual[i]);
+        writer_profile_fill_class(list[i], &tape->residual[i]);
     for (size_t at = 0; at < n;) {
         Tapescope__Residuals residuals = TAPESCOPE__RESIDUALS__INIT;
         residuals.part = list + at;
         residuals.n_part = writer_profile_least(n - at, OTHERS_IN_PACKET);
-        PUT(writer, RESIDUALS, residuals, &residuals);
+        read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_RESIDUALS, &residuals);
         at += residuals.n_part;
     }
-    free(made);
     free(list);
 }
 
@@ -273,7 +262,7 @@ static void put_stretch(struct read_writer *writer, const struct read_tape *tape
         stretch.flags[i] = (change->ends ? 1 : 0) | (change->backward ? 2 : 0);
     }
     residuals.stretch = &stretch;
-    PUT(writer, RESIDUALS, residuals, &residuals);
+    read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_RESIDUALS, &residuals);
     free(stretch.part);
     free(stretch.delta);
     free(stretch.ticks);
@@ -302,7 +291,7 @@ static void writer_profile_put_moments(struct read_writer *writer, const struct 
         timeline.least_bytes = least_bytes + at;
         timeline.phase = phase + at;
         timeline.peak_ticks = tape->peak_ticks;
-        PUT(writer, TIMELINE, timeline, &timeline);
+        read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_TIMELINE, &timeline);
     }
     free(ticks);
     free(most);
@@ -323,19 +312,18 @@ static void fill_thread(Tapescope__Thread *to, const struct read_thread *from)
 static void put_threads(struct read_writer *writer, const struct read_profile *profile)
 {
     const size_t n = profile->n_threads;
-    MESSAGES(Tapescope__Thread, tapescope__thread__init, made, list, n);
+    Tapescope__Thread **list = new_list(&tapescope__thread__descriptor, n);
     for (size_t i = 0; i < n; i++)
-        fill_thread(&made[i], &profile->thread[i]);
+        fill_thread(list[i], &profile->thread[i]);
     size_t at = 0;
     do {
         Tapescope__Threads threads = TAPESCOPE__THREADS__INIT;
         threads.thread = list + at;
         threads.n_thread = writer_profile_least(n - at, OTHERS_IN_PACKET);
         threads.process_cpu_ns = profile->process_cpu_ns;
-        PUT(writer, THREADS, threads, &threads);
+        read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_THREADS, &threads);
         at += threads.n_thread;
     } while (at < n);
-    free(made);
     free(list);
 }
 
@@ -365,9 +353,9 @@ static void writer_profile_put_samples(struct read_writer *writer,
     if (!profile->is_sampled)
         return;
     put_threads(writer, profile);
-    MESSAGES(Tapescope__Sample, tapescope__sample__init, made, list, n);
+    Tapescope__Sample **list = new_list(&tapescope__sample__descriptor, n);
     for (size_t i = 0; i < n; i++)
-        writer_profile_fill_sample(&made[i], &profile->sample[i], i);
+        writer_profile_fill_sample(list[i], &profile->sample[i], i);
     size_t at = 0;
     do {
         Tapescope__Samples samples = TAPESCOPE__SAMPLES__INIT;
@@ -375,12 +363,11 @@ static void writer_profile_put_samples(struct read_writer *writer,
         for (size_t stacks = 0;
              at < n && samples.n_sample < OTHERS_IN_PACKET && stacks < STACKS_IN_PACKET; at++) {
             samples.n_sample++;
-            stacks += made[at].n_stack;
+            stacks += list[at]->n_stack;
         }
         samples.period_ns = profile->sample_period_ns;
-        PUT(writer, SAMPLES, samples, &samples);
+        read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_SAMPLES, &samples);
     } while (at < n);
-    free(made);
     free(list);
 }
 
@@ -408,5 +395,5 @@ void read_writer_put_end(struct read_writer *writer, const struct read_profile *
     read_writer_put_symbols(writer, profile->symbol, profile->n_symbols);
     end.reason = profile->end_reason;
     end.unix_ns = profile->end_unix_ns;
-    PUT(writer, END, end, &end);
+    read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_END, &end);
 }

@@ -1,11 +1,16 @@
 /* cmd_annotate.c: `tapescope annotate`: a source file with the cost of each line beside it. */
-#include "cli_tapes.h"
-
 #include "base_memory.h"
+#include "cli_args.h"
+#include "read_aside.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TAPE_SUFFIX ".tape"
 
 struct annotate_args {
     struct cli_args cli;
@@ -18,7 +23,7 @@ static const struct cli_option options[] = {
     {"context", 0, CLI_COUNT, "N", "only lines with cost, and N lines around each",
      offsetof(struct annotate_args, context), NULL, 0},
     {"write", 0, CLI_FLAG, NULL,
-     "write FILE.c" CLI_TAPE_SUFFIX " beside every source of the profile instead",
+     "write FILE.c" TAPE_SUFFIX " beside every source of the profile instead",
      offsetof(struct annotate_args, write), NULL, 0},
     {"output-dir", 0, CLI_TEXT, "DIR", "with --write: write into this folder",
      offsetof(struct annotate_args, folder), NULL, 0},
@@ -43,6 +48,125 @@ const struct cli_command cli_annotate = {
         "FILE may be the end of a path. PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
     .run = cmd_annotate,
 };
+
+/* ---- the .tape files of --write ----
+ *
+ * Invariant: a .tape file appears whole, under its name, or not at all; only files that begin with
+ * the mark are ever replaced. */
+
+static const char mark[] = "# tapescope annotate: ";
+
+/* Says so if a source was changed after the program was built: line numbers are those of the
+ * source that was compiled. */
+static void check_age(const struct read_profile *profile, const char *file)
+{
+    struct stat source, program;
+    if (stat(file, &source) != 0 || stat(profile->program, &program) != 0)
+        return;
+    const struct timespec *a = &source.st_mtim, *b = &program.st_mtim;
+    if (a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec))
+        cli_message("%s is newer than the program: its lines may have moved", file);
+}
+
+/* What is at path may be replaced: nothing, or a plain file that begins with the mark. */
+static bool tape_is_ours(const char *path)
+{
+    struct stat status;
+    char head[sizeof mark - 1];
+    if (lstat(path, &status) != 0)
+        return errno == ENOENT;
+    if (!S_ISREG(status.st_mode))
+        return false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return false;
+    ssize_t got = read(fd, head, sizeof head);
+    close(fd);
+    return got == (ssize_t)sizeof head && memcmp(head, mark, sizeof head) == 0;
+}
+
+/* Where the source's costs go; to be freed. Two sources of one name in a folder get more of their
+ * paths, with "#" for "/". */
+static char *tape_path(const struct analyze_result *analysis, const char *file, const char *folder)
+{
+    if (!folder)
+        return base_asprintf("%s" TAPE_SUFFIX, file);
+    char *path = base_asprintf("%s/%s" TAPE_SUFFIX, folder, report_short_path(analysis, file));
+    for (char *at = path + strlen(folder) + 1; *at; at++)
+        if (*at == '/')
+            *at = '#';
+    return path;
+}
+
+/* Writes one report to an open stream; 0, or an error number. */
+static int tape_write_report(const struct analyze_result *analysis, const char *file, FILE *out,
+                             const struct report_style *style)
+{
+    struct report_style to_file = *style;
+    to_file.out = out;
+    to_file.color = false;
+    to_file.width = 0;
+    to_file.json = false;
+    fprintf(out, "%s%s, from %s\n", mark, file, analysis->profile->path);
+    return report_annotate(analysis, file, NULL, &to_file);
+}
+
+/* The file at `path`, by way of a new one. Returns 0 or an error number. */
+static int tape_replace(const struct analyze_result *analysis, const char *file, const char *path,
+                        const struct report_style *style)
+{
+    char *aside;
+    FILE *out = read_aside_open(path, &aside);
+    if (!out)
+        return errno;
+    return read_aside_close(out, aside, path, tape_write_report(analysis, file, out, style));
+}
+
+static int write_tape(const struct cli_profile *opened, const char *file,
+                      const struct report_style *style, const char *folder)
+{
+    if (access(file, R_OK) != 0) {
+        cli_message("%s: %s: nothing is written for it", file, strerror(errno));
+        return CLI_OK;
+    }
+    char *path = tape_path(opened->analysis, file, folder);
+    int error = 0;
+    bool refused = !tape_is_ours(path);
+    if (!refused) {
+        check_age(opened->profile, file);
+        error = tape_replace(opened->analysis, file, path, style);
+    }
+    if (refused)
+        cli_message("%s is no file of 'annotate --write': it stays as it is", path);
+    else if (error != 0)
+        cli_message("%s: %s", path, strerror(error));
+    else
+        fprintf(style->out, "%s\n", path);
+    free(path);
+    return refused || error ? CLI_FAILED : CLI_OK;
+}
+
+/* Writes SOURCE.tape for every source of the profile that can be read, beside it, or into `folder`
+ * if it is not NULL. A file that is there and was not written by this command stays as it is.
+ * Returns an exit status; what is not written is said. */
+static int write_tapes(const struct cli_profile *opened, const struct report_style *style,
+                       const char *folder)
+{
+    const struct analyze_result *analysis = opened->analysis;
+    size_t n = analyze_files(analysis, NULL, NULL, 0);
+    const char **file = base_calloc(n + 1, sizeof *file);
+    analyze_files(analysis, NULL, file, n);
+    int status = CLI_OK;
+    for (size_t i = 0; i < n; i++) {
+        int wrote = write_tape(opened, file[i], style, folder);
+        status = wrote != CLI_OK ? wrote : status;
+    }
+    free(file);
+    if (n == 0)
+        cli_message("annotate: the profile has no sources: compile with -g to see source lines");
+    int finished = cli_finish();
+    return status != CLI_OK ? status : finished;
+}
 
 enum { MAX_NAMED = 16 };
 
@@ -131,7 +255,7 @@ static int annotate_show(struct cli_profile *opened, const struct report_style *
         status = CLI_USAGE;
     }
     if (status == CLI_OK) {
-        cli_check_age(opened->profile, target.file);
+        check_age(opened->profile, target.file);
         const int unread = report_annotate(opened->analysis, target.file, target.function, style);
         status = cli_finish();
         if (status == CLI_OK && unread != 0)
@@ -161,7 +285,7 @@ int cmd_annotate(int argc, char **argv)
     if (status != CLI_OK)
         return status;
     analyze_call_through(opened.analysis);
-    status = args.write ? cli_write_tapes(&opened, style, args.folder)
+    status = args.write ? write_tapes(&opened, style, args.folder)
                         : annotate_show(&opened, style, argv[optind]);
     cli_close(&opened);
     return status;
