@@ -42,3 +42,9 @@ void base_strings_free(struct base_strings *strings)
     base_table_free(&strings->table);
     *strings = (struct base_strings){0};
 }
+
+const char *base_file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}

@@ -17,4 +17,7 @@ int64_t base_strings_find(const struct base_strings *strings, const char *text);
 int64_t base_strings_add(struct base_strings *strings, const char *text);
 void base_strings_free(struct base_strings *strings);
 
+/* The last component of a path, in it. */
+const char *base_file_name(const char *path);
+
 #endif

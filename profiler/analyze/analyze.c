@@ -3,6 +3,7 @@
  * See analyze.h for the invariant.
  */
 #include "analyze.h"
+#include "base_number.h"
 
 #include "analyze_map.h"
 #include "analyze_merge.h"
@@ -65,7 +66,7 @@ void analyze_line_of_row(const struct analyze_result *analysis, const struct rea
         .cost =
             {
 #define X(name) .name = row->name,
-                READ_ROW_COUNTERS(X)
+                ROW_COUNTERS(X)
 #undef X
                     .byte_ns = row->byte_ticks / analysis->profile->ticks_per_ns,
             },
@@ -91,11 +92,6 @@ size_t analyze_peak_tape(const struct read_profile *profile)
     return best;
 }
 
-static uint64_t analyze_greater(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 struct analyze_totals analyze_profile_totals(const struct read_profile *profile)
 {
     struct analyze_totals sum = {0}, *total = &sum;
@@ -109,9 +105,9 @@ struct analyze_totals analyze_profile_totals(const struct read_profile *profile)
         total->sweeps += tape->sweeps;
         total->records += tape->records;
         total->tapes += tape->tapes;
-        total->peak_bytes = analyze_greater(total->peak_bytes, tape->peak_bytes);
-        total->reserved_bytes = analyze_greater(total->reserved_bytes, tape->reserved_bytes);
-        total->touched_bytes = analyze_greater(total->touched_bytes, tape->touched_bytes);
+        total->peak_bytes = base_greater(total->peak_bytes, tape->peak_bytes);
+        total->reserved_bytes = base_greater(total->reserved_bytes, tape->reserved_bytes);
+        total->touched_bytes = base_greater(total->touched_bytes, tape->touched_bytes);
     }
     total->forward_ns = read_profile_ns(profile, total->forward_ticks);
     total->backward_ns = read_profile_ns(profile, total->backward_ticks);

@@ -17,7 +17,7 @@
 /* The whole numbers of a cost: the row's counters, of its times also the ns, and what samples say;
  * counters.def says what each is. */
 #define ANALYZE_COST_MEMBERS(X)                                                                    \
-    READ_ROW_COUNTERS(X) COUNTERS(ANALYZE_COST_NS, COUNTER_NONE, X) SAMPLE_COST_NAMES(X)
+    ROW_COUNTERS(X) COUNTERS(ANALYZE_COST_NS, COUNTER_NONE, X) SAMPLE_COST_NAMES(X)
 #define ANALYZE_COST_NS(X, name, field, unit, phase, out, ...) ANALYZE_COST_NS_##unit(X, out)
 #define ANALYZE_COST_NS_TICKS(X, out) X(out)
 #define ANALYZE_COST_NS_COUNT(X, out)
@@ -163,15 +163,22 @@ bool analyze_line_is_slow_backward(const struct analyze_line *line,
                                    const struct analyze_result *analysis,
                                    const struct analyze_roof *roof);
 
+/* What a row may stand for: X(NAME, its word in options and notes, what says where it is). */
+#define ANALYZE_PLACES(X)                                                                          \
+    X(LINE, "line", "line, op, function")                                                          \
+    X(FUNCTION, "function", "function, file, op")                                                  \
+    X(OP, "op", "op")                                                                              \
+    X(FILE, "file", "file, op")                                                                    \
+    X(MODULE, "module", "module, op")
+/* A shape is one of an op, on whatever line. */
+#define ANALYZE_VIEWS(X) ANALYZE_PLACES(X) X(SHAPE, "shape", "op, shape")
+
 enum analyze_by {
-    ANALYZE_BY_LINE,
-    ANALYZE_BY_FUNCTION,
-    ANALYZE_BY_OP,
-    ANALYZE_BY_FILE,
-    ANALYZE_BY_MODULE,
-    ANALYZE_BY_SHAPE, /* and op, on whatever line */
-    ANALYZE_BY_LINE_AND_OP,
-    ANALYZE_BY_LINE_OP_AND_SHAPE
+#define X(NAME, ...) ANALYZE_BY_##NAME,
+    ANALYZE_VIEWS(X)
+#undef X
+        ANALYZE_BY_LINE_AND_OP,
+    ANALYZE_BY_LINE_OP_AND_SHAPE,
 };
 
 /* The analysis' lines merged; the result holds *n lines, in the order of the source, and is the

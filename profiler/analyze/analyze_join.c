@@ -1,5 +1,6 @@
 /* analyze_join.c: see analyze_join.h. */
 #include "analyze_join.h"
+#include "base_strings.h"
 
 #include "analyze_merge.h"
 #include "base_memory.h"
@@ -23,12 +24,6 @@ enum level { EXACT, MOVED, ELSEWHERE, ELSEWHERE_MOVED, LEVELS };
 /* Beside enum analyze_by: a line is one, whatever its ops are; what moved is told apart by them. */
 enum { PLACES = ANALYZE_BY_LINE_OP_AND_SHAPE + 1 };
 
-static const char *base_name(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    return slash ? slash + 1 : path ? path : "";
-}
-
 /* What must agree, as a text. */
 static char *join_make_key(const struct analyze_line *line, int by, enum level level)
 {
@@ -39,7 +34,7 @@ static char *join_make_key(const struct analyze_line *line, int by, enum level l
     bool numbered = level == EXACT || level == ELSEWHERE;
     unsigned long long offset = line->file ? 0 : line->offset;
     if (level >= ELSEWHERE)
-        file = base_name(file);
+        file = base_file_name(file);
     if (line->own)
         return base_asprintf("own\x1f%s", op);
     if (by == ANALYZE_BY_OP)
@@ -47,7 +42,7 @@ static char *join_make_key(const struct analyze_line *line, int by, enum level l
     if (by == ANALYZE_BY_FILE)
         return base_asprintf("%s", file);
     if (by == ANALYZE_BY_MODULE)
-        return base_asprintf("%s", base_name(line->module));
+        return base_asprintf("%s", base_file_name(line->module ? line->module : ""));
     if (by == ANALYZE_BY_FUNCTION)
         return base_asprintf("%s\x1f%s\x1f%llx", file, function, line->function ? 0 : offset);
     if (numbered)

@@ -67,7 +67,7 @@ static void scopes_add_rows(struct build *b, const struct read_profile *profile,
         const struct read_row *row = &tape->row[i];
         struct analyze_cost cost = {
 #define X(name) .name = row->name,
-            READ_ROW_COUNTERS(X)
+            ROW_COUNTERS(X)
 #undef X
                 .byte_ns = row->byte_ticks / profile->ticks_per_ns,
         };

@@ -123,11 +123,6 @@ static void hold_at(const struct read_tape *tape, uint64_t ticks, int64_t *held,
     }
 }
 
-static uint64_t space_since_start(const struct read_profile *profile, uint64_t ticks)
-{
-    return read_profile_ns(profile, space_minus(ticks, profile->start_ticks));
-}
-
 /* The moment before or at the peak. */
 static bool peak_is_backward(const struct read_tape *tape)
 {
@@ -150,8 +145,8 @@ static int set_moment(struct analyze_space *space, const struct analyze_result *
     const struct read_profile *profile = analysis->profile;
     const struct read_tape *tape = space->tape;
     if (tape->n_changes > 0) {
-        space->from_ns = space_since_start(profile, tape->change[0].ticks);
-        space->to_ns = space_since_start(profile, tape->change[tape->n_changes - 1].ticks);
+        space->from_ns = read_profile_since(profile, tape->change[0].ticks);
+        space->to_ns = read_profile_since(profile, tape->change[tape->n_changes - 1].ticks);
     }
     if (at == ANALYZE_AT_TIME) {
         if (ns < space->from_ns || ns > space->to_ns || tape->n_changes == 0)
@@ -169,7 +164,7 @@ static int set_moment(struct analyze_space *space, const struct analyze_result *
                                                   : tape->residual[i].live_bytes);
     space->total = at == ANALYZE_AT_PEAK ? tape->peak_bytes : tape->live_bytes;
     space->at_is_known = at == ANALYZE_AT_PEAK && tape->peak_ticks > 0;
-    space->at_ns = space_since_start(profile, tape->peak_ticks);
+    space->at_ns = read_profile_since(profile, tape->peak_ticks);
     space->is_backward = at == ANALYZE_AT_PEAK && peak_is_backward(tape);
     return 0;
 }

@@ -314,7 +314,7 @@ static uint32_t add_tape_row(struct tree_builder *m, const struct read_row *row,
 {
     struct analyze_cost cost = {
 #define X(name) .name = row->name,
-        READ_ROW_COUNTERS(X)
+        ROW_COUNTERS(X)
 #undef X
             .byte_ns = row->byte_ticks / m->profile->ticks_per_ns,
     };

@@ -2,9 +2,8 @@
 #include "cli_recorded.h"
 
 #include "cli_args.h"
-#include "cli_pack.h"
 #include "cli_run.h"
-#include "cli_summary.h"
+#include "cli_written.h"
 #include "read_aside.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* main.c: the program `tapescope`: finds the command and runs it.
  * CLI_STATUSES of cli.h says what it ends with.
  */
-#include "cli_man.h"
+#include "cli_args.h"
 
 #include "cli_memory.h"
 

@@ -110,19 +110,19 @@ struct collect_row {
     uint32_t changed; /* since it was last written */
     uint32_t scope;
 #define X(name) uint64_t name;
-    TAPE_ROW_COUNTERS(X)
+    ROW_COUNTERS(X)
 #undef X
 };
 
 /* collect_residuals.c */
 
-/* A class as last read. held_bytes: what it held at the tape's peak. */
+/* A class as last read. peak_bytes: what it held at the tape's peak. */
 struct collect_class {
     uint32_t producer, consumer, kind, shared, released_by, released_others;
     uint32_t changed; /* since it was last written */
     double byte_ticks;
 #define X(name) uint64_t name;
-    TAPE_CLASS_COUNTERS(X)
+    CLASS_COUNTERS(X)
 #undef X
 };
 
@@ -167,7 +167,7 @@ struct collect_ledger {
     struct collect_row *row;
     struct collect_residuals residuals;
 #define X(name) uint64_t name;
-    TAPE_LEDGER_COUNTERS(X)
+    TAPE_COUNTERS(X)
 #undef X
 };
 
@@ -212,7 +212,7 @@ struct collect_scopes {
     struct collect_scope {
         bool written;
 #define X(name) uint64_t name;
-        TAPE_SCOPE_COUNTERS(X)
+        SCOPE_COUNTERS(X)
 #undef X
     } * scope;
     uint32_t n, capacity; /* nodes that are in the file, with 0 */

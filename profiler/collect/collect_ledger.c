@@ -12,7 +12,7 @@
 #define X(name) +1
 _Static_assert(sizeof(struct collect_row) == sizeof(uintptr_t) + 2 * sizeof(char *) +
                                                  6 * sizeof(uint32_t) +
-                                                 (0 TAPE_ROW_COUNTERS(X)) * sizeof(uint64_t),
+                                                 (0 ROW_COUNTERS(X)) * sizeof(uint64_t),
                "struct collect_row has padding");
 #undef X
 
@@ -46,7 +46,7 @@ static bool read_row(struct collect_row *to, const struct tape_row *from, uint64
                               .changed = to->changed,
                               .scope = LOAD(&from->scope),
 #define X(name) .name = LOAD(&from->name),
-                              TAPE_ROW_COUNTERS(X)
+                              ROW_COUNTERS(X)
 #undef X
     };
     if (now.op == NULL)
@@ -82,7 +82,7 @@ bool collect_ledger_read(struct collect_ledger *to, const struct tape_ledger *fr
         to->changed |= now != to->name;                                                            \
         to->name = now;                                                                            \
     }
-    TAPE_LEDGER_COUNTERS(X)
+    TAPE_COUNTERS(X)
 #undef X
     for (uint32_t i = 0; i < n_rows; i++)
         to->changed |= read_row(&to->row[i], tape_ledger_row(from, i), to->peak_count);

@@ -74,16 +74,16 @@ static bool read_class(struct collect_class *to, const struct tape_class *from, 
                                 .released_others = LOAD(from->released_others),
                                 .changed = to->changed,
 #define X(name) .name = LOAD(from->name),
-                                TAPE_CLASS_COUNTERS(X)
+                                CLASS_COUNTERS(X)
 #undef X
     };
     now.byte_ticks = byte_ticks_at(from, now.live_bytes, ticks);
     if (LOAD(from->peak_stamp) != peaks)
-        now.held_bytes = now.live_bytes;
+        now.peak_bytes = now.live_bytes;
     bool same = now.shared == to->shared && now.released_by == to->released_by &&
                 now.released_others == to->released_others;
 #define X(name) same = same && now.name == to->name;
-    TAPE_CLASS_COUNTERS(X)
+    CLASS_COUNTERS(X)
 #undef X
     /* That time passes is no change: a packet of every class a second would say no more. */
     if (!same)
@@ -258,10 +258,10 @@ static void merge_class(struct collect_class *to, const struct collect_class *fr
 {
     const struct collect_class before = *to;
 #define X(name) to->name += from->name;
-    TAPE_CLASS_COUNTERS(X)
+    CLASS_COUNTERS(X)
 #undef X
     to->byte_ticks += from->byte_ticks;
-    to->held_bytes = before.held_bytes + (has_peak ? from->held_bytes : 0);
+    to->peak_bytes = before.peak_bytes + (has_peak ? from->peak_bytes : 0);
     to->live_bytes = to->read_live_bytes = 0;
     to->largest_bytes = residuals_greater(before.largest_bytes, from->largest_bytes);
     to->last_ticks = residuals_greater(before.last_ticks, from->last_ticks);
@@ -359,8 +359,8 @@ bool collect_residuals_merge(struct collect_ledger *to_ledger,
     residuals_chain(&chains, to, n_rows, scratch);
     uint32_t *map = chains.next + to->n + from->n;
     for (uint32_t i = 0; has_peak && i < to->n; i++) {
-        to->class_[i].changed |= to->class_[i].held_bytes != 0;
-        to->class_[i].held_bytes = 0;
+        to->class_[i].changed |= to->class_[i].peak_bytes != 0;
+        to->class_[i].peak_bytes = 0;
     }
     for (uint32_t i = 0; i < from->n; i++) {
         const struct collect_class c =

@@ -105,7 +105,7 @@ static void merge_row(struct collect_row *to, const struct collect_row *from, bo
 {
     uint64_t peak = has_peak ? to->peak_bytes + from->peak_bytes : to->peak_bytes;
 #define X(name) to->name += from->name;
-    TAPE_ROW_COUNTERS(X)
+    ROW_COUNTERS(X)
 #undef X
     to->peak_bytes = peak;
     to->live_bytes = 0;
@@ -172,13 +172,13 @@ static void retired_clear(struct collect_retired *retired)
     for (uint32_t i = 0; i < ledger->n_rows; i++) {
         struct collect_row *row = &ledger->row[i];
 #define X(name) row->name = 0;
-        TAPE_ROW_COUNTERS(X)
+        ROW_COUNTERS(X)
 #undef X
         row->kept_by = row->kept_others = 0;
         row->changed = 1;
     }
 #define X(name) ledger->name = 0;
-    TAPE_LEDGER_COUNTERS(X)
+    TAPE_COUNTERS(X)
 #undef X
     collect_residuals_free(&ledger->residuals); /* a reader drops them where there are no tapes */
     ledger->tapes = 0;

@@ -11,6 +11,7 @@
 #define COLLECT_SAMPLER_H
 
 #include "collect.h"
+#include "waiting.def"
 
 #include <pthread.h>
 #include <signal.h>
@@ -113,13 +114,9 @@ uint32_t collect_call_before(const uint8_t *call);
 /* ---- collect_waiting.c ---- */
 
 /* What a thread waits for that is not on a processor; as in the profile. */
-enum collect_waiting {
-    COLLECT_WAITING_NONE,
-    COLLECT_WAITING_INPUT_OUTPUT,
-    COLLECT_WAITING_LOCK,
-    COLLECT_WAITING_OTHER,
-    COLLECT_WAITING_BLAS /* a thread of the library for products asks again and again for work */
-};
+#define X(NAME) COLLECT_WAITING_##NAME,
+enum collect_waiting { WAITING_LIST(X) };
+#undef X
 /* call: as in struct collect_moment. */
 enum collect_waiting collect_waiting_of(uint32_t call);
 bool collect_waiting_sleeps(uint32_t call);
@@ -136,14 +133,18 @@ struct collect_aggregate {
     const char *op;
     bool shared, changed;
     uint32_t n_pcs, first_pc; /* in collect_samples.pc; within an op there are none */
-    uint64_t count, partial, wall_ns, cpu_ns;
+#define X(name) uint64_t name;
+    SAMPLE_COUNTERS(X)
+#undef X
 };
 
 /* What the profile says of a thread. */
 struct collect_thread_total {
     pid_t tid; /* 0: several threads */
     char name[16];
-    uint64_t fired, recorded, partial, lost, outside, wall_ns, cpu_ns;
+#define X(name) uint64_t name;
+    THREAD_COUNTERS(X)
+#undef X
     bool changed;
 };
 

@@ -70,7 +70,7 @@ static void pack_scope(struct pack *pack, uint32_t id, const struct tape_scope *
         keys[i]->value = from->value[i];
     }
 #define X(name) to->name = now->name;
-    TAPE_SCOPE_COUNTERS(X)
+    SCOPE_COUNTERS(X)
 #undef X
     pack->n++;
 }
@@ -132,12 +132,12 @@ static bool put_nodes(struct collect_buffer *out, struct collect_scopes *scopes,
         struct collect_scope *known = &scopes->scope[i];
         const struct collect_scope now = {.written = true,
 #define X(name) .name = LOAD(&from->name),
-                                          TAPE_SCOPE_COUNTERS(X)
+                                          SCOPE_COUNTERS(X)
 #undef X
         };
         bool same = known->written;
 #define X(name) same = same && now.name == known->name;
-        TAPE_SCOPE_COUNTERS(X)
+        SCOPE_COUNTERS(X)
 #undef X
         if (same && !all)
             continue;

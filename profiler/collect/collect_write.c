@@ -217,7 +217,7 @@ static void fill_row(Tapescope__Row *to, const struct collect_row *from, uint32_
     to->kept_by = from->kept_by;
     to->kept_others = from->kept_others != 0;
 #define X(name) to->name = from->name;
-    TAPE_ROW_COUNTERS(X)
+    ROW_COUNTERS(X)
 #undef X
     to->scope = from->scope;
 }
@@ -229,7 +229,7 @@ static void fill_totals(Tapescope__Ledger *to, const struct collect_ledger *from
     to->tapes = from->tapes;
     to->ticks = from->ticks;
 #define X(name) to->name = from->name;
-    TAPE_LEDGER_COUNTERS(X)
+    TAPE_COUNTERS(X)
 #undef X
 }
 
@@ -301,11 +301,10 @@ static void fill_sample(Tapescope__Sample *to, const struct collect_samples *sam
     to->shared = from->shared;
     to->n_stack = from->n_pcs;
     to->stack = samples->pc + from->first_pc;
-    to->count = from->count;
-    to->partial = from->partial;
     to->waiting = from->waiting;
-    to->wall_ns = from->wall_ns;
-    to->cpu_ns = from->cpu_ns;
+#define X(name) to->name = from->name;
+    SAMPLE_COUNTERS(X)
+#undef X
 }
 
 /* As many as there may be are below PROFILE_MAX_PAYLOAD, with all their callers. */
@@ -338,13 +337,9 @@ static void fill_threads(Tapescope__Threads *message, Tapescope__Thread *thread,
         to->index = i;
         to->tid = (uint64_t)from->tid;
         to->name = (char *)from->name;
-        to->fired = from->fired;
-        to->recorded = from->recorded;
-        to->partial = from->partial;
-        to->lost = from->lost;
-        to->outside = from->outside;
-        to->wall_ns = from->wall_ns;
-        to->cpu_ns = from->cpu_ns;
+#define X(name) to->name = from->name;
+        THREAD_COUNTERS(X)
+#undef X
         list[message->n_thread++] = to;
     }
     message->thread = list;
@@ -374,26 +369,6 @@ bool collect_put_samples(struct collect_buffer *out, const struct collect_sample
     return ok;
 }
 
-/* The file has all of TAPE_CLASS_COUNTERS, but for held_bytes, which it calls peak_bytes. */
-#define FILE_COUNTERS(X)                                                                           \
-    X(count)                                                                                       \
-    X(bytes)                                                                                       \
-    X(live_bytes)                                                                                  \
-    X(largest_bytes)                                                                               \
-    X(read_bytes)                                                                                  \
-    X(read_live_bytes)                                                                             \
-    X(first_ticks)                                                                                 \
-    X(last_ticks)                                                                                  \
-    X(by_call)                                                                                     \
-    X(by_sweep)                                                                                    \
-    X(by_frame)                                                                                    \
-    X(by_rewind)                                                                                   \
-    X(by_reset)                                                                                    \
-    X(by_destroy)
-#define X(name) +1
-_Static_assert(FILE_COUNTERS(X) + 1 == 0 TAPE_CLASS_COUNTERS(X), "a counter is not in the file");
-#undef X
-
 static void fill_class(Tapescope__ResidualClass *to, const struct collect_class *from,
                        uint32_t index)
 {
@@ -406,9 +381,8 @@ static void fill_class(Tapescope__ResidualClass *to, const struct collect_class 
     to->released_by = from->released_by;
     to->released_others = from->released_others != 0;
 #define X(name) to->name = from->name;
-    FILE_COUNTERS(X)
+    CLASS_COUNTERS(X)
 #undef X
-    to->peak_bytes = from->held_bytes;
     to->byte_ticks = from->byte_ticks;
 }
 

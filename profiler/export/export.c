@@ -66,12 +66,6 @@ bool export_has(const struct read_profile *profile, enum export_metric metric)
     return metric < EXPORT_OTHER || profile->n_samples > 0;
 }
 
-uint64_t export_ns(const struct read_profile *profile, uint64_t ticks)
-{
-    return read_profile_ns(profile,
-                           ticks > profile->start_ticks ? ticks - profile->start_ticks : 0);
-}
-
 const struct read_tape *export_peak_tape(const struct read_profile *profile)
 {
     const struct read_tape *best = NULL;

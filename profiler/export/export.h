@@ -36,9 +36,6 @@ uint64_t export_cost(const struct analyze_cost *cost, enum export_metric metric)
  * lifetimes where times are not exact. */
 bool export_has(const struct read_profile *profile, enum export_metric metric);
 
-/* Nanoseconds since the profile began. */
-uint64_t export_ns(const struct read_profile *profile, uint64_t ticks);
-
 struct export_job {
     const struct analyze_result *analysis;
     const struct analyze_tree *tree; /* from the outermost calls; `callers`: inverted */

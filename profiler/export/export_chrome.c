@@ -70,7 +70,7 @@ static void chrome_put_tape(struct base_json *json, const struct export_job *job
     export_tape_name(name, sizeof name, tape);
     for (size_t i = 0; i < tape->n_moments; i++) {
         chrome_begin(json, "C", profile->pid, tape->thread,
-                     export_ns(profile, tape->moment[i].ticks));
+                     read_profile_since(profile, tape->moment[i].ticks));
         base_json_text(json, "name", name);
         base_json_object(json, "args");
         base_json_u64(json, "bytes", tape->moment[i].most_bytes);

@@ -4,6 +4,7 @@
  * The format: version 2 of DHAT's output, as valgrind's dh_view.js reads it.
  */
 #include "base_json.h"
+#include "base_number.h"
 #include "base_strings.h"
 #include "export_classes.h"
 #include "export_formats.h"
@@ -12,11 +13,6 @@
 static uint64_t part_of(uint64_t count, uint64_t bytes, uint64_t of)
 {
     return of > 0 ? read_whole((double)count * ((double)bytes / (double)of)) : 0;
-}
-
-static uint64_t dhat_greater(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
 }
 
 static void put_point(struct base_json *json, const struct export_job *job,
@@ -30,8 +26,8 @@ static void put_point(struct base_json *json, const struct export_job *job,
     base_json_u64(json, "tb", class->bytes);
     base_json_u64(json, "tbk", class->count);
     base_json_u64(json, "tl", read_whole(lifetime * (double)class->count));
-    base_json_u64(json, "mb", dhat_greater(class->peak_bytes, class->live_bytes));
-    base_json_u64(json, "mbk", dhat_greater(at_peak, at_end));
+    base_json_u64(json, "mb", base_greater(class->peak_bytes, class->live_bytes));
+    base_json_u64(json, "mbk", base_greater(at_peak, at_end));
     base_json_u64(json, "gb", class->peak_bytes);
     base_json_u64(json, "gbk", at_peak);
     base_json_u64(json, "eb", class->live_bytes);
@@ -71,7 +67,7 @@ static void dhat_put_all(const struct export_job *job, const struct export_place
     struct base_json json;
     char name[EXPORT_NAME_ROOM];
     const struct read_profile *profile = job->analysis->profile;
-    const uint64_t at_peak = export_ns(profile, classes->peak_tape->peak_ticks);
+    const uint64_t at_peak = read_profile_since(profile, classes->peak_tape->peak_ticks);
     base_json_begin(&json, job->out);
     base_json_u64(&json, "dhatFileVersion", 2);
     base_json_text(&json, "mode", "tape");
@@ -83,7 +79,7 @@ static void dhat_put_all(const struct export_job *job, const struct export_place
     base_json_u64(&json, "tuth", 1000); /* what lives shorter is marked */
     base_json_text(&json, "cmd", export_clean(name, profile->program, ""));
     base_json_u64(&json, "pid", profile->pid);
-    base_json_u64(&json, "te", dhat_greater(profile->duration_ns, at_peak));
+    base_json_u64(&json, "te", base_greater(profile->duration_ns, at_peak));
     base_json_u64(&json, "tg", at_peak);
     base_json_array(&json, "pps");
     for (size_t i = 0; i < classes->n; i++)

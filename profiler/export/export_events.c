@@ -1,5 +1,6 @@
 /* export_events.c: see export_events.h. */
 #include "export_events.h"
+#include "base_strings.h"
 
 #include "base_array.h"
 #include "base_memory.h"
@@ -157,8 +158,8 @@ static void events_nest(struct export_events *events, const struct export_thread
     size_t depth = 0;
     for (size_t i = thread->first; i < thread->first + thread->n; i++) {
         struct export_event *event = &events->event[i];
-        event->start = export_ns(profile, event->start);
-        event->end = export_ns(profile, event->end);
+        event->start = read_profile_since(profile, event->start);
+        event->end = read_profile_since(profile, event->end);
         if (event->end < event->start) /* a forged profile's */
             event->end = event->start;
         while (depth > 0 && events->event[open[depth - 1]].end <= event->start)
@@ -263,9 +264,9 @@ char *export_event_place(char buf[EXPORT_NAME_ROOM], const struct export_site *s
     const struct analyze_line *line = &site->line;
     text[0] = '\0';
     if (line->file && line->line > 0)
-        snprintf(text, sizeof text, "%s:%u", export_base_name(line->file), (unsigned)line->line);
+        snprintf(text, sizeof text, "%s:%u", base_file_name(line->file), (unsigned)line->line);
     else if (line->file)
-        snprintf(text, sizeof text, "%s", export_base_name(line->file));
+        snprintf(text, sizeof text, "%s", base_file_name(line->file));
     return export_clean(buf, text, "");
 }
 

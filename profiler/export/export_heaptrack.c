@@ -92,7 +92,7 @@ static void put_changes(struct heaptrack_writer *m)
         while (end < tape->n_changes && !tape->change[end++].ends)
             ;
         const uint64_t ms =
-            export_ns(m->job->analysis->profile, tape->change[first].ticks) / 1000000;
+            read_profile_since(m->job->analysis->profile, tape->change[first].ticks) / 1000000;
         if (ms != last_ms)
             fprintf(m->out, "c %" PRIx64 "\n", ms);
         last_ms = ms;

@@ -65,14 +65,14 @@ static void json_put_tape(struct base_json *json, const struct read_profile *pro
     base_json_u64(json, "live_bytes", tape->live_bytes);
     base_json_u64(json, "peak_bytes", tape->peak_bytes);
     if (tape->peak_ticks > 0)
-        base_json_u64(json, "peak_at_ns", export_ns(profile, tape->peak_ticks));
+        base_json_u64(json, "peak_at_ns", read_profile_since(profile, tape->peak_ticks));
     else
         base_json_null(json, "peak_at_ns");
     base_json_array(json, "moments");
     for (size_t i = 0; i < tape->n_moments; i++) {
         const struct read_moment *moment = &tape->moment[i];
         base_json_object(json, NULL);
-        base_json_u64(json, "at_ns", export_ns(profile, moment->ticks));
+        base_json_u64(json, "at_ns", read_profile_since(profile, moment->ticks));
         base_json_u64(json, "most_bytes", moment->most_bytes);
         base_json_u64(json, "least_bytes", moment->least_bytes);
         base_json_bool(json, "backward", moment->backward);

@@ -65,8 +65,8 @@ static void put_tree(const struct massif_writer *m)
 
 static void put_peak(struct massif_writer *m)
 {
-    put_snapshot(m, export_ns(m->job->analysis->profile, m->tape->peak_ticks), m->tape->peak_bytes,
-                 "peak");
+    put_snapshot(m, read_profile_since(m->job->analysis->profile, m->tape->peak_ticks),
+                 m->tape->peak_bytes, "peak");
     put_tree(m);
 }
 
@@ -87,7 +87,7 @@ int export_massif(const struct export_job *job)
             put_peak(&m);
             has_peak = true;
         }
-        put_snapshot(&m, export_ns(profile, moment->ticks), moment->most_bytes, "empty");
+        put_snapshot(&m, read_profile_since(profile, moment->ticks), moment->most_bytes, "empty");
     }
     if (!has_peak)
         put_peak(&m);

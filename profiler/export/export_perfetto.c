@@ -179,7 +179,7 @@ static void perfetto_put_tape(struct perfetto_writer *m, const struct read_tape 
         event.track_uuid = uuid;
         event.counter_value = (int64_t)tape->moment[i].most_bytes;
         packet.has_timestamp = true;
-        packet.timestamp = export_ns(m->job->analysis->profile, tape->moment[i].ticks);
+        packet.timestamp = read_profile_since(m->job->analysis->profile, tape->moment[i].ticks);
         packet.track_event = &event;
         perfetto_put_packet(m, &packet);
     }

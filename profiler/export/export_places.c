@@ -1,5 +1,6 @@
 /* export_places.c: see export_places.h. */
 #include "export_places.h"
+#include "base_strings.h"
 
 #include "base_json.h"
 #include "base_memory.h"
@@ -58,12 +59,6 @@ char *export_clean(char buf[EXPORT_NAME_ROOM], const char *text, const char *ins
     return buf;
 }
 
-const char *export_base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 char *export_function(char buf[EXPORT_NAME_ROOM], const struct analyze_tree_node *node)
 {
     char text[EXPORT_NAME_ROOM];
@@ -78,7 +73,7 @@ char *export_function(char buf[EXPORT_NAME_ROOM], const struct analyze_tree_node
         return export_clean(buf, "(outer frames cut off)", "");
     if (line->function)
         return export_clean(buf, line->function, "");
-    const char *module = line->module ? export_base_name(line->module) : "?";
+    const char *module = line->module ? base_file_name(line->module) : "?";
     if (line->offset == 0)
         return export_clean(buf, module, "");
     snprintf(text, sizeof text, "%s+0x%llx", module, (unsigned long long)line->offset);
@@ -111,10 +106,10 @@ char *export_label(char buf[EXPORT_NAME_ROOM], const struct analyze_tree_node *n
     export_function(function, node);
     const struct analyze_line *line = &node->line;
     if (line->file && line->line > 0)
-        snprintf(text, sizeof text, "%s %s:%u", function, export_base_name(line->file),
+        snprintf(text, sizeof text, "%s %s:%u", function, base_file_name(line->file),
                  (unsigned)line->line);
     else if (line->file)
-        snprintf(text, sizeof text, "%s %s", function, export_base_name(line->file));
+        snprintf(text, sizeof text, "%s %s", function, base_file_name(line->file));
     else
         snprintf(text, sizeof text, "%s", function);
     return export_clean(buf, text, instead);

@@ -30,8 +30,6 @@ char *export_clean(char buf[EXPORT_NAME_ROOM], const char *text, const char *ins
 char *export_function(char buf[EXPORT_NAME_ROOM], const struct analyze_tree_node *node);
 char *export_file(char buf[EXPORT_NAME_ROOM], const struct analyze_tree_node *node);
 char *export_ops(char buf[EXPORT_NAME_ROOM], const struct analyze_tree_node *node);
-/* The last component of a path. */
-const char *export_base_name(const char *path);
 /* "function file.c:12": where a consumer shows one name alone. */
 char *export_label(char buf[EXPORT_NAME_ROOM], const struct analyze_tree_node *node,
                    const char *instead);

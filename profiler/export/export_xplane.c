@@ -13,9 +13,9 @@
 #include <string.h>
 
 /* The numbers of stats; those of events are their sites' plus 1, and one more for live bytes. */
-enum { STAT_KIND = 1, STAT_LINE, REPORT_STAT_TAPE, STAT_RECORD, STAT_BYTES, STAT_END };
+enum { STAT_KIND = 1, STAT_LINE, STAT_TAPE, STAT_RECORD, STAT_BYTES, STAT_END };
 static const char *const stat_names[STAT_END] = {
-    [STAT_KIND] = "kind",     [STAT_LINE] = "line",   [REPORT_STAT_TAPE] = "tape",
+    [STAT_KIND] = "kind",     [STAT_LINE] = "line",   [STAT_TAPE] = "tape",
     [STAT_RECORD] = "record", [STAT_BYTES] = "bytes",
 };
 enum { MOST_STATS = 4 };
@@ -117,7 +117,7 @@ static void xplane_put_thread(struct xplane_writer *m, const struct export_threa
         if (*export_event_place(place, site))
             xplane_text(&stat[n++], STAT_LINE, place);
         if (site->kind != READ_EVENT_SCOPE)
-            xplane_number(&stat[n++], REPORT_STAT_TAPE, site->tape);
+            xplane_number(&stat[n++], STAT_TAPE, site->tape);
         if (event->record > 0)
             xplane_number(&stat[n++], STAT_RECORD, event->record - 1);
         xplane_put_event(m, event->site + (size_t)1, event->start, event->end, stat, n);
@@ -136,8 +136,8 @@ static void xplane_put_tape(struct xplane_writer *m, const struct read_tape *tap
     begin_line(m, id, name);
     for (size_t i = 0; i < tape->n_moments; i++) {
         const bool last = i + 1 == tape->n_moments;
-        const uint64_t start = export_ns(profile, tape->moment[i].ticks);
-        uint64_t end = last ? start : export_ns(profile, tape->moment[i + 1].ticks);
+        const uint64_t start = read_profile_since(profile, tape->moment[i].ticks);
+        uint64_t end = last ? start : read_profile_since(profile, tape->moment[i + 1].ticks);
         Xplane__XStat stat;
         xplane_number(&stat, STAT_BYTES, tape->moment[i].most_bytes);
         xplane_put_event(m, m->events->n_sites + 1, start, end > start ? end : start, &stat, 1);

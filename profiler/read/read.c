@@ -288,6 +288,12 @@ uint64_t read_profile_ns(const struct read_profile *profile, uint64_t ticks)
     return ns < READ_MOST ? ns : READ_MOST;
 }
 
+uint64_t read_profile_since(const struct read_profile *profile, uint64_t ticks)
+{
+    return read_profile_ns(profile,
+                           ticks > profile->start_ticks ? ticks - profile->start_ticks : 0);
+}
+
 static void free_tape(struct read_tape *tape)
 {
     free(tape->row);

@@ -9,53 +9,15 @@
 #include "counters.def"
 #include "events.def"
 #include "phases.def"
+#include "waiting.def"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-/* The counters of a row: counters.def says what each is. */
-#define READ_ROW_COUNTERS(X) COUNTER_NAMES(X)
-
-/* The counters of a tape and others; what each means is said in profile.proto, message by
- * message. */
-#define READ_TAPE_COUNTERS(X)                                                                      \
-    X(forward_ticks)                                                                               \
-    X(backward_ticks)                                                                              \
-    X(recompute_ticks)                                                                             \
-    X(handed_out_bytes)                                                                            \
-    X(live_bytes)                                                                                  \
-    X(peak_bytes)                                                                                  \
-    X(peak_count)                                                                                  \
-    X(reserved_bytes)                                                                              \
-    X(touched_bytes)                                                                               \
-    X(sweeps)                                                                                      \
-    X(records)
-
-#define READ_SCOPE_COUNTERS(X)                                                                     \
-    X(calls)                                                                                       \
-    X(open_calls)                                                                                  \
-    X(recorded_calls)                                                                              \
-    X(ticks)                                                                                       \
-    X(sweep_ticks)                                                                                 \
-    X(overhead_ticks)                                                                              \
-    X(records)
-
-#define READ_SAMPLE_COUNTERS(X)                                                                    \
-    X(count)                                                                                       \
-    X(partial)                                                                                     \
-    X(wall_ns)                                                                                     \
-    X(cpu_ns)
-
-#define READ_THREAD_COUNTERS(X)                                                                    \
-    X(fired)                                                                                       \
-    X(recorded)                                                                                    \
-    X(partial)                                                                                     \
-    X(lost)                                                                                        \
-    X(outside)                                                                                     \
-    X(wall_ns)                                                                                     \
-    X(cpu_ns)
+/* counters.def says what each counter is. */
+#define READ_SCOPE_COUNTERS(X) SCOPE_COUNTERS(X) X(overhead_ticks)
 
 /* The most that any of these counters is in sum, over all rows, tapes, scopes, samples or threads
  * of a profile that was read; a file that says more is forged, and what is beyond is left out. Also
@@ -81,31 +43,13 @@ struct read_row {
     uint32_t scope;                /* place in the profile's scopes plus 1, 0: none */
     double byte_ticks;             /* of the residual classes that it is the producer of */
 #define X(name) uint64_t name;
-    READ_ROW_COUNTERS(X)
+    ROW_COUNTERS(X)
 #undef X
 };
 
-/* The counters of a residual class; see profile.proto. */
-#define READ_RESIDUAL_COUNTERS(X)                                                                  \
-    X(count)                                                                                       \
-    X(bytes)                                                                                       \
-    X(live_bytes)                                                                                  \
-    X(peak_bytes)                                                                                  \
-    X(largest_bytes)                                                                               \
-    X(read_bytes)                                                                                  \
-    X(read_live_bytes)                                                                             \
-    X(first_ticks)                                                                                 \
-    X(last_ticks)                                                                                  \
-    X(by_call)                                                                                     \
-    X(by_sweep)                                                                                    \
-    X(by_frame)                                                                                    \
-    X(by_rewind)                                                                                   \
-    X(by_reset)                                                                                    \
-    X(by_destroy)
-
 struct read_residual_counts {
 #define X(name) uint64_t name;
-    READ_RESIDUAL_COUNTERS(X)
+    CLASS_COUNTERS(X)
 #undef X
 };
 
@@ -115,7 +59,7 @@ struct read_residual_counts {
     union {                                                                                        \
         struct read_residual_counts counts;                                                        \
         struct {                                                                                   \
-            READ_RESIDUAL_COUNTERS(READ_RESIDUAL_MEMBER)                                           \
+            CLASS_COUNTERS(READ_RESIDUAL_MEMBER)                                                   \
         };                                                                                         \
     }
 
@@ -166,7 +110,7 @@ struct read_tape {
     size_t n_moments;
     uint64_t peak_ticks; /* 0: unknown */
 #define X(name) uint64_t name;
-    READ_TAPE_COUNTERS(X)
+    TAPE_COUNTERS(X)
 #undef X
 };
 
@@ -232,13 +176,9 @@ struct read_mapping {
 #define READ_PHASE_ROW(X, NAME, name, number, ...) READ_PHASE_##NAME = number,
 enum read_phase { READ_PHASE_NONE, PHASE_LIST(READ_PHASE_ROW, ) READ_PHASES };
 #undef READ_PHASE_ROW
-enum read_waiting {
-    READ_WAITING_NONE, /* for a processor */
-    READ_WAITING_INPUT_OUTPUT,
-    READ_WAITING_LOCK,
-    READ_WAITING_OTHER,
-    READ_WAITING_BLAS /* it does not: it asks again and again for work */
-};
+#define X(NAME) READ_WAITING_##NAME,
+enum read_waiting { WAITING_LIST(X) };
+#undef X
 struct read_sample {
     uint32_t thread; /* index of a thread, which the file may lack */
     enum read_phase phase;
@@ -250,7 +190,7 @@ struct read_sample {
     uint64_t *stack; /* outside of ops: the interrupted address, then return addresses */
     size_t n_stack;
 #define X(name) uint64_t name;
-    READ_SAMPLE_COUNTERS(X)
+    SAMPLE_COUNTERS(X)
 #undef X
 };
 
@@ -260,7 +200,7 @@ struct read_thread {
     uint64_t tid; /* 0: several */
     char *name;
 #define X(name) uint64_t name;
-    READ_THREAD_COUNTERS(X)
+    THREAD_COUNTERS(X)
 #undef X
 };
 
@@ -353,8 +293,16 @@ struct read_profile *read_profile_events(const char *path, read_event_fn *each, 
 struct read_profile *read_profile_events_stream(FILE *stream, const char *name, read_event_fn *each,
                                                 void *payload, char *error, size_t n);
 
+/* When the event ended. */
+static inline uint64_t read_event_end(const struct read_event *event)
+{
+    return read_add(event->start_ticks, event->ticks);
+}
+
 /* Ticks as nanoseconds, rounded to the nearest; at most READ_MOST. */
 uint64_t read_profile_ns(const struct read_profile *profile, uint64_t ticks);
+/* The same of a reading of the clock: since the profile began. */
+uint64_t read_profile_since(const struct read_profile *profile, uint64_t ticks);
 
 /* The nearest whole number; 2^63 of what is larger, which a forged file may say, and 0 of what is
  * less than 0 or no number. */

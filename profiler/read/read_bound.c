@@ -34,22 +34,22 @@ static void bound_fill(struct left *left)
 {
     *left = (struct left){.change = READ_MOST, .times = READ_MOST, .tape.tapes = READ_MOST};
 #define X(name) left->row.name = READ_MOST;
-    READ_ROW_COUNTERS(X)
+    ROW_COUNTERS(X)
 #undef X
 #define X(name) left->residual.name = READ_MOST;
-    READ_RESIDUAL_COUNTERS(X)
+    CLASS_COUNTERS(X)
 #undef X
 #define X(name) left->tape.name = READ_MOST;
-    READ_TAPE_COUNTERS(X)
+    TAPE_COUNTERS(X)
 #undef X
 #define X(name) left->scope.name = READ_MOST;
     READ_SCOPE_COUNTERS(X)
 #undef X
 #define X(name) left->sample.name = READ_MOST;
-    READ_SAMPLE_COUNTERS(X)
+    SAMPLE_COUNTERS(X)
 #undef X
 #define X(name) left->thread.name = READ_MOST;
-    READ_THREAD_COUNTERS(X)
+    THREAD_COUNTERS(X)
 #undef X
 }
 
@@ -65,18 +65,18 @@ static void cut_tape(struct read_tape *tape, struct left *left)
 {
     bound_cut(&tape->tapes, &left->tape.tapes);
 #define X(name) bound_cut(&tape->name, &left->tape.name);
-    READ_TAPE_COUNTERS(X)
+    TAPE_COUNTERS(X)
 #undef X
     for (size_t i = 0; i < tape->n_rows; i++) {
 #define X(name) bound_cut(&tape->row[i].name, &left->row.name);
-        READ_ROW_COUNTERS(X)
+        ROW_COUNTERS(X)
 #undef X
     }
     for (size_t i = 0; i < tape->n_residuals; i++) {
         /* Times of the clock are not added up. */
         const uint64_t first = tape->residual[i].first_ticks, last = tape->residual[i].last_ticks;
 #define X(name) bound_cut(&tape->residual[i].name, &left->residual.name);
-        READ_RESIDUAL_COUNTERS(X)
+        CLASS_COUNTERS(X)
 #undef X
         tape->residual[i].first_ticks = first;
         tape->residual[i].last_ticks = last;
@@ -104,12 +104,12 @@ void read_bound(struct read_profile *profile)
         bound_cut(&profile->expectation[i].times, &left.times);
     for (size_t i = 0; i < profile->n_samples; i++) {
 #define X(name) bound_cut(&profile->sample[i].name, &left.sample.name);
-        READ_SAMPLE_COUNTERS(X)
+        SAMPLE_COUNTERS(X)
 #undef X
     }
     for (size_t i = 0; i < profile->n_threads; i++) {
 #define X(name) bound_cut(&profile->thread[i].name, &left.thread.name);
-        READ_THREAD_COUNTERS(X)
+        THREAD_COUNTERS(X)
 #undef X
     }
     cut_alone(&profile->runs);

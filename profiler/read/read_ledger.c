@@ -48,7 +48,7 @@ static void apply_row(struct read_state *state, struct read_tape_state *tape,
                              .kept_others = from->kept_others,
                              .scope = from->scope,
 #define X(name) .name = from->name,
-                             READ_ROW_COUNTERS(X)
+                             ROW_COUNTERS(X)
 #undef X
     };
 }
@@ -116,7 +116,7 @@ void read_apply_ledger(struct read_state *state, const Tapescope__Ledger *ledger
     if (final && ledger->n_row == 0)
         return;
 #define X(name) tape->tape.name = ledger->name;
-    READ_TAPE_COUNTERS(X)
+    TAPE_COUNTERS(X)
 #undef X
 }
 

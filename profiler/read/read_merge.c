@@ -8,6 +8,7 @@
  * cannot know.
  */
 #include "read_merge.h"
+#include "base_number.h"
 
 #include "base_array.h"
 #include "base_memory.h"
@@ -47,17 +48,11 @@ struct read_merge {
     uint64_t least_period, most_period;
 };
 
-static uint64_t merge_greater(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static uint64_t merge_time(const struct read_merge *merge, const struct read_merge_part *part,
                            uint64_t ticks)
 {
     const struct read_profile *profile = part->profile;
-    const uint64_t since = ticks > profile->start_ticks ? ticks - profile->start_ticks : 0;
-    return profile->start_unix_ns - merge->sum.start_unix_ns + read_profile_ns(profile, since);
+    return profile->start_unix_ns - merge->sum.start_unix_ns + read_profile_since(profile, ticks);
 }
 
 /* ---- modules: the addresses of the sum ----
@@ -107,7 +102,7 @@ static size_t merge_counterpart(struct read_merge *merge, const struct read_mapp
             known->start - known->bias == mapping->start - mapping->bias &&
             known->end - known->bias == mapping->end - mapping->bias)
             return i;
-        end = merge_greater(end, known->end);
+        end = base_greater(end, known->end);
     }
     const bool fits = is_free(sum, mapping);
     BASE_ARRAY_GROW(sum->mapping, sum->n_mappings, &merge->room_mappings);
@@ -282,7 +277,7 @@ static void add_steps(struct read_profile *sum, const struct read_profile *profi
         sum->first_step = profile->first_step;
     if (!sum->has_steps || profile->last_step > sum->last_step)
         sum->last_step = profile->last_step;
-    sum->seen_steps = merge_greater(sum->seen_steps, profile->seen_steps);
+    sum->seen_steps = base_greater(sum->seen_steps, profile->seen_steps);
     sum->steps_by_call |= profile->steps_by_call;
     sum->has_steps = true;
 }
@@ -351,7 +346,7 @@ static uint32_t merge_add_row(struct read_merge *merge, const struct read_row *r
         if (!same_row(to, row))
             continue;
 #define X(name) to->name = read_add(to->name, row->name);
-        READ_ROW_COUNTERS(X)
+        ROW_COUNTERS(X)
 #undef X
         to->kept_others |= row->kept_others;
         return (uint32_t)at;
@@ -415,8 +410,8 @@ static void add_counters(struct read_tape *sum, const struct read_profile *profi
     sum->sweeps = read_add(sum->sweeps, tape->sweeps);
     sum->records = read_add(sum->records, tape->records);
     sum->tapes = read_add(sum->tapes, tape->tapes);
-    sum->reserved_bytes = merge_greater(sum->reserved_bytes, tape->reserved_bytes);
-    sum->touched_bytes = merge_greater(sum->touched_bytes, tape->touched_bytes);
+    sum->reserved_bytes = base_greater(sum->reserved_bytes, tape->reserved_bytes);
+    sum->touched_bytes = base_greater(sum->touched_bytes, tape->touched_bytes);
     if (at_peak) {
         sum->peak_bytes = tape->peak_bytes;
         sum->peak_count = tape->peak_count;
@@ -571,7 +566,7 @@ static size_t add_thread(struct read_merge *merge, const struct read_thread *fro
         if (to->tid != from->tid)
             to->tid = 0;
 #define X(name) to->name = read_add(to->name, from->name);
-        READ_THREAD_COUNTERS(X)
+        THREAD_COUNTERS(X)
 #undef X
         return (size_t)at;
     }
@@ -652,7 +647,7 @@ static void merge_add_sample(struct read_merge *merge, const struct read_merge_p
         if (!same_sample(to, &made))
             continue;
 #define X(name) to->name = read_add(to->name, from->name);
-        READ_SAMPLE_COUNTERS(X)
+        SAMPLE_COUNTERS(X)
 #undef X
         free(made.stack);
         return;
@@ -675,7 +670,7 @@ static void merge_add_samples(struct read_merge *merge, const struct read_merge_
     if (period == 0)
         return;
     merge->least_period = period < merge->least_period ? period : merge->least_period;
-    merge->most_period = merge_greater(merge->most_period, period);
+    merge->most_period = base_greater(merge->most_period, period);
     for (size_t i = 0; i < profile->n_threads; i++) {
         merge->period_ns += (double)period * (double)profile->thread[i].fired;
         merge->fired += (double)profile->thread[i].fired;
@@ -756,9 +751,9 @@ static void merge_begin(struct read_merge *merge)
 static void add_whole(struct read_profile *sum, const struct read_profile *profile)
 {
     sum->runs = read_add(sum->runs, profile->runs);
-    sum->end_unix_ns = merge_greater(sum->end_unix_ns, profile->end_unix_ns);
-    sum->duration_ns = merge_greater(sum->duration_ns, profile->start_unix_ns - sum->start_unix_ns +
-                                                           profile->duration_ns);
+    sum->end_unix_ns = base_greater(sum->end_unix_ns, profile->end_unix_ns);
+    sum->duration_ns = base_greater(sum->duration_ns, profile->start_unix_ns - sum->start_unix_ns +
+                                                          profile->duration_ns);
     sum->overhead_ticks =
         read_add(sum->overhead_ticks, read_profile_ns(profile, profile->overhead_ticks));
 }
@@ -847,12 +842,6 @@ static uint32_t merge_events_place_of(struct events *events, const Tapescope__Ev
     return (uint32_t)events->n_sites++;
 }
 
-static uint64_t merge_events_end_of(const struct read_event *event)
-{
-    return event->ticks < UINT64_MAX - event->start_ticks ? event->start_ticks + event->ticks
-                                                          : UINT64_MAX;
-}
-
 static void merge_events_take(void *payload, const struct read_profile *profile,
                               const struct read_event *event)
 {
@@ -884,7 +873,7 @@ static void merge_events_take(void *payload, const struct read_profile *profile,
     events->site_of[events->n] = place;
     events->record[events->n] = (int64_t)(event->record - events->last_record);
     events->start[events->n] = (int64_t)(start - events->last_start);
-    events->ticks[events->n] = merge_time(merge, part, merge_events_end_of(event)) - start;
+    events->ticks[events->n] = merge_time(merge, part, read_event_end(event)) - start;
     events->last_record = event->record;
     events->last_start = start;
     if (++events->n == MOST_EVENTS)

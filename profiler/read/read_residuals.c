@@ -3,6 +3,7 @@
  * See read_state.h for the invariant. Until the end, rows are named as in the file, since a
  * packet may name rows that come later. A class whose producer is in no packet stays, with no row.
  */
+#include "base_number.h"
 #include "read_state.h"
 
 #include <math.h>
@@ -20,18 +21,13 @@ static uint64_t first_of(const struct read_residual_counts *a, const struct read
     return a->first_ticks < b->first_ticks ? a->first_ticks : b->first_ticks;
 }
 
-static uint64_t residuals_greater(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 void read_residual_add(struct read_residual_counts *to, const struct read_residual_counts *from)
 {
     const uint64_t first = first_of(to, from),
-                   last = residuals_greater(to->last_ticks, from->last_ticks);
-    const uint64_t largest = residuals_greater(to->largest_bytes, from->largest_bytes);
+                   last = base_greater(to->last_ticks, from->last_ticks);
+    const uint64_t largest = base_greater(to->largest_bytes, from->largest_bytes);
 #define X(name) to->name = read_add(to->name, from->name);
-    READ_RESIDUAL_COUNTERS(X)
+    CLASS_COUNTERS(X)
 #undef X
     to->first_ticks = first;
     to->last_ticks = last;
@@ -63,7 +59,7 @@ static void apply_class(struct read_tape_state *tape, const Tapescope__ResidualC
         .released_others = from->released_others,
         .byte_ticks = finite_or_none(from->byte_ticks),
 #define X(name) .name = from->name,
-        READ_RESIDUAL_COUNTERS(X)
+        CLASS_COUNTERS(X)
 #undef X
     };
 }

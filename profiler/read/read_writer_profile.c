@@ -3,12 +3,14 @@
  * What the profile's strings and arrays hold is written as the reader has it: a profile that is
  * read again is the same.
  */
+#include "base_number.h"
 #include "read_writer.h"
 
 #include "base_memory.h"
 #include "profile_frame.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     PATHS_IN_PACKET = 1 << 14,
@@ -26,9 +28,20 @@ static void *new_list(const ProtobufCMessageDescriptor *type, size_t n)
     return list;
 }
 
-static size_t writer_profile_least(size_t a, size_t b)
+/* The message in packets of at most `most` of its list, one at least; list_at and n_at are the
+ * message's members. Frees the list. */
+static void put_list(struct read_writer *writer, Tapescope__Packet__KindCase kind, void *message,
+                     void *list_at, size_t *n_at, void *list, size_t n, size_t most)
 {
-    return a < b ? a : b;
+    size_t at = 0;
+    do {
+        void **part = (void **)list + at;
+        memcpy(list_at, &part, sizeof part);
+        *n_at = base_lesser(n - at, most);
+        read_writer_put_packet(writer, kind, message);
+        at += *n_at;
+    } while (at < n);
+    free(list);
 }
 
 static char *text_of(const char *text)
@@ -98,16 +111,10 @@ static void put_paths(struct read_writer *writer, const struct read_profile *pro
         list[i]->parent = profile->call_path[i].parent;
         list[i]->pc = profile->call_path[i].pc;
     }
-    size_t at = 0;
-    do {
-        Tapescope__Paths paths = TAPESCOPE__PATHS__INIT;
-        paths.path = list + at;
-        paths.n_path = writer_profile_least(n - at, PATHS_IN_PACKET);
-        paths.refused = profile->paths_refused;
-        read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_PATHS, &paths);
-        at += paths.n_path;
-    } while (at < n);
-    free(list);
+    Tapescope__Paths paths = TAPESCOPE__PATHS__INIT;
+    paths.refused = profile->paths_refused;
+    put_list(writer, TAPESCOPE__PACKET__KIND_PATHS, &paths, &paths.path, &paths.n_path, list, n,
+             PATHS_IN_PACKET);
 }
 
 static void fill_expectation(Tapescope__Expectation *to, const struct read_expectation *from,
@@ -159,7 +166,7 @@ static void writer_profile_put_scopes(struct read_writer *writer,
     size_t at = 0;
     do {
         Tapescope__Scopes scopes = TAPESCOPE__SCOPES__INIT;
-        const size_t some = writer_profile_least(n - at, OTHERS_IN_PACKET);
+        const size_t some = base_lesser(n - at, OTHERS_IN_PACKET);
         if (at + some == n)
             scopes = whole;
         scopes.scope = list + at;
@@ -183,7 +190,7 @@ static void writer_profile_fill_row(Tapescope__Row *to, const struct read_row *f
     to->kept_by = from->kept_by_index;
     to->kept_others = from->kept_others;
 #define X(name) to->name = from->name;
-    READ_ROW_COUNTERS(X)
+    ROW_COUNTERS(X)
 #undef X
 }
 
@@ -193,19 +200,13 @@ static void writer_profile_put_rows(struct read_writer *writer, const struct rea
     Tapescope__Row **list = new_list(&tapescope__row__descriptor, n);
     for (size_t i = 0; i < n; i++)
         writer_profile_fill_row(list[i], &tape->row[i]);
-    size_t at = 0;
-    do {
-        Tapescope__Ledger ledger = TAPESCOPE__LEDGER__INIT;
-        ledger.row = list + at;
-        ledger.n_row = writer_profile_least(n - at, OTHERS_IN_PACKET);
-        ledger.tapes = tape->tapes;
+    Tapescope__Ledger ledger = TAPESCOPE__LEDGER__INIT;
+    ledger.tapes = tape->tapes;
 #define X(name) ledger.name = tape->name;
-        READ_TAPE_COUNTERS(X)
+    TAPE_COUNTERS(X)
 #undef X
-        read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_LEDGER, &ledger);
-        at += ledger.n_row;
-    } while (at < n);
-    free(list);
+    put_list(writer, TAPESCOPE__PACKET__KIND_LEDGER, &ledger, &ledger.row, &ledger.n_row, list, n,
+             OTHERS_IN_PACKET);
 }
 
 static void writer_profile_fill_class(Tapescope__ResidualClass *to,
@@ -220,24 +221,21 @@ static void writer_profile_fill_class(Tapescope__ResidualClass *to,
     to->released_others = from->released_others;
     to->byte_ticks = from->byte_ticks;
 #define X(name) to->name = from->name;
-    READ_RESIDUAL_COUNTERS(X)
+    CLASS_COUNTERS(X)
 #undef X
 }
 
 static void writer_profile_put_classes(struct read_writer *writer, const struct read_tape *tape)
 {
     const size_t n = tape->n_residuals;
+    if (n == 0)
+        return;
     Tapescope__ResidualClass **list = new_list(&tapescope__residual_class__descriptor, n);
     for (size_t i = 0; i < n; i++)
         writer_profile_fill_class(list[i], &tape->residual[i]);
-    for (size_t at = 0; at < n;) {
-        Tapescope__Residuals residuals = TAPESCOPE__RESIDUALS__INIT;
-        residuals.part = list + at;
-        residuals.n_part = writer_profile_least(n - at, OTHERS_IN_PACKET);
-        read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_RESIDUALS, &residuals);
-        at += residuals.n_part;
-    }
-    free(list);
+    Tapescope__Residuals residuals = TAPESCOPE__RESIDUALS__INIT;
+    put_list(writer, TAPESCOPE__PACKET__KIND_RESIDUALS, &residuals, &residuals.part,
+             &residuals.n_part, list, n, OTHERS_IN_PACKET);
 }
 
 static void put_stretch(struct read_writer *writer, const struct read_tape *tape)
@@ -285,7 +283,7 @@ static void writer_profile_put_moments(struct read_writer *writer, const struct 
     for (size_t at = 0; at < n; at += MOMENTS_IN_PACKET) {
         Tapescope__Timeline timeline = TAPESCOPE__TIMELINE__INIT;
         timeline.n_ticks = timeline.n_most_bytes = timeline.n_least_bytes = timeline.n_phase =
-            writer_profile_least(n - at, MOMENTS_IN_PACKET);
+            base_lesser(n - at, MOMENTS_IN_PACKET);
         timeline.ticks = ticks + at;
         timeline.most_bytes = most + at;
         timeline.least_bytes = least_bytes + at;
@@ -305,7 +303,7 @@ static void fill_thread(Tapescope__Thread *to, const struct read_thread *from)
     to->tid = from->tid;
     to->name = from->name;
 #define X(name) to->name = from->name;
-    READ_THREAD_COUNTERS(X)
+    THREAD_COUNTERS(X)
 #undef X
 }
 
@@ -315,16 +313,10 @@ static void put_threads(struct read_writer *writer, const struct read_profile *p
     Tapescope__Thread **list = new_list(&tapescope__thread__descriptor, n);
     for (size_t i = 0; i < n; i++)
         fill_thread(list[i], &profile->thread[i]);
-    size_t at = 0;
-    do {
-        Tapescope__Threads threads = TAPESCOPE__THREADS__INIT;
-        threads.thread = list + at;
-        threads.n_thread = writer_profile_least(n - at, OTHERS_IN_PACKET);
-        threads.process_cpu_ns = profile->process_cpu_ns;
-        read_writer_put_packet(writer, TAPESCOPE__PACKET__KIND_THREADS, &threads);
-        at += threads.n_thread;
-    } while (at < n);
-    free(list);
+    Tapescope__Threads threads = TAPESCOPE__THREADS__INIT;
+    threads.process_cpu_ns = profile->process_cpu_ns;
+    put_list(writer, TAPESCOPE__PACKET__KIND_THREADS, &threads, &threads.thread, &threads.n_thread,
+             list, n, OTHERS_IN_PACKET);
 }
 
 static void writer_profile_fill_sample(Tapescope__Sample *to, const struct read_sample *from,
@@ -342,7 +334,7 @@ static void writer_profile_fill_sample(Tapescope__Sample *to, const struct read_
     to->stack = from->stack;
     to->n_stack = from->n_stack;
 #define X(name) to->name = from->name;
-    READ_SAMPLE_COUNTERS(X)
+    SAMPLE_COUNTERS(X)
 #undef X
 }
 

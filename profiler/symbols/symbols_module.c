@@ -4,6 +4,7 @@
  * Built as tapescope-symbols.so; all but the entry is hidden. Invariant: one caller at a time (a
  * mutex); a failure is reported as -1 and nothing else happens.
  */
+#include "base_strings.h"
 #include "symbols.h"
 
 #include <errno.h>
@@ -96,12 +97,6 @@ static int select_module(uintptr_t pc)
     return symbols ? 0 : -1;
 }
 
-static const char *module_base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static int module_describe(uintptr_t pc, uint32_t line, char *buf, unsigned n)
 {
     struct symbols_place place;
@@ -114,7 +109,7 @@ static int module_describe(uintptr_t pc, uint32_t line, char *buf, unsigned n)
         return -1;
     }
     if (complete == 0) {
-        snprintf(buf, n, "%s:%u%s%s", module_base_name(place.file), (unsigned)place.line,
+        snprintf(buf, n, "%s:%u%s%s", base_file_name(place.file), (unsigned)place.line,
                  place.function ? " in " : "", place.function ? place.function : "");
         return 0;
     }
@@ -124,7 +119,7 @@ static int module_describe(uintptr_t pc, uint32_t line, char *buf, unsigned n)
         snprintf(buf, n, "line %u in %s", (unsigned)line, place.function);
     else
         snprintf(buf, n, "%s+0x%llx in %s", place.function, (unsigned long long)place.offset,
-                 module_base_name(place.module));
+                 base_file_name(place.module));
     return 0;
 }
 

@@ -35,14 +35,12 @@
 
 enum { TAPE_HOOK_ABI = 6, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
 
-/* The counters of a row; counters.def says what each is. Times are in ticks of hook->clock. Bytes
+struct tape_residuals;
+
+/* counters.def says what each counter is. Times are in ticks of hook->clock. Bytes
  * of records, values and adjoints are those handed out: their sum over all rows (padding has a row
  * of its own) is exactly tape_ledger.handed_out_bytes. peak_bytes are live_bytes as of the tape's
  * peak, while live_bytes has changed since: tape_row_at_peak() says what the row held then. */
-#define TAPE_ROW_COUNTERS(X) COUNTER_NAMES(X)
-
-struct tape_residuals;
-
 struct tape_row {
     uintptr_t pc;         /* return address in the user's code; 0 for rows of the tape's own */
     const char *op;       /* "matmul", "leaf", "backward", "padding": static storage */
@@ -54,23 +52,9 @@ struct tape_row {
     const char *shape;    /* of result and operands, where hook->shapes asks; static; else NULL */
     uint64_t peak_stamp;  /* ledger->peak_count when live_bytes last changed */
 #define X(name) uint64_t name;
-    TAPE_ROW_COUNTERS(X)
+    ROW_COUNTERS(X)
 #undef X
 };
-
-/* Counters of the tape as a whole, kept apart from the rows so that their sums can be checked. */
-#define TAPE_LEDGER_COUNTERS(X)                                                                    \
-    X(forward_ticks)                                                                               \
-    X(backward_ticks)                                                                              \
-    X(recompute_ticks)                                                                             \
-    X(handed_out_bytes) /* records + values + adjoints + padding since the profile began */        \
-    X(live_bytes)                                                                                  \
-    X(peak_bytes)     /* greatest live_bytes while profiled */                                     \
-    X(peak_count)     /* how often peak_bytes rose */                                              \
-    X(reserved_bytes) /* address space */                                                          \
-    X(touched_bytes)  /* of it, ever handed out at once: the high-water mark of the arena */       \
-    X(sweeps)         /* backward calls */                                                         \
-    X(records)        /* op records made */
 
 struct tape_ledger {
     uint64_t tape;   /* number of the tape in this process, from 1, never reused */
@@ -79,7 +63,7 @@ struct tape_ledger {
     struct tape_row *chunk[TAPE_ROW_CHUNKS];
     struct tape_residuals *residuals; /* see tape_residuals.h; read with acquire; may be NULL */
 #define X(name) uint64_t name;
-    TAPE_LEDGER_COUNTERS(X)
+    TAPE_COUNTERS(X)
 #undef X
 };
 
@@ -104,15 +88,6 @@ enum {
     TAPE_SCOPE_EXPECTATIONS = 1024
 };
 
-/* Of a node alone, without the nodes below it. */
-#define TAPE_SCOPE_COUNTERS(X)                                                                     \
-    X(calls)          /* times it was begun */                                                     \
-    X(open_calls)     /* of those: that have not ended */                                          \
-    X(recorded_calls) /* of those that have ended: within which something was recorded */          \
-    X(ticks)          /* passed in it, up to the last begin or end in its thread */                \
-    X(sweep_ticks)    /* of them, in sweeps that were begun in it */                               \
-    X(records)        /* ops and statements recorded in it */
-
 /* A node, once made, keeps its place and all but its counters for good. Only threads of its lane
  * write it, which is one thread at a time. */
 struct tape_scope {
@@ -123,7 +98,7 @@ struct tape_scope {
     const char *key[TAPE_SCOPE_KEYS];
     int64_t value[TAPE_SCOPE_KEYS];
 #define X(name) uint64_t name;
-    TAPE_SCOPE_COUNTERS(X)
+    SCOPE_COUNTERS(X)
 #undef X
 };
 

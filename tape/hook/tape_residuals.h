@@ -35,24 +35,6 @@ enum tape_release_cause {
     TAPE_RELEASE_CAUSES
 };
 
-/* The counters of a class. Bytes are those handed out. */
-#define TAPE_CLASS_COUNTERS(X)                                                                     \
-    X(count) /* buffers, records and so on */                                                      \
-    X(bytes)                                                                                       \
-    X(live_bytes)                                                                                  \
-    X(held_bytes)      /* as a row's: what is live at the tape's peak */                           \
-    X(largest_bytes)   /* of one buffer; values only */                                            \
-    X(read_bytes)      /* saved values that a pullback has read at least once, ever */             \
-    X(read_live_bytes) /* those of them that are live */                                           \
-    X(first_ticks)     /* when the first was made */                                               \
-    X(last_ticks)      /* when the last was given back */                                          \
-    X(by_call)         /* bytes given back, in the order of enum tape_release_cause */             \
-    X(by_sweep)                                                                                    \
-    X(by_frame)                                                                                    \
-    X(by_rewind)                                                                                   \
-    X(by_reset)                                                                                    \
-    X(by_destroy)
-
 struct tape_class {
     uint32_t producer; /* row */
     uint32_t consumer; /* row, plus 1; 0: none */
@@ -64,7 +46,7 @@ struct tape_class {
     uint64_t changed_ticks;   /* when live_bytes last changed */
     double byte_ticks;        /* bytes times ticks that they were live, up to changed_ticks */
 #define X(name) uint64_t name;
-    TAPE_CLASS_COUNTERS(X)
+    CLASS_COUNTERS(X)
 #undef X
 };
 
@@ -138,7 +120,7 @@ static inline struct tape_moment *tape_moment_at(const struct tape_residuals *r,
 /* Bytes that a class holds at the tape's peak; peaks: the ledger's peak_count. */
 static inline uint64_t tape_class_at_peak(const struct tape_class *c, uint64_t peaks)
 {
-    return c->peak_stamp == peaks ? c->held_bytes : c->live_bytes;
+    return c->peak_stamp == peaks ? c->peak_bytes : c->live_bytes;
 }
 
 #endif

@@ -467,13 +467,13 @@ struct tape_hook *tape_account_attach(struct tape *t, struct tape_hook *hook)
     for (uint32_t i = 0; i < t->ledger.n_rows; i++) {
         struct tape_row *row = tape_row(t, i);
 #define X(name) __atomic_store_n(&row->name, 0, __ATOMIC_RELAXED);
-        TAPE_ROW_COUNTERS(X)
+        ROW_COUNTERS(X)
 #undef X
         row->kept_by = row->kept_others = 0;
         row->peak_stamp = 0;
     }
 #define X(name) __atomic_store_n(&t->ledger.name, 0, __ATOMIC_RELAXED);
-    TAPE_LEDGER_COUNTERS(X)
+    TAPE_COUNTERS(X)
 #undef X
     __atomic_store_n(&t->ledger.reserved_bytes, t->arena.reserved, __ATOMIC_RELAXED);
     __atomic_store_n(&t->ledger.touched_bytes, t->arena.touched, __ATOMIC_RELAXED);

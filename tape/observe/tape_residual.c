@@ -115,7 +115,7 @@ static void residual_clear(struct tape *t, struct tape_residual_state *s)
     for (uint32_t i = 0; i < s->shared.n_classes; i++) {
         struct tape_class *c = tape_class_at(&s->shared, i);
 #define X(name) SET(c->name, 0);
-        TAPE_CLASS_COUNTERS(X)
+        CLASS_COUNTERS(X)
 #undef X
         set_byte_ticks(c, 0);
         SET(c->shared, 0);
@@ -220,7 +220,7 @@ static struct tape_class *class_change(struct tape *t, uint32_t class_, uint64_t
 {
     struct tape_class *c = tape_class_at(&t->residual->shared, class_);
     if (c->peak_stamp != t->ledger.peak_count) {
-        SET(c->held_bytes, c->live_bytes);
+        SET(c->peak_bytes, c->live_bytes);
         SET(c->peak_stamp, t->ledger.peak_count);
     }
     class_settle(t, c);
@@ -242,7 +242,7 @@ void tape_residual_shift_at_peak(struct tape *t, uint32_t class_, uint64_t delta
     struct tape_class *c = tape_class_at(&t->residual->shared, class_);
     class_settle(t, c);
     if (c->peak_stamp == t->ledger.peak_count)
-        TAPE_ADD(c->held_bytes, delta);
+        TAPE_ADD(c->peak_bytes, delta);
     TAPE_ADD(c->live_bytes, delta);
     tape_history_class(t, class_, delta);
 }

@@ -426,7 +426,7 @@ void tape_scope_observe(struct tape_hook *hook)
     for (uint32_t i = 1; i < scopes.n; i++) {
         struct tape_scope *s = tape_scopes_at(&scopes, i);
 #define X(name) __atomic_store_n(&s->name, 0, __ATOMIC_RELAXED);
-        TAPE_SCOPE_COUNTERS(X)
+        SCOPE_COUNTERS(X)
 #undef X
     }
     for (uint32_t i = 0; i < scopes.n_expectations; i++)

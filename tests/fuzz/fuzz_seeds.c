@@ -5,7 +5,7 @@
 
 int main(int argc, char **argv)
 {
-    static struct profile_seed seed;
+    static struct maker_bytes seed;
     if (argc != 2) {
         fprintf(stderr, "usage: fuzz_seeds FOLDER\n");
         return 2;
@@ -14,7 +14,7 @@ int main(int argc, char **argv)
         char path[4096];
         profile_seed_make(i, &seed);
         int length = snprintf(path, sizeof path, "%s/seed-%u.prof", argv[1], i);
-        FILE *file = length < (int)sizeof path && !seed.overflow ? fopen(path, "w") : NULL;
+        FILE *file = length < (int)sizeof path ? fopen(path, "w") : NULL;
         if (!file || fwrite(seed.data, 1, seed.n, file) != seed.n || fclose(file) != 0) {
             perror(path);
             return 1;

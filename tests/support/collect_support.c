@@ -120,7 +120,7 @@ struct tape_ledger *collect_make_tape(unsigned t, uint64_t unit)
         collect_rows[t][i] =
             (struct tape_row){.pc = UINT64_C(0x1000) * (i + 1), .op = op[i], .line = 41 + i};
 #define X(name) collect_rows[t][i].name = value++ * (i + 1);
-        TAPE_ROW_COUNTERS(X)
+        ROW_COUNTERS(X)
 #undef X
     }
     collect_rows[t][0].kept_by = 2;

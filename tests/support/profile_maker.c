@@ -2,36 +2,47 @@
 #include "profile_maker.h"
 #include "profile_frame.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+static void maker_demand(bool holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "profile_maker: %s\n", what);
+    abort();
+}
+
 void maker_put(struct maker_bytes *bytes, const void *data, size_t n)
 {
-    bytes->data = realloc(bytes->data, bytes->n + n);
-    ck_assert_ptr_nonnull(bytes->data);
+    maker_demand(n <= sizeof bytes->data - bytes->n, "no room");
     memcpy(bytes->data + bytes->n, data, n);
     bytes->n += n;
 }
 
-void maker_put_packet(struct maker_bytes *bytes, const Tapescope__Packet *packet)
+void maker_put_frame(struct maker_bytes *bytes, const void *payload, size_t n)
 {
-    uint8_t payload[4096], head[PROFILE_FRAME_BYTES];
-    size_t n = tapescope__packet__get_packed_size(packet);
-    ck_assert_uint_le(n, sizeof payload);
-    tapescope__packet__pack(packet, payload);
+    uint8_t head[PROFILE_FRAME_BYTES];
+    maker_demand(bytes->n_frames < MAKER_FRAMES, "no room for a frame");
     profile_frame_put(head, payload, (uint32_t)n);
-    ck_assert_uint_lt(bytes->n_frames, sizeof bytes->frame / sizeof *bytes->frame);
     bytes->frame[bytes->n_frames++] = bytes->n;
     maker_put(bytes, head, sizeof head);
     maker_put(bytes, payload, n);
+    bytes->frame[bytes->n_frames] = bytes->n;
+}
+
+void maker_put_packet(struct maker_bytes *bytes, Tapescope__Packet__KindCase kind, void *message)
+{
+    const Tapescope__Packet packet = profile_packet(kind, message);
+    uint8_t payload[MAKER_BYTES];
+    maker_demand(tapescope__packet__get_packed_size(&packet) <= sizeof payload, "too large");
+    maker_put_frame(bytes, payload, tapescope__packet__pack(&packet, payload));
 }
 
 void maker_put_header(struct maker_bytes *bytes, const char *clock, uint32_t version)
 {
     Tapescope__Header header = TAPESCOPE__HEADER__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     char *argument[] = {(char *)"./program", (char *)"a\033[31m b"};
     header.version = version;
     header.library_version = (char *)"0.1";
@@ -40,32 +51,24 @@ void maker_put_header(struct maker_bytes *bytes, const char *clock, uint32_t ver
     header.n_argument = 2;
     header.clock = (char *)(uintptr_t)clock;
     header.start_unix_ns = 1700000000000000000u;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_HEADER;
-    packet.header = &header;
     maker_put(bytes, PROFILE_MAGIC, PROFILE_MAGIC_BYTES);
-    maker_put_packet(bytes, &packet);
+    maker_put_packet(bytes, TAPESCOPE__PACKET__KIND_HEADER, &header);
 }
 
 void maker_put_clock(struct maker_bytes *bytes, uint64_t ticks, uint64_t ns)
 {
     Tapescope__Clock clock = TAPESCOPE__CLOCK__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     clock.ticks = ticks;
     clock.monotonic_ns = ns;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_CLOCK;
-    packet.clock = &clock;
-    maker_put_packet(bytes, &packet);
+    maker_put_packet(bytes, TAPESCOPE__PACKET__KIND_CLOCK, &clock);
 }
 
 void maker_put_overhead(struct maker_bytes *bytes, double forward, double backward)
 {
     Tapescope__Overhead overhead = TAPESCOPE__OVERHEAD__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     overhead.forward_ticks = forward;
     overhead.backward_ticks = backward;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_OVERHEAD;
-    packet.overhead = &overhead;
-    maker_put_packet(bytes, &packet);
+    maker_put_packet(bytes, TAPESCOPE__PACKET__KIND_OVERHEAD, &overhead);
 }
 
 void maker_put_modules(struct maker_bytes *bytes)
@@ -74,32 +77,26 @@ void maker_put_modules(struct maker_bytes *bytes)
     Tapescope__Module module = TAPESCOPE__MODULE__INIT;
     Tapescope__Module *list[] = {&module};
     Tapescope__Modules modules = TAPESCOPE__MODULES__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     module.path = (char *)"/nowhere/program";
     module.build_id = (ProtobufCBinaryData){sizeof id, id};
     module.start = 0x1000;
     module.end = 0x9000;
     modules.module = list;
     modules.n_module = 1;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_MODULES;
-    packet.modules = &modules;
-    maker_put_packet(bytes, &packet);
+    maker_put_packet(bytes, TAPESCOPE__PACKET__KIND_MODULES, &modules);
 }
 
 void maker_put_module(struct maker_bytes *bytes, const char *path, uint64_t start, uint64_t bias)
 {
     Tapescope__Module module = TAPESCOPE__MODULE__INIT, *list[] = {&module};
     Tapescope__Modules modules = TAPESCOPE__MODULES__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     module.path = (char *)(uintptr_t)path;
     module.start = start;
     module.end = start + 0x1000;
     module.bias = bias;
     modules.module = list;
     modules.n_module = 1;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_MODULES;
-    packet.modules = &modules;
-    maker_put_packet(bytes, &packet);
+    maker_put_packet(bytes, TAPESCOPE__PACKET__KIND_MODULES, &modules);
 }
 
 void maker_put_symbols(struct maker_bytes *bytes, uint64_t known_pc, uint32_t known_line,
@@ -108,7 +105,6 @@ void maker_put_symbols(struct maker_bytes *bytes, uint64_t known_pc, uint32_t kn
     Tapescope__Symbol known = TAPESCOPE__SYMBOL__INIT, other = TAPESCOPE__SYMBOL__INIT;
     Tapescope__Symbol *list[] = {&known, &other};
     Tapescope__Symbols symbols = TAPESCOPE__SYMBOLS__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     known.pc = known_pc;
     known.line = known_line;
     known.function = (char *)"dense";
@@ -121,25 +117,20 @@ void maker_put_symbols(struct maker_bytes *bytes, uint64_t known_pc, uint32_t kn
     other.offset = 16;
     symbols.symbol = list;
     symbols.n_symbol = 2;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_SYMBOLS;
-    packet.symbols = &symbols;
-    maker_put_packet(bytes, &packet);
+    maker_put_packet(bytes, TAPESCOPE__PACKET__KIND_SYMBOLS, &symbols);
 }
 
 void maker_put_end(struct maker_bytes *bytes)
 {
     Tapescope__End end = TAPESCOPE__END__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     end.reason = (char *)"stop";
-    packet.kind_case = TAPESCOPE__PACKET__KIND_END;
-    packet.end = &end;
-    maker_put_packet(bytes, &packet);
+    maker_put_packet(bytes, TAPESCOPE__PACKET__KIND_END, &end);
 }
 
 struct maker_ledger *maker_new_ledger(uint64_t tape)
 {
     struct maker_ledger *made = calloc(1, sizeof *made);
-    ck_assert_ptr_nonnull(made);
+    maker_demand(made, "no memory");
     tapescope__ledger__init(&made->ledger);
     made->ledger.row = made->list;
     made->ledger.tape = tape;
@@ -160,10 +151,7 @@ Tapescope__Row *maker_add_row(struct maker_ledger *made, uint32_t index, uint64_
 
 void maker_put_ledger(struct maker_bytes *bytes, struct maker_ledger *made)
 {
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_LEDGER;
-    packet.ledger = &made->ledger;
-    maker_put_packet(bytes, &packet);
+    maker_put_packet(bytes, TAPESCOPE__PACKET__KIND_LEDGER, &made->ledger);
     free(made);
 }
 
@@ -172,12 +160,11 @@ struct read_profile *maker_read(struct maker_bytes *bytes)
     char error[1024] = "";
     maker_put_end(bytes);
     FILE *stream = fmemopen(bytes->data, bytes->n, "r");
-    ck_assert_ptr_nonnull(stream);
+    maker_demand(stream, "no stream");
     struct read_profile *profile = read_profile_stream(stream, "x", error, sizeof error);
     fclose(stream);
-    free(bytes->data);
     *bytes = (struct maker_bytes){0};
-    ck_assert_msg(profile != NULL, "%s", error);
-    ck_assert_ptr_null(profile->warning);
+    maker_demand(profile, error);
+    maker_demand(!profile->warning, "a warning");
     return profile;
 }

@@ -1,6 +1,6 @@
 /* profile_maker.h: profiles made packet by packet, for tests of the reader.
  *
- * A failure to make one is a failed assertion.
+ * Uses no test framework, so that the fuzzer's programs can use it. What does not fit ends the test.
  */
 #ifndef PROFILE_MAKER_H
 #define PROFILE_MAKER_H
@@ -11,11 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A profile under construction. */
+/* A profile under construction; it begins as zeros. */
+enum { MAKER_BYTES = 1 << 17, MAKER_FRAMES = 64 };
 struct maker_bytes {
-    uint8_t *data;
+    uint8_t data[MAKER_BYTES];
     size_t n;
-    size_t frame[64]; /* where frames begin */
+    size_t frame[MAKER_FRAMES + 1]; /* where frames begin, and where the last one ends */
     size_t n_frames;
 };
 
@@ -27,7 +28,8 @@ struct maker_ledger {
 };
 
 void maker_put(struct maker_bytes *bytes, const void *data, size_t n);
-void maker_put_packet(struct maker_bytes *bytes, const Tapescope__Packet *packet);
+void maker_put_frame(struct maker_bytes *bytes, const void *payload, size_t n);
+void maker_put_packet(struct maker_bytes *bytes, Tapescope__Packet__KindCase kind, void *message);
 void maker_put_header(struct maker_bytes *bytes, const char *clock, uint32_t version);
 void maker_put_clock(struct maker_bytes *bytes, uint64_t ticks, uint64_t ns);
 void maker_put_overhead(struct maker_bytes *bytes, double forward, double backward);
@@ -43,7 +45,7 @@ Tapescope__Row *maker_add_row(struct maker_ledger *made, uint32_t index, uint64_
                               const char *op);
 void maker_put_ledger(struct maker_bytes *bytes, struct maker_ledger *made);
 
-/* Ends the profile, frees its bytes and reads it, which must succeed. */
+/* Ends the profile and reads it, which must succeed; the bytes are zeros then. */
 struct read_profile *maker_read(struct maker_bytes *bytes);
 
 #endif

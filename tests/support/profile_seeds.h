@@ -7,7 +7,8 @@
 #ifndef PROFILE_SEEDS_H
 #define PROFILE_SEEDS_H
 
-#include <stdbool.h>
+#include "profile_maker.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,19 +16,10 @@ enum {
     PROFILE_SEEDS = 10,
     PROFILE_SEEDS_COMPLETE = 8,
     PROFILE_SEED_BYTES = 2048,
-    PROFILE_SEED_FRAMES = 24,
-};
-
-struct profile_seed {
-    uint8_t data[PROFILE_SEED_BYTES];
-    size_t n;
-    size_t frame[PROFILE_SEED_FRAMES + 1]; /* where frames begin, and where the last one ends */
-    size_t n_frames;
-    bool overflow; /* it did not fit: the seed is not usable */
 };
 
 /* Makes seed number 0 to PROFILE_SEEDS - 1. */
-void profile_seed_make(unsigned number, struct profile_seed *seed);
+void profile_seed_make(unsigned number, struct maker_bytes *seed);
 
 /* Walks the frames of n bytes and gives each the checksum of its payload; a last frame that says
  * more than there is gets the length of what there is. Writes the magic too. */

@@ -90,11 +90,11 @@ START_TEST(without_a_profile_no_counter_changes)
     for (uint32_t i = n; i < ledger->n_rows; i++) {
         const struct tape_row *row = tape_ledger_row(ledger, i);
 #define X(name) ck_assert_uint_eq(row->name, 0);
-        TAPE_ROW_COUNTERS(X)
+        ROW_COUNTERS(X)
 #undef X
     }
 #define X(name) ck_assert_uint_eq(ledger->name, copy.name);
-    TAPE_LEDGER_COUNTERS(X)
+    TAPE_COUNTERS(X)
 #undef X
     ad_tape_destroy(tape);
 }

@@ -5,9 +5,8 @@
  */
 #include "attach.h"
 #include "cli_args.h"
-#include "cli_recording.h"
 #include "cli_run.h"
-#include "cli_summary.h"
+#include "cli_written.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -29,7 +28,6 @@ struct attach_args {
     struct cli_args cli;
     const char *output;
     double seconds;
-    struct cli_recording recording;
 };
 
 static const struct cli_option options[] = {
@@ -37,7 +35,6 @@ static const struct cli_option options[] = {
      offsetof(struct attach_args, output), NULL, 0},
     {"seconds", 's', CLI_NUMBER, "N", "how long to measure (default 10); Ctrl-C ends it before",
      offsetof(struct attach_args, seconds), NULL, 0},
-    CLI_RECORDING_OPTIONS(offsetof(struct attach_args, recording)),
 };
 
 const struct cli_command cli_attach = {
@@ -48,6 +45,7 @@ const struct cli_command cli_attach = {
              "with TAPESCOPE_OPTIONS=attach=usr2 (or usr1) in its environment: then it waits for "
              "this signal, and costs nothing until it comes.",
     CLI_OPTIONS(options),
+    .shared = CLI_RECORDING,
     .notes = "A process that does not wait gets no signal. The program goes on when the profile "
              "ends; its user must be the same as ours.",
     .run = cmd_attach,
@@ -338,8 +336,7 @@ static int attach_begin(struct attach_target *target, const struct attach_args *
 
 int cmd_attach(int argc, char **argv)
 {
-    struct attach_args args = {
-        .output = CLI_DEFAULT_PROFILE, .seconds = 10, .recording = CLI_RECORDING_DEFAULTS};
+    struct attach_args args = {.output = CLI_DEFAULT_PROFILE, .seconds = 10};
     int status = cli_parse(&cli_attach, &args.cli, argc, argv);
     if (status >= 0)
         return status;
@@ -353,6 +350,6 @@ int cmd_attach(int argc, char **argv)
         return CLI_USAGE;
     }
     unsetenv("TAPESCOPE_OPTIONS"); /* ours are not the program's */
-    cli_export_recording(&args.recording);
+    cli_export_recording(&args.cli);
     return attach_begin(&target, &args);
 }

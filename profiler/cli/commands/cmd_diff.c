@@ -10,7 +10,7 @@ struct diff_args {
 
 static const struct cli_option options[] = {
     {"sort", 's', CLI_CHOICE, "KEY", "what is compared", offsetof(struct diff_args, sort),
-     cli_tree_metrics, 0},
+     cli_metrics, 0},
     {"abs", 0, CLI_CONSTANT, NULL, "the greatest difference first (the default)",
      offsetof(struct diff_args, relative), NULL, 0},
     {"rel", 0, CLI_CONSTANT, NULL, "the greatest change in relation to BASE first",
@@ -18,7 +18,7 @@ static const struct cli_option options[] = {
     {"limit", 'n', CLI_COUNT, "N", "show N rows (default 20); 0: all",
      offsetof(struct diff_args, limit), NULL, 0},
     {"by", 'b', CLI_CHOICE, "WHAT", "what a row stands for", offsetof(struct diff_args, by),
-     cli_top_views, 0},
+     cli_places, 0},
 };
 
 const struct cli_command cli_diff = {

@@ -22,7 +22,7 @@ static const struct cli_option options[] = {
     {"limit", 'n', CLI_COUNT, "N", "show N rows (default 20); 0: all",
      offsetof(struct growth_args, limit), NULL, 0},
     {"by", 'b', CLI_CHOICE, "WHAT", "what a row stands for", offsetof(struct growth_args, by),
-     cli_top_views, 0},
+     cli_places, 0},
 };
 
 const struct cli_command cli_growth = {

@@ -9,7 +9,6 @@
 #include "base_memory.h"
 #include "cli_memory.h"
 #include "cli_recorded.h"
-#include "cli_recording.h"
 #include "cli_run.h"
 #include "cli_terminal.h"
 #include "read_follow.h"
@@ -48,7 +47,6 @@ struct live_args {
     struct cli_args cli;
     const char *output;
     bool pack;
-    struct cli_recording recording;
 };
 
 static const struct cli_option options[] = {
@@ -56,9 +54,6 @@ static const struct cli_option options[] = {
      offsetof(struct live_args, output), NULL, 0},
     {"pack", 0, CLI_FLAG, NULL, "at the end, compress it and put the symbols in (tapescope pack)",
      offsetof(struct live_args, pack), NULL, 0},
-    CLI_RECORDING_OPTIONS(offsetof(struct live_args, recording)),
-    {"warmup", 0, CLI_COUNT, "K", "steps that are not measured, before the first that is",
-     offsetof(struct live_args, recording.warmup), NULL, 0},
 };
 
 const struct cli_command cli_live = {
@@ -69,7 +64,7 @@ const struct cli_command cli_live = {
              "does: phase, line, tape bytes, and the costliest lines so far. The program's output "
              "goes on above. Where neither standard output nor error is a terminal: as record.",
     CLI_OPTIONS(options),
-    .shared = CLI_COLOR,
+    .shared = CLI_RECORDING | CLI_WARMUP | CLI_COLOR,
     .notes = "The defaults are --time sampled --tape on --depth 0 --interval 125. The exit status "
              "is the program's, or 128 + n if signal n ended it; 126 or 127: it could not be run.",
     .runs_program = true,
@@ -416,7 +411,7 @@ static int live_run(const struct live_args *args, char **argv, const char *path)
 
 int cmd_live(int argc, char **argv)
 {
-    struct live_args args = {.output = CLI_DEFAULT_PROFILE, .recording = CLI_RECORDING_DEFAULTS};
+    struct live_args args = {.output = CLI_DEFAULT_PROFILE};
     int status = cli_parse(&cli_live, &args.cli, argc, argv);
     if (status >= 0)
         return status;
@@ -430,7 +425,7 @@ int cmd_live(int argc, char **argv)
         return CLI_FAILED;
     }
     live_set_defaults();
-    cli_export_recording(&args.recording);
+    cli_export_recording(&args.cli);
     status = live_run(&args, argv + optind, path);
     free(path);
     return status;

@@ -1,8 +1,7 @@
 /* cmd_merge.c: `tapescope merge`: profiles of several processes or runs as one. */
-#include "cli_pack.h"
+#include "cli_written.h"
 
 #include "base_memory.h"
-#include "cli_sum.h"
 #include "read_merge.h"
 
 #include <stdlib.h>

@@ -1,11 +1,5 @@
 /* cmd_pack.c: `tapescope pack`: a profile to keep. */
-#include "cli_pack.h"
-#include "read_pack.h"
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
+#include "cli_written.h"
 
 struct pack_args {
     struct cli_args cli;
@@ -28,36 +22,6 @@ const struct cli_command cli_pack = {
     .notes = "Every command reads packed profiles. PROFILE defaults to " CLI_DEFAULT_PROFILE ".",
     .run = cmd_pack,
 };
-
-int cli_pack_profile(const struct analyze_result *analysis, const char *from, const char *to)
-{
-    size_t n;
-    char error[4096];
-    struct read_symbol *symbol = analyze_symbols(analysis, &n);
-    int failed = read_pack(from, to, symbol, n, error, sizeof error);
-    free(symbol);
-    if (failed)
-        cli_message("pack: %s", error);
-    return failed ? CLI_FAILED : CLI_OK;
-}
-
-int cli_say_written(const struct cli_args *args, const char *command, const char *path,
-                    const struct read_profile *const *from, size_t n)
-{
-    char error[4096];
-    struct stat file;
-    if (!args->style.json)
-        return CLI_OK;
-    struct read_profile *written = read_profile(path, error, sizeof error);
-    if (!written || stat(path, &file) != 0) {
-        cli_message("%s: %s", command, written ? strerror(errno) : error);
-        read_profile_free(written);
-        return CLI_FAILED;
-    }
-    report_written(written, (uint64_t)file.st_size, command, from, n, &args->style);
-    read_profile_free(written);
-    return cli_finish();
-}
 
 int cmd_pack(int argc, char **argv)
 {

@@ -10,7 +10,6 @@
 #include "base_memory.h"
 #include "cli_page.h"
 #include "cli_recorded.h"
-#include "cli_recording.h"
 #include "cli_run.h"
 #include "cli_until.h"
 
@@ -24,7 +23,6 @@ struct record_args {
     const char *output;
     bool pack;
     int report;
-    struct cli_recording recording;
     struct cli_until until;
 };
 
@@ -46,9 +44,6 @@ static const struct cli_option options[] = {
      offsetof(struct record_args, until.goal), NULL, 0},
     {"max-runs", 0, CLI_COUNT, "N", "for --until-error: at most N runs (default 20)",
      offsetof(struct record_args, until.most_runs), NULL, 0},
-    CLI_RECORDING_OPTIONS(offsetof(struct record_args, recording)),
-    {"warmup", 0, CLI_COUNT, "K", "steps that are not measured, before the first that is",
-     offsetof(struct record_args, recording.warmup), NULL, 0},
 };
 
 const struct cli_command cli_record = {
@@ -58,6 +53,7 @@ const struct cli_command cli_record = {
     .about = "Runs a program that uses libtapescope and writes what its tapes cost to PROFILE. The "
              "program need not know.",
     CLI_OPTIONS(options),
+    .shared = CLI_RECORDING | CLI_WARMUP,
     .notes = "The exit status is the program's, or 128 + n if signal n ended it; 126 or 127: it "
              "could not be run; 125: it ended with 0 and left no profile, or there is no space for "
              "one; 1: --until-error was not "
@@ -89,9 +85,9 @@ static bool prepare_until(struct record_args *args)
 {
     if (args->until.goal.n == 0)
         return true;
-    if (args->recording.time < 0)
-        args->recording.time = CLI_TIME_SAMPLED;
-    if (args->recording.time != CLI_TIME_SAMPLED || args->until.most_runs == 0) {
+    if (args->cli.recording.time < 0)
+        args->cli.recording.time = CLI_TIME_SAMPLED;
+    if (args->cli.recording.time != CLI_TIME_SAMPLED || args->until.most_runs == 0) {
         cli_message(args->until.most_runs == 0 ? "record: --max-runs: at least one"
                                                : "record: --until-error needs --time sampled");
         return false;
@@ -101,9 +97,7 @@ static bool prepare_until(struct record_args *args)
 
 int cmd_record(int argc, char **argv)
 {
-    struct record_args args = {.output = CLI_DEFAULT_PROFILE,
-                               .recording = CLI_RECORDING_DEFAULTS,
-                               .until = {.most_runs = 20}};
+    struct record_args args = {.output = CLI_DEFAULT_PROFILE, .until = {.most_runs = 20}};
     int status = cli_parse(&cli_record, &args.cli, argc, argv);
     if (status >= 0)
         return status;
@@ -118,7 +112,7 @@ int cmd_record(int argc, char **argv)
         cli_message("cannot write %s: %s", args.output, strerror(errno));
         return CLI_FAILED;
     }
-    cli_export_recording(&args.recording);
+    cli_export_recording(&args.cli);
     struct cli_recorded recording = {.argv = argv + optind,
                                      .profile = args.output,
                                      .path = path,

@@ -8,7 +8,6 @@
 #include "base_memory.h"
 #include "cli_args.h"
 #include "cli_memory.h"
-#include "cli_recording.h"
 #include "cli_run.h"
 #include "report_stat.h"
 
@@ -24,7 +23,6 @@ struct stat_args {
     struct cli_args cli;
     size_t runs, warmup;
     const char *primal;
-    struct cli_recording recording;
 };
 
 static const struct cli_option options[] = {
@@ -35,7 +33,6 @@ static const struct cli_option options[] = {
     {"primal", 0, CLI_TEXT, "COMMAND",
      "a shell command that computes the value alone: its wall time is measured in turn",
      offsetof(struct stat_args, primal), NULL, 0},
-    CLI_RECORDING_OPTIONS(offsetof(struct stat_args, recording)),
 };
 
 const struct cli_command cli_stat = {
@@ -45,7 +42,7 @@ const struct cli_command cli_stat = {
     .about = "Runs a program several times and says what its runs cost: mean, standard deviation, "
              "least and most of the times, and of the tape's bytes.",
     CLI_OPTIONS(options),
-    .shared = CLI_EXACT | CLI_JSON,
+    .shared = CLI_RECORDING | CLI_EXACT | CLI_JSON,
     .notes = "wall: the process from start to end, profiled. gradient / forward: forward and "
              "backward time over forward time. The program's own output is not shown.",
     .runs_program = true,
@@ -174,7 +171,7 @@ static char *stat_make_folder(void)
 
 int cmd_stat(int argc, char **argv)
 {
-    struct stat_args args = {.runs = 5, .warmup = 1, .recording = CLI_RECORDING_DEFAULTS};
+    struct stat_args args = {.runs = 5, .warmup = 1};
     int status = cli_parse(&cli_stat, &args.cli, argc, argv);
     if (status >= 0)
         return status;
@@ -184,7 +181,7 @@ int cmd_stat(int argc, char **argv)
                                      "./program");
         return CLI_USAGE;
     }
-    cli_export_recording(&args.recording);
+    cli_export_recording(&args.cli);
     char *folder = stat_make_folder();
     if (!folder)
         return CLI_FAILED;

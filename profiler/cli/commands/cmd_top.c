@@ -12,30 +12,15 @@ struct top_args {
     bool roofline, csv, cum, expectations;
 };
 
-const char *const cli_top_sorts[] = {
-    [REPORT_SORT_TOTAL] = "total",       [REPORT_SORT_FORWARD] = "forward",
-    [REPORT_SORT_BACKWARD] = "backward", [REPORT_SORT_TAPE] = "tape",
-    [REPORT_SORT_PEAK] = "peak",         [REPORT_SORT_CALLS] = "calls",
-    [REPORT_SORT_LIFETIME] = "lifetime", [REPORT_SORT_RATIO] = "ratio",
-    [REPORT_SORT_RATIO + 1] = NULL,
-};
-
-const char *const cli_top_views[] = {
-    [ANALYZE_BY_LINE] = "line", [ANALYZE_BY_FUNCTION] = "function", [ANALYZE_BY_OP] = "op",
-    [ANALYZE_BY_FILE] = "file", [ANALYZE_BY_MODULE] = "module",     [ANALYZE_BY_MODULE + 1] = NULL,
-};
-
 enum { BY_SCOPE = ANALYZE_BY_SHAPE + 1 };
-static const char *const views[] = {
-    [ANALYZE_BY_LINE] = "line",     [ANALYZE_BY_FUNCTION] = "function",
-    [ANALYZE_BY_OP] = "op",         [ANALYZE_BY_FILE] = "file",
-    [ANALYZE_BY_MODULE] = "module", [ANALYZE_BY_SHAPE] = "shape",
-    [BY_SCOPE] = "scope",           [BY_SCOPE + 1] = NULL,
-};
+#define X(NAME, word, ...) word,
+static const char *const sorts[] = {REPORT_METRICS(X) "ratio", NULL};
+static const char *const views[] = {ANALYZE_VIEWS(X) "scope", NULL};
+#undef X
 
 static const struct cli_option options[] = {
     {"sort", 's', CLI_CHOICE, "KEY", "what comes first; 'share' is a line's part of it",
-     offsetof(struct top_args, sort), cli_top_sorts, 0},
+     offsetof(struct top_args, sort), sorts, 0},
     {"limit", 'n', CLI_COUNT, "N", "show N lines (default 20); 0: all",
      offsetof(struct top_args, limit), NULL, 0},
     {"by", 'b', CLI_CHOICE, "WHAT", "what a row stands for", offsetof(struct top_args, by), views,

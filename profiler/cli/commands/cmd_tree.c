@@ -13,13 +13,6 @@ struct tree_args {
     bool inverted, combine, system;
 };
 
-const char *const cli_tree_metrics[] = {
-    [REPORT_SORT_TOTAL] = "total",       [REPORT_SORT_FORWARD] = "forward",
-    [REPORT_SORT_BACKWARD] = "backward", [REPORT_SORT_TAPE] = "tape",
-    [REPORT_SORT_PEAK] = "peak",         [REPORT_SORT_CALLS] = "calls",
-    [REPORT_SORT_LIFETIME] = "lifetime", [REPORT_SORT_LIFETIME + 1] = NULL,
-};
-
 static const char *const orders[] = {
     [REPORT_TREE_BY_COST] = "cost",     [REPORT_TREE_BY_CALLS] = "calls",
     [REPORT_TREE_BY_SELF] = "self",     [REPORT_TREE_BY_SOURCE] = "source",
@@ -32,8 +25,7 @@ static const char *const recursions[] = {"full", "flat", NULL};
 
 #define AT(member) offsetof(struct tree_args, member)
 static const struct cli_option options[] = {
-    {"metric", 'm', CLI_CHOICE, "WHAT", "what a call is said to cost", AT(metric), cli_tree_metrics,
-     0},
+    {"metric", 'm', CLI_CHOICE, "WHAT", "what a call is said to cost", AT(metric), cli_metrics, 0},
     {"maxdepth", 'd', CLI_COUNT, "N", "show N levels; 0, the default: all", AT(max_depth), NULL, 0},
     {"mincount", 0, CLI_COUNT, "N", "only what N op calls or more were made in", AT(min_count),
      NULL, 0},

@@ -8,7 +8,7 @@
 
 #include "base_memory.h"
 #include "cli_run.h"
-#include "cli_sum.h"
+#include "cli_written.h"
 #include "read_merge.h"
 
 #include <errno.h>

@@ -1,8 +1,11 @@
 /* cli_args.c: see cli_args.h. */
 #include "cli_args.h"
+
 #include "base_json.h"
+#include "base_memory.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <langinfo.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -56,34 +59,82 @@ unsigned cli_width(void)
 #define ROW(X, NAME, name, ...) #name,
 static const char *const phases[] = {PHASE_LIST(ROW, ) NULL};
 #undef ROW
+#define X(NAME, word, ...) word,
+const char *const cli_metrics[] = {REPORT_METRICS(X) NULL};
+const char *const cli_places[] = {ANALYZE_PLACES(X) NULL};
+#undef X
+static const char *const times[] = {"exact", [CLI_TIME_SAMPLED] = "sampled", "off", NULL},
+                         *const on[] = {"on", "off", NULL}, *const off[] = {"off", "on", NULL},
+                         *const frames[] = {"user", "all", "none", NULL},
+                         *const unwinders[] = {"libunwind", "fp", NULL},
+                         *const signals[] = {"off", "usr1", "usr2", NULL};
+
+#define AT(member) offsetof(struct cli_args, member)
 static const struct {
     struct cli_option option;
     unsigned bit;
 } shared[] = {
-    {{"focus", 0, CLI_TEXT, "RE", "only lines whose file:line, function or op matches",
-      offsetof(struct cli_args, focus), NULL, 0},
+    {{"time", 0, CLI_CHOICE, "HOW", "how time is measured", AT(recording.time), times, 0},
+     CLI_RECORDING},
+    {{"tape", 0, CLI_CHOICE, "WHETHER", "whether bytes are counted", AT(recording.tape), on, 0},
+     CLI_RECORDING},
+    {{"freq", 0, CLI_COUNT, "HZ", "samples a second and thread (default 250)", AT(recording.freq),
+      NULL, 0},
+     CLI_RECORDING},
+    {{"interval", 0, CLI_COUNT, "MS",
+      "milliseconds between two writings of the profile, at most (default 1000)",
+      AT(recording.interval), NULL, 0},
+     CLI_RECORDING},
+    {{"depth", 0, CLI_COUNT, "N", "frames of a call path at most (default 64; samples: 0)",
+      AT(recording.depth), NULL, 0},
+     CLI_RECORDING},
+    {{"frames", 0, CLI_CHOICE, "WHOSE", "whose frames a call path keeps", AT(recording.frames),
+      frames, 0},
+     CLI_RECORDING},
+    {{"unwind", 0, CLI_CHOICE, "HOW", "how call paths are found", AT(recording.unwind), unwinders,
+      0},
+     CLI_RECORDING},
+    {{"shapes", 0, CLI_CHOICE, "WHETHER",
+      "whether ops are told apart by their shapes (top --by shape)", AT(recording.shapes), off, 0},
+     CLI_RECORDING},
+    {{"timeline", 0, CLI_BYTES, "BYTES", "keep single events, in at most so many bytes",
+      AT(recording.timeline), NULL, 0},
+     CLI_RECORDING},
+    {{"steps", 0, CLI_TEXT, "A:B", "measure steps A to B only, counted from 0", AT(recording.steps),
+      NULL, 0},
+     CLI_RECORDING},
+    {{"warmup", 0, CLI_COUNT, "K", "steps that are not measured, before the first that is",
+      AT(recording.warmup), NULL, 0},
+     CLI_WARMUP},
+    {{"snapshot-signal", 0, CLI_CHOICE, "SIGNAL", "a signal that asks for a snapshot",
+      AT(recording.snapshot_signal), signals, 0},
+     CLI_RECORDING},
+    {{"follow-fork", 0, CLI_FLAG, NULL, "a child process has a profile of its own",
+      AT(recording.follow_fork), NULL, 0},
+     CLI_RECORDING},
+    {{"focus", 0, CLI_TEXT, "RE", "only lines whose file:line, function or op matches", AT(focus),
+      NULL, 0},
      CLI_FILTER},
-    {{"ignore", 0, CLI_TEXT, "RE", "no lines whose file:line, function or op matches",
-      offsetof(struct cli_args, ignore), NULL, 0},
+    {{"ignore", 0, CLI_TEXT, "RE", "no lines whose file:line, function or op matches", AT(ignore),
+      NULL, 0},
      CLI_FILTER},
-    {{"phase", 0, CLI_SET, "PHASES", "whose times are shown, separated by commas",
-      offsetof(struct cli_args, style.phases), phases, 0},
+    {{"phase", 0, CLI_SET, "PHASES", "whose times are shown, separated by commas", AT(style.phases),
+      phases, 0},
      CLI_PHASE},
     {{"map", 0, CLI_LIST, "OLD=NEW", "read sources below the folder OLD from the folder NEW",
-      offsetof(struct cli_args, map), NULL, 0},
+      AT(map), NULL, 0},
      CLI_MAP},
     {{"json", 0, CLI_FLAG, NULL, "one JSON document, whose names docs/PROFILER.md lists",
-      offsetof(struct cli_args, style.json), NULL, 0},
+      AT(style.json), NULL, 0},
      CLI_JSON},
-    {{"exact", 0, CLI_FLAG, NULL, "plain integers: ns and bytes",
-      offsetof(struct cli_args, style.exact), NULL, 0},
+    {{"exact", 0, CLI_FLAG, NULL, "plain integers: ns and bytes", AT(style.exact), NULL, 0},
      CLI_EXACT},
-    {{"color", 0, CLI_CONSTANT, NULL, "colours, also where the output is no terminal",
-      offsetof(struct cli_args, color), NULL, 1},
+    {{"color", 0, CLI_CONSTANT, NULL, "colours, also where the output is no terminal", AT(color),
+      NULL, 1},
      CLI_COLOR},
-    {{"no-color", 0, CLI_CONSTANT, NULL, "no colours", offsetof(struct cli_args, color), NULL, 0},
-     CLI_COLOR},
+    {{"no-color", 0, CLI_CONSTANT, NULL, "no colours", AT(color), NULL, 0}, CLI_COLOR},
 };
+#undef AT
 
 const struct cli_option *cli_shared_option(size_t i, unsigned *bit)
 {
@@ -93,9 +144,58 @@ const struct cli_option *cli_shared_option(size_t i, unsigned *bit)
     return &shared[i].option;
 }
 
+/* ",name=value" of an option that was given. */
+static void put_given(FILE *out, const struct cli_option *option, const void *value)
+{
+    char *name = base_strdup(option->name);
+    for (char *dash = name; (dash = strchr(dash, '-'));)
+        *dash = '_';
+    if (option->kind == CLI_CHOICE && *(const int *)value >= 0)
+        fprintf(out, ",%s=%s", name, option->choice[*(const int *)value]);
+    else if (option->kind == CLI_COUNT && *(const size_t *)value != SIZE_MAX)
+        fprintf(out, ",%s=%zu", name, *(const size_t *)value);
+    else if (option->kind == CLI_BYTES && *(const uint64_t *)value != UINT64_MAX)
+        fprintf(out, ",%s=%" PRIu64, name, *(const uint64_t *)value);
+    else if (option->kind == CLI_TEXT && *(const char *const *)value)
+        fprintf(out, ",%s=%s", name, *(const char *const *)value);
+    else if (option->kind == CLI_FLAG && *(const bool *)value)
+        fprintf(out, ",%s=on", name);
+    free(name);
+}
+
+void cli_export_recording(const struct cli_args *args)
+{
+    const char *before = secure_getenv("TAPESCOPE_OPTIONS");
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = base_memstream_open(&text, &n);
+    fputs(before ? before : "", out);
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        if (shared[i].bit & (CLI_RECORDING | CLI_WARMUP))
+            put_given(out, &shared[i].option, (const char *)args + shared[i].option.at);
+    base_memstream_close(out, &text);
+    const char *options = *text == ',' ? text + 1 : text;
+    if (*options && setenv("TAPESCOPE_OPTIONS", options, 1) != 0)
+        base_no_memory();
+    free(text);
+}
+
 static void args_set_defaults(struct cli_args *args)
 {
-    *args = (struct cli_args){.color = -1};
+    *args = (struct cli_args){
+        .color = -1,
+        .recording = {.time = -1,
+                      .tape = -1,
+                      .frames = -1,
+                      .unwind = -1,
+                      .shapes = -1,
+                      .snapshot_signal = -1,
+                      .freq = SIZE_MAX,
+                      .interval = SIZE_MAX,
+                      .depth = SIZE_MAX,
+                      .warmup = SIZE_MAX,
+                      .timeline = UINT64_MAX},
+    };
     args->style.out = stdout;
     args->style.width = cli_width();
     args->style.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;

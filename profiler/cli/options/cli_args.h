@@ -11,13 +11,25 @@ void cli_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Options that several commands have. */
 enum cli_shared {
-    CLI_EXACT = 1 << 0,  /* --exact */
-    CLI_JSON = 1 << 1,   /* --json */
-    CLI_COLOR = 1 << 2,  /* --color, --no-color */
-    CLI_FILTER = 1 << 3, /* --focus, --ignore */
-    CLI_PHASE = 1 << 4,  /* --phase */
-    CLI_MAP = 1 << 5,    /* --map */
+    CLI_EXACT = 1 << 0,     /* --exact */
+    CLI_JSON = 1 << 1,      /* --json */
+    CLI_COLOR = 1 << 2,     /* --color, --no-color */
+    CLI_FILTER = 1 << 3,    /* --focus, --ignore */
+    CLI_PHASE = 1 << 4,     /* --phase */
+    CLI_MAP = 1 << 5,       /* --map */
+    CLI_RECORDING = 1 << 6, /* those of a recording */
+    CLI_WARMUP = 1 << 7,    /* --warmup: of a recording's steps */
 };
+
+/* The options of a recording; -1, SIZE_MAX, UINT64_MAX and NULL: not given. */
+struct cli_recording {
+    int time, tape, frames, unwind, shapes, snapshot_signal;
+    size_t freq, interval, depth, warmup;
+    uint64_t timeline;
+    const char *steps;
+    bool follow_fork;
+};
+enum { CLI_TIME_SAMPLED = 1 }; /* of the choices of --time */
 
 /* The values of the shared options: the first member of every command's struct of arguments. */
 struct cli_args {
@@ -25,6 +37,7 @@ struct cli_args {
     int color; /* 1, 0, or -1: by the terminal */
     const char *focus, *ignore;
     struct cli_list map;
+    struct cli_recording recording;
 };
 
 /* Shared option i and the bit of enum cli_shared it belongs to; NULL after the last. */
@@ -35,9 +48,12 @@ const struct cli_option *cli_shared_option(size_t i, unsigned *bit);
  * first operand; else an exit status: usage, or --help was given. */
 int cli_parse(const struct cli_command *command, struct cli_args *args, int argc, char **argv);
 
-/* The choices of --sort (enum report_sort), --by (enum analyze_by), and of what one cost is said to be
- * (--sort without the ratio). */
-extern const char *const cli_top_sorts[], *const cli_top_views[], *const cli_tree_metrics[];
+/* The choices of what one cost is said to be, and of --by where shapes are not. */
+extern const char *const cli_metrics[], *const cli_places[];
+
+/* Puts what was given of a recording into TAPESCOPE_OPTIONS, behind what is there already (so that it
+ * counts), for programs to be started. */
+void cli_export_recording(const struct cli_args *args);
 
 /* The place of name among n names, or -1. A unique beginning is enough. */
 int cli_choice(const char *name, const char *const *names, int n);

@@ -1,5 +1,5 @@
-/* cli_man.c: see cli_man.h. */
-#include "cli_man.h"
+/* cli_man.c: the manual page, from the commands' tables. */
+#include "cli_options.h"
 
 #include <string.h>
 

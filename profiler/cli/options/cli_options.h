@@ -67,6 +67,9 @@ void cli_each_option(const struct cli_command *command, cli_option_fn *each, voi
 /* Writes what the command's --help says, to at most `width` columns where words allow. */
 void cli_put_help(FILE *out, const struct cli_command *command, unsigned width);
 
+/* Writes tapescope(1) in the man macros of troff (man(7)): every command with every option. */
+void cli_put_manual(FILE *out, const char *version);
+
 /* Stores the value of an option at `target` (of the option's kind). Returns true, or says what is
  * wrong with it. */
 bool cli_store(const char *command, const struct cli_option *option, const char *value,

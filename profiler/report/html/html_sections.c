@@ -69,7 +69,7 @@ static void put_holders(struct html_data *data, const struct analyze_space *spac
         NUMBERS(held)
         NUMBERS(dead_bytes)
         NUMBERS(unread_bytes)
-        READ_RESIDUAL_COUNTERS(NUMBERS)
+        CLASS_COUNTERS(NUMBERS)
 #undef NUMBERS
         html_put_places(data, "", producers);
         html_put_places(data, "consumer_", consumers);

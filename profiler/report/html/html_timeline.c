@@ -218,12 +218,6 @@ static void take_span(struct making *m, const struct span *span)
     m->span[m->n_spans++] = *span;
 }
 
-static uint64_t since_start(const struct read_profile *profile, uint64_t ticks)
-{
-    return ticks > profile->start_ticks ? read_profile_ns(profile, ticks - profile->start_ticks)
-                                        : 0;
-}
-
 /* An op, a pullback or a sweep. Times that samples estimate are no events'. */
 static void take_time(struct making *m, const struct read_event *event, uint64_t from, uint64_t to)
 {
@@ -250,10 +244,8 @@ static void timeline_take(void *payload, const struct read_profile *part,
     (void)part; /* it is not read to its end: times are known by the first reading */
     if (m->n_read++ >= profile->n_events)
         return;
-    const uint64_t end = event->ticks < UINT64_MAX - event->start_ticks
-                             ? event->start_ticks + event->ticks
-                             : UINT64_MAX;
-    const uint64_t from = since_start(profile, event->start_ticks), to = since_start(profile, end);
+    const uint64_t from = read_profile_since(profile, event->start_ticks);
+    const uint64_t to = read_profile_since(profile, read_event_end(event));
     if (event->kind == READ_EVENT_SCOPE) {
         if (event->scope > 0 && event->scope <= profile->n_scopes)
             take_span(m, &(struct span){from, to > from ? to - from : 0, event->scope - 1,

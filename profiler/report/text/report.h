@@ -28,15 +28,22 @@ struct report_style {
 enum report_phase { PHASE_LIST(REPORT_PHASE_ROW, ) };
 #undef REPORT_PHASE_ROW
 
+/* What a cost may be said to be: X(NAME, its word in options, the column's title). */
+#define REPORT_METRICS(X)                                                                          \
+    X(TOTAL, "total", "total")                                                                     \
+    X(FORWARD, "forward", "forward")                                                               \
+    X(BACKWARD, "backward", "backward")                                                            \
+    X(TAPE, "tape", "tape")                                                                        \
+    X(PEAK, "peak", "at peak")                                                                     \
+    X(CALLS, "calls", "calls")                                                                     \
+    /* bytes on the tape times the time that each was there */                                     \
+    X(LIFETIME, "lifetime", "B*ms")
+
 enum report_sort {
-    REPORT_SORT_TOTAL,
-    REPORT_SORT_FORWARD,
-    REPORT_SORT_BACKWARD,
-    REPORT_SORT_TAPE,
-    REPORT_SORT_PEAK,
-    REPORT_SORT_CALLS,
-    REPORT_SORT_LIFETIME, /* bytes on the tape times the time that each was there */
-    REPORT_SORT_RATIO,    /* backward over forward time */
+#define X(NAME, ...) REPORT_SORT_##NAME,
+    REPORT_METRICS(X)
+#undef X
+        REPORT_SORT_RATIO, /* backward over forward time */
 };
 
 /* The costliest lines, functions, ops, files or modules, at most `limit` (0: all), and the totals.

@@ -165,18 +165,15 @@ static void cell_fate(struct report_table *table, const struct diff *diff,
 
 static void diff_print(const struct diff *diff, size_t shown)
 {
-    static const char *const title[] = {
-        [REPORT_SORT_TOTAL] = "total",       [REPORT_SORT_FORWARD] = "forward",
-        [REPORT_SORT_BACKWARD] = "backward", [REPORT_SORT_TAPE] = "tape",
-        [REPORT_SORT_PEAK] = "at peak",      [REPORT_SORT_CALLS] = "calls",
-        [REPORT_SORT_LIFETIME] = "B*ms",
-    };
+#define X(NAME, word, title) title,
+    static const char *const titles[] = {REPORT_METRICS(X)};
+#undef X
     const struct report_style *style = diff->style;
     struct report_table *table = report_table_new();
     char heading[32];
     const bool exact_lifetime = style->exact && diff->sort == REPORT_SORT_LIFETIME;
     snprintf(heading, sizeof heading, "%s%s", diff->sampled ? "~" : "",
-             exact_lifetime ? "B*us" : title[diff->sort]);
+             exact_lifetime ? "B*us" : titles[diff->sort]);
     report_table_column(table, REPORT_TABLE_RIGHT, heading);
     if (diff->sampled) {
         report_table_column(table, REPORT_TABLE_RIGHT, "~error");

@@ -73,7 +73,7 @@ static void unite_sites(struct report_dump *dump)
             continue;
         }
 #define X(name) to->name += from->name;
-        READ_ROW_COUNTERS(X)
+        ROW_COUNTERS(X)
 #undef X
         if (to->shape != from->shape)
             to->shape = NULL;
@@ -124,19 +124,6 @@ static size_t dump_thread_of(struct report_dump *dump, const struct read_event *
     return dump->n_threads++;
 }
 
-static uint64_t dump_since_start(const struct report_dump *dump, uint64_t ticks)
-{
-    const struct read_profile *profile = dump->analysis->profile;
-    return ticks > profile->start_ticks ? read_profile_ns(profile, ticks - profile->start_ticks)
-                                        : 0;
-}
-
-static uint64_t end_of(const struct read_event *event)
-{
-    return event->ticks < UINT64_MAX - event->start_ticks ? event->start_ticks + event->ticks
-                                                          : UINT64_MAX;
-}
-
 static bool dump_is_wanted(const struct report_dump *dump, const struct read_event *event)
 {
     const unsigned phases = dump->style->phases;
@@ -144,8 +131,9 @@ static bool dump_is_wanted(const struct report_dump *dump, const struct read_eve
     if (phases && event->kind != READ_EVENT_SCOPE &&
         !(phases & (backward ? REPORT_BACKWARD : REPORT_FORWARD | REPORT_RECOMPUTE)))
         return false;
-    return dump_since_start(dump, event->start_ticks) <= dump->options.to_ns &&
-           dump_since_start(dump, end_of(event)) >= dump->options.from_ns;
+    return read_profile_since(dump->analysis->profile, event->start_ticks) <= dump->options.to_ns &&
+           read_profile_since(dump->analysis->profile, read_event_end(event)) >=
+               dump->options.from_ns;
 }
 
 /* Columns before the last one. */
@@ -246,8 +234,8 @@ static void dump_put_text(struct report_dump *dump, const struct dump_thread *th
                           const struct read_event *event, const struct dump_site *site)
 {
     const struct report_style *style = dump->style;
-    const uint64_t from = dump_since_start(dump, event->start_ticks);
-    const uint64_t ns = dump_since_start(dump, end_of(event)) - from;
+    const uint64_t from = read_profile_since(dump->analysis->profile, event->start_ticks);
+    const uint64_t ns = read_profile_since(dump->analysis->profile, read_event_end(event)) - from;
     char start[REPORT_UNITS_ROOM], time[REPORT_UNITS_ROOM], place[REPORT_UNITS_ROOM] = "-",
                                                             saved[REPORT_UNITS_ROOM] = "";
     char bytes[REPORT_UNITS_ROOM] = "", text[PLACE_ROOM + 8] = "} ";
@@ -298,14 +286,15 @@ static void dump_put_json(struct report_dump *dump, const struct read_event *eve
                           const struct dump_site *site)
 {
     struct base_json *json = &dump->json;
-    const uint64_t from = dump_since_start(dump, event->start_ticks);
+    const uint64_t from = read_profile_since(dump->analysis->profile, event->start_ticks);
     const bool known = site && event->kind == READ_EVENT_FORWARD && dump_calls_of(&site->row) > 0;
     base_json_object(json, NULL);
     base_json_text(json, "kind", kind_name[event->kind]);
     base_json_bool(json, "again", event->again);
     base_json_bool(json, "part", event->part);
     base_json_u64(json, "start_ns", from);
-    base_json_u64(json, "ns", dump_since_start(dump, end_of(event)) - from);
+    base_json_u64(json, "ns",
+                  read_profile_since(dump->analysis->profile, read_event_end(event)) - from);
     json_place_of(json, "place", event->record);
     base_json_u64(json, "tape", event->tape);
     base_json_u64(json, "thread", event->thread);

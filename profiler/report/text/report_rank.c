@@ -125,10 +125,8 @@ void report_ranking_free(struct report_ranking *ranking)
 
 const char *report_ranking_noun(enum analyze_by by)
 {
-    static const char *const noun[] = {
-        [ANALYZE_BY_LINE] = "line",     [ANALYZE_BY_FUNCTION] = "function",
-        [ANALYZE_BY_OP] = "op",         [ANALYZE_BY_FILE] = "file",
-        [ANALYZE_BY_MODULE] = "module", [ANALYZE_BY_SHAPE] = "shape",
-    };
+#define X(NAME, word, where) word,
+    static const char *const noun[] = {ANALYZE_VIEWS(X)};
+#undef X
     return noun[by];
 }

@@ -1,5 +1,6 @@
 /* report_text.c: see report_text.h. */
 #include "report_text.h"
+#include "base_strings.h"
 
 #include "report_units.h"
 
@@ -89,12 +90,6 @@ void report_text_paragraph(FILE *out, unsigned width, const char *format, ...)
     putc('\n', out);
 }
 
-const char *report_text_base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 void report_text_scope_path(char buf[REPORT_TEXT_SCOPE_ROOM],
                             const struct analyze_scope_costs *costs,
                             const struct analyze_scope_cost *scope)
@@ -133,7 +128,7 @@ void report_text_scope_name(char buf[REPORT_TEXT_SCOPE_ROOM],
 
 const char *report_short_path(const struct analyze_result *analysis, const char *file)
 {
-    const char *start = report_text_base_name(file);
+    const char *start = base_file_name(file);
     while (start > file && analyze_files(analysis, start, NULL, 0) > 1) {
         start--; /* the slash; then back to the one before */
         while (start > file && start[-1] != '/')
@@ -185,7 +180,7 @@ enum { NAMES_ROOM = 256, WHERE_ROOM = 1024 };
 void report_text_place(char *buf, size_t n, const struct analyze_result *analysis,
                        const struct analyze_line *line)
 {
-    const char *module = line->module ? report_text_base_name(line->module) : "?";
+    const char *module = line->module ? base_file_name(line->module) : "?";
     if (line->file)
         snprintf(buf, n, "%s:%u", report_short_path(analysis, line->file), (unsigned)line->line);
     else if (line->line)
@@ -202,7 +197,7 @@ static const char *file_or_module(const struct analyze_result *analysis,
                                   const struct analyze_line *line)
 {
     return line->file     ? report_short_path(analysis, line->file)
-           : line->module ? report_text_base_name(line->module)
+           : line->module ? base_file_name(line->module)
                           : "?";
 }
 
@@ -220,14 +215,9 @@ static void put_function(char *buf, size_t n, const struct analyze_result *analy
 
 const char *report_text_where_title(enum analyze_by by)
 {
-    static const char *const title[] = {
-        [ANALYZE_BY_LINE] = "line, op, function",
-        [ANALYZE_BY_FUNCTION] = "function, file, op",
-        [ANALYZE_BY_OP] = "op",
-        [ANALYZE_BY_FILE] = "file, op",
-        [ANALYZE_BY_MODULE] = "module, op",
-        [ANALYZE_BY_SHAPE] = "op, shape",
-    };
+#define X(NAME, word, where) where,
+    static const char *const title[] = {ANALYZE_VIEWS(X)};
+#undef X
     return title[by];
 }
 
@@ -257,8 +247,7 @@ void report_text_where(char *buf, size_t n, const struct analyze_result *analysi
         snprintf(where, sizeof where, "%s", file_or_module(analysis, line));
         break;
     case ANALYZE_BY_MODULE:
-        snprintf(where, sizeof where, "%s",
-                 line->module ? report_text_base_name(line->module) : "?");
+        snprintf(where, sizeof where, "%s", line->module ? base_file_name(line->module) : "?");
         break;
     default: /* what is cut at the end of a narrow terminal is what the line tells anyway */
         report_text_place(where, sizeof where, analysis, line);

@@ -54,9 +54,6 @@ unsigned report_text_columns(const char *text);
 void report_text_paragraph(FILE *out, unsigned width, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The last component of a path. */
-const char *report_text_base_name(const char *path);
-
 /* Of a sampled profile: what its times are, and from how many samples. */
 void report_text_sampled_note(const struct analyze_result *analysis, FILE *out);
 /* Where no times were taken, that they were not. */

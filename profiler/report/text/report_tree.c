@@ -4,6 +4,7 @@
  * row has the sum of all that the tree holds.
  */
 #include "report_tree.h"
+#include "base_strings.h"
 
 #include "base_memory.h"
 #include "report_json.h"
@@ -95,7 +96,7 @@ static bool tree_is_shown(const struct printer *p, const struct analyze_tree_nod
 
 static const char *module_of(const struct analyze_line *line)
 {
-    return line->module ? report_text_base_name(line->module) : "?";
+    return line->module ? base_file_name(line->module) : "?";
 }
 
 static void tree_put_place(char *buf, size_t n, const struct printer *p,
@@ -184,17 +185,12 @@ static bool is_estimate(const struct printer *p, enum report_sort metric)
 
 static const char *title_of(const struct printer *p, enum report_sort metric)
 {
-    static const char *const title[][2] = {
-        [REPORT_SORT_TOTAL] = {"total", "~total"},
-        [REPORT_SORT_FORWARD] = {"forward", "~forward"},
-        [REPORT_SORT_BACKWARD] = {"backward", "~backward"},
-        [REPORT_SORT_TAPE] = {"tape", "tape"},
-        [REPORT_SORT_PEAK] = {"at peak", "at peak"},
-        [REPORT_SORT_CALLS] = {"calls", "calls"},
-    };
+#define X(NAME, word, title) {title, "~" title},
+    static const char *const titles[][2] = {REPORT_METRICS(X)};
+#undef X
     if (metric == REPORT_SORT_LIFETIME)
         return report_text_byte_time_title(p->style);
-    return title[metric][is_estimate(p, metric)];
+    return titles[metric][is_estimate(p, metric)];
 }
 
 static void tree_add_columns(const struct printer *p)

@@ -27,7 +27,6 @@ static void put_paths(const struct path *from, size_t n, uint64_t refused)
 {
     Tapescope__Path path[MOST_PATHS], *list[MOST_PATHS];
     Tapescope__Paths paths = TAPESCOPE__PATHS__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     ck_assert_uint_le(n, MOST_PATHS);
     for (size_t i = 0; i < n; i++) {
         tapescope__path__init(&path[i]);
@@ -39,9 +38,7 @@ static void put_paths(const struct path *from, size_t n, uint64_t refused)
     paths.path = list;
     paths.n_path = n;
     paths.refused = refused;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_PATHS;
-    packet.paths = &paths;
-    maker_put_packet(&bytes, &packet);
+    maker_put_packet(&bytes, TAPESCOPE__PACKET__KIND_PATHS, &paths);
 }
 
 static void begin(void)
@@ -61,7 +58,6 @@ static void teardown(void)
 {
     analyze_free(analysis);
     read_profile_free(profile);
-    free(bytes.data);
     analysis = NULL;
     profile = NULL;
     bytes = (struct maker_bytes){0};

@@ -32,7 +32,7 @@ static struct tape_ledger *make(unsigned t, uint64_t unit)
                                             .count = 1,
                                             .bytes = unit * (i + 1),
                                             .live_bytes = unit,
-                                            .held_bytes = 10 * unit,
+                                            .peak_bytes = 10 * unit,
                                             .peak_stamp = ledger->peak_count,
                                             .largest_bytes = unit,
                                             .first_ticks = 100 * (t + 1),

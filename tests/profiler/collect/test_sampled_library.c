@@ -18,7 +18,6 @@ static void put_modules(struct maker_bytes *bytes)
                                        "/usr/lib/libc.so.6", "/opt/lib/tapescope-collect.so"};
     Tapescope__Module module[4], *list[4];
     Tapescope__Modules modules = TAPESCOPE__MODULES__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     for (unsigned i = 0; i < 4; i++) {
         tapescope__module__init(&module[i]);
         module[i].path = (char *)(uintptr_t)path[i];
@@ -28,9 +27,7 @@ static void put_modules(struct maker_bytes *bytes)
     }
     modules.module = list;
     modules.n_module = 4;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_MODULES;
-    packet.modules = &modules;
-    maker_put_packet(bytes, &packet);
+    maker_put_packet(bytes, TAPESCOPE__PACKET__KIND_MODULES, &modules);
 }
 
 /* Of each address in the library the line of tape.c, in the program that of main.c. */
@@ -40,7 +37,6 @@ static void put_symbols(struct maker_bytes *bytes)
                                   PROGRAM + 0x401};
     Tapescope__Symbol symbol[4], *list[4];
     Tapescope__Symbols symbols = TAPESCOPE__SYMBOLS__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     for (unsigned i = 0; i < 4; i++) {
         tapescope__symbol__init(&symbol[i]);
         symbol[i].pc = pc[i];
@@ -52,9 +48,7 @@ static void put_symbols(struct maker_bytes *bytes)
     }
     symbols.symbol = list;
     symbols.n_symbol = 4;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_SYMBOLS;
-    packet.symbols = &symbols;
-    maker_put_packet(bytes, &packet);
+    maker_put_packet(bytes, TAPESCOPE__PACKET__KIND_SYMBOLS, &symbols);
 }
 
 /* The i-th takes 10^i ns: the interrupted address, then return addresses. */
@@ -71,7 +65,6 @@ static void put_samples(struct maker_bytes *bytes)
     static const size_t depth[N] = {3, 3, 1, 2, 2};
     Tapescope__Sample sample[N], *list[N];
     Tapescope__Samples samples = TAPESCOPE__SAMPLES__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     for (uint64_t i = 0, ns = 1; i < N; i++, ns *= 10) {
         tapescope__sample__init(&sample[i]);
         sample[i].index = (uint32_t)i;
@@ -85,9 +78,7 @@ static void put_samples(struct maker_bytes *bytes)
     samples.period_ns = 1000;
     samples.sample = list;
     samples.n_sample = N;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_SAMPLES;
-    packet.samples = &samples;
-    maker_put_packet(bytes, &packet);
+    maker_put_packet(bytes, TAPESCOPE__PACKET__KIND_SAMPLES, &samples);
 }
 
 static struct read_profile *make(void)

@@ -158,16 +158,13 @@ static struct read_profile *make_hostile(char *name)
     struct maker_bytes bytes = {0};
     Tapescope__Symbol symbol = TAPESCOPE__SYMBOL__INIT, *list = &symbol;
     Tapescope__Symbols symbols = TAPESCOPE__SYMBOLS__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     maker_put_header(&bytes, "step:1", 1);
     symbol.pc = 0x1000;
     symbol.function = symbol.file = symbol.module = name;
     symbol.source_line = 7;
     symbols.symbol = &list;
     symbols.n_symbol = 1;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_SYMBOLS;
-    packet.symbols = &symbols;
-    maker_put_packet(&bytes, &packet);
+    maker_put_packet(&bytes, TAPESCOPE__PACKET__KIND_SYMBOLS, &symbols);
     struct maker_ledger *made = maker_new_ledger(1);
     for (uint32_t i = 0; i < 2; i++) {
         Tapescope__Row *row = maker_add_row(made, i, i == 0 ? 0x1000 : 0x2000, name);
@@ -178,7 +175,6 @@ static struct read_profile *make_hostile(char *name)
     maker_put_ledger(&bytes, made);
     maker_put_end(&bytes);
     struct read_profile *profile = read_file(bytes.data, bytes.n);
-    free(bytes.data);
     ck_assert_ptr_nonnull(profile);
     return profile;
 }
@@ -210,7 +206,7 @@ START_TEST(names_that_mean_something_to_a_format_stay_names)
 }
 END_TEST
 
-static struct profile_seed seed;
+static struct maker_bytes seed;
 
 /* Stacks of each figure add up to that of the analysis, samples included. */
 static void check_sums(const struct read_profile *profile)

@@ -228,7 +228,7 @@ static void setup(void)
 
 static const char *write_seed(int number)
 {
-    static struct profile_seed seed;
+    static struct maker_bytes seed;
     const char *path = program_path("seed.prof");
     profile_seed_make((unsigned)number, &seed);
     FILE *file = fopen(path, "w");

@@ -130,7 +130,7 @@ static void pack(struct read_profile *profile)
 
 START_TEST(any_bit_may_be_wrong)
 {
-    static struct profile_seed seed;
+    static struct maker_bytes seed;
     unsigned read = 0;
     profile_seed_make((unsigned)_i, &seed);
     for (size_t bit = (size_t)_i; bit < 8 * seed.n; bit += EVERY * exhaustive_step(SHARE)) {

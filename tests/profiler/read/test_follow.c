@@ -15,7 +15,7 @@
 
 static char path[] = "/tmp/test_follow.XXXXXX";
 static int file = -1;
-static struct profile_seed seed;
+static struct maker_bytes seed;
 
 static void setup(void)
 {
@@ -40,14 +40,14 @@ static void check_tape(const struct read_tape *is, const struct read_tape *wante
     ck_assert_int_eq(is->final, wanted->final);
     ck_assert_uint_eq(is->n_rows, wanted->n_rows);
 #define X(name) ck_assert_uint_eq(is->name, wanted->name);
-    READ_TAPE_COUNTERS(X)
+    TAPE_COUNTERS(X)
 #undef X
     for (size_t i = 0; i < is->n_rows; i++) {
         ck_assert_uint_eq(is->row[i].pc, wanted->row[i].pc);
         ck_assert_str_eq(is->row[i].op, wanted->row[i].op);
         ck_assert_uint_eq(is->row[i].scope + is->row[i].path, 0);
 #define X(name) ck_assert_uint_eq(is->row[i].name, wanted->row[i].name);
-        READ_ROW_COUNTERS(X)
+        ROW_COUNTERS(X)
 #undef X
     }
 }

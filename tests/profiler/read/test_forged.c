@@ -136,7 +136,7 @@ static void forge(ProtobufCMessage *message, const ProtobufCFieldDescriptor *onl
 }
 
 /* The seed with those numbers instead of its own. */
-static size_t make(uint8_t data[FORGED_BYTES], const struct profile_seed *seed,
+static size_t make(uint8_t data[FORGED_BYTES], const struct maker_bytes *seed,
                    const ProtobufCFieldDescriptor *only, const struct forgery *forgery)
 {
     size_t n = PROFILE_MAGIC_BYTES;
@@ -210,7 +210,7 @@ static void report_tree_and_exports(const struct analyze_result *analysis,
         struct analyze_tree *tree = analyze_tree_make(analysis, &how);
         ck_assert_ptr_nonnull(tree);
 #define X(name) ck_assert_uint_eq(tree->node[0].all.name, analysis->sum.name);
-        READ_ROW_COUNTERS(X)
+        ROW_COUNTERS(X)
 #undef X
         if (i < 2)
             report_tree(tree, &look, style);
@@ -289,7 +289,7 @@ static void check_sums(const struct analyze_result *analysis)
             sum += (double)analysis->line[i].cost.name;                                            \
         check_sum(sum, all->name, #name);                                                          \
     } while (0);
-    READ_ROW_COUNTERS(X)
+    ROW_COUNTERS(X)
     X(forward_ns)
     X(backward_ns)
     X(recompute_ns)
@@ -395,7 +395,7 @@ static void use(const uint8_t *data, size_t n, const struct analyze_result *othe
 /* All numbers at once, then those of each field alone. */
 START_TEST(any_number_may_be_forged)
 {
-    static struct profile_seed seed;
+    static struct maker_bytes seed;
     static uint8_t data[FORGED_BYTES], same[FORGED_BYTES];
     profile_seed_make((unsigned)_i, &seed);
     struct read_profile *profile = write_and_read(seed.data, seed.n);

@@ -135,7 +135,6 @@ static struct read_profile *make_scope(void)
     struct maker_bytes bytes = {0};
     Tapescope__Scope scope = TAPESCOPE__SCOPE__INIT, *list[] = {&scope};
     Tapescope__Scopes scopes = TAPESCOPE__SCOPES__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     maker_put_header(&bytes, "monotonic", 1);
     maker_put_overhead(&bytes, 10, 0);
     scope.id = 7;
@@ -145,9 +144,7 @@ static struct read_profile *make_scope(void)
     scope.ticks = 500;
     scopes.scope = list;
     scopes.n_scope = 1;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_SCOPES;
-    packet.scopes = &scopes;
-    maker_put_packet(&bytes, &packet);
+    maker_put_packet(&bytes, TAPESCOPE__PACKET__KIND_SCOPES, &scopes);
     struct maker_ledger *made = maker_new_ledger(1);
     Tapescope__Row *row = maker_add_row(made, 0, 0x101, "matmul");
     row->calls = 3;

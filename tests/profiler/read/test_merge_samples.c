@@ -36,7 +36,6 @@ static void put_paths(struct maker_bytes *bytes, uint64_t base, const struct mad
 {
     Tapescope__Path made[8], *list[8];
     Tapescope__Paths paths = TAPESCOPE__PATHS__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     for (size_t i = 0; i < n; i++) {
         tapescope__path__init(&made[i]);
         made[i].id = from[i].id;
@@ -47,16 +46,13 @@ static void put_paths(struct maker_bytes *bytes, uint64_t base, const struct mad
     paths.path = list;
     paths.n_path = n;
     paths.refused = n;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_PATHS;
-    packet.paths = &paths;
-    maker_put_packet(bytes, &packet);
+    maker_put_packet(bytes, TAPESCOPE__PACKET__KIND_PATHS, &paths);
 }
 
 static void put_threads(struct maker_bytes *bytes, const char *const *name, size_t n)
 {
     Tapescope__Thread made[8], *list[8];
     Tapescope__Threads threads = TAPESCOPE__THREADS__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     for (size_t i = 0; i < n; i++) {
         tapescope__thread__init(&made[i]);
         made[i].index = (uint32_t)i;
@@ -73,9 +69,7 @@ static void put_threads(struct maker_bytes *bytes, const char *const *name, size
     threads.thread = list;
     threads.n_thread = n;
     threads.process_cpu_ns = 1234;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_THREADS;
-    packet.threads = &threads;
-    maker_put_packet(bytes, &packet);
+    maker_put_packet(bytes, TAPESCOPE__PACKET__KIND_THREADS, &threads);
 }
 
 /* A sample of code, and one within an op; both are of `thread`. */
@@ -86,7 +80,6 @@ static void put_samples(struct maker_bytes *bytes, uint64_t base, uint32_t threa
     Tapescope__Sample code = TAPESCOPE__SAMPLE__INIT, op = TAPESCOPE__SAMPLE__INIT;
     Tapescope__Sample *list[] = {&code, &op};
     Tapescope__Samples samples = TAPESCOPE__SAMPLES__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     code.index = 4;
     code.thread = thread;
     code.op = (char *)"";
@@ -108,9 +101,7 @@ static void put_samples(struct maker_bytes *bytes, uint64_t base, uint32_t threa
     samples.period_ns = period;
     samples.sample = list;
     samples.n_sample = 2;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_SAMPLES;
-    packet.samples = &samples;
-    maker_put_packet(bytes, &packet);
+    maker_put_packet(bytes, TAPESCOPE__PACKET__KIND_SAMPLES, &samples);
 }
 
 static struct read_profile *merge(const struct read_profile *a, const struct read_profile *b)
@@ -344,7 +335,7 @@ static void seed_path(char *to, size_t room, unsigned i)
 
 static struct read_profile *open_seed(unsigned i)
 {
-    static struct profile_seed seed;
+    static struct maker_bytes seed;
     char name[96], error[1024] = "";
     profile_seed_make(i, &seed);
     seed_path(name, sizeof name, i);

@@ -78,7 +78,6 @@ START_TEST(a_compressed_profile_reads_as_the_plain_one)
     ck_assert_uint_eq(profile->n_packets, 3);
     ck_assert_uint_eq(profile->tape[0].row[0].value_bytes, 64);
     read_profile_free(profile);
-    free(bytes.data);
 }
 END_TEST
 
@@ -112,7 +111,6 @@ START_TEST(cut_or_damaged_compression_never_does_harm)
             data[(i - n) / 8] ^= (uint8_t)(1 << (i - n) % 8);
     }
     ck_assert_uint_gt(whole, 8); /* what lies behind the last packet, and the file's own time */
-    free(bytes.data);
 }
 END_TEST
 
@@ -141,7 +139,6 @@ START_TEST(what_expands_beyond_all_measure_is_refused)
     ck_assert_ptr_null(read_profile(packed, error, sizeof error));
     ck_assert_msg(strstr(error, "File too large") != NULL, "%s", error);
     free(zeros);
-    free(bytes.data);
 }
 END_TEST
 
@@ -173,7 +170,6 @@ START_TEST(symbols_in_the_profile_need_no_program)
     ck_assert_ptr_null(read_profile_symbol(profile, 0x2001, 5, 0));
     ck_assert_ptr_null(read_profile_symbol(profile, 0x2002, 0, 0));
     read_profile_free(profile);
-    free(bytes.data);
 }
 END_TEST
 
@@ -213,7 +209,6 @@ START_TEST(packing_keeps_every_packet_and_puts_symbols_before_the_end)
         read_profile_free(profile);
         pack(packed, packed, symbol, 2);
     }
-    free(bytes.data);
 }
 END_TEST
 
@@ -228,7 +223,6 @@ START_TEST(what_was_cut_off_stays_cut_off)
     ck_assert(!profile->complete);
     ck_assert_uint_eq(profile->n_packets, 2);
     read_profile_free(profile);
-    free(bytes.data);
 }
 END_TEST
 
@@ -248,7 +242,6 @@ START_TEST(more_symbols_than_a_packet_holds_come_in_several)
     for (size_t i = 0; i < MANY; i++)
         ck_assert_uint_eq(read_profile_symbol(profile, i + 1, 0, 0)->source_line, i + 7);
     read_profile_free(profile);
-    free(bytes.data);
 }
 END_TEST
 
@@ -264,7 +257,6 @@ START_TEST(what_cannot_be_packed_leaves_nothing)
     struct maker_bytes bytes = {0};
     put_body(&bytes);
     write_file(plain, bytes.data, bytes.n);
-    free(bytes.data);
     ck_assert_int_eq(read_pack(plain, nowhere, NULL, 0, error, sizeof error), -1);
     ck_assert_msg(strstr(error, "/no/where: No such file") != NULL, "%s", error);
 }

@@ -35,7 +35,6 @@ static void put_batch(FILE *to, uint64_t first, size_t n)
     static uint8_t payload[64 * BATCH];
     Tapescope__EventSite sites[2], *list[2] = {&sites[0], &sites[1]};
     Tapescope__Timeline timeline = TAPESCOPE__TIMELINE__INIT;
-    Tapescope__Packet packet = TAPESCOPE__PACKET__INIT;
     uint8_t head[PROFILE_FRAME_BYTES];
     for (uint32_t i = 0; i < 2; i++) {
         tapescope__event_site__init(&sites[i]);
@@ -59,8 +58,7 @@ static void put_batch(FILE *to, uint64_t first, size_t n)
     timeline.event_ticks = ticks;
     timeline.n_event_site = timeline.n_event_record = timeline.n_event_start =
         timeline.n_event_ticks = n;
-    packet.kind_case = TAPESCOPE__PACKET__KIND_TIMELINE;
-    packet.timeline = &timeline;
+    const Tapescope__Packet packet = profile_packet(TAPESCOPE__PACKET__KIND_TIMELINE, &timeline);
     const size_t bytes = tapescope__packet__get_packed_size(&packet);
     ck_assert_uint_le(bytes, sizeof payload);
     tapescope__packet__pack(&packet, payload);
@@ -131,8 +129,6 @@ START_TEST(millions_of_events_pass_in_bounded_memory)
     if (!SANITIZED)
         ck_assert_uint_lt(sum.most_resident, before + MOST_BYTES);
     read_profile_free(profile);
-    free(head.data);
-    free(end.data);
     fclose(file);
 }
 END_TEST

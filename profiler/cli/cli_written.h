@@ -1,6 +1,6 @@
-/* cli_pack.h: packing a profile, and saying what was written, for the commands that leave one. */
-#ifndef PROFILER_CLI_CLI_PACK_H
-#define PROFILER_CLI_CLI_PACK_H
+/* cli_written.h: profiles that commands leave: packed, added up, and what is said of them. */
+#ifndef PROFILER_CLI_CLI_WRITTEN_H
+#define PROFILER_CLI_CLI_WRITTEN_H
 
 #include "cli_args.h"
 
@@ -12,5 +12,12 @@ int cli_pack_profile(const struct analyze_result *analysis, const char *from, co
  * status. */
 int cli_say_written(const struct cli_args *args, const char *command, const char *path,
                     const struct read_profile *const *from, size_t n);
+
+/* Writes the sum of profiles that may be merged (read_may_merge) to `output`, which may be one of
+ * them. Returns an exit status; why not is said. */
+int cli_sum_profiles(const char *command, const struct cli_profiles *opened, const char *output);
+
+/* What report_summary writes, to be freed. */
+char *cli_summarize(const struct analyze_result *analysis, bool utf8);
 
 #endif
