@@ -32,7 +32,7 @@ folder(ad                 USES tape tape/scalar tape/kinds tape/sweep tape/obser
 folder(ad/generate        USES kernels)
 folder(profiler/protocol                                         LIBRARIES protobuf_c zlib)
 folder(profiler/unwind                                           LIBRARIES unwind)
-folder(profiler/collect   USES tape/hook profiler/protocol profiler/unwind LIBRARIES protobuf_c)
+folder(profiler/collect   USES profiler/contract tape/hook profiler/protocol profiler/unwind LIBRARIES protobuf_c)
 folder(profiler/symbols   USES base                              LIBRARIES dw elf)
 folder(profiler/read      USES base profiler/contract profiler/protocol LIBRARIES protobuf_c zlib)
 folder(profiler/analyze   USES base profiler/contract profiler/read profiler/symbols)
