@@ -149,7 +149,7 @@ static void print_flags(const struct kernel_op *op)
         if (flags_of(op) & 2U << i)
             snprintf(text + strlen(text), sizeof text - strlen(text), "%sAD_%s: %s",
                      text[0] ? "; " : "", kernel_flags[i].name, kernel_flags[i].text);
-    snprintf(text + strlen(text), sizeof text - strlen(text), "; 0: none of it.");
+    snprintf(text + strlen(text), sizeof text - strlen(text), "; 0: none.");
     print_filled("flags:", text);
 }
 
