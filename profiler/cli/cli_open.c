@@ -178,3 +178,21 @@ int cli_open_only(struct cli_profile *opened, const struct cli_args *args, int a
     }
     return cli_open(opened, args, argv[optind]);
 }
+
+int cli_run_only(const struct cli_command *command, struct cli_args *args, int argc, char **argv,
+                 int (*check)(struct cli_args *args),
+                 int (*report)(struct cli_args *args, struct cli_profile *opened))
+{
+    struct cli_profile opened;
+    int status = cli_parse(command, args, argc, argv);
+    if (status >= 0)
+        return status;
+    status = check ? check(args) : CLI_OK;
+    if (status == CLI_OK)
+        status = cli_open_only(&opened, args, argc, argv);
+    if (status != CLI_OK)
+        return status;
+    status = report(args, &opened);
+    cli_close(&opened);
+    return status;
+}

@@ -63,30 +63,30 @@ static uint64_t ns_of(double ms)
     return ms < 1e12 ? (uint64_t)(ms * 1e6 + 0.5) : UINT64_MAX;
 }
 
+static int dump_check(struct cli_args *cli)
+{
+    const struct dump_args *args = (void *)cli;
+    if (args->from <= args->to)
+        return CLI_OK;
+    cli_message("dump: --from is after --to");
+    return CLI_USAGE;
+}
+
+static int dump_show(struct cli_args *cli, struct cli_profile *opened)
+{
+    const struct dump_args *args = (void *)cli;
+    const struct report_dump_options what = {
+        .limit = args->limit, .from_ns = ns_of(args->from), .to_ns = ns_of(args->to)};
+    if (opened->profile->n_events > 0)
+        return dump_write(opened, &what, &cli->style);
+    cli_message("dump: %s has no timeline; one is made by: tapescope record --timeline 64MiB "
+                "-- ./program",
+                opened->profile->path);
+    return CLI_USAGE;
+}
+
 int cmd_dump(int argc, char **argv)
 {
     struct dump_args args = {.limit = 100, .to = 1e12};
-    int status = cli_parse(&cli_dump, &args.cli, argc, argv);
-    if (status >= 0)
-        return status;
-    if (args.from > args.to) {
-        cli_message("dump: --from is after --to");
-        return CLI_USAGE;
-    }
-    const struct report_dump_options what = {
-        .limit = args.limit, .from_ns = ns_of(args.from), .to_ns = ns_of(args.to)};
-    struct cli_profile opened;
-    status = cli_open_only(&opened, &args.cli, argc, argv);
-    if (status != CLI_OK)
-        return status;
-    if (opened.profile->n_events == 0) {
-        cli_message("dump: %s has no timeline; one is made by: tapescope record --timeline 64MiB "
-                    "-- ./program",
-                    opened.profile->path);
-        status = CLI_USAGE;
-    } else {
-        status = dump_write(&opened, &what, &args.cli.style);
-    }
-    cli_close(&opened);
-    return status;
+    return cli_run_only(&cli_dump, &args.cli, argc, argv, dump_check, dump_show);
 }

@@ -82,22 +82,19 @@ static int close_output(struct output *output, int status)
     return status == CLI_OK && error != 0 ? export_refuse(output, error) : status;
 }
 
+static int export_write(struct cli_args *cli, struct cli_profile *opened)
+{
+    const struct export_args *args = (void *)cli;
+    struct output output;
+    const int status = open_output(&output, args);
+    if (status != CLI_OK)
+        return status;
+    return close_output(&output, cli_export_to(output.out, opened->analysis,
+                                               (enum export_kind)args->format, cli, &args->export));
+}
+
 int cmd_export(int argc, char **argv)
 {
     struct export_args args = {.output = NULL};
-    int status = cli_parse(&cli_export, &args.cli, argc, argv);
-    if (status >= 0)
-        return status;
-    struct cli_profile opened;
-    status = cli_open_only(&opened, &args.cli, argc, argv);
-    if (status != CLI_OK)
-        return status;
-    struct output output;
-    status = open_output(&output, &args);
-    if (status == CLI_OK)
-        status = close_output(&output, cli_export_to(output.out, opened.analysis,
-                                                     (enum export_kind)args.format, &args.cli,
-                                                     &args.export));
-    cli_close(&opened);
-    return status;
+    return cli_run_only(&cli_export, &args.cli, argc, argv, NULL, export_write);
 }

@@ -11,17 +11,14 @@ const struct cli_command cli_info = {
     .run = cmd_info,
 };
 
+static int info_show(struct cli_args *args, struct cli_profile *opened)
+{
+    report_info(opened->analysis, &args->style);
+    return cli_finish();
+}
+
 int cmd_info(int argc, char **argv)
 {
     struct cli_args args;
-    int status = cli_parse(&cli_info, &args, argc, argv);
-    if (status >= 0)
-        return status;
-    struct cli_profile opened;
-    status = cli_open_only(&opened, &args, argc, argv);
-    if (status != CLI_OK)
-        return status;
-    report_info(opened.analysis, &args.style);
-    cli_close(&opened);
-    return cli_finish();
+    return cli_run_only(&cli_info, &args, argc, argv, NULL, info_show);
 }

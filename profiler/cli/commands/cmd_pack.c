@@ -23,23 +23,17 @@ const struct cli_command cli_pack = {
     .run = cmd_pack,
 };
 
+static int pack_show(struct cli_args *cli, struct cli_profile *opened)
+{
+    const struct pack_args *args = (void *)cli;
+    const struct read_profile *from = opened->profile;
+    const char *to = args->output ? args->output : from->path;
+    const int status = cli_pack_profile(opened->analysis, from->path, to);
+    return status == CLI_OK ? cli_say_written(cli, cli_pack.name, to, &from, 1) : status;
+}
+
 int cmd_pack(int argc, char **argv)
 {
     struct pack_args args = {.output = NULL};
-    int status = cli_parse(&cli_pack, &args.cli, argc, argv);
-    if (status >= 0)
-        return status;
-    struct cli_profile opened;
-    status = cli_open_only(&opened, &args.cli, argc, argv);
-    if (status != CLI_OK)
-        return status;
-    const char *path = opened.profile->path;
-    const char *to = args.output ? args.output : path;
-    status = cli_pack_profile(opened.analysis, path, to);
-    if (status == CLI_OK) {
-        const struct read_profile *from = opened.profile;
-        status = cli_say_written(&args.cli, argv[0], to, &from, 1);
-    }
-    cli_close(&opened);
-    return status;
+    return cli_run_only(&cli_pack, &args.cli, argc, argv, NULL, pack_show);
 }

@@ -61,8 +61,9 @@ const struct cli_command cli_top = {
 };
 
 /* What scopes cannot be asked for. Returns CLI_OK, or says so. */
-static int top_check(const struct top_args *args)
+static int top_check(struct cli_args *cli)
 {
+    const struct top_args *args = (void *)cli;
     const bool scopes = args->by == BY_SCOPE;
     const char *wrong = NULL;
     if (args->expectations &&
@@ -139,25 +140,17 @@ static void top_report(const struct top_args *args, const struct analyze_result 
         report_top(analysis, (enum analyze_by)args->by, sort, args->limit, style);
 }
 
+static int top_show(struct cli_args *cli, struct cli_profile *opened)
+{
+    const struct top_args *args = (void *)cli;
+    if (args->by == ANALYZE_BY_SHAPE && !has_shapes(opened->analysis))
+        return CLI_BAD_PROFILE;
+    top_report(args, opened->analysis);
+    return cli_finish();
+}
+
 int cmd_top(int argc, char **argv)
 {
     struct top_args args = {.limit = 20};
-    int status = cli_parse(&cli_top, &args.cli, argc, argv);
-    if (status >= 0)
-        return status;
-    status = top_check(&args);
-    if (status != CLI_OK)
-        return status;
-    struct cli_profile opened;
-    status = cli_open_only(&opened, &args.cli, argc, argv);
-    if (status != CLI_OK)
-        return status;
-    if (args.by == ANALYZE_BY_SHAPE && !has_shapes(opened.analysis)) {
-        status = CLI_BAD_PROFILE;
-    } else {
-        top_report(&args, opened.analysis);
-        status = cli_finish();
-    }
-    cli_close(&opened);
-    return status;
+    return cli_run_only(&cli_top, &args.cli, argc, argv, top_check, top_show);
 }

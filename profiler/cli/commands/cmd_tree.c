@@ -102,27 +102,29 @@ static void tree_show(const struct analyze_result *analysis, const struct tree_a
     analyze_tree_free(tree);
 }
 
+static int tree_check(struct cli_args *cli)
+{
+    const struct tree_args *args = (void *)cli;
+    if (!args->inverted || args->format != 1)
+        return CLI_OK;
+    cli_message("tree: --inverted does not go with --format flat, which has no levels");
+    return CLI_USAGE;
+}
+
+static int tree_report(struct cli_args *cli, struct cli_profile *opened)
+{
+    struct cli_filter filter;
+    int status = cli_filter_open(&filter, cli);
+    if (status != CLI_OK)
+        return status;
+    tree_show(opened->analysis, (void *)cli, &filter);
+    status = cli_finish();
+    cli_filter_close(&filter);
+    return status;
+}
+
 int cmd_tree(int argc, char **argv)
 {
     struct tree_args args = {.metric = REPORT_SORT_TOTAL};
-    struct cli_filter filter;
-    int status = cli_parse(&cli_tree, &args.cli, argc, argv);
-    if (status >= 0)
-        return status;
-    if (args.inverted && args.format == 1) {
-        cli_message("tree: --inverted does not go with --format flat, which has no levels");
-        return CLI_USAGE;
-    }
-    struct cli_profile opened;
-    status = cli_open_only(&opened, &args.cli, argc, argv);
-    if (status != CLI_OK)
-        return status;
-    status = cli_filter_open(&filter, &args.cli);
-    if (status == CLI_OK) {
-        tree_show(opened.analysis, &args, &filter);
-        status = cli_finish();
-        cli_filter_close(&filter);
-    }
-    cli_close(&opened);
-    return status;
+    return cli_run_only(&cli_tree, &args.cli, argc, argv, tree_check, tree_report);
 }

@@ -97,33 +97,33 @@ static int whatif_report(struct analyze_whatif *whatif, const struct analyze_res
     return cli_finish();
 }
 
-int cmd_whatif(int argc, char **argv)
+static int whatif_check(struct cli_args *cli)
 {
-    struct whatif_args args = {.limit = 20};
-    int status = cli_parse(&cli_whatif, &args.cli, argc, argv);
-    if (status >= 0)
-        return status;
-    if ((args.checkpoint.n > 0) + (args.budget > 0) + args.pareto > 1) {
-        cli_message("whatif: one of --checkpoint, --budget and --pareto at a time");
-        return CLI_USAGE;
-    }
-    struct cli_profile opened;
-    status = cli_open_only(&opened, &args.cli, argc, argv);
-    if (status != CLI_OK)
-        return status;
+    const struct whatif_args *args = (void *)cli;
+    if ((args->checkpoint.n > 0) + (args->budget > 0) + args->pareto <= 1)
+        return CLI_OK;
+    cli_message("whatif: one of --checkpoint, --budget and --pareto at a time");
+    return CLI_USAGE;
+}
+
+static int whatif_show(struct cli_args *cli, struct cli_profile *opened)
+{
+    const struct whatif_args *args = (void *)cli;
     struct analyze_whatif whatif;
-    const int made = analyze_whatif_make(&whatif, opened.analysis, args.by == 1);
-    if (!cli_has_bytes("whatif", opened.profile)) {
-        status = CLI_BAD_PROFILE;
-    } else if (made != 0) {
+    int status = CLI_BAD_PROFILE;
+    const int made = analyze_whatif_make(&whatif, opened->analysis, args->by == 1);
+    if (made == 0 && cli_has_bytes("whatif", opened->profile))
+        status = whatif_report(&whatif, opened->analysis, args);
+    else if (made != 0 && cli_has_bytes("whatif", opened->profile))
         cli_message(
             "whatif: the profile has no changes to replay: nothing was recorded, or not yet "
             "written when the program ended");
-        status = CLI_BAD_PROFILE;
-    } else {
-        status = whatif_report(&whatif, opened.analysis, &args);
-    }
     analyze_whatif_free(&whatif);
-    cli_close(&opened);
     return status;
+}
+
+int cmd_whatif(int argc, char **argv)
+{
+    struct whatif_args args = {.limit = 20};
+    return cli_run_only(&cli_whatif, &args.cli, argc, argv, whatif_check, whatif_show);
 }

@@ -98,6 +98,12 @@ bool cli_has_bytes(const char *command, const struct read_profile *profile);
 /* Opens the only operand that a command takes, or the default profile. */
 int cli_open_only(struct cli_profile *opened, const struct cli_args *args, int argc, char **argv);
 
+/* Runs a command on its only operand, which is open while report() gets it. `check` says what is
+ * wrong with the arguments before that, or is NULL. Returns an exit status, as both do. */
+int cli_run_only(const struct cli_command *command, struct cli_args *args, int argc, char **argv,
+                 int (*check)(struct cli_args *args),
+                 int (*report)(struct cli_args *args, struct cli_profile *opened));
+
 /* Ends a report: whether standard output took all of it. Returns an exit status. */
 int cli_finish(void);
 

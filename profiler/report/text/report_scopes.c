@@ -11,6 +11,7 @@
 #include "report_text.h"
 #include "report_units.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,30 +114,6 @@ static void scopes_put_share(struct report_table *table, const struct scopes *sc
                       report_units_part(buf, scopes_key_of(scope, scopes->sort), scopes->total));
 }
 
-static void put_wall(struct report_table *table, const struct scopes *scopes,
-                     const struct analyze_scope_cost *scope)
-{
-    report_cell_time(table, scope->wall_ns, scopes->style);
-}
-
-static void put_self(struct report_table *table, const struct scopes *scopes,
-                     const struct analyze_scope_cost *scope)
-{
-    report_cell_time(table, scope->self_ns, scopes->style);
-}
-
-static void scopes_put_forward(struct report_table *table, const struct scopes *scopes,
-                               const struct analyze_scope_cost *scope)
-{
-    report_cell_time(table, scope->forward_ns, scopes->style);
-}
-
-static void scopes_put_backward(struct report_table *table, const struct scopes *scopes,
-                                const struct analyze_scope_cost *scope)
-{
-    report_cell_time(table, scope->cost.backward_ns, scopes->style);
-}
-
 static void scopes_put_ratio(struct report_table *table, const struct scopes *scopes,
                              const struct analyze_scope_cost *scope)
 {
@@ -151,23 +128,14 @@ static void scopes_put_tape(struct report_table *table, const struct scopes *sco
     report_cell_bytes(table, analyze_cost_tape_bytes(&scope->cost), scopes->style);
 }
 
-static void scopes_put_peak(struct report_table *table, const struct scopes *scopes,
-                            const struct analyze_scope_cost *scope)
-{
-    report_cell_bytes(table, scope->cost.peak_bytes, scopes->style);
-}
-
 static void scopes_put_lifetime(struct report_table *table, const struct scopes *scopes,
                                 const struct analyze_scope_cost *scope)
 {
     report_cell_byte_time(table, scope->cost.byte_ns, scopes->style);
 }
 
-static void scopes_put_calls(struct report_table *table, const struct scopes *scopes,
-                             const struct analyze_scope_cost *scope)
-{
-    report_cell_count(table, scope->calls, scopes->style);
-}
+#define MEMBER(unit, name) NULL, REPORT_UNIT_##unit, offsetof(struct analyze_scope_cost, name)
+#define BY(put) put, REPORT_UNIT_TIME, 0
 
 /* In the order of the table. `rank`: where there is no room, the highest goes first. */
 static const struct scopes_column {
@@ -176,26 +144,33 @@ static const struct scopes_column {
     enum { ANY, TIME, BYTES, LIFETIME } of; /* what must be known; lifetimes if asked for */
     void (*put)(struct report_table *table, const struct scopes *scopes,
                 const struct analyze_scope_cost *scope);
+    enum report_unit unit; /* where put is NULL: of the scope's member at this place */
+    size_t member;
 } columns[] = {
-    {"share", 0, ANY, scopes_put_share},
-    {"wall", 6, TIME, put_wall},
-    {"self", 8, TIME, put_self},
-    {"forward", 3, TIME, scopes_put_forward},
-    {"backward", 1, TIME, scopes_put_backward},
-    {"b/f", 2, TIME, scopes_put_ratio},
-    {"tape", 4, BYTES, scopes_put_tape},
-    {"at peak", 5, BYTES, scopes_put_peak},
-    {NULL, 0, LIFETIME, scopes_put_lifetime},
-    {"calls", 7, ANY, scopes_put_calls},
+    {"share", 0, ANY, BY(scopes_put_share)},
+    {"wall", 6, TIME, MEMBER(TIME, wall_ns)},
+    {"self", 8, TIME, MEMBER(TIME, self_ns)},
+    {"forward", 3, TIME, MEMBER(TIME, forward_ns)},
+    {"backward", 1, TIME, MEMBER(TIME, cost.backward_ns)},
+    {"b/f", 2, TIME, BY(scopes_put_ratio)},
+    {"tape", 4, BYTES, BY(scopes_put_tape)},
+    {"at peak", 5, BYTES, MEMBER(BYTES, cost.peak_bytes)},
+    {NULL, 0, LIFETIME, BY(scopes_put_lifetime)},
+    {"calls", 7, ANY, MEMBER(COUNT, calls)},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
+#undef MEMBER
+#undef BY
 
 static void scopes_add_cells(struct report_table *table, const struct scopes *scopes,
                              const struct analyze_scope_cost *scope)
 {
     report_table_row(table);
     for (size_t i = 0; i < COLUMNS; i++)
-        columns[i].put(table, scopes, scope);
+        if (columns[i].put)
+            columns[i].put(table, scopes, scope);
+        else
+            report_cell_member(table, columns[i].unit, scope, columns[i].member, scopes->style);
 }
 
 static void scopes_print_table(const struct scopes *scopes)

@@ -265,3 +265,16 @@ void report_cell_where(struct report_table *table, const struct analyze_result *
     report_text_where(where, sizeof where, analysis, line, by);
     report_table_cell(table, where);
 }
+
+void report_cell_member(struct report_table *table, enum report_unit unit, const void *of,
+                        size_t at, const struct report_style *style)
+{
+    uint64_t value;
+    memcpy(&value, (const char *)of + at, sizeof value);
+    if (unit == REPORT_UNIT_TIME)
+        report_cell_time(table, value, style);
+    else if (unit == REPORT_UNIT_BYTES)
+        report_cell_bytes(table, value, style);
+    else
+        report_cell_count(table, value, style);
+}

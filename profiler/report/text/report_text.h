@@ -8,6 +8,11 @@
 #include "report.h"
 #include "report_table.h"
 
+/* A member of 64 bits, at this place of `of`. */
+enum report_unit { REPORT_UNIT_TIME, REPORT_UNIT_BYTES, REPORT_UNIT_COUNT };
+void report_cell_member(struct report_table *table, enum report_unit unit, const void *of,
+                        size_t at, const struct report_style *style);
+
 /* Cells in the style: short with a unit, or exact. */
 void report_cell_time(struct report_table *table, uint64_t ns, const struct report_style *style);
 void report_cell_bytes(struct report_table *table, uint64_t bytes,

@@ -7,6 +7,8 @@
 #include "report_text.h"
 #include "report_units.h"
 
+#include <stddef.h>
+
 /* What the cells of a row are made of. */
 struct top {
     const struct analyze_result *analysis;
@@ -36,24 +38,6 @@ static void put_total(struct report_table *table, const struct top *top, const s
     report_cell_time(table, report_ranking_time(row->cost, top->style), top->style);
 }
 
-static void top_put_forward(struct report_table *table, const struct top *top,
-                            const struct top_row *row)
-{
-    report_cell_time(table, row->cost->forward_ns, top->style);
-}
-
-static void top_put_backward(struct report_table *table, const struct top *top,
-                             const struct top_row *row)
-{
-    report_cell_time(table, row->cost->backward_ns, top->style);
-}
-
-static void put_recompute(struct report_table *table, const struct top *top,
-                          const struct top_row *row)
-{
-    report_cell_time(table, row->cost->recompute_ns, top->style);
-}
-
 /* Without recomputation, which is neither. */
 static void top_put_ratio(struct report_table *table, const struct top *top,
                           const struct top_row *row)
@@ -81,22 +65,10 @@ static void top_put_tape(struct report_table *table, const struct top *top,
     report_cell_bytes(table, analyze_cost_tape_bytes(row->cost), top->style);
 }
 
-static void top_put_peak(struct report_table *table, const struct top *top,
-                         const struct top_row *row)
-{
-    report_cell_bytes(table, row->cost->peak_bytes, top->style);
-}
-
 static void top_put_lifetime(struct report_table *table, const struct top *top,
                              const struct top_row *row)
 {
     report_cell_byte_time(table, row->cost->byte_ns, top->style);
-}
-
-static void top_put_calls(struct report_table *table, const struct top *top,
-                          const struct top_row *row)
-{
-    report_cell_count(table, row->cost->calls, top->style);
 }
 
 /* The standard error of the share: it is from so many samples. */
@@ -111,35 +83,6 @@ static void put_error(struct report_table *table, const struct top *top, const s
             table,
             report_units_share(buf, read_whole(analyze_cost_error(row->cost, key)),
                                report_ranking_key(&top->ranking->total, top->sort, top->style)));
-}
-
-static void put_other(struct report_table *table, const struct top *top, const struct top_row *row)
-{
-    report_cell_time(table, row->cost->other_ns, top->style);
-}
-
-static void put_waiting(struct report_table *table, const struct top *top,
-                        const struct top_row *row)
-{
-    report_cell_time(table, row->cost->waiting_ns, top->style);
-}
-
-static void put_waiting_io(struct report_table *table, const struct top *top,
-                           const struct top_row *row)
-{
-    report_cell_time(table, row->cost->waiting_io_ns, top->style);
-}
-
-static void put_waiting_lock(struct report_table *table, const struct top *top,
-                             const struct top_row *row)
-{
-    report_cell_time(table, row->cost->waiting_lock_ns, top->style);
-}
-
-static void put_samples(struct report_table *table, const struct top *top,
-                        const struct top_row *row)
-{
-    report_cell_count(table, row->cost->samples, top->style);
 }
 
 static bool is_sampled(const struct top *top)
@@ -197,33 +140,40 @@ static bool has_expected(const struct top *top)
     return has_both(top) && has_rows(top);
 }
 
+#define MEMBER(unit, name) NULL, REPORT_UNIT_##unit, offsetof(struct analyze_cost, name)
+#define BY(put) put, REPORT_UNIT_TIME, 0
+
 /* In the order of the table. `rank`: where there is no room, the highest goes first. */
 static const struct top_column {
     const char *title; /* NULL: of bytes times the time that they lived */
     unsigned rank;
     void (*put)(struct report_table *table, const struct top *top, const struct top_row *row);
+    enum report_unit unit; /* where put is NULL: of the cost's member at this place */
+    size_t member;
     bool (*shown)(const struct top *top); /* NULL: always */
     const char *sampled; /* title where the cells are from samples; NULL: they never are */
 } columns[] = {
-    {"share", 0, top_put_share, NULL, NULL},
-    {"error", 3, put_error, by_sampled_time, "~error"},
-    {"total", 6, put_total, has_both, "~total"},
-    {"forward", 3, top_put_forward, has_forward, "~forward"},
-    {"backward", 1, top_put_backward, has_backward, "~backward"},
-    {"other", 4, put_other, top_has_other, "~other"},
-    {"waiting", 7, put_waiting, top_has_other, "~waiting"},
-    {"io", 8, put_waiting_io, top_has_other, "~for io"},
-    {"locks", 8, put_waiting_lock, top_has_other, "~locks"},
-    {"recompute", 3, put_recompute, top_has_recompute, "~recompute"},
-    {"b/f", 2, top_put_ratio, has_both, "~b/f"},
-    {"expect", 7, put_expected, has_expected, NULL},
-    {"tape", 4, top_put_tape, has_rows, NULL},
-    {"at peak", 5, top_put_peak, has_rows, NULL},
-    {NULL, 0, top_put_lifetime, by_lifetime, NULL},
-    {"calls", 6, top_put_calls, has_rows, NULL},
-    {"samples", 6, put_samples, is_sampled, NULL},
+    {"share", 0, BY(top_put_share), NULL, NULL},
+    {"error", 3, BY(put_error), by_sampled_time, "~error"},
+    {"total", 6, BY(put_total), has_both, "~total"},
+    {"forward", 3, MEMBER(TIME, forward_ns), has_forward, "~forward"},
+    {"backward", 1, MEMBER(TIME, backward_ns), has_backward, "~backward"},
+    {"other", 4, MEMBER(TIME, other_ns), top_has_other, "~other"},
+    {"waiting", 7, MEMBER(TIME, waiting_ns), top_has_other, "~waiting"},
+    {"io", 8, MEMBER(TIME, waiting_io_ns), top_has_other, "~for io"},
+    {"locks", 8, MEMBER(TIME, waiting_lock_ns), top_has_other, "~locks"},
+    {"recompute", 3, MEMBER(TIME, recompute_ns), top_has_recompute, "~recompute"},
+    {"b/f", 2, BY(top_put_ratio), has_both, "~b/f"},
+    {"expect", 7, BY(put_expected), has_expected, NULL},
+    {"tape", 4, BY(top_put_tape), has_rows, NULL},
+    {"at peak", 5, MEMBER(BYTES, peak_bytes), has_rows, NULL},
+    {NULL, 0, BY(top_put_lifetime), by_lifetime, NULL},
+    {"calls", 6, MEMBER(COUNT, calls), has_rows, NULL},
+    {"samples", 6, MEMBER(COUNT, samples), is_sampled, NULL},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
+#undef MEMBER
+#undef BY
 
 static void top_add_columns(struct report_table *table, const struct top *top)
 {
@@ -245,9 +195,15 @@ static void top_add_cells(struct report_table *table, const struct top *top,
 {
     const struct top_row row = {line, cost};
     report_table_row(table);
-    for (size_t i = 0; i < COLUMNS; i++)
-        if (!columns[i].shown || columns[i].shown(top))
-            columns[i].put(table, top, &row);
+    for (size_t i = 0; i < COLUMNS; i++) {
+        const struct top_column *column = &columns[i];
+        if (column->shown && !column->shown(top))
+            continue;
+        if (column->put)
+            column->put(table, top, &row);
+        else
+            report_cell_member(table, column->unit, cost, column->member, top->style);
+    }
 }
 
 static void top_put_hidden(const struct top *top)

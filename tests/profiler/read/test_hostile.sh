@@ -245,21 +245,10 @@ export_formats=$(sed -n 's/^ *ROW(X, \([a-z]*\), \([A-Z]*\),.*/\1:\2/p' \
     "$TAPESCOPE_SOURCE_DIR/profiler/export/export_formats.def")
 [ "$(echo "$export_formats" | wc -l)" -ge 12 ] || fail "formats: $export_formats"
 
-# survives NAME: every report, export and page of NAME.prof. The page is NAME.html.
-survives()
+# Every report, of $profile.
+reports()
 {
-    profile=$1.prof
-    made=0
-    while read -r command; do
-        # shellcheck disable=SC2086 # words
-        if bounded "$tapescope" $command "$profile"; then
-            made=$((made + 1))
-            case $command in
-            *--json*) jq -e . <out >/dev/null 2>&1 || fail "no JSON: $command $profile" ;;
-            *) plain "$command $profile" ;;
-            esac
-        fi
-    done <<EOF
+    cat <<EOF
 info
 info --exact
 info --json
@@ -290,6 +279,34 @@ pack -o packed.prof
 html -o $1.html --base $profile
 html -o growth.html --sizes 1,2,3 $profile $profile
 growth --sizes 1,2,3 $profile $profile
+EOF
+}
+
+# They are of every command that reads a profile and writes a report of it: of all that the program
+# has, but those that run or serve something, and those that the tests below or their own tests try.
+for command in $("$tapescope" completion bash | sed -n "s/^        choices='\\([a-z ]*\\)--help.*/\\1/p"); do
+    case " record live attach stat view completion annotate check export " in
+    *" $command "*) ;;
+    *) profile=x reports x | grep -q "^$command\\>" || fail "$command is not tried" ;;
+    esac
+done
+
+# survives NAME: every report, export and page of NAME.prof. The page is NAME.html.
+survives()
+{
+    profile=$1.prof
+    made=0
+    while read -r command; do
+        # shellcheck disable=SC2086 # words
+        if bounded "$tapescope" $command "$profile"; then
+            made=$((made + 1))
+            case $command in
+            *--json*) jq -e . <out >/dev/null 2>&1 || fail "no JSON: $command $profile" ;;
+            *) plain "$command $profile" ;;
+            esac
+        fi
+    done <<EOF
+$(reports "$1")
 EOF
     for row in $export_formats; do
         format=${row%:*}
