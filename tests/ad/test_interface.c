@@ -326,9 +326,9 @@ static void check_agree(ad_tape handle, ad_status status, const char *text)
 {
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(ad_tape_status(handle), status);
-        ck_assert_msg(strncmp(ad_tape_message(handle), text, strlen(text)) == 0, "%s",
-                      ad_tape_message(handle));
-        ck_assert_int_eq(ad_tape_message(handle)[0] == 0, status == AD_OK);
+        const char *message = ad_tape_message(handle);
+        ck_assert_msg(strncmp(message, text, strlen(text)) == 0, "%s", message);
+        ck_assert_msg((message[0] == 0) == (status == AD_OK), "%s", message);
         ck_assert_int_eq(ad_tape_status(handle), status);
     }
 }
