@@ -201,6 +201,9 @@ static void print_declaration(const struct form *f)
         print_flags(op);
     if (has_options(op))
         printf(" *  options: NULL stands for a struct of zeros.\n");
+    if (op->variadic)
+        printf(
+            " *  n: without an operand there is no tape, and the error is the calling thread's.\n");
     for (int i = 1; i < kernel_results(op); i++)
         printf(" *  %s: receives a further result; may be a null pointer.\n",
                op->result_names[i - 1]);

@@ -48,7 +48,7 @@ static ad_tensor same(ad_tape t, const ad_tensor *v, int n, void *payload)
 
 /* Each function once. Those without a status leave it in the error that `asked` looks at; the
  * result of those is in `wrong` if it is not the one that stands for an error. */
-enum { CALLS = 38 };
+enum { CALLS = 41 };
 
 struct answers {
     ad_status status[CALLS];
@@ -87,6 +87,8 @@ static void call_all(struct answers *a, ad_tape t, ad_tensor v, FILE *file)
     kept(a, ad_leaf(t, AD_F64, 0, NULL, data).value == 0);
     kept(a, ad_constant(t, AD_F64, 0, NULL, data).value == 0);
     kept(a, ad_scalar_f64(t, 1).value == 0);
+    kept(a, ad_scalar_f32(t, 1).value == 0);
+    kept(a, ad_scalar_i64(t, 1).value == 0);
     answer(a, ad_tape_no_grad_begin(t));
     answer(a, ad_tape_no_grad_end(t));
     answer(a, ad_tape_zero_gradients(t));
@@ -105,6 +107,7 @@ static void call_all(struct answers *a, ad_tape t, ad_tensor v, FILE *file)
     answer(a, ad_backward_seed_release(v, v));
     answer(a, ad_release(v));
     answer(a, ad_gradient(v, buffer, 4));
+    answer(a, ad_gradients(1, &v, (void *[]){buffer}, (int64_t[]){4}));
     answer(a, ad_gradient_buffer(v, buffer, 4));
     answer(a, ad_retain_gradient(v));
     answer(a, ad_create_graph(v, zero, 1, &v, &gradient));

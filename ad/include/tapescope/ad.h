@@ -307,7 +307,8 @@ AD_SITED(double, ad_item, (ad_tensor x), (x))
  * on the caller's line, two operands at a time, those first whose product is the cheapest; one that
  * fails leaves nothing of them. Errors: AD_ERROR_ARGUMENT for an equation that cannot be read, by
  * its first wrong character; AD_ERROR_SHAPE, also where a product on the way would have more than
- * AD_MAX_RANK axes; AD_ERROR_DTYPE; those of ops. */
+ * AD_MAX_RANK axes; AD_ERROR_DTYPE; those of ops. Without a first operand there is no tape, and the
+ * error is the thread's: ad_tape_message((ad_tape){0}). */
 AD_SITED(ad_tensor, ad_einsum, (const char *equation, const ad_tensor *tensors, int n),
          (equation, tensors, n))
 
