@@ -97,7 +97,7 @@ enum read_status read_apply_residuals(struct read_state *state,
     return residuals->stretch ? apply_stretch(tape, residuals->stretch) : READ_OK;
 }
 
-static struct read_moment residuals_both(const struct read_moment *a, const struct read_moment *b)
+static struct read_moment moment_both(const struct read_moment *a, const struct read_moment *b)
 {
     struct read_moment m = b->most_bytes > a->most_bytes ? *b : *a;
     m.least_bytes = a->least_bytes < b->least_bytes ? a->least_bytes : b->least_bytes;
@@ -108,7 +108,7 @@ static void residuals_halve(struct read_tape *tape)
 {
     const size_t n = tape->n_moments;
     for (size_t i = 0; i + 1 < n; i += 2)
-        tape->moment[i / 2] = residuals_both(&tape->moment[i], &tape->moment[i + 1]);
+        tape->moment[i / 2] = moment_both(&tape->moment[i], &tape->moment[i + 1]);
     if (n % 2)
         tape->moment[n / 2] = tape->moment[n - 1];
     tape->n_moments = (n + 1) / 2;

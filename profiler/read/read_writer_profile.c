@@ -30,8 +30,9 @@ static void *new_list(const ProtobufCMessageDescriptor *type, size_t n)
 
 /* The message in packets of at most `most` of its list, one at least; list_at and n_at are the
  * message's members. Frees the list. */
-static void put_list(struct read_writer *writer, Tapescope__Packet__KindCase kind, void *message,
-                     void *list_at, size_t *n_at, void *list, size_t n, size_t most)
+static void writer_put_list(struct read_writer *writer, Tapescope__Packet__KindCase kind,
+                            void *message, void *list_at, size_t *n_at, void *list, size_t n,
+                            size_t most)
 {
     size_t at = 0;
     do {
@@ -113,8 +114,8 @@ static void put_paths(struct read_writer *writer, const struct read_profile *pro
     }
     Tapescope__Paths paths = TAPESCOPE__PATHS__INIT;
     paths.refused = profile->paths_refused;
-    put_list(writer, TAPESCOPE__PACKET__KIND_PATHS, &paths, &paths.path, &paths.n_path, list, n,
-             PATHS_IN_PACKET);
+    writer_put_list(writer, TAPESCOPE__PACKET__KIND_PATHS, &paths, &paths.path, &paths.n_path, list,
+                    n, PATHS_IN_PACKET);
 }
 
 static void fill_expectation(Tapescope__Expectation *to, const struct read_expectation *from,
@@ -205,8 +206,8 @@ static void writer_profile_put_rows(struct read_writer *writer, const struct rea
 #define X(name) ledger.name = tape->name;
     TAPE_COUNTERS(X)
 #undef X
-    put_list(writer, TAPESCOPE__PACKET__KIND_LEDGER, &ledger, &ledger.row, &ledger.n_row, list, n,
-             OTHERS_IN_PACKET);
+    writer_put_list(writer, TAPESCOPE__PACKET__KIND_LEDGER, &ledger, &ledger.row, &ledger.n_row,
+                    list, n, OTHERS_IN_PACKET);
 }
 
 static void writer_profile_fill_class(Tapescope__ResidualClass *to,
@@ -234,8 +235,8 @@ static void writer_profile_put_classes(struct read_writer *writer, const struct 
     for (size_t i = 0; i < n; i++)
         writer_profile_fill_class(list[i], &tape->residual[i]);
     Tapescope__Residuals residuals = TAPESCOPE__RESIDUALS__INIT;
-    put_list(writer, TAPESCOPE__PACKET__KIND_RESIDUALS, &residuals, &residuals.part,
-             &residuals.n_part, list, n, OTHERS_IN_PACKET);
+    writer_put_list(writer, TAPESCOPE__PACKET__KIND_RESIDUALS, &residuals, &residuals.part,
+                    &residuals.n_part, list, n, OTHERS_IN_PACKET);
 }
 
 static void put_stretch(struct read_writer *writer, const struct read_tape *tape)
@@ -315,8 +316,8 @@ static void put_threads(struct read_writer *writer, const struct read_profile *p
         fill_thread(list[i], &profile->thread[i]);
     Tapescope__Threads threads = TAPESCOPE__THREADS__INIT;
     threads.process_cpu_ns = profile->process_cpu_ns;
-    put_list(writer, TAPESCOPE__PACKET__KIND_THREADS, &threads, &threads.thread, &threads.n_thread,
-             list, n, OTHERS_IN_PACKET);
+    writer_put_list(writer, TAPESCOPE__PACKET__KIND_THREADS, &threads, &threads.thread,
+                    &threads.n_thread, list, n, OTHERS_IN_PACKET);
 }
 
 static void writer_profile_fill_sample(Tapescope__Sample *to, const struct read_sample *from,

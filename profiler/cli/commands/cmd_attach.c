@@ -258,8 +258,8 @@ static bool ask_and_hear(struct attach_target *target, double seconds, const cha
 }
 
 /* One asks at a time, so that nobody takes another's answer. */
-static bool begin(struct attach_target *target, double seconds, const char *recording,
-                  const char *output)
+static bool attach_open(struct attach_target *target, double seconds, const char *recording,
+                        const char *output)
 {
     const int folder = open(target->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const bool ok = folder >= 0 && flock(folder, LOCK_EX) == 0;
@@ -322,7 +322,7 @@ static int attach_begin(struct attach_target *target, const struct attach_args *
         const struct sigaction action = {.sa_handler = attach_interrupt};
         sigaction(SIGINT, &action, NULL);
         sigaction(SIGTERM, &action, NULL);
-        if (begin(target, args->seconds, recording ? recording : "", path)) {
+        if (attach_open(target, args->seconds, recording ? recording : "", path)) {
             status = wait_for_end(target);
             const int reported = attach_report(path, args->cli.style.utf8);
             status = status == CLI_OK ? reported : status;

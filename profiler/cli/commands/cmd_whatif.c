@@ -57,7 +57,7 @@ static bool is_file(const char *path, const char *name)
 }
 
 /* Chooses what FILE:LINE (or a function's name) says. */
-static int whatif_choose(struct analyze_whatif *whatif, const char *text, bool by_function)
+static int choose_options(struct analyze_whatif *whatif, const char *text, bool by_function)
 {
     const char *colon = strrchr(text, ':');
     const unsigned long line = colon ? strtoul(colon + 1, NULL, 10) : 0;
@@ -85,7 +85,7 @@ static int whatif_report(struct analyze_whatif *whatif, const struct analyze_res
     bool is_optimal = false;
     int status = CLI_OK;
     for (size_t i = 0; i < args->checkpoint.n && status == CLI_OK; i++)
-        status = whatif_choose(whatif, args->checkpoint.item[i], args->by == 1);
+        status = choose_options(whatif, args->checkpoint.item[i], args->by == 1);
     if (status != CLI_OK)
         return status;
     if (args->budget > 0)
