@@ -70,6 +70,8 @@ int kernel_infer(const struct kernel_call *call, struct kernel_shape *out)
     return 0;
 }
 
+const _Alignas(64) char kernel_no_workspace[1];
+
 size_t kernel_workspace(const struct kernel_call *call)
 {
     return call->op->workspace != NULL ? call->op->workspace(call) : 0;

@@ -59,7 +59,7 @@ struct kernel_call {
     const int64_t *attr;
     int n_in, n_out, n_attr;
     bool accumulate; /* out += result instead of out = result; only where op->accumulates */
-    void *workspace; /* 64-byte aligned, of kernel_workspace() bytes */
+    void *workspace; /* 64-byte aligned, of kernel_workspace() bytes, or KERNEL_NO_WORKSPACE */
     char *error;     /* KERNEL_ERROR_BYTES; a rule that refuses writes its reason here */
 };
 
@@ -291,6 +291,11 @@ static inline void *kernel_behind(const void *buffer, int64_t bytes)
 {
     return bytes != 0 ? (char *)(uintptr_t)buffer + bytes : (char *)(uintptr_t)buffer;
 }
+
+/* The workspace of a call that needs none. It is not NULL, so that kernels may divide it into parts
+ * of 0 bytes. Constant, so that a write to it is a crash. */
+extern const char kernel_no_workspace[1];
+#define KERNEL_NO_WORKSPACE ((void *)(uintptr_t)kernel_no_workspace)
 
 /* Bytes of workspace of a call whose outputs are set. */
 size_t kernel_workspace(const struct kernel_call *call);

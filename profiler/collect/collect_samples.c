@@ -45,7 +45,7 @@ static bool samples_reserve_slots(struct collect_samples *samples)
         return false;
     for (uint32_t i = 0; i < samples->n; i++) {
         const struct collect_aggregate *a = &samples->aggregate[i];
-        uint64_t h = hash_of(a, samples->pc + a->first_pc);
+        uint64_t h = hash_of(a, a->n_pcs > 0 ? samples->pc + a->first_pc : NULL);
         while (slot[h & (n - 1)] != 0)
             h++;
         slot[h & (n - 1)] = i + 1;

@@ -300,7 +300,7 @@ static void fill_sample(Tapescope__Sample *to, const struct collect_samples *sam
     to->path = collect_path_map_id(paths, from->path);
     to->shared = from->shared;
     to->n_stack = from->n_pcs;
-    to->stack = samples->pc + from->first_pc;
+    to->stack = from->n_pcs > 0 ? samples->pc + from->first_pc : NULL;
     to->waiting = from->waiting;
 #define X(name) to->name = from->name;
     SAMPLE_COUNTERS(X)

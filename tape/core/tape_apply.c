@@ -19,6 +19,7 @@ INLINE static enum tape_status call_run(struct tape *t, struct kernel_call *call
                                         struct tape_site site)
 {
     size_t n = call->op->workspace ? kernel_workspace(call) : 0;
+    call->workspace = KERNEL_NO_WORKSPACE;
     if (n > 0 && !(call->workspace = tape_arena_buffer(&t->arena, n)))
         return tape_fail_memory(t, site, call->op->name);
     if (n > 0)

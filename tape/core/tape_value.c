@@ -93,8 +93,8 @@ struct tape_value *tape_value_make(struct tape *t, const struct kernel_shape *sh
         return NULL;
     if (in && shape->view_of >= 0) {
         const struct tape_value *of = (const struct tape_value *)(const void *)in[shape->view_of];
-        v->array.data =
-            (char *)of->array.data + (size_t)shape->offset * kernel_dtype_bytes(shape->dtype);
+        v->array.data = kernel_behind(of->array.data,
+                                      shape->offset * (int64_t)kernel_dtype_bytes(shape->dtype));
         v->root = of->root;
         return v;
     }

@@ -97,6 +97,7 @@ static void inplace_fail(struct context *c, const struct kernel_call *call)
 static void inplace_run(struct context *c, struct kernel_call *call)
 {
     size_t n = call->op->workspace ? kernel_workspace(call) : 0;
+    call->workspace = KERNEL_NO_WORKSPACE;
     if (n > 0) {
         call->workspace = tape_arena_buffer(&c->t->arena, n);
         if (!call->workspace) {

@@ -77,9 +77,10 @@ static void list_clear(void)
 static void run_call(struct kernel_call *call)
 {
     const size_t bytes = kernel_workspace(call);
-    call->workspace = bytes > 0 ? aligned_alloc(64, (bytes + 63) & ~(size_t)63) : NULL;
+    void *const space = bytes > 0 ? aligned_alloc(64, (bytes + 63) & ~(size_t)63) : NULL;
+    call->workspace = bytes > 0 ? space : KERNEL_NO_WORKSPACE;
     CHECK_QUIETLY(kernel_run(call) == 0, "%s", call->error);
-    free(call->workspace);
+    free(space);
 }
 
 /* Runs an op on values and puts it on the list. */

@@ -31,11 +31,11 @@ void matrix_walk_begin(struct matrix_walk *walk, kernel_ref like, int trailing)
 int matrix_walk_add(struct matrix_walk *walk, kernel_ref array, int trailing)
 {
     const int own = array->rank - trailing, k = walk->n++;
-    walk->data[k] = array->data;
+    walk->data[k] = array->data; /* NULL, which is not stepped: empty, or not read in this call */
     for (int axis = 0; axis < walk->rank; axis++) {
         const int from = axis - (walk->rank - own);
         walk->step[k][axis] =
-            from < 0 || array->shape[from] == 1
+            from < 0 || array->shape[from] == 1 || array->data == NULL
                 ? 0
                 : array->strides[from] * (int64_t)kernel_dtype_bytes(array->dtype);
     }
@@ -47,8 +47,9 @@ bool matrix_walk_next(struct matrix_walk *walk)
     walk->at++;
     for (int axis = walk->rank - 1; axis >= 0; axis--) {
         const bool wraps = ++walk->index[axis] == walk->shape[axis];
+        const int64_t steps = wraps ? 1 - walk->shape[axis] : 1;
         for (int k = 0; k < walk->n; k++)
-            walk->data[k] += walk->step[k][axis] * (wraps ? 1 - walk->shape[axis] : 1);
+            walk->data[k] = kernel_behind(walk->data[k], walk->step[k][axis] * steps);
         if (!wraps)
             return true;
         walk->index[axis] = 0;

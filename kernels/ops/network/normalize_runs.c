@@ -204,8 +204,8 @@ size_t normalize_runs_space(const struct normalization *n)
     return n->by_channel ? 0 : (size_t)runs_of(n).groups * 2 * share_bytes(n);
 }
 
-/* out = the sum of the groups' shares, which lie two apart. */
-static void gather_shares(const struct runs *all, void *out, const char *shares)
+/* out = the sum of the groups' shares of gw (which = 0) or gb (1). */
+static void gather_shares(const struct runs *all, void *out, size_t which)
 {
     const size_t bytes = (size_t)all->n->inner * all->elem;
     if (out == NULL)
@@ -213,7 +213,8 @@ static void gather_shares(const struct runs *all, void *out, const char *shares)
     memset(out, 0, bytes);
     for (int64_t k = 0; k < all->groups; k++)
         kernel_loop_run(LOOP_copy, all->n->dtype, all->n->inner, out,
-                        shares + (size_t)k * 2 * share_bytes(all->n), NULL, NULL, true);
+                        all->shares + (2 * (size_t)k + which) * share_bytes(all->n), NULL, NULL,
+                        true);
 }
 
 void normalize_runs_gradient(const struct normalization *n, const struct normalize_gradient *data,
@@ -227,7 +228,7 @@ void normalize_runs_gradient(const struct normalization *n, const struct normali
     all.shares = space;
     threads_run(parts_of(n, all.elem), gradient_part, &all);
     if (!n->by_channel) {
-        gather_shares(&all, data->gw, all.shares);
-        gather_shares(&all, data->gb, all.shares + share_bytes(n));
+        gather_shares(&all, data->gw, 0);
+        gather_shares(&all, data->gb, 1);
     }
 }

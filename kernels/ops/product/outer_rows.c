@@ -83,6 +83,8 @@ size_t outer_rows_space(const struct outer_rows *all)
 #define OUTER(REAL, name)                                                                          \
     static void name(int64_t rows, int64_t m, int64_t n, const REAL *a, const REAL *b, REAL *to)   \
     {                                                                                              \
+        if (m == 0 || n == 0) /* then an operand may be NULL */                                    \
+            return;                                                                                \
         for (int64_t r = 0; r < rows; r++, b += n)                                                 \
             for (int64_t i = 0; i < m; i++, a++, to += n)                                          \
                 for (int64_t j = 0; j < n; j++)                                                    \
