@@ -25,13 +25,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_ARGUMENTS = 32, DEADLINE_S = 400, STOPPED = 's', ENDED = 'e' };
+enum { MOST_ARGUMENTS = 32, DEADLINE_S = 120, STOPPED = 's', ENDED = 'e' };
 
 static struct session {
     pid_t shell;
     int master, said, told; /* the terminal; what the shell says, and is told */
     struct screen screen;
-    char *raw; /* all that came */
+    bool hung_up; /* nobody has the terminal any more: nothing will come */
+    char *raw;    /* all that came */
     size_t n_raw;
 } s;
 
@@ -131,8 +132,10 @@ static bool take_within(int ms)
     if (poll(&fd, 1, ms) <= 0)
         return false;
     const ssize_t n = read(s.master, data, sizeof data);
-    if (n <= 0)
+    if (n <= 0) {
+        s.hung_up = true;
         return false;
+    }
     screen_write(&s.screen, data, (size_t)n);
     s.raw = realloc(s.raw, s.n_raw + (size_t)n + 1);
     ck_assert_ptr_nonnull(s.raw);
@@ -159,9 +162,10 @@ static time_t seconds(void)
 static void wait_for(bool (*there)(void), const char *what)
 {
     const time_t begun = seconds();
-    while (!there()) {
+    /* What came before the terminal was left is looked at once more. */
+    for (bool over = false; !there(); over = s.hung_up) {
         (void)take();
-        if (seconds() - begun > DEADLINE_S) {
+        if (over || seconds() - begun > DEADLINE_S) {
             char *text = screen_text(&s.screen);
             ck_abort_msg("no %s:\n%s", what, text);
         }
