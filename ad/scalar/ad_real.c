@@ -408,6 +408,7 @@ static ad_status gradients(ad_tape tape, int64_t n, const ad_real *x, double *gr
                            struct tape_site site)
 {
     static const char what[] = "real_gradient";
+    char open[TAPE_NO_GRAD_TEXT];
     ad_status status;
     struct tape *t = enter(tape, what, site, &status);
     if (!t)
@@ -419,9 +420,10 @@ static ad_status gradients(ad_tape tape, int64_t n, const ad_real *x, double *gr
         uint32_t value, element;
         if (x[i].index == 0 || !tape_statement_holds(t, x[i].index, x[i].tag))
             return (ad_status)tape_fail(
-                t, TAPE_ERROR_HANDLE, site, "%s: x[%lld] is %s", what, (long long)i,
+                t, TAPE_ERROR_HANDLE, site, "%s: x[%lld] is %s%s", what, (long long)i,
                 x[i].index ? "no value of this tape: it was dropped, never set, or is another's"
-                           : "a constant");
+                           : "a constant",
+                x[i].index ? "" : tape_no_grad_open(t, open));
         if (!tape_statement_leaf(t, x[i].index, &value, &element))
             return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                         "%s: x[%lld] is no leaf; ad_real_jacobian has derivatives "

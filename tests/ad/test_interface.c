@@ -231,6 +231,8 @@ START_TEST(what_fails_under_an_open_no_grad_names_the_line_of_its_begin)
     ad_real r = ad_real_leaf(tape, 2), s = ad_real_of(ad_real_square(r));
     ck_assert_int_eq(ad_real_backward(tape, s), AD_ERROR_STATE);
     check_open(line);
+    ck_assert_int_eq(ad_real_gradients(tape, 1, &s, g), AD_ERROR_HANDLE);
+    check_open(line);
     ck_assert_int_eq(ad_tape_no_grad_end(tape), AD_OK);
     /* Ended, it is not spoken of. */
     ck_assert_int_eq(ad_backward(y), AD_ERROR_STATE);
