@@ -15,7 +15,6 @@
 
 struct check_args {
     struct cli_args cli;
-    struct cli_size_args sizes;
     uint64_t peak, total_tape; /* UINT64_MAX: no such gate */
     double ratio, growth;      /* negative: no such gate */
     struct cli_list tape;
@@ -38,7 +37,6 @@ static const struct cli_option options[] = {
     {"max-growth", 0, CLI_NUMBER, "B",
      "no line's tape bytes grow significantly faster than n^B; three profiles or more",
      offsetof(struct check_args, growth), NULL, 0},
-    CLI_SIZE_OPTIONS(struct check_args, sizes),
     {"baseline", 0, CLI_TEXT, "PROFILE", "no line has more tape bytes than there, nor the peak",
      offsetof(struct check_args, baseline), NULL, 0},
     {"tolerance", 0, CLI_PERCENT, "P%", "bytes that --baseline lets pass (default 0%)",
@@ -57,7 +55,7 @@ const struct cli_command cli_check = {
     .about = "Holds profiles against limits and exits with status 1 if one is exceeded. Tape bytes "
              "are the same in every run of one program, so their limits can be exact.",
     CLI_OPTIONS(options),
-    .shared = CLI_JSON | CLI_COLOR | CLI_FILTER | CLI_MAP,
+    .shared = CLI_SIZES | CLI_JSON | CLI_COLOR | CLI_FILTER | CLI_MAP,
     .notes =
         "Every gate but --max-growth judges each profile by itself. Sizes for --max-growth are "
         "found as by 'tapescope growth'. What is the tape's own, such as its padding, is judged in "
@@ -128,7 +126,7 @@ static int judge_growth(struct report_gates *gates, const struct check_args *arg
 {
     double size[ANALYZE_JOIN_MOST];
     char name[128];
-    int status = cli_find_sizes(&args->sizes, "check", opened, size, name, sizeof name);
+    int status = cli_find_sizes(&args->cli.sizes, "check", opened, size, name, sizeof name);
     if (status != CLI_OK)
         return status;
     struct report_sizes sizes = {opened->analysis, size, opened->n, name};

@@ -4,7 +4,6 @@
 
 struct growth_args {
     struct cli_args cli;
-    struct cli_size_args sizes;
     double most;
     int by, bytes;
     size_t limit;
@@ -14,7 +13,6 @@ static const char *const what_bytes[] = {
     [REPORT_BYTES_TAPE] = "tape", [REPORT_BYTES_PEAK] = "peak", [REPORT_BYTES_PEAK + 1] = NULL};
 
 static const struct cli_option options[] = {
-    CLI_SIZE_OPTIONS(struct growth_args, sizes),
     {"bytes", 0, CLI_CHOICE, "WHICH", "handed out in all, or held at the peak",
      offsetof(struct growth_args, bytes), what_bytes, 0},
     {"max", 0, CLI_NUMBER, "B", "mark exponents significantly above B (default 1)",
@@ -32,7 +30,7 @@ const struct cli_command cli_growth = {
     .about = "Fits bytes = a n^b and time = c n^d to profiles of one program at several sizes n, "
              "line by line, by least squares of the logarithms.",
     CLI_OPTIONS(options),
-    .shared = CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_MAP,
+    .shared = CLI_SIZES | CLI_EXACT | CLI_JSON | CLI_FILTER | CLI_MAP,
     .notes = "bytes, time: at the greatest size. ~n^: the exponent, with a ! if its whole interval "
              "is above --max. 95 %: the exponent's confidence interval by Student's t, from three "
              "profiles on. Without --sizes, --size-key or --size-arg the size is the only argument "
@@ -61,7 +59,7 @@ int cmd_growth(int argc, char **argv)
     double size[ANALYZE_JOIN_MOST];
     char name[128];
     if (status == CLI_OK)
-        status = cli_find_sizes(&args.sizes, "growth", &opened, size, name, sizeof name);
+        status = cli_find_sizes(&args.cli.sizes, "growth", &opened, size, name, sizeof name);
     if (status == CLI_OK) {
         struct report_sizes sizes = {opened.analysis, size, opened.n, name};
         struct report_growth growth;

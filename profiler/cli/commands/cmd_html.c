@@ -3,14 +3,12 @@
 
 struct html_args {
     struct cli_args cli;
-    struct cli_page_args page;
     const char *output;
 };
 
 static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "OUT", "where to write (default report.html); -: standard output",
      offsetof(struct html_args, output), NULL, 0},
-    CLI_PAGE_OPTIONS(struct html_args, page),
 };
 
 const struct cli_command cli_html = {
@@ -21,7 +19,7 @@ const struct cli_command cli_html = {
              "source with its costs, the tape over time, what holds it, what computing again would "
              "save. The page needs no network and no server.",
     CLI_OPTIONS(options),
-    .shared = CLI_FILTER | CLI_MAP,
+    .shared = CLI_PAGE | CLI_SIZES | CLI_FILTER | CLI_MAP,
     .notes = "Several profiles are those of one program at several sizes, as for growth: the page "
              "shows the last one, and how costs grow. The sources in the page are those that lie "
              "on this machine now.\n"
@@ -36,7 +34,7 @@ int cmd_html(int argc, char **argv)
     if (status >= 0)
         return status;
     struct cli_page page;
-    status = cli_page_open(&page, &args.cli, &args.page, argc, argv);
+    status = cli_page_open(&page, &args.cli, argc, argv);
     if (status != CLI_OK)
         return status;
     status = cli_write_page(args.output, page.analysis, &page.how);

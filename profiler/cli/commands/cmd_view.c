@@ -22,7 +22,6 @@ enum { PERFETTO_PORT = 9001 };
 
 struct view_args {
     struct cli_args cli;
-    struct cli_page_args page;
     double timeout;
     size_t port;
     bool once, perfetto, no_browser;
@@ -42,7 +41,6 @@ static const struct cli_option options[] = {
      "port 9001",
      AT(perfetto), NULL, 0},
     {"no-browser", 0, CLI_FLAG, NULL, "open no browser", AT(no_browser), NULL, 0},
-    CLI_PAGE_OPTIONS(struct view_args, page),
 };
 #undef AT
 
@@ -54,7 +52,7 @@ const struct cli_command cli_view = {
              "browsers on this machine alone. Prints the page's address, and opens a browser if "
              "there is a display and standard output is a terminal.",
     CLI_OPTIONS(options),
-    .shared = CLI_FILTER | CLI_MAP,
+    .shared = CLI_PAGE | CLI_SIZES | CLI_FILTER | CLI_MAP,
     .notes = "The address has a random part, without which nothing is served. Ctrl-C ends it. "
              "A page that was opened stays usable then.\n"
              "PROFILE defaults to " CLI_DEFAULT_PROFILE "; several are as for 'tapescope html'.",
@@ -322,7 +320,7 @@ int cmd_view(int argc, char **argv)
         return CLI_USAGE;
     }
     struct view view = {.args = &args};
-    status = cli_page_open(&view.page, &args.cli, &args.page, argc, argv);
+    status = cli_page_open(&view.page, &args.cli, argc, argv);
     if (status != CLI_OK)
         return status;
     status = view_all(&view);

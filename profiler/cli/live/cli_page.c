@@ -9,23 +9,13 @@
 #include <errno.h>
 #include <string.h>
 
-const char *const cli_page_sources[] = {[HTML_SOURCES_PROJECT] = "project",
-                                        [HTML_SOURCES_ALL] = "all",
-                                        [HTML_SOURCES_NONE] = "none",
-                                        [HTML_SOURCES_NONE + 1] = NULL};
-const char *const cli_page_themes[] = {[HTML_THEME_AUTO] = "auto",
-                                       [HTML_THEME_LIGHT] = "light",
-                                       [HTML_THEME_DARK] = "dark",
-                                       [HTML_THEME_DARK + 1] = NULL};
-
 static void page_warn(void *payload, const char *message)
 {
     (void)payload;
     cli_message("html: %s", message);
 }
 
-int cli_page_open(struct cli_page *page, const struct cli_args *args,
-                  const struct cli_page_args *page_args, int argc, char **argv)
+int cli_page_open(struct cli_page *page, const struct cli_args *args, int argc, char **argv)
 {
     const int n = argc - optind;
     char *const none[] = {NULL};
@@ -38,17 +28,17 @@ int cli_page_open(struct cli_page *page, const struct cli_args *args,
         cli_open_all(&page->opened, args, n > 0 ? argv + optind : none, n > 0 ? (size_t)n : 1);
     if (status != CLI_OK)
         return status;
-    if (page_args->base)
-        status = cli_open(&page->base, args, page_args->base);
+    if (args->page.base)
+        status = cli_open(&page->base, args, args->page.base);
     const struct read_profile *last = page->opened.one[page->opened.n - 1].profile;
-    if (status == CLI_OK && page_args->base &&
+    if (status == CLI_OK && args->page.base &&
         !cli_times_alike(argv[0], page->base.profile, last, ""))
         status = CLI_USAGE;
     for (size_t i = 0; i < page->opened.n && status == CLI_OK; i++)
         if (!cli_times_alike(argv[0], page->opened.one[i].profile, last, ""))
             status = CLI_USAGE;
     if (status == CLI_OK && n > 1)
-        status = cli_find_sizes(&page_args->sizes, argv[0], &page->opened, page->size, page->name,
+        status = cli_find_sizes(&args->sizes, argv[0], &page->opened, page->size, page->name,
                                 sizeof page->name);
     if (status != CLI_OK) {
         cli_page_close(page);
@@ -58,8 +48,8 @@ int cli_page_open(struct cli_page *page, const struct cli_args *args,
     page->sizes =
         (struct report_sizes){page->opened.analysis, page->size, page->opened.n, page->name};
     page->how = (struct html_options){
-        .sources = (enum html_sources)page_args->sources,
-        .theme = (enum html_theme)page_args->theme,
+        .sources = (enum html_sources)args->page.sources,
+        .theme = (enum html_theme)args->page.theme,
         .base = page->base.analysis,
         .growth = n > 1 ? &page->sizes : NULL,
         .warn = page_warn,

@@ -6,42 +6,6 @@
 #include "cli_sizes.h"
 #include "html.h"
 
-/* What the user says of a page. */
-struct cli_page_args {
-    struct cli_size_args sizes;
-    const char *base;
-    int sources, theme;
-};
-
-extern const char *const cli_page_sources[], *const cli_page_themes[];
-
-#define CLI_PAGE_OPTIONS(type, member)                                                             \
-    {"source",                                                                                     \
-     0,                                                                                            \
-     CLI_CHOICE,                                                                                   \
-     "WHOSE",                                                                                      \
-     "put these sources into the page: those that are not below /usr, all, or none",               \
-     offsetof(type, member.sources),                                                               \
-     cli_page_sources,                                                                             \
-     0},                                                                                           \
-        {"theme",                                                                                  \
-         0,                                                                                        \
-         CLI_CHOICE,                                                                               \
-         "THEME",                                                                                  \
-         "the colours that the page begins with",                                                  \
-         offsetof(type, member.theme),                                                             \
-         cli_page_themes,                                                                          \
-         0},                                                                                       \
-        {"base",                                                                                   \
-         0,                                                                                        \
-         CLI_TEXT,                                                                                 \
-         "PROFILE",                                                                                \
-         "also show what is different from this profile",                                          \
-         offsetof(type, member.base),                                                              \
-         NULL,                                                                                     \
-         0},                                                                                       \
-        CLI_SIZE_OPTIONS(type, member.sizes)
-
 /* The profiles that a page is about, and how it shows them. */
 struct cli_page {
     struct cli_profiles opened;
@@ -55,8 +19,7 @@ struct cli_page {
 
 /* Opens the operands of a command, or the default profile, and what its options name. Returns
  * CLI_OK, or says why not: then there is nothing to close. The page stays where it is. */
-int cli_page_open(struct cli_page *page, const struct cli_args *args,
-                  const struct cli_page_args *page_args, int argc, char **argv);
+int cli_page_open(struct cli_page *page, const struct cli_args *args, int argc, char **argv);
 void cli_page_close(struct cli_page *page);
 
 /* Writes the page about an analysis to `path` ("-": standard output), by way of a new file. Says

@@ -3,6 +3,7 @@
 
 #include "base_json.h"
 #include "base_memory.h"
+#include "html.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -69,6 +70,14 @@ static const char *const times[] = {"exact", [CLI_TIME_SAMPLED] = "sampled", "of
                          *const unwinders[] = {"libunwind", "fp", NULL},
                          *const signals[] = {"off", "usr1", "usr2", NULL};
 
+static const char *const
+    sources[] = {[HTML_SOURCES_PROJECT] = "project",
+                 [HTML_SOURCES_ALL] = "all",
+                 [HTML_SOURCES_NONE] = "none",
+                 NULL},
+    *const themes[] = {
+        [HTML_THEME_AUTO] = "auto", [HTML_THEME_LIGHT] = "light", [HTML_THEME_DARK] = "dark", NULL};
+
 #define AT(member) offsetof(struct cli_args, member)
 static const struct {
     struct cli_option option;
@@ -112,6 +121,25 @@ static const struct {
     {{"follow-fork", 0, CLI_FLAG, NULL, "a child process has a profile of its own",
       AT(recording.follow_fork), NULL, 0},
      CLI_RECORDING},
+    {{"source", 0, CLI_CHOICE, "WHOSE",
+      "put these sources into the page: those that are not below /usr, all, or none",
+      AT(page.sources), sources, 0},
+     CLI_PAGE},
+    {{"theme", 0, CLI_CHOICE, "THEME", "the colours that the page begins with", AT(page.theme),
+      themes, 0},
+     CLI_PAGE},
+    {{"base", 0, CLI_TEXT, "PROFILE", "also show what is different from this profile",
+      AT(page.base), NULL, 0},
+     CLI_PAGE},
+    {{"sizes", 0, CLI_TEXT, "N,N,...", "the size of each profile", AT(sizes.list), NULL, 0},
+     CLI_SIZES},
+    {{"size-key", 0, CLI_TEXT, "NAME",
+      "the size is what NAME is in each program's arguments, or in its scopes", AT(sizes.key), NULL,
+      0},
+     CLI_SIZES},
+    {{"size-arg", 0, CLI_COUNT, "K", "the size is each program's K-th argument", AT(sizes.argument),
+      NULL, 0},
+     CLI_SIZES},
     {{"focus", 0, CLI_TEXT, "RE", "only lines whose file:line, function or op matches", AT(focus),
       NULL, 0},
      CLI_FILTER},

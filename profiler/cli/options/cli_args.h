@@ -19,6 +19,8 @@ enum cli_shared {
     CLI_MAP = 1 << 5,       /* --map */
     CLI_RECORDING = 1 << 6, /* those of a recording */
     CLI_WARMUP = 1 << 7,    /* --warmup: of a recording's steps */
+    CLI_SIZES = 1 << 8,     /* --sizes, --size-key, --size-arg */
+    CLI_PAGE = 1 << 9,      /* --source, --theme, --base */
 };
 
 /* The options of a recording; -1, SIZE_MAX, UINT64_MAX and NULL: not given. */
@@ -29,6 +31,19 @@ struct cli_recording {
     const char *steps;
     bool follow_fork;
 };
+/* How the user says what the size is: none of these, or one. */
+struct cli_size_args {
+    const char *list; /* --sizes 10,20,40 */
+    const char *key;  /* --size-key n: of n=…, --n=…, --n … or -n …, or of a scope's n */
+    size_t argument;  /* --size-arg K: the program's K-th argument; 0: not given */
+};
+
+/* What the user says of a page. */
+struct cli_page_args {
+    const char *base;
+    int sources, theme;
+};
+
 enum { CLI_TIME_SAMPLED = 1 }; /* of the choices of --time */
 
 /* The values of the shared options: the first member of every command's struct of arguments. */
@@ -38,6 +53,8 @@ struct cli_args {
     const char *focus, *ignore;
     struct cli_list map;
     struct cli_recording recording;
+    struct cli_size_args sizes;
+    struct cli_page_args page;
 };
 
 /* Shared option i and the bit of enum cli_shared it belongs to; NULL after the last. */
