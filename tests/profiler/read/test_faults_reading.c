@@ -11,6 +11,7 @@
 #include "profile_seeds.h"
 #include "program_support.h"
 #include "run_cases.h"
+#include "sanitizers.h"
 #include "shim.h"
 #include "tape_hook.h"
 
@@ -199,7 +200,7 @@ static void end_memory(const struct command *command, const char *profile)
     calls = atoi(said);
     ck_assert_int_ge(calls, LEAST_CALLS);
     (void)status;
-    for (int i = 0; i < SAMPLED; i++) {
+    for (int i = 0; i < SAMPLED; i += (int)sanitizers_step(3)) {
         const int at = i == 0 ? calls : next_place(calls);
         status = run_copy(command, profile, at, i % 2, said, &calls);
         if (status == CLI_NO_MEMORY) {
