@@ -200,7 +200,7 @@ static void end_memory(const struct command *command, const char *profile)
     calls = atoi(said);
     ck_assert_int_ge(calls, LEAST_CALLS);
     (void)status;
-    for (int i = 0; i < SAMPLED; i += (int)sanitizers_step(3)) {
+    for (int i = 0; i < SAMPLED; i++) {
         const int at = i == 0 ? calls : next_place(calls);
         status = run_copy(command, profile, at, i % 2, said, &calls);
         if (status == CLI_NO_MEMORY) {
@@ -265,8 +265,10 @@ START_TEST(a_small_profile_is_reported_whole_or_the_failure_is_said)
         {{"export", "-o", program_path("out"), "-f", "speedscope"}},
     };
     const char *path = write_seed(_i);
+    /* Under a sanitizer each command reads a third of the profiles, and each profile is read. */
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        fail_all(&commands[i], path);
+        if ((i + (size_t)_i) % sanitizers_step(3) == 0)
+            fail_all(&commands[i], path);
 }
 END_TEST
 
