@@ -3,8 +3,8 @@
 # a folder with a space in its name.
 set -eu
 page=$TAPESCOPE_SOURCE_DIR/docs/SCALARS.md
-work="$TEST_BINARY_DIR/scalars page"
-rm -rf "$work"
+work=$(mktemp -d "$TEST_BINARY_DIR/scalars page XXXXXX")
+trap 'rm -rf "$work"' EXIT
 mkdir -p "$work"
 cd "$work"
 awk '$0 == "```" { on = 0 } on { print } $0 == "```c" { on = 1 }' "$page" >page.c

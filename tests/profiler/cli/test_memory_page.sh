@@ -7,8 +7,8 @@ COLUMNS=80
 export LC_ALL COLUMNS
 unset TAPESCOPE_PROFILE TAPESCOPE_OPTIONS
 page=$TAPESCOPE_SOURCE_DIR/docs/MEMORY.md
-work="$TEST_BINARY_DIR/memory page"
-rm -rf "$work"
+work=$(mktemp -d "$TEST_BINARY_DIR/memory page XXXXXX")
+trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/bin"
 cd "$work"
 ln -s "$TAPESCOPE_PROGRAM" bin/tapescope
