@@ -13,7 +13,7 @@
 
 enum { BASE_JSON_DEPTH = 16, BASE_JSON_LINES = 2 };
 
-/* A value under way. Objects and arrays down to BASE_JSON_LINES deep have a line for each member. */
+/* A value under way. Objects and arrays down to BASE_JSON_LINES deep have a line a member. */
 struct base_json {
     FILE *out;
     unsigned depth;

@@ -11,7 +11,7 @@
 #define ANALYZE_LIVE_ROW(X, NAME, ...) ANALYZE_LIVE_##NAME,
 enum analyze_live_phase {
     PHASE_LIST(ANALYZE_LIVE_ROW, )
-        ANALYZE_LIVE_OUTSIDE, /* of ops and sweeps: processor time if sampled, else all other time */
+        ANALYZE_LIVE_OUTSIDE, /* of ops and sweeps: processor time if sampled, else all */
     ANALYZE_LIVE_PHASES
 };
 #undef ANALYZE_LIVE_ROW

@@ -1,8 +1,8 @@
 /* analyze_replay.c: the replay of analyze_whatif_peak() in short. See analyze_space.h.
  *
- * Invariant: every choice of options has the same peak as by analyze_whatif_peak(). Moments in which
- * no class of an option changes are one with the moment before, the one with more live, unless a
- * sweep has begun or ended between them.
+ * Invariant: every choice of options has the same peak as by analyze_whatif_peak(). Moments in
+ * which no class of an option changes are one with the moment before, the one with more live,
+ * unless a sweep has begun or ended between them.
  */
 #include "analyze_space.h"
 

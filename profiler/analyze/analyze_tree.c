@@ -245,7 +245,7 @@ static uint32_t own_node(struct tree_builder *m, const struct read_row *row,
     return made;
 }
 
-/* The node whose own a row's cost is; line: the row's, for the filters. ANALYZE_NO_NODE: left out. */
+/* The node whose own a row's cost is, ANALYZE_NO_NODE: left out; line: the row's, for filters. */
 static uint32_t node_of_row(struct tree_builder *m, const struct read_row *row,
                             struct analyze_line *line)
 {

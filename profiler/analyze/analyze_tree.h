@@ -39,8 +39,8 @@ struct analyze_tree {
     const struct analyze_result *analysis;
     struct analyze_tree_node *node; /* node[0] is the root; a parent comes before its children */
     size_t n_nodes, n_frames;
-    /* The nodes that the rows of all tapes, one tape after the other, are part of; ANALYZE_NO_NODE: a
-     * row that is left out, or has no cost. */
+    /* The nodes that the rows of all tapes, one tape after the other, are part of; ANALYZE_NO_NODE:
+     * a row that is left out, or has no cost. */
     uint32_t *row_node;
     struct analyze_cost left_out; /* of rows that are not in focus, or ignored */
     size_t n_left_out;

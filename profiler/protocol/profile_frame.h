@@ -1,4 +1,5 @@
-/* profile_frame.h: the frames of the native profile: magic, length, CRC-32; and packets to put there.
+/* profile_frame.h: the frames of the native profile: magic, length, CRC-32; and packets to put
+ * there.
  *
  * A profile is PROFILE_MAGIC, then frames. A frame is a head of PROFILE_FRAME_BYTES bytes (u32
  * length and u32 CRC-32 of the payload, both little-endian whatever the machine), then the payload:

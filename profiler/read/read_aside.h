@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 /* Makes an empty file beside `path`, with the rights of any new file, and opens it for writing as
- * *fd. Returns its name ("": path is no file), which read_aside_settle frees, or NULL with errno set.
- * One thread at a time: it looks at the process' umask. */
+ * *fd. Returns its name ("": path is no file), which read_aside_settle frees, or NULL with errno
+ * set. One thread at a time: it looks at the process' umask. */
 char *read_aside_make(const char *path, int *fd);
 
 /* Gives the closed file its name `path` if `error`, an errno, is 0; else removes it. Returns 0 or

@@ -72,8 +72,10 @@ static char *writer_text(char *text)
 void read_writer_put_symbols(struct read_writer *writer, const struct read_symbol *symbol, size_t n)
 {
     Tapescope__Symbol **list = profile_list(&tapescope__symbol__descriptor, SYMBOLS_IN_PACKET);
-    if (!list)
+    if (!list) {
         base_no_memory();
+        return;
+    }
     for (size_t i = 0; i < n && writer->error == 0;) {
         Tapescope__Symbols symbols = TAPESCOPE__SYMBOLS__INIT;
         for (; i < n && symbols.n_symbol < SYMBOLS_IN_PACKET; i++) {

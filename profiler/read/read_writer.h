@@ -1,4 +1,5 @@
-/* read_writer.h: a profile that the commands write: compressed, under its name only when it is whole.
+/* read_writer.h: a profile that the commands write: compressed, under its name only when it is
+ * whole.
  *
  * Private to profiler/read. Invariant: after a failure, which `error` keeps, nothing more is
  * written and nothing is left.

@@ -45,7 +45,7 @@ size_t unwind_by_cursor(uintptr_t site, uintptr_t *frame, size_t n);
  * that was compiled without them is left out. */
 size_t unwind_by_frame_pointers(uintptr_t site, uintptr_t *frame, size_t n);
 
-/* Opens what libunwind opens with the first call, so that it has numbers beyond the program's own. */
+/* Opens what libunwind opens with the first call; its numbers are beyond the program's own. */
 void unwind_prime(void);
 /* Around fork(). */
 void unwind_before_fork(void);

@@ -61,7 +61,7 @@ enum unwind_kind {
     UNWIND_OUTERMOST,
     UNWIND_BY_STACK_POINTER, /* the caller's stack begins so many words above this frame's */
     UNWIND_BY_FRAME_POINTER, /* two words above the frame pointer */
-    UNWIND_BY_SAVED_POINTER, /* at the address that is kept below the frame pointer: an aligned stack */
+    UNWIND_BY_SAVED_POINTER, /* at the address kept below the frame pointer: an aligned stack */
     UNWIND_COMPLEX
 };
 

@@ -42,8 +42,8 @@ enum tape_status tape_fail(struct tape *t, enum tape_status code, struct tape_si
 /* A leaf or constant over the user's array (borrowed). shape is checked. *out: its index. */
 enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t *shape,
                              const void *data, bool leaf, struct tape_site site, uint32_t *out);
-/* A constant of rank 0 holding a number of this dtype; of a float value's shape holding zeros or ones; an
- * alias. */
+/* A constant of rank 0 holding a number of this dtype; of a float value's shape holding zeros or
+ * ones; an alias. */
 enum tape_status tape_scalar(struct tape *t, int dtype, const void *number, struct tape_site site,
                              uint32_t *out);
 enum tape_status tape_zeros(struct tape *t, uint32_t like, struct tape_site site, uint32_t *out);

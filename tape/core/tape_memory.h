@@ -22,8 +22,8 @@ struct tape_memory {
     void (*advise_huge)(void *p, size_t n, void *payload);
 };
 
-/* The array with room for n elements of `each` bytes. *size: how many it has room for, which doubles
- * where it is too few. NULL where memory ends: the array is then as it was. */
+/* The array with room for n elements of `each` bytes. *size: how many it has room for, which
+ * doubles where it is too few. NULL where memory ends: the array is then as it was. */
 void *tape_array_reserve(const struct tape_memory *memory, void *array, uint32_t n, uint32_t *size,
                          size_t each);
 

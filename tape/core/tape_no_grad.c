@@ -1,7 +1,7 @@
 /* tape_no_grad.c: the levels of ad_tape_no_grad_begin that are open, and where each was begun.
  *
- * The outermost levels are remembered; those beyond the table are counted alone, and the last one in
- * it, which is open too, is named instead.
+ * The outermost levels are remembered; those beyond the table are counted alone, and the last one
+ * in it, which is open too, is named instead.
  */
 #include "tape_no_grad.h"
 

@@ -244,6 +244,7 @@ struct tape {
     struct tape_fixed fixed; /* what a gradient check found on the tape; zeros: none runs */
     bool hold;               /* what is released keeps its buffer: it will be looked at */
     bool has_released;       /* since the tape was made or reset; else sweeps need not look */
+    bool reading;            /* the sweep's adjoints are read, and go to no gradient */
 
     /* The parts' own (tape_part.h); each is known where its part is. */
     struct tape_statements *statements;
@@ -252,7 +253,6 @@ struct tape {
     struct tape_user_gradients *user_gradients;
 
     const struct tape_sweep *verified; /* whose beginning is being looked at, else NULL */
-    bool reading;                      /* the sweep's adjoints are read, and go to no gradient */
     struct tape_calls calls;
     enum tape_phase activity; /* of a sweep, as tape_activity_begin has said, else none */
     uint64_t *stamp; /* TAPE_PHASE_RECOMPUTE: the end of what the sweep has accounted for */

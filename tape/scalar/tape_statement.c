@@ -178,7 +178,7 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
     if ((s->block && !last && room_of(&s->rest) >= bytes) || block_take(t, bytes, last))
         run = tape_run_begin(t, site);
     if (!run) {
-        if (s->block != before.block)
+        if (s->block && s->block != before.block)
             tape_block_drop(t, s->block, NULL);
         *s = before;
         charge_runs(t);

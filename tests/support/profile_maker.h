@@ -1,6 +1,7 @@
 /* profile_maker.h: profiles made packet by packet, for tests of the reader.
  *
- * Uses no test framework, so that the fuzzer's programs can use it. What does not fit ends the test.
+ * Uses no test framework, so that the fuzzer's programs can use it. What does not fit ends the
+ * test.
  */
 #ifndef PROFILE_MAKER_H
 #define PROFILE_MAKER_H

@@ -1,7 +1,7 @@
 /* profile_seeds.c: see profile_seeds.h.
  *
- * Between them the seeds have every kind of packet, a kind and a field that no reader knows, numbers
- * of every length, and tapes that live, died, or were merged.
+ * Between them the seeds have every kind of packet, a kind and a field that no reader knows,
+ * numbers of every length, and tapes that live, died, or were merged.
  */
 #include "profile_seeds.h"
 

@@ -12,10 +12,11 @@
  * Errors: an op that fails returns a handle all the same, so that ops compose. The first failure
  * stays in the tape with its code, its message and the line of the caller; later ops on that tape
  * do nothing, and ad_backward returns it: ad_tape_status(tape), ad_tape_message(tape). Errors that
- * belong to no tape (a handle of zeros has none), or that a foreign thread caused, go to the calling
- * thread's own error, which is that of the zero handle: ad_tape_message((ad_tape){0}). There the
- * first failure stays until it is read or cleared. A function whose failures go there although it
- * has a tape says so. What a call returns is its own failure in any case. Nothing aborts.
+ * belong to no tape (a handle of zeros has none), or that a foreign thread caused, go to the
+ * calling thread's own error, which is that of the zero handle: ad_tape_message((ad_tape){0}).
+ * There the first failure stays until it is read or cleared. A function whose failures go there
+ * although it has a tape says so. What a call returns is its own failure in any case. Nothing
+ * aborts.
  *
  * Threads: a tape belongs to the thread that created it; other threads get AD_ERROR_THREAD.
  * Different tapes may be used in different threads at once.
@@ -150,13 +151,13 @@ AD_SITED(ad_mark, ad_tape_mark, (ad_tape tape), (tape))
  * for a mark that a reset or an outer rewind has dropped. */
 AD_SITED(ad_status, ad_tape_rewind, (ad_tape tape, ad_mark mark), (tape, mark))
 
-/* The sticky error of a tape, or of the calling thread for the zero handle and for one whose tape is
- * not this thread's: one look after any number of calls tells whether all went well. A failed
+/* The sticky error of a tape, or of the calling thread for the zero handle and for one whose tape
+ * is not this thread's: one look after any number of calls tells whether all went well. A failed
  * ad_tape_create leaves a zero handle, so that the same `ad_tape_message(tape)` tells why. */
 AD_API ad_status ad_tape_status(ad_tape tape);
-/* The message of the same error: "matmul: f64 [3,4] x f64 [5,6]: … at mlp.c:41 in dense"; "" exactly
- * where ad_tape_status(tape) is AD_OK. Valid until the error is cleared or the tape destroyed; a
- * thread's message until the thread's next failure. */
+/* The message of the same error: "matmul: f64 [3,4] x f64 [5,6]: … at mlp.c:41 in dense"; ""
+ * exactly where ad_tape_status(tape) is AD_OK. Valid until the error is cleared or the tape
+ * destroyed; a thread's message until the thread's next failure. */
 AD_API const char *ad_tape_message(ad_tape tape);
 AD_API void ad_tape_clear_error(ad_tape tape);
 
@@ -340,8 +341,8 @@ AD_SITED(ad_status, ad_backward_seed_release, (ad_tensor y, ad_tensor seed), (y,
  * value for which ad_retain_gradient was called. */
 AD_SITED(ad_status, ad_gradient, (ad_tensor x, void *buffer, int64_t count), (x, buffer, count))
 
-/* The same for x[n], tensors of one tape: buffers[i] with counts[i] elements receives the gradient of
- * x[i]. All are written, or, after an error, which names the first x[i] that it is about, none.
+/* The same for x[n], tensors of one tape: buffers[i] with counts[i] elements receives the gradient
+ * of x[i]. All are written, or, after an error, which names the first x[i] that it is about, none.
  * AD_ERROR_ARGUMENT for n < 0 or x of NULL is in the calling thread's error, not in a tape's:
  * ad_tape_message((ad_tape){0}). */
 AD_SITED(ad_status, ad_gradients,
@@ -417,10 +418,10 @@ typedef struct ad_gradient_report {
  * AD_ERROR_STATE. A function may check another one.
  *
  * Returns AD_OK, or AD_ERROR_GRADIENT with the report's message also in the calling thread's error,
- * ad_tape_message((ad_tape){0}); that leaves the tape free of errors. Errors kept in the tape: those of the function itself;
- * AD_ERROR_ARGUMENT, AD_ERROR_DTYPE, AD_ERROR_HANDLE, AD_ERROR_MEMORY, AD_ERROR_STATE (under
- * no_grad; the result's shape changes). report: NULL if it is not wanted;
- * written in every case. */
+ * ad_tape_message((ad_tape){0}); that leaves the tape free of errors. Errors kept in the tape:
+ * those of the function itself; AD_ERROR_ARGUMENT, AD_ERROR_DTYPE, AD_ERROR_HANDLE,
+ * AD_ERROR_MEMORY, AD_ERROR_STATE (under no_grad; the result's shape changes). report: NULL if it
+ * is not wanted; written in every case. */
 AD_SITED(ad_status, ad_check_gradient,
          (ad_tape tape, ad_function *function, int n, const ad_tensor *x, double tolerance,
           void *payload, ad_gradient_report *report),

@@ -24,15 +24,16 @@ extern "C" {
 
 /* Makes n forks of a tape into child[n]: tapes on which statements may use what is on the parent
  * now, and results of their own. A fork belongs to no thread until one begins to record on it
- * (ad_tape_record_begin), and again from ad_tape_record_end on. Forks share nothing that is written, with
- * each other or the parent, so the parent may be recorded on meanwhile. A fork refuses values that
- * were recorded on the parent after the fork, or on another fork. A fork has no leaves and is not
- * swept alone. Rewound or reset, it is as when it was made. It may be forked in its turn. Under
- * ad_tape_no_grad_begin of the parent its results are constants. A fork is joined or destroyed; while it
- * belongs to no thread, any thread may destroy it. Parent and forks may be destroyed in any order.
- * An allocator of the parent's is called by the threads of its forks. Each fork may hand out an
- * equal part of the bytes that the parent's budget has left. Errors, after which child[n] are zero:
- * AD_ERROR_MEMORY, AD_ERROR_LIMIT (65 535 tapes at once), AD_ERROR_ARGUMENT. */
+ * (ad_tape_record_begin), and again from ad_tape_record_end on. Forks share nothing that is
+ * written, with each other or the parent, so the parent may be recorded on meanwhile. A fork
+ * refuses values that were recorded on the parent after the fork, or on another fork. A fork has no
+ * leaves and is not swept alone. Rewound or reset, it is as when it was made. It may be forked in
+ * its turn. Under ad_tape_no_grad_begin of the parent its results are constants. A fork is joined
+ * or destroyed; while it belongs to no thread, any thread may destroy it. Parent and forks may be
+ * destroyed in any order. An allocator of the parent's is called by the threads of its forks. Each
+ * fork may hand out an equal part of the bytes that the parent's budget has left. Errors, after
+ * which child[n] are zero: AD_ERROR_MEMORY, AD_ERROR_LIMIT (65 535 tapes at once),
+ * AD_ERROR_ARGUMENT. */
 AD_SITED(ad_status, ad_tape_fork, (ad_tape parent, int n, ad_tape *child), (parent, n, child))
 
 /* y[m] are results recorded on the fork `child` (or constants, or values of the parent); they

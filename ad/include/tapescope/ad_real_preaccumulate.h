@@ -34,9 +34,10 @@ typedef struct ad_preaccumulated {
 } ad_preaccumulated;
 
 /* Begins a section on the tape that the calling thread records on. Sections nest: an inner one is
- * replaced first. Until the end, sweeps, new leaves and ad_tape_record_end are AD_ERROR_STATE. A reset,
- * or a rewind to a mark from before the section, drops it. Errors: AD_ERROR_STATE (the thread does
- * not record on this tape), AD_ERROR_MEMORY, the tape's sticky error; there is no section then. */
+ * replaced first. Until the end, sweeps, new leaves and ad_tape_record_end are AD_ERROR_STATE. A
+ * reset, or a rewind to a mark from before the section, drops it. Errors: AD_ERROR_STATE (the
+ * thread does not record on this tape), AD_ERROR_MEMORY, the tape's sticky error; there is no
+ * section then. */
 AD_SITED(ad_status, ad_preaccumulate_begin, (ad_tape tape), (tape))
 
 /* Ends the innermost section, also where it returns an error. y[m] are its outputs: whatever of its

@@ -13,9 +13,10 @@
 enum { CONVOLUTION_ATTRIBUTES = 7 };
 /* clang-format off */
 #define CONVOLUTION_ATTRIBUTE_NAMES                                                                \
-    {"stride_h", KERNEL_ATTR_OPTION_ONE}, {"stride_w", KERNEL_ATTR_OPTION_ONE},                                  \
-    {"padding_h", KERNEL_ATTR_OPTION}, {"padding_w", KERNEL_ATTR_OPTION},                                \
-    {"dilation_h", KERNEL_ATTR_OPTION_ONE}, {"dilation_w", KERNEL_ATTR_OPTION_ONE}, {"groups", KERNEL_ATTR_OPTION_ONE}
+    {"stride_h", KERNEL_ATTR_OPTION_ONE}, {"stride_w", KERNEL_ATTR_OPTION_ONE},                    \
+    {"padding_h", KERNEL_ATTR_OPTION}, {"padding_w", KERNEL_ATTR_OPTION},                          \
+    {"dilation_h", KERNEL_ATTR_OPTION_ONE}, {"dilation_w", KERNEL_ATTR_OPTION_ONE},                \
+    {"groups", KERNEL_ATTR_OPTION_ONE}
 
 /* A sample: rank and extents of the operands, the number of attributes, and these. */
 #define CONVOLUTION_SAMPLE(r, extents, other_extents, n, ...)                                      \

@@ -140,15 +140,15 @@ static bool has_expected(const struct top *top)
     return has_both(top) && has_rows(top);
 }
 
-#define MEMBER(unit, name) NULL, REPORT_UNIT_##unit, offsetof(struct analyze_cost, name)
-#define BY(put) put, REPORT_UNIT_TIME, 0
+#define MEMBER(unit, name) REPORT_UNIT_##unit, NULL, offsetof(struct analyze_cost, name)
+#define BY(put) REPORT_UNIT_TIME, put, 0
 
 /* In the order of the table. `rank`: where there is no room, the highest goes first. */
 static const struct top_column {
     const char *title; /* NULL: of bytes times the time that they lived */
     unsigned rank;
-    void (*put)(struct report_table *table, const struct top *top, const struct top_row *row);
     enum report_unit unit; /* where put is NULL: of the cost's member at this place */
+    void (*put)(struct report_table *table, const struct top *top, const struct top_row *row);
     size_t member;
     bool (*shown)(const struct top *top); /* NULL: always */
     const char *sampled; /* title where the cells are from samples; NULL: they never are */
