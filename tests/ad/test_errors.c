@@ -216,7 +216,7 @@ CASE(flags_of_others, TAPE, ARGUMENT, other_flags,
      AT(ad_attention(s->a, s->a, s->a, 0, AD_UPPER | AD_CAUSAL | AD_KEEPDIM | 0x1000)));
 CASE(flag_of_axes, TAPE, ARGUMENT, "sum: flags has AD_REVERSE; it takes AD_KEEPDIM at",
      AT(ad_sum_axes(s->a, SHAPE(0), 1, AD_REVERSE)));
-CASE(flag_of_options, TAPE, ARGUMENT, "pool1d: flags has AD_KEEPDIM; it takes AD_SKIP_PADDING at",
+CASE(flag_of_options, TAPE, ARGUMENT, "avg_pool1d: flags has AD_KEEPDIM; it takes AD_SKIP_PADDING",
      AT(ad_avg_pool1d(s->a, 2, &(ad_avg_pool1d_options){.flags = AD_KEEPDIM})));
 CASE(flag_and_handle, THREAD, HANDLE, "cumsum: ", AT(ad_cumsum(zero, 0, AD_CAUSAL)));
 
