@@ -52,40 +52,36 @@ static ad_status check(ad_tensor y, const ad_tensor *seed, const char *what, str
     return AD_OK;
 }
 
+/* Sweeps from y with a seed (NULL: ones). */
+static ad_status backward(ad_tensor y, const ad_tensor *seed, const char *what,
+                          enum tape_status (*sweep)(struct tape *, uint32_t, uint32_t,
+                                                    struct tape_site),
+                          struct tape_site site)
+{
+    struct tape *t;
+    uint32_t value, seed_value = 0;
+    ad_status status = check(y, seed, what, site, &t, &value, &seed_value);
+    return status == AD_OK ? (ad_status)sweep(t, value, seed_value, site) : status;
+}
+
 ad_status ad_backward_site(ad_tensor y, unsigned ad_line_)
 {
-    struct tape_site site = AD_HERE;
-    struct tape *t;
-    uint32_t value, none;
-    ad_status status = check(y, NULL, "backward", site, &t, &value, &none);
-    return status == AD_OK ? (ad_status)tape_sweep(t, value, 0, site) : status;
+    return backward(y, NULL, "backward", tape_sweep, AD_HERE);
 }
 
 ad_status ad_backward_seed_site(ad_tensor y, ad_tensor seed, unsigned ad_line_)
 {
-    struct tape_site site = AD_HERE;
-    struct tape *t;
-    uint32_t value, seed_value;
-    ad_status status = check(y, &seed, "backward_seed", site, &t, &value, &seed_value);
-    return status == AD_OK ? (ad_status)tape_sweep(t, value, seed_value, site) : status;
+    return backward(y, &seed, "backward_seed", tape_sweep, AD_HERE);
 }
 
 ad_status ad_backward_release_site(ad_tensor y, unsigned ad_line_)
 {
-    struct tape_site site = AD_HERE;
-    struct tape *t;
-    uint32_t value, none;
-    ad_status status = check(y, NULL, "backward_release", site, &t, &value, &none);
-    return status == AD_OK ? (ad_status)tape_sweep_release(t, value, 0, site) : status;
+    return backward(y, NULL, "backward_release", tape_sweep_release, AD_HERE);
 }
 
 ad_status ad_backward_seed_release_site(ad_tensor y, ad_tensor seed, unsigned ad_line_)
 {
-    struct tape_site site = AD_HERE;
-    struct tape *t;
-    uint32_t value, seed_value;
-    ad_status status = check(y, &seed, "backward_seed_release", site, &t, &value, &seed_value);
-    return status == AD_OK ? (ad_status)tape_sweep_release(t, value, seed_value, site) : status;
+    return backward(y, &seed, "backward_seed_release", tape_sweep_release, AD_HERE);
 }
 
 /* The gradient of the value v of t can be read into the buffer. */

@@ -35,7 +35,8 @@ struct record_kind {
      * NULL: it is no such call. */
     bool (*again)(struct tape *t, struct tape_record *r, uint32_t *result);
 
-    bool is_run; /* it is a run of statements (tape_run_of), and nothing else */
+    bool is_run;        /* it is a run of statements (tape_run_of), and nothing else */
+    bool gives_scalars; /* its results are scalars, of an operand that is any tensor */
 };
 
 extern const struct record_kind tape_op_kind;

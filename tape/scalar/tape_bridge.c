@@ -363,6 +363,7 @@ const struct record_kind tape_leaves_kind = {.op = {.name = "leaves", .n_in = 1}
 const struct record_kind tape_elements_kind = {.op = {.name = "reals_of_tensor", .n_in = 1},
                                                .sweep = elements_sweep,
                                                .seeded = tape_adjoints_seeded,
-                                               .reach = elements_reach};
+                                               .reach = elements_reach,
+                                               .gives_scalars = true};
 const struct record_kind tape_gather_kind = {
     .op = {.name = "tensor_of_reals", .n_out = 1}, .sweep = gather_sweep, .reach = gather_reach};

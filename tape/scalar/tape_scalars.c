@@ -118,7 +118,7 @@ static enum tape_status scalars_graph_refuse(struct tape *t, uint32_t y, struct 
     for (uint32_t at = t->last_record; at != tape_sweep_oldest(t) && status == TAPE_OK;) {
         struct tape_record *r = tape_record_at(t, at);
         char made[160];
-        if (tape_reach(t, r, TAPE_NEEDS_GRADIENT, &reads) && r->op == &tape_elements_kind.op &&
+        if (tape_reach(t, r, TAPE_NEEDS_GRADIENT, &reads) && tape_record_kind(r)->gives_scalars &&
             (t->entries[tape_record_in(r)[0]].flags & TAPE_STARTS)) {
             t->describe(tape_row_site(t, r->row), made, sizeof made);
             status = tape_fail(t, TAPE_ERROR_STATE, site,
