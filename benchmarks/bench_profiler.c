@@ -17,6 +17,7 @@
 #include "common_split.h"
 #include "common_torch.h"
 #include "common_workloads.h"
+#include "real.h"
 
 #include <tapescope/ad.h>
 
@@ -148,6 +149,71 @@ static bool run_case(const struct options *options, const struct workload_case *
     return done;
 }
 
+/* ---- problems over ad_real: a profile of default options against none ---- */
+
+static const char *const real_names[] = {"burgers", "gmm_d10_k25"};
+
+struct real_side {
+    struct real *real;
+    const char *profile; /* where to, or NULL: none is taken */
+};
+
+static bool real_round(void *context, double seconds, double *result)
+{
+    static double total[1 << 16];
+    const struct real_side *side = context;
+    size_t n = 0;
+    if (side->profile && ad_profile_start_with(side->profile, NULL) != AD_OK) {
+        fprintf(stderr, "%s\n", ad_tape_message((ad_tape){0}));
+        return false;
+    }
+    const double end = rounds_now() + 1e9 * seconds;
+    for (double start = rounds_now(), now = start; now < end; start = now) {
+        if (!real_step(side->real, NULL))
+            return false;
+        now = rounds_now();
+        total[n++ % (sizeof total / sizeof *total)] = now - start;
+    }
+    if (side->profile && ad_profile_stop() != AD_OK) {
+        fprintf(stderr, "%s\n", ad_tape_message((ad_tape){0}));
+        return false;
+    }
+    result[0] = rounds_median(total, n < 1 << 16 ? n : 1 << 16);
+    return true;
+}
+
+static bool real_profiled(const struct options *options, const char *name)
+{
+    const struct real_case *c = real_cases;
+    struct problem problem;
+    struct real real;
+    struct own_path path;
+    if (!wanted(options->case_name, name) || !wanted(options->metric, "default"))
+        return true;
+    while (strcmp(c->name, name) != 0)
+        c++;
+    if (!problem_open(&problem, problem_find(c->problem), NULL))
+        return false;
+    bool done = own_path_make(&path);
+    if (done) {
+        done = real_open(&real, &problem, c->objective, NULL);
+        const struct rounds_plan plan = {.suite = "profiler",
+                                         .case_name = name,
+                                         .unit = "ns",
+                                         .metric = {"default"},
+                                         .n_metrics = 1,
+                                         .rounds = options->rounds,
+                                         .seconds = options->seconds};
+        struct real_side with = {&real, path.file}, without = {&real, NULL};
+        done = done && rounds_compare(&plan, &(struct rounds_side){"default", real_round, &with},
+                                      &(struct rounds_side){"off", real_round, &without});
+        real_close(&real);
+        own_path_drop(&path);
+    }
+    problem_close(&problem);
+    return done;
+}
+
 /* ---- two lines of known shares ---- */
 
 enum { SPLIT_HZ = 4000, SPLIT_ROUNDS = 20 }; /* so many times the seconds of a round a period */
@@ -227,8 +293,8 @@ int main(int argc, char **argv)
                                                       workload_find("chain64"), &calls_case};
     struct options options;
     if (!parse(argc, argv, &options)) {
-        fprintf(stderr, "usage: bench_profiler [--case mlp128|chain64|calls12|tensor|scalar] "
-                        "[--metric off|exact|exact_paths|sampled_250hz|slowdown|split_error_pp] "
+        fprintf(stderr, "usage: bench_profiler [--case mlp128|chain64|calls12|burgers|gmm_d10_k25|tensor|scalar] "
+                        "[--metric off|exact|exact_paths|sampled_250hz|slowdown|default|split_error_pp] "
                         "[--rounds N] [--seconds S] [--quick]\n");
         return 2;
     }
@@ -240,6 +306,8 @@ int main(int argc, char **argv)
         if (wanted(options.case_name, cases[c]->name))
             done =
                 run_case(&options, cases[c], c == 0 ? AD_F32 : AD_F64, &unprofiled, &torch) && done;
+    for (size_t c = 0; c < sizeof real_names / sizeof *real_names; c++)
+        done = real_profiled(&options, real_names[c]) && done;
     done = split(&options, false) && done;
     done = split(&options, true) && done;
     peer_stop(&unprofiled.peer);

@@ -219,6 +219,8 @@ static ad_status record(struct call *c)
     ad_status status = check_arguments(c);
     if (status != AD_OK)
         return status;
+    const bool timed = c->t && tape_observed(c->t);
+    const uint64_t start = timed ? tape_account_start(c->t) : 0;
     c->plan.in = c->in;
     const bool held = survey(c);
     choose(c);
@@ -237,6 +239,8 @@ static ad_status record(struct call *c)
     /* Operands may be in place: the commit looks at them. */
     if (done)
         tape_fused_loop_commit(c->t, &c->plan);
+    if (done && timed)
+        tape_fused_loop_ran(c->t, &c->plan, start);
     for (int64_t i = 0; i < c->plan.m; i++) {
         c->y[i].index = done ? (uint32_t)first + (uint32_t)i : 0;
         c->y[i].tag = (uint32_t)(first >> 32);

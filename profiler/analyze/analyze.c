@@ -63,13 +63,7 @@ void analyze_line_of_row(const struct analyze_result *analysis, const struct rea
         .offset = place.file ? 0 : place.offset,
         .shape = row->shape,
         .kept_by.more = row->kept_others,
-        .cost =
-            {
-#define X(name) .name = row->name,
-                ROW_COUNTERS(X)
-#undef X
-                    .byte_ns = row->byte_ticks / analysis->profile->ticks_per_ns,
-            },
+        .cost = analyze_row_cost(analysis->profile, row, true),
     };
     first_name(&line->ops, row->op);
     first_name(&line->kept_by, row->kept_by);

@@ -15,9 +15,10 @@
 #include <stdint.h>
 
 /* The whole numbers of a cost: the row's counters, of its times also the ns, and what samples say;
- * counters.def says what each is. */
+ * counters.def says what each is. untimed_calls: that took an unknown time. */
 #define ANALYZE_COST_MEMBERS(X)                                                                    \
-    ROW_COUNTERS(X) COUNTERS(ANALYZE_COST_NS, COUNTER_NONE, X) SAMPLE_COST_NAMES(X)
+    ROW_COUNTERS(X)                                                                                \
+    COUNTERS(ANALYZE_COST_NS, COUNTER_NONE, X) SAMPLE_COST_NAMES(X) X(untimed_calls)
 #define ANALYZE_COST_NS(X, name, field, unit, phase, out, ...) ANALYZE_COST_NS_##unit(X, out)
 #define ANALYZE_COST_NS_TICKS(X, out) X(out)
 #define ANALYZE_COST_NS_COUNT(X, out)
@@ -247,6 +248,10 @@ void analyze_expected_costs_make(struct analyze_expected_costs *costs,
                                  const struct analyze_result *analysis);
 void analyze_expected_costs_free(struct analyze_expected_costs *costs);
 
+/* What a row cost, its times in ticks alone; peak: it is of the tape whose peak is the greatest. */
+struct analyze_cost analyze_row_cost(const struct read_profile *profile, const struct read_row *row,
+                                     bool peak);
+
 /* Adds b to a. */
 void analyze_cost_add(struct analyze_cost *a, const struct analyze_cost *b);
 /* Whether all of it is 0 but byte_ns, whose sums are rounded. */
@@ -260,6 +265,12 @@ uint64_t analyze_cost_time(const struct analyze_cost *cost);
 /* The standard error of `ns`, which is all or a part of the cost's time: of n samples with
  * processor time it is 1/sqrt(n) of the value. 0: the time is exact, or none was sampled. */
 double analyze_cost_error(const struct analyze_cost *cost, uint64_t ns);
+/* Of times of statements, where all others are exact: the standard error in ns of forward and of
+ * backward time. 0: they have no estimated part. */
+double analyze_cost_forward_error(const struct analyze_cost *cost);
+double analyze_cost_backward_error(const struct analyze_cost *cost);
+/* Forward code ran, and nothing is known of its time: it is not 0. */
+bool analyze_cost_is_untimed(const struct analyze_cost *cost);
 /* There is anything to say of recomputation. */
 bool analyze_cost_recomputes(const struct analyze_cost *cost);
 

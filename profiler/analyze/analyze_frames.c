@@ -74,6 +74,11 @@ static uint32_t frames_intern(struct analyze_frames *frames, struct symbols_plac
     return (uint32_t)frames->n_frames++;
 }
 
+uint32_t analyze_frames_named(struct analyze_frames *frames, const char *name)
+{
+    return frames_intern(frames, (struct symbols_place){.function = name}, false, false);
+}
+
 static const struct analyze_chain *add_chain(struct analyze_frames *frames, uint64_t pc,
                                              uint32_t line, bool own)
 {

@@ -41,6 +41,8 @@ struct analyze_frames {
  * hidden. Valid until the next call. Address 0 is a frame that stands for outer ones. */
 const struct analyze_chain *analyze_frames_of(struct analyze_frames *frames, uint64_t pc,
                                               uint32_t line, bool own);
+/* The number of a frame that is no code, but this name. */
+uint32_t analyze_frames_named(struct analyze_frames *frames, const char *name);
 void analyze_frames_free(struct analyze_frames *frames);
 
 /* A library of the system, by its folder. */

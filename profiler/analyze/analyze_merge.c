@@ -4,6 +4,7 @@
 #include "base_memory.h"
 
 #include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 /* Unknown names come last. */
@@ -175,6 +176,43 @@ void analyze_cost_add(struct analyze_cost *a, const struct analyze_cost *b)
     a->byte_ns += b->byte_ns;
 }
 
+struct analyze_cost analyze_row_cost(const struct read_profile *profile, const struct read_row *row,
+                                     bool peak)
+{
+    struct analyze_cost cost = {
+#define X(name) .name = row->name,
+        ROW_COUNTERS(X)
+#undef X
+            .untimed_calls = row->untimed ? row->calls : 0,
+        .byte_ns = row->byte_ticks / profile->ticks_per_ns,
+    };
+    if (!peak)
+        cost.peak_bytes = 0;
+    return cost;
+}
+
+/* n looks have a standard error of sqrt(n). */
+static double looks_error(uint64_t ns, double looks)
+{
+    return looks > 0 ? (double)ns / sqrt(looks) : 0;
+}
+
+double analyze_cost_forward_error(const struct analyze_cost *cost)
+{
+    return looks_error(cost->estimated_forward_ns, (double)cost->forward_looks);
+}
+
+double analyze_cost_backward_error(const struct analyze_cost *cost)
+{
+    return looks_error(cost->estimated_backward_ns,
+                       (double)cost->backward_looks + READ_MODEL_LOOKS);
+}
+
+bool analyze_cost_is_untimed(const struct analyze_cost *cost)
+{
+    return cost->untimed_calls > 0 && cost->forward_ns == 0;
+}
+
 bool analyze_cost_is_nothing(const struct analyze_cost *cost)
 {
     uint64_t any = 0;
@@ -219,9 +257,13 @@ struct analyze_line *analyze_group(const struct analyze_result *analysis, enum a
 void analyze_round_times(struct analyze_times *times, const struct read_profile *profile,
                          struct analyze_cost *cost)
 {
-    const uint64_t ticks[3] = {cost->forward_ticks, cost->backward_ticks, cost->recompute_ticks};
-    uint64_t *const ns[3] = {&cost->forward_ns, &cost->backward_ns, &cost->recompute_ns};
-    for (int k = 0; k < 3; k++) {
+    const uint64_t ticks[ANALYZE_TIMES] = {
+        cost->forward_ticks, cost->backward_ticks, cost->recompute_ticks,
+        cost->estimated_forward_ticks, cost->estimated_backward_ticks};
+    uint64_t *const ns[ANALYZE_TIMES] = {&cost->forward_ns, &cost->backward_ns, &cost->recompute_ns,
+                                         &cost->estimated_forward_ns,
+                                         &cost->estimated_backward_ns};
+    for (int k = 0; k < ANALYZE_TIMES; k++) {
         times->ticks[k] += ticks[k];
         const uint64_t now = read_profile_ns(profile, times->ticks[k]);
         *ns[k] += now - times->ns[k];

@@ -17,9 +17,11 @@ size_t analyze_merge(struct analyze_line *line, size_t n, enum analyze_by by);
 /* Whether a line is an op's site without line information. */
 bool analyze_is_unlined(const struct analyze_line *line);
 
-/* Running sums of the ticks of forward, backward and recomputation, and what they are in ns. */
+/* Running sums of the ticks of forward, backward and recomputation and of the estimated parts of
+ * the first two, and what they are in ns. */
+enum { ANALYZE_TIMES = 5 };
 struct analyze_times {
-    uint64_t ticks[3], ns[3];
+    uint64_t ticks[ANALYZE_TIMES], ns[ANALYZE_TIMES];
 };
 
 /* Adds the ns of a cost's ticks to its times. Sums are rounded rather than terms, so that nothing

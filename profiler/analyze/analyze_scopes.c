@@ -65,23 +65,16 @@ static void scopes_add_rows(struct build *b, const struct read_profile *profile,
 {
     for (size_t i = 0; i < tape->n_rows; i++) {
         const struct read_row *row = &tape->row[i];
-        struct analyze_cost cost = {
-#define X(name) .name = row->name,
-            ROW_COUNTERS(X)
-#undef X
-                .byte_ns = row->byte_ticks / profile->ticks_per_ns,
-        };
-        if (!at_peak)
-            cost.peak_bytes = 0;
+        const struct analyze_cost cost = analyze_row_cost(profile, row, at_peak);
         if (row->scope == 0) {
             analyze_cost_add(&b->costs->outside, &cost);
             continue;
         }
         const size_t at = b->costs->place[row->scope - 1];
         analyze_cost_add(&b->costs->scope[at].cost, &cost);
-        if (row->forward_ticks > 0) /* the reader has taken it off the row */
-            b->ticks[at].off = read_add(b->ticks[at].off,
-                                        read_whole((double)row->calls * profile->forward_overhead));
+        /* The reader has taken it off the row. */
+        const double off = (double)read_row_timed_calls(row) * profile->forward_overhead;
+        b->ticks[at].off = read_add(b->ticks[at].off, read_whole(off));
     }
 }
 

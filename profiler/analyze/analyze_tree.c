@@ -202,24 +202,33 @@ static bool same_function(const struct analyze_frame *a, const struct analyze_fr
            b->place.module && strcmp(a->place.module, b->place.module) == 0;
 }
 
-/* The path that leads to a row's own frame. */
+/* The path that leads to a row's own frame. A run of statements has one path, that of its first: the
+ * others may be of functions that were called later, whose callers nobody saw. Of those *apart is
+ * true, and the path is the outermost frame, which calls all of its thread's. */
 static uint32_t path_to_row(struct tree_builder *m, const struct read_row *row,
-                            const struct analyze_chain *own)
+                            const struct analyze_chain *own, bool *apart)
 {
     size_t found = row->path ? read_profile_path(m->profile, row->path) : SIZE_MAX;
+    *apart = false;
     if (found == SIZE_MAX || own->n == 0)
         return ANALYZE_NO_NODE;
-    uint32_t place = (uint32_t)found;
+    uint32_t place = (uint32_t)found, outermost = place;
     if (m->profile->call_path[place].pc == row->pc)
         return m->known[place].parent;
+    const uint32_t function = frame_of(m, own, own->n - 1);
     uint32_t at = place;
     for (int i = 0; i < NEAR && at != ANALYZE_NO_NODE; i++, at = m->known[at].parent) {
         struct analyze_chain chain = chain_of(m, m->profile->call_path[at].pc, 0, false);
-        if (chain.n > 0 && same_function(&m->frames.frame[frame_of(m, &chain, chain.n - 1)],
-                                         &m->frames.frame[frame_of(m, own, own->n - 1)]))
+        if (chain.n == 0)
+            continue;
+        const struct analyze_frame *frame = &m->frames.frame[frame_of(m, &chain, chain.n - 1)];
+        if (same_function(frame, &m->frames.frame[function]))
             return m->known[at].parent;
+        if (!frame->hidden && !frame->cut)
+            outermost = at;
     }
-    return place;
+    *apart = strcmp(row->op, "statement") == 0 && m->frames.frame[function].place.function;
+    return *apart ? outermost : place;
 }
 
 static bool is_kept(const struct tree_builder *m, const struct tree_known *known,
@@ -257,7 +266,9 @@ static uint32_t node_of_row(struct tree_builder *m, const struct read_row *row,
         return own_node(m, row, line);
     }
     struct analyze_chain own = chain_of(m, row->pc, row->line, true);
-    uint32_t place = path_to_row(m, row, &own);
+    bool apart;
+    uint32_t place = path_to_row(m, row, &own, &apart);
+    const uint32_t run = apart ? analyze_frames_named(&m->frames, "(run)") : 0;
     if (place != ANALYZE_NO_NODE)
         known = m->known[place];
     tree_see(&known, m, &own);
@@ -269,13 +280,17 @@ static uint32_t node_of_row(struct tree_builder *m, const struct read_row *row,
     if (!is_kept(m, &known, line))
         return ANALYZE_NO_NODE;
     m->tree->has_paths |= row->path != 0;
-    if (!m->options->inverted)
-        return descend_chain(m, place != ANALYZE_NO_NODE ? node_of_path(m, place) : 0, &own);
+    if (!m->options->inverted) {
+        uint32_t from = place != ANALYZE_NO_NODE ? node_of_path(m, place) : 0;
+        return descend_chain(m, apart ? tree_descend(m, from, run) : from, &own);
+    }
     uint32_t node = descend_chain(m, 0, &own);
     uint32_t first = node;
     while (first != 0 && m->tree->node[first].depth > 1)
         first = m->tree->node[first].parent;
     analyze_names_add(&m->tree->node[first].line.ops, &line->ops);
+    if (apart)
+        node = tree_descend(m, node, run);
     for (; place != ANALYZE_NO_NODE; place = m->known[place].parent) {
         struct analyze_chain chain = chain_of(m, m->profile->call_path[place].pc, 0, false);
         node = descend_chain(m, node, &chain);
@@ -312,14 +327,7 @@ static uint32_t tree_add_row(struct tree_builder *m, const struct read_row *row,
 
 static uint32_t add_tape_row(struct tree_builder *m, const struct read_row *row, bool at_peak)
 {
-    struct analyze_cost cost = {
-#define X(name) .name = row->name,
-        ROW_COUNTERS(X)
-#undef X
-            .byte_ns = row->byte_ticks / m->profile->ticks_per_ns,
-    };
-    if (!at_peak)
-        cost.peak_bytes = 0;
+    const struct analyze_cost cost = analyze_row_cost(m->profile, row, at_peak);
     return tree_add_row(m, row, &cost);
 }
 

@@ -31,6 +31,7 @@ static void collect_forget(struct collect_open *open)
     __atomic_store_n(&c->base.hook.due, UINT64_MAX, __ATOMIC_RELAXED);
     (void)collect_file_close(&c->file);
     collect_sampler_forget(&c->sampler);
+    collect_helper_forget(&c->watch.helper);
 }
 
 /* What a call from the tape has to restore. */
@@ -107,6 +108,20 @@ static void take_event(struct tape_hook *hook, const struct tape_event *event)
     collect_events_take(((struct collector *)(void *)hook)->events, event);
 }
 
+/* See struct tape_hook. Its thread is begun here, not with the collector: programs that record no
+ * statements have none. */
+static void collect_look(struct tape_hook *hook, enum tape_looked (*look)(bool again, uint64_t now))
+{
+    struct collector *c = (struct collector *)(void *)hook;
+    if (!collect_is_ours(c))
+        return;
+    struct entry entry = collect_enter(c);
+    const char *reason = c->closed ? NULL : collect_watch_begin(&c->watch, &c->clock, look);
+    if (reason != NULL)
+        collect_say(c->base.log, c->path, "%s: no times of statements are estimated: %s", reason);
+    collect_leave(c, entry);
+}
+
 static double to_ns(const struct tape_hook *hook, uint64_t ticks)
 {
     return collect_clock_ns(&((const struct collector *)(const void *)hook)->clock, ticks);
@@ -160,11 +175,11 @@ static void answer_signal(struct collector *c)
 }
 
 /* On the helper thread, many times a second. */
-static void collect_tick(void *payload)
+static uint64_t collect_tick(void *payload)
 {
     struct collector *c = payload;
     if (!collect_is_ours(c))
-        return;
+        return COLLECT_TICK_NS;
     struct entry entry = collect_enter(c);
     if (!c->closed) {
         (void)collect_modules_refresh(&c->modules);
@@ -181,6 +196,7 @@ static void collect_tick(void *payload)
             answer_signal(c);
     }
     collect_leave(c, entry);
+    return COLLECT_TICK_NS;
 }
 
 static void collect_flush(struct tape_hook *hook, const struct tape_ledger *from, bool final)
@@ -241,8 +257,10 @@ static void end_observation(struct tape_hook *hook)
     if (!collect_is_ours(c))
         return;
     struct entry entry = collect_enter(c);
-    if (!c->closed)
+    if (!c->closed) {
         collect_sampler_end(&c->sampler);
+        collect_watch_end(&c->watch);
+    }
     collect_leave(c, entry);
 }
 
@@ -288,7 +306,8 @@ static int close_collector(struct tape_collector *base, char *error, unsigned n)
     struct collector *c = (struct collector *)(void *)base;
     if (!collect_is_ours(c))
         return 0;
-    collect_sampler_join(&c->sampler);
+    collect_helper_join(&c->sampler.helper);
+    collect_helper_join(&c->watch.helper);
     struct entry entry = collect_enter(c);
     c->closing = true;
     (void)collect_modules_refresh(&c->modules);
@@ -408,6 +427,9 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
                  .event = c->events != NULL ? take_event : NULL,
                  .ns = to_ns,
                  .path = c->depth > 0 ? path_here : NULL,
+                 .watch = options->time == TAPE_TIME_EXACT && c->clock.read == c->clock.peek
+                              ? collect_look
+                              : NULL,
                  .shapes = options->shapes != 0},
         .snapshot = collect_snapshot,
         .close = close_collector,
@@ -423,7 +445,7 @@ struct tape_collector *tapescope_collect_open(const char *path, const char *libr
     collect_leave(c, entry);
     if (ticks && options->time == TAPE_TIME_SAMPLED) {
         c->base.hook.thread = collect_publish;
-        collect_tick(c);
+        (void)collect_tick(c);
     }
     return &c->base;
 }

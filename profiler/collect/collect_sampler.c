@@ -60,12 +60,12 @@ static uint64_t process_ns(void)
 static uint64_t begin_ns(const struct collect_sampler *sampler)
 {
     const uint64_t all = process_ns();
-    return all - collect_sampler_helper_ns(sampler);
+    return all - collect_helper_ns(&sampler->helper);
 }
 
 static uint64_t end_ns(const struct collect_sampler *sampler)
 {
-    const uint64_t helper = collect_sampler_helper_ns(sampler);
+    const uint64_t helper = collect_helper_ns(&sampler->helper);
     return process_ns() - helper;
 }
 
@@ -270,14 +270,15 @@ static void give_signal(const struct collect_sampler *sampler)
 /* ---- the whole ---- */
 
 /* NULL, or why no samples can be taken. */
-static const char *sampler_start(struct collect_sampler *sampler, uint64_t hz)
+static const char *sampler_start(struct collect_sampler *sampler, uint64_t hz,
+                                 uint64_t (*tick)(void *payload), void *payload)
 {
     if (__atomic_load_n(&running, __ATOMIC_ACQUIRE) != NULL)
         return "samples are being taken already";
     const char *reason = hz > 0 ? take_signal(sampler) : NULL;
     if (reason != NULL)
         return reason;
-    reason = collect_sampler_help(sampler);
+    reason = collect_helper_begin(&sampler->helper, COLLECT_TICK_NS, tick, payload);
     if (hz == 0)
         return reason;
     if (reason != NULL) {
@@ -298,7 +299,7 @@ static uint64_t no_clock(void)
 
 bool collect_sampler_open(struct collect_sampler *sampler, struct tape_hook *hook,
                           const struct tape_collect_options *options, const char *path,
-                          void (*tick)(void *payload), void *payload)
+                          uint64_t (*tick)(void *payload), void *payload)
 {
     if (options->time == TAPE_TIME_EXACT)
         return false;
@@ -307,12 +308,10 @@ bool collect_sampler_open(struct collect_sampler *sampler, struct tape_hook *hoo
     sampler->most_ns = options->interval * (SECOND / 1000);
     sampler->locate = collect_modules_locate(options->locate);
     sampler->stepped = sampler->outside = tape_collect_steps(options);
-    sampler->tick = tick;
-    sampler->payload = payload;
     hook->clock = no_clock;
     hook->due = UINT64_MAX;
     hook->unaccounted = options->tape == 0 || (options->tape == TAPE_BYTES_WITH_TIME && sampled);
-    const char *reason = sampler_start(sampler, sampled ? options->freq : 0);
+    const char *reason = sampler_start(sampler, sampled ? options->freq : 0, tick, payload);
     if (reason != NULL) {
         char text[256];
         snprintf(text, sizeof text, "%s: %s",
@@ -410,7 +409,7 @@ void collect_sampler_scan(struct collect_sampler *sampler, const struct collect_
         struct collect_thread *thread = sampler_find(sampler, tid[i]);
         if (thread != NULL)
             thread->seen = true;
-        else if (tid[i] != sampler->helper_tid && !collect_thread_is_own(tid[i]))
+        else if (tid[i] != sampler->helper.tid && !collect_thread_is_own(tid[i]))
             (void)sampler_add(sampler, tid[i]);
     }
     sampler->first = false;
@@ -477,7 +476,7 @@ void collect_sampler_stop(struct collect_sampler *sampler, const struct collect_
 
 void collect_sampler_forget(struct collect_sampler *sampler)
 {
-    sampler->helped = false;
+    collect_helper_forget(&sampler->helper);
     if (!sampler->running)
         return;
     sampler->running = false;

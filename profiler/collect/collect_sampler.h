@@ -11,6 +11,7 @@
 #define COLLECT_SAMPLER_H
 
 #include "collect.h"
+#include "collect_helper.h"
 #include "waiting.def"
 
 #include <pthread.h>
@@ -178,7 +179,7 @@ void collect_samples_written(struct collect_samples *samples);
 
 struct collect_sampler {
     uint64_t period_ns;
-    bool running, helped /* atomic */, untimed;
+    bool running, untimed;
     uint64_t write_ns, write_due; /* between writings, and when the next one is due */
     uint64_t most_ns;             /* which the former does not exceed */
     bool first;                   /* no scan was made yet: what there is was there before */
@@ -196,24 +197,16 @@ struct collect_sampler {
     struct collect_samples samples;
     struct sigaction before;
     uintptr_t (*locate)(uint32_t low, uintptr_t near);
-    /* The helper thread. */
-    pthread_t helper;
-    pthread_mutex_t wake_lock;
-    pthread_cond_t wake;
-    bool stop;
-    pid_t helper_tid;
-    uint64_t helper_ns;          /* processor time that it had used at its end */
-    void (*tick)(void *payload); /* what it does every COLLECT_TICK_NS */
-    void *payload;
+    struct collect_helper helper; /* ticks every COLLECT_TICK_NS */
 };
 
 /* For times that are not exact: has the hook read no clock, so that this sampler's helper thread
  * has to say what is due, and samples each thread of the process, if that was asked for. tick is
- * called now and then on the helper thread until collect_sampler_join. False: not so, or nobody
+ * called on the helper thread until collect_helper_join. False: not so, or nobody
  * takes samples, which is said (path: as of collect_say). */
 bool collect_sampler_open(struct collect_sampler *sampler, struct tape_hook *hook,
                           const struct tape_collect_options *options, const char *path,
-                          void (*tick)(void *payload), void *payload);
+                          uint64_t (*tick)(void *payload), void *payload);
 /* Whether it is time to write; then not again for up to the interval of
  * the options. */
 bool collect_sampler_is_due(struct collect_sampler *sampler);
@@ -238,15 +231,6 @@ void collect_sampler_free(struct collect_sampler *sampler);
 
 /* The child of a fork has no timers: its SIGPROF is as it was before. Safe in a handler of fork. */
 void collect_sampler_forget(struct collect_sampler *sampler);
-
-/* ---- collect_helper.c: the helper thread ---- */
-
-/* Begins it; NULL, or why it cannot be had. */
-const char *collect_sampler_help(struct collect_sampler *sampler);
-/* Processor time that the helper thread has used, in ns. */
-uint64_t collect_sampler_helper_ns(const struct collect_sampler *sampler);
-/* Ends it, which may be in `tick`: without the collector's mutex. */
-void collect_sampler_join(struct collect_sampler *sampler);
 
 /* ---- collect_drain.c ---- */
 

@@ -9,6 +9,7 @@
 
 #include "collect_paths.h"
 #include "collect_sampler.h"
+#include "collect_watch.h"
 
 #include <pthread.h>
 
@@ -48,6 +49,7 @@ struct collector {
     unsigned new_tapes; /* of this round */
     uint64_t interval_ns, most_interval_ns;
     struct collect_sampler sampler;
+    struct collect_watch watch;
     int signal; /* that asks for a snapshot; 0: none does */
     unsigned n_answered;
 };

@@ -31,9 +31,12 @@ static void put_row(const struct export_job *job, uint32_t i)
     fprintf(out, "%u,", (unsigned)line->line);
     csv_put_text(out, line->module ? export_clean(name, line->module, "") : "");
     csv_put_text(out, i > 0 ? export_ops(name, node) : "");
-    for (int k = 0; k < EXPORT_METRICS; k++)
-        fprintf(out, "%" PRIu64 "%s", export_cost(&line->cost, (enum export_metric)k),
-                k + 1 < EXPORT_METRICS ? "," : "\r\n");
+    for (int k = 0; k < EXPORT_METRICS; k++) {
+        /* What is not known is empty. */
+        if (k != EXPORT_FORWARD || !analyze_cost_is_untimed(&line->cost))
+            fprintf(out, "%" PRIu64, export_cost(&line->cost, (enum export_metric)k));
+        fputs(k + 1 < EXPORT_METRICS ? "," : "\r\n", out);
+    }
 }
 
 int export_csv(const struct export_job *job)

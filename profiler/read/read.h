@@ -42,10 +42,21 @@ struct read_row {
     uint32_t index, kept_by_index; /* as in the file; kept_by_index is the row plus 1, 0: none */
     uint32_t scope;                /* place in the profile's scopes plus 1, 0: none */
     double byte_ticks;             /* of the residual classes that it is the producer of */
+    bool untimed;                  /* it ran forward, and nothing says how long */
 #define X(name) uint64_t name;
     ROW_COUNTERS(X)
 #undef X
 };
+
+/* The division of a run's time by its statements' bytes is trusted as much as so many looks at each
+ * line; see read_estimate.c. */
+enum { READ_MODEL_LOOKS = 4 };
+
+/* Calls whose times were each read off the clock. Statements' are estimates. */
+static inline uint64_t read_row_timed_calls(const struct read_row *row)
+{
+    return row->forward_ticks > row->estimated_forward_ticks ? row->calls : 0;
+}
 
 struct read_residual_counts {
 #define X(name) uint64_t name;

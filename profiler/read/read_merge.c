@@ -230,9 +230,10 @@ static void add_overhead(struct read_merge *merge, const struct read_merge_part 
     for (size_t j = 0; j < profile->n_tapes; j++) {
         for (size_t k = 0; k < profile->tape[j].n_rows; k++) {
             const struct read_row *row = &profile->tape[j].row[k];
-            if (row->scope == 0 || row->forward_ticks == 0)
+            const uint64_t calls = read_row_timed_calls(row);
+            if (row->scope == 0 || calls == 0)
                 continue;
-            const uint64_t ticks = read_whole((double)row->calls * profile->forward_overhead);
+            const uint64_t ticks = read_whole((double)calls * profile->forward_overhead);
             struct read_scope *to = &merge->sum.scope[merge_scope(part, row->scope) - 1];
             to->overhead_ticks = read_add(to->overhead_ticks, read_profile_ns(profile, ticks));
         }
@@ -312,8 +313,8 @@ static uint64_t next_ns(const struct read_profile *profile, struct running *sum,
     return sum->ns - before;
 }
 
-/* Forward, backward and recomputation. */
-enum { TIMES = 3 };
+/* Forward, backward and recomputation, and the estimated parts of the first two. */
+enum { TIMES = 5 };
 
 static const char *merge_shape_of(const struct read_row *row)
 {
@@ -393,6 +394,8 @@ static void merge_add_rows(struct read_merge *merge, const struct read_merge_par
         row.forward_ticks = next_ns(profile, &time[0], row.forward_ticks);
         row.backward_ticks = next_ns(profile, &time[1], row.backward_ticks);
         row.recompute_ticks = next_ns(profile, &time[2], row.recompute_ticks);
+        row.estimated_forward_ticks = next_ns(profile, &time[3], row.estimated_forward_ticks);
+        row.estimated_backward_ticks = next_ns(profile, &time[4], row.estimated_backward_ticks);
         if (tape != merge->peak)
             row.peak_bytes = 0;
         row_of[i] = merge_add_row(merge, &row);

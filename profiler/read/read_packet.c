@@ -193,8 +193,7 @@ static void packet_name_keepers(struct read_tape_state *tape)
     }
 }
 
-/* Takes off what observing added to a row's time, and from the tape's. Calls that were not
- * timed (of statements) have no time to take it from. */
+/* Takes off what observing added to a row's time, and from the tape's. */
 static void take_off(struct read_profile *profile, uint64_t *row, uint64_t *tape, uint64_t calls,
                      double overhead)
 {
@@ -210,9 +209,11 @@ void read_take_off_overhead(struct read_profile *profile, struct read_tape *tape
 {
     for (size_t i = 0; i < tape->n_rows; i++) {
         struct read_row *row = &tape->row[i];
-        take_off(profile, &row->forward_ticks, &tape->forward_ticks, row->calls,
+        row->untimed = row->calls > 0 && row->forward_ticks == 0 && !profile->is_sampled;
+        take_off(profile, &row->forward_ticks, &tape->forward_ticks, read_row_timed_calls(row),
                  profile->forward_overhead);
-        take_off(profile, &row->backward_ticks, &tape->backward_ticks, row->backward_calls,
+        take_off(profile, &row->backward_ticks, &tape->backward_ticks,
+                 row->estimated_backward_ticks ? 0 : row->backward_calls,
                  profile->backward_overhead);
         /* Within sweeps as well, and so by the same chained readings. */
         take_off(profile, &row->recompute_ticks, &tape->recompute_ticks, row->recompute_calls,
@@ -257,8 +258,10 @@ void read_finish(struct read_state *state)
         }
     }
     read_bound(profile);
-    for (size_t i = 0; i < profile->n_tapes; i++)
+    for (size_t i = 0; i < profile->n_tapes; i++) {
         read_take_off_overhead(profile, &profile->tape[i]);
+        read_estimate(profile, &profile->tape[i]);
+    }
     profile->without_times = used && !timed;
     read_finish_symbols(profile);
 }

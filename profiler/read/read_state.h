@@ -81,9 +81,11 @@ void read_samples_free(struct read_profile *profile);
 const char *read_intern_op(struct read_state *state, const char *name);
 /* Calibrates the clock, drops tapes that tape 0 stands for, names the keepers. */
 void read_finish(struct read_state *state);
-/* The parts of that: clock and duration; what observing added, of a tape. */
+/* The parts of that: clock and duration; a tape's times without what observing added to them; and
+ * those of its statements, estimated. */
 void read_calibrate(struct read_state *state);
 void read_take_off_overhead(struct read_profile *profile, struct read_tape *tape);
+void read_estimate(const struct read_profile *profile, struct read_tape *tape);
 /* Cuts numbers that no program could have counted, see READ_MOST. */
 void read_bound(struct read_profile *profile);
 /* All but the profile. */

@@ -35,6 +35,11 @@ struct record_kind {
      * NULL: it is no such call. */
     bool (*again)(struct tape *t, struct tape_record *r, uint32_t *result);
 
+    /* Charges the time that a sweep took for the record, beside what its `sweep` has charged, to
+     * other lines than its own; NULL: all of it is its row's. The reading of the clock with which
+     * its sweep began. Called while the tape is observed. */
+    uint64_t (*charge_sweep)(struct tape *t, struct tape_record *r, uint64_t ticks);
+
     bool is_run;        /* it is a run of statements (tape_run_of), and nothing else */
     bool gives_scalars; /* its results are scalars, of an operand that is any tensor */
 };

@@ -13,6 +13,33 @@
  * observes no more. Called while samples are taken (hook->thread is set). */
 struct tape_now *tape_now_here(struct tape_hook *hook);
 
+/* ---- looks at statements, where times are exact ---- */
+
+/* A look: the thread was at a statement. */
+struct tape_look {
+    const uint32_t *at; /* swept: the statement that is swept; else the last one recorded, behind
+                         * which the next was being computed */
+    uint64_t ticks;     /* that the look stands for; 0: swept */
+};
+/* That wait for their thread at most, a power of 2; from so many on it should take them out. */
+enum { TAPE_LOOKS = 256, TAPE_LOOKS_MANY = 64 };
+
+/* Where the calling thread is looked at; NULL: nobody looks, or there is no memory. cursor: the
+ * thread's, which lives as long as it; NULL: it records nothing. t->hook is set. */
+struct tape_now *tape_look_here(struct tape_hook *hook, const struct tape_cursor *cursor);
+
+/* The calling thread's last statement was at `from`, and what comes next lies below `to`, in another
+ * block: so does a look that has been begun. */
+void tape_look_moved(struct tape_now *now, const uint32_t *from, const uint32_t *to);
+
+/* How many looks wait for the calling thread. */
+uint32_t tape_look_waiting(const struct tape_now *now);
+
+/* Takes the looks out that the calling thread had at words above `low`, up to `high`; swept: those
+ * of a sweep, at words from `low` on, below `high`. How many there are. */
+uint32_t tape_look_take(struct tape_now *now, const uint32_t *low, const uint32_t *high, bool swept,
+                        struct tape_look look[TAPE_LOOKS]);
+
 /* Threads of the kernels' pool say the same as the thread whose loop they share, from here on, or
  * no more. */
 void tape_now_watch(bool begin);

@@ -158,7 +158,7 @@ struct tape_statement_mark {
     struct tape_cursor rest;
     struct tape_block *block;
     uint64_t n, bytes;
-    uint32_t n_leaves, n_elements, n_gathers;
+    uint32_t n_leaves, n_elements, n_gathers, n_lines;
     uint32_t section; /* number of the newest section begun until then, open or not */
 };
 

@@ -19,6 +19,8 @@
  * - Counters only grow, but for live_bytes, peak_bytes and what is held at the peak.
  * - A row, once made, keeps its place, pc, line, op, path and shape until its tape is destroyed.
  * - A failure of the observer never reaches the tape: flush returns nothing.
+ * - hook->watch() is called once in an observation, by the first thread that records a statement.
+ *   From then until hook->end the observer calls `look` now and then, from a thread of its own.
  * - hook->thread() is called by each thread before it first publishes what it does; the memory that
  *   it is given is the thread's until the thread ends, then another's, and is never unmapped: it
  *   may be read at any time, from any thread and from a signal handler (tape_doing_read).
@@ -33,7 +35,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TAPE_HOOK_ABI = 6, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
+enum { TAPE_HOOK_ABI = 7, TAPE_ROW_CHUNK = 128, TAPE_ROW_CHUNKS = 1024 };
 
 struct tape_residuals;
 
@@ -224,6 +226,12 @@ struct tape_path_root {
     uint32_t path;
 };
 
+/* What a look has found: no thread at statements; some; or it cannot be told yet of some, and
+ * another look(true, now) is wanted. Code that runs for longer than TAPE_LOOK_NS between two
+ * statements is not theirs. */
+enum tape_looked { TAPE_LOOKED_NOTHING, TAPE_LOOKED_FOUND, TAPE_LOOKED_PENDING };
+enum { TAPE_LOOK_NS = 10000 };
+
 struct tape_hook {
     uint32_t abi;            /* TAPE_HOOK_ABI */
     uint64_t (*clock)(void); /* ticks */
@@ -243,6 +251,10 @@ struct tape_hook {
     /* The calling thread publishes what it does at `now` from here on. NULL: nobody takes samples,
      * and no thread publishes anything. */
     void (*thread)(struct tape_hook *hook, const struct tape_now *now);
+    /* Statements take too little time to be timed one by one. look(false, now) notes where each
+     * thread is among them; look(true, now), TAPE_LOOK_NS later, whether it went on. What is found
+     * there is an estimate. NULL: none is wanted. */
+    void (*watch)(struct tape_hook *hook, enum tape_looked (*look)(bool again, uint64_t now));
     bool shapes;      /* rows are told apart by the shapes of their ops as well */
     bool unaccounted; /* no row is wanted: there are samples alone */
 };

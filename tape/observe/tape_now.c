@@ -1,4 +1,4 @@
-/* tape_now.c: where each thread publishes; see tape_now.h.
+/* tape_now.c: where each thread publishes, and where others look at it; see tape_now.h.
  *
  * The memory is never given back, since samplers may look at it at any time: a thread that ends
  * leaves its own to the next that begins.
@@ -10,11 +10,25 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
+
+enum { TAPE_LOOK_MISSES = 64 };
 
 struct place {
     struct tape_now now; /* first: they have one address */
     struct place *next;  /* in the list of all */
     bool taken;
+    const struct tape_cursor *cursor; /* that the thread records with; under the lock */
+    /* Where it was at the first look of a pair; atomic. Whoever sets it to NULL has the look: the
+     * second one, or the thread itself, which must not charge a run without it. */
+    const uint32_t *before;
+    uint64_t before_ticks, before_ns; /* that it stands for; processor time of the thread then */
+    clockid_t clock;                  /* of that time */
+    /* Those that were taken, by whoever looks; the thread takes them out. */
+    uint32_t head, tail; /* atomic; head - tail are there */
+    uint32_t misses;
+    uint64_t carried;    /* ticks of looks for which there was no room */
+    struct tape_look look[TAPE_LOOKS];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
@@ -25,6 +39,9 @@ static bool has_key;
 
 static _Thread_local struct tape_now *mine;
 static _Thread_local uint32_t told; /* the session in which the hook heard of it */
+static _Thread_local uint32_t seen; /* the session in which the thread is looked at */
+static uint32_t looked_session;     /* the session in which somebody looks; under the lock */
+static uint64_t looked;             /* ticks of the newest first look; under the lock */
 
 static void place_give_back(void *place)
 {
@@ -36,6 +53,7 @@ static void place_give_back(void *place)
     tape_doing_write(&p->now, &nothing);
     __atomic_store_n(&p->now.statement, NULL, __ATOMIC_RELAXED);
     pthread_mutex_lock(&lock);
+    p->cursor = NULL;
     p->taken = false;
     pthread_mutex_unlock(&lock);
 }
@@ -54,8 +72,9 @@ static void after_fork_in_parent(void)
 static void after_fork_in_child(void)
 {
     static const struct tape_doing nothing;
-    told = 0;
+    told = seen = 0;
     for (struct place *p = places; p; p = p->next) {
+        p->cursor = NULL;
         if (&p->now == mine)
             continue;
         p->now.version = 0; /* its thread may have been writing */
@@ -87,6 +106,20 @@ static struct place *place_take(void)
     return p;
 }
 
+/* The calling thread's, or NULL: there is no memory. */
+static struct tape_now *place_of_thread(void)
+{
+    if (mine)
+        return mine;
+    pthread_once(&once, places_prepare);
+    struct place *p = has_key ? place_take() : NULL;
+    if (p && pthread_setspecific(key, p) != 0) {
+        place_give_back(p);
+        p = NULL;
+    }
+    return mine = p ? &p->now : NULL;
+}
+
 struct tape_now *tape_now_here(struct tape_hook *hook)
 {
     uint32_t session;
@@ -95,16 +128,7 @@ struct tape_now *tape_now_here(struct tape_hook *hook)
     if (__builtin_expect(told == session, 1))
         return mine;
     told = session;
-    if (!mine) {
-        pthread_once(&once, places_prepare);
-        struct place *p = has_key ? place_take() : NULL;
-        if (p && pthread_setspecific(key, p) != 0) {
-            place_give_back(p);
-            p = NULL;
-        }
-        mine = p ? &p->now : NULL;
-    }
-    if (mine)
+    if (place_of_thread())
         hook->thread(hook, mine);
     return mine;
 }
@@ -114,6 +138,161 @@ uint32_t tape_now_own(struct tape *t, struct tape_site site, const char *op)
     const uint32_t row = tape_account_row(t, site, op);
     tape_now_path(t, row);
     return row;
+}
+
+/* ---- looks ---- */
+
+static struct place *place_at(struct tape_now *now)
+{
+    return (struct place *)(void *)now;
+}
+
+/* The thread writes its cursor meanwhile, by plain stores of one word each; any of its values
+ * will do. */
+__attribute__((no_sanitize("thread"))) static const uint32_t *cursor_word(const struct place *p)
+{
+    return p->cursor ? *(const uint32_t *const volatile *)&p->cursor->word : NULL;
+}
+
+static void look_put(struct place *p, const uint32_t *at, uint64_t ticks)
+{
+    const uint32_t head = p->head;
+    if (head - __atomic_load_n(&p->tail, __ATOMIC_ACQUIRE) >= TAPE_LOOKS) {
+        p->carried += ticks;
+        return;
+    }
+    if (ticks > 0) {
+        ticks += p->carried;
+        p->carried = 0;
+    }
+    p->look[head % TAPE_LOOKS] = (struct tape_look){at, ticks};
+    __atomic_store_n(&p->head, head + 1, __ATOMIC_RELEASE);
+}
+
+static uint64_t thread_ns(const struct place *p)
+{
+    struct timespec t;
+    return clock_gettime(p->clock, &t) == 0
+               ? (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec
+               : 0;
+}
+
+static enum tape_looked look_first(struct place *p, uint64_t ticks)
+{
+    const uint32_t *swept = __atomic_load_n(&p->now.statement, __ATOMIC_RELAXED);
+    const uint32_t *word = swept ? NULL : cursor_word(p);
+    if (swept)
+        look_put(p, swept, 0);
+    if (word) {
+        p->before_ticks = ticks;
+        p->before_ns = thread_ns(p);
+    }
+    __atomic_store_n(&p->before, word, __ATOMIC_RELEASE);
+    return swept ? TAPE_LOOKED_FOUND : word ? TAPE_LOOKED_PENDING : TAPE_LOOKED_NOTHING;
+}
+
+/* A thread that has run for a while and recorded nothing is not at statements, whatever else it
+ * computes. One that has not run may be. */
+static enum tape_looked look_again(struct place *p)
+{
+    const uint32_t *before = __atomic_load_n(&p->before, __ATOMIC_RELAXED);
+    if (!before)
+        return TAPE_LOOKED_NOTHING;
+    const bool moved = cursor_word(p) != before;
+    if (!moved && thread_ns(p) - p->before_ns < TAPE_LOOK_NS)
+        return TAPE_LOOKED_PENDING;
+    if (__atomic_compare_exchange_n(&p->before, &before, NULL, false, __ATOMIC_ACQUIRE,
+                                    __ATOMIC_RELAXED) &&
+        moved)
+        look_put(p, before, p->before_ticks);
+    return moved ? TAPE_LOOKED_FOUND : TAPE_LOOKED_NOTHING;
+}
+
+/* See tape_hook.watch. */
+static enum tape_looked look(bool again, uint64_t now)
+{
+    enum tape_looked all = TAPE_LOOKED_NOTHING;
+    pthread_mutex_lock(&lock);
+    const uint64_t ticks = now > looked ? now - looked : 1;
+    for (struct place *p = places; p; p = p->next) {
+        const enum tape_looked one = again ? look_again(p) : look_first(p, ticks);
+        all = one > all ? one : all;
+    }
+    if (!again)
+        looked = now;
+    pthread_mutex_unlock(&lock);
+    return all;
+}
+
+struct tape_now *tape_look_here(struct tape_hook *hook, const struct tape_cursor *cursor)
+{
+    uint32_t session;
+    if (!hook->watch || !tape_session_of(hook, &session))
+        return NULL;
+    if (__builtin_expect(mine && seen == session && (!cursor || place_at(mine)->cursor), 1))
+        return mine;
+    if (!place_of_thread())
+        return NULL;
+    pthread_mutex_lock(&lock);
+    const bool first = looked_session != session;
+    looked_session = seen = session;
+    place_at(mine)->cursor = cursor;
+    place_at(mine)->tail = place_at(mine)->head;
+    place_at(mine)->carried = 0;
+    if (pthread_getcpuclockid(pthread_self(), &place_at(mine)->clock) != 0)
+        place_at(mine)->clock = CLOCK_MONOTONIC;
+    if (first)
+        looked = hook->clock();
+    pthread_mutex_unlock(&lock);
+    if (first)
+        hook->watch(hook, look);
+    return mine;
+}
+
+void tape_look_moved(struct tape_now *now, const uint32_t *from, const uint32_t *to)
+{
+    if (from)
+        (void)__atomic_compare_exchange_n(&place_at(now)->before, &from, to, false,
+                                          __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+uint32_t tape_look_waiting(const struct tape_now *now)
+{
+    const struct place *p = (const struct place *)(const void *)now;
+    return __atomic_load_n(&p->head, __ATOMIC_RELAXED) - p->tail;
+}
+
+uint32_t tape_look_take(struct tape_now *now, const uint32_t *low, const uint32_t *high, bool swept,
+                        struct tape_look found[TAPE_LOOKS])
+{
+    struct place *p = place_at(now);
+    const uint32_t *before = __atomic_load_n(&p->before, __ATOMIC_ACQUIRE);
+    uint32_t n = 0;
+    if (!swept && before > low && before <= high) {
+        const uint64_t ticks = p->before_ticks;
+        if (__atomic_compare_exchange_n(&p->before, &before, NULL, false, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED))
+            found[n++] = (struct tape_look){before, ticks};
+    }
+    const uint32_t head = __atomic_load_n(&p->head, __ATOMIC_ACQUIRE);
+    uint32_t kept = head;
+    if (__builtin_expect(head == p->tail, 1))
+        return n;
+    for (uint32_t i = head; i != p->tail; i--) {
+        const struct tape_look one = p->look[(i - 1) % TAPE_LOOKS];
+        if (swept == (one.ticks == 0) && n < TAPE_LOOKS &&
+            (swept ? one.at >= low && one.at < high : one.at > low && one.at <= high))
+            found[n++] = one;
+        else
+            p->look[--kept % TAPE_LOOKS] = one;
+    }
+    /* Looks at statements that are gone would stay for good: a full ring that run after run finds
+     * nothing in is emptied. */
+    p->misses = n == 0 && head - p->tail == TAPE_LOOKS ? p->misses + 1 : 0;
+    if (p->misses == TAPE_LOOK_MISSES)
+        kept = head;
+    __atomic_store_n(&p->tail, kept, __ATOMIC_RELEASE);
+    return n;
 }
 
 /* ---- the pool of large loops ---- */

@@ -1,6 +1,7 @@
 /* tape_observer.c: see tape_observer.h. */
 #include "tape_observer.h"
 
+#include "tape_kind.h"
 #include "tape_residual.h"
 #include "tape_scope.h"
 #include "tape_sweep.h"
@@ -79,10 +80,17 @@ static void sweep_charge_row(struct tape *t, uint32_t row, uint64_t *stamp)
 
 void tape_sweep_charge(struct tape *t, struct tape_record *r, uint64_t *stamp)
 {
-    const uint64_t start = *stamp;
+    uint64_t start = *stamp;
+    const struct record_kind *kind = tape_record_kind(r);
     tape_residual_read(t, r);
-    sweep_charge_row(t, r->row, stamp);
-    TAPE_ADD(tape_row(t, r->row)->backward_calls, 1);
+    if (kind->charge_sweep) {
+        *stamp = tape_clock(t);
+        TAPE_ADD(t->ledger.backward_ticks, *stamp - start);
+        start = kind->charge_sweep(t, r, *stamp - start);
+    } else {
+        sweep_charge_row(t, r->row, stamp);
+        TAPE_ADD(tape_row(t, r->row)->backward_calls, 1);
+    }
     tape_account_event(t, TAPE_EVENT_BACKWARD, r->row, r, start, *stamp, false);
     tape_account_flush(t, t->hook, *stamp);
 }

@@ -202,6 +202,12 @@ static double *values_keep(const struct tape_fused_loop_plan *plan, int k, doubl
     return to;
 }
 
+/* As much of its line's number as a record keeps; 0: none. */
+static uint32_t line_of(const struct tape_fused_loop_plan *plan)
+{
+    return plan->site.line <= TAPE_FUSED_LOOP_LINE_MASK ? plan->site.line : 0;
+}
+
 static void write_record(const struct tape *t, struct tape_fused_loop_plan *plan)
 {
     const struct tape_cursor *c = t->statements->cursor;
@@ -209,8 +215,7 @@ static void write_record(const struct tape *t, struct tape_fused_loop_plan *plan
     uint32_t *word = c->word - plan->words, *index = word + HEAD_WORDS + IN_WORDS * plan->n_in;
     *(struct tape_fused_loop *)(void *)word = (struct tape_fused_loop){
         .mark = TAPE_FUSED_LOOP_MARK | (uint32_t)plan->kind << TAPE_FUSED_LOOP_KIND_SHIFT |
-                (uint32_t)plan->n_in << TAPE_FUSED_LOOP_IN_SHIFT |
-                (plan->site.line <= TAPE_FUSED_LOOP_LINE_MASK ? plan->site.line : 0),
+                (uint32_t)plan->n_in << TAPE_FUSED_LOOP_IN_SHIFT | line_of(plan),
         .site = (uint32_t)plan->site.pc,
         .words = (uint32_t)plan->words,
         .doubles = (uint32_t)plan->doubles,
@@ -312,4 +317,16 @@ void tape_fused_loop_commit(struct tape *t, const struct tape_fused_loop_plan *p
     const uint64_t room = (uint64_t)((char *)c->word - (char *)c->partial);
     if ((uint64_t)(UINT32_MAX - tape_cursor_next(c)) < room / 20)
         tape_statement_close(t);
+}
+
+void tape_fused_loop_ran(struct tape *t, const struct tape_fused_loop_plan *plan, uint64_t start)
+{
+    if (!t->hook)
+        return;
+    const struct tape_record *run = tape_record_at(t, t->last_record);
+    const uint32_t row = tape_account_row_beside(
+        t, run->row, (struct tape_site){plan->site.pc, line_of(plan)}, plan->name);
+    const uint64_t now = t->hook->clock();
+    start = tape_account_until(t, row, start, now, 0);
+    tape_account_event(t, TAPE_EVENT_FORWARD, row, NULL, start, now, false);
 }

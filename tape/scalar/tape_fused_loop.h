@@ -127,10 +127,13 @@ struct tape_fused_loop_plan {
  * no_grad. The operands' values are set in either case. */
 bool tape_fused_loop_open(struct tape *t, struct tape_fused_loop_plan *plan);
 void tape_fused_loop_commit(struct tape *t, const struct tape_fused_loop_plan *plan);
+/* It took the time since `start`, which tape_account_start() has given. */
+void tape_fused_loop_ran(struct tape *t, const struct tape_fused_loop_plan *plan, uint64_t start);
 
-/* The reverse sweep over a run of statements and fused loops. beside: what fused_loops[] room says.
+/* The reverse sweep over a run of statements and fused loops, each of which is charged its own time;
+ * stamp: as of record_kind.sweep. beside: what fused_loops[] room says.
  * False: a callback has failed, and the tape says how. */
 bool tape_run_sweep(struct tape *t, const struct tape_run *run, double *adjoint, uint32_t width,
-                    double *beside);
+                    double *beside, uint64_t *stamp);
 
 #endif

@@ -110,13 +110,44 @@ static void fused_loop_publish(const struct tape *t, const struct tape_run *run,
                  tape_fused_loop_name(s, run->partial_begin + s->at), t->now->doing.path);
 }
 
-bool tape_run_sweep(struct tape *t, const struct tape_run *run, double *adjoint, uint32_t width,
-                    double *beside)
+/* The time up to a fused loop is the statements'; and what follows is its own, on its line. */
+static void fused_loop_begins(struct tape *t, uint64_t *stamp)
 {
+    if (!t->hook)
+        return;
+    const uint64_t now = tape_clock(t);
+    t->statements->swept_ticks += now - *stamp;
+    *stamp = now;
+}
+
+static void fused_loop_ends(struct tape *t, const struct tape_run *run,
+                            const struct tape_fused_loop *s, uint64_t *stamp)
+{
+    if (!t->hook)
+        return;
+    const uint32_t row =
+        tape_run_row(t, run, s->site, tape_fused_loop_name(s, run->partial_begin + s->at));
+    if (row == TAPE_ROW_NONE)
+        return;
+    const uint64_t now = tape_clock(t);
+    TAPE_ADD(tape_row(t, row)->backward_ticks, now - *stamp);
+    TAPE_ADD(tape_row(t, row)->backward_calls, 1);
+    TAPE_ADD(t->ledger.backward_ticks, now - *stamp);
+    *stamp = now;
+}
+
+bool tape_run_sweep(struct tape *t, const struct tape_run *run, double *adjoint, uint32_t width,
+                    double *beside, uint64_t *stamp)
+{
+    struct tape_now *now = t->now;
+    if (!now && t->hook)
+        now = tape_look_here(t->hook, NULL);
+    t->statements->swept_ticks = 0;
+    t->statements->swept_from = *stamp;
     if (!run->fused_loop && t->nonfinite)
         return tape_nonfinite_pullback(t, run, adjoint, width);
     if (!run->fused_loop) {
-        tape_run_pullback(run, adjoint, width, t->now);
+        tape_run_pullback(run, adjoint, width, now);
         return true;
     }
     const bool calling = t->statements->calling;
@@ -127,15 +158,19 @@ bool tape_run_sweep(struct tape *t, const struct tape_run *run, double *adjoint,
         if (part.statements.n && t->nonfinite)
             ok = tape_nonfinite_pullback(t, &part.statements, adjoint, width);
         else if (part.statements.n)
-            tape_run_pullback(&part.statements, adjoint, width, t->now);
+            tape_run_pullback(&part.statements, adjoint, width, now);
         if (part.fused_loop && t->now)
             fused_loop_publish(t, run, part.fused_loop);
+        if (part.fused_loop)
+            fused_loop_begins(t, stamp);
         for (uint32_t lane = 0; part.fused_loop && lane < width; lane++)
             fused_loop_pull(part.fused_loop,
                             (double *)(uintptr_t)(run->partial_begin + part.fused_loop->at),
                             adjoint + lane, width, beside);
         if (part.fused_loop && t->nonfinite)
             ok = ok && tape_nonfinite_fused_loop(t, run, part.fused_loop, adjoint, width);
+        if (part.fused_loop)
+            fused_loop_ends(t, run, part.fused_loop, stamp);
     } while (ok && tape_run_previous(run, &part));
     t->statements->calling = calling;
     return t->error.code == TAPE_OK;

@@ -7,9 +7,8 @@
 static bool run_sweep(struct tape *t, struct tape_record *r, uint64_t *stamp)
 {
     const struct tape_statements *s = t->statements;
-    (void)stamp;
     return tape_run_sweep(t, tape_run_of(r), s->adjoint, s->width,
-                          s->adjoint + (size_t)tape_statement_next(t) * s->width);
+                          s->adjoint + (size_t)tape_statement_next(t) * s->width, stamp);
 }
 
 /* ---- which scalars a sweep comes to ---- */
@@ -69,4 +68,5 @@ const struct record_kind tape_statement_kind = {.op = {.name = "statement"},
                                                 .reach = run_reach,
                                                 .account = run_account,
                                                 .account_drop = tape_run_account_drop,
+                                                .charge_sweep = tape_run_charge_sweep,
                                                 .is_run = true};

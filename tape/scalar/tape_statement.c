@@ -8,6 +8,7 @@
 #include "tape_call.h"
 #include "tape_fork.h"
 #include "tape_nonfinite_scalars.h"
+#include "tape_now.h"
 #include "tape_preaccumulate.h"
 #include "tape_value.h"
 
@@ -163,9 +164,12 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
     struct tape_statements *s = t->statements;
     struct tape_hook *hook = t->hook;
     const uint64_t now = tape_clock(t);
+    const uint32_t *const from = s->cursor->word;
     if (t->open != UINT32_MAX)
         end_run(t);
-    if (hook && tape_account_due(hook, now))
+    struct tape_now *looks = hook ? tape_look_here(hook, s->cursor) : NULL;
+    if (hook && (tape_account_due(hook, now) ||
+                 (looks && tape_look_waiting(looks) >= TAPE_LOOKS_MANY)))
         charge_runs(t);
     const struct tape_statements before = *s;
     const uint64_t peaks = t->ledger.peak_count;
@@ -193,6 +197,8 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
     t->open = t->last_record;
     *s->cursor = s->rest;
     s->cursor->word = (uint32_t *)(uintptr_t)run->word_begin;
+    if (looks)
+        tape_look_moved(looks, from, run->word_begin);
     if (hook)
         tape_account_flush(t, hook, now);
     return true;
@@ -348,7 +354,7 @@ void tape_statement_begin(struct tape *t)
     s->rest = (struct tape_cursor){.result = (uint64_t)t->fork->base + 1};
     s->block = NULL;
     s->n = s->bytes = 0;
-    s->n_leaves = s->n_elements = s->n_gathers = 0;
+    s->n_leaves = s->n_elements = s->n_gathers = s->n_lines = 0;
     s->adjoint = NULL;
     t->sections->n = 0;
     s->fused_loops.life++;
@@ -366,6 +372,8 @@ void tape_statement_end(struct tape *t)
     if (s->leaves)
         t->memory->release(s->leaves, t->memory->payload);
     tape_sections_end(t);
+    if (s->lines)
+        t->memory->release(s->lines, t->memory->payload);
     if (s->fused_loops.seen)
         t->memory->release(s->fused_loops.seen, t->memory->payload);
 }
@@ -380,6 +388,7 @@ struct tape_statement_mark tape_statement_mark_here(const struct tape *t)
                                         .n_leaves = s->n_leaves,
                                         .n_elements = s->n_elements,
                                         .n_gathers = s->n_gathers,
+                                        .n_lines = s->n_lines,
                                         .section = t->sections->number};
 }
 
@@ -409,6 +418,7 @@ void tape_statement_rewind(struct tape *t, const struct tape_statement_mark *mar
     s->n_leaves = mark->n_leaves;
     s->n_elements = mark->n_elements;
     s->n_gathers = mark->n_gathers;
+    s->n_lines = mark->n_lines;
     const uint64_t tag = s->rest.result >> 32;
     s->rest = mark->rest;
     s->rest.result = tag << 32 | tape_cursor_next(&mark->rest);

@@ -40,6 +40,15 @@ struct tape_fused_loops {
     uint64_t room[2]; /* doubles that sweeps of one seed and of several need beside adjoints */
 };
 
+/* A line of a run that has been charged: what a sweep's time is divided by. */
+struct tape_run_line {
+    const char *name; /* of the op: a custom record's may differ from call to call */
+    uint32_t site, row;
+    uint32_t mark;  /* a fused loop's; statements: 0 */
+    uint32_t calls; /* fits: a run has fewer statements than there are indices */
+    uint64_t bytes;
+};
+
 /* What the tape has of scalar statements. */
 struct tape_statements {
     struct tape_cursor *cursor; /* the thread's that records on this tape now, or NULL */
@@ -55,6 +64,10 @@ struct tape_statements {
     uint32_t width;         /* of the sweep: seeds at once */
     uint64_t adjoint_bytes; /* what they lie in */
     uint32_t adjoint_row;   /* that it is charged to */
+    struct tape_run_line *lines; /* of the runs that are charged, in the order of their charging */
+    uint32_t n_lines, lines_size;
+    uint64_t swept_from;    /* of the run that was swept last: when its sweep began, and the */
+    uint64_t swept_ticks;   /* time of its statements that lie behind a fused loop */
     bool calling;           /* a callback of the user's runs: nothing may be recorded */
     struct tape_fused_loops fused_loops;
     struct tape_tag *tags;
@@ -72,7 +85,12 @@ struct __attribute__((may_alias)) tape_run {
     const uint32_t *fused_loop;                /* the last fused loop's first word, or NULL */
     uintptr_t near;                            /* a program counter of the run's first statement */
     uint32_t first, n;                         /* index of the first result; statements */
-    uint64_t peaks;                            /* the ledger's number of peaks when it began */
+    union {
+        uint64_t peaks; /* until it is charged: the ledger's number of peaks when it began */
+        struct {
+            uint32_t first_line, n_lines; /* then: among the tape's lines of runs */
+        };
+    };
 };
 
 /* And the record that stands for n leaves, or for the elements of a tensor (tape_bridge.h): they
@@ -195,5 +213,13 @@ uint64_t tape_run_bytes(const struct tape_run *run);
  * or takes them back. Nothing is done unless t->hook is set. */
 void tape_run_account(struct tape *t, struct tape_record *run, bool recorded);
 void tape_run_account_drop(struct tape *t, struct tape_record *run);
+
+/* The time that a sweep took for a run's statements is divided among their lines by their bytes: it
+ * is `ticks` and what the tape has noted of those behind fused loops. When the sweep of the run
+ * began. */
+uint64_t tape_run_charge_sweep(struct tape *t, struct tape_record *run, uint64_t ticks);
+/* The row of its statements, or fused loops, of this site and name; TAPE_ROW_NONE: it is not known. */
+uint32_t tape_run_row(const struct tape *t, const struct tape_run *run, uint32_t site,
+                      const char *name);
 
 #endif

@@ -1,9 +1,12 @@
-/* tape_statement_account.c: what the statements of a run are charged to: their lines, by bytes.
+/* tape_statement_account.c: what the statements of a run are charged to: their lines, by bytes; and
+ * the time of its sweep.
  *
  * Counts are gathered in a small table by site first, since a run has many statements of few
- * lines.
+ * lines. The lines are kept until the run is dropped: a sweep of the run has one exact time, which
+ * is divided among them. Times of statements are estimates, and counted as such.
  */
 #include "tape_fused_loop.h"
+#include "tape_now.h"
 #include "tape_scope.h"
 
 #include <string.h>
@@ -11,6 +14,7 @@
 enum { TABLE = 256, OPERAND_BYTES = 12, HEAD_BYTES = 8 };
 
 struct line {
+    const char *name; /* static storage, or the caller's */
     uint32_t site, row;
     uint32_t mark; /* a fused loop's; statements: 0 */
     uint64_t calls, bytes;
@@ -21,14 +25,32 @@ struct charge {
     const struct tape_run *run;
     uint32_t row; /* of the run's record */
     bool recorded, dropped;
+    uint64_t peaks; /* that there had been when the run began */
+    uint32_t n_looks;
     uint64_t used[TABLE / 64]; /* a bit for each entry: the others have no content */
     struct line table[TABLE];
+    struct tape_look look[TAPE_LOOKS]; /* at the run's statements as they were recorded */
 };
+
+/* Without memory the time of the run's sweeps is its first line's. */
+static void line_keep(const struct charge *c, const struct line *line)
+{
+    struct tape_statements *s = c->t->statements;
+    struct tape_run_line *lines = tape_array_reserve(c->t->memory, s->lines, s->n_lines + 1,
+                                                     &s->lines_size, sizeof *lines);
+    if (!lines)
+        return;
+    s->lines = lines;
+    s->lines[s->n_lines++] = (struct tape_run_line){
+        line->name, line->site, line->row, line->mark, (uint32_t)line->calls, line->bytes};
+}
 
 static void line_settle(const struct charge *c, struct line *line)
 {
     struct tape *t = c->t;
-    tape_account_filled(t, line->row, line->bytes, c->run->peaks, c->dropped);
+    tape_account_filled(t, line->row, line->bytes, c->peaks, c->dropped);
+    if (!c->dropped)
+        line_keep(c, line);
     if (c->recorded) {
         struct tape_row *row = tape_row(t, line->row);
         const bool again = t->activity == TAPE_PHASE_RECOMPUTE;
@@ -68,13 +90,13 @@ static struct line *line_of(struct charge *c, uint32_t site, uint32_t mark, cons
     const uint32_t k = entry_of(site);
     struct line *line = &c->table[k];
     const bool used = c->used[k / 64] >> k % 64 & 1;
-    if (!used || line->site != site || line->mark != mark) {
+    if (!used || line->site != site || line->mark != mark || line->name != name) {
         if (used)
             line_settle(c, line);
         c->used[k / 64] |= (uint64_t)1 << k % 64;
         const struct tape_site at = {c->t->locate(site, c->run->near), number};
         *line = (struct line){
-            .site = site, .mark = mark, .row = tape_account_row_beside(c->t, c->row, at, name)};
+            .name = name, .site = site, .mark = mark, .row = tape_account_row_beside(c->t, c->row, at, name)};
     }
     return line;
 }
@@ -87,27 +109,92 @@ static void charge_fused_loop(struct charge *c, const struct tape_fused_loop *s)
     line->bytes += tape_fused_loop_bytes(s);
 }
 
-static void charge_statements(struct charge *c, const struct tape_run *run)
+/* Number of operands and site, by one reading. */
+static inline uint64_t head_of(const uint32_t *w)
 {
-    for (const uint32_t *w = run->word_end; w < run->word_begin;) {
+    uint64_t head;
+    memcpy(&head, w, sizeof head);
+    return head;
+}
+
+/* How many statements from w on, before `end`, have the same head. A loop's statements repeat: they
+ * are compared four at a time, at places that do not wait for one another. */
+static uint64_t same_heads(const uint32_t *w, const uint32_t *end)
+{
+    const uint64_t head = head_of(w);
+    const size_t step = w[0] + 2;
+    uint64_t same = 1;
+    w += step;
+    for (; (size_t)(end - w) >= 4 * step; w += 4 * step, same += 4)
+        if (((head_of(w) ^ head) | (head_of(w + step) ^ head) | (head_of(w + 2 * step) ^ head) |
+             (head_of(w + 3 * step) ^ head)) != 0)
+            break;
+    for (; w < end && head_of(w) == head; w += step)
+        same++;
+    return same;
+}
+
+/* Statements from w up to `end`, newest first; the last one's line. */
+static struct line *charge_statements(struct charge *c, const uint32_t *w, const uint32_t *end)
+{
+    struct line *line = NULL;
+    while (w < end) {
         const uint32_t n = w[0], site = w[1];
-        uint64_t same = 0;
-        /* A loop's statements repeat. */
-        do {
-            same++;
-            w = statement_behind(w, n);
-        } while (w < run->word_begin && w[0] == n && w[1] == site);
-        struct line *line = line_of(c, site, 0, tape_statement_kind.op.name, 0);
+        const uint32_t *next = statement_behind(w, n);
+        uint64_t same = 1;
+        if (next < end && head_of(next) == head_of(w)) {
+            same = same_heads(w, end);
+            next = w + same * (n + 2);
+        }
+        w = next;
+        line = line_of(c, site, 0, tape_statement_kind.op.name, 0);
         line->calls += same;
         line->bytes += same * (n * (uint64_t)OPERAND_BYTES + HEAD_BYTES);
     }
+    return line;
+}
+
+/* A look that found a statement as the last one recorded was at the one that came next, which lies
+ * right below it. */
+static void charge_look(const struct charge *c, const struct line *line, uint64_t ticks)
+{
+    struct tape_row *row = tape_row(c->t, line->row);
+    TAPE_ADD(row->forward_ticks, ticks);
+    TAPE_ADD(row->estimated_forward_ticks, ticks);
+    TAPE_ADD(row->forward_looks, 1);
+    TAPE_ADD(c->t->ledger.forward_ticks, ticks);
+}
+
+/* The next look at statements above w, in the order of their words; NULL: there is none up to
+ * `end`. */
+static const struct tape_look *look_above(const struct charge *c, const uint32_t *w,
+                                          const uint32_t *end)
+{
+    const struct tape_look *next = NULL;
+    for (uint32_t i = 0; i < c->n_looks; i++)
+        if (c->look[i].at > w && c->look[i].at <= end && (!next || c->look[i].at < next->at))
+            next = &c->look[i];
+    return next;
+}
+
+static void charge_part(struct charge *c, const struct tape_run *part)
+{
+    const uint32_t *w = part->word_end;
+    for (const struct tape_look *look; (look = look_above(c, w, part->word_begin));) {
+        const struct line *line = charge_statements(c, w, look->at);
+        for (uint32_t i = 0; i < c->n_looks; i++)
+            if (c->look[i].at == look->at)
+                charge_look(c, line, c->look[i].ticks);
+        w = look->at;
+    }
+    charge_statements(c, w, part->word_begin);
 }
 
 static void run_charge(struct charge *c)
 {
     struct tape_run_part part = tape_run_last(c->run);
     do {
-        charge_statements(c, &part.statements);
+        charge_part(c, &part.statements);
         if (part.fused_loop)
             charge_fused_loop(c, part.fused_loop);
     } while (tape_run_previous(c->run, &part));
@@ -125,6 +212,8 @@ static void charge_begin(struct charge *c, struct tape *t, struct tape_record *r
     c->row = run->row;
     c->recorded = recorded;
     c->dropped = dropped;
+    c->peaks = recorded ? c->run->peaks : 0;
+    c->n_looks = 0;
     memset(c->used, 0, sizeof c->used);
 }
 
@@ -132,9 +221,18 @@ void tape_run_account(struct tape *t, struct tape_record *run, bool recorded)
 {
     if (!t->hook)
         return;
+    struct tape_run *charged = tape_run_of(run);
     struct charge c;
     charge_begin(&c, t, run, recorded, false);
+    struct tape_now *now = recorded && t->activity != TAPE_PHASE_RECOMPUTE
+                               ? tape_look_here(t->hook, NULL)
+                               : NULL;
+    if (now)
+        c.n_looks =
+            tape_look_take(now, charged->word_end, charged->word_begin, false, c.look);
+    charged->first_line = t->statements->n_lines;
     run_charge(&c);
+    charged->n_lines = t->statements->n_lines - charged->first_line;
 }
 
 void tape_run_account_drop(struct tape *t, struct tape_record *run)
@@ -144,4 +242,75 @@ void tape_run_account_drop(struct tape *t, struct tape_record *run)
     struct charge c;
     charge_begin(&c, t, run, false, true);
     run_charge(&c);
+}
+
+/* ---- the time of its sweep ---- */
+
+static struct tape_run_line *run_lines(const struct tape *t, const struct tape_run *run)
+{
+    return t->statements->lines + run->first_line;
+}
+
+uint32_t tape_run_row(const struct tape *t, const struct tape_run *run, uint32_t site,
+                      const char *name)
+{
+    const struct tape_run_line *line = run_lines(t, run);
+    for (uint32_t i = 0; i < run->n_lines; i++)
+        if (line[i].site == site && line[i].name == name)
+            return line[i].row;
+    return TAPE_ROW_NONE;
+}
+
+static void charge_swept(struct tape *t, uint32_t row, uint64_t calls, uint64_t ticks)
+{
+    struct tape_row *r = tape_row(t, row);
+    TAPE_ADD(r->backward_calls, calls);
+    TAPE_ADD(r->backward_ticks, ticks);
+    TAPE_ADD(r->estimated_backward_ticks, ticks);
+}
+
+/* Looks at the sweep's statements. */
+static void charge_swept_looks(struct tape *t, const struct tape_run *run)
+{
+    struct tape_look look[TAPE_LOOKS];
+    struct tape_now *now = tape_look_here(t->hook, NULL);
+    const uint32_t n =
+        now ? tape_look_take(now, run->word_end, run->word_begin, true, look) : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t row = tape_run_row(t, run, look[i].at[1], tape_statement_kind.op.name);
+        if (row != TAPE_ROW_NONE)
+            TAPE_ADD(tape_row(t, row)->backward_looks, 1);
+    }
+}
+
+uint64_t tape_run_charge_sweep(struct tape *t, struct tape_record *r, uint64_t ticks)
+{
+    const struct tape_run *run = tape_run_of(r);
+    const struct tape_run_line *line = run_lines(t, run);
+    const uint64_t behind = t->statements->swept_ticks, from = t->statements->swept_from;
+    TAPE_ADD(t->ledger.backward_ticks, behind);
+    ticks += behind;
+    double bytes = 0;
+    for (uint32_t i = 0; i < run->n_lines; i++)
+        bytes += line[i].mark ? 0 : (double)line[i].bytes;
+    if (bytes > 0)
+        charge_swept_looks(t, run);
+    /* Each line has its share rounded down from the first line's begin to its own end, so that no
+     * tick is lost. */
+    double before = 0;
+    uint64_t given = 0;
+    for (uint32_t i = 0; i < run->n_lines && bytes > 0; i++) {
+        if (line[i].mark)
+            continue;
+        before += (double)line[i].bytes;
+        const uint64_t to =
+            before < bytes ? (uint64_t)((double)ticks * (before / bytes)) : ticks;
+        charge_swept(t, line[i].row, line[i].calls, to - given);
+        given = to;
+    }
+    if (!(bytes > 0) && run->n_lines > 0) /* fused loops alone: what lies between them */
+        TAPE_ADD(tape_row(t, line->row)->backward_ticks, ticks);
+    else if (!(bytes > 0))
+        charge_swept(t, r->row, run->n, ticks);
+    return from;
 }

@@ -163,12 +163,14 @@ void tape_run_pullback(const struct tape_run *run, double *adjoint, uint32_t wid
         pullback(run, adjoint, width, NULL);
         return;
     }
-    struct tape_doing doing = now->doing;
-    doing.op = tape_statement_kind.op.name;
-    doing.line = 0;
-    doing.near = run->near;
     __atomic_store_n(&now->statement, run->word_end, __ATOMIC_RELAXED);
-    tape_doing_write(now, &doing);
+    struct tape_doing doing = now->doing;
+    if (doing.phase != TAPE_PHASE_NONE) { /* else nobody takes samples: the thread is looked at */
+        doing.op = tape_statement_kind.op.name;
+        doing.line = 0;
+        doing.near = run->near;
+        tape_doing_write(now, &doing);
+    }
     pullback(run, adjoint, width, now);
     /* What lies there may be gone after this. */
     __atomic_store_n(&now->statement, NULL, __ATOMIC_RELAXED);

@@ -139,6 +139,6 @@ async function linesAreTheCommands(page, open, rows) {
     const frames = await page.locator('[data-node]').evaluateAll(all => all.map(row => [row.querySelector('.name').textContent, Number(row.querySelector('.n').title)]))
     for (const [key, { forward }] of wanted) {
         const value = frames.find(([label]) => label.split(' ').includes(key))?.[1] ?? 0
-        check(value === forward, `inverted: ${key} is ${value}, not ${forward}`)
+        check(value === (forward ?? 0), `inverted: ${key} is ${value}, not ${forward}`)
     }
 }

@@ -114,6 +114,7 @@ static void check_memory_error(const struct fault_workload *w, ad_tape tape)
 }
 
 static int failed_creates, failed_runs, unharmed_runs;
+static bool profiled;
 
 /* The n-th allocation fails. */
 static void check_nth(const struct fault_workload *w, int n, bool sticky)
@@ -133,7 +134,9 @@ static void check_nth(const struct fault_workload *w, int n, bool sticky)
         ck_assert_int_eq(create(&tape, &a, 0), AD_OK);
     } else if (run(w, tape, &got) == AD_OK) {
         unharmed_runs++; /* only the account went without a row or a larger table */
-        ck_assert_int_ge(a.calls, n);
+        /* While a profile is taken, runs of statements are charged when it is time to write it:
+         * their lines may be asked for later than in the run that was learned from. */
+        ck_assert(profiled || a.calls >= n);
         check_expected(w, &got);
     } else {
         failed_runs++;
@@ -176,8 +179,10 @@ START_TEST(the_same_holds_while_a_profile_is_taken)
     int fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
     ck_assert_msg(ad_profile_start(path) == AD_OK, "%s", ad_tape_message((ad_tape){0, 0}));
+    profiled = true;
     for (int i = 0; i < fault_workload_count; i++)
         check_every_nth(&fault_workloads[i]);
+    profiled = false;
     ck_assert_int_eq(ad_profile_stop(), AD_OK);
     remove(path);
 }

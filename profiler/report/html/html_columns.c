@@ -149,6 +149,8 @@ void html_put_costs(struct html_data *data, const char *prefix, struct html_line
         html_put_numbers(data, prefix, cost_column[i].name,
                          (const uint64_t *)((const char *)&lines.first->cost + cost_column[i].at),
                          lines.stride, lines.n);
+    html_put_numbers(data, prefix, "untimed_calls", &lines.first->cost.untimed_calls, lines.stride,
+                     lines.n);
     put_doubles(data, prefix, "byte_ns", &lines.first->cost.byte_ns, lines.stride, lines.n);
 }
 

@@ -203,17 +203,17 @@ static void add_cost(struct report_table *table, const struct analyze_result *an
     const bool sampled = analysis->profile->is_sampled;
     report_table_cell(table, report_units_share(buf, analyze_cost_time(cost), all_time(analysis)));
     report_cell_count(table, sampled ? cost->samples : cost->calls, style);
-    report_cell_time(table, cost->forward_ns, style);
+    report_cell_phase(table, cost, REPORT_FORWARD, style);
     if (sampled)
         report_cell_time(table, cost->other_ns, style);
-    else if (cost->calls > 0)
+    else if (cost->calls > 0 && !analyze_cost_is_untimed(cost))
         report_cell_time(table, (cost->forward_ns + cost->calls / 2) / cost->calls, style);
     else
         report_table_cell(table, "-");
-    report_cell_time(table, cost->backward_ns, style);
+    report_cell_phase(table, cost, REPORT_BACKWARD, style);
     if (annotate_has_recompute(analysis))
         report_cell_time(table, cost->recompute_ns, style);
-    report_table_cell(table, report_units_ratio(buf, cost->backward_ns, cost->forward_ns));
+    report_cell_ratio(table, cost, "");
     report_cell_bytes(table, analyze_cost_tape_bytes(cost), style);
     report_cell_bytes(table, cost->peak_bytes, style);
 }

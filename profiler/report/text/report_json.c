@@ -78,22 +78,34 @@ static void json_sample_costs(struct base_json *json, const struct analyze_cost 
 #undef SUM
 }
 
+/* Of a time without an estimated part there is none. */
+static void json_error(struct base_json *json, const char *name, double ns)
+{
+    if (ns > 0)
+        base_json_double(json, name, ns);
+    else
+        base_json_null(json, name);
+}
+
 void report_json_cost(struct base_json *json, const struct analyze_cost *cost,
                       const struct read_profile *profile)
 {
     const bool timed = !profile->without_times, counted = read_profile_has_bytes(profile);
+    const bool forward = timed && !analyze_cost_is_untimed(cost);
 #define ROW(X, name, field, unit, phase, out, ...)                                                 \
-    report_json_known(json, #out, cost->ANALYZE_COST_SHOWN(unit, name, out), KNOWN_##unit);
-#define KNOWN_TICKS timed
-#define KNOWN_COUNT counted
-#define KNOWN_FLOPS counted
-#define KNOWN_BYTES counted
+    report_json_known(json, #out, cost->ANALYZE_COST_SHOWN(unit, name, out), KNOWN_##unit(phase));
+#define KNOWN_TICKS(phase) (READ_PHASE_##phase == READ_PHASE_FORWARD ? forward : timed)
+#define KNOWN_COUNT(phase) counted
+#define KNOWN_FLOPS(phase) counted
+#define KNOWN_BYTES(phase) counted
 #define SUM(X, name, unit, ...) SUM_##unit(name)
 #define SUM_BYTES(name) report_json_known(json, #name, analyze_cost_##name(cost), counted);
 #define SUM_BYTE_SECONDS(name) report_json_byte_seconds(json, cost->byte_ns, profile);
     COUNTERS(ROW, SUM, )
 #undef ROW
 #undef SUM
+    json_error(json, "forward_error_ns", analyze_cost_forward_error(cost));
+    json_error(json, "backward_error_ns", analyze_cost_backward_error(cost));
     if (cost->samples > 0)
         json_sample_costs(json, cost);
 }

@@ -278,8 +278,8 @@ static void add_rows(struct report_table *table, const struct analyze_live_view 
         report_table_cell(
             table, report_units_share(share, ranking->row[i].key,
                                       report_ranking_key(&view->analysis->sum, sort, style)));
-        report_cell_time(table, line->cost.forward_ns, style);
-        report_cell_time(table, line->cost.backward_ns, style);
+        report_cell_phase(table, &line->cost, REPORT_FORWARD, style);
+        report_cell_phase(table, &line->cost, REPORT_BACKWARD, style);
         if (analyze_cost_recomputes(&view->analysis->sum))
             report_cell_time(table, line->cost.recompute_ns, style);
         if (view->is_sampled)

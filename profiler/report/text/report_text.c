@@ -2,6 +2,7 @@
 #include "report_text.h"
 #include "base_strings.h"
 
+#include "report_rank.h"
 #include "report_units.h"
 
 #include <stdarg.h>
@@ -16,6 +17,48 @@ void report_cell_time(struct report_table *table, uint64_t ns, const struct repo
     char buf[REPORT_UNITS_ROOM];
     report_table_cell(table, style->exact ? report_units_exact(buf, ns)
                                           : report_units_time(buf, ns, style->utf8));
+}
+
+static void cell_estimate(struct report_table *table, uint64_t ns, bool estimated,
+                          const struct report_style *style)
+{
+    char buf[REPORT_UNITS_ROOM];
+    report_table_cellf(table, "%s%s", estimated ? "~" : "",
+                       style->exact ? report_units_exact(buf, ns)
+                                    : report_units_time(buf, ns, style->utf8));
+}
+
+void report_cell_phase(struct report_table *table, const struct analyze_cost *cost,
+                       enum report_phase phase, const struct report_style *style)
+{
+    if (phase == REPORT_RECOMPUTE)
+        report_cell_time(table, cost->recompute_ns, style);
+    else if (phase == REPORT_BACKWARD)
+        cell_estimate(table, cost->backward_ns, cost->estimated_backward_ns > 0, style);
+    else if (analyze_cost_is_untimed(cost))
+        report_table_cell(table, "-");
+    else
+        cell_estimate(table, cost->forward_ns, cost->estimated_forward_ns > 0, style);
+}
+
+void report_cell_total(struct report_table *table, const struct analyze_cost *cost,
+                       const struct report_style *style)
+{
+    const bool forward = report_ranking_has_phase(style, REPORT_FORWARD) &&
+                         cost->estimated_forward_ns > 0,
+               backward = report_ranking_has_phase(style, REPORT_BACKWARD) &&
+                          cost->estimated_backward_ns > 0;
+    cell_estimate(table, report_ranking_time(cost, style), forward || backward, style);
+}
+
+void report_cell_ratio(struct report_table *table, const struct analyze_cost *cost,
+                       const char *mark)
+{
+    char buf[REPORT_UNITS_ROOM];
+    const bool estimated = cost->forward_ns > 0 &&
+                           (cost->estimated_forward_ns > 0 || cost->estimated_backward_ns > 0);
+    report_table_cellf(table, "%s%s%s", estimated ? "~" : "",
+                       report_units_ratio(buf, cost->backward_ns, cost->forward_ns), mark);
 }
 
 void report_cell_bytes(struct report_table *table, uint64_t bytes, const struct report_style *style)

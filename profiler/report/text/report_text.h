@@ -15,6 +15,15 @@ void report_cell_member(struct report_table *table, enum report_unit unit, const
 
 /* Cells in the style: short with a unit, or exact. */
 void report_cell_time(struct report_table *table, uint64_t ns, const struct report_style *style);
+/* A cost's time in a phase, and in all that the style shows: "~" before an estimate, "-" where it is
+ * not known. */
+void report_cell_phase(struct report_table *table, const struct analyze_cost *cost,
+                       enum report_phase phase, const struct report_style *style);
+void report_cell_total(struct report_table *table, const struct analyze_cost *cost,
+                       const struct report_style *style);
+/* Backward over forward time, likewise; then `mark`. */
+void report_cell_ratio(struct report_table *table, const struct analyze_cost *cost,
+                       const char *mark);
 void report_cell_bytes(struct report_table *table, uint64_t bytes,
                        const struct report_style *style);
 void report_cell_count(struct report_table *table, uint64_t n, const struct report_style *style);

@@ -35,18 +35,27 @@ static void top_put_share(struct report_table *table, const struct top *top,
 
 static void put_total(struct report_table *table, const struct top *top, const struct top_row *row)
 {
-    report_cell_time(table, report_ranking_time(row->cost, top->style), top->style);
+    report_cell_total(table, row->cost, top->style);
+}
+
+static void put_forward(struct report_table *table, const struct top *top,
+                        const struct top_row *row)
+{
+    report_cell_phase(table, row->cost, REPORT_FORWARD, top->style);
+}
+
+static void put_backward(struct report_table *table, const struct top *top,
+                         const struct top_row *row)
+{
+    report_cell_phase(table, row->cost, REPORT_BACKWARD, top->style);
 }
 
 /* Without recomputation, which is neither. */
 static void top_put_ratio(struct report_table *table, const struct top *top,
                           const struct top_row *row)
 {
-    char buf[REPORT_UNITS_ROOM];
     bool slow = row->line && analyze_line_is_slow_backward(row->line, top->analysis, &top->roof);
-    report_table_cellf(table, "%s%s",
-                       report_units_ratio(buf, row->cost->backward_ns, row->cost->forward_ns),
-                       slow ? "!" : "");
+    report_cell_ratio(table, row->cost, slow ? "!" : "");
 }
 
 static void put_expected(struct report_table *table, const struct top *top,
@@ -156,8 +165,8 @@ static const struct top_column {
     {"share", 0, BY(top_put_share), NULL, NULL},
     {"error", 3, BY(put_error), by_sampled_time, "~error"},
     {"total", 6, BY(put_total), has_both, "~total"},
-    {"forward", 3, MEMBER(TIME, forward_ns), has_forward, "~forward"},
-    {"backward", 1, MEMBER(TIME, backward_ns), has_backward, "~backward"},
+    {"forward", 3, BY(put_forward), has_forward, "~forward"},
+    {"backward", 1, BY(put_backward), has_backward, "~backward"},
     {"other", 4, MEMBER(TIME, other_ns), top_has_other, "~other"},
     {"waiting", 7, MEMBER(TIME, waiting_ns), top_has_other, "~waiting"},
     {"io", 8, MEMBER(TIME, waiting_io_ns), top_has_other, "~for io"},

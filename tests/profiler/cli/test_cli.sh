@@ -311,7 +311,7 @@ total=$(awk '$1 == "calls" { c = $2 } $1 == "forward" { f = $2 } $1 == "backward
 for file in program.c program.c:layer; do
     expect 0 "$tapescope" annotate --exact $file
     sum=$(awk -v name="${file%%:*}" '
-        function number(s) { return s ~ /^-?[0-9]+$/ }
+        function number(s) { return s ~ /^-?[0-9]+$/ || s == "-" }
         !number($2) || !number($3) || !number($5) || !number($7) { next }
         $9 == "total" || index($9, name) == 1 {
             if ($2 != c || $3 != f || $5 != b || $7 != h) exit 1
@@ -338,7 +338,7 @@ print(t["calls"], t["forward_ns"], t["backward_ns"], t["tape_bytes"])' >sum
     python3 -c 'import json
 t = json.load(open("out"))
 r = t["rows"]
-print(*(sum(x[k] for x in r) for k in ("calls", "forward_ns", "backward_ns", "tape_bytes")))' >sum
+print(*(sum(x[k] or 0 for x in r) for k in ("calls", "forward_ns", "backward_ns", "tape_bytes")))' >sum
     [ "$(cat sum)" = "$total" ] || fail "the rows of JSON have $(cat sum), info has $total"
 fi
 
@@ -424,8 +424,8 @@ if command -v python3 >/dev/null; then
     python3 -c 'import json
 d = json.load(open("out"))
 for key in ("calls", "forward_ns", "backward_ns", "tape_bytes"):
-    assert sum(p[key] for p in d["parts"].values()) == d["total"][key], key
-    assert sum(l[key] for l in d["lines"]) == d["parts"]["shown"][key], key
+    assert sum(p[key] or 0 for p in d["parts"].values()) == d["total"][key], key
+    assert sum(l[key] or 0 for l in d["lines"]) == (d["parts"]["shown"][key] or 0), key
 assert any("ad_tanh" in l["text"] for l in d["lines"])' 2>err || fail "annotate --json"
 fi
 

@@ -1,6 +1,8 @@
 // cost.js: what can be asked of a line, a frame or everything, and what something cost. The document
 // brings the names of the costs and of the phases (counters.def, phases.def): no list of them is here.
 
+import { ratio, time } from "./format.js";
+
 const TAPE = ["record_bytes", "value_bytes", "adjoint_bytes"];
 const OWN = [
   { id: "total", name: "Total time", unit: "ns", columns: ["forward_ns", "backward_ns", "recompute_ns", "other_ns"] },
@@ -30,9 +32,22 @@ export class Cost {
   }
 }
 
+const estimated = (cost, id) => (id !== "backward" && cost.estimated_forward_ns > 0) || (id !== "forward" && cost.estimated_backward_ns > 0);
+
+// A time of a cost, "total", "forward" or "backward": "~" before an estimate, "–" where it is not known.
+export function timeOf(cost, id) {
+  if (id === "forward" && cost.forward === 0 && cost.untimed_calls > 0) return "–";
+  return `${estimated(cost, id) ? "~" : ""}${time(cost[id])}`;
+}
+
+// Backward over forward time, likewise.
+export function ratioOf(cost) {
+  return `${cost.forward > 0 && estimated(cost, "total") ? "~" : ""}${ratio(cost.backward, cost.forward)}`;
+}
+
 // To be called with a document before anything is made of it.
 export function learn({ costs, phases }) {
-  COSTS.splice(0, Infinity, ...costs.map((cost) => cost.name), "byte_ns");
+  COSTS.splice(0, Infinity, ...costs.map((cost) => cost.name), "byte_ns", "untimed_calls");
   PHASES.splice(0, Infinity, ...phases);
   METRICS.splice(OWN.length, Infinity, ...costs.filter((cost) => cost.label).map(({ name, unit, label }) =>
     ({ id: name.replace(/_(ns|bytes)$/, ""), name: label, unit, columns: [name], optional: true })));

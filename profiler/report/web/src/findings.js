@@ -2,6 +2,7 @@
 // pieces, the place it is about and the view that shows more of it.
 
 import { bytes, count, ratio, share, time } from "./format.js";
+import { ratioOf, timeOf } from "./cost.js";
 
 const b = (text) => ({ strong: text });
 
@@ -24,13 +25,13 @@ function slowest(model, out) {
   const back = places.largest("backward", notOwn);
   if (back && sum.backward > 0)
     out.push({ kind: "bwd", title: "The slowest backward pass", view: "source", key: back.place.key,
-      text: [...place(back), " takes ", b(share(back.cost.backward, sum.backward)), ` of all backward time: ${about.toLowerCase()}${time(back.cost.backward)}`,
+      text: [...place(back), " takes ", b(share(back.cost.backward, sum.backward)), ` of all backward time: ${about.toLowerCase()}${timeOf(back.cost, "backward")}`,
         model.sampled ? "" : ` in ${count(back.cost.calls)} call${back.cost.calls === 1 ? "" : "s"}`,
-        !model.sampled && back.cost.forward > 0 ? `, ${ratio(back.cost.backward, back.cost.forward)} times its forward time.` : "."] });
+        !model.sampled && back.cost.forward > 0 ? `, ${ratioOf(back.cost)} times its forward time.` : "."] });
   const fwd = places.largest("forward", notOwn);
   if (fwd && sum.forward > 0 && fwd !== back)
     out.push({ kind: "fwd", title: "The slowest forward pass", view: "source", key: fwd.place.key,
-      text: [...place(fwd), " takes ", b(share(fwd.cost.forward, sum.forward)), ` of all forward time: ${about.toLowerCase()}${time(fwd.cost.forward)}.`] });
+      text: [...place(fwd), " takes ", b(share(fwd.cost.forward, sum.forward)), ` of all forward time: ${about.toLowerCase()}${timeOf(fwd.cost, "forward")}.`] });
 }
 
 function outliers(model, out) {

@@ -2,8 +2,8 @@
 // the metric, the search, and the strip with what is selected.
 
 import { h, replace } from "./dom.js";
-import { by, count, ratio, share, time } from "./format.js";
-import { METRICS } from "./cost.js";
+import { by, count, share, time } from "./format.js";
+import { METRICS, ratioOf, timeOf } from "./cost.js";
 import { Model, decode } from "./data.js";
 import { State } from "./state.js";
 import { Calls } from "./hierarchy.js";
@@ -148,7 +148,7 @@ class App {
     const { cost, place } = entry;
     const item = (kind, name, value) => h("span", { class: `item ${kind}` }, h("span", { class: "label" }, name), " ", value);
     replace(this.strip, h("b", {}, place.key), h("span", { class: "op" }, [...entry.ops].join(", ")), place.function && place.file && h("span", { class: "fn" }, place.function),
-      item("fwd", "forward", by.ns(cost.forward)), item("bwd", "backward", by.ns(cost.backward)), item("", "b/f", ratio(cost.backward, cost.forward)),
+      item("fwd", "forward", timeOf(cost, "forward")), item("bwd", "backward", timeOf(cost, "backward")), item("", "b/f", ratioOf(cost)),
       item("mem", "tape", by.B(cost.tape)), item("mem", "peak", by.B(cost.peak)), item("", "calls", by.n(cost.calls)), this.stripButtons(now, true));
   }
 

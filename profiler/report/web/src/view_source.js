@@ -1,8 +1,8 @@
 // view_source.js: a source file with what each line cost beside it, as numbers over bars.
 
 import { h, replace } from "./dom.js";
-import { byteSeconds, bytes, count, ratio, share, time } from "./format.js";
-import { COSTS, Cost, metricOf } from "./cost.js";
+import { byteSeconds, bytes, count, share } from "./format.js";
+import { COSTS, Cost, metricOf, ratioOf, timeOf } from "./cost.js";
 import { tokens } from "./c_tokens.js";
 import { compile } from "./search.js";
 import { firstOf, greatest, pick } from "./select.js";
@@ -11,8 +11,8 @@ import { matchText } from "./view_summary.js";
 const CHUNK = 200;
 const MOST_AT_ONCE = 10000; // rows; of more, those are made that come into view
 const COLUMNS = [
-  { id: "forward", title: "forward", bar: "fwd", text: time },
-  { id: "backward", title: "backward", bar: "bwd", text: time },
+  { id: "forward", title: "forward", bar: "fwd", text: (_, cost) => timeOf(cost, "forward") },
+  { id: "backward", title: "backward", bar: "bwd", text: (_, cost) => timeOf(cost, "backward") },
   { id: "tape", title: "tape", bar: "mem", text: bytes },
   { id: "peak", title: "peak", bar: "mem", text: bytes },
   { id: "ratio", title: "b/f", text: null },
@@ -152,8 +152,8 @@ class SourceView {
     const cells = this.columns.map((c) => {
       if (!entry) return h("span", { class: `g ${c.id}` });
       const value = c.id === "ratio" ? null : entry.cost[c.id];
-      const text = c.id === "ratio" ? (entry.cost.forward > 0 && entry.cost.backward > 0 ? ratio(entry.cost.backward, entry.cost.forward) + (entry.slow ? "!" : "") : "")
-        : value ? c.text(value) : "";
+      const text = c.id === "ratio" ? (entry.cost.forward > 0 && entry.cost.backward > 0 ? ratioOf(entry.cost) + (entry.slow ? "!" : "") : "")
+        : value ? c.text(value, entry.cost) : "";
       const part = c.bar && most[c.id] > 0 ? (100 * value) / most[c.id] : 0;
       return h("span", { class: `g ${c.id}` }, part > 0 && h("span", { class: `bar ${c.bar}`, style: { "--part": `${part.toFixed(2)}%` } }), h("span", { class: "v" }, text));
     });

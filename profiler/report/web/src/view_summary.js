@@ -3,7 +3,7 @@
 import { h, replace } from "./dom.js";
 import { by, bytes, count, ratio, share, time, date } from "./format.js";
 import { partsBar } from "./chart.js";
-import { metricOf } from "./cost.js";
+import { metricOf, ratioOf, timeOf } from "./cost.js";
 import { findings } from "./findings.js";
 import { DataTable, placeColumn } from "./table.js";
 import { compile, matchesPlace } from "./search.js";
@@ -14,8 +14,8 @@ export function mountSummary(root, app) {
   const table = linesTable(app);
   replace(root,
     h("div", { class: "tiles" },
-      tile("Forward", time(total.forward_ns), `${count(sum.calls)} call${sum.calls === 1 ? "" : "s"} of ops`, "fwd", `${total.forward_ns} ns`),
-      tile("Backward", time(total.backward_ns), `${count(total.sweeps)} sweep${total.sweeps === 1 ? "" : "s"}`, "bwd", `${total.backward_ns} ns`),
+      tile("Forward", marked(sum.estimated_forward_ns, total.forward_ns), `${count(sum.calls)} call${sum.calls === 1 ? "" : "s"} of ops`, "fwd", `${total.forward_ns} ns`),
+      tile("Backward", marked(sum.estimated_backward_ns, total.backward_ns), `${count(total.sweeps)} sweep${total.sweeps === 1 ? "" : "s"}`, "bwd", `${total.backward_ns} ns`),
       tile("Backward ÷ forward", ratio(total.backward_ns, total.forward_ns), total.recompute_ns > 0 ? `${time(total.recompute_ns)} recomputed` : "of time within ops"),
       tile("Tape bytes", bytes(total.tape_bytes), `${count(total.records)} record${total.records === 1 ? "" : "s"}`, "mem", `${total.tape_bytes} bytes`),
       tile("Peak of a tape", bytes(total.peak_bytes), `${count(total.tapes)} tape${total.tapes === 1 ? "" : "s"}`, "mem", `${total.peak_bytes} bytes`)),
@@ -39,6 +39,8 @@ export function mountSummary(root, app) {
   update(app.state.now);
   return { update };
 }
+
+const marked = (estimated, ns) => `${estimated > 0 ? "~" : ""}${time(ns)}`;
 
 // What share of a metric the lines have that match.
 export function matchText(model, expression, id) {
@@ -82,10 +84,10 @@ function finding(app, f) {
 
 const column = (id, title, bar) => {
   const metric = metricOf(id);
-  return { id, title, bar, value: (e) => e.cost[id], values: (places) => places.metric(id), text: (e) => (e.cost[id] ? by[metric.unit](e.cost[id]) : "·") };
+  return { id, title, bar, value: (e) => e.cost[id], values: (places) => places.metric(id), text: (e) => (["total", "forward", "backward"].includes(id) && (e.cost[id] || id === "forward") ? timeOf(e.cost, id) : e.cost[id] ? by[metric.unit](e.cost[id]) : "·") };
 };
 
-const ratioOf = (backward, forward) => (forward ? backward / forward : 0);
+const quotient = (backward, forward) => (forward ? backward / forward : 0);
 
 // The column that a metric is in.
 const sortOf = ({ id }, columns) => (columns.some((c) => c.id === id) ? id : "total");
@@ -96,9 +98,9 @@ function linesTable(app) {
   const columns = [
     placeColumn("Line", (e) => e.place, (e) => [...e.ops].join(", ")),
     column("total", "total", "gray"), column("forward", "forward", "fwd"), column("backward", "backward", "bwd"), known("recompute") && column("recompute", "recomputed", "rec"),
-    { id: "ratio", title: "b/f", value: (e) => ratioOf(e.cost.backward, e.cost.forward),
-      values: (places) => places.metric("backward").map((ns, i) => ratioOf(ns, places.metric("forward")[i])),
-      text: (e) => `${ratio(e.cost.backward, e.cost.forward)}${e.slow ? " !" : ""}`, hint: "backward over forward time; !: far over what its flops and bytes let expect" },
+    { id: "ratio", title: "b/f", value: (e) => quotient(e.cost.backward, e.cost.forward),
+      values: (places) => places.metric("backward").map((ns, i) => quotient(ns, places.metric("forward")[i])),
+      text: (e) => `${ratioOf(e.cost)}${e.slow ? " !" : ""}`, hint: "backward over forward time; !: far over what its flops and bytes let expect" },
     column("tape", "tape", "mem"), column("peak", "at peak", "mem"), column("calls", "calls"),
     known("lifetime") && column("lifetime", "byte-seconds", "mem"), known("other") && column("other", "other code", "gray"),
     known("waiting") && column("waiting", "waiting"), known("waiting_io") && column("waiting_io", "for io"), known("waiting_lock") && column("waiting_lock", "for locks"),

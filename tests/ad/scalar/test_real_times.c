@@ -1,0 +1,322 @@
+/* test_real_times.c: whose the time of scalar code is, by a clock that counts its readings and that
+ * pullbacks move on: exact for fused loops and custom records, an estimate for statements.
+ */
+#include <tapescope/ad_real.h>
+
+#include "observe_support.h"
+#include "run_cases.h"
+#include "tape_account.h"
+
+#include <check.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+enum { FAST = 1000, SLOW = 20000 };
+
+static ad_tape tape;
+static ad_real x[2];
+
+static enum tape_looked (*look)(bool again, uint64_t now);
+static int watches;
+
+static void take_watch(struct tape_hook *hook, enum tape_looked (*given)(bool again, uint64_t now))
+{
+    (void)hook;
+    look = given;
+    watches++;
+}
+
+static void setup(void)
+{
+    tape = observe_tape();
+    ad_real_leaves(tape, 2, (double[]){0.5, 2}, x);
+    look = NULL;
+    watches = 0;
+    observe_hook.watch = take_watch;
+}
+
+static void teardown(void)
+{
+    if (__atomic_load_n(&tape_hook_now, __ATOMIC_RELAXED))
+        tape_observe_end();
+    observe_hook.watch = NULL;
+    ck_assert_int_eq(ad_tape_destroy(tape), AD_OK);
+}
+
+/* Statements that stand in the code once, whatever loop they are called in. */
+#define ONCE __attribute__((noinline)) static void
+ONCE product(ad_real *y)
+{
+    ad_set(y, ad_real_mul(*y, x[1])); /* 32 bytes */
+}
+
+ONCE sine(ad_real *y)
+{
+    ad_set(y, ad_real_sin(*y)); /* 20 bytes */
+}
+
+ONCE cosine(ad_real *y)
+{
+    ad_set(y, ad_real_cos(*y));
+}
+
+/* The one row of the op that was called so often. */
+static const struct tape_row *row_of(const struct tape_ledger *ledger, const char *op,
+                                     uint64_t calls)
+{
+    const struct tape_row *found = NULL;
+    for (uint32_t i = 0; i < ledger->n_rows; i++) {
+        const struct tape_row *row = tape_ledger_row(ledger, i);
+        if (strcmp(row->op, op) != 0 || row->calls != calls)
+            continue;
+        ck_assert_ptr_null(found);
+        found = row;
+    }
+    ck_assert_msg(found != NULL, "no row of %s has %lu calls", op, (unsigned long)calls);
+    return found;
+}
+
+/* ---- exact ---- */
+
+static void pullback(const void *data, int64_t m, const double *dy, int64_t n, double *dx)
+{
+    uint64_t ticks;
+    (void)m;
+    memcpy(&ticks, data, sizeof ticks);
+    observe_ticks += ticks;
+    for (int64_t i = 0; i < n; i++)
+        dx[i] += dy[0];
+}
+
+static ad_real call(const char *name, uint64_t ticks)
+{
+    const double value = x[0].value + x[1].value;
+    ad_real y;
+    ck_assert_int_eq(
+        ad_real_custom(2, x, 1, &value, &y, name, pullback, &ticks, sizeof ticks), AD_OK);
+    return y;
+}
+
+START_TEST(a_custom_record_has_the_time_of_its_own_pullback)
+{
+    observe_begin(UINT64_MAX);
+    ad_real y = x[0];
+    for (int i = 0; i < 9; i++)
+        ad_set(&y, ad_real_add(y, call("fast", FAST)));
+    ad_set(&y, ad_real_add(y, call("slow", SLOW)));
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+    const struct tape_ledger *ledger = observe_ledger();
+    const struct tape_row *fast = row_of(ledger, "fast", 9), *slow = row_of(ledger, "slow", 1);
+    /* A reading of the clock on either side. */
+    ck_assert_uint_eq(fast->backward_ticks, 9 * (FAST + 1));
+    ck_assert_uint_ge(slow->backward_ticks, SLOW + 1);
+    ck_assert_uint_le(slow->backward_ticks, SLOW + 2);
+    ck_assert_uint_eq(fast->backward_calls, 9);
+    ck_assert_uint_eq(slow->backward_calls, 1);
+    ck_assert_uint_eq(fast->estimated_backward_ticks, 0);
+    ck_assert_uint_eq(slow->estimated_backward_ticks, 0);
+    ck_assert_uint_ge(fast->forward_ticks, 9);
+    ck_assert_uint_lt(fast->forward_ticks, FAST);
+    ck_assert_uint_eq(fast->estimated_forward_ticks, 0);
+    observe_check_sums(ledger);
+}
+END_TEST
+
+/* ---- divided ---- */
+
+START_TEST(a_runs_time_is_divided_among_its_lines_by_their_bytes)
+{
+    observe_begin(UINT64_MAX);
+    ad_real y = x[0], z = x[1];
+    for (int i = 0; i < 300; i++) {
+        product(&y);
+        if (i % 3 == 0)
+            sine(&z);
+    }
+    ad_set(&z, ad_real_add(ad_real_add(ad_real_mul(y, 0.5), z), call("slow", SLOW))); /* 44 */
+    ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
+    const struct tape_ledger *ledger = observe_ledger();
+    const struct tape_row *product = row_of(ledger, "statement", 300),
+                          *sine = row_of(ledger, "statement", 100),
+                          *sum = row_of(ledger, "statement", 1);
+    ck_assert_uint_eq(product->estimated_backward_ticks, product->backward_ticks);
+    ck_assert_uint_eq(sine->estimated_backward_ticks, sine->backward_ticks);
+    ck_assert_uint_eq(product->backward_calls, 300);
+    ck_assert_uint_eq(sine->backward_calls, 100);
+    ck_assert_uint_eq(sum->backward_calls, 1);
+    /* What the pullback of the custom record took is in none of them. */
+    ck_assert_uint_lt(product->backward_ticks + sine->backward_ticks + sum->backward_ticks, 10);
+    observe_check_sums(ledger);
+}
+END_TEST
+
+/* Of a clock that moves a lot between its readings. */
+static uint64_t stride_clock(void)
+{
+    observe_ticks += 120000;
+    return observe_ticks;
+}
+
+START_TEST(no_tick_of_a_run_is_lost_or_made)
+{
+    uint64_t (*const before)(void) = observe_hook.clock;
+    observe_hook.clock = stride_clock;
+    observe_begin(UINT64_MAX);
+    ad_real y = x[0], z = x[1];
+    for (int i = 0; i < 300; i++) {
+        product(&y);
+        if (i % 3 == 0)
+            sine(&z);
+    }
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+    const struct tape_ledger *ledger = observe_ledger();
+    const struct tape_row *product = row_of(ledger, "statement", 300),
+                          *sine = row_of(ledger, "statement", 100);
+    /* Whole intervals between two readings, by 300 * 32 and 100 * 20 bytes: 11600 in all. */
+    const uint64_t all = product->backward_ticks + sine->backward_ticks;
+    ck_assert_uint_gt(all, 0);
+    ck_assert_uint_eq(all % 120000, 0);
+    ck_assert_double_le(fabs((double)product->backward_ticks - (double)all * 9600 / 11600), 1);
+    ck_assert_uint_eq(ledger->backward_ticks % 120000, 0);
+    tape_observe_end();
+    observe_hook.clock = before;
+}
+END_TEST
+
+/* ---- looks ---- */
+
+START_TEST(a_look_counts_for_the_statement_that_is_recorded_next)
+{
+    observe_begin(UINT64_MAX);
+    ad_real y = x[0];
+    product(&y);
+    ck_assert_int_eq(watches, 1);
+    for (int i = 0; i < 3; i++) {
+        product(&y);
+        ck_assert_int_eq(look(false, observe_ticks + 100), TAPE_LOOKED_PENDING);
+        observe_ticks += 100;
+        sine(&y);
+        cosine(&y);
+        ck_assert_int_eq(look(true, observe_ticks), TAPE_LOOKED_FOUND);
+    }
+    ck_assert_int_eq(watches, 1);
+    const struct tape_ledger *ledger = observe_ledger();
+    uint64_t looks = 0;
+    for (uint32_t i = 0; i < ledger->n_rows; i++) {
+        const struct tape_row *row = tape_ledger_row(ledger, i);
+        looks += row->forward_looks;
+        ck_assert(row->forward_looks == 0 || row->calls == 3);
+        if (row->forward_looks == 0)
+            continue;
+        /* The sine's, which was recorded next, and not the product's, which was the last one. */
+        ck_assert_uint_eq(row->record_bytes, 3 * 20);
+        ck_assert_uint_ge(row->forward_ticks, 300);
+        ck_assert_uint_le(row->forward_ticks, 320);
+        ck_assert_uint_eq(row->estimated_forward_ticks, row->forward_ticks);
+    }
+    ck_assert_uint_eq(looks, 3);
+    ck_assert_uint_ge(ledger->forward_ticks, 300);
+}
+END_TEST
+
+static double processor_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
+START_TEST(code_that_records_nothing_for_a_while_is_no_statement)
+{
+    observe_begin(UINT64_MAX);
+    ad_real y = x[0];
+    product(&y);
+    ck_assert_int_eq(look(false, observe_ticks + 100), TAPE_LOOKED_PENDING);
+    const double begun = processor_ns();
+    while (processor_ns() - begun < 2 * TAPE_LOOK_NS)
+        ;
+    ck_assert_int_eq(look(true, observe_ticks + 100), TAPE_LOOKED_NOTHING);
+    sine(&y);
+    ck_assert_int_eq(look(true, observe_ticks + 100), TAPE_LOOKED_NOTHING);
+    const struct tape_ledger *ledger = observe_ledger();
+    for (uint32_t i = 0; i < ledger->n_rows; i++)
+        ck_assert_uint_eq(tape_ledger_row(ledger, i)->forward_looks, 0);
+}
+END_TEST
+
+START_TEST(more_looks_than_there_is_room_for_lose_no_time)
+{
+    observe_begin(UINT64_MAX);
+    ad_real y = x[0];
+    product(&y);
+    for (int i = 0; i < 1000; i++) {
+        look(false, observe_ticks += 100);
+        product(&y);
+        look(true, observe_ticks);
+    }
+    tape_observe_flush(); /* the run is charged */
+    product(&y);
+    look(false, observe_ticks += 100);
+    product(&y);
+    look(true, observe_ticks);
+    const struct tape_ledger *ledger = observe_ledger();
+    /* But for those at the last statement of a block, whose next is in another run. */
+    ck_assert_uint_ge(ledger->forward_ticks, 990 * 100);
+    ck_assert_uint_le(ledger->forward_ticks, 1001 * 100 + 100);
+}
+END_TEST
+
+static void sweep_looks(const void *data, int64_t m, const double *dy, int64_t n, double *dx)
+{
+    look(false, observe_ticks);
+    look(true, observe_ticks);
+    pullback(data, m, dy, n, dx);
+}
+
+START_TEST(a_look_into_a_fused_loop_is_no_statement_s)
+{
+    const uint64_t ticks = SLOW;
+    const double value = 1;
+    observe_begin(UINT64_MAX);
+    ad_real y = x[0], z;
+    product(&y);
+    ck_assert_int_eq(
+        ad_real_custom(1, &y, 1, &value, &z, "mine", sweep_looks, &ticks, sizeof ticks), AD_OK);
+    sine(&z);
+    ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);
+    const struct tape_ledger *ledger = observe_ledger();
+    for (uint32_t i = 0; i < ledger->n_rows; i++) {
+        ck_assert_uint_eq(tape_ledger_row(ledger, i)->forward_looks, 0);
+        ck_assert_uint_eq(tape_ledger_row(ledger, i)->backward_looks, 0);
+    }
+}
+END_TEST
+
+START_TEST(where_nobody_wants_estimates_nobody_looks)
+{
+    observe_hook.watch = NULL;
+    observe_begin(UINT64_MAX);
+    ad_real y = x[0];
+    product(&y);
+    ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
+    const struct tape_row *row = observe_row(observe_ledger(), "statement");
+    ck_assert_uint_eq(row->forward_ticks, 0);
+    ck_assert_uint_gt(row->backward_ticks, 0);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("times");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, a_custom_record_has_the_time_of_its_own_pullback);
+    tcase_add_test(tcase, a_runs_time_is_divided_among_its_lines_by_their_bytes);
+    tcase_add_test(tcase, no_tick_of_a_run_is_lost_or_made);
+    tcase_add_test(tcase, a_look_counts_for_the_statement_that_is_recorded_next);
+    tcase_add_test(tcase, code_that_records_nothing_for_a_while_is_no_statement);
+    tcase_add_test(tcase, more_looks_than_there_is_room_for_lose_no_time);
+    tcase_add_test(tcase, a_look_into_a_fused_loop_is_no_statement_s);
+    tcase_add_test(tcase, where_nobody_wants_estimates_nobody_looks);
+    return run_cases("real_times", tcase);
+}
