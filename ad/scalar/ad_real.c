@@ -12,6 +12,7 @@
 #include "tape_fork.h"
 #include "tape_no_grad.h"
 #include "tape_nonfinite_scalars.h"
+#include "tape_poison.h"
 #include "tape_preaccumulate.h"
 #include "tape_value.h"
 
@@ -168,6 +169,9 @@ bool ad_real_turn_end(struct tape *t, const struct ad_real_turn *turn, struct ta
 
 /* ---- what statements call ---- */
 
+/* What the statement that is being made stems from, on a thread without a tape. */
+static _Thread_local uint32_t stems_from;
+
 bool ad_statement_room_(uint32_t n, uint32_t low, double value)
 {
     /* The statement and its call lie in one object, so less than 2 GiB apart. */
@@ -178,7 +182,8 @@ bool ad_statement_room_(uint32_t n, uint32_t low, double value)
         tape_nonfinite_statement(recording, value, site);
     if (recording)
         return tape_statement_room(recording, n, site, near);
-    ad_fail(AD_ERROR_STATE, site, "statement: the thread records on no tape");
+    if (!stems_from)
+        ad_fail(AD_ERROR_STATE, site, "statement: the thread records on no tape");
     return false;
 }
 
@@ -198,36 +203,77 @@ void ad_real_calls_end(const struct tape *t, uint64_t owner)
     __atomic_store_n(&ad_slots[t->statements->slot].thread, owner, __ATOMIC_RELAXED);
 }
 
-void ad_real_refuse(uint32_t tag, const char *what, struct tape_site site)
+/* Why an operand is refused. */
+static const char *refusal(uint32_t tag, ad_status *code)
 {
     const uint32_t slot = tag >> 16;
-    ad_status code = AD_ERROR_HANDLE;
-    const char *why = "an operand was never set, or its tape was destroyed";
     struct tape *owner = slot ? __atomic_load_n(&ad_slots[slot].tape, __ATOMIC_RELAXED) : NULL;
-    if (recording && slot == recording->statements->slot) {
-        why =
-            "an operand was dropped by a reset or a rewind, or belongs to a section that has ended "
-            "without naming it as an output";
-    } else if (recording && recording->fork->base && slot == recording->fork->slot) {
-        why = "an operand was recorded on the parent after the fork, or dropped before it";
-    } else if (owner &&
-               __atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED) == AD_THREAD_NONE) {
-        code = AD_ERROR_THREAD;
-        why = "an operand belongs to a fork that is not joined";
-    } else if (owner && __atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED) != ad_thread) {
-        code = AD_ERROR_THREAD;
-        why = "an operand belongs to a tape of another thread";
-    } else if (owner && recording) {
-        code = AD_ERROR_TAPE;
-        why = "an operand belongs to another tape than the one recorded on";
-    } else if (owner) {
-        code = AD_ERROR_STATE;
-        why = "the thread records on no tape";
+    *code = AD_ERROR_HANDLE;
+    if (recording && slot == recording->statements->slot)
+        return "an operand was dropped by a reset or a rewind, or belongs to a section that has "
+               "ended without naming it as an output";
+    if (recording && recording->fork->base && slot == recording->fork->slot)
+        return "an operand was recorded on the parent after the fork, or dropped before it";
+    if (!owner)
+        return "an operand was never set, or its tape was destroyed";
+    const uint64_t thread = __atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED);
+    *code = AD_ERROR_THREAD;
+    if (thread == AD_THREAD_NONE)
+        return "an operand belongs to a fork that is not joined";
+    if (thread != ad_thread)
+        return recording ? "an operand belongs to a tape of another thread"
+                         : "an operand belongs to a tape of another thread, and this thread "
+                           "records on none: ad_tape_fork makes a tape for each";
+    *code = recording ? AD_ERROR_TAPE : AD_ERROR_STATE;
+    return recording ? "an operand belongs to another tape than the one recorded on"
+                     : "the thread records on no tape";
+}
+
+/* What a thread without a tape was refused, by the operand's tag: a loop that goes wrong makes a
+ * message once, not for each statement. */
+static _Thread_local struct {
+    uint32_t tag;
+    uint32_t seen; /* ad_errors_seen when it was made */
+    struct tape_error error;
+} refused[4];
+
+/* A failure of a thread that records on no tape; it goes to the operand's tape too. */
+static uint32_t refuse_without_tape(uint32_t index, uint32_t tag, const char *what,
+                                    struct tape_site site)
+{
+    struct tape_error poison, *error = &poison;
+    if (!tape_poison_read(index, tag, &poison)) {
+        const unsigned at = (tag ^ tag >> 16) % (sizeof refused / sizeof *refused);
+        error = &refused[at].error;
+        if (refused[at].tag != tag || refused[at].seen != ad_errors_seen() ||
+            error->code == TAPE_OK) {
+            ad_status code;
+            const char *why = refusal(tag, &code);
+            ad_error_make(error, code, site, "%s: %s", what, why);
+            refused[at].tag = tag;
+            refused[at].seen = ad_errors_seen();
+        }
     }
-    if (recording)
+    const uint32_t number = tape_poison(error);
+    ad_fail_as(error);
+    uint64_t none = 0;
+    if (tag >> 16)
+        __atomic_compare_exchange_n(&ad_slots[tag >> 16].foreign, &none,
+                                    (uint64_t)number << 32 | tag, false, __ATOMIC_RELEASE,
+                                    __ATOMIC_RELAXED);
+    return number;
+}
+
+uint32_t ad_real_refuse(uint32_t index, uint32_t tag, const char *what, struct tape_site site)
+{
+    if (!recording)
+        return refuse_without_tape(index, tag, what, site);
+    if (!tape_poison_fail(recording, index, tag)) {
+        ad_status code;
+        const char *why = refusal(tag, &code);
         tape_fail(recording, (enum tape_status)code, site, "%s: %s", what, why);
-    else
-        ad_fail(code, site, "%s: %s", what, why);
+    }
+    return ad_poison(recording);
 }
 
 uint32_t ad_statement_operand_(ad_real x)
@@ -236,17 +282,29 @@ uint32_t ad_statement_operand_(ad_real x)
                              0};
     if (recording && tape_statement_holds(recording, x.index, x.tag))
         return x.index;
-    ad_real_refuse(x.tag, tape_statement_kind.op.name, site);
-    return 0;
+    const uint32_t number = ad_real_refuse(x.index, x.tag, tape_statement_kind.op.name, site);
+    if (!recording && !stems_from)
+        stems_from = number;
+    return 1;
+}
+
+ad_real ad_statement_unrecorded_(double value)
+{
+    if (recording && recording->error.code == TAPE_OK)
+        return (ad_real){value, 0, 0};
+    const uint32_t number = stems_from;
+    stems_from = 0;
+    return (ad_real){(double)NAN, 0, number && !recording ? number : ad_poison(recording)};
 }
 
 /* ---- leaves ---- */
 
-/* Index and tag of the first of n new leaves in *first, as the cursor has them. */
+/* Index and tag of the first of n new leaves in *first, as the cursor has them; their tape in *on,
+ * NULL: there is none. */
 static ad_status take_leaves(ad_tape tape, int64_t n, const double *values, const ad_real *x,
-                             struct tape_site site, uint64_t *first)
+                             struct tape_site site, struct tape **on, uint64_t *first)
 {
-    struct tape *t = ad_tape_find(tape.slot, tape.generation, "real_leaves", site);
+    struct tape *t = *on = ad_tape_find(tape.slot, tape.generation, "real_leaves", site);
     if (!t)
         return ad_failed();
     if (t->error.code != TAPE_OK)
@@ -267,11 +325,14 @@ static ad_status leaves(ad_tape tape, int64_t n, const double *values, ad_real *
                         struct tape_site site)
 {
     uint64_t first = 0;
-    const ad_status status = take_leaves(tape, n, values, x, site, &first);
+    struct tape *t;
+    const ad_status status = take_leaves(tape, n, values, x, site, &t, &first);
+    const uint32_t poison = status == AD_OK ? 0 : ad_poison(t);
     /* More than there are indices is no number of elements: nothing is written. */
-    for (int64_t i = 0; i < n && n <= UINT32_MAX && x && values; i++)
-        x[i] = (ad_real){values[i], first ? (uint32_t)first + (uint32_t)i : 0,
-                         (uint32_t)(first >> 32)};
+    for (int64_t i = 0; i < n && n <= UINT32_MAX && x; i++)
+        x[i] = status == AD_OK
+                   ? (ad_real){values[i], (uint32_t)first + (uint32_t)i, (uint32_t)(first >> 32)}
+                   : (ad_real){(double)NAN, 0, poison};
     return status;
 }
 
@@ -343,14 +404,17 @@ static bool indices(struct tape *t, int64_t n, const ad_real *x, const char *wha
     bool all = true;
     for (int64_t i = 0; i < n; i++) {
         of->index[i] = x[i].index;
-        all &= x[i].index == 0 || (x[i].tag == newest->tag && x[i].index - newest->first < span);
+        all &= (x[i].index | x[i].tag) == 0 ||
+               (x[i].tag == newest->tag && x[i].index - newest->first < span);
     }
     for (int64_t i = 0; i < n && !all; i++)
-        if (x[i].index && !tape_statement_holds(t, x[i].index, x[i].tag)) {
-            *status = (ad_status)tape_fail(
-                t, TAPE_ERROR_HANDLE, site,
-                "%s: %s[%lld] is no value of this tape: it was dropped, never set, or is another's",
-                what, name, (long long)i);
+        if ((x[i].index | x[i].tag) && !tape_statement_holds(t, x[i].index, x[i].tag)) {
+            if (!tape_poison_fail(t, x[i].index, x[i].tag))
+                tape_fail(t, TAPE_ERROR_HANDLE, site,
+                          "%s: %s[%lld] is no value of this tape: it was dropped, never set, or is "
+                          "another's",
+                          what, name, (long long)i);
+            *status = (ad_status)t->error.code;
             indices_free(t, of);
             return false;
         }
@@ -418,12 +482,15 @@ static ad_status gradients(ad_tape tape, int64_t n, const ad_real *x, double *gr
                                     n < 0 ? "n is negative" : "a null pointer");
     for (int64_t i = 0; i < n; i++) {
         uint32_t value, element;
+        if (tape_poison_fail(t, x[i].index, x[i].tag))
+            return (ad_status)t->error.code;
         if (x[i].index == 0 || !tape_statement_holds(t, x[i].index, x[i].tag))
             return (ad_status)tape_fail(
                 t, TAPE_ERROR_HANDLE, site, "%s: x[%lld] is %s%s", what, (long long)i,
-                x[i].index ? "no value of this tape: it was dropped, never set, or is another's"
-                           : "a constant",
-                x[i].index ? "" : tape_no_grad_open(t, open));
+                x[i].index | x[i].tag
+                    ? "no value of this tape: it was dropped, never set, or is another's"
+                    : "a constant",
+                x[i].index | x[i].tag ? "" : tape_no_grad_open(t, open));
         if (!tape_statement_leaf(t, x[i].index, &value, &element))
             return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                         "%s: x[%lld] is no leaf; ad_real_jacobian has derivatives "

@@ -6,7 +6,9 @@
 #include "ad_internal.h"
 
 #include "tape_call.h"
+#include "tape_poison.h"
 #include "tape_release.h"
+#include "tape_statement.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -43,6 +45,7 @@ uint32_t ad_slot_take(struct tape *t, uint64_t thread)
      * generation. Generation 0 is never live, so that a handle of zeros is none. */
     __atomic_add_fetch(&s->generation, s->generation + 1 == 0 ? 2 : 1, __ATOMIC_RELAXED);
     __atomic_store_n(&s->tape, t, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->foreign, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&s->thread, thread, __ATOMIC_RELEASE);
     return i;
 }
@@ -64,6 +67,24 @@ enum { CHECKED = false };
 enum { CHECKED = true };
 #endif
 
+/* A failure of another thread becomes the tape's, if the tape still has what it was about: the slot
+ * may have been another tape's. */
+static __attribute__((noinline, cold)) void foreign_take(struct ad_slot *s, struct tape *t)
+{
+    const uint64_t foreign = __atomic_exchange_n(&s->foreign, 0, __ATOMIC_ACQUIRE);
+    uint32_t first, end;
+    if (tape_statement_tagged(t, (uint32_t)foreign, &first, &end))
+        tape_poison_fail(t, 0, (uint32_t)(foreign >> 32));
+}
+
+static inline struct tape *owned(struct ad_slot *s)
+{
+    struct tape *t = __atomic_load_n(&s->tape, __ATOMIC_RELAXED);
+    if (__builtin_expect(__atomic_load_n(&s->foreign, __ATOMIC_RELAXED) != 0, 0))
+        foreign_take(s, t);
+    return t;
+}
+
 static inline struct tape *find(uint32_t slot, uint32_t generation)
 {
     if (slot - 1 >= AD_SLOTS - 1)
@@ -72,7 +93,7 @@ static inline struct tape *find(uint32_t slot, uint32_t generation)
     if (__atomic_load_n(&s->generation, __ATOMIC_ACQUIRE) != generation ||
         __atomic_load_n(&s->thread, __ATOMIC_RELAXED) != ad_thread || !ad_thread)
         return NULL;
-    return __atomic_load_n(&s->tape, __ATOMIC_RELAXED);
+    return owned(s);
 }
 
 struct tape *ad_tape_adopt(ad_tape tape)
@@ -90,7 +111,7 @@ struct tape *ad_tape_adopt(ad_tape tape)
         __atomic_store_n(&s->thread, AD_THREAD_NONE, __ATOMIC_RELEASE);
         return NULL;
     }
-    struct tape *t = __atomic_load_n(&s->tape, __ATOMIC_RELAXED);
+    struct tape *t = owned(s);
     tape_observe_adopt(t, true);
     return t;
 }

@@ -1,5 +1,4 @@
 /* test_trap.c: numbers of scalar statements that are not finite are named where they arose. */
-#define AD_REAL_CHECKED 1
 #include <tapescope/ad_real.h>
 
 #include "ad_internal.h"

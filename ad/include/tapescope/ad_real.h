@@ -13,11 +13,15 @@
  * operand and 8 more; the same operand twice counts once.
  *
  * An ad_real is a plain struct, ad_real_of(3) a constant. It belongs to its tape and thread until a
- * reset or a rewind drops it. Code compiled without NDEBUG (or with AD_REAL_CHECKED = 1) refuses
- * one that was dropped, that is of another tape, or that was not set. Other code does not check.
+ * reset or a rewind drops it. One that was dropped, that is of another tape, or that was not set is
+ * refused, in every build. Code that defines AD_REAL_CHECKED as 0 before this header does not check
+ * operands of statements.
  *
- * Errors of statements are kept in the tape, like those of ops: the result is a constant then, and
- * sweeps return the error.
+ * Errors of statements are kept in the tape, like those of ops, and sweeps return them. The result
+ * is a poisoned number then: its value is NaN, and whatever it is given to (a statement, a fused
+ * loop, a sweep, a gradient) fails by the first failure and its line, on any tape, also after
+ * ad_tape_clear_error. A statement on a thread that records on no tape fails too: its failure is
+ * the thread's error, and becomes that of the operand's tape at the next call with its handle.
  */
 #ifndef TAPESCOPE_AD_REAL_H
 #define TAPESCOPE_AD_REAL_H
@@ -51,7 +55,7 @@ AD_SITED(ad_status, ad_tape_record_begin, (ad_tape tape), (tape))
 AD_SITED(ad_status, ad_tape_record_end, (ad_tape tape), (tape))
 
 /* n variables with these values, whose gradients are wanted; the values are copied. Begins to
- * record if the thread records on no tape. If it fails x[n] are constants,
+ * record if the thread records on no tape. If it fails x[n] are poisoned,
  * unless n is negative or beyond 2^32. Errors: AD_ERROR_MEMORY,
  * AD_ERROR_STATE (the thread records on another tape), AD_ERROR_LIMIT (2^32 - 2 indices),
  * AD_ERROR_ARGUMENT. */

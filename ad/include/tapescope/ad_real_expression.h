@@ -54,17 +54,18 @@ extern __attribute__((
 
 /* Makes room for a record of so many operands and this value. False: it is not recorded. */
 AD_API __attribute__((cold)) bool ad_statement_room_(uint32_t n, uint32_t site, double value);
-/* The index of an operand whose tag is not the cursor's, or 0 with an error set. */
+/* What a formula without room gives: a constant under no_grad, else NaN that carries the failure
+ * (a poisoned number: index 0, and a tag, which no recording has). */
+AD_API __attribute__((cold)) ad_real ad_statement_unrecorded_(double value);
+/* The index of an operand whose tag is not the cursor's. If it is no value of the tape that is
+ * recorded on, the result is not 0, an error is set, and the cursor has no room. */
 AD_API __attribute__((cold)) uint32_t ad_statement_operand_(ad_real x);
 
-/* Whether operands are checked: an uninitialised one, one of another tape or thread, or one from
- * before a reset is an error then. */
+/* Whether operands are checked: an uninitialised one, one of another tape or thread, one from
+ * before a reset, or one that a failure has poisoned is an error then. Defined as 0 before the
+ * header it takes the checks away. */
 #ifndef AD_REAL_CHECKED
-#ifdef NDEBUG
-#define AD_REAL_CHECKED 0
-#else
 #define AD_REAL_CHECKED 1
-#endif
 #endif
 
 /* Loops over slots are written out, with constant indices: so a formula falls apart into registers
@@ -123,8 +124,8 @@ AD_INLINE uint32_t ad_statement_site_(void)
 
 /* Whether two operands are one, so that their partials are added. Where the compiler optimises, it
  * must be able to see it (u[i] and u[i]); comparing at run time costs more than a second record
- * entry where it cannot. Checked builds compare. */
-#if AD_REAL_CHECKED
+ * entry where it cannot. Builds without NDEBUG compare. */
+#ifndef NDEBUG
 #define AD_SAME_OPERAND_(a, b) ((a) == (b))
 #else
 #define AD_SAME_OPERAND_(a, b) (__builtin_constant_p((a) == (b)) && (a) == (b))
@@ -161,7 +162,7 @@ AD_INLINE ad_real ad_statement_(ad_expr e, uint32_t site)
                              n * (sizeof(double) + sizeof(uint32_t)) + 2 * sizeof(uint32_t),
                          0) &&
         !ad_statement_room_(n, site, e.value))
-        return y;
+        return ad_statement_unrecorded_(e.value);
     double *partial = c->partial;
     uint32_t *word = c->word - (n + 2), m = 0;
     word[0] = n;
@@ -199,8 +200,8 @@ AD_INLINE ad_expr ad_expr_double_(double value)
 
 AD_INLINE uint32_t ad_operand_(ad_real x)
 {
-    if (AD_REAL_CHECKED && x.index &&
-        __builtin_expect(x.tag != ad_statement_cursor_.result >> 32, 0))
+    if (AD_REAL_CHECKED && __builtin_expect(x.tag != ad_statement_cursor_.result >> 32, 0) &&
+        (x.index | x.tag))
         return ad_statement_operand_(x);
     return x.index;
 }

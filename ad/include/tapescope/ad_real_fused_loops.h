@@ -10,7 +10,7 @@
  * constants), however many records use it; indices that are not consecutive cost 4 bytes each.
  * docs/SCALARS.md has the bytes of each record.
  *
- * Results must not overlap operands unless it says so. After an error they are constants. Errors:
+ * Results must not overlap operands unless it says so. After an error they are poisoned. Errors:
  * those of statements; AD_ERROR_ARGUMENT (an extent is negative, a null pointer where there are
  * elements, an overlap); AD_ERROR_LIMIT (2^32 numbers, or no indices are left).
  */

@@ -1,7 +1,6 @@
 /* test_real_checkpoint_errors.c: checkpoints of scalars that are refused, that do otherwise in a
  * sweep, or whose functions fail: named errors, and a tape that serves again.
  */
-#define AD_REAL_CHECKED 1
 #include <tapescope/ad_real.h>
 #include <tapescope/ad_real_tensor.h>
 
