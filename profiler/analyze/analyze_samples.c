@@ -59,7 +59,9 @@ void analyze_sample_line(struct analyze_line *line, const struct read_sample *sa
     };
     struct analyze_cost *cost = &line->cost;
     cost->samples = sample->count;
-    cost->cpu_samples = sample->cpu_ns > 0 ? sample->count : 0;
+    cost->cpu_samples = sample->working > 0  ? sample->working
+                        : sample->cpu_ns > 0 ? sample->count
+                                             : 0;
     cost->waiting_ns = sample->wall_ns > sample->cpu_ns ? sample->wall_ns - sample->cpu_ns : 0;
     if (sample->waiting == READ_WAITING_INPUT_OUTPUT)
         cost->waiting_io_ns = cost->waiting_ns;

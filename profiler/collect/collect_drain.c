@@ -52,29 +52,26 @@ static enum collect_waiting waiting_of(const struct collect_sample *sample,
     return idle ? COLLECT_WAITING_BLAS : collect_waiting_of(sample->call);
 }
 
-/* A thread that waits was on a processor before it did: that time, and as much of its own, is the
- * next sample's that finds it at work. A call that has used most of the time since the sample
- * before is at work, such as reading what lies in memory. */
-static void hand_on(struct collect_thread *thread, struct collect_sample *sample,
-                    enum collect_waiting waiting)
+/* Whether a thread was ready to run and had no processor when its timer fired: the signal came as late as
+ * it got one. Where the time passed on a processor, a call of the system did not let the signal in. */
+static bool is_late(const struct collect_sample *sample)
 {
-    if (sample->outside) {
-        thread->owed_ns = 0;
-        return;
-    }
-    const bool waits =
-        waiting != COLLECT_WAITING_NONE && waiting != COLLECT_WAITING_BLAS &&
-        !collect_waiting_yields(sample->call) &&
-        (collect_waiting_sleeps(sample->call) || sample->cpu_ns < sample->wall_ns / 2);
-    if (waits) {
-        thread->owed_ns += sample->cpu_ns;
-        sample->wall_ns -= sample->cpu_ns < sample->wall_ns ? sample->cpu_ns : sample->wall_ns;
-        sample->cpu_ns = 0;
-    } else {
-        sample->wall_ns += thread->owed_ns;
-        sample->cpu_ns += thread->owed_ns;
-        thread->owed_ns = 0;
-    }
+    return sample->late_ns > COLLECT_LATE_NS &&
+           sample->wall_ns >= sample->cpu_ns + sample->late_ns - COLLECT_LATE_NS / 2;
+}
+
+/* Whether a sample found its thread at work, which is: on a processor. One whose call was ended by the
+ * signal waited. Another call has ended by itself: it was at work if it has used most of the time since
+ * the sample before, such as reading what lies in memory; else the thread has waited for it, and been
+ * woken. */
+static bool is_working(const struct collect_sample *sample, enum collect_waiting waiting)
+{
+    if (is_late(sample))
+        return false;
+    return waiting == COLLECT_WAITING_NONE || waiting == COLLECT_WAITING_BLAS ||
+           collect_waiting_yields(sample->call) ||
+           !(sample->interrupted || collect_waiting_sleeps(sample->call) ||
+             sample->cpu_ns < sample->wall_ns / 2);
 }
 
 void collect_drain(struct collect_sampler *sampler, struct collect_thread *thread,
@@ -86,7 +83,6 @@ void collect_drain(struct collect_sampler *sampler, struct collect_thread *threa
         struct collect_sample sample = thread->ring[at % COLLECT_RING];
         const bool partial = drain_complete(sampler, &sample, modules);
         const enum collect_waiting waiting = waiting_of(&sample, modules);
-        hand_on(thread, &sample, waiting);
         /* Between this signal and the last one that was read are those that found the ring full. */
         const uint64_t lost = sample.fired - thread->read - 1;
         thread->read = sample.fired;
@@ -98,7 +94,7 @@ void collect_drain(struct collect_sampler *sampler, struct collect_thread *threa
         if (sample.outside) {
             total->outside++;
         } else if (!collect_samples_add(&sampler->samples, &sample, thread->number, waiting,
-                                        partial)) {
+                                        is_working(&sample, waiting), partial)) {
             sampler->samples.full = true;
             total->lost++;
         } else if (partial) {

@@ -88,6 +88,7 @@ static void take_fill(struct collect_sample *sample, const struct collect_thread
     sample->n_pcs = 1;
     sample->publishes = now != NULL;
     sample->call = moment->call;
+    sample->interrupted = moment->interrupted;
     sample->caller = moment->caller;
     if (now != NULL) {
         /* What is being written at this moment is within an op all the same, one call of it
@@ -131,6 +132,9 @@ void collect_take(struct collect_thread *thread, const struct collect_moment *mo
     /* What passed while samples were lost belongs to the next one that is not. */
     sample->wall_ns = take_since(thread->wall_ns, LOAD(&thread->from_wall_ns), moment->wall_ns);
     sample->cpu_ns = take_since(thread->cpu_ns, LOAD(&thread->from_cpu_ns), moment->cpu_ns);
+    sample->late_ns = thread->due_ns > 0 && moment->wall_ns > thread->due_ns
+                          ? moment->wall_ns - thread->due_ns
+                          : 0;
     thread->wall_ns = moment->wall_ns;
     thread->cpu_ns = moment->cpu_ns;
     __atomic_store_n(&thread->head, head + 1, __ATOMIC_RELEASE);
