@@ -64,7 +64,8 @@ static void run_tensors(const struct program *p)
         ad_tensor v = ad_lgamma(x);
         sum = ad_add(sum, v);
     }
-    ad_backward(ad_sum(sum));
+    if (ad_backward(ad_sum(sum)) != AD_OK)
+        abort();
 }
 
 /* Of each line a function, so that both are compiled alike. */
@@ -93,7 +94,8 @@ static void run_scalars(const struct program *p)
     statements_a(x, &v, 3 * n);
     wait_before(p, SPLIT_WAIT_BEFORE_B);
     statements_b(x, &v, n);
-    ad_real_backward(p->tape, v);
+    if (ad_real_backward(p->tape, v) != AD_OK)
+        abort();
 }
 
 static uint64_t now_ns(void)

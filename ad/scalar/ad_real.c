@@ -468,8 +468,15 @@ ad_status ad_real_backward_seeds_site(ad_tape tape, int64_t n, const ad_real *y,
     return backward(tape, n, y, seed, "real_backward_seeds", site);
 }
 
-static ad_status gradients(ad_tape tape, int64_t n, const ad_real *x, double *gradient,
-                           struct tape_site site)
+/* After a failure. More than there may be is no number of elements: nothing is written. */
+static void spoil(double *to, int64_t n)
+{
+    for (int64_t i = 0; to && n <= UINT32_MAX && i < n; i++)
+        to[i] = (double)NAN;
+}
+
+static ad_status read_gradients(ad_tape tape, int64_t n, const ad_real *x, double *gradient,
+                                struct tape_site site)
 {
     static const char what[] = "real_gradient";
     char open[TAPE_NO_GRAD_TEXT];
@@ -508,6 +515,15 @@ static ad_status gradients(ad_tape tape, int64_t n, const ad_real *x, double *gr
     return AD_OK;
 }
 
+static ad_status gradients(ad_tape tape, int64_t n, const ad_real *x, double *gradient,
+                           struct tape_site site)
+{
+    const ad_status status = read_gradients(tape, n, x, gradient, site);
+    if (status != AD_OK)
+        spoil(gradient, n);
+    return status;
+}
+
 ad_status ad_real_gradients_site(ad_tape tape, int64_t n, const ad_real *x, double *gradient,
                                  unsigned ad_line_)
 {
@@ -516,14 +532,14 @@ ad_status ad_real_gradients_site(ad_tape tape, int64_t n, const ad_real *x, doub
 
 double ad_real_gradient_site(ad_tape tape, ad_real x, unsigned ad_line_)
 {
-    double gradient = NAN;
-    return gradients(tape, 1, &x, &gradient, AD_HERE) == AD_OK ? gradient : (double)NAN;
+    double gradient;
+    gradients(tape, 1, &x, &gradient, AD_HERE);
+    return gradient;
 }
 
-ad_status ad_real_jacobian_site(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
-                                const ad_real *x, double *jacobian, unsigned ad_line_)
+static ad_status read_jacobian(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
+                               const ad_real *x, double *jacobian, struct tape_site site)
 {
-    struct tape_site site = AD_HERE;
     static const char what[] = "real_jacobian";
     ad_status status;
     struct tape *t = enter(tape, what, site, &status);
@@ -545,5 +561,15 @@ ad_status ad_real_jacobian_site(ad_tape tape, int64_t m, const ad_real *y, int64
         indices_free(t, &by);
     }
     indices_free(t, &of);
+    return status;
+}
+
+ad_status ad_real_jacobian_site(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
+                                const ad_real *x, double *jacobian, unsigned ad_line_)
+{
+    const ad_status status = read_jacobian(tape, m, y, n, x, jacobian, AD_HERE);
+    int64_t size;
+    if (status != AD_OK && m > 0 && n > 0 && !__builtin_mul_overflow(m, n, &size))
+        spoil(jacobian, size);
     return status;
 }

@@ -141,6 +141,7 @@ static struct tape_error *error_of(ad_tape tape, const char *what)
     struct tape *t = ad_tape_behind((ad_tensor){tape.slot, tape.generation, 0, 0});
     if (t) {
         tape_nonfinite_settle(t);
+        t->error.heard = true;
         return &t->error;
     }
     const bool shown = own.error.code != TAPE_OK && own.tape.slot == tape.slot &&

@@ -6,6 +6,8 @@
 #include "ad_internal.h"
 
 #include "tape_call.h"
+#include "tape_no_grad.h"
+#include "tape_nonfinite.h"
 #include "tape_poison.h"
 #include "tape_release.h"
 #include "tape_statement.h"
@@ -210,6 +212,26 @@ ad_status ad_tape_create_site(ad_tape *tape, const ad_tape_options *options, uns
     return AD_OK;
 }
 
+/* Says what the user may have missed of a tape that is about to be destroyed. */
+static void last_words(struct tape *t)
+{
+    char text[TAPE_MESSAGE_BYTES + 64], where[TAPE_NO_GRAD_TEXT] = "";
+    tape_nonfinite_settle(t);
+    if (t->error.code != TAPE_OK && !t->error.heard) {
+        (void)snprintf(text, sizeof text, "a tape is destroyed whose error nobody asked for: %s",
+                       t->error.message);
+        ad_log_say(AD_LOG_WARNING, text);
+    }
+    if (t->no_grad == 0)
+        return;
+    const struct tape_site site = tape_no_grad_site(t);
+    if (site.pc || site.line)
+        ad_describe(site, where, sizeof where);
+    (void)snprintf(text, sizeof text, "a tape is destroyed while no_grad%s%s is open",
+                   where[0] ? " begun at " : "", where);
+    ad_log_say(AD_LOG_WARNING, text);
+}
+
 ad_status ad_tape_destroy_site(ad_tape tape, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
@@ -220,6 +242,7 @@ ad_status ad_tape_destroy_site(ad_tape tape, unsigned ad_line_)
         return ad_failed();
     if (t->calls.innermost)
         return (ad_status)tape_call_refuse(t, "tape_destroy", site);
+    last_words(t);
     ad_real_forget(t);
     ad_slot_give(tape.slot);
     tape_destroy(t);
@@ -320,6 +343,11 @@ uint32_t ad_value_on(struct tape *t, ad_tensor x, struct tape_site site, const c
     va_end(list);
     fail_operand(t, x, which, site);
     return 0;
+}
+
+uint32_t ad_value_live(const struct tape *t, ad_tensor x)
+{
+    return find(x.tape, x.tape_generation) == t && is_live(t, x) ? x.value : 0;
 }
 
 /* The failure of an op's operands, found again and named. */

@@ -159,6 +159,9 @@ uint32_t ad_value_find(ad_tensor x, const char *what, int operand, struct tape_s
 uint32_t ad_value_on(struct tape *t, ad_tensor x, struct tape_site site, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* The index of a live value of this tape, or 0; no error is set. */
+uint32_t ad_value_live(const struct tape *t, ad_tensor x);
+
 static inline ad_tensor ad_handle_of(const struct tape *t, uint32_t slot, uint32_t generation,
                                      uint32_t value)
 {
@@ -168,6 +171,11 @@ static inline ad_tensor ad_handle_of(const struct tape *t, uint32_t slot, uint32
 /* buffer has room for x's elements; else the tape's error is set, naming `what`. */
 ad_status ad_buffer_check(struct tape *t, uint32_t x, const char *what, const void *buffer,
                           int64_t count, struct tape_site site);
+
+/* The call that was to fill buffer with x's elements has failed: what is in it now can be mistaken
+ * for nothing: NaN, of integers the least. x: 0 where nothing is known of it. No more is written than
+ * `count` says that there is room for, nor than x has. */
+void ad_buffer_spoil(const struct tape *t, uint32_t x, void *buffer, int64_t count);
 
 /* Runs an op on handles: what every generated function does. */
 ad_tensor ad_apply(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr,

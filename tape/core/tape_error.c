@@ -23,6 +23,7 @@ enum tape_status tape_fail(struct tape *t, enum tape_status code, struct tape_si
     va_end(list);
     t->error.code = code;
     t->error.number = 0;
+    t->error.heard = t->watch.tell != NULL;
     if (n < 0 || n > TAPE_MESSAGE_BYTES - 64)
         n = n < 0 ? 0 : TAPE_MESSAGE_BYTES - 64;
     if (site.pc || site.line) {
@@ -40,6 +41,7 @@ enum tape_status tape_fail_as(struct tape *t, const struct tape_error *error)
         return error->code;
     tape_settle(t);
     t->error = *error;
+    t->error.heard = t->watch.tell != NULL;
     if (t->watch.tell)
         t->watch.tell(t);
     return error->code;

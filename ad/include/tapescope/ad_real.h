@@ -5,7 +5,7 @@
  *     ad_real_leaves(tape, 2, (double[]){0.5, 2}, x);                  // variables
  *     ad_set(&y, ad_real_mul(x[0], ad_real_sin(x[1])));                // one statement, one record
  *     ad_set(&y, ad_real_add(ad_real_square(y), 3));                   // numbers mix
- *     ad_real_backward(tape, y);                                       // sweeps
+ *     ad_status status = ad_real_backward(tape, y);                    // sweeps
  *     double g = ad_real_gradient(tape, x[0]);                         // reads dy/dx[0]
  *
  * A statement goes to the tape on which the calling thread records: that of its first leaf, or of
@@ -72,28 +72,31 @@ AD_SITED(ad_real, ad_real_leaf, (ad_tape tape, double value), (tape, value))
  * check runs, or where what a tensor behind y reads was changed or released (see ad_leaf_changed);
  * AD_ERROR_HANDLE where y is no value of this tape; AD_ERROR_MEMORY: the sweep needs 8 bytes a
  * statement. */
-AD_SITED(ad_status, ad_real_backward, (ad_tape tape, ad_real y), (tape, y))
+AD_SITED_MUST_USE(ad_status, ad_real_backward, (ad_tape tape, ad_real y), (tape, y))
 /* The same from y[n] with a seed for each: adds seed^T dy/dx. y[i] that are constants add
  * nothing. */
-AD_SITED(ad_status, ad_real_backward_seeds,
-         (ad_tape tape, int64_t n, const ad_real *y, const double *seed), (tape, n, y, seed))
+AD_SITED_MUST_USE(ad_status, ad_real_backward_seeds,
+                  (ad_tape tape, int64_t n, const ad_real *y, const double *seed),
+                  (tape, n, y, seed))
 
 /* The gradient of leaf x that sweeps have added up; NaN on error. AD_ERROR_STATE where there was no
  * sweep since the tape was made, reset or rewound, or x is no leaf. ad_tape_zero_gradients
  * clears. */
-AD_SITED(double, ad_real_gradient, (ad_tape tape, ad_real x), (tape, x))
-/* The same of n leaves into gradient[n]. */
-AD_SITED(ad_status, ad_real_gradients,
-         (ad_tape tape, int64_t n, const ad_real *x, double *gradient), (tape, n, x, gradient))
+AD_SITED_MUST_USE(double, ad_real_gradient, (ad_tape tape, ad_real x), (tape, x))
+/* The same of n leaves into gradient[n]; after an error all are NaN. */
+AD_SITED_MUST_USE(ad_status, ad_real_gradients,
+                  (ad_tape tape, int64_t n, const ad_real *x, double *gradient),
+                  (tape, n, x, gradient))
 
 /* Overwrites jacobian [m,n], row-major, with dy[i]/dx[j]; x may be leaves or what was computed.
- * Constants have zeros; after an error its content is undefined. Rows are swept together, up to 8
+ * Constants have zeros; after an error all is NaN. Rows are swept together, up to 8
  * at a time, or one by one where tensors may lie between x and y; gradients stay as they are. A
  * sweep needs 8 bytes a statement and row. Errors: those of ad_real_backward, but while a gradient
  * check runs AD_ERROR_STATE only where tensors may lie between. */
-AD_SITED(ad_status, ad_real_jacobian,
-         (ad_tape tape, int64_t m, const ad_real *y, int64_t n, const ad_real *x, double *jacobian),
-         (tape, m, y, n, x, jacobian))
+AD_SITED_MUST_USE(ad_status, ad_real_jacobian,
+                  (ad_tape tape, int64_t m, const ad_real *y, int64_t n, const ad_real *x,
+                   double *jacobian),
+                  (tape, m, y, n, x, jacobian))
 
 #if AD_LINE_MACROS
 #define ad_tape_record_begin(...) ad_tape_record_begin_at(__VA_ARGS__, __LINE__)

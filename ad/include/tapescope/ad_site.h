@@ -29,18 +29,25 @@
 #define AD_LINE_MACROS 1
 #endif
 
+/* A result that must not be dropped: the compiler warns. */
+#define AD_MUST_USE __attribute__((warn_unused_result))
+
 #define AD_UNPAREN(...) __VA_ARGS__
 
 /* Declares the callee name_site, and the wrappers name and name_at (with a line). */
-#define AD_SITED(type, name, params, args)                                                         \
-    AD_API AD_NO_MERGE type name##_site(AD_UNPAREN params, unsigned ad_line_);                     \
-    AD_INLINE type name##_at(AD_UNPAREN params, unsigned ad_line_)                                 \
+#define AD_SITED(type, name, params, args) AD_SITED_AS_(, type, name, params, args)
+/* The same of a function whose result must be used. */
+#define AD_SITED_MUST_USE(type, name, params, args)                                                \
+    AD_SITED_AS_(AD_MUST_USE, type, name, params, args)
+#define AD_SITED_AS_(attribute, type, name, params, args)                                          \
+    AD_API AD_NO_MERGE attribute type name##_site(AD_UNPAREN params, unsigned ad_line_);           \
+    AD_INLINE attribute type name##_at(AD_UNPAREN params, unsigned ad_line_)                       \
     {                                                                                              \
         type ad_result_ = name##_site(AD_UNPAREN args, ad_line_);                                  \
         AD_NO_TAIL_CALL;                                                                           \
         return ad_result_;                                                                         \
     }                                                                                              \
-    AD_INLINE type name params                                                                     \
+    AD_INLINE attribute type name params                                                           \
     {                                                                                              \
         type ad_result_ = name##_site(AD_UNPAREN args, 0u);                                        \
         AD_NO_TAIL_CALL;                                                                           \

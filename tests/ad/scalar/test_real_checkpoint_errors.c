@@ -102,9 +102,9 @@ static void fickle(ad_tape on, int64_t n_in, const ad_real *in, int64_t n_out, a
     if (is(what, "a section"))
         ad_preaccumulate_begin(on);
     if (is(what, "a sweep"))
-        ad_real_backward(on, f->variable);
+        (void)!ad_real_backward(on, f->variable);
     if (is(what, "a gradient"))
-        ad_real_gradient(on, f->variable);
+        (void)!ad_real_gradient(on, f->variable);
     if (is(what, "a reset"))
         ad_tape_reset(on);
     if (is(what, "a destroy"))

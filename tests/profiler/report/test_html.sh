@@ -108,7 +108,7 @@ int main(void)
         ad_tensor x = ad_leaf(tape, AD_F64, 1, (int64_t[]){8}, data);
         AD_SCOPE("@TAPESCOPE-DATA@ <img src=x onerror=alert(2)>\342\200\256") {
 #line 7 "<\/script><script>alert(3)<\/script><img src=x onerror=alert(4)>.c"
-            ad_backward(ad_sum(ad_tanh(ad_mul(x, ad_exp(x)))));
+            (void)!ad_backward(ad_sum(ad_tanh(ad_mul(x, ad_exp(x)))));
         }
     }
     ad_tape_destroy(tape);

@@ -71,7 +71,7 @@ int main(void)
     char byte;
     int ends[2];
     ad_tape_create(&tape, NULL);
-    ad_backward(ad_sum(ad_tanh(ad_leaf(tape, AD_F64, 1, (int64_t[]){64}, data))));
+    (void)!ad_backward(ad_sum(ad_tanh(ad_leaf(tape, AD_F64, 1, (int64_t[]){64}, data))));
     if (pipe(ends) != 0)
         return 1;
     if (fork() == 0) {
