@@ -169,24 +169,6 @@ bool ad_real_turn_end(struct tape *t, const struct ad_real_turn *turn, struct ta
 
 /* ---- what statements call ---- */
 
-/* What the statement that is being made stems from, on a thread without a tape. */
-static _Thread_local uint32_t stems_from;
-
-bool ad_statement_room_(uint32_t n, uint32_t low, double value)
-{
-    /* The statement and its call lie in one object, so less than 2 GiB apart. */
-    const uintptr_t near = (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0));
-    const struct tape_site site = {
-        low ? near + (uintptr_t)(intptr_t)(int32_t)(low - (uint32_t)near) : near, 0};
-    if (recording && recording->nonfinite)
-        tape_nonfinite_statement(recording, value, site);
-    if (recording)
-        return tape_statement_room(recording, n, site, near);
-    if (!stems_from)
-        ad_fail(AD_ERROR_STATE, site, "statement: the thread records on no tape");
-    return false;
-}
-
 struct tape *ad_real_recording(void)
 {
     return recording;
@@ -276,25 +258,67 @@ uint32_t ad_real_refuse(uint32_t index, uint32_t tag, const char *what, struct t
     return ad_poison(recording);
 }
 
-uint32_t ad_statement_operand_(ad_real x)
+/* NaN that carries a failure, by its number: index 0, and a tag that no recording has. */
+static ad_real poisoned(uint32_t number)
 {
-    struct tape_site site = {(uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)),
-                             0};
-    if (recording && tape_statement_holds(recording, x.index, x.tag))
-        return x.index;
-    const uint32_t number = ad_real_refuse(x.index, x.tag, tape_statement_kind.op.name, site);
-    if (!recording && !stems_from)
-        stems_from = number;
-    return 1;
+    return (ad_real){(double)NAN, 0, number};
 }
 
-ad_real ad_statement_unrecorded_(double value)
+/* Makes room for a record of so many operands and this value. False: it is not recorded. */
+static bool statement_room(uint32_t n, double value, struct tape_site site, uintptr_t near)
 {
-    if (recording && recording->error.code == TAPE_OK)
-        return (ad_real){value, 0, 0};
-    const uint32_t number = stems_from;
-    stems_from = 0;
-    return (ad_real){(double)NAN, 0, number && !recording ? number : ad_poison(recording)};
+    if (recording && recording->nonfinite)
+        tape_nonfinite_statement(recording, value, site);
+    if (recording)
+        return tape_statement_room(recording, n, site, near);
+    ad_fail(AD_ERROR_STATE, site, "statement: the thread records on no tape");
+    return false;
+}
+
+ad_real ad_statement_unusual_(const void *formula, uint32_t how, uint32_t low)
+{
+    /* The statement and its call lie in one object, so less than 2 GiB apart. */
+    const uintptr_t near = (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0));
+    const struct tape_site site = {
+        low ? near + (uintptr_t)(intptr_t)(int32_t)(low - (uint32_t)near) : near, 0};
+    const uint32_t named = how & 0xFF;
+    const bool compared = how >> 8 & 1, checked = how >> 9 & 1;
+    const double *const given = formula;
+    const uint64_t *const words = (const uint64_t *)formula + 1 + named;
+    const uint32_t tag = (uint32_t)(ad_statement_cursor_.result >> 32);
+    double partial[AD_EXPR_SLOTS];
+    uint32_t index[AD_EXPR_SLOTS], n = 0, active = 0;
+    for (uint32_t k = 0; k < named; k++) {
+        if (how >> (16 + k) & 1)
+            continue;
+        const uint32_t i = (uint32_t)words[k], own = (uint32_t)(words[k] >> 32);
+        uint32_t q = compared ? 0 : n;
+        if (checked && words[k] && own != tag &&
+            !(recording && tape_statement_holds(recording, i, own)))
+            return poisoned(ad_real_refuse(i, own, tape_statement_kind.op.name, site));
+        active |= i;
+        while (q < n && index[q] != i)
+            q++;
+        if (q < n) {
+            partial[q] += given[1 + k];
+            continue;
+        }
+        index[n] = i;
+        partial[n++] = given[1 + k];
+    }
+    struct ad_statement_cursor *const c = &ad_statement_cursor_;
+    if (!active)
+        return ad_real_constant_(given[0]);
+    if (ad_no_room_(c, n) && !statement_room(n, given[0], site, near))
+        return recording && recording->error.code == TAPE_OK /* no_grad */
+                   ? ad_real_constant_(given[0])
+                   : poisoned(ad_poison(recording));
+    uint32_t *const word = c->word - (n + 2);
+    word[0] = n;
+    word[1] = low;
+    memcpy(c->partial, partial, n * sizeof *partial);
+    memcpy(word + 2, index, n * sizeof *index);
+    return ad_statement_end_(c, given[0], c->partial + n, word);
 }
 
 /* ---- leaves ---- */
@@ -332,7 +356,7 @@ static ad_status leaves(ad_tape tape, int64_t n, const double *values, ad_real *
     for (int64_t i = 0; i < n && n <= UINT32_MAX && x; i++)
         x[i] = status == AD_OK
                    ? (ad_real){values[i], (uint32_t)first + (uint32_t)i, (uint32_t)(first >> 32)}
-                   : (ad_real){(double)NAN, 0, poison};
+                   : poisoned(poison);
     return status;
 }
 

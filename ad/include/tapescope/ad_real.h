@@ -33,15 +33,33 @@
 #include <tapescope/ad_real_fused_loops.h>
 #include <tapescope/ad_real_preaccumulate.h>
 
-/* Records a formula (or number) as one statement and gives its result. */
-#define ad_real_of(e) AD_RESULT_(e)
+/* Records a formula (or number) as one statement and gives its result.
+ *
+ * ad_set(y, e): *y = the formula e; y: pointer to ad_real, and nothing else compiles. An ad_real is
+ * copied without a record.
+ *
+ * ad_real_value(x): the value of an ad_real, of a formula or of a number as double. */
+#ifdef __cplusplus
+template <class E> AD_INLINE ad_real ad_real_of(const E &e, unsigned ad_line_ = __builtin_LINE())
+{
+    return ad_statement_(ad_kept_(e), AD_CALL_SITE_);
+}
 
-/* *y = the formula e; y: pointer to ad_real, and nothing else compiles. An ad_real is copied
- * without a record. */
-#define ad_set(y, e) ((void)(*AD_TARGET_(y) = AD_RESULT_(e)))
+template <class E>
+AD_INLINE void ad_set(ad_real *y, const E &e, unsigned ad_line_ = __builtin_LINE())
+{
+    *y = ad_statement_(ad_kept_(e), AD_CALL_SITE_);
+}
 
-/* The value of an ad_real, of a formula or of a number as double. */
-#define ad_real_value(x) AD_VALUE_(x)
+template <class E> AD_INLINE double ad_real_value(const E &e)
+{
+    return ad_lift_(e).value;
+}
+#else
+#define ad_real_of(e) AD_OF_ONE_(AD_RECORD_, , e, __COUNTER__)
+#define ad_set(y, e) ((void)(*AD_TARGET_(y) = AD_OF_ONE_(AD_RECORD_, , e, __COUNTER__)))
+#define ad_real_value(x) AD_OF_ONE_(AD_VALUE_OF_, , x, __COUNTER__)
+#endif
 
 #ifdef __cplusplus
 extern "C" {
