@@ -3,6 +3,8 @@
  * In normal context, under the collector's mutex.
  */
 #include "collect_sampler.h"
+#include "system_folders.def"
+#include "unwind.h"
 
 #include <string.h>
 
@@ -23,6 +25,57 @@ static bool is_blas(const struct collect_modules *modules, uintptr_t pc)
     return false;
 }
 
+/* Whether an address lies in a library of the system. */
+static bool is_system(const struct collect_modules *modules, uintptr_t pc)
+{
+#define X(path) path,
+    static const char *const folder[] = {SYSTEM_FOLDERS(X)};
+#undef X
+    for (size_t i = modules->n; i-- > 0;) {
+        const struct collect_module *module = &modules->module[i];
+        if (pc < module->start || pc >= module->end)
+            continue;
+        for (size_t k = 0; k < sizeof folder / sizeof *folder; k++)
+            if (strncmp(module->path, folder[k], strlen(folder[k])) == 0)
+                return true;
+        return false;
+    }
+    return false;
+}
+
+/* Who called a library of the system: they are compiled without frame pointers, so that what these lead
+ * to lacks the caller, or is nothing. Its callers are found by unwind tables up to the first that
+ * is no such library, from where frame pointers go on, if the library has left the register alone. */
+static void find_callers(struct collect_sample *sample, const struct collect_modules *modules)
+{
+    enum { MOST = 8 };
+    uintptr_t caller[MOST], kept[COLLECT_STACK];
+    uint32_t n = 0, n_kept = 0;
+    struct unwind_copy copy = {.pc = sample->pc[0],
+                               .at = sample->stack,
+                               .fp = sample->frame,
+                               .fp_known = true,
+                               .sp = sample->stack,
+                               .word = sample->word,
+                               .n_words = sample->n_words};
+    while (n < MOST && is_system(modules, copy.pc - copy.is_return) && unwind_caller(&copy))
+        caller[n++] = copy.pc;
+    if (n == 0 || is_system(modules, copy.pc - 1) || !is_code(modules, copy.pc - 1))
+        return;
+    /* What frame pointers have found beyond it. */
+    uint32_t from = copy.fp_known && copy.fp == sample->frame ? 1 : sample->n_pcs;
+    for (uint32_t i = 1; i < sample->n_pcs; i++)
+        if (sample->pc[i] == copy.pc)
+            from = i + 1;
+    while (from < sample->n_pcs)
+        kept[n_kept++] = sample->pc[from++];
+    sample->n_pcs = 1;
+    for (uint32_t i = 0; i < n && sample->n_pcs < COLLECT_STACK; i++)
+        sample->pc[sample->n_pcs++] = caller[i];
+    for (uint32_t i = 0; i < n_kept && sample->n_pcs < COLLECT_STACK; i++)
+        sample->pc[sample->n_pcs++] = kept[i];
+}
+
 /* Completes what the handler could not find out. Returns whether it is only partial. */
 static bool drain_complete(const struct collect_sampler *sampler, struct collect_sample *sample,
                            const struct collect_modules *modules)
@@ -41,6 +94,8 @@ static bool drain_complete(const struct collect_sampler *sampler, struct collect
     for (uint32_t i = 1; i < sample->n_pcs; i++)
         if (!is_code(modules, sample->pc[i]))
             sample->n_pcs = i;
+    if (is_system(modules, sample->pc[0]))
+        find_callers(sample, modules);
     return sample->n_pcs == 1;
 }
 

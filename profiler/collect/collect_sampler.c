@@ -373,6 +373,8 @@ void collect_sampler_publish(struct collect_sampler *sampler, const struct tape_
         thread = sampler_add(sampler, tid);
     if (thread == NULL)
         return;
+    __atomic_store_n(&thread->stack_begin, (uintptr_t)__builtin_frame_address(0), __ATOMIC_RELAXED);
+    learn_stack(thread);
     /* In this order, which is that of a handler of the calling thread's as well. */
     __atomic_store_n(&thread->owner, __atomic_load_n(&now->owner, __ATOMIC_RELAXED),
                      __ATOMIC_RELAXED);

@@ -18,6 +18,7 @@
 
 enum {
     COLLECT_STACK = 32,         /* addresses of a sample, the innermost ones */
+    COLLECT_WORDS = 64,         /* of the stack's top, in a sample outside of ops */
     COLLECT_RING = 512,         /* samples of a thread that wait to be read; a power of 2 */
     COLLECT_MOST_THREADS = 512, /* that are sampled at once */
     COLLECT_NAMED_THREADS = 64, /* told apart in the profile; all others together */
@@ -47,6 +48,9 @@ struct collect_sample {
     uintptr_t caller; /* likewise */
     uint32_t n_pcs;
     uintptr_t pc[COLLECT_STACK]; /* the interrupted one, then return addresses */
+    uintptr_t frame, stack;      /* registers, as of struct collect_moment */
+    uint32_t n_words;
+    uintptr_t word[COLLECT_WORDS]; /* from the stack pointer upwards */
 };
 
 /* What the handler saw. */

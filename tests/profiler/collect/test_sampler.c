@@ -5,13 +5,22 @@
  * be near that, at periods that are the sampling period's own, parts and multiples of it, as well
  * as at others.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "collect_sampler.h"
 #include "run_cases.h"
+#include "sanitizers.h"
+#include "unwind.h"
 
 #include <check.h>
+#include <dlfcn.h>
+#include <link.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucontext.h>
 
 #define US UINT64_C(1000)
 #define MS (1000 * US)
@@ -394,6 +403,93 @@ START_TEST(another_stack_than_the_threads_own_is_not_followed)
 }
 END_TEST
 
+#if defined(__x86_64__) && !SANITIZED_ADDRESS && !SANITIZED_THREAD
+
+/* ---- callers of a library ---- */
+
+/* One instruction of libm after the other is interrupted. At the first of a call the return address is on
+ * the top of the stack; it must be found at each. */
+static struct {
+    uintptr_t from, to; /* libm */
+    uintptr_t expected;
+    unsigned n, n_wrong;
+} steps;
+
+static void on_step(int number, siginfo_t *info, void *context)
+{
+    const ucontext_t *u = context;
+    const uintptr_t pc = (uintptr_t)u->uc_mcontext.gregs[REG_RIP],
+                    sp = (uintptr_t)u->uc_mcontext.gregs[REG_RSP];
+    (void)number;
+    (void)info;
+    if (pc < steps.from || pc >= steps.to)
+        return;
+    struct unwind_copy copy = {.pc = pc,
+                               .at = sp,
+                               .fp = (uintptr_t)u->uc_mcontext.gregs[REG_RBP],
+                               .fp_known = true,
+                               .sp = sp,
+                               .word = (const uintptr_t *)sp, // NOLINT
+                               .n_words = COLLECT_WORDS};
+    if (steps.expected == 0)
+        steps.expected = *copy.word;
+    bool found = true;
+    while (found && copy.pc >= steps.from && copy.pc < steps.to)
+        found = unwind_caller(&copy);
+    steps.n++;
+    steps.n_wrong += !found || copy.pc != steps.expected;
+}
+
+__attribute__((noinline)) static double step_through(double (*f)(double), double x)
+{
+    __asm__ volatile("pushfq\n\torq $0x100, (%%rsp)\n\tpopfq" ::: "memory", "cc");
+    const double y = f(x);
+    __asm__ volatile("pushfq\n\tandq $~0x100, (%%rsp)\n\tpopfq" ::: "memory", "cc");
+    return y;
+}
+
+static int find_libm(struct dl_phdr_info *info, size_t size, void *payload)
+{
+    const uintptr_t *const within = payload;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const uintptr_t begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && *within >= begin &&
+            *within - begin < info->dlpi_phdr[i].p_memsz) {
+            steps.from = begin;
+            steps.to = begin + info->dlpi_phdr[i].p_memsz;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+START_TEST(the_caller_of_a_library_is_found_at_each_of_its_instructions)
+{
+    static const char *const name[] = {"sin", "exp", "tanh", "log1p", "erf", "lgamma"};
+    const struct sigaction stepping = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
+    struct sigaction before;
+    void *libm = dlopen("libm.so.6", RTLD_NOW);
+    ck_assert_msg(libm != NULL, "%s", dlerror());
+    double (*f)(double);
+    *(void **)&f = dlsym(libm, name[_i]);
+    ck_assert_ptr_nonnull(*(void **)&f);
+    const uintptr_t within = (uintptr_t)f;
+    ck_assert_int_eq(dl_iterate_phdr(find_libm, (void *)(uintptr_t)&within), 1);
+    const double wanted = f(0.7);
+    ck_assert_int_eq(sigaction(SIGTRAP, &stepping, &before), 0);
+    steps.n = steps.n_wrong = 0;
+    steps.expected = 0;
+    const double got = step_through(f, 0.7);
+    ck_assert_int_eq(sigaction(SIGTRAP, &before, NULL), 0);
+    ck_assert(got == wanted);
+    ck_assert_uint_gt(steps.n, 10);
+    ck_assert_msg(steps.n_wrong == 0, "%s: %u of %u", name[_i], steps.n_wrong, steps.n);
+    dlclose(libm);
+}
+END_TEST
+#endif
+
 START_TEST(what_the_next_owner_of_a_place_does_is_not_the_ending_threads)
 {
     publish(2, true);
@@ -431,5 +527,8 @@ int main(void)
     tcase_add_test(cases, an_address_that_is_no_code_ends_the_callers);
     tcase_add_test(cases, another_stack_than_the_threads_own_is_not_followed);
     tcase_add_test(cases, what_the_next_owner_of_a_place_does_is_not_the_ending_threads);
+#if defined(__x86_64__) && !SANITIZED_ADDRESS && !SANITIZED_THREAD
+    tcase_add_loop_test(cases, the_caller_of_a_library_is_found_at_each_of_its_instructions, 0, 6);
+#endif
     return run_cases("sampler", cases);
 }
