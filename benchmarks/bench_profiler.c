@@ -4,8 +4,8 @@
  *     bench_profiler [--case NAME] [--metric NAME] [--rounds N] [--seconds S] [--quick]
  *
  * split_error_pp is how far samples are from the known shares of two lines, in percentage points:
- * the worst of twelve periods of the program, forward and backward, beside what it should be at
- * most.
+ * the worst of twelve periods of the program, or of two places where it waits, in one thread and in
+ * four, forward and backward, beside what it should be at most.
  *
  * Rows go to standard output, everything else to standard error. The exit status is 1 if something
  * of ours failed or gradients are wrong; a peer that is missing is only reported.
@@ -223,35 +223,63 @@ static double greater(double a, double b)
     return a > b ? a : b;
 }
 
-static bool split(const struct options *options, bool scalar)
+/* The programs of one row: their periods, and where each of them waits. */
+static const struct split_row {
+    const char *name;
+    double bound;
+    bool scalar;
+    bool waits; /* before the one line, then before the other, at one period */
+    int threads;
+} split_rows[] = {{"tensor", 2, false, false, 1},
+                  {"scalar", 5, true, false, 1},
+                  {"waits", 2, false, true, 1},
+                  {"waits4", 2, false, true, 4}};
+enum { SPLIT_WAITED = 8 }; /* the period of 4 ms */
+
+static bool split_one(const struct split_row *row, const struct split_program *program,
+                      const struct options *options, const char *file, double *worst)
 {
-    const char *name = scalar ? "scalar" : "tensor";
-    const double bound = scalar ? 5 : 2;
+    struct split_error error;
+    /* A thread that waits has fewer samples at work. */
+    const double seconds = (row->waits ? 3 : 1) * SPLIT_ROUNDS * options->seconds;
+    if (!split_measure(program, seconds, SPLIT_HZ, file, &error))
+        return false;
+    fprintf(stderr,
+            "%s, period %g us%s: forward %.2f pp, backward %.2f pp off; the standard "
+            "errors are %.2f and %.2f\n",
+            row->name, (double)program->period_ns / 1e3,
+            program->wait == SPLIT_NO_WAIT         ? ""
+            : program->wait == SPLIT_WAIT_BEFORE_A ? ", waits before A"
+                                                   : ", waits before B",
+            error.forward_pp, error.backward_pp, error.forward_se, error.backward_se);
+    *worst = greater(*worst, greater(error.forward_pp, error.backward_pp));
+    return true;
+}
+
+static bool split(const struct options *options, const struct split_row *row)
+{
     double worst = 0;
     struct own_path path;
-    if (!wanted(options->case_name, name) || !wanted(options->metric, "split_error_pp"))
+    if (!wanted(options->case_name, row->name) || !wanted(options->metric, "split_error_pp"))
         return true;
     if (!own_path_make(&path)) {
         fprintf(stderr, "no temporary folder for the profile\n");
         return false;
     }
     bool done = true;
-    for (int k = 0; k < SPLIT_PERIODS && done; k++) {
-        struct split_error error;
-        done = split_measure(scalar, split_periods[k], SPLIT_ROUNDS * options->seconds, SPLIT_HZ,
-                             path.file, &error);
-        if (!done)
-            break;
-        fprintf(stderr,
-                "%s, period %g us: forward %.2f pp, backward %.2f pp off; the standard "
-                "errors are %.2f and %.2f\n",
-                name, (double)split_periods[k] / 1e3, error.forward_pp, error.backward_pp,
-                error.forward_se, error.backward_se);
-        worst = greater(worst, greater(error.forward_pp, error.backward_pp));
-    }
+    for (int k = row->waits ? SPLIT_WAITED : 0;
+         k < (row->waits ? SPLIT_WAITED + 1 : SPLIT_PERIODS) && done; k++)
+        for (int wait = row->waits; wait <= 2 * row->waits && done; wait++) {
+            const struct split_program program = {.scalar = row->scalar,
+                                                  .period_ns = split_periods[k],
+                                                  .wait = (enum split_wait)wait,
+                                                  .threads = row->threads};
+            done = split_one(row, &program, options, path.file, &worst);
+        }
     own_path_drop(&path);
     if (done)
-        rounds_row("profiler", name, "split_error_pp", worst, "bound", bound, worst / bound, "pp");
+        rounds_row("profiler", row->name, "split_error_pp", worst, "bound", row->bound,
+                   worst / row->bound, "pp");
     return done;
 }
 
@@ -293,9 +321,10 @@ int main(int argc, char **argv)
                                                       workload_find("chain64"), &calls_case};
     struct options options;
     if (!parse(argc, argv, &options)) {
-        fprintf(stderr, "usage: bench_profiler [--case mlp128|chain64|calls12|burgers|gmm_d10_k25|tensor|scalar] "
-                        "[--metric off|exact|exact_paths|sampled_250hz|slowdown|default|split_error_pp] "
-                        "[--rounds N] [--seconds S] [--quick]\n");
+        fprintf(stderr,
+                "usage: bench_profiler [--case mlp128|chain64|calls12|burgers|gmm_d10_k25|tensor|"
+                "scalar|waits|waits4] [--metric off|exact|exact_paths|sampled_250hz|slowdown|"
+                "default|split_error_pp] [--rounds N] [--seconds S] [--quick]\n");
         return 2;
     }
     environment_settle(argv, 1);
@@ -308,8 +337,8 @@ int main(int argc, char **argv)
                 run_case(&options, cases[c], c == 0 ? AD_F32 : AD_F64, &unprofiled, &torch) && done;
     for (size_t c = 0; c < sizeof real_names / sizeof *real_names; c++)
         done = real_profiled(&options, real_names[c]) && done;
-    done = split(&options, false) && done;
-    done = split(&options, true) && done;
+    for (size_t i = 0; i < sizeof split_rows / sizeof *split_rows; i++)
+        done = split(&options, &split_rows[i]) && done;
     peer_stop(&unprofiled.peer);
     peer_stop(&torch.peer);
     return done ? EXIT_SUCCESS : EXIT_FAILURE;

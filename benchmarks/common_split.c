@@ -11,6 +11,7 @@
 #include "analyze.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,10 +32,19 @@ struct program {
     ad_tape tape;
     double *x;
     bool scalar;
+    enum split_wait wait;
     int64_t length, times;
 };
 
 static unsigned line_a, line_b;
+
+/* As long as it should be, also if signals end it. */
+static void wait_before(const struct program *p, enum split_wait line)
+{
+    struct timespec left = {.tv_nsec = SPLIT_WAIT_NS};
+    while (p->wait == line && nanosleep(&left, &left) != 0) {
+    }
+}
 
 /* The op computes long for what it reads, or caches would make it dearer at one place than at
  * another. */
@@ -42,17 +52,20 @@ static void run_tensors(const struct program *p)
 {
     ad_tape_reset(p->tape);
     ad_tensor x = ad_leaf(p->tape, AD_F64, 1, &p->length, p->x), sum = x;
+    wait_before(p, SPLIT_WAIT_BEFORE_A);
     for (int64_t i = 0; i < 3 * p->times; i++) {
         line_a = __LINE__ + 1;
         ad_tensor v = ad_lgamma(x);
         sum = ad_add(sum, v);
     }
+    wait_before(p, SPLIT_WAIT_BEFORE_B);
     for (int64_t i = 0; i < p->times; i++) {
         line_b = __LINE__ + 1;
         ad_tensor v = ad_lgamma(x);
         sum = ad_add(sum, v);
     }
-    ad_backward(ad_sum(sum));
+    if (ad_backward(ad_sum(sum)) != AD_OK)
+        abort();
 }
 
 /* Of each line a function, so that both are compiled alike. */
@@ -77,9 +90,12 @@ static void run_scalars(const struct program *p)
     ad_tape_reset(p->tape);
     ad_real_leaves(p->tape, 2, p->x, x);
     ad_set(&v, ad_real_mul(x[0], x[1]));
+    wait_before(p, SPLIT_WAIT_BEFORE_A);
     statements_a(x, &v, 3 * n);
+    wait_before(p, SPLIT_WAIT_BEFORE_B);
     statements_b(x, &v, n);
-    ad_real_backward(p->tape, v);
+    if (ad_real_backward(p->tape, v) != AD_OK)
+        abort();
 }
 
 static uint64_t now_ns(void)
@@ -169,41 +185,87 @@ static double standard_error(double n)
     return 100 * sqrt(0.75 * 0.25 / (1 + n));
 }
 
-/* Repeats the program for so long under a profile, and reads it. */
-static bool observe(const struct program *p, double seconds, const char *options, unsigned hz,
-                    const char *file, struct shares *shares)
+static double end_seconds;
+
+static bool program_make(struct program *p, const struct split_program *from)
 {
-    bool ok = ad_profile_start_with(file, options) == AD_OK;
-    const uint64_t end = now_ns() + (uint64_t)(1e9 * seconds);
-    while (ok && now_ns() < end)
-        run(p);
-    ok = ok && ad_profile_stop() == AD_OK && ad_tape_status(p->tape) == AD_OK;
+    *p = (struct program){.scalar = from->scalar, .x = calloc(2 * MOST, sizeof *p->x)};
+    if (!p->x || ad_tape_create(&p->tape, NULL) != AD_OK) {
+        fprintf(stderr, "split: out of memory\n");
+        free(p->x);
+        return false;
+    }
+    for (int i = 0; i < 2 * MOST; i++)
+        p->x[i] = 0.1 + 1e-5 * i;
+    fit(p, from->period_ns);
+    p->wait = from->wait;
+    return true;
+}
+
+static bool program_drop(struct program *p)
+{
+    const bool ok = ad_tape_status(p->tape) == AD_OK;
     if (!ok)
         fprintf(stderr, "split: %s\n", ad_tape_message(p->tape));
+    ad_tape_destroy(p->tape);
+    free(p->x);
+    return ok;
+}
+
+static void repeat(const struct program *p)
+{
+    while (1e-9 * (double)now_ns() < end_seconds)
+        run(p);
+}
+
+/* A thread has its own tape; how long the lines are was found before. */
+static void *repeat_apart(void *context)
+{
+    const struct program *like = context;
+    struct program p = *like;
+    p.tape = (ad_tape){0};
+    if (ad_tape_create(&p.tape, NULL) != AD_OK)
+        return NULL;
+    repeat(&p);
+    const bool ok = ad_tape_status(p.tape) == AD_OK;
+    ad_tape_destroy(p.tape);
+    return ok ? context : NULL;
+}
+
+/* Repeats the program for so long under a profile, and reads it. */
+static bool observe(const struct program *p, int threads, double seconds, const char *options,
+                    unsigned hz, const char *file, struct shares *shares)
+{
+    pthread_t thread[SPLIT_MOST_THREADS];
+    int begun = 1;
+    void *did;
+    bool ok = ad_profile_start_with(file, options) == AD_OK;
+    end_seconds = 1e-9 * (double)now_ns() + seconds;
+    for (; ok && begun < threads; begun++)
+        ok = pthread_create(&thread[begun], NULL, repeat_apart, (void *)(uintptr_t)p) == 0;
+    repeat(p);
+    for (int i = 1; i < begun; i++)
+        ok = pthread_join(thread[i], &did) == 0 && did && ok;
+    ok = ad_profile_stop() == AD_OK && ok;
+    if (!ok)
+        fprintf(stderr, "split: %s\n", ad_tape_message((ad_tape){0}));
     ok = ok && read_shares(file, hz, shares);
     unlink(file);
     return ok;
 }
 
-bool split_measure(bool scalar, uint64_t period_ns, double seconds, unsigned hz, const char *file,
-                   struct split_error *error)
+bool split_measure(const struct split_program *program, double seconds, unsigned hz,
+                   const char *file, struct split_error *error)
 {
     char options[64];
-    struct program p = {.scalar = scalar, .x = calloc(2 * MOST, sizeof *p.x)};
-    if (!p.x || ad_tape_create(&p.tape, NULL) != AD_OK) {
-        fprintf(stderr, "split: out of memory\n");
-        free(p.x);
+    struct program p;
+    if (!program_make(&p, program))
         return false;
-    }
-    for (int i = 0; i < 2 * MOST; i++)
-        p.x[i] = 0.1 + 1e-5 * i;
-    fit(&p, period_ns);
     struct shares is = {0};
     snprintf(options, sizeof options, "time=sampled,freq=%u", hz);
-    const bool ok = observe(&p, seconds, options, hz, file, &is);
+    bool ok = observe(&p, program->threads, seconds, options, hz, file, &is);
     *error = (struct split_error){fabs(is.forward - 75), fabs(is.backward - 75),
                                   standard_error(is.n_forward), standard_error(is.n_backward)};
-    ad_tape_destroy(p.tape);
-    free(p.x);
+    ok = program_drop(&p) && ok;
     return ok;
 }

@@ -21,10 +21,22 @@ struct split_error {
     double forward_pp, backward_pp, forward_se, backward_se;
 };
 
-/* Repeats a program of that period for so many seconds under samples at `hz` a second, whose
- * profile goes to `file` and is removed. scalar: statements, else ops on tensors. False: it failed,
- * and why is on standard error. One at a time. */
-bool split_measure(bool scalar, uint64_t period_ns, double seconds, unsigned hz, const char *file,
-                   struct split_error *error);
+/* Where a period waits for SPLIT_WAIT_NS: nowhere, before line A, before line B. */
+enum split_wait { SPLIT_NO_WAIT, SPLIT_WAIT_BEFORE_A, SPLIT_WAIT_BEFORE_B };
+enum { SPLIT_WAIT_NS = 2100000, SPLIT_MOST_THREADS = 4 };
+
+/* A program of that period, in so many threads at once, each with a tape of its own. scalar:
+ * statements, else ops on tensors. */
+struct split_program {
+    bool scalar;
+    uint64_t period_ns;
+    enum split_wait wait;
+    int threads;
+};
+
+/* Repeats a program for so many seconds under samples at `hz` a second, whose profile goes to `file`
+ * and is removed. False: it failed, and why is on standard error. One at a time. */
+bool split_measure(const struct split_program *program, double seconds, unsigned hz,
+                   const char *file, struct split_error *error);
 
 #endif

@@ -63,7 +63,7 @@ enum kernel_fused_loop_kind {
 /* A number of the user's as it lies in memory. */
 struct __attribute__((may_alias)) kernel_real {
     double value;
-    uint64_t key; /* index, and the tag in the upper half; index 0: constant */
+    uint64_t key; /* index, and the tag in the upper half; 0: constant */
 };
 
 /* What was found in an array of them. */

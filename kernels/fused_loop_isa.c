@@ -287,7 +287,7 @@ static struct kernel_real_scan scan_few(int64_t n, const struct kernel_real *x, 
         index |= x[i].key;
         changed |= of ? bits[2 * i] ^ of[i] : 1;
     }
-    return (struct kernel_real_scan){.active = (uint32_t)index != 0,
+    return (struct kernel_real_scan){.active = index != 0,
                                      .consecutive = apart == 0 && (uint32_t)key != 0,
                                      .seen = changed == 0};
 }
@@ -306,7 +306,7 @@ static struct kernel_real_scan scan(int64_t n, const struct kernel_real *x, cons
     }
     for (int64_t i = 0; of && i < n; i++)
         changed |= bits[2 * i] ^ of[i];
-    return (struct kernel_real_scan){.active = (uint32_t)index != 0,
+    return (struct kernel_real_scan){.active = index != 0,
                                      .consecutive = apart == 0 && (uint32_t)key != 0,
                                      .seen = of && changed == 0};
 }

@@ -1,9 +1,11 @@
-/* generate.c: prints the public header of the ops, the functions behind it, or the table for the
- * docs.
+/* generate.c: prints the public header of the ops, the functions behind it, the table for the docs,
+ * or the header of formulas.
  *
  * Runs on the machine that builds. Everything printed comes from the op table, so that a new op is
  * declared, defined and documented by its row or file alone.
  */
+#include "generate.h"
+
 #include "kernel.h"
 
 #include <stdio.h>
@@ -456,8 +458,10 @@ int main(int argc, char **argv)
         printf("/* NOLINTEND(readability-function-size) */\n");
     } else if (strcmp(what, "docs") == 0) {
         print_docs();
+    } else if (strcmp(what, "formulas") == 0) {
+        generate_formulas();
     } else {
-        fprintf(stderr, "usage: tapescope_generate header|source|docs\n");
+        fprintf(stderr, "usage: tapescope_generate header|source|docs|formulas\n");
         return 2;
     }
     return ferror(stdout) || fflush(stdout) != 0;

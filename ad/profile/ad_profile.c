@@ -5,6 +5,7 @@
  */
 #include "ad_internal.h"
 
+#include "tape_poison.h"
 #include "tape_scope.h"
 
 #include <dlfcn.h>
@@ -48,6 +49,7 @@ static void forget(void)
     *tape_scope_steps() = (struct tape_steps){0};
     pthread_mutex_init(&lock, NULL);
     ad_log_forget();
+    tape_poison_forget();
     collector = NULL;
 }
 

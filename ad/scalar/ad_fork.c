@@ -5,8 +5,11 @@
 
 #include "tape_call.h"
 #include "tape_fork.h"
+#include "tape_poison.h"
 #include "tape_preaccumulate.h"
 #include "tape_value.h"
+
+#include <math.h>
 
 /* Gives back the first n forks, whose handles the user has not seen yet. */
 static void take_back(struct tape *t, int n, ad_tape *child)
@@ -102,13 +105,17 @@ static ad_status join(struct tape *t, struct tape *c, int64_t m, ad_real *y, str
             "tape_join: a reset or a rewind has dropped what was on the tape at the fork");
     uint32_t n = 0, first = 0;
     for (int64_t i = 0; i < m; i++) {
-        if (y[i].index && !tape_statement_holds(c, y[i].index, y[i].tag))
-            return (ad_status)tape_fail(
+        if ((y[i].index | y[i].tag) == 0 || tape_statement_holds(c, y[i].index, y[i].tag)) {
+            n += y[i].index > c->fork->base;
+            continue;
+        }
+        if (!tape_poison_fail(t, y[i].index, y[i].tag))
+            tape_fail(
                 t, TAPE_ERROR_HANDLE, site,
                 "tape_join: y[%lld] is no value of the fork: it was dropped, never set, or is "
                 "another's",
                 (long long)i);
-        n += y[i].index > c->fork->base;
+        return (ad_status)t->error.code;
     }
     if (n == 0 || t->no_grad)
         return AD_OK;
@@ -149,7 +156,9 @@ ad_status ad_tape_join_site(ad_tape parent, ad_tape child, int64_t m, ad_real *y
     status = join(t, c, m, y, site, &owned);
     ad_slot_give(child.slot);
     for (int64_t i = 0; i < m; i++)
-        if (status != AD_OK || (!owned && y[i].index > c->fork->base))
+        if (status != AD_OK)
+            y[i] = (ad_real){(double)NAN, 0, ad_poison(t)};
+        else if (!owned && y[i].index > c->fork->base)
             y[i] = (ad_real){y[i].value, 0, 0};
     if (!owned)
         tape_fork_give(t, c);

@@ -7,6 +7,7 @@
 #include "ad_internal.h"
 
 #include "tape_call.h"
+#include "tape_poison.h"
 #include "tape_preaccumulate.h"
 
 /* Either y[m], or pointers to them. */
@@ -55,11 +56,14 @@ static ad_status check(struct tape *t, const struct outputs *o, struct tape_site
             return (ad_status)tape_fail(t, TAPE_ERROR_ARGUMENT, site,
                                         "preaccumulate_end: y[%lld] is a null pointer",
                                         (long long)i);
-        if (y->index && !tape_statement_holds(t, y->index, y->tag))
-            return (ad_status)tape_fail(t, TAPE_ERROR_HANDLE, site,
-                                        "preaccumulate_end: y[%lld] is no value of this tape: it "
-                                        "was dropped, never set, or is another's",
-                                        (long long)i);
+        if ((y->index | y->tag) == 0 || tape_statement_holds(t, y->index, y->tag))
+            continue;
+        if (!tape_poison_fail(t, y->index, y->tag))
+            tape_fail(t, TAPE_ERROR_HANDLE, site,
+                      "preaccumulate_end: y[%lld] is no value of this tape: it "
+                      "was dropped, never set, or is another's",
+                      (long long)i);
+        return (ad_status)t->error.code;
     }
     return AD_OK;
 }

@@ -12,6 +12,7 @@
 #include "tape_fork.h"
 #include "tape_no_grad.h"
 #include "tape_nonfinite_scalars.h"
+#include "tape_poison.h"
 #include "tape_preaccumulate.h"
 #include "tape_value.h"
 
@@ -168,20 +169,6 @@ bool ad_real_turn_end(struct tape *t, const struct ad_real_turn *turn, struct ta
 
 /* ---- what statements call ---- */
 
-bool ad_statement_room_(uint32_t n, uint32_t low, double value)
-{
-    /* The statement and its call lie in one object, so less than 2 GiB apart. */
-    const uintptr_t near = (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0));
-    const struct tape_site site = {
-        low ? near + (uintptr_t)(intptr_t)(int32_t)(low - (uint32_t)near) : near, 0};
-    if (recording && recording->nonfinite)
-        tape_nonfinite_statement(recording, value, site);
-    if (recording)
-        return tape_statement_room(recording, n, site, near);
-    ad_fail(AD_ERROR_STATE, site, "statement: the thread records on no tape");
-    return false;
-}
-
 struct tape *ad_real_recording(void)
 {
     return recording;
@@ -198,55 +185,150 @@ void ad_real_calls_end(const struct tape *t, uint64_t owner)
     __atomic_store_n(&ad_slots[t->statements->slot].thread, owner, __ATOMIC_RELAXED);
 }
 
-void ad_real_refuse(uint32_t tag, const char *what, struct tape_site site)
+/* Why an operand is refused. */
+static const char *refusal(uint32_t tag, ad_status *code)
 {
     const uint32_t slot = tag >> 16;
-    ad_status code = AD_ERROR_HANDLE;
-    const char *why = "an operand was never set, or its tape was destroyed";
     struct tape *owner = slot ? __atomic_load_n(&ad_slots[slot].tape, __ATOMIC_RELAXED) : NULL;
-    if (recording && slot == recording->statements->slot) {
-        why =
-            "an operand was dropped by a reset or a rewind, or belongs to a section that has ended "
-            "without naming it as an output";
-    } else if (recording && recording->fork->base && slot == recording->fork->slot) {
-        why = "an operand was recorded on the parent after the fork, or dropped before it";
-    } else if (owner &&
-               __atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED) == AD_THREAD_NONE) {
-        code = AD_ERROR_THREAD;
-        why = "an operand belongs to a fork that is not joined";
-    } else if (owner && __atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED) != ad_thread) {
-        code = AD_ERROR_THREAD;
-        why = "an operand belongs to a tape of another thread";
-    } else if (owner && recording) {
-        code = AD_ERROR_TAPE;
-        why = "an operand belongs to another tape than the one recorded on";
-    } else if (owner) {
-        code = AD_ERROR_STATE;
-        why = "the thread records on no tape";
-    }
-    if (recording)
-        tape_fail(recording, (enum tape_status)code, site, "%s: %s", what, why);
-    else
-        ad_fail(code, site, "%s: %s", what, why);
+    *code = AD_ERROR_HANDLE;
+    if (recording && slot == recording->statements->slot)
+        return "an operand was dropped by a reset or a rewind, or belongs to a section that has "
+               "ended without naming it as an output";
+    if (recording && recording->fork->base && slot == recording->fork->slot)
+        return "an operand was recorded on the parent after the fork, or dropped before it";
+    if (!owner)
+        return "an operand was never set, or its tape was destroyed";
+    const uint64_t thread = __atomic_load_n(&ad_slots[slot].thread, __ATOMIC_RELAXED);
+    *code = AD_ERROR_THREAD;
+    if (thread == AD_THREAD_NONE)
+        return "an operand belongs to a fork that is not joined";
+    if (thread != ad_thread)
+        return recording ? "an operand belongs to a tape of another thread"
+                         : "an operand belongs to a tape of another thread, and this thread "
+                           "records on none: ad_tape_fork makes a tape for each";
+    *code = recording ? AD_ERROR_TAPE : AD_ERROR_STATE;
+    return recording ? "an operand belongs to another tape than the one recorded on"
+                     : "the thread records on no tape";
 }
 
-uint32_t ad_statement_operand_(ad_real x)
+/* What a thread without a tape was refused, by the operand's tag: a loop that goes wrong makes a
+ * message once, not for each statement. */
+static _Thread_local struct {
+    uint32_t tag;
+    uint32_t seen; /* ad_errors_seen when it was made */
+    struct tape_error error;
+} refused[4];
+
+/* A failure of a thread that records on no tape; it goes to the operand's tape too. */
+static uint32_t refuse_without_tape(uint32_t index, uint32_t tag, const char *what,
+                                    struct tape_site site)
 {
-    struct tape_site site = {(uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)),
-                             0};
-    if (recording && tape_statement_holds(recording, x.index, x.tag))
-        return x.index;
-    ad_real_refuse(x.tag, tape_statement_kind.op.name, site);
-    return 0;
+    struct tape_error poison, *error = &poison;
+    if (!tape_poison_read(index, tag, &poison)) {
+        const unsigned at = (tag ^ tag >> 16) % (sizeof refused / sizeof *refused);
+        error = &refused[at].error;
+        if (refused[at].tag != tag || refused[at].seen != ad_errors_seen() ||
+            error->code == TAPE_OK) {
+            ad_status code;
+            const char *why = refusal(tag, &code);
+            ad_error_make(error, code, site, "%s: %s", what, why);
+            refused[at].tag = tag;
+            refused[at].seen = ad_errors_seen();
+        }
+    }
+    const uint32_t number = tape_poison(error);
+    ad_fail_as(error);
+    uint64_t none = 0;
+    if (tag >> 16)
+        __atomic_compare_exchange_n(&ad_slots[tag >> 16].foreign, &none,
+                                    (uint64_t)number << 32 | tag, false, __ATOMIC_RELEASE,
+                                    __ATOMIC_RELAXED);
+    return number;
+}
+
+uint32_t ad_real_refuse(uint32_t index, uint32_t tag, const char *what, struct tape_site site)
+{
+    if (!recording)
+        return refuse_without_tape(index, tag, what, site);
+    if (!tape_poison_fail(recording, index, tag)) {
+        ad_status code;
+        const char *why = refusal(tag, &code);
+        tape_fail(recording, (enum tape_status)code, site, "%s: %s", what, why);
+    }
+    return ad_poison(recording);
+}
+
+/* NaN that carries a failure, by its number: index 0, and a tag that no recording has. */
+static ad_real poisoned(uint32_t number)
+{
+    return (ad_real){(double)NAN, 0, number};
+}
+
+/* Makes room for a record of so many operands and this value. False: it is not recorded. */
+static bool statement_room(uint32_t n, double value, struct tape_site site, uintptr_t near)
+{
+    if (recording && recording->nonfinite)
+        tape_nonfinite_statement(recording, value, site);
+    if (recording)
+        return tape_statement_room(recording, n, site, near);
+    ad_fail(AD_ERROR_STATE, site, "statement: the thread records on no tape");
+    return false;
+}
+
+ad_real ad_statement_unusual_(const void *formula, uint32_t how, uint32_t low)
+{
+    /* The statement and its call lie in one object, so less than 2 GiB apart. */
+    const uintptr_t near = (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0));
+    const struct tape_site site = {
+        low ? near + (uintptr_t)(intptr_t)(int32_t)(low - (uint32_t)near) : near, 0};
+    const uint32_t named = how & 0xFF;
+    const bool compared = how >> 8 & 1, checked = how >> 9 & 1;
+    const double *const given = formula;
+    const uint64_t *const words = (const uint64_t *)formula + 1 + named;
+    const uint32_t tag = (uint32_t)(ad_statement_cursor_.result >> 32);
+    double partial[AD_EXPR_SLOTS];
+    uint32_t index[AD_EXPR_SLOTS], n = 0, active = 0;
+    for (uint32_t k = 0; k < named; k++) {
+        if (how >> (16 + k) & 1)
+            continue;
+        const uint32_t i = (uint32_t)words[k], own = (uint32_t)(words[k] >> 32);
+        uint32_t q = compared ? 0 : n;
+        if (checked && words[k] && own != tag &&
+            !(recording && tape_statement_holds(recording, i, own)))
+            return poisoned(ad_real_refuse(i, own, tape_statement_kind.op.name, site));
+        active |= i;
+        while (q < n && index[q] != i)
+            q++;
+        if (q < n) {
+            partial[q] += given[1 + k];
+            continue;
+        }
+        index[n] = i;
+        partial[n++] = given[1 + k];
+    }
+    struct ad_statement_cursor *const c = &ad_statement_cursor_;
+    if (!active)
+        return ad_real_constant_(given[0]);
+    if (ad_no_room_(c, n) && !statement_room(n, given[0], site, near))
+        return recording && recording->error.code == TAPE_OK /* no_grad */
+                   ? ad_real_constant_(given[0])
+                   : poisoned(ad_poison(recording));
+    uint32_t *const word = c->word - (n + 2);
+    word[0] = n;
+    word[1] = low;
+    memcpy(c->partial, partial, n * sizeof *partial);
+    memcpy(word + 2, index, n * sizeof *index);
+    return ad_statement_end_(c, given[0], c->partial + n, word);
 }
 
 /* ---- leaves ---- */
 
-/* Index and tag of the first of n new leaves in *first, as the cursor has them. */
+/* Index and tag of the first of n new leaves in *first, as the cursor has them; their tape in *on,
+ * NULL: there is none. */
 static ad_status take_leaves(ad_tape tape, int64_t n, const double *values, const ad_real *x,
-                             struct tape_site site, uint64_t *first)
+                             struct tape_site site, struct tape **on, uint64_t *first)
 {
-    struct tape *t = ad_tape_find(tape.slot, tape.generation, "real_leaves", site);
+    struct tape *t = *on = ad_tape_find(tape.slot, tape.generation, "real_leaves", site);
     if (!t)
         return ad_failed();
     if (t->error.code != TAPE_OK)
@@ -267,11 +349,14 @@ static ad_status leaves(ad_tape tape, int64_t n, const double *values, ad_real *
                         struct tape_site site)
 {
     uint64_t first = 0;
-    const ad_status status = take_leaves(tape, n, values, x, site, &first);
+    struct tape *t;
+    const ad_status status = take_leaves(tape, n, values, x, site, &t, &first);
+    const uint32_t poison = status == AD_OK ? 0 : ad_poison(t);
     /* More than there are indices is no number of elements: nothing is written. */
-    for (int64_t i = 0; i < n && n <= UINT32_MAX && x && values; i++)
-        x[i] = (ad_real){values[i], first ? (uint32_t)first + (uint32_t)i : 0,
-                         (uint32_t)(first >> 32)};
+    for (int64_t i = 0; i < n && n <= UINT32_MAX && x; i++)
+        x[i] = status == AD_OK
+                   ? (ad_real){values[i], (uint32_t)first + (uint32_t)i, (uint32_t)(first >> 32)}
+                   : poisoned(poison);
     return status;
 }
 
@@ -343,14 +428,17 @@ static bool indices(struct tape *t, int64_t n, const ad_real *x, const char *wha
     bool all = true;
     for (int64_t i = 0; i < n; i++) {
         of->index[i] = x[i].index;
-        all &= x[i].index == 0 || (x[i].tag == newest->tag && x[i].index - newest->first < span);
+        all &= (x[i].index | x[i].tag) == 0 ||
+               (x[i].tag == newest->tag && x[i].index - newest->first < span);
     }
     for (int64_t i = 0; i < n && !all; i++)
-        if (x[i].index && !tape_statement_holds(t, x[i].index, x[i].tag)) {
-            *status = (ad_status)tape_fail(
-                t, TAPE_ERROR_HANDLE, site,
-                "%s: %s[%lld] is no value of this tape: it was dropped, never set, or is another's",
-                what, name, (long long)i);
+        if ((x[i].index | x[i].tag) && !tape_statement_holds(t, x[i].index, x[i].tag)) {
+            if (!tape_poison_fail(t, x[i].index, x[i].tag))
+                tape_fail(t, TAPE_ERROR_HANDLE, site,
+                          "%s: %s[%lld] is no value of this tape: it was dropped, never set, or is "
+                          "another's",
+                          what, name, (long long)i);
+            *status = (ad_status)t->error.code;
             indices_free(t, of);
             return false;
         }
@@ -404,8 +492,15 @@ ad_status ad_real_backward_seeds_site(ad_tape tape, int64_t n, const ad_real *y,
     return backward(tape, n, y, seed, "real_backward_seeds", site);
 }
 
-static ad_status gradients(ad_tape tape, int64_t n, const ad_real *x, double *gradient,
-                           struct tape_site site)
+/* After a failure. More than there may be is no number of elements: nothing is written. */
+static void spoil(double *to, int64_t n)
+{
+    for (int64_t i = 0; to && n <= UINT32_MAX && i < n; i++)
+        to[i] = (double)NAN;
+}
+
+static ad_status read_gradients(ad_tape tape, int64_t n, const ad_real *x, double *gradient,
+                                struct tape_site site)
 {
     static const char what[] = "real_gradient";
     char open[TAPE_NO_GRAD_TEXT];
@@ -418,12 +513,15 @@ static ad_status gradients(ad_tape tape, int64_t n, const ad_real *x, double *gr
                                     n < 0 ? "n is negative" : "a null pointer");
     for (int64_t i = 0; i < n; i++) {
         uint32_t value, element;
+        if (tape_poison_fail(t, x[i].index, x[i].tag))
+            return (ad_status)t->error.code;
         if (x[i].index == 0 || !tape_statement_holds(t, x[i].index, x[i].tag))
             return (ad_status)tape_fail(
                 t, TAPE_ERROR_HANDLE, site, "%s: x[%lld] is %s%s", what, (long long)i,
-                x[i].index ? "no value of this tape: it was dropped, never set, or is another's"
-                           : "a constant",
-                x[i].index ? "" : tape_no_grad_open(t, open));
+                x[i].index | x[i].tag
+                    ? "no value of this tape: it was dropped, never set, or is another's"
+                    : "a constant",
+                x[i].index | x[i].tag ? "" : tape_no_grad_open(t, open));
         if (!tape_statement_leaf(t, x[i].index, &value, &element))
             return (ad_status)tape_fail(t, TAPE_ERROR_STATE, site,
                                         "%s: x[%lld] is no leaf; ad_real_jacobian has derivatives "
@@ -441,6 +539,15 @@ static ad_status gradients(ad_tape tape, int64_t n, const ad_real *x, double *gr
     return AD_OK;
 }
 
+static ad_status gradients(ad_tape tape, int64_t n, const ad_real *x, double *gradient,
+                           struct tape_site site)
+{
+    const ad_status status = read_gradients(tape, n, x, gradient, site);
+    if (status != AD_OK)
+        spoil(gradient, n);
+    return status;
+}
+
 ad_status ad_real_gradients_site(ad_tape tape, int64_t n, const ad_real *x, double *gradient,
                                  unsigned ad_line_)
 {
@@ -449,14 +556,14 @@ ad_status ad_real_gradients_site(ad_tape tape, int64_t n, const ad_real *x, doub
 
 double ad_real_gradient_site(ad_tape tape, ad_real x, unsigned ad_line_)
 {
-    double gradient = NAN;
-    return gradients(tape, 1, &x, &gradient, AD_HERE) == AD_OK ? gradient : (double)NAN;
+    double gradient;
+    gradients(tape, 1, &x, &gradient, AD_HERE);
+    return gradient;
 }
 
-ad_status ad_real_jacobian_site(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
-                                const ad_real *x, double *jacobian, unsigned ad_line_)
+static ad_status read_jacobian(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
+                               const ad_real *x, double *jacobian, struct tape_site site)
 {
-    struct tape_site site = AD_HERE;
     static const char what[] = "real_jacobian";
     ad_status status;
     struct tape *t = enter(tape, what, site, &status);
@@ -478,5 +585,15 @@ ad_status ad_real_jacobian_site(ad_tape tape, int64_t m, const ad_real *y, int64
         indices_free(t, &by);
     }
     indices_free(t, &of);
+    return status;
+}
+
+ad_status ad_real_jacobian_site(ad_tape tape, int64_t m, const ad_real *y, int64_t n,
+                                const ad_real *x, double *jacobian, unsigned ad_line_)
+{
+    const ad_status status = read_jacobian(tape, m, y, n, x, jacobian, AD_HERE);
+    int64_t size;
+    if (status != AD_OK && m > 0 && n > 0 && !__builtin_mul_overflow(m, n, &size))
+        spoil(jacobian, size);
     return status;
 }

@@ -78,6 +78,6 @@ ad_status ad_real_checkpoint_site(ad_tape tape, ad_real_checkpoint_function *fun
                                             n_out, (struct tape_real *)(void *)out, site);
     /* More than there may be is no number of elements: nothing is written. */
     if (status != AD_OK && out && n_out <= UINT32_MAX)
-        unset(n_out, out, 0);
+        unset(n_out, out, ad_poison(t));
     return status;
 }

@@ -7,6 +7,7 @@
 
 #include "tape_nonfinite_scalars.h"
 
+#include <math.h>
 #include <string.h>
 
 _Static_assert(sizeof(ad_real) == sizeof(struct kernel_real), "one layout");
@@ -43,12 +44,27 @@ static void begin(struct call *c, enum kernel_fused_loop_kind kind, int64_t m, a
     c->values = NULL;
 }
 
+/* Results of a call that failed. There may be too many to be an array's. */
+static void poison_results(const struct call *c, uint32_t tag)
+{
+    for (int64_t i = 0; c->y && c->plan.m < UINT32_MAX && i < c->plan.m; i++)
+        c->y[i] = (ad_real){(double)NAN, 0, tag};
+}
+
 static ad_status fail(const struct call *c, ad_status code, const char *why)
 {
     if (c->t)
         return (ad_status)tape_fail(c->t, (enum tape_status)code, c->plan.site, "%s: %s",
                                     c->plan.name, why);
     return ad_fail(code, c->plan.site, "%s: %s", c->plan.name, why);
+}
+
+/* The call is not made. */
+static ad_status refuse(const struct call *c, ad_status code, const char *why)
+{
+    fail(c, code, why);
+    poison_results(c, ad_poison(c->t));
+    return code;
 }
 
 static void operand(struct call *c, int64_t n, ad_array x)
@@ -118,8 +134,9 @@ static void choose(struct call *c)
     }
 }
 
-/* Whether all operands are values of the tape. The first that is none becomes the tape's error. */
-static bool survey(struct call *c)
+/* Whether all operands are values of the tape. The first that is none becomes the tape's error, and
+ * *poison the tag of what stems from it. */
+static bool survey(struct call *c, uint32_t *poison)
 {
     bool held = true;
     for (int k = 0; k < c->plan.n_in; k++) {
@@ -127,9 +144,9 @@ static bool survey(struct call *c)
         if (tape_fused_loop_survey(c->t, &c->in[k], &refused) || !held)
             continue;
         const ad_real *x = (const ad_real *)(const void *)c->in[k].real;
-        while (!c->t && x[refused].index == 0)
+        while (!c->t && (x[refused].index | x[refused].tag) == 0)
             refused++;
-        ad_real_refuse(x[refused].tag, c->plan.name, c->plan.site);
+        *poison = ad_real_refuse(x[refused].index, x[refused].tag, c->plan.name, c->plan.site);
         held = false;
     }
     return held;
@@ -217,19 +234,22 @@ static void write_custom(const struct call *c)
 static ad_status record(struct call *c)
 {
     ad_status status = check_arguments(c);
-    if (status != AD_OK)
+    if (status != AD_OK) {
+        poison_results(c, ad_poison(c->t));
         return status;
+    }
     const bool timed = c->t && tape_observed(c->t);
     const uint64_t start = timed ? tape_account_start(c->t) : 0;
     c->plan.in = c->in;
-    const bool held = survey(c);
+    uint32_t poison = 0;
+    const bool held = survey(c, &poison);
     choose(c);
     for (int k = 0; c->map && k < c->plan.n_in; k++)
         c->plan.n_saved += c->in[k].active ? c->plan.m : 0;
     const bool open = held && c->t && tape_fused_loop_open(c->t, &c->plan);
     if (open && c->custom.pullback)
         write_custom(c);
-    if (c->plan.m > 0)
+    if (c->plan.m > 0 && held && !(c->t && c->t->error.code != TAPE_OK))
         compute(c);
     for (int64_t i = 0; open && c->t->nonfinite && i < c->plan.m; i++)
         if (!tape_nonfinite_result(c->t, c->plan.name, i, c->y[i].value, c->plan.site))
@@ -241,13 +261,16 @@ static ad_status record(struct call *c)
         tape_fused_loop_commit(c->t, &c->plan);
     if (done && timed)
         tape_fused_loop_ran(c->t, &c->plan, start);
+    status = c->t ? (ad_status)c->t->error.code : held ? AD_OK : ad_failed();
+    if (status != AD_OK) {
+        poison_results(c, held ? ad_poison(c->t) : poison);
+        return status;
+    }
     for (int64_t i = 0; i < c->plan.m; i++) {
         c->y[i].index = done ? (uint32_t)first + (uint32_t)i : 0;
         c->y[i].tag = (uint32_t)(first >> 32);
     }
-    if (c->t)
-        return (ad_status)c->t->error.code;
-    return held ? AD_OK : ad_failed();
+    return AD_OK;
 }
 
 /* ---- the kinds ---- */
@@ -398,7 +421,7 @@ ad_status ad_real_map__site(int64_t n, int n_in, const ad_array *x, ad_real *y,
     c.map = callback;
     c.payload = payload;
     if (n_in < 1 || n_in > KERNEL_FUSED_LOOP_IN || !x || !callback)
-        return fail(&c, AD_ERROR_ARGUMENT, "1 to 8 arrays and a callback are wanted");
+        return refuse(&c, AD_ERROR_ARGUMENT, "1 to 8 arrays and a callback are wanted");
     for (int k = 0; k < n_in; k++)
         operand(&c, n, x[k]);
     return record(&c);
@@ -422,9 +445,9 @@ ad_status ad_real_custom__site(int64_t n, ad_array x, int64_t m, const double *v
     begin(&c, KERNEL_FUSED_LOOP_custom, m, y, site);
     if (!custom.name || !custom.pullback || (m > 0 && !values) ||
         (custom.bytes > 0 && !custom.data))
-        return fail(&c, AD_ERROR_ARGUMENT, "a null pointer");
+        return refuse(&c, AD_ERROR_ARGUMENT, "a null pointer");
     if (custom.bytes / sizeof(double) >= UINT32_MAX)
-        return fail(&c, AD_ERROR_LIMIT, "32 GiB of data or more");
+        return refuse(&c, AD_ERROR_LIMIT, "32 GiB of data or more");
     c.custom = (struct tape_custom){custom.name, custom.pullback};
     c.plan.name = custom.name;
     c.plan.n_saved =

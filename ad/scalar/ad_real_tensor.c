@@ -14,6 +14,12 @@ SAME(index);
 SAME(tag);
 _Static_assert(sizeof(ad_real) == sizeof(struct tape_real), "one layout");
 
+static void poison(int64_t n, ad_real *y, uint32_t tag)
+{
+    for (int64_t i = 0; i < n && y; i++)
+        y[i] = (ad_real){(double)NAN, 0, tag};
+}
+
 /* The value whose elements are wanted, or 0 and *status. */
 static uint32_t find(ad_tensor x, int64_t n, const ad_real *y, struct tape_site site,
                      struct tape **tape, ad_status *status)
@@ -46,16 +52,17 @@ ad_status ad_reals_of_tensor_site(ad_tensor x, int64_t n, ad_real *y, unsigned a
     const uint32_t v = find(x, n, y, site, &t, &status);
     if (!v) {
         /* n may be anything. */
-        for (int64_t i = 0; i < n && n <= UINT32_MAX && y; i++)
-            y[i] = (ad_real){(double)NAN, 0, 0};
+        if (n <= UINT32_MAX)
+            poison(n, y, ad_poison(t));
         return status;
     }
     if ((t->entries[v].flags & TAPE_NEEDS_GRADIENT) && !t->no_grad)
         status = ad_real_record(t, (ad_tape){x.tape, x.tape_generation}, tape_elements_kind.op.name,
                                 site);
     if (status == AD_OK)
-        return (ad_status)tape_bridge_reals(t, v, to, site);
-    tape_bridge_constants(t, v, to);
+        status = (ad_status)tape_bridge_reals(t, v, to, site);
+    if (status != AD_OK)
+        poison(n, y, ad_poison(t));
     return status;
 }
 

@@ -7,6 +7,7 @@
 #include "plain_format.h"
 
 #include "tape_nonfinite.h"
+#include "tape_poison.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -27,6 +28,7 @@ static _Thread_local struct {
     ad_status newest; /* code of the newest failure, kept or not */
     bool kept;        /* the newest is the one that is kept */
     bool read;        /* the user has seen it: the next may take its place */
+    uint32_t seen;    /* how often, ever */
 } own;
 
 #define STATUSES (sizeof status_names / sizeof status_names[0])
@@ -51,6 +53,30 @@ const char *ad_status_text(ad_status status)
     return (size_t)status < STATUSES ? status_texts[status] : "not a status";
 }
 
+static void error_write(struct tape_error *error, ad_status code, struct tape_site site,
+                        const char *format, va_list list)
+{
+    char *text = error->message;
+    int n = plain_vformat(text, TAPE_MESSAGE_BYTES, format, list);
+    error->code = (enum tape_status)code;
+    error->number = 0;
+    if (n < 0 || n > TAPE_MESSAGE_BYTES - 64)
+        n = n < 0 ? 0 : TAPE_MESSAGE_BYTES - 64;
+    if (site.pc) {
+        memcpy(text + n, " at ", 5);
+        ad_describe(site, text + n + 4, (size_t)(TAPE_MESSAGE_BYTES - n - 4));
+    }
+}
+
+void ad_error_make(struct tape_error *error, ad_status code, struct tape_site site,
+                   const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    error_write(error, code, site, format, list);
+    va_end(list);
+}
+
 ad_status ad_fail(ad_status code, struct tape_site site, const char *format, ...)
 {
     own.newest = code;
@@ -59,24 +85,38 @@ ad_status ad_fail(ad_status code, struct tape_site site, const char *format, ...
         return code;
     own.read = false;
     own.tape = (ad_tape){0, 0};
-    char *text = own.error.message;
     va_list list;
     va_start(list, format);
-    int n = plain_vformat(text, TAPE_MESSAGE_BYTES, format, list);
+    error_write(&own.error, code, site, format, list);
     va_end(list);
-    own.error.code = (enum tape_status)code;
-    if (n < 0 || n > TAPE_MESSAGE_BYTES - 64)
-        n = n < 0 ? 0 : TAPE_MESSAGE_BYTES - 64;
-    if (site.pc) {
-        memcpy(text + n, " at ", 5);
-        ad_describe(site, text + n + 4, (size_t)(TAPE_MESSAGE_BYTES - n - 4));
-    }
     return code;
+}
+
+ad_status ad_fail_as(const struct tape_error *error)
+{
+    own.newest = (ad_status)error->code;
+    own.kept = own.error.code == TAPE_OK || own.read;
+    if (own.kept) {
+        own.read = false;
+        own.tape = (ad_tape){0, 0};
+        own.error = *error;
+    }
+    return own.newest;
+}
+
+uint32_t ad_poison(struct tape *t)
+{
+    return tape_poison(t && t->error.code != TAPE_OK ? &t->error : &own.error);
 }
 
 ad_status ad_failed(void)
 {
     return own.newest;
+}
+
+uint32_t ad_errors_seen(void)
+{
+    return own.seen;
 }
 
 void ad_fail_about(ad_tape tape)
@@ -89,6 +129,7 @@ const char *ad_unread(void)
 {
     bool unread = own.error.code != TAPE_OK && !own.read;
     own.read = own.read || unread;
+    own.seen += unread;
     return unread ? own.error.message : NULL;
 }
 
@@ -100,6 +141,7 @@ static struct tape_error *error_of(ad_tape tape, const char *what)
     struct tape *t = ad_tape_behind((ad_tensor){tape.slot, tape.generation, 0, 0});
     if (t) {
         tape_nonfinite_settle(t);
+        t->error.heard = true;
         return &t->error;
     }
     const bool shown = own.error.code != TAPE_OK && own.tape.slot == tape.slot &&
@@ -108,6 +150,7 @@ static struct tape_error *error_of(ad_tape tape, const char *what)
         ad_tape_find(tape.slot, tape.generation, what, (struct tape_site){0, 0});
     if (tape.slot)
         own.tape = tape;
+    own.seen += !own.read;
     own.read = true;
     return &own.error;
 }

@@ -122,6 +122,13 @@ static void read_gradient(const struct tape *t, uint32_t v, void *buffer)
         memset(buffer, 0, tape_value_bytes(value));
 }
 
+/* After a failure. What a user's own gradient buffer holds stays. */
+static void spoil(const struct tape *t, uint32_t v, void *buffer, int64_t count)
+{
+    if (v && !((t->entries[v].flags & TAPE_USER_GRADIENT) && tape_gradient(t, v) == buffer))
+        ad_buffer_spoil(t, v, buffer, count);
+}
+
 ad_status ad_gradient_site(ad_tensor x, void *buffer, int64_t count, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
@@ -131,28 +138,26 @@ ad_status ad_gradient_site(ad_tensor x, void *buffer, int64_t count, unsigned ad
     if (!t)
         return status;
     if (t->error.code != TAPE_OK)
-        return (ad_status)t->error.code;
-    if (t->calls.innermost)
-        return (ad_status)tape_call_refuse(t, "gradient", site);
-    status = check_gradient(t, v, buffer, count, "gradient", site);
+        status = (ad_status)t->error.code;
+    else if (t->calls.innermost)
+        status = (ad_status)tape_call_refuse(t, "gradient", site);
+    else
+        status = check_gradient(t, v, buffer, count, "gradient", site);
     if (status == AD_OK)
         read_gradient(t, v, buffer);
+    else
+        spoil(t, v, buffer, count);
     return status;
 }
 
-ad_status ad_gradients_site(int n, const ad_tensor *x, void *const *buffers, const int64_t *counts,
-                            unsigned ad_line_)
+/* The gradients of x[n], n > 0, can be read into the buffers. *tape: theirs, or NULL. */
+static ad_status check_gradients(int n, const ad_tensor *x, void *const *buffers,
+                                 const int64_t *counts, struct tape_site site, struct tape **tape)
 {
-    struct tape_site site = AD_HERE;
-    struct tape *t;
     ad_status status;
     char what[32];
-    if (n == 0)
-        return AD_OK;
-    if (n < 0 || !x)
-        return ad_fail(AD_ERROR_ARGUMENT, site,
-                       n < 0 ? "gradients: n is negative" : "gradients: x is a null pointer");
-    ad_value_find(x[0], "gradients: x[0]", 0, site, &t, &status);
+    ad_value_find(x[0], "gradients: x[0]", 0, site, tape, &status);
+    struct tape *t = *tape;
     if (!t)
         return status;
     if (t->error.code != TAPE_OK)
@@ -170,9 +175,26 @@ ad_status ad_gradients_site(int n, const ad_tensor *x, void *const *buffers, con
         if (status != AD_OK)
             return status;
     }
-    for (int i = 0; i < n; i++)
-        read_gradient(t, x[i].value, buffers[i]);
     return AD_OK;
+}
+
+ad_status ad_gradients_site(int n, const ad_tensor *x, void *const *buffers, const int64_t *counts,
+                            unsigned ad_line_)
+{
+    struct tape_site site = AD_HERE;
+    struct tape *t;
+    if (n == 0)
+        return AD_OK;
+    if (n < 0 || !x)
+        return ad_fail(AD_ERROR_ARGUMENT, site,
+                       n < 0 ? "gradients: n is negative" : "gradients: x is a null pointer");
+    const ad_status status = check_gradients(n, x, buffers, counts, site, &t);
+    for (int i = 0; i < n && t && buffers && counts; i++)
+        if (status == AD_OK)
+            read_gradient(t, x[i].value, buffers[i]);
+        else
+            spoil(t, ad_value_live(t, x[i]), buffers[i], counts[i]);
+    return status;
 }
 
 ad_status ad_gradient_buffer_site(ad_tensor x, void *buffer, int64_t count, unsigned ad_line_)

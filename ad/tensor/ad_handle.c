@@ -6,7 +6,11 @@
 #include "ad_internal.h"
 
 #include "tape_call.h"
+#include "tape_no_grad.h"
+#include "tape_nonfinite.h"
+#include "tape_poison.h"
 #include "tape_release.h"
+#include "tape_statement.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -43,6 +47,7 @@ uint32_t ad_slot_take(struct tape *t, uint64_t thread)
      * generation. Generation 0 is never live, so that a handle of zeros is none. */
     __atomic_add_fetch(&s->generation, s->generation + 1 == 0 ? 2 : 1, __ATOMIC_RELAXED);
     __atomic_store_n(&s->tape, t, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->foreign, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&s->thread, thread, __ATOMIC_RELEASE);
     return i;
 }
@@ -64,6 +69,24 @@ enum { CHECKED = false };
 enum { CHECKED = true };
 #endif
 
+/* A failure of another thread becomes the tape's, if the tape still has what it was about: the slot
+ * may have been another tape's. */
+static __attribute__((noinline, cold)) void foreign_take(struct ad_slot *s, struct tape *t)
+{
+    const uint64_t foreign = __atomic_exchange_n(&s->foreign, 0, __ATOMIC_ACQUIRE);
+    uint32_t first, end;
+    if (tape_statement_tagged(t, (uint32_t)foreign, &first, &end))
+        tape_poison_fail(t, 0, (uint32_t)(foreign >> 32));
+}
+
+static inline struct tape *owned(struct ad_slot *s)
+{
+    struct tape *t = __atomic_load_n(&s->tape, __ATOMIC_RELAXED);
+    if (__builtin_expect(__atomic_load_n(&s->foreign, __ATOMIC_RELAXED) != 0, 0))
+        foreign_take(s, t);
+    return t;
+}
+
 static inline struct tape *find(uint32_t slot, uint32_t generation)
 {
     if (slot - 1 >= AD_SLOTS - 1)
@@ -72,7 +95,7 @@ static inline struct tape *find(uint32_t slot, uint32_t generation)
     if (__atomic_load_n(&s->generation, __ATOMIC_ACQUIRE) != generation ||
         __atomic_load_n(&s->thread, __ATOMIC_RELAXED) != ad_thread || !ad_thread)
         return NULL;
-    return __atomic_load_n(&s->tape, __ATOMIC_RELAXED);
+    return owned(s);
 }
 
 struct tape *ad_tape_adopt(ad_tape tape)
@@ -90,7 +113,7 @@ struct tape *ad_tape_adopt(ad_tape tape)
         __atomic_store_n(&s->thread, AD_THREAD_NONE, __ATOMIC_RELEASE);
         return NULL;
     }
-    struct tape *t = __atomic_load_n(&s->tape, __ATOMIC_RELAXED);
+    struct tape *t = owned(s);
     tape_observe_adopt(t, true);
     return t;
 }
@@ -189,6 +212,26 @@ ad_status ad_tape_create_site(ad_tape *tape, const ad_tape_options *options, uns
     return AD_OK;
 }
 
+/* Says what the user may have missed of a tape that is about to be destroyed. */
+static void last_words(struct tape *t)
+{
+    char text[TAPE_MESSAGE_BYTES + 64], where[TAPE_NO_GRAD_TEXT] = "";
+    tape_nonfinite_settle(t);
+    if (t->error.code != TAPE_OK && !t->error.heard) {
+        (void)snprintf(text, sizeof text, "a tape is destroyed whose error nobody asked for: %s",
+                       t->error.message);
+        ad_log_say(AD_LOG_WARNING, text);
+    }
+    if (t->no_grad == 0)
+        return;
+    const struct tape_site site = tape_no_grad_site(t);
+    if (site.pc || site.line)
+        ad_describe(site, where, sizeof where);
+    (void)snprintf(text, sizeof text, "a tape is destroyed while no_grad%s%s is open",
+                   where[0] ? " begun at " : "", where);
+    ad_log_say(AD_LOG_WARNING, text);
+}
+
 ad_status ad_tape_destroy_site(ad_tape tape, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
@@ -199,6 +242,7 @@ ad_status ad_tape_destroy_site(ad_tape tape, unsigned ad_line_)
         return ad_failed();
     if (t->calls.innermost)
         return (ad_status)tape_call_refuse(t, "tape_destroy", site);
+    last_words(t);
     ad_real_forget(t);
     ad_slot_give(tape.slot);
     tape_destroy(t);
@@ -299,6 +343,11 @@ uint32_t ad_value_on(struct tape *t, ad_tensor x, struct tape_site site, const c
     va_end(list);
     fail_operand(t, x, which, site);
     return 0;
+}
+
+uint32_t ad_value_live(const struct tape *t, ad_tensor x)
+{
+    return find(x.tape, x.tape_generation) == t && is_live(t, x) ? x.value : 0;
 }
 
 /* The failure of an op's operands, found again and named. */

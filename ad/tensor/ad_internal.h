@@ -34,6 +34,10 @@ struct ad_slot {
     uint64_t thread;
     uint32_t generation; /* grows when a tape takes the slot, before thread is set */
     uint32_t next_free;
+    /* Atomic: a failure of another thread, by its number in the upper half, with the tag of the
+     * operand, which was the tape's. It becomes the tape's error at the next call with its handle;
+     * 0: there is none. */
+    uint64_t foreign;
 };
 extern struct ad_slot ad_slots[AD_SLOTS];
 
@@ -53,8 +57,18 @@ uint64_t ad_thread_number(void);
  * code. */
 ad_status ad_fail(ad_status code, struct tape_site site, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Writes such a failure to *error alone. */
+void ad_error_make(struct tape_error *error, ad_status code, struct tape_site site,
+                   const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* The thread's error, likewise, is a failure that was made elsewhere. */
+ad_status ad_fail_as(const struct tape_error *error);
+/* The tag of numbers that stem from t's error; without one (or a tape) from the calling thread's.
+ */
+uint32_t ad_poison(struct tape *t);
 /* The code of the calling thread's newest failure: what a call returns that has just failed. */
 ad_status ad_failed(void);
+/* How often the user has seen or cleared the calling thread's error. */
+uint32_t ad_errors_seen(void);
 /* The failure just made is about this tape, which is not the calling thread's. */
 void ad_fail_about(ad_tape tape);
 /* The thread's error if the user has not seen it, which he is about to; else NULL. */
@@ -111,8 +125,9 @@ struct tape *ad_real_recording(void);
  * The end takes what the begin returned. */
 uint64_t ad_real_calls_begin(const struct tape *t);
 void ad_real_calls_end(const struct tape *t, uint64_t owner);
-/* Why an operand with this tag is refused; in the tape that is recorded on if there is one. */
-void ad_real_refuse(uint32_t tag, const char *what, struct tape_site site);
+/* Makes an error of an operand that is refused: that of the tape which is recorded on; without one
+ * the thread's, and that of the operand's tape. The result is the tag of what stems from it. */
+uint32_t ad_real_refuse(uint32_t index, uint32_t tag, const char *what, struct tape_site site);
 
 /* dlopens a module that lies beside the library; NULL with the reason in error. */
 void *ad_module_open(const char *name, char *error, size_t n);
@@ -144,6 +159,9 @@ uint32_t ad_value_find(ad_tensor x, const char *what, int operand, struct tape_s
 uint32_t ad_value_on(struct tape *t, ad_tensor x, struct tape_site site, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* The index of a live value of this tape, or 0; no error is set. */
+uint32_t ad_value_live(const struct tape *t, ad_tensor x);
+
 static inline ad_tensor ad_handle_of(const struct tape *t, uint32_t slot, uint32_t generation,
                                      uint32_t value)
 {
@@ -153,6 +171,11 @@ static inline ad_tensor ad_handle_of(const struct tape *t, uint32_t slot, uint32
 /* buffer has room for x's elements; else the tape's error is set, naming `what`. */
 ad_status ad_buffer_check(struct tape *t, uint32_t x, const char *what, const void *buffer,
                           int64_t count, struct tape_site site);
+
+/* The call that was to fill buffer with x's elements has failed: what is in it now can be mistaken
+ * for nothing: NaN, of integers the least. x: 0 where nothing is known of it. No more is written than
+ * `count` says that there is room for, nor than x has. */
+void ad_buffer_spoil(const struct tape *t, uint32_t x, void *buffer, int64_t count);
 
 /* Runs an op on handles: what every generated function does. */
 ad_tensor ad_apply(const struct kernel_op *op, int n_in, const ad_tensor *in, int n_attr,

@@ -133,6 +133,20 @@ ad_status ad_buffer_check(struct tape *t, uint32_t x, const char *what, const vo
     return AD_OK;
 }
 
+void ad_buffer_spoil(const struct tape *t, uint32_t x, void *buffer, int64_t count)
+{
+    if (!x || !buffer)
+        return;
+    const struct kernel_array *a = &t->entries[x].array;
+    for (int64_t i = 0; i < count && i < a->size; i++)
+        if (a->dtype == KERNEL_F32)
+            ((float *)buffer)[i] = NAN;
+        else if (a->dtype == KERNEL_F64)
+            ((double *)buffer)[i] = (double)NAN;
+        else
+            ((int64_t *)buffer)[i] = INT64_MIN;
+}
+
 ad_status ad_value_site(ad_tensor x, void *buffer, int64_t count, unsigned ad_line_)
 {
     struct tape_site site = AD_HERE;
@@ -143,9 +157,11 @@ ad_status ad_value_site(ad_tensor x, void *buffer, int64_t count, unsigned ad_li
         return status;
     status = ad_buffer_check(t, v, "value", buffer, count, site);
     if (status == AD_OK && !tape_call_reads(t, v))
-        return (ad_status)tape_fail_memory(t, site, "value");
+        status = (ad_status)tape_fail_memory(t, site, "value");
     if (status == AD_OK)
         tape_read(t, v, buffer);
+    else
+        ad_buffer_spoil(t, v, buffer, count);
     return status;
 }
 

@@ -76,8 +76,8 @@ static bool whole(struct real *real, double (*now)(void))
     real->record = now ? now() - start : 0.0;
     real->value = y.value;
     count(real, &real->x[n - 1], &y);
-    ad_real_backward(real->tape, y);
-    return ad_real_gradients(real->tape, n, real->x, real->gradient) == AD_OK &&
+    return ad_real_backward(real->tape, y) == AD_OK &&
+           ad_real_gradients(real->tape, n, real->x, real->gradient) == AD_OK &&
            ad_tape_reset(real->tape) == AD_OK;
 }
 

@@ -132,17 +132,18 @@ static bool pass(ad_tape tape, void (*way)(ad_tape, ad_tensor *, struct model *)
     ad_tensor state[2] = {zero, zero};
     way(tape, state, &m);
     ad_tensor loss = ad_sum(ad_square(state[0]));
-    ad_backward(loss);
+    ad_status status = ad_backward(loss);
     ad_stats stats;
     ad_tape_stats(tape, &stats);
     result->loss = ad_item(loss);
     float *g = result->gradient;
-    ad_gradients(3, (ad_tensor[]){m.wx, m.wh, m.b}, (void *[]){g, g + WX, g + WX + WH},
-                 (int64_t[]){WX, WH, GATES});
+    if (status == AD_OK)
+        status = ad_gradients(3, (ad_tensor[]){m.wx, m.wh, m.b}, (void *[]){g, g + WX, g + WX + WH},
+                              (int64_t[]){WX, WH, GATES});
     result->peak_bytes = stats.peak_bytes;
     result->steps = m.steps;
     result->milliseconds = now() - begin;
-    if (ad_tape_status(tape) == AD_OK)
+    if (status == AD_OK)
         return true;
     fprintf(stderr, "checkpoint: %s\n", ad_tape_message(tape));
     return false;

@@ -49,15 +49,14 @@ static double objective(unsigned n, const double *x, double *gradient, void *pay
     ad_mark mark = ad_tape_mark(p->tape);
     ad_tensor loss = loss_of(p);
     double value = ad_item(loss);
-    if (gradient) {
-        ad_backward(loss);
-        ad_gradients(2, (ad_tensor[]){p->weight, p->bias}, (void *[]){gradient, gradient + WEIGHTS},
-                     (int64_t[]){WEIGHTS, DIGITS_CLASSES});
-    }
+    ad_status status = gradient ? ad_backward(loss) : ad_tape_status(p->tape);
+    if (gradient && status == AD_OK)
+        status = ad_gradients(2, (ad_tensor[]){p->weight, p->bias},
+                              (void *[]){gradient, gradient + WEIGHTS},
+                              (int64_t[]){WEIGHTS, DIGITS_CLASSES});
     ad_tape_rewind(p->tape, mark);
     p->evaluations++;
-    /* One look: the first failure of all these stays in the tape. */
-    if (ad_tape_status(p->tape) != AD_OK)
+    if (status != AD_OK)
         nlopt_force_stop(p->optimiser);
     return value;
 }

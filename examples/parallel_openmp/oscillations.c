@@ -76,9 +76,8 @@ int judge(double loss, const double *gradient)
     ad_tape_record_begin(tape);
     ad_real_leaves(tape, PARAMETERS, guess, p);
     sum = squared_residuals(p, 0, MEASUREMENTS);
-    ad_real_backward(tape, sum);
-    ad_real_gradients(tape, PARAMETERS, p, serial);
-    if (ad_tape_status(tape) != AD_OK) {
+    if (ad_real_backward(tape, sum) != AD_OK ||
+        ad_real_gradients(tape, PARAMETERS, p, serial) != AD_OK) {
         fprintf(stderr, "%s\n", ad_tape_message(tape));
         return 1;
     }

@@ -28,10 +28,9 @@ int main(void)
         ad_tape_join(tape, part[k], 1, &y[k]);
     for (int k = 0; k < PARTS; k++)
         ad_set(&loss, ad_real_add(loss, y[k]));
-    ad_real_backward(tape, loss);
-    ad_real_gradients(tape, PARAMETERS, p, gradient);
     /* One look for all that was done, on the forks as well. */
-    if (ad_tape_status(tape) != AD_OK) {
+    if (ad_real_backward(tape, loss) != AD_OK ||
+        ad_real_gradients(tape, PARAMETERS, p, gradient) != AD_OK) {
         fprintf(stderr, "parallel_openmp: %s\n", ad_tape_message(tape));
         return 1;
     }

@@ -71,10 +71,9 @@ int main(void)
         ad_tape_reset(tape);
         ad_real_leaves(tape, PARAMETERS, at, p);
         loss = record(tape, p);
-        ad_real_backward(tape, loss);
-        ad_real_gradients(tape, PARAMETERS, p, gradient);
-        ad_tape_stats(tape, &stats);
-        if (ad_tape_status(tape) != AD_OK) {
+        if (ad_real_backward(tape, loss) != AD_OK ||
+            ad_real_gradients(tape, PARAMETERS, p, gradient) != AD_OK ||
+            ad_tape_stats(tape, &stats) != AD_OK) {
             fprintf(stderr, "parallel_pthreads: %s\n", ad_tape_message(tape));
             return 1;
         }

@@ -154,13 +154,14 @@ static bool differentiate(ad_tape tape, void (*way)(ad_tape, ad_real *), struct 
     memcpy(u, x, sizeof u);
     way(tape, u);
     ad_set(&y, ad_real_add(ad_real_square(u[0]), ad_real_mul(u[1], u[2])));
-    ad_real_backward(tape, y);
-    ad_real_gradients(tape, ALL, x, result->gradient);
+    ad_status status = ad_real_backward(tape, y);
+    if (status == AD_OK)
+        status = ad_real_gradients(tape, ALL, x, result->gradient);
     ad_tape_stats(tape, &stats);
     result->value = ad_real_value(y);
     result->peak_bytes = stats.peak_bytes;
     result->computed = computed;
-    if (ad_tape_status(tape) == AD_OK)
+    if (status == AD_OK)
         return true;
     fprintf(stderr, "steps: %s\n", ad_tape_message(tape));
     return false;

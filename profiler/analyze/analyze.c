@@ -182,6 +182,7 @@ void analyze_again(struct analyze_result *analysis, const struct read_profile *p
                                         .symbols = before.symbols,
                                         .n_mappings = before.n_mappings,
                                         .map = before.map,
+                                        .libraries = before.libraries,
                                         .warn = before.warn,
                                         .warn_payload = before.warn_payload};
     if (analysis->symbols && analysis->n_mappings != profile->n_mappings) {
@@ -189,6 +190,12 @@ void analyze_again(struct analyze_result *analysis, const struct read_profile *p
         analysis->symbols = NULL;
     }
     analyze_join(analysis);
+}
+
+void analyze_show_libraries(struct analyze_result *analysis)
+{
+    analysis->libraries = true;
+    analyze_again(analysis, analysis->profile);
 }
 
 void analyze_free(struct analyze_result *analysis)

@@ -106,6 +106,7 @@ struct analyze_result {
     struct analyze_line *through; /* what analyze_call_through() found; owned */
     size_t n_through;
     struct analyze_map *map; /* what analyze_map() was told; owned */
+    bool libraries;          /* what analyze_show_libraries() asked for */
     analyze_warn_fn *warn;
     void *warn_payload;
 };
@@ -124,6 +125,10 @@ void analyze_again(struct analyze_result *analysis, const struct read_profile *p
 /* The places of all sites of the profile, for read_pack(); the array is the caller's to free(), its
  * strings are borrowed from the analysis. */
 struct read_symbol *analyze_symbols(const struct analyze_result *analysis, size_t *n);
+
+/* Samples in libraries of the system are on their own lines, not on those of the program that called
+ * them. Before lines are selected. */
+void analyze_show_libraries(struct analyze_result *analysis);
 
 /* Files below the folder `from` (or that file itself) are shown and read as if they lay below
  * `to`, in all that is joined with the analysis. */

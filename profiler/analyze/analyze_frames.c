@@ -2,6 +2,7 @@
 #include "analyze_frames.h"
 
 #include "base_array.h"
+#include "system_folders.def"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +33,9 @@ static bool frames_same_place(const struct symbols_place *a, const struct symbol
 
 bool analyze_is_system(const char *module)
 {
-    static const char *const folder[] = {"/lib/",       "/lib32/",     "/lib64/", "/usr/lib/",
-                                         "/usr/lib32/", "/usr/lib64/", "["};
+#define X(path) path,
+    static const char *const folder[] = {SYSTEM_FOLDERS(X)};
+#undef X
     for (size_t i = 0; module && i < sizeof folder / sizeof *folder; i++)
         if (strncmp(module, folder[i], strlen(folder[i])) == 0)
             return true;

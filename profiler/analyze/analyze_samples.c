@@ -19,16 +19,38 @@ static bool is_library(const char *module)
                     strcmp(name, "tapescope-collect.so") == 0);
 }
 
+/* The module of a sample's address; the interrupted one is no return address. */
+static const char *samples_module(const struct read_sample *sample, size_t at,
+                                  const struct analyze_result *analysis)
+{
+    return symbols_module(analysis->symbols, sample->stack[at] + (at == 0));
+}
+
 size_t analyze_sample_owner(const struct read_sample *sample, const struct analyze_result *analysis)
 {
     size_t at = 0;
-    const char *module = NULL;
     for (; at < sample->n_stack; at++) {
-        module = symbols_module(analysis->symbols, sample->stack[at] + (at == 0));
-        if (!is_library(module))
+        const char *module = samples_module(sample, at, analysis);
+        if (!is_library(module) && (analysis->libraries || !analyze_is_system(module)))
             break;
     }
-    return at > 0 && (!module || analyze_is_system(module)) ? sample->n_stack : at;
+    if (at == 0)
+        return 0;
+    const char *owner = at < sample->n_stack ? samples_module(sample, at, analysis) : NULL;
+    if (owner && !analyze_is_system(owner))
+        return at;
+    /* Nobody knows which code of the program called it. */
+    return is_library(samples_module(sample, 0, analysis)) ? sample->n_stack : 0;
+}
+
+/* Whether the library worked for the frame that has the sample. */
+static bool samples_for_library(const struct read_sample *sample, size_t owner,
+                                const struct analyze_result *analysis)
+{
+    for (size_t i = 0; i < owner && i < sample->n_stack; i++)
+        if (is_library(samples_module(sample, i, analysis)))
+            return true;
+    return false;
 }
 
 void analyze_sample_line(struct analyze_line *line, const struct read_sample *sample,
@@ -45,7 +67,8 @@ void analyze_sample_line(struct analyze_line *line, const struct read_sample *sa
         place = analyze_place(analysis, sample->stack[owner] + (owner == 0), 0);
     else if (code && !idle && sample->n_stack > 0)
         place.module = symbols_module(analysis->symbols, sample->stack[0] + 1);
-    place.wrapped &= owner == 0; /* a formula is inlined in the user's code, and calls nothing */
+    /* A formula is inlined in the user's code, and calls the system's libraries alone. */
+    place.wrapped &= !samples_for_library(sample, owner, analysis);
     *line = (struct analyze_line){
         .own = !code && sample->pc == 0,
         .idle = idle,
@@ -59,7 +82,9 @@ void analyze_sample_line(struct analyze_line *line, const struct read_sample *sa
     };
     struct analyze_cost *cost = &line->cost;
     cost->samples = sample->count;
-    cost->cpu_samples = sample->cpu_ns > 0 ? sample->count : 0;
+    cost->cpu_samples = sample->working > 0  ? sample->working
+                        : sample->cpu_ns > 0 ? sample->count
+                                             : 0;
     cost->waiting_ns = sample->wall_ns > sample->cpu_ns ? sample->wall_ns - sample->cpu_ns : 0;
     if (sample->waiting == READ_WAITING_INPUT_OUTPUT)
         cost->waiting_io_ns = cost->waiting_ns;

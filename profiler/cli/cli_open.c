@@ -48,6 +48,8 @@ static int apply_maps(struct analyze_result *analysis, const struct cli_args *ar
 
 static int open_apply(struct cli_profile *opened, const struct cli_args *args)
 {
+    if (args->libraries)
+        analyze_show_libraries(opened->analysis);
     int status = apply_maps(opened->analysis, args);
     return status == CLI_OK ? apply_filter(opened, args) : status;
 }

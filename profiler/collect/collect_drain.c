@@ -3,6 +3,8 @@
  * In normal context, under the collector's mutex.
  */
 #include "collect_sampler.h"
+#include "system_folders.def"
+#include "unwind.h"
 
 #include <string.h>
 
@@ -23,6 +25,57 @@ static bool is_blas(const struct collect_modules *modules, uintptr_t pc)
     return false;
 }
 
+/* Whether an address lies in a library of the system. */
+static bool is_system(const struct collect_modules *modules, uintptr_t pc)
+{
+#define X(path) path,
+    static const char *const folder[] = {SYSTEM_FOLDERS(X)};
+#undef X
+    for (size_t i = modules->n; i-- > 0;) {
+        const struct collect_module *module = &modules->module[i];
+        if (pc < module->start || pc >= module->end)
+            continue;
+        for (size_t k = 0; k < sizeof folder / sizeof *folder; k++)
+            if (strncmp(module->path, folder[k], strlen(folder[k])) == 0)
+                return true;
+        return false;
+    }
+    return false;
+}
+
+/* Who called a library of the system: they are compiled without frame pointers, so that what these lead
+ * to lacks the caller, or is nothing. Its callers are found by unwind tables up to the first that
+ * is no such library, from where frame pointers go on, if the library has left the register alone. */
+static void find_callers(struct collect_sample *sample, const struct collect_modules *modules)
+{
+    enum { MOST = 8 };
+    uintptr_t caller[MOST], kept[COLLECT_STACK];
+    uint32_t n = 0, n_kept = 0;
+    struct unwind_copy copy = {.pc = sample->pc[0],
+                               .at = sample->stack,
+                               .fp = sample->frame,
+                               .fp_known = true,
+                               .sp = sample->stack,
+                               .word = sample->word,
+                               .n_words = sample->n_words};
+    while (n < MOST && is_system(modules, copy.pc - copy.is_return) && unwind_caller(&copy))
+        caller[n++] = copy.pc;
+    if (n == 0 || is_system(modules, copy.pc - 1) || !is_code(modules, copy.pc - 1))
+        return;
+    /* What frame pointers have found beyond it. */
+    uint32_t from = copy.fp_known && copy.fp == sample->frame ? 1 : sample->n_pcs;
+    for (uint32_t i = 1; i < sample->n_pcs; i++)
+        if (sample->pc[i] == copy.pc)
+            from = i + 1;
+    while (from < sample->n_pcs)
+        kept[n_kept++] = sample->pc[from++];
+    sample->n_pcs = 1;
+    for (uint32_t i = 0; i < n && sample->n_pcs < COLLECT_STACK; i++)
+        sample->pc[sample->n_pcs++] = caller[i];
+    for (uint32_t i = 0; i < n_kept && sample->n_pcs < COLLECT_STACK; i++)
+        sample->pc[sample->n_pcs++] = kept[i];
+}
+
 /* Completes what the handler could not find out. Returns whether it is only partial. */
 static bool drain_complete(const struct collect_sampler *sampler, struct collect_sample *sample,
                            const struct collect_modules *modules)
@@ -41,6 +94,8 @@ static bool drain_complete(const struct collect_sampler *sampler, struct collect
     for (uint32_t i = 1; i < sample->n_pcs; i++)
         if (!is_code(modules, sample->pc[i]))
             sample->n_pcs = i;
+    if (is_system(modules, sample->pc[0]))
+        find_callers(sample, modules);
     return sample->n_pcs == 1;
 }
 
@@ -52,29 +107,26 @@ static enum collect_waiting waiting_of(const struct collect_sample *sample,
     return idle ? COLLECT_WAITING_BLAS : collect_waiting_of(sample->call);
 }
 
-/* A thread that waits was on a processor before it did: that time, and as much of its own, is the
- * next sample's that finds it at work. A call that has used most of the time since the sample
- * before is at work, such as reading what lies in memory. */
-static void hand_on(struct collect_thread *thread, struct collect_sample *sample,
-                    enum collect_waiting waiting)
+/* Whether a thread was ready to run and had no processor when its timer fired: the signal came as late as
+ * it got one. Where the time passed on a processor, a call of the system did not let the signal in. */
+static bool is_late(const struct collect_sample *sample)
 {
-    if (sample->outside) {
-        thread->owed_ns = 0;
-        return;
-    }
-    const bool waits =
-        waiting != COLLECT_WAITING_NONE && waiting != COLLECT_WAITING_BLAS &&
-        !collect_waiting_yields(sample->call) &&
-        (collect_waiting_sleeps(sample->call) || sample->cpu_ns < sample->wall_ns / 2);
-    if (waits) {
-        thread->owed_ns += sample->cpu_ns;
-        sample->wall_ns -= sample->cpu_ns < sample->wall_ns ? sample->cpu_ns : sample->wall_ns;
-        sample->cpu_ns = 0;
-    } else {
-        sample->wall_ns += thread->owed_ns;
-        sample->cpu_ns += thread->owed_ns;
-        thread->owed_ns = 0;
-    }
+    return sample->late_ns > COLLECT_LATE_NS &&
+           sample->wall_ns >= sample->cpu_ns + sample->late_ns - COLLECT_LATE_NS / 2;
+}
+
+/* Whether a sample found its thread at work, which is: on a processor. One whose call was ended by the
+ * signal waited. Another call has ended by itself: it was at work if it has used most of the time since
+ * the sample before, such as reading what lies in memory; else the thread has waited for it, and been
+ * woken. */
+static bool is_working(const struct collect_sample *sample, enum collect_waiting waiting)
+{
+    if (is_late(sample))
+        return false;
+    return waiting == COLLECT_WAITING_NONE || waiting == COLLECT_WAITING_BLAS ||
+           collect_waiting_yields(sample->call) ||
+           !(sample->interrupted || collect_waiting_sleeps(sample->call) ||
+             sample->cpu_ns < sample->wall_ns / 2);
 }
 
 void collect_drain(struct collect_sampler *sampler, struct collect_thread *thread,
@@ -86,7 +138,6 @@ void collect_drain(struct collect_sampler *sampler, struct collect_thread *threa
         struct collect_sample sample = thread->ring[at % COLLECT_RING];
         const bool partial = drain_complete(sampler, &sample, modules);
         const enum collect_waiting waiting = waiting_of(&sample, modules);
-        hand_on(thread, &sample, waiting);
         /* Between this signal and the last one that was read are those that found the ring full. */
         const uint64_t lost = sample.fired - thread->read - 1;
         thread->read = sample.fired;
@@ -98,7 +149,7 @@ void collect_drain(struct collect_sampler *sampler, struct collect_thread *threa
         if (sample.outside) {
             total->outside++;
         } else if (!collect_samples_add(&sampler->samples, &sample, thread->number, waiting,
-                                        partial)) {
+                                        is_working(&sample, waiting), partial)) {
             sampler->samples.full = true;
             total->lost++;
         } else if (partial) {

@@ -9,6 +9,7 @@
 #endif
 #include "collect_sampler.h"
 
+#include <errno.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 
@@ -69,10 +70,13 @@ NO_CHECKS void collect_registers_read(struct collect_moment *moment, const void 
     if (!may_read(code, pc))
         return;
     /* syscall is 0f 05; one that is to be begun again is still ahead. */
-    if (pc % PAGE <= PAGE - 2 && at[0] == 0x0f && at[1] == 0x05)
+    if (pc % PAGE <= PAGE - 2 && at[0] == 0x0f && at[1] == 0x05) {
         moment->call = (uint32_t)u->uc_mcontext.gregs[REG_RAX] + 1;
-    else if (pc % PAGE >= 2 && at[-2] == 0x0f && at[-1] == 0x05)
+        moment->interrupted = true;
+    } else if (pc % PAGE >= 2 && at[-2] == 0x0f && at[-1] == 0x05) {
         moment->call = collect_call_before(at - 2);
+        moment->interrupted = u->uc_mcontext.gregs[REG_RAX] == -EINTR;
+    }
     if (moment->call == SYS_sched_yield + 1) /* its wrapper has no frame */
         moment->caller = *(const uintptr_t *)moment->stack;
 }
@@ -91,8 +95,10 @@ NO_CHECKS void collect_registers_read(struct collect_moment *moment, const void 
     moment->stack = u->uc_mcontext.sp;
     if (!may_read(code, pc))
         return;
-    if (at[0] == svc || (pc % 4096 >= 4 && at[-1] == svc))
+    if (at[0] == svc || (pc % 4096 >= 4 && at[-1] == svc)) {
         moment->call = (uint32_t)u->uc_mcontext.regs[8] + 1;
+        moment->interrupted = at[0] == svc || (int64_t)u->uc_mcontext.regs[0] == -EINTR;
+    }
     if (moment->call == SYS_sched_yield + 1)
         moment->caller = u->uc_mcontext.regs[30];
 }

@@ -95,7 +95,9 @@ static void sampler_handle(int number, siginfo_t *info, void *context)
             struct collect_moment moment = sampler_clocks();
             collect_registers_read(&moment, context, &sampler->code);
             collect_take(thread, &moment, &sampler->publishers);
-            sampler_arm(thread, collect_take_interval(thread));
+            const uint64_t interval_ns = collect_take_interval(thread);
+            thread->due_ns = moment.wall_ns + interval_ns;
+            sampler_arm(thread, interval_ns);
         }
         if (mine)
             __atomic_store_n(&thread->busy, 0, __ATOMIC_SEQ_CST);
@@ -185,6 +187,7 @@ static struct collect_thread *sampler_add(struct collect_sampler *sampler, pid_t
     sampler->thread[sampler->n_threads++] = thread;
     /* Once it is armed, the slot is its handler's. */
     const uint64_t interval_ns = collect_take_interval(thread);
+    thread->due_ns = now.wall_ns + interval_ns;
     __atomic_store_n(&thread->armed, 1, __ATOMIC_SEQ_CST);
     sampler_arm(thread, interval_ns);
     return thread;
@@ -369,6 +372,8 @@ void collect_sampler_publish(struct collect_sampler *sampler, const struct tape_
         thread = sampler_add(sampler, tid);
     if (thread == NULL)
         return;
+    __atomic_store_n(&thread->stack_begin, (uintptr_t)__builtin_frame_address(0), __ATOMIC_RELAXED);
+    learn_stack(thread);
     /* In this order, which is that of a handler of the calling thread's as well. */
     __atomic_store_n(&thread->owner, __atomic_load_n(&now->owner, __ATOMIC_RELAXED),
                      __ATOMIC_RELAXED);

@@ -19,11 +19,13 @@
 
 enum {
     COLLECT_STACK = 32,         /* addresses of a sample, the innermost ones */
+    COLLECT_WORDS = 64,         /* of the stack's top, in a sample outside of ops */
     COLLECT_RING = 512,         /* samples of a thread that wait to be read; a power of 2 */
     COLLECT_MOST_THREADS = 512, /* that are sampled at once */
     COLLECT_NAMED_THREADS = 64, /* told apart in the profile; all others together */
     COLLECT_MOST_PUBLISHERS = 256,
     COLLECT_TICK_NS = 20000000,     /* between two looks of the helper thread */
+    COLLECT_LATE_NS = 100000,       /* a signal that comes later did not find its thread running */
     COLLECT_CALL_UNKNOWN = 1 << 20, /* a system call, whose number is not known */
     COLLECT_LEAST_HZ = 1,
     COLLECT_MOST_HZ = 10000
@@ -35,16 +37,21 @@ enum {
 struct collect_sample {
     uint64_t fired;           /* the thread's signals up to this one */
     uint64_t wall_ns, cpu_ns; /* since the sample before it */
+    uint64_t late_ns;         /* since the timer had fired */
     struct tape_doing doing;
     uint32_t statement; /* is_statement: the low half of its address */
     bool is_statement;
     bool shared;      /* `doing` is that of the one thread that is in an op, not of this thread */
     bool outside;     /* of the steps that are measured: it is counted, and nothing else */
     bool publishes;   /* the thread has ever been in an op */
-    uint32_t call;    /* see struct collect_moment */
+    bool interrupted; /* see struct collect_moment */
+    uint32_t call;    /* likewise */
     uintptr_t caller; /* likewise */
     uint32_t n_pcs;
     uintptr_t pc[COLLECT_STACK]; /* the interrupted one, then return addresses */
+    uintptr_t frame, stack;      /* registers, as of struct collect_moment */
+    uint32_t n_words;
+    uintptr_t word[COLLECT_WORDS]; /* from the stack pointer upwards */
 };
 
 /* What the handler saw. */
@@ -52,6 +59,7 @@ struct collect_moment {
     uint64_t wall_ns, cpu_ns;
     uintptr_t pc, frame, stack; /* program counter, frame pointer, stack pointer */
     uint32_t call;              /* number of the system call that it was in, plus 1; 0: none */
+    bool interrupted;           /* the signal ended that call: it was waiting for sure */
     uintptr_t caller;           /* where that is sched_yield(): who calls it */
 };
 
@@ -66,6 +74,7 @@ struct collect_thread {
     /* The handler's; others read them with atomic loads. */
     uint64_t fired, lost, wall_ns, cpu_ns;
     uint64_t random; /* state of the generator, not 0 */
+    uint64_t due_ns; /* when the timer that is armed fires; 0: not known */
     uint64_t period_ns;
     uint32_t head;
     uint32_t busy;         /* the handler runs */
@@ -81,11 +90,10 @@ struct collect_thread {
     pid_t tid;
     /* The collector's alone. */
     timer_t timer;
-    uint32_t slot;    /* in the table of all slots */
-    uint32_t number;  /* in the profile */
-    bool seen;        /* in the scan under way */
-    uint64_t owed_ns; /* processor time of samples in which it waited */
-    uint64_t read;    /* signals whose samples were taken from the ring or found lost */
+    uint32_t slot;   /* in the table of all slots */
+    uint32_t number; /* in the profile */
+    bool seen;       /* in the scan under way */
+    uint64_t read;   /* signals whose samples were taken from the ring or found lost */
     struct collect_sample ring[COLLECT_RING];
 };
 
@@ -161,9 +169,10 @@ struct collect_samples {
     uint32_t n_threads;
 };
 
-/* Adds a sample: whole, or with the interrupted address alone. False: no room. */
+/* Adds a sample, which found its thread at work or not: whole, or with the interrupted address alone.
+ * False: no room. */
 bool collect_samples_add(struct collect_samples *samples, const struct collect_sample *sample,
-                         uint32_t thread, enum collect_waiting waiting, bool partial);
+                         uint32_t thread, enum collect_waiting waiting, bool working, bool partial);
 /* Whatever was added counts as outside of the steps that are measured. */
 void collect_samples_void(struct collect_samples *samples);
 void collect_samples_free(struct collect_samples *samples);

@@ -96,7 +96,7 @@ static struct collect_aggregate *samples_append(struct collect_samples *samples,
 }
 
 bool collect_samples_add(struct collect_samples *samples, const struct collect_sample *sample,
-                         uint32_t thread, enum collect_waiting waiting, bool partial)
+                         uint32_t thread, enum collect_waiting waiting, bool working, bool partial)
 {
     struct collect_aggregate key = {
         .thread = thread, .phase = sample->doing.phase, .waiting = waiting};
@@ -127,8 +127,7 @@ bool collect_samples_add(struct collect_samples *samples, const struct collect_s
     }
     a->count++;
     a->partial += partial;
-    a->wall_ns += sample->wall_ns;
-    a->cpu_ns += sample->cpu_ns;
+    a->working += working;
     a->changed = true;
     return true;
 }
@@ -151,7 +150,7 @@ void collect_samples_void(struct collect_samples *samples)
     }
     for (uint32_t i = 0; i < samples->n; i++) {
         struct collect_aggregate *a = &samples->aggregate[i];
-        a->count = a->partial = a->wall_ns = a->cpu_ns = 0;
+        a->count = a->partial = a->working = 0;
         a->changed = true;
     }
 }

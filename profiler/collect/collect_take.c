@@ -53,6 +53,24 @@ walk(uintptr_t *pc, uint32_t room, const struct collect_thread *thread,
     return n;
 }
 
+/* Copies the words at the top of the thread's stack. */
+__attribute__((no_sanitize("address", "undefined"))) static void
+copy_top(struct collect_sample *sample, const struct collect_thread *thread,
+         const struct collect_moment *moment)
+{
+    const uintptr_t high = LOAD(&thread->high), low = LOAD(&thread->low);
+    sample->frame = moment->frame;
+    sample->stack = moment->stack;
+    if (high == 0 || moment->stack < low || moment->stack >= high ||
+        moment->stack % sizeof *sample->word != 0)
+        return;
+    const uintptr_t room = (high - moment->stack) / sizeof *sample->word;
+    const uint32_t n = room < COLLECT_WORDS ? (uint32_t)room : COLLECT_WORDS;
+    for (uint32_t i = 0; i < n; i++)
+        sample->word[i] = ((const volatile uintptr_t *)moment->stack)[i];
+    sample->n_words = n;
+}
+
 /* What the only thread that is in an op does; false: there is none, or more than one. */
 static bool only_op(struct tape_doing *doing, const struct collect_publishers *publishers)
 {
@@ -88,6 +106,7 @@ static void take_fill(struct collect_sample *sample, const struct collect_thread
     sample->n_pcs = 1;
     sample->publishes = now != NULL;
     sample->call = moment->call;
+    sample->interrupted = moment->interrupted;
     sample->caller = moment->caller;
     if (now != NULL) {
         /* What is being written at this moment is within an op all the same, one call of it
@@ -102,8 +121,11 @@ static void take_fill(struct collect_sample *sample, const struct collect_thread
         if (!sample->shared)
             sample->doing.phase = TAPE_PHASE_NONE;
     }
-    if (sample->doing.phase == TAPE_PHASE_NONE || sample->shared)
+    sample->n_words = 0;
+    if (sample->doing.phase == TAPE_PHASE_NONE || sample->shared) {
         sample->n_pcs += walk(sample->pc + 1, COLLECT_STACK - 1, thread, moment);
+        copy_top(sample, thread, moment);
+    }
 }
 
 /* From the later of two moments until now. */
@@ -131,6 +153,9 @@ void collect_take(struct collect_thread *thread, const struct collect_moment *mo
     /* What passed while samples were lost belongs to the next one that is not. */
     sample->wall_ns = take_since(thread->wall_ns, LOAD(&thread->from_wall_ns), moment->wall_ns);
     sample->cpu_ns = take_since(thread->cpu_ns, LOAD(&thread->from_cpu_ns), moment->cpu_ns);
+    sample->late_ns = thread->due_ns > 0 && moment->wall_ns > thread->due_ns
+                          ? moment->wall_ns - thread->due_ns
+                          : 0;
     thread->wall_ns = moment->wall_ns;
     thread->cpu_ns = moment->cpu_ns;
     __atomic_store_n(&thread->head, head + 1, __ATOMIC_RELEASE);

@@ -202,6 +202,7 @@ struct read_sample {
     size_t n_stack;
 #define X(name) uint64_t name;
     SAMPLE_COUNTERS(X)
+    SAMPLE_TIMES(X)
 #undef X
 };
 

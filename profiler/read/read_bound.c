@@ -47,6 +47,7 @@ static void bound_fill(struct left *left)
 #undef X
 #define X(name) left->sample.name = READ_MOST;
     SAMPLE_COUNTERS(X)
+    SAMPLE_TIMES(X)
 #undef X
 #define X(name) left->thread.name = READ_MOST;
     THREAD_COUNTERS(X)
@@ -105,6 +106,7 @@ void read_bound(struct read_profile *profile)
     for (size_t i = 0; i < profile->n_samples; i++) {
 #define X(name) bound_cut(&profile->sample[i].name, &left.sample.name);
         SAMPLE_COUNTERS(X)
+        SAMPLE_TIMES(X)
 #undef X
     }
     for (size_t i = 0; i < profile->n_threads; i++) {

@@ -172,6 +172,8 @@ const struct read_profile *read_follow_state(struct read_follow *follow)
         if (!(now->complete && state->tape[i].tape.final))
             copy_tape(now, &state->tape[i].tape);
     read_bound(now);
+    if (!state->samples_have_times)
+        read_weigh_samples(now, &state->threads);
     for (size_t i = 0; i < now->n_tapes; i++) {
         read_take_off_overhead(now, &now->tape[i]);
         read_estimate(now, &now->tape[i]);

@@ -651,6 +651,7 @@ static void merge_add_sample(struct read_merge *merge, const struct read_merge_p
             continue;
 #define X(name) to->name = read_add(to->name, from->name);
         SAMPLE_COUNTERS(X)
+        SAMPLE_TIMES(X)
 #undef X
         free(made.stack);
         return;

@@ -258,6 +258,8 @@ void read_finish(struct read_state *state)
         }
     }
     read_bound(profile);
+    if (!state->samples_have_times)
+        read_weigh_samples(profile, &state->threads);
     for (size_t i = 0; i < profile->n_tapes; i++) {
         read_take_off_overhead(profile, &profile->tape[i]);
         read_estimate(profile, &profile->tape[i]);

@@ -50,9 +50,58 @@ static enum read_status apply_sample(struct read_state *state, const Tapescope__
                                     .n_stack = from->n_stack,
                                     .count = from->count,
                                     .partial = from->partial,
+                                    .working = from->working,
                                     .wall_ns = from->wall_ns,
                                     .cpu_ns = from->cpu_ns};
+    state->samples_have_times |= from->wall_ns > 0 || from->cpu_ns > 0;
     return READ_OK;
+}
+
+/* ---- what samples stand for ---- */
+
+/* Samples of one thread so far, and all of them; the same of those at work. */
+struct weighed {
+    uint64_t n, all, working, all_working;
+};
+
+/* Of `whole` the part of the samples from number `from` to number `to` of `all`: parts that follow each
+ * other add up to the whole. */
+static uint64_t samples_part(uint64_t whole, uint64_t from, uint64_t to, uint64_t all)
+{
+    const long double each = all > 0 ? (long double)whole / (long double)all : 0;
+    const uint64_t begin = (uint64_t)((long double)from * each);
+    const uint64_t end = to == all ? whole : (uint64_t)((long double)to * each);
+    return from == to || end < begin ? 0 : end - begin;
+}
+
+/* The processor time that passed since the sample before says nothing of the line that a sample found:
+ * a program that waits between two lines has little of it before the one and much before the other, and
+ * the same lines get it at each turn. Timers are drawn without regard to what the program does, so that
+ * samples at work find each line as often as its part of the time at work is. */
+void read_weigh_samples(struct read_profile *profile, const struct base_table *threads)
+{
+    struct weighed *weighed = base_calloc(profile->n_threads + 1, sizeof *weighed);
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < profile->n_samples; i++) {
+            struct read_sample *sample = &profile->sample[i];
+            const int64_t at = base_table_find(threads, sample->thread);
+            struct weighed *of = &weighed[at >= 0 ? (size_t)at : profile->n_threads];
+            const uint64_t working =
+                sample->working < sample->count ? sample->working : sample->count;
+            if (pass == 0) {
+                of->all += sample->count;
+                of->all_working += working;
+            } else if (at >= 0) {
+                const struct read_thread *thread = &profile->thread[at];
+                sample->wall_ns =
+                    samples_part(thread->wall_ns, of->n, of->n + sample->count, of->all);
+                sample->cpu_ns = samples_part(thread->cpu_ns, of->working, of->working + working,
+                                              of->all_working);
+                of->n += sample->count;
+                of->working += working;
+            }
+        }
+    free(weighed);
 }
 
 enum read_status read_apply_samples(struct read_state *state, const Tapescope__Samples *samples)

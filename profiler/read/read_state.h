@@ -36,7 +36,8 @@ struct read_state {
     size_t n_final;                     /* tapes that the next packet of tape 0 replaces */
     struct base_table samples, threads; /* by index in the file */
     size_t room_samples, room_threads;
-    bool brief; /* what bytes are for and when, and paths, are passed over */
+    bool samples_have_times; /* in the file: it is a merged one, or of an older version */
+    bool brief;              /* what bytes are for and when, and paths, are passed over */
     bool has_header;
     uint64_t n_clocks;
     uint64_t first_ticks, first_ns, last_ticks, last_ns; /* clock packets */
@@ -77,6 +78,9 @@ void read_number_paths(struct read_profile *profile);
 enum read_status read_apply_samples(struct read_state *state, const Tapescope__Samples *samples);
 void read_apply_threads(struct read_state *state, const Tapescope__Threads *threads);
 void read_samples_free(struct read_profile *profile);
+/* Divides each thread's time among its samples, equally; threads: places by index. Counts are bounded.
+ * Again when samples or threads have changed. */
+void read_weigh_samples(struct read_profile *profile, const struct base_table *threads);
 /* The profile's one copy of an op's name. */
 const char *read_intern_op(struct read_state *state, const char *name);
 /* Calibrates the clock, drops tapes that tape 0 stands for, names the keepers. */

@@ -336,6 +336,7 @@ static void writer_profile_fill_sample(Tapescope__Sample *to, const struct read_
     to->n_stack = from->n_stack;
 #define X(name) to->name = from->name;
     SAMPLE_COUNTERS(X)
+    SAMPLE_TIMES(X)
 #undef X
 }
 

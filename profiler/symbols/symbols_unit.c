@@ -53,29 +53,32 @@ static const char *file_of_declaration(Dwarf_Die *die)
     return file_in_table(&unit, index);
 }
 
-/* tapescope/ad.h or tapescope/ad_NAME.h. */
-static bool is_public_header(const char *file)
+/* tapescope/ad.h or tapescope/ad_NAME.h; for C++ tapescope/ad_NAME.hpp. */
+static bool is_public_header(const char *file, const char *ending)
 {
     static const char folder[] = "tapescope";
     const size_t n = sizeof folder - 1;
     const char *name = strrchr(file, '/');
     if (!name || (size_t)(name - file) < n || memcmp(name - n, folder, n) != 0)
         return false;
-    return strcmp(name, "/ad.h") == 0 ||
-           (strncmp(name, "/ad_", 4) == 0 && strcmp(name + strlen(name) - 2, ".h") == 0);
+    const char *dot = strrchr(name, '.');
+    return dot && strcmp(dot, ending) == 0 &&
+           (strncmp(name, "/ad_", 4) == 0 || strncmp(name, "/ad.", 4) == 0);
 }
 
-/* A wrapper is named ad_* and declared in one of tapescope's public headers. With line tables
- * alone (clang -g1) nothing is declared anywhere: then its code must lie in such a header. */
+/* A wrapper is named ad_* and declared in one of tapescope's public headers; in those for C++ it may
+ * be a template of another name, which has ad_real or ad_exprN for an argument. With line tables alone (clang -g1) nothing is
+ * declared anywhere: then its code must lie in such a header. */
 static bool is_wrapper(Dwarf_Die *unit, Dwarf_Die *die, const char *name, Dwarf_Addr start)
 {
-    if (!name || strncmp(name, "ad_", 3) != 0)
+    if (!name || !strstr(name, "ad_"))
         return false;
     const char *file = file_of_declaration(die);
     Dwarf_Line *line = file ? NULL : dwarf_getsrc_die(unit, start);
     if (line)
         file = dwarf_linesrc(line, NULL, NULL);
-    return file && is_public_header(file);
+    return file && (is_public_header(file, ".hpp") ||
+                    (strncmp(name, "ad_", 3) == 0 && is_public_header(file, ".h")));
 }
 
 static uint32_t attribute_u32(Dwarf_Die *die, unsigned name)

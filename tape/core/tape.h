@@ -38,6 +38,8 @@ void tape_drop_behind(struct tape *t, const struct tape_mark *mark);
 /* Keeps the first failure: "text at mlp.c:41 in dense". Returns code. */
 enum tape_status tape_fail(struct tape *t, enum tape_status code, struct tape_site site,
                            const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* The same with a failure that was made elsewhere. Returns its code. */
+enum tape_status tape_fail_as(struct tape *t, const struct tape_error *error);
 
 /* A leaf or constant over the user's array (borrowed). shape is checked. *out: its index. */
 enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t *shape,

@@ -22,6 +22,8 @@ enum tape_status tape_fail(struct tape *t, enum tape_status code, struct tape_si
     int n = plain_vformat(text, TAPE_MESSAGE_BYTES, format, list);
     va_end(list);
     t->error.code = code;
+    t->error.number = 0;
+    t->error.heard = t->watch.tell != NULL;
     if (n < 0 || n > TAPE_MESSAGE_BYTES - 64)
         n = n < 0 ? 0 : TAPE_MESSAGE_BYTES - 64;
     if (site.pc || site.line) {
@@ -31,6 +33,18 @@ enum tape_status tape_fail(struct tape *t, enum tape_status code, struct tape_si
     if (t->watch.tell)
         t->watch.tell(t);
     return code;
+}
+
+enum tape_status tape_fail_as(struct tape *t, const struct tape_error *error)
+{
+    if (t->error.code != TAPE_OK)
+        return error->code;
+    tape_settle(t);
+    t->error = *error;
+    t->error.heard = t->watch.tell != NULL;
+    if (t->watch.tell)
+        t->watch.tell(t);
+    return error->code;
 }
 
 enum tape_status tape_fail_memory(struct tape *t, struct tape_site site, const char *what)

@@ -108,6 +108,8 @@ enum tape_status {
 
 struct tape_error {
     enum tape_status code;
+    uint32_t number; /* by which poisoned numbers know it (tape_poison.h); 0: none does */
+    bool heard;      /* the user has asked for it, or was told */
     char message[TAPE_MESSAGE_BYTES];
 };
 

@@ -9,6 +9,7 @@
 #include "tape_fork.h"
 #include "tape_inplace.h"
 #include "tape_now.h"
+#include "tape_poison.h"
 #include "tape_reach.h"
 #include "tape_sweep.h"
 #include "tape_value.h"
@@ -191,16 +192,19 @@ static enum tape_status gather_check(struct tape *t, int rank, const int64_t *sh
         return tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: x is a null pointer", what);
     uint32_t tag = 0, from = 1, end = 0; /* those of most elements are the same */
     for (int64_t i = 0; i < n; i++) {
-        if (!x[i].index)
+        if (!x[i].index && !x[i].tag)
             continue;
         *active = true;
         if (x[i].tag != tag && !tape_statement_tagged(t, tag = x[i].tag, &from, &end))
             end = 0;
-        if (x[i].index < from || x[i].index >= end)
-            return tape_fail(
+        if (x[i].index >= from && x[i].index < end)
+            continue;
+        if (!tape_poison_fail(t, x[i].index, x[i].tag))
+            tape_fail(
                 t, TAPE_ERROR_HANDLE, site,
                 "%s: x[%lld] is no value of this tape: it was dropped, never set, or is another's",
                 what, (long long)i);
+        return t->error.code;
     }
     return TAPE_OK;
 }

@@ -111,7 +111,7 @@ static bool each_holds(const struct tape *t, struct tape_operand *o, int64_t *re
     const uint32_t next = tape_statement_next(t);
     for (int64_t i = 0; i < o->n; i++) {
         const uint32_t index = (uint32_t)o->real[i].key, of = (uint32_t)(o->real[i].key >> 32);
-        if (index && (of != tag || index >= next) && !tape_statement_holds(t, index, of)) {
+        if (o->real[i].key && (of != tag || index >= next) && !tape_statement_holds(t, index, of)) {
             *refused = i;
             return false;
         }

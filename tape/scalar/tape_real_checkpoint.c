@@ -9,6 +9,7 @@
 #include "tape_checkpoint.h"
 #include "tape_guard.h"
 #include "tape_now.h"
+#include "tape_poison.h"
 #include "tape_preaccumulate.h"
 #include "tape_scope.h"
 #include "tape_sweep.h"
@@ -47,16 +48,19 @@ static enum tape_status given_check(struct tape *t, int64_t n_in, const struct t
                          what, (long long)n_in, (long long)n_out, MOST);
     uint32_t tag = 0, from = 1, end = 0; /* those of most are the same */
     for (int64_t i = 0; i < n_in; i++) {
-        if (!in[i].index)
+        if (!in[i].index && !in[i].tag)
             continue;
         *active = true;
         if (in[i].tag != tag && !tape_statement_tagged(t, tag = in[i].tag, &from, &end))
             end = 0;
-        if (in[i].index < from || in[i].index >= end)
-            return tape_fail(t, TAPE_ERROR_HANDLE, site,
-                             "%s: in[%lld] is no value of this tape: it was dropped, never set, or "
-                             "is another's",
-                             what, (long long)i);
+        if (in[i].index >= from && in[i].index < end)
+            continue;
+        if (!tape_poison_fail(t, in[i].index, in[i].tag))
+            tape_fail(t, TAPE_ERROR_HANDLE, site,
+                      "%s: in[%lld] is no value of this tape: it was dropped, never set, or "
+                      "is another's",
+                      what, (long long)i);
+        return t->error.code;
     }
     *active = *active && !t->no_grad;
     if (*active && t->sections->n > 0)
@@ -79,7 +83,9 @@ static bool results_check(struct tape *t, int64_t n, const struct tape_real *out
         if (out[i].index == 0 && out[i].tag == TAPE_NOT_SET)
             tape_fail(t, TAPE_ERROR_ARGUMENT, site, "%s: its function has not set out[%lld]", what,
                       (long long)i);
-        else if (out[i].index && !tape_statement_holds(t, out[i].index, out[i].tag))
+        else if (tape_poison_fail(t, out[i].index, out[i].tag))
+            return false;
+        else if ((out[i].index || out[i].tag) && !tape_statement_holds(t, out[i].index, out[i].tag))
             tape_fail(t, TAPE_ERROR_HANDLE, site,
                       "%s: out[%lld] of its function is no value of this tape: it was dropped, "
                       "never set, or is another's",

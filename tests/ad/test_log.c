@@ -96,6 +96,11 @@ static void check_told(void)
                       ad_status_name(told.inside[i]));
 }
 
+static void hear(ad_tape of, ad_status status, const char *message, void *payload)
+{
+    (void)of, (void)status, (void)message, (void)payload;
+}
+
 START_TEST(a_profile_that_ends_in_the_midst_of_an_op_is_told_and_harms_nothing)
 {
     double gradient[3];
@@ -192,6 +197,57 @@ START_TEST(without_a_function_it_is_a_line_on_standard_error)
 }
 END_TEST
 
+START_TEST(a_tape_that_goes_with_an_error_nobody_asked_for_says_so)
+{
+    ad_tape t;
+    ad_on_log(listen, &told);
+    for (int asked = 0; asked < 4; asked++) {
+        ck_assert_int_eq(ad_tape_create(&t, NULL), AD_OK);
+        if (asked == 3)
+            ck_assert_int_eq(ad_tape_on_error(t, hear, NULL), AD_OK);
+        const ad_tensor x = ad_leaf(t, AD_F64, 1, SHAPE(3), data);
+        (void)!ad_backward(ad_sum(ad_reshape(x, SHAPE(7), 1)));
+        if (asked == 1)
+            ck_assert_int_ne(ad_tape_status(t), AD_OK);
+        if (asked == 2)
+            ck_assert_str_ne(ad_tape_message(t), "");
+        told.calls = 0;
+        ck_assert_int_eq(ad_tape_destroy(t), AD_OK);
+        ck_assert_int_eq(told.calls, asked == 0);
+    }
+    ck_assert_int_eq(told.level, AD_LOG_WARNING);
+    ck_assert_msg(strstr(told.message, "whose error nobody asked for: reshape:") &&
+                      strstr(told.message, "test_log.c"),
+                  "%s", told.message);
+    /* One that was seen does not hide the next. */
+    ck_assert_int_eq(ad_tape_create(&t, NULL), AD_OK);
+    ad_leaf(t, AD_I64, 0, NULL, NULL);
+    ck_assert_int_eq(ad_tape_status(t), AD_ERROR_DTYPE);
+    ad_tape_clear_error(t);
+    ad_leaf(t, AD_I64, 0, NULL, NULL);
+    ck_assert_int_eq(ad_tape_destroy(t), AD_OK);
+    ck_assert_int_eq(told.calls, 1);
+}
+END_TEST
+
+START_TEST(a_tape_that_goes_under_no_grad_says_where_it_began)
+{
+    ad_tape t;
+    ad_on_log(listen, &told);
+    ck_assert_int_eq(ad_tape_create(&t, NULL), AD_OK);
+    ck_assert_int_eq(ad_tape_no_grad_begin(t), AD_OK);
+    ck_assert_int_eq(ad_tape_no_grad_end(t), AD_OK);
+    ck_assert_int_eq(ad_tape_destroy(t), AD_OK);
+    ck_assert_int_eq(told.calls, 0);
+    ck_assert_int_eq(ad_tape_create(&t, NULL), AD_OK);
+    ck_assert_int_eq(ad_tape_no_grad_begin(t), AD_OK);
+    ck_assert_int_eq(ad_tape_destroy(t), AD_OK);
+    ck_assert_int_eq(told.calls, 1);
+    ck_assert_msg(strstr(told.message, "destroyed while no_grad begun at test_log.c:"), "%s",
+                  told.message);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tcase_create("log");
@@ -201,5 +257,7 @@ int main(void)
     tcase_add_test(tcase, a_profile_that_cannot_be_completed_is_told_as_well);
     tcase_add_test(tcase, the_thread_that_meets_the_trouble_tells);
     tcase_add_test(tcase, without_a_function_it_is_a_line_on_standard_error);
+    tcase_add_test(tcase, a_tape_that_goes_with_an_error_nobody_asked_for_says_so);
+    tcase_add_test(tcase, a_tape_that_goes_under_no_grad_says_where_it_began);
     return run_cases("log", tcase);
 }

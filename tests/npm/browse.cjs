@@ -2,17 +2,39 @@
  * TEST_CHROMIUM or where Debian has it. */
 const { chromium } = require('playwright-core')
 
-/* Opens a page of this machine and calls use(page). An error on the page, or a request of anything
- * but the page and what it holds, ends the program with status 1. */
-exports.browse = async (url, use) => {
-    const browser = await chromium.launch({
+/* The browser, which all share that use it at the same time. */
+let browser = null, users = 0
+
+/* Calls use(browser), which is there until the last of its users has ended. */
+const hold = async use => {
+    users++
+    browser ??= chromium.launch({
         executablePath: process.env.TEST_CHROMIUM || '/usr/bin/chromium',
         args: ['--no-sandbox', '--disable-gpu', '--enable-unsafe-swiftshader'],
         timeout: 120000, // as of the page below: machines may be busy
     })
-    const wrong = []
     try {
-        const page = await browser.newPage()
+        return await use(await browser)
+    } finally {
+        if (--users === 0) {
+            const last = browser
+            browser = null
+            await (await last).close()
+        }
+    }
+}
+exports.hold = hold
+
+/* What browse() was last called for, until it has ended: run.cjs waits for it. */
+exports.last = null
+
+/* Opens a page of this machine, in a context of its own, and calls use(page). An error on the page, or
+ * a request of anything but the page and what it holds, ends the program with status 1. */
+exports.browse = (url, use) => exports.last = hold(async browser => {
+    const wrong = []
+    const context = await browser.newContext()
+    try {
+        const page = await context.newPage()
         page.setDefaultTimeout(120000)
         page.on('pageerror', error => wrong.push(`error on the page: ${error.message}`))
         page.on('request', request => {
@@ -21,11 +43,11 @@ exports.browse = async (url, use) => {
         await page.goto(url)
         await use(page)
     } finally {
-        await browser.close()
+        await context.close()
     }
     for (const text of wrong) console.error(text)
     if (wrong.length > 0) process.exitCode = 1
-}
+})
 
 /* Until the page has read its data. */
 exports.ready = page => page.waitForSelector('html[data-ready]')

@@ -1,7 +1,7 @@
 /* view.cjs: visits `tapescope view` as browsers, other sites' pages and strangers would:
  * view.cjs TAPESCOPE, in a folder with tapescope.prof, and with what is to be served as it was
  * written by `html` and `export`, in a folder `wanted`. Prints what is wrong, or "view: ok". */
-const { browse } = require('./browse.cjs')
+const { browse, hold } = require('./browse.cjs')
 const { spawn } = require('child_process')
 const fs = require('fs')
 const http = require('http')
@@ -288,7 +288,7 @@ async function main() {
     check((await server.ended).status === 0, 'it does not end well')
 }
 
-main().catch(error => failures.push(error.stack)).finally(() => {
+hold(main).catch(error => failures.push(error.stack)).finally(() => {
     for (const child of servers) child.kill('SIGKILL')
     for (const failure of failures) console.log(`wrong: ${failure}`)
     if (failures.length === 0) console.log('view: ok')

@@ -38,7 +38,7 @@ static ad_status step(ad_tape tape, ad_tensor w, bool recompute)
     }
     AD_SCOPE("learn")
     {
-        ad_backward(ad_sum(h));
+        (void)!ad_backward(ad_sum(h));
     }
     return ad_tape_status(tape);
 }

@@ -13,9 +13,9 @@
 enum { STATEMENTS = 300, ROWS = 7, WIDE = 1000 };
 
 /* A statement is a call as well: it leaves no trace if it fails. */
-static ad_status set(ad_tape tape, ad_real *y, ad_expr formula)
+static ad_status set(ad_tape tape, ad_real *y, ad_real result)
 {
-    ad_set(y, formula);
+    *y = result;
     const ad_status status = ad_tape_status(tape);
     if (status != AD_OK && y->index != 0)
         snprintf(fault_wrong, sizeof fault_wrong, "reals: a failed statement has an index");
@@ -25,7 +25,7 @@ static ad_status set(ad_tape tape, ad_real *y, ad_expr formula)
 static void fill(ad_tape tape, int n, ad_real *y, const ad_real *x)
 {
     for (int i = 0; i < n; i++)
-        DO(set(tape, y, ad_real_add(ad_real_mul(*y, x[1]), ad_real_sin(x[i % 3]))));
+        DO(set(tape, y, ad_real_of(ad_real_add(ad_real_mul(*y, x[1]), ad_real_sin(x[i % 3])))));
 }
 
 void fault_reals(ad_tape tape, struct fault_results *out)
@@ -43,7 +43,7 @@ void fault_reals(ad_tape tape, struct fault_results *out)
     fault_status_done(ad_tape_status(tape));
     for (int i = 0; i < ROWS; i++) {
         row[i] = y;
-        DO(set(tape, &row[i], ad_real_mul(y, ad_real_pow(x[1], i))));
+        DO(set(tape, &row[i], ad_real_of(ad_real_mul(y, ad_real_pow(x[1], i)))));
     }
     DO(ad_real_jacobian(tape, ROWS, row, 3, x, jacobian));
     for (int i = 0; i < ROWS * 3 && ad_tape_status(tape) == AD_OK; i++)
@@ -96,7 +96,7 @@ void fault_forks(ad_tape tape, struct fault_results *out)
     for (int k = 0; k < 3; k++)
         if (fork[k].slot)
             DO(ad_tape_join(tape, fork[k], 1, &y[k]));
-    DO(set(tape, &sum, ad_real_mul(ad_real_mul(y[0], y[1]), y[2])));
+    DO(set(tape, &sum, ad_real_of(ad_real_mul(ad_real_mul(y[0], y[1]), y[2]))));
     DO(ad_real_jacobian(tape, 3, y, 3, x, jacobian));
     for (int i = 0; i < 3 * 3 && ad_tape_status(tape) == AD_OK; i++)
         out->number[out->n++] = jacobian[i];
@@ -133,7 +133,7 @@ void fault_bridges(ad_tape tape, struct fault_results *out)
     ad_tensor turned = FAULT_OP(ad_permute(h, FAULT_SHAPE(1, 0), 2));
     DO(elements(turned, 6, u));
     for (int i = 0; i < 6; i++)
-        DO(set(tape, &u[i], ad_real_mul(u[i], ad_real_add(a[i % 2], u[(i + 1) % 6]))));
+        DO(set(tape, &u[i], ad_real_of(ad_real_mul(u[i], ad_real_add(a[i % 2], u[(i + 1) % 6])))));
     ad_tensor t = FAULT_OP(ad_tensor_of_reals(tape, 1, FAULT_SHAPE(6), u));
     ad_tensor y = FAULT_OP(ad_exp(t));
     y = FAULT_OP(ad_sum(y));
@@ -142,7 +142,7 @@ void fault_bridges(ad_tape tape, struct fault_results *out)
     const ad_mark mark = ad_tape_mark(tape);
     fault_status_done(ad_tape_status(tape));
     DO(elements(y, 1, u));
-    DO(set(tape, &u[0], ad_real_mul(u[0], a[1])));
+    DO(set(tape, &u[0], ad_real_of(ad_real_mul(u[0], a[1]))));
     DO(ad_real_jacobian(tape, 2, (ad_real[]){u[0], u[5]}, 2, a, jacobian));
     DO(ad_real_backward(tape, u[0]));
     fault_read_gradient(w, 6, out);

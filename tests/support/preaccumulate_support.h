@@ -6,7 +6,6 @@
 #ifndef PREACCUMULATE_SUPPORT_H
 #define PREACCUMULATE_SUPPORT_H
 
-#define AD_REAL_CHECKED 1
 #include <tapescope/ad_real.h>
 
 #include <check.h>

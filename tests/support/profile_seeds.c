@@ -403,6 +403,7 @@ static void seed_put_samples(struct maker_bytes *seed, uint32_t first, uint64_t 
         sample[i].n_stack = i == 0 ? 3 : i == 4;
         sample[i].count = (i + 1) * unit;
         sample[i].partial = i == 4 ? unit : 0;
+        sample[i].working = (i + 1) * unit;
         sample[i].wall_ns = 4000000 * (i + 1) * unit;
         sample[i].cpu_ns = 3000000 * (i + 1) * unit;
         list[i] = &sample[i];

@@ -46,7 +46,7 @@ static void step_frame(ad_tape tape, ad_tensor *pool)
         ad_release(*out);
         break;
     default:
-        ad_backward_release(ad_sum(ad_mul(*out, pool[draw(POOL)])));
+        (void)!ad_backward_release(ad_sum(ad_mul(*out, pool[draw(POOL)])));
         break;
     }
 }
@@ -61,10 +61,10 @@ static void step_reals(ad_tape tape)
         ad_real_leaves(tape, 3, data, x);
         break;
     case 1:
-        ad_real_backward(tape, x[draw(3)]);
+        (void)!ad_real_backward(tape, x[draw(3)]);
         break;
     case 2:
-        ad_real_jacobian(tape, 3, x, 3, x, jacobian);
+        (void)!ad_real_jacobian(tape, 3, x, 3, x, jacobian);
         break;
     default:
         for (unsigned i = draw(4) ? draw(20) : draw(2000); i > 0; i--)
@@ -101,10 +101,10 @@ static void step(ad_tape tape, ad_tensor *pool, ad_mark *mark, int *n_marks)
         *out = ad_reshape(ad_transpose(ad_reshape(a, wide, 2)), shape, 1);
         break;
     case 5:
-        ad_backward(ad_sum(ad_mul(a, b)));
+        (void)!ad_backward(ad_sum(ad_mul(a, b)));
         break;
     case 6:
-        ad_backward_seed(ad_neg(a), ad_detach(b));
+        (void)!ad_backward_seed(ad_neg(a), ad_detach(b));
         break;
     case 7:
         ad_retain_gradient(a);
@@ -131,7 +131,7 @@ static void step(ad_tape tape, ad_tensor *pool, ad_mark *mark, int *n_marks)
         break;
     case 12: {
         ad_tensor gradient;
-        ad_create_graph(ad_sum(ad_square(a)), (ad_tensor){0, 0, 0, 0}, 1, &b, &gradient);
+        (void)!ad_create_graph(ad_sum(ad_square(a)), (ad_tensor){0, 0, 0, 0}, 1, &b, &gradient);
         break;
     }
     case 13:

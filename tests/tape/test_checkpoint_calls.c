@@ -313,15 +313,15 @@ static void refused(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_ten
     if (is(w, "leaf"))
         ad_leaf(on, AD_F64, 1, shape, other);
     else if (is(w, "backward"))
-        ad_backward(y);
+        (void)!ad_backward(y);
     else if (is(w, "backward_release"))
-        ad_backward_release(y);
+        (void)!ad_backward_release(y);
     else if (is(w, "create_graph"))
-        ad_create_graph(y, (ad_tensor){0, 0, 0, 0}, 1, in, &g);
+        (void)!ad_create_graph(y, (ad_tensor){0, 0, 0, 0}, 1, in, &g);
     else if (is(w, "check_gradient"))
         ad_check_gradient(on, sum_of, 1, &w->w, 1e-6, NULL, NULL);
     else if (is(w, "gradient"))
-        ad_gradient(w->w, buffer, N);
+        (void)!ad_gradient(w->w, buffer, N);
     else if (is(w, "gradient_buffer"))
         ad_gradient_buffer(w->w, other, N);
     else if (is(w, "retain_gradient"))
@@ -345,7 +345,7 @@ static void refused(ad_tape on, int n_in, const ad_tensor *in, int n_out, ad_ten
     else if (is(w, "real_leaves"))
         ad_real_leaves(on, N, data, s);
     else if (is(w, "real_backward"))
-        ad_real_backward(on, s[0] = (ad_real){0, 0, 0});
+        (void)!ad_real_backward(on, s[0] = (ad_real){0, 0, 0});
     else if (is(w, "tape_fork"))
         ad_tape_fork(on, 1, &w->tape);
     else if (is(w, "preaccumulate_begin"))

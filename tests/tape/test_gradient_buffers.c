@@ -5,6 +5,7 @@
 #include "tape_memory.h"
 
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,7 +158,7 @@ START_TEST(a_gradient_that_went_with_its_buffer_is_not_zero_but_unknown)
     ck_assert_msg(
         strncmp(ad_tape_message(tape), "gradient: no sweep since its buffer was taken", 45) == 0,
         "%s", ad_tape_message(tape));
-    ck_assert(gradient == -7 && buffer[0] == 3);
+    ck_assert(isnan(gradient) && buffer[0] == 3);
     ad_tape_clear_error(tape);
     OK(ad_backward(y));
     OK(ad_gradient(x, &gradient, 1));

@@ -336,7 +336,7 @@ static ad_tensor sum_of_squares(ad_tape t, const ad_tensor *x, int n, void *payl
     (void)t, (void)n;
     ad_tensor y = ad_sum(ad_square(x[0]));
     for (int i = 0; i < *sweeps; i++)
-        ad_backward(y);
+        ck_assert_int_eq(ad_backward(y), AD_OK);
     return ad_sum(ad_square(x[0]));
 }
 

@@ -113,7 +113,7 @@ START_TEST(a_guard_that_there_is_no_memory_for_fails_the_op_without_a_trace)
             data[0] += 1;
             ck_assert(ad_leaf_changed(x));
             data[0] -= 1;
-            ad_backward(y);
+            (void)!ad_backward(y);
         }
         ck_assert_int_eq(ad_tape_destroy(t), AD_OK);
     }

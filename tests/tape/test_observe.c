@@ -68,7 +68,7 @@ START_TEST(without_a_profile_no_counter_changes)
     static struct tape_row before[MOST_ROWS];
     observe_begin(UINT64_MAX);
     ad_tape tape = observe_tape();
-    ad_backward(record(tape).loss);
+    ck_assert_int_eq(ad_backward(record(tape).loss), AD_OK);
     const struct tape_ledger *ledger = observe_ledger();
     tape_observe_end();
     uint32_t n = ledger->n_rows;
@@ -79,7 +79,7 @@ START_TEST(without_a_profile_no_counter_changes)
     uint64_t readings = observe_ticks;
     ad_mark mark = ad_tape_mark(tape);
     for (int i = 0; i < 3; i++)
-        ad_backward(record(tape).loss);
+        ck_assert_int_eq(ad_backward(record(tape).loss), AD_OK);
     ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);
     ad_tape_reset(tape);
     ad_tensor s = ad_sum(ad_exp(ad_leaf(tape, AD_F64, 1, shape, data))); /* new rows */
@@ -175,7 +175,7 @@ START_TEST(a_profile_begun_again_counts_from_zero)
     for (int i = 0; i < 2; i++) {
         observe_begin(UINT64_MAX);
         ad_tape_reset(tape);
-        ad_backward(record(tape).loss);
+        ck_assert_int_eq(ad_backward(record(tape).loss), AD_OK);
         const struct tape_ledger *ledger = observe_ledger();
         handed_out[i] = ledger->handed_out_bytes;
         if (i == 0) { /* all of this tape's life */
@@ -244,7 +244,7 @@ START_TEST(rows_are_flushed_when_due_at_the_end_and_when_the_tape_goes)
     observe_hook.due = UINT64_MAX;
     x = ad_sum(x);
     observe_hook.due = observe_ticks;
-    ad_backward(x); /* within the sweep, too */
+    ck_assert_int_eq(ad_backward(x), AD_OK); /* within the sweep, too */
     ck_assert_int_gt(observe_n_flushed, 2);
     observe_hook.due = UINT64_MAX;
     observe_n_flushed = 0;
@@ -272,8 +272,8 @@ static void results(bool observed, double *out)
         observe_begin(0);
     ad_tape tape = observe_tape();
     struct net net = record(tape);
-    ad_backward(net.loss);
-    ad_backward(net.loss);
+    ck_assert_int_eq(ad_backward(net.loss), AD_OK);
+    ck_assert_int_eq(ad_backward(net.loss), AD_OK);
     out[0] = ad_item(net.loss);
     ck_assert_int_eq(ad_gradient(net.leaf, out + 1, SIZE), AD_OK);
     ad_tape_destroy(tape);

@@ -89,7 +89,7 @@ START_TEST(a_saved_value_that_no_pullback_read_is_dead)
     ad_tensor x = leaf();
     ad_tensor y = ad_exp(x);
     ad_tanh(x); /* nothing of it reaches the loss */
-    ad_backward(ad_sum(y));
+    ck_assert_int_eq(ad_backward(ad_sum(y)), AD_OK);
     const struct tape_ledger *ledger = observe_ledger();
     const struct tape_class *read = class_of(ledger, "exp", "exp", TAPE_SAVED);
     const struct tape_class *dead = class_of(ledger, "tanh", "tanh", TAPE_SAVED);
@@ -97,7 +97,7 @@ START_TEST(a_saved_value_that_no_pullback_read_is_dead)
     ck_assert_uint_eq(read->read_live_bytes, BYTES);
     ck_assert_uint_eq(dead->bytes, BYTES);
     ck_assert_uint_eq(dead->read_bytes, 0);
-    ad_backward(ad_sum(y)); /* read again, counted once */
+    ck_assert_int_eq(ad_backward(ad_sum(y)), AD_OK); /* read again, counted once */
     ck_assert_uint_eq(read->read_bytes, BYTES);
     ad_tape_reset(tape);
     ck_assert_uint_eq(read->read_live_bytes, 0);
@@ -109,7 +109,7 @@ START_TEST(a_recorded_pullback_reads_as_well)
 {
     ad_tensor x = leaf(), gradient;
     ad_tensor y = ad_sum(ad_exp(x));
-    ad_create_graph(y, (ad_tensor){0, 0, 0, 0}, 1, &x, &gradient);
+    ck_assert_int_eq(ad_create_graph(y, (ad_tensor){0, 0, 0, 0}, 1, &x, &gradient), AD_OK);
     ck_assert_uint_eq(class_of(observe_ledger(), "exp", "exp", TAPE_SAVED)->read_bytes, BYTES);
 }
 END_TEST
@@ -127,7 +127,7 @@ START_TEST(each_way_of_giving_back_is_counted_as_such)
     ck_assert_uint_eq(neg->by_frame, BYTES);
     ck_assert_uint_eq(neg->live_bytes, 0);
     ck_assert_str_eq(op_of(ledger, neg->released_by - 1), "frame_end");
-    ad_backward(ad_sum(z));
+    ck_assert_int_eq(ad_backward(ad_sum(z)), AD_OK);
     const struct tape_class *adjoint = class_of(ledger, "tanh", "", TAPE_ADJOINT);
     ck_assert_uint_ge(adjoint->by_sweep, BYTES);
     ck_assert_uint_eq(adjoint->live_bytes, 0);
@@ -135,7 +135,7 @@ START_TEST(each_way_of_giving_back_is_counted_as_such)
     ck_assert_uint_eq(class_of(ledger, "exp", "exp", TAPE_SAVED)->by_rewind, BYTES);
     ck_assert_uint_eq(class_of(ledger, "tanh", "tanh", TAPE_SAVED)->by_rewind, BYTES);
     z = ad_sigmoid(x);
-    ad_backward_release(ad_sum(ad_neg(z)));
+    ck_assert_int_eq(ad_backward_release(ad_sum(ad_neg(z))), AD_OK);
     const struct tape_class *swept = class_of(ledger, "sigmoid", "sigmoid", TAPE_SAVED);
     ck_assert_uint_eq(swept->by_sweep, BYTES);
     ck_assert_str_eq(op_of(ledger, swept->released_by - 1), "backward_release");
@@ -194,7 +194,7 @@ START_TEST(each_line_of_a_chain_holds_its_bytes_at_the_peak)
         x = ad_exp(x);
     for (int i = 0; i < five; i++)
         x = ad_tanh(x);
-    ad_backward(ad_sum(x));
+    ck_assert_int_eq(ad_backward(ad_sum(x)), AD_OK);
     const struct tape_ledger *ledger = observe_ledger();
     const uint64_t peaks = ledger->peak_count;
     ck_assert_uint_eq(tape_class_at_peak(class_of(ledger, "exp", "exp", TAPE_SAVED), peaks),
@@ -213,7 +213,7 @@ START_TEST(a_value_that_is_saved_after_the_peak_was_so_at_the_peak)
     ad_tensor x = leaf();
     ad_tensor y = ad_neg(x);
     ad_mark mark = ad_tape_mark(tape);
-    ad_backward(ad_sum(ad_neg(ad_neg(y)))); /* the peak */
+    ck_assert_int_eq(ad_backward(ad_sum(ad_neg(ad_neg(y)))), AD_OK); /* the peak */
     ad_tape_rewind(tape, mark);
     const struct tape_ledger *ledger = observe_ledger();
     const uint64_t peaks = ledger->peak_count;
@@ -254,7 +254,7 @@ START_TEST(the_log_of_the_peak_is_kept_after_smaller_steps)
         ad_tensor x = leaf();
         for (int i = 0; i < (step == 2 ? 20 : 5); i++)
             x = ad_exp(x);
-        ad_backward(ad_sum(x));
+        ck_assert_int_eq(ad_backward(ad_sum(x)), AD_OK);
         ledger = ledger ? ledger : observe_ledger();
         ck_assert_uint_eq(most_of(log_of_peak(ledger->residuals)), ledger->peak_bytes);
         ad_tape_reset(tape);
@@ -292,7 +292,7 @@ START_TEST(a_full_log_is_merged_and_keeps_the_peak)
         ad_tensor y = x;
         for (int i = 0; i < (round == 30 ? 150 : 100); i++)
             y = ad_exp(ad_neg(y));
-        ad_backward(ad_sum(y));
+        ck_assert_int_eq(ad_backward(ad_sum(y)), AD_OK);
         ad_release(y);
         if (round < 59)
             ad_tape_rewind(tape, mark);
@@ -312,7 +312,7 @@ START_TEST(a_long_stretch_is_merged_and_comes_to_what_is_live)
     for (int i = 0; i < 12000; i++) {
         ad_tensor y = ad_exp(x);
         if (i == 7000)
-            ad_backward(ad_sum(y));
+            ck_assert_int_eq(ad_backward(ad_sum(y)), AD_OK);
     }
     const struct tape_log *log = &ledger->residuals->log[ledger->residuals->current];
     ck_assert_uint_gt(log->merged, 1);

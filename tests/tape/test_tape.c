@@ -10,6 +10,9 @@
 #include <math.h>
 #include <string.h>
 
+/* What calls return is dropped: the error that stays in the tape is looked at. */
+#pragma GCC diagnostic ignored "-Wunused-result"
+
 #define LENGTH(array) ((int64_t)(sizeof(array) / sizeof((array)[0])))
 #define LIST(...) ((double[]){__VA_ARGS__})
 #define SHAPE(...) ((int64_t[]){__VA_ARGS__})
@@ -263,7 +266,7 @@ START_TEST(gradient_needs_a_sweep_and_overwrites_the_buffer_with_zeros_if_none_h
     double buffer[] = {7, 8, 9};
     ad_tensor x = leaf(a, 3), other = leaf(b, 3);
     REFUSED(AD_ERROR_STATE, ad_gradient(x, buffer, 3));
-    ck_assert(buffer[0] == 7 && buffer[1] == 8 && buffer[2] == 9);
+    ck_assert(isnan(buffer[0]) && isnan(buffer[1]) && isnan(buffer[2]));
     OK(ad_backward(ad_sum(other)));
     OK(ad_gradient(x, buffer, 3));
     ck_assert(buffer[0] == 0 && buffer[1] == 0 && buffer[2] == 0);
@@ -291,7 +294,8 @@ START_TEST(a_gradient_buffer_accumulates_across_sweeps_and_rewinds)
     OK(ad_backward(ad_sum(x)));
     GRADIENT(x, 1, 1, 1);
     OK(ad_gradient_buffer(x, NULL, 0));
-    REFUSED(AD_ERROR_STATE, ad_gradient(x, buffer, 3)); /* it went with the buffer */
+    double other[3];
+    REFUSED(AD_ERROR_STATE, ad_gradient(x, other, 3)); /* it went with the buffer */
     OK(ad_backward(ad_sum(ad_scale(x, 5))));
     GRADIENT(x, 5, 5, 5);
     ck_assert(buffer[0] == 1 && buffer[1] == 1 && buffer[2] == 1);

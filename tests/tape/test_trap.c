@@ -1,5 +1,4 @@
 /* test_trap.c: numbers of scalar statements that are not finite are named where they arose. */
-#define AD_REAL_CHECKED 1
 #include <tapescope/ad_real.h>
 
 #include "ad_internal.h"
@@ -11,6 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* What calls return is dropped: the error that stays in the tape is looked at. */
+#pragma GCC diagnostic ignored "-Wunused-result"
 
 #if AD_LINE_MACROS
 #define ad_real_gradient(...) ad_real_gradient_at(__VA_ARGS__, __LINE__)
@@ -101,7 +103,7 @@ START_TEST(an_adjoint_is_named_where_finite_factors_overflowed)
     check_found("statement: adjoint inf of operand 1, whose partial derivative is 1e+200, from "
                 "adjoint 1e+120, backward, at ");
     /* Half a sweep is in no gradient. */
-    (void)ad_real_gradient(tape, x[0]);
+    (void)!ad_real_gradient(tape, x[0]);
     ck_assert_int_eq(ad_tape_status(tape), AD_ERROR_STATE);
     ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_real_backward(tape, z), AD_OK);

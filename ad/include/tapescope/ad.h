@@ -5,8 +5,8 @@
  *     ad_tape_create(&tape, NULL);
  *     ad_tensor x = ad_leaf(tape, AD_F64, 1, (int64_t[]){3}, data);   // borrows data
  *     ad_tensor y = ad_sum(ad_square(x));                             // records
- *     ad_backward(y);                                                 // sweeps
- *     ad_gradient(x, gradient, 3);                                    // reads dy/dx
+ *     ad_status status = ad_backward(y);                              // sweeps
+ *     status = ad_gradient(x, gradient, 3);                           // reads dy/dx
  *     ad_tape_destroy(tape);
  *
  * Errors: an op that fails returns a handle all the same, so that ops compose. The first failure
@@ -135,7 +135,8 @@ AD_SITED(ad_status, ad_tape_create, (ad_tape * tape, const ad_tape_options *opti
          (tape, options))
 
 /* Destroys the tape with all its values. Destroying no tape or a destroyed one is an error and
- * harmless. */
+ * harmless. A sticky error is logged (ad_on_log) unless it was asked for (ad_tape_status,
+ * ad_tape_message) or told (ad_tape_on_error), and so is a no_grad that is still open. */
 AD_SITED(ad_status, ad_tape_destroy, (ad_tape tape), (tape))
 
 /* Drops everything on the tape, its sticky error included, and keeps its memory for the next
@@ -289,8 +290,9 @@ AD_SITED(int64_t, ad_size, (ad_tensor x), (x))
 AD_SITED(ad_status, ad_shape, (ad_tensor x, int64_t *shape), (x, shape))
 AD_SITED(int, ad_dtype_of, (ad_tensor x), (x))
 
-/* Copies the value into buffer: `count` elements of x's dtype, row-major. count must be x's
- * size. */
+/* Copies the value into buffer: `count` elements of x's dtype, row-major. count must be x's size.
+ * After an error the buffer is filled with NaN (integers: INT64_MIN), as far as both count and x's
+ * size go; where x is no live tensor of the thread's it stays as it is. */
 AD_SITED(ad_status, ad_value, (ad_tensor x, void *buffer, int64_t count), (x, buffer, count))
 
 /* The value of a float tensor of size 1 as double; NaN on error. */
@@ -318,10 +320,10 @@ AD_SITED(ad_tensor, ad_einsum, (const char *equation, const ad_tensor *tensors, 
 /* Sweeps backwards from y (a float tensor of size 1, seed 1) and adds dy/dx to the gradient of
  * every leaf x. May be called several times on one recording. Returns the tape's sticky error if
  * there is one. */
-AD_SITED(ad_status, ad_backward, (ad_tensor y), (y))
+AD_SITED_MUST_USE(ad_status, ad_backward, (ad_tensor y), (y))
 
 /* The same for any y with a seed of y's shape and dtype: adds seed^T dy/dx. */
-AD_SITED(ad_status, ad_backward_seed, (ad_tensor y, ad_tensor seed), (y, seed))
+AD_SITED_MUST_USE(ad_status, ad_backward_seed, (ad_tensor y, ad_tensor seed), (y, seed))
 
 /* The same two for a recording that is swept once (retain_graph=False elsewhere): releases each
  * value as soon as the sweep has passed the op that made it, so that its memory serves the rest of
@@ -332,22 +334,24 @@ AD_SITED(ad_status, ad_backward_seed, (ad_tensor y, ad_tensor seed), (y, seed))
  * with AD_ERROR_STATE, naming the op. A sweep that finds an error before it begins releases
  * nothing; one that runs out of memory on the way releases all the same, and clears gradients like
  * any other. */
-AD_SITED(ad_status, ad_backward_release, (ad_tensor y), (y))
-AD_SITED(ad_status, ad_backward_seed_release, (ad_tensor y, ad_tensor seed), (y, seed))
+AD_SITED_MUST_USE(ad_status, ad_backward_release, (ad_tensor y), (y))
+AD_SITED_MUST_USE(ad_status, ad_backward_seed_release, (ad_tensor y, ad_tensor seed), (y, seed))
 
 /* Overwrites buffer [shape of x] with the gradient of x, zeros if y
  * did not depend on x. AD_ERROR_STATE where there was no sweep since the tape was made, reset or
  * rewound (a rewind clears gradients: read them before). x: a leaf, or a
- * value for which ad_retain_gradient was called. */
-AD_SITED(ad_status, ad_gradient, (ad_tensor x, void *buffer, int64_t count), (x, buffer, count))
+ * value for which ad_retain_gradient was called. After an error the buffer is filled with NaN; one
+ * that was given to ad_gradient_buffer stays as it is. */
+AD_SITED_MUST_USE(ad_status, ad_gradient, (ad_tensor x, void *buffer, int64_t count),
+                  (x, buffer, count))
 
 /* The same for x[n], tensors of one tape: buffers[i] with counts[i] elements receives the gradient
- * of x[i]. All are written, or, after an error, which names the first x[i] that it is about, none.
+ * of x[i]. After an error, which names the first x[i] that it is about, all are filled with NaN.
  * AD_ERROR_ARGUMENT for n < 0 or x of NULL is in the calling thread's error, not in a tape's:
  * ad_tape_message((ad_tape){0}). */
-AD_SITED(ad_status, ad_gradients,
-         (int n, const ad_tensor *x, void *const *buffers, const int64_t *counts),
-         (n, x, buffers, counts))
+AD_SITED_MUST_USE(ad_status, ad_gradients,
+                  (int n, const ad_tensor *x, void *const *buffers, const int64_t *counts),
+                  (n, x, buffers, counts))
 
 /* From now on sweeps add the gradient of leaf x into buffer [shape of x], which stays the user's
  * (zeroed, read, kept by him); NULL: back to the tape's own, which ad_gradient can read after the
@@ -372,9 +376,9 @@ AD_SITED(ad_status, ad_tape_zero_gradients, (ad_tape tape), (tape))
  * derivative by a constant, a detached value, or a value computed under no_grad would lack what
  * came through such ops, and is refused with AD_ERROR_STATE. While ad_check_gradient runs, so is a
  * derivative by anything older that is not among its leaves. */
-AD_SITED(ad_status, ad_create_graph,
-         (ad_tensor y, ad_tensor seed, int n, const ad_tensor *x, ad_tensor *gradient),
-         (y, seed, n, x, gradient))
+AD_SITED_MUST_USE(ad_status, ad_create_graph,
+                  (ad_tensor y, ad_tensor seed, int n, const ad_tensor *x, ad_tensor *gradient),
+                  (y, seed, n, x, gradient))
 
 /* ---- looking and checking ---- */
 

@@ -5,7 +5,7 @@
  *     ad_real_leaves(tape, 2, (double[]){0.5, 2}, x);                  // variables
  *     ad_set(&y, ad_real_mul(x[0], ad_real_sin(x[1])));                // one statement, one record
  *     ad_set(&y, ad_real_add(ad_real_square(y), 3));                   // numbers mix
- *     ad_real_backward(tape, y);                                       // sweeps
+ *     ad_status status = ad_real_backward(tape, y);                    // sweeps
  *     double g = ad_real_gradient(tape, x[0]);                         // reads dy/dx[0]
  *
  * A statement goes to the tape on which the calling thread records: that of its first leaf, or of
@@ -13,11 +13,15 @@
  * operand and 8 more; the same operand twice counts once.
  *
  * An ad_real is a plain struct, ad_real_of(3) a constant. It belongs to its tape and thread until a
- * reset or a rewind drops it. Code compiled without NDEBUG (or with AD_REAL_CHECKED = 1) refuses
- * one that was dropped, that is of another tape, or that was not set. Other code does not check.
+ * reset or a rewind drops it. One that was dropped, that is of another tape, or that was not set is
+ * refused, in every build. Code that defines AD_REAL_CHECKED as 0 before this header does not check
+ * operands of statements.
  *
- * Errors of statements are kept in the tape, like those of ops: the result is a constant then, and
- * sweeps return the error.
+ * Errors of statements are kept in the tape, like those of ops, and sweeps return them. The result
+ * is a poisoned number then: its value is NaN, and whatever it is given to (a statement, a fused
+ * loop, a sweep, a gradient) fails by the first failure and its line, on any tape, also after
+ * ad_tape_clear_error. A statement on a thread that records on no tape fails too: its failure is
+ * the thread's error, and becomes that of the operand's tape at the next call with its handle.
  */
 #ifndef TAPESCOPE_AD_REAL_H
 #define TAPESCOPE_AD_REAL_H
@@ -29,15 +33,33 @@
 #include <tapescope/ad_real_fused_loops.h>
 #include <tapescope/ad_real_preaccumulate.h>
 
-/* Records a formula (or number) as one statement and gives its result. */
-#define ad_real_of(e) AD_RESULT_(e)
+/* Records a formula (or number) as one statement and gives its result.
+ *
+ * ad_set(y, e): *y = the formula e; y: pointer to ad_real, and nothing else compiles. An ad_real is
+ * copied without a record.
+ *
+ * ad_real_value(x): the value of an ad_real, of a formula or of a number as double. */
+#ifdef __cplusplus
+template <class E> AD_INLINE ad_real ad_real_of(const E &e, unsigned ad_line_ = __builtin_LINE())
+{
+    return ad_statement_(ad_kept_(e), AD_CALL_SITE_);
+}
 
-/* *y = the formula e; y: pointer to ad_real, and nothing else compiles. An ad_real is copied
- * without a record. */
-#define ad_set(y, e) ((void)(*AD_TARGET_(y) = AD_RESULT_(e)))
+template <class E>
+AD_INLINE void ad_set(ad_real *y, const E &e, unsigned ad_line_ = __builtin_LINE())
+{
+    *y = ad_statement_(ad_kept_(e), AD_CALL_SITE_);
+}
 
-/* The value of an ad_real, of a formula or of a number as double. */
-#define ad_real_value(x) AD_VALUE_(x)
+template <class E> AD_INLINE double ad_real_value(const E &e)
+{
+    return ad_lift_(e).value;
+}
+#else
+#define ad_real_of(e) AD_OF_ONE_(AD_RECORD_, , e, __COUNTER__)
+#define ad_set(y, e) ((void)(*AD_TARGET_(y) = AD_OF_ONE_(AD_RECORD_, , e, __COUNTER__)))
+#define ad_real_value(x) AD_OF_ONE_(AD_VALUE_OF_, , x, __COUNTER__)
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -51,7 +73,7 @@ AD_SITED(ad_status, ad_tape_record_begin, (ad_tape tape), (tape))
 AD_SITED(ad_status, ad_tape_record_end, (ad_tape tape), (tape))
 
 /* n variables with these values, whose gradients are wanted; the values are copied. Begins to
- * record if the thread records on no tape. If it fails x[n] are constants,
+ * record if the thread records on no tape. If it fails x[n] are poisoned,
  * unless n is negative or beyond 2^32. Errors: AD_ERROR_MEMORY,
  * AD_ERROR_STATE (the thread records on another tape), AD_ERROR_LIMIT (2^32 - 2 indices),
  * AD_ERROR_ARGUMENT. */
@@ -68,28 +90,31 @@ AD_SITED(ad_real, ad_real_leaf, (ad_tape tape, double value), (tape, value))
  * check runs, or where what a tensor behind y reads was changed or released (see ad_leaf_changed);
  * AD_ERROR_HANDLE where y is no value of this tape; AD_ERROR_MEMORY: the sweep needs 8 bytes a
  * statement. */
-AD_SITED(ad_status, ad_real_backward, (ad_tape tape, ad_real y), (tape, y))
+AD_SITED_MUST_USE(ad_status, ad_real_backward, (ad_tape tape, ad_real y), (tape, y))
 /* The same from y[n] with a seed for each: adds seed^T dy/dx. y[i] that are constants add
  * nothing. */
-AD_SITED(ad_status, ad_real_backward_seeds,
-         (ad_tape tape, int64_t n, const ad_real *y, const double *seed), (tape, n, y, seed))
+AD_SITED_MUST_USE(ad_status, ad_real_backward_seeds,
+                  (ad_tape tape, int64_t n, const ad_real *y, const double *seed),
+                  (tape, n, y, seed))
 
 /* The gradient of leaf x that sweeps have added up; NaN on error. AD_ERROR_STATE where there was no
  * sweep since the tape was made, reset or rewound, or x is no leaf. ad_tape_zero_gradients
  * clears. */
-AD_SITED(double, ad_real_gradient, (ad_tape tape, ad_real x), (tape, x))
-/* The same of n leaves into gradient[n]. */
-AD_SITED(ad_status, ad_real_gradients,
-         (ad_tape tape, int64_t n, const ad_real *x, double *gradient), (tape, n, x, gradient))
+AD_SITED_MUST_USE(double, ad_real_gradient, (ad_tape tape, ad_real x), (tape, x))
+/* The same of n leaves into gradient[n]; after an error all are NaN. */
+AD_SITED_MUST_USE(ad_status, ad_real_gradients,
+                  (ad_tape tape, int64_t n, const ad_real *x, double *gradient),
+                  (tape, n, x, gradient))
 
 /* Overwrites jacobian [m,n], row-major, with dy[i]/dx[j]; x may be leaves or what was computed.
- * Constants have zeros; after an error its content is undefined. Rows are swept together, up to 8
+ * Constants have zeros; after an error all is NaN. Rows are swept together, up to 8
  * at a time, or one by one where tensors may lie between x and y; gradients stay as they are. A
  * sweep needs 8 bytes a statement and row. Errors: those of ad_real_backward, but while a gradient
  * check runs AD_ERROR_STATE only where tensors may lie between. */
-AD_SITED(ad_status, ad_real_jacobian,
-         (ad_tape tape, int64_t m, const ad_real *y, int64_t n, const ad_real *x, double *jacobian),
-         (tape, m, y, n, x, jacobian))
+AD_SITED_MUST_USE(ad_status, ad_real_jacobian,
+                  (ad_tape tape, int64_t m, const ad_real *y, int64_t n, const ad_real *x,
+                   double *jacobian),
+                  (tape, m, y, n, x, jacobian))
 
 #if AD_LINE_MACROS
 #define ad_tape_record_begin(...) ad_tape_record_begin_at(__VA_ARGS__, __LINE__)

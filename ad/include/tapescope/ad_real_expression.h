@@ -15,7 +15,39 @@
 #include <tapescope/ad.h>
 
 #ifdef __cplusplus
-extern "C" {
+#include <type_traits>
+#endif
+
+/* Where a statement stands: the low half of the program counter. Two of one text would be merged
+ * across branches, so the line is an operand. */
+#if defined(__x86_64__)
+#define AD_HERE_ASM_ "lea 0(%%rip), %0"
+#elif defined(__aarch64__)
+#define AD_HERE_ASM_ "adr %0, ."
+#endif
+#ifdef AD_HERE_ASM_
+#define AD_SITE_OF_LINE_(operand)                                                                  \
+    __extension__({                                                                                \
+        uintptr_t ad_pc_;                                                                          \
+        __asm__ volatile(AD_HERE_ASM_ : "=r"(ad_pc_) : operand);                                   \
+        (uint32_t) ad_pc_;                                                                         \
+    })
+#define AD_STATEMENT_SITE_ AD_SITE_OF_LINE_("i"(__LINE__))
+/* In a function of C++ that has the line as argument. */
+#define AD_CALL_SITE_ AD_SITE_OF_LINE_("ir"(ad_line_))
+#else
+#define AD_STATEMENT_SITE_ 0u
+#define AD_CALL_SITE_ ((void)ad_line_, 0u)
+#endif
+
+/* Code that is not optimised is compiled faster if what formulas call are functions. */
+#ifdef __OPTIMIZE__
+#define AD_FORMULA_ AD_INLINE
+#define AD_FORMULA_SITE_ AD_STATEMENT_SITE_
+#else
+#define AD_FORMULA_ static inline __attribute__((unused))
+#define AD_FORMULA_SITE_                                                                           \
+    ((uint32_t)(uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
 #endif
 
 /* A real number that may be recorded. It may be copied, sorted and moved like a double. Index
@@ -24,21 +56,49 @@ typedef struct ad_real {
     double value;
     uint32_t index; /* on the tape, 0: a constant */
     uint32_t tag;   /* which recording it belongs to */
+#ifdef __cplusplus
+    ad_real() = default;
+    /* A constant. A long double would lose digits. */
+    ad_real(double number) : value(number), index(0), tag(0)
+    {
+    }
+    ad_real(int number) : ad_real((double)number)
+    {
+    }
+    ad_real(unsigned number) : ad_real((double)number)
+    {
+    }
+    ad_real(long number) : ad_real((double)number)
+    {
+    }
+    ad_real(unsigned long number) : ad_real((double)number)
+    {
+    }
+    ad_real(long long number) : ad_real((double)number)
+    {
+    }
+    ad_real(unsigned long long number) : ad_real((double)number)
+    {
+    }
+    ad_real(long double) = delete;
+    /* A formula, recorded as one statement. */
+    template <class E, class = typename E::ad_formula_>
+    __attribute__((always_inline)) ad_real(const E &e, unsigned ad_line_ = __builtin_LINE())
+        : ad_real(ad_statement_(e, AD_CALL_SITE_))
+    {
+    }
+#endif
 } ad_real;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* Operands of one record. A formula that names more is recorded in several. */
 enum { AD_EXPR_SLOTS = 12 };
 
-/* A formula that is not assigned yet. */
-typedef struct ad_expr {
-    double value;
-    uint32_t n; /* slots in use */
-    uint32_t index[AD_EXPR_SLOTS];
-    double partial[AD_EXPR_SLOTS];
-} ad_expr;
-
 /* Where the calling thread's next record goes. No room: nothing is recorded at present, or the
- * block is full; ad_statement_room_ knows. Words of their own stand between the fields that every
+ * block is full. Words of their own stand between the fields that every
  * statement advances: side by side, compilers would advance them as one vector, which takes longer
  * to come back from memory than the rest of a statement. */
 struct ad_statement_cursor {
@@ -52,333 +112,225 @@ extern __attribute__((
     visibility("default"),
     tls_model("initial-exec"))) __thread struct ad_statement_cursor ad_statement_cursor_;
 
-/* Makes room for a record of so many operands and this value. False: it is not recorded. */
-AD_API __attribute__((cold)) bool ad_statement_room_(uint32_t n, uint32_t site, double value);
-/* The index of an operand whose tag is not the cursor's, or 0 with an error set. */
-AD_API __attribute__((cold)) uint32_t ad_statement_operand_(ad_real x);
+/* Records a formula of n operands where something is unusual: there is no room, operands are of
+ * other recordings, or one operand is named twice. formula: its value, derivatives and words; how:
+ * n, AD_STATEMENT_MODE_, and 1 << (16 + k) for each operand that is not to be recorded. */
+AD_API ad_real ad_statement_unusual_(const void *formula, uint32_t how, uint32_t site);
 
-/* Whether operands are checked: an uninitialised one, one of another tape or thread, or one from
- * before a reset is an error then. */
+/* Whether operands are checked: an uninitialised one, one of another tape or thread, one from
+ * before a reset, or one that a failure has poisoned is an error then. Defined as 0 before the
+ * header it takes the checks away. */
 #ifndef AD_REAL_CHECKED
-#ifdef NDEBUG
-#define AD_REAL_CHECKED 0
-#else
 #define AD_REAL_CHECKED 1
 #endif
-#endif
 
-/* Loops over slots are written out, with constant indices: so a formula falls apart into registers
- * before any loop is unrolled, however deep it is. */
-#define AD_EACH_SLOT_(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
-#define AD_DOWN_TO_8_(X) X(11) X(10) X(9) X(8)
-#define AD_DOWN_TO_4_(X) AD_DOWN_TO_8_(X) X(7) X(6) X(5) X(4)
-#define AD_DOWN_TO_2_(X) AD_DOWN_TO_4_(X) X(3) X(2)
-#define AD_DOWN_TO_1_(X) AD_DOWN_TO_2_(X) X(1)
-#define AD_PAIRS_1_(X, k) X(k, 0)
-#define AD_PAIRS_2_(X, k) AD_PAIRS_1_(X, k) X(k, 1)
-#define AD_PAIRS_3_(X, k) AD_PAIRS_2_(X, k) X(k, 2)
-#define AD_PAIRS_4_(X, k) AD_PAIRS_3_(X, k) X(k, 3)
-#define AD_PAIRS_5_(X, k) AD_PAIRS_4_(X, k) X(k, 4)
-#define AD_PAIRS_6_(X, k) AD_PAIRS_5_(X, k) X(k, 5)
-#define AD_PAIRS_7_(X, k) AD_PAIRS_6_(X, k) X(k, 6)
-#define AD_PAIRS_8_(X, k) AD_PAIRS_7_(X, k) X(k, 7)
-#define AD_PAIRS_9_(X, k) AD_PAIRS_8_(X, k) X(k, 8)
-#define AD_PAIRS_10_(X, k) AD_PAIRS_9_(X, k) X(k, 9)
-#define AD_PAIRS_11_(X, k) AD_PAIRS_10_(X, k) X(k, 10)
-#define AD_EACH_PAIR_(X)                                                                           \
-    AD_PAIRS_1_(X, 1)                                                                              \
-    AD_PAIRS_2_(X, 2)                                                                              \
-    AD_PAIRS_3_(X, 3)                                                                              \
-    AD_PAIRS_4_(X, 4)                                                                              \
-    AD_PAIRS_5_(X, 5)                                                                              \
-    AD_PAIRS_6_(X, 6)                                                                              \
-    AD_PAIRS_7_(X, 7)                                                                              \
-    AD_PAIRS_8_(X, 8)                                                                              \
-    AD_PAIRS_9_(X, 9)                                                                              \
-    AD_PAIRS_10_(X, 10)                                                                            \
-    AD_PAIRS_11_(X, 11)
-
-/* Where the statement stands: the low half of the program counter. */
-#if defined(__x86_64__)
-#define AD_HERE_ASM_ "lea 0(%%rip), %0"
-#elif defined(__aarch64__)
-#define AD_HERE_ASM_ "adr %0, ."
-#endif
-#ifdef AD_HERE_ASM_
-/* Two lines of one text would be merged across branches: so the line is an operand. */
-#define AD_STATEMENT_SITE_                                                                         \
-    __extension__({                                                                                \
-        uintptr_t ad_pc_;                                                                          \
-        __asm__ volatile(AD_HERE_ASM_ : "=r"(ad_pc_) : "i"(__LINE__));                             \
-        (uint32_t) ad_pc_;                                                                         \
-    })
+/* Whether two operands are one, so that their derivatives are added. Where the compiler sees it
+ * (u[i] and u[i]) it costs nothing. Code without NDEBUG also compares where the compiler does not;
+ * in other code that costs more than a second entry in the record. */
+#define AD_SEEN_SAME_(a, b) (__builtin_constant_p((a) == (b)) && (a) == (b))
+#ifdef NDEBUG
+#define AD_REAL_COMPARED_ 0
 #else
-#define AD_STATEMENT_SITE_ 0u
+#define AD_REAL_COMPARED_ 1
+#endif
+#define AD_STATEMENT_MODE_ (AD_REAL_COMPARED_ << 8 | (AD_REAL_CHECKED != 0) << 9)
+
+/* ---- what formulas are made of ---- */
+
+/* C has a name for each type; in C++ they are overloads of one. */
+#ifdef __cplusplus
+#define AD_NAMED_(name, n) name
+#define AD_NAMED2_(name, m, n) name
+#define AD_EXPR_MEMBERS_(n) typedef void ad_formula_;
+#define AD_NEW_EXPR_(n) typedef ad_expr##n ad_new_expr##n##_;
+#define AD_AS_NEW_(n, e) e
+#else
+#define AD_NAMED_(name, n) name##n##_
+#define AD_NAMED2_(name, m, n) name##m##_##n##_
+#define AD_EXPR_MEMBERS_(n)
+/* A formula that is not used is a warning. gcc does not warn of a large result of a statement
+ * expression, but of the access to a member of it; clang warns of neither where they come from a
+ * macro, but of a function's result. */
+#define AD_NEW_EXPR_(n)                                                                            \
+    typedef struct ad_new_expr##n##_ {                                                             \
+        ad_expr##n e;                                                                              \
+    } ad_new_expr##n##_;                                                                           \
+    AD_TAKEN_FUNCTION_(n)
+#define AD_AS_NEW_(n, e) ((ad_new_expr##n##_){e})
+#ifdef __clang__
+#define AD_TAKE_ ad_taken_(
+#define AD_TAKEN_ )
+#define AD_TAKEN_FUNCTION_(n)                                                                      \
+    AD_FORMULA_ AD_MUST_USE __attribute__((overloadable)) ad_expr##n ad_taken_(                    \
+        ad_new_expr##n##_ x)                                                                       \
+    {                                                                                              \
+        return x.e;                                                                                \
+    }
+#else
+#define AD_TAKE_
+#define AD_TAKEN_ .e
+#define AD_TAKEN_FUNCTION_(n)
+#endif
 #endif
 
-AD_INLINE uint32_t ad_statement_site_(void)
+/* What a function of one or two operands gives: its value, and the derivative by each. */
+typedef struct ad_rule1_ {
+    double value, x;
+} ad_rule1_;
+
+typedef struct ad_rule2_ {
+    double value, x, y;
+} ad_rule2_;
+
+AD_INLINE ad_rule1_ ad_rule1_of_(double value, double x)
 {
-    return AD_STATEMENT_SITE_;
+    ad_rule1_ f;
+    f.value = value;
+    f.x = x;
+    return f;
 }
 
-/* Whether two operands are one, so that their partials are added. Where the compiler optimises, it
- * must be able to see it (u[i] and u[i]); comparing at run time costs more than a second record
- * entry where it cannot. Checked builds compare. */
-#if AD_REAL_CHECKED
-#define AD_SAME_OPERAND_(a, b) ((a) == (b))
-#else
-#define AD_SAME_OPERAND_(a, b) (__builtin_constant_p((a) == (b)) && (a) == (b))
-#endif
+AD_INLINE ad_rule2_ ad_rule2_of_(double value, double x, double y)
+{
+    ad_rule2_ f;
+    f.value = value;
+    f.x = x;
+    f.y = y;
+    return f;
+}
 
-/* Writes the record of a formula; its result. A formula of constants is a constant. */
-AD_INLINE ad_real ad_statement_(ad_expr e, uint32_t site)
+AD_INLINE ad_real ad_real_constant_(double value)
 {
     ad_real y;
-    bool kept[AD_EXPR_SLOTS];
-    uint32_t active = 0, n = 0;
-    struct ad_statement_cursor *c = &ad_statement_cursor_;
-    y.value = e.value;
-    y.index = 0;
-    y.tag = 0;
-#define AD_BEGIN_(k)                                                                               \
-    kept[k] = k < e.n;                                                                             \
-    active |= kept[k] ? e.index[k] : 0;
-#define AD_MERGE_(k, q)                                                                            \
-    if (kept[k] && kept[q] && AD_SAME_OPERAND_(e.index[q], e.index[k])) {                          \
-        e.partial[q] += e.partial[k];                                                              \
-        kept[k] = false;                                                                           \
-    }
-#define AD_COUNT_(k) n += kept[k];
-    AD_EACH_SLOT_(AD_BEGIN_)
-    AD_EACH_PAIR_(AD_MERGE_)
-    AD_EACH_SLOT_(AD_COUNT_)
-#undef AD_BEGIN_
-#undef AD_MERGE_
-#undef AD_COUNT_
-    if (__builtin_expect(active == 0, 0))
-        return y;
-    if (__builtin_expect((size_t)((char *)c->word - (char *)c->partial) <
-                             n * (sizeof(double) + sizeof(uint32_t)) + 2 * sizeof(uint32_t),
-                         0) &&
-        !ad_statement_room_(n, site, e.value))
-        return y;
-    double *partial = c->partial;
-    uint32_t *word = c->word - (n + 2), m = 0;
-    word[0] = n;
-    word[1] = site;
-#define AD_WRITE_(k)                                                                               \
-    if (kept[k]) {                                                                                 \
-        partial[m] = e.partial[k];                                                                 \
-        word[2 + m] = e.index[k];                                                                  \
-        m++;                                                                                       \
-    }
-    AD_EACH_SLOT_(AD_WRITE_)
-#undef AD_WRITE_
-    c->partial = partial + m;
-    c->word = word;
-    const uint64_t result = c->result++;
-    y.index = (uint32_t)result;
-    y.tag = (uint32_t)(result >> 32);
-    return y;
-}
-
-/* ---- formulas of one operand ---- */
-
-AD_INLINE ad_expr ad_expr_same_(ad_expr e)
-{
-    return e;
-}
-
-AD_INLINE ad_expr ad_expr_double_(double value)
-{
-    ad_expr e;
-    e.value = value;
-    e.n = 0;
-    return e;
-}
-
-AD_INLINE uint32_t ad_operand_(ad_real x)
-{
-    if (AD_REAL_CHECKED && x.index &&
-        __builtin_expect(x.tag != ad_statement_cursor_.result >> 32, 0))
-        return ad_statement_operand_(x);
-    return x.index;
-}
-
-AD_INLINE ad_expr ad_expr_real_(ad_real x)
-{
-    ad_expr e;
-    e.value = x.value;
-    e.n = 1;
-    e.index[0] = ad_operand_(x);
-    e.partial[0] = 1;
-    return e;
-}
-
-/* ---- the chain rule ---- */
-
-AD_INLINE ad_expr ad_chain1_(double value, ad_expr a, double da)
-{
-    a.value = value;
-#define AD_SCALE_(k)                                                                               \
-    if (k < a.n)                                                                                   \
-        a.partial[k] *= da;
-    AD_EACH_SLOT_(AD_SCALE_)
-#undef AD_SCALE_
-    return a;
-}
-
-/* The operands of b behind those of a, which there is room for. They are moved there by shifts of
- * 8, 4, 2 and 1, since an index that is not constant would keep all of it in memory. */
-AD_INLINE ad_expr ad_append_(ad_expr a, ad_expr b)
-{
-#define AD_SHIFT_(k, by)                                                                           \
-    if (a.n & by) {                                                                                \
-        b.partial[k] = b.partial[k - by];                                                          \
-        b.index[k] = b.index[k - by];                                                              \
-    }
-#define AD_SHIFT8_(k) AD_SHIFT_(k, 8)
-#define AD_SHIFT4_(k) AD_SHIFT_(k, 4)
-#define AD_SHIFT2_(k) AD_SHIFT_(k, 2)
-#define AD_SHIFT1_(k) AD_SHIFT_(k, 1)
-#define AD_TAKE_(k)                                                                                \
-    if (k >= a.n && k < a.n + b.n) {                                                               \
-        a.partial[k] = b.partial[k];                                                               \
-        a.index[k] = b.index[k];                                                                   \
-    }
-    AD_DOWN_TO_8_(AD_SHIFT8_)
-    AD_DOWN_TO_4_(AD_SHIFT4_)
-    AD_DOWN_TO_2_(AD_SHIFT2_)
-    AD_DOWN_TO_1_(AD_SHIFT1_)
-    AD_EACH_SLOT_(AD_TAKE_)
-#undef AD_SHIFT_
-#undef AD_SHIFT8_
-#undef AD_SHIFT4_
-#undef AD_SHIFT2_
-#undef AD_SHIFT1_
-#undef AD_TAKE_
-    a.n += b.n;
-    return a;
-}
-
-/* A formula as its own statement, and so one operand. Rare: checked code calls it, as it would be
- * written out in every operation otherwise. Where no call is left it must not seem to be one, since
- * clang keeps the operands of calls in memory. */
-#if AD_REAL_CHECKED
-__attribute__((noinline, cold, unused)) static ad_expr ad_apart_(ad_expr e, uint32_t site)
-#else
-AD_INLINE ad_expr ad_apart_(ad_expr e, uint32_t site)
-#endif
-{
-    return ad_expr_real_(ad_statement_(e, site));
-}
-
-AD_INLINE ad_expr ad_chain2_(double value, ad_expr a, double da, ad_expr b, double db)
-{
-    /* The larger is recorded by itself where both have no room; of two full ones both are. */
-    if (a.n + b.n > AD_EXPR_SLOTS && a.n >= b.n)
-        a = ad_apart_(a, ad_statement_site_());
-    if (a.n + b.n > AD_EXPR_SLOTS)
-        b = ad_apart_(b, ad_statement_site_());
-    return ad_append_(ad_chain1_(value, a, da), ad_chain1_(0, b, db));
-}
-
-AD_INLINE ad_expr ad_chain3_(double value, ad_expr a, double da, ad_expr b, double db, ad_expr c,
-                             double dc)
-{
-    /* The sum of the three, as far as partials are concerned. */
-    ad_expr r = ad_chain2_(0, a, da, b, db);
-    return ad_chain2_(value, r, 1, c, dc);
-}
-
-/* ---- what a formula may be made of ---- */
-
-AD_INLINE ad_real ad_real_of_expr_(ad_expr e, uint32_t site)
-{
-    return ad_statement_(e, site);
-}
-
-AD_INLINE ad_real ad_real_of_real_(ad_real x, uint32_t site)
-{
-    (void)site;
-    return x;
-}
-
-AD_INLINE ad_real ad_real_of_double_(double value, uint32_t site)
-{
-    ad_real y;
-    (void)site;
     y.value = value;
     y.index = 0;
     y.tag = 0;
     return y;
 }
 
-AD_INLINE double ad_value_of_expr_(ad_expr e)
+AD_INLINE ad_real ad_real_same_(ad_real x)
 {
-    return e.value;
+    return x;
 }
 
-AD_INLINE double ad_value_of_real_(ad_real x)
+/* 12 bytes an operand and 8 more. */
+AD_INLINE uint32_t ad_no_room_(const struct ad_statement_cursor *c, uint32_t n)
 {
-    return x.value;
+    return (size_t)((char *)c->word - (char *)c->partial) <
+           n * (sizeof(double) + sizeof(uint32_t)) + 2 * sizeof(uint32_t);
 }
 
-AD_INLINE double ad_value_of_double_(double value)
+/* words: those of all operands, joined by |; differ: the same of their differences from the cursor.
+ * Operands need a look if a tag differs from the cursor's; unchecked, if all are constants. */
+AD_INLINE uint32_t ad_unlike_(uint64_t words, uint64_t differ)
 {
-    return value;
+    return AD_REAL_CHECKED ? differ >> 32 != 0 : (uint32_t)words == 0;
+}
+
+/* A word of zeros is a constant's. */
+AD_INLINE bool ad_no_variable_(uint64_t words)
+{
+    return AD_REAL_CHECKED ? words == 0 : (uint32_t)words == 0;
+}
+
+AD_INLINE ad_real ad_statement_end_(struct ad_statement_cursor *c, double value, double *partial,
+                                    uint32_t *word)
+{
+    ad_real y;
+    const uint64_t result = c->result;
+    c->partial = partial;
+    c->word = word;
+    c->result = result + 1;
+    y.value = value;
+    y.index = (uint32_t)result;
+    y.tag = (uint32_t)(result >> 32);
+    return y;
 }
 
 #ifdef __cplusplus
 }
+#endif
 
-AD_INLINE ad_real *ad_real_target_(ad_real *y)
-{
-    return y;
-}
-#define AD_TARGET_(y) ad_real_target_(y)
+#include <tapescope/ad_real_formulas.h>
 
-/* Overloads take the place of _Generic. */
-AD_INLINE ad_expr ad_operand_of_(ad_expr e)
+/* A formula of one operand: what a C function of one number may return, unrecorded. Those of more
+ * are ad_expr2 up to ad_expr12, by how many operands the formula names. */
+typedef ad_expr1 ad_expr;
+
+/* ---- what an operand may be ---- */
+
+AD_FORMULA_ ad_expr0 ad_lift_number_(double value)
 {
+    ad_expr0 e;
+    e.value = value;
     return e;
 }
 
-AD_INLINE ad_expr ad_operand_of_(ad_real x)
+/* Apart, so that no compiler warns of the conversion. */
+AD_FORMULA_ ad_expr0 ad_lift_long_(long long value)
 {
-    return ad_expr_real_(x);
+    return ad_lift_number_((double)value);
 }
 
-AD_INLINE ad_real ad_result_of_(ad_expr e, uint32_t site)
+AD_FORMULA_ ad_expr0 ad_lift_unsigned_(unsigned long long value)
 {
-    return ad_statement_(e, site);
+    return ad_lift_number_((double)value);
 }
 
-AD_INLINE ad_real ad_result_of_(ad_real x, uint32_t site)
+/* Not a constant, so that a derivative by it is of use. */
+#define AD_ACTIVE_(a) (sizeof(a) > sizeof(double))
+
+/* ---- results ---- */
+
+/* A formula of constants is a constant; a copy is no record. */
+AD_INLINE ad_real AD_NAMED_(ad_statement_, 0)(ad_expr0 e, uint32_t site)
 {
-    return ad_real_of_real_(x, site);
+    (void)site;
+    return ad_real_constant_(e.value);
 }
 
-/* Smaller types are promoted to these. A long double would lose digits. */
-#define AD_NUMBER_(type)                                                                           \
-    AD_INLINE ad_expr ad_operand_of_(type value)                                                   \
-    {                                                                                              \
-        return ad_expr_double_((double)value);                                                     \
-    }                                                                                              \
-    AD_INLINE ad_real ad_result_of_(type value, uint32_t site)                                     \
-    {                                                                                              \
-        return ad_real_of_double_((double)value, site);                                            \
-    }
-AD_NUMBER_(double)
-AD_NUMBER_(int)
-AD_NUMBER_(unsigned)
-AD_NUMBER_(long)
-AD_NUMBER_(unsigned long)
-AD_NUMBER_(long long)
-AD_NUMBER_(unsigned long long)
-#undef AD_NUMBER_
-ad_expr ad_operand_of_(long double) = delete;
-ad_real ad_result_of_(long double, uint32_t) = delete;
+AD_INLINE ad_real AD_NAMED_(ad_statement_, real)(ad_real x, uint32_t site)
+{
+    (void)site;
+    return x;
+}
+
+#ifdef __cplusplus
+
+/* A number: of an arithmetic type, but a long double would lose digits. The assertion is the only
+ * error of anything else. */
+template <class X>
+using ad_is_number_ =
+    std::integral_constant<bool,
+                           (std::is_arithmetic<X>::value && sizeof(X) <= sizeof(double)) ||
+                               (std::is_enum<X>::value && std::is_convertible<X, int>::value)>;
+
+template <class X> AD_INLINE double ad_number_(const X &x, std::true_type)
+{
+    return (double)x;
+}
+
+template <class X> AD_INLINE double ad_number_(const X &, std::false_type)
+{
+    return 0;
+}
+
+template <class X> AD_INLINE ad_expr0 ad_lift_(const X &x)
+{
+    static_assert(ad_is_number_<X>::value, "ad_real: an operand is no number, ad_real or formula");
+    return ad_lift_number_(ad_number_(x, ad_is_number_<X>()));
+}
+
+/* As an operand, but an ad_real stays what it is, so that it is copied, not recorded. */
+template <class X> AD_INLINE auto ad_kept_(const X &x)
+{
+    return ad_lift_(x);
+}
+
+AD_INLINE ad_real ad_kept_(const ad_real &x)
+{
+    return x;
+}
 
 /* A number that must be whole. */
 AD_INLINE long long ad_whole_(long long value)
@@ -398,33 +350,27 @@ AD_INLINE long long ad_whole_(long value)
     return value;
 }
 long long ad_whole_(double) = delete;
-#define AD_WHOLE_(x) ad_whole_(x)
-
-#define AD_EXPR(x) ad_operand_of_(x)
-#define AD_VALUE_(x) (ad_operand_of_(x).value)
-#define AD_RESULT_(x) ad_result_of_(x, AD_STATEMENT_SITE_)
 
 #else
 
 /* A pointer to anything else, or to const, is an error; y is evaluated once. */
 #define AD_TARGET_(y) _Generic((y), ad_real * : (y))
 
-/* What x, a variable, is: 1 formula, 2 ad_real, 3 number; 0 anything else. */
-#define AD_KIND_OF_(x)                                                                             \
-    _Generic((x), ad_expr : 1, ad_real : 2, double : 3, float : 3, _Bool : 3, char : 3,            \
-             signed char : 3, short : 3, int : 3, long : 3, long long : 3, unsigned char : 3,      \
-             unsigned short : 3, unsigned : 3, unsigned long : 3, unsigned long long : 3,          \
-             default : 0)
-#define AD_IF_(condition, a, b) __builtin_choose_expr(condition, a, b)
-/* Ends a statement expression: prefix##double_(x) and so on, by what x is. Of anything else the
- * assertion is the only error: 0 is taken in its place. */
-#define AD_BY_KIND_(x, prefix, more)                                                               \
-    enum { x##k = AD_KIND_OF_(x) };                                                                \
-    _Static_assert(x##k, "ad_real: an operand is no number, ad_real or formula");                  \
-    AD_IF_(x##k == 1, prefix##expr_, AD_IF_(x##k == 2, prefix##real_, prefix##double_))            \
-    (AD_IF_(x##k % 3, x, (double)AD_IF_(x##k == 3, x, 0)) more);
-#define AD_AND_SITE_ , AD_STATEMENT_SITE_
-#define ad_expr_expr_ ad_expr_same_
+/* Whether x, a variable, may be an operand: an integer (class 1 to 4) or a floating number (8), but
+ * no long double. What may not is one error, the assertion: AD_LIFT_OR_ takes it for the number 0. */
+#define AD_CLASS_(x) __builtin_classify_type(x)
+#define AD_IS_OPERAND_(x)                                                                          \
+    (sizeof(x) <= sizeof(double) && AD_CLASS_(x) > 0 &&                                            \
+     (AD_CLASS_(x) < 5 || AD_CLASS_(x) == 8)) ||                                                   \
+        AD_IS_EXPR_(x)
+#define AD_LIFT_OR_(x, is_operand, of_real)                                                        \
+    _Generic((x), AD_EACH_EXPR_(ad_lift_), ad_real                                                 \
+             : of_real, long                                                                       \
+             : ad_lift_long_, long long                                                            \
+             : ad_lift_long_, unsigned long                                                        \
+             : ad_lift_unsigned_, unsigned long long                                               \
+             : ad_lift_unsigned_, default                                                          \
+             : ad_lift_number_)(__builtin_choose_expr(is_operand, x, 0))
 
 /* A number that must be whole: of an integer type, or "not compatible with any association". */
 #define AD_WHOLE_(x)                                                                               \
@@ -440,27 +386,108 @@ long long ad_whole_(double) = delete;
              : (x), unsigned                                                                       \
              : (x))
 
-/* Each with a variable of its own name: nested ones would shadow each other. */
-#define AD_JOIN2_(a, b) a##b
-#define AD_JOIN_(a, b) AD_JOIN2_(a, b)
-#define AD_EXPR_IN_(x, name)                                                                       \
+/* An operand is bound to a variable before its type is asked for: a macro that has its text twice
+ * would double it at every level of a formula. Each variable has a number of its own, since nested
+ * ones would shadow each other. An operand's text is scanned again by every macro that it passes
+ * through, so what comes after the binding is in macros that have only the variables' names. */
+#define AD_GLUE2_(a, b) a##b
+#define AD_GLUE_(a, b) AD_GLUE2_(a, b)
+#define AD_NO_OPERAND_ "ad_real: an operand is no number, ad_real or formula"
+#define AD_OF_ONE_(then, name, x, id)                                                              \
     __extension__({                                                                                \
-        __auto_type name = (x);                                                                    \
-        AD_BY_KIND_(name, ad_expr_, );                                                             \
+        __auto_type AD_GLUE_(ad_x_, id) = (x);                                                     \
+        enum { AD_GLUE_(ad_x_is_, id) = AD_IS_OPERAND_(AD_GLUE_(ad_x_, id)) };                     \
+        _Static_assert(AD_GLUE_(ad_x_is_, id), AD_NO_OPERAND_);                                    \
+        then(name, id)                                                                             \
     })
-#define AD_VALUE_IN_(x, name)                                                                      \
+#define AD_OF_ONE_WITH_(then, name, x, y, id)                                                      \
     __extension__({                                                                                \
-        __auto_type name = (x);                                                                    \
-        AD_BY_KIND_(name, ad_value_of_, );                                                         \
+        __auto_type AD_GLUE_(ad_x_, id) = (x);                                                     \
+        __auto_type AD_GLUE_(ad_y_, id) = (y);                                                     \
+        enum { AD_GLUE_(ad_x_is_, id) = AD_IS_OPERAND_(AD_GLUE_(ad_x_, id)) };                     \
+        _Static_assert(AD_GLUE_(ad_x_is_, id), AD_NO_OPERAND_);                                    \
+        then(name, id)                                                                             \
     })
-#define AD_RESULT_IN_(x, name)                                                                     \
+#define AD_OF_ONE_AND_(then, name, x, y, z, id)                                                    \
     __extension__({                                                                                \
-        __auto_type name = (x);                                                                    \
-        AD_BY_KIND_(name, ad_real_of_, AD_AND_SITE_);                                              \
+        __auto_type AD_GLUE_(ad_x_, id) = (x);                                                     \
+        __auto_type AD_GLUE_(ad_y_, id) = (y);                                                     \
+        __auto_type AD_GLUE_(ad_z_, id) = (z);                                                     \
+        enum { AD_GLUE_(ad_x_is_, id) = AD_IS_OPERAND_(AD_GLUE_(ad_x_, id)) };                     \
+        _Static_assert(AD_GLUE_(ad_x_is_, id), AD_NO_OPERAND_);                                    \
+        then(name, id)                                                                             \
     })
-#define AD_EXPR(x) AD_EXPR_IN_(x, AD_JOIN_(ad_x_, __COUNTER__))
-#define AD_VALUE_(x) AD_VALUE_IN_(x, AD_JOIN_(ad_x_, __COUNTER__))
-#define AD_RESULT_(x) AD_RESULT_IN_(x, AD_JOIN_(ad_x_, __COUNTER__))
+#define AD_OF_TWO_(then, name, x, y, id)                                                           \
+    __extension__({                                                                                \
+        __auto_type AD_GLUE_(ad_x_, id) = (x);                                                     \
+        __auto_type AD_GLUE_(ad_y_, id) = (y);                                                     \
+        enum { AD_GLUE_(ad_x_is_, id) = AD_IS_OPERAND_(AD_GLUE_(ad_x_, id)) };                     \
+        _Static_assert(AD_GLUE_(ad_x_is_, id), AD_NO_OPERAND_);                                    \
+        enum { AD_GLUE_(ad_y_is_, id) = AD_IS_OPERAND_(AD_GLUE_(ad_y_, id)) };                     \
+        _Static_assert(AD_GLUE_(ad_y_is_, id), AD_NO_OPERAND_);                                    \
+        then(name, id)                                                                             \
+    })
+#define AD_OF_TWO_WITH_(then, name, x, y, z, id)                                                   \
+    __extension__({                                                                                \
+        __auto_type AD_GLUE_(ad_x_, id) = (x);                                                     \
+        __auto_type AD_GLUE_(ad_y_, id) = (y);                                                     \
+        __auto_type AD_GLUE_(ad_z_, id) = (z);                                                     \
+        enum { AD_GLUE_(ad_x_is_, id) = AD_IS_OPERAND_(AD_GLUE_(ad_x_, id)) };                     \
+        _Static_assert(AD_GLUE_(ad_x_is_, id), AD_NO_OPERAND_);                                    \
+        enum { AD_GLUE_(ad_y_is_, id) = AD_IS_OPERAND_(AD_GLUE_(ad_y_, id)) };                     \
+        _Static_assert(AD_GLUE_(ad_y_is_, id), AD_NO_OPERAND_);                                    \
+        then(name, id)                                                                             \
+    })
+#define AD_OF_THREE_(then, name, x, y, z, id)                                                      \
+    __extension__({                                                                                \
+        __auto_type AD_GLUE_(ad_x_, id) = (x);                                                     \
+        __auto_type AD_GLUE_(ad_y_, id) = (y);                                                     \
+        __auto_type AD_GLUE_(ad_z_, id) = (z);                                                     \
+        enum { AD_GLUE_(ad_x_is_, id) = AD_IS_OPERAND_(AD_GLUE_(ad_x_, id)) };                     \
+        _Static_assert(AD_GLUE_(ad_x_is_, id), AD_NO_OPERAND_);                                    \
+        enum { AD_GLUE_(ad_y_is_, id) = AD_IS_OPERAND_(AD_GLUE_(ad_y_, id)) };                     \
+        _Static_assert(AD_GLUE_(ad_y_is_, id), AD_NO_OPERAND_);                                    \
+        enum { AD_GLUE_(ad_z_is_, id) = AD_IS_OPERAND_(AD_GLUE_(ad_z_, id)) };                     \
+        _Static_assert(AD_GLUE_(ad_z_is_, id), AD_NO_OPERAND_);                                    \
+        then(name, id)                                                                             \
+    })
+
+#define AD_LIFTED_(a, x, id)                                                                       \
+    __auto_type ad_##a##_##id = AD_LIFT_OR_(ad_##x##_##id, ad_##x##_is_##id, ad_lift_real_);
+#define AD_SCALED_(a, ...) AD_SCALE_(a)(a, __VA_ARGS__)
+#define AD_JOINED_(a, b, ...) AD_JOIN_(a, b)(a, b, __VA_ARGS__)
+
+/* A function of one operand; of one and something that is none; of two; of two and something. */
+#define AD_ONE_(name, id)                                                                          \
+    AD_LIFTED_(a, x, id)                                                                           \
+    AD_SCALED_(ad_a_##id, ad_rule_##name##_(ad_a_##id.value, AD_ACTIVE_(ad_a_##id)));
+#define AD_ONE_WITH_(name, id)                                                                     \
+    AD_LIFTED_(a, x, id)                                                                           \
+    AD_SCALED_(ad_a_##id, ad_rule_##name##_(ad_a_##id.value, AD_ACTIVE_(ad_a_##id), ad_y_##id));
+#define AD_TWO_(name, id)                                                                          \
+    AD_LIFTED_(a, x, id)                                                                           \
+    AD_LIFTED_(b, y, id)                                                                           \
+    AD_JOINED_(ad_a_##id, ad_b_##id,                                                               \
+               ad_rule_##name##_(ad_a_##id.value, ad_b_##id.value, AD_ACTIVE_(ad_a_##id),          \
+                                 AD_ACTIVE_(ad_b_##id)));
+#define AD_TWO_WITH_(name, id)                                                                     \
+    AD_LIFTED_(a, x, id)                                                                           \
+    AD_LIFTED_(b, y, id)                                                                           \
+    AD_JOINED_(ad_a_##id, ad_b_##id,                                                               \
+               ad_rule_##name##_(ad_a_##id.value, ad_b_##id.value, AD_ACTIVE_(ad_a_##id),          \
+                                 AD_ACTIVE_(ad_b_##id), ad_z_##id));
+
+#define AD_STATEMENT_(e)                                                                           \
+    _Generic((e), AD_EACH_EXPR_(ad_statement_), ad_real : ad_statement_real_)(e, AD_STATEMENT_SITE_)
+#define AD_RECORD_(name, id)                                                                       \
+    __auto_type ad_a_##id = AD_LIFT_OR_(ad_x_##id, ad_x_is_##id, ad_real_same_);                   \
+    AD_STATEMENT_(ad_a_##id);
+#define AD_VALUE_OF_(name, id)                                                                     \
+    AD_LIFTED_(a, x, id)                                                                           \
+    ad_a_##id.value;
+
+#define AD_VALUE_(x) AD_OF_ONE_(AD_VALUE_OF_, , x, __COUNTER__)
+#define AD_RESULT_(x) AD_OF_ONE_(AD_RECORD_, , x, __COUNTER__)
 #endif
 
 #endif

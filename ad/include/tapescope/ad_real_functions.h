@@ -56,10 +56,10 @@ AD_API double ad_bessel_slope_(bool second, int n, double x);
     X(fabs, fabs(x), (double)((x > 0) - (x < 0)))
 
 #define AD_DEFINE_(name_, v_, dx_)                                                                 \
-    AD_INLINE ad_expr ad_expr_##name_##_(ad_expr a)                                                \
+    AD_FORMULA_ ad_rule1_ ad_rule_##name_##_(double x, bool active)                                \
     {                                                                                              \
-        const double x = a.value, v = v_;                                                          \
-        return a.n ? ad_chain1_(v, a, dx_) : ad_expr_double_(v);                                   \
+        const double v = v_;                                                                       \
+        return ad_rule1_of_(v, active ? dx_ : 0);                                                  \
     }
 AD_REAL_FUNCTIONS_(AD_DEFINE_)
 #undef AD_DEFINE_
@@ -93,130 +93,366 @@ AD_INLINE double ad_share_(bool chosen, bool tie, bool other_is_nan)
 }
 
 #define AD_DEFINE_(name_, v_, dx_, dy_)                                                            \
-    AD_INLINE ad_expr ad_expr_##name_##_(ad_expr a, ad_expr b)                                     \
+    AD_FORMULA_ ad_rule2_ ad_rule_##name_##_(double x, double y, bool x_active, bool y_active)     \
     {                                                                                              \
-        const double x = a.value, y = b.value, v = v_;                                             \
-        return ad_chain2_(v, a, a.n ? (double)(dx_) : 0, b, b.n ? (double)(dy_) : 0);              \
+        const double v = v_;                                                                       \
+        return ad_rule2_of_(v, x_active ? (double)(dx_) : 0, y_active ? (double)(dy_) : 0);        \
     }
 AD_REAL_FUNCTIONS2_(AD_DEFINE_)
 #undef AD_DEFINE_
 
-AD_INLINE ad_expr ad_expr_fma_(ad_expr a, ad_expr b, ad_expr c)
-{
-    return ad_chain3_(fma(a.value, b.value, c.value), a, b.value, b, a.value, c, 1);
-}
-
-AD_INLINE ad_expr ad_expr_ldexp_(ad_expr a, long long exponent)
+AD_FORMULA_ ad_rule1_ ad_rule_ldexp_(double x, bool active, long long exponent)
 {
     /* No double is multiplied by 2^5000 or its inverse without being 0 or inf then. */
     const int e = exponent > 5000 ? 5000 : exponent < -5000 ? -5000 : (int)exponent;
-    return ad_chain1_(ldexp(a.value, e), a, ldexp(1.0, e));
+    return ad_rule1_of_(ldexp(x, e), active ? ldexp(1.0, e) : 0);
 }
 
-AD_INLINE ad_expr ad_expr_bessel_(bool second, int n, ad_expr a)
+AD_FORMULA_ ad_rule1_ ad_rule_jn_(double x, bool active, int n)
 {
-    const double x = a.value, v = ad_bessel_(second, n, x);
-    return a.n ? ad_chain1_(v, a, ad_bessel_slope_(second, n, x)) : ad_expr_double_(v);
+    return ad_rule1_of_(ad_bessel_(false, n, x), active ? ad_bessel_slope_(false, n, x) : 0);
 }
 
-AD_INLINE ad_expr ad_expr_modf_(ad_expr a, double *whole)
+AD_FORMULA_ ad_rule1_ ad_rule_yn_(double x, bool active, int n)
 {
-    return ad_chain1_(modf(a.value, whole), a, 1);
+    return ad_rule1_of_(ad_bessel_(true, n, x), active ? ad_bessel_slope_(true, n, x) : 0);
 }
 
-AD_INLINE ad_expr ad_expr_frexp_(ad_expr a, int *exponent)
+AD_FORMULA_ ad_rule1_ ad_rule_modf_(double x, bool active, double *whole)
 {
-    const double v = frexp(a.value, exponent);
-    return ad_chain1_(v, a, isfinite(v) ? ldexp(1.0, -*exponent) : 1);
+    (void)active;
+    return ad_rule1_of_(modf(x, whole), 1);
 }
 
-AD_INLINE ad_expr ad_expr_remquo_(ad_expr a, ad_expr b, int *quotient)
+AD_FORMULA_ ad_rule1_ ad_rule_frexp_(double x, bool active, int *exponent)
 {
-    const double x = a.value, y = b.value, v = remquo(x, y, quotient);
-    return ad_chain2_(v, a, 1, b, b.n ? -rint((x - v) / y) : 0);
+    const double v = frexp(x, exponent);
+    return ad_rule1_of_(v, active && isfinite(v) ? ldexp(1.0, -*exponent) : 1);
 }
 
-AD_INLINE void ad_sincos_(ad_expr a, ad_real *s, ad_real *c, uint32_t site)
+AD_FORMULA_ ad_rule2_ ad_rule_remquo_(double x, double y, bool x_active, bool y_active,
+                                      int *quotient)
 {
-    const double sine = sin(a.value), cosine = cos(a.value);
-    *s = ad_statement_(ad_chain1_(sine, a, cosine), site);
-    *c = ad_statement_(ad_chain1_(cosine, a, -sine), site);
+    const double v = remquo(x, y, quotient);
+    (void)x_active;
+    return ad_rule2_of_(v, 1, y_active ? -rint((x - v) / y) : 0);
 }
 
 #ifdef __cplusplus
 }
 #endif
 
+#ifdef __cplusplus
+
+/* The functions that C has as macros below; what is special about one is said there. */
+#define AD_DEFINE_(name, v, dx)                                                                    \
+    template <class X> AD_INLINE AD_MUST_USE auto ad_real_##name(const X &x)                       \
+    {                                                                                              \
+        const auto a = ad_lift_(x);                                                                \
+        return ad_scale_(a, ad_rule_##name##_(a.value, AD_ACTIVE_(a)));                            \
+    }
+AD_REAL_FUNCTIONS_(AD_DEFINE_)
+#undef AD_DEFINE_
+
+#define AD_DEFINE_(name, v, dx, dy)                                                                \
+    template <class X, class Y> AD_INLINE AD_MUST_USE auto ad_real_##name(const X &x, const Y &y)  \
+    {                                                                                              \
+        const auto a = ad_lift_(x);                                                                \
+        const auto b = ad_lift_(y);                                                                \
+        return ad_join_(a, b, ad_rule_##name##_(a.value, b.value, AD_ACTIVE_(a), AD_ACTIVE_(b)));  \
+    }
+AD_REAL_FUNCTIONS2_(AD_DEFINE_)
+#undef AD_DEFINE_
+
+/* Of an operand and something that is none. */
+#define AD_DEFINE_(name, parameters, more)                                                         \
+    template <class X> AD_INLINE AD_MUST_USE auto ad_real_##name parameters                        \
+    {                                                                                              \
+        const auto a = ad_lift_(x);                                                                \
+        return ad_scale_(a, more);                                                                 \
+    }
+AD_DEFINE_(modf, (const X &x, double *whole), ad_rule_modf_(a.value, AD_ACTIVE_(a), whole))
+AD_DEFINE_(frexp, (const X &x, int *exponent), ad_rule_frexp_(a.value, AD_ACTIVE_(a), exponent))
+AD_DEFINE_(j0, (const X &x), ad_rule_jn_(a.value, AD_ACTIVE_(a), 0))
+AD_DEFINE_(j1, (const X &x), ad_rule_jn_(a.value, AD_ACTIVE_(a), 1))
+AD_DEFINE_(y0, (const X &x), ad_rule_yn_(a.value, AD_ACTIVE_(a), 0))
+AD_DEFINE_(y1, (const X &x), ad_rule_yn_(a.value, AD_ACTIVE_(a), 1))
+#undef AD_DEFINE_
+
+#define AD_DEFINE_(name, first, second, rule, n)                                                   \
+    template <class X, class N> AD_INLINE AD_MUST_USE auto ad_real_##name(first, second)           \
+    {                                                                                              \
+        const auto a = ad_lift_(x);                                                                \
+        return ad_scale_(a, rule(a.value, AD_ACTIVE_(a), n));                                      \
+    }
+AD_DEFINE_(ldexp, const X &x, N exponent, ad_rule_ldexp_, ad_whole_(exponent))
+AD_DEFINE_(scalbn, const X &x, N exponent, ad_rule_ldexp_, ad_whole_(exponent))
+AD_DEFINE_(scalbln, const X &x, N exponent, ad_rule_ldexp_, ad_whole_(exponent))
+AD_DEFINE_(jn, N n, const X &x, ad_rule_jn_, (int)ad_whole_(n))
+AD_DEFINE_(yn, N n, const X &x, ad_rule_yn_, (int)ad_whole_(n))
+#undef AD_DEFINE_
+
+template <class X, class Y>
+AD_INLINE AD_MUST_USE auto ad_real_remquo(const X &x, const Y &y, int *quotient)
+{
+    const auto a = ad_lift_(x);
+    const auto b = ad_lift_(y);
+    return ad_join_(a, b,
+                    ad_rule_remquo_(a.value, b.value, AD_ACTIVE_(a), AD_ACTIVE_(b), quotient));
+}
+
+template <class X, class Y, class Z>
+AD_INLINE AD_MUST_USE auto ad_real_fma(const X &x, const Y &y, const Z &z)
+{
+    const auto a = ad_lift_(x);
+    const auto b = ad_lift_(y);
+    const auto c = ad_lift_(z);
+    const auto ab = ad_join_(a, b, ad_rule2_of_(0, b.value, a.value));
+    return ad_join_(ab, c, ad_rule2_of_(fma(a.value, b.value, c.value), 1, 1));
+}
+
+template <class X>
+AD_INLINE void ad_real_sincos(const X &x, ad_real *sine, ad_real *cosine,
+                              unsigned ad_line_ = __builtin_LINE())
+{
+    const auto a = ad_lift_(x);
+    const double s = sin(a.value), c = cos(a.value);
+    const uint32_t site = AD_CALL_SITE_;
+    *sine = ad_statement_(ad_scale_(a, ad_rule1_of_(s, c)), site);
+    *cosine = ad_statement_(ad_scale_(a, ad_rule1_of_(c, -s)), site);
+}
+
+#define AD_DEFINE_(name, type)                                                                     \
+    template <class X> AD_INLINE type ad_real_##name(const X &x)                                   \
+    {                                                                                              \
+        return name((double)ad_lift_(x).value);                                                    \
+    }
+AD_DEFINE_(floor, double)
+AD_DEFINE_(ceil, double)
+AD_DEFINE_(trunc, double)
+AD_DEFINE_(round, double)
+AD_DEFINE_(rint, double)
+AD_DEFINE_(nearbyint, double)
+AD_DEFINE_(logb, double)
+AD_DEFINE_(ilogb, int)
+#undef AD_DEFINE_
+
+#define AD_DEFINE_(name, operation)                                                                \
+    template <class X, class Y> AD_INLINE bool ad_real_##name(const X &x, const Y &y)              \
+    {                                                                                              \
+        return ad_lift_(x).value operation ad_lift_(y).value;                                      \
+    }
+AD_DEFINE_(less, <)
+AD_DEFINE_(less_equal, <=)
+AD_DEFINE_(greater, >)
+AD_DEFINE_(greater_equal, >=)
+AD_DEFINE_(equal, ==)
+AD_DEFINE_(not_equal, !=)
+#undef AD_DEFINE_
+
+/* Sums and products of any number of operands, from the left to the right. */
+template <class X> AD_INLINE AD_MUST_USE auto ad_real_sum_of(const X &x)
+{
+    return ad_lift_(x);
+}
+
+template <class X, class Y, class... More>
+AD_INLINE AD_MUST_USE auto ad_real_sum_of(const X &x, const Y &y, const More &...more)
+{
+    return ad_real_sum_of(ad_real_add(x, y), more...);
+}
+
+template <class X> AD_INLINE AD_MUST_USE auto ad_real_product_of(const X &x)
+{
+    return ad_lift_(x);
+}
+
+template <class X, class Y, class... More>
+AD_INLINE AD_MUST_USE auto ad_real_product_of(const X &x, const Y &y, const More &...more)
+{
+    return ad_real_product_of(ad_real_mul(x, y), more...);
+}
+
+#else
+
 /* ---- arithmetic ---- */
 
-#define ad_real_add(a, b) ad_expr_add_(AD_EXPR(a), AD_EXPR(b))
-#define ad_real_sub(a, b) ad_expr_sub_(AD_EXPR(a), AD_EXPR(b))
-#define ad_real_mul(a, b) ad_expr_mul_(AD_EXPR(a), AD_EXPR(b))
-#define ad_real_div(a, b) ad_expr_div_(AD_EXPR(a), AD_EXPR(b))
-#define ad_real_neg(x) ad_expr_neg_(AD_EXPR(x))
+#define ad_real_add(a, b) AD_TAKE_ AD_OF_TWO_(AD_TWO_, add, a, b, __COUNTER__) AD_TAKEN_
+#define ad_real_sub(a, b) AD_TAKE_ AD_OF_TWO_(AD_TWO_, sub, a, b, __COUNTER__) AD_TAKEN_
+#define ad_real_mul(a, b) AD_TAKE_ AD_OF_TWO_(AD_TWO_, mul, a, b, __COUNTER__) AD_TAKEN_
+#define ad_real_div(a, b) AD_TAKE_ AD_OF_TWO_(AD_TWO_, div, a, b, __COUNTER__) AD_TAKEN_
+#define ad_real_neg(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, neg, x, __COUNTER__) AD_TAKEN_
 /* x^2 and 1/x: one operand, where mul(x, x) has two until it is assigned. */
-#define ad_real_square(x) ad_expr_square_(AD_EXPR(x))
-#define ad_real_reciprocal(x) ad_expr_reciprocal_(AD_EXPR(x))
+#define ad_real_square(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, square, x, __COUNTER__) AD_TAKEN_
+#define ad_real_reciprocal(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, reciprocal, x, __COUNTER__) AD_TAKEN_
+
+/* ---- of many operands ---- */
+
+/* The sum and the product of up to 32 operands, from the left to the right, as one formula. */
+#define ad_real_sum_of(...) AD_TAKE_ AD_FOLD_(add, __COUNTER__, __VA_ARGS__) AD_TAKEN_
+#define ad_real_product_of(...) AD_TAKE_ AD_FOLD_(mul, __COUNTER__, __VA_ARGS__) AD_TAKEN_
+
+/* Each step binds the formula so far: nested, the text of the first operand would be scanned again
+ * for every other. AD_FOLD_n_ has n operands
+ * left, counted with the formula so far, and a 0, since __VA_ARGS__ may not be empty. */
+#define AD_FOLD_(name, id, ...) AD_FOLD_OF_(AD_COUNT_(__VA_ARGS__), name, id, __VA_ARGS__)
+#define AD_FOLD_OF_(n, name, id, ...) AD_FOLD_FROM_(n, name, id, __VA_ARGS__, 0)
+#define AD_FOLD_FROM_(n, name, id, x, ...)                                                         \
+    __extension__({                                                                                \
+        __auto_type ad_f_##id##_##n = (x);                                                         \
+        AD_FOLD_##n##_(name, id, __VA_ARGS__)                                                      \
+    })
+#define AD_STEP_(name, id, from, to, x)                                                            \
+    __auto_type ad_f_##id##_##to = AD_OF_TWO_(AD_TWO_, name, ad_f_##id##_##from, x, __COUNTER__).e;
+#define AD_FOLD_1_(name, id, ...) AD_OF_ONE_(AD_AS_OPERAND_, , ad_f_##id##_1, __COUNTER__);
+#define AD_AS_OPERAND_(name, id)                                                                   \
+    AD_LIFTED_(a, x, id)                                                                           \
+    AD_SCALED_(ad_a_##id, ad_rule1_of_(ad_a_##id.value, 1));
+#define AD_FOLD_2_(name, id, x, ...) AD_OF_TWO_(AD_TWO_, name, ad_f_##id##_2, x, __COUNTER__);
+#define AD_FOLD_3_(name, id, x, ...) AD_STEP_(name, id, 3, 2, x) AD_FOLD_2_(name, id, __VA_ARGS__)
+#define AD_FOLD_4_(name, id, x, ...) AD_STEP_(name, id, 4, 3, x) AD_FOLD_3_(name, id, __VA_ARGS__)
+#define AD_FOLD_5_(name, id, x, ...) AD_STEP_(name, id, 5, 4, x) AD_FOLD_4_(name, id, __VA_ARGS__)
+#define AD_FOLD_6_(name, id, x, ...) AD_STEP_(name, id, 6, 5, x) AD_FOLD_5_(name, id, __VA_ARGS__)
+#define AD_FOLD_7_(name, id, x, ...) AD_STEP_(name, id, 7, 6, x) AD_FOLD_6_(name, id, __VA_ARGS__)
+#define AD_FOLD_8_(name, id, x, ...) AD_STEP_(name, id, 8, 7, x) AD_FOLD_7_(name, id, __VA_ARGS__)
+#define AD_FOLD_9_(name, id, x, ...) AD_STEP_(name, id, 9, 8, x) AD_FOLD_8_(name, id, __VA_ARGS__)
+#define AD_FOLD_10_(name, id, x, ...) AD_STEP_(name, id, 10, 9, x) AD_FOLD_9_(name, id, __VA_ARGS__)
+#define AD_FOLD_11_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 11, 10, x) AD_FOLD_10_(name, id, __VA_ARGS__)
+#define AD_FOLD_12_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 12, 11, x) AD_FOLD_11_(name, id, __VA_ARGS__)
+#define AD_FOLD_13_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 13, 12, x) AD_FOLD_12_(name, id, __VA_ARGS__)
+#define AD_FOLD_14_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 14, 13, x) AD_FOLD_13_(name, id, __VA_ARGS__)
+#define AD_FOLD_15_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 15, 14, x) AD_FOLD_14_(name, id, __VA_ARGS__)
+#define AD_FOLD_16_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 16, 15, x) AD_FOLD_15_(name, id, __VA_ARGS__)
+#define AD_FOLD_17_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 17, 16, x) AD_FOLD_16_(name, id, __VA_ARGS__)
+#define AD_FOLD_18_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 18, 17, x) AD_FOLD_17_(name, id, __VA_ARGS__)
+#define AD_FOLD_19_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 19, 18, x) AD_FOLD_18_(name, id, __VA_ARGS__)
+#define AD_FOLD_20_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 20, 19, x) AD_FOLD_19_(name, id, __VA_ARGS__)
+#define AD_FOLD_21_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 21, 20, x) AD_FOLD_20_(name, id, __VA_ARGS__)
+#define AD_FOLD_22_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 22, 21, x) AD_FOLD_21_(name, id, __VA_ARGS__)
+#define AD_FOLD_23_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 23, 22, x) AD_FOLD_22_(name, id, __VA_ARGS__)
+#define AD_FOLD_24_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 24, 23, x) AD_FOLD_23_(name, id, __VA_ARGS__)
+#define AD_FOLD_25_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 25, 24, x) AD_FOLD_24_(name, id, __VA_ARGS__)
+#define AD_FOLD_26_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 26, 25, x) AD_FOLD_25_(name, id, __VA_ARGS__)
+#define AD_FOLD_27_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 27, 26, x) AD_FOLD_26_(name, id, __VA_ARGS__)
+#define AD_FOLD_28_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 28, 27, x) AD_FOLD_27_(name, id, __VA_ARGS__)
+#define AD_FOLD_29_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 29, 28, x) AD_FOLD_28_(name, id, __VA_ARGS__)
+#define AD_FOLD_30_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 30, 29, x) AD_FOLD_29_(name, id, __VA_ARGS__)
+#define AD_FOLD_31_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 31, 30, x) AD_FOLD_30_(name, id, __VA_ARGS__)
+#define AD_FOLD_32_(name, id, x, ...)                                                              \
+    AD_STEP_(name, id, 32, 31, x) AD_FOLD_31_(name, id, __VA_ARGS__)
+#define AD_COUNT_(...)                                                                             \
+    AD_COUNTED_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16,   \
+                15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define AD_COUNTED_(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17,    \
+                    a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, n,  \
+                    ...)                                                                           \
+    n
 
 /* ---- <math.h> ---- */
 
-#define ad_real_sqrt(x) ad_expr_sqrt_(AD_EXPR(x))
-#define ad_real_cbrt(x) ad_expr_cbrt_(AD_EXPR(x))
-#define ad_real_exp(x) ad_expr_exp_(AD_EXPR(x))
-#define ad_real_exp2(x) ad_expr_exp2_(AD_EXPR(x))
-#define ad_real_exp10(x) ad_expr_exp10_(AD_EXPR(x))
-#define ad_real_expm1(x) ad_expr_expm1_(AD_EXPR(x))
-#define ad_real_log(x) ad_expr_log_(AD_EXPR(x))
-#define ad_real_log2(x) ad_expr_log2_(AD_EXPR(x))
-#define ad_real_log10(x) ad_expr_log10_(AD_EXPR(x))
-#define ad_real_log1p(x) ad_expr_log1p_(AD_EXPR(x))
-#define ad_real_sin(x) ad_expr_sin_(AD_EXPR(x))
-#define ad_real_cos(x) ad_expr_cos_(AD_EXPR(x))
-#define ad_real_tan(x) ad_expr_tan_(AD_EXPR(x))
-#define ad_real_asin(x) ad_expr_asin_(AD_EXPR(x))
-#define ad_real_acos(x) ad_expr_acos_(AD_EXPR(x))
-#define ad_real_atan(x) ad_expr_atan_(AD_EXPR(x))
-#define ad_real_sinh(x) ad_expr_sinh_(AD_EXPR(x))
-#define ad_real_cosh(x) ad_expr_cosh_(AD_EXPR(x))
-#define ad_real_tanh(x) ad_expr_tanh_(AD_EXPR(x))
-#define ad_real_asinh(x) ad_expr_asinh_(AD_EXPR(x))
-#define ad_real_acosh(x) ad_expr_acosh_(AD_EXPR(x))
-#define ad_real_atanh(x) ad_expr_atanh_(AD_EXPR(x))
-#define ad_real_erf(x) ad_expr_erf_(AD_EXPR(x))
-#define ad_real_erfc(x) ad_expr_erfc_(AD_EXPR(x))
-#define ad_real_lgamma(x) ad_expr_lgamma_(AD_EXPR(x))
-#define ad_real_tgamma(x) ad_expr_tgamma_(AD_EXPR(x))
-#define ad_real_fabs(x) ad_expr_fabs_(AD_EXPR(x))
-#define ad_real_pow(x, y) ad_expr_pow_(AD_EXPR(x), AD_EXPR(y))
-#define ad_real_hypot(x, y) ad_expr_hypot_(AD_EXPR(x), AD_EXPR(y))
-#define ad_real_atan2(y, x) ad_expr_atan2_(AD_EXPR(y), AD_EXPR(x))
-#define ad_real_fmod(x, y) ad_expr_fmod_(AD_EXPR(x), AD_EXPR(y))
-#define ad_real_remainder(x, y) ad_expr_remainder_(AD_EXPR(x), AD_EXPR(y))
-#define ad_real_fmax(x, y) ad_expr_fmax_(AD_EXPR(x), AD_EXPR(y))
-#define ad_real_fmin(x, y) ad_expr_fmin_(AD_EXPR(x), AD_EXPR(y))
-#define ad_real_fdim(x, y) ad_expr_fdim_(AD_EXPR(x), AD_EXPR(y))
-#define ad_real_copysign(x, y) ad_expr_copysign_(AD_EXPR(x), AD_EXPR(y))
-#define ad_real_fma(x, y, z) ad_expr_fma_(AD_EXPR(x), AD_EXPR(y), AD_EXPR(z))
+#define ad_real_sqrt(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, sqrt, x, __COUNTER__) AD_TAKEN_
+#define ad_real_cbrt(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, cbrt, x, __COUNTER__) AD_TAKEN_
+#define ad_real_exp(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, exp, x, __COUNTER__) AD_TAKEN_
+#define ad_real_exp2(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, exp2, x, __COUNTER__) AD_TAKEN_
+#define ad_real_exp10(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, exp10, x, __COUNTER__) AD_TAKEN_
+#define ad_real_expm1(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, expm1, x, __COUNTER__) AD_TAKEN_
+#define ad_real_log(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, log, x, __COUNTER__) AD_TAKEN_
+#define ad_real_log2(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, log2, x, __COUNTER__) AD_TAKEN_
+#define ad_real_log10(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, log10, x, __COUNTER__) AD_TAKEN_
+#define ad_real_log1p(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, log1p, x, __COUNTER__) AD_TAKEN_
+#define ad_real_sin(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, sin, x, __COUNTER__) AD_TAKEN_
+#define ad_real_cos(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, cos, x, __COUNTER__) AD_TAKEN_
+#define ad_real_tan(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, tan, x, __COUNTER__) AD_TAKEN_
+#define ad_real_asin(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, asin, x, __COUNTER__) AD_TAKEN_
+#define ad_real_acos(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, acos, x, __COUNTER__) AD_TAKEN_
+#define ad_real_atan(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, atan, x, __COUNTER__) AD_TAKEN_
+#define ad_real_sinh(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, sinh, x, __COUNTER__) AD_TAKEN_
+#define ad_real_cosh(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, cosh, x, __COUNTER__) AD_TAKEN_
+#define ad_real_tanh(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, tanh, x, __COUNTER__) AD_TAKEN_
+#define ad_real_asinh(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, asinh, x, __COUNTER__) AD_TAKEN_
+#define ad_real_acosh(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, acosh, x, __COUNTER__) AD_TAKEN_
+#define ad_real_atanh(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, atanh, x, __COUNTER__) AD_TAKEN_
+#define ad_real_erf(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, erf, x, __COUNTER__) AD_TAKEN_
+#define ad_real_erfc(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, erfc, x, __COUNTER__) AD_TAKEN_
+#define ad_real_lgamma(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, lgamma, x, __COUNTER__) AD_TAKEN_
+#define ad_real_tgamma(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, tgamma, x, __COUNTER__) AD_TAKEN_
+#define ad_real_fabs(x) AD_TAKE_ AD_OF_ONE_(AD_ONE_, fabs, x, __COUNTER__) AD_TAKEN_
+#define ad_real_pow(x, y) AD_TAKE_ AD_OF_TWO_(AD_TWO_, pow, x, y, __COUNTER__) AD_TAKEN_
+#define ad_real_hypot(x, y) AD_TAKE_ AD_OF_TWO_(AD_TWO_, hypot, x, y, __COUNTER__) AD_TAKEN_
+#define ad_real_atan2(y, x) AD_TAKE_ AD_OF_TWO_(AD_TWO_, atan2, y, x, __COUNTER__) AD_TAKEN_
+#define ad_real_fmod(x, y) AD_TAKE_ AD_OF_TWO_(AD_TWO_, fmod, x, y, __COUNTER__) AD_TAKEN_
+#define ad_real_remainder(x, y) AD_TAKE_ AD_OF_TWO_(AD_TWO_, remainder, x, y, __COUNTER__) AD_TAKEN_
+#define ad_real_fmax(x, y) AD_TAKE_ AD_OF_TWO_(AD_TWO_, fmax, x, y, __COUNTER__) AD_TAKEN_
+#define ad_real_fmin(x, y) AD_TAKE_ AD_OF_TWO_(AD_TWO_, fmin, x, y, __COUNTER__) AD_TAKEN_
+#define ad_real_fdim(x, y) AD_TAKE_ AD_OF_TWO_(AD_TWO_, fdim, x, y, __COUNTER__) AD_TAKEN_
+#define ad_real_copysign(x, y) AD_TAKE_ AD_OF_TWO_(AD_TWO_, copysign, x, y, __COUNTER__) AD_TAKEN_
+#define ad_real_fma(x, y, z) AD_TAKE_ AD_OF_THREE_(AD_FMA_, , x, y, z, __COUNTER__) AD_TAKEN_
 /* exponent: of an integer type, else it does not compile. */
-#define ad_real_ldexp(x, exponent) ad_expr_ldexp_(AD_EXPR(x), AD_WHOLE_(exponent))
-#define ad_real_scalbn(x, exponent) ad_expr_ldexp_(AD_EXPR(x), AD_WHOLE_(exponent))
-#define ad_real_scalbln(x, exponent) ad_expr_ldexp_(AD_EXPR(x), AD_WHOLE_(exponent))
+#define ad_real_ldexp(x, exponent)                                                                 \
+    AD_TAKE_ AD_OF_ONE_WITH_(AD_ONE_WITH_, ldexp, x, AD_WHOLE_(exponent), __COUNTER__) AD_TAKEN_
+#define ad_real_scalbn(x, exponent)                                                                \
+    AD_TAKE_ AD_OF_ONE_WITH_(AD_ONE_WITH_, ldexp, x, AD_WHOLE_(exponent), __COUNTER__) AD_TAKEN_
+#define ad_real_scalbln(x, exponent)                                                               \
+    AD_TAKE_ AD_OF_ONE_WITH_(AD_ONE_WITH_, ldexp, x, AD_WHOLE_(exponent), __COUNTER__) AD_TAKEN_
 /* The part behind the point; *whole: double *, the rest. */
-#define ad_real_modf(x, whole) ad_expr_modf_(AD_EXPR(x), whole)
+#define ad_real_modf(x, whole)                                                                     \
+    AD_TAKE_ AD_OF_ONE_WITH_(AD_ONE_WITH_, modf, x, whole, __COUNTER__) AD_TAKEN_
 /* The mantissa; *exponent: int *, which is constant between powers of 2. */
-#define ad_real_frexp(x, exponent) ad_expr_frexp_(AD_EXPR(x), exponent)
-#define ad_real_remquo(x, y, quotient) ad_expr_remquo_(AD_EXPR(x), AD_EXPR(y), quotient)
+#define ad_real_frexp(x, exponent)                                                                 \
+    AD_TAKE_ AD_OF_ONE_WITH_(AD_ONE_WITH_, frexp, x, exponent, __COUNTER__) AD_TAKEN_
+#define ad_real_remquo(x, y, quotient)                                                             \
+    AD_TAKE_ AD_OF_TWO_WITH_(AD_TWO_WITH_, remquo, x, y, quotient, __COUNTER__) AD_TAKEN_
 /* POSIX: Bessel functions; n: an int. J_n' = (J_n-1 - J_n+1) / 2, J_0' = -J_1, and so for Y: DLMF
  * 10.6.1 and 10.6.3, https://dlmf.nist.gov/10.6. */
-#define ad_real_j0(x) ad_expr_bessel_(false, 0, AD_EXPR(x))
-#define ad_real_j1(x) ad_expr_bessel_(false, 1, AD_EXPR(x))
-#define ad_real_jn(n, x) ad_expr_bessel_(false, (int)AD_WHOLE_(n), AD_EXPR(x))
-#define ad_real_y0(x) ad_expr_bessel_(true, 0, AD_EXPR(x))
-#define ad_real_y1(x) ad_expr_bessel_(true, 1, AD_EXPR(x))
-#define ad_real_yn(n, x) ad_expr_bessel_(true, (int)AD_WHOLE_(n), AD_EXPR(x))
+#define ad_real_j0(x) AD_TAKE_ AD_OF_ONE_WITH_(AD_ONE_WITH_, jn, x, 0, __COUNTER__) AD_TAKEN_
+#define ad_real_j1(x) AD_TAKE_ AD_OF_ONE_WITH_(AD_ONE_WITH_, jn, x, 1, __COUNTER__) AD_TAKEN_
+#define ad_real_jn(n, x)                                                                           \
+    AD_TAKE_ AD_OF_ONE_WITH_(AD_ONE_WITH_, jn, x, (int)AD_WHOLE_(n), __COUNTER__) AD_TAKEN_
+#define ad_real_y0(x) AD_TAKE_ AD_OF_ONE_WITH_(AD_ONE_WITH_, yn, x, 0, __COUNTER__) AD_TAKEN_
+#define ad_real_y1(x) AD_TAKE_ AD_OF_ONE_WITH_(AD_ONE_WITH_, yn, x, 1, __COUNTER__) AD_TAKEN_
+#define ad_real_yn(n, x)                                                                           \
+    AD_TAKE_ AD_OF_ONE_WITH_(AD_ONE_WITH_, yn, x, (int)AD_WHOLE_(n), __COUNTER__) AD_TAKEN_
 /* GNU: sets *sine and *cosine, two statements. */
 #define ad_real_sincos(x, sine, cosine)                                                            \
-    ad_sincos_(AD_EXPR(x), AD_TARGET_(sine), AD_TARGET_(cosine), AD_STATEMENT_SITE_)
+    AD_OF_ONE_AND_(AD_SINCOS_, , x, AD_TARGET_(sine), AD_TARGET_(cosine), __COUNTER__)
+#define AD_SINCOS_(name, id)                                                                       \
+    AD_LIFTED_(a, x, id)                                                                           \
+    const double ad_s_##id = sin(ad_a_##id.value), ad_c_##id = cos(ad_a_##id.value);               \
+    __auto_type ad_sine_##id = AD_SCALED_(ad_a_##id, ad_rule1_of_(ad_s_##id, ad_c_##id)).e;        \
+    __auto_type ad_cosine_##id = AD_SCALED_(ad_a_##id, ad_rule1_of_(ad_c_##id, -ad_s_##id)).e;     \
+    *ad_y_##id = AD_STATEMENT_(ad_sine_##id);                                                      \
+    *ad_z_##id = AD_STATEMENT_(ad_cosine_##id);                                                    \
+    (void)0;
+/* x y + z, rounded once. */
+#define AD_FMA_(name, id)                                                                          \
+    AD_LIFTED_(a, x, id)                                                                           \
+    AD_LIFTED_(b, y, id)                                                                           \
+    AD_LIFTED_(c, z, id)                                                                           \
+    __auto_type ad_ab_##id =                                                                       \
+        AD_JOINED_(ad_a_##id, ad_b_##id, ad_rule2_of_(0, ad_b_##id.value, ad_a_##id.value)).e;     \
+    AD_JOINED_(ad_ab_##id, ad_c_##id,                                                              \
+               ad_rule2_of_(fma(ad_a_##id.value, ad_b_##id.value, ad_c_##id.value), 1, 1));
 
 /* Piecewise constant, so a double, through which no gradient flows. */
 #define ad_real_floor(x) floor(AD_VALUE_(x))
@@ -236,5 +472,7 @@ AD_INLINE void ad_sincos_(ad_expr a, ad_real *s, ad_real *c, uint32_t site)
 #define ad_real_greater_equal(a, b) (AD_VALUE_(a) >= AD_VALUE_(b))
 #define ad_real_equal(a, b) (AD_VALUE_(a) == AD_VALUE_(b))
 #define ad_real_not_equal(a, b) (AD_VALUE_(a) != AD_VALUE_(b))
+
+#endif
 
 #endif

@@ -10,7 +10,7 @@
  * constants), however many records use it; indices that are not consecutive cost 4 bytes each.
  * docs/SCALARS.md has the bytes of each record.
  *
- * Results must not overlap operands unless it says so. After an error they are constants. Errors:
+ * Results must not overlap operands unless it says so. After an error they are poisoned. Errors:
  * those of statements; AD_ERROR_ARGUMENT (an extent is negative, a null pointer where there are
  * elements, an overlap); AD_ERROR_LIMIT (2^32 numbers, or no indices are left).
  */
@@ -23,6 +23,15 @@
 typedef struct ad_array {
     const ad_real *real;
     const double *number;
+#ifdef __cplusplus
+    ad_array() = default;
+    ad_array(const ad_real *x) : real(x), number(0)
+    {
+    }
+    ad_array(const double *x) : real(0), number(x)
+    {
+    }
+#endif
 } ad_array;
 
 AD_INLINE ad_array ad_array_real_(const ad_real *x)
@@ -42,16 +51,10 @@ AD_INLINE ad_array ad_array_number_(const double *x)
 }
 
 #ifdef __cplusplus
-AD_INLINE ad_array ad_array_of_(const ad_real *x)
+AD_INLINE ad_array ad_array_of(ad_array x)
 {
-    return ad_array_real_(x);
+    return x;
 }
-
-AD_INLINE ad_array ad_array_of_(const double *x)
-{
-    return ad_array_number_(x);
-}
-#define ad_array_of(x) ad_array_of_(x)
 #else
 #define ad_array_of(x)                                                                             \
     _Generic((x), ad_real *                                                                        \
@@ -129,11 +132,45 @@ AD_SITED(ad_status, ad_real_custom_,
 }
 #endif
 
-#if AD_LINE_MACROS
-#define AD_LINE_HERE_ __LINE__
+#ifdef __cplusplus
+
+/* The functions that C has as macros below, which say what they do. */
+#define AD_LOOP_(type, name, parameters, ...)                                                      \
+    AD_INLINE type name(AD_UNPAREN parameters AD_LINE_PARAMETER_)                                  \
+    {                                                                                              \
+        return name##__at(__VA_ARGS__, ad_line_);                                                  \
+    }
+AD_LOOP_(ad_real, ad_real_dot, (int64_t n, ad_array x, ad_array y), n, x, y)
+AD_LOOP_(ad_real, ad_real_sum, (int64_t n, ad_array x), n, x)
+AD_LOOP_(ad_real, ad_real_sum_of_squares, (int64_t n, ad_array x), n, x)
+AD_LOOP_(ad_status, ad_real_sums_of_squares, (int64_t m, int64_t n, ad_array x, ad_real *y), m, n,
+         x, y)
+AD_LOOP_(ad_real, ad_real_log_sum_exp, (int64_t n, ad_array x), n, x)
+AD_LOOP_(ad_status, ad_real_axpy, (int64_t n, ad_real a, ad_array x, ad_real *y), n, a, x, y)
+AD_LOOP_(ad_status, ad_real_gemv, (int64_t m, int64_t n, ad_array a, ad_array x, ad_real *y), m, n,
+         a, x, y)
+AD_LOOP_(ad_status, ad_real_trmv,
+         (int64_t n, ad_array diagonal, ad_array below, ad_array x, ad_real *y), n, diagonal, below,
+         x, y)
+AD_LOOP_(ad_status, ad_real_trmm,
+         (int64_t k, int64_t n, ad_array diagonal, ad_array below, ad_array shift, ad_array x,
+          ad_real *y),
+         k, n, diagonal, below, shift, x, y)
+AD_LOOP_(ad_real, ad_real_polynomial, (int64_t n, ad_array c, ad_real x), n, c, x)
+AD_LOOP_(ad_status, ad_real_stencil, (int64_t n, ad_array x, int64_t k, ad_array w, ad_real *y), n,
+         x, k, w, y)
+AD_LOOP_(ad_status, ad_real_map,
+         (int64_t n, int n_in, const ad_array *x, ad_real *y, ad_map_callback *callback,
+          void *payload),
+         n, n_in, x, y, callback, payload)
+AD_LOOP_(ad_status, ad_real_collect, (int64_t n, ad_array x, ad_real *y), n, x, y)
+AD_LOOP_(ad_status, ad_real_custom,
+         (int64_t n, ad_array x, int64_t m, const double *values, ad_real *y, const char *name,
+          ad_custom_callback *pullback, const void *data, size_t bytes),
+         n, x, m, values, y, ad_custom_of_(name, pullback, data, bytes))
+#undef AD_LOOP_
+
 #else
-#define AD_LINE_HERE_ 0u
-#endif
 
 /* ---- sums ---- */
 
@@ -189,5 +226,7 @@ AD_SITED(ad_status, ad_real_custom_,
 #define ad_real_custom(n, x, m, values, y, ...)                                                    \
     ad_real_custom__at(n, ad_array_of(x), m, values, AD_TARGET_(y), ad_custom_of_(__VA_ARGS__),    \
                        AD_LINE_HERE_)
+
+#endif
 
 #endif

@@ -57,9 +57,13 @@ AD_INLINE ad_status ad_scope_end_at(unsigned ad_line_)
     AD_NO_TAIL_CALL;
     return status;
 }
+#ifdef __cplusplus
+AD_INLINE ad_status ad_scope_end(unsigned ad_line_ = AD_LINE_DEFAULT_)
+#else
 AD_INLINE ad_status ad_scope_end(void)
+#endif
 {
-    ad_status status = ad_scope_end_site(0u);
+    ad_status status = ad_scope_end_site(AD_LINE_GIVEN_);
     AD_NO_TAIL_CALL;
     return status;
 }
@@ -175,7 +179,7 @@ AD_API AD_NO_MERGE void ad_expect_site(int kind, double bound, unsigned ad_line_
 #define AD_EXPECT_(kind, bound)                                                                    \
     do {                                                                                           \
         if (__builtin_expect(AD_PROFILING_, 0)) {                                                  \
-            ad_expect_site(kind, (double)(bound), AD_LINE_MACROS ? __LINE__ : 0u);                 \
+            ad_expect_site(kind, (double)(bound), AD_LINE_HERE_);                                  \
             AD_NO_TAIL_CALL;                                                                       \
         }                                                                                          \
     } while (0)

@@ -8,7 +8,8 @@
  * gcc gives calls nested over several lines the line of the outermost, and merges equal calls in
  * different branches; so with gcc a macro of the same name adds __LINE__. clang's debug information
  * is better than __LINE__ (which would name the outermost macro's line); `nomerge` keeps its calls
- * apart.
+ * apart. In C++ no function is a macro, since members of a class may have the same names: there the
+ * line is a default argument.
  */
 #ifndef TAPESCOPE_AD_SITE_H
 #define TAPESCOPE_AD_SITE_H
@@ -23,26 +24,52 @@
 
 #if defined(__clang__)
 #define AD_NO_MERGE __attribute__((nomerge))
-#define AD_LINE_MACROS 0
+#define AD_LINE_HERE_ 0u
 #else
 #define AD_NO_MERGE
+#define AD_LINE_HERE_ __LINE__
+#endif
+#if defined(__clang__) || defined(__cplusplus)
+#define AD_LINE_MACROS 0
+#else
 #define AD_LINE_MACROS 1
+#endif
+
+/* A result that must not be dropped: the compiler warns. */
+#define AD_MUST_USE __attribute__((warn_unused_result))
+
+/* The parameter of a line; in C++ with its default, which gcc takes from where the call stands. */
+#ifdef __clang__
+#define AD_LINE_DEFAULT_ 0u
+#else
+#define AD_LINE_DEFAULT_ __builtin_LINE()
+#endif
+#ifdef __cplusplus
+#define AD_LINE_PARAMETER_ , unsigned ad_line_ = AD_LINE_DEFAULT_
+#define AD_LINE_GIVEN_ ad_line_
+#else
+#define AD_LINE_PARAMETER_
+#define AD_LINE_GIVEN_ 0u
 #endif
 
 #define AD_UNPAREN(...) __VA_ARGS__
 
 /* Declares the callee name_site, and the wrappers name and name_at (with a line). */
-#define AD_SITED(type, name, params, args)                                                         \
-    AD_API AD_NO_MERGE type name##_site(AD_UNPAREN params, unsigned ad_line_);                     \
-    AD_INLINE type name##_at(AD_UNPAREN params, unsigned ad_line_)                                 \
+#define AD_SITED(type, name, params, args) AD_SITED_AS_(, type, name, params, args)
+/* The same of a function whose result must be used. */
+#define AD_SITED_MUST_USE(type, name, params, args)                                                \
+    AD_SITED_AS_(AD_MUST_USE, type, name, params, args)
+#define AD_SITED_AS_(attribute, type, name, params, args)                                          \
+    AD_API AD_NO_MERGE attribute type name##_site(AD_UNPAREN params, unsigned ad_line_);           \
+    AD_INLINE attribute type name##_at(AD_UNPAREN params, unsigned ad_line_)                       \
     {                                                                                              \
         type ad_result_ = name##_site(AD_UNPAREN args, ad_line_);                                  \
         AD_NO_TAIL_CALL;                                                                           \
         return ad_result_;                                                                         \
     }                                                                                              \
-    AD_INLINE type name params                                                                     \
+    AD_INLINE attribute type name(AD_UNPAREN params AD_LINE_PARAMETER_)                            \
     {                                                                                              \
-        type ad_result_ = name##_site(AD_UNPAREN args, 0u);                                        \
+        type ad_result_ = name##_site(AD_UNPAREN args, AD_LINE_GIVEN_);                            \
         AD_NO_TAIL_CALL;                                                                           \
         return ad_result_;                                                                         \
     }

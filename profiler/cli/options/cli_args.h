@@ -16,7 +16,7 @@ enum cli_shared {
     CLI_COLOR = 1 << 2,     /* --color, --no-color */
     CLI_FILTER = 1 << 3,    /* --focus, --ignore */
     CLI_PHASE = 1 << 4,     /* --phase */
-    CLI_MAP = 1 << 5,       /* --map */
+    CLI_MAP = 1 << 5,       /* --map, --libraries */
     CLI_RECORDING = 1 << 6, /* those of a recording */
     CLI_WARMUP = 1 << 7,    /* --warmup: of a recording's steps */
     CLI_SIZES = 1 << 8,     /* --sizes, --size-key, --size-arg */
@@ -52,6 +52,7 @@ struct cli_args {
     int color; /* 1, 0, or -1: by the terminal */
     const char *focus, *ignore;
     struct cli_list map;
+    bool libraries;
     struct cli_recording recording;
     struct cli_size_args sizes;
     struct cli_page_args page;

@@ -309,9 +309,7 @@ START_TEST(a_rewind_drops_bridges_and_what_they_cost)
         ck_assert_uint_eq(after.records, before.records);
         ad_real z;
         ad_set(&z, ad_real_add(x[0], a));
-#if AD_REAL_CHECKED
         check_error(AD_ERROR_HANDLE, "dropped by a reset or a rewind");
-#endif
         ck_assert_int_eq(ad_size(ad_tensor_of_reals(tape, 0, NULL, &s)), -1);
         check_error(AD_ERROR_HANDLE, "x[0] is no value of this tape");
         ck_assert_int_eq(ad_tape_rewind(tape, mark), AD_OK);

@@ -2,7 +2,6 @@
  *
  * What is compared is compared bit for bit.
  */
-#define AD_REAL_CHECKED 1
 #include <tapescope/ad_real.h>
 #include <tapescope/ad_real_tensor.h>
 

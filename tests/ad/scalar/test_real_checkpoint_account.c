@@ -3,7 +3,6 @@
  *
  * The clock gives the number of its reading.
  */
-#define AD_REAL_CHECKED 1
 #include <tapescope/ad_real.h>
 
 #include "observe_support.h"

@@ -2,7 +2,6 @@
  *
  * Threads count what goes wrong; the test's own thread asserts.
  */
-#define AD_REAL_CHECKED 1
 #include <tapescope/ad_real.h>
 
 #include "check_quietly.h"

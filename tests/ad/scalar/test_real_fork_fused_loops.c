@@ -3,7 +3,6 @@
  *
  * The same loops on one tape are the oracle.
  */
-#define AD_REAL_CHECKED 1
 #include <tapescope/ad_real.h>
 
 #include "check_quietly.h"

@@ -163,7 +163,7 @@ static long double divl(long double x, long double y)
     X(copysign)
 
 #define X(name)                                                                                    \
-    static ad_expr real_##name(ad_real x, ad_real y)                                               \
+    static ad_expr2 real_##name(ad_real x, ad_real y)                                              \
     {                                                                                              \
         return ad_real_##name(x, y);                                                               \
     }
@@ -172,7 +172,7 @@ FUNCTIONS2(X)
 
 struct function2 {
     const char *name;
-    ad_expr (*real)(ad_real x, ad_real y);
+    ad_expr2 (*real)(ad_real x, ad_real y);
     long double (*exact)(long double x, long double y);
 };
 
@@ -241,9 +241,12 @@ START_TEST(what_is_left_of_math_h_has_its_value_and_derivative)
     ck_assert_int_eq(ad_real_backward(tape, y), AD_OK);
     ck_assert_int_eq(ad_real_gradients(tape, 3, x, g), AD_OK);
     ck_assert(g[0] == 32 && g[1] == 0.5 && g[2] == 0);
-    ck_assert(ad_real_floor(x[1]) == -4 && ad_real_ceil(x[1]) == -3 && ad_real_trunc(x[1]) == -3);
-    ck_assert(ad_real_round(x[1]) == -4 && ad_real_rint(x[1]) == -4);
-    ck_assert(ad_real_nearbyint(ad_real_mul(x[2], 2)) == 2);
+    const double whole[] = {ad_real_floor(x[1]), ad_real_round(x[1]), ad_real_rint(x[1]),
+                            ad_real_ceil(x[1]), ad_real_trunc(x[1])};
+    for (int i = 0; i < 5; i++)
+        ck_assert_double_eq(whole[i], i < 3 ? -4 : -3);
+    const double doubled = ad_real_nearbyint(ad_real_mul(x[2], 2));
+    ck_assert_double_eq(doubled, 2);
 }
 END_TEST
 
@@ -343,7 +346,7 @@ END_TEST
 
 static const struct edge2 {
     const char *name;
-    ad_expr (*real)(ad_real x, ad_real y);
+    ad_expr2 (*real)(ad_real x, ad_real y);
     double x, y, value, dx, dy;
 } edges2[] = {
     {"div", real_div, 1, 0, INFINITY, INFINITY, -INFINITY},

@@ -1,8 +1,5 @@
 /* test_real_preaccumulate_errors.c: mistakes with sections, one a case: named, and without a trace.
- *
- * It is compiled with checks of operands, whatever the build.
  */
-#define AD_REAL_CHECKED 1
 #include <tapescope/ad_real.h>
 
 #include "ad_internal.h"

@@ -190,10 +190,12 @@ START_TEST(cs_own_conditional_chooses_between_formulas_and_records_the_chosen_on
 {
     ad_real x = ad_real_leaf(tape, 0.7), y;
     for (int side = -1; side <= 1; side += 2) {
-        ad_set(&y, side > 0 ? ad_real_sin(x) : ad_real_mul(x, x));
+        ad_set(&y, side > 0 ? ad_real_of(ad_real_sin(x)) : ad_real_of(ad_real_mul(x, x)));
         ck_assert(derivative(y, x) == (side > 0 ? cos(0.7) : 1.4));
         ad_set(&y, ad_real_add(1, side > 0 ? x : y));
         ck_assert(derivative(y, x) == (side > 0 ? 1 : 1.4));
+        ad_set(&y, side > 0 ? ad_real_exp(x) : ad_real_square(x)); /* of one type */
+        ck_assert(derivative(y, x) == (side > 0 ? exp(0.7) : 1.4));
     }
 }
 END_TEST

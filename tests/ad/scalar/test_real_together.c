@@ -2,7 +2,6 @@
  *
  * Differences are the oracle (ad_check_gradient), and so is the same computation without forks.
  */
-#define AD_REAL_CHECKED 1
 #include <tapescope/ad_real.h>
 
 #include "check_quietly.h"

@@ -7,20 +7,21 @@ cd "$work"
 includes=$(printf '%s' "$TAPESCOPE_INCLUDE_DIRS" | tr ':' '\n' | sed 's/.*/-I"&"/' | tr '\n' ' ')
 
 passed=0
-# compiles LANGUAGE STATEMENT: whether a function with that statement does
+# compiles LANGUAGE STATEMENT [FLAGS]: whether a function with that statement does
 compiles() {
     case $1 in
     c) compiler=$TEST_C_COMPILER standard=-std=gnu11 ;;
-    *) compiler=$TEST_CXX_COMPILER standard=-std=c++17 ;;
+    *) compiler=$TEST_CXX_COMPILER standard=-std=c++14 ;;
     esac
     {
         echo '#include <tapescope/ad_real.h>'
         echo 'extern ad_real x, y, many[2]; extern const ad_real fixed; extern double d[2];'
+        echo 'extern ad_tape tape; extern ad_tensor t;'
         echo 'extern int n; extern int *pointer; extern struct other { int n; } other;'
         echo 'void f(void);'
         echo "void f(void) { $2; }"
     } >"snippet.$1"
-    eval "\"$compiler\" $standard -Wall -Wextra -Werror=all $includes -fsyntax-only \"snippet.$1\"" \
+    eval "\"$compiler\" $standard -Wall -Wextra -Werror=all -Werror=unused-result $includes ${3:--fsyntax-only} \"snippet.$1\"" \
         >out.txt 2>&1
 }
 good() {
@@ -47,9 +48,23 @@ single() {
 single 'ad_set(&y, ad_real_add(x, ad_real_mul(pointer, x)))'
 single 'ad_set(&y, other)'
 single 'n = ad_real_value(pointer) > 0'
+# What must not be dropped: each of so many calls is a warning, at every level of optimisation.
+dropped() {
+    compiles "$1" "$3" "-Wno-error=unused-result -Wno-error=unused-value -S -o /dev/null" || { cat out.txt; exit 1; }
+    [ "$(grep -cE "Wunused-(result|value)" out.txt)" -eq "$2" ] ||
+        { cat out.txt; echo "not $2 warnings of: $3"; exit 1; }
+    passed=$((passed + 1))
+}
 languages=c
 if [ -n "$TEST_CXX_COMPILER" ]; then languages="c cpp"; else echo "C++: skipped, there is no compiler"; fi
 for language in $languages; do
+    dropped "$language" 12 'ad_backward(t); ad_backward_seed(t, t); ad_backward_release(t);
+        ad_backward_seed_release(t, t); ad_gradient(t, d, 2); ad_gradients(1, &t, 0, 0);
+        ad_create_graph(t, t, 1, &t, &t); ad_real_backward(tape, x);
+        ad_real_backward_seeds(tape, 2, many, d); ad_real_gradient(tape, x);
+        ad_real_gradients(tape, 2, many, d); ad_real_jacobian(tape, 1, &y, 1, &x, d)'
+    dropped "$language" 5 'ad_real_mul(x, 2); ad_real_sin(ad_real_add(x, y)); ad_real_fma(x, y, 1);
+        ad_real_sum_of(x, y, 3); ad_real_ldexp(x, 2)'
     good "$language" 'ad_set(&y, ad_real_add(x, 1))'
     good "$language" 'ad_set(many, ad_real_mul(x, n))'
     good "$language" 'ad_set(&many[1], ad_real_sin(fixed))'

@@ -33,7 +33,7 @@ int main(int argc, char **argv)
                 x = ad_exp(x);
                 x = ad_exp(x);
             }
-            ad_backward(ad_sum(x));
+            (void)!ad_backward(ad_sum(x));
         }
         ad_tape_reset(tape);
     }

@@ -40,7 +40,7 @@ int main(void)
         ad_tensor loss = ad_sum(y);
         ad_exp(x);
         ad_neg(x);
-        ad_backward(loss);
+        (void)!ad_backward(loss);
         if (step == 0)
             ad_tape_reset(tape);
     }
@@ -188,7 +188,7 @@ int main(void)
         ad_tensor y = ad_leaf(tape, AD_F64, 1, (int64_t[]){1024}, data);
         for (int i = 0; i < (step == 11 ? 9 : 3); i++)
             y = ad_exp(y);
-        ad_backward(ad_sum(y));
+        (void)!ad_backward(ad_sum(y));
         ad_tape_destroy(tape);
     }
     return 0;
@@ -213,7 +213,7 @@ int main(void)
     ad_tape_create(&tape, NULL);
     ad_tensor x = ad_leaf(tape, AD_F64, 1, (int64_t[]){1024}, data);
     ad_tensor y = ad_exp(ad_exp(ad_exp(x)));
-    ad_backward(ad_tanh(ad_sum(y)));
+    (void)!ad_backward(ad_tanh(ad_sum(y)));
     return 0;
 }
 END

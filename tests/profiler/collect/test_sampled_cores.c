@@ -108,7 +108,7 @@ static int multiply(const char *path)
     do {
         ad_tape_reset(tape);
         ad_tensor a = ad_leaf(tape, AD_F64, 2, shape, x), b = ad_leaf(tape, AD_F64, 2, shape, w);
-        ad_backward(ad_sum(ad_matmul(ad_matmul(a, b), b)));
+        (void)!ad_backward(ad_sum(ad_matmul(ad_matmul(a, b), b)));
     } while (ad_tape_status(tape) == AD_OK && (++products % 20 != 0 || !is_enough(with_others)));
     const bool ok = ad_tape_status(tape) == AD_OK && ad_profile_stop() == AD_OK;
     ad_tape_destroy(tape);

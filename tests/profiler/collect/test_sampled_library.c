@@ -33,21 +33,35 @@ static void put_modules(struct maker_bytes *bytes)
 /* Of each address in the library the line of tape.c, in the program that of main.c. */
 static void put_symbols(struct maker_bytes *bytes)
 {
-    static const uint64_t pc[] = {LIBRARY + 0x101, LIBRARY + 0x201, PROGRAM + 0x301,
-                                  PROGRAM + 0x401};
-    Tapescope__Symbol symbol[4], *list[4];
+    static const struct {
+        uint64_t pc;
+        const char *function, *file, *module;
+        uint32_t line;
+        bool wrapped;
+    } is[] = {
+        {LIBRARY + 0x101, "tape_apply", "/lib/tape.c", "/opt/lib/libtapescope.so.0", 1, false},
+        {LIBRARY + 0x201, "tape_apply", "/lib/tape.c", "/opt/lib/libtapescope.so.0", 2, false},
+        {PROGRAM + 0x301, "main", "/home/me/main.c", "/home/me/program", 3, false},
+        {PROGRAM + 0x401, "main", "/home/me/main.c", "/home/me/program", 4, false},
+        {PROGRAM + 0x501, "main", "/home/me/main.c", "/home/me/program", 5, true},
+        {SYSTEM + 0x101, "exp", "e_exp.c", "/usr/lib/libc.so.6", 157, false},
+    };
+    enum { N = sizeof is / sizeof *is };
+    Tapescope__Symbol symbol[N], *list[N];
     Tapescope__Symbols symbols = TAPESCOPE__SYMBOLS__INIT;
-    for (unsigned i = 0; i < 4; i++) {
+    for (unsigned i = 0; i < N; i++) {
         tapescope__symbol__init(&symbol[i]);
-        symbol[i].pc = pc[i];
-        symbol[i].function = (char *)(i < 2 ? "tape_apply" : "main");
-        symbol[i].file = (char *)(i < 2 ? "/lib/tape.c" : "/home/me/main.c");
-        symbol[i].module = (char *)(i < 2 ? "/opt/lib/libtapescope.so.0" : "/home/me/program");
-        symbol[i].source_line = i + 1;
+        symbol[i].pc = is[i].pc;
+        symbol[i].function = (char *)(uintptr_t)is[i].function;
+        symbol[i].file = (char *)(uintptr_t)is[i].file;
+        symbol[i].module = (char *)(uintptr_t)is[i].module;
+        symbol[i].source_line = is[i].line;
+        symbol[i].wrapped = is[i].wrapped;
+        symbol[i].outermost = true;
         list[i] = &symbol[i];
     }
     symbols.symbol = list;
-    symbols.n_symbol = 4;
+    symbols.n_symbol = N;
     maker_put_packet(bytes, TAPESCOPE__PACKET__KIND_SYMBOLS, &symbols);
 }
 
@@ -60,9 +74,13 @@ static void put_samples(struct maker_bytes *bytes)
         {LIBRARY + 0x100},                                     /* by nobody knows whom */
         {LIBRARY + 0x100, SYSTEM + 0x101},                     /* a thread of the library's */
         {PROGRAM + 0x400, PROGRAM + 0x301},                    /* the program's own */
+        {SYSTEM + 0x100, SYSTEM + 0x201, PROGRAM + 0x401},     /* libm for it, in two frames */
+        {SYSTEM + 0x100, PROGRAM + 0x501},                     /* libm for a formula */
+        {SYSTEM + 0x100},                                      /* libm for nobody knows whom */
+        {SYSTEM + 0x100, LIBRARY + 0x201, PROGRAM + 0x501}, /* for the library, for the program */
     };
     enum { N = sizeof stack / sizeof *stack };
-    static const size_t depth[N] = {3, 3, 1, 2, 2};
+    static const size_t depth[N] = {3, 3, 1, 2, 2, 3, 2, 1, 3};
     Tapescope__Sample sample[N], *list[N];
     Tapescope__Samples samples = TAPESCOPE__SAMPLES__INIT;
     for (uint64_t i = 0, ns = 1; i < N; i++, ns *= 10) {
@@ -109,10 +127,10 @@ START_TEST(what_the_library_does_is_its_callers)
     struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     ck_assert_uint_eq(other_of(analysis, "/home/me/main.c", 3), 11);
-    ck_assert_uint_eq(other_of(analysis, "/home/me/main.c", 4), 10000);
+    ck_assert_uint_eq(other_of(analysis, "/home/me/main.c", 4), 110000);
     ck_assert_uint_eq(other_of(analysis, "/lib/tape.c", 1), 0);
     ck_assert_uint_eq(other_of(analysis, NULL, 0), 1100);
-    ck_assert_uint_eq(analysis->n_lines, 3);
+    ck_assert_uint_eq(analysis->n_lines, 6);
     for (size_t i = 0; i < analysis->n_lines; i++) {
         const struct analyze_line *line = &analysis->line[i];
         if (line->file)
@@ -121,6 +139,38 @@ START_TEST(what_the_library_does_is_its_callers)
         ck_assert_ptr_null(line->function);
         ck_assert_uint_eq(line->offset, 0);
     }
+    analyze_free(analysis);
+    read_profile_free(profile);
+}
+END_TEST
+
+static uint64_t forward_of(const struct analyze_result *analysis, const char *file, uint32_t line)
+{
+    uint64_t ns = 0;
+    for (size_t i = 0; i < analysis->n_lines; i++) {
+        const struct analyze_line *at = &analysis->line[i];
+        if (at->file && strcmp(at->file, file) == 0 && at->line == line)
+            ns += at->cost.forward_ns;
+        ck_assert(at->cost.forward_ns == 0 || strcmp(at->ops.name[0], "statement") == 0);
+    }
+    return ns;
+}
+
+START_TEST(what_the_systems_libraries_do_is_their_callers_unless_they_are_asked_for)
+{
+    struct read_profile *profile = make();
+    struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
+    /* A formula is forward, with what it has libm compute; what the library does for it is not. */
+    ck_assert_uint_eq(forward_of(analysis, "/home/me/main.c", 5), 1000000);
+    ck_assert_uint_eq(other_of(analysis, "/home/me/main.c", 5), 100000000);
+    ck_assert_uint_eq(other_of(analysis, "/home/me/main.c", 4), 110000);
+    ck_assert_uint_eq(other_of(analysis, "e_exp.c", 157), 10000000);
+    analyze_show_libraries(analysis);
+    ck_assert_uint_eq(other_of(analysis, "/home/me/main.c", 4), 10000);
+    ck_assert_uint_eq(other_of(analysis, "e_exp.c", 157), 111100000);
+    ck_assert_uint_eq(analysis->sum.forward_ns, 0);
+    /* The library's own frames stay its callers'. */
+    ck_assert_uint_eq(other_of(analysis, "/home/me/main.c", 3), 11);
     analyze_free(analysis);
     read_profile_free(profile);
 }
@@ -151,8 +201,9 @@ START_TEST(its_frames_are_there_if_asked_for)
             const struct analyze_tree_options how = {.inverted = inverted, .system = system};
             struct analyze_tree *tree = analyze_tree_make(analysis, &how);
             ck_assert_ptr_nonnull(tree);
-            ck_assert_uint_eq(tree->node[0].all.other_ns, 11111);
-            ck_assert_uint_eq(self_of(tree, inverted, "/home/me/main.c", 4), 10000);
+            ck_assert_uint_eq(tree->node[0].all.other_ns, 110111111);
+            ck_assert_uint_eq(self_of(tree, inverted, "/home/me/main.c", 4),
+                              system ? 10000 : 110000);
             /* Where nobody knows who called, the frame that was interrupted stands there. */
             ck_assert_uint_eq(self_of(tree, inverted, "/home/me/main.c", 3), system ? 0 : 11);
             ck_assert_uint_eq(self_of(tree, inverted, "/lib/tape.c", 1), system ? 1101 : 1100);
@@ -168,6 +219,7 @@ int main(void)
 {
     TCase *cases = tcase_create("library");
     tcase_add_test(cases, what_the_library_does_is_its_callers);
+    tcase_add_test(cases, what_the_systems_libraries_do_is_their_callers_unless_they_are_asked_for);
     tcase_add_test(cases, its_frames_are_there_if_asked_for);
     return run_cases("sampled_library", cases);
 }

@@ -149,8 +149,8 @@ static void compute_tensors(ad_tape tape, double *out)
     {
         y = ad_sum(ad_tanh(ad_matmul(a, b)));
     }
-    ad_backward(y);
-    ad_gradient(b, out, N * N);
+    (void)!ad_backward(y);
+    (void)!ad_gradient(b, out, N * N);
     ad_value(y, out + N * N, 1);
 }
 
@@ -165,9 +165,9 @@ static void compute_scalars(ad_tape tape, double *out)
     ad_set(&y, ad_real_mul(x[0], x[1]));
     for (int i = 0; i < 20 * N; i++)
         ad_set(&y, ad_real_add(ad_real_mul(y, 0.9), ad_real_mul(ad_real_sin(x[i % N]), 0.5)));
-    ad_real_backward(tape, y);
+    (void)!ad_real_backward(tape, y);
     memset(out, 0, VALUES * sizeof *out);
-    ad_real_gradients(tape, N, x, out);
+    (void)!ad_real_gradients(tape, N, x, out);
     out[N] = y.value;
 }
 

@@ -171,7 +171,7 @@ static void check_error(const struct read_profile *profile)
 {
     uint64_t with_time = 0;
     for (size_t i = 0; i < profile->n_samples; i++)
-        with_time += profile->sample[i].cpu_ns > 0 ? profile->sample[i].count : 0;
+        with_time += profile->sample[i].working;
     struct analyze_result *analysis = analyze_profile(profile, NULL, NULL);
     ck_assert_ptr_nonnull(analysis);
     const struct analyze_cost *sum = &analysis->sum;

@@ -80,92 +80,135 @@ static void take_in(long call, uint64_t ms, uint64_t us)
 
 enum { NO_CALL = -1 };
 
-START_TEST(processor_time_before_a_wait_is_that_of_the_next_sample_at_work)
+START_TEST(what_waits_is_not_at_work_and_all_time_counts)
 {
     thread.now = NULL;
     take_in(SYS_clock_nanosleep, 10, 4000);
     take_in(SYS_futex, 10, 1000);
     take_in(SYS_read, 10, 2000);
     take_in(NO_CALL, 10, 3000);
-    const struct collect_aggregate *slept = waiting(COLLECT_WAITING_OTHER),
-                                   *locked = waiting(COLLECT_WAITING_LOCK),
-                                   *read = waiting(COLLECT_WAITING_INPUT_OUTPUT),
-                                   *worked = waiting(COLLECT_WAITING_NONE);
-    ck_assert_uint_eq(slept->cpu_ns + locked->cpu_ns + read->cpu_ns, 0);
-    ck_assert_uint_eq(slept->wall_ns, 6 * MS);
-    ck_assert_uint_eq(locked->wall_ns, 9 * MS);
-    ck_assert_uint_eq(read->wall_ns, 8 * MS);
-    ck_assert_uint_eq(worked->cpu_ns, 10 * MS);
-    ck_assert_uint_eq(worked->wall_ns, 17 * MS);
+    ck_assert_uint_eq(waiting(COLLECT_WAITING_OTHER)->working, 0);
+    ck_assert_uint_eq(waiting(COLLECT_WAITING_LOCK)->working, 0);
+    ck_assert_uint_eq(waiting(COLLECT_WAITING_INPUT_OUTPUT)->working, 0);
+    ck_assert_uint_eq(waiting(COLLECT_WAITING_NONE)->working, 1);
     ck_assert_uint_eq(total()->cpu_ns, 10 * MS);
     ck_assert_uint_eq(total()->wall_ns, 40 * MS);
 }
 END_TEST
 
-/* Of all samples within one op. */
-static uint64_t time_of(const char *op)
+/* What percentage of the samples at work is this op's. */
+static double share_of(const char *op)
 {
-    uint64_t ns = 0;
-    for (uint32_t i = 0; i < sampler.samples.n; i++)
-        ns += sampler.samples.aggregate[i].op == op ? sampler.samples.aggregate[i].cpu_ns : 0;
-    return ns;
+    uint64_t n = 0, all = 0;
+    for (uint32_t i = 0; i < sampler.samples.n; i++) {
+        const struct collect_aggregate *a = &sampler.samples.aggregate[i];
+        n += a->op == op ? a->working : 0;
+        all += a->working;
+    }
+    return 100. * (double)n / (double)all;
 }
 
-/* A wait of 2 ms, which a signal ends, then two ops, of 100 and of 300 us, again and again: so the
- * work behind a wait is just where a signal came. */
-START_TEST(ops_behind_waits_that_signals_end_have_their_share)
+/* Two ops and a wait, again and again: `before` is the op that the wait comes before. Signals end the wait
+ * and begin it anew, as in a program that sleeps until a time. */
+struct turns {
+    uint64_t period_ns, wait_ns, length_ns[2];
+    int before;
+    double share; /* of the first op, in percent */
+};
+static const struct turns turns[] = {
+    {MS, 2 * MS, {100 * US, 300 * US}, 0, 25},
+    {MS, 2 * MS, {100 * US, 300 * US}, 1, 25},
+    {4 * MS, 2100 * US, {1000 * US, 2300 * US}, 0, 30.3},
+    {4 * MS, 2100 * US, {1000 * US, 2300 * US}, 1, 30.3},
+};
+
+/* Until a time, in an op or waiting, with the samples that come meanwhile. */
+static void pass_until(struct collect_moment *at, uint64_t end, uint64_t *next, const char *op)
 {
-    static const char *const op[2] = {"short", "long"};
-    const uint64_t pause = 2 * MS, length[2] = {100 * US, 300 * US};
+    const struct tape_doing doing = {
+        .phase = op ? TAPE_PHASE_FORWARD : TAPE_PHASE_NONE, .pc = op ? 0x1234 : 0, .op = op};
+    tape_doing_write(&now, &doing);
+    at->call = op ? 0 : SYS_clock_nanosleep + 1;
+    while (true) {
+        const uint64_t until = *next < end ? *next : end;
+        at->cpu_ns += op ? until - at->wall_ns : 0;
+        at->wall_ns = until;
+        if (until < *next)
+            break;
+        collect_take(&thread, at, &sampler.publishers);
+        *next += collect_take_interval(&thread);
+    }
+}
+
+START_TEST(ops_before_and_behind_a_wait_have_their_share)
+{
+    static const char *const op[2] = {"first", "second"};
+    const struct turns *is = &turns[_i];
     struct collect_moment at = {.wall_ns = 7 * MS, .cpu_ns = 3 * MS, .pc = 0x2000};
-    collect_take_begin(&thread, MS, 11, &at);
-    uint64_t next = at.wall_ns + collect_take_interval(&thread), taken = 0;
+    collect_take_begin(&thread, is->period_ns, 11, &at);
+    uint64_t next = at.wall_ns + collect_take_interval(&thread);
     for (int round = 0; round < 40000; round++) {
-        tape_doing_write(&now, &(struct tape_doing){.phase = TAPE_PHASE_NONE});
-        if (next < at.wall_ns + pause) {
-            at.wall_ns = next;
-            at.call = SYS_clock_nanosleep + 1;
-            collect_take(&thread, &at, &sampler.publishers);
-            next += collect_take_interval(&thread);
-        } else {
-            at.wall_ns += pause;
-        }
-        at.call = 0;
         for (int i = 0; i < 2; i++) {
-            const uint64_t end = at.wall_ns + length[i];
-            const struct tape_doing doing = {
-                .phase = TAPE_PHASE_FORWARD, .pc = 0x1234, .op = op[i]};
-            tape_doing_write(&now, &doing);
-            for (; next < end; next += collect_take_interval(&thread)) {
-                at.cpu_ns += next - at.wall_ns;
-                at.wall_ns = next;
-                collect_take(&thread, &at, &sampler.publishers);
-                taken = at.cpu_ns;
-            }
-            at.cpu_ns += end - at.wall_ns;
-            at.wall_ns = end;
+            if (i == is->before)
+                pass_until(&at, at.wall_ns + is->wait_ns, &next, NULL);
+            pass_until(&at, at.wall_ns + is->length_ns[i], &next, op[i]);
         }
         collect_drain(&sampler, &thread, &modules);
     }
     ck_assert_uint_eq(total()->lost, 0);
-    ck_assert_uint_eq(time_of(op[0]) + time_of(op[1]), taken - 3 * MS);
-    const double percent = 100. * (double)time_of(op[0]) / (double)(taken - 3 * MS);
-    /* 25 less what of a sample's time is of its own op: that is less for the first one. */
-    ck_assert_msg(percent > 21 && percent < 27, "%.2f %%", percent);
+    const double share = share_of(op[0]);
+    ck_assert_msg(share > is->share - 1 && share < is->share + 1, "%.2f %%", share);
 }
 END_TEST
 
-START_TEST(a_call_that_uses_the_processor_keeps_its_time)
+START_TEST(a_call_that_uses_the_processor_is_at_work)
 {
     thread.now = NULL;
     take_in(SYS_read, 10, 9000);
-    ck_assert_uint_eq(waiting(COLLECT_WAITING_INPUT_OUTPUT)->cpu_ns, 9 * MS);
+    ck_assert_uint_eq(waiting(COLLECT_WAITING_INPUT_OUTPUT)->working, 1);
     take_in(SYS_nanosleep, 10, 9000); /* which does not */
-    ck_assert_uint_eq(waiting(COLLECT_WAITING_OTHER)->cpu_ns, 0);
+    ck_assert_uint_eq(waiting(COLLECT_WAITING_OTHER)->working, 0);
 }
 END_TEST
 
-START_TEST(what_is_owed_does_not_outlive_the_measured_steps)
+/* Of 10 ms so many us on a processor before this sample, which comes so late, in a call that the signal
+ * has ended or in none. */
+static uint64_t working_of(long call, bool interrupted, uint64_t late_us, uint64_t us)
+{
+    struct collect_moment moment = {.wall_ns = 17 * MS,
+                                    .cpu_ns = 3 * MS + us * US,
+                                    .pc = 0x2000,
+                                    .call = (uint32_t)(call + 1),
+                                    .interrupted = interrupted};
+    thread.now = NULL;
+    thread.due_ns = 17 * MS - late_us * US;
+    collect_take(&thread, &moment, &sampler.publishers);
+    collect_drain(&sampler, &thread, &modules);
+    (void)total();
+    ck_assert_uint_eq(sampler.samples.n, 1);
+    return sampler.samples.aggregate[0].working;
+}
+
+static const struct {
+    long call;
+    bool interrupted;
+    uint64_t late_us, us, working;
+} lone[] = {
+    {SYS_futex, true, 10, 9000, 0}, /* however much it worked before */
+    {SYS_futex, false, 10, 9000, 1}, {NO_CALL, false, 10, 1000, 1}, /* the signal came at once */
+    {NO_CALL, false, 6000, 3500, 0}, /* when it had a processor again */
+    {NO_CALL, false, 6000, 9900, 1}, /* which it had: in the system */
+};
+
+START_TEST(a_sample_says_whether_its_thread_had_a_processor)
+{
+    ck_assert_uint_eq(
+        working_of(lone[_i].call, lone[_i].interrupted, lone[_i].late_us, lone[_i].us),
+        lone[_i].working);
+}
+END_TEST
+
+START_TEST(time_outside_of_the_measured_steps_does_not_count)
 {
     thread.now = NULL;
     take_in(SYS_nanosleep, 10, 4000);
@@ -173,7 +216,8 @@ START_TEST(what_is_owed_does_not_outlive_the_measured_steps)
     take_in(NO_CALL, 10, 4000);
     thread.outside = 0;
     take_in(NO_CALL, 10, 3000);
-    ck_assert_uint_eq(waiting(COLLECT_WAITING_NONE)->cpu_ns, 3 * MS);
+    ck_assert_uint_eq(waiting(COLLECT_WAITING_NONE)->working, 1);
+    ck_assert_uint_eq(total()->cpu_ns, 7 * MS);
 }
 END_TEST
 
@@ -196,7 +240,7 @@ START_TEST(a_thread_of_the_product_library_without_work_is_told_from_others)
     collect_take(&thread, &moment, &sampler.publishers);
     collect_drain(&sampler, &thread, &modules);
     ck_assert_ptr_nonnull(waiting(is[_i].expected));
-    ck_assert_uint_eq(waiting(is[_i].expected)->cpu_ns, 9 * MS); /* it spins */
+    ck_assert_uint_eq(waiting(is[_i].expected)->working, 1); /* it spins */
 }
 END_TEST
 
@@ -233,10 +277,13 @@ int main(void)
 {
     TCase *cases = tcase_create("sampler_waiting");
     tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, processor_time_before_a_wait_is_that_of_the_next_sample_at_work);
-    tcase_add_test(cases, ops_behind_waits_that_signals_end_have_their_share);
-    tcase_add_test(cases, a_call_that_uses_the_processor_keeps_its_time);
-    tcase_add_test(cases, what_is_owed_does_not_outlive_the_measured_steps);
+    tcase_add_test(cases, what_waits_is_not_at_work_and_all_time_counts);
+    tcase_add_loop_test(cases, ops_before_and_behind_a_wait_have_their_share, 0,
+                        sizeof turns / sizeof *turns);
+    tcase_add_test(cases, a_call_that_uses_the_processor_is_at_work);
+    tcase_add_loop_test(cases, a_sample_says_whether_its_thread_had_a_processor, 0,
+                        sizeof lone / sizeof *lone);
+    tcase_add_test(cases, time_outside_of_the_measured_steps_does_not_count);
     tcase_add_loop_test(cases, a_thread_of_the_product_library_without_work_is_told_from_others, 0,
                         3);
 #if defined(__x86_64__)

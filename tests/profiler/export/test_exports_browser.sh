@@ -13,20 +13,12 @@ export TEST_CHROMIUM
 npm_packages
 record_program
 
-# browse NAME.cjs FILE...: what the page says is in the file out, fields separated by tabs.
-browse()
-{
-    script=$1
-    shift
-    expect 0 node "$TEST_SOURCE_DIR/npm/$script" "$@"
-}
-
 # row FILE PROFILE N: the N fields behind these two; PROFILE is a regular expression.
 row()
 {
     awk -F'\t' -v file="$1" -v name="$2" -v n="$3" '$1 == file && $2 ~ name {
         for (i = 3; i < 3 + n; i++) printf "%s%s", $i, i < 2 + n ? " " : "\n"
-        exit }' out
+        exit }' speedscope.out
 }
 
 # speedscope, and what it imports.
@@ -38,8 +30,26 @@ metrics="time forward backward tape peak"
 for metric in $metrics; do
     expect 0 "$tapescope" export -f collapsed -m "$metric" -o "$metric.collapsed"
 done
+
+# DHAT's page: bytes in all, at the peak, at the end.
+view=
+for folder in /usr/libexec/valgrind /usr/lib/*/valgrind /usr/local/libexec/valgrind; do
+    [ ! -e "$folder/dh_view.html" ] || view=$folder/dh_view.html
+done
+[ -n "$view" ] || fail "dh_view.html is missing; scripts/install-deps --tests installs it (Debian: valgrind)"
+expect 0 "$tapescope" export -f dhat -o x.dhat
+
+# Timelines; DevTools' Performance panel shows tenths of a millisecond: there a step of the clock is one.
+expect 0 "$tapescope" export -f chrome -o x.trace.json
+TAPESCOPE_CLOCK=step:1000000 expect 0 "$tapescope" record --timeline 1MiB -o slow.prof ./exports
+expect 0 "$tapescope" export -f chrome -o slow.json slow.prof
+
+# What each page says: fields separated by tabs, of DHAT's its text.
 # shellcheck disable=SC2046,SC2086
-browse speedscope.cjs x.speedscope.json x.callgrind x.pprof $(printf '%s.collapsed ' $metrics)
+expect 0 node "$TEST_SOURCE_DIR/npm/run.cjs" \
+    speedscope.out speedscope.cjs x.speedscope.json x.trace.json x.callgrind x.pprof $(printf '%s.collapsed ' $metrics) \
+    -- dhat.out dh_view.cjs "$view" x.dhat \
+    -- devtools.out devtools.cjs slow.json
 for what in "time nanoseconds $time" "forward nanoseconds $forward" "backward nanoseconds $backward" \
     "recompute nanoseconds $recompute" "calls none $calls" "tape bytes $tape" "peak bytes $peak"; do
     name=${what%% *}
@@ -52,18 +62,11 @@ for metric in $metrics; do
 done
 same "speedscope's time of pprof's" "nanoseconds $time" "$(row x.pprof . 2)"
 
-# DHAT's page: bytes in all, at the peak, at the end.
-view=
-for folder in /usr/libexec/valgrind /usr/lib/*/valgrind /usr/local/libexec/valgrind; do
-    [ ! -e "$folder/dh_view.html" ] || view=$folder/dh_view.html
-done
-[ -n "$view" ] || fail "dh_view.html is missing; scripts/install-deps --tests installs it (Debian: valgrind)"
-expect 0 "$tapescope" export -f dhat -o x.dhat
-browse dh_view.cjs "$view" x.dhat
 for what in "Total $tape" "At.t-gmax $peak" "At.t-end 0"; do
     same "DHAT's ${what% *}" "${what#* }" "$(sed -n \
-        "/PP 1\/1 /,/}/s/^ *${what% *}: *\([0-9,]*\) bytes.*/\1/p" out | tr -d ,)"
+        "/PP 1\/1 /,/}/s/^ *${what% *}: *\([0-9,]*\) bytes.*/\1/p" dhat.out | tr -d ,)"
 done
+cp dhat.out out
 shown "layer (${PWD}/exports.c:$(grep -n 'ad_tanh(ad_matmul' exports.c | cut -d: -f1))"
 # Of one purpose all that it says is the command's: bytes, blocks, lifetime, the most, who.
 "$tapescope" tape --lifetime --json -n 0 | jq -r '.rows[] |
@@ -71,35 +74,29 @@ shown "layer (${PWD}/exports.c:$(grep -n 'ad_tanh(ad_matmul' exports.c | cut -d:
     "\(.peak_bytes) \(.peak_bytes / .largest_bytes)" as $peak |
     "\(.bytes) \(.count) \(.byte_seconds * 1e9 / .bytes | round) \($peak) \($peak)"' >point
 same "DHAT's saved exponentials" "$(cat point) saved value: exp block step main" \
-    "$(awk -v RS='PP ' '/: saved value: exp/' out | tr -d , | sed -n '
+    "$(awk -v RS='PP ' '/: saved value: exp/' dhat.out | tr -d , | sed -n '
         s/.*Total: *\([0-9]*\) bytes .* in \([0-9]*\) blocks .*lifetime \([0-9]*\) ns.*/\1 \2 \3/p
         s/.*Max: *\([0-9]*\) bytes in \([0-9]*\) .*/\1 \2/p
         s/.*t-gmax: *\([0-9]*\) bytes .* in \([0-9]*\) blocks.*/\1 \2/p
         s/.* 0x[0-9A-F]*: \([a-z: ]*[a-z]\).*/\1/p' | paste -sd ' ')"
 same "DHAT's times" "$("$tapescope" tape --json | jq -r '"\(.at_ns) \(.profile.duration_ns)"')" \
-    "$(sed -n '/^Times/,/}/s/^ *t-[a-z]*: *\([0-9,]*\) ns.*/\1/p' out | tr -d , | paste -sd ' ')"
+    "$(sed -n '/^Times/,/}/s/^ *t-[a-z]*: *\([0-9,]*\) ns.*/\1/p' dhat.out | tr -d , | paste -sd ' ')"
 
 # Timelines: the whole is that of the scopes, then ops and sweeps.
 wall=$("$tapescope" export -f json | jq '[.scopes[].wall_ns] | add')
 sweeps=$((backward + recompute))
-expect 0 "$tapescope" export -f chrome -o x.trace.json
-browse speedscope.cjs x.speedscope.json x.trace.json
 same "speedscope's timeline" "nanoseconds $wall $forward $sweeps" \
     "$(row x.speedscope.json 'over time$' 4)"
 same "speedscope's timeline of Chrome's" "microseconds $((wall / 1000)) $((forward / 1000)) $((sweeps / 1000))" \
     "$(row x.trace.json exports 4)"
 
-# DevTools' Performance panel, which shows tenths of a millisecond: here a step of the clock is one.
-# A sweep's own time is backward; its whole is all within.
-TAPESCOPE_CLOCK=step:1000000 expect 0 "$tapescope" record --timeline 1MiB -o slow.prof ./exports
+# In DevTools a sweep's own time is backward; its whole is all within.
 totals_of slow.prof
-expect 0 "$tapescope" export -f chrome -o slow.json slow.prof
-browse devtools.cjs slow.json
 same "DevTools' ops, backward, sweeps" "$((forward + recompute)) $backward $((backward + recompute))" "$(awk -F'\t' '
     $2 == "sweep" { whole = $4 }
     $2 == "sweep" || / backward\t/ { backward += $3; next }
     $2 != "learn" && $2 != "forward depth=2" { ops += $3 }
-    END { printf "%d %d %d\n", ops * 1e6, backward * 1e6, whole * 1e6 }' out)"
+    END { printf "%d %d %d\n", ops * 1e6, backward * 1e6, whole * 1e6 }' devtools.out)"
 
 [ $failures -eq 0 ] || exit 1
 echo "test_exports_browser: ok"

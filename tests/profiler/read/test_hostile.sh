@@ -351,7 +351,7 @@ int main(void)
     for (int i = 0; i < 1000; i++) {
         if (ad_tape_create(&tape[i], &(ad_tape_options){.budget_bytes = 1 << 20}) != AD_OK)
             return 1;
-        ad_backward(ad_sum(ad_exp(ad_leaf(tape[i], AD_F64, 1, (int64_t[]){8}, x))));
+        (void)!ad_backward(ad_sum(ad_exp(ad_leaf(tape[i], AD_F64, 1, (int64_t[]){8}, x))));
     }
     return 0;
 }

@@ -217,6 +217,51 @@ START_TEST(samples_that_say_the_same_are_one)
 }
 END_TEST
 
+/* As a collector writes them, without times: 5 samples of code, 2 of which found the thread at work, and
+ * 3 of an op, all at work. */
+static struct read_profile *make_counted(void)
+{
+    static uint64_t stack[] = {0x10000};
+    struct maker_bytes bytes = {0};
+    Tapescope__Sample code = TAPESCOPE__SAMPLE__INIT, op = TAPESCOPE__SAMPLE__INIT;
+    Tapescope__Sample *list[] = {&code, &op};
+    Tapescope__Samples samples = TAPESCOPE__SAMPLES__INIT;
+    code.op = (char *)"";
+    code.stack = stack;
+    code.n_stack = 1;
+    code.count = 5;
+    code.working = 2;
+    op.index = 1;
+    op.phase = 1;
+    op.pc = 0x10301;
+    op.op = (char *)"matmul";
+    op.count = op.working = 3;
+    samples.sample = list;
+    samples.n_sample = 2;
+    maker_put_header(&bytes, "monotonic", 1);
+    maker_put_module(&bytes, "/lib/a.so", 0x10000, 0x10000);
+    put_threads(&bytes, names, 1);
+    maker_put_packet(&bytes, TAPESCOPE__PACKET__KIND_SAMPLES, &samples);
+    return maker_read(&bytes);
+}
+
+/* The thread has 500 ns, 400 of them on a processor. */
+START_TEST(each_sample_has_an_equal_part_of_its_threads_time)
+{
+    struct read_profile *a = make_counted(), *b = make_counted(), *sum = merge(a, b);
+    ck_assert_uint_eq(a->sample[0].cpu_ns, 400 * 2 / 5);
+    ck_assert_uint_eq(a->sample[1].cpu_ns, 400 * 3 / 5);
+    ck_assert_uint_eq(a->sample[0].wall_ns, 500 * 5 / 8);
+    ck_assert_uint_eq(a->sample[0].wall_ns + a->sample[1].wall_ns, 500);
+    for (size_t i = 0; i < 2; i++) { /* which a sum is not divided into anew */
+        ck_assert_uint_eq(sum->sample[i].cpu_ns, 2 * a->sample[i].cpu_ns);
+        ck_assert_uint_eq(sum->sample[i].wall_ns, 2 * a->sample[i].wall_ns);
+        ck_assert_uint_eq(sum->sample[i].working, 2 * a->sample[i].working);
+    }
+    free_all(a, b, sum);
+}
+END_TEST
+
 START_TEST(samples_on_other_paths_stay_apart)
 {
     struct read_profile *a = make_near(7), *b = make_far(7, 7), *sum = merge(a, b);
@@ -425,6 +470,7 @@ int main(void)
     tcase_add_test(cases, equal_paths_are_one_and_others_stay_apart);
     tcase_add_test(cases, what_is_signalled_adds_up_thread_by_thread);
     tcase_add_test(cases, samples_that_say_the_same_are_one);
+    tcase_add_test(cases, each_sample_has_an_equal_part_of_its_threads_time);
     tcase_add_test(cases, samples_on_other_paths_stay_apart);
     tcase_add_test(cases, of_two_periods_the_mean_is_by_signals);
     tcase_add_test(cases, a_sum_is_added_up_as_its_parts_would_be);

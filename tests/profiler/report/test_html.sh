@@ -18,17 +18,10 @@ data()
         base64 -d | gzip -dc
 }
 
-# drive PAGE [open]: the page is used in a browser; totals_of() was called for its profile.
-drive()
-{
-    expect 0 node "$TEST_SOURCE_DIR/npm/report.cjs" "$1" "$forward $backward $tape $peak" "${2-}"
-    shown 'report: ok'
-}
-
 # The whole of it, with differences and growth.
 expect 0 "$tapescope" html --base plain.prof --sizes 1,2 plain.prof tapescope.prof
 said 'wrote report.html'
-drive report.html
+report_totals="$forward $backward $tape $peak"
 [ "$(data report.html | jq '.diff.rows.in | length > 2')" = true ] || fail "no differences"
 [ "$(data report.html | jq '.growth.sizes == [1, 2]')" = true ] || fail "no growth"
 [ "$(data report.html | jq '.total.recompute_ns')" = "$recompute" ] || fail "another recomputation"
@@ -84,8 +77,6 @@ expect 3 "$tapescope" record --report html -o once.data sh -c './exports; exit 3
 # A range of the timeline is what the events have in it; without events there is none.
 "$tapescope" dump --json tapescope.prof >events.json 2>err || fail "no events"
 "$tapescope" top --by scope --json tapescope.prof >scopes.json 2>err || fail "no scopes"
-expect 0 node "$TEST_SOURCE_DIR/npm/timeline.cjs" report.html events.json once.html scopes.json
-shown 'timeline: ok'
 [ "$(data once.html | jq .timeline)" = null ] || fail "single events out of nothing"
 
 # Each node has in its cells what it has in the tree, in a sum of processes too.
@@ -117,7 +108,7 @@ int main(void)
         ad_tensor x = ad_leaf(tape, AD_F64, 1, (int64_t[]){8}, data);
         AD_SCOPE("@TAPESCOPE-DATA@ <img src=x onerror=alert(2)>\342\200\256") {
 #line 7 "<\/script><script>alert(3)<\/script><img src=x onerror=alert(4)>.c"
-            ad_backward(ad_sum(ad_tanh(ad_mul(x, ad_exp(x)))));
+            (void)!ad_backward(ad_sum(ad_tanh(ad_mul(x, ad_exp(x)))));
         }
     }
     ad_tape_destroy(tape);
@@ -134,7 +125,11 @@ grep -c 'alert(' markup.html >/dev/null && fail "a name is in the page as it is"
     fail "the names are not in the data"
 [ "$(data markup.html | jq '[.strings[] | select(test("alert.2.>[?]$"))] | length')" -eq 1 ] ||
     fail "a control of direction is in the page"
-drive markup.html open
+
+# All three in a browser.
+drive 3 report.out report.cjs report.html "$report_totals" \
+    -- timeline.out timeline.cjs report.html events.json once.html scopes.json \
+    -- markup.out report.cjs markup.html "$forward $backward $tape $peak" open
 
 # What docs/REPORT.md tells to do.
 mkdir bin page

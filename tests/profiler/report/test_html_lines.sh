@@ -89,26 +89,26 @@ questions()
     done
 }
 
-# drive PROFILE: the page of a profile against the command's answers.
-drive()
+# ask NAME: the page of NAME.prof, and the command's answers.
+ask()
 {
-    expect 0 "$tapescope" html -o page.html "$1"
+    name=$1
+    set -- "$1.prof"
+    expect 0 "$tapescope" html -o "$name.html" "$1"
     of=$1
-    questions "$1" | jq -s . >questions.json
+    questions "$1" | jq -s . >"$name.questions"
     "$tapescope" top --json -n 0 "$1" | jq '[.rows[].byte_seconds] | add' >lifetime
     "$tapescope" tape --lifetime --json -n 0 "$1" | jq '[.rows[].byte_seconds] | add' >held
     [ "$(jq -n --argjson a "$(cat lifetime)" --argjson b "$(cat held)" \
         '$a > 0 and (($a - $b) / $a | fabs) < 1e-12')" = true ] ||
         fail "$1: lines have $(cat lifetime) byte-seconds, classes $(cat held)"
-    "$tapescope" top --json -n 0 "$1" >lines.json
-    expect 0 node "$TEST_SOURCE_DIR/npm/report_lines.cjs" page.html questions.json \
-        "$(cat lifetime)" lines.json
-    shown 'lines: ok'
+    "$tapescope" top --json -n 0 "$1" >"$name.lines"
+    mv lifetime "$name.lifetime"
 }
-drive few.prof
-[ "$(jq '[.[].answer.optimal] | any' questions.json)" = true ] || fail "not every choice was tried"
-drive many.prof
-[ "$(jq '[.[0:8][].answer.optimal] | any' questions.json)" = false ] ||
+ask few
+[ "$(jq '[.[].answer.optimal] | any' few.questions)" = true ] || fail "not every choice was tried"
+ask many
+[ "$(jq '[.[0:8][].answer.optimal] | any' many.questions)" = false ] ||
     fail "every choice was tried"
 
 # Against a base: one line has an op more, one is called less often, one is new, one is gone.
@@ -134,12 +134,10 @@ expect 0 "$tapescope" diff --json -n 0 few.prof now.prof
     "$(jq '[.[] | .now.tape - .base.tape] | add' changes.json)" ] || fail "other changes"
 [ "$(jq -c '[.[].in] | unique' changes.json)" = '[1,2,3]' ] ||
     fail "no line is new, or none is gone"
-expect 0 node "$TEST_SOURCE_DIR/npm/report_diff.cjs" diff.html changes.json
-shown 'diff: ok'
 
 # Of many lines those that are shown are the first of all, by each column and both ways.
 # shellcheck disable=SC2046
-program $(seq 500) >thousands.c
+program $(seq 430) >thousands.c
 optimize=-O0 # of one function so long
 make thousands
 expect 0 "$tapescope" html -o thousands.html thousands.prof
@@ -147,8 +145,11 @@ expect 0 "$tapescope" html -o thousands.html thousands.prof
     key: (if .own then "(tape) " + .ops[0] else "\(.file | split("/") | last):\(.line)" end),
     ops, forward: .forward_ns, backward: .backward_ns, tape: .tape_bytes, peak: .peak_bytes,
     calls}]' >thousands.json
-expect 0 node "$TEST_SOURCE_DIR/npm/report_order.cjs" thousands.html thousands.json
-shown 'order: ok'
+
+drive 4 few.out report_lines.cjs few.html few.questions "$(cat few.lifetime)" few.lines \
+    -- many.out report_lines.cjs many.html many.questions "$(cat many.lifetime)" many.lines \
+    -- diff.out report_diff.cjs diff.html changes.json \
+    -- order.out report_order.cjs thousands.html thousands.json
 
 [ $failures -eq 0 ] || exit 1
 echo "test_html_lines: ok"

@@ -35,7 +35,7 @@ int main(void)
     ad_tape_create(&tape, NULL);
     ad_tensor x = ad_leaf(tape, AD_F64, 1, (int64_t[]){1024}, data);
     x = outer(x);
-    ad_backward(ad_sum(outer(x)));
+    (void)!ad_backward(ad_sum(outer(x)));
     ad_tape_destroy(tape);
     return 0;
 }
@@ -165,7 +165,7 @@ int main(void)
         ad_tensor x = ad_leaf(tape, AD_F64, 2, (int64_t[]){4, 16}, data);
         ad_tensor a = ad_leaf(tape, AD_F64, 2, (int64_t[]){16, 64}, data);
         ad_tensor b = ad_leaf(tape, AD_F64, 2, (int64_t[]){64, 2}, data);
-        ad_backward(ad_sum(dense(dense(x, a), b)));
+        (void)!ad_backward(ad_sum(dense(dense(x, a), b)));
         ad_tape_destroy(tape);
     }
     return 0;
@@ -252,7 +252,7 @@ int main(int argc, char **argv)
             AD_EXPECT_TAPE_BYTES(1 << 20); AD_EXPECT_TAPE_BYTES(1 << 20);
             AD_EXPECT_RATIO(0.0938); AD_EXPECT_RATIO(0.0938);
         }
-        ad_backward(ad_sum(ad_tanh(x)));
+        (void)!ad_backward(ad_sum(ad_tanh(x)));
     }
     AD_SCOPE("check", "n", argc == 2 ? n : 2 * n) {
         ad_tensor x = ad_leaf(tape, AD_F64, 1, &n, data);

@@ -1,0 +1,178 @@
+/* generate_formulas.c: prints ad_real_formulas.h, the types of formulas and what joins them.
+ *
+ * A formula's type is its number of operands, so that no code is compiled for operands that a
+ * formula does not have. Everything that depends on that number is printed here, written out.
+ */
+#include "generate.h"
+
+#include <stdio.h>
+
+/* Operands of one record; a formula that names more is recorded in several. */
+enum { MOST = 12 };
+
+/* The text once for each k from `from` up to `to`; its letter @ stands for k. */
+static void print_each(int from, int to, const char *between, const char *text)
+{
+    for (int k = from; k < to; k++) {
+        if (k > from)
+            printf("%s", between);
+        for (const char *c = text; *c; c++)
+            if (*c == '@')
+                printf("%d", k);
+            else
+                putchar(*c);
+    }
+}
+
+static void print_types(void)
+{
+    printf("/* Formulas of n operands: the value, the derivative by each operand, and its tag and "
+           "index. */\n"
+           "typedef struct ad_expr0 {\n    double value;\n    AD_EXPR_MEMBERS_(0)\n} ad_expr0;\n");
+    for (int n = 1; n <= MOST; n++) {
+        printf("typedef struct ad_expr%d {\n    double value;\n    double ", n);
+        print_each(0, n, ", ", "p@");
+        printf(";\n    uint64_t ");
+        print_each(0, n, ", ", "w@");
+        printf(";\n    AD_EXPR_MEMBERS_(%d)\n} ad_expr%d;\n", n, n);
+    }
+    print_each(0, MOST + 1, "\n", "AD_NEW_EXPR_(@)");
+    printf("\n");
+    printf("\n");
+}
+
+/* Of two operands that the compiler sees to be one, the first takes the other's derivative. What
+ * is left is written to the tape, unless something is unusual: then the library does it. */
+static void print_statement(int n)
+{
+    printf("AD_FORMULA_ ad_real AD_NAMED_(ad_statement_, %d)(ad_expr%d e, uint32_t site)\n{\n"
+           "    struct ad_statement_cursor *const c = &ad_statement_cursor_;\n",
+           n, n);
+    print_each(0, n, "", "    const uint32_t i@ = (uint32_t)e.w@;\n");
+    print_each(1, n, "", "    uint32_t k@ = 1;\n");
+    for (int k = 1; k < n; k++)
+        for (int q = 0; q < k; q++) {
+            printf("    if (");
+            if (q > 0)
+                printf("k%d && k%d && ", k, q);
+            printf("AD_SEEN_SAME_(i%d, i%d))\n        e.p%d += e.p%d, k%d = 0;\n", k, q, q, k, k);
+        }
+    printf("    const uint32_t n = 1");
+    print_each(1, n, "", " + k@");
+    printf(";\n    const uint64_t words = ");
+    print_each(0, n, " | ", "e.w@");
+    printf(", differ = ");
+    print_each(0, n, " | ", "(e.w@ ^ c->result)");
+    printf(";\n    if (__builtin_expect(ad_no_room_(c, n) | ad_unlike_(words, differ)");
+    if (n > 1)
+        printf("\n#if AD_REAL_COMPARED_\n");
+    for (int k = 1; k < n; k++)
+        for (int q = 0; q < k; q++) {
+            printf(" | (k%d & ", k);
+            if (q > 0)
+                printf("k%d & ", q);
+            printf("(i%d == i%d))\n", k, q);
+        }
+    if (n > 1)
+        printf("#endif\n        ");
+    printf(", 0)) {\n        if (ad_no_variable_(words))\n"
+           "            return ad_real_constant_(e.value);\n"
+           "        const ad_expr%d whole = e;\n"
+           "        return ad_statement_unusual_(&whole, %du | AD_STATEMENT_MODE_",
+           n, n);
+    print_each(1, n, "", " | (1 - k@) << (16 + @)");
+    printf(", site);\n    }\n"
+           "    double *const p = c->partial;\n"
+           "    uint32_t *const w = c->word - (n + 2);\n"
+           "    w[0] = n;\n    w[1] = site;\n    p[0] = e.p0;\n    w[2] = i0;\n");
+    if (n > 1)
+        printf("    uint32_t m = 1;\n");
+    for (int k = 1; k < n; k++)
+        printf("    if (k%d)\n        p[m] = e.p%d, w[2 + m] = i%d, m++;\n", k, k, k);
+    printf("    return ad_statement_end_(c, e.value, p + n, w);\n}\n\n");
+}
+
+static void print_scale(int n)
+{
+    printf("AD_FORMULA_ ad_expr%d AD_NAMED_(ad_lift_, %d)(ad_expr%d a)\n{\n    return a;\n}\n\n", n,
+           n, n);
+    printf(
+        "AD_FORMULA_ ad_new_expr%d_ AD_NAMED_(ad_scale_, %d)(ad_expr%d a, ad_rule1_ f)\n{\n"
+        "    a.value = f.value;\n",
+        n, n, n);
+    print_each(0, n, "", "    a.p@ *= f.x;\n");
+    printf("    return AD_AS_NEW_(%d, a);\n}\n\n", n);
+}
+
+/* b behind a. Where there is no room for both, the larger is a statement of its own; of two full
+ * ones both are. */
+static void print_join(int m, int n)
+{
+    const int sum = m + n <= MOST ? m + n : m < n ? m + 1 : n < MOST ? 1 + n : 2;
+    printf(
+        "AD_FORMULA_ ad_new_expr%d_ AD_NAMED2_(ad_join_, %d, %d)(ad_expr%d a, ad_expr%d b, "
+        "ad_rule2_ f)\n{\n",
+        sum, m, n, m, n);
+    if (m + n > MOST) {
+        printf("    return AD_NAMED2_(ad_join_, %d, %d)(", m < n ? m : 1, sum - (m < n ? m : 1));
+        printf(m < n ? "a, " : "AD_APART_(a, %d), ", m);
+        printf(m < n || n == MOST ? "AD_APART_(b, %d), f);\n}\n\n" : "b, f);\n}\n\n", n);
+        return;
+    }
+    printf("    ad_expr%d r;\n    r.value = f.value;\n", sum);
+    for (int k = 0; k < m; k++)
+        printf("    r.p%d = a.p%d * f.x;\n    r.w%d = a.w%d;\n", k, k, k, k);
+    for (int k = 0; k < n; k++)
+        printf("    r.p%d = b.p%d * f.y;\n    r.w%d = b.w%d;\n", m + k, k, m + k, k);
+    if (m == 0)
+        printf("    (void)a;\n");
+    if (n == 0)
+        printf("    (void)b;\n");
+    printf("    return AD_AS_NEW_(%d, r);\n}\n\n", sum);
+}
+
+static void print_choices(const char *name, const char *variable, const char *text)
+{
+    printf("#define %s(%s) _Generic((%s), ", name, variable, variable);
+    print_each(0, MOST + 1, ", ", text);
+    printf(")\n");
+}
+
+void generate_formulas(void)
+{
+    printf("/* ad_real_formulas.h: formulas over ad_real, of a type for each number of operands; "
+           "printed by\n * tapescope_generate; included by ad_real_expression.h, which says how "
+           "formulas work.\n */\n"
+           "#ifndef TAPESCOPE_AD_REAL_FORMULAS_H\n#define TAPESCOPE_AD_REAL_FORMULAS_H\n\n");
+    print_types();
+    for (int n = 1; n <= MOST; n++)
+        print_statement(n);
+    printf("AD_FORMULA_ ad_expr1 AD_NAMED_(ad_lift_, real)(ad_real x)\n{\n"
+           "    ad_expr1 e;\n    e.value = x.value;\n    e.p0 = 1;\n"
+           "    e.w0 = (uint64_t)x.tag << 32 | x.index;\n    return e;\n}\n\n"
+           "/* A formula as a statement of its own, and so one operand. */\n"
+           "#define AD_APART_(e, n) AD_NAMED_(ad_lift_, real)(AD_NAMED_(ad_statement_, n)(e, "
+           "AD_FORMULA_SITE_))\n\n");
+    for (int n = 0; n <= MOST; n++)
+        print_scale(n);
+    for (int sum = 0; sum <= 2 * MOST; sum++)
+        for (int m = 0; m <= MOST; m++)
+            if (sum - m >= 0 && sum - m <= MOST)
+                print_join(m, sum - m);
+    printf("#ifndef __cplusplus\n"
+           "#define AD_EACH_EXPR_(X) ");
+    print_each(0, MOST + 1, ", ", "ad_expr@: X##@##_");
+    printf("\n#define AD_IS_EXPR_(x) _Generic((x), ad_real: 1, ");
+    print_each(0, MOST + 1, ", ", "ad_expr@: 1");
+    printf(", default: 0)\n");
+    print_choices("AD_SCALE_", "a", "ad_expr@: ad_scale_@_");
+    for (int m = 0; m <= MOST; m++) {
+        char name[32], text[48];
+        snprintf(name, sizeof name, "AD_JOIN_%d_", m);
+        snprintf(text, sizeof text, "ad_expr@: ad_join_%d_@_", m);
+        print_choices(name, "b", text);
+    }
+    printf("#define AD_JOIN_(a, b) _Generic((a), ");
+    print_each(0, MOST + 1, ", ", "ad_expr@: AD_JOIN_@_(b)");
+    printf(")\n#endif\n\n#endif\n");
+}
