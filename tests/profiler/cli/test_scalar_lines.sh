@@ -1,0 +1,94 @@
+#!/bin/sh
+# test_scalar_lines.sh: what the commands say of statements: no caller that nobody saw, "-" where no
+# time was measured, "~" where it is an estimate.
+#
+# Environment: TAPESCOPE_PROGRAM, TAPESCOPE_LIB_DIR, TAPESCOPE_INCLUDE_DIRS, TEST_C_COMPILER,
+# TEST_BINARY_DIR, TEST_SANITIZE_FLAGS.
+# shellcheck source=tests/support/cli_support.inc
+. "$TEST_SOURCE_DIR/support/cli_support.inc"
+
+CPATH=$TAPESCOPE_INCLUDE_DIRS
+export CPATH
+compile()
+{
+    # shellcheck disable=SC2086 # the flags are several words or none
+    "$TEST_C_COMPILER" -g -O2 ${TEST_SANITIZE_FLAGS:-} -o "$1" "$1.c" \
+        -L"$TAPESCOPE_LIB_DIR" -ltapescope -Wl,-rpath,"$TAPESCOPE_LIB_DIR" -lm || exit 1
+}
+
+# One run of statements, whose first is in axpy; rhs is called by step, and never by axpy.
+cat >step.c <<'END'
+#include <tapescope/ad.h>
+#include <tapescope/ad_real.h>
+__attribute__((noinline)) static ad_real axpy(ad_real a, ad_real x, ad_real y)
+{
+    ad_real r;
+    ad_set(&r, ad_real_add(ad_real_mul(a, x), y));
+    return r;
+}
+__attribute__((noinline)) static ad_real rhs(ad_real y)
+{
+    ad_real r;
+    ad_set(&r, ad_real_sin(y));
+    return r;
+}
+__attribute__((noinline)) static ad_real step(ad_real h, ad_real y)
+{
+    ad_real k = axpy(h, y, y), q = rhs(k);
+    ad_set(&q, ad_real_mul(q, 2.0));
+    return axpy(h, q, y);
+}
+int main(void)
+{
+    ad_tape tape;
+    ad_real x[2], y;
+    if (ad_tape_create(&tape, NULL) != AD_OK ||
+        ad_real_leaves(tape, 2, (double[]){0.01, 1}, x) != AD_OK)
+        return 1;
+    y = x[1];
+    for (int i = 0; i < 20; i++)
+        y = step(x[0], y);
+    return ad_real_backward(tape, y) != AD_OK || ad_tape_destroy(tape) != AD_OK;
+}
+END
+compile step
+expect 0 env TAPESCOPE_CLOCK=step:1000000 "$tapescope" record -o step.prof ./step
+expect 0 "$tapescope" tree --json --combine step.prof
+
+# path FUNCTION: the functions that lead to its statements, from the outermost.
+path()
+{
+    jq -r --arg f "$1" '(.nodes | map({(.id | tostring): .}) | add) as $all |
+        def names: .function, (if .parent then ($all[.parent | tostring] | names) else empty end);
+        [.nodes[] | select(.function == $f and .self.calls > 0) | [names]] |
+        if length == 1 then .[0] | map(select(. != null)) | reverse | join(" ") else "several" end' \
+        out
+}
+[ "$(path axpy)" = "main step axpy" ] || fail "axpy: $(path axpy)"
+[ "$(path step)" = "main step" ] || fail "step: $(path step)"
+[ "$(path rhs)" = "main (run) rhs" ] || fail "rhs: $(path rhs)"
+expect 0 "$tapescope" tree --inverted step.prof
+shown "(run)"
+
+# By a clock that only its readings move nobody looks: forward times are not known. Backward times
+# are the run's, divided.
+expect 0 "$tapescope" top --json -n 0 step.prof
+[ "$(jq -c '[.rows[] | select(.ops == ["statement"]) | .forward_ns] | unique' out)" = "[null]" ] ||
+    fail "a forward time"
+[ "$(jq -c '[.rows[] | select(.ops == ["statement"]) |
+    .backward_ns > 0 and .backward_ns == .estimated_backward_ns and .backward_error_ns > 0 and
+        .forward_error_ns == null and .ratio == null] | unique' out)" = "[true]" ] ||
+    fail "backward times are not estimates"
+[ "$(jq '[.rows[].backward_ns] | add' out)" = "$(jq .total.backward_ns out)" ] || fail "a sum"
+expect 0 "$tapescope" top -n 0 step.prof
+grep -qE ' - +~[0-9.]+[num]?s +- .* statement axpy' out || fail "no estimate beside a dash"
+expect 0 "$tapescope" annotate step.c step.prof
+grep -qE ' - .*~[0-9.]+[num]?s .*ad_real_sin' out || fail "none beside the source"
+expect 0 "$tapescope" export -f csv step.prof
+grep -qE '"rhs".*"statement",[0-9]+,,[0-9]+,' out || fail "a forward time in the table"
+
+if [ $failures -gt 0 ]; then
+    echo "test_scalar_lines: $failures failures"
+    exit 1
+fi
+echo "test_scalar_lines: ok"
