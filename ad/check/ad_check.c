@@ -236,8 +236,8 @@ static ad_status sweep(struct job *j)
     }
     if (t->entries[y].flags & TAPE_NEEDS_GRADIENT) {
         const struct kernel_array *a = &t->entries[y].array;
-        status =
-            (ad_status)tape_borrow(t, a->dtype, a->rank, a->shape, j->u, false, j->site, &seed);
+        status = (ad_status)tape_borrow(t, a->dtype, a->rank, a->shape, j->u, TAPE_GIVEN_CONSTANT,
+                                        j->site, &seed);
         /* An array that the function changed is a disagreement like others, to be compared and
          * named, and no reason to refuse. */
         uint32_t guards = t->last_guard;

@@ -203,7 +203,7 @@ static int check(struct check *c, struct ad_check_fault *fault)
             continue;
         }
         const struct kernel_array *a = &t->entries[c->value[k]].array;
-        if (tape_borrow(t, a->dtype, a->rank, a->shape, c->copy[k], false,
+        if (tape_borrow(t, a->dtype, a->rank, a->shape, c->copy[k], TAPE_GIVEN_CONSTANT,
                         tape_row_site(t, c->r->row), &c->in[i]) != TAPE_OK)
             return -1;
     }

@@ -211,33 +211,33 @@ static const char *refusal(uint32_t tag, ad_status *code)
                      : "the thread records on no tape";
 }
 
-/* What a thread without a tape was refused, by the operand's tag: a loop that goes wrong makes a
+/* The failures of a thread without a tape, by the operand's tag: a loop that goes wrong makes a
  * message once, not for each statement. */
 static _Thread_local struct {
     uint32_t tag;
-    uint32_t seen; /* ad_errors_seen when it was made */
-    struct tape_error error;
+    uint32_t seen;   /* ad_errors_seen when it was made */
+    uint32_t number; /* see tape_poison.h */
 } refused[4];
 
 /* A failure of a thread that records on no tape; it goes to the operand's tape too. */
 static uint32_t refuse_without_tape(uint32_t index, uint32_t tag, const char *what,
                                     struct tape_site site)
 {
-    struct tape_error poison, *error = &poison;
-    if (!tape_poison_read(index, tag, &poison)) {
+    struct tape_error error;
+    if (!tape_poison_read(index, tag, &error)) {
         const unsigned at = (tag ^ tag >> 16) % (sizeof refused / sizeof *refused);
-        error = &refused[at].error;
         if (refused[at].tag != tag || refused[at].seen != ad_errors_seen() ||
-            error->code == TAPE_OK) {
+            !tape_poison_read(0, refused[at].number, &error)) {
             ad_status code;
             const char *why = refusal(tag, &code);
-            ad_error_make(error, code, site, "%s: %s", what, why);
+            ad_error_make(&error, code, site, "%s: %s", what, why);
             refused[at].tag = tag;
             refused[at].seen = ad_errors_seen();
+            refused[at].number = tape_poison(&error);
         }
     }
-    const uint32_t number = tape_poison(error);
-    ad_fail_as(error);
+    const uint32_t number = error.number;
+    ad_fail_as(&error);
     uint64_t none = 0;
     if (tag >> 16)
         __atomic_compare_exchange_n(&ad_slots[tag >> 16].foreign, &none,

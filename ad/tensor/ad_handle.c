@@ -62,12 +62,9 @@ void ad_slot_give(uint32_t i)
     pthread_mutex_unlock(&lock);
 }
 
-/* How much of a changed leaf a tape notices by default. */
-#ifdef NDEBUG
-enum { CHECKED = false };
-#else
-enum { CHECKED = true };
-#endif
+/* Arrays of so many bytes are looked at as a whole, by what option `check` says. */
+static const uint64_t whole_bytes[] = {
+    [AD_CHECK_DEFAULT] = 1 << 20, [AD_CHECK_SAMPLES] = 0, [AD_CHECK_ALL] = UINT64_MAX};
 
 /* A failure of another thread becomes the tape's, if the tape still has what it was about: the slot
  * may have been another tape's. */
@@ -174,7 +171,8 @@ ad_status ad_tape_create_site(ad_tape *tape, const ad_tape_options *options, uns
     *tape = (ad_tape){0, 0};
     if (ad_log_telling())
         return ad_fail(AD_ERROR_STATE, site, "tape_create: not while the log callback runs");
-    struct tape_options o = {.describe = ad_describe, .locate = ad_locate, .checked = CHECKED};
+    struct tape_options o = {
+        .describe = ad_describe, .locate = ad_locate, .whole_bytes = whole_bytes[AD_CHECK_DEFAULT]};
     struct tape_memory memory;
     if (options && options->allocator) {
         const ad_allocator *a = options->allocator;
@@ -191,11 +189,10 @@ ad_status ad_tape_create_site(ad_tape *tape, const ad_tape_options *options, uns
         o.budget_bytes = options->budget_bytes;
         o.reserve_bytes = options->reserve_bytes;
         o.no_huge_pages = options->no_huge_pages;
-        if (options->check == AD_CHECK_ALL || options->check == AD_CHECK_SAMPLES)
-            o.checked = options->check == AD_CHECK_ALL;
-        else if (options->check != AD_CHECK_DEFAULT)
+        if ((size_t)options->check >= sizeof whole_bytes / sizeof *whole_bytes)
             return ad_fail(AD_ERROR_ARGUMENT, site, "tape_create: %d is no ad_check",
                            (int)options->check);
+        o.whole_bytes = whole_bytes[options->check];
     }
     char why[256];
     if (ad_profile_linked && !ad_prime(why, sizeof why))

@@ -7,27 +7,46 @@
 #include <string.h>
 
 static ad_tensor borrow(ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape,
-                        const void *data, bool leaf, struct tape_site site)
+                        const void *data, enum tape_given given, struct tape_site site)
 {
-    struct tape *t = ad_tape_find(tape.slot, tape.generation, leaf ? "leaf" : "constant", site);
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, tape_given_name[given], site);
     uint32_t value = 0;
     if (!t)
         return (ad_tensor){0, 0, 0, 0};
     if (t->error.code == TAPE_OK)
-        tape_borrow(t, (int)dtype, rank, shape, data, leaf, site, &value);
+        tape_borrow(t, (int)dtype, rank, shape, data, given, site, &value);
     return ad_handle_of(t, tape.slot, tape.generation, value);
 }
 
 ad_tensor ad_leaf_site(ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape,
                        const void *data, unsigned ad_line_)
 {
-    return borrow(tape, dtype, rank, shape, data, true, AD_HERE);
+    return borrow(tape, dtype, rank, shape, data, TAPE_GIVEN_LEAF, AD_HERE);
+}
+
+ad_tensor ad_leaf_copy_site(ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape,
+                            const void *data, unsigned ad_line_)
+{
+    return borrow(tape, dtype, rank, shape, data, TAPE_GIVEN_COPY, AD_HERE);
 }
 
 ad_tensor ad_constant_site(ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape,
                            const void *data, unsigned ad_line_)
 {
-    return borrow(tape, dtype, rank, shape, data, false, AD_HERE);
+    return borrow(tape, dtype, rank, shape, data, TAPE_GIVEN_CONSTANT, AD_HERE);
+}
+
+ad_tensor ad_elements_mismatch_site(ad_tape tape, ad_dtype said, ad_dtype is, unsigned ad_line_)
+{
+    static const char *const names[] = {[AD_F32] = "float", [AD_F64] = "double", [AD_I64] = "i64"};
+    const struct tape_site site = AD_HERE;
+    struct tape *t = ad_tape_find(tape.slot, tape.generation, "leaf", site);
+    if (!t)
+        return (ad_tensor){0, 0, 0, 0};
+    const size_t n = sizeof names / sizeof *names;
+    tape_fail(t, TAPE_ERROR_DTYPE, site, "leaf: the array's elements are %s, its ad_dtype says %s",
+              (size_t)is < n ? names[is] : "?", (size_t)said < n ? names[said] : "?");
+    return ad_handle_of(t, tape.slot, tape.generation, 0);
 }
 
 static ad_tensor scalar(ad_tape tape, int dtype, const void *number, struct tape_site site)

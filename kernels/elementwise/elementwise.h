@@ -9,6 +9,7 @@
 #ifndef ELEMENTWISE_H
 #define ELEMENTWISE_H
 
+#include "hash.h"
 #include "kernel.h"
 
 /* `parameters`: those of the row, NULL where it has none.
@@ -64,6 +65,7 @@ struct kernel_isa {
     void (*norm_back[2])(int64_t n, const struct kernel_norm_run *run);
     void (*pool_max[2])(const struct kernel_pool_row *run);
     const struct kernel_fused_loop_loops *fused_loops; /* see fused loop.h */
+    kernel_hash_function *hash;
 };
 
 extern const struct kernel_fused_loop_loops kernel_fused_loops_portable;

@@ -75,4 +75,5 @@ const struct kernel_isa LANES_JOIN(kernel_isa_, KERNEL_ISA) = {
     .norm_back = {norm_back_32, norm_back_64},
     .pool_max = {pool_max_32, pool_max_64},
     .fused_loops = &LANES_JOIN(kernel_fused_loops_, KERNEL_ISA),
+    .hash = LANES_JOIN(kernel_hash_, KERNEL_ISA),
 };

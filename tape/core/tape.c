@@ -81,7 +81,7 @@ struct tape *tape_create(const struct tape_options *options)
     memory = t->memory = &t->own_memory;
     t->describe = options->describe ? options->describe : site_describe_plainly;
     t->locate = options->locate ? options->locate : site_locate_plainly;
-    t->checked = options->checked;
+    t->whole_bytes = options->whole_bytes;
     t->generation = 1;
     t->gradient_epoch = 1;
     uint64_t budget = options->budget_bytes ? options->budget_bytes : tape_memory_default_budget();

@@ -13,7 +13,7 @@ struct tape_options {
     const struct tape_memory *memory; /* copied; NULL: tape_memory_system */
     uint64_t budget_bytes, reserve_bytes;
     bool no_huge_pages;
-    bool checked;
+    uint64_t whole_bytes; /* see struct tape */
     void (*describe)(struct tape_site site, char *buf, size_t n);
     uintptr_t (*locate)(uint32_t low, uintptr_t near);
 };
@@ -41,9 +41,13 @@ enum tape_status tape_fail(struct tape *t, enum tape_status code, struct tape_si
 /* The same with a failure that was made elsewhere. Returns its code. */
 enum tape_status tape_fail_as(struct tape *t, const struct tape_error *error);
 
-/* A leaf or constant over the user's array (borrowed). shape is checked. *out: its index. */
+/* A leaf or constant over the user's array (borrowed), or a leaf over a copy of it, which the tape
+ * owns. shape is checked. *out: its index. */
+enum tape_given { TAPE_GIVEN_CONSTANT, TAPE_GIVEN_LEAF, TAPE_GIVEN_COPY };
+extern const char *const tape_given_name[];
 enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t *shape,
-                             const void *data, bool leaf, struct tape_site site, uint32_t *out);
+                             const void *data, enum tape_given given, struct tape_site site,
+                             uint32_t *out);
 /* A constant of rank 0 holding a number of this dtype; of a float value's shape holding zeros or
  * ones; an alias. */
 enum tape_status tape_scalar(struct tape *t, int dtype, const void *number, struct tape_site site,

@@ -6,9 +6,11 @@
  */
 #include "tape_guard.h"
 
+#include "hash.h"
+
 #include <string.h>
 
-/* Elements looked at where a tape does not look at all. */
+/* Elements looked at where a tape does not look at the whole array. */
 enum { SAMPLES = 64, LANES = 4 };
 
 static inline uint64_t word_at(const char *at, size_t bytes)
@@ -27,9 +29,16 @@ static inline uint64_t lanes_merged(const uint64_t *lane)
 static uint64_t hash_all(const char *at, uint64_t n)
 {
     uint64_t lane[LANES] = {1, 2, 3, 4};
-    for (; n >= LANES * 8; n -= LANES * 8, at += LANES * 8)
-        for (int k = 0; k < LANES; k++)
-            lane[k] = tape_hash_mix(lane[k], word_at(at + k * 8, 8));
+    if (n >= KERNEL_HASH_STRIPE) {
+        uint64_t sum[KERNEL_HASH_LANES];
+        for (uint64_t k = 0; k < KERNEL_HASH_LANES; k++)
+            sum[k] = k;
+        kernel_hash_get()(at, n / KERNEL_HASH_STRIPE, sum);
+        for (int k = 0; k < KERNEL_HASH_LANES; k++)
+            lane[k % LANES] = tape_hash_mix(lane[k % LANES], sum[k]);
+        at += n / KERNEL_HASH_STRIPE * KERNEL_HASH_STRIPE;
+        n %= KERNEL_HASH_STRIPE;
+    }
     for (; n >= 8; n -= 8, at += 8)
         lane[0] = tape_hash_mix(lane[0], word_at(at, 8));
     if (n > 0) /* floats: half a word is left */
@@ -51,7 +60,7 @@ static inline uint64_t hash_samples(const char *data, uint64_t size, size_t byte
 uint64_t tape_guard_hash(const struct tape *t, const struct tape_value *v)
 {
     const struct kernel_array *a = &v->array;
-    if (t->checked || a->size <= SAMPLES)
+    if (tape_value_bytes(v) <= t->whole_bytes || a->size <= SAMPLES)
         return hash_all(a->data, tape_value_bytes(v));
     return a->dtype == KERNEL_F32 ? hash_samples(a->data, (uint64_t)a->size, 4)
                                   : hash_samples(a->data, (uint64_t)a->size, 8);

@@ -132,7 +132,8 @@ enum tape_status tape_nonfinite_operands(struct tape *t, const char *op, int n_i
         return t->error.code;
     for (int k = 0; k < n_in; k++) {
         const struct tape_value *v = &t->entries[in[k]];
-        if (t->entries[v->root].flags & TAPE_OWNS_DATA)
+        /* What an op has made was looked at then. */
+        if ((t->entries[v->root].flags & (TAPE_OWNS_DATA | TAPE_LEAF)) == TAPE_OWNS_DATA)
             continue;
         const int64_t i = first_refused(t->nonfinite, &v->array);
         if (i >= 0)

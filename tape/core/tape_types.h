@@ -232,8 +232,8 @@ struct tape {
     int no_grad;             /* depth of ad_tape_no_grad_begin; see tape_no_grad.h */
     uint64_t no_grad_begun;  /* levels, ever */
     struct tape_no_grad_level no_grad_levels[TAPE_NO_GRAD_LEVELS];
-    bool checked;  /* guards look at whole arrays */
-    int nonfinite; /* what tape_nonfinite.h looks for; 0: nothing */
+    uint64_t whole_bytes; /* guards look at all of an array of so many bytes, else at samples */
+    int nonfinite;        /* what tape_nonfinite.h looks for; 0: nothing */
     struct tape_error error;
     struct tape_error_watch watch;
 

@@ -114,16 +114,23 @@ struct tape_value *tape_value_over(struct tape *t, const struct kernel_shape *sh
     return v;
 }
 
+const char *const tape_given_name[] = {[TAPE_GIVEN_CONSTANT] = "constant",
+                                       [TAPE_GIVEN_LEAF] = "leaf",
+                                       [TAPE_GIVEN_COPY] = "leaf_copy"};
+
 enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t *shape,
-                             const void *data, bool leaf, struct tape_site site, uint32_t *out)
+                             const void *data, enum tape_given given, struct tape_site site,
+                             uint32_t *out)
 {
-    const char *what = leaf ? "leaf" : "constant";
+    const char *what = tape_given_name[given];
+    const bool leaf = given != TAPE_GIVEN_CONSTANT;
     tape_observed(t);
     tape_account_moment(t);
     if (dtype < 0 || dtype >= KERNEL_DTYPES)
         return tape_fail(t, TAPE_ERROR_DTYPE, site, "%s: %d is no dtype", what, dtype);
     if (leaf && dtype == KERNEL_I64)
-        return tape_fail(t, TAPE_ERROR_DTYPE, site, "leaf: i64 has no gradient, use ad_constant");
+        return tape_fail(t, TAPE_ERROR_DTYPE, site, "%s: i64 has no gradient, use ad_constant",
+                         what);
     if (leaf && t->calls.innermost)
         return tape_call_refuse(t, what, site);
     if (rank < 0 || rank > KERNEL_MAX_RANK)
@@ -157,6 +164,14 @@ enum tape_status tape_borrow(struct tape *t, int dtype, int rank, const int64_t 
     }
     v->array.data = (void *)(uintptr_t)data;
     v->flags = TAPE_OWNS_SHAPE | TAPE_OWNS_STRIDES;
+    if (given == TAPE_GIVEN_COPY) {
+        v->array.data = tape_arena_buffer(&t->arena, tape_value_bytes(v));
+        if (!v->array.data)
+            goto no_memory;
+        v->flags |= TAPE_OWNS_DATA;
+        if (v->array.size > 0)
+            memcpy(v->array.data, data, tape_value_bytes(v));
+    }
     v->retained = TAPE_NO_GUARD;
     v->array.shape = words_make(t, rank, shape ? shape : stride);
     v->array.strides = words_make(t, rank, stride);

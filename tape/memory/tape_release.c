@@ -38,10 +38,11 @@ static void value_release_handle(struct tape_value *v, uint32_t row)
     v->gradient_epoch = row;
 }
 
-/* Leaves and borrowed constants have no buffer of the tape's; a leaf's gradient may be wanted. */
-static bool value_is_borrowed(const struct tape *t, const struct tape_value *v)
+/* A leaf's gradient may be wanted, and a borrowed constant has no buffer of the tape's. */
+static bool value_was_given(const struct tape *t, const struct tape_value *v)
 {
-    return v->root == tape_value_index(t, v) && !(v->flags & (TAPE_OWNS_DATA | TAPE_FREED));
+    return (v->flags & TAPE_LEAF) ||
+           (v->root == tape_value_index(t, v) && !(v->flags & (TAPE_OWNS_DATA | TAPE_FREED)));
 }
 
 /* A view of a buffer that is gone. */
@@ -82,9 +83,8 @@ static uint32_t release_row(struct tape *t, struct tape_site site, const char *o
 enum tape_status tape_release(struct tape *t, uint32_t x, struct tape_site site)
 {
     struct tape_value *v = &t->entries[x];
-    if (value_is_borrowed(t, v))
-        return tape_fail(t, TAPE_ERROR_STATE, site,
-                         "release: a %s borrows its array and stays until a reset or a rewind",
+    if (value_was_given(t, v))
+        return tape_fail(t, TAPE_ERROR_STATE, site, "release: a %s stays until a reset or a rewind",
                          v->flags & TAPE_LEAF ? "leaf" : "constant");
     if (v->flags & TAPE_RETAIN)
         return tape_fail(t, TAPE_ERROR_STATE, site, "release: the tensor's gradient is retained");
@@ -130,7 +130,7 @@ void tape_release_behind(struct tape *t, const struct tape_frame *frame, struct 
         record_hold_read(t, tape_record_at(t, at), first);
     for (uint32_t i = first; i < t->n_values; i++) {
         struct tape_value *v = &t->entries[i];
-        if (value_is_borrowed(t, v) || (v->flags & TAPE_RETAIN))
+        if (value_was_given(t, v) || (v->flags & TAPE_RETAIN))
             v->flags |= TAPE_STAYS;
         if ((v->flags & TAPE_STAYS) && v->root >= first)
             t->entries[v->root].flags |= TAPE_HELD;

@@ -26,7 +26,7 @@ static struct tape *fork_take(struct tape *parent, uint64_t reserve, uint64_t bu
                                               .reserve_bytes = reserve,
                                               .budget_bytes = budget,
                                               .no_huge_pages = !parent->arena.huge_pages,
-                                              .checked = parent->checked,
+                                              .whole_bytes = parent->whole_bytes,
                                               .describe = parent->describe,
                                               .locate = parent->locate});
 }

@@ -304,7 +304,8 @@ enum tape_status tape_statement_leaves(struct tape *t, int64_t n, const double *
         return t->error.code;
     const struct tape_point point = tape_point_take(t);
     uint32_t value;
-    enum tape_status status = tape_borrow(t, KERNEL_F64, 1, &n, values, true, site, &value);
+    enum tape_status status =
+        tape_borrow(t, KERNEL_F64, 1, &n, values, TAPE_GIVEN_LEAF, site, &value);
     if (status != TAPE_OK)
         return status;
     struct tape_value *v = &t->entries[value];

@@ -251,10 +251,10 @@ START_TEST(leaves_and_constants_made_in_a_frame_stay)
     for (int i = 0; i < N; i++)
         ck_assert_double_eq(got[i], other[i] * 3);
     ck_assert_int_eq(ad_release(w), AD_ERROR_STATE);
-    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "release: a leaf borrows its array"));
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "release: a leaf stays until a reset"));
     ad_tape_clear_error(tape);
     ck_assert_int_eq(ad_release(c), AD_ERROR_STATE);
-    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "release: a constant borrows its array"));
+    ck_assert_ptr_nonnull(strstr(ad_tape_message(tape), "release: a constant stays until a reset"));
 }
 END_TEST
 

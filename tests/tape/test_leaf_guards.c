@@ -59,6 +59,28 @@ START_TEST(a_checked_tape_notices_every_bit_and_another_one_64_elements)
 }
 END_TEST
 
+START_TEST(by_default_every_element_of_an_array_of_a_mebibyte_counts)
+{
+    enum { MOST = 1 << 17 };
+    static double large[MOST + 1];
+    for (int n = MOST; n <= MOST + 1; n++) {
+        ad_tape t;
+        ck_assert_int_eq(ad_tape_create(&t, NULL), AD_OK);
+        const ad_tensor x = ad_leaf(t, AD_F64, 1, SHAPE(n), large), y = ad_sum(ad_square(x));
+        int noticed = 0, looked = 0;
+        for (int i = 2021; i < n; i += 4095, looked++) {
+            large[i] = 10;
+            noticed += ad_leaf_changed(x);
+            ck_assert_int_eq(ad_backward(y) == AD_ERROR_STATE, n == MOST);
+            ad_tape_clear_error(t);
+            large[i] = 0;
+        }
+        ck_assert_int_eq(noticed, n == MOST ? looked : 0); /* none of the 64 that are looked at */
+        ck_assert_int_eq(ad_tape_destroy(t), AD_OK);
+    }
+}
+END_TEST
+
 START_TEST(up_to_64_elements_every_tape_looks_at_all)
 {
     double few[64] = {0};
@@ -153,6 +175,7 @@ int main(void)
     TCase *tcase = tcase_create("leaf_guards");
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, a_checked_tape_notices_every_bit_and_another_one_64_elements);
+    tcase_add_test(tcase, by_default_every_element_of_an_array_of_a_mebibyte_counts);
     tcase_add_test(tcase, up_to_64_elements_every_tape_looks_at_all);
     tcase_add_test(tcase, a_way_of_checking_that_does_not_exist_is_refused);
     tcase_add_test(tcase, a_guard_that_there_is_no_memory_for_fails_the_op_without_a_trace);

@@ -3,7 +3,7 @@
  *
  *     ad_tape tape;
  *     ad_tape_create(&tape, NULL);
- *     ad_tensor x = ad_leaf(tape, AD_F64, 1, (int64_t[]){3}, data);   // borrows data
+ *     ad_tensor x = ad_leaf_copy(tape, AD_F64, 1, (int64_t[]){3}, data);
  *     ad_tensor y = ad_sum(ad_square(x));                             // records
  *     ad_status status = ad_backward(y);                              // sweeps
  *     status = ad_gradient(x, gradient, 3);                           // reads dy/dx
@@ -114,7 +114,7 @@ typedef struct ad_allocator {
 /* How much of a leaf's or constant's array a tape looks at to find that it was changed between
  * recording and sweep (see ad_leaf_changed). */
 typedef enum ad_check {
-    AD_CHECK_DEFAULT, /* all, or samples if the library was built with NDEBUG, as for a release */
+    AD_CHECK_DEFAULT, /* all of an array of up to 1 MiB (some 15 us), else samples */
     AD_CHECK_SAMPLES, /* all of an array of up to 64 elements, else 64 of them evenly spread */
     AD_CHECK_ALL      /* all: reads the array once more for its first record and for each sweep */
 } ad_check;
@@ -206,23 +206,37 @@ AD_SITED(ad_status, ad_tape_saved_for_backward, (ad_tape tape, ad_saved *saved),
 
 /* A variable whose gradient is wanted: `data` [shape], row-major, borrowed until the value is
  * dropped. It may change after a sweep, a rewind or a reset and before the next recording, but not
- * between a recording and its sweep: see ad_leaf_changed. dtype AD_F32 or AD_F64. */
+ * between a recording and its sweep: see ad_leaf_changed. It must not be freed before that: this
+ * cannot be found out in general, and reads what lies there then. ad_leaf_copy has neither rule.
+ * dtype AD_F32 or AD_F64. An array of float, double or integers that is given under another
+ * constant dtype does not compile; through a void pointer, or where dtype is no constant, it is
+ * taken as dtype says. */
 AD_SITED(ad_tensor, ad_leaf,
          (ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape, const void *data),
          (tape, dtype, rank, shape, data))
 
-/* The same without a gradient; any dtype. */
+/* The same over a copy of `data`, which the tape owns, so that the array may be changed or freed at
+ * once. The copy takes the array's bytes on the tape, until a rewind or a reset. */
+AD_SITED(ad_tensor, ad_leaf_copy,
+         (ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape, const void *data),
+         (tape, dtype, rank, shape, data))
+
+/* The same as ad_leaf without a gradient; any dtype. */
 AD_SITED(ad_tensor, ad_constant,
          (ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape, const void *data),
          (tape, dtype, rank, shape, data))
+
+/* Not for direct use: fails since an array's elements are not of the dtype that was said. */
+AD_SITED(ad_tensor, ad_elements_mismatch, (ad_tape tape, ad_dtype said, ad_dtype is),
+         (tape, said, is))
 
 /* Whether the array of a leaf or constant was changed since the newest recording whose pullbacks
  * will read it. x: a leaf, a constant, or a view of one; for a view the whole array is compared.
  * False for what was computed on the tape, and where no pullback reads the array: add(a, b) reads
  * neither, mul(a, b) reads b only for the gradient of a. Bits are compared (by a hash of 64 bits),
  * so that true is never a false alarm, and NaN equals itself. Where the tape looks at samples
- * (option `check`), at most 64 elements are read, and a change of others is missed; else the whole
- * array is read. A change that was undone is none.
+ * (option `check`), 64 elements are read, and a change of others is missed; else the whole array
+ * is read. A change that was undone is none.
  *
  * Sweeps and ad_create_graph compare as much by themselves before they begin, and refuse with
  * AD_ERROR_STATE, naming the op that saved the array, if they would read one that has changed.

@@ -5,6 +5,103 @@
 #ifndef TAPESCOPE_AD_LINES_H
 #define TAPESCOPE_AD_LINES_H
 
+/* In C an array is compared with the dtype that it is given under. The comma takes its type: lists
+ * in braces may have made several arguments of one before it. */
+#ifndef __cplusplus
+#define AD_ELEMENTS_(pointer)                                                                      \
+    _Generic((pointer), float * : AD_F32, const float * : AD_F32, double * : AD_F64,               \
+             const double * : AD_F64, long * : AD_I64, const long * : AD_I64, long long * : AD_I64,\
+             const long long * : AD_I64, unsigned long * : AD_I64, const unsigned long * : AD_I64, \
+             unsigned long long * : AD_I64, const unsigned long long * : AD_I64, short * : 99,     \
+             const short * : 99, unsigned short * : 99, const unsigned short * : 99, int * : 99,   \
+             const int * : 99, unsigned * : 99, const unsigned * : 99, long double * : 99,         \
+             const long double * : 99, default : -1)
+#define AD_IS_CONSTANT_(x) (sizeof(int) == sizeof(*(8 ? ((void *)((long)(x)*0L)) : (int *)8)))
+#define AD_GIVEN_(call, dtype, ...)                                                                \
+    __extension__({                                                                                \
+        _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wunused-value\"") enum { \
+            ad_said_ = __builtin_choose_expr(AD_IS_CONSTANT_(dtype), (int)(dtype), -1),            \
+            ad_is_ = AD_ELEMENTS_((__VA_ARGS__))                                                   \
+        };                                                                                         \
+        _Pragma("GCC diagnostic pop") _Static_assert(                                              \
+            (int)ad_said_ < 0 || (int)ad_is_ < 0 || (int)ad_said_ == (int)ad_is_,                  \
+            "the elements of the array are of another type than its ad_dtype says");               \
+        call;                                                                                      \
+    })
+#if AD_LINE_MACROS
+#define AD_WITH_LINE_(name, ...) name##_at(__VA_ARGS__, __LINE__)
+#else
+#define AD_WITH_LINE_(name, ...) name(__VA_ARGS__)
+#endif
+#define ad_leaf(tape, dtype, ...)                                                                  \
+    AD_GIVEN_(AD_WITH_LINE_(ad_leaf, tape, dtype, __VA_ARGS__), dtype, __VA_ARGS__)
+#define ad_leaf_copy(tape, dtype, ...)                                                             \
+    AD_GIVEN_(AD_WITH_LINE_(ad_leaf_copy, tape, dtype, __VA_ARGS__), dtype, __VA_ARGS__)
+#define ad_constant(tape, dtype, ...)                                                              \
+    AD_GIVEN_(AD_WITH_LINE_(ad_constant, tape, dtype, __VA_ARGS__), dtype, __VA_ARGS__)
+#else
+/* In C++ by overloading. gcc knows a constant dtype where it optimises; else the call fails. */
+extern "C++" {
+template <typename T> struct ad_elements_ {
+    enum { dtype = -1 };
+};
+#define AD_ELEMENTS_(type, is)                                                                     \
+    template <> struct ad_elements_<type> {                                                        \
+        enum { dtype = is };                                                                       \
+    };
+AD_ELEMENTS_(float, AD_F32)
+AD_ELEMENTS_(double, AD_F64)
+AD_ELEMENTS_(long, AD_I64)
+AD_ELEMENTS_(unsigned long, AD_I64)
+AD_ELEMENTS_(long long, AD_I64)
+AD_ELEMENTS_(unsigned long long, AD_I64)
+AD_ELEMENTS_(short, 99)
+AD_ELEMENTS_(unsigned short, 99)
+AD_ELEMENTS_(int, 99)
+AD_ELEMENTS_(unsigned, 99)
+AD_ELEMENTS_(long double, 99)
+#undef AD_ELEMENTS_
+#define AD_MISMATCH_(dtype_)                                                                       \
+    ((int)ad_elements_<T>::dtype >= 0 && (int)ad_elements_<T>::dtype != (int)(dtype_))
+#ifdef __clang__
+#define AD_REFUSED_                                                                                \
+    __attribute__((diagnose_if(                                                                    \
+        AD_MISMATCH_(dtype),                                                                       \
+        "the elements of the array are of another type than its ad_dtype says", "error")))
+#define AD_REFUSE_(dtype) ((void)0)
+#else
+__attribute__((error("the elements of the array are of another type than its ad_dtype says"))) void
+ad_elements_are_of_another_type_(void);
+#define AD_REFUSED_
+#define AD_REFUSE_(dtype)                                                                          \
+    (__builtin_constant_p(AD_MISMATCH_(dtype)) && AD_MISMATCH_(dtype)                              \
+         ? ad_elements_are_of_another_type_()                                                      \
+         : (void)0)
+#endif
+#define AD_GIVEN_(name)                                                                            \
+    template <typename T>                                                                          \
+    AD_INLINE ad_tensor name(ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape,         \
+                             const T *data AD_LINE_PARAMETER_) AD_REFUSED_;                        \
+    template <typename T>                                                                          \
+    AD_INLINE ad_tensor name(ad_tape tape, ad_dtype dtype, int rank, const int64_t *shape,         \
+                             const T *data, unsigned ad_line_)                                     \
+    {                                                                                              \
+        AD_REFUSE_(dtype);                                                                         \
+        if (AD_MISMATCH_(dtype))                                                                   \
+            return ad_elements_mismatch_at(tape, dtype, (ad_dtype)ad_elements_<T>::dtype,          \
+                                           ad_line_);                                              \
+        return name##_at(tape, dtype, rank, shape, data, ad_line_);                                \
+    }
+AD_GIVEN_(ad_leaf)
+AD_GIVEN_(ad_leaf_copy)
+AD_GIVEN_(ad_constant)
+#undef AD_GIVEN_
+#undef AD_REFUSED_
+#undef AD_REFUSE_
+#undef AD_MISMATCH_
+}
+#endif
+
 #if AD_LINE_MACROS
 #define ad_tape_create(...) ad_tape_create_at(__VA_ARGS__, __LINE__)
 #define ad_tape_destroy(...) ad_tape_destroy_at(__VA_ARGS__, __LINE__)
@@ -15,8 +112,6 @@
 #define ad_tape_stats(...) ad_tape_stats_at(__VA_ARGS__, __LINE__)
 #define ad_tape_reset_peak(...) ad_tape_reset_peak_at(__VA_ARGS__, __LINE__)
 #define ad_tape_saved_for_backward(...) ad_tape_saved_for_backward_at(__VA_ARGS__, __LINE__)
-#define ad_leaf(...) ad_leaf_at(__VA_ARGS__, __LINE__)
-#define ad_constant(...) ad_constant_at(__VA_ARGS__, __LINE__)
 #define ad_leaf_changed(...) ad_leaf_changed_at(__VA_ARGS__, __LINE__)
 #define ad_scalar_f64(...) ad_scalar_f64_at(__VA_ARGS__, __LINE__)
 #define ad_scalar_f32(...) ad_scalar_f32_at(__VA_ARGS__, __LINE__)
