@@ -96,10 +96,9 @@ static void print_scale(int n)
 {
     printf("AD_FORMULA_ ad_expr%d AD_NAMED_(ad_lift_, %d)(ad_expr%d a)\n{\n    return a;\n}\n\n", n,
            n, n);
-    printf(
-        "AD_FORMULA_ ad_new_expr%d_ AD_NAMED_(ad_scale_, %d)(ad_expr%d a, ad_rule1_ f)\n{\n"
-        "    a.value = f.value;\n",
-        n, n, n);
+    printf("AD_FORMULA_ ad_new_expr%d_ AD_NAMED_(ad_scale_, %d)(ad_expr%d a, ad_rule1_ f)\n{\n"
+           "    a.value = f.value;\n",
+           n, n, n);
     print_each(0, n, "", "    a.p@ *= f.x;\n");
     printf("    return AD_AS_NEW_(%d, a);\n}\n\n", n);
 }
@@ -109,10 +108,9 @@ static void print_scale(int n)
 static void print_join(int m, int n)
 {
     const int sum = m + n <= MOST ? m + n : m < n ? m + 1 : n < MOST ? 1 + n : 2;
-    printf(
-        "AD_FORMULA_ ad_new_expr%d_ AD_NAMED2_(ad_join_, %d, %d)(ad_expr%d a, ad_expr%d b, "
-        "ad_rule2_ f)\n{\n",
-        sum, m, n, m, n);
+    printf("AD_FORMULA_ ad_new_expr%d_ AD_NAMED2_(ad_join_, %d, %d)(ad_expr%d a, ad_expr%d b, "
+           "ad_rule2_ f)\n{\n",
+           sum, m, n, m, n);
     if (m + n > MOST) {
         printf("    return AD_NAMED2_(ad_join_, %d, %d)(", m < n ? m : 1, sum - (m < n ? m : 1));
         printf(m < n ? "a, " : "AD_APART_(a, %d), ", m);

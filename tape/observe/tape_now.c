@@ -27,7 +27,7 @@ struct place {
     /* Those that were taken, by whoever looks; the thread takes them out. */
     uint32_t head, tail; /* atomic; head - tail are there */
     uint32_t misses;
-    uint64_t carried;    /* ticks of looks for which there was no room */
+    uint64_t carried; /* ticks of looks for which there was no room */
     struct tape_look look[TAPE_LOOKS];
 };
 

@@ -168,8 +168,8 @@ bool tape_statement_open(struct tape *t, uint64_t bytes, const char *what, struc
     if (t->open != UINT32_MAX)
         end_run(t);
     struct tape_now *looks = hook ? tape_look_here(hook, s->cursor) : NULL;
-    if (hook && (tape_account_due(hook, now) ||
-                 (looks && tape_look_waiting(looks) >= TAPE_LOOKS_MANY)))
+    if (hook &&
+        (tape_account_due(hook, now) || (looks && tape_look_waiting(looks) >= TAPE_LOOKS_MANY)))
         charge_runs(t);
     const struct tape_statements before = *s;
     const uint64_t peaks = t->ledger.peak_count;

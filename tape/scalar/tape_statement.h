@@ -58,17 +58,17 @@ struct tape_statements {
     uint32_t slot;              /* upper half of every tag; 0: never recorded on */
     uint32_t epoch;             /* lower half of the newest */
     struct tape_block *block;
-    uint64_t n, bytes;      /* of the runs that are closed */
-    uint32_t uncharged;     /* runs at the end of the records, which the open one follows */
-    double *adjoint;        /* while a sweep runs: [next index][width] */
-    uint32_t width;         /* of the sweep: seeds at once */
-    uint64_t adjoint_bytes; /* what they lie in */
-    uint32_t adjoint_row;   /* that it is charged to */
+    uint64_t n, bytes;           /* of the runs that are closed */
+    uint32_t uncharged;          /* runs at the end of the records, which the open one follows */
+    double *adjoint;             /* while a sweep runs: [next index][width] */
+    uint32_t width;              /* of the sweep: seeds at once */
+    uint64_t adjoint_bytes;      /* what they lie in */
+    uint32_t adjoint_row;        /* that it is charged to */
     struct tape_run_line *lines; /* of the runs that are charged, in the order of their charging */
     uint32_t n_lines, lines_size;
-    uint64_t swept_from;    /* of the run that was swept last: when its sweep began, and the */
-    uint64_t swept_ticks;   /* time of its statements that lie behind a fused loop */
-    bool calling;           /* a callback of the user's runs: nothing may be recorded */
+    uint64_t swept_from;  /* of the run that was swept last: when its sweep began, and the */
+    uint64_t swept_ticks; /* time of its statements that lie behind a fused loop */
+    bool calling;         /* a callback of the user's runs: nothing may be recorded */
     struct tape_fused_loops fused_loops;
     struct tape_tag *tags;
     uint32_t n_tags, tags_size;

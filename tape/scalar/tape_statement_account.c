@@ -36,8 +36,8 @@ struct charge {
 static void line_keep(const struct charge *c, const struct line *line)
 {
     struct tape_statements *s = c->t->statements;
-    struct tape_run_line *lines = tape_array_reserve(c->t->memory, s->lines, s->n_lines + 1,
-                                                     &s->lines_size, sizeof *lines);
+    struct tape_run_line *lines =
+        tape_array_reserve(c->t->memory, s->lines, s->n_lines + 1, &s->lines_size, sizeof *lines);
     if (!lines)
         return;
     s->lines = lines;
@@ -95,8 +95,10 @@ static struct line *line_of(struct charge *c, uint32_t site, uint32_t mark, cons
             line_settle(c, line);
         c->used[k / 64] |= (uint64_t)1 << k % 64;
         const struct tape_site at = {c->t->locate(site, c->run->near), number};
-        *line = (struct line){
-            .name = name, .site = site, .mark = mark, .row = tape_account_row_beside(c->t, c->row, at, name)};
+        *line = (struct line){.name = name,
+                              .site = site,
+                              .mark = mark,
+                              .row = tape_account_row_beside(c->t, c->row, at, name)};
     }
     return line;
 }
@@ -224,12 +226,10 @@ void tape_run_account(struct tape *t, struct tape_record *run, bool recorded)
     struct tape_run *charged = tape_run_of(run);
     struct charge c;
     charge_begin(&c, t, run, recorded, false);
-    struct tape_now *now = recorded && t->activity != TAPE_PHASE_RECOMPUTE
-                               ? tape_look_here(t->hook, NULL)
-                               : NULL;
+    struct tape_now *now =
+        recorded && t->activity != TAPE_PHASE_RECOMPUTE ? tape_look_here(t->hook, NULL) : NULL;
     if (now)
-        c.n_looks =
-            tape_look_take(now, charged->word_end, charged->word_begin, false, c.look);
+        c.n_looks = tape_look_take(now, charged->word_end, charged->word_begin, false, c.look);
     charged->first_line = t->statements->n_lines;
     run_charge(&c);
     charged->n_lines = t->statements->n_lines - charged->first_line;
@@ -274,8 +274,7 @@ static void charge_swept_looks(struct tape *t, const struct tape_run *run)
 {
     struct tape_look look[TAPE_LOOKS];
     struct tape_now *now = tape_look_here(t->hook, NULL);
-    const uint32_t n =
-        now ? tape_look_take(now, run->word_end, run->word_begin, true, look) : 0;
+    const uint32_t n = now ? tape_look_take(now, run->word_end, run->word_begin, true, look) : 0;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t row = tape_run_row(t, run, look[i].at[1], tape_statement_kind.op.name);
         if (row != TAPE_ROW_NONE)
@@ -303,8 +302,7 @@ uint64_t tape_run_charge_sweep(struct tape *t, struct tape_record *r, uint64_t t
         if (line[i].mark)
             continue;
         before += (double)line[i].bytes;
-        const uint64_t to =
-            before < bytes ? (uint64_t)((double)ticks * (before / bytes)) : ticks;
+        const uint64_t to = before < bytes ? (uint64_t)((double)ticks * (before / bytes)) : ticks;
         charge_swept(t, line[i].row, line[i].calls, to - given);
         given = to;
     }

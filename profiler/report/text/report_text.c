@@ -55,8 +55,8 @@ void report_cell_ratio(struct report_table *table, const struct analyze_cost *co
                        const char *mark)
 {
     char buf[REPORT_UNITS_ROOM];
-    const bool estimated = cost->forward_ns > 0 &&
-                           (cost->estimated_forward_ns > 0 || cost->estimated_backward_ns > 0);
+    const bool estimated =
+        cost->forward_ns > 0 && (cost->estimated_forward_ns > 0 || cost->estimated_backward_ns > 0);
     report_table_cellf(table, "%s%s%s", estimated ? "~" : "",
                        report_units_ratio(buf, cost->backward_ns, cost->forward_ns), mark);
 }

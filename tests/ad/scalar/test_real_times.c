@@ -93,8 +93,8 @@ static ad_real call(const char *name, uint64_t ticks)
 {
     const double value = x[0].value + x[1].value;
     ad_real y;
-    ck_assert_int_eq(
-        ad_real_custom(2, x, 1, &value, &y, name, pullback, &ticks, sizeof ticks), AD_OK);
+    ck_assert_int_eq(ad_real_custom(2, x, 1, &value, &y, name, pullback, &ticks, sizeof ticks),
+                     AD_OK);
     return y;
 }
 
