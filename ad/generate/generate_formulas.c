@@ -5,6 +5,7 @@
  */
 #include "generate.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /* Operands of one record; a formula that names more is recorded in several. */
@@ -110,9 +111,14 @@ static void print_join(int m, int n)
            "ad_rule2_ f)\n{\n",
            sum, m, n, m, n);
     if (m + n > MOST) {
-        printf("    return AD_NAMED2_(ad_join_, %d, %d)(", m < n ? m : 1, sum - (m < n ? m : 1));
-        printf(m < n ? "a, " : "AD_APART_(a, %d), ", m);
-        printf(m < n || n == MOST ? "AD_APART_(b, %d), f);\n}\n\n" : "b, f);\n}\n\n", n);
+        const bool first = m >= n, second = m < n || n == MOST;
+        /* In this order, which that of a call's arguments is not. */
+        if (first)
+            printf("    const ad_expr1 first = AD_APART_(a, %d);\n", m);
+        if (second)
+            printf("    const ad_expr1 second = AD_APART_(b, %d);\n", n);
+        printf("    return AD_NAMED2_(ad_join_, %d, %d)(%s, %s, f);\n}\n\n", first ? 1 : m,
+               second ? 1 : n, first ? "first" : "a", second ? "second" : "b");
         return;
     }
     printf("    ad_new_expr%d_ r;\n    AD_E_(r).value = f.value;\n", sum);
